@@ -1,0 +1,22 @@
+// Package sandbox is an infrastructure driver whose machines are SSH hosts inside the process (sshtest),
+// with simulated Kubernetes tools. It lets you run whole VNF lifecycles, and test your own management
+// driver, on any machine, without a VIM and without root:
+//
+//	world, err := sandbox.Open(sandbox.Config{Dir: "state"}) // Dir "": in memory
+//	defer world.Close()
+//	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
+//	manager, err := vnflcm.New(vnflcm.Config{
+//		Infra: map[string]vnflcm.InfraDriver{"sandbox": world},
+//		...
+//	})
+//
+// Machines get addresses in 10.10.0.0/16 that exist only for Dial. They accept User and Password, and sudo
+// without a password. A healed machine is a new host: another resource id, another host key, empty files,
+// the same name and address.
+//
+// With a Dir the world is on disk and outlives the process, as a cloud does: what a killed program left is
+// there when Open is called again.
+//
+// Programs of your own are registered in Config.Commands. An unknown program ends with "command not found",
+// and Config.Unexpected is told, so that a test can fail.
+package sandbox

@@ -1,0 +1,255 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Plan implements vnflcm.InfraDriver.
+func (w *World) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
+	switch {
+	case op.Heal != nil:
+		return vnflcm.Change{Replaced: op.HealTargets()}, nil
+	case op.Terminate != nil:
+		return vnflcm.Change{Removed: op.VNFCs}, nil
+	}
+	want, err := op.Flavour.Instances(op.Levels)
+	if err != nil {
+		return vnflcm.Change{}, err
+	}
+	var change vnflcm.Change
+	for _, vdu := range op.Flavour.VDUs {
+		have := slices.DeleteFunc(slices.Clone(op.VNFCs), func(v vnflcm.VNFC) bool { return v.VDU != vdu.ID })
+		if n := len(have) - want[vdu.ID]; n > 0 {
+			change.Removed = append(change.Removed, w.newest(have)[:n]...)
+		}
+		change.Added = append(change.Added, announce(op, vdu.ID, have, want[vdu.ID]-len(have))...)
+	}
+	return change, nil
+}
+
+// newest sorts VNFCs, the newest first.
+func (w *World) newest(vnfcs []vnflcm.VNFC) []vnflcm.VNFC {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	slices.SortFunc(vnfcs, func(a, b vnflcm.VNFC) int {
+		return cmp.Compare(w.serialOf(b.ResourceID), w.serialOf(a.ResourceID))
+	})
+	return vnfcs
+}
+
+func (w *World) serialOf(id string) int {
+	if m := w.machines[id]; m != nil {
+		return m.Serial
+	}
+	return 0
+}
+
+// announce names n new VNFCs of a VDU: the ids follow from the operation, so that a repeated call makes the
+// same ones.
+func announce(op *vnflcm.Operation, vdu string, have []vnflcm.VNFC, n int) []vnflcm.VNFC {
+	var out []vnflcm.VNFC
+	for index := 0; len(out) < n; index++ {
+		name := fmt.Sprintf("%s-%d", vdu, index)
+		if slices.ContainsFunc(have, func(v vnflcm.VNFC) bool { return v.Name == name }) {
+			continue
+		}
+		out = append(out, vnflcm.VNFC{ID: uuid.NewSHA1(uuid.NameSpaceOID, []byte(op.ID+"/"+name)).String(),
+			VDU: vdu, Name: name, Aspect: firstOf(op.Flavour.AspectsOf(vdu))})
+	}
+	return out
+}
+
+func firstOf(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+// Instantiate implements vnflcm.InfraDriver.
+func (w *World) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	return w.create(ctx, op, op.Change.Added)
+}
+
+// Scale implements vnflcm.InfraDriver.
+func (w *World) Scale(ctx context.Context, op *vnflcm.Operation) error {
+	return errors.Join(w.create(ctx, op, op.Change.Added), w.remove(ctx, op, op.Change.Removed))
+}
+
+// Heal implements vnflcm.InfraDriver: each VNFC gets a new machine under its old name and address.
+func (w *World) Heal(ctx context.Context, op *vnflcm.Operation) error {
+	return vnflcm.Each(ctx, 0, op.Change.Replaced, func(ctx context.Context, v vnflcm.VNFC) error {
+		return vnflcm.Do(ctx, op, "replace-vm", v.ID, func(context.Context) error {
+			m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name}
+			for _, cp := range v.CPs {
+				m.CPs = append(m.CPs, port{CPD: cp.CPD, Address: cp.Fixed[0]})
+			}
+			if old := w.of(op.InstanceID, v.ID); old != nil {
+				if old.ID != v.ResourceID {
+					return nil // replaced before
+				}
+				if err := w.drop(old); err != nil {
+					return err
+				}
+			}
+			return w.add(m)
+		})
+	})
+}
+
+// Terminate implements vnflcm.InfraDriver.
+func (w *World) Terminate(ctx context.Context, op *vnflcm.Operation) error {
+	resources, err := w.Resources(ctx, op)
+	if err != nil {
+		return err
+	}
+	return w.remove(ctx, op, resources.VNFCs)
+}
+
+func (w *World) create(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflcm.VNFC) error {
+	return vnflcm.Each(ctx, 0, vnfcs, func(ctx context.Context, v vnflcm.VNFC) error {
+		return vnflcm.Do(ctx, op, "create-vm", v.ID, func(context.Context) error {
+			if w.of(op.InstanceID, v.ID) != nil {
+				return nil // made before
+			}
+			m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name}
+			for _, cp := range cpsOf(op.Flavour, v.VDU) {
+				m.CPs = append(m.CPs, port{CPD: cp.ID})
+			}
+			if len(m.CPs) == 0 {
+				return fmt.Errorf("sandbox: VDU %s has no connection point", v.VDU)
+			}
+			return w.add(m)
+		})
+	})
+}
+
+func cpsOf(f *tosca.Flavour, vdu string) []tosca.ConnectionPoint {
+	var out []tosca.ConnectionPoint
+	for _, cp := range f.CPs {
+		if cp.VDU == vdu {
+			out = append(out, cp)
+		}
+	}
+	return out
+}
+
+func (w *World) remove(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflcm.VNFC) error {
+	return vnflcm.Each(ctx, 0, vnfcs, func(ctx context.Context, v vnflcm.VNFC) error {
+		return vnflcm.Do(ctx, op, "delete-vm", v.ID, func(context.Context) error {
+			m := w.of(op.InstanceID, v.ID)
+			if m == nil {
+				return nil
+			}
+			return w.drop(m)
+		})
+	})
+}
+
+// add gives a machine its identity and starts it.
+func (w *World) add(m *machine) error {
+	w.mu.Lock()
+	w.serial++
+	m.ID, m.Serial = uuid.NewString(), w.serial
+	for i := range m.CPs {
+		if !m.CPs[i].Address.IsValid() {
+			m.CPs[i].Address = w.freeAddress()
+		}
+	}
+	w.machines[m.ID] = m // before it runs: its address is taken
+	w.mu.Unlock()
+	if err := w.start(m); err != nil {
+		return err
+	}
+	if err := writeImage(m.host.FS()); err != nil {
+		return err
+	}
+	if w.config.Boot > 0 {
+		m.host.Refuse(true)
+		time.AfterFunc(w.config.Boot, func() { m.host.Refuse(false) })
+	}
+	return w.save()
+}
+
+// writeImage puts on a new machine what its image would have: it knows where Kubernetes packages come from.
+func writeImage(files afero.Fs) error {
+	const dir, source = "/etc/apt/sources.list.d", "deb [signed-by=/etc/apt/keyrings/kubernetes.gpg] https://packages.example.org/ /\n"
+	if err := files.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return afero.WriteFile(files, dir+"/kubernetes.list", []byte(source), 0o644)
+}
+
+// drop deletes a machine with all that is on it.
+func (w *World) drop(m *machine) error {
+	err := m.host.Close()
+	w.mu.Lock()
+	delete(w.machines, m.ID)
+	w.mu.Unlock()
+	w.kube.Remove(m.ID)
+	if w.config.Dir != "" {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(w.config.Dir, "hosts", m.ID)))
+	}
+	return errors.Join(err, w.save())
+}
+
+// freeAddress takes the lowest free address. Neighbours are in different /24s, so that nobody relies on one.
+func (w *World) freeAddress() netip.Addr {
+	taken := map[netip.Addr]bool{}
+	for _, m := range w.machines {
+		for _, cp := range m.CPs {
+			taken[cp.Address] = true
+		}
+	}
+	for n := 0; ; n++ {
+		addr := netip.AddrFrom4([4]byte{10, 10, byte(n/240*3 + n%3), byte(10 + n%240)})
+		if !taken[addr] {
+			return addr
+		}
+	}
+}
+
+func (w *World) of(instance, vnfc string) *machine {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.machines {
+		if m.Instance == instance && m.VNFC == vnfc {
+			return m
+		}
+	}
+	return nil
+}
+
+// Resources implements vnflcm.InfraDriver.
+func (w *World) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out vnflcm.Resources
+	for _, m := range w.sorted() {
+		if m.Instance != op.InstanceID {
+			continue
+		}
+		v := vnflcm.VNFC{ID: m.VNFC, ResourceID: m.ID, VDU: m.VDU, Name: m.Name, Aspect: firstOf(op.Flavour.AspectsOf(m.VDU))}
+		for _, cp := range m.CPs {
+			v.CPs = append(v.CPs, vnflcm.ConnectionPoint{CPD: cp.CPD, ResourceID: m.ID + "-" + cp.CPD, Fixed: []netip.Addr{cp.Address}})
+		}
+		out.VNFCs = append(out.VNFCs, v)
+	}
+	return out, nil
+}
+
+var _ vnflcm.InfraDriver = (*World)(nil)

@@ -1,0 +1,301 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+)
+
+// Config of a World.
+type Config struct {
+	// Dir keeps the world on disk; only one World at a time can have it. Default: in memory.
+	Dir string
+	// User and Password log in to every machine. Default "ubuntu" and "ubuntu".
+	User, Password string
+	// Boot is how long a machine refuses connections after it was made. Default: not at all.
+	Boot time.Duration
+	// Takes is how long the slow programs take: package installation, kubeadm init and join. Default: no time.
+	Takes time.Duration
+	// Commands are programs that every machine has beside the built-in ones, by name.
+	Commands map[string]sshtest.Command
+	// Unexpected is told of programs that do not exist.
+	Unexpected func(host string, argv []string)
+	// Now is the clock that join tokens expire by. Default time.Now.
+	Now func() time.Time
+}
+
+// World holds the machines. It implements vnflcm.InfraDriver and is safe for concurrent use.
+type World struct {
+	config Config
+	kube   *kubesim.World
+	lock   *flock.Flock
+
+	mu       sync.Mutex
+	machines map[string]*machine // by resource id
+	serial   int
+	closed   bool
+
+	saving sync.Mutex
+}
+
+// machine is one VM. The exported fields are what is stored.
+type machine struct {
+	ID       string // resource id
+	VNFC     string // id of the VNFC, kept when it is healed
+	Instance string
+	VDU      string
+	Name     string
+	CPs      []port
+	HostKey  []byte
+	Serial   int // in the order of creation
+
+	host *sshtest.Host
+}
+
+type port struct {
+	CPD     string
+	Address netip.Addr
+}
+
+// stored is the world on disk.
+type stored struct {
+	Serial   int
+	Machines []*machine
+	Kube     *kubesim.World
+}
+
+// Open returns the world that is in c.Dir, or an empty one. Close it.
+func Open(c Config) (*World, error) {
+	if c.User == "" {
+		c.User = "ubuntu"
+	}
+	if c.Password == "" {
+		c.Password = "ubuntu"
+	}
+	w := &World{config: c, machines: map[string]*machine{}}
+	w.kube = kubesim.NewWorld(kubesim.Options{Changed: w.saveQuietly, Takes: c.Takes, Now: c.Now})
+	if c.Dir == "" {
+		return w, nil
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	w.lock = flock.New(filepath.Join(c.Dir, "lock"))
+	if mine, err := w.lock.TryLock(); err != nil || !mine {
+		return nil, errors.Join(fmt.Errorf("sandbox: %s is in use by another process", c.Dir), err)
+	}
+	if err := w.restore(); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+// Close stops the machines. Those on disk can be opened again.
+func (w *World) Close() error {
+	w.mu.Lock()
+	w.closed = true
+	machines := w.sorted()
+	w.mu.Unlock()
+	var errs []error
+	for _, m := range machines {
+		if m.host != nil {
+			errs = append(errs, m.host.Close())
+		}
+	}
+	if w.lock != nil {
+		errs = append(errs, w.lock.Unlock())
+	}
+	return errors.Join(errs...)
+}
+
+// Dial connects to a machine by its address, as net.Dialer would in the network of the machines. Give it to
+// sshexec.Options.
+func (w *World) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, service, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	m := w.at(host)
+	if m == nil || service != "22" {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: no route to host", addr)}
+	}
+	return new(net.Dialer).DialContext(ctx, network, m.Addr())
+}
+
+// Host returns the SSH host of a machine, by its resource id or by its name, nil when there is none. Tests
+// look at its files and at what ran there.
+func (w *World) Host(idOrName string) *sshtest.Host {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.sorted() {
+		if m.ID == idOrName || m.Name == idOrName {
+			return m.host
+		}
+	}
+	return nil
+}
+
+// Hosts returns the SSH hosts of all machines, the oldest first.
+func (w *World) Hosts() []*sshtest.Host {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*sshtest.Host
+	for _, m := range w.sorted() {
+		out = append(out, m.host)
+	}
+	return out
+}
+
+// Stop makes a machine dead to its world: connections end, new ones are refused, what ran there no longer
+// runs. Only a heal brings the VNFC back.
+func (w *World) Stop(idOrName string) error {
+	host := w.Host(idOrName)
+	if host == nil {
+		return fmt.Errorf("sandbox: no machine %q", idOrName)
+	}
+	host.Refuse(true)
+	host.CutConnections()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, m := range w.machines {
+		if m.host == host {
+			defer w.kube.SetDown(id, true)
+		}
+	}
+	return nil
+}
+
+// Node is a node of a simulated cluster.
+type Node struct {
+	Name, Machine string // machine is the resource id
+	Address       netip.Addr
+	ControlPlane  bool
+	Ready         bool
+	Unschedulable bool
+}
+
+// Nodes returns the nodes of every simulated cluster that answers, by name.
+func (w *World) Nodes() []Node {
+	var out []Node
+	for _, n := range w.kube.Nodes() {
+		out = append(out, Node(n))
+	}
+	return out
+}
+
+// JoinTokens is the number of bootstrap tokens with which a machine could join a simulated cluster now.
+func (w *World) JoinTokens() int { return w.kube.Tokens() }
+
+func (w *World) at(addr string) *sshtest.Host {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.machines {
+		for _, cp := range m.CPs {
+			if cp.Address.String() == addr {
+				return m.host // nil while it is being made
+			}
+		}
+	}
+	return nil
+}
+
+func (w *World) sorted() []*machine {
+	out := make([]*machine, 0, len(w.machines))
+	for _, m := range w.machines {
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b *machine) int { return a.Serial - b.Serial })
+	return out
+}
+
+func (w *World) restore() error {
+	data, err := os.ReadFile(w.file())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	from := stored{Kube: w.kube}
+	if err := json.Unmarshal(data, &from); err != nil {
+		return fmt.Errorf("sandbox: %s: %w", w.file(), err)
+	}
+	w.serial = from.Serial
+	for _, m := range from.Machines {
+		if err := w.start(m); err != nil {
+			return err
+		}
+		w.machines[m.ID] = m
+	}
+	return nil
+}
+
+func (w *World) file() string { return filepath.Join(w.config.Dir, "world.json") }
+
+// saveQuietly is for changes from within programs, which have nobody to tell.
+func (w *World) saveQuietly() { _ = w.save() }
+
+// save writes the world as a whole, by rename: a killed process leaves the old one or the new one.
+func (w *World) save() error {
+	if w.config.Dir == "" {
+		return nil
+	}
+	w.saving.Lock()
+	defer w.saving.Unlock()
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return nil
+	}
+	data, err := json.Marshal(stored{Serial: w.serial, Machines: w.sorted(), Kube: w.kube})
+	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	next := w.file() + ".new"
+	if err := os.WriteFile(next, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, w.file())
+}
+
+// start lets the SSH host of a machine run.
+func (w *World) start(m *machine) error {
+	config := sshtest.Config{Name: m.Name, User: w.config.User, Password: w.config.Password, HostKey: m.HostKey}
+	if w.config.Dir != "" {
+		config.Dir = filepath.Join(w.config.Dir, "hosts", m.ID)
+		if err := os.MkdirAll(config.Dir, 0o700); err != nil {
+			return err
+		}
+	}
+	config.Commands = w.kube.Attach(m.ID, m.CPs[0].Address, m.Name, func() afero.Fs { return m.host.FS() })
+	for name, command := range w.config.Commands {
+		config.Commands[name] = command
+	}
+	if w.config.Unexpected != nil {
+		config.Unexpected = func(argv []string) { w.config.Unexpected(m.Name, argv) }
+	}
+	host, err := sshtest.New(config)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	m.host, m.HostKey = host, host.HostKeyPEM()
+	w.mu.Unlock()
+	return nil
+}

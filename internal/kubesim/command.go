@@ -1,0 +1,176 @@
+package kubesim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/spf13/afero"
+	"github.com/spf13/pflag"
+
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+)
+
+// call is one run of a program on a machine.
+type call struct {
+	w       *World
+	id      string // of the machine
+	process *sshtest.Process
+	args    []string
+}
+
+// errSilent ends a program with exit code 1 when everything has been said.
+var errSilent = errors.New("")
+
+// commands are the programs of a machine.
+func (w *World) commands(id string) map[string]sshtest.Command {
+	programs := map[string]func(context.Context, *call) error{
+		"kubeadm": kubeadm, "kubectl": kubectl, "kubelet": version, "systemctl": systemctl,
+		"apt-get": aptGet, "apt-mark": noop, "swapoff": swapoff, "modprobe": modprobe, "sysctl": sysctl,
+		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "containerd": noop, "haproxy": noop, "keepalived": noop,
+	}
+	out := map[string]sshtest.Command{}
+	for name, program := range programs {
+		out[name] = func(ctx context.Context, p *sshtest.Process) int {
+			c := &call{w: w, id: id, process: p, args: p.Args[1:]}
+			if err := c.installed(name); err != nil {
+				_, _ = fmt.Fprintln(p.Stderr, err)
+				return 127
+			}
+			if err := program(ctx, c); err != nil {
+				if !errors.Is(err, errSilent) {
+					_, _ = fmt.Fprintln(p.Stderr, err)
+				}
+				return 1
+			}
+			return 0
+		}
+	}
+	return out
+}
+
+// packagesOf names the package that a program comes with; the rest is there from the beginning.
+var packagesOf = map[string]string{"kubeadm": "kubeadm", "kubectl": "kubectl", "kubelet": "kubelet", "containerd": "containerd",
+	"haproxy": "haproxy", "keepalived": "keepalived"}
+
+func (c *call) installed(program string) error {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	m := c.w.state.Machines[c.id]
+	if m == nil {
+		return errors.New("the machine is gone")
+	}
+	if pkg := packagesOf[program]; pkg != "" && m.Packages[pkg] == "" {
+		return fmt.Errorf("bash: %s: command not found", program)
+	}
+	return nil
+}
+
+// root fails for other users, as these programs do.
+func (c *call) root() error {
+	if c.process.User != "root" {
+		return fmt.Errorf("%s: Permission denied (are you root?)", c.process.Args[0])
+	}
+	return nil
+}
+
+// flags parses the arguments strictly and returns the others.
+func (c *call) flags(args []string, define func(*pflag.FlagSet)) ([]string, error) {
+	set := pflag.NewFlagSet(c.process.Args[0], pflag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	define(set)
+	if err := set.Parse(args); err != nil {
+		return nil, fmt.Errorf("error: %w", err)
+	}
+	return set.Args(), nil
+}
+
+// on runs fn with the machine, under the lock.
+func (c *call) on(fn func(*machine) error) error {
+	c.w.mu.Lock()
+	m := c.w.state.Machines[c.id]
+	var err error
+	if m == nil {
+		err = errors.New("the machine is gone")
+	} else {
+		err = fn(m)
+	}
+	c.w.mu.Unlock()
+	c.w.changed()
+	return err
+}
+
+func (c *call) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(c.process.Stdout, format, args...)
+}
+
+func (c *call) abs(name string) string {
+	if path.IsAbs(name) {
+		return path.Clean(name)
+	}
+	return path.Join(c.process.Dir, name)
+}
+
+// read takes a file argument, or standard input.
+func (c *call) read(name string) ([]byte, error) {
+	if name == "-" || name == "/dev/stdin" {
+		return io.ReadAll(c.process.Stdin)
+	}
+	return afero.ReadFile(c.process.FS, c.abs(name))
+}
+
+func (c *call) write(name, content string, mode os.FileMode) error {
+	if err := c.process.FS.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return afero.WriteFile(c.process.FS, name, []byte(content), mode)
+}
+
+func (c *call) exists(name string) bool {
+	ok, err := afero.Exists(c.process.FS, name)
+	return ok && err == nil
+}
+
+func noop(context.Context, *call) error { return nil }
+
+func hostname(_ context.Context, c *call) error {
+	return c.on(func(m *machine) error {
+		switch {
+		case len(c.args) == 0:
+			c.printf("%s\n", m.Hostname)
+		case c.args[0] == "-I":
+			c.printf("%s \n", m.Address)
+		case c.process.User != "root":
+			return errors.New("hostname: you must be root to change the host name")
+		default:
+			m.Hostname = c.args[0]
+		}
+		return nil
+	})
+}
+
+func hostnamectl(_ context.Context, c *call) error {
+	if err := c.root(); err != nil {
+		return err
+	}
+	if len(c.args) != 2 || (c.args[0] != "set-hostname" && c.args[0] != "hostname") {
+		return fmt.Errorf("Unknown command verb %s", strings.Join(c.args, " "))
+	}
+	return c.on(func(m *machine) error { m.Hostname = c.args[1]; return nil })
+}
+
+// ipAddr answers "ip -o -4 addr show to ADDRESS".
+func ipAddr(_ context.Context, c *call) error {
+	wanted := c.args[len(c.args)-1]
+	return c.on(func(m *machine) error {
+		if addr, err := netip.ParseAddr(wanted); err == nil && addr == m.Address {
+			c.printf("2: eth0    inet %s/16 scope global eth0\n", m.Address)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,212 @@
+package kubesim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+)
+
+// World is all machines and clusters. It is safe for concurrent use.
+type World struct {
+	mu       sync.Mutex
+	state    state
+	files    map[string]func() afero.Fs // of each machine, as root sees them
+	changed  func()
+	takes    time.Duration
+	nowFunc  func() time.Time
+	inFlight map[string]bool // clusters with an etcd learner
+}
+
+type state struct {
+	Machines map[string]*machine `json:"machines"`
+	Clusters map[string]*cluster `json:"clusters"`
+	Serial   int                 `json:"serial"`
+}
+
+// Options of a World.
+type Options struct {
+	Changed func()           // called after every change, under no lock
+	Takes   time.Duration    // how long init, join and package installation take; default no time
+	Now     func() time.Time // the clock of tokens and keys; default time.Now
+}
+
+// NewWorld returns an empty World.
+func NewWorld(o Options) *World {
+	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, inFlight: map[string]bool{},
+		state: state{Machines: map[string]*machine{}, Clusters: map[string]*cluster{}}}
+	if w.changed == nil {
+		w.changed = func() {}
+	}
+	if w.nowFunc == nil {
+		w.nowFunc = time.Now
+	}
+	return w
+}
+
+// MarshalJSON implements json.Marshaler: what Restore takes.
+func (w *World) MarshalJSON() ([]byte, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return json.Marshal(w.state)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. The machines must be attached again with Attach.
+func (w *World) UnmarshalJSON(data []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return json.Unmarshal(data, &w.state)
+}
+
+// machine is a VM as the simulation sees it.
+type machine struct {
+	ID       string            `json:"id"`
+	Address  netip.Addr        `json:"address"`
+	Hostname string            `json:"hostname"`
+	Down     bool              `json:"down,omitempty"`
+	SwapOff  bool              `json:"swapOff,omitempty"`
+	Modules  []string          `json:"modules,omitempty"`
+	Forward  bool              `json:"forward,omitempty"` // net.ipv4.ip_forward
+	Packages map[string]string `json:"packages,omitempty"`
+	Fetched  bool              `json:"fetched,omitempty"` // apt-get update has run
+	Services map[string]bool   `json:"services,omitempty"`
+	Cluster  string            `json:"cluster,omitempty"`
+	Node     string            `json:"node,omitempty"`
+}
+
+func (m *machine) runs(service string) bool { return !m.Down && m.Services[service] }
+
+// Attach adds a machine, or gives a restored one its files again (called when they are needed: the host is
+// made after its programs), and returns the programs it has.
+func (w *World) Attach(id string, address netip.Addr, hostname string, files func() afero.Fs) map[string]sshtest.Command {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.state.Machines[id] == nil {
+		w.state.Machines[id] = &machine{ID: id, Address: address, Hostname: hostname,
+			Packages: map[string]string{}, Services: map[string]bool{}}
+	}
+	w.files[id] = files
+	return w.commands(id)
+}
+
+// Remove takes a machine out of the world, as deleting a VM does: what ran on it is gone.
+func (w *World) Remove(id string) {
+	w.change(func() {
+		delete(w.state.Machines, id)
+		delete(w.files, id)
+	})
+}
+
+// SetDown stops or starts a machine without removing it.
+func (w *World) SetDown(id string, down bool) {
+	w.change(func() {
+		if m := w.state.Machines[id]; m != nil {
+			m.Down = down
+		}
+	})
+}
+
+// change runs fn under the lock and reports the change.
+func (w *World) change(fn func()) {
+	w.mu.Lock()
+	fn()
+	w.mu.Unlock()
+	w.changed()
+}
+
+// take lets time pass, as slow programs do.
+func (w *World) take(ctx context.Context) error {
+	if w.takes <= 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(w.takes):
+		return nil
+	}
+}
+
+// byAddress finds the machine that answers at an address: its own, or a virtual one that it holds.
+func (w *World) byAddress(addr netip.Addr) *machine {
+	for _, id := range w.ids() {
+		if m := w.state.Machines[id]; m.Address == addr && !m.Down {
+			return m
+		}
+	}
+	for _, id := range w.ids() {
+		m := w.state.Machines[id]
+		conf, err := afero.ReadFile(w.files[id](), "/etc/keepalived/keepalived.conf")
+		if m.runs("keepalived") && err == nil && slices.Contains(fields(string(conf)), addr.String()) {
+			return m
+		}
+	}
+	return nil
+}
+
+func (w *World) ids() []string {
+	ids := make([]string, 0, len(w.state.Machines))
+	for id := range w.state.Machines {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Node is what the world knows of a node, for tests.
+type Node struct {
+	Name, Machine string
+	Address       netip.Addr
+	ControlPlane  bool
+	Ready         bool
+	Unschedulable bool
+}
+
+// Nodes lists the nodes of every cluster whose API answers, by name.
+func (w *World) Nodes() []Node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []Node
+	for _, c := range w.state.Clusters {
+		if !w.quorate(c) {
+			continue
+		}
+		for _, n := range c.Nodes {
+			out = append(out, Node{n.Name, n.Machine, n.Address, n.ControlPlane, w.ready(c, n), n.Unschedulable})
+		}
+	}
+	slices.SortFunc(out, func(a, b Node) int { return compare(a.Name, b.Name) })
+	return out
+}
+
+// Tokens counts the bootstrap tokens that still let machines join.
+func (w *World) Tokens() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, c := range w.state.Clusters {
+		for _, expires := range c.Tokens {
+			if expires.After(w.nowFunc()) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (w *World) serial() int {
+	w.state.Serial++
+	return w.state.Serial
+}
+
+func (w *World) String() string {
+	data, err := w.MarshalJSON()
+	return fmt.Sprint(string(data), err)
+}

@@ -1,0 +1,212 @@
+package kubeadm
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// bootstrap is what later steps must know of the new control plane. It is journaled: no secret in it.
+type bootstrap struct {
+	Endpoint string // host:port of the API, as nodes are told
+	CAHash   string // sha256:..., which joining nodes pin
+}
+
+// endpointAddress is where the API is reached: the address of cluster_cp_name, which is a virtual address of
+// the VNF or the first control-plane node's own.
+func (d *deployment) endpointAddress() string {
+	name := d.p.Master.ClusterCPName
+	for _, cp := range d.op.ConnectionPoints {
+		if cp.CPD == name && len(cp.Fixed) > 0 {
+			return cp.Fixed[0].String()
+		}
+	}
+	if cp, ok := d.masters[0].CP(name); ok && len(cp.Fixed) > 0 {
+		return cp.Fixed[0].String()
+	}
+	return d.masters[0].IP.String()
+}
+
+// endpoint has the port of the API server itself or, where the package's script puts haproxy before several
+// of them, haproxy's (Tacker's contract).
+func (d *deployment) endpoint() string {
+	port := "6443"
+	if d.p.ScriptPath != "" && len(d.masters) > 1 {
+		port = "16443"
+	}
+	return net.JoinHostPort(d.endpointAddress(), port)
+}
+
+// init makes the control plane on the first node.
+func (d *deployment) init(ctx context.Context) (bootstrap, error) {
+	first := d.masters[0]
+	return vnflcm.Run(ctx, d.op, vnflcm.Step[bootstrap]{
+		Name: "init", On: first.ID,
+		Probe: func(ctx context.Context) (bootstrap, bool, error) { return d.initialised(ctx, first) },
+		Do: func(ctx context.Context) (b bootstrap, err error) {
+			err = within(ctx, d.config.Timeouts.Install, func(ctx context.Context) error {
+				if err := d.clean(ctx, first); err != nil {
+					return err
+				}
+				if d.p.ScriptPath != "" {
+					err = d.scriptInit(ctx, first)
+				} else {
+					err = d.kubeadmInit(ctx, first)
+				}
+				if err != nil {
+					return err
+				}
+				b, err = d.describe(ctx, first)
+				return err
+			})
+			return b, err
+		},
+	})
+}
+
+// initialised reports whether kubeadm init has run to its end on the node. kube-proxy is what it does last,
+// so that anything less is a run that was cut short, on which no other node can have joined.
+func (d *deployment) initialised(ctx context.Context, n mgmt.Node) (bootstrap, bool, error) {
+	begun, err := succeeds(ctx, n, "test", "-e", "/etc/kubernetes/admin.conf")
+	if !begun || err != nil {
+		return bootstrap{}, false, err
+	}
+	if err := cluster.Ready(ctx, n); err != nil {
+		if ctx.Err() != nil {
+			return bootstrap{}, false, err
+		}
+		return bootstrap{}, false, nil
+	}
+	done, err := cluster.New([]cluster.Runner{n}).Exists(ctx, "kube-system", "daemonset", "kube-proxy")
+	if !done || err != nil {
+		return bootstrap{}, false, err
+	}
+	b, err := d.describe(ctx, n)
+	return b, err == nil, err
+}
+
+func (d *deployment) describe(ctx context.Context, n mgmt.Node) (bootstrap, error) {
+	ca, err := n.SSH.ReadFile(ctx, sshexec.File{Path: "/etc/kubernetes/pki/ca.crt", Root: true})
+	if err != nil {
+		return bootstrap{}, err
+	}
+	hash, err := caHash(ca)
+	return bootstrap{Endpoint: d.endpoint(), CAHash: hash}, err
+}
+
+// caHash is the pin of a certificate authority as kubeadm takes it: over the public key info.
+func caHash(data []byte) (string, error) {
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return "", errors.New("kubeadm: the cluster's CA certificate is not PEM")
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return "", fmt.Errorf("kubeadm: the cluster's CA certificate: %w", err)
+	}
+	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// leftovers are the files by which kubeadm knows that a machine is, or was, a node.
+const leftovers sshexec.Shell = "test -e /etc/kubernetes/kubelet.conf || test -e /etc/kubernetes/pki/ca.crt || test -e /etc/kubernetes/manifests/kube-apiserver.yaml"
+
+// clean resets a machine on which an earlier attempt was cut short. It is called only before init and join,
+// where there is nothing on the machine that could be lost.
+func (d *deployment) clean(ctx context.Context, n mgmt.Node) error {
+	err := n.SSH.Exec(ctx, sshexec.Command{Shell: leftovers, Root: true})
+	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && exit.Code == 1 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.op.Report(ctx, "an earlier attempt was cut short: resetting the machine")
+	return d.reset(ctx, n)
+}
+
+func (d *deployment) reset(ctx context.Context, n mgmt.Node) error {
+	return n.RunRoot(ctx, []string{"kubeadm", "reset", "--force"}, nil, nil, nil)
+}
+
+// kubeadmInit runs kubeadm init. The bootstrap token that init insists on is revoked at once: joins use
+// fresh ones.
+func (d *deployment) kubeadmInit(ctx context.Context, n mgmt.Node) error {
+	token := newToken()
+	config, err := marshal(d.initConfiguration(n, token), d.clusterConfiguration())
+	if err != nil {
+		return err
+	}
+	if err := d.kubeadmWith(ctx, n, config, "init"); err != nil {
+		return err
+	}
+	return revoke(ctx, n, token)
+}
+
+// kubeadmWith gives kubeadm its configuration on standard input, so that no file with a token stays on the
+// machine. sshd's standard input is a socket, which /dev/stdin cannot open: hence the pipe.
+func (d *deployment) kubeadmWith(ctx context.Context, n mgmt.Node, config []byte, verb string) error {
+	argv := []string{"sh", "-c", `cat | "$@"`, "sh", "kubeadm", verb, "--config", "/dev/stdin"}
+	return n.RunRoot(ctx, argv, strings.NewReader(string(config)), nil, nil)
+}
+
+// revoke deletes a bootstrap token; its id, the part before the dot, is public.
+func revoke(ctx context.Context, n mgmt.Node, token string) error {
+	id, _, _ := strings.Cut(token, ".")
+	return n.RunRoot(ctx, []string{"kubeadm", "token", "delete", id}, nil, nil, nil)
+}
+
+// revokeAll deletes every bootstrap token of a cluster that has just been made.
+func revokeAll(ctx context.Context, n mgmt.Node) error {
+	var out bytes.Buffer
+	if err := n.RunRoot(ctx, []string{"kubeadm", "token", "list", "-o", "json"}, nil, &out, nil); err != nil {
+		return err
+	}
+	for list := json.NewDecoder(&out); ; {
+		var token struct {
+			Token string `json:"token"`
+		}
+		if err := list.Decode(&token); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("kubeadm token list: %w", err)
+		}
+		if err := revoke(ctx, n, token.Token); err != nil {
+			return err
+		}
+	}
+}
+
+// certSANs are the addresses that clients of the API may use.
+func (d *deployment) certSANs() []string {
+	sans := []string{d.endpointAddress()}
+	for _, m := range d.masters {
+		for _, cp := range m.CPs {
+			for _, addr := range append([]netip.Addr{cp.Floating}, cp.Fixed...) {
+				if addr.IsValid() {
+					sans = append(sans, addr.String())
+				}
+			}
+		}
+	}
+	return sans
+}
+
+// initTokenTTL is how long the token of init lives if we are cut off before revoking it.
+const initTokenTTL = time.Minute

@@ -1,0 +1,133 @@
+package kubeadm
+
+import (
+	"bytes"
+	"crypto/rand"
+	"math/big"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+)
+
+// The documents of kubeadm's configuration, as far as the driver sets them (kubeadm.k8s.io/v1beta4).
+type (
+	typeMeta struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string `yaml:"kind"`
+	}
+	initConfiguration struct {
+		typeMeta         `yaml:",inline"`
+		BootstrapTokens  []bootstrapToken `yaml:"bootstrapTokens"`
+		NodeRegistration nodeRegistration `yaml:"nodeRegistration"`
+		LocalAPIEndpoint localAPIEndpoint `yaml:"localAPIEndpoint"`
+	}
+	bootstrapToken struct {
+		Token  string   `yaml:"token"`
+		TTL    string   `yaml:"ttl"`
+		Usages []string `yaml:"usages"`
+		Groups []string `yaml:"groups"`
+	}
+	nodeRegistration struct {
+		Name string `yaml:"name"`
+	}
+	localAPIEndpoint struct {
+		AdvertiseAddress string `yaml:"advertiseAddress"`
+	}
+	clusterConfiguration struct {
+		typeMeta             `yaml:",inline"`
+		KubernetesVersion    string     `yaml:"kubernetesVersion"`
+		ControlPlaneEndpoint string     `yaml:"controlPlaneEndpoint"`
+		Networking           networking `yaml:"networking"`
+		APIServer            apiServer  `yaml:"apiServer"`
+	}
+	networking struct {
+		PodSubnet     string `yaml:"podSubnet"`
+		ServiceSubnet string `yaml:"serviceSubnet"`
+	}
+	apiServer struct {
+		CertSANs []string `yaml:"certSANs"`
+	}
+	joinConfiguration struct {
+		typeMeta         `yaml:",inline"`
+		Discovery        discovery         `yaml:"discovery"`
+		NodeRegistration nodeRegistration  `yaml:"nodeRegistration"`
+		ControlPlane     *joinControlPlane `yaml:"controlPlane,omitempty"`
+	}
+	discovery struct {
+		BootstrapToken tokenDiscovery `yaml:"bootstrapToken"`
+	}
+	tokenDiscovery struct {
+		APIServerEndpoint string   `yaml:"apiServerEndpoint"`
+		Token             string   `yaml:"token"`
+		CACertHashes      []string `yaml:"caCertHashes"`
+	}
+	joinControlPlane struct {
+		LocalAPIEndpoint localAPIEndpoint `yaml:"localAPIEndpoint"`
+		CertificateKey   string           `yaml:"certificateKey"`
+	}
+)
+
+func kind(name string) typeMeta { return typeMeta{"kubeadm.k8s.io/v1beta4", name} }
+
+func (d *deployment) initConfiguration(n mgmt.Node, token string) initConfiguration {
+	return initConfiguration{
+		typeMeta: kind("InitConfiguration"),
+		BootstrapTokens: []bootstrapToken{{Token: token, TTL: initTokenTTL.String(), Usages: []string{"signing", "authentication"},
+			Groups: []string{"system:bootstrappers:kubeadm:default-node-token"}}},
+		NodeRegistration: nodeRegistration{n.HostName},
+		LocalAPIEndpoint: localAPIEndpoint{n.IP.String()},
+	}
+}
+
+func (d *deployment) clusterConfiguration() clusterConfiguration {
+	return clusterConfiguration{
+		typeMeta:             kind("ClusterConfiguration"),
+		KubernetesVersion:    "v" + d.p.KubernetesVersion,
+		ControlPlaneEndpoint: d.endpoint(),
+		Networking:           networking{d.p.Master.PodCIDR, d.p.Master.ClusterCIDR},
+		APIServer:            apiServer{d.certSANs()},
+	}
+}
+
+func joinConfig(n mgmt.Node, b bootstrap, c credentials, controlPlane bool) joinConfiguration {
+	j := joinConfiguration{
+		typeMeta:         kind("JoinConfiguration"),
+		Discovery:        discovery{tokenDiscovery{b.Endpoint, c.token, []string{b.CAHash}}},
+		NodeRegistration: nodeRegistration{n.HostName},
+	}
+	if controlPlane {
+		j.ControlPlane = &joinControlPlane{localAPIEndpoint{n.IP.String()}, c.certificateKey}
+	}
+	return j
+}
+
+// marshal writes YAML documents.
+func marshal(documents ...any) ([]byte, error) {
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	for _, doc := range documents {
+		if err := e.Encode(doc); err != nil {
+			return nil, err
+		}
+	}
+	return out.Bytes(), e.Close()
+}
+
+// newToken makes a bootstrap token: 6 and 16 characters of a-z and 0-9.
+func newToken() string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	token := make([]byte, 0, 23)
+	for len(token) < 23 {
+		if len(token) == 6 {
+			token = append(token, '.')
+			continue
+		}
+		i, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
+		if err != nil {
+			panic(err) // crypto/rand does not fail
+		}
+		token = append(token, letters[i.Int64()])
+	}
+	return string(token)
+}

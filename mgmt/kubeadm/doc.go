@@ -1,0 +1,28 @@
+// Package kubeadm is the management driver that turns the machines of a VNF into a Kubernetes cluster.
+//
+//	pool := sshexec.NewPool(sshexec.Options{})
+//	manager, err := vnflcm.New(vnflcm.Config{
+//		Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
+//		...
+//	})
+//
+// The VNFD names it, under the key of its artifact, for the hooks instantiate_end, scale_start, scale_end,
+// heal_start, heal_end and terminate_end (or terminate_start). The instantiate request says in
+// additionalParams.k8s_cluster_installation_param which machines are control-plane nodes and which are
+// workers, how to log in, and the networks of the cluster; the attributes are Tacker's.
+//
+// Nodes are prepared in one of two ways:
+//
+//   - With script_path, the package's own script runs on each node, with the arguments, environment and
+//     output lines of Tacker's contract. Such a script names nodes by the last part of their address, so the
+//     driver finds nodes by their InternalIP, and refuses addresses whose names would collide.
+//   - Without, the driver sets the machine up itself: hosts file, kernel settings, packages in the pinned
+//     version from the sources that the machine's image knows, containerd; then kubeadm with configuration
+//     documents on standard input. Nodes are named by role and whole address.
+//
+// All machines are worked on at once, but control-plane nodes join one after the other, as etcd demands.
+// Join tokens are made for each operation, pinned to the cluster's CA, and revoked after it.
+//
+// What this first version does not do yet it refuses by name: scaling or healing single control-plane nodes,
+// private registries over HTTPS, Helm, NFS volumes.
+package kubeadm

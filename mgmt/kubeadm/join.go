@@ -1,0 +1,164 @@
+package kubeadm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// tokenTTL is how long the token of a batch lives; it is made anew when half of that has passed, and revoked
+// after the batch.
+const tokenTTL = 30 * time.Minute
+
+// credentials let machines join. They are never stored.
+type credentials struct {
+	token          string
+	certificateKey string // for control-plane nodes
+}
+
+// batch makes the credentials of the joins of one phase, when the first join asks for them.
+type batch struct {
+	d    *deployment
+	mu   sync.Mutex
+	made time.Time
+	now  credentials
+}
+
+// credentials returns credentials that live for a while yet.
+func (b *batch) credentials(ctx context.Context, controlPlane bool) (credentials, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if time.Since(b.made) > tokenTTL/2 {
+		b.now = credentials{}
+	}
+	leader, err := b.d.kube.Leader(ctx)
+	if err != nil {
+		return credentials{}, err
+	}
+	if b.now.token == "" {
+		if b.now.token, err = output(ctx, leader, "kubeadm", "token", "create", "--ttl", tokenTTL.String()); err != nil {
+			return credentials{}, err
+		}
+		b.made = time.Now()
+	}
+	if controlPlane && b.now.certificateKey == "" {
+		// The key is the last line.
+		if b.now.certificateKey, err = output(ctx, leader, "kubeadm", "init", "phase", "upload-certs", "--upload-certs"); err != nil {
+			return credentials{}, err
+		}
+	}
+	return b.now, nil
+}
+
+// revoke ends the credentials, also when ctx has ended: they would live on otherwise. The uploaded
+// certificates are encrypted with a key that nobody has any more and expire by themselves.
+func (b *batch) revoke(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.now.token == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	leader, err := b.d.kube.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	id, _, _ := strings.Cut(b.now.token, ".")
+	return leader.RunRoot(ctx, []string{"kubeadm", "token", "delete", id}, nil, nil, nil)
+}
+
+// output is the last line that a command prints.
+func output(ctx context.Context, r cluster.Runner, argv ...string) (string, error) {
+	var out bytes.Buffer
+	if err := r.RunRoot(ctx, argv, nil, &out, nil); err != nil {
+		return "", err
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	last := strings.TrimSpace(lines[len(lines)-1])
+	if last == "" {
+		return "", errors.New("kubeadm: " + argv[1] + " printed nothing")
+	}
+	return last, nil
+}
+
+// join makes a prepared machine a node.
+func (d *deployment) join(ctx context.Context, n mgmt.Node, b bootstrap, tokens *batch, controlPlane bool) error {
+	_, err := vnflcm.Run(ctx, d.op, vnflcm.Step[struct{}]{
+		Name: "join", On: n.ID,
+		Probe: func(ctx context.Context) (struct{}, bool, error) {
+			joined, err := d.joined(ctx, n, controlPlane)
+			return struct{}{}, joined, err
+		},
+		Do: func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, within(ctx, d.config.Timeouts.Install, func(ctx context.Context) error {
+				return d.joinNow(ctx, n, b, tokens, controlPlane)
+			})
+		},
+	})
+	return err
+}
+
+// joined reports whether the machine is a node already, as what it shall be: kubeadm labels control-plane
+// nodes last.
+func (d *deployment) joined(ctx context.Context, n mgmt.Node, controlPlane bool) (bool, error) {
+	node, found, err := d.kube.NodeAt(ctx, n.IP)
+	if !found || err != nil || node.ControlPlane != controlPlane {
+		return false, err
+	}
+	return succeeds(ctx, n, "test", "-e", "/etc/kubernetes/kubelet.conf")
+}
+
+func (d *deployment) joinNow(ctx context.Context, n mgmt.Node, b bootstrap, tokens *batch, controlPlane bool) error {
+	if err := d.clean(ctx, n); err != nil {
+		return err
+	}
+	// The object of an attempt that was cut short, or of the machine that this one replaces.
+	if err := d.forgetNode(ctx, n); err != nil {
+		return err
+	}
+	c, err := tokens.credentials(ctx, controlPlane)
+	if err != nil {
+		return err
+	}
+	if d.p.ScriptPath != "" {
+		return d.scriptJoin(ctx, n, b, c, controlPlane)
+	}
+	config, err := marshal(joinConfig(n, b, c, controlPlane))
+	if err != nil {
+		return err
+	}
+	err = d.kubeadmWith(ctx, n, config, "join")
+	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok {
+		return masked(exit, c)
+	}
+	return err
+}
+
+// masked takes the credentials out of what kubeadm printed.
+func masked(e *sshexec.ExitError, c credentials) error {
+	out := *e
+	for _, secret := range []string{c.token, c.certificateKey} {
+		if secret != "" {
+			out.Stderr = strings.ReplaceAll(out.Stderr, secret, vnflcm.Mask)
+		}
+	}
+	return &out
+}
+
+// forgetNode removes the Node object at the machine's address, if there is one.
+func (d *deployment) forgetNode(ctx context.Context, n mgmt.Node) error {
+	node, found, err := d.kube.NodeAt(ctx, n.IP)
+	if !found || err != nil {
+		return err
+	}
+	return d.kube.DeleteNode(ctx, node.Name)
+}

@@ -1,0 +1,231 @@
+package kubeadm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"regexp"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// parameters are the additionalParams that the driver reads. docs/kubeadm.md lists them for users.
+type parameters struct {
+	Cluster clusterParam `json:"k8s_cluster_installation_param"`
+
+	// Scale and heal requests may give other credentials than instantiate did.
+	MasterUsername string        `json:"master_node_username"`
+	MasterPassword vnflcm.Secret `json:"master_node_password"`
+	WorkerUsername string        `json:"worker_node_username"`
+	WorkerPassword vnflcm.Secret `json:"worker_node_password"`
+
+	// For infra drivers; named here so that they do not count as unknown.
+	UserData      string `json:"lcm-operation-user-data"`
+	UserDataClass string `json:"lcm-operation-user-data-class"`
+}
+
+type clusterParam struct {
+	ScriptPath        string      `json:"script_path"`
+	VIMName           string      `json:"vim_name"`
+	KubernetesVersion string      `json:"kubernetes_version"` // beyond Tacker
+	CNIManifestPath   string      `json:"cni_manifest_path"`  // beyond Tacker
+	Master            masterParam `json:"master_node"`
+	Worker            nodeParam   `json:"worker_node"`
+	Proxy             mgmt.Proxy  `json:"proxy"`
+
+	Registries []registryParam `json:"private_registry_connection_info"`
+	HelmScript string          `json:"helm_installation_script_path"`
+	Storage    any             `json:"storage_server"`
+	Volumes    any             `json:"pv_registration_params"`
+}
+
+type nodeParam struct {
+	AspectID  string        `json:"aspect_id"`
+	SSHCPName string        `json:"ssh_cp_name"`
+	NICCPName string        `json:"nic_cp_name"`
+	Username  string        `json:"username"`
+	Password  vnflcm.Secret `json:"password"`
+}
+
+type masterParam struct {
+	nodeParam
+	PodCIDR        string `json:"pod_cidr"`
+	ClusterCIDR    string `json:"cluster_cidr"`
+	ClusterCPName  string `json:"cluster_cp_name"`
+	ClusterFIPName string `json:"cluster_fip_name"`
+}
+
+type registryParam struct {
+	ConnectionType  string        `json:"connection_type"`
+	Server          string        `json:"server"`
+	Username        string        `json:"username"`
+	Password        vnflcm.Secret `json:"password"`
+	CertificatePath string        `json:"certificate_path"`
+	HostsString     string        `json:"hosts_string"`
+}
+
+// The defaults of Tacker, and the version that the driver is tested with.
+const (
+	defaultPodCIDR     = "192.168.0.0/16"
+	defaultClusterCIDR = "10.96.0.0/12"
+	defaultVersion     = "1.34.4"
+)
+
+// SecretParams implements vnflcm.SecretParams.
+func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{}) }
+
+// read decodes the parameters and fills in defaults. The fault of a wrong type does not hide others.
+func read(op *vnflcm.Operation) (*parameters, error) {
+	p := &parameters{}
+	unknown, err := op.Params.Decode(p)
+	for _, name := range unknown {
+		op.Log.Warn("attribute is not known and has no effect", "attribute", "additionalParams."+name)
+	}
+	c := &p.Cluster
+	c.Master.PodCIDR = orDefault(c.Master.PodCIDR, defaultPodCIDR)
+	c.Master.ClusterCIDR = orDefault(c.Master.ClusterCIDR, defaultClusterCIDR)
+	c.KubernetesVersion = orDefault(c.KubernetesVersion, defaultVersion)
+	c.Master.Username = orDefault(p.MasterUsername, c.Master.Username)
+	c.Worker.Username = orDefault(p.WorkerUsername, c.Worker.Username)
+	if !p.MasterPassword.IsZero() {
+		c.Master.Password = p.MasterPassword
+	}
+	if !p.WorkerPassword.IsZero() {
+		c.Worker.Password = p.WorkerPassword
+	}
+	return p, vnflcm.AtPath("additionalParams", err)
+}
+
+func orDefault(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}
+
+// checker collects the faults of the parameters against the package.
+type checker struct {
+	op     *vnflcm.Operation
+	faults []error
+}
+
+func (c *checker) fault(path, value, reason string) {
+	c.faults = append(c.faults, &vnflcm.ParamError{Path: path, Value: value, Reason: reason})
+}
+
+var versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)
+
+// check finds every fault; the paths are relative to k8s_cluster_installation_param.
+func (p *parameters) check(op *vnflcm.Operation) error {
+	c := &checker{op: op}
+	cluster := &p.Cluster
+	c.node("master_node", cluster.Master.nodeParam)
+	c.node("worker_node", cluster.Worker)
+	if cluster.Master.ClusterCPName == "" {
+		c.fault("master_node.cluster_cp_name", "", "is required")
+	}
+	c.networks(&cluster.Master)
+	c.file("script_path", cluster.ScriptPath)
+	c.file("cni_manifest_path", cluster.CNIManifestPath)
+	if cluster.ScriptPath == "" && cluster.CNIManifestPath == "" {
+		c.fault("cni_manifest_path", "", "is required unless script_path is given: nodes are not Ready without a network add-on")
+	}
+	if !versionForm.MatchString(cluster.KubernetesVersion) {
+		c.fault("kubernetes_version", cluster.KubernetesVersion, "must be a full version such as "+defaultVersion)
+	}
+	c.faults = append(c.faults, vnflcm.AtPath("proxy", cluster.Proxy.Validate()))
+	c.registries(cluster)
+	c.unsupported(cluster)
+	return vnflcm.AtPath("additionalParams.k8s_cluster_installation_param", errors.Join(c.faults...))
+}
+
+func (c *checker) node(path string, n nodeParam) {
+	for name, missing := range map[string]bool{"ssh_cp_name": n.SSHCPName == "", "username": n.Username == "", "password": n.Password.IsZero()} {
+		if missing {
+			c.fault(path+"."+name, "", "is required")
+		}
+	}
+	for _, cp := range []struct{ name, value string }{{"ssh_cp_name", n.SSHCPName}, {"nic_cp_name", n.NICCPName}} {
+		if cp.value != "" && c.vduOf(cp.value) == "" {
+			c.fault(path+"."+cp.name, cp.value, "the flavour has no such connection point")
+		}
+	}
+	if vdu := c.vduOf(n.SSHCPName); vdu != "" && n.AspectID != "" && !slices.Contains(c.op.Flavour.AspectsOf(vdu), n.AspectID) {
+		c.fault(path+".aspect_id", n.AspectID, fmt.Sprintf("does not scale VDU %s, which has connection point %s", vdu, n.SSHCPName))
+	}
+}
+
+func (c *checker) vduOf(cp string) string {
+	for _, known := range c.op.Flavour.CPs {
+		if known.ID == cp {
+			return known.VDU
+		}
+	}
+	return ""
+}
+
+// networks parses the CIDRs. Host bits are masked, since the meaning is clear: Tacker's own guide has some.
+func (c *checker) networks(m *masterParam) {
+	var parsed []netip.Prefix
+	for _, n := range []struct {
+		path  string
+		value *string
+	}{{"master_node.pod_cidr", &m.PodCIDR}, {"master_node.cluster_cidr", &m.ClusterCIDR}} {
+		prefix, err := netip.ParsePrefix(*n.value)
+		if err != nil {
+			c.fault(n.path, *n.value, "must be a network such as 10.244.0.0/16")
+			continue
+		}
+		if prefix != prefix.Masked() {
+			c.op.Log.Warn("network has host bits set; they are masked", "attribute", n.path, "given", *n.value, "used", prefix.Masked())
+		}
+		*n.value = prefix.Masked().String()
+		parsed = append(parsed, prefix.Masked())
+	}
+	if len(parsed) == 2 && parsed[0].Overlaps(parsed[1]) {
+		c.fault("master_node.pod_cidr", m.PodCIDR, "overlaps cluster_cidr "+m.ClusterCIDR)
+	}
+}
+
+func (c *checker) file(path, name string) {
+	if name == "" {
+		return
+	}
+	if _, err := c.op.Package.Artifact(name); err != nil {
+		reason := err.Error()
+		if errors.Is(err, fs.ErrNotExist) {
+			reason = "the package has no such file"
+		}
+		c.fault(path, name, reason)
+	}
+}
+
+func (c *checker) registries(p *clusterParam) {
+	for i, r := range p.Registries {
+		path := fmt.Sprintf("private_registry_connection_info[%d]", i)
+		if r.Server == "" {
+			c.fault(path+".server", "", "is required")
+		}
+		switch {
+		case r.ConnectionType != "0" && r.ConnectionType != "1":
+			c.fault(path+".connection_type", r.ConnectionType, "must be 0 (HTTP) or 1 (HTTPS)")
+		case r.ConnectionType == "1", p.ScriptPath == "":
+			c.fault(path, "", "is not supported yet, except HTTP registries for a script_path")
+		}
+	}
+}
+
+// unsupported refuses what Tacker knows and this driver does not yet do: it must not be dropped in silence.
+func (c *checker) unsupported(p *clusterParam) {
+	for path, given := range map[string]bool{
+		"helm_installation_script_path": p.HelmScript != "", "storage_server": p.Storage != nil,
+		"pv_registration_params": p.Volumes != nil, "master_node.cluster_fip_name": p.Master.ClusterFIPName != "",
+	} {
+		if given {
+			c.fault(path, "", "is not supported yet")
+		}
+	}
+}

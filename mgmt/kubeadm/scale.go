@@ -1,0 +1,117 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// scaleStart takes the nodes that will go out of the cluster.
+func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
+	if op.Scale.Type != vnflcm.ScaleIn {
+		return nil
+	}
+	dep, err := d.open(op)
+	if err != nil {
+		return err
+	}
+	return vnflcm.Each(ctx, d.config.Parallel, among(dep.workers, op.Change.Removed), func(ctx context.Context, n mgmt.Node) error {
+		if err := dep.evict(ctx, n, op.RollingBack); err != nil {
+			return err
+		}
+		return dep.do(ctx, "reset", n, time.Minute, func(ctx context.Context) error {
+			if err := dep.reset(ctx, n); err != nil {
+				op.Log.WarnContext(ctx, "the removed machine could not be reset", "host", n.HostName, "error", err)
+			}
+			return nil // the machine goes away in any case
+		})
+	})
+}
+
+// evict drains a node and removes it. With force a drain that fails does not keep it from going.
+func (d *deployment) evict(ctx context.Context, n mgmt.Node, force bool) error {
+	err := d.do(ctx, "drain", n, d.config.Timeouts.Drain+time.Minute, func(ctx context.Context) error {
+		node, found, err := d.kube.NodeAt(ctx, n.IP)
+		if !found || err != nil {
+			return err
+		}
+		err = d.kube.Drain(ctx, node.Name, cluster.DrainOptions{Timeout: d.config.Timeouts.Drain, Force: force})
+		if err != nil && force && ctx.Err() == nil {
+			d.op.Log.WarnContext(ctx, "not every pod could be moved", "host", node.Name, "error", err)
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return d.do(ctx, "delete-node", n, time.Minute, func(ctx context.Context) error { return d.forgetNode(ctx, n) })
+}
+
+// scaleEnd makes new machines nodes, and tells the others which nodes there are.
+func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
+	dep, err := d.open(op)
+	if err != nil {
+		return err
+	}
+	if op.Scale.Type == vnflcm.ScaleIn {
+		return errors.Join(d.forget(ctx, op, op.Change.Removed), dep.updateHosts(ctx, dep.nodes()))
+	}
+	return dep.addWorkers(ctx, among(dep.workers, op.Change.Added))
+}
+
+// addWorkers joins new machines to the running cluster.
+func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
+	if err := d.checkScriptNames(); err != nil {
+		return err
+	}
+	b, err := d.existing(ctx)
+	if err != nil {
+		return err
+	}
+	tokens := &batch{d: d}
+	err = vnflcm.Each(ctx, d.config.Parallel, d.nodes(), func(ctx context.Context, n mgmt.Node) error {
+		if len(among(added, []vnflcm.VNFC{n.VNFC})) == 0 {
+			return d.updateHosts(ctx, []mgmt.Node{n})
+		}
+		if err := d.prepare(ctx, n); err != nil {
+			return err
+		}
+		return d.join(ctx, n, b, tokens, false)
+	})
+	if err = errors.Join(err, tokens.revoke(ctx)); err != nil {
+		return err
+	}
+	return d.awaitReady(ctx, d.nodes())
+}
+
+// existing describes the running cluster, as whichever control-plane node answers sees it.
+func (d *deployment) existing(ctx context.Context) (bootstrap, error) {
+	return vnflcm.Run(ctx, d.op, vnflcm.Step[bootstrap]{Name: "cluster", Do: func(ctx context.Context) (bootstrap, error) {
+		leader, err := d.kube.Leader(ctx)
+		if err != nil {
+			return bootstrap{}, err
+		}
+		return d.describe(ctx, leader.(mgmt.Node))
+	}})
+}
+
+func (d *deployment) updateHosts(ctx context.Context, nodes []mgmt.Node) error {
+	return vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
+		return d.do(ctx, "hosts", n, time.Minute, func(ctx context.Context) error { return d.writeHosts(ctx, n) })
+	})
+}
+
+// forget drops what is kept of machines that are gone: connections and host keys.
+func (d *Driver) forget(ctx context.Context, op *vnflcm.Operation, gone []vnflcm.VNFC) error {
+	var errs []error
+	for _, v := range gone {
+		d.config.Pool.Forget(v.ResourceID)
+		errs = append(errs, mgmt.ForgetHostKey(ctx, op, v.ResourceID))
+	}
+	return errors.Join(errs...)
+}

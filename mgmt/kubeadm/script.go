@@ -1,0 +1,127 @@
+package kubeadm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// scriptFile is where Tacker puts the package's script.
+const scriptFile = "/tmp/install_k8s_cluster.sh"
+
+func (d *deployment) uploadScript(ctx context.Context, n mgmt.Node) error {
+	name, err := d.op.Package.Artifact(d.p.ScriptPath)
+	if err != nil {
+		return err
+	}
+	f, err := d.op.Package.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return n.SSH.Upload(ctx, f, sshexec.File{Path: scriptFile, Mode: 0o755})
+}
+
+// checkScriptNames refuses machines that the script would give the same host name: it takes the role and the
+// last part of the address (Tacker's contract).
+func (d *deployment) checkScriptNames() error {
+	if d.p.ScriptPath == "" {
+		return nil
+	}
+	var faults []error
+	for role, nodes := range map[string][]mgmt.Node{"master": d.masters, "worker": d.workers} {
+		seen := map[byte]netip.Addr{}
+		for _, n := range nodes {
+			last := n.IP.AsSlice()[len(n.IP.AsSlice())-1]
+			if other, taken := seen[last]; taken {
+				faults = append(faults, fmt.Errorf("kubeadm: script_path names nodes by the last part of their address: %s and %s would both be %s%d",
+					other, n.IP, role, last))
+			}
+			seen[last] = n.IP
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// scriptInit runs the script on the first control-plane node. The tokens that it made, for itself and to print,
+// are revoked: joins use fresh ones.
+func (d *deployment) scriptInit(ctx context.Context, n mgmt.Node) error {
+	var out bytes.Buffer
+	if err := d.runScript(ctx, n, d.masterArgs(), nil, &out); err != nil {
+		return err
+	}
+	for _, label := range []string{"token:", "server:", "ssl_ca_cert_hash:"} {
+		if scriptLine(out.String(), label) == "" {
+			return fmt.Errorf("kubeadm: %s printed no line %q", d.p.ScriptPath, label)
+		}
+	}
+	return revokeAll(ctx, n)
+}
+
+// scriptLine returns what follows label on the last line that begins with it.
+func scriptLine(out, label string) string {
+	found := ""
+	for line := range strings.Lines(out) {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), label); ok {
+			found = strings.TrimSpace(rest)
+		}
+	}
+	return found
+}
+
+func (d *deployment) masterArgs() []string {
+	var ips []string
+	for _, m := range d.masters {
+		ips = append(ips, m.IP.String())
+	}
+	return []string{"-m", strings.Join(ips, ","), "-i", d.endpointAddress(), "-p", d.p.Master.PodCIDR, "-a", d.p.Master.ClusterCIDR}
+}
+
+// scriptJoin runs the script on a further node. Tacker's contract has the credentials on the command line:
+// the one place where we do that, and they are revoked after the batch.
+func (d *deployment) scriptJoin(ctx context.Context, n mgmt.Node, b bootstrap, c credentials, controlPlane bool) error {
+	join := []string{"-t", c.token, "-s", strings.TrimPrefix(b.CAHash, "sha256:")}
+	secrets := []string{c.token}
+	if controlPlane {
+		return d.runScript(ctx, n, slices.Concat(d.masterArgs(), join, []string{"-k", c.certificateKey}), append(secrets, c.certificateKey), nil)
+	}
+	return d.runScript(ctx, n, slices.Concat([]string{"-w", n.IP.String(), "-i", d.endpointAddress()}, join), secrets, nil)
+}
+
+func (d *deployment) runScript(ctx context.Context, n mgmt.Node, args, secrets []string, stdout *bytes.Buffer) error {
+	env := d.environment()
+	if env == nil {
+		env = map[string]string{}
+	}
+	env["ha_flag"] = "False"
+	if len(d.masters) > 1 {
+		env["ha_flag"] = "True"
+	}
+	if http := d.httpRegistries(); http != "" {
+		env["HTTP_PRIVATE_REGISTRIES"] = http
+	}
+	command := sshexec.Command{Argv: append([]string{"bash", scriptFile}, args...), Env: env, Secrets: secrets}
+	if stdout != nil {
+		command.Stdout = stdout
+	}
+	return n.SSH.Exec(ctx, command)
+}
+
+// httpRegistries is the list of registries without TLS in the form that Tacker's script puts into
+// daemon.json: "a:5000","b:5000".
+func (d *deployment) httpRegistries() string {
+	var out []string
+	for _, r := range d.p.Registries {
+		if r.ConnectionType == "0" {
+			out = append(out, `"`+r.Server+`"`)
+		}
+	}
+	return strings.Join(out, ",")
+}

@@ -1,0 +1,92 @@
+package mgmt
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Proxy is the parameter "proxy" of Kubernetes-cluster VNFs. It is used when both URLs are given, as in
+// Tacker.
+type Proxy struct {
+	HTTPProxy   vnflcm.Secret `json:"http_proxy"`  // URLs may carry a password
+	HTTPSProxy  vnflcm.Secret `json:"https_proxy"` //
+	NoProxy     string        `json:"no_proxy"`
+	K8sNodeCIDR string        `json:"k8s_node_cidr"` // default: the /24 (IPv6: /64) of the first control-plane node
+}
+
+// Used reports whether nodes go through the proxy.
+func (p Proxy) Used() bool { return !p.HTTPProxy.IsZero() && !p.HTTPSProxy.IsZero() }
+
+// Validate reports the faults of the parameter, by their names in it. Values are left out: a URL may carry a
+// password.
+func (p Proxy) Validate() error {
+	var faults []error
+	if reason := proxyFault(p.HTTPProxy.Reveal()); reason != "" {
+		faults = append(faults, &vnflcm.ParamError{Path: "http_proxy", Reason: reason})
+	}
+	if reason := proxyFault(p.HTTPSProxy.Reveal()); reason != "" {
+		faults = append(faults, &vnflcm.ParamError{Path: "https_proxy", Reason: reason})
+	}
+	if p.K8sNodeCIDR != "" {
+		if _, err := netip.ParsePrefix(p.K8sNodeCIDR); err != nil {
+			faults = append(faults, &vnflcm.ParamError{Path: "k8s_node_cidr", Value: p.K8sNodeCIDR, Reason: "must be a network such as 10.10.0.0/24"})
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func proxyFault(text string) string {
+	if text == "" {
+		return ""
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		if strings.Contains(err.Error(), "invalid port") {
+			return "the port is not a number"
+		}
+		return "is not a URL"
+	}
+	port, err := strconv.Atoi(u.Port())
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "must begin with http:// or https://"
+	case u.Hostname() == "":
+		return "names no host"
+	case u.Port() != "" && (err != nil || port < 1 || port > 65535):
+		return "the port is not a number from 1 to 65535"
+	}
+	return ""
+}
+
+// Environment is what programs on a node are given. direct lists what is reached without the proxy, beside
+// the user's own list: networks as networks, not address by address.
+func (p Proxy) Environment(direct ...string) map[string]string {
+	if !p.Used() {
+		return nil
+	}
+	list := []string{"127.0.0.1", "localhost"}
+	if p.NoProxy != "" {
+		list = append([]string{p.NoProxy}, list...)
+	}
+	return map[string]string{
+		"http_proxy": p.HTTPProxy.Reveal(), "https_proxy": p.HTTPSProxy.Reveal(),
+		"no_proxy": strings.Join(append(list, direct...), ","),
+	}
+}
+
+// NodeNetwork is K8sNodeCIDR, or what it is by default.
+func (p Proxy) NodeNetwork(first netip.Addr) string {
+	if p.K8sNodeCIDR != "" {
+		return p.K8sNodeCIDR
+	}
+	bits := 24
+	if first.Is6() {
+		bits = 64
+	}
+	return netip.PrefixFrom(first, bits).Masked().String()
+}

@@ -1,0 +1,58 @@
+package sshexec
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// Shell is raw shell text. Nothing in it is quoted: it is for constant text.
+// Values belong in Argv or Env.
+type Shell string
+
+// Command says what to run and how.
+type Command struct {
+	// Argv is the program and its arguments. They reach the program byte for
+	// byte. Anybody on the host can see them while it runs: secrets belong in
+	// Stdin or Env.
+	Argv []string
+	// Shell is text for /bin/sh. Exactly one of Argv and Shell is set.
+	Shell Shell
+	// Env is added to the environment of the command. It travels on standard
+	// input, so that it is on no command line and needs no AcceptEnv.
+	Env map[string]string
+	// Dir is the working directory. Default: what the login gives.
+	Dir string
+	// Stdin is what the command reads. Default: nothing. When the command ends
+	// while a Read is blocked, that Read is not waited for.
+	Stdin io.Reader
+	// Stdout and Stderr receive output while the command runs. nil discards it;
+	// the last lines of standard error are in the error all the same.
+	Stdout, Stderr io.Writer
+	// Root runs the command as root: through sudo unless the login user is root.
+	Root bool
+	// Secrets are masked in events and errors, wherever they appear. They are
+	// not masked in what Stdout and Stderr receive.
+	Secrets []string
+	// Grace is the time between TERM and KILL when the context ends. Default 5 s.
+	Grace time.Duration
+}
+
+// CommandEvent tells that a command starts or has ended. Secrets are masked.
+type CommandEvent struct {
+	Host     string        // Target.Name
+	Command  string        // the command line, for people
+	Root     bool          // run as root
+	Done     bool          // false before the command runs, true after
+	Duration time.Duration // how long it took, when Done
+	Err      error         // why it failed, when Done
+}
+
+// Format prints the command line with Secrets masked, whatever the verb. Env and
+// the streams are left out.
+func (c Command) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()) }
+
+// MarshalText returns what Format prints, which covers JSON and slog.
+func (c Command) MarshalText() ([]byte, error) { return []byte(c.text()), nil }
+
+func (c Command) text() string { return c.shown(newMasker(c.Secrets...)) }

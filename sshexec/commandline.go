@@ -1,0 +1,168 @@
+package sshexec
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+)
+
+// frame runs the command in its place: it says that it has begun (which under
+// sudo means that no password will be asked for any more), takes the
+// environment from standard input, changes the directory and becomes the
+// command, which finds the rest of standard input untouched, because read takes
+// a pipe byte by byte. It is one line, because csh as a login shell does not
+// take several, and its variables are unset by then.
+//
+//	$1 marker, $2 number of variables, $3 directory, then the command
+const frame = `if [ -n "$1" ]; then echo "$1 $$" >&2; fi; ` +
+	`_sshexec_n=$2; _sshexec_nl="$(printf "\n_")"; _sshexec_nl="${_sshexec_nl%_}"; ` +
+	`while [ "$_sshexec_n" -gt 0 ]; do IFS= read -r _sshexec_line || exit 125; eval "$_sshexec_line"; _sshexec_n=$((_sshexec_n - 1)); done; ` +
+	`unset _sshexec_n _sshexec_nl _sshexec_line; ` +
+	`if [ -n "$3" ]; then cd "$3" || exit 125; fi; ` +
+	`shift 3; exec "$@"`
+
+// invocation is a command made ready for the wire.
+type invocation struct {
+	line   string // what the login shell is given
+	env    string // what goes ahead of standard input
+	sudo   bool
+	prompt string // what sudo asks with; "" when it must not ask
+	marker string // what frame says when it has begun; "" when nobody waits for it
+	shown  string // the command for people, masked
+	masker masker
+}
+
+func (h *Host) invocation(c Command) (invocation, error) {
+	inv := invocation{masker: newMasker(h.secrets(c)...)}
+	inv.shown = c.shown(inv.masker)
+	argv := c.Argv
+	if c.Shell != "" {
+		argv = []string{"/bin/sh", "-c", string(c.Shell)}
+	}
+	if err := c.validate(); err != nil {
+		return inv, err
+	}
+	var err error
+	if inv.env, err = exports(c.Env); err != nil {
+		return inv, err
+	}
+	inv.sudo = c.Root && h.target.User != "root"
+	if !inv.sudo && len(c.Env) == 0 && c.Dir == "" {
+		if c.Shell == "" {
+			argv = append([]string{"/bin/sh", "-c", `exec "$@"`, "sh"}, argv...)
+		}
+		inv.line = shellescape.QuoteCommand(argv)
+		return inv, nil
+	}
+	if inv.sudo {
+		inv.marker = "sshexec-" + rand.Text()
+		if h.target.Sudo.secret != nil {
+			inv.prompt = "sshexec-" + rand.Text() + ":"
+		}
+	}
+	inv.line = framed(inv, c.Dir, len(c.Env), argv)
+	return inv, nil
+}
+
+func framed(inv invocation, dir string, variables int, argv []string) string {
+	var words []string
+	switch {
+	case inv.prompt != "":
+		words = []string{"sudo", "-S", "-p", inv.prompt, "--"}
+	case inv.sudo:
+		words = []string{"sudo", "-n", "--"}
+	}
+	words = append(words, "/bin/sh", "-c", frame, "sh", inv.marker, strconv.Itoa(variables), dir)
+	return shellescape.QuoteCommand(append(words, argv...))
+}
+
+func (c Command) validate() error {
+	switch {
+	case len(c.Argv) > 0 && c.Shell != "":
+		return errors.New("a command has either Argv or Shell, not both")
+	case len(c.Argv) == 0 && c.Shell == "":
+		return errors.New("a command needs Argv or Shell")
+	case len(c.Argv) > 0 && c.Argv[0] == "":
+		return errors.New("the program in Argv[0] is empty")
+	case strings.ContainsRune(string(c.Shell), 0):
+		return errors.New("shell text contains a NUL byte")
+	case c.Dir != "" && !path.IsAbs(c.Dir):
+		return fmt.Errorf("directory %q is not absolute", c.Dir)
+	case strings.ContainsRune(c.Dir, 0):
+		return errors.New("directory contains a NUL byte")
+	}
+	for i, arg := range c.Argv {
+		if strings.ContainsRune(arg, 0) {
+			return fmt.Errorf("argument %d contains a NUL byte", i)
+		}
+	}
+	return nil
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// exports returns one line of shell text per variable, in the order of names.
+// frame gives _sshexec_nl, so that values of several lines fit in one.
+func exports(env map[string]string) (string, error) {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if !variableName.MatchString(name) || strings.HasPrefix(name, "_sshexec_") {
+			return "", fmt.Errorf("environment variable name %q is not allowed", name)
+		}
+		value := env[name]
+		if strings.ContainsRune(value, 0) {
+			return "", fmt.Errorf("environment variable %s contains a NUL byte", name)
+		}
+		lines := strings.Split(value, "\n")
+		for i, line := range lines {
+			lines[i] = shellescape.Quote(line)
+		}
+		fmt.Fprintf(&text, "export %s=%s\n", name, strings.Join(lines, `"$_sshexec_nl"`))
+	}
+	return text.String(), nil
+}
+
+// shown returns the command for people. Words are masked before they are
+// quoted: quoting changes how a secret looks.
+func (c Command) shown(m masker) string {
+	if c.Shell != "" {
+		return m.mask(string(c.Shell))
+	}
+	words := make([]string, len(c.Argv))
+	for i, arg := range c.Argv {
+		words[i] = m.mask(arg)
+		if words[i] != masked {
+			words[i] = shellescape.Quote(words[i])
+		}
+	}
+	return m.mask(strings.Join(words, " "))
+}
+
+// secrets returns what must not be shown: what the command names and the
+// passwords of the target. A password that is the user's name is no secret, and
+// masking it would spoil every path below the home directory.
+func (h *Host) secrets(c Command) []string {
+	secrets := slices.Clone(c.Secrets)
+	add := func(password string) {
+		if password != "" && password != h.target.User {
+			secrets = append(secrets, password)
+		}
+	}
+	if h.target.Sudo.secret != nil {
+		add(*h.target.Sudo.secret)
+	}
+	for _, a := range h.target.Auth {
+		if a.method != nil {
+			add(a.method().password)
+		}
+	}
+	return secrets
+}

@@ -1,0 +1,41 @@
+package sshexec
+
+import "al.essio.dev/pkg/shellescape"
+
+// CommandLine returns the exact line that would be sent for c, and what goes
+// ahead of its standard input. Random words are replaced by names.
+func CommandLine(h *Host, c Command) (line, env string, err error) {
+	inv, err := h.invocation(c)
+	if err != nil || inv.marker == "" {
+		return inv.line, inv.env, err
+	}
+	inv.marker = "MARKER"
+	if inv.prompt != "" {
+		inv.prompt = "PROMPT"
+	}
+	argv := c.Argv
+	if c.Shell != "" {
+		argv = []string{"/bin/sh", "-c", string(c.Shell)}
+	}
+	return framed(inv, c.Dir, len(c.Env), argv), inv.env, nil
+}
+
+// Frame is the frame as it stands on command lines.
+var Frame = shellescape.Quote(frame)
+
+// Mask masks secrets in text.
+func Mask(text string, secrets ...string) string { return newMasker(secrets...).mask(text) }
+
+// Tail returns what an error says about a command that wrote text.
+func Tail(text string, step int, secrets ...string) string {
+	t := &tail{masker: newMasker(secrets...)}
+	for len(text) > 0 {
+		n := min(step, len(text))
+		_, _ = t.Write([]byte(text[:n]))
+		text = text[n:]
+	}
+	return t.text()
+}
+
+// KillScript ends a process group.
+const KillScript = killScript

@@ -1,0 +1,77 @@
+package sshexec
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// File says which file on the host is meant and what it shall be like.
+type File struct {
+	Path string // absolute
+	// Mode holds the permission bits that Upload gives. Default 0644.
+	Mode fs.FileMode
+	// Owner is "user" or "user:group", given by Upload. Default: whoever writes
+	// the file. It takes root to give files away.
+	Owner string
+	// Root reads and writes as root.
+	Root bool
+	// SHA256 is the digest of the content in hex, if it is known beforehand:
+	// Upload refuses other content.
+	SHA256 string
+}
+
+var ownerName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$`)
+
+func (f File) validate() error {
+	switch {
+	case !path.IsAbs(f.Path) || strings.HasSuffix(f.Path, "/"):
+		return fmt.Errorf("file %q: the path of a file must be absolute", f.Path)
+	case strings.ContainsRune(f.Path, 0):
+		return errors.New("the path of a file contains a NUL byte")
+	case f.Mode&^fs.ModePerm != 0:
+		return fmt.Errorf("file %s: mode %v is more than permission bits", f.Path, f.Mode)
+	case f.Owner != "" && !ownerName.MatchString(f.Owner):
+		return fmt.Errorf("file %s: owner %q is not user or user:group", f.Path, f.Owner)
+	}
+	if digest, err := hex.DecodeString(f.SHA256); f.SHA256 != "" && (err != nil || len(digest) != 32) {
+		return fmt.Errorf("file %s: %q is no SHA-256 digest in hex", f.Path, f.SHA256)
+	}
+	return nil
+}
+
+// octal returns the permission bits as chmod takes them.
+func (f File) octal() string {
+	if f.Mode == 0 {
+		return "644"
+	}
+	return fmt.Sprintf("%o", f.Mode.Perm())
+}
+
+// exitNoFile is how readScript says that there is no such file.
+const exitNoFile = 44
+
+const readScript = `[ -e "$1" ] || exit 44; exec cat "$1"`
+
+// ReadFile returns the content of a small file; f.Path and f.Root matter. More
+// than 1 MiB is an error that wraps [ErrTooLarge]. The error wraps
+// fs.ErrNotExist when there is no file that the user can see.
+func (h *Host) ReadFile(ctx context.Context, f File) ([]byte, error) {
+	if err := f.validate(); err != nil {
+		return nil, h.fail(err)
+	}
+	content, err := h.Output(ctx, Command{Argv: []string{"/bin/sh", "-c", readScript, "sh", f.Path}, Root: f.Root})
+	var exit *ExitError
+	if errors.As(err, &exit) && exit.Code == exitNoFile {
+		return nil, h.fail(&fs.PathError{Op: "read", Path: f.Path, Err: fs.ErrNotExist})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return content, nil
+}

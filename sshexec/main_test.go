@@ -1,0 +1,53 @@
+package sshexec_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// target is how the tests log in to a simulated host.
+func target(t *testing.T, h *sshtest.Host) sshexec.Target {
+	t.Helper()
+	keys, err := sshexec.PinnedHostKeys(h.PublicKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sshexec.Target{
+		ID: "vm-1", Name: "node1", Addr: h.Addr(), User: "ubuntu",
+		Auth: []sshexec.Auth{sshexec.Password("ubuntu")}, HostKeys: keys,
+	}
+}
+
+func newPool(t *testing.T, o sshexec.Options) *sshexec.Pool {
+	t.Helper()
+	pool := sshexec.NewPool(o)
+	t.Cleanup(func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return pool
+}
+
+// connect starts a host and returns both ends.
+func connect(t *testing.T, c sshtest.Config) (*sshexec.Host, *sshtest.Host) {
+	t.Helper()
+	remote := sshtest.Start(t, c)
+	return newPool(t, sshexec.Options{}).Host(target(t, remote)), remote
+}
+
+// within bounds a test step; what takes longer has failed.
+func within(t *testing.T, limit time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}

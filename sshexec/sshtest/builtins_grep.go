@@ -1,0 +1,94 @@
+package sshtest
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+func grep(_ context.Context, p *Process) int {
+	found, operands, err := p.parseOptions("qvEFixcwe:", false)
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	pattern := found['e']
+	if !found.has('e') {
+		if len(operands) == 0 {
+			return p.usage("a pattern is required")
+		}
+		pattern, operands = operands[0], operands[1:]
+	}
+	re, err := grepPattern(pattern, found)
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	hits := 0
+	code := p.inputs(operands, func(name string, content []byte) {
+		for _, line := range lines(content) {
+			if re.MatchString(line) == found.has('v') {
+				continue
+			}
+			hits++
+			if !found.has('q') && !found.has('c') {
+				if len(operands) > 1 {
+					line = name + ":" + line
+				}
+				p.print([]string{line})
+			}
+		}
+	})
+	if found.has('c') {
+		p.print([]string{strconv.Itoa(hits)})
+	}
+	switch {
+	case hits > 0 && (code == 0 || found.has('q')):
+		return 0
+	case code != 0:
+		return 2
+	}
+	return 1
+}
+
+// grepPattern turns a pattern into one of Go: in basic ones the characters that
+// Go takes as operators are plain, and with a backslash they are operators.
+func grepPattern(pattern string, found options) (*regexp.Regexp, error) {
+	switch {
+	case found.has('F'):
+		pattern = regexp.QuoteMeta(pattern)
+	case !found.has('E'):
+		pattern = basicPattern(pattern)
+	}
+	if found.has('w') {
+		pattern = `\b(?:` + pattern + `)\b`
+	}
+	if found.has('x') {
+		pattern = `^(?:` + pattern + `)$`
+	}
+	if found.has('i') {
+		pattern = `(?i)` + pattern
+	}
+	return regexp.Compile(pattern)
+}
+
+func basicPattern(pattern string) string {
+	const swapped = `+?{}()|`
+	var out strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		switch {
+		case c == '\\' && i+1 < len(pattern):
+			i++
+			if !strings.ContainsRune(swapped, rune(pattern[i])) {
+				out.WriteByte('\\')
+			}
+			out.WriteByte(pattern[i])
+		case strings.IndexByte(swapped, c) >= 0:
+			out.WriteByte('\\')
+			out.WriteByte(c)
+		default:
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,195 @@
+package sshtest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// sudo asks as the real one does: on standard error, and reads the answer from
+// standard input byte by byte, so that nothing of what follows is lost.
+func sudo(ctx context.Context, p *Process) int {
+	found, args, err := p.parseOptions("nSHEp:u:", true)
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	if len(args) == 0 {
+		return p.usage("a command is required")
+	}
+	user := "root"
+	if found.has('u') {
+		user = found['u']
+	}
+	if p.host.config.SudoPassword != "" && p.User != "root" {
+		if err := p.askSudo(found); err != nil {
+			_, _ = io.WriteString(p.Stderr, "sudo: "+err.Error()+"\n")
+			return 1
+		}
+	}
+	next := p.with(args, sudoEnviron(p, user, found.has('E'))).asUser(user)
+	return next.run(ctx)
+}
+
+func (p *Process) askSudo(found options) error {
+	if found.has('n') {
+		return errors.New("a password is required")
+	}
+	if !found.has('S') {
+		return errors.New("a terminal is required to read the password")
+	}
+	prompt := "[sudo] password for " + p.User + ": "
+	if found.has('p') {
+		prompt = found['p']
+	}
+	for attempt := 1; ; attempt++ {
+		_, _ = io.WriteString(p.Stderr, prompt)
+		answer, err := readLine(p.Stdin)
+		switch {
+		case err != nil && answer == "":
+			return errors.New("no password was provided")
+		case answer == p.host.config.SudoPassword:
+			return nil
+		case attempt == 3:
+			return errors.New("3 incorrect password attempts")
+		}
+		_, _ = io.WriteString(p.Stderr, "Sorry, try again.\n")
+	}
+}
+
+func readLine(r io.Reader) (string, error) {
+	var line []byte
+	b := make([]byte, 1)
+	for {
+		n, err := r.Read(b)
+		if n == 1 {
+			if b[0] == '\n' {
+				return string(line), nil
+			}
+			line = append(line, b[0])
+		}
+		if err != nil {
+			return string(line), err
+		}
+	}
+}
+
+// sudoEnviron is the environment that sudo gives: little of the caller's.
+func sudoEnviron(p *Process, user string, keep bool) []string {
+	own := []string{
+		"HOME=" + homeOf(user), "USER=" + user, "LOGNAME=" + user, "SHELL=/bin/sh",
+		"PATH=" + strings.Join(binDirs, ":"), "SUDO_USER=" + p.User,
+	}
+	if keep {
+		return append(append([]string{}, p.Environ...), own...)
+	}
+	return own
+}
+
+func env(ctx context.Context, p *Process) int {
+	found, args, err := p.parseOptions("iu:", true)
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	var environ []string
+	for _, pair := range p.Environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if !found.has('i') && (!found.has('u') || name != found['u']) {
+			environ = append(environ, pair)
+		}
+	}
+	for len(args) > 0 && strings.Contains(args[0], "=") {
+		environ = append(environ, args[0])
+		args = args[1:]
+	}
+	next := p.with(args, environ)
+	if len(args) > 0 {
+		return next.run(ctx)
+	}
+	_, _ = io.WriteString(p.Stdout, strings.Join(append(next.Environ, ""), "\n"))
+	return 0
+}
+
+// duration reads what sleep and timeout take: seconds, or with a unit.
+func duration(text string) (time.Duration, error) {
+	unit := time.Second
+	for suffix, of := range map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour} {
+		if before, ok := strings.CutSuffix(text, suffix); ok {
+			text, unit = before, of
+			break
+		}
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	return time.Duration(n * float64(unit)), err
+}
+
+func sleep(ctx context.Context, p *Process) int {
+	if len(p.Args) != 2 {
+		return p.usage("one operand is expected")
+	}
+	d, err := duration(p.Args[1])
+	if err != nil {
+		return p.usage("invalid time interval %q", p.Args[1])
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return 0
+	case <-ctx.Done():
+		return exitKilled
+	}
+}
+
+func timeout(ctx context.Context, p *Process) int {
+	_, args, err := p.parseOptions("k:s:", true)
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	if len(args) < 2 {
+		return p.usage("a duration and a command are required")
+	}
+	limit, err := duration(args[0])
+	if err != nil {
+		return p.usage("invalid time interval %q", args[0])
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	code := p.with(args[1:], p.Environ).run(limited)
+	if limited.Err() != nil && ctx.Err() == nil {
+		return 124
+	}
+	return code
+}
+
+// kill knows no processes: the ones of the host have no numbers.
+func kill(_ context.Context, p *Process) int {
+	return p.usage("no such process")
+}
+
+func seq(_ context.Context, p *Process) int {
+	first, last := 1, 0
+	var err error
+	switch len(p.Args) {
+	case 2:
+		last, err = strconv.Atoi(p.Args[1])
+	case 3:
+		if first, err = strconv.Atoi(p.Args[1]); err == nil {
+			last, err = strconv.Atoi(p.Args[2])
+		}
+	default:
+		return p.usage("one or two operands are expected")
+	}
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	out := bufio.NewWriter(p.Stdout)
+	for ; first <= last; first++ {
+		_, _ = out.WriteString(strconv.Itoa(first) + "\n")
+	}
+	_ = out.Flush()
+	return 0
+}

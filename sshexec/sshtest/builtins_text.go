@@ -1,0 +1,216 @@
+package sshtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func (p *Process) print(lines []string) {
+	for _, line := range lines {
+		_, _ = fmt.Fprintln(p.Stdout, line)
+	}
+}
+
+// count reads the number of lines of head and tail: -n N or -N.
+func (p *Process) count() (n string, names []string, err error) {
+	args := slices.Clone(p.Args)
+	for i, arg := range args[1:] {
+		if _, err := strconv.Atoi(strings.TrimPrefix(arg, "-")); err == nil && strings.HasPrefix(arg, "-") && args[i] != "-n" {
+			args[i+1] = "-n" + arg[1:]
+		}
+	}
+	q := *p
+	q.Args = args
+	found, names, err := q.parseOptions("n:", false)
+	if err != nil {
+		return "", nil, err
+	}
+	if !found.has('n') {
+		return "10", names, nil
+	}
+	return found['n'], names, nil
+}
+
+func head(_ context.Context, p *Process) int {
+	text, names, err := p.count()
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return p.usage("invalid number of lines %q", text)
+	}
+	return p.inputs(names, func(_ string, content []byte) {
+		all := lines(content)
+		p.print(all[:min(n, len(all))])
+	})
+}
+
+func tailLines(_ context.Context, p *Process) int {
+	text, names, err := p.count()
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	from, isFrom := strings.CutPrefix(text, "+")
+	n, err := strconv.Atoi(from)
+	if err != nil || n < 0 {
+		return p.usage("invalid number of lines %q", text)
+	}
+	return p.inputs(names, func(_ string, content []byte) {
+		all := lines(content)
+		if isFrom {
+			p.print(all[min(max(n-1, 0), len(all)):])
+			return
+		}
+		p.print(all[max(len(all)-n, 0):])
+	})
+}
+
+func sorted(_ context.Context, p *Process) int {
+	found, names, err := p.parseOptions("rnu", false)
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	var all []string
+	code := p.inputs(names, func(_ string, content []byte) { all = append(all, lines(content)...) })
+	slices.SortStableFunc(all, func(a, b string) int {
+		if found.has('n') {
+			x, _ := strconv.ParseFloat(strings.TrimSpace(a), 64)
+			y, _ := strconv.ParseFloat(strings.TrimSpace(b), 64)
+			if x != y {
+				if x < y {
+					return -1
+				}
+				return 1
+			}
+		}
+		return strings.Compare(a, b)
+	})
+	if found.has('r') {
+		slices.Reverse(all)
+	}
+	if found.has('u') {
+		all = slices.Compact(all)
+	}
+	p.print(all)
+	return code
+}
+
+func uniq(_ context.Context, p *Process) int {
+	_, names, err := p.parseOptions("", false)
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	return p.inputs(names, func(_ string, content []byte) { p.print(slices.Compact(lines(content))) })
+}
+
+func wc(_ context.Context, p *Process) int {
+	found, names, err := p.parseOptions("lwc", false)
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	return p.inputs(names, func(name string, content []byte) {
+		var columns []string
+		for _, column := range []struct {
+			letter byte
+			n      int
+		}{{'l', bytes.Count(content, []byte("\n"))}, {'w', len(bytes.Fields(content))}, {'c', len(content)}} {
+			if len(found) == 0 || found.has(column.letter) {
+				columns = append(columns, strconv.Itoa(column.n))
+			}
+		}
+		if name != "-" {
+			columns = append(columns, name)
+		}
+		p.print([]string{strings.Join(columns, " ")})
+	})
+}
+
+func tr(_ context.Context, p *Process) int {
+	found, sets, err := p.parseOptions("d", false)
+	if err != nil || len(sets) == 0 || len(sets) == 1 && !found.has('d') {
+		return p.usage("only 'tr SET SET' and 'tr -d SET' are supported by this simulated program")
+	}
+	from := expandSet(sets[0])
+	to := ""
+	if !found.has('d') {
+		to = expandSet(sets[1])
+	}
+	return p.inputs(nil, func(_ string, content []byte) {
+		var out []byte
+		for _, c := range content {
+			i := strings.IndexByte(from, c)
+			switch {
+			case i < 0:
+				out = append(out, c)
+			case to != "":
+				out = append(out, to[min(i, len(to)-1)])
+			}
+		}
+		_, _ = p.Stdout.Write(out)
+	})
+}
+
+func expandSet(set string) string {
+	set = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\r`, "\r", "[:upper:]", "A-Z", "[:lower:]", "a-z", "[:space:]", " \t\n\r").Replace(set)
+	var out []byte
+	for i := 0; i < len(set); i++ {
+		if i+2 < len(set) && set[i+1] == '-' && set[i] <= set[i+2] {
+			for c := int(set[i]); c <= int(set[i+2]); c++ {
+				out = append(out, byte(c)) //nolint:gosec // between two bytes
+			}
+			i += 2
+			continue
+		}
+		out = append(out, set[i])
+	}
+	return string(out)
+}
+
+func cut(_ context.Context, p *Process) int {
+	found, names, err := p.parseOptions("d:f:", false)
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	delimiter := "\t"
+	if found.has('d') {
+		delimiter = found['d']
+	}
+	from, to, isRange := strings.Cut(found['f'], "-")
+	first, err := strconv.Atoi(from)
+	if err != nil || first < 1 {
+		return p.usage("only -f N, -f N- and -f N-M are supported by this simulated program")
+	}
+	last := first
+	if isRange {
+		last = int(^uint(0) >> 1)
+		if to != "" {
+			if last, err = strconv.Atoi(to); err != nil {
+				return p.usage("%v", err)
+			}
+		}
+	}
+	return p.inputs(names, func(_ string, content []byte) {
+		for _, line := range lines(content) {
+			if fields := strings.Split(line, delimiter); len(fields) > 1 {
+				line = strings.Join(fields[min(first-1, len(fields)):min(last, len(fields))], delimiter)
+			}
+			p.print([]string{line})
+		}
+	})
+}
+
+func sha256sum(_ context.Context, p *Process) int {
+	_, names, err := p.parseOptions("", false)
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	return p.inputs(names, func(name string, content []byte) {
+		p.print([]string{fmt.Sprintf("%x  %s", sha256.Sum256(content), name)})
+	})
+}

@@ -1,0 +1,119 @@
+package sshtest
+
+import (
+	"errors"
+	"os"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/spf13/afero"
+)
+
+// files are the files of a host. Who may use them follows a simple rule, made to
+// find a sudo that was forgotten: directories of the system belong to root, the
+// rest to everybody.
+type files struct {
+	fs    afero.Fs
+	login string
+	done  func() error
+
+	mu     sync.Mutex
+	owners map[string]string // "user:group" where chown said so
+}
+
+var rootDirs = []string{"/etc", "/usr", "/opt", "/var/lib", "/root", "/bin", "/sbin", "/lib", "/boot"}
+
+func newFiles(c Config) (*files, error) {
+	f := &files{fs: afero.NewMemMapFs(), login: c.User, done: func() error { return nil }, owners: map[string]string{}}
+	if c.Dir != "" {
+		root, err := os.OpenRoot(c.Dir)
+		if err != nil {
+			return nil, err
+		}
+		f.fs, f.done = rootFs{root}, root.Close
+	}
+	for _, dir := range []string{
+		"/bin", "/dev", "/etc", "/home", "/opt", "/root", "/run", "/tmp", "/usr/bin", "/usr/local/bin", "/usr/share",
+		"/var/lib", "/var/log", "/var/tmp", homeOf(c.User),
+	} {
+		if err := f.fs.MkdirAll(dir, 0o755); err != nil {
+			return nil, errors.Join(err, f.done())
+		}
+	}
+	for name, content := range map[string]string{
+		"/etc/hostname": c.Name + "\n",
+		"/etc/hosts":    "127.0.0.1 localhost\n127.0.1.1 " + c.Name + "\n",
+	} {
+		if ok, _ := afero.Exists(f.fs, name); ok {
+			continue // of an earlier life of the host
+		}
+		if err := afero.WriteFile(f.fs, name, []byte(content), 0o644); err != nil {
+			return nil, errors.Join(err, f.done())
+		}
+	}
+	return f, nil
+}
+
+func (f *files) close() error { return f.done() }
+
+func homeOf(user string) string {
+	if user == "root" {
+		return "/root"
+	}
+	return "/home/" + user
+}
+
+// as returns the files as user may use them.
+func (f *files) as(user string) *userFs { return &userFs{files: f, user: user} }
+
+// owner returns "user:group" of a path.
+func (f *files) owner(name string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for at := name; ; at = path.Dir(at) {
+		if owner, ok := f.owners[at]; ok {
+			return owner
+		}
+		if at == "/" {
+			break
+		}
+	}
+	if inRootDir(name) {
+		return "root:root"
+	}
+	return f.login + ":" + f.login
+}
+
+func (f *files) setOwner(name, owner string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.owners[name] = owner
+}
+
+// moved carries the owners of a tree along, or forgets them when to is "".
+func (f *files) moved(from, to string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if to != "" {
+		delete(f.owners, to)
+	}
+	for name, owner := range f.owners {
+		if name != from && !strings.HasPrefix(name, from+"/") {
+			continue
+		}
+		delete(f.owners, name)
+		if to != "" {
+			f.owners[to+name[len(from):]] = owner
+		}
+	}
+}
+
+func inRootDir(name string) bool {
+	for _, dir := range rootDirs {
+		if name == dir || strings.HasPrefix(name, dir+"/") {
+			return true
+		}
+	}
+	return name == "/"
+}

@@ -1,0 +1,214 @@
+package sshtest
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spf13/afero"
+	"golang.org/x/crypto/ssh"
+)
+
+// Config describes a host. The zero value is usable.
+type Config struct {
+	// Name is the hostname. Default "host".
+	Name string
+	// User and Password are the login. Default "ubuntu" and "ubuntu". Nobody
+	// else can log in.
+	User, Password string
+	// AuthorizedKeys are authorized_keys lines that may log in as User.
+	AuthorizedKeys []string
+	// SudoPassword is what sudo asks for. Default: it asks for nothing.
+	SudoPassword string
+	// Dir is the directory of the real machine below which the files are kept;
+	// it must exist. Default: they are kept in memory.
+	Dir string
+	// HostKey is the private key in PEM form. Default: a new ed25519 key.
+	HostKey []byte
+	// Commands are programs beside the built-in ones, by name. A name that is
+	// built in is replaced.
+	Commands map[string]Command
+	// Dial opens the connections that clients ask to be led to
+	// (direct-tcpip). Default: they are refused.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Unexpected is told of programs that are neither built in nor in Commands.
+	// Start sets it to fail the test.
+	Unexpected func(argv []string)
+}
+
+// Host is an SSH host on a loopback port. It is safe for concurrent use.
+type Host struct {
+	config   Config
+	signer   ssh.Signer
+	keyPEM   []byte
+	listener net.Listener
+	files    *files
+	recorder recorder
+
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	refuse  bool
+	clients map[*client]struct{}
+}
+
+// New makes a host and lets it listen. Close it when it is no longer needed.
+func New(c Config) (*Host, error) {
+	c = c.withDefaults()
+	h := &Host{config: c, clients: map[*client]struct{}{}}
+	var err error
+	if h.signer, h.keyPEM, err = hostKey(c.HostKey); err != nil {
+		return nil, err
+	}
+	if h.files, err = newFiles(c); err != nil {
+		return nil, fmt.Errorf("sshtest: files: %w", err)
+	}
+	server, err := h.serverConfig()
+	if err != nil {
+		return nil, err
+	}
+	var listening net.ListenConfig
+	if h.listener, err = listening.Listen(context.Background(), "tcp", "127.0.0.1:0"); err != nil {
+		_ = h.files.close()
+		return nil, fmt.Errorf("sshtest: %w", err)
+	}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	h.running.Go(func() { h.accept(server) })
+	return h, nil
+}
+
+// Start makes a host that lives as long as the test. A program that is neither
+// built in nor in c.Commands fails the test.
+func Start(t testing.TB, c Config) *Host {
+	t.Helper()
+	if c.Unexpected == nil {
+		name := c.withDefaults().Name
+		c.Unexpected = func(argv []string) { t.Errorf("host %s: unexpected command %q", name, argv) }
+	}
+	h, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+func (c Config) withDefaults() Config {
+	if c.Name == "" {
+		c.Name = "host"
+	}
+	if c.User == "" {
+		c.User = "ubuntu"
+	}
+	if c.Password == "" {
+		c.Password = "ubuntu"
+	}
+	return c
+}
+
+func hostKey(given []byte) (ssh.Signer, []byte, error) {
+	if given == nil {
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			return nil, nil, err
+		}
+		block, err := ssh.MarshalPrivateKey(key, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		given = pem.EncodeToMemory(block)
+	}
+	signer, err := ssh.ParsePrivateKey(given)
+	if err != nil {
+		return nil, nil, fmt.Errorf("sshtest: host key: %w", err)
+	}
+	return signer, given, nil
+}
+
+// Addr returns where the host listens, as host:port.
+func (h *Host) Addr() string { return h.listener.Addr().String() }
+
+// Name returns the hostname.
+func (h *Host) Name() string { return h.config.Name }
+
+// PublicKey returns the host key in authorized_keys form.
+func (h *Host) PublicKey() string {
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(h.signer.PublicKey())))
+}
+
+// HostKeyPEM returns the private host key, with which Config.HostKey makes the
+// same host again.
+func (h *Host) HostKeyPEM() []byte { return h.keyPEM }
+
+// FS returns the files of the host, as root sees them. Paths are absolute.
+func (h *Host) FS() afero.Fs { return h.files.as("root") }
+
+// Commands returns what ran so far, in the order of starting.
+func (h *Host) Commands() []Record { return h.recorder.all() }
+
+// OnCommand has fn called before each program starts, in the goroutine that
+// will run it. A fn that cuts the connections keeps the program from starting.
+// nil ends it.
+func (h *Host) OnCommand(fn func(Record)) { h.recorder.setHook(fn) }
+
+// CutConnections drops every open connection at once and kills what runs on
+// them.
+func (h *Host) CutConnections() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.clients {
+		c.cut()
+	}
+}
+
+// Refuse says whether new connections are reset, as by a host that is down.
+// Open connections stay: see CutConnections.
+func (h *Host) Refuse(refuse bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refuse = refuse
+}
+
+// spawn runs fn in a goroutine that Close waits for. It returns false when the
+// host is closed.
+func (h *Host) spawn(fn func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx.Err() != nil {
+		return false
+	}
+	h.running.Go(fn)
+	return true
+}
+
+// Close stops listening, cuts all connections and waits for what runs on them.
+// Closing again does nothing.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	closed := h.ctx.Err() != nil
+	h.cancel()
+	h.mu.Unlock()
+	if closed {
+		h.running.Wait()
+		return nil
+	}
+	err := h.listener.Close()
+	h.CutConnections()
+	h.running.Wait()
+	if closing := h.files.close(); err == nil {
+		err = closing
+	}
+	return err
+}

@@ -1,0 +1,66 @@
+package sshtest
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Record tells about one program that ran.
+type Record struct {
+	Argv     []string // Argv[0] is the program as it was called
+	User     string   // "root" under sudo
+	Dir      string   // working directory
+	Env      []string // exported variables as NAME=value, sorted
+	BuiltIn  bool     // a program of the host itself, not one of Config.Commands
+	Start    time.Time
+	End      time.Time // zero while it runs
+	Code     int       // exit code, when Finished
+	Finished bool      // false while it runs, and when it was killed or cut off
+}
+
+type recorder struct {
+	mu      sync.Mutex
+	records []*Record
+	hook    func(Record)
+}
+
+func (r *recorder) setHook(fn func(Record)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hook = fn
+}
+
+// announce calls the hook, without the lock: it may look at the records.
+func (r *recorder) announce(record Record) {
+	r.mu.Lock()
+	hook := r.hook
+	r.mu.Unlock()
+	if hook != nil {
+		hook(record)
+	}
+}
+
+// begin keeps a record; the function returned completes it.
+func (r *recorder) begin(record Record) func(code int, finished bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept := &record
+	r.records = append(r.records, kept)
+	return func(code int, finished bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		kept.End, kept.Code, kept.Finished = time.Now(), code, finished
+	}
+}
+
+func (r *recorder) all() []Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]Record, len(r.records))
+	for i, record := range r.records {
+		all[i] = *record
+		all[i].Argv, all[i].Env = slices.Clone(record.Argv), slices.Clone(record.Env)
+	}
+	return all
+}

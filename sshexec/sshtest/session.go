@@ -1,0 +1,140 @@
+package sshtest
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/pkg/sftp"
+	"golang.org/x/crypto/ssh"
+)
+
+// session serves one session channel: one command, or SFTP.
+func (c *client) session(request ssh.NewChannel) {
+	channel, requests, err := request.Accept()
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	s := &session{client: c, channel: channel, ctx: ctx, cancel: cancel, killed: make(chan string, 1)}
+	for r := range requests {
+		ok := s.request(r)
+		if r.WantReply {
+			_ = r.Reply(ok, nil)
+		}
+		if ok && s.start != nil {
+			c.host.running.Go(s.start)
+			s.start = nil
+		}
+	}
+}
+
+type session struct {
+	client  *client
+	channel ssh.Channel
+	ctx     context.Context
+	cancel  context.CancelFunc
+	started bool
+	start   func() // to do once the request has been answered
+	killed  chan string
+}
+
+func (s *session) request(r *ssh.Request) bool {
+	var text struct{ Value string }
+	switch r.Type {
+	case "exec", "subsystem":
+		if s.started || ssh.Unmarshal(r.Payload, &text) != nil {
+			return false
+		}
+		if r.Type == "subsystem" {
+			if text.Value != "sftp" {
+				return false
+			}
+			s.start = s.sftp
+		} else {
+			s.start = func() { s.exec(text.Value) }
+		}
+		s.started = true
+		return true
+	case "signal":
+		if ssh.Unmarshal(r.Payload, &text) != nil {
+			return false
+		}
+		s.cancel()
+		select {
+		case s.killed <- text.Value:
+		default: // KILL after TERM
+			if text.Value == "KILL" {
+				select {
+				case <-s.killed:
+				default:
+				}
+				s.killed <- text.Value
+			}
+		}
+		return true
+	default: // pty-req, env, shell, ...: as a strict sshd does
+		return false
+	}
+}
+
+// exec runs a command line as the login shell of the user.
+func (s *session) exec(line string) {
+	defer func() { _ = s.channel.Close() }()
+	in, feed, err := os.Pipe()
+	if err != nil {
+		return
+	}
+	defer func() { _ = in.Close() }()
+	// A program that waits for input sees its end when it is killed.
+	stop := context.AfterFunc(s.ctx, func() { _ = in.Close() })
+	defer stop()
+	h := s.client.host
+	h.running.Go(func() {
+		_, _ = io.Copy(feed, s.channel)
+		_ = feed.Close()
+	})
+	done := make(chan int, 1)
+	h.running.Go(func() {
+		done <- h.login(s.ctx, line, in, s.channel, s.channel.Stderr())
+	})
+	signal := ""
+	for {
+		select {
+		case signal = <-s.killed:
+			if signal != "KILL" {
+				continue // it may take its time
+			}
+		case code := <-done:
+			s.end(code, signal)
+			return
+		}
+		s.end(0, signal)
+		return
+	}
+}
+
+// end tells how the command ended. The caller closes the channel; there is no
+// EOF before, for a program that was killed may still be writing.
+func (s *session) end(code int, signal string) {
+	if signal != "" {
+		_, _ = s.channel.SendRequest("exit-signal", false, ssh.Marshal(struct {
+			Signal      string
+			Core        bool
+			Error, Lang string
+		}{Signal: signal}))
+		return
+	}
+	_, _ = s.channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code) & 0xff})) //nolint:gosec // exit codes are bytes
+}
+
+func (s *session) sftp() {
+	handlers := &sftpFiles{fs: s.client.host.files.as(s.client.host.config.User)}
+	server := sftp.NewRequestServer(s.channel, sftp.Handlers{
+		FileGet: handlers, FilePut: handlers, FileCmd: handlers, FileList: handlers,
+	}, sftp.WithStartDirectory(s.client.host.home(s.client.host.config.User)))
+	_ = server.Serve()
+	s.end(0, "")
+	_ = s.channel.Close()
+}

@@ -1,0 +1,166 @@
+package sshtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+func (h *Host) home(user string) string { return homeOf(user) }
+
+// login runs a command line as the login shell of the user does.
+func (h *Host) login(ctx context.Context, line string, stdin *os.File, stdout, stderr io.Writer) int {
+	user := h.config.User
+	p := &Process{
+		Host: h.config.Name, Args: []string{"-sh"}, Dir: homeOf(user), User: user,
+		Stdin: stdin, Stdout: stdout, Stderr: stderr, FS: h.files.as(user), host: h,
+	}
+	p.setEnviron([]string{
+		"HOME=" + homeOf(user), "USER=" + user, "LOGNAME=" + user, "SHELL=/bin/sh",
+		"PATH=" + strings.Join(binDirs, ":"),
+	})
+	return p.script(ctx, nil, "sh", nil, line)
+}
+
+// script runs shell text. It never touches the real machine: see shellHandlers.
+func (p *Process) script(ctx context.Context, options []string, name string, args []string, text string) (code int) {
+	defer func() {
+		if fault := recover(); fault != nil { // the interpreter gives up on some odd scripts
+			_, _ = fmt.Fprintf(p.Stderr, "%s: %v\n", name, fault)
+			code = 2
+		}
+	}()
+	file, err := parse(name, text)
+	if err != nil {
+		_, _ = fmt.Fprintln(p.Stderr, err)
+		return 2
+	}
+	params := append(append(options[:len(options):len(options)], "--"), args...)
+	env := newEnviron(p)
+	s := &shell{process: p}
+	runner, err := interp.New(
+		interp.Env(env),
+		interp.Dir("/"),
+		interp.Params(params...),
+		interp.StdIO(p.Stdin, p.Stdout, p.Stderr),
+		interp.CallHandler(s.call),
+		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
+		interp.OpenHandler(s.open),
+		interp.StatHandler(s.stat),
+		interp.ReadDirHandler2(s.readDir),
+		interp.AccessHandler(s.access),
+	)
+	if err != nil {
+		return p.usage("%v", err)
+	}
+	env.start(runner)
+	// The working directory exists on the host, not on the real machine: only
+	// the interpreted cd can enter it.
+	s.entering = true
+	if err := runner.Run(ctx, enter(p.Dir)); err != nil {
+		return exitCode(p, err)
+	}
+	s.entering = false
+	return exitCode(p, runner.Run(ctx, file))
+}
+
+// parse refuses what would reach the real machine: a process substitution makes
+// a real named pipe.
+func parse(name, text string) (*syntax.File, error) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), name)
+	if err != nil {
+		return nil, err
+	}
+	syntax.Walk(file, func(node syntax.Node) bool {
+		if node, ok := node.(*syntax.ProcSubst); ok && err == nil {
+			err = fmt.Errorf("%s:%s: process substitution is not supported", name, node.Pos())
+		}
+		return err == nil
+	})
+	return file, err
+}
+
+func enter(dir string) *syntax.Stmt {
+	word := func(text string) *syntax.Word {
+		return &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: text}}}
+	}
+	return &syntax.Stmt{Cmd: &syntax.CallExpr{Args: []*syntax.Word{word("cd"), word(dir)}}}
+}
+
+func exitCode(p *Process, err error) int {
+	var status interp.ExitStatus
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &status):
+		return int(status)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return exitKilled
+	}
+	_, _ = fmt.Fprintf(p.Stderr, "%s: %v\n", p.Args[0], err)
+	return 2
+}
+
+// sh is the program sh, and bash.
+func sh(ctx context.Context, p *Process) int {
+	args := p.Args[1:]
+	var options []string
+	fromText, fromInput := false, false
+	for len(args) > 0 && len(args[0]) > 1 && strings.ContainsAny(args[0][:1], "-+") {
+		arg := args[0]
+		args = args[1:]
+		if arg == "--" {
+			break
+		}
+		sign, letters := arg[:1], arg[1:]
+		if strings.HasPrefix(letters, "-") { // --login, --norc
+			continue
+		}
+		for _, letter := range letters {
+			switch letter {
+			case 'c':
+				fromText = true
+			case 's':
+				fromInput = true
+			case 'l', 'i':
+			case 'o':
+				if len(args) == 0 {
+					return p.usage("-o: option requires an argument")
+				}
+				options = append(options, sign+"o", args[0])
+				args = args[1:]
+			default:
+				options = append(options, sign+string(letter))
+			}
+		}
+	}
+	switch {
+	case fromText && len(args) == 0:
+		return p.usage("-c: option requires an argument")
+	case fromText:
+		name := p.Args[0]
+		text, params := args[0], args[1:]
+		if len(params) > 0 {
+			name, params = params[0], params[1:]
+		}
+		return p.script(ctx, options, name, params, text)
+	case fromInput || len(args) == 0:
+		text, err := io.ReadAll(p.Stdin)
+		if err != nil {
+			return p.fail(err)
+		}
+		return p.script(ctx, options, p.Args[0], args, string(text))
+	}
+	text, err := readFile(p, args[0])
+	if err != nil {
+		_ = p.fail(err)
+		return exitNotFound
+	}
+	return p.script(ctx, options, args[0], args[1:], string(text))
+}

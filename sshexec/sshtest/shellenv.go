@@ -1,0 +1,97 @@
+package sshtest
+
+import (
+	"sort"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/interp"
+)
+
+// environ is the environment a shell begins with. It answers every question for
+// which the interpreter would otherwise ask the real machine.
+type environ struct {
+	values   map[string]string
+	user     string
+	starting bool
+}
+
+func newEnviron(p *Process) *environ {
+	e := &environ{values: map[string]string{}, user: p.User}
+	for _, pair := range p.Environ {
+		name, value, _ := strings.Cut(pair, "=")
+		e.values[name] = value
+	}
+	return e
+}
+
+// nowhere can be no directory. The interpreter makes the named pipes of process
+// substitutions in TMPDIR as it is when a shell begins; parse finds those in the
+// script itself, and this stops those in text given to eval, trap or source.
+const nowhere = "/dev/null/sshtest"
+
+func (e *environ) start(runner *interp.Runner) {
+	e.starting = true
+	runner.Reset()
+	e.starting = false
+}
+
+func (e *environ) Get(name string) expand.Variable {
+	if name == "TMPDIR" && e.starting {
+		return variable(nowhere, false)
+	}
+	if value, ok := e.values[name]; ok {
+		return variable(value, true)
+	}
+	if user, ok := strings.CutPrefix(name, "HOME "); ok { // ~user
+		return variable(homeOf(user), false)
+	}
+	switch name {
+	case "HOME":
+		return variable(homeOf(e.user), false)
+	case "UID", "EUID", "GID":
+		return variable(userID(e.user), false)
+	}
+	return expand.Variable{}
+}
+
+func (e *environ) Each(fn func(name string, vr expand.Variable) bool) {
+	names := make([]string, 0, len(e.values))
+	for name := range e.values {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		if !fn(name, variable(e.values[name], true)) {
+			return
+		}
+	}
+}
+
+func variable(value string, exported bool) expand.Variable {
+	return expand.Variable{Set: true, Exported: exported, Kind: expand.String, Str: value}
+}
+
+func userID(user string) string {
+	if user == "root" {
+		return "0"
+	}
+	return "1000"
+}
+
+// exported returns what a program started by the shell is given.
+func exported(env expand.Environ) []string {
+	values := map[string]string{}
+	env.Each(func(name string, vr expand.Variable) bool {
+		delete(values, name)
+		if vr.IsSet() && vr.Exported && vr.Kind == expand.String {
+			values[name] = vr.Str
+		}
+		return true
+	})
+	pairs := make([]string, 0, len(values))
+	for name, value := range values {
+		pairs = append(pairs, name+"="+value)
+	}
+	return pairs
+}

@@ -1,0 +1,205 @@
+package sshtest
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/afero"
+	"github.com/spf13/afero/mem"
+)
+
+// userFs is an afero.Fs that refuses what a user may not do.
+type userFs struct {
+	*files
+	user string
+}
+
+func clean(name string) string { return path.Clean("/" + name) }
+
+func (u *userFs) owns(name string) bool {
+	if u.user == "root" {
+		return true
+	}
+	owner, _, _ := strings.Cut(u.owner(name), ":")
+	return owner == u.user
+}
+
+func (u *userFs) mayRead(name string) bool {
+	if u.owns(name) {
+		return true
+	}
+	if name == "/root" || strings.HasPrefix(name, "/root/") {
+		return false
+	}
+	info, err := u.fs.Stat(name)
+	return err != nil || info.Mode().Perm()&0o004 != 0
+}
+
+func denied(op, name string) error {
+	return &fs.PathError{Op: op, Path: name, Err: syscall.EACCES}
+}
+
+// parent checks that something may be made, removed or renamed at name.
+func (u *userFs) parent(op, name string) error {
+	dir := path.Dir(name)
+	info, err := u.fs.Stat(dir)
+	if err != nil {
+		return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	}
+	if !info.IsDir() {
+		return &fs.PathError{Op: op, Path: name, Err: syscall.ENOTDIR}
+	}
+	if !u.owns(dir) {
+		return denied(op, name)
+	}
+	return nil
+}
+
+func (u *userFs) Name() string { return "sshtest" }
+
+func (u *userFs) Create(name string) (afero.File, error) {
+	return u.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+}
+
+func (u *userFs) Open(name string) (afero.File, error) { return u.OpenFile(name, os.O_RDONLY, 0) }
+
+func (u *userFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
+	name = clean(name)
+	if name == "/dev/null" {
+		return mem.NewFileHandle(mem.CreateFile(name)), nil
+	}
+	info, err := u.fs.Stat(name)
+	writes := flag&(os.O_WRONLY|os.O_RDWR) != 0
+	switch {
+	case err != nil && flag&os.O_CREATE == 0:
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	case err != nil:
+		if err := u.parent("open", name); err != nil {
+			return nil, err
+		}
+	case writes && info.IsDir():
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EISDIR}
+	case writes && !u.owns(name), !writes && !u.mayRead(name):
+		return nil, denied("open", name)
+	}
+	return u.fs.OpenFile(name, flag, perm)
+}
+
+func (u *userFs) Stat(name string) (os.FileInfo, error) {
+	name = clean(name)
+	if strings.HasPrefix(name, "/root/") && !u.owns(name) {
+		return nil, denied("stat", name)
+	}
+	if name == "/dev/null" {
+		return mem.GetFileInfo(mem.CreateFile("null")), nil
+	}
+	return u.fs.Stat(name)
+}
+
+func (u *userFs) Mkdir(name string, perm os.FileMode) error {
+	name = clean(name)
+	if _, err := u.fs.Stat(name); err == nil {
+		return &fs.PathError{Op: "mkdir", Path: name, Err: fs.ErrExist}
+	}
+	if err := u.parent("mkdir", name); err != nil {
+		return err
+	}
+	return u.fs.Mkdir(name, perm)
+}
+
+func (u *userFs) MkdirAll(name string, perm os.FileMode) error {
+	name = clean(name)
+	if info, err := u.fs.Stat(name); err == nil {
+		if !info.IsDir() {
+			return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
+		}
+		return nil
+	}
+	if err := u.MkdirAll(path.Dir(name), perm); err != nil {
+		return err
+	}
+	return u.Mkdir(name, perm)
+}
+
+func (u *userFs) Remove(name string) error {
+	name = clean(name)
+	info, err := u.fs.Stat(name)
+	if err != nil {
+		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
+	}
+	if err := u.parent("remove", name); err != nil {
+		return err
+	}
+	if info.IsDir() {
+		if entries, err := afero.ReadDir(u.fs, name); err != nil || len(entries) > 0 {
+			return &fs.PathError{Op: "remove", Path: name, Err: syscall.ENOTEMPTY}
+		}
+	}
+	u.moved(name, "")
+	return u.fs.Remove(name)
+}
+
+func (u *userFs) RemoveAll(name string) error {
+	name = clean(name)
+	if _, err := u.fs.Stat(name); err != nil {
+		return nil
+	}
+	if name == "/" {
+		return denied("remove", name)
+	}
+	if err := u.parent("remove", name); err != nil {
+		return err
+	}
+	u.moved(name, "")
+	return u.fs.RemoveAll(name)
+}
+
+func (u *userFs) Rename(from, to string) error {
+	from, to = clean(from), clean(to)
+	if _, err := u.fs.Stat(from); err != nil {
+		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
+	}
+	if err := u.parent("rename", from); err != nil {
+		return err
+	}
+	if err := u.parent("rename", to); err != nil {
+		return err
+	}
+	if info, err := u.fs.Stat(to); err == nil && info.IsDir() {
+		return &fs.PathError{Op: "rename", Path: to, Err: syscall.EISDIR}
+	}
+	if from == to {
+		return nil
+	}
+	if err := u.fs.Rename(from, to); err != nil {
+		return err
+	}
+	u.moved(from, to)
+	return nil
+}
+
+func (u *userFs) Chmod(name string, mode os.FileMode) error {
+	name = clean(name)
+	if _, err := u.fs.Stat(name); err != nil {
+		return &fs.PathError{Op: "chmod", Path: name, Err: fs.ErrNotExist}
+	}
+	if !u.owns(name) {
+		return denied("chmod", name)
+	}
+	return u.fs.Chmod(name, mode)
+}
+
+// Chown is refused: owners are names here, see the program chown.
+func (u *userFs) Chown(name string, _, _ int) error { return denied("chown", clean(name)) }
+
+func (u *userFs) Chtimes(name string, accessed, modified time.Time) error {
+	name = clean(name)
+	if !u.owns(name) {
+		return denied("touch", name)
+	}
+	return u.fs.Chtimes(name, accessed, modified)
+}

@@ -1,0 +1,60 @@
+package sshexec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Wait waits until one can log in: a machine that refuses, resets or stalls
+// connections, or does not accept the credentials yet, is asked again, at first
+// after a quarter of a second and at last every 5 s, until ctx ends. Then the
+// error wraps both the cause of ctx and the last reason. A host key mismatch and
+// other errors that cannot go away end the wait at once.
+func (h *Host) Wait(ctx context.Context) error {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval = 250 * time.Millisecond
+	pauses.MaxInterval = 5 * time.Second
+	var last error
+	for {
+		err := h.probe(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil {
+			if !errors.Is(err, ErrConnect) && !errors.Is(err, ErrAuth) {
+				return h.fail(err)
+			}
+			last = err
+		} else if last == nil {
+			last = err
+		}
+		timer := time.NewTimer(pauses.NextBackOff())
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return h.fail(fmt.Errorf("waiting for SSH: %w: %w", context.Cause(ctx), last))
+		}
+	}
+}
+
+// attemptLimit bounds one attempt: a host that went away while it was asked
+// must not use up the time to wait.
+const attemptLimit = 20 * time.Second
+
+var errAttempt = fmt.Errorf("%w: no answer within %v", ErrConnect, attemptLimit)
+
+func (h *Host) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, attemptLimit, errAttempt)
+	defer cancel()
+	_, release, err := h.session(ctx)
+	if err != nil {
+		return err
+	}
+	release()
+	return nil
+}

@@ -1,0 +1,108 @@
+package tosca_test
+
+import (
+	"context"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/tosca"
+)
+
+func vnfd(t *testing.T, files fstest.MapFS) *tosca.VNFD {
+	t.Helper()
+	p, err := tosca.OpenFS(context.Background(), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.VNFD()
+}
+
+func TestOneTopologyIsOneFlavour(t *testing.T) {
+	const mapped = head + "  substitution_mappings: {node_type: tosca.nodes.nfv.VNF, properties: {flavour_id: f}}\n"
+	for want, yaml := range map[string]string{"default": head, "f": mapped} {
+		v := vnfd(t, fstest.MapFS{"v.yaml": file(yaml)})
+		if len(v.Flavours) != 1 || v.Flavours[0].ID != want || v.Flavours[0].VDU("VDU") == nil {
+			t.Errorf("flavours %+v, want the only one to be %q", v.Flavours, want)
+		}
+	}
+}
+
+// TestVNFWithoutNode: the topology may say by its substitution mappings alone what
+// it is; the descriptor is in the defaults of the type then.
+func TestVNFWithoutNode(t *testing.T) {
+	v := vnfd(t, fstest.MapFS{"v.yaml": file(`tosca_definitions_version: tosca_simple_yaml_1_0
+node_types:
+  x:
+    derived_from: tosca.nodes.nfv.VNF
+    properties:
+      descriptor_id: {default: d}
+      descriptor_version: {default: '3'}
+      provider: {default: p}
+      product_name: {constraints: [valid_values: [n]]}
+      software_version: {default: '4'}
+      flavour_id: {default: only}
+topology_template:
+  substitution_mappings: {node_type: x}
+`)})
+	got := []string{v.ID, v.Version, v.Provider, v.ProductName, v.SoftwareVersion, v.Flavours[0].ID}
+	if diff := cmp.Diff([]string{"d", "3", "p", "n", "4", "only"}, got); diff != "" {
+		t.Errorf("descriptor (-want +got):\n%s", diff)
+	}
+}
+
+// TestHooksOfTheEntryFile: a flavour whose VNF node has no interfaces takes those
+// of the entry file.
+func TestHooksOfTheEntryFile(t *testing.T) {
+	const node = `tosca_definitions_version: tosca_simple_yaml_1_2
+topology_template:
+  substitution_mappings: {node_type: tosca.nodes.nfv.VNF, properties: {flavour_id: f}}
+  node_templates: {VNF: {type: tosca.nodes.nfv.VNF}}
+`
+	v := vnfd(t, fstest.MapFS{
+		"TOSCA-Metadata/TOSCA.meta": file("Entry-Definitions: v.yaml\n"),
+		"f.yaml":                    file(node),
+		"v.yaml": file(minimal + `      interfaces: {Vnflcm: {scale_end: d, type: tosca.interfaces.nfv.Vnflcm}}
+      artifacts: {d: v.yaml, other: f.yaml}
+imports: [f.yaml]
+`),
+	})
+	f, err := v.Flavour("f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"scale_end": "d"}, f.Hooks); diff != "" {
+		t.Errorf("hooks (-want +got):\n%s", diff)
+	}
+	if f.Drivers["d"].File != "v.yaml" || f.Artifacts["other"].File != "f.yaml" || len(f.Drivers)+len(f.Artifacts) != 2 {
+		t.Errorf("drivers %v, other artifacts %v", f.Drivers, f.Artifacts)
+	}
+}
+
+// TestImageInArtifact: the notation of before SOL001 v2.5.1.
+func TestImageInArtifact(t *testing.T) {
+	v := vnfd(t, fstest.MapFS{"v.yaml": file(head + `    OLD:
+      type: tosca.nodes.nfv.Vdu.Compute
+      artifacts:
+        img: {type: tosca.artifacts.nfv.SwImage, file: i.qcow2, properties: {version: '2', checksum: abcd, min_disk: 2 GB}}
+    BARE:
+      type: tosca.nodes.nfv.Vdu.Compute
+      artifacts:
+        img: {type: tosca.artifacts.nfv.SwImage, file: i.qcow2}
+`)})
+	want := map[string]tosca.SoftwareImage{
+		"OLD":  {Name: "img", Version: "2", Checksum: "abcd", MinDisk: 2e9, File: "i.qcow2"},
+		"BARE": {Name: "img", File: "i.qcow2"},
+	}
+	for id, image := range want {
+		got := *v.Flavours[0].VDU(id).Image
+		got.Pos = tosca.Position{}
+		if diff := cmp.Diff(image, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+	}
+	if v.Flavours[0].VDU("VDU").Image != nil || v.Flavours[0].VDU("NONE") != nil {
+		t.Error("a VDU without an image has one, or one that does not exist is found")
+	}
+}

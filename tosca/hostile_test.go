@@ -1,0 +1,219 @@
+package tosca_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/tosca"
+)
+
+// member is one entry of an archive made to be hostile.
+type member struct {
+	name    string
+	content string
+	mode    fs.FileMode
+	declare uint64 // stated size, when it is not the true one
+	flags   uint16
+	method  uint16
+}
+
+// archive writes the members behind a faultless VNFD.
+func archive(t *testing.T, members ...member) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, m := range append([]member{{name: "vnfd.yaml", content: minimal}}, members...) {
+		h := &zip.FileHeader{
+			Name: m.name, Method: m.method, Flags: m.flags,
+			CRC32:              crc32.ChecksumIEEE([]byte(m.content)),
+			CompressedSize64:   uint64(len(m.content)),
+			UncompressedSize64: max(uint64(len(m.content)), m.declare),
+		}
+		h.SetMode(m.mode | 0o644)
+		f, err := w.CreateRaw(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte(m.content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestHostileArchives(t *testing.T) {
+	tests := []struct {
+		name    string
+		members []member
+		limits  tosca.Limits
+		code    string
+		member  string
+	}{
+		{"climbs out", []member{{name: "../../etc/cron.d/x"}}, tosca.Limits{}, tosca.CodeZipSlip, "../../etc/cron.d/x"},
+		{"climbs out within", []member{{name: "a/../../x"}}, tosca.Limits{}, tosca.CodeZipSlip, "a/../../x"},
+		{"absolute", []member{{name: "/etc/passwd"}}, tosca.Limits{}, tosca.CodeZipSlip, "/etc/passwd"},
+		{"backslash", []member{{name: `..\x`}}, tosca.Limits{}, tosca.CodeZipSlip, `..\x`},
+		{"drive letter", []member{{name: "C:/x"}}, tosca.Limits{}, tosca.CodeZipSlip, "C:/x"},
+		{"climbing folder", []member{{name: "../x/", mode: fs.ModeDir}}, tosca.Limits{}, tosca.CodeZipSlip, "../x/"},
+		{"dot", []member{{name: "./x"}}, tosca.Limits{}, tosca.CodeBadName, "./x"},
+		{"control characters", []member{{name: "a\x1b[2Jb"}}, tosca.Limits{}, tosca.CodeBadName, "a\uFFFD[2Jb"},
+		{"no UTF-8", []member{{name: "a\xffb"}}, tosca.Limits{}, tosca.CodeBadName, "a\uFFFDb"},
+		{"symbolic link", []member{{name: "x", content: "/etc/passwd", mode: fs.ModeSymlink}}, tosca.Limits{}, tosca.CodeSymlink, "x"},
+		{"device", []member{{name: "x", mode: fs.ModeDevice}}, tosca.Limits{}, tosca.CodeIrregular, "x"},
+		{"twice", []member{{name: "x"}, {name: "x"}}, tosca.Limits{}, tosca.CodeDuplicateMember, "x"},
+		{"file and folder", []member{{name: "x"}, {name: "x/y"}}, tosca.Limits{}, tosca.CodeDuplicateMember, "x"},
+		{"encrypted", []member{{name: "x", flags: 1}}, tosca.Limits{}, tosca.CodeUnreadable, "x"},
+		{"odd compression", []member{{name: "x", method: 12}}, tosca.Limits{}, tosca.CodeUnreadable, "x"},
+		{"bomb", []member{{name: "x", method: zip.Deflate, content: "12345678", declare: 2 << 30}}, tosca.Limits{}, tosca.CodeTooLarge, "x"},
+		{"large member", []member{{name: "x", content: strings.Repeat("x", 2000)}}, tosca.Limits{MemberSize: 1000}, tosca.CodeTooLarge, "x"},
+		{"large sum", []member{{name: "x", content: strings.Repeat("x", 900)}}, tosca.Limits{TotalSize: 1000}, tosca.CodeTooLarge, "x"},
+		{"absurd size", []member{{name: "x", method: zip.Store, declare: 1<<64 - 1}}, tosca.Limits{}, tosca.CodeTooLarge, "x"},
+		{"many", []member{{name: "x"}, {name: "y"}}, tosca.Limits{Members: 2}, tosca.CodeTooLarge, ""},
+		{"large document", nil, tosca.Limits{DocumentSize: 100}, tosca.CodeTooLarge, "vnfd.yaml"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			z, err := zip.NewReader(bytes.NewReader(archive(t, tt.members...)), int64(len(archive(t, tt.members...))))
+			if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+				t.Fatal(err)
+			}
+			_, err = tosca.OpenFS(context.Background(), z, tosca.WithLimits(tt.limits))
+			var problems tosca.Problems
+			if !errors.As(err, &problems) {
+				t.Fatalf("Open: %v, want a problem", err)
+			}
+			found := false
+			for _, p := range problems {
+				found = found || (p.Code == tt.code && p.File == tt.member)
+			}
+			if !found {
+				t.Errorf("no %s at %q in:\n%v", tt.code, tt.member, problems)
+			}
+		})
+	}
+}
+
+func TestNothingIsParsedOfAHostileArchive(t *testing.T) {
+	data := archive(t, member{name: "../x"}, member{name: "other.yaml", content: "{"})
+	_, err := tosca.Open(context.Background(), write(t, "x.csar", data))
+	if diff := cmp.Diff([]string{tosca.CodeZipSlip}, codes(t, err)); diff != "" {
+		t.Errorf("codes (-want +got):\n%s", diff)
+	}
+}
+
+// TestOverlappingMembers builds what makes a small archive hold the same large
+// member many times: directory entries that point at the same bytes.
+func TestOverlappingMembers(t *testing.T) {
+	content := strings.Repeat("x", 5000)
+	data := archive(t, member{name: "x1", content: content})
+	// Copy the last directory entry, under another name, and mend the end record.
+	end := bytes.LastIndex(data, []byte("PK\x05\x06"))
+	entry := bytes.LastIndex(data[:end], []byte("PK\x01\x02"))
+	second := bytes.Replace(data[entry:end], []byte("x1"), []byte("x2"), 1)
+	tail := bytes.Clone(data[end:])
+	binary.LittleEndian.PutUint16(tail[8:], 3)
+	binary.LittleEndian.PutUint16(tail[10:], 3)
+	binary.LittleEndian.PutUint32(tail[12:], binary.LittleEndian.Uint32(tail[12:])+uint32(len(second)))
+	forged := append(append(bytes.Clone(data[:end]), second...), tail...)
+	_, err := tosca.Open(context.Background(), write(t, "x.csar", forged))
+	if !errors.Is(err, tosca.Problem{Code: tosca.CodeTooLarge}) {
+		t.Errorf("Open: %v", err)
+	}
+}
+
+func write(t *testing.T, name string, data []byte) string {
+	t.Helper()
+	p := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(p, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestNoArchive(t *testing.T) {
+	for name, data := range map[string][]byte{"text": []byte("hello"), "empty": nil, "cut off": archive(t)[:100]} {
+		_, err := tosca.Open(context.Background(), write(t, "x.csar", data))
+		if diff := cmp.Diff([]string{tosca.CodeNotPackage}, codes(t, err)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if _, err := tosca.Open(context.Background(), filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+func TestLinksInDirectories(t *testing.T) {
+	link := func(target, name string) string {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "vnfd.yaml"), []byte(minimal), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	outside := write(t, "secret", []byte("secret"))
+	for target, want := range map[string][]string{
+		"vnfd.yaml": nil,
+		outside:     {tosca.CodeSymlink},
+		"..":        {tosca.CodeSymlink},
+		"nowhere":   {tosca.CodeSymlink},
+	} {
+		dir := link(target, "link")
+		p, err := tosca.Open(context.Background(), dir)
+		if diff := cmp.Diff(want, codes(t, err)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", target, diff)
+		}
+		if err == nil {
+			p.Close()
+		}
+		// A file system of the caller may follow links anywhere: none are taken.
+		if _, err := tosca.OpenFS(context.Background(), os.DirFS(dir)); !errors.Is(err, tosca.Problem{Code: tosca.CodeSymlink}) {
+			t.Errorf("OpenFS with a link to %s: %v", target, err)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	why := errors.New("no longer wanted")
+	cancel(why)
+	for _, name := range []string{sample, write(t, "x.csar", archive(t))} {
+		if _, err := tosca.Open(ctx, name); !errors.Is(err, why) {
+			t.Errorf("Open(%s): %v", name, err)
+		}
+	}
+}
+
+func TestTwoDocumentsInTheRoot(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		files fstest.MapFS
+		want  string
+	}{
+		{"none", fstest.MapFS{"x.txt": file("")}, tosca.CodeMissingEntry},
+		{"two", fstest.MapFS{"a.yaml": file(minimal), "b.yml": file(minimal)}, tosca.CodeMissingEntry},
+		{"a package inside", fstest.MapFS{"a.csar": file("")}, tosca.CodeNotPackage},
+	} {
+		_, err := tosca.OpenFS(context.Background(), tt.files)
+		if diff := cmp.Diff([]string{tt.want}, codes(t, err)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}

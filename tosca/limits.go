@@ -1,0 +1,41 @@
+package tosca
+
+import "cmp"
+
+// Limits bound what a package may hold. A package beyond them is refused before
+// anything of it is parsed. The zero value of a field means its default.
+type Limits struct {
+	// Members is the number of files and folders; default 20000.
+	Members int
+	// MemberSize and TotalSize are bytes after decompression; defaults 64 GiB
+	// and 256 GiB: room for images, which are streamed and never held in memory.
+	MemberSize, TotalSize int64
+	// Ratio is how many times larger a member of more than 1 MiB may become when
+	// decompressed; default 200. Deflate reaches about 1030 on zeros.
+	Ratio int64
+	// DocumentSize is bytes of a YAML file or of TOSCA.meta, which are read
+	// whole; default 2 MiB.
+	DocumentSize int64
+}
+
+// Option changes how Open and OpenFS read a package.
+type Option func(*Limits)
+
+// WithLimits replaces the default limits; fields left zero keep their default.
+func WithLimits(l Limits) Option {
+	return func(to *Limits) { *to = l }
+}
+
+func limitsFrom(opts []Option) Limits {
+	var l Limits
+	for _, o := range opts {
+		o(&l)
+	}
+	return Limits{
+		Members:      cmp.Or(l.Members, 20_000),
+		MemberSize:   cmp.Or(l.MemberSize, 64<<30),
+		TotalSize:    cmp.Or(l.TotalSize, 256<<30),
+		Ratio:        cmp.Or(l.Ratio, 200),
+		DocumentSize: cmp.Or(l.DocumentSize, 2<<20),
+	}
+}

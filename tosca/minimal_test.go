@@ -1,0 +1,14 @@
+package tosca_test
+
+import "testing/fstest"
+
+// minimal is a VNFD without a fault.
+const minimal = `tosca_definitions_version: tosca_simple_yaml_1_2
+topology_template:
+  node_templates:
+    VNF:
+      type: tosca.nodes.nfv.VNF
+      properties: { descriptor_id: i, provider: p, product_name: n, software_version: '1', descriptor_version: '1' }
+`
+
+func file(content string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(content), Mode: 0o644} }

@@ -1,0 +1,131 @@
+package tosca
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// maxCount is the largest number of instances, steps or processors believed.
+const maxCount = 1_000_000
+
+// values reads typed values of one topology and reports those of another kind.
+// Values that are functions without a result here count as not given, only text
+// shows them.
+type values struct {
+	topo   *topology
+	report *report
+}
+
+// text reads a string; a function is rendered as it stands.
+func (v values) text(n *node) string {
+	n = v.topo.eval(n)
+	switch {
+	case n == nil:
+		return ""
+	case n.kind == scalarNode:
+		return n.text
+	case isFunction(n):
+		return n.flow()
+	}
+	v.report.errorf(n.pos, CodeType, "this must be a text")
+	return ""
+}
+
+// texts reads a list of strings; a single string is a list of one.
+func (v values) texts(n *node) []string {
+	n = v.topo.eval(n)
+	switch {
+	case n == nil || isFunction(n):
+		return nil
+	case n.kind == scalarNode:
+		return []string{n.text}
+	case n.kind != sequenceNode:
+		v.report.errorf(n.pos, CodeType, "this must be a list")
+		return nil
+	}
+	var list []string
+	for _, item := range n.items {
+		if text := v.text(item); text != "" {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// count reads a number that is not negative; absent is what it is when not given.
+func (v values) count(n *node, absent int) int {
+	n = v.topo.eval(n)
+	if n == nil || isFunction(n) {
+		return absent
+	}
+	number, err := strconv.Atoi(n.scalar())
+	switch {
+	case err != nil || number > maxCount:
+		v.report.errorf(n.pos, CodeType, "this must be a whole number of at most %d", maxCount)
+		return absent
+	case number < 0:
+		v.report.errorf(n.pos, CodeNegative, "this must not be negative")
+		return absent
+	}
+	return number
+}
+
+// boolean reads true or false; false when not given.
+func (v values) boolean(n *node) bool {
+	n = v.topo.eval(n)
+	if n == nil || isFunction(n) {
+		return false
+	}
+	switch strings.ToLower(n.scalar()) {
+	case "true", "yes":
+		return true
+	case "false", "no":
+		return false
+	}
+	v.report.errorf(n.pos, CodeType, "this must be true or false")
+	return false
+}
+
+var sizeForm = regexp.MustCompile(`^(-?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)$`)
+
+// sizeUnits are those of scalar-unit.size, whose case TOSCA ignores.
+var sizeUnits = map[string]float64{
+	"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
+	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+}
+
+// bytes reads a scalar-unit.size; 0 when not given. A number without a unit is
+// taken for bytes, with a warning.
+func (v values) bytes(n *node) int64 {
+	n = v.topo.eval(n)
+	if n == nil || isFunction(n) {
+		return 0
+	}
+	m := sizeForm.FindStringSubmatch(strings.TrimSpace(n.scalar()))
+	if m == nil {
+		v.report.errorf(n.pos, CodeType, "this must be a size such as \"4 GB\"")
+		return 0
+	}
+	factor, known := sizeUnits[strings.ToLower(m[2])]
+	switch {
+	case m[2] == "":
+		factor = 1
+		v.report.warnf(n.pos, CodeType, "a size needs a unit, this is taken for bytes")
+	case !known:
+		v.report.errorf(n.pos, CodeType, "%q is no unit of size; known are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB", m[2])
+		return 0
+	}
+	number, err := strconv.ParseFloat(m[1], 64)
+	size := math.Round(number * factor)
+	switch {
+	case size < 0:
+		v.report.errorf(n.pos, CodeNegative, "a size must not be negative")
+		return 0
+	case err != nil || size > 1<<62:
+		v.report.errorf(n.pos, CodeType, "this size is too large")
+		return 0
+	}
+	return int64(size)
+}

@@ -1,0 +1,43 @@
+package tosca
+
+import (
+	"fmt"
+	"strings"
+)
+
+// VNFD is a parsed VNF descriptor (SOL001 v2.6.1 clause 6). A property that the
+// descriptor leaves to an input without a default holds the text of the
+// expression, for instance "{get_input: vendor}".
+type VNFD struct {
+	// ID is descriptor_id, the identifier a VnfInstance calls vnfdId.
+	ID string
+	// Provider, ProductName and SoftwareVersion name the product.
+	Provider, ProductName, SoftwareVersion string
+	// Version is descriptor_version.
+	Version string
+	// ProductInfoName and ProductInfoDescription are the optional texts for people.
+	ProductInfoName, ProductInfoDescription string
+	// VNFMInfo names the VNFMs that can manage the VNF.
+	VNFMInfo []string
+	// Languages holds localization_languages, DefaultLanguage
+	// default_localization_language.
+	Languages       []string
+	DefaultLanguage string
+	// Flavours are the deployment flavours, sorted by ID. There is at least one.
+	Flavours []Flavour
+	// Pos is the VNF node of the entry definitions.
+	Pos Position
+}
+
+// Flavour returns the deployment flavour with that id. The error names the ids
+// there are.
+func (v *VNFD) Flavour(id string) (*Flavour, error) {
+	ids := make([]string, len(v.Flavours))
+	for i := range v.Flavours {
+		if v.Flavours[i].ID == id {
+			return &v.Flavours[i], nil
+		}
+		ids[i] = v.Flavours[i].ID
+	}
+	return nil, fmt.Errorf("tosca: flavour %q is %w (flavours: %s)", id, ErrUnknown, strings.Join(ids, ", "))
+}

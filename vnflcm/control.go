@@ -1,0 +1,322 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// cancelRequest is written down so that the process which has the operation finds it.
+type cancelRequest struct {
+	Mode CancelMode `json:"mode"`
+}
+
+// Wait returns the operation once nobody works on it any more: it has ended, or is in FAILED_TEMP. The error
+// is why, if it did not end well; errors.Is finds its codes and, if this process ran it, errors.As whatever
+// the drivers returned. ErrShutdown means that this Manager was closed before.
+//
+// An operation that was rolled back has ended as well: the error then is the one it was rolled back for.
+func (m *Manager) Wait(ctx context.Context, opID string) (*VnfLcmOpOcc, error) {
+	poll := backoff.NewExponentialBackOff()
+	poll.InitialInterval, poll.MaxInterval = 20*time.Millisecond, 2*time.Second
+	for {
+		cause, err := m.waitHere(ctx, opID)
+		if err != nil || errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrLeased) {
+			return nil, errors.Join(err, cause)
+		}
+		occ, err := m.Operation(ctx, opID)
+		if err != nil {
+			return nil, errors.Join(err, cause)
+		}
+		if occ.OperationState.active() && cause != nil {
+			return occ, cause // the outcome could not be written
+		}
+		if !occ.OperationState.active() {
+			return occ, m.why(occ)
+		}
+		select {
+		case <-ctx.Done():
+			return occ, fmt.Errorf("waiting for operation %s, which is %s: %w", opID, occ.OperationState, context.Cause(ctx))
+		case <-time.After(poll.NextBackOff()):
+		}
+	}
+}
+
+// waitHere waits for the work of this process on an operation, if there is any, and returns why it ended.
+func (m *Manager) waitHere(ctx context.Context, opID string) (cause, err error) {
+	m.mu.Lock()
+	r := m.runs[opID]
+	m.mu.Unlock()
+	if r == nil {
+		return nil, nil
+	}
+	select {
+	case <-r.done:
+		return r.err, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for operation %s: %w", opID, context.Cause(ctx))
+	}
+}
+
+// why is the error of an operation that nobody works on: as this process knows it, or as it was stored.
+func (m *Manager) why(occ *VnfLcmOpOcc) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.outcomes.of(occ); err != nil {
+		return err
+	}
+	if occ.Error == nil {
+		return nil
+	}
+	return occ.Error
+}
+
+// Resume takes up the operations that no living process works on: after a crash, in any process that shares
+// the store. They continue where they were. It returns their ids; an operation that a process has, this one
+// or another, is passed over. A record that cannot be read keeps no other operation from being resumed.
+func (m *Manager) Resume(ctx context.Context) ([]string, error) {
+	list, err := m.cfg.Store.List(ctx, kindOperation, "")
+	if err != nil {
+		return nil, err
+	}
+	var resumed []string
+	var errs []error
+	for _, stored := range list {
+		var rec operationRecord
+		if err := m.records.open(stored, &rec); err != nil {
+			errs = append(errs, fmt.Errorf("operation %s: %w", stored.ID, err))
+			continue
+		}
+		if !rec.Occ.OperationState.active() {
+			continue
+		}
+		switch taken, err := m.resume(ctx, rec.Occ.ID); {
+		case taken:
+			resumed = append(resumed, rec.Occ.ID)
+		case !errors.Is(err, ErrLeased):
+			errs = append(errs, err)
+		}
+	}
+	return resumed, errors.Join(errs...)
+}
+
+// resume continues an operation, unless a process works on it.
+func (m *Manager) resume(ctx context.Context, opID string) (taken bool, err error) {
+	r, other, err := m.claim(ctx, opID)
+	if err != nil || other != nil {
+		return false, err
+	}
+	err = r.load(ctx)
+	if err != nil || !r.rec.Occ.OperationState.active() { // another process may have ended it meanwhile
+		r.end(nil)
+		return false, err
+	}
+	go r.work()
+	return true, nil
+}
+
+// Cancel asks for an operation to be stopped (SOL003 v2.6.1 5.4.17): in STARTING it ends as ROLLED_BACK,
+// later it becomes FAILED_TEMP.
+func (m *Manager) Cancel(ctx context.Context, opID string, mode CancelMode) error {
+	rec, _, err := m.operation(ctx, opID)
+	if err != nil {
+		return err
+	}
+	if mode != CancelGraceful && mode != CancelForceful {
+		return &ParamError{Path: "cancelMode", Value: string(mode), Reason: "must be GRACEFUL or FORCEFUL"}
+	}
+	if !rec.Occ.OperationState.active() {
+		return stateError(rec, "cancelled")
+	}
+	if err := m.records.overwrite(ctx, kindCancel, opID, cancelRequest{Mode: mode}); err != nil {
+		return err
+	}
+	if rec, _, err = m.operation(ctx, opID); err == nil && !rec.Occ.OperationState.active() {
+		err = errors.Join(stateError(rec, "cancelled"), m.records.remove(ctx, kindCancel, opID))
+	}
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	r := m.runs[opID]
+	m.mu.Unlock()
+	if r != nil {
+		r.stop(mode)
+	}
+	return nil
+}
+
+// Retry continues an operation that is in FAILED_TEMP (SOL003 v2.6.1 5.4.14): what its journal says is done
+// is not done again. If it was being rolled back, the journal no longer holds and every step is probed.
+func (m *Manager) Retry(ctx context.Context, opID string) error {
+	return m.leave(ctx, opID, "retried", func(ctx context.Context, r *run) error {
+		if err := r.mustHold(ctx); err != nil {
+			return err
+		}
+		if r.rec.Undoing {
+			if err := m.records.removeAll(ctx, kindStep, opID+"/"); err != nil {
+				return err
+			}
+			// What Plan announced holds again: of what came to be, something is gone.
+			r.rec.Done, r.rec.Change, r.rec.Undo, r.rec.Undoing = nil, r.rec.Planned, Change{}, false
+		}
+		return r.enter(ctx, Processing)
+	})
+}
+
+// Rollback undoes an INSTANTIATE or a SCALE_OUT that is in FAILED_TEMP (SOL003 v2.6.1 5.4.15).
+func (m *Manager) Rollback(ctx context.Context, opID string) error {
+	return m.leave(ctx, opID, "rolled back", func(ctx context.Context, r *run) error {
+		if err := r.mustHold(ctx); err != nil {
+			return err
+		}
+		if err := r.prepareUndo(ctx); err != nil {
+			return err
+		}
+		return r.enter(ctx, RollingBack)
+	})
+}
+
+// mustHold fails when the operation has unlocked its instance: a process that was giving it up has died
+// before it wrote that down, and only Fail can still end it.
+func (r *run) mustHold(ctx context.Context) error {
+	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
+	if err == nil && inst.Holder != r.rec.Occ.ID {
+		err = errUnlocked
+	}
+	return err
+}
+
+// prepareUndo writes down what rolling back removes: whatever is there that was not there before, and what an
+// earlier attempt has removed already, because the hooks after that may not have run.
+func (r *run) prepareUndo(ctx context.Context) error {
+	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
+	if err != nil {
+		return err
+	}
+	pkg, err := r.m.openPackage(ctx, inst)
+	if err != nil {
+		return err
+	}
+	defer closePackage(pkg)
+	s, err := r.m.session(ctx, pkg, inst, r.rec, "rollback")
+	if err != nil {
+		return err
+	}
+	if s.op.Instantiate == nil && (s.op.Scale == nil || s.op.Scale.Type != ScaleOut) {
+		return fmt.Errorf("%w: only INSTANTIATE and SCALE_OUT can be rolled back (SOL003 v2.6.1 5.6.2.2)", ErrNotSupported)
+	}
+	now, err := s.infra.Resources(ctx, s.op)
+	if err != nil {
+		return err
+	}
+	r.rec.Undoing = true
+	known := slices.Concat(r.rec.VNFCs, r.rec.Undo.Removed)
+	for _, v := range now.VNFCs {
+		if !slices.ContainsFunc(known, func(old VNFC) bool { return old.ID == v.ID }) {
+			r.rec.Undo.Removed = append(r.rec.Undo.Removed, v)
+		}
+	}
+	return r.m.updateInstance(ctx, inst.Instance.ID, func(i *instanceRecord) { i.Resources = now })
+}
+
+// Fail gives up an operation that is in FAILED_TEMP (SOL003 v2.6.1 5.4.16) and unlocks the instance. After a
+// failed instantiation the instance counts as INSTANTIATED, so that it can be terminated: something of it
+// may be there.
+func (m *Manager) Fail(ctx context.Context, opID string) error {
+	return m.leave(ctx, opID, "failed", func(ctx context.Context, r *run) error {
+		now := r.resourcesLeft(ctx)
+		return r.finish(ctx, Failed, func(i *instanceRecord) {
+			if now != nil {
+				i.Resources = *now
+			}
+			switch {
+			case r.rec.Occ.Operation == OpInstantiate:
+				i.Instance.InstantiationState, i.Levels = Instantiated, r.rec.Levels
+			case r.rec.Occ.Operation == OpScale && slices.Contains(r.rec.Done, scaleRollbackPhase):
+				i.Levels = r.rec.Before
+			case r.rec.Occ.Operation == OpScale && slices.Contains(r.rec.Done, scalePhase):
+				i.Levels = r.rec.Levels
+			}
+		})
+	})
+}
+
+// resourcesLeft asks the VIM what a failed operation leaves, nil if there is no answer: giving up must be
+// possible without a VIM.
+func (r *run) resourcesLeft(ctx context.Context) *Resources {
+	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
+	if err != nil || inst.Holder != r.rec.Occ.ID {
+		return nil
+	}
+	pkg, err := r.m.openPackage(ctx, inst)
+	if err != nil {
+		return nil
+	}
+	defer closePackage(pkg)
+	s, err := r.m.session(ctx, pkg, inst, r.rec, "fail")
+	if err != nil {
+		return nil
+	}
+	now, err := s.infra.Resources(ctx, s.op)
+	if err != nil {
+		s.op.Log.WarnContext(ctx, "the resources that the failed operation leaves cannot be read", "error", err)
+		return nil
+	}
+	return &now
+}
+
+// leave takes an operation out of FAILED_TEMP: next enters another state, and if that is an active one the
+// work starts.
+func (m *Manager) leave(ctx context.Context, opID, verb string, next func(context.Context, *run) error) error {
+	r, err := m.claimFailed(ctx, opID, verb)
+	if err != nil {
+		return err
+	}
+	if err = r.load(ctx); err == nil && r.rec.Occ.OperationState != FailedTemp {
+		err = stateError(r.rec, verb)
+	}
+	if err == nil {
+		err = r.forgetCancel(ctx) // of an earlier attempt
+	}
+	if err == nil {
+		err = next(context.WithoutCancel(ctx), r)
+	}
+	if err == nil && r.rec.Occ.OperationState.active() {
+		go r.work()
+		return nil
+	}
+	r.end(nil)
+	return err
+}
+
+// claimFailed claims an operation in FAILED_TEMP. Its last run, if it is one of this process, may be about to
+// end still; that must not count as work on what comes now.
+func (m *Manager) claimFailed(ctx context.Context, opID, verb string) (*run, error) {
+	for {
+		rec, _, err := m.operation(ctx, opID)
+		if err == nil && rec.Occ.OperationState != FailedTemp {
+			err = stateError(rec, verb)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r, other, err := m.claim(ctx, opID)
+		if other == nil {
+			return r, err
+		}
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func stateError(rec *operationRecord, verb string) error {
+	return fmt.Errorf("%w: operation %s is %s and cannot be %s", ErrState, rec.Occ.ID, rec.Occ.OperationState, verb)
+}

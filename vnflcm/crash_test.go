@@ -1,0 +1,420 @@
+package vnflcm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+)
+
+// fencedStore is the store as a process sees it that dies: from then on every call fails.
+type fencedStore struct {
+	vnflcm.Store
+	dead atomic.Bool
+}
+
+func (s *fencedStore) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+	if s.dead.Load() {
+		return vnflcm.Record{}, errCut
+	}
+	return s.Store.Get(ctx, kind, id)
+}
+
+func (s *fencedStore) Put(ctx context.Context, r vnflcm.Record) error {
+	if s.dead.Load() {
+		return errCut
+	}
+	return s.Store.Put(ctx, r)
+}
+
+func (s *fencedStore) Delete(ctx context.Context, kind, id string, version int64) error {
+	if s.dead.Load() {
+		return errCut
+	}
+	return s.Store.Delete(ctx, kind, id, version)
+}
+
+func (s *fencedStore) List(ctx context.Context, kind, prefix string) ([]vnflcm.Record, error) {
+	if s.dead.Load() {
+		return nil, errCut
+	}
+	return s.Store.List(ctx, kind, prefix)
+}
+
+// cutPoint is where in a step the process dies.
+type cutPoint string
+
+const (
+	beforeDo      cutPoint = "before Do"
+	insideDo      cutPoint = "inside Do"
+	beforeJournal cutPoint = "before the journal"
+	afterJournal  cutPoint = "after the journal"
+)
+
+var cutPoints = []cutPoint{beforeDo, insideDo, beforeJournal, afterJournal}
+
+// crash is a process that dies at one point of one step.
+type crash struct {
+	key   string
+	point cutPoint
+	store *fencedStore
+}
+
+func (c *crash) die(key string, point cutPoint) error {
+	if key != c.key || point != c.point {
+		return nil
+	}
+	c.store.dead.Store(true)
+	return errCut
+}
+
+func (c *crash) intercept(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+	key := keyOf(s)
+	if err := c.die(key, beforeDo); err != nil {
+		return err
+	}
+	// Do has returned when its step is journaled: the put of the entry is the first thing that fails then.
+	if err := next(context.WithValue(ctx, dying{}, c)); err != nil {
+		return err
+	}
+	return c.die(key, afterJournal)
+}
+
+type dying struct{}
+
+// afterDo is called by the toys at the end of Do.
+func afterDo(ctx context.Context, key string) error {
+	c, _ := ctx.Value(dying{}).(*crash)
+	if c == nil {
+		return nil
+	}
+	if err := c.die(key, insideDo); err != nil {
+		return err
+	}
+	_ = c.die(key, beforeJournal) // Do still returns well
+	return nil
+}
+
+// scenario is an operation, and what comes before it.
+type scenario struct {
+	name    string
+	prepare func(*toys, string)
+	begin   func(*toys, string) (string, error)
+}
+
+var scenarios = []scenario{
+	{"instantiate", func(*toys, string) {}, func(x *toys, id string) (string, error) {
+		return x.Instantiate(x.t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	}},
+	{"scale out", running, func(x *toys, id string) (string, error) {
+		return x.Scale(x.t.Context(), id, scale(vnflcm.ScaleOut, 2))
+	}},
+	{"scale in", running, func(x *toys, id string) (string, error) { return x.Scale(x.t.Context(), id, scale(vnflcm.ScaleIn, 1)) }},
+	{"heal one", running, func(x *toys, id string) (string, error) {
+		return x.Heal(x.t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}})
+	}},
+	{"heal whole", running, func(x *toys, id string) (string, error) { return x.Heal(x.t.Context(), id, vnflcm.HealVnfRequest{}) }},
+	{"terminate", running, func(x *toys, id string) (string, error) {
+		return x.Terminate(x.t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+	}},
+}
+
+func running(x *toys, id string) { _, _ = x.instantiate(id, "plain", vnflcm.Completed) }
+
+// end is what a scenario comes to.
+type end struct {
+	World    state
+	Instance vnflcm.VnfInstance
+	Changes  vnflcm.ResourceChanges
+	State    vnflcm.OperationState
+}
+
+func (x *toys) end(id string, occ *vnflcm.VnfLcmOpOcc) end {
+	inst := *x.get(id)
+	inst.ID = ""
+	e := end{World: x.world.state(id), Instance: inst, State: occ.OperationState}
+	if occ.ResourceChanges != nil {
+		e.Changes = *occ.ResourceChanges
+		slices.SortFunc(e.Changes.AffectedVnfcs, func(a, b vnflcm.AffectedVnfc) int { return strings.Compare(a.ID, b.ID) })
+	}
+	return e
+}
+
+// undisturbed runs a scenario without a crash: the keys of its steps, how often each Do ran, and the end.
+func undisturbed(t *testing.T, s scenario) (keys []string, done map[string]int, want end) {
+	t.Helper()
+	x := newToys(t, nil)
+	id := x.create()
+	s.prepare(x, id)
+	clear(x.world.done)
+	var mu sync.Mutex
+	x.cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+		mu.Lock()
+		keys = append(keys, keyOf(s))
+		mu.Unlock()
+		return next(ctx)
+	}
+	x.start()
+	opID, err := s.begin(x, id)
+	occ, _ := x.wait(opID, err, vnflcm.Completed)
+	slices.Sort(keys)
+	return keys, x.world.done, x.end(id, occ)
+}
+
+// crashed runs a scenario whose process dies there, resumes it in another one and returns the end.
+func crashed(t *testing.T, s scenario, key string, point cutPoint, store vnflcm.Store, dropJournal bool) (map[string]int, end) {
+	t.Helper()
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Store = store })
+	id := x.create()
+	s.prepare(x, id)
+	clear(x.world.done)
+	first := x.cfg
+
+	c := &crash{key: key, point: point, store: &fencedStore{Store: store}}
+	x.world.dead, x.world.after = c.store.dead.Load, afterDo
+	x.cfg.Store, x.cfg.Intercept = c.store, c.intercept
+	x.start()
+	opID, err := s.begin(x, id)
+	must(t, err)
+	if occ, err := x.Wait(t.Context(), opID); err == nil {
+		t.Fatalf("the crash at %s of %s did not happen: %+v", point, key, occ)
+	}
+	closeManager(t, x.Manager)
+	x.world.dead, x.world.after = nil, nil
+
+	if dropJournal {
+		deleteAll(t, store, "step")
+	}
+	x.cfg = first
+	x.start()
+	resumed, err := x.Resume(t.Context())
+	if diff := cmp.Diff([]string{opID}, resumed); err != nil || diff != "" {
+		t.Fatalf("Resume: %v\n%s", err, diff)
+	}
+	occ, _ := x.wait(opID, nil, vnflcm.Completed)
+	for _, kind := range []string{"step", "lease", "cancel"} {
+		if left, err := store.List(t.Context(), kind, ""); err != nil || len(left) > 0 {
+			t.Errorf("%d records of kind %s are left (%v)", len(left), kind, err)
+		}
+	}
+	return x.world.done, x.end(id, occ)
+}
+
+func deleteAll(t *testing.T, s vnflcm.Store, kind string) {
+	t.Helper()
+	list, err := s.List(t.Context(), kind, "")
+	must(t, err)
+	for _, r := range list {
+		must(t, s.Delete(t.Context(), r.Kind, r.ID, r.Version))
+	}
+}
+
+// TestCrashAnywhereAndResume kills the process at every step of every operation, before, inside and after it,
+// and resumes in another: the end is the one of an undisturbed run, and no step that had finished ran again.
+func TestCrashAnywhereAndResume(t *testing.T) {
+	t.Parallel()
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			keys, done, want := undisturbed(t, s)
+			if len(keys) == 0 {
+				t.Fatal("the scenario has no step")
+			}
+			for _, key := range keys {
+				for _, point := range cutPoints {
+					if done[key] == 0 && (point == insideDo || point == beforeJournal) {
+						continue // the probe finds that there is nothing to do
+					}
+					for _, drop := range []bool{false, true} {
+						if drop && (point == beforeDo || point == beforeJournal) {
+							continue // the same as not finding this one entry
+						}
+						name := fmt.Sprintf("%s, %s, journal dropped %v", key, point, drop)
+						gotDone, got := crashed(t, s, key, point, vnflcm.NewMemoryStore(), drop)
+						if diff := cmp.Diff(want, got); diff != "" {
+							t.Errorf("%s: the end differs:\n%s", name, diff)
+						}
+						checkDone(t, name, done, gotDone, key, drop)
+					}
+				}
+			}
+		})
+	}
+}
+
+// checkDone compares how often each Do ran. Only "configure" has no probe: it may run again when it was cut,
+// or when the journal is gone.
+func checkDone(t *testing.T, name string, want, got map[string]int, cut string, dropped bool) {
+	t.Helper()
+	const unprobed = "instantiate_end/configure/"
+	if n := got[unprobed]; n == 2 && (cut == unprobed || dropped) {
+		got[unprobed] = 1
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: Do ran more or less often:\n%s", name, diff)
+	}
+}
+
+// TestCrashAtEveryWriteAndResume kills the process at every write to the store, those between the phases
+// included: nothing stays locked and nothing is left behind.
+func TestCrashAtEveryWriteAndResume(t *testing.T) {
+	t.Parallel()
+	for _, s := range []scenario{scenarios[0], scenarios[2], scenarios[5], giveUp, undo} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			var want end
+			for writes := int32(1000); ; writes-- {
+				left, got := diesAfter(t, s, writes)
+				if writes == 1000 {
+					want, writes = got, 1000-left // so many it takes
+					if writes < 3 {
+						t.Fatalf("only %d writes", writes)
+					}
+					continue
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("dead after %d writes, the end differs:\n%s", writes, diff)
+				}
+				if writes == 0 {
+					return
+				}
+			}
+		})
+	}
+}
+
+// giveUp and undo are what can be done about a failed operation.
+var giveUp = scenario{"fail", failedScaleOut, func(x *toys, id string) (string, error) {
+	return lastOperation(x, id), x.Fail(x.t.Context(), lastOperation(x, id))
+}}
+
+var undo = scenario{"rollback", failedScaleOut, func(x *toys, id string) (string, error) {
+	x.world.failAt("scale_end/join/worker-2", nil)
+	return lastOperation(x, id), x.Rollback(x.t.Context(), lastOperation(x, id))
+}}
+
+func failedScaleOut(x *toys, id string) {
+	running(x, id)
+	x.world.failAt("scale_end/join/worker-2", errCut)
+	opID, err := x.Scale(x.t.Context(), id, scale(vnflcm.ScaleOut, 1))
+	_, _ = x.wait(opID, err, vnflcm.FailedTemp)
+}
+
+func lastOperation(x *toys, id string) string {
+	x.t.Helper()
+	list, err := x.Operations(x.t.Context(), id)
+	must(x.t, err)
+	return list[len(list)-1].ID
+}
+
+// mortalStore dies after a number of writes.
+type mortalStore struct {
+	fencedStore
+	writes atomic.Int32
+}
+
+func (s *mortalStore) spend() {
+	if s.writes.Add(-1) < 0 {
+		s.dead.Store(true)
+	}
+}
+
+func (s *mortalStore) Put(ctx context.Context, r vnflcm.Record) error {
+	s.spend()
+	return s.fencedStore.Put(ctx, r)
+}
+
+func (s *mortalStore) Delete(ctx context.Context, kind, id string, version int64) error {
+	s.spend()
+	return s.fencedStore.Delete(ctx, kind, id, version)
+}
+
+func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
+	t.Helper()
+	x := newToys(t, nil)
+	id := x.create()
+	s.prepare(x, id)
+	first := x.cfg
+
+	store := &mortalStore{fencedStore: fencedStore{Store: first.Store}}
+	store.writes.Store(writes)
+	x.cfg.Store, x.world.dead = store, store.dead.Load
+	x.start()
+	if opID, err := s.begin(x, id); err == nil {
+		_, _ = x.Wait(t.Context(), opID)
+	}
+	closeManager(t, x.Manager)
+	left, x.world.dead = store.writes.Load(), nil
+
+	x.cfg = first
+	x.start()
+	_, err := x.Resume(t.Context())
+	must(t, err)
+	list, err := x.Operations(t.Context(), id)
+	must(t, err)
+	if len(list) > 0 {
+		_, _ = x.Wait(t.Context(), list[len(list)-1].ID)
+		list, err = x.Operations(t.Context(), id)
+		must(t, err)
+	}
+	occ := &vnflcm.VnfLcmOpOcc{OperationState: vnflcm.RolledBack}
+	if len(list) > 0 {
+		occ = list[len(list)-1]
+	}
+	if s.name != "instantiate" && occ.Operation == vnflcm.OpInstantiate {
+		occ = &vnflcm.VnfLcmOpOcc{OperationState: vnflcm.RolledBack}
+	}
+	// It may have died before it was accepted or before it touched anything: then it can be asked for again.
+	if again := occ.OperationState == vnflcm.RolledBack && s.name != "rollback" || occ.OperationState == vnflcm.FailedTemp; again {
+		opID, err := s.begin(x, id)
+		must(t, err)
+		occ, _ = x.Wait(t.Context(), opID)
+	}
+	for _, kind := range []string{"step", "cancel"} {
+		if left, err := first.Store.List(t.Context(), kind, ""); err != nil || len(left) > 0 {
+			t.Errorf("dead after %d writes: %d records of kind %s are left (%v)", writes, len(left), kind, err)
+		}
+	}
+	e := x.end(id, occ)
+	if _, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{}); errors.Is(err, vnflcm.ErrConflict) {
+		t.Errorf("dead after %d writes: %v", writes, err)
+	}
+	closeManager(t, x.Manager)
+	return left, e
+}
+
+// TestCrashAndResumeOnSQLite is a sample of the same on a database in a file.
+func TestCrashAndResumeOnSQLite(t *testing.T) {
+	t.Parallel()
+	for i, s := range scenarios[:4] {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			keys, _, want := undisturbed(t, s)
+				_, got := crashed(t, s, keys[len(keys)-1], cutPoints[i], openSQLite(t), i%2 == 1)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the end differs:\n%s", diff)
+			}
+		})
+	}
+}
+
+func openSQLite(t *testing.T) vnflcm.Store {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	s, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "state.db"))
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}

@@ -1,0 +1,248 @@
+package vnflcm
+
+import (
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// DecodeRequest fills into (a pointer to one of the request types) from a JSON document, under the rules of
+// Params.Decode: all faults at once, unknown attributes named.
+func DecodeRequest(data []byte, into any) (unknown []string, err error) {
+	return decodeAttributes(data, into)
+}
+
+func decodeAttributes(data []byte, into any) ([]string, error) {
+	var tree any
+	if err := decodeUseNumber(data, &tree); err != nil {
+		return nil, &ParamError{Path: wholeDocument, Reason: "is not JSON: " + err.Error()}
+	}
+	if tree == nil {
+		return nil, &ParamError{Path: wholeDocument, Reason: "must be an object"}
+	}
+	d := attributeDecoder{}
+	d.value("", tree, reflect.ValueOf(into).Elem())
+	slices.Sort(d.unknown)
+	return d.unknown, errors.Join(d.faults...)
+}
+
+// wholeDocument is the path of a fault that lies in no attribute.
+const wholeDocument = "(document)"
+
+// attributeDecoder walks a JSON tree and a Go value together. encoding/json stops at the first fault and
+// knows no paths; users of a VNFM want every fault, by name.
+type attributeDecoder struct {
+	faults  []error
+	unknown []string
+}
+
+// fault reports what is wrong with one value. A scalar that stands where an object belongs is not shown: it
+// may be a secret of that object, set too high.
+func (d *attributeDecoder) fault(path string, tree any, v reflect.Value, reason string) {
+	e := &ParamError{Path: path, Reason: reason}
+	if path == "" {
+		e.Path = wholeDocument
+	}
+	if _, secret := v.Interface().(revealer); !secret && v.Kind() != reflect.Struct && v.Kind() != reflect.Map {
+		e.Value = scalarText(tree)
+	}
+	d.faults = append(d.faults, e)
+}
+
+// scalarText shows a value in an error: scalars only, bounded, URLs without their credentials.
+func scalarText(tree any) string {
+	switch t := tree.(type) {
+	case string:
+		t = maskURLs(t) // first: half a URL is not recognised any more
+		if runes := []rune(t); len(runes) > 64 {
+			t = string(runes[:64]) + "…"
+		}
+		return t
+	case json.Number, bool:
+		return fmt.Sprint(t)
+	default:
+		return ""
+	}
+}
+
+func (d *attributeDecoder) value(path string, tree any, v reflect.Value) {
+	if tree == nil {
+		return
+	}
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		d.value(path, tree, v.Elem())
+		return
+	}
+	if d.custom(path, tree, v) {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.object(path, tree, v)
+	case reflect.Slice:
+		d.list(path, tree, v)
+	case reflect.Map:
+		d.dictionary(path, tree, v)
+	default:
+		d.scalar(path, tree, v)
+	}
+}
+
+// custom lets types with an own JSON form read it.
+func (d *attributeDecoder) custom(path string, tree any, v reflect.Value) bool {
+	target := v.Addr().Interface()
+	switch target.(type) {
+	case json.Unmarshaler, encoding.TextUnmarshaler:
+	default:
+		return false
+	}
+	if list, ok := target.(listOrMap); ok {
+		d.list(path, list.asList(tree), v)
+		return true
+	}
+	raw, err := json.Marshal(tree)
+	if err == nil {
+		err = json.Unmarshal(raw, target)
+	}
+	if err != nil {
+		d.fault(path, tree, v, err.Error())
+	}
+	return true
+}
+
+func (d *attributeDecoder) object(path string, tree any, v reflect.Value) {
+	object, ok := tree.(map[string]any)
+	if !ok {
+		d.fault(path, tree, v, "must be an object")
+		return
+	}
+	fields := jsonFields(v.Type())
+	for _, key := range sortedKeys(object) {
+		at, child := join(path, key), object[key]
+		if index, known := fields[key]; known {
+			d.value(at, child, v.FieldByIndex(index))
+		} else {
+			d.unknown = append(d.unknown, at)
+		}
+	}
+}
+
+func (d *attributeDecoder) list(path string, tree any, v reflect.Value) {
+	items, ok := tree.([]any)
+	if !ok {
+		items = []any{tree} // Tacker's attributes come as one or as a list
+	}
+	out := reflect.MakeSlice(v.Type(), len(items), len(items))
+	for i, item := range items {
+		d.value(fmt.Sprintf("%s[%d]", path, i), item, out.Index(i))
+	}
+	v.Set(out)
+}
+
+func (d *attributeDecoder) dictionary(path string, tree any, v reflect.Value) {
+	object, ok := tree.(map[string]any)
+	if !ok {
+		d.fault(path, tree, v, "must be an object")
+		return
+	}
+	out := reflect.MakeMap(v.Type())
+	for _, key := range sortedKeys(object) {
+		item := reflect.New(v.Type().Elem()).Elem()
+		d.value(join(path, key), object[key], item)
+		out.SetMapIndex(reflect.ValueOf(key).Convert(v.Type().Key()), item)
+	}
+	v.Set(out)
+}
+
+func (d *attributeDecoder) scalar(path string, tree any, v reflect.Value) {
+	text, isText := tree.(string)
+	number, isNumber := tree.(json.Number)
+	switch v.Kind() {
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(tree))
+		return
+	case reflect.String:
+		if isText || isNumber {
+			v.SetString(text + number.String())
+			return
+		}
+		d.fault(path, tree, v, "must be a string")
+	case reflect.Bool:
+		if b, err := strconv.ParseBool(strings.ToLower(fmt.Sprint(tree))); err == nil && !isNumber {
+			v.SetBool(b)
+			return
+		}
+		d.fault(path, tree, v, "must be true or false")
+	case reflect.Int, reflect.Int64:
+		if n, err := strconv.ParseInt(text+number.String(), 10, 64); err == nil && !v.OverflowInt(n) {
+			v.SetInt(n)
+			return
+		}
+		d.fault(path, tree, v, "must be a whole number")
+	default:
+		d.fault(path, tree, v, "cannot be read into "+v.Type().String())
+	}
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// jsonFields maps JSON names to fields, embedded structs included.
+func jsonFields(t reflect.Type) map[string][]int {
+	fields := map[string][]int{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.IsExported() && name != "" && name != "-" {
+			fields[name] = f.Index
+		}
+	}
+	return fields
+}
+
+// listOrMap is a list that API version 2 writes as a map (SOL003 v3.3.1 4.4.1.6 and 4.4.1.10).
+type listOrMap interface{ asList(tree any) any }
+
+// idKeyed turns {"k": {...}} into [{"id": "k", ...}], in the order of the keys.
+func idKeyed(tree any, idField string) any {
+	object, ok := tree.(map[string]any)
+	if !ok {
+		return tree
+	}
+	list := make([]any, 0, len(object))
+	for _, key := range sortedKeys(object) {
+		item, isObject := object[key].(map[string]any)
+		switch {
+		case object[key] == nil:
+			continue // null says that the key is not to be there
+		case !isObject:
+			list = append(list, object[key]) // a fault, which is found where the item is read
+			continue
+		case item[idField] == nil:
+			item[idField] = key
+		}
+		list = append(list, item)
+	}
+	return list
+}
+
+func unmarshalList[T any](data []byte, into *[]T, asList func(any) any) error {
+	var tree any
+	if err := decodeUseNumber(data, &tree); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(asList(tree))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}

@@ -1,0 +1,134 @@
+package vnflcm
+
+import (
+	"context"
+
+	"github.com/vnfkit/vnfkit/tosca"
+)
+
+// InfraDriver creates and changes the resources of a VNF on a VIM. Every method may be called again after a
+// crash and then finishes what is missing: it reads the VIM, not its memory. Only Plan and Resources are
+// called outside of an operation's phases.
+//
+// Further operations are optional interfaces with one method.
+type InfraDriver interface {
+	// Plan touches nothing. It reports every fault of the request (*ParamError, joined), or which VNFCs the
+	// operation will add, remove or replace. The Manager journals the answer before any hook runs; Scale and
+	// Heal then remove or replace exactly these, and start hooks see them in op.Change. A scale-in takes the
+	// newest first. Added entries announce a VDU each; their other fields may be empty.
+	Plan(ctx context.Context, op *Operation) (Change, error)
+	Instantiate(ctx context.Context, op *Operation) error
+	Scale(ctx context.Context, op *Operation) error
+	Heal(ctx context.Context, op *Operation) error
+	// Terminate removes everything that was made for the instance, and only that.
+	Terminate(ctx context.Context, op *Operation) error
+	// Resources reports what there is now.
+	Resources(ctx context.Context, op *Operation) (Resources, error)
+}
+
+// MgmtDriver configures what runs on the resources: a cluster, a registry. A VNFD names it per hook.
+type MgmtDriver interface {
+	// Validate touches nothing and reports every fault of the request (*ParamError, joined). It runs before
+	// the first resource is made.
+	Validate(ctx context.Context, op *Operation) error
+	// Hooks is what the driver does. A VNFD that names a hook which is not here is refused before anything
+	// is touched. Each hook may be called again after a crash: what must not happen twice is a step (Run).
+	Hooks() Hooks
+}
+
+// SecretParams is implemented by drivers whose additionalParams hold secrets. Values found at these paths
+// are masked in logs, events and errors, whatever text they turn up in. A path is dotted; [] stands for
+// every item of a list. SecretPaths derives them from a parameter struct.
+type SecretParams interface{ SecretParams() []string }
+
+// Hook is a place in an operation where a VNFD can name a driver, by its name in the Vnflcm interface
+// (SOL001 v2.6.1 6.7; Tacker's abstract driver has the same names).
+type Hook string
+
+// Hooks maps what a driver does to its functions.
+type Hooks map[Hook]func(ctx context.Context, op *Operation) error
+
+// The hooks of this package. Without a rollback hook in the VNFD, rolling back runs the hooks of the inverse
+// operation.
+const (
+	InstantiateStart         Hook = "instantiate_start"
+	InstantiateEnd           Hook = "instantiate_end"
+	InstantiateRollbackStart Hook = "instantiate_rollback_start"
+	InstantiateRollbackEnd   Hook = "instantiate_rollback_end"
+	ScaleStart               Hook = "scale_start"
+	ScaleEnd                 Hook = "scale_end"
+	ScaleRollbackStart       Hook = "scale_rollback_start"
+	ScaleRollbackEnd         Hook = "scale_rollback_end"
+	HealStart                Hook = "heal_start"
+	HealEnd                  Hook = "heal_end"
+	TerminateStart           Hook = "terminate_start"
+	TerminateEnd             Hook = "terminate_end"
+)
+
+// Packages finds VNF packages by the id of their VNFD.
+type Packages interface {
+	// Open returns the package, ErrNotFound when there is none. The Manager closes it.
+	Open(ctx context.Context, vnfdID string) (*tosca.Package, error)
+}
+
+// PackagesFunc is a function that implements Packages.
+type PackagesFunc func(ctx context.Context, vnfdID string) (*tosca.Package, error)
+
+// Open implements Packages.
+func (f PackagesFunc) Open(ctx context.Context, vnfdID string) (*tosca.Package, error) {
+	return f(ctx, vnfdID)
+}
+
+// Granter asks the NFVO for permission (SOL003 v2.6.1 9). The Manager asks before it touches anything and
+// journals the answer.
+type Granter interface {
+	// Grant returns the grant, or an error that is ErrGrantRejected.
+	Grant(ctx context.Context, request GrantRequest) (*Grant, error)
+}
+
+// GrantRequest (SOL003 v2.6.1 9.5.2.2).
+type GrantRequest struct {
+	VnfInstanceID      string               `json:"vnfInstanceId"`
+	VnfLcmOpOccID      string               `json:"vnfLcmOpOccId"`
+	VnfdID             string               `json:"vnfdId"`
+	FlavourID          string               `json:"flavourId,omitempty"`
+	Operation          LcmOperation         `json:"operation"`
+	AddResources       []ResourceDefinition `json:"addResources,omitempty"`
+	UpdateResources    []ResourceDefinition `json:"updateResources,omitempty"`
+	RemoveResources    []ResourceDefinition `json:"removeResources,omitempty"`
+	AdditionalParams   Params               `json:"additionalParams,omitzero"`
+	IsAutomaticInvoked bool                 `json:"isAutomaticInvocation"`
+}
+
+// ResourceDefinition (SOL003 v2.6.1 9.5.3.2).
+type ResourceDefinition struct {
+	ID         string          `json:"id"`
+	Type       string          `json:"type"` // COMPUTE
+	VduID      string          `json:"vduId,omitempty"`
+	VnfcID     string          `json:"vnfdVnfcId,omitempty"`
+	ResourceID *ResourceHandle `json:"resource,omitempty"`
+}
+
+// Grant (SOL003 v2.6.1 9.5.2.3).
+type Grant struct {
+	ID                string         `json:"id"`
+	Zones             []ZoneInfo     `json:"zones,omitempty"`
+	AddResources      []GrantInfo    `json:"addResources,omitempty"`
+	UpdateResources   []GrantInfo    `json:"updateResources,omitempty"`
+	VimConnectionInfo VimConnections `json:"vimConnectionInfo,omitempty"`
+	AdditionalParams  Params         `json:"additionalParams,omitzero"`
+}
+
+// ZoneInfo (SOL003 v2.6.1 9.5.3.4).
+type ZoneInfo struct {
+	ID              string `json:"id"`
+	ZoneID          string `json:"zoneId"`
+	VimConnectionID string `json:"vimConnectionId,omitempty"`
+}
+
+// GrantInfo (SOL003 v2.6.1 9.5.3.3).
+type GrantInfo struct {
+	ResourceDefinitionID string `json:"resourceDefinitionId"`
+	VimConnectionID      string `json:"vimConnectionId,omitempty"`
+	ZoneID               string `json:"zoneId,omitempty"`
+}

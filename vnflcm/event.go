@@ -1,0 +1,31 @@
+package vnflcm
+
+import "time"
+
+// EventKind says what an Event tells.
+type EventKind string
+
+// The kinds of events.
+const (
+	OperationChanged EventKind = "operation" // State is the operation's new state
+	PhaseStarted     EventKind = "phase-started"
+	PhaseDone        EventKind = "phase-done"
+	StepStarted      EventKind = "step-started"
+	StepDone         EventKind = "step-done"
+	StepSkipped      EventKind = "step-skipped" // the journal says it was done before
+	StepFailed       EventKind = "step-failed"
+	StepProgress     EventKind = "step-progress" // Message says how far it is
+)
+
+// Event tells what an operation does. Its texts hold no secret.
+type Event struct {
+	Time       time.Time
+	Kind       EventKind
+	InstanceID string
+	Operation  LcmOperation
+	State      OperationState
+	StepInfo                 // Operation is its id; Phase, Name and On are empty where they do not apply
+	Host       string        // name of the VNFC that the step is on
+	Duration   time.Duration // of what is done or failed
+	Message    string
+}

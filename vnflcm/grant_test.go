@@ -1,0 +1,73 @@
+package vnflcm_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+type granter func(ctx context.Context, request vnflcm.GrantRequest) (*vnflcm.Grant, error)
+
+func (g granter) Grant(ctx context.Context, request vnflcm.GrantRequest) (*vnflcm.Grant, error) {
+	return g(ctx, request)
+}
+
+func TestGrantIsJournaledAndReachesDrivers(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	var request vnflcm.GrantRequest
+	grant := &vnflcm.Grant{ID: "g1", Zones: []vnflcm.ZoneInfo{{ID: "z1", ZoneID: "nova"}},
+		AdditionalParams: params(t, `{"key":"value"}`)}
+	x := newToys(t, func(cfg *vnflcm.Config) {
+		cfg.Granter = granter(func(_ context.Context, r vnflcm.GrantRequest) (*vnflcm.Grant, error) {
+			asked.Add(1)
+			request = r
+			return grant, nil
+		})
+	})
+	var got *vnflcm.Grant
+	x.watch(func(op *vnflcm.Operation) { got = op.Grant })
+	x.world.failAt("instantiate_end/init/", errCut)
+	id := x.create()
+	occ, _ := x.instantiate(id, "plain", vnflcm.FailedTemp)
+	x.world.failAt("instantiate_end/init/", nil)
+	x.start() // a new process: the answer comes from the journal
+	x.wait(occ.ID, x.Retry(t.Context(), occ.ID), vnflcm.Completed)
+	if diff := cmp.Diff(grant, got); diff != "" || asked.Load() != 1 || occ.GrantID != "g1" {
+		t.Errorf("asked %d times, grantId %q, the driver saw:\n%s", asked.Load(), occ.GrantID, diff)
+	}
+	want := vnflcm.GrantRequest{VnfInstanceID: id, VnfLcmOpOccID: occ.ID, VnfdID: toyVNFD, FlavourID: "plain", Operation: vnflcm.OpInstantiate,
+		AddResources: []vnflcm.ResourceDefinition{{ID: "add-master-0", Type: "COMPUTE", VduID: "master"},
+			{ID: "add-worker-1", Type: "COMPUTE", VduID: "worker"}, {ID: "add-worker-2", Type: "COMPUTE", VduID: "worker"}}}
+	if diff := cmp.Diff(want, request); diff != "" {
+		t.Errorf("grant request:\n%s", diff)
+	}
+}
+
+func TestGrantRejected(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]error{
+		"rejected": fmt.Errorf("%w: no quota", vnflcm.ErrGrantRejected), "unreachable": errCut, "no answer": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newToys(t, func(cfg *vnflcm.Config) {
+				cfg.Granter = granter(func(context.Context, vnflcm.GrantRequest) (*vnflcm.Grant, error) { return nil, answer })
+			})
+			id := x.create()
+			_, err := x.instantiate(id, "plain", vnflcm.RolledBack)
+			if answer != nil {
+				wantIs(t, err, answer)
+			}
+			if n := len(x.world.state(id).Machines); n > 0 {
+				t.Errorf("%d machines were made without a grant", n)
+			}
+			must(t, x.Delete(t.Context(), id)) // unlocked, and nothing of it is there
+		})
+	}
+}

@@ -1,0 +1,121 @@
+package vnflcm
+
+// InstantiationState of a VNF instance.
+type InstantiationState string
+
+// The states of a VNF instance (SOL003 v2.6.1 5.5.2.2).
+const (
+	NotInstantiated InstantiationState = "NOT_INSTANTIATED"
+	Instantiated    InstantiationState = "INSTANTIATED"
+)
+
+// VnfInstance (SOL003 v2.6.1 5.5.2.2).
+type VnfInstance struct {
+	ID                     string               `json:"id"`
+	VnfInstanceName        string               `json:"vnfInstanceName,omitempty"`
+	VnfInstanceDescription string               `json:"vnfInstanceDescription,omitempty"`
+	VnfdID                 string               `json:"vnfdId"`
+	VnfProvider            string               `json:"vnfProvider"`
+	VnfProductName         string               `json:"vnfProductName"`
+	VnfSoftwareVersion     string               `json:"vnfSoftwareVersion"`
+	VnfdVersion            string               `json:"vnfdVersion"`
+	VimConnectionInfo      VimConnections       `json:"vimConnectionInfo,omitempty"`
+	InstantiationState     InstantiationState   `json:"instantiationState"`
+	InstantiatedVnfInfo    *InstantiatedVnfInfo `json:"instantiatedVnfInfo,omitempty"`
+	Metadata               map[string]string    `json:"metadata,omitempty"`
+	Extensions             Params               `json:"extensions,omitzero"`
+}
+
+// InstantiatedVnfInfo (SOL003 v2.6.1 5.5.2.2).
+type InstantiatedVnfInfo struct {
+	FlavourID                  string                       `json:"flavourId"`
+	VnfState                   string                       `json:"vnfState"` // STARTED or STOPPED
+	ScaleStatus                []ScaleInfo                  `json:"scaleStatus,omitempty"`
+	ExtCpInfo                  []VnfExtCpInfo               `json:"extCpInfo,omitempty"`
+	ExtVirtualLinkInfo         []ExtVirtualLinkInfo         `json:"extVirtualLinkInfo,omitempty"`
+	LocalizationLanguage       string                       `json:"localizationLanguage,omitempty"`
+	VnfcResourceInfo           []VnfcResourceInfo           `json:"vnfcResourceInfo,omitempty"`
+	VirtualLinkResourceInfo    []VirtualLinkResourceInfo    `json:"virtualLinkResourceInfo,omitempty"`
+	VirtualStorageResourceInfo []VirtualStorageResourceInfo `json:"virtualStorageResourceInfo,omitempty"`
+	VnfcInfo                   []VnfcInfo                   `json:"vnfcInfo,omitempty"` // SOL002 v2.6.1 5.5.2.2
+	ExtManagedVirtualLinkInfo  []ExtManagedVirtualLinkData  `json:"extManagedVirtualLinkInfo,omitempty"`
+}
+
+// ScaleInfo is the level of one scaling aspect (SOL003 v2.6.1 5.5.3.4).
+type ScaleInfo struct {
+	AspectID   string `json:"aspectId"`
+	ScaleLevel int    `json:"scaleLevel"`
+}
+
+// VnfcResourceInfo says which resources a VNFC uses (SOL003 v2.6.1 5.5.3.5).
+type VnfcResourceInfo struct {
+	ID                 string            `json:"id"`
+	VduID              string            `json:"vduId"`
+	ComputeResource    ResourceHandle    `json:"computeResource"`
+	ZoneID             string            `json:"zoneId,omitempty"`
+	StorageResourceIDs []string          `json:"storageResourceIds,omitempty"`
+	VnfcCpInfo         []VnfcCpInfo      `json:"vnfcCpInfo,omitempty"`
+	Metadata           map[string]string `json:"metadata,omitempty"`
+}
+
+// VnfcCpInfo is a connection point of a VNFC (SOL003 v2.6.1 5.5.3.5).
+type VnfcCpInfo struct {
+	ID             string           `json:"id"`
+	CpdID          string           `json:"cpdId"`
+	VnfExtCpID     string           `json:"vnfExtCpId,omitempty"`
+	CpProtocolInfo []CpProtocolInfo `json:"cpProtocolInfo,omitempty"`
+}
+
+// CpProtocolInfo (SOL003 v2.6.1 5.5.3.9b).
+type CpProtocolInfo struct {
+	LayerProtocol  string                     `json:"layerProtocol"`
+	IPOverEthernet *IPOverEthernetAddressInfo `json:"ipOverEthernet,omitempty"`
+}
+
+// IPOverEthernetAddressInfo (SOL003 v2.6.1 5.5.3.10).
+type IPOverEthernetAddressInfo struct {
+	MacAddress  string          `json:"macAddress,omitempty"`
+	IPAddresses []IPAddressInfo `json:"ipAddresses,omitempty"`
+}
+
+// IPAddressInfo lists addresses of one type.
+type IPAddressInfo struct {
+	Type      string   `json:"type"` // IPV4 or IPV6
+	Addresses []string `json:"addresses,omitempty"`
+}
+
+// VnfcInfo is a VNFC as SOL002 shows it (SOL002 v2.6.1 5.5.3.23).
+type VnfcInfo struct {
+	ID                 string `json:"id"`
+	VduID              string `json:"vduId"`
+	VnfcResourceInfoID string `json:"vnfcResourceInfoId,omitempty"`
+	VnfcState          string `json:"vnfcState"`
+}
+
+// VnfExtCpInfo is an external connection point (SOL003 v2.6.1 5.5.3.9).
+type VnfExtCpInfo struct {
+	ID               string           `json:"id"`
+	CpdID            string           `json:"cpdId"`
+	CpProtocolInfo   []CpProtocolInfo `json:"cpProtocolInfo,omitempty"`
+	AssociatedVnfcCp string           `json:"associatedVnfcCpId,omitempty"`
+}
+
+// ExtVirtualLinkInfo (SOL003 v2.6.1 5.5.3.2).
+type ExtVirtualLinkInfo struct {
+	ID             string         `json:"id"`
+	ResourceHandle ResourceHandle `json:"resourceHandle"`
+}
+
+// VirtualLinkResourceInfo is an internal network of the VNF (SOL003 v2.6.1 5.5.3.6).
+type VirtualLinkResourceInfo struct {
+	ID                   string         `json:"id"`
+	VnfVirtualLinkDescID string         `json:"vnfVirtualLinkDescId"`
+	NetworkResource      ResourceHandle `json:"networkResource"`
+}
+
+// VirtualStorageResourceInfo is a volume of the VNF (SOL003 v2.6.1 5.5.3.7).
+type VirtualStorageResourceInfo struct {
+	ID                   string         `json:"id"`
+	VirtualStorageDescID string         `json:"virtualStorageDescId"`
+	StorageResource      ResourceHandle `json:"storageResource"`
+}

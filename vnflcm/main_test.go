@@ -1,0 +1,138 @@
+package vnflcm_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var testKey = bytes.Repeat([]byte{7}, 32)
+
+// toys are a Manager and the world that it works on.
+type toys struct {
+	*vnflcm.Manager
+	t     *testing.T
+	world *world
+	cfg   vnflcm.Config
+}
+
+// newToys composes a Manager of toy drivers on a memory store, with a default VIM. change may alter the
+// composition.
+func newToys(t *testing.T, change func(*vnflcm.Config)) *toys {
+	t.Helper()
+	w := newWorld()
+	cfg := vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackages(toyFS("cluster")),
+		Infra: map[string]vnflcm.InfraDriver{"toy": &cloud{world: w}},
+		Mgmt:  map[string]vnflcm.MgmtDriver{"cluster": &cluster{world: w}},
+		Owner: "test", LeaseTTL: time.Minute}
+	if change != nil {
+		change(&cfg)
+	}
+	x := &toys{t: t, world: w, cfg: cfg}
+	x.start()
+	must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}))
+	must(t, x.VIMs().SetDefault(t.Context(), "vim1"))
+	return x
+}
+
+// start makes a new Manager of the same composition, as a new process would.
+func (x *toys) start() {
+	x.t.Helper()
+	m, err := vnflcm.New(x.cfg)
+	must(x.t, err)
+	x.Manager = m
+	x.t.Cleanup(func() { closeManager(x.t, m) })
+}
+
+func closeManager(t *testing.T, m *vnflcm.Manager) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	must(t, m.Close(ctx))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (x *toys) create() string {
+	x.t.Helper()
+	inst, err := x.Create(x.t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD, VnfInstanceName: "toy"})
+	must(x.t, err)
+	return inst.ID
+}
+
+// wait waits for an accepted operation and checks the state that it comes to.
+func (x *toys) wait(opID string, err error, want vnflcm.OperationState) (*vnflcm.VnfLcmOpOcc, error) {
+	x.t.Helper()
+	must(x.t, err)
+	ctx, cancel := context.WithTimeout(x.t.Context(), 20*time.Second)
+	defer cancel()
+	occ, err := x.Wait(ctx, opID)
+	if occ == nil || occ.OperationState != want {
+		x.t.Fatalf("operation %+v, want %s: %v", occ, want, err)
+	}
+	if (err != nil) == (want == vnflcm.Completed) {
+		x.t.Fatalf("operation %s: error %v", want, err)
+	}
+	return occ, err
+}
+
+func (x *toys) instantiate(id, flavour string, want vnflcm.OperationState) (*vnflcm.VnfLcmOpOcc, error) {
+	x.t.Helper()
+	opID, err := x.Instantiate(x.t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: flavour})
+	return x.wait(opID, err, want)
+}
+
+// instantiated returns a running instance: one master, two workers.
+func (x *toys) instantiated(flavour string) string {
+	x.t.Helper()
+	id := x.create()
+	_, _ = x.instantiate(id, flavour, vnflcm.Completed)
+	return id
+}
+
+func (x *toys) get(id string) *vnflcm.VnfInstance {
+	x.t.Helper()
+	inst, err := x.Get(x.t.Context(), id)
+	must(x.t, err)
+	return inst
+}
+
+func scale(kind vnflcm.ScaleType, steps int) vnflcm.ScaleVnfRequest {
+	return vnflcm.ScaleVnfRequest{Type: kind, AspectID: "workers", NumberOfSteps: steps}
+}
+
+func wantIs(t *testing.T, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("error %v, want one that is %v", err, target)
+	}
+}
+
+// faults are the paths of all *ParamError in err.
+func faults(err error) (paths []string) {
+	if p, ok := err.(*vnflcm.ParamError); ok { //nolint:errorlint // walks the tree itself
+		return []string{p.Path}
+	}
+	switch e := err.(type) { //nolint:errorlint // walks the tree itself
+	case interface{ Unwrap() error }:
+		return faults(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, each := range e.Unwrap() {
+			paths = append(paths, faults(each)...)
+		}
+	}
+	return paths
+}

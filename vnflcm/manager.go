@@ -1,0 +1,253 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/vnfkit/vnfkit/tosca"
+)
+
+// Config composes a Manager.
+type Config struct {
+	Store    Store                  // required; NewMemoryStore, sqlstore/sqlite, or the caller's own
+	Key      []byte                 // required: 16, 24 or 32 bytes that seal whatever the store keeps (AES-GCM)
+	Packages Packages               // required
+	Infra    map[string]InfraDriver // by vimType
+	Mgmt     map[string]MgmtDriver  // by the name that VNFDs give the driver (the key of its artifact)
+
+	VIMs      VIMs        // default: a registry in the Store
+	Granter   Granter     // default: no grant is needed
+	Intercept Interceptor // wraps every step
+	Observe   func(Event) // is told what happens; must not block
+	Logger    *slog.Logger
+
+	// Owner names this process in leases. A process that starts under the same name takes the operations of
+	// its predecessor over at once, so two must never run together. Default: a random name, whose operations
+	// another process can take over when the lease has run out.
+	Owner    string
+	LeaseTTL time.Duration // default 15 s
+}
+
+// Manager runs the lifecycle of VNF instances (SOL003 v2.6.1 5). Its methods return as soon as a request is
+// accepted, with the id of the operation; Wait waits for it. It is safe for concurrent use.
+type Manager struct {
+	cfg     Config
+	records *records
+	vims    VIMs
+
+	mu       sync.Mutex
+	runs     map[string]*run
+	outcomes outcomes
+	closed   bool
+}
+
+// New returns a Manager. It does nothing by itself: call Resume to take up what an earlier process left.
+func New(cfg Config) (*Manager, error) {
+	if cfg.Store == nil || cfg.Packages == nil {
+		return nil, errors.New("vnflcm: Config needs a Store and Packages")
+	}
+	recs, err := newRecords(cfg.Store, cfg.Key)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Owner == "" {
+		cfg.Owner = uuid.NewString()
+	}
+	if cfg.LeaseTTL <= 0 {
+		cfg.LeaseTTL = 15 * time.Second
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	m := &Manager{cfg: cfg, records: recs, vims: cfg.VIMs, runs: map[string]*run{}}
+	if m.vims == nil {
+		m.vims = &storeVIMs{records: recs}
+	}
+	return m, nil
+}
+
+// VIMs is the registry that requests are resolved with.
+func (m *Manager) VIMs() VIMs { return m.vims }
+
+// Close stops the work of this process and waits for it until ctx ends: steps under way are interrupted,
+// their operations stay as they are, for Resume.
+func (m *Manager) Close(ctx context.Context) error {
+	m.mu.Lock()
+	m.closed = true
+	runs := slices.Collect(maps.Values(m.runs))
+	m.mu.Unlock()
+	for _, r := range runs {
+		r.cancel(ErrShutdown)
+	}
+	for _, r := range runs {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// instanceRecord is what the store keeps of a VNF instance.
+type instanceRecord struct {
+	Instance      VnfInstance           `json:"instance"`
+	Holder        string                `json:"holder,omitempty"` // the operation that has the instance locked
+	PackageDigest string                `json:"packageDigest,omitempty"`
+	Initial       InstantiateVnfRequest `json:"initial,omitzero"`
+	DefaultVIM    string                `json:"defaultVim,omitempty"` // where the instance is, if its request named no VIM
+	Levels        map[string]int        `json:"levels,omitempty"`
+	Resources     Resources             `json:"resources,omitzero"`
+}
+
+// operationRecord is what the store keeps of an operation. Only the holder of its lease writes it.
+type operationRecord struct {
+	Occ     VnfLcmOpOcc    `json:"occ"`
+	Levels  map[string]int `json:"levels,omitempty"` // when it has succeeded
+	Before  map[string]int `json:"before,omitempty"` // when it began
+	VNFCs   []VNFC         `json:"vnfcs,omitempty"`  // when it began
+	Planned Change         `json:"planned,omitzero"`
+	Change  Change         `json:"change,omitzero"`   // Planned until the resources have been changed
+	Undoing bool           `json:"undoing,omitempty"` // rolling back has begun: the journal of the way forth no longer holds
+	Undo    Change         `json:"undo,omitzero"`     // what rolling back removes
+	Grant   *Grant         `json:"grant,omitempty"`
+	Done    []string       `json:"done,omitempty"` // phases
+}
+
+// Create makes a VNF instance identifier (SOL003 v2.6.1 5.4.2.3.1).
+func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstance, error) {
+	if req.VnfdID == "" {
+		return nil, &ParamError{Path: "vnfdId", Reason: "is required"}
+	}
+	pkg, err := m.cfg.Packages.Open(ctx, req.VnfdID)
+	if err != nil {
+		return nil, fmt.Errorf("package of VNFD %s: %w", req.VnfdID, err)
+	}
+	defer closePackage(pkg)
+	vnfd := pkg.VNFD()
+	rec := instanceRecord{Instance: VnfInstance{
+		ID: uuid.NewString(), VnfInstanceName: req.VnfInstanceName, VnfInstanceDescription: req.VnfInstanceDescription,
+		VnfdID: req.VnfdID, VnfProvider: vnfd.Provider, VnfProductName: vnfd.ProductName,
+		VnfSoftwareVersion: vnfd.SoftwareVersion, VnfdVersion: vnfd.Version,
+		InstantiationState: NotInstantiated, Metadata: req.Metadata,
+	}}
+	if _, err := m.records.put(ctx, kindInstance, rec.Instance.ID, 0, rec); err != nil {
+		return nil, err
+	}
+	return rec.view(), nil
+}
+
+// Delete removes an instance that is not instantiated (SOL003 v2.6.1 5.4.3.3.5).
+func (m *Manager) Delete(ctx context.Context, instanceID string) error {
+	rec, version, err := m.instance(ctx, instanceID)
+	if err != nil {
+		return err
+	}
+	if rec.Holder != "" {
+		return heldBy(instanceID, rec.Holder)
+	}
+	if rec.Instance.InstantiationState != NotInstantiated {
+		return fmt.Errorf("%w: VNF instance %s is %s, terminate it first", ErrState, instanceID, rec.Instance.InstantiationState)
+	}
+	return m.cfg.Store.Delete(ctx, kindInstance, instanceID, version)
+}
+
+// Get returns a VNF instance.
+func (m *Manager) Get(ctx context.Context, instanceID string) (*VnfInstance, error) {
+	rec, _, err := m.instance(ctx, instanceID)
+	if err != nil {
+		return nil, err
+	}
+	return rec.view(), nil
+}
+
+// List returns all VNF instances, in the order of their ids.
+func (m *Manager) List(ctx context.Context) ([]*VnfInstance, error) {
+	list, err := listRecords[instanceRecord](ctx, m.records, kindInstance, "")
+	out := make([]*VnfInstance, len(list))
+	for i := range list {
+		out[i] = list[i].view()
+	}
+	return out, err
+}
+
+// Operation returns an operation occurrence.
+func (m *Manager) Operation(ctx context.Context, opID string) (*VnfLcmOpOcc, error) {
+	rec, _, err := m.operation(ctx, opID)
+	if err != nil {
+		return nil, err
+	}
+	if !rec.Occ.OperationState.active() {
+		return &rec.Occ, nil
+	}
+	var cancel cancelRequest
+	if _, err := m.records.get(ctx, kindCancel, opID, &cancel); err == nil {
+		rec.Occ.IsCancelPending, rec.Occ.CancelMode = true, cancel.Mode
+	}
+	return &rec.Occ, nil
+}
+
+// Operations returns the operation occurrences of an instance (of all instances if it is ""), the oldest
+// first.
+func (m *Manager) Operations(ctx context.Context, instanceID string) ([]*VnfLcmOpOcc, error) {
+	list, err := listRecords[operationRecord](ctx, m.records, kindOperation, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []*VnfLcmOpOcc
+	for i := range list {
+		if instanceID == "" || list[i].Occ.VnfInstanceID == instanceID {
+			out = append(out, &list[i].Occ)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *VnfLcmOpOcc) int { return a.StartTime.Compare(b.StartTime) })
+	return out, nil
+}
+
+func (m *Manager) instance(ctx context.Context, id string) (*instanceRecord, int64, error) {
+	var rec instanceRecord
+	version, err := m.records.get(ctx, kindInstance, id, &rec)
+	if err != nil {
+		return nil, 0, fmt.Errorf("VNF instance %s: %w", id, err)
+	}
+	return &rec, version, nil
+}
+
+func (m *Manager) operation(ctx context.Context, id string) (*operationRecord, int64, error) {
+	var rec operationRecord
+	version, err := m.records.get(ctx, kindOperation, id, &rec)
+	if err != nil {
+		return nil, 0, fmt.Errorf("operation %s: %w", id, err)
+	}
+	return &rec, version, nil
+}
+
+// updateInstance applies change to the stored instance, again if another writer was faster.
+func (m *Manager) updateInstance(ctx context.Context, id string, change func(*instanceRecord)) error {
+	for {
+		rec, version, err := m.instance(ctx, id)
+		if err != nil {
+			return err
+		}
+		change(rec)
+		_, err = m.records.put(ctx, kindInstance, id, version, rec)
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+}
+
+func heldBy(instanceID, opID string) error {
+	return fmt.Errorf("%w: VNF instance %s is locked by operation %s", ErrConflict, instanceID, opID)
+}
+
+// closePackage ends the reading of a package: there is nothing to be done about an error then.
+func closePackage(p *tosca.Package) { _ = p.Close() }

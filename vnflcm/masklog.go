@@ -1,0 +1,52 @@
+package vnflcm
+
+import (
+	"context"
+	"log/slog"
+)
+
+// maskedLogger masks the texts that drivers log of an operation.
+func maskedLogger(log *slog.Logger, mask *masker) *slog.Logger {
+	return slog.New(&maskHandler{Handler: log.Handler(), mask: mask})
+}
+
+type maskHandler struct {
+	slog.Handler
+	mask *masker
+}
+
+func (h *maskHandler) Handle(ctx context.Context, r slog.Record) error {
+	out := slog.NewRecord(r.Time, r.Level, h.mask.apply(r.Message), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		out.AddAttrs(h.attr(a))
+		return true
+	})
+	return h.Handler.Handle(ctx, out)
+}
+
+func (h *maskHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	masked := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		masked[i] = h.attr(a)
+	}
+	return &maskHandler{h.Handler.WithAttrs(masked), h.mask}
+}
+
+func (h *maskHandler) WithGroup(name string) slog.Handler {
+	return &maskHandler{h.Handler.WithGroup(name), h.mask}
+}
+
+func (h *maskHandler) attr(a slog.Attr) slog.Attr {
+	switch v := a.Value.Resolve(); v.Kind() {
+	case slog.KindGroup:
+		group := make([]slog.Attr, 0, len(v.Group()))
+		for _, member := range v.Group() {
+			group = append(group, h.attr(member))
+		}
+		return slog.Attr{Key: a.Key, Value: slog.GroupValue(group...)}
+	case slog.KindString, slog.KindAny:
+		return slog.String(a.Key, h.mask.apply(v.String()))
+	default:
+		return a
+	}
+}

@@ -1,0 +1,172 @@
+package vnflcm
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/vnfkit/vnfkit/tosca"
+)
+
+// Operation is all that a driver is given. It is read-only but for State, RegisterVIM and RemoveVIM.
+type Operation struct {
+	ID         string
+	InstanceID string
+	Kind       LcmOperation
+	// RollingBack is set while an operation is undone: by its rollback hooks or, without those, by the hooks
+	// of the inverse operation, which then find the inverse request here.
+	RollingBack bool
+
+	// Of the requests, the one of Kind is set.
+	Instantiate *InstantiateVnfRequest
+	Scale       *ScaleVnfRequest
+	Heal        *HealVnfRequest
+	Terminate   *TerminateVnfRequest
+
+	// Initial is the request that the instance was instantiated with; its credentials and networks hold on.
+	Initial InstantiateVnfRequest
+	// Params are the additionalParams of this request merged over those of Initial.
+	Params Params
+
+	Package *tosca.Package
+	Flavour *tosca.Flavour
+	// Levels are the scale levels per aspect that hold when the operation has succeeded; Before those that
+	// held when it began (none for instantiate).
+	Levels, Before map[string]int
+
+	VIM   VimConnectionInfo // resolved: with interfaceInfo and accessInfo
+	Grant *Grant            // nil without a Granter
+
+	// Resources are as the InfraDriver last reported them.
+	Resources
+	// Change is what this operation does to the VNFCs. In start hooks it is what Plan announced; once the
+	// resources have been changed, Added and Replaced are what is really there.
+	Change Change
+
+	Log *slog.Logger
+
+	phase string
+	state OperationState
+	// occurrence is the kind of the operation that is recorded: while rolling back, Kind is the inverse.
+	occurrence LcmOperation
+	mask       *masker
+	steps      *stepGuard
+	records    *records
+	lease      *lease
+	vims       VIMs
+	intercept  Interceptor
+	observe    func(Event)
+	instance   func(ctx context.Context, change func(*VnfInstance)) error
+}
+
+// WholeVNF reports whether a heal is of the whole VNF rather than of chosen VNFCs.
+func (op *Operation) WholeVNF() bool { return op.Heal != nil && len(op.Heal.VnfcInstanceID) == 0 }
+
+// Phase is the part of the operation that runs: a hook's name, or that of the infra operation.
+func (op *Operation) Phase() string { return op.phase }
+
+// Mask replaces the secrets of the request and of the VIM in a text.
+func (op *Operation) Mask(text string) string { return op.mask.apply(text) }
+
+// State is the sealed store of the instance: what drivers must know in later operations. It is emptied when
+// the instance has been terminated.
+func (op *Operation) State() *State {
+	return &State{records: op.records, instance: op.InstanceID, writable: op.writable}
+}
+
+// Report tells observers how far the step in ctx is. It does not block.
+func (op *Operation) Report(ctx context.Context, message string) {
+	info, _ := ctx.Value(inStep{}).(StepInfo)
+	if info.OperationID == "" {
+		info = StepInfo{OperationID: op.ID, Phase: op.phase}
+	}
+	op.emit(Event{Kind: StepProgress, StepInfo: info, Message: op.Mask(message)})
+}
+
+// RegisterVIM puts an entry into the VIM registry and into the instance's vimConnectionInfo: a cluster that
+// the VNF has become, for other VNFs to be instantiated on.
+func (op *Operation) RegisterVIM(ctx context.Context, info VimConnectionInfo) error {
+	if err := op.writable(); err != nil {
+		return err
+	}
+	if err := op.vims.Put(ctx, info); err != nil {
+		return err
+	}
+	return op.instance(ctx, func(i *VnfInstance) {
+		i.VimConnectionInfo = append(withoutVIM(i.VimConnectionInfo, info.VimID), info)
+	})
+}
+
+// RemoveVIM takes such an entry out of both again.
+func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
+	if err := op.writable(); err != nil {
+		return err
+	}
+	if err := op.vims.Remove(ctx, vimID); err != nil {
+		return err
+	}
+	return op.instance(ctx, func(i *VnfInstance) { i.VimConnectionInfo = withoutVIM(i.VimConnectionInfo, vimID) })
+}
+
+// writable fails outside of the phases, where nothing is touched, and once the lease is lost.
+func (op *Operation) writable() error {
+	if op.lease == nil {
+		return fmt.Errorf("%w: Plan, Validate and Resources change nothing", ErrProgramming)
+	}
+	return op.lease.valid()
+}
+
+func withoutVIM(list VimConnections, vimID string) VimConnections {
+	var out VimConnections
+	for _, v := range list {
+		if v.VimID != vimID {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func (op *Operation) emit(e Event) {
+	e.Time, e.InstanceID, e.Operation, e.State = time.Now(), op.InstanceID, op.occurrence, op.state
+	for _, v := range op.VNFCs {
+		if v.ID == e.On {
+			e.Host = v.Name
+		}
+	}
+	op.Log.Debug(string(e.Kind), "phase", e.Phase, "step", e.Name, "on", e.On, "host", e.Host,
+		"duration", e.Duration, "message", e.Message)
+	if op.observe != nil {
+		op.observe(e)
+	}
+}
+
+// State keeps what drivers know of one instance, sealed: host keys, made passwords. Keys are paths such as
+// "hostkey/<resource id>"; parallel steps write different ones.
+type State struct {
+	records  *records
+	instance string
+	writable func() error
+}
+
+// Get reads the value of a key into v; ErrNotFound when there is none.
+func (s *State) Get(ctx context.Context, key string, v any) error {
+	_, err := s.records.get(ctx, kindState, s.instance+"/"+key, v)
+	return err
+}
+
+// Put writes the value of a key.
+func (s *State) Put(ctx context.Context, key string, v any) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	return s.records.overwrite(ctx, kindState, s.instance+"/"+key, v)
+}
+
+// Delete forgets a key; that there is none is no error.
+func (s *State) Delete(ctx context.Context, key string) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	return s.records.remove(ctx, kindState, s.instance+"/"+key)
+}

@@ -1,0 +1,131 @@
+package vnflcm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca"
+)
+
+// phase is a part of an operation that can be run, and run again, from the store alone.
+type phase struct {
+	name string
+	// A hook phase runs hook or, when the VNFD names no driver for it, the fallback.
+	hook, fallback Hook
+	// An infra phase runs this method, and reads the resources afterwards.
+	infra func(InfraDriver, context.Context, *Operation) error
+}
+
+// Names of infra phases; they are stored.
+const (
+	scalePhase         = "scale"
+	scaleRollbackPhase = "scale_rollback"
+)
+
+// phases of an operation, in their order.
+func (rec *operationRecord) phases() []phase {
+	rollback := rec.Occ.OperationState == RollingBack
+	switch kind := rec.Occ.Operation; {
+	case kind == OpInstantiate && rollback:
+		return []phase{
+			{name: string(InstantiateRollbackStart), hook: InstantiateRollbackStart, fallback: TerminateStart},
+			{name: "instantiate_rollback", infra: InfraDriver.Terminate},
+			{name: string(InstantiateRollbackEnd), hook: InstantiateRollbackEnd, fallback: TerminateEnd},
+		}
+	case kind == OpScale && rollback:
+		return []phase{
+			{name: string(ScaleRollbackStart), hook: ScaleRollbackStart, fallback: ScaleStart},
+			{name: scaleRollbackPhase, infra: InfraDriver.Scale},
+			{name: string(ScaleRollbackEnd), hook: ScaleRollbackEnd, fallback: ScaleEnd},
+		}
+	case kind == OpInstantiate:
+		return around(InstantiateStart, "instantiate", InfraDriver.Instantiate, InstantiateEnd)
+	case kind == OpScale:
+		return around(ScaleStart, scalePhase, InfraDriver.Scale, ScaleEnd)
+	case kind == OpHeal:
+		return around(HealStart, "heal", InfraDriver.Heal, HealEnd)
+	default:
+		return around(TerminateStart, "terminate", InfraDriver.Terminate, TerminateEnd)
+	}
+}
+
+func around(start Hook, name string, infra func(InfraDriver, context.Context, *Operation) error, end Hook) []phase {
+	return []phase{{name: string(start), hook: start}, {name: name, infra: infra}, {name: string(end), hook: end}}
+}
+
+// runPhase runs one phase of the operation: everything it needs is read from the store.
+func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
+	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
+	if err != nil {
+		return err
+	}
+	s, err := r.m.session(ctx, pkg, inst, r.rec, p.name)
+	if err != nil {
+		return err
+	}
+	r.mask = s.op.mask
+	s.op.lease = r.lease
+	s.op.steps = &stepGuard{seen: map[string]bool{}, stopped: r.stopped}
+	do := s.doing(p)
+	if do == nil {
+		return r.finishPhase(ctx, p, nil)
+	}
+	s.op.emit(Event{Kind: PhaseStarted, StepInfo: StepInfo{OperationID: s.op.ID, Phase: p.name}})
+	if err := do(ctx); err != nil {
+		return causeOf(ctx, err)
+	}
+	s.op.emit(Event{Kind: PhaseDone, StepInfo: StepInfo{OperationID: s.op.ID, Phase: p.name}})
+	if p.infra == nil {
+		return r.finishPhase(ctx, p, nil)
+	}
+	now, err := s.infra.Resources(ctx, s.op)
+	if err != nil {
+		return fmt.Errorf("%s: reading the resources: %w", p.name, err)
+	}
+	return r.finishPhase(ctx, p, &now)
+}
+
+// doing is what the phase calls; nil when the VNFD names no driver for its hook.
+func (s *session) doing(p phase) func(context.Context) error {
+	if p.infra != nil {
+		return func(ctx context.Context) error { return p.infra(s.infra, ctx, s.op) }
+	}
+	hook := p.hook
+	name, named := s.op.Flavour.Hooks[string(hook)]
+	if !named {
+		hook = p.fallback
+		if name, named = s.op.Flavour.Hooks[string(hook)]; !named {
+			return nil
+		}
+	}
+	driver := s.m.cfg.Mgmt[name]
+	if driver == nil || driver.Hooks()[hook] == nil {
+		return func(context.Context) error {
+			return fmt.Errorf("%w: the VNFD names driver %q for %s: it is not registered, or has no such hook", ErrInvalidRequest, name, hook)
+		}
+	}
+	return func(ctx context.Context) error { return driver.Hooks()[hook](ctx, s.op) }
+}
+
+// finishPhase writes down that the phase is done and, if it changed the resources, what there is now: first
+// with the instance, then with the operation, so that a crash between the two repeats the phase.
+func (r *run) finishPhase(ctx context.Context, p phase, now *Resources) error {
+	ctx = context.WithoutCancel(ctx)
+	if err := r.lease.valid(); err != nil {
+		return err
+	}
+	if now != nil {
+		err := r.m.updateInstance(ctx, r.rec.Occ.VnfInstanceID, func(i *instanceRecord) { i.Resources = *now })
+		if err != nil {
+			return err
+		}
+		if r.rec.Occ.OperationState != RollingBack {
+			r.rec.Change = r.rec.Planned.settle(r.rec.VNFCs, now.VNFCs)
+		}
+	}
+	if !slices.Contains(r.rec.Done, p.name) {
+		r.rec.Done = append(r.rec.Done, p.name)
+	}
+	return r.save(ctx)
+}

@@ -1,0 +1,139 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+)
+
+// Code is a class of error with a stable name: errors.Is finds it in an error just returned and, by its
+// name, in the ProblemDetails read back from a store.
+type Code string
+
+func (c Code) Error() string { return "vnflcm: " + codeText[c] }
+
+// The codes of this package. Whether a retry of the same operation can help is said with each.
+const (
+	ErrInvalidRequest Code = "invalid-request"       // no: the request or the package must change
+	ErrNotFound       Code = "not-found"             // no
+	ErrConflict       Code = "conflict"              // yes, later: another operation holds the instance, or another writer was faster
+	ErrState          Code = "state"                 // no: the instance or operation is not in a state that allows this
+	ErrNotSupported   Code = "not-supported"         // no: the driver cannot do this
+	ErrCancelled      Code = "cancelled"             // yes: the operation was cancelled on request
+	ErrShutdown       Code = "shutdown"              // yes, by Resume: the process ended, the operation goes on elsewhere
+	ErrLeased         Code = "leased"                // yes, later: another process works on the operation
+	ErrPackageChanged Code = "package-changed"       // no: the VNF package is not the one the instance was made from
+	ErrGrantRejected  Code = "grant-rejected"        // no
+	ErrProgramming    Code = "step-misused"          // no: a driver broke the rules of Run
+	ErrUnreadable     Code = "store-record-unsealed" // no: wrong key, or a damaged record
+)
+
+var codeText = map[Code]string{
+	ErrInvalidRequest: "the request is invalid",
+	ErrNotFound:       "not found",
+	ErrConflict:       "conflict",
+	ErrState:          "not possible in this state",
+	ErrNotSupported:   "not supported",
+	ErrCancelled:      "the operation was cancelled",
+	ErrShutdown:       "the manager is shutting down",
+	ErrLeased:         "another process works on this operation",
+	ErrPackageChanged: "the VNF package has changed since the instance was made from it",
+	ErrGrantRejected:  "the grant was rejected",
+	ErrProgramming:    "a step was used against its rules",
+	ErrUnreadable:     "a stored record cannot be read: wrong key or damaged",
+}
+
+// CommandFailure is found, by errors.As, in the errors of whatever ran a command on a host.
+type CommandFailure interface {
+	error
+	CommandFailure() (host, command string, exitCode int, stderr string)
+}
+
+// ProblemDetails says what went wrong with an operation (SOL003 v2.6.1 4.3.5.3, RFC 7807), with the failed
+// steps in addition. It is an error; errors.Is(p, code) holds for the codes of the error it was made from.
+type ProblemDetails struct {
+	Type   string        `json:"type,omitempty"`
+	Title  string        `json:"title,omitempty"`
+	Status int           `json:"status"`
+	Detail string        `json:"detail"`
+	Codes  []Code        `json:"codes,omitempty"`
+	Steps  []StepFailure `json:"steps,omitempty"`
+}
+
+// StepFailure is one step that failed and, when a command was why, that command.
+type StepFailure struct {
+	Phase    string `json:"phase"`
+	Step     string `json:"step"`
+	On       string `json:"on,omitempty"`
+	Host     string `json:"host,omitempty"`
+	Command  string `json:"command,omitempty"`
+	ExitCode int    `json:"exitCode,omitempty"`
+	Stderr   string `json:"stderr,omitempty"`
+	Message  string `json:"message"`
+}
+
+func (p *ProblemDetails) Error() string { return p.Detail }
+
+// Is reports whether p was made from an error of that Code.
+func (p *ProblemDetails) Is(target error) bool {
+	code, ok := target.(Code) //nolint:errorlint // Is compares one link of the chain
+	return ok && slices.Contains(p.Codes, code)
+}
+
+func newProblem(err error, mask func(string) string) *ProblemDetails {
+	p := &ProblemDetails{Status: http.StatusInternalServerError, Title: "operation failed", Detail: mask(err.Error())}
+	collectProblem(err, p)
+	slices.Sort(p.Codes)
+	p.Codes = slices.Compact(p.Codes)
+	if slices.Contains(p.Codes, ErrInvalidRequest) {
+		p.Status = http.StatusUnprocessableEntity
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		s.Host, s.Message, s.Command, s.Stderr = mask(s.Host), mask(s.Message), mask(s.Command), mask(s.Stderr)
+	}
+	return p
+}
+
+// collectProblem walks the whole tree of err: a fan-out joins many.
+func collectProblem(err error, p *ProblemDetails) {
+	switch e := err.(type) { //nolint:errorlint // walks the tree itself
+	case nil:
+		return
+	case *ProblemDetails:
+		p.Codes = append(p.Codes, e.Codes...)
+		return
+	case *ParamError:
+		p.Codes = append(p.Codes, ErrInvalidRequest)
+	case *StepError:
+		p.Steps = append(p.Steps, stepFailures(e)...)
+	case Code:
+		p.Codes = append(p.Codes, e)
+	}
+	switch e := err.(type) { //nolint:errorlint // walks the tree itself
+	case interface{ Unwrap() error }:
+		collectProblem(e.Unwrap(), p)
+	case interface{ Unwrap() []error }:
+		for _, each := range e.Unwrap() {
+			collectProblem(each, p)
+		}
+	}
+}
+
+func stepFailures(e *StepError) []StepFailure {
+	f := StepFailure{Phase: e.Phase, Step: e.Name, On: e.On, Message: e.Err.Error()}
+	if c, ok := errors.AsType[CommandFailure](e.Err); ok {
+		f.Host, f.Command, f.ExitCode, f.Stderr = c.CommandFailure()
+	}
+	return []StepFailure{f}
+}
+
+// causeOf prefers why a context ended over that it ended.
+func causeOf(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if cause == nil || errors.Is(err, cause) {
+		return err
+	}
+	return errors.Join(cause, err)
+}

@@ -1,0 +1,251 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Instantiate starts the instantiation of a VNF instance (SOL003 v2.6.1 5.4.4) and returns the id of the
+// operation. All faults of the request are reported at once, before anything is touched.
+func (m *Manager) Instantiate(ctx context.Context, instanceID string, req InstantiateVnfRequest) (string, error) {
+	return m.begin(ctx, instanceID, OpInstantiate, req, func(inst *instanceRecord, rec *operationRecord) {
+		inst.Initial, inst.Levels, rec.Before = req, nil, nil
+		inst.Instance.VimConnectionInfo, inst.Instance.Extensions = req.VimConnectionInfo, req.Extensions
+	})
+}
+
+// Scale starts the scaling of one aspect (SOL003 v2.6.1 5.4.5).
+func (m *Manager) Scale(ctx context.Context, instanceID string, req ScaleVnfRequest) (string, error) {
+	if req.NumberOfSteps == 0 {
+		req.NumberOfSteps = 1
+	}
+	return m.begin(ctx, instanceID, OpScale, req, nil)
+}
+
+// Heal starts the healing of chosen VNFCs, or of the whole VNF (SOL003 v2.6.1 5.4.9).
+func (m *Manager) Heal(ctx context.Context, instanceID string, req HealVnfRequest) (string, error) {
+	return m.begin(ctx, instanceID, OpHeal, req, nil)
+}
+
+// Terminate starts the termination of a VNF instance (SOL003 v2.6.1 5.4.8).
+func (m *Manager) Terminate(ctx context.Context, instanceID string, req TerminateVnfRequest) (string, error) {
+	return m.begin(ctx, instanceID, OpTerminate, req, nil)
+}
+
+// begin accepts a request: it checks everything, writes down what is planned, locks the instance and starts.
+func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperation, req any,
+	prepare func(*instanceRecord, *operationRecord)) (string, error) {
+	inst, version, err := m.instance(ctx, instanceID)
+	if err != nil {
+		return "", err
+	}
+	if err := admissible(inst, kind); err != nil {
+		return "", err
+	}
+	params, err := NewParams(req)
+	if err != nil {
+		return "", err
+	}
+	now := time.Now().Round(0) // as it will be read back
+	rec := &operationRecord{Before: inst.Levels, VNFCs: inst.Resources.VNFCs, Occ: VnfLcmOpOcc{
+		ID: uuid.NewString(), OperationState: Starting, StateEnteredTime: now, StartTime: now,
+		VnfInstanceID: instanceID, Operation: kind, OperationParams: params}}
+	if prepare != nil {
+		prepare(inst, rec)
+	}
+	if err := m.plan(ctx, inst, rec); err != nil {
+		return "", err
+	}
+	inst.Holder = rec.Occ.ID
+	r, _, err := m.claim(ctx, rec.Occ.ID)
+	if err != nil {
+		return "", err
+	}
+	if err := r.accept(ctx, inst, version, rec); err != nil {
+		r.end(nil)
+		return "", err
+	}
+	m.announce(ctx, &rec.Occ)
+	go r.work()
+	return rec.Occ.ID, nil
+}
+
+// accept takes the lease, writes the operation and locks the instance, in this order: no other process can
+// resume an operation that is just coming to be, and one without the lock never began.
+func (r *run) accept(ctx context.Context, inst *instanceRecord, version int64, rec *operationRecord) error {
+	err := r.lease.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	r.version, err = r.m.records.put(ctx, kindOperation, rec.Occ.ID, 0, rec)
+	if err == nil {
+		_, err = r.m.records.put(ctx, kindInstance, inst.Instance.ID, version, inst)
+	}
+	if err != nil {
+		return errors.Join(err, r.withdraw(context.WithoutCancel(ctx), rec))
+	}
+	r.rec = rec
+	return nil
+}
+
+// withdraw removes an operation that was not accepted, and the lock if that was written nevertheless.
+func (r *run) withdraw(ctx context.Context, rec *operationRecord) error {
+	err := r.m.updateInstance(ctx, rec.Occ.VnfInstanceID, func(i *instanceRecord) {
+		if i.Holder == rec.Occ.ID {
+			i.Holder = ""
+			if rec.Occ.Operation == OpInstantiate {
+				i.clear()
+			}
+		}
+	})
+	if errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	return errors.Join(err, r.m.records.remove(ctx, kindOperation, rec.Occ.ID))
+}
+
+func admissible(inst *instanceRecord, kind LcmOperation) error {
+	if inst.Holder != "" {
+		return heldBy(inst.Instance.ID, inst.Holder)
+	}
+	want := Instantiated
+	if kind == OpInstantiate {
+		want = NotInstantiated
+	}
+	if inst.Instance.InstantiationState != want {
+		return fmt.Errorf("%w: VNF instance %s is %s", ErrState, inst.Instance.ID, inst.Instance.InstantiationState)
+	}
+	return nil
+}
+
+// plan collects every fault of a request, from the Manager, the infra driver and each management driver. It
+// touches nothing. Without a fault, rec and inst hold what the operation will do.
+func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operationRecord) error {
+	pkg, err := m.openPackage(ctx, inst)
+	if err != nil {
+		return err
+	}
+	defer closePackage(pkg)
+	s, err := m.session(ctx, pkg, inst, rec, "plan")
+	if err != nil {
+		return err
+	}
+	if s.op.Kind == OpInstantiate {
+		s.pinVIM(inst)
+	}
+	levels, err := s.targetLevels(inst.Levels)
+	faults := []error{err}
+	s.op.Levels, rec.Levels = levels, levels
+	faults = append(faults, s.checkHooks(), checkRequest(s.op))
+	for _, driver := range s.drivers() {
+		faults = append(faults, driver.Validate(ctx, s.op))
+	}
+	if err == nil { // without levels there is nothing to plan
+		rec.Planned, err = s.infra.Plan(ctx, s.op)
+		faults = append(faults, err)
+	}
+	rec.Change = rec.Planned
+	return s.masked(errors.Join(faults...))
+}
+
+// targetLevels are the scale levels that hold after the operation.
+func (s *session) targetLevels(now map[string]int) (map[string]int, error) {
+	switch {
+	case s.op.Instantiate != nil:
+		return s.initialLevels()
+	case s.op.Scale != nil:
+		return s.scaledLevels(now)
+	default:
+		return now, nil
+	}
+}
+
+func (s *session) initialLevels() (map[string]int, error) {
+	req := s.op.Instantiate
+	levels, err := s.op.Flavour.LevelsOf(req.InstantiationLevelID)
+	if err != nil {
+		return nil, &ParamError{Path: "instantiationLevelId", Value: req.InstantiationLevelID, Reason: err.Error()}
+	}
+	if req.InstantiationLevelID != "" && len(req.TargetScaleLevelInfo) > 0 {
+		return nil, &ParamError{Path: "targetScaleLevelInfo", Reason: "excludes instantiationLevelId"}
+	}
+	for _, info := range req.TargetScaleLevelInfo {
+		levels[info.AspectID] = info.ScaleLevel
+	}
+	if _, err := s.op.Flavour.Instances(levels); err != nil {
+		return nil, &ParamError{Path: "targetScaleLevelInfo", Reason: err.Error()}
+	}
+	return levels, nil
+}
+
+func (s *session) scaledLevels(now map[string]int) (map[string]int, error) {
+	req := s.op.Scale
+	var faults []error
+	if req.Type != ScaleOut && req.Type != ScaleIn {
+		faults = append(faults, &ParamError{Path: "type", Value: string(req.Type), Reason: "must be SCALE_OUT or SCALE_IN"})
+	}
+	if req.NumberOfSteps < 1 {
+		faults = append(faults, &ParamError{Path: "numberOfSteps", Value: fmt.Sprint(req.NumberOfSteps), Reason: "must be at least 1"})
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	levels := map[string]int{req.AspectID: 0}
+	for aspect, level := range now {
+		levels[aspect] = level
+	}
+	if req.Type == ScaleOut {
+		levels[req.AspectID] += req.NumberOfSteps
+	} else {
+		levels[req.AspectID] -= req.NumberOfSteps
+	}
+	if levels[req.AspectID] < 0 {
+		return nil, &ParamError{Path: "numberOfSteps", Value: fmt.Sprint(req.NumberOfSteps),
+			Reason: fmt.Sprintf("aspect %s is at scale level %d", req.AspectID, now[req.AspectID])}
+	}
+	if _, err := s.op.Flavour.Instances(levels); err != nil {
+		return nil, &ParamError{Path: "aspectId", Value: req.AspectID, Reason: err.Error()}
+	}
+	return levels, nil
+}
+
+// checkRequest finds the faults that need no driver.
+func checkRequest(op *Operation) error {
+	switch {
+	case op.Heal != nil:
+		var faults []error
+		for i, id := range op.Heal.VnfcInstanceID {
+			if !slices.ContainsFunc(op.VNFCs, func(v VNFC) bool { return v.named(id) }) {
+				faults = append(faults, &ParamError{Path: fmt.Sprintf("vnfcInstanceId[%d]", i), Value: id, Reason: "no such VNFC"})
+			}
+		}
+		return errors.Join(faults...)
+	case op.Terminate != nil:
+		if t := op.Terminate.TerminationType; t != TerminateForceful && t != TerminateGraceful {
+			return &ParamError{Path: "terminationType", Value: string(t), Reason: "must be FORCEFUL or GRACEFUL"}
+		}
+	}
+	return nil
+}
+
+// named reports whether id means this VNFC: it is the id of its vnfcResourceInfo or of its vnfcInfo.
+func (v VNFC) named(id string) bool { return id == v.ID || id == v.vnfcInfoID() }
+
+// HealTargets are the VNFCs that a heal is of: the named ones, or all.
+func (op *Operation) HealTargets() []VNFC {
+	if op.WholeVNF() {
+		return op.VNFCs
+	}
+	var out []VNFC
+	for _, v := range op.VNFCs {
+		if slices.ContainsFunc(op.Heal.VnfcInstanceID, v.named) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,74 @@
+package vnflcm
+
+// CreateVnfRequest asks for a VNF instance identifier (SOL003 v2.6.1 5.5.2.3).
+type CreateVnfRequest struct {
+	VnfdID                 string            `json:"vnfdId"`
+	VnfInstanceName        string            `json:"vnfInstanceName,omitempty"`
+	VnfInstanceDescription string            `json:"vnfInstanceDescription,omitempty"`
+	Metadata               map[string]string `json:"metadata,omitempty"`
+}
+
+// InstantiateVnfRequest (SOL003 v2.6.1 5.5.2.4).
+type InstantiateVnfRequest struct {
+	FlavourID              string                      `json:"flavourId"`
+	InstantiationLevelID   string                      `json:"instantiationLevelId,omitempty"`
+	TargetScaleLevelInfo   []ScaleInfo                 `json:"targetScaleLevelInfo,omitempty"` // SOL003 v3.3.1: levels per aspect instead of a named level
+	ExtVirtualLinks        []ExtVirtualLinkData        `json:"extVirtualLinks,omitempty"`
+	ExtManagedVirtualLinks []ExtManagedVirtualLinkData `json:"extManagedVirtualLinks,omitempty"`
+	VimConnectionInfo      VimConnections              `json:"vimConnectionInfo,omitempty"`
+	LocalizationLanguage   string                      `json:"localizationLanguage,omitempty"`
+	AdditionalParams       Params                      `json:"additionalParams,omitzero"`
+	Extensions             Params                      `json:"extensions,omitzero"`
+}
+
+// ScaleType of a ScaleVnfRequest.
+type ScaleType string
+
+// The directions of scaling (SOL003 v2.6.1 5.5.2.5).
+const (
+	ScaleOut ScaleType = "SCALE_OUT"
+	ScaleIn  ScaleType = "SCALE_IN"
+)
+
+// ScaleVnfRequest (SOL003 v2.6.1 5.5.2.5).
+type ScaleVnfRequest struct {
+	Type             ScaleType `json:"type"`
+	AspectID         string    `json:"aspectId"`
+	NumberOfSteps    int       `json:"numberOfSteps,omitempty"` // default 1
+	AdditionalParams Params    `json:"additionalParams,omitzero"`
+}
+
+// HealVnfRequest (SOL003 v2.6.1 5.5.2.9, with vnfcInstanceId of SOL002 v2.6.1 5.5.2.9).
+type HealVnfRequest struct {
+	// VnfcInstanceID names the VNFCs to heal, by the id of their vnfcInfo or of their vnfcResourceInfo.
+	// Without it the whole VNF is healed.
+	VnfcInstanceID   []string `json:"vnfcInstanceId,omitempty"`
+	Cause            string   `json:"cause,omitempty"`
+	HealScript       string   `json:"healScript,omitempty"`
+	AdditionalParams Params   `json:"additionalParams,omitzero"`
+}
+
+// TerminationType of a TerminateVnfRequest.
+type TerminationType string
+
+// The ways to terminate (SOL003 v2.6.1 5.5.2.8).
+const (
+	TerminateForceful TerminationType = "FORCEFUL"
+	TerminateGraceful TerminationType = "GRACEFUL"
+)
+
+// TerminateVnfRequest (SOL003 v2.6.1 5.5.2.8).
+type TerminateVnfRequest struct {
+	TerminationType            TerminationType `json:"terminationType"`
+	GracefulTerminationTimeout int             `json:"gracefulTerminationTimeout,omitempty"` // seconds
+	AdditionalParams           Params          `json:"additionalParams,omitzero"`
+}
+
+// CancelMode says what becomes of the work under way when an operation is cancelled.
+type CancelMode string
+
+// The modes of CancelMode (SOL003 v2.6.1 5.5.2.12).
+const (
+	CancelGraceful CancelMode = "GRACEFUL" // steps under way are finished, no further one starts
+	CancelForceful CancelMode = "FORCEFUL" // steps under way are interrupted
+)

@@ -1,0 +1,111 @@
+package vnflcm
+
+import "net/netip"
+
+// Resources are what an InfraDriver made for a VNF.
+type Resources struct {
+	VNFCs            []VNFC            `json:"vnfcs,omitempty"`
+	ConnectionPoints []ConnectionPoint `json:"connectionPoints,omitempty"` // of the VNF as a whole, such as a virtual IP
+	VirtualLinks     []VirtualLink     `json:"virtualLinks,omitempty"`
+	Storages         []Storage         `json:"storages,omitempty"`
+}
+
+// VNFC is one machine of a VNF.
+type VNFC struct {
+	ID         string            `json:"id,omitempty"`         // for the life of the VNFC, kept when it is healed
+	ResourceID string            `json:"resourceId,omitempty"` // the server on the VIM: another one after a heal. Host keys are kept under it
+	VDU        string            `json:"vdu"`
+	Aspect     string            `json:"aspect,omitempty"` // the scaling aspect that made it
+	Name       string            `json:"name,omitempty"`
+	Zone       string            `json:"zone,omitempty"`
+	Host       string            `json:"host,omitempty"` // compute host, where the VIM shows it
+	CPs        []ConnectionPoint `json:"cps,omitempty"`
+	StorageIDs []string          `json:"storageIds,omitempty"`
+	Metadata   map[string]string `json:"metadata,omitempty"`
+}
+
+// ConnectionPoint is an interface with its addresses.
+type ConnectionPoint struct {
+	CPD        string       `json:"cpd"`
+	ResourceID string       `json:"resourceId,omitempty"` // the port on the VIM
+	MAC        string       `json:"mac,omitempty"`
+	Fixed      []netip.Addr `json:"fixed,omitempty"`
+	Floating   netip.Addr   `json:"floating,omitzero"`
+}
+
+// VirtualLink is a network made for the VNF.
+type VirtualLink struct {
+	ID         string `json:"id"`
+	VLD        string `json:"vld"`
+	ResourceID string `json:"resourceId,omitempty"`
+}
+
+// Storage is a volume made for the VNF.
+type Storage struct {
+	ID         string `json:"id"`
+	Descriptor string `json:"descriptor"`
+	ResourceID string `json:"resourceId,omitempty"`
+}
+
+// CP returns the connection point of that descriptor.
+func (v VNFC) CP(cpd string) (ConnectionPoint, bool) {
+	for _, cp := range v.CPs {
+		if cp.CPD == cpd {
+			return cp, true
+		}
+	}
+	return ConnectionPoint{}, false
+}
+
+// Address is where the connection point is reached from outside: its floating address, else its first fixed
+// one. It is invalid when there is none.
+func (c ConnectionPoint) Address() netip.Addr {
+	if c.Floating.IsValid() || len(c.Fixed) == 0 {
+		return c.Floating
+	}
+	return c.Fixed[0]
+}
+
+// Change is what an operation does to the VNFCs.
+type Change struct {
+	Added    []VNFC `json:"added,omitempty"`    // announced by Plan, replaced by what Resources reports once it is there
+	Removed  []VNFC `json:"removed,omitempty"`  // exactly these go
+	Replaced []VNFC `json:"replaced,omitempty"` // healed: the same ids, other resources afterwards
+}
+
+// settle replaces what Plan announced by what there is now.
+func (c Change) settle(before, now []VNFC) Change {
+	old := map[string]VNFC{}
+	for _, v := range before {
+		old[v.ID] = v
+	}
+	replaced := map[string]bool{}
+	for _, v := range c.Replaced {
+		replaced[v.ID] = true
+	}
+	out := Change{Removed: c.Removed}
+	for _, v := range now {
+		_, known := old[v.ID]
+		switch {
+		case replaced[v.ID]:
+			out.Replaced = append(out.Replaced, v)
+		case !known:
+			out.Added = append(out.Added, v)
+		}
+	}
+	return out
+}
+
+func (c Change) affected() []AffectedVnfc {
+	var out []AffectedVnfc
+	add := func(list []VNFC, change ChangeType) {
+		for _, v := range list {
+			out = append(out, AffectedVnfc{ID: v.ID, VduID: v.VDU, ChangeType: change,
+				ComputeResource: ResourceHandle{ResourceID: v.ResourceID}})
+		}
+	}
+	add(c.Added, VnfcAdded)
+	add(c.Removed, VnfcRemoved)
+	add(c.Replaced, VnfcModified)
+	return out
+}

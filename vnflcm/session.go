@@ -1,0 +1,211 @@
+package vnflcm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca"
+)
+
+// session is one operation made ready for its drivers: the package open, the VIM resolved.
+type session struct {
+	m     *Manager
+	op    *Operation
+	infra InfraDriver
+}
+
+// session builds the Operation of rec from the records alone, so that any process can run any phase. The
+// caller closes the package.
+func (m *Manager) session(ctx context.Context, pkg *tosca.Package, inst *instanceRecord, rec *operationRecord, phase string) (*session, error) {
+	op := &Operation{
+		ID: rec.Occ.ID, InstanceID: inst.Instance.ID, Kind: rec.Occ.Operation, RollingBack: rec.Occ.OperationState == RollingBack,
+		Initial: inst.Initial, Levels: rec.Levels, Before: rec.Before, Grant: rec.Grant, Resources: inst.Resources, Change: rec.Change,
+		phase: phase, state: rec.Occ.OperationState, occurrence: rec.Occ.Operation, records: m.records, vims: m.vims,
+		intercept: m.cfg.Intercept, observe: m.cfg.Observe,
+		instance: func(ctx context.Context, change func(*VnfInstance)) error {
+			return m.updateInstance(ctx, inst.Instance.ID, func(r *instanceRecord) { change(&r.Instance) })
+		},
+	}
+	if err := op.decodeRequest(rec); err != nil {
+		return nil, err
+	}
+	s := &session{m: m, op: op}
+	if err := errors.Join(s.findDriver(ctx, inst), s.findFlavour(pkg)); err != nil {
+		return nil, err
+	}
+	op.mask = newMasker(s.secrets())
+	op.Log = maskedLogger(m.cfg.Logger.With("operation", op.ID, "instance", op.InstanceID), op.mask)
+	return s, nil
+}
+
+// findDriver resolves the VIM and takes the driver of its type.
+func (s *session) findDriver(ctx context.Context, inst *instanceRecord) (err error) {
+	types := sortedKeys(s.m.cfg.Infra)
+	named := inst.Initial.VimConnectionInfo
+	if len(named) == 0 && inst.DefaultVIM != "" {
+		named = VimConnections{{VimID: inst.DefaultVIM}}
+	}
+	s.op.VIM, err = resolveVIM(ctx, s.m.vims, named, types)
+	if err != nil {
+		return err
+	}
+	if s.infra = s.m.cfg.Infra[s.op.VIM.VimType]; s.infra == nil {
+		return &ParamError{Path: "vimConnectionInfo[0].vimType", Value: s.op.VIM.VimType,
+			Reason: fmt.Sprintf("there is no driver for it, only for %s", strings.Join(types, ", "))}
+	}
+	return nil
+}
+
+// pinVIM keeps an instance on the default VIM of the moment: another may become the default.
+func (s *session) pinVIM(inst *instanceRecord) {
+	if len(inst.Initial.VimConnectionInfo) > 0 {
+		return
+	}
+	vim := s.op.VIM
+	inst.DefaultVIM = vim.VimID
+	inst.Instance.VimConnectionInfo = VimConnections{{ID: vim.ID, VimID: vim.VimID, VimType: vim.VimType}}
+}
+
+func (s *session) findFlavour(pkg *tosca.Package) (err error) {
+	id := s.op.Initial.FlavourID
+	s.op.Package = pkg
+	if s.op.Flavour, err = pkg.VNFD().Flavour(id); err != nil {
+		return &ParamError{Path: "flavourId", Value: id, Reason: err.Error()}
+	}
+	return nil
+}
+
+// decodeRequest puts the request of the operation in its place; rolling back, the inverse of it.
+func (op *Operation) decodeRequest(rec *operationRecord) error {
+	params := Params{}
+	raw := rec.Occ.OperationParams.Reveal()
+	var err error
+	switch op.Kind {
+	case OpInstantiate:
+		err = json.Unmarshal(raw, &op.Instantiate)
+		params = op.Instantiate.AdditionalParams
+	case OpScale:
+		err = json.Unmarshal(raw, &op.Scale)
+		params = op.Scale.AdditionalParams
+	case OpHeal:
+		err = json.Unmarshal(raw, &op.Heal)
+		params = op.Heal.AdditionalParams
+	case OpTerminate:
+		err = json.Unmarshal(raw, &op.Terminate)
+		params = op.Terminate.AdditionalParams
+	}
+	if err != nil {
+		return errors.Join(ErrUnreadable, err)
+	}
+	if op.RollingBack {
+		op.invert(rec)
+	}
+	op.Params, err = op.Initial.AdditionalParams.Merge(params)
+	return err
+}
+
+func (op *Operation) invert(rec *operationRecord) {
+	op.Change = rec.Undo
+	switch op.Kind {
+	case OpInstantiate:
+		op.Kind, op.Instantiate = OpTerminate, nil
+		op.Terminate = &TerminateVnfRequest{TerminationType: TerminateForceful}
+	case OpScale:
+		inverse := *op.Scale
+		inverse.Type = ScaleIn
+		op.Scale, op.Levels, op.Before = &inverse, rec.Before, rec.Levels
+	}
+}
+
+// openPackage opens the package of an instance and makes sure that it is the one the instance was made from.
+func (m *Manager) openPackage(ctx context.Context, inst *instanceRecord) (*tosca.Package, error) {
+	pkg, err := m.cfg.Packages.Open(ctx, inst.Instance.VnfdID)
+	if err != nil {
+		return nil, fmt.Errorf("package of VNFD %s: %w", inst.Instance.VnfdID, err)
+	}
+	digest, err := pkg.Digest(ctx)
+	if err == nil && inst.PackageDigest != "" && digest != inst.PackageDigest {
+		err = fmt.Errorf("%w: VNFD %s is now %s, was %s", ErrPackageChanged, inst.Instance.VnfdID, digest, inst.PackageDigest)
+	}
+	if err != nil {
+		closePackage(pkg)
+		return nil, err
+	}
+	inst.PackageDigest = digest
+	return pkg, nil
+}
+
+// checkHooks refuses a VNFD that names a hook which nobody implements.
+func (s *session) checkHooks() error {
+	var faults []error
+	for _, name := range sortedKeys(s.op.Flavour.Hooks) {
+		driver := s.op.Flavour.Hooks[name]
+		switch d := s.m.cfg.Mgmt[driver]; {
+		case d == nil:
+			faults = append(faults, &ParamError{Path: "VNFD interfaces.Vnflcm." + name, Value: driver, Reason: "no driver of that name is registered"})
+		case d.Hooks()[Hook(name)] == nil:
+			faults = append(faults, &ParamError{Path: "VNFD interfaces.Vnflcm." + name, Value: driver, Reason: "the driver has no such hook"})
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// drivers are the management drivers that the VNFD names.
+func (s *session) drivers() []MgmtDriver {
+	var names []string
+	for _, name := range s.op.Flavour.Hooks {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var out []MgmtDriver
+	for _, name := range slices.Compact(names) {
+		if d := s.m.cfg.Mgmt[name]; d != nil {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// secrets are the values that must not turn up in texts.
+func (s *session) secrets() []string {
+	var paths []string
+	for _, d := range s.drivers() {
+		if declared, ok := d.(SecretParams); ok {
+			paths = append(paths, declared.SecretParams()...)
+		}
+	}
+	found := secretsIn(s.op.Params, paths)
+	found = append(found, secretsIn(s.op.Initial.AdditionalParams, paths)...) // those that this request replaced
+	vims := append(VimConnections{s.op.VIM}, s.op.Initial.VimConnectionInfo...)
+	if g := s.op.Grant; g != nil {
+		found = append(found, secretsIn(g.AdditionalParams, nil)...)
+		vims = append(vims, g.VimConnectionInfo...)
+	}
+	for _, vim := range vims {
+		for _, p := range []Params{vim.InterfaceInfo, vim.AccessInfo, vim.Extra} {
+			found = append(found, secretsIn(p, nil)...)
+		}
+	}
+	return append(found, secretsIn(s.op.Initial.Extensions, nil)...)
+}
+
+// masked keeps the types of err and masks its text.
+func (s *session) masked(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &maskedError{text: s.op.Mask(err.Error()), err: err}
+}
+
+// maskedError shows a masked text; errors.Is and errors.As find what is beneath.
+type maskedError struct {
+	text string
+	err  error
+}
+
+func (e *maskedError) Error() string { return e.text }
+func (e *maskedError) Unwrap() error { return e.err }

@@ -1,0 +1,253 @@
+package vnflcm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Step is the unit of resume: a piece of an operation that must not be done twice. Code between steps runs
+// again on resume and must decide the same then; what it learns from the world belongs in a step's result.
+type Step[T any] struct {
+	// Name is stored: keep it stable. Lower case letters, digits, -, _ and dots.
+	Name string
+	// On is the VNFC that the step is on, or empty. Never an index or an address. Name and On together are
+	// unique in a phase.
+	On string
+	// Rev is raised when T or its meaning changes: entries of another Rev count as not done.
+	Rev int
+	// Probe changes nothing; true says that the world is already so. Nil only where Do merely overwrites.
+	Probe func(ctx context.Context) (T, bool, error)
+	// Do does it. T is stored as JSON: small, without secrets and without what expires.
+	Do func(ctx context.Context) (T, error)
+}
+
+// StepInfo names a step.
+type StepInfo struct{ OperationID, Phase, Name, On string }
+
+// Key names the step for the outside world (a detached job, a tag). It is the same after a resume.
+func (i StepInfo) Key() string {
+	return i.OperationID + "/" + i.Phase + "/" + i.Name + "/" + url.PathEscape(i.On)
+}
+
+// StepError is a step that failed.
+type StepError struct {
+	StepInfo
+	Err error
+}
+
+func (e *StepError) Error() string {
+	at := e.Phase + ": " + e.Name
+	if e.On != "" {
+		at += " on " + e.On
+	}
+	return at + ": " + e.Err.Error()
+}
+
+func (e *StepError) Unwrap() error { return e.Err }
+
+// Interceptor wraps every step that is not in the journal yet: for tracing, for pausing, for tests that cut
+// a run short. It calls next once, or returns an error instead.
+type Interceptor func(ctx context.Context, step StepInfo, next func(context.Context) error) error
+
+// Run returns the journaled result of s if this operation has done it before. Otherwise it asks Probe and,
+// if the world is not so yet, runs Do; the result is journaled even if ctx has just ended. An error is a
+// *StepError. There is no undo: a closure would die with the process, so undoing is a rollback hook that
+// reads the world and the journal.
+//
+// A step within a step, or a key that comes twice in a phase, is ErrProgramming.
+func Run[T any](ctx context.Context, op *Operation, s Step[T]) (T, error) {
+	var result T
+	info := StepInfo{OperationID: op.ID, Phase: op.phase, Name: s.Name, On: s.On}
+	fail := func(err error) (T, error) {
+		var zero T
+		return zero, &StepError{StepInfo: info, Err: err}
+	}
+	if op.steps == nil {
+		return fail(fmt.Errorf("%w: Plan and Validate touch nothing", ErrProgramming))
+	}
+	if err := op.steps.enter(ctx, info); err != nil {
+		return fail(err)
+	}
+	version, done, err := op.journaled(ctx, info, s.Rev, &result)
+	if err != nil {
+		return fail(err)
+	}
+	if done {
+		op.emit(Event{Kind: StepSkipped, StepInfo: info})
+		return result, nil
+	}
+	err = op.perform(ctx, info, func(ctx context.Context) error {
+		found, err := s.settle(ctx)
+		if err != nil {
+			return causeOf(ctx, err)
+		}
+		// The caller gets what was read back, as it will after a resume.
+		result = *new(T)
+		return op.journal(context.WithoutCancel(ctx), info, version, s.Rev, found, &result)
+	})
+	if err != nil {
+		return fail(err)
+	}
+	return result, nil
+}
+
+// Do is Run for a step without a result.
+func Do(ctx context.Context, op *Operation, name, on string, do func(context.Context) error) error {
+	_, err := Run(ctx, op, Step[struct{}]{Name: name, On: on,
+		Do: func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) }})
+	return err
+}
+
+func (s Step[T]) settle(ctx context.Context) (T, error) {
+	if s.Probe != nil {
+		result, done, err := s.Probe(ctx)
+		if done || err != nil {
+			return result, err
+		}
+	}
+	return s.Do(ctx)
+}
+
+// perform wraps a step in the interceptor and in its events.
+func (op *Operation) perform(ctx context.Context, info StepInfo, do func(context.Context) error) error {
+	op.emit(Event{Kind: StepStarted, StepInfo: info})
+	start := time.Now()
+	ctx = context.WithValue(ctx, inStep{}, info)
+	var err error
+	if op.intercept != nil {
+		err = op.intercepted(ctx, info, do)
+	} else {
+		err = do(ctx)
+	}
+	e := Event{Kind: StepDone, StepInfo: info, Duration: time.Since(start)}
+	if err != nil {
+		e.Kind, e.Message = StepFailed, op.Mask(err.Error())
+	}
+	op.emit(e)
+	return err
+}
+
+// intercepted holds the interceptor to its contract: a step that it passed over in silence would count as
+// done.
+func (op *Operation) intercepted(ctx context.Context, info StepInfo, do func(context.Context) error) error {
+	var calls atomic.Int32
+	err := op.intercept(ctx, info, func(ctx context.Context) error {
+		if calls.Add(1) > 1 {
+			return fmt.Errorf("%w: the interceptor called next twice", ErrProgramming)
+		}
+		return do(ctx)
+	})
+	if err == nil && calls.Load() == 0 {
+		return fmt.Errorf("%w: the interceptor neither called next nor returned an error", ErrProgramming)
+	}
+	return err
+}
+
+// journalEntry is the body of a step record.
+type journalEntry struct {
+	Rev    int             `json:"rev"`
+	Result json.RawMessage `json:"result"`
+}
+
+// journaled reads the result of a step into into. An entry of another revision, or one whose result cannot
+// be read, counts as not done; a store that does not answer is an error.
+func (op *Operation) journaled(ctx context.Context, info StepInfo, rev int, into any) (version int64, done bool, err error) {
+	var e journalEntry
+	version, err = op.records.get(ctx, kindStep, info.Key(), &e)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return 0, false, nil
+	case errors.Is(err, ErrUnreadable):
+		return version, false, nil
+	case err != nil:
+		return 0, false, err
+	}
+	return version, e.Rev == rev && json.Unmarshal(e.Result, into) == nil, nil
+}
+
+// journal writes the result of a step and proves at once that it can be read back.
+func (op *Operation) journal(ctx context.Context, info StepInfo, version int64, rev int, result, back any) error {
+	if err := op.lease.valid(); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(result)
+	if err != nil {
+		return fmt.Errorf("%w: the result cannot be stored: %w", ErrProgramming, err)
+	}
+	if clear, err := RevealJSON(result); err != nil || !bytes.Equal(clear, raw) {
+		return errors.Join(fmt.Errorf("%w: the result holds a secret", ErrProgramming), err)
+	}
+	if err := json.Unmarshal(raw, back); err != nil {
+		return fmt.Errorf("%w: the result cannot be read back: %w", ErrProgramming, err)
+	}
+	_, err = op.records.put(ctx, kindStep, info.Key(), version, journalEntry{Rev: rev, Result: raw})
+	return err
+}
+
+type inStep struct{}
+
+// stepGuard holds a driver to the rules of Run within one phase.
+type stepGuard struct {
+	mu      sync.Mutex
+	seen    map[string]bool
+	stopped func() error // says why no further step may start
+}
+
+var stepName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+
+func (g *stepGuard) enter(ctx context.Context, info StepInfo) error {
+	if outer, nested := ctx.Value(inStep{}).(StepInfo); nested {
+		return fmt.Errorf("%w: it runs within the step %s", ErrProgramming, outer.Name)
+	}
+	if !stepName.MatchString(info.Name) {
+		return fmt.Errorf("%w: the name %q", ErrProgramming, info.Name)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if err := g.stopped(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.seen[info.Key()] {
+		return fmt.Errorf("%w: the key %s comes twice in a phase", ErrProgramming, info.Key())
+	}
+	g.seen[info.Key()] = true
+	return nil
+}
+
+// Each calls fn for all items, at most limit at once (limit < 1: all at once), waits for them and joins
+// their errors in the order of the items. Once ctx has ended no further item is started.
+func Each[E any](ctx context.Context, limit int, items []E, fn func(context.Context, E) error) error {
+	if limit < 1 {
+		limit = max(1, len(items))
+	}
+	errs := make([]error, len(items))
+	slots := make(chan struct{}, limit)
+	var wg sync.WaitGroup
+	for i, item := range items {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if err := context.Cause(ctx); err != nil {
+			errs[i] = err
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = fn(ctx, item)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,284 @@
+package vnflcm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+var errCut = errors.New("cut off")
+
+// world is what outlives a Manager: the machines of a cloud and the nodes of the clusters on them.
+type world struct {
+	mu       sync.Mutex
+	machines map[string][]vnflcm.VNFC     // by instance, the oldest first
+	nodes    map[string]map[string]string // instance, VNFC: resource it runs on
+	token    map[string]int               // how often a cluster was set up
+	done     map[string]int               // how often the Do of a step finished, by phase/name/on
+
+	// The rest is set by tests.
+	dead  func() bool                                // the caller's connections are cut
+	after func(ctx context.Context, at string) error // called at the end of every Do, when the world has changed
+	fail  map[string]error                           // by phase/name/on: what Do returns instead of doing anything
+}
+
+func newWorld() *world {
+	return &world{machines: map[string][]vnflcm.VNFC{}, nodes: map[string]map[string]string{}, token: map[string]int{},
+		done: map[string]int{}, fail: map[string]error{}}
+}
+
+// state is the world as a value to be compared; it has one instance.
+type state struct {
+	Machines []vnflcm.VNFC
+	Nodes    map[string]string
+	Token    int
+}
+
+func (w *world) state(instanceID string) state {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return state{slices.Clone(w.machines[instanceID]), maps.Clone(w.nodes[instanceID]), w.token[instanceID]}
+}
+
+func at(op *vnflcm.Operation, name, on string) string { return op.Phase() + "/" + name + "/" + on }
+
+// step runs a journaled step. look says whether the world is so already, nil where do merely overwrites.
+func (w *world) step(ctx context.Context, op *vnflcm.Operation, name, on string, look func() bool, do func()) error {
+	s := vnflcm.Step[string]{Name: name, On: on, Do: func(ctx context.Context) (string, error) {
+		key := at(op, name, on)
+		if err := w.change(key, do); err != nil {
+			return "", err
+		}
+		if w.after != nil {
+			if err := w.after(ctx, key); err != nil {
+				return "", err
+			}
+		}
+		return key, nil
+	}}
+	if look != nil {
+		s.Probe = func(context.Context) (string, bool, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return at(op, name, on), look(), nil
+		}
+	}
+	_, err := vnflcm.Run(ctx, op, s)
+	return err
+}
+
+func (w *world) change(key string, do func()) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead != nil && w.dead() {
+		return errCut
+	}
+	if err := w.fail[key]; err != nil {
+		return err
+	}
+	do()
+	w.done[key]++
+	return nil
+}
+
+func (w *world) failAt(key string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fail[key] = err
+}
+
+// cloud is a toy InfraDriver.
+type cloud struct {
+	*world
+	planFault error // what Plan finds wrong with every request
+}
+
+func (c *cloud) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
+	var change vnflcm.Change
+	switch {
+	case op.Heal != nil:
+		change.Replaced = op.HealTargets()
+	case op.Terminate != nil:
+		change.Removed = op.VNFCs
+	default:
+		change = difference(op.VNFCs, op)
+	}
+	return change, c.planFault
+}
+
+// difference is what is missing and, the newest first, what is too much.
+func difference(now []vnflcm.VNFC, op *vnflcm.Operation) (change vnflcm.Change) {
+	want, _ := op.Flavour.Instances(op.Levels)
+	have := map[string]int{}
+	for _, v := range now {
+		if have[v.VDU]++; have[v.VDU] > want[v.VDU] {
+			change.Removed = append([]vnflcm.VNFC{v}, change.Removed...)
+		}
+	}
+	for _, vdu := range slices.Sorted(maps.Keys(want)) {
+		for range want[vdu] - have[vdu] {
+			change.Added = append(change.Added, vnflcm.VNFC{VDU: vdu})
+		}
+	}
+	return change
+}
+
+func (c *cloud) find(instance, id string) (vnflcm.VNFC, bool) {
+	i := slices.IndexFunc(c.machines[instance], func(v vnflcm.VNFC) bool { return v.ID == id })
+	if i < 0 {
+		return vnflcm.VNFC{}, false
+	}
+	return c.machines[instance][i], true
+}
+
+func (c *cloud) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	want, err := op.Flavour.Instances(op.Levels)
+	if err != nil {
+		return err
+	}
+	for _, vdu := range slices.Sorted(maps.Keys(want)) {
+		for i := range want[vdu] {
+			v := vnflcm.VNFC{ID: fmt.Sprintf("%s-%d", vdu, i), VDU: vdu, Name: fmt.Sprintf("%s%d", vdu, i)}
+			v.ResourceID = "vm-" + v.ID + "-0"
+			err := c.step(ctx, op, "create", v.ID,
+				func() bool { _, there := c.find(op.InstanceID, v.ID); return there },
+				func() { c.machines[op.InstanceID] = append(c.machines[op.InstanceID], v) })
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *cloud) Scale(ctx context.Context, op *vnflcm.Operation) error {
+	if op.Scale.Type == vnflcm.ScaleOut {
+		return c.Instantiate(ctx, op)
+	}
+	return c.remove(ctx, op, op.Change.Removed)
+}
+
+func (c *cloud) remove(ctx context.Context, op *vnflcm.Operation, list []vnflcm.VNFC) error {
+	return vnflcm.Each(ctx, 2, list, func(ctx context.Context, v vnflcm.VNFC) error {
+		return c.step(ctx, op, "delete", v.ID,
+			func() bool { _, there := c.find(op.InstanceID, v.ID); return !there },
+			func() {
+				c.machines[op.InstanceID] = slices.DeleteFunc(c.machines[op.InstanceID],
+					func(m vnflcm.VNFC) bool { return m.ID == v.ID })
+			})
+	})
+}
+
+func (c *cloud) Heal(ctx context.Context, op *vnflcm.Operation) error {
+	return vnflcm.Each(ctx, 0, op.Change.Replaced, func(ctx context.Context, v vnflcm.VNFC) error {
+		return c.step(ctx, op, "replace", v.ID,
+			func() bool { now, there := c.find(op.InstanceID, v.ID); return there && now.ResourceID != v.ResourceID },
+			func() {
+				for i, m := range c.machines[op.InstanceID] {
+					if m.ID == v.ID {
+						c.machines[op.InstanceID][i].ResourceID += "+"
+					}
+				}
+			})
+	})
+}
+
+func (c *cloud) Terminate(ctx context.Context, op *vnflcm.Operation) error {
+	c.mu.Lock()
+	all := slices.Clone(c.machines[op.InstanceID])
+	c.mu.Unlock()
+	return c.remove(ctx, op, all)
+}
+
+func (c *cloud) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return vnflcm.Resources{VNFCs: slices.Clone(c.machines[op.InstanceID])}, nil
+}
+
+// cluster is a toy MgmtDriver: machines become nodes.
+type cluster struct {
+	*world
+	validFault error // what Validate finds wrong with every request
+}
+
+type clusterParams struct {
+	Password vnflcm.Secret `json:"password"`
+	Replicas int           `json:"replicas"`
+}
+
+func (d *cluster) SecretParams() []string {
+	return append(vnflcm.SecretPaths(clusterParams{}), "declared[].inner")
+}
+
+func (d *cluster) Validate(context.Context, *vnflcm.Operation) error { return d.validFault }
+
+func (d *cluster) Hooks() vnflcm.Hooks {
+	return vnflcm.Hooks{
+		vnflcm.InstantiateEnd:           d.build,
+		vnflcm.ScaleStart:               d.leaveRemoved,
+		vnflcm.ScaleEnd:                 d.joinAdded,
+		vnflcm.HealStart:                d.leaveReplaced,
+		vnflcm.HealEnd:                  d.joinReplaced,
+		vnflcm.TerminateStart:           d.leaveRemoved,
+		vnflcm.InstantiateRollbackStart: d.leaveRemoved,
+		vnflcm.ScaleRollbackStart:       d.leaveRemoved,
+	}
+}
+
+func (d *cluster) build(ctx context.Context, op *vnflcm.Operation) error {
+	err := d.step(ctx, op, "init", "", func() bool { return d.token[op.InstanceID] > 0 }, func() { d.token[op.InstanceID]++ })
+	if err != nil {
+		return err
+	}
+	if err := d.join(ctx, op, op.VNFCs); err != nil {
+		return err
+	}
+	// Overwrites, so it needs no probe.
+	return d.step(ctx, op, "configure", "", nil, func() { d.nodes[op.InstanceID]["config"] = "v1" })
+}
+
+func (d *cluster) join(ctx context.Context, op *vnflcm.Operation, list []vnflcm.VNFC) error {
+	return vnflcm.Each(ctx, 2, list, func(ctx context.Context, v vnflcm.VNFC) error {
+		return d.step(ctx, op, "join", v.ID,
+			func() bool { return d.nodes[op.InstanceID][v.ID] == v.ResourceID },
+			func() {
+				if d.nodes[op.InstanceID] == nil {
+					d.nodes[op.InstanceID] = map[string]string{}
+				}
+				d.nodes[op.InstanceID][v.ID] = v.ResourceID
+			})
+	})
+}
+
+func (d *cluster) leave(ctx context.Context, op *vnflcm.Operation, list []vnflcm.VNFC) error {
+	return vnflcm.Each(ctx, 2, list, func(ctx context.Context, v vnflcm.VNFC) error {
+		return d.step(ctx, op, "leave", v.ID,
+			func() bool { return d.nodes[op.InstanceID][v.ID] == "" },
+			func() { delete(d.nodes[op.InstanceID], v.ID) })
+	})
+}
+
+func (d *cluster) leaveRemoved(ctx context.Context, op *vnflcm.Operation) error {
+	return d.leave(ctx, op, op.Change.Removed)
+}
+
+func (d *cluster) leaveReplaced(ctx context.Context, op *vnflcm.Operation) error {
+	return d.leave(ctx, op, op.Change.Replaced)
+}
+
+func (d *cluster) joinAdded(ctx context.Context, op *vnflcm.Operation) error {
+	return d.join(ctx, op, op.Change.Added)
+}
+
+func (d *cluster) joinReplaced(ctx context.Context, op *vnflcm.Operation) error {
+	return d.join(ctx, op, op.Change.Replaced)
+}
+
+func keyOf(s vnflcm.StepInfo) string { return strings.Join([]string{s.Phase, s.Name, s.On}, "/") }

@@ -1,0 +1,68 @@
+package vnflcm
+
+import "net/netip"
+
+// view is the instance as users see it.
+func (rec *instanceRecord) view() *VnfInstance {
+	out := rec.Instance
+	if out.InstantiationState != Instantiated {
+		return &out
+	}
+	info := &InstantiatedVnfInfo{FlavourID: rec.Initial.FlavourID, VnfState: "STARTED",
+		LocalizationLanguage: rec.Initial.LocalizationLanguage, ExtManagedVirtualLinkInfo: rec.Initial.ExtManagedVirtualLinks}
+	for _, aspect := range sortedKeys(rec.Levels) {
+		info.ScaleStatus = append(info.ScaleStatus, ScaleInfo{AspectID: aspect, ScaleLevel: rec.Levels[aspect]})
+	}
+	for _, link := range rec.Initial.ExtVirtualLinks {
+		info.ExtVirtualLinkInfo = append(info.ExtVirtualLinkInfo, ExtVirtualLinkInfo{ID: link.ID,
+			ResourceHandle: ResourceHandle{VimConnectionID: link.VimConnectionID, ResourceID: link.ResourceID}})
+	}
+	for _, cp := range rec.Resources.ConnectionPoints {
+		info.ExtCpInfo = append(info.ExtCpInfo, VnfExtCpInfo{ID: cp.ResourceID, CpdID: cp.CPD, CpProtocolInfo: cp.protocolInfo()})
+	}
+	for _, v := range rec.Resources.VNFCs {
+		info.VnfcResourceInfo = append(info.VnfcResourceInfo, v.resourceInfo())
+		info.VnfcInfo = append(info.VnfcInfo, VnfcInfo{ID: v.vnfcInfoID(), VduID: v.VDU, VnfcResourceInfoID: v.ID, VnfcState: "STARTED"})
+	}
+	for _, l := range rec.Resources.VirtualLinks {
+		info.VirtualLinkResourceInfo = append(info.VirtualLinkResourceInfo, VirtualLinkResourceInfo{ID: l.ID,
+			VnfVirtualLinkDescID: l.VLD, NetworkResource: ResourceHandle{ResourceID: l.ResourceID}})
+	}
+	for _, s := range rec.Resources.Storages {
+		info.VirtualStorageResourceInfo = append(info.VirtualStorageResourceInfo, VirtualStorageResourceInfo{ID: s.ID,
+			VirtualStorageDescID: s.Descriptor, StorageResource: ResourceHandle{ResourceID: s.ResourceID}})
+	}
+	out.InstantiatedVnfInfo = info
+	return &out
+}
+
+// vnfcInfoID is the id of the vnfcInfo of a VNFC, in the form that Tacker's version 2 API has.
+func (v VNFC) vnfcInfoID() string { return v.VDU + "-" + v.ID }
+
+func (v VNFC) resourceInfo() VnfcResourceInfo {
+	info := VnfcResourceInfo{ID: v.ID, VduID: v.VDU, ZoneID: v.Zone, StorageResourceIDs: v.StorageIDs,
+		ComputeResource: ResourceHandle{ResourceID: v.ResourceID}, Metadata: v.Metadata}
+	for _, cp := range v.CPs {
+		info.VnfcCpInfo = append(info.VnfcCpInfo, VnfcCpInfo{ID: cp.ResourceID, CpdID: cp.CPD, CpProtocolInfo: cp.protocolInfo()})
+	}
+	return info
+}
+
+func (c ConnectionPoint) protocolInfo() []CpProtocolInfo {
+	eth := &IPOverEthernetAddressInfo{MacAddress: c.MAC}
+	for _, family := range []struct {
+		name string
+		is   func(netip.Addr) bool
+	}{{"IPV4", netip.Addr.Is4}, {"IPV6", netip.Addr.Is6}} {
+		info := IPAddressInfo{Type: family.name}
+		for _, addr := range append([]netip.Addr{c.Floating}, c.Fixed...) {
+			if family.is(addr) {
+				info.Addresses = append(info.Addresses, addr.String())
+			}
+		}
+		if len(info.Addresses) > 0 {
+			eth.IPAddresses = append(eth.IPAddresses, info)
+		}
+	}
+	return []CpProtocolInfo{{LayerProtocol: "IP_OVER_ETHERNET", IPOverEthernet: eth}}
+}

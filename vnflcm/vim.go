@@ -1,0 +1,152 @@
+package vnflcm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// VimConnectionInfo says how a VIM is reached (SOL003 v2.6.1 4.4.1.6). Requests often carry the ids and the
+// type only; the rest then comes from the Manager's VIMs.
+type VimConnectionInfo struct {
+	ID            string `json:"id,omitempty"`
+	VimID         string `json:"vimId,omitempty"`
+	VimType       string `json:"vimType,omitempty"`
+	InterfaceInfo Params `json:"interfaceInfo,omitzero"`
+	AccessInfo    Params `json:"accessInfo,omitzero"`
+	Extra         Params `json:"extra,omitzero"`
+}
+
+// VimConnections is a list, as SOL003 v2.6.1 has it; the map of v3.3.1 is read too.
+type VimConnections []VimConnectionInfo
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *VimConnections) UnmarshalJSON(data []byte) error {
+	return unmarshalList(data, (*[]VimConnectionInfo)(c), c.asList)
+}
+
+func (*VimConnections) asList(tree any) any { return idKeyed(tree, "id") }
+
+// VIMs is the registry of VIMs, by vimId. The Manager keeps one in its Store; a caller with a registry of
+// its own gives that instead.
+type VIMs interface {
+	// Get returns ErrNotFound for an unknown id.
+	Get(ctx context.Context, vimID string) (VimConnectionInfo, error)
+	// Put adds or replaces the entry of info.VimID.
+	Put(ctx context.Context, info VimConnectionInfo) error
+	// Remove forgets an entry; that there is none is no error.
+	Remove(ctx context.Context, vimID string) error
+	// Default returns the VIM of that type for requests that name none, ErrNotFound when there is none.
+	Default(ctx context.Context, vimType string) (VimConnectionInfo, error)
+	// SetDefault makes a registered VIM the default of its type.
+	SetDefault(ctx context.Context, vimID string) error
+}
+
+// storeVIMs keeps the registry in the Store, sealed like everything else.
+type storeVIMs struct {
+	records *records
+	mu      sync.Mutex // entries are written rarely: one writer per process is enough
+}
+
+func (v *storeVIMs) Get(ctx context.Context, vimID string) (VimConnectionInfo, error) {
+	var info VimConnectionInfo
+	if _, err := v.records.get(ctx, kindVIM, vimID, &info); err != nil {
+		return info, fmt.Errorf("VIM %q: %w", vimID, err)
+	}
+	return info, nil
+}
+
+func (v *storeVIMs) Put(ctx context.Context, info VimConnectionInfo) error {
+	if info.VimID == "" || info.VimType == "" {
+		return errors.New("vnflcm: a VIM needs a vimId and a vimType")
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.records.overwrite(ctx, kindVIM, info.VimID, info)
+}
+
+func (v *storeVIMs) Remove(ctx context.Context, vimID string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.records.remove(ctx, kindVIM, vimID)
+}
+
+func (v *storeVIMs) Default(ctx context.Context, vimType string) (VimConnectionInfo, error) {
+	var vimID string
+	if _, err := v.records.get(ctx, kindVIMDefault, vimType, &vimID); err != nil {
+		return VimConnectionInfo{}, fmt.Errorf("default VIM of type %q: %w", vimType, err)
+	}
+	return v.Get(ctx, vimID)
+}
+
+func (v *storeVIMs) SetDefault(ctx context.Context, vimID string) error {
+	info, err := v.Get(ctx, vimID)
+	if err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.records.overwrite(ctx, kindVIMDefault, info.VimType, vimID)
+}
+
+// resolveVIM completes what a request says of its VIM.
+func resolveVIM(ctx context.Context, vims VIMs, named VimConnections, types []string) (VimConnectionInfo, error) {
+	const path = "vimConnectionInfo"
+	if len(named) == 0 {
+		return defaultVIM(ctx, vims, types)
+	}
+	given := named[0] // SOL003 lets a VNF span VIMs; Tacker uses the first too
+	if given.VimID == "" {
+		if given.VimType == "" || given.AccessInfo.IsZero() {
+			return given, &ParamError{Path: path + "[0].vimId", Reason: "is required unless vimType and accessInfo are given"}
+		}
+		return given, nil
+	}
+	known, err := vims.Get(ctx, given.VimID)
+	switch {
+	case errors.Is(err, ErrNotFound) && !given.AccessInfo.IsZero() && given.VimType != "":
+		return given, nil
+	case errors.Is(err, ErrNotFound):
+		return given, &ParamError{Path: path + "[0].vimId", Value: given.VimID,
+			Reason: "is no registered VIM: register it, or give vimType, interfaceInfo and accessInfo in the request"}
+	case err != nil:
+		return given, err
+	case given.VimType != "" && given.VimType != known.VimType:
+		return given, &ParamError{Path: path + "[0].vimType", Value: given.VimType,
+			Reason: fmt.Sprintf("the VIM %s is registered as %s", given.VimID, known.VimType)}
+	}
+	return overlayVIM(known, given)
+}
+
+func overlayVIM(known, given VimConnectionInfo) (VimConnectionInfo, error) {
+	var errs [3]error
+	if given.ID != "" {
+		known.ID = given.ID
+	}
+	known.InterfaceInfo, errs[0] = known.InterfaceInfo.Merge(given.InterfaceInfo)
+	known.AccessInfo, errs[1] = known.AccessInfo.Merge(given.AccessInfo)
+	known.Extra, errs[2] = known.Extra.Merge(given.Extra)
+	return known, errors.Join(errs[:]...)
+}
+
+func defaultVIM(ctx context.Context, vims VIMs, types []string) (VimConnectionInfo, error) {
+	var found []VimConnectionInfo
+	for _, vimType := range types {
+		info, err := vims.Default(ctx, vimType)
+		switch {
+		case err == nil:
+			found = append(found, info)
+		case !errors.Is(err, ErrNotFound):
+			return VimConnectionInfo{}, err
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return VimConnectionInfo{}, &ParamError{Path: "vimConnectionInfo",
+		Reason: fmt.Sprintf("is required: %d of the VIM types %v have a default VIM, one would do", len(found), types)}
+}
+
+var _ json.Unmarshaler = (*VimConnections)(nil)

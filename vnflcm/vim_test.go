@@ -1,0 +1,159 @@
+package vnflcm_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+func params(t *testing.T, text string) vnflcm.Params {
+	t.Helper()
+	p, err := vnflcm.ParseParams([]byte(text))
+	must(t, err)
+	return p
+}
+
+func TestVIMLookup(t *testing.T) {
+	t.Parallel()
+	access := params(t, `{"username":"u"}`)
+	for name, c := range map[string]struct {
+		named  vnflcm.VimConnections
+		want   vnflcm.VimConnectionInfo
+		faults []string
+	}{
+		"ids only": {
+			named: vnflcm.VimConnections{{ID: "c1", VimID: "vim2", VimType: "toy"}},
+			want:  vnflcm.VimConnectionInfo{ID: "c1", VimID: "vim2", VimType: "toy", AccessInfo: params(t, `{"username":"v2","region":"r"}`)}},
+		"registered, with other access": {
+			named: vnflcm.VimConnections{{VimID: "vim2", AccessInfo: access}},
+			want:  vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy", AccessInfo: params(t, `{"username":"u","region":"r"}`)}},
+		"inline": {
+			named: vnflcm.VimConnections{{ID: "c1", VimType: "toy", AccessInfo: access}},
+			want:  vnflcm.VimConnectionInfo{ID: "c1", VimType: "toy", AccessInfo: access}},
+		"inline with an id": {
+			named: vnflcm.VimConnections{{VimID: "elsewhere", VimType: "toy", AccessInfo: access}},
+			want:  vnflcm.VimConnectionInfo{VimID: "elsewhere", VimType: "toy", AccessInfo: access}},
+		"default of the type": {want: vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}},
+		"unknown":             {named: vnflcm.VimConnections{{VimID: "vim9", VimType: "toy"}}, faults: []string{"vimConnectionInfo[0].vimId"}},
+		"wrong type":          {named: vnflcm.VimConnections{{VimID: "vim2", VimType: "other"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
+		"no driver":           {named: vnflcm.VimConnections{{VimID: "vim3"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
+		"nothing said":        {named: vnflcm.VimConnections{{ID: "c1"}}, faults: []string{"vimConnectionInfo[0].vimId"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newToys(t, nil)
+			must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy", AccessInfo: params(t, `{"username":"v2","region":"r"}`)}))
+			must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim3", VimType: "cloudy"}))
+			var got vnflcm.VimConnectionInfo
+			x.watch(func(op *vnflcm.Operation) { got = op.VIM })
+			opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", VimConnectionInfo: c.named})
+			if diff := cmp.Diff(c.faults, faults(err)); diff != "" {
+				t.Fatalf("%v, faults:\n%s", err, diff)
+			}
+			if c.faults != nil {
+				return
+			}
+			x.wait(opID, err, vnflcm.Completed)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("VIM:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDefaultVIMIsPinned(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	id := x.instantiated("plain")
+	must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy"}))
+	must(t, x.VIMs().SetDefault(t.Context(), "vim2"))
+	var got []string
+	x.watch(func(op *vnflcm.Operation) { got = append(got, op.VIM.VimID) })
+	opID, err := x.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+	x.wait(opID, err, vnflcm.Completed)
+	x.instantiate(id, "plain", vnflcm.Completed)
+	if diff := cmp.Diff([]string{"vim1", "vim2"}, got); diff != "" {
+		t.Errorf("VIM of terminate, and of instantiate afterwards:\n%s", diff)
+	}
+	if got := x.get(id).VimConnectionInfo; len(got) != 1 || got[0].VimID != "vim2" {
+		t.Errorf("the instance shows the VIMs %v, want vim2", got)
+	}
+}
+
+func TestDefaultVIMOfSeveralTypes(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Infra["cloudy"] = cfg.Infra["toy"] })
+	x.instantiated("plain") // one type has a default
+	must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim3", VimType: "cloudy"}))
+	must(t, x.VIMs().SetDefault(t.Context(), "vim3"))
+	_, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	if diff := cmp.Diff([]string{"vimConnectionInfo"}, faults(err)); diff != "" {
+		t.Errorf("two defaults: %v\n%s", err, diff)
+	}
+}
+
+func TestVIMRegistry(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	v := x.VIMs()
+	_, err := v.Get(t.Context(), "vim9")
+	wantIs(t, err, vnflcm.ErrNotFound)
+	_, err = v.Default(t.Context(), "cloudy")
+	wantIs(t, err, vnflcm.ErrNotFound)
+	wantIs(t, v.SetDefault(t.Context(), "vim9"), vnflcm.ErrNotFound)
+	if err := v.Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim9"}); err == nil {
+		t.Error("a VIM without a type was taken")
+	}
+	must(t, v.Remove(t.Context(), "vim9"))
+	must(t, v.Remove(t.Context(), "vim1"))
+	_, err = v.Default(t.Context(), "toy")
+	wantIs(t, err, vnflcm.ErrNotFound)
+}
+
+// fixedVIMs is a registry of the caller's own.
+type fixedVIMs map[string]vnflcm.VimConnectionInfo
+
+func (f fixedVIMs) Get(_ context.Context, id string) (vnflcm.VimConnectionInfo, error) {
+	if v, ok := f[id]; ok {
+		return v, nil
+	}
+	return vnflcm.VimConnectionInfo{}, fmt.Errorf("own registry: %w", vnflcm.ErrNotFound)
+}
+func (f fixedVIMs) Put(_ context.Context, v vnflcm.VimConnectionInfo) error { f[v.VimID] = v; return nil }
+func (f fixedVIMs) Remove(_ context.Context, id string) error               { delete(f, id); return nil }
+func (f fixedVIMs) SetDefault(context.Context, string) error                { return nil }
+func (f fixedVIMs) Default(ctx context.Context, _ string) (vnflcm.VimConnectionInfo, error) {
+	return f.Get(ctx, "vim1")
+}
+
+func TestOwnVIMRegistryAndRegisterVIM(t *testing.T) {
+	t.Parallel()
+	registry := fixedVIMs{}
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.VIMs = registry })
+	must(t, registry.Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}))
+	x.watch(func(op *vnflcm.Operation) {
+		info := vnflcm.VimConnectionInfo{ID: "k8s", VimID: "k8s", VimType: "kubernetes"}
+		var err error
+		if op.Kind == vnflcm.OpTerminate {
+			err = op.RemoveVIM(t.Context(), "k8s")
+		} else {
+			err = op.RegisterVIM(t.Context(), info)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	id := x.instantiated("plain")
+	if _, ok := registry["k8s"]; !ok || len(x.get(id).VimConnectionInfo) != 2 {
+		t.Errorf("not registered: %v, %v", registry, x.get(id).VimConnectionInfo)
+	}
+	opID, err := x.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
+	x.wait(opID, err, vnflcm.Completed)
+	if _, ok := registry["k8s"]; ok || len(x.get(id).VimConnectionInfo) != 0 {
+		t.Errorf("still registered: %v, %v", registry, x.get(id).VimConnectionInfo)
+	}
+}
