@@ -63,6 +63,7 @@ type machine struct {
 	CPs      []port
 	HostKey  []byte
 	Serial   int // in the order of creation
+	Stopped  bool
 
 	host *sshtest.Host
 }
@@ -164,20 +165,22 @@ func (w *World) Hosts() []*sshtest.Host {
 // Stop makes a machine dead to its world: connections end, new ones are refused, what ran there no longer
 // runs. Only a heal brings the VNFC back.
 func (w *World) Stop(idOrName string) error {
-	host := w.Host(idOrName)
-	if host == nil {
-		return fmt.Errorf("sandbox: no machine %q", idOrName)
-	}
-	host.Refuse(true)
-	host.CutConnections()
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	for id, m := range w.machines {
-		if m.host == host {
-			defer w.kube.SetDown(id, true)
+	var stopped *machine
+	for _, m := range w.machines {
+		if m.host != nil && (m.ID == idOrName || m.Name == idOrName) {
+			stopped = m
+			m.Stopped = true
 		}
 	}
-	return nil
+	w.mu.Unlock()
+	if stopped == nil {
+		return fmt.Errorf("sandbox: no machine %q", idOrName)
+	}
+	stopped.host.Refuse(true)
+	stopped.host.CutConnections()
+	w.kube.SetDown(stopped.ID, true)
+	return w.save()
 }
 
 // Node is a node of a simulated cluster.
@@ -294,6 +297,7 @@ func (w *World) start(m *machine) error {
 	if err != nil {
 		return err
 	}
+	host.Refuse(m.Stopped)
 	w.mu.Lock()
 	m.host, m.HostKey = host, host.HostKeyPEM()
 	w.mu.Unlock()

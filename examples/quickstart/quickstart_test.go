@@ -1,0 +1,147 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// program is the quickstart, built once.
+var program string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "quickstart")
+	if err != nil {
+		panic(err)
+	}
+	program = filepath.Join(dir, "quickstart")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil { //nolint:noctx // the build ends by itself
+		panic(string(out))
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// run runs the quickstart to its end and returns what it printed.
+func run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	return string(out), err
+}
+
+func wantInOrder(t *testing.T, out string, wanted ...string) {
+	t.Helper()
+	rest := out
+	for _, w := range wanted {
+		_, after, found := strings.Cut(rest, w)
+		if !found {
+			t.Fatalf("%q is not in the output, or out of order:\n%s", w, out)
+		}
+		rest = after
+	}
+}
+
+func TestWholeLifeWithCrash(t *testing.T) {
+	t.Parallel()
+	out, err := run(t)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	wantInOrder(t, out, "INSTANTIATE COMPLETED", "paused before scale_end/join", "was killed with SIGKILL", "resuming it",
+		"done before", "scale_end/packages", "SCALE COMPLETED", "SCALE COMPLETED", "heal_end/join", "HEAL COMPLETED", "TERMINATE COMPLETED",
+		"everything is done", "operation", "INSTANTIATE", "TERMINATE    COMPLETED")
+}
+
+// TestKilledAnywhere kills the program with SIGKILL before a step, or interrupts it there, and runs it again.
+func TestKilledAnywhere(t *testing.T) {
+	for _, c := range []struct {
+		before string
+		signal os.Signal
+		args   []string
+	}{
+		{"instantiate/create-vm", syscall.SIGKILL, nil},
+		{"init", syscall.SIGKILL, nil},
+		{"instantiate_end/join", syscall.SIGKILL, []string{"-masters", "3", "-workers", "1"}},
+		{"drain", os.Interrupt, nil},
+		{"replace-vm", syscall.SIGKILL, nil},
+		{"heal_end/join", os.Interrupt, nil},
+		{"terminate/delete-vm", syscall.SIGKILL, nil},
+	} {
+		t.Run(c.before, func(t *testing.T) {
+			t.Parallel()
+			state := t.TempDir()
+			args := append([]string{"-state", state}, c.args...)
+			first := exec.CommandContext(t.Context(), program, append([]string{"-pause-before", c.before}, args...)...)
+			var said bytes.Buffer
+			first.Stdout, first.Stderr = &said, &said
+			if err := first.Start(); err != nil {
+				t.Fatal(err)
+			}
+			awaitFile(t, filepath.Join(state, "paused"))
+			if err := first.Process.Signal(c.signal); err != nil {
+				t.Fatal(err)
+			}
+			if err := first.Wait(); err == nil {
+				t.Errorf("exit code 0 although it was cut short:\n%s", said.String())
+			}
+			out, err := run(t, args...)
+			if err != nil {
+				t.Fatalf("second run: %v\n%s\nfirst run:\n%s", err, out, said.String())
+			}
+			wantInOrder(t, out, "resuming it", "TERMINATE COMPLETED", "everything is done")
+			if hosts, err := os.ReadDir(filepath.Join(state, "world", "hosts")); err != nil || len(hosts) != 0 {
+				t.Errorf("%d machines are left, %v", len(hosts), err)
+			}
+		})
+	}
+}
+
+func awaitFile(t *testing.T, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(name); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s never came", name)
+		}
+	}
+}
+
+func TestWrongInput(t *testing.T) {
+	t.Parallel()
+	request := filepath.Join(t.TempDir(), "request.json")
+	content := `{"flavourId": "simple", "additionalParams": {"k8s_cluster_installation_param": {
+		"master_node": {"ssh_cp_name": "nowhere", "username": "ubuntu", "password": "ubuntu", "pod_cidr": "ten", "cluster_cp_name": "masterNode_CP1"},
+		"proxy": {"http_proxy": "http://user1:password1@host1:port1", "https_proxy": "https://user2:password2@host2:port2"}}}}`
+	if err := os.WriteFile(request, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := run(t, "-state", t.TempDir(), "-request", request)
+	if err == nil {
+		t.Fatalf("exit code 0:\n%s", out)
+	}
+	for _, fault := range []string{`master_node.ssh_cp_name: "nowhere"`, `master_node.pod_cidr: "ten"`, "worker_node.username: is required",
+		"worker_node.password: is required", "proxy.http_proxy: the port is not a number", "cni_manifest_path: is required"} {
+		if !strings.Contains(out, fault) {
+			t.Errorf("the fault %q is not reported:\n%s", fault, out)
+		}
+	}
+	if strings.Contains(out, "password1") {
+		t.Errorf("a password is in the output:\n%s", out)
+	}
+	for _, args := range [][]string{{"-masters", "2"}, {"-workers", "0"}, {"-package", "/nonexistent"}} {
+		if out, err := run(t, append(args, "-state", t.TempDir())...); err == nil {
+			t.Errorf("%v: exit code 0:\n%s", args, out)
+		}
+	}
+}
