@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/vnfkit/vnfkit/tosca"
@@ -70,7 +72,7 @@ func (op *Operation) Phase() string { return op.phase }
 func (op *Operation) Mask(text string) string { return op.mask.apply(text) }
 
 // State is the sealed store of the instance: what drivers must know in later operations. It is emptied when
-// the instance has been terminated.
+// the instance has been terminated. Outside of a phase (in Plan and Validate) it can only be read.
 func (op *Operation) State() *State {
 	return &State{records: op.records, instance: op.InstanceID, writable: op.writable}
 }
@@ -129,7 +131,7 @@ func withoutVIM(list VimConnections, vimID string) VimConnections {
 
 func (op *Operation) emit(e Event) {
 	e.Time, e.InstanceID, e.Operation, e.State = time.Now(), op.InstanceID, op.occurrence, op.state
-	for _, v := range op.VNFCs {
+	for _, v := range slices.Concat(op.VNFCs, op.Change.Added, op.Change.Removed) {
 		if v.ID == e.On {
 			e.Host = v.Name
 		}
@@ -161,6 +163,19 @@ func (s *State) Put(ctx context.Context, key string, v any) error {
 		return err
 	}
 	return s.records.overwrite(ctx, kindState, s.instance+"/"+key, v)
+}
+
+// Keys lists the keys that begin with prefix, in order.
+func (s *State) Keys(ctx context.Context, prefix string) ([]string, error) {
+	list, err := s.records.store.List(ctx, kindState, s.instance+"/"+prefix)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]string, len(list))
+	for i, r := range list {
+		keys[i] = strings.TrimPrefix(r.ID, s.instance+"/")
+	}
+	return keys, nil
 }
 
 // Delete forgets a key; that there is none is no error.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -94,7 +95,7 @@ func (w *World) Scale(ctx context.Context, op *vnflcm.Operation) error {
 func (w *World) Heal(ctx context.Context, op *vnflcm.Operation) error {
 	return vnflcm.Each(ctx, 0, op.Change.Replaced, func(ctx context.Context, v vnflcm.VNFC) error {
 		return vnflcm.Do(ctx, op, "replace-vm", v.ID, func(context.Context) error {
-			m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name}
+			m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name, Serial: w.nextSerial()}
 			for _, cp := range v.CPs {
 				m.CPs = append(m.CPs, port{CPD: cp.CPD, Address: cp.Fixed[0]})
 			}
@@ -121,21 +122,51 @@ func (w *World) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 }
 
 func (w *World) create(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflcm.VNFC) error {
-	return vnflcm.Each(ctx, 0, vnfcs, func(ctx context.Context, v vnflcm.VNFC) error {
-		return vnflcm.Do(ctx, op, "create-vm", v.ID, func(context.Context) error {
-			if w.of(op.InstanceID, v.ID) != nil {
+	machines, err := w.design(op, vnfcs)
+	if err != nil {
+		return err
+	}
+	defer w.release(machines)
+	return vnflcm.Each(ctx, 0, machines, func(ctx context.Context, m *machine) error {
+		return vnflcm.Do(ctx, op, "create-vm", m.VNFC, func(context.Context) error {
+			if w.of(op.InstanceID, m.VNFC) != nil {
 				return nil // made before
-			}
-			m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name}
-			for _, cp := range cpsOf(op.Flavour, v.VDU) {
-				m.CPs = append(m.CPs, port{CPD: cp.ID})
-			}
-			if len(m.CPs) == 0 {
-				return fmt.Errorf("sandbox: VDU %s has no connection point", v.VDU)
 			}
 			return w.add(m)
 		})
 	})
+}
+
+// design gives the machines their order and their addresses before they are made side by side, so that the
+// same request gives the same world. release gives unused addresses back.
+func (w *World) design(op *vnflcm.Operation, vnfcs []vnflcm.VNFC) ([]*machine, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var machines []*machine
+	for _, v := range vnfcs {
+		w.serial++
+		m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name, Serial: w.serial}
+		for _, cp := range cpsOf(op.Flavour, v.VDU) {
+			addr := w.freeAddress()
+			w.reserved[addr] = true
+			m.CPs = append(m.CPs, port{CPD: cp.ID, Address: addr})
+		}
+		if len(m.CPs) == 0 {
+			return nil, fmt.Errorf("sandbox: VDU %s has no connection point", v.VDU)
+		}
+		machines = append(machines, m)
+	}
+	return machines, nil
+}
+
+func (w *World) release(machines []*machine) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range machines {
+		for _, cp := range m.CPs {
+			delete(w.reserved, cp.Address)
+		}
+	}
 }
 
 func cpsOf(f *tosca.Flavour, vdu string) []tosca.ConnectionPoint {
@@ -163,13 +194,7 @@ func (w *World) remove(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflcm
 // add gives a machine its identity and starts it.
 func (w *World) add(m *machine) error {
 	w.mu.Lock()
-	w.serial++
-	m.ID, m.Serial = uuid.NewString(), w.serial
-	for i := range m.CPs {
-		if !m.CPs[i].Address.IsValid() {
-			m.CPs[i].Address = w.freeAddress()
-		}
-	}
+	m.ID = uuid.NewString()
 	w.machines[m.ID] = m // before it runs: its address is taken
 	w.mu.Unlock()
 	if err := w.start(m); err != nil {
@@ -209,7 +234,7 @@ func (w *World) drop(m *machine) error {
 
 // freeAddress takes the lowest free address. Neighbours are in different /24s, so that nobody relies on one.
 func (w *World) freeAddress() netip.Addr {
-	taken := map[netip.Addr]bool{}
+	taken := maps.Clone(w.reserved)
 	for _, m := range w.machines {
 		for _, cp := range m.CPs {
 			taken[cp.Address] = true
@@ -221,6 +246,13 @@ func (w *World) freeAddress() netip.Addr {
 			return addr
 		}
 	}
+}
+
+func (w *World) nextSerial() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.serial++
+	return w.serial
 }
 
 func (w *World) of(instance, vnfc string) *machine {

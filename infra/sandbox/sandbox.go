@@ -47,6 +47,7 @@ type World struct {
 
 	mu       sync.Mutex
 	machines map[string]*machine // by resource id
+	reserved map[netip.Addr]bool // for machines that are being made
 	serial   int
 	closed   bool
 
@@ -88,7 +89,7 @@ func Open(c Config) (*World, error) {
 	if c.Password == "" {
 		c.Password = "ubuntu"
 	}
-	w := &World{config: c, machines: map[string]*machine{}}
+	w := &World{config: c, machines: map[string]*machine{}, reserved: map[netip.Addr]bool{}}
 	w.kube = kubesim.NewWorld(kubesim.Options{Changed: w.saveQuietly, Takes: c.Takes, Now: c.Now})
 	if c.Dir == "" {
 		return w, nil
@@ -157,7 +158,9 @@ func (w *World) Hosts() []*sshtest.Host {
 	defer w.mu.Unlock()
 	var out []*sshtest.Host
 	for _, m := range w.sorted() {
-		out = append(out, m.host)
+		if m.host != nil { // it is being made
+			out = append(out, m.host)
+		}
 	}
 	return out
 }

@@ -139,7 +139,9 @@ func (c *call) tokenGenerate(context.Context, []string) error {
 func (c *call) tokenCreate(_ context.Context, args []string) error {
 	var ttl time.Duration
 	var printJoin bool
+	var config string
 	rest, err := c.flags(args, func(f *pflag.FlagSet) {
+		f.StringVar(&config, "config", "", "")
 		f.DurationVar(&ttl, "ttl", 24*time.Hour, "")
 		f.BoolVar(&printJoin, "print-join-command", false, "")
 		f.String("description", "", "")
@@ -150,6 +152,13 @@ func (c *call) tokenCreate(_ context.Context, args []string) error {
 	token := newToken()
 	if len(rest) > 0 {
 		token = rest[0]
+	}
+	if config != "" {
+		o := &initOptions{}
+		if err := c.readConfig(config, map[string]any{"InitConfiguration": &initFile{o}}); err != nil {
+			return err
+		}
+		token, ttl = o.token, o.ttl
 	}
 	return c.asAdmin("/etc/kubernetes/admin.conf", func(cl *cluster) error {
 		cl.Tokens[token] = c.w.nowFunc().Add(ttl)

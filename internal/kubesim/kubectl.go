@@ -205,6 +205,14 @@ func (c *call) deleteObject(cl *cluster, args []string, f kubectlFlags) error {
 		c.printf("node %q deleted\n", name)
 		return nil
 	}
+	if id, isToken := strings.CutPrefix(name, "bootstrap-token-"); isToken && kind == "secret" && f.namespace == "kube-system" {
+		for token := range cl.Tokens {
+			if strings.HasPrefix(token, id+".") {
+				delete(cl.Tokens, token)
+			}
+		}
+		return nil
+	}
 	for key := range cl.Objects {
 		if strings.EqualFold(key, objectKey(kind, f.namespace, name)) {
 			delete(cl.Objects, key)

@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -145,35 +146,25 @@ func (d *deployment) reset(ctx context.Context, n mgmt.Node) error {
 	return n.RunRoot(ctx, []string{"kubeadm", "reset", "--force"}, nil, nil, nil)
 }
 
-// kubeadmInit runs kubeadm init. The bootstrap token that init insists on is revoked at once: joins use
-// fresh ones.
+// kubeadmInit runs kubeadm init.
 func (d *deployment) kubeadmInit(ctx context.Context, n mgmt.Node) error {
-	token := newToken()
-	config, err := marshal(d.initConfiguration(n, token), d.clusterConfiguration())
+	config, err := marshal(d.initConfiguration(n), d.clusterConfiguration())
 	if err != nil {
 		return err
 	}
-	if err := d.kubeadmWith(ctx, n, config, "init"); err != nil {
-		return err
-	}
-	return revoke(ctx, n, token)
+	return d.kubeadmWith(ctx, n, config, "init")
 }
 
 // kubeadmWith gives kubeadm its configuration on standard input, so that no file with a token stays on the
 // machine. sshd's standard input is a socket, which /dev/stdin cannot open: hence the pipe.
-func (d *deployment) kubeadmWith(ctx context.Context, n mgmt.Node, config []byte, verb string) error {
-	argv := []string{"sh", "-c", `cat | "$@"`, "sh", "kubeadm", verb, "--config", "/dev/stdin"}
-	return n.RunRoot(ctx, argv, strings.NewReader(string(config)), nil, nil)
+func (d *deployment) kubeadmWith(ctx context.Context, n mgmt.Node, config []byte, verb ...string) error {
+	argv := slices.Concat([]string{"sh", "-c", `cat | "$@"`, "sh", "kubeadm"}, verb, []string{"--config", "/dev/stdin"})
+	return n.RunRoot(ctx, argv, bytes.NewReader(config), nil, nil)
 }
 
-// revoke deletes a bootstrap token; its id, the part before the dot, is public.
-func revoke(ctx context.Context, n mgmt.Node, token string) error {
-	id, _, _ := strings.Cut(token, ".")
-	return n.RunRoot(ctx, []string{"kubeadm", "token", "delete", id}, nil, nil, nil)
-}
-
-// revokeAll deletes every bootstrap token of a cluster that has just been made.
-func revokeAll(ctx context.Context, n mgmt.Node) error {
+// revokeAll deletes every bootstrap token of a cluster that has just been made: kubeadm init insists on one,
+// and a package's script prints one. Joins use fresh ones.
+func (d *deployment) revokeAll(ctx context.Context, n mgmt.Node) error {
 	var out bytes.Buffer
 	if err := n.RunRoot(ctx, []string{"kubeadm", "token", "list", "-o", "json"}, nil, &out, nil); err != nil {
 		return err
@@ -187,7 +178,8 @@ func revokeAll(ctx context.Context, n mgmt.Node) error {
 		} else if err != nil {
 			return fmt.Errorf("kubeadm token list: %w", err)
 		}
-		if err := revoke(ctx, n, token.Token); err != nil {
+		id, _, _ := strings.Cut(token.Token, ".")
+		if err := d.revoke(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -208,5 +200,5 @@ func (d *deployment) certSANs() []string {
 	return sans
 }
 
-// initTokenTTL is how long the token of init lives if we are cut off before revoking it.
+// initTokenTTL is how long the token of init lives if nobody comes to revoke it.
 const initTokenTTL = time.Minute

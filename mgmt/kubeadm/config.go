@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"math/big"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -19,8 +20,8 @@ type (
 	initConfiguration struct {
 		typeMeta         `yaml:",inline"`
 		BootstrapTokens  []bootstrapToken `yaml:"bootstrapTokens"`
-		NodeRegistration nodeRegistration `yaml:"nodeRegistration"`
-		LocalAPIEndpoint localAPIEndpoint `yaml:"localAPIEndpoint"`
+		NodeRegistration nodeRegistration `yaml:"nodeRegistration,omitempty"`
+		LocalAPIEndpoint localAPIEndpoint `yaml:"localAPIEndpoint,omitempty"`
 	}
 	bootstrapToken struct {
 		Token  string   `yaml:"token"`
@@ -70,14 +71,18 @@ type (
 
 func kind(name string) typeMeta { return typeMeta{"kubeadm.k8s.io/v1beta4", name} }
 
-func (d *deployment) initConfiguration(n mgmt.Node, token string) initConfiguration {
+func (d *deployment) initConfiguration(n mgmt.Node) initConfiguration {
 	return initConfiguration{
-		typeMeta: kind("InitConfiguration"),
-		BootstrapTokens: []bootstrapToken{{Token: token, TTL: initTokenTTL.String(), Usages: []string{"signing", "authentication"},
-			Groups: []string{"system:bootstrappers:kubeadm:default-node-token"}}},
+		typeMeta:         kind("InitConfiguration"),
+		BootstrapTokens:  []bootstrapToken{bootstrapTokenFor(newToken(), initTokenTTL)},
 		NodeRegistration: nodeRegistration{n.HostName},
 		LocalAPIEndpoint: localAPIEndpoint{n.IP.String()},
 	}
+}
+
+func bootstrapTokenFor(token string, ttl time.Duration) bootstrapToken {
+	return bootstrapToken{Token: token, TTL: ttl.String(), Usages: []string{"signing", "authentication"},
+		Groups: []string{"system:bootstrappers:kubeadm:default-node-token"}}
 }
 
 func (d *deployment) clusterConfiguration() clusterConfiguration {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -37,7 +38,22 @@ type lab struct {
 	world  *sandbox.World
 	store  vnflcm.Store
 	events recorder
+	names  names
 	log    bytes.Buffer
+}
+
+// names remembers what the VNFCs are called.
+type names struct{ byID sync.Map }
+
+func (n *names) observe(e vnflcm.Event) {
+	if e.Host != "" {
+		n.byID.Store(e.On, e.Host)
+	}
+}
+
+func (n *names) of(vnfc string) string {
+	name, _ := n.byID.Load(vnfc)
+	return fmt.Sprint(name)
 }
 
 // recorder keeps events.
@@ -54,9 +70,19 @@ func (r *recorder) observe(e vnflcm.Event) {
 
 func newLab(t *testing.T, change ...func(*vnflcm.Config)) *lab {
 	t.Helper()
-	world, err := sandbox.Open(sandbox.Config{Unexpected: func(host string, argv []string) {
-		t.Errorf("%s: unexpected command %q", host, argv)
-	}})
+	return openLab(t, sandbox.Config{}, change...)
+}
+
+// newSlowLab is a lab where there is time to die in the middle of a program.
+func newSlowLab(t *testing.T) *lab {
+	t.Helper()
+	return openLab(t, sandbox.Config{Takes: takes})
+}
+
+func openLab(t *testing.T, config sandbox.Config, change ...func(*vnflcm.Config)) *lab {
+	t.Helper()
+	config.Unexpected = func(host string, argv []string) { t.Errorf("%s: unexpected command %q", host, argv) }
+	world, err := sandbox.Open(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +110,7 @@ func (l *lab) manager(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 		}),
 		Infra:   map[string]vnflcm.InfraDriver{"sandbox": l.world},
 		Mgmt:    map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool})},
-		Observe: l.events.observe,
+		Observe: func(e vnflcm.Event) { l.events.observe(e); l.names.observe(e) },
 		Logger:  slog.New(slog.NewJSONHandler(&l.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, c := range change {
@@ -120,14 +146,18 @@ func request[T any](t *testing.T, name string) T {
 }
 
 // must waits for an operation that must succeed.
-func (l *lab) must(opID string, err error) *vnflcm.VnfLcmOpOcc {
+func (l *lab) must(opID string, err error, manager ...*vnflcm.Manager) *vnflcm.VnfLcmOpOcc {
 	l.t.Helper()
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
 	defer cancel()
-	occ, err := l.Wait(ctx, opID)
+	m := l.Manager
+	if len(manager) > 0 {
+		m = manager[0]
+	}
+	occ, err := m.Wait(ctx, opID)
 	if err != nil {
 		l.t.Fatalf("operation: %v", err)
 	}

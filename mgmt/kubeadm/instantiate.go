@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -44,7 +45,7 @@ func (d *deployment) build(ctx context.Context) error {
 		}
 		return control.oneByOne(func() error { return d.join(ctx, n, b, tokens, true) })
 	})
-	err = errors.Join(err, tokens.revoke(ctx))
+	err = errors.Join(err, d.revokeTokens(ctx))
 	if err != nil {
 		return err
 	}
@@ -64,6 +65,10 @@ func (d *deployment) bringUp(ctx context.Context, first mgmt.Node) (bootstrap, e
 		return bootstrap{}, err
 	}
 	b, err := d.init(ctx)
+	if err != nil {
+		return bootstrap{}, err
+	}
+	err = d.do(ctx, "revoke-tokens", first, time.Minute, func(ctx context.Context) error { return d.revokeAll(ctx, first) })
 	if err != nil {
 		return bootstrap{}, err
 	}

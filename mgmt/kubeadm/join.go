@@ -39,15 +39,16 @@ func (b *batch) credentials(ctx context.Context, controlPlane bool) (credentials
 	if time.Since(b.made) > tokenTTL/2 {
 		b.now = credentials{}
 	}
-	leader, err := b.d.kube.Leader(ctx)
+	leader, err := b.d.leader(ctx)
 	if err != nil {
 		return credentials{}, err
 	}
 	if b.now.token == "" {
-		if b.now.token, err = output(ctx, leader, "kubeadm", "token", "create", "--ttl", tokenTTL.String()); err != nil {
+		token := newToken()
+		if err := b.d.createToken(ctx, leader, token); err != nil {
 			return credentials{}, err
 		}
-		b.made = time.Now()
+		b.now.token, b.made = token, time.Now()
 	}
 	if controlPlane && b.now.certificateKey == "" {
 		// The key is the last line.
@@ -58,22 +59,53 @@ func (b *batch) credentials(ctx context.Context, controlPlane bool) (credentials
 	return b.now, nil
 }
 
-// revoke ends the credentials, also when ctx has ended: they would live on otherwise. The uploaded
-// certificates are encrypted with a key that nobody has any more and expire by themselves.
-func (b *batch) revoke(ctx context.Context) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.now.token == "" {
-		return nil
+// tokenState is where the ids of the tokens are noted that must be revoked, by whichever process comes to it.
+// The id, the part before the dot, is public.
+const tokenState = "jointoken/"
+
+// createToken notes the id of the token before it is made: a process that dies leaves it to be revoked.
+func (d *deployment) createToken(ctx context.Context, leader mgmt.Node, token string) error {
+	id, _, _ := strings.Cut(token, ".")
+	if err := d.op.State().Put(ctx, tokenState+id, time.Now()); err != nil {
+		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	leader, err := b.d.kube.Leader(ctx)
+	config, err := marshal(initConfiguration{typeMeta: kind("InitConfiguration"), BootstrapTokens: []bootstrapToken{bootstrapTokenFor(token, tokenTTL)}})
 	if err != nil {
 		return err
 	}
-	id, _, _ := strings.Cut(b.now.token, ".")
-	return leader.RunRoot(ctx, []string{"kubeadm", "token", "delete", id}, nil, nil, nil)
+	return d.kubeadmWith(ctx, leader, config, "token", "create")
+}
+
+// revokeTokens ends every token that was made for the cluster, also when ctx has ended: they would live on
+// otherwise. The uploaded certificates are encrypted with a key that nobody has any more and expire by
+// themselves.
+func (d *deployment) revokeTokens(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	noted, err := d.op.State().Keys(ctx, tokenState)
+	for _, key := range noted {
+		if err = d.revoke(ctx, strings.TrimPrefix(key, tokenState)); err != nil {
+			return err
+		}
+		if err = d.op.State().Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// revoke deletes the token of that id, if there is one.
+func (d *deployment) revoke(ctx context.Context, id string) error {
+	return d.kube.Delete(ctx, "kube-system", "secret", "bootstrap-token-"+id)
+}
+
+// leader is a control-plane node that answers.
+func (d *deployment) leader(ctx context.Context) (mgmt.Node, error) {
+	leader, err := d.kube.Leader(ctx)
+	if err != nil {
+		return mgmt.Node{}, err
+	}
+	return leader.(mgmt.Node), nil
 }
 
 // output is the last line that a command prints.

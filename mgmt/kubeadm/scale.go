@@ -83,7 +83,7 @@ func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
 		}
 		return d.join(ctx, n, b, tokens, false)
 	})
-	if err = errors.Join(err, tokens.revoke(ctx)); err != nil {
+	if err = errors.Join(err, d.revokeTokens(ctx)); err != nil {
 		return err
 	}
 	return d.awaitReady(ctx, d.nodes())
@@ -92,11 +92,11 @@ func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
 // existing describes the running cluster, as whichever control-plane node answers sees it.
 func (d *deployment) existing(ctx context.Context) (bootstrap, error) {
 	return vnflcm.Run(ctx, d.op, vnflcm.Step[bootstrap]{Name: "cluster", Do: func(ctx context.Context) (bootstrap, error) {
-		leader, err := d.kube.Leader(ctx)
+		leader, err := d.leader(ctx)
 		if err != nil {
 			return bootstrap{}, err
 		}
-		return d.describe(ctx, leader.(mgmt.Node))
+		return d.describe(ctx, leader)
 	}})
 }
 

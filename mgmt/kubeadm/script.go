@@ -50,8 +50,7 @@ func (d *deployment) checkScriptNames() error {
 	return errors.Join(faults...)
 }
 
-// scriptInit runs the script on the first control-plane node. The tokens that it made, for itself and to print,
-// are revoked: joins use fresh ones.
+// scriptInit runs the script on the first control-plane node. The token that it prints is not used.
 func (d *deployment) scriptInit(ctx context.Context, n mgmt.Node) error {
 	var out bytes.Buffer
 	if err := d.runScript(ctx, n, d.masterArgs(), nil, &out); err != nil {
@@ -62,7 +61,7 @@ func (d *deployment) scriptInit(ctx context.Context, n mgmt.Node) error {
 			return fmt.Errorf("kubeadm: %s printed no line %q", d.p.ScriptPath, label)
 		}
 	}
-	return revokeAll(ctx, n)
+	return nil
 }
 
 // scriptLine returns what follows label on the last line that begins with it.

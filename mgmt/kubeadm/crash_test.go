@@ -1,0 +1,349 @@
+package kubeadm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+var errCrash = errors.New("the process is dead")
+
+// cutPoint is where in a step the process dies.
+type cutPoint string
+
+const (
+	beforeDo      cutPoint = "before Do"
+	insideDo      cutPoint = "inside Do"
+	beforeJournal cutPoint = "before the journal"
+	afterJournal  cutPoint = "after the journal"
+)
+
+// scenario is an operation on a small cluster.
+type scenario struct {
+	name    string
+	running bool // the operation needs a running cluster
+	begin   func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error)
+}
+
+var scenarios = []scenario{
+	{"instantiate", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		return m.Instantiate(ctx, id, request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json"))
+	}},
+	{"scale out", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
+	}},
+	{"scale in", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"})
+	}},
+	{"heal a worker", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}})
+	}},
+	{"heal the whole VNF", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		return m.Heal(ctx, id, vnflcm.HealVnfRequest{})
+	}},
+	{"terminate", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		return m.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+	}},
+}
+
+// prepare makes what the scenario begins with: a cluster of one control-plane node and two workers.
+func (s scenario) prepare(l *lab) string {
+	if !s.running {
+		return l.created()
+	}
+	return l.cluster("instantiate_sandbox.json", func(r *vnflcm.InstantiateVnfRequest) {
+		r.InstantiationLevelID, r.TargetScaleLevelInfo = "", []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: 1}}
+	})
+}
+
+// outcome is the end state, in terms that do not change from run to run.
+type outcome struct {
+	Nodes     []string // machine, role, readiness
+	HostFiles []string // machine: which machines its hosts file knows
+	Instance  vnflcm.InstantiationState
+	VIMs      int
+	Records   map[string]int
+	Tokens    int
+}
+
+func (l *lab) outcome(id string) outcome {
+	l.t.Helper()
+	ctx := l.t.Context()
+	out := outcome{Records: map[string]int{}, Tokens: l.world.JoinTokens()}
+	byAddr := map[string]string{}
+	for _, n := range l.world.Nodes() {
+		name := l.world.Host(n.Machine).Name()
+		byAddr[n.Address.String()] = name
+		out.Nodes = append(out.Nodes, fmt.Sprint(name, " master:", n.ControlPlane, " ready:", n.Ready, " cordoned:", n.Unschedulable))
+	}
+	slices.Sort(out.Nodes)
+	for _, h := range l.world.Hosts() {
+		out.HostFiles = append(out.HostFiles, h.Name()+": "+strings.Join(knownHosts(l.t, h, byAddr), " "))
+	}
+	slices.Sort(out.HostFiles)
+	inst, err := l.Get(ctx, id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	out.Instance, out.VIMs = inst.InstantiationState, len(inst.VimConnectionInfo)
+	for _, kind := range []string{"instance", "state", "step", "lease", "cancel", "vim"} {
+		records, err := l.store.List(ctx, kind, "")
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		out.Records[kind] = len(records)
+	}
+	return out
+}
+
+func knownHosts(t *testing.T, h *sshtest.Host, byAddr map[string]string) []string {
+	t.Helper()
+	data, err := afero.ReadFile(h.FS(), "/etc/hosts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known []string
+	for line := range strings.Lines(string(data)) {
+		addr, _, _ := strings.Cut(line, " ")
+		if name := byAddr[addr]; name != "" {
+			known = append(known, name)
+		}
+	}
+	slices.Sort(known)
+	return known
+}
+
+// crash is one process that dies at one point of one step.
+type crash struct {
+	vnflcm.Store
+	world *sandbox.World
+	step  string // phase/name/machine
+	point cutPoint
+	key   atomic.Value // the step's key, once it has begun
+	dead  atomic.Bool
+	done  sync.Map // keys of the steps journaled before
+}
+
+// die fences the store and cuts every connection, as the end of a process does.
+func (c *crash) die() {
+	if c.dead.CompareAndSwap(false, true) {
+		for _, h := range c.world.Hosts() {
+			h.CutConnections()
+		}
+	}
+}
+
+func (c *crash) Put(ctx context.Context, r vnflcm.Record) error {
+	ours := r.Kind == "step" && r.ID == c.key.Load()
+	if ours && c.point == beforeJournal {
+		c.die()
+	}
+	if c.dead.Load() {
+		return errCrash
+	}
+	err := c.Store.Put(ctx, r)
+	if err == nil && r.Kind == "step" {
+		c.done.Store(r.ID, true)
+	}
+	if ours && c.point == afterJournal {
+		c.die()
+	}
+	return err
+}
+
+func (c *crash) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+	if c.dead.Load() {
+		return vnflcm.Record{}, errCrash
+	}
+	return c.Store.Get(ctx, kind, id)
+}
+
+func (c *crash) Delete(ctx context.Context, kind, id string, version int64) error {
+	if c.dead.Load() {
+		return errCrash
+	}
+	return c.Store.Delete(ctx, kind, id, version)
+}
+
+func (c *crash) List(ctx context.Context, kind, prefix string) ([]vnflcm.Record, error) {
+	if c.dead.Load() {
+		return nil, errCrash
+	}
+	return c.Store.List(ctx, kind, prefix)
+}
+
+// intercept kills the process at the point, if this is the step.
+func (c *crash) intercept(l *lab) vnflcm.Interceptor {
+	return func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+		if c.dead.Load() {
+			return errCrash
+		}
+		if l.stepName(s) != c.step {
+			return next(ctx)
+		}
+		c.key.Store(s.Key())
+		switch c.point {
+		case beforeDo:
+			c.die()
+			return errCrash
+		case insideDo:
+			for _, h := range c.world.Hosts() {
+				h.OnCommand(c.inTheMiddle)
+				defer h.OnCommand(nil)
+			}
+		}
+		return next(ctx)
+	}
+}
+
+// inTheMiddle dies while a slow program runs, or before another one does.
+func (c *crash) inTheMiddle(r sshtest.Record) {
+	slow := slices.Contains([]string{"init", "join", "install"}, slices.Concat(r.Argv, []string{"", ""})[1])
+	switch {
+	case slow && !r.BuiltIn:
+		time.AfterFunc(takes/2, c.die)
+	case !r.BuiltIn || r.Argv[0] == "mv": // uploads end with mv
+		c.die()
+	}
+}
+
+// takes is how long slow programs take: long enough to die meanwhile.
+const takes = 10 * time.Millisecond
+
+// stepName is the step in terms that do not change from run to run.
+func (l *lab) stepName(s vnflcm.StepInfo) string {
+	return s.Phase + "/" + s.Name + "/" + l.names.of(s.On)
+}
+
+// undisturbed runs the scenario to its end.
+func (s scenario) undisturbed(t *testing.T) (steps []string, want outcome) {
+	t.Helper()
+	l := newLab(t)
+	id := s.prepare(l)
+	var mu sync.Mutex
+	m := l.manager(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
+			mu.Lock()
+			steps = append(steps, l.stepName(info))
+			mu.Unlock()
+			return next(ctx)
+		}
+	})
+	opID, err := s.begin(t.Context(), m, l, id)
+	l.must(opID, err, m)
+	slices.Sort(steps)
+	return steps, l.outcome(id)
+}
+
+// crashed runs the scenario in a process that dies, and resumes it in another.
+func (s scenario) crashed(t *testing.T, step string, point cutPoint, dropJournal bool) outcome {
+	t.Helper()
+	ctx := t.Context()
+	l := newLab(t)
+	if point == insideDo {
+		l = newSlowLab(t)
+	}
+	id := s.prepare(l)
+	c := &crash{Store: l.store, world: l.world, step: step, point: point}
+	dying := l.manager(func(cfg *vnflcm.Config) { cfg.Store, cfg.Intercept = c, c.intercept(l) })
+	opID, err := s.begin(ctx, dying, l, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = dying.Wait(ctx, opID)
+	if !c.dead.Load() {
+		if point == insideDo {
+			t.Skipf("no program runs in %s", step)
+		}
+		t.Fatalf("it did not die: %v", err)
+	}
+	if err := dying.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if dropJournal {
+		drop(t, l.store)
+		c.done.Clear()
+	}
+	next := l.manager(func(cfg *vnflcm.Config) {
+		cfg.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
+			if _, done := c.done.Load(info.Key()); done {
+				t.Errorf("%s was journaled and ran again", l.stepName(info))
+			}
+			return next(ctx)
+		}
+	})
+	if _, err := next.Resume(ctx); err != nil {
+		t.Fatal(err)
+	}
+	l.must(opID, nil, next)
+	l.onlyOnce()
+	return l.outcome(id)
+}
+
+// onlyOnce makes sure that no machine was made a node twice.
+func (l *lab) onlyOnce() {
+	l.t.Helper()
+	for _, h := range l.world.Hosts() {
+		made := 0
+		for _, r := range h.Commands() {
+			if r.Finished && r.Code == 0 && r.Argv[0] == "kubeadm" && (r.Argv[1] == "join" || r.Argv[1] == "init" && r.Argv[2] == "--config") {
+				made++
+			}
+		}
+		if made > 1 {
+			l.t.Errorf("%s was made a node %d times", h.Name(), made)
+		}
+	}
+}
+
+func drop(t *testing.T, store vnflcm.Store) {
+	t.Helper()
+	journal, err := store.List(t.Context(), "step", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range journal {
+		if err := store.Delete(t.Context(), r.Kind, r.ID, r.Version); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCrash kills the process at every point of every step; whoever resumes comes to the same end.
+func TestCrash(t *testing.T) {
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			steps, want := s.undisturbed(t)
+			for _, step := range steps {
+				for _, point := range []cutPoint{beforeDo, insideDo, beforeJournal, afterJournal} {
+					t.Run(step+" "+string(point), func(t *testing.T) {
+						t.Parallel()
+						if diff := cmp.Diff(want, s.crashed(t, step, point, false)); diff != "" {
+							t.Errorf("another end than without the crash:\n%s", diff)
+						}
+					})
+				}
+				t.Run(step+" journal lost", func(t *testing.T) {
+					t.Parallel()
+					if diff := cmp.Diff(want, s.crashed(t, step, beforeJournal, true)); diff != "" {
+						t.Errorf("another end than with the journal:\n%s", diff)
+					}
+				})
+			}
+		})
+	}
+}
