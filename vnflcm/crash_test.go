@@ -151,10 +151,13 @@ func (x *toys) end(id string, occ *vnflcm.VnfLcmOpOcc) end {
 	return e
 }
 
+// onePlain makes the package small: it is parsed very often here.
+func onePlain(cfg *vnflcm.Config) { cfg.Packages = toyPackages(toyFS("cluster", "plain")) }
+
 // undisturbed runs a scenario without a crash: the keys of its steps, how often each Do ran, and the end.
 func undisturbed(t *testing.T, s scenario) (keys []string, done map[string]int, want end) {
 	t.Helper()
-	x := newToys(t, nil)
+	x := newToys(t, onePlain)
 	id := x.create()
 	s.prepare(x, id)
 	clear(x.world.done)
@@ -175,7 +178,7 @@ func undisturbed(t *testing.T, s scenario) (keys []string, done map[string]int, 
 // crashed runs a scenario whose process dies there, resumes it in another one and returns the end.
 func crashed(t *testing.T, s scenario, key string, point cutPoint, store vnflcm.Store, dropJournal bool) (map[string]int, end) {
 	t.Helper()
-	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Store = store })
+	x := newToys(t, func(cfg *vnflcm.Config) { onePlain(cfg); cfg.Store = store })
 	id := x.create()
 	s.prepare(x, id)
 	clear(x.world.done)
@@ -342,7 +345,7 @@ func (s *mortalStore) Delete(ctx context.Context, kind, id string, version int64
 
 func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
 	t.Helper()
-	x := newToys(t, nil)
+	x := newToys(t, onePlain)
 	id := x.create()
 	s.prepare(x, id)
 	first := x.cfg
@@ -381,7 +384,7 @@ func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
 		must(t, err)
 		occ, _ = x.Wait(t.Context(), opID)
 	}
-	for _, kind := range []string{"step", "cancel"} {
+	for _, kind := range []string{"step", "cancel", "lease"} {
 		if left, err := first.Store.List(t.Context(), kind, ""); err != nil || len(left) > 0 {
 			t.Errorf("dead after %d writes: %d records of kind %s are left (%v)", writes, len(left), kind, err)
 		}
@@ -401,7 +404,7 @@ func TestCrashAndResumeOnSQLite(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			keys, _, want := undisturbed(t, s)
-				_, got := crashed(t, s, keys[len(keys)-1], cutPoints[i], openSQLite(t), i%2 == 1)
+			_, got := crashed(t, s, keys[len(keys)-1], cutPoints[i], openSQLite(t), i%2 == 1)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("the end differs:\n%s", diff)
 			}

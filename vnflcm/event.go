@@ -24,7 +24,7 @@ type Event struct {
 	InstanceID string
 	Operation  LcmOperation
 	State      OperationState
-	StepInfo                 // Operation is its id; Phase, Name and On are empty where they do not apply
+	StepInfo                 // Phase, Name and On are empty where they do not apply
 	Host       string        // name of the VNFC that the step is on
 	Duration   time.Duration // of what is done or failed
 	Message    string

@@ -102,3 +102,35 @@ func (l *lease) keep(ctx context.Context, tick func(context.Context), lost func(
 		tick(ctx)
 	}
 }
+
+// sweepLeases removes the leases that dead processes left of operations on which nobody has to work any more,
+// or which never came to be.
+func (m *Manager) sweepLeases(ctx context.Context) error {
+	list, err := m.cfg.Store.List(ctx, kindLease, "")
+	errs := []error{err}
+	for _, stored := range list {
+		var held leaseRecord
+		err := m.records.open(stored, &held)
+		if err == nil && held.Owner != m.cfg.Owner && time.Now().Before(held.Expires) || m.works(stored.ID) {
+			continue
+		}
+		rec, _, err := m.operation(ctx, stored.ID)
+		if err == nil && rec.Occ.OperationState.active() {
+			continue
+		}
+		if err == nil || errors.Is(err, ErrNotFound) {
+			err = m.cfg.Store.Delete(ctx, stored.Kind, stored.ID, stored.Version)
+		}
+		if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotFound) { // taken or removed meanwhile
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// works reports whether this process works on the operation.
+func (m *Manager) works(opID string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.runs[opID] != nil
+}

@@ -122,7 +122,8 @@ type operationRecord struct {
 	Done    []string       `json:"done,omitempty"` // phases
 }
 
-// Create makes a VNF instance identifier (SOL003 v2.6.1 5.4.2.3.1).
+// Create makes a VNF instance identifier (SOL003 v2.6.1 5.4.2.3.1): ErrNotFound if there is no package with
+// that VNFD.
 func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstance, error) {
 	if req.VnfdID == "" {
 		return nil, &ParamError{Path: "vnfdId", Reason: "is required"}
@@ -145,7 +146,8 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 	return rec.view(), nil
 }
 
-// Delete removes an instance that is not instantiated (SOL003 v2.6.1 5.4.3.3.5).
+// Delete removes an instance that is not instantiated (SOL003 v2.6.1 5.4.3.3.5): ErrState if it is,
+// ErrConflict while an operation holds it. Its operation occurrences stay.
 func (m *Manager) Delete(ctx context.Context, instanceID string) error {
 	rec, version, err := m.instance(ctx, instanceID)
 	if err != nil {
@@ -160,7 +162,7 @@ func (m *Manager) Delete(ctx context.Context, instanceID string) error {
 	return m.cfg.Store.Delete(ctx, kindInstance, instanceID, version)
 }
 
-// Get returns a VNF instance.
+// Get returns a VNF instance, ErrNotFound for an unknown id.
 func (m *Manager) Get(ctx context.Context, instanceID string) (*VnfInstance, error) {
 	rec, _, err := m.instance(ctx, instanceID)
 	if err != nil {
@@ -179,20 +181,26 @@ func (m *Manager) List(ctx context.Context) ([]*VnfInstance, error) {
 	return out, err
 }
 
-// Operation returns an operation occurrence.
+// Operation returns an operation occurrence, ErrNotFound for an unknown id.
 func (m *Manager) Operation(ctx context.Context, opID string) (*VnfLcmOpOcc, error) {
 	rec, _, err := m.operation(ctx, opID)
 	if err != nil {
 		return nil, err
 	}
-	if !rec.Occ.OperationState.active() {
-		return &rec.Occ, nil
-	}
-	var cancel cancelRequest
-	if _, err := m.records.get(ctx, kindCancel, opID, &cancel); err == nil {
-		rec.Occ.IsCancelPending, rec.Occ.CancelMode = true, cancel.Mode
-	}
+	m.showCancel(ctx, &rec.Occ)
 	return &rec.Occ, nil
+}
+
+// showCancel shows a cancel that was asked for and has not been done yet. It has a record of its own, because
+// the operation's is written by the process that works on it.
+func (m *Manager) showCancel(ctx context.Context, occ *VnfLcmOpOcc) {
+	var cancel cancelRequest
+	if !occ.OperationState.active() {
+		return
+	}
+	if _, err := m.records.get(ctx, kindCancel, occ.ID, &cancel); err == nil {
+		occ.IsCancelPending, occ.CancelMode = true, cancel.Mode
+	}
 }
 
 // Operations returns the operation occurrences of an instance (of all instances if it is ""), the oldest
@@ -205,6 +213,7 @@ func (m *Manager) Operations(ctx context.Context, instanceID string) ([]*VnfLcmO
 	var out []*VnfLcmOpOcc
 	for i := range list {
 		if instanceID == "" || list[i].Occ.VnfInstanceID == instanceID {
+			m.showCancel(ctx, &list[i].Occ)
 			out = append(out, &list[i].Occ)
 		}
 	}

@@ -29,7 +29,8 @@ func newMasker(secrets []string) *masker {
 			}
 		}
 	}
-	for _, s := range secrets {
+	slices.Sort(secrets)
+	for _, s := range slices.Compact(secrets) {
 		add(s)
 		add(strings.TrimSpace(s))
 		lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' })
@@ -94,10 +95,18 @@ func (m *masker) cover(text string) string {
 // numbers, passwords with an @.
 var urlCredentials = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)([^/\s"'<>]+)@`)
 
-func maskURLs(text string) string { return urlCredentials.ReplaceAllString(text, "${1}"+Mask+"@") }
+func maskURLs(text string) string {
+	if !strings.Contains(text, "://") {
+		return text // the usual case, and texts can be long
+	}
+	return urlCredentials.ReplaceAllString(text, "${1}"+Mask+"@")
+}
 
 // urlPasswords are the passwords of the URLs in a value, as written and decoded.
 func urlPasswords(value string) (found []string) {
+	if !strings.Contains(value, "://") {
+		return nil
+	}
 	for _, match := range urlCredentials.FindAllStringSubmatch(value, -1) {
 		if _, password, ok := strings.Cut(match[2], ":"); ok {
 			found = append(found, password)
@@ -136,7 +145,7 @@ func secretName(path string) bool {
 	name := strings.ToLower(path[strings.LastIndex(path, ".")+1:])
 	name = strings.NewReplacer("_", "", "-", "").Replace(name)
 	for _, part := range []string{"password", "passwd", "passphrase", "secret", "token", "credential",
-		"privatekey", "clientkey", "sshkey", "apikey", "accesskey", "kubeconfig"} {
+		"privatekey", "clientkey", "certificatekey", "sshkey", "apikey", "accesskey", "kubeconfig"} {
 		if strings.Contains(name, part) {
 			return true
 		}

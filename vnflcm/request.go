@@ -11,7 +11,9 @@ import (
 )
 
 // Instantiate starts the instantiation of a VNF instance (SOL003 v2.6.1 5.4.4) and returns the id of the
-// operation. All faults of the request are reported at once, before anything is touched.
+// operation. All faults of the request are reported at once (*ParamError, joined; ErrInvalidRequest), before
+// anything is touched. ErrState: the instance is instantiated already. ErrConflict: another operation holds it,
+// be it one in FAILED_TEMP. ErrShutdown: the Manager is closed.
 func (m *Manager) Instantiate(ctx context.Context, instanceID string, req InstantiateVnfRequest) (string, error) {
 	return m.begin(ctx, instanceID, OpInstantiate, req, func(inst *instanceRecord, rec *operationRecord) {
 		inst.Initial, inst.Levels, rec.Before = req, nil, nil
@@ -19,7 +21,8 @@ func (m *Manager) Instantiate(ctx context.Context, instanceID string, req Instan
 	})
 }
 
-// Scale starts the scaling of one aspect (SOL003 v2.6.1 5.4.5).
+// Scale starts the scaling of one aspect (SOL003 v2.6.1 5.4.5). Errors are as for Instantiate, and so they are
+// for Heal and Terminate; ErrState says that the instance is not instantiated.
 func (m *Manager) Scale(ctx context.Context, instanceID string, req ScaleVnfRequest) (string, error) {
 	if req.NumberOfSteps == 0 {
 		req.NumberOfSteps = 1

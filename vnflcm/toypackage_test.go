@@ -3,7 +3,7 @@ package vnflcm_test
 import (
 	"context"
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
 	"testing/fstest"
 
@@ -77,10 +77,13 @@ topology_template:
             large: {description: large, scale_info: {masters: {scale_level: 1}, workers: {scale_level: 2}}}
 `
 
-// toyFS is the toy package: masters and workers in three flavours, all hooks naming that driver.
-func toyFS(driver string) fstest.MapFS {
+// toyFS is the toy package: masters and workers in some flavours (default: all), all hooks naming that driver.
+func toyFS(driver string, flavours ...string) fstest.MapFS {
 	files, names := fstest.MapFS{}, []string{}
-	for flavour, hooks := range maps.All(clusterHooks) {
+	for flavour, hooks := range clusterHooks {
+		if len(flavours) > 0 && !slices.Contains(flavours, flavour) {
+			continue
+		}
 		var operations strings.Builder
 		for _, hook := range hooks {
 			fmt.Fprintf(&operations, "          %s: {implementation: %s}\n", hook, driver)

@@ -123,9 +123,12 @@ func (f fixedVIMs) Get(_ context.Context, id string) (vnflcm.VimConnectionInfo, 
 	}
 	return vnflcm.VimConnectionInfo{}, fmt.Errorf("own registry: %w", vnflcm.ErrNotFound)
 }
-func (f fixedVIMs) Put(_ context.Context, v vnflcm.VimConnectionInfo) error { f[v.VimID] = v; return nil }
-func (f fixedVIMs) Remove(_ context.Context, id string) error               { delete(f, id); return nil }
-func (f fixedVIMs) SetDefault(context.Context, string) error                { return nil }
+func (f fixedVIMs) Put(_ context.Context, v vnflcm.VimConnectionInfo) error {
+	f[v.VimID] = v
+	return nil
+}
+func (f fixedVIMs) Remove(_ context.Context, id string) error { delete(f, id); return nil }
+func (f fixedVIMs) SetDefault(context.Context, string) error  { return nil }
 func (f fixedVIMs) Default(ctx context.Context, _ string) (vnflcm.VimConnectionInfo, error) {
 	return f.Get(ctx, "vim1")
 }

@@ -12,10 +12,11 @@ import (
 // Store is a vnflcm.Store. It is safe for concurrent use, by several processes too.
 type Store struct{ db *sql.DB }
 
-// New returns a Store on db, whose placeholders are question marks. The caller closes db.
+// New returns a Store on db, whose placeholders are question marks and which knows ON CONFLICT DO NOTHING. Call
+// Migrate before the first use. Close of the store closes db.
 func New(db *sql.DB) *Store { return &Store{db} }
 
-// Migrate makes the table if it is not there.
+// Migrate makes the table vnfkit_records if it is not there.
 func (s *Store) Migrate(ctx context.Context) error {
 	_, err := s.db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS vnfkit_records (
 		kind    TEXT NOT NULL,

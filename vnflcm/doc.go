@@ -1,0 +1,56 @@
+// Package vnflcm runs the lifecycle of VNFs: it takes SOL003 requests and VNF packages and drives them through
+// drivers that you choose or write.
+//
+// To run a VNF, compose a Manager, create an instance, instantiate it and wait:
+//
+//	manager, err := vnflcm.New(vnflcm.Config{
+//		Store:    store,    // sqlite.Open(ctx, "state.db"), or NewMemoryStore()
+//		Key:      key,      // 32 bytes that seal what the store keeps
+//		Packages: packages, // finds a VNF package by the id of its VNFD
+//		Infra:    map[string]vnflcm.InfraDriver{"openstack": heat},        // by vimType
+//		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-k8s": kubeadm}, // by the name in the VNFD
+//	})
+//	defer manager.Close(context.Background())
+//	instance, err := manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: vnfdID})
+//	operation, err := manager.Instantiate(ctx, instance.ID, request)
+//	occ, err := manager.Wait(ctx, operation)
+//
+// Scale, Heal and Terminate go the same way. A request with faults is refused at once, with all of its faults
+// (*ParamError) and before anything is touched. One operation at a time runs on an instance; a second one gets
+// ErrConflict.
+//
+// # When it fails, or the process dies
+//
+// An operation that fails is in FAILED_TEMP and keeps its instance locked until Retry continues it, Rollback
+// undoes it or Fail gives it up (SOL003 v2.6.1 5.6.2.2). Its ProblemDetails name the step, the host and the
+// command. A process that dies leaves its operations as they are: call Resume in the next one, on the same
+// Store, and they go on. What was done is not done again, because drivers act in journaled steps.
+//
+// # Writing a driver
+//
+// An InfraDriver makes machines and other resources on a VIM; a MgmtDriver turns them into something, a cluster
+// or a registry, in the hooks that a VNFD names. Both are given an Operation, and nothing else. Whatever must
+// not happen twice is a step:
+//
+//	address, err := vnflcm.Run(ctx, op, vnflcm.Step[string]{
+//		Name:  "init",
+//		On:    master.ID,
+//		Probe: func(ctx context.Context) (string, bool, error) { return answering(ctx, master) },
+//		Do:    func(ctx context.Context) (string, error) { return setUp(ctx, master) },
+//	})
+//
+// Run returns the journaled result if this operation did the step before, asks Probe whether the world is so
+// already (a process may have died between the act and the journal), and runs Do otherwise. Each runs steps of
+// many machines at once. Between operations a driver remembers what it must in Operation.State.
+//
+// # Secrets
+//
+// Credentials come in free-form attributes (additionalParams, accessInfo): Params and Secret print as *** in
+// every format and document, and the Store sees nothing in clear. Values that drivers declare (SecretParams),
+// values with telling names and the passwords of URLs are also masked in errors, events and logs.
+//
+// # What a composition can change
+//
+// The Store (check your own with package storetest), the registry of VIMs, the Granter (the NFVO's permission),
+// an Interceptor around every step (pausing, tracing), an observer of Events (progress), the logger.
+package vnflcm

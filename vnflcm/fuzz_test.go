@@ -1,0 +1,130 @@
+package vnflcm_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// FuzzDecodeRequest: no document makes it panic, and what was read reads the same when it is written again.
+func FuzzDecodeRequest(f *testing.F) {
+	files, _ := filepath.Glob("testdata/requests/*.json")
+	for _, file := range files {
+		body, err := os.ReadFile(file) //nolint:gosec // test data
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body)
+	}
+	for _, body := range []string{`{"vimConnectionInfo":{"a":{"vimType":"t"},"b":null,"c":1}}`, `{"vimConnectionInfo":5,"extVirtualLinks":{}}`,
+		`{"flavourId":1e3,"additionalParams":{"a":1e999}}`, `{"additionalParams":"***"}`, `[[`, `{"extVirtualLinks":[{"extCps":[{"cpConfig":{"":{}}}]}]}`,
+		`{"additionalParams":{"a":"\ud800"}}`, `{"extensions":null,"targetScaleLevelInfo":[{"scaleLevel":"7"}]}`} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var first, second vnflcm.InstantiateVnfRequest
+		if _, err := vnflcm.DecodeRequest(body, &first); err != nil {
+			if !errors.Is(err, vnflcm.ErrInvalidRequest) {
+				t.Errorf("no fault of the request: %v", err)
+			}
+			return
+		}
+		clear, err := vnflcm.RevealJSON(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unknown, err := vnflcm.DecodeRequest(clear, &second); err != nil || len(unknown) > 0 {
+			t.Fatalf("%s: unknown %q, %v", clear, unknown, err)
+		}
+		again, err := vnflcm.RevealJSON(second)
+		if diff := cmp.Diff(string(clear), string(again)); err != nil || diff != "" {
+			t.Errorf("%v\n%s", err, diff)
+		}
+	})
+}
+
+// FuzzMerge: a patch applied twice is the same as applied once, and the patch of nothing changes nothing.
+func FuzzMerge(f *testing.F) {
+	f.Add(`{"a":{"b":1}}`, `{"a":{"b":null,"c":[1]}}`)
+	f.Add(`{"a":1}`, `{"a":{"b":{"c":null}}}`)
+	f.Add(`{"":{"":null}}`, `{"a":1e999,"a":2}`)
+	f.Fuzz(func(t *testing.T, base, over string) {
+		p, err1 := vnflcm.ParseParams([]byte(base))
+		q, err2 := vnflcm.ParseParams([]byte(over))
+		if err1 != nil || err2 != nil {
+			return
+		}
+		once, err := p.Merge(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		twice, err := once.Merge(q)
+		if err != nil || !twice.Equal(once) {
+			t.Errorf("once %s, twice %s (%v)", once.Reveal(), twice.Reveal(), err)
+		}
+		if same, err := once.Merge(vnflcm.Params{}); err != nil || !same.Equal(once) {
+			t.Errorf("%s became %s (%v)", once.Reveal(), same.Reveal(), err)
+		}
+	})
+}
+
+// FuzzMask: no secret survives in a text, whatever secrets overlap with each other in it.
+func FuzzMask(f *testing.F) {
+	f.Add("abcX", "Xdef", "see ", " ok")
+	f.Add("abc", "abcabc", "ab", "c")
+	f.Add(`a'b"c`+"\n", "line one\nline two", `\`, `"`)
+	f.Add("p@ss/word", "%41%2F", "http://u:", "@h/")
+
+	f.Fuzz(func(t *testing.T, a, b, before, after string) {
+		for _, s := range []string{a, b} {
+			if len(s) < 3 || len(s) > 100 || strings.Contains(s, "*") || strings.ToValidUTF8(s, "") != s {
+				return
+			}
+		}
+		mask := maskOf(t, a, b)
+		for _, text := range []string{before + a + after + b, before + a + b + after, a[:len(a)-1] + b, jsonText(a + before + b)} {
+			got := mask(text)
+			for _, s := range []string{a, b} {
+				if strings.Contains(got, s) && !strings.Contains("***@", s) && !strings.Contains("://", s) {
+					t.Errorf("%q survived: %q became %q", s, text, got)
+				}
+			}
+		}
+	})
+}
+
+// maskOf makes the Mask of an operation with these secrets: by a Plan, which is given an Operation and has no
+// cost.
+func maskOf(t *testing.T, secrets ...string) (mask func(string) string) {
+	t.Helper()
+	x := newToys(t, func(cfg *vnflcm.Config) {
+		cfg.Infra["toy"] = planner(func(op *vnflcm.Operation) { mask = op.Mask })
+	})
+	p, err := vnflcm.NewParams(map[string]any{"password": secrets[0], "token": secrets[1]})
+	must(t, err)
+	_, err = x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: p})
+	wantIs(t, err, errCut)
+	return mask
+}
+
+// planner is an InfraDriver whose Plan looks at the Operation and refuses it.
+type planner func(op *vnflcm.Operation)
+
+func (p planner) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
+	p(op)
+	return vnflcm.Change{}, errCut
+}
+func (planner) Instantiate(context.Context, *vnflcm.Operation) error { return nil }
+func (planner) Scale(context.Context, *vnflcm.Operation) error       { return nil }
+func (planner) Heal(context.Context, *vnflcm.Operation) error        { return nil }
+func (planner) Terminate(context.Context, *vnflcm.Operation) error   { return nil }
+func (planner) Resources(context.Context, *vnflcm.Operation) (vnflcm.Resources, error) {
+	return vnflcm.Resources{}, nil
+}

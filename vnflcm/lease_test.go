@@ -1,0 +1,240 @@
+package vnflcm_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+const shortTTL = time.Second // a starved machine must still renew in time
+
+// poll waits until ok, bounded.
+func poll(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	_, err := backoff.Retry(t.Context(), func() (struct{}, error) {
+		if !ok() {
+			return struct{}{}, errors.New("not yet")
+		}
+		return struct{}{}, nil
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(5*time.Millisecond)), backoff.WithMaxElapsedTime(10*time.Second))
+	if err != nil {
+		t.Fatalf("waiting until %s: %v", what, err)
+	}
+}
+
+// renewals waits until the lease has been renewed that often.
+func (x *toys) renewals(opID string, n int64) {
+	x.t.Helper()
+	var first int64
+	poll(x.t, "the lease is renewed", func() bool {
+		r, err := x.cfg.Store.Get(x.t.Context(), "lease", opID)
+		if err != nil {
+			return false
+		}
+		if first == 0 {
+			first = r.Version
+		}
+		return r.Version >= first+n
+	})
+}
+
+// other is a Manager in another process: the same composition under another name.
+func (x *toys) other(change func(*vnflcm.Config)) *toys {
+	x.t.Helper()
+	y := &toys{t: x.t, world: x.world, cfg: x.cfg}
+	y.cfg.Owner, y.cfg.Intercept = "other", nil
+	if change != nil {
+		change(&y.cfg)
+	}
+	y.start()
+	return y
+}
+
+func TestOtherProcessCannotResumeWhileTheFirstLives(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+	g := x.holdAt("instantiate_end/init/")
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	<-g.reached
+	y := x.other(nil)
+	for range 2 {
+		if resumed, err := y.Resume(t.Context()); err != nil || len(resumed) > 0 {
+			t.Errorf("the other process resumed %v (%v)", resumed, err)
+		}
+		x.renewals(opID, 3)
+	}
+	wantIs(t, y.Retry(t.Context(), opID), vnflcm.ErrState)
+
+	waited := make(chan error)
+	go func() { _, err := y.Wait(t.Context(), opID); waited <- err }()
+	close(g.open)
+	x.wait(opID, nil, vnflcm.Completed)
+	must(t, <-waited) // the other process sees the end too
+}
+
+func TestCancelFromAnotherProcess(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+	g := x.holdAt("instantiate_end/init/")
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	<-g.reached
+	y := x.other(nil)
+	must(t, y.Cancel(t.Context(), opID, vnflcm.CancelForceful))
+	_, err = y.wait(opID, nil, vnflcm.FailedTemp)
+	wantIs(t, err, vnflcm.ErrCancelled)
+}
+
+// TestStaleProcessWritesNothing: a process loses the store for longer than its lease. Another takes over and
+// finishes; when the store is back, the first finds that out and writes nothing.
+func TestStaleProcessWritesNothing(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+	healthy := x.cfg
+	fence := &fencedStore{Store: x.cfg.Store}
+	x.cfg.Store = fence
+	g := newGate()
+	stale := make(chan error, 1)
+	x.cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+		if keyOf(s) == "instantiate_end/init/" {
+			_ = g.pass(context.WithoutCancel(ctx)) // a driver that does not listen
+			err := next(ctx)
+			stale <- err
+			return err
+		}
+		return next(ctx)
+	}
+	x.start()
+	id := x.create()
+	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	<-g.reached
+	fence.dead.Store(true)
+
+	x.cfg = healthy
+	y := x.other(nil)
+	poll(t, "the lease has run out", func() bool {
+		resumed, err := y.Resume(t.Context())
+		return err == nil && len(resumed) == 1
+	})
+	y.wait(opID, nil, vnflcm.Completed)
+	before := y.records()
+	fence.dead.Store(false)
+	close(g.open)
+	wantIs(t, <-stale, vnflcm.ErrLeased)
+	closeManager(t, x.Manager)
+	if diff := cmp.Diff(before, y.records()); diff != "" {
+		t.Errorf("the stale process wrote:\n%s", diff)
+	}
+}
+
+func TestCloseLeavesProcessingForResume(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	g := x.holdAt("instantiate_end/join/worker-1")
+	id := x.create()
+	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	<-g.reached
+	waited := make(chan error)
+	go func() { _, err := x.Wait(context.WithoutCancel(t.Context()), opID); waited <- err }()
+	closeManager(t, x.Manager)
+	if err := <-waited; !errors.Is(err, vnflcm.ErrShutdown) {
+		t.Errorf("Wait in the closed Manager: %v, want ErrShutdown", err)
+	}
+	occ, err := x.Operation(t.Context(), opID)
+	must(t, err)
+	if occ.OperationState != vnflcm.Processing || occ.Error != nil {
+		t.Errorf("after Close: %s, %v", occ.OperationState, occ.Error)
+	}
+	_, err = x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	wantIs(t, err, vnflcm.ErrShutdown)
+	_, err = x.Resume(t.Context())
+	wantIs(t, err, vnflcm.ErrShutdown)
+
+	y := x.other(nil) // under another name: the lease was given back
+	resumed, err := y.Resume(t.Context())
+	if diff := cmp.Diff([]string{opID}, resumed); err != nil || diff != "" {
+		t.Fatalf("Resume: %v\n%s", err, diff)
+	}
+	y.wait(opID, nil, vnflcm.Completed)
+	for key, n := range y.world.done {
+		if n != 1 {
+			t.Errorf("%s ran %d times", key, n)
+		}
+	}
+}
+
+func TestCloseGivesUpWaiting(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	g := newGate()
+	x.cfg.Intercept = func(ctx context.Context, _ vnflcm.StepInfo, _ func(context.Context) error) error {
+		return g.pass(context.WithoutCancel(ctx))
+	}
+	x.start()
+	_, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	<-g.reached
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	wantIs(t, x.Close(ctx), context.Canceled)
+	close(g.open)
+}
+
+// TestResumePassesOverDamagedRecords: one record that cannot be read keeps no other operation from going on.
+func TestResumePassesOverDamagedRecords(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	g := x.holdAt("instantiate_end/init/")
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	<-g.reached
+	closeManager(t, x.Manager)
+	must(t, x.cfg.Store.Put(t.Context(), vnflcm.Record{Kind: "operation", ID: "0", Body: []byte("damaged beyond repair")}))
+	x.cfg.Intercept = nil
+	x.start()
+	resumed, err := x.Resume(t.Context())
+	wantIs(t, err, vnflcm.ErrUnreadable)
+	if diff := cmp.Diff([]string{opID}, resumed); diff != "" {
+		t.Errorf("resumed:\n%s", diff)
+	}
+	x.wait(opID, nil, vnflcm.Completed)
+}
+
+func TestNewRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
+	good := vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackages(toyFS("cluster")), Logger: slog.New(slog.DiscardHandler)}
+	for name, change := range map[string]func(*vnflcm.Config){
+		"no store":    func(c *vnflcm.Config) { c.Store = nil },
+		"no packages": func(c *vnflcm.Config) { c.Packages = nil },
+		"short key":   func(c *vnflcm.Config) { c.Key = []byte("short") },
+	} {
+		cfg := good
+		change(&cfg)
+		if _, err := vnflcm.New(cfg); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	_, err := vnflcm.New(good)
+	must(t, err)
+}
+
+func TestWrongKeyIsUnreadable(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	id := x.instantiated("plain")
+	y := x.other(func(cfg *vnflcm.Config) { cfg.Key = make([]byte, 16) })
+	_, err := y.Get(t.Context(), id)
+	wantIs(t, err, vnflcm.ErrUnreadable)
+	_, err = y.List(t.Context())
+	wantIs(t, err, vnflcm.ErrUnreadable)
+}

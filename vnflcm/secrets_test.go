@@ -1,0 +1,254 @@
+package vnflcm_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// hostile values that a secret can have: each is planted everywhere.
+var hostile = map[string]string{
+	"plain":    "canary-plain-123",
+	"quotes":   `canary'"'"'` + "`quoted`" + `"\`,
+	"shell":    "canary; $(reboot) && `id` | $HOME",
+	"newlines": "-----BEGIN CANARY-----\ncanary-line-one\r\ncanary-line-two\n-----END CANARY-----\n",
+	"html":     "canary<&>%41%2F@/:?#",
+	"unicode":  "canäry\u2028\u0000\t☠",
+	"64 KiB":   "canary" + strings.Repeat("0123456789abcdef", 4096),
+}
+
+// leaker is a driver that says aloud all that it should not.
+type leaker struct {
+	cluster
+	leak func(op *vnflcm.Operation) string
+}
+
+func (l *leaker) Hooks() vnflcm.Hooks {
+	hooks := l.cluster.Hooks()
+	hooks[vnflcm.InstantiateEnd] = func(ctx context.Context, op *vnflcm.Operation) error {
+		text := l.leak(op)
+		op.Log.InfoContext(ctx, text, "text", text, "quoted", strconv.Quote(text), "error", errors.New(text),
+			slog.Group("group", "inner", text), "params", op.Params, "request", op.Instantiate, "operation", op, "vim", op.VIM)
+		op.Log.With("attribute", text).WithGroup("g").WarnContext(ctx, "again", "text", text)
+		op.Report(ctx, "before a step: "+text)
+		if err := op.State().Put(ctx, "secret", vnflcm.NewSecret(text)); err != nil {
+			return err
+		}
+		return vnflcm.Do(ctx, op, "leak", "", func(ctx context.Context) error {
+			op.Report(ctx, "in a step: "+text)
+			return errors.Join(&leakyCommand{text}, fmt.Errorf("quoted: %q", text), errors.New(url.QueryEscape(text)))
+		})
+	}
+	return hooks
+}
+
+type leakyCommand struct{ text string }
+
+func (e *leakyCommand) Error() string { return "run " + e.text }
+func (e *leakyCommand) CommandFailure() (host, command string, exitCode int, stderr string) {
+	return e.text, "echo " + e.text, 1, "not found: " + e.text
+}
+
+func jsonText(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}
+
+func TestSecretsAreNowhere(t *testing.T) {
+	t.Parallel()
+	for name, secret := range hostile {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var logs, events bytes.Buffer
+			var mu sync.Mutex
+			x := newToys(t, func(cfg *vnflcm.Config) {
+				cfg.Logger = slog.New(slog.NewJSONHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+				cfg.Observe = func(e vnflcm.Event) {
+					mu.Lock()
+					defer mu.Unlock()
+					fmt.Fprintf(&events, "%+v\n", e)
+				}
+			})
+			// Every place has a canary of its own: what one place masks must not hide what another leaks.
+			planted := map[string]string{}
+			plain := func(place string) string {
+				planted[place] = place + "-" + secret
+				if len(secret) > 1<<10 && place != "declared" { // one of them does, many take their time
+					planted[place] = place + "-" + secret[:100]
+				}
+				return planted[place]
+			}
+			plant := func(place string) string { return jsonText(plain(place)) }
+			inURL := "u-" + url.PathEscape(secret[:min(len(secret), 1<<10)])
+			planted["url"] = inURL
+			req := vnflcm.InstantiateVnfRequest{FlavourID: "plain",
+				AdditionalParams: params(t, `{"password":`+plant("declared")+`,"declared":[{"inner":`+plant("nested")+`}],
+					"deep":{"adminPassword":`+plant("byname")+`,"bearer-token":`+plant("dashed")+`},"helmparameter":[`+jsonText("db.password="+plain("assigned"))+`],
+					"proxy":{"http_proxy":`+jsonText("http://user1:"+inURL+"@host1:port1")+`}}`),
+				VimConnectionInfo: vnflcm.VimConnections{{ID: "v", VimType: "toy", AccessInfo: params(t, `{"password":`+plant("access")+`,"username":"u"}`),
+					Extra: params(t, `{"helm_info":{"masternode_password":`+plant("extra")+`}}`)}},
+			}
+			x.cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": &leaker{cluster{world: x.world}, func(*vnflcm.Operation) string {
+				all := []string{}
+				for _, s := range planted {
+					all = append(all, s)
+				}
+				return strings.Join(all, " and ") + " via http://user1:" + inURL + "@host1:port1/x"
+			}}}
+			x.start()
+			id := x.create()
+			opID, err := x.Instantiate(t.Context(), id, req)
+			occ, err := x.wait(opID, err, vnflcm.FailedTemp)
+			public, _ := json.Marshal([]any{occ, x.get(id), req, occ.Error})
+			mu.Lock()
+			defer mu.Unlock()
+			outputs := map[string]string{"error": err.Error(), "problem": occ.Error.Error(), "log": logs.String(), "events": events.String(),
+				"public JSON":  string(public),
+				"%v":           fmt.Sprintf("%v %v %v", occ, req, occ.Error),
+				"%+v":          fmt.Sprintf("%+v %+v %+v", occ, req, *occ.Error),
+				"%#v":          fmt.Sprintf("%#v %#v %#v", *occ, req, *occ.Error),
+				"%s %q %x":     fmt.Sprintf("%s %q %x", occ.OperationParams, req.AdditionalParams, req.VimConnectionInfo),
+				"stored in it": x.stored()}
+			for where, text := range outputs {
+				if !strings.Contains(text, "***") && where != "stored in it" {
+					t.Errorf("%s: nothing is masked in it: the test has lost its way: %.200s", where, text)
+				}
+				for place, canary := range planted {
+					for _, form := range []string{canary, jsonText(canary)[1 : len(jsonText(canary))-1], strconv.Quote(canary), url.QueryEscape(canary)} {
+						if i := strings.Index(text, form); i >= 0 {
+							t.Errorf("%s: the canary of %q is in it: %.200s", where, place, text[i:])
+						}
+					}
+					if strings.Contains(text, place+"-canary") {
+						t.Errorf("%s: a part of the canary of %q is in it", where, place)
+					}
+				}
+			}
+		})
+	}
+}
+
+// stored is all that the store keeps, in clear or not.
+func (x *toys) stored() string {
+	x.t.Helper()
+	var out strings.Builder
+	for _, kind := range []string{"instance", "operation", "step", "state", "vim", "vim-default", "lease", "cancel"} {
+		list, err := x.cfg.Store.List(x.t.Context(), kind, "")
+		must(x.t, err)
+		for _, r := range list {
+			out.WriteString(r.Kind + r.ID + string(r.Body))
+		}
+	}
+	return out.String()
+}
+
+// TestOperationPrintsNoSecret: a driver may log what it is given.
+func TestOperationPrintsNoSecret(t *testing.T) {
+	t.Parallel()
+	var got string
+	x := newToys(t, nil)
+	x.watch(func(op *vnflcm.Operation) {
+		got = fmt.Sprintf("%v %+v %#v %+v %#v", *op, *op, *op, op.Instantiate, *op.Instantiate)
+	})
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain",
+		AdditionalParams: params(t, `{"password":"canary-1","other":"canary-2"}`), Extensions: params(t, `{"x":"canary-3"}`)})
+	x.wait(opID, err, vnflcm.Completed)
+	if got == "" || strings.Contains(got, "canary") {
+		t.Errorf("the Operation prints %s", got)
+	}
+}
+
+func TestGranterErrorsAreMasked(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(cfg *vnflcm.Config) {
+		cfg.Granter = granter(func(context.Context, vnflcm.GrantRequest) (*vnflcm.Grant, error) {
+			return nil, errors.New("refused: canary-1")
+		})
+	})
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params(t, `{"password":"canary-1"}`)})
+	occ, err := x.wait(opID, err, vnflcm.RolledBack)
+	if strings.Contains(err.Error()+occ.Error.Detail, "canary") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPlanErrorsAreMasked(t *testing.T) {
+	t.Parallel()
+	fault := &vnflcm.ParamError{Path: "a", Reason: "canary-1 is too short"}
+	w := newWorld()
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Infra["toy"] = &cloud{w, fault} })
+	_, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params(t, `{"password":"canary-1"}`)})
+	if err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSecretsReplacedByALaterRequestStayMasked(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	id := x.create()
+	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params(t, `{"password":"canary-old"}`)})
+	x.wait(opID, err, vnflcm.Completed)
+	x.world.failAt("heal/replace/worker-0", errors.New("neither canary-old nor canary-new works"))
+	opID, err = x.Heal(t.Context(), id, vnflcm.HealVnfRequest{AdditionalParams: params(t, `{"password":"canary-new"}`)})
+	_, err = x.wait(opID, err, vnflcm.FailedTemp)
+	if strings.Contains(err.Error(), "canary") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestParamErrorsShowNoHalfURL(t *testing.T) {
+	t.Parallel()
+	var into struct {
+		Port int `json:"port"`
+	}
+	_, err := params(t, `{"port":"http://user:canary`+strings.Repeat("x", 100)+`@host/"}`).Decode(&into)
+	if err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSecret(t *testing.T) {
+	t.Parallel()
+	s := vnflcm.NewSecret("canary")
+	type wrap struct {
+		hidden vnflcm.Secret
+		Shown  vnflcm.Secret
+		Ptr    *vnflcm.Secret
+	}
+	text := fmt.Sprintf("%v %+v %#v %s %q %x", s, s, s, s, s, s) + fmt.Sprintf("%+v %#v", wrap{s, s, &s}, wrap{s, s, &s})
+	if strings.Contains(text, "canary") || strings.Contains(text, fmt.Sprintf("%x", "canary")) {
+		t.Errorf("printed as %s", text)
+	}
+	var back vnflcm.Secret
+	for _, bad := range []string{`"***"`, `1`, `{}`} {
+		if err := json.Unmarshal([]byte(bad), &back); err == nil {
+			t.Errorf("%s was read as a secret", bad)
+		}
+	}
+	must(t, json.Unmarshal([]byte(`"canary"`), &back))
+	if !back.Equal(s) || back.IsZero() || !(vnflcm.Secret{}).IsZero() || s.Equal(vnflcm.Secret{}) {
+		t.Error("Equal or IsZero is wrong")
+	}
+}
+
+// TestOverlappingSecrets: of two secrets that share letters in a text, nothing is left of either.
+func TestOverlappingSecrets(t *testing.T) {
+	t.Parallel()
+	mask := maskOf(t, "abcXYZ", "XYZdef")
+	for text, want := range map[string]string{"<abcXYZdef>": "<***>", "abcXYZ XYZdef": "*** ***", "abcXYZXYZdef": "***", "abc": "abc"} {
+		if got := mask(text); got != want {
+			t.Errorf("%s became %s, want %s", text, got, want)
+		}
+	}
+}

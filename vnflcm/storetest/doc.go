@@ -1,0 +1,11 @@
+// Package storetest checks an implementation of vnflcm.Store, such as one on a database of your own. Call Run
+// in a test of it:
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T) vnflcm.Store { return newMyStore(t) })
+//	}
+//
+// It checks what a Manager relies on: the versions, so that of two writers one wins; that List is complete, in
+// order and of the given kind only; that bodies come back byte for byte and are not shared with the caller; that
+// nothing is written once the context has ended. Run it with the race detector.
+package storetest
