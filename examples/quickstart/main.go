@@ -8,46 +8,77 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"time"
 
+	"github.com/vnfkit/vnfkit/examples/internal/crash"
 	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
-
-func main() {
-	var o options
-	flag.StringVar(&o.pkg, "package", "", "VNF package, a directory or a CSAR (default: the sample package)")
-	flag.StringVar(&o.request, "request", "", "instantiate request, a JSON file (default: the sample request)")
-	flag.IntVar(&o.masters, "masters", 1, "control-plane nodes, 1 or 3")
-	flag.IntVar(&o.workers, "workers", 2, "workers to begin with")
-	flag.StringVar(&o.state, "state", "", "directory that keeps state and machines between runs (default: a temporary one, and a crash is shown)")
-	flag.StringVar(&o.pauseBefore, "pause-before", "", "wait before the step of this name, such as join or scale_end/join, so that you can kill the program there")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	run := live
-	if o.state == "" {
-		run = crashAndResume
-	}
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "quickstart:", err)
-		stop()
-		os.Exit(1) //nolint:gocritic // stop has just been called
-	}
-}
 
 type options struct {
 	pkg, request, state, pauseBefore string
 	masters, workers                 int
 }
 
-// live runs the lifecycle, or what is left of it.
+func main() {
+	var o options
+	flag.StringVar(&o.pkg, "package", samples(), "VNF package, a directory or a CSAR")
+	flag.StringVar(&o.request, "request", "", "instantiate request, a JSON file (default: the sample request)")
+	flag.IntVar(&o.masters, "masters", 1, "control-plane nodes of the sample request, 1 or 3")
+	flag.IntVar(&o.workers, "workers", 2, "workers of the sample request")
+	flag.StringVar(&o.state, "state", "", "directory that keeps state and machines between runs (default: a temporary one, and a crash is shown)")
+	flag.StringVar(&o.pauseBefore, "pause-before", "", "wait before the step of this name, such as join or scale_end/join, so that you can kill the program there")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	if o.state != "" {
+		err = live(ctx, o)
+	} else {
+		err = crash.Show(ctx, cmp.Or(o.pauseBefore, "scale_end/join"), []string{"-package", o.pkg, "-request", o.request,
+			"-masters", fmt.Sprint(o.masters), "-workers", fmt.Sprint(o.workers)})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop has just been called
+	}
+}
+
+// life is what happens to the VNF, in order.
+var life = []struct {
+	title string
+	begin func(context.Context, *vnfm, string) (operation string, err error)
+}{
+	{"instantiate the VNF from its package", func(ctx context.Context, v *vnfm, id string) (string, error) {
+		return v.Instantiate(ctx, id, v.request)
+	}},
+	{"scale out by one worker", func(ctx context.Context, v *vnfm, id string) (string, error) {
+		return v.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
+	}},
+	{"scale in by one worker", func(ctx context.Context, v *vnfm, id string) (string, error) {
+		return v.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"})
+	}},
+	{"a worker dies: heal it", func(ctx context.Context, v *vnfm, id string) (string, error) {
+		dead, err := v.killWorker(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		return v.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{dead}, Cause: "the machine does not answer"})
+	}},
+	{"terminate", func(ctx context.Context, v *vnfm, id string) (string, error) {
+		return v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
+	}},
+}
+
+// live runs the life, or what is left of it.
 func live(ctx context.Context, o options) error {
 	screen := progress.New(os.Stdout)
 	defer screen.Close()
@@ -56,104 +87,42 @@ func live(ctx context.Context, o options) error {
 		return err
 	}
 	defer v.close()
-	if err := v.resume(ctx); err != nil {
+	unfinished, err := v.Resume(ctx)
+	for _, operation := range unfinished {
+		screen.Title("an earlier process left operation %s unfinished: resuming it", operation)
+		err = errors.Join(err, v.wait(ctx, operation))
+	}
+	if err != nil {
 		return err
 	}
-	for {
-		title, next, err := v.next(ctx)
+	id, done, err := v.instance(ctx)
+	if err != nil {
+		return err
+	}
+	for _, next := range life[done:] {
+		screen.Title("%s", next.title)
+		operation, err := next.begin(ctx, v, id)
 		if err != nil {
 			return err
 		}
-		if next == nil {
-			break
-		}
-		screen.Title("%s", title)
-		if err := v.wait(ctx, next); err != nil {
+		if err := v.wait(ctx, operation); err != nil {
 			return err
 		}
+	}
+	operations, err := v.Operations(ctx, id)
+	if err != nil {
+		return err
 	}
 	screen.Title("everything is done, nothing is left")
-	operations, err := v.Operations(ctx, "")
 	screen.Table(operations)
-	return err
+	return v.Delete(ctx, id)
 }
 
-// resume finishes what an earlier process was in the middle of.
-func (v *vnfm) resume(ctx context.Context) error {
-	ids, err := v.Resume(ctx)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		v.screen.Title("an earlier process left operation %s unfinished: resuming it", id)
-		if err := v.wait(ctx, func(context.Context) (string, error) { return id, nil }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// wait starts an operation and waits for its end. An interrupt leaves it for the next run.
-func (v *vnfm) wait(ctx context.Context, start func(context.Context) (string, error)) error {
-	id, err := start(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err = v.Wait(ctx, id); errors.Is(err, context.Canceled) {
+// wait waits for the end of an operation. An interrupt leaves it for the next run.
+func (v *vnfm) wait(ctx context.Context, operation string) error {
+	_, err := v.Wait(ctx, operation)
+	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted: run again with the same -state to continue")
 	}
 	return err
 }
-
-// next decides what comes next from what is there: so a run that was cut short goes on where it was.
-func (v *vnfm) next(ctx context.Context) (string, func(context.Context) (string, error), error) {
-	inst, done, err := v.instance(ctx)
-	if err != nil || inst == nil {
-		return "", nil, err
-	}
-	run := func(title string, start func(context.Context, string) (string, error)) (string, func(context.Context) (string, error), error) {
-		return title, func(ctx context.Context) (string, error) { return start(ctx, inst.ID) }, nil
-	}
-	switch done {
-	case 0:
-		return run("instantiate the VNF from its package", v.instantiate)
-	case 1:
-		return run("scale out by one worker", v.scale(vnflcm.ScaleOut))
-	case 2:
-		return run("scale in by one worker", v.scale(vnflcm.ScaleIn))
-	case 3:
-		return run("a worker dies: heal it", v.heal)
-	case 4:
-		return run("terminate", v.terminate)
-	default:
-		return "", nil, v.Delete(ctx, inst.ID)
-	}
-}
-
-func (v *vnfm) instantiate(ctx context.Context, id string) (string, error) {
-	return v.Instantiate(ctx, id, v.request)
-}
-
-func (v *vnfm) scale(to vnflcm.ScaleType) func(context.Context, string) (string, error) {
-	return func(ctx context.Context, id string) (string, error) {
-		return v.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: to, AspectID: "worker_instance", NumberOfSteps: 1})
-	}
-}
-
-func (v *vnfm) heal(ctx context.Context, id string) (string, error) {
-	worker, err := v.worker(ctx, id)
-	if err != nil {
-		return "", err
-	}
-	if err := v.world.Stop(worker.ComputeResource.ResourceID); err != nil {
-		return "", err
-	}
-	return v.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker.ID}, Cause: "the machine does not answer"})
-}
-
-func (v *vnfm) terminate(ctx context.Context, id string) (string, error) {
-	return v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
-}
-
-// pace is how long the slow programs of the sandbox take, so that there is something to see.
-const pace = 400 * time.Millisecond

@@ -56,7 +56,7 @@ func TestWholeLifeWithCrash(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	wantInOrder(t, out, "INSTANTIATE COMPLETED", "paused before scale_end/join", "was killed with SIGKILL", "resuming it",
+	wantInOrder(t, out, "INSTANTIATE COMPLETED", "paused before scale_end/join", "was killed with SIGKILL before scale_end/join", "resuming it",
 		"done before", "scale_end/packages", "SCALE COMPLETED", "SCALE COMPLETED", "heal_end/join", "HEAL COMPLETED", "TERMINATE COMPLETED",
 		"everything is done", "operation", "INSTANTIATE", "TERMINATE    COMPLETED")
 }

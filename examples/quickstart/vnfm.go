@@ -3,15 +3,15 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
+	"time"
 
+	"github.com/vnfkit/vnfkit/examples/internal/crash"
 	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
@@ -26,145 +26,114 @@ type vnfm struct {
 	*vnflcm.Manager
 	world   *sandbox.World
 	request vnflcm.InstantiateVnfRequest
-	screen  *progress.Screen
 	vnfdID  string
 	close   func()
 }
 
 // compose makes the manager on the state directory.
 func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, error) {
-	world, err := sandbox.Open(sandbox.Config{Dir: filepath.Join(o.state, "world"), Takes: pace})
-	if err != nil {
+	open := func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, o.pkg) }
+	pkg, err1 := open(ctx, "")
+	request, err2 := o.readRequest(screen)
+	if err := errors.Join(err1, err2, os.MkdirAll(o.state, 0o700)); err != nil {
 		return nil, err
 	}
-	store, err := sqlite.Open(ctx, filepath.Join(o.state, "state.db"))
-	if err != nil {
-		return nil, errors.Join(err, world.Close())
+	v := &vnfm{request: request, vnfdID: pkg.VNFD().ID}
+	key, err1 := sealingKey(filepath.Join(o.state, "key"))
+	store, err2 := sqlite.Open(ctx, filepath.Join(o.state, "state.db"))
+	// Slow programs take a moment, so that there is something to see.
+	world, err3 := sandbox.Open(sandbox.Config{Dir: filepath.Join(o.state, "world"), Takes: 300 * time.Millisecond})
+	if err := errors.Join(err1, err2, err3, pkg.Close()); err != nil {
+		return nil, err
 	}
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
-	v := &vnfm{world: world, screen: screen}
-	v.close = func() {
-		if v.Manager != nil {
-			_ = v.Close(context.WithoutCancel(ctx))
-		}
-		_ = errors.Join(pool.Close(), store.Close(), world.Close())
-	}
-	if err := v.configure(ctx, o, store, pool); err != nil {
-		v.close()
-		return nil, err
-	}
-	return v, nil
-}
-
-func (v *vnfm) configure(ctx context.Context, o options, store vnflcm.Store, pool *sshexec.Pool) error {
-	if o.pkg == "" {
-		o.pkg = samples()
-	}
-	pkg, err := tosca.Open(ctx, o.pkg)
-	if err != nil {
-		return err
-	}
-	defer pkg.Close()
-	if err := v.readRequest(o); err != nil {
-		return err
-	}
-	flavour, err := pkg.VNFD().Flavour(v.request.FlavourID)
-	if err != nil {
-		return err
-	}
-	drivers := map[string]vnflcm.MgmtDriver{}
-	for _, name := range flavour.Hooks { // whatever the package calls the driver of a Kubernetes cluster
-		drivers[name] = kubeadm.New(kubeadm.Config{Pool: pool})
-	}
-	key, err := sealingKey(filepath.Join(o.state, "key"))
-	if err != nil {
-		return err
-	}
-	v.vnfdID = pkg.VNFD().ID
-	v.Manager, err = vnflcm.New(vnflcm.Config{
+	manager, err := vnflcm.New(vnflcm.Config{
 		Store: store, Key: key, Owner: "quickstart", // the lock of the sandbox keeps a second one out
-		Packages:  vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, o.pkg) }),
-		Infra:     map[string]vnflcm.InfraDriver{"sandbox": v.world},
-		Mgmt:      drivers,
-		Intercept: pauseBefore(o.pauseBefore, o.state),
-		Observe:   v.screen.Observe,
+		Packages:  vnflcm.PackagesFunc(open),
+		Infra:     map[string]vnflcm.InfraDriver{"sandbox": world},
+		Mgmt:      map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
+		Intercept: crash.PauseBefore(o.pauseBefore, o.state),
+		Observe:   screen.Observe,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return v.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "sandbox", VimType: "sandbox"})
+	v.Manager, v.world = manager, world
+	v.close = func() {
+		_ = errors.Join(manager.Close(context.WithoutCancel(ctx)), pool.Close(), store.Close(), world.Close())
+	}
+	return v, v.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "sandbox", VimType: "sandbox"})
 }
 
-// readRequest reads the instantiate request and fits it to the flags and to the sandbox.
-func (v *vnfm) readRequest(o options) error {
+// readRequest reads the instantiate request. The sample is fitted to the flags, any to the sandbox.
+func (o options) readRequest(screen *progress.Screen) (request vnflcm.InstantiateVnfRequest, err error) {
 	name := o.request
 	if name == "" {
 		name = filepath.Join(samples(), "requests", "instantiate_sandbox.json")
 	}
 	data, err := os.ReadFile(name) //nolint:gosec // the user's own file
 	if err != nil {
-		return err
+		return request, err
 	}
-	unknown, err := vnflcm.DecodeRequest(data, &v.request)
+	unknown, err := vnflcm.DecodeRequest(data, &request)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return request, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(unknown) > 0 {
-		v.screen.Title("the request has attributes that are not known: %s", strings.Join(unknown, ", "))
+		screen.Title("attributes of the request that are not known and have no effect: %q", unknown)
 	}
-	v.request.VimConnectionInfo = vnflcm.VimConnections{{ID: "sandbox", VimID: "sandbox", VimType: "sandbox"}}
+	request.VimConnectionInfo = vnflcm.VimConnections{{ID: "sandbox", VimID: "sandbox", VimType: "sandbox"}}
 	if o.request == "" {
-		v.request.FlavourID = map[int]string{1: "simple", 3: "complex"}[o.masters]
-		if v.request.FlavourID == "" || o.workers < 1 {
-			return fmt.Errorf("-masters must be 1 or 3, not %d, and -workers at least 1, not %d", o.masters, o.workers)
+		flavour := map[int]string{1: "simple", 3: "complex"}[o.masters]
+		if flavour == "" || o.workers < 1 {
+			return request, fmt.Errorf("-masters must be 1 or 3, not %d, and -workers at least 1, not %d", o.masters, o.workers)
 		}
-		v.request.InstantiationLevelID = ""
-		v.request.TargetScaleLevelInfo = []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: o.workers - 1}}
+		request.FlavourID, request.InstantiationLevelID = flavour, ""
+		request.TargetScaleLevelInfo = []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: o.workers - 1}}
 	}
-	return nil
+	return request, nil
 }
 
-// instance returns the one instance of this program and how many operations on it are completed; nil once it
-// has been deleted again.
-func (v *vnfm) instance(ctx context.Context) (*vnflcm.VnfInstance, int, error) {
+// instance returns the one instance of this program and how many operations on it are completed.
+func (v *vnfm) instance(ctx context.Context) (id string, done int, err error) {
 	list, err := v.List(ctx)
 	if err != nil {
-		return nil, 0, err
+		return "", 0, err
 	}
 	if len(list) == 0 {
-		if ops, err := v.Operations(ctx, ""); err != nil || len(ops) > 0 {
-			return nil, 0, err
-		}
 		inst, err := v.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: v.vnfdID, VnfInstanceName: "quickstart"})
-		return inst, 0, err
+		if err != nil {
+			return "", 0, err
+		}
+		return inst.ID, 0, nil
 	}
-	done := 0
-	ops, err := v.Operations(ctx, list[0].ID)
-	for _, op := range ops {
-		switch op.OperationState {
+	operations, err := v.Operations(ctx, list[0].ID)
+	for _, o := range operations {
+		switch o.OperationState {
 		case vnflcm.Completed:
 			done++
 		case vnflcm.FailedTemp:
-			return nil, 0, fmt.Errorf("operation %s of an earlier run has failed: %w", op.ID, op.Error)
+			err = errors.Join(err, fmt.Errorf("operation %s of an earlier run has failed: %w", o.ID, o.Error))
 		}
 	}
-	return list[0], done, err
+	return list[0].ID, done, err
 }
 
-func (v *vnfm) worker(ctx context.Context, id string) (vnflcm.VnfcResourceInfo, error) {
+// killWorker stops a worker's machine and returns the VNFC.
+func (v *vnfm) killWorker(ctx context.Context, id string) (string, error) {
 	inst, err := v.Get(ctx, id)
 	if err != nil {
-		return vnflcm.VnfcResourceInfo{}, err
+		return "", err
 	}
 	for _, vnfc := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
 		if vnfc.VduID == "workerNode" {
-			return vnfc, nil
+			return vnfc.ID, v.world.Stop(vnfc.ComputeResource.ResourceID)
 		}
 	}
-	return vnflcm.VnfcResourceInfo{}, errors.New("the VNF has no worker")
+	return "", errors.New("the VNF has no worker")
 }
 
-// samples is the sample package, found beside this source: the example is run from a checkout.
+// samples is the sample package, beside this source: the example is run from a checkout.
 func samples() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "packages", "k8s-cluster")
@@ -177,30 +146,6 @@ func sealingKey(name string) ([]byte, error) {
 		return key, err
 	}
 	key = make([]byte, 32)
-	if _, err := rand.Read(key); err != nil {
-		return nil, err
-	}
+	_, _ = rand.Read(key) // never fails
 	return key, os.WriteFile(name, key, 0o600)
 }
-
-// pauseBefore stops before a step for as long as the program runs.
-func pauseBefore(name, state string) vnflcm.Interceptor {
-	return func(ctx context.Context, step vnflcm.StepInfo, next func(context.Context) error) error {
-		if name == "" || name != step.Name && name != step.Phase+"/"+step.Name {
-			return next(ctx)
-		}
-		data, err := json.Marshal(step)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(state, pausedFile), data, 0o600); err != nil {
-			return err
-		}
-		fmt.Printf("\n== paused before %s/%s: kill or interrupt this program, process %d, and run it again without -pause-before\n",
-			step.Phase, step.Name, os.Getpid())
-		<-ctx.Done()
-		return context.Cause(ctx)
-	}
-}
-
-const pausedFile = "paused"
