@@ -88,7 +88,7 @@ func (h *Host) perform(ctx context.Context, c Command, inv invocation, stoppable
 	stderr := &tail{masker: inv.masker}
 	r := &process{
 		host: h, inv: inv, session: session, input: input, stderr: stderr,
-		done: make(chan error, 1), fed: make(chan struct{}),
+		started: make(chan struct{}), done: make(chan error, 1), fed: make(chan struct{}),
 	}
 	r.connect(c, cancel)
 	defer r.detach()

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"strconv"
 	"syscall"
@@ -29,8 +30,9 @@ func TestKillScript(t *testing.T) {
 	if _, err := r.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	said, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", sshexec.KillScript, "sh", "TERM", strconv.Itoa(victim.Process.Pid)).CombinedOutput()
-	if err != nil || len(said) > 0 {
+	pid := strconv.Itoa(victim.Process.Pid) // its group has the same number
+	said, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", sshexec.KillScript, "sh", "TERM", pid, "").CombinedOutput()
+	if err != nil || string(said) != pid+"\n" {
 		t.Errorf("%v: %s", err, said)
 	}
 	ended := make(chan struct{})
@@ -47,5 +49,33 @@ func TestKillScript(t *testing.T) {
 	var exit *exec.ExitError
 	if err := victim.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestKillScriptOfAGroup ends what is left of a process that has ended itself.
+func TestKillScriptOfAGroup(t *testing.T) {
+	victim := exec.CommandContext(t.Context(), "/bin/sh", "-c", "sleep 60 & exit 0")
+	victim.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	victim.Stdout = in
+	err = errors.Join(victim.Run(), in.Close())
+	if err != nil {
+		t.Skip("no /bin/sh on this machine: ", err)
+	}
+	group := strconv.Itoa(victim.Process.Pid)
+	said, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", sshexec.KillScript, "sh", "KILL", group, group).CombinedOutput()
+	if err != nil || string(said) != group+"\n" {
+		t.Errorf("%v: %s", err, said)
+	}
+	// The end of the output is the end of the child.
+	if err := out.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, out); err != nil {
+		t.Errorf("the child still runs: %v", err)
 	}
 }

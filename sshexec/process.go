@@ -17,9 +17,11 @@ type process struct {
 	inv     invocation
 	session *ssh.Session
 	input   io.WriteCloser
-	gate    *gate // nil without sudo
+	gate    *gate  // nil without sudo
+	group   string // process group of a command of root that was signalled
 	stderr  *tail
 	outlets []*outlet
+	started chan struct{} // closed when the host has accepted the command
 	done    chan error    // receives the end of the command
 	fed     chan struct{} // closed when nothing is written to input any more
 }
@@ -54,19 +56,24 @@ func (r *process) run() error {
 	if err := r.session.Start(r.inv.line); err != nil {
 		return err
 	}
+	close(r.started)
 	return r.session.Wait()
 }
 
-// feed writes environment and standard input, under sudo not before the
-// command has begun: sudo would take them for the password.
+// feed writes environment and standard input. Not before the host has accepted
+// the command: OpenSSH forgets an end of input that comes earlier, and the
+// command waits for it for ever. And under sudo not before the command has
+// begun: sudo would take the input for the password.
 func (r *process) feed(ctx context.Context, stdin io.Reader, cancel context.CancelCauseFunc) {
 	defer close(r.fed)
+	begun := r.started
 	if r.gate != nil {
-		select {
-		case <-r.gate.begun:
-		case <-ctx.Done():
-			return
-		}
+		begun = r.gate.begun
+	}
+	select {
+	case <-begun:
+	case <-ctx.Done():
+		return
 	}
 	defer func() { _ = r.input.Close() }()
 	if _, err := io.WriteString(r.input, r.inv.env); err != nil || stdin == nil {
@@ -86,7 +93,7 @@ type source struct {
 
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // io.Reader promises io.EOF itself
+	if err != nil && err != io.EOF {
 		s.err = err
 	}
 	return n, err

@@ -1,7 +1,9 @@
 package sshexec
 
 import (
+	"bytes"
 	"context"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -30,21 +32,22 @@ func (r *process) stop(ctx context.Context, c Command, stoppable bool) {
 }
 
 // signal asks the host to signal the command. sshd does so as the login user,
-// which does not reach a process of root: that is signalled by another command.
+// which does not reach a process of root, or only its sudo, which passes the
+// signal on to the command but not to what that started: a command of root is
+// signalled by another one.
 func (r *process) signal(ctx context.Context, signal ssh.Signal, limit time.Duration, stoppable bool) {
-	_ = r.session.Signal(signal)
-	if r.gate == nil || !stoppable {
-		return
-	}
 	pid, begun := r.pid()
-	if !begun {
-		return
+	if !begun || !stoppable || r.signalRoot(ctx, signal, limit, pid) != nil {
+		_ = r.session.Signal(signal)
 	}
+}
+
+func (r *process) signalRoot(ctx context.Context, signal ssh.Signal, limit time.Duration, pid string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	ctx, ended := context.WithCancel(ctx)
 	defer ended()
-	go func() { // the command may well end by the first signal
+	go func() { // the command may end before the one that signals it
 		select {
 		case err := <-r.done:
 			r.done <- err
@@ -52,12 +55,20 @@ func (r *process) signal(ctx context.Context, signal ssh.Signal, limit time.Dura
 		case <-ctx.Done():
 		}
 	}()
-	kill := Command{Argv: []string{"/bin/sh", "-c", killScript, "sh", string(signal), pid}, Root: true}
-	_ = r.host.exec(ctx, kill, false)
+	var group bytes.Buffer
+	kill := Command{Argv: []string{"/bin/sh", "-c", killScript, "sh", string(signal), pid, r.group}, Root: true, Stdout: &group}
+	err := r.host.exec(ctx, kill, false)
+	// When the command ends by TERM and something it started does not, only
+	// the group is left to send KILL to.
+	r.group = strings.TrimSpace(group.String())
+	return err
 }
 
 // pid returns the process id of a command that has begun under sudo.
 func (r *process) pid() (string, bool) {
+	if r.gate == nil {
+		return "", false
+	}
 	select {
 	case <-r.gate.begun:
 		return r.gate.pid, true

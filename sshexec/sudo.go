@@ -81,7 +81,9 @@ func (g *gate) pass() ([]byte, bool) {
 	return rest, true
 }
 
-// killScript sends the signal $1 to the process group of the process $2, or to
-// the process alone where the group cannot be found. The name of a process,
-// second field of its stat, may hold blanks: the fields are counted after it.
-const killScript = `read -r s <"/proc/$2/stat" && s="${s##*) }" && s="${s#* * }" && kill -s "$1" -- "-${s%% *}" || kill -s "$1" "$2"`
+// killScript sends the signal $1 to the process group $3, by default that of the
+// process $2, which it tells, or to the process alone where the group cannot be
+// found. The name of a process, second field of its stat, may hold blanks: the
+// fields are counted after it.
+const killScript = `g=$3; if [ -z "$g" ] && read -r s <"/proc/$2/stat"; then s="${s##*) }"; s="${s#* * }"; g="${s%% *}"; fi; ` +
+	`if [ -n "$g" ]; then echo "$g"; kill -s "$1" -- "-$g"; else kill -s "$1" "$2"; fi`

@@ -42,7 +42,7 @@ func (p *Package) hashFile(ctx context.Context, name string, h hash.Hash) (strin
 	if err != nil {
 		return "", fmt.Errorf("tosca: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
 		return "", fmt.Errorf("tosca: read %s: %w", name, err)
 	}

@@ -158,7 +158,7 @@ func (p *Package) readDocument(name string, r *report) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tosca: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, p.limits.DocumentSize+1))
 	if err != nil {
 		r.errorf(Position{File: name}, CodeUnreadable, "%v", err)

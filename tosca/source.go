@@ -68,7 +68,7 @@ func listZip(z *zip.Reader, archiveSize int64, l Limits, r *report) *members {
 		if !m.more() {
 			break
 		}
-		m.add(f.Name, f.Mode(), int64(min(f.UncompressedSize64, math.MaxInt64))) //nolint:gosec // bounded by min
+		m.add(f.Name, f.Mode(), int64(min(f.UncompressedSize64, math.MaxInt64)))
 		packed += min(f.CompressedSize64, math.MaxUint32<<16)
 		checkPacking(f, l, r)
 	}
@@ -89,7 +89,7 @@ func checkPacking(f *zip.File, l Limits, r *report) {
 		r.errorf(pos, CodeUnreadable, "the member is encrypted")
 	case f.Method != zip.Store && f.Method != zip.Deflate:
 		r.errorf(pos, CodeUnreadable, "compressed with method %d; only stored and deflated members can be read", f.Method)
-	case f.UncompressedSize64 > small && f.UncompressedSize64/uint64(max(l.Ratio, 1)) > f.CompressedSize64: //nolint:gosec // not negative
+	case f.UncompressedSize64 > small && f.UncompressedSize64/uint64(max(l.Ratio, 1)) > f.CompressedSize64:
 		r.errorf(pos, CodeTooLarge, "becomes more than %d times larger when decompressed", l.Ratio)
 	}
 }

@@ -166,7 +166,7 @@ func AtPath(prefix string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // takes a join apart
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var out []error
 		for _, each := range joined.Unwrap() {
 			out = append(out, AtPath(prefix, each))

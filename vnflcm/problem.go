@@ -77,7 +77,7 @@ func (p *ProblemDetails) Error() string { return p.Detail }
 
 // Is reports whether p was made from an error of that Code.
 func (p *ProblemDetails) Is(target error) bool {
-	code, ok := target.(Code) //nolint:errorlint // Is compares one link of the chain
+	code, ok := target.(Code)
 	return ok && slices.Contains(p.Codes, code)
 }
 

@@ -154,8 +154,8 @@ func TestStepMisuse(t *testing.T) {
 		"secret in a map":     result(map[string]any{"a": []any{&secret}}),
 		"params":              result(vnflcm.VimConnectionInfo{AccessInfo: params(t, `{"a":1}`)}),
 		"no JSON":             result(func() {}),
-		"JSON for one way":    func(ctx context.Context, op *vnflcm.Operation) error { return oneWay(ctx, op) },
-		"secret typed result": func(ctx context.Context, op *vnflcm.Operation) error { return typedSecret(ctx, op) },
+		"JSON for one way":    oneWay,
+		"secret typed result": typedSecret,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -195,7 +195,7 @@ func TestPlanAndValidateCannotAct(t *testing.T) {
 
 func joinedErrors(err error) []error {
 	for err != nil {
-		if j, ok := err.(interface{ Unwrap() []error }); ok && len(j.Unwrap()) > 1 { //nolint:errorlint // takes a join apart
+		if j, ok := err.(interface{ Unwrap() []error }); ok && len(j.Unwrap()) > 1 {
 			return j.Unwrap()
 		} else if ok {
 			err = j.Unwrap()[0]
@@ -206,7 +206,7 @@ func joinedErrors(err error) []error {
 	return nil
 }
 
-type actsInValidate struct{ partial }
+type actsInValidate struct{}
 
 func (actsInValidate) Hooks() vnflcm.Hooks { return (&cluster{}).Hooks() }
 func (actsInValidate) Validate(ctx context.Context, op *vnflcm.Operation) error {

@@ -126,7 +126,7 @@ func (s *shell) exec(ctx context.Context, args []string) error {
 		return hc.Builtin(ctx, args) // exec true, command echo
 	}
 	if code := s.started(hc, args).run(ctx); code != 0 {
-		return interp.ExitStatus(code & 0xff) //nolint:gosec // exit codes are bytes
+		return interp.ExitStatus(code & 0xff)
 	}
 	return nil
 }

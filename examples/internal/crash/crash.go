@@ -41,7 +41,7 @@ func Show(ctx context.Context, pause string, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(state)
+	defer func() { _ = os.RemoveAll(state) }()
 	first, err := start(ctx, append([]string{"-state", state, "-pause-before", pause}, args...))
 	if err != nil {
 		return err
