@@ -213,7 +213,7 @@ func runScript(t *testing.T, env []string, args ...string) (stdout, calls, root 
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), bash, append([]string{k8s + "/Scripts/install_k8s_cluster.sh"}, args...)...)
-	cmd.Env = slices.Concat(env, []string{"PATH="+bin+":/usr/bin:/bin", "ROOT="+root, "HOME="+filepath.Join(root, "home")})
+	cmd.Env = slices.Concat(env, []string{"PATH=" + bin + ":/usr/bin:/bin", "ROOT=" + root, "HOME=" + filepath.Join(root, "home")})
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err = cmd.Run()

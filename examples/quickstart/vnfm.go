@@ -86,7 +86,7 @@ func (o options) readRequest(screen *progress.Screen) (request vnflcm.Instantiat
 	if o.request == "" {
 		flavour := map[int]string{1: "simple", 3: "complex"}[o.masters]
 		if flavour == "" || o.workers < 1 {
-			return request, fmt.Errorf("-masters must be 1 or 3, not %d, and -workers at least 1, not %d", o.masters, o.workers)
+			return request, fmt.Errorf("-masters %d -workers %d: the sample has 1 or 3 control-plane nodes, and at least 1 worker", o.masters, o.workers)
 		}
 		request.FlavourID, request.InstantiationLevelID = flavour, ""
 		request.TargetScaleLevelInfo = []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: o.workers - 1}}
