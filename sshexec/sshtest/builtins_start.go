@@ -165,6 +165,27 @@ func timeout(ctx context.Context, p *Process) int {
 	return code
 }
 
+// flock runs a command when no other one runs under the lock of that file.
+func flock(ctx context.Context, p *Process) int {
+	if len(p.Args) < 3 || strings.HasPrefix(p.Args[1], "-") {
+		return p.usage("a file and a command are required")
+	}
+	slot := p.host.lock(p.abs(p.Args[1]))
+	select {
+	case slot <- struct{}{}:
+	case <-ctx.Done():
+		return exitKilled
+	}
+	defer func() { <-slot }()
+	return p.with(p.Args[2:], p.Environ).run(ctx)
+}
+
+// lock returns the lock of a file: who can send holds it.
+func (h *Host) lock(name string) chan struct{} {
+	slot, _ := h.locks.LoadOrStore(name, make(chan struct{}, 1))
+	return slot.(chan struct{})
+}
+
 // kill knows no processes: the ones of the host have no numbers.
 func kill(_ context.Context, p *Process) int {
 	return p.usage("no such process")

@@ -54,6 +54,7 @@ type Host struct {
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+	locks   sync.Map // of files, for flock: name to chan struct{}
 
 	mu      sync.Mutex
 	refuse  bool

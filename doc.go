@@ -1,0 +1,26 @@
+// Package vnfkit is a Go SDK from which a program composes its own VNFM (ETSI NFV VNF manager), or takes
+// single parts of one. It holds no code; this is the map. Start from what you want to do:
+//
+//   - Run commands on many machines over SSH, put files there: [github.com/vnfkit/vnfkit/sshexec].
+//   - Test what works over SSH, without machines: [github.com/vnfkit/vnfkit/sshexec/sshtest].
+//   - Read a VNF package (CSAR) and its descriptor: [github.com/vnfkit/vnfkit/tosca].
+//   - Run the lifecycle of VNF instances (instantiate, scale, heal, terminate) in a way that survives crashes:
+//     [github.com/vnfkit/vnfkit/vnflcm].
+//   - Keep its state in a file: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite]; in a database of yours:
+//     [github.com/vnfkit/vnfkit/vnflcm/sqlstore]; in a store that you write:
+//     [github.com/vnfkit/vnfkit/vnflcm/storetest] checks it.
+//   - Make a Kubernetes cluster out of the machines of a VNF: [github.com/vnfkit/vnfkit/mgmt/kubeadm].
+//   - Write a management driver of your own: [github.com/vnfkit/vnfkit/mgmt] and the interface
+//     MgmtDriver of package vnflcm; on a running cluster also [github.com/vnfkit/vnfkit/mgmt/cluster].
+//   - Write a driver for a VIM: [github.com/vnfkit/vnfkit/infra] says what it owes its caller.
+//   - Try all of it, or test a driver, without a cloud and without root:
+//     [github.com/vnfkit/vnfkit/infra/sandbox].
+//
+// The example below composes a Manager on the sandbox and makes a cluster. To watch a whole lifecycle, with a
+// crash in the middle, clone the repository and run
+//
+//	go run ./examples/quickstart
+//
+// Each of these packages can be used without the others: tosca and sshexec import nothing else of this
+// module, vnflcm only tosca, and none of them links an SDK of a cloud.
+package vnfkit

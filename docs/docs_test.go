@@ -1,0 +1,294 @@
+// Package docs_test holds the documents in this folder against the code.
+package docs_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"log/slog"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const samples = "../examples/packages/k8s-cluster"
+
+// vnfm is a Manager on a sandbox, with what it said.
+type vnfm struct {
+	*vnflcm.Manager
+	world *sandbox.World
+
+	mu    sync.Mutex
+	steps map[string]bool
+	log   bytes.Buffer
+}
+
+func newVNFM(t *testing.T) *vnfm {
+	t.Helper()
+	v := &vnfm{steps: map[string]bool{}}
+	var err error
+	v.world, err = sandbox.Open(sandbox.Config{})
+	check(t, err)
+	pool := sshexec.NewPool(sshexec.Options{Dial: v.world.Dial})
+	v.Manager, err = vnflcm.New(vnflcm.Config{
+		Store: vnflcm.NewMemoryStore(), Key: bytes.Repeat([]byte{1}, 32),
+		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, samples) }),
+		Infra:    map[string]vnflcm.InfraDriver{"sandbox": v.world},
+		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
+		Observe:  v.observe,
+		Logger:   slog.New(slog.NewTextHandler(&v.log, nil)),
+	})
+	check(t, err)
+	t.Cleanup(func() {
+		check(t, v.Close(context.WithoutCancel(t.Context())))
+		check(t, pool.Close())
+		check(t, v.world.Close())
+	})
+	check(t, v.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "sandbox", VimType: "sandbox"}))
+	return v
+}
+
+func (v *vnfm) observe(e vnflcm.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	infra := !strings.Contains(e.Phase, "_") // a step of the infrastructure driver
+	if e.Kind == vnflcm.StepDone && !infra {
+		v.steps[e.Name] = true
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// instance makes an instance.
+func (v *vnfm) instance(t *testing.T) string {
+	t.Helper()
+	inst, err := v.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: "any"})
+	check(t, err)
+	return inst.ID
+}
+
+// sample is an instantiate request of the package, with a JSON merge patch on its cluster parameters.
+func sample(t *testing.T, file, patch string) vnflcm.InstantiateVnfRequest {
+	t.Helper()
+	body, err := os.ReadFile(samples + "/requests/" + file)
+	check(t, err)
+	var r vnflcm.InstantiateVnfRequest
+	_, err = vnflcm.DecodeRequest(body, &r)
+	check(t, err)
+	r.VimConnectionInfo = vnflcm.VimConnections{{ID: "1", VimID: "sandbox", VimType: "sandbox"}}
+	over, err := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param":` + patch + `}`))
+	check(t, err)
+	r.AdditionalParams, err = r.AdditionalParams.Merge(over)
+	check(t, err)
+	return r
+}
+
+// must waits for an operation that has to end well.
+func (v *vnfm) must(t *testing.T, op string, err error) {
+	t.Helper()
+	check(t, err)
+	_, err = v.Wait(t.Context(), op)
+	check(t, err)
+}
+
+func TestSampleValues(t *testing.T) {
+	t.Run("host bits are masked", func(t *testing.T) {
+		v := newVNFM(t)
+		op, err := v.Instantiate(t.Context(), v.instance(t), sample(t, "instantiate_sandbox.json", `{"master_node":{"pod_cidr":"192.168.3.0/16"}}`))
+		v.must(t, op, err)
+		if log := v.log.String(); !strings.Contains(log, "level=WARN") || !strings.Contains(log, "192.168.0.0/16") {
+			t.Errorf("no warning in the log:\n%s", log)
+		}
+	})
+	const at = "additionalParams.k8s_cluster_installation_param."
+	for name, c := range map[string]struct {
+		file, patch string
+		faults      []string // path: reason
+	}{
+		"ports that are none": {"instantiate_sandbox.json",
+			`{"proxy":{"http_proxy":"http://user1:password1@host1:port1","https_proxy":"https://user2:password2@host2:port2"}}`,
+			[]string{at + "proxy.http_proxy: the port is not a number", at + "proxy.https_proxy: the port is not a number"}},
+		"not supported yet": {"instantiate_sandbox.json",
+			`{"helm_installation_script_path":"Scripts/install_helm.sh","storage_server":{},"pv_registration_params":[],"master_node":{"cluster_fip_name":"x"},` +
+				`"private_registry_connection_info":{"connection_type":0,"server":"r:5000"}}`,
+			[]string{at + "helm_installation_script_path: is not supported yet", at + "master_node.cluster_fip_name: is not supported yet",
+				at + "private_registry_connection_info[0]: is not supported yet, except HTTP registries for a script_path",
+				at + "pv_registration_params: is not supported yet", at + "storage_server: is not supported yet"}},
+		"HTTPS registry": {"instantiate_script.json", `{"private_registry_connection_info":[{"connection_type":"1","server":"r:5000"}]}`,
+			[]string{at + "private_registry_connection_info[0]: is not supported yet, except HTTP registries for a script_path"}},
+		"no network add-on": {"instantiate_sandbox.json", `{"cni_manifest_path":null}`,
+			[]string{at + "cni_manifest_path: is required unless script_path is given: nodes are not Ready without a network add-on"}},
+		"networks that overlap": {"instantiate_sandbox.json", `{"master_node":{"pod_cidr":"10.0.0.0/8"}}`,
+			[]string{at + `master_node.pod_cidr: "10.0.0.0/8": overlaps cluster_cidr 10.96.0.0/12`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVNFM(t)
+			_, err := v.Instantiate(t.Context(), v.instance(t), sample(t, c.file, c.patch))
+			if diff := cmp.Diff(c.faults, faults(err)); diff != "" {
+				t.Errorf("faults:\n%s", diff)
+			}
+			if err == nil || strings.Contains(err.Error(), "password") {
+				t.Errorf("the error is %v", err)
+			}
+			if hosts := v.world.Hosts(); len(hosts) > 0 {
+				t.Errorf("%d machines were made for a request that was refused", len(hosts))
+			}
+		})
+	}
+}
+
+// faults lists the faults in an error, sorted.
+func faults(err error) []string {
+	var out []string
+	//nolint:errorlint // looks into joins, at every error there is
+	switch e := err.(type) {
+	case *vnflcm.ParamError:
+		out = append(out, e.Error())
+	case interface{ Unwrap() []error }:
+		for _, each := range e.Unwrap() {
+			out = append(out, faults(each)...)
+		}
+	case interface{ Unwrap() error }:
+		out = faults(e.Unwrap())
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestForms(t *testing.T) {
+	type attributes struct {
+		UseHelm  bool     `json:"use_helm"`
+		Type     string   `json:"connection_type"`
+		Port     int      `json:"port"`
+		MasterIP []string `json:"masternode_ip"`
+		Password vnflcm.Secret
+	}
+	for text, want := range map[string]attributes{
+		`{"use_helm":"true","connection_type":"0","port":5000}`: {UseHelm: true, Type: "0", Port: 5000},
+		`{"use_helm":"False","connection_type":0,"port":"80"}`:  {Type: "0", Port: 80},
+		`{"use_helm":true,"masternode_ip":"10.0.0.1"}`:          {UseHelm: true, MasterIP: []string{"10.0.0.1"}},
+		`{"use_helm":null,"masternode_ip":["a","b"]}`:           {MasterIP: []string{"a", "b"}},
+	} {
+		p, err := vnflcm.ParseParams([]byte(text))
+		check(t, err)
+		var got attributes
+		unknown, err := p.Decode(&got)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil || unknown != nil {
+			t.Errorf("%s: %v, unknown %v\n%s", text, err, unknown, diff)
+		}
+	}
+
+	for text, want := range map[string]string{
+		`{"vimConnectionInfo":{"b":{"vimId":"2"},"a":{"vimId":"1"},"c":null}}`:                 `[{"id":"a","vimId":"1"},{"id":"b","vimId":"2"}]`,
+		`{"vimConnectionInfo":[{"id":"a","vimId":"1"}],"targetScaleLevelInfo":[],"what":{}}`:   `[{"id":"a","vimId":"1"}]`,
+		`{"vimConnectionInfo":{"a":{"id":"own","vimId":"1"}},"extensions":null,"what":"else"}`: `[{"id":"own","vimId":"1"}]`,
+	} {
+		var r vnflcm.InstantiateVnfRequest
+		unknown, err := vnflcm.DecodeRequest([]byte(text), &r)
+		check(t, err)
+		got, err := json.Marshal(r.VimConnectionInfo)
+		check(t, err)
+		if string(got) != want {
+			t.Errorf("%s: %s, not %s", text, got, want)
+		}
+		if strings.Contains(text, "what") != slices.Contains(unknown, "what") {
+			t.Errorf("%s: unknown %q", text, unknown)
+		}
+	}
+
+	for _, text := range []string{
+		`{"additionalParams":"***"}`, `{"flavourId":{}}`, `{"flavourId":["a"]}`, `{"targetScaleLevelInfo":["hunter2"]}`, `{} {}`, `null`,
+	} {
+		_, err := vnflcm.DecodeRequest([]byte(text), new(vnflcm.InstantiateVnfRequest))
+		if !errors.Is(err, vnflcm.ErrInvalidRequest) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestKubeadmParameters wants every parameter that the driver decodes in kubeadm.md.
+func TestKubeadmParameters(t *testing.T) {
+	text, err := os.ReadFile("kubeadm.md")
+	check(t, err)
+	found := 0
+	for _, file := range []string{"../mgmt/kubeadm/params.go", "../mgmt/proxy.go"} {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		check(t, err)
+		ast.Inspect(f, func(n ast.Node) bool {
+			field, ok := n.(*ast.Field)
+			if !ok || field.Tag == nil {
+				return true
+			}
+			tag, err := strconv.Unquote(field.Tag.Value)
+			check(t, err)
+			name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+			if found++; !named(string(text), name) {
+				t.Errorf("kubeadm.md does not mention the parameter %s", name)
+			}
+			return true
+		})
+	}
+	if found < 30 {
+		t.Errorf("only %d parameters found: are they elsewhere now?", found)
+	}
+}
+
+// named reports whether name stands in backquotes in the text, alone or as part of a path.
+func named(text, name string) bool {
+	for i, code := range strings.Split(text, "`") {
+		if i%2 == 1 && slices.Contains(strings.FieldsFunc(code, func(r rune) bool { return strings.ContainsRune(".[] ", r) }), name) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestKubeadmSteps runs a lifecycle and wants every step of it in kubeadm.md.
+func TestKubeadmSteps(t *testing.T) {
+	text, err := os.ReadFile("kubeadm.md")
+	check(t, err)
+	for _, request := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
+		v, ctx := newVNFM(t), t.Context()
+		id := v.instance(t)
+		op, err := v.Instantiate(ctx, id, sample(t, request, `{}`))
+		v.must(t, op, err)
+		for _, to := range []vnflcm.ScaleType{vnflcm.ScaleOut, vnflcm.ScaleIn} {
+			op, err = v.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: to, AspectID: "worker_instance"})
+			v.must(t, op, err)
+		}
+		op, err = v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
+		v.must(t, op, err)
+		if len(v.steps) < 8 {
+			t.Errorf("%s: only the steps %v were seen", request, v.steps)
+		}
+		for name := range v.steps {
+			if !named(string(text), name) {
+				t.Errorf("kubeadm.md does not mention the step %s", name)
+			}
+		}
+	}
+}

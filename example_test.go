@@ -1,0 +1,54 @@
+package vnfkit_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// A VNF package and a request become a Kubernetes cluster, on machines that live in this process.
+func Example() {
+	ctx, pkg := context.Background(), "examples/packages/k8s-cluster"
+	world := must(sandbox.Open(sandbox.Config{}))
+	defer world.Close()
+	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
+	defer pool.Close()
+	manager := must(vnflcm.New(vnflcm.Config{
+		Store:    vnflcm.NewMemoryStore(),
+		Key:      make([]byte, 32), // seals the state: take a real one from where you keep secrets
+		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, pkg) }),
+		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
+		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
+	}))
+	defer manager.Close(ctx)
+	check(manager.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "sandbox", VimType: "sandbox"}))
+
+	var request vnflcm.InstantiateVnfRequest
+	must(vnflcm.DecodeRequest(must(os.ReadFile(pkg+"/requests/instantiate_sandbox.json")), &request))
+	vnf := must(manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90"}))
+	operation := must(manager.Wait(ctx, must(manager.Instantiate(ctx, vnf.ID, request))))
+	fmt.Println(operation.OperationState)
+	for _, node := range world.Nodes() {
+		fmt.Printf("control plane: %t, ready: %t\n", node.ControlPlane, node.Ready)
+	}
+	// Output:
+	// COMPLETED
+	// control plane: true, ready: true
+	// control plane: false, ready: true
+}
+
+// must and check end the program: an example has nobody to return an error to.
+func must[T any](v T, err error) T { check(err); return v }
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,88 @@
+package archtest_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// budget is how many packages of other modules a public package may link, all the way down. Whoever imports
+// only that package pays for them. Measured, plus a little. Raising a figure is a decision: for comparison,
+// Helm's action package links about 920, client-go 360, the SSH client of x/crypto 9.
+var budget = map[string]int{
+	"":                       0,
+	"sshexec":                18,
+	"sshexec/sshtest":        30,
+	"tosca":                  3,
+	"vnflcm":                 5,
+	"vnflcm/storetest":       10,
+	"vnflcm/sqlstore":        5,
+	"vnflcm/sqlstore/sqlite": 18,
+	"infra":                  0,
+	"infra/sandbox":          36,
+	"mgmt":                   20,
+	"mgmt/cluster":           3,
+	"mgmt/kubeadm":           20,
+}
+
+// slack is how far a figure may be above what is measured: then it no longer says anything.
+const slack = 12
+
+func TestDependencyBudget(t *testing.T) {
+	standard := standardLibrary(t)
+	known := map[string]bool{}
+	for _, p := range ours(t) {
+		if !p.public() {
+			continue
+		}
+		known[p.short()] = true
+		linked := slices.DeleteFunc(slices.Clone(p.Deps), func(path string) bool {
+			return standard[path] || within(path, module)
+		})
+		limit, listed := budget[p.short()]
+		switch {
+		case !listed:
+			t.Errorf("%s has no budget of dependencies; it links %d packages of other modules. Add it to the table in %s.", p.ImportPath, len(linked), "budget_test.go")
+		case len(linked) > limit:
+			t.Errorf("%s links %d packages of other modules, its budget is %d. Whoever imports only this package pays for all of them:\n%s",
+				p.ImportPath, len(linked), limit, byModule(linked))
+		case limit > len(linked)+slack:
+			t.Errorf("%s links %d packages of other modules; lower its budget of %d", p.ImportPath, len(linked), limit)
+		}
+	}
+	for path := range budget {
+		if !known[path] {
+			t.Errorf("budget for %q, which is no public package of the module", path)
+		}
+	}
+}
+
+// standardLibrary lists the standard library: what go list counts among dependencies and has no dot in the
+// first element of its path, or is vendored there.
+func standardLibrary(t *testing.T) map[string]bool {
+	t.Helper()
+	out := map[string]bool{"C": true}
+	for _, p := range ours(t) {
+		for _, path := range p.Deps {
+			first, _, _ := strings.Cut(path, "/")
+			out[path] = first == "vendor" || !strings.Contains(first, ".")
+		}
+	}
+	return out
+}
+
+// byModule counts packages by the first three elements of their paths.
+func byModule(packages []string) string {
+	count := map[string]int{}
+	for _, path := range packages {
+		parts := strings.SplitN(path, "/", 4)
+		count[strings.Join(parts[:min(3, len(parts))], "/")]++
+	}
+	var lines []string
+	for name, n := range count {
+		lines = append(lines, fmt.Sprintf("%6d %s", n, name))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}

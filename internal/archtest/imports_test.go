@@ -1,0 +1,102 @@
+package archtest_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// rule says what of this module the packages below some folders may import.
+type rule struct {
+	of     []string // folders the rule is for
+	except []string // folders below them that it is not for
+	only   []string // nothing of ours but what is here; nil: anything but never
+	never  []string
+	tests  bool // holds for tests as well
+	why    string
+}
+
+var rules = []rule{
+	{of: []string{"tosca"}, only: []string{"tosca"}, tests: true, why: "tosca is useful alone"},
+	{of: []string{"sshexec"}, only: []string{"sshexec"}, tests: true, why: "sshexec is useful alone"},
+	{of: []string{"helmclient"}, only: []string{"helmclient"}, tests: true, why: "helmclient is useful alone"},
+	{of: []string{"vnflcm"}, only: []string{"vnflcm", "tosca"}, tests: true, why: "the lifecycle knows drivers by their interfaces"},
+	{of: []string{""}, except: []string{"examples"}, never: []string{"examples"}, tests: true, why: "examples are programs and no library"},
+	{of: []string{""}, except: []string{"examples", "internal/e2e", "helmclient"}, never: []string{"helmclient/helmsdk"}, tests: true,
+		why: "it links all of Helm: take a factory of helmclient.Client"},
+	{of: []string{"mgmt"}, never: []string{"infra"}, why: "management drivers know the VIM only through vnflcm.Operation"},
+	{of: []string{"infra"}, never: []string{"mgmt"}, why: "infra drivers know nothing of what runs on their machines"},
+	{of: []string{""}, except: []string{"infra/sandbox", "internal"}, never: []string{"internal/kubesim"}, why: "the simulation stays behind the sandbox"},
+}
+
+// breaches lists what breaks the rules, sorted.
+func breaches(packages []pkg) []string {
+	var out []string
+	for _, p := range packages {
+		for _, r := range rules {
+			imports := p.Imports
+			if r.tests {
+				imports = slices.Concat(imports, p.TestImports, p.XTestImports)
+			}
+			for _, path := range imports {
+				target, isOurs := strings.CutPrefix(path+"/", module+"/")
+				target = strings.TrimSuffix(target, "/")
+				if isOurs && r.covers(p.short()) && r.forbids(target) {
+					out = append(out, fmt.Sprintf("%s imports %s: %s", p.short(), target, r.why))
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (r rule) covers(path string) bool { return r.amongst(r.of, path) && !r.amongst(r.except, path) }
+
+func (r rule) forbids(path string) bool {
+	return r.only != nil && !r.amongst(r.only, path) || r.amongst(r.never, path)
+}
+
+func (rule) amongst(dirs []string, path string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return dir == "" || within(path, dir) })
+}
+
+func TestImports(t *testing.T) {
+	for _, b := range breaches(ours(t)) {
+		t.Error(b)
+	}
+}
+
+// TestRules holds the rules against packages that break them, so that a rule that finds nothing is noticed.
+func TestRules(t *testing.T) {
+	imports := func(from string, to ...string) pkg {
+		p := pkg{ImportPath: module + "/" + from}
+		for _, path := range to {
+			p.Imports = append(p.Imports, module+"/"+path)
+		}
+		return p
+	}
+	tested := imports("vnflcm")
+	tested.XTestImports = []string{module + "/mgmt/kubeadm"}
+	doubles := imports("mgmt/kubeadm")
+	doubles.XTestImports = []string{module + "/infra/sandbox", module + "/internal/kubesim"}
+	good := []pkg{
+		imports("sshexec", "sshexec/sshtest"), imports("vnflcm/sqlstore", "vnflcm", "tosca"), imports("mgmt/kubeadm", "vnflcm", "sshexec"),
+		imports("infra/sandbox", "internal/kubesim", "vnflcm"), imports("examples/cnf", "helmclient/helmsdk", "examples/internal/progress"),
+		doubles, imports("toscalike", "sshexec"), {ImportPath: module, Imports: []string{module + "/vnflcm", "fmt"}},
+	}
+	if diff := cmp.Diff([]string(nil), breaches(good)); diff != "" {
+		t.Errorf("what is allowed:\n%s", diff)
+	}
+	bad := []pkg{
+		imports("tosca", "vnflcm"), imports("sshexec/sshtest", "internal/kubesim"), imports("helmclient/helmcli", "sshexec"), tested,
+		imports("mgmt", "examples/packages"), imports("infra/kubernetes", "helmclient/helmsdk", "mgmt/cluster"), imports("mgmt/kubeadm", "infra"),
+		{ImportPath: module, Imports: []string{module + "/internal/kubesim"}},
+	}
+	if got := breaches(bad); len(got) != 10 {
+		t.Errorf("%d breaches, not 10:\n%s", len(got), strings.Join(got, "\n"))
+	}
+}

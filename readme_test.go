@@ -1,0 +1,95 @@
+package vnfkit_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestReadmeProgram compares the program in the README with the body of Example, which is compiled and run.
+func TestReadmeProgram(t *testing.T) {
+	shown := between(t, "README.md", "```go\nfunc main() {\n", "\n}\n```")
+	tested := between(t, "example_test.go", "func Example() {\n", "\n\t// Output:")
+	if diff := cmp.Diff(tested, shown); diff != "" {
+		t.Errorf("the program in README.md is not the one in example_test.go:\n%s", diff)
+	}
+	if n := strings.Count(shown, "\n") + 3; n > 30 {
+		t.Errorf("the program in README.md has %d lines: nobody reads that many first", n)
+	}
+}
+
+func between(t *testing.T, file, begin, end string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(data), begin)
+	text, _, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s: nothing between %q and %q", file, begin, end)
+	}
+	return text
+}
+
+var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+
+// TestLinks follows the relative links of the documents.
+func TestLinks(t *testing.T) {
+	files, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, "README.md", "CONTRIBUTING.md", "CHANGELOG.md") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", file, m[1], err)
+			}
+		}
+	}
+}
+
+// TestPackageMaps wants every public package in the map of the README and in the one of godoc.
+func TestPackageMaps(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	godoc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		hidden := strings.HasPrefix(d.Name(), ".") && path != "."
+		if d.IsDir() && (hidden || path == "internal" || path == "examples" || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if d.Name() != "doc.go" || path == "doc.go" {
+			return nil
+		}
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		if !strings.Contains(string(readme), "| ["+pkg+"]("+pkg+") |") {
+			t.Errorf("the table of packages in README.md lacks %s", pkg)
+		}
+		if !strings.Contains(string(godoc), "[github.com/vnfkit/vnfkit/"+pkg+"]") {
+			t.Errorf("the map in doc.go lacks %s", pkg)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

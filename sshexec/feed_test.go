@@ -1,0 +1,98 @@
+package sshexec_test
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// TestInputComesAfterTheCommand: OpenSSH forgets an end of input that comes before the command, which then
+// waits for it for ever.
+func TestInputComesAfterTheCommand(t *testing.T) {
+	for name, stdin := range map[string]io.Reader{"no input": nil, "input": strings.NewReader("input")} {
+		t.Run(name, func(t *testing.T) {
+			early := make(chan bool, 1)
+			addr := serveOnce(t, func(channel ssh.Channel, requests <-chan *ssh.Request) {
+				ended := make(chan struct{})
+				go func() {
+					_, _ = channel.Read(make([]byte, 1))
+					close(ended)
+				}()
+				exec := <-requests
+				select {
+				case <-ended:
+					early <- true
+				case <-time.After(100 * time.Millisecond):
+					early <- false
+				}
+				_ = exec.Reply(true, nil)
+				<-ended
+				_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{0}))
+				_ = channel.Close()
+			})
+			host := newPool(t, sshexec.Options{}).Host(sshexec.Target{Addr: addr, User: "u", Auth: []sshexec.Auth{sshexec.Password("p")},
+				HostKeys: sshexec.InsecureIgnoreHostKeys()})
+			if err := host.Exec(within(t, 10*time.Second), sshexec.Command{Argv: []string{"cat"}, Stdin: stdin}); err != nil {
+				t.Error(err)
+			}
+			if <-early {
+				t.Error("input or its end came before the command was accepted")
+			}
+		})
+	}
+}
+
+// serveOnce accepts one connection and hands over its first session.
+func serveOnce(t *testing.T, serve func(ssh.Channel, <-chan *ssh.Request)) (addr string) {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &ssh.ServerConfig{PasswordCallback: func(ssh.ConnMetadata, []byte) (*ssh.Permissions, error) { return &ssh.Permissions{}, nil }}
+	config.AddHostKey(signer)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		<-done
+	})
+	go func() {
+		defer close(done)
+		raw, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer raw.Close()
+		_, channels, requests, err := ssh.NewServerConn(raw, config)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		go ssh.DiscardRequests(requests)
+		for c := range channels {
+			channel, requests, err := c.Accept()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			serve(channel, requests)
+		}
+	}()
+	return listener.Addr().String()
+}
