@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -21,19 +22,50 @@ func (h *Host) Name() string { return h.target.Name }
 // session opens a session. A connection that turns out to be dead is replaced
 // once: nothing has been asked of the host yet.
 func (h *Host) session(ctx context.Context) (*ssh.Session, func(), error) {
-	for attempt := 0; ; attempt++ {
+	replaced, pause := false, firstPause
+	for {
 		conn, err := h.pool.connect(ctx, h.target)
 		if err != nil {
 			return nil, nil, err
 		}
 		session, release, err := conn.session(ctx, h.pool)
-		if !errors.Is(err, errDead) {
+		switch {
+		case errors.Is(err, errDead):
+			h.pool.drop(h.target, conn)
+			if replaced {
+				return nil, nil, fmt.Errorf("%w: %w", ErrConnect, err)
+			}
+			replaced = true
+		case busy(err) && pause <= lastPause && sleep(ctx, pause):
+			pause *= 2
+		default:
 			return session, release, err
 		}
-		h.pool.drop(h.target, conn)
-		if attempt > 0 {
-			return nil, nil, fmt.Errorf("%w: %w", ErrConnect, err)
-		}
+	}
+}
+
+// OpenSSH counts a session that has ended for a moment longer, and refuses one
+// more than it allows. It is asked again for a second or so.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = 640 * time.Millisecond
+)
+
+// busy reports whether the host refused a session because it has too many.
+func busy(err error) bool {
+	var refused *ssh.OpenChannelError
+	return errors.As(err, &refused) && (refused.Reason == ssh.ConnectionFailed || refused.Reason == ssh.ResourceShortage)
+}
+
+// sleep returns false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

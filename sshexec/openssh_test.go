@@ -3,6 +3,7 @@ package sshexec_test
 import (
 	"crypto/ed25519"
 	"crypto/rand"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -20,7 +21,12 @@ func TestInputComesAfterTheCommand(t *testing.T) {
 	for name, stdin := range map[string]io.Reader{"no input": nil, "input": strings.NewReader("input")} {
 		t.Run(name, func(t *testing.T) {
 			early := make(chan bool, 1)
-			addr := serveOnce(t, func(channel ssh.Channel, requests <-chan *ssh.Request) {
+			addr := serveOnce(t, func(asked ssh.NewChannel) {
+				channel, requests, err := asked.Accept()
+				if err != nil {
+					t.Error(err)
+					return
+				}
 				ended := make(chan struct{})
 				go func() {
 					_, _ = channel.Read(make([]byte, 1))
@@ -38,8 +44,7 @@ func TestInputComesAfterTheCommand(t *testing.T) {
 				_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{0}))
 				_ = channel.Close()
 			})
-			host := newPool(t, sshexec.Options{}).Host(sshexec.Target{Addr: addr, User: "u", Auth: []sshexec.Auth{sshexec.Password("p")},
-				HostKeys: sshexec.InsecureIgnoreHostKeys()})
+			host := newPool(t, sshexec.Options{}).Host(anyKey(addr))
 			if err := host.Exec(within(t, 10*time.Second), sshexec.Command{Argv: []string{"cat"}, Stdin: stdin}); err != nil {
 				t.Error(err)
 			}
@@ -50,8 +55,49 @@ func TestInputComesAfterTheCommand(t *testing.T) {
 	}
 }
 
-// serveOnce accepts one connection and hands over its first session.
-func serveOnce(t *testing.T, serve func(ssh.Channel, <-chan *ssh.Request)) (addr string) {
+// TestBusyHost: OpenSSH refuses a session when it has not yet noticed the end of another one.
+func TestBusyHost(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		refuses int
+		reason  ssh.RejectionReason
+		want    error
+	}{
+		{"for a moment", 3, ssh.ConnectionFailed, nil},
+		{"for ever", 1000, ssh.ConnectionFailed, sshexec.ErrConnect},
+		{"on principle", 1, ssh.Prohibited, sshexec.ErrConnect},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			asked := 0
+			addr := serveOnce(t, func(c ssh.NewChannel) {
+				if asked++; asked <= tt.refuses {
+					_ = c.Reject(tt.reason, "open failed")
+					return
+				}
+				channel, requests, err := c.Accept()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = (<-requests).Reply(true, nil)
+				_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{0}))
+				_ = channel.Close()
+			})
+			host := newPool(t, sshexec.Options{}).Host(anyKey(addr))
+			if err := host.Exec(within(t, 10*time.Second), sshexec.Command{Argv: []string{"true"}}); !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+func anyKey(addr string) sshexec.Target {
+	return sshexec.Target{Addr: addr, User: "u", Auth: []sshexec.Auth{sshexec.Password("p")}, HostKeys: sshexec.InsecureIgnoreHostKeys()}
+}
+
+// serveOnce accepts one connection and hands over what it asks to open, one after the other.
+func serveOnce(t *testing.T, serve func(ssh.NewChannel)) (addr string) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -86,12 +132,7 @@ func serveOnce(t *testing.T, serve func(ssh.Channel, <-chan *ssh.Request)) (addr
 		}
 		go ssh.DiscardRequests(requests)
 		for c := range channels {
-			channel, requests, err := c.Accept()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			serve(channel, requests)
+			serve(c)
 		}
 	}()
 	return listener.Addr().String()

@@ -1,0 +1,159 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+)
+
+// TestKilledAndStartedAgain: a process that runs an operation is killed with SIGKILL. Started again, it
+// finishes. Hosts and simulated world stay in this process, as a cloud does.
+func TestKilledAndStartedAgain(t *testing.T) {
+	needSite(t)
+	ctx := t.Context()
+	file := filepath.Join(t.TempDir(), "vnfm.db")
+	store, err := sqlite.Open(ctx, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	l := newLab(t, labConfig{takes: slow, store: store})
+	id, request := l.created("instantiate_sandbox.json", "simple")
+	j := job{Socket: filepath.Join(t.TempDir(), "cloud"), Store: file, Instance: id, Request: request.FlavourID}
+	serveCloud(t, j.Socket, l.cloud)
+
+	for _, program := range []string{"apt-get -o DPkg::Lock::Timeout=300 install", "kubeadm join"} {
+		running := l.watch("", program)
+		child := startChild(t, j)
+		where := awaitProgram(t, running)
+		if err := child.Process.Signal(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Wait(); err == nil {
+			t.Fatal("the child ended by itself")
+		}
+		t.Logf("killed when %q began on %s", program, where.Host)
+	}
+	if err := startChild(t, j).Wait(); err != nil {
+		t.Fatalf("the last child: %v", err)
+	}
+	l.want(count{1, 1, 0})
+	l.checkFiles(false)
+	l.must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	l.wantNothing(id)
+	l.checkSecrets()
+}
+
+func serveCloud(t *testing.T, socket string, cloud vminfra.Cloud) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- vminfra.Serve(listener, cloud) }()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// childJob names the variable that makes this test binary a child, and says what it shall do.
+const childJob = "VNFKIT_E2E_CHILD"
+
+// job is what a child does: instantiate, or go on with what an earlier child began.
+type job struct{ Socket, Store, Instance, Request string }
+
+func startChild(t *testing.T, j job) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.CommandContext(t.Context(), self)
+	child.Env = append(os.Environ(), childJob+"="+string(text))
+	var said strings.Builder
+	child.Stdout, child.Stderr = &said, &said
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = child.Process.Kill()
+		if t.Failed() {
+			t.Log(said.String())
+		}
+	})
+	return child
+}
+
+// runChild is the main function of a child.
+func runChild(text string) int {
+	var j job
+	err := json.Unmarshal([]byte(text), &j)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		err = j.run(ctx)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+func (j job) run(ctx context.Context) (err error) {
+	store, err := sqlite.Open(ctx, j.Store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	cloud, err := vminfra.Dial(j.Socket)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cloud.Close()) }()
+	pool := sshexec.NewPool(sshexec.Options{})
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	m, err := vnflcm.New(managerConfig(store, cloud, pool, func(*vnflcm.Config) {}))
+	if err != nil {
+		return err
+	}
+	resumed, err := m.Resume(ctx)
+	if err != nil {
+		return err
+	}
+	if len(resumed) == 0 {
+		request, err := instantiation("instantiate_sandbox.json", j.Request)
+		if err != nil {
+			return err
+		}
+		opID, err := m.Instantiate(ctx, j.Instance, request)
+		if err != nil {
+			return err
+		}
+		resumed = append(resumed, opID)
+	}
+	_, err = m.Wait(ctx, resumed[0])
+	return errors.Join(err, m.Close(ctx))
+}

@@ -1,0 +1,158 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/internal/e2e/programs"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// slow is how long the slow programs take, so that there is a middle to be killed in.
+const slow = 700 * time.Millisecond
+
+// TestManagerDiesAndResumes: a Manager dies while a program runs on a real host. The store refuses it from
+// then on, its connections break, and what it started runs on, as on real machines. The next one finishes.
+func TestManagerDiesAndResumes(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		flavour  string
+		request  string
+		masters  int
+		role     string // dies when on such a machine
+		programs string // a program begins whose command line begins so
+	}{
+		{"packages", "simple", "instantiate_sandbox.json", 1, "masternode", "apt-get -o DPkg::Lock::Timeout=300 install"},
+		{"init", "simple", "instantiate_sandbox.json", 1, "masternode", "kubeadm init --"},
+		{"join of a worker", "simple", "instantiate_sandbox.json", 1, "workernode", "kubeadm join"},
+		{"join of a control-plane node", "complex", "instantiate_sandbox.json", 3, "masternode", "kubeadm join"},
+		{"script, join of a worker", "simple", "instantiate_script.json", 1, "workernode", "kubeadm join"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx := t.Context()
+			l := newLab(t, labConfig{takes: slow})
+			store := &fencedStore{Store: l.store}
+			first := l.start(store)
+			running := l.watch(c.role, c.programs)
+			id, request := l.created(c.request, c.flavour)
+			opID, err := first.Instantiate(ctx, id, request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			where := awaitProgram(t, running)
+			store.dead.Store(true)
+			if err := first.close(); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("died when %q began on %s", c.programs, where.Host)
+
+			l.resume(opID)
+			l.wantOneInit()
+			l.want(count{c.masters, 1, 0})
+			l.checkFiles(false)
+			l.must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+			l.wantNothing(id)
+			l.checkSecrets()
+		})
+	}
+}
+
+// watch tells of the programs whose command line begins with these words, on machines whose name begins with
+// role, from now on.
+func (l *lab) watch(role, words string) <-chan programs.Record {
+	running := make(chan programs.Record, 100)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.started = func(r programs.Record) {
+		if strings.HasPrefix(r.Host, role) && strings.HasPrefix(strings.Join(r.Argv, " "), words) {
+			running <- r
+		}
+	}
+	return running
+}
+
+func awaitProgram(t *testing.T, running <-chan programs.Record) programs.Record {
+	t.Helper()
+	select {
+	case r := <-running:
+		return r
+	case <-within(t, time.Minute).Done():
+		t.Fatal("the program was not called")
+	}
+	return programs.Record{}
+}
+
+// resume finishes the operation with the Manager of the lab.
+func (l *lab) resume(opID string) {
+	l.t.Helper()
+	resumed, err := l.Resume(l.t.Context())
+	if diff := cmp.Diff([]string{opID}, resumed); err != nil || diff != "" {
+		l.t.Fatalf("Resume: %v\n%s", err, diff)
+	}
+	l.must(opID, nil)
+}
+
+// wantOneInit checks that no second cluster was begun.
+func (l *lab) wantOneInit() {
+	l.t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, r := range l.records {
+		if strings.HasPrefix(strings.Join(r.Argv, " "), "kubeadm init --") {
+			n++
+		}
+	}
+	if n != 1 {
+		l.t.Errorf("kubeadm init ran %d times", n)
+	}
+}
+
+// fencedStore is the store as a process sees it that dies: from then on every call fails.
+type fencedStore struct {
+	vnflcm.Store
+	dead atomic.Bool
+}
+
+var errDead = errors.New("the process is dead")
+
+func (s *fencedStore) alive() error {
+	if s.dead.Load() {
+		return errDead
+	}
+	return nil
+}
+
+func (s *fencedStore) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+	if err := s.alive(); err != nil {
+		return vnflcm.Record{}, err
+	}
+	return s.Store.Get(ctx, kind, id)
+}
+
+func (s *fencedStore) Put(ctx context.Context, r vnflcm.Record) error {
+	if err := s.alive(); err != nil {
+		return err
+	}
+	return s.Store.Put(ctx, r)
+}
+
+func (s *fencedStore) Delete(ctx context.Context, kind, id string, version int64) error {
+	if err := s.alive(); err != nil {
+		return err
+	}
+	return s.Store.Delete(ctx, kind, id, version)
+}
+
+func (s *fencedStore) List(ctx context.Context, kind, prefix string) ([]vnflcm.Record, error) {
+	if err := s.alive(); err != nil {
+		return nil, err
+	}
+	return s.Store.List(ctx, kind, prefix)
+}

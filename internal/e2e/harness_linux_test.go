@@ -1,0 +1,237 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/internal/e2e/programs"
+	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
+	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
+	"github.com/vnfkit/vnfkit/internal/kubesim"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+const (
+	packageDir = "../../examples/packages/k8s-cluster"
+	driverName = "mgmt-drivers-kubernetes"
+	vnfdID     = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90"
+	user       = "ubuntu"
+	// password is hostile to whoever quotes wrongly, and easily found where it must not be.
+	password = `ca'na"ry$(id) \n`
+)
+
+var key = bytes.Repeat([]byte{7}, 32)
+
+// lab is a cloud of real hosts, and the store that outlives Managers.
+type lab struct {
+	*process
+	t     *testing.T
+	cloud *vminfra.Hosts
+	kube  *kubesim.World
+	store vnflcm.Store
+
+	mu      sync.Mutex
+	records []programs.Record // of programs that ended
+	events  []vnflcm.Event
+	log     bytes.Buffer
+	started func(programs.Record) // is told of every program before it does anything
+}
+
+type labConfig struct {
+	askPassword bool          // sudo asks for the password
+	takes       time.Duration // how long kubeadm init and join and apt-get install take
+	store       vnflcm.Store  // default: in memory
+}
+
+func newLab(t *testing.T, c labConfig) *lab {
+	t.Helper()
+	needSite(t)
+	if c.store == nil {
+		c.store = vnflcm.NewMemoryStore()
+	}
+	l := &lab{t: t, store: c.store, kube: kubesim.NewWorld(kubesim.Options{Takes: c.takes}), started: func(programs.Record) {}}
+	l.cloud = &vminfra.Hosts{Network: site.network, Programs: site.programs, Kube: l.kube, Observe: l.observe,
+		Spec: vmhost.Spec{User: user, Password: password, AskPassword: c.askPassword, Layer: site.layer}}
+	t.Cleanup(func() {
+		if t.Failed() {
+			l.explain()
+		}
+		if err := l.cloud.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	l.process = l.start(l.store)
+	if err := l.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "e2e", VimType: "e2e"}); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *lab) observe(r programs.Record) {
+	if r.End.IsZero() {
+		l.mu.Lock()
+		started := l.started
+		l.mu.Unlock()
+		started(r)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.records = append(l.records, r)
+}
+
+// explain logs what failed on the hosts.
+func (l *lab) explain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.records {
+		if r.Code != 0 || r.Killed {
+			l.t.Logf("%s: %s %q ended with %d, killed %t", r.Host, r.User, r.Argv, r.Code, r.Killed)
+		}
+	}
+}
+
+// Write takes the log of the Managers.
+func (l *lab) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.log.Write(p)
+}
+
+func (l *lab) event(e vnflcm.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, e)
+}
+
+// process is a Manager with its connections, as one process has them.
+type process struct {
+	*vnflcm.Manager
+	pool *sshexec.Pool
+	mu   sync.Mutex
+	open []net.Conn
+}
+
+// start begins the next process.
+func (l *lab) start(store vnflcm.Store) *process {
+	l.t.Helper()
+	p := &process{}
+	p.pool = sshexec.NewPool(sshexec.Options{Dial: p.dial})
+	m, err := vnflcm.New(managerConfig(store, l.cloud, p.pool, func(c *vnflcm.Config) {
+		c.Observe, c.Logger = l.event, slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	p.Manager = m
+	l.t.Cleanup(func() {
+		if err := p.close(); err != nil {
+			l.t.Error(err)
+		}
+	})
+	return p
+}
+
+func (p *process) close() error {
+	p.cut()
+	if err := p.Close(context.Background()); err != nil {
+		return err
+	}
+	return p.pool.Close()
+}
+
+func (p *process) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err == nil {
+		p.mu.Lock()
+		p.open = append(p.open, conn)
+		p.mu.Unlock()
+	}
+	return conn, err
+}
+
+// cut ends the connections of a process that dies.
+func (p *process) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, conn := range p.open {
+		_ = conn.Close()
+	}
+}
+
+// managerConfig composes a Manager for the sample package on a cloud.
+func managerConfig(store vnflcm.Store, cloud vminfra.Cloud, pool *sshexec.Pool, change func(*vnflcm.Config)) vnflcm.Config {
+	c := vnflcm.Config{
+		Store: store, Key: key, Owner: "e2e",
+		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) {
+			return tosca.Open(ctx, packageDir)
+		}),
+		Infra: map[string]vnflcm.InfraDriver{"e2e": vminfra.Driver{Cloud: cloud}},
+		Mgmt:  map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool})},
+	}
+	change(&c)
+	return c
+}
+
+// instantiation reads a sample request of the package, for a flavour and our hosts.
+func instantiation(file, flavour string) (vnflcm.InstantiateVnfRequest, error) {
+	var r vnflcm.InstantiateVnfRequest
+	data, err := os.ReadFile(filepath.Join(packageDir, "requests", file)) //nolint:gosec // a constant
+	if err != nil {
+		return r, err
+	}
+	quoted, err := json.Marshal(password)
+	if err != nil {
+		return r, err
+	}
+	text := strings.ReplaceAll(string(data), `"password": "ubuntu"`, `"password": `+string(quoted))
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		return r, fmt.Errorf("%s: %w", file, err)
+	}
+	r.FlavourID = flavour
+	r.VimConnectionInfo = vnflcm.VimConnections{{ID: "1", VimID: "e2e", VimType: "e2e"}}
+	return r, nil
+}
+
+// created makes an instance, and the request to instantiate it.
+func (l *lab) created(file, flavour string) (string, vnflcm.InstantiateVnfRequest) {
+	l.t.Helper()
+	r, err := instantiation(file, flavour)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	inst, err := l.Create(l.t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return inst.ID, r
+}
+
+// must waits for an operation that must succeed.
+func (l *lab) must(opID string, err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(l.t.Context(), 2*time.Minute)
+	defer cancel()
+	begin := time.Now()
+	occ, err := l.Wait(ctx, opID)
+	if err != nil {
+		l.t.Fatalf("operation: %v", err)
+	}
+	l.t.Logf("%s took %s", occ.Operation, time.Since(begin).Round(10*time.Millisecond))
+}

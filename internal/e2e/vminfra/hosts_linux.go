@@ -1,0 +1,151 @@
+package vminfra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/internal/e2e/programs"
+	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
+	"github.com/vnfkit/vnfkit/internal/kubesim"
+)
+
+// Hosts is a Cloud of real hosts whose node programs a simulated world answers.
+type Hosts struct {
+	Network  *vmhost.Network
+	Programs *programs.Server
+	Kube     *kubesim.World
+	Spec     vmhost.Spec // what all hosts have in common
+	Observe  func(programs.Record)
+
+	mu       sync.Mutex
+	machines map[string]*running // by resource id
+	serial   int
+}
+
+type running struct {
+	Machine
+	host *vmhost.Host
+}
+
+var _ Cloud = (*Hosts)(nil)
+
+// real are programs that the hosts have themselves.
+var real = []string{"ip"}
+
+// Create implements Cloud.
+func (c *Hosts) Create(ctx context.Context, m Machine) error {
+	m.ID = uuid.NewString()
+	spec := c.Spec
+	spec.Name, spec.Address, spec.Off = strings.ToLower(m.Name), m.Address, true
+	host, err := c.Network.Create(ctx, spec)
+	if err != nil {
+		return err
+	}
+	m.Address = host.Address
+	commands := c.Kube.Attach(m.ID, host.Address, spec.Name, host.FS)
+	for _, name := range real {
+		delete(commands, name)
+	}
+	c.Programs.Attach(host.Address, programs.Machine{Name: spec.Name, User: spec.User, Commands: commands,
+		Files: host.FS(), Observe: c.Observe})
+	c.mu.Lock()
+	c.serial++
+	m.Serial = c.serial
+	if c.machines == nil {
+		c.machines = map[string]*running{}
+	}
+	c.machines[m.ID] = &running{m, host}
+	c.mu.Unlock()
+	return host.Boot()
+}
+
+// Delete implements Cloud.
+func (c *Hosts) Delete(_ context.Context, id string) error {
+	c.mu.Lock()
+	m := c.machines[id]
+	delete(c.machines, id)
+	c.mu.Unlock()
+	if m == nil {
+		return nil
+	}
+	c.Programs.Detach(m.Address)
+	c.Kube.Remove(id)
+	return m.host.Close()
+}
+
+// Machines implements Cloud.
+func (c *Hosts) Machines(_ context.Context, instance string) ([]Machine, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []Machine
+	for _, m := range c.machines {
+		if m.Instance == instance {
+			out = append(out, m.Machine)
+		}
+	}
+	slices.SortFunc(out, func(a, b Machine) int { return a.Serial - b.Serial })
+	return out, nil
+}
+
+// Kill ends all processes of a machine with SIGKILL. The cloud keeps what is left of it until it is deleted.
+func (c *Hosts) Kill(id string) error {
+	m := c.machine(id)
+	if m == nil {
+		return fmt.Errorf("vminfra: no machine %s", id)
+	}
+	c.Programs.Detach(m.Address)
+	c.Kube.SetDown(id, true)
+	return m.host.Kill()
+}
+
+// Host returns the host of a machine, nil when there is none.
+func (c *Hosts) Host(id string) *vmhost.Host {
+	if m := c.machine(id); m != nil {
+		return m.host
+	}
+	return nil
+}
+
+func (c *Hosts) machine(id string) *running {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.machines[id]
+}
+
+// IDs are the resource ids of all machines.
+func (c *Hosts) IDs() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for id := range c.machines {
+		out = append(out, id)
+	}
+	return out
+}
+
+// Close ends all machines.
+func (c *Hosts) Close() error {
+	var errs []error
+	for _, id := range c.IDs() {
+		errs = append(errs, c.Delete(context.Background(), id))
+	}
+	return errors.Join(errs...)
+}
+
+// Names are the programs that stand-ins are needed for.
+func Names() []string {
+	var out []string
+	for name := range kubesim.NewWorld(kubesim.Options{}).Attach("", vmhost.Spec{}.Address, "", func() afero.Fs { return nil }) {
+		if !slices.Contains(real, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
