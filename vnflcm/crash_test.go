@@ -16,41 +16,8 @@ import (
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/storetest"
 )
-
-// fencedStore is the store as a process sees it that dies: from then on every call fails.
-type fencedStore struct {
-	vnflcm.Store
-	dead atomic.Bool
-}
-
-func (s *fencedStore) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
-	if s.dead.Load() {
-		return vnflcm.Record{}, errCut
-	}
-	return s.Store.Get(ctx, kind, id)
-}
-
-func (s *fencedStore) Put(ctx context.Context, r vnflcm.Record) error {
-	if s.dead.Load() {
-		return errCut
-	}
-	return s.Store.Put(ctx, r)
-}
-
-func (s *fencedStore) Delete(ctx context.Context, kind, id string, version int64) error {
-	if s.dead.Load() {
-		return errCut
-	}
-	return s.Store.Delete(ctx, kind, id, version)
-}
-
-func (s *fencedStore) List(ctx context.Context, kind, prefix string) ([]vnflcm.Record, error) {
-	if s.dead.Load() {
-		return nil, errCut
-	}
-	return s.Store.List(ctx, kind, prefix)
-}
 
 // cutPoint is where in a step the process dies.
 type cutPoint string
@@ -68,14 +35,14 @@ var cutPoints = []cutPoint{beforeDo, insideDo, beforeJournal, afterJournal}
 type crash struct {
 	key   string
 	point cutPoint
-	store *fencedStore
+	store *storetest.Fence
 }
 
 func (c *crash) die(key string, point cutPoint) error {
 	if key != c.key || point != c.point {
 		return nil
 	}
-	c.store.dead.Store(true)
+	c.store.Cut(true)
 	return errCut
 }
 
@@ -184,8 +151,8 @@ func crashed(t *testing.T, s scenario, key string, point cutPoint, store vnflcm.
 	clear(x.world.done)
 	first := x.cfg
 
-	c := &crash{key: key, point: point, store: &fencedStore{Store: store}}
-	x.world.dead, x.world.after = c.store.dead.Load, afterDo
+	c := &crash{key: key, point: point, store: &storetest.Fence{Store: store}}
+	x.world.dead, x.world.after = c.store.IsCut, afterDo
 	x.cfg.Store, x.cfg.Intercept = c.store, c.intercept
 	x.start()
 	opID, err := s.begin(x, id)
@@ -323,24 +290,24 @@ func lastOperation(x *toys, id string) string {
 
 // mortalStore dies after a number of writes.
 type mortalStore struct {
-	fencedStore
+	storetest.Fence
 	writes atomic.Int32
 }
 
 func (s *mortalStore) spend() {
 	if s.writes.Add(-1) < 0 {
-		s.dead.Store(true)
+		s.Cut(true)
 	}
 }
 
 func (s *mortalStore) Put(ctx context.Context, r vnflcm.Record) error {
 	s.spend()
-	return s.fencedStore.Put(ctx, r)
+	return s.Fence.Put(ctx, r)
 }
 
 func (s *mortalStore) Delete(ctx context.Context, kind, id string, version int64) error {
 	s.spend()
-	return s.fencedStore.Delete(ctx, kind, id, version)
+	return s.Fence.Delete(ctx, kind, id, version)
 }
 
 func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
@@ -350,9 +317,9 @@ func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
 	s.prepare(x, id)
 	first := x.cfg
 
-	store := &mortalStore{fencedStore: fencedStore{Store: first.Store}}
+	store := &mortalStore{Fence: storetest.Fence{Store: first.Store}}
 	store.writes.Store(writes)
-	x.cfg.Store, x.world.dead = store, store.dead.Load
+	x.cfg.Store, x.world.dead = store, store.IsCut
 	x.start()
 	if opID, err := s.begin(x, id); err == nil {
 		_, _ = x.Wait(t.Context(), opID)

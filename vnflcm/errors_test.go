@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/storetest"
 )
 
 // exitError is what a leaf that runs commands returns.
@@ -91,20 +92,20 @@ func TestLostFinalWrite(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
 	healthy := x.cfg
-	fence := &fencedStore{Store: x.cfg.Store}
+	fence := &storetest.Fence{Store: x.cfg.Store}
 	x.cfg.Store = fence
 	x.cfg.Observe = func(e vnflcm.Event) {
 		if e.Kind == vnflcm.PhaseDone && e.Phase == "instantiate_end" {
-			fence.dead.Store(true)
+			fence.Cut(true)
 		}
 	}
 	x.start()
 	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 	must(t, err)
-	if _, err = x.Wait(t.Context(), opID); !errors.Is(err, errCut) {
+	if _, err = x.Wait(t.Context(), opID); !errors.Is(err, storetest.ErrCut) {
 		t.Errorf("Wait: %v", err)
 	}
-	fence.dead.Store(false)
+	fence.Cut(false)
 	if _, err = x.Wait(cancelled(t), opID); err == nil {
 		t.Error("Wait reports a good end that was not written")
 	}

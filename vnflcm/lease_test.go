@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/storetest"
 )
 
 const shortTTL = time.Second // a starved machine must still renew in time
@@ -99,7 +100,7 @@ func TestStaleProcessWritesNothing(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
 	healthy := x.cfg
-	fence := &fencedStore{Store: x.cfg.Store}
+	fence := &storetest.Fence{Store: x.cfg.Store}
 	x.cfg.Store = fence
 	g := newGate()
 	stale := make(chan error, 1)
@@ -117,7 +118,7 @@ func TestStaleProcessWritesNothing(t *testing.T) {
 	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 	must(t, err)
 	<-g.reached
-	fence.dead.Store(true)
+	fence.Cut(true)
 
 	x.cfg = healthy
 	y := x.other(nil)
@@ -127,7 +128,7 @@ func TestStaleProcessWritesNothing(t *testing.T) {
 	})
 	y.wait(opID, nil, vnflcm.Completed)
 	before := y.records()
-	fence.dead.Store(false)
+	fence.Cut(false)
 	close(g.open)
 	wantIs(t, <-stale, vnflcm.ErrLeased)
 	closeManager(t, x.Manager)

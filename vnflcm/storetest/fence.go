@@ -1,0 +1,57 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// ErrCut is what every call of a cut Fence returns.
+var ErrCut = errors.New("storetest: the process is dead")
+
+// Fence is a store as a process sees it that dies: while it is cut every call fails and changes nothing. Crash
+// tests give it to the Manager that is to die, and the store behind it to the one that resumes.
+type Fence struct {
+	vnflcm.Store
+	cut atomic.Bool
+}
+
+// Cut ends the process, or with false brings it back: it was only out of reach.
+func (f *Fence) Cut(cut bool) { f.cut.Store(cut) }
+
+// IsCut reports whether the process is dead.
+func (f *Fence) IsCut() bool { return f.cut.Load() }
+
+// Get implements vnflcm.Store.
+func (f *Fence) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+	if f.IsCut() {
+		return vnflcm.Record{}, ErrCut
+	}
+	return f.Store.Get(ctx, kind, id)
+}
+
+// Put implements vnflcm.Store.
+func (f *Fence) Put(ctx context.Context, r vnflcm.Record) error {
+	if f.IsCut() {
+		return ErrCut
+	}
+	return f.Store.Put(ctx, r)
+}
+
+// Delete implements vnflcm.Store.
+func (f *Fence) Delete(ctx context.Context, kind, id string, version int64) error {
+	if f.IsCut() {
+		return ErrCut
+	}
+	return f.Store.Delete(ctx, kind, id, version)
+}
+
+// List implements vnflcm.Store.
+func (f *Fence) List(ctx context.Context, kind, prefix string) ([]vnflcm.Record, error) {
+	if f.IsCut() {
+		return nil, ErrCut
+	}
+	return f.Store.List(ctx, kind, prefix)
+}
