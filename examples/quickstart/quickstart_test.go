@@ -1,4 +1,4 @@
-package main_test
+package main
 
 import (
 	"bytes"
@@ -12,21 +12,27 @@ import (
 	"time"
 )
 
-// program is the quickstart, built once.
-var program string
+// asProgram makes the test binary the program: it kills itself and starts itself again.
+const asProgram = "VNFKIT_QUICKSTART_TEST"
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "quickstart")
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// program prepares the quickstart to be run.
+func program(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
-	program = filepath.Join(dir, "quickstart")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil { //nolint:noctx // the build ends by itself
-		panic(string(out))
-	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	c := exec.CommandContext(ctx, self, args...)
+	c.Env = append(os.Environ(), asProgram+"=1")
+	return c
 }
 
 // run runs the quickstart to its end and returns what it printed.
@@ -34,7 +40,7 @@ func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	out, err := program(ctx, t, args...).CombinedOutput()
 	return string(out), err
 }
 
@@ -80,7 +86,7 @@ func TestKilledAnywhere(t *testing.T) {
 			t.Parallel()
 			state := t.TempDir()
 			args := append([]string{"-state", state}, c.args...)
-			first := exec.CommandContext(t.Context(), program, append([]string{"-pause-before", c.before}, args...)...)
+			first := program(t.Context(), t, append([]string{"-pause-before", c.before}, args...)...)
 			var said bytes.Buffer
 			first.Stdout, first.Stderr = &said, &said
 			if err := first.Start(); err != nil {
