@@ -3,6 +3,7 @@ package mgmt
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,8 +12,8 @@ const (
 	hostsEnd   = "# END vnfkit\n"
 )
 
-// HostsFile returns an /etc/hosts with the nodes in a block of our own. Everything outside the block stays
-// byte for byte.
+// HostsFile returns an /etc/hosts with the nodes in a block of our own, between the lines "# BEGIN vnfkit"
+// and "# END vnfkit". Everything outside the block stays byte for byte; old is not changed.
 func HostsFile(old []byte, nodes []Node) []byte {
 	var block strings.Builder
 	block.WriteString(hostsBegin)
@@ -21,13 +22,27 @@ func HostsFile(old []byte, nodes []Node) []byte {
 	}
 	block.WriteString(hostsEnd)
 
-	before, rest, found := bytes.Cut(old, []byte(hostsBegin))
-	_, after, ended := bytes.Cut(rest, []byte(hostsEnd))
-	if !found || !ended {
-		before, after = old, nil
+	before, after, found := cutBlock(old)
+	if !found {
+		before = slices.Clip(old)
 		if len(before) > 0 && !bytes.HasSuffix(before, []byte("\n")) {
-			before = append(bytes.Clone(before), '\n')
+			before = append(before, '\n')
 		}
 	}
 	return bytes.Join([][]byte{before, []byte(block.String()), after}, nil)
+}
+
+// cutBlock finds our block: whole lines, and no second beginning in it, since half a block is somebody's text.
+func cutBlock(old []byte) (before, after []byte, found bool) {
+	begin, at := -1, 0
+	for line := range bytes.Lines(old) {
+		switch {
+		case string(line) == hostsBegin:
+			begin = at
+		case begin >= 0 && string(bytes.TrimSuffix(line, []byte("\n"))) == strings.TrimSuffix(hostsEnd, "\n"):
+			return old[:begin], old[at+len(line):], true
+		}
+		at += len(line)
+	}
+	return nil, nil, false
 }

@@ -1,6 +1,7 @@
 package mgmt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,8 +50,15 @@ func (a Access) node(op *vnflcm.Operation, pool *sshexec.Pool, role string, v vn
 		nic, _ = v.CP(a.NIC)
 	}
 	n := Node{VNFC: v}
-	if !ssh.Address().IsValid() || len(nic.Fixed) == 0 {
-		return n, fmt.Errorf("mgmt: VNFC %s (%s) has no address at connection point %s or %s", v.ID, v.Name, a.CP, a.NIC)
+	missing := ""
+	switch {
+	case !ssh.Address().IsValid():
+		missing = a.CP
+	case len(nic.Fixed) == 0:
+		missing = cmp.Or(a.NIC, a.CP)
+	}
+	if missing != "" {
+		return n, fmt.Errorf("mgmt: VNFC %s (%s) has no address at connection point %s", v.ID, v.Name, missing)
 	}
 	n.IP = nic.Fixed[0]
 	n.HostName = HostName(role, n.IP)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -32,13 +33,23 @@ func (p Proxy) Validate() error {
 	if reason := proxyFault(p.HTTPSProxy.Reveal()); reason != "" {
 		faults = append(faults, &vnflcm.ParamError{Path: "https_proxy", Reason: reason})
 	}
+	if !directForm.MatchString(p.NoProxy) {
+		faults = append(faults, &vnflcm.ParamError{Path: "no_proxy", Reason: "may hold names, addresses and networks, separated by commas, and nothing else"})
+	}
 	if p.K8sNodeCIDR != "" {
 		if _, err := netip.ParsePrefix(p.K8sNodeCIDR); err != nil {
-			faults = append(faults, &vnflcm.ParamError{Path: "k8s_node_cidr", Value: p.K8sNodeCIDR, Reason: "must be a network such as 10.10.0.0/24"})
+			faults = append(faults, &vnflcm.ParamError{Path: "k8s_node_cidr", Value: Abridged(p.K8sNodeCIDR), Reason: "must be a network such as 10.10.0.0/24"})
 		}
 	}
 	return errors.Join(faults...)
 }
+
+// These values end up in files and environments that scripts of others write and read: what has a meaning to a
+// shell or to systemd is refused, since no proxy setting needs it.
+var (
+	directForm = regexp.MustCompile(`^[A-Za-z0-9.,:/*_\[\] -]*$`)
+	urlForm    = regexp.MustCompile(`^[A-Za-z0-9._~:/?#\[\]@!&*+,;=%-]*$`)
+)
 
 func proxyFault(text string) string {
 	if text == "" {
@@ -59,6 +70,8 @@ func proxyFault(text string) string {
 		return "names no host"
 	case u.Port() != "" && (err != nil || port < 1 || port > 65535):
 		return "the port is not a number from 1 to 65535"
+	case !urlForm.MatchString(text):
+		return "has a character that a URL does not have as it is: use %22 and the like"
 	}
 	return ""
 }

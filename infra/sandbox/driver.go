@@ -103,6 +103,8 @@ func (w *World) Heal(ctx context.Context, op *vnflcm.Operation) error {
 				if old.ID != v.ResourceID {
 					return nil // replaced before
 				}
+				w.reserve(m) // nobody else takes the address in between
+				defer w.release([]*machine{m})
 				if err := w.drop(old); err != nil {
 					return err
 				}
@@ -159,6 +161,14 @@ func (w *World) design(op *vnflcm.Operation, vnfcs []vnflcm.VNFC) ([]*machine, e
 	return machines, nil
 }
 
+func (w *World) reserve(m *machine) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, cp := range m.CPs {
+		w.reserved[cp.Address] = true
+	}
+}
+
 func (w *World) release(machines []*machine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,16 +208,29 @@ func (w *World) add(m *machine) error {
 	w.machines[m.ID] = m // before it runs: its address is taken
 	w.mu.Unlock()
 	if err := w.start(m); err != nil {
-		return err
-	}
-	if err := writeImage(m.host.FS()); err != nil {
+		w.mu.Lock()
+		delete(w.machines, m.ID)
+		w.mu.Unlock()
 		return err
 	}
 	if w.config.Boot > 0 {
 		m.host.Refuse(true)
-		time.AfterFunc(w.config.Boot, func() { m.host.Refuse(false) })
+		time.AfterFunc(w.config.Boot, func() { w.booted(m) })
 	}
+	if err := writeImage(m.host.FS()); err != nil {
+		return errors.Join(err, w.drop(m))
+	}
+	w.mu.Lock()
+	m.made = true
+	w.mu.Unlock()
 	return w.save()
+}
+
+// booted lets a machine take connections, unless it was stopped meanwhile.
+func (w *World) booted(m *machine) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m.host.Refuse(m.Stopped)
 }
 
 // writeImage puts on a new machine what its image would have: it knows where Kubernetes packages come from.

@@ -67,6 +67,7 @@ type machine struct {
 	Stopped  bool
 
 	host *sshtest.Host
+	made bool // it has all that its image has; until then it is in no stored world
 }
 
 type port struct {
@@ -229,6 +230,11 @@ func (w *World) sorted() []*machine {
 	return out
 }
 
+// made are the machines that are complete.
+func (w *World) made() []*machine {
+	return slices.DeleteFunc(w.sorted(), func(m *machine) bool { return !m.made })
+}
+
 func (w *World) restore() error {
 	data, err := os.ReadFile(w.file())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -237,18 +243,42 @@ func (w *World) restore() error {
 	if err != nil {
 		return err
 	}
+	if err := w.load(data); err != nil {
+		return fmt.Errorf("sandbox: %s: %w", w.file(), err)
+	}
+	return w.sweep()
+}
+
+// load starts the machines of a stored world.
+func (w *World) load(data []byte) error {
 	from := stored{Kube: w.kube}
 	if err := json.Unmarshal(data, &from); err != nil {
-		return fmt.Errorf("sandbox: %s: %w", w.file(), err)
+		return err
 	}
 	w.serial = from.Serial
 	for _, m := range from.Machines {
 		if err := w.start(m); err != nil {
 			return err
 		}
-		w.machines[m.ID] = m
+		m.made, w.machines[m.ID] = true, m
 	}
 	return nil
+}
+
+// sweep removes the files of machines that were being made, or deleted, when the process died.
+func (w *World) sweep() error {
+	dir := filepath.Join(w.config.Dir, "hosts")
+	left, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, entry := range left {
+		if w.machines[entry.Name()] == nil {
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, entry.Name())))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (w *World) file() string { return filepath.Join(w.config.Dir, "world.json") }
@@ -268,7 +298,7 @@ func (w *World) save() error {
 		w.mu.Unlock()
 		return nil
 	}
-	data, err := json.Marshal(stored{Serial: w.serial, Machines: w.sorted(), Kube: w.kube})
+	data, err := json.Marshal(stored{Serial: w.serial, Machines: w.made(), Kube: w.kube})
 	w.mu.Unlock()
 	if err != nil {
 		return err

@@ -22,27 +22,25 @@ import (
 
 // cluster is a Kubernetes cluster: what is in its etcd.
 type cluster struct {
-	ID         string                     `json:"id"`
-	Version    string                     `json:"version"`
-	Endpoint   string                     `json:"endpoint"` // host:port that members were told
-	CA         string                     `json:"ca"`       // PEM
-	PodCIDR    string                     `json:"podCIDR"`
-	Nodes      map[string]*node           `json:"nodes"`
-	Members    []string                   `json:"members"` // machines with an etcd member
-	Tokens     map[string]time.Time       `json:"tokens"`  // expiry
-	CertKeys   map[string]time.Time       `json:"certKeys"`
-	Objects    map[string]json.RawMessage `json:"objects"` // "kind/namespace/name"
-	TokenTotal int                        `json:"tokenTotal"`
+	ID       string                     `json:"id"`
+	Version  string                     `json:"version"`
+	Endpoint string                     `json:"endpoint"` // host:port that members were told
+	CA       string                     `json:"ca"`       // PEM
+	PodCIDR  string                     `json:"podCIDR"`
+	Nodes    map[string]*node           `json:"nodes"`
+	Members  []string                   `json:"members"` // machines with an etcd member
+	Tokens   map[string]time.Time       `json:"tokens"`  // expiry
+	CertKeys map[string]time.Time       `json:"certKeys"`
+	Objects  map[string]json.RawMessage `json:"objects"` // "kind/namespace/name"
 }
 
 type node struct {
-	Name          string            `json:"name"`
-	Machine       string            `json:"machine"`
-	Address       netip.Addr        `json:"address"`
-	ControlPlane  bool              `json:"controlPlane,omitempty"`
-	Unschedulable bool              `json:"unschedulable,omitempty"`
-	Drained       bool              `json:"drained,omitempty"`
-	Labels        map[string]string `json:"labels,omitempty"`
+	Name          string     `json:"name"`
+	Machine       string     `json:"machine"`
+	Address       netip.Addr `json:"address"`
+	ControlPlane  bool       `json:"controlPlane,omitempty"`
+	Unschedulable bool       `json:"unschedulable,omitempty"`
+	Drained       bool       `json:"drained,omitempty"`
 }
 
 // quorate reports whether more than half of the etcd members are alive: without, the API answers nothing.
@@ -145,5 +143,3 @@ func newToken() string { return randomHex(3) + "." + randomHex(8) }
 func fields(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\n{}\"/", r) })
 }
-
-func compare(a, b string) int { return strings.Compare(a, b) }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/afero"
@@ -166,7 +167,10 @@ func hostnamectl(_ context.Context, c *call) error {
 
 // ipAddr answers "ip -o -4 addr show to ADDRESS".
 func ipAddr(_ context.Context, c *call) error {
-	wanted := c.args[len(c.args)-1]
+	if len(c.args) != 6 || !slices.Equal(c.args[:5], []string{"-o", "-4", "addr", "show", "to"}) {
+		return fmt.Errorf("kubesim: ip %q is not simulated", c.args)
+	}
+	wanted := c.args[5]
 	return c.on(func(m *machine) error {
 		if addr, err := netip.ParseAddr(wanted); err == nil && addr == m.Address {
 			c.printf("2: eth0    inet %s/16 scope global eth0\n", m.Address)

@@ -23,19 +23,19 @@ func kubeadm(ctx context.Context, c *call) error {
 	if err := c.root(); err != nil {
 		return err
 	}
-	line := strings.Join(c.args, " ")
-	for prefix, run := range map[string]func(context.Context, []string) error{
-		"init phase upload-certs": c.uploadCerts, "join ": c.join, "reset": c.reset,
-		"token create": c.tokenCreate, "token delete": c.tokenDelete, "token generate": c.tokenGenerate, "token list": c.tokenList,
+	for _, verb := range []struct {
+		words string
+		run   func(context.Context, []string) error
+	}{
+		{"init phase upload-certs", c.uploadCerts}, {"init", c.init}, {"join", c.join}, {"reset", c.reset},
+		{"token create", c.tokenCreate}, {"token list", c.tokenList},
 	} {
-		if strings.HasPrefix(line+" ", prefix) {
-			return run(ctx, c.args[len(strings.Fields(prefix)):])
+		words := strings.Fields(verb.words)
+		if len(c.args) >= len(words) && slices.Equal(words, c.args[:len(words)]) {
+			return verb.run(ctx, c.args[len(words):])
 		}
 	}
-	if strings.HasPrefix(line, "init") {
-		return c.init(ctx, c.args[1:])
-	}
-	return fmt.Errorf("error: unknown command %q for \"kubeadm\"", line)
+	return fmt.Errorf("error: unknown command %q for \"kubeadm\"", strings.Join(c.args, " "))
 }
 
 // preflight is what kubeadm checks of a machine before it makes it a node.
@@ -131,11 +131,6 @@ func (c *call) uploadCerts(_ context.Context, args []string) error {
 	return err
 }
 
-func (c *call) tokenGenerate(context.Context, []string) error {
-	c.printf("%s\n", newToken())
-	return nil
-}
-
 func (c *call) tokenCreate(_ context.Context, args []string) error {
 	var ttl time.Duration
 	var printJoin bool
@@ -162,7 +157,6 @@ func (c *call) tokenCreate(_ context.Context, args []string) error {
 	}
 	return c.asAdmin("/etc/kubernetes/admin.conf", func(cl *cluster) error {
 		cl.Tokens[token] = c.w.nowFunc().Add(ttl)
-		cl.TokenTotal++
 		if printJoin {
 			c.printf("kubeadm join %s --token %s --discovery-token-ca-cert-hash %s \n", cl.Endpoint, token, cl.caHash())
 		} else {
@@ -185,21 +179,6 @@ func (c *call) tokenList(_ context.Context, args []string) error {
 	})
 }
 
-func (c *call) tokenDelete(_ context.Context, args []string) error {
-	return c.asAdmin("/etc/kubernetes/admin.conf", func(cl *cluster) error {
-		for _, arg := range args {
-			id, _, _ := strings.Cut(arg, ".")
-			for token := range cl.Tokens {
-				if strings.HasPrefix(token, id+".") {
-					delete(cl.Tokens, token)
-				}
-			}
-			c.printf("bootstrap token %q deleted\n", id)
-		}
-		return nil
-	})
-}
-
 // join makes the machine a node of the cluster at the endpoint.
 func (c *call) join(ctx context.Context, args []string) error {
 	o, err := c.joinOptions(args)
@@ -209,6 +188,9 @@ func (c *call) join(ctx context.Context, args []string) error {
 	err = c.on(func(m *machine) error {
 		if err := c.preflight(m, "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/pki/ca.crt"); err != nil {
 			return err
+		}
+		if o.controlPlane && o.advertise != m.Address.String() {
+			return fmt.Errorf("unable to select an IP: %q is no address of this machine", o.advertise)
 		}
 		_, err := c.admitted(o, m)
 		return err
@@ -306,7 +288,6 @@ func (c *call) enterEtcd(o *joinOptions) (leave func(), err error) {
 func (c *call) reset(_ context.Context, args []string) error {
 	if _, err := c.flags(args, func(f *pflag.FlagSet) {
 		f.BoolP("force", "f", false, "")
-		f.String("cleanup-tmp-dir", "", "")
 	}); err != nil {
 		return err
 	}

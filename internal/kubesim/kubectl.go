@@ -11,7 +11,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
@@ -19,17 +18,24 @@ import (
 
 type jsonObject = json.RawMessage
 
-// kubectlFlags are the flags that the simulated kubectl knows; each verb takes some.
+// kubectlFlags are what the simulated kubectl can be told.
 type kubectlFlags struct {
-	kubeconfig, namespace, output, raw, file      string
-	ignoreNotFound, deleteData, ignoreSets, force bool
-	overwrite                                     bool
-	timeout                                       time.Duration
-	grace                                         int
+	kubeconfig, namespace, output, raw, file string
+	ignoreNotFound, ignoreSets               bool
+}
+
+// flagsOf says which flags a verb takes, beside those that all take.
+var flagsOf = map[string][]string{
+	"get":    {"output", "raw", "ignore-not-found"},
+	"apply":  {"filename"},
+	"drain":  {"ignore-daemonsets", "delete-emptydir-data", "force", "timeout", "skip-wait-for-delete-timeout"},
+	"delete": {"ignore-not-found", "wait"},
 }
 
 func kubectl(_ context.Context, c *call) error {
 	f := kubectlFlags{kubeconfig: path.Join(home(c.process.User), ".kube/config")}
+	var known *pflag.FlagSet
+	var given []string
 	args, err := c.flags(c.args, func(set *pflag.FlagSet) {
 		set.StringVar(&f.kubeconfig, "kubeconfig", f.kubeconfig, "")
 		set.StringVarP(&f.namespace, "namespace", "n", "default", "")
@@ -37,24 +43,29 @@ func kubectl(_ context.Context, c *call) error {
 		set.StringVar(&f.raw, "raw", "", "")
 		set.StringVarP(&f.file, "filename", "f", "", "")
 		set.BoolVar(&f.ignoreNotFound, "ignore-not-found", false, "")
-		set.BoolVar(&f.deleteData, "delete-emptydir-data", false, "")
 		set.BoolVar(&f.ignoreSets, "ignore-daemonsets", false, "")
-		set.BoolVar(&f.force, "force", false, "")
-		set.BoolVar(&f.overwrite, "overwrite", false, "")
-		set.DurationVar(&f.timeout, "timeout", 0, "")
-		set.DurationVar(&f.timeout, "request-timeout", 0, "")
-		set.IntVar(&f.grace, "grace-period", -1, "")
+		set.Bool("delete-emptydir-data", false, "")
+		set.Bool("force", false, "")
+		set.Duration("timeout", 0, "")
+		set.Duration("request-timeout", 0, "")
 		set.Int("skip-wait-for-delete-timeout", 0, "")
 		set.Bool("wait", true, "")
+		known = set
 	})
 	if err != nil {
 		return err
 	}
+	known.Visit(func(flag *pflag.Flag) { given = append(given, flag.Name) })
 	if len(args) == 0 {
 		return errors.New("error: no command")
 	}
+	for _, name := range given {
+		if !slices.Contains([]string{"kubeconfig", "namespace", "request-timeout"}, name) && !slices.Contains(flagsOf[args[0]], name) {
+			return fmt.Errorf("error: unknown flag: --%s", name)
+		}
+	}
 	var manifest []byte
-	if args[0] == "apply" || args[0] == "delete" && f.file != "" {
+	if args[0] == "apply" {
 		if manifest, err = c.read(f.file); err != nil {
 			return err
 		}
@@ -79,8 +90,8 @@ func (c *call) verb(cl *cluster, args []string, f kubectlFlags, manifest []byte)
 		return c.get(cl, args[1:], f)
 	case "apply":
 		return c.apply(cl, manifest)
-	case "drain", "cordon", "uncordon", "label":
-		return c.changeNode(cl, args, f)
+	case "drain":
+		return c.drain(cl, args[1:], f)
 	case "delete":
 		return c.deleteObject(cl, args[1:], f)
 	default:
@@ -141,9 +152,6 @@ func (c *call) nodeObject(cl *cluster, n *node) any {
 	if n.ControlPlane {
 		labels["node-role.kubernetes.io/control-plane"] = ""
 	}
-	for key, value := range n.Labels {
-		labels[key] = value
-	}
 	return map[string]any{"kind": "Node",
 		"metadata": map[string]any{"name": n.Name, "labels": labels},
 		"spec":     map[string]any{"unschedulable": n.Unschedulable},
@@ -153,36 +161,19 @@ func (c *call) nodeObject(cl *cluster, n *node) any {
 		}}
 }
 
-func (c *call) changeNode(cl *cluster, args []string, f kubectlFlags) error {
-	rest := args[1:]
-	if args[0] == "label" && len(rest) > 0 && rest[0] == "node" {
-		rest = rest[1:]
-	}
-	if len(rest) == 0 {
+func (c *call) drain(cl *cluster, args []string, f kubectlFlags) error {
+	if len(args) != 1 {
 		return errors.New("error: USAGE: a node is needed")
 	}
-	n := cl.Nodes[rest[0]]
-	if n == nil {
-		return notFound("node", rest[0])
+	n := cl.Nodes[args[0]]
+	switch {
+	case n == nil:
+		return notFound("node", args[0])
+	case !f.ignoreSets:
+		return errors.New("error: cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore)")
 	}
-	switch args[0] {
-	case "label":
-		if n.Labels == nil {
-			n.Labels = map[string]string{}
-		}
-		for _, label := range rest[1:] {
-			key, value, _ := strings.Cut(label, "=")
-			n.Labels[key] = value
-		}
-	case "drain":
-		if !f.ignoreSets {
-			return errors.New("error: cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore)")
-		}
-		n.Drained, n.Unschedulable = true, true
-	default:
-		n.Unschedulable = args[0] == "cordon"
-	}
-	c.printf("node/%s %sed\n", n.Name, args[0])
+	n.Drained, n.Unschedulable = true, true
+	c.printf("node/%s drained\n", n.Name)
 	return nil
 }
 

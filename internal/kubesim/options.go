@@ -112,7 +112,8 @@ func (c *call) joinOptions(args []string) (*joinOptions, error) {
 	return o, nil
 }
 
-// readConfig decodes the documents of a kubeadm configuration file, strictly, by kind.
+// readConfig decodes the documents of a kubeadm configuration file by kind. As kubeadm does, it passes over
+// attributes and kinds that it does not know.
 func (c *call) readConfig(name string, kinds map[string]any) error {
 	data, err := c.read(name)
 	if err != nil {

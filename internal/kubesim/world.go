@@ -3,9 +3,9 @@ package kubesim
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +28,6 @@ type World struct {
 type state struct {
 	Machines map[string]*machine `json:"machines"`
 	Clusters map[string]*cluster `json:"clusters"`
-	Serial   int                 `json:"serial"`
 }
 
 // Options of a World.
@@ -74,9 +73,9 @@ type machine struct {
 	SwapOff  bool              `json:"swapOff,omitempty"`
 	Modules  []string          `json:"modules,omitempty"`
 	Forward  bool              `json:"forward,omitempty"` // net.ipv4.ip_forward
-	Packages map[string]string `json:"packages,omitempty"`
+	Packages map[string]string `json:"packages"`
 	Fetched  bool              `json:"fetched,omitempty"` // apt-get update has run
-	Services map[string]bool   `json:"services,omitempty"`
+	Services map[string]bool   `json:"services"`
 	Cluster  string            `json:"cluster,omitempty"`
 	Node     string            `json:"node,omitempty"`
 }
@@ -182,7 +181,7 @@ func (w *World) Nodes() []Node {
 			out = append(out, Node{n.Name, n.Machine, n.Address, n.ControlPlane, w.ready(c, n), n.Unschedulable})
 		}
 	}
-	slices.SortFunc(out, func(a, b Node) int { return compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -199,14 +198,4 @@ func (w *World) Tokens() int {
 		}
 	}
 	return n
-}
-
-func (w *World) serial() int {
-	w.state.Serial++
-	return w.state.Serial
-}
-
-func (w *World) String() string {
-	data, err := w.MarshalJSON()
-	return fmt.Sprint(string(data), err)
 }

@@ -148,7 +148,7 @@ func (c *Cluster) Nodes(ctx context.Context) ([]Node, error) {
 func (c *Cluster) NodeAt(ctx context.Context, addr netip.Addr) (Node, bool, error) {
 	nodes, err := c.Nodes(ctx)
 	for _, n := range nodes {
-		if n.Address == addr {
+		if addr.IsValid() && n.Address == addr {
 			return n, true, nil
 		}
 	}

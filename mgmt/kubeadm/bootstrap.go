@@ -81,9 +81,28 @@ func (d *deployment) init(ctx context.Context) (bootstrap, error) {
 	})
 }
 
+// kubeadmLock is held on a machine while kubeadm changes it: what a process has begun that died runs on there,
+// and two at once would spoil each other's work.
+const kubeadmLock = "/run/vnfkit-kubeadm.lock"
+
+// settle waits until nothing runs on the machine any more that an earlier process has begun.
+func (d *deployment) settle(ctx context.Context, n mgmt.Node) error {
+	return within(ctx, d.config.Timeouts.Install, func(ctx context.Context) error {
+		if d.p.ScriptPath != "" {
+			if err := n.SSH.Run(ctx, []string{"flock", scriptLock, "true"}, nil, nil, nil); err != nil {
+				return err
+			}
+		}
+		return n.RunRoot(ctx, []string{"flock", kubeadmLock, "true"}, nil, nil, nil)
+	})
+}
+
 // initialised reports whether kubeadm init has run to its end on the node. kube-proxy is what it does last,
 // so that anything less is a run that was cut short, on which no other node can have joined.
 func (d *deployment) initialised(ctx context.Context, n mgmt.Node) (bootstrap, bool, error) {
+	if err := d.settle(ctx, n); err != nil {
+		return bootstrap{}, false, err
+	}
 	begun, err := succeeds(ctx, n, "test", "-e", "/etc/kubernetes/admin.conf")
 	if !begun || err != nil {
 		return bootstrap{}, false, err
@@ -143,7 +162,7 @@ func (d *deployment) clean(ctx context.Context, n mgmt.Node) error {
 }
 
 func (d *deployment) reset(ctx context.Context, n mgmt.Node) error {
-	return n.RunRoot(ctx, []string{"kubeadm", "reset", "--force"}, nil, nil, nil)
+	return n.RunRoot(ctx, []string{"flock", kubeadmLock, "kubeadm", "reset", "--force"}, nil, nil, nil)
 }
 
 // kubeadmInit runs kubeadm init.
@@ -158,7 +177,7 @@ func (d *deployment) kubeadmInit(ctx context.Context, n mgmt.Node) error {
 // kubeadmWith gives kubeadm its configuration on standard input, so that no file with a token stays on the
 // machine. sshd's standard input is a socket, which /dev/stdin cannot open: hence the pipe.
 func (d *deployment) kubeadmWith(ctx context.Context, n mgmt.Node, config []byte, verb ...string) error {
-	argv := slices.Concat([]string{"sh", "-c", `cat | "$@"`, "sh", "kubeadm"}, verb, []string{"--config", "/dev/stdin"})
+	argv := slices.Concat([]string{"sh", "-c", `cat | "$@"`, "sh", "flock", kubeadmLock, "kubeadm"}, verb, []string{"--config", "/dev/stdin"})
 	return n.RunRoot(ctx, argv, bytes.NewReader(config), nil, nil)
 }
 

@@ -59,14 +59,56 @@ var scenarios = []scenario{
 	}},
 }
 
-// prepare makes what the scenario begins with: a cluster of one control-plane node and two workers.
-func (s scenario) prepare(l *lab) string {
+// prepared is what the cases of a scenario begin with. It is made once.
+type prepared struct {
+	world    *sandbox.World // nil: an empty one
+	records  []vnflcm.Record
+	instance string
+}
+
+// prepare makes a cluster of one control-plane node and two workers, if the scenario needs one.
+func (s scenario) prepare(t *testing.T) prepared {
+	t.Helper()
 	if !s.running {
-		return l.created()
+		return prepared{}
 	}
-	return l.cluster("instantiate_sandbox.json", func(r *vnflcm.InstantiateVnfRequest) {
-		r.InstantiationLevelID, r.TargetScaleLevelInfo = "", []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: 1}}
+	l := newLab(t)
+	p := prepared{world: l.world, instance: l.cluster("instantiate_sandbox.json", sized("simple", 1))}
+	for _, kind := range []string{"instance", "operation", "state", "step", "lease", "cancel", "vim", "vim-default"} {
+		list, err := l.store.List(t.Context(), kind, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.records = append(p.records, list...)
+	}
+	return p
+}
+
+// open returns a lab of its own that begins with what was prepared.
+func (p prepared) open(t *testing.T) (l *lab, instance string) {
+	t.Helper()
+	if p.world == nil {
+		l = newLab(t)
+		return l, l.created()
+	}
+	world, err := p.world.Clone()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := world.Close(); err != nil {
+			t.Error(err)
+		}
 	})
+	l = &lab{t: t, world: world, store: vnflcm.NewMemoryStore(), pkg: packageDir}
+	for _, r := range p.records {
+		r.Version = 0
+		if err := l.store.Put(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Manager = l.manager()
+	return l, p.instance
 }
 
 // outcome is the end state, in terms that do not change from run to run.
@@ -109,7 +151,7 @@ func (l *lab) outcome(id string) outcome {
 	return out
 }
 
-func knownHosts(t *testing.T, h *sshtest.Host, byAddr map[string]string) []string {
+func knownHosts(t testing.TB, h *sshtest.Host, byAddr map[string]string) []string {
 	t.Helper()
 	data, err := afero.ReadFile(h.FS(), "/etc/hosts")
 	if err != nil {
@@ -134,7 +176,8 @@ type crash struct {
 	point cutPoint
 	key   atomic.Value // the step's key, once it has begun
 	dead  atomic.Bool
-	done  sync.Map // keys of the steps journaled before
+	gone  chan struct{} // closed when it is dead
+	done  sync.Map      // keys of the steps journaled before
 }
 
 // die fences the store and cuts every connection, as the end of a process does.
@@ -143,6 +186,7 @@ func (c *crash) die() {
 		for _, h := range c.world.Hosts() {
 			h.CutConnections()
 		}
+		close(c.gone)
 	}
 }
 
@@ -229,10 +273,9 @@ func (l *lab) stepName(s vnflcm.StepInfo) string {
 }
 
 // undisturbed runs the scenario to its end.
-func (s scenario) undisturbed(t *testing.T) (steps []string, want outcome) {
+func (s scenario) undisturbed(t *testing.T, p prepared) (steps []string, want outcome) {
 	t.Helper()
-	l := newLab(t)
-	id := s.prepare(l)
+	l, id := p.open(t)
 	var mu sync.Mutex
 	m := l.manager(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
@@ -249,29 +292,39 @@ func (s scenario) undisturbed(t *testing.T) (steps []string, want outcome) {
 }
 
 // crashed runs the scenario in a process that dies, and resumes it in another.
-func (s scenario) crashed(t *testing.T, step string, point cutPoint, dropJournal bool) outcome {
+func (s scenario) crashed(t *testing.T, p prepared, step string, point cutPoint, dropJournal bool) outcome {
 	t.Helper()
 	ctx := t.Context()
-	l := newLab(t)
-	if point == insideDo {
-		l = newSlowLab(t)
+	l, id := p.open(t)
+	nodes := map[string]bool{}
+	for _, h := range l.world.Hosts() {
+		nodes[h.PublicKey()] = true
 	}
-	id := s.prepare(l)
-	c := &crash{Store: l.store, world: l.world, step: step, point: point}
+	c := &crash{Store: l.store, world: l.world, step: step, point: point, gone: make(chan struct{})}
 	dying := l.manager(func(cfg *vnflcm.Config) { cfg.Store, cfg.Intercept = c, c.intercept(l) })
 	opID, err := s.begin(ctx, dying, l, id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = dying.Wait(ctx, opID)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, err = dying.Wait(ctx, opID)
+	}()
+	select {
+	case <-ended:
+	case <-c.gone: // what is left of it need not wait for anything
+	}
+	closed := dying.Close(ctx)
+	<-ended
 	if !c.dead.Load() {
 		if point == insideDo {
 			t.Skipf("no program runs in %s", step)
 		}
 		t.Fatalf("it did not die: %v", err)
 	}
-	if err := dying.Close(ctx); err != nil {
-		t.Fatal(err)
+	if closed != nil {
+		t.Fatal(closed)
 	}
 	if dropJournal {
 		drop(t, l.store)
@@ -289,15 +342,18 @@ func (s scenario) crashed(t *testing.T, step string, point cutPoint, dropJournal
 		t.Fatal(err)
 	}
 	l.must(opID, nil, next)
-	l.onlyOnce()
+	l.onlyOnce(nodes)
 	return l.outcome(id)
 }
 
-// onlyOnce makes sure that no machine was made a node twice.
-func (l *lab) onlyOnce() {
+// onlyOnce makes sure that no machine was made a node twice. Those with the keys in nodes are some already.
+func (l *lab) onlyOnce(nodes map[string]bool) {
 	l.t.Helper()
 	for _, h := range l.world.Hosts() {
 		made := 0
+		if nodes[h.PublicKey()] {
+			made = 1
+		}
 		for _, r := range h.Commands() {
 			if r.Finished && r.Code == 0 && r.Argv[0] == "kubeadm" && (r.Argv[1] == "join" || r.Argv[1] == "init" && r.Argv[2] == "--config") {
 				made++
@@ -327,19 +383,20 @@ func TestCrash(t *testing.T) {
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			steps, want := s.undisturbed(t)
+			p := s.prepare(t)
+			steps, want := s.undisturbed(t, p)
 			for _, step := range steps {
 				for _, point := range []cutPoint{beforeDo, insideDo, beforeJournal, afterJournal} {
 					t.Run(step+" "+string(point), func(t *testing.T) {
 						t.Parallel()
-						if diff := cmp.Diff(want, s.crashed(t, step, point, false)); diff != "" {
+						if diff := cmp.Diff(want, s.crashed(t, p, step, point, false)); diff != "" {
 							t.Errorf("another end than without the crash:\n%s", diff)
 						}
 					})
 				}
 				t.Run(step+" journal lost", func(t *testing.T) {
 					t.Parallel()
-					if diff := cmp.Diff(want, s.crashed(t, step, beforeJournal, true)); diff != "" {
+					if diff := cmp.Diff(want, s.crashed(t, p, step, beforeJournal, true)); diff != "" {
 						t.Errorf("another end than with the journal:\n%s", diff)
 					}
 				})

@@ -59,11 +59,12 @@ func (d *Driver) Hooks() vnflcm.Hooks {
 }
 
 // Validate implements vnflcm.MgmtDriver.
-func (d *Driver) Validate(_ context.Context, op *vnflcm.Operation) error {
-	p, err := read(op)
+func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	if op.Terminate != nil {
 		return nil // nothing of a request may keep a cluster from being removed
 	}
+	p, err := read(op)
+	p.warn(ctx, op)
 	return errors.Join(err, p.check(op), p.checkTargets(op))
 }
 
@@ -75,7 +76,7 @@ func (p *parameters) checkTargets(op *vnflcm.Operation) error {
 		for _, cp := range op.Flavour.CPs {
 			for _, aspect := range op.Flavour.AspectsOf(cp.VDU) {
 				if cp.ID == master && aspect == op.Scale.AspectID {
-					return &vnflcm.ParamError{Path: "aspectId", Value: aspect, Reason: "control-plane nodes cannot be scaled"}
+					return &vnflcm.ParamError{Path: "aspectId", Value: aspect, Reason: "control-plane nodes cannot be scaled: choose their number when instantiating"}
 				}
 			}
 		}

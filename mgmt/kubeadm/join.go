@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -142,6 +143,15 @@ func (d *deployment) join(ctx context.Context, n mgmt.Node, b bootstrap, tokens 
 // joined reports whether the machine is a node already, as what it shall be: kubeadm labels control-plane
 // nodes last.
 func (d *deployment) joined(ctx context.Context, n mgmt.Node, controlPlane bool) (bool, error) {
+	busy := []mgmt.Node{n}
+	if controlPlane {
+		busy = d.masters // etcd takes one new member at a time
+	}
+	for _, n := range busy {
+		if err := d.settle(ctx, n); err != nil {
+			return false, err
+		}
+	}
 	node, found, err := d.kube.NodeAt(ctx, n.IP)
 	if !found || err != nil || node.ControlPlane != controlPlane {
 		return false, err
@@ -168,21 +178,26 @@ func (d *deployment) joinNow(ctx context.Context, n mgmt.Node, b bootstrap, toke
 	if err != nil {
 		return err
 	}
-	err = d.kubeadmWith(ctx, n, config, "join")
-	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok {
-		return masked(exit, c)
-	}
-	return err
+	return masked(d.kubeadmWith(ctx, n, config, "join"))
 }
 
-// masked takes the credentials out of what kubeadm printed.
-func masked(e *sshexec.ExitError, c credentials) error {
-	out := *e
-	for _, secret := range []string{c.token, c.certificateKey} {
-		if secret != "" {
-			out.Stderr = strings.ReplaceAll(out.Stderr, secret, vnflcm.Mask)
-		}
+// credentialForms are bootstrap tokens (kubernetes.io, "Bootstrap token format") and certificate keys, which
+// have the form of a CA hash but no "sha256:" before them.
+var credentialForms = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|(sha256:)?\b[0-9a-f]{64}\b`)
+
+// masked takes credentials out of what kubeadm or a script printed, also those that they made themselves.
+func masked(err error) error {
+	e, ok := errors.AsType[*sshexec.ExitError](err)
+	if !ok {
+		return err
 	}
+	out := *e
+	out.Stderr = credentialForms.ReplaceAllStringFunc(out.Stderr, func(found string) string {
+		if strings.HasPrefix(found, "sha256:") {
+			return found
+		}
+		return vnflcm.Mask
+	})
 	return &out
 }
 

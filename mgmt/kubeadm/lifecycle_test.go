@@ -52,7 +52,7 @@ func TestLifecycle(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
 			l := newLab(t)
-			id := l.cluster(c.request, sandboxVIM, func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = c.flavour })
+			id := l.cluster(c.request, func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = c.flavour })
 			l.want(count{c.masters, 1, 0})
 
 			vim, err := l.VIMs().Get(ctx, kubeadm.VIMID(id))

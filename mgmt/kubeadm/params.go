@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,6 +68,9 @@ type registryParam struct {
 	HostsString     string        `json:"hosts_string"`
 }
 
+// clusterPath is where most parameters are.
+const clusterPath = "additionalParams.k8s_cluster_installation_param"
+
 // The defaults of Tacker, and the version that the driver is tested with.
 const (
 	defaultPodCIDR     = "192.168.0.0/16"
@@ -80,10 +84,7 @@ func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{
 // read decodes the parameters and fills in defaults. The fault of a wrong type does not hide others.
 func read(op *vnflcm.Operation) (*parameters, error) {
 	p := &parameters{}
-	unknown, err := op.Params.Decode(p)
-	for _, name := range unknown {
-		op.Log.Warn("attribute is not known and has no effect", "attribute", "additionalParams."+name)
-	}
+	_, err := op.Params.Decode(p)
 	c := &p.Cluster
 	c.Master.PodCIDR = orDefault(c.Master.PodCIDR, defaultPodCIDR)
 	c.Master.ClusterCIDR = orDefault(c.Master.ClusterCIDR, defaultClusterCIDR)
@@ -97,6 +98,24 @@ func read(op *vnflcm.Operation) (*parameters, error) {
 		c.Worker.Password = p.WorkerPassword
 	}
 	return p, vnflcm.AtPath("additionalParams", err)
+}
+
+// warn names what is accepted but is not, or not as given, put to use. Once per operation: in Validate.
+func (p *parameters) warn(ctx context.Context, op *vnflcm.Operation) {
+	unknown, _ := op.Params.Decode(&parameters{}) // read has reported the error
+	for _, name := range unknown {
+		op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", "additionalParams."+name)
+	}
+	master := &p.Cluster.Master
+	for _, n := range []struct{ name, given string }{{"pod_cidr", master.PodCIDR}, {"cluster_cidr", master.ClusterCIDR}} {
+		if prefix, err := netip.ParsePrefix(n.given); err == nil && prefix != prefix.Masked() {
+			op.Log.WarnContext(ctx, "network has host bits set; they are masked", "attribute", clusterPath+".master_node."+n.name,
+				"given", n.given, "used", prefix.Masked())
+		}
+	}
+	if proxy := p.Cluster.Proxy; !proxy.Used() && (!proxy.HTTPProxy.IsZero() || !proxy.HTTPSProxy.IsZero()) {
+		op.Log.WarnContext(ctx, "the proxy is not used: it takes both http_proxy and https_proxy", "attribute", clusterPath+".proxy")
+	}
 }
 
 func orDefault(value, otherwise string) string {
@@ -113,7 +132,7 @@ type checker struct {
 }
 
 func (c *checker) fault(path, value, reason string) {
-	c.faults = append(c.faults, &vnflcm.ParamError{Path: path, Value: value, Reason: reason})
+	c.faults = append(c.faults, &vnflcm.ParamError{Path: path, Value: mgmt.Abridged(value), Reason: reason})
 }
 
 var versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)
@@ -124,6 +143,9 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	cluster := &p.Cluster
 	c.node("master_node", cluster.Master.nodeParam)
 	c.node("worker_node", cluster.Worker)
+	if vdu := c.vduOf(cluster.Master.SSHCPName); vdu != "" && vdu == c.vduOf(cluster.Worker.SSHCPName) {
+		c.fault("worker_node.ssh_cp_name", cluster.Worker.SSHCPName, "is of VDU "+vdu+", whose machines are control-plane nodes")
+	}
 	if cluster.Master.ClusterCPName == "" {
 		c.fault("master_node.cluster_cp_name", "", "is required")
 	}
@@ -139,13 +161,16 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.faults = append(c.faults, vnflcm.AtPath("proxy", cluster.Proxy.Validate()))
 	c.registries(cluster)
 	c.unsupported(cluster)
-	return vnflcm.AtPath("additionalParams.k8s_cluster_installation_param", errors.Join(c.faults...))
+	return vnflcm.AtPath(clusterPath, errors.Join(c.faults...))
 }
 
 func (c *checker) node(path string, n nodeParam) {
-	for name, missing := range map[string]bool{"ssh_cp_name": n.SSHCPName == "", "username": n.Username == "", "password": n.Password.IsZero()} {
-		if missing {
-			c.fault(path+"."+name, "", "is required")
+	for _, required := range []struct {
+		name    string
+		missing bool
+	}{{"ssh_cp_name", n.SSHCPName == ""}, {"username", n.Username == ""}, {"password", n.Password.IsZero()}} {
+		if required.missing {
+			c.fault(path+"."+required.name, "", "is required")
 		}
 	}
 	for _, cp := range []struct{ name, value string }{{"ssh_cp_name", n.SSHCPName}, {"nic_cp_name", n.NICCPName}} {
@@ -153,7 +178,11 @@ func (c *checker) node(path string, n nodeParam) {
 			c.fault(path+"."+cp.name, cp.value, "the flavour has no such connection point")
 		}
 	}
-	if vdu := c.vduOf(n.SSHCPName); vdu != "" && n.AspectID != "" && !slices.Contains(c.op.Flavour.AspectsOf(vdu), n.AspectID) {
+	vdu := c.vduOf(n.SSHCPName)
+	if nic := c.vduOf(n.NICCPName); vdu != "" && nic != "" && nic != vdu {
+		c.fault(path+".nic_cp_name", n.NICCPName, fmt.Sprintf("is of VDU %s, but ssh_cp_name is of VDU %s", nic, vdu))
+	}
+	if vdu != "" && n.AspectID != "" && !slices.Contains(c.op.Flavour.AspectsOf(vdu), n.AspectID) {
 		c.fault(path+".aspect_id", n.AspectID, fmt.Sprintf("does not scale VDU %s, which has connection point %s", vdu, n.SSHCPName))
 	}
 }
@@ -179,9 +208,6 @@ func (c *checker) networks(m *masterParam) {
 			c.fault(n.path, *n.value, "must be a network such as 10.244.0.0/16")
 			continue
 		}
-		if prefix != prefix.Masked() {
-			c.op.Log.Warn("network has host bits set; they are masked", "attribute", n.path, "given", *n.value, "used", prefix.Masked())
-		}
 		*n.value = prefix.Masked().String()
 		parsed = append(parsed, prefix.Masked())
 	}
@@ -203,11 +229,17 @@ func (c *checker) file(path, name string) {
 	}
 }
 
+// serverForm leaves out what a shell, a path or JSON would take for something else: scripts build files from it.
+var serverForm = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+
 func (c *checker) registries(p *clusterParam) {
 	for i, r := range p.Registries {
 		path := fmt.Sprintf("private_registry_connection_info[%d]", i)
-		if r.Server == "" {
+		switch {
+		case r.Server == "":
 			c.fault(path+".server", "", "is required")
+		case !serverForm.MatchString(r.Server):
+			c.fault(path+".server", r.Server, "must be a host name or address, with or without a port")
 		}
 		switch {
 		case r.ConnectionType != "0" && r.ConnectionType != "1":
@@ -220,12 +252,15 @@ func (c *checker) registries(p *clusterParam) {
 
 // unsupported refuses what Tacker knows and this driver does not yet do: it must not be dropped in silence.
 func (c *checker) unsupported(p *clusterParam) {
-	for path, given := range map[string]bool{
-		"helm_installation_script_path": p.HelmScript != "", "storage_server": p.Storage != nil,
-		"pv_registration_params": p.Volumes != nil, "master_node.cluster_fip_name": p.Master.ClusterFIPName != "",
+	for _, asked := range []struct {
+		path  string
+		given bool
+	}{
+		{"helm_installation_script_path", p.HelmScript != ""}, {"storage_server", p.Storage != nil},
+		{"pv_registration_params", p.Volumes != nil}, {"master_node.cluster_fip_name", p.Master.ClusterFIPName != ""},
 	} {
-		if given {
-			c.fault(path, "", "is not supported yet")
+		if asked.given {
+			c.fault(asked.path, "", "is not supported yet")
 		}
 	}
 }

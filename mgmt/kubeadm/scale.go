@@ -7,6 +7,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -86,7 +87,7 @@ func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
 	if err = errors.Join(err, d.revokeTokens(ctx)); err != nil {
 		return err
 	}
-	return d.awaitReady(ctx, d.nodes())
+	return d.awaitReady(ctx, added)
 }
 
 // existing describes the running cluster, as whichever control-plane node answers sees it.
@@ -100,9 +101,18 @@ func (d *deployment) existing(ctx context.Context) (bootstrap, error) {
 	}})
 }
 
+// updateHosts tells nodes that stay as they are which nodes there are. One that cannot be reached is passed
+// over: it may be dead, and its heal writes the file anew.
 func (d *deployment) updateHosts(ctx context.Context, nodes []mgmt.Node) error {
 	return vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
-		return d.do(ctx, "hosts", n, time.Minute, func(ctx context.Context) error { return d.writeHosts(ctx, n) })
+		return d.do(ctx, "hosts", n, time.Minute, func(ctx context.Context) error {
+			err := d.writeHosts(ctx, n)
+			if errors.Is(err, sshexec.ErrConnect) && !errors.Is(err, sshexec.ErrHostKey) && ctx.Err() == nil {
+				d.op.Log.WarnContext(ctx, "the hosts file of a node could not be brought up to date", "host", n.HostName, "error", err)
+				return nil
+			}
+			return err
+		})
 	})
 }
 

@@ -16,6 +16,9 @@ import (
 // scriptFile is where Tacker puts the package's script.
 const scriptFile = "/tmp/install_k8s_cluster.sh"
 
+// scriptLock is held while the script runs, by the login user.
+const scriptLock = scriptFile + ".lock"
+
 func (d *deployment) uploadScript(ctx context.Context, n mgmt.Node) error {
 	name, err := d.op.Package.Artifact(d.p.ScriptPath)
 	if err != nil {
@@ -36,13 +39,16 @@ func (d *deployment) checkScriptNames() error {
 		return nil
 	}
 	var faults []error
-	for role, nodes := range map[string][]mgmt.Node{"master": d.masters, "worker": d.workers} {
+	for _, group := range []struct {
+		role  string
+		nodes []mgmt.Node
+	}{{"master", d.masters}, {"worker", d.workers}} {
 		seen := map[byte]netip.Addr{}
-		for _, n := range nodes {
+		for _, n := range group.nodes {
 			last := n.IP.AsSlice()[len(n.IP.AsSlice())-1]
 			if other, taken := seen[last]; taken {
 				faults = append(faults, fmt.Errorf("kubeadm: script_path names nodes by the last part of their address: %s and %s would both be %s%d",
-					other, n.IP, role, last))
+					other, n.IP, group.role, last))
 			}
 			seen[last] = n.IP
 		}
@@ -106,11 +112,11 @@ func (d *deployment) runScript(ctx context.Context, n mgmt.Node, args, secrets [
 	if http := d.httpRegistries(); http != "" {
 		env["HTTP_PRIVATE_REGISTRIES"] = http
 	}
-	command := sshexec.Command{Argv: append([]string{"bash", scriptFile}, args...), Env: env, Secrets: secrets}
+	command := sshexec.Command{Argv: append([]string{"flock", scriptLock, "bash", scriptFile}, args...), Env: env, Secrets: secrets}
 	if stdout != nil {
 		command.Stdout = stdout
 	}
-	return n.SSH.Exec(ctx, command)
+	return masked(n.SSH.Exec(ctx, command))
 }
 
 // httpRegistries is the list of registries without TLS in the form that Tacker's script puts into

@@ -1,0 +1,49 @@
+package kubeadm_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+)
+
+// sleeping is a package whose node script takes a second before it does its work.
+func sleeping(b *testing.B) string {
+	return packageWith(b, func(s string) string { return strings.Replace(s, "\nprepare >&2\n", "\nsleep 1\nprepare >&2\n", 1) })
+}
+
+// makeCluster instantiates 3 control-plane nodes and 20 workers and returns how long that took, and for how
+// long the scripts slept at least where one must wait for the other: the control-plane nodes, one by one.
+func makeCluster(b *testing.B, pkg string, parallel int) (wall, critical time.Duration) {
+	b.Helper()
+	l := openLab(b, setup{pkg: pkg, driver: kubeadm.Config{Parallel: parallel}})
+	begin := time.Now()
+	l.cluster("instantiate_script.json", sized("complex", 19))
+	wall = time.Since(begin)
+	l.want(count{3, 20, 0})
+	for _, h := range l.world.Hosts() {
+		for _, r := range h.Commands() {
+			if strings.HasPrefix(h.Name(), "master") && r.Argv[0] == "sleep" {
+				critical += r.End.Sub(r.Start)
+			}
+		}
+	}
+	return wall, critical
+}
+
+// BenchmarkClusterOf3Plus20 compares the time that a cluster takes with its critical path, when the script of
+// each node takes a second: that of three control-plane nodes, one after the other (workers join beside them).
+// "sequential" is the same driver with one node at a time.
+func BenchmarkClusterOf3Plus20(b *testing.B) {
+	pkg := sleeping(b)
+	for b.Loop() {
+		wall, critical := makeCluster(b, pkg, 0)
+		sequential, _ := makeCluster(b, pkg, 1)
+		b.ReportMetric(wall.Seconds(), "wall-s")
+		b.ReportMetric(critical.Seconds(), "critical-path-s")
+		b.ReportMetric(sequential.Seconds(), "sequential-s")
+		b.ReportMetric(wall.Seconds()/critical.Seconds(), "wall/critical-path")
+		b.ReportMetric(sequential.Seconds()/wall.Seconds(), "sequential/wall")
+	}
+}

@@ -1,0 +1,338 @@
+package kubeadm_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// hostile values, each of which would make /pwned where it is taken for shell text.
+var hostile = map[string]string{
+	"quotes":     `a'"'"; touch /pwned; echo '"`,
+	"semicolon":  `x; touch /pwned; :`,
+	"command":    `$(touch /pwned)`,
+	"backticks":  "`touch /pwned`",
+	"newlines":   "x\ntouch /pwned\n",
+	"pipe":       `|touch /pwned`,
+	"redirect":   `>/pwned`,
+	"option":     `--config=/pwned`,
+	"parent":     `../../../../pwned`,
+	"percent":    `%s%n%d%(touch /pwned)`,
+	"substitute": `${x:-$(touch /pwned)}`,
+	"64 KiB":     strings.Repeat("touch /pwned;", 5042),
+}
+
+func quoted(s string) string {
+	b, _ := json.Marshal(s) // a string always encodes
+	return string(b)
+}
+
+// unharmed makes sure that no machine ran what was text.
+func (l *lab) unharmed() {
+	l.t.Helper()
+	for _, h := range l.world.Hosts() {
+		if found, err := afero.Exists(h.FS(), "/pwned"); found || err != nil {
+			l.t.Errorf("%s has /pwned, %v", h.Name(), err)
+		}
+		for _, r := range h.Commands() {
+			if r.Argv[0] == "touch" && slices.Contains(r.Argv, "/pwned") {
+				l.t.Errorf("%s ran %q", h.Name(), r.Argv)
+			}
+		}
+	}
+}
+
+var tokenSecret = regexp.MustCompile(`bootstrap-token-[a-z0-9]{6}`)
+
+// commands are the programs that ran, but for the host's own, in terms that do not change from run to run.
+func (l *lab) commands() []string {
+	var out []string
+	for _, h := range l.world.Hosts() {
+		for _, r := range h.Commands() {
+			if !r.BuiltIn {
+				out = append(out, fmt.Sprintf("%s: %q as %s", h.Name(), tokenSecret.ReplaceAllString(strings.Join(r.Argv, "\x00"), "TOKEN"), r.User))
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// TestHostileValuesAreCarried: where any text is allowed it arrives, and nothing else runs than with tame
+// values.
+func TestHostileValuesAreCarried(t *testing.T) {
+	t.Parallel()
+	tame := newLab(t)
+	tame.cluster("instantiate_sandbox.json")
+	want := tame.commands()
+	for name, value := range hostile {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{sandbox: sandbox.Config{Password: value}})
+			id := l.cluster("instantiate_sandbox.json", with(t, `{"vim_name":`+quoted(value)+`,"master_node":{"password":`+quoted(value)+`},"worker_node":{"password":`+quoted(value)+`}}`))
+			l.want(count{1, 1, 0})
+			l.unharmed()
+			if diff := cmp.Diff(want, l.commands()); diff != "" {
+				t.Errorf("other programs ran:\n%s", diff)
+			}
+			vim, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var extra struct {
+				Name string `json:"vim_name"`
+			}
+			if err := json.Unmarshal(vim.Extra.Reveal(), &extra); err != nil || extra.Name != value {
+				t.Errorf("vim_name is %.80q, %v", extra.Name, err)
+			}
+		})
+	}
+}
+
+// TestHostileUser: the login name is no shell text either. Path separators are left out: the home of such a
+// user is none.
+func TestHostileUser(t *testing.T) {
+	t.Parallel()
+	for name, value := range hostile {
+		if name == "64 KiB" {
+			continue // longer than any login name
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			user := strings.ReplaceAll(value, "/", "")
+			l := openLab(t, setup{sandbox: sandbox.Config{User: user}})
+			l.cluster("instantiate_sandbox.json", with(t, `{"master_node":{"username":`+quoted(user)+`},"worker_node":{"username":`+quoted(user)+`}}`))
+			l.want(count{1, 1, 0})
+			l.unharmed()
+		})
+	}
+}
+
+// TestHostileValuesAreRefused: where a value has a form, the error names it and is of a readable length.
+func TestHostileValuesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, parameter := range []string{
+		`{"proxy":{"http_proxy":%s}}`, `{"proxy":{"https_proxy":%s}}`, `{"proxy":{"no_proxy":%s}}`, `{"proxy":{"k8s_node_cidr":%s}}`,
+		`{"script_path":"Scripts/install_k8s_cluster.sh","private_registry_connection_info":[{"connection_type":"0","server":%s}]}`,
+		`{"script_path":"Scripts/install_k8s_cluster.sh","private_registry_connection_info":[{"connection_type":%s,"server":"r"}]}`,
+		`{"script_path":%s}`, `{"cni_manifest_path":%s}`, `{"kubernetes_version":%s}`, `{"master_node":{"pod_cidr":%s}}`, `{"master_node":{"cluster_cidr":%s}}`,
+		`{"master_node":{"ssh_cp_name":%s}}`, `{"worker_node":{"nic_cp_name":%s}}`, `{"worker_node":{"aspect_id":%s}}`,
+	} {
+		t.Run(parameter, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			for name, value := range hostile {
+				if name == "parent" && strings.Contains(parameter, "no_proxy") {
+					continue // such a text means nothing to a shell
+				}
+				_, _, err := l.instantiate("instantiate_sandbox.json", with(t, strings.Replace(parameter, "%s", quoted(value), 1)))
+				l.refused(err)
+				if err != nil && len(err.Error()) > 4096 {
+					t.Errorf("%s: the error has %d bytes", name, len(err.Error()))
+				}
+			}
+		})
+	}
+}
+
+// TestProxyOnTheMachine: a password with everything in it that a URL can hold reaches the runtime's unit and
+// the environment of apt as it is.
+func TestProxyOnTheMachine(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	const url = "http://user:p%24%28touch%20%2Fpwned%29%60%22%25;&*+,=@proxy.example.com:3128/"
+	l.cluster("instantiate_sandbox.json", with(t, `{"proxy":{"http_proxy":"`+url+`","https_proxy":"`+url+`","no_proxy":"a, b"}}`))
+	l.unharmed()
+	for _, h := range l.world.Hosts() {
+		unit, err := afero.ReadFile(h.FS(), "/etc/systemd/system/containerd.service.d/50-vnfkit-proxy.conf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// systemd.unit(5): %% is a percent sign.
+		escaped := strings.ReplaceAll(url, "%", "%%")
+		want := "[Service]\nEnvironment=\"HTTP_PROXY=" + escaped + "\"\nEnvironment=\"HTTPS_PROXY=" + escaped + "\"\nEnvironment=\"NO_PROXY=a, b,"
+		if !strings.HasPrefix(string(unit), want) {
+			t.Errorf("%s: %s", h.Name(), unit)
+		}
+		for _, r := range h.Commands() {
+			if r.Argv[0] == "apt-get" && !r.BuiltIn && !slices.Contains(r.Env, "http_proxy="+url) {
+				t.Errorf("%s: %q has the environment %q", h.Name(), r.Argv, r.Env)
+			}
+		}
+	}
+}
+
+// TestCanaries plants secrets in every credential field, collects those that are made, and looks for them
+// wherever something is told, kept or visible on a machine.
+func TestCanaries(t *testing.T) {
+	t.Parallel()
+	for _, sample := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
+		t.Run(sample, func(t *testing.T) {
+			t.Parallel()
+			ctx, dir := t.Context(), t.TempDir()
+			const password = "canary-password-1"
+			l := openLab(t, setup{sandbox: sandbox.Config{Dir: dir, Password: password}})
+			access, err := vnflcm.ParseParams([]byte(`{"username":"admin","password":"canary-vim-1","nested":[{"secret":"canary-vim-2"}]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			made := &collector{file: filepath.Join(dir, "world.json"), found: map[string]bool{}}
+			patch := `{"master_node":{"password":"canary-other-1"},"worker_node":{"password":"canary-other-2"},
+				"proxy":{"http_proxy":"http://user:canary-proxy-1@proxy:3128","https_proxy":"http://user:canary-proxy-2@proxy:3128"}`
+			if sample == "instantiate_script.json" {
+				patch += `,"private_registry_connection_info":[{"connection_type":"0","server":"r:5000","username":"u","password":"canary-registry-1"}]`
+			}
+			over, err := vnflcm.ParseParams([]byte(`{"master_node_password":"` + password + `","worker_node_password":"` + password + `"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := l.manager(made.watch(l))
+			req := request[vnflcm.InstantiateVnfRequest](t, sample)
+			sized("complex", 0)(&req)
+			with(t, patch+`}`)(&req)
+			if req.AdditionalParams, err = req.AdditionalParams.Merge(over); err != nil {
+				t.Fatal(err)
+			}
+			req.VimConnectionInfo = vnflcm.VimConnections{{ID: "1", VimID: "sandbox", VimType: "sandbox", AccessInfo: access}}
+			id := l.created()
+			opID, err := m.Instantiate(ctx, id, req)
+			l.must(opID, err, m)
+			scale := vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}
+			opID, err = m.Scale(ctx, id, scale)
+			l.must(opID, err, m)
+			// One that fails: errors are where secrets come out.
+			if err := l.world.Stop("masterNode-2"); err != nil {
+				t.Fatal(err)
+			}
+			broken := l.manager(made.watch(l), l.watchHosts("workerNode-2", "kubeadm", "join", func() { l.host("workerNode-2").CutConnections() }))
+			opID, err = broken.Scale(ctx, id, scale)
+			if err != nil {
+				t.Fatal(err)
+			}
+			occ, failure := broken.Wait(ctx, opID)
+			if failure == nil {
+				t.Fatal("it did not fail")
+			}
+			inst, err := l.Get(ctx, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			public, err := json.Marshal([]any{occ, inst})
+			if err != nil {
+				t.Fatal(err)
+			}
+			vim, err := l.VIMs().Get(ctx, kubeadm.VIMID(id))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var credentials struct {
+				Token string `json:"bearer_token"`
+			}
+			if err := json.Unmarshal(vim.AccessInfo.Reveal(), &credentials); err != nil || credentials.Token == "" {
+				t.Fatalf("%v", err)
+			}
+			made.found[credentials.Token] = true
+			if len(made.found) < 4 { // of joins twice, a certificate key, the account's
+				t.Fatalf("only %d secrets were made: the test has lost its way", len(made.found))
+			}
+			told := map[string]string{"log": l.log.String(), "events": fmt.Sprintf("%+v", l.events.all()), "error": fmt.Sprintf("%v %+v %#v", failure, failure, failure),
+				"public JSON": string(public), "store": l.stored()}
+			secrets := []string{"canary"}
+			for s := range made.found {
+				secrets = append(secrets, s)
+			}
+			for where, text := range told {
+				for _, s := range secrets {
+					if i := strings.Index(text, s); i >= 0 {
+						t.Errorf("%s: %s is in it: %.200s", where, s, text[max(0, i-80):])
+					}
+				}
+			}
+			l.notOnMachines(secrets, sample == "instantiate_script.json")
+		})
+	}
+}
+
+// collector finds the tokens and certificate keys that a world on disk has at the time of joins.
+type collector struct {
+	file  string
+	mu    sync.Mutex
+	found map[string]bool
+}
+
+var madeSecrets = regexp.MustCompile(`"([a-z0-9]{6}\.[a-z0-9]{16}|[0-9a-f]{64})":`)
+
+func (c *collector) watch(l *lab) func(*vnflcm.Config) {
+	return func(cfg *vnflcm.Config) {
+		observe := cfg.Observe
+		cfg.Observe = func(e vnflcm.Event) {
+			observe(e)
+			data, err := os.ReadFile(c.file)
+			if err != nil {
+				return // nothing is there yet
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			for _, match := range madeSecrets.FindAllStringSubmatch(string(data), -1) {
+				c.found[match[1]] = true
+			}
+		}
+	}
+}
+
+// stored is all that the store keeps, as it keeps it.
+func (l *lab) stored() string {
+	l.t.Helper()
+	var out strings.Builder
+	for _, kind := range []string{"instance", "operation", "state", "step", "lease", "cancel", "vim", "vim-default"} {
+		list, err := l.store.List(l.t.Context(), kind, "")
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		for _, r := range list {
+			out.WriteString(r.Kind + " " + r.ID + " " + string(r.Body) + "\n")
+		}
+	}
+	return out.String()
+}
+
+// notOnMachines looks at command lines and environments. The package's script is given the credentials of a
+// join on its command line (Tacker's contract) and hands them on; it and apt have the proxy in their
+// environment, and the sample script names it to env.
+func (l *lab) notOnMachines(secrets []string, script bool) {
+	l.t.Helper()
+	for _, h := range l.world.Hosts() {
+		for _, r := range h.Commands() {
+			for _, s := range secrets {
+				join := script && s != "canary" && (slices.Contains(r.Argv, "/tmp/install_k8s_cluster.sh") || slices.Contains(r.Argv, "join"))
+				for _, arg := range r.Argv {
+					if strings.Contains(arg, s) && !join && !(script && isProxy(arg)) {
+						l.t.Errorf("%s: %s is on the command line %q", h.Name(), s, r.Argv)
+					}
+				}
+				for _, pair := range r.Env {
+					if strings.Contains(pair, s) && !isProxy(pair) {
+						l.t.Errorf("%s: %s is in the environment of %q", h.Name(), s, r.Argv)
+					}
+				}
+			}
+		}
+	}
+}
+
+func isProxy(pair string) bool {
+	return strings.HasPrefix(pair, "http_proxy=") || strings.HasPrefix(pair, "https_proxy=")
+}

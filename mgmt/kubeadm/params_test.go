@@ -1,0 +1,271 @@
+package kubeadm_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// faults lists the faults in an error, sorted.
+func faults(err error) []string {
+	var out []string
+	var walk func(error)
+	walk = func(err error) {
+		switch e := err.(type) { //nolint:errorlint // walks the tree itself
+		case *vnflcm.ParamError:
+			out = append(out, e.Error())
+		case interface{ Unwrap() []error }:
+			for _, each := range e.Unwrap() {
+				walk(each)
+			}
+		case interface{ Unwrap() error }:
+			walk(e.Unwrap())
+		}
+	}
+	walk(err)
+	slices.Sort(out)
+	return out
+}
+
+const at = "additionalParams.k8s_cluster_installation_param."
+
+// parameterFaults are merge patches on the good parameters, and what is wrong with each.
+var parameterFaults = []struct {
+	name, patch string
+	want        []string // below at
+}{
+	{"no SSH connection point", `{"master_node":{"ssh_cp_name":null}}`, []string{"master_node.ssh_cp_name: is required"}},
+	{"no user", `{"master_node":{"username":""}}`, []string{"master_node.username: is required"}},
+	{"no password", `{"worker_node":{"password":""}}`, []string{"worker_node.password: is required"}},
+	{"no API connection point", `{"master_node":{"cluster_cp_name":null}}`, []string{"master_node.cluster_cp_name: is required"}},
+	{"no workers", `{"worker_node":null}`, []string{"worker_node.password: is required", "worker_node.ssh_cp_name: is required", "worker_node.username: is required"}},
+	{"unknown connection point", `{"worker_node":{"ssh_cp_name":"CP9"}}`, []string{`worker_node.ssh_cp_name: "CP9": the flavour has no such connection point`}},
+	{"unknown NIC", `{"worker_node":{"nic_cp_name":"CP9"}}`, []string{`worker_node.nic_cp_name: "CP9": the flavour has no such connection point`}},
+	{"NIC of another machine", `{"worker_node":{"nic_cp_name":"masterNode_CP1"}}`, []string{
+		`worker_node.nic_cp_name: "masterNode_CP1": is of VDU masterNode, but ssh_cp_name is of VDU workerNode`}},
+	{"workers that are masters", `{"worker_node":{"ssh_cp_name":"masterNode_CP1","nic_cp_name":null,"aspect_id":null}}`, []string{
+		`worker_node.ssh_cp_name: "masterNode_CP1": is of VDU masterNode, whose machines are control-plane nodes`}},
+	{"aspect of another VDU", `{"worker_node":{"aspect_id":"master_instance"}}`, []string{
+		`worker_node.aspect_id: "master_instance": does not scale VDU workerNode, which has connection point workerNode_CP2`}},
+	{"pod_cidr is an address", `{"master_node":{"pod_cidr":"10.0.0.1"}}`, []string{`master_node.pod_cidr: "10.0.0.1": must be a network such as 10.244.0.0/16`}},
+	{"cluster_cidr is text", `{"master_node":{"cluster_cidr":"x; rm -rf /"}}`, []string{`master_node.cluster_cidr: "x; rm -rf /": must be a network such as 10.244.0.0/16`}},
+	{"networks overlap", `{"master_node":{"pod_cidr":"10.96.0.0/16"}}`, []string{`master_node.pod_cidr: "10.96.0.0/16": overlaps cluster_cidr 10.96.0.0/12`}},
+	{"no network add-on", `{"cni_manifest_path":null}`, []string{"cni_manifest_path: is required unless script_path is given: nodes are not Ready without a network add-on"}},
+	{"manifest is missing", `{"cni_manifest_path":"Files/none.yaml"}`, []string{`cni_manifest_path: "Files/none.yaml": the package has no such file`}},
+	{"script is missing", `{"script_path":"Scripts/none.sh"}`, []string{`script_path: "Scripts/none.sh": the package has no such file`}},
+	{"version", `{"kubernetes_version":"1.34"}`, []string{`kubernetes_version: "1.34": must be a full version such as 1.34.4`}},
+	{"version with a command", `{"kubernetes_version":"1.34.4; id"}`, []string{`kubernetes_version: "1.34.4; id": must be a full version such as 1.34.4`}},
+	{"proxy", `{"proxy":{"http_proxy":"http://u:hunter2@h:port1","https_proxy":"x","no_proxy":"$(id)","k8s_node_cidr":"y"}}`, []string{
+		"proxy.http_proxy: the port is not a number", "proxy.https_proxy: must begin with http:// or https://",
+		`proxy.k8s_node_cidr: "y": must be a network such as 10.10.0.0/24`,
+		"proxy.no_proxy: may hold names, addresses and networks, separated by commas, and nothing else"}},
+	{"registry", `{"script_path":"Scripts/install_k8s_cluster.sh","private_registry_connection_info":[{"connection_type":"2","password":"hunter2"},{"connection_type":0,"server":"a\";b/../c"},{"connection_type":1,"server":"r"}]}`, []string{
+		`private_registry_connection_info[0].connection_type: "2": must be 0 (HTTP) or 1 (HTTPS)`,
+		"private_registry_connection_info[0].server: is required",
+		`private_registry_connection_info[1].server: "a\";b/../c": must be a host name or address, with or without a port`,
+		"private_registry_connection_info[2]: is not supported yet, except HTTP registries for a script_path"}},
+	{"Helm", `{"helm_installation_script_path":"Scripts/install_helm.sh"}`, []string{"helm_installation_script_path: is not supported yet"}},
+	{"storage", `{"storage_server":{},"pv_registration_params":[{}]}`, []string{"pv_registration_params: is not supported yet", "storage_server: is not supported yet"}},
+	{"floating address of the cluster", `{"master_node":{"cluster_fip_name":"f"}}`, []string{"master_node.cluster_fip_name: is not supported yet"}},
+	{"an object for a text", `{"vim_name":{"a":"hunter2"}}`, nil},
+	{"a masked password", `{"master_node":{"password":"***"}}`, nil},
+}
+
+// refused checks that a request was refused before anything was touched.
+func (l *lab) refused(err error) {
+	l.t.Helper()
+	if !errors.Is(err, vnflcm.ErrInvalidRequest) || strings.Contains(err.Error(), "hunter2") {
+		l.t.Errorf("the error is %v", err)
+	}
+	if n := len(l.world.Hosts()); n > 0 {
+		l.t.Errorf("%d machines were made", n)
+	}
+	if strings.Contains(l.log.String(), "hunter2") {
+		l.t.Error("the log has a secret")
+	}
+}
+
+func TestParameterFaults(t *testing.T) {
+	t.Parallel()
+	for _, c := range parameterFaults {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			_, _, err := l.instantiate("instantiate_sandbox.json", with(t, c.patch))
+			l.refused(err)
+			var want []string
+			for _, w := range c.want {
+				want = append(want, at+w)
+			}
+			got := faults(err)
+			if want == nil { // what vnflcm says of it is its own
+				if len(got) == 0 || !strings.HasPrefix(got[0], at) {
+					t.Errorf("faults: %q", got)
+				}
+			} else if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestAllFaultsAtOnce makes many of the faults in one request.
+func TestAllFaultsAtOnce(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	var change []func(*vnflcm.InstantiateVnfRequest)
+	var want []string
+	for _, c := range parameterFaults {
+		if slices.Contains([]string{"no user", "no password", "no API connection point", "unknown NIC", "cluster_cidr is text", "script is missing",
+			"manifest is missing", "version", "proxy", "Helm", "storage", "floating address of the cluster"}, c.name) {
+			change = append(change, with(t, c.patch))
+			for _, w := range c.want {
+				want = append(want, at+w)
+			}
+		}
+	}
+	_, _, err := l.instantiate("instantiate_sandbox.json", change...)
+	l.refused(err)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, faults(err)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLeniency(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.cluster("instantiate_script.json", with(t, `{"master_node":{"pod_cidr":"192.168.3.0/16","colour":"blue"},"use_helm":"false",
+		"proxy":{"http_proxy":"http://proxy:3128"},
+		"private_registry_connection_info":{"connection_type":0,"server":"registry.example.com:5000"}}`))
+	l.want(count{1, 1, 0})
+	log := l.log.String()
+	for _, warning := range []string{
+		`"attribute":"` + at + `master_node.colour"`, `"attribute":"` + at + `use_helm"`,
+		`"given":"192.168.3.0/16","used":"192.168.0.0/16"`, `it takes both http_proxy and https_proxy`,
+	} {
+		if n := strings.Count(log, warning); n != 1 {
+			t.Errorf("%d warnings with %s", n, warning)
+		}
+	}
+	for _, r := range l.host("masterNode-0").Commands() {
+		if !r.BuiltIn && r.Argv[0] == "kubeadm" && slices.Contains(r.Argv, "--pod-network-cidr") && !slices.Contains(r.Argv, "192.168.0.0/16") {
+			t.Errorf("%q", r.Argv)
+		}
+	}
+}
+
+// TestSpecificationRequests holds the request bodies of the specifications against the sample package.
+func TestSpecificationRequests(t *testing.T) {
+	t.Parallel()
+	const notPort = "proxy.http_proxy: the port is not a number"
+	for file, want := range map[string][]string{
+		"instantiate_cluster_with_registries.json": {
+			"private_registry_connection_info[1]: is not supported yet, except HTTP registries for a script_path",
+			notPort, "proxy.https_proxy: the port is not a number",
+		},
+		// Of a package with other names, hence what else it lacks.
+		"instantiate_cluster_with_helm.json": {
+			"helm_installation_script_path: is not supported yet",
+			`master_node.ssh_cp_name: "CP1": the flavour has no such connection point`,
+			notPort, "proxy.https_proxy: the port is not a number",
+			`script_path: "Scripts/install_k8s_ha.sh": the package has no such file`,
+			`worker_node.ssh_cp_name: "CP2": the flavour has no such connection point`,
+		},
+		// For the kubespray driver: its own attributes are unknown here, and warned of.
+		"instantiate_kubespray_cluster.json": {
+			"cni_manifest_path: is required unless script_path is given: nodes are not Ready without a network add-on",
+			notPort, "proxy.https_proxy: the port is not a number",
+		},
+		// Not of this driver at all: nothing of what it needs is there.
+		"instantiate_private_registry.json": {
+			"cni_manifest_path: is required unless script_path is given: nodes are not Ready without a network add-on",
+			"master_node.cluster_cp_name: is required", "master_node.password: is required", "master_node.ssh_cp_name: is required",
+			"master_node.username: is required", "worker_node.password: is required", "worker_node.ssh_cp_name: is required", "worker_node.username: is required",
+		},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(filepath.Join("../../vnflcm/testdata/requests", file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, repaired := range []bool{false, true} {
+				var req vnflcm.InstantiateVnfRequest
+				if _, err := vnflcm.DecodeRequest(data, &req); err != nil {
+					t.Fatal(err)
+				}
+				sandboxVIM(&req)
+				req.FlavourID, req.InstantiationLevelID = "simple", ""
+				wanted := slices.Clone(want)
+				if repaired { // the port of the proxies is the only fault that is the sample's
+					with(t, `{"proxy":{"http_proxy":"http://user1:password1@host1:3128","https_proxy":"https://user2:password2@host2:3128"}}`)(&req)
+					wanted = slices.DeleteFunc(wanted, func(w string) bool { return strings.HasPrefix(w, "proxy.") })
+				}
+				for i := range wanted {
+					wanted[i] = at + wanted[i]
+				}
+				l := newLab(t)
+				_, err := l.Instantiate(t.Context(), l.created(), req)
+				l.refused(err)
+				if diff := cmp.Diff(wanted, faults(err)); diff != "" {
+					t.Error(diff)
+				}
+				if err != nil && strings.Contains(err.Error(), "password1") {
+					t.Error("a password is in the error")
+				}
+			}
+		})
+	}
+	t.Run("accepted once what is impossible is gone", func(t *testing.T) {
+		t.Parallel()
+		data, err := os.ReadFile("../../vnflcm/testdata/requests/instantiate_cluster_with_registries.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var req vnflcm.InstantiateVnfRequest
+		if _, err := vnflcm.DecodeRequest(data, &req); err != nil {
+			t.Fatal(err)
+		}
+		sandboxVIM(&req)
+		with(t, `{"proxy":{"http_proxy":"http://user1:password1@host1:3128","https_proxy":"https://user2:password2@host2:3128"},
+			"private_registry_connection_info":[{"connection_type":"0","server":"192.168.0.10:5000"}],"cni_manifest_path":"Files/kubernetes/cni.yaml"}`)(&req)
+		l := newLab(t)
+		opID, err := l.Instantiate(t.Context(), l.created(), req)
+		l.must(opID, err)
+		l.want(count{1, 1, 0})
+	})
+}
+
+// TestControlPlaneIsNotScaledOrHealedAlone: the refusal says what to do instead.
+func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	id := l.cluster("instantiate_sandbox.json", sized("complex", 0))
+	ran := len(l.host("masterNode-0").Commands())
+	inst, err := l.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	master := inst.InstantiatedVnfInfo.VnfcResourceInfo[slices.IndexFunc(inst.InstantiatedVnfInfo.VnfcResourceInfo,
+		func(v vnflcm.VnfcResourceInfo) bool { return v.VduID == "masterNode" })].ID
+	_, err = l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"})
+	if diff := cmp.Diff([]string{`aspectId: "master_instance": control-plane nodes cannot be scaled: choose their number when instantiating`}, faults(err)); diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID, master}})
+	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": is a control-plane node, which cannot be healed alone yet: heal the whole VNF`}, faults(err)); diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if len(l.host("masterNode-0").Commands()) != ran {
+		t.Error("something was touched")
+	}
+	l.want(count{3, 1, 0})
+}

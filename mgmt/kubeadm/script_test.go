@@ -1,0 +1,286 @@
+package kubeadm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+const scriptName = "Scripts/install_k8s_cluster.sh"
+
+var (
+	bootstrapToken = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
+	hexHash        = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+// packageWith copies the sample package with another node script.
+func packageWith(t testing.TB, edit func(script string) string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(packageDir)); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, scriptName)
+	script, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := edit(string(script))
+	if edited == string(script) {
+		t.Fatal("the script is as it was: the test has lost its way")
+	}
+	if err := os.WriteFile(name, []byte(edited), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// scriptRuns are the runs of the node script on a machine.
+func scriptRuns(h *sshtest.Host) []sshtest.Record {
+	return slices.DeleteFunc(h.Commands(), func(r sshtest.Record) bool {
+		return r.Argv[0] != "bash" || len(r.Argv) < 2 || r.Argv[1] != "/tmp/install_k8s_cluster.sh"
+	})
+}
+
+func TestScriptArguments(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		flavour, patch string
+		want           map[string][]string // by machine
+		env            []string
+	}{
+		{"simple", `{}`, map[string][]string{
+			"masterNode-0": {"-m", "10.10.0.10", "-i", "10.10.0.10", "-p", "10.244.0.0/16", "-a", "10.96.0.0/12"},
+			"workerNode-0": {"-w", "10.10.1.11", "-i", "10.10.0.10", "-t", "TOKEN", "-s", "HASH"},
+		}, []string{"ha_flag=False"}},
+		{"complex", `{"master_node":{"pod_cidr":"172.16.5.0/16","cluster_cidr":"172.20.0.0/16"},
+			"proxy":{"http_proxy":"http://user:pw@proxy:3128","https_proxy":"http://proxy:3129","no_proxy":"a.example.com,.b","k8s_node_cidr":"10.10.0.0/16"},
+			"private_registry_connection_info":[{"connection_type":"0","server":"192.168.0.10:5000"},{"connection_type":"0","server":"r.example.com"}]}`,
+			map[string][]string{
+				"masterNode-0": {"-m", "10.10.0.10,10.10.1.11,10.10.2.12", "-i", "10.10.0.10", "-p", "172.16.0.0/16", "-a", "172.20.0.0/16"},
+				"masterNode-1": {"-m", "10.10.0.10,10.10.1.11,10.10.2.12", "-i", "10.10.0.10", "-p", "172.16.0.0/16", "-a", "172.20.0.0/16", "-t", "TOKEN", "-s", "HASH", "-k", "KEY"},
+				"workerNode-0": {"-w", "10.10.0.13", "-i", "10.10.0.10", "-t", "TOKEN", "-s", "HASH"},
+			}, []string{
+				`HTTP_PRIVATE_REGISTRIES="192.168.0.10:5000","r.example.com"`, "ha_flag=True", "http_proxy=http://user:pw@proxy:3128", "https_proxy=http://proxy:3129",
+				// The network of the nodes as a network: its 65,536 addresses one by one would be a megabyte.
+				"no_proxy=a.example.com,.b,127.0.0.1,localhost,172.16.0.0/16,172.20.0.0/16,10.10.0.10,10.10.0.0/16",
+			}},
+	} {
+		t.Run(c.flavour, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.cluster("instantiate_script.json", func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = c.flavour }, with(t, c.patch))
+			for name, want := range c.want {
+				runs := scriptRuns(l.host(name))
+				if len(runs) != 1 {
+					t.Fatalf("%s: the script ran %d times", name, len(runs))
+				}
+				got := runs[0].Argv[2:]
+				for i := 1; i < len(got); i++ { // secrets differ from run to run
+					switch {
+					case got[i-1] == "-t" && bootstrapToken.MatchString(got[i]):
+						got[i] = "TOKEN"
+					case got[i-1] == "-s" && hexHash.MatchString(got[i]):
+						got[i] = "HASH"
+					case got[i-1] == "-k" && hexHash.MatchString(got[i]):
+						got[i] = "KEY"
+					}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s: arguments\n%s", name, diff)
+				}
+				ours := slices.DeleteFunc(slices.Clone(runs[0].Env), func(pair string) bool {
+					name, _, _ := strings.Cut(pair, "=")
+					return !slices.Contains([]string{"http_proxy", "https_proxy", "no_proxy", "ha_flag", "HTTP_PRIVATE_REGISTRIES"}, name)
+				})
+				if diff := cmp.Diff(c.env, ours); diff != "" {
+					t.Errorf("%s: environment\n%s", name, diff)
+				}
+				if runs[0].User != "ubuntu" {
+					t.Errorf("%s: the script ran as %s", name, runs[0].User)
+				}
+			}
+			if n := l.world.JoinTokens(); n != 0 {
+				t.Errorf("%d tokens are left", n)
+			}
+		})
+	}
+}
+
+func TestScriptOutput(t *testing.T) {
+	t.Parallel()
+	for _, missing := range []string{"token:", "server:", "ssl_ca_cert_hash:"} {
+		t.Run("without "+missing, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{pkg: packageWith(t, func(s string) string { return strings.Replace(s, `echo "`+missing, `echo "not `+missing, 1) })})
+			_, opID, err := l.instantiate("instantiate_script.json")
+			if err := l.fails(opID, err); !strings.Contains(err.Error(), scriptName+` printed no line "`+missing+`"`) {
+				t.Errorf("the error is %v", err)
+			}
+			if n := len(scriptRuns(l.host("workerNode-0"))); n != 0 {
+				t.Errorf("the script ran %d times on the worker", n)
+			}
+		})
+	}
+}
+
+// TestScriptFails: where it failed, what ran and what it said is in the error, now and after a reload.
+func TestScriptFails(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ role, condition, host string }{
+		{"the first master", `[ -n "$masters" ]`, "master-10-10-0-10"},
+		{"a worker", `[ -n "$worker" ]`, "worker-10-10-1-11"},
+	} {
+		t.Run(c.role, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{pkg: packageWith(t, func(s string) string {
+				return strings.Replace(s, "\nprepare >&2\n", "\n"+`if `+c.condition+`; then echo "about to fail with $token" >&2; echo "the disk is full" >&2; exit 23; fi`+"\nprepare >&2\n", 1)
+			})})
+			_, opID, err := l.instantiate("instantiate_script.json")
+			err = l.fails(opID, err)
+			exit, ok := errors.AsType[*sshexec.ExitError](err)
+			if !ok || exit.Code != 23 || exit.Host != c.host || !strings.Contains(exit.Stderr, "the disk is full") || !strings.Contains(exit.Command, "/tmp/install_k8s_cluster.sh") {
+				t.Errorf("%v: %+v", err, exit)
+			}
+			reloaded := l.manager()
+			occ, err := reloaded.Operation(t.Context(), opID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(occ.Error.Steps, func(s vnflcm.StepFailure) bool { return s.Host == c.host })
+			if i < 0 || occ.Error.Steps[i].ExitCode != 23 || !strings.Contains(occ.Error.Steps[i].Stderr, "the disk is full") {
+				t.Errorf("after a reload: %+v", occ.Error)
+			}
+			l.noTokens(exit, occ.Error, fmt.Sprintf("%+v", occ))
+		})
+	}
+}
+
+// noTokens finds the credentials that joins and scripts were given, on the machines, in what was told.
+func (l *lab) noTokens(told ...any) {
+	l.t.Helper()
+	var secrets []string
+	for _, h := range l.world.Hosts() {
+		for _, r := range h.Commands() {
+			for i, arg := range r.Argv {
+				if i > 0 && (r.Argv[i-1] == "-t" || r.Argv[i-1] == "-k" || r.Argv[i-1] == "--token" || r.Argv[i-1] == "--certificate-key") {
+					secrets = append(secrets, arg)
+				}
+			}
+		}
+	}
+	told = append(told, l.log.String(), fmt.Sprintf("%+v", l.events.all()))
+	for _, secret := range secrets {
+		for _, text := range told {
+			if text := fmt.Sprintf("%v %+v %#v", text, text, text); secret != "" && strings.Contains(text, secret) {
+				l.t.Errorf("%s is in %.300s", secret, text)
+			}
+		}
+	}
+	if n := l.world.JoinTokens(); n != 0 {
+		l.t.Errorf("%d tokens are left", n)
+	}
+}
+
+// TestScriptPrintsItsToken: what the script made itself and printed before it failed is not in the error
+// either.
+func TestScriptPrintsItsToken(t *testing.T) {
+	t.Parallel()
+	const key = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	l := openLab(t, setup{pkg: packageWith(t, func(s string) string {
+		return strings.Replace(s, "\n  report\n", "\n"+`  report >&2; echo "kubeadm join --token abcdef.0123456789abcdef --certificate-key `+key+`" >&2; exit 1`+"\n", 1)
+	})})
+	_, opID, err := l.instantiate("instantiate_script.json")
+	err = l.fails(opID, err)
+	text := fmt.Sprintf("%v %+v", err, l.events.all()) + l.log.String()
+	if exit, ok := errors.AsType[*sshexec.ExitError](err); !ok || !strings.Contains(exit.Stderr, "kubeadm join --token ***") {
+		t.Errorf("it is hard to see what happened: %v", err)
+	} else {
+		text += exit.Stderr
+	}
+	if bootstrapToken.MatchString(text) || strings.Contains(text, key) {
+		t.Errorf("a credential is in %s", text)
+	}
+}
+
+// TestCollidingNames: two workers whose addresses end alike are refused before the script runs anywhere.
+func TestCollidingNames(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	id, opID, err := l.instantiate("instantiate_script.json", func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = "simple" })
+	l.must(opID, err)
+	m := l.manager(func(c *vnflcm.Config) {
+		c.Infra = map[string]vnflcm.InfraDriver{"sandbox": sameOctets{l.world}}
+	})
+	opID, err = m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Wait(t.Context(), opID)
+	if err == nil || !strings.Contains(err.Error(), "would both be worker11") {
+		t.Errorf("the error is %v", err)
+	}
+	if n := len(l.host("workerNode-1").Commands()); n != 0 {
+		t.Errorf("%d programs ran on the new machine", n)
+	}
+}
+
+// sameOctets reports addresses that end alike.
+type sameOctets struct{ *sandbox.World }
+
+func (s sameOctets) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
+	r, err := s.World.Resources(ctx, op)
+	for i, v := range r.VNFCs {
+		for j, cp := range v.CPs {
+			a := cp.Fixed[0].As4()
+			a[3] = 11
+			r.VNFCs[i].CPs[j].Fixed[0] = netip.AddrFrom4(a)
+		}
+	}
+	return r, err
+}
+
+// TestWrongPassword: a machine that lets nobody in is waited for, since cloud-init may come to it yet, and
+// then named.
+func TestWrongPassword(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Boot: 2 * time.Second}}})
+	_, opID, err := l.instantiate("instantiate_sandbox.json", with(t, `{"worker_node":{"password":"hunter2"}}`))
+	err = l.fails(opID, err)
+	if !errors.Is(err, sshexec.ErrAuth) || !strings.Contains(err.Error(), "worker-10-10-1-11") || !strings.Contains(err.Error(), "no success within 2s") {
+		t.Errorf("the error is %v", err)
+	}
+	if strings.Contains(fmt.Sprintf("%v %+v", err, l.events.all())+l.log.String(), "hunter2") {
+		t.Error("the password is told")
+	}
+	l.noTokens()
+}
+
+// packageWithManifest copies the sample package with another network add-on.
+func packageWithManifest(t *testing.T, manifest string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(packageDir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "Files/kubernetes/cni.yaml"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,330 @@
+package kubeadm_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// running counts the programs that run now on the machines.
+func (l *lab) running() (n int) {
+	for _, h := range l.world.Hosts() {
+		for _, r := range h.Commands() {
+			if r.End.IsZero() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// watchHosts has do called, once, when that program begins with that argument on the machine of that name,
+// also if the machine is yet to be made.
+func (l *lab) watchHosts(name, program, arg string, do func()) func(*vnflcm.Config) {
+	return func(c *vnflcm.Config) {
+		var begun atomic.Bool
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if strings.Contains(s.Phase, "_") && l.world.Host(name) != nil && begun.CompareAndSwap(false, true) {
+				l.when(l.world.Host(name), program, arg, do)
+			}
+			return next(ctx)
+		}
+	}
+}
+
+// TestCancel stops an operation in the middle of a slow program; nothing of it runs on, and Retry completes.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ host, program, arg string }{
+		{"workerNode-0", "apt-get", "install"}, {"masterNode-0", "kubeadm", "init"}, {"workerNode-0", "kubeadm", "join"}, {"masterNode-1", "kubeadm", "join"},
+	} {
+		t.Run(c.program+" "+c.arg+" on "+c.host, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			l := openLab(t, setup{sandbox: sandbox.Config{Takes: 100 * time.Millisecond}})
+			ids := make(chan string, 1)
+			var m *vnflcm.Manager
+			m = l.manager(l.watchHosts(c.host, c.program, c.arg, func() {
+				if err := m.Cancel(ctx, <-ids, vnflcm.CancelForceful); err != nil { // the program is about to begin
+					t.Error(err)
+				}
+			}))
+			req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json")
+			sized("complex", 0)(&req)
+			opID, err := m.Instantiate(ctx, l.created(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids <- opID
+			occ, err := m.Wait(ctx, opID)
+			if !errors.Is(err, vnflcm.ErrCancelled) || occ.OperationState != vnflcm.FailedTemp {
+				t.Fatalf("%+v, %v", occ, err)
+			}
+			if n := l.running(); n != 0 {
+				t.Errorf("%d programs still run", n)
+			}
+			if n := l.world.JoinTokens(); n > 1 || n == 1 && c.arg != "init" {
+				t.Errorf("%d tokens are left", n) // that of an init that was cut short ends with its machine's reset
+			}
+			l.must(opID, m.Retry(ctx, opID), m)
+			l.want(count{3, 1, 0})
+			l.onlyOnce(nil)
+		})
+	}
+}
+
+// TestRollbackInstantiate undoes what failed: nothing is left.
+func TestRollbackInstantiate(t *testing.T) {
+	t.Parallel()
+	for _, script := range []string{"prepare >&2", "init_cluster >&2", "\n  join_cluster >&2"} {
+		t.Run(strings.TrimSpace(script), func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{pkg: packageWith(t, func(s string) string { return strings.Replace(s, script, script+"; exit 9", 1) })})
+			id, opID, err := l.instantiate("instantiate_script.json")
+			l.fails(opID, err)
+			if err := l.Rollback(t.Context(), opID); err != nil {
+				t.Fatal(err)
+			}
+			occ, _ := l.Wait(t.Context(), opID)
+			if occ == nil || occ.OperationState != vnflcm.RolledBack {
+				t.Fatalf("%+v", occ)
+			}
+			if n := len(l.world.Hosts()); n != 0 {
+				t.Errorf("%d machines are left", n)
+			}
+			if err := l.Delete(t.Context(), id); err != nil {
+				t.Error(err)
+			}
+			if _, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
+				t.Errorf("the VIM entry: %v", err)
+			}
+			for _, kind := range []string{"instance", "state", "step", "lease", "cancel"} {
+				if left, err := l.store.List(t.Context(), kind, ""); err != nil || len(left) != 0 {
+					t.Errorf("%d records of kind %s are left, %v", len(left), kind, err)
+				}
+			}
+		})
+	}
+}
+
+// TestRollbackScaleOut: the new machine joined, and another one could not. Both go; the others are as before.
+func TestRollbackScaleOut(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	id := l.cluster("instantiate_sandbox.json", sized("simple", 1))
+	before, files := l.outcome(id), l.world.Nodes()
+	broken := l.manager(l.watchHosts("workerNode-3", "kubeadm", "join", func() {
+		if err := l.world.Stop("workerNode-3"); err != nil {
+			t.Error(err)
+		}
+	}))
+	opID, err := broken.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", NumberOfSteps: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = broken.Wait(t.Context(), opID); err == nil || !strings.Contains(err.Error(), "worker-") {
+		t.Fatalf("the error names no machine: %v", err)
+	}
+	if err := broken.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Rollback(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	if occ, _ := l.Wait(t.Context(), opID); occ.OperationState != vnflcm.RolledBack {
+		t.Fatalf("%+v", occ)
+	}
+	if diff := cmp.Diff(before, l.outcome(id)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(files, l.world.Nodes(), cmp.Comparer(func(a, b sandbox.Node) bool { return a == b })); diff != "" {
+		t.Error(diff)
+	}
+	for _, name := range []string{"masterNode-0", "workerNode-0", "workerNode-1"} {
+		for _, r := range l.host(name).Commands() {
+			if r.Argv[0] == "kubeadm" && slices.Contains(r.Argv, "reset") {
+				t.Errorf("%s was reset", name)
+			}
+		}
+	}
+}
+
+// TestHostNeverBoots: the error names the machine and why it could not be reached at last; it can be retried.
+func TestHostNeverBoots(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Boot: time.Hour}, driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Boot: 2 * time.Second}}})
+	_, opID, err := l.instantiate("instantiate_sandbox.json")
+	err = l.fails(opID, err)
+	for _, want := range []string{"worker-10-10-1-11", "master-10-10-0-10", "no success within 2s", "reach"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	if !errors.Is(err, sshexec.ErrConnect) {
+		t.Errorf("%v", err)
+	}
+	for _, h := range l.world.Hosts() {
+		h.Refuse(false)
+	}
+	l.must(opID, l.Retry(t.Context(), opID))
+	l.want(count{1, 1, 0})
+}
+
+// TestNodeDies kills a machine in the middle of its join.
+func TestNodeDies(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	m := l.manager(l.watchHosts("workerNode-1", "kubeadm", "join", func() {
+		if err := l.world.Stop("workerNode-1"); err != nil {
+			t.Error(err)
+		}
+	}))
+	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json")
+	sized("simple", 2)(&req)
+	opID, err := m.Instantiate(t.Context(), l.created(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Wait(t.Context(), opID)
+	if !errors.Is(err, sshexec.ErrDisconnected) || !strings.Contains(err.Error(), "worker-10-10-2-12") {
+		t.Errorf("the error is %v", err)
+	}
+	// The others did not wait for it.
+	if diff := cmp.Diff(count{1, 2, 0}, counted(l.world.Nodes())); diff != "" {
+		t.Error(diff)
+	}
+	l.noTokens()
+}
+
+// TestWorkerNeverReady: the error says which node, and what blocks it.
+func TestWorkerNeverReady(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Ready: 2 * time.Second}},
+		pkg: packageWithManifest(t, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: no-network\n")})
+	_, opID, err := l.instantiate("instantiate_sandbox.json")
+	err = l.fails(opID, err)
+	for _, want := range []string{"waiting for all nodes to be Ready", "node worker-10-10-1-11: container runtime network not ready", "no success within 2s"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	if !slices.ContainsFunc(l.events.all(), func(e vnflcm.Event) bool {
+		return e.Kind == vnflcm.StepProgress && strings.HasPrefix(e.Message, "0 of 2 nodes are Ready; node ")
+	}) {
+		t.Error("no event says what it waits for")
+	}
+}
+
+// TestJoinFails: kubeadm's reason comes through, the token does not; with the clock set right a retry helps.
+func TestJoinFails(t *testing.T) {
+	t.Parallel()
+	var late atomic.Bool // the clock of the cluster is a day ahead: tokens have expired when they arrive
+	now := func() time.Time {
+		if late.Load() {
+			return time.Now().Add(24 * time.Hour)
+		}
+		return time.Now()
+	}
+	l := openLab(t, setup{sandbox: sandbox.Config{Now: now}})
+	m := l.manager(l.watchHosts("workerNode-0", "kubeadm", "join", func() { late.Store(true) }))
+	opID, err := m.Instantiate(t.Context(), l.created(), request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Wait(t.Context(), opID)
+	exit, ok := errors.AsType[*sshexec.ExitError](err)
+	if !ok || exit.Host != "worker-10-10-1-11" || !strings.Contains(exit.Stderr, "could not find a JWS signature in the cluster-info ConfigMap") {
+		t.Fatalf("the error is %v", err)
+	}
+	if bootstrapToken.MatchString(err.Error() + exit.Stderr + l.log.String()) {
+		t.Errorf("a token is told: %v", err)
+	}
+	late.Store(false)
+	l.must(opID, m.Retry(t.Context(), opID), m)
+	l.want(count{1, 1, 0})
+}
+
+// TestHealOneOfTwoDead: the other dead machine is in nobody's way.
+func TestHealOneOfTwoDead(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	id := l.cluster("instantiate_sandbox.json", sized("simple", 2))
+	for _, name := range []string{"workerNode-0", "workerNode-2"} {
+		if err := l.world.Stop(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inst, err := l.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dead := range []string{"workerNode-0", "workerNode-2"} {
+		for _, v := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
+			if h := l.world.Host(v.ComputeResource.ResourceID); h != nil && h.Name() == dead {
+				l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{v.ID}}))
+			}
+		}
+	}
+	l.want(count{1, 3, 0})
+}
+
+// TestParallel: with 1+6 nodes, preparations overlap and workers join at the same time; with three
+// control-plane nodes their joins do not.
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 300 * time.Millisecond}})
+	l.cluster("instantiate_sandbox.json", sized("complex", 5))
+	var installs, masters, workers []sshtest.Record
+	for _, h := range l.world.Hosts() {
+		for _, r := range h.Commands() {
+			switch {
+			case r.BuiltIn:
+			case r.Argv[0] == "apt-get" && slices.Contains(r.Argv, "install"):
+				installs = append(installs, r)
+			case r.Argv[0] == "kubeadm" && r.Argv[1] == "join" && strings.HasPrefix(h.Name(), "master"):
+				masters = append(masters, r)
+			case r.Argv[0] == "kubeadm" && r.Argv[1] == "join":
+				workers = append(workers, r)
+			}
+		}
+	}
+	if len(installs) != 9 || len(masters) != 2 || len(workers) != 6 {
+		t.Fatalf("%d installations, %d and %d joins", len(installs), len(masters), len(workers))
+	}
+	if n := overlapping(installs); n < 5 {
+		t.Errorf("at most %d of 9 nodes were prepared at once", n)
+	}
+	if n := overlapping(workers); n < 3 {
+		t.Errorf("at most %d of 6 workers joined at once", n)
+	}
+	if n := overlapping(masters); n != 1 {
+		t.Errorf("%d control-plane nodes joined at once", n)
+	}
+}
+
+// overlapping is how many of them ran at the same time, at most.
+func overlapping(records []sshtest.Record) int {
+	most := 0
+	for _, r := range records {
+		n := 0
+		for _, other := range records {
+			if !other.Start.After(r.Start) && other.End.After(r.Start) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
