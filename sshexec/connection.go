@@ -19,15 +19,17 @@ type connection struct {
 }
 
 func (p *Pool) dial(ctx context.Context, t Target) (*connection, error) {
-	raw, err := p.options.Dial(ctx, "tcp", t.Addr)
+	dialled, err := p.options.Dial(ctx, "tcp", t.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConnect, err)
 	}
+	raw := &wire{Conn: dialled}
 	client, err := handshake(ctx, raw, t)
 	if err != nil {
 		_ = raw.Close()
 		return nil, err
 	}
+	raw.client.Store(client)
 	c := &connection{
 		client: client,
 		slots:  make(chan struct{}, p.options.Sessions),
@@ -135,7 +137,7 @@ func (c *connection) isDead() bool {
 }
 
 // session opens a session and returns how to give it back.
-func (c *connection) session(ctx context.Context, p *Pool) (*ssh.Session, func(), error) {
+func (c *connection) session(ctx context.Context) (*ssh.Session, func(), error) {
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -148,24 +150,26 @@ func (c *connection) session(ctx context.Context, p *Pool) (*ssh.Session, func()
 		err     error
 	}
 	result := make(chan opened)
-	spawned := p.spawn(func() {
+	// x/crypto/ssh knows no context. A host that breaks the protocol at the right
+	// moment can keep this call waiting for ever, so nobody waits for it.
+	go func() {
 		s, err := c.client.NewSession()
 		select {
 		case result <- opened{s, err}:
-		case <-ctx.Done(): // nobody waits any more
-			if err == nil {
-				_ = s.Close()
-			}
-			<-c.slots
+			return
+		case <-ctx.Done():
+		case <-c.dead:
 		}
-	})
-	if !spawned {
+		if err == nil {
+			_ = s.Close()
+		}
 		<-c.slots
-		return nil, nil, ErrClosed
-	}
+	}()
 	select {
 	case <-ctx.Done():
 		return nil, nil, context.Cause(ctx)
+	case <-c.dead:
+		return nil, nil, errDead
 	case o := <-result:
 		if o.err != nil {
 			<-c.slots

@@ -28,7 +28,7 @@ func (h *Host) session(ctx context.Context) (*ssh.Session, func(), error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		session, release, err := conn.session(ctx, h.pool)
+		session, release, err := conn.session(ctx)
 		switch {
 		case errors.Is(err, errDead):
 			h.pool.drop(h.target, conn)
