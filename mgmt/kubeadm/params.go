@@ -246,6 +246,23 @@ func (c *checker) registries(p *clusterParam) {
 			c.fault(path+".connection_type", r.ConnectionType, "must be 0 (HTTP) or 1 (HTTPS)")
 		case r.ConnectionType == "1", p.ScriptPath == "":
 			c.fault(path, "", "is not supported yet, except HTTP registries for a script_path")
+		default:
+			c.registryLogin(path, r)
+		}
+	}
+}
+
+// registryLogin refuses what a script is not given: it would have no effect.
+func (c *checker) registryLogin(path string, r registryParam) {
+	for _, asked := range []struct {
+		name  string
+		given bool
+	}{
+		{"username", r.Username != ""}, {"password", !r.Password.IsZero()},
+		{"certificate_path", r.CertificatePath != ""}, {"hosts_string", r.HostsString != ""},
+	} {
+		if asked.given {
+			c.fault(path+"."+asked.name, "", "is not supported yet")
 		}
 	}
 }

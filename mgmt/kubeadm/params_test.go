@@ -66,11 +66,13 @@ var parameterFaults = []struct {
 		"proxy.http_proxy: the port is not a number", "proxy.https_proxy: must begin with http:// or https://",
 		`proxy.k8s_node_cidr: "y": must be a network such as 10.10.0.0/24`,
 		"proxy.no_proxy: may hold names, addresses and networks, separated by commas, and nothing else"}},
-	{"registry", `{"script_path":"Scripts/install_k8s_cluster.sh","private_registry_connection_info":[{"connection_type":"2","password":"hunter2"},{"connection_type":0,"server":"a\";b/../c"},{"connection_type":1,"server":"r"}]}`, []string{
+	{"registry", `{"script_path":"Scripts/install_k8s_cluster.sh","private_registry_connection_info":[{"connection_type":"2","password":"hunter2"},{"connection_type":0,"server":"a\";b/../c"},{"connection_type":1,"server":"r"},{"connection_type":0,"server":"r","username":"u","password":"hunter2","certificate_path":"c","hosts_string":"1.2.3.4 r"}]}`, []string{
 		`private_registry_connection_info[0].connection_type: "2": must be 0 (HTTP) or 1 (HTTPS)`,
 		"private_registry_connection_info[0].server: is required",
 		`private_registry_connection_info[1].server: "a\";b/../c": must be a host name or address, with or without a port`,
-		"private_registry_connection_info[2]: is not supported yet, except HTTP registries for a script_path"}},
+		"private_registry_connection_info[2]: is not supported yet, except HTTP registries for a script_path",
+		"private_registry_connection_info[3].certificate_path: is not supported yet", "private_registry_connection_info[3].hosts_string: is not supported yet",
+		"private_registry_connection_info[3].password: is not supported yet", "private_registry_connection_info[3].username: is not supported yet"}},
 	{"Helm", `{"helm_installation_script_path":"Scripts/install_helm.sh"}`, []string{"helm_installation_script_path: is not supported yet"}},
 	{"storage", `{"storage_server":{},"pv_registration_params":[{}]}`, []string{"pv_registration_params: is not supported yet", "storage_server: is not supported yet"}},
 	{"floating address of the cluster", `{"master_node":{"cluster_fip_name":"f"}}`, []string{"master_node.cluster_fip_name: is not supported yet"}},

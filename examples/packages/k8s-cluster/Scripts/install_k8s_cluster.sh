@@ -24,6 +24,8 @@ set -euo pipefail
 die() { echo "install_k8s_cluster: $*" >&2; exit 1; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 write() { as_root mkdir -p "${1%/*}"; as_root tee "$1" >/dev/null; }
+# For what holds passwords: proxy URLs. They are on no command line, and only root can read the file.
+write_private() { as_root mkdir -p "${1%/*}"; as_root sh -c 'umask 077; cat >"$0"' "$1"; }
 
 masters="" worker="" address="" pod_cidr="192.168.0.0/16" service_cidr="10.96.0.0/12"
 token="" ca_hash="" cert_key=""
@@ -83,7 +85,7 @@ prepare() {
 }
 
 apt() {
-  as_root env DEBIAN_FRONTEND=noninteractive http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" apt-get -y "$@"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -y "$@"
 }
 
 install_packages() {
@@ -92,6 +94,10 @@ install_packages() {
   kubeadm version >/dev/null 2>&1 || missing="$missing kubelet kubeadm kubectl"
   [ "$role$port" != master16443 ] || haproxy -v >/dev/null 2>&1 || missing="$missing haproxy keepalived"
   [ -n "$missing" ] || return 0
+  if [ -n "${http_proxy:-}${https_proxy:-}" ]; then
+    printf 'Acquire::http::Proxy "%s";\nAcquire::https::Proxy "%s";\n' "${http_proxy:-}" "${https_proxy:-}" |
+      write_private /etc/apt/apt.conf.d/90-vnfkit-proxy
+  fi
   apt update
   apt install $missing
 }
@@ -113,7 +119,7 @@ EOF
   done
   if [ -n "${http_proxy:-}${https_proxy:-}" ]; then
     printf '[Service]\nEnvironment="HTTP_PROXY=%s" "HTTPS_PROXY=%s" "NO_PROXY=%s"\n' \
-      "${http_proxy:-}" "${https_proxy:-}" "${no_proxy:-}" | write /etc/systemd/system/containerd.service.d/proxy.conf
+      "${http_proxy:-}" "${https_proxy:-}" "${no_proxy:-}" | write_private /etc/systemd/system/containerd.service.d/proxy.conf
     as_root systemctl daemon-reload
   fi
   as_root systemctl enable containerd kubelet
