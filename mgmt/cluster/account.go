@@ -50,7 +50,7 @@ type: kubernetes.io/service-account-token
 `))
 
 // EnsureAccount makes the account if it is not there and returns its credentials.
-func (c *Cluster) EnsureAccount(ctx context.Context, a Account) (Credentials, error) {
+func (c *Cluster[R]) EnsureAccount(ctx context.Context, a Account) (Credentials, error) {
 	var manifest bytes.Buffer
 	if err := accountManifest.Execute(&manifest, a); err != nil {
 		return Credentials{}, err
@@ -75,7 +75,7 @@ func (c *Cluster) EnsureAccount(ctx context.Context, a Account) (Credentials, er
 }
 
 // RemoveAccount removes the account and what was made with it.
-func (c *Cluster) RemoveAccount(ctx context.Context, a Account) error {
+func (c *Cluster[R]) RemoveAccount(ctx context.Context, a Account) error {
 	return errors.Join(
 		c.Delete(ctx, a.Namespace, "secret", a.Name),
 		c.Delete(ctx, a.Namespace, "clusterrolebinding", a.Name),

@@ -21,10 +21,10 @@ type Runner interface {
 }
 
 // Cluster is a running cluster, seen from its control-plane nodes.
-type Cluster struct{ masters []Runner }
+type Cluster[R Runner] struct{ masters []R }
 
 // New returns the cluster of these control-plane nodes.
-func New(masters []Runner) *Cluster { return &Cluster{masters} }
+func New[R Runner](masters []R) *Cluster[R] { return &Cluster[R]{masters} }
 
 // ErrNoAPI says that no control-plane node answers. A retry helps once one does.
 var ErrNoAPI = errors.New("cluster: no control-plane node answers")
@@ -36,7 +36,7 @@ const adminConfig = "/etc/kubernetes/admin.conf"
 const attempt = 20 * time.Second
 
 // Leader returns a control-plane node whose API server answers.
-func (c *Cluster) Leader(ctx context.Context) (Runner, error) {
+func (c *Cluster[R]) Leader(ctx context.Context) (leader R, err error) {
 	var errs []error
 	for _, m := range c.masters {
 		err := Ready(ctx, m)
@@ -45,10 +45,10 @@ func (c *Cluster) Leader(ctx context.Context) (Runner, error) {
 		}
 		errs = append(errs, err)
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return leader, context.Cause(ctx)
 		}
 	}
-	return nil, fmt.Errorf("%w: %w", ErrNoAPI, errors.Join(errs...))
+	return leader, fmt.Errorf("%w: %w", ErrNoAPI, errors.Join(errs...))
 }
 
 // Ready reports whether the API server on that node answers.
@@ -62,7 +62,7 @@ func kubectl(args ...string) []string {
 	return append([]string{"kubectl", "--kubeconfig", adminConfig}, args...)
 }
 
-func (c *Cluster) run(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error {
+func (c *Cluster[R]) run(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error {
 	leader, err := c.Leader(ctx)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c *Cluster) run(ctx context.Context, stdin io.Reader, stdout io.Writer, ar
 }
 
 // getJSON reads an object; found is false when there is none.
-func (c *Cluster) getJSON(ctx context.Context, into any, args ...string) (found bool, err error) {
+func (c *Cluster[R]) getJSON(ctx context.Context, into any, args ...string) (found bool, err error) {
 	var out bytes.Buffer
 	args = append([]string{"get", "-o", "json", "--ignore-not-found"}, args...)
 	if err := c.run(ctx, nil, &out, args...); err != nil {
@@ -130,7 +130,7 @@ func (o nodeObject) node() Node {
 }
 
 // Nodes lists the nodes.
-func (c *Cluster) Nodes(ctx context.Context) ([]Node, error) {
+func (c *Cluster[R]) Nodes(ctx context.Context) ([]Node, error) {
 	var list struct {
 		Items []nodeObject `json:"items"`
 	}
@@ -145,7 +145,7 @@ func (c *Cluster) Nodes(ctx context.Context) ([]Node, error) {
 }
 
 // NodeAt finds the node with that InternalIP, whatever its name.
-func (c *Cluster) NodeAt(ctx context.Context, addr netip.Addr) (Node, bool, error) {
+func (c *Cluster[R]) NodeAt(ctx context.Context, addr netip.Addr) (Node, bool, error) {
 	nodes, err := c.Nodes(ctx)
 	for _, n := range nodes {
 		if addr.IsValid() && n.Address == addr {
@@ -163,7 +163,7 @@ type DrainOptions struct {
 
 // Drain cordons a node and evicts its pods, those of all namespaces; DaemonSet pods stay. Disruption budgets
 // are respected.
-func (c *Cluster) Drain(ctx context.Context, node string, o DrainOptions) error {
+func (c *Cluster[R]) Drain(ctx context.Context, node string, o DrainOptions) error {
 	args := []string{"drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=" + o.Timeout.String()}
 	if o.Force {
 		// A pod whose kubelet is gone is never confirmed to have ended: it is not waited for.
@@ -173,30 +173,30 @@ func (c *Cluster) Drain(ctx context.Context, node string, o DrainOptions) error 
 }
 
 // DeleteNode removes a Node object; that there is none is no error.
-func (c *Cluster) DeleteNode(ctx context.Context, node string) error {
+func (c *Cluster[R]) DeleteNode(ctx context.Context, node string) error {
 	return c.run(ctx, nil, nil, "delete", "node", node, "--ignore-not-found", "--wait=true")
 }
 
 // Apply applies a manifest, again and again until the API takes it or ctx ends.
-func (c *Cluster) Apply(ctx context.Context, manifest []byte) error {
+func (c *Cluster[R]) Apply(ctx context.Context, manifest []byte) error {
 	return poll(ctx, "the manifest to be accepted", func() error {
 		return c.run(ctx, bytes.NewReader(manifest), nil, "apply", "-f", "-")
 	})
 }
 
 // Exists reports whether there is such an object.
-func (c *Cluster) Exists(ctx context.Context, namespace, kind, name string) (bool, error) {
+func (c *Cluster[R]) Exists(ctx context.Context, namespace, kind, name string) (bool, error) {
 	var object json.RawMessage
 	return c.getJSON(ctx, &object, "-n", namespace, kind, name)
 }
 
 // Delete removes an object; that there is none is no error.
-func (c *Cluster) Delete(ctx context.Context, namespace, kind, name string) error {
+func (c *Cluster[R]) Delete(ctx context.Context, namespace, kind, name string) error {
 	return c.run(ctx, nil, nil, "delete", kind, name, "-n", namespace, "--ignore-not-found")
 }
 
 // WaitReady waits until a node is Ready at each of these addresses. report is told what blocks.
-func (c *Cluster) WaitReady(ctx context.Context, addrs []netip.Addr, report func(string)) error {
+func (c *Cluster[R]) WaitReady(ctx context.Context, addrs []netip.Addr, report func(string)) error {
 	return poll(ctx, "all nodes to be Ready", func() error {
 		nodes, err := c.Nodes(ctx)
 		if err != nil {

@@ -90,7 +90,7 @@ func TestLeader(t *testing.T) {
 	if _, err := c.Leader(t.Context()); !errors.Is(err, cluster.ErrNoAPI) || !errors.Is(err, errDown) {
 		t.Errorf("%v", err)
 	}
-	if _, err := cluster.New(nil).Leader(t.Context()); !errors.Is(err, cluster.ErrNoAPI) {
+	if _, err := cluster.New[cluster.Runner](nil).Leader(t.Context()); !errors.Is(err, cluster.ErrNoAPI) {
 		t.Errorf("without nodes: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -142,25 +142,25 @@ func TestCommands(t *testing.T) {
 	t.Parallel()
 	hostile := "w; touch /pwned"
 	for name, c := range map[string]struct {
-		do   func(context.Context, *cluster.Cluster) error
+		do   func(context.Context, *cluster.Cluster[cluster.Runner]) error
 		want string
 	}{
-		"drain": {func(ctx context.Context, c *cluster.Cluster) error {
+		"drain": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error {
 			return c.Drain(ctx, "w", cluster.DrainOptions{Timeout: 90 * time.Second})
 		}, "drain w --ignore-daemonsets --delete-emptydir-data --timeout=1m30s"},
-		"drain of the dead": {func(ctx context.Context, c *cluster.Cluster) error {
+		"drain of the dead": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error {
 			return c.Drain(ctx, "w", cluster.DrainOptions{Timeout: time.Second, Force: true})
 		}, "drain w --ignore-daemonsets --delete-emptydir-data --timeout=1s --force --skip-wait-for-delete-timeout=1"},
-		"delete a node":    {func(ctx context.Context, c *cluster.Cluster) error { return c.DeleteNode(ctx, hostile) }, "delete node " + hostile + " --ignore-not-found --wait=true"},
-		"delete an object": {func(ctx context.Context, c *cluster.Cluster) error { return c.Delete(ctx, "ns", "secret", "s") }, "delete secret s -n ns --ignore-not-found"},
-		"exists": {func(ctx context.Context, c *cluster.Cluster) error {
+		"delete a node":    {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error { return c.DeleteNode(ctx, hostile) }, "delete node " + hostile + " --ignore-not-found --wait=true"},
+		"delete an object": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error { return c.Delete(ctx, "ns", "secret", "s") }, "delete secret s -n ns --ignore-not-found"},
+		"exists": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error {
 			found, err := c.Exists(ctx, "ns", "secret", "s")
 			if found {
 				return errors.New("it does not exist")
 			}
 			return err
 		}, "get -o json --ignore-not-found -n ns secret s"},
-		"apply": {func(ctx context.Context, c *cluster.Cluster) error { return c.Apply(ctx, []byte("kind: X")) }, "apply -f -"},
+		"apply": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error { return c.Apply(ctx, []byte("kind: X")) }, "apply -f -"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -113,7 +113,7 @@ func (d *deployment) initialised(ctx context.Context, n mgmt.Node) (bootstrap, b
 		}
 		return bootstrap{}, false, nil
 	}
-	done, err := cluster.New([]cluster.Runner{n}).Exists(ctx, "kube-system", "daemonset", "kube-proxy")
+	done, err := cluster.New([]mgmt.Node{n}).Exists(ctx, "kube-system", "daemonset", "kube-proxy")
 	if !done || err != nil {
 		return bootstrap{}, false, err
 	}

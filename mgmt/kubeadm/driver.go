@@ -100,7 +100,7 @@ type deployment struct {
 	p       *clusterParam
 	masters []mgmt.Node
 	workers []mgmt.Node
-	kube    *cluster.Cluster
+	kube    *cluster.Cluster[mgmt.Node]
 }
 
 // open finds the nodes of the cluster.
@@ -123,11 +123,7 @@ func (d *Driver) open(op *vnflcm.Operation) (*deployment, error) {
 	if len(dep.masters) == 0 {
 		return nil, errors.New("kubeadm: the VNF has no control-plane node")
 	}
-	var runners []cluster.Runner
-	for _, m := range dep.masters {
-		runners = append(runners, m)
-	}
-	dep.kube = cluster.New(runners)
+	dep.kube = cluster.New(dep.masters)
 	return dep, nil
 }
 

@@ -40,7 +40,7 @@ func (b *batch) credentials(ctx context.Context, controlPlane bool) (credentials
 	if time.Since(b.made) > tokenTTL/2 {
 		b.now = credentials{}
 	}
-	leader, err := b.d.leader(ctx)
+	leader, err := b.d.kube.Leader(ctx)
 	if err != nil {
 		return credentials{}, err
 	}
@@ -98,15 +98,6 @@ func (d *deployment) revokeTokens(ctx context.Context) error {
 // revoke deletes the token of that id, if there is one.
 func (d *deployment) revoke(ctx context.Context, id string) error {
 	return d.kube.Delete(ctx, "kube-system", "secret", "bootstrap-token-"+id)
-}
-
-// leader is a control-plane node that answers.
-func (d *deployment) leader(ctx context.Context) (mgmt.Node, error) {
-	leader, err := d.kube.Leader(ctx)
-	if err != nil {
-		return mgmt.Node{}, err
-	}
-	return leader.(mgmt.Node), nil
 }
 
 // output is the last line that a command prints.

@@ -93,7 +93,7 @@ func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
 // existing describes the running cluster, as whichever control-plane node answers sees it.
 func (d *deployment) existing(ctx context.Context) (bootstrap, error) {
 	return vnflcm.Run(ctx, d.op, vnflcm.Step[bootstrap]{Name: "cluster", Do: func(ctx context.Context) (bootstrap, error) {
-		leader, err := d.leader(ctx)
+		leader, err := d.kube.Leader(ctx)
 		if err != nil {
 			return bootstrap{}, err
 		}
