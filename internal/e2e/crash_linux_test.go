@@ -1,10 +1,7 @@
 package e2e_test
 
 import (
-	"context"
-	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +9,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/e2e/programs"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/storetest"
 )
 
 // slow is how long the slow programs take, so that there is a middle to be killed in.
@@ -37,7 +35,7 @@ func TestManagerDiesAndResumes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := t.Context()
 			l := newLab(t, labConfig{takes: slow})
-			store := &fencedStore{Store: l.store}
+			store := &storetest.Fence{Store: l.store}
 			first := l.start(store)
 			running := l.watch(c.role, c.programs)
 			id, request := l.created(c.request, c.flavour)
@@ -46,7 +44,7 @@ func TestManagerDiesAndResumes(t *testing.T) {
 				t.Fatal(err)
 			}
 			where := awaitProgram(t, running)
-			store.dead.Store(true)
+			store.Cut(true)
 			if err := first.close(); err != nil {
 				t.Fatal(err)
 			}
@@ -112,47 +110,4 @@ func (l *lab) wantOneInit() {
 	if n != 1 {
 		l.t.Errorf("kubeadm init ran %d times", n)
 	}
-}
-
-// fencedStore is the store as a process sees it that dies: from then on every call fails.
-type fencedStore struct {
-	vnflcm.Store
-	dead atomic.Bool
-}
-
-var errDead = errors.New("the process is dead")
-
-func (s *fencedStore) alive() error {
-	if s.dead.Load() {
-		return errDead
-	}
-	return nil
-}
-
-func (s *fencedStore) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
-	if err := s.alive(); err != nil {
-		return vnflcm.Record{}, err
-	}
-	return s.Store.Get(ctx, kind, id)
-}
-
-func (s *fencedStore) Put(ctx context.Context, r vnflcm.Record) error {
-	if err := s.alive(); err != nil {
-		return err
-	}
-	return s.Store.Put(ctx, r)
-}
-
-func (s *fencedStore) Delete(ctx context.Context, kind, id string, version int64) error {
-	if err := s.alive(); err != nil {
-		return err
-	}
-	return s.Store.Delete(ctx, kind, id, version)
-}
-
-func (s *fencedStore) List(ctx context.Context, kind, prefix string) ([]vnflcm.Record, error) {
-	if err := s.alive(); err != nil {
-		return nil, err
-	}
-	return s.Store.List(ctx, kind, prefix)
 }

@@ -151,8 +151,10 @@ func TestCommands(t *testing.T) {
 		"drain of the dead": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error {
 			return c.Drain(ctx, "w", cluster.DrainOptions{Timeout: time.Second, Force: true})
 		}, "drain w --ignore-daemonsets --delete-emptydir-data --timeout=1s --force --skip-wait-for-delete-timeout=1"},
-		"delete a node":    {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error { return c.DeleteNode(ctx, hostile) }, "delete node " + hostile + " --ignore-not-found --wait=true"},
-		"delete an object": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error { return c.Delete(ctx, "ns", "secret", "s") }, "delete secret s -n ns --ignore-not-found"},
+		"delete a node": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error { return c.DeleteNode(ctx, hostile) }, "delete node " + hostile + " --ignore-not-found --wait=true"},
+		"delete an object": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error {
+			return c.Delete(ctx, "ns", "secret", "s")
+		}, "delete secret s -n ns --ignore-not-found"},
 		"exists": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error {
 			found, err := c.Exists(ctx, "ns", "secret", "s")
 			if found {
@@ -160,7 +162,9 @@ func TestCommands(t *testing.T) {
 			}
 			return err
 		}, "get -o json --ignore-not-found -n ns secret s"},
-		"apply": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error { return c.Apply(ctx, []byte("kind: X")) }, "apply -f -"},
+		"apply": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error {
+			return c.Apply(ctx, []byte("kind: X"))
+		}, "apply -f -"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
