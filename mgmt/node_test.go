@@ -122,15 +122,14 @@ func Example() {
 		HTTPProxy:  vnflcm.NewSecret("http://user:secret@proxy.example.com:3128"),
 		HTTPSProxy: vnflcm.NewSecret("http://user:secret@proxy.example.com:3128"),
 	}
-	if err := proxy.Validate(); err != nil {
-		log.Fatal(err)
-	}
+	fmt.Println(proxy.Validate())
 	fmt.Println(proxy.Environment("192.168.0.0/16", proxy.NodeNetwork(addr))["no_proxy"])
 	// Output:
 	// 127.0.0.1 localhost
 	// # BEGIN vnfkit
 	// 10.10.0.7 worker-10-10-0-7
 	// # END vnfkit
+	// <nil>
 	// 127.0.0.1,localhost,192.168.0.0/16,10.10.0.0/24
 }
 

@@ -97,15 +97,6 @@ func (w *World) reach(endpoint string) (*cluster, error) {
 	return c, nil
 }
 
-func (c *cluster) nodeOf(machine string) *node {
-	for _, n := range c.Nodes {
-		if n.Machine == machine {
-			return n
-		}
-	}
-	return nil
-}
-
 // newCA makes a certificate authority: its certificate is real, since callers compute the hash of its key.
 func newCA(now time.Time) (string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
