@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"net"
 	"net/netip"
 	"strings"
@@ -143,11 +142,11 @@ func ExampleAccess_Nodes() {
 	}}}
 	workers := mgmt.Access{CP: "workerNode_CP2", User: "ubuntu", Password: vnflcm.NewSecret("ubuntu")}
 	nodes, err := workers.Nodes(op, pool, "worker")
-	if err != nil {
-		log.Fatal(err)
-	}
 	for _, n := range nodes {
 		fmt.Println(n.ID, n.HostName, n.IP)
 	}
-	// Output: 2 worker-10-10-0-8 10.10.0.8
+	fmt.Println(err)
+	// Output:
+	// 2 worker-10-10-0-8 10.10.0.8
+	// <nil>
 }
