@@ -29,19 +29,19 @@ type bootstrap struct {
 	CAHash   string // sha256:..., which joining nodes pin
 }
 
-// endpointAddress is where the API is reached: the address of cluster_cp_name, which is a virtual address of
-// the VNF or the first control-plane node's own.
-func (d *deployment) endpointAddress() string {
+// findEndpoint finds where the API is reached: the address of cluster_cp_name, which is a virtual address of the
+// VNF or one of the first control-plane node. That is known only now: a template may make connection points
+// that the VNFD does not show.
+func (d *deployment) findEndpoint() error {
 	name := d.p.Master.ClusterCPName
-	for _, cp := range d.op.ConnectionPoints {
+	for _, cp := range slices.Concat(d.op.ConnectionPoints, d.masters[0].CPs) {
 		if cp.CPD == name && len(cp.Fixed) > 0 {
-			return cp.Fixed[0].String()
+			d.api = cp.Fixed[0]
+			return nil
 		}
 	}
-	if cp, ok := d.masters[0].CP(name); ok && len(cp.Fixed) > 0 {
-		return cp.Fixed[0].String()
-	}
-	return d.masters[0].IP.String()
+	return &vnflcm.ParamError{Path: clusterPath + ".master_node.cluster_cp_name", Value: name,
+		Reason: "neither the VNF nor its first control-plane node has an address at such a connection point"}
 }
 
 // endpoint has the port of the API server itself or, where the package's script puts haproxy before several
@@ -51,7 +51,7 @@ func (d *deployment) endpoint() string {
 	if d.p.ScriptPath != "" && len(d.masters) > 1 {
 		port = "16443"
 	}
-	return net.JoinHostPort(d.endpointAddress(), port)
+	return net.JoinHostPort(d.api.String(), port)
 }
 
 // init makes the control plane on the first node.
@@ -206,7 +206,7 @@ func (d *deployment) revokeAll(ctx context.Context, n mgmt.Node) error {
 
 // certSANs are the addresses that clients of the API may use.
 func (d *deployment) certSANs() []string {
-	sans := []string{d.endpointAddress()}
+	sans := []string{d.api.String()}
 	for _, m := range d.masters {
 		for _, cp := range m.CPs {
 			for _, addr := range append([]netip.Addr{cp.Floating}, cp.Fixed...) {

@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -101,6 +102,7 @@ type deployment struct {
 	masters []mgmt.Node
 	workers []mgmt.Node
 	kube    *cluster.Cluster[mgmt.Node]
+	api     netip.Addr // where nodes and others reach the API
 }
 
 // open finds the nodes of the cluster.
@@ -124,6 +126,9 @@ func (d *Driver) open(op *vnflcm.Operation) (*deployment, error) {
 		return nil, errors.New("kubeadm: the VNF has no control-plane node")
 	}
 	dep.kube = cluster.New(dep.masters)
+	if err := dep.findEndpoint(); err != nil {
+		return nil, err
+	}
 	return dep, nil
 }
 

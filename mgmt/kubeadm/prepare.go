@@ -133,7 +133,7 @@ func (d *deployment) aptEnvironment() map[string]string {
 
 // environment is the proxy setting of the nodes.
 func (d *deployment) environment() map[string]string {
-	return d.p.Proxy.Environment(d.p.Master.PodCIDR, d.p.Master.ClusterCIDR, d.endpointAddress(),
+	return d.p.Proxy.Environment(d.p.Master.PodCIDR, d.p.Master.ClusterCIDR, d.api.String(),
 		d.p.Proxy.NodeNetwork(d.masters[0].IP))
 }
 

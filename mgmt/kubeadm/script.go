@@ -86,7 +86,7 @@ func (d *deployment) masterArgs() []string {
 	for _, m := range d.masters {
 		ips = append(ips, m.IP.String())
 	}
-	return []string{"-m", strings.Join(ips, ","), "-i", d.endpointAddress(), "-p", d.p.Master.PodCIDR, "-a", d.p.Master.ClusterCIDR}
+	return []string{"-m", strings.Join(ips, ","), "-i", d.api.String(), "-p", d.p.Master.PodCIDR, "-a", d.p.Master.ClusterCIDR}
 }
 
 // scriptJoin runs the script on a further node. Tacker's contract has the credentials on the command line:
@@ -97,7 +97,7 @@ func (d *deployment) scriptJoin(ctx context.Context, n mgmt.Node, b bootstrap, c
 	if controlPlane {
 		return d.runScript(ctx, n, slices.Concat(d.masterArgs(), join, []string{"-k", c.certificateKey}), append(secrets, c.certificateKey), nil)
 	}
-	return d.runScript(ctx, n, slices.Concat([]string{"-w", n.IP.String(), "-i", d.endpointAddress()}, join), secrets, nil)
+	return d.runScript(ctx, n, slices.Concat([]string{"-w", n.IP.String(), "-i", d.api.String()}, join), secrets, nil)
 }
 
 func (d *deployment) runScript(ctx context.Context, n mgmt.Node, args, secrets []string, stdout *bytes.Buffer) error {

@@ -328,3 +328,25 @@ func overlapping(records []sshtest.Record) int {
 	}
 	return most
 }
+
+// TestNoEndpoint: a connection point that nobody has is found when there are machines, before they are touched.
+func TestNoEndpoint(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_complex.json") // its template makes the virtual address
+	sandboxVIM(&req)
+	opID, err := l.Instantiate(t.Context(), l.created(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Wait(t.Context(), opID)
+	const want = `master_node.cluster_cp_name: "vip_CP": neither the VNF nor its first control-plane node has an address`
+	if !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+	for _, h := range l.world.Hosts() {
+		if ran := h.Commands(); len(ran) > 0 {
+			t.Errorf("%s: %q ran", h.Name(), ran[0].Argv)
+		}
+	}
+}
