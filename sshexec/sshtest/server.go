@@ -60,8 +60,8 @@ type client struct {
 }
 
 func (c *client) cut() {
+	_ = c.raw.Close() // first: nobody is told how the programs ended
 	c.cancel()
-	_ = c.raw.Close()
 }
 
 func (h *Host) accept(config *ssh.ServerConfig) {

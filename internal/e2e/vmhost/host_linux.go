@@ -136,8 +136,18 @@ func (h *Host) connect(ctx context.Context) error {
 	return errors.Join(
 		ip(ctx, "link", "add", device, "type", "veth", "peer", "name", "eth0", "netns", strconv.Itoa(h.init.Process.Pid)),
 		ip(ctx, "link", "set", device, "master", bridge, "up"),
-		// A host that had the address before had another device.
-		ip(ctx, "neigh", "flush", "to", h.Address.String(), "dev", bridge))
+		h.forgetPredecessor(ctx))
+}
+
+// forgetPredecessor makes the bridge look for the address again: a host that had it before had another device.
+// The entry can go by itself meanwhile, and flushing it fails then.
+func (h *Host) forgetPredecessor(ctx context.Context) (err error) {
+	for range 3 {
+		if err = ip(ctx, "neigh", "flush", "to", h.Address.String(), "dev", bridge); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 func (h *Host) order(line string) error {
