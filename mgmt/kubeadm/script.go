@@ -16,7 +16,7 @@ import (
 // scriptFile is where Tacker puts the package's script.
 const scriptFile = "/tmp/install_k8s_cluster.sh"
 
-// scriptLock is held while the script runs, by the login user.
+// scriptLock is held while the script runs, by the login user; not by what the script leaves running (flock -o).
 const scriptLock = scriptFile + ".lock"
 
 func (d *deployment) uploadScript(ctx context.Context, n mgmt.Node) error {
@@ -112,7 +112,7 @@ func (d *deployment) runScript(ctx context.Context, n mgmt.Node, args, secrets [
 	if http := d.httpRegistries(); http != "" {
 		env["HTTP_PRIVATE_REGISTRIES"] = http
 	}
-	command := sshexec.Command{Argv: append([]string{"flock", scriptLock, "bash", scriptFile}, args...), Env: env, Secrets: secrets}
+	command := sshexec.Command{Argv: append([]string{"flock", "-o", scriptLock, "bash", scriptFile}, args...), Env: env, Secrets: secrets}
 	if stdout != nil {
 		command.Stdout = stdout
 	}

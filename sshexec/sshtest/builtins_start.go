@@ -165,19 +165,24 @@ func timeout(ctx context.Context, p *Process) int {
 	return code
 }
 
-// flock runs a command when no other one runs under the lock of that file.
+// flock runs a command when no other one runs under the lock of that file. The lock ends with the command, as
+// with -o.
 func flock(ctx context.Context, p *Process) int {
-	if len(p.Args) < 3 || strings.HasPrefix(p.Args[1], "-") {
+	args := p.Args[1:]
+	if len(args) > 0 && args[0] == "-o" {
+		args = args[1:]
+	}
+	if len(args) < 2 || strings.HasPrefix(args[0], "-") {
 		return p.usage("a file and a command are required")
 	}
-	slot := p.host.lock(p.abs(p.Args[1]))
+	slot := p.host.lock(p.abs(args[0]))
 	select {
 	case slot <- struct{}{}:
 	case <-ctx.Done():
 		return exitKilled
 	}
 	defer func() { <-slot }()
-	return p.with(p.Args[2:], p.Environ).run(ctx)
+	return p.with(args[1:], p.Environ).run(ctx)
 }
 
 // lock returns the lock of a file: who can send holds it.
