@@ -24,7 +24,7 @@ func (m *Manager) Wait(ctx context.Context, opID string) (*VnfLcmOpOcc, error) {
 		}
 		occ, err := m.Operation(ctx, opID)
 		if err != nil {
-			return nil, errors.Join(err, cause)
+			return nil, errors.Join(causeOf(ctx, err), cause)
 		}
 		if occ.OperationState.active() && cause != nil {
 			return occ, cause // the outcome could not be written
