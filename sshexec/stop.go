@@ -21,6 +21,9 @@ func (r *process) stop(ctx context.Context, c Command, stoppable bool) {
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
+	if stoppable {
+		r.awaitBegin(grace / 2)
+	}
 	r.signal(ctx, ssh.SIGTERM, grace, stoppable)
 	select {
 	case <-r.done:
@@ -29,6 +32,22 @@ func (r *process) stop(ctx context.Context, c Command, stoppable bool) {
 	}
 	r.signal(ctx, ssh.SIGKILL, grace, stoppable)
 	_ = r.session.Close()
+}
+
+// awaitBegin waits for a command of root to tell its process id, which it does
+// first of all: what it has started already could not be found without.
+func (r *process) awaitBegin(limit time.Duration) {
+	if r.gate == nil {
+		return
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-r.gate.begun:
+	case err := <-r.done:
+		r.done <- err
+	case <-timer.C:
+	}
 }
 
 // signal asks the host to signal the command. sshd does so as the login user,
