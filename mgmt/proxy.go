@@ -38,7 +38,7 @@ func (p Proxy) Validate() error {
 	}
 	if p.K8sNodeCIDR != "" {
 		if _, err := netip.ParsePrefix(p.K8sNodeCIDR); err != nil {
-			faults = append(faults, &vnflcm.ParamError{Path: "k8s_node_cidr", Value: Abridged(p.K8sNodeCIDR), Reason: "must be a network such as 10.10.0.0/24"})
+			faults = append(faults, &vnflcm.ParamError{Path: "k8s_node_cidr", Value: p.K8sNodeCIDR, Reason: "must be a network such as 10.10.0.0/24"})
 		}
 	}
 	return errors.Join(faults...)

@@ -58,11 +58,7 @@ func (d *attributeDecoder) fault(path string, tree any, v reflect.Value, reason 
 func scalarText(tree any) string {
 	switch t := tree.(type) {
 	case string:
-		t = maskURLs(t) // first: half a URL is not recognised any more
-		if runes := []rune(t); len(runes) > 64 {
-			t = string(runes[:64]) + "…"
-		}
-		return t
+		return maskURLs(t)
 	case json.Number, bool:
 		return fmt.Sprint(t)
 	default:

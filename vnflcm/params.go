@@ -150,11 +150,17 @@ type ParamError struct {
 	Reason string
 }
 
+// Error shows the beginning of a long value: a request can hold one of any length.
 func (e *ParamError) Error() string {
+	const longest = 64
 	if e.Value == "" {
 		return e.Path + ": " + e.Reason
 	}
-	return fmt.Sprintf("%s: %q: %s", e.Path, e.Value, e.Reason)
+	value := maskURLs(e.Value) // first: half a URL is not recognised any more
+	if runes := []rune(value); len(runes) > longest {
+		value = string(runes[:longest]) + "…"
+	}
+	return fmt.Sprintf("%s: %q: %s", e.Path, value, e.Reason)
 }
 
 // Is makes every fault of a request an ErrInvalidRequest.

@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ type registryParam struct {
 // clusterPath is where most parameters are.
 const clusterPath = "additionalParams.k8s_cluster_installation_param"
 
-// The defaults of Tacker, and the version that the driver is tested with.
+// The defaults of Tacker, and the version that the sandbox simulates.
 const (
 	defaultPodCIDR     = "192.168.0.0/16"
 	defaultClusterCIDR = "10.96.0.0/12"
@@ -86,11 +87,11 @@ func read(op *vnflcm.Operation) (*parameters, error) {
 	p := &parameters{}
 	_, err := op.Params.Decode(p)
 	c := &p.Cluster
-	c.Master.PodCIDR = orDefault(c.Master.PodCIDR, defaultPodCIDR)
-	c.Master.ClusterCIDR = orDefault(c.Master.ClusterCIDR, defaultClusterCIDR)
-	c.KubernetesVersion = orDefault(c.KubernetesVersion, defaultVersion)
-	c.Master.Username = orDefault(p.MasterUsername, c.Master.Username)
-	c.Worker.Username = orDefault(p.WorkerUsername, c.Worker.Username)
+	c.Master.PodCIDR = cmp.Or(c.Master.PodCIDR, defaultPodCIDR)
+	c.Master.ClusterCIDR = cmp.Or(c.Master.ClusterCIDR, defaultClusterCIDR)
+	c.KubernetesVersion = cmp.Or(c.KubernetesVersion, defaultVersion)
+	c.Master.Username = cmp.Or(p.MasterUsername, c.Master.Username)
+	c.Worker.Username = cmp.Or(p.WorkerUsername, c.Worker.Username)
 	if !p.MasterPassword.IsZero() {
 		c.Master.Password = p.MasterPassword
 	}
@@ -118,13 +119,6 @@ func (p *parameters) warn(ctx context.Context, op *vnflcm.Operation) {
 	}
 }
 
-func orDefault(value, otherwise string) string {
-	if value == "" {
-		return otherwise
-	}
-	return value
-}
-
 // checker collects the faults of the parameters against the package.
 type checker struct {
 	op     *vnflcm.Operation
@@ -132,7 +126,7 @@ type checker struct {
 }
 
 func (c *checker) fault(path, value, reason string) {
-	c.faults = append(c.faults, &vnflcm.ParamError{Path: path, Value: mgmt.Abridged(value), Reason: reason})
+	c.faults = append(c.faults, &vnflcm.ParamError{Path: path, Value: value, Reason: reason})
 }
 
 var versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)

@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/google/uuid"
@@ -34,7 +35,7 @@ func (d *deployment) registerVIM(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			extra, err := vnflcm.NewParams(map[string]string{"vim_name": orDefault(d.p.VIMName, "kubernetes_vim_"+d.op.InstanceID)})
+			extra, err := vnflcm.NewParams(map[string]string{"vim_name": cmp.Or(d.p.VIMName, "kubernetes_vim_"+d.op.InstanceID)})
 			if err != nil {
 				return err
 			}
