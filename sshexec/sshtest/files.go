@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/afero"
 )
@@ -18,14 +19,17 @@ type files struct {
 	login string
 	done  func() error
 
+	faults *faults
+	clock  func() time.Time // nil: the one of the machine
+
 	mu     sync.Mutex
 	owners map[string]string // "user:group" where chown said so
 }
 
 var rootDirs = []string{"/etc", "/usr", "/opt", "/var/lib", "/root", "/bin", "/sbin", "/lib", "/boot"}
 
-func newFiles(c Config) (*files, error) {
-	f := &files{fs: afero.NewMemMapFs(), login: c.User, done: func() error { return nil }, owners: map[string]string{}}
+func newFiles(c Config, faults *faults) (*files, error) {
+	f := &files{fs: afero.NewMemMapFs(), login: c.User, done: func() error { return nil }, faults: faults, clock: c.Clock, owners: map[string]string{}}
 	if c.Dir != "" {
 		root, err := os.OpenRoot(c.Dir)
 		if err != nil {
@@ -65,7 +69,10 @@ func homeOf(user string) string {
 }
 
 // as returns the files as user may use them.
-func (f *files) as(user string) *userFs { return &userFs{files: f, user: user} }
+func (f *files) as(user string) *userFs { return &userFs{files: f, user: user, faults: f.faults} }
+
+// ofTest returns the files as root would use them on a healthy host.
+func (f *files) ofTest() *userFs { return &userFs{files: f, user: "root", faults: newFaults()} }
 
 // owner returns "user:group" of a path.
 func (f *files) owner(name string) string {
@@ -111,9 +118,14 @@ func (f *files) moved(from, to string) {
 
 func inRootDir(name string) bool {
 	for _, dir := range rootDirs {
-		if name == dir || strings.HasPrefix(name, dir+"/") {
+		if within(name, dir) {
 			return true
 		}
 	}
 	return name == "/"
+}
+
+// within reports whether a path is a directory or below it.
+func within(name, dir string) bool {
+	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
 }

@@ -150,7 +150,7 @@ func (p *Process) find() (program Command, builtin bool, code int) {
 	if at := p.lookPath(name); at != "" {
 		return p.file(at)
 	}
-	if p.host.config.Unexpected != nil {
+	if _, missing := p.host.config.Commands[path.Base(name)]; !missing && p.host.config.Unexpected != nil {
 		p.host.config.Unexpected(p.Args)
 	}
 	_, _ = fmt.Fprintf(p.Stderr, "%s: command not found\n", name)
@@ -199,7 +199,7 @@ func (p *Process) file(name string) (Command, bool, int) {
 			return p.script(ctx, nil, name, p.Args[1:], string(content))
 		}, true, 0
 	}
-	if program, ok := p.host.config.Commands[path.Base(name)]; ok {
+	if program := p.host.config.Commands[path.Base(name)]; program != nil {
 		return program, false, 0
 	}
 	if p.host.config.Unexpected != nil {
@@ -221,7 +221,8 @@ func isShellScript(content []byte) bool {
 	return slices.Contains([]string{"sh", "bash", "dash"}, path.Base(words[0]))
 }
 
-// program returns a registered or built-in program by its name.
+// program returns a registered or built-in program by its name, nil when there
+// is none.
 func (h *Host) program(name string) (program Command, builtin bool) {
 	if program, ok := h.config.Commands[name]; ok {
 		return program, false

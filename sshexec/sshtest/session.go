@@ -11,6 +11,9 @@ import (
 
 // session serves one session channel: one command, or SFTP.
 func (c *client) session(request ssh.NewChannel) {
+	if !c.host.faults.await(c.ctx, func(f Faults) bool { return f.StallSessions }) {
+		return
+	}
 	channel, requests, err := request.Accept()
 	if err != nil {
 		return
@@ -19,6 +22,9 @@ func (c *client) session(request ssh.NewChannel) {
 	defer cancel()
 	s := &session{client: c, channel: channel, ctx: ctx, cancel: cancel, killed: make(chan string, 1)}
 	for r := range requests {
+		if !s.awaitAnswer(r, requests) {
+			return
+		}
 		ok := s.request(r)
 		if r.WantReply {
 			_ = r.Reply(ok, nil)
@@ -40,6 +46,32 @@ type session struct {
 	killed  chan string
 }
 
+// awaitAnswer waits until what starts a program may be answered; false when the
+// session ended first. Other requests that come meanwhile are refused.
+func (s *session) awaitAnswer(r *ssh.Request, others <-chan *ssh.Request) bool {
+	if r.Type != "exec" && r.Type != "subsystem" {
+		return true
+	}
+	for {
+		now, _, changed := s.client.host.faults.get()
+		if !now.StallCommands {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-s.ctx.Done():
+			return false
+		case other, ok := <-others:
+			if !ok {
+				return false
+			}
+			if other.WantReply {
+				_ = other.Reply(false, nil)
+			}
+		}
+	}
+}
+
 func (s *session) request(r *ssh.Request) bool {
 	var text struct{ Value string }
 	switch r.Type {
@@ -48,7 +80,7 @@ func (s *session) request(r *ssh.Request) bool {
 			return false
 		}
 		if r.Type == "subsystem" {
-			if text.Value != "sftp" {
+			if text.Value != "sftp" || s.client.host.faults.current().NoSFTP {
 				return false
 			}
 			s.start = s.sftp

@@ -15,7 +15,8 @@ import (
 // userFs is an afero.Fs that refuses what a user may not do.
 type userFs struct {
 	*files
-	user string
+	user   string
+	faults *faults
 }
 
 func clean(name string) string { return path.Clean("/" + name) }
@@ -43,6 +44,14 @@ func denied(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: syscall.EACCES}
 }
 
+// writable checks that nothing keeps name from being changed, whoever asks.
+func (u *userFs) writable(op, name string) error {
+	if u.faults.readOnly(name) {
+		return &fs.PathError{Op: op, Path: name, Err: syscall.EROFS}
+	}
+	return nil
+}
+
 // parent checks that something may be made, removed or renamed at name.
 func (u *userFs) parent(op, name string) error {
 	dir := path.Dir(name)
@@ -56,7 +65,7 @@ func (u *userFs) parent(op, name string) error {
 	if !u.owns(dir) {
 		return denied(op, name)
 	}
-	return nil
+	return u.writable(op, name)
 }
 
 func (u *userFs) Name() string { return "sshtest" }
@@ -86,7 +95,17 @@ func (u *userFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, 
 	case writes && !u.owns(name), !writes && !u.mayRead(name):
 		return nil, denied("open", name)
 	}
-	return u.fs.OpenFile(name, flag, perm)
+	if !writes {
+		return u.fs.OpenFile(name, flag, perm)
+	}
+	if err := u.writable("open", name); err != nil {
+		return nil, err
+	}
+	f, err := u.fs.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return &writtenFile{File: f, fs: u, name: name}, nil
 }
 
 func (u *userFs) Stat(name string) (os.FileInfo, error) {
@@ -190,6 +209,9 @@ func (u *userFs) Chmod(name string, mode os.FileMode) error {
 	if !u.owns(name) {
 		return denied("chmod", name)
 	}
+	if err := u.writable("chmod", name); err != nil {
+		return err
+	}
 	return u.fs.Chmod(name, mode)
 }
 
@@ -200,6 +222,9 @@ func (u *userFs) Chtimes(name string, accessed, modified time.Time) error {
 	name = clean(name)
 	if !u.owns(name) {
 		return denied("touch", name)
+	}
+	if err := u.writable("touch", name); err != nil {
+		return err
 	}
 	return u.fs.Chtimes(name, accessed, modified)
 }
