@@ -20,7 +20,8 @@ type files struct {
 	done  func() error
 
 	faults *faults
-	clock  func() time.Time // nil: the one of the machine
+	clock  func() time.Time
+	procFs func() afero.Fs // what /proc shows now
 
 	mu     sync.Mutex
 	owners map[string]string // "user:group" where chown said so
@@ -60,6 +61,16 @@ func newFiles(c Config, faults *faults) (*files, error) {
 }
 
 func (f *files) close() error { return f.done() }
+
+// clear removes what is in a directory.
+func (f *files) clear(dir string) error {
+	root := f.ofTest()
+	entries, err := afero.ReadDir(root, dir)
+	for _, entry := range entries {
+		err = errors.Join(err, root.RemoveAll(path.Join(dir, entry.Name())))
+	}
+	return err
+}
 
 func homeOf(user string) string {
 	if user == "root" {

@@ -67,6 +67,8 @@ type Host struct {
 	faults   *faults
 	recorder recorder
 
+	processes *processes
+
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -98,6 +100,8 @@ func New(c Config) (*Host, error) {
 		return nil, fmt.Errorf("sshtest: %w", err)
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
+	h.processes = newProcesses(h.ctx)
+	h.files.procFs = h.processes.procFs
 	h.running.Go(h.accept)
 	return h, nil
 }
@@ -163,6 +167,15 @@ func (h *Host) CutConnections() {
 	for c := range h.clients {
 		c.cut()
 	}
+}
+
+// Reboot ends everything that runs, cuts the connections and starts the host
+// anew, with the same files but for those below /run. It listens all the time:
+// Refuse connections around it to test a host that takes a while.
+func (h *Host) Reboot() error {
+	h.CutConnections()
+	h.processes.reboot(h.ctx)
+	return h.files.clear("/run")
 }
 
 // spawn runs fn in a goroutine that Close waits for. It returns false when the
