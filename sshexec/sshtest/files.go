@@ -15,22 +15,24 @@ import (
 // find a sudo that was forgotten: directories of the system belong to root, the
 // rest to everybody.
 type files struct {
-	fs    afero.Fs
+	fs    storage
 	login string
 	done  func() error
 
 	faults *faults
-	clock  func() time.Time
-	procFs func() afero.Fs // what /proc shows now
+	clock  func() time.Time // of the host
+	// ownClock: it is not that of the machine, and files must be dated by it.
+	ownClock bool
+	procFs   func() afero.Fs // what /proc shows now
 
 	mu     sync.Mutex
 	owners map[string]string // "user:group" where chown said so
 }
 
-var rootDirs = []string{"/etc", "/usr", "/opt", "/var/lib", "/root", "/bin", "/sbin", "/lib", "/boot"}
+var rootDirs = []string{"/etc", "/usr", "/opt", "/var/lib", "/root", "/proc", "/bin", "/sbin", "/lib", "/boot"}
 
 func newFiles(c Config, faults *faults) (*files, error) {
-	f := &files{fs: afero.NewMemMapFs(), login: c.User, done: func() error { return nil }, faults: faults, clock: c.Clock, owners: map[string]string{}}
+	f := &files{fs: newMemFs(), login: c.User, done: func() error { return nil }, faults: faults, clock: c.Clock, ownClock: c.ownClock, owners: map[string]string{}}
 	if c.Dir != "" {
 		root, err := os.OpenRoot(c.Dir)
 		if err != nil {
@@ -39,7 +41,7 @@ func newFiles(c Config, faults *faults) (*files, error) {
 		f.fs, f.done = rootFs{root}, root.Close
 	}
 	for _, dir := range []string{
-		"/bin", "/dev", "/etc", "/home", "/opt", "/root", "/run", "/tmp", "/usr/bin", "/usr/local/bin", "/usr/share",
+		"/bin", "/dev", "/etc", "/home", "/opt", "/proc", "/root", "/run", "/tmp", "/usr/bin", "/usr/local/bin", "/usr/share",
 		"/var/lib", "/var/log", "/var/tmp", homeOf(c.User),
 	} {
 		if err := f.fs.MkdirAll(dir, 0o755); err != nil {

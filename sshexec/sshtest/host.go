@@ -56,6 +56,8 @@ type Config struct {
 	// Unexpected is told of programs that are neither built in nor in Commands.
 	// Start sets it to fail the test.
 	Unexpected func(argv []string)
+
+	ownClock bool // Clock is not time.Now
 }
 
 // Host is an SSH host on a loopback port. It is safe for concurrent use.
@@ -136,7 +138,8 @@ func (c Config) withDefaults() Config {
 	if c.Password == "" {
 		c.Password = "ubuntu"
 	}
-	if c.Clock == nil {
+	c.ownClock = c.Clock != nil
+	if !c.ownClock {
 		c.Clock = time.Now
 	}
 	return c

@@ -62,6 +62,10 @@ func (e *environ) Get(name string) expand.Variable {
 }
 
 func (e *environ) Each(fn func(name string, vr expand.Variable) bool) {
+	// A background job copies what is listed here.
+	if !fn(varPID, e.Get(varPID)) || !fn(varParent, e.Get(varParent)) {
+		return
+	}
 	names := make([]string, 0, len(e.values))
 	for name := range e.values {
 		names = append(names, name)
