@@ -17,7 +17,7 @@ import (
 func builtins() map[string]Command {
 	return map[string]Command{
 		"sh": sh, "bash": sh, "dash": sh,
-		"sudo": sudo, "env": env, "timeout": timeout, "flock": flock, "kill": kill, "sleep": sleep,
+		"sudo": sudo, "env": env, "timeout": timeout, "flock": flock, "kill": kill, "sleep": sleep, "setsid": setsid, "nohup": nohup,
 		"cat": cat, "tee": tee, "head": head, "tail": tailLines, "grep": grep, "sort": sorted, "uniq": uniq,
 		"wc": wc, "tr": tr, "cut": cut, "sha256sum": sha256sum,
 		"cp": cp, "mv": mv, "rm": rm, "mkdir": mkdir, "rmdir": rmdir, "touch": touch, "ls": ls,

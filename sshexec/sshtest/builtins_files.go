@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/spf13/afero"
 )
@@ -157,7 +156,7 @@ func rmdir(_ context.Context, p *Process) int {
 func touch(_ context.Context, p *Process) int {
 	return p.each(p.Args[1:], func(at string) error {
 		if _, err := p.FS.Stat(at); err == nil {
-			return p.FS.Chtimes(at, time.Now(), time.Now())
+			return p.FS.Chtimes(at, p.host.config.Clock(), p.host.config.Clock())
 		}
 		f, err := p.FS.OpenFile(at, os.O_WRONLY|os.O_CREATE, 0o644)
 		if err != nil {

@@ -47,7 +47,7 @@ func (p *Process) askSudo(found options) error {
 	}
 	for attempt := 1; ; attempt++ {
 		_, _ = io.WriteString(p.Stderr, prompt)
-		answer, err := readLine(p.Stdin)
+		answer, err := readLine(plain(p.Stdin)) // which nobody records
 		switch {
 		case err != nil && answer == "":
 			return errors.New("no password was provided")
@@ -107,6 +107,7 @@ func env(ctx context.Context, p *Process) int {
 	}
 	next := p.with(args, environ)
 	if len(args) > 0 {
+		next.replaces = true
 		return next.run(ctx)
 	}
 	_, _ = io.WriteString(p.Stdout, strings.Join(append(next.Environ, ""), "\n"))
@@ -189,11 +190,6 @@ func flock(ctx context.Context, p *Process) int {
 func (h *Host) lock(name string) chan struct{} {
 	slot, _ := h.locks.LoadOrStore(name, make(chan struct{}, 1))
 	return slot.(chan struct{})
-}
-
-// kill knows no processes: the ones of the host have no numbers.
-func kill(_ context.Context, p *Process) int {
-	return p.usage("no such process")
 }
 
 func seq(_ context.Context, p *Process) int {

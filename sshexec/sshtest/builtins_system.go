@@ -6,7 +6,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"time"
 )
 
 func basename(_ context.Context, p *Process) int {
@@ -42,7 +41,7 @@ func which(_ context.Context, p *Process) int {
 }
 
 func date(_ context.Context, p *Process) int {
-	now := time.Now()
+	now := p.host.config.Clock()
 	format := "+%Y-%m-%d %H:%M:%S"
 	for _, arg := range p.Args[1:] {
 		switch {

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/afero"
 )
@@ -14,18 +15,24 @@ import (
 // find a sudo that was forgotten: directories of the system belong to root, the
 // rest to everybody.
 type files struct {
-	fs    afero.Fs
+	fs    storage
 	login string
 	done  func() error
+
+	faults *faults
+	clock  func() time.Time // of the host
+	// ownClock: it is not that of the machine, and files must be dated by it.
+	ownClock bool
+	procFs   func() afero.Fs // what /proc shows now
 
 	mu     sync.Mutex
 	owners map[string]string // "user:group" where chown said so
 }
 
-var rootDirs = []string{"/etc", "/usr", "/opt", "/var/lib", "/root", "/bin", "/sbin", "/lib", "/boot"}
+var rootDirs = []string{"/etc", "/usr", "/opt", "/var/lib", "/root", "/proc", "/bin", "/sbin", "/lib", "/boot"}
 
-func newFiles(c Config) (*files, error) {
-	f := &files{fs: afero.NewMemMapFs(), login: c.User, done: func() error { return nil }, owners: map[string]string{}}
+func newFiles(c Config, faults *faults) (*files, error) {
+	f := &files{fs: newMemFs(), login: c.User, done: func() error { return nil }, faults: faults, clock: c.Clock, ownClock: c.ownClock, owners: map[string]string{}}
 	if c.Dir != "" {
 		root, err := os.OpenRoot(c.Dir)
 		if err != nil {
@@ -34,7 +41,7 @@ func newFiles(c Config) (*files, error) {
 		f.fs, f.done = rootFs{root}, root.Close
 	}
 	for _, dir := range []string{
-		"/bin", "/dev", "/etc", "/home", "/opt", "/root", "/run", "/tmp", "/usr/bin", "/usr/local/bin", "/usr/share",
+		"/bin", "/dev", "/etc", "/home", "/opt", "/proc", "/root", "/run", "/tmp", "/usr/bin", "/usr/local/bin", "/usr/share",
 		"/var/lib", "/var/log", "/var/tmp", homeOf(c.User),
 	} {
 		if err := f.fs.MkdirAll(dir, 0o755); err != nil {
@@ -57,6 +64,16 @@ func newFiles(c Config) (*files, error) {
 
 func (f *files) close() error { return f.done() }
 
+// clear removes what is in a directory.
+func (f *files) clear(dir string) error {
+	root := f.ofTest()
+	entries, err := afero.ReadDir(root, dir)
+	for _, entry := range entries {
+		err = errors.Join(err, root.RemoveAll(path.Join(dir, entry.Name())))
+	}
+	return err
+}
+
 func homeOf(user string) string {
 	if user == "root" {
 		return "/root"
@@ -65,7 +82,10 @@ func homeOf(user string) string {
 }
 
 // as returns the files as user may use them.
-func (f *files) as(user string) *userFs { return &userFs{files: f, user: user} }
+func (f *files) as(user string) *userFs { return &userFs{files: f, user: user, faults: f.faults} }
+
+// ofTest returns the files as root would use them on a healthy host.
+func (f *files) ofTest() *userFs { return &userFs{files: f, user: "root", faults: newFaults()} }
 
 // owner returns "user:group" of a path.
 func (f *files) owner(name string) string {
@@ -111,9 +131,14 @@ func (f *files) moved(from, to string) {
 
 func inRootDir(name string) bool {
 	for _, dir := range rootDirs {
-		if name == dir || strings.HasPrefix(name, dir+"/") {
+		if within(name, dir) {
 			return true
 		}
 	}
 	return name == "/"
+}
+
+// within reports whether a path is a directory or below it.
+func within(name, dir string) bool {
+	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
 }

@@ -2,6 +2,7 @@ package sshtest
 
 import (
 	"sort"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -12,12 +13,13 @@ import (
 // which the interpreter would otherwise ask the real machine.
 type environ struct {
 	values   map[string]string
+	task     *task
 	user     string
 	starting bool
 }
 
 func newEnviron(p *Process) *environ {
-	e := &environ{values: map[string]string{}, user: p.User}
+	e := &environ{values: map[string]string{}, task: p.task, user: p.User}
 	for _, pair := range p.Environ {
 		name, value, _ := strings.Cut(pair, "=")
 		e.values[name] = value
@@ -47,6 +49,10 @@ func (e *environ) Get(name string) expand.Variable {
 		return variable(homeOf(user), false)
 	}
 	switch name {
+	case varPID:
+		return variable(strconv.Itoa(e.task.pid), false)
+	case varParent:
+		return variable(strconv.Itoa(e.task.parent()), false)
 	case "HOME":
 		return variable(homeOf(e.user), false)
 	case "UID", "EUID", "GID":
@@ -56,6 +62,10 @@ func (e *environ) Get(name string) expand.Variable {
 }
 
 func (e *environ) Each(fn func(name string, vr expand.Variable) bool) {
+	// A background job copies what is listed here.
+	if !fn(varPID, e.Get(varPID)) || !fn(varParent, e.Get(varParent)) {
+		return
+	}
 	names := make([]string, 0, len(e.values))
 	for name := range e.values {
 		names = append(names, name)
