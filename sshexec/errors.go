@@ -108,7 +108,7 @@ type HostKeyError struct {
 func (e *HostKeyError) Error() string {
 	known, got := "known by "+strings.Join(e.Known, ", "), e.Got
 	if len(e.Known) == 0 {
-		known = "not known"
+		known = "no key is known"
 	}
 	if got == "" {
 		got = "no key of a known type"
