@@ -121,8 +121,9 @@ func handshake(ctx context.Context, raw *wire, t Target) (*ssh.Client, ssh.Publi
 		return nil, nil, fmt.Errorf("%w: SSH handshake: %w", ErrConnect, context.Cause(ctx))
 	case refused != nil:
 		return nil, nil, refused
-	case !raw.heard.Load():
-		return nil, nil, fmt.Errorf("%w: %w: %w", ErrConnect, errTurnedAway, err)
+	}
+	if away := raw.turnedAway(); away != nil {
+		return nil, nil, fmt.Errorf("%w: %w: %w", ErrConnect, away, err)
 	}
 	return nil, nil, classifyHandshake(err, hostKey != nil, known, t, login)
 }

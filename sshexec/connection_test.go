@@ -1,10 +1,12 @@
 package sshexec_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,40 +44,76 @@ func blackhole(t *testing.T, greeting string) string {
 	return l.Addr().String()
 }
 
+// TestContextEndsEveryPhase: whatever a host does not answer, the context ends the wait and the error says what was
+// waited for.
 func TestContextEndsEveryPhase(t *testing.T) {
 	stalled := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
-	tests := []struct {
-		name string
-		addr string
-		dial func(context.Context, string, string) (net.Conn, error)
-	}{
-		{"TCP", "192.0.2.1", stalled},
-		{"banner", blackhole(t, ""), nil},
-		{"handshake", blackhole(t, "SSH-2.0-blackhole\r\n"), nil},
+	run := func(ctx context.Context, h *sshexec.Host) error {
+		return h.Run(ctx, []string{"sleep", "60"}, nil, nil, nil)
 	}
-	for _, tt := range tests {
+	dial := func(ctx context.Context, h *sshexec.Host) error {
+		_, err := h.DialContext(ctx, "tcp", "10.0.0.1:80")
+		return err
+	}
+	upload := func(ctx context.Context, h *sshexec.Host) error {
+		return h.Upload(ctx, io.LimitReader(zeros{}, 1<<30), sshexec.File{Path: "/tmp/large"})
+	}
+	for _, tt := range []struct {
+		name   string
+		faults sshtest.Faults
+		addr   string // instead of that of a host with faults
+		dial   func(context.Context, string, string) (net.Conn, error)
+		call   func(context.Context, *sshexec.Host) error
+		phase  string
+	}{
+		{name: "TCP", addr: "192.0.2.1:22", dial: stalled, phase: "dial 192.0.2.1:22"},
+		{name: "version", faults: sshtest.Faults{StallHandshake: true}, phase: "SSH handshake"},
+		{name: "keys", addr: blackhole(t, "SSH-2.0-blackhole\r\n"), phase: "SSH handshake"},
+		{name: "login", faults: sshtest.Faults{StallLogin: true}, phase: "SSH handshake"},
+		{name: "session", faults: sshtest.Faults{StallSessions: true}, phase: "open a session"},
+		{name: "command", faults: sshtest.Faults{StallCommands: true}, phase: "sleep 60"},
+		{name: "run", phase: "sleep 60"},
+		{name: "silence", faults: sshtest.Faults{StallAfter: 6 << 10}, call: upload, phase: "/tmp/large"},
+		{name: "waiting for SSH", faults: sshtest.Faults{StallHandshake: true}, phase: "SSH handshake",
+			call: func(ctx context.Context, h *sshexec.Host) error { return h.Wait(ctx) }},
+		{name: "tunnel", call: dial, phase: "10.0.0.1:80"},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			remote := sshtest.Start(t, sshtest.Config{Dial: stalled})
+			remote.SetFaults(tt.faults)
+			to := target(t, remote)
+			to.HostKeys = sshexec.InsecureIgnoreHostKeys()
+			to.Addr = cmp.Or(tt.addr, to.Addr)
+			if tt.call == nil {
+				tt.call = run
+			}
 			pool := sshexec.NewPool(sshexec.Options{Dial: tt.dial})
-			host := pool.Host(sshexec.Target{
-				Addr: tt.addr, User: "u", Auth: []sshexec.Auth{sshexec.Password("p")}, HostKeys: sshexec.InsecureIgnoreHostKeys(),
-			})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			start := time.Now()
-			err := host.Run(ctx, []string{"true"}, nil, nil, nil)
-			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 3*time.Second {
-				t.Errorf("after %v: %v", time.Since(start), err)
+			err := tt.call(ctx, pool.Host(to))
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), tt.phase) || !strings.Contains(err.Error(), "node1") {
+				t.Errorf("got %v", err)
 			}
-			if err := pool.Close(); err != nil || time.Since(start) > 4*time.Second {
-				t.Errorf("close after %v: %v", time.Since(start), err)
+			if took := time.Since(start); took > 7*time.Second {
+				t.Errorf("took %v", took)
+			}
+			closing := time.Now()
+			if err := pool.Close(); err != nil || time.Since(closing) > time.Second {
+				t.Errorf("close took %v: %v", time.Since(closing), err)
 			}
 		})
 	}
 }
+
+// zeros is a file without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestOneConnectionManySessions(t *testing.T) {
 	var dials, running, most atomic.Int32

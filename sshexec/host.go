@@ -15,7 +15,7 @@ func (h *Host) Name() string { return h.target.Name }
 // fail names the host in an error that does not do so yet.
 func (h *Host) fail(err error) error {
 	var key *HostKeyError
-	if errors.As(err, &key) {
+	if errors.As(err, &key) && key.Host == h.target.Name { // and not a jump host before it
 		return err
 	}
 	return &HostError{Host: h.target.Name, Err: err}

@@ -67,11 +67,15 @@ const maxReplaced = 2
 // nothing has been asked of the host yet. So is one on which the host refuses a
 // session for longer than a moment; what runs on it goes on.
 func (r *remote) session(ctx context.Context, urgent bool) (session, error) {
+	var asked *connection
 	replaced, pause := 0, firstPause
 	for {
 		conn, err := r.connection(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if conn != asked { // somebody else may have replaced the last one
+			asked, pause = conn, firstPause
 		}
 		s, err := conn.session(ctx, urgent)
 		switch {
@@ -84,7 +88,7 @@ func (r *remote) session(ctx context.Context, urgent bool) (session, error) {
 			return nil, fmt.Errorf("%w: open a session: %w", ErrConnect, err)
 		}
 		r.pool.retire(r.target, conn, conn.allowed(err))
-		replaced, pause = replaced+1, firstPause
+		replaced++
 	}
 }
 

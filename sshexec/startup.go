@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -49,17 +50,20 @@ func (p *Pool) crowded(addr string) bool {
 	return s != nil && s.users > 1
 }
 
-// errTurnedAway: the host closed the connection before it said anything, which
-// is how OpenSSH treats what comes beyond MaxStartups.
-var errTurnedAway = errors.New("the host closed the connection without a word")
+// errTurnedAway: the host ended the connection before it told its version of
+// SSH, which is how OpenSSH treats what comes beyond MaxStartups. Newer ones say
+// so.
+var errTurnedAway = errors.New("the host ended the connection at once")
+
+const beyondStartups = "MaxStartups"
 
 const (
 	turnedAwayFirst = 50 * time.Millisecond
 	turnedAwayLast  = 1600 * time.Millisecond
 )
 
-// dial sets up a connection. One that is turned away while others of this pool
-// are being set up is tried again, at moments that differ.
+// dial sets up a connection. One that is turned away because there are too many,
+// also of others, is tried again, at moments that differ.
 func (p *Pool) dial(ctx context.Context, t Target, limit int, phase func(string)) (*connection, error) {
 	addr := t.Addr
 	if t.Via != nil {
@@ -71,7 +75,8 @@ func (p *Pool) dial(ctx context.Context, t Target, limit int, phase func(string)
 			return nil, err
 		}
 		conn, err := p.dialOnce(ctx, t, limit, phase)
-		again := errors.Is(err, errTurnedAway) && p.crowded(addr) && pause <= turnedAwayLast
+		again := errors.Is(err, errTurnedAway) && pause <= turnedAwayLast &&
+			(p.crowded(addr) || strings.Contains(err.Error(), beyondStartups))
 		release()
 		if !again || !sleep(ctx, pause/2+rand.N(pause)) { //nolint:gosec // spreads attempts, hides nothing
 			return conn, err

@@ -28,7 +28,9 @@ func (r *process) stop(ctx context.Context, c Command, stoppable bool) {
 	if grace <= 0 {
 		grace = defaultGrace
 	}
-	if stoppable && r.awaitBegin(grace/2) && r.kill(ctx, c, grace) == nil {
+	if !stoppable || !r.awaitBegin(min(grace, beginMargin)) {
+		grace = min(grace, beginMargin) // there is nothing yet that has to clean up
+	} else if r.kill(ctx, c, grace) == nil {
 		r.await(grace)
 		return
 	}
@@ -37,6 +39,10 @@ func (r *process) stop(ctx context.Context, c Command, stoppable bool) {
 		r.session.signal(ssh.SIGKILL)
 	}
 }
+
+// beginMargin is how long a command that was ended as it began has to tell its
+// group.
+const beginMargin = 2 * time.Second
 
 // awaitBegin waits for the command to tell its group, which it does first of
 // all: what it has started already could not be found without.
