@@ -45,12 +45,17 @@ func (j *Job) Follow(ctx context.Context, w io.Writer, offset int64) (next int64
 		switch {
 		case err != nil:
 			return false, err
+		case s.State == JobPending:
+			return true, unfinished(j, s)
 		case s.Size < next-out.written:
 			return false, j.fail(fmt.Errorf("offset %d is behind the end of the output at %d", next, s.Size))
 		case s.Size > next && out.written == 0:
 			return false, j.fail(errors.New("its output cannot be read"))
 		}
-		return next >= s.Size && s.State != JobRunning, lost(j, s)
+		if next < s.Size || s.State == JobRunning {
+			return false, nil
+		}
+		return true, unfinished(j, s)
 	})
 	return next, err
 }
@@ -70,7 +75,7 @@ func (j *Job) Wait(ctx context.Context) error {
 			return false, err
 		}
 		if s.State != JobEnded || s.Code == 0 {
-			return true, lost(j, s)
+			return true, unfinished(j, s)
 		}
 		said := &tail{masker: j.masker}
 		// One byte more than what tail keeps: so it knows that there was more.
@@ -82,7 +87,8 @@ func (j *Job) Wait(ctx context.Context) error {
 	})
 }
 
-func lost(j *Job, s JobStatus) error {
+// unfinished returns why a job that does not run has not ended either.
+func unfinished(j *Job, s JobStatus) error {
 	switch s.State {
 	case JobLost:
 		return j.fail(ErrJobLost)

@@ -29,7 +29,7 @@ const jobsDir = `if [ "$(id -u)" = 0 ]; then b=/var/lib/sshexec/jobs; else b=${H
 const procFields = `proc() { x=; { while IFS= read -r y; do x="$x $y"; done <"/proc/$1/stat"; } 2>/dev/null; x=${x##*) }; ` +
 	`set -- $x; h=$1 o=$2 j=$4 q=${20}; }; `
 
-// jobState looks at the job in $d: s its state, c its exit code, z the bytes of
+// jobState looks at the job in $d: s its state (absent, foreign, or a [JobState]), c its exit code, z the bytes of
 // output, t and e when it began and ended, p the supervisor, k the spec. Whether
 // the supervisor lives is looked at before whether the job has ended, and the
 // output last: so no job that ends meanwhile seems lost, and of an ended one
@@ -38,10 +38,11 @@ const jobState = procFields +
 	`state() { s=pending c=0 z=0 t=0 e=0 p= k=; ` +
 	`if [ ! -e "$d" ] && [ ! -L "$d" ]; then s=absent; return; fi; ` +
 	`if [ -L "$d" ] || [ ! -d "$d" ] || ! k=$(readlink "$d/spec"); then s=foreign; return; fi; ` +
-	`if l=$(readlink "$d/pid"); then s=lost; p=${l%% *}; l=${l#* }; a=${l%% *}; l=${l#* }; t=${l##* }; ` +
+	`if l=$(readlink "$d/pid"); then s=lost; case "$l" in *[!0-9a-z" "-]*) s=foreign; return;; esac; p=${l%% *}; l=${l#* }; a=${l%% *}; l=${l#* }; t=${l##* }; ` +
 	`proc "$p"; case "$h" in ""|Z|X) ;; *) if [ "$q" = "$a" ] && [ "${l%% *}" = "$(cat /proc/sys/kernel/random/boot_id)" ]; then s=running; fi;; esac; ` +
 	`elif [ -e "$d/pid" ]; then s=foreign; return; fi; ` +
 	`for f in "$d"/ended.*; do if [ -e "$f" ]; then f=${f##*/ended.}; c=${f%%.*}; e=${f#*.}; s=ended; fi; done; ` +
+	`case "$c$e$t" in *[!0-9]*) s=foreign; return;; esac; if [ "${#c}" -gt 3 ] || [ "${#e}" -gt 11 ] || [ "${#t}" -gt 11 ]; then s=foreign; return; fi; ` +
 	`z=$(stat -c %s "$d/output" 2>/dev/null) || z=0; }; ` +
 	`say() { printf "%s %s %s %s %s\n" "$s" "$c" "$z" "$t" "$e"; }; `
 

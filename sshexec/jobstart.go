@@ -52,26 +52,29 @@ func (h *Host) StartJob(ctx context.Context, name string, c Command) (*Job, erro
 	if c.Stdin != nil {
 		err = j.script(ctx, "send the input of", spoolScript, []string{token}, io.TeeReader(c.Stdin, digest), nil)
 	}
+	var said bounded
 	if err == nil {
-		err = j.start(ctx, encoded, token, sum(digest), text)
+		args := []string{encoded, token, sum(digest), strconv.Itoa(strings.Count(text, "\n")), supervisorScript}
+		err = j.script(ctx, "start", startScript, args, strings.NewReader(text), &said)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrConnect): // it got nowhere
+		return nil, err
+	case err != nil:
 		return nil, errors.Join(err, j.unspool(ctx, token))
+	}
+	if err := j.begun(said.Bytes()); err != nil {
+		return nil, err
 	}
 	return j, nil
 }
 
-func (j *Job) start(ctx context.Context, encoded, token, digest, text string) error {
-	var said bounded
-	lines := strconv.Itoa(strings.Count(text, "\n"))
-	args := []string{encoded, token, digest, lines, supervisorScript}
-	if err := j.script(ctx, "start", startScript, args, strings.NewReader(text), &said); err != nil {
-		return err
-	}
-	if bytes.HasPrefix(said.Bytes(), []byte("other ")) {
+// begun reads what startScript says.
+func (j *Job) begun(line []byte) error {
+	if bytes.HasPrefix(line, []byte("other ")) {
 		return j.fail(ErrJobExists)
 	}
-	s, err := j.parse(said.Bytes())
+	s, err := j.parse(line)
 	if err == nil && s.State == JobPending {
 		err = j.fail(errors.New("it did not begin in time"))
 	}
