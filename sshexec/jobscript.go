@@ -85,8 +85,8 @@ const startScript = `m=$(umask); umask 077; ` + jobsDir + jobState + nap +
 	`: >"$n/output"; : >"$n/pending"; ln -s "$3 $2" "$n/spec" || exit 1; ` +
 	`if [ ! -e "$d" ] && [ ! -L "$d" ]; then mv "$n" "$d" || exit 1; fi; rm -rf "$n" "$d/.new-$2"; ` +
 	`state; if [ "$s" != foreign ] && [ "$s" != absent ] && [ "${k%% *}" != "$3" ]; then s=other; say; exit 0; fi; ` +
-	`w=${k#* }; run() { "$@" /bin/sh -c "$u" sshexec-job "$d" "$w" "$m"; }; ` +
-	`detach() { if setsid -f true 2>/dev/null; then run setsid -f "$@" </dev/null >/dev/null 2>&1; else run setsid "$@" </dev/null >/dev/null 2>&1 & fi; }; ` +
+	`w=${k#* }; run() { exec "$@" /bin/sh -c "$u" sshexec-job "$d" "$w" "$m" </dev/null >/dev/null 2>&1; }; ` +
+	`detach() { if setsid -f true 2>/dev/null; then (run setsid -f "$@"); else (run setsid "$@") </dev/null >/dev/null 2>&1 & fi; }; ` +
 	`i=0; while [ "$s" = pending ] || { [ "$s" = running ] && [ -e "$d/command" ]; }; do ` +
 	`if [ "$s$i" = pending0 ]; then command -v setsid >/dev/null || { echo "the host has no setsid" >&2; exit 1; }; ` +
 	`if [ -d /run/systemd/system ] && [ "$(id -u)" = 0 ] && command -v systemd-run >/dev/null; then ` +
