@@ -84,7 +84,7 @@ func ExampleEach() {
 	defer closeOne()
 	two, closeTwo := exampleHost("node2")
 	defer closeTwo()
-	err := sshexec.Each(context.Background(), 10, []*sshexec.Host{one, two}, func(ctx context.Context, h *sshexec.Host) error {
+	err := sshexec.Each(context.Background(), sshexec.Fan{Limit: 10}, []*sshexec.Host{one, two}, func(ctx context.Context, h *sshexec.Host) error {
 		return h.Exec(ctx, sshexec.Command{Shell: `[ "$(hostname)" = node1 ]`})
 	})
 	var failed *sshexec.HostError

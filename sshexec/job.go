@@ -65,26 +65,18 @@ func (j *Job) fail(err error) error {
 }
 
 // as makes c a command of the job's user.
-func (j *Job) as(c Command) (Command, error) {
-	switch j.user {
-	case "root":
-		c.Root = true
-	case "", j.host.target.User:
-	default:
-		return c, fmt.Errorf("user %q is neither the login user nor root", j.user)
+func (j *Job) as(c Command) Command {
+	if c.Root = j.user == "root"; !c.Root {
+		c.User = j.user
 	}
-	return c, nil
+	return c
 }
 
 // script runs one of the scripts of this file's neighbours as the job's user.
 // They may be stopped at any moment and run again.
 func (j *Job) script(ctx context.Context, doing, script string, args []string, stdin io.Reader, stdout io.Writer) error {
-	c, err := j.as(Command{
-		Argv: append([]string{"/bin/sh", "-c", script, "sh"}, args...), Stdin: stdin, Stdout: stdout, Grace: time.Second,
-	})
-	if err != nil {
-		return j.fail(err)
-	}
+	argv := append([]string{"/bin/sh", "-c", script, "sh"}, args...)
+	c := j.as(Command{Argv: argv, Stdin: stdin, Stdout: stdout, Grace: time.Second})
 	inv, err := j.host.invocation(c)
 	if err != nil {
 		return j.fail(err)

@@ -190,6 +190,9 @@ func TestJobIsRefused(t *testing.T) {
 		{"Stdout", "j", "Stdout", sshexec.Command{Argv: []string{"true"}, Stdout: new(bytes.Buffer)}},
 		{"Stderr", "j", "Stderr", sshexec.Command{Argv: []string{"true"}, Stderr: new(bytes.Buffer)}},
 		{"variable", "j", `"A B"`, sshexec.Command{Argv: []string{"true"}, Env: map[string]string{"A B": ""}}},
+		{"our variable", "j", "SSHEXEC_JOB", sshexec.Command{Argv: []string{"true"}, Env: map[string]string{"SSHEXEC_JOB": ""}}},
+		{"Timeout", "j", "Timeout", sshexec.Command{Argv: []string{"true"}, Timeout: time.Second}},
+		{"root and user", "j", "not both", sshexec.Command{Argv: []string{"true"}, Root: true, User: "u"}},
 		{"NUL", "j", "NUL", sshexec.Command{Argv: []string{"a\x00b"}}},
 	}
 	for _, tt := range tests {

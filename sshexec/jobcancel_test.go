@@ -51,18 +51,29 @@ func TestJobCancel(t *testing.T) {
 		sleeps  int
 		code    int
 		quickly bool
+		grep    bool // of the kind that sees nothing behind a NUL
 	}{
-		{"by TERM", `exec sleep $S`, 1, 143, true},
-		{"with its children", `sleep $S & sleep $S & wait`, 2, 143, true},
-		{"tidies up", `trap 'kill $!; exit 9' TERM; sleep $S & wait`, 1, 9, true},
-		{"ignores TERM", `trap "" TERM; sleep $S; sleep $S; sleep $S`, 1, 137, false},
-		{"children went away", `(setsid sleep $S &); (setsid sh -c 'trap "" TERM; sleep $S' &); sleep $S`, 3, 143, false},
-		{"a child that kept nothing", `env -i setsid sleep $S & wait`, 1, 143, true},
+		{"by TERM", `exec sleep $S`, 1, 143, true, false},
+		{"with its children", `sleep $S & sleep $S & wait`, 2, 143, true, false},
+		{"tidies up", `trap 'kill $!; exit 9' TERM; sleep $S & wait`, 1, 9, true, false},
+		{"ignores TERM", `trap "" TERM; sleep $S; sleep $S; sleep $S`, 1, 137, false, false},
+		{"children went away", `(setsid sleep $S &); (setsid sh -c 'trap "" TERM; sleep $S' &); sleep $S`, 3, 143, false, false},
+		{"children went away, poor grep", `(setsid sleep $S &); sleep $S`, 2, 143, true, true},
+		{"a child that kept nothing", `env -i setsid sleep $S & wait`, 1, 143, true, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			host, _ := jobHost(t)
+			host, remote := jobHost(t)
+			if tt.grep {
+				bin := filepath.Join(remote.home, "bin")
+				text := "#!/bin/sh\nif [ \"$*\" = \"-q b\" ]; then exit 1; fi; exec /bin/grep \"$@\"\n"
+				err := errors.Join(os.Mkdir(bin, 0o755), os.WriteFile(filepath.Join(bin, "grep"), []byte(text), 0o755)) //nolint:gosec // a program
+				if err != nil {
+					t.Fatal(err)
+				}
+				remote.path = bin + ":"
+			}
 			unique := uniqueSleep()
 			// Text, not a variable, for the child without environment.
 			c := sshexec.Command{Shell: sshexec.Shell(strings.ReplaceAll(tt.shell, "$S", unique)), Grace: time.Second}

@@ -76,8 +76,9 @@ const unspoolScript = jobsDir + `rm -rf "$b/.new-$1"`
 // without making it a background command of the shell, which would leave its
 // command deaf to INT and QUIT; busybox has no -f. Where systemd runs and root
 // asks, the supervisor is also in a scope of its own, so that it does not end with
-// the login session (KillUserProcesses=) nor with the ssh service. When that does
-// not work within 3 s, it is done without.
+// the login session (KillUserProcesses=) nor with the ssh service. One that has
+// not come within 3 s (1 s without systemd) is not waited for: another one is
+// started, and the scope done without.
 const startScript = `m=$(umask); umask 077; ` + jobsDir + jobState + nap +
 	`d=$b/$1 n=$b/.new-$2 u=$5; mkdir -p "$n" || exit 1; ` +
 	`find "$b" -maxdepth 1 -name ".new-*" -mtime +1 -exec rm -rf "{}" ";" 2>/dev/null; rm -rf "$b"/.old-*; ` +
@@ -90,8 +91,8 @@ const startScript = `m=$(umask); umask 077; ` + jobsDir + jobState + nap +
 	`i=0; while [ "$s" = pending ] || { [ "$s" = running ] && [ -e "$d/command" ]; }; do ` +
 	`if [ "$s$i" = pending0 ]; then command -v setsid >/dev/null || { echo "the host has no setsid" >&2; exit 1; }; ` +
 	`if [ -d /run/systemd/system ] && [ "$(id -u)" = 0 ] && command -v systemd-run >/dev/null; then ` +
-	`detach systemd-run --scope --quiet --collect --unit "sshexec-job-$w"; else detach; fi; fi; ` +
-	`if [ "$s$i" = pending30 ]; then detach; fi; if [ "$i" = 100 ]; then break; fi; i=$((i + 1)); nap; state; done; say`
+	`detach systemd-run --scope --quiet --collect --unit "sshexec-job-$w"; r=30; else detach; r=10; fi; fi; ` +
+	`if [ "$s$i" = "pending$r" ]; then detach; fi; if [ "$i" = 100 ]; then break; fi; i=$((i + 1)); nap; state; done; say`
 
 // followScript: $1 name, $2 offset, $3 how often to look for more output than
 // that, or for the end, $4 and $5 how many blocks and then bytes to skip, $6 how
@@ -107,14 +108,21 @@ const followScript = jobsDir + jobState + nap +
 const jobsScript = jobsDir + jobState +
 	`for d in "$b"/*; do n=$(printf "%s" "${d##*/}" | tr -c "A-Za-z0-9._%-" "[?*]"); state; printf "%s " "$n"; say; done`
 
+// marked tells the files in /proc of processes that inherited the token $1 or are
+// in its scope. Some builds of busybox see no more of a line than what comes
+// before a NUL: there the environment of one process after the other is made lines.
+const marked = `marked() { if printf "a\000b" | grep -q b; then grep -las "SSHEXEC_JOB=$1" /proc/[0-9]*/environ; else ` +
+	`for f in /proc/[0-9]*/environ; do if { tr "\000" "\n" <"$f" | grep -qx "SSHEXEC_JOB=$1"; } 2>/dev/null; then echo "$f"; fi; done; fi; ` +
+	`grep -ls "sshexec-job-$1[.]scope" /proc/[0-9]*/cgroup; }; `
+
 // seek sets u to the processes of the job other than its supervisor: those of the
 // supervisor's session, as long as it lives and the number of the session is
 // its own, those that inherited the token in their environment, however far they
 // went, those in the scope, and what any of these started and did not outlive.
-const seek = `add() { case "$u" in *" $1 "*) ;; *) u="$u$1 ";; esac; }; ` +
+const seek = marked + `add() { case "$u" in *" $1 "*) ;; *) u="$u$1 ";; esac; }; ` +
 	`seek() { u=" " v= r=; if [ "$s" = running ]; then proc "$p"; v=$j u=" $p "; fi; ` +
 	`for f in /proc/[0-9]*; do f=${f#/proc/}; proc "$f"; case "$h" in ""|Z|X) ;; *) r="$r $f:$o"; if [ "$j" = "$v" ]; then add "$f"; fi;; esac; done; ` +
-	`for f in $(grep -las -e "SSHEXEC_JOB=$1" -e "sshexec-job-$1[.]scope" /proc/[0-9]*/environ /proc/[0-9]*/cgroup); do f=${f#/proc/}; f=${f%%/*}; ` +
+	`for f in $(marked "$1"); do f=${f#/proc/}; f=${f%%/*}; ` +
 	`case "$r " in *" $f:"*) add "$f";; esac; done; ` +
 	`f=; while [ "$f" != "$u" ]; do f=$u; for y in $r; do case "$u" in *" ${y#*:} "*) add "${y%:*}";; esac; done; done; ` +
 	`if [ "$s" = running ]; then u="${u%% $p *} ${u#* $p }"; fi; }; `

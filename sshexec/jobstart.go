@@ -29,10 +29,10 @@ import (
 // 0600, as does Stdin, which is sent to its end before the command starts; both
 // are gone when it runs. It finds SSHEXEC_JOB in its environment, by which Cancel
 // finds what it started. Output goes to one file on the host, which [Job.Follow]
-// reads: Stdout and Stderr must be nil. Secrets are masked by this handle; one
+// reads: Stdout and Stderr must be nil, and Timeout zero. Secrets are masked by this handle; one
 // made by [Host.Job] does not know them.
 func (h *Host) StartJob(ctx context.Context, name string, c Command) (*Job, error) {
-	user := ""
+	user := c.User
 	if c.Root {
 		user = "root"
 	}
@@ -89,6 +89,9 @@ func (j *Job) unspool(ctx context.Context, token string) error {
 	return j.script(ctx, "clean up after the start of", unspoolScript, []string{token}, nil, nil)
 }
 
+// jobVariable marks what a job starts; the scripts know it, too.
+const jobVariable = "SSHEXEC_JOB"
+
 // jobText returns shell text that becomes the command, one statement per line.
 func jobText(c Command) (string, error) {
 	switch {
@@ -96,9 +99,14 @@ func jobText(c Command) (string, error) {
 		return "", errors.New("a job has no Stdout: Follow reads its output")
 	case c.Stderr != nil:
 		return "", errors.New("a job has no Stderr: Follow reads its output")
+	case c.Timeout != 0:
+		return "", errors.New("a job has no Timeout: Cancel ends it")
 	}
 	if err := c.validate(); err != nil {
 		return "", err
+	}
+	if _, taken := c.Env[jobVariable]; taken {
+		return "", fmt.Errorf("environment variable %s belongs to the job itself", jobVariable)
 	}
 	env, err := exports(c.Env)
 	if err != nil {

@@ -56,10 +56,7 @@ func (j *Job) Status(ctx context.Context) (JobStatus, error) {
 func (h *Host) Jobs(ctx context.Context, user string) ([]JobStatus, error) {
 	j := h.Job("", user)
 	var out bounded
-	c, err := j.as(Command{Argv: []string{"/bin/sh", "-c", jobsScript, "sh"}, Stdout: &out})
-	if err != nil {
-		return nil, h.fail(err)
-	}
+	c := j.as(Command{Argv: []string{"/bin/sh", "-c", jobsScript, "sh"}, Stdout: &out})
 	inv, err := h.invocation(c)
 	if err != nil {
 		return nil, h.fail(err)

@@ -40,6 +40,13 @@ func (s *keyStore) PutHostKey(_ context.Context, id, key string) error {
 	return nil
 }
 
+func (s *keyStore) DeleteHostKey(_ context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.keys, id)
+	return nil
+}
+
 func TestAcceptNewHostKeys(t *testing.T) {
 	store := &keyStore{keys: map[string]string{}}
 	first, second := sshtest.Start(t, sshtest.Config{}), sshtest.Start(t, sshtest.Config{})
@@ -304,7 +311,7 @@ func TestOneConnectionManySessions(t *testing.T) {
 	for i := range hosts {
 		hosts[i] = pool.Host(target(t, remote))
 	}
-	err := sshexec.Each(within(t, 10*time.Second), 0, hosts, func(ctx context.Context, h *sshexec.Host) error {
+	err := sshexec.Each(within(t, 10*time.Second), sshexec.Fan{}, hosts, func(ctx context.Context, h *sshexec.Host) error {
 		return h.Run(ctx, []string{"work"}, nil, nil, nil)
 	})
 	if err != nil {
@@ -443,7 +450,7 @@ func TestEach(t *testing.T) {
 		hosts = append(hosts, pool.Host(sshexec.Target{Name: name}))
 	}
 	errStop := errors.New("stop")
-	err := sshexec.Each(t.Context(), 2, hosts, func(_ context.Context, h *sshexec.Host) error {
+	err := sshexec.Each(t.Context(), sshexec.Fan{Limit: 2}, hosts, func(_ context.Context, h *sshexec.Host) error {
 		switch h.Name() {
 		case "b":
 			return &sshexec.ExitError{Host: "b", Command: "x", Code: 7}
@@ -463,7 +470,7 @@ func TestEach(t *testing.T) {
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var calls atomic.Int32
-	err = sshexec.Each(ctx, 1, hosts, func(context.Context, *sshexec.Host) error {
+	err = sshexec.Each(ctx, sshexec.Fan{Limit: 1}, hosts, func(context.Context, *sshexec.Host) error {
 		calls.Add(1)
 		cancel(errStop)
 		return nil

@@ -17,11 +17,15 @@ import (
 type wire struct {
 	net.Conn
 	client atomic.Pointer[ssh.Client] // nil during the handshake
+	heard  atomic.Bool                // the host has said something
 	ended  atomic.Bool
 }
 
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
+	if n > 0 {
+		w.heard.Store(true)
+	}
 	if err != nil {
 		w.end()
 	}
