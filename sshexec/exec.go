@@ -56,10 +56,14 @@ func (h *Host) exec(ctx context.Context, c Command, stoppable bool) error {
 	if err != nil {
 		return h.fail(err)
 	}
+	return h.observed(ctx, c, inv, stoppable)
+}
+
+func (h *Host) observed(ctx context.Context, c Command, inv invocation, stoppable bool) error {
 	event := CommandEvent{Host: h.target.Name, Command: inv.shown, Root: c.Root, User: c.User}
 	h.pool.options.Observe(event)
 	start := time.Now()
-	err = h.perform(ctx, c, inv, stoppable)
+	err := h.perform(ctx, c, inv, stoppable)
 	event.Done, event.Duration, event.Err = true, time.Since(start), err
 	h.pool.options.Observe(event)
 	return err
