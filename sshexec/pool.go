@@ -32,6 +32,8 @@ type Pool struct {
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup // every goroutine of the pool
 
+	transfers transfers
+
 	mu    sync.Mutex
 	links map[key]*link
 }
