@@ -90,6 +90,13 @@ func (m *meter) add(n int64) {
 	}
 }
 
+// total says how much there will be.
+func (m *meter) total(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at.Total = n
+}
+
 // set says how much there is after all.
 func (m *meter) set(done int64) {
 	m.mu.Lock()
