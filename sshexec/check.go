@@ -84,24 +84,16 @@ func (c *check) end(size int64) (whole string, err error) {
 	if remote == nil { // resumed when nothing was missing
 		return "", nil
 	}
-	if err := remote.wait(); err != nil {
+	if err := remote.wait(c.ctx); err != nil {
 		return "", c.u.host.fileFault("upload", c.u.file.Path, err)
 	}
-	c.remote = nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.answers != len(c.chunks) {
 		return "", c.u.host.fail(fmt.Errorf("upload %s: %w: the host has compared %d of %d parts", c.u.file.Path, ErrDigest, c.answers, len(c.chunks)))
 	}
 	return "", nil
 }
 
-// stop ends what is still under way.
-func (c *check) stop() {
-	c.mu.Lock()
-	remote := c.remote
-	c.remote = nil
-	c.mu.Unlock()
-	c.cancel()
-	if remote != nil {
-		_ = remote.wait()
-	}
-}
+// stop ends what is still under way, and does not wait for it.
+func (c *check) stop() { c.cancel() }

@@ -101,9 +101,14 @@ func (r *ranges) wake() {
 }
 
 // wait waits for the answers.
-func (r *ranges) wait() error {
+func (r *ranges) wait(ctx context.Context) error {
 	r.close()
-	return <-r.ended
+	select {
+	case err := <-r.ended:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Read returns what is asked, for the command.

@@ -105,7 +105,7 @@ func (d *download) attempt(ctx context.Context) error {
 	line, content, _ := bytes.Cut(rest, []byte("\n"))
 	d.theirs = firstWord(string(line))
 	if err := d.write(content); err != nil {
-		return err
+		return d.host.during("download", f.Path, err)
 	}
 	return d.compare()
 }
@@ -124,40 +124,41 @@ func (d *download) fault(err error) error {
 func (d *download) large(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	digested := make(chan error, 1)
+	size := d.seen.size
+	type answer struct {
+		digest string
+		err    error
+	}
+	digested := make(chan answer, 1)
 	// The session for the digest is asked for once that of the transfer is open:
 	// asked for before, it could be the last.
 	digest := sync.OnceFunc(func() {
-		if d.theirs != "" || ctx.Err() != nil {
-			digested <- context.Cause(ctx)
-			return
-		}
-		theirs, err := d.host.digestOf(ctx, d.file, d.seen.size)
-		if err == nil {
-			d.theirs = theirs
-		}
-		digested <- err
+		theirs, err := d.host.digestOf(ctx, d.file, size)
+		digested <- answer{theirs, err}
 	})
-	to := &sink{write: d.write}
 	err := d.host.withSFTP(ctx, d.file.Root, func(s *sftpSession) error {
-		d.host.pool.spawn(digest)
-		return receive(ctx, s, d.file.Path, d.offset, d.seen.size, to)
+		if d.theirs == "" {
+			d.host.pool.spawn(digest)
+		}
+		return receive(ctx, s, d.file.Path, d.offset, size, d.write)
 	})
-	to.close()
 	if errors.Is(err, errNoSFTP) {
 		err = d.byCommand(ctx)
-	} else if err != nil {
-		err = fmt.Errorf("download %s: %w", d.file.Path, err)
 	}
 	if err != nil {
-		cancel()
+		return d.host.during("download", d.file.Path, err) // the digest is given up, and not waited for
 	}
-	digest()
-	if failed := <-digested; err == nil {
-		err = failed
+	if d.theirs == "" {
+		d.host.pool.spawn(digest) // unless it was
+		select {
+		case a := <-digested:
+			d.theirs, err = a.digest, a.err
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
 	}
 	if err != nil {
-		return err
+		return d.host.during("download", d.file.Path, err)
 	}
 	return d.compare()
 }
@@ -199,7 +200,7 @@ func (d *download) write(p []byte) error {
 		return nil
 	}
 	if _, err := d.to.Write(p); err != nil {
-		return d.host.fail(fmt.Errorf("download %s: write content: %w", d.file.Path, err))
+		return fmt.Errorf("write content: %w", err)
 	}
 	_, _ = d.digest.Write(p)
 	d.offset += int64(len(p))

@@ -2,6 +2,7 @@ package sshexec
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -62,6 +63,17 @@ func (h *Host) fileFault(op, path string, err error) error {
 		}
 	}
 	return err
+}
+
+// during says what was being done when err came up.
+func (h *Host) during(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if named, ok := err.(*HostError); ok { //nolint:errorlint // only the outermost says the name twice
+		err = named.Err
+	}
+	return h.fail(fmt.Errorf("%s %s: %w", op, path, err))
 }
 
 // errVanished: another upload to the same path took the temporary file of this

@@ -124,14 +124,14 @@ func (u *upload) usable(ctx context.Context, have int64) (int64, error) {
 	}
 	remote.close()
 	here, err := u.digests(ctx, parts)
+	if err == nil {
+		err = remote.wait(ctx)
+	}
 	if err != nil {
-		cancel()
-		_ = remote.wait()
-		return 0, err
+		return 0, u.host.during("upload", u.file.Path, err)
 	}
-	if err := remote.wait(); err != nil {
-		return 0, err
-	}
+	mu.Lock()
+	defer mu.Unlock()
 	same := int64(0)
 	for i, p := range parts {
 		if i >= len(there) || there[i] != here[i] {

@@ -11,29 +11,6 @@ import (
 // errShort: a file ended before it should.
 var errShort = fmt.Errorf("%w: the file became shorter meanwhile", ErrDigest)
 
-// sink leads to a writer of the caller. Nothing reaches it once it is closed.
-type sink struct {
-	write func([]byte) error
-
-	mu     sync.Mutex
-	closed bool
-}
-
-func (s *sink) put(p []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return io.ErrClosedPipe
-	}
-	return s.write(p)
-}
-
-func (s *sink) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-}
-
 // block is a part of a file that is being read.
 type block struct {
 	data   []byte
@@ -43,7 +20,7 @@ type block struct {
 
 // receive reads a file by SFTP from the offset at to end, with several requests
 // on their way at once, and writes it in order.
-func receive(ctx context.Context, s *sftpSession, name string, at, end int64, to *sink) error {
+func receive(ctx context.Context, s *sftpSession, name string, at, end int64, to func([]byte) error) error {
 	file, err := s.Open(name)
 	if err != nil {
 		return err
@@ -97,13 +74,13 @@ func (b *block) read(from io.ReaderAt) error {
 	}
 }
 
-func (b *block) deliver(ctx context.Context, to *sink) error {
+func (b *block) deliver(ctx context.Context, to func([]byte) error) error {
 	select {
 	case err := <-b.done:
 		if err != nil {
 			return err
 		}
-		return to.put(b.data)
+		return to(b.data)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -1,6 +1,7 @@
 package sshexec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,12 +38,20 @@ type sftpSession struct {
 	packet int // bytes of content in one request
 }
 
-// stream is how one talks to an SFTP server.
+// stream is how one talks to an SFTP server. Its end unblocks whoever reads or
+// writes, whatever the host does, and gives the session back, waiting for nobody.
 type stream struct {
-	io.Reader
-	io.WriteCloser
-	end func() // gives the session back, waiting for nobody
+	*io.PipeReader // what the server says
+	*io.PipeWriter // what it is told; closing it is the end of its input
+	end            func()
 }
+
+// Read, Write and Close are those of the SFTP client.
+func (s *stream) Read(p []byte) (int, error)  { return s.PipeReader.Read(p) }
+func (s *stream) Write(p []byte) (int, error) { return s.PipeWriter.Write(p) }
+
+// Close ends the input of the server.
+func (s *stream) Close() error { return s.PipeWriter.Close() }
 
 // Packets of SFTP. Every server takes the smaller one. OpenSSH takes the larger
 // one, and says so by an extension.
@@ -51,45 +60,24 @@ const (
 	largePacket = 255 << 10
 )
 
-// withSFTP calls fn with an SFTP client, as root when that is asked for. fn runs
-// in a goroutine, and is left alone when ctx ends: it must not touch anything
-// of its caller that is not guarded. The error wraps errNoSFTP when there is
-// none, and [ErrDisconnected] when the connection broke.
+// withSFTP calls fn with an SFTP client, as root when that is asked for. The end
+// of ctx ends whatever fn asks the client for. The error wraps errNoSFTP when
+// there is no SFTP, and [ErrDisconnected] when the connection broke.
 func (h *Host) withSFTP(ctx context.Context, root bool, fn func(*sftpSession) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	result := make(chan error, 1)
-	spawned := h.pool.spawn(func() {
-		s, err := h.openSFTP(ctx, root)
-		if err != nil {
-			result <- err
-			return
-		}
+	s, err := h.openSFTP(ctx, root)
+	if err == nil {
 		stop := context.AfterFunc(ctx, s.stream.end)
 		err = fn(s)
 		if err != nil && !refusal(err) && !s.alive() {
 			err = fmt.Errorf("%w: %w", ErrDisconnected, err)
 		}
+		s.close()
 		stop()
-		s.close(sync.OnceFunc(func() { result <- err }))
-	})
-	if !spawned {
-		return h.fail(ErrClosed)
 	}
-	select {
-	case err := <-result:
-		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		if err != nil {
-			return h.fail(err)
-		}
-		return nil
-	case <-ctx.Done():
-		cause := context.Cause(ctx)
-		settle(result)
-		return h.fail(cause)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
+	return err
 }
 
 // alive reports whether the server still answers. It is asked after a failure
@@ -99,28 +87,13 @@ func (s *sftpSession) alive() bool {
 	return err == nil || refusal(err)
 }
 
-// close ends the session, then calls done. The server that does not end when it
-// sees the end of its input is not waited for.
-func (s *sftpSession) close(done func()) {
-	late := time.AfterFunc(feedGrace, func() {
-		s.stream.end()
-		done()
-	})
+// close ends the session. A server that does not end when it sees the end of its
+// input is not waited for.
+func (s *sftpSession) close() {
+	late := time.AfterFunc(feedGrace, s.stream.end)
+	defer late.Stop()
 	_ = s.Client.Close()
-	late.Stop()
 	s.stream.end()
-	done()
-}
-
-// settle waits a moment for a transfer that was broken off, so that the caller
-// can use the reader again.
-func settle(result <-chan error) {
-	timer := time.NewTimer(feedGrace)
-	defer timer.Stop()
-	select {
-	case <-result:
-	case <-timer.C:
-	}
 }
 
 // openSFTP finds out once what works on the host.
@@ -186,24 +159,54 @@ func (h *Host) startSFTP(ctx context.Context, w way, sudo bool) (*sftpSession, e
 	return s, nil
 }
 
-// subsystem asks for the SFTP server of sshd.
+// subsystem asks for the SFTP server of sshd. It is the only place that carries
+// files and knows an SSH session.
 func (h *Host) subsystem(ctx context.Context) (*stream, error) {
 	session, release, err := h.session(ctx)
 	if err != nil {
 		return nil, err
 	}
-	release = sync.OnceFunc(release)
-	stop := context.AfterFunc(ctx, release) // the request knows no context
-	defer stop()
-	s := &stream{end: release}
-	if s.WriteCloser, err = session.StdinPipe(); err == nil {
-		s.Reader, err = session.StdoutPipe()
+	told, input := io.Pipe()
+	output, says := io.Pipe()
+	s := &stream{PipeReader: output, PipeWriter: input}
+	s.end = sync.OnceFunc(func() {
+		_, _ = input.Close(), output.Close()
+		if !h.pool.spawn(release) { // it writes to the host, which may take nothing
+			release()
+		}
+	})
+	result := make(chan error, 1)
+	// The request knows no context, nor do the ends of the session.
+	ask := func() {
+		to, err := session.StdinPipe()
+		if err != nil {
+			result <- err
+			return
+		}
+		from, err := session.StdoutPipe()
+		if err == nil {
+			err = session.RequestSubsystem("sftp")
+		}
+		if result <- err; err != nil {
+			return
+		}
+		h.pool.spawn(func() {
+			_, err := io.Copy(to, told)
+			_, _ = to.Close(), told.CloseWithError(cmp.Or(err, io.ErrClosedPipe))
+		})
+		_, err = io.Copy(says, from)
+		_ = says.CloseWithError(err)
 	}
-	if err == nil {
-		err = session.RequestSubsystem("sftp")
+	if !h.pool.spawn(ask) {
+		result <- ErrClosed
+	}
+	select {
+	case err = <-result:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
 	}
 	if err != nil {
-		release()
+		s.end()
 		return nil, fmt.Errorf("SFTP: %w", err)
 	}
 	return s, nil
@@ -251,5 +254,5 @@ func (h *Host) sftpServer(ctx context.Context, root bool) (s *stream, failure fu
 		disconnect()
 		cancel()
 	}
-	return &stream{Reader: output, WriteCloser: input, end: sync.OnceFunc(end)}, failure
+	return &stream{PipeReader: output, PipeWriter: input, end: sync.OnceFunc(end)}, failure
 }

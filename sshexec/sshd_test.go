@@ -50,7 +50,10 @@ func startSSHD(t testing.TB, lines ...string) *sshd {
 	config := filepath.Join(s.dir, "config")
 	text := strings.Join(append(lines,
 		"HostKey "+filepath.Join(s.dir, "host"), "AuthorizedKeysFile "+filepath.Join(s.dir, "authorized"),
-		"PidFile none", "StrictModes no", "UsePAM no", "PermitRootLogin yes", "Subsystem sftp /usr/lib/openssh/sftp-server", ""), "\n")
+		"PidFile none", "StrictModes no", "UsePAM no", "PermitRootLogin yes", ""), "\n")
+	if !strings.Contains(text, "Subsystem") {
+		text += "Subsystem sftp /usr/lib/openssh/sftp-server\n"
+	}
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

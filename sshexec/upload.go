@@ -290,10 +290,7 @@ func (u *upload) transfer(ctx context.Context, out *outgoing, check *check) erro
 	if errors.As(err, &status) {
 		err = u.diagnose(ctx, err)
 	}
-	if err != nil {
-		return fmt.Errorf("upload %s: %w", u.file.Path, err)
-	}
-	return nil
+	return u.host.during("upload", u.file.Path, err)
 }
 
 // diagnoseScript finds out why a file cannot be written to, which SFTP does not
