@@ -188,7 +188,8 @@ func (p *Process) find() (program Command, builtin bool, code int) {
 	if at := p.lookPath(name); at != "" {
 		return p.file(at)
 	}
-	if _, missing := p.host.config.Commands[path.Base(name)]; !missing && p.host.config.Unexpected != nil {
+	_, missing := p.host.config.Commands[path.Base(name)]
+	if !missing && name != sftpServerPath && p.host.config.Unexpected != nil {
 		p.host.config.Unexpected(p.Args)
 	}
 	_, _ = fmt.Fprintf(p.Stderr, "%s: command not found\n", name)
@@ -237,8 +238,11 @@ func (p *Process) file(name string) (Command, bool, int) {
 			return p.script(ctx, nil, name, p.Args[1:], string(content))
 		}, true, 0
 	}
-	if program, builtin := p.host.program(path.Base(name)); program != nil {
-		return program, builtin, 0
+	if name == sftpServerPath {
+		return sftpServer, true, 0
+	}
+	if program := p.host.config.Commands[path.Base(name)]; program != nil {
+		return program, false, 0
 	}
 	if p.host.config.Unexpected != nil {
 		p.host.config.Unexpected(p.Args)
