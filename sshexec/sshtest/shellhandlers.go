@@ -2,6 +2,7 @@ package sshtest
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -73,6 +74,9 @@ func (s *shell) rewrite(ctx context.Context, hc interp.HandlerContext, args []st
 	case "kill":
 		return append([]string{"/bin/kill"}, args[1:]...)
 	case "umask":
+		if len(args) == 1 {
+			return []string{"echo", fmt.Sprintf("%04o", s.umask.Load())}
+		}
 		if len(args) == 2 {
 			if mask, err := strconv.ParseInt(args[1], 8, 32); err == nil {
 				s.umask.Store(mask)
