@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/spf13/afero"
 )
@@ -95,7 +94,7 @@ func rm(_ context.Context, p *Process) int {
 	code := 0
 	for _, name := range names {
 		at := p.abs(name)
-		info, err := p.FS.Stat(at)
+		info, err := p.lstat(at)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && found.has('f'):
 			continue
@@ -157,7 +156,7 @@ func rmdir(_ context.Context, p *Process) int {
 func touch(_ context.Context, p *Process) int {
 	return p.each(p.Args[1:], func(at string) error {
 		if _, err := p.FS.Stat(at); err == nil {
-			return p.FS.Chtimes(at, time.Now(), time.Now())
+			return p.FS.Chtimes(at, p.host.config.Clock(), p.host.config.Clock())
 		}
 		f, err := p.FS.OpenFile(at, os.O_WRONLY|os.O_CREATE, 0o644)
 		if err != nil {
@@ -176,7 +175,7 @@ func ls(_ context.Context, p *Process) int {
 		names = []string{"."}
 	}
 	return p.each(names, func(at string) error {
-		info, err := p.FS.Stat(at)
+		info, err := p.lstat(at)
 		if err != nil {
 			return err
 		}
@@ -194,7 +193,7 @@ func ls(_ context.Context, p *Process) int {
 				continue
 			}
 			if found.has('l') {
-				owner := strings.ReplaceAll(p.host.files.owner(at), ":", " ")
+				owner := strings.ReplaceAll(p.host.files.ownerOf(at), ":", " ")
 				name = fmt.Sprintf("%v 1 %s %d %s %s", entry.Mode(), owner, entry.Size(), entry.ModTime().Format("Jan _2 15:04"), name)
 			}
 			p.print([]string{name})
@@ -223,7 +222,9 @@ func install(_ context.Context, p *Process) int {
 			if found.has('g') {
 				owner += ":" + found['g']
 			}
-			p.host.files.setOwner(at, ownerGroup(owner, p.host.files.owner(at)))
+			if err := p.giveTo(at, owner); err != nil {
+				return err
+			}
 		}
 		return p.FS.Chmod(at, mode)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,10 @@ func sudo(ctx context.Context, p *Process) int {
 	user := "root"
 	if found.has('u') {
 		user = found['u']
+	}
+	if !p.host.users.exists(user) {
+		_, _ = io.WriteString(p.Stderr, "sudo: unknown user "+user+"\n")
+		return 1
 	}
 	if p.host.config.SudoPassword != "" && p.User != "root" {
 		if err := p.askSudo(found); err != nil {
@@ -47,7 +52,7 @@ func (p *Process) askSudo(found options) error {
 	}
 	for attempt := 1; ; attempt++ {
 		_, _ = io.WriteString(p.Stderr, prompt)
-		answer, err := readLine(p.Stdin)
+		answer, err := readLine(plain(p.Stdin)) // which nobody records
 		switch {
 		case err != nil && answer == "":
 			return errors.New("no password was provided")
@@ -97,7 +102,7 @@ func env(ctx context.Context, p *Process) int {
 	var environ []string
 	for _, pair := range p.Environ {
 		name, _, _ := strings.Cut(pair, "=")
-		if !found.has('i') && (!found.has('u') || name != found['u']) {
+		if !found.has('i') && !slices.Contains(strings.Split(found['u'], "\n"), name) {
 			environ = append(environ, pair)
 		}
 	}
@@ -107,6 +112,7 @@ func env(ctx context.Context, p *Process) int {
 	}
 	next := p.with(args, environ)
 	if len(args) > 0 {
+		next.replaces = true
 		return next.run(ctx)
 	}
 	_, _ = io.WriteString(p.Stdout, strings.Join(append(next.Environ, ""), "\n"))
@@ -189,11 +195,6 @@ func flock(ctx context.Context, p *Process) int {
 func (h *Host) lock(name string) chan struct{} {
 	slot, _ := h.locks.LoadOrStore(name, make(chan struct{}, 1))
 	return slot.(chan struct{})
-}
-
-// kill knows no processes: the ones of the host have no numbers.
-func kill(_ context.Context, p *Process) int {
-	return p.usage("no such process")
 }
 
 func seq(_ context.Context, p *Process) int {

@@ -2,10 +2,12 @@ package sshtest
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/afero"
 )
@@ -14,18 +16,24 @@ import (
 // find a sudo that was forgotten: directories of the system belong to root, the
 // rest to everybody.
 type files struct {
-	fs    afero.Fs
+	fs    storage
 	login string
 	done  func() error
+
+	faults *faults
+	clock  func() time.Time // of the host
+	// ownClock: it is not that of the machine, and files must be dated by it.
+	ownClock bool
+	procFs   func(user string) afero.Fs // what /proc shows now
 
 	mu     sync.Mutex
 	owners map[string]string // "user:group" where chown said so
 }
 
-var rootDirs = []string{"/etc", "/usr", "/opt", "/var/lib", "/root", "/bin", "/sbin", "/lib", "/boot"}
+var rootDirs = []string{"/etc", "/usr", "/opt", "/var/lib", "/root", "/proc", "/bin", "/sbin", "/lib", "/boot"}
 
-func newFiles(c Config) (*files, error) {
-	f := &files{fs: afero.NewMemMapFs(), login: c.User, done: func() error { return nil }, owners: map[string]string{}}
+func newFiles(c Config, faults *faults) (*files, error) {
+	f := &files{fs: newMemFs(), login: c.User, done: func() error { return nil }, faults: faults, clock: c.Clock, ownClock: c.ownClock, owners: map[string]string{}}
 	if c.Dir != "" {
 		root, err := os.OpenRoot(c.Dir)
 		if err != nil {
@@ -34,14 +42,21 @@ func newFiles(c Config) (*files, error) {
 		f.fs, f.done = rootFs{root}, root.Close
 	}
 	for _, dir := range []string{
-		"/bin", "/dev", "/etc", "/home", "/opt", "/root", "/run", "/tmp", "/usr/bin", "/usr/local/bin", "/usr/share",
+		"/bin", "/dev", "/etc", "/home", "/opt", "/proc", "/root", "/run", "/tmp", "/usr/bin", "/usr/lib/openssh", "/usr/local/bin", "/usr/share",
 		"/var/lib", "/var/log", "/var/tmp", homeOf(c.User),
 	} {
 		if err := f.fs.MkdirAll(dir, 0o755); err != nil {
 			return nil, errors.Join(err, f.done())
 		}
 	}
+	for _, dir := range []string{"/tmp", "/var/tmp"} { // where everybody may make files
+		f.owners[dir] = "root:root"
+		if err := f.fs.Chmod(dir, fs.ModeSticky|fs.ModePerm); err != nil {
+			return nil, errors.Join(err, f.done())
+		}
+	}
 	for name, content := range map[string]string{
+		sftpServerPath:  "\x7fELF",
 		"/etc/hostname": c.Name + "\n",
 		"/etc/hosts":    "127.0.0.1 localhost\n127.0.1.1 " + c.Name + "\n",
 	} {
@@ -52,10 +67,23 @@ func newFiles(c Config) (*files, error) {
 			return nil, errors.Join(err, f.done())
 		}
 	}
+	if err := f.fs.Chmod(sftpServerPath, 0o755); err != nil {
+		return nil, errors.Join(err, f.done())
+	}
 	return f, nil
 }
 
 func (f *files) close() error { return f.done() }
+
+// clear removes what is in a directory.
+func (f *files) clear(dir string) error {
+	root := f.ofTest()
+	entries, err := afero.ReadDir(root, dir)
+	for _, entry := range entries {
+		err = errors.Join(err, root.RemoveAll(path.Join(dir, entry.Name())))
+	}
+	return err
+}
 
 func homeOf(user string) string {
 	if user == "root" {
@@ -65,7 +93,10 @@ func homeOf(user string) string {
 }
 
 // as returns the files as user may use them.
-func (f *files) as(user string) *userFs { return &userFs{files: f, user: user} }
+func (f *files) as(user string) *userFs { return &userFs{files: f, user: user, faults: f.faults} }
+
+// ofTest returns the files as root would use them on a healthy host.
+func (f *files) ofTest() *userFs { return &userFs{files: f, user: "root", faults: newFaults()} }
 
 // owner returns "user:group" of a path.
 func (f *files) owner(name string) string {
@@ -83,6 +114,14 @@ func (f *files) owner(name string) string {
 		return "root:root"
 	}
 	return f.login + ":" + f.login
+}
+
+// ownerOf is owner for a path that may lead over symbolic links.
+func (f *files) ownerOf(name string) string {
+	if at, err := f.follow(name, true); err == nil {
+		name = at
+	}
+	return f.owner(name)
 }
 
 func (f *files) setOwner(name, owner string) {
@@ -111,9 +150,14 @@ func (f *files) moved(from, to string) {
 
 func inRootDir(name string) bool {
 	for _, dir := range rootDirs {
-		if name == dir || strings.HasPrefix(name, dir+"/") {
+		if within(name, dir) {
 			return true
 		}
 	}
 	return name == "/"
+}
+
+// within reports whether a path is a directory or below it.
+func within(name, dir string) bool {
+	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
 }

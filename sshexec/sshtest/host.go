@@ -2,17 +2,13 @@ package sshtest
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/pem"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/spf13/afero"
-	"golang.org/x/crypto/ssh"
 )
 
 // Config describes a host. The zero value is usable.
@@ -29,52 +25,77 @@ type Config struct {
 	// Dir is the directory of the real machine below which the files are kept;
 	// it must exist. Default: they are kept in memory.
 	Dir string
+	// TrustedUserCAKeys are the public keys, in authorized_keys form, whose
+	// certificates may log in as the users they name (TrustedUserCAKeys of sshd).
+	TrustedUserCAKeys []string
+	// Challenge is what keyboard-interactive asks, in one round. Default: the
+	// password.
+	Challenge []Question
+	// AuthenticationMethods are all needed to log in, in this order: of
+	// "publickey", "password" and "keyboard-interactive". Default: any one.
+	AuthenticationMethods []string
+	// Users are other users of the host, for sudo -u and chown. Nobody logs in
+	// as them.
+	Users []string
 	// HostKey is the private key in PEM form. Default: a new ed25519 key.
 	HostKey []byte
+	// HostKeys are further private keys in PEM form, of other types.
+	HostKeys [][]byte
+	// HostCertificates are certificates of the host keys, in the form of a
+	// ssh_host_*_key-cert.pub file. See Key.SignHost.
+	HostCertificates []string
+	// Clock is what date says and what files are dated by. Default: time.Now.
+	Clock func() time.Time
 	// Commands are programs beside the built-in ones, by name. A name that is
-	// built in is replaced.
+	// built in is replaced; one with a nil Command is not installed.
 	Commands map[string]Command
 	// Dial opens the connections that clients ask to be led to
-	// (direct-tcpip). Default: they are refused.
+	// (direct-tcpip). Default: they are refused. With new(net.Dialer).DialContext
+	// the host is a jump host.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Unexpected is told of programs that are neither built in nor in Commands.
 	// Start sets it to fail the test.
 	Unexpected func(argv []string)
+
+	ownClock bool // Clock is not time.Now
 }
 
 // Host is an SSH host on a loopback port. It is safe for concurrent use.
 type Host struct {
 	config   Config
-	signer   ssh.Signer
-	keyPEM   []byte
+	logins   *logins
 	listener net.Listener
 	files    *files
+	users    *users
+	faults   *faults
 	recorder recorder
+
+	processes *processes
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	locks   sync.Map // of files, for flock: name to chan struct{}
 
-	mu      sync.Mutex
-	refuse  bool
-	clients map[*client]struct{}
+	mu       sync.Mutex
+	keys     hostKeys
+	clients  map[*client]struct{}
+	startups int // connections that nobody has logged in on yet
 }
 
 // New makes a host and lets it listen. Close it when it is no longer needed.
 func New(c Config) (*Host, error) {
 	c = c.withDefaults()
-	h := &Host{config: c, clients: map[*client]struct{}{}}
+	h := &Host{config: c, faults: newFaults(), users: newUsers(c), clients: map[*client]struct{}{}}
 	var err error
-	if h.signer, h.keyPEM, err = hostKey(c.HostKey); err != nil {
+	if h.keys, err = newHostKeys(c); err != nil {
 		return nil, err
 	}
-	if h.files, err = newFiles(c); err != nil {
+	if h.logins, err = newLogins(c); err != nil {
+		return nil, err
+	}
+	if h.files, err = newFiles(c, h.faults); err != nil {
 		return nil, fmt.Errorf("sshtest: files: %w", err)
-	}
-	server, err := h.serverConfig()
-	if err != nil {
-		return nil, err
 	}
 	var listening net.ListenConfig
 	if h.listener, err = listening.Listen(context.Background(), "tcp", "127.0.0.1:0"); err != nil {
@@ -82,7 +103,9 @@ func New(c Config) (*Host, error) {
 		return nil, fmt.Errorf("sshtest: %w", err)
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
-	h.running.Go(func() { h.accept(server) })
+	h.processes = newProcesses(h.ctx)
+	h.files.procFs = h.processes.procFs
+	h.running.Go(h.accept)
 	return h, nil
 }
 
@@ -116,26 +139,11 @@ func (c Config) withDefaults() Config {
 	if c.Password == "" {
 		c.Password = "ubuntu"
 	}
+	c.ownClock = c.Clock != nil
+	if !c.ownClock {
+		c.Clock = time.Now
+	}
 	return c
-}
-
-func hostKey(given []byte) (ssh.Signer, []byte, error) {
-	if given == nil {
-		_, key, err := ed25519.GenerateKey(rand.Reader)
-		if err != nil {
-			return nil, nil, err
-		}
-		block, err := ssh.MarshalPrivateKey(key, "")
-		if err != nil {
-			return nil, nil, err
-		}
-		given = pem.EncodeToMemory(block)
-	}
-	signer, err := ssh.ParsePrivateKey(given)
-	if err != nil {
-		return nil, nil, fmt.Errorf("sshtest: host key: %w", err)
-	}
-	return signer, given, nil
 }
 
 // Addr returns where the host listens, as host:port.
@@ -144,20 +152,14 @@ func (h *Host) Addr() string { return h.listener.Addr().String() }
 // Name returns the hostname.
 func (h *Host) Name() string { return h.config.Name }
 
-// PublicKey returns the host key in authorized_keys form.
-func (h *Host) PublicKey() string {
-	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(h.signer.PublicKey())))
-}
-
-// HostKeyPEM returns the private host key, with which Config.HostKey makes the
-// same host again.
-func (h *Host) HostKeyPEM() []byte { return h.keyPEM }
-
 // FS returns the files of the host, as root sees them. Paths are absolute.
-func (h *Host) FS() afero.Fs { return h.files.as("root") }
+func (h *Host) FS() afero.Fs { return h.files.ofTest() }
 
 // Commands returns what ran so far, in the order of starting.
 func (h *Host) Commands() []Record { return h.recorder.all() }
+
+// Transfers returns what was asked by SFTP so far: what opened or changed files.
+func (h *Host) Transfers() []Transfer { return h.recorder.allTransfers() }
 
 // OnCommand has fn called before each program starts, in the goroutine that
 // will run it. A fn that cuts the connections keeps the program from starting.
@@ -174,12 +176,13 @@ func (h *Host) CutConnections() {
 	}
 }
 
-// Refuse says whether new connections are reset, as by a host that is down.
-// Open connections stay: see CutConnections.
-func (h *Host) Refuse(refuse bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.refuse = refuse
+// Reboot ends everything that runs, cuts the connections and starts the host
+// anew, with the same files but for those below /run. It listens all the time:
+// Refuse connections around it to test a host that takes a while.
+func (h *Host) Reboot() error {
+	h.CutConnections()
+	h.processes.reboot(h.ctx)
+	return h.files.clear("/run")
 }
 
 // spawn runs fn in a goroutine that Close waits for. It returns false when the

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/afero"
@@ -30,9 +31,15 @@ type Process struct {
 	Stdout, Stderr io.Writer           // never nil
 	FS             afero.Fs            // the files of the host, as User may use them; paths are absolute
 
-	host  *Host
-	depth int // how many programs started each other
+	host     *Host
+	depth    int    // how many programs started each other
+	task     *task  // its own once it runs, until then that of what starts it
+	replaces bool   // takes the place of what starts it, as with exec
+	input    string // the file that Stdin reads, "" when it is none
 }
+
+// PID returns the process id.
+func (p *Process) PID() int { return p.task.pid }
 
 // abs returns a path given to the program as an absolute one.
 func (p *Process) abs(name string) string {
@@ -57,12 +64,19 @@ func reason(err error) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return "No such file or directory"
 	case errors.Is(err, fs.ErrPermission):
+		if errors.Is(err, syscall.EPERM) {
+			return "Operation not permitted"
+		}
 		return "Permission denied"
 	case errors.Is(err, fs.ErrExist):
 		return "File exists"
-	default:
-		return err.Error()
 	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) { // as the C library says it
+		text := errno.Error()
+		return strings.ToUpper(text[:1]) + text[1:]
+	}
+	return err.Error()
 }
 
 // usage refuses arguments that the built-in program does not know: better than
@@ -77,6 +91,7 @@ func (p *Process) with(args []string, environ []string) *Process {
 	next := *p
 	next.Args = args
 	next.depth++
+	next.replaces = false
 	next.setEnviron(environ)
 	return &next
 }
@@ -119,18 +134,48 @@ func (p *Process) run(ctx context.Context) int {
 	if program == nil {
 		return code
 	}
+	if p.replaces {
+		p.task.exec(p.Args, p.User)
+	} else {
+		p.task = p.host.processes.add(ctx, p.task, p.Args, p.User)
+	}
+	p.task.setEnviron(p.Environ)
 	record := Record{
-		Argv: slices.Clone(p.Args), User: p.User, Dir: p.Dir, Env: slices.Clone(p.Environ),
-		BuiltIn: builtin, Start: time.Now(),
+		Argv: slices.Clone(p.Args), User: p.User, Dir: p.Dir, Env: slices.Clone(p.Environ), PID: p.task.pid,
+		BuiltIn: builtin, Start: time.Now(), streams: &streams{},
 	}
 	p.host.recorder.announce(record)
 	if ctx.Err() != nil {
+		p.leave(exitKilled)
 		return exitKilled
 	}
+	p.Stdin = &tapped{from: p.Stdin, sample: &record.streams.stdin}
+	p.Stdout, p.Stderr = &tap{to: p.Stdout, sample: &record.streams.stdout}, &tap{to: p.Stderr, sample: &record.streams.stderr}
 	end := p.host.recorder.begin(record)
-	code = program(ctx, p)
-	end(code, ctx.Err() == nil)
+	if !builtin || !starters[path.Base(p.Args[0])] {
+		p.task.settle()
+	}
+	running, stop := p.task.context(ctx)
+	defer stop()
+	code = program(running, p)
+	killed, ok := p.task.killed()
+	if ok {
+		code = killed
+	}
+	end(code, ctx.Err() == nil && !ok)
+	p.leave(code)
 	return code
+}
+
+// starters are the programs that only start another.
+var starters = map[string]bool{"sudo": true, "env": true, "timeout": true, "flock": true, "nohup": true, "setsid": true}
+
+// leave ends the process unless it took the place of another, which does so, or
+// lives on without what started it.
+func (p *Process) leave(code int) {
+	if !p.replaces && !p.task.isDetached() {
+		p.task.end(code)
+	}
 }
 
 var binDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
@@ -150,7 +195,8 @@ func (p *Process) find() (program Command, builtin bool, code int) {
 	if at := p.lookPath(name); at != "" {
 		return p.file(at)
 	}
-	if p.host.config.Unexpected != nil {
+	_, missing := p.host.config.Commands[path.Base(name)]
+	if !missing && name != sftpServerPath && p.host.config.Unexpected != nil {
 		p.host.config.Unexpected(p.Args)
 	}
 	_, _ = fmt.Fprintf(p.Stderr, "%s: command not found\n", name)
@@ -199,7 +245,10 @@ func (p *Process) file(name string) (Command, bool, int) {
 			return p.script(ctx, nil, name, p.Args[1:], string(content))
 		}, true, 0
 	}
-	if program, ok := p.host.config.Commands[path.Base(name)]; ok {
+	if name == sftpServerPath {
+		return sftpServer, true, 0
+	}
+	if program := p.host.config.Commands[path.Base(name)]; program != nil {
 		return program, false, 0
 	}
 	if p.host.config.Unexpected != nil {
@@ -221,7 +270,8 @@ func isShellScript(content []byte) bool {
 	return slices.Contains([]string{"sh", "bash", "dash"}, path.Base(words[0]))
 }
 
-// program returns a registered or built-in program by its name.
+// program returns a registered or built-in program by its name, nil when there
+// is none.
 func (h *Host) program(name string) (program Command, builtin bool) {
 	if program, ok := h.config.Commands[name]; ok {
 		return program, false

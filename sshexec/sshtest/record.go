@@ -10,6 +10,7 @@ import (
 type Record struct {
 	Argv     []string // Argv[0] is the program as it was called
 	User     string   // "root" under sudo
+	PID      int      // process id; exec, env, nohup and setsid keep that of what they replace
 	Dir      string   // working directory
 	Env      []string // exported variables as NAME=value, sorted
 	BuiltIn  bool     // a program of the host itself, not one of Config.Commands
@@ -17,12 +18,42 @@ type Record struct {
 	End      time.Time // zero while it runs
 	Code     int       // exit code, when Finished
 	Finished bool      // false while it runs, and when it was killed or cut off
+
+	streams *streams
+}
+
+// Stdin returns the first 64 KiB of what it has read so far: not what nobody
+// read, nor a password given to sudo, nor what a shell reads itself. Streams are
+// not printed with the record: what is sent that way may be a secret.
+func (r Record) Stdin() string { return r.streams.stdin.String() }
+
+// Stdout returns the first 64 KiB of what it has written so far, with the
+// programs that it started.
+func (r Record) Stdout() string { return r.streams.stdout.String() }
+
+// Stderr is like Stdout.
+func (r Record) Stderr() string { return r.streams.stderr.String() }
+
+// streams are what is kept of a program's input and output.
+type streams struct{ stdin, stdout, stderr sample }
+
+// Transfer tells about one request of SFTP.
+type Transfer struct {
+	// Op is get or put when a file was opened, or list, mkdir, remove, rename,
+	// posix-rename, rmdir, setstat or symlink.
+	Op     string
+	Path   string
+	Target string // of a rename or symlink
+	User   string
+	Time   time.Time
+	Err    error // nil when it was granted
 }
 
 type recorder struct {
-	mu      sync.Mutex
-	records []*Record
-	hook    func(Record)
+	mu        sync.Mutex
+	records   []*Record
+	transfers []Transfer
+	hook      func(Record)
 }
 
 func (r *recorder) setHook(fn func(Record)) {
@@ -63,4 +94,16 @@ func (r *recorder) all() []Record {
 		all[i].Argv, all[i].Env = slices.Clone(record.Argv), slices.Clone(record.Env)
 	}
 	return all
+}
+
+func (r *recorder) transfer(t Transfer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.transfers = append(r.transfers, t)
+}
+
+func (r *recorder) allTransfers() []Transfer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.transfers)
 }

@@ -52,8 +52,14 @@ func (r rootFs) Rename(from, to string) error { return r.root.Rename(inside(from
 
 func (r rootFs) Stat(name string) (os.FileInfo, error) { return r.root.Stat(inside(name)) }
 
+func (r rootFs) Lstat(name string) (os.FileInfo, error) { return r.root.Lstat(inside(name)) }
+
+func (r rootFs) Symlink(target, name string) error { return r.root.Symlink(target, inside(name)) }
+
+func (r rootFs) Readlink(name string) (string, error) { return r.root.Readlink(inside(name)) }
+
 func (r rootFs) Chmod(name string, mode os.FileMode) error {
-	return r.root.Chmod(inside(name), mode.Perm())
+	return r.root.Chmod(inside(name), mode&(os.ModePerm|os.ModeSticky))
 }
 
 func (r rootFs) Chown(name string, uid, gid int) error { return r.root.Chown(inside(name), uid, gid) }

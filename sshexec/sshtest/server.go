@@ -2,61 +2,24 @@ package sshtest
 
 import (
 	"context"
-	"crypto/subtle"
-	"errors"
 	"fmt"
 	"io"
 	"net"
+	"sync"
 
 	"golang.org/x/crypto/ssh"
 )
 
-var errDenied = errors.New("permission denied")
-
-func (h *Host) serverConfig() (*ssh.ServerConfig, error) {
-	allowed := map[string]bool{}
-	for _, line := range h.config.AuthorizedKeys {
-		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
-		if err != nil {
-			return nil, fmt.Errorf("sshtest: authorized key: %w", err)
-		}
-		allowed[string(key.Marshal())] = true
-	}
-	check := func(user, password string) (*ssh.Permissions, error) {
-		same := subtle.ConstantTimeCompare([]byte(password), []byte(h.config.Password)) == 1
-		if user != h.config.User || !same {
-			return nil, errDenied
-		}
-		return &ssh.Permissions{}, nil
-	}
-	config := &ssh.ServerConfig{
-		PasswordCallback: func(c ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
-			return check(c.User(), string(password))
-		},
-		KeyboardInteractiveCallback: func(c ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
-			answers, err := ask("", "", []string{"Password: "}, []bool{false})
-			if err != nil || len(answers) != 1 {
-				return nil, errDenied
-			}
-			return check(c.User(), answers[0])
-		},
-		PublicKeyCallback: func(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
-			if c.User() != h.config.User || !allowed[string(key.Marshal())] {
-				return nil, errDenied
-			}
-			return &ssh.Permissions{}, nil
-		},
-	}
-	config.AddHostKey(h.signer)
-	return config, nil
-}
-
 // client is one connection to the host.
 type client struct {
-	host   *Host
-	raw    net.Conn
-	ctx    context.Context
-	cancel context.CancelFunc
+	host     *Host
+	raw      net.Conn
+	ctx      context.Context
+	cancel   context.CancelFunc
+	admitted sync.Once // ends its time as a startup
+
+	mu       sync.Mutex
+	sessions int
 }
 
 func (c *client) cut() {
@@ -64,51 +27,76 @@ func (c *client) cut() {
 	c.cancel()
 }
 
-func (h *Host) accept(config *ssh.ServerConfig) {
+func (h *Host) accept() {
 	for {
 		raw, err := h.listener.Accept()
 		if err != nil {
 			return
 		}
 		if c := h.admit(raw); c != nil {
-			h.running.Go(func() { c.serve(config) })
+			h.running.Go(c.serve)
 		}
 	}
 }
 
-// admit takes in a connection unless the host is down.
+// tooManyStartups is what sshd says, in place of its version.
+const tooManyStartups = "Exceeded MaxStartups\r\n"
+
+// admit takes in a connection unless the host is down or busy.
 func (h *Host) admit(raw net.Conn) *client {
+	f := h.faults.current()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.refuse || h.ctx.Err() != nil {
+	if f.Refuse || h.ctx.Err() != nil {
 		if tcp, ok := raw.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0)
 		}
 		_ = raw.Close()
 		return nil
 	}
+	if f.MaxStartups > 0 && h.startups >= f.MaxStartups {
+		_, _ = io.WriteString(raw, tooManyStartups)
+		_ = raw.Close()
+		return nil
+	}
 	c := &client{host: h, raw: raw}
 	c.ctx, c.cancel = context.WithCancel(h.ctx)
 	h.clients[c] = struct{}{}
+	h.startups++
 	return c
 }
 
-func (c *client) serve(config *ssh.ServerConfig) {
+// established ends the time in which the connection counts for MaxStartups.
+func (c *client) established() {
+	c.admitted.Do(func() {
+		c.host.mu.Lock()
+		defer c.host.mu.Unlock()
+		c.host.startups--
+	})
+}
+
+func (c *client) serve() {
 	defer func() {
 		c.cut()
+		c.established()
 		c.host.mu.Lock()
 		defer c.host.mu.Unlock()
 		delete(c.host.clients, c)
 	}()
-	conn, channels, requests, err := ssh.NewServerConn(c.raw, config)
+	w := &wire{Conn: c.raw, faults: c.host.faults, ctx: c.ctx, lost: c.cut}
+	if !w.stalled(func(f Faults) bool { return f.StallHandshake }) {
+		return
+	}
+	conn, channels, requests, err := ssh.NewServerConn(w, c.host.serverConfig(c))
 	if err != nil {
 		return
 	}
+	c.established()
 	c.host.running.Go(func() { ssh.DiscardRequests(requests) })
 	for channel := range channels {
 		switch channel.ChannelType() {
 		case "session":
-			c.host.running.Go(func() { c.session(channel) })
+			c.open(channel)
 		case "direct-tcpip":
 			c.host.running.Go(func() { c.forward(channel) })
 		default:
@@ -116,6 +104,24 @@ func (c *client) serve(config *ssh.ServerConfig) {
 		}
 	}
 	_ = conn.Close()
+}
+
+// open lets a session begin unless there are too many.
+func (c *client) open(channel ssh.NewChannel) {
+	f := c.host.faults.current()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.RefuseSessions || f.MaxSessions > 0 && c.sessions >= f.MaxSessions {
+		_ = channel.Reject(ssh.ConnectionFailed, "open failed") // as sshd does
+		return
+	}
+	c.sessions++
+	c.host.running.Go(func() {
+		c.session(channel)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.sessions--
+	})
 }
 
 // forward leads a direct-tcpip channel to where Config.Dial says.

@@ -4,21 +4,27 @@ import (
 	"context"
 	"io"
 	"os"
+	"sync"
 
-	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 )
 
 // session serves one session channel: one command, or SFTP.
 func (c *client) session(request ssh.NewChannel) {
+	if !c.host.faults.await(c.ctx, func(f Faults) bool { return f.StallSessions }) {
+		return
+	}
 	channel, requests, err := request.Accept()
 	if err != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
-	s := &session{client: c, channel: channel, ctx: ctx, cancel: cancel, killed: make(chan string, 1)}
+	s := &session{client: c, channel: channel, ctx: ctx, cancel: cancel, killed: make(chan struct{})}
 	for r := range requests {
+		if !s.awaitAnswer(r, requests) {
+			return
+		}
 		ok := s.request(r)
 		if r.WantReply {
 			_ = r.Reply(ok, nil)
@@ -36,8 +42,35 @@ type session struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	started bool
-	start   func() // to do once the request has been answered
-	killed  chan string
+	start   func()        // to do once the request has been answered
+	leader  *task         // of the session, once there is one
+	killed  chan struct{} // closed when it gets KILL
+}
+
+// awaitAnswer waits until what starts a program may be answered; false when the
+// session ended first. Other requests that come meanwhile are refused.
+func (s *session) awaitAnswer(r *ssh.Request, others <-chan *ssh.Request) bool {
+	if r.Type != "exec" && r.Type != "subsystem" {
+		return true
+	}
+	for {
+		now, _, changed := s.client.host.faults.get()
+		if !now.StallCommands {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-s.ctx.Done():
+			return false
+		case other, ok := <-others:
+			if !ok {
+				return false
+			}
+			if other.WantReply {
+				_ = other.Reply(false, nil)
+			}
+		}
+	}
 }
 
 func (s *session) request(r *ssh.Request) bool {
@@ -48,12 +81,14 @@ func (s *session) request(r *ssh.Request) bool {
 			return false
 		}
 		if r.Type == "subsystem" {
-			if text.Value != "sftp" {
+			if text.Value != "sftp" || s.client.host.faults.current().NoSFTP {
 				return false
 			}
 			s.start = s.sftp
 		} else {
-			s.start = func() { s.exec(text.Value) }
+			if !s.command(text.Value) {
+				return false
+			}
 		}
 		s.started = true
 		return true
@@ -61,34 +96,30 @@ func (s *session) request(r *ssh.Request) bool {
 		if ssh.Unmarshal(r.Payload, &text) != nil {
 			return false
 		}
-		s.cancel()
-		select {
-		case s.killed <- text.Value:
-		default: // KILL after TERM
-			if text.Value == "KILL" {
-				select {
-				case <-s.killed:
-				default:
-				}
-				s.killed <- text.Value
-			}
-		}
-		return true
+		return s.signal(text.Value)
 	default: // pty-req, env, shell, ...: as a strict sshd does
 		return false
 	}
 }
 
-// exec runs a command line as the login shell of the user.
-func (s *session) exec(line string) {
-	defer func() { _ = s.channel.Close() }()
-	in, feed, err := os.Pipe()
-	if err != nil {
-		return
+// signal goes to the process group of the command, as with sshd.
+func (s *session) signal(name string) bool {
+	signal, err := signalName(name)
+	if err != nil || s.leader == nil {
+		return false
 	}
+	for _, t := range s.client.host.processes.find(-s.leader.pid) {
+		t.signal(signal)
+	}
+	return true
+}
+
+// exec runs a command line as the login shell of the user.
+func (s *session) exec(p *Process, in, feed *os.File) {
+	defer func() { _ = s.channel.Close() }()
 	defer func() { _ = in.Close() }()
 	// A program that waits for input sees its end when it is killed.
-	stop := context.AfterFunc(s.ctx, func() { _ = in.Close() })
+	stop := context.AfterFunc(p.task.ctx, func() { _ = in.Close() })
 	defer stop()
 	h := s.client.host
 	h.running.Go(func() {
@@ -97,22 +128,38 @@ func (s *session) exec(line string) {
 	})
 	done := make(chan int, 1)
 	h.running.Go(func() {
-		done <- h.login(s.ctx, line, in, s.channel, s.channel.Stderr())
+		ctx, stop := p.task.context(s.ctx)
+		defer stop()
+		done <- p.script(ctx, nil, "sh", nil, p.Args[2])
 	})
-	signal := ""
-	for {
-		select {
-		case signal = <-s.killed:
-			if signal != "KILL" {
-				continue // it may take its time
-			}
-		case code := <-done:
-			s.end(code, signal)
-			return
-		}
-		s.end(0, signal)
-		return
+	code := exitKilled
+	select {
+	case code = <-done:
+	case <-s.killed: // does not wait for a program that will not end
 	}
+	p.task.mu.Lock()
+	signal := p.task.killedBy
+	p.task.mu.Unlock()
+	s.end(code, signal)
+	p.task.end(code)
+}
+
+// command prepares a command line to run as the login shell of the user.
+func (s *session) command(line string) bool {
+	in, feed, err := os.Pipe()
+	if err != nil {
+		return false
+	}
+	p := s.client.host.loginProcess(s.ctx, line, in, s.channel, s.channel.Stderr())
+	s.leader = p.task
+	var once sync.Once
+	p.task.onKill = func(signal string) {
+		if signal == "KILL" {
+			once.Do(func() { close(s.killed) })
+		}
+	}
+	s.start = func() { s.exec(p, in, feed) }
+	return true
 }
 
 // end tells how the command ended. The caller closes the channel; there is no
@@ -130,11 +177,7 @@ func (s *session) end(code int, signal string) {
 }
 
 func (s *session) sftp() {
-	handlers := &sftpFiles{fs: s.client.host.files.as(s.client.host.config.User)}
-	server := sftp.NewRequestServer(s.channel, sftp.Handlers{
-		FileGet: handlers, FilePut: handlers, FileCmd: handlers, FileList: handlers,
-	}, sftp.WithStartDirectory(s.client.host.home(s.client.host.config.User)))
-	_ = server.Serve()
+	s.client.host.serveSFTP(s.channel, s.client.host.config.User)
 	s.end(0, "")
 	_ = s.channel.Close()
 }

@@ -14,18 +14,21 @@ import (
 
 func (h *Host) home(user string) string { return homeOf(user) }
 
-// login runs a command line as the login shell of the user does.
-func (h *Host) login(ctx context.Context, line string, stdin *os.File, stdout, stderr io.Writer) int {
+// loginProcess returns the process that runs a command line as the login shell
+// of the user does. The caller ends its task.
+func (h *Host) loginProcess(ctx context.Context, line string, stdin *os.File, stdout, stderr io.Writer) *Process {
 	user := h.config.User
+	args := []string{"sh", "-c", line}
 	p := &Process{
-		Host: h.config.Name, Args: []string{"-sh"}, Dir: homeOf(user), User: user,
-		Stdin: stdin, Stdout: stdout, Stderr: stderr, FS: h.files.as(user), host: h,
+		Host: h.config.Name, Args: args, Dir: homeOf(user), User: user,
+		Stdin: stdin, Stdout: stdout, Stderr: stderr, FS: h.files.as(user),
+		host: h, task: h.processes.add(ctx, nil, args, user),
 	}
 	p.setEnviron([]string{
 		"HOME=" + homeOf(user), "USER=" + user, "LOGNAME=" + user, "SHELL=/bin/sh",
 		"PATH=" + strings.Join(binDirs, ":"),
 	})
-	return p.script(ctx, nil, "sh", nil, line)
+	return p
 }
 
 // script runs shell text. It never touches the real machine: see shellHandlers.
@@ -43,12 +46,13 @@ func (p *Process) script(ctx context.Context, options []string, name string, arg
 	}
 	params := append(append(options[:len(options):len(options)], "--"), args...)
 	env := newEnviron(p)
-	s := &shell{process: p}
+	s := &shell{process: p, jobs: map[int]*task{}}
+	s.umask.Store(0o022)
 	runner, err := interp.New(
 		interp.Env(env),
 		interp.Dir("/"),
 		interp.Params(params...),
-		interp.StdIO(p.Stdin, p.Stdout, p.Stderr),
+		interp.StdIO(plain(p.Stdin), p.Stdout, p.Stderr),
 		interp.CallHandler(s.call),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
 		interp.OpenHandler(s.open),
@@ -67,30 +71,18 @@ func (p *Process) script(ctx context.Context, options []string, name string, arg
 		return exitCode(p, err)
 	}
 	s.entering = false
-	return exitCode(p, runner.Run(ctx, file))
-}
-
-// parse refuses what would reach the real machine: a process substitution makes
-// a real named pipe.
-func parse(name, text string) (*syntax.File, error) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), name)
-	if err != nil {
-		return nil, err
-	}
-	syntax.Walk(file, func(node syntax.Node) bool {
-		if node, ok := node.(*syntax.ProcSubst); ok && err == nil {
-			err = fmt.Errorf("%s:%s: process substitution is not supported", name, node.Pos())
+	code = exitCode(p, runner.Run(ctx, file))
+	if late, err := parse(name, p.task.due()); err == nil && len(late.Stmts) > 0 { // a signal while the last command ran
+		if err := runner.Run(ctx, &syntax.Block{Stmts: late.Stmts}); runner.Exited() {
+			code = exitCode(p, err)
 		}
-		return err == nil
-	})
-	return file, err
+	}
+	s.settle(ctx)
+	return code
 }
 
 func enter(dir string) *syntax.Stmt {
-	word := func(text string) *syntax.Word {
-		return &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: text}}}
-	}
-	return &syntax.Stmt{Cmd: &syntax.CallExpr{Args: []*syntax.Word{word("cd"), word(dir)}}}
+	return call("cd", dir)
 }
 
 func exitCode(p *Process, err error) int {

@@ -2,6 +2,7 @@ package sshtest
 
 import (
 	"sort"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -12,12 +13,14 @@ import (
 // which the interpreter would otherwise ask the real machine.
 type environ struct {
 	values   map[string]string
+	task     *task
+	users    *users
 	user     string
 	starting bool
 }
 
 func newEnviron(p *Process) *environ {
-	e := &environ{values: map[string]string{}, user: p.User}
+	e := &environ{values: map[string]string{}, task: p.task, users: p.host.users, user: p.User}
 	for _, pair := range p.Environ {
 		name, value, _ := strings.Cut(pair, "=")
 		e.values[name] = value
@@ -47,15 +50,23 @@ func (e *environ) Get(name string) expand.Variable {
 		return variable(homeOf(user), false)
 	}
 	switch name {
+	case varPID:
+		return variable(strconv.Itoa(e.task.pid), false)
+	case varParent:
+		return variable(strconv.Itoa(e.task.parent()), false)
 	case "HOME":
 		return variable(homeOf(e.user), false)
 	case "UID", "EUID", "GID":
-		return variable(userID(e.user), false)
+		return variable(e.users.id(e.user), false)
 	}
 	return expand.Variable{}
 }
 
 func (e *environ) Each(fn func(name string, vr expand.Variable) bool) {
+	// A background job copies what is listed here.
+	if !fn(varPID, e.Get(varPID)) || !fn(varParent, e.Get(varParent)) {
+		return
+	}
 	names := make([]string, 0, len(e.values))
 	for name := range e.values {
 		names = append(names, name)
@@ -70,13 +81,6 @@ func (e *environ) Each(fn func(name string, vr expand.Variable) bool) {
 
 func variable(value string, exported bool) expand.Variable {
 	return expand.Variable{Set: true, Exported: exported, Kind: expand.String, Str: value}
-}
-
-func userID(user string) string {
-	if user == "root" {
-		return "0"
-	}
-	return "1000"
 }
 
 // exported returns what a program started by the shell is given.

@@ -2,10 +2,9 @@ package sshtest
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"path"
 	"strconv"
@@ -24,6 +23,10 @@ type shell struct {
 	process  *Process
 	entering bool         // the working directory is entered whoever may read it
 	umask    atomic.Int64 // of files made by redirections
+
+	mu     sync.Mutex
+	jobs   map[int]*task       // in the background, by process id
+	inputs map[*os.File]string // files that redirections read
 }
 
 // call rewrites commands before the interpreter takes them for its own: those
@@ -31,49 +34,82 @@ type shell struct {
 // machine.
 func (s *shell) call(ctx context.Context, args []string) ([]string, error) {
 	hc := interp.HandlerCtx(ctx)
+	self := s.self(hc)
+	if code, killed := self.killed(); killed && args[0] != cmdExited {
+		return []string{"exit", strconv.Itoa(code)}, nil
+	}
+	if text := self.due(); text != "" {
+		return []string{"eval", changed(text) + "\n" + quoted(args)}, nil
+	}
+	return s.rewrite(ctx, hc, args), nil
+}
+
+func (s *shell) rewrite(ctx context.Context, hc interp.HandlerContext, args []string) []string {
 	switch args[0] {
+	case cmdFork:
+		return []string{"eval", varBackground + "=" + strconv.Itoa(s.fork(ctx, hc, len(args) > 1))}
+	case cmdExited:
+		s.exited(hc, args[1])
+		return []string{"true"}
+	case "wait":
+		return append([]string{cmdWait}, args[1:]...)
+	case "trap":
+		return s.trap(hc, args)
+	case "eval":
+		return []string{"eval", changed(strings.Join(args[1:], " "))}
+	case "exec":
+		if len(args) > 1 {
+			return append([]string{"exec", cmdExec}, args[1:]...)
+		}
+		return args
 	case "command", "builtin":
-		return s.command(hc, args), nil
+		return s.command(ctx, hc, args)
 	case "type", "hash":
-		return s.lookup(hc, args[1:]), nil
+		return s.lookup(hc, args[1:])
 	case ".", "source":
 		if len(args) > 1 && !strings.Contains(args[1], "/") {
 			args = append([]string{args[0], path.Join(hc.Dir, args[1])}, args[2:]...)
 		}
-		return args, nil
+		return args
 	case "kill":
-		return append([]string{"/bin/kill"}, args[1:]...), nil
+		return append([]string{"/bin/kill"}, args[1:]...)
 	case "umask":
+		if len(args) == 1 {
+			return []string{"echo", fmt.Sprintf("%04o", s.umask.Load())}
+		}
 		if len(args) == 2 {
 			if mask, err := strconv.ParseInt(args[1], 8, 32); err == nil {
 				s.umask.Store(mask)
-				return []string{"true"}, nil
+				return []string{"true"}
 			}
 		}
-		return args, nil
+		return args
 	case "cd":
 		for len(args) > 2 && (args[1] == "--" || args[1] == "-P" || args[1] == "-L") {
 			args = append([]string{"cd"}, args[2:]...)
 		}
-		return args, nil
+		return args
 	default:
-		return args, nil
+		return args
 	}
 }
 
 // command treats "command NAME ..." like "NAME ..." and answers "command -v".
-func (s *shell) command(hc interp.HandlerContext, args []string) []string {
+func (s *shell) command(ctx context.Context, hc interp.HandlerContext, args []string) []string {
+	if len(args) > 1 && rewritten[args[1]] {
+		return s.rewrite(ctx, hc, args[1:])
+	}
 	if len(args) > 1 && (args[1] == "-v" || args[1] == "-V") {
 		return s.lookup(hc, args[2:])
 	}
-	if len(args) < 2 || interp.IsBuiltin(args[1]) && !rewritten[args[1]] {
+	if len(args) < 2 || interp.IsBuiltin(args[1]) {
 		return args
 	}
 	return append([]string{"/usr/bin/env", "--"}, args[1:]...)
 }
 
-// rewritten are those that call has to see by their own name.
-var rewritten = map[string]bool{"command": true, "builtin": true, "type": true, "hash": true, ".": true, "source": true, "kill": true, "umask": true}
+// rewritten are those builtins that rewrite has to see by their own name.
+var rewritten = map[string]bool{"command": true, "builtin": true, "type": true, "hash": true, ".": true, "source": true, "kill": true, "umask": true, "wait": true, "trap": true, "eval": true, "exec": true}
 
 // lookup answers where programs are, from the host's point of view.
 func (s *shell) lookup(hc interp.HandlerContext, names []string) []string {
@@ -113,6 +149,12 @@ func (p *Process) which(name string) string {
 func (s *shell) started(hc interp.HandlerContext, args []string) *Process {
 	p := s.process.with(args, exported(hc.Env))
 	p.Dir, p.Stdin, p.Stdout, p.Stderr = hc.Dir, hc.Stdin, hc.Stdout, hc.Stderr
+	p.task = s.self(hc)
+	if file, ok := hc.Stdin.(*os.File); ok {
+		s.mu.Lock()
+		p.input = s.inputs[file]
+		s.mu.Unlock()
+	}
 	if p.Stdin == nil {
 		p.Stdin = strings.NewReader("")
 	}
@@ -121,11 +163,22 @@ func (s *shell) started(hc interp.HandlerContext, args []string) *Process {
 
 func (s *shell) exec(ctx context.Context, args []string) error {
 	hc := interp.HandlerCtx(ctx)
+	if args[0] == cmdWait {
+		return s.wait(ctx, hc, args[1:])
+	}
+	replace := args[0] == cmdExec
+	if replace {
+		args = args[1:]
+	}
 	name := path.Base(args[0])
 	if program, _ := s.process.host.program(name); program == nil && interp.IsBuiltin(args[0]) && !rewritten[args[0]] {
 		return hc.Builtin(ctx, args) // exec true, command echo
 	}
-	if code := s.started(hc, args).run(ctx); code != 0 {
+	ctx, stop := s.self(hc).context(ctx)
+	defer stop()
+	p := s.started(hc, args)
+	p.replaces = (replace || p.task.stands) && hc.Env.Get(varSubshell).String() == ""
+	if code := p.run(ctx); code != 0 {
 		return interp.ExitStatus(code & 0xff)
 	}
 	return nil
@@ -145,7 +198,17 @@ func (s *shell) open(ctx context.Context, name string, flag int, perm os.FileMod
 		if err != nil {
 			return nil, shellError(err, name)
 		}
-		return s.pipe(ctx, f)
+		out, err := s.process.host.pipe(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.inputs == nil {
+			s.inputs = map[*os.File]string{}
+		}
+		s.inputs[out] = s.path(ctx, name)
+		return out, nil
 	}
 	switch name {
 	case "/dev/null":
@@ -165,7 +228,7 @@ func (s *shell) open(ctx context.Context, name string, flag int, perm os.FileMod
 			return nil, err
 		}
 	}
-	return &target{w: f, close: f.Close}, nil
+	return &target{w: f, close: f.Close, holders: 1}, nil
 }
 
 // shellError is the one type of error the interpreter prints and goes on with.
@@ -184,60 +247,20 @@ func unwrapPath(err error) error {
 	return err
 }
 
-// pipe gives the content of a file as a pipe: the interpreter reads from
-// *os.File, and would make a pipe of its own that nobody closes.
-func (s *shell) pipe(ctx context.Context, f afero.File) (io.ReadWriteCloser, error) {
-	out, in, err := os.Pipe()
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = in.Close() })
-	fill := func() {
-		defer stop()
-		_, _ = io.Copy(in, f) // ends when the shell closes its end
-		_ = in.Close()
-		_ = f.Close()
-	}
-	if !s.process.host.spawn(fill) {
-		stop()
-		return nil, errors.Join(net.ErrClosed, in.Close(), out.Close(), f.Close())
-	}
-	return out, nil
-}
-
-// target is where output goes. Background jobs may share it.
-type target struct {
-	mu    sync.Mutex
-	w     io.Writer
-	close func() error
-}
-
-func (t *target) Read([]byte) (int, error) { return 0, fs.ErrInvalid }
-
-func (t *target) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.w.Write(p)
-}
-
-func (t *target) Close() error {
-	if t.close == nil {
-		return nil
-	}
-	return t.close()
-}
-
-func (s *shell) stat(ctx context.Context, name string, _ bool) (fs.FileInfo, error) {
+func (s *shell) stat(ctx context.Context, name string, follow bool) (fs.FileInfo, error) {
 	at := s.path(ctx, name)
-	info, err := s.process.FS.Stat(at)
+	look := s.process.lstat
+	if follow {
+		look = s.process.FS.Stat
+	}
+	info, err := look(at)
 	if err != nil && s.entering {
 		info, err = s.process.host.FS().Stat(at)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return withOwner(info, s.process.host.files.owner(at)), nil
+	return s.process.host.owned(info, at), nil
 }
 
 func (s *shell) readDir(ctx context.Context, name string) ([]fs.DirEntry, error) {
@@ -250,9 +273,12 @@ func (s *shell) readDir(ctx context.Context, name string) ([]fs.DirEntry, error)
 }
 
 func (s *shell) access(ctx context.Context, name string, mode interp.AccessMode) error {
-	at := s.path(ctx, name)
 	if s.entering {
 		return nil
+	}
+	at, err := s.process.host.files.follow(s.path(ctx, name), false)
+	if err != nil {
+		return err
 	}
 	view := s.process.host.files.as(s.process.User)
 	info, err := view.Stat(at)
@@ -260,7 +286,7 @@ func (s *shell) access(ctx context.Context, name string, mode interp.AccessMode)
 	case err != nil:
 		return err
 	case mode&interp.AccessRead != 0 && !view.mayRead(at),
-		mode&interp.AccessWrite != 0 && !view.owns(at),
+		mode&interp.AccessWrite != 0 && !view.mayWrite(at, info),
 		mode&interp.AccessExec != 0 && !info.IsDir() && info.Mode()&0o111 == 0,
 		mode&interp.AccessExec != 0 && info.IsDir() && at == "/root" && !view.owns(at):
 		return denied("access", at)

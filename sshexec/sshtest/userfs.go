@@ -15,7 +15,8 @@ import (
 // userFs is an afero.Fs that refuses what a user may not do.
 type userFs struct {
 	*files
-	user string
+	user   string
+	faults *faults
 }
 
 func clean(name string) string { return path.Clean("/" + name) }
@@ -35,28 +36,61 @@ func (u *userFs) mayRead(name string) bool {
 	if name == "/root" || strings.HasPrefix(name, "/root/") {
 		return false
 	}
-	info, err := u.fs.Stat(name)
+	info, err := u.fs.Lstat(name)
 	return err != nil || info.Mode().Perm()&0o004 != 0
+}
+
+// mayWrite reports whether the test -w holds for a file.
+func (u *userFs) mayWrite(name string, info os.FileInfo) bool {
+	return (u.owns(name) || info.IsDir() && info.Mode().Perm()&0o002 != 0) && u.writable("access", name) == nil
 }
 
 func denied(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: syscall.EACCES}
 }
 
+// writable checks that nothing keeps name from being changed, whoever asks.
+func (u *userFs) writable(op, name string) error {
+	if u.faults.readOnly(name) {
+		return &fs.PathError{Op: op, Path: name, Err: syscall.EROFS}
+	}
+	return nil
+}
+
 // parent checks that something may be made, removed or renamed at name.
 func (u *userFs) parent(op, name string) error {
 	dir := path.Dir(name)
-	info, err := u.fs.Stat(dir)
+	info, err := u.fs.Lstat(dir)
 	if err != nil {
 		return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 	}
 	if !info.IsDir() {
 		return &fs.PathError{Op: op, Path: name, Err: syscall.ENOTDIR}
 	}
-	if !u.owns(dir) {
+	if !u.owns(dir) && info.Mode().Perm()&0o002 == 0 {
 		return denied(op, name)
 	}
+	return u.writable(op, name)
+}
+
+// taking checks that what is at name may be removed or renamed.
+func (u *userFs) taking(op, name string) error {
+	if err := u.parent(op, name); err != nil {
+		return err
+	}
+	dir := path.Dir(name)
+	if info, err := u.fs.Lstat(dir); err == nil && info.Mode()&fs.ModeSticky != 0 && !u.owns(dir) && !u.owns(name) {
+		return &fs.PathError{Op: op, Path: name, Err: syscall.EPERM}
+	}
 	return nil
+}
+
+// own makes a new file the user's, where that of its directory is somebody
+// else: in /tmp.
+func (u *userFs) own(name string) {
+	if !u.owns(name) {
+		u.setOwner(name, u.user+":"+u.user)
+	}
 }
 
 func (u *userFs) Name() string { return "sshtest" }
@@ -68,12 +102,30 @@ func (u *userFs) Create(name string) (afero.File, error) {
 func (u *userFs) Open(name string) (afero.File, error) { return u.OpenFile(name, os.O_RDONLY, 0) }
 
 func (u *userFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
-	name = clean(name)
-	if name == "/dev/null" {
-		return mem.NewFileHandle(mem.CreateFile(name)), nil
+	exclusive := flag&os.O_EXCL != 0
+	name, err := u.follow(name, exclusive)
+	if err != nil {
+		return nil, err
 	}
-	info, err := u.fs.Stat(name)
+	switch name {
+	case "/dev/null":
+		return mem.NewFileHandle(mem.CreateFile(name)), nil
+	case "/dev/zero":
+		return zeros{mem.NewFileHandle(mem.CreateFile(name))}, nil
+	}
 	writes := flag&(os.O_WRONLY|os.O_RDWR) != 0
+	if within(name, "/proc") && !writes {
+		proc := u.procFs(u.user)
+		if info, err := proc.Stat(name); err == nil && info.Mode() == 0 {
+			return nil, denied("open", name)
+		}
+		return proc.Open(name)
+	}
+	if u.absent(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	info, err := u.fs.Lstat(name)
+	made := err != nil
 	switch {
 	case err != nil && flag&os.O_CREATE == 0:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -81,39 +133,86 @@ func (u *userFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, 
 		if err := u.parent("open", name); err != nil {
 			return nil, err
 		}
+	case exclusive && flag&os.O_CREATE != 0:
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrExist}
 	case writes && info.IsDir():
 		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EISDIR}
 	case writes && !u.owns(name), !writes && !u.mayRead(name):
 		return nil, denied("open", name)
 	}
-	return u.fs.OpenFile(name, flag, perm)
+	if !writes {
+		return u.fs.OpenFile(name, flag, perm)
+	}
+	if err := u.writable("open", name); err != nil {
+		return nil, err
+	}
+	f, err := u.fs.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	if made {
+		u.own(name)
+	}
+	return &writtenFile{File: f, fs: u, name: name, wrote: made}, nil
+}
+
+// zeros is /dev/zero.
+type zeros struct{ afero.File }
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 func (u *userFs) Stat(name string) (os.FileInfo, error) {
-	name = clean(name)
-	if strings.HasPrefix(name, "/root/") && !u.owns(name) {
+	at, err := u.follow(name, false)
+	if err != nil {
+		return nil, err
+	}
+	return u.look(at)
+}
+
+// look tells about the file at a path without links on the way.
+func (u *userFs) look(name string) (os.FileInfo, error) {
+	switch {
+	case strings.HasPrefix(name, "/root/") && !u.owns(name):
 		return nil, denied("stat", name)
-	}
-	if name == "/dev/null" {
+	case name == "/dev/null", name == "/dev/zero":
 		return mem.GetFileInfo(mem.CreateFile("null")), nil
+	case u.absent(name):
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+	case within(name, "/proc"):
+		return u.procFs(u.user).Stat(name)
 	}
-	return u.fs.Stat(name)
+	return u.fs.Lstat(name)
+}
+
+// absent reports whether a program is not there for the moment.
+func (u *userFs) absent(name string) bool {
+	return name == sftpServerPath && u.faults.current().NoSFTP
 }
 
 func (u *userFs) Mkdir(name string, perm os.FileMode) error {
-	name = clean(name)
-	if _, err := u.fs.Stat(name); err == nil {
+	name, err := u.follow(name, true)
+	if err != nil {
+		return err
+	}
+	if _, err := u.fs.Lstat(name); err == nil {
 		return &fs.PathError{Op: "mkdir", Path: name, Err: fs.ErrExist}
 	}
 	if err := u.parent("mkdir", name); err != nil {
 		return err
 	}
-	return u.fs.Mkdir(name, perm)
+	if err := u.fs.Mkdir(name, perm); err != nil {
+		return err
+	}
+	u.own(name)
+	return nil
 }
 
 func (u *userFs) MkdirAll(name string, perm os.FileMode) error {
 	name = clean(name)
-	if info, err := u.fs.Stat(name); err == nil {
+	if info, err := u.Stat(name); err == nil {
 		if !info.IsDir() {
 			return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
 		}
@@ -126,12 +225,15 @@ func (u *userFs) MkdirAll(name string, perm os.FileMode) error {
 }
 
 func (u *userFs) Remove(name string) error {
-	name = clean(name)
-	info, err := u.fs.Stat(name)
+	name, err := u.follow(name, true)
+	if err != nil {
+		return err
+	}
+	info, err := u.fs.Lstat(name)
 	if err != nil {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
 	}
-	if err := u.parent("remove", name); err != nil {
+	if err := u.taking("remove", name); err != nil {
 		return err
 	}
 	if info.IsDir() {
@@ -144,14 +246,17 @@ func (u *userFs) Remove(name string) error {
 }
 
 func (u *userFs) RemoveAll(name string) error {
-	name = clean(name)
-	if _, err := u.fs.Stat(name); err != nil {
+	name, err := u.follow(name, true)
+	if err != nil {
+		return err
+	}
+	if _, err := u.fs.Lstat(name); err != nil {
 		return nil
 	}
 	if name == "/" {
 		return denied("remove", name)
 	}
-	if err := u.parent("remove", name); err != nil {
+	if err := u.taking("remove", name); err != nil {
 		return err
 	}
 	u.moved(name, "")
@@ -159,22 +264,30 @@ func (u *userFs) RemoveAll(name string) error {
 }
 
 func (u *userFs) Rename(from, to string) error {
-	from, to = clean(from), clean(to)
-	if _, err := u.fs.Stat(from); err != nil {
+	from, err := u.follow(from, true)
+	if err != nil {
+		return err
+	}
+	if to, err = u.follow(to, true); err != nil {
+		return err
+	}
+	moving, err := u.fs.Lstat(from)
+	if err != nil {
 		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
 	}
-	if err := u.parent("rename", from); err != nil {
+	if err := u.taking("rename", from); err != nil {
 		return err
 	}
 	if err := u.parent("rename", to); err != nil {
 		return err
 	}
-	if info, err := u.fs.Stat(to); err == nil && info.IsDir() {
-		return &fs.PathError{Op: "rename", Path: to, Err: syscall.EISDIR}
-	}
 	if from == to {
 		return nil
 	}
+	if err := u.replaceable(moving, to); err != nil {
+		return err
+	}
+	u.settle(from)
 	if err := u.fs.Rename(from, to); err != nil {
 		return err
 	}
@@ -182,13 +295,41 @@ func (u *userFs) Rename(from, to string) error {
 	return nil
 }
 
+// settle keeps who owns a file that is moved to where others would.
+func (u *userFs) settle(name string) { u.setOwner(name, u.owner(name)) }
+
+// replaceable checks that a file may take the place of what is at a path: only
+// an empty directory that of a directory.
+func (u *userFs) replaceable(moving os.FileInfo, to string) error {
+	info, err := u.fs.Lstat(to)
+	switch {
+	case err != nil:
+		return nil
+	case u.taking("rename", to) != nil:
+		return u.taking("rename", to)
+	case info.IsDir() && !moving.IsDir():
+		return &fs.PathError{Op: "rename", Path: to, Err: syscall.EISDIR}
+	case info.IsDir():
+		return u.Remove(to)
+	case moving.IsDir():
+		return &fs.PathError{Op: "rename", Path: to, Err: syscall.ENOTDIR}
+	}
+	return nil
+}
+
 func (u *userFs) Chmod(name string, mode os.FileMode) error {
-	name = clean(name)
-	if _, err := u.fs.Stat(name); err != nil {
+	name, err := u.follow(name, false)
+	if err != nil {
+		return err
+	}
+	if _, err := u.fs.Lstat(name); err != nil {
 		return &fs.PathError{Op: "chmod", Path: name, Err: fs.ErrNotExist}
 	}
 	if !u.owns(name) {
 		return denied("chmod", name)
+	}
+	if err := u.writable("chmod", name); err != nil {
+		return err
 	}
 	return u.fs.Chmod(name, mode)
 }
@@ -197,9 +338,15 @@ func (u *userFs) Chmod(name string, mode os.FileMode) error {
 func (u *userFs) Chown(name string, _, _ int) error { return denied("chown", clean(name)) }
 
 func (u *userFs) Chtimes(name string, accessed, modified time.Time) error {
-	name = clean(name)
+	name, err := u.follow(name, false)
+	if err != nil {
+		return err
+	}
 	if !u.owns(name) {
 		return denied("touch", name)
+	}
+	if err := u.writable("touch", name); err != nil {
+		return err
 	}
 	return u.fs.Chtimes(name, accessed, modified)
 }

@@ -1,0 +1,145 @@
+package sshtest
+
+import (
+	"fmt"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// What the interpreter does with processes is not what the host shows: it knows
+// no process ids, signals or traps. So scripts are changed before they run.
+// Words that begin with a colon are commands of shell.call.
+const (
+	varPID        = "_sshtest_pid"        // $$
+	varParent     = "_sshtest_ppid"       // $PPID
+	varBackground = "_sshtest_background" // $!
+	varSelf       = "_sshtest_self"       // the process of a background job
+	varSubshell   = "_sshtest_subshell"   // set in a subshell, which has none of its own
+	cmdFork       = ":fork"
+	cmdExited     = ":exited"
+	cmdWait       = ":wait"
+	cmdExec       = ":exec"
+)
+
+func newParser() *syntax.Parser { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }
+
+// parse refuses what would reach the real machine: a process substitution makes
+// a real named pipe.
+func parse(name, text string) (*syntax.File, error) {
+	file, err := newParser().Parse(strings.NewReader(text), name)
+	if err != nil {
+		return nil, err
+	}
+	var background []*syntax.Stmt
+	syntax.Walk(file, func(node syntax.Node) bool {
+		switch node := node.(type) {
+		case *syntax.ProcSubst:
+			if err == nil {
+				err = fmt.Errorf("%s:%s: process substitution is not supported", name, node.Pos())
+			}
+		case *syntax.ParamExp:
+			renameSpecial(node)
+		case *syntax.Subshell:
+			node.Stmts = append([]*syntax.Stmt{assign(varSubshell, literal("1"))}, node.Stmts...)
+		case *syntax.CmdSubst:
+			if len(node.Stmts) > 1 || len(node.Stmts) == 1 && node.Stmts[0].Cmd != nil {
+				node.Stmts = append([]*syntax.Stmt{assign(varSubshell, literal("1"))}, node.Stmts...)
+			}
+		case *syntax.Stmt:
+			if node.Background || node.Disown {
+				background = append(background, node)
+			}
+		}
+		return err == nil
+	})
+	for _, stmt := range background {
+		runAsJob(stmt)
+	}
+	return file, err
+}
+
+// changed returns shell text as parse changes it, for those commands that take
+// it as an argument. Text that is no shell stays: they will say so.
+func changed(text string) string {
+	file, err := parse("", text)
+	if err != nil {
+		return text
+	}
+	var out strings.Builder
+	if syntax.NewPrinter().Print(&out, file) != nil {
+		return text
+	}
+	return out.String()
+}
+
+func renameSpecial(node *syntax.ParamExp) {
+	if node.Param == nil {
+		return
+	}
+	name, ok := map[string]string{"$": varPID, "PPID": varParent, "!": varBackground}[node.Param.Value]
+	switch {
+	case ok:
+		node.Param = &syntax.Lit{Value: name}
+		node.Short = false
+	case len(node.Param.Value) > 1 && strings.Trim(node.Param.Value, "0123456789") == "" && node.Exp == nil && node.Slice == nil && node.Repl == nil:
+		// ${10}, which the interpreter does not know
+		number := literalPart(node.Param.Value)
+		node.Param = &syntax.Lit{Value: "*"}
+		node.Slice = &syntax.Slice{Offset: number, Length: literalPart("1")}
+	}
+}
+
+// runAsJob turns "X &" into
+//
+//	{ :fork; { _sshtest_self=$_sshtest_background; _sshtest_subshell=; ( X ) </dev/null && :exited 0 || :exited $?; } & }
+//
+// so that the job is a process with a number, and can be waited for.
+func runAsJob(stmt *syntax.Stmt) {
+	job := *stmt
+	job.Background, job.Disown, job.Comments = false, false, nil
+	fork := call(cmdFork)
+	if _, simple := job.Cmd.(*syntax.CallExpr); simple {
+		fork = call(cmdFork, "exec")
+	}
+	self := assign(varSelf, &syntax.Word{Parts: []syntax.WordPart{param(varBackground)}})
+	own := assign(varSubshell, literal(""))
+	body := &syntax.Stmt{
+		Cmd:    &syntax.Subshell{Stmts: []*syntax.Stmt{&job}},
+		Redirs: []*syntax.Redirect{{Op: syntax.RdrIn, Word: literal("/dev/null")}},
+	}
+	failed := call(cmdExited)
+	failed.Cmd.(*syntax.CallExpr).Args = append(failed.Cmd.(*syntax.CallExpr).Args, &syntax.Word{Parts: []syntax.WordPart{param("?")}})
+	ended := &syntax.Stmt{Cmd: &syntax.BinaryCmd{
+		Op: syntax.OrStmt,
+		X:  &syntax.Stmt{Cmd: &syntax.BinaryCmd{Op: syntax.AndStmt, X: body, Y: call(cmdExited, "0")}},
+		Y:  failed,
+	}}
+	*stmt = syntax.Stmt{Position: stmt.Position, Cmd: &syntax.Block{Stmts: []*syntax.Stmt{
+		fork, {Background: true, Cmd: &syntax.Block{Stmts: []*syntax.Stmt{self, own, ended}}},
+	}}}
+}
+
+func assign(name string, value *syntax.Word) *syntax.Stmt {
+	return &syntax.Stmt{Cmd: &syntax.CallExpr{Assigns: []*syntax.Assign{{Name: &syntax.Lit{Value: name}, Value: value}}}}
+}
+
+func call(words ...string) *syntax.Stmt {
+	command := &syntax.CallExpr{}
+	for _, word := range words {
+		command.Args = append(command.Args, literal(word))
+	}
+	return &syntax.Stmt{Cmd: command}
+}
+
+func literal(text string) *syntax.Word {
+	return &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: text}}}
+}
+
+func literalPart(text string) *syntax.Word {
+	return &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: text}}}
+}
+
+func param(name string) *syntax.ParamExp {
+	return &syntax.ParamExp{Param: &syntax.Lit{Value: name}}
+}

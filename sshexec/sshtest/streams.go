@@ -1,0 +1,134 @@
+package sshtest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+)
+
+// pipe gives what a file holds as a pipe: the interpreter reads from *os.File,
+// and would make a pipe of its own that nobody closes.
+func (h *Host) pipe(ctx context.Context, f io.ReadCloser) (*os.File, error) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = in.Close() })
+	fill := func() {
+		defer stop()
+		_, _ = io.Copy(in, f) // ends when the reader closes its end
+		_ = in.Close()
+		_ = f.Close()
+	}
+	if !h.spawn(fill) {
+		stop()
+		return nil, errors.Join(net.ErrClosed, in.Close(), out.Close(), f.Close())
+	}
+	return out, nil
+}
+
+// target is where output goes. Background jobs may share it.
+type target struct {
+	mu      sync.Mutex
+	w       io.Writer
+	close   func() error
+	holders int // who closes it last closes the file
+}
+
+func (t *target) Read([]byte) (int, error) { return 0, fs.ErrInvalid }
+
+func (t *target) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.w.Write(p)
+}
+
+func (t *target) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.holders--
+	if t.close == nil || t.holders > 0 {
+		return nil
+	}
+	return t.close()
+}
+
+func (t *target) hold() func() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.holders++
+	return func() { _ = t.Close() }
+}
+
+// hold keeps an output open for a process that outlives the one that gave it.
+func hold(w io.Writer) (release func()) {
+	if tap, ok := w.(*tap); ok {
+		return hold(tap.to)
+	}
+	if t, ok := w.(*target); ok {
+		return t.hold()
+	}
+	return func() {}
+}
+
+// taken bounds what a Record keeps of each stream.
+const taken = 64 << 10
+
+// sample is the beginning of what went through a stream.
+type sample struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (s *sample) take(p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = append(s.kept, p[:min(len(p), taken-len(s.kept))]...)
+}
+
+func (s *sample) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.kept)
+}
+
+// tap is an output of a program that is recorded.
+type tap struct {
+	to io.Writer
+	*sample
+}
+
+func (t *tap) Write(p []byte) (int, error) {
+	n, err := t.to.Write(p)
+	t.take(p[:n])
+	return n, err
+}
+
+// tapped is the input of a program that is recorded.
+type tapped struct {
+	from io.Reader
+	*sample
+}
+
+func (t *tapped) Read(p []byte) (int, error) {
+	n, err := t.from.Read(p)
+	t.take(p[:n])
+	return n, err
+}
+
+// plain returns the input as the interpreter needs it, which reads from *os.File
+// only: what a shell itself reads is not recorded.
+func plain(r io.Reader) io.Reader {
+	for {
+		tapped, ok := r.(*tapped)
+		if !ok {
+			return r
+		}
+		r = tapped.from
+	}
+}

@@ -1,0 +1,63 @@
+package sshtest
+
+import (
+	"io/fs"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/afero"
+)
+
+// writtenFile is a file open for writing, on a disk that may be full and on a
+// host that has its own clock.
+type writtenFile struct {
+	afero.File
+	fs    *userFs
+	name  string
+	mu    sync.Mutex // a file in memory has one position, also for WriteAt
+	wrote bool
+}
+
+func (f *writtenFile) Write(p []byte) (int, error) {
+	return f.fit(p, f.File.Write)
+}
+
+func (f *writtenFile) WriteString(s string) (int, error) { return f.Write([]byte(s)) }
+
+func (f *writtenFile) WriteAt(p []byte, offset int64) (int, error) {
+	return f.fit(p, func(p []byte) (int, error) { return f.File.WriteAt(p, offset) })
+}
+
+func (f *writtenFile) ReadAt(p []byte, offset int64) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.File.ReadAt(p, offset)
+}
+
+func (f *writtenFile) fit(p []byte, write func([]byte) (int, error)) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fit := f.fs.faults.disk(len(p))
+	if fit == 0 && len(p) > 0 {
+		return 0, &fs.PathError{Op: "write", Path: f.name, Err: syscall.ENOSPC}
+	}
+	n, err := write(p[:fit])
+	f.wrote = true
+	if err == nil && fit < len(p) {
+		err = &fs.PathError{Op: "write", Path: f.name, Err: syscall.ENOSPC}
+	}
+	return n, err
+}
+
+// Close dates the file by the clock of the host, if that is another one.
+func (f *writtenFile) Close() error {
+	err := f.File.Close()
+	if f.wrote && f.fs.ownClock {
+		now := f.fs.clock()
+		if dating := f.fs.fs.Chtimes(f.name, now, now); !os.IsNotExist(dating) && err == nil {
+			err = dating
+		}
+	}
+	return err
+}
