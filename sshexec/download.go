@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -36,7 +37,8 @@ func (h *Host) Download(ctx context.Context, to io.Writer, f File) error {
 		return h.fail(err)
 	}
 	defer release()
-	return h.download(ctx, to, f)
+	_, err = h.download(ctx, to, f)
+	return err
 }
 
 // ErrIrregular: a path of the host is neither a file nor a directory, but for
@@ -44,15 +46,15 @@ func (h *Host) Download(ctx context.Context, to io.Writer, f File) error {
 var ErrIrregular = errors.New("not a regular file")
 
 // download is Download for who has a place among the transfers.
-func (h *Host) download(ctx context.Context, to io.Writer, f File) error {
+func (h *Host) download(ctx context.Context, to io.Writer, f File) (found, error) {
 	d := &download{host: h, file: f, to: to, digest: sha256.New(), meter: h.meter(f.Path, -1, f.Progress)}
 	defer d.meter.mute()
 	err := resuming(ctx, func() error { return d.attempt(ctx) }, d.meter.done, func() bool { return d.seen != nil })
 	if err != nil {
-		return err
+		return found{}, err
 	}
 	d.meter.end()
-	return nil
+	return *d.seen, nil
 }
 
 // download is a download under way.
@@ -68,15 +70,18 @@ type download struct {
 }
 
 // found is what the host tells of a file.
-type found struct{ size, changed int64 }
+type found struct {
+	size, changed int64 // bytes, seconds
+	mode          fs.FileMode
+}
 
 // exitIrregular is how getScript says that something is no regular file.
 const exitIrregular = 67
 
-// getScript tells size and time of change of the file $1, and of one of at most
+// getScript tells size, time of change and mode of the file $1, and of one of at most
 // $2 bytes the digest and the content.
 const getScript = `LC_ALL=C; export LC_ALL; ` + digestQuickly + `if [ ! -e "$1" ]; then ls -d "$1" >/dev/null || exit 44; exit 67; fi; if [ ! -f "$1" ]; then exit 67; fi; ` +
-	`{ s=$(wc -c <"$1") && c=$(stat -c %Y "$1"); } || exit 1; echo "$((s + 0)) $c"; ` +
+	`{ s=$(wc -c <"$1") && c=$(stat -L -c "%Y %a" "$1"); } || exit 1; echo "$((s + 0)) $c"; ` +
 	`if [ "$((s + 0))" -le "$2" ]; then g=$(d <"$1") || exit 1; echo "$g"; exec cat "$1"; fi`
 
 func (d *download) attempt(ctx context.Context) error {
@@ -89,9 +94,10 @@ func (d *download) attempt(ctx context.Context) error {
 	}
 	line, rest, _ := bytes.Cut(out, []byte("\n"))
 	var now found
-	if _, err := fmt.Sscanf(string(line), "%d %d", &now.size, &now.changed); err != nil || now.size < 0 {
+	if _, err := fmt.Sscanf(string(line), "%d %d %o", &now.size, &now.changed, &now.mode); err != nil || now.size < 0 {
 		return d.host.fail(fmt.Errorf("download %s: the host says %q", f.Path, line))
 	}
+	now.mode = now.mode.Perm()
 	if d.seen != nil && *d.seen != now {
 		return d.host.fail(fmt.Errorf("download %s: %w: the file was changed meanwhile", f.Path, ErrDigest))
 	}

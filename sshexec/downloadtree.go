@@ -91,8 +91,14 @@ func (d *treeDownload) attempt(ctx context.Context) error {
 	}
 	var wrong faults
 	err := d.host.withSFTP(ctx, d.tree.Root, func(s *sftpSession) error { return d.fetchAll(ctx, s, &wrong) })
-	if errors.Is(err, errNoSFTP) {
-		err = each(len(d.files), defaultTransfers, func(i int) error { return d.settled(ctx, d.files[i], &wrong, d.fetchOne) })
+	bySFTP := !errors.Is(err, errNoSFTP)
+	if err == nil || !bySFTP {
+		err = each(len(d.files), defaultTransfers, func(i int) error {
+			if f := d.files[i]; f.digest == "" || !bySFTP {
+				return d.settled(ctx, f, &wrong, d.fetchOne)
+			}
+			return nil
+		})
 	}
 	return errors.Join(err, wrong.join())
 }
@@ -137,7 +143,7 @@ func (d *treeDownload) list(ctx context.Context) error {
 // inside reports whether a name stays below the directory, on this machine too.
 // os.Root sees to the links.
 func inside(name string) bool {
-	return name == "." || fs.ValidPath(name) && filepath.IsLocal(filepath.FromSlash(name))
+	return path.Clean(name) == name && filepath.IsLocal(filepath.FromSlash(name))
 }
 
 // nameLists takes apart what listScript tells.
@@ -199,16 +205,14 @@ func (d *treeDownload) digests(ctx context.Context) error {
 	})
 }
 
-// fetchAll fetches files by SFTP.
+// fetchAll fetches the files whose digests are known by SFTP.
 func (d *treeDownload) fetchAll(ctx context.Context, s *sftpSession, wrong *faults) error {
 	var one sync.Mutex // of large files only one at a time: each has many requests on their way
 	return each(len(d.files), treeWorkers, func(i int) error {
-		return d.settled(ctx, d.files[i], wrong, func(ctx context.Context, f *remoteFile) error {
-			if f.digest == "" {
-				return d.fetchOne(ctx, f)
-			}
-			return d.fetch(ctx, s, f, &one)
-		})
+		if d.files[i].digest == "" {
+			return nil
+		}
+		return d.settled(ctx, d.files[i], wrong, func(ctx context.Context, f *remoteFile) error { return d.fetch(ctx, s, f, &one) })
 	})
 }
 
@@ -258,12 +262,12 @@ func (d *treeDownload) fetch(ctx context.Context, s *sftpSession, f *remoteFile,
 	if err != nil {
 		return err
 	}
-	return d.local(f, info.Mode().Perm(), func(file *os.File, digest hash.Hash) error {
+	return d.local(f, func(file *os.File, digest hash.Hash) (fs.FileMode, error) {
 		if info.Size() > treeSmall {
 			one.Lock()
 			defer one.Unlock()
 		}
-		return receive(ctx, s, remote, 0, info.Size(), func(p []byte) error {
+		return info.Mode().Perm(), receive(ctx, s, remote, 0, info.Size(), func(p []byte) error {
 			_, _ = digest.Write(p)
 			d.meter.add(int64(len(p)))
 			_, err := file.Write(p)
@@ -274,14 +278,19 @@ func (d *treeDownload) fetch(ctx context.Context, s *sftpSession, f *remoteFile,
 
 // fetchOne fetches a file by itself.
 func (d *treeDownload) fetchOne(ctx context.Context, f *remoteFile) error {
-	return d.local(f, 0, func(file *os.File, digest hash.Hash) error {
+	return d.local(f, func(file *os.File, digest hash.Hash) (fs.FileMode, error) {
 		to := io.MultiWriter(file, digest)
-		return d.host.download(ctx, to, File{Path: path.Join(d.tree.Path, f.name), Root: d.tree.Root})
+		seen, err := d.host.download(ctx, to, File{Path: path.Join(d.tree.Path, f.name), Root: d.tree.Root})
+		if err != nil {
+			return 0, err
+		}
+		d.meter.add(seen.size)
+		return seen.mode, nil
 	})
 }
 
 // local writes a file of this machine, which gets its name once it is whole.
-func (d *treeDownload) local(f *remoteFile, perm fs.FileMode, write func(*os.File, hash.Hash) error) error {
+func (d *treeDownload) local(f *remoteFile, write func(*os.File, hash.Hash) (fs.FileMode, error)) error {
 	dir, name := path.Split(f.name)
 	temporary := dir + "." + name[:min(len(name), 100)] + ".sshexec-" + rand.Text()
 	file, err := d.to.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -289,7 +298,7 @@ func (d *treeDownload) local(f *remoteFile, perm fs.FileMode, write func(*os.Fil
 		return err
 	}
 	digest := sha256.New()
-	err = write(file, digest)
+	perm, err := write(file, digest)
 	if err == nil && f.digest != "" && sum(digest) != f.digest {
 		err = fmt.Errorf("%w: received %s, not %s", ErrDigest, sum(digest), f.digest)
 	}

@@ -19,7 +19,7 @@ import (
 
 // oddNames are names that a shell or a parser could stumble over.
 var oddNames = []string{
-	"plain", "-rf", "--", "a b", "new\nline", "back\\slash", "\\", "q'uo\"te", "$HOME", "`id`", "*", "?", "\xff\xfe", "tab\t",
+	"plain", "-rf", "--", "a b", "new\nline", "back\\slash", "\\", "q'uo\"te", "$HOME", "`id`", "*", "?", "tab\t",
 	"return\r", ".hidden", "~", "#", "ünïcode", "a=b", "&", ";", strings.Repeat("x", 200),
 }
 
@@ -240,12 +240,19 @@ func TestDownloadTreeOfALiar(t *testing.T) {
 	if err == nil || remains(t, outside) != nil {
 		t.Errorf("%v; through a link: %q", err, remains(t, outside))
 	}
+	bytesName := filepath.Join(dir, "\xff\n\xfe")
+	if err := os.WriteFile(bytesName, []byte("z"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	clean := t.TempDir()
 	err = host.DownloadTree(within(t, 10*time.Second), clean, sshexec.Tree{Path: dir})
 	if !errors.Is(err, sshexec.ErrIrregular) || !strings.Contains(err.Error(), `"link"`) {
 		t.Errorf("got %v", err)
 	}
 	if got, err := os.ReadFile(filepath.Join(clean, "d", "f")); err != nil || !bytes.Equal(got, []byte("x")) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := os.ReadFile(filepath.Join(clean, filepath.Base(bytesName))); err != nil || string(got) != "z" {
 		t.Errorf("%q, %v", got, err)
 	}
 	if err := host.DownloadTree(within(t, 10*time.Second), clean, sshexec.Tree{Path: filepath.Join(dir, "none")}); !errors.Is(err, fs.ErrNotExist) {
