@@ -14,7 +14,7 @@ import (
 
 // chunkSize is how much of a large file is digested at once on the host, while
 // more is being sent. It is a multiple of unit.
-const chunkSize = 32 << 20
+const chunkSize = 16 << 20
 
 // unit is what offsets and lengths are counted in on the host.
 const unit = 1 << 20

@@ -23,12 +23,18 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
+var noises sync.Map
+
 // noise returns bytes that cannot be guessed, the same ones for the same n.
 func noise(n int) []byte {
+	if data, ok := noises.Load(n); ok {
+		return data.([]byte)
+	}
 	data := make([]byte, n)
 	var seed [32]byte
 	seed[0], seed[1] = byte(n), byte(n>>8)
 	_, _ = rand.NewChaCha8(seed).Read(data)
+	noises.Store(n, data)
 	return data
 }
 
@@ -138,7 +144,7 @@ func TestTransfersToOpenSSH(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := startSSHD(t, lines...)
 			host := server.host(t)
-			for _, size := range []int{0, 1, 64 << 10, 64<<10 + 1, 1 << 20, 33<<20 + 7} {
+			for _, size := range []int{0, 1, 64 << 10, 64<<10 + 1, 1 << 20, 17<<20 + 7} {
 				for _, seekable := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%d/seekable=%t", size, seekable), func(t *testing.T) {
 						dir := t.TempDir()
@@ -187,7 +193,7 @@ func TestTransfersToOpenSSH(t *testing.T) {
 }
 
 func TestUploadGoesOnAfterACut(t *testing.T) {
-	const size = 70 << 20
+	const size = 36 << 20
 	server := startSSHD(t)
 	for _, tt := range []struct {
 		name     string
@@ -199,16 +205,16 @@ func TestUploadGoesOnAfterACut(t *testing.T) {
 	}{
 		{"seekable", size, func(c []byte) io.Reader { return bytes.NewReader(c) }, func(n int64) int64 {
 			if n <= 2 {
-				return 40 << 20
+				return 21 << 20
 			}
 			return 0
-		}, nil, size + 30<<20},
+		}, nil, size + 12<<20},
 		{"not seekable", size, onceOnly, func(n int64) int64 {
 			if n == 1 {
-				return 40 << 20
+				return 21 << 20
 			}
 			return 0
-		}, sshexec.ErrDisconnected, 41 << 20},
+		}, sshexec.ErrDisconnected, 22 << 20},
 		{"small, not seekable", 60 << 10, onceOnly, func(n int64) int64 {
 			if n == 1 {
 				return 30 << 10
@@ -244,11 +250,11 @@ func TestUploadGoesOnAfterACut(t *testing.T) {
 
 // TestUploadGoesOnLater: an upload whose caller died is gone on with by the next one.
 func TestUploadGoesOnLater(t *testing.T) {
-	content := noise(70 << 20)
+	content := noise(36 << 20)
 	server := startSSHD(t)
 	dir := t.TempDir()
 	f := sshexec.File{Path: filepath.Join(dir, "f")}
-	w := &wires{cutSent: func(int64) int64 { return 45 << 20 }}
+	w := &wires{cutSent: func(int64) int64 { return 22 << 20 }}
 	dying, die := context.WithCancel(t.Context())
 	defer die()
 	died := make(chan error, 1)
@@ -256,7 +262,7 @@ func TestUploadGoesOnLater(t *testing.T) {
 		reader := readerFunc(nil)
 		rest := bytes.NewReader(content)
 		reader = func(p []byte) (int, error) {
-			if rest.Len() < 30<<20 {
+			if rest.Len() < 18<<20 {
 				w.refuse.Store(true)
 			}
 			return rest.Read(p)
@@ -283,7 +289,7 @@ func TestUploadGoesOnLater(t *testing.T) {
 	if err := server.over(t, counted).Upload(within(t, 30*time.Second), bytes.NewReader(content), f); err != nil {
 		t.Fatal(err)
 	}
-	if sent := counted.sent.Load(); sent > 40<<20 {
+	if sent := counted.sent.Load(); sent > 22<<20 {
 		t.Errorf("sent %d bytes: nothing was resumed", sent)
 	}
 	if got, err := os.ReadFile(f.Path); err != nil || !bytes.Equal(got, content) {
@@ -413,7 +419,7 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestDownloadGoesOnAfterACut(t *testing.T) {
-	content := noise(50 << 20)
+	content := noise(12 << 20)
 	server := startSSHD(t)
 	file := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(file, content, 0o600); err != nil {
@@ -421,7 +427,7 @@ func TestDownloadGoesOnAfterACut(t *testing.T) {
 	}
 	w := &wires{cutReceived: func(n int64) int64 {
 		if n < 3 {
-			return 20 << 20
+			return 5 << 20
 		}
 		return 0
 	}}

@@ -24,9 +24,9 @@ var oddNames = []string{
 }
 
 // sampleTree has odd names at three depths, empty and large files and an empty directory.
-func sampleTree() fstest.MapFS {
+func sampleTree(names []string) fstest.MapFS {
 	tree := fstest.MapFS{"empty dir": {Mode: fs.ModeDir | 0o750}}
-	for i, name := range oddNames {
+	for i, name := range names {
 		tree[name] = &fstest.MapFile{Data: noise(i), Mode: 0o640}
 		tree["d/"+name+"/f"] = &fstest.MapFile{Data: noise(1000 + i), Mode: 0o755}
 		tree["d/e/"+name] = &fstest.MapFile{Data: noise(i * 3), Mode: 0o600}
@@ -67,7 +67,7 @@ func contents(t *testing.T, tree fs.FS) map[string]string {
 func TestTreeToOpenSSHAndBack(t *testing.T) {
 	server := startSSHD(t)
 	host := server.host(t)
-	tree := sampleTree()
+	tree := sampleTree(oddNames)
 	want := contents(t, tree)
 	var last sshexec.Progress
 	to := sshexec.Tree{Path: filepath.Join(t.TempDir(), "new", "tree"), Root: true, Progress: func(p sshexec.Progress) { last = p }}
