@@ -67,9 +67,9 @@ func (h *Host) invocation(c Command) (invocation, error) {
 func (inv invocation) framed(c Command, user string) string {
 	var words []string
 	if inv.sudo {
-		words = []string{"sudo", "-n"}
+		words = []string{"sudo", "-H", "-n"} // -H: some distributions keep the home of the login user
 		if inv.prompt != "" {
-			words = []string{"sudo", "-S", "-p", inv.prompt}
+			words = []string{"sudo", "-H", "-S", "-p", inv.prompt}
 		}
 		if !c.Root {
 			words = append(words, "-u", user)

@@ -43,12 +43,12 @@ func TestCommandLineGolden(t *testing.T) {
 		{
 			name: "root without a password", user: "u",
 			command: sshexec.Command{Argv: []string{"x", "y"}, Root: true},
-			line:    `sudo -n -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x y`,
+			line:    `sudo -H -n -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x y`,
 		},
 		{
 			name: "root with a password", user: "u", sudo: sshexec.SudoPassword("s3cret"),
 			command: sshexec.Command{Shell: "x; y", Root: true},
-			line:    `sudo -S -p PROMPT -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' /bin/sh -c 'x; y'`,
+			line:    `sudo -H -S -p PROMPT -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' /bin/sh -c 'x; y'`,
 		},
 		{
 			name: "root as root", user: "root",
@@ -58,12 +58,12 @@ func TestCommandLineGolden(t *testing.T) {
 		{
 			name: "another user", user: "u", sudo: sshexec.SudoPassword("s3cret"),
 			command: sshexec.Command{Argv: []string{"x"}, User: "www-data"},
-			line:    `sudo -S -p PROMPT -u www-data -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
+			line:    `sudo -H -S -p PROMPT -u www-data -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
 		},
 		{
 			name: "another user as root", user: "root",
 			command: sshexec.Command{Argv: []string{"x"}, User: "www-data"},
-			line:    `sudo -n -u www-data -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
+			line:    `sudo -H -n -u www-data -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
 		},
 		{
 			name: "the login user", user: "u",

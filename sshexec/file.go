@@ -22,8 +22,21 @@ type File struct {
 	// Root reads and writes as root.
 	Root bool
 	// SHA256 is the digest of the content in hex, if it is known beforehand:
-	// Upload refuses other content.
+	// Upload and Download refuse other content.
 	SHA256 string
+	// Progress is called while the file is carried, a few times a second at
+	// most, and when it has arrived. It must not block. Default: nobody is told.
+	Progress func(Progress)
+}
+
+// Progress tells how far a transfer is.
+type Progress struct {
+	Host string // Target.Name
+	Path string // File.Path or Tree.Path
+	Done int64  // bytes that have arrived, those of an earlier, resumed attempt among them
+	// Total is the number of bytes to carry, -1 when it is unknown: the content
+	// of Upload cannot be asked for its length.
+	Total int64
 }
 
 var ownerName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$`)
@@ -53,25 +66,22 @@ func (f File) octal() string {
 	return fmt.Sprintf("%o", f.Mode.Perm())
 }
 
-// exitNoFile is how readScript says that there is no such file.
-const exitNoFile = 44
+// folder returns the directory of the file.
+func (f File) folder() string { return path.Dir(f.Path) }
 
-const readScript = `[ -e "$1" ] || exit 44; exec cat "$1"`
+const readScript = `LC_ALL=C; export LC_ALL; [ -e "$1" ] || exit 44; exec cat "$1"`
 
 // ReadFile returns the content of a small file; f.Path and f.Root matter. More
-// than 1 MiB is an error that wraps [ErrTooLarge]. The error wraps
-// fs.ErrNotExist when there is no file that the user can see.
+// than 1 MiB is an error that wraps [ErrTooLarge]: see [Host.Download]. The
+// error wraps fs.ErrNotExist when there is no file that the user can see, and
+// fs.ErrPermission when the user may not read it.
 func (h *Host) ReadFile(ctx context.Context, f File) ([]byte, error) {
 	if err := f.validate(); err != nil {
 		return nil, h.fail(err)
 	}
 	content, err := h.Output(ctx, Command{Argv: []string{"/bin/sh", "-c", readScript, "sh", f.Path}, Root: f.Root})
-	var exit *ExitError
-	if errors.As(err, &exit) && exit.Code == exitNoFile {
-		return nil, h.fail(&fs.PathError{Op: "read", Path: f.Path, Err: fs.ErrNotExist})
-	}
 	if err != nil {
-		return nil, err
+		return nil, h.fileFault("read", f.Path, err)
 	}
 	return content, nil
 }

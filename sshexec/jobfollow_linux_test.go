@@ -124,7 +124,3 @@ func TestJobFollowGoesOn(t *testing.T) {
 		t.Errorf("%d bytes, %v", out.Len(), err)
 	}
 }
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -28,7 +28,7 @@ type realSSHD struct {
 	process   *exec.Cmd
 }
 
-func startSSHD(t *testing.T) (*sshexec.Host, *realSSHD) {
+func startJobSSHD(t *testing.T) (*sshexec.Host, *realSSHD) {
 	t.Helper()
 	if _, err := os.Stat("/usr/sbin/sshd"); err != nil {
 		t.Skip("no OpenSSH server on this machine")
@@ -125,7 +125,7 @@ func (d *realSSHD) kill(t *testing.T) {
 // killed, and is followed to its end once sshd is back. Root's is in a scope of systemd.
 func TestJobSurvivesSSHD(t *testing.T) {
 	t.Parallel()
-	host, sshd := startSSHD(t)
+	host, sshd := startJobSSHD(t)
 	ctx := within(t, 40*time.Second)
 	goes := filepath.Join(sshd.dir, "go")
 	job, err := host.StartJob(ctx, "a/b", sshexec.Command{

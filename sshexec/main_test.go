@@ -51,3 +51,7 @@ func within(t *testing.T, limit time.Duration) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -28,6 +28,9 @@ type Options struct {
 	// MaxStartups, by default from 10 on; that is tried again for a while when
 	// this pool itself sets up several.
 	Startups int
+	// Transfers is how many files and trees the pool carries at once, over all
+	// hosts; more wait. Default 8.
+	Transfers int
 	// KeepAlive is the time between two signs of life asked of a host; one that
 	// owes an answer for that long is given up. Default 15 s.
 	KeepAlive time.Duration
@@ -43,6 +46,8 @@ type Pool struct {
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup // every goroutine of the pool
+
+	transfers transfers
 
 	mu      sync.Mutex
 	links   map[key]*link
@@ -77,10 +82,15 @@ func NewPool(o Options) *Pool {
 	}
 	o.Sessions = positive(o.Sessions, 8)
 	o.Startups = positive(o.Startups, 8)
+	o.Transfers = positive(o.Transfers, 8)
 	o.KeepAlive = positive(o.KeepAlive, 15*time.Second)
 	o.Idle = positive(o.Idle, 5*time.Minute)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	return &Pool{options: o, ctx: ctx, cancel: cancel, links: map[key]*link{}, servers: map[string]*server{}}
+	return &Pool{
+		options: o, ctx: ctx, cancel: cancel,
+		transfers: transfers{slots: make(chan struct{}, o.Transfers)},
+		links:     map[key]*link{}, servers: map[string]*server{},
+	}
 }
 
 func positive[N int | time.Duration](n, otherwise N) N {

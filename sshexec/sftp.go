@@ -1,81 +1,250 @@
 package sshexec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"sync"
 	"time"
 
 	"github.com/pkg/sftp"
 )
 
-// sftpWrite makes a file of mode 0600 and streams content into it.
-func (h *Host) sftpWrite(ctx context.Context, content io.Reader, name string) error {
+// way says how the SFTP server of a host is reached.
+type way int
+
+const (
+	wayUnknown   way = iota
+	waySubsystem     // as sshd offers it, for the login user
+	wayCommand       // the program, as a command: also under sudo
+	wayNone          // there is none
+)
+
+// wayKey: root is reached in another way than the login user.
+type wayKey struct {
+	key
+	root bool
+}
+
+// errNoSFTP: the host has no SFTP server that can be reached.
+var errNoSFTP = errors.New("the host has no SFTP")
+
+// sftpSession is an SFTP client of one session.
+type sftpSession struct {
+	*sftp.Client
+	stream *stream
+	packet int // bytes of content in one request
+}
+
+// stream is how one talks to an SFTP server. Its end unblocks whoever reads or
+// writes, whatever the host does, and gives the session back, waiting for nobody.
+type stream struct {
+	*io.PipeReader // what the server says
+	*io.PipeWriter // what it is told; closing it is the end of its input
+	end            func()
+}
+
+// Read, Write and Close are those of the SFTP client.
+func (s *stream) Read(p []byte) (int, error)  { return s.PipeReader.Read(p) }
+func (s *stream) Write(p []byte) (int, error) { return s.PipeWriter.Write(p) }
+
+// Close ends the input of the server.
+func (s *stream) Close() error { return s.PipeWriter.Close() }
+
+// Packets of SFTP. Every server takes the smaller one. OpenSSH takes the larger
+// one, and says so by an extension.
+const (
+	smallPacket = 32 << 10
+	largePacket = 255 << 10
+)
+
+// withSFTP calls fn with an SFTP client, as root when that is asked for. The end
+// of ctx ends whatever fn asks the client for. The error wraps errNoSFTP when
+// there is no SFTP, and [ErrDisconnected] when the connection broke.
+func (h *Host) withSFTP(ctx context.Context, root bool, fn func(*sftpSession) error) error {
+	s, err := h.openSFTP(ctx, root)
+	if err == nil {
+		stop := context.AfterFunc(ctx, s.stream.end)
+		err = fn(s)
+		if err != nil && !refusal(err) && !s.alive() {
+			err = fmt.Errorf("%w: %w", ErrDisconnected, err)
+		}
+		s.close()
+		stop()
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// alive reports whether the server still answers. It is asked after a failure
+// that may have been one of the caller's own.
+func (s *sftpSession) alive() bool {
+	_, err := s.Getwd()
+	return err == nil || refusal(err)
+}
+
+// close ends the session. A server that does not end when it sees the end of its
+// input is not waited for.
+func (s *sftpSession) close() {
+	late := time.AfterFunc(feedGrace, s.stream.end)
+	defer late.Stop()
+	_ = s.Client.Close()
+	s.stream.end()
+}
+
+// openSFTP finds out once what works on the host.
+func (h *Host) openSFTP(ctx context.Context, root bool) (*sftpSession, error) {
+	sudo := root && h.target.User != "root"
+	key := wayKey{h.target.key(), sudo}
+	if found, ok := h.pool.transfers.ways.Load(key); ok {
+		switch found.(way) {
+		case wayNone:
+			return nil, errNoSFTP
+		case wayCommand:
+			if s, err := h.startSFTP(ctx, wayCommand, sudo); err == nil || cut(err) {
+				return s, err
+			}
+		}
+	}
+	for _, w := range []way{waySubsystem, wayCommand} {
+		if w == waySubsystem && sudo {
+			continue // it logs in as the user
+		}
+		s, err := h.startSFTP(ctx, w, sudo)
+		switch {
+		case err == nil:
+			h.pool.transfers.ways.Store(key, w)
+			return s, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case w == wayCommand && !errors.Is(err, errNoSFTP), errors.Is(err, ErrConnect):
+			return nil, err
+		}
+	}
+	h.pool.transfers.ways.Store(key, wayNone)
+	return nil, errNoSFTP
+}
+
+func (h *Host) startSFTP(ctx context.Context, w way, sudo bool) (*sftpSession, error) {
+	var through *stream
+	var failure func() error // why the stream ended
+	var err error
+	if w == waySubsystem {
+		through, err = h.subsystem(ctx)
+	} else {
+		through, failure = h.sftpServer(ctx, sudo)
+	}
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, through.end)
+	defer stop()
+	client, err := sftp.NewClientPipe(through, through, sftp.MaxPacketUnchecked(largePacket))
+	if err != nil {
+		err = fmt.Errorf("SFTP: %w", err)
+		if failure != nil {
+			err = failure()
+		}
+		through.end()
+		return nil, err
+	}
+	s := &sftpSession{Client: client, stream: through, packet: smallPacket}
+	if _, ok := client.HasExtension("limits@openssh.com"); ok {
+		s.packet = largePacket
+	}
+	return s, nil
+}
+
+// subsystem asks for the SFTP server of sshd. It is the only place that carries
+// files and knows an SSH session.
+func (h *Host) subsystem(ctx context.Context) (*stream, error) {
 	session, err := h.machine.session(ctx, false)
 	if err != nil {
-		return h.fail(err)
+		return nil, err
 	}
-	defer session.close()
-	from := &source{r: content}
+	told, input := io.Pipe()
+	output, says := io.Pipe()
+	s := &stream{PipeReader: output, PipeWriter: input}
+	s.end = sync.OnceFunc(func() {
+		_, _ = input.Close(), output.Close()
+		if !h.pool.spawn(session.close) { // it writes to the host, which may take nothing
+			session.close()
+		}
+	})
 	result := make(chan error, 1)
-	if !h.pool.spawn(func() { result <- sftpCopy(session, from, name) }) {
-		return h.fail(ErrClosed)
+	// The request knows no context, nor do the ends of the session.
+	ask := func() {
+		to, from, err := session.subsystem("sftp")
+		if result <- err; err != nil {
+			return
+		}
+		h.pool.spawn(func() {
+			_, err := io.Copy(to, told)
+			_, _ = to.Close(), told.CloseWithError(cmp.Or(err, io.ErrClosedPipe))
+		})
+		_, err = io.Copy(says, from)
+		_ = says.CloseWithError(err)
+	}
+	if !h.pool.spawn(ask) {
+		result <- ErrClosed
 	}
 	select {
 	case err = <-result:
 	case <-ctx.Done():
-		session.close()
-		settle(result)
 		err = context.Cause(ctx)
 	}
-	if err == nil {
-		return nil
+	if err != nil {
+		s.end()
+		return nil, fmt.Errorf("SFTP: %w", err)
 	}
-	var status *sftp.StatusError
-	lost := ctx.Err() == nil && from.err == nil && !errors.As(err, &status) && !errors.Is(err, os.ErrPermission) && !errors.Is(err, os.ErrNotExist)
-	if lost {
-		err = fmt.Errorf("%w: %w", ErrDisconnected, err)
-	}
-	return h.fail(fmt.Errorf("write %s: %w", name, err))
+	return s, nil
 }
 
-// settle waits a moment for a transfer that was broken off, so that the caller
-// can use the reader again.
-func settle(result <-chan error) {
-	timer := time.NewTimer(feedGrace)
-	defer timer.Stop()
-	select {
-	case <-result:
-	case <-timer.C:
-	}
-}
+// sftpScript becomes the SFTP server, which distributions keep in different
+// places.
+const sftpScript = `for p in /usr/lib/openssh/sftp-server /usr/libexec/openssh/sftp-server /usr/lib/ssh/sftp-server /usr/libexec/sftp-server; do ` +
+	`if [ -x "$p" ]; then exec "$p"; fi; done; echo "no sftp-server" >&2; exit 44`
 
-func sftpCopy(session session, content io.Reader, name string) (err error) {
-	input, output, err := session.subsystem("sftp")
-	if err != nil {
-		return fmt.Errorf("SFTP: %w", err)
+// sftpServer starts the SFTP server as a command. failure tells why it ended,
+// when it did not say what an SFTP server says.
+func (h *Host) sftpServer(ctx context.Context, root bool) (s *stream, failure func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	stdin, input := io.Pipe()
+	output, stdout := io.Pipe()
+	ended := make(chan error, 1)
+	run := func() {
+		err := h.Exec(ctx, Command{
+			Argv:  []string{"/bin/sh", "-c", sftpScript, "sh"},
+			Stdin: stdin, Stdout: stdout, Root: root, Grace: time.Second,
+		})
+		_ = stdin.Close()
+		_ = stdout.Close()
+		ended <- err
 	}
-	client, err := sftp.NewClientPipe(output, input, sftp.UseConcurrentWrites(true))
-	if err != nil {
-		return fmt.Errorf("SFTP: %w", err)
+	if !h.pool.spawn(run) {
+		_ = stdout.CloseWithError(ErrClosed)
+		ended <- ErrClosed
 	}
-	defer func() {
-		session.close() // the client waits for the end of its input
-		_ = client.Close()
-	}()
-	file, err := client.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
-	if err != nil {
+	disconnect := func() {
+		_ = input.Close()
+		_ = output.Close()
+	}
+	failure = func() error {
+		disconnect()
+		err := <-ended
+		var exit *ExitError
+		if err == nil || errors.As(err, &exit) || errors.Is(err, io.ErrClosedPipe) {
+			return errNoSFTP
+		}
 		return err
 	}
-	// SFTP creates files with the umask of the login: closed before there is
-	// anything in it.
-	if err := file.Chmod(0o600); err != nil {
-		return errors.Join(err, file.Close())
+	end := func() {
+		disconnect()
+		cancel()
 	}
-	if _, err := file.ReadFrom(content); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	return file.Close()
+	return &stream{PipeReader: output, PipeWriter: input, end: sync.OnceFunc(end)}, failure
 }

@@ -27,8 +27,8 @@ func TestSudoLineInARealShell(t *testing.T) {
 		Shell: `printf '%s|' "$V" "$PWD"; set | grep -c '^_sshexec' || :; cat`, Root: true, Dir: dir, Env: map[string]string{"V": "it's\n\\n $x"},
 	}
 	for sudo, options := range map[*sshexec.Sudo]string{
-		new(sshexec.Sudo{}):                 "option -n\n",
-		new(sshexec.SudoPassword("s3cret")): "option -S\noption -p\noption PROMPT\n",
+		new(sshexec.Sudo{}):                 "option -H\noption -n\n",
+		new(sshexec.SudoPassword("s3cret")): "option -H\noption -S\noption -p\noption PROMPT\n",
 	} {
 		line, env, err := sshexec.CommandLine(offline("u", *sudo), c)
 		if err != nil {

@@ -1,139 +1,365 @@
 package sshexec
 
 import (
+	"bytes"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
-	"path"
+	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
+
+	"github.com/pkg/sftp"
 )
 
 // Upload writes content to the host so that the file is never seen half
 // written: into a temporary file beside it, of mode 0600, which replaces the
-// file once its digest on the host, its mode and its owner are right. The
-// temporary file is removed when anything fails. Content is streamed.
+// file once its digest on the host, its mode and its owner are right. Content is
+// streamed. What has arrived survives the end of this program and of the
+// connection; a host that loses its power in the same moment may lose it.
 //
-// When content is an io.ReadSeeker, it is read twice, and nothing is written
-// when the host has the file already. The error wraps [ErrDigest] when what
-// arrived is not what was sent or not File.SHA256.
+// When content is an io.Seeker, nothing is written when the host has the file
+// already, and a transfer that was cut is gone on with: by this call, on a new
+// connection, as long as it gets any further, or by a later one that finds the
+// temporary file. Otherwise the error of a cut wraps [ErrDisconnected].
+//
+// The temporary file is removed when anything fails. When the host cannot be
+// reached any more, the next upload to the same path removes it or goes on with
+// it. The error wraps [ErrDigest] when what arrived is not what was sent or not
+// File.SHA256, and fs.ErrNotExist, fs.ErrPermission, syscall.ENOSPC,
+// syscall.EDQUOT or syscall.EROFS when that is what the host says.
 func (h *Host) Upload(ctx context.Context, content io.Reader, f File) error {
 	if err := f.validate(); err != nil {
 		return h.fail(err)
 	}
-	if seeker, ok := content.(io.ReadSeeker); ok {
-		done, err := h.alreadyThere(ctx, seeker, f)
-		if done || err != nil {
-			return err
-		}
-	}
-	temporary := temporaryName(f.Path)
-	digest := sha256.New()
-	err := h.transfer(ctx, io.TeeReader(content, digest), temporary, f.Root)
-	if err == nil {
-		err = h.finish(ctx, temporary, f, sum(digest))
-	}
+	release, err := h.pool.transfer(ctx)
 	if err != nil {
-		return errors.Join(err, h.discard(ctx, temporary, f.Root))
+		return h.fail(err)
 	}
+	defer release()
+	return h.upload(ctx, content, f)
+}
+
+// smallFile is what is sent in one go, together with the command that puts it
+// in its place.
+const smallFile = 64 << 10
+
+// upload is Upload for who has a place among the transfers.
+func (h *Host) upload(ctx context.Context, from io.Reader, f File) error {
+	u := &upload{host: h, file: f}
+	var err error
+	if u.content, err = newContent(from); err != nil {
+		return u.unread(err)
+	}
+	all, err := u.content.peek(ctx, smallFile)
+	if err != nil {
+		return u.unread(err)
+	}
+	u.meter = h.meter(f.Path, u.content.size, f.Progress)
+	defer u.meter.mute()
+	attempt := u.large
+	if all {
+		attempt = u.small
+	}
+	u.temporary = temporaryName(f.Path)
+	err = resuming(ctx, func() error { return attempt(ctx) }, u.mark, u.may)
+	if err != nil {
+		return errors.Join(err, u.discard(ctx))
+	}
+	u.meter.end()
 	return nil
+}
+
+// upload is an upload under way.
+type upload struct {
+	host      *Host
+	file      File
+	content   *content
+	temporary string
+	meter     *meter
+	reached   bool  // the host has answered
+	sent      bool  // there may be a temporary file
+	best      int64 // how far any attempt came
+}
+
+// mark tells how far the upload is.
+func (u *upload) mark() int64 {
+	u.best = max(u.best, u.meter.done())
+	return u.best
+}
+
+// may reports whether another attempt makes sense.
+func (u *upload) may() bool { return u.reached && u.content.untouched() }
+
+func (u *upload) unread(err error) error {
+	return u.host.fail(fmt.Errorf("file %s: read content: %w", u.file.Path, err))
 }
 
 func sum(digest hash.Hash) string { return hex.EncodeToString(digest.Sum(nil)) }
 
-func temporaryName(target string) string {
-	dir, name := path.Split(target)
-	return dir + "." + name[:min(len(name), 100)] + ".sshexec-" + rand.Text()
+// announced checks a digest against the one that was announced.
+func (u *upload) announced(digest string) error {
+	if u.file.SHA256 == "" || strings.EqualFold(u.file.SHA256, digest) {
+		return nil
+	}
+	return u.host.fail(fmt.Errorf("file %s: %w: content has %s, not %s", u.file.Path, ErrDigest, digest, u.file.SHA256))
 }
 
-// statScript tells digest, mode and owner of a regular file, nothing otherwise.
-const statScript = `[ -f "$1" ] && [ ! -L "$1" ] || exit 0; sha256sum <"$1" && stat -c "%a %U:%G" "$1"`
+// place checks the digest $3 of the temporary file $t, unless $3 is empty, gives
+// it owner $5 and mode $4, and puts it to $1. The owner comes before the mode:
+// chown takes away permission bits. The file is opened once, so that nobody who
+// may write to the directory gives another one to chown and chmod.
+const place = `fail() { rm -f "$t"; exit "$1"; }; ` +
+	`if [ -d "$1" ]; then echo "$1 is a directory" >&2; fail 1; fi; ` +
+	`{ if [ -n "$3" ]; then got=$(d) || fail 1; if [ "${got%% *}" != "$3" ]; then echo "the host has ${got%% *}" >&2; fail 65; fi; fi; ` +
+	`p=/proc/self/fd/0; [ -e "$p" ] || p=$t; ` +
+	`if [ -n "$5" ]; then chown "$5" "$p" || fail 1; fi; chmod "$4" "$p" || fail 1; } <"$t" || fail 1; ` +
+	`mv -f "$t" "$1" || fail 1`
 
-// alreadyThere reports whether the host has exactly this file.
-func (h *Host) alreadyThere(ctx context.Context, content io.ReadSeeker, f File) (bool, error) {
-	want, err := digestAhead(content)
+// putScript takes a small file from standard input, unless it is there already:
+// $1 target, $2 temporary file, $3 digest, $4 mode, $5 owner, $6 directory. When
+// the connection is cut, the digest is wrong and nothing is left.
+const putScript = `umask 077; LC_ALL=C; export LC_ALL; ` + digestQuickly +
+	`if [ ! -d "$6" ]; then exit 44; fi; ` +
+	`owned() { [ -z "$1" ] || [ "$2" = "$1" ] || [ "${2%%:*}" = "$1" ]; }; ` +
+	`if [ -f "$1" ] && [ ! -L "$1" ] && [ -r "$1" ] && s=$(stat -c "%a %U:%G" "$1") && [ "${s%% *}" = "$4" ] && owned "$5" "${s#* }" && ` +
+	`got=$(d <"$1") && [ "${got%% *}" = "$3" ]; then exit 0; fi; ` +
+	`t=$2; cat >"$t" || { rm -f "$t"; exit 1; }; ` + place
+
+// small sends a file in one go.
+func (u *upload) small(ctx context.Context) error {
+	f := u.file
+	digest := sha256.Sum256(u.content.head)
+	want := hex.EncodeToString(digest[:])
+	if err := u.announced(want); err != nil {
+		return err
+	}
+	input := &noticed{r: bytes.NewReader(u.content.head)}
+	err := u.host.Exec(ctx, Command{
+		Argv:  []string{"/bin/sh", "-c", putScript, "sh", f.Path, u.temporary, want, f.octal(), f.Owner, f.folder()},
+		Stdin: input, Root: f.Root,
+	})
+	u.reached = u.reached || input.begun.Load()
+	var exit *ExitError
+	u.sent = u.reached && !errors.As(err, &exit) // the script has cleaned up
 	if err != nil {
-		return false, h.fail(fmt.Errorf("file %s: read content: %w", f.Path, err))
+		return u.host.fileFault("upload", f.Path, err)
 	}
-	if f.SHA256 != "" && !strings.EqualFold(f.SHA256, want) {
-		return false, h.fail(fmt.Errorf("file %s: %w: content has %s, not %s", f.Path, ErrDigest, want, f.SHA256))
+	u.meter.set(int64(len(u.content.head)))
+	return nil
+}
+
+// noticed knows whether it was read: the command has begun then.
+type noticed struct {
+	r     io.Reader
+	begun atomic.Bool
+}
+
+func (n *noticed) Read(p []byte) (int, error) {
+	n.begun.Store(true)
+	return n.r.Read(p)
+}
+
+// large sends a file that is not small, or what an earlier attempt has not sent
+// of it.
+func (u *upload) large(ctx context.Context) error {
+	seen, err := u.look(ctx)
+	if err != nil {
+		return err
 	}
-	out, err := h.Output(ctx, Command{Argv: []string{"/bin/sh", "-c", statScript, "sh", f.Path}, Root: f.Root})
+	u.reached = true
+	if same, err := u.same(ctx, seen); same || err != nil {
+		return err
+	}
+	u.sent = true
+	offset := int64(0)
+	if u.content.again() && seen.partial > 0 {
+		if offset, err = u.usable(ctx, seen.partial); err != nil {
+			return err
+		}
+	}
+	if offset == 0 && seen.partial > 0 {
+		if err := u.discard(ctx); err != nil {
+			return err
+		}
+	}
+	return u.carry(ctx, offset)
+}
+
+// same reports whether the host has exactly this file. The content is read for
+// that only when the size is the same and the digest not known beforehand.
+func (u *upload) same(ctx context.Context, seen sight) (bool, error) {
+	f := u.file
+	if seen.size < 0 || seen.size != u.content.size || seen.mode != f.octal() || !seen.owned(f.Owner) {
+		return false, nil
+	}
+	want := strings.ToLower(f.SHA256)
+	if want == "" {
+		from, err := u.content.from(0)
+		if err != nil {
+			return false, u.unread(err)
+		}
+		digest := sha256.New()
+		if _, err := io.Copy(digest, &while{ctx, from}); err != nil {
+			return false, u.unread(err)
+		}
+		want = sum(digest)
+	}
+	got, err := u.host.digestOf(ctx, f, seen.size)
 	var exit *ExitError
 	if errors.As(err, &exit) {
 		return false, nil // cannot be looked at: writing will tell why
 	}
-	if err != nil {
+	if err != nil || got != want {
 		return false, err
 	}
-	fields := strings.Fields(string(out)) // digest, "-", mode, user:group
-	if len(fields) != 4 {
-		return false, nil
-	}
-	user, _, _ := strings.Cut(fields[3], ":")
-	owned := f.Owner == "" || f.Owner == fields[3] || f.Owner == user
-	return fields[0] == want && fields[2] == f.octal() && owned, nil
+	u.meter.set(seen.size)
+	return true, nil
 }
 
-// digestAhead reads content to its end and returns to where it was.
-func digestAhead(content io.ReadSeeker) (string, error) {
-	start, err := content.Seek(0, io.SeekCurrent)
+// while reads as long as ctx has not ended.
+type while struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (w *while) Read(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
+	return w.r.Read(p)
+}
+
+// carry sends the content from offset on, has it compared, and puts the file in
+// its place. While chunks are on their way, the earlier ones are digested on the
+// host.
+func (u *upload) carry(ctx context.Context, offset int64) error {
+	var whole hash.Hash
+	if u.file.SHA256 != "" {
+		whole = sha256.New()
+	}
+	from, err := u.content.from(0)
+	if err == nil && whole != nil && offset > 0 {
+		_, err = io.CopyN(whole, &while{ctx, from}, offset)
+	}
+	if err == nil && offset > 0 {
+		from, err = u.content.from(offset)
+	}
 	if err != nil {
-		return "", err
+		return u.unread(err)
 	}
-	digest := sha256.New()
-	if _, err := io.Copy(digest, content); err != nil {
-		return "", err
+	u.meter.set(offset)
+	check := u.checking(ctx)
+	defer check.stop()
+	out := newOutgoing(from, offset, whole, u.meter, check.add)
+	err = u.transfer(ctx, out, check)
+	if !out.idle(ctx) && err == nil {
+		err = context.Cause(ctx)
 	}
-	_, err = content.Seek(start, io.SeekStart)
-	return sum(digest), err
+	if err != nil {
+		return err
+	}
+	if whole != nil {
+		if err := u.announced(sum(whole)); err != nil {
+			return err
+		}
+	}
+	digest, err := check.end(out.offset)
+	if err != nil {
+		return err
+	}
+	return u.finish(ctx, digest, out.offset)
 }
 
-// transfer writes content to the temporary file. SFTP logs in as the user and
-// cannot become root: then the content goes through a command.
-func (h *Host) transfer(ctx context.Context, content io.Reader, temporary string, root bool) error {
-	if !root || h.target.User == "root" {
-		return h.sftpWrite(ctx, content, temporary)
+// transfer sends the content by SFTP, or else through a command.
+func (u *upload) transfer(ctx context.Context, out *outgoing, check *check) error {
+	err := u.host.withSFTP(ctx, u.file.Root, func(s *sftpSession) error {
+		check.begin()
+		return out.send(ctx, s, u.temporary)
+	})
+	if errors.Is(err, errNoSFTP) {
+		return u.byCommand(ctx, out)
 	}
-	write := []string{"/bin/sh", "-c", `umask 077; cat >"$1"`, "sh", temporary}
-	return h.Exec(ctx, Command{Argv: write, Stdin: content, Root: true})
+	var status *sftp.StatusError
+	if errors.As(err, &status) {
+		err = u.diagnose(ctx, err)
+	}
+	return u.host.during("upload", u.file.Path, err)
 }
 
-// exitDigest is how finishScript says that the digest is another one.
-const exitDigest = 65
+// diagnoseScript finds out why a file cannot be written to, which SFTP does not
+// tell: $1 is a temporary file that will be removed.
+const diagnoseScript = `LC_ALL=C; export LC_ALL; umask 077; dd if=/dev/zero bs=65536 count=64 >>"$1"`
 
-// finishScript: $1 temporary file, $2 target, $3 digest, $4 mode, $5 owner. The
-// owner comes before the mode: chown takes away permission bits.
-const finishScript = `got=$(sha256sum <"$1") || exit 1; ` +
-	`if [ "${got%% *}" != "$3" ]; then echo "digest on the host is ${got%% *}" >&2; exit 65; fi; ` +
-	`if [ -d "$2" ]; then echo "$2 is a directory" >&2; exit 1; fi; ` +
-	`if [ -n "$5" ]; then chown "$5" "$1" || exit 1; fi; ` +
-	`chmod "$4" "$1" && mv -f "$1" "$2"`
+func (u *upload) diagnose(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, discardLimit)
+	defer cancel()
+	why := u.host.Exec(ctx, Command{Argv: []string{"/bin/sh", "-c", diagnoseScript, "sh", u.temporary}, Root: u.file.Root, Grace: time.Second})
+	var told *known
+	if !errors.As(u.host.fileFault("upload", u.file.Path, why), &told) {
+		return err
+	}
+	text := told.fault.Error()
+	if number, ok := told.fault.(syscall.Errno); ok { //nolint:errorlint // it is one of the table
+		text = number.Error()
+	}
+	return &known{fmt.Errorf("%w: %s", err, text), told.fault}
+}
 
-func (h *Host) finish(ctx context.Context, temporary string, f File, digest string) error {
-	if f.SHA256 != "" && !strings.EqualFold(f.SHA256, digest) {
-		return h.fail(fmt.Errorf("file %s: %w: content has %s, not %s", f.Path, ErrDigest, digest, f.SHA256))
+// writeScript writes to the temporary file $1 from unit $2 on.
+const writeScript = `LC_ALL=C; export LC_ALL; umask 077; if [ "$2" = 0 ]; then exec cat >"$1"; fi; exec dd of="$1" bs=1048576 seek="$2" 2>/dev/null`
+
+// byCommand sends the content through the standard input of a command.
+func (u *upload) byCommand(ctx context.Context, out *outgoing) error {
+	argv := []string{"/bin/sh", "-c", writeScript, "sh", u.temporary, strconv.FormatInt(out.offset/unit, 10)}
+	err := u.host.Exec(ctx, Command{Argv: argv, Stdin: (*inOrder)(out), Root: u.file.Root})
+	return u.host.fileFault("upload", u.file.Path, err)
+}
+
+// inOrder is content for a command, which takes it in order.
+type inOrder outgoing
+
+func (i *inOrder) Read(p []byte) (int, error) {
+	o := (*outgoing)(i)
+	o.reading <- struct{}{}
+	defer func() { <-o.reading }()
+	got, err := o.next(p)
+	if err != nil {
+		return 0, err
 	}
-	argv := []string{"/bin/sh", "-c", finishScript, "sh", temporary, f.Path, digest, f.octal(), f.Owner}
-	err := h.Exec(ctx, Command{Argv: argv, Root: f.Root})
-	var exit *ExitError
-	if errors.As(err, &exit) && exit.Code == exitDigest {
-		return h.fail(fmt.Errorf("file %s: %w: %w", f.Path, ErrDigest, err))
-	}
-	return err
+	o.answered(got.part, len(got.data))
+	o.meter.add(int64(len(got.data)))
+	return len(got.data), nil
+}
+
+// finishScript: $1 target, $2 temporary file, $3 digest, empty when it was
+// compared already, $4 mode, $5 owner, $6 size.
+const finishScript = `LC_ALL=C; export LC_ALL; ` + digestFast + `t=$2; if [ ! -f "$t" ]; then exit 66; fi; ` +
+	`s=$(stat -c %s "$t"); if [ "$s" != "$6" ]; then echo "the host has $s bytes, not $6" >&2; rm -f "$t"; exit 65; fi; ` + place
+
+func (u *upload) finish(ctx context.Context, digest string, size int64) error {
+	f := u.file
+	argv := []string{"/bin/sh", "-c", finishScript, "sh", f.Path, u.temporary, digest, f.octal(), f.Owner, strconv.FormatInt(size, 10)}
+	return u.host.fileFault("upload", f.Path, u.host.Exec(ctx, Command{Argv: argv, Root: f.Root}))
 }
 
 // discardLimit bounds the removal of a temporary file, which is done even when
 // the context of the upload has ended.
-const discardLimit = 10 * time.Second
+const discardLimit = 5 * time.Second
 
-func (h *Host) discard(ctx context.Context, temporary string, root bool) error {
+// discard removes the temporary file. The host that cannot be reached keeps it,
+// until the next upload to the same path.
+func (u *upload) discard(ctx context.Context) error {
+	if !u.sent {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardLimit)
 	defer cancel()
-	return h.Exec(ctx, Command{Argv: []string{"rm", "-f", temporary}, Root: root})
+	return u.host.Exec(ctx, Command{Argv: []string{"rm", "-f", u.temporary}, Root: u.file.Root, Grace: time.Second})
 }

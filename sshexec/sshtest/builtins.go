@@ -20,7 +20,7 @@ func builtins() map[string]Command {
 		"sudo": sudo, "env": env, "timeout": timeout, "flock": flock, "kill": kill, "sleep": sleep, "setsid": setsid, "nohup": nohup,
 		"cat": cat, "tee": tee, "head": head, "tail": tail, "grep": grep, "sort": sorted, "uniq": uniq,
 		"wc": wc, "tr": tr, "cut": cut, "sha256sum": sha256sum, "openssl": openssl, "cmp": cmpFiles, "dd": dd,
-		"find": find, "xargs": xargs, "ln": ln, "readlink": readlink, "sync": syncDisks, "sftp-server": sftpServer,
+		"find": find, "xargs": xargs, "ln": ln, "readlink": readlink, "sync": syncDisks,
 		"cp": cp, "mv": mv, "rm": rm, "mkdir": mkdir, "rmdir": rmdir, "touch": touch, "ls": ls,
 		"chmod": chmod, "chown": chown, "stat": stat, "install": install, "mktemp": mktemp,
 		"basename": basename, "dirname": dirname, "which": which, "seq": seq, "date": date,

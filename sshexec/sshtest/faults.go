@@ -41,7 +41,7 @@ type Faults struct {
 
 	// CutAfter drops each connection that has sent the host so many bytes: one
 	// that is open counts from SetFaults on, a new one from its beginning. A
-	// handshake with its login takes some 4 KiB. 0: never.
+	// handshake with its login takes some 3 KiB. 0: never.
 	CutAfter int64
 	// Cuts is how many connections CutAfter drops. 0: every one.
 	Cuts int

@@ -139,6 +139,7 @@ func (p *Process) run(ctx context.Context) int {
 	} else {
 		p.task = p.host.processes.add(ctx, p.task, p.Args, p.User)
 	}
+	p.task.setEnviron(p.Environ)
 	record := Record{
 		Argv: slices.Clone(p.Args), User: p.User, Dir: p.Dir, Env: slices.Clone(p.Environ), PID: p.task.pid,
 		BuiltIn: builtin, Start: time.Now(), streams: &streams{},
@@ -151,6 +152,9 @@ func (p *Process) run(ctx context.Context) int {
 	p.Stdin = &tapped{from: p.Stdin, sample: &record.streams.stdin}
 	p.Stdout, p.Stderr = &tap{to: p.Stdout, sample: &record.streams.stdout}, &tap{to: p.Stderr, sample: &record.streams.stderr}
 	end := p.host.recorder.begin(record)
+	if !builtin || !starters[path.Base(p.Args[0])] {
+		p.task.settle()
+	}
 	running, stop := p.task.context(ctx)
 	defer stop()
 	code = program(running, p)
@@ -162,6 +166,9 @@ func (p *Process) run(ctx context.Context) int {
 	p.leave(code)
 	return code
 }
+
+// starters are the programs that only start another.
+var starters = map[string]bool{"sudo": true, "env": true, "timeout": true, "flock": true, "nohup": true, "setsid": true}
 
 // leave ends the process unless it took the place of another, which does so, or
 // lives on without what started it.
@@ -188,7 +195,8 @@ func (p *Process) find() (program Command, builtin bool, code int) {
 	if at := p.lookPath(name); at != "" {
 		return p.file(at)
 	}
-	if _, missing := p.host.config.Commands[path.Base(name)]; !missing && p.host.config.Unexpected != nil {
+	_, missing := p.host.config.Commands[path.Base(name)]
+	if !missing && name != sftpServerPath && p.host.config.Unexpected != nil {
 		p.host.config.Unexpected(p.Args)
 	}
 	_, _ = fmt.Fprintf(p.Stderr, "%s: command not found\n", name)
@@ -237,8 +245,11 @@ func (p *Process) file(name string) (Command, bool, int) {
 			return p.script(ctx, nil, name, p.Args[1:], string(content))
 		}, true, 0
 	}
-	if program, builtin := p.host.program(path.Base(name)); program != nil {
-		return program, builtin, 0
+	if name == sftpServerPath {
+		return sftpServer, true, 0
+	}
+	if program := p.host.config.Commands[path.Base(name)]; program != nil {
+		return program, false, 0
 	}
 	if p.host.config.Unexpected != nil {
 		p.host.config.Unexpected(p.Args)

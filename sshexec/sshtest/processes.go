@@ -63,25 +63,28 @@ type task struct {
 	pid   int
 	start int64 // in hundredths of a second since the host was started
 
-	mu            sync.Mutex
-	ppid          int
-	group         int
-	session       int
-	argv          []string
-	user          string
-	ctx           context.Context
-	cancel        context.CancelFunc
-	killedBy      string            // the signal that ends it
-	traps         map[string]string // by signal: shell text, or "" to ignore it
-	pending       []string          // signals that a trap waits to see
-	noticed       chan struct{}     // has an item when a signal is pending
-	onKill        func(signal string)
-	detached      bool // lives on when what started it ends
-	stands        bool // for the one program that it runs
-	hasJobs       bool // in the background, which live on when it ends
-	finished      bool
-	backgroundEnd chan struct{} // closed when it ends as a background job
-	code          int
+	mu         sync.Mutex
+	ppid       int
+	group      int
+	session    int
+	argv       []string
+	environ    []string
+	user       string
+	ctx        context.Context
+	cancel     context.CancelFunc
+	killedBy   string            // the signal that ends it
+	traps      map[string]string // by signal: shell text, or "" to ignore it
+	pending    []string          // signals that a trap waits to see
+	noticed    chan struct{}     // has an item when a signal is pending
+	onKill     func(signal string)
+	detached   bool // lives on when what started it ends
+	stands     bool // for the one program that it runs
+	hasJobs    bool // in the background, which live on when it ends
+	finished   bool
+	ended      chan struct{} // closed by end
+	settled    chan struct{} // closed once it is known whether it will be detached
+	parentTask *task
+	code       int
 }
 
 // add starts a process as a child of parent, or of nobody as the leader of a
@@ -93,7 +96,7 @@ func (p *processes) add(ctx context.Context, parent *task, argv []string, user s
 	t := &task{
 		table: p, pid: p.next, start: int64(time.Since(p.boot) / (10 * time.Millisecond)), ppid: 1,
 		group: p.next, session: p.next, argv: argv, user: user,
-		traps: map[string]string{}, noticed: make(chan struct{}, 1), backgroundEnd: make(chan struct{}),
+		traps: map[string]string{}, noticed: make(chan struct{}, 1), ended: make(chan struct{}), settled: make(chan struct{}), parentTask: parent,
 	}
 	t.ctx, t.cancel = context.WithCancel(ctx)
 	if parent != nil {
@@ -131,6 +134,7 @@ func (t *task) end(code int) {
 		delete(t.table.all, t.pid)
 	}
 	t.table.mu.Unlock()
+	t.settle()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.finished {
@@ -138,7 +142,7 @@ func (t *task) end(code int) {
 	}
 	t.finished, t.code = true, code
 	t.cancel()
-	close(t.backgroundEnd)
+	close(t.ended)
 }
 
 // signalNumbers are the signals that can be sent to a process.
@@ -244,6 +248,7 @@ func (t *task) due() string {
 // if asked.
 func (t *task) detach(ownSession bool) context.Context {
 	life := t.table.life()
+	defer t.settle()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ctx, t.cancel = context.WithCancel(life)
@@ -252,6 +257,20 @@ func (t *task) detach(ownSession bool) context.Context {
 		t.session, t.group = t.pid, t.pid
 	}
 	return t.ctx
+}
+
+// settle says that the process, or what it is the beginning of, has started: a
+// session that ends now ends it too, unless it is detached.
+func (t *task) settle() {
+	for ; t != nil; t = t.parentTask {
+		t.mu.Lock()
+		select {
+		case <-t.settled:
+		default:
+			close(t.settled)
+		}
+		t.mu.Unlock()
+	}
 }
 
 func (t *task) isDetached() bool {
@@ -295,6 +314,22 @@ func (t *task) cmdline() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.Join(t.argv, "\x00") + "\x00"
+}
+
+// setEnviron says what /proc shows of the environment.
+func (t *task) setEnviron(environ []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.environ = environ
+}
+
+func (t *task) environment() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.environ) == 0 {
+		return ""
+	}
+	return strings.Join(t.environ, "\x00") + "\x00"
 }
 
 func (t *task) parent() int {

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/afero"
 )
 
-// procFs is /proc as it is now: stat and cmdline of each process, and what
-// tells one start of the host from another.
-func (p *processes) procFs() afero.Fs {
+// procFs is /proc as a user sees it now: stat, cmdline and environ of each
+// process, and what tells one start of the host from another.
+func (p *processes) procFs(user string) afero.Fs {
 	p.mu.Lock()
 	tasks := slices.Collect(maps.Values(p.all))
 	files := map[string]string{
@@ -23,11 +23,16 @@ func (p *processes) procFs() afero.Fs {
 	p.mu.Unlock()
 	for _, t := range tasks {
 		dir := "/proc/" + strconv.Itoa(t.pid)
-		files[dir+"/stat"], files[dir+"/cmdline"] = t.stat(), t.cmdline()
+		files[dir+"/stat"], files[dir+"/cmdline"], files[dir+"/environ"] = t.stat(), t.cmdline(), t.environment()
 	}
 	now := afero.NewMemMapFs()
 	for name, content := range files {
 		_ = afero.WriteFile(now, name, []byte(content), 0o444)
+	}
+	for _, t := range tasks {
+		if user != "root" && t.owner() != user {
+			_ = now.Chmod("/proc/"+strconv.Itoa(t.pid)+"/environ", 0)
+		}
 	}
 	return now
 }

@@ -71,7 +71,14 @@ func (p *Process) script(ctx context.Context, options []string, name string, arg
 		return exitCode(p, err)
 	}
 	s.entering = false
-	return exitCode(p, runner.Run(ctx, file))
+	code = exitCode(p, runner.Run(ctx, file))
+	if late, err := parse(name, p.task.due()); err == nil && len(late.Stmts) > 0 { // a signal while the last command ran
+		if err := runner.Run(ctx, &syntax.Block{Stmts: late.Stmts}); runner.Exited() {
+			code = exitCode(p, err)
+		}
+	}
+	s.settle(ctx)
+	return code
 }
 
 func enter(dir string) *syntax.Stmt {

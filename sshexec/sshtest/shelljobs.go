@@ -34,7 +34,9 @@ func (s *shell) job(pid int) *task {
 func (s *shell) fork(ctx context.Context, hc interp.HandlerContext, stands bool) int {
 	parent := s.self(hc)
 	job := s.process.host.processes.add(ctx, parent, s.process.Args, s.process.User)
-	job.stands = stands
+	if job.stands = stands; !stands {
+		close(job.settled)
+	}
 	context.AfterFunc(ctx, func() { // with the session
 		if !job.isDetached() {
 			job.end(exitKilled)
@@ -45,6 +47,21 @@ func (s *shell) fork(ctx context.Context, hc interp.HandlerContext, stands bool)
 	defer s.mu.Unlock()
 	s.jobs[job.pid] = job
 	return job.pid
+}
+
+// settle waits until the jobs have really started: the end of the session would
+// reach one that is about to leave it.
+func (s *shell) settle(ctx context.Context) {
+	s.mu.Lock()
+	jobs := slices.Collect(maps.Values(s.jobs))
+	s.mu.Unlock()
+	for _, job := range jobs {
+		select {
+		case <-job.settled:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // exited ends the process of a background job.
@@ -64,7 +81,7 @@ func (s *shell) wait(ctx context.Context, hc interp.HandlerContext, pids []strin
 	jobs, code := s.waited(hc, self, pids)
 	for _, job := range jobs {
 		select {
-		case <-job.backgroundEnd:
+		case <-job.ended:
 			job.mu.Lock()
 			code = job.code
 			job.mu.Unlock()

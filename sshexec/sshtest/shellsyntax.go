@@ -78,9 +78,15 @@ func renameSpecial(node *syntax.ParamExp) {
 		return
 	}
 	name, ok := map[string]string{"$": varPID, "PPID": varParent, "!": varBackground}[node.Param.Value]
-	if ok {
+	switch {
+	case ok:
 		node.Param = &syntax.Lit{Value: name}
 		node.Short = false
+	case len(node.Param.Value) > 1 && strings.Trim(node.Param.Value, "0123456789") == "" && node.Exp == nil && node.Slice == nil && node.Repl == nil:
+		// ${10}, which the interpreter does not know
+		number := literalPart(node.Param.Value)
+		node.Param = &syntax.Lit{Value: "*"}
+		node.Slice = &syntax.Slice{Offset: number, Length: literalPart("1")}
 	}
 }
 
@@ -128,6 +134,10 @@ func call(words ...string) *syntax.Stmt {
 
 func literal(text string) *syntax.Word {
 	return &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: text}}}
+}
+
+func literalPart(text string) *syntax.Word {
+	return &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: text}}}
 }
 
 func param(name string) *syntax.ParamExp {

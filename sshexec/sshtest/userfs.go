@@ -115,7 +115,11 @@ func (u *userFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, 
 	}
 	writes := flag&(os.O_WRONLY|os.O_RDWR) != 0
 	if within(name, "/proc") && !writes {
-		return u.procFs().Open(name)
+		proc := u.procFs(u.user)
+		if info, err := proc.Stat(name); err == nil && info.Mode() == 0 {
+			return nil, denied("open", name)
+		}
+		return proc.Open(name)
 	}
 	if u.absent(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -178,7 +182,7 @@ func (u *userFs) look(name string) (os.FileInfo, error) {
 	case u.absent(name):
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 	case within(name, "/proc"):
-		return u.procFs().Stat(name)
+		return u.procFs(u.user).Stat(name)
 	}
 	return u.fs.Lstat(name)
 }

@@ -1,0 +1,88 @@
+package sshexec
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+)
+
+// content is what an upload reads.
+type content struct {
+	r      io.Reader
+	seeker io.Seeker // nil when the content can be read only once
+	start  int64     // where it begins
+	size   int64     // -1 when unknown
+	head   []byte    // its first bytes, read ahead
+	used   bool      // what can be read only once has been
+}
+
+// newContent asks a reader what it can do. One that cannot really seek, as the
+// end of a pipe, is read only once.
+func newContent(r io.Reader) (*content, error) {
+	once := &content{r: r, size: -1}
+	seeker, ok := r.(io.Seeker)
+	if !ok {
+		return once, nil
+	}
+	start, err := seeker.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return once, nil
+	}
+	end, err := seeker.Seek(0, io.SeekEnd)
+	if err != nil || end < start {
+		end = start - 1
+	}
+	if _, err := seeker.Seek(start, io.SeekStart); err != nil {
+		return nil, err
+	}
+	if end < start {
+		return once, nil
+	}
+	return &content{r: r, seeker: seeker, start: start, size: end - start}, nil
+}
+
+// again reports whether the content can be read again.
+func (c *content) again() bool { return c.seeker != nil }
+
+// untouched reports whether all of the content can still be read.
+func (c *content) untouched() bool { return c.seeker != nil || !c.used }
+
+// peek reads ahead as much as is sent in one go, and reports whether that is
+// all. A Read that blocks is left alone when ctx ends.
+func (c *content) peek(ctx context.Context, limit int) (all bool, err error) {
+	buffer := make([]byte, limit+1)
+	type read struct {
+		n   int
+		err error
+	}
+	result := make(chan read, 1)
+	go func() {
+		n, err := io.ReadFull(c.r, buffer)
+		result <- read{n, err}
+	}()
+	select {
+	case r := <-result:
+		c.head = buffer[:r.n]
+		all = errors.Is(r.err, io.EOF) || errors.Is(r.err, io.ErrUnexpectedEOF)
+		if r.err != nil && !all {
+			return false, r.err
+		}
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	if all == (c.size > int64(limit)) {
+		c.seeker, c.size = nil, -1 // files of /proc say that they are empty
+	}
+	return all, nil
+}
+
+// from returns a reader of the content from the offset on.
+func (c *content) from(offset int64) (io.Reader, error) {
+	if c.seeker != nil {
+		_, err := c.seeker.Seek(c.start+offset, io.SeekStart)
+		return c.r, err
+	}
+	c.used = true
+	return io.MultiReader(bytes.NewReader(c.head), c.r), nil
+}

@@ -1,0 +1,156 @@
+package sshexec
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// digestQuickly defines d, which digests its standard input by the tool that
+// starts fastest, digestFast by the one that is fastest with much input. What
+// comes after the first word of its output differs.
+const (
+	digestQuickly = `d() { if command -v sha256sum >/dev/null 2>&1; then sha256sum; elif command -v shasum >/dev/null 2>&1; then shasum -a 256; else openssl dgst -sha256 -r; fi; }; `
+	digestFast    = `d() { if command -v openssl >/dev/null 2>&1; then openssl dgst -sha256 -r; elif command -v sha256sum >/dev/null 2>&1; then sha256sum; else shasum -a 256; fi; }; `
+)
+
+// digestScript digests the first $2 bytes of the file $1.
+const digestScript = `LC_ALL=C; export LC_ALL; ` + digestFast + `[ -r "$1" ] || { cat "$1" >/dev/null; exit 1; }; head -c "$2" "$1" | d`
+
+// digestOf returns the digest of the first size bytes of a file of the host, in
+// hex.
+func (h *Host) digestOf(ctx context.Context, f File, size int64) (string, error) {
+	out, err := h.Output(ctx, Command{
+		Argv: []string{"/bin/sh", "-c", digestScript, "sh", f.Path, fmt.Sprint(size)},
+		Root: f.Root, Grace: time.Second,
+	})
+	if err != nil {
+		return "", h.fileFault("digest", f.Path, err)
+	}
+	return firstWord(string(out)), nil
+}
+
+func firstWord(line string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	return word
+}
+
+// rangesScript digests parts of the file $1, each named by a line that says
+// where it begins and how long it is, both in units.
+const rangesScript = `LC_ALL=C; export LC_ALL; ` + digestFast +
+	`while read -r at n; do dd if="$1" bs=1048576 skip="$at" count="$n" 2>/dev/null | d || exit 1; done`
+
+// ranges digests parts of a file on the host, one after the other, while they
+// are being asked for.
+type ranges struct {
+	ready chan struct{} // something was asked, or nothing more will be
+	ended chan error
+
+	mu     sync.Mutex
+	asked  bytes.Buffer // not read yet
+	closed bool
+}
+
+// startRanges begins. answer is called with each digest, in the order in which
+// they were asked for; an error of it ends the command.
+func (h *Host) startRanges(ctx context.Context, name string, root bool, answer func(digest string) error) *ranges {
+	r := &ranges{ready: make(chan struct{}, 1), ended: make(chan error, 1)}
+	c := Command{
+		Argv:  []string{"/bin/sh", "-c", rangesScript, "sh", name},
+		Stdin: r, Stdout: &lineWriter{line: func(l string) error { return answer(firstWord(l)) }},
+		Root: root, Grace: time.Second,
+	}
+	started := h.pool.spawn(func() {
+		stop := context.AfterFunc(ctx, r.close)
+		defer stop()
+		err := h.Exec(ctx, c)
+		r.close()
+		r.ended <- err
+	})
+	if !started {
+		r.ended <- h.fail(ErrClosed)
+	}
+	return r
+}
+
+// ask asks for one more digest. It does not wait.
+func (r *ranges) ask(c chunk) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, _ = fmt.Fprintf(&r.asked, "%d %d\n", c.offset/unit, (c.size+unit-1)/unit)
+	r.wake()
+}
+
+// close says that nothing more will be asked.
+func (r *ranges) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	r.wake()
+}
+
+func (r *ranges) wake() {
+	select {
+	case r.ready <- struct{}{}:
+	default:
+	}
+}
+
+// wait waits for the answers.
+func (r *ranges) wait(ctx context.Context) error {
+	r.close()
+	select {
+	case err := <-r.ended:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Read returns what is asked, for the command.
+func (r *ranges) Read(p []byte) (int, error) {
+	for {
+		r.mu.Lock()
+		n, _ := r.asked.Read(p)
+		ended := r.closed && r.asked.Len() == 0
+		if ended {
+			r.wake() // for whoever reads again
+		}
+		r.mu.Unlock()
+		switch {
+		case n > 0:
+			return n, nil
+		case ended:
+			return 0, io.EOF
+		}
+		<-r.ready
+	}
+}
+
+// lineWriter hands over whole lines.
+type lineWriter struct {
+	line func(string) error
+	rest []byte
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.rest = append(w.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(w.rest, []byte("\n"))
+		if !whole {
+			break
+		}
+		if err := w.line(string(line)); err != nil {
+			return 0, err
+		}
+		w.rest = rest
+	}
+	if len(w.rest) > outputBytes {
+		return 0, fmt.Errorf("line %w: more than %d bytes", ErrTooLarge, outputBytes)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,92 @@
+package sshexec
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/pkg/sftp"
+)
+
+// Exit codes by which the scripts of this package tell a fault.
+const (
+	exitNoFile   = 44 // there is no such file or directory
+	exitDigest   = 65 // the digest is another one
+	exitVanished = 66 // somebody else has taken the temporary file
+)
+
+// spoken are the faults that callers look for, by how the C library words them.
+// The scripts set LC_ALL, so that it does.
+var spoken = []struct {
+	text  string
+	fault error
+}{
+	{"No space left on device", syscall.ENOSPC},
+	{"Disk quota exceeded", syscall.EDQUOT},
+	{"Read-only file system", syscall.EROFS},
+	{"Permission denied", fs.ErrPermission},
+	{"permission denied", fs.ErrPermission},
+	{"Operation not permitted", fs.ErrPermission},
+	{"No such file or directory", fs.ErrNotExist},
+	{"nonexistent", fs.ErrNotExist}, // dash: "cannot create x: Directory nonexistent"
+}
+
+// known is an error that is one of those callers look for.
+type known struct {
+	error
+	fault error
+}
+
+func (k *known) Unwrap() []error { return []error{k.error, k.fault} }
+
+// fileFault makes the failure of a script of this package what it means.
+func (h *Host) fileFault(op, path string, err error) error {
+	var exit *ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	switch exit.Code {
+	case exitNoFile:
+		return h.fail(&fs.PathError{Op: op, Path: path, Err: fs.ErrNotExist})
+	case exitDigest:
+		return h.fail(&fs.PathError{Op: op, Path: path, Err: &known{errors.New(ErrDigest.Error() + ": " + lastLine(exit.Stderr)), ErrDigest}})
+	case exitVanished:
+		return h.fail(&fs.PathError{Op: op, Path: path, Err: errVanished})
+	}
+	said := lastLine(exit.Stderr)
+	for _, s := range spoken {
+		if strings.Contains(said, s.text) {
+			return &known{err, s.fault}
+		}
+	}
+	return err
+}
+
+// during says what was being done when err came up.
+func (h *Host) during(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if named, ok := err.(*HostError); ok { //nolint:errorlint // only the outermost says the name twice
+		err = named.Err
+	}
+	return h.fail(fmt.Errorf("%s %s: %w", op, path, err))
+}
+
+// errVanished: another upload to the same path took the temporary file of this
+// one for a leftover.
+var errVanished = errors.New("the temporary file is gone")
+
+// refusal reports whether an SFTP server has answered, and refused.
+func refusal(err error) bool {
+	var status *sftp.StatusError
+	return errors.As(err, &status) || errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrExist)
+}
+
+// cut reports whether an error may be gone on another connection.
+func cut(err error) bool {
+	return errors.Is(err, errVanished) || errors.Is(err, ErrDisconnected) || errors.Is(err, ErrConnect)
+}

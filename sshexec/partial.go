@@ -1,0 +1,163 @@
+package sshexec
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"sync"
+)
+
+// temporaryPrefix is how the names of temporary files of a path begin, and
+// temporaryName is one of them.
+func temporaryPrefix(target string) string {
+	dir, name := path.Split(target)
+	return dir + "." + name[:min(len(name), 100)] + ".sshexec-"
+}
+
+func temporaryName(target string) string { return temporaryPrefix(target) + rand.Text() }
+
+// sweep removes what dead uploads to the same path have left, or hands one of
+// them on: $2 is the temporary file of this upload, $3 how the names of
+// temporary files begin, $4 the directory, $5 whether a partial file is of use.
+//
+// A partial file is gone on with only where nobody else can put another file in
+// its place while it is opened: in a directory of root or of ourselves that only
+// its owner may write to, or that is sticky. An upload is dead when its file was
+// untouched for 15 s, by the clock of the host, and no process is seen to have
+// it open; or when it was untouched for 10 min: who has it open then serves a
+// client that is gone. One of two that claim it by renaming wins.
+const sweep = `me=$(id -un); use=$5; set -- "$1" "$2" "$3" "$4"; ` +
+	`o=$(stat -c "%U %a" "$4") || exit 1; case "$o" in "root "*|"$me "*) ;; *) use=;; esac; ` +
+	`case "${o#* }" in [1357]???) ;; *[2367]|*[2367]?) use=;; esac; ` +
+	`now=$(date +%s); ` +
+	`held() { for l in /proc/[0-9]*/fd/*; do if [ "$l" -ef "$1" ]; then return 0; fi; done; return 1; }; ` +
+	`for p in "$3"*; do ` +
+	`if [ -L "$p" ] || [ ! -f "$p" ] || [ "$p" = "$2" ]; then continue; fi; ` +
+	`s=$(stat -c "%U %Y" "$p" 2>/dev/null) || continue; if [ "${s% *}" != "$me" ]; then continue; fi; ` +
+	`age=$((now - ${s#* })); if [ "$age" -lt 15 ]; then continue; fi; if [ "$age" -lt 600 ] && held "$p"; then continue; fi; ` +
+	`if [ -n "$use" ] && [ ! -e "$2" ]; then mv -f "$p" "$2"; else rm -f "$p"; fi; done; ` +
+	`if [ -z "$use" ]; then rm -f "$2"; fi; `
+
+// lookScript tells what is at the target, and how much of an earlier attempt can
+// be used: $1 target, then see sweep.
+const lookScript = `LC_ALL=C; export LC_ALL; ` +
+	`if [ -d "$1" ]; then echo "$1 is a directory" >&2; exit 1; fi; ` +
+	`if [ ! -d "$4" ]; then exit 44; fi; ` + sweep +
+	`if [ -f "$1" ] && [ ! -L "$1" ]; then s=$(stat -c "%s %a %U:%G" "$1") && echo "target $s"; fi; ` +
+	`if [ -f "$2" ] && [ ! -L "$2" ]; then s=$(stat -c "%s %U" "$2") && [ "${s#* }" = "$me" ] && echo "partial ${s% *}"; fi; exit 0`
+
+// sight is what lookScript has seen.
+type sight struct {
+	size    int64 // of the target, -1 when there is none or it is no regular file
+	mode    string
+	owner   string // user:group
+	partial int64  // bytes of an earlier attempt, which may have holes
+}
+
+func (u *upload) look(ctx context.Context) (sight, error) {
+	f := u.file
+	use := ""
+	if u.content.again() {
+		use = "use"
+	}
+	out, err := u.host.Output(ctx, Command{
+		Argv: []string{"/bin/sh", "-c", lookScript, "sh", f.Path, u.temporary, temporaryPrefix(f.Path), f.folder(), use},
+		Root: f.Root,
+	})
+	if err != nil {
+		return sight{}, u.host.fileFault("upload", f.Path, err)
+	}
+	return parseSight(string(out)), nil
+}
+
+func parseSight(out string) sight {
+	seen := sight{size: -1}
+	for line := range strings.Lines(out) {
+		var s sight
+		if n, _ := fmt.Sscanf(line, "target %d %s %s", &s.size, &s.mode, &s.owner); n == 3 && s.size >= 0 {
+			seen.size, seen.mode, seen.owner = s.size, s.mode, s.owner
+		}
+		if n, _ := fmt.Sscanf(line, "partial %d", &s.partial); n == 1 && s.partial >= 0 {
+			seen.partial = s.partial
+		}
+	}
+	return seen
+}
+
+// owned reports whether the owner is the one that is wanted.
+func (s sight) owned(want string) bool {
+	user, _, _ := strings.Cut(s.owner, ":")
+	return want == "" || want == s.owner || want == user
+}
+
+// usable returns how much of the partial file is the beginning of the content:
+// both sides digest it, part by part.
+func (u *upload) usable(ctx context.Context, have int64) (int64, error) {
+	var parts []chunk
+	for at, end := int64(0), min(have, u.content.size)/unit*unit; at < end; {
+		size := int64(chunkSize)
+		if end-at < chunkSize { // where it was cut there may be holes: look closely
+			size = unit
+		}
+		parts = append(parts, chunk{offset: at, size: size})
+		at += size
+	}
+	if len(parts) == 0 {
+		return 0, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex
+	var there []string
+	remote := u.host.startRanges(ctx, u.temporary, u.file.Root, func(digest string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		there = append(there, digest)
+		return nil
+	})
+	for _, p := range parts {
+		remote.ask(p)
+	}
+	remote.close()
+	here, err := u.digests(ctx, parts)
+	if err == nil {
+		err = remote.wait(ctx)
+	}
+	if err != nil {
+		return 0, u.host.during("upload", u.file.Path, err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	same := int64(0)
+	for i, p := range parts {
+		if i >= len(there) || there[i] != here[i] {
+			break
+		}
+		same += p.size
+	}
+	return same, nil
+}
+
+// digests digests parts of the content, which follow one another.
+func (u *upload) digests(ctx context.Context, parts []chunk) ([]string, error) {
+	from, err := u.content.from(0)
+	if err != nil {
+		return nil, err
+	}
+	var digests []string
+	for _, p := range parts {
+		if ctx.Err() != nil {
+			return nil, u.host.fail(context.Cause(ctx))
+		}
+		digest := sha256.New()
+		if _, err := io.CopyN(digest, from, p.size); err != nil {
+			return nil, u.unread(err)
+		}
+		digests = append(digests, sum(digest))
+	}
+	return digests, nil
+}

@@ -1,0 +1,233 @@
+package sshexec
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// chunkSize is how much of a large file is digested at once on the host, while
+// more is being sent. It is a multiple of unit.
+const chunkSize = 16 << 20
+
+// unit is what offsets and lengths are counted in on the host.
+const unit = 1 << 20
+
+// inFlight is how many requests wait for their answer at once, and
+// inFlightBytes how much they may hold together.
+const (
+	inFlight      = 64
+	inFlightBytes = 8 << 20
+)
+
+// chunk is a part of a file.
+type chunk struct {
+	offset, size int64
+	digest       string // of what was sent, in hex
+	waiting      int    // writes that are not answered yet
+	complete     bool   // nothing more of it will be sent
+}
+
+// outgoing is content on its way into the temporary file.
+type outgoing struct {
+	content io.Reader
+	whole   hash.Hash // of everything, nil when nobody wants to know
+	meter   *meter
+	arrived func(chunk)   // the host has all of a chunk; called one at a time
+	reading chan struct{} // holds something while content is being read
+
+	mu     sync.Mutex
+	offset int64 // of the next byte to read
+	part   *chunk
+	hash   hash.Hash
+}
+
+func newOutgoing(content io.Reader, offset int64, whole hash.Hash, m *meter, arrived func(chunk)) *outgoing {
+	return &outgoing{content: content, offset: offset, whole: whole, meter: m, arrived: arrived, reading: make(chan struct{}, 1)}
+}
+
+// piece is a buffer with a part of a chunk.
+type piece struct {
+	data   []byte
+	offset int64
+	part   *chunk
+}
+
+// next fills a piece. The error is io.EOF once everything has been read; what
+// the content itself fails with is a *readError.
+func (o *outgoing) next(buffer []byte) (piece, error) {
+	o.mu.Lock()
+	if o.part == nil {
+		o.part, o.hash = &chunk{offset: o.offset}, sha256.New()
+	}
+	part := o.part
+	room := chunkSize - part.size
+	o.mu.Unlock()
+
+	n, err := io.ReadFull(o.content, buffer[:min(int64(len(buffer)), room)])
+	data := buffer[:n]
+	_, _ = o.hash.Write(data)
+	if o.whole != nil {
+		_, _ = o.whole.Write(data)
+	}
+	ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	if err != nil && !ended {
+		return piece{}, &readError{err}
+	}
+	o.mu.Lock()
+	p := piece{data: data, offset: o.offset, part: part}
+	o.offset += int64(n)
+	part.size += int64(n)
+	if n > 0 {
+		part.waiting++
+	}
+	if ended || part.size == chunkSize {
+		part.digest, part.complete = sum(o.hash), true
+		o.part = nil
+	}
+	o.mu.Unlock()
+	if n == 0 {
+		o.answered(part, 0)
+		return piece{}, io.EOF
+	}
+	return p, nil
+}
+
+// answered tells that the host has n more bytes of a chunk.
+func (o *outgoing) answered(part *chunk, n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if n > 0 {
+		part.waiting--
+	}
+	if part.complete && part.waiting == 0 && part.size > 0 {
+		o.arrived(*part)
+	}
+}
+
+// readError is what reading the content failed with.
+type readError struct{ error }
+
+func (e *readError) Unwrap() error { return e.error }
+
+// send writes the content into the file by SFTP, from the offset of o on. What
+// the file has beyond is cut off.
+func (o *outgoing) send(ctx context.Context, s *sftpSession, name string) error {
+	flags := os.O_WRONLY
+	if o.offset == 0 {
+		flags |= os.O_CREATE | os.O_EXCL
+	}
+	file, err := s.OpenFile(name, flags)
+	if err != nil {
+		return err
+	}
+	// SFTP creates files with the umask of the login: closed before there is
+	// anything in it.
+	if err := file.Chmod(0o600); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	if o.offset > 0 {
+		if err := file.Truncate(o.offset); err != nil {
+			return errors.Join(err, file.Close())
+		}
+	}
+	if err := o.pump(ctx, s.packet, file); err != nil {
+		_ = file.Close()
+		return err
+	}
+	return file.Close()
+}
+
+// pump reads pieces and has several of them written at once.
+func (o *outgoing) pump(ctx context.Context, packet int, to io.WriterAt) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	writers := min(inFlight, inFlightBytes/packet)
+	free := make(chan []byte, writers+1)
+	for range writers + 1 {
+		free <- make([]byte, packet)
+	}
+	work := make(chan piece)
+	// A Read that blocks is not waited for: the pool does not know this goroutine.
+	o.reading <- struct{}{}
+	go func() {
+		defer func() { <-o.reading }()
+		defer close(work)
+		if err := o.read(ctx, free, work); err != nil {
+			cancel(err)
+		}
+	}()
+	var writing sync.WaitGroup
+	for range writers {
+		writing.Go(func() { o.write(ctx, cancel, work, free, to) })
+	}
+	writing.Wait()
+	return context.Cause(ctx)
+}
+
+// write writes pieces, one after the other, until there are no more.
+func (o *outgoing) write(ctx context.Context, failed context.CancelCauseFunc, work <-chan piece, free chan<- []byte, to io.WriterAt) {
+	for {
+		select {
+		case p, more := <-work:
+			if !more {
+				return
+			}
+			if _, err := to.WriteAt(p.data, p.offset); err != nil {
+				failed(err)
+				return
+			}
+			o.answered(p.part, len(p.data))
+			o.meter.add(int64(len(p.data)))
+			free <- p.data[:cap(p.data)]
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// idle waits until the content is read no longer, so that it can be read again.
+func (o *outgoing) idle(ctx context.Context) bool {
+	select {
+	case o.reading <- struct{}{}:
+		return true
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(feedGrace)
+	defer timer.Stop()
+	select {
+	case o.reading <- struct{}{}:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func (o *outgoing) read(ctx context.Context, free <-chan []byte, work chan<- piece) error {
+	for {
+		var buffer []byte
+		select {
+		case buffer = <-free:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		p, err := o.next(buffer)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read content: %w", err)
+		}
+		select {
+		case work <- p:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

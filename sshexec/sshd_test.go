@@ -1,0 +1,155 @@
+package sshexec_test
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// sshd is an OpenSSH server of this machine, run by whoever runs the tests, who is also the only one that can log in.
+type sshd struct {
+	dir, addr, key string
+	target         sshexec.Target
+}
+
+// startSSHD starts the server, with further lines of configuration.
+func startSSHD(t testing.TB, lines ...string) *sshd {
+	t.Helper()
+	program := "/usr/sbin/sshd"
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("needs OpenSSH's sshd: ", err)
+	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if me.Uid == "0" {
+		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &sshd{dir: t.TempDir()}
+	s.key = filepath.Join(s.dir, "id")
+	hostKey, _ := writeKey(t, filepath.Join(s.dir, "host"))
+	userKey, pemText := writeKey(t, s.key)
+	if err := os.WriteFile(filepath.Join(s.dir, "authorized"), []byte(userKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(s.dir, "config")
+	text := strings.Join(append(lines,
+		"HostKey "+filepath.Join(s.dir, "host"), "AuthorizedKeysFile "+filepath.Join(s.dir, "authorized"),
+		"PidFile none", "StrictModes no", "UsePAM no", "PermitRootLogin yes", ""), "\n")
+	if !strings.Contains(text, "Subsystem") {
+		text += "Subsystem sftp /usr/lib/openssh/sftp-server\n"
+	}
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.addr = inetd(t, program, config)
+	auth, err := sshexec.PrivateKey([]byte(pemText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := sshexec.PinnedHostKeys(hostKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.target = sshexec.Target{Name: "sshd", Addr: s.addr, User: me.Username, Auth: []sshexec.Auth{auth}, HostKeys: keys}
+	return s
+}
+
+// inetd hands every connection to an sshd of its own, as inetd does, which needs no port that nobody else takes.
+func inetd(t testing.TB, program, config string) (addr string) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	var running []*exec.Cmd
+	go func() {
+		defer close(served)
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			file, err := c.(*net.TCPConn).File()
+			_ = c.Close()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			cmd := exec.Command(program, "-i", "-e", "-f", config) //nolint:noctx // ends with its connection
+			cmd.Stdin, cmd.Stdout = file, file
+			if err := cmd.Start(); err != nil {
+				t.Error(err)
+			} else {
+				running = append(running, cmd)
+			}
+			_ = file.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		<-served
+		for _, cmd := range running {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	return listener.Addr().String()
+}
+
+func writeKey(t testing.TB, name string) (public, private string) {
+	t.Helper()
+	pub, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(key, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(block)
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := ssh.NewPublicKey(pub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(ssh.MarshalAuthorizedKey(shown)), string(text)
+}
+
+func (s *sshd) host(t testing.TB) *sshexec.Host {
+	t.Helper()
+	pool := sshexec.NewPool(sshexec.Options{})
+	t.Cleanup(func() { _ = pool.Close() })
+	return pool.Host(s.target)
+}
+
+// scp runs OpenSSH's scp.
+func (s *sshd) scp(t testing.TB, args ...string) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := append([]string{"-q", "-i", s.key, "-P", port, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"}, args...)
+	if out, err := exec.CommandContext(t.Context(), "scp", all...).CombinedOutput(); err != nil {
+		t.Fatal(fmt.Errorf("scp: %w: %s", err, out))
+	}
+}

@@ -1,0 +1,226 @@
+package sshtest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Call is one run of a program that a test expects, and what it answers.
+type Call struct {
+	// Argv is the whole command line. Of the program only the name counts, not
+	// its directory.
+	Argv []string
+	// Stdin is what the program must be given. Its input is read to the end
+	// only when Stdin is not "": a script may have more programs that read.
+	Stdin string
+	// Env are variables that must have these values, among others.
+	Env map[string]string
+	// User and Dir must be as said, unless they are "".
+	User, Dir string
+
+	// Stdout and Stderr are written, then the program ends with Code.
+	Stdout, Stderr string
+	Code           int
+	// Wait holds the answer back until it is closed. nil: no wait.
+	Wait <-chan struct{}
+	// Do is what the program does instead of Stdout, Stderr and Code. What
+	// Stdin says has been read by then.
+	Do Command
+}
+
+// Script returns programs for Config.Commands that expect these calls in this
+// order, however many hosts have them. A call that is another one, or one too
+// many, fails the test and ends with code 126; so does at the end of the test
+// a call that never came. Programs not named here are not touched.
+func Script(t testing.TB, calls ...Call) map[string]Command {
+	return newScript(t, calls, false).commands()
+}
+
+// ScriptAnyOrder is Script for calls that may come in any order, as those of
+// programs that run at once. Each is expected once.
+func ScriptAnyOrder(t testing.TB, calls ...Call) map[string]Command {
+	return newScript(t, calls, true).commands()
+}
+
+// script is what Script expects.
+type script struct {
+	t        testing.TB
+	calls    []Call
+	anyOrder bool
+
+	mu   sync.Mutex
+	came []bool // by call
+}
+
+func newScript(t testing.TB, calls []Call, anyOrder bool) *script {
+	t.Helper()
+	s := &script{t: t, calls: slices.Clone(calls), anyOrder: anyOrder, came: make([]bool, len(calls))}
+	for i, call := range calls {
+		if len(call.Argv) == 0 {
+			t.Fatalf("sshtest: call %d of the script has no Argv", i+1)
+		}
+	}
+	t.Cleanup(s.complete)
+	return s
+}
+
+func (s *script) commands() map[string]Command {
+	commands := map[string]Command{}
+	for _, call := range s.calls {
+		commands[path.Base(call.Argv[0])] = s.run
+	}
+	return commands
+}
+
+// complete fails the test for calls that never came.
+func (s *script) complete() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, came := range s.came {
+		if !came {
+			s.t.Errorf("sshtest: call %d of the script never came: %q", i+1, s.calls[i].Argv)
+		}
+	}
+}
+
+func (s *script) run(ctx context.Context, p *Process) int {
+	i, err := s.take(p)
+	if err != nil {
+		return s.wrong(p, err.Error())
+	}
+	call := s.calls[i]
+	differences := call.differences(p)
+	if call.Stdin != "" {
+		input, err := io.ReadAll(p.Stdin)
+		if err != nil {
+			differences += fmt.Sprintf("  stdin: %v\n", err)
+		} else if string(input) != call.Stdin {
+			differences += "  stdin:\n" + difference(call.Stdin, string(input))
+		}
+	}
+	if differences != "" {
+		return s.wrong(p, fmt.Sprintf("call %d of the script is another one (- expected, + came):\n%s", i+1, differences))
+	}
+	if call.Wait != nil {
+		select {
+		case <-call.Wait:
+		case <-ctx.Done():
+			return exitKilled
+		}
+	}
+	if call.Do != nil {
+		return call.Do(ctx, p)
+	}
+	_, _ = io.WriteString(p.Stdout, call.Stdout)
+	_, _ = io.WriteString(p.Stderr, call.Stderr)
+	return call.Code
+}
+
+func (s *script) wrong(p *Process, text string) int {
+	s.t.Errorf("sshtest: host %s: %s", p.Host, text)
+	_, _ = fmt.Fprintf(p.Stderr, "%s: the test did not expect this\n", path.Base(p.Args[0]))
+	return exitNoExec
+}
+
+// take finds the call that a process is: the next, or the first that fits of
+// those that have not come.
+func (s *script) take(p *Process) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := slices.Index(s.came, false)
+	if next < 0 {
+		return 0, fmt.Errorf("one call more than the script has: %q", p.Args)
+	}
+	if s.anyOrder {
+		next = -1
+		for i, call := range s.calls {
+			if !s.came[i] && call.differences(p) == "" {
+				next = i
+				break
+			}
+		}
+		if next < 0 {
+			return 0, fmt.Errorf("no call of the script fits:\n%s", s.unfit(p))
+		}
+	}
+	s.came[next] = true
+	return next, nil
+}
+
+// unfit tells how the calls that have not come differ from a process.
+func (s *script) unfit(p *Process) string {
+	var text strings.Builder
+	for i, call := range s.calls {
+		if !s.came[i] {
+			fmt.Fprintf(&text, " call %d (- expected, + came):\n%s", i+1, call.differences(p))
+		}
+	}
+	return text.String()
+}
+
+// differences tells what of a process, but for its input, is not as expected.
+func (c Call) differences(p *Process) string {
+	var text strings.Builder
+	if path.Base(c.Argv[0]) != path.Base(p.Args[0]) || !slices.Equal(c.Argv[1:], p.Args[1:]) {
+		fmt.Fprintf(&text, "  argv:\n%s", difference(quotedLines(c.Argv), quotedLines(p.Args)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		if got := p.Env(name); got != c.Env[name] {
+			fmt.Fprintf(&text, "  environment %s:\n%s", name, difference(c.Env[name], got))
+		}
+	}
+	if c.User != "" && c.User != p.User {
+		fmt.Fprintf(&text, "  user:\n%s", difference(c.User, p.User))
+	}
+	if c.Dir != "" && c.Dir != p.Dir {
+		fmt.Fprintf(&text, "  directory:\n%s", difference(c.Dir, p.Dir))
+	}
+	return text.String()
+}
+
+func quotedLines(words []string) string {
+	lines := make([]string, len(words))
+	for i, word := range words {
+		lines[i] = fmt.Sprintf("%q", word)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// difference shows two texts by lines: those at the beginning and at the end
+// that are the same, shortened, and the ones in the middle that are not.
+func difference(want, got string) string {
+	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
+	start := 0
+	for start < min(len(a), len(b)) && a[start] == b[start] {
+		start++
+	}
+	end := 0
+	for end < min(len(a), len(b))-start && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	var text strings.Builder
+	show := func(mark string, lines []string) {
+		for _, line := range lines {
+			fmt.Fprintf(&text, "    %s %s\n", mark, line)
+		}
+	}
+	const around = 3
+	if start > around {
+		show(" ", []string{"..."})
+	}
+	show(" ", a[max(0, start-around):start])
+	show("-", a[start:len(a)-end])
+	show("+", b[start:len(b)-end])
+	show(" ", a[len(a)-end:min(len(a), len(a)-end+around)])
+	if end > around {
+		show(" ", []string{"..."})
+	}
+	return text.String()
+}

@@ -1,0 +1,124 @@
+package sshexec
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// transfers is what a pool knows about carrying files.
+type transfers struct {
+	slots chan struct{} // one per transfer under way
+	ways  sync.Map      // wayKey to way: how SFTP is reached on each host
+}
+
+// transfer waits for a place among the transfers of the pool, and returns how
+// to give it back. Whoever has one must not ask for another.
+func (p *Pool) transfer(ctx context.Context) (release func(), err error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	select {
+	case p.transfers.slots <- struct{}{}:
+		return func() { <-p.transfers.slots }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-p.ctx.Done():
+		return nil, ErrClosed
+	}
+}
+
+// cutsInVain is how many times in a row a transfer may be cut without getting
+// any further before it is given up.
+const cutsInVain = 5
+
+// resuming calls attempt until it succeeds or fails by more than a connection
+// that was cut. mark tells how far the transfer is; may, whether there is
+// something to go on with.
+func resuming(ctx context.Context, attempt func() error, mark func() int64, may func() bool) error {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval = 250 * time.Millisecond
+	pauses.MaxInterval = 5 * time.Second
+	for cuts := 1; ; cuts++ {
+		before := mark()
+		err := attempt()
+		if err == nil || ctx.Err() != nil || !cut(err) || !may() {
+			return err
+		}
+		if mark() > before {
+			cuts = 1
+			pauses.Reset()
+		}
+		if cuts == cutsInVain || !sleep(ctx, pauses.NextBackOff()) {
+			return err
+		}
+	}
+}
+
+// progressPause is the least time between two reports of progress.
+const progressPause = 250 * time.Millisecond
+
+// meter reports progress.
+type meter struct {
+	report func(Progress)
+
+	mu   sync.Mutex
+	at   Progress
+	last time.Time
+}
+
+func (h *Host) meter(path string, total int64, report func(Progress)) *meter {
+	return &meter{report: report, at: Progress{Host: h.target.Name, Path: path, Total: total}, last: time.Now()}
+}
+
+// add counts bytes that have arrived.
+func (m *meter) add(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at.Done += n
+	if now := time.Now(); m.report != nil && now.Sub(m.last) >= progressPause {
+		m.last = now
+		m.report(m.at)
+	}
+}
+
+// total says how much there will be.
+func (m *meter) total(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at.Total = n
+}
+
+// set says how much there is after all.
+func (m *meter) set(done int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at.Done = done
+}
+
+// end reports the arrival. Nothing is reported afterwards.
+func (m *meter) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at.Total = m.at.Done
+	if m.report != nil {
+		m.report(m.at)
+	}
+	m.report = nil
+}
+
+// done returns how much has arrived.
+func (m *meter) done() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.at.Done
+}
+
+// mute ends the reports: a transfer that has failed says nothing any more.
+func (m *meter) mute() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.report = nil
+}

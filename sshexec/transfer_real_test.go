@@ -1,0 +1,488 @@
+package sshexec_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+var noises sync.Map
+
+// noise returns bytes that cannot be guessed, the same ones for the same n.
+func noise(n int) []byte {
+	if data, ok := noises.Load(n); ok {
+		return data.([]byte)
+	}
+	data := make([]byte, n)
+	var seed [32]byte
+	seed[0], seed[1] = byte(n), byte(n>>8)
+	_, _ = rand.NewChaCha8(seed).Read(data)
+	noises.Store(n, data)
+	return data
+}
+
+// onceOnly hides that content can be read again.
+func onceOnly(data []byte) io.Reader { return io.MultiReader(bytes.NewReader(data)) }
+
+// wires makes connections that misbehave.
+type wires struct {
+	sent  atomic.Int64 // bytes sent to the host over all connections
+	dials atomic.Int64
+	// after returns how many bytes may be sent, or received, over the n-th connection (from 1) before it breaks;
+	// 0 means any number.
+	cutSent, cutReceived func(n int64) int64
+	stall                atomic.Bool // from now on nothing comes or goes
+	refuse               atomic.Bool
+}
+
+func (w *wires) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if w.refuse.Load() {
+		return nil, syscall.ECONNREFUSED
+	}
+	c, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	n := w.dials.Add(1)
+	bad := &badWire{Conn: c, w: w, closed: make(chan struct{})}
+	if w.cutSent != nil {
+		bad.out.Store(w.cutSent(n))
+	}
+	if w.cutReceived != nil {
+		bad.in.Store(w.cutReceived(n))
+	}
+	return bad, nil
+}
+
+type badWire struct {
+	net.Conn
+	w       *wires
+	in, out atomic.Int64
+	once    sync.Once
+	closed  chan struct{}
+}
+
+func (b *badWire) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.Conn.Close()
+}
+
+func (b *badWire) limit(left *atomic.Int64, n int) error {
+	if b.w.stall.Load() {
+		<-b.closed
+		return net.ErrClosed
+	}
+	if before := left.Load(); before > 0 && left.Add(-int64(n)) <= 0 {
+		_ = b.Close()
+		return syscall.ECONNRESET
+	}
+	return nil
+}
+
+func (b *badWire) Read(p []byte) (int, error) {
+	n, err := b.Conn.Read(p)
+	if bad := b.limit(&b.in, n); bad != nil {
+		return 0, bad
+	}
+	return n, err
+}
+
+func (b *badWire) Write(p []byte) (int, error) {
+	if err := b.limit(&b.out, len(p)); err != nil {
+		return 0, err
+	}
+	b.w.sent.Add(int64(len(p)))
+	return b.Conn.Write(p)
+}
+
+func (s *sshd) over(t testing.TB, w *wires) *sshexec.Host {
+	t.Helper()
+	pool := sshexec.NewPool(sshexec.Options{Dial: w.dial})
+	t.Cleanup(func() { _ = pool.Close() })
+	return pool.Host(s.target)
+}
+
+// remains returns what is in a directory beside the names.
+func remains(t *testing.T, dir string, names ...string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, e := range entries {
+		known := false
+		for _, n := range names {
+			known = known || n == e.Name()
+		}
+		if !known {
+			found = append(found, e.Name())
+		}
+	}
+	return found
+}
+
+func TestTransfersToOpenSSH(t *testing.T) {
+	for name, lines := range map[string][]string{"subsystem": nil, "command": {"Subsystem sftp /bin/false"}} {
+		t.Run(name, func(t *testing.T) {
+			server := startSSHD(t, lines...)
+			host := server.host(t)
+			for _, size := range []int{0, 1, 64 << 10, 64<<10 + 1, 1 << 20, 17<<20 + 7} {
+				for _, seekable := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%d/seekable=%t", size, seekable), func(t *testing.T) {
+						dir := t.TempDir()
+						content := noise(size)
+						var from io.Reader = bytes.NewReader(content)
+						if !seekable {
+							from = onceOnly(content)
+						}
+						var last sshexec.Progress
+						f := sshexec.File{
+							Path: filepath.Join(dir, "a 'name'\n-"), Mode: 0o640, SHA256: digest(string(content)), Root: true,
+							Progress: func(p sshexec.Progress) { last = p },
+						}
+						if err := host.Upload(within(t, 20*time.Second), from, f); err != nil {
+							t.Fatal(err)
+						}
+						want := sshexec.Progress{Host: "sshd", Path: f.Path, Done: int64(size), Total: int64(size)}
+						if diff := cmp.Diff(want, last); diff != "" {
+							t.Error(diff)
+						}
+						got, err := os.ReadFile(f.Path)
+						if err != nil || !bytes.Equal(got, content) {
+							t.Fatalf("content differs: %d bytes, %v", len(got), err)
+						}
+						if info, err := os.Stat(f.Path); err != nil || info.Mode() != 0o640 {
+							t.Errorf("mode %v, %v", info.Mode(), err)
+						}
+						if left := remains(t, dir, filepath.Base(f.Path)); left != nil {
+							t.Errorf("left behind: %q", left)
+						}
+						var back bytes.Buffer
+						if err := host.Download(within(t, 20*time.Second), &back, f); err != nil {
+							t.Fatal(err)
+						}
+						if !bytes.Equal(back.Bytes(), content) {
+							t.Errorf("received %d bytes, others than were sent", back.Len())
+						}
+						if diff := cmp.Diff(want, last); diff != "" {
+							t.Error(diff)
+						}
+					})
+				}
+			}
+		})
+	}
+}
+
+func TestUploadGoesOnAfterACut(t *testing.T) {
+	const size = 36 << 20
+	server := startSSHD(t)
+	for _, tt := range []struct {
+		name     string
+		size     int
+		from     func([]byte) io.Reader
+		cut      func(n int64) int64
+		want     error
+		mostSent int64
+	}{
+		{"seekable", size, func(c []byte) io.Reader { return bytes.NewReader(c) }, func(n int64) int64 {
+			if n <= 2 {
+				return 21 << 20
+			}
+			return 0
+		}, nil, size + 12<<20},
+		{"not seekable", size, onceOnly, func(n int64) int64 {
+			if n == 1 {
+				return 21 << 20
+			}
+			return 0
+		}, sshexec.ErrDisconnected, 22 << 20},
+		{"small, not seekable", 60 << 10, onceOnly, func(n int64) int64 {
+			if n == 1 {
+				return 30 << 10
+			}
+			return 0
+		}, nil, 100 << 10},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := &wires{cutSent: tt.cut}
+			host := server.over(t, w)
+			dir := t.TempDir()
+			content := noise(size)[:tt.size]
+			f := sshexec.File{Path: filepath.Join(dir, "f"), SHA256: digest(string(content))}
+			err := host.Upload(within(t, 60*time.Second), tt.from(content), f)
+			if !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+				t.Fatalf("got %v, want %v", err, tt.want)
+			}
+			if w.sent.Load() > tt.mostSent {
+				t.Errorf("sent %d bytes, more than %d", w.sent.Load(), tt.mostSent)
+			}
+			if tt.want == nil {
+				got, err := os.ReadFile(f.Path)
+				if err != nil || !bytes.Equal(got, content) {
+					t.Fatalf("content differs: %d bytes, %v", len(got), err)
+				}
+			}
+			if left := remains(t, dir, "f"); left != nil {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}
+
+// held reports whether a process has the file open.
+func held(name string) bool {
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	return slices.ContainsFunc(links, func(link string) bool {
+		at, err := os.Readlink(link)
+		return err == nil && at == name
+	})
+}
+
+// TestUploadGoesOnLater: an upload whose caller died is gone on with by the next one.
+func TestUploadGoesOnLater(t *testing.T) {
+	content := noise(36 << 20)
+	server := startSSHD(t)
+	dir := t.TempDir()
+	f := sshexec.File{Path: filepath.Join(dir, "f")}
+	w := &wires{cutSent: func(int64) int64 { return 22 << 20 }}
+	dying, die := context.WithCancel(t.Context())
+	defer die()
+	died := make(chan error, 1)
+	go func() {
+		reader := readerFunc(nil)
+		rest := bytes.NewReader(content)
+		reader = func(p []byte) (int, error) {
+			if rest.Len() < 18<<20 {
+				w.refuse.Store(true)
+			}
+			return rest.Read(p)
+		}
+		died <- server.over(t, w).Upload(dying, reader, f)
+	}()
+	if err := <-died; !errors.Is(err, sshexec.ErrDisconnected) {
+		t.Fatal(err)
+	}
+	left := remains(t, dir)
+	if len(left) != 1 {
+		t.Fatalf("left: %q", left)
+	}
+	partial := filepath.Join(dir, left[0])
+	info, err := os.Stat(partial)
+	if err != nil || info.Mode() != 0o600 {
+		t.Fatalf("%v, %v", info.Mode(), err)
+	}
+	await(t, "the server of the dead caller to end", func() bool { return !held(partial) })
+	past := time.Now().Add(-time.Minute)
+	if err := os.Chtimes(partial, past, past); err != nil {
+		t.Fatal(err)
+	}
+	counted := &wires{}
+	if err := server.over(t, counted).Upload(within(t, 30*time.Second), bytes.NewReader(content), f); err != nil {
+		t.Fatal(err)
+	}
+	if sent := counted.sent.Load(); sent > 22<<20 {
+		t.Errorf("sent %d bytes: nothing was resumed", sent)
+	}
+	if got, err := os.ReadFile(f.Path); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("content differs: %d bytes, %v", len(got), err)
+	}
+	if left := remains(t, dir, "f"); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestLeftovers(t *testing.T) {
+	server := startSSHD(t)
+	host := server.host(t)
+	dir := t.TempDir()
+	outside := filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(outside, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	make1 := func(name string, age time.Duration) string {
+		at := filepath.Join(dir, name)
+		if err := os.WriteFile(at, noise(100<<10), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		then := time.Now().Add(-age)
+		if err := os.Chtimes(at, then, then); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	make1(".f.sshexec-OLD", time.Hour)
+	make1(".f.sshexec-NEW", 0)
+	make1(".g.sshexec-OTHER", time.Hour)
+	held, err := os.Open(make1(".f.sshexec-HELD", time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := os.Symlink(outside, filepath.Join(dir, ".f.sshexec-LINK")); err != nil {
+		t.Fatal(err)
+	}
+	content := noise(200 << 10)
+	if err := host.Upload(within(t, 10*time.Second), bytes.NewReader(content), sshexec.File{Path: filepath.Join(dir, "f")}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{".f.sshexec-HELD", ".f.sshexec-LINK", ".f.sshexec-NEW", ".g.sshexec-OTHER"}
+	if diff := cmp.Diff(want, remains(t, dir, "f")); diff != "" {
+		t.Error(diff)
+	}
+	if got, err := os.ReadFile(outside); err != nil || string(got) != "x" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "f")); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("content differs: %d bytes, %v", len(got), err)
+	}
+}
+
+func TestUploadsOfOnePathAtOnce(t *testing.T) {
+	server := startSSHD(t)
+	host := server.host(t)
+	dir := t.TempDir()
+	contents := [][]byte{noise(3 << 20), noise(3<<20 + 1), noise(100), noise(90 << 10)}
+	var running sync.WaitGroup
+	for _, c := range contents {
+		for range 3 {
+			running.Go(func() {
+				if err := host.Upload(within(t, 30*time.Second), bytes.NewReader(c), sshexec.File{Path: filepath.Join(dir, "f")}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	running.Wait()
+	got, err := os.ReadFile(filepath.Join(dir, "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := false
+	for _, c := range contents {
+		whole = whole || bytes.Equal(got, c)
+	}
+	if left := remains(t, dir, "f"); !whole || left != nil {
+		t.Errorf("whole: %t, left behind: %q", whole, left)
+	}
+}
+
+// TestStalledTransfer: ctx ends a transfer to a host that has gone silent in the middle.
+func TestStalledTransfer(t *testing.T) {
+	server := startSSHD(t)
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(file, noise(20<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, transfer := range map[string]func(context.Context, *sshexec.Host, *wires) error{
+		"upload": func(ctx context.Context, h *sshexec.Host, w *wires) error {
+			sent := 0
+			return h.Upload(ctx, readerFunc(func(p []byte) (int, error) {
+				if sent += len(p); sent > 8<<20 {
+					w.stall.Store(true)
+				}
+				return len(p), nil
+			}), sshexec.File{Path: file + "2"})
+		},
+		"download": func(ctx context.Context, h *sshexec.Host, w *wires) error {
+			return h.Download(ctx, writerFunc(func(p []byte) (int, error) {
+				w.stall.Store(true)
+				return len(p), nil
+			}), sshexec.File{Path: file})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &wires{}
+			host := server.over(t, w)
+			start := time.Now()
+			err := transfer(within(t, 1500*time.Millisecond), host, w)
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+			if took := time.Since(start); took > 12*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func TestDownloadGoesOnAfterACut(t *testing.T) {
+	content := noise(12 << 20)
+	server := startSSHD(t)
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := &wires{cutReceived: func(n int64) int64 {
+		if n < 3 {
+			return 5 << 20
+		}
+		return 0
+	}}
+	var got bytes.Buffer
+	if err := server.over(t, w).Download(within(t, 30*time.Second), &got, sshexec.File{Path: file}); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), content) || w.dials.Load() != 3 {
+		t.Errorf("received %d bytes over %d connections", got.Len(), w.dials.Load())
+	}
+}
+
+func TestDownloadFailures(t *testing.T) {
+	server := startSSHD(t)
+	host := server.host(t)
+	dir := t.TempDir()
+	for name, size := range map[string]int{"small": 10, "large": 1 << 20} {
+		if err := os.WriteFile(filepath.Join(dir, name), noise(size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("full")
+	for _, tt := range []struct {
+		name string
+		file sshexec.File
+		to   io.Writer
+		want error
+	}{
+		{"none", sshexec.File{Path: filepath.Join(dir, "none")}, io.Discard, fs.ErrNotExist},
+		{"directory", sshexec.File{Path: dir}, io.Discard, sshexec.ErrIrregular},
+		{"fifo", sshexec.File{Path: filepath.Join(dir, "fifo")}, io.Discard, sshexec.ErrIrregular},
+		{"other digest, small", sshexec.File{Path: filepath.Join(dir, "small"), SHA256: digest("x")}, io.Discard, sshexec.ErrDigest},
+		{"other digest, large", sshexec.File{Path: filepath.Join(dir, "large"), SHA256: digest("x")}, io.Discard, sshexec.ErrDigest},
+		{"writer fails, small", sshexec.File{Path: filepath.Join(dir, "small")}, writerFunc(func([]byte) (int, error) { return 0, full }), full},
+		{"writer fails, large", sshexec.File{Path: filepath.Join(dir, "large")}, writerFunc(func([]byte) (int, error) { return 0, full }), full},
+		{"relative", sshexec.File{Path: "f"}, io.Discard, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := host.Download(within(t, 10*time.Second), tt.to, tt.file)
+			if err == nil || tt.want != nil && !errors.Is(err, tt.want) || errors.Is(err, sshexec.ErrDisconnected) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+			if !strings.HasPrefix(fmt.Sprint(err), "sshd: ") {
+				t.Errorf("the host is not named: %v", err)
+			}
+		})
+	}
+}

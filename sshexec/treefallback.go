@@ -1,0 +1,56 @@
+package sshexec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// dirScript makes the directory $1 of mode $2 for the owner $3, unless it is there.
+const dirScript = `LC_ALL=C; export LC_ALL; if [ -L "$1" ] || [ ! -d "$1" ]; then mkdir "$1" && { [ -z "$3" ] || chown "$3" "$1"; } && chmod "$2" "$1"; fi`
+
+// sessionWorkers is how many files of a tree are carried at once when each takes
+// a session of its own: half of those that a connection carries.
+const sessionWorkers = 4
+
+// oneByOne sends the files of a tree each by itself, to hosts that have no SFTP.
+func (u *treeUpload) oneByOne(ctx context.Context) error {
+	for _, d := range u.dirs {
+		if d.there || d.made {
+			continue
+		}
+		argv := []string{"/bin/sh", "-c", dirScript, "sh", u.target(d.name), fmt.Sprintf("%o", d.perm), u.tree.Owner}
+		if err := u.host.Exec(ctx, Command{Argv: argv, Root: u.tree.Root}); err != nil {
+			return u.host.fileFault("upload", u.target(d.name), err)
+		}
+		d.made = true
+	}
+	var wrong faults
+	err := each(len(u.send), sessionWorkers, func(i int) error {
+		f := u.send[i]
+		if f.placed {
+			return nil
+		}
+		err := u.sendOne(ctx, f)
+		if err != nil && !cut(err) && ctx.Err() == nil {
+			wrong.add(err)
+			return nil
+		}
+		f.placed = err == nil
+		return err
+	})
+	return errors.Join(err, wrong.join())
+}
+
+func (u *treeUpload) sendOne(ctx context.Context, f *treeFile) error {
+	content, err := u.from.Open(f.name)
+	if err != nil {
+		return u.host.fail(err)
+	}
+	defer content.Close()
+	err = u.host.upload(ctx, content, File{Path: u.target(f.name), Mode: f.perm, Owner: u.tree.Owner, Root: u.tree.Root})
+	if err == nil {
+		u.meter.add(f.size)
+	}
+	return err
+}
