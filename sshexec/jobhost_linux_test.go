@@ -257,6 +257,9 @@ func (h *shellHost) endJobs() error {
 	defer cancel()
 	jobs, _ := host.Jobs(ctx, "") // a test may have put there what is no job
 	for _, s := range jobs {
+		if s.State == sshexec.JobEnded {
+			continue
+		}
 		if err := host.Job(s.Name, "").Cancel(ctx); err != nil {
 			return err
 		}

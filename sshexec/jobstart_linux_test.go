@@ -34,12 +34,26 @@ func runs(t *testing.T, remote *shellHost) int {
 	return bytes.Count(text, []byte("\n"))
 }
 
+// TestJobStartedByManyAtOnce: where every step takes its time and each start makes two supervisors.
 func TestJobStartedByManyAtOnce(t *testing.T) {
 	t.Parallel()
 	host, remote := jobHost(t)
+	bin := filepath.Join(remote.home, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil { //nolint:gosec // the user of the host runs what is there
+		t.Fatal(err)
+	}
+	for program, text := range map[string]string{
+		"mv": "sleep 0.2; exec mv", "rm": "sleep 0.2; exec rm", "setsid": "setsid \"$@\"; exec setsid",
+	} {
+		text = "#!/bin/sh\nPATH=${PATH#*:}; " + text + " \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(bin, program), []byte(text), 0o755); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	remote.path = bin + ":"
 	ctx := within(t, 20*time.Second)
 	var started sync.WaitGroup
-	for range 8 {
+	for range 4 {
 		started.Go(func() {
 			job, err := host.StartJob(ctx, "j", once(remote))
 			if err == nil {
@@ -56,6 +70,9 @@ func TestJobStartedByManyAtOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"j"}, remote.kept(t)); diff != "" {
 		t.Error(diff)
+	}
+	if left, err := filepath.Glob(remote.jobDir("j") + "/.*"); err != nil || len(left) > 0 {
+		t.Errorf("%q is left in the job, %v", left, err)
 	}
 }
 
@@ -96,10 +113,10 @@ func TestJobStartCutAnywhere(t *testing.T) {
 	t.Parallel()
 	const turns = 20 // more than there are
 	var cuts, lost atomic.Int32
-	t.Run("turns", func(t *testing.T) {
-		for n := 1; n <= turns; n++ {
+	var running sync.WaitGroup // and not t.Parallel: they wait more than they work
+	for n := 1; n <= turns; n++ {
+		running.Go(func() {
 			t.Run(strconv.Itoa(n), func(t *testing.T) {
-				t.Parallel()
 				cut, gone := startCutAt(t, n)
 				if cut {
 					cuts.Add(1)
@@ -108,8 +125,9 @@ func TestJobStartCutAnywhere(t *testing.T) {
 					lost.Add(1)
 				}
 			})
-		}
-	})
+		})
+	}
+	running.Wait()
 	if cuts.Load() < 12 || cuts.Load() == turns || lost.Load() == 0 {
 		t.Errorf("%d cuts, of which %d lost the job", cuts.Load(), lost.Load())
 	}
@@ -211,7 +229,7 @@ func TestJobSecrets(t *testing.T) {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		text, err := os.ReadFile(path)
+		text, err := os.ReadFile(path) //nolint:gosec // nobody else is in this test's directory
 		if bytes.Contains(text, []byte(secret)) {
 			t.Errorf("a secret is in %s", path)
 		}
