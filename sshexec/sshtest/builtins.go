@@ -177,7 +177,7 @@ func tee(_ context.Context, p *Process) int {
 	outputs := []io.Writer{p.Stdout}
 	code := 0
 	for _, name := range names {
-		f, err := p.FS.OpenFile(p.abs(name), flag, 0o644)
+		f, err := p.FS.OpenFile(p.abs(name), flag, 0o666)
 		if err != nil {
 			code = p.fail(err)
 			continue

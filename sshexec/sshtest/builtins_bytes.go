@@ -202,7 +202,7 @@ func (p *Process) copyBlocks(c copying) (int64, error) {
 	if c.out == "" {
 		return io.CopyBuffer(writerOnly{p.Stdout}, from, make([]byte, min(c.block, 1<<20)))
 	}
-	out, err := p.FS.OpenFile(p.abs(c.out), os.O_WRONLY|os.O_CREATE, 0o644)
+	out, err := p.FS.OpenFile(p.abs(c.out), os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
 		return 0, err
 	}

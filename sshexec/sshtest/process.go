@@ -41,6 +41,14 @@ type Process struct {
 // PID returns the process id.
 func (p *Process) PID() int { return p.task.pid }
 
+// umask returns the permission bits that new files do not get.
+func (p *Process) umask() fs.FileMode {
+	if files, ok := p.FS.(*userFs); ok {
+		return files.umask
+	}
+	return loginUmask
+}
+
 // abs returns a path given to the program as an absolute one.
 func (p *Process) abs(name string) string {
 	if path.IsAbs(name) {
@@ -114,7 +122,7 @@ func (p *Process) setEnviron(environ []string) {
 func (p *Process) asUser(user string) *Process {
 	next := *p
 	next.User = user
-	next.FS = p.host.files.as(user)
+	next.FS = p.host.files.masked(user, p.umask())
 	return &next
 }
 

@@ -22,7 +22,7 @@ import (
 type shell struct {
 	process  *Process
 	entering bool         // the working directory is entered whoever may read it
-	umask    atomic.Int64 // of files made by redirections
+	umask    atomic.Int64 // as it is now
 
 	mu     sync.Mutex
 	jobs   map[int]*task       // in the background, by process id
@@ -149,7 +149,7 @@ func (p *Process) which(name string) string {
 func (s *shell) started(hc interp.HandlerContext, args []string) *Process {
 	p := s.process.with(args, exported(hc.Env))
 	p.Dir, p.Stdin, p.Stdout, p.Stderr = hc.Dir, hc.Stdin, hc.Stdout, hc.Stderr
-	p.task = s.self(hc)
+	p.task, p.FS = s.self(hc), s.files()
 	if file, ok := hc.Stdin.(*os.File); ok {
 		s.mu.Lock()
 		p.input = s.inputs[file]
@@ -219,7 +219,7 @@ func (s *shell) open(ctx context.Context, name string, flag int, perm os.FileMod
 		return &target{w: hc.Stderr}, nil
 	}
 	at := s.path(ctx, name)
-	f, err := s.process.FS.OpenFile(at, flag, perm&^os.FileMode(s.umask.Load())) //nolint:gosec // parsed from octal digits
+	f, err := s.files().OpenFile(at, flag, 0o666)
 	if err != nil {
 		return nil, shellError(err, name)
 	}
@@ -229,6 +229,11 @@ func (s *shell) open(ctx context.Context, name string, flag int, perm os.FileMod
 		}
 	}
 	return &target{w: f, close: f.Close, holders: 1}, nil
+}
+
+// files are those of the host, as the shell makes new ones.
+func (s *shell) files() *userFs {
+	return s.process.host.files.masked(s.process.User, os.FileMode(s.umask.Load())) //nolint:gosec // parsed from octal digits
 }
 
 // shellError is the one type of error the interpreter prints and goes on with.

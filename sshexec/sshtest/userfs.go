@@ -17,6 +17,7 @@ type userFs struct {
 	*files
 	user   string
 	faults *faults
+	umask  os.FileMode
 }
 
 func clean(name string) string { return path.Clean("/" + name) }
@@ -146,7 +147,7 @@ func (u *userFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, 
 	if err := u.writable("open", name); err != nil {
 		return nil, err
 	}
-	f, err := u.fs.OpenFile(name, flag, perm)
+	f, err := u.fs.OpenFile(name, flag, perm&^u.umask)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +204,7 @@ func (u *userFs) Mkdir(name string, perm os.FileMode) error {
 	if err := u.parent("mkdir", name); err != nil {
 		return err
 	}
-	if err := u.fs.Mkdir(name, perm); err != nil {
+	if err := u.fs.Mkdir(name, perm&^u.umask); err != nil {
 		return err
 	}
 	u.own(name)
