@@ -71,6 +71,8 @@ func (s *shell) rewrite(ctx context.Context, hc interp.HandlerContext, args []st
 			args = append([]string{args[0], path.Join(hc.Dir, args[1])}, args[2:]...)
 		}
 		return args
+	case "pwd":
+		return s.pwd(hc, args)
 	case "kill":
 		return append([]string{"/bin/kill"}, args[1:]...)
 	case "umask":
@@ -94,6 +96,18 @@ func (s *shell) rewrite(ctx context.Context, hc interp.HandlerContext, args []st
 	}
 }
 
+// pwd finds the directory without its symbolic links on the host.
+func (s *shell) pwd(hc interp.HandlerContext, args []string) []string {
+	if len(args) != 2 || args[1] != "-P" {
+		return args
+	}
+	at, err := s.process.host.files.follow(hc.Dir, false)
+	if err != nil {
+		return []string{"false"}
+	}
+	return []string{"printf", "%s\n", at}
+}
+
 // command treats "command NAME ..." like "NAME ..." and answers "command -v".
 func (s *shell) command(ctx context.Context, hc interp.HandlerContext, args []string) []string {
 	if len(args) > 1 && rewritten[args[1]] {
@@ -109,7 +123,7 @@ func (s *shell) command(ctx context.Context, hc interp.HandlerContext, args []st
 }
 
 // rewritten are those builtins that rewrite has to see by their own name.
-var rewritten = map[string]bool{"command": true, "builtin": true, "type": true, "hash": true, ".": true, "source": true, "kill": true, "umask": true, "wait": true, "trap": true, "eval": true, "exec": true}
+var rewritten = map[string]bool{"command": true, "builtin": true, "type": true, "hash": true, ".": true, "source": true, "kill": true, "umask": true, "wait": true, "trap": true, "eval": true, "exec": true, "pwd": true}
 
 // lookup answers where programs are, from the host's point of view.
 func (s *shell) lookup(hc interp.HandlerContext, names []string) []string {

@@ -122,6 +122,9 @@ func (u *userFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, 
 		}
 		return proc.Open(name)
 	}
+	if strings.HasPrefix(name, "/root/") && !u.owns(name) {
+		return nil, denied("open", name)
+	}
 	if u.absent(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
