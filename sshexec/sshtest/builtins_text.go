@@ -180,8 +180,8 @@ func tr(_ context.Context, p *Process) int {
 func complement(set string) string {
 	var out []byte
 	for c := range 256 {
-		if strings.IndexByte(set, byte(c)) < 0 { //nolint:gosec // below 256
-			out = append(out, byte(c)) //nolint:gosec // below 256
+		if strings.IndexByte(set, byte(c)) < 0 {
+			out = append(out, byte(c))
 		}
 	}
 	return string(out)

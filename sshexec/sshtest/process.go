@@ -32,10 +32,11 @@ type Process struct {
 	FS             afero.Fs            // the files of the host, as User may use them; paths are absolute
 
 	host     *Host
-	depth    int    // how many programs started each other
-	task     *task  // its own once it runs, until then that of what starts it
-	replaces bool   // takes the place of what starts it, as with exec
-	input    string // the file that Stdin reads, "" when it is none
+	ctx      context.Context // given to the program too
+	depth    int             // how many programs started each other
+	task     *task           // its own once it runs, until then that of what starts it
+	replaces bool            // takes the place of what starts it, as with exec
+	input    string          // the file that Stdin reads, "" when it is none
 }
 
 // PID returns the process id.
@@ -157,14 +158,15 @@ func (p *Process) run(ctx context.Context) int {
 		p.leave(exitKilled)
 		return exitKilled
 	}
-	p.Stdin = &tapped{from: p.Stdin, sample: &record.streams.stdin}
-	p.Stdout, p.Stderr = &tap{to: p.Stdout, sample: &record.streams.stdout}, &tap{to: p.Stderr, sample: &record.streams.stderr}
 	end := p.host.recorder.begin(record)
 	if !builtin || !starters[path.Base(p.Args[0])] {
 		p.task.settle()
 	}
 	running, stop := p.task.context(ctx)
 	defer stop()
+	p.ctx = running
+	p.Stdin = &tapped{running, p.Stdin, &record.streams.stdin}
+	p.Stdout, p.Stderr = &tap{running, p.Stdout, &record.streams.stdout}, &tap{running, p.Stderr, &record.streams.stderr}
 	code = program(running, p)
 	killed, ok := p.task.killed()
 	if ok {

@@ -23,6 +23,10 @@ type notes struct {
 
 func (n *notes) Helper() {}
 
+func (n *notes) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+func (n *notes) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
 func (n *notes) Errorf(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

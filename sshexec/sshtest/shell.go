@@ -12,8 +12,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-func (h *Host) home(user string) string { return homeOf(user) }
-
 const loginUmask = 0o022
 
 // loginProcess returns the process that runs a command line as the login shell

@@ -24,9 +24,10 @@ type shell struct {
 	entering bool         // the working directory is entered whoever may read it
 	umask    atomic.Int64 // as it is now
 
-	mu     sync.Mutex
-	jobs   map[int]*task       // in the background, by process id
-	inputs map[*os.File]string // files that redirections read
+	mu      sync.Mutex
+	jobs    map[int]*task       // in the background, by process id
+	inputs  map[*os.File]string // files that redirections read
+	sourced string              // the file that is about to be read as shell text
 }
 
 // call rewrites commands before the interpreter takes them for its own: those
@@ -69,6 +70,11 @@ func (s *shell) rewrite(ctx context.Context, hc interp.HandlerContext, args []st
 	case ".", "source":
 		if len(args) > 1 && !strings.Contains(args[1], "/") {
 			args = append([]string{args[0], path.Join(hc.Dir, args[1])}, args[2:]...)
+		}
+		if len(args) > 1 {
+			s.mu.Lock()
+			s.sourced = s.path(ctx, args[1])
+			s.mu.Unlock()
 		}
 		return args
 	case "pwd":
@@ -212,7 +218,7 @@ func (s *shell) open(ctx context.Context, name string, flag int, perm os.FileMod
 		if err != nil {
 			return nil, shellError(err, name)
 		}
-		out, err := s.process.host.pipe(ctx, f)
+		out, err := s.process.host.pipe(ctx, s.asText(f, s.path(ctx, name)))
 		if err != nil {
 			return nil, err
 		}
@@ -243,6 +249,25 @@ func (s *shell) open(ctx context.Context, name string, flag int, perm os.FileMod
 		}
 	}
 	return &target{w: f, close: f.Close, holders: 1}, nil
+}
+
+// asText returns the file, changed as parse does it when it is shell text.
+func (s *shell) asText(f afero.File, name string) io.ReadCloser {
+	s.mu.Lock()
+	sourced := s.sourced == name
+	if sourced {
+		s.sourced = ""
+	}
+	s.mu.Unlock()
+	if !sourced {
+		return f
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return f
+	}
+	_ = f.Close()
+	return io.NopCloser(strings.NewReader(changed(string(text))))
 }
 
 // files are those of the host, as the shell makes new ones.
