@@ -18,6 +18,7 @@ type userFs struct {
 	user   string
 	faults *faults
 	umask  os.FileMode
+	noProc bool // only what is kept
 }
 
 func clean(name string) string { return path.Clean("/" + name) }
@@ -115,7 +116,7 @@ func (u *userFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, 
 		return zeros{mem.NewFileHandle(mem.CreateFile(name))}, nil
 	}
 	writes := flag&(os.O_WRONLY|os.O_RDWR) != 0
-	if within(name, "/proc") && !writes {
+	if within(name, "/proc") && !writes && !u.noProc {
 		proc := u.procFs(u.user)
 		if info, err := proc.Stat(name); err == nil && info.Mode() == 0 {
 			return nil, denied("open", name)
@@ -185,7 +186,7 @@ func (u *userFs) look(name string) (os.FileInfo, error) {
 		return mem.GetFileInfo(mem.CreateFile("null")), nil
 	case u.absent(name):
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
-	case within(name, "/proc"):
+	case within(name, "/proc") && !u.noProc:
 		return u.procFs(u.user).Stat(name)
 	}
 	return u.fs.Lstat(name)
