@@ -103,7 +103,9 @@ func (f *files) masked(user string, umask fs.FileMode) *userFs {
 }
 
 // ofTest returns the files as root would use them on a healthy host.
-func (f *files) ofTest() *userFs { return &userFs{files: f, user: "root", faults: newFaults(), noProc: true} }
+func (f *files) ofTest() *userFs {
+	return &userFs{files: f, user: "root", faults: newFaults(), noProc: true}
+}
 
 // owner returns "user:group" of a path.
 func (f *files) owner(name string) string {
