@@ -98,7 +98,11 @@ func (k hostKeys) PutHostKey(ctx context.Context, id, key string) error {
 	return k.op.State().Put(ctx, "hostkey/"+id, key)
 }
 
+func (k hostKeys) DeleteHostKey(ctx context.Context, id string) error {
+	return k.op.State().Delete(ctx, "hostkey/"+id)
+}
+
 // ForgetHostKey removes the key of a machine that is gone.
 func ForgetHostKey(ctx context.Context, op *vnflcm.Operation, resourceID string) error {
-	return op.State().Delete(ctx, "hostkey/"+resourceID)
+	return hostKeys{op}.DeleteHostKey(ctx, resourceID)
 }

@@ -1,13 +1,19 @@
 package sshexec
 
 import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"golang.org/x/crypto/ssh"
 )
 
-// Auth is one way to log in. Make it with [Password] or [PrivateKey]. It prints
+// Auth is one way to log in. Make it with [Password], [PrivateKey],
+// [PrivateKeyFile], [Certificate], [Agent] or [KeyboardInteractive]. It prints
 // as *** in every format, so that a struct that holds one can be logged.
 type Auth struct {
 	// A function: fmt prints unexported fields of nested structs without asking
@@ -16,85 +22,138 @@ type Auth struct {
 	method func() *authMethod
 }
 
+// authMethod is one of: a password, keys, an answer to challenges.
 type authMethod struct {
-	signer   ssh.Signer
-	password string
+	password *string
+	keys     keySource
+	answer   func(context.Context, Challenge) ([]string, error)
+	// mark is equal for equal credentials only: who has others must not use the
+	// connection that these have made.
+	mark [sha256.Size]byte
 }
 
-func newAuth(m authMethod) Auth { return Auth{func() *authMethod { return &m }} }
+// keySource returns the keys to offer, possibly none, and how to give them back
+// after the login.
+type keySource func(ctx context.Context) (signers []ssh.Signer, done func(), err error)
 
-// Password logs in with a password. It answers the "password" method as well as
-// those "keyboard-interactive" prompts that do not echo what is typed.
-func Password(password string) Auth { return newAuth(authMethod{password: password}) }
+func newAuth(m authMethod, kind string, content []byte) Auth {
+	m.mark = sha256.Sum256(append([]byte(kind+"\x00"), content...))
+	return Auth{func() *authMethod { return &m }}
+}
 
-// PrivateKey logs in with an unencrypted private key in PEM or OpenSSH form.
-func PrivateKey(pem []byte) (Auth, error) {
-	signer, err := ssh.ParsePrivateKey(pem)
+// Password logs in with a password. It answers the "password" method and, unless
+// Target.Auth has a [KeyboardInteractive] too, those "keyboard-interactive"
+// questions that do not echo what is typed.
+func Password(password string) Auth {
+	return newAuth(authMethod{password: &password}, "password", []byte(password))
+}
+
+// PrivateKey logs in with a private key in PEM or OpenSSH form. A passphrase is
+// needed, and allowed, only for a key that is protected by one: at most one is
+// given.
+func PrivateKey(pem []byte, passphrase ...string) (Auth, error) {
+	signer, err := parsePrivateKey(pem, passphrase)
 	if err != nil {
-		var locked *ssh.PassphraseMissingError
-		if errors.As(err, &locked) {
-			return Auth{}, errors.New("sshexec: private key is protected by a passphrase")
-		}
-		// The cause may quote the input: it is not repeated.
-		return Auth{}, errors.New("sshexec: private key cannot be read")
+		return Auth{}, fmt.Errorf("sshexec: %w", err)
 	}
-	return newAuth(authMethod{signer: signer}), nil
+	return keyAuth(signer), nil
 }
 
-// sshMethods keeps the order in which the kinds of credentials first appear.
-// One method carries all credentials of its kind, because x/crypto/ssh tries
-// each kind only once.
-func sshMethods(auths []Auth) []ssh.AuthMethod {
-	var signers []ssh.Signer
-	var passwords []string
-	for _, a := range auths {
-		if m := a.method(); m.signer != nil {
-			signers = append(signers, m.signer)
-		} else {
-			passwords = append(passwords, m.password)
+func keyAuth(signer ssh.Signer) Auth {
+	keys := func(context.Context) ([]ssh.Signer, func(), error) { return []ssh.Signer{signer}, nothing, nil }
+	return newAuth(authMethod{keys: keys}, "key", signer.PublicKey().Marshal())
+}
+
+func nothing() {}
+
+// PrivateKeyFile logs in with the private key in a file, read at each login. As
+// with ssh, a file that does not exist offers no key, and why one cannot be used
+// is told only when no other credential is accepted.
+func PrivateKeyFile(name string, passphrase ...string) Auth {
+	keys := func(context.Context) ([]ssh.Signer, func(), error) {
+		pem, err := os.ReadFile(name) //nolint:gosec // the caller says which
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nothing, nil
 		}
+		if err != nil {
+			return nil, nothing, err
+		}
+		signer, err := parsePrivateKey(pem, passphrase)
+		if err != nil {
+			return nil, nothing, fmt.Errorf("%s: %w", name, err)
+		}
+		return []ssh.Signer{signer}, nothing, nil
 	}
-	keys := ssh.PublicKeys(signers...)
-	typed := passwordMethods(passwords)
+	return newAuth(authMethod{keys: keys}, "file", []byte(name+"\x00"+fmt.Sprint(passphrase)))
+}
+
+func parsePrivateKey(pem []byte, passphrase []string) (ssh.Signer, error) {
+	if len(passphrase) > 1 {
+		return nil, errors.New("more than one passphrase for a private key")
+	}
+	signer, err := ssh.ParsePrivateKey(pem)
+	var locked *ssh.PassphraseMissingError
 	switch {
-	case len(passwords) == 0:
-		return []ssh.AuthMethod{keys}
-	case len(signers) == 0:
-		return typed
-	case auths[0].method().signer != nil:
-		return append([]ssh.AuthMethod{keys}, typed...)
-	default:
-		return append(typed, keys)
+	case err == nil && len(passphrase) > 0 && passphrase[0] != "":
+		return nil, errors.New("private key is not protected by a passphrase, but one was given")
+	case err == nil:
+		return signer, nil
+	case !errors.As(err, &locked):
+		// The cause may quote the input: it is not repeated.
+		return nil, errors.New("private key cannot be read")
+	case len(passphrase) == 0:
+		return nil, errors.New("private key is protected by a passphrase")
 	}
+	signer, err = ssh.ParsePrivateKeyWithPassphrase(pem, []byte(passphrase[0]))
+	if err != nil {
+		return nil, errors.New("private key cannot be read with this passphrase")
+	}
+	return signer, nil
 }
 
-func passwordMethods(passwords []string) []ssh.AuthMethod {
-	if len(passwords) == 0 {
-		return nil
+// Certificate logs in with a private key and a certificate for it, in the form
+// of a file id_ed25519-cert.pub ("ssh-ed25519-cert-v01@openssh.com AAAA...").
+func Certificate(certificate, pem []byte, passphrase ...string) (Auth, error) {
+	key, _, _, _, err := ssh.ParseAuthorizedKey(certificate)
+	if err != nil {
+		return Auth{}, errors.New("sshexec: certificate cannot be read")
 	}
-	next := 0
-	plain := func() (string, error) {
-		next++
-		return passwords[(next-1)%len(passwords)], nil
+	cert, ok := key.(*ssh.Certificate)
+	if !ok || cert.CertType != ssh.UserCert {
+		return Auth{}, fmt.Errorf("sshexec: a user certificate is needed, not a key or certificate of type %s", key.Type())
 	}
-	round := 0
-	interactive := func(_, _ string, questions []string, echos []bool) ([]string, error) {
-		answers := make([]string, len(questions))
-		for i, echo := range echos {
-			if echo {
-				return nil, errors.New("the host asks for more than a password")
-			}
-			answers[i] = passwords[round%len(passwords)]
-		}
-		if len(questions) > 0 {
-			round++
-		}
-		return answers, nil
+	signer, err := parsePrivateKey(pem, passphrase)
+	if err != nil {
+		return Auth{}, fmt.Errorf("sshexec: %w", err)
 	}
-	return []ssh.AuthMethod{
-		ssh.RetryableAuthMethod(ssh.PasswordCallback(plain), len(passwords)),
-		ssh.RetryableAuthMethod(ssh.KeyboardInteractive(interactive), len(passwords)),
+	certified, err := ssh.NewCertSigner(cert, signer)
+	if err != nil {
+		return Auth{}, errors.New("sshexec: the certificate is for another private key")
 	}
+	return keyAuth(certified), nil
+}
+
+// Challenge is what a host asks in "keyboard-interactive" authentication. A host
+// may ask several times during one login.
+type Challenge struct {
+	Host              string // Target.Name
+	User              string
+	Name, Instruction string // from the host, often empty
+	Questions         []Question
+}
+
+// Question is one question of a [Challenge].
+type Question struct {
+	Text string
+	Echo bool // whether the host would show what is typed: not a secret
+}
+
+// KeyboardInteractive logs in by answering the questions of the host, such as
+// one-time codes. answer returns one answer per question; its error ends the
+// login. The context is that of the connection being made.
+func KeyboardInteractive(answer func(ctx context.Context, c Challenge) ([]string, error)) Auth {
+	// Functions cannot be compared: each one is another credential.
+	return newAuth(authMethod{answer: answer}, "interactive", []byte(rand.Text()))
 }
 
 // Sudo says how the login user becomes root. Its zero value is for hosts where

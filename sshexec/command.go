@@ -31,10 +31,18 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// Root runs the command as root: through sudo unless the login user is root.
 	Root bool
+	// User runs the command as this user, through sudo unless it is the login
+	// user. Default: the login user. At most one of Root and User is set.
+	User string
 	// Secrets are masked in events and errors, wherever they appear. They are
 	// not masked in what Stdout and Stderr receive.
 	Secrets []string
-	// Grace is the time between TERM and KILL when the context ends. Default 5 s.
+	// Timeout is how long the command may take, from when the host has a session
+	// for it. Then it is ended as if the context had, and the error wraps
+	// [ErrTimeout]. Default: as long as the context allows.
+	Timeout time.Duration
+	// Grace is the time between TERM and KILL when the command is ended. Default
+	// 5 s.
 	Grace time.Duration
 }
 
@@ -43,6 +51,7 @@ type CommandEvent struct {
 	Host     string        // Target.Name
 	Command  string        // the command line, for people
 	Root     bool          // run as root
+	User     string        // run as this user, when not as the login user or root
 	Done     bool          // false before the command runs, true after
 	Duration time.Duration // how long it took, when Done
 	Err      error         // why it failed, when Done

@@ -14,18 +14,20 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// frame runs the command in its place: it says that it has begun (which under
-// sudo means that no password will be asked for any more), takes the
-// environment from standard input, changes the directory and becomes the
-// command, which finds the rest of standard input untouched, because read takes
-// a pipe byte by byte. It is one line, because csh as a login shell does not
-// take several, and its variables are unset by then.
+// frame runs the command in its place: it tells its process id and, where
+// /proc tells that, its process group (which under sudo also means that no
+// password will be asked for any more), takes the environment from standard
+// input, changes the directory and becomes the command, which finds the rest of
+// standard input untouched, because read takes a pipe byte by byte. It is one
+// line, because csh as a login shell does not take several, and its variables are
+// unset by then.
 //
 //	$1 marker, $2 number of variables, $3 directory, then the command
-const frame = `if [ -n "$1" ]; then echo "$1 $$" >&2; fi; ` +
-	`_sshexec_n=$2; _sshexec_nl="$(printf "\n_")"; _sshexec_nl="${_sshexec_nl%_}"; ` +
-	`while [ "$_sshexec_n" -gt 0 ]; do IFS= read -r _sshexec_line || exit 125; eval "$_sshexec_line"; _sshexec_n=$((_sshexec_n - 1)); done; ` +
-	`unset _sshexec_n _sshexec_nl _sshexec_line; ` +
+const frame = `_sshexec=; { read -r _sshexec <"/proc/$$/stat"; } 2>/dev/null; ` +
+	`_sshexec="${_sshexec##*) }"; _sshexec="${_sshexec#* * }"; echo "$1 $$ ${_sshexec%% *}" >&2; ` +
+	`if [ "$2" -gt 0 ]; then _sshexec_n=$2; _sshexec_nl="$(printf "\n_")"; _sshexec_nl="${_sshexec_nl%_}"; ` +
+	`while [ "$_sshexec_n" -gt 0 ]; do IFS= read -r _sshexec || exit 125; eval "$_sshexec"; _sshexec_n=$((_sshexec_n - 1)); done; ` +
+	`unset _sshexec_n _sshexec_nl; fi; unset _sshexec; ` +
 	`if [ -n "$3" ]; then cd "$3" || exit 125; fi; ` +
 	`shift 3; exec "$@"`
 
@@ -35,18 +37,14 @@ type invocation struct {
 	env    string // what goes ahead of standard input
 	sudo   bool
 	prompt string // what sudo asks with; "" when it must not ask
-	marker string // what frame says when it has begun; "" when nobody waits for it
+	marker string // what frame says when it has begun
 	shown  string // the command for people, masked
 	masker masker
 }
 
 func (h *Host) invocation(c Command) (invocation, error) {
-	inv := invocation{masker: newMasker(h.secrets(c)...)}
+	inv := invocation{masker: newMasker(h.secrets(c)...), marker: "sshexec-" + rand.Text()}
 	inv.shown = c.shown(inv.masker)
-	argv := c.Argv
-	if c.Shell != "" {
-		argv = []string{"/bin/sh", "-c", string(c.Shell)}
-	}
 	if err := c.validate(); err != nil {
 		return inv, err
 	}
@@ -54,34 +52,35 @@ func (h *Host) invocation(c Command) (invocation, error) {
 	if inv.env, err = exports(c.Env); err != nil {
 		return inv, err
 	}
-	inv.sudo = c.Root && h.target.User != "root"
-	if !inv.sudo && len(c.Env) == 0 && c.Dir == "" {
-		if c.Shell == "" {
-			argv = append([]string{"/bin/sh", "-c", `exec "$@"`, "sh"}, argv...)
-		}
-		inv.line = shellescape.QuoteCommand(argv)
-		return inv, nil
+	user := c.User
+	if c.Root {
+		user = "root"
 	}
-	if inv.sudo {
-		inv.marker = "sshexec-" + rand.Text()
-		if h.target.Sudo.secret != nil {
-			inv.prompt = "sshexec-" + rand.Text() + ":"
-		}
+	inv.sudo = user != "" && user != h.target.User
+	if inv.sudo && h.target.Sudo.secret != nil {
+		inv.prompt = "sshexec-" + rand.Text() + ":"
 	}
-	inv.line = framed(inv, c.Dir, len(c.Env), argv)
+	inv.line = inv.framed(c, user)
 	return inv, nil
 }
 
-func framed(inv invocation, dir string, variables int, argv []string) string {
+func (inv invocation) framed(c Command, user string) string {
 	var words []string
-	switch {
-	case inv.prompt != "":
-		words = []string{"sudo", "-S", "-p", inv.prompt, "--"}
-	case inv.sudo:
-		words = []string{"sudo", "-n", "--"}
+	if inv.sudo {
+		words = []string{"sudo", "-n"}
+		if inv.prompt != "" {
+			words = []string{"sudo", "-S", "-p", inv.prompt}
+		}
+		if !c.Root {
+			words = append(words, "-u", user)
+		}
+		words = append(words, "--")
 	}
-	words = append(words, "/bin/sh", "-c", frame, "sh", inv.marker, strconv.Itoa(variables), dir)
-	return shellescape.QuoteCommand(append(words, argv...))
+	words = append(words, "/bin/sh", "-c", frame, "sh", inv.marker, strconv.Itoa(len(c.Env)), c.Dir)
+	if c.Shell != "" {
+		words = append(words, "/bin/sh", "-c", string(c.Shell))
+	}
+	return shellescape.QuoteCommand(append(words, c.Argv...))
 }
 
 func (c Command) validate() error {
@@ -98,6 +97,10 @@ func (c Command) validate() error {
 		return fmt.Errorf("directory %q is not absolute", c.Dir)
 	case strings.ContainsRune(c.Dir, 0):
 		return errors.New("directory contains a NUL byte")
+	case c.Root && c.User != "":
+		return errors.New("a command has either Root or User, not both")
+	case c.User != "" && !userName.MatchString(c.User):
+		return fmt.Errorf("user name %q is not allowed", c.User)
 	}
 	for i, arg := range c.Argv {
 		if strings.ContainsRune(arg, 0) {
@@ -107,6 +110,10 @@ func (c Command) validate() error {
 	return nil
 }
 
+// userName is what useradd of Debian and Red Hat allows, and what sudo -u does
+// not take for anything else.
+var userName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*\$?$`)
+
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // exports returns one line of shell text per variable, in the order of names.
@@ -114,20 +121,25 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func exports(env map[string]string) (string, error) {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if !variableName.MatchString(name) || strings.HasPrefix(name, "_sshexec_") {
+		if !variableName.MatchString(name) || strings.HasPrefix(name, "_sshexec") {
 			return "", fmt.Errorf("environment variable name %q is not allowed", name)
 		}
 		value := env[name]
 		if strings.ContainsRune(value, 0) {
 			return "", fmt.Errorf("environment variable %s contains a NUL byte", name)
 		}
-		lines := strings.Split(value, "\n")
-		for i, line := range lines {
-			lines[i] = shellescape.Quote(line)
-		}
-		fmt.Fprintf(&text, "export %s=%s\n", name, strings.Join(lines, `"$_sshexec_nl"`))
+		fmt.Fprintf(&text, "export %s=%s\n", name, oneLine(value))
 	}
 	return text.String(), nil
+}
+
+// oneLine quotes a value so that it fits in one line of shell text.
+func oneLine(value string) string {
+	lines := strings.Split(value, "\n")
+	for i, line := range lines {
+		lines[i] = shellescape.Quote(line)
+	}
+	return strings.Join(lines, `"$_sshexec_nl"`)
 }
 
 // shown returns the command for people. Words are masked before they are
@@ -161,7 +173,9 @@ func (h *Host) secrets(c Command) []string {
 	}
 	for _, a := range h.target.Auth {
 		if a.method != nil {
-			add(a.method().password)
+			if password := a.method().password; password != nil {
+				add(*password)
+			}
 		}
 	}
 	return secrets

@@ -27,17 +27,17 @@ func TestCommandLineGolden(t *testing.T) {
 		{
 			name: "argv", user: "u",
 			command: sshexec.Command{Argv: []string{"kubeadm", "init", "--config=/tmp/a b.yaml", ""}},
-			line:    `/bin/sh -c 'exec "$@"' sh kubeadm init '--config=/tmp/a b.yaml' ''`,
+			line:    `/bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' kubeadm init '--config=/tmp/a b.yaml' ''`,
 		},
 		{
 			name: "shell", user: "u",
 			command: sshexec.Command{Shell: `echo "it's" | cat`},
-			line:    `/bin/sh -c 'echo "it'"'"'s" | cat'`,
+			line:    `/bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' /bin/sh -c 'echo "it'"'"'s" | cat'`,
 		},
 		{
 			name: "environment and directory", user: "u",
 			command: sshexec.Command{Argv: []string{"x"}, Dir: "/a b", Env: map[string]string{"B": "1\n2", "A": "it's"}},
-			line:    `/bin/sh -c ` + sshexec.Frame + ` sh '' 2 '/a b' x`,
+			line:    `/bin/sh -c ` + sshexec.Frame + ` sh MARKER 2 '/a b' x`,
 			env:     "export A='it'\"'\"'s'\nexport B=1\"$_sshexec_nl\"2\n",
 		},
 		{
@@ -53,7 +53,22 @@ func TestCommandLineGolden(t *testing.T) {
 		{
 			name: "root as root", user: "root",
 			command: sshexec.Command{Argv: []string{"x"}, Root: true},
-			line:    `/bin/sh -c 'exec "$@"' sh x`,
+			line:    `/bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
+		},
+		{
+			name: "another user", user: "u", sudo: sshexec.SudoPassword("s3cret"),
+			command: sshexec.Command{Argv: []string{"x"}, User: "www-data"},
+			line:    `sudo -S -p PROMPT -u www-data -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
+		},
+		{
+			name: "another user as root", user: "root",
+			command: sshexec.Command{Argv: []string{"x"}, User: "www-data"},
+			line:    `sudo -n -u www-data -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
+		},
+		{
+			name: "the login user", user: "u",
+			command: sshexec.Command{Argv: []string{"x"}, User: "u"},
+			line:    `/bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
 		},
 	}
 	for _, tt := range tests {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -13,54 +15,95 @@ import (
 
 // connection is one authenticated SSH connection.
 type connection struct {
-	client *ssh.Client
-	slots  chan struct{} // one per session that may be open
-	dead   chan struct{} // closed once the connection is of no use any more
+	client  *ssh.Client
+	wire    *wire
+	hostKey ssh.PublicKey
+	slots   chan struct{} // one per session that may be open
+	dead    chan struct{} // closed once it has ended
+	gone    chan struct{} // closed once it takes no new users: it is dead or retired
+	idle    time.Duration // how long it is kept without users
+
+	mu      sync.Mutex
+	users   int // sessions and tunnels, and whoever is about to open one
+	open    int // sessions
+	peak    int // most sessions that were open at once
+	retired bool
+	timer   *time.Timer // closes it when it is idle
 }
 
-func (p *Pool) dial(ctx context.Context, t Target) (*connection, error) {
-	dialled, err := p.options.Dial(ctx, "tcp", t.Addr)
+// dialOnce sets up a connection, through the jump host if there is one.
+func (p *Pool) dialOnce(ctx context.Context, t Target, limit int, phase func(string)) (*connection, error) {
+	dialled, err := p.reach(ctx, t, phase)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConnect, err)
+		return nil, err
 	}
+	phase("SSH handshake with " + t.Addr)
 	raw := &wire{Conn: dialled}
-	client, err := handshake(ctx, raw, t)
+	client, hostKey, err := handshake(ctx, raw, t)
 	if err != nil {
 		_ = raw.Close()
 		return nil, err
 	}
 	raw.client.Store(client)
 	c := &connection{
-		client: client,
-		slots:  make(chan struct{}, p.options.Sessions),
-		dead:   make(chan struct{}),
+		client: client, wire: raw, hostKey: hostKey, idle: p.options.Idle,
+		slots: make(chan struct{}, limit), dead: make(chan struct{}), gone: make(chan struct{}),
 	}
+	c.rest()
 	p.running.Go(func() {
 		_ = client.Wait()
 		close(c.dead)
+		c.retire()
 	})
 	p.running.Go(func() { c.keepAlive(p.options.KeepAlive) })
 	return c, nil
 }
 
-func handshake(ctx context.Context, raw net.Conn, t Target) (*ssh.Client, error) {
-	known, err := t.HostKeys.known(ctx, t.ID)
-	if err != nil {
-		return nil, err
+// reach opens the network connection.
+func (p *Pool) reach(ctx context.Context, t Target, phase func(string)) (net.Conn, error) {
+	if t.Via == nil {
+		phase("dial " + t.Addr)
+		conn, err := p.options.Dial(ctx, "tcp", t.Addr)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrConnect, err)
+		}
+		return conn, nil
 	}
+	phase("dial " + t.Addr + " through " + t.Via.Name)
+	hop := &remote{pool: p, target: *t.Via}
+	conn, err := hop.dial(ctx, "tcp", t.Addr)
+	if err != nil {
+		return nil, through(*t.Via, err)
+	}
+	return conn, nil
+}
+
+// through names the jump host that an error comes from.
+func through(hop Target, err error) error {
+	return fmt.Errorf("jump host: %w", (&Host{target: hop}).fail(err))
+}
+
+func handshake(ctx context.Context, raw *wire, t Target) (*ssh.Client, ssh.PublicKey, error) {
+	known, err := t.HostKeys.known(ctx, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	login, err := t.credentials(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer login.close()
+	var hostKey ssh.PublicKey
 	var refused error // by the policy; x/crypto/ssh does not wrap every cause
-	verified := false
 	config := &ssh.ClientConfig{
 		User:              t.User,
-		Auth:              sshMethods(t.Auth),
-		HostKeyAlgorithms: keyAlgorithms(known),
+		Auth:              login.methods,
+		HostKeyAlgorithms: known.algorithms,
 		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
-			instead, err := t.HostKeys.accept(ctx, t.ID, key)
-			if err == nil && len(instead) > 0 {
-				err = &HostKeyError{Host: t.Name, Known: fingerprints(instead), Got: ssh.FingerprintSHA256(key)}
+			if refused = t.HostKeys.accept(ctx, t, key); refused == nil {
+				hostKey = key
 			}
-			refused, verified = err, err == nil
-			return err
+			return refused
 		},
 	}
 	// x/crypto/ssh knows no context: closing the connection is what ends a
@@ -71,35 +114,37 @@ func handshake(ctx context.Context, raw net.Conn, t Target) (*ssh.Client, error)
 		_ = conn.Close()
 		err = context.Cause(ctx)
 	}
-	if err == nil {
-		return ssh.NewClient(conn, channels, requests), nil
+	switch {
+	case err == nil:
+		return ssh.NewClient(conn, channels, requests), hostKey, nil
+	case ctx.Err() != nil:
+		return nil, nil, fmt.Errorf("%w: SSH handshake: %w", ErrConnect, context.Cause(ctx))
+	case refused != nil:
+		return nil, nil, refused
 	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%w: SSH handshake: %w", ErrConnect, context.Cause(ctx))
+	if away := raw.turnedAway(); away != nil {
+		return nil, nil, fmt.Errorf("%w: %w: %w", ErrConnect, away, err)
 	}
-	if refused != nil {
-		return nil, refused
-	}
-	return nil, classifyHandshake(err, verified, known, t)
+	return nil, nil, classifyHandshake(err, hostKey != nil, known, t, login)
 }
 
-func classifyHandshake(err error, verified bool, known []ssh.PublicKey, t Target) error {
+func classifyHandshake(err error, verified bool, known identity, t Target, l *login) error {
 	var negotiation *ssh.AlgorithmNegotiationError
 	var network net.Error
 	switch {
-	case errors.As(err, &negotiation) && len(known) > 0 && noCommon(negotiation, keyAlgorithms(known)):
-		return &HostKeyError{Host: t.Name, Known: fingerprints(known)}
+	case errors.As(err, &negotiation) && len(known.prints) > 0 && noCommon(negotiation, known.algorithms):
+		return &HostKeyError{Host: t.Name, Known: known.prints}
 	case !verified, errors.Is(err, io.EOF), errors.As(err, &network):
 		return fmt.Errorf("%w: %w", ErrConnect, err)
 	default:
-		return fmt.Errorf("%w: user %s: %w", ErrAuth, t.User, err)
+		return l.refused(t, err)
 	}
 }
 
 // noCommon reports whether the negotiation failed over the host key.
 func noCommon(e *ssh.AlgorithmNegotiationError, wanted []string) bool {
 	for _, list := range [][]string{e.RequestedAlgorithms, e.SupportedAlgorithms} {
-		if len(list) >= len(wanted) && fmt.Sprint(list[:len(wanted)]) == fmt.Sprint(wanted) {
+		if len(list) >= len(wanted) && slices.Equal(list[:len(wanted)], wanted) {
 			return true
 		}
 	}
@@ -127,70 +172,80 @@ func (c *connection) keepAlive(interval time.Duration) {
 	}
 }
 
-func (c *connection) isDead() bool {
+// within runs fn, which may block when the network does, and closes the
+// connection when it takes longer than limit.
+func (c *connection) within(limit time.Duration, fn func()) {
+	late := time.AfterFunc(limit, func() { _ = c.client.Close() })
+	defer late.Stop()
+	fn()
+}
+
+func (c *connection) usable() bool {
 	select {
-	case <-c.dead:
-		return true
+	case <-c.gone:
+		return false
 	default:
+		return true
+	}
+}
+
+// use keeps the connection open until leave. It returns false when the
+// connection takes no new users.
+func (c *connection) use() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.retired {
 		return false
 	}
+	c.users++
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	return true
 }
 
-// session opens a session and returns how to give it back.
-func (c *connection) session(ctx context.Context) (*ssh.Session, func(), error) {
-	select {
-	case c.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
-	case <-c.dead:
-		return nil, nil, errDead
-	}
-	type opened struct {
-		session *ssh.Session
-		err     error
-	}
-	result := make(chan opened)
-	// x/crypto/ssh knows no context. A host that breaks the protocol at the right
-	// moment can keep this call waiting for ever, so nobody waits for it.
-	go func() {
-		s, err := c.client.NewSession()
-		select {
-		case result <- opened{s, err}:
-			return
-		case <-ctx.Done():
-		case <-c.dead:
-		}
-		if err == nil {
-			_ = s.Close()
-		}
-		<-c.slots
-	}()
-	select {
-	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
-	case <-c.dead:
-		return nil, nil, errDead
-	case o := <-result:
-		if o.err != nil {
-			<-c.slots
-			return nil, nil, c.openFailure(o.err)
-		}
-		return o.session, func() {
-			_ = o.session.Close()
-			<-c.slots
-		}, nil
+func (c *connection) leave() {
+	c.mu.Lock()
+	c.users--
+	c.mu.Unlock()
+	c.rest()
+}
+
+// rest closes a retired connection that has no users, and any other after a
+// while.
+func (c *connection) rest() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.users > 0:
+	case c.retired:
+		_ = c.client.Close()
+	case c.timer == nil:
+		c.timer = time.AfterFunc(c.idle, c.expire)
+	default:
+		c.timer.Reset(c.idle)
 	}
 }
 
-var errDead = errors.New("connection is dead")
-
-// openFailure tells a host that refuses one more session from a connection
-// that is of no use any more.
-func (c *connection) openFailure(err error) error {
-	var refused *ssh.OpenChannelError
-	if errors.As(err, &refused) {
-		return fmt.Errorf("%w: open a session: %w", ErrConnect, err)
+func (c *connection) expire() {
+	c.mu.Lock()
+	unused := c.users == 0
+	c.mu.Unlock()
+	if unused {
+		c.retire()
 	}
-	_ = c.client.Close()
-	return errDead
+}
+
+// retire lets nobody else use the connection and closes it with its last user.
+func (c *connection) retire() {
+	c.mu.Lock()
+	if !c.retired {
+		c.retired = true
+		close(c.gone)
+		if c.timer != nil {
+			c.timer.Stop()
+		}
+	}
+	c.mu.Unlock()
+	c.rest()
 }

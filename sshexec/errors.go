@@ -10,20 +10,26 @@ import (
 // Sentinels, found with errors.Is. The comment of each says whether trying
 // again can help.
 var (
-	// ErrConnect: the host could not be reached or did not finish the SSH
-	// handshake. Trying again helps when the machine is starting.
+	// ErrConnect: the host could not be reached, did not finish the SSH handshake
+	// or opened no session. Nothing was asked of it. Trying again helps when the
+	// machine is starting.
 	ErrConnect = errors.New("cannot connect")
 	// ErrAuth: the host refused every credential. On a fresh VM this goes away
 	// once cloud-init has installed the key; otherwise it is final.
 	ErrAuth = errors.New("authentication refused")
 	// ErrHostKey: the host is not the one it should be. Final.
 	ErrHostKey = errors.New("host key mismatch")
-	// ErrSudo: the login user could not become root. Final: the password was
-	// wrong, was needed and not given, or sudo does not allow it.
-	ErrSudo = errors.New("cannot become root")
+	// ErrSudo: the login user could not become root, or Command.User. Final: the
+	// password was wrong, was needed and not given, or sudo does not allow it.
+	ErrSudo = errors.New("sudo refused")
 	// ErrDisconnected: the connection broke while a command ran or a file was
 	// sent. Whether it took effect is unknown: look before trying again.
 	ErrDisconnected = errors.New("connection lost")
+	// ErrTimeout: the command took longer than Command.Timeout and was ended.
+	ErrTimeout = errors.New("command took too long")
+	// ErrAbandoned: the call was ended because another host of a [Fan] with
+	// FailFast had failed.
+	ErrAbandoned = errors.New("given up")
 	// ErrClosed: the pool is closed. Final.
 	ErrClosed = errors.New("pool is closed")
 	// ErrTooLarge: more output or a larger file than the call is made for.
@@ -88,22 +94,30 @@ func lastLine(text string) string {
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-// HostKeyError tells that a host presented another key than the one it is known
-// by. errors.Is(err, ErrHostKey) holds. It is final: either the address belongs
-// to another machine now, or somebody is in between.
+// HostKeyError tells that a host presented a key that it is not known by.
+// errors.Is(err, ErrHostKey) holds. It is final: either the address belongs to
+// another machine now, or somebody is in between.
 type HostKeyError struct {
-	Host  string   // Target.Name
-	Known []string // fingerprints that would be accepted, "SHA256:..."
-	Got   string   // fingerprint presented, empty when the host has no key of a known type
+	Host   string   // Target.Name
+	Known  []string // fingerprints that would be accepted, "SHA256:..."; none when the host is not known at all
+	Got    string   // fingerprint presented, empty when the host has no key of a known type
+	Reason string   // why not, unless it is simply another key: revoked, an expired certificate
 }
 
 // Error names the host and the fingerprints.
 func (e *HostKeyError) Error() string {
-	got := e.Got
+	known, got := "known by "+strings.Join(e.Known, ", "), e.Got
+	if len(e.Known) == 0 {
+		known = "no key is known"
+	}
 	if got == "" {
 		got = "no key of a known type"
 	}
-	return fmt.Sprintf("%s: %v: known by %s, presented %s", e.Host, ErrHostKey, strings.Join(e.Known, ", "), got)
+	msg := fmt.Sprintf("%s: %v: %s, presented %s", e.Host, ErrHostKey, known, got)
+	if e.Reason != "" {
+		msg += ": " + e.Reason
+	}
+	return msg
 }
 
 // Is reports whether target is [ErrHostKey].

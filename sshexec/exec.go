@@ -11,11 +11,15 @@ import (
 
 // Exec runs c and waits for its end. The error is an *[ExitError] when the
 // command ran and failed; it wraps [ErrDisconnected] when the connection broke
-// while it ran, and the cause of ctx when ctx ended: then the command was sent
-// TERM and, after Command.Grace, KILL. A command that was started is never
-// started again.
+// while it ran, and the cause of ctx when ctx ended: then the command, with
+// everything it has started in its process group, was sent TERM and, after
+// Command.Grace, KILL. A command that was started is never started again.
 func (h *Host) Exec(ctx context.Context, c Command) error {
-	return h.exec(ctx, c, true)
+	inv, err := h.invocation(c)
+	if err != nil {
+		return h.fail(err)
+	}
+	return h.observed(ctx, c, inv, true)
 }
 
 // Run runs a command as the login user. It is Exec for callers that want to
@@ -49,48 +53,36 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// fail names the host in an error that does not do so yet.
-func (h *Host) fail(err error) error {
-	var key *HostKeyError
-	if errors.As(err, &key) {
-		return err
-	}
-	return &HostError{Host: h.target.Name, Err: err}
-}
-
-func (h *Host) exec(ctx context.Context, c Command, stoppable bool) error {
-	inv, err := h.invocation(c)
-	if err != nil {
-		return h.fail(err)
-	}
-	event := CommandEvent{Host: h.target.Name, Command: inv.shown, Root: c.Root}
+// observed runs a command that was made ready, between its two events. What ends
+// other commands is not stoppable, and does not wait for its turn.
+func (h *Host) observed(ctx context.Context, c Command, inv invocation, stoppable bool) error {
+	event := CommandEvent{Host: h.target.Name, Command: inv.shown, Root: c.Root, User: c.User}
 	h.pool.options.Observe(event)
 	start := time.Now()
-	err = h.perform(ctx, c, inv, stoppable)
+	err := h.perform(ctx, c, inv, stoppable)
 	event.Done, event.Duration, event.Err = true, time.Since(start), err
 	h.pool.options.Observe(event)
 	return err
 }
 
 func (h *Host) perform(ctx context.Context, c Command, inv invocation, stoppable bool) error {
-	caller := ctx
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	session, release, err := h.session(ctx)
+	session, err := h.machine.session(ctx, !stoppable)
 	if err != nil {
 		return h.fail(err)
 	}
-	defer release()
-	input, err := session.StdinPipe()
-	if err != nil {
+	defer session.close()
+	if c.Timeout > 0 {
+		limit, cancel := context.WithTimeoutCause(ctx, c.Timeout, timeout(c.Timeout))
+		defer cancel()
+		ctx = limit
+	}
+	caller := ctx
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := newProcess(h, inv, session)
+	if err := r.connect(c, cancel); err != nil {
 		return h.fail(fmt.Errorf("%w: %w", ErrDisconnected, err))
 	}
-	stderr := &tail{masker: inv.masker}
-	r := &process{
-		host: h, inv: inv, session: session, input: input, stderr: stderr,
-		started: make(chan struct{}), done: make(chan error, 1), fed: make(chan struct{}),
-	}
-	r.connect(c, cancel)
 	defer r.detach()
 	if !h.pool.spawn(func() { r.done <- r.run() }) {
 		return h.fail(ErrClosed)
@@ -110,4 +102,10 @@ func (h *Host) perform(ctx context.Context, c Command, inv invocation, stoppable
 		r.stop(ctx, c, stoppable)
 		return h.fail(fmt.Errorf("%s: %w", inv.shown, context.Cause(ctx)))
 	}
+}
+
+// timeout is the cause when a command took longer than it may. It is a
+// context.DeadlineExceeded, too.
+func timeout(limit time.Duration) error {
+	return fmt.Errorf("%w: no end within %v: %w", ErrTimeout, limit, context.DeadlineExceeded)
 }

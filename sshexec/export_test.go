@@ -1,23 +1,23 @@
 package sshexec
 
-import "al.essio.dev/pkg/shellescape"
+import (
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+)
 
 // CommandLine returns the exact line that would be sent for c, and what goes
 // ahead of its standard input. Random words are replaced by names.
 func CommandLine(h *Host, c Command) (line, env string, err error) {
 	inv, err := h.invocation(c)
-	if err != nil || inv.marker == "" {
-		return inv.line, inv.env, err
+	if err != nil {
+		return "", "", err
 	}
-	inv.marker = "MARKER"
+	line = strings.ReplaceAll(inv.line, inv.marker, "MARKER")
 	if inv.prompt != "" {
-		inv.prompt = "PROMPT"
+		line = strings.ReplaceAll(line, inv.prompt, "PROMPT")
 	}
-	argv := c.Argv
-	if c.Shell != "" {
-		argv = []string{"/bin/sh", "-c", string(c.Shell)}
-	}
-	return framed(inv, c.Dir, len(c.Env), argv), inv.env, nil
+	return line, inv.env, nil
 }
 
 // Frame is the frame as it stands on command lines.
@@ -36,6 +36,3 @@ func Tail(text string, step int, secrets ...string) string {
 	}
 	return t.text()
 }
-
-// KillScript ends a process group.
-const KillScript = killScript

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -13,23 +14,42 @@ import (
 )
 
 // HostKeyPolicy decides which host keys are trusted. Make one with
-// [PinnedHostKeys], [AcceptNewHostKeys] or [InsecureIgnoreHostKeys].
+// [PinnedHostKeys], [KnownHosts], [AcceptNewHostKeys] or
+// [InsecureIgnoreHostKeys].
 type HostKeyPolicy interface {
-	// known returns the keys the machine is known by; none when any is trusted.
-	known(ctx context.Context, id string) ([]ssh.PublicKey, error)
-	// accept is asked about a key presented; it returns the keys that would
-	// have been trusted instead when it is not.
-	accept(ctx context.Context, id string, key ssh.PublicKey) (instead []ssh.PublicKey, err error)
+	// known returns what the machine is known by; nothing when any key is
+	// trusted, or when none is known yet.
+	known(ctx context.Context, t Target) (identity, error)
+	// accept is asked about a key presented. The error is a *HostKeyError when
+	// the key is not trusted.
+	accept(ctx context.Context, t Target, key ssh.PublicKey) error
+}
+
+// identity is what a machine is known by.
+type identity struct {
+	algorithms []string // to offer, so that the host answers with a key that is known; none means all
+	prints     []string // fingerprints
+}
+
+// stranger is for policies that know nothing of certificate authorities: a host
+// that has a certificate and a plain key answers with the key, which stays the
+// same when the certificate is renewed.
+func stranger() identity {
+	return identity{algorithms: slices.DeleteFunc(ssh.SupportedAlgorithms().HostKeys, func(a string) bool {
+		return strings.Contains(a, "-cert-")
+	})}
 }
 
 // HostKeyStore keeps the host key of each machine. It is called while a
-// connection is made, with the context of that connection.
+// connection is made or joined, with the context of that.
 type HostKeyStore interface {
 	// HostKey returns the key of the machine id in authorized_keys form
 	// ("ssh-ed25519 AAAA..."), or "" when none is known.
 	HostKey(ctx context.Context, id string) (key string, err error)
 	// PutHostKey keeps the key of the machine id.
 	PutHostKey(ctx context.Context, id, key string) error
+	// DeleteHostKey forgets the key of the machine id, if there is one.
+	DeleteHostKey(ctx context.Context, id string) error
 }
 
 // PinnedHostKeys trusts exactly these keys, each a line of an authorized_keys
@@ -52,7 +72,8 @@ func PinnedHostKeys(authorizedKeysLines ...string) (HostKeyPolicy, error) {
 
 // AcceptNewHostKeys trusts the first key a machine presents and keeps it in
 // store under Target.ID. From then on only that key is trusted. A replaced VM
-// has a new ID, so nothing needs to be forgotten.
+// has a new ID, so nothing needs to be forgotten; where it keeps its ID,
+// [Host.ForgetKey] makes it new again.
 func AcceptNewHostKeys(store HostKeyStore) HostKeyPolicy { return &acceptNew{store: store} }
 
 // InsecureIgnoreHostKeys trusts every key: whoever answers at the address gets
@@ -61,13 +82,13 @@ func InsecureIgnoreHostKeys() HostKeyPolicy { return ignoreHostKeys{} }
 
 type pinned []ssh.PublicKey
 
-func (p pinned) known(context.Context, string) ([]ssh.PublicKey, error) { return p, nil }
+func (p pinned) known(context.Context, Target) (identity, error) { return identityOf(p...), nil }
 
-func (p pinned) accept(_ context.Context, _ string, key ssh.PublicKey) ([]ssh.PublicKey, error) {
+func (p pinned) accept(_ context.Context, t Target, key ssh.PublicKey) error {
 	if slices.ContainsFunc(p, func(k ssh.PublicKey) bool { return sameKey(k, key) }) {
-		return nil, nil
+		return nil
 	}
-	return p, nil
+	return mismatch(t, key, identityOf(p...).prints)
 }
 
 type acceptNew struct {
@@ -77,46 +98,66 @@ type acceptNew struct {
 	mu sync.Mutex
 }
 
-func (a *acceptNew) known(ctx context.Context, id string) ([]ssh.PublicKey, error) {
+func (a *acceptNew) known(ctx context.Context, t Target) (identity, error) {
+	key, err := a.kept(ctx, t.ID)
+	if key == nil || err != nil {
+		return stranger(), err
+	}
+	return identityOf(key), nil
+}
+
+func (a *acceptNew) kept(ctx context.Context, id string) (ssh.PublicKey, error) {
 	line, err := a.store.HostKey(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("read host key: %w", err)
 	}
 	if line == "" {
-		return nil, nil
+		return nil, nil //nolint:nilnil // no key is known, which is no error
 	}
 	key, err := parseKey(line)
 	if err != nil {
 		return nil, fmt.Errorf("stored host key: %w", err)
 	}
-	return []ssh.PublicKey{key}, nil
+	return key, nil
 }
 
-func (a *acceptNew) accept(ctx context.Context, id string, key ssh.PublicKey) ([]ssh.PublicKey, error) {
+func (a *acceptNew) accept(ctx context.Context, t Target, key ssh.PublicKey) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	known, err := a.known(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if len(known) == 0 {
-		line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
-		if err := a.store.PutHostKey(ctx, id, line); err != nil {
-			return nil, fmt.Errorf("keep host key: %w", err)
+	kept, err := a.kept(ctx, t.ID)
+	switch {
+	case err != nil:
+		return err
+	case kept == nil:
+		if err := a.store.PutHostKey(ctx, t.ID, line(key)); err != nil {
+			return fmt.Errorf("keep host key: %w", err)
 		}
-		return nil, nil
+		return nil
+	case sameKey(kept, key):
+		return nil
 	}
-	if sameKey(known[0], key) {
-		return nil, nil
-	}
-	return known, nil
+	return mismatch(t, key, identityOf(kept).prints)
 }
 
 type ignoreHostKeys struct{}
 
-func (ignoreHostKeys) known(context.Context, string) ([]ssh.PublicKey, error) { return nil, nil }
-func (ignoreHostKeys) accept(context.Context, string, ssh.PublicKey) ([]ssh.PublicKey, error) {
-	return nil, nil
+func (ignoreHostKeys) known(context.Context, Target) (identity, error)     { return stranger(), nil }
+func (ignoreHostKeys) accept(context.Context, Target, ssh.PublicKey) error { return nil }
+
+// ForgetKey makes the machine a new one: its key is removed from the store of
+// [AcceptNewHostKeys], and the connections to it are closed, as by
+// [Pool.Forget]. It is for a machine that was replaced and kept its Target.ID;
+// with any other policy it is an error.
+func (h *Host) ForgetKey(ctx context.Context) error {
+	policy, ok := h.target.HostKeys.(*acceptNew)
+	if !ok {
+		return h.fail(errors.New("its host key is not kept in a store (AcceptNewHostKeys)"))
+	}
+	if err := policy.store.DeleteHostKey(ctx, h.target.ID); err != nil {
+		return h.fail(fmt.Errorf("forget host key: %w", err))
+	}
+	h.pool.Forget(h.target.ID)
+	return nil
 }
 
 func parseKey(line string) (ssh.PublicKey, error) {
@@ -127,30 +168,45 @@ func parseKey(line string) (ssh.PublicKey, error) {
 	return key, nil
 }
 
+// line returns a key in authorized_keys form.
+func line(key ssh.PublicKey) string { return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) }
+
 func sameKey(a, b ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), b.Marshal()) }
 
-func fingerprints(keys []ssh.PublicKey) []string {
-	var prints []string
-	for _, k := range keys {
-		prints = append(prints, ssh.FingerprintSHA256(k))
-	}
-	return prints
+func mismatch(t Target, got ssh.PublicKey, known []string) *HostKeyError {
+	return &HostKeyError{Host: t.Name, Known: known, Got: fingerprint(got)}
 }
 
-// keyAlgorithms returns what to offer so that the host answers with a key that
-// is known, and not with another one of its keys. Nil means the defaults.
-func keyAlgorithms(known []ssh.PublicKey) []string {
-	var algorithms []string
-	for _, k := range known {
+// fingerprint of a certificate is that of the key which it certifies.
+func fingerprint(key ssh.PublicKey) string {
+	if cert, ok := key.(*ssh.Certificate); ok {
+		key = cert.Key
+	}
+	return ssh.FingerprintSHA256(key)
+}
+
+func identityOf(keys ...ssh.PublicKey) identity {
+	var known identity
+	for _, k := range keys {
+		known.prints = append(known.prints, fingerprint(k))
 		offer := []string{k.Type()}
 		if k.Type() == ssh.KeyAlgoRSA {
 			offer = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
 		}
 		for _, a := range offer {
-			if !slices.Contains(algorithms, a) {
-				algorithms = append(algorithms, a)
+			if !slices.Contains(known.algorithms, a) {
+				known.algorithms = append(known.algorithms, a)
 			}
 		}
 	}
-	return algorithms
+	return known
 }
+
+// addrOf lets a policy see where the caller wanted to go, whatever the
+// connection itself says: it may come from a jump host or from Options.Dial.
+type addrOf string
+
+func (addrOf) Network() string  { return "tcp" }
+func (a addrOf) String() string { return string(a) }
+
+var _ net.Addr = addrOf("")

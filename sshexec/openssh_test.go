@@ -4,8 +4,10 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +23,7 @@ func TestInputComesAfterTheCommand(t *testing.T) {
 	for name, stdin := range map[string]io.Reader{"no input": nil, "input": strings.NewReader("input")} {
 		t.Run(name, func(t *testing.T) {
 			early := make(chan bool, 1)
-			addr := serveOnce(t, func(asked ssh.NewChannel) {
+			addr := serve(t, func(asked ssh.NewChannel) {
 				channel, requests, err := asked.Accept()
 				if err != nil {
 					t.Error(err)
@@ -40,6 +42,7 @@ func TestInputComesAfterTheCommand(t *testing.T) {
 					early <- false
 				}
 				_ = exec.Reply(true, nil)
+				begin(channel, exec)
 				<-ended
 				_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{0}))
 				_ = channel.Close()
@@ -70,7 +73,7 @@ func TestBusyHost(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			asked := 0
-			addr := serveOnce(t, func(c ssh.NewChannel) {
+			addr := serve(t, func(c ssh.NewChannel) {
 				if asked++; asked <= tt.refuses {
 					_ = c.Reject(tt.reason, "open failed")
 					return
@@ -80,7 +83,9 @@ func TestBusyHost(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				_ = (<-requests).Reply(true, nil)
+				exec := <-requests
+				_ = exec.Reply(true, nil)
+				begin(channel, exec)
 				_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{0}))
 				_ = channel.Close()
 			})
@@ -92,12 +97,17 @@ func TestBusyHost(t *testing.T) {
 	}
 }
 
+// begin says that the command has begun, as the command line asked to be told.
+func begin(channel ssh.Channel, exec *ssh.Request) {
+	_, _ = fmt.Fprintf(channel.Stderr(), "%s 1\n", regexp.MustCompile(`sshexec-[A-Z0-9]+`).Find(exec.Payload))
+}
+
 func anyKey(addr string) sshexec.Target {
 	return sshexec.Target{Addr: addr, User: "u", Auth: []sshexec.Auth{sshexec.Password("p")}, HostKeys: sshexec.InsecureIgnoreHostKeys()}
 }
 
-// serveOnce accepts one connection and hands over what it asks to open, one after the other.
-func serveOnce(t *testing.T, serve func(ssh.NewChannel)) (addr string) {
+// serve accepts connections, one after the other, and hands over what they ask to open.
+func serve(t *testing.T, asked func(ssh.NewChannel)) (addr string) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -120,19 +130,21 @@ func serveOnce(t *testing.T, serve func(ssh.NewChannel)) (addr string) {
 	})
 	go func() {
 		defer close(done)
-		raw, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer raw.Close()
-		_, channels, requests, err := ssh.NewServerConn(raw, config)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		go ssh.DiscardRequests(requests)
-		for c := range channels {
-			serve(c)
+		for {
+			raw, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, channels, requests, err := ssh.NewServerConn(raw, config)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			go ssh.DiscardRequests(requests)
+			for c := range channels {
+				asked(c)
+			}
+			_ = raw.Close()
 		}
 	}()
 	return listener.Addr().String()

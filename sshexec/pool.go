@@ -3,24 +3,36 @@ package sshexec
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Options of a [Pool]. The zero value is usable.
 type Options struct {
-	// Dial opens the network connection. Default: a net.Dialer.
+	// Dial opens the network connection to a machine that is reached directly,
+	// and to the first jump host of one that is not. Default: a net.Dialer.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Observe sees every command before and after it runs. It is called by the
 	// goroutine that runs the command and must not block.
 	Observe func(CommandEvent)
 	// Sessions is how many sessions one connection carries at once; more wait.
-	// Default 8 (OpenSSH refuses more than 10).
+	// Default 8. OpenSSH refuses more than MaxSessions, 10 unless configured; two
+	// are left for what ends commands. A connection on which the host refuses a
+	// session is replaced by one that carries as many as the host has allowed.
 	Sessions int
+	// Startups is how many connections to one server are being set up at once;
+	// more wait. Default 8. OpenSSH turns away at random what comes beyond
+	// MaxStartups, by default from 10 on; that is tried again for a while when
+	// this pool itself sets up several.
+	Startups int
 	// KeepAlive is the time between two signs of life asked of a host; one that
 	// owes an answer for that long is given up. Default 15 s.
 	KeepAlive time.Duration
+	// Idle is how long a connection is kept that nobody uses. Default 5 min.
+	Idle time.Duration
 }
 
 // Pool keeps one connection per target and shares it among the callers. A
@@ -32,8 +44,9 @@ type Pool struct {
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup // every goroutine of the pool
 
-	mu    sync.Mutex
-	links map[key]*link
+	mu      sync.Mutex
+	links   map[key]*link
+	servers map[string]*server
 }
 
 // link is the place of one connection: none, being made, or made. Dialling
@@ -41,6 +54,7 @@ type Pool struct {
 type link struct {
 	conn    *connection
 	attempt *attempt
+	limit   int // sessions that the host has shown to allow; 0 when it was not asked for more
 }
 
 // attempt is a dial that one or more callers wait for.
@@ -48,6 +62,7 @@ type attempt struct {
 	done    chan struct{}
 	cancel  context.CancelCauseFunc
 	waiters int
+	phase   atomic.Value // string: what it is doing
 	conn    *connection
 	err     error
 }
@@ -60,20 +75,28 @@ func NewPool(o Options) *Pool {
 	if o.Observe == nil {
 		o.Observe = func(CommandEvent) {}
 	}
-	if o.Sessions <= 0 {
-		o.Sessions = 8
-	}
-	if o.KeepAlive <= 0 {
-		o.KeepAlive = 15 * time.Second
-	}
+	o.Sessions = positive(o.Sessions, 8)
+	o.Startups = positive(o.Startups, 8)
+	o.KeepAlive = positive(o.KeepAlive, 15*time.Second)
+	o.Idle = positive(o.Idle, 5*time.Minute)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	return &Pool{options: o, ctx: ctx, cancel: cancel, links: map[key]*link{}}
+	return &Pool{options: o, ctx: ctx, cancel: cancel, links: map[key]*link{}, servers: map[string]*server{}}
+}
+
+func positive[N int | time.Duration](n, otherwise N) N {
+	if n > 0 {
+		return n
+	}
+	return otherwise
 }
 
 // Host returns the machine t means. It connects to nothing yet and is cheap;
 // hosts of equal targets share a connection. A target that cannot work is
 // reported by the first call that needs the connection.
-func (p *Pool) Host(t Target) *Host { return &Host{pool: p, target: t.withDefaults()} }
+func (p *Pool) Host(t Target) *Host {
+	t = t.withDefaults()
+	return &Host{pool: p, target: t, machine: &remote{pool: p, target: t}}
+}
 
 // Forget closes the connections to the machine with this Target.ID, for
 // example because it was replaced. Commands that run on it end with
@@ -118,15 +141,6 @@ func (p *Pool) spawn(fn func()) bool {
 	return true
 }
 
-// drop forgets a connection that turned out to be dead.
-func (p *Pool) drop(t Target, conn *connection) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if l := p.links[t.key()]; l != nil && l.conn == conn {
-		l.conn = nil
-	}
-}
-
 func (l *link) shut(cause error) {
 	if l.attempt != nil {
 		l.attempt.cancel(cause)
@@ -136,24 +150,22 @@ func (l *link) shut(cause error) {
 	}
 }
 
-// connect returns the connection of t, making it when there is none. Callers
-// that come while it is being made wait for the same attempt; the attempt ends
+// connect returns the connection for t, making it when there is none. Callers
+// that come while it is made wait for the same attempt; the attempt ends
 // early only when all of them have gone.
 func (p *Pool) connect(ctx context.Context, t Target) (*connection, error) {
-	if err := t.validate(); err != nil {
-		return nil, err
-	}
+	k := t.key()
 	p.mu.Lock()
 	if p.ctx.Err() != nil {
 		p.mu.Unlock()
 		return nil, ErrClosed
 	}
-	l := p.links[t.key()]
+	l := p.links[k]
 	if l == nil {
 		l = &link{}
-		p.links[t.key()] = l
+		p.links[k] = l
 	}
-	if l.conn != nil && !l.conn.isDead() {
+	if l.conn != nil && l.conn.usable() {
 		defer p.mu.Unlock()
 		return l.conn, nil
 	}
@@ -169,7 +181,7 @@ func (p *Pool) connect(ctx context.Context, t Target) (*connection, error) {
 		return a.conn, a.err
 	case <-ctx.Done():
 		p.leave(l, a)
-		return nil, context.Cause(ctx)
+		return nil, fmt.Errorf("%w: %v: %w", ErrConnect, a.phase.Load(), context.Cause(ctx))
 	}
 }
 
@@ -177,9 +189,14 @@ func (p *Pool) connect(ctx context.Context, t Target) (*connection, error) {
 func (p *Pool) start(l *link, t Target) {
 	ctx, cancel := context.WithCancelCause(p.ctx)
 	a := &attempt{done: make(chan struct{}), cancel: cancel}
+	a.phase.Store("waiting for a turn")
 	l.attempt, l.conn = a, nil
+	limit := p.options.Sessions
+	if l.limit > 0 {
+		limit = min(limit, l.limit)
+	}
 	p.running.Go(func() {
-		conn, err := p.dial(ctx, t)
+		conn, err := p.dial(ctx, t, limit, func(phase string) { a.phase.Store(phase) })
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if conn != nil && ctx.Err() != nil { // forgotten, closed or left alone meanwhile
@@ -208,4 +225,19 @@ func (p *Pool) leave(l *link, a *attempt) {
 	if l.attempt == a {
 		l.attempt = nil // whoever comes next starts afresh
 	}
+}
+
+// retire takes a connection out of use: what runs on it goes on, new sessions
+// come on another one. With a limit, the next one carries no more sessions than
+// that.
+func (p *Pool) retire(t Target, conn *connection, limit int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l := p.links[t.key()]; l != nil && l.conn == conn {
+		l.conn = nil
+		if limit > 0 {
+			l.limit = limit
+		}
+	}
+	conn.retire()
 }

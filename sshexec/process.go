@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"sync"
 	"time"
 
@@ -15,31 +16,35 @@ import (
 type process struct {
 	host    *Host
 	inv     invocation
-	session *ssh.Session
+	session session
 	input   io.WriteCloser
-	gate    *gate  // nil without sudo
-	group   string // process group of a command of root that was signalled
+	gate    *gate
 	stderr  *tail
 	outlets []*outlet
-	started chan struct{} // closed when the host has accepted the command
 	done    chan error    // receives the end of the command
 	fed     chan struct{} // closed when nothing is written to input any more
 }
 
-// connect leads the output of the session to where it belongs.
-func (r *process) connect(c Command, cancel context.CancelCauseFunc) {
-	stdout := &outlet{w: c.Stdout, failed: cancel}
+func newProcess(h *Host, inv invocation, s session) *process {
+	return &process{
+		host: h, inv: inv, session: s, stderr: &tail{masker: inv.masker},
+		done: make(chan error, 1), fed: make(chan struct{}),
+	}
+}
+
+// connect leads the streams of the session to where they belong.
+func (r *process) connect(c Command, cancel context.CancelCauseFunc) (err error) {
+	r.input, err = r.session.stdin()
+	if err != nil {
+		return err
+	}
 	var said io.Writer = r.stderr
 	if c.Stderr != nil {
 		said = io.MultiWriter(r.stderr, c.Stderr)
 	}
-	if r.inv.sudo {
-		r.gate = newGate(r.inv, said, r.answer)
-		said = r.gate
-	}
-	stderr := &outlet{w: said, failed: cancel}
-	r.outlets = []*outlet{stdout, stderr}
-	r.session.Stdout, r.session.Stderr = stdout, stderr
+	r.gate = newGate(r.inv, said, r.answer)
+	r.outlets = []*outlet{{w: c.Stdout, failed: cancel}, {w: r.gate, failed: cancel}}
+	return nil
 }
 
 // answer gives sudo the password once. Asked again, it ends the input: the
@@ -53,25 +58,19 @@ func (r *process) answer(attempt int) {
 }
 
 func (r *process) run() error {
-	if err := r.session.Start(r.inv.line); err != nil {
+	if err := r.session.start(r.inv.line, r.outlets[0], r.outlets[1]); err != nil {
 		return err
 	}
-	close(r.started)
-	return r.session.Wait()
+	return r.session.wait()
 }
 
-// feed writes environment and standard input. Not before the host has accepted
-// the command: OpenSSH forgets an end of input that comes earlier, and the
-// command waits for it for ever. And under sudo not before the command has
-// begun: sudo would take the input for the password.
+// feed writes environment and standard input, once the command has begun.
+// Earlier, sudo would take the input for the password, and OpenSSH forgets an
+// end of input that comes before the command, which then waits for it for ever.
 func (r *process) feed(ctx context.Context, stdin io.Reader, cancel context.CancelCauseFunc) {
 	defer close(r.fed)
-	begun := r.started
-	if r.gate != nil {
-		begun = r.gate.begun
-	}
 	select {
-	case <-begun:
+	case <-r.gate.begun:
 	case <-ctx.Done():
 		return
 	}
@@ -104,7 +103,7 @@ func (s *source) Read(p []byte) (int, error) {
 const feedGrace = 100 * time.Millisecond
 
 func (r *process) awaitFeed() {
-	_ = r.session.Close()
+	r.session.close()
 	timer := time.NewTimer(feedGrace)
 	defer timer.Stop()
 	select {
@@ -124,23 +123,41 @@ func (r *process) outcome(err error) error {
 	for _, o := range r.outlets {
 		o.close() // also: what the writers have is safe to read from here on
 	}
-	var exit *ssh.ExitError
+	code, signal, ended := exitStatus(err)
+	begun := r.gate.hasBegun()
 	switch {
-	case err != nil && !errors.As(err, &exit):
+	case !ended:
 		return r.host.fail(fmt.Errorf("%s: %w: %w", r.inv.shown, ErrDisconnected, err))
-	case r.gate != nil && !r.gate.open:
-		said := lastLine(r.inv.masker.mask(string(r.gate.held)))
-		return r.host.fail(fmt.Errorf("%s: %w: %s", r.inv.shown, ErrSudo, said))
+	case !begun && r.inv.sudo:
+		return r.host.fail(fmt.Errorf("%s: %w: %s", r.inv.shown, ErrSudo, lastLine(r.inv.masker.mask(string(r.gate.held)))))
+	case !begun && err == nil:
+		return r.host.fail(fmt.Errorf("%s: %w", r.inv.shown, errNoShell))
 	case err == nil:
 		return nil
 	}
-	return &ExitError{
-		Host:    r.host.target.Name,
-		Command: r.inv.shown,
-		Code:    exit.ExitStatus(),
-		Signal:  exit.Signal(),
-		Stderr:  r.stderr.text(),
+	said := r.stderr.text()
+	if !begun { // from the login shell: it could not run /bin/sh
+		said = r.inv.masker.mask(string(r.gate.held))
 	}
+	return &ExitError{Host: r.host.target.Name, Command: r.inv.shown, Code: code, Signal: signal, Stderr: said}
+}
+
+var errNoShell = errors.New("the login shell of the user does not run commands")
+
+// exitStatus returns how a command ended; ended is false when that is unknown.
+func exitStatus(err error) (code int, signal string, ended bool) {
+	var remote *ssh.ExitError
+	var local *exec.ExitError
+	switch {
+	case err == nil:
+		return 0, "", true
+	case errors.As(err, &remote):
+		return remote.ExitStatus(), remote.Signal(), true
+	case errors.As(err, &local):
+		code, signal = localStatus(local.ProcessState)
+		return code, signal, true
+	}
+	return 0, "", false
 }
 
 // outlet leads output to a writer of the caller. A writer that fails ends the

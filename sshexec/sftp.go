@@ -9,16 +9,15 @@ import (
 	"time"
 
 	"github.com/pkg/sftp"
-	"golang.org/x/crypto/ssh"
 )
 
 // sftpWrite makes a file of mode 0600 and streams content into it.
 func (h *Host) sftpWrite(ctx context.Context, content io.Reader, name string) error {
-	session, release, err := h.session(ctx)
+	session, err := h.machine.session(ctx, false)
 	if err != nil {
 		return h.fail(err)
 	}
-	defer release()
+	defer session.close()
 	from := &source{r: content}
 	result := make(chan error, 1)
 	if !h.pool.spawn(func() { result <- sftpCopy(session, from, name) }) {
@@ -27,7 +26,7 @@ func (h *Host) sftpWrite(ctx context.Context, content io.Reader, name string) er
 	select {
 	case err = <-result:
 	case <-ctx.Done():
-		_ = session.Close()
+		session.close()
 		settle(result)
 		err = context.Cause(ctx)
 	}
@@ -53,16 +52,9 @@ func settle(result <-chan error) {
 	}
 }
 
-func sftpCopy(session *ssh.Session, content io.Reader, name string) (err error) {
-	input, err := session.StdinPipe()
+func sftpCopy(session session, content io.Reader, name string) (err error) {
+	input, output, err := session.subsystem("sftp")
 	if err != nil {
-		return err
-	}
-	output, err := session.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := session.RequestSubsystem("sftp"); err != nil {
 		return fmt.Errorf("SFTP: %w", err)
 	}
 	client, err := sftp.NewClientPipe(output, input, sftp.UseConcurrentWrites(true))
@@ -70,7 +62,7 @@ func sftpCopy(session *ssh.Session, content io.Reader, name string) (err error) 
 		return fmt.Errorf("SFTP: %w", err)
 	}
 	defer func() {
-		_ = session.Close() // the client waits for the end of its input
+		session.close() // the client waits for the end of its input
 		_ = client.Close()
 	}()
 	file, err := client.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)

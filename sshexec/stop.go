@@ -1,9 +1,8 @@
 package sshexec
 
 import (
-	"bytes"
 	"context"
-	"strings"
+	"strconv"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -12,34 +11,42 @@ import (
 // defaultGrace is the time between TERM and KILL.
 const defaultGrace = 5 * time.Second
 
-// stop ends a command whose context has ended: TERM, then KILL after the grace
-// period, then the session is closed, which ends the input of whatever is left.
+// killScript ends the process group or process $1: TERM and, when something of
+// it is left after $2 tenths of a second, KILL. It waits on the host, so that a
+// child that ignores TERM does not survive the command that made it.
+const killScript = `kill -s TERM -- "$1" || exit; n=$2; ` +
+	`while kill -s 0 -- "$1" 2>/dev/null; do ` +
+	`if [ "$n" -le 0 ]; then kill -s KILL -- "$1"; exit; fi; sleep 0.1 2>/dev/null || sleep 1; n=$((n - 1)); done`
+
+// stop ends a command whose context has ended. What ends it runs in a session of
+// its own: sshd passes signals on as the login user, which does not reach a
+// process of root, and it knows nothing of what outlives the command itself.
+// Where that does not work, and before the command has told its group, the signal
+// goes to the session.
 func (r *process) stop(ctx context.Context, c Command, stoppable bool) {
 	grace := c.Grace
 	if grace <= 0 {
 		grace = defaultGrace
 	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	if stoppable {
-		r.awaitBegin(grace / 2)
-	}
-	r.signal(ctx, ssh.SIGTERM, grace, stoppable)
-	select {
-	case <-r.done:
+	if !stoppable || !r.awaitBegin(min(grace, beginMargin)) {
+		grace = min(grace, beginMargin) // there is nothing yet that has to clean up
+	} else if r.kill(ctx, c, grace) == nil {
+		r.await(grace)
 		return
-	case <-timer.C:
 	}
-	r.signal(ctx, ssh.SIGKILL, grace, stoppable)
-	_ = r.session.Close()
+	r.session.signal(ssh.SIGTERM)
+	if !r.await(grace) {
+		r.session.signal(ssh.SIGKILL)
+	}
 }
 
-// awaitBegin waits for a command of root to tell its process id, which it does
-// first of all: what it has started already could not be found without.
-func (r *process) awaitBegin(limit time.Duration) {
-	if r.gate == nil {
-		return
-	}
+// beginMargin is how long a command that was ended as it began has to tell its
+// group.
+const beginMargin = 2 * time.Second
+
+// awaitBegin waits for the command to tell its group, which it does first of
+// all: what it has started already could not be found without.
+func (r *process) awaitBegin(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
@@ -48,50 +55,36 @@ func (r *process) awaitBegin(limit time.Duration) {
 		r.done <- err
 	case <-timer.C:
 	}
+	return r.gate.hasBegun()
 }
 
-// signal asks the host to signal the command. sshd does so as the login user,
-// which does not reach a process of root, or only its sudo, which passes the
-// signal on to the command but not to what that started: a command of root is
-// signalled by another one.
-func (r *process) signal(ctx context.Context, signal ssh.Signal, limit time.Duration, stoppable bool) {
-	pid, begun := r.pid()
-	if !begun || !stoppable || r.signalRoot(ctx, signal, limit, pid) != nil {
-		_ = r.session.Signal(signal)
-	}
-}
-
-func (r *process) signalRoot(ctx context.Context, signal ssh.Signal, limit time.Duration, pid string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	ctx, ended := context.WithCancel(ctx)
-	defer ended()
-	go func() { // the command may end before the one that signals it
-		select {
-		case err := <-r.done:
-			r.done <- err
-			ended()
-		case <-ctx.Done():
-		}
-	}()
-	var group bytes.Buffer
-	kill := Command{Argv: []string{"/bin/sh", "-c", killScript, "sh", string(signal), pid, r.group}, Root: true, Stdout: &group}
-	err := r.host.exec(ctx, kill, false)
-	// When the command ends by TERM and something it started does not, only
-	// the group is left to send KILL to.
-	r.group = strings.TrimSpace(group.String())
-	return err
-}
-
-// pid returns the process id of a command that has begun under sudo.
-func (r *process) pid() (string, bool) {
-	if r.gate == nil {
-		return "", false
-	}
+// await waits for the command to end.
+func (r *process) await(limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	select {
-	case <-r.gate.begun:
-		return r.gate.pid, true
-	default:
-		return "", false
+	case err := <-r.done:
+		r.done <- err
+		return true
+	case <-timer.C:
+		return false
 	}
+}
+
+// killMargin is the time that killing takes on a busy host, beside the grace.
+const killMargin = 5 * time.Second
+
+func (r *process) kill(ctx context.Context, c Command, grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+killMargin)
+	defer cancel()
+	kill := Command{
+		Argv: []string{"/bin/sh", "-c", killScript, "sh", r.gate.group, strconv.FormatInt(grace.Milliseconds()/100, 10)},
+		Root: c.Root, User: c.User,
+	}
+	inv, err := r.host.invocation(kill)
+	if err != nil {
+		return err
+	}
+	inv.shown = "end " + r.inv.shown // the script tells people nothing
+	return r.host.observed(ctx, kill, inv, false)
 }

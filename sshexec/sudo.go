@@ -10,9 +10,10 @@ import (
 // begun.
 const gateBytes = 64 << 10
 
-// gate stands between the standard error of sudo and that of the command. Until
-// the command says that it has begun, everything comes from sudo: a prompt is
-// answered, the rest is kept for the error. Afterwards it is out of the way.
+// gate stands between the standard error of the session and that of the command.
+// Until the command says that it has begun, everything comes from the login
+// shell and from sudo: a prompt is answered, the rest is kept for the error.
+// Afterwards it is out of the way.
 type gate struct {
 	prompt, marker []byte
 	answer         func(attempt int) // sudo asks for the attempt-th time
@@ -22,7 +23,7 @@ type gate struct {
 	open     bool
 	held     []byte
 	attempts int
-	pid      string // of the command
+	group    string // what to kill: the process group of the command as -number, or its process id
 }
 
 func newGate(inv invocation, out io.Writer, answer func(attempt int)) *gate {
@@ -65,7 +66,7 @@ func (g *gate) answerPrompts() {
 	}
 }
 
-// pass looks for the line "marker pid" and returns what follows it.
+// pass looks for the line "marker pid group" and returns what follows it.
 func (g *gate) pass() ([]byte, bool) {
 	i := bytes.Index(g.held, g.marker)
 	if i < 0 {
@@ -75,15 +76,22 @@ func (g *gate) pass() ([]byte, bool) {
 	if !whole {
 		return nil, false
 	}
-	g.pid = strings.TrimSpace(string(line))
+	switch numbers := strings.Fields(string(line)); len(numbers) {
+	case 2:
+		g.group = "-" + numbers[1]
+	case 1:
+		g.group = numbers[0]
+	}
 	g.open, g.held = true, nil
 	close(g.begun)
 	return rest, true
 }
 
-// killScript sends the signal $1 to the process group $3, by default that of the
-// process $2, which it tells, or to the process alone where the group cannot be
-// found. The name of a process, second field of its stat, may hold blanks: the
-// fields are counted after it.
-const killScript = `g=$3; if [ -z "$g" ] && read -r s <"/proc/$2/stat"; then s="${s##*) }"; s="${s#* * }"; g="${s%% *}"; fi; ` +
-	`if [ -n "$g" ]; then echo "$g"; kill -s "$1" -- "-$g"; else kill -s "$1" "$2"; fi`
+func (g *gate) hasBegun() bool {
+	select {
+	case <-g.begun:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,6 +1,8 @@
 package sshexec
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -10,9 +12,8 @@ import (
 // Target says which machine is meant, as whom one logs in there, and how the
 // machine proves its identity.
 //
-// Hosts made from targets with equal ID, Addr and User share one connection;
-// the credentials and the host key policy of whoever connects first are the
-// ones that are used for it.
+// Hosts made from targets with equal ID, Addr, User, Auth and Via share one
+// connection. Each of them asks its own HostKeys about the key of the machine.
 type Target struct {
 	// ID is the identity of the machine, for example the resource id of a VM.
 	// Its host key is kept under it. Default: Addr.
@@ -24,23 +25,51 @@ type Target struct {
 	Addr string
 	// User is the login user. Required.
 	User string
-	// Auth lists the credentials, tried in this order. At least one is required.
+	// Auth lists the credentials, tried in this order. At least one is required,
+	// and at most one of them is a [KeyboardInteractive].
 	Auth []Auth
 	// HostKeys decides which host keys are trusted. Required.
 	HostKeys HostKeyPolicy
-	// Sudo says how the login user becomes root. The zero value expects sudo
-	// to ask for no password. It is not used when User is "root".
+	// Sudo says how the login user becomes root or another user. The zero value
+	// expects sudo to ask for no password. It is not used to become root when
+	// User is "root".
 	Sudo Sudo
+	// Via is the jump host from which Addr is reached, with credentials, host
+	// key and, when it is itself behind one, a Via of its own. Machines behind
+	// the same jump host share the connection to it. Default: none.
+	Via *Target
 }
 
-// key identifies a connection.
-type key struct{ id, addr, user string }
+// maxHops bounds a chain of jump hosts, so that a ring is an error.
+const maxHops = 8
 
-func (t Target) key() key { return key{t.ID, t.Addr, t.User} }
+// key identifies a connection.
+type key struct{ id, addr, user, auth, via string }
+
+func (t Target) key() key {
+	k := key{id: t.ID, addr: t.Addr, user: t.User}
+	marks := sha256.New()
+	for _, a := range t.Auth {
+		mark := a.method().mark
+		marks.Write(mark[:])
+	}
+	k.auth = string(marks.Sum(nil))
+	if t.Via != nil {
+		k.via = t.Via.key().String()
+	}
+	return k
+}
+
+// String is unambiguous, and does not tell credentials.
+func (k key) String() string {
+	return fmt.Sprintf("%q %q %q %s (%s)", k.id, k.addr, k.user, hex.EncodeToString([]byte(k.auth)), k.via)
+}
 
 // withDefaults fills what may be left out. It never fails: a target that
 // cannot work is reported by the first call that needs the connection.
-func (t Target) withDefaults() Target {
+func (t Target) withDefaults() Target { return t.filled(maxHops) }
+
+func (t Target) filled(hops int) Target {
 	if t.Addr != "" {
 		t.Addr = withPort(t.Addr)
 	}
@@ -49,6 +78,10 @@ func (t Target) withDefaults() Target {
 	}
 	if t.Name == "" {
 		t.Name = t.ID
+	}
+	if t.Via != nil && hops > 0 {
+		via := t.Via.filled(hops - 1)
+		t.Via = &via
 	}
 	return t
 }
@@ -60,21 +93,46 @@ func withPort(addr string) string {
 	return net.JoinHostPort(strings.Trim(addr, "[]"), "22")
 }
 
+// validate returns every fault of t and of the jump hosts before it.
 func (t Target) validate() error {
-	switch {
-	case t.Addr == "":
-		return errors.New("no address")
-	case t.User == "":
-		return errors.New("no user")
-	case len(t.Auth) == 0:
-		return errors.New("no credentials (Target.Auth)")
-	case t.HostKeys == nil:
-		return errors.New("no host key policy (Target.HostKeys)")
+	var faults []error
+	path := "Target"
+	at, hops := &t, 0
+	for ; at != nil && hops <= maxHops; at, hops = at.Via, hops+1 {
+		for _, fault := range at.faults() {
+			faults = append(faults, fmt.Errorf("%s.%s", path, fault))
+		}
+		path += ".Via"
 	}
+	if at != nil {
+		faults = append(faults, fmt.Errorf("Target.Via: more than %d jump hosts", maxHops))
+	}
+	return errors.Join(faults...)
+}
+
+func (t Target) faults() (faults []string) {
+	if t.Addr == "" {
+		faults = append(faults, "Addr: no address")
+	}
+	if t.User == "" {
+		faults = append(faults, "User: no user")
+	}
+	if t.HostKeys == nil {
+		faults = append(faults, "HostKeys: no host key policy")
+	}
+	if len(t.Auth) == 0 {
+		faults = append(faults, "Auth: no credentials")
+	}
+	interactive := 0
 	for i, a := range t.Auth {
 		if a.method == nil {
-			return fmt.Errorf("empty credential (Target.Auth[%d])", i)
+			faults = append(faults, fmt.Sprintf("Auth[%d]: empty credential", i))
+		} else if a.method().answer != nil {
+			interactive++
 		}
 	}
-	return nil
+	if interactive > 1 {
+		faults = append(faults, "Auth: more than one KeyboardInteractive")
+	}
+	return faults
 }

@@ -51,10 +51,10 @@ var errAttempt = fmt.Errorf("%w: no answer within %v", ErrConnect, attemptLimit)
 func (h *Host) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, attemptLimit, errAttempt)
 	defer cancel()
-	_, release, err := h.session(ctx)
+	session, err := h.machine.session(ctx, false)
 	if err != nil {
 		return err
 	}
-	release()
+	session.close()
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // Helm's action package links about 920, client-go 360, the SSH client of x/crypto 9.
 var budget = map[string]int{
 	"":                       0,
-	"sshexec":                18,
+	"sshexec":                20,
 	"sshexec/sshtest":        30,
 	"tosca":                  3,
 	"vnflcm":                 5,
@@ -21,9 +21,9 @@ var budget = map[string]int{
 	"vnflcm/sqlstore/sqlite": 18,
 	"infra":                  0,
 	"infra/sandbox":          36,
-	"mgmt":                   20,
+	"mgmt":                   22,
 	"mgmt/cluster":           3,
-	"mgmt/kubeadm":           20,
+	"mgmt/kubeadm":           22,
 }
 
 // slack is how far a figure may be above what is measured: then it no longer says anything.

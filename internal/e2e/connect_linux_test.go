@@ -97,6 +97,13 @@ func (s *keyStore) PutHostKey(_ context.Context, id, key string) error {
 	return nil
 }
 
+func (s *keyStore) DeleteHostKey(_ context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.keys, id)
+	return nil
+}
+
 // TestBoot: a machine that refuses connections is waited for.
 func TestBoot(t *testing.T) {
 	machine := newHost(t, vmhost.Spec{Off: true})

@@ -1,0 +1,241 @@
+package sshexec_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+)
+
+// blackhole accepts connections, and may greet, but says nothing more.
+func blackhole(t *testing.T, greeting string) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				_, _ = io.WriteString(c, greeting)
+				_, _ = io.Copy(io.Discard, c)
+				_ = c.Close()
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		running.Wait()
+	})
+	return l.Addr().String()
+}
+
+// TestContextEndsEveryPhase: whatever a host does not answer, the context ends the wait and the error says what was
+// waited for.
+func TestContextEndsEveryPhase(t *testing.T) {
+	stalled := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	run := func(ctx context.Context, h *sshexec.Host) error {
+		return h.Run(ctx, []string{"sleep", "60"}, nil, nil, nil)
+	}
+	dial := func(ctx context.Context, h *sshexec.Host) error {
+		_, err := h.DialContext(ctx, "tcp", "10.0.0.1:80")
+		return err
+	}
+	upload := func(ctx context.Context, h *sshexec.Host) error {
+		return h.Upload(ctx, io.LimitReader(zeros{}, 1<<30), sshexec.File{Path: "/tmp/large"})
+	}
+	for _, tt := range []struct {
+		name   string
+		faults sshtest.Faults
+		addr   string // instead of that of a host with faults
+		dial   func(context.Context, string, string) (net.Conn, error)
+		call   func(context.Context, *sshexec.Host) error
+		phase  string
+	}{
+		{name: "TCP", addr: "192.0.2.1:22", dial: stalled, phase: "dial 192.0.2.1:22"},
+		{name: "version", faults: sshtest.Faults{StallHandshake: true}, phase: "SSH handshake"},
+		{name: "keys", addr: blackhole(t, "SSH-2.0-blackhole\r\n"), phase: "SSH handshake"},
+		{name: "login", faults: sshtest.Faults{StallLogin: true}, phase: "SSH handshake"},
+		{name: "session", faults: sshtest.Faults{StallSessions: true}, phase: "open a session"},
+		{name: "command", faults: sshtest.Faults{StallCommands: true}, phase: "sleep 60"},
+		{name: "run", phase: "sleep 60"},
+		{name: "silence", faults: sshtest.Faults{StallAfter: 6 << 10}, call: upload, phase: "/tmp/large"},
+		{name: "waiting for SSH", faults: sshtest.Faults{StallHandshake: true}, phase: "SSH handshake",
+			call: func(ctx context.Context, h *sshexec.Host) error { return h.Wait(ctx) }},
+		{name: "tunnel", call: dial, phase: "10.0.0.1:80"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			remote := sshtest.Start(t, sshtest.Config{Dial: stalled})
+			remote.SetFaults(tt.faults)
+			to := target(t, remote)
+			to.HostKeys = sshexec.InsecureIgnoreHostKeys()
+			to.Addr = cmp.Or(tt.addr, to.Addr)
+			if tt.call == nil {
+				tt.call = run
+			}
+			pool := sshexec.NewPool(sshexec.Options{Dial: tt.dial})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			start := time.Now()
+			err := tt.call(ctx, pool.Host(to))
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), tt.phase) || !strings.Contains(err.Error(), "node1") {
+				t.Errorf("got %v", err)
+			}
+			if took := time.Since(start); took > 7*time.Second {
+				t.Errorf("took %v", took)
+			}
+			closing := time.Now()
+			if err := pool.Close(); err != nil || time.Since(closing) > time.Second {
+				t.Errorf("close took %v: %v", time.Since(closing), err)
+			}
+		})
+	}
+}
+
+// zeros is a file without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestOneConnectionManySessions(t *testing.T) {
+	var dials, running, most atomic.Int32
+	remote := sshtest.Start(t, sshtest.Config{Commands: map[string]sshtest.Command{
+		"work": func(context.Context, *sshtest.Process) int {
+			now := running.Add(1)
+			for most.Load() < now {
+				most.Store(now)
+			}
+			time.Sleep(20 * time.Millisecond) // long enough to meet the others
+			running.Add(-1)
+			return 0
+		},
+	}})
+	pool := newPool(t, sshexec.Options{Sessions: 3, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		dials.Add(1)
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}})
+	hosts := make([]*sshexec.Host, 12)
+	for i := range hosts {
+		hosts[i] = pool.Host(target(t, remote))
+	}
+	err := sshexec.Each(within(t, 10*time.Second), sshexec.Fan{}, hosts, func(ctx context.Context, h *sshexec.Host) error {
+		return h.Run(ctx, []string{"work"}, nil, nil, nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dials.Load() != 1 || most.Load() > 3 || most.Load() < 2 {
+		t.Errorf("%d connections, %d sessions at once", dials.Load(), most.Load())
+	}
+}
+
+func TestDialSurvivesItsFirstCaller(t *testing.T) {
+	remote := sshtest.Start(t, sshtest.Config{})
+	dialling, proceed := make(chan struct{}), make(chan struct{})
+	var dials atomic.Int32
+	pool := newPool(t, sshexec.Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		dials.Add(1)
+		close(dialling)
+		select {
+		case <-proceed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}})
+	host := pool.Host(target(t, remote))
+	first, cancel := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() { gone <- host.Run(first, []string{"true"}, nil, nil, nil) }()
+	<-dialling
+	second := make(chan error)
+	ctx := within(t, 5*time.Second)
+	go func() { second <- host.Wait(ctx) }()
+	time.Sleep(50 * time.Millisecond) // let the second one join
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("first: %v", err)
+	}
+	close(proceed)
+	if err := <-second; err != nil || dials.Load() != 1 {
+		t.Errorf("second: %v after %d dials", err, dials.Load())
+	}
+}
+
+func TestForgetAndClose(t *testing.T) {
+	begun := make(chan struct{}, 2)
+	remote := sshtest.Start(t, sshtest.Config{Commands: map[string]sshtest.Command{
+		"hang": func(ctx context.Context, _ *sshtest.Process) int {
+			begun <- struct{}{}
+			<-ctx.Done()
+			return 0
+		},
+	}})
+	pool := newPool(t, sshexec.Options{})
+	host := pool.Host(target(t, remote))
+	for name, end := range map[string]func(){
+		"forget": func() { pool.Forget("vm-1") },
+		"other":  func() { pool.Forget("vm-2"); remote.CutConnections() },
+	} {
+		go func() {
+			<-begun
+			end()
+		}()
+		if err := host.Run(within(t, 5*time.Second), []string{"hang"}, nil, nil, nil); !errors.Is(err, sshexec.ErrDisconnected) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := pool.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := host.Wait(within(t, 5*time.Second)); !errors.Is(err, sshexec.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func TestKeepAliveNoticesADeadPeer(t *testing.T) {
+	remote := sshtest.Start(t, sshtest.Config{})
+	var frozen atomic.Bool
+	pool := newPool(t, sshexec.Options{KeepAlive: 100 * time.Millisecond, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return &freezer{Conn: c, frozen: &frozen}, err
+	}})
+	host := pool.Host(target(t, remote))
+	time.AfterFunc(300*time.Millisecond, func() { frozen.Store(true) })
+	err := host.Run(within(t, 5*time.Second), []string{"sleep", "60"}, nil, nil, nil)
+	if !errors.Is(err, sshexec.ErrDisconnected) {
+		t.Errorf("got %v", err)
+	}
+	frozen.Store(false)
+}
+
+// freezer drops what is sent, like a network that is gone.
+type freezer struct {
+	net.Conn
+	frozen *atomic.Bool
+}
+
+func (f *freezer) Write(p []byte) (int, error) {
+	if f.frozen.Load() {
+		return len(p), nil
+	}
+	return f.Conn.Write(p)
+}

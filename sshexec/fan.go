@@ -1,0 +1,83 @@
+package sshexec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Fan says how calls go out to many hosts. The zero value calls all at once and
+// lets each come to its end.
+type Fan struct {
+	// Limit is how many hosts are called at once. Default: all. Transfers of
+	// files have a limit of their own, Options.Transfers.
+	Limit int
+	// FailFast ends all calls once one has failed: the context of those under way
+	// is cancelled, no further one is made. Their errors wrap [ErrAbandoned].
+	FailFast bool
+}
+
+// Each calls fn for all hosts. The error joins one *[HostError] per host that
+// failed, in the order of hosts, so that errors.Is and errors.As look through
+// it. Once ctx has ended no further call is made; the hosts not reached fail with
+// its cause.
+func Each(ctx context.Context, f Fan, hosts []*Host, fn func(context.Context, *Host) error) error {
+	_, err := Map(ctx, f, hosts, func(ctx context.Context, h *Host) (struct{}, error) { return struct{}{}, fn(ctx, h) })
+	return err
+}
+
+// Map is [Each] for calls that return something: results has one element per
+// host, in the order of hosts, the zero value for hosts that failed.
+func Map[T any](ctx context.Context, f Fan, hosts []*Host, fn func(context.Context, *Host) (T, error)) (results []T, err error) {
+	limit := f.Limit
+	if limit < 1 || limit > len(hosts) {
+		limit = len(hosts)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	results, failures := make([]T, len(hosts)), make([]error, len(hosts))
+	slots := make(chan struct{}, limit)
+	var running sync.WaitGroup
+	for i, h := range hosts {
+		if !acquire(ctx, slots) {
+			failures[i] = &HostError{Host: h.Name(), Err: context.Cause(ctx)}
+			continue
+		}
+		running.Go(func() {
+			defer func() { <-slots }()
+			result, err := fn(ctx, h)
+			if err == nil {
+				results[i] = result
+				return
+			}
+			failures[i] = named(h, err)
+			if f.FailFast {
+				cancel(fmt.Errorf("%w: %s has failed", ErrAbandoned, h.Name()))
+			}
+		})
+	}
+	running.Wait()
+	return results, errors.Join(failures...)
+}
+
+func acquire(ctx context.Context, slots chan struct{}) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// named makes err a *HostError unless it is one.
+func named(h *Host, err error) error {
+	var already *HostError
+	if errors.As(err, &already) && already == err { //nolint:errorlint // only the outermost counts
+		return err
+	}
+	return &HostError{Host: h.Name(), Err: err}
+}

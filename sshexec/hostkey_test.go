@@ -1,0 +1,236 @@
+package sshexec_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+)
+
+type keyStore struct {
+	mu   sync.Mutex
+	keys map[string]string
+}
+
+func (s *keyStore) HostKey(_ context.Context, id string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys[id], nil
+}
+
+func (s *keyStore) PutHostKey(_ context.Context, id, key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys[id] = key
+	return nil
+}
+
+func (s *keyStore) DeleteHostKey(_ context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.keys, id)
+	return nil
+}
+
+func TestAcceptNewHostKeys(t *testing.T) {
+	store := &keyStore{keys: map[string]string{}}
+	first, second := sshtest.Start(t, sshtest.Config{}), sshtest.Start(t, sshtest.Config{})
+	pool := newPool(t, sshexec.Options{})
+	to := func(h *sshtest.Host) *sshexec.Host {
+		tgt := target(t, h)
+		tgt.HostKeys = sshexec.AcceptNewHostKeys(store)
+		return pool.Host(tgt)
+	}
+	for range 2 {
+		if err := to(first).Wait(within(t, 5*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"vm-1": first.PublicKey()}, store.keys); diff != "" {
+		t.Fatal(diff)
+	}
+	// Another machine under the same identity: final, however long one waits.
+	err := to(second).Wait(within(t, 30*time.Second))
+	var mismatch *sshexec.HostKeyError
+	if !errors.Is(err, sshexec.ErrHostKey) || !errors.As(err, &mismatch) {
+		t.Fatalf("got %v", err)
+	}
+	want := &sshexec.HostKeyError{Host: "node1", Known: []string{printOf(t, first.PublicKey())}, Got: printOf(t, second.PublicKey())}
+	if diff := cmp.Diff(want, mismatch); diff != "" {
+		t.Error(diff)
+	}
+	if len(second.Commands()) > 0 || store.keys["vm-1"] != first.PublicKey() {
+		t.Error("the other machine was used or its key was kept")
+	}
+}
+
+func TestKnownKeyOfAnotherType(t *testing.T) {
+	const other = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBEmKSENjQEezOmxkZMy7opKgwFB9nkt5YRrYMjNuG5N87uRgg6CLrbo5wAdT/y6v0mKV0U2w0WZ2YB/++Tpockg="
+	remote := sshtest.Start(t, sshtest.Config{})
+	tgt := target(t, remote)
+	var err error
+	if tgt.HostKeys, err = sshexec.PinnedHostKeys(other); err != nil {
+		t.Fatal(err)
+	}
+	err = newPool(t, sshexec.Options{}).Host(tgt).Wait(within(t, 30*time.Second))
+	if !errors.Is(err, sshexec.ErrHostKey) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPinnedHostKeysRefuses(t *testing.T) {
+	for _, lines := range [][]string{nil, {"nonsense"}, {""}} {
+		if _, err := sshexec.PinnedHostKeys(lines...); err == nil {
+			t.Errorf("%q was accepted", lines)
+		}
+	}
+}
+
+func TestForgetKey(t *testing.T) {
+	store := &keyStore{keys: map[string]string{}}
+	remote := sshtest.Start(t, sshtest.Config{})
+	to := target(t, remote)
+	to.HostKeys = sshexec.AcceptNewHostKeys(store)
+	pool := newPool(t, sshexec.Options{})
+	host := pool.Host(to)
+	run := func() error { return host.Run(within(t, 5*time.Second), []string{"true"}, nil, nil, nil) }
+	if err := run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.ReplaceHostKey(); err != nil {
+		t.Fatal(err)
+	}
+	remote.CutConnections()
+	if err := run(); !errors.Is(err, sshexec.ErrHostKey) {
+		t.Fatalf("got %v", err)
+	}
+	if err := host.ForgetKey(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(); err != nil {
+		t.Error(err)
+	}
+	if store.keys["vm-1"] != remote.PublicKey() {
+		t.Error("the new key was not kept")
+	}
+	if err := pool.Host(target(t, remote)).ForgetKey(t.Context()); err == nil {
+		t.Error("a pinned key was forgotten")
+	}
+}
+
+// TestKnownHosts: entries of every kind decide as they do for ssh.
+func TestKnownHosts(t *testing.T) {
+	rsa, ed := sshtest.NewKey(t, ssh.KeyAlgoRSA), sshtest.NewKey(t, ssh.KeyAlgoED25519)
+	ca, other := sshtest.NewKey(t, ssh.KeyAlgoED25519), sshtest.NewKey(t, ssh.KeyAlgoED25519)
+	config := sshtest.Config{HostKey: ed.PEM, HostKeys: [][]byte{rsa.PEM}}
+	single := sshtest.Start(t, sshtest.Config{HostKey: ed.PEM})
+	plain := sshtest.Start(t, config)
+	config.HostCertificates = []string{ca.SignHost(t, ed.Public, "127.0.0.1")}
+	certified := sshtest.Start(t, config)
+	config.HostCertificates = []string{ca.SignHost(t, ed.Public, "elsewhere")}
+	misplaced := sshtest.Start(t, config)
+	entry := func(h *sshtest.Host, key string) string { return knownhosts.Normalize(h.Addr()) + " " + key }
+	for _, tt := range []struct {
+		name string
+		host *sshtest.Host
+		text string
+		want *sshexec.HostKeyError // without Host; nil when the key is trusted
+	}{
+		{"plain", plain, entry(plain, ed.Public), nil},
+		{"hashed", plain, knownhosts.HashHostname(knownhosts.Normalize(plain.Addr())) + " " + ed.Public, nil},
+		{"only the key of another type", plain, entry(plain, rsa.Public), nil},
+		{"pattern", plain, strings.Replace(entry(plain, ed.Public), "127.0.0.1", "127.0.0.*", 1), nil},
+		{"authority", certified, "@cert-authority * " + ca.Public, nil},
+		{"not known", single, "# nobody\n", &sshexec.HostKeyError{Got: printOf(t, ed.Public)}},
+		{"changed", plain, entry(plain, other.Public), &sshexec.HostKeyError{Known: []string{printOf(t, other.Public)}, Got: printOf(t, ed.Public)}},
+		{"revoked", single, "@revoked * " + ed.Public, &sshexec.HostKeyError{Got: printOf(t, ed.Public), Reason: "the key is revoked"}},
+		{"another authority", certified, "@cert-authority * " + other.Public, &sshexec.HostKeyError{Got: printOf(t, ed.Public), Reason: "no authorities"}},
+		{"for another host", misplaced, "@cert-authority * " + ca.Public, &sshexec.HostKeyError{Got: printOf(t, ed.Public), Reason: "principal"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "known_hosts")
+			if err := os.WriteFile(file, []byte(tt.text+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			to := target(t, tt.host)
+			var err error
+			if to.HostKeys, err = sshexec.KnownHosts(file); err != nil {
+				t.Fatal(err)
+			}
+			err = newPool(t, sshexec.Options{}).Host(to).Wait(within(t, 10*time.Second))
+			var got *sshexec.HostKeyError
+			if !errors.As(err, &got) && (tt.want != nil || err != nil) {
+				t.Fatalf("got %v", err)
+			}
+			if tt.want != nil {
+				tt.want.Host = "node1"
+			}
+			sameReason := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Reason" },
+				cmp.Comparer(func(a, b string) bool {
+					return (a == "") == (b == "") && (strings.Contains(a, b) || strings.Contains(b, a))
+				}))
+			if diff := cmp.Diff(tt.want, got, sameReason); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestKnownHostsIsReadAnew: what is added to the file counts from the next connection on.
+func TestKnownHostsIsReadAnew(t *testing.T) {
+	remote := sshtest.Start(t, sshtest.Config{})
+	file := filepath.Join(t.TempDir(), "known_hosts")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("")
+	to := target(t, remote)
+	var err error
+	if to.HostKeys, err = sshexec.KnownHosts(file); err != nil {
+		t.Fatal(err)
+	}
+	host := newPool(t, sshexec.Options{}).Host(to)
+	if err := host.Wait(within(t, 5*time.Second)); !errors.Is(err, sshexec.ErrHostKey) {
+		t.Errorf("got %v", err)
+	}
+	write(knownhosts.Line([]string{remote.Addr()}, mustKey(t, remote.PublicKey())) + "\n")
+	if err := host.Wait(within(t, 5*time.Second)); err != nil {
+		t.Error(err)
+	}
+	for _, files := range [][]string{nil, {file + ".none"}} {
+		if _, err := sshexec.KnownHosts(files...); err == nil {
+			t.Errorf("%q was accepted", files)
+		}
+	}
+	write("nonsense")
+	if _, err := sshexec.KnownHosts(file); err == nil {
+		t.Error("nonsense was accepted")
+	}
+}
+
+func mustKey(t *testing.T, line string) ssh.PublicKey {
+	t.Helper()
+	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func printOf(t *testing.T, line string) string {
+	t.Helper()
+	return ssh.FingerprintSHA256(mustKey(t, line))
+}

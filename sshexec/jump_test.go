@@ -1,0 +1,103 @@
+package sshexec_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+)
+
+// bastion is a jump host and how to log in there.
+func bastion(t *testing.T, name string, c sshtest.Config) (*sshtest.Host, sshexec.Target) {
+	t.Helper()
+	c.Name, c.User, c.Password = name, "jump", "of "+name
+	c.Dial = new(net.Dialer).DialContext
+	remote := sshtest.Start(t, c)
+	to := target(t, remote)
+	to.ID, to.Name, to.User = name, name, "jump"
+	to.Auth = []sshexec.Auth{sshexec.Password("of " + name)}
+	return remote, to
+}
+
+// TestJumpHosts: two hops, each with its own login and host key; everything works as if there were none.
+func TestJumpHosts(t *testing.T) {
+	_, first := bastion(t, "first", sshtest.Config{})
+	_, second := bastion(t, "second", sshtest.Config{})
+	second.Via = &first
+	var dials dialCounter
+	pool := newPool(t, sshexec.Options{Dial: dials.dial, Idle: 50 * time.Millisecond})
+	var hosts []*sshexec.Host
+	for _, name := range []string{"a", "b"} {
+		to := target(t, sshtest.Start(t, sshtest.Config{Name: name}))
+		to.ID, to.Name, to.Via = name, name, &second
+		hosts = append(hosts, pool.Host(to))
+	}
+	got, err := sshexec.Map(within(t, 10*time.Second), sshexec.Fan{}, hosts, func(ctx context.Context, h *sshexec.Host) (string, error) {
+		out, err := h.Output(ctx, sshexec.Command{Argv: []string{"hostname"}})
+		return string(out), err
+	})
+	if err != nil || strings.Join(got, "") != "a\nb\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if n := dials.made.Load(); n != 1 {
+		t.Errorf("%d connections to the first jump host", n)
+	}
+	await(t, "the hops to be closed with the last user", func() bool { return dials.open.Load() == 0 })
+	if err := hosts[1].Wait(within(t, 5*time.Second)); err != nil {
+		t.Errorf("after that: %v", err)
+	}
+}
+
+// TestJumpHostFails: the error tells which hop it was, and what.
+func TestJumpHostFails(t *testing.T) {
+	remote := sshtest.Start(t, sshtest.Config{})
+	for name, c := range map[string]struct {
+		spoil func(*sshtest.Host, *sshexec.Target)
+		want  error
+		says  string
+	}{
+		"down":              {func(h *sshtest.Host, _ *sshexec.Target) { h.Refuse(true) }, sshexec.ErrConnect, "first: "},
+		"wrong password":    {func(_ *sshtest.Host, to *sshexec.Target) { to.Auth = []sshexec.Auth{sshexec.Password("x")} }, sshexec.ErrAuth, "first: "},
+		"another host key":  {func(h *sshtest.Host, _ *sshexec.Target) { _ = h.ReplaceHostKey() }, sshexec.ErrHostKey, "first: "},
+		"does not say user": {func(_ *sshtest.Host, to *sshexec.Target) { to.User = "" }, nil, "Target.Via.User: no user"},
+		"a ring":            {func(_ *sshtest.Host, to *sshexec.Target) { to.Via = to }, nil, "more than 8 jump hosts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			jump, first := bastion(t, "first", sshtest.Config{})
+			c.spoil(jump, &first)
+			to := target(t, remote)
+			to.Via = &first
+			err := newPool(t, sshexec.Options{}).Host(to).Run(within(t, 10*time.Second), []string{"true"}, nil, nil, nil)
+			if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "node1") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	t.Run("no way from there", func(t *testing.T) {
+		_, first := bastion(t, "first", sshtest.Config{})
+		to := target(t, remote)
+		to.Addr, to.Via = "127.0.0.1:1", &first
+		err := newPool(t, sshexec.Options{}).Host(to).Run(within(t, 10*time.Second), []string{"true"}, nil, nil, nil)
+		if !errors.Is(err, sshexec.ErrConnect) || !strings.Contains(err.Error(), "first: ") || !strings.Contains(err.Error(), "127.0.0.1:1") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("cut in the middle", func(t *testing.T) {
+		jump, first := bastion(t, "first", sshtest.Config{})
+		to := target(t, remote)
+		to.Via = &first
+		host := newPool(t, sshexec.Options{}).Host(to)
+		if err := host.Wait(within(t, 5*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		jump.CutConnections()
+		if err := host.Run(within(t, 5*time.Second), []string{"true"}, nil, nil, nil); err != nil {
+			t.Errorf("the connection was not made anew: %v", err)
+		}
+	})
+}

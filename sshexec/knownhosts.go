@@ -1,0 +1,74 @@
+package sshexec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/skeema/knownhosts"
+	"golang.org/x/crypto/ssh"
+	upstream "golang.org/x/crypto/ssh/knownhosts"
+)
+
+// KnownHosts trusts what OpenSSH would trust by these known_hosts files: plain
+// and hashed entries, patterns, @cert-authority and @revoked lines. A machine is
+// looked up by Target.Addr; one that is in none of the files is refused. The
+// files are read now, to find mistakes, and anew for each connection. Nothing is
+// written to them.
+func KnownHosts(files ...string) (HostKeyPolicy, error) {
+	if len(files) == 0 {
+		return nil, errors.New("sshexec: no known_hosts file")
+	}
+	policy := knownHosts(files)
+	if _, err := policy.read(); err != nil {
+		return nil, fmt.Errorf("sshexec: %w", err)
+	}
+	return policy, nil
+}
+
+type knownHosts []string
+
+func (k knownHosts) read() (*knownhosts.HostKeyDB, error) {
+	db, err := knownhosts.NewDB(k...)
+	if err != nil {
+		return nil, fmt.Errorf("known_hosts: %w", err)
+	}
+	return db, nil
+}
+
+func (k knownHosts) known(_ context.Context, t Target) (identity, error) {
+	db, err := k.read()
+	if err != nil {
+		return identity{}, err
+	}
+	known := identity{algorithms: db.HostKeyAlgorithms(t.Addr)}
+	for _, key := range db.HostKeys(t.Addr) {
+		known.prints = append(known.prints, fingerprint(key))
+	}
+	return known, nil
+}
+
+func (k knownHosts) accept(_ context.Context, t Target, key ssh.PublicKey) error {
+	db, err := k.read()
+	if err != nil {
+		return err
+	}
+	err = db.HostKeyCallback()(t.Addr, addrOf(t.Addr), key)
+	if err == nil {
+		return nil
+	}
+	refused := mismatch(t, key, nil)
+	var wanted *upstream.KeyError
+	var revoked *upstream.RevokedError
+	switch {
+	case errors.As(err, &revoked):
+		refused.Reason = "the key is revoked"
+	case errors.As(err, &wanted):
+		for _, k := range wanted.Want {
+			refused.Known = append(refused.Known, fingerprint(k.Key))
+		}
+	default: // a certificate that is expired, for another host, by nobody who is trusted
+		refused.Reason = err.Error()
+	}
+	return refused
+}

@@ -1,0 +1,256 @@
+package sshexec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// machine is what a [Host] stands for: one behind SSH, or this one.
+type machine interface {
+	// session opens a session. An urgent one does not wait for its turn.
+	session(ctx context.Context, urgent bool) (session, error)
+	// dial opens a connection as the machine sees the network.
+	dial(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// session is one command, or one conversation with a subsystem.
+type session interface {
+	stdin() (io.WriteCloser, error)
+	start(line string, stdout, stderr io.Writer) error
+	// wait returns the end of the command: nil, an *ssh.ExitError or an
+	// *exec.ExitError, or why that is not known.
+	wait() error
+	// subsystem starts a subsystem in place of a command.
+	subsystem(name string) (io.WriteCloser, io.Reader, error)
+	// signal is sent to the command and what it has started.
+	signal(ssh.Signal)
+	// close ends the session and gives it back. Closing again does nothing.
+	close()
+}
+
+// remote is a machine behind SSH.
+type remote struct {
+	pool   *Pool
+	target Target
+	// vouched is the connection whose host key the policy of this target trusts:
+	// it may have been made by somebody with another policy.
+	vouched atomic.Pointer[connection]
+}
+
+func (r *remote) connection(ctx context.Context) (*connection, error) {
+	if err := r.target.validate(); err != nil {
+		return nil, err
+	}
+	conn, err := r.pool.connect(ctx, r.target)
+	if err != nil || r.vouched.Load() == conn {
+		return conn, err
+	}
+	if err := r.target.HostKeys.accept(ctx, r.target, conn.hostKey); err != nil {
+		return nil, err
+	}
+	r.vouched.Store(conn)
+	return conn, nil
+}
+
+// maxReplaced bounds how many connections one call finds dead or refusing.
+const maxReplaced = 2
+
+// session opens a session. A connection that turns out to be dead is replaced:
+// nothing has been asked of the host yet. So is one on which the host refuses a
+// session for longer than a moment; what runs on it goes on.
+func (r *remote) session(ctx context.Context, urgent bool) (session, error) {
+	var asked *connection
+	replaced, pause := 0, firstPause
+	for {
+		conn, err := r.connection(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if conn != asked { // somebody else may have replaced the last one
+			asked, pause = conn, firstPause
+		}
+		s, err := conn.session(ctx, urgent)
+		switch {
+		case err == nil:
+			return s, nil
+		case busy(err) && pause <= lastPause && sleep(ctx, pause):
+			pause *= 2
+			continue
+		case ctx.Err() != nil || !busy(err) && !errors.Is(err, errGone) || replaced == maxReplaced:
+			return nil, fmt.Errorf("%w: open a session: %w", ErrConnect, err)
+		}
+		r.pool.retire(r.target, conn, conn.allowed(err))
+		replaced++
+	}
+}
+
+// OpenSSH counts a session that has ended for a moment longer, and refuses one
+// more than it allows. It is asked again for a second or so.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = 640 * time.Millisecond
+)
+
+// busy reports whether the host refused a session because it has too many.
+func busy(err error) bool {
+	var refused *ssh.OpenChannelError
+	return errors.As(err, &refused) && (refused.Reason == ssh.ConnectionFailed || refused.Reason == ssh.ResourceShortage)
+}
+
+// sleep returns false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+var errGone = errors.New("the connection has ended")
+
+// session opens a session on the connection.
+func (c *connection) session(ctx context.Context, urgent bool) (session, error) {
+	if !c.use() {
+		return nil, errGone
+	}
+	slot := func() {}
+	if !urgent {
+		select {
+		case c.slots <- struct{}{}:
+			slot = func() { <-c.slots }
+		case <-ctx.Done():
+			c.leave()
+			return nil, context.Cause(ctx)
+		case <-c.gone:
+			c.leave()
+			return nil, errGone
+		}
+	}
+	release := func() {
+		slot()
+		c.leave()
+	}
+	s, err := c.openSession(ctx, release)
+	if err != nil {
+		return nil, err
+	}
+	return &remoteSession{Session: s, conn: c, release: release}, nil
+}
+
+// openSession calls release unless it returns a session. x/crypto/ssh knows no
+// context: a host that breaks the protocol at the right moment can keep the call
+// waiting for as long as the connection lives, so nobody waits for it.
+func (c *connection) openSession(ctx context.Context, release func()) (*ssh.Session, error) {
+	type opened struct {
+		session *ssh.Session
+		err     error
+	}
+	result := make(chan opened)
+	go func() {
+		s, err := c.client.NewSession()
+		select {
+		case result <- opened{s, err}:
+			return
+		case <-ctx.Done():
+		case <-c.dead:
+		}
+		if err == nil {
+			c.within(defaultGrace, func() { _ = s.Close() })
+		}
+		release()
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-c.dead:
+		return nil, errGone
+	case o := <-result:
+		if o.err != nil {
+			release()
+			return nil, c.openFailure(o.err)
+		}
+		c.count(1)
+		return o.session, nil
+	}
+}
+
+// openFailure tells a host that refuses to open one more channel from a
+// connection that is of no use any more.
+func (c *connection) openFailure(err error) error {
+	var refused *ssh.OpenChannelError
+	if errors.As(err, &refused) {
+		return err
+	}
+	_ = c.client.Close()
+	return errGone
+}
+
+func (c *connection) count(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open += n
+	c.peak = max(c.peak, c.open)
+}
+
+// allowed returns how many sessions a host that refuses one more has allowed; 0
+// when it refused none.
+func (c *connection) allowed(err error) int {
+	if !busy(err) {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(1, c.peak)
+}
+
+// remoteSession is a session on a connection.
+type remoteSession struct {
+	*ssh.Session
+	conn    *connection
+	release func()
+	once    sync.Once
+}
+
+func (s *remoteSession) stdin() (io.WriteCloser, error) { return s.StdinPipe() }
+
+func (s *remoteSession) start(line string, stdout, stderr io.Writer) error {
+	s.Stdout, s.Stderr = stdout, stderr
+	return s.Start(line)
+}
+
+func (s *remoteSession) wait() error { return s.Wait() }
+
+func (s *remoteSession) subsystem(name string) (io.WriteCloser, io.Reader, error) {
+	in, err := s.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := s.StdoutPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	return in, out, s.RequestSubsystem(name)
+}
+
+func (s *remoteSession) signal(signal ssh.Signal) {
+	s.conn.within(defaultGrace, func() { _ = s.Signal(signal) })
+}
+
+func (s *remoteSession) close() {
+	s.once.Do(func() {
+		s.conn.within(defaultGrace, func() { _ = s.Close() })
+		s.conn.count(-1)
+		s.release()
+	})
+}

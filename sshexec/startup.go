@@ -1,0 +1,85 @@
+package sshexec
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// server counts the connections to one address that are being set up.
+type server struct {
+	slots chan struct{}
+	users int // attempts that have a slot or wait for one
+}
+
+// startup waits for the turn of one more connection to an address. The
+// connection is set up until release is called.
+func (p *Pool) startup(ctx context.Context, addr string) (release func(), err error) {
+	p.mu.Lock()
+	s := p.servers[addr]
+	if s == nil {
+		s = &server{slots: make(chan struct{}, p.options.Startups)}
+		p.servers[addr] = s
+	}
+	s.users++
+	p.mu.Unlock()
+	leave := func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if s.users--; s.users == 0 {
+			delete(p.servers, addr)
+		}
+	}
+	if !acquire(ctx, s.slots) {
+		leave()
+		return nil, context.Cause(ctx)
+	}
+	return func() {
+		<-s.slots
+		leave()
+	}, nil
+}
+
+// crowded reports whether several connections to an address are being set up.
+func (p *Pool) crowded(addr string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.servers[addr]
+	return s != nil && s.users > 1
+}
+
+// errTurnedAway: the host ended the connection before it told its version of
+// SSH, which is how OpenSSH treats what comes beyond MaxStartups. Newer ones say
+// so.
+var errTurnedAway = errors.New("the host ended the connection at once")
+
+const beyondStartups = "MaxStartups"
+
+const (
+	turnedAwayFirst = 50 * time.Millisecond
+	turnedAwayLast  = 1600 * time.Millisecond
+)
+
+// dial sets up a connection. One that is turned away because there are too many,
+// also of others, is tried again, at moments that differ.
+func (p *Pool) dial(ctx context.Context, t Target, limit int, phase func(string)) (*connection, error) {
+	addr := t.Addr
+	if t.Via != nil {
+		addr += " via " + t.Via.key().String()
+	}
+	for pause := turnedAwayFirst; ; pause *= 2 {
+		release, err := p.startup(ctx, addr)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := p.dialOnce(ctx, t, limit, phase)
+		again := errors.Is(err, errTurnedAway) && pause <= turnedAwayLast &&
+			(p.crowded(addr) || strings.Contains(err.Error(), beyondStartups))
+		release()
+		if !again || !sleep(ctx, pause/2+rand.N(pause)) { //nolint:gosec // spreads attempts, hides nothing
+			return conn, err
+		}
+	}
+}

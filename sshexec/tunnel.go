@@ -1,0 +1,148 @@
+package sshexec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// DialContext connects to addr as the host sees it, through the SSH connection:
+// an API of the host is reached where only port 22 is. It fits net/http,
+// client-go and etcd clients. The connection keeps deadlines and can be closed
+// for writing alone (CloseWrite).
+func (h *Host) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := h.machine.dial(ctx, network, addr)
+	if err != nil {
+		return nil, h.fail(err)
+	}
+	return conn, nil
+}
+
+func (r *remote) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	for replaced := 0; ; replaced++ {
+		conn, err := r.connection(ctx)
+		if err != nil {
+			return nil, err
+		}
+		through, err := conn.tunnel(ctx, network, addr)
+		if err == nil {
+			return through, nil
+		}
+		if ctx.Err() != nil || !errors.Is(err, errGone) || replaced == maxReplaced {
+			return nil, fmt.Errorf("%w: through the host to %s: %w", ErrConnect, addr, err)
+		}
+		r.pool.retire(r.target, conn, 0)
+	}
+}
+
+func (c *connection) tunnel(ctx context.Context, network, addr string) (net.Conn, error) {
+	if !c.use() {
+		return nil, errGone
+	}
+	channel, err := c.client.DialContext(ctx, network, addr)
+	if err != nil {
+		c.leave()
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, c.openFailure(err)
+	}
+	return newTunnel(channel, c), nil
+}
+
+// tunnel is a connection through a host. x/crypto/ssh gives one without
+// deadlines, and ends it in the same way when the other side has said all and
+// when the SSH connection is cut: here each direction goes through a pipe that
+// has deadlines, and the two ends are told apart.
+type tunnel struct {
+	channel     net.Conn
+	conn        *connection
+	read, write net.Conn      // our ends of the pipes
+	in, out     net.Conn      // the ends at the channel
+	flushed     chan struct{} // closed when all that was written has left
+	closed      chan struct{} // ends what still moves
+	cut         atomic.Bool   // the SSH connection ended before the other side did
+	once        sync.Once
+}
+
+func newTunnel(channel net.Conn, c *connection) *tunnel {
+	t := &tunnel{channel: channel, conn: c, flushed: make(chan struct{}), closed: make(chan struct{})}
+	t.read, t.in = net.Pipe()
+	t.write, t.out = net.Pipe()
+	var pumping sync.WaitGroup
+	pumping.Go(func() {
+		_, _ = io.Copy(t.in, channel)
+		t.cut.Store(c.wire.ended.Load())
+		_ = t.in.Close()
+	})
+	pumping.Go(func() {
+		defer close(t.flushed)
+		_, _ = io.Copy(channel, t.out)
+		_ = t.out.Close() // the other side reads no more: our writer is told
+		_ = closeWrite(channel)
+	})
+	go func() {
+		select {
+		case <-t.closed:
+		case <-c.dead:
+		}
+		_ = channel.Close()
+		_ = t.in.Close()
+		_ = t.out.Close()
+		pumping.Wait()
+		c.leave()
+	}()
+	return t
+}
+
+func closeWrite(conn net.Conn) error {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return conn.Close()
+}
+
+// Read returns io.EOF when the other side has said all, and an error that wraps
+// [ErrDisconnected] when the SSH connection ended before.
+func (t *tunnel) Read(p []byte) (int, error) {
+	n, err := t.read.Read(p)
+	if err == io.EOF && t.cut.Load() { //nolint:errorlint // net.Pipe returns it as it is
+		err = &net.OpError{Op: "read", Net: "ssh", Addr: t.RemoteAddr(), Err: ErrDisconnected}
+	}
+	return n, err
+}
+
+func (t *tunnel) Write(p []byte) (int, error) { return t.write.Write(p) }
+
+// CloseWrite tells the other side that nothing more will be written.
+func (t *tunnel) CloseWrite() error { return t.write.Close() }
+
+// Close gives what was written the time to leave, and ends both directions.
+func (t *tunnel) Close() error {
+	t.once.Do(func() {
+		_ = t.read.Close()
+		_ = t.write.Close()
+		late := time.AfterFunc(defaultGrace, func() { _ = t.channel.Close() })
+		go func() {
+			<-t.flushed
+			late.Stop()
+			close(t.closed)
+		}()
+	})
+	return nil
+}
+
+func (t *tunnel) LocalAddr() net.Addr  { return t.channel.LocalAddr() }
+func (t *tunnel) RemoteAddr() net.Addr { return t.channel.RemoteAddr() }
+
+func (t *tunnel) SetDeadline(at time.Time) error {
+	return errors.Join(t.read.SetReadDeadline(at), t.write.SetWriteDeadline(at))
+}
+
+func (t *tunnel) SetReadDeadline(at time.Time) error  { return t.read.SetReadDeadline(at) }
+func (t *tunnel) SetWriteDeadline(at time.Time) error { return t.write.SetWriteDeadline(at) }

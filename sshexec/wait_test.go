@@ -1,0 +1,44 @@
+package sshexec_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+)
+
+func TestWaitForBoot(t *testing.T) {
+	remote := sshtest.Start(t, sshtest.Config{})
+	remote.Refuse(true)
+	var dials atomic.Int32
+	pool := newPool(t, sshexec.Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dials.Add(1) == 2 {
+			remote.Refuse(false)
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}})
+	if err := pool.Host(target(t, remote)).Wait(within(t, 10*time.Second)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWaitGivesTheReason(t *testing.T) {
+	remote := sshtest.Start(t, sshtest.Config{})
+	tgt := target(t, remote)
+	tgt.Auth = []sshexec.Auth{sshexec.Password("wrong-7f3a")}
+	ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
+	defer cancel()
+	err := newPool(t, sshexec.Options{}).Host(tgt).Wait(ctx)
+	if !errors.Is(err, sshexec.ErrAuth) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "node1") {
+		t.Errorf("got %v", err)
+	}
+	if strings.Contains(err.Error(), "7f3a") {
+		t.Errorf("the password is in the error: %v", err)
+	}
+}
