@@ -8,8 +8,6 @@ import (
 	"os"
 	"path"
 	"strings"
-
-	"github.com/spf13/afero"
 )
 
 // builtins are the programs that every host has. They know the options that
@@ -88,14 +86,12 @@ func (p *Process) parseOptions(known string, strict bool) (options, []string, er
 }
 
 func readFile(p *Process, name string) ([]byte, error) {
-	if name == "-" || name == "/dev/stdin" {
-		return io.ReadAll(p.Stdin)
+	in, err := p.inputFile(name)
+	if err != nil {
+		return nil, err
 	}
-	at := p.abs(name)
-	if info, err := p.FS.Stat(at); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s: Is a directory", name)
-	}
-	return afero.ReadFile(p.FS, at)
+	content, err := io.ReadAll(in)
+	return content, errors.Join(err, in.Close())
 }
 
 // inputs calls fn with the content of each operand, or of standard input.
@@ -141,19 +137,11 @@ func cat(_ context.Context, p *Process) int {
 }
 
 func (p *Process) catOne(name string) error {
-	if name == "-" || name == "/dev/stdin" {
-		return copyInput(p.Stdout, p.Stdin)
-	}
-	f, err := p.FS.Open(p.abs(name))
+	in, err := p.inputFile(name)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return fmt.Errorf("%s: Is a directory", name)
-	}
-	_, err = io.Copy(p.Stdout, f)
-	return err
+	return errors.Join(copyInput(writerOnly{p.Stdout}, in), in.Close())
 }
 
 // copyInput takes the end of a killed command for the end of its input.
@@ -177,7 +165,7 @@ func tee(_ context.Context, p *Process) int {
 	outputs := []io.Writer{p.Stdout}
 	code := 0
 	for _, name := range names {
-		f, err := p.FS.OpenFile(p.abs(name), flag, 0o644)
+		f, err := p.FS.OpenFile(p.abs(name), flag, 0o666)
 		if err != nil {
 			code = p.fail(err)
 			continue

@@ -27,7 +27,21 @@ func (p *Process) inputFile(name string) (io.ReadCloser, error) {
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, errors.Join(fmt.Errorf("%s: Is a directory", name), f.Close())
 	}
-	return f, nil
+	return &stoppable{f, p.ctx}, nil
+}
+
+// stoppable is a file that cannot be read any more once the program is killed:
+// /dev/zero has no end.
+type stoppable struct {
+	afero.File
+	ctx context.Context
+}
+
+func (s *stoppable) Read(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, os.ErrClosed
+	}
+	return s.File.Read(p)
 }
 
 // digests calls fn with the SHA-256 of each operand, or of standard input. They
@@ -202,7 +216,7 @@ func (p *Process) copyBlocks(c copying) (int64, error) {
 	if c.out == "" {
 		return io.CopyBuffer(writerOnly{p.Stdout}, from, make([]byte, min(c.block, 1<<20)))
 	}
-	out, err := p.FS.OpenFile(p.abs(c.out), os.O_WRONLY|os.O_CREATE, 0o644)
+	out, err := p.FS.OpenFile(p.abs(c.out), os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
 		return 0, err
 	}

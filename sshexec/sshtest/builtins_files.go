@@ -116,17 +116,25 @@ func mkdir(_ context.Context, p *Process) int {
 	if err != nil {
 		return p.usage("%v", err)
 	}
-	mode := fs.FileMode(0o755)
+	mode := fs.ModePerm
 	if found.has('m') {
 		if mode, err = octal(found['m']); err != nil {
 			return p.usage("%v", err)
 		}
 	}
 	return p.each(names, func(at string) error {
-		if found.has('p') {
+		if _, err := p.FS.Stat(at); err == nil && found.has('p') {
 			return p.FS.MkdirAll(at, mode)
 		}
-		return p.FS.Mkdir(at, mode)
+		if found.has('p') {
+			if err := p.FS.MkdirAll(path.Dir(at), fs.ModePerm); err != nil {
+				return err
+			}
+		}
+		if err := p.FS.Mkdir(at, mode); err != nil || !found.has('m') {
+			return err
+		}
+		return p.FS.Chmod(at, mode)
 	})
 }
 
@@ -158,7 +166,7 @@ func touch(_ context.Context, p *Process) int {
 		if _, err := p.FS.Stat(at); err == nil {
 			return p.FS.Chtimes(at, p.host.config.Clock(), p.host.config.Clock())
 		}
-		f, err := p.FS.OpenFile(at, os.O_WRONLY|os.O_CREATE, 0o644)
+		f, err := p.FS.OpenFile(at, os.O_WRONLY|os.O_CREATE, 0o666)
 		if err != nil {
 			return err
 		}

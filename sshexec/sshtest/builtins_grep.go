@@ -9,7 +9,7 @@ import (
 )
 
 func grep(_ context.Context, p *Process) int {
-	found, operands, err := p.parseOptions("qvEFixcwlase:", false)
+	found, operands, err := p.parseOptions("qvEFixcwlasne:", false)
 	if err != nil {
 		return p.usage("%v", err)
 	}
@@ -35,12 +35,15 @@ func grep(_ context.Context, p *Process) int {
 				p.print([]string{name})
 			}
 		}()
-		for _, line := range lines(content) {
+		for i, line := range lines(content) {
 			if re.MatchString(line) == found.has('v') {
 				continue
 			}
 			hits++
 			if !found.has('q') && !found.has('c') && !found.has('l') {
+				if found.has('n') {
+					line = strconv.Itoa(i+1) + ":" + line
+				}
 				if len(operands) > 1 {
 					line = name + ":" + line
 				}

@@ -18,6 +18,10 @@ func sudo(ctx context.Context, p *Process) int {
 	if err != nil {
 		return p.usage("%v", err)
 	}
+	var given []string
+	for len(args) > 0 && strings.Contains(args[0], "=") {
+		given, args = append(given, args[0]), args[1:]
+	}
 	if len(args) == 0 {
 		return p.usage("a command is required")
 	}
@@ -35,7 +39,7 @@ func sudo(ctx context.Context, p *Process) int {
 			return 1
 		}
 	}
-	next := p.with(args, sudoEnviron(p, user, found.has('E'))).asUser(user)
+	next := p.with(args, append(sudoEnviron(p, user, found.has('E')), given...)).asUser(user)
 	return next.run(ctx)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,12 +80,20 @@ func tail(_ context.Context, p *Process) int {
 }
 
 func sorted(_ context.Context, p *Process) int {
-	found, names, err := p.parseOptions("rnu", false)
+	found, names, err := p.parseOptions("rnuz", false)
 	if err != nil {
 		return p.usage("%v", err)
 	}
 	var all []string
-	code := p.inputs(names, func(_ string, content []byte) { all = append(all, lines(content)...) })
+	end := "\n"
+	if found.has('z') {
+		end = "\x00"
+	}
+	code := p.inputs(names, func(_ string, content []byte) {
+		if len(content) > 0 {
+			all = append(all, strings.Split(strings.TrimSuffix(string(content), end), end)...)
+		}
+	})
 	slices.SortStableFunc(all, func(a, b string) int {
 		if found.has('n') {
 			x, _ := strconv.ParseFloat(strings.TrimSpace(a), 64)
@@ -104,7 +113,9 @@ func sorted(_ context.Context, p *Process) int {
 	if found.has('u') {
 		all = slices.Compact(all)
 	}
-	p.print(all)
+	for _, line := range all {
+		_, _ = io.WriteString(p.Stdout, line+end)
+	}
 	return code
 }
 
@@ -169,8 +180,8 @@ func tr(_ context.Context, p *Process) int {
 func complement(set string) string {
 	var out []byte
 	for c := range 256 {
-		if strings.IndexByte(set, byte(c)) < 0 { //nolint:gosec // below 256
-			out = append(out, byte(c)) //nolint:gosec // below 256
+		if strings.IndexByte(set, byte(c)) < 0 {
+			out = append(out, byte(c))
 		}
 	}
 	return string(out)

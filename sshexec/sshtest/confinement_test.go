@@ -38,7 +38,8 @@ func TestConfinement(t *testing.T) {
 			". %s", "source %s", "sh %s", "%s", "exec %s", "exec < %s; cat", "chmod 777 %s", "touch %s",
 			"head %s", "grep CANARY %s", "sha256sum %s && echo CANARY-7f3a", "cat <(cat %s)", "eval 'cat <(cat %s)'", "trap 'cat <(cat %s)' EXIT",
 			"mapfile -t a < %s; echo ${a[@]}", "[ -e %s ] && echo CANARY-7f3a", "test -O %s && echo CANARY-7f3a", "[[ -G %s ]] && echo CANARY-7f3a",
-			"x=$(<%s); echo $x", "find %s", "ls %s*", "echo %s*", "cd $(dirname %s) && cat canary",
+			"x=$(<%s); echo $x", "find %s -exec cat {} \\;", "ls %s*", "ln -sf %s /tmp/z; cat /tmp/z; echo pwned >/tmp/z", "dd if=%s", "head -c 9 %s", "ln -sfn / /tmp/r; cat /tmp/r%s",
+			"nohup cat %s", "setsid cat %s", "xargs -0 cat <%s", "echo %s | xargs cat", "trap 'cat %s' TERM; kill $$; :", "cat %s & wait", "readlink -f %s | xargs cat", "cmp -s %s %s && echo CANARY-7f3a", "echo %s*", "cd $(dirname %s) && cat canary",
 		} {
 			for _, at := range []string{canary, relative, "/tmp/link/canary", "link/canary"} {
 				out, _ := run(t, h, "cd /tmp; "+strings.ReplaceAll(script, "%s", "'"+at+"'"), "pwned\n")

@@ -81,10 +81,7 @@ func TestStallsEnd(t *testing.T) {
 			t.Run(name+" by "+by, func(t *testing.T) {
 				h := sshtest.Start(t, sshtest.Config{})
 				h.SetFaults(faults)
-				conn, err := net.Dial("tcp", h.Addr())
-				if err != nil {
-					t.Fatal(err)
-				}
+				conn := connect(t, h)
 				done := make(chan error, 1)
 				go func() { done <- speak(conn) }()
 				select {
@@ -103,6 +100,15 @@ func TestStallsEnd(t *testing.T) {
 			})
 		}
 	}
+}
+
+func connect(t *testing.T, h *sshtest.Host) net.Conn {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", h.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }
 
 // speak logs in over conn and runs true.
@@ -145,16 +151,10 @@ func TestMaxStartups(t *testing.T) {
 	h.SetFaults(sshtest.Faults{MaxStartups: 2, StallLogin: true})
 	done := make(chan error, 2)
 	for range 2 {
-		conn, err := net.Dial("tcp", h.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := connect(t, h)
 		go func() { done <- speak(conn) }()
 	}
-	conn, err := net.Dial("tcp", h.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := connect(t, h)
 	said, err := io.ReadAll(conn)
 	_ = conn.Close()
 	if string(said) != "Exceeded MaxStartups\r\n" || err != nil {

@@ -95,8 +95,17 @@ func homeOf(user string) string {
 // as returns the files as user may use them.
 func (f *files) as(user string) *userFs { return &userFs{files: f, user: user, faults: f.faults} }
 
+// masked returns the files as a process of user makes new ones.
+func (f *files) masked(user string, umask fs.FileMode) *userFs {
+	u := f.as(user)
+	u.umask = umask
+	return u
+}
+
 // ofTest returns the files as root would use them on a healthy host.
-func (f *files) ofTest() *userFs { return &userFs{files: f, user: "root", faults: newFaults()} }
+func (f *files) ofTest() *userFs {
+	return &userFs{files: f, user: "root", faults: newFaults(), noProc: true}
+}
 
 // owner returns "user:group" of a path.
 func (f *files) owner(name string) string {

@@ -152,7 +152,8 @@ func (h *Host) Addr() string { return h.listener.Addr().String() }
 // Name returns the hostname.
 func (h *Host) Name() string { return h.config.Name }
 
-// FS returns the files of the host, as root sees them. Paths are absolute.
+// FS returns the files of the host, as root sees them, without what /proc shows.
+// Paths are absolute.
 func (h *Host) FS() afero.Fs { return h.files.ofTest() }
 
 // Commands returns what ran so far, in the order of starting.

@@ -32,14 +32,23 @@ type Process struct {
 	FS             afero.Fs            // the files of the host, as User may use them; paths are absolute
 
 	host     *Host
-	depth    int    // how many programs started each other
-	task     *task  // its own once it runs, until then that of what starts it
-	replaces bool   // takes the place of what starts it, as with exec
-	input    string // the file that Stdin reads, "" when it is none
+	ctx      context.Context // given to the program too
+	depth    int             // how many programs started each other
+	task     *task           // its own once it runs, until then that of what starts it
+	replaces bool            // takes the place of what starts it, as with exec
+	input    string          // the file that Stdin reads, "" when it is none
 }
 
 // PID returns the process id.
 func (p *Process) PID() int { return p.task.pid }
+
+// umask returns the permission bits that new files do not get.
+func (p *Process) umask() fs.FileMode {
+	if files, ok := p.FS.(*userFs); ok {
+		return files.umask
+	}
+	return loginUmask
+}
 
 // abs returns a path given to the program as an absolute one.
 func (p *Process) abs(name string) string {
@@ -114,7 +123,7 @@ func (p *Process) setEnviron(environ []string) {
 func (p *Process) asUser(user string) *Process {
 	next := *p
 	next.User = user
-	next.FS = p.host.files.as(user)
+	next.FS = p.host.files.masked(user, p.umask())
 	return &next
 }
 
@@ -149,14 +158,15 @@ func (p *Process) run(ctx context.Context) int {
 		p.leave(exitKilled)
 		return exitKilled
 	}
-	p.Stdin = &tapped{from: p.Stdin, sample: &record.streams.stdin}
-	p.Stdout, p.Stderr = &tap{to: p.Stdout, sample: &record.streams.stdout}, &tap{to: p.Stderr, sample: &record.streams.stderr}
 	end := p.host.recorder.begin(record)
 	if !builtin || !starters[path.Base(p.Args[0])] {
 		p.task.settle()
 	}
 	running, stop := p.task.context(ctx)
 	defer stop()
+	p.ctx = running
+	p.Stdin = &tapped{running, p.Stdin, &record.streams.stdin}
+	p.Stdout, p.Stderr = &tap{running, p.Stdout, &record.streams.stdout}, &tap{running, p.Stderr, &record.streams.stderr}
 	code = program(running, p)
 	killed, ok := p.task.killed()
 	if ok {

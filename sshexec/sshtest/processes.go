@@ -32,9 +32,13 @@ func newProcesses(ctx context.Context) *processes {
 	return p
 }
 
+// bootTime is how long a host seems to be up when it begins: nothing a real one
+// runs was started at 0.
+const bootTime = 10 * time.Second
+
 func (p *processes) begin(ctx context.Context) {
 	p.all = map[int]*task{}
-	p.boot = time.Now()
+	p.boot = time.Now().Add(-bootTime)
 	p.bootID = uuid.NewString()
 	p.ctx, p.cancel = context.WithCancel(ctx)
 }

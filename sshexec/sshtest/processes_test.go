@@ -44,6 +44,7 @@ func TestProcesses(t *testing.T) {
 		{"trap is not for children", `trap 'echo no' TERM; sh -c 'kill $$; echo not here'; echo $?`, "143\n", 0},
 		{"exit trap", `trap 'echo bye $$' EXIT; exit 3`, "bye P\n", 3},
 		{"eval", `eval 'sleep 30 & kill $!; wait $!; echo $?'`, "143\n", 0},
+		{"source", `echo 'echo $$; sleep 30 & kill $!; wait $!; echo $?' >/tmp/lib.sh; . /tmp/lib.sh; cd /tmp; . ./lib.sh; cat lib.sh | grep -c sleep`, "P\n143\nP\n143\n1\n", 0},
 		{"command", `command eval 'echo $$'; command kill -0 $$ && command wait && echo ok`, "P\nok\n", 0},
 		{"group", `sh -c 'sleep 30 & sleep 30' & sleep 0.05; setsid sh -c 'sleep 30 & sleep 30' >/dev/null 2>&1 </dev/null & p=$!; sleep 0.05; kill -- -$p; wait $p; echo $?; ` +
 			`for f in /proc/[0-9]*/stat; do read -r a b c <$f; echo "$b"; done | sort >/tmp/s; uniq /tmp/s | grep -v sort`, "143\n(sh)\n(sleep)\n", 0},

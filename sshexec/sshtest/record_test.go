@@ -2,6 +2,8 @@ package sshtest_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -59,5 +61,47 @@ func TestUnexpectedCommandFailsTheTest(t *testing.T) {
 	run(t, h, "command -v helm", "")
 	if f.count.Load() != 1 {
 		t.Error("looking for a program counts as running it")
+	}
+}
+
+func TestStreamsAreRecorded(t *testing.T) {
+	h := sshtest.Start(t, sshtest.Config{SudoPassword: "pw-7f3a"})
+	run(t, h, `printf 'some input' | tr a-z A-Z >/tmp/f; cat /tmp/f; cat /none`, "")
+	type streams struct{ Program, Stdin, Stdout, Stderr string }
+	var got []streams
+	for _, r := range h.Commands() {
+		got = append(got, streams{r.Argv[0], r.Stdin(), r.Stdout(), r.Stderr()})
+	}
+	want := []streams{
+		{"tr", "some input", "SOME INPUT", ""},
+		{"cat", "", "SOME INPUT", ""},
+		{"cat", "", "", "cat: /none: No such file or directory\n"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+
+	run(t, h, "sudo -S -p ASK sh -c 'cat; echo said; head -c 100000 /dev/zero'", "pw-7f3a\nsecret-7f3a")
+	records := h.Commands()[3:]
+	if got := records[2]; got.Argv[0] != "cat" || got.Stdin() != "secret-7f3a" {
+		t.Errorf("got %q", got.Stdin())
+	}
+	if got := records[0]; got.Stderr() != "ASK" || len(got.Stdout()) != 64<<10 || !strings.HasPrefix(got.Stdout(), "secret-7f3asaid\n") {
+		t.Errorf("sudo: %q, %d bytes", got.Stderr(), len(got.Stdout()))
+	}
+	if text := fmt.Sprintf("%v %+v %#v", records, records, records); strings.Contains(text, "7f3a") {
+		t.Errorf("what went over the streams is printed: %s", text)
+	}
+	for _, r := range records {
+		if strings.Contains(r.Stdin(), "pw-7f3a") {
+			t.Errorf("the password of sudo is recorded: %q", r.Argv)
+		}
+	}
+}
+
+func TestAProgramThatIsNotInstalled(t *testing.T) {
+	h := sshtest.Start(t, sshtest.Config{Commands: map[string]sshtest.Command{"openssl": nil}})
+	if out, code := run(t, h, "command -v openssl || which openssl || echo none; openssl version", ""); out != "none\nopenssl: command not found\n" || code != 127 {
+		t.Errorf("%d %q", code, out)
 	}
 }

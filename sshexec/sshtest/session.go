@@ -85,10 +85,8 @@ func (s *session) request(r *ssh.Request) bool {
 				return false
 			}
 			s.start = s.sftp
-		} else {
-			if !s.command(text.Value) {
-				return false
-			}
+		} else if !s.command(text.Value) {
+			return false
 		}
 		s.started = true
 		return true

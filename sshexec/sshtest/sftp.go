@@ -16,7 +16,7 @@ import (
 
 // serveSFTP speaks SFTP until the other side ends it.
 func (h *Host) serveSFTP(channel io.ReadWriteCloser, user string) {
-	handlers := &sftpFiles{host: h, user: user, fs: h.files.as(user)}
+	handlers := &sftpFiles{host: h, user: user, fs: h.files.masked(user, loginUmask)}
 	server := sftp.NewRequestServer(channel, sftp.Handlers{
 		FileGet: handlers, FilePut: handlers, FileCmd: handlers, FileList: handlers,
 	}, sftp.WithStartDirectory(homeOf(user)))
@@ -74,7 +74,7 @@ func (s *sftpFiles) OpenFile(r *sftp.Request) (sftp.WriterAtReaderAt, error) {
 			mode |= flag
 		}
 	}
-	f, err := s.fs.OpenFile(r.Filepath, mode, 0o644)
+	f, err := s.fs.OpenFile(r.Filepath, mode, 0o666)
 	if err := s.did("put", r.Filepath, "", err); err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (s *sftpFiles) Filecmd(r *sftp.Request) error {
 		}
 		err = s.fs.Rename(r.Filepath, r.Target)
 	case "Mkdir":
-		err = s.fs.Mkdir(r.Filepath, 0o755)
+		err = s.fs.Mkdir(r.Filepath, fs.ModePerm)
 	case "Rmdir":
 		if info, looking := s.fs.lstat(r.Filepath); looking == nil && !info.IsDir() {
 			err = syscall.ENOTDIR

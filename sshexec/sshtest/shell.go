@@ -12,7 +12,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-func (h *Host) home(user string) string { return homeOf(user) }
+const loginUmask = 0o022
 
 // loginProcess returns the process that runs a command line as the login shell
 // of the user does. The caller ends its task.
@@ -21,7 +21,7 @@ func (h *Host) loginProcess(ctx context.Context, line string, stdin *os.File, st
 	args := []string{"sh", "-c", line}
 	p := &Process{
 		Host: h.config.Name, Args: args, Dir: homeOf(user), User: user,
-		Stdin: stdin, Stdout: stdout, Stderr: stderr, FS: h.files.as(user),
+		Stdin: stdin, Stdout: stdout, Stderr: stderr, FS: h.files.masked(user, loginUmask),
 		host: h, task: h.processes.add(ctx, nil, args, user),
 	}
 	p.setEnviron([]string{
@@ -47,7 +47,7 @@ func (p *Process) script(ctx context.Context, options []string, name string, arg
 	params := append(append(options[:len(options):len(options)], "--"), args...)
 	env := newEnviron(p)
 	s := &shell{process: p, jobs: map[int]*task{}}
-	s.umask.Store(0o022)
+	s.umask.Store(int64(p.umask()))
 	runner, err := interp.New(
 		interp.Env(env),
 		interp.Dir("/"),

@@ -22,11 +22,12 @@ import (
 type shell struct {
 	process  *Process
 	entering bool         // the working directory is entered whoever may read it
-	umask    atomic.Int64 // of files made by redirections
+	umask    atomic.Int64 // as it is now
 
-	mu     sync.Mutex
-	jobs   map[int]*task       // in the background, by process id
-	inputs map[*os.File]string // files that redirections read
+	mu      sync.Mutex
+	jobs    map[int]*task       // in the background, by process id
+	inputs  map[*os.File]string // files that redirections read
+	sourced string              // the file that is about to be read as shell text
 }
 
 // call rewrites commands before the interpreter takes them for its own: those
@@ -70,7 +71,14 @@ func (s *shell) rewrite(ctx context.Context, hc interp.HandlerContext, args []st
 		if len(args) > 1 && !strings.Contains(args[1], "/") {
 			args = append([]string{args[0], path.Join(hc.Dir, args[1])}, args[2:]...)
 		}
+		if len(args) > 1 {
+			s.mu.Lock()
+			s.sourced = s.path(ctx, args[1])
+			s.mu.Unlock()
+		}
 		return args
+	case "pwd":
+		return s.pwd(hc, args)
 	case "kill":
 		return append([]string{"/bin/kill"}, args[1:]...)
 	case "umask":
@@ -94,6 +102,18 @@ func (s *shell) rewrite(ctx context.Context, hc interp.HandlerContext, args []st
 	}
 }
 
+// pwd finds the directory without its symbolic links on the host.
+func (s *shell) pwd(hc interp.HandlerContext, args []string) []string {
+	if len(args) != 2 || args[1] != "-P" {
+		return args
+	}
+	at, err := s.process.host.files.follow(hc.Dir, false)
+	if err != nil {
+		return []string{"false"}
+	}
+	return []string{"printf", "%s\n", at}
+}
+
 // command treats "command NAME ..." like "NAME ..." and answers "command -v".
 func (s *shell) command(ctx context.Context, hc interp.HandlerContext, args []string) []string {
 	if len(args) > 1 && rewritten[args[1]] {
@@ -109,7 +129,7 @@ func (s *shell) command(ctx context.Context, hc interp.HandlerContext, args []st
 }
 
 // rewritten are those builtins that rewrite has to see by their own name.
-var rewritten = map[string]bool{"command": true, "builtin": true, "type": true, "hash": true, ".": true, "source": true, "kill": true, "umask": true, "wait": true, "trap": true, "eval": true, "exec": true}
+var rewritten = map[string]bool{"command": true, "builtin": true, "type": true, "hash": true, ".": true, "source": true, "kill": true, "umask": true, "wait": true, "trap": true, "eval": true, "exec": true, "pwd": true}
 
 // lookup answers where programs are, from the host's point of view.
 func (s *shell) lookup(hc interp.HandlerContext, names []string) []string {
@@ -149,7 +169,7 @@ func (p *Process) which(name string) string {
 func (s *shell) started(hc interp.HandlerContext, args []string) *Process {
 	p := s.process.with(args, exported(hc.Env))
 	p.Dir, p.Stdin, p.Stdout, p.Stderr = hc.Dir, hc.Stdin, hc.Stdout, hc.Stderr
-	p.task = s.self(hc)
+	p.task, p.FS = s.self(hc), s.files()
 	if file, ok := hc.Stdin.(*os.File); ok {
 		s.mu.Lock()
 		p.input = s.inputs[file]
@@ -198,7 +218,7 @@ func (s *shell) open(ctx context.Context, name string, flag int, perm os.FileMod
 		if err != nil {
 			return nil, shellError(err, name)
 		}
-		out, err := s.process.host.pipe(ctx, f)
+		out, err := s.process.host.pipe(ctx, s.asText(f, s.path(ctx, name)))
 		if err != nil {
 			return nil, err
 		}
@@ -219,7 +239,7 @@ func (s *shell) open(ctx context.Context, name string, flag int, perm os.FileMod
 		return &target{w: hc.Stderr}, nil
 	}
 	at := s.path(ctx, name)
-	f, err := s.process.FS.OpenFile(at, flag, perm&^os.FileMode(s.umask.Load())) //nolint:gosec // parsed from octal digits
+	f, err := s.files().OpenFile(at, flag, 0o666)
 	if err != nil {
 		return nil, shellError(err, name)
 	}
@@ -229,6 +249,30 @@ func (s *shell) open(ctx context.Context, name string, flag int, perm os.FileMod
 		}
 	}
 	return &target{w: f, close: f.Close, holders: 1}, nil
+}
+
+// asText returns the file, changed as parse does it when it is shell text.
+func (s *shell) asText(f afero.File, name string) io.ReadCloser {
+	s.mu.Lock()
+	sourced := s.sourced == name
+	if sourced {
+		s.sourced = ""
+	}
+	s.mu.Unlock()
+	if !sourced {
+		return f
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return f
+	}
+	_ = f.Close()
+	return io.NopCloser(strings.NewReader(changed(string(text))))
+}
+
+// files are those of the host, as the shell makes new ones.
+func (s *shell) files() *userFs {
+	return s.process.host.files.masked(s.process.User, os.FileMode(s.umask.Load())) //nolint:gosec // parsed from octal digits
 }
 
 // shellError is the one type of error the interpreter prints and goes on with.

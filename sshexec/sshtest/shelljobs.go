@@ -86,7 +86,7 @@ func (s *shell) wait(ctx context.Context, hc interp.HandlerContext, pids []strin
 			code = job.code
 			job.mu.Unlock()
 		case <-self.noticed:
-			return interp.ExitStatus((128 + self.firstPending()) & 0xff) //nolint:gosec // cut to a byte
+			return interp.ExitStatus((128 + self.firstPending()) & 0xff)
 		case <-ctx.Done():
 			return interp.ExitStatus(exitKilled)
 		}
@@ -189,12 +189,15 @@ func quoted(args []string) string {
 
 // detached runs a program that outlives what starts it, as setsid and nohup do,
 // and waits for it unless that ends first.
+//
+//nolint:contextcheck // it lives as long as the host is up
 func (p *Process) detached(ctx context.Context, ownSession, wait bool) int {
 	if !wait {
 		p.task = p.host.processes.add(ctx, p.task, p.Args, p.User)
 	}
 	t := p.task
 	life := t.detach(ownSession)
+	p.Stdin, p.Stdout, p.Stderr = plain(p.Stdin), untapped(p.Stdout), untapped(p.Stderr)
 	release := []func(){hold(p.Stdout), hold(p.Stderr)}
 	if p.input != "" {
 		if f, err := p.FS.Open(p.input); err == nil {

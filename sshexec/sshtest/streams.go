@@ -67,9 +67,6 @@ func (t *target) hold() func() {
 
 // hold keeps an output open for a process that outlives the one that gave it.
 func hold(w io.Writer) (release func()) {
-	if tap, ok := w.(*tap); ok {
-		return hold(tap.to)
-	}
 	if t, ok := w.(*target); ok {
 		return t.hold()
 	}
@@ -99,11 +96,15 @@ func (s *sample) String() string {
 
 // tap is an output of a program that is recorded.
 type tap struct {
-	to io.Writer
+	ctx context.Context // of the program: nothing is written once it is killed
+	to  io.Writer
 	*sample
 }
 
 func (t *tap) Write(p []byte) (int, error) {
+	if t.ctx.Err() != nil {
+		return 0, os.ErrClosed
+	}
 	n, err := t.to.Write(p)
 	t.take(p[:n])
 	return n, err
@@ -111,14 +112,30 @@ func (t *tap) Write(p []byte) (int, error) {
 
 // tapped is the input of a program that is recorded.
 type tapped struct {
+	ctx  context.Context
 	from io.Reader
 	*sample
 }
 
 func (t *tapped) Read(p []byte) (int, error) {
+	if t.ctx.Err() != nil {
+		return 0, os.ErrClosed
+	}
 	n, err := t.from.Read(p)
 	t.take(p[:n])
 	return n, err
+}
+
+// untapped returns where an output really goes, for a process that outlives
+// those whose records it would be in.
+func untapped(w io.Writer) io.Writer {
+	for {
+		tap, ok := w.(*tap)
+		if !ok {
+			return w
+		}
+		w = tap.to
+	}
 }
 
 // plain returns the input as the interpreter needs it, which reads from *os.File

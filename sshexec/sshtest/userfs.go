@@ -17,6 +17,8 @@ type userFs struct {
 	*files
 	user   string
 	faults *faults
+	umask  os.FileMode
+	noProc bool // only what is kept
 }
 
 func clean(name string) string { return path.Clean("/" + name) }
@@ -114,12 +116,15 @@ func (u *userFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, 
 		return zeros{mem.NewFileHandle(mem.CreateFile(name))}, nil
 	}
 	writes := flag&(os.O_WRONLY|os.O_RDWR) != 0
-	if within(name, "/proc") && !writes {
+	if within(name, "/proc") && !writes && !u.noProc {
 		proc := u.procFs(u.user)
 		if info, err := proc.Stat(name); err == nil && info.Mode() == 0 {
 			return nil, denied("open", name)
 		}
 		return proc.Open(name)
+	}
+	if strings.HasPrefix(name, "/root/") && !u.owns(name) {
+		return nil, denied("open", name)
 	}
 	if u.absent(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -146,7 +151,7 @@ func (u *userFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, 
 	if err := u.writable("open", name); err != nil {
 		return nil, err
 	}
-	f, err := u.fs.OpenFile(name, flag, perm)
+	f, err := u.fs.OpenFile(name, flag, perm&^u.umask)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +186,7 @@ func (u *userFs) look(name string) (os.FileInfo, error) {
 		return mem.GetFileInfo(mem.CreateFile("null")), nil
 	case u.absent(name):
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
-	case within(name, "/proc"):
+	case within(name, "/proc") && !u.noProc:
 		return u.procFs(u.user).Stat(name)
 	}
 	return u.fs.Lstat(name)
@@ -203,7 +208,7 @@ func (u *userFs) Mkdir(name string, perm os.FileMode) error {
 	if err := u.parent("mkdir", name); err != nil {
 		return err
 	}
-	if err := u.fs.Mkdir(name, perm); err != nil {
+	if err := u.fs.Mkdir(name, perm&^u.umask); err != nil {
 		return err
 	}
 	u.own(name)
