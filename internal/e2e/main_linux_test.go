@@ -58,9 +58,9 @@ func setUp(ctx context.Context) (down func() error, err error) {
 		site.missing = "it takes root to make hosts"
 		return down, nil
 	}
-	for _, program := range []string{"/usr/sbin/sshd", "sudo", "ip", "setpriv", "ssh-keygen", "chpasswd"} {
+	for _, program := range []string{"/usr/sbin/sshd", "sudo", "ip", "setpriv", "ssh-keygen", "chpasswd", "busybox", "/lib/systemd/systemd"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return nil, fmt.Errorf("the hosts need openssh-server, sudo and iproute2 on this machine: %w", err)
+			return nil, fmt.Errorf("the hosts need openssh-server, sudo, iproute2, systemd and busybox on this machine: %w", err)
 		}
 	}
 	patient, cancel := context.WithTimeout(ctx, 5*time.Minute)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Exec runs a program on the host as root, without SSH and with the capabilities that root of the host lacks,
@@ -44,6 +46,21 @@ func (h *Host) first() (int, error) {
 		}
 	}
 	return pid, nil
+}
+
+// Listening waits until sshd listens.
+func (h *Host) Listening(ctx context.Context) error {
+	for {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(h.Address.String(), "22"))
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("vmhost: %s: %w: %w", h.Name, context.Cause(ctx), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // RestartSSH restarts sshd as its service is restarted: what listens ends and begins anew, sessions go on.
@@ -93,7 +110,7 @@ func (h *Host) SetFrozen(ctx context.Context, frozen bool) error {
 	if frozen {
 		signal = "STOP"
 	}
-	_, err := h.Exec(ctx, "kill", "-s", signal, "--", "-1")
+	_, err := h.Exec(ctx, "bash", "-c", `kill -s "$1" -- -1`, "bash", signal)
 	return err
 }
 

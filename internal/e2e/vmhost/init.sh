@@ -77,14 +77,14 @@ ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key
   rm -rf /etc/systemd/system /usr/lib/systemd/system/*.wants /lib/systemd/system/*.wants
   mkdir /etc/systemd/system
   printf '%s\n' '[Unit]' DefaultDependencies=no Requires=ssh.service >/etc/systemd/system/host.target
-  printf '%s\n' '[Unit]' DefaultDependencies=no '[Service]' Type=notify KillMode=process RuntimeDirectory=sshd RuntimeDirectoryPreserve=yes \
+  printf '%s\n' '[Unit]' DefaultDependencies=no StartLimitIntervalSec=0 '[Service]' Type=notify KillMode=process RuntimeDirectory=sshd RuntimeDirectoryPreserve=yes \
     'ExecStart=/usr/sbin/sshd -D -e -f /etc/ssh/sshd_host_config' StandardError=append:/var/log/sshd.log \
     >/etc/systemd/system/ssh.service
 }
 
 # boot starts what a host runs; under systemd in namespaces below these.
 boot() {
-  set -- env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root container=vmhost setpriv --bounding-set "$bounds"
+  set -- env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root container=vmhost /usr/bin/setpriv --bounding-set "$bounds"
   if [ -z "$group" ]; then
     "$@" /usr/sbin/sshd -D -e -f /etc/ssh/sshd_host_config 2>>/var/log/sshd.log </dev/null >/dev/null &
     return
