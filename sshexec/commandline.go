@@ -128,13 +128,18 @@ func exports(env map[string]string) (string, error) {
 		if strings.ContainsRune(value, 0) {
 			return "", fmt.Errorf("environment variable %s contains a NUL byte", name)
 		}
-		lines := strings.Split(value, "\n")
-		for i, line := range lines {
-			lines[i] = shellescape.Quote(line)
-		}
-		fmt.Fprintf(&text, "export %s=%s\n", name, strings.Join(lines, `"$_sshexec_nl"`))
+		fmt.Fprintf(&text, "export %s=%s\n", name, oneLine(value))
 	}
 	return text.String(), nil
+}
+
+// oneLine quotes a value so that it fits in one line of shell text.
+func oneLine(value string) string {
+	lines := strings.Split(value, "\n")
+	for i, line := range lines {
+		lines[i] = shellescape.Quote(line)
+	}
+	return strings.Join(lines, `"$_sshexec_nl"`)
 }
 
 // shown returns the command for people. Words are masked before they are

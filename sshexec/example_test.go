@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -93,4 +94,62 @@ func ExampleEach() {
 	}
 	// Output:
 	// node2: [ "$(hostname)" = node1 ]: exit code 1
+}
+
+// Results come in the order of the hosts, whoever is first.
+func ExampleMap() {
+	one, closeOne := exampleHost("node1")
+	defer closeOne()
+	two, closeTwo := exampleHost("node2")
+	defer closeTwo()
+	names, err := sshexec.Map(context.Background(), sshexec.Fan{Limit: 10, FailFast: true}, []*sshexec.Host{one, two},
+		func(ctx context.Context, h *sshexec.Host) (string, error) {
+			name, err := h.Output(ctx, sshexec.Command{Argv: []string{"hostname"}})
+			return strings.TrimSpace(string(name)), err
+		})
+	fmt.Println(names, err)
+	// Output: [node1 node2] <nil>
+}
+
+// What works over SSH works on this machine, too.
+func ExamplePool_Local() {
+	pool := sshexec.NewPool(sshexec.Options{})
+	defer pool.Close()
+	host := pool.Local(sshexec.Sudo{})
+	out, err := host.Output(context.Background(), sshexec.Command{Argv: []string{"echo", "it's", "here"}})
+	fmt.Printf("%s%v\n", out, err)
+	// Output:
+	// it's here
+	// <nil>
+}
+
+// Every command is seen before and after it runs, without its secrets.
+func ExampleOptions_observe() {
+	remote, _ := sshtest.New(sshtest.Config{})
+	defer remote.Close()
+	keys, _ := sshexec.PinnedHostKeys(remote.PublicKey())
+	pool := sshexec.NewPool(sshexec.Options{Observe: func(e sshexec.CommandEvent) {
+		fmt.Println(e.Host, e.Command, "done:", e.Done)
+	}})
+	defer pool.Close()
+	host := pool.Host(sshexec.Target{
+		Name: "node1", Addr: remote.Addr(), User: "ubuntu", Auth: []sshexec.Auth{sshexec.Password("ubuntu")}, HostKeys: keys,
+	})
+	_ = host.Exec(context.Background(), sshexec.Command{Argv: []string{"echo", "--token=abc"}, Secrets: []string{"abc"}})
+	// Output:
+	// node1 echo '--token=***' done: false
+	// node1 echo '--token=***' done: true
+}
+
+// A command that may not take for ever, run as another user.
+func ExampleCommand() {
+	host, end := exampleHost("node1")
+	defer end()
+	err := host.Exec(context.Background(), sshexec.Command{
+		Argv:    []string{"sleep", "3600"},
+		Timeout: 100 * time.Millisecond,
+		Grace:   time.Second, // between TERM and KILL
+	})
+	fmt.Println(errors.Is(err, sshexec.ErrTimeout))
+	// Output: true
 }

@@ -150,3 +150,27 @@ func TestTimeout(t *testing.T) {
 func pipeName(f *os.File) string {
 	return "/proc/" + strconv.Itoa(os.Getpid()) + "/fd/" + strconv.Itoa(int(f.Fd())) //nolint:gosec // a small number
 }
+
+// FuzzPath: any name of a directory is reached as it is, also one that looks like an option or like shell text.
+func FuzzPath(f *testing.F) {
+	for _, seed := range awkward {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if name == "" || name == "." || name == ".." || len(name) > 200 || strings.ContainsAny(name, "/\x00") {
+			return // no name of a directory
+		}
+		dir := filepath.Join(t.TempDir(), name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		host := localhost(t)
+		if err := host.Exec(t.Context(), sshexec.Command{Shell: `printf %s "$V" >content`, Dir: dir, Env: map[string]string{"V": name}}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := host.ReadFile(t.Context(), sshexec.File{Path: dir + "/content"})
+		if err != nil || string(got) != name {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+}

@@ -77,8 +77,14 @@ const killMargin = 5 * time.Second
 func (r *process) kill(ctx context.Context, c Command, grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+killMargin)
 	defer cancel()
-	tenths := strconv.FormatInt(grace.Milliseconds()/100, 10)
-	return r.host.exec(ctx, Command{
-		Argv: []string{"/bin/sh", "-c", killScript, "sh", r.gate.group, tenths}, Root: c.Root, User: c.User,
-	}, false)
+	kill := Command{
+		Argv: []string{"/bin/sh", "-c", killScript, "sh", r.gate.group, strconv.FormatInt(grace.Milliseconds()/100, 10)},
+		Root: c.Root, User: c.User,
+	}
+	inv, err := r.host.invocation(kill)
+	if err != nil {
+		return err
+	}
+	inv.shown = "end " + r.inv.shown // the script tells people nothing
+	return r.host.observed(ctx, kill, inv, false)
 }

@@ -18,8 +18,9 @@ func builtins() map[string]Command {
 	return map[string]Command{
 		"sh": sh, "bash": sh, "dash": sh,
 		"sudo": sudo, "env": env, "timeout": timeout, "flock": flock, "kill": kill, "sleep": sleep, "setsid": setsid, "nohup": nohup,
-		"cat": cat, "tee": tee, "head": head, "tail": tailLines, "grep": grep, "sort": sorted, "uniq": uniq,
-		"wc": wc, "tr": tr, "cut": cut, "sha256sum": sha256sum,
+		"cat": cat, "tee": tee, "head": head, "tail": tail, "grep": grep, "sort": sorted, "uniq": uniq,
+		"wc": wc, "tr": tr, "cut": cut, "sha256sum": sha256sum, "openssl": openssl, "cmp": cmpFiles, "dd": dd,
+		"find": find, "xargs": xargs, "ln": ln, "readlink": readlink, "sync": syncDisks, "sftp-server": sftpServer,
 		"cp": cp, "mv": mv, "rm": rm, "mkdir": mkdir, "rmdir": rmdir, "touch": touch, "ls": ls,
 		"chmod": chmod, "chown": chown, "stat": stat, "install": install, "mktemp": mktemp,
 		"basename": basename, "dirname": dirname, "which": which, "seq": seq, "date": date,
@@ -42,8 +43,9 @@ func (o options) has(letter byte) bool {
 }
 
 // parseOptions splits arguments into options and operands. known lists the
-// letters; a colon follows those that take a value. Operands end the options
-// only when strict: GNU programs take them in any order.
+// letters; a colon follows those that take a value, and values of an option
+// given again are joined by newlines. Operands end the options only when strict:
+// GNU programs take them in any order.
 func (p *Process) parseOptions(known string, strict bool) (options, []string, error) {
 	found := options{}
 	var operands []string
@@ -74,6 +76,9 @@ func (p *Process) parseOptions(known string, strict bool) (options, []string, er
 					return nil, nil, fmt.Errorf("option %s needs a value", arg)
 				}
 				value, args = args[1], args[1:]
+			}
+			if before, again := found[arg[i]]; again {
+				value = before + "\n" + value
 			}
 			found[arg[i]] = value
 			break

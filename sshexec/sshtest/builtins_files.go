@@ -94,7 +94,7 @@ func rm(_ context.Context, p *Process) int {
 	code := 0
 	for _, name := range names {
 		at := p.abs(name)
-		info, err := p.FS.Stat(at)
+		info, err := p.lstat(at)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && found.has('f'):
 			continue
@@ -175,7 +175,7 @@ func ls(_ context.Context, p *Process) int {
 		names = []string{"."}
 	}
 	return p.each(names, func(at string) error {
-		info, err := p.FS.Stat(at)
+		info, err := p.lstat(at)
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func ls(_ context.Context, p *Process) int {
 				continue
 			}
 			if found.has('l') {
-				owner := strings.ReplaceAll(p.host.files.owner(at), ":", " ")
+				owner := strings.ReplaceAll(p.host.files.ownerOf(at), ":", " ")
 				name = fmt.Sprintf("%v 1 %s %d %s %s", entry.Mode(), owner, entry.Size(), entry.ModTime().Format("Jan _2 15:04"), name)
 			}
 			p.print([]string{name})
@@ -222,7 +222,9 @@ func install(_ context.Context, p *Process) int {
 			if found.has('g') {
 				owner += ":" + found['g']
 			}
-			p.host.files.setOwner(at, ownerGroup(owner, p.host.files.owner(at)))
+			if err := p.giveTo(at, owner); err != nil {
+				return err
+			}
 		}
 		return p.FS.Chmod(at, mode)
 	}

@@ -2,13 +2,14 @@ package sshtest
 
 import (
 	"context"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
 func grep(_ context.Context, p *Process) int {
-	found, operands, err := p.parseOptions("qvEFixcwe:", false)
+	found, operands, err := p.parseOptions("qvEFixcwlase:", false)
 	if err != nil {
 		return p.usage("%v", err)
 	}
@@ -24,13 +25,22 @@ func grep(_ context.Context, p *Process) int {
 		return p.usage("%v", err)
 	}
 	hits := 0
+	if found.has('s') {
+		p.Stderr = io.Discard
+	}
 	code := p.inputs(operands, func(name string, content []byte) {
+		before := hits
+		defer func() {
+			if found.has('l') && hits > before {
+				p.print([]string{name})
+			}
+		}()
 		for _, line := range lines(content) {
 			if re.MatchString(line) == found.has('v') {
 				continue
 			}
 			hits++
-			if !found.has('q') && !found.has('c') {
+			if !found.has('q') && !found.has('c') && !found.has('l') {
 				if len(operands) > 1 {
 					line = name + ":" + line
 				}
@@ -51,13 +61,20 @@ func grep(_ context.Context, p *Process) int {
 }
 
 // grepPattern turns a pattern into one of Go: in basic ones the characters that
-// Go takes as operators are plain, and with a backslash they are operators.
+// Go takes as operators are plain, and with a backslash they are operators. Each
+// line is a pattern.
 func grepPattern(pattern string, found options) (*regexp.Regexp, error) {
-	switch {
-	case found.has('F'):
-		pattern = regexp.QuoteMeta(pattern)
-	case !found.has('E'):
-		pattern = basicPattern(pattern)
+	patterns := strings.Split(pattern, "\n")
+	for i, one := range patterns {
+		switch {
+		case found.has('F'):
+			patterns[i] = regexp.QuoteMeta(one)
+		case !found.has('E'):
+			patterns[i] = basicPattern(one)
+		}
+	}
+	if pattern = strings.Join(patterns, "|"); len(patterns) > 1 {
+		pattern = "(?:" + pattern + ")"
 	}
 	if found.has('w') {
 		pattern = `\b(?:` + pattern + `)\b`

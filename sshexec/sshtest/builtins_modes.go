@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/afero"
 )
@@ -16,7 +17,11 @@ func octal(text string) (fs.FileMode, error) {
 	if err != nil {
 		return 0, fmt.Errorf("mode %q is not supported by this simulated program", text)
 	}
-	return fs.FileMode(n), nil
+	mode := fs.FileMode(n).Perm()
+	if n&0o1000 != 0 {
+		mode |= fs.ModeSticky
+	}
+	return mode, nil
 }
 
 // symbolic applies modes such as +x, u+rw or go-rwx.
@@ -88,7 +93,7 @@ func (p *Process) walk(at string, recursive bool, fn func(at string, info fs.Fil
 }
 
 func chown(_ context.Context, p *Process) int {
-	found, args, err := p.parseOptions("R", false)
+	found, args, err := p.parseOptions("Rh", false)
 	if err != nil || len(args) < 2 {
 		return p.usage("cannot do this: %v", err)
 	}
@@ -97,10 +102,22 @@ func chown(_ context.Context, p *Process) int {
 	}
 	return p.each(args[1:], func(at string) error {
 		return p.walk(at, found.has('R'), func(at string, _ fs.FileInfo) error {
-			p.host.files.setOwner(at, ownerGroup(args[0], p.host.files.owner(at)))
-			return nil
+			return p.giveTo(at, args[0])
 		})
 	})
+}
+
+// giveTo changes the owner of a file, as chown takes it.
+func (p *Process) giveTo(at, owner string) error {
+	at, err := p.host.files.follow(at, false)
+	if err != nil {
+		return err
+	}
+	if p.host.faults.readOnly(at) {
+		return &fs.PathError{Op: "chown", Path: at, Err: syscall.EROFS}
+	}
+	p.host.files.setOwner(at, ownerGroup(owner, p.host.files.owner(at)))
+	return nil
 }
 
 // ownerGroup completes "user", "user:" and ":group".
@@ -120,23 +137,30 @@ func ownerGroup(text, before string) string {
 }
 
 func stat(_ context.Context, p *Process) int {
-	found, names, err := p.parseOptions("c:", false)
+	found, names, err := p.parseOptions("Lc:", false)
 	if err != nil || !found.has('c') {
-		return p.usage("only stat -c FORMAT is supported by this simulated program")
+		return p.usage("only stat [-L] -c FORMAT is supported by this simulated program")
 	}
 	return p.each(names, func(at string) error {
-		info, err := p.FS.Stat(at)
+		look := p.lstat
+		if found.has('L') {
+			look = p.FS.Stat
+		}
+		info, err := look(at)
 		if err != nil {
 			return err
 		}
-		user, group, _ := strings.Cut(p.host.files.owner(at), ":")
-		kind := "regular file"
-		if info.IsDir() {
-			kind = "directory"
+		user, group, _ := strings.Cut(p.host.files.ownerOf(at), ":")
+		kind := map[fs.FileMode]string{fs.ModeDir: "directory", fs.ModeSymlink: "symbolic link"}[info.Mode().Type()]
+		switch {
+		case kind == "" && info.Size() == 0:
+			kind = "regular empty file"
+		case kind == "":
+			kind = "regular file"
 		}
 		p.print([]string{strings.NewReplacer(
-			"%a", fmt.Sprintf("%o", info.Mode().Perm()), "%s", strconv.FormatInt(info.Size(), 10),
-			"%U", user, "%G", group, "%n", at, "%F", kind, "%Y", strconv.FormatInt(info.ModTime().Unix(), 10),
+			"%a", fmt.Sprintf("%o", modeBits(info.Mode())), "%s", strconv.FormatInt(info.Size(), 10),
+			"%U", user, "%G", group, "%u", p.host.users.id(user), "%g", p.host.users.id(group), "%n", at, "%F", kind, "%Y", strconv.FormatInt(info.ModTime().Unix(), 10),
 		).Replace(found['c'])})
 		return nil
 	})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,10 @@ func sudo(ctx context.Context, p *Process) int {
 	user := "root"
 	if found.has('u') {
 		user = found['u']
+	}
+	if !p.host.users.exists(user) {
+		_, _ = io.WriteString(p.Stderr, "sudo: unknown user "+user+"\n")
+		return 1
 	}
 	if p.host.config.SudoPassword != "" && p.User != "root" {
 		if err := p.askSudo(found); err != nil {
@@ -97,7 +102,7 @@ func env(ctx context.Context, p *Process) int {
 	var environ []string
 	for _, pair := range p.Environ {
 		name, _, _ := strings.Cut(pair, "=")
-		if !found.has('i') && (!found.has('u') || name != found['u']) {
+		if !found.has('i') && !slices.Contains(strings.Split(found['u'], "\n"), name) {
 			environ = append(environ, pair)
 		}
 	}

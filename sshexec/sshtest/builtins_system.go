@@ -63,15 +63,22 @@ func date(_ context.Context, p *Process) int {
 
 func id(_ context.Context, p *Process) int {
 	found, operands, err := p.parseOptions("ungG", false)
-	if err != nil || len(operands) > 0 {
+	if err != nil || len(operands) > 1 {
 		return p.usage("cannot do this: %v", err)
 	}
-	number := userID(p.User)
+	user := p.User
+	if len(operands) == 1 {
+		user = operands[0]
+	}
+	if !p.host.users.exists(user) {
+		return p.fail(fmt.Errorf("'%s': no such user", user))
+	}
+	number := p.host.users.id(user)
 	switch {
 	case len(found) == 0:
-		p.print([]string{fmt.Sprintf("uid=%[1]s(%[2]s) gid=%[1]s(%[2]s) groups=%[1]s(%[2]s)", number, p.User)})
+		p.print([]string{fmt.Sprintf("uid=%[1]s(%[2]s) gid=%[1]s(%[2]s) groups=%[1]s(%[2]s)", number, user)})
 	case found.has('n'):
-		p.print([]string{p.User})
+		p.print([]string{user})
 	default:
 		p.print([]string{number})
 	}
@@ -82,6 +89,9 @@ func whoami(_ context.Context, p *Process) int {
 	p.print([]string{p.User})
 	return 0
 }
+
+// syncDisks has nothing to do: nothing is kept back here.
+func syncDisks(context.Context, *Process) int { return 0 }
 
 func uname(_ context.Context, p *Process) int {
 	found, _, err := p.parseOptions("snrmpoa", false)

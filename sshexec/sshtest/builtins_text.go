@@ -3,7 +3,6 @@ package sshtest
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,30 +15,35 @@ func (p *Process) print(lines []string) {
 	}
 }
 
-// count reads the number of lines of head and tail: -n N or -N.
-func (p *Process) count() (n string, names []string, err error) {
+// count reads the number of lines or bytes of head and tail: -n N, -N or -c N.
+func (p *Process) count() (n string, names []string, isBytes bool, err error) {
 	args := slices.Clone(p.Args)
 	for i, arg := range args[1:] {
-		if _, err := strconv.Atoi(strings.TrimPrefix(arg, "-")); err == nil && strings.HasPrefix(arg, "-") && args[i] != "-n" {
+		if _, err := strconv.Atoi(strings.TrimPrefix(arg, "-")); err == nil && strings.HasPrefix(arg, "-") && args[i] != "-n" && args[i] != "-c" {
 			args[i+1] = "-n" + arg[1:]
 		}
 	}
 	q := *p
 	q.Args = args
-	found, names, err := q.parseOptions("n:", false)
-	if err != nil {
-		return "", nil, err
+	found, names, err := q.parseOptions("n:c:", false)
+	switch {
+	case err != nil:
+		return "", nil, false, err
+	case found.has('c'):
+		return found['c'], names, true, nil
+	case !found.has('n'):
+		return "10", names, false, nil
 	}
-	if !found.has('n') {
-		return "10", names, nil
-	}
-	return found['n'], names, nil
+	return found['n'], names, false, nil
 }
 
 func head(_ context.Context, p *Process) int {
-	text, names, err := p.count()
+	text, names, isBytes, err := p.count()
 	if err != nil {
 		return p.usage("%v", err)
+	}
+	if isBytes {
+		return p.headBytes(text, names)
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
@@ -51,10 +55,13 @@ func head(_ context.Context, p *Process) int {
 	})
 }
 
-func tailLines(_ context.Context, p *Process) int {
-	text, names, err := p.count()
+func tail(_ context.Context, p *Process) int {
+	text, names, isBytes, err := p.count()
 	if err != nil {
 		return p.usage("%v", err)
+	}
+	if isBytes {
+		return p.tailBytes(text, names)
 	}
 	from, isFrom := strings.CutPrefix(text, "+")
 	n, err := strconv.Atoi(from)
@@ -132,11 +139,14 @@ func wc(_ context.Context, p *Process) int {
 }
 
 func tr(_ context.Context, p *Process) int {
-	found, sets, err := p.parseOptions("d", false)
+	found, sets, err := p.parseOptions("dc", false)
 	if err != nil || len(sets) == 0 || len(sets) == 1 && !found.has('d') {
-		return p.usage("only 'tr SET SET' and 'tr -d SET' are supported by this simulated program")
+		return p.usage("only 'tr [-c] SET SET' and 'tr [-c] -d SET' are supported by this simulated program")
 	}
 	from := expandSet(sets[0])
+	if found.has('c') {
+		from = complement(from)
+	}
 	to := ""
 	if !found.has('d') {
 		to = expandSet(sets[1])
@@ -156,8 +166,22 @@ func tr(_ context.Context, p *Process) int {
 	})
 }
 
+func complement(set string) string {
+	var out []byte
+	for c := range 256 {
+		if strings.IndexByte(set, byte(c)) < 0 { //nolint:gosec // below 256
+			out = append(out, byte(c)) //nolint:gosec // below 256
+		}
+	}
+	return string(out)
+}
+
+// expandSet takes the classes and ranges of tr; [c*] fills up with c.
 func expandSet(set string) string {
-	set = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\r`, "\r", "[:upper:]", "A-Z", "[:lower:]", "a-z", "[:space:]", " \t\n\r").Replace(set)
+	if len(set) == 4 && set[0] == '[' && set[2:] == "*]" {
+		return set[1:2]
+	}
+	set = strings.NewReplacer(`\0`, "\x00", `\n`, "\n", `\t`, "\t", `\r`, "\r", "[:upper:]", "A-Z", "[:lower:]", "a-z", "[:space:]", " \t\n\r").Replace(set)
 	var out []byte
 	for i := 0; i < len(set); i++ {
 		if i+2 < len(set) && set[i+1] == '-' && set[i] <= set[i+2] {
@@ -202,15 +226,5 @@ func cut(_ context.Context, p *Process) int {
 			}
 			p.print([]string{line})
 		}
-	})
-}
-
-func sha256sum(_ context.Context, p *Process) int {
-	_, names, err := p.parseOptions("", false)
-	if err != nil {
-		return p.usage("%v", err)
-	}
-	return p.inputs(names, func(name string, content []byte) {
-		p.print([]string{fmt.Sprintf("%x  %s", sha256.Sum256(content), name)})
 	})
 }

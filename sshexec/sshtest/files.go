@@ -2,6 +2,7 @@ package sshtest
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path"
 	"strings"
@@ -41,14 +42,21 @@ func newFiles(c Config, faults *faults) (*files, error) {
 		f.fs, f.done = rootFs{root}, root.Close
 	}
 	for _, dir := range []string{
-		"/bin", "/dev", "/etc", "/home", "/opt", "/proc", "/root", "/run", "/tmp", "/usr/bin", "/usr/local/bin", "/usr/share",
+		"/bin", "/dev", "/etc", "/home", "/opt", "/proc", "/root", "/run", "/tmp", "/usr/bin", "/usr/lib/openssh", "/usr/local/bin", "/usr/share",
 		"/var/lib", "/var/log", "/var/tmp", homeOf(c.User),
 	} {
 		if err := f.fs.MkdirAll(dir, 0o755); err != nil {
 			return nil, errors.Join(err, f.done())
 		}
 	}
+	for _, dir := range []string{"/tmp", "/var/tmp"} { // where everybody may make files
+		f.owners[dir] = "root:root"
+		if err := f.fs.Chmod(dir, fs.ModeSticky|fs.ModePerm); err != nil {
+			return nil, errors.Join(err, f.done())
+		}
+	}
 	for name, content := range map[string]string{
+		sftpServerPath:  "\x7fELF",
 		"/etc/hostname": c.Name + "\n",
 		"/etc/hosts":    "127.0.0.1 localhost\n127.0.1.1 " + c.Name + "\n",
 	} {
@@ -58,6 +66,9 @@ func newFiles(c Config, faults *faults) (*files, error) {
 		if err := afero.WriteFile(f.fs, name, []byte(content), 0o644); err != nil {
 			return nil, errors.Join(err, f.done())
 		}
+	}
+	if err := f.fs.Chmod(sftpServerPath, 0o755); err != nil {
+		return nil, errors.Join(err, f.done())
 	}
 	return f, nil
 }
@@ -103,6 +114,14 @@ func (f *files) owner(name string) string {
 		return "root:root"
 	}
 	return f.login + ":" + f.login
+}
+
+// ownerOf is owner for a path that may lead over symbolic links.
+func (f *files) ownerOf(name string) string {
+	if at, err := f.follow(name, true); err == nil {
+		name = at
+	}
+	return f.owner(name)
 }
 
 func (f *files) setOwner(name, owner string) {

@@ -66,6 +66,7 @@ type Host struct {
 	logins   *logins
 	listener net.Listener
 	files    *files
+	users    *users
 	faults   *faults
 	recorder recorder
 
@@ -85,7 +86,7 @@ type Host struct {
 // New makes a host and lets it listen. Close it when it is no longer needed.
 func New(c Config) (*Host, error) {
 	c = c.withDefaults()
-	h := &Host{config: c, faults: newFaults(), clients: map[*client]struct{}{}}
+	h := &Host{config: c, faults: newFaults(), users: newUsers(c), clients: map[*client]struct{}{}}
 	var err error
 	if h.keys, err = newHostKeys(c); err != nil {
 		return nil, err
@@ -156,6 +157,9 @@ func (h *Host) FS() afero.Fs { return h.files.ofTest() }
 
 // Commands returns what ran so far, in the order of starting.
 func (h *Host) Commands() []Record { return h.recorder.all() }
+
+// Transfers returns what was asked by SFTP so far: what opened or changed files.
+func (h *Host) Transfers() []Transfer { return h.recorder.allTransfers() }
 
 // OnCommand has fn called before each program starts, in the goroutine that
 // will run it. A fn that cuts the connections keeps the program from starting.

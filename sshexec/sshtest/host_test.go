@@ -106,6 +106,7 @@ func TestShell(t *testing.T) {
 		{"here document", "cat <<EOF | grep -v x\na\nx\n$HOME\nEOF", "", "a\n/home/ubuntu\n", 0},
 		{"redirections", "cd /tmp && echo x > f && echo y >> f && cat < f 2>/dev/null; rm f; ls", "", "x\ny\n", 0},
 		{"globbing", "mkdir /tmp/g; touch /tmp/g/1.c /tmp/g/2.c; cd /tmp/g; echo *.c; rm -r /tmp/g", "", "1.c 2.c\n", 0},
+		{"umask told", "umask; umask 027; umask", "", "0022\n0027\n", 0},
 		{"umask", "umask 077; echo > /tmp/u; stat -c %a /tmp/u; rm /tmp/u", "", "600\n", 0},
 		{"cat passes stdin", "read -r a; echo \"[$a]\"; cat", "one\ntwo\nthree", "[one]\ntwo\nthree", 0},
 		{"env", "env -i A=1 sh -c 'echo $A$USER'", "", "1\n", 0},

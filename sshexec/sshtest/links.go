@@ -76,7 +76,11 @@ func (u *userFs) SymlinkIfPossible(target, name string) error {
 	if err := u.parent("symlink", at); err != nil {
 		return err
 	}
-	return u.fs.Symlink(target, at)
+	if err := u.fs.Symlink(target, at); err != nil {
+		return err
+	}
+	u.own(at)
+	return nil
 }
 
 // ReadlinkIfPossible implements afero.LinkReader.

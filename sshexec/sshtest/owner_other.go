@@ -4,4 +4,4 @@ package sshtest
 
 import "io/fs"
 
-func withOwner(info fs.FileInfo, _ string) fs.FileInfo { return info }
+func withOwner(info fs.FileInfo, _, _ int) fs.FileInfo { return info }

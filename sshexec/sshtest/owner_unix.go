@@ -4,7 +4,6 @@ package sshtest
 
 import (
 	"io/fs"
-	"strings"
 	"syscall"
 )
 
@@ -13,13 +12,9 @@ type ownedInfo struct {
 	sys *syscall.Stat_t
 }
 
-// Sys returns what the tests -O and -G of the interpreter insist on.
+// Sys returns what SFTP, and the tests -O and -G of the interpreter, insist on.
 func (o ownedInfo) Sys() any { return o.sys }
 
-func withOwner(info fs.FileInfo, owner string) fs.FileInfo {
-	stat := &syscall.Stat_t{Uid: 1000, Gid: 1000}
-	if strings.HasPrefix(owner, "root:") {
-		stat.Uid, stat.Gid = 0, 0
-	}
-	return ownedInfo{info, stat}
+func withOwner(info fs.FileInfo, uid, gid int) fs.FileInfo {
+	return ownedInfo{info, &syscall.Stat_t{Uid: uint32(uid), Gid: uint32(gid)}} //nolint:gosec // small numbers of our own
 }

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/afero"
@@ -63,12 +64,19 @@ func reason(err error) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return "No such file or directory"
 	case errors.Is(err, fs.ErrPermission):
+		if errors.Is(err, syscall.EPERM) {
+			return "Operation not permitted"
+		}
 		return "Permission denied"
 	case errors.Is(err, fs.ErrExist):
 		return "File exists"
-	default:
-		return err.Error()
 	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) { // as the C library says it
+		text := errno.Error()
+		return strings.ToUpper(text[:1]) + text[1:]
+	}
+	return err.Error()
 }
 
 // usage refuses arguments that the built-in program does not know: better than
@@ -229,8 +237,8 @@ func (p *Process) file(name string) (Command, bool, int) {
 			return p.script(ctx, nil, name, p.Args[1:], string(content))
 		}, true, 0
 	}
-	if program := p.host.config.Commands[path.Base(name)]; program != nil {
-		return program, false, 0
+	if program, builtin := p.host.program(path.Base(name)); program != nil {
+		return program, builtin, 0
 	}
 	if p.host.config.Unexpected != nil {
 		p.host.config.Unexpected(p.Args)

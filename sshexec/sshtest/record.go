@@ -37,10 +37,23 @@ func (r Record) Stderr() string { return r.streams.stderr.String() }
 // streams are what is kept of a program's input and output.
 type streams struct{ stdin, stdout, stderr sample }
 
+// Transfer tells about one request of SFTP.
+type Transfer struct {
+	// Op is get or put when a file was opened, or list, mkdir, remove, rename,
+	// posix-rename, rmdir, setstat or symlink.
+	Op     string
+	Path   string
+	Target string // of a rename or symlink
+	User   string
+	Time   time.Time
+	Err    error // nil when it was granted
+}
+
 type recorder struct {
-	mu      sync.Mutex
-	records []*Record
-	hook    func(Record)
+	mu        sync.Mutex
+	records   []*Record
+	transfers []Transfer
+	hook      func(Record)
 }
 
 func (r *recorder) setHook(fn func(Record)) {
@@ -81,4 +94,16 @@ func (r *recorder) all() []Record {
 		all[i].Argv, all[i].Env = slices.Clone(record.Argv), slices.Clone(record.Env)
 	}
 	return all
+}
+
+func (r *recorder) transfer(t Transfer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.transfers = append(r.transfers, t)
+}
+
+func (r *recorder) allTransfers() []Transfer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.transfers)
 }

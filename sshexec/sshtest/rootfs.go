@@ -59,7 +59,7 @@ func (r rootFs) Symlink(target, name string) error { return r.root.Symlink(targe
 func (r rootFs) Readlink(name string) (string, error) { return r.root.Readlink(inside(name)) }
 
 func (r rootFs) Chmod(name string, mode os.FileMode) error {
-	return r.root.Chmod(inside(name), mode.Perm())
+	return r.root.Chmod(inside(name), mode&(os.ModePerm|os.ModeSticky))
 }
 
 func (r rootFs) Chown(name string, uid, gid int) error { return r.root.Chown(inside(name), uid, gid) }

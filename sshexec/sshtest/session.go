@@ -6,7 +6,6 @@ import (
 	"os"
 	"sync"
 
-	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 )
 
@@ -178,11 +177,7 @@ func (s *session) end(code int, signal string) {
 }
 
 func (s *session) sftp() {
-	handlers := &sftpFiles{fs: s.client.host.files.as(s.client.host.config.User)}
-	server := sftp.NewRequestServer(s.channel, sftp.Handlers{
-		FileGet: handlers, FilePut: handlers, FileCmd: handlers, FileList: handlers,
-	}, sftp.WithStartDirectory(s.client.host.home(s.client.host.config.User)))
-	_ = server.Serve()
+	s.client.host.serveSFTP(s.channel, s.client.host.config.User)
 	s.end(0, "")
 	_ = s.channel.Close()
 }

@@ -47,6 +47,7 @@ func (p *Process) script(ctx context.Context, options []string, name string, arg
 	params := append(append(options[:len(options):len(options)], "--"), args...)
 	env := newEnviron(p)
 	s := &shell{process: p, jobs: map[int]*task{}}
+	s.umask.Store(0o022)
 	runner, err := interp.New(
 		interp.Env(env),
 		interp.Dir("/"),

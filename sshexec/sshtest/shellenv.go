@@ -14,12 +14,13 @@ import (
 type environ struct {
 	values   map[string]string
 	task     *task
+	users    *users
 	user     string
 	starting bool
 }
 
 func newEnviron(p *Process) *environ {
-	e := &environ{values: map[string]string{}, task: p.task, user: p.User}
+	e := &environ{values: map[string]string{}, task: p.task, users: p.host.users, user: p.User}
 	for _, pair := range p.Environ {
 		name, value, _ := strings.Cut(pair, "=")
 		e.values[name] = value
@@ -56,7 +57,7 @@ func (e *environ) Get(name string) expand.Variable {
 	case "HOME":
 		return variable(homeOf(e.user), false)
 	case "UID", "EUID", "GID":
-		return variable(userID(e.user), false)
+		return variable(e.users.id(e.user), false)
 	}
 	return expand.Variable{}
 }
@@ -80,13 +81,6 @@ func (e *environ) Each(fn func(name string, vr expand.Variable) bool) {
 
 func variable(value string, exported bool) expand.Variable {
 	return expand.Variable{Set: true, Exported: exported, Kind: expand.String, Str: value}
-}
-
-func userID(user string) string {
-	if user == "root" {
-		return "0"
-	}
-	return "1000"
 }
 
 // exported returns what a program started by the shell is given.

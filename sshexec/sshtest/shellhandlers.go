@@ -2,6 +2,7 @@ package sshtest
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -73,6 +74,9 @@ func (s *shell) rewrite(ctx context.Context, hc interp.HandlerContext, args []st
 	case "kill":
 		return append([]string{"/bin/kill"}, args[1:]...)
 	case "umask":
+		if len(args) == 1 {
+			return []string{"echo", fmt.Sprintf("%04o", s.umask.Load())}
+		}
 		if len(args) == 2 {
 			if mask, err := strconv.ParseInt(args[1], 8, 32); err == nil {
 				s.umask.Store(mask)
@@ -173,7 +177,7 @@ func (s *shell) exec(ctx context.Context, args []string) error {
 	ctx, stop := s.self(hc).context(ctx)
 	defer stop()
 	p := s.started(hc, args)
-	p.replaces = replace || p.task.stands
+	p.replaces = (replace || p.task.stands) && hc.Env.Get(varSubshell).String() == ""
 	if code := p.run(ctx); code != 0 {
 		return interp.ExitStatus(code & 0xff)
 	}
@@ -243,16 +247,20 @@ func unwrapPath(err error) error {
 	return err
 }
 
-func (s *shell) stat(ctx context.Context, name string, _ bool) (fs.FileInfo, error) {
+func (s *shell) stat(ctx context.Context, name string, follow bool) (fs.FileInfo, error) {
 	at := s.path(ctx, name)
-	info, err := s.process.FS.Stat(at)
+	look := s.process.lstat
+	if follow {
+		look = s.process.FS.Stat
+	}
+	info, err := look(at)
 	if err != nil && s.entering {
 		info, err = s.process.host.FS().Stat(at)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return withOwner(info, s.process.host.files.owner(at)), nil
+	return s.process.host.owned(info, at), nil
 }
 
 func (s *shell) readDir(ctx context.Context, name string) ([]fs.DirEntry, error) {
@@ -265,9 +273,12 @@ func (s *shell) readDir(ctx context.Context, name string) ([]fs.DirEntry, error)
 }
 
 func (s *shell) access(ctx context.Context, name string, mode interp.AccessMode) error {
-	at := s.path(ctx, name)
 	if s.entering {
 		return nil
+	}
+	at, err := s.process.host.files.follow(s.path(ctx, name), false)
+	if err != nil {
+		return err
 	}
 	view := s.process.host.files.as(s.process.User)
 	info, err := view.Stat(at)
@@ -275,7 +286,7 @@ func (s *shell) access(ctx context.Context, name string, mode interp.AccessMode)
 	case err != nil:
 		return err
 	case mode&interp.AccessRead != 0 && !view.mayRead(at),
-		mode&interp.AccessWrite != 0 && !view.owns(at),
+		mode&interp.AccessWrite != 0 && !view.mayWrite(at, info),
 		mode&interp.AccessExec != 0 && !info.IsDir() && info.Mode()&0o111 == 0,
 		mode&interp.AccessExec != 0 && info.IsDir() && at == "/root" && !view.owns(at):
 		return denied("access", at)

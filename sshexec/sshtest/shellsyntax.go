@@ -15,6 +15,7 @@ const (
 	varParent     = "_sshtest_ppid"       // $PPID
 	varBackground = "_sshtest_background" // $!
 	varSelf       = "_sshtest_self"       // the process of a background job
+	varSubshell   = "_sshtest_subshell"   // set in a subshell, which has none of its own
 	cmdFork       = ":fork"
 	cmdExited     = ":exited"
 	cmdWait       = ":wait"
@@ -39,6 +40,12 @@ func parse(name, text string) (*syntax.File, error) {
 			}
 		case *syntax.ParamExp:
 			renameSpecial(node)
+		case *syntax.Subshell:
+			node.Stmts = append([]*syntax.Stmt{assign(varSubshell, literal("1"))}, node.Stmts...)
+		case *syntax.CmdSubst:
+			if len(node.Stmts) > 1 || len(node.Stmts) == 1 && node.Stmts[0].Cmd != nil {
+				node.Stmts = append([]*syntax.Stmt{assign(varSubshell, literal("1"))}, node.Stmts...)
+			}
 		case *syntax.Stmt:
 			if node.Background || node.Disown {
 				background = append(background, node)
@@ -79,7 +86,7 @@ func renameSpecial(node *syntax.ParamExp) {
 
 // runAsJob turns "X &" into
 //
-//	{ :fork; { _sshtest_self=$_sshtest_background; ( X ) </dev/null && :exited 0 || :exited $?; } & }
+//	{ :fork; { _sshtest_self=$_sshtest_background; _sshtest_subshell=; ( X ) </dev/null && :exited 0 || :exited $?; } & }
 //
 // so that the job is a process with a number, and can be waited for.
 func runAsJob(stmt *syntax.Stmt) {
@@ -89,9 +96,8 @@ func runAsJob(stmt *syntax.Stmt) {
 	if _, simple := job.Cmd.(*syntax.CallExpr); simple {
 		fork = call(cmdFork, "exec")
 	}
-	self := &syntax.Stmt{Cmd: &syntax.CallExpr{Assigns: []*syntax.Assign{{
-		Name: &syntax.Lit{Value: varSelf}, Value: &syntax.Word{Parts: []syntax.WordPart{param(varBackground)}},
-	}}}}
+	self := assign(varSelf, &syntax.Word{Parts: []syntax.WordPart{param(varBackground)}})
+	own := assign(varSubshell, literal(""))
 	body := &syntax.Stmt{
 		Cmd:    &syntax.Subshell{Stmts: []*syntax.Stmt{&job}},
 		Redirs: []*syntax.Redirect{{Op: syntax.RdrIn, Word: literal("/dev/null")}},
@@ -104,8 +110,12 @@ func runAsJob(stmt *syntax.Stmt) {
 		Y:  failed,
 	}}
 	*stmt = syntax.Stmt{Position: stmt.Position, Cmd: &syntax.Block{Stmts: []*syntax.Stmt{
-		fork, {Background: true, Cmd: &syntax.Block{Stmts: []*syntax.Stmt{self, ended}}},
+		fork, {Background: true, Cmd: &syntax.Block{Stmts: []*syntax.Stmt{self, own, ended}}},
 	}}}
+}
+
+func assign(name string, value *syntax.Word) *syntax.Stmt {
+	return &syntax.Stmt{Cmd: &syntax.CallExpr{Assigns: []*syntax.Assign{{Name: &syntax.Lit{Value: name}, Value: value}}}}
 }
 
 func call(words ...string) *syntax.Stmt {

@@ -40,6 +40,11 @@ func (u *userFs) mayRead(name string) bool {
 	return err != nil || info.Mode().Perm()&0o004 != 0
 }
 
+// mayWrite reports whether the test -w holds for a file.
+func (u *userFs) mayWrite(name string, info os.FileInfo) bool {
+	return (u.owns(name) || info.IsDir() && info.Mode().Perm()&0o002 != 0) && u.writable("access", name) == nil
+}
+
 func denied(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: syscall.EACCES}
 }
@@ -62,10 +67,30 @@ func (u *userFs) parent(op, name string) error {
 	if !info.IsDir() {
 		return &fs.PathError{Op: op, Path: name, Err: syscall.ENOTDIR}
 	}
-	if !u.owns(dir) {
+	if !u.owns(dir) && info.Mode().Perm()&0o002 == 0 {
 		return denied(op, name)
 	}
 	return u.writable(op, name)
+}
+
+// taking checks that what is at name may be removed or renamed.
+func (u *userFs) taking(op, name string) error {
+	if err := u.parent(op, name); err != nil {
+		return err
+	}
+	dir := path.Dir(name)
+	if info, err := u.fs.Lstat(dir); err == nil && info.Mode()&fs.ModeSticky != 0 && !u.owns(dir) && !u.owns(name) {
+		return &fs.PathError{Op: op, Path: name, Err: syscall.EPERM}
+	}
+	return nil
+}
+
+// own makes a new file the user's, where that of its directory is somebody
+// else: in /tmp.
+func (u *userFs) own(name string) {
+	if !u.owns(name) {
+		u.setOwner(name, u.user+":"+u.user)
+	}
 }
 
 func (u *userFs) Name() string { return "sshtest" }
@@ -82,12 +107,18 @@ func (u *userFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, 
 	if err != nil {
 		return nil, err
 	}
-	if name == "/dev/null" {
+	switch name {
+	case "/dev/null":
 		return mem.NewFileHandle(mem.CreateFile(name)), nil
+	case "/dev/zero":
+		return zeros{mem.NewFileHandle(mem.CreateFile(name))}, nil
 	}
 	writes := flag&(os.O_WRONLY|os.O_RDWR) != 0
 	if within(name, "/proc") && !writes {
 		return u.procFs().Open(name)
+	}
+	if u.absent(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	info, err := u.fs.Lstat(name)
 	made := err != nil
@@ -115,7 +146,18 @@ func (u *userFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, 
 	if err != nil {
 		return nil, err
 	}
+	if made {
+		u.own(name)
+	}
 	return &writtenFile{File: f, fs: u, name: name, wrote: made}, nil
+}
+
+// zeros is /dev/zero.
+type zeros struct{ afero.File }
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 func (u *userFs) Stat(name string) (os.FileInfo, error) {
@@ -131,12 +173,19 @@ func (u *userFs) look(name string) (os.FileInfo, error) {
 	switch {
 	case strings.HasPrefix(name, "/root/") && !u.owns(name):
 		return nil, denied("stat", name)
-	case name == "/dev/null":
+	case name == "/dev/null", name == "/dev/zero":
 		return mem.GetFileInfo(mem.CreateFile("null")), nil
+	case u.absent(name):
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 	case within(name, "/proc"):
 		return u.procFs().Stat(name)
 	}
 	return u.fs.Lstat(name)
+}
+
+// absent reports whether a program is not there for the moment.
+func (u *userFs) absent(name string) bool {
+	return name == sftpServerPath && u.faults.current().NoSFTP
 }
 
 func (u *userFs) Mkdir(name string, perm os.FileMode) error {
@@ -150,7 +199,11 @@ func (u *userFs) Mkdir(name string, perm os.FileMode) error {
 	if err := u.parent("mkdir", name); err != nil {
 		return err
 	}
-	return u.fs.Mkdir(name, perm)
+	if err := u.fs.Mkdir(name, perm); err != nil {
+		return err
+	}
+	u.own(name)
+	return nil
 }
 
 func (u *userFs) MkdirAll(name string, perm os.FileMode) error {
@@ -176,7 +229,7 @@ func (u *userFs) Remove(name string) error {
 	if err != nil {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
 	}
-	if err := u.parent("remove", name); err != nil {
+	if err := u.taking("remove", name); err != nil {
 		return err
 	}
 	if info.IsDir() {
@@ -199,7 +252,7 @@ func (u *userFs) RemoveAll(name string) error {
 	if name == "/" {
 		return denied("remove", name)
 	}
-	if err := u.parent("remove", name); err != nil {
+	if err := u.taking("remove", name); err != nil {
 		return err
 	}
 	u.moved(name, "")
@@ -218,7 +271,7 @@ func (u *userFs) Rename(from, to string) error {
 	if err != nil {
 		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
 	}
-	if err := u.parent("rename", from); err != nil {
+	if err := u.taking("rename", from); err != nil {
 		return err
 	}
 	if err := u.parent("rename", to); err != nil {
@@ -230,12 +283,16 @@ func (u *userFs) Rename(from, to string) error {
 	if err := u.replaceable(moving, to); err != nil {
 		return err
 	}
+	u.settle(from)
 	if err := u.fs.Rename(from, to); err != nil {
 		return err
 	}
 	u.moved(from, to)
 	return nil
 }
+
+// settle keeps who owns a file that is moved to where others would.
+func (u *userFs) settle(name string) { u.setOwner(name, u.owner(name)) }
 
 // replaceable checks that a file may take the place of what is at a path: only
 // an empty directory that of a directory.
@@ -244,6 +301,8 @@ func (u *userFs) replaceable(moving os.FileInfo, to string) error {
 	switch {
 	case err != nil:
 		return nil
+	case u.taking("rename", to) != nil:
+		return u.taking("rename", to)
 	case info.IsDir() && !moving.IsDir():
 		return &fs.PathError{Op: "rename", Path: to, Err: syscall.EISDIR}
 	case info.IsDir():

@@ -1,0 +1,86 @@
+package sshexec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Sentinels of jobs, found with errors.Is.
+var (
+	// ErrNoJob: the host has no job of this name that has begun. It may have been
+	// removed, or a StartJob that was cut has not begun it: StartJob does.
+	ErrNoJob = errors.New("no such job")
+	// ErrJobExists: another command goes by the name of this job. Final until
+	// that job is removed.
+	ErrJobExists = errors.New("another command is the job of this name")
+	// ErrJobLost: the job ended and left no exit code, because the host
+	// restarted or the job was killed from outside. Cancel ends what may be left
+	// of it; after Remove it can be started again.
+	ErrJobLost = errors.New("job was lost")
+	// ErrJobRunning: what can be done with an ended job only was asked of one
+	// of which something still runs. Wait or Cancel first.
+	ErrJobRunning = errors.New("job still runs")
+)
+
+// Job is a handle of a command that runs on the host by itself: it survives the
+// connection, the [Pool] and this process. All that is known about it is kept on
+// the host, under its name, so any process finds it again with [Host.Job].
+//
+// It is safe for concurrent use. Make it with [Host.StartJob] or [Host.Job].
+type Job struct {
+	host  *Host
+	name  string
+	user  string
+	shown string // what errors call the command
+	grace time.Duration
+	// masker hides the secrets of the command where the handle knows them.
+	masker masker
+}
+
+// Job returns a handle of the job that goes by this name and belongs to this
+// user of the host: "" is the login user, "root" is root. It asks nothing of the
+// host: whether there is such a job, Status tells.
+func (h *Host) Job(name, user string) *Job {
+	return h.job(name, Command{Root: user == "root"}, user)
+}
+
+func (h *Host) job(name string, c Command, user string) *Job {
+	j := &Job{host: h, name: name, user: user, grace: c.Grace, masker: newMasker(h.secrets(c)...)}
+	if j.grace <= 0 {
+		j.grace = defaultGrace
+	}
+	j.shown = j.masker.mask(fmt.Sprintf("job %q", name))
+	return j
+}
+
+// Name returns the name of the job.
+func (j *Job) Name() string { return j.name }
+
+// fail names host and job in an error.
+func (j *Job) fail(err error) error {
+	return j.host.fail(fmt.Errorf("%s: %w", j.masker.mask(fmt.Sprintf("job %q", j.name)), err))
+}
+
+// as makes c a command of the job's user.
+func (j *Job) as(c Command) Command {
+	if c.Root = j.user == "root"; !c.Root {
+		c.User = j.user
+	}
+	return c
+}
+
+// script runs one of the scripts of this file's neighbours as the job's user.
+// They may be stopped at any moment and run again.
+func (j *Job) script(ctx context.Context, doing, script string, args []string, stdin io.Reader, stdout io.Writer) error {
+	argv := append([]string{"/bin/sh", "-c", script, "sh"}, args...)
+	c := j.as(Command{Argv: argv, Stdin: stdin, Stdout: stdout, Grace: time.Second})
+	inv, err := j.host.invocation(c)
+	if err != nil {
+		return j.fail(err)
+	}
+	inv.shown = j.masker.mask(fmt.Sprintf("%s job %q", doing, j.name)) // the scripts tell people nothing
+	return j.host.observed(ctx, c, inv, true)
+}

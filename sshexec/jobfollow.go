@@ -1,0 +1,179 @@
+package sshexec
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+const (
+	// jobLooks is how often a command on the host looks for news of a job before
+	// it answers that there are none: for about 15 s. Short commands need no
+	// stream that must be found again when it breaks, and leave the session to
+	// others now and then.
+	jobLooks = 24
+	// jobBlock and jobBlocks say how much output one command sends.
+	jobBlock  = 64 << 10
+	jobBlocks = 256
+)
+
+// Follow writes the output of the job to w, standard output and standard error
+// as the command wrote them, from this offset in bytes on, until the job has
+// ended and all of it is written. It returns the offset from which a later call
+// goes on, whatever the error.
+//
+// It connects anew whenever the connection breaks, until ctx ends. The error
+// wraps [ErrNoJob] when there is no such job or it has not begun, and
+// [ErrJobLost], after the output, when it was lost. The exit code is not looked
+// at: see Wait. Secrets are not masked in what w receives.
+func (j *Job) Follow(ctx context.Context, w io.Writer, offset int64) (next int64, err error) {
+	next = offset
+	if offset < 0 {
+		return next, j.fail(fmt.Errorf("offset %d is negative", offset))
+	}
+	err = j.persist(ctx, func() (bool, error) {
+		out := &jobOutput{w: w}
+		s, err := j.await(ctx, next, jobLooks, out)
+		next += out.written
+		switch {
+		case err != nil:
+			return false, err
+		case s.State == JobPending:
+			return true, unfinished(j, s)
+		case s.Size < next-out.written:
+			return false, j.fail(fmt.Errorf("offset %d is behind the end of the output at %d", next, s.Size))
+		case s.Size > next && out.written == 0:
+			return false, j.fail(errors.New("its output cannot be read"))
+		}
+		if next < s.Size || s.State == JobRunning {
+			return false, nil
+		}
+		return true, unfinished(j, s)
+	})
+	return next, err
+}
+
+// Wait waits until the job has ended. It returns nil when its exit code is zero.
+// The error is an *[ExitError] when it is not: its Stderr has the last lines of
+// the output, with the secrets that this handle knows masked. It wraps
+// [ErrJobLost] when the job ended and nobody knows how, and [ErrNoJob] when there
+// is no such job or it has not begun.
+//
+// It connects anew whenever the connection breaks, until ctx ends, which ends the
+// wait and not the job.
+func (j *Job) Wait(ctx context.Context) error {
+	return j.persist(ctx, func() (bool, error) {
+		s, err := j.await(ctx, math.MaxInt64, jobLooks, nil)
+		if err != nil || s.State == JobRunning {
+			return false, err
+		}
+		if s.State != JobEnded || s.Code == 0 {
+			return true, unfinished(j, s)
+		}
+		said := &tail{masker: j.masker}
+		// One byte more than what tail keeps: so it knows that there was more.
+		from := max(0, s.Size-int64(tailBytes+j.masker.longest()+1))
+		if _, err := j.await(ctx, from, 0, said); err != nil {
+			return false, err
+		}
+		return true, &ExitError{Host: j.host.target.Name, Command: j.shown, Code: s.Code, Stderr: said.text()}
+	})
+}
+
+// unfinished returns why a job that does not run has not ended either.
+func unfinished(j *Job, s JobStatus) error {
+	switch s.State {
+	case JobLost:
+		return j.fail(ErrJobLost)
+	case JobPending:
+		return j.fail(fmt.Errorf("%w: it has not begun", ErrNoJob))
+	default:
+		return nil
+	}
+}
+
+// await asks for the state of the job once there is output behind this offset, or
+// it runs no more, or the host has looked often enough. The output goes to w.
+func (j *Job) await(ctx context.Context, offset int64, looks int, w io.Writer) (JobStatus, error) {
+	encoded, err := encodeJobName(j.name)
+	if err != nil {
+		return JobStatus{}, j.fail(err)
+	}
+	answer := &jobAnswer{w: w}
+	args := []string{
+		encoded, strconv.FormatInt(offset, 10), strconv.Itoa(looks),
+		strconv.FormatInt(offset/jobBlock, 10), strconv.FormatInt(offset%jobBlock+1, 10), strconv.Itoa(jobBlocks),
+	}
+	if err := j.script(ctx, "look at", followScript, args, nil, answer); err != nil {
+		return JobStatus{}, err
+	}
+	return j.parse(answer.line)
+}
+
+// persist calls ask until it is done or fails, and again when the connection
+// breaks, at first after a quarter of a second and at last every 5 s.
+func (j *Job) persist(ctx context.Context, ask func() (done bool, err error)) error {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval = 250 * time.Millisecond
+	pauses.MaxInterval = 5 * time.Second
+	for {
+		done, err := ask()
+		switch {
+		case done:
+			return err
+		case err == nil:
+			pauses.Reset()
+			continue
+		case ctx.Err() != nil, errors.Is(err, ErrClosed), !errors.Is(err, ErrDisconnected) && !errors.Is(err, ErrConnect):
+			return err
+		}
+		if !sleep(ctx, pauses.NextBackOff()) {
+			return j.fail(fmt.Errorf("%w: %w", context.Cause(ctx), err))
+		}
+	}
+}
+
+// jobAnswer takes the first line of an answer apart from the output behind it.
+type jobAnswer struct {
+	w    io.Writer
+	line []byte // with its newline
+}
+
+func (a *jobAnswer) Write(p []byte) (int, error) {
+	rest := p
+	if !bytes.HasSuffix(a.line, []byte("\n")) {
+		end := bytes.IndexByte(p, '\n') + 1
+		if end == 0 {
+			end = len(p)
+		}
+		a.line, rest = append(a.line, p[:end]...), p[end:]
+	}
+	if len(a.line) > 1024 {
+		return 0, errForeign
+	}
+	if a.w != nil && len(rest) > 0 {
+		if _, err := a.w.Write(rest); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
+
+// jobOutput counts what has reached the writer of the caller.
+type jobOutput struct {
+	w       io.Writer
+	written int64
+}
+
+func (o *jobOutput) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	o.written += int64(n)
+	return n, err
+}

@@ -1,0 +1,279 @@
+package sshexec_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// shellHost is an SSH server that runs commands with the real /bin/sh of this machine, each in a session of its
+// own as sshd does, with a home directory of its own, and never as root.
+type shellHost struct {
+	home     string
+	path     string // folders of programs to find first, each with a colon behind it
+	listener net.Listener
+	config   *ssh.ServerConfig
+	running  sync.WaitGroup
+
+	mu       sync.Mutex
+	conns    map[net.Conn]bool
+	sessions map[*os.Process]bool
+	lines    []string       // what was run
+	refuse   func(int) bool // whether the n-th command is cut before it runs
+}
+
+func newShellHost() (*shellHost, error) {
+	home, err := os.MkdirTemp("", "sshexec-job-")
+	if err != nil {
+		return nil, err
+	}
+	if os.Getuid() == 0 {
+		if err := os.Chown(home, nobody, nobody); err != nil {
+			return nil, err
+		}
+	}
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := ssh.NewSignerFromKey(key)
+	if err != nil {
+		return nil, err
+	}
+	h := &shellHost{home: home, conns: map[net.Conn]bool{}, sessions: map[*os.Process]bool{}}
+	h.config = &ssh.ServerConfig{PasswordCallback: func(ssh.ConnMetadata, []byte) (*ssh.Permissions, error) { return &ssh.Permissions{}, nil }}
+	h.config.AddHostKey(signer)
+	h.listener, err = net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // ends with close
+	if err != nil {
+		return nil, err
+	}
+	h.running.Go(h.accept)
+	return h, nil
+}
+
+const nobody = 65534
+
+func (h *shellHost) close() error {
+	err := h.listener.Close()
+	h.cut()
+	h.killSessions()
+	h.running.Wait()
+	return errors.Join(err, os.RemoveAll(h.home))
+}
+
+// cut closes the connections; what runs goes on as it can.
+func (h *shellHost) cut() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.conns {
+		_ = c.Close()
+	}
+}
+
+// killSessions kills the process group of every session.
+func (h *shellHost) killSessions() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for p := range h.sessions {
+		_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
+	}
+}
+
+func (h *shellHost) accept() {
+	for {
+		raw, err := h.listener.Accept()
+		if err != nil {
+			return
+		}
+		h.mu.Lock()
+		h.conns[raw] = true
+		h.mu.Unlock()
+		h.running.Go(func() {
+			defer func() {
+				_ = raw.Close()
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				delete(h.conns, raw)
+			}()
+			_, channels, requests, err := ssh.NewServerConn(raw, h.config)
+			if err != nil {
+				return
+			}
+			h.running.Go(func() { ssh.DiscardRequests(requests) })
+			for c := range channels {
+				channel, requests, err := c.Accept()
+				if err != nil {
+					return
+				}
+				h.running.Go(func() { h.session(raw, channel, requests) })
+			}
+		})
+	}
+}
+
+func (h *shellHost) session(raw net.Conn, channel ssh.Channel, requests <-chan *ssh.Request) {
+	defer channel.Close()
+	var command *exec.Cmd
+	for r := range requests {
+		switch {
+		case r.Type == "exec" && command == nil:
+			var asked struct{ Line string }
+			_ = ssh.Unmarshal(r.Payload, &asked)
+			if h.cutBefore(asked.Line) {
+				_ = raw.Close()
+				return
+			}
+			command = h.command(asked.Line, channel)
+			err := command.Start()
+			_ = r.Reply(err == nil, nil)
+			if err != nil {
+				return
+			}
+			h.running.Go(func() { h.wait(command, channel) })
+		case r.Type == "signal" && command != nil:
+			var asked struct{ Name string }
+			_ = ssh.Unmarshal(r.Payload, &asked)
+			signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}
+			_ = syscall.Kill(-command.Process.Pid, signals[asked.Name])
+		default:
+			_ = r.Reply(false, nil)
+		}
+	}
+}
+
+func (h *shellHost) cutBefore(line string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, line)
+	return h.refuse != nil && h.refuse(len(h.lines))
+}
+
+func (h *shellHost) command(line string, channel ssh.Channel) *exec.Cmd {
+	c := exec.Command("/bin/sh", "-c", line) //nolint:noctx // sshd ends nothing either
+	c.Dir = h.home
+	c.Env = []string{"HOME=" + h.home, "PATH=" + h.path + "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "USER=nobody"}
+	c.Stdout, c.Stderr = channel, channel.Stderr()
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if os.Getuid() == 0 {
+		c.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	}
+	in, err := c.StdinPipe()
+	if err != nil {
+		return c
+	}
+	h.running.Go(func() {
+		buffer := make([]byte, 32<<10)
+		for {
+			n, err := channel.Read(buffer)
+			if n > 0 {
+				_, _ = in.Write(buffer[:n])
+			}
+			if err != nil {
+				_ = in.Close()
+				return
+			}
+		}
+	})
+	return c
+}
+
+func (h *shellHost) wait(c *exec.Cmd, channel ssh.Channel) {
+	h.mu.Lock()
+	h.sessions[c.Process] = true
+	h.mu.Unlock()
+	err := c.Wait()
+	h.mu.Lock()
+	delete(h.sessions, c.Process)
+	h.mu.Unlock()
+	var exit *exec.ExitError
+	code := 0
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+		if code < 0 {
+			code = 137
+		}
+	}
+	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code)})) //nolint:gosec // small
+	_ = channel.Close()
+}
+
+func (h *shellHost) target() sshexec.Target {
+	return sshexec.Target{
+		Name: "node1", Addr: h.listener.Addr().String(), User: "ubuntu",
+		Auth: []sshexec.Auth{sshexec.Password("l0gin")}, HostKeys: sshexec.InsecureIgnoreHostKeys(),
+	}
+}
+
+// jobDir is where a job of the host is kept.
+func (h *shellHost) jobDir(encoded string) string {
+	return filepath.Join(h.home, ".local/state/sshexec/jobs", encoded)
+}
+
+// jobHost starts a host for a test, which ends every job that is left on it.
+func jobHost(t *testing.T) (*sshexec.Host, *shellHost) {
+	t.Helper()
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Fatal("these tests need setsid, from util-linux or busybox: ", err)
+	}
+	remote, err := newShellHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := remote.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		if err := remote.endJobs(); err != nil {
+			t.Error(err)
+		}
+	})
+	return newPool(t, sshexec.Options{}).Host(remote.target()), remote
+}
+
+// endJobs ends every job that is left.
+func (h *shellHost) endJobs() error {
+	h.mu.Lock()
+	h.refuse = nil
+	h.mu.Unlock()
+	pool := sshexec.NewPool(sshexec.Options{})
+	defer pool.Close()
+	host := pool.Host(h.target())
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	jobs, _ := host.Jobs(ctx, "") // a test may have put there what is no job
+	for _, s := range jobs {
+		if err := host.Job(s.Name, "").Cancel(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kept lists what is in the place where jobs are kept.
+func (h *shellHost) kept(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir(h.jobDir(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}

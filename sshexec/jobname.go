@@ -1,0 +1,45 @@
+package sshexec
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// jobNameBytes bounds the name of a job as it is encoded: file names end at 255
+// bytes, and something goes before some of them.
+const jobNameBytes = 200
+
+// encodeJobName returns the name of the job's directory. Letters, digits, "_", "-"
+// and dots stand for themselves, except for a dot that comes first, because such
+// names are hidden and ours; every other byte becomes %XX. So keys such as
+// "instance/phase/step" are names, and no two names share a directory.
+func encodeJobName(name string) (string, error) {
+	var encoded strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-', c == '.' && i > 0:
+			encoded.WriteByte(c)
+		default:
+			fmt.Fprintf(&encoded, "%%%02X", c)
+		}
+	}
+	switch {
+	case name == "":
+		return "", errors.New("a job needs a name")
+	case encoded.Len() > jobNameBytes:
+		return "", fmt.Errorf("the name is too long: %d bytes of at most %d, three for each that is no letter, digit, \"_\", \"-\" or \".\"", encoded.Len(), jobNameBytes)
+	}
+	return encoded.String(), nil
+}
+
+// decodeJobName is the reverse. It reports whether encodeJobName made this.
+func decodeJobName(encoded string) (string, bool) {
+	name, err := url.PathUnescape(encoded)
+	if err != nil {
+		return "", false
+	}
+	again, err := encodeJobName(name)
+	return name, err == nil && again == encoded
+}

@@ -1,0 +1,148 @@
+package sshexec
+
+// How a job lies on the host. Its directory, 0700 and named by encodeJobName, is
+// in /var/lib/sshexec/jobs for root and in ~/.local/state/sshexec/jobs for others:
+//
+//	spec              a symbolic link to "digest token": which command this is
+//	command, stdin    what to run and what it reads; gone once it has begun
+//	output            standard output and standard error
+//	pid               a symbolic link to "pid starttime boot_id seconds"
+//	pending           becomes ended.CODE.SECONDS
+//
+// Small facts are links and names: they are made by one system call which only
+// one of many callers can win, need no room on a full disk, and are never found
+// half written after a power failure. The start time (field 22 of the stat of a
+// process) and the boot id tell the supervisor from another process that was
+// given its number later.
+//
+// The directory is made complete under another name, .new-TOKEN, and then
+// renamed. Whoever finds it pending may start a supervisor: the first that makes
+// the link pid runs the command, the others go away. So a start may be cut
+// anywhere and repeated, and the command never runs twice.
+
+// jobsDir sets b to where the jobs of the user are.
+const jobsDir = `if [ "$(id -u)" = 0 ]; then b=/var/lib/sshexec/jobs; else b=${HOME:?}/.local/state/sshexec/jobs; fi; `
+
+// procFields looks at the process $1: h its state, o its parent, j its session, q
+// when it began; all empty when there is none. Its name, the second field, may
+// hold anything, even a newline: fields are counted after it.
+const procFields = `proc() { x=; { while IFS= read -r y; do x="$x $y"; done <"/proc/$1/stat"; } 2>/dev/null; x=${x##*) }; ` +
+	`set -- $x; h=$1 o=$2 j=$4 q=${20}; }; `
+
+// jobState looks at the job in $d: s its state (absent, foreign, or a [JobState]), c its exit code, z the bytes of
+// output, t and e when it began and ended, p the supervisor, k the spec. Whether
+// the supervisor lives is looked at before whether the job has ended, and the
+// output last: so no job that ends meanwhile seems lost, and of an ended one
+// nothing of the output is missing.
+const jobState = procFields +
+	`state() { s=pending c=0 z=0 t=0 e=0 p= k=; ` +
+	`if [ ! -e "$d" ] && [ ! -L "$d" ]; then s=absent; return; fi; ` +
+	`if [ -L "$d" ] || [ ! -d "$d" ] || ! k=$(readlink "$d/spec"); then s=foreign; return; fi; ` +
+	`if l=$(readlink "$d/pid"); then s=lost; case "$l" in *[!0-9a-z" "-]*) s=foreign; return;; esac; p=${l%% *}; l=${l#* }; a=${l%% *}; l=${l#* }; t=${l##* }; ` +
+	`proc "$p"; case "$h" in ""|Z|X) ;; *) if [ "$q" = "$a" ] && [ "${l%% *}" = "$(cat /proc/sys/kernel/random/boot_id)" ]; then s=running; fi;; esac; ` +
+	`elif [ -e "$d/pid" ]; then s=foreign; return; fi; ` +
+	`for f in "$d"/ended.*; do if [ -e "$f" ]; then f=${f##*/ended.}; c=${f%%.*}; e=${f#*.}; s=ended; fi; done; ` +
+	`case "$c$e$t" in *[!0-9]*) s=foreign; return;; esac; if [ "${#c}" -gt 3 ] || [ "${#e}" -gt 11 ] || [ "${#t}" -gt 11 ]; then s=foreign; return; fi; ` +
+	`z=$(stat -c %s "$d/output" 2>/dev/null) || z=0; }; ` +
+	`say() { printf "%s %s %s %s %s\n" "$s" "$c" "$z" "$t" "$e"; }; `
+
+// nap waits a tenth of a second, where sleep can.
+const nap = `nap() { sleep 0.1 2>/dev/null || sleep 1; }; `
+
+// supervisorScript runs the command and keeps its exit code. It catches signals
+// and does not ignore them, because a command would inherit that. The command is
+// in a group of its session as in any script, and not in the background, where
+// it could not be interrupted any more. Its variables are gone when the command
+// begins, which the command text sees to.
+//
+//	$1 directory, $2 token, $3 umask of the login
+const supervisorScript = `read -r _sshexec_x <"/proc/$$/stat"; _sshexec_x=${_sshexec_x##*) }; _sshexec_f() { printf "%s" "${20}"; }; ` +
+	`trap : HUP INT QUIT TERM USR1 USR2; ` +
+	`ln -s "$$ $(_sshexec_f $_sshexec_x) $(cat /proc/sys/kernel/random/boot_id) $(date +%s)" "$1/pid" 2>/dev/null || exit 0; ` +
+	`(_sshexec_c=$(cat "$1/command") || exit 126; if [ -e "$1/stdin" ]; then exec <"$1/stdin" || exit 126; fi; ` +
+	`rm -f "$1/command" "$1/stdin"; umask "$3"; SSHEXEC_JOB=$2; export SSHEXEC_JOB; eval "$_sshexec_c") >>"$1/output" 2>&1; ` +
+	`_sshexec_x=$?; mv "$1/pending" "$1/ended.$_sshexec_x.$(date +%s)"`
+
+// spoolScript keeps standard input for the command: $1 token.
+const spoolScript = jobsDir + `umask 077; mkdir -p "$b/.new-$1" && cat >"$b/.new-$1/stdin"`
+
+// unspoolScript removes what a start left that did not get far: $1 token.
+const unspoolScript = jobsDir + `rm -rf "$b/.new-$1"`
+
+// startScript: $1 name, $2 token, $3 digest, $4 lines of the command on standard
+// input, $5 supervisor. mv puts a directory into one that is there already.
+//
+// A supervisor becomes the leader of a session of its own; setsid -f does so
+// without making it a background command of the shell, which would leave its
+// command deaf to INT and QUIT; busybox has no -f. Where systemd runs and root
+// asks, the supervisor is also in a scope of its own, so that it does not end with
+// the login session (KillUserProcesses=) nor with the ssh service. One that has
+// not come within 3 s (1 s without systemd) is not waited for: another one is
+// started, and the scope done without.
+const startScript = `m=$(umask); umask 077; ` + jobsDir + jobState + nap +
+	`d=$b/$1 n=$b/.new-$2 u=$5; mkdir -p "$n" || exit 1; ` +
+	`find "$b" -maxdepth 1 -name ".new-*" -mtime +1 -exec rm -rf "{}" ";" 2>/dev/null; rm -rf "$b"/.old-*; ` +
+	`i=$4; while [ "$i" -gt 0 ]; do IFS= read -r y || exit 1; printf "%s\n" "$y" || exit 1; i=$((i - 1)); done >"$n/command"; ` +
+	`: >"$n/output"; : >"$n/pending"; ln -s "$3 $2" "$n/spec" || exit 1; ` +
+	`if [ ! -e "$d" ] && [ ! -L "$d" ]; then mv "$n" "$d" || exit 1; fi; rm -rf "$n" "$d/.new-$2"; ` +
+	`state; if [ "$s" != foreign ] && [ "$s" != absent ] && [ "${k%% *}" != "$3" ]; then s=other; say; exit 0; fi; ` +
+	`w=${k#* }; run() { exec "$@" /bin/sh -c "$u" sshexec-job "$d" "$w" "$m" </dev/null >/dev/null 2>&1; }; ` +
+	`detach() { if setsid -f true 2>/dev/null; then (run setsid -f "$@"); else (run setsid "$@") </dev/null >/dev/null 2>&1 & fi; }; ` +
+	`i=0; while [ "$s" = pending ] || { [ "$s" = running ] && [ -e "$d/command" ]; }; do ` +
+	`if [ "$s$i" = pending0 ]; then command -v setsid >/dev/null || { echo "the host has no setsid" >&2; exit 1; }; ` +
+	`if [ -d /run/systemd/system ] && [ "$(id -u)" = 0 ] && command -v systemd-run >/dev/null; then ` +
+	`detach systemd-run --scope --quiet --collect --unit "sshexec-job-$w"; r=30; else detach; r=10; fi; fi; ` +
+	`if [ "$s$i" = "pending$r" ]; then detach; fi; if [ "$i" = 100 ]; then break; fi; i=$((i + 1)); nap; state; done; say`
+
+// followScript: $1 name, $2 offset, $3 how often to look for more output than
+// that, or for the end, $4 and $5 how many blocks and then bytes to skip, $6 how
+// many blocks of 64 KiB to send. dd seeks, where tail of busybox reads.
+const followScript = jobsDir + jobState + nap +
+	`d=$b/$1 i=0; state; while [ "$s" = running ] && [ "$z" -le "$2" ] && [ "$i" -lt "$3" ]; do ` +
+	`i=$((i + 1)); if [ "$i" -gt 10 ]; then sleep 1; else nap; fi; state; done; say; ` +
+	`case "$s" in absent|foreign|pending) ;; *) if [ "$z" -gt "$2" ]; then ` +
+	`dd if="$d/output" bs=65536 skip="$4" count="$6" 2>/dev/null | tail -c "+$5"; fi;; esac`
+
+// jobsScript tells of every job. A name that is none of ours is made fit to be
+// told in a line.
+const jobsScript = jobsDir + jobState +
+	`for d in "$b"/*; do n=$(printf "%s" "${d##*/}" | tr -c "A-Za-z0-9._%-" "[?*]"); state; printf "%s " "$n"; say; done`
+
+// marked tells the files in /proc of processes that inherited the token $1 or are
+// in its scope. Some builds of busybox see no more of a line than what comes
+// before a NUL: there the environment of one process after the other is made lines.
+const marked = `marked() { if printf "a\000b" | grep -q b; then grep -las "SSHEXEC_JOB=$1" /proc/[0-9]*/environ; else ` +
+	`for f in /proc/[0-9]*/environ; do if { tr "\000" "\n" <"$f" | grep -qx "SSHEXEC_JOB=$1"; } 2>/dev/null; then echo "$f"; fi; done; fi; ` +
+	`grep -ls "sshexec-job-$1[.]scope" /proc/[0-9]*/cgroup; }; `
+
+// seek sets u to the processes of the job other than its supervisor: those of the
+// supervisor's session, as long as it lives and the number of the session is
+// its own, those that inherited the token in their environment, however far they
+// went, those in the scope, and what any of these started and did not outlive.
+const seek = marked + `add() { case "$u" in *" $1 "*) ;; *) u="$u$1 ";; esac; }; ` +
+	`seek() { u=" " v= r=; if [ "$s" = running ]; then proc "$p"; v=$j u=" $p "; fi; ` +
+	`for f in /proc/[0-9]*; do f=${f#/proc/}; proc "$f"; case "$h" in ""|Z|X) ;; *) r="$r $f:$o"; if [ "$j" = "$v" ]; then add "$f"; fi;; esac; done; ` +
+	`for f in $(marked "$1"); do f=${f#/proc/}; f=${f%%/*}; ` +
+	`case "$r " in *" $f:"*) add "$f";; esac; done; ` +
+	`f=; while [ "$f" != "$u" ]; do f=$u; for y in $r; do case "$u" in *" ${y#*:} "*) add "${y%:*}";; esac; done; done; ` +
+	`if [ "$s" = running ]; then u="${u%% $p *} ${u#* $p }"; fi; }; `
+
+// cancelScript: $1 name, $2 signal, $3 tenths of a second to wait for the end. It
+// tells the processes that are left ahead of the state. TERM is sent once, KILL
+// until nothing is left to send it to; 0 only waits. A job that has not begun is
+// prevented from doing so.
+const cancelScript = jobsDir + jobState + nap + seek +
+	`d=$b/$1 g=$2 i=0 u=" "; state; ` +
+	`if [ "$s" = pending ] && ln -s "0 0 cancelled 0" "$d/pid" 2>/dev/null; then rm -f "$d/command" "$d/stdin"; mv "$d/pending" "$d/ended.143.$(date +%s)"; fi; ` +
+	`while state; do case "$s" in absent|foreign) break;; esac; seek "${k#* }"; ` +
+	`if [ "$g" != 0 ]; then for f in $u; do kill -s "$g" "$f" 2>/dev/null; done; fi; if [ "$g" = TERM ]; then g=0; fi; ` +
+	`if [ "$u" = " " ] && [ "$s" != running ] || [ "$i" -ge "$3" ]; then break; fi; ` +
+	`if [ "$i" -lt 10 ]; then i=$((i + 1)); nap; else i=$((i + 10)); sleep 1; fi; done; echo "$u"; say`
+
+// removeScript: $1 name, $2 token of its own. A job that has not begun is
+// prevented from doing so first. It tells the processes that are left of a lost
+// job ahead of the state as it was.
+const removeScript = jobsDir + jobState + seek +
+	`d=$b/$1 u=" "; state; if [ "$s" = pending ]; then ln -s "0 0 removed 0" "$d/pid" 2>/dev/null; state; fi; ` +
+	`if [ "$s" = lost ]; then seek "${k#* }"; fi; echo "$u"; ` +
+	`case "$s" in ended|lost) if [ "$u" = " " ]; then mv "$d" "$b/.old-$2" || exit 1; fi;; esac; rm -rf "$b"/.old-* && say`

@@ -1,0 +1,129 @@
+package sshexec
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// StartJob starts c as a job: it goes on when the connection breaks, the [Pool]
+// is closed or this process ends. It returns once the command runs.
+//
+// It is idempotent: when the host has this job already, running or ended or
+// lost, nothing is started, and a call that was cut at any point can be repeated:
+// the command does not run twice. The error wraps [ErrJobExists] when the name
+// belongs to another command: another Argv or Shell, Env, Dir or content of
+// Stdin. To run the same again, remove the job first.
+//
+// The name may be any text; its length is bounded by 200 bytes, of which a
+// letter, digit, "_", "-" or "." takes one and any other byte three. Jobs of
+// different users have nothing to do with each other.
+//
+// The command gets no terminal. Its Env and arguments pass through a file of mode
+// 0600, as does Stdin, which is sent to its end before the command starts; both
+// are gone when it runs. It finds SSHEXEC_JOB in its environment, by which Cancel
+// finds what it started. Output goes to one file on the host, which [Job.Follow]
+// reads: Stdout and Stderr must be nil, and Timeout zero. Secrets are masked by this handle; one
+// made by [Host.Job] does not know them.
+func (h *Host) StartJob(ctx context.Context, name string, c Command) (*Job, error) {
+	user := c.User
+	if c.Root {
+		user = "root"
+	}
+	j := h.job(name, c, user)
+	text, err := jobText(c)
+	if err != nil {
+		return nil, j.fail(err)
+	}
+	encoded, err := encodeJobName(name)
+	if err != nil {
+		return nil, j.fail(err)
+	}
+	j.shown += ": " + c.shown(j.masker)
+	token := rand.Text()
+	digest := sha256.New()
+	_, _ = fmt.Fprintf(digest, "%s\n%s", encoded, text)
+	if c.Stdin != nil {
+		err = j.script(ctx, "send the input of", spoolScript, []string{token}, io.TeeReader(c.Stdin, digest), nil)
+	}
+	var said bounded
+	if err == nil {
+		args := []string{encoded, token, sum(digest), strconv.Itoa(strings.Count(text, "\n")), supervisorScript}
+		err = j.script(ctx, "start", startScript, args, strings.NewReader(text), &said)
+	}
+	switch {
+	case errors.Is(err, ErrConnect): // it got nowhere
+		return nil, err
+	case err != nil:
+		return nil, errors.Join(err, j.unspool(ctx, token))
+	}
+	if err := j.begun(said.Bytes()); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// begun reads what startScript says.
+func (j *Job) begun(line []byte) error {
+	if bytes.HasPrefix(line, []byte("other ")) {
+		return j.fail(ErrJobExists)
+	}
+	s, err := j.parse(line)
+	if err == nil && s.State == JobPending {
+		err = j.fail(errors.New("it did not begin in time"))
+	}
+	return err
+}
+
+// unspool removes what a failed start left, which may hold secrets. Where the
+// host cannot be reached for it, a later start does it.
+func (j *Job) unspool(ctx context.Context, token string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardLimit)
+	defer cancel()
+	return j.script(ctx, "clean up after the start of", unspoolScript, []string{token}, nil, nil)
+}
+
+// jobVariable marks what a job starts; the scripts know it, too.
+const jobVariable = "SSHEXEC_JOB"
+
+// jobText returns shell text that becomes the command, one statement per line.
+func jobText(c Command) (string, error) {
+	switch {
+	case c.Stdout != nil:
+		return "", errors.New("a job has no Stdout: Follow reads its output")
+	case c.Stderr != nil:
+		return "", errors.New("a job has no Stderr: Follow reads its output")
+	case c.Timeout != 0:
+		return "", errors.New("a job has no Timeout: Cancel ends it")
+	}
+	if err := c.validate(); err != nil {
+		return "", err
+	}
+	if _, taken := c.Env[jobVariable]; taken {
+		return "", fmt.Errorf("environment variable %s belongs to the job itself", jobVariable)
+	}
+	env, err := exports(c.Env)
+	if err != nil {
+		return "", err
+	}
+	argv := c.Argv
+	if c.Shell != "" {
+		argv = []string{"/bin/sh", "-c", string(c.Shell)}
+	}
+	var text strings.Builder
+	text.WriteString(`_sshexec_nl="$(printf "\n_")"; _sshexec_nl="${_sshexec_nl%_}"` + "\n" + env + "set --")
+	for _, arg := range argv {
+		text.WriteString(" " + oneLine(arg))
+	}
+	if c.Dir != "" {
+		fmt.Fprintf(&text, "\ncd %s || exit 125", oneLine(c.Dir))
+	}
+	text.WriteString("\n" + `unset _sshexec_c _sshexec_nl _sshexec_x; exec "$@"` + "\n")
+	return text.String(), nil
+}

@@ -1,0 +1,136 @@
+package sshexec
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// JobState says what has become of a job.
+type JobState string
+
+// The states of a job.
+const (
+	// JobPending: StartJob is at work, or it was cut before the job began. The
+	// next StartJob begins it; Cancel and Remove see to it that nobody does.
+	JobPending JobState = "pending"
+	// JobRunning: the command runs.
+	JobRunning JobState = "running"
+	// JobEnded: the command ended, and its exit code is known.
+	JobEnded JobState = "ended"
+	// JobLost: the job ended and left no exit code: the host restarted, or what
+	// watches over the command was killed.
+	JobLost JobState = "lost"
+)
+
+// JobStatus is what the host knows about a job.
+type JobStatus struct {
+	Name  string
+	State JobState
+	// Code is the exit code of an ended job, 128 + signal number when a signal
+	// ended it.
+	Code int
+	// Size is how many bytes of output there are.
+	Size int64
+	// Started and Ended tell when the job began and ended, by the clock of the
+	// host, in whole seconds. Zero when it has not.
+	Started, Ended time.Time
+}
+
+// Status asks the host what has become of the job. The error wraps [ErrNoJob]
+// when there is none.
+func (j *Job) Status(ctx context.Context) (JobStatus, error) {
+	return j.await(ctx, math.MaxInt64, 0, nil)
+}
+
+// Jobs returns what the host knows about all jobs of this user ("" is the login
+// user, "root" is root), in the order of their encoded names. What is no job in
+// the place where they are kept is named by the error; the jobs are returned all
+// the same.
+func (h *Host) Jobs(ctx context.Context, user string) ([]JobStatus, error) {
+	j := h.Job("", user)
+	var out bounded
+	c := j.as(Command{Argv: []string{"/bin/sh", "-c", jobsScript, "sh"}, Stdout: &out})
+	inv, err := h.invocation(c)
+	if err != nil {
+		return nil, h.fail(err)
+	}
+	inv.shown = "list jobs"
+	if err := h.observed(ctx, c, inv, true); err != nil {
+		return nil, err
+	}
+	var jobs []JobStatus
+	var foreign []error
+	for line := range strings.Lines(out.String()) {
+		encoded, status, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		name, ok := decodeJobName(encoded)
+		s, err := parseJobStatus(name, status)
+		switch {
+		case ok && err == nil:
+			jobs = append(jobs, s)
+		case errors.Is(err, ErrNoJob): // removed meanwhile
+		default:
+			foreign = append(foreign, h.fail(fmt.Errorf("%s is no job", h.jobPath(encoded, user))))
+		}
+	}
+	return jobs, errors.Join(foreign...)
+}
+
+// jobPath tells people where a job is kept.
+func (h *Host) jobPath(encoded, user string) string {
+	if user == "root" || user == "" && h.target.User == "root" {
+		return "/var/lib/sshexec/jobs/" + encoded
+	}
+	return "~/.local/state/sshexec/jobs/" + encoded
+}
+
+// jobLine is what the scripts say about a job: state, exit code, bytes of output,
+// beginning and end in seconds since 1970.
+var jobLine = regexp.MustCompile(`^(pending|running|ended|lost) (\d{1,3}) (\d{1,18}) (\d{1,11}) (\d{1,11})$`)
+
+var errForeign = errors.New("what is kept under its name on the host is no job")
+
+func parseJobStatus(name, line string) (JobStatus, error) {
+	if strings.HasPrefix(line, "absent ") {
+		return JobStatus{}, ErrNoJob
+	}
+	m := jobLine.FindStringSubmatch(line)
+	if m == nil {
+		return JobStatus{}, errForeign
+	}
+	var numbers [4]int64
+	for i := range numbers {
+		n, err := strconv.ParseInt(m[i+2], 10, 64)
+		if err != nil {
+			return JobStatus{}, errForeign
+		}
+		numbers[i] = n
+	}
+	s := JobStatus{Name: name, State: JobState(m[1]), Code: int(numbers[0]), Size: numbers[1]}
+	if numbers[2] > 0 {
+		s.Started = time.Unix(numbers[2], 0)
+	}
+	if numbers[3] > 0 {
+		s.Ended = time.Unix(numbers[3], 0)
+	}
+	return s, nil
+}
+
+// parse reads what a script says about the job of this handle.
+func (j *Job) parse(line []byte) (JobStatus, error) {
+	s, err := parseJobStatus(j.name, string(bytes.TrimSuffix(line, []byte("\n"))))
+	if errors.Is(err, errForeign) {
+		encoded, _ := encodeJobName(j.name)
+		err = fmt.Errorf("%w: %s", err, j.host.jobPath(encoded, j.user))
+	}
+	if err != nil {
+		return s, j.fail(err)
+	}
+	return s, nil
+}
