@@ -29,6 +29,9 @@ var site struct {
 }
 
 func TestMain(m *testing.M) {
+	if start := os.Getenv(childStartVariable); start != "" {
+		os.Exit(runStart(start))
+	}
 	if job := os.Getenv(childJob); job != "" {
 		os.Exit(runChild(job))
 	}
