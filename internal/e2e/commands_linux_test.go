@@ -87,3 +87,49 @@ func TestExitErrors(t *testing.T) {
 		t.Errorf("through %s: got %q, %v", machine.Name, banner, err)
 	}
 }
+
+// TestUser: commands as another user, whom sudo makes.
+func TestUser(t *testing.T) {
+	onEveryKind(t, func(t *testing.T, host *sshexec.Host, _ *vmhost.Host) {
+		for _, other := range []string{"www-data", user, "root"} {
+			got, err := host.Output(within(t, 10*time.Second), sshexec.Command{User: other, Dir: "/tmp", Env: map[string]string{"V": hostile},
+				Argv: []string{"sh", "-c", `printf '%s|' "$(id -un)" "$V" "$1"; cat`, "sh", hostile}, Stdin: strings.NewReader(hostile)})
+			if want := other + "|" + hostile + "|" + hostile + "|" + hostile; err != nil || string(got) != want {
+				t.Errorf("as %s: got %q, want %q, %v", other, got, want, err)
+			}
+		}
+		if err := host.Exec(within(t, 10*time.Second), sshexec.Command{User: "nobody-knows", Argv: []string{"true"}}); !errors.Is(err, sshexec.ErrSudo) {
+			t.Errorf("a user who is not there: %v", err)
+		}
+	})
+}
+
+// TestTimeout: a command that takes too long is ended, whoever runs it, and leaves nothing.
+func TestTimeout(t *testing.T) {
+	onEveryKind(t, func(t *testing.T, host *sshexec.Host, machine *vmhost.Host) {
+		for _, c := range []sshexec.Command{{}, {Root: true}, {User: "www-data"}} {
+			c.Shell, c.Timeout, c.Grace = `(trap "" TERM; sleep 600; sleep 600) & sleep 600`, 500*time.Millisecond, 300*time.Millisecond
+			if err := host.Exec(within(t, 20*time.Second), c); !errors.Is(err, sshexec.ErrTimeout) {
+				t.Errorf("root %t, user %q: got %v", c.Root, c.User, err)
+			}
+			if n := sleeping(t, machine); n > 0 {
+				t.Errorf("root %t, user %q: %d processes are left:\n%s", c.Root, c.User, n, root(t, machine, "ps", "-o", "pid,ppid,pgid,user,args"))
+			}
+		}
+	})
+}
+
+// TestShells: users whose login shell is another one.
+func TestShells(t *testing.T) {
+	machine := newHost(t, vmhost.Spec{})
+	host := newPool(t, sshexec.Options{}).Host(targetOf(t, machine))
+	for _, shell := range []string{"/bin/dash", "/bin/bash", "/usr/bin/rbash"} {
+		root(t, machine, "usermod", "--shell", shell, user)
+		must(t, machine.CutConnections(within(t, 10*time.Second)))
+		must(t, host.Wait(within(t, 10*time.Second)))
+		got, err := host.Output(within(t, 10*time.Second), sshexec.Command{Argv: []string{"printf", "%s", hostile}, Root: true, Env: map[string]string{"V": hostile}})
+		if err != nil || string(got) != hostile {
+			t.Errorf("%s: got %q, %v", shell, got, err)
+		}
+	}
+}

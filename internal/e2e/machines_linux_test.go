@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"testing"
 	"time"
@@ -174,4 +176,9 @@ func sessions(t *testing.T, machine *vmhost.Host) (n int) {
 		}
 	}
 	return n
+}
+
+func sha256Of(content []byte) string {
+	digest := sha256.Sum256(content)
+	return hex.EncodeToString(digest[:])
 }
