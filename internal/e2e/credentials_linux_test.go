@@ -16,7 +16,7 @@ import (
 )
 
 // keygen makes a key with ssh-keygen and returns the name of its file.
-func keygen(t *testing.T, dir, name, passphrase string, args ...string) string {
+func keygen(t testing.TB, dir, name, passphrase string, args ...string) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
 	run(t, "ssh-keygen", append([]string{"-q", "-N", passphrase, "-C", name, "-f", file}, args...)...)
@@ -24,7 +24,7 @@ func keygen(t *testing.T, dir, name, passphrase string, args ...string) string {
 }
 
 // run runs a program of this machine and returns what it writes.
-func run(t *testing.T, program string, args ...string) string {
+func run(t testing.TB, program string, args ...string) string {
 	t.Helper()
 	var said strings.Builder
 	cmd := exec.CommandContext(within(t, 20*time.Second), program, args...)
@@ -36,7 +36,7 @@ func run(t *testing.T, program string, args ...string) string {
 	return string(out)
 }
 
-func read(t *testing.T, name string) []byte {
+func read(t testing.TB, name string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(name) //nolint:gosec // of the test
 	must(t, err)
@@ -44,7 +44,7 @@ func read(t *testing.T, name string) []byte {
 }
 
 // privateKey reads a key that keygen made.
-func privateKey(t *testing.T, file string, passphrase ...string) sshexec.Auth {
+func privateKey(t testing.TB, file string, passphrase ...string) sshexec.Auth {
 	t.Helper()
 	auth, err := sshexec.PrivateKey(read(t, file), passphrase...)
 	must(t, err)

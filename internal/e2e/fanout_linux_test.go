@@ -15,8 +15,8 @@ import (
 )
 
 // newHosts makes many hosts, several at once.
-func newHosts(tb testing.TB, n int, s vmhost.Spec) []*vmhost.Host {
-	tb.Helper()
+func newHosts(t testing.TB, n int, s vmhost.Spec) []*vmhost.Host {
+	t.Helper()
 	machines := make([]*vmhost.Host, n)
 	slots := make(chan struct{}, 4)
 	var making sync.WaitGroup
@@ -26,26 +26,26 @@ func newHosts(tb testing.TB, n int, s vmhost.Spec) []*vmhost.Host {
 			defer func() { <-slots }()
 			s := s
 			s.Name, s.User, s.Password = fmt.Sprintf("node-%d", i), user, password
-			machine, err := site.network.Create(tb.Context(), s)
+			machine, err := site.network.Create(t.Context(), s)
 			if err == nil {
-				err = machine.Listening(tb.Context())
+				err = machine.Listening(t.Context())
 			}
 			if err != nil {
-				tb.Error(err)
+				t.Error(err)
 			}
 			machines[i] = machine
 		})
 	}
 	making.Wait()
-	tb.Cleanup(func() {
+	t.Cleanup(func() {
 		for _, m := range machines {
 			if m != nil {
 				_ = m.Close()
 			}
 		}
 	})
-	if tb.Failed() {
-		tb.FailNow()
+	if t.Failed() {
+		t.FailNow()
 	}
 	return machines
 }

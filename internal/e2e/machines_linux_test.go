@@ -35,7 +35,7 @@ func newHost(t *testing.T, s vmhost.Spec) *vmhost.Host {
 	return host
 }
 
-func newPool(t *testing.T, o sshexec.Options) *sshexec.Pool {
+func newPool(t testing.TB, o sshexec.Options) *sshexec.Pool {
 	t.Helper()
 	pool := sshexec.NewPool(o)
 	t.Cleanup(func() {
@@ -46,7 +46,7 @@ func newPool(t *testing.T, o sshexec.Options) *sshexec.Pool {
 	return pool
 }
 
-func targetOf(t *testing.T, h *vmhost.Host) sshexec.Target {
+func targetOf(t testing.TB, h *vmhost.Host) sshexec.Target {
 	t.Helper()
 	key, err := h.HostKey()
 	if err != nil {
@@ -71,7 +71,7 @@ func connect(t *testing.T, s vmhost.Spec, o sshexec.Options) (*sshexec.Host, *vm
 	return host, machine
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
+func within(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
@@ -104,7 +104,7 @@ func root(t *testing.T, machine *vmhost.Host, argv ...string) string {
 }
 
 // must fails the test on an error.
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

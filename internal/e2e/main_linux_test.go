@@ -128,7 +128,7 @@ func makeLayer(ctx context.Context, dir string) (string, error) {
 }
 
 // needSite skips the test when there is no site.
-func needSite(t *testing.T) {
+func needSite(t testing.TB) {
 	t.Helper()
 	if site.missing != "" {
 		t.Skip(site.missing)
