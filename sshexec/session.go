@@ -84,6 +84,8 @@ func (r *remote) session(ctx context.Context, urgent bool) (session, error) {
 		case busy(err) && pause <= lastPause && sleep(ctx, pause):
 			pause *= 2
 			continue
+		case ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)):
+			return nil, fmt.Errorf("%w: open a session: %w: %w", ErrConnect, context.Cause(ctx), err)
 		case ctx.Err() != nil || !busy(err) && !errors.Is(err, errGone) || replaced == maxReplaced:
 			return nil, fmt.Errorf("%w: open a session: %w", ErrConnect, err)
 		}

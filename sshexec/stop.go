@@ -13,10 +13,12 @@ const defaultGrace = 5 * time.Second
 
 // killScript ends the process group or process $1: TERM and, when something of
 // it is left after $2 tenths of a second, KILL. It waits on the host, so that a
-// child that ignores TERM does not survive the command that made it.
-const killScript = `kill -s TERM -- "$1" || exit; n=$2; ` +
-	`while kill -s 0 -- "$1" 2>/dev/null; do ` +
-	`if [ "$n" -le 0 ]; then kill -s KILL -- "$1"; exit; fi; sleep 0.1 2>/dev/null || sleep 1; n=$((n - 1)); done`
+// child that ignores TERM does not survive the command that made it. Of the ways
+// to write a signal and a group, this is the only one that bash, dash and busybox
+// have in common.
+const killScript = `kill -TERM "$1" || exit; n=$2; ` +
+	`while kill -0 "$1" 2>/dev/null; do ` +
+	`if [ "$n" -le 0 ]; then kill -KILL "$1"; exit; fi; sleep 0.1 2>/dev/null || sleep 1; n=$((n - 1)); done`
 
 // stop ends a command whose context has ended. What ends it runs in a session of
 // its own: sshd passes signals on as the login user, which does not reach a

@@ -57,18 +57,3 @@ func sleeping(t *testing.T, machine *vmhost.Host) (n int) {
 	}
 	return n
 }
-
-// await polls a condition.
-func await(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	ctx := within(t, 5*time.Second)
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for !done() {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			t.Fatalf("waiting for %s", what)
-		}
-	}
-}

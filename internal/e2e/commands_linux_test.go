@@ -1,93 +1,20 @@
 package e2e_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"net"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
 const hostile = "a 'b' \"c\" $HOME $(id) `id` ; & | \\ \\n * ~ !x\n\ttwo\r\n"
-
-// sudoers are the two kinds of hosts: sudo asks for the password, or not. Drivers cannot know beforehand,
-// so that the password is offered to both.
-var sudoers = map[string]bool{"NOPASSWD": false, "sudo asks": true}
-
-func newHost(t *testing.T, s vmhost.Spec) *vmhost.Host {
-	t.Helper()
-	needSite(t)
-	s.Name, s.User, s.Password = "node", user, password
-	host, err := site.network.Create(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(host.Log())
-		}
-		if err := host.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return host
-}
-
-func newPool(t *testing.T, o sshexec.Options) *sshexec.Pool {
-	t.Helper()
-	pool := sshexec.NewPool(o)
-	t.Cleanup(func() {
-		if err := pool.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return pool
-}
-
-func targetOf(t *testing.T, h *vmhost.Host) sshexec.Target {
-	t.Helper()
-	key, err := h.HostKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy, err := sshexec.PinnedHostKeys(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sshexec.Target{Name: h.Name, Addr: h.Address.String(), User: user, HostKeys: policy,
-		Auth: []sshexec.Auth{sshexec.Password(password)}, Sudo: sshexec.SudoPassword(password)}
-}
-
-// connect logs in to a new host.
-func connect(t *testing.T, s vmhost.Spec, o sshexec.Options) (*sshexec.Host, *vmhost.Host) {
-	t.Helper()
-	machine := newHost(t, s)
-	host := newPool(t, o).Host(targetOf(t, machine))
-	if err := host.Wait(within(t, 10*time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	return host, machine
-}
-
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 // TestCommands: what a command is given arrives byte for byte, and the password arrives nowhere.
 func TestCommands(t *testing.T) {
@@ -137,67 +64,6 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestUpload: files of the user and of root arrive whole, with mode and owner, or not at all.
-func TestUpload(t *testing.T) {
-	content := strings.Repeat(hostile, 50<<10) // 2.6 MB
-	for name, ask := range sudoers {
-		t.Run(name, func(t *testing.T) {
-			host, machine := connect(t, vmhost.Spec{AskPassword: ask}, sshexec.Options{})
-			for _, f := range []sshexec.File{
-				{Path: "/home/" + user + "/it's $(id).bin", Mode: 0o640},
-				{Path: "/etc/of root", Mode: 0o600, Root: true},
-				{Path: "/etc/given away", Mode: 0o444, Root: true, Owner: user + ":" + user},
-			} {
-				if err := host.Upload(within(t, 20*time.Second), strings.NewReader(content), f); err != nil {
-					t.Fatal(err)
-				}
-				got, err := afero.ReadFile(machine.FS(), f.Path)
-				if err != nil || string(got) != content {
-					t.Errorf("%s: %d bytes, %v", f.Path, len(got), err)
-				}
-				stat, err := host.Output(t.Context(), sshexec.Command{Argv: []string{"stat", "-c", "%a %U", f.Path}})
-				owner := user
-				if f.Root && f.Owner == "" {
-					owner = "root"
-				}
-				if want := fmt.Sprintf("%o %s\n", f.Mode, owner); err != nil || string(stat) != want {
-					t.Errorf("%s: got %q, want %q, %v", f.Path, stat, want, err)
-				}
-			}
-			wrong := sshexec.File{Path: "/etc/wrong", Root: true, SHA256: strings.Repeat("0", 64)}
-			if err := host.Upload(t.Context(), io.MultiReader(strings.NewReader("x")), wrong); !errors.Is(err, sshexec.ErrDigest) {
-				t.Errorf("wrong digest: got %v", err)
-			}
-			if _, err := machine.FS().Stat(wrong.Path); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the file of the wrong digest is there: %v", err)
-			}
-			var forbidden *sshexec.HostError
-			if err := host.Upload(t.Context(), strings.NewReader("x"), sshexec.File{Path: "/etc/not-ours"}); !errors.As(err, &forbidden) {
-				t.Errorf("a file of root's written by another user: %v", err)
-			}
-			if left, err := afero.Glob(machine.FS(), "/etc/.*sshexec*"); err != nil || len(left) > 0 {
-				t.Errorf("left: %q, %v", left, err)
-			}
-		})
-	}
-}
-
-// TestManySessions: more callers than OpenSSH lets one connection have sessions (10).
-func TestManySessions(t *testing.T) {
-	host, _ := connect(t, vmhost.Spec{}, sshexec.Options{})
-	var callers sync.WaitGroup
-	for i := range 40 {
-		callers.Go(func() {
-			var out bytes.Buffer
-			err := host.Exec(within(t, 30*time.Second), sshexec.Command{Argv: []string{"echo", strconv.Itoa(i)}, Stdout: &out, Root: i%2 == 0})
-			if err != nil || out.String() != strconv.Itoa(i)+"\n" {
-				t.Errorf("caller %d: %q, %v", i, out.String(), err)
-			}
-		})
-	}
-	callers.Wait()
-}
-
 // TestExitErrors: codes and signals of real programs, and tunnels.
 func TestExitErrors(t *testing.T) {
 	host, machine := connect(t, vmhost.Spec{AskPassword: true}, sshexec.Options{})
@@ -219,5 +85,51 @@ func TestExitErrors(t *testing.T) {
 	banner := make([]byte, 8)
 	if _, err := io.ReadFull(through, banner); err != nil || string(banner) != "SSH-2.0-" {
 		t.Errorf("through %s: got %q, %v", machine.Name, banner, err)
+	}
+}
+
+// TestUser: commands as another user, whom sudo makes.
+func TestUser(t *testing.T) {
+	onEveryKind(t, func(t *testing.T, host *sshexec.Host, _ *vmhost.Host) {
+		for _, other := range []string{"www-data", user, "root"} {
+			got, err := host.Output(within(t, 10*time.Second), sshexec.Command{User: other, Dir: "/tmp", Env: map[string]string{"V": hostile},
+				Argv: []string{"sh", "-c", `printf '%s|' "$(id -un)" "$V" "$1"; cat`, "sh", hostile}, Stdin: strings.NewReader(hostile)})
+			if want := other + "|" + hostile + "|" + hostile + "|" + hostile; err != nil || string(got) != want {
+				t.Errorf("as %s: got %q, want %q, %v", other, got, want, err)
+			}
+		}
+		if err := host.Exec(within(t, 10*time.Second), sshexec.Command{User: "nobody-knows", Argv: []string{"true"}}); !errors.Is(err, sshexec.ErrSudo) {
+			t.Errorf("a user who is not there: %v", err)
+		}
+	})
+}
+
+// TestTimeout: a command that takes too long is ended, whoever runs it, and leaves nothing.
+func TestTimeout(t *testing.T) {
+	onEveryKind(t, func(t *testing.T, host *sshexec.Host, machine *vmhost.Host) {
+		for _, c := range []sshexec.Command{{}, {Root: true}, {User: "www-data"}} {
+			c.Shell, c.Timeout, c.Grace = `(trap "" TERM; sleep 600; sleep 600) & sleep 600`, 500*time.Millisecond, 300*time.Millisecond
+			if err := host.Exec(within(t, 20*time.Second), c); !errors.Is(err, sshexec.ErrTimeout) {
+				t.Errorf("root %t, user %q: got %v", c.Root, c.User, err)
+			}
+			if n := sleeping(t, machine); n > 0 {
+				t.Errorf("root %t, user %q: %d processes are left:\n%s", c.Root, c.User, n, root(t, machine, "ps", "-o", "pid,ppid,pgid,user,args"))
+			}
+		}
+	})
+}
+
+// TestShells: users whose login shell is another one.
+func TestShells(t *testing.T) {
+	machine := newHost(t, vmhost.Spec{})
+	host := newPool(t, sshexec.Options{}).Host(targetOf(t, machine))
+	for _, shell := range []string{"/bin/dash", "/bin/bash", "/usr/bin/rbash"} {
+		root(t, machine, "usermod", "--shell", shell, user)
+		must(t, machine.CutConnections(within(t, 10*time.Second)))
+		must(t, host.Wait(within(t, 10*time.Second)))
+		got, err := host.Output(within(t, 10*time.Second), sshexec.Command{Argv: []string{"printf", "%s", hostile}, Root: true, Env: map[string]string{"V": hostile}})
+		if err != nil || string(got) != hostile {
+			t.Errorf("%s: got %q, %v", shell, got, err)
+		}
 	}
 }

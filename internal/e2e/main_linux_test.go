@@ -29,6 +29,9 @@ var site struct {
 }
 
 func TestMain(m *testing.M) {
+	if start := os.Getenv(childStartVariable); start != "" {
+		os.Exit(runStart(start))
+	}
 	if job := os.Getenv(childJob); job != "" {
 		os.Exit(runChild(job))
 	}
@@ -58,9 +61,9 @@ func setUp(ctx context.Context) (down func() error, err error) {
 		site.missing = "it takes root to make hosts"
 		return down, nil
 	}
-	for _, program := range []string{"/usr/sbin/sshd", "sudo", "ip", "setpriv", "ssh-keygen", "chpasswd"} {
+	for _, program := range []string{"/usr/sbin/sshd", "sudo", "ip", "setpriv", "ssh-keygen", "chpasswd", "busybox", "/lib/systemd/systemd"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return nil, fmt.Errorf("the hosts need openssh-server, sudo and iproute2 on this machine: %w", err)
+			return nil, fmt.Errorf("the hosts need openssh-server, sudo, iproute2, systemd and busybox on this machine: %w", err)
 		}
 	}
 	patient, cancel := context.WithTimeout(ctx, 5*time.Minute)
@@ -125,7 +128,7 @@ func makeLayer(ctx context.Context, dir string) (string, error) {
 }
 
 // needSite skips the test when there is no site.
-func needSite(t *testing.T) {
+func needSite(t testing.TB) {
 	t.Helper()
 	if site.missing != "" {
 		t.Skip(site.missing)

@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,6 +32,16 @@ type Spec struct {
 	User, Password string
 	// AskPassword makes sudo ask for the password.
 	AskPassword bool
+	// AuthorizedKeys are public keys that User may log in with.
+	AuthorizedKeys []string
+	// Config are lines of sshd_config. They win over those that every host has.
+	Config []string
+	// NoSFTP leaves the SFTP subsystem out of sshd_config.
+	NoSFTP bool
+	// Files are written before sshd starts: content by absolute path, owned by root, mode 0644.
+	Files map[string]string
+	// Systemd makes systemd the first process that the host sees, and sshd its ssh.service.
+	Systemd bool
 	// Layer is a directory whose files are laid over those of the machine. Default: none.
 	Layer string
 	// Off leaves sshd out until Boot: connections are refused.
@@ -45,6 +54,7 @@ type Host struct {
 
 	network *Network
 	dir     string
+	device  string // on the machine
 	init    *exec.Cmd
 	orders  io.WriteCloser
 	said    bytes.Buffer
@@ -75,16 +85,19 @@ func (n *Network) Create(ctx context.Context, s Spec) (*Host, error) {
 }
 
 func (h *Host) start(ctx context.Context) error {
+	group, err := h.controlGroup()
+	if err != nil {
+		return err
+	}
 	rule := "ALL=(ALL:ALL) NOPASSWD: ALL"
 	if h.AskPassword {
 		rule = "ALL=(ALL:ALL) ALL"
 	}
 	h.init = exec.CommandContext(context.WithoutCancel(ctx), "bash", "-c", initScript, "init", h.dir, h.Layer, h.Name, //nolint:gosec // our own script
-		netip.PrefixFrom(h.Address, subnet.Bits()).String(), gateway.String(), h.User, rule)
+		netip.PrefixFrom(h.Address, subnet.Bits()).String(), gateway.String(), h.User, rule, group)
 	h.init.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID |
 		syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC}
 	h.init.Stderr = &h.said
-	var err error
 	if h.orders, err = h.init.StdinPipe(); err != nil {
 		return err
 	}
@@ -114,8 +127,8 @@ func (h *Host) start(ctx context.Context) error {
 	case <-time.After(bootLimit):
 		return fmt.Errorf("vmhost: host %s is not ready after %s", h.Name, bootLimit)
 	}
-	if h.Off {
-		return nil
+	if err := h.configure(); err != nil || h.Off {
+		return err
 	}
 	return h.Boot()
 }
@@ -132,10 +145,10 @@ func (h *Host) await(answers io.Reader, ready chan<- bool) {
 
 // connect gives the host its network device.
 func (h *Host) connect(ctx context.Context) error {
-	device := h.network.device()
+	h.device = h.network.device()
 	return errors.Join(
-		ip(ctx, "link", "add", device, "type", "veth", "peer", "name", "eth0", "netns", strconv.Itoa(h.init.Process.Pid)),
-		ip(ctx, "link", "set", device, "master", bridge, "up"),
+		ip(ctx, "link", "add", h.device, "type", "veth", "peer", "name", "eth0", "netns", strconv.Itoa(h.init.Process.Pid)),
+		ip(ctx, "link", "set", h.device, "master", bridge, "up"),
 		h.forgetPredecessor(ctx))
 }
 
@@ -155,8 +168,12 @@ func (h *Host) order(line string) error {
 	return err
 }
 
-// Boot starts sshd on a host that is Off.
-func (h *Host) Boot() error { return h.order("sshd") }
+// Boot starts sshd, or systemd, on a host that is Off. It does not wait until it listens.
+func (h *Host) Boot() error { return h.order("boot") }
+
+// Reboot ends all processes of the host at once and starts it again, with another boot id. Files outside of
+// /run, /tmp and /dev/shm stay. It waits for nothing.
+func (h *Host) Reboot() error { return h.order("reboot") }
 
 // Kill ends all processes of the host at once, with SIGKILL. Its address stays taken. Killing it again does
 // nothing.
@@ -175,7 +192,7 @@ func (h *Host) Kill() (err error) {
 func (h *Host) Close() error {
 	err := h.Kill()
 	h.network.release(h.Address)
-	return errors.Join(err, os.RemoveAll(h.dir))
+	return errors.Join(err, h.removeControlGroup(), os.RemoveAll(h.dir))
 }
 
 // FS is the files of the host, as its root sees them. Absolute symbolic links lead out of it.
@@ -187,22 +204,6 @@ func (h *Host) root() string { return fmt.Sprintf("/proc/%d/root", h.init.Proces
 func (h *Host) HostKey() (string, error) {
 	line, err := afero.ReadFile(h.FS(), "/etc/ssh/ssh_host_ed25519_key.pub")
 	return strings.TrimSpace(string(line)), err
-}
-
-// Processes lists the command lines that run on the host, arguments separated by blanks.
-func (h *Host) Processes() ([]string, error) {
-	files, err := filepath.Glob(h.root() + "/proc/[0-9]*/cmdline")
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, name := range files {
-		line, err := os.ReadFile(name) //nolint:gosec // below /proc
-		if err == nil && len(line) > 0 {
-			out = append(out, strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " ")))
-		}
-	}
-	return out, nil
 }
 
 // Log is what sshd of the host has said.

@@ -1,0 +1,160 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// TestReplacedHost: a machine with another key at the same address is not taken for the one that was known,
+// until its key is forgotten or it comes under another id.
+func TestReplacedHost(t *testing.T) {
+	keys := &keyStore{}
+	machine := newHost(t, vmhost.Spec{})
+	target := targetOf(t, machine)
+	target.HostKeys = sshexec.AcceptNewHostKeys(keys)
+	pool := newPool(t, sshexec.Options{})
+	host := pool.Host(target)
+	must(t, host.Wait(within(t, 10*time.Second)))
+	must(t, machine.ReplaceHostKey(within(t, 10*time.Second)))
+	must(t, machine.CutConnections(within(t, 10*time.Second)))
+
+	err := host.Wait(within(t, 10*time.Second))
+	mismatch, ok := errors.AsType[*sshexec.HostKeyError](err)
+	if !ok || !errors.Is(err, sshexec.ErrHostKey) {
+		t.Fatalf("got %v", err)
+	}
+	if len(mismatch.Known) != 1 || mismatch.Got == "" || mismatch.Known[0] == mismatch.Got ||
+		!strings.Contains(err.Error(), mismatch.Known[0]) || !strings.Contains(err.Error(), mismatch.Got) {
+		t.Errorf("the error does not name both fingerprints: %v", err)
+	}
+	if now := run(t, "ssh-keygen", "-E", "sha256", "-lf", hostKeyFile(t, machine)); !strings.Contains(now, mismatch.Got) {
+		t.Errorf("the fingerprint is not that of ssh-keygen: %s, %s", mismatch.Got, now)
+	}
+	renewed := target
+	renewed.ID = "another machine"
+	if err := pool.Host(renewed).Wait(within(t, 10*time.Second)); err != nil {
+		t.Errorf("under its own id: %v", err)
+	}
+	must(t, host.ForgetKey(within(t, 10*time.Second)))
+	if err := host.Wait(within(t, 10*time.Second)); err != nil {
+		t.Errorf("forgotten: %v", err)
+	}
+}
+
+// hostKeyFile keeps the public key of a host in a file.
+func hostKeyFile(t *testing.T, machine *vmhost.Host) string {
+	t.Helper()
+	key, err := machine.HostKey()
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "host.pub")
+	must(t, os.WriteFile(file, []byte(key+"\n"), 0o600))
+	return file
+}
+
+// TestKnownHosts: files as ssh-keyscan and ssh-keygen make them, for a host with keys of three types, of which
+// a file may know one only, and a certificate.
+func TestKnownHosts(t *testing.T) {
+	needSite(t)
+	dir := t.TempDir()
+	ca := keygen(t, dir, "ca", "", "-t", "ed25519")
+	machine := newHost(t, vmhost.Spec{Off: true, Config: []string{"HostKey /etc/ssh/ssh_host_rsa_key", "HostKey /etc/ssh/ssh_host_ecdsa_key",
+		"HostCertificate /etc/ssh/ssh_host_ed25519_key-cert.pub"}})
+	address := machine.Address.String()
+	root(t, machine, "ssh-keygen", "-A")
+	public := hostKeyFile(t, machine)
+	run(t, "ssh-keygen", "-q", "-s", ca, "-h", "-I", "host", "-n", address, "-V", "-1m:+5m", public)
+	must(t, afero.WriteFile(machine.FS(), "/etc/ssh/ssh_host_ed25519_key-cert.pub", read(t, strings.TrimSuffix(public, ".pub")+"-cert.pub"), 0o644))
+	must(t, machine.Boot())
+	must(t, machine.Listening(within(t, 10*time.Second)))
+
+	other := newHost(t, vmhost.Spec{})
+	otherKey, err := other.HostKey()
+	must(t, err)
+	key, err := machine.HostKey()
+	must(t, err)
+	write := func(name, content string) string {
+		file := filepath.Join(dir, name)
+		must(t, os.WriteFile(file, []byte(content), 0o600))
+		return file
+	}
+	hashed := func(file string) string {
+		run(t, "ssh-keygen", "-q", "-H", "-f", file)
+		return file
+	}
+	scan := func(types string) string { return run(t, "ssh-keyscan", "-t", types, address) }
+	authority := string(read(t, ca+".pub"))
+	for _, c := range []struct {
+		name, file string
+		want       error
+	}{
+		{"all keys", write("all", scan("ed25519,rsa,ecdsa")), nil},
+		{"RSA only", write("rsa", scan("rsa")), nil},
+		{"ECDSA only", write("ecdsa", scan("ecdsa")), nil},
+		{"hashed", hashed(write("hashed", scan("ed25519,rsa")+other.Address.String()+" "+otherKey+"\n")), nil},
+		{"hashed, ECDSA only", hashed(write("hashed-ecdsa", scan("ecdsa"))), nil},
+		{"pattern", write("pattern", "10.213.* "+key+"\n"), nil},
+		{"with port", write("port", "["+address+"]:22 "+key+"\n"), nil},
+		{"authority", write("authority", "@cert-authority 10.213.* "+authority), nil},
+		{"authority for others", write("elsewhere", "@cert-authority *.example.org "+authority), sshexec.ErrHostKey},
+		{"authority that is revoked", write("revoked-authority", "@revoked * "+authority+"@cert-authority * "+authority), sshexec.ErrHostKey},
+		{"revoked", write("revoked", scan("ed25519")+"@revoked * "+key+"\n"), sshexec.ErrHostKey},
+		{"another key", write("another", address+" "+otherKey+"\n"), sshexec.ErrHostKey},
+		{"not in it", write("other", other.Address.String()+" "+key+"\n"), sshexec.ErrHostKey},
+		{"empty", write("empty", ""), sshexec.ErrHostKey},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := string(read(t, c.file))
+			policy, err := sshexec.KnownHosts(c.file)
+			must(t, err)
+			target := targetOf(t, machine)
+			target.HostKeys = policy
+			err = newPool(t, sshexec.Options{}).Host(target).Run(within(t, 10*time.Second), []string{"true"}, nil, nil, nil)
+			if !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if string(read(t, c.file)) != before {
+				t.Error("the file was written to")
+			}
+		})
+	}
+}
+
+// keyStore keeps host keys.
+type keyStore struct {
+	mu   sync.Mutex
+	keys map[string]string
+}
+
+func (s *keyStore) HostKey(_ context.Context, id string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys[id], nil
+}
+
+func (s *keyStore) PutHostKey(_ context.Context, id, key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys == nil {
+		s.keys = map[string]string{}
+	}
+	s.keys[id] = key
+	return nil
+}
+
+func (s *keyStore) DeleteHostKey(_ context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.keys, id)
+	return nil
+}
