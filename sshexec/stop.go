@@ -18,7 +18,7 @@ const defaultGrace = 5 * time.Second
 // have in common.
 const killScript = `kill -TERM "$1" || exit; n=$2; ` +
 	`while kill -0 "$1" 2>/dev/null; do ` +
-	`if [ "$n" -le 0 ]; then kill -KILL "$1"; exit; fi; sleep 0.1 2>/dev/null || sleep 1; n=$((n - 1)); done`
+	`if [ "$n" -le 0 ]; then kill -KILL "$1"; exit; fi; sleep 0.1 2>/dev/null || { sleep 1; n=$((n - 9)); }; n=$((n - 1)); done`
 
 // stop ends a command whose context has ended. What ends it runs in a session of
 // its own: sshd passes signals on as the login user, which does not reach a
