@@ -165,8 +165,8 @@ func (p *Process) run(ctx context.Context) int {
 	running, stop := p.task.context(ctx)
 	defer stop()
 	p.ctx = running
-	p.Stdin = &tapped{running, p.Stdin, &record.streams.stdin}
-	p.Stdout, p.Stderr = &tap{running, p.Stdout, &record.streams.stdout}, &tap{running, p.Stderr, &record.streams.stderr}
+	p.Stdin = &tapped{running, p.Stdin, &record.streams[0]}
+	p.Stdout, p.Stderr = &tap{running, p.Stdout, &record.streams[1]}, &tap{running, p.Stderr, &record.streams[2]}
 	code = program(running, p)
 	killed, ok := p.task.killed()
 	if ok {

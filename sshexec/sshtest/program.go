@@ -108,7 +108,7 @@ func (h *Host) program(name string) (program Command, builtin bool) {
 	if program, ok := h.config.Commands[name]; ok {
 		return program, false
 	}
-	if program, ok := builtins()[name]; ok {
+	if program, ok := h.builtins[name]; ok {
 		return program, true
 	}
 	return nil, false
