@@ -41,11 +41,11 @@ $(GOLANGCI):
 AS_ROOT = $(if $(filter 0,$(shell id -u)),env,sudo -E env "PATH=$$PATH" GOCACHE=$(CURDIR)/bin/root-cache GOMODCACHE=$$($(GO) env GOMODCACHE))
 
 .PHONY: e2e-ssh
-e2e-ssh: ## the kubeadm scenarios over real OpenSSH servers (Linux, root, openssh-server, iproute2, sudo)
+e2e-ssh: ## SSH library and kubeadm driver over real OpenSSH servers (Linux, root, packages in CONTRIBUTING.md)
 	$(AS_ROOT) VNFKIT_E2E=ssh $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
 
 .PHONY: bench
-bench: ## benchmarks; BENCH selects by name
+bench: ## benchmarks; BENCH selects by name; as root with VNFKIT_E2E=ssh also those over real hosts
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(call having,Benchmark)
 
 .PHONY: fuzz

@@ -20,6 +20,7 @@ import (
 func TestManySessions(t *testing.T) {
 	for name, config := range map[string][]string{"MaxSessions 10": nil, "MaxSessions 2": {"MaxSessions 2"}, "MaxSessions 1": {"MaxSessions 1"}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			host, _ := connect(t, vmhost.Spec{Config: config}, sshexec.Options{})
 			var callers sync.WaitGroup
 			for i := range 40 {

@@ -177,6 +177,7 @@ func TestKeyboardInteractive(t *testing.T) {
 			map[string]error{"key, password": nil, "password": sshexec.ErrAuth}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			machine := newHost(t, vmhost.Spec{Config: s.config, AuthorizedKeys: []string{string(read(t, key+".pub"))}})
 			must(t, machine.Listening(within(t, 10*time.Second)))
 			for name, want := range s.want {
@@ -249,6 +250,7 @@ func TestJumpHosts(t *testing.T) {
 		{"inner port is closed", func(_, _, i *sshexec.Target) { i.Addr += ":2222" }, sshexec.ErrConnect, "inner"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			o, m, i := chain()
 			c.change(o, m, i)
 			err := newPool(t, sshexec.Options{}).Host(*i).Run(within(t, 20*time.Second), []string{"true"}, nil, nil, nil)

@@ -57,3 +57,43 @@ func TestHostsSeeOnlyThemselves(t *testing.T) {
 		}
 	}
 }
+
+// TestHostsStartAgain: a restart of sshd, of its connections, and of the host itself are what they say.
+func TestHostsStartAgain(t *testing.T) {
+	own, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	must(t, err)
+	for name, s := range map[string]struct {
+		systemd bool
+		first   string
+	}{"plain": {false, "bash"}, "systemd": {true, "systemd"}} {
+		t.Run(name, func(t *testing.T) {
+			host, machine := connect(t, vmhost.Spec{Systemd: s.systemd}, sshexec.Options{})
+			boot := output(t, host, "cat /proc/sys/kernel/random/boot_id")
+			if boot == string(own) {
+				t.Error("the boot id is that of this machine")
+			}
+			if first := output(t, host, "cat /proc/1/comm"); first != s.first+"\n" {
+				t.Errorf("the first process is %s", first)
+			}
+			must(t, machine.RestartSSH(within(t, 10*time.Second)))
+			if n := sessions(t, machine); n != 1 {
+				t.Errorf("%d connections after a restart of sshd", n)
+			}
+			output(t, host, "touch stays; touch /tmp/goes; (setsid sleep 600 >/dev/null 2>&1 </dev/null &)")
+			must(t, machine.CutConnections(within(t, 10*time.Second)))
+			await(t, "the connection to end", func() bool { return sessions(t, machine) == 0 })
+			if sleeping(t, machine) != 1 {
+				t.Error("what a connection started has ended with it")
+			}
+			must(t, machine.Reboot())
+			await(t, "the host to go down", func() bool { return sleeping(t, machine) == 0 })
+			must(t, host.Wait(within(t, 10*time.Second)))
+			if again := output(t, host, "cat /proc/sys/kernel/random/boot_id; ls stays"); again == boot+"stays\n" || !strings.HasSuffix(again, "\nstays\n") {
+				t.Errorf("after the restart: %q", again)
+			}
+			if out := output(t, host, "ls /tmp"); out != "" {
+				t.Errorf("/tmp has %q", out)
+			}
+		})
+	}
+}

@@ -153,6 +153,7 @@ func onEveryKind(t *testing.T, test func(t *testing.T, host *sshexec.Host, machi
 	t.Helper()
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
 			host, machine := connect(t, k.spec, sshexec.Options{})
 			k.make(t, machine)
 			test(t, host, machine)
