@@ -1,6 +1,11 @@
 package sshexec
 
-import "al.essio.dev/pkg/shellescape"
+import (
+	"context"
+	"io"
+
+	"al.essio.dev/pkg/shellescape"
+)
 
 // CommandLine returns the exact line that would be sent for c, and what goes
 // ahead of its standard input. Random words are replaced by names.
@@ -39,3 +44,10 @@ func Tail(text string, step int, secrets ...string) string {
 
 // KillScript ends a process group.
 const KillScript = killScript
+
+// SendOnly sends content by SFTP as Upload does, and has nothing compared.
+func SendOnly(ctx context.Context, h *Host, content io.Reader, name string) error {
+	return h.withSFTP(ctx, false, func(s *sftpSession) error {
+		return newOutgoing(content, 0, nil, h.meter(name, -1, nil), func(chunk) {}).send(ctx, s, name)
+	})
+}

@@ -183,7 +183,7 @@ func (u *treeUpload) gather(ctx context.Context, s *sftpSession) error {
 			err = u.sendLarge(ctx, s, f)
 			one.Unlock()
 		} else {
-			buffer := buffers.Get().(*bytes.Buffer) //nolint:errcheck // nothing else is put there
+			buffer := buffers.Get().(*bytes.Buffer)
 			err = u.sendSmall(s, f, buffer)
 			buffers.Put(buffer)
 		}

@@ -155,7 +155,7 @@ func TestTransfersToOpenSSH(t *testing.T) {
 						}
 						var last sshexec.Progress
 						f := sshexec.File{
-							Path: filepath.Join(dir, "a 'name'\n-"), Mode: 0o640, SHA256: digest(string(content)), Root: true,
+							Path: filepath.Join(dir, "a 'name'\n-"), Mode: 0o640, SHA256: digest(string(content)),
 							Progress: func(p sshexec.Progress) { last = p },
 						}
 						if err := host.Upload(within(t, 20*time.Second), from, f); err != nil {

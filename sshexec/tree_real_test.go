@@ -70,7 +70,7 @@ func TestTreeToOpenSSHAndBack(t *testing.T) {
 	tree := sampleTree(oddNames)
 	want := contents(t, tree)
 	var last sshexec.Progress
-	to := sshexec.Tree{Path: filepath.Join(t.TempDir(), "new", "tree"), Root: true, Progress: func(p sshexec.Progress) { last = p }}
+	to := sshexec.Tree{Path: filepath.Join(t.TempDir(), "new", "tree"), Progress: func(p sshexec.Progress) { last = p }}
 	var sizes []int64
 	for range 2 {
 		if err := host.UploadTree(within(t, 30*time.Second), tree, to); err != nil {

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/pkg/sftp"
@@ -301,15 +300,11 @@ func (u *upload) diagnose(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, discardLimit)
 	defer cancel()
 	why := u.host.Exec(ctx, Command{Argv: []string{"/bin/sh", "-c", diagnoseScript, "sh", u.temporary}, Root: u.file.Root, Grace: time.Second})
-	var told *known
-	if !errors.As(u.host.fileFault("upload", u.file.Path, why), &told) {
+	var told *scriptError
+	if !errors.As(u.host.fileFault("upload", u.file.Path, why), &told) || told.fault == nil {
 		return err
 	}
-	text := told.fault.Error()
-	if number, ok := told.fault.(syscall.Errno); ok { //nolint:errorlint // it is one of the table
-		text = number.Error()
-	}
-	return &known{fmt.Errorf("%w: %s", err, text), told.fault}
+	return fmt.Errorf("%w: %w", err, told.fault)
 }
 
 // writeScript writes to the temporary file $1 from unit $2 on.
