@@ -17,6 +17,7 @@ import (
 
 // TestTransfersWithBusybox: the programs of a host without GNU's, openssl among what it lacks.
 func TestTransfersWithBusybox(t *testing.T) {
+	t.Parallel()
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
 		t.Skip("needs busybox: ", err)

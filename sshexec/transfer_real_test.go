@@ -140,11 +140,12 @@ func remains(t *testing.T, dir string, names ...string) []string {
 }
 
 func TestTransfersToOpenSSH(t *testing.T) {
+	t.Parallel()
 	for name, lines := range map[string][]string{"subsystem": nil, "command": {"Subsystem sftp /bin/false"}} {
 		t.Run(name, func(t *testing.T) {
 			server := startSSHD(t, lines...)
 			host := server.host(t)
-			for _, size := range []int{0, 1, 64 << 10, 64<<10 + 1, 1 << 20, 17<<20 + 7} {
+			for _, size := range []int{0, 64 << 10, 64<<10 + 1, 17<<20 + 7} {
 				for _, seekable := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%d/seekable=%t", size, seekable), func(t *testing.T) {
 						dir := t.TempDir()
@@ -193,6 +194,7 @@ func TestTransfersToOpenSSH(t *testing.T) {
 }
 
 func TestUploadGoesOnAfterACut(t *testing.T) {
+	t.Parallel()
 	const size = 36 << 20
 	server := startSSHD(t)
 	for _, tt := range []struct {
@@ -250,6 +252,7 @@ func TestUploadGoesOnAfterACut(t *testing.T) {
 
 // TestUploadGoesOnLater: an upload whose caller died is gone on with by the next one.
 func TestUploadGoesOnLater(t *testing.T) {
+	t.Parallel()
 	content := noise(36 << 20)
 	server := startSSHD(t)
 	dir := t.TempDir()
@@ -301,6 +304,7 @@ func TestUploadGoesOnLater(t *testing.T) {
 }
 
 func TestLeftovers(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	host := server.host(t)
 	dir := t.TempDir()
@@ -346,7 +350,62 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
+// TestLeftoversWhereOthersMayWrite: somebody else could have put another file in the place of a partial one.
+func TestLeftoversWhereOthersMayWrite(t *testing.T) {
+	t.Parallel()
+	server := startSSHD(t)
+	content := noise(6 << 20)
+	for mode, resumed := range map[fs.FileMode]bool{0o755: true, 0o777 | fs.ModeSticky: true, 0o777: false, 0o775: false} {
+		t.Run(mode.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			partial := filepath.Join(dir, ".f.sshexec-DEAD")
+			then := time.Now().Add(-time.Hour)
+			if err := errors.Join(os.Chmod(dir, mode), os.WriteFile(partial, content[:5<<20], 0o600), os.Chtimes(partial, then, then)); err != nil {
+				t.Fatal(err)
+			}
+			w := &wires{}
+			if err := server.over(t, w).Upload(within(t, 20*time.Second), bytes.NewReader(content), sshexec.File{Path: filepath.Join(dir, "f")}); err != nil {
+				t.Fatal(err)
+			}
+			if sent := w.sent.Load(); (sent < 2<<20) != resumed {
+				t.Errorf("sent %d bytes, resumed: %t", sent, resumed)
+			}
+			if left := remains(t, dir, "f"); left != nil {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}
+
+// FuzzUploadPath: the name of a file reaches the host byte for byte.
+func FuzzUploadPath(f *testing.F) {
+	for _, name := range oddNames {
+		f.Add(name)
+	}
+	f.Add("\xff\n\xfe")
+	server := startSSHD(f)
+	host := server.host(f)
+	f.Fuzz(func(t *testing.T, name string) {
+		if name == "" || name == "." || name == ".." || len(name) > 200 || strings.ContainsAny(name, "\x00/") {
+			t.Skip("not a file name")
+		}
+		dir := t.TempDir()
+		file := sshexec.File{Path: dir + "/" + name}
+		if err := host.Upload(within(t, 10*time.Second), strings.NewReader(name), file); err != nil {
+			t.Fatal(err)
+		}
+		if left := remains(t, dir, name); left != nil {
+			t.Errorf("left behind: %q", left)
+		}
+		var got bytes.Buffer
+		if err := host.Download(within(t, 10*time.Second), &got, file); err != nil || got.String() != name {
+			t.Errorf("received %q: %v", got.String(), err)
+		}
+	})
+}
+
 func TestUploadsOfOnePathAtOnce(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	host := server.host(t)
 	dir := t.TempDir()
@@ -377,6 +436,7 @@ func TestUploadsOfOnePathAtOnce(t *testing.T) {
 
 // TestStalledTransfer: ctx ends a transfer to a host that has gone silent in the middle.
 func TestStalledTransfer(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	file := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(file, noise(20<<20), 0o600); err != nil {
@@ -400,6 +460,7 @@ func TestStalledTransfer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := &wires{}
 			host := server.over(t, w)
 			start := time.Now()
@@ -419,6 +480,7 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestDownloadGoesOnAfterACut(t *testing.T) {
+	t.Parallel()
 	content := noise(12 << 20)
 	server := startSSHD(t)
 	file := filepath.Join(t.TempDir(), "f")
@@ -441,6 +503,7 @@ func TestDownloadGoesOnAfterACut(t *testing.T) {
 }
 
 func TestDownloadFailures(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	host := server.host(t)
 	dir := t.TempDir()

@@ -65,6 +65,7 @@ func contents(t *testing.T, tree fs.FS) map[string]string {
 }
 
 func TestTreeToOpenSSHAndBack(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	host := server.host(t)
 	tree := sampleTree(oddNames)
@@ -103,6 +104,7 @@ func TestTreeToOpenSSHAndBack(t *testing.T) {
 }
 
 func TestTreeSendsWhatDiffers(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	host := server.host(t)
 	dir := t.TempDir()
@@ -148,6 +150,7 @@ func TestTreeSendsWhatDiffers(t *testing.T) {
 }
 
 func TestTreeFaults(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	host := server.host(t)
 	dir := t.TempDir()
@@ -200,6 +203,7 @@ func TestTreeFaults(t *testing.T) {
 }
 
 func TestTreeGoesOnAfterACut(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	tree := fstest.MapFS{}
 	for i := range 40 {
@@ -227,6 +231,7 @@ func TestTreeGoesOnAfterACut(t *testing.T) {
 }
 
 func TestDownloadTreeOfALiar(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	dir, to, outside := t.TempDir(), t.TempDir(), t.TempDir()
 	if err := errors.Join(
