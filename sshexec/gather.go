@@ -166,6 +166,13 @@ func (u *treeUpload) gather(ctx context.Context, s *sftpSession) error {
 	if err := u.makeDirs(s); err != nil {
 		return err
 	}
+	sent := int64(0)
+	for _, f := range u.send {
+		if f.sent {
+			sent += f.size
+		}
+	}
+	u.meter.set(sent)
 	var wrong faults
 	var one sync.Mutex // of large files only one at a time: each has many requests on their way
 	buffers := sync.Pool{New: func() any { return new(bytes.Buffer) }}

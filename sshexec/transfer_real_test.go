@@ -119,6 +119,16 @@ func (s *sshd) over(t testing.TB, w *wires) *sshexec.Host {
 	return pool.Host(s.target)
 }
 
+// socket makes a file that is none.
+func socket(t *testing.T, name string) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+}
+
 // remains returns what is in a directory beside the names.
 func remains(t *testing.T, dir string, names ...string) []string {
 	t.Helper()
@@ -342,6 +352,17 @@ func TestLeftovers(t *testing.T) {
 	if diff := cmp.Diff(want, remains(t, dir, "f")); diff != "" {
 		t.Error(diff)
 	}
+	// Nor does what is claimed stay when nothing is to be sent, or when little is.
+	for _, data := range [][]byte{content, noise(9)} {
+		make1(".f.sshexec-OLD", time.Hour)
+		if err := host.Upload(within(t, 10*time.Second), bytes.NewReader(data), sshexec.File{Path: filepath.Join(dir, "f")}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, remains(t, dir, "f")); diff != "" {
+			t.Error(diff)
+		}
+	}
+	content = noise(9)
 	if got, err := os.ReadFile(outside); err != nil || string(got) != "x" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -512,9 +533,7 @@ func TestDownloadFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	socket(t, filepath.Join(dir, "socket"))
 	full := errors.New("full")
 	for _, tt := range []struct {
 		name string
@@ -524,7 +543,7 @@ func TestDownloadFailures(t *testing.T) {
 	}{
 		{"none", sshexec.File{Path: filepath.Join(dir, "none")}, io.Discard, fs.ErrNotExist},
 		{"directory", sshexec.File{Path: dir}, io.Discard, sshexec.ErrIrregular},
-		{"fifo", sshexec.File{Path: filepath.Join(dir, "fifo")}, io.Discard, sshexec.ErrIrregular},
+		{"socket", sshexec.File{Path: filepath.Join(dir, "socket")}, io.Discard, sshexec.ErrIrregular},
 		{"other digest, small", sshexec.File{Path: filepath.Join(dir, "small"), SHA256: digest("x")}, io.Discard, sshexec.ErrDigest},
 		{"other digest, large", sshexec.File{Path: filepath.Join(dir, "large"), SHA256: digest("x")}, io.Discard, sshexec.ErrDigest},
 		{"writer fails, small", sshexec.File{Path: filepath.Join(dir, "small")}, writerFunc(func([]byte) (int, error) { return 0, full }), full},

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -161,9 +160,10 @@ func TestTreeFaults(t *testing.T) {
 	local := t.TempDir()
 	if err := errors.Join(
 		os.Symlink("nothing", filepath.Join(local, "dangling")), os.Symlink("/etc", filepath.Join(local, "dir")),
-		syscall.Mkfifo(filepath.Join(local, "fifo"), 0o600), os.WriteFile(filepath.Join(local, "fine"), nil, 0o600)); err != nil {
+		os.WriteFile(filepath.Join(local, "fine"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
+	socket(t, filepath.Join(local, "socket"))
 	many := fstest.MapFS{}
 	for range 30 {
 		many[strings.Repeat("x", len(many)+1)] = &fstest.MapFile{Mode: fs.ModeSocket}
@@ -175,7 +175,7 @@ func TestTreeFaults(t *testing.T) {
 		want  error
 		names []string
 	}{
-		{"of this machine", os.DirFS(local), sshexec.Tree{Path: dir}, sshexec.ErrIrregular, []string{"dangling", "dir", "fifo"}},
+		{"of this machine", os.DirFS(local), sshexec.Tree{Path: dir}, sshexec.ErrIrregular, []string{"dangling", "dir", "socket"}},
 		{"in the way", fstest.MapFS{"f": {}, "d/x": {}}, sshexec.Tree{Path: dir}, sshexec.ErrIrregular, []string{dir + "/f", dir + "/d"}},
 		{"many", many, sshexec.Tree{Path: dir}, sshexec.ErrIrregular, []string{"and 10 more"}},
 		{"relative", fstest.MapFS{}, sshexec.Tree{Path: "x"}, nil, []string{"absolute"}},
