@@ -561,3 +561,28 @@ func TestDownloadFailures(t *testing.T) {
 		})
 	}
 }
+
+// TestResumeOfDamagedContent: of a partial file only what is the beginning of the content is kept.
+func TestResumeOfDamagedContent(t *testing.T) {
+	t.Parallel()
+	server := startSSHD(t)
+	content := noise(6 << 20)
+	dir := t.TempDir()
+	damaged := bytes.Clone(content[:5<<20])
+	damaged[5<<19] ^= 1 // in the third MiB
+	partial := filepath.Join(dir, ".f.sshexec-DEAD")
+	then := time.Now().Add(-time.Hour)
+	if err := errors.Join(os.WriteFile(partial, damaged, 0o600), os.Chtimes(partial, then, then)); err != nil {
+		t.Fatal(err)
+	}
+	w := &wires{}
+	if err := server.over(t, w).Upload(within(t, 20*time.Second), bytes.NewReader(content), sshexec.File{Path: filepath.Join(dir, "f")}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "f")); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("content differs: %d bytes, %v", len(got), err)
+	}
+	if sent := w.sent.Load(); sent < 4<<20 || sent > 5<<20 {
+		t.Errorf("sent %d bytes", sent)
+	}
+}
