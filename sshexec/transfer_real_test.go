@@ -294,6 +294,7 @@ func TestUploadGoesOnLater(t *testing.T) {
 	if err != nil || info.Mode() != 0o600 {
 		t.Fatalf("%v, %v", info.Mode(), err)
 	}
+	untilClosed(t, partial) // sshd and its SFTP server still work on what they have received
 	past := time.Now().Add(-time.Minute)
 	if err := os.Chtimes(partial, past, past); err != nil {
 		t.Fatal(err)
@@ -310,6 +311,28 @@ func TestUploadGoesOnLater(t *testing.T) {
 	}
 	if left := remains(t, dir, "f"); left != nil {
 		t.Errorf("left behind: %q", left)
+	}
+}
+
+// untilClosed waits until no process has a file open.
+func untilClosed(t *testing.T, name string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		open := false
+		links, err := filepath.Glob("/proc/[0-9]*/fd/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range links {
+			to, _ := os.Readlink(l)
+			open = open || to == name
+		}
+		if !open {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s is still open", name)
+		}
 	}
 }
 
