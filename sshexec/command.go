@@ -44,6 +44,10 @@ type Command struct {
 	// Grace is the time between TERM and KILL when the command is ended. Default
 	// 5 s.
 	Grace time.Duration
+
+	// does is what a script of this package is for: people are told that, not the
+	// script.
+	does string
 }
 
 // CommandEvent tells that a command starts or has ended. Secrets are masked.

@@ -142,9 +142,15 @@ func oneLine(value string) string {
 	return strings.Join(lines, `"$_sshexec_nl"`)
 }
 
+// doing says what is done with a file of the host.
+func doing(what, path string) string { return what + " " + shellescape.Quote(path) }
+
 // shown returns the command for people. Words are masked before they are
 // quoted: quoting changes how a secret looks.
 func (c Command) shown(m masker) string {
+	if c.does != "" {
+		return m.mask(c.does)
+	}
 	if c.Shell != "" {
 		return m.mask(string(c.Shell))
 	}

@@ -173,10 +173,14 @@ func (c *connection) keepAlive(interval time.Duration) {
 	}
 }
 
-// within runs fn, which may block when the network does, and closes the
-// connection when it takes longer than limit.
-func (c *connection) within(limit time.Duration, fn func()) {
-	late := time.AfterFunc(limit, func() { _ = c.client.Close() })
+// stuckLimit is how long a message of a few bytes may take to leave. A network
+// that takes none for that long has more to send than it can.
+const stuckLimit = 2 * time.Second
+
+// promptly runs fn, which sends such a message, and closes the connection when it
+// gets stuck.
+func (c *connection) promptly(fn func()) {
+	late := time.AfterFunc(stuckLimit, func() { _ = c.client.Close() })
 	defer late.Stop()
 	fn()
 }

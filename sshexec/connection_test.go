@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/afero"
+
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
@@ -238,4 +240,79 @@ func (f *freezer) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	return f.Conn.Write(p)
+}
+
+// TestLinkThatTakesNothing: when nothing can be written any more, because nobody on the way takes it, calls end with
+// their context all the same, long before the keepalive finds out.
+func TestLinkThatTakesNothing(t *testing.T) {
+	for name, call := range map[string]func(context.Context, *sshexec.Host) error{
+		"command": func(ctx context.Context, h *sshexec.Host) error {
+			return h.Run(ctx, []string{"sleep", "60"}, nil, nil, nil)
+		},
+		"input": func(ctx context.Context, h *sshexec.Host) error {
+			return h.Run(ctx, []string{"sleep", "60"}, zeros{}, nil, nil)
+		},
+		"upload": func(ctx context.Context, h *sshexec.Host) error {
+			return h.Upload(ctx, io.LimitReader(zeros{}, 1<<30), sshexec.File{Path: "/tmp/large"})
+		},
+		"download": func(ctx context.Context, h *sshexec.Host) error {
+			return h.Download(ctx, io.Discard, sshexec.File{Path: "/tmp/there"})
+		},
+		"job": func(ctx context.Context, h *sshexec.Host) error {
+			_, err := h.StartJob(ctx, "job", sshexec.Command{Argv: []string{"true"}})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			remote := sshtest.Start(t, sshtest.Config{})
+			if err := afero.WriteFile(remote.FS(), "/tmp/there", make([]byte, 1<<20), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			stuck := make(chan struct{})
+			pool := newPool(t, sshexec.Options{KeepAlive: time.Hour, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+				return &stuckConn{Conn: conn, stuck: stuck, closed: make(chan struct{})}, err
+			}})
+			host := pool.Host(target(t, remote))
+			if err := host.Wait(within(t, 5*time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(100*time.Millisecond, func() { close(stuck) })
+			start := time.Now()
+			for time.Since(start) < 200*time.Millisecond { // what is fast must meet the trouble, too
+				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+				err := call(ctx, host)
+				cancel()
+				if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v", err)
+				}
+			}
+			if took := time.Since(start); took > 25*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+// stuckConn takes nothing once it is stuck.
+type stuckConn struct {
+	net.Conn
+	stuck, closed chan struct{}
+	once          sync.Once
+}
+
+func (c *stuckConn) Write(p []byte) (int, error) {
+	select {
+	case <-c.stuck:
+		<-c.closed
+		return 0, net.ErrClosed
+	default:
+		return c.Conn.Write(p)
+	}
+}
+
+func (c *stuckConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
 }

@@ -27,7 +27,7 @@ const digestScript = `LC_ALL=C; export LC_ALL; ` + digestFast + `[ -r "$1" ] || 
 func (h *Host) digestOf(ctx context.Context, f File, size int64) (string, error) {
 	out, err := h.Output(ctx, Command{
 		Argv: []string{"/bin/sh", "-c", digestScript, "sh", f.Path, fmt.Sprint(size)},
-		Root: f.Root, Grace: time.Second,
+		Root: f.Root, Grace: time.Second, does: doing("digest", f.Path),
 	})
 	if err != nil {
 		return "", h.fileFault("digest", f.Path, err)
@@ -63,7 +63,7 @@ func (h *Host) startRanges(ctx context.Context, name string, root bool, answer f
 	c := Command{
 		Argv:  []string{"/bin/sh", "-c", rangesScript, "sh", name},
 		Stdin: r, Stdout: &lineWriter{line: func(l string) error { return answer(firstWord(l)) }},
-		Root: root, Grace: time.Second,
+		Root: root, Grace: time.Second, does: doing("digest parts of", name),
 	}
 	started := h.pool.spawn(func() {
 		stop := context.AfterFunc(ctx, r.close)

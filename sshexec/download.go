@@ -84,6 +84,7 @@ func (d *download) attempt(ctx context.Context) error {
 	f := d.file
 	out, err := d.host.Output(ctx, Command{
 		Argv: []string{"/bin/sh", "-c", getScript, "sh", f.Path, strconv.Itoa(smallFile)}, Root: f.Root,
+		does: doing("download", f.Path),
 	})
 	if err != nil {
 		return d.host.fileFault("download", f.Path, err)

@@ -124,6 +124,7 @@ func (d *treeDownload) list(ctx context.Context) error {
 	var lists nameLists
 	err := d.host.Exec(ctx, Command{
 		Argv: []string{"/bin/sh", "-c", listScript, "sh", d.tree.Path}, Root: d.tree.Root, Stdout: &lists, Grace: time.Second,
+		does: doing("list", d.tree.Path),
 	})
 	if err != nil {
 		return d.host.fileFault("download", d.tree.Path, err)
@@ -206,7 +207,7 @@ func (d *treeDownload) digests(ctx context.Context) error {
 	}
 	return d.host.Exec(ctx, Command{
 		Argv:  []string{"/bin/sh", "-c", treeDigestScript, "sh", d.tree.Path},
-		Stdin: zeroes(names), Root: d.tree.Root, Grace: time.Second,
+		Stdin: zeroes(names), Root: d.tree.Root, Grace: time.Second, does: doing("digest files below", d.tree.Path),
 		Stdout: &lineWriter{line: func(line string) error {
 			if digest, name, ok := digestLine(line); ok && files[name] != nil {
 				files[name].digest = digest

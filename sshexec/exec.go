@@ -15,11 +15,7 @@ import (
 // everything it has started in its process group, was sent TERM and, after
 // Command.Grace, KILL. A command that was started is never started again.
 func (h *Host) Exec(ctx context.Context, c Command) error {
-	inv, err := h.invocation(c)
-	if err != nil {
-		return h.fail(err)
-	}
-	return h.observed(ctx, c, inv, true)
+	return h.exec(ctx, c, true)
 }
 
 // Run runs a command as the login user. It is Exec for callers that want to
@@ -53,20 +49,35 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// observed runs a command that was made ready, between its two events. What ends
-// other commands is not stoppable, and does not wait for its turn.
-func (h *Host) observed(ctx context.Context, c Command, inv invocation, stoppable bool) error {
+// exec runs c. What ends other commands is not stoppable, and does not wait for
+// its turn.
+func (h *Host) exec(ctx context.Context, c Command, stoppable bool) error {
+	inv, err := h.invocation(c)
+	if err != nil {
+		return h.fail(err)
+	}
 	event := CommandEvent{Host: h.target.Name, Command: inv.shown, Root: c.Root, User: c.User}
 	h.pool.options.Observe(event)
 	start := time.Now()
-	err := h.perform(ctx, c, inv, stoppable)
+	err = h.perform(ctx, c, inv, stoppable)
 	event.Done, event.Duration, event.Err = true, time.Since(start), err
 	h.pool.options.Observe(event)
 	return err
 }
 
+// open opens the session of a command. What ends another command has little time
+// for that: on a connection that takes nothing any more it is not waited for.
+func (h *Host) open(ctx context.Context, stoppable bool) (session, error) {
+	if stoppable {
+		return h.machine.session(ctx, false)
+	}
+	ctx, cancel := context.WithTimeout(ctx, killMargin)
+	defer cancel()
+	return h.machine.session(ctx, true)
+}
+
 func (h *Host) perform(ctx context.Context, c Command, inv invocation, stoppable bool) error {
-	session, err := h.machine.session(ctx, !stoppable)
+	session, err := h.open(ctx, stoppable)
 	if err != nil {
 		return h.fail(err)
 	}

@@ -79,7 +79,7 @@ func (h *Host) ReadFile(ctx context.Context, f File) ([]byte, error) {
 	if err := f.validate(); err != nil {
 		return nil, h.fail(err)
 	}
-	content, err := h.Output(ctx, Command{Argv: []string{"/bin/sh", "-c", readScript, "sh", f.Path}, Root: f.Root})
+	content, err := h.Output(ctx, Command{Argv: []string{"/bin/sh", "-c", readScript, "sh", f.Path}, Root: f.Root, does: doing("read", f.Path)})
 	if err != nil {
 		return nil, h.fileFault("read", f.Path, err)
 	}

@@ -48,7 +48,7 @@ func (u *treeUpload) look(ctx context.Context) error {
 	input := &noticed{r: zeroes(names)}
 	err := u.host.Exec(ctx, Command{
 		Argv:  []string{"/bin/sh", "-c", treeScript, "sh", u.tree.Path, u.staging, stagingPrefix},
-		Stdin: input, Root: u.tree.Root, Grace: time.Second,
+		Stdin: input, Root: u.tree.Root, Grace: time.Second, does: doing("look at files below", u.tree.Path),
 		Stdout: &lineWriter{line: func(line string) error {
 			facts, name, named := strings.Cut(line, "/")
 			if !named {
@@ -116,7 +116,7 @@ func (u *treeUpload) same(ctx context.Context, alike map[string]*treeFile) (map[
 	begun := u.host.pool.spawn(func() {
 		failed <- u.host.Exec(ctx, Command{
 			Argv:  []string{"/bin/sh", "-c", manyScript, "sh"},
-			Stdin: zeroes(names), Root: u.tree.Root, Grace: time.Second,
+			Stdin: zeroes(names), Root: u.tree.Root, Grace: time.Second, does: doing("digest files below", u.tree.Path),
 			Stdout: &lineWriter{line: func(line string) error {
 				if digest, name, ok := digestLine(line); ok {
 					there[name] = digest

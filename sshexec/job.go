@@ -74,13 +74,10 @@ func (j *Job) as(c Command) Command {
 
 // script runs one of the scripts of this file's neighbours as the job's user.
 // They may be stopped at any moment and run again.
-func (j *Job) script(ctx context.Context, doing, script string, args []string, stdin io.Reader, stdout io.Writer) error {
-	argv := append([]string{"/bin/sh", "-c", script, "sh"}, args...)
-	c := j.as(Command{Argv: argv, Stdin: stdin, Stdout: stdout, Grace: time.Second})
-	inv, err := j.host.invocation(c)
-	if err != nil {
-		return j.fail(err)
-	}
-	inv.shown = j.masker.mask(fmt.Sprintf("%s job %q", doing, j.name)) // the scripts tell people nothing
-	return j.host.observed(ctx, c, inv, true)
+func (j *Job) script(ctx context.Context, does, script string, args []string, stdin io.Reader, stdout io.Writer) error {
+	return j.host.Exec(ctx, j.as(Command{
+		Argv:  append([]string{"/bin/sh", "-c", script, "sh"}, args...),
+		Stdin: stdin, Stdout: stdout, Grace: time.Second,
+		does: j.masker.mask(fmt.Sprintf("%s job %q", does, j.name)),
+	}))
 }

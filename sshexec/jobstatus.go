@@ -56,13 +56,7 @@ func (j *Job) Status(ctx context.Context) (JobStatus, error) {
 func (h *Host) Jobs(ctx context.Context, user string) ([]JobStatus, error) {
 	j := h.Job("", user)
 	var out bounded
-	c := j.as(Command{Argv: []string{"/bin/sh", "-c", jobsScript, "sh"}, Stdout: &out})
-	inv, err := h.invocation(c)
-	if err != nil {
-		return nil, h.fail(err)
-	}
-	inv.shown = "list jobs"
-	if err := h.observed(ctx, c, inv, true); err != nil {
+	if err := h.Exec(ctx, j.as(Command{Argv: []string{"/bin/sh", "-c", jobsScript, "sh"}, Stdout: &out, does: "list jobs"})); err != nil {
 		return nil, err
 	}
 	var jobs []JobStatus

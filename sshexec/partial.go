@@ -67,7 +67,7 @@ func (u *upload) look(ctx context.Context) (sight, error) {
 	}
 	out, err := u.host.Output(ctx, Command{
 		Argv: []string{"/bin/sh", "-c", lookScript, "sh", f.Path, u.temporary, temporaryPrefix(f.Path), f.folder(), use},
-		Root: f.Root,
+		Root: f.Root, does: doing("look at", f.Path),
 	})
 	if err != nil {
 		return sight{}, u.host.fileFault("upload", f.Path, err)

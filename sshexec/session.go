@@ -168,7 +168,7 @@ func (c *connection) openSession(ctx context.Context, release func()) (*ssh.Sess
 		case <-c.dead:
 		}
 		if err == nil {
-			c.within(defaultGrace, func() { _ = s.Close() })
+			c.promptly(func() { _ = s.Close() })
 		}
 		release()
 	}()
@@ -246,12 +246,12 @@ func (s *remoteSession) subsystem(name string) (io.WriteCloser, io.Reader, error
 }
 
 func (s *remoteSession) signal(signal ssh.Signal) {
-	s.conn.within(defaultGrace, func() { _ = s.Signal(signal) })
+	s.conn.promptly(func() { _ = s.Signal(signal) })
 }
 
 func (s *remoteSession) close() {
 	s.once.Do(func() {
-		s.conn.within(defaultGrace, func() { _ = s.Close() })
+		s.conn.promptly(func() { _ = s.Close() })
 		s.conn.count(-1)
 		s.release()
 	})

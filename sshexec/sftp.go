@@ -222,7 +222,7 @@ func (h *Host) sftpServer(ctx context.Context, root bool) (s *stream, failure fu
 	run := func() {
 		err := h.Exec(ctx, Command{
 			Argv:  []string{"/bin/sh", "-c", sftpScript, "sh"},
-			Stdin: stdin, Stdout: stdout, Root: root, Grace: time.Second,
+			Stdin: stdin, Stdout: stdout, Root: root, Grace: time.Second, does: "run sftp-server",
 		})
 		_ = stdin.Close()
 		_ = stdout.Close()

@@ -2,6 +2,7 @@ package sshexec
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -30,11 +31,16 @@ func (r *process) stop(ctx context.Context, c Command, stoppable bool) {
 	if grace <= 0 {
 		grace = defaultGrace
 	}
-	if !stoppable || !r.awaitBegin(min(grace, beginMargin)) {
-		grace = min(grace, beginMargin) // there is nothing yet that has to clean up
-	} else if r.kill(ctx, c, grace) == nil {
-		r.await(grace)
-		return
+	begun := stoppable && r.awaitBegin(min(grace, beginMargin))
+	var err error
+	if begun {
+		if err = r.kill(ctx, c, grace); err == nil {
+			r.await(grace)
+			return
+		}
+	}
+	if !begun || errors.Is(err, ErrConnect) { // there is nothing yet that has to clean up, or it cannot be heard
+		grace = min(grace, beginMargin)
 	}
 	r.session.signal(ssh.SIGTERM)
 	if !r.await(grace) {
@@ -73,20 +79,15 @@ func (r *process) await(limit time.Duration) bool {
 	}
 }
 
-// killMargin is the time that killing takes on a busy host, beside the grace.
+// killMargin is the time that killing takes on a busy host, beside the grace: to
+// open a session, and to run.
 const killMargin = 5 * time.Second
 
 func (r *process) kill(ctx context.Context, c Command, grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+killMargin)
 	defer cancel()
-	kill := Command{
+	return r.host.exec(ctx, Command{
 		Argv: []string{"/bin/sh", "-c", killScript, "sh", r.gate.group, strconv.FormatInt(grace.Milliseconds()/100, 10)},
-		Root: c.Root, User: c.User,
-	}
-	inv, err := r.host.invocation(kill)
-	if err != nil {
-		return err
-	}
-	inv.shown = "end " + r.inv.shown // the script tells people nothing
-	return r.host.observed(ctx, kill, inv, false)
+		Root: c.Root, User: c.User, does: "end " + r.inv.shown,
+	}, false)
 }

@@ -20,7 +20,7 @@ func (u *treeUpload) oneByOne(ctx context.Context) error {
 			continue
 		}
 		argv := []string{"/bin/sh", "-c", dirScript, "sh", u.target(d.name), fmt.Sprintf("%o", d.perm), u.tree.Owner}
-		if err := u.host.Exec(ctx, Command{Argv: argv, Root: u.tree.Root}); err != nil {
+		if err := u.host.Exec(ctx, Command{Argv: argv, Root: u.tree.Root, does: doing("make", u.target(d.name))}); err != nil {
 			return u.host.fileFault("upload", u.target(d.name), err)
 		}
 		d.made = true

@@ -144,7 +144,7 @@ func (u *upload) small(ctx context.Context) error {
 	input := &noticed{r: bytes.NewReader(u.content.head)}
 	err := u.host.Exec(ctx, Command{
 		Argv:  []string{"/bin/sh", "-c", putScript, "sh", f.Path, u.temporary, want, f.octal(), f.Owner, f.folder(), temporaryPrefix(f.Path)},
-		Stdin: input, Root: f.Root,
+		Stdin: input, Root: f.Root, does: doing("upload", f.Path),
 	})
 	u.reached = u.reached || input.begun.Load()
 	var exit *ExitError
@@ -306,7 +306,10 @@ const diagnoseScript = `LC_ALL=C; export LC_ALL; umask 077; dd if=/dev/zero bs=6
 func (u *upload) diagnose(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, discardLimit)
 	defer cancel()
-	why := u.host.Exec(ctx, Command{Argv: []string{"/bin/sh", "-c", diagnoseScript, "sh", u.temporary}, Root: u.file.Root, Grace: time.Second})
+	why := u.host.Exec(ctx, Command{
+		Argv: []string{"/bin/sh", "-c", diagnoseScript, "sh", u.temporary},
+		Root: u.file.Root, Grace: time.Second, does: doing("try to write to", u.temporary),
+	})
 	var told *scriptError
 	if !errors.As(u.host.fileFault("upload", u.file.Path, why), &told) || told.fault == nil {
 		return err
@@ -320,7 +323,7 @@ const writeScript = `LC_ALL=C; export LC_ALL; umask 077; if [ "$2" = 0 ]; then e
 // byCommand sends the content through the standard input of a command.
 func (u *upload) byCommand(ctx context.Context, out *outgoing) error {
 	argv := []string{"/bin/sh", "-c", writeScript, "sh", u.temporary, strconv.FormatInt(out.offset/unit, 10)}
-	err := u.host.Exec(ctx, Command{Argv: argv, Stdin: (*inOrder)(out), Root: u.file.Root})
+	err := u.host.Exec(ctx, Command{Argv: argv, Stdin: (*inOrder)(out), Root: u.file.Root, does: doing("write", u.temporary)})
 	return u.host.fileFault("upload", u.file.Path, err)
 }
 
@@ -348,7 +351,7 @@ const finishScript = `LC_ALL=C; export LC_ALL; ` + digestFast + `t=$2; if [ ! -f
 func (u *upload) finish(ctx context.Context, digest string, size int64) error {
 	f := u.file
 	argv := []string{"/bin/sh", "-c", finishScript, "sh", f.Path, u.temporary, digest, f.octal(), f.Owner, strconv.FormatInt(size, 10)}
-	return u.host.fileFault("upload", f.Path, u.host.Exec(ctx, Command{Argv: argv, Root: f.Root}))
+	return u.host.fileFault("upload", f.Path, u.host.Exec(ctx, Command{Argv: argv, Root: f.Root, does: doing("put in its place", f.Path)}))
 }
 
 // discardLimit bounds the removal of a temporary file, which is done even when

@@ -191,7 +191,7 @@ func (u *treeUpload) compare(ctx context.Context) error {
 	there := map[string]string{}
 	err := u.host.Exec(ctx, Command{
 		Argv:  []string{"/bin/sh", "-c", verifyScript, "sh", u.staging, u.tree.Owner},
-		Stdin: zeroes(made), Root: u.tree.Root, Grace: time.Second,
+		Stdin: zeroes(made), Root: u.tree.Root, Grace: time.Second, does: doing("digest files below", u.staging),
 		Stdout: &lineWriter{line: func(line string) error {
 			if digest, name, ok := digestLine(line); ok {
 				there[strings.TrimPrefix(name, "./")] = digest
