@@ -15,6 +15,7 @@ import (
 
 // connection is one authenticated SSH connection.
 type connection struct {
+	pool    *Pool
 	client  *ssh.Client
 	wire    *wire
 	hostKey ssh.PublicKey
@@ -46,7 +47,7 @@ func (p *Pool) dialOnce(ctx context.Context, t Target, limit int, phase func(str
 	}
 	raw.client.Store(client)
 	c := &connection{
-		client: client, wire: raw, hostKey: hostKey, idle: p.options.Idle,
+		pool: p, client: client, wire: raw, hostKey: hostKey, idle: p.options.Idle,
 		slots: make(chan struct{}, limit), dead: make(chan struct{}), gone: make(chan struct{}),
 	}
 	c.rest()
@@ -173,16 +174,27 @@ func (c *connection) keepAlive(interval time.Duration) {
 	}
 }
 
-// stuckLimit is how long a message of a few bytes may take to leave. A network
-// that takes none for that long has more to send than it can.
+// stuckLimit is how long the end of a call waits for a message of a few bytes to
+// leave. Later, the message is left to itself: a network that takes nothing must
+// not keep who has given up already. Whether it is dead is for keepAlive to say,
+// not for one that is only slow.
 const stuckLimit = 2 * time.Second
 
-// promptly runs fn, which sends such a message, and closes the connection when it
-// gets stuck.
-func (c *connection) promptly(fn func()) {
-	late := time.AfterFunc(stuckLimit, func() { _ = c.client.Close() })
-	defer late.Stop()
-	fn()
+// promptly runs fn, which sends such a message, and reports whether it has left.
+func (c *connection) promptly(fn func()) bool {
+	sent := make(chan struct{})
+	if !c.pool.spawn(func() { fn(); close(sent) }) {
+		fn() // the pool is closed, and nothing blocks any more
+		return true
+	}
+	timer := time.NewTimer(stuckLimit)
+	defer timer.Stop()
+	select {
+	case <-sent:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 func (c *connection) usable() bool {

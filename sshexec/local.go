@@ -131,12 +131,13 @@ func (s *localSession) subsystem(name string) (io.WriteCloser, io.Reader, error)
 	return ours, ours, nil
 }
 
-func (s *localSession) signal(signal ssh.Signal) {
+func (s *localSession) signal(signal ssh.Signal) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd != nil {
 		signalGroup(s.cmd.Process.Pid, signal)
 	}
+	return s.cmd != nil
 }
 
 func (s *localSession) close() {

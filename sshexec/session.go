@@ -30,8 +30,9 @@ type session interface {
 	wait() error
 	// subsystem starts a subsystem in place of a command.
 	subsystem(name string) (io.WriteCloser, io.Reader, error)
-	// signal is sent to the command and what it has started.
-	signal(ssh.Signal)
+	// signal is sent to the command and what it has started. It reports whether
+	// it could be sent.
+	signal(ssh.Signal) bool
 	// close ends the session and gives it back. Closing again does nothing.
 	close()
 }
@@ -245,14 +246,16 @@ func (s *remoteSession) subsystem(name string) (io.WriteCloser, io.Reader, error
 	return in, out, s.RequestSubsystem(name)
 }
 
-func (s *remoteSession) signal(signal ssh.Signal) {
-	s.conn.promptly(func() { _ = s.Signal(signal) })
+func (s *remoteSession) signal(signal ssh.Signal) bool {
+	return s.conn.promptly(func() { _ = s.Signal(signal) })
 }
 
 func (s *remoteSession) close() {
 	s.once.Do(func() {
-		s.conn.promptly(func() { _ = s.Close() })
-		s.conn.count(-1)
-		s.release()
+		s.conn.promptly(func() {
+			_ = s.Close()
+			s.conn.count(-1)
+			s.release()
+		})
 	})
 }

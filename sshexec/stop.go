@@ -42,8 +42,7 @@ func (r *process) stop(ctx context.Context, c Command, stoppable bool) {
 	if !begun || errors.Is(err, ErrConnect) { // there is nothing yet that has to clean up, or it cannot be heard
 		grace = min(grace, beginMargin)
 	}
-	r.session.signal(ssh.SIGTERM)
-	if !r.await(grace) {
+	if r.session.signal(ssh.SIGTERM) && !r.await(grace) {
 		r.session.signal(ssh.SIGKILL)
 	}
 }
