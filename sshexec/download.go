@@ -10,7 +10,6 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,7 +40,7 @@ func (h *Host) Download(ctx context.Context, to io.Writer, f File) error {
 	return err
 }
 
-// ErrIrregular: a path of the host is neither a file nor a directory, but for
+// ErrIrregular tells that a path of the host is neither a file nor a directory, but for
 // example a symbolic link, a socket or a device. Final.
 var ErrIrregular = errors.New("not a regular file")
 
@@ -75,9 +74,6 @@ type found struct {
 	mode          fs.FileMode
 }
 
-// exitIrregular is how getScript says that something is no regular file.
-const exitIrregular = 67
-
 // getScript tells size, time of change and mode of the file $1, and of one of at most
 // $2 bytes the digest and the content.
 const getScript = `LC_ALL=C; export LC_ALL; ` + digestQuickly + `if [ ! -e "$1" ]; then ls -d "$1" >/dev/null || exit 44; exit 67; fi; if [ ! -f "$1" ]; then exit 67; fi; ` +
@@ -90,7 +86,7 @@ func (d *download) attempt(ctx context.Context) error {
 		Argv: []string{"/bin/sh", "-c", getScript, "sh", f.Path, strconv.Itoa(smallFile)}, Root: f.Root,
 	})
 	if err != nil {
-		return d.fault(err)
+		return d.host.fileFault("download", f.Path, err)
 	}
 	line, rest, _ := bytes.Cut(out, []byte("\n"))
 	var now found
@@ -114,15 +110,6 @@ func (d *download) attempt(ctx context.Context) error {
 		return d.host.during("download", f.Path, err)
 	}
 	return d.compare()
-}
-
-// fault makes the failure of getScript what it means.
-func (d *download) fault(err error) error {
-	var exit *ExitError
-	if errors.As(err, &exit) && exit.Code == exitIrregular {
-		return d.host.fail(&os.PathError{Op: "download", Path: d.file.Path, Err: ErrIrregular})
-	}
-	return d.host.fileFault("download", d.file.Path, err)
 }
 
 // large receives a file by SFTP, or else through a command, while the host

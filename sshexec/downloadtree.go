@@ -47,7 +47,7 @@ func (h *Host) DownloadTree(ctx context.Context, to string, t Tree) error {
 	defer func() { _ = root.Close() }()
 	d := &treeDownload{host: h, tree: t, to: root, meter: h.meter(t.Path, -1, t.Progress)}
 	defer d.meter.mute()
-	err = resuming(ctx, func() error { return d.attempt(ctx) }, d.meter.done, func() bool { return d.listed })
+	err = resuming(ctx, func() error { return d.attempt(ctx) }, d.mark, func() bool { return d.listed })
 	if err == nil {
 		err = d.irregular.join()
 	}
@@ -56,6 +56,17 @@ func (h *Host) DownloadTree(ctx context.Context, to string, t Tree) error {
 	}
 	d.meter.end()
 	return nil
+}
+
+// mark tells how far the download is.
+func (d *treeDownload) mark() int64 {
+	steps := int64(0)
+	for _, f := range d.files {
+		if f.done {
+			steps++
+		}
+	}
+	return steps
 }
 
 // treeDownload is a download of a tree under way.

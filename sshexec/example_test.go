@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"path/filepath"
 	"strings"
+	"testing/fstest"
 	"time"
 
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -141,7 +143,7 @@ func ExampleOptions_observe() {
 	// node1 echo '--token=***' done: true
 }
 
-// A command that may not take for ever, run as another user.
+// A command that may not take for ever.
 func ExampleCommand() {
 	host, end := exampleHost("node1")
 	defer end()
@@ -152,4 +154,64 @@ func ExampleCommand() {
 	})
 	fmt.Println(errors.Is(err, sshexec.ErrTimeout))
 	// Output: true
+}
+
+func ExampleHost_Download() {
+	host, end := exampleHost("node1")
+	defer end()
+	ctx := context.Background()
+	file := sshexec.File{Path: "/root/admin.conf", Mode: 0o600, Root: true, Progress: func(p sshexec.Progress) {
+		fmt.Printf("%s %s %d of %d bytes\n", p.Host, p.Path, p.Done, p.Total)
+	}}
+	if err := host.Upload(ctx, strings.NewReader("kind: Config\n"), file); err != nil {
+		fmt.Println(err)
+	}
+	err := host.Download(ctx, os.Stdout, file)
+	fmt.Println(err)
+	// Output:
+	// node1 /root/admin.conf 13 of 13 bytes
+	// kind: Config
+	// node1 /root/admin.conf 13 of 13 bytes
+	// <nil>
+}
+
+func ExampleHost_UploadTree() {
+	host, end := exampleHost("node1")
+	defer end()
+	ctx := context.Background()
+	manifests := fstest.MapFS{ // or os.DirFS, embed.FS, a zip.Reader
+		"cni/flannel.yaml": {Data: []byte("kind: DaemonSet\n"), Mode: 0o600},
+		"namespace.yaml":   {Data: []byte("kind: Namespace\n")},
+	}
+	tree := sshexec.Tree{Path: "/etc/kubernetes/addons", Root: true, Owner: "root:root"}
+	if err := host.UploadTree(ctx, manifests, tree); err != nil {
+		fmt.Println(err)
+	}
+	out, err := host.Output(ctx, sshexec.Command{Argv: []string{"stat", "-c", "%a %n", tree.Path + "/cni/flannel.yaml"}, Root: true})
+	fmt.Printf("%s%v\n", out, err)
+	// Output:
+	// 600 /etc/kubernetes/addons/cni/flannel.yaml
+	// <nil>
+}
+
+func ExampleHost_DownloadTree() {
+	host, end := exampleHost("node1")
+	defer end()
+	ctx := context.Background()
+	if err := host.Exec(ctx, sshexec.Command{Shell: "mkdir -p /var/log/pods && echo started > /var/log/pods/0.log"}); err != nil {
+		fmt.Println(err)
+	}
+	to, err := os.MkdirTemp("", "logs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(to)
+	if err := host.DownloadTree(ctx, to, sshexec.Tree{Path: "/var/log"}); err != nil {
+		fmt.Println(err)
+	}
+	content, err := os.ReadFile(filepath.Join(to, "pods", "0.log"))
+	fmt.Printf("%s%v\n", content, err)
+	// Output:
+	// started
+	// <nil>
 }

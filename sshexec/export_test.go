@@ -1,6 +1,8 @@
 package sshexec
 
 import (
+	"context"
+	"io"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
@@ -36,3 +38,26 @@ func Tail(text string, step int, secrets ...string) string {
 	}
 	return t.text()
 }
+
+// SendOnly sends content by SFTP as Upload does, and has nothing compared.
+func SendOnly(ctx context.Context, h *Host, content io.Reader, name string) error {
+	return h.withSFTP(ctx, false, func(s *sftpSession) error {
+		return newOutgoing(content, 0, nil, h.meter(name, -1, nil), func(chunk) {}).send(ctx, s, name)
+	})
+}
+
+// Names takes apart what a host tells of a tree, written in steps.
+func Names(told []byte, step int) (lists [3][]string, whole bool) {
+	var l nameLists
+	for len(told) > 0 {
+		n := min(step, len(told))
+		if _, err := l.Write(told[:n]); err != nil {
+			return l.names, false
+		}
+		told = told[n:]
+	}
+	return l.names, l.at == len(l.names)
+}
+
+// DigestLine takes apart a line of sha256sum or openssl.
+func DigestLine(line string) (digest, name string, ok bool) { return digestLine(line) }

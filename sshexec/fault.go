@@ -13,9 +13,10 @@ import (
 
 // Exit codes by which the scripts of this package tell a fault.
 const (
-	exitNoFile   = 44 // there is no such file or directory
-	exitDigest   = 65 // the digest is another one
-	exitVanished = 66 // somebody else has taken the temporary file
+	exitNoFile    = 44 // there is no such file or directory
+	exitDigest    = 65 // the digest is another one
+	exitVanished  = 66 // somebody else has taken the temporary file
+	exitIrregular = 67 // it is no regular file
 )
 
 // spoken are the faults that callers look for, by how the C library words them.
@@ -34,13 +35,28 @@ var spoken = []struct {
 	{"nonexistent", fs.ErrNotExist}, // dash: "cannot create x: Directory nonexistent"
 }
 
-// known is an error that is one of those callers look for.
-type known struct {
-	error
-	fault error
+// scriptError is the failure of a script of this package, told without the
+// script. errors.As finds the *[ExitError] in it.
+type scriptError struct {
+	op, path string
+	exit     *ExitError
+	fault    error // one of those that callers look for, or nil
 }
 
-func (k *known) Unwrap() []error { return []error{k.error, k.fault} }
+func (e *scriptError) Error() string {
+	said := lastLine(e.exit.Stderr)
+	if said == "" {
+		said = e.exit.Error()
+	}
+	return e.op + " " + e.path + ": " + said
+}
+
+func (e *scriptError) Unwrap() []error {
+	if e.fault == nil {
+		return []error{e.exit}
+	}
+	return []error{e.exit, e.fault}
+}
 
 // fileFault makes the failure of a script of this package what it means.
 func (h *Host) fileFault(op, path string, err error) error {
@@ -52,17 +68,20 @@ func (h *Host) fileFault(op, path string, err error) error {
 	case exitNoFile:
 		return h.fail(&fs.PathError{Op: op, Path: path, Err: fs.ErrNotExist})
 	case exitDigest:
-		return h.fail(&fs.PathError{Op: op, Path: path, Err: &known{errors.New(ErrDigest.Error() + ": " + lastLine(exit.Stderr)), ErrDigest}})
+		return h.fail(fmt.Errorf("%s %s: %w: %s", op, path, ErrDigest, lastLine(exit.Stderr)))
 	case exitVanished:
 		return h.fail(&fs.PathError{Op: op, Path: path, Err: errVanished})
+	case exitIrregular:
+		return h.fail(&fs.PathError{Op: op, Path: path, Err: ErrIrregular})
 	}
-	said := lastLine(exit.Stderr)
+	told := &scriptError{op: op, path: path, exit: exit}
 	for _, s := range spoken {
-		if strings.Contains(said, s.text) {
-			return &known{err, s.fault}
+		if strings.Contains(lastLine(exit.Stderr), s.text) {
+			told.fault = s.fault
+			break
 		}
 	}
-	return err
+	return h.fail(told)
 }
 
 // during says what was being done when err came up.

@@ -166,6 +166,13 @@ func (u *treeUpload) gather(ctx context.Context, s *sftpSession) error {
 	if err := u.makeDirs(s); err != nil {
 		return err
 	}
+	sent := int64(0)
+	for _, f := range u.send {
+		if f.sent {
+			sent += f.size
+		}
+	}
+	u.meter.set(sent)
 	var wrong faults
 	var one sync.Mutex // of large files only one at a time: each has many requests on their way
 	buffers := sync.Pool{New: func() any { return new(bytes.Buffer) }}
@@ -183,7 +190,7 @@ func (u *treeUpload) gather(ctx context.Context, s *sftpSession) error {
 			err = u.sendLarge(ctx, s, f)
 			one.Unlock()
 		} else {
-			buffer := buffers.Get().(*bytes.Buffer) //nolint:errcheck // nothing else is put there
+			buffer := buffers.Get().(*bytes.Buffer)
 			err = u.sendSmall(s, f, buffer)
 			buffers.Put(buffer)
 		}

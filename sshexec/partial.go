@@ -20,9 +20,10 @@ func temporaryPrefix(target string) string {
 
 func temporaryName(target string) string { return temporaryPrefix(target) + rand.Text() }
 
-// sweep removes what dead uploads to the same path have left, or hands one of
-// them on: $2 is the temporary file of this upload, $3 how the names of
-// temporary files begin, $4 the directory, $5 whether a partial file is of use.
+// sweep defines a function that removes what dead uploads to the same path have
+// left, or hands one of them on: $1 is the temporary file of this upload, $2 how
+// the names of temporary files begin, $3 the directory, $4 whether a partial file
+// is of use. It sets me to who we are.
 //
 // A partial file is gone on with only where nobody else can put another file in
 // its place while it is opened: in a directory of root or of ourselves that only
@@ -30,23 +31,23 @@ func temporaryName(target string) string { return temporaryPrefix(target) + rand
 // untouched for 15 s, by the clock of the host, and no process is seen to have
 // it open; or when it was untouched for 10 min: who has it open then serves a
 // client that is gone. One of two that claim it by renaming wins.
-const sweep = `me=$(id -un); use=$5; set -- "$1" "$2" "$3" "$4"; ` +
-	`o=$(stat -c "%U %a" "$4") || exit 1; case "$o" in "root "*|"$me "*) ;; *) use=;; esac; ` +
+const sweep = `held() { for l in /proc/[0-9]*/fd/*; do if [ "$l" -ef "$1" ]; then return 0; fi; done; return 1; }; ` +
+	`sweep() { me=$(id -un); use=$4; ` +
+	`o=$(stat -c "%U %a" "$3") || exit 1; case "$o" in "root "*|"$me "*) ;; *) use=;; esac; ` +
 	`case "${o#* }" in [1357]???) ;; *[2367]|*[2367]?) use=;; esac; ` +
 	`now=$(date +%s); ` +
-	`held() { for l in /proc/[0-9]*/fd/*; do if [ "$l" -ef "$1" ]; then return 0; fi; done; return 1; }; ` +
-	`for p in "$3"*; do ` +
-	`if [ -L "$p" ] || [ ! -f "$p" ] || [ "$p" = "$2" ]; then continue; fi; ` +
+	`for p in "$2"*; do ` +
+	`if [ -L "$p" ] || [ ! -f "$p" ] || [ "$p" = "$1" ]; then continue; fi; ` +
 	`s=$(stat -c "%U %Y" "$p" 2>/dev/null) || continue; if [ "${s% *}" != "$me" ]; then continue; fi; ` +
 	`age=$((now - ${s#* })); if [ "$age" -lt 15 ]; then continue; fi; if [ "$age" -lt 600 ] && held "$p"; then continue; fi; ` +
-	`if [ -n "$use" ] && [ ! -e "$2" ]; then mv -f "$p" "$2"; else rm -f "$p"; fi; done; ` +
-	`if [ -z "$use" ]; then rm -f "$2"; fi; `
+	`if [ -n "$use" ] && [ ! -e "$1" ]; then mv -f "$p" "$1"; else rm -f "$p"; fi; done; ` +
+	`if [ -z "$use" ]; then rm -f "$1"; fi; }; `
 
 // lookScript tells what is at the target, and how much of an earlier attempt can
-// be used: $1 target, then see sweep.
-const lookScript = `LC_ALL=C; export LC_ALL; ` +
+// be used: $1 target, then the arguments of sweep.
+const lookScript = `LC_ALL=C; export LC_ALL; ` + sweep +
 	`if [ -d "$1" ]; then echo "$1 is a directory" >&2; exit 1; fi; ` +
-	`if [ ! -d "$4" ]; then exit 44; fi; ` + sweep +
+	`if [ ! -d "$4" ]; then exit 44; fi; sweep "$2" "$3" "$4" "$5"; ` +
 	`if [ -f "$1" ] && [ ! -L "$1" ]; then s=$(stat -c "%s %a %U:%G" "$1") && echo "target $s"; fi; ` +
 	`if [ -f "$2" ] && [ ! -L "$2" ]; then s=$(stat -c "%s %U" "$2") && [ "${s#* }" = "$me" ] && echo "partial ${s% *}"; fi; exit 0`
 

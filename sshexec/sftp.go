@@ -92,7 +92,7 @@ func (s *sftpSession) alive() bool {
 func (s *sftpSession) close() {
 	late := time.AfterFunc(feedGrace, s.stream.end)
 	defer late.Stop()
-	_ = s.Client.Close()
+	_ = s.Close()
 	s.stream.end()
 }
 

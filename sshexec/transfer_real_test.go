@@ -120,6 +120,16 @@ func (s *sshd) over(t testing.TB, w *wires) *sshexec.Host {
 	return pool.Host(s.target)
 }
 
+// socket makes a file that is none.
+func socket(t *testing.T, name string) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+}
+
 // remains returns what is in a directory beside the names.
 func remains(t *testing.T, dir string, names ...string) []string {
 	t.Helper()
@@ -141,11 +151,12 @@ func remains(t *testing.T, dir string, names ...string) []string {
 }
 
 func TestTransfersToOpenSSH(t *testing.T) {
+	t.Parallel()
 	for name, lines := range map[string][]string{"subsystem": nil, "command": {"Subsystem sftp /bin/false"}} {
 		t.Run(name, func(t *testing.T) {
 			server := startSSHD(t, lines...)
 			host := server.host(t)
-			for _, size := range []int{0, 1, 64 << 10, 64<<10 + 1, 1 << 20, 17<<20 + 7} {
+			for _, size := range []int{0, 64 << 10, 64<<10 + 1, 17<<20 + 7} {
 				for _, seekable := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%d/seekable=%t", size, seekable), func(t *testing.T) {
 						dir := t.TempDir()
@@ -156,7 +167,7 @@ func TestTransfersToOpenSSH(t *testing.T) {
 						}
 						var last sshexec.Progress
 						f := sshexec.File{
-							Path: filepath.Join(dir, "a 'name'\n-"), Mode: 0o640, SHA256: digest(string(content)), Root: true,
+							Path: filepath.Join(dir, "a 'name'\n-"), Mode: 0o640, SHA256: digest(string(content)),
 							Progress: func(p sshexec.Progress) { last = p },
 						}
 						if err := host.Upload(within(t, 20*time.Second), from, f); err != nil {
@@ -194,6 +205,7 @@ func TestTransfersToOpenSSH(t *testing.T) {
 }
 
 func TestUploadGoesOnAfterACut(t *testing.T) {
+	t.Parallel()
 	const size = 36 << 20
 	server := startSSHD(t)
 	for _, tt := range []struct {
@@ -260,6 +272,7 @@ func held(name string) bool {
 
 // TestUploadGoesOnLater: an upload whose caller died is gone on with by the next one.
 func TestUploadGoesOnLater(t *testing.T) {
+	t.Parallel()
 	content := noise(36 << 20)
 	server := startSSHD(t)
 	dir := t.TempDir()
@@ -312,6 +325,7 @@ func TestUploadGoesOnLater(t *testing.T) {
 }
 
 func TestLeftovers(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	host := server.host(t)
 	dir := t.TempDir()
@@ -349,6 +363,17 @@ func TestLeftovers(t *testing.T) {
 	if diff := cmp.Diff(want, remains(t, dir, "f")); diff != "" {
 		t.Error(diff)
 	}
+	// Nor does what is claimed stay when nothing is to be sent, or when little is.
+	for _, data := range [][]byte{content, noise(9)} {
+		make1(".f.sshexec-OLD", time.Hour)
+		if err := host.Upload(within(t, 10*time.Second), bytes.NewReader(data), sshexec.File{Path: filepath.Join(dir, "f")}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, remains(t, dir, "f")); diff != "" {
+			t.Error(diff)
+		}
+	}
+	content = noise(9)
 	if got, err := os.ReadFile(outside); err != nil || string(got) != "x" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -357,7 +382,62 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
+// TestLeftoversWhereOthersMayWrite: somebody else could have put another file in the place of a partial one.
+func TestLeftoversWhereOthersMayWrite(t *testing.T) {
+	t.Parallel()
+	server := startSSHD(t)
+	content := noise(6 << 20)
+	for mode, resumed := range map[fs.FileMode]bool{0o755: true, 0o777 | fs.ModeSticky: true, 0o777: false, 0o775: false} {
+		t.Run(mode.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			partial := filepath.Join(dir, ".f.sshexec-DEAD")
+			then := time.Now().Add(-time.Hour)
+			if err := errors.Join(os.Chmod(dir, mode), os.WriteFile(partial, content[:5<<20], 0o600), os.Chtimes(partial, then, then)); err != nil {
+				t.Fatal(err)
+			}
+			w := &wires{}
+			if err := server.over(t, w).Upload(within(t, 20*time.Second), bytes.NewReader(content), sshexec.File{Path: filepath.Join(dir, "f")}); err != nil {
+				t.Fatal(err)
+			}
+			if sent := w.sent.Load(); (sent < 2<<20) != resumed {
+				t.Errorf("sent %d bytes, resumed: %t", sent, resumed)
+			}
+			if left := remains(t, dir, "f"); left != nil {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}
+
+// FuzzUploadPath: the name of a file reaches the host byte for byte.
+func FuzzUploadPath(f *testing.F) {
+	for _, name := range oddNames {
+		f.Add(name)
+	}
+	f.Add("\xff\n\xfe")
+	server := startSSHD(f)
+	host := server.host(f)
+	f.Fuzz(func(t *testing.T, name string) {
+		if name == "" || name == "." || name == ".." || len(name) > 200 || strings.ContainsAny(name, "\x00/") {
+			t.Skip("not a file name")
+		}
+		dir := t.TempDir()
+		file := sshexec.File{Path: dir + "/" + name}
+		if err := host.Upload(within(t, 10*time.Second), strings.NewReader(name), file); err != nil {
+			t.Fatal(err)
+		}
+		if left := remains(t, dir, name); left != nil {
+			t.Errorf("left behind: %q", left)
+		}
+		var got bytes.Buffer
+		if err := host.Download(within(t, 10*time.Second), &got, file); err != nil || got.String() != name {
+			t.Errorf("received %q: %v", got.String(), err)
+		}
+	})
+}
+
 func TestUploadsOfOnePathAtOnce(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	host := server.host(t)
 	dir := t.TempDir()
@@ -388,6 +468,7 @@ func TestUploadsOfOnePathAtOnce(t *testing.T) {
 
 // TestStalledTransfer: ctx ends a transfer to a host that has gone silent in the middle.
 func TestStalledTransfer(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	file := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(file, noise(20<<20), 0o600); err != nil {
@@ -411,6 +492,7 @@ func TestStalledTransfer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := &wires{}
 			host := server.over(t, w)
 			start := time.Now()
@@ -426,6 +508,7 @@ func TestStalledTransfer(t *testing.T) {
 }
 
 func TestDownloadGoesOnAfterACut(t *testing.T) {
+	t.Parallel()
 	content := noise(12 << 20)
 	server := startSSHD(t)
 	file := filepath.Join(t.TempDir(), "f")
@@ -448,6 +531,7 @@ func TestDownloadGoesOnAfterACut(t *testing.T) {
 }
 
 func TestDownloadFailures(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	host := server.host(t)
 	dir := t.TempDir()
@@ -456,9 +540,7 @@ func TestDownloadFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	socket(t, filepath.Join(dir, "socket"))
 	full := errors.New("full")
 	for _, tt := range []struct {
 		name string
@@ -468,7 +550,7 @@ func TestDownloadFailures(t *testing.T) {
 	}{
 		{"none", sshexec.File{Path: filepath.Join(dir, "none")}, io.Discard, fs.ErrNotExist},
 		{"directory", sshexec.File{Path: dir}, io.Discard, sshexec.ErrIrregular},
-		{"fifo", sshexec.File{Path: filepath.Join(dir, "fifo")}, io.Discard, sshexec.ErrIrregular},
+		{"socket", sshexec.File{Path: filepath.Join(dir, "socket")}, io.Discard, sshexec.ErrIrregular},
 		{"other digest, small", sshexec.File{Path: filepath.Join(dir, "small"), SHA256: digest("x")}, io.Discard, sshexec.ErrDigest},
 		{"other digest, large", sshexec.File{Path: filepath.Join(dir, "large"), SHA256: digest("x")}, io.Discard, sshexec.ErrDigest},
 		{"writer fails, small", sshexec.File{Path: filepath.Join(dir, "small")}, writerFunc(func([]byte) (int, error) { return 0, full }), full},

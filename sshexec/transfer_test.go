@@ -104,7 +104,7 @@ func TestTransferGoesOnEachWay(t *testing.T) {
 		if got, err := afero.ReadFile(remote.FS(), f.Path); err != nil || !bytes.Equal(got, content) {
 			t.Fatalf("content differs: %d bytes, %v", len(got), err)
 		}
-		if sent := w.sent.Load(); sent > 9<<20 || w.dials.Load() != 2 {
+		if sent := w.sent.Load(); sent > 10<<20 || w.dials.Load() != 2 {
 			t.Errorf("sent %d bytes over %d connections", sent, w.dials.Load())
 		}
 		if left := leftovers(t, remote); left != nil {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -65,12 +64,13 @@ func contents(t *testing.T, tree fs.FS) map[string]string {
 }
 
 func TestTreeToOpenSSHAndBack(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	host := server.host(t)
 	tree := sampleTree(oddNames)
 	want := contents(t, tree)
 	var last sshexec.Progress
-	to := sshexec.Tree{Path: filepath.Join(t.TempDir(), "new", "tree"), Root: true, Progress: func(p sshexec.Progress) { last = p }}
+	to := sshexec.Tree{Path: filepath.Join(t.TempDir(), "new", "tree"), Progress: func(p sshexec.Progress) { last = p }}
 	var sizes []int64
 	for range 2 {
 		if err := host.UploadTree(within(t, 30*time.Second), tree, to); err != nil {
@@ -103,6 +103,7 @@ func TestTreeToOpenSSHAndBack(t *testing.T) {
 }
 
 func TestTreeSendsWhatDiffers(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	host := server.host(t)
 	dir := t.TempDir()
@@ -148,6 +149,7 @@ func TestTreeSendsWhatDiffers(t *testing.T) {
 }
 
 func TestTreeFaults(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	host := server.host(t)
 	dir := t.TempDir()
@@ -158,9 +160,10 @@ func TestTreeFaults(t *testing.T) {
 	local := t.TempDir()
 	if err := errors.Join(
 		os.Symlink("nothing", filepath.Join(local, "dangling")), os.Symlink("/etc", filepath.Join(local, "dir")),
-		syscall.Mkfifo(filepath.Join(local, "fifo"), 0o600), os.WriteFile(filepath.Join(local, "fine"), nil, 0o600)); err != nil {
+		os.WriteFile(filepath.Join(local, "fine"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
+	socket(t, filepath.Join(local, "socket"))
 	many := fstest.MapFS{}
 	for range 30 {
 		many[strings.Repeat("x", len(many)+1)] = &fstest.MapFile{Mode: fs.ModeSocket}
@@ -172,7 +175,7 @@ func TestTreeFaults(t *testing.T) {
 		want  error
 		names []string
 	}{
-		{"of this machine", os.DirFS(local), sshexec.Tree{Path: dir}, sshexec.ErrIrregular, []string{"dangling", "dir", "fifo"}},
+		{"of this machine", os.DirFS(local), sshexec.Tree{Path: dir}, sshexec.ErrIrregular, []string{"dangling", "dir", "socket"}},
 		{"in the way", fstest.MapFS{"f": {}, "d/x": {}}, sshexec.Tree{Path: dir}, sshexec.ErrIrregular, []string{dir + "/f", dir + "/d"}},
 		{"many", many, sshexec.Tree{Path: dir}, sshexec.ErrIrregular, []string{"and 10 more"}},
 		{"relative", fstest.MapFS{}, sshexec.Tree{Path: "x"}, nil, []string{"absolute"}},
@@ -200,6 +203,7 @@ func TestTreeFaults(t *testing.T) {
 }
 
 func TestTreeGoesOnAfterACut(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	tree := fstest.MapFS{}
 	for i := range 40 {
@@ -227,6 +231,7 @@ func TestTreeGoesOnAfterACut(t *testing.T) {
 }
 
 func TestDownloadTreeOfALiar(t *testing.T) {
+	t.Parallel()
 	server := startSSHD(t)
 	dir, to, outside := t.TempDir(), t.TempDir(), t.TempDir()
 	if err := errors.Join(

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/pkg/sftp"
@@ -123,10 +122,12 @@ const place = `fail() { rm -f "$t"; exit "$1"; }; ` +
 	`mv -f "$t" "$1" || fail 1`
 
 // putScript takes a small file from standard input, unless it is there already:
-// $1 target, $2 temporary file, $3 digest, $4 mode, $5 owner, $6 directory. When
-// the connection is cut, the digest is wrong and nothing is left.
-const putScript = `umask 077; LC_ALL=C; export LC_ALL; ` + digestQuickly +
+// $1 target, $2 temporary file, $3 digest, $4 mode, $5 owner, $6 directory, $7 how
+// the names of temporary files begin. When the connection is cut, the digest is
+// wrong and nothing is left.
+const putScript = `umask 077; LC_ALL=C; export LC_ALL; ` + digestQuickly + sweep +
 	`if [ ! -d "$6" ]; then exit 44; fi; ` +
+	`for p in "$7"*; do if [ -f "$p" ]; then sweep "$2" "$7" "$6" ""; break; fi; done; ` +
 	`owned() { [ -z "$1" ] || [ "$2" = "$1" ] || [ "${2%%:*}" = "$1" ]; }; ` +
 	`if [ -f "$1" ] && [ ! -L "$1" ] && [ -r "$1" ] && s=$(stat -c "%a %U:%G" "$1") && [ "${s%% *}" = "$4" ] && owned "$5" "${s#* }" && ` +
 	`got=$(d <"$1") && [ "${got%% *}" = "$3" ]; then exit 0; fi; ` +
@@ -142,7 +143,7 @@ func (u *upload) small(ctx context.Context) error {
 	}
 	input := &noticed{r: bytes.NewReader(u.content.head)}
 	err := u.host.Exec(ctx, Command{
-		Argv:  []string{"/bin/sh", "-c", putScript, "sh", f.Path, u.temporary, want, f.octal(), f.Owner, f.folder()},
+		Argv:  []string{"/bin/sh", "-c", putScript, "sh", f.Path, u.temporary, want, f.octal(), f.Owner, f.folder(), temporaryPrefix(f.Path)},
 		Stdin: input, Root: f.Root,
 	})
 	u.reached = u.reached || input.begun.Load()
@@ -174,8 +175,13 @@ func (u *upload) large(ctx context.Context) error {
 		return err
 	}
 	u.reached = true
-	if same, err := u.same(ctx, seen); same || err != nil {
+	u.sent = seen.partial > 0
+	same, err := u.same(ctx, seen)
+	if err != nil {
 		return err
+	}
+	if same {
+		return u.discard(ctx)
 	}
 	u.sent = true
 	offset := int64(0)
@@ -301,15 +307,11 @@ func (u *upload) diagnose(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, discardLimit)
 	defer cancel()
 	why := u.host.Exec(ctx, Command{Argv: []string{"/bin/sh", "-c", diagnoseScript, "sh", u.temporary}, Root: u.file.Root, Grace: time.Second})
-	var told *known
-	if !errors.As(u.host.fileFault("upload", u.file.Path, why), &told) {
+	var told *scriptError
+	if !errors.As(u.host.fileFault("upload", u.file.Path, why), &told) || told.fault == nil {
 		return err
 	}
-	text := told.fault.Error()
-	if number, ok := told.fault.(syscall.Errno); ok { //nolint:errorlint // it is one of the table
-		text = number.Error()
-	}
-	return &known{fmt.Errorf("%w: %s", err, text), told.fault}
+	return fmt.Errorf("%w: %w", err, told.fault)
 }
 
 // writeScript writes to the temporary file $1 from unit $2 on.

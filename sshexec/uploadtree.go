@@ -44,7 +44,7 @@ func (h *Host) UploadTree(ctx context.Context, from fs.FS, t Tree) error {
 	}
 	u.meter = h.meter(t.Path, 0, t.Progress)
 	defer u.meter.mute()
-	err = resuming(ctx, func() error { return u.attempt(ctx) }, u.meter.done, func() bool { return u.begun })
+	err = resuming(ctx, func() error { return u.attempt(ctx) }, u.mark, func() bool { return u.begun })
 	if u.begun {
 		err = errors.Join(err, u.discard(ctx))
 	}
@@ -53,6 +53,20 @@ func (h *Host) UploadTree(ctx context.Context, from fs.FS, t Tree) error {
 	}
 	u.meter.end()
 	return nil
+}
+
+// mark tells how far the upload is.
+func (u *treeUpload) mark() int64 {
+	steps := int64(0)
+	for _, f := range u.send {
+		if f.sent {
+			steps++
+		}
+		if f.placed {
+			steps++
+		}
+	}
+	return steps
 }
 
 // stagingPrefix is how the names of the directories begin in which files are

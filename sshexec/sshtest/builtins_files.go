@@ -174,42 +174,6 @@ func touch(_ context.Context, p *Process) int {
 	})
 }
 
-func ls(_ context.Context, p *Process) int {
-	found, names, err := p.parseOptions("1lad", false)
-	if err != nil {
-		return p.usage("%v", err)
-	}
-	if len(names) == 0 {
-		names = []string{"."}
-	}
-	return p.each(names, func(at string) error {
-		info, err := p.lstat(at)
-		if err != nil {
-			return err
-		}
-		infos := []fs.FileInfo{info}
-		if info.IsDir() && !found.has('d') {
-			if infos, err = afero.ReadDir(p.FS, at); err != nil {
-				return err
-			}
-		}
-		for _, entry := range infos {
-			name := entry.Name()
-			if !info.IsDir() || found.has('d') {
-				name = at
-			} else if strings.HasPrefix(name, ".") && !found.has('a') {
-				continue
-			}
-			if found.has('l') {
-				owner := strings.ReplaceAll(p.host.files.ownerOf(at), ":", " ")
-				name = fmt.Sprintf("%v 1 %s %d %s %s", entry.Mode(), owner, entry.Size(), entry.ModTime().Format("Jan _2 15:04"), name)
-			}
-			p.print([]string{name})
-		}
-		return nil
-	})
-}
-
 func install(_ context.Context, p *Process) int {
 	found, names, err := p.parseOptions("dDTm:o:g:", false)
 	if err != nil {

@@ -254,6 +254,22 @@ func TestCutAfter(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
+	h.SetFaults(sshtest.Faults{})
+	client, err := login(t, h, "ubuntu", "ubuntu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // what was sent before does not count
+		session, err := client.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		session.Stdin = strings.NewReader(strings.Repeat("x", 30_000))
+		if err := session.Run("cat >/dev/null"); err != nil {
+			t.Error(err)
+		}
+		h.SetFaults(sshtest.Faults{CutAfter: 50_000})
+	}
 	info, err := h.FS().Stat("/tmp/f")
 	if err != nil || info.Size() < 5*100_000 || info.Size() >= 5*100_000+4*50_000 {
 		t.Errorf("what arrived: %v, %v", info.Size(), err)

@@ -31,3 +31,16 @@ func TestOwnersInTmp(t *testing.T) {
 		}
 	}
 }
+
+func TestLinksStayOnTheHost(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]sshtest.Config{"memory": {}, "directory": {Dir: dir}} {
+		h := sshtest.Start(t, c)
+		out, _ := run(t, h, `ln -s /etc/hostname /tmp/l; ln -s ../../../etc /tmp/up; ln -s '`+dir+`' /tmp/out; cat /tmp/l /tmp/up/hostname; ls /tmp/out; `+
+			`readlink -f /tmp/up/hostname; cd /tmp/up && pwd -P; sudo rm -r /tmp/up; cat /etc/hostname; mkdir /tmp/d; touch /tmp/d/f; ln -s d /tmp/e; ls /tmp/e; ls -l /tmp/l | cut -d' ' -f1; ls -ld /tmp | cut -d' ' -f1; echo x >/tmp/l`, "")
+		want := "host\nhost\n/tmp/out\n/etc/hostname\n/etc\nhost\nf\nlrwxrwxrwx\ndrwxrwxrwt\nopen /tmp/l: Permission denied\n"
+		if diff := cmp.Diff(want, out); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -69,6 +69,7 @@ type Host struct {
 	users    *users
 	faults   *faults
 	recorder recorder
+	builtins map[string]Command
 
 	processes *processes
 
@@ -86,7 +87,7 @@ type Host struct {
 // New makes a host and lets it listen. Close it when it is no longer needed.
 func New(c Config) (*Host, error) {
 	c = c.withDefaults()
-	h := &Host{config: c, faults: newFaults(), users: newUsers(c), clients: map[*client]struct{}{}}
+	h := &Host{config: c, builtins: builtins(), faults: newFaults(), users: newUsers(c), clients: map[*client]struct{}{}}
 	var err error
 	if h.keys, err = newHostKeys(c); err != nil {
 		return nil, err

@@ -20,7 +20,15 @@ import (
 // TestProcesses: what a shell says about processes is as dash says it. P stands
 // for any process id.
 func TestProcesses(t *testing.T) {
-	h := sshtest.Start(t, sshtest.Config{})
+	h := sshtest.Start(t, sshtest.Config{Commands: map[string]sshtest.Command{
+		"writes": func(_ context.Context, p *sshtest.Process) int {
+			for {
+				if _, err := p.Stderr.Write(nil); err != nil {
+					return 1
+				}
+			}
+		},
+	}})
 	number := regexp.MustCompile(`\b1[0-9]{3}\b`)
 	for _, tt := range []struct {
 		name, line, out string
@@ -42,6 +50,9 @@ func TestProcesses(t *testing.T) {
 		{"trap while waiting", `trap 'kill $c' TERM; sleep 30 & c=$!; (sleep 0.05; kill $$) & wait $c; echo $?; wait $c; echo $?`, "143\n143\n", 0},
 		{"ignored, also by children", `trap '' HUP; sh -c 'kill -HUP $$; echo still'; sleep 0.05 & kill -HUP $!; wait $!; echo $?`, "still\n0\n", 0},
 		{"trap is not for children", `trap 'echo no' TERM; sh -c 'kill $$; echo not here'; echo $?`, "143\n", 0},
+		{"KILL has no trap", `sh -c 'trap : KILL; trap "" KILL; kill -9 $$; echo not here'; echo $?`, "137\n", 0},
+		{"without end", `cat /dev/zero >/dev/null & a=$!; sha256sum /dev/zero & b=$!; sleep 0.02; kill $a $b; wait $a; wait $b; echo $?`, "143\n", 0},
+		{"writes on", `writes & sleep 0.02; kill $!; wait $!; echo $?`, "143\n", 0},
 		{"exit trap", `trap 'echo bye $$' EXIT; exit 3`, "bye P\n", 3},
 		{"eval", `eval 'sleep 30 & kill $!; wait $!; echo $?'`, "143\n", 0},
 		{"source", `echo 'echo $$; sleep 30 & kill $!; wait $!; echo $?' >/tmp/lib.sh; . /tmp/lib.sh; cd /tmp; . ./lib.sh; cat lib.sh | grep -c sleep`, "P\n143\nP\n143\n1\n", 0},

@@ -25,17 +25,25 @@ type Record struct {
 // Stdin returns the first 64 KiB of what it has read so far: not what nobody
 // read, nor a password given to sudo, nor what a shell reads itself. Streams are
 // not printed with the record: what is sent that way may be a secret.
-func (r Record) Stdin() string { return r.streams.stdin.String() }
+func (r Record) Stdin() string { return r.streams.text(0) }
 
 // Stdout returns the first 64 KiB of what it has written so far, with the
 // programs that it started.
-func (r Record) Stdout() string { return r.streams.stdout.String() }
+func (r Record) Stdout() string { return r.streams.text(1) }
 
 // Stderr is like Stdout.
-func (r Record) Stderr() string { return r.streams.stderr.String() }
+func (r Record) Stderr() string { return r.streams.text(2) }
 
 // streams are what is kept of a program's input and output.
-type streams struct{ stdin, stdout, stderr sample }
+type streams [3]sample
+
+// text returns what is kept of a stream; nothing of one that never was.
+func (s *streams) text(number int) string {
+	if s == nil {
+		return ""
+	}
+	return s[number].String()
+}
 
 // Transfer tells about one request of SFTP.
 type Transfer struct {

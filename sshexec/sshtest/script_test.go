@@ -92,6 +92,10 @@ func TestScript(t *testing.T) {
 			want: "sshtest: host host: call 1 of the script is another one (- expected, + came):\n  stdin:\n      ...\n      2\n      3\n      4\n    - 5\n    + x\n      6\n      7\n      8\n      ...\n",
 		},
 		{name: "one too many", calls: []sshtest.Call{{Argv: []string{"a"}}}, line: "a; a x", out: "a: the test did not expect this\n", want: `sshtest: host host: one call more than the script has: ["a" "x"]`},
+		{
+			name: "another program", calls: []sshtest.Call{{Argv: []string{"a"}}, {Argv: []string{"b"}}}, line: "b", out: "b: the test did not expect this\n",
+			want: "sshtest: host host: call 1 of the script is another one (- expected, + came):\n  argv:\n    - \"a\"\n    + \"b\"\n\nsshtest: call 2 of the script never came: [\"b\"]",
+		},
 		{name: "never came", calls: []sshtest.Call{{Argv: []string{"a"}}, {Argv: []string{"b", "c"}}}, line: "a", want: `sshtest: call 2 of the script never came: ["b" "c"]`},
 		{
 			name: "none fits", any: true, calls: []sshtest.Call{{Argv: []string{"a"}}, {Argv: []string{"a", "y"}}}, line: "a; a x", out: "a: the test did not expect this\n",

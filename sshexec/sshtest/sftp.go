@@ -81,7 +81,8 @@ func (s *sftpFiles) OpenFile(r *sftp.Request) (sftp.WriterAtReaderAt, error) {
 	return &sftpFile{File: f, appends: flags.Append}, nil
 }
 
-// sftpFile is used by several requests at once, and has but one position.
+// sftpFile is used by several requests at once, and a file in memory has but one
+// position, also for ReadAt and WriteAt.
 type sftpFile struct {
 	afero.File
 	appends bool

@@ -3,7 +3,6 @@ package sshtest
 import (
 	"io/fs"
 	"os"
-	"sync"
 	"syscall"
 
 	"github.com/spf13/afero"
@@ -15,7 +14,6 @@ type writtenFile struct {
 	afero.File
 	fs    *userFs
 	name  string
-	mu    sync.Mutex // a file in memory has one position, also for WriteAt
 	wrote bool
 }
 
@@ -29,15 +27,7 @@ func (f *writtenFile) WriteAt(p []byte, offset int64) (int, error) {
 	return f.fit(p, func(p []byte) (int, error) { return f.File.WriteAt(p, offset) })
 }
 
-func (f *writtenFile) ReadAt(p []byte, offset int64) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.File.ReadAt(p, offset)
-}
-
 func (f *writtenFile) fit(p []byte, write func([]byte) (int, error)) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	fit := f.fs.faults.disk(len(p))
 	if fit == 0 && len(p) > 0 {
 		return 0, &fs.PathError{Op: "write", Path: f.name, Err: syscall.ENOSPC}

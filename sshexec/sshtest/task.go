@@ -1,0 +1,187 @@
+package sshtest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"strings"
+	"sync"
+)
+
+// task is one process. Its numbers are those that the host shows.
+type task struct {
+	table *processes
+	pid   int
+	start int64 // in hundredths of a second since the host was started
+
+	mu         sync.Mutex
+	ppid       int
+	group      int
+	session    int
+	argv       []string
+	environ    []string
+	user       string
+	ctx        context.Context
+	cancel     context.CancelFunc
+	killedBy   string            // the signal that ends it
+	traps      map[string]string // by signal: shell text, or "" to ignore it
+	pending    []string          // signals that a trap waits to see
+	noticed    chan struct{}     // has an item when a signal is pending
+	onKill     func(signal string)
+	detached   bool // lives on when what started it ends
+	stands     bool // for the one program that it runs
+	hasJobs    bool // in the background, which live on when it ends
+	finished   bool
+	ended      chan struct{} // closed by end
+	settled    chan struct{} // closed once it is known whether it will be detached
+	parentTask *task
+	code       int
+}
+
+// inherit takes over what a child has of its parent: signals that are ignored
+// stay so, those with a trap do not.
+func (t *task) inherit(parent *task) {
+	parent.mu.Lock()
+	defer parent.mu.Unlock()
+	t.ppid, t.group, t.session = parent.pid, parent.group, parent.session
+	for signal, action := range parent.traps {
+		if action == "" {
+			t.traps[signal] = ""
+		}
+	}
+}
+
+// exec makes the process run another program, as exec(2) does.
+func (t *task) exec(argv []string, user string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.argv, t.user = argv, user
+	maps.DeleteFunc(t.traps, func(_, action string) bool { return action != "" })
+}
+
+// end takes the process off the host.
+func (t *task) end(code int) {
+	t.table.mu.Lock()
+	if t.table.all[t.pid] == t {
+		delete(t.table.all, t.pid)
+	}
+	t.table.mu.Unlock()
+	t.settle()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.finished {
+		return
+	}
+	t.finished, t.code = true, code
+	t.cancel()
+	close(t.ended)
+}
+
+// keepJobs lets what the process has started in the background live on when it
+// ends, as long as its session.
+func (t *task) keepJobs() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hasJobs = true
+}
+
+// context returns ctx, ended also by a signal.
+func (t *task) context(ctx context.Context) (context.Context, func()) {
+	t.mu.Lock()
+	own := t.ctx
+	t.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(own, cancel)
+	return ctx, func() {
+		stop()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if !t.hasJobs {
+			cancel()
+		}
+	}
+}
+
+// detach lets the process live as long as the host is up, in its own session
+// if asked.
+func (t *task) detach(ownSession bool) context.Context {
+	life := t.table.life()
+	defer t.settle()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ctx, t.cancel = context.WithCancel(life)
+	t.detached = true
+	if ownSession {
+		t.session, t.group = t.pid, t.pid
+	}
+	return t.ctx
+}
+
+// settle says that the process, or what it is the beginning of, has started: a
+// session that ends now ends it too, unless it is detached.
+func (t *task) settle() {
+	for ; t != nil; t = t.parentTask {
+		t.mu.Lock()
+		select {
+		case <-t.settled:
+		default:
+			close(t.settled)
+		}
+		t.mu.Unlock()
+	}
+}
+
+func (t *task) isDetached() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.detached
+}
+
+// stat returns /proc/PID/stat: of its 52 fields those that tell who the process
+// is, zero for the rest.
+func (t *task) stat() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return fmt.Sprintf("%d (%s) S %d %d %d%s %d%s\n", t.pid, t.comm(), t.ppid, t.group, t.session,
+		strings.Repeat(" 0", 15), t.start, strings.Repeat(" 0", 30))
+}
+
+func (t *task) comm() string {
+	name := path.Base(t.argv[0])
+	return name[:min(len(name), 15)]
+}
+
+func (t *task) cmdline() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(t.argv, "\x00") + "\x00"
+}
+
+// setEnviron says what /proc shows of the environment.
+func (t *task) setEnviron(environ []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.environ = environ
+}
+
+func (t *task) environment() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.environ) == 0 {
+		return ""
+	}
+	return strings.Join(t.environ, "\x00") + "\x00"
+}
+
+func (t *task) parent() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ppid
+}
+
+func (t *task) owner() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.user
+}

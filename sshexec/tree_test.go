@@ -1,0 +1,46 @@
+package sshexec_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// FuzzNames: names of any bytes are told apart, however they are cut on their way.
+func FuzzNames(f *testing.F) {
+	f.Add("a", "b\nc", "./", 1)
+	f.Add("\xff", " ", "'", 100)
+	f.Fuzz(func(t *testing.T, a, b, c string, step int) {
+		if strings.ContainsRune(a+b+c, 0) || step < 1 {
+			t.Skip("no names")
+		}
+		told := "./" + a + "x\x00./" + b + "x\x00\x00" + "\x00./" + c + "x\x00\x00"
+		lists, whole := sshexec.Names([]byte(told), step)
+		want := [3][]string{{a + "x", b + "x"}, nil, {c + "x"}}
+		if diff := cmp.Diff(want, lists); !whole || diff != "" {
+			t.Error(whole, diff)
+		}
+		if _, whole := sshexec.Names([]byte(told[:len(told)-1]), step); whole {
+			t.Error("a list that was cut is taken for whole")
+		}
+		if _, whole := sshexec.Names([]byte(told+"x\x00"), step); whole {
+			t.Error("more than was asked is taken for whole")
+		}
+	})
+}
+
+func FuzzDigestLine(f *testing.F) {
+	hex := strings.Repeat("0a", 32)
+	for _, line := range []string{hex + " *f", hex + "  f g", hex, hex + " ", hex + "  ", "\\" + hex + "  a\\nb", "", " "} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		digest, name, ok := sshexec.DigestLine(line)
+		if ok && (len(digest) != 64 || name == "" || !strings.HasPrefix(line, digest+" ") || !strings.HasSuffix(line, name)) {
+			t.Errorf("%q %q", digest, name)
+		}
+	})
+}
