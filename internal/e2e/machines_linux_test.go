@@ -19,6 +19,9 @@ var sudoers = map[string]bool{"NOPASSWD": false, "sudo asks": true}
 func newHost(t *testing.T, s vmhost.Spec) *vmhost.Host {
 	t.Helper()
 	needSite(t)
+	if err := vmhost.SystemdMissing(); s.Systemd && err != nil {
+		t.Skip(err)
+	}
 	s.Name, s.User, s.Password = "node", user, password
 	host, err := site.network.Create(t.Context(), s)
 	if err != nil {
