@@ -54,6 +54,7 @@ func (p *Pool) dialOnce(ctx context.Context, t Target, limit int, phase func(str
 		_ = client.Wait()
 		close(c.dead)
 		c.retire()
+		p.ended(t, c)
 	})
 	p.running.Go(func() { c.keepAlive(p.options.KeepAlive) })
 	return c, nil

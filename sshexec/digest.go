@@ -19,7 +19,8 @@ const (
 )
 
 // digestScript digests the first $2 bytes of the file $1.
-const digestScript = `LC_ALL=C; export LC_ALL; ` + digestFast + `[ -r "$1" ] || { cat "$1" >/dev/null; exit 1; }; head -c "$2" "$1" | d`
+const digestScript = `LC_ALL=C; export LC_ALL; ` + digestFast + `[ -r "$1" ] || { cat "$1" >/dev/null; exit 1; }; ` +
+	`if [ "$(($(wc -c <"$1") + 0))" = "$2" ]; then d <"$1"; else head -c "$2" "$1" | d; fi`
 
 // digestOf returns the digest of the first size bytes of a file of the host, in
 // hex.

@@ -120,6 +120,7 @@ func (p *Pool) Forget(id string) {
 			delete(p.links, k)
 		}
 	}
+	p.transfers.forget(id)
 }
 
 var errForgotten = errors.New("host was forgotten")
@@ -250,4 +251,19 @@ func (p *Pool) retire(t Target, conn *connection, limit int) {
 		}
 	}
 	conn.retire()
+}
+
+// ended removes what is remembered of a connection that has ended: a pool that
+// lives long sees many machines. What the host has taught of its limits stays.
+func (p *Pool) ended(t Target, conn *connection) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := t.key()
+	l := p.links[k]
+	if l == nil || l.conn != conn {
+		return
+	}
+	if l.conn = nil; l.attempt == nil && l.limit == 0 {
+		delete(p.links, k)
+	}
 }

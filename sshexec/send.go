@@ -23,7 +23,7 @@ const unit = 1 << 20
 // inFlightBytes how much they may hold together.
 const (
 	inFlight      = 64
-	inFlightBytes = 8 << 20
+	inFlightBytes = 4 << 20
 )
 
 // chunk is a part of a file.

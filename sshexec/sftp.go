@@ -60,6 +60,9 @@ const (
 	largePacket = 255 << 10
 )
 
+// pumped is how much goes between a session and its stream at once.
+const pumped = 256 << 10
+
 // withSFTP calls fn with an SFTP client, as root when that is asked for. The end
 // of ctx ends whatever fn asks the client for. The error wraps errNoSFTP when
 // there is no SFTP, and [ErrDisconnected] when the connection broke.
@@ -183,10 +186,10 @@ func (h *Host) subsystem(ctx context.Context) (*stream, error) {
 			return
 		}
 		h.pool.spawn(func() {
-			_, err := io.Copy(to, told)
+			_, err := io.CopyBuffer(to, told, make([]byte, pumped))
 			_, _ = to.Close(), told.CloseWithError(cmp.Or(err, io.ErrClosedPipe))
 		})
-		_, err = io.Copy(says, from)
+		_, err = io.CopyBuffer(says, from, make([]byte, pumped))
 		_ = says.CloseWithError(err)
 	}
 	if !h.pool.spawn(ask) {

@@ -14,6 +14,16 @@ type transfers struct {
 	ways  sync.Map      // wayKey to way: how SFTP is reached on each host
 }
 
+// forget lets the machine with this Target.ID be asked anew.
+func (t *transfers) forget(id string) {
+	t.ways.Range(func(k, _ any) bool {
+		if k.(wayKey).id == id { //nolint:forcetypeassert // nothing else is put there
+			t.ways.Delete(k)
+		}
+		return true
+	})
+}
+
 // transfer waits for a place among the transfers of the pool, and returns how
 // to give it back. Whoever has one must not ask for another.
 func (p *Pool) transfer(ctx context.Context) (release func(), err error) {

@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -261,15 +260,6 @@ func TestUploadGoesOnAfterACut(t *testing.T) {
 	}
 }
 
-// held reports whether a process has the file open.
-func held(name string) bool {
-	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	return slices.ContainsFunc(links, func(link string) bool {
-		at, err := os.Readlink(link)
-		return err == nil && at == name
-	})
-}
-
 // TestUploadGoesOnLater: an upload whose caller died is gone on with by the next one.
 func TestUploadGoesOnLater(t *testing.T) {
 	t.Parallel()
@@ -304,7 +294,7 @@ func TestUploadGoesOnLater(t *testing.T) {
 	if err != nil || info.Mode() != 0o600 {
 		t.Fatalf("%v, %v", info.Mode(), err)
 	}
-	await(t, "the server of the dead caller to end", func() bool { return !held(partial) })
+	untilClosed(t, partial) // sshd and its SFTP server still work on what they have received
 	past := time.Now().Add(-time.Minute)
 	if err := os.Chtimes(partial, past, past); err != nil {
 		t.Fatal(err)
@@ -321,6 +311,28 @@ func TestUploadGoesOnLater(t *testing.T) {
 	}
 	if left := remains(t, dir, "f"); left != nil {
 		t.Errorf("left behind: %q", left)
+	}
+}
+
+// untilClosed waits until no process has a file open.
+func untilClosed(t *testing.T, name string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		open := false
+		links, err := filepath.Glob("/proc/[0-9]*/fd/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range links {
+			to, _ := os.Readlink(l)
+			open = open || to == name
+		}
+		if !open {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s is still open", name)
+		}
 	}
 }
 
@@ -566,5 +578,30 @@ func TestDownloadFailures(t *testing.T) {
 				t.Errorf("the host is not named: %v", err)
 			}
 		})
+	}
+}
+
+// TestResumeOfDamagedContent: of a partial file only what is the beginning of the content is kept.
+func TestResumeOfDamagedContent(t *testing.T) {
+	t.Parallel()
+	server := startSSHD(t)
+	content := noise(6 << 20)
+	dir := t.TempDir()
+	damaged := bytes.Clone(content[:5<<20])
+	damaged[5<<19] ^= 1 // in the third MiB
+	partial := filepath.Join(dir, ".f.sshexec-DEAD")
+	then := time.Now().Add(-time.Hour)
+	if err := errors.Join(os.WriteFile(partial, damaged, 0o600), os.Chtimes(partial, then, then)); err != nil {
+		t.Fatal(err)
+	}
+	w := &wires{}
+	if err := server.over(t, w).Upload(within(t, 20*time.Second), bytes.NewReader(content), sshexec.File{Path: filepath.Join(dir, "f")}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "f")); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("content differs: %d bytes, %v", len(got), err)
+	}
+	if sent := w.sent.Load(); sent < 4<<20 || sent > 5<<20 {
+		t.Errorf("sent %d bytes", sent)
 	}
 }
