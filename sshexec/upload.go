@@ -300,8 +300,9 @@ func (u *upload) transfer(ctx context.Context, out *outgoing, check *check) erro
 }
 
 // diagnoseScript finds out why a file cannot be written to, which SFTP does not
-// tell: $1 is a temporary file that will be removed.
-const diagnoseScript = `LC_ALL=C; export LC_ALL; umask 077; dd if=/dev/zero bs=65536 count=64 >>"$1"`
+// tell: $1 is a temporary file that will be removed. The last thing that cat says is
+// why; dd would go on with its counts.
+const diagnoseScript = `LC_ALL=C; export LC_ALL; umask 077; dd if=/dev/zero bs=65536 count=64 2>/dev/null | cat >>"$1"`
 
 func (u *upload) diagnose(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, discardLimit)

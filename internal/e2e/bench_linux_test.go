@@ -99,7 +99,7 @@ func newAnsible(b *testing.B, machines []*vmhost.Host, key string, limit int) *a
 	}
 	hosts := filepath.Join(dir, "hosts")
 	must(b, os.WriteFile(hosts, []byte(inventory.String()), 0o600))
-	control, err := os.MkdirTemp("", "cp") // short: the name of a socket is bounded
+	control, err := os.MkdirTemp("", "cp") //nolint:usetesting // short: the name of a socket is bounded
 	must(b, err)
 	b.Cleanup(func() {
 		for _, m := range machines { // its connections stay open for a minute otherwise

@@ -54,7 +54,7 @@ func privateKey(t testing.TB, file string, passphrase ...string) sshexec.Auth {
 // startAgent runs a real ssh-agent and returns its socket.
 func startAgent(t *testing.T, keys ...string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "agent") // short: the name of a socket is bounded
+	dir, err := os.MkdirTemp("", "agent") //nolint:usetesting // short: the name of a socket is bounded
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -95,7 +96,7 @@ func TestHundredHosts(t *testing.T) {
 
 	begin = time.Now()
 	content := bytes.Repeat([]byte("0123456789abcde\n"), 4<<10)
-	well := append(hosts[50:60:60], hosts[99])
+	well := slices.Concat(hosts[50:60], hosts[99:])
 	err = sshexec.Each(ctx, sshexec.Fan{}, well, func(ctx context.Context, h *sshexec.Host) error {
 		return h.Upload(ctx, bytes.NewReader(content), sshexec.File{Path: "/etc/everywhere", Root: true})
 	})

@@ -19,6 +19,9 @@ var sudoers = map[string]bool{"NOPASSWD": false, "sudo asks": true}
 func newHost(t *testing.T, s vmhost.Spec) *vmhost.Host {
 	t.Helper()
 	needSite(t)
+	if err := vmhost.SystemdMissing(); s.Systemd && err != nil {
+		t.Skip(err)
+	}
 	s.Name, s.User, s.Password = "node", user, password
 	host, err := site.network.Create(t.Context(), s)
 	if err != nil {
@@ -142,7 +145,7 @@ func busybox(t *testing.T, machine *vmhost.Host) {
 	t.Helper()
 	root(t, machine, "bash", "-ec", `cp "$(command -v busybox)" /busybox
 		for name in $(/busybox --list); do
-			case $name in su|login|passwd|chpasswd|adduser|addgroup|ip|busybox|nsenter|unshare|setpriv) continue ;; esac
+			case $name in su|login|passwd|chpasswd|adduser|addgroup|ip|busybox|nsenter|unshare|setpriv|run-parts) continue ;; esac
 			for dir in /usr/bin /usr/sbin; do if [ -e "$dir/$name" ]; then ln -sf /busybox "$dir/$name"; fi; done
 		done
 		rm -f /usr/bin/openssl /usr/bin/perl /usr/bin/python3`)

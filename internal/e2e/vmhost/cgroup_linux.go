@@ -15,6 +15,18 @@ import (
 // groups is the control group, below that of the machine, of all hosts that run systemd.
 const groups = "vnfkit-e2e"
 
+// SystemdMissing says why no host with systemd can be made here, nil when one can.
+func SystemdMissing() error {
+	root, err := hierarchy()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(root, groups), 0o755); err != nil { //nolint:gosec // as every other one
+		return fmt.Errorf("vmhost: hosts with systemd need control groups of their own: %w", err)
+	}
+	return nil
+}
+
 // controlGroup makes the control group of a host that runs systemd, which tracks the processes of a service by
 // it, and returns where it is. Other hosts have none.
 func (h *Host) controlGroup() (string, error) {

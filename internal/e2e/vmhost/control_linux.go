@@ -69,10 +69,15 @@ func (h *Host) RestartSSH(ctx context.Context) error {
 		_, err := h.Exec(ctx, "systemctl", "restart", "ssh")
 		return err
 	}
-	if _, err := h.Exec(ctx, "sh", "-c", `p=$(cat /run/sshd.pid) && kill "$p" && while kill -0 "$p" 2>/dev/null; do sleep 0.01; done`); err != nil {
+	// Right after another restart the number of the process is not there yet.
+	if _, err := h.Exec(ctx, "sh", "-c", `until p=$(cat /run/sshd.pid 2>/dev/null); do sleep 0.01; done
+		kill "$p" && while kill -0 "$p" 2>/dev/null; do sleep 0.01; done`); err != nil {
 		return err
 	}
-	return h.Boot()
+	if err := h.Boot(); err != nil {
+		return err
+	}
+	return h.Listening(ctx)
 }
 
 // CutConnections kills what serves the SSH connections of the host, which ends them. What they have started

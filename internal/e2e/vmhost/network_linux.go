@@ -67,7 +67,9 @@ func (n *Network) up(ctx context.Context) error {
 		}
 	}
 	return errors.Join(
-		ip(ctx, "link", "add", bridge, "type", "bridge"),
+		// Without an address of its own the bridge takes one of its devices', which changes as hosts come and go:
+		// the others would send to the old one for a while.
+		ip(ctx, "link", "add", bridge, "address", "02:76:6e:66:6b:30", "type", "bridge"),
 		ip(ctx, "addr", "add", netip.PrefixFrom(gateway, subnet.Bits()).String(), "dev", bridge),
 		ip(ctx, "link", "set", bridge, "up"))
 }
