@@ -264,8 +264,11 @@ func (u *treeUpload) sendSmall(s *sftpSession, f *treeFile, buffer *bytes.Buffer
 	}
 	defer content.Close()
 	buffer.Reset()
-	if _, err := buffer.ReadFrom(content); err != nil {
+	if _, err := buffer.ReadFrom(io.LimitReader(content, treeSmall+1)); err != nil {
 		return &readError{err}
+	}
+	if buffer.Len() > treeSmall {
+		return &readError{errGrown}
 	}
 	digest := sha256.Sum256(buffer.Bytes())
 	f.digest = fmt.Sprintf("%x", digest)
@@ -283,6 +286,9 @@ func (u *treeUpload) sendSmall(s *sftpSession, f *treeFile, buffer *bytes.Buffer
 	}
 	return end()
 }
+
+// errGrown: a file said that it was small.
+var errGrown = fmt.Errorf("the content is more than the %d bytes that the file was to have at most", treeSmall)
 
 func (u *treeUpload) sendLarge(ctx context.Context, s *sftpSession, f *treeFile) error {
 	content, err := u.from.Open(f.name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -255,5 +256,33 @@ func TestTransfersLimit(t *testing.T) {
 	running.Wait()
 	if most > 8 {
 		t.Errorf("%d at once", most)
+	}
+}
+
+// growing is a file system whose files have more content than they say.
+type growing struct{ fstest.MapFS }
+
+func (g growing) Open(name string) (fs.File, error) {
+	file, err := g.MapFS.Open(name)
+	if _, isFile := g.MapFS[name]; isFile && err == nil {
+		return grownFile{file}, nil
+	}
+	return file, err
+}
+
+type grownFile struct{ fs.File }
+
+func (grownFile) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestTreeOfEndlessFiles: what a file says about its size bounds what is held in memory for it.
+func TestTreeOfEndlessFiles(t *testing.T) {
+	host, remote := connect(t, sshtest.Config{})
+	from := growing{fstest.MapFS{"small": {Data: []byte("x")}}}
+	err := host.UploadTree(within(t, 20*time.Second), from, sshexec.Tree{Path: "/tmp/tree"})
+	if err == nil || !strings.Contains(err.Error(), `"small"`) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := remote.FS().Stat("/tmp/tree/small"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it was put in its place: %v", err)
 	}
 }

@@ -38,7 +38,7 @@ func (t Tree) validate() error {
 // treeSmall how large a small one may be.
 const (
 	treeWorkers = 32
-	treeSmall   = 1 << 20
+	treeSmall   = 256 << 10
 )
 
 // faultsNamed is how many faults of a tree are named; the others are counted.

@@ -14,10 +14,10 @@ import (
 
 // UploadTree puts the directories and files of from into the directory t.Path of
 // the host, which is made when there is none. Files get the permission bits that
-// they have in from, 0644 when they have none. So do the directories it makes, whose owner may always
-// write to them; directories that are there already are left as they are. Only
-// files that differ, in content, mode or owner, are sent. What else is in the
-// directory stays.
+// they have in from, 0644 when they have none. So do the directories it makes,
+// whose owner may always write to them; directories that are there already are
+// left as they are. Only files that differ, in content, mode or owner, are sent.
+// What else is in the directory stays.
 //
 // Files are gathered in a directory of mode 0700 within t.Path, compared there by
 // their digests, and then put in their places one by one: none is ever seen half
