@@ -121,8 +121,9 @@ func TestBoot(t *testing.T) {
 func TestLateUser(t *testing.T) {
 	machine := newHost(t, vmhost.Spec{})
 	root(t, machine, "usermod", "--lock", user)
+	must(t, machine.Listening(within(t, 10*time.Second)))
 	host := newPool(t, sshexec.Options{}).Host(targetOf(t, machine))
-	if err := host.Wait(within(t, 3*time.Second)); !errors.Is(err, sshexec.ErrAuth) || !errors.Is(err, context.DeadlineExceeded) {
+	if err := host.Wait(within(t, 5*time.Second)); !errors.Is(err, sshexec.ErrAuth) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("before there is a user: %v", err)
 	}
 	made := time.AfterFunc(time.Second, func() { _, _ = machine.Exec(context.Background(), "usermod", "--unlock", user) })

@@ -12,7 +12,7 @@ import (
 func FuzzFstab(f *testing.F) {
 	for _, seed := range []string{
 		"", "UUID=1 / ext4 defaults 0 1\n/swap.img none swap sw 0 0\n", "#/dev/sda2 none swap sw 0 0\n", "\t/dev/sda2\tnone\tswap\tsw\n",
-		"/dev/sda1 /swap ext4 defaults", "/dev/sda2 none swap sw", "a b swap\r\nc d ext4\r\n", "# /dev/x none swap\n \n", "\x00 \xff swap\n",
+		"/dev/sda1 /swap ext4 defaults", "/dev/sda2 none swap sw", "a b swap\r\nc d ext4\r\n", "# /dev/x none swap\n \n", "\x00 \xff swap\n", "0\r0 0 swap",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -90,12 +90,13 @@ func (d *deployment) disableSwap(ctx context.Context, n mgmt.Node) error {
 	return n.SSH.Upload(ctx, bytes.NewReader(withoutSwap(table)), file)
 }
 
-// withoutSwap comments out the swap lines of an fstab (fstab(5): the third field is the type).
+// withoutSwap comments out the swap lines of an fstab (fstab(5): fields are separated by tabs or spaces, the third is
+// the type).
 func withoutSwap(table []byte) []byte {
 	var out bytes.Buffer
 	for line := range bytes.Lines(table) {
-		f := bytes.Fields(line)
-		if len(f) > 2 && string(f[2]) == "swap" && !bytes.HasPrefix(f[0], []byte("#")) {
+		f := bytes.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' })
+		if len(f) > 2 && string(bytes.TrimSpace(f[2])) == "swap" && !bytes.HasPrefix(bytes.TrimSpace(f[0]), []byte("#")) {
 			out.WriteString("# vnfkit: ")
 		}
 		out.Write(line)
