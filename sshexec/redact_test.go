@@ -82,7 +82,9 @@ func TestSecretsPrintAsStars(t *testing.T) {
 	const canary = "canary-7f3a"
 	auth := sshexec.Password(canary)
 	sudo := sshexec.SudoPassword(canary)
-	tgt := sshexec.Target{Addr: "192.0.2.1", User: "u", Auth: []sshexec.Auth{auth}, Sudo: sudo}
+	locked := sshexec.PrivateKeyFile("/no/such/file", canary)
+	tgt := sshexec.Target{Addr: "192.0.2.1", User: "u", Auth: []sshexec.Auth{auth, locked}, Sudo: sudo}
+	tgt.Via = &sshexec.Target{Addr: "192.0.2.2", User: "u", Auth: []sshexec.Auth{auth, locked}, Sudo: sudo}
 	hidden := struct {
 		target  sshexec.Target
 		auth    sshexec.Auth
@@ -91,7 +93,7 @@ func TestSecretsPrintAsStars(t *testing.T) {
 	}{tgt, auth, &auth, sudo}
 	command := sshexec.Command{Argv: []string{"x", canary}, Secrets: []string{canary}, Env: map[string]string{"P": canary}}
 	host := sshexec.NewPool(sshexec.Options{}).Host(tgt)
-	for _, value := range []any{auth, &auth, sudo, &sudo, tgt, &tgt, hidden, &hidden, command, &command, []sshexec.Auth{auth}, host} {
+	for _, value := range []any{auth, &auth, locked, sudo, &sudo, tgt, &tgt, hidden, &hidden, command, &command, []sshexec.Auth{auth}, host} {
 		var log strings.Builder
 		slog.New(slog.NewTextHandler(&log, nil)).Info("m", "v", value)
 		slog.New(slog.NewJSONHandler(&log, nil)).Info("m", "v", value)
