@@ -78,7 +78,7 @@ func ExampleTarget_via() {
 
 // A machine that was replaced at the same address is not taken for the one that was known.
 func ExampleHostKeyError() {
-	store := &keyStore{keys: map[string]string{}}
+	store := &sshtest.HostKeyStore{}
 	remote, _ := sshtest.New(sshtest.Config{})
 	defer remote.Close()
 	pool := sshexec.NewPool(sshexec.Options{})

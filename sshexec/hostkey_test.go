@@ -1,12 +1,10 @@
 package sshexec_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,33 +16,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-type keyStore struct {
-	mu   sync.Mutex
-	keys map[string]string
-}
-
-func (s *keyStore) HostKey(_ context.Context, id string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.keys[id], nil
-}
-
-func (s *keyStore) PutHostKey(_ context.Context, id, key string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keys[id] = key
-	return nil
-}
-
-func (s *keyStore) DeleteHostKey(_ context.Context, id string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.keys, id)
-	return nil
-}
-
 func TestAcceptNewHostKeys(t *testing.T) {
-	store := &keyStore{keys: map[string]string{}}
+	store := &sshtest.HostKeyStore{}
 	first, second := sshtest.Start(t, sshtest.Config{}), sshtest.Start(t, sshtest.Config{})
 	pool := newPool(t, sshexec.Options{})
 	to := func(h *sshtest.Host) *sshexec.Host {
@@ -57,8 +30,8 @@ func TestAcceptNewHostKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(map[string]string{"vm-1": first.PublicKey()}, store.keys); diff != "" {
-		t.Fatal(diff)
+	if key := keptKey(t, store); key != first.PublicKey() {
+		t.Fatalf("kept %q", key)
 	}
 	// Another machine under the same identity: final, however long one waits.
 	err := to(second).Wait(within(t, 30*time.Second))
@@ -70,7 +43,7 @@ func TestAcceptNewHostKeys(t *testing.T) {
 	if diff := cmp.Diff(want, mismatch); diff != "" {
 		t.Error(diff)
 	}
-	if len(second.Commands()) > 0 || store.keys["vm-1"] != first.PublicKey() {
+	if len(second.Commands()) > 0 || keptKey(t, store) != first.PublicKey() {
 		t.Error("the other machine was used or its key was kept")
 	}
 }
@@ -98,7 +71,7 @@ func TestPinnedHostKeysRefuses(t *testing.T) {
 }
 
 func TestForgetKey(t *testing.T) {
-	store := &keyStore{keys: map[string]string{}}
+	store := &sshtest.HostKeyStore{}
 	remote := sshtest.Start(t, sshtest.Config{})
 	to := target(t, remote)
 	to.HostKeys = sshexec.AcceptNewHostKeys(store)
@@ -121,7 +94,7 @@ func TestForgetKey(t *testing.T) {
 	if err := run(); err != nil {
 		t.Error(err)
 	}
-	if store.keys["vm-1"] != remote.PublicKey() {
+	if keptKey(t, store) != remote.PublicKey() {
 		t.Error("the new key was not kept")
 	}
 	if err := pool.Host(target(t, remote)).ForgetKey(t.Context()); err == nil {
@@ -233,4 +206,14 @@ func mustKey(t *testing.T, line string) ssh.PublicKey {
 func printOf(t *testing.T, line string) string {
 	t.Helper()
 	return ssh.FingerprintSHA256(mustKey(t, line))
+}
+
+// keptKey is what a store has kept of the machine that target means.
+func keptKey(t *testing.T, store *sshtest.HostKeyStore) string {
+	t.Helper()
+	key, err := store.HostKey(t.Context(), "vm-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }

@@ -1,12 +1,10 @@
 package e2e_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,12 +12,13 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
 // TestReplacedHost: a machine with another key at the same address is not taken for the one that was known,
 // until its key is forgotten or it comes under another id.
 func TestReplacedHost(t *testing.T) {
-	keys := &keyStore{}
+	keys := &sshtest.HostKeyStore{}
 	machine := newHost(t, vmhost.Spec{})
 	target := targetOf(t, machine)
 	target.HostKeys = sshexec.AcceptNewHostKeys(keys)
@@ -128,33 +127,4 @@ func TestKnownHosts(t *testing.T) {
 			}
 		})
 	}
-}
-
-// keyStore keeps host keys.
-type keyStore struct {
-	mu   sync.Mutex
-	keys map[string]string
-}
-
-func (s *keyStore) HostKey(_ context.Context, id string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.keys[id], nil
-}
-
-func (s *keyStore) PutHostKey(_ context.Context, id, key string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.keys == nil {
-		s.keys = map[string]string{}
-	}
-	s.keys[id] = key
-	return nil
-}
-
-func (s *keyStore) DeleteHostKey(_ context.Context, id string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.keys, id)
-	return nil
 }
