@@ -34,7 +34,8 @@
 //     [Host.Reboot].
 //   - Keys, certificates, two factors: [NewKey], [Key.SignUser], [Key.SignHost],
 //     Config.AuthenticationMethods, Config.Challenge.
-//   - Host keys of several types: Config.HostKeys.
+//   - Host keys of several types: Config.HostKeys. A place where a client keeps
+//     them: [HostKeyStore].
 //   - A jump host: Config.Dial = new(net.Dialer).DialContext.
 //   - A sudo with a password, other users: Config.SudoPassword, Config.Users.
 //   - Another time: Config.Clock.
