@@ -66,9 +66,16 @@ type tunnel struct {
 	in, out     net.Conn      // the ends at the channel
 	flushed     chan struct{} // closed when all that was written has left
 	closed      chan struct{} // ends what still moves
-	cut         atomic.Bool   // the SSH connection ended before the other side did
+	ending      atomic.Int32  // how reading ends: the first reason counts
 	once        sync.Once
 }
+
+// How reading from a tunnel ends.
+const (
+	notYet  int32 = iota
+	saidAll       // by the other side
+	cutOff        // with the SSH connection
+)
 
 func newTunnel(channel net.Conn, c *connection) *tunnel {
 	t := &tunnel{channel: channel, conn: c, flushed: make(chan struct{}), closed: make(chan struct{})}
@@ -77,7 +84,10 @@ func newTunnel(channel net.Conn, c *connection) *tunnel {
 	var pumping sync.WaitGroup
 	pumping.Go(func() {
 		_, _ = io.Copy(t.in, channel)
-		t.cut.Store(c.wire.ended.Load())
+		if c.wire.ended.Load() {
+			t.ending.CompareAndSwap(notYet, cutOff)
+		}
+		t.ending.CompareAndSwap(notYet, saidAll)
 		_ = t.in.Close()
 	})
 	pumping.Go(func() {
@@ -90,6 +100,7 @@ func newTunnel(channel net.Conn, c *connection) *tunnel {
 		select {
 		case <-t.closed:
 		case <-c.dead:
+			t.ending.CompareAndSwap(notYet, cutOff)
 		}
 		_ = channel.Close()
 		_ = t.in.Close()
@@ -111,7 +122,7 @@ func closeWrite(conn net.Conn) error {
 // [ErrDisconnected] when the SSH connection ended before.
 func (t *tunnel) Read(p []byte) (int, error) {
 	n, err := t.read.Read(p)
-	if err == io.EOF && t.cut.Load() { //nolint:errorlint // net.Pipe returns it as it is
+	if err == io.EOF && t.ending.Load() == cutOff { //nolint:errorlint // net.Pipe returns it as it is
 		err = &net.OpError{Op: "read", Net: "ssh", Addr: t.RemoteAddr(), Err: ErrDisconnected}
 	}
 	return n, err

@@ -104,20 +104,24 @@ func TestTunnelDeadline(t *testing.T) {
 	}
 }
 
-// TestTunnelCut: the end of the SSH connection is not taken for the end of what was to come.
+// TestTunnelCut: the end of the SSH connection is not taken for the end of what was to come, whoever notices it first.
 func TestTunnelCut(t *testing.T) {
-	held := make(chan struct{})
-	conn, remote := tunnelTo(t, func(far net.Conn) {
-		_, _ = io.WriteString(far, "half")
-		<-held
-	})
-	defer close(held)
-	if _, err := io.ReadFull(conn, make([]byte, 4)); err != nil {
-		t.Fatal(err)
-	}
-	remote.CutConnections()
-	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, sshexec.ErrDisconnected) {
-		t.Errorf("got %v", err)
+	for round := range 50 {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			held := make(chan struct{})
+			conn, remote := tunnelTo(t, func(far net.Conn) {
+				_, _ = io.WriteString(far, "half")
+				<-held
+			})
+			defer close(held)
+			if _, err := io.ReadFull(conn, make([]byte, 4)); err != nil {
+				t.Fatal(err)
+			}
+			remote.CutConnections()
+			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, sshexec.ErrDisconnected) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 
