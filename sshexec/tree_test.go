@@ -14,9 +14,10 @@ func FuzzNames(f *testing.F) {
 	f.Add("a", "b\nc", "./", 1)
 	f.Add("\xff", " ", "'", 100)
 	f.Fuzz(func(t *testing.T, a, b, c string, step int) {
-		if strings.ContainsRune(a+b+c, 0) || step < 1 {
-			t.Skip("no names")
+		for _, name := range []*string{&a, &b, &c} {
+			*name = strings.ReplaceAll(*name, "\x00", "") // no name has one
 		}
+		step = max(1, step)
 		told := "./" + a + "x\x00./" + b + "x\x00\x00" + "\x00./" + c + "x\x00\x00"
 		lists, whole := sshexec.Names([]byte(told), step)
 		want := [3][]string{{a + "x", b + "x"}, nil, {c + "x"}}
