@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -201,12 +200,3 @@ func identityOf(keys ...ssh.PublicKey) identity {
 	}
 	return known
 }
-
-// addrOf lets a policy see where the caller wanted to go, whatever the
-// connection itself says: it may come from a jump host or from Options.Dial.
-type addrOf string
-
-func (addrOf) Network() string  { return "tcp" }
-func (a addrOf) String() string { return string(a) }
-
-var _ net.Addr = addrOf("")

@@ -72,3 +72,10 @@ func (k knownHosts) accept(_ context.Context, t Target, key ssh.PublicKey) error
 	}
 	return refused
 }
+
+// addrOf lets a policy see where the caller wanted to go, whatever the
+// connection itself says: it may come from a jump host or from Options.Dial.
+type addrOf string
+
+func (addrOf) Network() string  { return "tcp" }
+func (a addrOf) String() string { return string(a) }
