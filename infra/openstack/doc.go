@@ -1,0 +1,2 @@
+// Package openstack creates VNFs on OpenStack through Heat.
+package openstack
