@@ -1,0 +1,79 @@
+package heat
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+)
+
+// Resource is a resource of a stack or of a stack nested in it.
+type Resource struct {
+	Name       string
+	Type       string
+	PhysicalID string
+	Status     Status
+	Reason     string
+	Created    time.Time
+
+	StackName, StackID string // of the stack that it is in
+	Nested             string // id of the stack that it is, if it is one
+	// Path are the names of the resources that hold it, the outermost first, and its own at the end.
+	Path []string
+}
+
+// Resources lists the resources of a stack and of the stacks nested in it, holders before what they hold. It
+// is one request, however many there are.
+func (c *Client) Resources(ctx context.Context, s *Stack) ([]Resource, error) {
+	var body struct {
+		Resources []struct {
+			Name       string             `json:"resource_name"`
+			Type       string             `json:"resource_type"`
+			PhysicalID string             `json:"physical_resource_id"`
+			Status     Status             `json:"resource_status"`
+			Reason     string             `json:"resource_status_reason"`
+			Created    time.Time          `json:"creation_time"`
+			Links      []gophercloud.Link `json:"links"`
+		} `json:"resources"`
+	}
+	_, err := c.api.Get(ctx, c.api.ServiceURL("stacks", s.Name, s.ID, "resources")+"?nested_depth="+strconv.Itoa(depth), &body, nil) //nolint:bodyclose // gophercloud closes it
+	if err != nil {
+		return nil, explained("list the resources of stack "+s.Name, err)
+	}
+	out := make([]Resource, len(body.Resources))
+	holders := map[string]*Resource{} // by the id of the nested stack
+	for i, r := range body.Resources {
+		out[i] = Resource{Name: r.Name, Type: r.Type, PhysicalID: r.PhysicalID, Status: r.Status, Reason: r.Reason, Created: r.Created}
+		for _, link := range r.Links {
+			switch link.Rel {
+			case "stack":
+				out[i].StackName, out[i].StackID = stackOf(link.Href)
+			case "nested":
+				_, out[i].Nested = stackOf(link.Href)
+			}
+		}
+		if out[i].Nested != "" {
+			holders[out[i].Nested] = &out[i]
+		}
+	}
+	return inTree(out, holders), nil
+}
+
+// inTree gives the resources their paths and puts holders before what they hold.
+func inTree(list []Resource, holders map[string]*Resource) []Resource {
+	for i := range list {
+		for r := &list[i]; r != nil && len(list[i].Path) <= depth+1; r = holders[r.StackID] {
+			list[i].Path = append([]string{r.Name}, list[i].Path...)
+		}
+	}
+	out := make([]Resource, 0, len(list))
+	for level := 1; len(out) < len(list) && level <= depth+2; level++ {
+		for _, r := range list {
+			if len(r.Path) == level {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
