@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack/orchestration/v1/stackresources"
-	"github.com/gophercloud/gophercloud/v2/openstack/orchestration/v1/stacks"
 )
 
 // Client speaks to Heat for one project. It is safe for concurrent use.
@@ -59,11 +57,12 @@ func (d Definition) body() map[string]any {
 	return map[string]any{"template": d.Template, "files": d.Files, "parameters": d.Parameters}
 }
 
-// request is a ready body in the place of gophercloud's options, which would expand templates.
-type request map[string]any
-
-func (r request) ToStackCreateMap() (map[string]any, error)      { return r, nil }
-func (r request) ToStackUpdatePatchMap() (map[string]any, error) { return r, nil }
+// call makes one request of the API: doing says what for, for errors.
+func (c *Client) call(ctx context.Context, doing, method, url string, body, into any) error {
+	_, err := c.api.Request(ctx, method, url, &gophercloud.RequestOpts{JSONBody: body, JSONResponse: into, //nolint:bodyclose // gophercloud closes it
+		OkCodes: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent}})
+	return explained(doing, err)
+}
 
 // Create begins to make a stack. Heat itself gives up after timeout (whole minutes). What failed is left as it
 // is, to be looked at.
@@ -71,11 +70,11 @@ func (c *Client) Create(ctx context.Context, name string, tags []string, d Defin
 	body := d.body()
 	body["stack_name"], body["tags"] = name, joined(tags)
 	body["timeout_mins"], body["disable_rollback"] = minutes(timeout), true
-	made, err := stacks.Create(ctx, c.api, request(body)).Extract()
-	if err != nil {
-		return nil, explained("create stack "+name, err)
+	var made stackBody
+	if err := c.call(ctx, "create stack "+name, http.MethodPost, c.api.ServiceURL("stacks"), body, &made); err != nil {
+		return nil, err
 	}
-	return &Stack{Name: name, ID: made.ID, Status: createInProgress}, nil
+	return &Stack{Name: name, ID: made.Stack.ID, Status: createInProgress}, nil
 }
 
 // Update begins to change a stack into d. Parameters that d does not name stay.
@@ -83,24 +82,22 @@ func (c *Client) Update(ctx context.Context, s *Stack, d Definition, timeout tim
 	body := d.body()
 	body["tags"] = joined(s.Tags) // those of an update replace the former ones
 	body["timeout_mins"], body["disable_rollback"] = minutes(timeout), true
-	err := stacks.UpdatePatch(ctx, c.api, s.Name, s.ID, request(body)).ExtractErr()
-	return explained("update stack "+s.Name, err)
+	return c.call(ctx, "update stack "+s.Name, http.MethodPatch, c.api.ServiceURL("stacks", s.Name, s.ID), body, nil)
 }
 
 // Delete begins to delete a stack; that there is none is no error.
 func (c *Client) Delete(ctx context.Context, s *Stack) error {
-	err := stacks.Delete(ctx, c.api, s.Name, s.ID).ExtractErr()
+	err := c.call(ctx, "delete stack "+s.Name, http.MethodDelete, c.api.ServiceURL("stacks", s.Name, s.ID), nil, nil)
 	if gone(err) {
 		return nil
 	}
-	return explained("delete stack "+s.Name, err)
+	return err
 }
 
 // Stop asks Heat to leave off what it does with a stack: what is made stays as it is then.
 func (c *Client) Stop(ctx context.Context, s *Stack) error {
-	_, err := c.api.Post(ctx, c.api.ServiceURL("stacks", s.Name, s.ID, "actions"), //nolint:bodyclose // gophercloud closes it
-		map[string]any{"cancel_without_rollback": nil}, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK, http.StatusAccepted, http.StatusNoContent}})
-	return explained("stop stack "+s.Name, err)
+	return c.call(ctx, "stop stack "+s.Name, http.MethodPost, c.api.ServiceURL("stacks", s.Name, s.ID, "actions"),
+		map[string]any{"cancel_without_rollback": nil}, nil)
 }
 
 // Find returns the stack of that name, nil when there is none.
@@ -115,12 +112,12 @@ func (c *Client) Get(ctx context.Context, s *Stack) (*Stack, error) {
 
 func (c *Client) get(ctx context.Context, path ...string) (*Stack, error) {
 	var body stackBody
-	_, err := c.api.Get(ctx, c.api.ServiceURL(path...)+"?resolve_outputs=False", &body, nil) //nolint:bodyclose // gophercloud closes it
+	err := c.call(ctx, "look at stack "+path[1], http.MethodGet, c.api.ServiceURL(path...)+"?resolve_outputs=False", nil, &body)
 	if gone(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, explained("look at stack "+path[1], err)
+		return nil, err
 	}
 	s := body.Stack
 	if s.Status == deleteComplete { // Heat shows deleted stacks to whoever knows their id
@@ -132,17 +129,15 @@ func (c *Client) get(ctx context.Context, path ...string) (*Stack, error) {
 
 // Validate has Heat check a definition; it makes nothing.
 func (c *Client) Validate(ctx context.Context, d Definition) error {
-	_, err := c.api.Post(ctx, c.api.ServiceURL("validate"), //nolint:bodyclose // gophercloud closes it
-		d.body(), nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
-	return explained("validate the template", err)
+	return c.call(ctx, "validate the template", http.MethodPost, c.api.ServiceURL("validate"), d.body(), nil)
 }
 
 // Mark sets or takes away the mark on a resource that the next update replaces it, or that its group removes
 // it first.
 func (c *Client) Mark(ctx context.Context, r Resource, unhealthy bool, reason string) error {
-	err := stackresources.MarkUnhealthy(ctx, c.api, r.StackName, r.StackID, r.Name,
-		stackresources.MarkUnhealthyOpts{MarkUnhealthy: unhealthy, ResourceStatusReason: reason}).ExtractErr()
-	return explained(fmt.Sprintf("mark resource %s of stack %s", r.Name, r.StackName), err)
+	body := map[string]any{"mark_unhealthy": unhealthy, "resource_status_reason": reason}
+	return c.call(ctx, fmt.Sprintf("mark resource %s of stack %s", r.Name, r.StackName), http.MethodPatch,
+		c.api.ServiceURL("stacks", r.StackName, r.StackID, "resources", r.Name), body, nil)
 }
 
 // gone reports whether what was asked for does not exist (any more).

@@ -57,11 +57,12 @@ func (c *Client) events(ctx context.Context, s *Stack, query url.Values) ([]Even
 	var body struct {
 		Events []Event `json:"events"`
 	}
-	_, err := c.api.Get(ctx, c.api.ServiceURL("stacks", s.Name, s.ID, "events")+"?"+query.Encode(), &body, nil) //nolint:bodyclose // gophercloud closes it
+	err := c.call(ctx, "read the events of stack "+s.Name, http.MethodGet,
+		c.api.ServiceURL("stacks", s.Name, s.ID, "events")+"?"+query.Encode(), nil, &body)
 	if gone(err) {
 		return nil, nil
 	}
-	return body.Events, explained("read the events of stack "+s.Name, err)
+	return body.Events, err
 }
 
 // stackURL is that of the stack that the resource of the event is in.

@@ -37,9 +37,10 @@ func (c *Client) Resources(ctx context.Context, s *Stack) ([]Resource, error) {
 			Links      []gophercloud.Link `json:"links"`
 		} `json:"resources"`
 	}
-	_, err := c.api.Get(ctx, c.api.ServiceURL("stacks", s.Name, s.ID, "resources")+"?nested_depth="+strconv.Itoa(depth), &body, nil) //nolint:bodyclose // gophercloud closes it
+	err := c.call(ctx, "list the resources of stack "+s.Name, http.MethodGet,
+		c.api.ServiceURL("stacks", s.Name, s.ID, "resources")+"?nested_depth="+strconv.Itoa(depth), nil, &body)
 	if err != nil {
-		return nil, explained("list the resources of stack "+s.Name, err)
+		return nil, err
 	}
 	out := make([]Resource, len(body.Resources))
 	holders := map[string]*Resource{} // by the id of the nested stack
