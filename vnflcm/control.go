@@ -62,8 +62,8 @@ func (m *Manager) Retry(ctx context.Context, opID string) error {
 	})
 }
 
-// Rollback undoes an INSTANTIATE or a SCALE_OUT that is in FAILED_TEMP (SOL003 v2.6.1 5.4.15); ErrNotSupported
-// for other operations. It runs the rollback hooks that the VNFD names, or the hooks of the inverse operation.
+// Rollback undoes an INSTANTIATE, a SCALE_OUT or a CHANGE_EXT_CONN that is in FAILED_TEMP (SOL003 v2.6.1
+// 5.4.15); ErrNotSupported for other operations. It runs the rollback hooks that the VNFD names, or the hooks of the inverse operation.
 func (m *Manager) Rollback(ctx context.Context, opID string) error {
 	return m.leave(ctx, opID, "rolled back", func(ctx context.Context, r *run) error {
 		if err := r.mustHold(ctx); err != nil {
@@ -102,8 +102,8 @@ func (r *run) prepareUndo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.op.Instantiate == nil && (s.op.Scale == nil || s.op.Scale.Type != ScaleOut) {
-		return fmt.Errorf("%w: only INSTANTIATE and SCALE_OUT can be rolled back (SOL003 v2.6.1 5.6.2.2)", ErrNotSupported)
+	if s.op.Instantiate == nil && s.op.ChangeExtConn == nil && (s.op.Scale == nil || s.op.Scale.Type != ScaleOut) {
+		return fmt.Errorf("%w: only INSTANTIATE, SCALE_OUT and CHANGE_EXT_CONN can be rolled back (SOL003 v2.6.1 5.6.2.2)", ErrNotSupported)
 	}
 	now, err := s.infra.Resources(ctx, s.op)
 	if err != nil {
@@ -132,6 +132,9 @@ func (m *Manager) Fail(ctx context.Context, opID string) error {
 			switch {
 			case r.rec.Occ.Operation == OpInstantiate:
 				i.Instance.InstantiationState, i.Levels = Instantiated, r.rec.Levels
+				i.Links, i.ManagedLinks = r.rec.links(i)
+			case r.rec.Occ.Operation == OpChangeExtConn && !r.rec.Undoing && slices.Contains(r.rec.Done, changeExtConnPhase):
+				i.Links, i.ManagedLinks = r.rec.links(i)
 			case r.rec.Occ.Operation == OpScale && slices.Contains(r.rec.Done, scaleRollbackPhase):
 				i.Levels = r.rec.Before
 			case r.rec.Occ.Operation == OpScale && slices.Contains(r.rec.Done, scalePhase):

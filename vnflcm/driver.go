@@ -26,6 +26,13 @@ type InfraDriver interface {
 	Resources(ctx context.Context, op *Operation) (Resources, error)
 }
 
+// ConnectivityChanger is an InfraDriver that can connect external connection points to other networks
+// (SOL003 v2.6.1 5.4.11). Without it CHANGE_EXT_CONN is refused.
+type ConnectivityChanger interface {
+	// ChangeExtConn makes op.Connectivity true. Like all of an InfraDriver's methods it may be called again.
+	ChangeExtConn(ctx context.Context, op *Operation) error
+}
+
 // MgmtDriver configures what runs on the resources: a cluster, a registry. A VNFD names it per hook.
 type MgmtDriver interface {
 	// Validate touches nothing and reports every fault of the request (*ParamError, joined). It runs before
@@ -63,6 +70,11 @@ const (
 	HealEnd                  Hook = "heal_end"
 	TerminateStart           Hook = "terminate_start"
 	TerminateEnd             Hook = "terminate_end"
+
+	ChangeExtConnStart         Hook = "change_external_connectivity_start"
+	ChangeExtConnEnd           Hook = "change_external_connectivity_end"
+	ChangeExtConnRollbackStart Hook = "change_external_connectivity_rollback_start"
+	ChangeExtConnRollbackEnd   Hook = "change_external_connectivity_rollback_end"
 )
 
 // Packages finds VNF packages by the id of their VNFD.
@@ -117,6 +129,33 @@ type Grant struct {
 	UpdateResources   []GrantInfo    `json:"updateResources,omitempty"`
 	VimConnectionInfo VimConnections `json:"vimConnectionInfo,omitempty"`
 	AdditionalParams  Params         `json:"additionalParams,omitzero"`
+
+	VimAssets *VimAssets `json:"vimAssets,omitempty"`
+	// The links that the NFVO decides on; they take the place of those of the request.
+	ExtVirtualLinks        []ExtVirtualLinkData        `json:"extVirtualLinks,omitempty"`
+	ExtManagedVirtualLinks []ExtManagedVirtualLinkData `json:"extManagedVirtualLinks,omitempty"`
+}
+
+// VimAssets says by which names the VIM knows what the VNFD asks for (SOL003 v2.6.1 9.5.3.5).
+type VimAssets struct {
+	ComputeResourceFlavours []VimComputeResourceFlavour `json:"computeResourceFlavours,omitempty"`
+	SoftwareImages          []VimSoftwareImage          `json:"softwareImages,omitempty"`
+}
+
+// VimComputeResourceFlavour (SOL003 v2.6.1 9.5.3.6).
+type VimComputeResourceFlavour struct {
+	VimConnectionID          string `json:"vimConnectionId,omitempty"`
+	ResourceProviderID       string `json:"resourceProviderId,omitempty"`
+	VnfdVirtualComputeDescID string `json:"vnfdVirtualComputeDescId"`
+	VimFlavourID             string `json:"vimFlavourId"`
+}
+
+// VimSoftwareImage (SOL003 v2.6.1 9.5.3.7).
+type VimSoftwareImage struct {
+	VimConnectionID     string `json:"vimConnectionId,omitempty"`
+	ResourceProviderID  string `json:"resourceProviderId,omitempty"`
+	VnfdSoftwareImageID string `json:"vnfdSoftwareImageId"`
+	VimSoftwareImageID  string `json:"vimSoftwareImageId"`
 }
 
 // ZoneInfo (SOL003 v2.6.1 9.5.3.4).

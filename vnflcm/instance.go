@@ -102,6 +102,13 @@ type VnfExtCpInfo struct {
 
 // ExtVirtualLinkInfo (SOL003 v2.6.1 5.5.3.2).
 type ExtVirtualLinkInfo struct {
+	ID             string            `json:"id"`
+	ResourceHandle ResourceHandle    `json:"resourceHandle"`
+	ExtLinkPorts   []ExtLinkPortInfo `json:"extLinkPorts,omitempty"`
+}
+
+// ExtLinkPortInfo is a port of the VIM that an external connection point uses (SOL003 v2.6.1 5.5.3.9a).
+type ExtLinkPortInfo struct {
 	ID             string         `json:"id"`
 	ResourceHandle ResourceHandle `json:"resourceHandle"`
 }

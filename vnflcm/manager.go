@@ -106,6 +106,9 @@ type instanceRecord struct {
 	DefaultVIM    string                `json:"defaultVim,omitempty"` // where the instance is, if its request named no VIM
 	Levels        map[string]int        `json:"levels,omitempty"`
 	Resources     Resources             `json:"resources,omitzero"`
+	// What the instance is connected to now.
+	Links        []ExtVirtualLinkData        `json:"links,omitempty"`
+	ManagedLinks []ExtManagedVirtualLinkData `json:"managedLinks,omitempty"`
 }
 
 // operationRecord is what the store keeps of an operation. Only the holder of its lease writes it.

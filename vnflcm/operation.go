@@ -21,10 +21,11 @@ type Operation struct {
 	RollingBack bool
 
 	// Of the requests, the one of Kind is set.
-	Instantiate *InstantiateVnfRequest
-	Scale       *ScaleVnfRequest
-	Heal        *HealVnfRequest
-	Terminate   *TerminateVnfRequest
+	Instantiate   *InstantiateVnfRequest
+	Scale         *ScaleVnfRequest
+	Heal          *HealVnfRequest
+	Terminate     *TerminateVnfRequest
+	ChangeExtConn *ChangeExtVnfConnectivityRequest
 
 	// Initial is the request that the instance was instantiated with; its credentials and networks hold on.
 	Initial InstantiateVnfRequest
@@ -37,8 +38,16 @@ type Operation struct {
 	// held when it began (none for instantiate).
 	Levels, Before map[string]int
 
+	// Connectivity are the external links that hold when the operation has succeeded, ManagedLinks the networks
+	// that stand for internal links: those of the grant, or else of the requests.
+	Connectivity []ExtVirtualLinkData
+	ManagedLinks []ExtManagedVirtualLinkData
+
 	VIM   VimConnectionInfo // resolved: with interfaceInfo and accessInfo
-	Grant *Grant            // nil without a Granter
+	Grant *Grant            // nil without a Granter, and while the request is only being checked
+	// GrantPending is set while a request is checked and a Granter will be asked: what a grant can say is not
+	// missing yet.
+	GrantPending bool
 
 	// Resources are as the InfraDriver last reported them.
 	Resources
@@ -48,8 +57,9 @@ type Operation struct {
 
 	Log *slog.Logger
 
-	phase string
-	state OperationState
+	phase   string
+	state   OperationState
+	planned Change
 	// occurrence is the kind of the operation that is recorded: while rolling back, Kind is the inverse.
 	occurrence LcmOperation
 	mask       *masker

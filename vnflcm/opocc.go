@@ -11,6 +11,8 @@ const (
 	OpScale       LcmOperation = "SCALE"
 	OpHeal        LcmOperation = "HEAL"
 	OpTerminate   LcmOperation = "TERMINATE"
+	// OpChangeExtConn needs a driver that is a ConnectivityChanger.
+	OpChangeExtConn LcmOperation = "CHANGE_EXT_CONN"
 )
 
 // OperationState of an operation occurrence (SOL003 v2.6.1 5.6.2.2).
@@ -49,6 +51,8 @@ type VnfLcmOpOcc struct {
 	CancelMode            CancelMode       `json:"cancelMode,omitempty"`
 	Error                 *ProblemDetails  `json:"error,omitempty"`
 	ResourceChanges       *ResourceChanges `json:"resourceChanges,omitempty"`
+	// ChangedExtConnectivity are the external links that the operation has changed, as they are now.
+	ChangedExtConnectivity []ExtVirtualLinkInfo `json:"changedExtConnectivity,omitempty"`
 }
 
 // ResourceChanges says what an operation changed (SOL003 v2.6.1 5.5.2.13).

@@ -21,6 +21,7 @@ type phase struct {
 const (
 	scalePhase         = "scale"
 	scaleRollbackPhase = "scale_rollback"
+	changeExtConnPhase = "change_external_connectivity"
 )
 
 // phases of an operation, in their order.
@@ -39,6 +40,14 @@ func (rec *operationRecord) phases() []phase {
 			{name: scaleRollbackPhase, infra: InfraDriver.Scale},
 			{name: string(ScaleRollbackEnd), hook: ScaleRollbackEnd, fallback: ScaleEnd},
 		}
+	case kind == OpChangeExtConn && rollback:
+		return []phase{
+			{name: string(ChangeExtConnRollbackStart), hook: ChangeExtConnRollbackStart, fallback: ChangeExtConnStart},
+			{name: "change_external_connectivity_rollback", infra: changeExtConn},
+			{name: string(ChangeExtConnRollbackEnd), hook: ChangeExtConnRollbackEnd, fallback: ChangeExtConnEnd},
+		}
+	case kind == OpChangeExtConn:
+		return around(ChangeExtConnStart, changeExtConnPhase, changeExtConn, ChangeExtConnEnd)
 	case kind == OpInstantiate:
 		return around(InstantiateStart, "instantiate", InfraDriver.Instantiate, InstantiateEnd)
 	case kind == OpScale:
@@ -48,6 +57,15 @@ func (rec *operationRecord) phases() []phase {
 	default:
 		return around(TerminateStart, "terminate", InfraDriver.Terminate, TerminateEnd)
 	}
+}
+
+// changeExtConn is the method of an optional interface; without it the request was refused.
+func changeExtConn(d InfraDriver, ctx context.Context, op *Operation) error {
+	changer, able := d.(ConnectivityChanger)
+	if !able {
+		return fmt.Errorf("%w: the driver cannot change external connectivity", ErrNotSupported)
+	}
+	return changer.ChangeExtConn(ctx, op)
 }
 
 func around(start Hook, name string, infra func(InfraDriver, context.Context, *Operation) error, end Hook) []phase {

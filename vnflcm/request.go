@@ -40,6 +40,12 @@ func (m *Manager) Terminate(ctx context.Context, instanceID string, req Terminat
 	return m.begin(ctx, instanceID, OpTerminate, req, nil)
 }
 
+// ChangeExtConn starts the change of what external connection points are connected to (SOL003 v2.6.1 5.4.11).
+// ErrNotSupported: the driver of the VIM cannot do that.
+func (m *Manager) ChangeExtConn(ctx context.Context, instanceID string, req ChangeExtVnfConnectivityRequest) (string, error) {
+	return m.begin(ctx, instanceID, OpChangeExtConn, req, nil)
+}
+
 // begin accepts a request: it checks everything, writes down what is planned, locks the instance and starts.
 func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperation, req any,
 	prepare func(*instanceRecord, *operationRecord)) (string, error) {
@@ -144,7 +150,8 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	levels, err := s.targetLevels(inst.Levels)
 	faults := []error{err}
 	s.op.Levels, rec.Levels = levels, levels
-	faults = append(faults, s.checkHooks(), checkRequest(s.op))
+	s.op.GrantPending = m.cfg.Granter != nil
+	faults = append(faults, s.checkHooks(), checkRequest(s.op), s.checkDriver())
 	for _, driver := range s.drivers() {
 		faults = append(faults, driver.Validate(ctx, s.op))
 	}
@@ -228,6 +235,8 @@ func checkRequest(op *Operation) error {
 			}
 		}
 		return errors.Join(faults...)
+	case op.ChangeExtConn != nil:
+		return op.checkConnectivity()
 	case op.Terminate != nil:
 		if t := op.Terminate.TerminationType; t != TerminateForceful && t != TerminateGraceful {
 			return &ParamError{Path: "terminationType", Value: string(t), Reason: "must be FORCEFUL or GRACEFUL"}

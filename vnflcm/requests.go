@@ -64,6 +64,14 @@ type TerminateVnfRequest struct {
 	AdditionalParams           Params          `json:"additionalParams,omitzero"`
 }
 
+// ChangeExtVnfConnectivityRequest connects external connection points to other links, or in another way
+// (SOL003 v2.6.1 5.5.2.11). Links and connection points that it does not name stay as they are.
+type ChangeExtVnfConnectivityRequest struct {
+	ExtVirtualLinks   []ExtVirtualLinkData `json:"extVirtualLinks"`
+	VimConnectionInfo VimConnections       `json:"vimConnectionInfo,omitempty"`
+	AdditionalParams  Params               `json:"additionalParams,omitzero"`
+}
+
 // CancelMode says what becomes of the work under way when an operation is cancelled.
 type CancelMode string
 

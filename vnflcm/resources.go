@@ -4,6 +4,7 @@ import "net/netip"
 
 // Resources are what an InfraDriver made for a VNF.
 type Resources struct {
+	Metadata         map[string]string `json:"metadata,omitempty"`
 	VNFCs            []VNFC            `json:"vnfcs,omitempty"`
 	ConnectionPoints []ConnectionPoint `json:"connectionPoints,omitempty"` // of the VNF as a whole, such as a virtual IP
 	VirtualLinks     []VirtualLink     `json:"virtualLinks,omitempty"`

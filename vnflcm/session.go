@@ -24,7 +24,8 @@ func (m *Manager) session(ctx context.Context, pkg *tosca.Package, inst *instanc
 	op := &Operation{
 		ID: rec.Occ.ID, InstanceID: inst.Instance.ID, Kind: rec.Occ.Operation, RollingBack: rec.Occ.OperationState == RollingBack,
 		Initial: inst.Initial, Levels: rec.Levels, Before: rec.Before, Grant: rec.Grant, Resources: inst.Resources, Change: rec.Change,
-		phase: phase, state: rec.Occ.OperationState, occurrence: rec.Occ.Operation, records: m.records, vims: m.vims,
+		planned: rec.Planned,
+		phase:   phase, state: rec.Occ.OperationState, occurrence: rec.Occ.Operation, records: m.records, vims: m.vims,
 		intercept: m.cfg.Intercept, observe: m.cfg.Observe,
 		instance: func(ctx context.Context, change func(*VnfInstance)) error {
 			return m.updateInstance(ctx, inst.Instance.ID, func(r *instanceRecord) { change(&r.Instance) })
@@ -37,6 +38,7 @@ func (m *Manager) session(ctx context.Context, pkg *tosca.Package, inst *instanc
 	if err := errors.Join(s.findDriver(ctx, inst), s.findFlavour(pkg)); err != nil {
 		return nil, err
 	}
+	op.connect(inst, rec)
 	op.mask = newMasker(s.secrets())
 	op.Log = maskedLogger(m.cfg.Logger.With("operation", op.ID, "instance", op.InstanceID), op.mask)
 	return s, nil
@@ -97,6 +99,9 @@ func (op *Operation) decodeRequest(rec *operationRecord) error {
 	case OpTerminate:
 		err = json.Unmarshal(raw, &op.Terminate)
 		params = op.Terminate.AdditionalParams
+	case OpChangeExtConn:
+		err = json.Unmarshal(raw, &op.ChangeExtConn)
+		params = op.ChangeExtConn.AdditionalParams
 	}
 	if err != nil {
 		return errors.Join(ErrUnreadable, err)
@@ -184,6 +189,9 @@ func (s *session) secrets() []string {
 	if g := s.op.Grant; g != nil {
 		found = append(found, secretsIn(g.AdditionalParams, nil)...)
 		vims = append(vims, g.VimConnectionInfo...)
+	}
+	if c := s.op.ChangeExtConn; c != nil {
+		vims = append(vims, c.VimConnectionInfo...)
 	}
 	for _, vim := range vims {
 		for _, p := range []Params{vim.InterfaceInfo, vim.AccessInfo, vim.Extra} {

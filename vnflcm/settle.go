@@ -57,11 +57,19 @@ func (r *run) complete(ctx context.Context, state OperationState) error {
 	}
 	r.rec.Occ.Error = nil
 	r.rec.Occ.ResourceChanges = &ResourceChanges{AffectedVnfcs: r.rec.Change.affected()}
+	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if inst != nil && inst.Holder == r.rec.Occ.ID { // a crash may have come between unlocking and this
+		r.showConnectivity(inst)
+	}
 	if r.rec.Occ.Operation == OpTerminate {
 		return r.finish(ctx, Completed, (*instanceRecord).clear)
 	}
 	return r.finish(ctx, Completed, func(i *instanceRecord) {
 		i.Instance.InstantiationState, i.Levels = Instantiated, r.rec.Levels
+		i.Links, i.ManagedLinks = r.rec.links(i)
 	})
 }
 
@@ -70,6 +78,7 @@ func (rec *instanceRecord) clear() {
 	rec.Instance.InstantiationState, rec.Instance.VimConnectionInfo = NotInstantiated, nil
 	rec.Initial, rec.Levels, rec.Resources = InstantiateVnfRequest{}, nil, Resources{}
 	rec.PackageDigest, rec.DefaultVIM, rec.Instance.Extensions = "", "", Params{}
+	rec.Links, rec.ManagedLinks = nil, nil
 }
 
 // finish unlocks the instance and enters a final state. What only the operation needed is removed. Each part

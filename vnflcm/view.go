@@ -9,13 +9,12 @@ func (rec *instanceRecord) view() *VnfInstance {
 		return &out
 	}
 	info := &InstantiatedVnfInfo{FlavourID: rec.Initial.FlavourID, VnfState: "STARTED",
-		LocalizationLanguage: rec.Initial.LocalizationLanguage, ExtManagedVirtualLinkInfo: rec.Initial.ExtManagedVirtualLinks}
+		LocalizationLanguage: rec.Initial.LocalizationLanguage, ExtManagedVirtualLinkInfo: rec.ManagedLinks}
 	for _, aspect := range sortedKeys(rec.Levels) {
 		info.ScaleStatus = append(info.ScaleStatus, ScaleInfo{AspectID: aspect, ScaleLevel: rec.Levels[aspect]})
 	}
-	for _, link := range rec.Initial.ExtVirtualLinks {
-		info.ExtVirtualLinkInfo = append(info.ExtVirtualLinkInfo, ExtVirtualLinkInfo{ID: link.ID,
-			ResourceHandle: ResourceHandle{VimConnectionID: link.VimConnectionID, ResourceID: link.ResourceID}})
+	for _, link := range rec.Links {
+		info.ExtVirtualLinkInfo = append(info.ExtVirtualLinkInfo, link.info())
 	}
 	for _, cp := range rec.Resources.ConnectionPoints {
 		info.ExtCpInfo = append(info.ExtCpInfo, VnfExtCpInfo{ID: cp.ResourceID, CpdID: cp.CPD, CpProtocolInfo: cp.protocolInfo()})

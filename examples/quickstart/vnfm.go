@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/examples/internal/crash"
 	"github.com/vnfkit/vnfkit/examples/internal/progress"
+	"github.com/vnfkit/vnfkit/examples/internal/sealing"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -39,7 +38,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 		return nil, err
 	}
 	v := &vnfm{request: request, vnfdID: pkg.VNFD().ID}
-	key, err1 := sealingKey(filepath.Join(o.state, "key"))
+	key, err1 := sealing.Key(filepath.Join(o.state, "key"))
 	store, err2 := sqlite.Open(ctx, filepath.Join(o.state, "state.db"))
 	// Slow programs take a moment, so that there is something to see.
 	world, err3 := sandbox.Open(sandbox.Config{Dir: filepath.Join(o.state, "world"), Takes: 300 * time.Millisecond})
@@ -137,15 +136,4 @@ func (v *vnfm) killWorker(ctx context.Context, id string) (string, error) {
 func samples() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "packages", "k8s-cluster")
-}
-
-// sealingKey reads the key that seals the state, or makes one.
-func sealingKey(name string) ([]byte, error) {
-	key, err := os.ReadFile(name) //nolint:gosec // in the user's own state directory
-	if !errors.Is(err, fs.ErrNotExist) {
-		return key, err
-	}
-	key = make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	return key, os.WriteFile(name, key, 0o600)
 }

@@ -149,6 +149,9 @@ func (w *wait) follow(ctx context.Context) error {
 		return err
 	}
 	for _, e := range events {
+		if slices.ContainsFunc(w.events, func(known Event) bool { return known.ID == e.ID }) {
+			continue // Heat begins anew when it has dropped the event of the marker
+		}
 		w.marker = e.ID
 		w.events = append(w.events, e)
 		if w.tell != nil {
@@ -160,7 +163,7 @@ func (w *wait) follow(ctx context.Context) error {
 
 // endure bears errors that can pass, for as long as patience lasts.
 func (w *wait) endure(err error) error {
-	if !passing(err) {
+	if !Passing(err) {
 		return err
 	}
 	if w.silent.IsZero() {

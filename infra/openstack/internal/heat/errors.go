@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 
 	"github.com/gophercloud/gophercloud/v2"
 )
@@ -111,14 +113,12 @@ func reason(answer gophercloud.ErrUnexpectedResponseCode) string {
 	return http.StatusText(answer.Actual)
 }
 
-// passing reports whether an error can go away by itself: no answer, an overloaded or a restarting service.
-func passing(err error) bool {
+// Passing reports whether an error can go away by itself: no answer, an overloaded or a restarting service.
+func Passing(err error) bool {
 	var answer gophercloud.ErrUnexpectedResponseCode
 	if errors.As(err, &answer) {
 		return answer.Actual >= 500 || answer.Actual == http.StatusTooManyRequests
 	}
-	return !errors.As(err, new(*json.SyntaxError))
+	var network *url.Error
+	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF)
 }
-
-// Passing is passing for callers that repeat a request themselves.
-func Passing(err error) bool { return err != nil && passing(err) }

@@ -2,6 +2,7 @@ package heat
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -39,7 +40,8 @@ const pageSize = 200
 func (c *Client) eventsAfter(ctx context.Context, s *Stack, marker string) ([]Event, error) {
 	var out []Event
 	for {
-		query := url.Values{"limit": {strconv.Itoa(pageSize)}}
+		// The default is descending, and a marker then leads into the past.
+		query := url.Values{"sort_dir": {"asc"}, "limit": {strconv.Itoa(pageSize)}}
 		if marker != "" {
 			query.Set("marker", marker)
 		}

@@ -2,6 +2,7 @@ package heat
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 	"time"
 

@@ -1,0 +1,161 @@
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/vnfkit/vnfkit/infra/openstack/hot"
+	"github.com/vnfkit/vnfkit/infra/openstack/internal/access"
+	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// The vimTypes that requests name this driver by: register it under both. They also say which API of Tacker a
+// request was written for; that matters to the healing of a whole VNF (Driver.Heal).
+const (
+	VimTypeV1 = "openstack"
+	VimTypeV2 = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
+)
+
+// Config of a Driver. The zero Config is ready for use.
+type Config struct {
+	// UserData are functions of the caller's own, by the class name that requests give as
+	// additionalParams.lcm-operation-user-data-class. They come before the built-in names: "DefaultUserData"
+	// is StandardUserData, "StandardUserData" is IndividualUserData.
+	UserData map[string]UserData
+	// StandardForUnknown takes StandardUserData for class names that nobody registered. Without it such a
+	// request is refused.
+	StandardForUnknown bool
+	// StackTimeout is how long Heat may work on a stack; it fails what takes longer. Whole minutes, default
+	// one hour.
+	StackTimeout time.Duration
+	// DeleteAttempts is how often a deletion that fails is tried, because Neutron or Nova still held a
+	// resource. Default 5.
+	DeleteAttempts int
+	// Poll is the time between the first looks at a stack; it grows to tenfold. Default 1 s.
+	Poll time.Duration
+	// Transport carries the HTTP requests, below authentication and TLS settings of the VIM: for tests and
+	// for proxies. Default: a transport of its own for each VIM.
+	Transport http.RoundTripper
+}
+
+// Driver implements vnflcm.InfraDriver and vnflcm.ConnectivityChanger on OpenStack. It keeps authenticated
+// clients between operations and is safe for concurrent use.
+type Driver struct {
+	cfg    Config
+	access *access.Cache
+}
+
+// New returns a driver.
+func New(cfg Config) *Driver {
+	cfg.StackTimeout = cmp.Or(cfg.StackTimeout, time.Hour)
+	cfg.DeleteAttempts = cmp.Or(cfg.DeleteAttempts, 5)
+	cfg.Poll = cmp.Or(cfg.Poll, time.Second)
+	return &Driver{cfg: cfg, access: access.New(access.Config{Transport: cfg.Transport})}
+}
+
+var (
+	_ vnflcm.InfraDriver         = (*Driver)(nil)
+	_ vnflcm.ConnectivityChanger = (*Driver)(nil)
+)
+
+// StackError is what Heat could not do with a stack, with the first resource that failed and its reason.
+type StackError = heat.StackError
+
+// ErrForeignStack says that a stack of the name which belongs to the instance was made by somebody else. It is
+// not touched.
+var ErrForeignStack = errors.New("the stack was not made for this VNF instance")
+
+// ErrNoStack says that the stack of an instantiated VNF is gone. Healing the whole VNF makes it anew.
+var ErrNoStack = errors.New("the stack of the VNF does not exist")
+
+// work is one operation with the clients that it needs.
+type work struct {
+	*Driver
+	op      *vnflcm.Operation
+	clients *access.Clients
+	heat    *heat.Client
+}
+
+func (d *Driver) begin(ctx context.Context, op *vnflcm.Operation) (*work, error) {
+	clients, err := d.access.Clients(ctx, op.VIM)
+	if err != nil {
+		return nil, err
+	}
+	return &work{Driver: d, op: op, clients: clients, heat: heat.New(clients.Heat, d.cfg.Poll)}, nil
+}
+
+// StackName is the name of the stack of a VNF instance: the same as that of Tacker's version 2 API.
+func StackName(instanceID string) string { return "vnf-" + instanceID }
+
+// tags mark the stack as made for the instance.
+func (w *work) tags() []string { return []string{"vnfkit", w.op.InstanceID} }
+
+// find returns the stack of the instance, nil when there is none, ErrForeignStack when it is not ours.
+func (w *work) find(ctx context.Context) (*heat.Stack, error) {
+	s, err := w.heat.Find(ctx, StackName(w.op.InstanceID))
+	if err != nil || s == nil {
+		return nil, err
+	}
+	for _, tag := range w.tags() {
+		if !slices.Contains(s.Tags, tag) {
+			return nil, fmt.Errorf("%w: %s (%s) lacks the tag %s", ErrForeignStack, s.Name, s.ID, tag)
+		}
+	}
+	return s, nil
+}
+
+// atRest returns the stack when nothing is at work on it any more: an earlier process may have asked for an
+// update before it died. ErrNoStack when there is none.
+func (w *work) atRest(ctx context.Context) (*heat.Stack, error) {
+	s, err := w.find(ctx)
+	if err == nil && s != nil {
+		s, err = w.heat.AtRest(ctx, s, w.tell(ctx))
+	}
+	if err == nil && s == nil {
+		err = fmt.Errorf("%w: %s", ErrNoStack, StackName(w.op.InstanceID))
+	}
+	return s, err
+}
+
+// tell reports what happens in the stack as progress of the step in ctx.
+func (w *work) tell(ctx context.Context) heat.Observer {
+	return func(e heat.Event) {
+		text := e.Resource + " " + string(e.Status)
+		if e.Status.Failed() {
+			text += ": " + e.Reason
+		}
+		w.op.Report(ctx, text)
+	}
+}
+
+// definition computes what the stack shall be. current are the parameters of the stack, nil when it is made.
+func (w *work) definition(ctx context.Context, current map[string]string) (heat.Definition, error) {
+	def, err := w.Driver.define(ctx, w.op, current)
+	if err != nil {
+		return heat.Definition{}, err
+	}
+	return heat.Definition{Template: def.Template.Text(), Files: def.Template.Files(), Parameters: def.Parameters}, nil
+}
+
+// define calls the user data function that the request names.
+func (d *Driver) define(ctx context.Context, op *vnflcm.Operation, current map[string]string) (Definition, error) {
+	userData, err := d.userData(op)
+	if err != nil {
+		return Definition{}, err
+	}
+	template, err := hot.Load(op.Package, op.Flavour.ID)
+	if err != nil {
+		return Definition{}, err
+	}
+	parameters, err := decoded(current, template)
+	if err != nil {
+		return Definition{}, err
+	}
+	return userData(ctx, UserDataRequest{Op: op, Template: template, Current: parameters})
+}

@@ -1,0 +1,171 @@
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Heal implements vnflcm.InfraDriver. Chosen VNFCs get new servers; their ports, and with them their
+// addresses, stay. Whole VNFs are healed as the version of Tacker's API does it that the request is for:
+// version 1 (vimType openstack) deletes the stack and makes it anew at the present scale levels, version 2
+// replaces the servers of all VNFCs. additionalParams.all decides otherwise: true makes the stack anew, false
+// replaces the servers. Together with chosen VNFCs, all replaces their volumes as well.
+func (d *Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
+	w, err := d.begin(ctx, op)
+	if err != nil {
+		return err
+	}
+	if remakes(op) {
+		return w.remake(ctx)
+	}
+	return vnflcm.Do(ctx, op, "replace-servers", "", func(ctx context.Context) error {
+		return w.update(ctx, change{pending: w.unreplaced, prepare: w.markReplaced})
+	})
+}
+
+// healParams are the attributes of a heal request that this driver reads.
+type healParams struct {
+	All *bool `json:"all"`
+}
+
+func healAll(op *vnflcm.Operation) *bool {
+	var params healParams
+	if _, err := op.Heal.AdditionalParams.Decode(&params); err != nil {
+		return nil // Plan has reported it
+	}
+	return params.All
+}
+
+// remakes reports whether the operation makes the stack anew.
+func remakes(op *vnflcm.Operation) bool {
+	if !op.WholeVNF() {
+		return false
+	}
+	if all := healAll(op); all != nil {
+		return *all
+	}
+	return op.VIM.VimType == VimTypeV1
+}
+
+// unreplaced tells which servers are still those that the operation found.
+func (w *work) unreplaced(t tree) error {
+	servers := t.servers()
+	var faults []error
+	for _, v := range w.op.Change.Replaced {
+		i := slices.IndexFunc(servers, func(s server) bool { return s.vnfc == v.ID })
+		switch {
+		case i < 0:
+			faults = append(faults, fmt.Errorf("VNFC %s (%s) is not in the stack", v.ID, v.Name))
+		case servers[i].PhysicalID == v.ResourceID || servers[i].PhysicalID == "":
+			faults = append(faults, fmt.Errorf("VNFC %s still has server %s", v.ID, v.ResourceID))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// markReplaced marks the servers that are to be replaced, each in the stack it is in.
+func (w *work) markReplaced(ctx context.Context, t tree) error {
+	var marked []heat.Resource
+	for _, s := range t.servers() {
+		i := slices.IndexFunc(w.op.Change.Replaced, func(v vnflcm.VNFC) bool { return v.ID == s.vnfc })
+		if i < 0 || s.PhysicalID != w.op.Change.Replaced[i].ResourceID {
+			continue
+		}
+		marked = append(marked, s.Resource)
+		if all := healAll(w.op); all != nil && *all {
+			marked = append(marked, t.volumesOf(s)...)
+		}
+	}
+	marked = slices.DeleteFunc(marked, func(r heat.Resource) bool { return r.Status.Failed() })
+	return w.mark(ctx, marked, "to be replaced by healing")
+}
+
+// parametersKey is where the parameters of a stack are kept while it is made anew.
+const parametersKey = "openstack/parameters"
+
+// remake deletes the stack and makes it anew. The VNFCs keep their ids.
+func (w *work) remake(ctx context.Context) error {
+	old := w.op.Metadata[metaStack]
+	err := vnflcm.Do(ctx, w.op, "delete-stack", "", func(ctx context.Context) error {
+		s, err := w.find(ctx)
+		if err != nil || s == nil || s.ID != old {
+			return err // deleted before, perhaps made anew
+		}
+		if err := w.op.State().Put(ctx, parametersKey, s.Parameters); err != nil {
+			return err
+		}
+		return w.remove(ctx, s)
+	})
+	if err != nil {
+		return err
+	}
+	var parameters map[string]string // none when the stack was gone already: the request has them
+	if err := w.op.State().Get(ctx, parametersKey, &parameters); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
+		return err
+	}
+	def, err := w.definition(ctx, parameters)
+	if err != nil {
+		return err
+	}
+	if err := w.makeStack(ctx, def); err != nil {
+		return err
+	}
+	return vnflcm.Do(ctx, w.op, "adopt-vnfcs", "", w.adopt)
+}
+
+// adopt gives the servers of a new stack the ids of the VNFCs that they take the place of.
+func (w *work) adopt(ctx context.Context) error {
+	s, err := w.atRest(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := w.heat.Resources(ctx, s)
+	if err != nil {
+		return err
+	}
+	now := tree{instance: w.op.InstanceID, flavour: w.op.Flavour, list: list} // without aliases
+	servers := now.servers()
+	slices.SortFunc(servers, func(a, b server) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(strings.Join(a.Path, "/"), strings.Join(b.Path, "/")))
+	})
+	wanted := map[string]string{}
+	for _, vdu := range w.op.Flavour.VDUs {
+		former := slices.DeleteFunc(slices.Clone(w.op.Change.Replaced), func(v vnflcm.VNFC) bool { return v.VDU != vdu.ID })
+		slices.SortFunc(former, func(a, b vnflcm.VNFC) int { return newestFirst(b, a) })
+		for _, s := range servers {
+			if s.vdu == vdu.ID && len(former) > 0 {
+				wanted[s.vnfc], former = former[0].ID, former[1:]
+			}
+		}
+	}
+	return w.keepAliases(ctx, wanted)
+}
+
+// keepAliases writes the aliases, removes those of earlier stacks, and forgets the parameters of the old one.
+func (w *work) keepAliases(ctx context.Context, wanted map[string]string) error {
+	state := w.op.State()
+	former, err := w.aliases(ctx)
+	if err != nil {
+		return err
+	}
+	for id := range former {
+		if wanted[id] == "" {
+			if err := state.Delete(ctx, aliasKey+id); err != nil {
+				return err
+			}
+		}
+	}
+	for id, alias := range wanted {
+		if err := state.Put(ctx, aliasKey+id, alias); err != nil {
+			return err
+		}
+	}
+	return state.Delete(ctx, parametersKey)
+}

@@ -1,0 +1,215 @@
+package hot
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Reference is a value that a template takes from a parameter.
+type Reference struct {
+	// Path begins with the name of the parameter: nfv, VDU, workerNode, vcImageId. Numbers are places in lists.
+	Path []string
+	File string // in the package
+	Line int
+}
+
+// String is the place of the reference, file:line.
+func (r Reference) String() string { return fmt.Sprintf("%s:%d", r.File, r.Line) }
+
+// References lists what the base HOT, and nested templates that declare the parameter themselves, take from a
+// parameter, in the order of the text.
+func (t *Template) References(parameter string) []Reference {
+	out := t.file.references(parameter)
+	for _, ref := range t.nested() {
+		if f := t.files[ref]; at(f.root, "parameters", parameter) != nil {
+			out = append(out, f.references(parameter)...)
+		}
+	}
+	return out
+}
+
+func (f *file) references(parameter string) []Reference {
+	var out []Reference
+	walk(get(f.root, "resources"), func(key string, value *yaml.Node) {
+		if key != "get_param" {
+			return
+		}
+		if path := paramPath(value); len(path) > 0 && path[0] == parameter {
+			out = append(out, Reference{Path: path, File: f.path, Line: value.Line})
+		}
+	})
+	return out
+}
+
+// paramPath is the path of a get_param; a path that is only known when the stack is made ends there.
+func paramPath(n *yaml.Node) []string {
+	if n.Kind == yaml.ScalarNode {
+		return []string{n.Value}
+	}
+	var out []string
+	if n.Kind == yaml.SequenceNode {
+		for _, c := range n.Content {
+			if c.Kind != yaml.ScalarNode {
+				break
+			}
+			out = append(out, c.Value)
+		}
+	}
+	return out
+}
+
+// nested are the references to nested templates, sorted.
+func (t *Template) nested() []string {
+	var out []string
+	for ref, f := range t.files {
+		if f.root != nil {
+			out = append(out, ref)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+// Parameter is a parameter that the base HOT declares.
+type Parameter struct {
+	Name       string
+	Type       string // string, number, json, comma_delimited_list, boolean
+	HasDefault bool
+	Hidden     bool // Heat does not show its value
+	File       string
+	Line       int
+}
+
+// Parameters lists the parameters that the base HOT declares, in the order of the text.
+func (t *Template) Parameters() []Parameter {
+	n := get(t.root, "parameters")
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	var out []Parameter
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		p := n.Content[i+1]
+		hidden, _ := strconv.ParseBool(text(get(p, "hidden")))
+		out = append(out, Parameter{Name: n.Content[i].Value, Type: text(get(p, "type")), HasDefault: get(p, "default") != nil,
+			Hidden: hidden, File: t.path, Line: n.Content[i].Line})
+	}
+	return out
+}
+
+// Resource is a resource of the base HOT.
+type Resource struct {
+	Name, Type string
+	File       string
+	Line       int
+}
+
+// Resources lists the resources of the base HOT, in the order of the text.
+func (t *Template) Resources() []Resource {
+	var out []Resource
+	t.eachResource(func(key, r *yaml.Node) {
+		out = append(out, Resource{Name: key.Value, Type: text(get(r, "type")), File: t.path, Line: key.Line})
+	})
+	return out
+}
+
+// Resource returns the resource of that name, nil when the base HOT has none.
+func (t *Template) Resource(name string) *Resource {
+	all := t.Resources()
+	if i := slices.IndexFunc(all, func(r Resource) bool { return r.Name == name }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+func (f *file) eachResource(visit func(key, resource *yaml.Node)) {
+	n := get(f.root, "resources")
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		visit(n.Content[i], n.Content[i+1])
+	}
+}
+
+// The types of groups.
+const (
+	AutoScalingGroup = "OS::Heat::AutoScalingGroup"
+	ResourceGroup    = "OS::Heat::ResourceGroup"
+)
+
+const serverType = "OS::Nova::Server"
+
+// Group is a resource that makes a number of equal members.
+type Group struct {
+	Name, Type string
+	// Parameter is the path that the number is taken from; empty when the template says the number itself.
+	Parameter []string
+	// Number is what the template says, -1 when it says none or it is computed.
+	Number int
+	// Servers are the names of the servers within a member, in nested templates too. A member that is a server
+	// itself has the group's name here.
+	Servers []string
+	File    string
+	Line    int
+}
+
+// capacityKeys are the properties that say how many members a group has, and what one is.
+var capacityKeys = map[string]struct{ number, member string }{
+	AutoScalingGroup: {"desired_capacity", "resource"},
+	ResourceGroup:    {"count", "resource_def"},
+}
+
+// Groups lists the groups of the base HOT, in the order of the text.
+func (t *Template) Groups() []Group {
+	var out []Group
+	t.eachResource(func(key, r *yaml.Node) {
+		kind := text(get(r, "type"))
+		keys, isGroup := capacityKeys[kind]
+		if !isGroup {
+			return
+		}
+		g := Group{Name: key.Value, Type: kind, Number: -1, File: t.path, Line: key.Line}
+		capacity := at(r, "properties", keys.number)
+		if param := get(capacity, "get_param"); param != nil {
+			g.Parameter = paramPath(param)
+		} else if n, err := strconv.Atoi(text(capacity)); err == nil {
+			g.Number = n
+		}
+		g.Servers = t.serversOf(at(r, "properties", keys.member), key.Value, 0)
+		out = append(out, g)
+	})
+	return out
+}
+
+// serversOf are the servers that a resource makes: itself, or those in its template.
+func (t *Template) serversOf(resource *yaml.Node, name string, level int) []string {
+	kind := text(get(resource, "type"))
+	if kind == serverType {
+		return []string{name}
+	}
+	f := t.files[kind]
+	if f == nil || f.root == nil || level > maxDepth {
+		return nil
+	}
+	var out []string
+	f.eachResource(func(key, r *yaml.Node) { out = append(out, t.serversOf(r, key.Value, level+1)...) })
+	return out
+}
+
+// Single is a resource outside of the groups that makes a server: the server itself, or a nested template.
+type Single struct {
+	Resource
+	Servers []string // within it
+}
+
+// Singles lists the resources outside of groups that make servers.
+func (t *Template) Singles() []Single {
+	var out []Single
+	t.eachResource(func(key, r *yaml.Node) {
+		if servers := t.serversOf(r, key.Value, 0); len(servers) > 0 {
+			out = append(out, Single{Resource{Name: key.Value, Type: text(get(r, "type")), File: t.path, Line: key.Line}, servers})
+		}
+	})
+	return out
+}

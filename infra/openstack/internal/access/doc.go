@@ -1,0 +1,3 @@
+// Package access turns a vimConnectionInfo into authenticated clients of OpenStack's services, made once for
+// each identity.
+package access

@@ -1,0 +1,209 @@
+package heat_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gophercloud/gophercloud/v2"
+	"go.uber.org/goleak"
+
+	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// script is a Heat that answers each look at a stack with the next of its states; the last one stays.
+type script struct {
+	mu     sync.Mutex
+	states []string // status, or "404", "503", "cut"
+	looks  int
+	events []event
+	asked  []string // requests other than looks
+}
+
+type event struct{ id, resource, stack, stackID, physical, status, reason string }
+
+const stackURL = "http://heat/v1/p/stacks/"
+
+func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	switch {
+	case strings.HasSuffix(path, "/events"):
+		s.serveEvents(w, r)
+	case r.Method == http.MethodGet:
+		s.serveStack(w)
+	default:
+		s.asked = append(s.asked, r.Method+" "+path)
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = fmt.Fprint(w, `{"stack": {"id": "1"}}`)
+	}
+}
+
+func (s *script) serveStack(w http.ResponseWriter) {
+	state := s.states[min(s.looks, len(s.states)-1)]
+	s.looks++
+	switch state {
+	case "404", "503", "400":
+		code := map[string]int{"404": 404, "503": 503, "400": 400}[state]
+		w.WriteHeader(code)
+		_, _ = fmt.Fprintf(w, `{"error": {"message": "because %s"}}`, state)
+	case "cut":
+		panic(http.ErrAbortHandler)
+	default:
+		status, updated, _ := strings.Cut(state, "@")
+		_ = json.NewEncoder(w).Encode(map[string]any{"stack": map[string]any{"stack_name": "s", "id": "1", "stack_status": status,
+			"stack_status_reason": "reason of " + status, "updated_time": updated}})
+	}
+}
+
+// serveEvents gives in descending order unless asked otherwise, as Heat does.
+func (s *script) serveEvents(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	var list []map[string]any
+	past := q.Get("marker") == ""
+	for _, e := range s.events {
+		if past {
+			list = append(list, map[string]any{"id": e.id, "resource_name": e.resource, "resource_status": e.status,
+				"resource_status_reason": e.reason, "physical_resource_id": e.physical,
+				"links": []any{map[string]any{"rel": "stack", "href": stackURL + e.stack + "/" + e.stackID}}})
+		}
+		past = past || e.id == q.Get("marker")
+	}
+	if q.Get("sort_dir") != "asc" {
+		for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
+			list[i], list[j] = list[j], list[i]
+		}
+	}
+	if q.Get("limit") == "1" && len(list) > 1 {
+		list = list[:1]
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"events": list})
+}
+
+func (s *script) client(t *testing.T) *heat.Client {
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	provider := &gophercloud.ProviderClient{HTTPClient: http.Client{Transport: transport}}
+	return heat.New(&gophercloud.ServiceClient{ProviderClient: provider, Endpoint: server.URL + "/"}, time.Millisecond)
+}
+
+var (
+	stack   = &heat.Stack{Name: "s", ID: "1"}
+	failing = []event{
+		{"1", "s", "s", "1", "1", "CREATE_IN_PROGRESS", ""},
+		{"2", "group", "s", "1", "2", "CREATE_IN_PROGRESS", ""},
+		{"3", "server", "s-group-m", "3", "srv", "CREATE_FAILED", "No valid host was found"},
+		{"4", "m", "s-group", "2", "3", "CREATE_FAILED", "resources.server: No valid host"},
+		{"5", "group", "s", "1", "2", "CREATE_FAILED", "resources.m.resources.server: No valid host"},
+		{"6", "other", "s", "1", "", "CREATE_FAILED", "CREATE aborted"},
+	}
+)
+
+func TestCourses(t *testing.T) {
+	t.Parallel()
+	create := func(ctx context.Context, c *heat.Client) error { _, err := c.Created(ctx, stack, nil); return err }
+	update := func(ctx context.Context, c *heat.Client) error {
+		before, err := c.Get(ctx, stack)
+		if err == nil {
+			_, err = c.Apply(ctx, before, heat.Definition{}, time.Minute, nil)
+		}
+		return err
+	}
+	remove := func(ctx context.Context, c *heat.Client) error { return c.Deleted(ctx, stack, nil) }
+	first := &heat.ResourceFailure{Name: "server", Stack: "s-group-m", PhysicalID: "srv", Reason: "No valid host was found"}
+	for name, c := range map[string]struct {
+		do     func(context.Context, *heat.Client) error
+		states []string
+		events []event
+		want   *heat.StackError
+	}{
+		"created":                {do: create, states: []string{"CREATE_IN_PROGRESS", "CREATE_COMPLETE"}},
+		"create fails":           {do: create, states: []string{"CREATE_IN_PROGRESS", "CREATE_FAILED"}, events: failing, want: &heat.StackError{Stack: "s", ID: "1", Action: "CREATE", Status: "CREATE_FAILED", Reason: "reason of CREATE_FAILED", Resource: first}},
+		"create is rolled back":  {do: create, states: []string{"CREATE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE"}, events: failing, want: &heat.StackError{Stack: "s", ID: "1", Action: "CREATE", Status: "ROLLBACK_COMPLETE", Reason: "reason of ROLLBACK_COMPLETE", Resource: first}},
+		"rollback fails":         {do: create, states: []string{"ROLLBACK_IN_PROGRESS", "ROLLBACK_FAILED"}, want: &heat.StackError{Stack: "s", ID: "1", Action: "CREATE", Status: "ROLLBACK_FAILED", Reason: "reason of ROLLBACK_FAILED"}},
+		"deleted while creating": {do: create, states: []string{"CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"}, want: &heat.StackError{Stack: "s", ID: "1", Action: "CREATE", Status: "DELETE_IN_PROGRESS", Reason: "reason of DELETE_IN_PROGRESS"}},
+		"gone while creating":    {do: create, states: []string{"CREATE_IN_PROGRESS", "404"}, want: &heat.StackError{Stack: "s", ID: "1", Action: "CREATE", Reason: "the stack was deleted meanwhile"}},
+		"Heat is away":           {do: create, states: []string{"CREATE_IN_PROGRESS", "503", "cut", "CREATE_COMPLETE"}},
+		"updated":                {do: update, states: []string{"CREATE_COMPLETE@", "CREATE_COMPLETE@", "UPDATE_IN_PROGRESS@2", "UPDATE_COMPLETE@2"}},
+		"updated at once":        {do: update, states: []string{"UPDATE_COMPLETE@1", "UPDATE_COMPLETE@2"}},
+		"update fails again":     {do: update, states: []string{"UPDATE_FAILED@1", "UPDATE_FAILED@1", "UPDATE_FAILED@2"}, want: &heat.StackError{Stack: "s", ID: "1", Action: "UPDATE", Status: "UPDATE_FAILED", Reason: "reason of UPDATE_FAILED"}},
+		"update never begins":    {do: update, states: []string{"UPDATE_COMPLETE@1"}, want: &heat.StackError{Stack: "s", ID: "1", Action: "UPDATE", Status: "UPDATE_COMPLETE", Reason: "Heat took the request and never began with it"}},
+		"deleted":                {do: remove, states: []string{"UPDATE_COMPLETE@1", "DELETE_IN_PROGRESS", "DELETE_COMPLETE"}},
+		"deleted and forgotten":  {do: remove, states: []string{"DELETE_IN_PROGRESS", "404"}},
+		"delete fails":           {do: remove, states: []string{"DELETE_IN_PROGRESS", "DELETE_FAILED"}, want: &heat.StackError{Stack: "s", ID: "1", Action: "DELETE", Status: "DELETE_FAILED", Reason: "reason of DELETE_FAILED"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &script{states: c.states, events: c.events}
+			err := c.do(t.Context(), s.client(t))
+			var failed *heat.StackError
+			if errors.As(err, &failed); (err != nil && failed == nil) || cmp.Diff(c.want, failed) != "" {
+				t.Errorf("error %v:\n%s", err, cmp.Diff(c.want, failed))
+			}
+		})
+	}
+}
+
+func TestWaitingEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	s := &script{states: []string{"CREATE_IN_PROGRESS"}, events: failing[:2]}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := s.client(t).Created(ctx, stack, nil)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "CREATE_IN_PROGRESS, at work on group") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	s := &script{states: []string{"400"}}
+	_, err := s.client(t).Get(t.Context(), stack)
+	var refused *heat.APIError
+	if !errors.As(err, &refused) || err.Error() != "look at stack s: HTTP 400: because 400" || heat.Passing(err) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestEventsComeOnce has events from before the operation, and more while it runs.
+func TestEventsComeOnce(t *testing.T) {
+	t.Parallel()
+	s := &script{states: []string{"UPDATE_COMPLETE@1", "UPDATE_IN_PROGRESS@2", "UPDATE_IN_PROGRESS@2", "UPDATE_COMPLETE@2"}, events: failing[:2:2]}
+	c := s.client(t)
+	before, err := c.Get(t.Context(), stack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	_, err = c.Apply(t.Context(), before, heat.Definition{}, time.Minute, func(e heat.Event) {
+		got = append(got, e.ID)
+	})
+	if err != nil || len(got) != 0 {
+		t.Errorf("events %q, error %v", got, err)
+	}
+	s.looks, got = 0, nil
+	_, err = c.Apply(t.Context(), before, heat.Definition{}, time.Minute, func(e heat.Event) {
+		if got = append(got, e.ID); e.ID == "3" {
+			return
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"PATCH stacks/s/1", "PATCH stacks/s/1"}, s.asked); diff != "" {
+		t.Error(diff)
+	}
+}

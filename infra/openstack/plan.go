@@ -1,0 +1,111 @@
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/vnfkit/vnfkit/infra/openstack/internal/access"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Plan implements vnflcm.InfraDriver. It reads the package and the request, and for all but an instantiation
+// the stack.
+func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
+	faults := []error{access.Validate(op.VIM)}
+	change, err := plannedChange(op)
+	faults = append(faults, err)
+	for _, name := range access.Unknown(op.VIM) {
+		op.Log.WarnContext(ctx, "an attribute of vimConnectionInfo is not known", "attribute", name)
+	}
+	if errors.Join(faults...) != nil {
+		return vnflcm.Change{}, errors.Join(faults...)
+	}
+	if op.Kind == vnflcm.OpTerminate {
+		return change, nil // it asks nothing of the package
+	}
+	planned := *op // user data counts with the change, which the Manager only knows afterwards
+	planned.Change = change
+	return change, d.check(ctx, &planned)
+}
+
+// check finds the faults that computing the definition of the stack shows.
+func (d *Driver) check(ctx context.Context, op *vnflcm.Operation) error {
+	var current map[string]string
+	if op.Kind != vnflcm.OpInstantiate {
+		w, err := d.begin(ctx, op)
+		if err != nil {
+			return err
+		}
+		s, err := w.find(ctx)
+		if err != nil {
+			return err
+		}
+		if s != nil {
+			current = s.Parameters
+		} else if !remakes(op) {
+			return fmt.Errorf("%w: %s; heal the whole VNF to make it anew", ErrNoStack, StackName(op.InstanceID))
+		}
+	}
+	_, err := d.define(ctx, op, current)
+	return err
+}
+
+func plannedChange(op *vnflcm.Operation) (vnflcm.Change, error) {
+	switch op.Kind {
+	case vnflcm.OpHeal:
+		return vnflcm.Change{Replaced: op.HealTargets()}, nil
+	case vnflcm.OpTerminate:
+		return vnflcm.Change{Removed: op.VNFCs}, nil
+	case vnflcm.OpChangeExtConn:
+		return vnflcm.Change{}, nil
+	}
+	want, err := op.Flavour.Instances(op.Levels)
+	if err != nil {
+		return vnflcm.Change{}, err
+	}
+	var change vnflcm.Change
+	for _, vdu := range op.Flavour.VDUs {
+		have := slices.DeleteFunc(slices.Clone(op.VNFCs), func(v vnflcm.VNFC) bool { return v.VDU != vdu.ID })
+		slices.SortFunc(have, newestFirst)
+		if n := len(have) - want[vdu.ID]; n > 0 {
+			change.Removed = append(change.Removed, have[:n]...)
+		}
+		change.Added = append(change.Added, announced(op, vdu.ID, have, want[vdu.ID]-len(have))...)
+	}
+	return change, nil
+}
+
+// newestFirst orders VNFCs by the time they were made, then by their index, in which groups with numbered
+// members remove them.
+func newestFirst(a, b vnflcm.VNFC) int {
+	return cmp.Or(cmp.Compare(b.Metadata[metaCreated], a.Metadata[metaCreated]), cmp.Compare(index(b), index(a)), cmp.Compare(b.ID, a.ID))
+}
+
+// index is the number in the name of the resource that the VNFC is made by, -1 when it has none.
+func index(v vnflcm.VNFC) int {
+	for _, key := range []string{metaIndex, metaMember} {
+		if n, err := strconv.Atoi(v.Metadata[key]); err == nil {
+			return n
+		}
+	}
+	return -1
+}
+
+// announced names n new VNFCs of a VDU. They get ids when their resources have names.
+func announced(op *vnflcm.Operation, vdu string, have []vnflcm.VNFC, n int) []vnflcm.VNFC {
+	taken := map[int]bool{}
+	for _, v := range have {
+		taken[index(v)] = true
+	}
+	var out []vnflcm.VNFC
+	for i := 0; len(out) < n; i++ {
+		if !taken[i] {
+			out = append(out, vnflcm.VNFC{VDU: vdu, Name: fmt.Sprintf("%s-%d", vdu, i), Aspect: aspectOf(op.Flavour, vdu)})
+		}
+	}
+	return out
+}

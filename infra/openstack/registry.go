@@ -1,0 +1,85 @@
+package openstack
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/infra/openstack/hot"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// userDataParams are the attributes that name a user data class, as Tacker has them. The script is Python and
+// is not run; naming one without its class is refused, as Tacker does.
+type userDataParams struct {
+	Script string `json:"lcm-operation-user-data"`
+	Class  string `json:"lcm-operation-user-data-class"`
+}
+
+const (
+	scriptPath = "additionalParams.lcm-operation-user-data"
+	classPath  = "additionalParams.lcm-operation-user-data-class"
+)
+
+// builtin are the classes that Tacker's version 2 API brings along.
+var builtin = map[string]UserData{
+	"":                 StandardUserData,
+	"DefaultUserData":  StandardUserData,
+	"StandardUserData": IndividualUserData,
+}
+
+// userData finds the function for the class that the request names.
+func (d *Driver) userData(op *vnflcm.Operation) (UserData, error) {
+	var params userDataParams
+	if _, err := op.Params.Decode(&params); err != nil {
+		return nil, err
+	}
+	if params.Class == "" && params.Script != "" {
+		return nil, &vnflcm.ParamError{Path: classPath, Reason: "is required with lcm-operation-user-data"}
+	}
+	if f := d.cfg.UserData[params.Class]; f != nil {
+		return f, nil
+	}
+	if f := builtin[params.Class]; f != nil {
+		return f, nil
+	}
+	if d.cfg.StandardForUnknown {
+		return StandardUserData, nil
+	}
+	var known []string
+	for class := range d.cfg.UserData {
+		known = append(known, class)
+	}
+	slices.Sort(known)
+	return nil, &vnflcm.ParamError{Path: classPath, Value: params.Class, Reason: fmt.Sprintf("is not registered with the driver "+
+		"(known: %s): register a Go function under this name in Config.UserData, or allow the standard user data with Config.StandardForUnknown",
+		strings.Join(append(known, "DefaultUserData", "StandardUserData"), ", "))}
+}
+
+// hidden is what Heat shows in the place of a parameter that the template declares as hidden.
+const hidden = "******"
+
+// decoded are the parameters of a stack in the types that the template declares. Hidden ones are left out:
+// Heat keeps their values.
+func decoded(current map[string]string, template *hot.Template) (map[string]any, error) {
+	if current == nil {
+		return nil, nil
+	}
+	out := map[string]any{}
+	for _, p := range template.Parameters() {
+		text, there := current[p.Name]
+		if !there || text == hidden {
+			continue
+		}
+		out[p.Name] = text
+		if p.Type == "json" {
+			var value any
+			if err := json.Unmarshal([]byte(text), &value); err != nil {
+				return nil, fmt.Errorf("parameter %s of the stack: %w", p.Name, err)
+			}
+			out[p.Name] = value
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,189 @@
+package openstack
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Keys of the metadata of VNFCs, volumes and of the VNF, those of Tacker's version 2 API where it has them.
+const (
+	metaStack       = "stack_id"             // of the stack that the resource is in, name/id; of the VNF: id of its stack
+	metaParentStack = "parent_stack_id"      // of the group whose member the VNFC is, name/id
+	metaMember      = "parent_resource_name" // of the member in it
+	metaCreated     = "creation_time"        // of the member, or of the resource outside of groups; RFC 3339
+	metaIndex       = "vdu_idx"              // of a VNFC with a numbered resource, as in VDU1-0
+)
+
+// Resources implements vnflcm.InfraDriver. It asks Heat once, Neutron once for every hundred ports, and Nova
+// once for every server.
+func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
+	w, err := d.begin(ctx, op)
+	if err != nil {
+		return vnflcm.Resources{}, err
+	}
+	s, err := w.find(ctx)
+	if err != nil || s == nil {
+		return vnflcm.Resources{}, err
+	}
+	t, err := w.tree(ctx, s)
+	if err != nil {
+		return vnflcm.Resources{}, err
+	}
+	made := slices.DeleteFunc(t.servers(), func(s server) bool { return s.PhysicalID == "" })
+	net, err := w.network(ctx, t, made)
+	if err != nil {
+		return vnflcm.Resources{}, err
+	}
+	machines, err := w.machines(ctx, made)
+	if err != nil {
+		return vnflcm.Resources{}, err
+	}
+	out := vnflcm.Resources{Metadata: map[string]string{metaStack: s.ID}}
+	for i, s := range made {
+		out.VNFCs = append(out.VNFCs, t.vnfc(s, machines[i], net))
+	}
+	out.ConnectionPoints = t.ownPorts(net)
+	out.VirtualLinks, out.Storages = t.links(), t.storages()
+	return out, nil
+}
+
+// vnfc describes a server with its connection points and volumes.
+func (t tree) vnfc(s server, m machine, net *network) vnflcm.VNFC {
+	v := vnflcm.VNFC{ID: s.vnfc, ResourceID: s.PhysicalID, VDU: s.vdu, Name: m.name, Zone: m.zone, Host: m.host,
+		Aspect: aspectOf(t.flavour, s.vdu), Metadata: map[string]string{metaStack: s.StackName + "/" + s.StackID,
+			metaCreated: s.Created.UTC().Format(time.RFC3339)}}
+	if s.group != nil {
+		v.Metadata[metaParentStack] = s.member.StackName + "/" + s.member.StackID
+		v.Metadata[metaMember] = s.member.Name
+		v.Metadata[metaCreated] = s.member.Created.UTC().Format(time.RFC3339)
+		if slices.ContainsFunc(t.flavour.Aspects, func(a tosca.Aspect) bool { return a.ID == s.group.Name }) {
+			v.Aspect = s.group.Name
+		}
+	}
+	if s.index != "" {
+		v.Metadata[metaIndex] = s.index
+	}
+	v.CPs = t.cpsOf(s, net)
+	for _, volume := range t.volumesOf(s) {
+		v.StorageIDs = append(v.StorageIDs, t.idOf(volume))
+	}
+	return v
+}
+
+// cpsOf are the connection points of a server: the ports beside it that are named as connection points of its
+// VDU, floating addresses beside it under their own names, and ports that Nova made itself when the VNFD
+// leaves no doubt which they are.
+func (t tree) cpsOf(s server, net *network) []vnflcm.ConnectionPoint {
+	var out []vnflcm.ConnectionPoint
+	named := map[string]bool{}
+	var missing []string
+	for _, cp := range t.flavour.CPs {
+		if cp.VDU != s.vdu {
+			continue
+		}
+		r := t.sibling(s.Resource, cp.ID)
+		if r == nil || r.Type != typePort {
+			missing = append(missing, cp.ID)
+			continue
+		}
+		named[r.PhysicalID] = true
+		out = append(out, net.cp(cp.ID, r.PhysicalID))
+	}
+	var others []string
+	for _, p := range net.ofServer[s.PhysicalID] {
+		if !named[p] {
+			others = append(others, p)
+		}
+	}
+	if len(missing) == 1 && len(others) == 1 {
+		out = append(out, net.cp(missing[0], others[0]))
+	}
+	for _, r := range t.list {
+		if r.Type == typeFloatingIP && r.StackID == s.StackID {
+			if port := net.portOfFloating[r.PhysicalID]; named[port] {
+				out = append(out, net.cp(r.Name, port))
+			}
+		}
+	}
+	return out
+}
+
+// ownPorts are the ports of the VNF as a whole: those that no server has, such as a virtual address.
+func (t tree) ownPorts(net *network) []vnflcm.ConnectionPoint {
+	var out []vnflcm.ConnectionPoint
+	for _, r := range t.list {
+		if r.Type == typePort && r.PhysicalID != "" && net.serverOf[r.PhysicalID] == "" && !t.besideServer(r) {
+			out = append(out, net.cp(r.Name, r.PhysicalID))
+		}
+	}
+	return out
+}
+
+// besideServer reports whether a port is a connection point of a server that is not there (yet).
+func (t tree) besideServer(r heat.Resource) bool {
+	return slices.ContainsFunc(t.flavour.CPs, func(cp tosca.ConnectionPoint) bool { return cp.ID == r.Name })
+}
+
+func (t tree) links() []vnflcm.VirtualLink {
+	var out []vnflcm.VirtualLink
+	for _, r := range t.list {
+		if r.Type == typeNet && r.PhysicalID != "" {
+			out = append(out, vnflcm.VirtualLink{ID: t.idOf(r), VLD: r.Name, ResourceID: r.PhysicalID})
+		}
+	}
+	return out
+}
+
+func (t tree) storages() []vnflcm.Storage {
+	var out []vnflcm.Storage
+	for _, r := range t.list {
+		if r.Type == typeVolume && r.PhysicalID != "" {
+			out = append(out, vnflcm.Storage{ID: t.idOf(r), Descriptor: r.Name, ResourceID: r.PhysicalID})
+		}
+	}
+	return out
+}
+
+// volumesOf are the volumes beside a server: all in a nested stack, those of its VDU in the base HOT's.
+func (t tree) volumesOf(s server) []heat.Resource {
+	vdu := t.flavour.VDU(s.vdu)
+	var out []heat.Resource
+	for _, r := range t.list {
+		if r.Type == typeVolume && r.StackID == s.StackID && (len(s.Path) > 1 || slices.Contains(vdu.Storages, r.Name)) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func aspectOf(f *tosca.Flavour, vdu string) string {
+	if aspects := f.AspectsOf(vdu); len(aspects) > 0 {
+		return aspects[0]
+	}
+	return ""
+}
+
+// network is what Neutron says of the ports of the VNF.
+type network struct {
+	ports          map[string]port
+	ofServer       map[string][]string   // ports by server
+	serverOf       map[string]string     // server by port
+	floating       map[string]netip.Addr // by port
+	portOfFloating map[string]string     // by the id of the floating address
+}
+
+type port struct {
+	mac   string
+	fixed []netip.Addr
+}
+
+func (n *network) cp(cpd, id string) vnflcm.ConnectionPoint {
+	p := n.ports[id]
+	return vnflcm.ConnectionPoint{CPD: cpd, ResourceID: id, MAC: p.mac, Fixed: p.fixed, Floating: n.floating[id]}
+}

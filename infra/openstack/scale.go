@@ -1,0 +1,91 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Scale implements vnflcm.InfraDriver. It sets the capacity of the groups in the definition of the stack, in
+// one update for any number of steps. Policies are not signalled: a signal counts the members of a group
+// without those that are marked to go (grouputils.get_size in Heat), so it would remove one more than was
+// announced; during the cooldown of the policy it is swallowed; and the next update would bring the group
+// back to the number in the template.
+//
+// What is announced to go is marked unhealthy first: groups remove such members before healthy ones.
+func (d *Driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
+	w, err := d.begin(ctx, op)
+	if err != nil {
+		return err
+	}
+	return vnflcm.Do(ctx, op, "resize-stack", "", func(ctx context.Context) error {
+		want, err := op.Flavour.Instances(op.Levels)
+		if err != nil {
+			return err
+		}
+		return w.update(ctx, change{
+			pending: func(t tree) error { return w.missized(t, want) },
+			prepare: w.markLeaving,
+		})
+	})
+}
+
+// missized tells in what the stack differs from the wanted numbers of VNFCs.
+func (w *work) missized(t tree, want map[string]int) error {
+	var faults []error
+	have := map[string]int{}
+	for _, s := range t.servers() {
+		have[s.vdu]++
+		if leaving(w.op, s) {
+			faults = append(faults, fmt.Errorf("VNFC %s (resource %s) is still there", s.vnfc, s.Name))
+		}
+	}
+	for _, vdu := range w.op.Flavour.VDUs {
+		if have[vdu.ID] != want[vdu.ID] {
+			faults = append(faults, fmt.Errorf("VDU %s has %d VNFCs instead of %d", vdu.ID, have[vdu.ID], want[vdu.ID]))
+		}
+	}
+	for _, v := range w.staying() {
+		if !slices.ContainsFunc(t.servers(), func(s server) bool { return s.vnfc == v.ID }) {
+			faults = append(faults, fmt.Errorf("VNFC %s (%s) is gone though it was to stay", v.ID, v.Name))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// staying are the VNFCs that the operation neither adds nor removes.
+func (w *work) staying() []vnflcm.VNFC {
+	return slices.DeleteFunc(slices.Clone(w.op.VNFCs), func(v vnflcm.VNFC) bool {
+		return slices.ContainsFunc(w.op.Change.Removed, func(r vnflcm.VNFC) bool { return r.ID == v.ID })
+	})
+}
+
+func leaving(op *vnflcm.Operation, s server) bool {
+	return slices.ContainsFunc(op.Change.Removed, func(v vnflcm.VNFC) bool { return v.ID == s.vnfc })
+}
+
+// markLeaving marks the members of groups that are to go, in the stack of their group: a mark on the server
+// within the member would not choose the member.
+func (w *work) markLeaving(ctx context.Context, t tree) error {
+	var members []heat.Resource
+	for _, s := range t.servers() {
+		if leaving(w.op, s) && s.member != nil && !s.member.Status.Failed() {
+			members = append(members, *s.member)
+		}
+	}
+	return w.mark(ctx, members, "to be removed by scaling in")
+}
+
+// mark marks resources unhealthy.
+func (w *work) mark(ctx context.Context, resources []heat.Resource, why string) error {
+	return vnflcm.Each(ctx, parallel, resources, func(ctx context.Context, r heat.Resource) error {
+		return w.heat.Mark(ctx, r, true, why)
+	})
+}
+
+// parallel is how many requests are made at once.
+const parallel = 8

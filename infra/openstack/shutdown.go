@@ -1,0 +1,60 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// defaultGrace is how long a graceful termination waits for servers to shut down when the request does not
+// say: twice what Nova gives a guest before it cuts the power (shutdown_timeout).
+const defaultGrace = 2 * time.Minute
+
+// shutDown asks Nova to shut the servers of the VNF down and waits until they are off. One that cannot be
+// shut down does not keep the VNF from being terminated.
+func (w *work) shutDown(ctx context.Context) error {
+	grace := defaultGrace
+	if seconds := w.op.Terminate.GracefulTerminationTimeout; seconds > 0 {
+		grace = time.Duration(seconds) * time.Second
+	}
+	limited, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	err := vnflcm.Each(limited, parallel, w.op.VNFCs, func(ctx context.Context, v vnflcm.VNFC) error {
+		return w.shutDownServer(ctx, v)
+	})
+	if ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		w.op.Log.WarnContext(ctx, "not all servers were shut down in order", "reason", err)
+	}
+	return nil
+}
+
+func (w *work) shutDownServer(ctx context.Context, v vnflcm.VNFC) error {
+	err := servers.Stop(ctx, w.clients.Nova, v.ResourceID).ExtractErr()
+	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+		return nil
+	}
+	if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusConflict) { // 409: it is off, or never ran
+		return fmt.Errorf("shut down server %s: %w", v.ResourceID, err)
+	}
+	for pause := w.cfg.Poll; ; pause = min(2*pause, 10*w.cfg.Poll) {
+		s, err := servers.Get(ctx, w.clients.Nova, v.ResourceID).Extract()
+		if gophercloud.ResponseCodeIs(err, http.StatusNotFound) || err == nil && s.Status != "ACTIVE" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("server %s is not off: %w", v.ResourceID, context.Cause(ctx)), err)
+		case <-time.After(pause):
+		}
+	}
+}

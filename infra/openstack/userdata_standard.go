@@ -1,0 +1,264 @@
+package openstack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/infra/openstack/hot"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// nfv is the parameter of a base HOT that user data fills: what the template takes from it tells what the VNF
+// needs to know.
+const nfv = "nfv"
+
+// StandardUserData fills the parameter nfv with what the template takes from it: names of flavors, images,
+// zones and capacities of VDUs, networks, addresses and ports of connection points. Values come from the grant,
+// from the request, from the stack as it is, or from the VNFD, in this order; additionalParams.nfv is laid over
+// them (RFC 7396). Other parameters of the template are taken from additionalParams by their names. What
+// nobody knows is a fault that names the line of the template.
+func StandardUserData(_ context.Context, req UserDataRequest) (Definition, error) {
+	return define(req, false)
+}
+
+// IndividualUserData is StandardUserData for packages whose VNFCs are resources of their own rather than
+// members of groups: the resource of the base HOT that is named as a VDU is repeated as VDU-0, VDU-1 and so on
+// (the class StandardUserData of Tacker's version 2 API).
+func IndividualUserData(_ context.Context, req UserDataRequest) (Definition, error) {
+	return define(req, true)
+}
+
+func define(req UserDataRequest, individual bool) (Definition, error) {
+	f := &filler{op: req.Op, template: req.Template, individual: individual, current: object(req.Current[nfv])}
+	for _, link := range f.op.ManagedLinks {
+		f.template.UseNetwork(linkName(link), link.ResourceID)
+	}
+	f.capacities()
+	parameters := map[string]any{}
+	if slices.ContainsFunc(f.template.Parameters(), func(p hot.Parameter) bool { return p.Name == nfv }) {
+		parameters[nfv] = f.fill()
+	}
+	f.ownParameters(req.Current, parameters)
+	f.checkConnections()
+	return Definition{Template: f.template, Parameters: parameters}, errors.Join(f.faults...)
+}
+
+func linkName(link vnflcm.ExtManagedVirtualLinkData) string {
+	if link.VnfVirtualLinkDescID != "" {
+		return link.VnfVirtualLinkDescID
+	}
+	return link.VirtualLinkDescID
+}
+
+// filler computes the parameters of one stack.
+type filler struct {
+	op         *vnflcm.Operation
+	template   *hot.Template
+	individual bool
+	current    map[string]any // nfv as the stack has it; nil when it is made
+	capacity   map[string]int // by VDU
+	faults     []error
+}
+
+func (f *filler) fault(path, value, format string, args ...any) {
+	f.faults = append(f.faults, &vnflcm.ParamError{Path: path, Value: value, Reason: fmt.Sprintf(format, args...)})
+}
+
+// fill makes the value of nfv.
+func (f *filler) fill() map[string]any {
+	over := map[string]any{}
+	var params, granted struct {
+		NFV map[string]any `json:"nfv"`
+	}
+	f.decode(f.op.Params, &params)
+	if f.op.Grant != nil {
+		f.decode(f.op.Grant.AdditionalParams, &granted)
+	}
+	merge(over, params.NFV)
+	merge(over, granted.NFV)
+	out := map[string]any{}
+	merge(out, f.current)
+	for _, ref := range f.template.References(nfv) {
+		if len(ref.Path) < 2 {
+			continue
+		}
+		if _, given := lookUp(over, ref.Path[1:]); given {
+			continue
+		}
+		if value, known := f.value(ref); known {
+			put(out, ref.Path[1:], value)
+		} else if _, kept := lookUp(out, ref.Path[1:]); !kept && !f.op.GrantPending {
+			f.fault("additionalParams."+strings.Join(ref.Path, "."), "", "is needed by the template (%s): %s", ref, f.remedy(ref.Path))
+		}
+	}
+	if f.individual {
+		f.dropGone(out)
+	}
+	merge(out, over)
+	return out
+}
+
+func (f *filler) decode(p vnflcm.Params, into any) {
+	if _, err := p.Decode(into); err != nil {
+		f.faults = append(f.faults, vnflcm.AtPath("additionalParams", err))
+	}
+}
+
+// value finds what a leaf of nfv is. known is false when the stack's present value stays, or nobody knows it.
+func (f *filler) value(ref hot.Reference) (value any, known bool) {
+	path := ref.Path
+	switch {
+	case len(path) == 4 && path[1] == "VDU" && f.group(path) != nil:
+		return f.groupSize(path)
+	case len(path) >= 4 && path[1] == "VDU":
+		return f.vduValue(path)
+	case len(path) >= 4 && path[1] == "CP":
+		return f.cpValue(path)
+	case len(path) == 4 && path[1] == "VL":
+		return f.linkValue(path[2])
+	}
+	if f.group(path) != nil {
+		return f.groupSize(path)
+	}
+	return nil, false
+}
+
+// linkValue is the network of a managed link.
+func (f *filler) linkValue(name string) (any, bool) {
+	for _, l := range f.op.ManagedLinks {
+		if linkName(l) == name {
+			return l.ResourceID, true
+		}
+	}
+	return nil, false
+}
+
+// remedy says how a leaf that nobody knows can be given.
+func (f *filler) remedy(path []string) string {
+	if len(path) > 3 && path[1] == "CP" {
+		return "name the connection point " + path[2] + " in extVirtualLinks, or give the value itself"
+	}
+	return "give it there, or register user data of your own (Config.UserData) that computes it"
+}
+
+// dropGone takes what belongs to VNFCs that are no more out of nfv.
+func (f *filler) dropGone(out map[string]any) {
+	wanted := map[string]bool{}
+	for _, ref := range f.template.References(nfv) {
+		if len(ref.Path) > 3 {
+			wanted[ref.Path[1]+"/"+ref.Path[2]] = true
+		}
+	}
+	for _, kind := range []string{"VDU", "CP"} {
+		of, _ := out[kind].(map[string]any)
+		for name := range of {
+			if _, index := cutIndex(name); index != "" && !wanted[kind+"/"+name] {
+				delete(of, name)
+			}
+		}
+	}
+}
+
+// ownParameters fills the parameters that the package itself declares.
+func (f *filler) ownParameters(current, out map[string]any) {
+	var given map[string]any
+	if err := json.Unmarshal(f.op.Params.Reveal(), &given); err != nil {
+		f.faults = append(f.faults, err)
+	}
+	groups := f.template.Groups()
+	for _, p := range f.template.Parameters() {
+		value, there := given[p.Name]
+		_, has := current[p.Name]
+		sized := slices.IndexFunc(groups, func(g hot.Group) bool { return len(g.Parameter) == 1 && g.Parameter[0] == p.Name })
+		switch {
+		case p.Name == nfv:
+		case sized >= 0 && f.sizeOf(groups[sized]) >= 0:
+			out[p.Name] = f.sizeOf(groups[sized])
+		case there:
+			out[p.Name] = value
+		case !has && !p.HasDefault && f.current == nil:
+			f.fault("additionalParams."+p.Name, "", "is a parameter of the template without a default (%s:%d)", p.File, p.Line)
+		}
+	}
+}
+
+func object(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+// merge lays a JSON merge patch over a tree (RFC 7396). What it takes over is copied.
+func merge(into, patch map[string]any) {
+	for key, value := range patch {
+		sub, isObject := value.(map[string]any)
+		switch {
+		case value == nil && into[key] != nil:
+			delete(into, key)
+		case isObject:
+			deeper, ok := into[key].(map[string]any)
+			if !ok {
+				deeper = map[string]any{}
+			}
+			merge(deeper, sub)
+			into[key] = deeper
+		default:
+			into[key] = value
+		}
+	}
+}
+
+// lookUp follows a path through objects and lists.
+func lookUp(v any, path []string) (any, bool) {
+	for _, key := range path {
+		switch at := v.(type) {
+		case map[string]any:
+			next, ok := at[key]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i < 0 || i >= len(at) {
+				return nil, false
+			}
+			v = at[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// maxPlace is how long a list in nfv may become because the template names a place in it.
+const maxPlace = 1000
+
+// put writes a value at a path, making objects and, for numbers, lists on the way.
+func put(in map[string]any, path []string, value any) {
+	in[path[0]] = placed(in[path[0]], path[1:], value)
+}
+
+func placed(at any, path []string, value any) any {
+	if len(path) == 0 {
+		return value
+	}
+	if i, err := strconv.Atoi(path[0]); err == nil && i >= 0 && i < maxPlace {
+		list, _ := at.([]any)
+		for len(list) <= i {
+			list = append(list, nil)
+		}
+		list[i] = placed(list[i], path[1:], value)
+		return list
+	}
+	deeper, ok := at.(map[string]any)
+	if !ok {
+		deeper = map[string]any{}
+	}
+	deeper[path[0]] = placed(deeper[path[0]], path[1:], value)
+	return deeper
+}

@@ -1,0 +1,264 @@
+package openstack
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/infra/openstack/hot"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// capacities sets the numbers of members that templates say themselves, repeats individual resources, and
+// finds what the template cannot make.
+func (f *filler) capacities() {
+	f.capacity = f.wanted()
+	for _, g := range f.template.Groups() {
+		size := f.sizeOf(g)
+		if size >= 0 && len(g.Parameter) == 0 {
+			if err := f.template.SetCapacity(g.Name, size); err != nil {
+				f.faults = append(f.faults, err)
+			}
+		}
+	}
+	for _, vdu := range f.op.Flavour.VDUs {
+		f.checkPlace(vdu.ID)
+	}
+}
+
+// wanted is how many VNFCs of each VDU there shall be.
+func (f *filler) wanted() map[string]int {
+	scaled := f.op.Kind == vnflcm.OpInstantiate || f.op.Kind == vnflcm.OpScale
+	if !scaled && len(f.op.VNFCs) > 0 {
+		out := map[string]int{}
+		for _, v := range f.op.VNFCs {
+			out[v.VDU]++
+		}
+		return out
+	}
+	out, err := f.op.Flavour.Instances(f.op.Levels)
+	if err != nil {
+		f.faults = append(f.faults, err)
+	}
+	return out
+}
+
+// sizeOf is how many members a group shall have, -1 when it has none of a VDU's servers.
+func (f *filler) sizeOf(g hot.Group) int {
+	size := -1
+	for _, server := range g.Servers {
+		vdu := f.op.Flavour.VDU(server)
+		if vdu == nil {
+			continue
+		}
+		if size >= 0 && size != f.capacity[vdu.ID] {
+			f.fault("targetScaleLevelInfo", "", "the group %s (%s:%d) makes as many VNFCs of VDU %s as of its others, but %d and %d are wanted",
+				g.Name, g.File, g.Line, vdu.ID, f.capacity[vdu.ID], size)
+		}
+		size = f.capacity[vdu.ID]
+	}
+	return size
+}
+
+// group is the group that takes its number of members from a path of nfv.
+func (f *filler) group(path []string) *hot.Group {
+	groups := f.template.Groups()
+	if i := slices.IndexFunc(groups, func(g hot.Group) bool { return slices.Equal(g.Parameter, path) }); i >= 0 {
+		return &groups[i]
+	}
+	return nil
+}
+
+func (f *filler) groupSize(path []string) (any, bool) {
+	size := f.sizeOf(*f.group(path))
+	return size, size >= 0
+}
+
+// checkPlace makes sure that the template can make as many VNFCs of a VDU as are wanted.
+func (f *filler) checkPlace(vdu string) {
+	if f.template.GroupOf(vdu) != nil {
+		return
+	}
+	if f.individual && f.template.Resource(vdu) != nil {
+		if err := f.template.Individual(vdu, f.indices(vdu)); err != nil {
+			f.faults = append(f.faults, err)
+		}
+		return
+	}
+	made := 0
+	for _, s := range f.template.Singles() {
+		if slices.Contains(s.Servers, vdu) || s.Name == vdu {
+			made++
+		}
+	}
+	if want := f.capacity[vdu]; want != made {
+		f.fault("VNFD "+vdu, "", "%d VNFCs of it are wanted, the template %s makes %d: it needs a group whose members hold a server named %s, "+
+			"or the user data class StandardUserData with a resource named %s", want, f.template, made, vdu, vdu)
+	}
+}
+
+// indices are those of the individual VNFCs of a VDU when the operation has succeeded.
+func (f *filler) indices(vdu string) []int {
+	var out []int
+	add := func(list []vnflcm.VNFC) {
+		for _, v := range list {
+			if i := indexOf(v); v.VDU == vdu && i >= 0 && !slices.Contains(out, i) {
+				out = append(out, i)
+			}
+		}
+	}
+	if f.op.Kind == vnflcm.OpInstantiate {
+		for i := range f.capacity[vdu] {
+			out = append(out, i)
+		}
+		return out
+	}
+	add(slices.DeleteFunc(slices.Clone(f.op.VNFCs), func(v vnflcm.VNFC) bool {
+		return slices.ContainsFunc(f.op.Change.Removed, func(r vnflcm.VNFC) bool { return r.ID == v.ID })
+	}))
+	add(f.op.Change.Added)
+	slices.Sort(out)
+	return out
+}
+
+// indexOf is the index of an individual VNFC: of its resource or, before that is made, of its announced name.
+func indexOf(v vnflcm.VNFC) int {
+	if _, text := cutIndex(v.Name); len(v.Metadata) == 0 && text != "" {
+		return numberOf(text)
+	}
+	return index(v)
+}
+
+func numberOf(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// vduValue is a leaf below nfv.VDU: of a VDU or, for images, of a storage. Names carry an index where VNFCs
+// are individual.
+func (f *filler) vduValue(path []string) (any, bool) {
+	name, index := f.baseName(path[2])
+	vdu := f.op.Flavour.VDU(name)
+	switch leaf := strings.Join(path[3:], "."); leaf {
+	case "computeFlavourId", "flavor":
+		return f.flavor(vdu, name)
+	case "flavor.vcpus", "flavor.ram", "flavor.disk":
+		return size(vdu, path[4])
+	case "vcImageId", "image":
+		return f.image(vdu, name)
+	case "locationConstraints":
+		return f.zone(name, index)
+	case "desired_capacity":
+		n, known := f.capacity[name]
+		return n, known
+	case "name":
+		return path[2], vdu != nil
+	}
+	return nil, false
+}
+
+// baseName cuts the index of an individual VNFC off a name, -1 when there is none.
+func (f *filler) baseName(name string) (base string, index int) {
+	if base, text := cutIndex(name); f.individual && text != "" {
+		return base, numberOf(text)
+	}
+	return name, -1
+}
+
+func (f *filler) flavor(vdu *tosca.VDU, name string) (any, bool) {
+	if a := f.assets(); a != nil {
+		for _, known := range a.ComputeResourceFlavours {
+			if known.VnfdVirtualComputeDescID == name {
+				return known.VimFlavourID, true
+			}
+		}
+	}
+	if f.current != nil || vdu == nil || vdu.Compute.FlavourName == "" {
+		return nil, false
+	}
+	return vdu.Compute.FlavourName, true
+}
+
+// image is that of a VDU or of a storage.
+func (f *filler) image(vdu *tosca.VDU, name string) (any, bool) {
+	if a := f.assets(); a != nil {
+		for _, known := range a.SoftwareImages {
+			if known.VnfdSoftwareImageID == name {
+				return known.VimSoftwareImageID, true
+			}
+		}
+	}
+	var image *tosca.SoftwareImage
+	if vdu != nil {
+		image = vdu.Image
+	}
+	for _, s := range f.op.Flavour.Storages {
+		if s.ID == name {
+			image = s.Image
+		}
+	}
+	if f.current != nil || image == nil || image.Name == "" {
+		return nil, false
+	}
+	return image.Name, true
+}
+
+func (f *filler) assets() *vnflcm.VimAssets {
+	if f.op.Grant == nil {
+		return nil
+	}
+	return f.op.Grant.VimAssets
+}
+
+// zone is what the grant says. Without that it is null, which Heat takes as not given, or stays.
+func (f *filler) zone(vdu string, index int) (any, bool) {
+	zones := f.op.GrantedZones(vdu)
+	if index >= 0 {
+		zones = f.zoneOf(vdu, index, zones)
+	}
+	for _, z := range zones {
+		if z != "" {
+			return z, true
+		}
+	}
+	return nil, f.current == nil || index >= 0 && !f.existed(vdu, index)
+}
+
+// zoneOf narrows zones, which are those of the added or replaced VNFCs, to that of one of them.
+func (f *filler) zoneOf(vdu string, index int, zones []string) []string {
+	place := 0
+	for _, v := range slices.Concat(f.op.Change.Added, f.op.Change.Replaced) {
+		if v.VDU != vdu {
+			continue
+		}
+		if indexOf(v) == index && place < len(zones) {
+			return zones[place : place+1]
+		}
+		place++
+	}
+	return nil
+}
+
+func (f *filler) existed(vdu string, index int) bool {
+	return slices.ContainsFunc(f.op.VNFCs, func(v vnflcm.VNFC) bool { return v.VDU == vdu && indexOf(v) == index })
+}
+
+// size is a measure of the machine that the VNFD asks for, in the units of Nova's flavors: MiB and GiB.
+func size(vdu *tosca.VDU, of string) (any, bool) {
+	if vdu == nil {
+		return nil, false
+	}
+	switch c := vdu.Compute; {
+	case of == "vcpus" && c.VirtualCPUs > 0:
+		return c.VirtualCPUs, true
+	case of == "ram" && c.Memory > 0:
+		return (c.Memory + 1<<20 - 1) >> 20, true
+	case of == "disk" && len(c.LocalStorage) > 0:
+		return (c.LocalStorage[0] + 1<<30 - 1) >> 30, true
+	}
+	return nil, false
+}

@@ -1,0 +1,203 @@
+package vnflcm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca"
+)
+
+// links are the external and the managed links that hold when the operation has succeeded.
+func (rec *operationRecord) links(inst *instanceRecord) ([]ExtVirtualLinkData, []ExtManagedVirtualLinkData) {
+	ext, managed := inst.Links, inst.ManagedLinks
+	var given, granted []ExtVirtualLinkData
+	if g := rec.Grant; g != nil {
+		granted = g.ExtVirtualLinks
+	}
+	switch rec.Occ.Operation {
+	case OpInstantiate:
+		given, managed = inst.Initial.ExtVirtualLinks, inst.Initial.ExtManagedVirtualLinks
+		if g := rec.Grant; g != nil && len(g.ExtManagedVirtualLinks) > 0 {
+			managed = g.ExtManagedVirtualLinks
+		}
+	case OpChangeExtConn:
+		if rec.Occ.OperationState == RollingBack {
+			return ext, managed
+		}
+		var request ChangeExtVnfConnectivityRequest
+		if json.Unmarshal(rec.Occ.OperationParams.Reveal(), &request) == nil { // it was read before
+			given = request.ExtVirtualLinks
+		}
+	default:
+		return ext, managed
+	}
+	return moved(moved(ext, given), granted), managed
+}
+
+// connect tells the drivers which links hold.
+func (op *Operation) connect(inst *instanceRecord, rec *operationRecord) {
+	op.Connectivity, op.ManagedLinks = rec.links(inst)
+}
+
+// moved are links after a change: a link of the same id is another network now, and a connection point is only
+// on the link that names it last (SOL003 v2.6.1 5.4.11).
+func moved(links, change []ExtVirtualLinkData) []ExtVirtualLinkData {
+	out := slices.Clone(links)
+	for _, c := range change {
+		for i := range out {
+			out[i] = out[i].without(c.ExtCps)
+		}
+		at := slices.IndexFunc(out, func(l ExtVirtualLinkData) bool { return c.ID != "" && l.ID == c.ID })
+		if at < 0 {
+			out = append(out, c)
+			continue
+		}
+		stay := out[at].ExtCps
+		out[at] = c
+		out[at].ExtCps = slices.Concat(stay, c.ExtCps)
+	}
+	return slices.DeleteFunc(out, func(l ExtVirtualLinkData) bool { return len(l.ExtCps) == 0 && len(change) > 0 })
+}
+
+// without takes connection points off a link: single configurations of a descriptor where both sides name
+// them, else all of the descriptor.
+func (l ExtVirtualLinkData) without(cps []VnfExtCpData) ExtVirtualLinkData {
+	var stay []VnfExtCpData
+	for _, have := range l.ExtCps {
+		taken := false
+		for _, c := range cps {
+			if c.CpdID != have.CpdID {
+				continue
+			}
+			have.CpConfig = have.CpConfig.without(c.CpConfig)
+			taken = taken || len(have.CpConfig) == 0
+		}
+		if !taken {
+			stay = append(stay, have)
+		}
+	}
+	l.ExtCps = stay
+	return l
+}
+
+func (c ExtCpConfigs) without(other ExtCpConfigs) ExtCpConfigs {
+	named := func(list ExtCpConfigs) bool {
+		return !slices.ContainsFunc(list, func(c VnfExtCpConfig) bool { return c.CpInstanceID == "" })
+	}
+	if !named(c) || !named(other) || len(other) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(c), func(mine VnfExtCpConfig) bool {
+		return slices.ContainsFunc(other, func(o VnfExtCpConfig) bool { return o.CpInstanceID == mine.CpInstanceID })
+	})
+}
+
+// checkConnectivity finds the faults of a ChangeExtVnfConnectivityRequest that need no driver.
+func (op *Operation) checkConnectivity() error {
+	links := op.ChangeExtConn.ExtVirtualLinks
+	if len(links) == 0 {
+		return &ParamError{Path: "extVirtualLinks", Reason: "is required"}
+	}
+	var faults []error
+	for i, link := range links {
+		path := fmt.Sprintf("extVirtualLinks[%d]", i)
+		if link.ResourceID == "" {
+			faults = append(faults, &ParamError{Path: path + ".resourceId", Reason: "is required: the network of the VIM"})
+		}
+		if slices.ContainsFunc(links[:i], func(l ExtVirtualLinkData) bool { return link.ID != "" && l.ID == link.ID }) {
+			faults = append(faults, &ParamError{Path: path + ".id", Value: link.ID, Reason: "comes twice"})
+		}
+		if len(link.ExtCps) == 0 {
+			faults = append(faults, &ParamError{Path: path + ".extCps", Reason: "is required"})
+		}
+		for j, cp := range link.ExtCps {
+			if !hasCP(op.Flavour, cp.CpdID) {
+				faults = append(faults, &ParamError{Path: fmt.Sprintf("%s.extCps[%d].cpdId", path, j), Value: cp.CpdID,
+					Reason: "the flavour has no such connection point"})
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func hasCP(f *tosca.Flavour, cpd string) bool {
+	return slices.ContainsFunc(f.CPs, func(cp tosca.ConnectionPoint) bool { return cp.ID == cpd }) ||
+		slices.ContainsFunc(f.ExternalCPs, func(cp tosca.ExternalCP) bool { return cp.ID == cpd || cp.Requirement == cpd })
+}
+
+// info is the link as an instance shows it.
+func (l ExtVirtualLinkData) info() ExtVirtualLinkInfo {
+	out := ExtVirtualLinkInfo{ID: l.ID, ResourceHandle: ResourceHandle{VimConnectionID: l.VimConnectionID,
+		ResourceProviderID: l.ResourceProviderID, ResourceID: l.ResourceID}}
+	for _, p := range l.ExtLinkPorts {
+		out.ExtLinkPorts = append(out.ExtLinkPorts, ExtLinkPortInfo{ID: p.ID, ResourceHandle: p.ResourceHandle})
+	}
+	return out
+}
+
+// GrantedZones are the zones of the VIM that the grant gives the VNFCs of a VDU which the operation adds or
+// replaces, in their order in Change; empty where it names none.
+func (op *Operation) GrantedZones(vdu string) []string {
+	var out []string
+	for _, c := range []struct {
+		verb   string
+		vnfcs  []VNFC
+		answer func(*Grant) []GrantInfo
+	}{
+		{"add", op.planned.Added, func(g *Grant) []GrantInfo { return g.AddResources }},
+		{"update", op.planned.Replaced, func(g *Grant) []GrantInfo { return g.UpdateResources }},
+	} {
+		for _, d := range definitions(c.verb, c.vnfcs) {
+			if d.VduID != vdu {
+				continue
+			}
+			zone := ""
+			if op.Grant != nil {
+				zone = op.Grant.zoneOf(c.answer(op.Grant), d.ID)
+			}
+			out = append(out, zone)
+		}
+	}
+	return out
+}
+
+func (g *Grant) zoneOf(answers []GrantInfo, definition string) string {
+	for _, a := range answers {
+		for _, z := range g.Zones {
+			if a.ResourceDefinitionID == definition && a.ZoneID != "" && a.ZoneID == z.ID {
+				return z.ZoneID
+			}
+		}
+	}
+	return ""
+}
+
+// checkDriver refuses what the driver of the VIM cannot do.
+func (s *session) checkDriver() error {
+	if _, able := s.infra.(ConnectivityChanger); s.op.Kind == OpChangeExtConn && !able {
+		return fmt.Errorf("%w: the driver of VIM type %s cannot change external connectivity", ErrNotSupported, s.op.VIM.VimType)
+	}
+	return nil
+}
+
+// showConnectivity puts the links that a CHANGE_EXT_CONN has changed into its occurrence.
+func (r *run) showConnectivity(inst *instanceRecord) {
+	if r.rec.Occ.Operation != OpChangeExtConn {
+		return
+	}
+	links, _ := r.rec.links(inst)
+	for _, l := range links {
+		was := slices.IndexFunc(inst.Links, func(old ExtVirtualLinkData) bool { return old.ID == l.ID })
+		if was < 0 || !sameLink(inst.Links[was], l) {
+			r.rec.Occ.ChangedExtConnectivity = append(r.rec.Occ.ChangedExtConnectivity, l.info())
+		}
+	}
+}
+
+func sameLink(a, b ExtVirtualLinkData) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
