@@ -30,20 +30,25 @@ type Access struct {
 }
 
 // Nodes finds the machines of the group among the VNFCs of the operation. role begins their host names.
+// They are reached through the jump host that the VIM's extra.jump_host names (CheckJumpHost), if any.
 func (a Access) Nodes(op *vnflcm.Operation, pool *sshexec.Pool, role string) ([]Node, error) {
 	var nodes []Node
+	via, err := jumpTarget(op)
+	if err != nil {
+		return nil, err
+	}
 	var errs []error
 	for _, v := range op.VNFCs {
 		if _, ours := v.CP(a.CP); !ours {
 			continue
 		}
-		n, err := a.node(op, pool, role, v)
+		n, err := a.node(op, pool, role, v, via)
 		nodes, errs = append(nodes, n), append(errs, err)
 	}
 	return nodes, errors.Join(errs...)
 }
 
-func (a Access) node(op *vnflcm.Operation, pool *sshexec.Pool, role string, v vnflcm.VNFC) (Node, error) {
+func (a Access) node(op *vnflcm.Operation, pool *sshexec.Pool, role string, v vnflcm.VNFC, via *sshexec.Target) (Node, error) {
 	ssh, _ := v.CP(a.CP)
 	nic := ssh
 	if a.NIC != "" {
@@ -67,6 +72,7 @@ func (a Access) node(op *vnflcm.Operation, pool *sshexec.Pool, role string, v vn
 		Auth:     []sshexec.Auth{sshexec.Password(a.Password.Reveal())},
 		Sudo:     sshexec.SudoPassword(a.Password.Reveal()),
 		HostKeys: sshexec.AcceptNewHostKeys(hostKeys{op}),
+		Via:      via,
 	})
 	return n, nil
 }

@@ -66,7 +66,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	p, err := read(op)
 	p.warn(ctx, op)
-	return errors.Join(err, p.check(op), p.checkTargets(op))
+	return errors.Join(err, p.check(op), p.checkTargets(op), mgmt.CheckJumpHost(ctx, op))
 }
 
 // checkTargets refuses what cannot be done to a control plane yet.

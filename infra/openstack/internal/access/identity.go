@@ -1,0 +1,209 @@
+package access
+
+import (
+	"cmp"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// defaultDomain is the domain of users and projects that name none, as in Tacker.
+const defaultDomain = "Default"
+
+// identity is who asks which OpenStack, and how. All of it is part of the key in the Cache.
+type identity struct {
+	Endpoint string // Keystone, ends in /v3/
+	Username, UserID, Password,
+	UserDomain, UserDomainID,
+	Project, ProjectID,
+	ProjectDomain, ProjectDomainID,
+	CredentialID, CredentialName, CredentialSecret,
+	Token, Region, Interface string
+	CA                    string // PEM
+	Insecure, AnyHostname bool
+}
+
+// Validate reports every fault of the attributes that say how the VIM is reached (*vnflcm.ParamError, joined).
+func Validate(vim vnflcm.VimConnectionInfo) error {
+	_, _, err := read(vim)
+	return err
+}
+
+// Unknown names the attributes of interfaceInfo and accessInfo that mean nothing here: they are for a warning.
+func Unknown(vim vnflcm.VimConnectionInfo) []string {
+	_, unknown, _ := read(vim)
+	return unknown
+}
+
+// read understands the names of SOL003, of both of Tacker's APIs, and of clouds.yaml.
+func read(vim vnflcm.VimConnectionInfo) (identity, []string, error) {
+	inter, access := newAttributes("interfaceInfo", vim.InterfaceInfo), newAttributes("accessInfo", vim.AccessInfo)
+	id := identity{
+		Username:         access.text("username", "user_name", "userName"),
+		UserID:           access.text("userId", "user_id"),
+		Password:         access.secret("password"),
+		UserDomain:       access.text("userDomain", "userDomainName", "user_domain", "user_domain_name"),
+		UserDomainID:     access.text("userDomainId", "user_domain_id"),
+		Project:          access.text("project", "projectName", "project_name", "tenant", "tenantName", "tenant_name"),
+		ProjectID:        access.text("projectId", "project_id", "tenantId", "tenant_id"),
+		ProjectDomain:    access.text("projectDomain", "projectDomainName", "project_domain", "project_domain_name"),
+		ProjectDomainID:  access.text("projectDomainId", "project_domain_id"),
+		CredentialID:     access.text("applicationCredentialId", "application_credential_id"),
+		CredentialName:   access.text("applicationCredentialName", "application_credential_name"),
+		CredentialSecret: access.secret("applicationCredentialSecret", "application_credential_secret"),
+		Token:            access.secret("token"),
+		Region:           cmp.Or(access.text("region", "regionName", "region_name"), inter.text("region", "regionName", "region_name")),
+		Interface:        cmp.Or(inter.text("interface"), access.text("interface"), "public"),
+	}
+	id.Insecure = inter.boolean(false, "skipCertificateVerification") || !access.boolean(true, "cert_verify", "certVerify")
+	id.AnyHostname = inter.boolean(false, "skipCertificateHostnameCheck")
+	// Both sections are read: each name that is there counts as known.
+	ca, fallback := inter.certificates(), access.certificates()
+	id.CA = cmp.Or(ca, fallback)
+	endpoint, other := inter.text("endpoint"), access.text("auth_url", "authUrl", "endpoint")
+	id.endpoint(inter, cmp.Or(endpoint, other))
+	id.check(inter, access)
+	if id.Insecure && id.CA != "" {
+		inter.fault("skipCertificateVerification", "true", "contradicts the trusted certificates: leave out one of the two")
+	}
+	if !slices.Contains([]string{"public", "internal", "admin"}, id.Interface) {
+		inter.fault("interface", id.Interface, "must be public, internal or admin")
+	}
+	err := vnflcm.AtPath("vimConnectionInfo", errors.Join(append(inter.faults, access.faults...)...))
+	return id, append(inter.unknown(), access.unknown()...), err
+}
+
+// endpoint takes the address of Keystone with and without its version.
+func (id *identity) endpoint(inter *attributes, text string) {
+	if text == "" {
+		inter.fault("endpoint", "", "is required: the address of Keystone, as https://cloud.example:5000/v3")
+		return
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		inter.fault("endpoint", "", "must be an http or https URL, as https://cloud.example:5000/v3")
+		return
+	case u.User != nil:
+		inter.fault("endpoint", "", "must not hold credentials: they belong into accessInfo")
+		return
+	case u.RawQuery != "" || u.Fragment != "":
+		inter.fault("endpoint", "", "must have no query and no fragment")
+		return
+	}
+	if last := path.Base(u.Path); versionSegment(last) && last != "v3" {
+		inter.fault("endpoint", last, "Identity API version 3 is needed: end it in /v3")
+		return
+	} else if last != "v3" {
+		u = u.JoinPath("v3")
+	}
+	id.Endpoint = strings.TrimSuffix(u.String(), "/") + "/"
+}
+
+// check finds what is missing for exactly one way to log in.
+func (id *identity) check(inter, access *attributes) {
+	credential := id.CredentialID != "" || id.CredentialName != "" || id.CredentialSecret != ""
+	ways := 0
+	for _, given := range []bool{id.Password != "", credential, id.Token != ""} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		access.fault("password", "", "only one of password, application credential and token may be given")
+	case credential:
+		id.checkCredential(access)
+	case id.Token != "":
+	default:
+		if id.Password == "" {
+			access.fault("password", "", "is required, unless there is an application credential or a token")
+		}
+		if id.Username == "" && id.UserID == "" {
+			access.fault("username", "", "is required")
+		}
+		if id.Project == "" && id.ProjectID == "" {
+			access.fault("project", "", "is required: the project whose resources these are")
+		}
+	}
+	if id.UserDomainID == "" {
+		id.UserDomain = cmp.Or(id.UserDomain, defaultDomain)
+	}
+	if id.ProjectDomainID == "" {
+		id.ProjectDomain = cmp.Or(id.ProjectDomain, defaultDomain)
+	}
+	if id.CA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(id.CA)) {
+		inter.fault("trustedCertificates", "", "must be certificates in PEM form")
+	}
+}
+
+func (id *identity) checkCredential(access *attributes) {
+	if id.CredentialSecret == "" {
+		access.fault("applicationCredentialSecret", "", "is required with an application credential")
+	}
+	switch {
+	case id.CredentialID == "" && id.CredentialName == "":
+		access.fault("applicationCredentialId", "", "is required with applicationCredentialSecret")
+	case id.CredentialID == "" && id.Username == "" && id.UserID == "":
+		access.fault("username", "", "is required with applicationCredentialName: names are unique per user only")
+	}
+}
+
+// options are what gophercloud logs in with. A token cannot be had again without other credentials.
+func (id *identity) options() *gophercloud.AuthOptions {
+	o := &gophercloud.AuthOptions{IdentityEndpoint: id.Endpoint, AllowReauth: id.Token == ""}
+	switch {
+	case id.Token != "":
+		o.TokenID = id.Token
+	case id.CredentialSecret != "":
+		o.ApplicationCredentialID, o.ApplicationCredentialSecret = id.CredentialID, id.CredentialSecret
+		if id.CredentialID == "" {
+			o.ApplicationCredentialName = id.CredentialName
+			id.user(o)
+		}
+		return o // it is bound to a project
+	default:
+		o.Password = id.Password
+		id.user(o)
+	}
+	switch {
+	case id.ProjectID != "":
+		o.Scope = &gophercloud.AuthScope{ProjectID: id.ProjectID}
+	case id.Project != "":
+		o.Scope = &gophercloud.AuthScope{ProjectName: id.Project, DomainID: id.ProjectDomainID}
+		if id.ProjectDomainID == "" {
+			o.Scope.DomainName = id.ProjectDomain
+		}
+	}
+	return o
+}
+
+// user names one by id alone, or by name and domain: Keystone takes no mixture.
+func (id *identity) user(o *gophercloud.AuthOptions) {
+	if id.UserID != "" {
+		o.UserID = id.UserID
+		return
+	}
+	o.Username, o.DomainID = id.Username, id.UserDomainID
+	if id.UserDomainID == "" {
+		o.DomainName = id.UserDomain
+	}
+}
+
+// certificatesPEM takes PEM, and PEM that is once more in base64 as SOL003's certificates are.
+func certificatesPEM(text string) string {
+	if !strings.Contains(text, "-----BEGIN") {
+		if plain, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); err == nil {
+			return string(plain)
+		}
+	}
+	return text
+}

@@ -1,0 +1,81 @@
+package access
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/gophercloud/gophercloud/v2"
+)
+
+// attempts of one request. Few: they bridge a restart of one server behind a load balancer. Longer outages
+// are for the caller, who knows how long the operation may take.
+const attempts = 4
+
+// longestWait that a server may ask for by Retry-After; one that asks for more gets its way: no more requests.
+const longestWait = 30 * time.Second
+
+// retry decides, as gophercloud's RetryFunc, whether a request that failed is made again: nil after the wait.
+func retry(ctx context.Context, method, _ string, options *gophercloud.RequestOpts, err error, failed uint) error {
+	if failed >= attempts || ctx.Err() != nil || options.RawBody != nil || !passing(method, err) {
+		return err
+	}
+	wait := pause(failed)
+	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
+		if asked, ok := retryAfter(answer.ResponseHeader); ok {
+			wait = asked
+		}
+	}
+	if wait > longestWait {
+		return err
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), err)
+	}
+}
+
+// passing faults: the server says that it did nothing, or the connection broke under a request that may be
+// made twice.
+func passing(method string, err error) bool {
+	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
+		return answer.Actual == http.StatusTooManyRequests || answer.Actual == http.StatusServiceUnavailable
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, errRedirect) {
+		return false
+	}
+	_, broken := errors.AsType[*url.Error](err)
+	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodDelete}, method) &&
+		(broken || errors.Is(err, io.ErrUnexpectedEOF))
+}
+
+// pause is 0.5 s, 1 s, 2 s, each give or take a half, so that many do not come back together.
+func pause(failed uint) time.Duration {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.Multiplier = 500*time.Millisecond<<(failed-1), 1
+	b.Reset()
+	return b.NextBackOff()
+}
+
+// retryAfter reads both forms (RFC 9110 10.2.3).
+func retryAfter(h http.Header) (time.Duration, bool) {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second, true
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, time.Until(at)), true
+	}
+	return 0, false
+}

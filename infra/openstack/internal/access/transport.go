@@ -1,0 +1,61 @@
+package access
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+)
+
+// errRedirect: credentials travel in a header of our own, which net/http would send on to any host.
+var errRedirect = errors.New("redirects to another host or port, which is not given the credentials: correct the endpoint")
+
+// redirects is how many on the same host are followed.
+const redirects = 5
+
+// httpClient bounds each request: its header by limit, the whole answer by twice that.
+func (id *identity) httpClient(limit time.Duration, transport http.RoundTripper) http.Client {
+	if transport == nil {
+		transport = &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: min(limit, 15*time.Second)}).DialContext,
+			TLSHandshakeTimeout:   min(limit, 15*time.Second),
+			ResponseHeaderTimeout: limit,
+			IdleConnTimeout:       time.Minute,
+			MaxIdleConnsPerHost:   8,
+			ForceAttemptHTTP2:     true,
+			TLSClientConfig:       id.tlsConfig(),
+		}
+	}
+	return http.Client{Transport: transport, Timeout: 2 * limit, CheckRedirect: sameHost}
+}
+
+func sameHost(next *http.Request, via []*http.Request) error {
+	if next.URL.Host != via[0].URL.Host || next.URL.Scheme != via[0].URL.Scheme || len(via) > redirects {
+		return errRedirect
+	}
+	return nil
+}
+
+func (id *identity) tlsConfig() *tls.Config {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: id.Insecure} //nolint:gosec // only as the VIM's entry demands
+	if id.CA != "" {
+		c.RootCAs = x509.NewCertPool()
+		c.RootCAs.AppendCertsFromPEM([]byte(id.CA))
+	}
+	if id.AnyHostname && !id.Insecure {
+		roots := c.RootCAs
+		c.InsecureSkipVerify = true // the chain is verified below, only the name is not
+		c.VerifyConnection = func(s tls.ConnectionState) error {
+			between := x509.NewCertPool()
+			for _, cert := range s.PeerCertificates[1:] {
+				between.AddCert(cert)
+			}
+			_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between})
+			return err
+		}
+	}
+	return c
+}
