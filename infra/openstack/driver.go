@@ -45,7 +45,7 @@ type Config struct {
 }
 
 // Driver implements vnflcm.InfraDriver and vnflcm.ConnectivityChanger on OpenStack. It keeps authenticated
-// clients between operations and is safe for concurrent use.
+// clients between operations, until it is closed, and is safe for concurrent use.
 type Driver struct {
 	cfg    Config
 	access *access.Cache
@@ -56,8 +56,11 @@ func New(cfg Config) *Driver {
 	cfg.StackTimeout = cmp.Or(cfg.StackTimeout, time.Hour)
 	cfg.DeleteAttempts = cmp.Or(cfg.DeleteAttempts, 5)
 	cfg.Poll = cmp.Or(cfg.Poll, time.Second)
-	return &Driver{cfg: cfg, access: access.New(access.Config{Transport: cfg.Transport})}
+	return &Driver{cfg: cfg, access: access.New(access.Config{Transport: cfg.Transport, UserAgent: "vnfkit"})}
 }
+
+// Close closes idle connections.
+func (d *Driver) Close() { d.access.Close() }
 
 var (
 	_ vnflcm.InfraDriver         = (*Driver)(nil)

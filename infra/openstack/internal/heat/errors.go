@@ -119,6 +119,10 @@ func Passing(err error) bool {
 	if errors.As(err, &answer) {
 		return answer.Actual >= 500 || answer.Actual == http.StatusTooManyRequests
 	}
+	// A token that has expired while Keystone was away.
+	if again := (*gophercloud.ErrUnableToReauthenticate)(nil); errors.As(err, &again) {
+		return Passing(again.ErrReauth)
+	}
 	var network *url.Error
 	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF)
 }
