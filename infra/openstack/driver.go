@@ -70,6 +70,18 @@ var (
 // StackError is what Heat could not do with a stack, with the first resource that failed and its reason.
 type StackError = heat.StackError
 
+// Errors about reaching the VIM.
+var (
+	// ErrAuth says that the VIM refuses the credentials: trying again does not help.
+	ErrAuth = access.ErrAuth
+	// ErrUnreachable says that a service of the VIM gave no answer: trying again may help.
+	ErrUnreachable = access.ErrUnreachable
+	// ErrEndpoint says that the service catalog lacks a service in the region, at the interface.
+	ErrEndpoint = access.ErrEndpoint
+	// ErrMicroversion says that a service is too old.
+	ErrMicroversion = access.ErrMicroversion
+)
+
 // ErrForeignStack says that a stack of the name which belongs to the instance was made by somebody else. It is
 // not touched.
 var ErrForeignStack = errors.New("the stack was not made for this VNF instance")

@@ -35,11 +35,11 @@ func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change,
 // check finds the faults that computing the definition of the stack shows.
 func (d *Driver) check(ctx context.Context, op *vnflcm.Operation) error {
 	var current map[string]string
+	w, err := d.begin(ctx, op) // wrong credentials are found now, too
+	if err != nil {
+		return err
+	}
 	if op.Kind != vnflcm.OpInstantiate {
-		w, err := d.begin(ctx, op)
-		if err != nil {
-			return err
-		}
 		s, err := w.find(ctx)
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func (d *Driver) check(ctx context.Context, op *vnflcm.Operation) error {
 			return fmt.Errorf("%w: %s; heal the whole VNF to make it anew", ErrNoStack, StackName(op.InstanceID))
 		}
 	}
-	_, err := d.define(ctx, op, current)
+	_, err = d.define(ctx, op, current)
 	return err
 }
 

@@ -26,6 +26,12 @@ var site struct {
 	network  *vmhost.Network
 	programs *programs.Server
 	layer    string // files laid over those of the machine, on every host
+	cloud    openStack
+}
+
+// named reports whether this run is to have a part.
+func named(part string) bool {
+	return slices.Contains(strings.Split(os.Getenv("VNFKIT_E2E"), ","), part)
 }
 
 func TestMain(m *testing.M) {
@@ -34,6 +40,9 @@ func TestMain(m *testing.M) {
 	}
 	if job := os.Getenv(childJob); job != "" {
 		os.Exit(runChild(job))
+	}
+	if job := os.Getenv(stackChildVariable); job != "" {
+		os.Exit(runStackChild(job))
 	}
 	ctx := context.Background()
 	down, err := setUp(ctx)
@@ -54,8 +63,8 @@ func TestMain(m *testing.M) {
 func setUp(ctx context.Context) (down func() error, err error) {
 	down = func() error { return nil }
 	switch {
-	case !slices.Contains(strings.Split(os.Getenv("VNFKIT_E2E"), ","), "ssh"):
-		site.missing = "VNFKIT_E2E does not name ssh"
+	case !named("ssh") && !named("openstack"):
+		site.missing = "VNFKIT_E2E names neither ssh nor openstack"
 		return down, nil
 	case os.Geteuid() != 0:
 		site.missing = "it takes root to make hosts"
@@ -79,7 +88,7 @@ func setUp(ctx context.Context) (down func() error, err error) {
 	}
 	before := fingerprint()
 	return func() error {
-		err := errors.Join(site.programs.Close(), site.network.Close())
+		err := errors.Join(site.cloud.close(), site.programs.Close(), site.network.Close())
 		if fingerprint() != before {
 			err = errors.Join(err, errors.New("the tests have changed files of this machine"))
 		}
@@ -127,10 +136,13 @@ func makeLayer(ctx context.Context, dir string) (string, error) {
 	return layer, os.WriteFile(layer+"/etc/apt/sources.list.d/kubernetes.list", []byte(source), 0o644) //nolint:gosec // for all users of the host
 }
 
-// needSite skips the test when there is no site.
+// needSite skips the test when there is no site, or when the run is about other parts.
 func needSite(t testing.TB) {
 	t.Helper()
 	if site.missing != "" {
 		t.Skip(site.missing)
+	}
+	if !named("ssh") {
+		t.Skip("VNFKIT_E2E does not name ssh")
 	}
 }

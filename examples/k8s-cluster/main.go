@@ -1,0 +1,167 @@
+// K8s-cluster manages a Kubernetes cluster as a VNF on a real OpenStack, from the sample package or one like
+// it. Everything it knows is in the state directory: interrupt or kill it at any moment, run the same command
+// again, and it goes on.
+//
+//	k8s-cluster -cloud mycloud -network ID up    make the cluster
+//	k8s-cluster -cloud mycloud scale 2           two workers more; -2 for fewer
+//	k8s-cluster -cloud mycloud heal [VNFC ...]   replace these machines, or make the whole cluster anew
+//	k8s-cluster -cloud mycloud show              the instance as SOL003 describes it
+//	k8s-cluster -cloud mycloud down              remove everything
+//
+// The cloud is an entry of clouds.yaml. The images and flavors that the VNFD names must exist there.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+
+	"github.com/vnfkit/vnfkit/examples/internal/progress"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+type options struct {
+	cloud, network, pkg, request, state string
+	command                             string
+	args                                []string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.cloud, "cloud", os.Getenv("OS_CLOUD"), "entry of clouds.yaml")
+	flag.StringVar(&o.network, "network", "", "id of the network for the machines (default: those of the request)")
+	flag.StringVar(&o.pkg, "package", "examples/packages/k8s-cluster", "VNF package, a directory or a CSAR")
+	flag.StringVar(&o.request, "request", "examples/packages/k8s-cluster/requests/instantiate.json", "instantiate request, a JSON file")
+	flag.StringVar(&o.state, "state", "k8s-cluster.state", "directory that keeps the state between runs")
+	flag.Parse()
+	if flag.NArg() == 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	o.command, o.args = flag.Arg(0), flag.Args()[1:]
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "k8s-cluster:", err)
+		os.Exit(1)
+	}
+}
+
+// run finishes what an earlier run left unfinished, then does what the command says.
+func run(ctx context.Context, o options) error {
+	screen := progress.New(os.Stdout)
+	defer screen.Close()
+	v, err := compose(ctx, o, screen)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	if err := v.finish(ctx); err != nil {
+		return err
+	}
+	switch o.command {
+	case "up":
+		return v.up(ctx, o)
+	case "scale", "heal", "show", "down":
+		return v.manage(ctx, o)
+	}
+	return fmt.Errorf("unknown command %q", o.command)
+}
+
+// finish resumes operations of a process that died, and retries one that failed: the cloud may be well again.
+func (v *vnfm) finish(ctx context.Context) error {
+	resumed, err := v.Resume(ctx)
+	for _, id := range resumed {
+		v.screen.Title("resuming operation %s", id)
+		_, waitErr := v.Wait(ctx, id)
+		err = errors.Join(err, waitErr)
+	}
+	operations, listErr := v.Operations(ctx, "")
+	for _, occ := range operations {
+		if occ.OperationState == vnflcm.FailedTemp && err == nil {
+			v.screen.Title("retrying operation %s, which failed: %v", occ.ID, occ.Error)
+			err = v.wait(ctx, occ.ID, v.Retry(ctx, occ.ID))
+		}
+	}
+	return errors.Join(err, listErr)
+}
+
+func (v *vnfm) up(ctx context.Context, o options) error {
+	request, err := o.readRequest()
+	if err != nil {
+		return err
+	}
+	if list, err := v.List(ctx); err != nil || len(list) > 0 {
+		return errors.Join(err, errors.New("there is a cluster in this state directory already"))
+	}
+	inst, err := v.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: v.vnfdID, VnfInstanceName: "k8s-cluster"})
+	if err != nil {
+		return err
+	}
+	id, err := v.Instantiate(ctx, inst.ID, request)
+	if err != nil {
+		return errors.Join(err, v.Delete(ctx, inst.ID))
+	}
+	return v.wait(ctx, id, nil)
+}
+
+// manage does something with the cluster that there is.
+func (v *vnfm) manage(ctx context.Context, o options) error {
+	list, err := v.List(ctx)
+	if err != nil || len(list) == 0 {
+		return errors.Join(err, errors.New("there is no cluster in this state directory"))
+	}
+	id := list[0].ID
+	switch o.command {
+	case "scale":
+		request, err := scaleRequest(o.args)
+		if err != nil {
+			return err
+		}
+		operation, err := v.Scale(ctx, id, request)
+		return v.wait(ctx, operation, err)
+	case "heal":
+		operation, err := v.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: o.args})
+		return v.wait(ctx, operation, err)
+	case "show":
+		encoder := json.NewEncoder(os.Stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(list[0])
+	}
+	operation, err := v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
+	if err := v.wait(ctx, operation, err); err != nil {
+		return err
+	}
+	return v.Delete(ctx, id)
+}
+
+func scaleRequest(args []string) (vnflcm.ScaleVnfRequest, error) {
+	request := vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}
+	if len(args) != 1 {
+		return request, errors.New("scale takes one number: of workers more or, when negative, fewer")
+	}
+	n, err := strconv.Atoi(args[0])
+	if err != nil || n == 0 {
+		return request, fmt.Errorf("%q is no number of workers", args[0])
+	}
+	if request.NumberOfSteps = n; n < 0 {
+		request.Type, request.NumberOfSteps = vnflcm.ScaleIn, -n
+	}
+	return request, nil
+}
+
+// wait waits for an operation that was accepted.
+func (v *vnfm) wait(ctx context.Context, operation string, err error) error {
+	if err != nil {
+		return err
+	}
+	_, err = v.Wait(ctx, operation)
+	return err
+}

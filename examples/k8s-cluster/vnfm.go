@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/vnfkit/vnfkit/examples/internal/progress"
+	"github.com/vnfkit/vnfkit/examples/internal/sealing"
+	"github.com/vnfkit/vnfkit/infra/openstack"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+)
+
+// vnfm is a VNF manager, composed of parts of the SDK.
+type vnfm struct {
+	*vnflcm.Manager
+	screen *progress.Screen
+	vnfdID string
+	close  func()
+}
+
+// compose makes the manager on the state directory.
+func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, error) {
+	open := func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, o.pkg) }
+	pkg, err1 := open(ctx, "")
+	vim, err2 := openstack.VIMFromClouds(o.cloud)
+	if err := errors.Join(err1, err2, os.MkdirAll(o.state, 0o700)); err != nil {
+		return nil, err
+	}
+	vnfdID := pkg.VNFD().ID
+	key, err1 := sealing.Key(filepath.Join(o.state, "key"))
+	store, err2 := sqlite.Open(ctx, filepath.Join(o.state, "state.db"))
+	if err := errors.Join(err1, err2, pkg.Close()); err != nil {
+		return nil, err
+	}
+	heat := openstack.New(openstack.Config{})
+	pool := sshexec.NewPool(sshexec.Options{})
+	manager, err := vnflcm.New(vnflcm.Config{
+		Store: store, Key: key,
+		Packages: vnflcm.PackagesFunc(open),
+		Infra:    map[string]vnflcm.InfraDriver{openstack.VimTypeV1: heat, openstack.VimTypeV2: heat},
+		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
+		Observe:  screen.Observe,
+	})
+	if err != nil {
+		return nil, err
+	}
+	v := &vnfm{Manager: manager, screen: screen, vnfdID: vnfdID}
+	v.close = func() {
+		_ = errors.Join(manager.Close(context.WithoutCancel(ctx)), pool.Close(), store.Close())
+	}
+	vim.VimID = "cloud"
+	return v, errors.Join(v.VIMs().Put(ctx, vim), v.VIMs().SetDefault(ctx, vim.VimID))
+}
+
+// readRequest reads the instantiate request and puts the network into it.
+func (o options) readRequest() (request vnflcm.InstantiateVnfRequest, err error) {
+	data, err := os.ReadFile(o.request)
+	if err != nil {
+		return request, err
+	}
+	unknown, err := vnflcm.DecodeRequest(data, &request)
+	if err != nil {
+		return request, fmt.Errorf("%s: %w", o.request, err)
+	}
+	if len(unknown) > 0 {
+		fmt.Fprintf(os.Stderr, "attributes of the request that are not known and have no effect: %q\n", unknown)
+	}
+	request.VimConnectionInfo = nil // the default VIM, from clouds.yaml
+	for i := range request.ExtVirtualLinks {
+		if o.network != "" {
+			request.ExtVirtualLinks[i].ResourceID = o.network
+		}
+	}
+	return request, nil
+}

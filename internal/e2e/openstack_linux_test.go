@@ -1,0 +1,575 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/vnfkit/vnfkit/infra/openstack"
+	"github.com/vnfkit/vnfkit/internal/e2e/cloud"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// openStack is the cloud that all tests share; it is started for the first one that needs it.
+type openStack struct {
+	once     sync.Once
+	err      error
+	cloud    *cloud.Cloud
+	networks [2]string // ids; the machines of the whole chain are on the first
+}
+
+func (o *openStack) close() error {
+	if o.cloud == nil {
+		return nil
+	}
+	return o.cloud.Close()
+}
+
+// prepare starts the cloud with what the sample package wants there.
+func (o *openStack) prepare(ctx context.Context) error {
+	begin := time.Now()
+	var err error
+	if o.cloud, err = cloud.Up(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "OpenStack took %s to start\n", time.Since(begin).Round(time.Second))
+	errs := []error{o.cloud.AddFlavor(ctx, "m1.medium"), o.cloud.AddImage(ctx, "ubuntu-24.04-server-cloudimg-amd64")}
+	for i := range o.networks {
+		prefix := []string{"10.213.0.0/16", "127.61.0.0/16"}[i] // the first is that of the hosts
+		base := netip.MustParsePrefix(prefix).Addr().As4()
+		first, last := netip.AddrFrom4([4]byte{base[0], base[1], 200, 10}), netip.AddrFrom4([4]byte{base[0], base[1], 250, 250})
+		var err error
+		o.networks[i], err = o.cloud.AddNetwork(ctx, fmt.Sprintf("net%d", i), netip.MustParsePrefix(prefix), first, last)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// needCloud returns the cloud, or skips the test.
+func needCloud(t testing.TB) *openStack {
+	t.Helper()
+	if site.missing != "" {
+		t.Skip(site.missing)
+	}
+	if !named("openstack") {
+		t.Skip("VNFKIT_E2E does not name openstack")
+	}
+	o := &site.cloud
+	o.once.Do(func() {
+		if missing := cloud.Missing(t.Context()); missing != "" {
+			o.err = errors.New(missing)
+			return
+		}
+		o.err = o.prepare(context.WithoutCancel(t.Context()))
+	})
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	return o
+}
+
+// stackLab is a Manager on the cloud.
+type stackLab struct {
+	*vnflcm.Manager
+	*openStack
+	t      *testing.T
+	driver *planner
+	pkg    string
+	id     string // of the VNF instance
+	mu     sync.Mutex
+	events []vnflcm.Event
+}
+
+// planner is the driver, whose announcements a test can change.
+type planner struct {
+	*openstack.Driver
+	change func(op *vnflcm.Operation, planned *vnflcm.Change)
+}
+
+func (p *planner) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
+	planned, err := p.Driver.Plan(ctx, op)
+	if p.change != nil {
+		p.change(op, &planned)
+	}
+	return planned, err
+}
+
+// idle is a management driver that does nothing.
+type idle struct{}
+
+func (idle) Validate(context.Context, *vnflcm.Operation) error { return nil }
+func (idle) Hooks() vnflcm.Hooks {
+	nothing := func(context.Context, *vnflcm.Operation) error { return nil }
+	return vnflcm.Hooks{vnflcm.InstantiateEnd: nothing, vnflcm.TerminateEnd: nothing, vnflcm.HealStart: nothing,
+		vnflcm.HealEnd: nothing, vnflcm.ScaleStart: nothing, vnflcm.ScaleEnd: nothing}
+}
+
+// packagesIn finds the one package there is.
+func packagesIn(dir string) vnflcm.Packages {
+	return vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, dir) })
+}
+
+// stackManager composes a Manager on a VIM.
+func stackManager(store vnflcm.Store, pkg string, infra vnflcm.InfraDriver, mgmt vnflcm.MgmtDriver, vim vnflcm.VimConnectionInfo,
+	observe func(vnflcm.Event)) (*vnflcm.Manager, error) {
+	m, err := vnflcm.New(vnflcm.Config{Store: store, Key: key, Owner: "e2e", Observe: observe,
+		Packages: packagesIn(pkg),
+		Infra:    map[string]vnflcm.InfraDriver{openstack.VimTypeV1: infra, openstack.VimTypeV2: infra},
+		Mgmt:     map[string]vnflcm.MgmtDriver{driverName: mgmt}})
+	if err != nil {
+		return nil, err
+	}
+	return m, m.VIMs().Put(context.Background(), vim)
+}
+
+func newStackLab(t *testing.T, vimType, pkg string) *stackLab {
+	t.Helper()
+	l := &stackLab{openStack: needCloud(t), t: t, pkg: pkg}
+	l.driver = &planner{Driver: openstack.New(openstack.Config{Poll: 300 * time.Millisecond})}
+	vim, err := l.cloud.VIM("cloud", vimType)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Manager, err = stackManager(vnflcm.NewMemoryStore(), pkg, l.driver, idle{}, vim, l.observe); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Manager.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		l.driver.Close()
+		if t.Failed() {
+			t.Log(l.cloud.Logs())
+		}
+	})
+	inst, err := l.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.id = inst.ID
+	return l
+}
+
+func (l *stackLab) observe(e vnflcm.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, e)
+}
+
+// request is the sample request of a flavour, connected to a network.
+func stackRequest(flavour, network string, workers int) (vnflcm.InstantiateVnfRequest, error) {
+	r, err := instantiation("instantiate_complex.json", flavour)
+	r.VimConnectionInfo = vnflcm.VimConnections{{VimID: "cloud"}}
+	r.InstantiationLevelID, r.TargetScaleLevelInfo = "", []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: workers - 1}}
+	for i := range r.ExtVirtualLinks {
+		r.ExtVirtualLinks[i].ResourceID = network
+	}
+	return r, err
+}
+
+func (l *stackLab) instantiate(flavour string, workers int) (string, error) {
+	l.t.Helper()
+	r, err := stackRequest(flavour, l.networks[1], workers)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return l.Instantiate(l.t.Context(), l.id, r)
+}
+
+// must waits for an operation that must succeed, and returns the VNFCs by id.
+func (l *stackLab) must(opID string, err error) map[string]vnflcm.VnfcResourceInfo {
+	l.t.Helper()
+	begin := time.Now()
+	var occ *vnflcm.VnfLcmOpOcc
+	if err == nil {
+		occ, err = l.Wait(l.t.Context(), opID)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Logf("%s took %s", occ.Operation, time.Since(begin).Round(100*time.Millisecond))
+	return l.vnfcs()
+}
+
+func (l *stackLab) vnfcs() map[string]vnflcm.VnfcResourceInfo {
+	l.t.Helper()
+	inst, err := l.Get(l.t.Context(), l.id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	out := map[string]vnflcm.VnfcResourceInfo{}
+	if inst.InstantiatedVnfInfo != nil {
+		for _, v := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
+			out[v.ID] = v
+		}
+	}
+	return out
+}
+
+// workers sorts the ids of the workers, the oldest first.
+func workers(vnfcs map[string]vnflcm.VnfcResourceInfo) []string {
+	var out []string
+	for id, v := range vnfcs {
+		if v.VduID == "workerNode" {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		return strings.Compare(vnfcs[a].Metadata["creation_time"], vnfcs[b].Metadata["creation_time"])
+	})
+	return out
+}
+
+func server(v vnflcm.VnfcResourceInfo) string { return v.ComputeResource.ResourceID }
+
+// wantUnchanged checks that VNFCs other than some have their servers still.
+func (l *stackLab) wantUnchanged(before, now map[string]vnflcm.VnfcResourceInfo, but ...string) {
+	l.t.Helper()
+	for id, v := range before {
+		if !slices.Contains(but, id) && server(now[id]) != server(v) {
+			l.t.Errorf("VNFC %s had server %s, has %s", id, server(v), server(now[id]))
+		}
+	}
+}
+
+func scale(kind vnflcm.ScaleType, steps int) vnflcm.ScaleVnfRequest {
+	return vnflcm.ScaleVnfRequest{Type: kind, AspectID: "worker_instance", NumberOfSteps: steps}
+}
+
+// terminate ends the VNF and checks that nothing is left of it.
+func (l *stackLab) terminate(mode vnflcm.TerminationType) {
+	l.t.Helper()
+	l.must(l.Terminate(l.t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: mode}))
+	l.wantNothingLeft()
+}
+
+// wantNothingLeft passes over what other tests made by the name of this one's instance.
+func (l *stackLab) wantNothingLeft() {
+	l.t.Helper()
+	left, err := l.cloud.Left(l.t.Context())
+	left = slices.DeleteFunc(left, func(s string) bool { return strings.Contains(s, "foreign") })
+	if err != nil || len(left) != 0 {
+		l.t.Errorf("left: %q, %v", left, err)
+	}
+	if err := l.Delete(l.t.Context(), l.id); err != nil {
+		l.t.Error(err)
+	}
+}
+
+// heat makes a request of Heat beside the driver, as somebody else would.
+func (l *stackLab) heat(method string, body, into any, path ...string) {
+	l.t.Helper()
+	api := l.cloud.Orchestration
+	_, err := api.Request(l.t.Context(), method, api.ServiceURL(path...), &gophercloud.RequestOpts{JSONBody: body, JSONResponse: into, //nolint:bodyclose // gophercloud closes it
+		OkCodes: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent}})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// TestStackLife takes three masters and two workers through their whole life.
+func TestStackLife(t *testing.T) {
+	ctx := t.Context()
+	l := newStackLab(t, openstack.VimTypeV2, packageDir)
+	l.heat(http.MethodPost, map[string]any{"stack_name": "foreign", "template": map[string]any{"heat_template_version": "2018-08-31",
+		"resources": map[string]any{"r": map[string]any{"type": "OS::Heat::RandomString"}}}}, nil, "stacks")
+	two := l.must(l.instantiate("complex", 2))
+	if len(two) != 5 || len(workers(two)) != 2 {
+		t.Fatalf("%d VNFCs", len(two))
+	}
+	l.checkResources()
+
+	four := l.must(l.Scale(ctx, l.id, scale(vnflcm.ScaleOut, 2)))
+	l.wantUnchanged(two, four)
+	if len(four) != 7 {
+		t.Fatalf("%d VNFCs", len(four))
+	}
+	var announced []string
+	l.driver.change = func(_ *vnflcm.Operation, planned *vnflcm.Change) {
+		for _, v := range planned.Removed {
+			announced = append(announced, v.ID)
+		}
+	}
+	three := l.must(l.Scale(ctx, l.id, scale(vnflcm.ScaleIn, 1)))
+	l.wantUnchanged(four, three, announced...)
+	if len(announced) != 1 || len(three) != 6 || !slices.Contains(workers(four)[2:], announced[0]) {
+		t.Fatalf("announced %q of %q, %d are left", announced, workers(four), len(three))
+	}
+	middle := workers(three)[1]
+	l.driver.change = func(op *vnflcm.Operation, planned *vnflcm.Change) {
+		planned.Removed = slices.DeleteFunc(slices.Clone(op.VNFCs), func(v vnflcm.VNFC) bool { return v.ID != middle })
+	}
+	before := three
+	now := l.must(l.Scale(ctx, l.id, scale(vnflcm.ScaleIn, 1)))
+	l.wantUnchanged(before, now, middle)
+	if _, there := now[middle]; there || len(now) != 5 {
+		t.Fatalf("%s was to go: %d are left", middle, len(now))
+	}
+	l.driver.change = nil
+
+	sick := workers(now)[0]
+	healed := l.must(l.Heal(ctx, l.id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{sick}}))
+	l.wantUnchanged(now, healed, sick)
+	if server(healed[sick]) == server(now[sick]) || cmp.Diff(now[sick].VnfcCpInfo, healed[sick].VnfcCpInfo) != "" {
+		t.Errorf("healed %+v to %+v", now[sick], healed[sick])
+	}
+
+	all := l.must(l.Heal(ctx, l.id, vnflcm.HealVnfRequest{})) // in place, as version 2 has it
+	for id := range healed {
+		if server(all[id]) == server(healed[id]) || all[id].Metadata["stack_id"] != healed[id].Metadata["stack_id"] {
+			t.Errorf("VNFC %s: server %s to %s", id, server(healed[id]), server(all[id]))
+		}
+	}
+	l.moveWorkers(all)
+	l.terminate(vnflcm.TerminateGraceful)
+	var foreign struct {
+		Stack struct {
+			ID     string `json:"id"`
+			Status string `json:"stack_status"`
+		} `json:"stack"`
+	}
+	l.heat(http.MethodGet, nil, &foreign, "stacks", "foreign")
+	if foreign.Stack.Status != "CREATE_COMPLETE" {
+		t.Errorf("the foreign stack is %s", foreign.Stack.Status)
+	}
+	l.heat(http.MethodDelete, nil, nil, "stacks", "foreign", foreign.Stack.ID)
+}
+
+// checkResources looks at what the instance shows of the stack.
+func (l *stackLab) checkResources() {
+	l.t.Helper()
+	inst, err := l.Get(l.t.Context(), l.id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	info := inst.InstantiatedVnfInfo
+	for _, v := range info.VnfcResourceInfo {
+		cp := v.VnfcCpInfo
+		if len(cp) != 1 || len(cp[0].CpProtocolInfo) != 1 || len(cp[0].CpProtocolInfo[0].IPOverEthernet.IPAddresses) != 1 ||
+			v.ZoneID != "nova" || v.Metadata["parent_resource_name"] == "" {
+			l.t.Errorf("VNFC %+v", v)
+		}
+	}
+	if !slices.ContainsFunc(info.ExtCpInfo, func(cp vnflcm.VnfExtCpInfo) bool { return cp.CpdID == "vip_CP" }) {
+		l.t.Errorf("external connection points %+v", info.ExtCpInfo)
+	}
+}
+
+// moveWorkers connects the workers to the other network.
+func (l *stackLab) moveWorkers(before map[string]vnflcm.VnfcResourceInfo) {
+	l.t.Helper()
+	now := l.must(l.ChangeExtConn(l.t.Context(), l.id, vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: []vnflcm.ExtVirtualLinkData{
+		{ID: "net0_worker", ResourceID: l.networks[0], ExtCps: []vnflcm.VnfExtCpData{{CpdID: "workerNode_CP2"}}}}}))
+	for id, v := range now {
+		address := v.VnfcCpInfo[0].CpProtocolInfo[0].IPOverEthernet.IPAddresses[0].Addresses[0]
+		if onFirst := strings.HasPrefix(address, "10.213."); onFirst != (v.VduID == "workerNode") {
+			l.t.Errorf("%s has address %s", v.VduID, address)
+		}
+		if _, known := before[id]; !known {
+			l.t.Errorf("VNFC %s is new", id)
+		}
+	}
+}
+
+// TestStackMadeAnew heals a whole VNF as version 1 has it.
+func TestStackMadeAnew(t *testing.T) {
+	ctx := t.Context()
+	l := newStackLab(t, openstack.VimTypeV1, packageDir)
+	l.must(l.instantiate("simple", 1))
+	before := l.must(l.Scale(ctx, l.id, scale(vnflcm.ScaleOut, 1)))
+	now := l.must(l.Heal(ctx, l.id, vnflcm.HealVnfRequest{}))
+	if len(now) != len(before) {
+		t.Fatalf("%d VNFCs of %d", len(now), len(before))
+	}
+	for id, v := range before {
+		if now[id].VduID != v.VduID || server(now[id]) == server(v) || now[id].Metadata["stack_id"] == v.Metadata["stack_id"] {
+			t.Errorf("VNFC %s: %+v to %+v", id, v, now[id])
+		}
+	}
+	l.must(l.Scale(ctx, l.id, scale(vnflcm.ScaleIn, 1)))
+	l.terminate(vnflcm.TerminateForceful)
+}
+
+// variant is the sample package with a text replaced in a file.
+func variant(t *testing.T, file, old, with string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(packageDir)); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, file)
+	text, err := os.ReadFile(name) //nolint:gosec // our own
+	if err != nil || !strings.Contains(string(text), old) {
+		t.Fatalf("%s lacks %q: %v", file, old, err)
+	}
+	if err := os.WriteFile(name, []byte(strings.ReplaceAll(string(text), old, with)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestScalingInACooldown scales while a policy of the group swallows signals, and a group whose number the
+// template says itself.
+func TestScalingInACooldown(t *testing.T) {
+	ctx := t.Context()
+	pkg := variant(t, "BaseHOT/simple/simple_hot_top.yaml", "scaling_adjustment: 1", "scaling_adjustment: 1\n      cooldown: 300")
+	text := filepath.Join(pkg, "BaseHOT/simple/simple_hot_top.yaml")
+	content, err := os.ReadFile(text) //nolint:gosec // our own
+	if err != nil {
+		t.Fatal(err)
+	}
+	content = []byte(strings.ReplaceAll(string(content), "desired_capacity: { get_param: [ nfv, VDU, workerNode, desired_capacity ] }", "desired_capacity: 1"))
+	if err := os.WriteFile(text, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := newStackLab(t, openstack.VimTypeV2, pkg)
+	l.must(l.instantiate("simple", 1))
+	stack := openstack.StackName(l.id)
+	var found struct {
+		Stack struct {
+			ID string `json:"id"`
+		} `json:"stack"`
+	}
+	l.heat(http.MethodGet, nil, &found, "stacks", stack)
+	signal := func() { // answered with 200 whatever becomes of it
+		l.heat(http.MethodPost, nil, nil, "stacks", stack, found.Stack.ID, "resources", "worker_instance_scale_out", "signal")
+	}
+	size := func() int {
+		var list struct {
+			Resources []struct {
+				Name   string `json:"resource_name"`
+				Status string `json:"resource_status"`
+			} `json:"resources"`
+		}
+		l.heat(http.MethodGet, nil, &list, "stacks", stack, found.Stack.ID, "resources?nested_depth=5")
+		n := 0
+		for _, r := range list.Resources {
+			if r.Name == "workerNode" && strings.HasSuffix(r.Status, "_COMPLETE") {
+				n++
+			}
+		}
+		return n
+	}
+	signal()
+	for deadline := time.Now().Add(time.Minute); size() != 2; time.Sleep(500 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the signal had no effect")
+		}
+	}
+	time.Sleep(2 * time.Second) // the cooldown begins when the scaling has ended
+	signal()
+	time.Sleep(3 * time.Second)
+	if n := size(); n != 2 {
+		t.Fatalf("a signal in the cooldown made %d members", n)
+	}
+	four := l.must(l.Scale(ctx, l.id, scale(vnflcm.ScaleOut, 3)))
+	two := l.must(l.Scale(ctx, l.id, scale(vnflcm.ScaleIn, 2)))
+	if len(workers(four)) != 4 || len(workers(two)) != 2 || size() != 2 {
+		t.Errorf("%d workers, then %d, Heat has %d", len(workers(four)), len(workers(two)), size())
+	}
+	l.must(l.Heal(ctx, l.id, vnflcm.HealVnfRequest{VnfcInstanceID: workers(two)[:1]}))
+	if n := size(); n != 2 {
+		t.Errorf("healing made %d workers of 2", n) // the number in the template is 1
+	}
+	l.terminate(vnflcm.TerminateForceful)
+}
+
+// TestStackThatFails has a resource that Heat cannot make; the operation is rolled back.
+func TestStackThatFails(t *testing.T) {
+	ctx := t.Context()
+	pkg := variant(t, "BaseHOT/simple/nested/simple_nested_worker.yaml", "resources:\n", "resources:\n  broken:\n    type: OS::Heat::TestResource\n    properties: { fail: true }\n")
+	l := newStackLab(t, openstack.VimTypeV2, pkg)
+	opID, err := l.instantiate("simple", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Wait(ctx, opID)
+	var failed *openstack.StackError
+	if !errors.As(err, &failed) || failed.Resource == nil || failed.Resource.Name != "broken" || !strings.Contains(failed.Resource.Reason, "Test Resource failed") {
+		t.Errorf("error %v, %+v", err, failed)
+	}
+	if err := l.Rollback(ctx, opID); err != nil {
+		t.Fatal(err)
+	}
+	if occ, _ := l.Wait(ctx, opID); occ == nil || occ.OperationState != vnflcm.RolledBack {
+		t.Errorf("after Rollback: %+v", occ)
+	}
+	l.wantNothingLeft()
+}
+
+// TestWrongPassword is refused before anything is touched.
+func TestWrongPassword(t *testing.T) {
+	ctx := t.Context()
+	l := newStackLab(t, openstack.VimTypeV2, packageDir)
+	vim, err := l.cloud.VIM("cloud", openstack.VimTypeV2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong, err := vnflcm.ParseParams([]byte(`{"password": "canary-wrong"}`))
+	if err == nil {
+		vim.AccessInfo, err = vim.AccessInfo.Merge(wrong)
+	}
+	if err = errors.Join(err, l.VIMs().Put(ctx, vim)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.instantiate("simple", 1)
+	if err == nil || strings.Contains(err.Error(), "canary") || !errors.Is(err, openstack.ErrAuth) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestHeatIsRestarted ends Heat while it makes a stack. It gives up what it was at; a retry finishes.
+func TestHeatIsRestarted(t *testing.T) {
+	ctx := t.Context()
+	l := newStackLab(t, openstack.VimTypeV2, packageDir)
+	opID, err := l.instantiate("complex", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.awaitStack("CREATE_IN_PROGRESS")
+	if err := errors.Join(l.cloud.Stop(ctx, "heat"), l.cloud.Start(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Wait(ctx, opID)
+	t.Logf("first attempt: %v", err)
+	if err != nil {
+		l.must(opID, l.Retry(ctx, opID))
+	}
+	if n := len(l.vnfcs()); n != 5 {
+		t.Errorf("%d VNFCs", n)
+	}
+	l.terminate(vnflcm.TerminateForceful)
+}
+
+// awaitStack waits until the stack of the instance is in a state.
+func (l *stackLab) awaitStack(status string) {
+	l.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		var body struct {
+			Stack struct {
+				Status string `json:"stack_status"`
+			} `json:"stack"`
+		}
+		api := l.cloud.Orchestration
+		_, err := api.Get(l.t.Context(), api.ServiceURL("stacks", openstack.StackName(l.id)), &body, nil) //nolint:bodyclose // gophercloud closes it
+		if err == nil && body.Stack.Status == status {
+			return
+		}
+		if time.Now().After(deadline) {
+			l.t.Fatalf("the stack is %q (%v), not %s", body.Stack.Status, err, status)
+		}
+	}
+}
