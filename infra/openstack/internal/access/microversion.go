@@ -22,8 +22,7 @@ func (c *Clients) negotiate(ctx context.Context, wanted string) error {
 			Min string `json:"min_version"`
 		} `json:"version"`
 	}
-	resp, err := c.Nova.Get(ctx, root, &document, nil) //nolint:bodyclose // gophercloud closes what it decodes
-	_ = resp
+	_, err := c.Nova.Get(ctx, root, &document, nil) //nolint:bodyclose // gophercloud closes what it decodes
 	if err != nil {
 		return c.id.explain(err, root)
 	}

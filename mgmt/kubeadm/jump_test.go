@@ -1,0 +1,67 @@
+package kubeadm_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestJumpHost makes a cluster whose machines only the jump host of their VIM can reach.
+func TestJumpHost(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	var led atomic.Int32
+	jump := sshtest.Start(t, sshtest.Config{Name: "jump", User: "jumper", Password: "overTheWall",
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			led.Add(1)
+			return l.world.Dial(ctx, network, addr)
+		}})
+	pool := sshexec.NewPool(sshexec.Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if addr != jump.Addr() {
+			return nil, errors.New("no route to " + addr)
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}})
+	t.Cleanup(func() { _ = pool.Close() })
+	l.Manager = l.manager(func(c *vnflcm.Config) {
+		c.Mgmt = map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool})}
+	})
+	l.cluster("instantiate_sandbox.json", through(t, `{"address":"`+jump.Addr()+`","username":"jumper","password":"overTheWall"}`))
+	l.want(count{1, 1, 0})
+	if led.Load() == 0 {
+		t.Error("the jump host led nowhere")
+	}
+}
+
+func TestJumpHostFaults(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	_, _, err := l.instantiate("instantiate_sandbox.json", through(t, `{"address":"jump","username":"jumper"}`),
+		with(t, `{"master_node":{"username":null}}`))
+	l.refused(err)
+	got := faults(err)
+	slices.Sort(got)
+	want := []string{at + "master_node.username: is required", "vimConnectionInfo.extra.jump_host.password: is required, unless there is a private_key"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func through(t *testing.T, jump string) func(*vnflcm.InstantiateVnfRequest) {
+	t.Helper()
+	extra, err := vnflcm.ParseParams([]byte(`{"jump_host":` + jump + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(r *vnflcm.InstantiateVnfRequest) { r.VimConnectionInfo[0].Extra = extra }
+}
