@@ -147,7 +147,7 @@ func newStackLab(t *testing.T, vimType, pkg string) *stackLab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := l.Manager.Close(context.Background()); err != nil {
+		if err := l.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 		l.driver.Close()

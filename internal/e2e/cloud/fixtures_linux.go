@@ -38,7 +38,7 @@ func (c *Cloud) AddImage(ctx context.Context, name string) error {
 	return err
 }
 
-// AddNetwork makes a network with a subnet and returns its id. Neutron gives the addresses from first to last.
+// AddNetwork makes a network with a subnet of the same name, and returns the id of the network. Neutron gives the addresses from first to last.
 func (c *Cloud) AddNetwork(ctx context.Context, name string, prefix netip.Prefix, first, last netip.Addr) (string, error) {
 	if id, err := find(ctx, c.Network, "networks", name); id != "" || err != nil {
 		return id, err
@@ -50,9 +50,23 @@ func (c *Cloud) AddNetwork(ctx context.Context, name string, prefix netip.Prefix
 	if err != nil {
 		return "", err
 	}
-	return made.Network.ID, call(ctx, c.Network, http.MethodPost, map[string]any{"subnet": map[string]any{"network_id": made.Network.ID,
+	return made.Network.ID, call(ctx, c.Network, http.MethodPost, map[string]any{"subnet": map[string]any{"network_id": made.Network.ID, "name": name,
 		"cidr": prefix.String(), "ip_version": 4, "enable_dhcp": false, "gateway_ip": nil,
 		"allocation_pools": []any{map[string]any{"start": first.String(), "end": last.String()}}}}, nil, "subnets")
+}
+
+// AddPort makes a port on a network and returns its id.
+func (c *Cloud) AddPort(ctx context.Context, network string) (string, error) {
+	var made struct {
+		Port item `json:"port"`
+	}
+	err := call(ctx, c.Network, http.MethodPost, map[string]any{"port": map[string]any{"network_id": network}}, &made, "ports")
+	return made.Port.ID, err
+}
+
+// DeletePort deletes a port.
+func (c *Cloud) DeletePort(ctx context.Context, id string) error {
+	return call(ctx, c.Network, http.MethodDelete, nil, nil, "ports", id)
 }
 
 // Left lists the servers, ports and stacks that there are.
