@@ -3,6 +3,7 @@ package cloud
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -66,22 +67,20 @@ func (c *Cloud) Left(ctx context.Context) ([]string, error) {
 		service *gophercloud.ServiceClient
 		name    string
 	}{{c.Compute, "servers"}, {c.Network, "ports"}, {c.Orchestration, "stacks"}} {
-		var body map[string][]struct {
-			ID   string `json:"id"`
-			Name string `json:"name"`
+		var body map[string]json.RawMessage // the list, and links beside it
+		var items []struct {
+			ID        string `json:"id"`
+			Name      string `json:"name"`
+			StackName string `json:"stack_name"`
 		}
-		errs = append(errs, listOf(ctx, list.service, list.name, &body))
-		for _, item := range body[list.name] {
-			out = append(out, list.name+" "+item.ID+" "+item.Name)
+		err := call(ctx, list.service, http.MethodGet, nil, &body, list.name)
+		if err == nil {
+			err = json.Unmarshal(body[list.name], &items)
+		}
+		errs = append(errs, err)
+		for _, item := range items {
+			out = append(out, list.name+" "+item.ID+" "+item.Name+item.StackName)
 		}
 	}
 	return out, errors.Join(errs...)
-}
-
-// listOf reads a list whose answer may hold links beside it.
-func listOf(ctx context.Context, service *gophercloud.ServiceClient, name string, into *map[string][]struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-}) error {
-	return call(ctx, service, http.MethodGet, nil, into, name)
 }
