@@ -14,7 +14,7 @@ having = $(sort $(patsubst %/,./%,$(dir $(shell grep -rl --include='*_test.go' '
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: test
 test: ## tests of every package with the race detector; prints what was skipped and why
@@ -43,6 +43,10 @@ AS_ROOT = $(if $(filter 0,$(shell id -u)),env,sudo -E env "PATH=$$PATH" GOCACHE=
 .PHONY: e2e-ssh
 e2e-ssh: ## SSH library and kubeadm driver over real OpenSSH servers (Linux, root, packages in CONTRIBUTING.md)
 	$(AS_ROOT) VNFKIT_E2E=ssh $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
+
+.PHONY: e2e-openstack
+e2e-openstack: ## infra/openstack on a real OpenStack (Linux, root, packages in CONTRIBUTING.md)
+	$(AS_ROOT) VNFKIT_E2E=openstack $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
 
 .PHONY: bench
 bench: ## benchmarks; BENCH selects by name; as root with VNFKIT_E2E=ssh also those over real hosts

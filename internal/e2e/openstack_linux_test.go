@@ -42,7 +42,7 @@ func (o *openStack) close() error {
 func (o *openStack) prepare(ctx context.Context) error {
 	begin := time.Now()
 	var err error
-	if o.cloud, err = cloud.Up(ctx); err != nil {
+	if o.cloud, err = cloud.Up(ctx, os.Getenv("VNFKIT_OPENSTACK_DIR")); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "OpenStack took %s to start\n", time.Since(begin).Round(time.Second))
@@ -147,7 +147,7 @@ func newStackLab(t *testing.T, vimType, pkg string) *stackLab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := l.Manager.Close(context.Background()); err != nil {
+		if err := l.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 		l.driver.Close()

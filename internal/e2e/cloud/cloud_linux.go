@@ -1,7 +1,6 @@
 package cloud
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
@@ -24,19 +24,23 @@ import (
 //go:embed openstack.sh
 var script []byte
 
-// Packages are the Debian packages that Up needs.
-const Packages = "mariadb-server rabbitmq-server uwsgi-core uwsgi-plugin-python3 python3-keystone python3-heat python3-nova " +
-	"python3-neutron python3-placement python3-glance python3-pymysql python3-keystoneclient curl"
+//go:embed packages.txt
+var packages string
 
 // Missing says why there can be no OpenStack on this machine, empty when there can.
 func Missing(ctx context.Context) string {
 	if os.Geteuid() != 0 {
 		return "it takes root to start OpenStack's services"
 	}
-	query := exec.CommandContext(ctx, "dpkg-query", append([]string{"-W", "-f=${db:Status-Abbrev}\n"}, strings.Fields(Packages)...)...) //nolint:gosec // constants
-	out, err := query.Output()
-	if err != nil || strings.Count(string(out), "ii") != len(strings.Fields(Packages)) {
-		return "OpenStack's Debian packages are not installed: " + Packages
+	var missing []string
+	for _, name := range strings.Fields(packages) {
+		state, err := exec.CommandContext(ctx, "dpkg-query", "-W", "-f=${db:Status-Abbrev}", name).Output() //nolint:gosec // from the list
+		if err != nil || !strings.HasPrefix(string(state), "ii") {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) != 0 {
+		return "packages of Debian 12 that OpenStack needs are missing: " + strings.Join(missing, " ")
 	}
 	return ""
 }
@@ -44,41 +48,75 @@ func Missing(ctx context.Context) string {
 // Cloud is a running OpenStack.
 type Cloud struct {
 	dir  string
+	kept bool
 	port int
 
 	Compute, Network, Orchestration, Image *gophercloud.ServiceClient
 }
 
-// Up starts an OpenStack; that takes some 40 s. Close it.
-func Up(ctx context.Context) (*Cloud, error) {
-	dir, err := os.MkdirTemp("", "vnfkit-openstack-*")
+// Up starts an OpenStack in a folder of its own; that takes some 40 s. It ends when it is closed, or this
+// process dies.
+//
+// With a dir the OpenStack is kept there instead: it runs on after Close, and the next Up with that dir takes it
+// as it is, in a second, or starts it again, but for the stacks in it, which are deleted.
+func Up(ctx context.Context, dir string) (*Cloud, error) {
+	c := &Cloud{dir: dir, kept: dir != ""}
+	var err error
+	if c.kept {
+		err = os.MkdirAll(dir, 0o700)
+	} else {
+		c.dir, err = os.MkdirTemp("", "vnfkit-openstack-*")
+	}
 	if err != nil {
 		return nil, err
 	}
-	c := &Cloud{dir: dir}
-	if c.port, err = freePorts(ctx); err == nil {
-		err = os.WriteFile(c.script(), script, 0o600)
-	}
-	if err == nil {
-		err = c.run(ctx, "up", c.state(), strconv.Itoa(c.port), strconv.Itoa(os.Getpid()))
-	}
-	if err == nil {
-		err = c.login(ctx)
-	}
-	if err != nil {
+	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
+	}
+	if c.kept {
+		return c, c.clear(ctx)
 	}
 	return c, nil
 }
 
-func (c *Cloud) script() string { return filepath.Join(c.dir, "openstack.sh") }
-func (c *Cloud) state() string  { return filepath.Join(c.dir, "state") }
+func (c *Cloud) start(ctx context.Context) (err error) {
+	if c.port, err = c.choosePort(ctx); err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.script(), script, 0o600); err != nil {
+		return err
+	}
+	args := []string{"up", c.dir, strconv.Itoa(c.port)}
+	if !c.kept {
+		args = append(args, strconv.Itoa(os.Getpid()))
+	}
+	if err := c.run(ctx, args...); err != nil {
+		return err
+	}
+	return c.login(ctx)
+}
 
-// freePorts finds a row of free ports.
+func (c *Cloud) script() string { return filepath.Join(c.dir, "openstack.sh") }
+
+// choosePort returns the first port of a row of free ones, or that which the services in the folder have had
+// since the first time: it is in Keystone's catalog.
+func (c *Cloud) choosePort(ctx context.Context) (int, error) {
+	file := filepath.Join(c.dir, "port")
+	text, err := os.ReadFile(file) //nolint:gosec // our own
+	if err == nil {
+		return strconv.Atoi(string(text))
+	}
+	port, err := freePorts(ctx)
+	return port, errors.Join(err, os.WriteFile(file, []byte(strconv.Itoa(port)), 0o600))
+}
+
+// freePorts finds a row of free ports, below those that the kernel gives to outgoing connections. Processes begin
+// to look at different ones, as it takes a while until a port that was found is listened on.
 func freePorts(ctx context.Context) (int, error) {
 	const row = 9
+	first := 21000 + os.Getpid()%100*row
 next:
-	for port := 21000; port < 30000; port += 2 * row {
+	for port := first; port < 32000; port += row {
 		for i := range row {
 			l, err := new(net.ListenConfig).Listen(ctx, "tcp", netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port+i)).String())
 			if err != nil {
@@ -95,42 +133,44 @@ next:
 
 // run runs the script. The services that it starts outlive ctx: Close ends them.
 func (c *Cloud) run(ctx context.Context, args ...string) error {
-	var said bytes.Buffer
-	log, err := os.Create(filepath.Join(c.dir, "log")) // not a pipe: services would keep it open
+	said, err := os.Create(filepath.Join(c.dir, "log")) // not a pipe: services would keep it open
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer said.Close()
 	cmd := exec.CommandContext(ctx, "bash", append([]string{c.script()}, args...)...) //nolint:gosec // our own script
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr = said, said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what it waits for ends with it
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if err := cmd.Run(); err != nil {
-		text, _ := os.ReadFile(log.Name())
-		said.Write(text)
-		return fmt.Errorf("openstack.sh %s: %w\n%s", args[0], err, said.String())
+		text, _ := os.ReadFile(said.Name())
+		return fmt.Errorf("openstack.sh %s: %w\n%s", args[0], err, text)
 	}
 	return nil
 }
 
-// Stop ends a service, such as heat, as a crash would: its clients get no answer any more.
+// Stop ends a service, such as heat: its clients get no answer any more.
 func (c *Cloud) Stop(ctx context.Context, service string) error {
-	return c.run(ctx, "stop", c.state(), service)
+	return c.run(ctx, "stop", c.dir, service)
 }
 
 // Start starts what was stopped.
 func (c *Cloud) Start(ctx context.Context) error {
-	return c.run(ctx, "start", c.state(), strconv.Itoa(c.port))
+	return c.run(ctx, "up", c.dir, strconv.Itoa(c.port))
 }
 
-// Close ends everything.
+// Close ends everything, unless it is to be kept.
 func (c *Cloud) Close() error {
-	err := c.run(context.Background(), "down", c.state())
-	return errors.Join(err, os.RemoveAll(c.dir))
+	if c.kept {
+		return nil
+	}
+	return errors.Join(c.run(context.Background(), "down", c.dir), os.RemoveAll(c.dir))
 }
 
 // Logs are the last lines of each service, for a test that failed.
 func (c *Cloud) Logs() string {
 	var out strings.Builder
-	files, _ := filepath.Glob(filepath.Join(c.state(), "logs", "*"))
+	files, _ := filepath.Glob(filepath.Join(c.dir, "logs", "*"))
 	for _, name := range files {
 		text, err := os.ReadFile(name) //nolint:gosec // our own
 		if err != nil {

@@ -3,35 +3,31 @@ package cloud
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
+	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// call makes one request of a service.
-func call(ctx context.Context, service *gophercloud.ServiceClient, method string, body, into any, path ...string) error {
-	_, err := service.Request(ctx, method, service.ServiceURL(path...), &gophercloud.RequestOpts{JSONBody: body, JSONResponse: into, //nolint:bodyclose // gophercloud closes it
-		OkCodes: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent}})
-	if err != nil {
-		return fmt.Errorf("%s %v: %w", method, path, err)
-	}
-	return nil
-}
-
-// AddFlavor makes a flavor for servers that boot nothing.
+// AddFlavor makes a flavor for servers that boot nothing. This and the like do nothing when a kept cloud has what
+// they make.
 func (c *Cloud) AddFlavor(ctx context.Context, name string) error {
+	if id, err := find(ctx, c.Compute, "flavors", name); id != "" || err != nil {
+		return err
+	}
 	return call(ctx, c.Compute, http.MethodPost, map[string]any{"flavor": map[string]any{"name": name, "ram": 64, "vcpus": 1, "disk": 1}}, nil, "flavors")
 }
 
 // AddImage makes an image of zeros.
 func (c *Cloud) AddImage(ctx context.Context, name string) error {
-	var made struct {
-		ID string `json:"id"`
+	if id, err := find(ctx, c.Image, "images", name); id != "" || err != nil {
+		return err
 	}
+	var made item
 	err := call(ctx, c.Image, http.MethodPost, map[string]any{"name": name, "disk_format": "raw", "container_format": "bare"}, &made, "images")
 	if err != nil {
 		return err
@@ -42,45 +38,71 @@ func (c *Cloud) AddImage(ctx context.Context, name string) error {
 	return err
 }
 
-// AddNetwork makes a network with a subnet and returns its id. Neutron gives addresses from the upper half of
-// the prefix.
+// AddNetwork makes a network with a subnet of the same name, and returns the id of the network. Neutron gives the addresses from first to last.
 func (c *Cloud) AddNetwork(ctx context.Context, name string, prefix netip.Prefix, first, last netip.Addr) (string, error) {
+	if id, err := find(ctx, c.Network, "networks", name); id != "" || err != nil {
+		return id, err
+	}
 	var made struct {
-		Network struct {
-			ID string `json:"id"`
-		} `json:"network"`
+		Network item `json:"network"`
 	}
 	err := call(ctx, c.Network, http.MethodPost, map[string]any{"network": map[string]any{"name": name}}, &made, "networks")
 	if err != nil {
 		return "", err
 	}
-	return made.Network.ID, call(ctx, c.Network, http.MethodPost, map[string]any{"subnet": map[string]any{"network_id": made.Network.ID,
+	return made.Network.ID, call(ctx, c.Network, http.MethodPost, map[string]any{"subnet": map[string]any{"network_id": made.Network.ID, "name": name,
 		"cidr": prefix.String(), "ip_version": 4, "enable_dhcp": false, "gateway_ip": nil,
 		"allocation_pools": []any{map[string]any{"start": first.String(), "end": last.String()}}}}, nil, "subnets")
+}
+
+// AddPort makes a port on a network and returns its id.
+func (c *Cloud) AddPort(ctx context.Context, network string) (string, error) {
+	var made struct {
+		Port item `json:"port"`
+	}
+	err := call(ctx, c.Network, http.MethodPost, map[string]any{"port": map[string]any{"network_id": network}}, &made, "ports")
+	return made.Port.ID, err
+}
+
+// DeletePort deletes a port.
+func (c *Cloud) DeletePort(ctx context.Context, id string) error {
+	return call(ctx, c.Network, http.MethodDelete, nil, nil, "ports", id)
 }
 
 // Left lists the servers, ports and stacks that there are.
 func (c *Cloud) Left(ctx context.Context) ([]string, error) {
 	var out []string
 	var errs []error
-	for _, list := range []struct {
+	for _, kind := range []struct {
 		service *gophercloud.ServiceClient
 		name    string
 	}{{c.Compute, "servers"}, {c.Network, "ports"}, {c.Orchestration, "stacks"}} {
-		var body map[string]json.RawMessage // the list, and links beside it
-		var items []struct {
-			ID        string `json:"id"`
-			Name      string `json:"name"`
-			StackName string `json:"stack_name"`
-		}
-		err := call(ctx, list.service, http.MethodGet, nil, &body, list.name)
-		if err == nil {
-			err = json.Unmarshal(body[list.name], &items)
-		}
+		items, err := list(ctx, kind.service, kind.name)
 		errs = append(errs, err)
-		for _, item := range items {
-			out = append(out, list.name+" "+item.ID+" "+item.Name+item.StackName)
+		for _, i := range items {
+			out = append(out, kind.name+" "+i.ID+" "+i.Name)
 		}
 	}
 	return out, errors.Join(errs...)
+}
+
+// clear deletes the stacks that a run which was killed has left, and waits until nothing is left of them.
+func (c *Cloud) clear(ctx context.Context) error {
+	stacks, err := list(ctx, c.Orchestration, "stacks")
+	if err != nil {
+		return err
+	}
+	for _, s := range stacks {
+		if err := call(ctx, c.Orchestration, http.MethodDelete, nil, nil, "stacks", s.Name, s.ID); err != nil {
+			return err
+		}
+	}
+	_, err = backoff.Retry(ctx, func() (struct{}, error) {
+		left, err := c.Left(ctx)
+		if err == nil && len(left) != 0 {
+			err = fmt.Errorf("the cloud in %s has %q: a folder of its own is for a new one", c.dir, left)
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(500*time.Millisecond)), backoff.WithMaxElapsedTime(time.Minute))
+	return err
 }

@@ -82,28 +82,37 @@ func (m *Machines) follow(ctx context.Context) error {
 }
 
 func (m *Machines) boot(ctx context.Context, s server) error {
-	for _, network := range slices.Sorted(maps.Keys(s.Addresses)) {
-		for _, a := range s.Addresses[network] {
-			for _, other := range m.have {
-				if other.Address == a.Addr {
-					return nil // its predecessor is still there
-				}
-			}
-			// Names of servers are longer than those of hosts can be.
-			vdu, _, _ := strings.Cut(strings.ToLower(s.Name), "-")
-			if err := m.hosts.Create(ctx, vminfra.Machine{VNFC: s.ID, Name: vdu + "-" + s.ID[:8], Address: a.Addr}); err != nil {
-				return err
-			}
-			made, err := m.hosts.Machines(ctx, "")
-			for _, h := range made {
-				if h.VNFC == s.ID {
-					m.have[s.ID] = h
-				}
-			}
-			return err
+	addr, ok := s.address()
+	for _, other := range m.have {
+		if other.Address == addr {
+			ok = false // its predecessor is still there
 		}
 	}
-	return nil
+	if !ok {
+		return nil
+	}
+	// Names of servers are longer than those of hosts can be.
+	vdu, _, _ := strings.Cut(strings.ToLower(s.Name), "-")
+	if err := m.hosts.Create(ctx, vminfra.Machine{VNFC: s.ID, Name: vdu + "-" + s.ID[:8], Address: addr}); err != nil {
+		return err
+	}
+	made, err := m.hosts.Machines(ctx, "")
+	for _, h := range made {
+		if h.VNFC == s.ID {
+			m.have[s.ID] = h
+		}
+	}
+	return err
+}
+
+// address is the first address on the first network.
+func (s server) address() (netip.Addr, bool) {
+	for _, network := range slices.Sorted(maps.Keys(s.Addresses)) {
+		if list := s.Addresses[network]; len(list) > 0 {
+			return list[0].Addr, true
+		}
+	}
+	return netip.Addr{}, false
 }
 
 // Kill ends all processes on the machine of a server, which Nova does not notice.

@@ -1,12 +1,12 @@
 #!/bin/bash
-# openstack.sh up DIR PORT [GUARDED-PID]   starts a minimal but real OpenStack on loopback, without systemd
-# openstack.sh start DIR PORT              starts what is not running, after "stop"
+# openstack.sh up DIR PORT [GUARDED-PID]   starts a minimal but real OpenStack on loopback, without systemd; what runs
+#                                          already is left alone
 # openstack.sh stop DIR SERVICE...         stops single services
 # openstack.sh down DIR                    stops everything that up started there, and nothing else
 #
 # Keystone, Heat, Placement, Nova with the fake driver, Neutron (ml2, no agents), Glance, from Debian's python3-*
 # packages. Everything it writes is under DIR: configuration, data, logs, DIR/pids/NAME. It uses the ports from PORT
-# on. When the process GUARDED-PID ends, everything is stopped.
+# on. When the process GUARDED-PID ends, everything is stopped and DIR is removed.
 set -euo pipefail
 what=$1 S=$(realpath -m "$2")
 WAIT=${WAIT:-180}
@@ -40,7 +40,10 @@ down() {
 case $what in
 stop) shift 2; stop "$@"; exit ;;
 down) down; exit ;;
-guard) while [ "$(born "$3")" = "$4" ]; do sleep 1; done; down; rm -rf "$S"; exit ;;
+guard) # PID BORN UP-PID UP-BORN: ends all when the first process ends, that of "up" too if it still runs
+  while [ -d "$S" ] && [ "$(born "$3")" = "$4" ]; do sleep 1; done
+  [ "$(born "$5")" != "$6" ] || kill -KILL -- "-$5" || true
+  down; rm -rf "$S"; exit ;;
 esac
 
 BASE=$3 PW=secret NOVA_HOST=testbed
@@ -48,7 +51,7 @@ KS=$BASE HEAT=$((BASE + 1)) NOVA=$((BASE + 2)) PLACEMENT=$((BASE + 3)) GLANCE=$(
 AMQP=$((BASE + 6)) EPMD=$((BASE + 8)) # AMQP + 1 is RabbitMQ's own
 AUTH=http://127.0.0.1:$KS/v3
 mkdir -p "$S"/{pids,logs,etc,lock}
-if [ -n "${4-}" ]; then setsid bash "$0" guard "$S" "$4" "$(born "$4")" >/dev/null 2>&1 </dev/null & fi
+if [ -n "${4-}" ]; then setsid bash "$0" guard "$S" "$4" "$(born "$4")" $$ "$(born $$)" >/dev/null 2>&1 </dev/null & fi
 
 # start NAME CMD...: in a session of its own (pid = process group), unless it runs already
 start() {

@@ -1,0 +1,55 @@
+package cloud
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/gophercloud/gophercloud/v2"
+)
+
+// call makes one request of a service.
+func call(ctx context.Context, service *gophercloud.ServiceClient, method string, body, into any, path ...string) error {
+	_, err := service.Request(ctx, method, service.ServiceURL(path...), &gophercloud.RequestOpts{JSONBody: body, JSONResponse: into, //nolint:bodyclose // gophercloud closes it
+		OkCodes: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent}})
+	if err != nil {
+		return fmt.Errorf("%s %v: %w", method, path, err)
+	}
+	return nil
+}
+
+// item is one of a list.
+type item struct{ ID, Name string }
+
+// UnmarshalJSON reads what all services call alike, but for the names of stacks.
+func (i *item) UnmarshalJSON(text []byte) error {
+	var body struct {
+		ID        string `json:"id"`
+		Name      string `json:"name"`
+		StackName string `json:"stack_name"`
+	}
+	err := json.Unmarshal(text, &body)
+	i.ID, i.Name = body.ID, body.Name+body.StackName
+	return err
+}
+
+// list reads a list of servers, ports and so on. Services may say other things beside it.
+func list(ctx context.Context, service *gophercloud.ServiceClient, kind string) (items []item, err error) {
+	var body map[string]json.RawMessage
+	if err := call(ctx, service, http.MethodGet, nil, &body, kind); err != nil {
+		return nil, err
+	}
+	return items, json.Unmarshal(body[kind], &items)
+}
+
+// find returns the id of what has a name, empty when nothing has.
+func find(ctx context.Context, service *gophercloud.ServiceClient, kind, name string) (string, error) {
+	items, err := list(ctx, service, kind)
+	for _, i := range items {
+		if i.Name == name {
+			return i.ID, nil
+		}
+	}
+	return "", err
+}
