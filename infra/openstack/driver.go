@@ -31,8 +31,8 @@ type Config struct {
 	// StandardForUnknown takes StandardUserData for class names that nobody registered. Without it such a
 	// request is refused.
 	StandardForUnknown bool
-	// StackTimeout is how long Heat may work on a stack; it fails what takes longer. Whole minutes, default
-	// one hour.
+	// StackTimeout is how long Heat may work on a stack; it fails what takes longer, and if it does not, it is
+	// told to stop. Whole minutes, default one hour.
 	StackTimeout time.Duration
 	// DeleteAttempts is how often a deletion that fails is tried, because Neutron or Nova still held a
 	// resource. Default 5.
@@ -102,7 +102,7 @@ func (d *Driver) begin(ctx context.Context, op *vnflcm.Operation) (*work, error)
 	if err != nil {
 		return nil, err
 	}
-	return &work{Driver: d, op: op, clients: clients, heat: heat.New(clients.Heat, d.cfg.Poll)}, nil
+	return &work{Driver: d, op: op, clients: clients, heat: heat.New(clients.Heat, d.cfg.Poll, d.cfg.StackTimeout)}, nil
 }
 
 // StackName is the name of the stack of a VNF instance: the same as that of Tacker's version 2 API.
@@ -125,12 +125,17 @@ func (w *work) find(ctx context.Context) (*heat.Stack, error) {
 	return s, nil
 }
 
+// ErrOverdue says that Heat did not come to an end with a stack within Config.StackTimeout.
+var ErrOverdue = heat.ErrOverdue
+
 // atRest returns the stack when nothing is at work on it any more: an earlier process may have asked for an
 // update before it died. ErrNoStack when there is none.
 func (w *work) atRest(ctx context.Context) (*heat.Stack, error) {
 	s, err := w.find(ctx)
 	if err == nil && s != nil {
+		earlier := s
 		s, err = w.heat.AtRest(ctx, s, w.tell(ctx))
+		err = w.stopped(ctx, earlier, err)
 	}
 	if err == nil && s == nil {
 		err = fmt.Errorf("%w: %s", ErrNoStack, StackName(w.op.InstanceID))

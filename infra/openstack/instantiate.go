@@ -56,7 +56,7 @@ func (w *work) made(ctx context.Context, def heat.Definition) (*heat.Stack, erro
 		if s != nil {
 			return s, nil
 		}
-		return w.heat.Create(ctx, StackName(w.op.InstanceID), w.tags(), def, w.cfg.StackTimeout)
+		return w.heat.Create(ctx, StackName(w.op.InstanceID), w.tags(), def)
 	})
 }
 
@@ -81,10 +81,11 @@ func persist[T any](ctx context.Context, poll time.Duration, request func() (T, 
 	return result, err
 }
 
-// stopped has Heat leave off when the operation was cancelled: what nobody waits for any more shall not go
-// on. A process that is shut down lets it go on, for the next one to find.
+// stopped has Heat leave off when the operation was cancelled, or the time is up: what nobody waits for any
+// more shall not go on, and the next attempt needs a stack at rest. A process that is shut down lets it go on,
+// for the next one to find.
 func (w *work) stopped(ctx context.Context, s *heat.Stack, err error) error {
-	if err == nil || !errors.Is(context.Cause(ctx), vnflcm.ErrCancelled) {
+	if !errors.Is(err, heat.ErrOverdue) && (err == nil || !errors.Is(context.Cause(ctx), vnflcm.ErrCancelled)) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)

@@ -52,7 +52,7 @@ func (w *work) update(ctx context.Context, c change) error {
 // it looks whether Heat is at work before it repeats it.
 func (w *work) apply(ctx context.Context, s *heat.Stack, def heat.Definition) (*heat.Stack, error) {
 	return persist(ctx, w.cfg.Poll, func() (*heat.Stack, error) {
-		now, err := w.heat.Apply(ctx, s, def, w.cfg.StackTimeout, w.tell(ctx))
+		now, err := w.heat.Apply(ctx, s, def, w.tell(ctx))
 		if err != nil && (heat.Busy(err) || heat.Passing(err)) {
 			if rested, restErr := w.atRest(ctx); restErr == nil {
 				s = rested

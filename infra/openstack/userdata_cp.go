@@ -89,20 +89,18 @@ func fixedIPs(config []vnflcm.VnfExtCpConfig, place int) addresses {
 	return out
 }
 
-// leaf is one value of one entry: null when the request does not say it, which Heat takes as not given.
+// leaf is one value of one entry. What the request does not say is not null: Heat makes an empty text of that,
+// which is no address and no subnet.
 func (a addresses) leaf(place, of string) (any, bool) {
 	i, err := strconv.Atoi(place)
 	if err != nil {
 		return nil, false
 	}
 	if i < 0 || i >= len(a) {
-		return nil, true
+		return nil, false
 	}
 	text := map[string]string{"ip_address": a[i].ip, "subnet": a[i].subnet}[of]
-	if text == "" {
-		return nil, true
-	}
-	return text, true
+	return text, text != ""
 }
 
 func (a addresses) list() []any {
@@ -128,7 +126,7 @@ func macOf(config []vnflcm.VnfExtCpConfig) (any, bool) {
 			}
 		}
 	}
-	return nil, true
+	return nil, false
 }
 
 // portOf is the port from outside that the connection point uses.

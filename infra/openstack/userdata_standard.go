@@ -141,7 +141,7 @@ func (f *filler) linkValue(name string) (any, bool) {
 // remedy says how a leaf that nobody knows can be given.
 func (f *filler) remedy(path []string) string {
 	if len(path) > 3 && path[1] == "CP" {
-		return "name the connection point " + path[2] + " in extVirtualLinks, or give the value itself"
+		return "name the connection point " + path[2] + " in extVirtualLinks, with the address, subnet, port or MAC address that the template asks for, or give the value itself"
 	}
 	return "give it there, or register user data of your own (Config.UserData) that computes it"
 }

@@ -84,6 +84,7 @@ func TestVNFMIsKilled(t *testing.T) {
 			}
 		}
 		left, err := l.cloud.Left(ctx)
+		left = l.own(left)
 		stacks := 0
 		for _, item := range left {
 			if strings.HasPrefix(item, "stacks ") {
@@ -166,7 +167,7 @@ func (j stackJob) run(ctx context.Context) (err error) {
 func (j stackJob) begin(ctx context.Context, m *vnflcm.Manager) (string, error) {
 	switch {
 	case j.Operation == "instantiate":
-		request, err := stackRequest("simple", j.Network, 1)
+		request, err := stackRequest("instantiate_complex.json", "simple", j.Network, 1)
 		if err != nil {
 			return "", err
 		}

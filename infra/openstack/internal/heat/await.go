@@ -2,6 +2,7 @@ package heat
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,18 +43,23 @@ func (c *Client) AtRest(ctx context.Context, s *Stack, tell Observer) (*Stack, e
 }
 
 // Apply updates a stack at rest and waits until that is done: *StackError when it fails.
-func (c *Client) Apply(ctx context.Context, s *Stack, d Definition, timeout time.Duration, tell Observer) (*Stack, error) {
+func (c *Client) Apply(ctx context.Context, s *Stack, d Definition, tell Observer) (*Stack, error) {
 	marker, err := c.lastEvent(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Update(ctx, s, d, timeout); err != nil {
+	if err := c.Update(ctx, s, d); err != nil {
 		return nil, err
 	}
 	return c.await(ctx, s, updating, marker, tell, s)
 }
 
+// ErrOverdue says that a stack did not come to rest within the time that Heat was given.
+var ErrOverdue = errors.New("Heat did not come to an end in time") //nolint:staticcheck // Heat is a name
+
 const (
+	// grace is how much longer than that a stack is waited for: Heat's own end of it has a better reason.
+	grace = 15 * time.Second
 	// patience is how long Heat may give no answer while a stack is waited for: it can be restarted meanwhile.
 	patience = 5 * time.Minute
 	// unbegun is how often a stack may show what it showed before an update was accepted.
@@ -76,6 +82,9 @@ type wait struct {
 
 // await looks at a stack until it has gone through its course. marker is the last event before that.
 func (c *Client) await(ctx context.Context, s *Stack, course course, marker string, tell Observer, before *Stack) (*Stack, error) {
+	// Heat keeps its own limit only while it works: an engine that is restarted can forget a stack for good.
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout+grace, ErrOverdue)
+	defer cancel()
 	w := &wait{client: c, stack: s, course: course, before: before, tell: tell, marker: marker}
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = c.poll, 10*c.poll, 1.3

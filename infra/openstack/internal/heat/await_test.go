@@ -97,7 +97,7 @@ func (s *script) client(t *testing.T) *heat.Client {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	provider := &gophercloud.ProviderClient{HTTPClient: http.Client{Transport: transport}}
-	return heat.New(&gophercloud.ServiceClient{ProviderClient: provider, Endpoint: server.URL + "/"}, time.Millisecond)
+	return heat.New(&gophercloud.ServiceClient{ProviderClient: provider, Endpoint: server.URL + "/"}, time.Millisecond, time.Minute)
 }
 
 var (
@@ -118,7 +118,7 @@ func TestCourses(t *testing.T) {
 	update := func(ctx context.Context, c *heat.Client) error {
 		before, err := c.Get(ctx, stack)
 		if err == nil {
-			_, err = c.Apply(ctx, before, heat.Definition{}, time.Minute, nil)
+			_, err = c.Apply(ctx, before, heat.Definition{}, nil)
 		}
 		return err
 	}
@@ -188,14 +188,14 @@ func TestEventsComeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	_, err = c.Apply(t.Context(), before, heat.Definition{}, time.Minute, func(e heat.Event) {
+	_, err = c.Apply(t.Context(), before, heat.Definition{}, func(e heat.Event) {
 		got = append(got, e.ID)
 	})
 	if err != nil || len(got) != 0 {
 		t.Errorf("events %q, error %v", got, err)
 	}
 	s.looks, got = 0, nil
-	_, err = c.Apply(t.Context(), before, heat.Definition{}, time.Minute, func(e heat.Event) {
+	_, err = c.Apply(t.Context(), before, heat.Definition{}, func(e heat.Event) {
 		if got = append(got, e.ID); e.ID == "3" {
 			return
 		}

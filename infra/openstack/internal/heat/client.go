@@ -13,14 +13,15 @@ import (
 
 // Client speaks to Heat for one project. It is safe for concurrent use.
 type Client struct {
-	api  *gophercloud.ServiceClient
-	poll time.Duration
+	api     *gophercloud.ServiceClient
+	poll    time.Duration
+	timeout time.Duration
 }
 
 // New returns a client. poll is the time between the first looks at a stack that is waited for; it grows to
-// tenfold.
-func New(api *gophercloud.ServiceClient, poll time.Duration) *Client {
-	return &Client{api: api, poll: poll}
+// tenfold. Heat is given timeout for whatever it does with a stack, and is waited for a little longer.
+func New(api *gophercloud.ServiceClient, poll, timeout time.Duration) *Client {
+	return &Client{api: api, poll: poll, timeout: timeout}
 }
 
 // Stack is a stack as Heat shows it.
@@ -64,12 +65,11 @@ func (c *Client) call(ctx context.Context, doing, method, url string, body, into
 	return explained(doing, err)
 }
 
-// Create begins to make a stack. Heat itself gives up after timeout (whole minutes). What failed is left as it
-// is, to be looked at.
-func (c *Client) Create(ctx context.Context, name string, tags []string, d Definition, timeout time.Duration) (*Stack, error) {
+// Create begins to make a stack. What fails is left as it is, to be looked at.
+func (c *Client) Create(ctx context.Context, name string, tags []string, d Definition) (*Stack, error) {
 	body := d.body()
 	body["stack_name"], body["tags"] = name, joined(tags)
-	body["timeout_mins"], body["disable_rollback"] = minutes(timeout), true
+	body["timeout_mins"], body["disable_rollback"] = minutes(c.timeout), true
 	var made stackBody
 	if err := c.call(ctx, "create stack "+name, http.MethodPost, c.api.ServiceURL("stacks"), body, &made); err != nil {
 		return nil, err
@@ -78,10 +78,10 @@ func (c *Client) Create(ctx context.Context, name string, tags []string, d Defin
 }
 
 // Update begins to change a stack into d. Parameters that d does not name stay.
-func (c *Client) Update(ctx context.Context, s *Stack, d Definition, timeout time.Duration) error {
+func (c *Client) Update(ctx context.Context, s *Stack, d Definition) error {
 	body := d.body()
 	body["tags"] = joined(s.Tags) // those of an update replace the former ones
-	body["timeout_mins"], body["disable_rollback"] = minutes(timeout), true
+	body["timeout_mins"], body["disable_rollback"] = minutes(c.timeout), true
 	return c.call(ctx, "update stack "+s.Name, http.MethodPatch, c.api.ServiceURL("stacks", s.Name, s.ID), body, nil)
 }
 
