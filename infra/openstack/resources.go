@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"time"
@@ -28,6 +29,9 @@ func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Re
 		return vnflcm.Resources{}, err
 	}
 	s, err := w.find(ctx)
+	if errors.Is(err, ErrForeignStack) {
+		return vnflcm.Resources{}, nil // the VNF has none
+	}
 	if err != nil || s == nil {
 		return vnflcm.Resources{}, err
 	}

@@ -1,0 +1,551 @@
+package openstack_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/vnfkit/vnfkit/infra/openstack"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	samples = "../../examples/packages/k8s-cluster"
+	vnfdID  = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90"
+	secret  = "canary-password"
+)
+
+// idle is a management driver that does nothing.
+type idle struct{}
+
+func (idle) Validate(context.Context, *vnflcm.Operation) error { return nil }
+func (idle) Hooks() vnflcm.Hooks {
+	nothing := func(context.Context, *vnflcm.Operation) error { return nil }
+	return vnflcm.Hooks{vnflcm.InstantiateEnd: nothing, vnflcm.TerminateEnd: nothing, vnflcm.HealStart: nothing,
+		vnflcm.HealEnd: nothing, vnflcm.ScaleStart: nothing, vnflcm.ScaleEnd: nothing}
+}
+
+// lab is a VNF instance on a fake cloud.
+type lab struct {
+	*vnflcm.Manager
+	*fake
+	t     *testing.T
+	store vnflcm.Store
+	kind  string // vimType
+	cfg   openstack.Config
+	id    string
+	said  []string // progress
+}
+
+func newLab(t *testing.T, kind string) *lab {
+	t.Helper()
+	l := &lab{fake: newFake(t), t: t, store: vnflcm.NewMemoryStore(), kind: kind, cfg: openstack.Config{Poll: time.Millisecond}}
+	l.Manager = l.start(l.store, nil)
+	at, err1 := vnflcm.NewParams(map[string]string{"endpoint": l.URL + "/v3"})
+	who, err2 := vnflcm.NewParams(map[string]string{"username": "u", "password": secret, "project": "nfv"})
+	err3 := l.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim", VimType: kind, InterfaceInfo: at, AccessInfo: who})
+	inst, err4 := l.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	l.id = inst.ID
+	return l
+}
+
+// start begins a process.
+func (l *lab) start(store vnflcm.Store, intercept vnflcm.Interceptor) *vnflcm.Manager {
+	l.t.Helper()
+	driver := openstack.New(l.cfg)
+	m, err := vnflcm.New(vnflcm.Config{Store: store, Key: make([]byte, 32), Owner: "test", Intercept: intercept,
+		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, samples) }),
+		Infra:    map[string]vnflcm.InfraDriver{l.kind: driver},
+		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": idle{}},
+		Observe: func(e vnflcm.Event) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.said = append(l.said, e.Message)
+		}})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() {
+		if err := m.Close(context.Background()); err != nil {
+			l.t.Error(err)
+		}
+		driver.Close()
+	})
+	return m
+}
+
+func (l *lab) request(params string) vnflcm.InstantiateVnfRequest {
+	l.t.Helper()
+	var r vnflcm.InstantiateVnfRequest
+	data, err := os.ReadFile(samples + "/requests/instantiate.json")
+	if err == nil {
+		_, err = vnflcm.DecodeRequest(data, &r)
+	}
+	if err == nil && params != "" {
+		r.AdditionalParams, err = vnflcm.ParseParams([]byte(params))
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r.InstantiationLevelID, r.TargetScaleLevelInfo = "", []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: 1}}
+	r.VimConnectionInfo = vnflcm.VimConnections{{VimID: "vim"}}
+	return r
+}
+
+// servers are the servers of the VNF by the ids of its VNFCs.
+func (l *lab) servers() map[string]string {
+	l.t.Helper()
+	inst, err := l.Get(l.t.Context(), l.id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	out := map[string]string{}
+	if inst.InstantiatedVnfInfo != nil {
+		for _, v := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
+			out[v.ID] = v.ComputeResource.ResourceID
+		}
+	}
+	return out
+}
+
+func (l *lab) must(opID string, err error) map[string]string {
+	l.t.Helper()
+	if err == nil {
+		_, err = l.Wait(l.t.Context(), opID)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return l.servers()
+}
+
+func (l *lab) instantiate() (string, error) {
+	return l.Instantiate(l.t.Context(), l.id, l.request(""))
+}
+
+func (l *lab) scale(kind vnflcm.ScaleType, steps int) (string, error) {
+	return l.Scale(l.t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: kind, AspectID: "worker_instance", NumberOfSteps: steps})
+}
+
+func (l *lab) heal(all string, vnfcs ...string) (string, error) {
+	r := vnflcm.HealVnfRequest{VnfcInstanceID: vnfcs}
+	if all != "" {
+		r.AdditionalParams, _ = vnflcm.ParseParams([]byte(`{"all": ` + all + `}`))
+	}
+	return l.Heal(l.t.Context(), l.id, r)
+}
+
+func (l *lab) terminate() (string, error) {
+	return l.Terminate(l.t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
+}
+
+// changed are the ids whose servers differ.
+func changed(a, b map[string]string) (out []string) {
+	for id := range b {
+		if a[id] != b[id] {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func TestLife(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	three := l.must(l.instantiate())
+	five := l.must(l.scale(vnflcm.ScaleOut, 2))
+	four := l.must(l.scale(vnflcm.ScaleIn, 1))
+	if len(three) != 3 || len(five) != 5 || len(four) != 4 || len(changed(five, four)) != 0 || len(changed(three, five)) != 2 {
+		t.Fatalf("%v\n%v\n%v", three, five, four)
+	}
+	var one string
+	for one = range four {
+		break
+	}
+	healed := l.must(l.heal("", one))
+	if diff := cmp.Diff([]string{one}, changed(four, healed)); diff != "" {
+		t.Error(diff)
+	}
+	all := l.must(l.heal(""))
+	if len(changed(healed, all)) != 4 {
+		t.Errorf("%v\n%v", healed, all)
+	}
+	if !slices.Contains(l.said, "worker_instance CREATE_COMPLETE") && !slices.ContainsFunc(l.said, func(s string) bool { return strings.HasSuffix(s, "UPDATE_COMPLETE") }) {
+		t.Errorf("progress %q", l.said)
+	}
+	l.must(l.terminate())
+	if len(l.stacks) != 0 {
+		t.Errorf("%d stacks are left", len(l.stacks))
+	}
+}
+
+func TestHealingAWholeVNF(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind, all string
+		anew      bool
+	}{
+		{openstack.VimTypeV1, "", true}, {openstack.VimTypeV1, "false", false}, {openstack.VimTypeV2, "", false}, {openstack.VimTypeV2, `"true"`, true},
+	} {
+		t.Run(c.kind+" "+c.all, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, c.kind)
+			before := l.must(l.instantiate())
+			stack := l.stacks[openstack.StackName(l.id)].ID
+			now := l.must(l.heal(c.all))
+			if len(now) != 3 || len(changed(before, now)) != 3 || c.anew != (stack != l.stacks[openstack.StackName(l.id)].ID) {
+				t.Errorf("%v\n%v, stack %v", before, now, l.stacks)
+			}
+			for id := range before {
+				if now[id] == "" {
+					t.Errorf("VNFC %s has lost its id", id)
+				}
+			}
+			l.must(l.terminate())
+		})
+	}
+}
+
+func TestConnectivity(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	before := l.must(l.instantiate())
+	now := l.must(l.ChangeExtConn(t.Context(), l.id, vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: []vnflcm.ExtVirtualLinkData{
+		{ID: "other", ResourceID: "other-net", ExtCps: []vnflcm.VnfExtCpData{{CpdID: "workerNode_CP2"}}}}}))
+	nfv := l.stacks[openstack.StackName(l.id)].params["nfv"]
+	if text := fmt.Sprint(nfv); !strings.Contains(text, "workerNode_CP2:map[network:other-net]") || strings.Count(text, "other-net") != 1 {
+		t.Errorf("nfv %v", nfv)
+	}
+	if diff := cmp.Diff(before, now); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	l.failures = []failure{{"CREATE", "No valid host was found."}, {"UPDATE", "Quota exceeded"}, {"DELETE", "port in use"}, {"DELETE", "port in use"}}
+	opID, err := l.instantiate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Wait(t.Context(), opID)
+	var failed *openstack.StackError
+	if !errors.As(err, &failed) || failed.Resource == nil || failed.Resource.Reason != "No valid host was found." {
+		t.Fatalf("error %v", err)
+	}
+	first := l.stacks[openstack.StackName(l.id)].ID
+	l.failures = append(l.failures[:0:0], failure{"DELETE", "port in use"}, failure{"UPDATE", "Quota exceeded"})
+	l.must(opID, l.Retry(t.Context(), opID))
+	if l.stacks[openstack.StackName(l.id)].ID == first {
+		t.Error("the stack that failed was not made anew")
+	}
+	before := l.servers()
+	opID, err = l.scale(vnflcm.ScaleOut, 1)
+	if err == nil {
+		_, err = l.Wait(t.Context(), opID)
+	}
+	if !errors.As(err, &failed) || failed.Resource.Reason != "Quota exceeded" {
+		t.Fatalf("error %v", err)
+	}
+	if now := l.must(opID, l.Retry(t.Context(), opID)); len(now) != 4 || len(changed(before, now)) != 1 {
+		t.Errorf("%v\n%v", before, now)
+	}
+	l.must(l.terminate())
+}
+
+func TestForeignStack(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	name := openstack.StackName(l.id)
+	l.stacks[name] = &fakeStack{Name: name, ID: "foreign", tags: "vnfkit", status: "CREATE_COMPLETE"}
+	opID, err := l.instantiate()
+	if err == nil {
+		_, err = l.Wait(t.Context(), opID)
+	}
+	if !errors.Is(err, openstack.ErrForeignStack) {
+		t.Errorf("error %v", err)
+	}
+	if err := l.Fail(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	l.must(l.terminate())
+	if l.stacks[name] == nil || l.stacks[name].status != "CREATE_COMPLETE" {
+		t.Error("a foreign stack was touched")
+	}
+}
+
+// TestFaultsOnTheWay has answers that are lost or late, in every request of a life.
+func TestFaultsOnTheWay(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]int{"cut before": -1, "cut after": -2, "503": 503, "401": 401} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, openstack.VimTypeV1)
+			n := 0
+			l.fault = func(r *http.Request) int {
+				if n++; n%7 == 0 && strings.HasPrefix(r.URL.Path, "/heat") {
+					return fault
+				}
+				return 0
+			}
+			three := l.must(l.instantiate())
+			if five := l.must(l.scale(vnflcm.ScaleOut, 2)); len(changed(three, five)) != 2 {
+				t.Errorf("%v\n%v", three, five)
+			}
+			if four := l.must(l.scale(vnflcm.ScaleIn, 1)); len(four) != 4 {
+				t.Errorf("%v", four)
+			}
+			l.must(l.heal(""))
+			l.must(l.terminate())
+			if len(l.stacks) != 0 {
+				t.Errorf("%d stacks are left", len(l.stacks))
+			}
+		})
+	}
+}
+
+// TestRequests counts the requests of an operation: they grow with the number of VNFCs, not with its square.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	count := func(workers int) int {
+		l := newLab(t, openstack.VimTypeV2)
+		r := l.request("")
+		r.TargetScaleLevelInfo[0].ScaleLevel = workers - 1
+		l.must(l.Instantiate(t.Context(), l.id, r))
+		n := 0
+		for _, times := range l.requests {
+			n += times
+		}
+		if l.logins != 1 {
+			t.Errorf("%d logins", l.logins)
+		}
+		return n
+	}
+	small, large := count(4), count(40)
+	t.Logf("%d requests for 5 VNFCs, %d for 41", small, large)
+	if large-small > 36+2 { // one for each server
+		t.Errorf("%d requests for 5 VNFCs, %d for 41", small, large)
+	}
+}
+
+// TestCancelled has Heat told to stop.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	l.polls = 1 << 30
+	opID, err := l.instantiate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); l.status() != "CREATE_IN_PROGRESS"; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the stack was not asked for")
+		}
+	}
+	if err := l.Cancel(t.Context(), opID, vnflcm.CancelForceful); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Wait(t.Context(), opID); !errors.Is(err, vnflcm.ErrCancelled) || l.status() != "CREATE_FAILED" {
+		t.Errorf("error %v, the stack is %s", err, l.status())
+	}
+	l.polls = 1
+	l.must(opID, l.Retry(t.Context(), opID))
+}
+
+func (l *lab) status() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.stacks[openstack.StackName(l.id)]; s != nil {
+		return s.status
+	}
+	return ""
+}
+
+// TestCrash ends the process before, in and after the steps of every operation, and then also takes the journal
+// away. The next one finishes, with the same world as without.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	heal := func(l *lab) (string, error) { return l.heal("") }
+	operations := []struct {
+		step  string
+		begin func(*lab) (string, error)
+		vnfcs int
+	}{
+		{"create-stack", (*lab).instantiate, 3},
+		{"resize-stack", func(l *lab) (string, error) { return l.scale(vnflcm.ScaleOut, 2) }, 5},
+		{"resize-stack", func(l *lab) (string, error) { return l.scale(vnflcm.ScaleIn, 1) }, 4},
+		{"replace-servers", func(l *lab) (string, error) { return l.heal("", slices.Sorted(maps.Keys(l.servers()))[0]) }, 4},
+		{"delete-stack", heal, 4}, {"create-stack", heal, 4}, {"adopt-vnfcs", heal, 4},
+		{"delete-stack", (*lab).terminate, 0},
+	}
+	for _, when := range []string{"before", "inside", "after", "after, and the journal is lost"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, openstack.VimTypeV1)
+			for i, o := range operations {
+				before := l.servers()
+				opID := l.crash(o.begin, o.step, strings.TrimSuffix(when, ", and the journal is lost"))
+				if strings.Contains(when, "lost") {
+					l.forget()
+				}
+				resumed, err := l.Resume(t.Context())
+				if diff := cmp.Diff([]string{opID}, resumed); err != nil || diff != "" {
+					t.Fatalf("%d, %s: Resume: %v\n%s", i, o.step, err, diff)
+				}
+				now := l.must(opID, nil)
+				if len(now) != o.vnfcs || len(l.stacks) != min(1, o.vnfcs) {
+					t.Fatalf("%d, died %s %s: %d VNFCs, %d stacks", i, when, o.step, len(now), len(l.stacks))
+				}
+				for id, server := range before {
+					if after, stays := now[id]; stays && o.step == "resize-stack" && after != server || !stays && len(now) == len(before) {
+						t.Errorf("%d, died %s %s: VNFC %s had server %s, has %q", i, when, o.step, id, server, after)
+					}
+				}
+			}
+		})
+	}
+}
+
+// forget removes the journal.
+func (l *lab) forget() {
+	l.t.Helper()
+	steps, err := l.store.List(l.t.Context(), "step", "")
+	for _, s := range steps {
+		err = errors.Join(err, l.store.Delete(l.t.Context(), s.Kind, s.ID, s.Version))
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// crash runs an operation in a process that dies at a step, and returns the operation. The next process has
+// the lab then.
+func (l *lab) crash(begin func(*lab) (string, error), step, when string) string {
+	l.t.Helper()
+	fence := &storetest.Fence{Store: l.store}
+	died := make(chan struct{}, 1)
+	first := l.start(fence, func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+		if s.Name != step {
+			return next(ctx)
+		}
+		die := func() error {
+			fence.Cut(true)
+			died <- struct{}{}
+			return errors.New("died")
+		}
+		switch when {
+		case "before":
+			return die()
+		case "after":
+			if err := next(ctx); err != nil {
+				return err
+			}
+			return die()
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		l.mu.Lock()
+		l.fault = func(r *http.Request) int {
+			if r.Method != http.MethodGet {
+				cancel() // the request has its effect, and nobody hears of it
+			}
+			return 0
+		}
+		l.mu.Unlock()
+		_ = next(ctx)
+		l.mu.Lock()
+		l.fault = nil
+		l.mu.Unlock()
+		return die()
+	})
+	l.Manager = first
+	opID, err := begin(l)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	select {
+	case <-died:
+	case <-time.After(20 * time.Second):
+		l.t.Fatalf("step %s never came", step)
+	}
+	if err := first.Close(context.Background()); err != nil {
+		l.t.Fatal(err)
+	}
+	l.Manager = l.start(l.store, nil)
+	return opID
+}
+
+func TestFaultyRequests(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		params string
+		change func(*vnflcm.InstantiateVnfRequest)
+		want   []string
+	}{
+		"unknown class": {`{"lcm-operation-user-data": "./UserData/x.py", "lcm-operation-user-data-class": "Mine"}`, nil,
+			[]string{"lcm-operation-user-data-class", "Config.UserData", "StandardForUnknown"}},
+		"script without class": {`{"lcm-operation-user-data": "./UserData/x.py"}`, nil, []string{"lcm-operation-user-data-class"}},
+		"network not given": {`{}`, func(r *vnflcm.InstantiateVnfRequest) { r.ExtVirtualLinks = r.ExtVirtualLinks[:1] },
+			[]string{"nfv.CP.workerNode_CP2.network", "simple_hot_top.yaml:", "extVirtualLinks"}},
+		"no such connection point": {`{}`, func(r *vnflcm.InstantiateVnfRequest) { r.ExtVirtualLinks[0].ExtCps[0].CpdID = "CP9" },
+			[]string{"extVirtualLinks[0].extCps[0].cpdId", "CP9"}},
+		"fixed address in a group": {`{}`, func(r *vnflcm.InstantiateVnfRequest) {
+			r.ExtVirtualLinks[1].ExtCps[0].CpConfig = vnflcm.ExtCpConfigs{{CpProtocolData: []vnflcm.CpProtocolData{{IPOverEthernet: &vnflcm.IPOverEthernetAddressData{
+				MacAddress: "x", IPAddresses: []vnflcm.IPAddressData{{Type: "IPV4", FixedAddresses: []string{"300.1.1.1"}}}}}}}}
+		}, []string{"macAddress", "fixedAddresses[0]", "300.1.1.1", "share their parameters"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, openstack.VimTypeV2)
+			r := l.request(c.params)
+			if c.change != nil {
+				c.change(&r)
+			}
+			_, err := l.Instantiate(t.Context(), l.id, r)
+			if !errors.Is(err, vnflcm.ErrInvalidRequest) {
+				t.Fatalf("error %v", err)
+			}
+			for _, text := range c.want {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%q is not in: %v", text, err)
+				}
+			}
+			if len(l.stacks) != 0 {
+				t.Error("something was made")
+			}
+		})
+	}
+}
+
+func TestRegisteredUserData(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	l.cfg.UserData = map[string]openstack.UserData{"Mine": func(ctx context.Context, req openstack.UserDataRequest) (openstack.Definition, error) {
+		def, err := openstack.StandardUserData(ctx, req)
+		def.Parameters["extra"] = "value"
+		return def, err
+	}}
+	l.Manager = l.start(l.store, nil)
+	l.must(l.Instantiate(t.Context(), l.id, l.request(`{"lcm-operation-user-data": "./x.py", "lcm-operation-user-data-class": "Mine"}`)))
+	if got := l.stacks[openstack.StackName(l.id)].params["extra"]; got != "value" {
+		t.Errorf("extra is %v", got)
+	}
+}

@@ -1,0 +1,381 @@
+package openstack_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fake is an OpenStack with the answers of the real one (Heat 19, Nova 26, Neutron 21), as far as the driver
+// asks for them. Its stacks are those of the sample package: groups of masters and workers whose sizes come
+// from the parameter nfv. Work takes some looks at the stack. It outlives drivers.
+type fake struct {
+	*httptest.Server
+	t *testing.T
+
+	mu       sync.Mutex
+	stacks   map[string]*fakeStack
+	serial   int
+	polls    int            // looks until work is done
+	requests map[string]int // by method and pattern
+	token    int
+	logins   int
+	failures []failure // of work that is still to come
+	// fault answers a request in the place of the fake: a status, or -1 to cut the connection before the
+	// request has an effect, -2 after it.
+	fault func(r *http.Request) int
+}
+
+// failure is work that fails: the action and the reason of the resource workerNode.
+type failure struct{ action, reason string }
+
+type fakeStack struct {
+	Name, ID string
+	tags     string
+	params   map[string]any
+	status   string
+	reason   string
+	updated  int
+	left     int    // looks until done
+	done     func() // what is then
+	groups   map[string][]*member
+	events   []map[string]any
+}
+
+type member struct {
+	name, stack, server, port, address string
+	unhealthy, sick                    bool // the member, its server
+	created                            time.Time
+}
+
+func newFake(t *testing.T) *fake {
+	f := &fake{t: t, stacks: map[string]*fakeStack{}, requests: map[string]int{}, polls: 2}
+	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
+	t.Cleanup(f.Close)
+	return f
+}
+
+var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|/(master|worker)_instance-\S*|m\d+`)
+
+func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	pattern := r.Method + " " + uuids.ReplaceAllString(r.URL.Path, "*")
+	f.requests[pattern]++
+	fault := 0
+	if f.fault != nil {
+		fault = f.fault(r)
+	}
+	switch {
+	case fault > 0:
+		w.WriteHeader(fault)
+		return
+	case fault == -1:
+		panic(http.ErrAbortHandler)
+	}
+	body := map[string]any{}
+	if r.Body != nil {
+		_ = json.NewDecoder(r.Body).Decode(&body)
+	}
+	if r.URL.Path == "/v3/auth/tokens" {
+		f.login(w)
+		return
+	}
+	if r.URL.Path != "/nova/v2.1/" && r.Header.Get("X-Auth-Token") != fmt.Sprint("token-", f.token) {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	status, answer := f.answer(r, body)
+	if fault == -2 {
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (f *fake) login(w http.ResponseWriter) {
+	f.logins++
+	f.token++
+	var catalog []any
+	for service, path := range map[string]string{"orchestration": "/heat/v1/p", "compute": "/nova/v2.1", "network": "/neutron"} {
+		catalog = append(catalog, map[string]any{"type": service, "name": service, "id": service, "endpoints": []any{map[string]any{
+			"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "id": service, "url": f.URL + path}}})
+	}
+	w.Header().Set("X-Subject-Token", fmt.Sprint("token-", f.token))
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(map[string]any{"token": map[string]any{"catalog": catalog,
+		"expires_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "project": map[string]any{"id": "p", "name": "nfv"}}})
+}
+
+func refusal(status int, text string) (int, any) {
+	return status, map[string]any{"code": status, "title": http.StatusText(status), "error": map[string]any{"message": text}}
+}
+
+func (f *fake) answer(r *http.Request, body map[string]any) (int, any) {
+	path := strings.Split(strings.Trim(strings.Replace(r.URL.Path, "/v1/p", "", 1), "/"), "/")
+	switch {
+	case path[0] == "nova":
+		return f.nova(r, path[2:])
+	case path[0] == "neutron":
+		return f.neutron(r, path[len(path)-1])
+	case len(path) == 2 && r.Method == http.MethodPost:
+		return f.create(body)
+	}
+	name := path[2]
+	s := f.stacks[name]
+	if s == nil && len(path) > 3 { // a nested stack
+		return f.mark(path, body)
+	}
+	if s == nil || len(path) > 3 && path[3] != s.ID {
+		return refusal(http.StatusNotFound, "The Stack ("+name+") could not be found.")
+	}
+	switch last := path[len(path)-1]; {
+	case last == "resources":
+		return http.StatusOK, map[string]any{"resources": f.resources(s)}
+	case last == "events":
+		return http.StatusOK, map[string]any{"events": f.events(s, r)}
+	case last == "actions":
+		f.end(s, "FAILED", "stopped")
+		return http.StatusAccepted, nil
+	case r.Method == http.MethodGet:
+		return http.StatusOK, f.look(s)
+	case r.Method == http.MethodPatch:
+		return f.update(s, body)
+	case r.Method == http.MethodDelete:
+		f.begin(s, "DELETE", func() { delete(f.stacks, s.Name) })
+		return http.StatusNoContent, nil
+	}
+	f.t.Errorf("the fake has no answer for %s %s", r.Method, r.URL.Path)
+	return http.StatusNotImplemented, nil
+}
+
+func (f *fake) id() string {
+	f.serial++
+	return fmt.Sprintf("%08x-0000-4000-8000-%012x", f.serial, f.serial)
+}
+
+func (f *fake) create(body map[string]any) (int, any) {
+	name := body["stack_name"].(string)
+	if f.stacks[name] != nil {
+		return refusal(http.StatusConflict, "The Stack ("+name+") already exists.")
+	}
+	params, _ := body["parameters"].(map[string]any)
+	s := &fakeStack{Name: name, ID: f.id(), tags: body["tags"].(string), params: params, groups: map[string][]*member{}}
+	f.stacks[name] = s
+	f.begin(s, "CREATE", func() { f.resize(s) })
+	return http.StatusCreated, map[string]any{"stack": map[string]any{"id": s.ID}}
+}
+
+func (f *fake) update(s *fakeStack, body map[string]any) (int, any) {
+	if strings.HasSuffix(s.status, "IN_PROGRESS") {
+		return refusal(http.StatusConflict, "Stack "+s.Name+" already has an action ("+s.status+") in progress.")
+	}
+	for name, value := range body["parameters"].(map[string]any) {
+		s.params[name] = value
+	}
+	s.tags, s.updated = body["tags"].(string), s.updated+1
+	f.begin(s, "UPDATE", func() { f.resize(s) })
+	return http.StatusAccepted, nil
+}
+
+// begin starts work that is done, or fails, after some looks.
+func (f *fake) begin(s *fakeStack, action string, done func()) {
+	s.status, s.left = action+"_IN_PROGRESS", f.polls
+	f.event(s, s.Name, s.ID, s.status, "")
+	s.done = func() {
+		i := slices.IndexFunc(f.failures, func(x failure) bool { return x.action == action })
+		if i >= 0 {
+			reason := f.failures[i].reason
+			f.failures = slices.Delete(f.failures, i, i+1)
+			f.event(s, "workerNode", "none", action+"_FAILED", reason)
+			f.end(s, "FAILED", "resources.worker_instance: "+reason)
+			return
+		}
+		done()
+		f.end(s, "COMPLETE", "completed")
+	}
+}
+
+func (f *fake) end(s *fakeStack, how, reason string) {
+	action, _, _ := strings.Cut(s.status, "_")
+	s.status, s.reason, s.done = action+"_"+how, reason, nil
+	f.event(s, s.Name, s.ID, s.status, reason)
+}
+
+func (f *fake) event(s *fakeStack, resource, physical, status, reason string) {
+	s.events = append(s.events, map[string]any{"id": f.id(), "resource_name": resource, "resource_status": status,
+		"resource_status_reason": reason, "physical_resource_id": physical, "event_time": "2026-01-01T00:00:00Z", "links": f.links(s.Name, s.ID, "")})
+}
+
+func (f *fake) links(stack, id, nested string) []any {
+	out := []any{map[string]any{"rel": "stack", "href": f.URL + "/heat/stacks/" + stack + "/" + id}}
+	if nested != "" {
+		out = append(out, map[string]any{"rel": "nested", "href": f.URL + "/heat/stacks/" + nested})
+	}
+	return out
+}
+
+// look shows the stack; work goes on while it is looked at.
+func (f *fake) look(s *fakeStack) any {
+	if s.done != nil {
+		if s.left--; s.left < 0 {
+			s.done()
+		}
+	}
+	params := map[string]string{}
+	for name, value := range s.params {
+		text, _ := json.Marshal(value)
+		params[name] = string(text)
+	}
+	updated := ""
+	if s.updated > 0 {
+		updated = fmt.Sprint(s.updated)
+	}
+	status := s.status
+	if f.stacks[s.Name] != s {
+		status = "DELETE_COMPLETE"
+	}
+	return map[string]any{"stack": map[string]any{"stack_name": s.Name, "id": s.ID, "stack_status": status, "stack_status_reason": s.reason,
+		"tags": strings.Split(s.tags, ","), "parameters": params, "updated_time": updated}}
+}
+
+func (f *fake) events(s *fakeStack, r *http.Request) []map[string]any {
+	q := r.URL.Query()
+	list := slices.Clone(s.events)
+	if at := slices.IndexFunc(list, func(e map[string]any) bool { return e["id"] == q.Get("marker") }); at >= 0 {
+		list = list[at+1:]
+	}
+	if q.Get("sort_dir") == "desc" {
+		slices.Reverse(list)
+	}
+	if q.Get("limit") == "1" && len(list) > 1 {
+		list = list[:1]
+	}
+	return list
+}
+
+// resize makes the groups what the parameters say: failed members go first, then the oldest, as
+// heat.scaling.template has it. Sick servers are replaced.
+func (f *fake) resize(s *fakeStack) {
+	vdus := s.params["nfv"].(map[string]any)["VDU"].(map[string]any)
+	for vdu, group := range map[string]string{"masterNode": "master_instance", "workerNode": "worker_instance"} {
+		want := int(vdus[vdu].(map[string]any)["desired_capacity"].(float64))
+		members := s.groups[group]
+		slices.SortStableFunc(members, func(a, b *member) int {
+			switch {
+			case a.unhealthy && !b.unhealthy:
+				return -1
+			case b.unhealthy && !a.unhealthy:
+				return 1
+			}
+			return a.created.Compare(b.created)
+		})
+		members = members[max(0, len(members)-want):]
+		for len(members) < want {
+			f.serial++
+			members = append(members, &member{name: fmt.Sprint("m", f.serial), stack: f.id(), server: f.id(), port: f.id(),
+				address: fmt.Sprintf("10.1.%d.%d", f.serial/250, f.serial%250+1), created: time.Unix(int64(f.serial), 0)})
+		}
+		for _, m := range members {
+			if m.sick || m.unhealthy {
+				m.server, m.sick, m.unhealthy = f.id(), false, false
+			}
+		}
+		s.groups[group] = members
+	}
+}
+
+func (f *fake) resources(s *fakeStack) []any {
+	var out []any
+	add := func(name, kind, physical, status, stack, id, nested string, created time.Time) {
+		out = append(out, map[string]any{"resource_name": name, "resource_type": kind, "physical_resource_id": physical,
+			"resource_status": status, "creation_time": created.UTC().Format(time.RFC3339), "links": f.links(stack, id, nested)})
+	}
+	status := func(bad bool) string {
+		if bad {
+			return "CHECK_FAILED"
+		}
+		return "CREATE_COMPLETE"
+	}
+	for vdu, names := range map[string][2]string{"masterNode": {"master_instance", "masterNode_CP1"}, "workerNode": {"worker_instance", "workerNode_CP2"}} {
+		group := names[0]
+		add(group, "OS::Heat::AutoScalingGroup", group+s.ID, "CREATE_COMPLETE", s.Name, s.ID, group+"-"+s.Name+"/"+group+s.ID, time.Time{})
+		for _, m := range s.groups[group] {
+			nested := "nested-" + m.name
+			add(m.name, "member.yaml", m.stack, status(m.unhealthy), group+"-"+s.Name, group+s.ID, nested+"/"+m.stack, m.created)
+			add(vdu, "OS::Nova::Server", m.server, status(m.sick), nested, m.stack, "", m.created)
+			add(names[1], "OS::Neutron::Port", m.port, "CREATE_COMPLETE", nested, m.stack, "", m.created)
+		}
+	}
+	return out
+}
+
+// mark marks a member of a group, or its server.
+func (f *fake) mark(path []string, body map[string]any) (int, any) {
+	name := path[len(path)-1]
+	for _, s := range f.stacks {
+		for _, members := range s.groups {
+			for _, m := range members {
+				if m.name == name {
+					m.unhealthy = body["mark_unhealthy"].(bool)
+					return http.StatusOK, nil
+				}
+				if m.stack == path[3] {
+					m.sick = body["mark_unhealthy"].(bool)
+					return http.StatusOK, nil
+				}
+			}
+		}
+	}
+	return refusal(http.StatusNotFound, "The Resource ("+name+") could not be found.")
+}
+
+func (f *fake) each(visit func(*member)) {
+	for _, s := range f.stacks {
+		for _, members := range s.groups {
+			for _, m := range members {
+				visit(m)
+			}
+		}
+	}
+}
+
+func (f *fake) nova(r *http.Request, path []string) (int, any) {
+	if len(path) == 0 {
+		return http.StatusOK, map[string]any{"version": map[string]any{"id": "v2.1", "status": "CURRENT", "version": "2.93", "min_version": "2.1"}}
+	}
+	if r.Method == http.MethodPost {
+		return http.StatusAccepted, nil
+	}
+	status, answer := refusal(http.StatusNotFound, "Instance could not be found.")
+	f.each(func(m *member) {
+		if m.server == path[1] {
+			status, answer = http.StatusOK, map[string]any{"server": map[string]any{"id": m.server, "name": "host-" + m.name, "status": "SHUTOFF",
+				"OS-EXT-AZ:availability_zone": "nova"}}
+		}
+	})
+	return status, answer
+}
+
+func (f *fake) neutron(r *http.Request, list string) (int, any) {
+	out := []any{}
+	q := r.URL.Query()
+	f.each(func(m *member) {
+		if list == "ports" && (slices.Contains(q["device_id"], m.server) || slices.Contains(q["id"], m.port)) {
+			out = append(out, map[string]any{"id": m.port, "device_id": m.server, "mac_address": "fa:16:3e:00:00:01",
+				"fixed_ips": []any{map[string]any{"ip_address": m.address}}})
+		}
+		if list == "floatingips" && slices.Contains(q["port_id"], m.port) && m.name == "m3" {
+			out = append(out, map[string]any{"id": "f", "port_id": m.port, "floating_ip_address": "203.0.113.9"})
+		}
+	})
+	return http.StatusOK, map[string]any{list: out}
+}
