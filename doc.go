@@ -12,6 +12,8 @@
 //   - Make a Kubernetes cluster out of the machines of a VNF: [github.com/vnfkit/vnfkit/mgmt/kubeadm].
 //   - Write a management driver of your own: [github.com/vnfkit/vnfkit/mgmt] and the interface
 //     MgmtDriver of package vnflcm; on a running cluster also [github.com/vnfkit/vnfkit/mgmt/cluster].
+//   - Run VNFs on OpenStack, as stacks of Heat: [github.com/vnfkit/vnfkit/infra/openstack]; look into the Heat
+//     templates of a package: [github.com/vnfkit/vnfkit/infra/openstack/hot].
 //   - Write a driver for a VIM: [github.com/vnfkit/vnfkit/infra] says what it owes its caller.
 //   - Try all of it, or test a driver, without a cloud and without root:
 //     [github.com/vnfkit/vnfkit/infra/sandbox].

@@ -74,7 +74,7 @@ func TestPackageMaps(t *testing.T) {
 			return err
 		}
 		hidden := strings.HasPrefix(d.Name(), ".") && path != "."
-		if d.IsDir() && (hidden || path == "internal" || path == "examples" || d.Name() == "testdata") {
+		if d.IsDir() && (hidden || d.Name() == "internal" || path == "examples" || d.Name() == "testdata") {
 			return filepath.SkipDir
 		}
 		if d.Name() != "doc.go" || path == "doc.go" {

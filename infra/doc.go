@@ -1,6 +1,7 @@
 // Package infra is the place of the infrastructure drivers: each subpackage creates the resources of VNFs
 // on one kind of VIM and implements vnflcm.InfraDriver.
 //
+//	openstack   stacks of Heat, on a real OpenStack
 //	sandbox     machines that are SSH hosts inside the process: for trying out, and for tests of any driver
 //
 // What such a driver owes its caller:

@@ -132,7 +132,7 @@ func (l ExtVirtualLinkData) info() ExtVirtualLinkInfo {
 	out := ExtVirtualLinkInfo{ID: l.ID, ResourceHandle: ResourceHandle{VimConnectionID: l.VimConnectionID,
 		ResourceProviderID: l.ResourceProviderID, ResourceID: l.ResourceID}}
 	for _, p := range l.ExtLinkPorts {
-		out.ExtLinkPorts = append(out.ExtLinkPorts, ExtLinkPortInfo{ID: p.ID, ResourceHandle: p.ResourceHandle})
+		out.ExtLinkPorts = append(out.ExtLinkPorts, ExtLinkPortInfo(p))
 	}
 	return out
 }

@@ -142,7 +142,7 @@ func withoutVIM(list VimConnections, vimID string) VimConnections {
 func (op *Operation) emit(e Event) {
 	e.Time, e.InstanceID, e.Operation, e.State = time.Now(), op.InstanceID, op.occurrence, op.state
 	for _, v := range slices.Concat(op.VNFCs, op.Change.Added, op.Change.Removed) {
-		if v.ID == e.On {
+		if e.On != "" && v.ID == e.On {
 			e.Host = v.Name
 		}
 	}

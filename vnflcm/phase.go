@@ -60,7 +60,7 @@ func (rec *operationRecord) phases() []phase {
 }
 
 // changeExtConn is the method of an optional interface; without it the request was refused.
-func changeExtConn(d InfraDriver, ctx context.Context, op *Operation) error {
+func changeExtConn(d InfraDriver, ctx context.Context, op *Operation) error { //nolint:revive // in the form of the method expressions
 	changer, able := d.(ConnectivityChanger)
 	if !able {
 		return fmt.Errorf("%w: the driver cannot change external connectivity", ErrNotSupported)

@@ -156,7 +156,7 @@ func (w *work) tell(ctx context.Context) heat.Observer {
 
 // definition computes what the stack shall be. current are the parameters of the stack, nil when it is made.
 func (w *work) definition(ctx context.Context, current map[string]string) (heat.Definition, error) {
-	def, err := w.Driver.define(ctx, w.op, current)
+	def, err := w.define(ctx, w.op, current)
 	if err != nil {
 		return heat.Definition{}, err
 	}

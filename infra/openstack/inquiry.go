@@ -30,7 +30,7 @@ func (w *work) machines(ctx context.Context, list []server) ([]machine, error) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("look at server %s: %w", list[i].PhysicalID, err)
+			return fmt.Errorf("look at server %s: %w", list[i].PhysicalID, w.clients.Explain(err))
 		}
 		out[i] = machine{name: s.Name, zone: s.AvailabilityZone, host: s.Host}
 		return nil
@@ -125,7 +125,7 @@ func (w *work) floatingIPs(ctx context.Context, n *network) error {
 func (w *work) neutron(ctx context.Context, list string, query url.Values, into any) error {
 	_, err := w.clients.Neutron.Get(ctx, w.clients.Neutron.ServiceURL(list)+"?"+query.Encode(), into, nil) //nolint:bodyclose // gophercloud closes it
 	if err != nil {
-		return fmt.Errorf("list %s: %w", list, err)
+		return fmt.Errorf("list %s: %w", list, w.clients.Explain(err))
 	}
 	return nil
 }

@@ -39,6 +39,9 @@ func (d *Driver) check(ctx context.Context, op *vnflcm.Operation) error {
 	if err != nil {
 		return err
 	}
+	if w.clients.Insecure {
+		op.Log.WarnContext(ctx, "the certificates of the VIM, or their names, are not verified", "vim", op.VIM.VimID)
+	}
 	if op.Kind != vnflcm.OpInstantiate {
 		s, err := w.find(ctx)
 		if err != nil {

@@ -44,7 +44,7 @@ func (w *work) shutDownServer(ctx context.Context, v vnflcm.VNFC) error {
 		return nil
 	}
 	if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusConflict) { // 409: it is off, or never ran
-		return fmt.Errorf("shut down server %s: %w", v.ResourceID, err)
+		return fmt.Errorf("shut down server %s: %w", v.ResourceID, w.clients.Explain(err))
 	}
 	for pause := w.cfg.Poll; ; pause = min(2*pause, 10*w.cfg.Poll) {
 		s, err := servers.Get(ctx, w.clients.Nova, v.ResourceID).Extract()
@@ -53,7 +53,7 @@ func (w *work) shutDownServer(ctx context.Context, v vnflcm.VNFC) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("server %s is not off: %w", v.ResourceID, context.Cause(ctx)), err)
+			return errors.Join(fmt.Errorf("server %s is not off: %w", v.ResourceID, context.Cause(ctx)), w.clients.Explain(err))
 		case <-time.After(pause):
 		}
 	}

@@ -20,6 +20,8 @@ var budget = map[string]int{
 	"vnflcm/sqlstore":        5,
 	"vnflcm/sqlstore/sqlite": 18,
 	"infra":                  0,
+	"infra/openstack":        15,
+	"infra/openstack/hot":    1,
 	"infra/sandbox":          36,
 	"mgmt":                   22,
 	"mgmt/cluster":           3,

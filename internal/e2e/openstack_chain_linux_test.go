@@ -40,7 +40,7 @@ func TestClusterOnOpenStack(t *testing.T) {
 	if l.Manager, err = stackManager(vnflcm.NewMemoryStore(), packageDir, l.driver, kubeadm.New(kubeadm.Config{Pool: pool}), vim, nil); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Manager.Close(context.Background()) })
+	t.Cleanup(func() { _ = l.Close(context.Background()) })
 	inst, err := l.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: vnfdID})
 	if err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func TestVNFMIsKilled(t *testing.T) {
 			}
 		}
 		left, err := l.cloud.Left(ctx)
-		left = l.own(left)
+		left = own(left)
 		stacks := 0
 		for _, item := range left {
 			if strings.HasPrefix(item, "stacks ") {

@@ -153,6 +153,9 @@ func newStackLab(t *testing.T, vimType, pkg string) *stackLab {
 		l.driver.Close()
 		if t.Failed() {
 			t.Log(l.cloud.Logs())
+			if err := l.cloud.Clear(context.Background()); err != nil {
+				t.Log(err)
+			}
 		}
 	})
 	inst, err := l.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
@@ -256,16 +259,16 @@ func (l *stackLab) terminate(mode vnflcm.TerminationType) {
 	l.wantNothingLeft()
 }
 
-// own keeps what has the id of the instance in its name: other tests may have failed.
-func (l *stackLab) own(items []string) []string {
-	return slices.DeleteFunc(items, func(s string) bool { return !strings.Contains(s, l.id) })
+// own leaves out the stack that a test has made beside the driver.
+func own(items []string) []string {
+	return slices.DeleteFunc(items, func(s string) bool { return strings.Contains(s, "foreign") })
 }
 
 // wantNothingLeft checks that nothing is left of the instance, and deletes it.
 func (l *stackLab) wantNothingLeft() {
 	l.t.Helper()
 	left, err := l.cloud.Left(l.t.Context())
-	left = l.own(left)
+	left = own(left)
 	if err != nil || len(left) != 0 {
 		l.t.Errorf("left: %q, %v", left, err)
 	}

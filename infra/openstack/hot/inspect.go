@@ -23,7 +23,7 @@ func (r Reference) String() string { return fmt.Sprintf("%s:%d", r.File, r.Line)
 // References lists what the base HOT, and nested templates that declare the parameter themselves, take from a
 // parameter, in the order of the text.
 func (t *Template) References(parameter string) []Reference {
-	out := t.file.references(parameter)
+	out := t.references(parameter)
 	for _, ref := range t.nested() {
 		if f := t.files[ref]; at(f.root, "parameters", parameter) != nil {
 			out = append(out, f.references(parameter)...)

@@ -234,7 +234,7 @@ func isNested(kind string) bool {
 }
 
 // Text is the base HOT as it is sent to Heat.
-func (t *Template) Text() string { return t.file.render() }
+func (t *Template) Text() string { return t.render() }
 
 // Files are the other files, by the text that templates refer to them with.
 func (t *Template) Files() map[string]string {

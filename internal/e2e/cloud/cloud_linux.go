@@ -74,7 +74,7 @@ func Up(ctx context.Context, dir string) (*Cloud, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	if c.kept {
-		return c, c.clear(ctx)
+		return c, c.Clear(ctx)
 	}
 	return c, nil
 }

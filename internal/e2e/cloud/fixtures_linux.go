@@ -86,8 +86,9 @@ func (c *Cloud) Left(ctx context.Context) ([]string, error) {
 	return out, errors.Join(errs...)
 }
 
-// clear deletes the stacks that a run which was killed has left, and waits until nothing is left of them.
-func (c *Cloud) clear(ctx context.Context) error {
+// Clear deletes the stacks that a test which failed, or a run which was killed, has left, and waits until nothing is
+// left of them.
+func (c *Cloud) Clear(ctx context.Context) error {
 	stacks, err := list(ctx, c.Orchestration, "stacks")
 	if err != nil {
 		return err

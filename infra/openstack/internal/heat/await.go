@@ -134,7 +134,7 @@ func (w *wait) judge(now *Stack) (done bool, err error) {
 		return false, nil
 	case w.unchanged(now):
 		if w.stale++; w.stale > unbegun {
-			return false, &StackError{Stack: now.Name, ID: now.ID, Action: w.course.action, Status: now.Status, Reason: errNoBegin.Error()}
+			return false, &StackError{Stack: now.Name, ID: now.ID, Action: w.course.action, Status: now.Status, Reason: neverBegan}
 		}
 		return false, nil
 	case slices.Contains(w.course.good, now.Status):

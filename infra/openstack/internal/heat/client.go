@@ -2,7 +2,6 @@ package heat
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -166,4 +165,4 @@ func minutes(d time.Duration) int {
 	return int((d + time.Minute - 1) / time.Minute)
 }
 
-var errNoBegin = errors.New("Heat took the request and never began with it")
+const neverBegan = "Heat took the request and never began with it"
