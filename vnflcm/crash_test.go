@@ -95,6 +95,9 @@ var scenarios = []scenario{
 	{"terminate", running, func(x *toys, id string) (string, error) {
 		return x.Terminate(x.t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 	}},
+	{"change connectivity", running, func(x *toys, id string) (string, error) {
+		return x.ChangeExtConn(x.t.Context(), id, vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: link("b", "net-b", "worker_cp")})
+	}},
 }
 
 func running(x *toys, id string) { _, _ = x.instantiate(id, "plain", vnflcm.Completed) }

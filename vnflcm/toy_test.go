@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -20,7 +22,8 @@ type world struct {
 	machines map[string][]vnflcm.VNFC     // by instance, the oldest first
 	nodes    map[string]map[string]string // instance, VNFC: resource it runs on
 	token    map[string]int               // how often a cluster was set up
-	done     map[string]int               // how often the Do of a step finished, by phase/name/on
+	links    map[string][]vnflcm.ExtVirtualLinkData
+	done     map[string]int // how often the Do of a step finished, by phase/name/on
 
 	// The rest is set by tests.
 	dead  func() bool                                // the caller's connections are cut
@@ -30,7 +33,7 @@ type world struct {
 
 func newWorld() *world {
 	return &world{machines: map[string][]vnflcm.VNFC{}, nodes: map[string]map[string]string{}, token: map[string]int{},
-		done: map[string]int{}, fail: map[string]error{}}
+		links: map[string][]vnflcm.ExtVirtualLinkData{}, done: map[string]int{}, fail: map[string]error{}}
 }
 
 // state is the world as a value to be compared; it has one instance.
@@ -38,12 +41,13 @@ type state struct {
 	Machines []vnflcm.VNFC
 	Nodes    map[string]string
 	Token    int
+	Links    []vnflcm.ExtVirtualLinkData
 }
 
 func (w *world) state(instanceID string) state {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return state{slices.Clone(w.machines[instanceID]), maps.Clone(w.nodes[instanceID]), w.token[instanceID]}
+	return state{slices.Clone(w.machines[instanceID]), maps.Clone(w.nodes[instanceID]), w.token[instanceID], w.links[instanceID]}
 }
 
 func at(op *vnflcm.Operation, name, on string) string { return op.Phase() + "/" + name + "/" + on }
@@ -187,6 +191,12 @@ func (c *cloud) Heal(ctx context.Context, op *vnflcm.Operation) error {
 				}
 			})
 	})
+}
+
+func (c *cloud) ChangeExtConn(ctx context.Context, op *vnflcm.Operation) error {
+	return c.step(ctx, op, "connect", "",
+		func() bool { return cmp.Equal(c.links[op.InstanceID], op.Connectivity) },
+		func() { c.links[op.InstanceID] = op.Connectivity })
 }
 
 func (c *cloud) Terminate(ctx context.Context, op *vnflcm.Operation) error {

@@ -57,6 +57,14 @@ topology_template:
     worker:
       type: tosca.nodes.nfv.Vdu.Compute
       properties: {name: worker, description: worker, vdu_profile: {min_number_of_instances: 1, max_number_of_instances: 5}}
+    worker_cp:
+      type: tosca.nodes.nfv.VduCp
+      properties: {layer_protocols: [ipv4]}
+      requirements: [virtual_binding: worker]
+    master_cp:
+      type: tosca.nodes.nfv.VduCp
+      properties: {layer_protocols: [ipv4]}
+      requirements: [virtual_binding: master]
   policies:
     - aspects:
         type: tosca.policies.nfv.ScalingAspects
