@@ -213,6 +213,7 @@ func TestFaultyPackages(t *testing.T) {
 		"no mapping":        {[]string{"BaseHOT/df/top.yaml", "- a"}, "is no mapping"},
 		"no resources":      {[]string{"BaseHOT/df/top.yaml", "heat_template_version: 2018-08-31"}, "has no resources"},
 		"no version":        {[]string{"BaseHOT/df/top.yaml", "resources: {}"}, "has no heat_template_version"},
+		"twice":             {[]string{"BaseHOT/df/top.yaml", with("{type: X, type: Y}")}, "top.yaml:3: the key \"type\" comes twice"},
 		"missing":           {[]string{"BaseHOT/df/nested/VDU2.yaml", ""}, `top.yaml:23: "VDU2.yaml" is not in the package`},
 		"out of it":         {[]string{"BaseHOT/df/top.yaml", with("{type: ../../../etc/passwd.yaml}")}, "top.yaml:3: \"../../../etc/passwd.yaml\" leads out of the package"},
 		"absolute":          {[]string{"BaseHOT/df/top.yaml", with("{properties: {x: {get_file: /etc/passwd}}}")}, "is no path within the package"},

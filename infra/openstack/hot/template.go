@@ -146,6 +146,11 @@ func (f *file) flat(n *yaml.Node, nodes *int, level int) (*yaml.Node, error) {
 	if n.Kind == yaml.AliasNode {
 		return f.flat(n.Alias, nodes, level+1)
 	}
+	if n.Kind == yaml.MappingNode {
+		if err := f.keys(n); err != nil {
+			return nil, err
+		}
+	}
 	out := *n
 	out.Anchor, out.Content = "", make([]*yaml.Node, len(n.Content))
 	for i, c := range n.Content {
@@ -155,6 +160,23 @@ func (f *file) flat(n *yaml.Node, nodes *int, level int) (*yaml.Node, error) {
 		}
 	}
 	return &out, nil
+}
+
+// keys refuses a mapping whose keys are no texts, or that says something twice: which one counts is anybody's
+// guess.
+func (f *file) keys(n *yaml.Node) error {
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			return f.fault(key, "a key is no text")
+		case seen[key.Value]:
+			return f.fault(key, "the key %q comes twice", key.Value)
+		}
+		seen[key.Value] = true
+	}
+	return nil
 }
 
 // resolve reads what a template refers to. above are the templates that led here.
