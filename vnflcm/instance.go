@@ -39,6 +39,8 @@ type InstantiatedVnfInfo struct {
 	VirtualStorageResourceInfo []VirtualStorageResourceInfo `json:"virtualStorageResourceInfo,omitempty"`
 	VnfcInfo                   []VnfcInfo                   `json:"vnfcInfo,omitempty"` // SOL002 v2.6.1 5.5.2.2
 	ExtManagedVirtualLinkInfo  []ExtManagedVirtualLinkData  `json:"extManagedVirtualLinkInfo,omitempty"`
+	// Metadata is the driver's, such as the id of a stack (SOL003 v3.3.1 5.5.2.2).
+	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
 // ScaleInfo is the level of one scaling aspect (SOL003 v2.6.1 5.5.3.4).

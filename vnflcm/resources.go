@@ -4,11 +4,11 @@ import "net/netip"
 
 // Resources are what an InfraDriver made for a VNF.
 type Resources struct {
-	Metadata         map[string]string `json:"metadata,omitempty"`
 	VNFCs            []VNFC            `json:"vnfcs,omitempty"`
 	ConnectionPoints []ConnectionPoint `json:"connectionPoints,omitempty"` // of the VNF as a whole, such as a virtual IP
 	VirtualLinks     []VirtualLink     `json:"virtualLinks,omitempty"`
 	Storages         []Storage         `json:"storages,omitempty"`
+	Metadata         map[string]string `json:"metadata,omitempty"` // of the VNF as a whole
 }
 
 // VNFC is one machine of a VNF.

@@ -16,23 +16,54 @@ func (rec *instanceRecord) view() *VnfInstance {
 	for _, link := range rec.Links {
 		info.ExtVirtualLinkInfo = append(info.ExtVirtualLinkInfo, link.info())
 	}
+	vim := rec.vimConnection()
 	for _, cp := range rec.Resources.ConnectionPoints {
 		info.ExtCpInfo = append(info.ExtCpInfo, VnfExtCpInfo{ID: cp.ResourceID, CpdID: cp.CPD, CpProtocolInfo: cp.protocolInfo()})
 	}
 	for _, v := range rec.Resources.VNFCs {
-		info.VnfcResourceInfo = append(info.VnfcResourceInfo, v.resourceInfo())
+		shown := v.resourceInfo()
+		shown.ComputeResource.VimConnectionID = vim
+		for i, cp := range v.CPs {
+			if rec.external(cp.CPD) {
+				ext := VnfExtCpInfo{ID: "ext-" + cp.ResourceID, CpdID: cp.CPD, CpProtocolInfo: cp.protocolInfo(), AssociatedVnfcCp: cp.ResourceID}
+				info.ExtCpInfo = append(info.ExtCpInfo, ext)
+				shown.VnfcCpInfo[i].VnfExtCpID = ext.ID
+			}
+		}
+		info.VnfcResourceInfo = append(info.VnfcResourceInfo, shown)
 		info.VnfcInfo = append(info.VnfcInfo, VnfcInfo{ID: v.vnfcInfoID(), VduID: v.VDU, VnfcResourceInfoID: v.ID, VnfcState: "STARTED"})
 	}
 	for _, l := range rec.Resources.VirtualLinks {
 		info.VirtualLinkResourceInfo = append(info.VirtualLinkResourceInfo, VirtualLinkResourceInfo{ID: l.ID,
-			VnfVirtualLinkDescID: l.VLD, NetworkResource: ResourceHandle{ResourceID: l.ResourceID}})
+			VnfVirtualLinkDescID: l.VLD, NetworkResource: ResourceHandle{VimConnectionID: vim, ResourceID: l.ResourceID}})
 	}
 	for _, s := range rec.Resources.Storages {
 		info.VirtualStorageResourceInfo = append(info.VirtualStorageResourceInfo, VirtualStorageResourceInfo{ID: s.ID,
-			VirtualStorageDescID: s.Descriptor, StorageResource: ResourceHandle{ResourceID: s.ResourceID}})
+			VirtualStorageDescID: s.Descriptor, StorageResource: ResourceHandle{VimConnectionID: vim, ResourceID: s.ResourceID}})
 	}
+	info.Metadata = rec.Resources.Metadata
 	out.InstantiatedVnfInfo = info
 	return &out
+}
+
+// vimConnection is the id of the entry of vimConnectionInfo that the resources are on, empty when it has none.
+func (rec *instanceRecord) vimConnection() string {
+	if list := rec.Initial.VimConnectionInfo; len(list) > 0 {
+		return list[0].ID
+	}
+	return ""
+}
+
+// external reports whether a connection point of VNFCs is on an external link.
+func (rec *instanceRecord) external(cpd string) bool {
+	for _, l := range rec.Links {
+		for _, cp := range l.ExtCps {
+			if cp.CpdID == cpd {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // vnfcInfoID is the id of the vnfcInfo of a VNFC, in the form that Tacker's version 2 API has.

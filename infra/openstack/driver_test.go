@@ -29,6 +29,8 @@ const (
 	secret  = "canary-password"
 )
 
+var packages = vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, samples) })
+
 // idle is a management driver that does nothing.
 type idle struct{}
 
@@ -71,7 +73,7 @@ func (l *lab) start(store vnflcm.Store, intercept vnflcm.Interceptor) *vnflcm.Ma
 	l.t.Helper()
 	driver := openstack.New(l.cfg)
 	m, err := vnflcm.New(vnflcm.Config{Store: store, Key: make([]byte, 32), Owner: "test", Intercept: intercept,
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, samples) }),
+		Packages: packages,
 		Infra:    map[string]vnflcm.InfraDriver{l.kind: driver},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": idle{}},
 		Observe: func(e vnflcm.Event) {

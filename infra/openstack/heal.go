@@ -95,7 +95,7 @@ func (w *work) remake(ctx context.Context) error {
 	old := w.op.Metadata[metaStack]
 	err := vnflcm.Do(ctx, w.op, "delete-stack", "", func(ctx context.Context) error {
 		s, err := w.find(ctx)
-		if err != nil || s == nil || s.ID != old {
+		if err != nil || s == nil || old != "" && s.ID != old {
 			return err // deleted before, perhaps made anew
 		}
 		if err := w.op.State().Put(ctx, parametersKey, s.Parameters); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/vnfkit/vnfkit/infra/openstack/hot"
 	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -71,6 +72,9 @@ func leaving(op *vnflcm.Operation, s server) bool {
 // markLeaving marks the members of groups that are to go, in the stack of their group: a mark on the server
 // within the member would not choose the member.
 func (w *work) markLeaving(ctx context.Context, t tree) error {
+	if err := w.highest(t); err != nil {
+		return err
+	}
 	var members []heat.Resource
 	for _, s := range t.servers() {
 		if leaving(w.op, s) && s.member != nil && !s.member.Status.Failed() {
@@ -78,6 +82,29 @@ func (w *work) markLeaving(ctx context.Context, t tree) error {
 		}
 	}
 	return w.mark(ctx, members, "to be removed by scaling in")
+}
+
+// highest makes sure that what leaves a group with numbered members has the highest numbers: those it removes,
+// whatever is marked.
+func (w *work) highest(t tree) error {
+	staying, left := map[string]int{}, map[string]int{} // by group: the highest that stays, the lowest that leaves
+	for _, s := range t.servers() {
+		if s.group == nil || s.group.Type != hot.ResourceGroup {
+			continue
+		}
+		n := numberOf(s.member.Name)
+		if !leaving(w.op, s) {
+			staying[s.group.Name] = max(staying[s.group.Name], n)
+		} else if low, known := left[s.group.Name]; !known || n < low {
+			left[s.group.Name] = n
+		}
+	}
+	for group, low := range left {
+		if high, some := staying[group]; some && low < high {
+			return fmt.Errorf("the group %s removes its highest members: number %d cannot go before number %d", group, low, high)
+		}
+	}
+	return nil
 }
 
 // mark marks resources unhealthy.

@@ -145,11 +145,11 @@ func (f *filler) vduValue(path []string) (any, bool) {
 	vdu := f.op.Flavour.VDU(name)
 	switch leaf := strings.Join(path[3:], "."); leaf {
 	case "computeFlavourId", "flavor":
-		return f.flavor(vdu, name)
+		return f.flavor(vdu, name, f.has(path))
 	case "flavor.vcpus", "flavor.ram", "flavor.disk":
 		return size(vdu, path[4])
 	case "vcImageId", "image":
-		return f.image(vdu, name)
+		return f.image(vdu, name, f.has(path))
 	case "locationConstraints":
 		return f.zone(name, index)
 	case "desired_capacity":
@@ -169,7 +169,13 @@ func (f *filler) baseName(name string) (base string, index int) {
 	return name, -1
 }
 
-func (f *filler) flavor(vdu *tosca.VDU, name string) (any, bool) {
+// has reports whether the stack has a value there, which an update keeps.
+func (f *filler) has(path []string) bool {
+	_, has := lookUp(f.current, path[1:])
+	return has
+}
+
+func (f *filler) flavor(vdu *tosca.VDU, name string, has bool) (any, bool) {
 	if a := f.assets(); a != nil {
 		for _, known := range a.ComputeResourceFlavours {
 			if known.VnfdVirtualComputeDescID == name {
@@ -177,14 +183,14 @@ func (f *filler) flavor(vdu *tosca.VDU, name string) (any, bool) {
 			}
 		}
 	}
-	if f.current != nil || vdu == nil || vdu.Compute.FlavourName == "" {
+	if has || vdu == nil || vdu.Compute.FlavourName == "" {
 		return nil, false
 	}
 	return vdu.Compute.FlavourName, true
 }
 
 // image is that of a VDU or of a storage.
-func (f *filler) image(vdu *tosca.VDU, name string) (any, bool) {
+func (f *filler) image(vdu *tosca.VDU, name string, has bool) (any, bool) {
 	if a := f.assets(); a != nil {
 		for _, known := range a.SoftwareImages {
 			if known.VnfdSoftwareImageID == name {
@@ -201,7 +207,7 @@ func (f *filler) image(vdu *tosca.VDU, name string) (any, bool) {
 			image = s.Image
 		}
 	}
-	if f.current != nil || image == nil || image.Name == "" {
+	if has || image == nil || image.Name == "" {
 		return nil, false
 	}
 	return image.Name, true

@@ -1,0 +1,122 @@
+package openstack_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/infra/openstack"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestWhatAnInstanceShows: all that management drivers and clients see of the stack.
+func TestWhatAnInstanceShows(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	l.must(l.instantiate())
+	inst, err := l.Get(t.Context(), l.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := inst.InstantiatedVnfInfo
+	stack := l.stacks[openstack.StackName(l.id)]
+	if info.Metadata["stack_id"] != stack.ID || len(info.VnfcResourceInfo) != 3 || len(info.ExtCpInfo) != 3 {
+		t.Fatalf("%+v", info)
+	}
+	m := stack.groups["worker_instance"][0]
+	i := slices.IndexFunc(info.VnfcResourceInfo, func(v vnflcm.VnfcResourceInfo) bool { return v.ComputeResource.ResourceID == m.server })
+	got := info.VnfcResourceInfo[i]
+	want := vnflcm.VnfcResourceInfo{ID: got.ID, VduID: "workerNode", ZoneID: "nova",
+		ComputeResource: vnflcm.ResourceHandle{ResourceID: m.server},
+		VnfcCpInfo: []vnflcm.VnfcCpInfo{{ID: m.port, CpdID: "workerNode_CP2", VnfExtCpID: "ext-" + m.port, CpProtocolInfo: []vnflcm.CpProtocolInfo{{
+			LayerProtocol: "IP_OVER_ETHERNET", IPOverEthernet: &vnflcm.IPOverEthernetAddressInfo{MacAddress: "fa:16:3e:00:00:01",
+				IPAddresses: []vnflcm.IPAddressInfo{{Type: "IPV4", Addresses: []string{m.address}}}}}}}},
+		Metadata: map[string]string{"creation_time": m.created.UTC().Format("2006-01-02T15:04:05Z"), "parent_resource_name": m.name,
+			"parent_stack_id": "worker_instance-" + stack.Name + "/worker_instance" + stack.ID, "stack_id": "nested-" + m.name + "/" + m.stack},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff("workerNode-"+got.ID, info.VnfcInfo[i].ID); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSecretsStay: the password of the VIM is in no log, event, error or record, whatever goes wrong.
+func TestSecretsStay(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	var log bytes.Buffer
+	driver := openstack.New(l.cfg)
+	t.Cleanup(driver.Close)
+	m, err := vnflcm.New(vnflcm.Config{Store: l.store, Key: make([]byte, 32), Owner: "test", Packages: packages,
+		Infra: map[string]vnflcm.InfraDriver{l.kind: driver}, Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": idle{}},
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Manager = m
+	l.failures = []failure{{"CREATE", "the password " + secret + " was not taken"}}
+	opID, err := l.instantiate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Wait(t.Context(), opID)
+	texts := []string{err.Error()}
+	l.must(opID, l.Retry(t.Context(), opID))
+	occ, err := l.Operation(t.Context(), opID)
+	text, _ := json.Marshal(occ)
+	texts = append(texts, string(text), strings.Join(l.said, "\n"))
+	if err := errors.Join(err, m.Close(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range append(texts, log.String()) {
+		if strings.Contains(text, secret) {
+			t.Errorf("the password is in %s", text)
+		}
+	}
+}
+
+// TestGrantFillsIn: what a grant can say is not missing while there is none yet.
+func TestGrantFillsIn(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	driver := openstack.New(l.cfg)
+	t.Cleanup(driver.Close)
+	m, err := vnflcm.New(vnflcm.Config{Store: l.store, Key: make([]byte, 32), Owner: "test", Packages: packages, Granter: nfvo{},
+		Infra: map[string]vnflcm.InfraDriver{l.kind: driver}, Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": idle{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close(context.Background()) })
+	l.Manager = m
+	r := l.request("")
+	r.ExtVirtualLinks = nil
+	l.must(l.Instantiate(t.Context(), l.id, r))
+	want := map[string]any{
+		"VDU": map[string]any{
+			"masterNode": map[string]any{"computeFlavourId": "m1.medium", "vcImageId": "ubuntu-24.04-server-cloudimg-amd64", "desired_capacity": 1.0},
+			"workerNode": map[string]any{"computeFlavourId": "granted", "vcImageId": "granted-image", "desired_capacity": 2.0}},
+		"CP": map[string]any{"masterNode_CP1": map[string]any{"network": "granted-net"}, "workerNode_CP2": map[string]any{"network": "granted-net"}},
+	}
+	if diff := cmp.Diff(any(want), l.stacks[openstack.StackName(l.id)].params["nfv"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+type nfvo struct{}
+
+func (nfvo) Grant(context.Context, vnflcm.GrantRequest) (*vnflcm.Grant, error) {
+	return &vnflcm.Grant{ID: "g", VimAssets: &vnflcm.VimAssets{
+		ComputeResourceFlavours: []vnflcm.VimComputeResourceFlavour{{VnfdVirtualComputeDescID: "workerNode", VimFlavourID: "granted"}},
+		SoftwareImages:          []vnflcm.VimSoftwareImage{{VnfdSoftwareImageID: "workerNode", VimSoftwareImageID: "granted-image"}}},
+		ExtVirtualLinks: []vnflcm.ExtVirtualLinkData{{ID: "l", ResourceID: "granted-net",
+			ExtCps: []vnflcm.VnfExtCpData{{CpdID: "masterNode_CP1"}, {CpdID: "workerNode_CP2"}}}}}, nil
+}
