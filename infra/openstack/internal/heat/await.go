@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -25,8 +26,31 @@ func (c *Client) Deleted(ctx context.Context, s *Stack, tell Observer) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.await(ctx, s, deleting, marker, tell, nil)
-	return err
+	if _, err = c.await(ctx, s, deleting, marker, tell, nil); err != nil {
+		return err
+	}
+	return c.forgotten(ctx, s)
+}
+
+// forgotten waits until a deleted stack no longer has its name: for a moment it is still listed, and no other can
+// be made. What lasts longer is not waited for.
+func (c *Client) forgotten(ctx context.Context, s *Stack) error {
+	for end := time.Now().Add(grace); time.Now().Before(end); {
+		var body stackBody
+		err := c.call(ctx, "look at stack "+s.Name, http.MethodGet, c.api.ServiceURL("stacks", s.Name)+"?resolve_outputs=False", nil, &body)
+		if gone(err) || err == nil && body.Stack.ID != s.ID {
+			return nil
+		}
+		if err != nil && !Passing(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for Heat to forget stack %s: %w", s.Name, context.Cause(ctx))
+		case <-time.After(c.poll):
+		}
+	}
+	return nil
 }
 
 // AtRest waits until Heat is at work on a stack no longer, whatever comes of it, and returns it as it is then:

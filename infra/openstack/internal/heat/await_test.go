@@ -141,7 +141,7 @@ func TestCourses(t *testing.T) {
 		"updated at once":        {do: update, states: []string{"UPDATE_COMPLETE@1", "UPDATE_COMPLETE@2"}},
 		"update fails again":     {do: update, states: []string{"UPDATE_FAILED@1", "UPDATE_FAILED@1", "UPDATE_FAILED@2"}, want: &heat.StackError{Stack: "s", ID: "1", Action: "UPDATE", Status: "UPDATE_FAILED", Reason: "reason of UPDATE_FAILED"}},
 		"update never begins":    {do: update, states: []string{"UPDATE_COMPLETE@1"}, want: &heat.StackError{Stack: "s", ID: "1", Action: "UPDATE", Status: "UPDATE_COMPLETE", Reason: "Heat took the request and never began with it"}},
-		"deleted":                {do: remove, states: []string{"UPDATE_COMPLETE@1", "DELETE_IN_PROGRESS", "DELETE_COMPLETE"}},
+		"deleted":                {do: remove, states: []string{"UPDATE_COMPLETE@1", "DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_COMPLETE", "404"}},
 		"deleted and forgotten":  {do: remove, states: []string{"DELETE_IN_PROGRESS", "404"}},
 		"delete fails":           {do: remove, states: []string{"DELETE_IN_PROGRESS", "DELETE_FAILED"}, want: &heat.StackError{Stack: "s", ID: "1", Action: "DELETE", Status: "DELETE_FAILED", Reason: "reason of DELETE_FAILED"}},
 	} {
