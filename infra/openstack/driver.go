@@ -133,9 +133,8 @@ var ErrOverdue = heat.ErrOverdue
 func (w *work) atRest(ctx context.Context) (*heat.Stack, error) {
 	s, err := w.find(ctx)
 	if err == nil && s != nil {
-		earlier := s
 		s, err = w.heat.AtRest(ctx, s, w.tell(ctx))
-		err = w.stopped(ctx, earlier, err)
+		err = w.stopped(ctx, err)
 	}
 	if err == nil && s == nil {
 		err = fmt.Errorf("%w: %s", ErrNoStack, StackName(w.op.InstanceID))

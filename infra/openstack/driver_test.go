@@ -368,7 +368,9 @@ func TestCancelled(t *testing.T) {
 	if _, err := l.Wait(t.Context(), opID); !errors.Is(err, vnflcm.ErrCancelled) || l.status() != "CREATE_FAILED" {
 		t.Errorf("error %v, the stack is %s", err, l.status())
 	}
+	l.mu.Lock()
 	l.polls = 1
+	l.mu.Unlock()
 	l.must(opID, l.Retry(t.Context(), opID))
 }
 

@@ -2,7 +2,9 @@ package openstack_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -52,6 +54,7 @@ type fakeStack struct {
 type member struct {
 	name, stack, server, port, address string
 	unhealthy, sick                    bool // the member, its server
+	floating                           bool // has a floating address
 	created                            time.Time
 }
 
@@ -81,8 +84,8 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	body := map[string]any{}
-	if r.Body != nil {
-		_ = json.NewDecoder(r.Body).Decode(&body)
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil && !errors.Is(err, io.EOF) {
+		panic(http.ErrAbortHandler) // the client went away while it sent
 	}
 	if r.URL.Path == "/v3/auth/tokens" {
 		f.login(w)
@@ -266,7 +269,8 @@ func (f *fake) events(s *fakeStack, r *http.Request) []map[string]any {
 // heat.scaling.template has it. Sick servers are replaced.
 func (f *fake) resize(s *fakeStack) {
 	vdus := s.params["nfv"].(map[string]any)["VDU"].(map[string]any)
-	for vdu, group := range map[string]string{"masterNode": "master_instance", "workerNode": "worker_instance"} {
+	for _, names := range [][2]string{{"masterNode", "master_instance"}, {"workerNode", "worker_instance"}} {
+		vdu, group := names[0], names[1]
 		want := int(vdus[vdu].(map[string]any)["desired_capacity"].(float64))
 		members := s.groups[group]
 		slices.SortStableFunc(members, func(a, b *member) int {
@@ -282,7 +286,8 @@ func (f *fake) resize(s *fakeStack) {
 		for len(members) < want {
 			f.serial++
 			members = append(members, &member{name: fmt.Sprint("m", f.serial), stack: f.id(), server: f.id(), port: f.id(),
-				address: fmt.Sprintf("10.1.%d.%d", f.serial/250, f.serial%250+1), created: time.Unix(int64(f.serial), 0)})
+				address: fmt.Sprintf("10.1.%d.%d", f.serial/250, f.serial%250+1), created: time.Unix(int64(f.serial), 0),
+				floating: vdu == "workerNode"})
 		}
 		for _, m := range members {
 			if m.sick || m.unhealthy {
@@ -373,7 +378,7 @@ func (f *fake) neutron(r *http.Request, list string) (int, any) {
 			out = append(out, map[string]any{"id": m.port, "device_id": m.server, "mac_address": "fa:16:3e:00:00:01",
 				"fixed_ips": []any{map[string]any{"ip_address": m.address}}})
 		}
-		if list == "floatingips" && slices.Contains(q["port_id"], m.port) && m.name == "m3" {
+		if list == "floatingips" && slices.Contains(q["port_id"], m.port) && m.floating {
 			out = append(out, map[string]any{"id": "f", "port_id": m.port, "floating_ip_address": "203.0.113.9"})
 		}
 	})

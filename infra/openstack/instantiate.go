@@ -31,11 +31,10 @@ func (d *Driver) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 func (w *work) makeStack(ctx context.Context, def heat.Definition) error {
 	return vnflcm.Do(ctx, w.op, "create-stack", "", func(ctx context.Context) error {
 		s, err := w.made(ctx, def)
-		if err != nil || s.Status.Complete() {
-			return err
+		if err == nil && !s.Status.Complete() {
+			_, err = w.heat.Created(ctx, s, w.tell(ctx))
 		}
-		_, err = w.heat.Created(ctx, s, w.tell(ctx))
-		return w.stopped(ctx, s, err)
+		return w.stopped(ctx, err)
 	})
 }
 
@@ -84,14 +83,18 @@ func persist[T any](ctx context.Context, poll time.Duration, request func() (T, 
 // stopped has Heat leave off when the operation was cancelled, or the time is up: what nobody waits for any
 // more shall not go on, and the next attempt needs a stack at rest. A process that is shut down lets it go on,
 // for the next one to find.
-func (w *work) stopped(ctx context.Context, s *heat.Stack, err error) error {
+func (w *work) stopped(ctx context.Context, err error) error {
 	if !errors.Is(err, heat.ErrOverdue) && (err == nil || !errors.Is(context.Cause(ctx), vnflcm.ErrCancelled)) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	if stopErr := w.heat.Stop(ctx, s); stopErr != nil {
-		return fmt.Errorf("%w (and Heat goes on with it: %w)", err, stopErr)
+	s, stopErr := w.find(ctx) // the request may have taken effect although its answer was not waited for
+	if stopErr == nil && s != nil && s.Status.InProgress() {
+		stopErr = w.heat.Stop(ctx, s)
+	}
+	if stopErr != nil {
+		return fmt.Errorf("%w (and Heat may go on with it: %w)", err, stopErr)
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func TestWhatAnInstanceShows(t *testing.T) {
 		ComputeResource: vnflcm.ResourceHandle{ResourceID: m.server},
 		VnfcCpInfo: []vnflcm.VnfcCpInfo{{ID: m.port, CpdID: "workerNode_CP2", VnfExtCpID: "ext-" + m.port, CpProtocolInfo: []vnflcm.CpProtocolInfo{{
 			LayerProtocol: "IP_OVER_ETHERNET", IPOverEthernet: &vnflcm.IPOverEthernetAddressInfo{MacAddress: "fa:16:3e:00:00:01",
-				IPAddresses: []vnflcm.IPAddressInfo{{Type: "IPV4", Addresses: []string{m.address}}}}}}}},
+				IPAddresses: []vnflcm.IPAddressInfo{{Type: "IPV4", Addresses: []string{"203.0.113.9", m.address}}}}}}}},
 		Metadata: map[string]string{"creation_time": m.created.UTC().Format("2006-01-02T15:04:05Z"), "parent_resource_name": m.name,
 			"parent_stack_id": "worker_instance-" + stack.Name + "/worker_instance" + stack.ID, "stack_id": "nested-" + m.name + "/" + m.stack},
 	}

@@ -58,7 +58,7 @@ func (w *work) apply(ctx context.Context, s *heat.Stack, def heat.Definition) (*
 				s = rested
 			}
 		}
-		return now, w.stopped(ctx, s, err)
+		return now, w.stopped(ctx, err)
 	})
 }
 
