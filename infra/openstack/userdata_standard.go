@@ -34,7 +34,7 @@ func IndividualUserData(_ context.Context, req UserDataRequest) (Definition, err
 }
 
 func define(req UserDataRequest, individual bool) (Definition, error) {
-	f := &filler{op: req.Op, template: req.Template, individual: individual, current: object(req.Current[nfv])}
+	f := &filler{op: req.Op, template: req.Template, groups: req.Template.Groups(), individual: individual, current: object(req.Current[nfv])}
 	for _, link := range f.op.ManagedLinks {
 		f.template.UseNetwork(linkName(link), link.ResourceID)
 	}
@@ -59,6 +59,7 @@ func linkName(link vnflcm.ExtManagedVirtualLinkData) string {
 type filler struct {
 	op         *vnflcm.Operation
 	template   *hot.Template
+	groups     []hot.Group // as the package has them
 	individual bool
 	current    map[string]any // nfv as the stack has it; nil when it is made
 	capacity   map[string]int // by VDU
@@ -83,6 +84,7 @@ func (f *filler) fill() map[string]any {
 	merge(over, granted.NFV)
 	out := map[string]any{}
 	merge(out, f.current)
+	f.dropMoved(out)
 	for _, ref := range f.template.References(nfv) {
 		if len(ref.Path) < 2 {
 			continue
@@ -113,7 +115,7 @@ func (f *filler) decode(p vnflcm.Params, into any) {
 func (f *filler) value(ref hot.Reference) (value any, known bool) {
 	path := ref.Path
 	switch {
-	case len(path) == 4 && path[1] == "VDU" && f.group(path) != nil:
+	case f.group(path) != nil:
 		return f.groupSize(path)
 	case len(path) >= 4 && path[1] == "VDU":
 		return f.vduValue(path)
@@ -121,9 +123,6 @@ func (f *filler) value(ref hot.Reference) (value any, known bool) {
 		return f.cpValue(path)
 	case len(path) == 4 && path[1] == "VL":
 		return f.linkValue(path[2])
-	}
-	if f.group(path) != nil {
-		return f.groupSize(path)
 	}
 	return nil, false
 }
@@ -144,6 +143,24 @@ func (f *filler) remedy(path []string) string {
 		return "name the connection point " + path[2] + " in extVirtualLinks, with the address, subnet, port or MAC address that the template asks for, or give the value itself"
 	}
 	return "give it there, or register user data of your own (Config.UserData) that computes it"
+}
+
+// dropMoved takes what the stack has for connection points that move out of nfv: subnets and addresses are those
+// of the former network.
+func (f *filler) dropMoved(out map[string]any) {
+	if f.op.ChangeExtConn == nil {
+		return
+	}
+	of := object(out["CP"])
+	for _, link := range f.op.ChangeExtConn.ExtVirtualLinks {
+		for _, cp := range link.ExtCps {
+			for name := range of {
+				if base, _ := f.baseName(name); base == cp.CpdID {
+					delete(of, name)
+				}
+			}
+		}
+	}
 }
 
 // dropGone takes what belongs to VNFCs that are no more out of nfv.
@@ -170,15 +187,14 @@ func (f *filler) ownParameters(current, out map[string]any) {
 	if err := json.Unmarshal(f.op.Params.Reveal(), &given); err != nil {
 		f.faults = append(f.faults, err)
 	}
-	groups := f.template.Groups()
 	for _, p := range f.template.Parameters() {
 		value, there := given[p.Name]
 		_, has := current[p.Name]
-		sized := slices.IndexFunc(groups, func(g hot.Group) bool { return len(g.Parameter) == 1 && g.Parameter[0] == p.Name })
+		sized := slices.IndexFunc(f.groups, func(g hot.Group) bool { return len(g.Parameter) == 1 && g.Parameter[0] == p.Name })
 		switch {
 		case p.Name == nfv:
-		case sized >= 0 && f.sizeOf(groups[sized]) >= 0:
-			out[p.Name] = f.sizeOf(groups[sized])
+		case sized >= 0 && f.sizeOf(f.groups[sized]) >= 0:
+			out[p.Name] = f.sizeOf(f.groups[sized])
 		case there:
 			out[p.Name] = value
 		case !has && !p.HasDefault && f.current == nil:

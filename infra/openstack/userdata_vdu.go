@@ -14,7 +14,7 @@ import (
 // finds what the template cannot make.
 func (f *filler) capacities() {
 	f.capacity = f.wanted()
-	for _, g := range f.template.Groups() {
+	for _, g := range f.groups {
 		size := f.sizeOf(g)
 		if size >= 0 && len(g.Parameter) == 0 {
 			if err := f.template.SetCapacity(g.Name, size); err != nil {
@@ -63,9 +63,8 @@ func (f *filler) sizeOf(g hot.Group) int {
 
 // group is the group that takes its number of members from a path of nfv.
 func (f *filler) group(path []string) *hot.Group {
-	groups := f.template.Groups()
-	if i := slices.IndexFunc(groups, func(g hot.Group) bool { return slices.Equal(g.Parameter, path) }); i >= 0 {
-		return &groups[i]
+	if i := slices.IndexFunc(f.groups, func(g hot.Group) bool { return slices.Equal(g.Parameter, path) }); i >= 0 {
+		return &f.groups[i]
 	}
 	return nil
 }
