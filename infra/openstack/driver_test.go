@@ -225,6 +225,15 @@ func TestHealingAWholeVNF(t *testing.T) {
 	}
 }
 
+func TestFaultyHeal(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	l.must(l.instantiate())
+	if _, err := l.heal(`"perhaps"`); !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), "additionalParams.all") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestConnectivity(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)
@@ -509,6 +518,10 @@ func TestFaultyRequests(t *testing.T) {
 		"script without class": {`{"lcm-operation-user-data": "./UserData/x.py"}`, nil, []string{"lcm-operation-user-data-class"}},
 		"network not given": {`{}`, func(r *vnflcm.InstantiateVnfRequest) { r.ExtVirtualLinks = r.ExtVirtualLinks[:1] },
 			[]string{"nfv.CP.workerNode_CP2.network", "simple_hot_top.yaml:", "extVirtualLinks"}},
+		"the VIM's and the request's own": {`{}`, func(r *vnflcm.InstantiateVnfRequest) {
+			r.ExtVirtualLinks[0].ExtCps[0].CpdID = "CP9"
+			r.VimConnectionInfo[0].AccessInfo, _ = vnflcm.ParseParams([]byte(`{"project": null, "username": null}`))
+		}, []string{"accessInfo.username", "accessInfo.project", "extVirtualLinks[0].extCps[0].cpdId"}},
 		"no such connection point": {`{}`, func(r *vnflcm.InstantiateVnfRequest) { r.ExtVirtualLinks[0].ExtCps[0].CpdID = "CP9" },
 			[]string{"extVirtualLinks[0].extCps[0].cpdId", "CP9"}},
 		"fixed address in a group": {`{}`, func(r *vnflcm.InstantiateVnfRequest) {

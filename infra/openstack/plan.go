@@ -12,55 +12,56 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Plan implements vnflcm.InfraDriver. It reads the package and the request, and for all but an instantiation
-// the stack.
+// Plan implements vnflcm.InfraDriver. It reads the package and the request, logs in to the VIM and, for all but an
+// instantiation, reads the stack. An instantiation shows the faults of its request also when those of the VIM
+// keep it from being asked.
 func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
-	faults := []error{access.Validate(op.VIM)}
-	change, err := plannedChange(op)
-	faults = append(faults, err)
 	for _, name := range access.Unknown(op.VIM) {
 		op.Log.WarnContext(ctx, "an attribute of vimConnectionInfo is not known", "attribute", name)
 	}
-	if errors.Join(faults...) != nil {
-		return vnflcm.Change{}, errors.Join(faults...)
+	change, err := plannedChange(op)
+	if err != nil || op.Kind == vnflcm.OpTerminate { // that asks nothing of the package
+		return change, errors.Join(access.Validate(op.VIM), err)
 	}
-	if op.Kind == vnflcm.OpTerminate {
-		return change, nil // it asks nothing of the package
+	current, err := d.present(ctx, op)
+	if err != nil && op.Kind != vnflcm.OpInstantiate {
+		return change, err
 	}
 	planned := *op // user data counts with the change, which the Manager only knows afterwards
 	planned.Change = change
-	return change, d.check(ctx, &planned)
+	_, fault := d.define(ctx, &planned, current)
+	return change, errors.Join(err, fault)
 }
 
-// check finds the faults that computing the definition of the stack shows.
-func (d *Driver) check(ctx context.Context, op *vnflcm.Operation) error {
-	var current map[string]string
-	w, err := d.begin(ctx, op) // wrong credentials are found now, too
+// present are the parameters of the stack as it is, nil when one will be made.
+func (d *Driver) present(ctx context.Context, op *vnflcm.Operation) (map[string]string, error) {
+	w, err := d.begin(ctx, op)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if w.clients.Insecure {
 		op.Log.WarnContext(ctx, "the certificates of the VIM, or their names, are not verified", "vim", op.VIM.VimID)
 	}
-	if op.Kind != vnflcm.OpInstantiate {
-		s, err := w.find(ctx)
-		if err != nil {
-			return err
-		}
-		if s != nil {
-			current = s.Parameters
-		} else if !remakes(op) {
-			return fmt.Errorf("%w: %s; heal the whole VNF to make it anew", ErrNoStack, StackName(op.InstanceID))
-		}
+	if op.Kind == vnflcm.OpInstantiate {
+		return nil, nil
 	}
-	_, err = d.define(ctx, op, current)
-	return err
+	s, err := w.find(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case s != nil:
+		return s.Parameters, nil
+	case remakes(op):
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%w: %s; heal the whole VNF to make it anew", ErrNoStack, StackName(op.InstanceID))
 }
 
 func plannedChange(op *vnflcm.Operation) (vnflcm.Change, error) {
 	switch op.Kind {
 	case vnflcm.OpHeal:
-		return vnflcm.Change{Replaced: op.HealTargets()}, nil
+		_, err := op.Heal.AdditionalParams.Decode(new(healParams))
+		return vnflcm.Change{Replaced: op.HealTargets()}, vnflcm.AtPath("additionalParams", err)
 	case vnflcm.OpTerminate:
 		return vnflcm.Change{Removed: op.VNFCs}, nil
 	case vnflcm.OpChangeExtConn:

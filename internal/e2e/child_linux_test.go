@@ -38,7 +38,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 
 	for _, program := range []string{"apt-get -o DPkg::Lock::Timeout=300 install", "kubeadm join"} {
 		running := l.watch("", program)
-		child := startChild(t, j)
+		child := startChild(t, childJob, j)
 		where := awaitProgram(t, running)
 		if err := child.Process.Signal(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -48,7 +48,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 		}
 		t.Logf("killed when %q began on %s", program, where.Host)
 	}
-	if err := startChild(t, j).Wait(); err != nil {
+	if err := startChild(t, childJob, j).Wait(); err != nil {
 		t.Fatalf("the last child: %v", err)
 	}
 	l.want(count{1, 1, 0})
@@ -80,9 +80,10 @@ const childJob = "VNFKIT_E2E_CHILD"
 // job is what a child does: instantiate, or go on with what an earlier child began.
 type job struct{ Socket, Store, Instance, Request string }
 
-func startChild(t *testing.T, j job) *exec.Cmd {
+// startChild makes this test binary a child: the variable holds what it shall do.
+func startChild(t *testing.T, variable string, job any) *exec.Cmd {
 	t.Helper()
-	text, err := json.Marshal(j)
+	text, err := json.Marshal(job)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func startChild(t *testing.T, j job) *exec.Cmd {
 		t.Fatal(err)
 	}
 	child := exec.CommandContext(t.Context(), self)
-	child.Env = append(os.Environ(), childJob+"="+string(text))
+	child.Env = append(os.Environ(), variable+"="+string(text))
 	var said strings.Builder
 	child.Stdout, child.Stderr = &said, &said
 	if err := child.Start(); err != nil {

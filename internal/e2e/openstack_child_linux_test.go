@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -61,7 +59,7 @@ func TestVNFMIsKilled(t *testing.T) {
 	} {
 		j := stackJob{Store: file, Endpoint: l.cloud.AuthURL(), Network: l.networks[1], Instance: l.id, Operation: c.operation}
 		before := l.vnfcs()
-		child := startStackChild(t, j)
+		child := startChild(t, stackChildVariable, j)
 		l.awaitStack(c.dies)
 		if err := child.Process.Signal(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -69,7 +67,7 @@ func TestVNFMIsKilled(t *testing.T) {
 		if err := child.Wait(); err == nil {
 			t.Fatalf("%s: the child ended by itself", c.operation)
 		}
-		if err := startStackChild(t, j).Wait(); err != nil {
+		if err := startChild(t, stackChildVariable, j).Wait(); err != nil {
 			t.Fatalf("%s: the second child: %v", c.operation, err)
 		}
 		now := l.vnfcs()
@@ -96,30 +94,6 @@ func TestVNFMIsKilled(t *testing.T) {
 		}
 	}
 	l.wantNothingLeft()
-}
-
-func startStackChild(t *testing.T, j stackJob) *exec.Cmd {
-	t.Helper()
-	text, err1 := json.Marshal(j)
-	self, err2 := os.Executable()
-	err := errors.Join(err1, err2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	child := exec.CommandContext(t.Context(), self) //nolint:gosec // the test binary itself
-	child.Env = append(os.Environ(), stackChildVariable+"="+string(text))
-	var said strings.Builder
-	child.Stdout, child.Stderr = &said, &said
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = child.Process.Kill()
-		if t.Failed() {
-			t.Log(said.String())
-		}
-	})
-	return child
 }
 
 // runStackChild is the main function of the child.
