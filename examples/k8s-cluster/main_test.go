@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+func TestScaleRequest(t *testing.T) {
+	t.Parallel()
+	for arg, want := range map[string]vnflcm.ScaleVnfRequest{
+		"2":  {Type: vnflcm.ScaleOut, AspectID: "worker_instance", NumberOfSteps: 2},
+		"-1": {Type: vnflcm.ScaleIn, AspectID: "worker_instance", NumberOfSteps: 1},
+	} {
+		if got, err := scaleRequest([]string{arg}); err != nil || !cmp.Equal(want, got) {
+			t.Errorf("%s: %+v, %v", arg, got, err)
+		}
+	}
+	for _, args := range [][]string{nil, {"0"}, {"many"}, {"1", "2"}} {
+		if _, err := scaleRequest(args); err == nil {
+			t.Errorf("%q: no error", args)
+		}
+	}
+}
+
+// TestRun uses the program on a cloud that does not answer.
+func TestRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "clouds.yaml")
+	text := "clouds: {lab: {auth: {auth_url: 'http://127.0.0.1:1/v3', username: u, password: canary, project_name: p}}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OS_CLIENT_CONFIG_FILE", file)
+	const samples = "../packages/k8s-cluster"
+	for name, c := range map[string]struct {
+		o    options
+		want string
+	}{
+		"no such cloud":   {options{cloud: "other", command: "up"}, `no cloud "other"`},
+		"no such command": {options{cloud: "lab", command: "fly"}, `unknown command "fly"`},
+		"no cluster yet":  {options{cloud: "lab", command: "down"}, "there is no cluster"},
+		"no answer":       {options{cloud: "lab", command: "up", network: "n"}, "cannot be reached"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.o.pkg, c.o.request, c.o.state = samples, samples+"/requests/instantiate.json", t.TempDir()
+			err := run(t.Context(), c.o)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
