@@ -38,7 +38,7 @@ type InstantiatedVnfInfo struct {
 	VirtualLinkResourceInfo    []VirtualLinkResourceInfo    `json:"virtualLinkResourceInfo,omitempty"`
 	VirtualStorageResourceInfo []VirtualStorageResourceInfo `json:"virtualStorageResourceInfo,omitempty"`
 	VnfcInfo                   []VnfcInfo                   `json:"vnfcInfo,omitempty"` // SOL002 v2.6.1 5.5.2.2
-	ExtManagedVirtualLinkInfo  []ExtManagedVirtualLinkData  `json:"extManagedVirtualLinkInfo,omitempty"`
+	ExtManagedVirtualLinkInfo  []ExtManagedVirtualLinkInfo  `json:"extManagedVirtualLinkInfo,omitempty"`
 	// Metadata is the driver's, such as the id of a stack (SOL003 v3.3.1 5.5.2.2).
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
@@ -113,6 +113,14 @@ type ExtVirtualLinkInfo struct {
 type ExtLinkPortInfo struct {
 	ID             string         `json:"id"`
 	ResourceHandle ResourceHandle `json:"resourceHandle"`
+}
+
+// ExtManagedVirtualLinkInfo is a network from outside that stands for an internal virtual link (SOL003 v2.6.1
+// 5.5.3.3).
+type ExtManagedVirtualLinkInfo struct {
+	ID                   string         `json:"id"`
+	VnfVirtualLinkDescID string         `json:"vnfVirtualLinkDescId"`
+	NetworkResource      ResourceHandle `json:"networkResource"`
 }
 
 // VirtualLinkResourceInfo is an internal network of the VNF (SOL003 v2.6.1 5.5.3.6).

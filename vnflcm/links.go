@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -127,14 +128,28 @@ func hasCP(f *tosca.Flavour, cpd string) bool {
 		slices.ContainsFunc(f.ExternalCPs, func(cp tosca.ExternalCP) bool { return cp.ID == cpd || cp.Requirement == cpd })
 }
 
-// info is the link as an instance shows it.
-func (l ExtVirtualLinkData) info() ExtVirtualLinkInfo {
-	out := ExtVirtualLinkInfo{ID: l.ID, ResourceHandle: ResourceHandle{VimConnectionID: l.VimConnectionID,
+// info is the link as an instance shows it, on a VIM unless it names another.
+func (l ExtVirtualLinkData) info(vim string) ExtVirtualLinkInfo {
+	out := ExtVirtualLinkInfo{ID: l.ID, ResourceHandle: ResourceHandle{VimConnectionID: cmp.Or(l.VimConnectionID, vim),
 		ResourceProviderID: l.ResourceProviderID, ResourceID: l.ResourceID}}
 	for _, p := range l.ExtLinkPorts {
+		p.ResourceHandle.VimConnectionID = cmp.Or(p.ResourceHandle.VimConnectionID, vim)
 		out.ExtLinkPorts = append(out.ExtLinkPorts, ExtLinkPortInfo(p))
 	}
 	return out
+}
+
+// Link is the internal virtual link of the VNFD that the network stands for.
+func (l ExtManagedVirtualLinkData) Link() string {
+	if l.VnfVirtualLinkDescID != "" {
+		return l.VnfVirtualLinkDescID
+	}
+	return l.VirtualLinkDescID
+}
+
+func (l ExtManagedVirtualLinkData) info(vim string) ExtManagedVirtualLinkInfo {
+	return ExtManagedVirtualLinkInfo{ID: l.ID, VnfVirtualLinkDescID: l.Link(), NetworkResource: ResourceHandle{
+		VimConnectionID: cmp.Or(l.VimConnectionID, vim), ResourceProviderID: l.ResourceProviderID, ResourceID: l.ResourceID}}
 }
 
 // GrantedZones are the zones of the VIM that the grant gives the VNFCs of a VDU which the operation adds or
@@ -191,7 +206,7 @@ func (r *run) showConnectivity(inst *instanceRecord) {
 	for _, l := range links {
 		was := slices.IndexFunc(inst.Links, func(old ExtVirtualLinkData) bool { return old.ID == l.ID })
 		if was < 0 || !sameLink(inst.Links[was], l) {
-			r.rec.Occ.ChangedExtConnectivity = append(r.rec.Occ.ChangedExtConnectivity, l.info())
+			r.rec.Occ.ChangedExtConnectivity = append(r.rec.Occ.ChangedExtConnectivity, l.info(inst.vimConnection()))
 		}
 	}
 }

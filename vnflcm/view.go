@@ -1,22 +1,33 @@
 package vnflcm
 
-import "net/netip"
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+)
 
 // view is the instance as users see it.
 func (rec *instanceRecord) view() *VnfInstance {
 	out := rec.Instance
+	out.VimConnectionInfo = slices.Clone(out.VimConnectionInfo)
+	for i, v := range out.VimConnectionInfo {
+		out.VimConnectionInfo[i].ID = v.connection()
+	}
 	if out.InstantiationState != Instantiated {
 		return &out
 	}
 	info := &InstantiatedVnfInfo{FlavourID: rec.Initial.FlavourID, VnfState: "STARTED",
-		LocalizationLanguage: rec.Initial.LocalizationLanguage, ExtManagedVirtualLinkInfo: rec.ManagedLinks}
+		LocalizationLanguage: rec.Initial.LocalizationLanguage}
 	for _, aspect := range sortedKeys(rec.Levels) {
 		info.ScaleStatus = append(info.ScaleStatus, ScaleInfo{AspectID: aspect, ScaleLevel: rec.Levels[aspect]})
 	}
-	for _, link := range rec.Links {
-		info.ExtVirtualLinkInfo = append(info.ExtVirtualLinkInfo, link.info())
-	}
 	vim := rec.vimConnection()
+	for _, link := range rec.Links {
+		info.ExtVirtualLinkInfo = append(info.ExtVirtualLinkInfo, link.info(vim))
+	}
+	for _, link := range rec.ManagedLinks {
+		info.ExtManagedVirtualLinkInfo = append(info.ExtManagedVirtualLinkInfo, link.info(vim))
+	}
 	for _, cp := range rec.Resources.ConnectionPoints {
 		info.ExtCpInfo = append(info.ExtCpInfo, VnfExtCpInfo{ID: cp.ResourceID, CpdID: cp.CPD, CpProtocolInfo: cp.protocolInfo()})
 	}
@@ -46,10 +57,13 @@ func (rec *instanceRecord) view() *VnfInstance {
 	return &out
 }
 
-// vimConnection is the id of the entry of vimConnectionInfo that the resources are on, empty when it has none.
+// connection is the id that resources refer to the VIM by; SOL003 wants one, requests often give only a vimId.
+func (v VimConnectionInfo) connection() string { return cmp.Or(v.ID, v.VimID, "vim") }
+
+// vimConnection is that of the VIM which the resources are on.
 func (rec *instanceRecord) vimConnection() string {
-	if list := rec.Initial.VimConnectionInfo; len(list) > 0 {
-		return list[0].ID
+	if list := rec.Instance.VimConnectionInfo; len(list) > 0 {
+		return list[0].connection()
 	}
 	return ""
 }

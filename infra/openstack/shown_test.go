@@ -34,7 +34,7 @@ func TestWhatAnInstanceShows(t *testing.T) {
 	i := slices.IndexFunc(info.VnfcResourceInfo, func(v vnflcm.VnfcResourceInfo) bool { return v.ComputeResource.ResourceID == m.server })
 	got := info.VnfcResourceInfo[i]
 	want := vnflcm.VnfcResourceInfo{ID: got.ID, VduID: "workerNode", ZoneID: "nova",
-		ComputeResource: vnflcm.ResourceHandle{ResourceID: m.server},
+		ComputeResource: vnflcm.ResourceHandle{VimConnectionID: "vim", ResourceID: m.server},
 		VnfcCpInfo: []vnflcm.VnfcCpInfo{{ID: m.port, CpdID: "workerNode_CP2", VnfExtCpID: "ext-" + m.port, CpProtocolInfo: []vnflcm.CpProtocolInfo{{
 			LayerProtocol: "IP_OVER_ETHERNET", IPOverEthernet: &vnflcm.IPOverEthernetAddressInfo{MacAddress: "fa:16:3e:00:00:01",
 				IPAddresses: []vnflcm.IPAddressInfo{{Type: "IPV4", Addresses: []string{"203.0.113.9", m.address}}}}}}}},

@@ -36,7 +36,7 @@ func IndividualUserData(_ context.Context, req UserDataRequest) (Definition, err
 func define(req UserDataRequest, individual bool) (Definition, error) {
 	f := &filler{op: req.Op, template: req.Template, groups: req.Template.Groups(), individual: individual, current: object(req.Current[nfv])}
 	for _, link := range f.op.ManagedLinks {
-		f.template.UseNetwork(linkName(link), link.ResourceID)
+		f.template.UseNetwork(link.Link(), link.ResourceID)
 	}
 	f.capacities()
 	parameters := map[string]any{}
@@ -46,13 +46,6 @@ func define(req UserDataRequest, individual bool) (Definition, error) {
 	f.ownParameters(req.Current, parameters)
 	f.checkConnections()
 	return Definition{Template: f.template, Parameters: parameters}, errors.Join(f.faults...)
-}
-
-func linkName(link vnflcm.ExtManagedVirtualLinkData) string {
-	if link.VnfVirtualLinkDescID != "" {
-		return link.VnfVirtualLinkDescID
-	}
-	return link.VirtualLinkDescID
 }
 
 // filler computes the parameters of one stack.
@@ -130,7 +123,7 @@ func (f *filler) value(ref hot.Reference) (value any, known bool) {
 // linkValue is the network of a managed link.
 func (f *filler) linkValue(name string) (any, bool) {
 	for _, l := range f.op.ManagedLinks {
-		if linkName(l) == name {
+		if l.Link() == name {
 			return l.ResourceID, true
 		}
 	}
