@@ -126,11 +126,6 @@ func (c *Client) get(ctx context.Context, path ...string) (*Stack, error) {
 		Parameters: s.Parameters, updated: s.UpdatedTime}, nil
 }
 
-// Validate has Heat check a definition; it makes nothing.
-func (c *Client) Validate(ctx context.Context, d Definition) error {
-	return c.call(ctx, "validate the template", http.MethodPost, c.api.ServiceURL("validate"), d.body(), nil)
-}
-
 // Mark sets or takes away the mark on a resource that the next update replaces it, or that its group removes
 // it first.
 func (c *Client) Mark(ctx context.Context, r Resource, unhealthy bool, reason string) error {
