@@ -110,7 +110,7 @@ func (w *work) highest(t tree) error {
 // mark marks resources unhealthy.
 func (w *work) mark(ctx context.Context, resources []heat.Resource, why string) error {
 	return vnflcm.Each(ctx, parallel, resources, func(ctx context.Context, r heat.Resource) error {
-		return w.heat.Mark(ctx, r, true, why)
+		return w.heat.Mark(ctx, r, why)
 	})
 }
 

@@ -126,10 +126,9 @@ func (c *Client) get(ctx context.Context, path ...string) (*Stack, error) {
 		Parameters: s.Parameters, updated: s.UpdatedTime}, nil
 }
 
-// Mark sets or takes away the mark on a resource that the next update replaces it, or that its group removes
-// it first.
-func (c *Client) Mark(ctx context.Context, r Resource, unhealthy bool, reason string) error {
-	body := map[string]any{"mark_unhealthy": unhealthy, "resource_status_reason": reason}
+// Mark says that a resource is unhealthy: the next update replaces it, or its group removes it first.
+func (c *Client) Mark(ctx context.Context, r Resource, reason string) error {
+	body := map[string]any{"mark_unhealthy": true, "resource_status_reason": reason}
 	return c.call(ctx, fmt.Sprintf("mark resource %s of stack %s", r.Name, r.StackName), http.MethodPatch,
 		c.api.ServiceURL("stacks", r.StackName, r.StackID, "resources", r.Name), body, nil)
 }
