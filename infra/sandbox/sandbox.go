@@ -320,6 +320,7 @@ func (w *World) start(m *machine) error {
 		}
 	}
 	config.Commands = w.kube.Attach(m.ID, m.CPs[0].Address, m.Name, func() afero.Fs { return m.host.FS() })
+	config.Dial = w.kube.Dialer(m.ID)
 	for name, command := range w.config.Commands {
 		config.Commands[name] = command
 	}
