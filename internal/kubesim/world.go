@@ -23,6 +23,7 @@ type World struct {
 	takes    time.Duration
 	nowFunc  func() time.Time
 	inFlight map[string]bool // clusters with an etcd learner
+	observed func(machine, method, path string)
 }
 
 type state struct {
@@ -118,6 +119,13 @@ func (w *World) change(fn func()) {
 	fn()
 	w.mu.Unlock()
 	w.changed()
+}
+
+// OnRequest has fn called before the API server of a machine answers a request; nil ends it.
+func (w *World) OnRequest(fn func(machine, method, path string)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.observed = fn
 }
 
 // take lets time pass, as slow programs do.
