@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -129,7 +130,7 @@ func (c *call) readConfig(name string, kinds map[string]any) error {
 			return err
 		}
 		into := kinds[head.Kind]
-		if head.APIVersion != "kubeadm.k8s.io/v1beta4" && head.APIVersion != "kubelet.config.k8s.io/v1beta1" {
+		if !slices.Contains(groupVersions[head.Kind], head.APIVersion) {
 			return fmt.Errorf("no kind %q is registered for version %q", head.Kind, head.APIVersion)
 		}
 		if into == nil {
@@ -141,6 +142,15 @@ func (c *call) readConfig(name string, kinds map[string]any) error {
 		}
 	}
 	return nil
+}
+
+// groupVersions are the forms of each document that kubeadm reads.
+var groupVersions = map[string][]string{
+	"InitConfiguration":      {"kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1beta3"},
+	"ClusterConfiguration":   {"kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1beta3"},
+	"JoinConfiguration":      {"kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1beta3"},
+	"KubeletConfiguration":   {"kubelet.config.k8s.io/v1beta1"},
+	"KubeProxyConfiguration": {"kubeproxy.config.k8s.io/v1alpha1"},
 }
 
 type (

@@ -69,7 +69,7 @@ func (d *deployment) createToken(ctx context.Context, leader mgmt.Node, token st
 	if err := d.op.State().Put(ctx, tokenState+id, time.Now()); err != nil {
 		return err
 	}
-	config, err := marshal(initConfiguration{typeMeta: kind("InitConfiguration"), BootstrapTokens: []bootstrapToken{bootstrapTokenFor(token, tokenTTL)}})
+	config, err := marshal(initConfiguration{typeMeta: d.p.kind("InitConfiguration"), BootstrapTokens: []bootstrapToken{bootstrapTokenFor(token, tokenTTL)}})
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (d *deployment) joinNow(ctx context.Context, n mgmt.Node, b bootstrap, toke
 	if d.p.ScriptPath != "" {
 		return d.scriptJoin(ctx, n, b, c, controlPlane)
 	}
-	config, err := marshal(joinConfig(n, b, c, controlPlane))
+	config, err := marshal(d.joinConfig(n, b, c, controlPlane))
 	if err != nil {
 		return err
 	}
