@@ -65,7 +65,7 @@ func (w *World) serveAPI(id string, conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	listener := &oneConn{conn: tls.Server(conn, config), ended: make(chan struct{})}
+	listener := &apiListener{conn: tls.Server(conn, config), ended: make(chan struct{})}
 	server := &http.Server{
 		Handler:           http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.answer(id, c.ID, rw, r) }),
 		ReadHeaderTimeout: time.Minute,
@@ -79,15 +79,15 @@ func (w *World) serveAPI(id string, conn net.Conn) {
 	_ = server.Serve(listener) // it ends with the connection
 }
 
-// oneConn is a listener that accepts one connection and ends with it.
-type oneConn struct {
+// apiListener is a listener that accepts one connection and ends with it.
+type apiListener struct {
 	conn  net.Conn
 	once  sync.Once
 	ended chan struct{}
 	taken bool
 }
 
-func (l *oneConn) Accept() (net.Conn, error) {
+func (l *apiListener) Accept() (net.Conn, error) {
 	if !l.taken {
 		l.taken = true
 		return l.conn, nil
@@ -96,12 +96,12 @@ func (l *oneConn) Accept() (net.Conn, error) {
 	return nil, net.ErrClosed
 }
 
-func (l *oneConn) Close() error {
+func (l *apiListener) Close() error {
 	l.once.Do(func() { close(l.ended) })
 	return nil
 }
 
-func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }
+func (l *apiListener) Addr() net.Addr { return l.conn.LocalAddr() }
 
 // request is one request to the API.
 type request struct {
