@@ -353,7 +353,7 @@ func drop(t *testing.T, store vnflcm.Store) {
 // cutPointsOf leaves out the middle of steps in which no program runs on a machine.
 func cutPointsOf(step string) []cutPoint {
 	switch strings.Split(step, "/")[1] {
-	case "create-vm", "replace-vm", "delete-vm", "remove-vim", "reach":
+	case "create-vm", "replace-vm", "delete-vm", "remove-vim", "reach", "platform":
 		return []cutPoint{beforeDo, beforeJournal, afterJournal}
 	default:
 		return []cutPoint{beforeDo, insideDo, beforeJournal, afterJournal}

@@ -42,6 +42,7 @@ type clusterParam struct {
 	Registries []registryParam `json:"private_registry_connection_info"`
 	HelmScript string          `json:"helm_installation_script_path"`
 	Storage    any             `json:"storage_server"`
+	Packages   packagesParam   `json:"packages"`
 	Flannel    flannelParam    `json:"flannel"`
 	componentParam
 	Volumes any `json:"pv_registration_params"`
@@ -151,6 +152,7 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.version(cluster.KubernetesVersion)
 	c.apiEndpoint(cluster)
 	c.components(cluster)
+	c.packages(cluster)
 	c.flannel(cluster)
 	c.marks("master_node", cluster.Master.nodeMarks)
 	c.marks("worker_node", cluster.Worker.nodeMarks)
