@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"os"
 	"path"
@@ -33,8 +34,9 @@ func (w *World) commands(id string) map[string]sshtest.Command {
 	programs := map[string]func(context.Context, *call) error{
 		"kubeadm": kubeadm, "kubectl": kubectl, "kubelet": version, "systemctl": systemctl,
 		"apt-get": aptGet, "apt-mark": noop, "swapoff": swapoff, "modprobe": modprobe, "sysctl": sysctl,
-		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "containerd": noop, "haproxy": noop, "keepalived": noop,
+		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "haproxy": noop, "keepalived": noop,
 	}
+	maps.Copy(programs, registryPrograms)
 	out := map[string]sshtest.Command{}
 	for name, program := range programs {
 		out[name] = func(ctx context.Context, p *sshtest.Process) int {

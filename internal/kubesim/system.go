@@ -112,6 +112,9 @@ func (c *call) unit(verb, name string, now, quiet bool) error {
 			m.Services[name] = m.Services[name] || now
 		case "start", "restart", "reload":
 			m.Services[name] = true
+			if name == "docker" {
+				return c.loadDaemon(m)
+			}
 		case "stop", "disable":
 			m.Services[name] = false
 		case "is-active":

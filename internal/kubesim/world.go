@@ -23,6 +23,8 @@ type World struct {
 	takes    time.Duration
 	nowFunc  func() time.Time
 	inFlight map[string]bool // clusters with an etcd learner
+
+	registries []Registry
 }
 
 type state struct {
@@ -35,11 +37,13 @@ type Options struct {
 	Changed func()           // called after every change, under no lock
 	Takes   time.Duration    // how long init, join and package installation take; default no time
 	Now     func() time.Time // the clock of tokens and keys; default time.Now
+
+	Registries []Registry // private registries that machines reach
 }
 
 // NewWorld returns an empty World.
 func NewWorld(o Options) *World {
-	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, inFlight: map[string]bool{},
+	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, inFlight: map[string]bool{}, registries: o.Registries,
 		state: state{Machines: map[string]*machine{}, Clusters: map[string]*cluster{}}}
 	if w.changed == nil {
 		w.changed = func() {}
@@ -76,6 +80,7 @@ type machine struct {
 	Packages map[string]string `json:"packages"`
 	Fetched  bool              `json:"fetched,omitempty"` // apt-get update has run
 	Services map[string]bool   `json:"services"`
+	Insecure []string          `json:"insecure,omitempty"` // what Docker has read of insecure-registries
 	Cluster  string            `json:"cluster,omitempty"`
 	Node     string            `json:"node,omitempty"`
 }
