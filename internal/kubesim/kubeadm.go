@@ -295,8 +295,8 @@ func (c *call) reset(_ context.Context, args []string) error {
 	}); err != nil {
 		return err
 	}
-	for _, name := range []string{"manifests", "pki", "admin.conf", "kubelet.conf"} {
-		if err := c.process.FS.RemoveAll("/etc/kubernetes/" + name); err != nil {
+	for _, name := range []string{"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/admin.conf", "/etc/kubernetes/kubelet.conf", "/var/lib/kubelet"} {
+		if err := c.process.FS.RemoveAll(name); err != nil {
 			return err
 		}
 	}

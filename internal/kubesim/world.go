@@ -24,6 +24,7 @@ type World struct {
 	nowFunc      func() time.Time
 	inFlight     map[string]bool          // clusters with an etcd learner
 	packageLocks map[string]chan struct{} // by machine
+	registries   []Registry
 }
 
 type state struct {
@@ -36,11 +37,13 @@ type Options struct {
 	Changed func()           // called after every change, under no lock
 	Takes   time.Duration    // how long init, join and package installation take; default no time
 	Now     func() time.Time // the clock of tokens and keys; default time.Now
+
+	Registries []Registry // private registries that machines reach
 }
 
 // NewWorld returns an empty World.
 func NewWorld(o Options) *World {
-	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, inFlight: map[string]bool{}, packageLocks: map[string]chan struct{}{},
+	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, inFlight: map[string]bool{}, packageLocks: map[string]chan struct{}{}, registries: o.Registries,
 		state: state{Machines: map[string]*machine{}, Clusters: map[string]*cluster{}}}
 	if w.changed == nil {
 		w.changed = func() {}
@@ -77,6 +80,7 @@ type machine struct {
 	Fetched     bool              `json:"fetched,omitempty"`     // apt-get update has run
 	Interrupted bool              `json:"interrupted,omitempty"` // an installation was cut short
 	Services    map[string]bool   `json:"services"`
+	Insecure    []string          `json:"insecure,omitempty"` // what Docker has read of insecure-registries
 	Cluster     string            `json:"cluster,omitempty"`
 	Node        string            `json:"node,omitempty"`
 }
