@@ -16,13 +16,12 @@ import (
 
 // World is all machines and clusters. It is safe for concurrent use.
 type World struct {
-	mu       sync.Mutex
-	state    state
-	files    map[string]func() afero.Fs // of each machine, as root sees them
-	changed  func()
-	takes    time.Duration
-	nowFunc  func() time.Time
-	inFlight map[string]bool // clusters with an etcd learner
+	mu      sync.Mutex
+	state   state
+	files   map[string]func() afero.Fs // of each machine, as root sees them
+	changed func()
+	takes   time.Duration
+	nowFunc func() time.Time
 }
 
 type state struct {
@@ -39,7 +38,7 @@ type Options struct {
 
 // NewWorld returns an empty World.
 func NewWorld(o Options) *World {
-	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, inFlight: map[string]bool{},
+	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now,
 		state: state{Machines: map[string]*machine{}, Clusters: map[string]*cluster{}}}
 	if w.changed == nil {
 		w.changed = func() {}
