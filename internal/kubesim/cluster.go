@@ -15,7 +15,6 @@ import (
 	"math/big"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 )
@@ -28,8 +27,8 @@ type cluster struct {
 	CA       string                     `json:"ca"`       // PEM
 	PodCIDR  string                     `json:"podCIDR"`
 	Nodes    map[string]*node           `json:"nodes"`
-	Members  []string                   `json:"members"` // machines with an etcd member
-	Tokens   map[string]time.Time       `json:"tokens"`  // expiry
+	Etcd     etcdCluster                `json:"etcd"`
+	Tokens   map[string]time.Time       `json:"tokens"` // expiry
 	CertKeys map[string]time.Time       `json:"certKeys"`
 	Objects  map[string]json.RawMessage `json:"objects"` // "kind/namespace/name"
 }
@@ -41,17 +40,6 @@ type node struct {
 	ControlPlane  bool       `json:"controlPlane,omitempty"`
 	Unschedulable bool       `json:"unschedulable,omitempty"`
 	Drained       bool       `json:"drained,omitempty"`
-}
-
-// quorate reports whether more than half of the etcd members are alive: without, the API answers nothing.
-func (w *World) quorate(c *cluster) bool {
-	alive := 0
-	for _, id := range c.Members {
-		if m := w.state.Machines[id]; m != nil && m.runs("kubelet") && m.Cluster == c.ID {
-			alive++
-		}
-	}
-	return alive*2 > len(c.Members)
 }
 
 func (w *World) ready(c *cluster, n *node) bool {
@@ -88,7 +76,7 @@ func (w *World) reach(endpoint string) (*cluster, error) {
 		return nil, refused
 	}
 	c := w.state.Clusters[m.Cluster]
-	if c == nil || !slices.Contains(c.Members, m.ID) || !m.runs("kubelet") {
+	if c == nil || c.Etcd.of(m.ID) == nil || !m.runs("kubelet") {
 		return nil, refused
 	}
 	if !w.quorate(c) {

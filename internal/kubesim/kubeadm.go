@@ -91,6 +91,13 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	etcd := etcdCluster{Members: []etcdMember{{ID: newMemberID(), Machine: c.id, Name: o.name}}}
+	if etcd.CA, err = newEtcdCA(c.w.nowFunc()); err != nil {
+		return err
+	}
+	if err := c.writeEtcdFiles(&etcd, o.name, o.advertise); err != nil {
+		return err
+	}
 	for name, content := range map[string]string{
 		"/etc/kubernetes/pki/ca.crt": ca, "/etc/kubernetes/kubelet.conf": id, "/etc/kubernetes/admin.conf": id,
 		"/etc/kubernetes/manifests/kube-apiserver.yaml": id, "/etc/kubernetes/manifests/etcd.yaml": id,
@@ -104,9 +111,10 @@ func (c *call) init(ctx context.Context, args []string) error {
 	}
 	err = c.on(func(m *machine) error {
 		m.Cluster, m.Node, m.Services["kubelet"] = id, o.name, true
+		etcd.Members[0].Address = m.Address
 		c.w.state.Clusters[id] = &cluster{ID: id, CA: ca, Version: DefaultVersion, Endpoint: o.endpoint, PodCIDR: o.podCIDR,
-			Nodes:   map[string]*node{o.name: {Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true}},
-			Members: []string{m.ID}, Tokens: map[string]time.Time{o.token: c.w.nowFunc().Add(o.ttl)}, CertKeys: map[string]time.Time{},
+			Nodes: map[string]*node{o.name: {Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true}},
+			Etcd:  etcd, Tokens: map[string]time.Time{o.token: c.w.nowFunc().Add(o.ttl)}, CertKeys: map[string]time.Time{},
 			Objects: map[string]jsonObject{"DaemonSet/kube-system/kube-proxy": jsonObject(`{"kind":"DaemonSet","metadata":{"name":"kube-proxy","namespace":"kube-system"}}`)}}
 		return nil
 	})
@@ -203,11 +211,9 @@ func (c *call) join(ctx context.Context, args []string) error {
 		return err
 	}
 	if o.controlPlane {
-		leave, err := c.enterEtcd(o)
-		if err != nil {
+		if err := c.enterEtcd(o); err != nil {
 			return err
 		}
-		defer leave()
 	}
 	if err := c.write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
 		return err
@@ -225,7 +231,9 @@ func (c *call) joined(o *joinOptions, m *machine) error {
 	}
 	files := map[string]string{"/etc/kubernetes/kubelet.conf": cl.ID, "/etc/kubernetes/pki/ca.crt": cl.CA}
 	if o.controlPlane {
-		cl.Members = append(cl.Members, m.ID)
+		if err := c.promote(cl, o.name); err != nil {
+			return err
+		}
 		for _, name := range []string{"admin.conf", "manifests/kube-apiserver.yaml", "manifests/etcd.yaml"} {
 			files["/etc/kubernetes/"+name] = cl.ID
 		}
@@ -268,27 +276,6 @@ func (c *call) admitted(o *joinOptions, m *machine) (*cluster, error) {
 	return cl, nil
 }
 
-// enterEtcd adds the learner: etcd takes one at a time.
-func (c *call) enterEtcd(o *joinOptions) (leave func(), err error) {
-	err = c.on(func(*machine) error {
-		cl, err := c.w.reach(o.endpoint)
-		if err != nil {
-			return err
-		}
-		if c.w.inFlight[cl.ID] {
-			return errors.New("error execution phase control-plane-join/etcd: etcdserver: too many learner members in cluster")
-		}
-		c.w.inFlight[cl.ID] = true
-		leave = func() {
-			c.w.mu.Lock()
-			defer c.w.mu.Unlock()
-			delete(c.w.inFlight, cl.ID)
-		}
-		return nil
-	})
-	return leave, err
-}
-
 func (c *call) reset(_ context.Context, args []string) error {
 	if _, err := c.flags(args, func(f *pflag.FlagSet) {
 		f.BoolP("force", "f", false, "")
@@ -301,11 +288,7 @@ func (c *call) reset(_ context.Context, args []string) error {
 		}
 	}
 	return c.on(func(m *machine) error {
-		if cl := c.w.state.Clusters[m.Cluster]; cl != nil && len(cl.Members) > 1 && c.w.quorate(cl) {
-			cl.Members = slices.DeleteFunc(cl.Members, func(id string) bool { return id == m.ID })
-		} else if cl != nil && slices.Contains(cl.Members, m.ID) {
-			delete(c.w.state.Clusters, cl.ID) // the last member takes the data with it
-		}
+		c.leaveEtcd(m)
 		m.Cluster, m.Node, m.Services["kubelet"] = "", "", false
 		return nil
 	})

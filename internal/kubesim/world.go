@@ -22,7 +22,6 @@ type World struct {
 	changed      func()
 	takes        time.Duration
 	nowFunc      func() time.Time
-	inFlight     map[string]bool          // clusters with an etcd learner
 	packageLocks map[string]chan struct{} // by machine
 	registries   []Registry
 }
@@ -43,7 +42,7 @@ type Options struct {
 
 // NewWorld returns an empty World.
 func NewWorld(o Options) *World {
-	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, inFlight: map[string]bool{}, packageLocks: map[string]chan struct{}{}, registries: o.Registries,
+	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, packageLocks: map[string]chan struct{}{}, registries: o.Registries,
 		state: state{Machines: map[string]*machine{}, Clusters: map[string]*cluster{}}}
 	if w.changed == nil {
 		w.changed = func() {}
