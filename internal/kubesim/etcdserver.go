@@ -6,11 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/spf13/afero"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -47,37 +45,8 @@ func (w *World) serveEtcd(id string, conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	one := &oneConn{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
-	one.conn <- tls.Server(conn, config)
-	server := &http.Server{
-		Handler:           http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) { w.etcdCall(id, out, r) }),
-		ReadHeaderTimeout: time.Minute,
-		ErrorLog:          log.New(io.Discard, "", 0),
-		ConnState: func(_ net.Conn, s http.ConnState) {
-			if s == http.StateClosed {
-				close(one.closed)
-			}
-		},
-	}
-	_ = server.Serve(one)
+	serveHTTPS(conn, config, func(out http.ResponseWriter, r *http.Request) { w.etcdCall(id, out, r) })
 }
-
-// oneConn is a listener for one connection.
-type oneConn struct {
-	conn   chan net.Conn
-	closed chan struct{}
-}
-
-func (l *oneConn) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conn:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-func (l *oneConn) Close() error   { return nil }
-func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
 // etcdTLS is made of the files of the machine, as etcd reads them.
 func (w *World) etcdTLS(id string) (*tls.Config, error) {
@@ -201,7 +170,7 @@ func number(to []byte, field protowire.Number, value uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.VarintType), value)
 }
 
-func text(to []byte, field protowire.Number, value string) []byte {
+func textField(to []byte, field protowire.Number, value string) []byte {
 	return protowire.AppendString(protowire.AppendTag(to, field, protowire.BytesType), value)
 }
 
@@ -221,25 +190,25 @@ func header(c *cluster, self etcdMember) string {
 // etcdStatus is StatusResponse.
 func (w *World) etcdStatus(c *cluster, self etcdMember) []byte {
 	leader := w.leader(c) // may raise the term
-	out := text(text(nil, 1, header(c, self)), 2, "3.6.5")
+	out := textField(textField(nil, 1, header(c, self)), 2, "3.6.5")
 	out = number(number(out, 4, leader), 6, c.Etcd.Term)
 	if leader == 0 {
-		out = text(out, 8, "etcdserver: no leader")
+		out = textField(out, 8, "etcdserver: no leader")
 	}
 	return number(out, 10, bit(self.Learner))
 }
 
 // etcdMembers is MemberListResponse; MemberRemoveResponse is the same.
 func (w *World) etcdMembers(c *cluster, self etcdMember) []byte {
-	out := text(nil, 1, header(c, self))
+	out := textField(nil, 1, header(c, self))
 	for _, m := range c.Etcd.Members {
 		member := number(nil, 1, m.ID)
-		member = text(member, 3, "https://"+net.JoinHostPort(m.Address.String(), "2380"))
+		member = textField(member, 3, "https://"+net.JoinHostPort(m.Address.String(), "2380"))
 		if m.Name != "" {
-			member = text(member, 2, m.Name)
-			member = text(member, 4, "https://"+net.JoinHostPort(m.Address.String(), "2379"))
+			member = textField(member, 2, m.Name)
+			member = textField(member, 4, "https://"+net.JoinHostPort(m.Address.String(), "2379"))
 		}
-		out = text(out, 2, string(number(member, 5, bit(m.Learner))))
+		out = textField(out, 2, string(number(member, 5, bit(m.Learner))))
 	}
 	return out
 }

@@ -86,8 +86,7 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	id := randomHex(4)
-	ca, err := newCA(c.w.nowFunc())
+	cl, err := newCluster(o, c.w.nowFunc())
 	if err != nil {
 		return err
 	}
@@ -98,30 +97,53 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err := c.writeEtcdFiles(&etcd, o.name, o.advertise); err != nil {
 		return err
 	}
-	for name, content := range map[string]string{
-		"/etc/kubernetes/pki/ca.crt": ca, "/etc/kubernetes/kubelet.conf": id, "/etc/kubernetes/admin.conf": id,
-		"/etc/kubernetes/manifests/kube-apiserver.yaml": id, "/etc/kubernetes/manifests/etcd.yaml": id,
-	} {
-		if err := c.write(name, content, 0o600); err != nil {
-			return err
-		}
+	if err := c.writeFiles(cl, true); err != nil {
+		return err
 	}
 	if err := c.w.take(ctx); err != nil {
 		return err
 	}
 	err = c.on(func(m *machine) error {
-		m.Cluster, m.Node, m.Services["kubelet"] = id, o.name, true
+		m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.name, true
 		etcd.Members[0].Address = m.Address
-		c.w.state.Clusters[id] = &cluster{ID: id, CA: ca, Version: DefaultVersion, Endpoint: o.endpoint, PodCIDR: o.podCIDR,
-			Nodes: map[string]*node{o.name: {Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true}},
-			Etcd:  etcd, Tokens: map[string]time.Time{o.token: c.w.nowFunc().Add(o.ttl)}, CertKeys: map[string]time.Time{},
-			Objects: map[string]jsonObject{"DaemonSet/kube-system/kube-proxy": jsonObject(`{"kind":"DaemonSet","metadata":{"name":"kube-proxy","namespace":"kube-system"}}`)}}
-		return nil
+		cl.Etcd = etcd
+		c.w.state.Clusters[cl.ID] = cl
+		return cl.addNode(&node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true})
 	})
 	if err != nil {
 		return err
 	}
 	c.printf("Your Kubernetes control-plane has initialized successfully!\n\nkubeadm join %s --token %s\n", o.endpoint, o.token)
+	return nil
+}
+
+func newCluster(o *initOptions, now time.Time) (*cluster, error) {
+	ca, key, err := newCA(now)
+	if err != nil {
+		return nil, err
+	}
+	cl := &cluster{ID: randomHex(4), CA: ca, CAKey: key, CertSANs: o.certSANs, Version: DefaultVersion, Endpoint: o.endpoint, PodCIDR: o.podCIDR,
+		Nodes: map[string]*node{}, Tokens: map[string]time.Time{o.token: now.Add(o.ttl)}, CertKeys: map[string]time.Time{},
+		Objects: map[string]jsonObject{}, Issued: map[string]issued{}}
+	return cl, cl.addDefaults()
+}
+
+// writeFiles leaves on the machine what kubeadm does, for a control-plane node or a worker.
+func (c *call) writeFiles(cl *cluster, controlPlane bool) error {
+	files := map[string]string{"kubelet.conf": cl.ID, "pki/ca.crt": cl.CA}
+	if controlPlane {
+		admin, err := cl.kubeconfig("kubernetes-admin", administrators, c.w.nowFunc())
+		if err != nil {
+			return err
+		}
+		files["admin.conf"], files["pki/ca.key"] = admin, cl.CAKey
+		files["manifests/kube-apiserver.yaml"], files["manifests/etcd.yaml"] = cl.ID, cl.ID
+	}
+	for name, content := range files {
+		if err := c.write("/etc/kubernetes/"+name, content, 0o600); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -229,22 +251,18 @@ func (c *call) joined(o *joinOptions, m *machine) error {
 	if err != nil {
 		return err
 	}
-	files := map[string]string{"/etc/kubernetes/kubelet.conf": cl.ID, "/etc/kubernetes/pki/ca.crt": cl.CA}
 	if o.controlPlane {
 		if err := c.promote(cl, o.name); err != nil {
 			return err
 		}
-		for _, name := range []string{"admin.conf", "manifests/kube-apiserver.yaml", "manifests/etcd.yaml"} {
-			files["/etc/kubernetes/"+name] = cl.ID
-		}
 	}
-	for name, content := range files {
-		if err := c.write(name, content, 0o600); err != nil {
-			return err
-		}
+	if err := c.writeFiles(cl, o.controlPlane); err != nil {
+		return err
 	}
 	m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.name, true
-	cl.Nodes[o.name] = &node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: o.controlPlane}
+	if err := cl.addNode(&node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: o.controlPlane}); err != nil {
+		return err
+	}
 	c.printf("This node has joined the cluster\n")
 	return nil
 }
@@ -296,14 +314,14 @@ func (c *call) reset(_ context.Context, args []string) error {
 
 // asAdmin runs fn with the cluster that a kubeconfig leads to, if its API answers.
 func (c *call) asAdmin(kubeconfig string, fn func(*cluster) error) error {
-	id, err := afero.ReadFile(c.process.FS, kubeconfig)
+	config, err := afero.ReadFile(c.process.FS, kubeconfig)
 	if err != nil {
 		return fmt.Errorf("error loading config file %q: %w", kubeconfig, err)
 	}
 	return c.on(func(*machine) error {
-		cl := c.w.state.Clusters[string(id)]
-		if cl == nil {
-			return errors.New("The connection to the server was refused - did you specify the right host or port?")
+		cl, err := c.w.clusterOf(config)
+		if err != nil {
+			return err
 		}
 		if !c.w.quorate(cl) {
 			return errors.New("Error from server: etcdserver: request timed out")

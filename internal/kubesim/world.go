@@ -24,6 +24,7 @@ type World struct {
 	nowFunc      func() time.Time
 	packageLocks map[string]chan struct{} // by machine
 	registries   []Registry
+	observed     func(machine, method, path string)
 }
 
 type state struct {
@@ -122,6 +123,13 @@ func (w *World) change(fn func()) {
 	fn()
 	w.mu.Unlock()
 	w.changed()
+}
+
+// OnRequest has fn called before the API server of a machine answers a request; nil ends it.
+func (w *World) OnRequest(fn func(machine, method, path string)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.observed = fn
 }
 
 // take lets time pass, as slow programs do.

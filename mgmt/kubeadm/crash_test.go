@@ -229,6 +229,8 @@ func (c *crash) intercept(l *lab) vnflcm.Interceptor {
 				h.OnCommand(c.inTheMiddle)
 				defer h.OnCommand(nil)
 			}
+			c.world.OnRequest(c.betweenRequests)
+			defer c.world.OnRequest(nil)
 		}
 		return next(ctx)
 	}
@@ -241,6 +243,13 @@ func (c *crash) inTheMiddle(r sshtest.Record) {
 	case slow && !r.BuiltIn:
 		time.AfterFunc(takes/2, c.die)
 	case !r.BuiltIn || r.Argv[0] == "mv": // uploads end with mv
+		c.die()
+	}
+}
+
+// betweenRequests dies before the API answers: what is more than whether it answers, unless only that is asked.
+func (c *crash) betweenRequests(_, _, path string) {
+	if path != "/readyz" || strings.Contains(c.step, "/cluster/") {
 		c.die()
 	}
 }
