@@ -37,6 +37,8 @@ type Config struct {
 	Unexpected func(host string, argv []string)
 	// Now is the clock that join tokens expire by. Default time.Now.
 	Now func() time.Time
+	// Registries are private container registries that every machine reaches.
+	Registries []Registry
 }
 
 // World holds the machines. It implements vnflcm.InfraDriver and is safe for concurrent use.
@@ -91,7 +93,7 @@ func Open(c Config) (*World, error) {
 		c.Password = "ubuntu"
 	}
 	w := &World{config: c, machines: map[string]*machine{}, reserved: map[netip.Addr]bool{}}
-	w.kube = kubesim.NewWorld(kubesim.Options{Changed: w.saveQuietly, Takes: c.Takes, Now: c.Now})
+	w.kube = kubesim.NewWorld(kubesim.Options{Changed: w.saveQuietly, Takes: c.Takes, Now: c.Now, Registries: simulated(c.Registries)})
 	if c.Dir == "" {
 		return w, nil
 	}

@@ -25,7 +25,9 @@ var budget = map[string]int{
 	"infra/sandbox":          36,
 	"mgmt":                   22,
 	"mgmt/cluster":           105,
-	"mgmt/kubeadm":           125,
+	"mgmt/kubeadm":           130,
+	"mgmt/registry":          26,
+	"mgmt/kubeadm/etcd":      160, // etcd's client links gRPC
 }
 
 // slack is how far a figure may be above what is measured: then it no longer says anything.

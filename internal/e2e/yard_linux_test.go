@@ -48,6 +48,8 @@ type yard struct {
 	parts    kube.Parts
 	machines *kube.Machines
 	ssh      *sshexec.Pool // the test's own
+
+	instances []string
 }
 
 // newYard makes machines whose image is ready for kubeadm, unless change says otherwise.
@@ -76,8 +78,16 @@ func newYard(t *testing.T, change func(*yard, *vmhost.Spec)) *yard {
 	return y
 }
 
-// explain logs what the Manager has said, but for what it says all the time.
+// explain logs what the Manager has said, but for what it says all the time, and the state of the clusters.
 func (y *yard) explain() {
+	for _, id := range y.instances {
+		for _, m := range y.vnfcs(id, masterVDU) {
+			for _, what := range [][]string{{"get", "nodes,pods", "-A", "-o", "wide"}, {"get", "events", "-A", "--field-selector=type!=Normal"}} {
+				out, err := y.on(m, append([]string{"kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "--request-timeout=5s"}, what...)...)
+				y.t.Log(m.ID, out, err)
+			}
+		}
+	}
 	for line := range strings.Lines(y.log.String()) {
 		if !strings.Contains(line, `"level":"DEBUG"`) {
 			y.t.Log(strings.TrimSpace(line))
@@ -98,6 +108,7 @@ const testbed = `{"k8s_cluster_installation_param": {
 func (y *yard) cluster(flavour string, more ...string) (string, vnflcm.InstantiateVnfRequest) {
 	y.t.Helper()
 	id, r := y.created("instantiate_sandbox.json", flavour)
+	y.instances = append(y.instances, id)
 	for _, text := range append([]string{testbed}, more...) {
 		over, err := vnflcm.ParseParams([]byte(text))
 		if err == nil {
@@ -113,9 +124,12 @@ func (y *yard) cluster(flavour string, more ...string) (string, vnflcm.Instantia
 // vnfcs lists the VNFCs of a VDU.
 func (y *yard) vnfcs(id, vdu string) (out []vnflcm.VnfcResourceInfo) {
 	y.t.Helper()
-	inst, err := y.Get(y.t.Context(), id)
+	inst, err := y.Get(context.WithoutCancel(y.t.Context()), id)
 	if err != nil {
 		y.t.Fatal(err)
+	}
+	if inst.InstantiatedVnfInfo == nil {
+		return nil
 	}
 	for _, v := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
 		if v.VduID == vdu {
@@ -150,7 +164,7 @@ func (y *yard) host(v vnflcm.VnfcResourceInfo) *sshexec.Host {
 // on runs a command on a machine as root, and returns what it printed.
 func (y *yard) on(v vnflcm.VnfcResourceInfo, argv ...string) (string, error) {
 	var out bytes.Buffer
-	ctx, cancel := context.WithTimeout(y.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // also when the test has ended
 	defer cancel()
 	err := y.host(v).Exec(ctx, sshexec.Command{Argv: argv, Root: true, Stdout: &out})
 	return out.String(), err

@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 )
 
 func init() {
@@ -23,7 +20,7 @@ func init() {
 // hasAPI reports whether an API server listens on the machine.
 func (w *World) hasAPI(m *machine) bool {
 	c := w.state.Clusters[m.Cluster]
-	return c != nil && m.runs("kubelet") && slices.Contains(c.Members, m.ID)
+	return c != nil && m.runs("kubelet") && c.Etcd.of(m.ID) != nil
 }
 
 // balances reports whether haproxy does, where package scripts put it before the API servers.
@@ -65,43 +62,8 @@ func (w *World) serveAPI(id string, conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	listener := &apiListener{conn: tls.Server(conn, config), ended: make(chan struct{})}
-	server := &http.Server{
-		Handler:           http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.answer(id, c.ID, rw, r) }),
-		ReadHeaderTimeout: time.Minute,
-		ErrorLog:          log.New(io.Discard, "", 0), // clients that do not trust the certificate are no fault of ours
-		ConnState: func(_ net.Conn, s http.ConnState) {
-			if s == http.StateClosed || s == http.StateHijacked {
-				_ = listener.Close()
-			}
-		},
-	}
-	_ = server.Serve(listener) // it ends with the connection
+	serveHTTPS(conn, config, func(rw http.ResponseWriter, r *http.Request) { w.answer(id, c.ID, rw, r) })
 }
-
-// apiListener is a listener that accepts one connection and ends with it.
-type apiListener struct {
-	conn  net.Conn
-	once  sync.Once
-	ended chan struct{}
-	taken bool
-}
-
-func (l *apiListener) Accept() (net.Conn, error) {
-	if !l.taken {
-		l.taken = true
-		return l.conn, nil
-	}
-	<-l.ended
-	return nil, net.ErrClosed
-}
-
-func (l *apiListener) Close() error {
-	l.once.Do(func() { close(l.ended) })
-	return nil
-}
-
-func (l *apiListener) Addr() net.Addr { return l.conn.LocalAddr() }
 
 // request is one request to the API.
 type request struct {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 )
@@ -23,8 +22,8 @@ type cluster struct {
 	CertSANs []string                   `json:"certSANs,omitempty"`
 	PodCIDR  string                     `json:"podCIDR"`
 	Nodes    map[string]*node           `json:"nodes"`
-	Members  []string                   `json:"members"` // machines with an etcd member
-	Tokens   map[string]time.Time       `json:"tokens"`  // expiry
+	Etcd     etcdCluster                `json:"etcd"`
+	Tokens   map[string]time.Time       `json:"tokens"` // expiry
 	CertKeys map[string]time.Time       `json:"certKeys"`
 	Objects  map[string]json.RawMessage `json:"objects"`  // "kind/namespace/name"
 	Issued   map[string]issued          `json:"issued"`   // tokens of service accounts, by TokenRequest
@@ -42,17 +41,6 @@ type node struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Taints      []any             `json:"taints,omitempty"`
-}
-
-// quorate reports whether more than half of the etcd members are alive: without, the API answers nothing.
-func (w *World) quorate(c *cluster) bool {
-	alive := 0
-	for _, id := range c.Members {
-		if m := w.state.Machines[id]; m != nil && m.runs("kubelet") && m.Cluster == c.ID {
-			alive++
-		}
-	}
-	return alive*2 > len(c.Members)
 }
 
 func (w *World) ready(c *cluster, n *node) bool {
@@ -89,7 +77,7 @@ func (w *World) reach(endpoint string) (*cluster, error) {
 		return nil, refused
 	}
 	c := w.state.Clusters[m.Cluster]
-	if c == nil || !slices.Contains(c.Members, m.ID) || !m.runs("kubelet") {
+	if c == nil || c.Etcd.of(m.ID) == nil || !m.runs("kubelet") {
 		return nil, refused
 	}
 	if !w.quorate(c) {

@@ -20,6 +20,10 @@ func kubeadm(ctx context.Context, c *call) error {
 		c.printf("v%s\n", DefaultVersion)
 		return nil
 	}
+	if words := []string{"config", "images", "list", "--kubernetes-version"}; len(c.args) == 5 && slices.Equal(c.args[:4], words) {
+		c.printf("registry.k8s.io/kube-apiserver:%s\nregistry.k8s.io/pause:3.10.1\nregistry.k8s.io/etcd:3.6.5-0\n", c.args[4])
+		return nil
+	}
 	if err := c.root(); err != nil {
 		return err
 	}
@@ -86,6 +90,13 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	etcd := etcdCluster{Members: []etcdMember{{ID: newMemberID(), Machine: c.id, Name: o.name}}}
+	if etcd.CA, err = newEtcdCA(c.w.nowFunc()); err != nil {
+		return err
+	}
+	if err := c.writeEtcdFiles(&etcd, o.name, o.advertise); err != nil {
+		return err
+	}
 	if err := c.writeFiles(cl, true); err != nil {
 		return err
 	}
@@ -94,8 +105,9 @@ func (c *call) init(ctx context.Context, args []string) error {
 	}
 	err = c.on(func(m *machine) error {
 		m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.name, true
+		etcd.Members[0].Address = m.Address
+		cl.Etcd = etcd
 		c.w.state.Clusters[cl.ID] = cl
-		cl.Members = []string{m.ID}
 		return cl.addNode(&node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true})
 	})
 	if err != nil {
@@ -221,11 +233,9 @@ func (c *call) join(ctx context.Context, args []string) error {
 		return err
 	}
 	if o.controlPlane {
-		leave, err := c.enterEtcd(o)
-		if err != nil {
+		if err := c.enterEtcd(o); err != nil {
 			return err
 		}
-		defer leave()
 	}
 	if err := c.write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
 		return err
@@ -242,7 +252,9 @@ func (c *call) joined(o *joinOptions, m *machine) error {
 		return err
 	}
 	if o.controlPlane {
-		cl.Members = append(cl.Members, m.ID)
+		if err := c.promote(cl, o.name); err != nil {
+			return err
+		}
 	}
 	if err := c.writeFiles(cl, o.controlPlane); err != nil {
 		return err
@@ -282,44 +294,19 @@ func (c *call) admitted(o *joinOptions, m *machine) (*cluster, error) {
 	return cl, nil
 }
 
-// enterEtcd adds the learner: etcd takes one at a time.
-func (c *call) enterEtcd(o *joinOptions) (leave func(), err error) {
-	err = c.on(func(*machine) error {
-		cl, err := c.w.reach(o.endpoint)
-		if err != nil {
-			return err
-		}
-		if c.w.inFlight[cl.ID] {
-			return errors.New("error execution phase control-plane-join/etcd: etcdserver: too many learner members in cluster")
-		}
-		c.w.inFlight[cl.ID] = true
-		leave = func() {
-			c.w.mu.Lock()
-			defer c.w.mu.Unlock()
-			delete(c.w.inFlight, cl.ID)
-		}
-		return nil
-	})
-	return leave, err
-}
-
 func (c *call) reset(_ context.Context, args []string) error {
 	if _, err := c.flags(args, func(f *pflag.FlagSet) {
 		f.BoolP("force", "f", false, "")
 	}); err != nil {
 		return err
 	}
-	for _, name := range []string{"manifests", "pki", "admin.conf", "kubelet.conf"} {
-		if err := c.process.FS.RemoveAll("/etc/kubernetes/" + name); err != nil {
+	for _, name := range []string{"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/admin.conf", "/etc/kubernetes/kubelet.conf", "/var/lib/kubelet"} {
+		if err := c.process.FS.RemoveAll(name); err != nil {
 			return err
 		}
 	}
 	return c.on(func(m *machine) error {
-		if cl := c.w.state.Clusters[m.Cluster]; cl != nil && len(cl.Members) > 1 && c.w.quorate(cl) {
-			cl.Members = slices.DeleteFunc(cl.Members, func(id string) bool { return id == m.ID })
-		} else if cl != nil && slices.Contains(cl.Members, m.ID) {
-			delete(c.w.state.Clusters, cl.ID) // the last member takes the data with it
-		}
+		c.leaveEtcd(m)
 		m.Cluster, m.Node, m.Services["kubelet"] = "", "", false
 		return nil
 	})

@@ -62,6 +62,8 @@ type prepared struct {
 	world    *sandbox.World // nil: an empty one
 	records  []vnflcm.Record
 	instance string
+	setup    *setup     // of the empty world; nil: the usual one
+	check    func(*lab) // looks at the end, beside the outcome
 }
 
 // prepare makes a cluster of one control-plane node and two workers, if the scenario needs one.
@@ -85,6 +87,10 @@ func (s scenario) prepare(t *testing.T) prepared {
 // open returns a lab of its own that begins with what was prepared.
 func (p prepared) open(t *testing.T) (l *lab, instance string) {
 	t.Helper()
+	if p.world == nil && p.setup != nil {
+		l = openLab(t, *p.setup)
+		return l, l.created()
+	}
 	if p.world == nil {
 		l = newLab(t)
 		return l, l.created()
@@ -324,6 +330,9 @@ func (s scenario) crashed(t *testing.T, p prepared, step string, point cutPoint,
 	}
 	l.must(opID, nil, next)
 	l.onlyOnce(nodes)
+	if p.check != nil {
+		p.check(l)
+	}
 	return l.outcome(id)
 }
 
@@ -362,7 +371,7 @@ func drop(t *testing.T, store vnflcm.Store) {
 // cutPointsOf leaves out the middle of steps in which no program runs on a machine.
 func cutPointsOf(step string) []cutPoint {
 	switch strings.Split(step, "/")[1] {
-	case "create-vm", "replace-vm", "delete-vm", "remove-vim", "reach":
+	case "create-vm", "replace-vm", "delete-vm", "remove-vim", "reach", "platform":
 		return []cutPoint{beforeDo, beforeJournal, afterJournal}
 	default:
 		return []cutPoint{beforeDo, insideDo, beforeJournal, afterJournal}

@@ -324,7 +324,7 @@ func (l *lab) notOnMachines(secrets []string, script bool) {
 					}
 				}
 				for _, pair := range r.Env {
-					if strings.Contains(pair, s) && !isProxy(pair) {
+					if strings.Contains(pair, s) && !mayHold(pair) {
 						l.t.Errorf("%s: %s is in the environment of %q", h.Name(), s, r.Argv)
 					}
 				}
@@ -333,6 +333,7 @@ func (l *lab) notOnMachines(secrets []string, script bool) {
 	}
 }
 
-func isProxy(pair string) bool {
-	return strings.HasPrefix(pair, "http_proxy=") || strings.HasPrefix(pair, "https_proxy=")
+func mayHold(pair string) bool {
+	// crictl runs as root: nobody else can see its environment.
+	return strings.HasPrefix(pair, "CRICTL_CREDS=") || strings.HasPrefix(pair, "http_proxy=") || strings.HasPrefix(pair, "https_proxy=")
 }

@@ -127,7 +127,10 @@ func (d *deployment) join(ctx context.Context, n mgmt.Node, b bootstrap, tokens 
 			})
 		},
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return d.registriesAfterScript(ctx, n)
 }
 
 // joined reports whether the machine is a node already, as what it shall be: kubeadm labels control-plane

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
-	"regexp"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -39,10 +39,11 @@ type clusterParam struct {
 	Worker            nodeParam   `json:"worker_node"`
 	Proxy             mgmt.Proxy  `json:"proxy"`
 
-	Registries []registryParam `json:"private_registry_connection_info"`
-	HelmScript string          `json:"helm_installation_script_path"`
-	Storage    any             `json:"storage_server"`
-	Flannel    flannelParam    `json:"flannel"`
+	Registries registry.Connections `json:"private_registry_connection_info"`
+	HelmScript string               `json:"helm_installation_script_path"`
+	Storage    any                  `json:"storage_server"`
+	Packages   packagesParam        `json:"packages"`
+	Flannel    flannelParam         `json:"flannel"`
 	componentParam
 	Volumes any `json:"pv_registration_params"`
 }
@@ -62,15 +63,6 @@ type masterParam struct {
 	ClusterCIDR    string `json:"cluster_cidr"`
 	ClusterCPName  string `json:"cluster_cp_name"`
 	ClusterFIPName string `json:"cluster_fip_name"`
-}
-
-type registryParam struct {
-	ConnectionType  string        `json:"connection_type"`
-	Server          string        `json:"server"`
-	Username        string        `json:"username"`
-	Password        vnflcm.Secret `json:"password"`
-	CertificatePath string        `json:"certificate_path"`
-	HostsString     string        `json:"hosts_string"`
 }
 
 // clusterPath is where most parameters are.
@@ -118,6 +110,7 @@ func (p *parameters) warn(ctx context.Context, op *vnflcm.Operation) {
 				"given", n.given, "used", prefix.Masked())
 		}
 	}
+	p.Cluster.Registries.Warn(ctx, op.Log, clusterPath+"."+registriesParam)
 	if proxy := p.Cluster.Proxy; !proxy.Used() && (!proxy.HTTPProxy.IsZero() || !proxy.HTTPSProxy.IsZero()) {
 		op.Log.WarnContext(ctx, "the proxy is not used: it takes both http_proxy and https_proxy", "attribute", clusterPath+".proxy")
 	}
@@ -151,6 +144,7 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.version(cluster.KubernetesVersion)
 	c.apiEndpoint(cluster)
 	c.components(cluster)
+	c.packages(cluster)
 	c.flannel(cluster)
 	c.marks("master_node", cluster.Master.nodeMarks)
 	c.marks("worker_node", cluster.Worker.nodeMarks)
@@ -222,44 +216,6 @@ func (c *checker) file(path, name string) {
 			reason = "the package has no such file"
 		}
 		c.fault(path, name, reason)
-	}
-}
-
-// serverForm leaves out what a shell, a path or JSON would take for something else: scripts build files from it.
-var serverForm = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
-
-func (c *checker) registries(p *clusterParam) {
-	for i, r := range p.Registries {
-		path := fmt.Sprintf("private_registry_connection_info[%d]", i)
-		switch {
-		case r.Server == "":
-			c.fault(path+".server", "", "is required")
-		case !serverForm.MatchString(r.Server):
-			c.fault(path+".server", r.Server, "must be a host name or address, with or without a port")
-		}
-		switch {
-		case r.ConnectionType != "0" && r.ConnectionType != "1":
-			c.fault(path+".connection_type", r.ConnectionType, "must be 0 (HTTP) or 1 (HTTPS)")
-		case r.ConnectionType == "1", p.ScriptPath == "":
-			c.fault(path, "", "is not supported yet, except HTTP registries for a script_path")
-		default:
-			c.registryLogin(path, r)
-		}
-	}
-}
-
-// registryLogin refuses what a script is not given: it would have no effect.
-func (c *checker) registryLogin(path string, r registryParam) {
-	for _, asked := range []struct {
-		name  string
-		given bool
-	}{
-		{"username", r.Username != ""}, {"password", !r.Password.IsZero()},
-		{"certificate_path", r.CertificatePath != ""}, {"hosts_string", r.HostsString != ""},
-	} {
-		if asked.given {
-			c.fault(path+"."+asked.name, "", "is not supported yet")
-		}
 	}
 }
 

@@ -65,13 +65,16 @@ var parameterFaults = []struct {
 		"proxy.http_proxy: the port is not a number", "proxy.https_proxy: must begin with http:// or https://",
 		`proxy.k8s_node_cidr: "y": must be a network such as 10.10.0.0/24`,
 		"proxy.no_proxy: may hold names, addresses and networks, separated by commas, and nothing else"}},
-	{"registry", `{"script_path":"Scripts/install_k8s_cluster.sh","private_registry_connection_info":[{"connection_type":"2","password":"hunter2"},{"connection_type":0,"server":"a\";b/../c"},{"connection_type":1,"server":"r"},{"connection_type":0,"server":"r","username":"u","password":"hunter2","certificate_path":"c","hosts_string":"1.2.3.4 r"}]}`, []string{
+	{"registry", `{"private_registry_connection_info":[{"connection_type":"2","password":"hunter2"},{"connection_type":0,"server":"a\";b/../c"},{"connection_type":1,"server":"r","username":"u:v"},{"connection_type":0,"server":"R","username":"u","password":"hunter2","certificate_path":"c","hosts_string":"1.2.3.4","probe_image":"r/p:1:2"}]}`, []string{
 		`private_registry_connection_info[0].connection_type: "2": must be 0 (HTTP) or 1 (HTTPS)`,
 		"private_registry_connection_info[0].server: is required",
-		`private_registry_connection_info[1].server: "a\";b/../c": must be a host name or address, with or without a port`,
-		"private_registry_connection_info[2]: is not supported yet, except HTTP registries for a script_path",
-		"private_registry_connection_info[3].certificate_path: is not supported yet", "private_registry_connection_info[3].hosts_string: is not supported yet",
-		"private_registry_connection_info[3].password: is not supported yet", "private_registry_connection_info[3].username: is not supported yet"}},
+		`private_registry_connection_info[1].server: "a\";b/../c": must be a host name or address, with or without a port: 192.168.0.10:5000`,
+		"private_registry_connection_info[2].password: is required with a username",
+		"private_registry_connection_info[2].username: may hold neither a colon nor control characters, and no more than 16384 bytes",
+		`private_registry_connection_info[3].certificate_path: "c": the package has no such file`,
+		`private_registry_connection_info[3].hosts_string: "1.2.3.4": must be an address and a host name: "192.168.0.20 registry.example.com"`,
+		`private_registry_connection_info[3].probe_image: "r/p:1:2": must be the name of an image without the server, such as team/pause:3.10`,
+		`private_registry_connection_info[3].server: "R": is the one of private_registry_connection_info[2] too: connect to each registry once`}},
 	{"Helm", `{"helm_installation_script_path":"Scripts/install_helm.sh"}`, []string{"helm_installation_script_path: is not supported yet"}},
 	{"storage", `{"storage_server":{},"pv_registration_params":[{}]}`, []string{"pv_registration_params: is not supported yet", "storage_server: is not supported yet"}},
 	{"old version", `{"kubernetes_version":"1.21.14"}`, []string{`kubernetes_version: "1.21.14": is not supported: 1.22.0 and later versions 1 are`}},
@@ -195,7 +198,7 @@ func TestSpecificationRequests(t *testing.T) {
 	const notPort = "proxy.http_proxy: the port is not a number"
 	for file, want := range map[string][]string{
 		"instantiate_cluster_with_registries.json": {
-			"private_registry_connection_info[1]: is not supported yet, except HTTP registries for a script_path",
+			`private_registry_connection_info[1].certificate_path: "Files/registries/ca.crt": the package has no such file`,
 			notPort, "proxy.https_proxy: the port is not a number",
 		},
 		// Of a package with other names, hence what else it lacks.
