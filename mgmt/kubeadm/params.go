@@ -45,7 +45,8 @@ type clusterParam struct {
 	Packages   packagesParam        `json:"packages"`
 	Flannel    flannelParam         `json:"flannel"`
 	componentParam
-	Volumes any `json:"pv_registration_params"`
+	Volumes any      `json:"pv_registration_params"`
+	VIM     vimParam `json:"vim_registration"` // beyond Tacker
 }
 
 type nodeParam struct {
@@ -150,6 +151,7 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.marks("worker_node", cluster.Worker.nodeMarks)
 	c.faults = append(c.faults, vnflcm.AtPath("proxy", cluster.Proxy.Validate()))
 	c.registries(cluster)
+	c.vim(cluster.VIM)
 	c.unsupported(cluster)
 	return vnflcm.AtPath(clusterPath, errors.Join(c.faults...))
 }
