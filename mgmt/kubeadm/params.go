@@ -139,6 +139,7 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.networks(&cluster.Master)
 	c.file("script_path", cluster.ScriptPath)
 	c.file("cni_manifest_path", cluster.CNIManifestPath)
+	c.file("helm_installation_script_path", cluster.HelmScript)
 	if cluster.ScriptPath == "" && cluster.CNIManifestPath == "" {
 		c.fault("cni_manifest_path", "", "is required unless script_path is given: nodes are not Ready without a network add-on")
 	}
@@ -222,7 +223,7 @@ func (c *checker) unsupported(p *clusterParam) {
 		path  string
 		given bool
 	}{
-		{"helm_installation_script_path", p.HelmScript != ""}, {"storage_server", p.Storage != nil},
+		{"storage_server", p.Storage != nil},
 		{"pv_registration_params", p.Volumes != nil}, {"master_node.cluster_fip_name", p.Master.ClusterFIPName != ""},
 	} {
 		if asked.given {
