@@ -149,6 +149,7 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.flannel(cluster)
 	c.marks("master_node", cluster.Master.nodeMarks)
 	c.marks("worker_node", cluster.Worker.nodeMarks)
+	c.file("helm_installation_script_path", cluster.HelmScript)
 	c.faults = append(c.faults, vnflcm.AtPath("proxy", cluster.Proxy.Validate()))
 	c.registries(cluster)
 	c.vim(cluster.VIM)
@@ -227,8 +228,7 @@ func (c *checker) unsupported(p *clusterParam) {
 		path  string
 		given bool
 	}{
-		{"helm_installation_script_path", p.HelmScript != ""}, {"storage_server", p.Storage != nil},
-		{"pv_registration_params", p.Volumes != nil},
+		{"storage_server", p.Storage != nil}, {"pv_registration_params", p.Volumes != nil},
 	} {
 		if asked.given {
 			c.fault(asked.path, "", "is not supported yet")
