@@ -128,15 +128,18 @@ func (w *World) Close() error {
 	return errors.Join(errs...)
 }
 
-// Dial connects to a machine by its address, as net.Dialer would in the network of the machines. Give it to
-// sshexec.Options.
+// Dial connects to a machine by its address, as net.Dialer would in the network of the machines: to its sshd, or to
+// what a simulated cluster serves there, such as the Kubernetes API. Give it to sshexec.Options.
 func (w *World) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, service, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
+	if service != "22" {
+		return w.kube.Dialer("")(ctx, network, addr)
+	}
 	m := w.at(host)
-	if m == nil || service != "22" {
+	if m == nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: no route to host", addr)}
 	}
 	return new(net.Dialer).DialContext(ctx, network, m.Addr())
