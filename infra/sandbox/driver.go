@@ -84,7 +84,22 @@ func firstOf(list []string) string {
 
 // Instantiate implements vnflcm.InfraDriver.
 func (w *World) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	if err := w.giveVirtual(op.InstanceID); err != nil {
+		return err
+	}
 	return w.create(ctx, op, op.Change.Added)
+}
+
+// giveVirtual gives an instance the addresses that its machines may share.
+func (w *World) giveVirtual(instance string) error {
+	w.mu.Lock()
+	for _, name := range w.config.Virtual {
+		if !slices.ContainsFunc(w.virtual[instance], func(p port) bool { return p.CPD == name }) {
+			w.virtual[instance] = append(w.virtual[instance], port{CPD: name, Address: w.freeAddress()})
+		}
+	}
+	w.mu.Unlock()
+	return w.save()
 }
 
 // Scale implements vnflcm.InfraDriver.
@@ -121,7 +136,13 @@ func (w *World) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 	if err != nil {
 		return err
 	}
-	return w.remove(ctx, op, resources.VNFCs)
+	if err := w.remove(ctx, op, resources.VNFCs); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	delete(w.virtual, op.InstanceID)
+	w.mu.Unlock()
+	return w.save()
 }
 
 func (w *World) create(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflcm.VNFC) error {
@@ -270,6 +291,11 @@ func (w *World) drop(m *machine) error {
 // freeAddress takes the lowest free address. Neighbours are in different /24s, so that nobody relies on one.
 func (w *World) freeAddress() netip.Addr {
 	taken := maps.Clone(w.reserved)
+	for _, ports := range w.virtual {
+		for _, p := range ports {
+			taken[p.Address] = true
+		}
+	}
 	for _, m := range w.machines {
 		for _, cp := range m.CPs {
 			taken[cp.Address] = true
@@ -315,6 +341,9 @@ func (w *World) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resou
 			v.CPs = append(v.CPs, vnflcm.ConnectionPoint{CPD: cp.CPD, ResourceID: m.ID + "-" + cp.CPD, Fixed: []netip.Addr{cp.Address}})
 		}
 		out.VNFCs = append(out.VNFCs, v)
+	}
+	for _, p := range w.virtual[op.InstanceID] {
+		out.ConnectionPoints = append(out.ConnectionPoints, vnflcm.ConnectionPoint{CPD: p.CPD, ResourceID: op.InstanceID + "-" + p.CPD, Fixed: []netip.Addr{p.Address}})
 	}
 	return out, nil
 }

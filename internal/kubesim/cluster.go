@@ -15,7 +15,6 @@ import (
 	"math/big"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 )
@@ -87,10 +86,13 @@ func (w *World) reach(endpoint string) (*cluster, error) {
 	case port == "16443" && !m.runs("haproxy"), port != "16443" && port != "6443":
 		return nil, refused
 	}
-	c := w.state.Clusters[m.Cluster]
-	if c == nil || !slices.Contains(c.Members, m.ID) || !m.runs("kubelet") {
+	if port == "16443" {
+		m = w.balanced(m)
+	}
+	if m == nil || !w.serves(m) {
 		return nil, refused
 	}
+	c := w.state.Clusters[m.Cluster]
 	if !w.quorate(c) {
 		return nil, errors.New("etcdserver: request timed out")
 	}

@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -102,6 +103,8 @@ type deployment struct {
 	workers []mgmt.Node
 	kube    *cluster.Cluster[mgmt.Node]
 	api     apiAddress // where nodes and others reach the API
+
+	balancing sync.Mutex // see balancer
 }
 
 // open finds the nodes of the cluster.
