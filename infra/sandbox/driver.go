@@ -90,16 +90,31 @@ func (w *World) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 	return w.create(ctx, op, op.Change.Added)
 }
 
-// giveVirtual gives an instance the addresses that its machines may share.
+// giveVirtual gives an instance the addresses that its machines may share: the lowest free ones of
+// 10.10.254.0/24, where no machine is.
 func (w *World) giveVirtual(instance string) error {
 	w.mu.Lock()
 	for _, name := range w.config.Virtual {
 		if !slices.ContainsFunc(w.virtual[instance], func(p port) bool { return p.CPD == name }) {
-			w.virtual[instance] = append(w.virtual[instance], port{CPD: name, Address: w.freeAddress()})
+			w.virtual[instance] = append(w.virtual[instance], port{CPD: name, Address: w.freeVirtual()})
 		}
 	}
 	w.mu.Unlock()
 	return w.save()
+}
+
+func (w *World) freeVirtual() netip.Addr {
+	taken := map[netip.Addr]bool{}
+	for _, ports := range w.virtual {
+		for _, p := range ports {
+			taken[p.Address] = true
+		}
+	}
+	addr := netip.AddrFrom4([4]byte{10, 10, 254, 1})
+	for taken[addr] {
+		addr = addr.Next()
+	}
+	return addr
 }
 
 // Scale implements vnflcm.InfraDriver.
@@ -291,11 +306,6 @@ func (w *World) drop(m *machine) error {
 // freeAddress takes the lowest free address. Neighbours are in different /24s, so that nobody relies on one.
 func (w *World) freeAddress() netip.Addr {
 	taken := maps.Clone(w.reserved)
-	for _, ports := range w.virtual {
-		for _, p := range ports {
-			taken[p.Address] = true
-		}
-	}
 	for _, m := range w.machines {
 		for _, cp := range m.CPs {
 			taken[cp.Address] = true

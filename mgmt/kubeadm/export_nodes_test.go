@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 
@@ -107,3 +108,12 @@ var (
 	}
 	ParseTaint = func(text string) bool { _, ok := parseTaint(text); return ok }
 )
+
+// Balance renders the load balancers for those control-plane nodes that choose keeps.
+func Balance(ctx context.Context, d *Driver, op *vnflcm.Operation, choose func([]mgmt.Node) []mgmt.Node) error {
+	dep, err := d.open(op)
+	if err != nil {
+		return err
+	}
+	return dep.balance(ctx, choose(dep.masters))
+}
