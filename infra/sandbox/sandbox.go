@@ -214,6 +214,23 @@ func (w *World) Nodes() []Node {
 // the Kubernetes API what sshtest.Host.OnCommand is to programs: tests interfere with what happens next.
 func (w *World) OnRequest(fn func(resourceID, method, path string)) { w.kube.OnRequest(fn) }
 
+// EtcdMember is a member of the etcd of a simulated cluster. It outlives its machine, as a real one does.
+type EtcdMember struct {
+	Name, Machine   string // the name is empty until it has started; machine is the resource id
+	Address         netip.Addr
+	Learner, Leader bool
+	Alive           bool
+}
+
+// EtcdMembers returns the etcd members of every simulated cluster of which a machine is left, in the order in which they were added.
+func (w *World) EtcdMembers() []EtcdMember {
+	var out []EtcdMember
+	for _, m := range w.kube.Members() {
+		out = append(out, EtcdMember(m))
+	}
+	return out
+}
+
 // JoinTokens is the number of bootstrap tokens with which a machine could join a simulated cluster now.
 func (w *World) JoinTokens() int { return w.kube.Tokens() }
 

@@ -25,7 +25,7 @@ var budget = map[string]int{
 	"infra/sandbox":          36,
 	"mgmt":                   22,
 	"mgmt/cluster":           105,
-	"mgmt/kubeadm":           130,
+	"mgmt/kubeadm":           250,
 	"mgmt/registry":          26,
 	"mgmt/kubeadm/etcd":      160, // etcd's client links gRPC
 }

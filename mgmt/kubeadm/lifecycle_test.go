@@ -110,3 +110,24 @@ func (l *lab) worker(id string) vnflcm.VnfcResourceInfo {
 	l.t.Fatal("no worker")
 	return vnflcm.VnfcResourceInfo{}
 }
+
+// vnfcs are the ids of the VNFCs whose machines have these names.
+func (l *lab) vnfcs(id string, machines ...string) (ids []string) {
+	l.t.Helper()
+	inst, err := l.Get(l.t.Context(), id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, name := range machines {
+		host := l.host(name)
+		for _, v := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
+			if l.world.Host(v.ComputeResource.ResourceID) == host {
+				ids = append(ids, v.ID)
+			}
+		}
+	}
+	if len(ids) != len(machines) {
+		l.t.Fatalf("%q have the ids %q", machines, ids)
+	}
+	return ids
+}

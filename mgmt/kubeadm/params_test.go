@@ -300,7 +300,7 @@ func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID, master}})
-	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": is a control-plane node, which cannot be healed alone yet: heal the whole VNF`}, faults(err)); diff != "" {
+	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": is the only control-plane node, and the cluster's data is on it alone: heal the whole VNF, which makes a new cluster`}, faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	if len(l.host("masterNode-0").Commands()) != ran {
