@@ -113,7 +113,7 @@ func (c *call) unit(verb, name string, now, quiet bool) error {
 		case "start", "restart", "reload":
 			m.Services[name] = true
 			if name == "docker" {
-				return c.loadDaemon(m)
+				return c.loadDaemon(m, verb == "reload")
 			}
 		case "stop", "disable":
 			m.Services[name] = false
