@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/netip"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -233,13 +234,24 @@ func (w *World) booted(m *machine) {
 	m.host.Refuse(m.Stopped)
 }
 
-// writeImage puts on a new machine what its image would have: it knows where Kubernetes packages come from.
+// image is what a new machine has of its image: a system, a kernel, and where Kubernetes packages come from.
+var image = map[string]string{
+	"/etc/os-release":                         "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nVERSION_ID=\"12\"\nID=debian\n",
+	"/proc/1/status":                          "Name:\tsystemd\nCapEff:\t000001ffffffffff\nCapBnd:\t000001ffffffffff\n",
+	"/proc/filesystems":                       "nodev\tproc\n\text4\n",
+	"/etc/apt/sources.list.d/kubernetes.list": "deb [signed-by=/etc/apt/keyrings/kubernetes.gpg] https://packages.example.org/ /\n",
+}
+
 func writeImage(files afero.Fs) error {
-	const dir, source = "/etc/apt/sources.list.d", "deb [signed-by=/etc/apt/keyrings/kubernetes.gpg] https://packages.example.org/ /\n"
-	if err := files.MkdirAll(dir, 0o755); err != nil {
-		return err
+	for name, content := range image {
+		if err := files.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := afero.WriteFile(files, name, []byte(content), 0o644); err != nil {
+			return err
+		}
 	}
-	return afero.WriteFile(files, dir+"/kubernetes.list", []byte(source), 0o644)
+	return files.MkdirAll("/proc/sys/net/ipv6", 0o755)
 }
 
 // drop deletes a machine with all that is on it.

@@ -207,6 +207,10 @@ func (w *World) Nodes() []Node {
 	return out
 }
 
+// OnRequest has fn called before the API server of a machine answers a request of a client; nil ends it. It is to
+// the Kubernetes API what sshtest.Host.OnCommand is to programs: tests interfere with what happens next.
+func (w *World) OnRequest(fn func(resourceID, method, path string)) { w.kube.OnRequest(fn) }
+
 // JoinTokens is the number of bootstrap tokens with which a machine could join a simulated cluster now.
 func (w *World) JoinTokens() int { return w.kube.Tokens() }
 

@@ -26,6 +26,14 @@ type call struct {
 	args    []string
 }
 
+// exitError ends a program with another code than 1.
+type exitError struct {
+	code    int
+	message string
+}
+
+func (e exitError) Error() string { return e.message }
+
 // errSilent ends a program with exit code 1 when everything has been said.
 var errSilent = errors.New("")
 
@@ -34,7 +42,7 @@ func (w *World) commands(id string) map[string]sshtest.Command {
 	programs := map[string]func(context.Context, *call) error{
 		"kubeadm": kubeadm, "kubectl": kubectl, "kubelet": version, "systemctl": systemctl,
 		"apt-get": aptGet, "apt-mark": noop, "swapoff": swapoff, "modprobe": modprobe, "sysctl": sysctl,
-		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "haproxy": noop, "keepalived": noop,
+		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "dpkg": dpkg, "haproxy": haproxy, "keepalived": keepalived,
 	}
 	maps.Copy(programs, registryPrograms)
 	out := map[string]sshtest.Command{}
@@ -45,7 +53,12 @@ func (w *World) commands(id string) map[string]sshtest.Command {
 				_, _ = fmt.Fprintln(p.Stderr, err)
 				return 127
 			}
-			if err := program(ctx, c); err != nil {
+			err := program(ctx, c)
+			if exit, ok := errors.AsType[exitError](err); ok {
+				_, _ = fmt.Fprintln(p.Stderr, exit.message)
+				return exit.code
+			}
+			if err != nil {
 				if !errors.Is(err, errSilent) {
 					_, _ = fmt.Fprintln(p.Stderr, err)
 				}

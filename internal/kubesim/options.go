@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // initOptions are what "kubeadm init" was told, by flags or by a configuration file.
 type initOptions struct {
 	name, endpoint, advertise, podCIDR, serviceCIDR, version string
+	certSANs                                                 []string
 
 	token string // init leaves one that lives a day unless told otherwise
 	ttl   time.Duration
@@ -128,7 +130,7 @@ func (c *call) readConfig(name string, kinds map[string]any) error {
 			return err
 		}
 		into := kinds[head.Kind]
-		if head.APIVersion != "kubeadm.k8s.io/v1beta4" && head.APIVersion != "kubelet.config.k8s.io/v1beta1" {
+		if !slices.Contains(groupVersions[head.Kind], head.APIVersion) {
 			return fmt.Errorf("no kind %q is registered for version %q", head.Kind, head.APIVersion)
 		}
 		if into == nil {
@@ -140,6 +142,15 @@ func (c *call) readConfig(name string, kinds map[string]any) error {
 		}
 	}
 	return nil
+}
+
+// groupVersions are the forms of each document that kubeadm reads.
+var groupVersions = map[string][]string{
+	"InitConfiguration":      {"kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1beta3"},
+	"ClusterConfiguration":   {"kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1beta3"},
+	"JoinConfiguration":      {"kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1beta3"},
+	"KubeletConfiguration":   {"kubelet.config.k8s.io/v1beta1"},
+	"KubeProxyConfiguration": {"kubeproxy.config.k8s.io/v1alpha1"},
 }
 
 type (
@@ -177,13 +188,17 @@ func (f *clusterFile) UnmarshalYAML(n *yaml.Node) error {
 	var doc struct {
 		KubernetesVersion    string `yaml:"kubernetesVersion"`
 		ControlPlaneEndpoint string `yaml:"controlPlaneEndpoint"`
-		Networking           struct {
+		APIServer            struct {
+			CertSANs []string `yaml:"certSANs"`
+		} `yaml:"apiServer"`
+		Networking struct {
 			PodSubnet     string `yaml:"podSubnet"`
 			ServiceSubnet string `yaml:"serviceSubnet"`
 		} `yaml:"networking"`
 	}
 	err := n.Decode(&doc)
 	f.o.version, f.o.endpoint = doc.KubernetesVersion, doc.ControlPlaneEndpoint
+	f.o.certSANs = doc.APIServer.CertSANs
 	f.o.podCIDR, f.o.serviceCIDR = doc.Networking.PodSubnet, doc.Networking.ServiceSubnet
 	return err
 }

@@ -52,7 +52,7 @@ type containerdFile struct {
 func containerd(_ context.Context, c *call) error {
 	switch {
 	case slices.Equal(c.args, []string{"--version"}):
-		c.printf("containerd github.com/containerd/containerd 1.6.20\n")
+		c.printf("containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u1\n")
 		return nil
 	case !slices.Equal(c.args, []string{"config", "dump"}):
 		return fmt.Errorf("kubesim: containerd %q is not simulated", c.args)

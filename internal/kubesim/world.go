@@ -16,15 +16,15 @@ import (
 
 // World is all machines and clusters. It is safe for concurrent use.
 type World struct {
-	mu       sync.Mutex
-	state    state
-	files    map[string]func() afero.Fs // of each machine, as root sees them
-	changed  func()
-	takes    time.Duration
-	nowFunc  func() time.Time
-	inFlight map[string]bool // clusters with an etcd learner
-
-	registries []Registry
+	mu           sync.Mutex
+	state        state
+	files        map[string]func() afero.Fs // of each machine, as root sees them
+	changed      func()
+	takes        time.Duration
+	nowFunc      func() time.Time
+	packageLocks map[string]chan struct{} // by machine
+	registries   []Registry
+	observed     func(machine, method, path string)
 }
 
 type state struct {
@@ -43,7 +43,7 @@ type Options struct {
 
 // NewWorld returns an empty World.
 func NewWorld(o Options) *World {
-	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, inFlight: map[string]bool{}, registries: o.Registries,
+	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, packageLocks: map[string]chan struct{}{}, registries: o.Registries,
 		state: state{Machines: map[string]*machine{}, Clusters: map[string]*cluster{}}}
 	if w.changed == nil {
 		w.changed = func() {}
@@ -70,19 +70,19 @@ func (w *World) UnmarshalJSON(data []byte) error {
 
 // machine is a VM as the simulation sees it.
 type machine struct {
-	ID       string            `json:"id"`
-	Address  netip.Addr        `json:"address"`
-	Hostname string            `json:"hostname"`
-	Down     bool              `json:"down,omitempty"`
-	SwapOff  bool              `json:"swapOff,omitempty"`
-	Modules  []string          `json:"modules,omitempty"`
-	Forward  bool              `json:"forward,omitempty"` // net.ipv4.ip_forward
-	Packages map[string]string `json:"packages"`
-	Fetched  bool              `json:"fetched,omitempty"` // apt-get update has run
-	Services map[string]bool   `json:"services"`
-	Insecure []string          `json:"insecure,omitempty"` // what Docker has read of insecure-registries
-	Cluster  string            `json:"cluster,omitempty"`
-	Node     string            `json:"node,omitempty"`
+	ID          string            `json:"id"`
+	Address     netip.Addr        `json:"address"`
+	Hostname    string            `json:"hostname"`
+	Down        bool              `json:"down,omitempty"`
+	SwapOff     bool              `json:"swapOff,omitempty"`
+	Forward     bool              `json:"forward,omitempty"` // net.ipv4.ip_forward
+	Packages    map[string]string `json:"packages"`
+	Fetched     bool              `json:"fetched,omitempty"`     // apt-get update has run
+	Interrupted bool              `json:"interrupted,omitempty"` // an installation was cut short
+	Services    map[string]bool   `json:"services"`
+	Insecure    []string          `json:"insecure,omitempty"` // what Docker has read of insecure-registries
+	Cluster     string            `json:"cluster,omitempty"`
+	Node        string            `json:"node,omitempty"`
 }
 
 func (m *machine) runs(service string) bool { return !m.Down && m.Services[service] }
@@ -125,6 +125,13 @@ func (w *World) change(fn func()) {
 	w.changed()
 }
 
+// OnRequest has fn called before the API server of a machine answers a request; nil ends it.
+func (w *World) OnRequest(fn func(machine, method, path string)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.observed = fn
+}
+
 // take lets time pass, as slow programs do.
 func (w *World) take(ctx context.Context) error {
 	if w.takes <= 0 {
@@ -148,7 +155,7 @@ func (w *World) byAddress(addr netip.Addr) *machine {
 	for _, id := range w.ids() {
 		m := w.state.Machines[id]
 		conf, err := afero.ReadFile(w.files[id](), "/etc/keepalived/keepalived.conf")
-		if m.runs("keepalived") && err == nil && slices.Contains(fields(string(conf)), addr.String()) {
+		if m.runs("keepalived") && err == nil && slices.Contains(virtualAddresses(string(conf)), addr) {
 			return m
 		}
 	}

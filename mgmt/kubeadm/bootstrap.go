@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
@@ -29,30 +30,71 @@ type bootstrap struct {
 	CAHash   string // sha256:..., which joining nodes pin
 }
 
-// findEndpoint finds where the API is reached: the address of cluster_cp_name, which is a virtual address of the
-// VNF or one of the first control-plane node. That is known only now: a template may make connection points
-// that the VNFD does not show.
-func (d *deployment) findEndpoint() error {
-	name := d.p.Master.ClusterCPName
-	for _, cp := range slices.Concat(d.op.ConnectionPoints, d.masters[0].CPs) {
-		if cp.CPD == name && len(cp.Fixed) > 0 {
-			d.api = cp.Fixed[0]
-			return nil
-		}
-	}
-	return &vnflcm.ParamError{Path: clusterPath + ".master_node.cluster_cp_name", Value: name,
-		Reason: "neither the VNF nor its first control-plane node has an address at such a connection point"}
+// apiAddress is where nodes and other clients reach the API.
+type apiAddress struct {
+	host     string     // an address, or the name of a load balancer outside
+	port     string     // empty: what endpoint says
+	floating netip.Addr // by which host is reached from outside, if there is one
+	virtual  bool       // no machine has it by itself
 }
 
-// endpoint has the port of the API server itself or, where the package's script puts haproxy before several
-// of them, haproxy's (Tacker's contract).
-func (d *deployment) endpoint() string {
-	port := "6443"
-	if d.p.ScriptPath != "" && len(d.masters) > 1 {
-		port = "16443"
+// String is the host.
+func (a apiAddress) String() string { return a.host }
+
+// findEndpoint finds where the API is reached: at api_endpoint, or at the address of cluster_cp_name, which is a
+// virtual address of the VNF or one of the first control-plane node. That is known only now: a template may
+// make connection points that the VNFD does not show.
+func (d *deployment) findEndpoint() error {
+	var faults []error
+	candidates := slices.Concat(d.op.ConnectionPoints, d.masters[0].CPs)
+	if name := d.p.Master.ClusterCPName; d.p.APIEndpoint == "" {
+		i := slices.IndexFunc(candidates, func(cp vnflcm.ConnectionPoint) bool { return cp.CPD == name && len(cp.Fixed) > 0 })
+		if i < 0 {
+			faults = append(faults, &vnflcm.ParamError{Path: clusterPath + ".master_node.cluster_cp_name", Value: name,
+				Reason: "neither the VNF nor its first control-plane node has an address at such a connection point"})
+		} else {
+			addr := candidates[i].Fixed[0]
+			d.api = apiAddress{host: addr.String(), floating: candidates[i].Floating, virtual: !d.hasAddress(addr)}
+		}
+	} else {
+		d.api.host, d.api.port, _ = splitEndpoint(d.p.APIEndpoint) // checked
 	}
-	return net.JoinHostPort(d.api.String(), port)
+	if name := d.p.Master.ClusterFIPName; name != "" {
+		i := slices.IndexFunc(candidates, func(cp vnflcm.ConnectionPoint) bool { return cp.CPD == name && cp.Floating.IsValid() })
+		switch {
+		case i >= 0:
+			d.api.floating = candidates[i].Floating
+		case !d.api.floating.IsValid(): // a template may name the floating address otherwise than its port
+			faults = append(faults, &vnflcm.ParamError{Path: clusterPath + ".master_node.cluster_fip_name", Value: name,
+				Reason: "neither it nor cluster_cp_name is a connection point with a floating address"})
+		}
+	}
+	return errors.Join(faults...)
 }
+
+// hasAddress reports whether a control-plane node has the address.
+func (d *deployment) hasAddress(addr netip.Addr) bool {
+	return slices.ContainsFunc(d.masters, func(m mgmt.Node) bool {
+		return slices.ContainsFunc(m.CPs, func(cp vnflcm.ConnectionPoint) bool { return slices.Contains(cp.Fixed, addr) })
+	})
+}
+
+// endpoint has the port of the API server itself, of the load balancer outside or, where haproxy stands before
+// the API servers (ours, or that of the package's script for several of them), haproxy's, which Tacker's
+// scripts have at 16443.
+func (d *deployment) endpoint() string {
+	port := cmp.Or(d.api.port, apiPort)
+	if d.balanced() || d.p.ScriptPath != "" && len(d.masters) > 1 {
+		port = balancedPort
+	}
+	return net.JoinHostPort(d.api.host, port)
+}
+
+// The ports of API servers and of haproxy before them.
+const (
+	apiPort      = "6443"
+	balancedPort = "16443"
+)
 
 // init makes the control plane on the first node.
 func (d *deployment) init(ctx context.Context) (bootstrap, error) {
@@ -174,7 +216,8 @@ func (d *deployment) reset(ctx context.Context, n mgmt.Node) error {
 
 // kubeadmInit runs kubeadm init.
 func (d *deployment) kubeadmInit(ctx context.Context, n mgmt.Node) error {
-	config, err := marshal(d.initConfiguration(n), d.clusterConfiguration())
+	documents := append([]any{d.initConfiguration(n), d.clusterConfiguration()}, d.p.componentDocuments()...)
+	config, err := marshal(documents...)
 	if err != nil {
 		return err
 	}
@@ -211,19 +254,28 @@ func (d *deployment) revokeAll(ctx context.Context, n mgmt.Node) error {
 	}
 }
 
-// certSANs are the addresses that clients of the API may use.
+// certSANs are the names and addresses that clients of the API may use: the certificate holds for all of them,
+// so that TLS can always be verified. That of cluster_cp_name or api_endpoint comes first.
 func (d *deployment) certSANs() []string {
-	sans := []string{d.api.String()}
+	var sans []string
+	add := func(addr netip.Addr) {
+		if addr.IsValid() {
+			sans = append(sans, addr.String())
+		}
+	}
+	add(d.api.floating)
 	for _, m := range d.masters {
+		sans = append(sans, m.HostName)
 		for _, cp := range m.CPs {
-			for _, addr := range append([]netip.Addr{cp.Floating}, cp.Fixed...) {
-				if addr.IsValid() {
-					sans = append(sans, addr.String())
-				}
+			add(cp.Floating)
+			for _, addr := range cp.Fixed {
+				add(addr)
 			}
 		}
 	}
-	return sans
+	slices.Sort(sans)
+	sans = slices.DeleteFunc(slices.Compact(sans), func(name string) bool { return name == d.api.host })
+	return slices.Insert(sans, 0, d.api.host)
 }
 
 // initTokenTTL is how long the token of init lives if nobody comes to revoke it.

@@ -11,7 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 )
 
-// The documents of kubeadm's configuration, as far as the driver sets them (kubeadm.k8s.io/v1beta4).
+// The documents of kubeadm's configuration, as far as the driver sets them (kubeadm.k8s.io/v1beta4 and, where
+// it differs, v1beta3).
 type (
 	typeMeta struct {
 		APIVersion string `yaml:"apiVersion"`
@@ -30,7 +31,15 @@ type (
 		Groups []string `yaml:"groups"`
 	}
 	nodeRegistration struct {
-		Name string `yaml:"name"`
+		Name                  string   `yaml:"name,omitempty"`
+		CRISocket             string   `yaml:"criSocket,omitempty"`
+		KubeletExtraArgs      any      `yaml:"kubeletExtraArgs,omitempty"`
+		Taints                *[]taint `yaml:"taints,omitempty"` // nil: what kubeadm does by itself
+		IgnorePreflightErrors []string `yaml:"ignorePreflightErrors,omitempty"`
+	}
+	extraArg struct {
+		Name  string `yaml:"name"`
+		Value string `yaml:"value"`
 	}
 	localAPIEndpoint struct {
 		AdvertiseAddress string `yaml:"advertiseAddress"`
@@ -69,13 +78,23 @@ type (
 	}
 )
 
-func kind(name string) typeMeta { return typeMeta{"kubeadm.k8s.io/v1beta4", name} }
+// containerdSocket is named so that a machine with several container runtimes is no question to kubeadm.
+const containerdSocket = "unix:///run/containerd/containerd.sock"
+
+// kind is the head of a document, in the newest form that this version of kubeadm reads: v1beta4 since 1.31
+// (kubernetes.io, "kubeadm Configuration (v1beta4)").
+func (p *clusterParam) kind(name string) typeMeta {
+	if p.version().minor < 31 {
+		return typeMeta{"kubeadm.k8s.io/v1beta3", name}
+	}
+	return typeMeta{"kubeadm.k8s.io/v1beta4", name}
+}
 
 func (d *deployment) initConfiguration(n mgmt.Node) initConfiguration {
 	return initConfiguration{
-		typeMeta:         kind("InitConfiguration"),
+		typeMeta:         d.p.kind("InitConfiguration"),
 		BootstrapTokens:  []bootstrapToken{bootstrapTokenFor(newToken(), initTokenTTL)},
-		NodeRegistration: nodeRegistration{n.HostName},
+		NodeRegistration: d.registration(n),
 		LocalAPIEndpoint: localAPIEndpoint{n.IP.String()},
 	}
 }
@@ -85,9 +104,29 @@ func bootstrapTokenFor(token string, ttl time.Duration) bootstrapToken {
 		Groups: []string{"system:bootstrappers:kubeadm:default-node-token"}}
 }
 
+// registration is what a node is told of itself. The address is given to the kubelet, which would take that of
+// the default route, the wrong one on a machine in several networks.
+func (d *deployment) registration(n mgmt.Node) nodeRegistration {
+	marks := d.marks(n)
+	args := []extraArg{{"node-ip", n.IP.String()}}
+	if labels := marks.byKubelet(); labels != "" {
+		args = append(args, extraArg{"node-labels", labels})
+	}
+	r := nodeRegistration{Name: n.HostName, CRISocket: containerdSocket, KubeletExtraArgs: args,
+		IgnorePreflightErrors: d.p.IgnorePreflight, Taints: marks.taints()}
+	if d.p.version().minor < 31 {
+		byName := map[string]string{}
+		for _, a := range args {
+			byName[a.Name] = a.Value
+		}
+		r.KubeletExtraArgs = byName
+	}
+	return r
+}
+
 func (d *deployment) clusterConfiguration() clusterConfiguration {
 	return clusterConfiguration{
-		typeMeta:             kind("ClusterConfiguration"),
+		typeMeta:             d.p.kind("ClusterConfiguration"),
 		KubernetesVersion:    "v" + d.p.KubernetesVersion,
 		ControlPlaneEndpoint: d.endpoint(),
 		Networking:           networking{d.p.Master.PodCIDR, d.p.Master.ClusterCIDR},
@@ -95,11 +134,11 @@ func (d *deployment) clusterConfiguration() clusterConfiguration {
 	}
 }
 
-func joinConfig(n mgmt.Node, b bootstrap, c credentials, controlPlane bool) joinConfiguration {
+func (d *deployment) joinConfig(n mgmt.Node, b bootstrap, c credentials, controlPlane bool) joinConfiguration {
 	j := joinConfiguration{
-		typeMeta:         kind("JoinConfiguration"),
+		typeMeta:         d.p.kind("JoinConfiguration"),
 		Discovery:        discovery{tokenDiscovery{b.Endpoint, c.token, []string{b.CAHash}}},
-		NodeRegistration: nodeRegistration{n.HostName},
+		NodeRegistration: d.registration(n),
 	}
 	if controlPlane {
 		j.ControlPlane = &joinControlPlane{localAPIEndpoint{n.IP.String()}, c.certificateKey}

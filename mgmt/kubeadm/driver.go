@@ -3,7 +3,6 @@ package kubeadm
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -102,7 +101,7 @@ type deployment struct {
 	masters []mgmt.Node
 	workers []mgmt.Node
 	kube    *cluster.Cluster[mgmt.Node]
-	api     netip.Addr // where nodes and others reach the API
+	api     apiAddress // where nodes and others reach the API
 }
 
 // open finds the nodes of the cluster.

@@ -3,7 +3,6 @@ package kubeadm
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"net/netip"
 	"sync"
 	"time"
@@ -79,16 +78,9 @@ func (d *deployment) bringUp(ctx context.Context, first mgmt.Node) (bootstrap, e
 }
 
 func (d *deployment) applyCNI(ctx context.Context) error {
-	if d.p.CNIManifestPath == "" {
-		return nil // the script has done it
-	}
-	name, err := d.op.Package.Artifact(d.p.CNIManifestPath)
-	if err != nil {
-		return err
-	}
-	manifest, err := fs.ReadFile(d.op.Package, name)
-	if err != nil {
-		return err
+	manifest, err := d.networkManifest()
+	if manifest == nil || err != nil {
+		return err // or the script has done it
 	}
 	return vnflcm.Do(ctx, d.op, "network", "", func(ctx context.Context) error {
 		return within(ctx, d.config.Timeouts.Ready, func(ctx context.Context) error { return d.kube.Apply(ctx, manifest) })

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -70,7 +69,7 @@ func (d *deployment) createToken(ctx context.Context, leader mgmt.Node, token st
 	if err := d.op.State().Put(ctx, tokenState+id, time.Now()); err != nil {
 		return err
 	}
-	config, err := marshal(initConfiguration{typeMeta: kind("InitConfiguration"), BootstrapTokens: []bootstrapToken{bootstrapTokenFor(token, tokenTTL)}})
+	config, err := marshal(initConfiguration{typeMeta: d.p.kind("InitConfiguration"), BootstrapTokens: []bootstrapToken{bootstrapTokenFor(token, tokenTTL)}})
 	if err != nil {
 		return err
 	}
@@ -101,9 +100,9 @@ func (d *deployment) revoke(ctx context.Context, id string) error {
 }
 
 // output is the last line that a command prints.
-func output(ctx context.Context, r cluster.Runner, argv ...string) (string, error) {
+func output(ctx context.Context, n mgmt.Node, argv ...string) (string, error) {
 	var out bytes.Buffer
-	if err := r.RunRoot(ctx, argv, nil, &out, nil); err != nil {
+	if err := n.RunRoot(ctx, argv, nil, &out, nil); err != nil {
 		return "", err
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -168,7 +167,7 @@ func (d *deployment) joinNow(ctx context.Context, n mgmt.Node, b bootstrap, toke
 	if d.p.ScriptPath != "" {
 		return d.scriptJoin(ctx, n, b, c, controlPlane)
 	}
-	config, err := marshal(joinConfig(n, b, c, controlPlane))
+	config, err := marshal(d.joinConfig(n, b, c, controlPlane))
 	if err != nil {
 		return err
 	}

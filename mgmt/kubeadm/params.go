@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
-	"regexp"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -35,6 +34,7 @@ type clusterParam struct {
 	VIMName           string      `json:"vim_name"`
 	KubernetesVersion string      `json:"kubernetes_version"` // beyond Tacker
 	CNIManifestPath   string      `json:"cni_manifest_path"`  // beyond Tacker
+	APIEndpoint       string      `json:"api_endpoint"`       // beyond Tacker
 	Master            masterParam `json:"master_node"`
 	Worker            nodeParam   `json:"worker_node"`
 	Proxy             mgmt.Proxy  `json:"proxy"`
@@ -42,7 +42,10 @@ type clusterParam struct {
 	Registries registry.Connections `json:"private_registry_connection_info"`
 	HelmScript string               `json:"helm_installation_script_path"`
 	Storage    any                  `json:"storage_server"`
-	Volumes    any                  `json:"pv_registration_params"`
+	Packages   packagesParam        `json:"packages"`
+	Flannel    flannelParam         `json:"flannel"`
+	componentParam
+	Volumes any `json:"pv_registration_params"`
 }
 
 type nodeParam struct {
@@ -51,6 +54,7 @@ type nodeParam struct {
 	NICCPName string        `json:"nic_cp_name"`
 	Username  string        `json:"username"`
 	Password  vnflcm.Secret `json:"password"`
+	nodeMarks
 }
 
 type masterParam struct {
@@ -122,8 +126,6 @@ func (c *checker) fault(path, value, reason string) {
 	c.faults = append(c.faults, &vnflcm.ParamError{Path: path, Value: value, Reason: reason})
 }
 
-var versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)
-
 // check finds every fault; the paths are relative to k8s_cluster_installation_param.
 func (p *parameters) check(op *vnflcm.Operation) error {
 	c := &checker{op: op}
@@ -133,19 +135,20 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	if vdu := c.vduOf(cluster.Master.SSHCPName); vdu != "" && vdu == c.vduOf(cluster.Worker.SSHCPName) {
 		c.fault("worker_node.ssh_cp_name", cluster.Worker.SSHCPName, "is of VDU "+vdu+", whose machines are control-plane nodes")
 	}
-	if cluster.Master.ClusterCPName == "" {
+	if cluster.Master.ClusterCPName == "" && cluster.APIEndpoint == "" {
 		c.fault("master_node.cluster_cp_name", "", "is required")
 	}
 	c.networks(&cluster.Master)
 	c.file("script_path", cluster.ScriptPath)
 	c.file("cni_manifest_path", cluster.CNIManifestPath)
 	c.file("helm_installation_script_path", cluster.HelmScript)
-	if cluster.ScriptPath == "" && cluster.CNIManifestPath == "" {
-		c.fault("cni_manifest_path", "", "is required unless script_path is given: nodes are not Ready without a network add-on")
-	}
-	if !versionForm.MatchString(cluster.KubernetesVersion) {
-		c.fault("kubernetes_version", cluster.KubernetesVersion, "must be a full version such as "+defaultVersion)
-	}
+	c.version(cluster.KubernetesVersion)
+	c.apiEndpoint(cluster)
+	c.components(cluster)
+	c.packages(cluster)
+	c.flannel(cluster)
+	c.marks("master_node", cluster.Master.nodeMarks)
+	c.marks("worker_node", cluster.Worker.nodeMarks)
 	c.faults = append(c.faults, vnflcm.AtPath("proxy", cluster.Proxy.Validate()))
 	c.registries(cluster)
 	c.unsupported(cluster)
@@ -223,8 +226,7 @@ func (c *checker) unsupported(p *clusterParam) {
 		path  string
 		given bool
 	}{
-		{"storage_server", p.Storage != nil},
-		{"pv_registration_params", p.Volumes != nil}, {"master_node.cluster_fip_name", p.Master.ClusterFIPName != ""},
+		{"storage_server", p.Storage != nil}, {"pv_registration_params", p.Volumes != nil},
 	} {
 		if asked.given {
 			c.fault(asked.path, "", "is not supported yet")

@@ -44,8 +44,7 @@ func (u *userFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, 
 		return zeros{mem.NewFileHandle(mem.CreateFile(name))}, nil
 	}
 	writes := flag&(os.O_WRONLY|os.O_RDWR) != 0
-	if within(name, "/proc") && !writes && !u.noProc {
-		proc := u.procFs(u.user)
+	if proc := u.procOf(name); proc != nil && !writes {
 		if info, err := proc.Stat(name); err == nil && info.Mode() == 0 {
 			return nil, denied("open", name)
 		}
@@ -114,10 +113,26 @@ func (u *userFs) look(name string) (os.FileInfo, error) {
 		return mem.GetFileInfo(mem.CreateFile("null")), nil
 	case u.absent(name):
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
-	case within(name, "/proc") && !u.noProc:
-		return u.procFs(u.user).Stat(name)
+	}
+	if proc := u.procOf(name); proc != nil {
+		return proc.Stat(name)
 	}
 	return u.fs.Lstat(name)
+}
+
+// procOf is /proc if the path is there: that of the host, unless somebody has put a file of that name below it,
+// for what this /proc does not show.
+func (u *userFs) procOf(name string) afero.Fs {
+	if u.noProc || !within(name, "/proc") {
+		return nil
+	}
+	proc := u.procFs(u.user)
+	if _, err := proc.Stat(name); err != nil {
+		if _, err := u.fs.Lstat(name); err == nil {
+			return nil
+		}
+	}
+	return proc
 }
 
 // absent reports whether a program is not there for the moment.

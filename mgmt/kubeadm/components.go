@@ -1,0 +1,211 @@
+package kubeadm
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// componentParam are the parameters for what kubeadm sets up: settings of its components in the form of their
+// own configuration files, and checks of machines that are passed over.
+type componentParam struct {
+	Kubelet         map[string]any `json:"kubelet_configuration"`    // kubelet.config.k8s.io/v1beta1
+	KubeProxy       map[string]any `json:"kube_proxy_configuration"` // kubeproxy.config.k8s.io/v1alpha1
+	IgnorePreflight []string       `json:"ignore_preflight_errors"`  // names of kubeadm's checks; default none
+}
+
+// Settings that others rely on. The first are how the kubelet lets the control plane, and nobody else, in
+// (kubeadm sets them); the others are where kubeadm and this driver look for things.
+var (
+	kubeletOwn = []string{"apiVersion", "kind", "authentication", "authorization", "readOnlyPort", "rotateCertificates",
+		"tlsCertFile", "tlsPrivateKeyFile", "staticPodPath", "staticPodURL", "staticPodURLHeader",
+		"containerRuntimeEndpoint", "imageServiceEndpoint"}
+	kubeProxyOwn = []string{"apiVersion", "kind", "clientConnection", "clusterCIDR", "hostnameOverride"}
+)
+
+var (
+	settingForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
+	checkForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+)
+
+func (c *checker) components(p *clusterParam) {
+	for _, part := range []struct {
+		path     string
+		settings map[string]any
+		own      []string
+	}{{"kubelet_configuration", p.Kubelet, kubeletOwn}, {"kube_proxy_configuration", p.KubeProxy, kubeProxyOwn}} {
+		for _, name := range slices.Sorted(maps.Keys(part.settings)) {
+			switch {
+			case !settingForm.MatchString(name):
+				c.fault(part.path, name, "is no name of a setting")
+			case slices.Contains(part.own, name):
+				c.fault(part.path+"."+name, "", "is set by kubeadm and must stay so: leave it out")
+			}
+		}
+	}
+	c.kubelet(p.Kubelet)
+	for i, name := range p.IgnorePreflight {
+		at := fmt.Sprintf("ignore_preflight_errors[%d]", i)
+		switch {
+		case strings.EqualFold(name, "all"):
+			c.fault(at, name, "kubeadm takes no \"all\" in its configuration: name the checks, as its messages do")
+		case !checkForm.MatchString(name):
+			c.fault(at, name, "is no name of a check, such as NumCPU")
+		}
+	}
+	if p.ScriptPath == "" {
+		return
+	}
+	for _, asked := range []struct {
+		path  string
+		given bool
+	}{{"kubelet_configuration", len(p.Kubelet) > 0}, {"kube_proxy_configuration", len(p.KubeProxy) > 0}, {"ignore_preflight_errors", len(p.IgnorePreflight) > 0}} {
+		if asked.given {
+			c.fault(asked.path, "", "has no effect with script_path: the script runs kubeadm")
+		}
+	}
+}
+
+// kubelet checks the settings that the driver reads itself.
+func (c *checker) kubelet(settings map[string]any) {
+	driver, given := settings["cgroupDriver"]
+	if given && driver != "systemd" && driver != "cgroupfs" {
+		c.fault("kubelet_configuration.cgroupDriver", "", "must be systemd or cgroupfs")
+	}
+	if swap, given := settings["failSwapOn"]; given {
+		if _, ok := swap.(bool); !ok {
+			c.fault("kubelet_configuration.failSwapOn", "", "must be true or false")
+		}
+	}
+	gates, given := settings["featureGates"]
+	byName, ok := gates.(map[string]any)
+	if given && !ok {
+		c.fault("kubelet_configuration.featureGates", "", "must be an object of names and true or false")
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		if _, ok := byName[name].(bool); !ok {
+			c.fault("kubelet_configuration.featureGates."+name, "", "must be true or false")
+		}
+	}
+}
+
+// systemdCgroups reports whether the kubelet and the container runtime let systemd manage cgroups: kubeadm's
+// default.
+func (p *clusterParam) systemdCgroups() bool { return p.Kubelet["cgroupDriver"] != "cgroupfs" }
+
+// swapAllowed reports whether the kubelet was told to run beside swap.
+func (p *clusterParam) swapAllowed() bool { return p.Kubelet["failSwapOn"] == false }
+
+// componentDocuments are the configuration files of the components that are not as kubeadm has them by itself.
+func (p *clusterParam) componentDocuments() []any {
+	var out []any
+	for _, part := range []struct {
+		settings map[string]any
+		head     typeMeta
+	}{{p.Kubelet, typeMeta{"kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"}}, {p.KubeProxy, typeMeta{"kubeproxy.config.k8s.io/v1alpha1", "KubeProxyConfiguration"}}} {
+		if len(part.settings) == 0 {
+			continue
+		}
+		document, _ := plain(part.settings).(map[string]any)
+		document["apiVersion"], document["kind"] = part.head.APIVersion, part.head.Kind
+		out = append(out, document)
+	}
+	return out
+}
+
+// plain is a copy of decoded JSON with Go's own numbers, which YAML writes as numbers.
+func plain(v any) any {
+	switch t := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for key, value := range t {
+			out[key] = plain(value)
+		}
+		return out
+	case []any:
+		out := make([]any, len(t))
+		for i, value := range t {
+			out[i] = plain(value)
+		}
+		return out
+	case json.Number:
+		if n, err := t.Int64(); err == nil {
+			return n
+		}
+		if f, err := t.Float64(); err == nil {
+			return f
+		}
+		return t.String()
+	default:
+		return v
+	}
+}
+
+// version is a version of Kubernetes.
+type version struct{ major, minor, patch int }
+
+var versionForm = regexp.MustCompile(`^([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})$`)
+
+func parseVersion(text string) (v version, ok bool) {
+	match := versionForm.FindStringSubmatch(text)
+	if match == nil {
+		return version{}, false
+	}
+	for i, part := range []*int{&v.major, &v.minor, &v.patch} {
+		*part, _ = strconv.Atoi(match[i+1]) // digits
+	}
+	return v, true
+}
+
+func (p *clusterParam) version() version {
+	v, _ := parseVersion(p.KubernetesVersion) // checked
+	return v
+}
+
+// oldestMinor is the first version of Kubernetes whose kubeadm reads v1beta3.
+const oldestMinor = 22
+
+func (c *checker) version(text string) {
+	switch v, ok := parseVersion(text); {
+	case !ok:
+		c.fault("kubernetes_version", text, "must be a full version such as "+defaultVersion)
+	case v.major != 1 || v.minor < oldestMinor:
+		c.fault("kubernetes_version", text, fmt.Sprintf("is not supported: 1.%d.0 and later versions 1 are", oldestMinor))
+	}
+}
+
+// apiEndpoint checks the address of a load balancer outside.
+func (c *checker) apiEndpoint(p *clusterParam) {
+	if p.APIEndpoint == "" {
+		return
+	}
+	if _, _, ok := splitEndpoint(p.APIEndpoint); !ok {
+		c.fault("api_endpoint", p.APIEndpoint, "must be a host name or address, with or without a port: lb.example.org:6443, [2001:db8::1]:6443")
+	}
+	if p.ScriptPath != "" {
+		c.fault("api_endpoint", p.APIEndpoint, "has no effect with script_path: the script sets up the endpoint")
+	}
+}
+
+// splitEndpoint parts host and port. The host is a DNS name or an address without brackets; no port is "".
+func splitEndpoint(text string) (host, port string, ok bool) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		host, port = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"), ""
+		if strings.ContainsAny(host, "[]") || len(host) != len(text) && len(host) != len(text)-2 {
+			return "", "", false
+		}
+	} else if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 || strconv.Itoa(n) != port {
+		return "", "", false
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.String(), port, addr.Zone() == "" && !addr.IsUnspecified()
+	}
+	return host, port, len(host) <= 253 && prefixForm.MatchString(host)
+}

@@ -1,0 +1,144 @@
+package kubeadm
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+)
+
+// nodeMarks are the parameters by which the nodes of a group are told apart. Labels are keys and values; taints
+// are written as kubectl has them: key=value:Effect or key:Effect. No taints at all is written as an empty list;
+// where the list is absent, control-plane nodes have the taint that kubeadm gives them.
+type nodeMarks struct {
+	Labels map[string]string `json:"labels"`
+	Taints *[]string         `json:"taints"`
+}
+
+// taint of a node, as kubeadm's configuration has it.
+type taint struct {
+	Key    string `yaml:"key"`
+	Value  string `yaml:"value,omitempty"`
+	Effect string `yaml:"effect"`
+}
+
+// The syntax of labels (kubernetes.io, "Labels and Selectors").
+var (
+	labelForm  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
+	prefixForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+)
+
+func isLabelKey(key string) bool {
+	prefix, name, prefixed := strings.Cut(key, "/")
+	if !prefixed {
+		return labelForm.MatchString(key)
+	}
+	return len(prefix) <= 253 && prefixForm.MatchString(prefix) && labelForm.MatchString(name)
+}
+
+func isLabelValue(value string) bool { return value == "" || labelForm.MatchString(value) }
+
+// reservedLabels are set by kubeadm and the kubelet; this driver finds nodes by them.
+var reservedLabels = []string{"kubernetes.io/hostname", "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
+
+// marks checks the labels and taints of a group of nodes.
+func (c *checker) marks(path string, m nodeMarks) {
+	for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
+		at, value := path+".labels."+key, m.Labels[key]
+		switch {
+		case !isLabelKey(key):
+			c.fault(path+".labels", key, "is no key of a label: up to 63 letters, digits, -, _ and ., after a DNS name and / if need be")
+		case slices.Contains(reservedLabels, key):
+			c.fault(at, value, "is set by Kubernetes itself: leave it out")
+		case !isLabelValue(value):
+			c.fault(at, value, "is no value of a label: up to 63 letters, digits, -, _ and ., the first and the last a letter or digit")
+		}
+	}
+	if m.Taints == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for i, text := range *m.Taints {
+		t, ok := parseTaint(text)
+		at := fmt.Sprintf("%s.taints[%d]", path, i)
+		switch {
+		case !ok:
+			c.fault(at, text, "must be key=value:Effect or key:Effect with the effect NoSchedule, PreferNoSchedule or NoExecute")
+		case seen[t.Key+":"+t.Effect]:
+			c.fault(at, text, "has the key and the effect of another taint of the list")
+		}
+		seen[t.Key+":"+t.Effect] = true
+	}
+}
+
+func parseTaint(text string) (t taint, ok bool) {
+	left, effect, found := strings.Cut(text, ":")
+	key, value, _ := strings.Cut(left, "=")
+	known := slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, effect)
+	return taint{key, value, effect}, found && known && isLabelKey(key) && isLabelValue(value)
+}
+
+// taints are those that the node registers with; nil where kubeadm decides.
+func (m nodeMarks) taints() *[]taint {
+	if m.Taints == nil {
+		return nil
+	}
+	out := []taint{}
+	for _, text := range *m.Taints {
+		t, _ := parseTaint(text) // checked
+		out = append(out, t)
+	}
+	return &out
+}
+
+// byKubelet are the labels that the kubelet registers the node with, as its option takes them: schedulers see
+// the node with them from the beginning.
+func (m nodeMarks) byKubelet() string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
+		if kubeletMaySet(key) {
+			out = append(out, key+"="+m.Labels[key])
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// kubeletLabels are the labels of Kubernetes' own domains that a kubelet may give its node; it does not start
+// with others (kubernetes.io, "Admission Control", NodeRestriction).
+var kubeletLabels = []string{"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch", "node.kubernetes.io/instance-type",
+	"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}
+
+func kubeletMaySet(key string) bool {
+	prefix, _, prefixed := strings.Cut(key, "/")
+	of := func(domain string) bool { return prefix == domain || strings.HasSuffix(prefix, "."+domain) }
+	switch {
+	case !prefixed, slices.Contains(kubeletLabels, key), of("kubelet.kubernetes.io"), of("node.kubernetes.io"):
+		return true
+	default:
+		return !of("kubernetes.io") && !of("k8s.io")
+	}
+}
+
+func (d *deployment) marks(n mgmt.Node) nodeMarks {
+	if d.isMaster(n) {
+		return d.p.Master.nodeMarks
+	}
+	return d.p.Worker.nodeMarks
+}
+
+// nodeLabels are all labels that the node shall have: those of the parameters and, where the VIM shows them, its
+// compute host and zone under the names that Tacker gives them (anti-affinity rules of its packages use them)
+// and Kubernetes' own. What is no value of a label is left out: the VIM's names are not ours to change.
+func (d *deployment) nodeLabels(n mgmt.Node) map[string]string {
+	labels := map[string]string{}
+	for key, value := range map[string]string{"CIS-node": n.Host, "kubernetes.io/zone": n.Zone, "topology.kubernetes.io/zone": n.Zone} {
+		if value != "" && isLabelValue(value) {
+			labels[key] = value
+		}
+	}
+	maps.Copy(labels, d.marks(n).Labels)
+	return labels
+}

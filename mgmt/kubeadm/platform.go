@@ -1,0 +1,143 @@
+package kubeadm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// platforms are the systems that the built-in preparation is made for: ID and VERSION_ID of os-release(5).
+var platforms = []string{"debian 12", "ubuntu 22.04", "ubuntu 24.04"}
+
+// checkPlatform refuses other systems before anything is changed.
+func (d *deployment) checkPlatform(ctx context.Context, n mgmt.Node) error {
+	text, err := n.SSH.ReadFile(ctx, sshexec.File{Path: "/etc/os-release", Root: true})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	release := osRelease(text)
+	if got := release["ID"] + " " + release["VERSION_ID"]; !slices.Contains(platforms, got) {
+		return fmt.Errorf("kubeadm: the system of %s is %q; the built-in preparation is made for %s: use an image with one of them, or script_path",
+			n.HostName, strings.TrimSpace(got), strings.Join(platforms, ", "))
+	}
+	return nil
+}
+
+// osRelease reads the assignments of an os-release file, whose values may be in quotes.
+func osRelease(text []byte) map[string]string {
+	out := map[string]string{}
+	for line := range bytes.Lines(text) {
+		key, value, found := strings.Cut(strings.TrimSpace(string(line)), "=")
+		if !found || strings.HasPrefix(key, "#") {
+			continue
+		}
+		if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+			value = value[1 : n-1]
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// The files by which modules and settings are there after a reboot.
+const (
+	modulesFile = "/etc/modules-load.d/kubernetes.conf"
+	sysctlFile  = "/etc/sysctl.d/90-kubernetes.conf"
+)
+
+// setUpSystem makes the kernel ready: swap off, since the kubelet refuses to run beside it unless it is told
+// otherwise, and what Kubernetes and its network add-ons need (kubernetes.io, "Container Runtimes",
+// prerequisites).
+func (d *deployment) setUpSystem(ctx context.Context, n mgmt.Node) error {
+	if !d.p.swapAllowed() {
+		if err := d.disableSwap(ctx, n); err != nil {
+			return err
+		}
+	}
+	if err := d.loadModules(ctx, n); err != nil {
+		return err
+	}
+	settings := "net.bridge.bridge-nf-call-iptables = 1\nnet.ipv4.ip_forward = 1\n"
+	ipv6, err := succeeds(ctx, n, "test", "-e", "/proc/sys/net/ipv6")
+	if err != nil {
+		return err
+	}
+	if ipv6 { // a kernel without has no such settings
+		settings += "net.bridge.bridge-nf-call-ip6tables = 1\nnet.ipv6.conf.all.forwarding = 1\n"
+	}
+	if err := put(ctx, n, sysctlFile, settings, 0o644); err != nil {
+		return err
+	}
+	return n.RunRoot(ctx, []string{"sysctl", "-p", sysctlFile}, nil, nil, nil)
+}
+
+// loadModules loads the kernel modules. modprobe fails also where they are part of the kernel: what counts is
+// what the kernel can do then.
+func (d *deployment) loadModules(ctx context.Context, n mgmt.Node) error {
+	if err := put(ctx, n, modulesFile, "overlay\nbr_netfilter\n", 0o644); err != nil {
+		return err
+	}
+	for _, module := range []string{"overlay", "br_netfilter"} {
+		err := n.RunRoot(ctx, []string{"modprobe", module}, nil, nil, nil)
+		if _, failed := errors.AsType[*sshexec.ExitError](err); err != nil && !failed {
+			return err
+		}
+	}
+	filesystems, err := n.SSH.ReadFile(ctx, sshexec.File{Path: "/proc/filesystems", Root: true})
+	if err != nil {
+		return err
+	}
+	bridge, err := succeeds(ctx, n, "test", "-e", "/proc/sys/net/bridge/bridge-nf-call-iptables")
+	if err != nil {
+		return err
+	}
+	var missing []string
+	if !slices.Contains(strings.Fields(string(filesystems)), "overlay") {
+		missing = append(missing, "overlay (the file system of containers)")
+	}
+	if !bridge {
+		missing = append(missing, "br_netfilter (the firewall for traffic between pods)")
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("kubeadm: the kernel of %s lacks %s: install the package with its modules, or another kernel", n.HostName, strings.Join(missing, " and "))
+}
+
+// disableSwap turns swap off, now and after a reboot.
+func (d *deployment) disableSwap(ctx context.Context, n mgmt.Node) error {
+	if err := n.RunRoot(ctx, []string{"swapoff", "-a"}, nil, nil, nil); err != nil {
+		return err
+	}
+	exists, err := succeeds(ctx, n, "test", "-e", "/etc/fstab")
+	if !exists || err != nil {
+		return err
+	}
+	file := sshexec.File{Path: "/etc/fstab", Mode: 0o644, Root: true}
+	table, err := n.SSH.ReadFile(ctx, file)
+	if err != nil {
+		return err
+	}
+	return n.SSH.Upload(ctx, bytes.NewReader(withoutSwap(table)), file)
+}
+
+// withoutSwap comments out the swap lines of an fstab (fstab(5): fields are separated by tabs or spaces, the third is
+// the type).
+func withoutSwap(table []byte) []byte {
+	var out bytes.Buffer
+	for line := range bytes.Lines(table) {
+		f := bytes.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' })
+		if len(f) > 2 && string(bytes.TrimSpace(f[2])) == "swap" && !bytes.HasPrefix(bytes.TrimSpace(f[0]), []byte("#")) {
+			out.WriteString("# vnfkit: ")
+		}
+		out.Write(line)
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,189 @@
+package kubeadm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// cniDir is where network add-ons put their plugins, and kubernetes-cni its own.
+const cniDir = "/opt/cni/bin"
+
+// linkPlugins shows the plugins of Debian's containernetworking-plugins there too: its containerd looks only
+// where they are, that of others only in cniDir, and add-ons know nothing of either.
+const linkPlugins sshexec.Shell = `mkdir -p ` + cniDir + ` && for f in /usr/lib/cni/*; do
+	name=${f##*/}; [ ! -f "$f" ] || [ -e ` + cniDir + `/"$name" ] || ln -s "$f" ` + cniDir + `/"$name" || exit 1
+done`
+
+func (d *deployment) setUpRuntime(ctx context.Context, n mgmt.Node) error {
+	if err := d.findPlugins(ctx, n); err != nil {
+		return err
+	}
+	settings, err := d.runtimeSettings(ctx, n)
+	if err != nil {
+		return err
+	}
+	config, err := toml.Marshal(settings.config())
+	if err != nil {
+		return err
+	}
+	if err := put(ctx, n, "/etc/containerd/config.toml", string(config), 0o644); err != nil {
+		return err
+	}
+	if env := d.environment(); env != nil {
+		// Only root may read it: proxy URLs can hold a password.
+		if err := put(ctx, n, "/etc/systemd/system/containerd.service.d/50-vnfkit-proxy.conf", proxyDropIn(env), 0o600); err != nil {
+			return err
+		}
+	}
+	for _, argv := range [][]string{
+		{"systemctl", "daemon-reload"}, {"systemctl", "enable", "containerd", "kubelet"},
+		// One that has failed too often is not started again before this.
+		{"systemctl", "reset-failed", "containerd"}, {"systemctl", "restart", "containerd"},
+	} {
+		if err := n.RunRoot(ctx, argv, nil, nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findPlugins makes sure that the plugins are there which every network add-on calls: the kubelet's package
+// brings them where it is the project's own, Debian's otherwise.
+func (d *deployment) findPlugins(ctx context.Context, n mgmt.Node) error {
+	for _, install := range []bool{false, true} {
+		if install && d.p.Packages.source() != fromNowhere {
+			if err := d.install(ctx, n, "containernetworking-plugins"); err != nil {
+				return err
+			}
+		}
+		if err := n.SSH.Exec(ctx, sshexec.Command{Shell: linkPlugins, Root: true}); err != nil {
+			return err
+		}
+		if found, err := succeeds(ctx, n, "test", "-e", cniDir+"/loopback"); found || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("kubeadm: %s has no CNI plugins in %s or /usr/lib/cni: its image needs kubernetes-cni or containernetworking-plugins", n.HostName, cniDir)
+}
+
+// runtimeSettings are what containerd's configuration depends on.
+type runtimeSettings struct {
+	major, minor   int    // of containerd
+	pause          string // image of the sandbox container
+	systemdCgroups bool
+	limitedOOM     bool // the machine lets nobody make a process less likely to be killed
+}
+
+func (d *deployment) runtimeSettings(ctx context.Context, n mgmt.Node) (s runtimeSettings, err error) {
+	s.systemdCgroups = d.p.systemdCgroups()
+	printed, err := output(ctx, n, "containerd", "--version")
+	if err != nil {
+		return s, err
+	}
+	if s.major, s.minor, err = containerdVersion(printed); err != nil {
+		return s, err
+	}
+	var images bytes.Buffer
+	if err := n.RunRoot(ctx, []string{"kubeadm", "config", "images", "list", "--kubernetes-version", "v" + d.p.KubernetesVersion}, nil, &images, nil); err != nil {
+		return s, err
+	}
+	if s.pause = pauseImage(images.String()); s.pause == "" {
+		return s, fmt.Errorf("kubeadm: config images list of %s names no pause image", n.HostName)
+	}
+	status, err := n.SSH.ReadFile(ctx, sshexec.File{Path: "/proc/1/status", Root: true})
+	if err != nil {
+		return s, err
+	}
+	s.limitedOOM, err = lacksSysResource(string(status))
+	return s, err
+}
+
+// containerdForm has the version in "containerd <where it comes from> 1.7.24 <commit>", with or without a v.
+var containerdForm = regexp.MustCompile(`^containerd \S+ v?([0-9]{1,4})\.([0-9]{1,4})\.`)
+
+func containerdVersion(printed string) (major, minor int, err error) {
+	match := containerdForm.FindStringSubmatch(printed)
+	if match == nil {
+		return 0, 0, fmt.Errorf("kubeadm: containerd says %q of its version", printed)
+	}
+	major, _ = strconv.Atoi(match[1]) // digits
+	minor, _ = strconv.Atoi(match[2])
+	if major < 1 || major > 2 {
+		return 0, 0, fmt.Errorf("kubeadm: containerd %d is not known: 1 and 2 are", major)
+	}
+	return major, minor, nil
+}
+
+// pauseImage is the one that kubeadm would have pulled: with another one every node held two.
+func pauseImage(images string) string {
+	for image := range strings.Lines(images) {
+		if name := strings.TrimSpace(image); strings.HasPrefix(path.Base(name), "pause:") {
+			return name
+		}
+	}
+	return ""
+}
+
+// lacksSysResource reads what the services of PID 1 may do at most (proc_pid_status(5), CapBnd). Without
+// CAP_SYS_RESOURCE (capabilities(7), number 24), as on machines that are containers, a process cannot lower its
+// oom_score_adj, and containers for which Kubernetes asks for that would not start.
+func lacksSysResource(status string) (bool, error) {
+	const sysResource = 24
+	for line := range strings.Lines(status) {
+		if value, found := strings.CutPrefix(line, "CapBnd:"); found {
+			mask, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
+			return mask>>sysResource&1 == 0, err
+		}
+	}
+	return false, errors.New("kubeadm: /proc/1/status has no CapBnd")
+}
+
+type table = map[string]any
+
+// config is containerd's configuration: registries are looked for in certs.d, cgroups are managed as the
+// kubelet does it, and plugins are where network add-ons put them (github.com/containerd/containerd,
+// docs/cri/config.md: version 2 until containerd 1.7, version 3 since 2.0).
+func (s runtimeSettings) config() any {
+	registry := table{"config_path": "/etc/containerd/certs.d"}
+	runc := table{"runtimes": table{"runc": table{"runtime_type": "io.containerd.runc.v2", "options": table{"SystemdCgroup": s.systemdCgroups}}}}
+	cni := table{"conf_dir": "/etc/cni/net.d"}
+	if s.major > 1 && s.minor > 0 { // bin_dir is deprecated since 2.1
+		cni["bin_dirs"] = []string{cniDir}
+	} else {
+		cni["bin_dir"] = cniDir
+	}
+	runtime := table{"containerd": runc, "cni": cni}
+	if s.limitedOOM {
+		runtime["restrict_oom_score_adj"] = true
+	}
+	if s.major > 1 {
+		return table{"version": 3, "plugins": table{
+			"io.containerd.cri.v1.runtime": runtime,
+			"io.containerd.cri.v1.images":  table{"registry": registry, "pinned_images": table{"sandbox": s.pause}},
+		}}
+	}
+	runtime["registry"], runtime["sandbox_image"] = registry, s.pause
+	return table{"version": 2, "plugins": table{"io.containerd.grpc.v1.cri": runtime}}
+}
+
+// proxyDropIn is a unit drop-in with the proxy variables (systemd.exec(5), Environment=).
+func proxyDropIn(env map[string]string) string {
+	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `%`, `%%`, "\n", `\n`)
+	var out strings.Builder
+	out.WriteString("[Service]\n")
+	for _, name := range []string{"http_proxy", "https_proxy", "no_proxy"} {
+		fmt.Fprintf(&out, "Environment=\"%s=%s\"\n", strings.ToUpper(name), escape.Replace(env[name]))
+	}
+	return out.String()
+}
