@@ -33,9 +33,7 @@ func (c *connector) claimDocker(ctx context.Context, out map[string]claim) error
 	}
 	listed, err := insecureRegistries(content)
 	if err != nil {
-		// The same words as when it is written.
-		_, err = c.update(ctx, daemonFile, 0, func([]byte) ([]byte, error) { return nil, err })
-		return err
+		return c.broken(daemonFile, err)
 	}
 	for _, w := range c.wanted {
 		owned := out[w.Server]
