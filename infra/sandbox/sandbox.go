@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -33,6 +34,9 @@ type Config struct {
 	Takes time.Duration
 	// Commands are programs that every machine has beside the built-in ones, by name.
 	Commands map[string]sshtest.Command
+	// Virtual names connection points of the VNF as a whole, such as "vip_CP": each instance gets an address
+	// for each, which no machine has by itself; the one on which keepalived runs with it answers there.
+	Virtual []string
 	// Unexpected is told of programs that do not exist.
 	Unexpected func(host string, argv []string)
 	// Now is the clock that join tokens expire by. Default time.Now.
@@ -50,6 +54,7 @@ type World struct {
 	mu       sync.Mutex
 	machines map[string]*machine // by resource id
 	reserved map[netip.Addr]bool // for machines that are being made
+	virtual  map[string][]port   // by instance: the addresses of Config.Virtual
 	serial   int
 	closed   bool
 
@@ -81,6 +86,7 @@ type port struct {
 type stored struct {
 	Serial   int
 	Machines []*machine
+	Virtual  map[string][]port `json:",omitempty"`
 	Kube     *kubesim.World
 }
 
@@ -92,7 +98,7 @@ func Open(c Config) (*World, error) {
 	if c.Password == "" {
 		c.Password = "ubuntu"
 	}
-	w := &World{config: c, machines: map[string]*machine{}, reserved: map[netip.Addr]bool{}}
+	w := &World{config: c, machines: map[string]*machine{}, reserved: map[netip.Addr]bool{}, virtual: map[string][]port{}}
 	w.kube = kubesim.NewWorld(kubesim.Options{Changed: w.saveQuietly, Takes: c.Takes, Now: c.Now, Registries: simulated(c.Registries)})
 	if c.Dir == "" {
 		return w, nil
@@ -128,15 +134,18 @@ func (w *World) Close() error {
 	return errors.Join(errs...)
 }
 
-// Dial connects to a machine by its address, as net.Dialer would in the network of the machines. Give it to
-// sshexec.Options.
+// Dial connects to a machine by its address, as net.Dialer would in the network of the machines: to its sshd, or to
+// what a simulated cluster serves there, such as the Kubernetes API. Give it to sshexec.Options.
 func (w *World) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, service, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
+	if service != "22" {
+		return w.kube.Dialer("")(ctx, network, addr)
+	}
 	m := w.at(host)
-	if m == nil || service != "22" {
+	if m == nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: no route to host", addr)}
 	}
 	return new(net.Dialer).DialContext(ctx, network, m.Addr())
@@ -211,6 +220,23 @@ func (w *World) Nodes() []Node {
 // the Kubernetes API what sshtest.Host.OnCommand is to programs: tests interfere with what happens next.
 func (w *World) OnRequest(fn func(resourceID, method, path string)) { w.kube.OnRequest(fn) }
 
+// EtcdMember is a member of the etcd of a simulated cluster. It outlives its machine, as a real one does.
+type EtcdMember struct {
+	Name, Machine   string // the name is empty until it has started; machine is the resource id
+	Address         netip.Addr
+	Learner, Leader bool
+	Alive           bool
+}
+
+// EtcdMembers returns the etcd members of every simulated cluster of which a machine is left, in the order in which they were added.
+func (w *World) EtcdMembers() []EtcdMember {
+	var out []EtcdMember
+	for _, m := range w.kube.Members() {
+		out = append(out, EtcdMember(m))
+	}
+	return out
+}
+
 // JoinTokens is the number of bootstrap tokens with which a machine could join a simulated cluster now.
 func (w *World) JoinTokens() int { return w.kube.Tokens() }
 
@@ -262,6 +288,7 @@ func (w *World) load(data []byte) error {
 		return err
 	}
 	w.serial = from.Serial
+	maps.Copy(w.virtual, from.Virtual)
 	for _, m := range from.Machines {
 		if err := w.start(m); err != nil {
 			return err
@@ -304,7 +331,7 @@ func (w *World) save() error {
 		w.mu.Unlock()
 		return nil
 	}
-	data, err := json.Marshal(stored{Serial: w.serial, Machines: w.made(), Kube: w.kube})
+	data, err := json.Marshal(stored{Serial: w.serial, Machines: w.made(), Virtual: w.virtual, Kube: w.kube})
 	w.mu.Unlock()
 	if err != nil {
 		return err

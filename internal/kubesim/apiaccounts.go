@@ -28,7 +28,7 @@ func userOf(namespace, name string) string { return "system:serviceaccount:" + n
 
 // fillToken does what the token controller does with a new Secret for a service account.
 func (q *request) fillToken(o object) error {
-	name := text(o, "metadata", "annotations", accountAnnotation)
+	name := textAt(o, "metadata", "annotations", accountAnnotation)
 	if _, exists := q.c.Objects["ServiceAccount/"+q.path.namespace+"/"+name]; !exists {
 		return q.invalid(fmt.Sprintf("metadata.annotations[%s]: Invalid value: %q", accountAnnotation, name))
 	}
@@ -41,7 +41,7 @@ func (c *cluster) deleteTokens(namespace, name string) {
 	maps.DeleteFunc(c.Objects, func(key string, raw jsonObject) bool {
 		var o object
 		return strings.HasPrefix(key, "Secret/"+namespace+"/") && json.Unmarshal(raw, &o) == nil &&
-			text(o, "type") == accountSecretType && text(o, "metadata", "annotations", accountAnnotation) == name
+			textAt(o, "type") == accountSecretType && textAt(o, "metadata", "annotations", accountAnnotation) == name
 	})
 	maps.DeleteFunc(c.Issued, func(_ string, t issued) bool { return t.Account == userOf(namespace, name) })
 }
@@ -53,11 +53,11 @@ func (c *cluster) accountOf(token string, now time.Time) string {
 	}
 	for key, raw := range c.Objects {
 		var o object
-		if !strings.HasPrefix(key, "Secret/") || json.Unmarshal(raw, &o) != nil || text(o, "type") != accountSecretType {
+		if !strings.HasPrefix(key, "Secret/") || json.Unmarshal(raw, &o) != nil || textAt(o, "type") != accountSecretType {
 			continue
 		}
-		if data, err := base64.StdEncoding.DecodeString(text(o, "data", "token")); err == nil && len(data) > 0 && string(data) == token {
-			return userOf(text(o, "metadata", "namespace"), text(o, "metadata", "annotations", accountAnnotation))
+		if data, err := base64.StdEncoding.DecodeString(textAt(o, "data", "token")); err == nil && len(data) > 0 && string(data) == token {
+			return userOf(textAt(o, "metadata", "namespace"), textAt(o, "metadata", "annotations", accountAnnotation))
 		}
 	}
 	return ""
@@ -72,9 +72,9 @@ func (c *cluster) rolesOf(user string) (roles []string) {
 		}
 		subjects, _ := o["subjects"].([]any)
 		if slices.ContainsFunc(subjects, func(s any) bool {
-			return text(s, "kind") == "ServiceAccount" && userOf(text(s, "namespace"), text(s, "name")) == user
+			return textAt(s, "kind") == "ServiceAccount" && userOf(textAt(s, "namespace"), textAt(s, "name")) == user
 		}) {
-			roles = append(roles, text(o, "roleRef", "name"))
+			roles = append(roles, textAt(o, "roleRef", "name"))
 		}
 	}
 	return roles

@@ -108,7 +108,7 @@ func (q *request) writeNode(old, o object) (any, error) {
 	n.Unschedulable, _ = at(o, "spec", "unschedulable").(bool)
 	n.Taints, _ = at(o, "spec", "taints").([]any)
 	for _, t := range n.Taints {
-		if effect := text(t, "effect"); text(t, "key") == "" || !slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, effect) {
+		if effect := textAt(t, "effect"); textAt(t, "key") == "" || !slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, effect) {
 			return nil, q.invalid(fmt.Sprintf("spec.taints: Invalid value: %q", effect))
 		}
 	}
@@ -121,7 +121,7 @@ func (c *cluster) podsOn(node string) map[string]object {
 	out := map[string]object{}
 	for key, raw := range c.Objects {
 		var o object
-		if strings.HasPrefix(key, "Pod/") && json.Unmarshal(raw, &o) == nil && text(o, "spec", "nodeName") == node {
+		if strings.HasPrefix(key, "Pod/") && json.Unmarshal(raw, &o) == nil && textAt(o, "spec", "nodeName") == node {
 			out[key] = o
 		}
 	}
@@ -130,7 +130,7 @@ func (c *cluster) podsOn(node string) map[string]object {
 
 func ownedBy(pod object, kind string) bool {
 	owners, _ := at(pod, "metadata", "ownerReferences").([]any)
-	return slices.ContainsFunc(owners, func(o any) bool { return text(o, "kind") == kind })
+	return slices.ContainsFunc(owners, func(o any) bool { return textAt(o, "kind") == kind })
 }
 
 // deleteNode removes a Node; its pods end with it. A real API server would also take away a node that works,
@@ -152,8 +152,8 @@ func (w *World) deleteNode(c *cluster, name string) error {
 // endPod ends a pod at once where its kubelet answers. Otherwise nobody confirms that it has ended, and it is
 // there until it is deleted by force or its node is.
 func (w *World) endPod(c *cluster, pod object, force bool) error {
-	name, namespace := text(pod, "metadata", "name"), text(pod, "metadata", "namespace")
-	n := c.Nodes[text(pod, "spec", "nodeName")]
+	name, namespace := textAt(pod, "metadata", "name"), textAt(pod, "metadata", "namespace")
+	n := c.Nodes[textAt(pod, "spec", "nodeName")]
 	if force || n == nil || w.ready(c, n) {
 		delete(c.Objects, podKind.key(namespace, name))
 		return nil
@@ -168,8 +168,8 @@ func (q *request) evict(pod object) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if text(eviction, "kind") != "Eviction" || text(eviction, "apiVersion") != "policy/v1" {
-		return nil, apiFault(http.StatusBadRequest, "BadRequest", "no kind %q is registered for version %q", text(eviction, "kind"), text(eviction, "apiVersion"))
+	if textAt(eviction, "kind") != "Eviction" || textAt(eviction, "apiVersion") != "policy/v1" {
+		return nil, apiFault(http.StatusBadRequest, "BadRequest", "no kind %q is registered for version %q", textAt(eviction, "kind"), textAt(eviction, "apiVersion"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(q.c.Objects)) {
 		if strings.HasPrefix(key, "PodDisruptionBudget/"+q.path.namespace+"/") {
@@ -202,7 +202,7 @@ func (c *cluster) budget(key string, pod object) error {
 	healthy, all := 0, 0
 	for other, raw := range c.Objects {
 		var o object
-		if !strings.HasPrefix(other, "Pod/"+text(pod, "metadata", "namespace")+"/") || json.Unmarshal(raw, &o) != nil || !matches(o) {
+		if !strings.HasPrefix(other, "Pod/"+textAt(pod, "metadata", "namespace")+"/") || json.Unmarshal(raw, &o) != nil || !matches(o) {
 			continue
 		}
 		all++
@@ -222,5 +222,5 @@ func (c *cluster) budget(key string, pod object) error {
 	}
 	return &apiError{code: http.StatusTooManyRequests, reason: "TooManyRequests", message: "Cannot evict pod as it would violate the pod's disruption budget.",
 		details: map[string]any{"causes": []any{map[string]any{"reason": "DisruptionBudget",
-			"message": fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", text(budget, "metadata", "name"), needed, healthy)}}}}
+			"message": fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", textAt(budget, "metadata", "name"), needed, healthy)}}}}
 }

@@ -25,7 +25,7 @@ func at(o any, path ...string) any {
 	return o
 }
 
-func text(o any, path ...string) string {
+func textAt(o any, path ...string) string {
 	s, _ := at(o, path...).(string)
 	return s
 }
@@ -70,7 +70,7 @@ func (c *cluster) store(k apiKind, o object) error {
 	if err != nil {
 		return err
 	}
-	c.Objects[k.key(text(meta, "namespace"), text(meta, "name"))] = raw
+	c.Objects[k.key(textAt(meta, "namespace"), textAt(meta, "name"))] = raw
 	return nil
 }
 
@@ -163,7 +163,7 @@ func selector(fields, labels string) (func(object) bool, error) {
 			if label, ok := strings.CutPrefix(name, "labels:"); ok {
 				path = []string{"metadata", "labels", label}
 			}
-			if text(o, path...) != value {
+			if textAt(o, path...) != value {
 				return false
 			}
 		}
@@ -191,7 +191,7 @@ func (q *request) create() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.path.name = text(o, "metadata", "name")
+	q.path.name = textAt(o, "metadata", "name")
 	if q.path.name == "" {
 		return nil, q.invalid("metadata.name: Required value: name or generateName is required")
 	}
@@ -266,11 +266,11 @@ func merge(into, patch object) {
 func (q *request) write(old, o object) (any, error) {
 	meta := inner(o, "metadata")
 	switch {
-	case text(meta, "name") != q.path.name:
-		return nil, apiFault(http.StatusBadRequest, "BadRequest", "the name of the object (%s) does not match the name on the URL (%s)", text(meta, "name"), q.path.name)
-	case text(o, "kind") != "" && text(o, "kind") != q.path.kind.Kind:
-		return nil, apiFault(http.StatusBadRequest, "BadRequest", "%s provided is not %s", text(o, "kind"), q.path.kind.Kind)
-	case q.path.kind.Namespaced && text(meta, "namespace") != "" && text(meta, "namespace") != q.path.namespace:
+	case textAt(meta, "name") != q.path.name:
+		return nil, apiFault(http.StatusBadRequest, "BadRequest", "the name of the object (%s) does not match the name on the URL (%s)", textAt(meta, "name"), q.path.name)
+	case textAt(o, "kind") != "" && textAt(o, "kind") != q.path.kind.Kind:
+		return nil, apiFault(http.StatusBadRequest, "BadRequest", "%s provided is not %s", textAt(o, "kind"), q.path.kind.Kind)
+	case q.path.kind.Namespaced && textAt(meta, "namespace") != "" && textAt(meta, "namespace") != q.path.namespace:
 		return nil, apiFault(http.StatusBadRequest, "BadRequest", "the namespace of the provided object does not match the namespace sent on the request")
 	case !objectNames.MatchString(q.path.name):
 		return nil, q.invalid("metadata.name: Invalid value: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'")
@@ -296,10 +296,10 @@ func (q *request) write(old, o object) (any, error) {
 func (q *request) validate(old, o object) error {
 	switch q.path.kind.Kind {
 	case "ClusterRoleBinding", "RoleBinding":
-		if text(o, "roleRef", "name") == "" {
+		if textAt(o, "roleRef", "name") == "" {
 			return q.invalid("roleRef.name: Required value")
 		}
-		if was := text(old, "roleRef", "name"); was != "" && was != text(o, "roleRef", "name") {
+		if was := textAt(old, "roleRef", "name"); was != "" && was != textAt(o, "roleRef", "name") {
 			return q.invalid("roleRef: Invalid value: cannot change roleRef")
 		}
 	case "DaemonSet", "Deployment":
@@ -307,7 +307,7 @@ func (q *request) validate(old, o object) error {
 			return q.invalid("spec.selector: Required value")
 		}
 	case "Secret":
-		if text(o, "type") == accountSecretType && at(o, "data", "token") == nil {
+		if textAt(o, "type") == accountSecretType && at(o, "data", "token") == nil {
 			return q.fillToken(o)
 		}
 	}

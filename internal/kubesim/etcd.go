@@ -231,12 +231,15 @@ type Member struct {
 	Alive           bool
 }
 
-// Members lists the etcd members of every cluster.
+// Members lists the etcd members of every cluster of which a machine is left.
 func (w *World) Members() []Member {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []Member
 	for _, c := range w.state.Clusters {
+		if !slices.ContainsFunc(c.Etcd.Members, func(e etcdMember) bool { return w.state.Machines[e.Machine] != nil }) {
+			continue
+		}
 		for _, e := range c.Etcd.Members {
 			out = append(out, Member{e.Name, e.Machine, e.Address, e.Learner, w.leader(c) == e.ID, w.alive(c, e)})
 		}

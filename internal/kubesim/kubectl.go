@@ -70,18 +70,18 @@ func (c *call) apply(cl *cluster, manifest []byte) error {
 }
 
 func (c *call) applyObject(cl *cluster, o object) error {
-	kind, known := cl.kindOf(text(o, "apiVersion"), text(o, "kind"))
+	kind, known := cl.kindOf(textAt(o, "apiVersion"), textAt(o, "kind"))
 	switch {
-	case text(o, "kind") == "" || text(o, "apiVersion") == "" || text(o, "metadata", "name") == "":
+	case textAt(o, "kind") == "" || textAt(o, "apiVersion") == "" || textAt(o, "metadata", "name") == "":
 		return errors.New("error: error validating data: kind, apiVersion and metadata.name must be set")
 	case !known:
-		return fmt.Errorf("no matches for kind %q in version %q", text(o, "kind"), text(o, "apiVersion"))
+		return fmt.Errorf("no matches for kind %q in version %q", textAt(o, "kind"), textAt(o, "apiVersion"))
 	}
-	namespace := text(o, "metadata", "namespace")
+	namespace := textAt(o, "metadata", "namespace")
 	if namespace == "" && kind.Namespaced {
 		namespace = "default"
 	}
-	q := &request{w: c.w, c: cl, path: apiPath{kind: kind, namespace: namespace, name: text(o, "metadata", "name")}}
+	q := &request{w: c.w, c: cl, path: apiPath{kind: kind, namespace: namespace, name: textAt(o, "metadata", "name")}}
 	old, _ := q.load(q.path)
 	if _, err := q.merged(old, o); err != nil {
 		return err

@@ -31,9 +31,15 @@ type site struct {
 
 func newSite(t *testing.T, names ...string) *site {
 	t.Helper()
+	return slowSite(t, 20*time.Millisecond, names...)
+}
+
+// slowSite is a site whose slow programs take so long.
+func slowSite(t *testing.T, takes time.Duration, names ...string) *site {
+	t.Helper()
 	s := &site{t: t, pool: sshexec.NewPool(sshexec.Options{}), hosts: map[string]*sshtest.Host{}, now: time.Now()}
 	t.Cleanup(func() { _ = s.pool.Close() })
-	s.world = kubesim.NewWorld(kubesim.Options{Now: func() time.Time { return s.now }, Takes: 20 * time.Millisecond})
+	s.world = kubesim.NewWorld(kubesim.Options{Now: func() time.Time { return s.now }, Takes: takes})
 	for _, name := range names {
 		s.start(name)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,12 +66,29 @@ func objectsOf(manifest []byte) ([]unstructured.Unstructured, error) {
 			items = list.Items
 		}
 		for _, item := range items {
-			if item.GetKind() == "" || item.GetAPIVersion() == "" || item.GetName() == "" {
-				return nil, fmt.Errorf("cluster: document %d of the manifest: kind, apiVersion and metadata.name must be given", n)
+			if err := checkObject(item); err != nil {
+				return nil, fmt.Errorf("cluster: document %d of the manifest: %w", n, err)
 			}
 			out = append(out, item)
 		}
 	}
+}
+
+// checkObject finds what no API server would take, and no path may be made of.
+func checkObject(o unstructured.Unstructured) error {
+	if o.GetKind() == "" || o.GetAPIVersion() == "" || o.GetName() == "" {
+		return errors.New("kind, apiVersion and metadata.name must be given, as text")
+	}
+	_, err := schema.ParseGroupVersion(o.GetAPIVersion())
+	for _, name := range []string{o.GetName(), o.GetNamespace()} {
+		for _, fault := range path.IsValidPathSegmentName(name) {
+			err = errors.Join(err, fmt.Errorf("the name %q %s", name, fault))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", describe(o), err)
+	}
+	return nil
 }
 
 func describe(o unstructured.Unstructured) string { return o.GetKind() + "/" + o.GetName() }

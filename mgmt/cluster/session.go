@@ -33,6 +33,8 @@ const (
 // session is a connection to the API server on one control-plane node.
 type session struct {
 	ca      []byte // PEM
+	tls     *tls.Config
+	dial    func(ctx context.Context) (net.Conn, error)
 	http    *http.Client
 	objects dynamic.Interface
 
@@ -81,16 +83,17 @@ func newSession(admin []byte, dial func(ctx context.Context, network, addr strin
 	if err != nil {
 		return nil, err
 	}
-	s := &session{ca: ca}
+	s := &session{ca: ca, tls: config}
+	s.dial = func(ctx context.Context) (net.Conn, error) {
+		conn, err := dial(ctx, "tcp", apiServer)
+		return s.keep(conn, err)
+	}
 	s.http = &http.Client{
 		Timeout: requestTimeout,
 		Transport: guarded{&http.Transport{
 			TLSClientConfig: config,
 			MaxConnsPerHost: parallel,
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				conn, err := dial(ctx, "tcp", apiServer)
-				return s.keep(conn, err)
-			},
+			DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return s.dial(ctx) },
 		}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -163,6 +166,24 @@ func (s *session) get(ctx context.Context, path string) ([]byte, error) {
 		err = &answerError{path, answer.StatusCode}
 	}
 	return body, err
+}
+
+// CheckName reports whether a client that connects to the cluster by that host name or address can verify who
+// answers: the certificate of the API server must name it (x509.HostnameError otherwise).
+func (c *Cluster[R]) CheckName(ctx context.Context, host string) error {
+	return c.on(ctx, func(ctx context.Context, s *session) error {
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		conn, err := s.dial(ctx)
+		if err != nil {
+			return err
+		}
+		secure := tls.Client(conn, s.tls)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			return err
+		}
+		return secure.ConnectionState().PeerCertificates[0].VerifyHostname(host)
+	})
 }
 
 // answerError is an answer that is no success.

@@ -202,7 +202,7 @@ func TestRestoreHelm(t *testing.T) {
 // TestHelmCrash dies at every point of the step, also while the script runs: the next process runs it again only
 // if it had not come to its end.
 func TestHelmCrash(t *testing.T) {
-	s := scenario{"instantiate", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	s := scenario{name: "instantiate", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
 		with(l.t, helmParams)(&req)
 		return m.Instantiate(ctx, id, req)

@@ -153,6 +153,11 @@ func (d *deployment) joined(ctx context.Context, n mgmt.Node, controlPlane bool)
 }
 
 func (d *deployment) joinNow(ctx context.Context, n mgmt.Node, b bootstrap, tokens *batch, controlPlane bool) error {
+	if controlPlane {
+		if err := d.clearMembers(ctx, n); err != nil {
+			return err
+		}
+	}
 	if err := d.clean(ctx, n); err != nil {
 		return err
 	}

@@ -45,7 +45,8 @@ type clusterParam struct {
 	Packages   packagesParam        `json:"packages"`
 	Flannel    flannelParam         `json:"flannel"`
 	componentParam
-	Volumes any `json:"pv_registration_params"`
+	Volumes any      `json:"pv_registration_params"`
+	VIM     vimParam `json:"vim_registration"` // beyond Tacker
 }
 
 type nodeParam struct {
@@ -141,7 +142,6 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.networks(&cluster.Master)
 	c.file("script_path", cluster.ScriptPath)
 	c.file("cni_manifest_path", cluster.CNIManifestPath)
-	c.file("helm_installation_script_path", cluster.HelmScript)
 	c.version(cluster.KubernetesVersion)
 	c.apiEndpoint(cluster)
 	c.components(cluster)
@@ -149,8 +149,10 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.flannel(cluster)
 	c.marks("master_node", cluster.Master.nodeMarks)
 	c.marks("worker_node", cluster.Worker.nodeMarks)
+	c.file("helm_installation_script_path", cluster.HelmScript)
 	c.faults = append(c.faults, vnflcm.AtPath("proxy", cluster.Proxy.Validate()))
 	c.registries(cluster)
+	c.vim(cluster.VIM)
 	c.unsupported(cluster)
 	return vnflcm.AtPath(clusterPath, errors.Join(c.faults...))
 }

@@ -104,6 +104,13 @@ var parameterFaults = []struct {
 	{"settings for a script", `{"script_path":"Scripts/install_k8s_cluster.sh","api_endpoint":"lb","kubelet_configuration":{"maxPods":1},"ignore_preflight_errors":["Mem"]}`, []string{
 		`api_endpoint: "lb": has no effect with script_path: the script sets up the endpoint`,
 		"ignore_preflight_errors: has no effect with script_path: the script runs kubeadm", "kubelet_configuration: has no effect with script_path: the script runs kubeadm"}},
+	{"account", `{"vim_registration":{"cluster_role":"a/b","token":"file","token_expiration":600}}`, []string{
+		`vim_registration.cluster_role: "a/b": is no name of a ClusterRole`, `vim_registration.token: "file": must be "secret" or "request"`}},
+	{"account, life of a secret", `{"vim_registration":{"token_expiration":"600"}}`, []string{
+		`vim_registration.token_expiration: "600": has no effect on a token in a secret: set token to "request"`}},
+	{"account, no life", `{"vim_registration":{"token":"request"}}`, []string{`vim_registration.token_expiration: must be from 600 to 4294967296 seconds with token "request"`}},
+	{"account, short life", `{"vim_registration":{"token":"request","token_expiration":599}}`, []string{
+		`vim_registration.token_expiration: "599": must be from 600 to 4294967296 seconds with token "request"`}},
 	{"an object for a text", `{"vim_name":{"a":"hunter2"}}`, nil},
 	{"a masked password", `{"master_node":{"password":"***"}}`, nil},
 }
@@ -293,7 +300,7 @@ func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID, master}})
-	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": is a control-plane node, which cannot be healed alone yet: heal the whole VNF`}, faults(err)); diff != "" {
+	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": is the only control-plane node, and the cluster's data is on it alone: heal the whole VNF, which makes a new cluster`}, faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	if len(l.host("masterNode-0").Commands()) != ran {

@@ -197,7 +197,7 @@ func TestRegistryWarnings(t *testing.T) {
 // of the machine takes the credentials with it.
 func TestRegistriesCrash(t *testing.T) {
 	for _, sample := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
-		s := scenario{"instantiate", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		s := scenario{name: "instantiate", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 			req := request[vnflcm.InstantiateVnfRequest](l.t, sample)
 			sandboxVIM(&req)
 			with(l.t, registryParams)(&req)

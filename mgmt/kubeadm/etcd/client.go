@@ -54,8 +54,13 @@ func Open(c Config) (*Client, error) {
 func (c *Client) connect(endpoint string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints: []string{endpoint}, TLS: c.config.TLS, Logger: zap.NewNop(), MaxUnaryRetries: 1, MaxCallRecvMsgSize: maxAnswer,
-		DialOptions: []grpc.DialOption{grpc.WithContextDialer(c.dial)},
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(c.dial), grpc.WithChainUnaryInterceptor(failFast)},
 	})
+}
+
+// failFast has a call fail when the connection does, with the reason. etcd's client would wait for a better one.
+func failFast(ctx context.Context, method string, in, out any, cc *grpc.ClientConn, next grpc.UnaryInvoker, o ...grpc.CallOption) error {
+	return next(ctx, method, in, out, cc, append(o, grpc.WaitForReady(false))...)
 }
 
 func (c *Client) dial(ctx context.Context, addr string) (net.Conn, error) {

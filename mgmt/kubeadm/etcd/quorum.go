@@ -141,3 +141,24 @@ func (t tally) quorate() bool { return t.healthy >= t.needed() }
 func (t tally) refusal(going []Member, lost bool) *QuorumError {
 	return &QuorumError{Targets: names(going), Voters: t.voters, Healthy: t.healthy, Needed: t.needed(), Down: names(t.down), Lost: lost}
 }
+
+// ErrUnhealthy says that a member that stays is down, so that no control-plane node can join. A retry helps once
+// it is back.
+var ErrUnhealthy = errors.New("etcd: a member is down")
+
+// CheckJoin decides whether a control-plane node could join once the targets are out. etcd would take the new
+// member with a majority; kubeadm insists that every member answers (kubeadm 1.34, phase check-etcd). Members that
+// have never started are passed over, as by kubeadm.
+func CheckJoin(members []Member, targets ...uint64) error {
+	var down []Member
+	for _, m := range members {
+		if !m.Healthy && len(m.ClientURLs) > 0 && !slices.Contains(targets, m.ID) {
+			down = append(down, m)
+		}
+	}
+	if len(down) == 0 {
+		return nil
+	}
+	list := strings.Join(names(down), ", ")
+	return fmt.Errorf("%w: %s; kubeadm lets no control-plane node join until every member answers: bring it back first, or heal it in the same request", ErrUnhealthy, list)
+}

@@ -1,0 +1,240 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+)
+
+func TestLeader(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "m2", "m3")
+	for _, down := range []string{"", "m1"} {
+		if down != "" {
+			s.stop(down)
+		}
+		leader, err := s.Leader(t.Context())
+		if err != nil || leader.name == down {
+			t.Errorf("without %q: %s, %v", down, leader.name, err)
+		}
+		nodes, err := s.Nodes(t.Context())
+		if err != nil || len(nodes) != 3 {
+			t.Errorf("without %q: %d nodes, %v", down, len(nodes), err)
+		}
+	}
+	s.stop("m2") // one of three members is no quorum
+	if _, err := s.Leader(t.Context()); !errors.Is(err, cluster.ErrNoAPI) {
+		t.Errorf("%v", err)
+	}
+	if _, err := cluster.New[cluster.Master](nil).Leader(t.Context()); !errors.Is(err, cluster.ErrNoAPI) {
+		t.Errorf("without nodes: %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	errGone := errors.New("gone")
+	cancel(errGone)
+	if _, err := s.Leader(ctx); !errors.Is(err, errGone) || errors.Is(err, cluster.ErrNoAPI) {
+		t.Errorf("after the end of the context: %v", err)
+	}
+}
+
+// TestMasterEndsMeanwhile: another one is asked when the first has answered that it is ready, but not what it was asked.
+func TestMasterEndsMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "m2", "m3", "w4")
+	s.when(func(string, string) { s.when(nil); s.stop("m1") })
+	if err := s.SetLabels(t.Context(), "w4", map[string]string{"zone": "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := s.NodeAt(t.Context(), addressOf("w4")); err != nil || n.Labels["zone"] != "a" {
+		t.Errorf("%v, %v", n.Labels, err)
+	}
+}
+
+// TestMadeAnew: a cluster on the same machine is another one; nothing is remembered of the first.
+func TestMadeAnew(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if err := s.SetLabels(t.Context(), "m1", map[string]string{"old": "1"}); err != nil {
+		t.Fatal(err)
+	}
+	s.must("m1", "sudo kubeadm reset --force")
+	if _, err := s.Nodes(t.Context()); !errors.Is(err, cluster.ErrNoAPI) || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a cluster: %v", err)
+	}
+	s.initialise()
+	nodes, err := s.Nodes(t.Context())
+	if err != nil || len(nodes) != 1 || nodes[0].Labels["old"] != "" {
+		t.Errorf("%+v, %v", nodes, err)
+	}
+}
+
+// TestForeignServer: what the CA of the cluster has not signed is not spoken to.
+func TestForeignServer(t *testing.T) {
+	t.Parallel()
+	one, other := newSite(t), newSite(t)
+	leader, err := one.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.asked()
+	lured := elsewhere{leader, func(ctx context.Context) (net.Conn, error) {
+		return other.world.Dialer("m1")(ctx, "tcp", "10.0.0.1:6443")
+	}}
+	err = cluster.Ready(t.Context(), lured)
+	if err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestHostileKubeconfig: nothing that it names is read or run, and its text is in no error.
+func TestHostileKubeconfig(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"none": "hunter2", "empty": "", "files": "clusters: [{cluster: {certificate-authority: /etc/passwd}}]\nusers: [{user: {tokenFile: /etc/passwd}}]\n",
+		"a program": "clusters: [{cluster: {insecure-skip-tls-verify: true}}]\nusers: [{user: {exec: {command: hunter2}}}]\n",
+		"no base64": "clusters: [{cluster: {certificate-authority-data: hunter2!}}]\nusers: [{user: {}}]\n",
+		"no key":    "clusters: [{cluster: {certificate-authority-data: aHVudGVyMg==}}]\nusers: [{user: {client-key-data: aHVudGVyMg==}}]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := cluster.Ready(t.Context(), file(text))
+			if err == nil || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// file is a master with that kubeconfig, which must not be connected to.
+type file string
+
+func (f file) ReadRoot(context.Context, string) ([]byte, error) { return []byte(f), nil }
+func (f file) DialContext(context.Context, string, string) (net.Conn, error) {
+	return nil, errors.New("it was connected to")
+}
+
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "w2")
+	s.must("w2", "sudo systemctl stop containerd")
+	nodes, err := s.Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	type summary struct {
+		Name         string
+		Address      string
+		ControlPlane bool
+		Ready        bool
+		Reason       string
+	}
+	var got []summary
+	for _, n := range nodes {
+		got = append(got, summary{n.Name, n.Address.String(), n.ControlPlane, n.Ready, n.Reason})
+	}
+	want := []summary{{"m1", "10.0.0.1", true, true, "kubelet is posting ready status"},
+		{"w2", "10.0.0.2", false, false, "container runtime network not ready: cni plugin not initialized"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if n, found, err := s.NodeAt(t.Context(), addressOf("w2")); err != nil || !found || n.Name != "w2" {
+		t.Errorf("%+v, %v, %v", n, found, err)
+	}
+	for _, nobody := range []netip.Addr{netip.MustParseAddr("10.0.0.9"), {}} {
+		if _, found, err := s.NodeAt(t.Context(), nobody); found || err != nil {
+			t.Errorf("%v: %v, %v", nobody, found, err)
+		}
+	}
+}
+
+func TestLabelsAndTaints(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "w2")
+	ctx := t.Context()
+	taint := func(key, value string) corev1.Taint {
+		return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffectNoSchedule}
+	}
+	for range 2 {
+		if err := s.SetLabels(ctx, "w2", map[string]string{"CIS-node": "compute1", "kubernetes.io/zone": "z1"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SetTaints(ctx, "w2", []corev1.Taint{taint("a", "1"), taint("b", "1")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.SetLabels(ctx, "w2", map[string]string{"CIS-node": "compute2"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetTaints(ctx, "w2", []corev1.Taint{taint("b", "2")}); err != nil {
+		t.Fatal(err)
+	}
+	n, _, err := s.NodeAt(ctx, addressOf("w2"))
+	if err != nil || n.Labels["CIS-node"] != "compute2" || n.Labels["kubernetes.io/zone"] != "z1" || n.Labels["kubernetes.io/hostname"] != "w2" {
+		t.Errorf("%v, %v", n.Labels, err)
+	}
+	if diff := cmp.Diff([]corev1.Taint{taint("a", "1"), taint("b", "2")}, n.Spec.Taints); diff != "" {
+		t.Error(diff)
+	}
+	for name, err := range map[string]error{
+		"a label that is none": s.SetLabels(ctx, "w2", map[string]string{"a b": "c"}),
+		"a taint that is none": s.SetTaints(ctx, "w2", []corev1.Taint{{Key: "a", Effect: "No"}}),
+		"labels of no node":    s.SetLabels(ctx, "w9", map[string]string{"a": "b"}),
+		"taints of no node":    s.SetTaints(ctx, "w9", []corev1.Taint{taint("a", "1")}),
+		"a name that is none":  s.SetLabels(ctx, "w2/status", map[string]string{"a": "b"}),
+	} {
+		if err == nil {
+			t.Errorf("%s is no error", name)
+		}
+	}
+	s.asked()
+	if err := errors.Join(s.SetLabels(ctx, "w2", nil), s.SetTaints(ctx, "w2", nil)); err != nil || len(s.asked()) > 0 {
+		t.Errorf("nothing to set: %v", err)
+	}
+}
+
+func TestWaitReady(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "w2")
+	s.must("w2", "sudo systemctl stop containerd")
+	var told []string
+	addrs := []netip.Addr{addressOf("m1"), addressOf("w2")}
+	err := s.WaitReady(t.Context(), addrs, func(message string) {
+		told = append(told, message)
+		s.must("w2", "sudo systemctl start containerd")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"1 of 2 nodes are Ready; node w2: container runtime network not ready: cni plugin not initialized"}, told); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWaitReadyTimesOut(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "w2")
+	s.stop("w2")
+	errLate := errors.New("too late")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errLate)
+	defer cancel()
+	told := 0
+	err := s.WaitReady(ctx, []netip.Addr{addressOf("m1"), addressOf("w2"), addressOf("w3")}, func(string) { told++ })
+	if !errors.Is(err, errLate) || told != 1 {
+		t.Fatalf("told %d times: %v", told, err)
+	}
+	for _, want := range []string{"waiting for all nodes to be Ready", "no node has the address 10.0.0.3", "node w2: Kubelet stopped posting"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+}
