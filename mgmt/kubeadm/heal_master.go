@@ -10,6 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -123,7 +124,8 @@ func (d *deployment) replace(ctx context.Context, masters, workers []mgmt.Node) 
 	if err := d.checkScriptNames(); err != nil {
 		return err
 	}
-	d.ask(without(d.masters, masters))
+	stayed := without(d.masters, masters)
+	d.ask(stayed)
 	b, err := d.existing(ctx)
 	if err != nil {
 		return err
@@ -151,12 +153,27 @@ func (d *deployment) replace(ctx context.Context, masters, workers []mgmt.Node) 
 	if err := d.awaitReady(ctx, replaced); err != nil {
 		return err
 	}
-	for _, n := range masters {
-		if err := d.restore(ctx, n); err != nil {
+	if err := d.bringBackHelm(ctx, stayed, masters); err != nil {
+		return err
+	}
+	return d.registerVIM(ctx)
+}
+
+// bringBackHelm gives healed control-plane nodes the Helm of one that stayed.
+func (d *deployment) bringBackHelm(ctx context.Context, stayed, healed []mgmt.Node) error {
+	if err := d.setUpHelm(ctx, healed); err != nil {
+		return err
+	}
+	from, err := cluster.New(stayed).Leader(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range healed {
+		if err := d.restoreHelm(ctx, from, n); err != nil {
 			return err
 		}
 	}
-	return d.registerVIM(ctx)
+	return nil
 }
 
 // rejoin joins control-plane nodes. Each is a full member of etcd before the next one begins.
@@ -177,9 +194,6 @@ func (d *deployment) rejoin(ctx context.Context, masters []mgmt.Node, b bootstra
 // rebalance has the load balancers before the API know these control-plane nodes, and no others. The driver sets
 // up none yet.
 func (d *deployment) rebalance(context.Context, []mgmt.Node) error { return nil }
-
-// restore brings back on a healed control-plane node what others had put there. The driver puts nothing there yet.
-func (d *deployment) restore(context.Context, mgmt.Node) error { return nil }
 
 // poll calls try until it succeeds; when ctx ends, the last reason is in the error.
 func poll(ctx context.Context, try func() error) error {

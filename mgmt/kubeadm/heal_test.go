@@ -1,10 +1,12 @@
 package kubeadm_test
 
 import (
+	"context"
 	"errors"
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -126,6 +128,30 @@ func (l *lab) reported(text string) bool {
 	return slices.ContainsFunc(l.events.all(), func(e vnflcm.Event) bool { return strings.Contains(e.Message, text) })
 }
 
+// released makes sure that nothing of these machines is left in the cluster when the first one is replaced.
+func (l *lab) released(machines []string) func(*vnflcm.Config) {
+	var once sync.Once
+	return func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if s.Name == "replace-vm" {
+				once.Do(func() {
+					for _, m := range l.world.EtcdMembers() {
+						if slices.Contains(machines, l.world.Host(m.Machine).Name()) {
+							l.t.Errorf("%+v is a member when it is replaced", m)
+						}
+					}
+					for _, n := range l.world.Nodes() {
+						if slices.Contains(machines, l.world.Host(n.Machine).Name()) {
+							l.t.Errorf("%+v is a node when it is replaced", n)
+						}
+					}
+				})
+			}
+			return next(ctx)
+		}
+	}
+}
+
 func TestHealControlPlane(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -161,7 +187,9 @@ func TestHealControlPlane(t *testing.T) {
 			}
 			l.isolate(c.heal...)
 			l.stop(c.dead...)
-			l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: heal}))
+			m := l.manager(l.released(c.heal))
+			opID, err := m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: heal})
+			l.must(opID, err, m)
 			l.want(count{3, 2, 0})
 			l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 			if diff := cmp.Diff(before, l.outcome(id)); diff != "" {
@@ -250,6 +278,92 @@ func TestHealRefused(t *testing.T) {
 		_, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, machines...)})
 		if !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "vnfcInstanceId") != len(machines) {
 			t.Errorf("%q: %v", machines, err)
+		}
+	}
+}
+
+// TestLearnerLeftBehind: a join of a control-plane node was cut short, and another one comes first afterwards. etcd
+// takes one learner at a time.
+func TestLearnerLeftBehind(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 200 * time.Millisecond}})
+	ids, left := make(chan string, 1), make(chan struct{})
+	var m *vnflcm.Manager
+	m = l.manager(l.watchHosts("masterNode-1", "kubeadm", "join", func() {
+		go func() {
+			defer close(left)
+			for !l.learner() && ctx.Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			if err := m.Cancel(ctx, <-ids, vnflcm.CancelForceful); err != nil {
+				t.Error(err)
+			}
+		}()
+	}))
+	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json")
+	sized("complex", 0)(&req)
+	opID, err := m.Instantiate(ctx, l.created(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids <- opID
+	if _, err := m.Wait(ctx, opID); !errors.Is(err, vnflcm.ErrCancelled) {
+		t.Fatal(err)
+	}
+	<-left
+	if !l.learner() {
+		t.Fatal("the join left no learner")
+	}
+	if err := m.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	drop(t, l.store) // so that the machines are prepared again
+	joined := make(chan struct{})
+	next := l.manager(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			switch l.stepName(s) {
+			case "instantiate_end/runtime/masterNode-1":
+				select {
+				case <-joined:
+				case <-ctx.Done():
+				}
+			case "instantiate_end/join/masterNode-2":
+				defer close(joined)
+			}
+			return next(ctx)
+		}
+	})
+	l.must(opID, next.Retry(ctx, opID), next)
+	l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
+}
+
+func (l *lab) learner() bool {
+	return slices.ContainsFunc(l.world.EtcdMembers(), func(m sandbox.EtcdMember) bool { return m.Learner })
+}
+
+// TestHealBringsHelmBack: a healed control-plane node has the Helm, and the repositories, of the others.
+func TestHealBringsHelmBack(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
+	id := l.cluster("instantiate_sandbox.json", sized("complex", 0), with(t, helmParams))
+	add := []string{"helm", "repo", "add", "charts", "https://charts.example.com", "--username", "u", "--password-stdin"}
+	if err := l.login(l.host("masterNode-0"), add...); err != nil {
+		t.Fatal(err)
+	}
+	heal := l.vnfcs(id, "masterNode-1", "masterNode-2")
+	l.stop("masterNode-2")
+	l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: heal}))
+	l.withHelm(3)
+	const file = "/home/ubuntu/.config/helm/repositories.yaml"
+	want, err := afero.ReadFile(l.host("masterNode-0").FS(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"masterNode-1", "masterNode-2"} {
+		got, err := afero.ReadFile(l.host(name).FS(), file)
+		if diff := cmp.Diff(string(want), string(got)); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}
 }
