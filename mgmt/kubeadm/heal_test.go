@@ -288,47 +288,60 @@ func TestLearnerLeftBehind(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 200 * time.Millisecond}})
-	ids, left := make(chan string, 1), make(chan struct{})
-	var m *vnflcm.Manager
-	m = l.manager(l.watchHosts("masterNode-1", "kubeadm", "join", func() {
-		go func() {
-			defer close(left)
-			for !l.learner() && ctx.Err() == nil {
-				time.Sleep(time.Millisecond)
+	learner, cancel := make(chan string, 1), make(chan struct{})
+	var once sync.Once
+	m := l.manager(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if strings.HasPrefix(l.stepName(s), "instantiate_end/join/masterNode") {
+				once.Do(func() {
+					go func() {
+						defer close(cancel)
+						for len(learner) == 0 && ctx.Err() == nil {
+							if id := l.learner(); id != "" {
+								learner <- l.world.Host(id).Name()
+							}
+							time.Sleep(time.Millisecond)
+						}
+					}()
+				})
 			}
-			if err := m.Cancel(ctx, <-ids, vnflcm.CancelForceful); err != nil {
-				t.Error(err)
-			}
-		}()
-	}))
+			return next(ctx)
+		}
+	})
 	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json")
 	sized("complex", 0)(&req)
 	opID, err := m.Instantiate(ctx, l.created(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids <- opID
+	<-cancel
+	if err := m.Cancel(ctx, opID, vnflcm.CancelForceful); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := m.Wait(ctx, opID); !errors.Is(err, vnflcm.ErrCancelled) {
 		t.Fatal(err)
 	}
-	<-left
-	if !l.learner() {
+	if l.learner() == "" {
 		t.Fatal("the join left no learner")
 	}
 	if err := m.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
 	drop(t, l.store) // so that the machines are prepared again
+	last, first := <-learner, "masterNode-1"
+	if last == first {
+		first = "masterNode-2"
+	}
 	joined := make(chan struct{})
 	next := l.manager(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			switch l.stepName(s) {
-			case "instantiate_end/runtime/masterNode-1":
+			case "instantiate_end/runtime/" + last:
 				select {
 				case <-joined:
 				case <-ctx.Done():
 				}
-			case "instantiate_end/join/masterNode-2":
+			case "instantiate_end/join/" + first:
 				defer close(joined)
 			}
 			return next(ctx)
@@ -338,8 +351,14 @@ func TestLearnerLeftBehind(t *testing.T) {
 	l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 }
 
-func (l *lab) learner() bool {
-	return slices.ContainsFunc(l.world.EtcdMembers(), func(m sandbox.EtcdMember) bool { return m.Learner })
+// learner is the machine of etcd's learner, if there is one.
+func (l *lab) learner() string {
+	for _, m := range l.world.EtcdMembers() {
+		if m.Learner {
+			return m.Machine
+		}
+	}
+	return ""
 }
 
 // TestHealBringsHelmBack: a healed control-plane node has the Helm, and the repositories, of the others.
