@@ -18,12 +18,12 @@ import (
 // the store. w must be at rest meanwhile; both have the Config of w but for its Dir. Close the clone too.
 func (w *World) Clone() (*World, error) {
 	w.mu.Lock()
-	data, err := json.Marshal(stored{Serial: w.serial, Machines: w.made(), Kube: w.kube})
+	data, err := json.Marshal(stored{Serial: w.serial, Machines: w.made(), Virtual: w.virtual, Kube: w.kube})
 	hosts := map[string]*sshtest.Host{}
 	for id, m := range w.machines {
 		hosts[id] = m.host
 	}
-	c := &World{config: w.config, machines: map[string]*machine{}, reserved: map[netip.Addr]bool{}}
+	c := &World{config: w.config, machines: map[string]*machine{}, reserved: map[netip.Addr]bool{}, virtual: map[string][]port{}}
 	w.mu.Unlock()
 	if err != nil {
 		return nil, err

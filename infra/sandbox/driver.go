@@ -84,7 +84,37 @@ func firstOf(list []string) string {
 
 // Instantiate implements vnflcm.InfraDriver.
 func (w *World) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	if err := w.giveVirtual(op.InstanceID); err != nil {
+		return err
+	}
 	return w.create(ctx, op, op.Change.Added)
+}
+
+// giveVirtual gives an instance the addresses that its machines may share: the lowest free ones of
+// 10.10.254.0/24, where no machine is.
+func (w *World) giveVirtual(instance string) error {
+	w.mu.Lock()
+	for _, name := range w.config.Virtual {
+		if !slices.ContainsFunc(w.virtual[instance], func(p port) bool { return p.CPD == name }) {
+			w.virtual[instance] = append(w.virtual[instance], port{CPD: name, Address: w.freeVirtual()})
+		}
+	}
+	w.mu.Unlock()
+	return w.save()
+}
+
+func (w *World) freeVirtual() netip.Addr {
+	taken := map[netip.Addr]bool{}
+	for _, ports := range w.virtual {
+		for _, p := range ports {
+			taken[p.Address] = true
+		}
+	}
+	addr := netip.AddrFrom4([4]byte{10, 10, 254, 1})
+	for taken[addr] {
+		addr = addr.Next()
+	}
+	return addr
 }
 
 // Scale implements vnflcm.InfraDriver.
@@ -121,7 +151,13 @@ func (w *World) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 	if err != nil {
 		return err
 	}
-	return w.remove(ctx, op, resources.VNFCs)
+	if err := w.remove(ctx, op, resources.VNFCs); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	delete(w.virtual, op.InstanceID)
+	w.mu.Unlock()
+	return w.save()
 }
 
 func (w *World) create(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflcm.VNFC) error {
@@ -315,6 +351,9 @@ func (w *World) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resou
 			v.CPs = append(v.CPs, vnflcm.ConnectionPoint{CPD: cp.CPD, ResourceID: m.ID + "-" + cp.CPD, Fixed: []netip.Addr{cp.Address}})
 		}
 		out.VNFCs = append(out.VNFCs, v)
+	}
+	for _, p := range w.virtual[op.InstanceID] {
+		out.ConnectionPoints = append(out.ConnectionPoints, vnflcm.ConnectionPoint{CPD: p.CPD, ResourceID: op.InstanceID + "-" + p.CPD, Fixed: []netip.Addr{p.Address}})
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -33,6 +34,9 @@ type Config struct {
 	Takes time.Duration
 	// Commands are programs that every machine has beside the built-in ones, by name.
 	Commands map[string]sshtest.Command
+	// Virtual names connection points of the VNF as a whole, such as "vip_CP": each instance gets an address
+	// for each, which no machine has by itself; the one on which keepalived runs with it answers there.
+	Virtual []string
 	// Unexpected is told of programs that do not exist.
 	Unexpected func(host string, argv []string)
 	// Now is the clock that join tokens expire by. Default time.Now.
@@ -50,6 +54,7 @@ type World struct {
 	mu       sync.Mutex
 	machines map[string]*machine // by resource id
 	reserved map[netip.Addr]bool // for machines that are being made
+	virtual  map[string][]port   // by instance: the addresses of Config.Virtual
 	serial   int
 	closed   bool
 
@@ -81,6 +86,7 @@ type port struct {
 type stored struct {
 	Serial   int
 	Machines []*machine
+	Virtual  map[string][]port `json:",omitempty"`
 	Kube     *kubesim.World
 }
 
@@ -92,7 +98,7 @@ func Open(c Config) (*World, error) {
 	if c.Password == "" {
 		c.Password = "ubuntu"
 	}
-	w := &World{config: c, machines: map[string]*machine{}, reserved: map[netip.Addr]bool{}}
+	w := &World{config: c, machines: map[string]*machine{}, reserved: map[netip.Addr]bool{}, virtual: map[string][]port{}}
 	w.kube = kubesim.NewWorld(kubesim.Options{Changed: w.saveQuietly, Takes: c.Takes, Now: c.Now, Registries: simulated(c.Registries)})
 	if c.Dir == "" {
 		return w, nil
@@ -282,6 +288,7 @@ func (w *World) load(data []byte) error {
 		return err
 	}
 	w.serial = from.Serial
+	maps.Copy(w.virtual, from.Virtual)
 	for _, m := range from.Machines {
 		if err := w.start(m); err != nil {
 			return err
@@ -324,7 +331,7 @@ func (w *World) save() error {
 		w.mu.Unlock()
 		return nil
 	}
-	data, err := json.Marshal(stored{Serial: w.serial, Machines: w.made(), Kube: w.kube})
+	data, err := json.Marshal(stored{Serial: w.serial, Machines: w.made(), Virtual: w.virtual, Kube: w.kube})
 	w.mu.Unlock()
 	if err != nil {
 		return err

@@ -26,23 +26,19 @@ func (w *World) hasAPI(m *machine) bool {
 // balances reports whether haproxy does, where package scripts put it before the API servers.
 func (w *World) balances(m *machine) bool { return m.runs("haproxy") }
 
-// serveBalanced leads a connection to the first API server there is.
+// serveBalanced leads a connection to the API server that haproxy chooses.
 func (w *World) serveBalanced(id string, conn net.Conn) {
 	w.mu.Lock()
-	var backend string
+	var backend *machine
 	if m := w.state.Machines[id]; m != nil {
-		for _, other := range w.ids() {
-			if o := w.state.Machines[other]; backend == "" && o.Cluster == m.Cluster && w.hasAPI(o) {
-				backend = other
-			}
-		}
+		backend = w.balanced(m)
 	}
 	w.mu.Unlock()
-	if backend == "" {
+	if backend == nil {
 		_ = conn.Close()
 		return
 	}
-	w.serveAPI(backend, conn)
+	w.serveAPI(backend.ID, conn)
 }
 
 // serveAPI speaks HTTPS on one connection as the API server of the machine.

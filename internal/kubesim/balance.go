@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/spf13/afero"
 )
 
 // haproxyConfig finds what "haproxy -c" refuses, as far as the syntax goes: keywords that are known, in their
@@ -53,8 +55,8 @@ func haproxyConfig(text string) error {
 var haproxyKeywords = map[string][]string{
 	"log": {"global", "defaults", "frontend", "backend"}, "user": {"global"}, "group": {"global"}, "chroot": {"global"}, "maxconn": {"global", "frontend"},
 	"mode": {"defaults", "frontend", "backend"}, "timeout": {"defaults", "frontend", "backend"}, "option": {"defaults", "frontend", "backend"},
-	"bind": {"frontend"}, "default_backend": {"frontend"}, "balance": {"backend"}, "server": {"backend"}, "http-check": {"backend"},
-	"default-server": {"defaults", "backend"},
+	"bind": {"frontend"}, "default_backend": {"frontend"}, "balance": {"backend"}, "server": {"backend"}, "http-check": {"backend"}, "monitor-uri": {"frontend"},
+	"default-server": {"defaults", "backend"}, "daemon": {"global"},
 }
 
 // keepalivedConfig finds what "keepalived -t" refuses, as far as the braces and the needed words go.
@@ -72,6 +74,9 @@ func keepalivedConfig(text string) error {
 		}
 	}
 	words := strings.Fields(text)
+	if user := slices.Index(words, "script_user"); slices.Contains(words, "vrrp_script") && (user < 0 || words[user+1] != "root") {
+		return errors.New("Terminated") // the script is dropped, or the check ends by a signal: before 2.2.8
+	}
 	for _, needed := range []string{"vrrp_instance", "interface", "virtual_router_id", "virtual_ipaddress"} {
 		if !slices.Contains(words, needed) {
 			return fmt.Errorf("keepalived: no %s", needed)
@@ -110,6 +115,20 @@ func servers(conf string) (out []netip.Addr) {
 		}
 	}
 	return out
+}
+
+// balanced is the machine to which haproxy on m leads: one that lives.
+func (w *World) balanced(m *machine) *machine {
+	conf, err := afero.ReadFile(w.files[m.ID](), configOf["haproxy"])
+	if err != nil {
+		return nil
+	}
+	for _, addr := range servers(string(conf)) {
+		if to := w.byAddress(addr); to != nil && to.Address == addr && w.hasAPI(to) {
+			return to
+		}
+	}
+	return nil
 }
 
 // haproxy checks a configuration, or tells its version.

@@ -76,10 +76,13 @@ func (w *World) reach(endpoint string) (*cluster, error) {
 	case port == "16443" && !m.runs("haproxy"), port != "16443" && port != "6443":
 		return nil, refused
 	}
-	c := w.state.Clusters[m.Cluster]
-	if c == nil || c.Etcd.of(m.ID) == nil || !m.runs("kubelet") {
+	if port == "16443" {
+		m = w.balanced(m)
+	}
+	if m == nil || !w.hasAPI(m) {
 		return nil, refused
 	}
+	c := w.state.Clusters[m.Cluster]
 	if !w.quorate(c) {
 		return nil, errors.New("etcdserver: request timed out")
 	}

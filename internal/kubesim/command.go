@@ -180,16 +180,22 @@ func hostnamectl(_ context.Context, c *call) error {
 	return c.on(func(m *machine) error { m.Hostname = c.args[1]; return nil })
 }
 
-// ipAddr answers "ip -o -4 addr show to ADDRESS".
+// ipAddr answers "ip -o -4 addr show", also with "to ADDRESS".
 func ipAddr(_ context.Context, c *call) error {
-	if len(c.args) != 6 || !slices.Equal(c.args[:5], []string{"-o", "-4", "addr", "show", "to"}) {
+	if len(c.args) < 4 || c.args[0] != "-o" || c.args[1] != "-4" && c.args[1] != "-6" || !slices.Equal(c.args[2:4], []string{"addr", "show"}) ||
+		len(c.args) != 4 && (len(c.args) != 6 || c.args[4] != "to") {
 		return fmt.Errorf("kubesim: ip %q is not simulated", c.args)
 	}
-	wanted := c.args[5]
+	if c.args[1] == "-6" {
+		return nil // these machines have no IPv6
+	}
 	return c.on(func(m *machine) error {
-		if addr, err := netip.ParseAddr(wanted); err == nil && addr == m.Address {
-			c.printf("2: eth0    inet %s/16 scope global eth0\n", m.Address)
+		if len(c.args) == 4 {
+			c.printf("1: lo    inet 127.0.0.1/8 scope host lo\\       valid_lft forever preferred_lft forever\n")
+		} else if addr, err := netip.ParseAddr(c.args[5]); err != nil || addr != m.Address {
+			return nil
 		}
+		c.printf("2: eth0    inet %s/16 scope global eth0\\       valid_lft forever preferred_lft forever\n", m.Address)
 		return nil
 	})
 }

@@ -43,9 +43,14 @@ func kubeadm(ctx context.Context, c *call) error {
 }
 
 // preflight is what kubeadm checks of a machine before it makes it a node.
-func (c *call) preflight(m *machine, configFiles ...string) error {
+func (c *call) preflight(m *machine, ignore []string, configFiles ...string) error {
 	var faults []string
-	fault := func(format string, args ...any) { faults = append(faults, "\t[ERROR "+fmt.Sprintf(format, args...)) }
+	fault := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		if name, _, _ := strings.Cut(text, "]"); !slices.ContainsFunc(ignore, func(i string) bool { return strings.EqualFold(i, name) }) {
+			faults = append(faults, "\t[ERROR "+text)
+		}
+	}
 	if !m.SwapOff {
 		fault("Swap]: running with swap on is not supported. Please disable swap")
 	}
@@ -81,7 +86,7 @@ func (c *call) init(ctx context.Context, args []string) error {
 		if err := o.check(m); err != nil {
 			return err
 		}
-		return c.preflight(m, "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/manifests/etcd.yaml")
+		return c.preflight(m, o.ignore, "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/manifests/etcd.yaml")
 	})
 	if err != nil {
 		return err
@@ -220,7 +225,7 @@ func (c *call) join(ctx context.Context, args []string) error {
 		return err
 	}
 	err = c.on(func(m *machine) error {
-		if err := c.preflight(m, "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/pki/ca.crt"); err != nil {
+		if err := c.preflight(m, o.ignore, "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/pki/ca.crt"); err != nil {
 			return err
 		}
 		if o.controlPlane && o.advertise != m.Address.String() {

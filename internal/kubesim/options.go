@@ -19,6 +19,8 @@ type initOptions struct {
 	name, endpoint, advertise, podCIDR, serviceCIDR, version string
 	certSANs                                                 []string
 
+	ignore []string // preflight checks
+
 	token string // init leaves one that lives a day unless told otherwise
 	ttl   time.Duration
 }
@@ -82,6 +84,7 @@ func (o *initOptions) check(m *machine) error {
 type joinOptions struct {
 	endpoint, token, hash, certKey, name, advertise string
 	controlPlane                                    bool
+	ignore                                          []string // preflight checks
 }
 
 func (c *call) joinOptions(args []string) (*joinOptions, error) {
@@ -160,7 +163,27 @@ type (
 )
 
 type registration struct {
-	Name string `yaml:"name"`
+	Name             string   `yaml:"name"`
+	KubeletExtraArgs any      `yaml:"kubeletExtraArgs"`
+	Ignore           []string `yaml:"ignorePreflightErrors"`
+}
+
+// check refuses arguments in the form of another version, as kubeadm does: a list since v1beta4.
+func (r registration) check(n *yaml.Node) error {
+	var head struct {
+		APIVersion string `yaml:"apiVersion"`
+	}
+	if err := n.Decode(&head); err != nil {
+		return err
+	}
+	_, isList := r.KubeletExtraArgs.([]any)
+	if wantsList := head.APIVersion == "kubeadm.k8s.io/v1beta4"; r.KubeletExtraArgs != nil && isList != wantsList {
+		return fmt.Errorf("json: cannot unmarshal nodeRegistration.kubeletExtraArgs of %s", head.APIVersion)
+	}
+	if slices.Contains(r.Ignore, "all") {
+		return errors.New("ignore-preflight-errors: Invalid value: \"all\": 'all' cannot be used in configuration file")
+	}
+	return nil
 }
 
 type localAPI struct {
@@ -180,8 +203,8 @@ func (f *initFile) UnmarshalYAML(n *yaml.Node) error {
 	for _, t := range doc.BootstrapTokens {
 		f.o.token, f.o.ttl = t.Token, t.TTL
 	}
-	f.o.name, f.o.advertise = doc.NodeRegistration.Name, doc.LocalAPIEndpoint.AdvertiseAddress
-	return err
+	f.o.name, f.o.advertise, f.o.ignore = doc.NodeRegistration.Name, doc.LocalAPIEndpoint.AdvertiseAddress, doc.NodeRegistration.Ignore
+	return errors.Join(err, doc.NodeRegistration.check(n))
 }
 
 func (f *clusterFile) UnmarshalYAML(n *yaml.Node) error {
@@ -220,9 +243,10 @@ func (f *joinFile) UnmarshalYAML(n *yaml.Node) error {
 	}
 	err := n.Decode(&doc)
 	o, b := f.o, doc.Discovery.BootstrapToken
+	o.ignore = doc.NodeRegistration.Ignore
 	o.name, o.endpoint, o.token, o.hash = doc.NodeRegistration.Name, b.APIServerEndpoint, b.Token, strings.Join(b.CACertHashes, ",")
 	if doc.ControlPlane != nil {
 		o.controlPlane, o.certKey, o.advertise = true, doc.ControlPlane.CertificateKey, doc.ControlPlane.LocalAPIEndpoint.AdvertiseAddress
 	}
-	return err
+	return errors.Join(err, doc.NodeRegistration.check(n))
 }

@@ -159,19 +159,18 @@ func marshal(documents ...any) ([]byte, error) {
 }
 
 // newToken makes a bootstrap token: 6 and 16 characters of a-z and 0-9.
-func newToken() string {
+func newToken() string { return randomText(6) + "." + randomText(16) }
+
+// randomText is n characters of a-z and 0-9.
+func randomText(n int) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
-	token := make([]byte, 0, 23)
-	for len(token) < 23 {
-		if len(token) == 6 {
-			token = append(token, '.')
-			continue
-		}
-		i, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
+	out := make([]byte, n)
+	for i := range out {
+		at, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
 		if err != nil {
 			panic(err) // crypto/rand does not fail
 		}
-		token = append(token, letters[i.Int64()])
+		out[i] = letters[at.Int64()]
 	}
-	return string(token)
+	return string(out)
 }

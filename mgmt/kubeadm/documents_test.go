@@ -142,3 +142,104 @@ func TestFlannel(t *testing.T) {
 		}
 	}
 }
+
+// TestBalancer: the files of haproxy and keepalived, which "haproxy -c" and "keepalived -t" have been seen to
+// accept.
+func TestBalancer(t *testing.T) {
+	t.Parallel()
+	const (
+		four = "1: lo    inet 127.0.0.1/8 scope host lo\\ valid_lft forever\n2: ens3    inet 192.168.9.4/24 brd 192.168.9.255 scope global ens3\\ valid_lft 1sec\n" +
+			"3: ens4@if7    inet 10.10.0.200/32 scope global ens4\\ valid_lft forever\n3: ens4@if7    inet 10.10.1.11/16 scope global ens4\\ valid_lft forever\n"
+		six = "1: lo    inet6 ::1/128 scope host \\ valid_lft forever\n2: ens3    inet6 fe80::1/64 scope link \\ valid_lft forever\n2: ens3    inet6 2001:db8::a/48 scope global \\ valid_lft forever\n"
+	)
+	for name, addresses := range map[string]string{"virtual-address": four, "ipv6": six} {
+		s := site(t, name)
+		haproxy, keepalived, err := s.Balancer(sites[name].masters[1], addresses)
+		if err != nil || !s.Balanced() {
+			t.Fatalf("%v, %v", err, s.Balanced())
+		}
+		golden(t, name+".haproxy.cfg", []byte(haproxy))
+		golden(t, name+".keepalived.conf", []byte(keepalived))
+	}
+	for _, name := range []string{"one-master", "outside"} {
+		if site(t, name).Balanced() {
+			t.Errorf("%s: nobody asked for a load balancer", name)
+		}
+	}
+}
+
+// TestContainerd: the configuration for each version, on machines that are containers and that are not.
+func TestContainerd(t *testing.T) {
+	t.Parallel()
+	const images = "registry.k8s.io/kube-apiserver:v1.34.4\nregistry.k8s.io/coredns/coredns:v1.12.1\nregistry.k8s.io/pause:3.10.1\n"
+	const whole, limited = "Name:\tsystemd\nCapBnd:\t000001ffffffffff\n", "CapEff:\t000001ffffffffff\nCapBnd:\t000001fffeffffff\n"
+	for name, c := range map[string]struct{ site, version, status string }{
+		"containerd-1.6.toml": {"one-master", "containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u1", whole},
+		"containerd-1.7.toml": {"outside", "containerd containerd.io 1.7.27 05044ec0a9a75232cad458027ca83437aae3f4da", limited},
+		"containerd-2.0.toml": {"one-master", "containerd github.com/containerd/containerd/v2 v2.0.5 fb4c30d4ede3531652d86197bf3fc9515e5276d9", whole},
+		"containerd-2.2.toml": {"outside", "containerd github.com/containerd/containerd/v2 2.2.1 x", limited},
+	} {
+		got, err := site(t, c.site).ContainerdConfig(c.version, images, c.status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, got)
+	}
+	for _, version := range []string{"", "containerd", "containerd x 3.0.0", "containerd x 0.9.1", "runc version 1.1.5"} {
+		if _, err := site(t, "one-master").ContainerdConfig(version, images, whole); err == nil {
+			t.Errorf("%q is a version", version)
+		}
+	}
+}
+
+func TestSources(t *testing.T) {
+	t.Parallel()
+	for name, param := range map[string]string{
+		"flat.sources":  `{"master_node":{"cluster_cp_name":"M"},"packages":{"repository_url":"https://pkgs.k8s.io/core:/stable:/v1.34/deb/"}}`,
+		"suite.sources": `{"master_node":{"cluster_cp_name":"M"},"packages":{"repository_url":"http://10.0.0.1:8080/debian","repository_suite":"stable","repository_components":["main","extra"]}}`,
+	} {
+		s, err := kubeadm.NewSite(param, oneMaster, worker, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, []byte(s.Sources()))
+	}
+}
+
+func TestOSRelease(t *testing.T) {
+	t.Parallel()
+	got := kubeadm.OSRelease([]byte("# a comment\nNAME=\"Ubuntu\"\nID=ubuntu\r\nVERSION_ID='24.04'\nBROKEN\nEMPTY=\"\"\nQUOTE=\"\n"))
+	want := map[string]string{"NAME": "Ubuntu", "ID": "ubuntu", "VERSION_ID": "24.04", "EMPTY": "", "QUOTE": `"`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestKeyForms(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		"\n-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nx": "asc", "-----BEGIN PGP PRIVATE KEY BLOCK-----\n": "", "\x99\x01": "gpg", "\xc6\x01": "gpg",
+		"\x95\x01": "", "\xc5\x01": "", "": "", "\x99": "", "deb http://x /": "",
+	} {
+		if got := kubeadm.KeyForm([]byte(key)); got != want {
+			t.Errorf("%q is %q, not %q", key, got, want)
+		}
+	}
+}
+
+// TestNodeLabels: what the VIM shows and what the request says.
+func TestNodeLabels(t *testing.T) {
+	t.Parallel()
+	s := site(t, "v1beta3")
+	n := worker[0]
+	n.Host, n.Zone = "compute-01.example.org", "zone a"
+	want := map[string]string{"CIS-node": "compute-01.example.org", "disk": "ssd", "example.org/tier": "1"}
+	if diff := cmp.Diff(want, s.Labels(n)); diff != "" {
+		t.Error(diff)
+	}
+	n.Zone = "a"
+	want["kubernetes.io/zone"], want["topology.kubernetes.io/zone"] = "a", "a"
+	if diff := cmp.Diff(want, s.Labels(n)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -96,6 +97,8 @@ type deployment struct {
 	up      []mgmt.Node // control-plane nodes that may be asked
 	kube    *cluster.Cluster[mgmt.Node]
 	api     apiAddress // where nodes and others reach the API
+
+	balancing sync.Mutex // see balancer
 }
 
 // open finds the nodes of the cluster.

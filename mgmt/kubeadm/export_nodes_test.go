@@ -1,6 +1,12 @@
 package kubeadm
 
 import (
+	"context"
+	"errors"
+	"net/netip"
+
+	"github.com/pelletier/go-toml/v2"
+
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -29,6 +35,9 @@ func (s Site) Faults() []error {
 	c.version(s.d.p.KubernetesVersion)
 	c.apiEndpoint(s.d.p)
 	c.components(s.d.p)
+	if s.d.p.Packages.RepositoryKeyPath == "" { // no package is here to look into
+		c.packages(s.d.p)
+	}
 	c.flannel(s.d.p)
 	c.marks("master_node", s.d.p.Master.nodeMarks)
 	c.marks("worker_node", s.d.p.Worker.nodeMarks)
@@ -53,3 +62,58 @@ func (s Site) Labels(n mgmt.Node) map[string]string { return s.d.nodeLabels(n) }
 
 // Network is the manifest of the pod network.
 func (s Site) Network() ([]byte, error) { return s.d.networkManifest() }
+
+// Balancer are the files of haproxy and keepalived on a control-plane node with these addresses, as ip prints
+// them.
+func (s Site) Balancer(n mgmt.Node, addresses string) (haproxy, keepalived string, err error) {
+	vip, err := netip.ParseAddr(s.d.api.host)
+	if err != nil {
+		return "", "", err
+	}
+	at, found := findPlace(addresses, vip)
+	if !found {
+		return "", "", errors.New("no interface")
+	}
+	vrrp := vrrpConfig{balancer: balancer{RouterID: 57, Password: "pass0000"}, node: n, masters: s.d.masters, place: at, vip: vip}
+	return haproxyConfig(vip, s.d.masters), vrrp.String(), nil
+}
+
+// Balanced reports whether our own load balancer is used.
+func (s Site) Balanced() bool { return s.d.balanced() }
+
+// ContainerdConfig is the configuration for what containerd --version prints.
+func (s Site) ContainerdConfig(printed, images, status string) (config []byte, err error) {
+	r := runtimeSettings{systemdCgroups: s.d.p.systemdCgroups(), pause: pauseImage(images)}
+	if r.major, r.minor, err = containerdVersion(printed); err != nil {
+		return nil, err
+	}
+	if r.limitedOOM, err = lacksSysResource(status); err != nil {
+		return nil, err
+	}
+	return toml.Marshal(r.config())
+}
+
+// Sources is the file of the package repository.
+func (s Site) Sources() string {
+	return s.d.p.Packages.sources("/etc/apt/keyrings/vnfkit-kubernetes.asc")
+}
+
+// For the tests of parsers.
+var (
+	OSRelease = osRelease
+	KeyForm   = keyForm
+	FindPlace = func(text string, vip netip.Addr) (device string, bits int, found bool) {
+		p, ok := findPlace(text, vip)
+		return p.device, p.bits, ok
+	}
+	ParseTaint = func(text string) bool { _, ok := parseTaint(text); return ok }
+)
+
+// Balance renders the load balancers for those control-plane nodes that choose keeps.
+func Balance(ctx context.Context, d *Driver, op *vnflcm.Operation, choose func([]mgmt.Node) []mgmt.Node) error {
+	dep, err := d.open(op)
+	if err != nil {
+		return err
+	}
+	return dep.balance(ctx, choose(dep.masters))
+}

@@ -145,6 +145,7 @@ func openLab(t testing.TB, s setup) *lab {
 	if !s.unexpected {
 		s.sandbox.Unexpected = func(host string, argv []string) { t.Errorf("%s: unexpected command %q", host, argv) }
 	}
+	s.sandbox.Virtual = []string{"vip_CP"} // as the template of the sample package has it
 	world, err := sandbox.Open(s.sandbox)
 	if err != nil {
 		t.Fatal(err)

@@ -42,17 +42,20 @@ func TestLifecycle(t *testing.T) {
 	for name, c := range map[string]struct {
 		flavour, request string
 		masters          int
+		change           []func(*vnflcm.InstantiateVnfRequest)
 	}{
-		"built-in preparation, one master":    {"simple", "instantiate_sandbox.json", 1},
-		"built-in preparation, three masters": {"complex", "instantiate_sandbox.json", 3},
-		"script, one master":                  {"simple", "instantiate_script.json", 1},
-		"script, three masters":               {"complex", "instantiate_script.json", 3},
+		"built-in preparation, one master":    {"simple", "instantiate_sandbox.json", 1, nil},
+		"built-in preparation, three masters": {"complex", "instantiate_sandbox.json", 3, nil},
+		"script, one master":                  {"simple", "instantiate_script.json", 1, nil},
+		"script, three masters":               {"complex", "instantiate_script.json", 3, nil},
+		"virtual address, three masters":      {"complex", "instantiate_sandbox.json", 3, virtual(t)},
+		"script behind a virtual address":     {"complex", "instantiate_script.json", 3, virtual(t)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
 			l := newLab(t)
-			id := l.cluster(c.request, func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = c.flavour })
+			id := l.cluster(c.request, append(c.change, func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = c.flavour })...)
 			l.want(count{c.masters, 1, 0})
 
 			vim, err := l.VIMs().Get(ctx, kubeadm.VIMID(id))
@@ -130,4 +133,9 @@ func (l *lab) vnfcs(id string, machines ...string) (ids []string) {
 		l.t.Fatalf("%q have the ids %q", machines, ids)
 	}
 	return ids
+}
+
+// virtual has the API at an address that no machine has by itself.
+func virtual(t testing.TB) []func(*vnflcm.InstantiateVnfRequest) {
+	return []func(*vnflcm.InstantiateVnfRequest){with(t, `{"master_node":{"cluster_cp_name":"vip_CP"}}`)}
 }

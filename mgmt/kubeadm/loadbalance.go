@@ -1,5 +1,313 @@
 package kubeadm
 
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
 // balanced reports whether our own haproxy and keepalived serve the API: at a virtual address, unless the
 // package's script sets that up.
 func (d *deployment) balanced() bool { return d.api.virtual && d.p.ScriptPath == "" }
+
+// balancerKey is where the state of the instance has what keepalived on all its machines must agree on.
+const balancerKey = "balancer"
+
+type balancer struct {
+	RouterID int    // 1 to 255: other clusters in the same network should have others
+	Password string // against a mistaken neighbour, since VRRP has nothing better; 8 characters count
+}
+
+// balancer reads what keepalived agrees on, and makes it when it is first asked for.
+func (d *deployment) balancer(ctx context.Context) (b balancer, err error) {
+	d.balancing.Lock()
+	defer d.balancing.Unlock()
+	err = d.op.State().Get(ctx, balancerKey, &b)
+	if !errors.Is(err, vnflcm.ErrNotFound) {
+		return b, err
+	}
+	id := sha256.Sum256([]byte(d.op.InstanceID))
+	b = balancer{RouterID: int(id[0])%255 + 1, Password: randomText(8)}
+	return b, d.op.State().Put(ctx, balancerKey, b)
+}
+
+// balance lets haproxy and keepalived on these control-plane nodes know them as all there are: before one is
+// taken out of the cluster those that stay, and all again when another one has come. It does nothing where the
+// API is reached otherwise. A node that cannot be reached is passed over: it may be dead, and its heal writes
+// its files anew. Within a phase it is called once for the same nodes.
+func (d *deployment) balance(ctx context.Context, masters []mgmt.Node) error {
+	if !d.balanced() {
+		return nil
+	}
+	name := "balance-" + fingerprint(masters)
+	return vnflcm.Each(ctx, d.config.Parallel, masters, func(ctx context.Context, n mgmt.Node) error {
+		return d.do(ctx, name, n, d.config.Timeouts.Install, func(ctx context.Context) error {
+			err := d.writeBalancer(ctx, n, masters)
+			if errors.Is(err, sshexec.ErrConnect) && !errors.Is(err, sshexec.ErrHostKey) && ctx.Err() == nil {
+				d.op.Log.WarnContext(ctx, "the load balancer of a node could not be brought up to date", "host", n.HostName, "error", err)
+				return nil
+			}
+			return err
+		})
+	})
+}
+
+// fingerprint tells one set of machines from another in the names of steps.
+func fingerprint(nodes []mgmt.Node) string {
+	h := sha256.New()
+	for _, n := range nodes {
+		_, _ = fmt.Fprintln(h, n.ID, n.ResourceID, n.IP)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:4])
+}
+
+// setUpBalancer puts haproxy and keepalived on a control-plane node.
+func (d *deployment) setUpBalancer(ctx context.Context, n mgmt.Node) error {
+	var err error
+	if d.p.Packages.source() == fromNowhere {
+		err = d.expect(ctx, n, []program{{[]string{"haproxy", "-v"}, ""}, {[]string{"keepalived", "--version"}, ""}})
+	} else {
+		err = d.install(ctx, n, "haproxy", "keepalived")
+	}
+	if err != nil {
+		return err
+	}
+	return d.writeBalancer(ctx, n, d.masters)
+}
+
+// The files of the load balancer.
+const (
+	haproxyFile    = "/etc/haproxy/haproxy.cfg"
+	keepalivedFile = "/etc/keepalived/keepalived.conf"
+	aliveScript    = "/etc/keepalived/vnfkit-haproxy-alive"
+)
+
+// writeBalancer renders both configurations whole, has each program check its own before it replaces the old
+// one, and reloads: connections stay.
+func (d *deployment) writeBalancer(ctx context.Context, n mgmt.Node, masters []mgmt.Node) error {
+	b, err := d.balancer(ctx)
+	if err != nil {
+		return err
+	}
+	vip, err := netip.ParseAddr(d.api.host)
+	if err != nil {
+		return err
+	}
+	place, err := placeOf(ctx, n, vip)
+	if err != nil {
+		return err
+	}
+	vrrp := vrrpConfig{balancer: b, node: n, masters: masters, place: place, vip: vip}
+	if err := put(ctx, n, aliveScript, alive, 0o755); err != nil {
+		return err
+	}
+	if err := replaceChecked(ctx, n, haproxyFile, haproxyConfig(vip, masters), 0o644, "haproxy", "-c", "-f"); err != nil {
+		return err
+	}
+	if err := replaceChecked(ctx, n, keepalivedFile, vrrp.String(), 0o600, "keepalived", "-t", "-f"); err != nil {
+		return err
+	}
+	for _, argv := range [][]string{
+		{"systemctl", "enable", "haproxy", "keepalived"}, {"systemctl", "reset-failed", "haproxy", "keepalived"},
+		{"systemctl", "reload-or-restart", "haproxy"}, {"systemctl", "reload-or-restart", "keepalived"},
+	} {
+		if err := n.RunRoot(ctx, argv, nil, nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaceChecked replaces a file when the program that reads it has nothing against the new one.
+func replaceChecked(ctx context.Context, n mgmt.Node, path, content string, mode fs.FileMode, check ...string) error {
+	candidate := path + ".vnfkit-new"
+	if err := put(ctx, n, candidate, content, mode); err != nil {
+		return err
+	}
+	if err := n.RunRoot(ctx, append(check, candidate), nil, nil, nil); err != nil {
+		return err
+	}
+	return n.RunRoot(ctx, []string{"mv", "-f", candidate, path}, nil, nil, nil)
+}
+
+// place is where a virtual address belongs on a machine.
+type place struct {
+	device string
+	bits   int // of the network
+}
+
+// placeOf finds the interface in whose network the virtual address is.
+func placeOf(ctx context.Context, n mgmt.Node, vip netip.Addr) (place, error) {
+	family := "-4"
+	if vip.Is6() {
+		family = "-6"
+	}
+	var out bytes.Buffer
+	if err := n.RunRoot(ctx, []string{"ip", "-o", family, "addr", "show"}, nil, &out, nil); err != nil {
+		return place{}, err
+	}
+	if n.IP.Is6() != vip.Is6() {
+		return place{}, fmt.Errorf("kubeadm: the virtual address %s and the address of %s, %s, are not of one family", vip, n.HostName, n.IP)
+	}
+	p, found := findPlace(out.String(), vip)
+	if !found {
+		return place{}, fmt.Errorf("kubeadm: %s has no interface in the network of the virtual address %s: take one of a network of the control-plane nodes", n.HostName, vip)
+	}
+	return p, nil
+}
+
+// findPlace reads "2: eth0    inet 10.10.0.10/16 brd ..." (ip-address(8), -oneline).
+func findPlace(addresses string, vip netip.Addr) (place, bool) {
+	for line := range strings.Lines(addresses) {
+		words := strings.Fields(line)
+		if len(words) < 4 {
+			continue
+		}
+		network, err := netip.ParsePrefix(words[3])
+		if err != nil || network.IsSingleIP() || !network.Masked().Contains(vip) {
+			continue // the virtual address itself may be there with a length of its own
+		}
+		device, _, _ := strings.Cut(words[1], "@")
+		return place{device, network.Bits()}, true
+	}
+	return place{}, false
+}
+
+// alivePort answers on the machine itself as long as haproxy works.
+const alivePort = "16442"
+
+// alive is what keepalived asks before it holds the address: haproxy's answer, since its port alone would open
+// a connection to an API server each time.
+const alive = `#!/bin/bash
+# Written by vnfkit. Ends with 0 when haproxy answers.
+exec 3<>/dev/tcp/127.0.0.1/` + alivePort + ` || exit 1
+printf 'GET /alive HTTP/1.0\r\n\r\n' >&3
+read -r -t 2 status <&3
+[[ $status == *" 200 "* ]]
+`
+
+// haproxyConfig leads the clients of the API to the API servers that are ready. TLS is between client and API
+// server; the checks do not verify it: they only choose whom to ask, and the cluster's CA does not exist before
+// the first of them. /readyz is open to everybody in Kubernetes as kubeadm sets it up; 401 and 403 are the
+// answers of an API server that was told otherwise. Watches are quiet for long: dead clients and servers are
+// noticed by keep-alive packets. There is no statistics page and no socket for administration.
+func haproxyConfig(vip netip.Addr, masters []mgmt.Node) string {
+	bind := "0.0.0.0:" + balancedPort
+	if vip.Is6() {
+		bind = "[::]:" + balancedPort + " v6only"
+	}
+	var out strings.Builder
+	out.WriteString(`# Written by vnfkit, and written anew when control-plane nodes come or go.
+global
+    log /dev/log local0
+    user haproxy
+    group haproxy
+
+defaults
+    mode tcp
+    option dontlognull
+    option clitcpka
+    option srvtcpka
+    timeout connect 5s
+    timeout check 5s
+    timeout client 1h
+    timeout server 1h
+
+frontend kubernetes
+    log global
+    option tcplog
+    bind ` + bind + `
+    default_backend kubernetes
+
+frontend alive
+    mode http
+    timeout client 5s
+    bind 127.0.0.1:` + alivePort + `
+    monitor-uri /alive
+
+backend kubernetes
+    log global
+    balance roundrobin
+    option httpchk GET /readyz
+    http-check expect rstatus ^(200|401|403)$
+    default-server check check-ssl verify none inter 2s fall 3 rise 1 on-marked-down shutdown-sessions
+`)
+	for _, m := range masters {
+		fmt.Fprintf(&out, "    server %s %s\n", m.HostName, net.JoinHostPort(m.IP.String(), apiPort))
+	}
+	return out.String()
+}
+
+// vrrpConfig is the model of a keepalived.conf.
+type vrrpConfig struct {
+	balancer
+	node    mgmt.Node
+	masters []mgmt.Node
+	place   place
+	vip     netip.Addr
+}
+
+// priority is another one on each node: the first that comes up on equal terms has the highest.
+func (c vrrpConfig) priority() int {
+	for i, m := range c.masters {
+		if m.ID == c.node.ID {
+			return 200 - i
+		}
+	}
+	return 1
+}
+
+// String is the file. No node is preferred: the address moves when its holder fails, and not back.
+// Announcements go to the other nodes only. VRRP for IPv6 knows no password (RFC 5798, 9). The script runs as
+// root, whose file it is: for another user, keepalived before 2.2.8 ends its own check by a signal
+// (github.com/acassen/keepalived/issues/2617).
+func (c vrrpConfig) String() string {
+	var peers strings.Builder
+	for _, m := range c.masters {
+		if m.ID != c.node.ID {
+			fmt.Fprintf(&peers, "        %s\n", m.IP)
+		}
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, `# Written by vnfkit, and written anew when control-plane nodes come or go.
+global_defs {
+    enable_script_security
+    script_user root
+}
+
+vrrp_script haproxy {
+    script "%s"
+    interval 2
+    timeout 3
+    fall 2
+    rise 1
+}
+
+vrrp_instance kubernetes {
+    state BACKUP
+    nopreempt
+    interface %s
+    virtual_router_id %d
+    priority %d
+    advert_int 1
+`, aliveScript, c.place.device, c.RouterID, c.priority())
+	if peers.Len() > 0 {
+		fmt.Fprintf(&out, "    unicast_src_ip %s\n    unicast_peer {\n%s    }\n", c.node.IP, peers.String())
+	}
+	if c.vip.Is4() {
+		fmt.Fprintf(&out, "    authentication {\n        auth_type PASS\n        auth_pass %s\n    }\n", c.Password)
+	}
+	fmt.Fprintf(&out, "    virtual_ipaddress {\n        %s/%d\n    }\n    track_script {\n        haproxy\n    }\n}\n", c.vip, c.place.bits)
+	return out.String()
+}

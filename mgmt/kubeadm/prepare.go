@@ -18,7 +18,11 @@ func (d *deployment) prepare(ctx context.Context, n mgmt.Node) error {
 		name string
 		do   func(context.Context, mgmt.Node) error
 	}
-	steps := []step{{"platform", d.checkPlatform}, {"hostname", d.setHostName}, {"hosts", d.writeHosts}, {"system", d.setUpSystem}, {"packages", d.installPackages}, {"runtime", d.setUpRuntime}}
+	steps := []step{{"platform", d.checkPlatform}, {"hostname", d.setHostName}, {"hosts", d.writeHosts}, {"system", d.setUpSystem},
+		{"packages", d.installPackages}, {"runtime", d.setUpRuntime}}
+	if d.balanced() && d.isMaster(n) {
+		steps = append(steps, step{"load-balancer", d.setUpBalancer})
+	}
 	if d.p.ScriptPath != "" {
 		steps = []step{{"hosts", d.writeHosts}, {"script", d.uploadScript}}
 	}

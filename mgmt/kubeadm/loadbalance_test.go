@@ -1,0 +1,131 @@
+package kubeadm_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// rebalancing is the driver, which in a scale-out lets haproxy know the control-plane nodes but the last.
+type rebalancing struct{ *kubeadm.Driver }
+
+func (r rebalancing) Hooks() vnflcm.Hooks {
+	hooks := r.Driver.Hooks()
+	hooks[vnflcm.ScaleStart] = func(ctx context.Context, op *vnflcm.Operation) error {
+		return kubeadm.Balance(ctx, r.Driver, op, func(masters []mgmt.Node) []mgmt.Node { return masters[:len(masters)-1] })
+	}
+	return hooks
+}
+
+// TestBalance: the API answers at the virtual address, whoever holds it, and a node can be taken out.
+func TestBalance(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	id := l.cluster("instantiate_sandbox.json", append(virtual(t), sized("complex", 0))...)
+	l.want(count{3, 1, 0})
+	vim, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id))
+	if err != nil || !strings.Contains(string(vim.AccessInfo.Reveal()), ":16443") {
+		t.Errorf("the cluster is registered elsewhere: %v", err)
+	}
+	before := l.file("masterNode-0", "/etc/keepalived/keepalived.conf")
+	info, err := l.host("masterNode-0").FS().Stat("/etc/keepalived/keepalived.conf")
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("others can read the password: %v, %v", info, err)
+	}
+	if l.file("masterNode-0", "/etc/haproxy/haproxy.cfg") != l.file("masterNode-1", "/etc/haproxy/haproxy.cfg") {
+		t.Error("haproxy is not the same on all")
+	}
+	for _, line := range []string{"virtual_router_id", "auth_pass"} {
+		if lineOf(before, line) == "" || lineOf(before, line) != lineOf(l.file("masterNode-2", "/etc/keepalived/keepalived.conf"), line) {
+			t.Errorf("%s is not the same on all", line)
+		}
+	}
+	if lineOf(before, "priority") == lineOf(l.file("masterNode-1", "/etc/keepalived/keepalived.conf"), "priority") {
+		t.Error("two nodes have the same priority")
+	}
+
+	// The holder of the address, and the node that leads, die: the others hold both.
+	if err := l.world.Stop("masterNode-0"); err != nil {
+		t.Fatal(err)
+	}
+	pool := sshexec.NewPool(sshexec.Options{Dial: l.world.Dial})
+	t.Cleanup(func() { _ = pool.Close() })
+	m := l.manager(func(c *vnflcm.Config) {
+		c.Mgmt = map[string]vnflcm.MgmtDriver{driverName: rebalancing{kubeadm.New(kubeadm.Config{Pool: pool})}}
+	})
+	opID, err := m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
+	l.must(opID, err, m)
+	haproxy := l.file("masterNode-1", "/etc/haproxy/haproxy.cfg")
+	if n := strings.Count(haproxy, "    server "); n != 2 || strings.Contains(haproxy, "master-10-10-2-12") {
+		t.Errorf("haproxy knows %d servers:\n%s", n, haproxy)
+	}
+	if after := l.file("masterNode-1", "/etc/keepalived/keepalived.conf"); lineOf(after, "auth_pass") != lineOf(before, "auth_pass") {
+		t.Error("the password has changed: the nodes do not agree any more")
+	}
+	if !strings.Contains(l.log.String(), "the load balancer of a node could not be brought up to date") {
+		t.Error("nobody was told of the dead node")
+	}
+	for _, name := range []string{"/etc/haproxy/haproxy.cfg.vnfkit-new", "/etc/keepalived/keepalived.conf.vnfkit-new"} {
+		if _, err := l.host("masterNode-1").FS().Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left: %v", name, err)
+		}
+	}
+}
+
+func lineOf(text, keyword string) string {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), keyword+" ") {
+			return line
+		}
+	}
+	return ""
+}
+
+// TestRefusedByHaproxy: what haproxy does not take does not replace what it has.
+func TestRefusedByHaproxy(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Commands: programs("haproxy", 1)}})
+	_, opID, err := l.instantiate("instantiate_sandbox.json", virtual(t)...)
+	err = l.fails(opID, err)
+	if exit, ok := errors.AsType[*sshexec.ExitError](err); !ok || !strings.HasPrefix(exit.Command, "haproxy -c -f") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := l.host("masterNode-0").FS().Stat("/etc/haproxy/haproxy.cfg"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it was replaced: %v", err)
+	}
+}
+
+// TestEndpoints: the API at a load balancer outside, and what a floating address can be called.
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{})
+	id := l.cluster("instantiate_sandbox.json", with(t, `{"api_endpoint":"10.10.0.10","master_node":{"cluster_cp_name":null}}`))
+	l.want(count{1, 1, 0})
+	vim, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id))
+	if err != nil || !strings.Contains(string(vim.AccessInfo.Reveal()), `"https://10.10.0.10:6443"`) {
+		t.Errorf("the cluster is registered elsewhere: %v", err)
+	}
+
+	floating := []mgmt.Node{node("master", "10.10.0.10", "203.0.113.9")}
+	for param, want := range map[string]bool{
+		`{"master_node":{"cluster_cp_name":"M","cluster_fip_name":"M"}}`:               true,
+		`{"master_node":{"cluster_cp_name":"M","cluster_fip_name":"cluster_fip"}}`:     true, // that of M
+		`{"master_node":{"cluster_cp_name":"vip_CP","cluster_fip_name":"M"}}`:          true,
+		`{"master_node":{"cluster_cp_name":"vip_CP","cluster_fip_name":"vip_CP_fip"}}`: false,
+		`{"api_endpoint":"lb.example.org","master_node":{"cluster_fip_name":"x"}}`:     false,
+		`{"master_node":{"cluster_cp_name":"N"}}`:                                      false,
+	} {
+		_, err := kubeadm.NewSite(param, floating, nil, []vnflcm.ConnectionPoint{point("vip_CP", "10.10.0.200", "")})
+		if (err == nil) != want {
+			t.Errorf("%s: %v", param, err)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package kubeadm_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+const armoredKey = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmDMEZ\n-----END PGP PUBLIC KEY BLOCK-----\n"
+
+// packageHolding copies the sample package with further files.
+func packageHolding(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(packageDir)); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// machines run shell text on each machine once it is there, as its image might have done.
+func (l *lab) machines(text string) func(*vnflcm.Config) {
+	return func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if err := next(ctx); err != nil || s.Name != "reach" {
+				return err
+			}
+			host := l.host(l.names.of(s.On))
+			keys, err := sshexec.PinnedHostKeys(host.PublicKey())
+			if err != nil {
+				return err
+			}
+			pool := sshexec.NewPool(sshexec.Options{})
+			defer func() { _ = pool.Close() }()
+			machine := pool.Host(sshexec.Target{Addr: host.Addr(), User: "ubuntu", Auth: []sshexec.Auth{sshexec.Password("ubuntu")}, HostKeys: keys})
+			return machine.Exec(ctx, sshexec.Command{Shell: sshexec.Shell(text)})
+		}
+	}
+}
+
+// instantiateBy instantiates with that manager.
+func (l *lab) instantiateBy(m *vnflcm.Manager, change ...func(*vnflcm.InstantiateVnfRequest)) (opID string, err error) {
+	l.t.Helper()
+	req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
+	sandboxVIM(&req)
+	for _, c := range change {
+		c(&req)
+	}
+	return m.Instantiate(l.t.Context(), l.created(), req)
+}
+
+// ran are the runs of a program on a machine, as root.
+func (l *lab) ran(host, program string) (out [][]string) {
+	l.t.Helper()
+	for _, r := range l.host(host).Commands() {
+		if !r.BuiltIn && r.Argv[0] == program {
+			out = append(out, r.Argv[1:])
+		}
+	}
+	return out
+}
+
+func (l *lab) file(host, name string) string {
+	l.t.Helper()
+	text, err := afero.ReadFile(l.host(host).FS(), name)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestRepository(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{pkg: packageHolding(t, map[string]string{"Files/kubernetes/key": "\n" + armoredKey})})
+	m := l.manager(l.machines("sudo rm /etc/apt/sources.list.d/kubernetes.list"))
+	opID, err := l.instantiateBy(m, with(t, `{"packages":{"source":"repository","repository_url":"https://pkgs.k8s.io/core:/stable:/v1.34/deb/",
+		"repository_key_path":"Files/kubernetes/key","containerd_version":"1.6.20*"}}`))
+	l.must(opID, err, m)
+	l.want(count{1, 1, 0})
+	golden(t, "flat.sources", []byte(l.file("workerNode-0", "/etc/apt/sources.list.d/vnfkit-kubernetes.sources")))
+	if got := l.file("workerNode-0", "/etc/apt/keyrings/vnfkit-kubernetes.asc"); got != "\n"+armoredKey {
+		t.Errorf("the key is %q", got)
+	}
+	held := [][]string{{"hold", "kubelet", "kubeadm", "kubectl", "containerd"}}
+	if diff := cmp.Diff(held, l.ran("workerNode-0", "apt-mark")); diff != "" {
+		t.Error(diff)
+	}
+	install := l.ran("workerNode-0", "apt-get")[1]
+	for _, arg := range []string{"containerd=1.6.20*", "kubeadm=1.34.4-*", "--no-install-recommends"} {
+		if !slices.Contains(install, arg) {
+			t.Errorf("%q is not in %q", arg, install)
+		}
+	}
+}
+
+func TestInstalled(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, image, patch, want string }{
+		{"everything is there", "kubelet kubeadm kubectl containerd", ``, ""},
+		{"nothing is there", "", ``, "it lacks kubeadm, it lacks kubelet, it lacks containerd"},
+		{"another version", "kubelet kubeadm kubectl containerd", `,"kubernetes_version":"1.33.2"`, `kubeadm says "v1.34.4" and not "v1.33.2", kubelet says`},
+		{"no load balancer", "kubelet kubeadm kubectl containerd", `,"master_node":{"cluster_cp_name":"vip_CP"}`, "it lacks haproxy, it lacks keepalived"},
+		{"a load balancer", "kubelet kubeadm kubectl containerd haproxy keepalived", `,"master_node":{"cluster_cp_name":"vip_CP"}`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{})
+			text := "true"
+			if c.image != "" {
+				text = "sudo apt-get update && sudo apt-get install -y " + c.image
+			}
+			m := l.manager(l.machines(text))
+			opID, err := l.instantiateBy(m, with(t, `{"packages":{"source":"installed"}`+c.patch+`}`))
+			if c.want == "" {
+				l.must(opID, err, m)
+				l.want(count{1, 1, 0})
+			} else if err == nil {
+				if _, err = m.Wait(t.Context(), opID); err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("the error is %v", err)
+				}
+			}
+			for _, argv := range l.ran("masterNode-0", "apt-get") {
+				if slices.Contains(argv, "--no-install-recommends") {
+					t.Errorf("it was installed: %q", argv)
+				}
+			}
+		})
+	}
+}
+
+// TestOtherSystem is refused before anything is changed.
+func TestOtherSystem(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{})
+	m := l.manager(l.machines(`printf 'ID=debian\nVERSION_ID="11"\n' | sudo tee /etc/os-release >/dev/null`))
+	opID, err := l.instantiateBy(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The password of the sandbox is "ubuntu".
+	const want = `is "debian 11"; the built-in preparation is made for debian 12, *** 22.04, *** 24.04: use an image with one of them, or script_path`
+	if _, err := m.Wait(t.Context(), opID); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %v", err)
+	}
+	if text := l.file("masterNode-0", "/etc/hosts"); strings.Contains(text, "vnfkit") {
+		t.Errorf("the hosts file was changed: %s", text)
+	}
+}
+
+// TestKernelLacks: modprobe's word does not count, what the kernel can do does.
+func TestKernelLacks(t *testing.T) {
+	t.Parallel()
+	broken := sandbox.Config{Commands: programs("modprobe", 1)}
+	l := openLab(t, setup{sandbox: broken})
+	_, opID, err := l.instantiate("instantiate_sandbox.json")
+	const want = "lacks overlay (the file system of containers) and br_netfilter (the firewall for traffic between pods): install"
+	if err := l.fails(opID, err); !strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %v", err)
+	}
+
+	l = openLab(t, setup{sandbox: broken})
+	m := l.manager(l.machines(`sudo mkdir -p /proc/sys/net/bridge; for f in iptables ip6tables; do echo 0 | sudo tee /proc/sys/net/bridge/bridge-nf-call-$f; done >/dev/null
+		printf 'nodev\toverlay\n' | sudo tee /proc/filesystems >/dev/null`))
+	opID, err = l.instantiateBy(m)
+	l.must(opID, err, m)
+	l.want(count{1, 1, 0})
+}
+
+// TestInstallationCutShort: the machine has half of its packages, and something may still be at work on it.
+func TestInstallationCutShort(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 300 * time.Millisecond}})
+	m := l.manager(l.machines(`(sudo apt-get update && sudo timeout 0.05 apt-get install -y haproxy; true)`))
+	opID, err := l.instantiateBy(m)
+	l.must(opID, err, m)
+	l.want(count{1, 1, 0})
+
+	l = openLab(t, setup{sandbox: sandbox.Config{Takes: 500 * time.Millisecond}})
+	m = l.manager(l.machines(`sudo apt-get update && { sudo setsid apt-get install -y haproxy >/dev/null 2>&1 </dev/null & }`))
+	opID, err = l.instantiateBy(m)
+	l.must(opID, err, m)
+	l.want(count{1, 1, 0})
+	if n := len(l.ran("workerNode-0", "dpkg")); n < 2 {
+		t.Errorf("dpkg ran %d times: nobody else was at work", n)
+	}
+}
+
+// TestSwapStays when the kubelet was told to run beside it.
+func TestSwapStays(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{})
+	l.cluster("instantiate_sandbox.json", with(t, `{"kubelet_configuration":{"failSwapOn":false,"cgroupDriver":"cgroupfs"},"ignore_preflight_errors":["Swap"]}`))
+	l.want(count{1, 1, 0})
+	if argv := l.ran("workerNode-0", "swapoff"); len(argv) > 0 {
+		t.Errorf("swapoff ran: %q", argv)
+	}
+	if text := l.file("workerNode-0", "/etc/containerd/config.toml"); !strings.Contains(text, "SystemdCgroup = false") {
+		t.Errorf("containerd and the kubelet do not manage cgroups alike: %s", text)
+	}
+}
+
+// programs is a program of that name that does nothing but end with a code.
+func programs(name string, code int) map[string]sshtest.Command {
+	return map[string]sshtest.Command{name: func(context.Context, *sshtest.Process) int { return code }}
+}
