@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -36,7 +37,7 @@ func (p *parameters) checkMasters(op *vnflcm.Operation) error {
 			reason = "is the only control-plane node, and the cluster's data is on it alone: heal the whole VNF, which makes a new cluster"
 		case len(targets) == len(masters):
 			reason = "would go with all other control-plane nodes, and the cluster's data with them: heal the whole VNF, or some of them at a time"
-		case v.ID == masters[0].ID && p.endpointOn(op, v):
+		case p.endpointOn(op, masters[0], v):
 			reason = "has the address of the API, which no node could reach while it is replaced: heal the whole VNF, " +
 				"and let cluster_cp_name be a virtual address or a load balancer's"
 		default:
@@ -47,12 +48,22 @@ func (p *parameters) checkMasters(op *vnflcm.Operation) error {
 	return errors.Join(faults...)
 }
 
-// endpointOn reports whether the API is reached at an address of the machine: as findEndpoint finds it.
-func (p *parameters) endpointOn(op *vnflcm.Operation, first vnflcm.VNFC) bool {
-	is := func(cp vnflcm.ConnectionPoint) bool {
-		return cp.CPD == p.Cluster.Master.ClusterCPName && len(cp.Fixed) > 0
+// endpointOn reports whether the API is reached at an address of the machine. It is found as findEndpoint does.
+func (p *parameters) endpointOn(op *vnflcm.Operation, first, v vnflcm.VNFC) bool {
+	var api netip.Addr
+	if endpoint := p.Cluster.APIEndpoint; endpoint != "" {
+		host, _, _ := splitEndpoint(endpoint)
+		api, _ = netip.ParseAddr(host) // a name is that of a load balancer outside
+	} else {
+		for _, cp := range slices.Backward(slices.Concat(op.ConnectionPoints, first.CPs)) {
+			if cp.CPD == p.Cluster.Master.ClusterCPName && len(cp.Fixed) > 0 {
+				api = cp.Fixed[0]
+			}
+		}
 	}
-	return !slices.ContainsFunc(op.ConnectionPoints, is) && slices.ContainsFunc(first.CPs, is)
+	return api.IsValid() && slices.ContainsFunc(v.CPs, func(cp vnflcm.ConnectionPoint) bool {
+		return cp.Floating == api || slices.Contains(cp.Fixed, api)
+	})
 }
 
 // decide decides, for all the control-plane nodes that will be replaced and before anything is touched, whether
@@ -101,7 +112,7 @@ func (d *deployment) release(ctx context.Context, targets []mgmt.Node) error {
 	if len(targets) == 0 {
 		return nil
 	}
-	if err := d.rebalance(ctx, d.up); err != nil {
+	if err := d.balance(ctx, d.up); err != nil {
 		return err
 	}
 	for i, n := range targets {
@@ -147,7 +158,7 @@ func (d *deployment) replace(ctx context.Context, masters, workers []mgmt.Node) 
 	if err = errors.Join(err, d.revokeTokens(ctx)); err != nil {
 		return err
 	}
-	if err := d.rebalance(ctx, d.masters); err != nil {
+	if err := d.balance(ctx, d.masters); err != nil {
 		return err
 	}
 	if err := d.awaitReady(ctx, replaced); err != nil {
@@ -190,10 +201,6 @@ func (d *deployment) rejoin(ctx context.Context, masters []mgmt.Node, b bootstra
 	}
 	return nil
 }
-
-// rebalance has the load balancers before the API know these control-plane nodes, and no others. The driver sets
-// up none yet.
-func (d *deployment) rebalance(context.Context, []mgmt.Node) error { return nil }
 
 // poll calls try until it succeeds; when ctx ends, the last reason is in the error.
 func poll(ctx context.Context, try func() error) error {

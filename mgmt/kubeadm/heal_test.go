@@ -156,6 +156,7 @@ func TestHealControlPlane(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, request string
+		virtual       bool // the API's address
 		dead, heal    []string
 		leader        string
 		moved         bool
@@ -166,6 +167,10 @@ func TestHealControlPlane(t *testing.T) {
 		{name: "the living leader", heal: []string{"masterNode-2"}, leader: "masterNode-2", moved: true},
 		{name: "two, one of them dead", dead: []string{"masterNode-2"}, heal: []string{"masterNode-1", "masterNode-2"}},
 		{name: "two, one of them dead, the other leads", dead: []string{"masterNode-2"}, heal: []string{"masterNode-1", "masterNode-2"}, leader: "masterNode-1", moved: true},
+		{name: "the first", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0"}},
+		{name: "the first, alive", virtual: true, heal: []string{"masterNode-0"}, leader: "masterNode-0", moved: true},
+		{name: "the first two", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0", "masterNode-1"}, moved: true}, // to the second one, when the first died
+		{name: "the first, with a script", request: "instantiate_script.json", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0"}},
 		{name: "with workers", dead: []string{"masterNode-1", "workerNode-0"}, heal: []string{"masterNode-1", "workerNode-0", "workerNode-1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -174,7 +179,11 @@ func TestHealControlPlane(t *testing.T) {
 			if c.request == "" {
 				c.request = "instantiate_sandbox.json"
 			}
-			id := l.cluster(c.request, sized("complex", 1))
+			change := []func(*vnflcm.InstantiateVnfRequest){sized("complex", 1)}
+			if c.virtual {
+				change = append(change, virtual(t)...)
+			}
+			id := l.cluster(c.request, change...)
 			l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 			if c.leader != "" {
 				l.lead(c.leader)
