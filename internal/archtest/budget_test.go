@@ -25,7 +25,7 @@ var budget = map[string]int{
 	"infra/sandbox":          36,
 	"mgmt":                   22,
 	"mgmt/cluster":           3,
-	"mgmt/kubeadm":           22,
+	"mgmt/kubeadm":           26,
 }
 
 // slack is how far a figure may be above what is measured: then it no longer says anything.

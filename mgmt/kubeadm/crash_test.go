@@ -40,6 +40,13 @@ var scenarios = []scenario{
 	{"instantiate", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Instantiate(ctx, id, request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json"))
 	}},
+	{"instantiate behind a virtual address", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
+		for _, change := range virtual(l.t) {
+			change(&req)
+		}
+		return m.Instantiate(ctx, id, req)
+	}},
 	{"scale out", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
 	}},
