@@ -3,6 +3,7 @@ package mgmt
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -12,13 +13,23 @@ const (
 	hostsEnd   = "# END vnfkit\n"
 )
 
-// HostsFile returns an /etc/hosts with the nodes in a block of our own, between the lines "# BEGIN vnfkit"
-// and "# END vnfkit". Everything outside the block stays byte for byte; old is not changed.
-func HostsFile(old []byte, nodes []Node) []byte {
+// HostEntry is a name for /etc/hosts that is not the name of a node.
+type HostEntry struct {
+	IP   netip.Addr
+	Name string
+}
+
+// HostsFile returns an /etc/hosts with the nodes, and after them the other names, in a block of our own, between
+// the lines "# BEGIN vnfkit" and "# END vnfkit". Everything outside the block stays byte for byte; old is not
+// changed.
+func HostsFile(old []byte, nodes []Node, others ...HostEntry) []byte {
 	var block strings.Builder
 	block.WriteString(hostsBegin)
 	for _, n := range nodes {
 		fmt.Fprintf(&block, "%s %s\n", n.IP, n.HostName)
+	}
+	for _, e := range others {
+		fmt.Fprintf(&block, "%s %s\n", e.IP, e.Name)
 	}
 	block.WriteString(hostsEnd)
 

@@ -29,7 +29,7 @@ func (w *World) Clone() (*World, error) {
 		return nil, err
 	}
 	c.config.Dir = ""
-	c.kube = kubesim.NewWorld(kubesim.Options{Takes: c.config.Takes, Now: c.config.Now})
+	c.kube = kubesim.NewWorld(kubesim.Options{Takes: c.config.Takes, Now: c.config.Now, Registries: simulated(c.config.Registries)})
 	if err := c.load(data); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

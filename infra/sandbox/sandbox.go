@@ -41,6 +41,8 @@ type Config struct {
 	Unexpected func(host string, argv []string)
 	// Now is the clock that join tokens expire by. Default time.Now.
 	Now func() time.Time
+	// Registries are private container registries that every machine reaches.
+	Registries []Registry
 }
 
 // World holds the machines. It implements vnflcm.InfraDriver and is safe for concurrent use.
@@ -97,7 +99,7 @@ func Open(c Config) (*World, error) {
 		c.Password = "ubuntu"
 	}
 	w := &World{config: c, machines: map[string]*machine{}, reserved: map[netip.Addr]bool{}, virtual: map[string][]port{}}
-	w.kube = kubesim.NewWorld(kubesim.Options{Changed: w.saveQuietly, Takes: c.Takes, Now: c.Now})
+	w.kube = kubesim.NewWorld(kubesim.Options{Changed: w.saveQuietly, Takes: c.Takes, Now: c.Now, Registries: simulated(c.Registries)})
 	if c.Dir == "" {
 		return w, nil
 	}
@@ -132,15 +134,18 @@ func (w *World) Close() error {
 	return errors.Join(errs...)
 }
 
-// Dial connects to a machine by its address, as net.Dialer would in the network of the machines. Give it to
-// sshexec.Options.
+// Dial connects to a machine by its address, as net.Dialer would in the network of the machines: to its sshd, or to
+// what a simulated cluster serves there, such as the Kubernetes API. Give it to sshexec.Options.
 func (w *World) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, service, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
+	if service != "22" {
+		return w.kube.Dialer("")(ctx, network, addr)
+	}
 	m := w.at(host)
-	if m == nil || service != "22" {
+	if m == nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: no route to host", addr)}
 	}
 	return new(net.Dialer).DialContext(ctx, network, m.Addr())
@@ -207,6 +212,27 @@ func (w *World) Nodes() []Node {
 	var out []Node
 	for _, n := range w.kube.Nodes() {
 		out = append(out, Node(n))
+	}
+	return out
+}
+
+// OnRequest has fn called before the API server of a machine answers a request of a client; nil ends it. It is to
+// the Kubernetes API what sshtest.Host.OnCommand is to programs: tests interfere with what happens next.
+func (w *World) OnRequest(fn func(resourceID, method, path string)) { w.kube.OnRequest(fn) }
+
+// EtcdMember is a member of the etcd of a simulated cluster. It outlives its machine, as a real one does.
+type EtcdMember struct {
+	Name, Machine   string // the name is empty until it has started; machine is the resource id
+	Address         netip.Addr
+	Learner, Leader bool
+	Alive           bool
+}
+
+// EtcdMembers returns the etcd members of every simulated cluster of which a machine is left, in the order in which they were added.
+func (w *World) EtcdMembers() []EtcdMember {
+	var out []EtcdMember
+	for _, m := range w.kube.Members() {
+		out = append(out, EtcdMember(m))
 	}
 	return out
 }

@@ -136,7 +136,7 @@ func (j job) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, cloud.Close()) }()
 	pool := sshexec.NewPool(sshexec.Options{})
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	m, err := vnflcm.New(managerConfig(store, cloud, pool, func(*vnflcm.Config) {}))
+	m, err := vnflcm.New(managerConfig(store, vminfra.Driver{Cloud: cloud}, pool, func(*vnflcm.Config) {}))
 	if err != nil {
 		return err
 	}

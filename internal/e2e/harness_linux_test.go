@@ -35,18 +35,25 @@ const (
 
 var key = bytes.Repeat([]byte{7}, 32)
 
-// lab is a cloud of real hosts, and the store that outlives Managers.
-type lab struct {
+// scene is a cloud, and the store that outlives Managers.
+type scene struct {
 	*process
 	t     *testing.T
-	cloud *vminfra.Hosts
-	kube  *kubesim.World
+	infra vminfra.Driver
 	store vnflcm.Store
 
-	mu      sync.Mutex
-	records []programs.Record // of programs that ended
-	events  []vnflcm.Event
-	log     bytes.Buffer
+	mu     sync.Mutex
+	events []vnflcm.Event
+	log    bytes.Buffer
+}
+
+// lab is a scene on real hosts whose node programs a simulated world answers.
+type lab struct {
+	*scene
+	cloud *vminfra.Hosts
+	kube  *kubesim.World
+
+	records []programs.Record     // of programs that ended
 	started func(programs.Record) // is told of every program before it does anything
 }
 
@@ -62,7 +69,7 @@ func newLab(t *testing.T, c labConfig) *lab {
 	if c.store == nil {
 		c.store = vnflcm.NewMemoryStore()
 	}
-	l := &lab{t: t, store: c.store, kube: kubesim.NewWorld(kubesim.Options{Takes: c.takes}), started: func(programs.Record) {}}
+	l := &lab{scene: &scene{t: t, store: c.store}, kube: kubesim.NewWorld(kubesim.Options{Takes: c.takes}), started: func(programs.Record) {}}
 	l.cloud = &vminfra.Hosts{Network: site.network, Programs: site.programs, Kube: l.kube, Observe: l.observe,
 		Spec: vmhost.Spec{User: user, Password: password, AskPassword: c.askPassword, Layer: site.layer}}
 	t.Cleanup(func() {
@@ -73,11 +80,18 @@ func newLab(t *testing.T, c labConfig) *lab {
 			t.Error(err)
 		}
 	})
-	l.process = l.start(l.store)
-	if err := l.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "e2e", VimType: "e2e"}); err != nil {
-		t.Fatal(err)
-	}
+	l.begin(vminfra.Driver{Cloud: l.cloud})
 	return l
+}
+
+// begin starts the first process of the scene.
+func (s *scene) begin(infra vminfra.Driver) {
+	s.t.Helper()
+	s.infra = infra
+	s.process = s.start(s.store)
+	if err := s.VIMs().Put(s.t.Context(), vnflcm.VimConnectionInfo{VimID: "e2e", VimType: "e2e"}); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func (l *lab) observe(r programs.Record) {
@@ -105,16 +119,16 @@ func (l *lab) explain() {
 }
 
 // Write takes the log of the Managers.
-func (l *lab) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.log.Write(p)
+func (s *scene) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.Write(p)
 }
 
-func (l *lab) event(e vnflcm.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.events = append(l.events, e)
+func (s *scene) event(e vnflcm.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, e)
 }
 
 // process is a Manager with its connections, as one process has them.
@@ -126,20 +140,20 @@ type process struct {
 }
 
 // start begins the next process.
-func (l *lab) start(store vnflcm.Store) *process {
-	l.t.Helper()
+func (s *scene) start(store vnflcm.Store) *process {
+	s.t.Helper()
 	p := &process{}
 	p.pool = sshexec.NewPool(sshexec.Options{Dial: p.dial})
-	m, err := vnflcm.New(managerConfig(store, l.cloud, p.pool, func(c *vnflcm.Config) {
-		c.Observe, c.Logger = l.event, slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	m, err := vnflcm.New(managerConfig(store, s.infra, p.pool, func(c *vnflcm.Config) {
+		c.Observe, c.Logger = s.event, slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}))
 	if err != nil {
-		l.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	p.Manager = m
-	l.t.Cleanup(func() {
+	s.t.Cleanup(func() {
 		if err := p.close(); err != nil {
-			l.t.Error(err)
+			s.t.Error(err)
 		}
 	})
 	return p
@@ -173,13 +187,13 @@ func (p *process) cut() {
 }
 
 // managerConfig composes a Manager for the sample package on a cloud.
-func managerConfig(store vnflcm.Store, cloud vminfra.Cloud, pool *sshexec.Pool, change func(*vnflcm.Config)) vnflcm.Config {
+func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool, change func(*vnflcm.Config)) vnflcm.Config {
 	c := vnflcm.Config{
 		Store: store, Key: key, Owner: "e2e",
 		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) {
 			return tosca.Open(ctx, packageDir)
 		}),
-		Infra: map[string]vnflcm.InfraDriver{"e2e": vminfra.Driver{Cloud: cloud}},
+		Infra: map[string]vnflcm.InfraDriver{"e2e": infra},
 		Mgmt:  map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool})},
 	}
 	change(&c)
@@ -207,31 +221,34 @@ func instantiation(file, flavour string) (vnflcm.InstantiateVnfRequest, error) {
 }
 
 // created makes an instance, and the request to instantiate it.
-func (l *lab) created(file, flavour string) (string, vnflcm.InstantiateVnfRequest) {
-	l.t.Helper()
+func (s *scene) created(file, flavour string) (string, vnflcm.InstantiateVnfRequest) {
+	s.t.Helper()
 	r, err := instantiation(file, flavour)
 	if err != nil {
-		l.t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	inst, err := l.Create(l.t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
+	inst, err := s.Create(s.t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
 	if err != nil {
-		l.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	return inst.ID, r
 }
 
 // must waits for an operation that must succeed.
-func (l *lab) must(opID string, err error) {
-	l.t.Helper()
+func (s *scene) must(opID string, err error) {
+	s.t.Helper()
 	if err != nil {
-		l.t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(l.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	begin := time.Now()
-	occ, err := l.Wait(ctx, opID)
+	occ, err := s.Wait(ctx, opID)
 	if err != nil {
-		l.t.Fatalf("operation: %v", err)
+		s.t.Fatalf("operation: %v", err)
 	}
-	l.t.Logf("%s took %s", occ.Operation, time.Since(begin).Round(10*time.Millisecond))
+	s.t.Logf("%s took %s", occ.Operation, time.Since(begin).Round(10*time.Millisecond))
 }
+
+// patience bounds how long one operation may take.
+const patience = 5 * time.Minute

@@ -63,8 +63,8 @@ func TestMain(m *testing.M) {
 func setUp(ctx context.Context) (down func() error, err error) {
 	down = func() error { return nil }
 	switch {
-	case !named("ssh") && !named("openstack"):
-		site.missing = "VNFKIT_E2E names neither ssh nor openstack"
+	case !named("ssh") && !named("openstack") && !named("kubeadm"):
+		site.missing = "VNFKIT_E2E names neither ssh nor openstack nor kubeadm"
 		return down, nil
 	case os.Geteuid() != 0:
 		site.missing = "it takes root to make hosts"

@@ -117,12 +117,6 @@ func servers(conf string) (out []netip.Addr) {
 	return out
 }
 
-// serves reports whether an API server runs on the machine.
-func (w *World) serves(m *machine) bool {
-	c := w.state.Clusters[m.Cluster]
-	return c != nil && slices.Contains(c.Members, m.ID) && m.runs("kubelet")
-}
-
 // balanced is the machine to which haproxy on m leads: one that lives.
 func (w *World) balanced(m *machine) *machine {
 	conf, err := afero.ReadFile(w.files[m.ID](), configOf["haproxy"])
@@ -130,7 +124,7 @@ func (w *World) balanced(m *machine) *machine {
 		return nil
 	}
 	for _, addr := range servers(string(conf)) {
-		if to := w.byAddress(addr); to != nil && to.Address == addr && w.serves(to) {
+		if to := w.byAddress(addr); to != nil && to.Address == addr && w.hasAPI(to) {
 			return to
 		}
 	}

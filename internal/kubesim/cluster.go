@@ -1,18 +1,11 @@
 package kubesim
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"net/netip"
 	"strings"
@@ -25,12 +18,16 @@ type cluster struct {
 	Version  string                     `json:"version"`
 	Endpoint string                     `json:"endpoint"` // host:port that members were told
 	CA       string                     `json:"ca"`       // PEM
+	CAKey    string                     `json:"caKey"`    // PEM
+	CertSANs []string                   `json:"certSANs,omitempty"`
 	PodCIDR  string                     `json:"podCIDR"`
 	Nodes    map[string]*node           `json:"nodes"`
-	Members  []string                   `json:"members"` // machines with an etcd member
-	Tokens   map[string]time.Time       `json:"tokens"`  // expiry
+	Etcd     etcdCluster                `json:"etcd"`
+	Tokens   map[string]time.Time       `json:"tokens"` // expiry
 	CertKeys map[string]time.Time       `json:"certKeys"`
-	Objects  map[string]json.RawMessage `json:"objects"` // "kind/namespace/name"
+	Objects  map[string]json.RawMessage `json:"objects"`  // "kind/namespace/name"
+	Issued   map[string]issued          `json:"issued"`   // tokens of service accounts, by TokenRequest
+	Revision int                        `json:"revision"` // of etcd
 }
 
 type node struct {
@@ -39,18 +36,11 @@ type node struct {
 	Address       netip.Addr `json:"address"`
 	ControlPlane  bool       `json:"controlPlane,omitempty"`
 	Unschedulable bool       `json:"unschedulable,omitempty"`
-	Drained       bool       `json:"drained,omitempty"`
-}
 
-// quorate reports whether more than half of the etcd members are alive: without, the API answers nothing.
-func (w *World) quorate(c *cluster) bool {
-	alive := 0
-	for _, id := range c.Members {
-		if m := w.state.Machines[id]; m != nil && m.runs("kubelet") && m.Cluster == c.ID {
-			alive++
-		}
-	}
-	return alive*2 > len(c.Members)
+	// What clients have set, beside what kubeadm and the kubelet do.
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Taints      []any             `json:"taints,omitempty"`
 }
 
 func (w *World) ready(c *cluster, n *node) bool {
@@ -89,7 +79,7 @@ func (w *World) reach(endpoint string) (*cluster, error) {
 	if port == "16443" {
 		m = w.balanced(m)
 	}
-	if m == nil || !w.serves(m) {
+	if m == nil || !w.hasAPI(m) {
 		return nil, refused
 	}
 	c := w.state.Clusters[m.Cluster]
@@ -97,32 +87,6 @@ func (w *World) reach(endpoint string) (*cluster, error) {
 		return nil, errors.New("etcdserver: request timed out")
 	}
 	return c, nil
-}
-
-// newCA makes a certificate authority: its certificate is real, since callers compute the hash of its key.
-func newCA(now time.Time) (string, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return "", err
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(10, 0, 0), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return "", err
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), nil
-}
-
-// caHash is the pin that kubeadm join takes.
-func (c *cluster) caHash() string {
-	block, _ := pem.Decode([]byte(c.CA))
-	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 func randomHex(n int) string {

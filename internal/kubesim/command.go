@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"os"
 	"path"
@@ -41,8 +42,9 @@ func (w *World) commands(id string) map[string]sshtest.Command {
 	programs := map[string]func(context.Context, *call) error{
 		"kubeadm": kubeadm, "kubectl": kubectl, "kubelet": version, "systemctl": systemctl,
 		"apt-get": aptGet, "apt-mark": noop, "swapoff": swapoff, "modprobe": modprobe, "sysctl": sysctl,
-		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "containerd": containerd, "dpkg": dpkg, "haproxy": haproxy, "keepalived": keepalived,
+		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "dpkg": dpkg, "haproxy": haproxy, "keepalived": keepalived,
 	}
+	maps.Copy(programs, registryPrograms)
 	out := map[string]sshtest.Command{}
 	for name, program := range programs {
 		out[name] = func(ctx context.Context, p *sshtest.Process) int {

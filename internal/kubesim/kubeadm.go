@@ -91,34 +91,64 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	id := randomHex(4)
-	ca, err := newCA(c.w.nowFunc())
+	cl, err := newCluster(o, c.w.nowFunc())
 	if err != nil {
 		return err
 	}
-	for name, content := range map[string]string{
-		"/etc/kubernetes/pki/ca.crt": ca, "/etc/kubernetes/kubelet.conf": id, "/etc/kubernetes/admin.conf": id,
-		"/etc/kubernetes/manifests/kube-apiserver.yaml": id, "/etc/kubernetes/manifests/etcd.yaml": id,
-	} {
-		if err := c.write(name, content, 0o600); err != nil {
-			return err
-		}
+	etcd := etcdCluster{Members: []etcdMember{{ID: newMemberID(), Machine: c.id, Name: o.name}}}
+	if etcd.CA, err = newEtcdCA(c.w.nowFunc()); err != nil {
+		return err
+	}
+	if err := c.writeEtcdFiles(&etcd, o.name, o.advertise); err != nil {
+		return err
+	}
+	if err := c.writeFiles(cl, true); err != nil {
+		return err
 	}
 	if err := c.w.take(ctx); err != nil {
 		return err
 	}
 	err = c.on(func(m *machine) error {
-		m.Cluster, m.Node, m.Services["kubelet"] = id, o.name, true
-		c.w.state.Clusters[id] = &cluster{ID: id, CA: ca, Version: DefaultVersion, Endpoint: o.endpoint, PodCIDR: o.podCIDR,
-			Nodes:   map[string]*node{o.name: {Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true}},
-			Members: []string{m.ID}, Tokens: map[string]time.Time{o.token: c.w.nowFunc().Add(o.ttl)}, CertKeys: map[string]time.Time{},
-			Objects: map[string]jsonObject{"DaemonSet/kube-system/kube-proxy": jsonObject(`{"kind":"DaemonSet","metadata":{"name":"kube-proxy","namespace":"kube-system"}}`)}}
-		return nil
+		m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.name, true
+		etcd.Members[0].Address = m.Address
+		cl.Etcd = etcd
+		c.w.state.Clusters[cl.ID] = cl
+		return cl.addNode(&node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true})
 	})
 	if err != nil {
 		return err
 	}
 	c.printf("Your Kubernetes control-plane has initialized successfully!\n\nkubeadm join %s --token %s\n", o.endpoint, o.token)
+	return nil
+}
+
+func newCluster(o *initOptions, now time.Time) (*cluster, error) {
+	ca, key, err := newCA(now)
+	if err != nil {
+		return nil, err
+	}
+	cl := &cluster{ID: randomHex(4), CA: ca, CAKey: key, CertSANs: o.certSANs, Version: DefaultVersion, Endpoint: o.endpoint, PodCIDR: o.podCIDR,
+		Nodes: map[string]*node{}, Tokens: map[string]time.Time{o.token: now.Add(o.ttl)}, CertKeys: map[string]time.Time{},
+		Objects: map[string]jsonObject{}, Issued: map[string]issued{}}
+	return cl, cl.addDefaults()
+}
+
+// writeFiles leaves on the machine what kubeadm does, for a control-plane node or a worker.
+func (c *call) writeFiles(cl *cluster, controlPlane bool) error {
+	files := map[string]string{"kubelet.conf": cl.ID, "pki/ca.crt": cl.CA}
+	if controlPlane {
+		admin, err := cl.kubeconfig("kubernetes-admin", administrators, c.w.nowFunc())
+		if err != nil {
+			return err
+		}
+		files["admin.conf"], files["pki/ca.key"] = admin, cl.CAKey
+		files["manifests/kube-apiserver.yaml"], files["manifests/etcd.yaml"] = cl.ID, cl.ID
+	}
+	for name, content := range files {
+		if err := c.write("/etc/kubernetes/"+name, content, 0o600); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -208,11 +238,9 @@ func (c *call) join(ctx context.Context, args []string) error {
 		return err
 	}
 	if o.controlPlane {
-		leave, err := c.enterEtcd(o)
-		if err != nil {
+		if err := c.enterEtcd(o); err != nil {
 			return err
 		}
-		defer leave()
 	}
 	if err := c.write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
 		return err
@@ -228,20 +256,18 @@ func (c *call) joined(o *joinOptions, m *machine) error {
 	if err != nil {
 		return err
 	}
-	files := map[string]string{"/etc/kubernetes/kubelet.conf": cl.ID, "/etc/kubernetes/pki/ca.crt": cl.CA}
 	if o.controlPlane {
-		cl.Members = append(cl.Members, m.ID)
-		for _, name := range []string{"admin.conf", "manifests/kube-apiserver.yaml", "manifests/etcd.yaml"} {
-			files["/etc/kubernetes/"+name] = cl.ID
-		}
-	}
-	for name, content := range files {
-		if err := c.write(name, content, 0o600); err != nil {
+		if err := c.promote(cl, o.name); err != nil {
 			return err
 		}
 	}
+	if err := c.writeFiles(cl, o.controlPlane); err != nil {
+		return err
+	}
 	m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.name, true
-	cl.Nodes[o.name] = &node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: o.controlPlane}
+	if err := cl.addNode(&node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: o.controlPlane}); err != nil {
+		return err
+	}
 	c.printf("This node has joined the cluster\n")
 	return nil
 }
@@ -273,44 +299,19 @@ func (c *call) admitted(o *joinOptions, m *machine) (*cluster, error) {
 	return cl, nil
 }
 
-// enterEtcd adds the learner: etcd takes one at a time.
-func (c *call) enterEtcd(o *joinOptions) (leave func(), err error) {
-	err = c.on(func(*machine) error {
-		cl, err := c.w.reach(o.endpoint)
-		if err != nil {
-			return err
-		}
-		if c.w.inFlight[cl.ID] {
-			return errors.New("error execution phase control-plane-join/etcd: etcdserver: too many learner members in cluster")
-		}
-		c.w.inFlight[cl.ID] = true
-		leave = func() {
-			c.w.mu.Lock()
-			defer c.w.mu.Unlock()
-			delete(c.w.inFlight, cl.ID)
-		}
-		return nil
-	})
-	return leave, err
-}
-
 func (c *call) reset(_ context.Context, args []string) error {
 	if _, err := c.flags(args, func(f *pflag.FlagSet) {
 		f.BoolP("force", "f", false, "")
 	}); err != nil {
 		return err
 	}
-	for _, name := range []string{"manifests", "pki", "admin.conf", "kubelet.conf"} {
-		if err := c.process.FS.RemoveAll("/etc/kubernetes/" + name); err != nil {
+	for _, name := range []string{"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/admin.conf", "/etc/kubernetes/kubelet.conf", "/var/lib/kubelet"} {
+		if err := c.process.FS.RemoveAll(name); err != nil {
 			return err
 		}
 	}
 	return c.on(func(m *machine) error {
-		if cl := c.w.state.Clusters[m.Cluster]; cl != nil && len(cl.Members) > 1 && c.w.quorate(cl) {
-			cl.Members = slices.DeleteFunc(cl.Members, func(id string) bool { return id == m.ID })
-		} else if cl != nil && slices.Contains(cl.Members, m.ID) {
-			delete(c.w.state.Clusters, cl.ID) // the last member takes the data with it
-		}
+		c.leaveEtcd(m)
 		m.Cluster, m.Node, m.Services["kubelet"] = "", "", false
 		return nil
 	})
@@ -318,14 +319,14 @@ func (c *call) reset(_ context.Context, args []string) error {
 
 // asAdmin runs fn with the cluster that a kubeconfig leads to, if its API answers.
 func (c *call) asAdmin(kubeconfig string, fn func(*cluster) error) error {
-	id, err := afero.ReadFile(c.process.FS, kubeconfig)
+	config, err := afero.ReadFile(c.process.FS, kubeconfig)
 	if err != nil {
 		return fmt.Errorf("error loading config file %q: %w", kubeconfig, err)
 	}
 	return c.on(func(*machine) error {
-		cl := c.w.state.Clusters[string(id)]
-		if cl == nil {
-			return errors.New("The connection to the server was refused - did you specify the right host or port?")
+		cl, err := c.w.clusterOf(config)
+		if err != nil {
+			return err
 		}
 		if !c.w.quorate(cl) {
 			return errors.New("Error from server: etcdserver: request timed out")

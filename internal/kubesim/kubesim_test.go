@@ -31,9 +31,15 @@ type site struct {
 
 func newSite(t *testing.T, names ...string) *site {
 	t.Helper()
+	return slowSite(t, 20*time.Millisecond, names...)
+}
+
+// slowSite is a site whose slow programs take so long.
+func slowSite(t *testing.T, takes time.Duration, names ...string) *site {
+	t.Helper()
 	s := &site{t: t, pool: sshexec.NewPool(sshexec.Options{}), hosts: map[string]*sshtest.Host{}, now: time.Now()}
 	t.Cleanup(func() { _ = s.pool.Close() })
-	s.world = kubesim.NewWorld(kubesim.Options{Now: func() time.Time { return s.now }, Takes: 20 * time.Millisecond})
+	s.world = kubesim.NewWorld(kubesim.Options{Now: func() time.Time { return s.now }, Takes: takes})
 	for _, name := range names {
 		s.start(name)
 	}
@@ -47,7 +53,7 @@ func (s *site) start(name string) {
 	s.t.Helper()
 	var host *sshtest.Host
 	commands := s.world.Attach(name, addressOf(name), name, func() afero.Fs { return host.FS() })
-	host = sshtest.Start(s.t, sshtest.Config{Name: name, Commands: commands})
+	host = sshtest.Start(s.t, sshtest.Config{Name: name, Commands: commands, Dial: s.world.Dialer(name)})
 	s.hosts[name] = host
 	if err := host.FS().MkdirAll("/etc/apt/sources.list.d", 0o755); err != nil {
 		s.t.Fatal(err)
@@ -84,7 +90,7 @@ sudo apt-get update && sudo apt-get install -y containerd kubelet kubeadm kubect
 
 const initialise = "sudo kubeadm init --node-name m1 --apiserver-advertise-address 10.0.0.1 --pod-network-cidr 10.244.0.0/16"
 
-const network = `printf 'apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  name: cni\n  namespace: kube-system\n' | sudo kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f -`
+const network = `printf 'apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  name: cni\n  namespace: kube-system\nspec:\n  selector: {}\n  template: {}\n' | sudo kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f -`
 
 // cluster makes m1 a control plane and returns "--token T --discovery-token-ca-cert-hash H" for others.
 func (s *site) cluster() (credentials string) {
@@ -133,26 +139,25 @@ func TestStrictness(t *testing.T) {
 		"init advertises another": {on: "m2", text: "sudo kubeadm init --node-name m2 --apiserver-advertise-address 10.0.0.9 --pod-network-cidr 10.244.0.0/16", want: "no address of this machine"},
 		"overlapping networks":    {on: "m2", text: "sudo kubeadm init --node-name m2 --apiserver-advertise-address 10.0.0.2 --pod-network-cidr 10.96.0.0/16", want: "overlap"},
 		"host bits":               {on: "m2", text: "sudo kubeadm init --node-name m2 --apiserver-advertise-address 10.0.0.2 --pod-network-cidr 192.168.3.0/16", want: "host bits"},
-		"no quorum":               {on: "m1", do: func(s *site) { s.world.SetDown("m1", true) }, text: kubectl + "get nodes -o json", want: "request timed out"},
+		"no quorum":               {on: "m1", do: func(s *site) { s.world.SetDown("m1", true) }, text: "sudo kubeadm token create", want: "request timed out"},
 		"kubeadm flag":            {on: "m2", text: "sudo kubeadm join --colour blue", want: "unknown flag"},
 		"kubeadm command":         {on: "m2", text: "sudo kubeadm joins 10.0.0.1:6443", want: "unknown command"},
-		"kubectl flag":            {on: "m1", text: kubectl + "get nodes --colour", want: "unknown flag"},
-		"flag of another verb":    {on: "m1", text: kubectl + "get nodes -o json --ignore-daemonsets", want: "unknown flag"},
+		"kubectl flag":            {on: "m1", text: kubectl + "apply --colour", want: "unknown flag"},
 		"kubectl command":         {on: "m1", text: kubectl + "explain nodes", want: "unknown command"},
 		"kubeadm needs root":      {on: "m2", text: "kubeadm reset --force", want: "are you root"},
 		"apt needs root":          {on: "m3", text: "apt-get update", want: "are you root"},
 		"systemctl needs root":    {on: "m2", text: "systemctl restart containerd", want: "are you root"},
-		"admin.conf needs root":   {on: "m1", text: "kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes -o json", want: "error loading config file"},
+		"admin.conf needs root":   {on: "m1", text: "echo | kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f -", want: "error loading config file"},
 		"apt without update":      {on: "m3", text: "sudo apt-get install -y containerd", want: "Unable to locate package containerd"},
 		"apt without source":      {on: "m3", before: "sudo rm /etc/apt/sources.list.d/kubernetes.list; sudo apt-get update", text: "sudo apt-get install -y kubeadm", want: "Unable to locate package kubeadm"},
 		"apt wrong version":       {on: "m3", before: "sudo apt-get update", text: "sudo apt-get install -y 'kubeadm=1.30.0-*'", want: "was not found"},
 		"apt unknown package":     {on: "m3", before: "sudo apt-get update", text: "sudo apt-get install -y docker", want: "Unable to locate package docker"},
 		"sysctl without module":   {on: "m3", before: "sudo mkdir -p /etc/sysctl.d; echo net.bridge.bridge-nf-call-iptables=1 | sudo tee /etc/sysctl.d/9.conf", text: "sudo sysctl --system", want: "cannot stat"},
 		"unknown unit":            {on: "m2", text: "sudo systemctl restart docker", want: "not found"},
-		"delete undrained":        {on: "m1", text: kubectl + "delete node m1", want: "drain it first"},
-		"drain of DaemonSets":     {on: "m1", text: kubectl + "drain m1", want: "--ignore-daemonsets"},
-		"drain of none":           {on: "m1", text: kubectl + "drain m9 --ignore-daemonsets", want: "not found"},
 		"manifest without name":   {on: "m1", text: "echo 'kind: Pod' | " + kubectl + "apply -f -", want: "must be set"},
+		"manifest of no kind":     {on: "m1", text: "printf 'kind: Pot\napiVersion: v1\nmetadata: {name: a}' | " + kubectl + "apply -f -", want: "no matches for kind"},
+		"manifest, no namespace":  {on: "m1", text: "printf 'kind: Secret\napiVersion: v1\nmetadata: {name: a, namespace: b}' | " + kubectl + "apply -f -", want: "not found"},
+		"foreign admin.conf":      {on: "m1", before: "printf 'clusters: [{}]\nusers: [{}]\n' | sudo tee /etc/kubernetes/admin.conf", text: "sudo kubeadm token create", want: "was refused"},
 		"ip":                      {on: "m1", text: "ip", want: "not simulated"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +218,7 @@ func TestQuorum(t *testing.T) {
 		s.must(name, prepare)
 		s.must(name, fmt.Sprintf("sudo kubeadm join 10.0.0.1:6443 --node-name %s --apiserver-advertise-address %s %s", name, addressOf(name), join))
 	}
-	const get = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes -o json"
+	const get = "sudo kubeadm token list -o json"
 	s.world.SetDown("m3", true)
 	s.must("m1", get)
 	s.world.SetDown("m2", true)

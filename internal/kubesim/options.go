@@ -17,6 +17,7 @@ import (
 // initOptions are what "kubeadm init" was told, by flags or by a configuration file.
 type initOptions struct {
 	name, endpoint, advertise, podCIDR, serviceCIDR, version string
+	certSANs                                                 []string
 
 	ignore []string // preflight checks
 
@@ -210,13 +211,17 @@ func (f *clusterFile) UnmarshalYAML(n *yaml.Node) error {
 	var doc struct {
 		KubernetesVersion    string `yaml:"kubernetesVersion"`
 		ControlPlaneEndpoint string `yaml:"controlPlaneEndpoint"`
-		Networking           struct {
+		APIServer            struct {
+			CertSANs []string `yaml:"certSANs"`
+		} `yaml:"apiServer"`
+		Networking struct {
 			PodSubnet     string `yaml:"podSubnet"`
 			ServiceSubnet string `yaml:"serviceSubnet"`
 		} `yaml:"networking"`
 	}
 	err := n.Decode(&doc)
 	f.o.version, f.o.endpoint = doc.KubernetesVersion, doc.ControlPlaneEndpoint
+	f.o.certSANs = doc.APIServer.CertSANs
 	f.o.podCIDR, f.o.serviceCIDR = doc.Networking.PodSubnet, doc.Networking.ServiceSubnet
 	return err
 }

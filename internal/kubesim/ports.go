@@ -2,9 +2,15 @@ package kubesim
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
+	"log"
 	"net"
+	"net/http"
 	"net/netip"
+	"sync"
+	"time"
 )
 
 // port is what answers at a port of machines.
@@ -46,3 +52,43 @@ func (w *World) Dialer(id string) func(ctx context.Context, network, addr string
 		return near, nil
 	}
 }
+
+// serveHTTPS answers the requests that come over one connection, until it ends.
+func serveHTTPS(conn net.Conn, config *tls.Config, handler http.HandlerFunc) {
+	listener := &oneConn{conn: tls.Server(conn, config), ended: make(chan struct{})}
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: time.Minute,
+		ErrorLog:          log.New(io.Discard, "", 0), // clients that do not trust the certificate are no fault of ours
+		ConnState: func(_ net.Conn, s http.ConnState) {
+			if s == http.StateClosed || s == http.StateHijacked {
+				_ = listener.Close()
+			}
+		},
+	}
+	_ = server.Serve(listener)
+}
+
+// oneConn is a listener that accepts one connection and ends with it.
+type oneConn struct {
+	conn  net.Conn
+	once  sync.Once
+	ended chan struct{}
+	taken bool
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	if !l.taken {
+		l.taken = true
+		return l.conn, nil
+	}
+	<-l.ended
+	return nil, net.ErrClosed
+}
+
+func (l *oneConn) Close() error {
+	l.once.Do(func() { close(l.ended) })
+	return nil
+}
+
+func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }

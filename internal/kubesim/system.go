@@ -154,6 +154,9 @@ func (c *call) unit(verb, name string, now, quiet bool) error {
 			}
 		case "start", "restart", "reload-or-restart":
 			m.Services[name] = true
+			if name == "docker" {
+				return c.loadDaemon(m)
+			}
 		case "stop", "disable":
 			m.Services[name] = false
 		case "is-active":
@@ -353,13 +356,5 @@ func (c *call) install(packages []string) error {
 
 func version(_ context.Context, c *call) error {
 	c.printf("Kubernetes v%s\n", DefaultVersion)
-	return nil
-}
-
-func containerd(_ context.Context, c *call) error {
-	if !slices.Equal(c.args, []string{"--version"}) {
-		return fmt.Errorf("kubesim: containerd %q is not simulated", c.args)
-	}
-	c.printf("containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u1\n")
 	return nil
 }

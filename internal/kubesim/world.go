@@ -22,8 +22,9 @@ type World struct {
 	changed      func()
 	takes        time.Duration
 	nowFunc      func() time.Time
-	inFlight     map[string]bool          // clusters with an etcd learner
 	packageLocks map[string]chan struct{} // by machine
+	registries   []Registry
+	observed     func(machine, method, path string)
 }
 
 type state struct {
@@ -36,11 +37,13 @@ type Options struct {
 	Changed func()           // called after every change, under no lock
 	Takes   time.Duration    // how long init, join and package installation take; default no time
 	Now     func() time.Time // the clock of tokens and keys; default time.Now
+
+	Registries []Registry // private registries that machines reach
 }
 
 // NewWorld returns an empty World.
 func NewWorld(o Options) *World {
-	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, inFlight: map[string]bool{}, packageLocks: map[string]chan struct{}{},
+	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, packageLocks: map[string]chan struct{}{}, registries: o.Registries,
 		state: state{Machines: map[string]*machine{}, Clusters: map[string]*cluster{}}}
 	if w.changed == nil {
 		w.changed = func() {}
@@ -77,6 +80,7 @@ type machine struct {
 	Fetched     bool              `json:"fetched,omitempty"`     // apt-get update has run
 	Interrupted bool              `json:"interrupted,omitempty"` // an installation was cut short
 	Services    map[string]bool   `json:"services"`
+	Insecure    []string          `json:"insecure,omitempty"` // what Docker has read of insecure-registries
 	Cluster     string            `json:"cluster,omitempty"`
 	Node        string            `json:"node,omitempty"`
 }
@@ -119,6 +123,13 @@ func (w *World) change(fn func()) {
 	fn()
 	w.mu.Unlock()
 	w.changed()
+}
+
+// OnRequest has fn called before the API server of a machine answers a request; nil ends it.
+func (w *World) OnRequest(fn func(machine, method, path string)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.observed = fn
 }
 
 // take lets time pass, as slow programs do.

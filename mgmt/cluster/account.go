@@ -1,83 +1,142 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
-	"text/template"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Account is a service account with which others reach the cluster.
 type Account struct {
 	Namespace, Name string
-	ClusterRole     string // what it may do
+	// ClusterRole is what it may do; the role must be there.
+	ClusterRole string
+	// TokenLife makes it a token that ends by itself (TokenRequest; the API server takes 10 minutes at least, and
+	// may shorten it). Default: a token in a Secret, which ends when the account is removed.
+	TokenLife time.Duration
 }
 
 // Credentials of an account.
 type Credentials struct {
-	Token string // long-lived: it ends when the account is removed
-	CA    string // PEM
+	Token   string
+	CA      string    // PEM: verifies the API server
+	Expires time.Time // zero if the token does not end by itself
 }
 
-// accountManifest has constants in it only: Account is never filled from a request.
-var accountManifest = template.Must(template.New("account").Parse(`apiVersion: v1
-kind: ServiceAccount
-metadata:
-  name: {{.Name}}
-  namespace: {{.Namespace}}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata:
-  name: {{.Name}}
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: ClusterRole
-  name: {{.ClusterRole}}
-subjects:
-- kind: ServiceAccount
-  name: {{.Name}}
-  namespace: {{.Namespace}}
----
-apiVersion: v1
-kind: Secret
-metadata:
-  name: {{.Name}}
-  namespace: {{.Namespace}}
-  annotations:
-    kubernetes.io/service-account.name: {{.Name}}
-type: kubernetes.io/service-account-token
-`))
+// ErrNoClusterRole says that the cluster has no role of the name that an account shall have.
+var ErrNoClusterRole = errors.New("cluster: there is no such ClusterRole")
 
-// EnsureAccount makes the account if it is not there and returns its credentials.
-func (c *Cluster[R]) EnsureAccount(ctx context.Context, a Account) (Credentials, error) {
-	var manifest bytes.Buffer
-	if err := accountManifest.Execute(&manifest, a); err != nil {
-		return Credentials{}, err
-	}
-	if err := c.Apply(ctx, manifest.Bytes()); err != nil {
-		return Credentials{}, err
-	}
-	var out Credentials
-	err := poll(ctx, "the token of the service account", func() error {
-		var secret struct {
-			Data map[string]string `json:"data"`
-		}
-		if _, err := c.getJSON(ctx, &secret, "-n", a.Namespace, "secret", a.Name); err != nil {
-			return err
-		}
-		var err1, err2 error
-		out.Token, err1 = decodeSecret(secret.Data, "token")
-		out.CA, err2 = decodeSecret(secret.Data, "ca.crt")
-		return errors.Join(err1, err2)
+func object(apiVersion, kind, namespace, name string) unstructured.Unstructured {
+	o := unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+	o.SetName(name)
+	o.SetNamespace(namespace)
+	return o
+}
+
+const (
+	accountSecretType = "kubernetes.io/service-account-token"
+	accountAnnotation = "kubernetes.io/service-account.name"
+)
+
+// EnsureAccount makes the account if it is not there, and what it is not yet like a is changed. It returns its
+// credentials. What may pass is tried again until ctx ends, as by Apply.
+func (c *Cluster[R]) EnsureAccount(ctx context.Context, a Account) (out Credentials, err error) {
+	err = c.poll(ctx, "the service account "+a.Name, func(ctx context.Context, s *session) error {
+		out, err = s.ensureAccount(ctx, a)
+		return permanent(err)
 	})
 	return out, err
 }
 
-// RemoveAccount removes the account and what was made with it.
+func (s *session) ensureAccount(ctx context.Context, a Account) (Credentials, error) {
+	if _, err := s.of(named["clusterrole"], "").Get(ctx, a.ClusterRole, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		return Credentials{}, permanentError{fmt.Errorf("%w: %s", ErrNoClusterRole, a.ClusterRole)}
+	} else if err != nil {
+		return Credentials{}, err
+	}
+	known := kindsOf{}
+	if err := s.apply(ctx, known, object("v1", "ServiceAccount", a.Namespace, a.Name)); err != nil {
+		return Credentials{}, err
+	}
+	if err := s.bind(ctx, known, a); err != nil {
+		return Credentials{}, err
+	}
+	if a.TokenLife > 0 {
+		return s.requestToken(ctx, a)
+	}
+	return s.secretToken(ctx, known, a)
+}
+
+// bind gives the account its role. A binding to another role is made anew: it cannot be changed.
+func (s *session) bind(ctx context.Context, known kindsOf, a Account) error {
+	bindings := named["clusterrolebinding"]
+	old, err := s.of(bindings, "").Get(ctx, a.Name, metav1.GetOptions{})
+	if err == nil {
+		if role, _, _ := unstructured.NestedString(old.Object, "roleRef", "name"); role != a.ClusterRole {
+			err = s.delete(ctx, bindings, "", a.Name)
+		}
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	binding := object(rbacGroup+"/v1", "ClusterRoleBinding", "", a.Name)
+	binding.Object["roleRef"] = map[string]any{"apiGroup": rbacGroup, "kind": "ClusterRole", "name": a.ClusterRole}
+	binding.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "namespace": a.Namespace, "name": a.Name}}
+	return s.apply(ctx, known, binding)
+}
+
+// secretToken has the cluster fill a Secret with a token for the account.
+func (s *session) secretToken(ctx context.Context, known kindsOf, a Account) (Credentials, error) {
+	wanted := object("v1", "Secret", a.Namespace, a.Name)
+	wanted.SetAnnotations(map[string]string{accountAnnotation: a.Name})
+	wanted.Object["type"] = accountSecretType
+	if err := s.apply(ctx, known, wanted); err != nil {
+		return Credentials{}, err
+	}
+	secret, err := s.of(secretKind, a.Namespace).Get(ctx, a.Name, metav1.GetOptions{})
+	if err != nil {
+		return Credentials{}, err
+	}
+	encoded, _, _ := unstructured.NestedString(secret.Object, "data", "token")
+	token, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(token) == 0 {
+		return Credentials{}, errors.New("cluster: its Secret has no token yet")
+	}
+	return Credentials{Token: string(token), CA: string(s.ca)}, nil
+}
+
+// requestToken asks for a token that ends by itself, and ends one that does not.
+func (s *session) requestToken(ctx context.Context, a Account) (Credentials, error) {
+	if err := s.delete(ctx, secretKind, a.Namespace, a.Name); err != nil {
+		return Credentials{}, err
+	}
+	request := object("authentication.k8s.io/v1", "TokenRequest", a.Namespace, a.Name)
+	request.Object["spec"] = map[string]any{"expirationSeconds": int64(a.TokenLife / time.Second)}
+	answer, err := s.of(accountKind, a.Namespace).Create(ctx, &request, metav1.CreateOptions{}, "token")
+	if err != nil {
+		return Credentials{}, err
+	}
+	token, _, _ := unstructured.NestedString(answer.Object, "status", "token")
+	expires, _, _ := unstructured.NestedString(answer.Object, "status", "expirationTimestamp")
+	end, err := time.Parse(time.RFC3339, expires)
+	if err != nil || token == "" {
+		return Credentials{}, errors.New("cluster: the API server has issued no token")
+	}
+	return Credentials{Token: token, CA: string(s.ca), Expires: end}, nil
+}
+
+// RemoveAccount removes the account and what was made with it. Tokens of it end.
 func (c *Cluster[R]) RemoveAccount(ctx context.Context, a Account) error {
-	return errors.Join(
-		c.Delete(ctx, a.Namespace, "secret", a.Name),
-		c.Delete(ctx, a.Namespace, "clusterrolebinding", a.Name),
-		c.Delete(ctx, a.Namespace, "serviceaccount", a.Name))
+	return c.on(ctx, func(ctx context.Context, s *session) error {
+		return errors.Join(
+			s.delete(ctx, secretKind, a.Namespace, a.Name),
+			s.delete(ctx, named["clusterrolebinding"], "", a.Name),
+			s.delete(ctx, accountKind, a.Namespace, a.Name))
+	})
 }

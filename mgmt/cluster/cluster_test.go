@@ -2,294 +2,239 @@ package cluster_test
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
-	"fmt"
-	"io"
+	"io/fs"
+	"net"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var errDown = errors.New("connection refused")
-
-// node is a control-plane node that answers kubectl from a table.
-type node struct {
-	mu      sync.Mutex
-	down    bool
-	answers func(args string) (string, error)
-	asked   []string // arguments of kubectl, without those for readiness
-	stdin   string
-}
-
-func (n *node) RunRoot(ctx context.Context, argv []string, stdin io.Reader, stdout, _ io.Writer) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.down {
-		return errDown
-	}
-	args, ok := strings.CutPrefix(strings.Join(argv, " "), "kubectl --kubeconfig /etc/kubernetes/admin.conf ")
-	if !ok {
-		return fmt.Errorf("what is %q?", argv)
-	}
-	if strings.HasPrefix(args, "get --raw=/readyz") {
-		return ctx.Err()
-	}
-	n.asked = append(n.asked, args)
-	if stdin != nil {
-		data, err := io.ReadAll(stdin)
-		if err != nil {
-			return err
-		}
-		n.stdin = string(data)
-	}
-	if n.answers == nil {
-		return nil
-	}
-	out, err := n.answers(args)
-	if _, failed := io.WriteString(stdout, out); failed != nil {
-		return failed
-	}
-	return err
-}
-
-func object(name, address, ready, message, labels string) string {
-	return fmt.Sprintf(`{"metadata":{"name":%q,"labels":{%s}},"status":{"addresses":[{"type":"Hostname","address":%q},{"type":"InternalIP","address":%q}],
-		"conditions":[{"type":"MemoryPressure","status":"False","message":"fine"},{"type":"Ready","status":%q,"message":%q}]}}`, name, labels, name, address, ready, message)
-}
-
-func list(items ...string) string { return `{"items":[` + strings.Join(items, ",") + `]}` }
-
-const master = `"node-role.kubernetes.io/control-plane":""`
-
-func answer(text string) func(string) (string, error) {
-	return func(string) (string, error) { return text, nil }
-}
-
 func TestLeader(t *testing.T) {
 	t.Parallel()
-	first, second := &node{down: true}, &node{}
-	c := cluster.New([]cluster.Runner{first, second})
-	leader, err := c.Leader(t.Context())
-	if err != nil || leader != cluster.Runner(second) {
-		t.Errorf("%v, %v", leader, err)
+	s := newSite(t, "m2", "m3")
+	for _, down := range []string{"", "m1"} {
+		if down != "" {
+			s.stop(down)
+		}
+		leader, err := s.Leader(t.Context())
+		if err != nil || leader.name == down {
+			t.Errorf("without %q: %s, %v", down, leader.name, err)
+		}
+		nodes, err := s.Nodes(t.Context())
+		if err != nil || len(nodes) != 3 {
+			t.Errorf("without %q: %d nodes, %v", down, len(nodes), err)
+		}
 	}
-	if err := c.DeleteNode(t.Context(), "worker"); err != nil || len(second.asked) != 1 {
-		t.Errorf("the second was asked %q, %v", second.asked, err)
-	}
-	second.down = true
-	if _, err := c.Leader(t.Context()); !errors.Is(err, cluster.ErrNoAPI) || !errors.Is(err, errDown) {
+	s.stop("m2") // one of three members is no quorum
+	if _, err := s.Leader(t.Context()); !errors.Is(err, cluster.ErrNoAPI) {
 		t.Errorf("%v", err)
 	}
-	if _, err := cluster.New[cluster.Runner](nil).Leader(t.Context()); !errors.Is(err, cluster.ErrNoAPI) {
+	if _, err := cluster.New[cluster.Master](nil).Leader(t.Context()); !errors.Is(err, cluster.ErrNoAPI) {
 		t.Errorf("without nodes: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	errGone := errors.New("gone")
 	cancel(errGone)
-	if _, err := c.Leader(ctx); !errors.Is(err, errGone) || errors.Is(err, cluster.ErrNoAPI) {
+	if _, err := s.Leader(ctx); !errors.Is(err, errGone) || errors.Is(err, cluster.ErrNoAPI) {
 		t.Errorf("after the end of the context: %v", err)
 	}
 }
 
-func TestNodes(t *testing.T) {
+// TestMasterEndsMeanwhile: another one is asked when the first has answered that it is ready, but not what it was asked.
+func TestMasterEndsMeanwhile(t *testing.T) {
 	t.Parallel()
-	n := &node{answers: answer(list(
-		object("master", "10.0.0.1", "True", "ready", master),
-		object("worker", "10.0.0.2", "False", "no network", `"a":"b"`),
-		`{"metadata":{"name":"new"}}`, object("odd", "not an address", "True", "", "")))}
-	c := cluster.New([]cluster.Runner{n})
-	got, err := c.Nodes(t.Context())
-	if err != nil {
+	s := newSite(t, "m2", "m3", "w4")
+	s.when(func(string, string) { s.when(nil); s.stop("m1") })
+	if err := s.SetLabels(t.Context(), "w4", map[string]string{"zone": "a"}); err != nil {
 		t.Fatal(err)
 	}
-	want := []cluster.Node{
-		{Name: "master", Address: netip.MustParseAddr("10.0.0.1"), ControlPlane: true, Ready: true, Reason: "ready"},
-		{Name: "worker", Address: netip.MustParseAddr("10.0.0.2"), Reason: "no network"},
-		{Name: "new", Reason: "it has not reported yet"}, {Name: "odd", Ready: true},
-	}
-	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
-		t.Error(diff)
-	}
-	at, found, err := c.NodeAt(t.Context(), netip.MustParseAddr("10.0.0.2"))
-	if err != nil || !found || at.Name != "worker" {
-		t.Errorf("%+v, %v, %v", at, found, err)
-	}
-	if _, found, err = c.NodeAt(t.Context(), netip.MustParseAddr("10.0.0.9")); found || err != nil {
-		t.Errorf("%v, %v", found, err)
-	}
-	// Objects that have no address yet are nobody's.
-	if _, found, err = c.NodeAt(t.Context(), netip.Addr{}); found || err != nil {
-		t.Errorf("%v, %v", found, err)
-	}
-	n.answers = answer("no JSON")
-	if _, err := c.Nodes(t.Context()); err == nil {
-		t.Error("no JSON is no error")
+	if n, _, err := s.NodeAt(t.Context(), addressOf("w4")); err != nil || n.Labels["zone"] != "a" {
+		t.Errorf("%v, %v", n.Labels, err)
 	}
 }
 
-// TestCommands: what kubectl is told.
-func TestCommands(t *testing.T) {
+// TestMadeAnew: a cluster on the same machine is another one; nothing is remembered of the first.
+func TestMadeAnew(t *testing.T) {
 	t.Parallel()
-	hostile := "w; touch /pwned"
-	for name, c := range map[string]struct {
-		do   func(context.Context, *cluster.Cluster[cluster.Runner]) error
-		want string
-	}{
-		"drain": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error {
-			return c.Drain(ctx, "w", cluster.DrainOptions{Timeout: 90 * time.Second})
-		}, "drain w --ignore-daemonsets --delete-emptydir-data --timeout=1m30s"},
-		"drain of the dead": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error {
-			return c.Drain(ctx, "w", cluster.DrainOptions{Timeout: time.Second, Force: true})
-		}, "drain w --ignore-daemonsets --delete-emptydir-data --timeout=1s --force --skip-wait-for-delete-timeout=1"},
-		"delete a node": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error { return c.DeleteNode(ctx, hostile) }, "delete node " + hostile + " --ignore-not-found --wait=true"},
-		"delete an object": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error {
-			return c.Delete(ctx, "ns", "secret", "s")
-		}, "delete secret s -n ns --ignore-not-found"},
-		"exists": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error {
-			found, err := c.Exists(ctx, "ns", "secret", "s")
-			if found {
-				return errors.New("it does not exist")
-			}
-			return err
-		}, "get -o json --ignore-not-found -n ns secret s"},
-		"apply": {func(ctx context.Context, c *cluster.Cluster[cluster.Runner]) error {
-			return c.Apply(ctx, []byte("kind: X"))
-		}, "apply -f -"},
+	s := newSite(t)
+	if err := s.SetLabels(t.Context(), "m1", map[string]string{"old": "1"}); err != nil {
+		t.Fatal(err)
+	}
+	s.must("m1", "sudo kubeadm reset --force")
+	if _, err := s.Nodes(t.Context()); !errors.Is(err, cluster.ErrNoAPI) || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a cluster: %v", err)
+	}
+	s.initialise()
+	nodes, err := s.Nodes(t.Context())
+	if err != nil || len(nodes) != 1 || nodes[0].Labels["old"] != "" {
+		t.Errorf("%+v, %v", nodes, err)
+	}
+}
+
+// TestForeignServer: what the CA of the cluster has not signed is not spoken to.
+func TestForeignServer(t *testing.T) {
+	t.Parallel()
+	one, other := newSite(t), newSite(t)
+	leader, err := one.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.asked()
+	lured := elsewhere{leader, func(ctx context.Context) (net.Conn, error) {
+		return other.world.Dialer("m1")(ctx, "tcp", "10.0.0.1:6443")
+	}}
+	err = cluster.Ready(t.Context(), lured)
+	if err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestHostileKubeconfig: nothing that it names is read or run, and its text is in no error.
+func TestHostileKubeconfig(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"none": "hunter2", "empty": "", "files": "clusters: [{cluster: {certificate-authority: /etc/passwd}}]\nusers: [{user: {tokenFile: /etc/passwd}}]\n",
+		"a program": "clusters: [{cluster: {insecure-skip-tls-verify: true}}]\nusers: [{user: {exec: {command: hunter2}}}]\n",
+		"no base64": "clusters: [{cluster: {certificate-authority-data: hunter2!}}]\nusers: [{user: {}}]\n",
+		"no key":    "clusters: [{cluster: {certificate-authority-data: aHVudGVyMg==}}]\nusers: [{user: {client-key-data: aHVudGVyMg==}}]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := &node{}
-			if err := c.do(t.Context(), cluster.New([]cluster.Runner{n})); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff([]string{c.want}, n.asked); diff != "" {
-				t.Error(diff)
+			err := cluster.Ready(t.Context(), file(text))
+			if err == nil || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%v", err)
 			}
 		})
 	}
 }
 
-func TestWaitReady(t *testing.T) {
+// file is a master with that kubeconfig, which must not be connected to.
+type file string
+
+func (f file) ReadRoot(context.Context, string) ([]byte, error) { return []byte(f), nil }
+func (f file) DialContext(context.Context, string, string) (net.Conn, error) {
+	return nil, errors.New("it was connected to")
+}
+
+func TestNodes(t *testing.T) {
 	t.Parallel()
-	tries := 0
-	n := &node{answers: func(string) (string, error) {
-		tries++
-		switch tries {
-		case 1:
-			return "", errDown
-		case 2:
-			return list(object("a", "10.0.0.1", "True", "", "")), nil
-		case 3:
-			return list(object("a", "10.0.0.1", "True", "", ""), object("b", "10.0.0.2", "False", "no network", "")), nil
-		default: // somebody else's node does not matter
-			return list(object("a", "10.0.0.1", "True", "", ""), object("b", "10.0.0.2", "True", "", ""), object("c", "10.0.0.3", "False", "", "")), nil
-		}
-	}}
-	var told []string
-	addrs := []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")}
-	if err := cluster.New([]cluster.Runner{n}).WaitReady(t.Context(), addrs, func(m string) { told = append(told, m) }); err != nil {
+	s := newSite(t, "w2")
+	s.must("w2", "sudo systemctl stop containerd")
+	nodes, err := s.Nodes(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"1 of 2 nodes are Ready; no node has the address 10.0.0.2", "1 of 2 nodes are Ready; node b: no network"}, told); diff != "" {
+	type summary struct {
+		Name         string
+		Address      string
+		ControlPlane bool
+		Ready        bool
+		Reason       string
+	}
+	var got []summary
+	for _, n := range nodes {
+		got = append(got, summary{n.Name, n.Address.String(), n.ControlPlane, n.Ready, n.Reason})
+	}
+	want := []summary{{"m1", "10.0.0.1", true, true, "kubelet is posting ready status"},
+		{"w2", "10.0.0.2", false, false, "container runtime network not ready: cni plugin not initialized"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if n, found, err := s.NodeAt(t.Context(), addressOf("w2")); err != nil || !found || n.Name != "w2" {
+		t.Errorf("%+v, %v, %v", n, found, err)
+	}
+	for _, nobody := range []netip.Addr{netip.MustParseAddr("10.0.0.9"), {}} {
+		if _, found, err := s.NodeAt(t.Context(), nobody); found || err != nil {
+			t.Errorf("%v: %v, %v", nobody, found, err)
+		}
+	}
+}
+
+func TestLabelsAndTaints(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "w2")
+	ctx := t.Context()
+	taint := func(key, value string) corev1.Taint {
+		return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffectNoSchedule}
+	}
+	for range 2 {
+		if err := s.SetLabels(ctx, "w2", map[string]string{"CIS-node": "compute1", "kubernetes.io/zone": "z1"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SetTaints(ctx, "w2", []corev1.Taint{taint("a", "1"), taint("b", "1")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.SetLabels(ctx, "w2", map[string]string{"CIS-node": "compute2"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetTaints(ctx, "w2", []corev1.Taint{taint("b", "2")}); err != nil {
+		t.Fatal(err)
+	}
+	n, _, err := s.NodeAt(ctx, addressOf("w2"))
+	if err != nil || n.Labels["CIS-node"] != "compute2" || n.Labels["kubernetes.io/zone"] != "z1" || n.Labels["kubernetes.io/hostname"] != "w2" {
+		t.Errorf("%v, %v", n.Labels, err)
+	}
+	if diff := cmp.Diff([]corev1.Taint{taint("a", "1"), taint("b", "2")}, n.Spec.Taints); diff != "" {
+		t.Error(diff)
+	}
+	for name, err := range map[string]error{
+		"a label that is none": s.SetLabels(ctx, "w2", map[string]string{"a b": "c"}),
+		"a taint that is none": s.SetTaints(ctx, "w2", []corev1.Taint{{Key: "a", Effect: "No"}}),
+		"labels of no node":    s.SetLabels(ctx, "w9", map[string]string{"a": "b"}),
+		"taints of no node":    s.SetTaints(ctx, "w9", []corev1.Taint{taint("a", "1")}),
+		"a name that is none":  s.SetLabels(ctx, "w2/status", map[string]string{"a": "b"}),
+	} {
+		if err == nil {
+			t.Errorf("%s is no error", name)
+		}
+	}
+	s.asked()
+	if err := errors.Join(s.SetLabels(ctx, "w2", nil), s.SetTaints(ctx, "w2", nil)); err != nil || len(s.asked()) > 0 {
+		t.Errorf("nothing to set: %v", err)
+	}
+}
+
+func TestWaitReady(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "w2")
+	s.must("w2", "sudo systemctl stop containerd")
+	var told []string
+	addrs := []netip.Addr{addressOf("m1"), addressOf("w2")}
+	err := s.WaitReady(t.Context(), addrs, func(message string) {
+		told = append(told, message)
+		s.must("w2", "sudo systemctl start containerd")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"1 of 2 nodes are Ready; node w2: container runtime network not ready: cni plugin not initialized"}, told); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestWaitReadyTimesOut(t *testing.T) {
 	t.Parallel()
-	n := &node{answers: answer(list(object("b", "10.0.0.2", "False", "no network", "")))}
+	s := newSite(t, "w2")
+	s.stop("w2")
 	errLate := errors.New("too late")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errLate)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errLate)
 	defer cancel()
-	err := cluster.New([]cluster.Runner{n}).WaitReady(ctx, []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")}, func(string) {})
-	if !errors.Is(err, errLate) {
-		t.Errorf("%v", err)
+	told := 0
+	err := s.WaitReady(ctx, []netip.Addr{addressOf("m1"), addressOf("w2"), addressOf("w3")}, func(string) { told++ })
+	if !errors.Is(err, errLate) || told != 1 {
+		t.Fatalf("told %d times: %v", told, err)
 	}
-	for _, want := range []string{"waiting for all nodes to be Ready", "no node has the address 10.0.0.1", "node b: no network"} {
+	for _, want := range []string{"waiting for all nodes to be Ready", "no node has the address 10.0.0.3", "node w2: Kubelet stopped posting"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
-}
-
-func TestApplyTriesAgain(t *testing.T) {
-	t.Parallel()
-	tries := 0
-	n := &node{answers: func(string) (string, error) {
-		if tries++; tries < 3 {
-			return "", errors.New("no endpoints available for the webhook")
-		}
-		return "", nil
-	}}
-	if err := cluster.New([]cluster.Runner{n}).Apply(t.Context(), []byte("kind: X\n")); err != nil || tries != 3 || n.stdin != "kind: X\n" {
-		t.Errorf("%d tries, %q: %v", tries, n.stdin, err)
-	}
-}
-
-func TestAccount(t *testing.T) {
-	t.Parallel()
-	secret := 0
-	n := &node{}
-	n.answers = func(args string) (string, error) {
-		if !strings.Contains(args, " secret ") || strings.HasPrefix(args, "delete") {
-			return "", nil
-		}
-		encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-		switch secret++; secret {
-		case 1:
-			return "", nil // not there yet
-		case 2:
-			return `{"data":{"ca.crt":"` + encode("PEM") + `"}}`, nil // not filled yet
-		default:
-			return `{"data":{"ca.crt":"` + encode("PEM") + `","token":"` + encode("secret") + `"}}`, nil
-		}
-	}
-	c, account := cluster.New([]cluster.Runner{n}), cluster.Account{Namespace: "kube-system", Name: "vnfkit", ClusterRole: "view"}
-	got, err := c.EnsureAccount(t.Context(), account)
-	if err != nil || got != (cluster.Credentials{Token: "secret", CA: "PEM"}) {
-		t.Errorf("%+v, %v", got, err)
-	}
-	for _, want := range []string{"kind: ServiceAccount", "kind: ClusterRoleBinding", "name: view", "kubernetes.io/service-account-token", "namespace: kube-system"} {
-		if !strings.Contains(n.stdin, want) {
-			t.Errorf("%q is not in\n%s", want, n.stdin)
-		}
-	}
-	n.asked = nil
-	if err := c.RemoveAccount(t.Context(), account); err != nil {
-		t.Error(err)
-	}
-	want := []string{"delete secret vnfkit -n kube-system --ignore-not-found", "delete clusterrolebinding vnfkit -n kube-system --ignore-not-found",
-		"delete serviceaccount vnfkit -n kube-system --ignore-not-found"}
-	if diff := cmp.Diff(want, n.asked); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func Example() {
-	// A Runner is anything that runs a command as root on a control-plane node: a mgmt.Node does, over SSH.
-	dead := &node{down: true}
-	alive := &node{answers: answer(list(
-		object("master", "10.10.0.5", "True", "kubelet is posting ready status", master), object("worker", "10.10.0.7", "False", "container runtime is down", "")))}
-	kube := cluster.New([]cluster.Runner{dead, alive})
-	nodes, err := kube.Nodes(context.Background())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, n := range nodes {
-		fmt.Printf("%s %s Ready=%t: %s\n", n.Name, n.Address, n.Ready, n.Reason)
-	}
-	// Output:
-	// master 10.10.0.5 Ready=true: kubelet is posting ready status
-	// worker 10.10.0.7 Ready=false: container runtime is down
 }

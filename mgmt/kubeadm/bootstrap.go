@@ -99,7 +99,7 @@ const (
 // init makes the control plane on the first node.
 func (d *deployment) init(ctx context.Context) (bootstrap, error) {
 	first := d.masters[0]
-	return vnflcm.Run(ctx, d.op, vnflcm.Step[bootstrap]{
+	b, err := vnflcm.Run(ctx, d.op, vnflcm.Step[bootstrap]{
 		Name: "init", On: first.ID,
 		Probe: func(ctx context.Context) (bootstrap, bool, error) { return d.initialised(ctx, first) },
 		Do: func(ctx context.Context) (b bootstrap, err error) {
@@ -121,6 +121,10 @@ func (d *deployment) init(ctx context.Context) (bootstrap, error) {
 			return b, err
 		},
 	})
+	if err != nil {
+		return b, err
+	}
+	return b, d.registriesAfterScript(ctx, first)
 }
 
 // kubeadmLock is held on a machine while kubeadm changes it: what a process has begun that died runs on there,
@@ -194,13 +198,16 @@ const leftovers sshexec.Shell = "test -e /etc/kubernetes/kubelet.conf || test -e
 func (d *deployment) clean(ctx context.Context, n mgmt.Node) error {
 	err := n.SSH.Exec(ctx, sshexec.Command{Shell: leftovers, Root: true})
 	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && exit.Code == 1 {
-		return nil
+		return d.restoreRegistries(ctx, n)
 	}
 	if err != nil {
 		return err
 	}
 	d.op.Report(ctx, "an earlier attempt was cut short: resetting the machine")
-	return d.reset(ctx, n)
+	if err := d.reset(ctx, n); err != nil {
+		return err
+	}
+	return d.restoreRegistries(ctx, n)
 }
 
 func (d *deployment) reset(ctx context.Context, n mgmt.Node) error {

@@ -69,7 +69,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	return errors.Join(err, p.check(op), p.checkTargets(op), mgmt.CheckJumpHost(ctx, op))
 }
 
-// checkTargets refuses what cannot be done to a control plane yet.
+// checkTargets refuses what cannot be done to a control plane.
 func (p *parameters) checkTargets(op *vnflcm.Operation) error {
 	master := p.Cluster.Master.SSHCPName
 	switch {
@@ -82,14 +82,7 @@ func (p *parameters) checkTargets(op *vnflcm.Operation) error {
 			}
 		}
 	case op.Heal != nil && !op.WholeVNF():
-		var faults []error
-		for _, v := range op.HealTargets() {
-			if _, isMaster := v.CP(master); isMaster {
-				faults = append(faults, &vnflcm.ParamError{Path: "vnfcInstanceId", Value: v.ID,
-					Reason: "is a control-plane node, which cannot be healed alone yet: heal the whole VNF"})
-			}
-		}
-		return errors.Join(faults...)
+		return p.checkMasters(op)
 	}
 	return nil
 }
@@ -101,6 +94,7 @@ type deployment struct {
 	p       *clusterParam
 	masters []mgmt.Node
 	workers []mgmt.Node
+	up      []mgmt.Node // control-plane nodes that may be asked
 	kube    *cluster.Cluster[mgmt.Node]
 	api     apiAddress // where nodes and others reach the API
 
@@ -127,7 +121,7 @@ func (d *Driver) open(op *vnflcm.Operation) (*deployment, error) {
 	if len(dep.masters) == 0 {
 		return nil, errors.New("kubeadm: the VNF has no control-plane node")
 	}
-	dep.kube = cluster.New(dep.masters)
+	dep.ask(dep.masters)
 	if err := dep.findEndpoint(); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -49,6 +50,28 @@ type lab struct {
 	events recorder
 	names  names
 	log    logBuffer
+	dials  dials
+}
+
+// dials lets a test watch, or refuse, the connections to machines.
+type dials struct {
+	mu    sync.Mutex
+	check func(addr string)
+}
+
+func (d *dials) watch(check func(addr string)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.check = check
+}
+
+func (l *lab) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	l.dials.mu.Lock()
+	if l.dials.check != nil {
+		l.dials.check(addr)
+	}
+	l.dials.mu.Unlock()
+	return l.world.Dial(ctx, network, addr)
 }
 
 // logBuffer is what several Managers may log to.
@@ -149,7 +172,7 @@ func openLab(t testing.TB, s setup) *lab {
 // manager returns a new Manager on the world and the store: the next process.
 func (l *lab) manager(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	l.t.Helper()
-	pool := sshexec.NewPool(sshexec.Options{Dial: l.world.Dial})
+	pool := sshexec.NewPool(sshexec.Options{Dial: l.dial})
 	driver := l.driver
 	driver.Pool = pool
 	config := vnflcm.Config{

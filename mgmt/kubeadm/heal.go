@@ -2,13 +2,14 @@ package kubeadm
 
 import (
 	"context"
+	"errors"
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// healStart takes the nodes that will be replaced out of the cluster. They may be dead: only the control
-// plane is asked.
+// healStart takes the nodes that will be replaced out of the cluster. They may be dead: only those that stay are
+// asked.
 func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	dep, err := d.open(op)
 	if err != nil {
@@ -17,14 +18,30 @@ func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	if op.WholeVNF() {
 		err = removeVIM(ctx, op)
 	} else {
-		err = vnflcm.Each(ctx, d.config.Parallel, among(dep.workers, op.Change.Replaced), func(ctx context.Context, n mgmt.Node) error {
-			return dep.evict(ctx, n, true)
-		})
+		err = dep.withdraw(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	return d.forget(ctx, op, op.Change.Replaced)
+}
+
+// withdraw takes single nodes out of the cluster.
+func (d *deployment) withdraw(ctx context.Context) error {
+	masters, workers := among(d.masters, d.op.Change.Replaced), among(d.workers, d.op.Change.Replaced)
+	d.ask(without(d.masters, masters))
+	if len(d.up) == 0 {
+		return errors.New("kubeadm: no control-plane node would be left: heal the whole VNF")
+	}
+	masters, err := d.decide(ctx, masters)
+	if err != nil {
+		return err
+	}
+	err = vnflcm.Each(ctx, d.config.Parallel, workers, func(ctx context.Context, n mgmt.Node) error { return d.evict(ctx, n, true) })
+	if err != nil {
+		return err
+	}
+	return d.release(ctx, masters)
 }
 
 // healEnd makes the new machines what the old ones were.
@@ -33,8 +50,13 @@ func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
 	if err != nil {
 		return err
 	}
-	if op.WholeVNF() {
+	masters, workers := among(dep.masters, op.Change.Replaced), among(dep.workers, op.Change.Replaced)
+	switch {
+	case op.WholeVNF():
 		return dep.build(ctx)
+	case len(masters) == 0:
+		return dep.addWorkers(ctx, workers)
+	default:
+		return dep.replace(ctx, masters, workers)
 	}
-	return dep.addWorkers(ctx, among(dep.workers, op.Change.Replaced))
 }

@@ -128,7 +128,11 @@ func TestHostileValuesAreRefused(t *testing.T) {
 		`{"proxy":{"http_proxy":%s}}`, `{"proxy":{"https_proxy":%s}}`, `{"proxy":{"no_proxy":%s}}`, `{"proxy":{"k8s_node_cidr":%s}}`,
 		`{"script_path":"Scripts/install_k8s_cluster.sh","private_registry_connection_info":[{"connection_type":"0","server":%s}]}`,
 		`{"script_path":"Scripts/install_k8s_cluster.sh","private_registry_connection_info":[{"connection_type":%s,"server":"r"}]}`,
-		`{"script_path":%s}`, `{"cni_manifest_path":%s}`, `{"kubernetes_version":%s}`, `{"master_node":{"pod_cidr":%s}}`, `{"master_node":{"cluster_cidr":%s}}`,
+		`{"script_path":%s}`, `{"helm_installation_script_path":%s}`,
+		`{"private_registry_connection_info":[{"connection_type":"1","server":"r","hosts_string":%s}]}`,
+		`{"private_registry_connection_info":[{"connection_type":"1","server":"r","certificate_path":%s}]}`,
+		`{"private_registry_connection_info":[{"connection_type":"1","server":"r","probe_image":%s}]}`,
+		`{"cni_manifest_path":%s}`, `{"kubernetes_version":%s}`, `{"master_node":{"pod_cidr":%s}}`, `{"master_node":{"cluster_cidr":%s}}`,
 		`{"master_node":{"ssh_cp_name":%s}}`, `{"worker_node":{"nic_cp_name":%s}}`, `{"worker_node":{"aspect_id":%s}}`,
 	} {
 		t.Run(parameter, func(t *testing.T) {
@@ -324,7 +328,7 @@ func (l *lab) notOnMachines(secrets []string, script bool) {
 					}
 				}
 				for _, pair := range r.Env {
-					if strings.Contains(pair, s) && !isProxy(pair) {
+					if strings.Contains(pair, s) && !mayHold(pair) {
 						l.t.Errorf("%s: %s is in the environment of %q", h.Name(), s, r.Argv)
 					}
 				}
@@ -333,6 +337,7 @@ func (l *lab) notOnMachines(secrets []string, script bool) {
 	}
 }
 
-func isProxy(pair string) bool {
-	return strings.HasPrefix(pair, "http_proxy=") || strings.HasPrefix(pair, "https_proxy=")
+func mayHold(pair string) bool {
+	// crictl runs as root: nobody else can see its environment.
+	return strings.HasPrefix(pair, "CRICTL_CREDS=") || strings.HasPrefix(pair, "http_proxy=") || strings.HasPrefix(pair, "https_proxy=")
 }

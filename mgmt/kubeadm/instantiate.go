@@ -51,6 +51,9 @@ func (d *deployment) build(ctx context.Context) error {
 	if err := d.awaitReady(ctx, d.nodes()); err != nil {
 		return err
 	}
+	if err := d.setUpHelm(ctx, d.masters); err != nil {
+		return err
+	}
 	return d.registerVIM(ctx)
 }
 

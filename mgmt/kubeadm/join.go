@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -101,9 +100,9 @@ func (d *deployment) revoke(ctx context.Context, id string) error {
 }
 
 // output is the last line that a command prints.
-func output(ctx context.Context, r cluster.Runner, argv ...string) (string, error) {
+func output(ctx context.Context, n mgmt.Node, argv ...string) (string, error) {
 	var out bytes.Buffer
-	if err := r.RunRoot(ctx, argv, nil, &out, nil); err != nil {
+	if err := n.RunRoot(ctx, argv, nil, &out, nil); err != nil {
 		return "", err
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -128,7 +127,10 @@ func (d *deployment) join(ctx context.Context, n mgmt.Node, b bootstrap, tokens 
 			})
 		},
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return d.registriesAfterScript(ctx, n)
 }
 
 // joined reports whether the machine is a node already, as what it shall be: kubeadm labels control-plane
@@ -151,6 +153,11 @@ func (d *deployment) joined(ctx context.Context, n mgmt.Node, controlPlane bool)
 }
 
 func (d *deployment) joinNow(ctx context.Context, n mgmt.Node, b bootstrap, tokens *batch, controlPlane bool) error {
+	if controlPlane {
+		if err := d.clearMembers(ctx, n); err != nil {
+			return err
+		}
+	}
 	if err := d.clean(ctx, n); err != nil {
 		return err
 	}

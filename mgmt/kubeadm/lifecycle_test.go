@@ -114,6 +114,27 @@ func (l *lab) worker(id string) vnflcm.VnfcResourceInfo {
 	return vnflcm.VnfcResourceInfo{}
 }
 
+// vnfcs are the ids of the VNFCs whose machines have these names.
+func (l *lab) vnfcs(id string, machines ...string) (ids []string) {
+	l.t.Helper()
+	inst, err := l.Get(l.t.Context(), id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, name := range machines {
+		host := l.host(name)
+		for _, v := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
+			if l.world.Host(v.ComputeResource.ResourceID) == host {
+				ids = append(ids, v.ID)
+			}
+		}
+	}
+	if len(ids) != len(machines) {
+		l.t.Fatalf("%q have the ids %q", machines, ids)
+	}
+	return ids
+}
+
 // virtual has the API at an address that no machine has by itself.
 func virtual(t testing.TB) []func(*vnflcm.InstantiateVnfRequest) {
 	return []func(*vnflcm.InstantiateVnfRequest){with(t, `{"master_node":{"cluster_cp_name":"vip_CP"}}`)}

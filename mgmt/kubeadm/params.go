@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
-	"regexp"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -39,13 +39,14 @@ type clusterParam struct {
 	Worker            nodeParam   `json:"worker_node"`
 	Proxy             mgmt.Proxy  `json:"proxy"`
 
-	Registries []registryParam `json:"private_registry_connection_info"`
-	HelmScript string          `json:"helm_installation_script_path"`
-	Storage    any             `json:"storage_server"`
-	Packages   packagesParam   `json:"packages"`
-	Flannel    flannelParam    `json:"flannel"`
+	Registries registry.Connections `json:"private_registry_connection_info"`
+	HelmScript string               `json:"helm_installation_script_path"`
+	Storage    any                  `json:"storage_server"`
+	Packages   packagesParam        `json:"packages"`
+	Flannel    flannelParam         `json:"flannel"`
 	componentParam
-	Volumes any `json:"pv_registration_params"`
+	Volumes any      `json:"pv_registration_params"`
+	VIM     vimParam `json:"vim_registration"` // beyond Tacker
 }
 
 type nodeParam struct {
@@ -63,15 +64,6 @@ type masterParam struct {
 	ClusterCIDR    string `json:"cluster_cidr"`
 	ClusterCPName  string `json:"cluster_cp_name"`
 	ClusterFIPName string `json:"cluster_fip_name"`
-}
-
-type registryParam struct {
-	ConnectionType  string        `json:"connection_type"`
-	Server          string        `json:"server"`
-	Username        string        `json:"username"`
-	Password        vnflcm.Secret `json:"password"`
-	CertificatePath string        `json:"certificate_path"`
-	HostsString     string        `json:"hosts_string"`
 }
 
 // clusterPath is where most parameters are.
@@ -119,6 +111,7 @@ func (p *parameters) warn(ctx context.Context, op *vnflcm.Operation) {
 				"given", n.given, "used", prefix.Masked())
 		}
 	}
+	p.Cluster.Registries.Warn(ctx, op.Log, clusterPath+"."+registriesParam)
 	if proxy := p.Cluster.Proxy; !proxy.Used() && (!proxy.HTTPProxy.IsZero() || !proxy.HTTPSProxy.IsZero()) {
 		op.Log.WarnContext(ctx, "the proxy is not used: it takes both http_proxy and https_proxy", "attribute", clusterPath+".proxy")
 	}
@@ -156,8 +149,10 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.flannel(cluster)
 	c.marks("master_node", cluster.Master.nodeMarks)
 	c.marks("worker_node", cluster.Worker.nodeMarks)
+	c.file("helm_installation_script_path", cluster.HelmScript)
 	c.faults = append(c.faults, vnflcm.AtPath("proxy", cluster.Proxy.Validate()))
 	c.registries(cluster)
+	c.vim(cluster.VIM)
 	c.unsupported(cluster)
 	return vnflcm.AtPath(clusterPath, errors.Join(c.faults...))
 }
@@ -227,52 +222,13 @@ func (c *checker) file(path, name string) {
 	}
 }
 
-// serverForm leaves out what a shell, a path or JSON would take for something else: scripts build files from it.
-var serverForm = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
-
-func (c *checker) registries(p *clusterParam) {
-	for i, r := range p.Registries {
-		path := fmt.Sprintf("private_registry_connection_info[%d]", i)
-		switch {
-		case r.Server == "":
-			c.fault(path+".server", "", "is required")
-		case !serverForm.MatchString(r.Server):
-			c.fault(path+".server", r.Server, "must be a host name or address, with or without a port")
-		}
-		switch {
-		case r.ConnectionType != "0" && r.ConnectionType != "1":
-			c.fault(path+".connection_type", r.ConnectionType, "must be 0 (HTTP) or 1 (HTTPS)")
-		case r.ConnectionType == "1", p.ScriptPath == "":
-			c.fault(path, "", "is not supported yet, except HTTP registries for a script_path")
-		default:
-			c.registryLogin(path, r)
-		}
-	}
-}
-
-// registryLogin refuses what a script is not given: it would have no effect.
-func (c *checker) registryLogin(path string, r registryParam) {
-	for _, asked := range []struct {
-		name  string
-		given bool
-	}{
-		{"username", r.Username != ""}, {"password", !r.Password.IsZero()},
-		{"certificate_path", r.CertificatePath != ""}, {"hosts_string", r.HostsString != ""},
-	} {
-		if asked.given {
-			c.fault(path+"."+asked.name, "", "is not supported yet")
-		}
-	}
-}
-
 // unsupported refuses what Tacker knows and this driver does not yet do: it must not be dropped in silence.
 func (c *checker) unsupported(p *clusterParam) {
 	for _, asked := range []struct {
 		path  string
 		given bool
 	}{
-		{"helm_installation_script_path", p.HelmScript != ""}, {"storage_server", p.Storage != nil},
-		{"pv_registration_params", p.Volumes != nil},
+		{"storage_server", p.Storage != nil}, {"pv_registration_params", p.Volumes != nil},
 	} {
 		if asked.given {
 			c.fault(asked.path, "", "is not supported yet")

@@ -65,14 +65,17 @@ var parameterFaults = []struct {
 		"proxy.http_proxy: the port is not a number", "proxy.https_proxy: must begin with http:// or https://",
 		`proxy.k8s_node_cidr: "y": must be a network such as 10.10.0.0/24`,
 		"proxy.no_proxy: may hold names, addresses and networks, separated by commas, and nothing else"}},
-	{"registry", `{"script_path":"Scripts/install_k8s_cluster.sh","private_registry_connection_info":[{"connection_type":"2","password":"hunter2"},{"connection_type":0,"server":"a\";b/../c"},{"connection_type":1,"server":"r"},{"connection_type":0,"server":"r","username":"u","password":"hunter2","certificate_path":"c","hosts_string":"1.2.3.4 r"}]}`, []string{
+	{"registry", `{"private_registry_connection_info":[{"connection_type":"2","password":"hunter2"},{"connection_type":0,"server":"a\";b/../c"},{"connection_type":1,"server":"r","username":"u:v"},{"connection_type":0,"server":"R","username":"u","password":"hunter2","certificate_path":"c","hosts_string":"1.2.3.4","probe_image":"r/p:1:2"}]}`, []string{
 		`private_registry_connection_info[0].connection_type: "2": must be 0 (HTTP) or 1 (HTTPS)`,
 		"private_registry_connection_info[0].server: is required",
-		`private_registry_connection_info[1].server: "a\";b/../c": must be a host name or address, with or without a port`,
-		"private_registry_connection_info[2]: is not supported yet, except HTTP registries for a script_path",
-		"private_registry_connection_info[3].certificate_path: is not supported yet", "private_registry_connection_info[3].hosts_string: is not supported yet",
-		"private_registry_connection_info[3].password: is not supported yet", "private_registry_connection_info[3].username: is not supported yet"}},
-	{"Helm", `{"helm_installation_script_path":"Scripts/install_helm.sh"}`, []string{"helm_installation_script_path: is not supported yet"}},
+		`private_registry_connection_info[1].server: "a\";b/../c": must be a host name or address, with or without a port: 192.168.0.10:5000`,
+		"private_registry_connection_info[2].password: is required with a username",
+		"private_registry_connection_info[2].username: may hold neither a colon nor control characters, and no more than 16384 bytes",
+		`private_registry_connection_info[3].certificate_path: "c": the package has no such file`,
+		`private_registry_connection_info[3].hosts_string: "1.2.3.4": must be an address and a host name: "192.168.0.20 registry.example.com"`,
+		`private_registry_connection_info[3].probe_image: "r/p:1:2": must be the name of an image without the server, such as team/pause:3.10`,
+		`private_registry_connection_info[3].server: "R": is the one of private_registry_connection_info[2] too: connect to each registry once`}},
+	{"Helm", `{"helm_installation_script_path":"Scripts/no.sh"}`, []string{`helm_installation_script_path: "Scripts/no.sh": the package has no such file`}},
 	{"storage", `{"storage_server":{},"pv_registration_params":[{}]}`, []string{"pv_registration_params: is not supported yet", "storage_server: is not supported yet"}},
 	{"old version", `{"kubernetes_version":"1.21.14"}`, []string{`kubernetes_version: "1.21.14": is not supported: 1.22.0 and later versions 1 are`}},
 	{"endpoint", `{"api_endpoint":"lb.example.org:0"}`, []string{`api_endpoint: "lb.example.org:0": must be a host name or address, with or without a port: lb.example.org:6443, [2001:db8::1]:6443`}},
@@ -121,6 +124,13 @@ var parameterFaults = []struct {
 	{"settings for a script", `{"script_path":"Scripts/install_k8s_cluster.sh","api_endpoint":"lb","kubelet_configuration":{"maxPods":1},"ignore_preflight_errors":["Mem"]}`, []string{
 		`api_endpoint: "lb": has no effect with script_path: the script sets up the endpoint`,
 		"ignore_preflight_errors: has no effect with script_path: the script runs kubeadm", "kubelet_configuration: has no effect with script_path: the script runs kubeadm"}},
+	{"account", `{"vim_registration":{"cluster_role":"a/b","token":"file","token_expiration":600}}`, []string{
+		`vim_registration.cluster_role: "a/b": is no name of a ClusterRole`, `vim_registration.token: "file": must be "secret" or "request"`}},
+	{"account, life of a secret", `{"vim_registration":{"token_expiration":"600"}}`, []string{
+		`vim_registration.token_expiration: "600": has no effect on a token in a secret: set token to "request"`}},
+	{"account, no life", `{"vim_registration":{"token":"request"}}`, []string{`vim_registration.token_expiration: must be from 600 to 4294967296 seconds with token "request"`}},
+	{"account, short life", `{"vim_registration":{"token":"request","token_expiration":599}}`, []string{
+		`vim_registration.token_expiration: "599": must be from 600 to 4294967296 seconds with token "request"`}},
 	{"an object for a text", `{"vim_name":{"a":"hunter2"}}`, nil},
 	{"a masked password", `{"master_node":{"password":"***"}}`, nil},
 }
@@ -215,12 +225,11 @@ func TestSpecificationRequests(t *testing.T) {
 	const notPort = "proxy.http_proxy: the port is not a number"
 	for file, want := range map[string][]string{
 		"instantiate_cluster_with_registries.json": {
-			"private_registry_connection_info[1]: is not supported yet, except HTTP registries for a script_path",
+			`private_registry_connection_info[1].certificate_path: "Files/registries/ca.crt": the package has no such file`,
 			notPort, "proxy.https_proxy: the port is not a number",
 		},
 		// Of a package with other names, hence what else it lacks.
 		"instantiate_cluster_with_helm.json": {
-			"helm_installation_script_path: is not supported yet",
 			`master_node.ssh_cp_name: "CP1": the flavour has no such connection point`,
 			notPort, "proxy.https_proxy: the port is not a number",
 			`script_path: "Scripts/install_k8s_ha.sh": the package has no such file`,
@@ -311,7 +320,7 @@ func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID, master}})
-	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": is a control-plane node, which cannot be healed alone yet: heal the whole VNF`}, faults(err)); diff != "" {
+	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": has the address of the API, which no node could reach while it is replaced: heal the whole VNF, and let cluster_cp_name be a virtual address or a load balancer's`}, faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	if len(l.host("masterNode-0").Commands()) != ran {

@@ -35,7 +35,7 @@ func (d *deployment) prepare(ctx context.Context, n mgmt.Node) error {
 			return err
 		}
 	}
-	return nil
+	return d.prepareRegistries(ctx, n)
 }
 
 func (d *deployment) setHostName(ctx context.Context, n mgmt.Node) error {
@@ -49,7 +49,7 @@ func (d *deployment) writeHosts(ctx context.Context, n mgmt.Node) error {
 	if err != nil {
 		return err
 	}
-	return n.SSH.Upload(ctx, bytes.NewReader(mgmt.HostsFile(old, d.nodes())), file)
+	return n.SSH.Upload(ctx, bytes.NewReader(mgmt.HostsFile(old, d.nodes(), d.p.Registries.HostEntries()...)), file)
 }
 
 // environment is the proxy setting of the nodes.

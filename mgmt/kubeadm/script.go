@@ -118,15 +118,3 @@ func (d *deployment) runScript(ctx context.Context, n mgmt.Node, args, secrets [
 	}
 	return masked(n.SSH.Exec(ctx, command))
 }
-
-// httpRegistries is the list of registries without TLS in the form that Tacker's script puts into
-// daemon.json: "a:5000","b:5000".
-func (d *deployment) httpRegistries() string {
-	var out []string
-	for _, r := range d.p.Registries {
-		if r.ConnectionType == "0" {
-			out = append(out, `"`+r.Server+`"`)
-		}
-	}
-	return strings.Join(out, ",")
-}

@@ -7,9 +7,12 @@ import (
 )
 
 // terminateStart takes the cluster out of the VIM registry while it is still there, so that nothing new is
-// put on it.
+// put on it, and ends the account that the entry had.
 func (d *Driver) terminateStart(ctx context.Context, op *vnflcm.Operation) error {
-	return removeVIM(ctx, op)
+	if err := removeVIM(ctx, op); err != nil {
+		return err
+	}
+	return d.removeAccount(ctx, op)
 }
 
 // terminateEnd drops what is kept of the machines. The entry in the VIM registry goes here too: a VNFD need

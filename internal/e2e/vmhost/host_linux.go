@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +23,9 @@ import (
 
 //go:embed init.sh
 var initScript string
+
+//go:embed machine.sh
+var machineScript string
 
 // Spec says what a host shall be like.
 type Spec struct {
@@ -42,8 +46,13 @@ type Spec struct {
 	Files map[string]string
 	// Systemd makes systemd the first process that the host sees, and sshd its ssh.service.
 	Systemd bool
-	// Layer is a directory whose files are laid over those of the machine. Default: none.
+	// Layer is a directory whose files are laid over those of the machine, or of Tree. Default: none.
 	Layer string
+	// Tree is a Debian file system to boot instead of that of the machine: under systemd, with all that a virtual
+	// machine may do, so that container runtimes run on it. What they keep is on disk, not in memory.
+	Tree string
+	// Data are directories that a host with a Tree gets a copy of: where from, by where to.
+	Data map[string]string
 	// Off leaves sshd out until Boot: connections are refused.
 	Off bool
 }
@@ -85,16 +94,11 @@ func (n *Network) Create(ctx context.Context, s Spec) (*Host, error) {
 }
 
 func (h *Host) start(ctx context.Context) error {
-	group, err := h.controlGroup()
+	script, err := h.script()
 	if err != nil {
 		return err
 	}
-	rule := "ALL=(ALL:ALL) NOPASSWD: ALL"
-	if h.AskPassword {
-		rule = "ALL=(ALL:ALL) ALL"
-	}
-	h.init = exec.CommandContext(context.WithoutCancel(ctx), "bash", "-c", initScript, "init", h.dir, h.Layer, h.Name, //nolint:gosec // our own script
-		netip.PrefixFrom(h.Address, subnet.Bits()).String(), gateway.String(), h.User, rule, group)
+	h.init = exec.CommandContext(context.WithoutCancel(ctx), "bash", script...) //nolint:gosec // our own scripts
 	h.init.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID |
 		syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC}
 	h.init.Stderr = &h.said
@@ -131,6 +135,25 @@ func (h *Host) start(ctx context.Context) error {
 		return err
 	}
 	return h.Boot()
+}
+
+// script is the first process of the host, for bash.
+func (h *Host) script() ([]string, error) {
+	rule := "ALL=(ALL:ALL) NOPASSWD: ALL"
+	if h.AskPassword {
+		rule = "ALL=(ALL:ALL) ALL"
+	}
+	arguments := []string{"init", h.dir, h.Layer, h.Name, netip.PrefixFrom(h.Address, subnet.Bits()).String(), gateway.String(), h.User, rule}
+	if h.Tree != "" {
+		made, err := h.controlGroups()
+		arguments = append(arguments, h.Tree, strings.Join(made, ":"))
+		for to, from := range h.Data {
+			arguments = append(arguments, from+":"+to)
+		}
+		return append([]string{"-c", machineScript}, arguments...), err
+	}
+	group, err := h.controlGroup()
+	return append([]string{"-c", initScript}, append(arguments, group)...), err
 }
 
 // await tells whether the host came up, and waits for its end.
@@ -192,13 +215,19 @@ func (h *Host) Kill() (err error) {
 func (h *Host) Close() error {
 	err := h.Kill()
 	h.network.release(h.Address)
-	return errors.Join(err, h.removeControlGroup(), os.RemoveAll(h.dir))
+	return errors.Join(err, removeGroups(filepath.Join(groups, filepath.Base(h.dir))), os.RemoveAll(h.dir))
 }
 
 // FS is the files of the host, as its root sees them. Absolute symbolic links lead out of it.
 func (h *Host) FS() afero.Fs { return afero.NewBasePathFs(afero.NewOsFs(), h.root()) }
 
-func (h *Host) root() string { return fmt.Sprintf("/proc/%d/root", h.init.Process.Pid) }
+func (h *Host) root() string {
+	root := fmt.Sprintf("/proc/%d/root", h.init.Process.Pid)
+	if h.Tree != "" {
+		root += h.dir + "/root"
+	}
+	return root
+}
 
 // HostKey is the line of the host's public key.
 func (h *Host) HostKey() (string, error) {

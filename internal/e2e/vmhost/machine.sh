@@ -1,0 +1,91 @@
+# The first process of a machine, in namespaces of its own: like init.sh, but the file system is a Debian tree
+# and systemd-nspawn boots it with all that a virtual machine may do, so that container runtimes run on it.
+#   $1 directory to build in, $2 files to lay over those of the tree ("" for none), $3 host name,
+#   $4 address with prefix length, $5 gateway, $6 login user, $7 rule for sudo, $8 the tree,
+#   $9 its control groups, one per hierarchy, by colon; further arguments: directories that are copied to where
+#   they are in the tree (FROM:TO), on a real disk: an overlay cannot lie on another one
+set -eu
+dir=$1 layer=$2 name=$3 address=$4 gateway=$5 user=$6 sudo=$7 tree=$8 groups=$9
+shift 9
+read -r password # on standard input, so that no list of processes shows it; the network device is there now
+
+mount --make-rprivate /
+mount -t proc proc /proc
+cd "$dir"
+mkdir upper work root
+if [ -n "$layer" ]; then
+  cp -a "$layer/." upper/
+  chmod 755 upper
+fi
+mount -t overlay overlay -o "lowerdir=$tree,upperdir=upper,workdir=work" root
+
+binds=()
+for pair in "$@" /var/lib/containerd /var/lib/kubelet /var/lib/docker /var/lib/etcd; do
+  to=${pair#*:}
+  mkdir -p "root$to"
+  case $pair in
+    *:*) # content and snapshots never change: linked, not copied; but databases are
+      mkdir -p "data${to%/*}"
+      cp -al "${pair%%:*}" "data$to"
+      find "data$to" -name '*.db' -exec cp --remove-destination {} {}.copy \; -exec mv {}.copy {} \; ;;
+    *) [ -e "data$to" ] || mkdir -p "data$to" ;;
+  esac
+done
+for to in /var/lib/containerd /var/lib/kubelet /var/lib/docker /var/lib/etcd; do
+  binds+=("--bind=$PWD/data$to:$to")
+done
+
+ip link set lo up
+ip link set eth0 up
+ip addr add "$address" dev eth0
+ip route add default via "$gateway"
+
+echo "$name" >root/etc/hostname
+printf '127.0.0.1 localhost\n%s %s\n' "${address%/*}" "$name" >root/etc/hosts
+rm -f root/etc/resolv.conf root/etc/nologin root/etc/ssh/ssh_host_*
+: >root/etc/resolv.conf
+chroot root /usr/sbin/useradd --create-home --shell /bin/bash "$user"
+printf '%s:%s\n' "$user" "$password" | chpasswd -R "$PWD/root"
+mkdir -p root/etc/sudoers.d
+printf '%s %s\n' "$user" "$sudo" >root/etc/sudoers.d/login
+ssh-keygen -q -t ed25519 -N '' -f root/etc/ssh/ssh_host_ed25519_key
+mkdir -p root/etc/systemd/system/ssh.service.d root/etc/systemd/system.conf.d root/etc/systemd/system/sysinit.target.wants
+printf '[Service]\nExecStart=\nExecStart=/usr/sbin/sshd -D -e -f /etc/ssh/sshd_host_config\nStandardError=append:/var/log/sshd.log\n' \
+  >root/etc/systemd/system/ssh.service.d/host.conf
+# Where cgroups are of version 1, systemd does not see that a unit has become empty, and waits this long.
+printf '[Manager]\nDefaultTimeoutStopSec=2s\n' >root/etc/systemd/system.conf.d/host.conf
+# systemd-nspawn binds the controllers read-only; kubelet and runc write to them.
+cat >root/etc/systemd/system/host-cgroups.service <<'UNIT'
+[Unit]
+DefaultDependencies=no
+Before=sysinit.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/sh -c 'for c in /sys/fs/cgroup /sys/fs/cgroup/*; do mountpoint -q $c && mount -o remount,bind,rw $c; done; mount --make-rshared /; true'
+UNIT
+ln -sf ../host-cgroups.service root/etc/systemd/system/sysinit.target.wants/
+
+boot() (
+  IFS=:
+  for group in $groups; do
+    echo 0 >"$group/cgroup.procs" # this process
+  done
+  unified=0
+  [ -e /sys/fs/cgroup/cgroup.controllers ] && unified=1
+  exec env SYSTEMD_NSPAWN_API_VFS_WRITABLE=1 SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=$unified systemd-nspawn -q -D "$PWD/root" --boot -M "$name" \
+    --register=no --keep-unit --network-namespace-path=/proc/self/ns/net --capability=all --system-call-filter="@keyring bpf" \
+    --bind=/dev/kmsg --bind=/dev/fuse --resolv-conf=off --timezone=off "${binds[@]}" </dev/null >"$dir/console.log" 2>&1
+)
+
+set +e
+echo ready
+while read -r order; do
+  case $order in
+    boot) boot & ;;
+    reboot)
+      kill -9 -1
+      wait
+      boot & ;;
+  esac
+done

@@ -1,0 +1,194 @@
+package kubesim
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+func init() {
+	ports["6443"] = port{(*World).hasAPI, (*World).serveAPI}
+	ports["16443"] = port{(*World).balances, (*World).serveBalanced}
+}
+
+// hasAPI reports whether an API server listens on the machine.
+func (w *World) hasAPI(m *machine) bool {
+	c := w.state.Clusters[m.Cluster]
+	return c != nil && m.runs("kubelet") && c.Etcd.of(m.ID) != nil
+}
+
+// balances reports whether haproxy does, where package scripts put it before the API servers.
+func (w *World) balances(m *machine) bool { return m.runs("haproxy") }
+
+// serveBalanced leads a connection to the API server that haproxy chooses.
+func (w *World) serveBalanced(id string, conn net.Conn) {
+	w.mu.Lock()
+	var backend *machine
+	if m := w.state.Machines[id]; m != nil {
+		backend = w.balanced(m)
+	}
+	w.mu.Unlock()
+	if backend == nil {
+		_ = conn.Close()
+		return
+	}
+	w.serveAPI(backend.ID, conn)
+}
+
+// serveAPI speaks HTTPS on one connection as the API server of the machine.
+func (w *World) serveAPI(id string, conn net.Conn) {
+	w.mu.Lock()
+	m := w.state.Machines[id]
+	if m == nil || !w.hasAPI(m) {
+		w.mu.Unlock()
+		_ = conn.Close()
+		return
+	}
+	c := w.state.Clusters[m.Cluster]
+	cert, err := c.serverCertificate(m, w.nowFunc())
+	config := &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: c.pool(), ClientAuth: tls.VerifyClientCertIfGiven, MinVersion: tls.VersionTLS12}
+	w.mu.Unlock()
+	if err != nil {
+		_ = conn.Close()
+		return
+	}
+	serveHTTPS(conn, config, func(rw http.ResponseWriter, r *http.Request) { w.answer(id, c.ID, rw, r) })
+}
+
+// request is one request to the API.
+type request struct {
+	w    *World
+	c    *cluster
+	http *http.Request
+	body []byte
+	path apiPath
+}
+
+// apiError is an answer other than success (meta/v1 Status).
+type apiError struct {
+	code    int
+	reason  string
+	message string
+	details map[string]any
+}
+
+func (e *apiError) Error() string { return e.message }
+
+func apiFault(code int, reason, format string, args ...any) error {
+	return &apiError{code: code, reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+// answer answers a request to the API server of a machine, which is that of one cluster.
+func (w *World) answer(id, clusterID string, rw http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 3<<20)) // the limit of a real API server
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	observed := w.observed
+	w.mu.Unlock()
+	if observed != nil {
+		observed(id, r.Method, r.URL.Path)
+	}
+	w.mu.Lock()
+	m := w.state.Machines[id]
+	if m == nil || m.Cluster != clusterID || !w.hasAPI(m) {
+		w.mu.Unlock()
+		panic(http.ErrAbortHandler) // the server is gone
+	}
+	q := &request{w: w, c: w.state.Clusters[clusterID], http: r, body: body}
+	out, err := q.answer()
+	var text []byte
+	if plain, ok := out.(string); ok {
+		text = []byte(plain)
+	} else if err == nil {
+		text, err = json.Marshal(out)
+	}
+	w.mu.Unlock()
+	if r.Method != http.MethodGet {
+		w.changed()
+	}
+	code := http.StatusOK
+	if err != nil {
+		code, text = status(err)
+	} else if r.Method == http.MethodPost {
+		code = http.StatusCreated
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	rw.WriteHeader(code)
+	_, _ = rw.Write(text)
+}
+
+func status(err error) (code int, body []byte) {
+	e, ok := errors.AsType[*apiError](err)
+	if !ok {
+		e = &apiError{code: http.StatusInternalServerError, reason: "InternalError", message: err.Error()}
+	}
+	body, _ = json.Marshal(map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Failure",
+		"message": e.message, "reason": e.reason, "details": e.details, "code": e.code})
+	return e.code, body
+}
+
+func (q *request) answer() (any, error) {
+	user, err := q.user()
+	if err != nil {
+		return nil, err
+	}
+	switch q.http.URL.Path {
+	case "/version":
+		return map[string]any{"major": "1", "minor": "34", "gitVersion": "v" + q.c.Version, "platform": "linux/amd64"}, nil
+	case "/livez":
+		return "ok", nil
+	}
+	if !q.w.quorate(q.c) {
+		return nil, apiFault(http.StatusInternalServerError, "", "etcdserver: request timed out")
+	}
+	if q.http.URL.Path == "/readyz" {
+		return "ok", nil
+	}
+	if err := q.authorize(user); err != nil {
+		return nil, err
+	}
+	if out := q.discovery(); out != nil {
+		return out, nil
+	}
+	if q.path, err = q.c.parsePath(q.http.URL.Path); err != nil {
+		return nil, err
+	}
+	return q.resource()
+}
+
+// user is who asks: by a client certificate that the CA of the cluster has signed, or by a bearer token.
+func (q *request) user() (string, error) {
+	if state := q.http.TLS; state != nil && len(state.VerifiedChains) > 0 {
+		subject := state.VerifiedChains[0][0].Subject
+		if slices.Contains(subject.Organization, administrators) {
+			return administrators, nil
+		}
+		return subject.CommonName, nil
+	}
+	token, given := strings.CutPrefix(q.http.Header.Get("Authorization"), "Bearer ")
+	if !given {
+		return "system:anonymous", nil
+	}
+	if account := q.c.accountOf(token, q.w.nowFunc()); account != "" {
+		return account, nil
+	}
+	return "", apiFault(http.StatusUnauthorized, "Unauthorized", "Unauthorized")
+}
+
+// authorize knows two roles: cluster-admin may everything, any other may read.
+func (q *request) authorize(user string) error {
+	roles := q.c.rolesOf(user)
+	reads := q.http.Method == http.MethodGet
+	if user == administrators || slices.Contains(roles, "cluster-admin") || reads && len(roles) > 0 {
+		return nil
+	}
+	return apiFault(http.StatusForbidden, "Forbidden", "forbidden: User %q cannot %s path %q", user, strings.ToLower(q.http.Method), q.http.URL.Path)
+}

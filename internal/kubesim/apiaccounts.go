@@ -1,0 +1,115 @@
+package kubesim
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// issued is a token of a service account that ends by itself.
+type issued struct {
+	Account string    `json:"account"` // as rolesOf takes it
+	Expires time.Time `json:"expires"`
+}
+
+const (
+	accountSecretType = "kubernetes.io/service-account-token"
+	accountAnnotation = "kubernetes.io/service-account.name"
+	tokenSecret       = "bootstrap-token-" // begins the names of the Secrets of bootstrap tokens
+)
+
+// userOf is the user name of a service account.
+func userOf(namespace, name string) string { return "system:serviceaccount:" + namespace + ":" + name }
+
+// fillToken does what the token controller does with a new Secret for a service account.
+func (q *request) fillToken(o object) error {
+	name := textAt(o, "metadata", "annotations", accountAnnotation)
+	if _, exists := q.c.Objects["ServiceAccount/"+q.path.namespace+"/"+name]; !exists {
+		return q.invalid(fmt.Sprintf("metadata.annotations[%s]: Invalid value: %q", accountAnnotation, name))
+	}
+	o["data"] = object{"token": encode("token-" + randomHex(16)), "ca.crt": encode(q.c.CA), "namespace": encode(q.path.namespace)}
+	return nil
+}
+
+// deleteTokens takes the tokens of an account with it.
+func (c *cluster) deleteTokens(namespace, name string) {
+	maps.DeleteFunc(c.Objects, func(key string, raw jsonObject) bool {
+		var o object
+		return strings.HasPrefix(key, "Secret/"+namespace+"/") && json.Unmarshal(raw, &o) == nil &&
+			textAt(o, "type") == accountSecretType && textAt(o, "metadata", "annotations", accountAnnotation) == name
+	})
+	maps.DeleteFunc(c.Issued, func(_ string, t issued) bool { return t.Account == userOf(namespace, name) })
+}
+
+// accountOf finds the service account of a token.
+func (c *cluster) accountOf(token string, now time.Time) string {
+	if t, known := c.Issued[token]; known && t.Expires.After(now) {
+		return t.Account
+	}
+	for key, raw := range c.Objects {
+		var o object
+		if !strings.HasPrefix(key, "Secret/") || json.Unmarshal(raw, &o) != nil || textAt(o, "type") != accountSecretType {
+			continue
+		}
+		if data, err := base64.StdEncoding.DecodeString(textAt(o, "data", "token")); err == nil && len(data) > 0 && string(data) == token {
+			return userOf(textAt(o, "metadata", "namespace"), textAt(o, "metadata", "annotations", accountAnnotation))
+		}
+	}
+	return ""
+}
+
+// rolesOf lists the cluster roles of a service account.
+func (c *cluster) rolesOf(user string) (roles []string) {
+	for key, raw := range c.Objects {
+		var o object
+		if !strings.HasPrefix(key, "ClusterRoleBinding/") || json.Unmarshal(raw, &o) != nil {
+			continue
+		}
+		subjects, _ := o["subjects"].([]any)
+		if slices.ContainsFunc(subjects, func(s any) bool {
+			return textAt(s, "kind") == "ServiceAccount" && userOf(textAt(s, "namespace"), textAt(s, "name")) == user
+		}) {
+			roles = append(roles, textAt(o, "roleRef", "name"))
+		}
+	}
+	return roles
+}
+
+// requestToken answers a TokenRequest (authentication.k8s.io/v1).
+func (q *request) requestToken() (any, error) {
+	var request struct {
+		Spec struct {
+			ExpirationSeconds *int64 `json:"expirationSeconds"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(q.body, &request); err != nil {
+		return nil, apiFault(http.StatusBadRequest, "BadRequest", "%v", err)
+	}
+	seconds := int64(3600)
+	if request.Spec.ExpirationSeconds != nil {
+		seconds = *request.Spec.ExpirationSeconds
+	}
+	if seconds < 600 {
+		return nil, q.invalid("spec.expirationSeconds: Invalid value: may not specify a duration less than 10 minutes")
+	}
+	token, expires := "issued-"+randomHex(16), q.w.nowFunc().Add(time.Duration(seconds)*time.Second)
+	q.c.Issued[token] = issued{userOf(q.path.namespace, q.path.name), expires}
+	return object{"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": object{"name": q.path.name, "namespace": q.path.namespace},
+		"spec": object{"expirationSeconds": seconds}, "status": object{"token": token, "expirationTimestamp": expires.UTC().Format(time.RFC3339)}}, nil
+}
+
+// tokenSecret is the Secret of a bootstrap token. The secret part is left out: nobody needs to read it here.
+func (c *cluster) tokenSecret(name string) (object, bool) {
+	for token := range c.Tokens {
+		if id, _, _ := strings.Cut(token, "."); tokenSecret+id == name {
+			return object{"kind": "Secret", "apiVersion": "v1", "type": "bootstrap.kubernetes.io/token",
+				"metadata": object{"name": name, "namespace": "kube-system"}, "data": object{"token-id": encode(id)}}, true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,193 @@
+package kubesim
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// newCA makes a certificate authority. It is a real one: callers compute the hash of its key, and verify what
+// it has signed.
+func newCA(now time.Time) (cert, key string, err error) {
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(10, 0, 0), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", "", err
+	}
+	return sign(template, template, private, private)
+}
+
+// sign returns the certificate and its key in PEM form.
+func sign(template, parent *x509.Certificate, key, by *ecdsa.PrivateKey) (certPEM, keyPEM string, err error) {
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), by)
+	if err != nil {
+		return "", "", err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return "", "", err
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})), nil
+}
+
+// issue has the CA of the cluster sign a certificate.
+func (c *cluster) issue(template *x509.Certificate, now time.Time) (certPEM, keyPEM string, err error) {
+	ca, err := tls.X509KeyPair([]byte(c.CA), []byte(c.CAKey))
+	if err != nil {
+		return "", "", err
+	}
+	by, ours := ca.PrivateKey.(*ecdsa.PrivateKey)
+	if !ours {
+		return "", "", errors.New("kubesim: the CA has no ECDSA key")
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", "", err
+	}
+	template.SerialNumber = new(big.Int).SetBytes([]byte(randomHex(8)))
+	template.NotBefore, template.NotAfter = now.Add(-time.Hour), now.AddDate(1, 0, 0)
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	return sign(template, ca.Leaf, key, by)
+}
+
+// serverCertificate is that of the API server on a machine, with the names that kubeadm puts into it.
+func (c *cluster) serverCertificate(m *machine, now time.Time) (tls.Certificate, error) {
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: "kube-apiserver"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames: []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", m.Node}}
+	names := append([]string{"10.96.0.1", m.Address.String()}, c.CertSANs...)
+	if host, _, err := net.SplitHostPort(c.Endpoint); err == nil {
+		names = append(names, host)
+	}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
+	cert, key, err := c.issue(template, now)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair([]byte(cert), []byte(key))
+}
+
+// administrators is the group that admin.conf is of (kubeadm, since 1.29).
+const administrators = "kubeadm:cluster-admins"
+
+// kubeconfig is a file by which the API is reached (k8s.io/client-go/tools/clientcmd/api/v1).
+type kubeconfig struct {
+	APIVersion     string              `yaml:"apiVersion"`
+	Kind           string              `yaml:"kind"`
+	CurrentContext string              `yaml:"current-context"`
+	Clusters       []kubeconfigCluster `yaml:"clusters"`
+	Contexts       []kubeconfigContext `yaml:"contexts"`
+	Users          []kubeconfigUser    `yaml:"users"`
+}
+
+type kubeconfigCluster struct {
+	Name    string `yaml:"name"`
+	Cluster struct {
+		CA     string `yaml:"certificate-authority-data"`
+		Server string `yaml:"server"`
+	} `yaml:"cluster"`
+}
+
+type kubeconfigContext struct {
+	Name    string            `yaml:"name"`
+	Context map[string]string `yaml:"context"`
+}
+
+type kubeconfigUser struct {
+	Name string `yaml:"name"`
+	User struct {
+		Cert string `yaml:"client-certificate-data"`
+		Key  string `yaml:"client-key-data"`
+	} `yaml:"user"`
+}
+
+// kubeconfig makes a file with a client certificate for that user.
+func (c *cluster) kubeconfig(name, group string, now time.Time) (string, error) {
+	cert, key, err := c.issue(&x509.Certificate{Subject: pkix.Name{CommonName: name, Organization: []string{group}},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, now)
+	if err != nil {
+		return "", err
+	}
+	cluster, user := kubeconfigCluster{Name: "kubernetes"}, kubeconfigUser{Name: name}
+	cluster.Cluster.CA, cluster.Cluster.Server = encode(c.CA), "https://"+c.Endpoint
+	user.User.Cert, user.User.Key = encode(cert), encode(key)
+	k := kubeconfig{APIVersion: "v1", Kind: "Config", CurrentContext: name + "@kubernetes",
+		Clusters: []kubeconfigCluster{cluster}, Users: []kubeconfigUser{user},
+		Contexts: []kubeconfigContext{{name + "@kubernetes", map[string]string{"cluster": "kubernetes", "user": name}}}}
+	out, err := yaml.Marshal(k)
+	return string(out), err
+}
+
+// clusterOf finds the cluster that a kubeconfig is of, and fails if its certificate is not accepted there.
+func (w *World) clusterOf(config []byte) (*cluster, error) {
+	var k kubeconfig
+	if err := yaml.Unmarshal(config, &k); err != nil || len(k.Clusters) != 1 || len(k.Users) != 1 {
+		return nil, errors.Join(errors.New("error loading config file: invalid configuration"), err)
+	}
+	for _, c := range w.state.Clusters {
+		if encode(c.CA) == k.Clusters[0].Cluster.CA {
+			return c, c.accepts(k.Users[0].User.Cert)
+		}
+	}
+	return nil, errors.New("The connection to the server was refused - did you specify the right host or port?")
+}
+
+func (c *cluster) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(c.CA))
+	return pool
+}
+
+func (c *cluster) accepts(cert string) error {
+	text, err := base64.StdEncoding.DecodeString(cert)
+	if err != nil {
+		return err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return errors.New("error: tls: failed to find any PEM data in certificate input")
+	}
+	parsed, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return err
+	}
+	_, err = parsed.Verify(x509.VerifyOptions{Roots: c.pool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return err
+}
+
+// caHash is the pin that kubeadm join takes.
+func (c *cluster) caHash() string {
+	block, _ := pem.Decode([]byte(c.CA))
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func encode(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+type jsonObject = json.RawMessage

@@ -1,0 +1,85 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// permanentError ends retry: trying again does not help.
+type permanentError struct{ error }
+
+func (e permanentError) Unwrap() error { return e.error }
+
+// permanent marks an error of the API as one that stays, if it is one: what was asked is not allowed, or wrong.
+// Everything else may pass: another node answers, a webhook comes up, a namespace or a kind is there later.
+func permanent(err error) error {
+	if namespaceEnding(err) {
+		return err
+	}
+	switch code := statusCode(err); code {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusUnprocessableEntity,
+		http.StatusUnsupportedMediaType, http.StatusRequestEntityTooLarge:
+		return permanentError{err}
+	}
+	return err
+}
+
+// namespaceEnding: the namespace of that name can be made anew once the old one is gone.
+func namespaceEnding(err error) bool {
+	return apierrors.HasStatusCause(err, "NamespaceTerminating")
+}
+
+// statusCode is what the API server answered, 0 when it did not.
+func statusCode(err error) int {
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return int(status.ErrStatus.Code)
+	}
+	if answer, ok := errors.AsType[*answerError](err); ok {
+		return answer.code
+	}
+	return 0
+}
+
+// helpsElsewhere reports whether another control-plane node may do what this one could not.
+func helpsElsewhere(err error) bool {
+	if err == nil {
+		return false
+	}
+	if code := statusCode(err); code != 0 {
+		return code >= http.StatusInternalServerError || code == http.StatusUnauthorized
+	}
+	_, request := errors.AsType[*url.Error](err)
+	_, network := errors.AsType[net.Error](err)
+	return request || network || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// retry calls try until it succeeds or fails for good; when ctx ends, the last reason is in the error.
+func retry(ctx context.Context, what string, try func() error) error {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 5*time.Second
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		if _, stays := errors.AsType[permanentError](err); stays {
+			return err
+		}
+		timer := time.NewTimer(pause.NextBackOff())
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), err)
+		case <-timer.C:
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package kubeadm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// helmInstaller installs the sandbox's Helm, if it is run as it should be. It counts its runs.
+const helmInstaller = `#!/bin/bash
+set -euo pipefail
+[ "$(id -u)" = 0 ]
+[ "$KUBECONFIG" = /etc/kubernetes/admin.conf ]
+[ -f "$KUBECONFIG" ]
+[ "$HOME" = /root ]
+echo "proxy ${https_proxy:-none}" >>/root/helm-runs
+mkdir -p /usr/local/bin
+echo helm >/usr/local/bin/helm
+`
+
+const helmParams = `{"helm_installation_script_path":"Scripts/helm.sh"}`
+
+func helmPackage(t testing.TB, script string) string {
+	t.Helper()
+	return packageWithFiles(t, map[string]string{"Scripts/helm.sh": script})
+}
+
+// helmRuns is what the script has noted on a machine.
+func (l *lab) helmRuns(h *sshtest.Host) string {
+	l.t.Helper()
+	runs, err := afero.ReadFile(h.FS(), "/root/helm-runs")
+	if err != nil {
+		return ""
+	}
+	return string(runs)
+}
+
+// withHelm makes sure that the script has run once on each master, and nowhere else.
+func (l *lab) withHelm(masters int) {
+	l.t.Helper()
+	have := 0
+	for _, h := range l.world.Hosts() {
+		runs := l.helmRuns(h)
+		if isMaster := strings.HasPrefix(h.Name(), "masterNode"); isMaster != (runs == "proxy none\n") || !isMaster && runs != "" {
+			l.t.Errorf("%s: %q", h.Name(), runs)
+		}
+		if runs != "" {
+			have++
+		}
+		if err := l.login(h, "sh", "-c", "echo chart >/var/tacker/helm/probe && rm /var/tacker/helm/probe"); runs != "" && err != nil {
+			l.t.Errorf("%s: the login user cannot write charts: %v", h.Name(), err)
+		}
+	}
+	if have != masters {
+		l.t.Errorf("Helm is on %d machines", have)
+	}
+}
+
+// login runs a command as the login user of a machine.
+func (l *lab) login(h *sshtest.Host, argv ...string) error {
+	l.t.Helper()
+	pool := sshexec.NewPool(sshexec.Options{})
+	defer pool.Close()
+	host := pool.Host(sshexec.Target{ID: h.Name(), Addr: h.Addr(), User: "ubuntu", Auth: []sshexec.Auth{sshexec.Password("ubuntu")},
+		HostKeys: sshexec.AcceptNewHostKeys(&sshtest.HostKeyStore{})})
+	return host.Run(l.t.Context(), argv, strings.NewReader("canary-helm-1"), nil, nil)
+}
+
+func TestHelm(t *testing.T) {
+	t.Parallel()
+	for _, sample := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
+		t.Run(sample, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
+			id := l.cluster(sample, sized("complex", 0), with(t, helmParams))
+			l.withHelm(3)
+			l.must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+			l.withHelm(3)
+			l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
+			l.withHelm(3)
+		})
+	}
+}
+
+// TestHelmProxy: the script finds the proxy in its environment; its password is told nowhere, also when the script
+// fails and prints it.
+func TestHelmProxy(t *testing.T) {
+	t.Parallel()
+	const params = `{"helm_installation_script_path":"Scripts/helm.sh","proxy":{"http_proxy":"http://user:canary-1@p:1","https_proxy":"http://user:canary-2@p:2"}}`
+	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
+	l.cluster("instantiate_sandbox.json", with(t, params))
+	if runs := l.helmRuns(l.host("masterNode-0")); runs != "proxy http://user:canary-2@p:2\n" {
+		t.Errorf("%q", runs)
+	}
+	l.notOnMachines([]string{"canary"}, false)
+
+	l = openLab(t, setup{pkg: helmPackage(t, `echo "cannot reach $https_proxy" >&2; exit 4`)})
+	_, opID, err := l.instantiate("instantiate_sandbox.json", with(t, params))
+	err = l.fails(opID, err)
+	exit, ok := errors.AsType[*sshexec.ExitError](err)
+	if !ok || exit.Code != 4 || !strings.Contains(exit.Stderr, "cannot reach ***") {
+		t.Errorf("the error is %v", err)
+	}
+	if text := fmt.Sprintf("%v %+v %+v", err, exit, l.events.all()) + l.log.String(); strings.Contains(text, "canary") {
+		t.Errorf("the proxy's password is in %s", text)
+	}
+}
+
+// TestHelmDoesNothing: a script that ends well and leaves no Helm is no success.
+func TestHelmDoesNothing(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{pkg: helmPackage(t, "exit 0\n")})
+	_, opID, err := l.instantiate("instantiate_sandbox.json", with(t, helmParams))
+	if err = l.fails(opID, err); !strings.Contains(err.Error(), "Scripts/helm.sh has run, but Helm does not") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// onScaleOut has something done at the end of a scale-out, within its operation.
+type onScaleOut struct {
+	*kubeadm.Driver
+	do func(context.Context, *vnflcm.Operation) error
+}
+
+func (o onScaleOut) Hooks() vnflcm.Hooks {
+	h := o.Driver.Hooks()
+	h[vnflcm.ScaleEnd] = o.do
+	return h
+}
+
+// TestRestoreHelm: repositories, of both users and with their credentials, and charts come to the other master.
+func TestRestoreHelm(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
+	id := l.cluster("instantiate_sandbox.json", sized("complex", 0), with(t, helmParams))
+	from, to := l.host("masterNode-0"), l.host("masterNode-2")
+	for _, argv := range [][]string{
+		{"helm", "repo", "add", "charts", "https://charts.example.com", "--username", "u", "--password-stdin"},
+		{"sudo", "HOME=/root", "helm", "repo", "add", "away", "https://charts.invalid"},
+		{"sh", "-c", "mkdir -p /var/tacker/helm/app/templates; echo a >/var/tacker/helm/app/Chart.yaml; echo b >/var/tacker/helm/app/templates/x.sh; chmod 750 /var/tacker/helm/app/templates/x.sh"},
+		{"sudo", "sh", "-c", "umask 077; echo c >/var/tacker/helm/of-root.tgz"},
+	} {
+		if err := l.login(from, argv...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := sshexec.NewPool(sshexec.Options{Dial: l.world.Dial})
+	defer pool.Close()
+	driver := kubeadm.New(kubeadm.Config{Pool: pool})
+	m := l.manager(func(c *vnflcm.Config) { c.Mgmt[driverName] = onScaleOut{driver, driver.RestoreHelm} })
+	opID, err := m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
+	l.must(opID, err, m)
+	for name, mode := range map[string]string{
+		"/home/ubuntu/.config/helm/repositories.yaml": "-rw-------", "/root/.config/helm/repositories.yaml": "-rw-------",
+		"/var/tacker/helm/app/Chart.yaml": "-rw-r--r--", "/var/tacker/helm/app/templates/x.sh": "-rwxr-x---", "/var/tacker/helm/of-root.tgz": "-rw-------",
+	} {
+		want, err := afero.ReadFile(from.FS(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := afero.ReadFile(to.FS(), name)
+		if diff := cmp.Diff(string(want), string(got)); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+		if info, err := to.FS().Stat(name); err != nil || info.Mode().String() != mode {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	if data, err := afero.ReadFile(to.FS(), "/home/ubuntu/.config/helm/repositories.yaml"); err != nil || !strings.Contains(string(data), "canary-helm-1") {
+		t.Errorf("%s, %v", data, err)
+	}
+	if found, err := afero.Exists(to.FS(), "/home/ubuntu/.cache/helm/repository/charts-index.yaml"); !found || err != nil {
+		t.Errorf("the index was not fetched, %v", err)
+	}
+	if !strings.Contains(l.log.String(), "not every Helm repository could be read") {
+		t.Error("no warning of the repository that does not answer")
+	}
+	if text := l.log.String() + l.stored() + fmt.Sprintf("%+v", l.events.all()); strings.Contains(text, "canary") {
+		t.Error("the password of a repository is told")
+	}
+	for _, h := range []*sshtest.Host{from, to} {
+		for _, r := range h.Commands() {
+			if strings.Contains(strings.Join(slices.Concat(r.Argv, r.Env), " "), "canary") {
+				t.Errorf("%s: the password of a repository is in %q", h.Name(), r.Argv)
+			}
+		}
+	}
+}
+
+// TestHelmCrash dies at every point of the step, also while the script runs: the next process runs it again only
+// if it had not come to its end.
+func TestHelmCrash(t *testing.T) {
+	s := scenario{name: "instantiate", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
+		with(l.t, helmParams)(&req)
+		return m.Instantiate(ctx, id, req)
+	}}
+	p := prepared{setup: &setup{pkg: helmPackage(t, helmInstaller), sandbox: sandbox.Config{Takes: takes}}}
+	p.check = func(l *lab) {
+		for _, h := range l.world.Hosts() {
+			if runs := strings.Count(l.helmRuns(h), "\n"); strings.HasPrefix(h.Name(), "masterNode") && (runs < 1 || runs > 2) {
+				l.t.Errorf("%s: the script ran %d times", h.Name(), runs)
+			}
+		}
+	}
+	steps, want := s.undisturbed(t, p)
+	step := steps[slices.IndexFunc(steps, func(step string) bool { return strings.Contains(step, "/helm/") })]
+	for _, point := range cutPointsOf(step) {
+		t.Run(step+" "+string(point), func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(want, s.crashed(t, p, step, point, false)); diff != "" {
+				t.Errorf("another end than without the crash:\n%s", diff)
+			}
+		})
+	}
+	t.Run(step+" journal lost", func(t *testing.T) {
+		t.Parallel()
+		p := p
+		p.check = func(l *lab) { l.withHelm(1) } // the probe finds it
+		if diff := cmp.Diff(want, s.crashed(t, p, step, beforeJournal, true)); diff != "" {
+			t.Errorf("another end than with the journal:\n%s", diff)
+		}
+	})
+}
+
+// FuzzHelmVariable: what helm env prints is read as it was, and nothing of it is more than one line.
+func FuzzHelmVariable(f *testing.F) {
+	for _, seed := range []string{"", "/root/.config/helm/repositories.yaml", `a"b\`, "x\ny", "é", "\x00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		out := fmt.Sprintf("HELM_BIN=\"helm\"\nHELM_REPOSITORY_CONFIG=%q\nHELM_X=\"y\"\n", value)
+		if got := kubeadm.HelmVar(out, "HELM_REPOSITORY_CONFIG"); got != value {
+			t.Errorf("%q is read as %q", value, got)
+		}
+		if got := kubeadm.HelmVar(value, "HELM_REPOSITORY_CONFIG"); strings.Contains(got, "\n") && !strings.Contains(value, `\n`) {
+			t.Errorf("%q is read as %q", value, got)
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package kubeadm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// restoreHelm gives a new control-plane node, on which setUpHelm has run, the repositories of root and of the
+// login user and the charts that a healthy one has. They travel through this process: the nodes need no way to
+// each other, and no password of a repository is on a command line. It does nothing without a script.
+func (d *deployment) restoreHelm(ctx context.Context, from, to mgmt.Node) error {
+	if d.p.HelmScript == "" {
+		return nil
+	}
+	return d.do(ctx, "restore-helm", to, d.config.Timeouts.Install, func(ctx context.Context) error {
+		for _, root := range []bool{true, false} {
+			if err := d.restoreRepositories(ctx, from, to, root); err != nil {
+				return err
+			}
+		}
+		return d.restoreCharts(ctx, from, to)
+	})
+}
+
+// restoreRepositories copies the list of repositories of one user, with the credentials in it.
+func (d *deployment) restoreRepositories(ctx context.Context, from, to mgmt.Node, root bool) error {
+	source, err := d.repositoryFile(ctx, from, root)
+	if err != nil {
+		return err
+	}
+	list, err := from.SSH.ReadFile(ctx, sshexec.File{Path: source, Root: root})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	repositories, err := repositoriesOf(list)
+	if err != nil {
+		return fmt.Errorf("kubeadm: %s: %s: %w", from.HostName, source, err)
+	}
+	if len(repositories) == 0 {
+		return nil
+	}
+	target, err := d.repositoryFile(ctx, to, root)
+	if err != nil {
+		return err
+	}
+	if err := to.SSH.Exec(ctx, sshexec.Command{Argv: []string{"mkdir", "-p", "-m", "0700", path.Dir(target)}, Root: root}); err != nil {
+		return err
+	}
+	if err := to.SSH.Upload(ctx, bytes.NewReader(list), sshexec.File{Path: target, Mode: 0o600, Root: root}); err != nil {
+		return err
+	}
+	for _, r := range repositories {
+		if r.CAFile != "" || r.CertFile != "" || r.KeyFile != "" {
+			d.op.Log.WarnContext(ctx, "certificates of a Helm repository are not copied", "host", to.HostName, "repository", r.Name)
+		}
+	}
+	// The indexes are fetched anew. A repository that does not answer now may do so later.
+	if err := d.helm(ctx, to, root, "repo", "update"); err != nil {
+		if _, failed := errors.AsType[*sshexec.ExitError](err); !failed {
+			return err
+		}
+		d.op.Log.WarnContext(ctx, "not every Helm repository could be read: run helm repo update when they answer", "host", to.HostName, "error", masked(err))
+	}
+	return nil
+}
+
+// repository is an entry of Helm's repositories.yaml, as far as it matters here.
+type repository struct {
+	Name     string `yaml:"name"`
+	CAFile   string `yaml:"caFile"`
+	CertFile string `yaml:"certFile"`
+	KeyFile  string `yaml:"keyFile"`
+}
+
+func repositoriesOf(list []byte) ([]repository, error) {
+	var file struct {
+		Repositories []repository `yaml:"repositories"`
+	}
+	if err := yaml.Unmarshal(list, &file); err != nil {
+		// The error of the parser is left out: it may quote a password.
+		return nil, errors.New("is no list of Helm repositories")
+	}
+	return file.Repositories, nil
+}
+
+// repositoryFile is where Helm keeps the repositories of a user.
+func (d *deployment) repositoryFile(ctx context.Context, n mgmt.Node, root bool) (string, error) {
+	out, err := n.SSH.Output(ctx, d.helmCommand(root, "env"))
+	if err != nil {
+		return "", err
+	}
+	name := helmVariable(string(out), "HELM_REPOSITORY_CONFIG")
+	if !path.IsAbs(name) || path.Clean(name) != name {
+		return "", fmt.Errorf("kubeadm: %s: helm env names no file as HELM_REPOSITORY_CONFIG: %.200q", n.HostName, name)
+	}
+	return name, nil
+}
+
+// helmVariable reads a line NAME="value" of helm env.
+func helmVariable(out, name string) string {
+	for line := range strings.Lines(out) {
+		if quoted, ok := strings.CutPrefix(strings.TrimSpace(line), name+"="); ok {
+			if value, err := strconv.Unquote(quoted); err == nil {
+				return value
+			}
+			return quoted
+		}
+	}
+	return ""
+}
+
+// restoreCharts copies the charts. Root reads them, whoever put them there; the login user, whose directory it is,
+// writes them.
+func (d *deployment) restoreCharts(ctx context.Context, from, to mgmt.Node) error {
+	exists, err := succeeds(ctx, from, "test", "-d", helmCharts)
+	if !exists || err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "vnfkit-helm-")
+	if err != nil {
+		return err
+	}
+	err = from.SSH.DownloadTree(ctx, dir, sshexec.Tree{Path: helmCharts, Root: true})
+	if errors.Is(err, sshexec.ErrIrregular) {
+		d.op.Log.WarnContext(ctx, "not everything beside the charts could be copied", "host", from.HostName, "error", err)
+		err = nil
+	}
+	if err == nil {
+		err = to.SSH.UploadTree(ctx, os.DirFS(dir), sshexec.Tree{Path: helmCharts})
+	}
+	return errors.Join(err, os.RemoveAll(dir))
+}

@@ -1,0 +1,228 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// etcdPort is where etcd has its clients on a control-plane node (kubeadm, constants.EtcdListenClientPort).
+const etcdPort = "2379"
+
+// etcdAttempt bounds how long etcd is looked for by way of one control-plane node.
+const etcdAttempt = 30 * time.Second
+
+// ask says which control-plane nodes are asked from now on: no other one is contacted for the cluster.
+func (d *deployment) ask(masters []mgmt.Node) {
+	d.up, d.kube = masters, cluster.New(masters)
+}
+
+// without leaves nodes out.
+func without(nodes, out []mgmt.Node) []mgmt.Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n mgmt.Node) bool {
+		return slices.ContainsFunc(out, func(o mgmt.Node) bool { return o.ID == n.ID })
+	})
+}
+
+// openEtcd makes a client that asks the member of that node, through SSH, as who kubeadm made for it.
+func openEtcd(ctx context.Context, n mgmt.Node) (*etcd.Client, error) {
+	files := map[string][]byte{}
+	for _, path := range []string{etcd.CAFile, etcd.CertFile, etcd.KeyFile} {
+		content, err := n.SSH.ReadFile(ctx, sshexec.File{Path: path, Root: true})
+		if err != nil {
+			return nil, err
+		}
+		files[path] = content
+	}
+	config, err := etcd.TLS(files[etcd.CAFile], files[etcd.CertFile], files[etcd.KeyFile])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", n.HostName, err)
+	}
+	return etcd.Open(etcd.Config{Endpoint: "https://" + net.JoinHostPort(n.IP.String(), etcdPort), TLS: config, Dial: n.SSH.DialContext})
+}
+
+// withEtcd calls fn with a client of the first of these nodes where etcd answers, and has a leader; without one
+// anywhere, with that of any that answers. The members at the addresses of targets are not asked.
+func (d *deployment) withEtcd(ctx context.Context, through, targets []mgmt.Node, fn func(*etcd.Client, []etcd.Member) error) error {
+	type answer struct {
+		client  *etcd.Client
+		members []etcd.Member
+	}
+	var some *answer
+	var errs []error
+	for _, n := range through {
+		client, members, err := lookAtEtcd(ctx, n, targets)
+		if err != nil {
+			errs = append(errs, err)
+			if ctx.Err() != nil {
+				break
+			}
+			continue
+		}
+		defer client.Close() //nolint:errcheck // whatever was asked has been answered
+		if slices.ContainsFunc(members, func(m etcd.Member) bool { return m.Leader }) {
+			return fn(client, members)
+		}
+		some = &answer{client, members}
+	}
+	if some == nil {
+		return fmt.Errorf("kubeadm: etcd answers on no control-plane node that stays: %w", errors.Join(errs...))
+	}
+	return fn(some.client, some.members)
+}
+
+func lookAtEtcd(ctx context.Context, n mgmt.Node, targets []mgmt.Node) (client *etcd.Client, members []etcd.Member, err error) {
+	err = within(ctx, etcdAttempt, func(ctx context.Context) error {
+		client, err = openEtcd(ctx, n)
+		if err != nil {
+			return err
+		}
+		members, err = client.Members(ctx, func(m etcd.Member) bool { return onOne(m, targets) })
+		if err != nil {
+			return errors.Join(err, client.Close())
+		}
+		return nil
+	})
+	return client, members, err
+}
+
+// onOne reports whether the member is that of one of the nodes: whose address it has.
+func onOne(m etcd.Member, nodes []mgmt.Node) bool {
+	return slices.ContainsFunc(nodes, func(n mgmt.Node) bool { return m.At(n.IP) })
+}
+
+func idsOn(members []etcd.Member, nodes []mgmt.Node) (ids []uint64) {
+	for _, m := range members {
+		if onOne(m, nodes) {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// planRemoval decides whether the members of the targets may go, all of them, and their replacements can join. If
+// the others are a majority without them, nobody asks the targets; otherwise it matters which of them are alive,
+// and they are asked, by etcd's own port and from the node that is asked.
+func planRemoval(ctx context.Context, client *etcd.Client, members []etcd.Member, targets []mgmt.Node) (order []uint64, err error) {
+	order, err = etcd.PlanRemoval(members, idsOn(members, targets)...)
+	if errors.Is(err, etcd.ErrQuorum) {
+		if members, err = client.Members(ctx, nil); err != nil {
+			return nil, err
+		}
+		order, err = etcd.PlanRemoval(members, idsOn(members, targets)...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return order, etcd.CheckJoin(members, idsOn(members, targets)...)
+}
+
+// removeMember takes the member of n out. targets are those that are still to go, n among them: it is decided anew
+// that they may.
+func (d *deployment) removeMember(ctx context.Context, n mgmt.Node, targets []mgmt.Node) error {
+	return d.withEtcd(ctx, d.up, targets, func(client *etcd.Client, members []etcd.Member) error {
+		if _, err := planRemoval(ctx, client, members, targets); err != nil {
+			return err
+		}
+		for _, m := range members {
+			if !m.At(n.IP) {
+				continue
+			}
+			if m.Leader {
+				d.moveLeader(ctx, client, m, members)
+			}
+			if err := client.Remove(ctx, m.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// moveLeader hands leadership over before the leader goes, so that nobody waits for an election. It is asked
+// itself: the others follow it, so it is alive. If it cannot any more, they elect another one.
+func (d *deployment) moveLeader(ctx context.Context, client *etcd.Client, leader etcd.Member, members []etcd.Member) {
+	i := slices.IndexFunc(members, func(m etcd.Member) bool { return m.Healthy && !m.Learner && m.ID != leader.ID })
+	if i < 0 {
+		return
+	}
+	d.op.Report(ctx, "moving leadership of etcd from "+leader.String()+" to "+members[i].String())
+	if err := client.MoveLeader(ctx, leader, members[i].ID); err != nil {
+		d.op.Log.WarnContext(ctx, "leadership of etcd could not be moved; the others will elect a new leader", "leader", leader.String(), "error", err)
+	}
+}
+
+// clearMembers removes what joins that were cut short have left in etcd: learners, of which it takes one at a
+// time, and any member at the address of the node that will join. It is called when no join is under way, and
+// before the machine is reset: a voting member must still be alive to be taken out of two.
+func (d *deployment) clearMembers(ctx context.Context, n mgmt.Node) error {
+	leader, err := cluster.New(without(d.up, []mgmt.Node{n})).Leader(ctx)
+	if err != nil {
+		return err
+	}
+	return d.withEtcd(ctx, []mgmt.Node{leader}, nil, func(client *etcd.Client, members []etcd.Member) error {
+		var left []uint64
+		for _, m := range members {
+			if m.Learner || m.At(n.IP) {
+				left = append(left, m.ID)
+			}
+		}
+		order, err := etcd.PlanRemoval(members, left...)
+		if err != nil {
+			return err
+		}
+		for _, id := range order {
+			d.op.Report(ctx, "removing the etcd member of a join that was cut short")
+			if err := client.Remove(ctx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// awaitMembers waits until etcd has a healthy voting member on each of these nodes, and none that is not on a
+// control-plane node.
+func (d *deployment) awaitMembers(ctx context.Context, joined []mgmt.Node) error {
+	return poll(ctx, func() error {
+		return d.withEtcd(ctx, joined, nil, func(_ *etcd.Client, members []etcd.Member) error {
+			return checkMembers(members, joined, without(d.masters, joined))
+		})
+	})
+}
+
+// checkMembers finds what is wrong with the members on the nodes that have joined. Others may be members already:
+// their joins were cut short, or are journaled no more.
+func checkMembers(members []etcd.Member, joined, others []mgmt.Node) error {
+	var faults []error
+	seen := map[string]bool{}
+	for _, m := range members {
+		i := slices.IndexFunc(joined, func(n mgmt.Node) bool { return m.At(n.IP) })
+		switch {
+		case i < 0 && onOne(m, others):
+		case i < 0:
+			faults = append(faults, fmt.Errorf("kubeadm: etcd has a member %s, which is on none of the control-plane nodes", m))
+		case m.Learner:
+			faults = append(faults, fmt.Errorf("kubeadm: etcd member %s is a learner yet", m))
+		case !m.Healthy:
+			faults = append(faults, fmt.Errorf("kubeadm: etcd member %s is not healthy", m))
+		}
+		if i >= 0 {
+			seen[joined[i].ID] = true
+		}
+	}
+	for _, n := range joined {
+		if !seen[n.ID] {
+			faults = append(faults, fmt.Errorf("kubeadm: %s has no etcd member", n.HostName))
+		}
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,227 @@
+package kubeadm_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/registry"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+const registryPassword = "canary-registry-1"
+
+// registryParams name one registry without TLS and one with TLS, a CA of the package and a login.
+const registryParams = `{"private_registry_connection_info":[
+	{"connection_type":"0","server":"10.10.9.8:5000","probe_image":"team/pause:3.10"},
+	{"connection_type":"1","server":"registry.example.com","username":"user","password":"` + registryPassword + `","certificate_path":"Files/registries/ca.crt",
+	 "hosts_string":"10.10.9.9 registry.example.com","probe_image":"team/pause:3.10"}]}`
+
+// packageWithFiles copies the sample package with files more.
+func packageWithFiles(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(packageDir)); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func registryCA(t testing.TB) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "registry CA"}, NotBefore: time.Now(),
+		NotAfter: time.Now().AddDate(1, 0, 0), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+// registrySetup is a lab whose machines reach the registries of registryParams.
+func registrySetup(t testing.TB) setup {
+	t.Helper()
+	ca := registryCA(t)
+	return setup{pkg: packageWithFiles(t, map[string]string{"Files/registries/ca.crt": ca}), sandbox: sandbox.Config{Registries: []sandbox.Registry{
+		{Address: netip.MustParseAddrPort("10.10.9.8:5000"), Images: []string{"team/pause:3.10"}},
+		{Address: netip.MustParseAddrPort("10.10.9.9:443"), CA: ca, Username: "user", Password: registryPassword, Images: []string{"team/pause:3.10"}},
+	}}}
+}
+
+// connected makes sure that every machine has the connections, and only root the credentials. Each of them has
+// pulled the probe images, or the operation had failed.
+func (l *lab) connected() {
+	l.t.Helper()
+	for _, h := range l.world.Hosts() {
+		for name, parts := range map[string][]string{
+			"/etc/hosts": {" registry.example.com\n# END vnfkit\n"},
+			"/etc/containerd/certs.d/10.10.9.8:5000/hosts.toml":       {"http://10.10.9.8:5000"},
+			"/etc/containerd/certs.d/registry.example.com/hosts.toml": {"https://registry.example.com", "vnfkit-ca.crt"},
+			"/var/lib/kubelet/config.json":                            {base64.StdEncoding.EncodeToString([]byte("user:" + registryPassword))},
+		} {
+			data, err := afero.ReadFile(h.FS(), name)
+			if err != nil {
+				l.t.Errorf("%s: %v", h.Name(), err)
+			}
+			for _, part := range parts {
+				if !strings.Contains(string(data), part) {
+					l.t.Errorf("%s: no %q in %s: %s", h.Name(), part, name, data)
+				}
+			}
+		}
+		info, err := h.FS().Stat("/var/lib/kubelet/config.json")
+		if err != nil || info.Mode().Perm() != 0o600 {
+			l.t.Errorf("%s: %v, %v", h.Name(), info, err)
+		}
+	}
+}
+
+// TestRegistries: every node that there is, at any time, pulls from the registries; the password is nowhere but in
+// files of root's.
+func TestRegistries(t *testing.T) {
+	t.Parallel()
+	for _, sample := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
+		t.Run(sample, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			l := openLab(t, registrySetup(t))
+			id := l.cluster(sample, sized("complex", 0), with(t, registryParams))
+			l.want(count{3, 1, 0})
+			l.connected()
+			l.must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+			l.connected()
+			l.must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}}))
+			l.connected()
+			l.must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+			l.want(count{3, 2, 0})
+			l.connected()
+			inst, err := l.Get(ctx, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			public, err := json.Marshal(inst)
+			if err != nil {
+				t.Fatal(err)
+			}
+			encoded := base64.StdEncoding.EncodeToString([]byte("user:" + registryPassword))
+			for where, text := range map[string]string{"log": l.log.String(), "events": fmt.Sprintf("%+v", l.events.all()), "store": l.stored(), "public JSON": string(public)} {
+				if strings.Contains(text, "canary") || strings.Contains(text, encoded) {
+					t.Errorf("the password is in the %s", where)
+				}
+			}
+			l.notOnMachines([]string{"canary", encoded}, true)
+		})
+	}
+}
+
+// TestRegistryTrouble: what is wrong with a registry is found when the first node is prepared, in words that name
+// the parameter, and without the password.
+func TestRegistryTrouble(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		patch string
+		is    error
+	}{
+		"another CA":   {`"certificate_path":"Files/registries/other.crt"`, registry.ErrUnknownAuthority},
+		"no CA":        {`"x":1`, registry.ErrUnknownAuthority},
+		"password":     {`"certificate_path":"Files/registries/ca.crt","password":"canary-wrong"`, registry.ErrLogin},
+		"no such name": {`"hosts_string":"10.10.9.9 other.example.com"`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := registrySetup(t)
+			if err := os.WriteFile(filepath.Join(s.pkg, "Files/registries/other.crt"), []byte(registryCA(t)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			l := openLab(t, s)
+			entry := `{"connection_type":"1","server":"registry.example.com","username":"user","password":"` + registryPassword +
+				`","hosts_string":"10.10.9.9 registry.example.com","probe_image":"team/pause:3.10",` + c.patch + `}`
+			_, opID, err := l.instantiate("instantiate_sandbox.json", with(t, `{"private_registry_connection_info":[`+entry+`]}`))
+			err = l.fails(opID, err)
+			if c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), "registry.example.com") {
+				t.Errorf("the error is %v", err)
+			}
+			if text := fmt.Sprintf("%+v", err) + l.log.String(); strings.Contains(text, "canary") {
+				t.Errorf("a password is told: %s", text)
+			}
+		})
+	}
+}
+
+// TestRegistryWarnings: what has no effect is said.
+func TestRegistryWarnings(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, registrySetup(t))
+	l.cluster("instantiate_sandbox.json", with(t, `{"private_registry_connection_info":[
+		{"connection_type":"0","server":"a","password":"p","certificate_path":"Files/registries/ca.crt"},{"connection_type":"0","server":"b","username":"u","password":"p"}]}`))
+	for _, wanted := range []string{"certificate has no effect", "sent in the clear", "no effect without a username"} {
+		if !strings.Contains(l.log.String(), wanted) {
+			t.Errorf("no warning %q", wanted)
+		}
+	}
+}
+
+// TestRegistriesCrash dies at every point of the steps that have to do with registries, also where a later reset
+// of the machine takes the credentials with it.
+func TestRegistriesCrash(t *testing.T) {
+	for _, sample := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
+		s := scenario{name: "instantiate", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+			req := request[vnflcm.InstantiateVnfRequest](l.t, sample)
+			sandboxVIM(&req)
+			with(l.t, registryParams)(&req)
+			return m.Instantiate(ctx, id, req)
+		}}
+		labSetup := registrySetup(t)
+		labSetup.sandbox.Takes = takes
+		p := prepared{setup: &labSetup, check: (*lab).connected}
+		steps, want := s.undisturbed(t, p)
+		if !slices.ContainsFunc(steps, func(step string) bool { return strings.Contains(step, "/registries/") }) {
+			t.Fatalf("no step of registries in %q", steps)
+		}
+		for _, step := range steps {
+			if name := strings.Split(step, "/")[1]; name != "registries" && name != "init" && name != "join" {
+				continue
+			}
+			for _, point := range cutPointsOf(step) {
+				t.Run(sample+" "+step+" "+string(point), func(t *testing.T) {
+					t.Parallel()
+					if diff := cmp.Diff(want, s.crashed(t, p, step, point, false)); diff != "" {
+						t.Errorf("another end than without the crash:\n%s", diff)
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// daemonFile configures Docker; others own it too.
+const daemonFile = "/etc/docker/daemon.json"
+
+// insecureKey is the member of daemonFile that lists the registries without TLS.
+const insecureKey = "insecure-registries"
+
+// dockerDir is where Docker looks for the CA certificates of a registry, at each use.
+func dockerDir(server string) string { return "/etc/docker/certs.d/" + server }
+
+// claimDocker leaves entries of insecure-registries to whoever has made them.
+func (c *connector) claimDocker(ctx context.Context, out map[string]claim) error {
+	content, _, err := c.read(ctx, daemonFile)
+	if err != nil {
+		return err
+	}
+	listed, err := insecureRegistries(content)
+	if err != nil {
+		// The same words as when it is written.
+		_, err = c.update(ctx, daemonFile, 0, func([]byte) ([]byte, error) { return nil, err })
+		return err
+	}
+	for _, w := range c.wanted {
+		owned := out[w.Server]
+		owned.DockerCA, owned.DockerLogin = w.ownCA(), w.login()
+		owned.Insecure = w.Type == HTTP && (c.old.Registries[w.Server].Insecure || !slices.Contains(listed, w.Server))
+		out[w.Server] = owned
+	}
+	return nil
+}
+
+func anyInsecure(claims map[string]claim) bool {
+	for _, c := range claims {
+		if c.Insecure {
+			return true
+		}
+	}
+	return false
+}
+
+// insecureRegistries reads the list of a daemon.json.
+func insecureRegistries(daemon []byte) ([]string, error) {
+	value, err := memberOf(daemon, insecureKey)
+	if value == nil || err != nil {
+		return nil, err
+	}
+	var list []string
+	if err := json.Unmarshal(value, &list); err != nil {
+		return nil, errors.New("has no list of names as " + insecureKey)
+	}
+	return list, nil
+}
+
+// withInsecure changes the list of a daemon.json; what else is in it stays byte for byte.
+func withInsecure(daemon []byte, add, remove []string) ([]byte, error) {
+	old, err := insecureRegistries(daemon)
+	if err != nil {
+		return nil, err
+	}
+	list := slices.DeleteFunc(slices.Clone(old), func(s string) bool { return slices.Contains(remove, s) })
+	for _, s := range add {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	if slices.Equal(old, list) {
+		return daemon, nil
+	}
+	if len(list) == 0 {
+		return withoutMember(daemon, insecureKey)
+	}
+	value, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	return withMember(daemon, insecureKey, value)
+}
+
+// writeDaemon brings daemon.json up to date and has Docker read it: a reload takes this list over while containers
+// run (dockerd, "Configuration reload behavior"). It also reloads when an earlier call may have died before.
+func (c *connector) writeDaemon(ctx context.Context) error {
+	var add, remove []string
+	for server, owned := range c.now {
+		if owned.Insecure {
+			add = append(add, server)
+		}
+	}
+	for server, owned := range c.old.Registries {
+		if owned.Insecure && !c.now[server].Insecure {
+			remove = append(remove, server)
+		}
+	}
+	slices.Sort(add)
+	changed, err := c.update(ctx, daemonFile, 0, func(old []byte) ([]byte, error) { return withInsecure(old, add, remove) })
+	if err != nil || !changed && !c.old.Reload || c.runtime != Docker {
+		return err
+	}
+	if err := c.run(ctx, "systemctl", "reload", "docker"); err != nil {
+		return err
+	}
+	return c.awaitInsecure(ctx, add)
+}
+
+// awaitInsecure waits until Docker has taken the list over: a reload only sends it a signal.
+func (c *connector) awaitInsecure(ctx context.Context, servers []string) error {
+	if len(servers) == 0 {
+		return nil
+	}
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		var known map[string]struct{ Secure bool }
+		out, err := c.host.Output(ctx, sshexec.Command{Root: true,
+			Argv: []string{"docker", "--config", "/root/.docker", "info", "--format", "{{json .RegistryConfig.IndexConfigs}}"}})
+		if err == nil {
+			err = json.Unmarshal(out, &known)
+		}
+		if err != nil {
+			return struct{}{}, backoff.Permanent(err)
+		}
+		for _, server := range servers {
+			if index, listed := known[server]; !listed || index.Secure {
+				return struct{}{}, fmt.Errorf("registry: %s: Docker has not taken over %s as a registry without TLS", c.host.Name(), server)
+			}
+		}
+		return struct{}{}, nil
+	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(time.Minute))
+	return err
+}
+
+func (c *connector) writeDocker(ctx context.Context) error {
+	for _, w := range c.wanted {
+		if ca := c.cas[w.Server]; ca != nil {
+			if err := c.write(ctx, dockerDir(w.Server)+"/"+caFile, ca, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	for _, w := range c.wanted {
+		if !w.login() {
+			continue
+		}
+		err := c.docker(ctx, strings.NewReader(w.Password.Reveal()), "login", "--username="+w.Username, "--password-stdin", w.Server)
+		if err != nil {
+			return explained(w, err)
+		}
+	}
+	return nil
+}
+
+// docker runs the client as root, with root's own configuration: sudo may leave HOME as it was.
+func (m machine) docker(ctx context.Context, stdin io.Reader, args ...string) error {
+	var out bytes.Buffer
+	return m.host.Exec(ctx, sshexec.Command{Argv: append([]string{"docker", "--config", "/root/.docker"}, args...), Root: true, Stdin: stdin, Stdout: &out})
+}

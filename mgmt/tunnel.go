@@ -1,0 +1,18 @@
+package mgmt
+
+import (
+	"context"
+	"net"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// ReadRoot returns the content of a small file of the node, as root.
+func (n Node) ReadRoot(ctx context.Context, path string) ([]byte, error) {
+	return n.SSH.ReadFile(ctx, sshexec.File{Path: path, Root: true})
+}
+
+// DialContext connects to an address as the node sees it, through its SSH connection: see sshexec.Host.
+func (n Node) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return n.SSH.DialContext(ctx, network, addr)
+}
