@@ -26,7 +26,7 @@ func (w *World) hasAPI(m *machine) bool {
 // balances reports whether haproxy runs on the machine. It takes connections also where it has nowhere to lead them.
 func (w *World) balances(m *machine) bool { return m.runs("haproxy") }
 
-// serveBalanced leads a connection to an API server that haproxy is told of.
+// serveBalanced leads a connection to the API server that haproxy chooses.
 func (w *World) serveBalanced(id string, conn net.Conn) {
 	w.mu.Lock()
 	var backend *machine

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -35,7 +37,7 @@ func (p *parameters) checkMasters(op *vnflcm.Operation) error {
 			reason = "is the only control-plane node, and the cluster's data is on it alone: heal the whole VNF, which makes a new cluster"
 		case len(targets) == len(masters):
 			reason = "would go with all other control-plane nodes, and the cluster's data with them: heal the whole VNF, or some of them at a time"
-		case v.ID == masters[0].ID && p.endpointOn(op, v):
+		case p.endpointOn(op, masters[0], v):
 			reason = "has the address of the API, which no node could reach while it is replaced: heal the whole VNF, " +
 				"and let cluster_cp_name be a virtual address or a load balancer's"
 		default:
@@ -46,12 +48,22 @@ func (p *parameters) checkMasters(op *vnflcm.Operation) error {
 	return errors.Join(faults...)
 }
 
-// endpointOn reports whether the API is reached at an address of the machine: as findEndpoint finds it.
-func (p *parameters) endpointOn(op *vnflcm.Operation, first vnflcm.VNFC) bool {
-	is := func(cp vnflcm.ConnectionPoint) bool {
-		return cp.CPD == p.Cluster.Master.ClusterCPName && len(cp.Fixed) > 0
+// endpointOn reports whether the API is reached at an address of the machine. It is found as findEndpoint does.
+func (p *parameters) endpointOn(op *vnflcm.Operation, first, v vnflcm.VNFC) bool {
+	var api netip.Addr
+	if endpoint := p.Cluster.APIEndpoint; endpoint != "" {
+		host, _, _ := splitEndpoint(endpoint)
+		api, _ = netip.ParseAddr(host) // a name is that of a load balancer outside
+	} else {
+		for _, cp := range slices.Backward(slices.Concat(op.ConnectionPoints, first.CPs)) {
+			if cp.CPD == p.Cluster.Master.ClusterCPName && len(cp.Fixed) > 0 {
+				api = cp.Fixed[0]
+			}
+		}
 	}
-	return !slices.ContainsFunc(op.ConnectionPoints, is) && slices.ContainsFunc(first.CPs, is)
+	return api.IsValid() && slices.ContainsFunc(v.CPs, func(cp vnflcm.ConnectionPoint) bool {
+		return cp.Floating == api || slices.Contains(cp.Fixed, api)
+	})
 }
 
 // decide decides, for all the control-plane nodes that will be replaced and before anything is touched, whether
@@ -100,7 +112,7 @@ func (d *deployment) release(ctx context.Context, targets []mgmt.Node) error {
 	if len(targets) == 0 {
 		return nil
 	}
-	if err := d.rebalance(ctx, d.up); err != nil {
+	if err := d.balance(ctx, d.up); err != nil {
 		return err
 	}
 	for i, n := range targets {
@@ -123,7 +135,8 @@ func (d *deployment) replace(ctx context.Context, masters, workers []mgmt.Node) 
 	if err := d.checkScriptNames(); err != nil {
 		return err
 	}
-	d.ask(without(d.masters, masters))
+	stayed := without(d.masters, masters)
+	d.ask(stayed)
 	b, err := d.existing(ctx)
 	if err != nil {
 		return err
@@ -145,18 +158,33 @@ func (d *deployment) replace(ctx context.Context, masters, workers []mgmt.Node) 
 	if err = errors.Join(err, d.revokeTokens(ctx)); err != nil {
 		return err
 	}
-	if err := d.rebalance(ctx, d.masters); err != nil {
+	if err := d.balance(ctx, d.masters); err != nil {
 		return err
 	}
 	if err := d.awaitReady(ctx, replaced); err != nil {
 		return err
 	}
-	for _, n := range masters {
-		if err := d.restore(ctx, n); err != nil {
+	if err := d.bringBackHelm(ctx, stayed, masters); err != nil {
+		return err
+	}
+	return d.registerVIM(ctx)
+}
+
+// bringBackHelm gives healed control-plane nodes the Helm of one that stayed.
+func (d *deployment) bringBackHelm(ctx context.Context, stayed, healed []mgmt.Node) error {
+	if err := d.setUpHelm(ctx, healed); err != nil {
+		return err
+	}
+	from, err := cluster.New(stayed).Leader(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range healed {
+		if err := d.restoreHelm(ctx, from, n); err != nil {
 			return err
 		}
 	}
-	return d.registerVIM(ctx)
+	return nil
 }
 
 // rejoin joins control-plane nodes. Each is a full member of etcd before the next one begins.
@@ -173,13 +201,6 @@ func (d *deployment) rejoin(ctx context.Context, masters []mgmt.Node, b bootstra
 	}
 	return nil
 }
-
-// rebalance has the load balancers before the API know these control-plane nodes, and no others. The driver sets
-// up none yet.
-func (d *deployment) rebalance(context.Context, []mgmt.Node) error { return nil }
-
-// restore brings back on a healed control-plane node what others had put there. The driver puts nothing there yet.
-func (d *deployment) restore(context.Context, mgmt.Node) error { return nil }
 
 // poll calls try until it succeeds; when ctx ends, the last reason is in the error.
 func poll(ctx context.Context, try func() error) error {

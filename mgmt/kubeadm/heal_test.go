@@ -1,10 +1,12 @@
 package kubeadm_test
 
 import (
+	"context"
 	"errors"
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -126,10 +128,35 @@ func (l *lab) reported(text string) bool {
 	return slices.ContainsFunc(l.events.all(), func(e vnflcm.Event) bool { return strings.Contains(e.Message, text) })
 }
 
+// released makes sure that nothing of these machines is left in the cluster when the first one is replaced.
+func (l *lab) released(machines []string) func(*vnflcm.Config) {
+	var once sync.Once
+	return func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if s.Name == "replace-vm" {
+				once.Do(func() {
+					for _, m := range l.world.EtcdMembers() {
+						if slices.Contains(machines, l.world.Host(m.Machine).Name()) {
+							l.t.Errorf("%+v is a member when it is replaced", m)
+						}
+					}
+					for _, n := range l.world.Nodes() {
+						if slices.Contains(machines, l.world.Host(n.Machine).Name()) {
+							l.t.Errorf("%+v is a node when it is replaced", n)
+						}
+					}
+				})
+			}
+			return next(ctx)
+		}
+	}
+}
+
 func TestHealControlPlane(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, request string
+		virtual       bool // the API's address
 		dead, heal    []string
 		leader        string
 		moved         bool
@@ -140,6 +167,10 @@ func TestHealControlPlane(t *testing.T) {
 		{name: "the living leader", heal: []string{"masterNode-2"}, leader: "masterNode-2", moved: true},
 		{name: "two, one of them dead", dead: []string{"masterNode-2"}, heal: []string{"masterNode-1", "masterNode-2"}},
 		{name: "two, one of them dead, the other leads", dead: []string{"masterNode-2"}, heal: []string{"masterNode-1", "masterNode-2"}, leader: "masterNode-1", moved: true},
+		{name: "the first", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0"}},
+		{name: "the first, alive", virtual: true, heal: []string{"masterNode-0"}, leader: "masterNode-0", moved: true},
+		{name: "the first two", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0", "masterNode-1"}, moved: true}, // to the second one, when the first died
+		{name: "the first, with a script", request: "instantiate_script.json", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0"}},
 		{name: "with workers", dead: []string{"masterNode-1", "workerNode-0"}, heal: []string{"masterNode-1", "workerNode-0", "workerNode-1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -148,7 +179,11 @@ func TestHealControlPlane(t *testing.T) {
 			if c.request == "" {
 				c.request = "instantiate_sandbox.json"
 			}
-			id := l.cluster(c.request, sized("complex", 1))
+			change := []func(*vnflcm.InstantiateVnfRequest){sized("complex", 1)}
+			if c.virtual {
+				change = append(change, virtual(t)...)
+			}
+			id := l.cluster(c.request, change...)
 			l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 			if c.leader != "" {
 				l.lead(c.leader)
@@ -161,7 +196,9 @@ func TestHealControlPlane(t *testing.T) {
 			}
 			l.isolate(c.heal...)
 			l.stop(c.dead...)
-			l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: heal}))
+			m := l.manager(l.released(c.heal))
+			opID, err := m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: heal})
+			l.must(opID, err, m)
 			l.want(count{3, 2, 0})
 			l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 			if diff := cmp.Diff(before, l.outcome(id)); diff != "" {
@@ -250,6 +287,111 @@ func TestHealRefused(t *testing.T) {
 		_, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, machines...)})
 		if !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "vnfcInstanceId") != len(machines) {
 			t.Errorf("%q: %v", machines, err)
+		}
+	}
+}
+
+// TestLearnerLeftBehind: a join of a control-plane node was cut short, and another one comes first afterwards. etcd
+// takes one learner at a time.
+func TestLearnerLeftBehind(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 200 * time.Millisecond}})
+	learner, cancel := make(chan string, 1), make(chan struct{})
+	var once sync.Once
+	m := l.manager(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if strings.HasPrefix(l.stepName(s), "instantiate_end/join/masterNode") {
+				once.Do(func() {
+					go func() {
+						defer close(cancel)
+						for len(learner) == 0 && ctx.Err() == nil {
+							if id := l.learner(); id != "" {
+								learner <- l.world.Host(id).Name()
+							}
+							time.Sleep(time.Millisecond)
+						}
+					}()
+				})
+			}
+			return next(ctx)
+		}
+	})
+	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json")
+	sized("complex", 0)(&req)
+	opID, err := m.Instantiate(ctx, l.created(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-cancel
+	if err := m.Cancel(ctx, opID, vnflcm.CancelForceful); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Wait(ctx, opID); !errors.Is(err, vnflcm.ErrCancelled) {
+		t.Fatal(err)
+	}
+	if l.learner() == "" {
+		t.Fatal("the join left no learner")
+	}
+	if err := m.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	drop(t, l.store) // so that the machines are prepared again
+	last, first := <-learner, "masterNode-1"
+	if last == first {
+		first = "masterNode-2"
+	}
+	joined := make(chan struct{})
+	next := l.manager(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			switch l.stepName(s) {
+			case "instantiate_end/runtime/" + last:
+				select {
+				case <-joined:
+				case <-ctx.Done():
+				}
+			case "instantiate_end/join/" + first:
+				defer close(joined)
+			}
+			return next(ctx)
+		}
+	})
+	l.must(opID, next.Retry(ctx, opID), next)
+	l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
+}
+
+// learner is the machine of etcd's learner, if there is one.
+func (l *lab) learner() string {
+	for _, m := range l.world.EtcdMembers() {
+		if m.Learner {
+			return m.Machine
+		}
+	}
+	return ""
+}
+
+// TestHealBringsHelmBack: a healed control-plane node has the Helm, and the repositories, of the others.
+func TestHealBringsHelmBack(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
+	id := l.cluster("instantiate_sandbox.json", sized("complex", 0), with(t, helmParams))
+	add := []string{"helm", "repo", "add", "charts", "https://charts.example.com", "--username", "u", "--password-stdin"}
+	if err := l.login(l.host("masterNode-0"), add...); err != nil {
+		t.Fatal(err)
+	}
+	heal := l.vnfcs(id, "masterNode-1", "masterNode-2")
+	l.stop("masterNode-2")
+	l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: heal}))
+	l.withHelm(3)
+	const file = "/home/ubuntu/.config/helm/repositories.yaml"
+	want, err := afero.ReadFile(l.host("masterNode-0").FS(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"masterNode-1", "masterNode-2"} {
+		got, err := afero.ReadFile(l.host(name).FS(), file)
+		if diff := cmp.Diff(string(want), string(got)); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}
 }
