@@ -96,6 +96,26 @@ var parameterFaults = []struct {
 		"kubelet_configuration.authentication: is set by kubeadm and must stay so: leave it out",
 		"kubelet_configuration.cgroupDriver: must be systemd or cgroupfs", "kubelet_configuration.failSwapOn: must be true or false",
 		"kubelet_configuration.featureGates.A: must be true or false", `kubelet_configuration: "a b": is no name of a setting`}},
+	{"package source", `{"packages":{"source":"internet","repository_url":"https://x/","containerd_package":"docker","containerd_version":"1.7; id"}}`, []string{
+		`packages.containerd_package: "docker": must be containerd or containerd.io`,
+		`packages.containerd_version: "1.7; id": must be a version of the package, such as 1.7.27-1 or 1.7.*`,
+		"packages.repository_url: has no effect with packages.source internet", `packages.source: "internet": must be image, repository or installed`}},
+	{"repository without anything", `{"packages":{"source":"repository"}}`, []string{
+		"packages.repository_key_path: is required with packages.source repository: packages are installed only when their signature is right",
+		"packages.repository_url: is required with packages.source repository"}},
+	{"repository", `{"packages":{"source":"repository","repository_url":"https://a b/\n[trusted=yes]","repository_suite":"$(ARCH)","repository_key_path":"Files/kubernetes/cni.yaml"}}`, []string{
+		"packages.repository_components: are required with a suite, such as main",
+		"packages.repository_key_path: \"Files/kubernetes/cni.yaml\": is no OpenPGP public key, armored or binary",
+		`packages.repository_suite: "$(ARCH)": must be / (a flat repository) or the name of a suite, such as stable`,
+		`packages.repository_url: "https://a b/\n[trusted=yes]": must be the address of an apt repository, such as https://pkgs.k8s.io/core:/stable:/v1.34/deb/`}},
+	{"repository with a login", `{"packages":{"source":"repository","repository_url":"https://user:hunter2@x/","repository_components":["main","../x"],"repository_key_path":"Files/none.asc"}}`, []string{
+		"packages.repository_components: a flat repository has none: name a suite, or leave them out",
+		`packages.repository_components[1]: "../x": is no name of a component, such as main`,
+		`packages.repository_key_path: "Files/none.asc": the package has no such file`,
+		"packages.repository_url: has a login, which every user of the machines could read: use a repository that asks for none"}},
+	{"packages that are there", `{"packages":{"source":"installed","containerd_version":"1.7.27-1"}}`, []string{"packages.containerd_version: has no effect with packages.source installed"}},
+	{"packages for a script", `{"script_path":"Scripts/install_k8s_cluster.sh","packages":{"source":"installed"}}`, []string{
+		`packages.source: "installed": has no effect with script_path: the script installs what it needs`}},
 	{"flannel", `{"cni_manifest_path":null,"flannel":{"image":"flannel","cni_plugin_image":"a b:c","backend":"ipip"}}`, []string{
 		`flannel.backend: "ipip": must be vxlan or host-gw`,
 		`flannel.cni_plugin_image: "a b:c": must be an image with its tag or digest, such as ghcr.io/flannel-io/flannel:v0.28.4`,

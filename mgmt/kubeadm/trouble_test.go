@@ -333,14 +333,15 @@ func overlapping(records []sshtest.Record) int {
 func TestNoEndpoint(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_complex.json") // its template makes the virtual address
+	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_complex.json")
 	sandboxVIM(&req)
+	with(t, `{"master_node":{"cluster_cp_name":"other_CP"}}`)(&req)
 	opID, err := l.Instantiate(t.Context(), l.created(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = l.Wait(t.Context(), opID)
-	const want = `master_node.cluster_cp_name: "vip_CP": neither the VNF nor its first control-plane node has an address`
+	const want = `master_node.cluster_cp_name: "other_CP": neither the VNF nor its first control-plane node has an address`
 	if !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
