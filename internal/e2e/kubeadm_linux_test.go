@@ -1,8 +1,12 @@
 package e2e_test
 
 import (
+	"net/netip"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -47,6 +51,70 @@ func TestKubeadmLife(t *testing.T) {
 
 	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{}))
 	y.wantNodes(id, 1, 1)
+	if code, err := y.viaVIM(id, "/version"); code != 200 || err != nil {
+		t.Errorf("through the VIM entry, after the whole heal: %d, %v", code, err)
+	}
+
+	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	y.gone(id)
+}
+
+// highlyAvailable has the API at an address that the control-plane nodes share.
+const highlyAvailable = `{"k8s_cluster_installation_param": {"master_node": {"cluster_cp_name": "vip_CP"}}}`
+
+// TestKubeadmHighlyAvailable: three control-plane nodes behind a virtual address lose one, which is healed alone, and
+// then two, which is refused; healing all makes the cluster anew.
+func TestKubeadmHighlyAvailable(t *testing.T) {
+	var virtual netip.Addr
+	y := newYard(t, func(y *yard, _ *vmhost.Spec) {
+		virtual = site.network.Reserve()
+		y.infra.Shared = map[string]netip.Addr{"vip_CP": virtual}
+	})
+	ctx := t.Context()
+	id, request := y.cluster("complex", highlyAvailable)
+	y.must(y.Instantiate(ctx, id, request))
+	y.wantNodes(id, 3, 1)
+	y.wantMembers(id)
+	y.must(y.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+	y.wantNodes(id, 3, 2)
+	y.apply(id, workload)
+	y.kubectl(id, "rollout", "status", "deployment/web", "--timeout=50s")
+
+	victim := y.holder(id, virtual.String())
+	longest := y.watchAPI(id)
+	begin := time.Now()
+	y.kill(victim)
+	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{victim.ID}}))
+	t.Logf("longest gap of the API while its holder was dead and was healed (%s): %s", time.Since(begin).Round(time.Second), longest().Round(10*time.Millisecond))
+	y.wantNodes(id, 3, 2)
+	y.wantMembers(id)
+
+	masters := y.vnfcs(id, masterVDU)
+	before, err := y.machines.Machines(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.kill(masters[0])
+	y.kill(masters[1])
+	op, err := y.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{masters[0].ID}})
+	if err == nil {
+		_, err = y.Wait(ctx, op)
+	}
+	if err == nil || !strings.Contains(err.Error(), "quorum") {
+		t.Fatalf("two of three control-plane nodes are lost, and one is to be healed: %v", err)
+	}
+	t.Logf("refused: %v", err)
+	if after, err := y.machines.Machines(ctx, id); err != nil || len(after) != len(before) {
+		t.Errorf("machines before %v, after %v, %v", before, after, err)
+	}
+	if op != "" {
+		if err := y.Fail(ctx, op); err != nil {
+			t.Fatal(err)
+		}
+	}
+	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+	y.wantNodes(id, 3, 2)
+	y.wantMembers(id)
 	if code, err := y.viaVIM(id, "/version"); code != 200 || err != nil {
 		t.Errorf("through the VIM entry, after the whole heal: %d, %v", code, err)
 	}

@@ -299,11 +299,52 @@ func (y *yard) viaVIM(id, path string) (int, error) {
 		return 0, err
 	}
 	request.Header.Set("Authorization", "Bearer "+access.Token.Reveal())
-	answer, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Do(request)
+	answer, err := (&http.Client{Transport: transport, Timeout: 3 * time.Second}).Do(request)
 	if err != nil {
 		return 0, err
 	}
 	return answer.StatusCode, answer.Body.Close()
+}
+
+// watchAPI asks the API through the VIM entry without end. The function that it returns ends that, and returns the
+// longest time between two answers.
+func (y *yard) watchAPI(id string) (longest func() time.Duration) {
+	stop, gap := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		last, worst := time.Now(), time.Duration(0)
+		for {
+			select {
+			case <-stop:
+				gap <- worst
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+			if code, err := y.viaVIM(id, "/readyz"); code == http.StatusOK && err == nil {
+				worst = max(worst, time.Since(last))
+				last = time.Now()
+			}
+		}
+	}()
+	return func() time.Duration { close(stop); return <-gap }
+}
+
+// holder is the control-plane node that has an address.
+func (y *yard) holder(id, address string) vnflcm.VnfcResourceInfo {
+	y.t.Helper()
+	for _, m := range y.vnfcs(id, masterVDU) {
+		if y.machines.Dead(m.ComputeResource.ResourceID) {
+			continue
+		}
+		out, err := y.on(m, "ip", "-o", "addr")
+		if err != nil {
+			y.t.Fatal(err)
+		}
+		if strings.Contains(out, " "+address+"/") {
+			return m
+		}
+	}
+	y.t.Fatalf("no control-plane node has %s", address)
+	return vnflcm.VnfcResourceInfo{}
 }
 
 // kill ends a machine as a power cut does.

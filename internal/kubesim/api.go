@@ -23,7 +23,7 @@ func (w *World) hasAPI(m *machine) bool {
 	return c != nil && m.runs("kubelet") && c.Etcd.of(m.ID) != nil
 }
 
-// balances reports whether haproxy does, where package scripts put it before the API servers.
+// balances reports whether haproxy runs on the machine. It takes connections also where it has nowhere to lead them.
 func (w *World) balances(m *machine) bool { return m.runs("haproxy") }
 
 // serveBalanced leads a connection to the API server that haproxy chooses.

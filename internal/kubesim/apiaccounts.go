@@ -18,7 +18,7 @@ type issued struct {
 }
 
 const (
-	accountSecretType = "kubernetes.io/service-account-token"
+	accountSecretType = "kubernetes.io/service-account-token" //nolint:gosec // the name of a type
 	accountAnnotation = "kubernetes.io/service-account.name"
 	tokenSecret       = "bootstrap-token-" // begins the names of the Secrets of bootstrap tokens
 )

@@ -1,7 +1,9 @@
 package kubesim
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,6 +84,7 @@ func (c *call) containerdFile() (containerdFile, error) {
 type way struct {
 	scheme string
 	cas    []byte
+	creds  string // "name:password" of a header
 }
 
 // hostsFile is what containerd reads in certs.d.
@@ -91,6 +94,9 @@ type hostsFile struct {
 	Host   map[string]struct {
 		Capabilities []string `toml:"capabilities"`
 		CA           string   `toml:"ca"`
+		Header       struct {
+			Authorization string
+		} `toml:"header"`
 	} `toml:"host"`
 }
 
@@ -122,6 +128,13 @@ func (c *call) hostsWay(dir, server string) (way, error) {
 			continue
 		}
 		w := way{scheme: scheme}
+		if encoded, ok := strings.CutPrefix(h.Header.Authorization, "Basic "); ok {
+			creds, err := base64.StdEncoding.DecodeString(encoded)
+			if err != nil {
+				return w, err
+			}
+			w.creds = string(creds)
+		}
 		if h.CA != "" {
 			if w.cas, err = afero.ReadFile(c.process.FS, h.CA); err != nil {
 				return w, fmt.Errorf("unable to read CA cert %q: %w", h.CA, err)
@@ -198,7 +211,7 @@ func (c *call) pull(image string, creds string, find func(server string) (way, e
 	if err != nil {
 		return fmt.Errorf("failed to pull and unpack image %q: failed to do request: Head \"%s://%s/v2/%s\": %w", image, w.scheme, server, name, err)
 	}
-	if r.Username != "" && creds != r.Username+":"+r.Password {
+	if r.Username != "" && cmp.Or(w.creds, creds) != r.Username+":"+r.Password {
 		return fmt.Errorf("failed to pull and unpack image %q: failed to resolve reference: unexpected status from HEAD request: 401 Unauthorized", image)
 	}
 	if !slices.Contains(r.Images, name) {
@@ -422,10 +435,10 @@ func (c *call) dockerInfo(args []string) error {
 	})
 }
 
-// loadDaemon is what Docker does when it starts or is told to reload.
-func (c *call) loadDaemon(m *machine) error {
+// loadDaemon is what Docker does when it starts or is told to reload. A reload does not notice that a list is gone.
+func (c *call) loadDaemon(m *machine, reload bool) error {
 	var f struct {
-		Insecure []string `json:"insecure-registries"`
+		Insecure *[]string `json:"insecure-registries"`
 	}
 	text, err := afero.ReadFile(c.process.FS, "/etc/docker/daemon.json")
 	if err == nil {
@@ -433,6 +446,11 @@ func (c *call) loadDaemon(m *machine) error {
 			return fmt.Errorf("unable to configure the Docker daemon with file /etc/docker/daemon.json: %w", err)
 		}
 	}
-	m.Insecure = f.Insecure
+	switch {
+	case f.Insecure != nil:
+		m.Insecure = *f.Insecure
+	case !reload:
+		m.Insecure = nil
+	}
 	return nil
 }

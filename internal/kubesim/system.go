@@ -152,10 +152,13 @@ func (c *call) unit(verb, name string, now, quiet bool) error {
 			if !m.Services[name] {
 				return fmt.Errorf("%s.service is not active, cannot reload.", name)
 			}
+			if name == "docker" {
+				return c.loadDaemon(m, true)
+			}
 		case "start", "restart", "reload-or-restart":
 			m.Services[name] = true
 			if name == "docker" {
-				return c.loadDaemon(m)
+				return c.loadDaemon(m, false)
 			}
 		case "stop", "disable":
 			m.Services[name] = false

@@ -40,7 +40,7 @@ func object(apiVersion, kind, namespace, name string) unstructured.Unstructured 
 }
 
 const (
-	accountSecretType = "kubernetes.io/service-account-token"
+	accountSecretType = "kubernetes.io/service-account-token" //nolint:gosec // the name of a type
 	accountAnnotation = "kubernetes.io/service-account.name"
 )
 

@@ -148,16 +148,19 @@ func TestDrainWaitsForBudget(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "w2")
 	s.apply(shop + pod("shop", "a", "ReplicaSet", "") + budgetFor("a"))
-	evictions := 0
-	s.when(func(method, path string) {
+	evictions, refused := 0, make(chan struct{})
+	s.when(func(_, path string) {
 		if strings.HasSuffix(path, "/pods/a/eviction") {
 			if evictions++; evictions == 3 {
-				s.when(nil)
-				go s.apply(strings.ReplaceAll(budgetFor("a"), "minAvailable: 1", "minAvailable: 0"))
+				close(refused)
 			}
 		}
 	})
-	if err := s.Drain(t.Context(), "w2", cluster.DrainOptions{Timeout: 30 * time.Second}); err != nil || evictions != 3 {
+	drained := make(chan error)
+	go func() { drained <- s.Drain(t.Context(), "w2", cluster.DrainOptions{Timeout: 30 * time.Second}) }()
+	<-refused
+	s.apply(strings.ReplaceAll(budgetFor("a"), "minAvailable: 1", "minAvailable: 0"))
+	if err := <-drained; err != nil || s.hasPod("shop", "a") {
 		t.Errorf("%d evictions: %v", evictions, err)
 	}
 }

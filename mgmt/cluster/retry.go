@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -25,13 +26,21 @@ func permanent(err error) error {
 	if namespaceEnding(err) {
 		return err
 	}
-	switch code := statusCode(err); code {
+	switch statusCode(err) {
+	case http.StatusInternalServerError:
+		if strings.Contains(err.Error(), mistyped) {
+			return permanentError{err}
+		}
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusUnprocessableEntity,
 		http.StatusUnsupportedMediaType, http.StatusRequestEntityTooLarge:
 		return permanentError{err}
 	}
 	return err
 }
+
+// mistyped is what an API server says, with a 500, of an applied object that does not fit its schema
+// (k8s.io/apimachinery/pkg/util/managedfields).
+const mistyped = "failed to create typed patch object"
 
 // namespaceEnding: the namespace of that name can be made anew once the old one is gone.
 func namespaceEnding(err error) bool {

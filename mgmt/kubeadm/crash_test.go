@@ -42,18 +42,18 @@ var scenarios = []scenario{
 	{"instantiate", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Instantiate(ctx, id, request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json"))
 	}, "", nil},
-	{"instantiate three control-plane nodes", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-		req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
-		sized("complex", 0)(&req)
-		return m.Instantiate(ctx, id, req)
-	}, "", []string{"join"}},
 	{"instantiate behind a virtual address", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
 		for _, change := range virtual(l.t) {
 			change(&req)
 		}
 		return m.Instantiate(ctx, id, req)
-	}, "", nil},
+	}, "", []string{"load-balancer", "init", "join"}},
+	{"instantiate three control-plane nodes", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
+		sized("complex", 0)(&req)
+		return m.Instantiate(ctx, id, req)
+	}, "", []string{"join"}},
 	{"scale out", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
 	}, "", nil},

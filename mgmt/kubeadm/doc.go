@@ -24,5 +24,5 @@
 // Join tokens are made for each operation, pinned to the cluster's CA, and revoked after it.
 //
 // What this first version does not do yet it refuses by name: scaling or healing single control-plane nodes,
-// private registries over HTTPS, Helm, NFS volumes.
+// NFS volumes.
 package kubeadm

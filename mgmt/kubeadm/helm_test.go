@@ -199,6 +199,26 @@ func TestRestoreHelm(t *testing.T) {
 	}
 }
 
+// TestNoHelmToRestore: a cluster that was made without Helm, and a later request that names a script.
+func TestNoHelmToRestore(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
+	id := l.cluster("instantiate_sandbox.json", sized("complex", 0))
+	pool := sshexec.NewPool(sshexec.Options{Dial: l.world.Dial})
+	defer pool.Close()
+	driver := kubeadm.New(kubeadm.Config{Pool: pool})
+	m := l.manager(func(c *vnflcm.Config) { c.Mgmt[driverName] = onScaleOut{driver, driver.RestoreHelm} })
+	params, err := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param":` + helmParams + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opID, err := m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", AdditionalParams: params})
+	l.must(opID, err, m)
+	if !strings.Contains(l.log.String(), "there is no Helm to bring back") {
+		t.Error("it is not said")
+	}
+}
+
 // TestHelmCrash dies at every point of the step, also while the script runs: the next process runs it again only
 // if it had not come to its end.
 func TestHelmCrash(t *testing.T) {

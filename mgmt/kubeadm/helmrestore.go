@@ -25,6 +25,14 @@ func (d *deployment) restoreHelm(ctx context.Context, from, to mgmt.Node) error 
 		return nil
 	}
 	return d.do(ctx, "restore-helm", to, d.config.Timeouts.Install, func(ctx context.Context) error {
+		err := d.helm(ctx, from, true, "version", "--short")
+		if _, failed := errors.AsType[*sshexec.ExitError](err); failed {
+			d.op.Log.WarnContext(ctx, "there is no Helm to bring back: the cluster was made without", "host", from.HostName)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 		for _, root := range []bool{true, false} {
 			if err := d.restoreRepositories(ctx, from, to, root); err != nil {
 				return err

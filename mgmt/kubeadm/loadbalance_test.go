@@ -129,3 +129,35 @@ func TestEndpoints(t *testing.T) {
 		}
 	}
 }
+
+// TestHealBehindVirtualAddress: the survivors forget a dead control-plane node before its member goes, and know
+// the new machine when it has come.
+func TestHealBehindVirtualAddress(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	id := l.cluster("instantiate_complex.json")
+	l.want(count{3, 1, 0})
+	if err := l.world.Stop("masterNode-0"); err != nil {
+		t.Fatal(err)
+	}
+	known := -1 // servers that haproxy of a survivor knows when etcd's member goes
+	m := l.manager(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if s.Name == "remove-member" {
+				known = strings.Count(l.file("masterNode-1", "/etc/haproxy/haproxy.cfg"), "    server ")
+			}
+			return next(ctx)
+		}
+	})
+	opID, err := m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-0")})
+	l.must(opID, err, m)
+	l.want(count{3, 1, 0})
+	if known != 2 {
+		t.Errorf("haproxy knew %d control-plane nodes when one was taken out", known)
+	}
+	for _, name := range []string{"masterNode-0", "masterNode-1", "masterNode-2"} {
+		if n := strings.Count(l.file(name, "/etc/haproxy/haproxy.cfg"), "    server "); n != 3 {
+			t.Errorf("haproxy on %s knows %d control-plane nodes", name, n)
+		}
+	}
+}

@@ -320,7 +320,7 @@ func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID, master}})
-	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": is the only control-plane node, and the cluster's data is on it alone: heal the whole VNF, which makes a new cluster`}, faults(err)); diff != "" {
+	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": has the address of the API, which no node could reach while it is replaced: heal the whole VNF, and let cluster_cp_name be a virtual address or a load balancer's`}, faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	if len(l.host("masterNode-0").Commands()) != ran {

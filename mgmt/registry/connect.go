@@ -66,7 +66,7 @@ func (c *connector) claims(ctx context.Context) (map[string]claim, error) {
 
 func (c *connector) change(ctx context.Context) error {
 	during := record{Registries: union(c.old.Registries, c.now), Reload: c.old.Reload}
-	if c.runtime == Docker || anyInsecure(during.Registries) {
+	if anyInsecure(during.Registries) {
 		during.Reload = true
 	}
 	if err := c.writeRecord(ctx, during); err != nil {

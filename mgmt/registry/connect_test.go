@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -178,6 +179,38 @@ func TestForeign(t *testing.T) {
 	}
 }
 
+// TestConfigurations: wherever a version of containerd keeps config_path, and whatever else it has in it.
+func TestConfigurations(t *testing.T) {
+	t.Parallel()
+	for name, config := range map[string]string{
+		"1.x":               containerdConfig,
+		"2.x":               "version = 3\n[plugins.'io.containerd.cri.v1.images'.registry]\nconfig_path = '/etc/containerd/certs.d'\n[plugins.'io.containerd.cri.v1.runtime']\nenable_selinux = false\n",
+		"2.x, its defaults": "version = 3\n[plugins.'io.containerd.cri.v1.images'.registry]\nconfig_path = '/etc/containerd/certs.d:/etc/docker/certs.d'\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t, registries(""), "containerd kubeadm")
+			n.put("/etc/containerd/config.toml", config)
+			n.must(n.connect(httpConnection()))
+		})
+	}
+}
+
+// TestDetect: what the kubelet uses, not what is installed.
+func TestDetect(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, nil, "containerd docker.io kubeadm")
+	for _, c := range []struct {
+		config string
+		want   registry.Runtime
+	}{{containerdConfig, registry.Containerd}, {"disabled_plugins = [\"cri\"]\n", registry.Docker}} {
+		n.put("/etc/containerd/config.toml", c.config)
+		if got, err := registry.Detect(t.Context(), n.ssh); err != nil || got != c.want {
+			t.Errorf("%s: %s, %v", c.config, got, err)
+		}
+	}
+}
+
 // TestRefused: what would not do what it is asked to says so, and why.
 func TestRefused(t *testing.T) {
 	t.Parallel()
@@ -243,26 +276,32 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// TestProbeWithoutCrictl: ctr pulls where no password is needed; with one it is not put on ctr's command line.
+// TestProbeWithoutCrictl: ctr pulls, and no password is on its command line or left behind.
 func TestProbeWithoutCrictl(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, true)
 	n := newNode(t, registries(ca), "containerd", "crictl")
 	n.files["ca.crt"] = ca
-	n.must(n.connect(httpConnection()))
-	if err := n.connect(httpsConnection(password)); !errors.Is(err, registry.ErrNoProbe) {
-		t.Errorf("the error is %v", err)
+	n.must(n.connect(httpConnection(), httpsConnection(password)))
+	if err := n.connect(httpsConnection(rotated)); !errors.Is(err, registry.ErrLogin) {
+		t.Errorf("the wrong password: %v", err)
 	}
-	n.secret(password)
+	for _, secret := range []string{password, rotated, base64.StdEncoding.EncodeToString([]byte("user:" + password))} {
+		n.secret(secret)
+	}
+	if _, err := n.FS().Stat("/run/vnfkit-registry-probe"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the probe has left something: %v", err)
+	}
 }
 
 // TestCut cuts the connection before each command in turn: whatever was done by then, the next call ends where an
 // undisturbed one does, and removing ends where it began.
 func TestCut(t *testing.T) {
 	t.Parallel()
-	for name, packages := range machines {
+	for _, name := range []string{"containerd, with crictl", "Docker with cri-dockerd"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			packages := machines[name]
 			ca := newCA(t, true)
 			whole := newNode(t, registries(ca), packages)
 			whole.files["ca.crt"] = ca

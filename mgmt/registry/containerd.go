@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,11 +52,17 @@ type hostConfig struct {
 	Capabilities []string `toml:"capabilities,omitempty"`
 	CA           any      `toml:"ca,omitempty"` // a path; others may have a list of them
 	SkipVerify   bool     `toml:"skip_verify,omitempty"`
+
+	Header map[string]string `toml:"header,omitempty"`
 }
 
-// hostsTOML renders hosts.toml of a connection.
-func hostsTOML(c Connection) ([]byte, error) {
+// hostsTOML renders hosts.toml of a connection, with credentials ("name:password") if there are any. Those are for a
+// probe: containerd would send them with each pull, whoever asks for it.
+func hostsTOML(c Connection, credentials string) ([]byte, error) {
 	host := hostConfig{Capabilities: []string{"pull", "resolve"}}
+	if credentials != "" {
+		host.Header = map[string]string{"Authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(credentials))}
+	}
 	if c.ownCA() {
 		host.CA = containerdDir(c.Server) + "/" + caFile
 	}
@@ -139,7 +146,7 @@ func (c *connector) writeContainerd(ctx context.Context) error {
 				return err
 			}
 		}
-		content, err := hostsTOML(w)
+		content, err := hostsTOML(w, "")
 		if err != nil {
 			return err
 		}

@@ -33,9 +33,7 @@ func (c *connector) claimDocker(ctx context.Context, out map[string]claim) error
 	}
 	listed, err := insecureRegistries(content)
 	if err != nil {
-		// The same words as when it is written.
-		_, err = c.update(ctx, daemonFile, 0, func([]byte) ([]byte, error) { return nil, err })
-		return err
+		return c.broken(daemonFile, err)
 	}
 	for _, w := range c.wanted {
 		owned := out[w.Server]
@@ -68,7 +66,8 @@ func insecureRegistries(daemon []byte) ([]string, error) {
 	return list, nil
 }
 
-// withInsecure changes the list of a daemon.json; what else is in it stays byte for byte.
+// withInsecure changes the list of a daemon.json; what else is in it stays byte for byte. The list stays when it
+// is empty: a reload does not take notice of one that is not there (moby, daemon/reload.go).
 func withInsecure(daemon []byte, add, remove []string) ([]byte, error) {
 	old, err := insecureRegistries(daemon)
 	if err != nil {
@@ -83,14 +82,20 @@ func withInsecure(daemon []byte, add, remove []string) ([]byte, error) {
 	if slices.Equal(old, list) {
 		return daemon, nil
 	}
-	if len(list) == 0 {
-		return withoutMember(daemon, insecureKey)
-	}
-	value, err := json.Marshal(list)
+	value, err := json.Marshal(append([]string{}, list...))
 	if err != nil {
 		return nil, err
 	}
 	return withMember(daemon, insecureKey, value)
+}
+
+// withoutEmptyList takes an empty list out of a daemon.json.
+func withoutEmptyList(daemon []byte) ([]byte, error) {
+	list, err := insecureRegistries(daemon)
+	if len(list) > 0 || err != nil {
+		return daemon, err
+	}
+	return withoutMember(daemon, insecureKey)
 }
 
 // writeDaemon brings daemon.json up to date and has Docker read it: a reload takes this list over while containers
@@ -107,22 +112,30 @@ func (c *connector) writeDaemon(ctx context.Context) error {
 			remove = append(remove, server)
 		}
 	}
-	slices.Sort(add)
-	changed, err := c.update(ctx, daemonFile, 0, func(old []byte) ([]byte, error) { return withInsecure(old, add, remove) })
-	if err != nil || !changed && !c.old.Reload || c.runtime != Docker {
-		return err
-	}
-	if err := c.run(ctx, "systemctl", "reload", "docker"); err != nil {
-		return err
-	}
-	return c.awaitInsecure(ctx, add)
-}
-
-// awaitInsecure waits until Docker has taken the list over: a reload only sends it a signal.
-func (c *connector) awaitInsecure(ctx context.Context, servers []string) error {
-	if len(servers) == 0 {
+	if len(add)+len(remove) == 0 {
 		return nil
 	}
+	slices.Sort(add)
+	changed, err := c.update(ctx, daemonFile, 0, func(old []byte) ([]byte, error) { return withInsecure(old, add, remove) })
+	if err != nil {
+		return err
+	}
+	if c.runtime == Docker && (changed || c.old.Reload) {
+		if err := c.run(ctx, "systemctl", "reload", "docker"); err != nil {
+			return err
+		}
+		if err := c.awaitDaemon(ctx, add, remove); err != nil {
+			return err
+		}
+	}
+	if len(add) == 0 {
+		_, err = c.update(ctx, daemonFile, 0, withoutEmptyList)
+	}
+	return err
+}
+
+// awaitDaemon waits until Docker has taken the list over: a reload only sends it a signal.
+func (c *connector) awaitDaemon(ctx context.Context, add, remove []string) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
@@ -135,9 +148,13 @@ func (c *connector) awaitInsecure(ctx context.Context, servers []string) error {
 		if err != nil {
 			return struct{}{}, backoff.Permanent(err)
 		}
-		for _, server := range servers {
-			if index, listed := known[server]; !listed || index.Secure {
-				return struct{}{}, fmt.Errorf("registry: %s: Docker has not taken over %s as a registry without TLS", c.host.Name(), server)
+		insecure := func(server string) bool {
+			index, listed := known[server]
+			return listed && !index.Secure
+		}
+		for _, server := range slices.Concat(add, remove) {
+			if insecure(server) != slices.Contains(add, server) {
+				return struct{}{}, fmt.Errorf("registry: %s: Docker has been told to reload, and has not taken over what daemon.json says of %s", c.host.Name(), server)
 			}
 		}
 		return struct{}{}, nil

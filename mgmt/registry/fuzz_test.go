@@ -36,7 +36,7 @@ func FuzzServer(f *testing.F) {
 		if path.Clean(dir) != dir || path.Dir(dir) != "/etc/containerd/certs.d" {
 			t.Errorf("the directory of %q is %q", server, dir)
 		}
-		out, err := registry.HostsTOML(c)
+		out, err := registry.HostsTOML(c, "")
 		if err != nil {
 			t.Fatal(err)
 		}

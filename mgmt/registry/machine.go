@@ -61,7 +61,7 @@ func (m machine) update(ctx context.Context, name string, mode fs.FileMode, edit
 	}
 	content, err := edit(old)
 	if err != nil {
-		return false, fmt.Errorf("registry: %s: %s %w: mend or remove it", m.host.Name(), name, err)
+		return false, m.broken(name, err)
 	}
 	var left map[string]json.RawMessage
 	if err := json.Unmarshal(orEmpty(content), &left); err != nil {
@@ -79,6 +79,11 @@ func (m machine) update(ctx context.Context, name string, mode fs.FileMode, edit
 		}
 	}
 	return changed, m.write(ctx, name, content, mode)
+}
+
+// broken tells that a file of others is not what it should be.
+func (m machine) broken(name string, err error) error {
+	return fmt.Errorf("registry: %s: %s %w: mend or remove it", m.host.Name(), name, err)
 }
 
 // mode returns the permission bits of a file, those of most files when there is none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/vnfkit/vnfkit/sshexec"
 )
@@ -18,9 +19,6 @@ var (
 	ErrPlainHTTP = errors.New("it speaks HTTP, not HTTPS: connection_type must be 0")
 	// ErrLogin: the registry wants a login, or another one.
 	ErrLogin = errors.New("it refuses the login: username and password must be those of a user of it")
-	// ErrNoProbe: a registry with a login cannot be probed, since the machine has no program for it that takes
-	// the password in another way than on its command line.
-	ErrNoProbe = errors.New("a probe with a login needs crictl (package cri-tools)")
 )
 
 // Probe pulls the image of each connection that has a Connection.ProbeImage, as the runtime of the machine does: a
@@ -54,9 +52,37 @@ func (m machine) pull(ctx context.Context, r Runtime, c Connection) error {
 		return m.crictl(ctx, c, image)
 	}
 	if c.login() {
-		return fmt.Errorf("%s: %w", m.host.Name(), ErrNoProbe)
+		return m.ctrWithLogin(ctx, c, image)
 	}
-	return m.run(ctx, "ctr", "-n", "k8s.io", "images", "pull", "--hosts-dir", certsDir, image)
+	return m.ctr(ctx, certsDir, image)
+}
+
+func (m machine) ctr(ctx context.Context, dir, image string) error {
+	return m.run(ctx, "ctr", "-n", "k8s.io", "images", "pull", "--hosts-dir", dir, image)
+}
+
+// probeDir is where ctr finds the credentials for a probe while it runs. It lies in memory, and only root can read it.
+const probeDir = "/run/vnfkit-registry-probe"
+
+// ctrWithLogin is for machines without crictl: ctr takes credentials on its command line or from a terminal only,
+// but the hosts.toml that it is led to may have a header.
+func (m machine) ctrWithLogin(ctx context.Context, c Connection, image string) (err error) {
+	content, err := hostsTOML(c, c.Username+":"+c.Password.Reveal())
+	if err != nil {
+		return err
+	}
+	if err := m.run(ctx, "mkdir", "-p", "-m", "0700", probeDir); err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		err = errors.Join(err, m.run(ctx, "rm", "-rf", probeDir))
+	}()
+	if err := m.write(ctx, probeDir+"/"+c.Server+"/hosts.toml", content, 0o600); err != nil {
+		return err
+	}
+	return m.ctr(ctx, probeDir, image)
 }
 
 func (m machine) hasCrictl(ctx context.Context) (bool, error) {

@@ -17,7 +17,8 @@ const (
 	Docker     Runtime = "docker"     // Docker Engine, for Kubernetes with cri-dockerd
 )
 
-// ErrNoRuntime: neither containerd nor Docker runs on the machine. Trying again helps when one is being set up.
+// ErrNoRuntime means that neither containerd nor Docker runs on the machine. Trying again helps when one is being
+// set up.
 var ErrNoRuntime = errors.New("neither containerd nor Docker runs")
 
 // Detect finds what pulls the images of Kubernetes on a machine with systemd: Docker where cri-dockerd runs, or

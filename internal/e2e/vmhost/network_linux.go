@@ -107,6 +107,9 @@ func (n *Network) Dir() string { return stateDir }
 // Gateway is the address of the machine itself, as the hosts see it.
 func (n *Network) Gateway() netip.Addr { return gateway }
 
+// Reserve takes an address that no host gets, such as one that hosts share. It is the network's until that is closed.
+func (n *Network) Reserve() netip.Addr { return n.address() }
+
 // address takes the lowest free address. Neighbours are in different /24s, so that nobody relies on one.
 func (n *Network) address() netip.Addr {
 	n.mu.Lock()

@@ -35,7 +35,10 @@ type Cloud interface {
 }
 
 // Driver is a vnflcm.InfraDriver: one machine per VNFC.
-type Driver struct{ Cloud Cloud }
+type Driver struct {
+	Cloud  Cloud
+	Shared map[string]netip.Addr // addresses of the VNF as a whole, by connection point
+}
 
 var _ vnflcm.InfraDriver = Driver{}
 
@@ -139,6 +142,11 @@ func (d Driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 func (d Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
 	machines, err := d.Cloud.Machines(ctx, op.InstanceID)
 	var out vnflcm.Resources
+	if len(machines) > 0 {
+		for cp, address := range d.Shared {
+			out.ConnectionPoints = append(out.ConnectionPoints, vnflcm.ConnectionPoint{CPD: cp, ResourceID: op.InstanceID + "-" + cp, Fixed: []netip.Addr{address}})
+		}
+	}
 	for _, m := range machines {
 		v := vnflcm.VNFC{ID: m.VNFC, ResourceID: m.ID, VDU: m.VDU, Name: m.Name}
 		if aspects := op.Flavour.AspectsOf(m.VDU); len(aspects) > 0 {

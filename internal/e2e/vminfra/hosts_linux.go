@@ -31,7 +31,16 @@ type Hosts struct {
 
 type running struct {
 	Machine
-	host *vmhost.Host
+	host  *vmhost.Host
+	stops []func() // what is served at its ports
+}
+
+// end ends what the machine serves.
+func (m *running) end() {
+	for _, stop := range m.stops {
+		stop()
+	}
+	m.stops = nil
 }
 
 var _ Cloud = (*Hosts)(nil)
@@ -55,15 +64,35 @@ func (c *Hosts) Create(ctx context.Context, m Machine) error {
 	}
 	c.Programs.Attach(host.Address, programs.Machine{Name: spec.Name, User: spec.User, Commands: commands,
 		Files: host.FS(), Observe: c.Observe})
+	vm := &running{host: host}
+	if err := c.listen(ctx, m.ID, vm); err != nil {
+		vm.end()
+		c.Programs.Detach(m.Address)
+		c.Kube.Remove(m.ID)
+		return errors.Join(err, host.Close())
+	}
 	c.mu.Lock()
 	c.serial++
 	m.Serial = c.serial
 	if c.machines == nil {
 		c.machines = map[string]*running{}
 	}
-	c.machines[m.ID] = &running{m, host}
+	vm.Machine = m
+	c.machines[m.ID] = vm
 	c.mu.Unlock()
 	return host.Boot()
+}
+
+// listen has the world answer at the ports of the machine.
+func (c *Hosts) listen(ctx context.Context, id string, m *running) error {
+	for _, port := range kubesim.Ports() {
+		l, err := m.host.Listen(ctx, "tcp", ":"+port)
+		if err != nil {
+			return err
+		}
+		m.stops = append(m.stops, c.Kube.Serve(id, port, l))
+	}
+	return nil
 }
 
 // Delete implements Cloud.
@@ -77,6 +106,7 @@ func (c *Hosts) Delete(_ context.Context, id string) error {
 	}
 	c.Programs.Detach(m.Address)
 	c.Kube.Remove(id)
+	m.end()
 	return m.host.Close()
 }
 
@@ -102,6 +132,7 @@ func (c *Hosts) Kill(id string) error {
 	}
 	c.Programs.Detach(m.Address)
 	c.Kube.SetDown(id, true)
+	m.end()
 	return m.host.Kill()
 }
 

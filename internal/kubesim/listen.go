@@ -1,0 +1,66 @@
+package kubesim
+
+import (
+	"maps"
+	"net"
+	"slices"
+	"sync"
+)
+
+// Ports are those at which machines serve something, but for SSH.
+func Ports() []string { return slices.Sorted(maps.Keys(ports)) }
+
+// Serve answers at a port of a machine what comes over a real network, until it is told to stop. While nothing
+// listens there in the simulation, connections are closed at once.
+func (w *World) Serve(id, number string, l net.Listener) (stop func()) {
+	s := &service{open: map[net.Conn]bool{}}
+	s.running.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.running.Go(func() { s.serve(w, id, ports[number], conn) })
+		}
+	})
+	return func() {
+		_ = l.Close()
+		s.close()
+		s.running.Wait()
+	}
+}
+
+// service is what is served over real connections.
+type service struct {
+	running sync.WaitGroup
+	mu      sync.Mutex
+	open    map[net.Conn]bool
+	ended   bool
+}
+
+func (s *service) serve(w *World, id string, p port, conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	s.mu.Lock()
+	s.open[conn] = true
+	ended := s.ended
+	s.mu.Unlock()
+	w.mu.Lock()
+	m := w.state.Machines[id]
+	listens := m != nil && !m.Down && p.listens(w, m)
+	w.mu.Unlock()
+	if listens && !ended {
+		p.serve(w, id, conn)
+	}
+	s.mu.Lock()
+	delete(s.open, conn)
+	s.mu.Unlock()
+}
+
+func (s *service) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for conn := range s.open {
+		_ = conn.Close()
+	}
+}
