@@ -107,6 +107,34 @@ func TestPlanReplacement(t *testing.T) {
 	}
 }
 
+func TestCheckJoin(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, members string
+		targets       []uint64
+		want          string
+	}{
+		{"all healthy", "hhh", []uint64{1}, ""},
+		{"the dead one goes", "hhd", []uint64{3}, ""},
+		{"both dead ones go", "hdhdh", []uint64{2, 4}, ""},
+		{"one of two dead ones stays", "hdhdh", []uint64{2}, "a member is down: m4; kubeadm lets no control-plane node join until every member answers: " +
+			"bring it back first, or heal it in the same request"},
+		{"a dead learner stays", "hhx", []uint64{1}, "a member is down: m3;"},
+	} {
+		members := membersOf(c.members)
+		for i := range members {
+			members[i].ClientURLs = []string{"https://10.0.0.1:2379"}
+		}
+		err := etcd.CheckJoin(members, c.targets...)
+		if (c.want == "") != (err == nil) || err != nil && (!errors.Is(err, etcd.ErrUnhealthy) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if err := etcd.CheckJoin([]etcd.Member{{ID: 1, Learner: true}}); err != nil {
+		t.Errorf("a member that has never started: %v", err)
+	}
+}
+
 func TestQuorumErrorSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	for members, want := range map[string]string{

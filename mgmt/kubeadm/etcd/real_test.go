@@ -225,9 +225,9 @@ func memberAt(t *testing.T, members []etcd.Member, addr string) etcd.Member {
 func TestRealEtcd(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	ca, servers := startCluster(t, 3)
+	ca, servers := startCluster(t, 4)
 	client := open(t, servers[0].client, ca.client(t))
-	members := until(t, client, "three healthy members", healthy(3))
+	members := until(t, client, "four healthy members", healthy(4))
 	for _, s := range servers {
 		m := memberAt(t, members, s.addr)
 		if diff := cmp.Diff(etcd.Member{ID: m.ID, Name: s.name, PeerURLs: []string{s.peer}, ClientURLs: []string{s.client}, Healthy: true, Leader: m.Leader}, m); diff != "" {
@@ -251,6 +251,20 @@ func TestRealEtcd(t *testing.T) {
 		}
 		leader = to
 	}
+
+	// A living one goes. etcd refuses while its members have not known each other for five seconds: that is waited out.
+	fourth := memberAt(t, members, servers[3].addr)
+	if leader.ID != fourth.ID {
+		if err := client.MoveLeader(ctx, leader, fourth.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	members = until(t, client, "the fourth leads", func(now []etcd.Member) bool { return memberAt(t, now, servers[3].addr).Leader })
+	if err := client.MoveLeader(ctx, memberAt(t, members, servers[3].addr), third.ID); err != nil {
+		t.Fatal(err)
+	}
+	remove(t, client, members, fourth)
+	until(t, client, "three members", func(now []etcd.Member) bool { return len(now) == 3 && healthy(3)(now) })
 
 	// A member that was added, and never started, is known by its address only.
 	raw := rawClient(t, servers[0].client, ca.client(t))
