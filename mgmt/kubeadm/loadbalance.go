@@ -118,15 +118,13 @@ func (d *deployment) writeBalancer(ctx context.Context, n mgmt.Node, masters []m
 	if err := replaceChecked(ctx, n, keepalivedFile, vrrp.String(), 0o600, "keepalived", "-t", "-f"); err != nil {
 		return err
 	}
-	for _, argv := range [][]string{
-		{"systemctl", "enable", "haproxy", "keepalived"}, {"systemctl", "reset-failed", "haproxy", "keepalived"},
-		{"systemctl", "reload-or-restart", "haproxy"}, {"systemctl", "reload-or-restart", "keepalived"},
-	} {
-		if err := n.RunRoot(ctx, argv, nil, nil, nil); err != nil {
-			return err
-		}
+	if err := n.RunRoot(ctx, []string{"systemctl", "enable", "haproxy", "keepalived"}, nil, nil, nil); err != nil {
+		return err
 	}
-	return nil
+	if err := startUnit(ctx, n, "reload-or-restart", "haproxy"); err != nil {
+		return err
+	}
+	return startUnit(ctx, n, "reload-or-restart", "keepalived")
 }
 
 // replaceChecked replaces a file when the program that reads it has nothing against the new one.
