@@ -194,7 +194,8 @@ func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool,
 			return tosca.Open(ctx, packageDir)
 		}),
 		Infra: map[string]vnflcm.InfraDriver{"e2e": infra},
-		Mgmt:  map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool})},
+		Mgmt: map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool,
+			Timeouts: kubeadm.Timeouts{Drain: 15 * time.Second}})},
 	}
 	change(&c)
 	return c
@@ -247,8 +248,21 @@ func (s *scene) must(opID string, err error) {
 	if err != nil {
 		s.t.Fatalf("operation: %v", err)
 	}
-	s.t.Logf("%s took %s", occ.Operation, time.Since(begin).Round(10*time.Millisecond))
+	s.t.Logf("%s took %s: %s", occ.Operation, time.Since(begin).Round(10*time.Millisecond), s.slowest(opID))
 }
 
 // patience bounds how long one operation may take.
 const patience = 5 * time.Minute
+
+// slowest names the steps of an operation that took more than two seconds.
+func (s *scene) slowest(opID string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, e := range s.events {
+		if e.OperationID == opID && e.Duration > 2*time.Second {
+			out = append(out, fmt.Sprintf("%s %s %.1fs", e.Name, e.Host, e.Duration.Seconds()))
+		}
+	}
+	return strings.Join(out, ", ")
+}

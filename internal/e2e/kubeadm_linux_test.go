@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -10,20 +11,38 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// workload is a Deployment that must keep two of its pods while a node is drained.
+// workload is a Deployment with a pod on every worker, of which none may be missing.
 const workload = `
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: web, namespace: default}
+metadata: {name: web, namespace: shop}
 spec:
-  replicas: 2
+  replicas: %d
   selector: {matchLabels: {app: web}}
   template:
     metadata: {labels: {app: web}}
     spec:
       terminationGracePeriodSeconds: 1
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}
       containers: [{name: web, image: "registry.k8s.io/pause:3.10.1"}]
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web, namespace: shop}
+spec:
+  minAvailable: %[1]d
+  selector: {matchLabels: {app: web}}
 `
+
+// work lets a cluster run the workload.
+func (y *yard) work(id string, replicas int) {
+	y.t.Helper()
+	y.apply(id, "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---"+fmt.Sprintf(workload, replicas))
+	y.kubectl(id, "rollout", "status", "-n", "shop", "deployment/web", "--timeout=50s")
+}
 
 // TestKubeadmLife takes a real cluster of one control-plane node through its life.
 func TestKubeadmLife(t *testing.T) {
@@ -35,19 +54,33 @@ func TestKubeadmLife(t *testing.T) {
 	if code, err := y.viaVIM(id, "/api/v1/namespaces/kube-system/secrets"); code != 200 || err != nil {
 		t.Errorf("through the VIM entry: %d, %v", code, err)
 	}
-	y.apply(id, workload)
-	y.kubectl(id, "rollout", "status", "deployment/web", "--timeout=50s")
 
 	y.must(y.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", NumberOfSteps: 2}))
 	y.wantNodes(id, 1, 3)
-	y.must(y.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance", NumberOfSteps: 2}))
+	y.work(id, 3)
+
+	op, err := y.Scale(ctx, id, scaleIn(t, ""))
+	if err == nil {
+		_, err = y.Wait(ctx, op)
+	}
+	if err == nil || !strings.Contains(err.Error(), "shop/web-") || !strings.Contains(err.Error(), "disruption budget") {
+		t.Fatalf("a drain that a disruption budget forbids: %v", err)
+	}
+	t.Logf("refused: %v", err)
+	if err := y.Fail(ctx, op); err != nil {
+		t.Fatal(err)
+	}
+	y.must(y.Scale(ctx, id, scaleIn(t, "Delete")))
+	y.wantNodes(id, 1, 2)
+	y.must(y.Scale(ctx, id, scaleIn(t, "Continue")))
 	y.wantNodes(id, 1, 1)
+	y.work(id, 1)
 
 	worker := y.vnfcs(id, workerVDU)[0]
 	y.kill(worker)
 	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker.ID}}))
 	y.wantNodes(id, 1, 1)
-	y.kubectl(id, "rollout", "status", "deployment/web", "--timeout=50s")
+	y.kubectl(id, "rollout", "status", "-n", "shop", "deployment/web", "--timeout=50s")
 
 	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{}))
 	y.wantNodes(id, 1, 1)
@@ -55,8 +88,22 @@ func TestKubeadmLife(t *testing.T) {
 		t.Errorf("through the VIM entry, after the whole heal: %d, %v", code, err)
 	}
 
-	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	y.work(id, 1)
+	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 5}))
 	y.gone(id)
+}
+
+// scaleIn takes a worker away, and says what becomes of pods that do not leave it.
+func scaleIn(t *testing.T, policy string) vnflcm.ScaleVnfRequest {
+	t.Helper()
+	r := vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}
+	if policy != "" {
+		var err error
+		if r.AdditionalParams, err = vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param": {"drain_policy": "` + policy + `"}}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
 }
 
 // highlyAvailable has the API at an address that the control-plane nodes share.
@@ -77,8 +124,7 @@ func TestKubeadmHighlyAvailable(t *testing.T) {
 	y.wantMembers(id)
 	y.must(y.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 	y.wantNodes(id, 3, 2)
-	y.apply(id, workload)
-	y.kubectl(id, "rollout", "status", "deployment/web", "--timeout=50s")
+	y.work(id, 2)
 
 	victim := y.holder(id, virtual.String())
 	longest := y.watchAPI(id)

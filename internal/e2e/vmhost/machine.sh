@@ -43,7 +43,7 @@ ip route add default via "$gateway"
 echo "$name" >root/etc/hostname
 printf '127.0.0.1 localhost\n%s %s\n' "${address%/*}" "$name" >root/etc/hosts
 rm -f root/etc/resolv.conf root/etc/nologin root/etc/ssh/ssh_host_*
-: >root/etc/resolv.conf
+echo "nameserver $gateway" >root/etc/resolv.conf # nobody answers there, but CoreDNS does not start without one
 chroot root /usr/sbin/useradd --create-home --shell /bin/bash "$user"
 printf '%s:%s\n' "$user" "$password" | chpasswd -R "$PWD/root"
 mkdir -p root/etc/sudoers.d
