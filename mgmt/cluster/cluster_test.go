@@ -2,11 +2,14 @@ package cluster_test
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"io/fs"
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -236,5 +239,66 @@ func TestWaitReadyTimesOut(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
+	}
+}
+
+// counted counts the connections through a master that are open.
+type counted struct {
+	master
+	open *atomic.Int64
+}
+
+func (c counted) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := c.master.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c.open.Add(1)
+	return &countedConn{Conn: conn, open: c.open}, nil
+}
+
+type countedConn struct {
+	net.Conn
+	open *atomic.Int64
+	once sync.Once
+}
+
+func (c *countedConn) Close() error {
+	c.once.Do(func() { c.open.Add(-1) })
+	return c.Conn.Close()
+}
+
+// TestConnectionsEnd: none is open when a call has returned, also when it failed.
+func TestConnectionsEnd(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "w2")
+	leader, err := s.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open atomic.Int64
+	k := cluster.New([]counted{{leader, &open}})
+	late, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	for name, call := range map[string]func() error{
+		"ready": func() error { return cluster.Ready(t.Context(), counted{leader, &open}) },
+		"name":  func() error { return k.CheckName(t.Context(), "10.0.0.1") },
+		"drain": func() error { return k.Drain(t.Context(), "w2", cluster.DrainOptions{Timeout: 10 * time.Second}) },
+		"late": func() error {
+			if err := k.WaitReady(late, []netip.Addr{addressOf("w9")}, func(string) {}); err == nil {
+				return errors.New("w9 is ready")
+			}
+			return nil
+		},
+	} {
+		if err := call(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := open.Load(); n != 0 {
+			t.Errorf("%s leaves %d connections open", name, n)
+		}
+	}
+	if _, ok := errors.AsType[x509.HostnameError](k.CheckName(t.Context(), "10.0.0.9")); !ok || open.Load() != 0 {
+		t.Error("an address that the certificate does not name, or a connection is left")
 	}
 }
