@@ -161,8 +161,13 @@ func (c *call) uploadCerts(_ context.Context, args []string) error {
 	}
 	key := randomHex(32)
 	err := c.asAdmin("/etc/kubernetes/admin.conf", func(cl *cluster) error {
-		cl.CertKeys[key] = c.w.nowFunc().Add(certificateTTL)
-		return nil
+		expires := c.w.nowFunc().Add(certificateTTL)
+		cl.CertKeys[key] = expires
+		// The certificates end with a token that is made to own them (kubeadm, phases/copycerts), which is as good
+		// as any other to join with.
+		cl.CertsToken = newToken()
+		cl.Tokens[cl.CertsToken] = expires
+		return cl.store(apiKind{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}, object{"metadata": object{"name": "kubeadm-certs", "namespace": "kube-system"}})
 	})
 	if err == nil {
 		c.printf("[upload-certs] Storing the certificates in Secret \"kubeadm-certs\" in the \"kube-system\" Namespace\n[upload-certs] Using certificate key:\n%s\n", key)
@@ -212,7 +217,11 @@ func (c *call) tokenList(_ context.Context, args []string) error {
 	}
 	return c.asAdmin("/etc/kubernetes/admin.conf", func(cl *cluster) error {
 		for token := range cl.Tokens {
-			c.printf("{\n  \"kind\": \"BootstrapToken\",\n  \"token\": %q\n}\n", token)
+			description := ""
+			if token == cl.CertsToken {
+				description = "Proxy for managing TTL for the kubeadm-certs secret"
+			}
+			c.printf("{\n  \"kind\": \"BootstrapToken\",\n  \"description\": %q,\n  \"token\": %q\n}\n", description, token)
 		}
 		return nil
 	})
@@ -289,7 +298,8 @@ func (c *call) admitted(o *joinOptions, m *machine) (*cluster, error) {
 			"cluster CA found in cluster-info ConfigMap is invalid: none of the public keys are pinned")
 	}
 	if o.controlPlane {
-		if expires, known := cl.CertKeys[o.certKey]; !known || !expires.After(now) {
+		_, uploaded := cl.Objects["Secret/kube-system/kubeadm-certs"]
+		if expires, known := cl.CertKeys[o.certKey]; !known || !uploaded || !expires.After(now) {
 			return nil, errors.New("error execution phase control-plane-prepare/download-certs: error downloading certs: the Secret does not include the required certificate or cannot be decrypted")
 		}
 	}

@@ -241,9 +241,17 @@ func aptGet(ctx context.Context, c *call) error {
 	}
 	switch args[0] {
 	case "update":
+		done, err := c.lockPackages(ctx, c.id+" lists", false)
+		if err != nil {
+			return exitError{100, "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)"}
+		}
+		defer done()
+		if err := c.w.take(ctx); err != nil {
+			return err
+		}
 		return c.on(func(m *machine) error { m.Fetched = true; return nil })
 	case "install":
-		done, err := c.lockPackages(ctx, waits)
+		done, err := c.lockPackages(ctx, c.id, waits)
 		if err != nil {
 			return err
 		}
@@ -274,13 +282,13 @@ func (c *call) interrupt(begins bool) error {
 	})
 }
 
-// lockPackages takes the lock of the package system, which one program at a time can have.
-func (c *call) lockPackages(ctx context.Context, waits bool) (done func(), err error) {
+// lockPackages takes a lock of the package system, which one program at a time can have.
+func (c *call) lockPackages(ctx context.Context, name string, waits bool) (done func(), err error) {
 	c.w.mu.Lock()
-	lock := c.w.packageLocks[c.id]
+	lock := c.w.packageLocks[name]
 	if lock == nil {
 		lock = make(chan struct{}, 1)
-		c.w.packageLocks[c.id] = lock
+		c.w.packageLocks[name] = lock
 	}
 	c.w.mu.Unlock()
 	if !waits {
@@ -313,7 +321,7 @@ func dpkg(ctx context.Context, c *call) error {
 	if err := c.root(); err != nil {
 		return err
 	}
-	done, err := c.lockPackages(ctx, false)
+	done, err := c.lockPackages(ctx, c.id, false)
 	if err != nil {
 		return exitError{2, "dpkg: error: dpkg frontend lock was locked by another process"}
 	}

@@ -75,7 +75,7 @@ func (c *control) file(name string) string { return filepath.Join(c.dir, name) }
 // port finds one that is free.
 func (c *control) port() string {
 	c.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(c.t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func (c *control) port() string {
 func (c *control) start(name string, args ...string) {
 	c.t.Helper()
 	var log bytes.Buffer
-	cmd := exec.Command(filepath.Join(c.programs, name), args...) //nolint:gosec // the folder is the caller's choice
+	cmd := exec.CommandContext(context.WithoutCancel(c.t.Context()), filepath.Join(c.programs, name), args...) //nolint:gosec // the folder is the caller's choice
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
@@ -162,14 +162,14 @@ func (c *control) connect() {
 }
 
 // status says of an object what its kubelet would.
-func (c *control) status(path, patch string) {
+func (c *control) status(ctx context.Context, path, patch string) {
 	c.t.Helper()
-	c.ask(http.MethodPatch, path+"/status", patch)
+	c.ask(ctx, http.MethodPatch, path+"/status", patch)
 }
 
-func (c *control) ask(method, path, body string) []byte {
+func (c *control) ask(ctx context.Context, method, path, body string) []byte {
 	c.t.Helper()
-	request, err := http.NewRequestWithContext(c.t.Context(), method, "https://"+c.address+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, "https://"+c.address+path, strings.NewReader(body))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func (c *control) nodes(ctx context.Context, t *testing.T, k *cluster.Cluster[cl
 		t.Fatal(err)
 	}
 	ready := func() {
-		c.status("/api/v1/nodes/w2", fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":"10.0.0.2"}],"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady","lastHeartbeatTime":%q}]}}`, time.Now().UTC().Format(time.RFC3339)))
+		c.status(ctx, "/api/v1/nodes/w2", fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":"10.0.0.2"}],"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady","lastHeartbeatTime":%q}]}}`, time.Now().UTC().Format(time.RFC3339)))
 	}
 	ready()
 	if err := k.WaitReady(ctx, []netip.Addr{addressOf("w2")}, func(string) { ready() }); err != nil {
@@ -302,20 +302,20 @@ func (c *control) accounts(ctx context.Context, t *testing.T, k *cluster.Cluster
 
 func (c *control) drain(ctx context.Context, t *testing.T, k *cluster.Cluster[cluster.Master]) {
 	t.Helper()
-	owner := c.ask(http.MethodGet, "/apis/example.com/v1/namespaces/shop/widgets/w", "")
+	owner := c.ask(ctx, http.MethodGet, "/apis/example.com/v1/namespaces/shop/widgets/w", "")
 	_, uid, _ := bytes.Cut(owner, []byte(`"uid":"`))
 	uid, _, _ = bytes.Cut(uid, []byte(`"`))
 	if err := k.Apply(ctx, []byte(strings.ReplaceAll(realPod, "$UID", string(uid)))); err != nil {
 		t.Fatal(err)
 	}
-	c.status("/api/v1/namespaces/shop/pods/a", `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+	c.status(ctx, "/api/v1/namespaces/shop/pods/a", `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
 	err := k.Drain(ctx, "w2", cluster.DrainOptions{Timeout: 5 * time.Second})
 	left, _ := errors.AsType[*cluster.DrainError](err)
 	if left == nil || len(left.Pods) != 1 || !strings.Contains(left.Pods[0].Reason, "disruption budget keep needs 1 healthy pods and has 1 currently") {
 		t.Fatalf("%v", err)
 	}
 	// Nobody ends the pod: its kubelet is no longer heard of, so that it is not waited for.
-	c.status("/api/v1/nodes/w2", `{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`)
+	c.status(ctx, "/api/v1/nodes/w2", `{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`)
 	if err := k.Drain(ctx, "w2", cluster.DrainOptions{Timeout: time.Second, Policy: cluster.DrainDelete}); err != nil {
 		t.Fatal(err)
 	}

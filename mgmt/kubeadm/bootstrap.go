@@ -234,18 +234,27 @@ func (d *deployment) kubeadmWith(ctx context.Context, n mgmt.Node, config []byte
 // revokeAll deletes every bootstrap token of a cluster that has just been made: kubeadm init insists on one,
 // and a package's script prints one. Joins use fresh ones.
 func (d *deployment) revokeAll(ctx context.Context, n mgmt.Node) error {
+	return d.revokeListed(ctx, n, func(string) bool { return true })
+}
+
+// revokeListed deletes the bootstrap tokens whose description is as wanted, asking kubeadm on a node which there are.
+func (d *deployment) revokeListed(ctx context.Context, n mgmt.Node, wanted func(description string) bool) error {
 	var out bytes.Buffer
 	if err := n.RunRoot(ctx, []string{"kubeadm", "token", "list", "-o", "json"}, nil, &out, nil); err != nil {
 		return err
 	}
 	for list := json.NewDecoder(&out); ; {
 		var token struct {
-			Token string `json:"token"`
+			Token       string `json:"token"`
+			Description string `json:"description"`
 		}
 		if err := list.Decode(&token); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("kubeadm token list: %w", err)
+		}
+		if !wanted(token.Description) {
+			continue
 		}
 		id, _, _ := strings.Cut(token.Token, ".")
 		if err := d.revoke(ctx, id); err != nil {

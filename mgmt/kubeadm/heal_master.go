@@ -164,6 +164,9 @@ func (d *deployment) replace(ctx context.Context, masters, workers []mgmt.Node) 
 	if err := d.awaitReady(ctx, replaced); err != nil {
 		return err
 	}
+	if err := d.label(ctx, replaced); err != nil {
+		return err
+	}
 	if err := d.bringBackHelm(ctx, stayed, masters); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -51,6 +52,9 @@ func (d *deployment) build(ctx context.Context) error {
 	if err := d.awaitReady(ctx, d.nodes()); err != nil {
 		return err
 	}
+	if err := d.label(ctx, d.nodes()); err != nil {
+		return err
+	}
 	if err := d.setUpHelm(ctx, d.masters); err != nil {
 		return err
 	}
@@ -95,6 +99,26 @@ func (d *deployment) awaitReady(ctx context.Context, nodes []mgmt.Node) error {
 	return vnflcm.Do(ctx, d.op, "ready", "", func(ctx context.Context) error {
 		return within(ctx, d.config.Timeouts.Ready, func(ctx context.Context) error {
 			return d.kube.WaitReady(ctx, addrs, func(message string) { d.op.Report(ctx, message) })
+		})
+	})
+}
+
+// label gives nodes the labels that kubelets may not give themselves.
+func (d *deployment) label(ctx context.Context, nodes []mgmt.Node) error {
+	return vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
+		labels := d.nodeLabels(n)
+		if len(labels) == 0 {
+			return nil
+		}
+		return d.do(ctx, "labels", n, time.Minute, func(ctx context.Context) error {
+			node, found, err := d.kube.NodeAt(ctx, n.IP)
+			if err == nil && !found {
+				err = fmt.Errorf("kubeadm: no node has the address %s", n.IP)
+			}
+			if err != nil {
+				return err
+			}
+			return d.kube.SetLabels(ctx, node.Name, labels)
 		})
 	})
 }

@@ -51,6 +51,9 @@ func (b *batch) credentials(ctx context.Context, controlPlane bool) (credentials
 		b.now.token, b.made = token, time.Now()
 	}
 	if controlPlane && b.now.certificateKey == "" {
+		if err := b.d.op.State().Put(ctx, certificatesState, time.Now()); err != nil {
+			return credentials{}, err
+		}
 		// The key is the last line.
 		if b.now.certificateKey, err = output(ctx, leader, "kubeadm", "init", "phase", "upload-certs", "--upload-certs"); err != nil {
 			return credentials{}, err
@@ -76,9 +79,15 @@ func (d *deployment) createToken(ctx context.Context, leader mgmt.Node, token st
 	return d.kubeadmWith(ctx, leader, config, "token", "create")
 }
 
-// revokeTokens ends every token that was made for the cluster, also when ctx has ended: they would live on
-// otherwise. The uploaded certificates are encrypted with a key that nobody has any more and expire by
-// themselves.
+// certificatesState is where it is noted that certificates for control-plane nodes are in the cluster, encrypted.
+const certificatesState = "uploadedcertificates"
+
+// certificatesToken is how kubeadm describes the token by which those certificates end (cmd/phases/copycerts). A
+// machine could join with it.
+const certificatesToken = "Proxy for managing TTL for the kubeadm-certs secret"
+
+// revokeTokens ends every token that was made for the cluster, and the certificates that were put into it, also
+// when ctx has ended: they would live on otherwise.
 func (d *deployment) revokeTokens(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -91,7 +100,26 @@ func (d *deployment) revokeTokens(ctx context.Context) error {
 			return err
 		}
 	}
-	return err
+	return errors.Join(err, d.removeCertificates(ctx))
+}
+
+// removeCertificates takes back what "upload-certs" has put into the cluster, if it has.
+func (d *deployment) removeCertificates(ctx context.Context) error {
+	noted, err := d.op.State().Keys(ctx, certificatesState)
+	if len(noted) == 0 || err != nil {
+		return err
+	}
+	leader, err := d.kube.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.revokeListed(ctx, leader, func(description string) bool { return description == certificatesToken }); err != nil {
+		return err
+	}
+	if err := d.kube.Delete(ctx, "kube-system", "secret", "kubeadm-certs"); err != nil {
+		return err
+	}
+	return d.op.State().Delete(ctx, certificatesState)
 }
 
 // revoke deletes the token of that id, if there is one.

@@ -118,15 +118,13 @@ func (d *deployment) writeBalancer(ctx context.Context, n mgmt.Node, masters []m
 	if err := replaceChecked(ctx, n, keepalivedFile, vrrp.String(), 0o600, "keepalived", "-t", "-f"); err != nil {
 		return err
 	}
-	for _, argv := range [][]string{
-		{"systemctl", "enable", "haproxy", "keepalived"}, {"systemctl", "reset-failed", "haproxy", "keepalived"},
-		{"systemctl", "reload-or-restart", "haproxy"}, {"systemctl", "reload-or-restart", "keepalived"},
-	} {
-		if err := n.RunRoot(ctx, argv, nil, nil, nil); err != nil {
-			return err
-		}
+	if err := n.RunRoot(ctx, []string{"systemctl", "enable", "haproxy", "keepalived"}, nil, nil, nil); err != nil {
+		return err
 	}
-	return nil
+	if err := startUnit(ctx, n, "reload-or-restart", "haproxy"); err != nil {
+		return err
+	}
+	return startUnit(ctx, n, "reload-or-restart", "keepalived")
 }
 
 // replaceChecked replaces a file when the program that reads it has nothing against the new one.
@@ -199,8 +197,8 @@ read -r -t 2 status <&3
 
 // haproxyConfig leads the clients of the API to the API servers that are ready. TLS is between client and API
 // server; the checks do not verify it: they only choose whom to ask, and the cluster's CA does not exist before
-// the first of them. /readyz is open to everybody in Kubernetes as kubeadm sets it up; 401 and 403 are the
-// answers of an API server that was told otherwise. Watches are quiet for long: dead clients and servers are
+// the first of them. /readyz is open to everybody, which the probes of kubeadm's own static pods need too; other
+// answers than 200 come from an API server that starts, or that has lost its etcd. Watches are quiet for long: dead clients and servers are
 // noticed by keep-alive packets. There is no statistics page and no socket for administration.
 func haproxyConfig(vip netip.Addr, masters []mgmt.Node) string {
 	bind := "0.0.0.0:" + balancedPort
@@ -240,7 +238,7 @@ backend kubernetes
     log global
     balance roundrobin
     option httpchk GET /readyz
-    http-check expect rstatus ^(200|401|403)$
+    http-check expect status 200
     default-server check check-ssl verify none inter 2s fall 3 rise 1 on-marked-down shutdown-sessions
 `)
 	for _, m := range masters {

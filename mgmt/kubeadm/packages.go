@@ -237,21 +237,27 @@ func (d *deployment) install(ctx context.Context, n mgmt.Node, packages ...strin
 	options := []string{"-q", "-o", fmt.Sprintf("DPkg::Lock::Timeout=%d", int(aptLock.Seconds())), "-o", "Acquire::Retries=3"}
 	install := slices.Concat([]string{"apt-get"}, options, []string{"-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
 		"install", "-y", "--no-install-recommends", "--allow-change-held-packages", "--allow-downgrades"}, packages)
-	for _, argv := range [][]string{slices.Concat([]string{"apt-get"}, options, []string{"update"}), install} {
-		if err := n.SSH.Exec(ctx, sshexec.Command{Argv: argv, Root: true, Env: d.aptEnvironment()}); err != nil {
-			return err
-		}
+	update := slices.Concat([]string{"apt-get"}, options, []string{"update"})
+	// The lock of the lists is none that apt waits for.
+	listed := func(e *sshexec.ExitError) bool { return strings.Contains(e.Stderr, "/var/lib/apt/lists/lock") }
+	if err := d.whenUnlocked(ctx, n, update, listed); err != nil {
+		return err
 	}
-	return nil
+	return n.SSH.Exec(ctx, sshexec.Command{Argv: install, Root: true, Env: d.aptEnvironment()})
 }
 
 // repairPackages finishes what an installation that was cut short has left: apt refuses to work before that.
 // dpkg itself does not wait for its lock, but ends with 2 (dpkg(1), "Exit status").
 func (d *deployment) repairPackages(ctx context.Context, n mgmt.Node) error {
 	argv := []string{"dpkg", "--force-confdef", "--force-confold", "--configure", "-a"}
+	return d.whenUnlocked(ctx, n, argv, func(e *sshexec.ExitError) bool { return e.Code == 2 })
+}
+
+// whenUnlocked runs a program again as long as somebody else has the lock that it needs.
+func (d *deployment) whenUnlocked(ctx context.Context, n mgmt.Node, argv []string, locked func(*sshexec.ExitError) bool) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := n.SSH.Exec(ctx, sshexec.Command{Argv: argv, Root: true, Env: d.aptEnvironment()})
-		if exit, ok := errors.AsType[*sshexec.ExitError](err); err == nil || ok && exit.Code == 2 {
+		if exit, ok := errors.AsType[*sshexec.ExitError](err); err == nil || ok && locked(exit) {
 			return struct{}{}, err
 		}
 		return struct{}{}, backoff.Permanent(err)

@@ -200,6 +200,15 @@ func TestInstallationCutShort(t *testing.T) {
 	if n := len(l.ran("workerNode-0", "dpkg")); n < 2 {
 		t.Errorf("dpkg ran %d times: nobody else was at work", n)
 	}
+
+	// A machine that has just started fetches its lists.
+	l = openLab(t, setup{sandbox: sandbox.Config{Takes: 500 * time.Millisecond}})
+	m = l.manager(l.machines(`sudo setsid apt-get update >/dev/null 2>&1 </dev/null &`))
+	opID, err = l.instantiateBy(m)
+	l.must(opID, err, m)
+	if n := len(l.ran("workerNode-0", "apt-get")); n < 4 {
+		t.Errorf("apt-get ran %d times: nobody else was at work", n)
+	}
 }
 
 // TestSwapStays when the kubelet was told to run beside it.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -39,11 +40,12 @@ type clusterParam struct {
 	Worker            nodeParam   `json:"worker_node"`
 	Proxy             mgmt.Proxy  `json:"proxy"`
 
-	Registries registry.Connections `json:"private_registry_connection_info"`
-	HelmScript string               `json:"helm_installation_script_path"`
-	Storage    any                  `json:"storage_server"`
-	Packages   packagesParam        `json:"packages"`
-	Flannel    flannelParam         `json:"flannel"`
+	Registries  registry.Connections `json:"private_registry_connection_info"`
+	DrainPolicy cluster.DrainPolicy  `json:"drain_policy"` // beyond Tacker; default Fail
+	HelmScript  string               `json:"helm_installation_script_path"`
+	Storage     any                  `json:"storage_server"`
+	Packages    packagesParam        `json:"packages"`
+	Flannel     flannelParam         `json:"flannel"`
 	componentParam
 	Volumes any      `json:"pv_registration_params"`
 	VIM     vimParam `json:"vim_registration"` // beyond Tacker
@@ -130,30 +132,31 @@ func (c *checker) fault(path, value, reason string) {
 // check finds every fault; the paths are relative to k8s_cluster_installation_param.
 func (p *parameters) check(op *vnflcm.Operation) error {
 	c := &checker{op: op}
-	cluster := &p.Cluster
-	c.node("master_node", cluster.Master.nodeParam)
-	c.node("worker_node", cluster.Worker)
-	if vdu := c.vduOf(cluster.Master.SSHCPName); vdu != "" && vdu == c.vduOf(cluster.Worker.SSHCPName) {
-		c.fault("worker_node.ssh_cp_name", cluster.Worker.SSHCPName, "is of VDU "+vdu+", whose machines are control-plane nodes")
+	k := &p.Cluster
+	c.node("master_node", k.Master.nodeParam)
+	c.node("worker_node", k.Worker)
+	if vdu := c.vduOf(k.Master.SSHCPName); vdu != "" && vdu == c.vduOf(k.Worker.SSHCPName) {
+		c.fault("worker_node.ssh_cp_name", k.Worker.SSHCPName, "is of VDU "+vdu+", whose machines are control-plane nodes")
 	}
-	if cluster.Master.ClusterCPName == "" && cluster.APIEndpoint == "" {
+	if k.Master.ClusterCPName == "" && k.APIEndpoint == "" {
 		c.fault("master_node.cluster_cp_name", "", "is required")
 	}
-	c.networks(&cluster.Master)
-	c.file("script_path", cluster.ScriptPath)
-	c.file("cni_manifest_path", cluster.CNIManifestPath)
-	c.version(cluster.KubernetesVersion)
-	c.apiEndpoint(cluster)
-	c.components(cluster)
-	c.packages(cluster)
-	c.flannel(cluster)
-	c.marks("master_node", cluster.Master.nodeMarks)
-	c.marks("worker_node", cluster.Worker.nodeMarks)
-	c.file("helm_installation_script_path", cluster.HelmScript)
-	c.faults = append(c.faults, vnflcm.AtPath("proxy", cluster.Proxy.Validate()))
-	c.registries(cluster)
-	c.vim(cluster.VIM)
-	c.unsupported(cluster)
+	c.networks(&k.Master)
+	c.file("script_path", k.ScriptPath)
+	c.file("cni_manifest_path", k.CNIManifestPath)
+	c.version(k.KubernetesVersion)
+	c.apiEndpoint(k)
+	c.components(k)
+	c.packages(k)
+	c.flannel(k)
+	c.marks("master_node", k.Master.nodeMarks)
+	c.marks("worker_node", k.Worker.nodeMarks)
+	c.file("helm_installation_script_path", k.HelmScript)
+	c.faults = append(c.faults, vnflcm.AtPath("proxy", k.Proxy.Validate()))
+	c.registries(k)
+	c.drainPolicy(k.DrainPolicy)
+	c.vim(k.VIM)
+	c.unsupported(k)
 	return vnflcm.AtPath(clusterPath, errors.Join(c.faults...))
 }
 
@@ -233,5 +236,13 @@ func (c *checker) unsupported(p *clusterParam) {
 		if asked.given {
 			c.fault(asked.path, "", "is not supported yet")
 		}
+	}
+}
+
+func (c *checker) drainPolicy(policy cluster.DrainPolicy) {
+	switch policy {
+	case "", cluster.DrainFail, cluster.DrainDelete, cluster.DrainContinue:
+	default:
+		c.fault("drain_policy", string(policy), fmt.Sprintf("must be %s, %s or %s", cluster.DrainFail, cluster.DrainDelete, cluster.DrainContinue))
 	}
 }

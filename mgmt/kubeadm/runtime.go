@@ -46,16 +46,22 @@ func (d *deployment) setUpRuntime(ctx context.Context, n mgmt.Node) error {
 			return err
 		}
 	}
-	for _, argv := range [][]string{
-		{"systemctl", "daemon-reload"}, {"systemctl", "enable", "containerd", "kubelet"},
-		// One that has failed too often is not started again before this.
-		{"systemctl", "reset-failed", "containerd"}, {"systemctl", "restart", "containerd"},
-	} {
+	for _, argv := range [][]string{{"systemctl", "daemon-reload"}, {"systemctl", "enable", "containerd", "kubelet"}} {
 		if err := n.RunRoot(ctx, argv, nil, nil, nil); err != nil {
 			return err
 		}
 	}
-	return nil
+	return startUnit(ctx, n, "restart", "containerd")
+}
+
+// startUnit starts, restarts or reloads a unit, also one that has failed too often to be started again. A unit
+// that systemd has not loaded has not failed either: resetting it is refused.
+func startUnit(ctx context.Context, n mgmt.Node, verb, unit string) error {
+	err := n.RunRoot(ctx, []string{"systemctl", "reset-failed", unit}, nil, nil, nil)
+	if _, refused := errors.AsType[*sshexec.ExitError](err); err != nil && !refused {
+		return err
+	}
+	return n.RunRoot(ctx, []string{"systemctl", verb, unit}, nil, nil, nil)
 }
 
 // findPlugins makes sure that the plugins are there which every network add-on calls: the kubelet's package

@@ -35,22 +35,28 @@ func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 
 // evict drains a node and removes it. With force a drain that fails does not keep it from going.
 func (d *deployment) evict(ctx context.Context, n mgmt.Node, force bool) error {
-	err := d.do(ctx, "drain", n, d.config.Timeouts.Drain+time.Minute, func(ctx context.Context) error {
+	o := cluster.DrainOptions{Timeout: d.config.Timeouts.Drain, Force: force, Policy: d.p.DrainPolicy}
+	if force && o.Policy != cluster.DrainDelete {
+		o.Policy = cluster.DrainContinue
+	}
+	if err := d.drain(ctx, n, o); err != nil {
+		return err
+	}
+	return d.do(ctx, "delete-node", n, time.Minute, func(ctx context.Context) error { return d.forgetNode(ctx, n) })
+}
+
+// drain empties a node, if the cluster has it.
+func (d *deployment) drain(ctx context.Context, n mgmt.Node, o cluster.DrainOptions) error {
+	return d.do(ctx, "drain", n, o.Timeout+time.Minute, func(ctx context.Context) error {
 		node, found, err := d.kube.NodeAt(ctx, n.IP)
 		if !found || err != nil {
 			return err
 		}
-		err = d.kube.Drain(ctx, node.Name, cluster.DrainOptions{Timeout: d.config.Timeouts.Drain, Force: force})
-		if err != nil && force && ctx.Err() == nil {
+		o.Warn = func(err error) {
 			d.op.Log.WarnContext(ctx, "not every pod could be moved", "host", node.Name, "error", err)
-			return nil
 		}
-		return err
+		return d.kube.Drain(ctx, node.Name, o)
 	})
-	if err != nil {
-		return err
-	}
-	return d.do(ctx, "delete-node", n, time.Minute, func(ctx context.Context) error { return d.forgetNode(ctx, n) })
 }
 
 // scaleEnd makes new machines nodes, and tells the others which nodes there are.
@@ -87,7 +93,10 @@ func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
 	if err = errors.Join(err, d.revokeTokens(ctx)); err != nil {
 		return err
 	}
-	return d.awaitReady(ctx, added)
+	if err := d.awaitReady(ctx, added); err != nil {
+		return err
+	}
+	return d.label(ctx, added)
 }
 
 // existing describes the running cluster, as whichever control-plane node answers sees it.

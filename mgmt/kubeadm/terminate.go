@@ -2,7 +2,10 @@ package kubeadm
 
 import (
 	"context"
+	"time"
 
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -12,7 +15,36 @@ func (d *Driver) terminateStart(ctx context.Context, op *vnflcm.Operation) error
 	if err := removeVIM(ctx, op); err != nil {
 		return err
 	}
+	if op.Terminate.TerminationType == vnflcm.TerminateGraceful {
+		if err := d.drainAll(ctx, op); err != nil {
+			return err
+		}
+	}
 	return d.removeAccount(ctx, op)
+}
+
+// drainAll lets the pods on all workers end as they would like to, for as long as the request allows: none has a
+// node left to go to. Then the cluster goes in any case, also when it does not answer.
+func (d *Driver) drainAll(ctx context.Context, op *vnflcm.Operation) error {
+	dep, err := d.open(op)
+	if err != nil {
+		op.Log.WarnContext(ctx, "the cluster is not drained", "error", err)
+		return nil
+	}
+	limit := time.Duration(op.Terminate.GracefulTerminationTimeout) * time.Second
+	if limit <= 0 {
+		limit = d.config.Timeouts.Drain
+	}
+	err = vnflcm.Each(ctx, d.config.Parallel, dep.workers, func(ctx context.Context, n mgmt.Node) error {
+		return dep.drain(ctx, n, cluster.DrainOptions{Timeout: limit, Force: true, Policy: cluster.DrainContinue})
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		op.Log.WarnContext(ctx, "the cluster is not drained", "error", err)
+	}
+	return nil
 }
 
 // terminateEnd drops what is kept of the machines. The entry in the VIM registry goes here too: a VNFD need
