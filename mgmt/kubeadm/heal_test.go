@@ -169,7 +169,7 @@ func TestHealControlPlane(t *testing.T) {
 		{name: "two, one of them dead, the other leads", dead: []string{"masterNode-2"}, heal: []string{"masterNode-1", "masterNode-2"}, leader: "masterNode-1", moved: true},
 		{name: "the first", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0"}},
 		{name: "the first, alive", virtual: true, heal: []string{"masterNode-0"}, leader: "masterNode-0", moved: true},
-		{name: "the first two", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0", "masterNode-1"}, moved: true}, // to the second one, when the first died
+		{name: "the first two", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0", "masterNode-1"}, leader: "masterNode-1", moved: true},
 		{name: "the first, with a script", request: "instantiate_script.json", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0"}},
 		{name: "with workers", dead: []string{"masterNode-1", "workerNode-0"}, heal: []string{"masterNode-1", "workerNode-0", "workerNode-1"}},
 	} {
