@@ -1,7 +1,6 @@
 package kubeadm
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -139,62 +138,6 @@ func replaceChecked(ctx context.Context, n mgmt.Node, path, content string, mode
 	return n.RunRoot(ctx, []string{"mv", "-f", candidate, path}, nil, nil, nil)
 }
 
-// place is where a virtual address belongs on a machine.
-type place struct {
-	device string
-	bits   int // of the network
-}
-
-// placeOf finds the interface in whose network the virtual address is.
-func placeOf(ctx context.Context, n mgmt.Node, vip netip.Addr) (place, error) {
-	family := "-4"
-	if vip.Is6() {
-		family = "-6"
-	}
-	var out bytes.Buffer
-	if err := n.RunRoot(ctx, []string{"ip", "-o", family, "addr", "show"}, nil, &out, nil); err != nil {
-		return place{}, err
-	}
-	if n.IP.Is6() != vip.Is6() {
-		return place{}, fmt.Errorf("kubeadm: the virtual address %s and the address of %s, %s, are not of one family", vip, n.HostName, n.IP)
-	}
-	p, found := findPlace(out.String(), vip)
-	if !found {
-		return place{}, fmt.Errorf("kubeadm: %s has no interface in the network of the virtual address %s: take one of a network of the control-plane nodes", n.HostName, vip)
-	}
-	return p, nil
-}
-
-// findPlace reads "2: eth0    inet 10.10.0.10/16 brd ..." (ip-address(8), -oneline).
-func findPlace(addresses string, vip netip.Addr) (place, bool) {
-	for line := range strings.Lines(addresses) {
-		words := strings.Fields(line)
-		if len(words) < 4 {
-			continue
-		}
-		network, err := netip.ParsePrefix(words[3])
-		if err != nil || network.IsSingleIP() || !network.Masked().Contains(vip) {
-			continue // the virtual address itself may be there with a length of its own
-		}
-		device, _, _ := strings.Cut(words[1], "@")
-		return place{device, network.Bits()}, true
-	}
-	return place{}, false
-}
-
-// alivePort answers on the machine itself as long as haproxy works.
-const alivePort = "16442"
-
-// alive is what keepalived asks before it holds the address: haproxy's answer, since its port alone would open
-// a connection to an API server each time.
-const alive = `#!/bin/bash
-# Written by vnfkit. Ends with 0 when haproxy answers.
-exec 3<>/dev/tcp/127.0.0.1/` + alivePort + ` || exit 1
-printf 'GET /alive HTTP/1.0\r\n\r\n' >&3
-read -r -t 2 status <&3
-[[ $status == *" 200 "* ]]
-`
-
 // haproxyConfig leads the clients of the API to the API servers that are ready. TLS is between client and API
 // server; the checks do not verify it: they only choose whom to ask, and the cluster's CA does not exist before
 // the first of them. /readyz is open to everybody, which the probes of kubeadm's own static pods need too; other
@@ -244,68 +187,5 @@ backend kubernetes
 	for _, m := range masters {
 		fmt.Fprintf(&out, "    server %s %s\n", m.HostName, net.JoinHostPort(m.IP.String(), apiPort))
 	}
-	return out.String()
-}
-
-// vrrpConfig is the model of a keepalived.conf.
-type vrrpConfig struct {
-	balancer
-	node    mgmt.Node
-	masters []mgmt.Node
-	place   place
-	vip     netip.Addr
-}
-
-// priority is another one on each node: the first that comes up on equal terms has the highest.
-func (c vrrpConfig) priority() int {
-	for i, m := range c.masters {
-		if m.ID == c.node.ID {
-			return 200 - i
-		}
-	}
-	return 1
-}
-
-// String is the file. No node is preferred: the address moves when its holder fails, and not back.
-// Announcements go to the other nodes only. VRRP for IPv6 knows no password (RFC 5798, 9). The script runs as
-// root, whose file it is: for another user, keepalived before 2.2.8 ends its own check by a signal
-// (github.com/acassen/keepalived/issues/2617).
-func (c vrrpConfig) String() string {
-	var peers strings.Builder
-	for _, m := range c.masters {
-		if m.ID != c.node.ID {
-			fmt.Fprintf(&peers, "        %s\n", m.IP)
-		}
-	}
-	var out strings.Builder
-	fmt.Fprintf(&out, `# Written by vnfkit, and written anew when control-plane nodes come or go.
-global_defs {
-    enable_script_security
-    script_user root
-}
-
-vrrp_script haproxy {
-    script "%s"
-    interval 2
-    timeout 3
-    fall 2
-    rise 1
-}
-
-vrrp_instance kubernetes {
-    state BACKUP
-    nopreempt
-    interface %s
-    virtual_router_id %d
-    priority %d
-    advert_int 1
-`, aliveScript, c.place.device, c.RouterID, c.priority())
-	if peers.Len() > 0 {
-		fmt.Fprintf(&out, "    unicast_src_ip %s\n    unicast_peer {\n%s    }\n", c.node.IP, peers.String())
-	}
-	if c.vip.Is4() {
-		fmt.Fprintf(&out, "    authentication {\n        auth_type PASS\n        auth_pass %s\n    }\n", c.Password)
-	}
-	fmt.Fprintf(&out, "    virtual_ipaddress {\n        %s/%d\n    }\n    track_script {\n        haproxy\n    }\n}\n", c.vip, c.place.bits)
 	return out.String()
 }
