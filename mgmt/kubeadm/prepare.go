@@ -18,7 +18,8 @@ func (d *deployment) prepare(ctx context.Context, n mgmt.Node) error {
 		name string
 		do   func(context.Context, mgmt.Node) error
 	}
-	steps := []step{{"platform", d.checkPlatform}, {"hostname", d.setHostName}, {"hosts", d.writeHosts}, {"system", d.setUpSystem},
+	// The new name is in the hosts file first: sudo looks its machine's name up, which takes long where no name server answers.
+	steps := []step{{"platform", d.checkPlatform}, {"hosts", d.writeHosts}, {"hostname", d.setHostName}, {"system", d.setUpSystem},
 		{"packages", d.installPackages}, {"runtime", d.setUpRuntime}}
 	if d.balanced() && d.isMaster(n) {
 		steps = append(steps, step{"load-balancer", d.setUpBalancer})
