@@ -5,8 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -130,26 +128,13 @@ func TestRegistrationFails(t *testing.T) {
 	}
 }
 
-// withTerminateStart is the sample package with that hook: the sample itself is told of its end when the machines
-// are gone.
-func withTerminateStart(t *testing.T) string {
-	t.Helper()
-	const name, hook = "Definitions/k8s_cluster_df_simple.yaml", "          terminate_end:\n            implementation: mgmt-drivers-kubernetes\n"
-	definition, err := os.ReadFile(filepath.Join(packageDir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Replace(string(definition), hook, strings.Replace(hook, "_end", "_start", 1)+hook, 1)
-	return packageWithFiles(t, map[string]string{name: text})
-}
-
 // TestAccountEnds: the account goes before the machines do; a cluster that does not answer is no obstacle.
 func TestAccountEnds(t *testing.T) {
 	t.Parallel()
 	for _, dead := range []bool{false, true} {
 		t.Run(map[bool]string{false: "alive", true: "dead"}[dead], func(t *testing.T) {
 			t.Parallel()
-			l := openLab(t, setup{pkg: withTerminateStart(t)})
+			l := openLab(t, setup{})
 			id := l.cluster("instantiate_sandbox.json")
 			var mu sync.Mutex
 			var deleted []string
