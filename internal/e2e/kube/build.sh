@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Builds what real Kubernetes clusters of the end-to-end tests are made from, with nothing but the Go module proxy
 # and a Debian mirror: binaries, Debian packages in a signed repository, container images, file systems to boot.
-#   build.sh DIR     every stage once; one that was cut short is begun again. About 10 minutes cold, on 2 cores
+#   build.sh     every stage once; one that was cut short is begun again. About 10 minutes cold, on 2 cores
+#
+# It says on standard output where: DIR is VNFKIT_KUBE_DIR or, by default, a directory of the user's cache that is
+# named by what all is built from.
 #
 #   DIR/bin          Kubernetes, etcd, pause, coredns, flannel, helm
 #   DIR/tree         Debian with systemd and sshd, without anything of Kubernetes; apt knows only DIR/debian
@@ -12,9 +15,12 @@
 #   DIR/containerd   /var/lib/containerd with all images of a cluster
 set -euo pipefail
 HERE=$(cd "$(dirname "$0")" && pwd)
-mkdir -p "$1"
-cd "$1"
-DIR=$PWD
+cd "$HERE"
+DIR=${VNFKIT_KUBE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/vnfkit-e2e/kube-$(cat build.sh pause/main.go flannelcni/main.go | sha256sum | cut -c1-12)}
+mkdir -p "$DIR"
+cd "$DIR"
+exec 3>&1 >&2 9>.lock
+flock 9 # another run may be at it
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=mod DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
 KUBERNETES=v1.34.4 ETCD=v3.6.16 COREDNS=v1.14.3 FLANNEL=v0.28.4 HELM=v3.22.0 PLUGINS=v1.9.1
@@ -298,3 +304,4 @@ for stage in kubernetes etcd tools plugins tree debian_packages kubernetes_packa
   echo "$stage: $((SECONDS - began)) s"
   touch "stages/$stage"
 done
+echo "$DIR" >&3
