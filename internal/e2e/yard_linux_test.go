@@ -52,10 +52,12 @@ type yard struct {
 	instances []string
 }
 
-// newYard makes machines whose image is ready for kubeadm, unless change says otherwise.
+// newYard makes machines whose image is ready for kubeadm, unless change says otherwise. The test runs beside others.
 func newYard(t *testing.T, change func(*yard, *vmhost.Spec)) *yard {
 	t.Helper()
-	y := &yard{parts: needKubeadm(t), scene: &scene{t: t, store: vnflcm.NewMemoryStore()}, ssh: sshexec.NewPool(sshexec.Options{})}
+	parts := needKubeadm(t)
+	t.Parallel() // clusters wait for most of the time
+	y := &yard{parts: parts, scene: &scene{t: t, store: vnflcm.NewMemoryStore()}, ssh: sshexec.NewPool(sshexec.Options{})}
 	spec := vmhost.Spec{User: user, Password: password, Tree: y.parts.NodeTree(),
 		Data: map[string]string{"/var/lib/containerd": y.parts.Images()}}
 	if change != nil {

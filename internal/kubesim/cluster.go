@@ -14,21 +14,21 @@ import (
 
 // cluster is a Kubernetes cluster: what is in its etcd.
 type cluster struct {
-	ID         string                     `json:"id"`
-	Version    string                     `json:"version"`
-	Endpoint   string                     `json:"endpoint"` // host:port that members were told
-	CA         string                     `json:"ca"`       // PEM
-	CAKey      string                     `json:"caKey"`    // PEM
-	CertSANs   []string                   `json:"certSANs,omitempty"`
-	PodCIDR    string                     `json:"podCIDR"`
-	Nodes      map[string]*node           `json:"nodes"`
-	Etcd       etcdCluster                `json:"etcd"`
-	Tokens     map[string]time.Time       `json:"tokens"` // expiry
-	CertKeys   map[string]time.Time       `json:"certKeys"`
-	CertsToken string                     `json:"certsToken,omitempty"` // the newest that upload-certs has made
-	Objects    map[string]json.RawMessage `json:"objects"`              // "kind/namespace/name"
-	Issued     map[string]issued          `json:"issued"`               // tokens of service accounts, by TokenRequest
-	Revision   int                        `json:"revision"`             // of etcd
+	ID          string                     `json:"id"`
+	Version     string                     `json:"version"`
+	Endpoint    string                     `json:"endpoint"` // host:port that members were told
+	CA          string                     `json:"ca"`       // PEM
+	CAKey       string                     `json:"caKey"`    // PEM
+	CertSANs    []string                   `json:"certSANs,omitempty"`
+	PodCIDR     string                     `json:"podCIDR"`
+	Nodes       map[string]*node           `json:"nodes"`
+	Etcd        etcdCluster                `json:"etcd"`
+	Tokens      map[string]time.Time       `json:"tokens"` // expiry
+	CertKeys    map[string]time.Time       `json:"certKeys"`
+	CertsTokens []string                   `json:"certsTokens,omitempty"` // those that upload-certs has made
+	Objects     map[string]json.RawMessage `json:"objects"`               // "kind/namespace/name"
+	Issued      map[string]issued          `json:"issued"`                // tokens of service accounts, by TokenRequest
+	Revision    int                        `json:"revision"`              // of etcd
 }
 
 type node struct {

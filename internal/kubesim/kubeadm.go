@@ -165,8 +165,8 @@ func (c *call) uploadCerts(_ context.Context, args []string) error {
 		cl.CertKeys[key] = expires
 		// The certificates end with a token that is made to own them (kubeadm, phases/copycerts), which is as good
 		// as any other to join with.
-		cl.CertsToken = newToken()
-		cl.Tokens[cl.CertsToken] = expires
+		token := newToken()
+		cl.Tokens[token], cl.CertsTokens = expires, append(cl.CertsTokens, token)
 		return cl.store(apiKind{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}, object{"metadata": object{"name": "kubeadm-certs", "namespace": "kube-system"}})
 	})
 	if err == nil {
@@ -218,7 +218,7 @@ func (c *call) tokenList(_ context.Context, args []string) error {
 	return c.asAdmin("/etc/kubernetes/admin.conf", func(cl *cluster) error {
 		for token := range cl.Tokens {
 			description := ""
-			if token == cl.CertsToken {
+			if slices.Contains(cl.CertsTokens, token) {
 				description = "Proxy for managing TTL for the kubeadm-certs secret"
 			}
 			c.printf("{\n  \"kind\": \"BootstrapToken\",\n  \"description\": %q,\n  \"token\": %q\n}\n", description, token)
