@@ -20,6 +20,7 @@ func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 	if err != nil {
 		return err
 	}
+	defer dep.close()
 	return vnflcm.Each(ctx, d.config.Parallel, among(dep.workers, op.Change.Removed), func(ctx context.Context, n mgmt.Node) error {
 		if err := dep.evict(ctx, n, op.RollingBack); err != nil {
 			return err
@@ -65,6 +66,7 @@ func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
 	if err != nil {
 		return err
 	}
+	defer dep.close()
 	if op.Scale.Type == vnflcm.ScaleIn {
 		return errors.Join(d.forget(ctx, op, op.Change.Removed), dep.updateHosts(ctx, dep.nodes()))
 	}
