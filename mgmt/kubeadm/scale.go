@@ -127,12 +127,12 @@ func (d *deployment) updateHosts(ctx context.Context, nodes []mgmt.Node) error {
 	})
 }
 
-// forget drops what is kept of machines that are gone: connections and host keys.
+// forget drops what is kept of machines that are gone: connections, host keys, and joins that have not ended.
 func (d *Driver) forget(ctx context.Context, op *vnflcm.Operation, gone []vnflcm.VNFC) error {
 	var errs []error
 	for _, v := range gone {
 		d.config.Pool.Forget(v.ResourceID)
-		errs = append(errs, mgmt.ForgetHostKey(ctx, op, v.ResourceID))
+		errs = append(errs, mgmt.ForgetHostKey(ctx, op, v.ResourceID), op.State().Delete(ctx, joiningState+v.ResourceID))
 	}
 	return errors.Join(errs...)
 }
