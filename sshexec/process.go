@@ -182,6 +182,16 @@ func (o *outlet) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// buffers are what output goes through: there are many commands, and most say little.
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// ReadFrom implements io.ReaderFrom, by which each session copies two streams.
+func (o *outlet) ReadFrom(r io.Reader) (int64, error) {
+	buffer, _ := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(buffer)
+	return io.CopyBuffer(struct{ io.Writer }{o}, r, buffer[:])
+}
+
 func (o *outlet) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -24,8 +24,9 @@ func (p *Package) Digest(ctx context.Context) (string, error) {
 		return p.digest, nil
 	}
 	all := sha256.New()
+	buffer := make([]byte, 32<<10)
 	for _, name := range slices.Sorted(maps.Keys(p.source.listed.files)) {
-		sum, err := p.hashFile(ctx, name, sha256.New())
+		sum, err := p.hashFile(ctx, name, sha256.New(), buffer)
 		if err != nil {
 			return "", err
 		}
@@ -36,14 +37,14 @@ func (p *Package) Digest(ctx context.Context) (string, error) {
 	return p.digest, nil
 }
 
-// hashFile returns the hexadecimal digest of a file, read as a stream.
-func (p *Package) hashFile(ctx context.Context, name string, h hash.Hash) (string, error) {
+// hashFile returns the hexadecimal digest of a file, read as a stream; buffer may be nil.
+func (p *Package) hashFile(ctx context.Context, name string, h hash.Hash, buffer []byte) (string, error) {
 	f, err := p.Open(name)
 	if err != nil {
 		return "", fmt.Errorf("tosca: %w", err)
 	}
 	defer f.Close()
-	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
+	if _, err := io.CopyBuffer(h, contextReader{ctx, f}, buffer); err != nil {
 		return "", fmt.Errorf("tosca: read %s: %w", name, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
@@ -89,7 +90,7 @@ func (p *Package) verify(ctx context.Context, a ArtifactEntry, r *report) error 
 		r.errorf(a.Pos, CodeHashAlgorithm, "%s has a digest in %q; known are SHA-256, SHA-384 and SHA-512", a.Name, a.Algorithm)
 		return nil
 	}
-	sum, err := p.hashFile(ctx, a.Name, h)
+	sum, err := p.hashFile(ctx, a.Name, h, nil)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (w *World) serveAPI(id string, conn net.Conn) {
 		return
 	}
 	c := w.state.Clusters[m.Cluster]
-	cert, err := c.serverCertificate(m, w.nowFunc())
+	cert, err := w.serverCertificate(c, m)
 	config := &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: c.pool(), ClientAuth: tls.VerifyClientCertIfGiven, MinVersion: tls.VersionTLS12}
 	w.mu.Unlock()
 	if err != nil {

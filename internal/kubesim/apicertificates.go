@@ -67,7 +67,21 @@ func (c *cluster) issue(template *x509.Certificate, now time.Time) (certPEM, key
 	return sign(template, ca.Leaf, key, by)
 }
 
-// serverCertificate is that of the API server on a machine, with the names that kubeadm puts into it.
+// serverCertificate is that of the API server on a machine. It is made once, as kubeadm does.
+func (w *World) serverCertificate(c *cluster, m *machine) (tls.Certificate, error) {
+	key := m.ID + " " + c.ID + " " + m.Node
+	cert, made := w.certificates[key]
+	if made {
+		return cert, nil
+	}
+	cert, err := c.serverCertificate(m, w.nowFunc())
+	if err == nil {
+		w.certificates[key] = cert
+	}
+	return cert, err
+}
+
+// serverCertificate makes one with the names that kubeadm puts into it.
 func (c *cluster) serverCertificate(m *machine, now time.Time) (tls.Certificate, error) {
 	template := &x509.Certificate{Subject: pkix.Name{CommonName: "kube-apiserver"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames: []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", m.Node}}

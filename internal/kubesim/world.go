@@ -2,6 +2,7 @@ package kubesim
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"net/netip"
 	"slices"
@@ -25,6 +26,7 @@ type World struct {
 	packageLocks map[string]chan struct{} // by machine
 	registries   []Registry
 	observed     func(machine, method, path string)
+	certificates map[string]tls.Certificate // of API servers, by machine, cluster and node name
 }
 
 type state struct {
@@ -43,7 +45,7 @@ type Options struct {
 
 // NewWorld returns an empty World.
 func NewWorld(o Options) *World {
-	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, packageLocks: map[string]chan struct{}{}, registries: o.Registries,
+	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, packageLocks: map[string]chan struct{}{}, certificates: map[string]tls.Certificate{}, registries: o.Registries,
 		state: state{Machines: map[string]*machine{}, Clusters: map[string]*cluster{}}}
 	if w.changed == nil {
 		w.changed = func() {}

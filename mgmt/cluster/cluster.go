@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -17,14 +18,31 @@ type Master interface {
 	DialContext(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Cluster is a running cluster, seen from its control-plane nodes. It is safe for concurrent use.
+// Cluster is a running cluster, seen from its control-plane nodes. It is safe for concurrent use. The connection to
+// the node that answers is kept for the next call, until Close.
 type Cluster[R Master] struct {
 	masters []R
 	last    atomic.Int64 // which one answered last: it is asked first
+
+	mu   sync.Mutex
+	kept map[int]*session // by master
 }
 
 // New returns the cluster of these control-plane nodes. It contacts none of them.
-func New[R Master](masters []R) *Cluster[R] { return &Cluster[R]{masters: masters} }
+func New[R Master](masters []R) *Cluster[R] {
+	return &Cluster[R]{masters: masters, kept: map[int]*session{}}
+}
+
+// Close ends the connections that are kept. It is called when no other call runs any more; a later call connects
+// anew.
+func (c *Cluster[R]) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, s := range c.kept {
+		s.close()
+		delete(c.kept, i)
+	}
+}
 
 // ErrNoAPI says that no control-plane node answers. A retry helps once one does.
 var ErrNoAPI = errors.New("cluster: no control-plane node answers")
@@ -41,18 +59,21 @@ func Ready(ctx context.Context, m Master) error {
 	return err
 }
 
-// Leader returns a control-plane node whose API server answers.
+// Leader returns a control-plane node whose API server answers, and is ready to.
 func (c *Cluster[R]) Leader(ctx context.Context) (leader R, err error) {
-	s, i, err := c.open(ctx)
-	if err != nil {
-		return leader, err
-	}
-	s.close()
-	return c.masters[i], nil
+	err = c.on(ctx, func(ctx context.Context, s *session) error {
+		ctx, cancel := context.WithTimeout(ctx, attempt)
+		defer cancel()
+		leader = c.masters[s.master]
+		_, err := s.get(ctx, "/readyz")
+		return err
+	})
+	return leader, err
 }
 
-// open connects to the first control-plane node that answers, but for those in not.
-func (c *Cluster[R]) open(ctx context.Context, not ...int) (*session, int, error) {
+// open returns a session with the first control-plane node that answers, but for those in not. One that is kept from
+// an earlier call need not work any more.
+func (c *Cluster[R]) open(ctx context.Context, not ...int) (s *session, kept bool, err error) {
 	var errs []error
 	first := int(c.last.Load())
 	for k := range c.masters {
@@ -60,17 +81,47 @@ func (c *Cluster[R]) open(ctx context.Context, not ...int) (*session, int, error
 		if contains(not, i) {
 			continue
 		}
+		if s := c.session(i, nil); s != nil {
+			return s, true, nil
+		}
 		s, err := connect(ctx, c.masters[i])
 		if err == nil {
+			s.master = i
 			c.last.Store(int64(i))
-			return s, i, nil
+			used := c.session(i, s)
+			return used, used != s, nil
 		}
 		errs = append(errs, err)
 		if ctx.Err() != nil {
-			return nil, 0, context.Cause(ctx)
+			return nil, false, context.Cause(ctx)
 		}
 	}
-	return nil, 0, fmt.Errorf("%w: %w", ErrNoAPI, errors.Join(errs...))
+	return nil, false, fmt.Errorf("%w: %w", ErrNoAPI, errors.Join(errs...))
+}
+
+// session returns the one that is kept for a master. If there is none, it is the fresh one from now on; otherwise
+// another call was faster.
+func (c *Cluster[R]) session(master int, fresh *session) *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if kept := c.kept[master]; kept != nil {
+		fresh.close()
+		return kept
+	}
+	if fresh != nil {
+		c.kept[master] = fresh
+	}
+	return fresh
+}
+
+// drop ends a session that does not work any more.
+func (c *Cluster[R]) drop(s *session) {
+	c.mu.Lock()
+	if c.kept[s.master] == s {
+		delete(c.kept, s.master)
+	}
+	c.mu.Unlock()
+	s.close()
 }
 
 // on runs do, which must be idempotent, on a control-plane node that answers: one that stops to do so is passed
@@ -78,36 +129,38 @@ func (c *Cluster[R]) open(ctx context.Context, not ...int) (*session, int, error
 func (c *Cluster[R]) on(ctx context.Context, do func(context.Context, *session) error) error {
 	var failed []int
 	var errs []error
+	var anew *session // whose node is asked once more: maybe only the connection had ended since the last call
 	for {
-		s, i, err := c.open(ctx, failed...)
+		s, kept, err := c.open(ctx, failed...)
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
 		err = do(ctx, s)
-		s.close()
 		if err == nil || !helpsElsewhere(err) || ctx.Err() != nil {
 			return err
 		}
-		failed, errs = append(failed, i), append(errs, err)
+		c.drop(s)
+		if kept && (anew == nil || anew.master != s.master) {
+			anew = s
+			continue
+		}
+		failed, errs = append(failed, s.master), append(errs, err)
 	}
 }
 
 // poll tries until it succeeds, fails for good (permanent) or ctx ends; then the last reason is in the error.
 func (c *Cluster[R]) poll(ctx context.Context, what string, try func(context.Context, *session) error) error {
-	var s *session
-	defer func() { s.close() }()
 	return retry(ctx, what, func() error {
-		var err error
-		if s == nil {
-			if s, _, err = c.open(ctx); err != nil {
-				return err
-			}
+		s, kept, err := c.open(ctx)
+		if err != nil {
+			return err
 		}
 		err = try(ctx, s)
-		if helpsElsewhere(err) {
-			s.close()
-			s = nil
-			c.last.Add(1)
+		if helpsElsewhere(err) && ctx.Err() == nil {
+			c.drop(s)
+			if !kept {
+				c.last.Add(1)
+			}
 		}
 		return err
 	})

@@ -242,10 +242,10 @@ func TestWaitReadyTimesOut(t *testing.T) {
 	}
 }
 
-// counted counts the connections through a master that are open.
+// counted counts the connections through a master.
 type counted struct {
 	master
-	open *atomic.Int64
+	made, open *atomic.Int64
 }
 
 func (c counted) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -253,6 +253,7 @@ func (c counted) DialContext(ctx context.Context, network, addr string) (net.Con
 	if err != nil {
 		return nil, err
 	}
+	c.made.Add(1)
 	c.open.Add(1)
 	return &countedConn{Conn: conn, open: c.open}, nil
 }
@@ -268,37 +269,94 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// TestConnectionsEnd: none is open when a call has returned, also when it failed.
-func TestConnectionsEnd(t *testing.T) {
+// newCounted is the cluster through a master whose connections are counted.
+func (s *site) newCounted() (k *cluster.Cluster[counted], m counted) {
+	s.t.Helper()
+	leader, err := s.Leader(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m = counted{leader, new(atomic.Int64), new(atomic.Int64)}
+	k = cluster.New([]counted{m})
+	s.t.Cleanup(k.Close)
+	return k, m
+}
+
+// TestConnections: one is kept between calls, also by one that failed, and none when the cluster is closed.
+func TestConnections(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "w2")
-	leader, err := s.Leader(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var open atomic.Int64
-	k := cluster.New([]counted{{leader, &open}})
+	k, m := s.newCounted()
 	late, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	for name, call := range map[string]func() error{
-		"ready": func() error { return cluster.Ready(t.Context(), counted{leader, &open}) },
-		"name":  func() error { return k.CheckName(t.Context(), "10.0.0.1") },
-		"drain": func() error { return k.Drain(t.Context(), "w2", cluster.DrainOptions{Timeout: 10 * time.Second}) },
-		"late": func() error {
+	for _, call := range []struct {
+		name string
+		keep int64 // connections that may be open afterwards
+		do   func() error
+	}{
+		{"ready", 0, func() error { return cluster.Ready(t.Context(), m) }},
+		{"name", 1, func() error { return k.CheckName(t.Context(), "10.0.0.1") }},
+		{"another name", 1, func() error {
+			if _, ok := errors.AsType[x509.HostnameError](k.CheckName(t.Context(), "10.0.0.9")); !ok {
+				return errors.New("the certificate names it")
+			}
+			return nil
+		}},
+		{"drain", 1, func() error { return k.Drain(t.Context(), "w2", cluster.DrainOptions{Timeout: 10 * time.Second}) }},
+		{"late", 1, func() error {
 			if err := k.WaitReady(late, []netip.Addr{addressOf("w9")}, func(string) {}); err == nil {
 				return errors.New("w9 is ready")
 			}
 			return nil
-		},
+		}},
 	} {
-		if err := call(); err != nil {
-			t.Errorf("%s: %v", name, err)
+		if err := call.do(); err != nil {
+			t.Errorf("%s: %v", call.name, err)
 		}
-		if n := open.Load(); n != 0 {
-			t.Errorf("%s leaves %d connections open", name, n)
+		if n := m.open.Load(); n > call.keep {
+			t.Errorf("%s leaves %d connections open", call.name, n)
 		}
 	}
-	if _, ok := errors.AsType[x509.HostnameError](k.CheckName(t.Context(), "10.0.0.9")); !ok || open.Load() != 0 {
-		t.Error("an address that the certificate does not name, or a connection is left")
+	before := m.made.Load()
+	for range 3 {
+		if _, err := k.Nodes(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := k.Leader(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := m.made.Load() - before; n > 1 {
+		t.Errorf("%d connections were made for calls one after the other", n)
+	}
+	k.Close()
+	if n := m.open.Load(); n != 0 {
+		t.Errorf("%d connections are open after Close", n)
+	}
+	if _, err := k.Nodes(t.Context()); err != nil {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// TestConnectionCut: a call connects anew when its connection has ended since the last one, also when several
+// calls find that at once; the node is not taken for dead.
+func TestConnectionCut(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "w2")
+	k, _ := s.newCounted()
+	for range 3 {
+		if _, err := k.Nodes(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.hosts["m1"].CutConnections()
+		var all sync.WaitGroup
+		for range 16 {
+			all.Go(func() {
+				if err := k.SetLabels(t.Context(), "w2", map[string]string{"zone": "a"}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
 	}
 }

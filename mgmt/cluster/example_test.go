@@ -24,6 +24,7 @@ func (dead) DialContext(context.Context, string, string) (net.Conn, error) {
 
 func Example() {
 	kube := cluster.New([]cluster.Master{dead{}, dead{}})
+	defer kube.Close()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), 100*time.Millisecond, errors.New("no success within 100ms"))
 	defer cancel()
 	err := kube.WaitReady(ctx, []netip.Addr{netip.MustParseAddr("10.10.0.7")}, func(message string) { fmt.Println(message) })

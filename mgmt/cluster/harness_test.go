@@ -75,6 +75,7 @@ func newSite(t *testing.T, others ...string) *site {
 		s.must(name, command)
 	}
 	s.Cluster = cluster.New(masters)
+	t.Cleanup(s.Close)
 	s.world.OnRequest(s.observe)
 	return s
 }

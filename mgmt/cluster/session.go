@@ -32,6 +32,7 @@ const (
 
 // session is a connection to the API server on one control-plane node.
 type session struct {
+	master  int    // which of the cluster's
 	ca      []byte // PEM
 	tls     *tls.Config
 	dial    func(ctx context.Context) (net.Conn, error)
@@ -92,8 +93,8 @@ func newSession(admin []byte, dial func(ctx context.Context, network, addr strin
 		Timeout: requestTimeout,
 		Transport: guarded{&http.Transport{
 			TLSClientConfig: config,
-			MaxConnsPerHost: parallel,
-			DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return s.dial(ctx) },
+			MaxConnsPerHost: parallel, MaxIdleConnsPerHost: parallel,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.dial(ctx) },
 		}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -178,6 +179,7 @@ func (c *Cluster[R]) CheckName(ctx context.Context, host string) error {
 		if err != nil {
 			return err
 		}
+		defer func() { _ = conn.Close() }()
 		secure := tls.Client(conn, s.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			return err

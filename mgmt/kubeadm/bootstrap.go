@@ -159,7 +159,9 @@ func (d *deployment) initialised(ctx context.Context, n mgmt.Node) (bootstrap, b
 		}
 		return bootstrap{}, false, nil
 	}
-	done, err := cluster.New([]mgmt.Node{n}).Exists(ctx, "kube-system", "daemonset", "kube-proxy")
+	kube := cluster.New([]mgmt.Node{n})
+	defer kube.Close()
+	done, err := kube.Exists(ctx, "kube-system", "daemonset", "kube-proxy")
 	if !done || err != nil {
 		return bootstrap{}, false, err
 	}

@@ -115,5 +115,6 @@ func Balance(ctx context.Context, d *Driver, op *vnflcm.Operation, choose func([
 	if err != nil {
 		return err
 	}
+	defer dep.close()
 	return dep.balance(ctx, choose(dep.masters))
 }

@@ -15,6 +15,7 @@ func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	if err != nil {
 		return err
 	}
+	defer dep.close()
 	if op.WholeVNF() {
 		err = removeVIM(ctx, op)
 	} else {
@@ -50,6 +51,7 @@ func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
 	if err != nil {
 		return err
 	}
+	defer dep.close()
 	masters, workers := among(dep.masters, op.Change.Replaced), among(dep.workers, op.Change.Replaced)
 	switch {
 	case op.WholeVNF():

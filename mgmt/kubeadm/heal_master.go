@@ -178,7 +178,9 @@ func (d *deployment) bringBackHelm(ctx context.Context, stayed, healed []mgmt.No
 	if err := d.setUpHelm(ctx, healed); err != nil {
 		return err
 	}
-	from, err := cluster.New(stayed).Leader(ctx)
+	kube := cluster.New(stayed)
+	defer kube.Close()
+	from, err := kube.Leader(ctx)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ func (d *Driver) instantiateEnd(ctx context.Context, op *vnflcm.Operation) error
 	if err != nil {
 		return err
 	}
+	defer dep.close()
 	return dep.build(ctx)
 }
 

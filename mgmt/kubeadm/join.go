@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -155,23 +156,47 @@ func (d *deployment) join(ctx context.Context, n mgmt.Node, b bootstrap, tokens 
 			})
 		},
 	})
+	if err == nil && controlPlane {
+		err = d.op.State().Delete(ctx, joiningState+n.ResourceID)
+	}
 	if err != nil {
 		return err
 	}
 	return d.registriesAfterScript(ctx, n)
 }
 
+// joiningState is where it is noted, by resource id, on which machines the join of a control-plane node has begun
+// and is not known to have ended well.
+const joiningState = "joining/"
+
+// settleJoins waits until no join of a control-plane node runs any more that an earlier process has begun: etcd takes
+// one new member at a time. Other machines are not contacted: they may be starting yet, or dead.
+func (d *deployment) settleJoins(ctx context.Context) error {
+	noted, err := d.op.State().Keys(ctx, joiningState)
+	if err != nil {
+		return err
+	}
+	for _, n := range d.masters {
+		if !slices.Contains(noted, joiningState+n.ResourceID) {
+			continue
+		}
+		if err := d.settle(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // joined reports whether the machine is a node already, as what it shall be: kubeadm labels control-plane
 // nodes last.
 func (d *deployment) joined(ctx context.Context, n mgmt.Node, controlPlane bool) (bool, error) {
-	busy := []mgmt.Node{n}
 	if controlPlane {
-		busy = d.masters // etcd takes one new member at a time
-	}
-	for _, n := range busy {
-		if err := d.settle(ctx, n); err != nil {
+		if err := d.settleJoins(ctx); err != nil {
 			return false, err
 		}
+	}
+	if err := d.settle(ctx, n); err != nil {
+		return false, err
 	}
 	node, found, err := d.kube.NodeAt(ctx, n.IP)
 	if !found || err != nil || node.ControlPlane != controlPlane {
@@ -196,6 +221,11 @@ func (d *deployment) joinNow(ctx context.Context, n mgmt.Node, b bootstrap, toke
 	c, err := tokens.credentials(ctx, controlPlane)
 	if err != nil {
 		return err
+	}
+	if controlPlane {
+		if err := d.op.State().Put(ctx, joiningState+n.ResourceID, time.Now()); err != nil {
+			return err
+		}
 	}
 	if d.p.ScriptPath != "" {
 		return d.scriptJoin(ctx, n, b, c, controlPlane)

@@ -22,7 +22,15 @@ const etcdAttempt = 30 * time.Second
 
 // ask says which control-plane nodes are asked from now on: no other one is contacted for the cluster.
 func (d *deployment) ask(masters []mgmt.Node) {
+	d.close()
 	d.up, d.kube = masters, cluster.New(masters)
+}
+
+// close ends the connections to the cluster.
+func (d *deployment) close() {
+	if d.kube != nil {
+		d.kube.Close()
+	}
 }
 
 // without leaves nodes out.
@@ -164,7 +172,9 @@ func (d *deployment) moveLeader(ctx context.Context, client *etcd.Client, leader
 // time, and any member at the address of the node that will join. It is called when no join is under way, and
 // before the machine is reset: a voting member must still be alive to be taken out of two.
 func (d *deployment) clearMembers(ctx context.Context, n mgmt.Node) error {
-	leader, err := cluster.New(without(d.up, []mgmt.Node{n})).Leader(ctx)
+	others := cluster.New(without(d.up, []mgmt.Node{n}))
+	defer others.Close()
+	leader, err := others.Leader(ctx)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 	if err != nil {
 		return err
 	}
+	defer dep.close()
 	return vnflcm.Each(ctx, d.config.Parallel, among(dep.workers, op.Change.Removed), func(ctx context.Context, n mgmt.Node) error {
 		if err := dep.evict(ctx, n, op.RollingBack); err != nil {
 			return err
@@ -65,6 +66,7 @@ func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
 	if err != nil {
 		return err
 	}
+	defer dep.close()
 	if op.Scale.Type == vnflcm.ScaleIn {
 		return errors.Join(d.forget(ctx, op, op.Change.Removed), dep.updateHosts(ctx, dep.nodes()))
 	}
@@ -125,12 +127,12 @@ func (d *deployment) updateHosts(ctx context.Context, nodes []mgmt.Node) error {
 	})
 }
 
-// forget drops what is kept of machines that are gone: connections and host keys.
+// forget drops what is kept of machines that are gone: connections, host keys, and joins that have not ended.
 func (d *Driver) forget(ctx context.Context, op *vnflcm.Operation, gone []vnflcm.VNFC) error {
 	var errs []error
 	for _, v := range gone {
 		d.config.Pool.Forget(v.ResourceID)
-		errs = append(errs, mgmt.ForgetHostKey(ctx, op, v.ResourceID))
+		errs = append(errs, mgmt.ForgetHostKey(ctx, op, v.ResourceID), op.State().Delete(ctx, joiningState+v.ResourceID))
 	}
 	return errors.Join(errs...)
 }

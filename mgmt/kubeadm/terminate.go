@@ -31,6 +31,7 @@ func (d *Driver) drainAll(ctx context.Context, op *vnflcm.Operation) error {
 		op.Log.WarnContext(ctx, "the cluster is not drained", "error", err)
 		return nil
 	}
+	defer dep.close()
 	limit := time.Duration(op.Terminate.GracefulTerminationTimeout) * time.Second
 	if limit <= 0 {
 		limit = d.config.Timeouts.Drain

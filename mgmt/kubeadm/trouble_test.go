@@ -182,6 +182,33 @@ func TestHostNeverBoots(t *testing.T) {
 	l.want(count{1, 1, 0})
 }
 
+// TestControlPlaneNodeBootsLate: the join of one control-plane node does not ask another one that is not up yet.
+func TestControlPlaneNodeBootsLate(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	refuse := func(refuse bool) {
+		if h := l.world.Host("masterNode-2"); h != nil {
+			h.Refuse(refuse)
+		}
+	}
+	m := l.manager(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			switch l.stepName(s) {
+			case "instantiate_end/reach/masterNode-2":
+				refuse(true)
+			case "instantiate_end/join/masterNode-1":
+				defer refuse(false)
+			}
+			return next(ctx)
+		}
+	})
+	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json")
+	sized("complex", 0)(&req)
+	opID, err := m.Instantiate(t.Context(), l.created(), req)
+	l.must(opID, err, m)
+	l.want(count{3, 1, 0})
+}
+
 // TestNodeDies kills a machine in the middle of its join.
 func TestNodeDies(t *testing.T) {
 	t.Parallel()

@@ -162,6 +162,7 @@ func (d *Driver) removeAccount(ctx context.Context, op *vnflcm.Operation) error 
 	return vnflcm.Do(ctx, op, "remove-account", "", func(ctx context.Context) error {
 		dep, err := d.open(op)
 		if err == nil {
+			defer dep.close()
 			err = within(ctx, accountTimeout, func(ctx context.Context) error { return dep.kube.RemoveAccount(ctx, dep.p.VIM.account()) })
 		}
 		if ctx.Err() != nil {

@@ -146,7 +146,7 @@ func (p *Process) catOne(name string) error {
 
 // copyInput takes the end of a killed command for the end of its input.
 func copyInput(to io.Writer, from io.Reader) error {
-	_, err := io.Copy(to, from)
+	_, err := copyAll(to, from)
 	if errors.Is(err, os.ErrClosed) {
 		return nil
 	}

@@ -24,7 +24,7 @@ type files struct {
 	clock  func() time.Time // of the host
 	// ownClock: it is not that of the machine, and files must be dated by it.
 	ownClock bool
-	procFs   func(user string) afero.Fs // what /proc shows now
+	procFs   func(user, name string) afero.Fs // what /proc shows now
 
 	mu     sync.Mutex
 	owners map[string]string // "user:group" where chown said so

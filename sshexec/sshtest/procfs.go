@@ -5,16 +5,22 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/afero"
 )
 
 // procFs is /proc as a user sees it now: stat, cmdline and environ of each
-// process, and what tells one start of the host from another.
-func (p *processes) procFs(user string) afero.Fs {
+// process, and what tells one start of the host from another. Of the processes
+// only that one is there whose folder name is in, if it is.
+func (p *processes) procFs(user, name string) afero.Fs {
 	p.mu.Lock()
 	tasks := slices.Collect(maps.Values(p.all))
+	dir, _, _ := strings.Cut(strings.TrimPrefix(name, "/proc/"), "/")
+	if pid, err := strconv.Atoi(dir); err == nil {
+		tasks = slices.DeleteFunc(tasks, func(t *task) bool { return t.pid != pid })
+	}
 	files := map[string]string{
 		"/proc/uptime":                    fmt.Sprintf("%.2f 0.00\n", time.Since(p.boot).Seconds()),
 		"/proc/sys/kernel/random/boot_id": p.bootID + "\n",

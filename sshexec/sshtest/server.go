@@ -151,13 +151,13 @@ func (c *client) forward(request ssh.NewChannel) {
 	stop := context.AfterFunc(c.ctx, func() { _ = target.Close() })
 	defer stop()
 	c.host.running.Go(func() {
-		_, _ = io.Copy(target, channel)
+		_, _ = copyAll(target, channel)
 		if half, ok := target.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite()
 			return
 		}
 		_ = target.Close()
 	})
-	_, _ = io.Copy(channel, target)
+	_, _ = copyAll(channel, target)
 	_ = channel.Close()
 }

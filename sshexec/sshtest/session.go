@@ -2,7 +2,6 @@ package sshtest
 
 import (
 	"context"
-	"io"
 	"os"
 	"sync"
 
@@ -121,7 +120,7 @@ func (s *session) exec(p *Process, in, feed *os.File) {
 	defer stop()
 	h := s.client.host
 	h.running.Go(func() {
-		_, _ = io.Copy(feed, s.channel)
+		_, _ = copyAll(feed, s.channel)
 		_ = feed.Close()
 	})
 	done := make(chan int, 1)

@@ -3,6 +3,7 @@ package sshtest
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -24,9 +25,40 @@ const (
 
 func newParser() *syntax.Parser { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }
 
-// parse refuses what would reach the real machine: a process substitution makes
-// a real named pipe.
+// parsed keeps what parse has made: a caller of many machines says much the same to each. The interpreter does not
+// change it.
+var parsed = struct {
+	sync.Mutex
+	files map[[2]string]*syntax.File
+}{files: map[[2]string]*syntax.File{}}
+
+// maxParsed bounds how many texts are kept.
+const maxParsed = 256
+
+// parse returns shell text as it runs here. It is not to be changed.
 func parse(name, text string) (*syntax.File, error) {
+	key := [2]string{name, text}
+	parsed.Lock()
+	file := parsed.files[key]
+	parsed.Unlock()
+	if file != nil {
+		return file, nil
+	}
+	file, err := parseNew(name, text)
+	if err == nil {
+		parsed.Lock()
+		if len(parsed.files) == maxParsed {
+			clear(parsed.files)
+		}
+		parsed.files[key] = file
+		parsed.Unlock()
+	}
+	return file, err
+}
+
+// parseNew refuses what would reach the real machine: a process substitution makes
+// a real named pipe.
+func parseNew(name, text string) (*syntax.File, error) {
 	file, err := newParser().Parse(strings.NewReader(text), name)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,16 @@ import (
 	"sync"
 )
 
+// buffers are what is copied through: there are many commands, and most say little.
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// copyAll copies as io.Copy does, through a buffer that was used before.
+func copyAll(to io.Writer, from io.Reader) (int64, error) {
+	buffer, _ := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(buffer)
+	return io.CopyBuffer(writerOnly{to}, struct{ io.Reader }{from}, buffer[:])
+}
+
 // pipe gives what a file holds as a pipe: the interpreter reads from *os.File,
 // and would make a pipe of its own that nobody closes.
 func (h *Host) pipe(ctx context.Context, f io.ReadCloser) (*os.File, error) {
@@ -21,7 +31,7 @@ func (h *Host) pipe(ctx context.Context, f io.ReadCloser) (*os.File, error) {
 	stop := context.AfterFunc(ctx, func() { _ = in.Close() })
 	fill := func() {
 		defer stop()
-		_, _ = io.Copy(in, f) // ends when the reader closes its end
+		_, _ = copyAll(in, f) // ends when the reader closes its end
 		_ = in.Close()
 		_ = f.Close()
 	}

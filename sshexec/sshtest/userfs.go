@@ -126,7 +126,7 @@ func (u *userFs) procOf(name string) afero.Fs {
 	if u.noProc || !within(name, "/proc") {
 		return nil
 	}
-	proc := u.procFs(u.user)
+	proc := u.procFs(u.user, name)
 	if _, err := proc.Stat(name); err != nil {
 		if _, err := u.fs.Lstat(name); err == nil {
 			return nil
