@@ -14,7 +14,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/sshexec"
-	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // aptLock is how long apt waits for others that install, such as the upgrades of a machine that has just
@@ -25,7 +24,7 @@ const aptLock = 5 * time.Minute
 // Configuration files that somebody changed stay.
 func (d *deployment) install(ctx context.Context, n mgmt.Node, packages ...string) error {
 	if err := d.repairPackages(ctx, n); err != nil {
-		return d.aptFailure(err, "")
+		return aptFailure(err, "")
 	}
 	options := []string{"-q", "-o", fmt.Sprintf("DPkg::Lock::Timeout=%d", int(aptLock.Seconds())), "-o", "Acquire::Retries=3"}
 	install := slices.Concat([]string{"apt-get"}, options, []string{"-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
@@ -40,9 +39,9 @@ func (d *deployment) install(ctx context.Context, n mgmt.Node, packages ...strin
 		return n.SSH.Exec(ctx, update)
 	})
 	if err != nil {
-		return d.aptFailure(err, "")
+		return aptFailure(err, "")
 	}
-	return d.aptFailure(n.SSH.Exec(ctx, d.aptCommand(install)), warnings.String())
+	return aptFailure(n.SSH.Exec(ctx, d.aptCommand(install)), warnings.String())
 }
 
 // repairPackages finishes what an installation that was cut short has left: apt refuses to work before that.
@@ -70,25 +69,16 @@ func (d *deployment) whenUnlocked(ctx context.Context, locked func(*sshexec.Exit
 func (d *deployment) aptCommand(argv []string) sshexec.Command {
 	env := map[string]string{"DEBIAN_FRONTEND": "noninteractive", "NEEDRESTART_SUSPEND": "1"}
 	maps.Copy(env, d.environment())
-	return sshexec.Command{Argv: argv, Root: true, Env: env, Secrets: d.proxySecrets()}
-}
-
-func (d *deployment) proxySecrets() []string {
-	return []string{d.p.Proxy.HTTPProxy.Reveal(), d.p.Proxy.HTTPSProxy.Reveal()}
+	return sshexec.Command{Argv: argv, Root: true, Env: env, Secrets: []string{d.p.Proxy.HTTPProxy.Reveal(), d.p.Proxy.HTTPSProxy.Reveal()}}
 }
 
 // aptFailure adds to the error of a program of the package system what explains it: the last line, which is all that
 // the error shows, is mostly a conclusion. What apt-get update could not read is only a warning there, and apt-get
 // install then misses packages without a word of why.
-func (d *deployment) aptFailure(err error, warnings string) error {
+func aptFailure(err error, warnings string) error {
 	exit, ok := errors.AsType[*sshexec.ExitError](err)
 	if !ok {
 		return err
-	}
-	for _, secret := range d.proxySecrets() {
-		if secret != "" {
-			warnings = strings.ReplaceAll(warnings, secret, vnflcm.Mask)
-		}
 	}
 	said := append(aptComplaints(warnings), aptComplaints(exit.Stderr)...)
 	if n := len(said); n > 0 && strings.HasSuffix(err.Error(), said[n-1]) {
