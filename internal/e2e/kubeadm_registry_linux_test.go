@@ -212,7 +212,7 @@ type imageFile struct{ name, content string }
 // version and the digest of that.
 func offlineHelm(t *testing.T, parts kube.Parts) (imageFile, []byte) {
 	t.Helper()
-	program := read(t, parts.Program("helm"))
+	program := read(t, filepath.Join(parts.Programs(), "helm"))
 	const version = "3.22.0"
 	var packed bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
