@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,6 +44,12 @@ func (l *lab) registered(id string) (access registration, extra map[string]any) 
 // ask asks the API as the entry says, from outside: TLS is verified. It returns the code of the answer.
 func (l *lab) ask(r registration, method, path string) (int, error) {
 	l.t.Helper()
+	code, _, err := l.fetch(r, method, path)
+	return code, err
+}
+
+func (l *lab) fetch(r registration, method, path string) (code int, body []byte, err error) {
+	l.t.Helper()
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(r.CA)) {
 		l.t.Fatalf("no CA: %q", r.CA)
@@ -56,9 +63,10 @@ func (l *lab) ask(r registration, method, path string) (int, error) {
 	request.Header.Set("Authorization", "Bearer "+r.Token.Reveal())
 	answer, err := transport.RoundTrip(request)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	return answer.StatusCode, answer.Body.Close()
+	body, err = io.ReadAll(answer.Body)
+	return answer.StatusCode, body, errors.Join(err, answer.Body.Close())
 }
 
 const (
