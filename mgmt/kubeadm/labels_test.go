@@ -38,7 +38,7 @@ func TestMarks(t *testing.T) {
 			id := l.cluster(c.request, with(t, string(patch)))
 			l.must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 			access, _ := l.registered(id)
-			code, body, err := l.fetch(access, http.MethodGet, "/api/v1/nodes")
+			code, body, err := l.fetch(access, http.MethodGet, "/api/v1/nodes", "")
 			if code != http.StatusOK || err != nil {
 				t.Fatal(code, err)
 			}

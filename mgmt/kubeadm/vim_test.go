@@ -44,11 +44,11 @@ func (l *lab) registered(id string) (access registration, extra map[string]any) 
 // ask asks the API as the entry says, from outside: TLS is verified. It returns the code of the answer.
 func (l *lab) ask(r registration, method, path string) (int, error) {
 	l.t.Helper()
-	code, _, err := l.fetch(r, method, path)
+	code, _, err := l.fetch(r, method, path, "")
 	return code, err
 }
 
-func (l *lab) fetch(r registration, method, path string) (code int, body []byte, err error) {
+func (l *lab) fetch(r registration, method, path, send string) (code int, body []byte, err error) {
 	l.t.Helper()
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(r.CA)) {
@@ -56,10 +56,11 @@ func (l *lab) fetch(r registration, method, path string) (code int, body []byte,
 	}
 	transport := &http.Transport{DialContext: l.world.Dial, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
 	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(l.t.Context(), method, r.AuthURL+path, nil)
+	request, err := http.NewRequestWithContext(l.t.Context(), method, r.AuthURL+path, strings.NewReader(send))
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+r.Token.Reveal())
 	answer, err := transport.RoundTrip(request)
 	if err != nil {
