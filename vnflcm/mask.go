@@ -140,12 +140,12 @@ func secretsIn(p Params, paths []string) []string {
 	return found
 }
 
-var joined = strings.NewReplacer("_", "", "-", "")
+var unseparated = strings.NewReplacer("_", "", "-", "")
 
 // secretName recognises secrets by their attribute where no driver has declared them.
 func secretName(path string) bool {
 	name := strings.ToLower(path[strings.LastIndex(path, ".")+1:])
-	name = joined.Replace(name)
+	name = unseparated.Replace(name)
 	for _, part := range []string{"password", "passwd", "passphrase", "secret", "token", "credential",
 		"privatekey", "clientkey", "certificatekey", "sshkey", "apikey", "accesskey", "kubeconfig"} {
 		if strings.Contains(name, part) {
