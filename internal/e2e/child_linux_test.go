@@ -81,7 +81,7 @@ const childJob = "VNFKIT_E2E_CHILD"
 type job struct{ Socket, Store, Instance, Request string }
 
 // startChild makes this test binary a child: the variable holds what it shall do.
-func startChild(t *testing.T, variable string, job any) *exec.Cmd {
+func startChild(t testing.TB, variable string, job any) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(job)
 	if err != nil {

@@ -38,7 +38,7 @@ var key = bytes.Repeat([]byte{7}, 32)
 // scene is a cloud, and the store that outlives Managers.
 type scene struct {
 	*process
-	t     *testing.T
+	t     testing.TB
 	infra vminfra.Driver
 	store vnflcm.Store
 	// packages is the directory of the VNF package. Default: that of the sample.

@@ -147,7 +147,7 @@ func (r *privateRegistry) push(t *testing.T, archive, name, tag string) {
 }
 
 // canaries are the forms in which the password could be somewhere.
-func (r *privateRegistry) canaries(t *testing.T) []string {
+func (r *privateRegistry) canaries(t testing.TB) []string {
 	t.Helper()
 	quoted, err := json.Marshal(registryPassword)
 	must(t, err)

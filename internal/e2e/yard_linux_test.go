@@ -53,7 +53,7 @@ type yard struct {
 }
 
 // newYard makes machines whose image is ready for kubeadm, unless change says otherwise.
-func newYard(t *testing.T, change func(*yard, *vmhost.Spec)) *yard {
+func newYard(t testing.TB, change func(*yard, *vmhost.Spec)) *yard {
 	t.Helper()
 	y := &yard{parts: needKubeadm(t), scene: &scene{t: t, store: vnflcm.NewMemoryStore()}, ssh: sshexec.NewPool(sshexec.Options{})}
 	spec := vmhost.Spec{User: user, Password: password, Tree: y.parts.NodeTree(),
