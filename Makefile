@@ -48,6 +48,14 @@ e2e-ssh: ## SSH library and kubeadm driver over real OpenSSH servers (Linux, roo
 e2e-openstack: ## infra/openstack on a real OpenStack (Linux, root, packages in CONTRIBUTING.md)
 	$(AS_ROOT) VNFKIT_E2E=openstack $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
 
+.PHONY: e2e-kubeadm
+e2e-kubeadm: kubernetes ## mgmt/kubeadm on real machines and clusters (Linux, root, packages in CONTRIBUTING.md)
+	$(AS_ROOT) VNFKIT_E2E=kubeadm $(GO) test -count=1 -timeout 30m -v ./internal/e2e/...
+
+.PHONY: kubernetes
+kubernetes: ## build what e2e-kubeadm needs, once: Kubernetes, images, Debian trees (10 minutes, 5 GB)
+	$(AS_ROOT) bash internal/e2e/kube/build.sh
+
 .PHONY: bench
 bench: ## benchmarks; BENCH selects by name; as root with VNFKIT_E2E=ssh also those over real hosts
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(call having,Benchmark)

@@ -9,9 +9,11 @@
 //   - Keep its state in a file: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite]; in a database of yours:
 //     [github.com/vnfkit/vnfkit/vnflcm/sqlstore]; in a store that you write:
 //     [github.com/vnfkit/vnfkit/vnflcm/storetest] checks it.
-//   - Make a Kubernetes cluster out of the machines of a VNF: [github.com/vnfkit/vnfkit/mgmt/kubeadm].
+//   - Make a Kubernetes cluster out of the machines of a VNF: [github.com/vnfkit/vnfkit/mgmt/kubeadm]. Whether its
+//     etcd can do without a member: [github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd].
 //   - Write a management driver of your own: [github.com/vnfkit/vnfkit/mgmt] and the interface
 //     MgmtDriver of package vnflcm; on a running cluster also [github.com/vnfkit/vnfkit/mgmt/cluster].
+//   - Connect machines to private container registries: [github.com/vnfkit/vnfkit/mgmt/registry].
 //   - Run VNFs on OpenStack, as stacks of Heat: [github.com/vnfkit/vnfkit/infra/openstack]; look into the Heat
 //     templates of a package: [github.com/vnfkit/vnfkit/infra/openstack/hot].
 //   - Write a driver for a VIM: [github.com/vnfkit/vnfkit/infra] says what it owes its caller.

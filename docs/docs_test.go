@@ -6,14 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"log/slog"
 	"os"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -42,16 +37,18 @@ type vnfm struct {
 	log   bytes.Buffer
 }
 
-func newVNFM(t *testing.T) *vnfm {
+func newVNFM(t *testing.T) *vnfm { return newVNFMWith(t, sandbox.Config{}, samples) }
+
+func newVNFMWith(t *testing.T, config sandbox.Config, pkg string) *vnfm {
 	t.Helper()
 	v := &vnfm{steps: map[string]bool{}}
 	var err error
-	v.world, err = sandbox.Open(sandbox.Config{})
+	v.world, err = sandbox.Open(config)
 	check(t, err)
 	pool := sshexec.NewPool(sshexec.Options{Dial: v.world.Dial})
 	v.Manager, err = vnflcm.New(vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: bytes.Repeat([]byte{1}, 32),
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, samples) }),
+		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, pkg) }),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": v.world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
 		Observe:  v.observe,
@@ -132,16 +129,21 @@ func TestSampleValues(t *testing.T) {
 		"ports that are none": {"instantiate_sandbox.json",
 			`{"proxy":{"http_proxy":"http://user1:password1@host1:port1","https_proxy":"https://user2:password2@host2:port2"}}`,
 			[]string{at + "proxy.http_proxy: the port is not a number", at + "proxy.https_proxy: the port is not a number"}},
-		"not supported yet": {"instantiate_sandbox.json",
-			`{"helm_installation_script_path":"Scripts/install_helm.sh","storage_server":{},"pv_registration_params":[],"master_node":{"cluster_fip_name":"x"},` +
-				`"private_registry_connection_info":{"connection_type":0,"server":"r:5000"}}`,
-			[]string{at + "helm_installation_script_path: is not supported yet", at + "master_node.cluster_fip_name: is not supported yet",
-				at + "private_registry_connection_info[0]: is not supported yet, except HTTP registries for a script_path",
-				at + "pv_registration_params: is not supported yet", at + "storage_server: is not supported yet"}},
-		"HTTPS registry": {"instantiate_script.json", `{"private_registry_connection_info":[{"connection_type":"1","server":"r:5000"}]}`,
-			[]string{at + "private_registry_connection_info[0]: is not supported yet, except HTTP registries for a script_path"}},
-		"no network add-on": {"instantiate_sandbox.json", `{"cni_manifest_path":null}`,
-			[]string{at + "cni_manifest_path: is required unless script_path is given: nodes are not Ready without a network add-on"}},
+		"not supported yet": {"instantiate_sandbox.json", `{"storage_server":{},"pv_registration_params":[]}`,
+			[]string{at + "pv_registration_params: is not supported yet", at + "storage_server: is not supported yet"}},
+		"no such files": {"instantiate_sandbox.json",
+			`{"helm_installation_script_path":"h.sh","private_registry_connection_info":{"connection_type":1,"server":"r:5000","certificate_path":"ca.crt"}}`,
+			[]string{at + `helm_installation_script_path: "h.sh": the package has no such file`,
+				at + `private_registry_connection_info[0].certificate_path: "ca.crt": the package has no such file`}},
+		"what a script does not see": {"instantiate_script.json",
+			`{"api_endpoint":"lb:6443","packages":{"source":"installed"},"flannel":{"backend":"host-gw"},"kubelet_configuration":{"maxPods":50},` +
+				`"kube_proxy_configuration":{"mode":"nftables"},"ignore_preflight_errors":["Mem"]}`,
+			[]string{at + `api_endpoint: "lb:6443": has no effect with script_path: the script sets up the endpoint`,
+				at + "flannel: has no effect with cni_manifest_path or script_path: leave it out, or them",
+				at + "ignore_preflight_errors: has no effect with script_path: the script runs kubeadm",
+				at + "kube_proxy_configuration: has no effect with script_path: the script runs kubeadm",
+				at + "kubelet_configuration: has no effect with script_path: the script runs kubeadm",
+				at + `packages.source: "installed": has no effect with script_path: the script installs what it needs`}},
 		"networks that overlap": {"instantiate_sandbox.json", `{"master_node":{"pod_cidr":"10.0.0.0/8"}}`,
 			[]string{at + `master_node.pod_cidr: "10.0.0.0/8": overlaps cluster_cidr 10.96.0.0/12`}},
 	} {
@@ -226,69 +228,6 @@ func TestForms(t *testing.T) {
 		_, err := vnflcm.DecodeRequest([]byte(text), new(vnflcm.InstantiateVnfRequest))
 		if !errors.Is(err, vnflcm.ErrInvalidRequest) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", text, err)
-		}
-	}
-}
-
-// TestKubeadmParameters wants every parameter that the driver decodes in kubeadm.md.
-func TestKubeadmParameters(t *testing.T) {
-	text, err := os.ReadFile("kubeadm.md")
-	check(t, err)
-	found := 0
-	for _, file := range []string{"../mgmt/kubeadm/params.go", "../mgmt/proxy.go"} {
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		check(t, err)
-		ast.Inspect(f, func(n ast.Node) bool {
-			field, ok := n.(*ast.Field)
-			if !ok || field.Tag == nil {
-				return true
-			}
-			tag, err := strconv.Unquote(field.Tag.Value)
-			check(t, err)
-			name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
-			if found++; !named(string(text), name) {
-				t.Errorf("kubeadm.md does not mention the parameter %s", name)
-			}
-			return true
-		})
-	}
-	if found < 30 {
-		t.Errorf("only %d parameters found: are they elsewhere now?", found)
-	}
-}
-
-// named reports whether name stands in backquotes in the text, alone or as part of a path.
-func named(text, name string) bool {
-	for i, code := range strings.Split(text, "`") {
-		if i%2 == 1 && slices.Contains(strings.FieldsFunc(code, func(r rune) bool { return strings.ContainsRune(".[] ", r) }), name) {
-			return true
-		}
-	}
-	return false
-}
-
-// TestKubeadmSteps runs a lifecycle and wants every step of it in kubeadm.md.
-func TestKubeadmSteps(t *testing.T) {
-	text, err := os.ReadFile("kubeadm.md")
-	check(t, err)
-	for _, request := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
-		v, ctx := newVNFM(t), t.Context()
-		id := v.instance(t)
-		op, err := v.Instantiate(ctx, id, sample(t, request, `{}`))
-		v.must(t, op, err)
-		for _, to := range []vnflcm.ScaleType{vnflcm.ScaleOut, vnflcm.ScaleIn} {
-			op, err = v.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: to, AspectID: "worker_instance"})
-			v.must(t, op, err)
-		}
-		op, err = v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
-		v.must(t, op, err)
-		if len(v.steps) < 8 {
-			t.Errorf("%s: only the steps %v were seen", request, v.steps)
-		}
-		for name := range v.steps {
-			if !named(string(text), name) {
-				t.Errorf("kubeadm.md does not mention the step %s", name)
-			}
 		}
 	}
 }

@@ -37,6 +37,7 @@ func Example() {
 	// scale_end -> mgmt-drivers-kubernetes
 	// scale_start -> mgmt-drivers-kubernetes
 	// terminate_end -> mgmt-drivers-kubernetes
+	// terminate_start -> mgmt-drivers-kubernetes
 }
 
 // How many machines does a request ask for?

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 const k8s = "k8s-cluster"
@@ -130,6 +133,13 @@ func TestInstantiateRequests(t *testing.T) {
 					t.Error(err)
 				}
 			}
+			hot, err := fs.ReadFile(p, "BaseHOT/"+r.FlavourID+"/"+r.FlavourID+"_hot_top.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cp := c.Master.Cluster; !hasCP(f, cp, "masterNode") && !strings.Contains(string(hot), "\n  "+cp+":\n    type: OS::Neutron::Port\n") {
+				t.Errorf("neither the control-plane nodes nor the template have a connection point %q for the API", cp)
+			}
 			if len(r.VimConnectionInfo) != 1 || r.VimConnectionInfo[0].VimType == "" {
 				t.Errorf("vimConnectionInfo %v", r.VimConnectionInfo)
 			}
@@ -139,6 +149,54 @@ func TestInstantiateRequests(t *testing.T) {
 
 func hasCP(f *tosca.Flavour, id, vdu string) bool {
 	return slices.ContainsFunc(f.CPs, func(cp tosca.ConnectionPoint) bool { return cp.ID == id && cp.VDU == vdu })
+}
+
+// TestHooks: the sample lets its driver do all that it can.
+func TestHooks(t *testing.T) {
+	can := slices.Sorted(maps.Keys(kubeadm.New(kubeadm.Config{}).Hooks()))
+	for _, name := range []string{"simple", "complex"} {
+		f, err := open(t).VNFD().Flavour(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var named []vnflcm.Hook
+		for _, hook := range slices.Sorted(maps.Keys(f.Hooks)) {
+			named = append(named, vnflcm.Hook(hook))
+		}
+		if diff := cmp.Diff(can, named); diff != "" {
+			t.Errorf("hooks of flavour %s (-driver +VNFD):\n%s", name, diff)
+		}
+	}
+}
+
+// TestRequestsDecode: no request has an attribute that nobody knows.
+func TestRequestsDecode(t *testing.T) {
+	names, err := filepath.Glob(k8s + "/requests/*.json")
+	if err != nil || len(names) < 10 {
+		t.Fatalf("requests %q, %v", names, err)
+	}
+	for _, name := range names {
+		kind, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), ".json"), "_")
+		request := map[string]any{"instantiate": &vnflcm.InstantiateVnfRequest{}, "scale": &vnflcm.ScaleVnfRequest{}, "heal": &vnflcm.HealVnfRequest{},
+			"change": &vnflcm.ChangeExtVnfConnectivityRequest{}, "terminate": &vnflcm.TerminateVnfRequest{}}[kind]
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unknown, err := vnflcm.DecodeRequest(content, request); err != nil || len(unknown) > 0 {
+			t.Errorf("%s: %q, %v", name, unknown, err)
+		}
+	}
+	for _, name := range []string{"heal_worker.json", "heal_master.json"} {
+		content, err := os.ReadFile(k8s + "/requests/" + name)
+		var r vnflcm.HealVnfRequest
+		if err == nil {
+			_, err = vnflcm.DecodeRequest(content, &r)
+		}
+		if err != nil || len(r.VnfcInstanceID) != 1 {
+			t.Errorf("%s names %q, %v", name, r.VnfcInstanceID, err)
+		}
+	}
 }
 
 func TestScaleRequests(t *testing.T) {

@@ -128,6 +128,7 @@ func TestWrongInput(t *testing.T) {
 	request := filepath.Join(t.TempDir(), "request.json")
 	content := `{"flavourId": "simple", "additionalParams": {"k8s_cluster_installation_param": {
 		"master_node": {"ssh_cp_name": "nowhere", "username": "ubuntu", "password": "ubuntu", "pod_cidr": "ten", "cluster_cp_name": "masterNode_CP1"},
+		"cni_manifest_path": "nowhere.yaml",
 		"proxy": {"http_proxy": "http://user1:password1@host1:port1", "https_proxy": "https://user2:password2@host2:port2"}}}}`
 	if err := os.WriteFile(request, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -137,7 +138,7 @@ func TestWrongInput(t *testing.T) {
 		t.Fatalf("exit code 0:\n%s", out)
 	}
 	for _, fault := range []string{`master_node.ssh_cp_name: "nowhere"`, `master_node.pod_cidr: "ten"`, "worker_node.username: is required",
-		"worker_node.password: is required", "proxy.http_proxy: the port is not a number", "cni_manifest_path: is required"} {
+		"worker_node.password: is required", "proxy.http_proxy: the port is not a number", `cni_manifest_path: "nowhere.yaml": the package has no such file`} {
 		if !strings.Contains(out, fault) {
 			t.Errorf("the fault %q is not reported:\n%s", fault, out)
 		}

@@ -41,7 +41,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	key, err1 := sealing.Key(filepath.Join(o.state, "key"))
 	store, err2 := sqlite.Open(ctx, filepath.Join(o.state, "state.db"))
 	// Slow programs take a moment, so that there is something to see.
-	world, err3 := sandbox.Open(sandbox.Config{Dir: filepath.Join(o.state, "world"), Takes: 300 * time.Millisecond})
+	world, err3 := sandbox.Open(sandbox.Config{Dir: filepath.Join(o.state, "world"), Takes: 300 * time.Millisecond, Virtual: []string{virtual}})
 	if err := errors.Join(err1, err2, err3, pkg.Close()); err != nil {
 		return nil, err
 	}
@@ -89,8 +89,22 @@ func (o options) readRequest(screen *progress.Screen) (request vnflcm.Instantiat
 		}
 		request.FlavourID, request.InstantiationLevelID = flavour, ""
 		request.TargetScaleLevelInfo = []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: o.workers - 1}}
+		if o.masters > 1 {
+			err = atVirtualAddress(&request)
+		}
 	}
-	return request, nil
+	return request, err
+}
+
+// virtual is the connection point of the address that several control-plane nodes share.
+const virtual = "vip_CP"
+
+func atVirtualAddress(request *vnflcm.InstantiateVnfRequest) error {
+	over, err := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param": {"master_node": {"cluster_cp_name": "` + virtual + `"}}}`))
+	if err == nil {
+		request.AdditionalParams, err = request.AdditionalParams.Merge(over)
+	}
+	return err
 }
 
 // instance returns the one instance of this program and how many operations on it are completed.

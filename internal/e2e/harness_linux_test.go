@@ -41,6 +41,8 @@ type scene struct {
 	t     *testing.T
 	infra vminfra.Driver
 	store vnflcm.Store
+	// packages is the directory of the VNF package. Default: that of the sample.
+	packages string
 
 	mu     sync.Mutex
 	events []vnflcm.Event
@@ -146,6 +148,9 @@ func (s *scene) start(store vnflcm.Store) *process {
 	p.pool = sshexec.NewPool(sshexec.Options{Dial: p.dial})
 	m, err := vnflcm.New(managerConfig(store, s.infra, p.pool, func(c *vnflcm.Config) {
 		c.Observe, c.Logger = s.event, slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		if s.packages != "" {
+			c.Packages = packageIn(s.packages)
+		}
 	}))
 	if err != nil {
 		s.t.Fatal(err)
@@ -190,15 +195,18 @@ func (p *process) cut() {
 func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool, change func(*vnflcm.Config)) vnflcm.Config {
 	c := vnflcm.Config{
 		Store: store, Key: key, Owner: "e2e",
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) {
-			return tosca.Open(ctx, packageDir)
-		}),
-		Infra: map[string]vnflcm.InfraDriver{"e2e": infra},
+		Packages: packageIn(packageDir),
+		Infra:    map[string]vnflcm.InfraDriver{"e2e": infra},
 		Mgmt: map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool,
 			Timeouts: kubeadm.Timeouts{Drain: 15 * time.Second}})},
 	}
 	change(&c)
 	return c
+}
+
+// packageIn has one package, whatever VNFD is asked for.
+func packageIn(dir string) vnflcm.PackagesFunc {
+	return func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, dir) }
 }
 
 // instantiation reads a sample request of the package, for a flavour and our hosts.

@@ -106,8 +106,9 @@ func scaleIn(t *testing.T, policy string) vnflcm.ScaleVnfRequest {
 	return r
 }
 
-// highlyAvailable has the API at an address that the control-plane nodes share.
-const highlyAvailable = `{"k8s_cluster_installation_param": {"master_node": {"cluster_cp_name": "vip_CP"}}}`
+// highlyAvailable has the API at an address that the control-plane nodes share, and the pod network that the driver
+// brings along.
+const highlyAvailable = `{"k8s_cluster_installation_param": {"master_node": {"cluster_cp_name": "vip_CP"}, "cni_manifest_path": null}}`
 
 // TestKubeadmHighlyAvailable: three control-plane nodes behind a virtual address lose one, which is healed alone, and
 // then two, which is refused; healing all makes the cluster anew.

@@ -44,6 +44,9 @@ func TestMain(m *testing.M) {
 	if job := os.Getenv(stackChildVariable); job != "" {
 		os.Exit(runStackChild(job))
 	}
+	if job := os.Getenv(yardChildVariable); job != "" {
+		os.Exit(runYardChild(job))
+	}
 	ctx := context.Background()
 	down, err := setUp(ctx)
 	if err != nil {

@@ -113,7 +113,7 @@ type idle struct{}
 func (idle) Validate(context.Context, *vnflcm.Operation) error { return nil }
 func (idle) Hooks() vnflcm.Hooks {
 	nothing := func(context.Context, *vnflcm.Operation) error { return nil }
-	return vnflcm.Hooks{vnflcm.InstantiateEnd: nothing, vnflcm.TerminateEnd: nothing, vnflcm.HealStart: nothing,
+	return vnflcm.Hooks{vnflcm.InstantiateEnd: nothing, vnflcm.TerminateStart: nothing, vnflcm.TerminateEnd: nothing, vnflcm.HealStart: nothing,
 		vnflcm.HealEnd: nothing, vnflcm.ScaleStart: nothing, vnflcm.ScaleEnd: nothing}
 }
 

@@ -2,6 +2,7 @@ package kubesim
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -133,12 +134,15 @@ func ownedBy(pod object, kind string) bool {
 	return slices.ContainsFunc(owners, func(o any) bool { return textAt(o, "kind") == kind })
 }
 
+// guarded marks a pod that was asked to leave and may not.
+const guarded = "kubesim/guarded"
+
 // deleteNode removes a Node; its pods end with it. A real API server would also take away a node that works,
-// but whoever does that has forgotten to drain it.
+// but whoever does that has forgotten to drain it, unless disruption budgets were in the way.
 func (w *World) deleteNode(c *cluster, name string) error {
 	pods := c.podsOn(name)
 	for key, pod := range pods {
-		if w.ready(c, c.Nodes[name]) && !ownedBy(pod, "DaemonSet") && !ownedBy(pod, "Node") {
+		if w.ready(c, c.Nodes[name]) && !ownedBy(pod, "DaemonSet") && !ownedBy(pod, "Node") && textAt(pod, "metadata", "annotations", guarded) == "" {
 			return apiFault(http.StatusForbidden, "Forbidden", "kubesim: node %s is deleted with %s running: drain it first", name, key)
 		}
 	}
@@ -174,7 +178,8 @@ func (q *request) evict(pod object) (any, error) {
 	for _, key := range slices.Sorted(maps.Keys(q.c.Objects)) {
 		if strings.HasPrefix(key, "PodDisruptionBudget/"+q.path.namespace+"/") {
 			if err := q.c.budget(key, pod); err != nil {
-				return nil, err
+				inner(inner(pod, "metadata"), "annotations")[guarded] = key
+				return nil, errors.Join(err, q.c.store(podKind, pod))
 			}
 		}
 	}

@@ -252,6 +252,9 @@ func aptGet(ctx context.Context, c *call) error {
 		if err := c.w.take(ctx); err != nil {
 			return err
 		}
+		if _, err := c.sources(true); err != nil {
+			return err
+		}
 		return c.on(func(m *machine) error { m.Fetched = true; return nil })
 	case "install":
 		done, err := c.lockPackages(ctx, c.id, waits)
@@ -332,8 +335,29 @@ func dpkg(ctx context.Context, c *call) error {
 	return c.interrupt(false)
 }
 
+// sources counts the sources of packages that answer. Of those that do not, apt-get update only warns, and ends well.
+func (c *call) sources(warn bool) (answer int, err error) {
+	names, err := afero.Glob(c.process.FS, "/etc/apt/sources.list.d/*")
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		text, err := afero.ReadFile(c.process.FS, name)
+		if err != nil {
+			return 0, err
+		}
+		if _, silent, _ := strings.Cut(string(text), ".invalid/"); silent == "" {
+			answer++
+		} else if warn {
+			_, _ = fmt.Fprintf(c.process.Stderr, "W: Failed to fetch the index of %s  Could not connect, proxy %s\nW: Some index files failed to download. They have been ignored, or old ones used instead.\n",
+				path.Base(name), c.process.Env("http_proxy"))
+		}
+	}
+	return answer, nil
+}
+
 func (c *call) install(packages []string) error {
-	sources, err := afero.Glob(c.process.FS, "/etc/apt/sources.list.d/*")
+	sources, err := c.sources(false)
 	if err != nil {
 		return err
 	}
@@ -345,7 +369,7 @@ func (c *call) install(packages []string) error {
 			switch {
 			case !known, !m.Fetched:
 				return fmt.Errorf("E: Unable to locate package %s", name)
-			case strings.HasPrefix(name, "kube") && len(sources) == 0 && m.Packages[name] == "":
+			case strings.HasPrefix(name, "kube") && sources == 0 && m.Packages[name] == "":
 				return fmt.Errorf("E: Unable to locate package %s", name)
 			case pinned && !strings.HasPrefix(offered, strings.TrimRight(strings.TrimSuffix(wanted, "-*"), "*")):
 				return fmt.Errorf("E: Version '%s' for '%s' was not found", wanted, name)

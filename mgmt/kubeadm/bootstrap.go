@@ -230,7 +230,7 @@ func (d *deployment) kubeadmInit(ctx context.Context, n mgmt.Node) error {
 // machine. sshd's standard input is a socket, which /dev/stdin cannot open: hence the pipe.
 func (d *deployment) kubeadmWith(ctx context.Context, n mgmt.Node, config []byte, verb ...string) error {
 	argv := slices.Concat([]string{"sh", "-c", `cat | "$@"`, "sh", "flock", kubeadmLock, "kubeadm"}, verb, []string{"--config", "/dev/stdin"})
-	return n.RunRoot(ctx, argv, bytes.NewReader(config), nil, nil)
+	return masked(n.RunRoot(ctx, argv, bytes.NewReader(config), nil, nil))
 }
 
 // revokeAll deletes every bootstrap token of a cluster that has just been made: kubeadm init insists on one,

@@ -7,9 +7,10 @@
 //	})
 //
 // The VNFD names it, under the key of its artifact, for the hooks instantiate_end, scale_start, scale_end,
-// heal_start, heal_end and terminate_end (or terminate_start). The instantiate request says in
+// heal_start, heal_end, terminate_start and terminate_end. The instantiate request says in
 // additionalParams.k8s_cluster_installation_param which machines are control-plane nodes and which are
-// workers, how to log in, and the networks of the cluster; the attributes are Tacker's.
+// workers, how to log in, and the networks of the cluster; the attributes are Tacker's. docs/kubeadm.md of this
+// module has all of them, and says how a cluster is brought up, healed and terminated.
 //
 // Nodes are prepared in one of two ways:
 //
@@ -17,12 +18,16 @@
 //     output lines of Tacker's contract. Such a script names nodes by the last part of their address, so the
 //     driver finds nodes by their InternalIP, and refuses addresses whose names would collide.
 //   - Without, the driver sets the machine up itself: hosts file, kernel settings, packages in the pinned
-//     version from the sources that the machine's image knows, containerd; then kubeadm with configuration
-//     documents on standard input. Nodes are named by role and whole address.
+//     version from a signed repository or from the sources that the machine's image knows, containerd, with a
+//     virtual address of the API haproxy and keepalived; then kubeadm with configuration documents on standard
+//     input. Nodes are named by role and whole address.
 //
 // All machines are worked on at once, but control-plane nodes join one after the other, as etcd demands.
 // Join tokens are made for each operation, pinned to the cluster's CA, and revoked after it.
 //
-// What this first version does not do yet it refuses by name: scaling or healing single control-plane nodes,
-// NFS volumes.
+// Single nodes are healed without the machines that are lost: control-plane nodes when etcd keeps its quorum
+// (package etcd), by whichever of the others answers. The Kubernetes API and etcd are asked through SSH. The
+// cluster is registered as a VIM, with an account whose role and token the request may choose.
+//
+// What it does not do it refuses by name: scaling the control plane, NFS volumes.
 package kubeadm

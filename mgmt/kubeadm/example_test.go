@@ -11,11 +11,12 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// The driver makes a cluster of the machines of a VNF. Here they are those of the sandbox; the request is what
-// a client would send, with the parameters of Tacker's Kubernetes samples.
+// The driver makes a cluster of the machines of a VNF. Here they are those of the sandbox, and the control-plane
+// nodes share a virtual address; the request is what a client would send, with the parameters of Tacker's
+// Kubernetes samples.
 func Example() {
 	ctx := context.Background()
-	world, err := sandbox.Open(sandbox.Config{})
+	world, err := sandbox.Open(sandbox.Config{Virtual: []string{"vip_CP"}})
 	if err != nil {
 		panic(err)
 	}
@@ -40,9 +41,8 @@ func Example() {
 		"flavourId": "complex",
 		"vimConnectionInfo": [{"id": "1", "vimType": "sandbox", "accessInfo": {"any": "thing"}}],
 		"additionalParams": {"k8s_cluster_installation_param": {
-			"master_node": {"ssh_cp_name": "masterNode_CP1", "cluster_cp_name": "masterNode_CP1", "username": "ubuntu", "password": "ubuntu"},
-			"worker_node": {"ssh_cp_name": "workerNode_CP2", "username": "ubuntu", "password": "ubuntu"},
-			"cni_manifest_path": "Files/kubernetes/cni.yaml"
+			"master_node": {"ssh_cp_name": "masterNode_CP1", "cluster_cp_name": "vip_CP", "username": "ubuntu", "password": "ubuntu"},
+			"worker_node": {"ssh_cp_name": "workerNode_CP2", "username": "ubuntu", "password": "ubuntu"}
 		}}}`), &request)
 	if err != nil {
 		panic(err)

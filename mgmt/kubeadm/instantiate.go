@@ -104,11 +104,12 @@ func (d *deployment) awaitReady(ctx context.Context, nodes []mgmt.Node) error {
 	})
 }
 
-// label gives nodes the labels that kubelets may not give themselves.
+// label gives nodes the labels that kubelets may not give themselves and, where a script has made them nodes, their
+// taints.
 func (d *deployment) label(ctx context.Context, nodes []mgmt.Node) error {
 	return vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
-		labels := d.nodeLabels(n)
-		if len(labels) == 0 {
+		labels, taints := d.nodeLabels(n), d.taintsAfterScript(n)
+		if len(labels) == 0 && len(taints) == 0 {
 			return nil
 		}
 		return d.do(ctx, "labels", n, time.Minute, func(ctx context.Context) error {
@@ -119,7 +120,10 @@ func (d *deployment) label(ctx context.Context, nodes []mgmt.Node) error {
 			if err != nil {
 				return err
 			}
-			return d.kube.SetLabels(ctx, node.Name, labels)
+			if err := d.kube.SetLabels(ctx, node.Name, labels); err != nil {
+				return err
+			}
+			return d.kube.SetTaints(ctx, node.Name, taints)
 		})
 	})
 }

@@ -234,21 +234,22 @@ func (d *deployment) joinNow(ctx context.Context, n mgmt.Node, b bootstrap, toke
 	if err != nil {
 		return err
 	}
-	return masked(d.kubeadmWith(ctx, n, config, "join"))
+	return d.kubeadmWith(ctx, n, config, "join")
 }
 
 // credentialForms are bootstrap tokens (kubernetes.io, "Bootstrap token format") and certificate keys, which
 // have the form of a CA hash but no "sha256:" before them.
 var credentialForms = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|(sha256:)?\b[0-9a-f]{64}\b`)
 
-// masked takes credentials out of what kubeadm or a script printed, also those that they made themselves.
+// masked takes credentials out of what kubeadm or a script printed, also those that they made themselves, and the
+// advice that kubeadm ends with: the last line is what a reader sees first.
 func masked(err error) error {
 	e, ok := errors.AsType[*sshexec.ExitError](err)
 	if !ok {
 		return err
 	}
 	out := *e
-	out.Stderr = credentialForms.ReplaceAllStringFunc(out.Stderr, func(found string) string {
+	out.Stderr = credentialForms.ReplaceAllStringFunc(adviceForm.ReplaceAllString(out.Stderr, ""), func(found string) string {
 		if strings.HasPrefix(found, "sha256:") {
 			return found
 		}
@@ -256,6 +257,8 @@ func masked(err error) error {
 	})
 	return &out
 }
+
+var adviceForm = regexp.MustCompile(`(?m)^To see the stack trace of this error.*\n?`)
 
 // forgetNode removes the Node object at the machine's address, if there is one.
 func (d *deployment) forgetNode(ctx context.Context, n mgmt.Node) error {

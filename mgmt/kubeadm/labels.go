@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/vnfkit/vnfkit/mgmt"
 )
 
@@ -92,6 +94,19 @@ func (m nodeMarks) taints() *[]taint {
 		out = append(out, t)
 	}
 	return &out
+}
+
+// taintsAfterScript are the taints of a node that has not registered with them, since the package's script ran
+// kubeadm. Those that the script itself gives it stay.
+func (d *deployment) taintsAfterScript(n mgmt.Node) (out []corev1.Taint) {
+	taints := d.marks(n).taints()
+	if d.p.ScriptPath == "" || taints == nil {
+		return nil
+	}
+	for _, t := range *taints {
+		out = append(out, corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
+	}
+	return out
 }
 
 // byKubelet are the labels that the kubelet registers the node with, as its option takes them: schedulers see

@@ -6,13 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -106,55 +102,6 @@ func (d *deployment) installPackages(ctx context.Context, n mgmt.Node) error {
 		return err
 	}
 	return n.RunRoot(ctx, append([]string{"apt-mark", "hold"}, held...), nil, nil, nil)
-}
-
-// aptLock is how long apt waits for others that install, such as the upgrades of a machine that has just
-// started.
-const aptLock = 5 * time.Minute
-
-// install installs packages, each as apt-get takes it, held and newer ones too: what is pinned is meant.
-// Configuration files that somebody changed stay.
-func (d *deployment) install(ctx context.Context, n mgmt.Node, packages ...string) error {
-	if err := d.repairPackages(ctx, n); err != nil {
-		return err
-	}
-	options := []string{"-q", "-o", fmt.Sprintf("DPkg::Lock::Timeout=%d", int(aptLock.Seconds())), "-o", "Acquire::Retries=3"}
-	install := slices.Concat([]string{"apt-get"}, options, []string{"-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
-		"install", "-y", "--no-install-recommends", "--allow-change-held-packages", "--allow-downgrades"}, packages)
-	update := slices.Concat([]string{"apt-get"}, options, []string{"update"})
-	// The lock of the lists is none that apt waits for.
-	listed := func(e *sshexec.ExitError) bool { return strings.Contains(e.Stderr, "/var/lib/apt/lists/lock") }
-	if err := d.whenUnlocked(ctx, n, update, listed); err != nil {
-		return err
-	}
-	return n.SSH.Exec(ctx, sshexec.Command{Argv: install, Root: true, Env: d.aptEnvironment()})
-}
-
-// repairPackages finishes what an installation that was cut short has left: apt refuses to work before that.
-// dpkg itself does not wait for its lock, but ends with 2 (dpkg(1), "Exit status").
-func (d *deployment) repairPackages(ctx context.Context, n mgmt.Node) error {
-	argv := []string{"dpkg", "--force-confdef", "--force-confold", "--configure", "-a"}
-	return d.whenUnlocked(ctx, n, argv, func(e *sshexec.ExitError) bool { return e.Code == 2 })
-}
-
-// whenUnlocked runs a program again as long as somebody else has the lock that it needs.
-func (d *deployment) whenUnlocked(ctx context.Context, n mgmt.Node, argv []string, locked func(*sshexec.ExitError) bool) error {
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := n.SSH.Exec(ctx, sshexec.Command{Argv: argv, Root: true, Env: d.aptEnvironment()})
-		if exit, ok := errors.AsType[*sshexec.ExitError](err); err == nil || ok && locked(exit) {
-			return struct{}{}, err
-		}
-		return struct{}{}, backoff.Permanent(err)
-	}, backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: 200 * time.Millisecond, Multiplier: 2, MaxInterval: 10 * time.Second}),
-		backoff.WithMaxElapsedTime(aptLock))
-	return err
-}
-
-// aptEnvironment keeps package scripts from asking, and Ubuntu's needrestart from restarting services meanwhile.
-func (d *deployment) aptEnvironment() map[string]string {
-	env := map[string]string{"DEBIAN_FRONTEND": "noninteractive", "NEEDRESTART_SUSPEND": "1"}
-	maps.Copy(env, d.environment())
-	return env
 }
 
 // checkInstalled makes sure that the image has what its operator says.

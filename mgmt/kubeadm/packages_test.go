@@ -110,6 +110,27 @@ func TestRepository(t *testing.T) {
 	}
 }
 
+// TestRepositorySilent: apt only warns of a repository that does not answer, and misses its packages later. The error
+// says both.
+func TestRepositorySilent(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{pkg: packageHolding(t, map[string]string{"Files/kubernetes/key": armoredKey})})
+	m := l.manager(l.machines("sudo rm /etc/apt/sources.list.d/kubernetes.list"))
+	opID, err := l.instantiateBy(m, with(t, `{"packages":{"source":"repository","repository_url":"https://packages.invalid/deb/",
+		"repository_key_path":"Files/kubernetes/key"},"proxy":{"http_proxy":"http://joe:s3cret@192.0.2.1:3128","https_proxy":"http://joe:s3cret@192.0.2.1:3128"}}`))
+	if err == nil {
+		_, err = m.Wait(t.Context(), opID)
+	}
+	for _, want := range []string{"Unable to locate package", "W: Failed to fetch the index of vnfkit-kubernetes.sources"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("the proxy's password is in %v", err)
+	}
+}
+
 func TestInstalled(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, image, patch, want string }{

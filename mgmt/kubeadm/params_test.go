@@ -76,6 +76,7 @@ var parameterFaults = []struct {
 		`private_registry_connection_info[3].probe_image: "r/p:1:2": must be the name of an image without the server, such as team/pause:3.10`,
 		`private_registry_connection_info[3].server: "R": is the one of private_registry_connection_info[2] too: connect to each registry once`}},
 	{"Helm", `{"helm_installation_script_path":"Scripts/no.sh"}`, []string{`helm_installation_script_path: "Scripts/no.sh": the package has no such file`}},
+	{"drain policy", `{"drain_policy":"delete"}`, []string{`drain_policy: "delete": must be Fail, Delete or Continue`}},
 	{"storage", `{"storage_server":{},"pv_registration_params":[{}]}`, []string{"pv_registration_params: is not supported yet", "storage_server: is not supported yet"}},
 	{"old version", `{"kubernetes_version":"1.21.14"}`, []string{`kubernetes_version: "1.21.14": is not supported: 1.22.0 and later versions 1 are`}},
 	{"endpoint", `{"api_endpoint":"lb.example.org:0"}`, []string{`api_endpoint: "lb.example.org:0": must be a host name or address, with or without a port: lb.example.org:6443, [2001:db8::1]:6443`}},

@@ -4,9 +4,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -45,22 +44,30 @@ func (l *lab) registered(id string) (access registration, extra map[string]any) 
 // ask asks the API as the entry says, from outside: TLS is verified. It returns the code of the answer.
 func (l *lab) ask(r registration, method, path string) (int, error) {
 	l.t.Helper()
+	code, _, err := l.fetch(r, method, path, "")
+	return code, err
+}
+
+func (l *lab) fetch(r registration, method, path, send string) (code int, body []byte, err error) {
+	l.t.Helper()
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(r.CA)) {
 		l.t.Fatalf("no CA: %q", r.CA)
 	}
 	transport := &http.Transport{DialContext: l.world.Dial, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
 	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(l.t.Context(), method, r.AuthURL+path, nil)
+	request, err := http.NewRequestWithContext(l.t.Context(), method, r.AuthURL+path, strings.NewReader(send))
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+r.Token.Reveal())
 	answer, err := transport.RoundTrip(request)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	return answer.StatusCode, answer.Body.Close()
+	body, err = io.ReadAll(answer.Body)
+	return answer.StatusCode, body, errors.Join(err, answer.Body.Close())
 }
 
 const (
@@ -130,26 +137,13 @@ func TestRegistrationFails(t *testing.T) {
 	}
 }
 
-// withTerminateStart is the sample package with that hook: the sample itself is told of its end when the machines
-// are gone.
-func withTerminateStart(t *testing.T) string {
-	t.Helper()
-	const name, hook = "Definitions/k8s_cluster_df_simple.yaml", "          terminate_end:\n            implementation: mgmt-drivers-kubernetes\n"
-	definition, err := os.ReadFile(filepath.Join(packageDir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Replace(string(definition), hook, strings.Replace(hook, "_end", "_start", 1)+hook, 1)
-	return packageWithFiles(t, map[string]string{name: text})
-}
-
 // TestAccountEnds: the account goes before the machines do; a cluster that does not answer is no obstacle.
 func TestAccountEnds(t *testing.T) {
 	t.Parallel()
 	for _, dead := range []bool{false, true} {
 		t.Run(map[bool]string{false: "alive", true: "dead"}[dead], func(t *testing.T) {
 			t.Parallel()
-			l := openLab(t, setup{pkg: withTerminateStart(t)})
+			l := openLab(t, setup{})
 			id := l.cluster("instantiate_sandbox.json")
 			var mu sync.Mutex
 			var deleted []string

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Builds what real Kubernetes clusters of the end-to-end tests are made from, with nothing but the Go module proxy
 # and a Debian mirror: binaries, Debian packages in a signed repository, container images, file systems to boot.
-#   build.sh DIR     every stage once; one that was cut short is begun again. About 10 minutes cold, on 2 cores
+#   build.sh     every stage once; one that was cut short is begun again. About 10 minutes cold, on 2 cores
+#
+# It says on standard output where: DIR is VNFKIT_KUBE_DIR or, by default, a directory of the user's cache that is
+# named by what all is built from.
 #
 #   DIR/bin          Kubernetes, etcd, pause, coredns, flannel, helm
 #   DIR/tree         Debian with systemd and sshd, without anything of Kubernetes; apt knows only DIR/debian
@@ -12,15 +15,18 @@
 #   DIR/containerd   /var/lib/containerd with all images of a cluster
 set -euo pipefail
 HERE=$(cd "$(dirname "$0")" && pwd)
-mkdir -p "$1"
-cd "$1"
-DIR=$PWD
+cd "$HERE"
+DIR=${VNFKIT_KUBE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/vnfkit-e2e/kube-$(cat build.sh pause/main.go flannelcni/main.go | sha256sum | cut -c1-12)}
+mkdir -p "$DIR"
+cd "$DIR"
+exec 3>&1 >&2 9>.lock
+flock 9 # another run may be at it
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=mod DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
 KUBERNETES=v1.34.4 ETCD=v3.6.16 COREDNS=v1.14.3 FLANNEL=v0.28.4 HELM=v3.22.0 PLUGINS=v1.9.1
 # What kubeadm of that version asks for, and what the driver's flannel asks for. The versions inside are those above.
 IMAGE_ETCD=registry.k8s.io/etcd:3.6.5-0 IMAGE_COREDNS=registry.k8s.io/coredns/coredns:v1.12.1 IMAGE_PAUSE=registry.k8s.io/pause:3.10.1
-IMAGE_FLANNEL=ghcr.io/flannel-io/flannel:v0.27.0 IMAGE_FLANNEL_CNI=ghcr.io/flannel-io/flannel-cni-plugin:v1.7.1-flannel1
+FLANNEL_TAGS=(v0.27.0 v0.28.4) FLANNEL_CNI_TAGS=(v1.7.1-flannel1 v1.9.1-flannel1) # of the sample package, and the driver's own
 
 # scratch NAME begins a module to build commands of another one in: "go install" refuses where replace lines are.
 scratch() {
@@ -209,18 +215,20 @@ libraries() {
   done
 }
 
-# image NAME ROOT ENTRYPOINT packs a directory as an image.
+# image ROOT ENTRYPOINT NAME... packs a directory as an image with these names.
 image() {
-  local name=$1 root=$2 entry=$3 pack layer config
+  local root=$1 entry=$2 pack layer config tags
+  shift 2
+  tags=$(printf '"%s",' "$@")
   pack=$(mktemp -d)
   tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "$root" -cf "$pack/layer.tar" .
   layer=$(sha256sum "$pack/layer.tar" | cut -d' ' -f1)
   echo "{\"architecture\":\"$(dpkg --print-architecture)\",\"os\":\"linux\",\"config\":{\"Entrypoint\":[\"$entry\"],\"Env\":[\"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"]},\"rootfs\":{\"type\":\"layers\",\"diff_ids\":[\"sha256:$layer\"]}}" >"$pack/config.json"
   config=$(sha256sum "$pack/config.json" | cut -d' ' -f1)
   mv "$pack/config.json" "$pack/$config.json"
-  echo "[{\"Config\":\"$config.json\",\"RepoTags\":[\"$name\"],\"Layers\":[\"layer.tar\"]}]" >"$pack/manifest.json"
+  echo "[{\"Config\":\"$config.json\",\"RepoTags\":[${tags%,}],\"Layers\":[\"layer.tar\"]}]" >"$pack/manifest.json"
   mkdir -p images
-  tar -C "$pack" -cf "images/$(basename "${name%:*}").tar" "$config.json" layer.tar manifest.json
+  tar -C "$pack" -cf "images/$(basename "${1%:*}").tar" "$config.json" layer.tar manifest.json
   rm -r "$pack"
 }
 
@@ -234,7 +242,7 @@ images() {
     root=rootfs/$name
     mkdir -p "$root/etc/ssl/certs" "$root/tmp"
     install -D "bin/$name" "$root/usr/local/bin/$name"
-    image "registry.k8s.io/$name:$KUBERNETES" "$root" "/usr/local/bin/$name"
+    image "$root" "/usr/local/bin/$name" "registry.k8s.io/$name:$KUBERNETES"
   done
   for name in kube-proxy flanneld; do
     root=rootfs/$name
@@ -245,22 +253,22 @@ images() {
       ln -sf xtables-nft-multi "$root/usr/sbin/$link"
     done
   done
-  image "registry.k8s.io/kube-proxy:$KUBERNETES" rootfs/kube-proxy /usr/local/bin/kube-proxy
+  image rootfs/kube-proxy /usr/local/bin/kube-proxy "registry.k8s.io/kube-proxy:$KUBERNETES"
   mkdir -p rootfs/flanneld/opt/bin
   mv rootfs/flanneld/usr/local/bin/flanneld rootfs/flanneld/opt/bin/flanneld
   libraries rootfs/flanneld /bin/cp
-  image "$IMAGE_FLANNEL" rootfs/flanneld /opt/bin/flanneld
+  image rootfs/flanneld /opt/bin/flanneld "${FLANNEL_TAGS[@]/#/ghcr.io/flannel-io/flannel:}"
   install -D bin/flannel rootfs/flannel-cni/flannel
   libraries rootfs/flannel-cni /bin/cp
-  image "$IMAGE_FLANNEL_CNI" rootfs/flannel-cni /flannel
+  image rootfs/flannel-cni /flannel "${FLANNEL_CNI_TAGS[@]/#/ghcr.io/flannel-io/flannel-cni-plugin:}"
   install -D bin/pause rootfs/pause/pause
-  image "$IMAGE_PAUSE" rootfs/pause /pause
+  image rootfs/pause /pause "$IMAGE_PAUSE"
   install -D bin/coredns rootfs/coredns/coredns
-  image "$IMAGE_COREDNS" rootfs/coredns /coredns
+  image rootfs/coredns /coredns "$IMAGE_COREDNS"
   mkdir -p rootfs/etcd/{tmp,var/lib/etcd}
   install -D bin/etcd rootfs/etcd/usr/local/bin/etcd
   install -D bin/etcdctl rootfs/etcd/usr/local/bin/etcdctl
-  image "$IMAGE_ETCD" rootfs/etcd /usr/local/bin/etcd
+  image rootfs/etcd /usr/local/bin/etcd "$IMAGE_ETCD"
   umount overlay/root
   trap - EXIT
   rm -rf rootfs overlay
@@ -296,3 +304,4 @@ for stage in kubernetes etcd tools plugins tree debian_packages kubernetes_packa
   echo "$stage: $((SECONDS - began)) s"
   touch "stages/$stage"
 done
+echo "$DIR" >&3

@@ -20,7 +20,7 @@ fi
 mount -t overlay overlay -o "lowerdir=$tree,upperdir=upper,workdir=work" root
 
 binds=()
-for pair in "$@" /var/lib/containerd /var/lib/kubelet /var/lib/docker /var/lib/etcd; do
+for pair in "$@" /var/lib/containerd /var/lib/kubelet /var/lib/docker; do
   to=${pair#*:}
   mkdir -p "root$to"
   case $pair in
@@ -31,9 +31,11 @@ for pair in "$@" /var/lib/containerd /var/lib/kubelet /var/lib/docker /var/lib/e
     *) [ -e "data$to" ] || mkdir -p "data$to" ;;
   esac
 done
-for to in /var/lib/containerd /var/lib/kubelet /var/lib/docker /var/lib/etcd; do
+for to in /var/lib/containerd /var/lib/kubelet /var/lib/docker; do
   binds+=("--bind=$PWD/data$to:$to")
 done
+# Several etcds on one disk wait for each other's fsync until their leaders are voted out.
+binds+=(--tmpfs=/var/lib/etcd:mode=700)
 
 ip link set lo up
 ip link set eth0 up

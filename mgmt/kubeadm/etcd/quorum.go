@@ -72,25 +72,6 @@ func PlanRemoval(members []Member, targets ...uint64) (order []uint64, err error
 	return ids(going), nil
 }
 
-// PlanReplacement decides whether the targets may be replaced one after the other: each is removed, and its
-// replacement has become a healthy voting member before the next one goes. It returns the order, those that are
-// dead first. Otherwise it is as PlanRemoval.
-func PlanReplacement(members []Member, targets ...uint64) (order []uint64, err error) {
-	members = slices.Clone(members)
-	slices.SortStableFunc(members, deadFirst)
-	for i, m := range members {
-		if !slices.Contains(targets, m.ID) {
-			continue
-		}
-		if _, err := PlanRemoval(members, m.ID); err != nil {
-			return nil, err
-		}
-		members[i].Healthy, members[i].Learner = true, false
-		order = append(order, m.ID)
-	}
-	return order, nil
-}
-
 func deadFirst(a, b Member) int {
 	switch {
 	case a.Healthy == b.Healthy:

@@ -79,34 +79,6 @@ func TestPlanRemoval(t *testing.T) {
 	}
 }
 
-func TestPlanReplacement(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name, members string
-		targets       []uint64
-		order         []uint64
-	}{
-		{"1: the only one", "h", []uint64{1}, nil},
-		{"2: both, one after the other", "hh", []uint64{1, 2}, []uint64{1, 2}},
-		{"3: all, one after the other", "hhh", []uint64{3, 2, 1}, []uint64{1, 2, 3}},
-		{"3: the dead one first, then it carries the others", "hhd", []uint64{1, 3}, []uint64{3, 1}},
-		{"3: a healthy one beside a dead one that stays", "hhd", []uint64{1}, nil},
-		{"5: more than may be out at once", "hhhdh", []uint64{1, 2, 3}, []uint64{1, 2, 3}},
-		{"named twice, or gone", "hhh", []uint64{2, 2, 9}, []uint64{2}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			before := membersOf(c.members)
-			order, err := etcd.PlanReplacement(before, c.targets...)
-			if diff := cmp.Diff(c.order, order); diff != "" || (err != nil) != (c.order == nil) {
-				t.Errorf("%v\n%s", err, diff)
-			}
-			if diff := cmp.Diff(membersOf(c.members), before); diff != "" {
-				t.Errorf("the members of the caller were changed:\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestCheckJoin(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

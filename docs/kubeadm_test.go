@@ -1,0 +1,246 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// structs are the types of the packages that parameters are decoded into, by package and name.
+type structs map[string]ast.Expr
+
+// parameterTypes reads the sources of the driver and of the packages whose types it decodes into.
+func parameterTypes(t *testing.T) structs {
+	t.Helper()
+	out := structs{}
+	for pkg, dir := range map[string]string{"kubeadm": "../mgmt/kubeadm", "mgmt": "../mgmt", "registry": "../mgmt/registry"} {
+		files, err := filepath.Glob(dir + "/*.go")
+		check(t, err)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+			check(t, err)
+			ast.Inspect(f, func(n ast.Node) bool {
+				if spec, ok := n.(*ast.TypeSpec); ok {
+					out[pkg+"."+spec.Name.Name] = spec.Type
+				}
+				return true
+			})
+		}
+	}
+	return out
+}
+
+// paths lists what is decoded into an expression of a type that a package names: path itself if it is a value, and the
+// attributes below it if it is an object.
+func (s structs) paths(pkg, path string, e ast.Expr) (out []string) {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return s.paths(pkg, path, e.X)
+	case *ast.ArrayType:
+		if below := s.paths(pkg, path+"[]", e.Elt); len(below) > 1 {
+			return below
+		}
+	case *ast.Ident:
+		if t := s[pkg+"."+e.Name]; t != nil {
+			return s.paths(pkg, path, t)
+		}
+	case *ast.SelectorExpr:
+		if x, ok := e.X.(*ast.Ident); ok && s[x.Name+"."+e.Sel.Name] != nil {
+			return s.paths(x.Name, path, s[x.Name+"."+e.Sel.Name])
+		}
+	case *ast.StructType:
+		for _, field := range e.Fields.List {
+			at := path
+			if field.Tag != nil {
+				tag, _ := strconv.Unquote(field.Tag.Value)
+				name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+				at = strings.TrimPrefix(path+"."+name, ".")
+			}
+			out = append(out, s.paths(pkg, at, field.Type)...)
+		}
+		return out
+	}
+	return []string{path}
+}
+
+// kubeadmParameters are the attributes of k8s_cluster_installation_param, and those beside it.
+func kubeadmParameters(t *testing.T) (cluster, beside []string) {
+	t.Helper()
+	types := parameterTypes(t)
+	for _, path := range types.paths("kubeadm", "", types["kubeadm.parameters"]) {
+		if inside, ok := strings.CutPrefix(path, "k8s_cluster_installation_param."); ok {
+			cluster = append(cluster, inside)
+		} else {
+			beside = append(beside, path)
+		}
+	}
+	slices.Sort(cluster)
+	slices.Sort(beside)
+	return cluster, beside
+}
+
+func kubeadmText(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("kubeadm.md")
+	check(t, err)
+	return string(text)
+}
+
+// columns are the names in backquotes in the first column of the table whose head begins so.
+func columns(t *testing.T, head string) (out []string) {
+	t.Helper()
+	_, table, found := strings.Cut(kubeadmText(t), "\n"+head)
+	if !found {
+		t.Fatalf("kubeadm.md has no table %q", head)
+	}
+	for line := range strings.Lines(table) {
+		if strings.HasPrefix(line, "|---") || out == nil && !strings.HasPrefix(line, "|") {
+			continue
+		}
+		first, isRow := strings.CutPrefix(line, "|")
+		if !isRow {
+			break
+		}
+		first, _, _ = strings.Cut(first, "|")
+		for i, code := range strings.Split(first, "`") {
+			if i%2 == 1 {
+				out = append(out, code)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestKubeadmParameters wants every parameter that the driver decodes in the tables of kubeadm.md, and no other.
+func TestKubeadmParameters(t *testing.T) {
+	cluster, beside := kubeadmParameters(t)
+	if len(cluster) < 50 {
+		t.Errorf("only %d parameters found: are they elsewhere now?", len(cluster))
+	}
+	if diff := cmp.Diff(cluster, columns(t, "| path | required | default |")); diff != "" {
+		t.Errorf("parameters (-code +kubeadm.md):\n%s", diff)
+	}
+	if diff := cmp.Diff(beside, columns(t, "| path | meaning | from |")); diff != "" {
+		t.Errorf("parameters beside the object (-code +kubeadm.md):\n%s", diff)
+	}
+}
+
+// TestKubeadmExamples has the parts of requests in kubeadm.md name parameters that there are.
+func TestKubeadmExamples(t *testing.T) {
+	known, _ := kubeadmParameters(t)
+	blocks := strings.Split(kubeadmText(t), "```json\n")[1:]
+	if len(blocks) < 3 {
+		t.Errorf("only %d examples found", len(blocks))
+	}
+	for _, block := range blocks {
+		block, _, _ = strings.Cut(block, "```")
+		var object any
+		if err := json.Unmarshal([]byte(block), &object); err != nil {
+			t.Errorf("%v:\n%s", err, block)
+		}
+		for _, path := range leaves("", object) {
+			if !slices.Contains(known, path) {
+				t.Errorf("an example has %s, which is no parameter", path)
+			}
+		}
+	}
+}
+
+// leaves lists the paths of the values in a decoded document.
+func leaves(path string, v any) (out []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			out = append(out, leaves(strings.TrimPrefix(path+"."+name, "."), value)...)
+		}
+	case []any:
+		for _, value := range v {
+			out = append(out, leaves(path+"[]", value)...)
+		}
+	default:
+		out = []string{path}
+	}
+	return out
+}
+
+// TestKubeadmSteps runs lifecycles and wants exactly their steps in the table of kubeadm.md.
+func TestKubeadmSteps(t *testing.T) {
+	steps := map[string]bool{}
+	for _, life := range []struct{ request, flavour, patch string }{
+		{"instantiate_script.json", "simple", `{}`},
+		{"instantiate_sandbox.json", "complex", `{"master_node":{"cluster_cp_name":"vip_CP"},"worker_node":{"labels":{"node-role.kubernetes.io/edge":""}},
+			"helm_installation_script_path":"Scripts/helm.sh","private_registry_connection_info":[{"connection_type":"0","server":"10.10.9.9:5000"}]}`},
+	} {
+		v, ctx := newVNFMWith(t, sandbox.Config{Virtual: []string{"vip_CP"}}, packageWithHelm(t)), t.Context()
+		id, request := v.instance(t), sample(t, life.request, life.patch)
+		request.FlavourID = life.flavour
+		op, err := v.Instantiate(ctx, id, request)
+		v.must(t, op, err)
+		for _, to := range []vnflcm.ScaleType{vnflcm.ScaleOut, vnflcm.ScaleIn} {
+			op, err = v.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: to, AspectID: "worker_instance"})
+			v.must(t, op, err)
+		}
+		if life.flavour == "complex" {
+			op, err = v.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{v.last(t, id, "masterNode")}})
+			v.must(t, op, err)
+		}
+		op, err = v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
+		v.must(t, op, err)
+		for name := range v.steps {
+			if rest, ok := strings.CutPrefix(name, "balance-"); ok && len(rest) == 8 {
+				name = "balance" // goes on with a digest
+			}
+			steps[name] = true
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(steps)), columns(t, "| step | what it does | limit |")); diff != "" {
+		t.Errorf("steps (-seen +kubeadm.md):\n%s", diff)
+	}
+	_, order, _ := strings.Cut(kubeadmText(t), "\n| hook |")
+	order, _, _ = strings.Cut(order, "\n\n")
+	for name := range steps {
+		if !strings.Contains(order, "`"+name+"`") {
+			t.Errorf("kubeadm.md does not say where the step %s comes", name)
+		}
+	}
+}
+
+// packageWithHelm is the sample package with a script that installs the sandbox's Helm.
+func packageWithHelm(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	check(t, os.CopyFS(dir, os.DirFS(samples)))
+	check(t, os.WriteFile(dir+"/Scripts/helm.sh", []byte("mkdir -p /usr/local/bin && echo helm >/usr/local/bin/helm\n"), 0o600))
+	return dir
+}
+
+// last is the VNFC of a VDU that was made last.
+func (v *vnfm) last(t *testing.T, instance, vdu string) (id string) {
+	t.Helper()
+	inst, err := v.Get(t.Context(), instance)
+	check(t, err)
+	for _, c := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
+		if c.VduID == vdu {
+			id = c.ID
+		}
+	}
+	return id
+}

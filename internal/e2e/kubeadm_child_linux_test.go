@@ -1,0 +1,195 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
+	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+)
+
+// yardChildVariable makes this test binary a VNFM that works on a real cluster, and says what it shall do.
+const yardChildVariable = "VNFKIT_E2E_YARD_CHILD"
+
+// yardJob is one operation, to be begun or gone on with.
+type yardJob struct {
+	Store, Socket, Instance string
+	Virtual                 netip.Addr
+
+	Instantiate json.RawMessage         `json:",omitempty"` // one of these, unless there is something to resume
+	Scale       *vnflcm.ScaleVnfRequest `json:",omitempty"`
+	Heal        *vnflcm.HealVnfRequest  `json:",omitempty"`
+
+	Step  string        // the process kills itself with SIGKILL when this step has begun,
+	After time.Duration // and that time has passed; "" for not at all
+}
+
+// TestKubeadmKilled kills the process with SIGKILL while kubeadm, etcd and the API are at work. The next process
+// finishes, and the cluster is as if nothing had been.
+func TestKubeadmKilled(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "vnfm.db")
+	j := yardJob{Store: file, Socket: filepath.Join(t.TempDir(), "cloud")}
+	y := newYard(t, func(y *yard, _ *vmhost.Spec) {
+		store, err := sqlite.Open(t.Context(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		j.Virtual = site.network.Reserve()
+		y.store, y.infra.Shared = store, map[string]netip.Addr{"vip_CP": j.Virtual}
+	})
+	serveCloud(t, j.Socket, y.machines)
+	id, request := y.cluster("complex", highlyAvailable)
+	j.Instance = id
+
+	instantiate := j
+	instantiate.Instantiate = revealed(t, request)
+	y.killed(instantiate, "init", 3*time.Second)
+	y.killed(instantiate, "join", time.Second)
+	y.killed(instantiate, "join", 8*time.Second)
+	y.finished(instantiate)
+	y.wantNodes(id, 3, 1)
+	y.wantMembers(id)
+
+	y.work(id, 1)
+	heal := j
+	victim := y.vnfcs(id, masterVDU)[0]
+	heal.Heal = &vnflcm.HealVnfRequest{VnfcInstanceID: []string{victim.ID}}
+	y.kill(victim)
+	y.killed(heal, "remove-member", 50*time.Millisecond)
+	y.killed(heal, "delete-node", 0)
+	y.killed(heal, "join", 2*time.Second)
+	y.finished(heal)
+	y.wantNodes(id, 3, 1)
+	y.wantMembers(id)
+
+	out := j
+	out.Scale = &vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}
+	y.finished(out)
+	in := j
+	in.Scale = &vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}
+	y.killed(in, "drain", 300*time.Millisecond)
+	y.finished(in)
+	y.wantNodes(id, 3, 1)
+}
+
+// revealed is a request as a client would send it, with its secrets.
+func revealed(t *testing.T, r vnflcm.InstantiateVnfRequest) json.RawMessage {
+	t.Helper()
+	parameters := r.AdditionalParams.Reveal()
+	r.AdditionalParams = vnflcm.Params{}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := map[string]json.RawMessage{}
+	if err := json.Unmarshal(text, &whole); err != nil {
+		t.Fatal(err)
+	}
+	whole["additionalParams"] = parameters
+	if text, err = json.Marshal(whole); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// killed lets a process begin or go on, and die in a step.
+func (y *yard) killed(j yardJob, step string, after time.Duration) {
+	y.t.Helper()
+	j.Step, j.After = step, after
+	child := startChild(y.t, yardChildVariable, j)
+	_ = child.Wait()
+	status, ok := child.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		y.t.Fatalf("the process did not die in step %s: %s", step, child.ProcessState)
+	}
+}
+
+// finished lets a process begin or go on, and come to the end.
+func (y *yard) finished(j yardJob) {
+	y.t.Helper()
+	begin := time.Now()
+	if err := startChild(y.t, yardChildVariable, j).Wait(); err != nil {
+		y.t.Fatalf("the last process: %v", err)
+	}
+	y.t.Logf("finished in %s", time.Since(begin).Round(10*time.Millisecond))
+}
+
+// runYardChild is the main function of the child.
+func runYardChild(text string) int {
+	var j yardJob
+	err := json.Unmarshal([]byte(text), &j)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		err = j.run(ctx)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+func (j yardJob) run(ctx context.Context) (err error) {
+	store, err := sqlite.Open(ctx, j.Store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	cloud, err := vminfra.Dial(j.Socket)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cloud.Close()) }()
+	pool := sshexec.NewPool(sshexec.Options{})
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	infra := vminfra.Driver{Cloud: cloud, Shared: map[string]netip.Addr{"vip_CP": j.Virtual}}
+	m, err := vnflcm.New(managerConfig(store, infra, pool, func(c *vnflcm.Config) { c.Observe = j.observe }))
+	if err != nil {
+		return err
+	}
+	resumed, err := m.Resume(ctx)
+	if err == nil && len(resumed) == 0 {
+		var opID string
+		opID, err = j.begin(ctx, m)
+		resumed = append(resumed, opID)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = m.Wait(ctx, resumed[0])
+	return errors.Join(err, m.Close(ctx))
+}
+
+func (j yardJob) begin(ctx context.Context, m *vnflcm.Manager) (string, error) {
+	switch {
+	case j.Scale != nil:
+		return m.Scale(ctx, j.Instance, *j.Scale)
+	case j.Heal != nil:
+		return m.Heal(ctx, j.Instance, *j.Heal)
+	}
+	var r vnflcm.InstantiateVnfRequest
+	if err := json.Unmarshal(j.Instantiate, &r); err != nil {
+		return "", err
+	}
+	return m.Instantiate(ctx, j.Instance, r)
+}
+
+// observe dies when it is time to.
+func (j yardJob) observe(e vnflcm.Event) {
+	if e.Kind == vnflcm.StepStarted && e.Name == j.Step {
+		time.AfterFunc(j.After, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) })
+	}
+}

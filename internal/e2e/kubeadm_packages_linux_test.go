@@ -1,0 +1,151 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/internal/e2e/kube"
+	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
+)
+
+// samplePackage is a copy of the sample package with more files.
+func samplePackage(t *testing.T, files map[string][]byte) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	must(t, os.CopyFS(dir, os.DirFS(packageDir)))
+	for name, content := range files {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)) //nolint:gosec // a package is no secret
+		must(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))     //nolint:gosec // a package is no secret
+	}
+	return dir
+}
+
+// serveRepositories serves the apt repositories to machines, and returns their address.
+func serveRepositories(t *testing.T, parts kube.Parts) string {
+	t.Helper()
+	files := http.FileServerFS(parts.Repositories())
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // a ServeMux redirects what apt asks for: /debian/./InRelease
+		if strings.HasPrefix(r.URL.Path, "/debian/") || strings.HasPrefix(r.URL.Path, "/kubernetes/") {
+			files.ServeHTTP(w, r)
+			return
+		}
+		http.NotFound(w, r)
+	})
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(site.network.Gateway().String(), "0"))
+	must(t, err)
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		if err := errors.Join(server.Close(), <-ended); !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String()
+}
+
+// strangersKey makes an OpenPGP key that has signed nothing.
+func strangersKey(t *testing.T) []byte {
+	t.Helper()
+	home, err := os.MkdirTemp("", "gpg") //nolint:usetesting // short: the name of a socket is bounded
+	must(t, err)
+	defer func() {
+		run(t, "gpgconf", "--homedir", home, "--kill", "all")
+		must(t, os.RemoveAll(home))
+	}()
+	run(t, "gpg", "--homedir", home, "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "a stranger <nobody@example.org>", "ed25519", "sign", "never")
+	return []byte(run(t, "gpg", "--homedir", home, "--batch", "--armor", "--export"))
+}
+
+// firstUpgrade is what images of clouds do when they have started: they take all locks of apt and dpkg, here for
+// some seconds after the login is possible.
+const firstUpgrade = `
+import fcntl, time
+held = []
+for name in "/var/lib/apt/lists/lock", "/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", "/var/cache/apt/archives/lock":
+    held.append(open(name, "w"))
+    fcntl.lockf(held[-1], fcntl.LOCK_EX)
+time.sleep(15)
+open("/var/lib/first-upgrade-done", "w")
+`
+
+// bare are machines without anything of Kubernetes, whose own packages come from the repository at an address.
+func bare(parts kube.Parts, repositories string, key []byte, spec *vmhost.Spec) {
+	spec.Tree = parts.Tree()
+	spec.Files = map[string]string{
+		"/etc/apt/sources.list":                              "deb [signed-by=/etc/apt/keyrings/distribution.asc] " + repositories + "/debian/ ./\n",
+		"/etc/apt/keyrings/distribution.asc":                 string(key),
+		"/usr/local/lib/first-upgrade.py":                    firstUpgrade,
+		"/etc/systemd/system/first-upgrade.service":          "[Service]\nType=simple\nExecStart=/usr/bin/python3 /usr/local/lib/first-upgrade.py\n",
+		"/etc/systemd/system/multi-user.target.d/first.conf": "[Unit]\nWants=first-upgrade.service\n",
+	}
+}
+
+// fromRepository installs Kubernetes from a repository, trusted by a key of the package.
+func fromRepository(t *testing.T, repository, key string) string {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"k8s_cluster_installation_param": map[string]any{"packages": map[string]any{
+		"source": "repository", "repository_url": repository, "repository_key_path": key, "containerd_version": "1.6.*"}}})
+	must(t, err)
+	return string(text)
+}
+
+// TestKubeadmPackages makes a cluster of machines on which nothing is installed, while they install upgrades of their
+// own: from a signed repository. One that another key has signed is refused, and one that does not answer is named.
+func TestKubeadmPackages(t *testing.T) {
+	var repositories string
+	y := newYard(t, func(y *yard, spec *vmhost.Spec) {
+		repositories = serveRepositories(t, y.parts)
+		key := read(t, y.parts.Key())
+		bare(y.parts, repositories, key, spec)
+		y.packages = samplePackage(t, map[string][]byte{"Files/repository.asc": key, "Files/stranger.asc": strangersKey(t)})
+	})
+	ctx := t.Context()
+
+	id, request := y.cluster("simple", fromRepository(t, repositories+"/kubernetes/", "Files/repository.asc"))
+	y.must(y.Instantiate(ctx, id, request))
+	y.wantNodes(id, 1, 1)
+	for _, v := range append(y.vnfcs(id, masterVDU), y.vnfcs(id, workerVDU)...) {
+		for _, want := range []struct {
+			printed string
+			argv    []string
+		}{
+			{"containerd\nkubeadm\nkubectl\nkubelet\n", []string{"apt-mark", "showhold"}},
+			{"1.34.4-1.1 1.34.4-1.1 1.34.4-1.1 ", []string{"dpkg-query", "--show", "--showformat=${Version} ", "kubeadm", "kubectl", "kubelet"}},
+			{"", []string{"dpkg", "--audit"}},
+			{"/var/lib/first-upgrade-done\n", []string{"ls", "/var/lib/first-upgrade-done"}},
+		} {
+			got, err := y.on(v, want.argv...)
+			if diff := cmp.Diff(want.printed, got); diff != "" || err != nil {
+				t.Errorf("%s: %q: %v\n%s", v.ID, want.argv, err, diff)
+			}
+		}
+	}
+
+	for _, c := range []struct{ repository, key, want string }{
+		{repositories + "/kubernetes/", "Files/stranger.asc", "NO_PUBKEY"},
+		{"http://" + site.network.Gateway().String() + ":1/", "Files/repository.asc", "Connection refused"},
+	} {
+		id, request = y.cluster("simple", fromRepository(t, c.repository, c.key))
+		op, err := y.Instantiate(ctx, id, request)
+		if err == nil {
+			waiting, cancel := context.WithTimeout(ctx, time.Minute)
+			_, err = y.Wait(waiting, op)
+			cancel()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, trusted by %s: %v", c.repository, c.key, err)
+		}
+		t.Logf("refused: %v", err)
+	}
+}

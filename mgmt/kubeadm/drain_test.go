@@ -1,0 +1,68 @@
+package kubeadm_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// shortDrain is a driver that does not give pods long.
+var shortDrain = setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Drain: 300 * time.Millisecond}}}
+
+// guarded makes a cluster of two workers with a disruption budget that lets no pod of theirs go.
+func (l *lab) guarded() (id string) {
+	l.t.Helper()
+	id = l.cluster("instantiate_sandbox.json", sized("simple", 1))
+	access, _ := l.registered(id)
+	code, body, err := l.fetch(access, http.MethodPost, "/apis/policy/v1/namespaces/default/poddisruptionbudgets", `{"apiVersion": "policy/v1",
+		"kind": "PodDisruptionBudget", "metadata": {"name": "all"}, "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "workload"}}}}`)
+	if code != http.StatusCreated || err != nil {
+		l.t.Fatalf("%d %s %v", code, body, err)
+	}
+	return id
+}
+
+// TestDrainPolicy: what becomes of a scale-in that a disruption budget forbids is for the request to say.
+func TestDrainPolicy(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{"", "Fail", "Delete", "Continue"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, shortDrain)
+			id := l.guarded()
+			request := vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}
+			if policy != "" {
+				params, err := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param": {"drain_policy": "` + policy + `"}}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				request.AdditionalParams = params
+			}
+			op, err := l.Scale(t.Context(), id, request)
+			if policy == "Delete" || policy == "Continue" {
+				l.must(op, err)
+				l.want(count{1, 1, 0})
+				return
+			}
+			if err := l.fails(op, err); !strings.Contains(err.Error(), "disruption budget all needs 2 healthy pods") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestGracefulTermination: pods are asked to leave for as long as the request says, and no longer.
+func TestGracefulTermination(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, shortDrain)
+	id := l.guarded()
+	l.must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 1}))
+	l.want(count{})
+	if log := l.log.String(); strings.Count(log, "not every pod could be moved") != 2 {
+		t.Errorf("two workers keep a pod each:\n%s", log)
+	}
+}
