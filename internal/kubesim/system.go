@@ -34,9 +34,9 @@ func modprobe(_ context.Context, c *call) error {
 		switch arg {
 		case "-a":
 		case "overlay":
-			err = c.show("/proc/filesystems", "nodev\tproc\n\text4\nnodev\toverlay\n")
+			err = c.show("/proc/filesystems", "overlay", "nodev\tproc\n\text4\nnodev\toverlay\n")
 		case "br_netfilter":
-			err = errors.Join(c.show("/proc/sys/net/bridge/bridge-nf-call-iptables", "1\n"), c.show("/proc/sys/net/bridge/bridge-nf-call-ip6tables", "1\n"))
+			err = errors.Join(c.show("/proc/sys/net/bridge/bridge-nf-call-iptables", "", "1\n"), c.show("/proc/sys/net/bridge/bridge-nf-call-ip6tables", "", "1\n"))
 		default:
 			err = fmt.Errorf("modprobe: FATAL: Module %s not found in directory /lib/modules", arg)
 		}
@@ -47,13 +47,16 @@ func modprobe(_ context.Context, c *call) error {
 	return nil
 }
 
-// show puts a file where the kernel has it.
-func (c *call) show(name, content string) error {
+// show puts a file where the kernel has it, unless what is asked for is in it: it may be that of a real kernel.
+func (c *call) show(name, wanted, content string) error {
 	c.w.mu.Lock()
 	files := c.w.files[c.id]
 	c.w.mu.Unlock()
 	if files == nil {
 		return errors.New("the machine is gone")
+	}
+	if now, err := afero.ReadFile(files(), name); err == nil && strings.Contains(string(now), wanted) {
+		return nil
 	}
 	if err := files().MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
