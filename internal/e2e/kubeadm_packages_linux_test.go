@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/e2e/kube"
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // samplePackage is a copy of the sample package with more files.
@@ -100,18 +100,24 @@ func fromRepository(t *testing.T, repository, key string) string {
 	return string(text)
 }
 
-// TestKubeadmPackages makes a cluster of machines on which nothing is installed, while they install upgrades of their
-// own: from a signed repository. One that another key has signed is refused, and one that does not answer is named.
-func TestKubeadmPackages(t *testing.T) {
-	var repositories string
-	y := newYard(t, func(y *yard, spec *vmhost.Spec) {
+// newBareYard makes machines that know nothing of Kubernetes, and a package with the key of the repository at the
+// address, and another one.
+func newBareYard(t *testing.T) (y *yard, repositories string) {
+	t.Helper()
+	y = newYard(t, func(y *yard, spec *vmhost.Spec) {
 		repositories = serveRepositories(t, y.parts)
 		key := read(t, y.parts.Key())
 		bare(y.parts, repositories, key, spec)
 		y.packages = samplePackage(t, map[string][]byte{"Files/repository.asc": key, "Files/stranger.asc": strangersKey(t)})
 	})
-	ctx := t.Context()
+	return y, repositories
+}
 
+// TestKubeadmPackages makes a cluster of machines on which nothing is installed, while they install upgrades of their
+// own, from a signed repository.
+func TestKubeadmPackages(t *testing.T) {
+	y, repositories := newBareYard(t)
+	ctx := t.Context()
 	id, request := y.cluster("simple", fromRepository(t, repositories+"/kubernetes/", "Files/repository.asc"))
 	y.must(y.Instantiate(ctx, id, request))
 	y.wantNodes(id, 1, 1)
@@ -131,21 +137,34 @@ func TestKubeadmPackages(t *testing.T) {
 			}
 		}
 	}
+	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	y.gone(id)
+}
 
-	for _, c := range []struct{ repository, key, want string }{
-		{repositories + "/kubernetes/", "Files/stranger.asc", "NO_PUBKEY"},
-		{"http://" + site.network.Gateway().String() + ":1/", "Files/repository.asc", "Connection refused"},
+// TestKubeadmPackagesRefused: apt takes nothing from a repository that another key has signed, and the error of one
+// that does not answer says so, though apt only warns of that.
+func TestKubeadmPackagesRefused(t *testing.T) {
+	y, repositories := newBareYard(t)
+	for _, c := range []struct{ name, repository, key, want string }{
+		{"signed by another", repositories + "/kubernetes/", "Files/stranger.asc", "NO_PUBKEY"},
+		// Not at the host of the other source: apt 2.6 hangs when one of two ports of a host refuses and is tried again.
+		{"silent", "http://127.0.0.1:1/", "Files/repository.asc", "onnection refused"},
 	} {
-		id, request = y.cluster("simple", fromRepository(t, c.repository, c.key))
-		op, err := y.Instantiate(ctx, id, request)
-		if err == nil {
-			waiting, cancel := context.WithTimeout(ctx, time.Minute)
-			_, err = y.Wait(waiting, op)
-			cancel()
-		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s, trusted by %s: %v", c.repository, c.key, err)
-		}
-		t.Logf("refused: %v", err)
+		id, request := y.cluster("simple", fromRepository(t, c.repository, c.key))
+		op, err := y.Instantiate(t.Context(), id, request)
+		must(t, err)
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := y.Wait(within(t, patience), op)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got %v, want %s", err, c.want)
+			}
+			t.Logf("refused: %v", err)
+			for _, v := range append(y.vnfcs(id, masterVDU), y.vnfcs(id, workerVDU)...) {
+				if got, err := y.on(v, "find", "/usr/bin", "-name", "kube*"); got != "" || err != nil {
+					t.Errorf("%s has %s, %v", v.ID, got, err)
+				}
+			}
+		})
 	}
 }
