@@ -27,7 +27,7 @@ func main() {
 
 func run() error {
 	if os.Getenv("CNI_COMMAND") == "VERSION" {
-		_, err := fmt.Println(`{"cniVersion":"0.4.0","supportedVersions":["0.3.0","0.3.1","0.4.0"]}`)
+		_, err := io.WriteString(os.Stdout, `{"cniVersion":"0.4.0","supportedVersions":["0.3.0","0.3.1","0.4.0"]}`)
 		return err
 	}
 	var conf struct {
