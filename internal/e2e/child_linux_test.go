@@ -36,7 +36,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 	j := job{Socket: filepath.Join(t.TempDir(), "cloud"), Store: file, Instance: id, Request: request.FlavourID}
 	serveCloud(t, j.Socket, l.cloud)
 
-	for _, program := range []string{"apt-get -o DPkg::Lock::Timeout=300 install", "kubeadm join"} {
+	for _, program := range []string{"apt-get install", "kubeadm join"} {
 		running := l.watch("", program)
 		child := startChild(t, childJob, j)
 		where := awaitProgram(t, running)

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,10 +25,10 @@ func TestManagerDiesAndResumes(t *testing.T) {
 		request  string
 		masters  int
 		role     string // dies when on such a machine
-		programs string // a program begins whose command line begins so
+		programs string // a program begins that has these words
 	}{
-		{"packages", "simple", "instantiate_sandbox.json", 1, "masternode", "apt-get -o DPkg::Lock::Timeout=300 install"},
-		{"init", "simple", "instantiate_sandbox.json", 1, "masternode", "kubeadm init --"},
+		{"packages", "simple", "instantiate_sandbox.json", 1, "masternode", "apt-get install"},
+		{"init", "simple", "instantiate_sandbox.json", 1, "masternode", "kubeadm init --config"},
 		{"join of a worker", "simple", "instantiate_sandbox.json", 1, "workernode", "kubeadm join"},
 		{"join of a control-plane node", "complex", "instantiate_sandbox.json", 3, "masternode", "kubeadm join"},
 		{"script, join of a worker", "simple", "instantiate_script.json", 1, "workernode", "kubeadm join"},
@@ -61,14 +62,16 @@ func TestManagerDiesAndResumes(t *testing.T) {
 	}
 }
 
-// watch tells of the programs whose command line begins with these words, on machines whose name begins with
-// role, from now on.
+// watch tells of the programs of that name, the first of the words, that have the other words among their arguments,
+// on machines whose name begins with role, from now on.
 func (l *lab) watch(role, words string) <-chan programs.Record {
 	running := make(chan programs.Record, 100)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.started = func(r programs.Record) {
-		if strings.HasPrefix(r.Host, role) && strings.HasPrefix(strings.Join(r.Argv, " "), words) {
+		wanted := strings.Fields(words)
+		lacks := func(word string) bool { return !slices.Contains(r.Argv, word) }
+		if strings.HasPrefix(r.Host, role) && r.Argv[0] == wanted[0] && !slices.ContainsFunc(wanted, lacks) {
 			running <- r
 		}
 	}

@@ -213,7 +213,7 @@ func TestInstallationCutShort(t *testing.T) {
 	l.must(opID, err, m)
 	l.want(count{1, 1, 0})
 
-	l = openLab(t, setup{sandbox: sandbox.Config{Takes: 500 * time.Millisecond}})
+	l = openLab(t, setup{sandbox: sandbox.Config{Takes: 1500 * time.Millisecond}})
 	m = l.manager(l.machines(`sudo apt-get update && { sudo setsid apt-get install -y haproxy >/dev/null 2>&1 </dev/null & }`))
 	opID, err = l.instantiateBy(m)
 	l.must(opID, err, m)
@@ -223,7 +223,7 @@ func TestInstallationCutShort(t *testing.T) {
 	}
 
 	// A machine that has just started fetches its lists.
-	l = openLab(t, setup{sandbox: sandbox.Config{Takes: 500 * time.Millisecond}})
+	l = openLab(t, setup{sandbox: sandbox.Config{Takes: 1500 * time.Millisecond}})
 	m = l.manager(l.machines(`sudo setsid apt-get update >/dev/null 2>&1 </dev/null &`))
 	opID, err = l.instantiateBy(m)
 	l.must(opID, err, m)
