@@ -8,4 +8,11 @@
 //	      where the strict simulation of the sandbox answers. Needs Linux, root, and the Debian packages
 //	      openssh-server, sudo, iproute2, systemd and busybox. A benchmark compares with Ansible where
 //	      that is installed.
+//	openstack
+//	      infra/openstack against Keystone, Heat, Nova, Neutron, Placement and Glance of Debian (package
+//	      cloud), and the kubeadm driver, simulated as above, on hosts at the addresses of its servers.
+//	kubeadm
+//	      mgmt/kubeadm with real kubeadm, kubelet, containerd, etcd, haproxy, keepalived, apt and a private
+//	      registry, on machines with systemd that share one kernel (package kube); mgmt/cluster and
+//	      mgmt/kubeadm/etcd against the API server and etcd. Builds Kubernetes the first time.
 package e2e
