@@ -18,7 +18,7 @@ help: ## list the targets
 
 .PHONY: test
 test: ## tests of every package with the race detector; prints what was skipped and why
-	$(GO) test -race -timeout 10m -v ./... | awk -f .ci/testsummary.awk
+	$(GO) test -race -timeout 20m -v ./... | awk -f .ci/testsummary.awk
 
 .PHONY: lint
 lint: tidy linter ## go.mod, formatting, linters, import rules
@@ -52,8 +52,24 @@ e2e-openstack: ## infra/openstack on a real OpenStack (Linux, root, packages in 
 e2e-kubeadm: kubernetes ## mgmt/kubeadm on real machines and clusters (Linux, root, packages in CONTRIBUTING.md)
 	$(AS_ROOT) VNFKIT_E2E=kubeadm $(GO) test -count=1 -timeout 30m -v ./internal/e2e/...
 
+.PHONY: e2e-registry
+e2e-registry: kubernetes ## mgmt/registry: real registries, and machines and a cluster that use them (as e2e-kubeadm)
+	$(AS_ROOT) VNFKIT_E2E=registry $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
+
+.PHONY: e2e-helm
+e2e-helm: kubernetes ## Helm and CNFs on a real control plane whose nodes kwok plays (Linux, root, packages in CONTRIBUTING.md)
+	$(AS_ROOT) VNFKIT_E2E=helm $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
+
+.PHONY: e2e-all
+e2e-all: kubernetes ## a cluster VNF, a registry VNF, and a CNF on the one with its image in the other (as e2e-kubeadm; also on OpenStack where that is installed)
+	$(AS_ROOT) VNFKIT_E2E=all $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
+
+.PHONY: e2e-kubespray
+e2e-kubespray: kubernetes ## mgmt/kubespray and mgmt/loadbalancer with real Ansible and haproxy on the machines of e2e-kubeadm
+	$(AS_ROOT) VNFKIT_E2E=kubespray $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
+
 .PHONY: kubernetes
-kubernetes: ## build what e2e-kubeadm needs, once: Kubernetes, images, Debian trees (10 minutes, 5 GB)
+kubernetes: ## build what e2e-kubeadm, -registry, -helm and -kubespray need, once: Kubernetes, images, Debian trees (10 minutes, 5 GB)
 	$(AS_ROOT) bash internal/e2e/kube/build.sh
 
 .PHONY: bench
@@ -64,5 +80,5 @@ bench: ## benchmarks; BENCH selects by name; as root with VNFKIT_E2E=ssh also th
 fuzz: ## every fuzz target for FUZZTIME (default 20s)
 	@failed=0; while read -r dir name; do \
 		echo "== $$dir $$name"; \
-		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "./$$dir" </dev/null || failed=1; \
+		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir" </dev/null || failed=1; \
 	done < <(grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' * | sed 's|/[^/]*:func | |' | sort -u); exit $$failed

@@ -11,11 +11,24 @@
 //     [github.com/vnfkit/vnfkit/vnflcm/storetest] checks it.
 //   - Make a Kubernetes cluster out of the machines of a VNF: [github.com/vnfkit/vnfkit/mgmt/kubeadm]. Whether its
 //     etcd can do without a member: [github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd].
+//   - Have kubespray make that cluster, on an Ansible server of yours: [github.com/vnfkit/vnfkit/mgmt/kubespray].
+//     Write, read and merge its inventories: [github.com/vnfkit/vnfkit/mgmt/kubespray/inventory]; run any playbook and
+//     read its output as events: [github.com/vnfkit/vnfkit/mgmt/kubespray/ansible].
+//   - Put a load balancer in front of a cluster: [github.com/vnfkit/vnfkit/mgmt/loadbalancer]; lead clients to the
+//     services of CNFs there: [github.com/vnfkit/vnfkit/mgmt/loadbalancer/expose].
 //   - Write a management driver of your own: [github.com/vnfkit/vnfkit/mgmt] and the interface
-//     MgmtDriver of package vnflcm; on a running cluster also [github.com/vnfkit/vnfkit/mgmt/cluster].
-//   - Connect machines to private container registries: [github.com/vnfkit/vnfkit/mgmt/registry].
+//     MgmtDriver of package vnflcm; files, packages, units and volumes of machines:
+//     [github.com/vnfkit/vnfkit/mgmt/linux]; on a running cluster also [github.com/vnfkit/vnfkit/mgmt/cluster].
+//   - Make a private container registry out of the machine of a VNF: [github.com/vnfkit/vnfkit/mgmt/registry].
+//     Connect machines to such registries, and to others: [github.com/vnfkit/vnfkit/mgmt/registry/client].
 //   - Run VNFs on OpenStack, as stacks of Heat: [github.com/vnfkit/vnfkit/infra/openstack]; look into the Heat
 //     templates of a package: [github.com/vnfkit/vnfkit/infra/openstack/hot].
+//   - Make CNFs from Helm charts or manifests on a Kubernetes cluster: [github.com/vnfkit/vnfkit/infra/kubernetes].
+//   - Use Helm from a program: [github.com/vnfkit/vnfkit/helmclient], in the process
+//     ([github.com/vnfkit/vnfkit/helmclient/helmsdk]) or by the helm program elsewhere
+//     ([github.com/vnfkit/vnfkit/helmclient/helmcli]); check an implementation of your own with
+//     [github.com/vnfkit/vnfkit/helmclient/helmtest]. Say what keeps Kubernetes objects from being ready:
+//     [github.com/vnfkit/vnfkit/helmclient/readiness].
 //   - Write a driver for a VIM: [github.com/vnfkit/vnfkit/infra] says what it owes its caller.
 //   - Try all of it, or test a driver, without a cloud and without root:
 //     [github.com/vnfkit/vnfkit/infra/sandbox].

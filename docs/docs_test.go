@@ -18,6 +18,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -34,6 +35,7 @@ type vnfm struct {
 
 	mu    sync.Mutex
 	steps map[string]bool
+	order []string // of the steps of management drivers
 	log   bytes.Buffer
 }
 
@@ -50,9 +52,12 @@ func newVNFMWith(t *testing.T, config sandbox.Config, pkg string) *vnfm {
 		Store: vnflcm.NewMemoryStore(), Key: bytes.Repeat([]byte{1}, 32),
 		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, pkg) }),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": v.world},
-		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
-		Observe:  v.observe,
-		Logger:   slog.New(slog.NewTextHandler(&v.log, nil)),
+		Mgmt: map[string]vnflcm.MgmtDriver{
+			"mgmt-drivers-kubernetes":       kubeadm.New(kubeadm.Config{Pool: pool}),
+			"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool}),
+		},
+		Observe: v.observe,
+		Logger:  slog.New(slog.NewTextHandler(&v.log, nil)),
 	})
 	check(t, err)
 	t.Cleanup(func() {
@@ -70,6 +75,7 @@ func (v *vnfm) observe(e vnflcm.Event) {
 	infra := !strings.Contains(e.Phase, "_") // a step of the infrastructure driver
 	if e.Kind == vnflcm.StepDone && !infra {
 		v.steps[e.Name] = true
+		v.order = append(v.order, e.Name)
 	}
 }
 
@@ -129,8 +135,8 @@ func TestSampleValues(t *testing.T) {
 		"ports that are none": {"instantiate_sandbox.json",
 			`{"proxy":{"http_proxy":"http://user1:password1@host1:port1","https_proxy":"https://user2:password2@host2:port2"}}`,
 			[]string{at + "proxy.http_proxy: the port is not a number", at + "proxy.https_proxy: the port is not a number"}},
-		"not supported yet": {"instantiate_sandbox.json", `{"storage_server":{},"pv_registration_params":[]}`,
-			[]string{at + "pv_registration_params: is not supported yet", at + "storage_server: is not supported yet"}},
+		"volumes of nobody": {"instantiate_sandbox.json", `{"pv_registration_params":[{"pv_manifest_file_path":"pv.yaml","nfs_server_cp":"CP9"}]}`,
+			[]string{at + "pv_registration_params: has no effect without storage_server, which exports them"}},
 		"no such files": {"instantiate_sandbox.json",
 			`{"helm_installation_script_path":"h.sh","private_registry_connection_info":{"connection_type":1,"server":"r:5000","certificate_path":"ca.crt"}}`,
 			[]string{at + `helm_installation_script_path: "h.sh": the package has no such file`,

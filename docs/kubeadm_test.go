@@ -23,11 +23,13 @@ import (
 // structs are the types of the packages that parameters are decoded into, by package and name.
 type structs map[string]ast.Expr
 
-// parameterTypes reads the sources of the driver and of the packages whose types it decodes into.
+// parameterTypes reads the sources of the drivers and of the packages whose types they decode into.
 func parameterTypes(t *testing.T) structs {
 	t.Helper()
 	out := structs{}
-	for pkg, dir := range map[string]string{"kubeadm": "../mgmt/kubeadm", "mgmt": "../mgmt", "registry": "../mgmt/registry"} {
+	for pkg, dir := range map[string]string{"kubeadm": "../mgmt/kubeadm", "mgmt": "../mgmt", "linux": "../mgmt/linux",
+		"client": "../mgmt/registry/client", "registry": "../mgmt/registry", "kubernetes": "../infra/kubernetes",
+		"kubespray": "../mgmt/kubespray", "clustervnf": "../mgmt/internal/clustervnf"} {
 		files, err := filepath.Glob(dir + "/*.go")
 		check(t, err)
 		for _, file := range files {
@@ -55,6 +57,10 @@ func (s structs) paths(pkg, path string, e ast.Expr) (out []string) {
 		return s.paths(pkg, path, e.X)
 	case *ast.ArrayType:
 		if below := s.paths(pkg, path+"[]", e.Elt); len(below) > 1 {
+			return below
+		}
+	case *ast.MapType:
+		if below := s.paths(pkg, path+".*", e.Value); below[0] != path+".*" {
 			return below
 		}
 	case *ast.Ident:
@@ -96,19 +102,19 @@ func kubeadmParameters(t *testing.T) (cluster, beside []string) {
 	return cluster, beside
 }
 
-func kubeadmText(t *testing.T) string {
+func document(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("kubeadm.md")
+	text, err := os.ReadFile(name)
 	check(t, err)
 	return string(text)
 }
 
-// columns are the names in backquotes in the first column of the table whose head begins so.
-func columns(t *testing.T, head string) (out []string) {
+// columns are the names in backquotes in the first column of the table of a document whose head begins so.
+func columns(t *testing.T, name, head string) (out []string) {
 	t.Helper()
-	_, table, found := strings.Cut(kubeadmText(t), "\n"+head)
+	_, table, found := strings.Cut(document(t, name), "\n"+head)
 	if !found {
-		t.Fatalf("kubeadm.md has no table %q", head)
+		t.Fatalf("%s has no table %q", name, head)
 	}
 	for line := range strings.Lines(table) {
 		if strings.HasPrefix(line, "|---") || out == nil && !strings.HasPrefix(line, "|") {
@@ -135,10 +141,10 @@ func TestKubeadmParameters(t *testing.T) {
 	if len(cluster) < 50 {
 		t.Errorf("only %d parameters found: are they elsewhere now?", len(cluster))
 	}
-	if diff := cmp.Diff(cluster, columns(t, "| path | required | default |")); diff != "" {
+	if diff := cmp.Diff(cluster, columns(t, "kubeadm.md", "| path | required | default |")); diff != "" {
 		t.Errorf("parameters (-code +kubeadm.md):\n%s", diff)
 	}
-	if diff := cmp.Diff(beside, columns(t, "| path | meaning | from |")); diff != "" {
+	if diff := cmp.Diff(beside, columns(t, "kubeadm.md", "| path | meaning | from |")); diff != "" {
 		t.Errorf("parameters beside the object (-code +kubeadm.md):\n%s", diff)
 	}
 }
@@ -146,7 +152,7 @@ func TestKubeadmParameters(t *testing.T) {
 // TestKubeadmExamples has the parts of requests in kubeadm.md name parameters that there are.
 func TestKubeadmExamples(t *testing.T) {
 	known, _ := kubeadmParameters(t)
-	blocks := strings.Split(kubeadmText(t), "```json\n")[1:]
+	blocks := strings.Split(document(t, "kubeadm.md"), "```json\n")[1:]
 	if len(blocks) < 3 {
 		t.Errorf("only %d examples found", len(blocks))
 	}
@@ -187,9 +193,12 @@ func TestKubeadmSteps(t *testing.T) {
 	for _, life := range []struct{ request, flavour, patch string }{
 		{"instantiate_script.json", "simple", `{}`},
 		{"instantiate_sandbox.json", "complex", `{"master_node":{"cluster_cp_name":"vip_CP"},"worker_node":{"labels":{"node-role.kubernetes.io/edge":""}},
-			"helm_installation_script_path":"Scripts/helm.sh","private_registry_connection_info":[{"connection_type":"0","server":"10.10.9.9:5000"}]}`},
+			"helm_installation_script_path":"Scripts/helm.sh","private_registry_connection_info":[{"connection_type":"0","server":"10.10.9.9:5000"}],
+			"storage_server":{"ssh_cp_name":"storage_CP","username":"ubuntu","password":"ubuntu","nfs_server_setup_params":[{"export_dir":"/srv/nfs","export_to":"10.10.0.0/16"}]},
+			"pv_registration_params":[{"pv_manifest_file_path":"Files/pv.yaml","nfs_server_cp":"storage_CP"}]}`},
+		{"instantiate_sandbox.json", "complex", `{"external_lb_param":{"ssh_cp_name":"externalLB_CP1","ssh_username":"ubuntu","ssh_password":"ubuntu"}}`},
 	} {
-		v, ctx := newVNFMWith(t, sandbox.Config{Virtual: []string{"vip_CP"}}, packageWithHelm(t)), t.Context()
+		v, ctx := newVNFMWith(t, sandbox.Config{Virtual: []string{"vip_CP"}}, packageWithMore(t)), t.Context()
 		id, request := v.instance(t), sample(t, life.request, life.patch)
 		request.FlavourID = life.flavour
 		op, err := v.Instantiate(ctx, id, request)
@@ -201,6 +210,10 @@ func TestKubeadmSteps(t *testing.T) {
 		if life.flavour == "complex" {
 			op, err = v.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{v.last(t, id, "masterNode")}})
 			v.must(t, op, err)
+			for _, vdu := range []string{"storage", "externalLB"} { // one of them the cluster may know nothing of
+				op, err = v.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{v.last(t, id, vdu)}})
+				v.must(t, op, err)
+			}
 		}
 		op, err = v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
 		v.must(t, op, err)
@@ -211,10 +224,10 @@ func TestKubeadmSteps(t *testing.T) {
 			steps[name] = true
 		}
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(steps)), columns(t, "| step | what it does | limit |")); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(steps)), columns(t, "kubeadm.md", "| step | what it does | limit |")); diff != "" {
 		t.Errorf("steps (-seen +kubeadm.md):\n%s", diff)
 	}
-	_, order, _ := strings.Cut(kubeadmText(t), "\n| hook |")
+	_, order, _ := strings.Cut(document(t, "kubeadm.md"), "\n| hook |")
 	order, _, _ = strings.Cut(order, "\n\n")
 	for name := range steps {
 		if !strings.Contains(order, "`"+name+"`") {
@@ -223,12 +236,25 @@ func TestKubeadmSteps(t *testing.T) {
 	}
 }
 
-// packageWithHelm is the sample package with a script that installs the sandbox's Helm.
-func packageWithHelm(t *testing.T) string {
+// packageWithMore is the sample package with a script that installs the sandbox's Helm, a storage server and a machine for a
+// load balancer.
+func packageWithMore(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	check(t, os.CopyFS(dir, os.DirFS(samples)))
 	check(t, os.WriteFile(dir+"/Scripts/helm.sh", []byte("mkdir -p /usr/local/bin && echo helm >/usr/local/bin/helm\n"), 0o600))
+	check(t, os.WriteFile(dir+"/Files/pv.yaml", []byte("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: data}\n"+
+		"spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], nfs: {path: /srv/nfs, server: 0.0.0.0}}\n"), 0o600))
+	const flavour, before = "/Definitions/k8s_cluster_df_complex.yaml", "\n    masterNode_CP1:\n"
+	text, err := os.ReadFile(dir + flavour)
+	check(t, err)
+	for vdu, cp := range map[string]string{"storage": "storage_CP", "externalLB": "externalLB_CP1"} {
+		text = []byte(strings.Replace(string(text), before, "\n    "+vdu+":\n      type: tosca.nodes.nfv.Vdu.Compute\n      properties:\n        name: "+vdu+"\n"+
+			"        description: beside the nodes\n        vdu_profile: {min_number_of_instances: 1, max_number_of_instances: 1}\n"+
+			"    "+cp+":\n      type: tosca.nodes.nfv.VduCp\n      properties: {layer_protocols: [ ipv4 ]}\n"+
+			"      requirements: [{virtual_binding: "+vdu+"}]\n"+before, 1))
+	}
+	check(t, os.WriteFile(dir+flavour, text, 0o600))
 	return dir
 }
 

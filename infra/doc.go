@@ -2,6 +2,7 @@
 // on one kind of VIM and implements vnflcm.InfraDriver.
 //
 //	openstack   stacks of Heat, on a real OpenStack
+//	kubernetes  Helm charts and manifests, on a real Kubernetes cluster
 //	sandbox     machines that are SSH hosts inside the process: for trying out, and for tests of any driver
 //
 // What such a driver owes its caller:

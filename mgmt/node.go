@@ -8,7 +8,10 @@ import (
 	"io"
 	"net/netip"
 	"strings"
+	"time"
 
+	"github.com/vnfkit/vnfkit/internal/jumphost"
+	"github.com/vnfkit/vnfkit/internal/login"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -26,14 +29,25 @@ type Access struct {
 	CP       string // connection point descriptor for SSH
 	NIC      string // the one whose address the other nodes use; default CP
 	User     string
-	Password vnflcm.Secret
+	Password vnflcm.Secret // may be missing where there is a PrivateKey
+	// PrivateKey, PEM, with its Passphrase if it has one, is tried before the password.
+	PrivateKey, Passphrase vnflcm.Secret
+	// SudoPassword is what sudo is told. Default: Password.
+	SudoPassword vnflcm.Secret
+	// LoginGrace is how long a refused login is tried again (sshexec.Target). Default: as long as one waits for the
+	// machine.
+	LoginGrace time.Duration
 }
 
 // Nodes finds the machines of the group among the VNFCs of the operation. role begins their host names.
 // They are reached through the jump host that the VIM's extra.jump_host names (CheckJumpHost), if any.
 func (a Access) Nodes(op *vnflcm.Operation, pool *sshexec.Pool, role string) ([]Node, error) {
 	var nodes []Node
-	via, err := jumpTarget(op)
+	via, _, err := jumphost.Target(op.VIM, jumphost.HostKeys(op))
+	if err != nil {
+		return nil, err
+	}
+	auth, err := a.auth()
 	if err != nil {
 		return nil, err
 	}
@@ -42,13 +56,35 @@ func (a Access) Nodes(op *vnflcm.Operation, pool *sshexec.Pool, role string) ([]
 		if _, ours := v.CP(a.CP); !ours {
 			continue
 		}
-		n, err := a.node(op, pool, role, v, via)
+		n, err := a.node(op, pool, role, v, via, auth)
 		nodes, errs = append(nodes, n), append(errs, err)
 	}
 	return nodes, errors.Join(errs...)
 }
 
-func (a Access) node(op *vnflcm.Operation, pool *sshexec.Pool, role string, v vnflcm.VNFC, via *sshexec.Target) (Node, error) {
+// auth are the credentials in the order in which they are tried.
+func (a Access) auth() (out []sshexec.Auth, err error) {
+	if !a.PrivateKey.IsZero() {
+		key, err := login.Login{PrivateKey: a.PrivateKey, Passphrase: a.Passphrase}.Key()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, key)
+	}
+	if !a.Password.IsZero() || len(out) == 0 {
+		out = append(out, sshexec.Password(a.Password.Reveal()))
+	}
+	return out, nil
+}
+
+func (a Access) sudoPassword() vnflcm.Secret {
+	if a.SudoPassword.IsZero() {
+		return a.Password
+	}
+	return a.SudoPassword
+}
+
+func (a Access) node(op *vnflcm.Operation, pool *sshexec.Pool, role string, v vnflcm.VNFC, via *sshexec.Target, auth []sshexec.Auth) (Node, error) {
 	ssh, _ := v.CP(a.CP)
 	nic := ssh
 	if a.NIC != "" {
@@ -69,10 +105,10 @@ func (a Access) node(op *vnflcm.Operation, pool *sshexec.Pool, role string, v vn
 	n.HostName = HostName(role, n.IP)
 	n.SSH = pool.Host(sshexec.Target{
 		ID: v.ResourceID, Name: n.HostName, Addr: netip.AddrPortFrom(ssh.Address(), 22).String(), User: a.User,
-		Auth:     []sshexec.Auth{sshexec.Password(a.Password.Reveal())},
-		Sudo:     sshexec.SudoPassword(a.Password.Reveal()),
-		HostKeys: sshexec.AcceptNewHostKeys(hostKeys{op}),
-		Via:      via,
+		Auth:     auth,
+		Sudo:     sshexec.SudoPassword(a.sudoPassword().Reveal()),
+		HostKeys: sshexec.AcceptNewHostKeys(jumphost.HostKeys(op)),
+		Via:      via, LoginGrace: a.LoginGrace,
 	})
 	return n, nil
 }
@@ -89,26 +125,12 @@ func HostName(role string, addr netip.Addr) string {
 	return role + "-" + strings.NewReplacer(".", "-", ":", "-").Replace(text)
 }
 
-// hostKeys keeps host keys in the sealed state of the instance.
-type hostKeys struct{ op *vnflcm.Operation }
-
-func (k hostKeys) HostKey(ctx context.Context, id string) (key string, err error) {
-	err = k.op.State().Get(ctx, "hostkey/"+id, &key)
-	if errors.Is(err, vnflcm.ErrNotFound) {
-		return "", nil
-	}
-	return key, err
-}
-
-func (k hostKeys) PutHostKey(ctx context.Context, id, key string) error {
-	return k.op.State().Put(ctx, "hostkey/"+id, key)
-}
-
-func (k hostKeys) DeleteHostKey(ctx context.Context, id string) error {
-	return k.op.State().Delete(ctx, "hostkey/"+id)
+// HostKey returns the key that a machine has shown, in authorized_keys form, "" when nobody has logged in to it yet.
+func HostKey(ctx context.Context, op *vnflcm.Operation, resourceID string) (string, error) {
+	return jumphost.HostKeys(op).HostKey(ctx, resourceID)
 }
 
 // ForgetHostKey removes the key of a machine that is gone.
 func ForgetHostKey(ctx context.Context, op *vnflcm.Operation, resourceID string) error {
-	return hostKeys{op}.DeleteHostKey(ctx, resourceID)
+	return jumphost.HostKeys(op).DeleteHostKey(ctx, resourceID)
 }

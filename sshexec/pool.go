@@ -13,7 +13,8 @@ import (
 // Options of a [Pool]. The zero value is usable.
 type Options struct {
 	// Dial opens the network connection to a machine that is reached directly,
-	// and to the first jump host of one that is not. Default: a net.Dialer.
+	// and to the first jump host of one that is not. Default: a net.Dialer
+	// that gives up after 15 s: a machine that is off answers nothing at all, and the kernel alone tries for two minutes.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Observe sees every command before and after it runs. It is called by the
 	// goroutine that runs the command and must not block.
@@ -54,6 +55,9 @@ type Pool struct {
 	servers map[string]*server
 }
 
+// connectTimeout bounds a TCP connect where the caller does not dial.
+const connectTimeout = 15 * time.Second
+
 // link is the place of one connection: none, being made, or made. Dialling
 // happens outside the lock.
 type link struct {
@@ -75,7 +79,7 @@ type attempt struct {
 // NewPool makes a pool. It connects to nothing yet.
 func NewPool(o Options) *Pool {
 	if o.Dial == nil {
-		o.Dial = new(net.Dialer).DialContext
+		o.Dial = (&net.Dialer{Timeout: connectTimeout}).DialContext
 	}
 	if o.Observe == nil {
 		o.Observe = func(CommandEvent) {}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 )
 
 // Target says which machine is meant, as whom one logs in there, and how the
@@ -38,6 +39,10 @@ type Target struct {
 	// key and, when it is itself behind one, a Via of its own. Machines behind
 	// the same jump host share the connection to it. Default: none.
 	Via *Target
+	// LoginGrace is how long [Host.Wait] goes on at a machine that refuses the
+	// credentials: new machines set up their users some time after they are
+	// reached. Default: as long as its context.
+	LoginGrace time.Duration
 }
 
 // maxHops bounds a chain of jump hosts, so that a ring is an error.

@@ -13,16 +13,26 @@ import (
 // connections, or does not accept the credentials yet, is asked again, at first
 // after a quarter of a second and at last every 5 s, until ctx ends. Then the
 // error wraps both the cause of ctx and the last reason. A host key mismatch and
-// other errors that cannot go away end the wait at once.
+// other errors that cannot go away end the wait at once, a login that goes on being
+// refused when Target.LoginGrace is over.
 func (h *Host) Wait(ctx context.Context) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval = 250 * time.Millisecond
 	pauses.MaxInterval = 5 * time.Second
 	var last error
+	var refused time.Time // since when the login is
 	for {
 		err := h.probe(ctx)
 		if err == nil {
 			return nil
+		}
+		switch {
+		case !errors.Is(err, ErrAuth):
+			refused = time.Time{}
+		case refused.IsZero():
+			refused = time.Now()
+		case h.target.LoginGrace > 0 && time.Since(refused) > h.target.LoginGrace:
+			return h.fail(err)
 		}
 		if ctx.Err() == nil {
 			if !errors.Is(err, ErrConnect) && !errors.Is(err, ErrAuth) {

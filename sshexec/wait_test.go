@@ -42,3 +42,15 @@ func TestWaitGivesTheReason(t *testing.T) {
 		t.Errorf("the password is in the error: %v", err)
 	}
 }
+
+// TestWaitEndsWhereTheLoginIsRefused: only so long may a machine take to set up its users.
+func TestWaitEndsWhereTheLoginIsRefused(t *testing.T) {
+	remote := sshtest.Start(t, sshtest.Config{})
+	tgt := target(t, remote)
+	tgt.Auth = []sshexec.Auth{sshexec.Password("wrong-7f3a")}
+	tgt.LoginGrace = 300 * time.Millisecond
+	ctx := within(t, 30*time.Second)
+	if err := newPool(t, sshexec.Options{}).Host(tgt).Wait(ctx); !errors.Is(err, sshexec.ErrAuth) || ctx.Err() != nil {
+		t.Errorf("got %v", err)
+	}
+}

@@ -106,6 +106,8 @@ type instanceRecord struct {
 	DefaultVIM    string                `json:"defaultVim,omitempty"` // where the instance is, if its request named no VIM
 	Levels        map[string]int        `json:"levels,omitempty"`
 	Resources     Resources             `json:"resources,omitzero"`
+	// What drivers have published of machines, by their resource ids.
+	Published map[string]map[string]string `json:"published,omitempty"`
 	// What the instance is connected to now.
 	Links        []ExtVirtualLinkData        `json:"links,omitempty"`
 	ManagedLinks []ExtManagedVirtualLinkData `json:"managedLinks,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 )
 
-// Operation is all that a driver is given. It is read-only but for State, RegisterVIM and RemoveVIM.
+// Operation is all that a driver is given. It is read-only but for State, RegisterVIM, RemoveVIM
+// and Publish.
 type Operation struct {
 	ID         string
 	InstanceID string
@@ -69,7 +71,7 @@ type Operation struct {
 	vims       VIMs
 	intercept  Interceptor
 	observe    func(Event)
-	instance   func(ctx context.Context, change func(*VnfInstance)) error
+	instance   func(ctx context.Context, change func(*instanceRecord)) error
 }
 
 // WholeVNF reports whether a heal is of the whole VNF rather than of chosen VNFCs.
@@ -105,8 +107,8 @@ func (op *Operation) RegisterVIM(ctx context.Context, info VimConnectionInfo) er
 	if err := op.vims.Put(ctx, info); err != nil {
 		return err
 	}
-	return op.instance(ctx, func(i *VnfInstance) {
-		i.VimConnectionInfo = append(withoutVIM(i.VimConnectionInfo, info.VimID), info)
+	return op.instance(ctx, func(i *instanceRecord) {
+		i.Instance.VimConnectionInfo = append(withoutVIM(i.Instance.VimConnectionInfo, info.VimID), info)
 	})
 }
 
@@ -118,7 +120,28 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 	if err := op.vims.Remove(ctx, vimID); err != nil {
 		return err
 	}
-	return op.instance(ctx, func(i *VnfInstance) { i.VimConnectionInfo = withoutVIM(i.VimConnectionInfo, vimID) })
+	return op.instance(ctx, func(i *instanceRecord) {
+		i.Instance.VimConnectionInfo = withoutVIM(i.Instance.VimConnectionInfo, vimID)
+	})
+}
+
+// Publish shows everybody who reads the instance what a machine of it offers: its vnfcResourceInfo gets these
+// metadata (SOL003 v3.3.1 5.5.3.5) beside those of the infra driver, in the place of what was published of it
+// before. They are of the machine: one that takes its place, as after a heal, begins without. They are no place
+// for secrets.
+func (op *Operation) Publish(ctx context.Context, v VNFC, metadata map[string]string) error {
+	if err := op.writable(); err != nil {
+		return err
+	}
+	return op.instance(ctx, func(i *instanceRecord) {
+		kept := map[string]map[string]string{v.ResourceID: maps.Clone(metadata)}
+		for _, other := range i.Resources.VNFCs {
+			if known := i.Published[other.ResourceID]; known != nil && other.ResourceID != v.ResourceID {
+				kept[other.ResourceID] = known
+			}
+		}
+		i.Published = kept
+	})
 }
 
 // writable fails outside of the phases, where nothing is touched, and once the lease is lost.

@@ -8,7 +8,8 @@ type Resources struct {
 	ConnectionPoints []ConnectionPoint `json:"connectionPoints,omitempty"` // of the VNF as a whole, such as a virtual IP
 	VirtualLinks     []VirtualLink     `json:"virtualLinks,omitempty"`
 	Storages         []Storage         `json:"storages,omitempty"`
-	Metadata         map[string]string `json:"metadata,omitempty"` // of the VNF as a whole
+	NodePorts        []NodePort        `json:"nodePorts,omitempty"` // of services of a CNF; filled by infra drivers of Kubernetes
+	Metadata         map[string]string `json:"metadata,omitempty"`  // of the VNF as a whole
 }
 
 // VNFC is one machine of a VNF.
@@ -46,6 +47,16 @@ type Storage struct {
 	ID         string `json:"id"`
 	Descriptor string `json:"descriptor"`
 	ResourceID string `json:"resourceId,omitempty"`
+}
+
+// NodePort is a port of every node of the cluster at which a service of the CNF answers: one of a Service of type NodePort
+// or LoadBalancer. With externalTrafficPolicy Local only the nodes answer that have a pod of it.
+type NodePort struct {
+	Namespace string `json:"namespace"`
+	Service   string `json:"service"`
+	Port      string `json:"port,omitempty"` // name of the port; a service with one port need not name it
+	Protocol  string `json:"protocol"`       // TCP, UDP or SCTP
+	NodePort  int    `json:"nodePort"`
 }
 
 // CP returns the connection point of that descriptor.

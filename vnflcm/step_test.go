@@ -188,8 +188,8 @@ func TestPlanAndValidateCannotAct(t *testing.T) {
 	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Mgmt["cluster"] = actsInValidate{} })
 	_, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 	wantIs(t, err, vnflcm.ErrProgramming)
-	if n := len(joinedErrors(err)); n != 4 {
-		t.Errorf("%d of 4 acts were refused: %v", n, err)
+	if n := len(joinedErrors(err)); n != 5 {
+		t.Errorf("%d of 5 acts were refused: %v", n, err)
 	}
 }
 
@@ -211,7 +211,8 @@ type actsInValidate struct{}
 func (actsInValidate) Hooks() vnflcm.Hooks { return (&cluster{}).Hooks() }
 func (actsInValidate) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	return errors.Join(vnflcm.Do(ctx, op, "act", "", func(context.Context) error { return nil }), op.State().Put(ctx, "k", 1),
-		op.State().Delete(ctx, "k"), op.RegisterVIM(ctx, vnflcm.VimConnectionInfo{VimID: "v", VimType: "t"}))
+		op.State().Delete(ctx, "k"), op.RegisterVIM(ctx, vnflcm.VimConnectionInfo{VimID: "v", VimType: "t"}),
+		op.Publish(ctx, vnflcm.VNFC{}, nil))
 }
 
 func TestInterceptorContract(t *testing.T) {

@@ -2,6 +2,7 @@ package vnflcm
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 )
@@ -34,6 +35,7 @@ func (rec *instanceRecord) view() *VnfInstance {
 	for _, v := range rec.Resources.VNFCs {
 		shown := v.resourceInfo()
 		shown.ComputeResource.VimConnectionID = vim
+		shown.Metadata = merged(v.Metadata, rec.Published[v.ResourceID])
 		for i, cp := range v.CPs {
 			if rec.external(cp.CPD) {
 				ext := VnfExtCpInfo{ID: "ext-" + cp.ResourceID, CpdID: cp.CPD, CpProtocolInfo: cp.protocolInfo(), AssociatedVnfcCp: cp.ResourceID}
@@ -55,6 +57,17 @@ func (rec *instanceRecord) view() *VnfInstance {
 	info.Metadata = rec.Resources.Metadata
 	out.InstantiatedVnfInfo = info
 	return &out
+}
+
+// merged is a and b together; where both have a key, b's value counts.
+func merged(a, b map[string]string) map[string]string {
+	if len(b) == 0 {
+		return a
+	}
+	out := make(map[string]string, len(a)+len(b))
+	maps.Copy(out, a)
+	maps.Copy(out, b)
+	return out
 }
 
 // connection is the id that resources refer to the VIM by; SOL003 wants one, requests often give only a vimId.

@@ -160,3 +160,40 @@ func TestOwnVIMRegistryAndRegisterVIM(t *testing.T) {
 		t.Errorf("still registered: %v, %v", registry, x.get(id).VimConnectionInfo)
 	}
 }
+
+// What is published of a machine is shown with it, and is gone with it.
+func TestPublish(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	x.watch(func(op *vnflcm.Operation) {
+		for _, v := range op.VNFCs {
+			if op.Kind == vnflcm.OpInstantiate {
+				must(t, op.Publish(t.Context(), v, map[string]string{"offers": v.ID}))
+			}
+		}
+	})
+	id := x.instantiated("plain")
+	shown := func() map[string]string {
+		out := map[string]string{}
+		for _, v := range x.get(id).InstantiatedVnfInfo.VnfcResourceInfo {
+			out[v.ID] = v.Metadata["offers"]
+		}
+		return out
+	}
+	want := shown()
+	for vnfc, offers := range want {
+		if offers != vnfc {
+			t.Errorf("%s offers %q", vnfc, offers)
+		}
+	}
+	var healed string
+	for vnfc := range want {
+		healed = vnfc
+	}
+	opID, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{healed}})
+	x.wait(opID, err, vnflcm.Completed)
+	want[healed] = ""
+	if diff := cmp.Diff(want, shown()); diff != "" {
+		t.Errorf("after the heal:\n%s", diff)
+	}
+}

@@ -8,6 +8,8 @@
 //	k8s-cluster -cloud mycloud show              the instance as SOL003 describes it
 //	k8s-cluster -cloud mycloud down              remove everything
 //
+// With -package examples/packages/k8s-cluster-kubespray, and a request of it, an Ansible server makes the cluster.
+//
 // The cloud is an entry of clouds.yaml. The images and flavors that the VNFD names must exist there.
 package main
 

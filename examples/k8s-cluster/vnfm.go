@@ -11,6 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/examples/internal/sealing"
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -45,8 +46,11 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 		Store: store, Key: key,
 		Packages: vnflcm.PackagesFunc(open),
 		Infra:    map[string]vnflcm.InfraDriver{openstack.VimTypeV1: heat, openstack.VimTypeV2: heat},
-		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
-		Observe:  screen.Observe,
+		Mgmt: map[string]vnflcm.MgmtDriver{ // the VNFD says which
+			"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool}),
+			"mgmt-drivers-kubespray":  kubespray.New(kubespray.Config{Pool: pool}),
+		},
+		Observe: screen.Observe,
 	})
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/examples/internal/crash"
 	"github.com/vnfkit/vnfkit/examples/internal/progress"
+	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -28,7 +29,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.pkg, "package", samples(), "VNF package, a directory or a CSAR")
+	flag.StringVar(&o.pkg, "package", samples.Package("k8s-cluster"), "VNF package, a directory or a CSAR")
 	flag.StringVar(&o.request, "request", "", "instantiate request, a JSON file (default: the sample request)")
 	flag.IntVar(&o.masters, "masters", 1, "control-plane nodes of the sample request, 1 or 3")
 	flag.IntVar(&o.workers, "workers", 2, "workers of the sample request")

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/vnfkit/vnfkit/examples/internal/crash"
 	"github.com/vnfkit/vnfkit/examples/internal/progress"
+	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/examples/internal/sealing"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
@@ -68,7 +68,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 func (o options) readRequest(screen *progress.Screen) (request vnflcm.InstantiateVnfRequest, err error) {
 	name := o.request
 	if name == "" {
-		name = filepath.Join(samples(), "requests", "instantiate_sandbox.json")
+		name = filepath.Join(samples.Package("k8s-cluster"), "requests", "instantiate_sandbox.json")
 	}
 	data, err := os.ReadFile(name) //nolint:gosec // the user's own file
 	if err != nil {
@@ -144,10 +144,4 @@ func (v *vnfm) killWorker(ctx context.Context, id string) (string, error) {
 		}
 	}
 	return "", errors.New("the VNF has no worker")
-}
-
-// samples is the sample package, beside this source: the example is run from a checkout.
-func samples() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "packages", "k8s-cluster")
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"path"
+	"slices"
 
 	"github.com/spf13/afero"
 
@@ -18,23 +19,29 @@ import (
 // the store. w must be at rest meanwhile; both have the Config of w but for its Dir. Close the clone too.
 func (w *World) Clone() (*World, error) {
 	w.mu.Lock()
-	data, err := json.Marshal(stored{Serial: w.serial, Machines: w.made(), Virtual: w.virtual, Kube: w.kube})
+	data, err := json.Marshal(stored{Serial: w.serial, Machines: w.made(), Virtual: w.virtual, Servers: w.servers, Kube: w.kube})
 	hosts := map[string]*sshtest.Host{}
 	for id, m := range w.machines {
 		hosts[id] = m.host
 	}
+	servers := slices.Clone(w.servers)
 	c := &World{config: w.config, machines: map[string]*machine{}, reserved: map[netip.Addr]bool{}, virtual: map[string][]port{}}
 	w.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	c.config.Dir = ""
-	c.kube = kubesim.NewWorld(kubesim.Options{Takes: c.config.Takes, Now: c.config.Now, Registries: simulated(c.config.Registries)})
+	c.kube = kubesim.NewWorld(c.config.simulation(nil))
 	if err := c.load(data); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	for id, m := range c.machines {
 		if err := copyFiles(m.host.FS(), hosts[id].FS()); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	for _, s := range servers {
+		if err := copyFiles(c.AnsibleHost(s.Address).FS(), s.host.FS()); err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
 	}

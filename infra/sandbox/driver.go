@@ -126,7 +126,8 @@ func (w *World) Scale(ctx context.Context, op *vnflcm.Operation) error {
 func (w *World) Heal(ctx context.Context, op *vnflcm.Operation) error {
 	return vnflcm.Each(ctx, 0, op.Change.Replaced, func(ctx context.Context, v vnflcm.VNFC) error {
 		return vnflcm.Do(ctx, op, "replace-vm", v.ID, func(context.Context) error {
-			m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name, Serial: w.nextSerial()}
+			m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name, Serial: w.nextSerial(),
+				Volumes: volumesOf(op.Flavour, op.InstanceID, v)}
 			for _, cp := range v.CPs {
 				m.CPs = append(m.CPs, port{CPD: cp.CPD, Address: cp.Fixed[0]})
 			}
@@ -184,7 +185,7 @@ func (w *World) design(op *vnflcm.Operation, vnfcs []vnflcm.VNFC) ([]*machine, e
 	var machines []*machine
 	for _, v := range vnfcs {
 		w.serial++
-		m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name, Serial: w.serial}
+		m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name, Serial: w.serial, Volumes: volumesOf(op.Flavour, op.InstanceID, v)}
 		for _, cp := range cpsOf(op.Flavour, v.VDU) {
 			addr := w.freeAddress()
 			w.reserved[addr] = true
@@ -233,6 +234,9 @@ func (w *World) remove(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflcm
 			if m == nil {
 				return nil
 			}
+			for _, volume := range m.Volumes {
+				w.kube.RemoveVolume(volume.ID)
+			}
 			return w.drop(m)
 		})
 	})
@@ -257,6 +261,11 @@ func (w *World) add(m *machine) error {
 	if err := writeImage(m.host.FS()); err != nil {
 		return errors.Join(err, w.drop(m))
 	}
+	for _, volume := range m.Volumes {
+		if err := w.kube.AttachVolume(volume.ID, m.ID); err != nil {
+			return errors.Join(err, w.drop(m))
+		}
+	}
 	w.mu.Lock()
 	m.made = true
 	w.mu.Unlock()
@@ -275,6 +284,7 @@ var image = map[string]string{
 	"/etc/os-release":                         "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nVERSION_ID=\"12\"\nID=debian\n",
 	"/proc/1/status":                          "Name:\tsystemd\nCapEff:\t000001ffffffffff\nCapBnd:\t000001ffffffffff\n",
 	"/proc/filesystems":                       "nodev\tproc\n\text4\n",
+	"/sys/class/net/eth0/mtu":                 "1500\n",
 	"/etc/apt/sources.list.d/kubernetes.list": "deb [signed-by=/etc/apt/keyrings/kubernetes.gpg] https://packages.example.org/ /\n",
 }
 
@@ -310,6 +320,9 @@ func (w *World) freeAddress() netip.Addr {
 		for _, cp := range m.CPs {
 			taken[cp.Address] = true
 		}
+	}
+	for _, s := range w.config.Ansible {
+		taken[s.Address] = true
 	}
 	for n := 0; ; n++ {
 		addr := netip.AddrFrom4([4]byte{10, 10, byte(n/240*3 + n%3), byte(10 + n%240)})
@@ -349,6 +362,10 @@ func (w *World) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resou
 		v := vnflcm.VNFC{ID: m.VNFC, ResourceID: m.ID, VDU: m.VDU, Name: m.Name, Aspect: firstOf(op.Flavour.AspectsOf(m.VDU))}
 		for _, cp := range m.CPs {
 			v.CPs = append(v.CPs, vnflcm.ConnectionPoint{CPD: cp.CPD, ResourceID: m.ID + "-" + cp.CPD, Fixed: []netip.Addr{cp.Address}})
+		}
+		for _, volume := range m.Volumes {
+			v.StorageIDs = append(v.StorageIDs, volume.ID)
+			out.Storages = append(out.Storages, vnflcm.Storage{ID: volume.ID, Descriptor: volume.Descriptor, ResourceID: volume.ID})
 		}
 		out.VNFCs = append(out.VNFCs, v)
 	}

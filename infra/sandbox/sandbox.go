@@ -2,11 +2,8 @@ package sandbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -28,6 +25,10 @@ type Config struct {
 	Dir string
 	// User and Password log in to every machine. Default "ubuntu" and "ubuntu".
 	User, Password string
+	// AuthorizedKeys are authorized_keys lines that may log in to every machine too.
+	AuthorizedKeys []string
+	// SudoPassword is what sudo asks for on every machine. Default: it asks for nothing.
+	SudoPassword string
 	// Boot is how long a machine refuses connections after it was made. Default: not at all.
 	Boot time.Duration
 	// Takes is how long the slow programs take: package installation, kubeadm init and join. Default: no time.
@@ -41,8 +42,15 @@ type Config struct {
 	Unexpected func(host string, argv []string)
 	// Now is the clock that join tokens expire by. Default time.Now.
 	Now func() time.Time
-	// Registries are private container registries that every machine reaches.
+	// Registries are private container registries that every machine reaches, beside those that machines run.
 	Registries []Registry
+	// PublicImages are what Docker finds in the public registry, such as "registry:latest". Default: the public
+	// registry cannot be reached.
+	PublicImages []string
+	// Missing are packages that no source of packages offers, such as "docker.io".
+	Missing []string
+	// Ansible are the Ansible servers that there are beside the machines.
+	Ansible []AnsibleServer
 }
 
 // World holds the machines. It implements vnflcm.InfraDriver and is safe for concurrent use.
@@ -55,6 +63,7 @@ type World struct {
 	machines map[string]*machine // by resource id
 	reserved map[netip.Addr]bool // for machines that are being made
 	virtual  map[string][]port   // by instance: the addresses of Config.Virtual
+	servers  []*ansibleHost
 	serial   int
 	closed   bool
 
@@ -69,6 +78,7 @@ type machine struct {
 	VDU      string
 	Name     string
 	CPs      []port
+	Volumes  []volume `json:",omitempty"`
 	HostKey  []byte
 	Serial   int // in the order of creation
 	Stopped  bool
@@ -82,14 +92,6 @@ type port struct {
 	Address netip.Addr
 }
 
-// stored is the world on disk.
-type stored struct {
-	Serial   int
-	Machines []*machine
-	Virtual  map[string][]port `json:",omitempty"`
-	Kube     *kubesim.World
-}
-
 // Open returns the world that is in c.Dir, or an empty one. Close it.
 func Open(c Config) (*World, error) {
 	if c.User == "" {
@@ -99,8 +101,11 @@ func Open(c Config) (*World, error) {
 		c.Password = "ubuntu"
 	}
 	w := &World{config: c, machines: map[string]*machine{}, reserved: map[netip.Addr]bool{}, virtual: map[string][]port{}}
-	w.kube = kubesim.NewWorld(kubesim.Options{Changed: w.saveQuietly, Takes: c.Takes, Now: c.Now, Registries: simulated(c.Registries)})
+	w.kube = kubesim.NewWorld(c.simulation(w.saveQuietly))
 	if c.Dir == "" {
+		if err := w.startServers(nil); err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
 		return w, nil
 	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
@@ -120,9 +125,12 @@ func Open(c Config) (*World, error) {
 func (w *World) Close() error {
 	w.mu.Lock()
 	w.closed = true
-	machines := w.sorted()
+	machines, servers := w.sorted(), w.servers
 	w.mu.Unlock()
 	var errs []error
+	for _, s := range servers {
+		errs = append(errs, s.host.Close())
+	}
 	for _, m := range machines {
 		if m.host != nil {
 			errs = append(errs, m.host.Close())
@@ -250,6 +258,11 @@ func (w *World) at(addr string) *sshtest.Host {
 			}
 		}
 	}
+	for _, s := range w.servers {
+		if s.Address.String() == addr {
+			return s.host
+		}
+	}
 	return nil
 }
 
@@ -262,90 +275,11 @@ func (w *World) sorted() []*machine {
 	return out
 }
 
-// made are the machines that are complete.
-func (w *World) made() []*machine {
-	return slices.DeleteFunc(w.sorted(), func(m *machine) bool { return !m.made })
-}
-
-func (w *World) restore() error {
-	data, err := os.ReadFile(w.file())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := w.load(data); err != nil {
-		return fmt.Errorf("sandbox: %s: %w", w.file(), err)
-	}
-	return w.sweep()
-}
-
-// load starts the machines of a stored world.
-func (w *World) load(data []byte) error {
-	from := stored{Kube: w.kube}
-	if err := json.Unmarshal(data, &from); err != nil {
-		return err
-	}
-	w.serial = from.Serial
-	maps.Copy(w.virtual, from.Virtual)
-	for _, m := range from.Machines {
-		if err := w.start(m); err != nil {
-			return err
-		}
-		m.made, w.machines[m.ID] = true, m
-	}
-	return nil
-}
-
-// sweep removes the files of machines that were being made, or deleted, when the process died.
-func (w *World) sweep() error {
-	dir := filepath.Join(w.config.Dir, "hosts")
-	left, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	errs := []error{err}
-	for _, entry := range left {
-		if w.machines[entry.Name()] == nil {
-			errs = append(errs, os.RemoveAll(filepath.Join(dir, entry.Name())))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (w *World) file() string { return filepath.Join(w.config.Dir, "world.json") }
-
-// saveQuietly is for changes from within programs, which have nobody to tell.
-func (w *World) saveQuietly() { _ = w.save() }
-
-// save writes the world as a whole, by rename: a killed process leaves the old one or the new one.
-func (w *World) save() error {
-	if w.config.Dir == "" {
-		return nil
-	}
-	w.saving.Lock()
-	defer w.saving.Unlock()
-	w.mu.Lock()
-	if w.closed {
-		w.mu.Unlock()
-		return nil
-	}
-	data, err := json.Marshal(stored{Serial: w.serial, Machines: w.made(), Virtual: w.virtual, Kube: w.kube})
-	w.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	next := w.file() + ".new"
-	if err := os.WriteFile(next, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, w.file())
-}
-
 // start lets the SSH host of a machine run.
 func (w *World) start(m *machine) error {
-	config := sshtest.Config{Name: m.Name, User: w.config.User, Password: w.config.Password, HostKey: m.HostKey}
+	config := sshtest.Config{Name: m.Name, User: w.config.User, Password: w.config.Password, HostKey: m.HostKey,
+		AuthorizedKeys: w.config.AuthorizedKeys, SudoPassword: w.config.SudoPassword,
+		Users: []string{"haproxy"}} // that of the package: here it is installed whole or not at all
 	if w.config.Dir != "" {
 		config.Dir = filepath.Join(w.config.Dir, "hosts", m.ID)
 		if err := os.MkdirAll(config.Dir, 0o700); err != nil {
@@ -353,6 +287,11 @@ func (w *World) start(m *machine) error {
 		}
 	}
 	config.Commands = w.kube.Attach(m.ID, m.CPs[0].Address, m.Name, func() afero.Fs { return m.host.FS() })
+	var others []netip.Addr
+	for _, cp := range m.CPs[1:] {
+		others = append(others, cp.Address)
+	}
+	w.kube.Join(m.ID, others...)
 	config.Dial = w.kube.Dialer(m.ID)
 	for name, command := range w.config.Commands {
 		config.Commands[name] = command

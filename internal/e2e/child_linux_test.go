@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -107,12 +106,14 @@ func startChild(t testing.TB, variable string, job any) *exec.Cmd {
 	return child
 }
 
-// runChild is the main function of a child.
-func runChild(text string) int {
-	var j job
+// runChild is the main function of a child: the text is its job, in JSON.
+func runChild[J interface {
+	run(ctx context.Context) error
+}](text string) int {
+	var j J
 	err := json.Unmarshal([]byte(text), &j)
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		err = j.run(ctx)
 	}
@@ -123,38 +124,50 @@ func runChild(text string) int {
 	return 0
 }
 
+// resumeOr goes on with what an earlier child began, or begins.
+func resumeOr(ctx context.Context, m *vnflcm.Manager, begin func(context.Context, *vnflcm.Manager) (string, error)) error {
+	resumed, err := m.Resume(ctx)
+	if err == nil && len(resumed) == 0 {
+		var opID string
+		opID, err = begin(ctx, m)
+		resumed = append(resumed, opID)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = m.Wait(ctx, resumed[0])
+	return errors.Join(err, m.Close(ctx))
+}
+
+// cloudOf connects to the cloud of the test process.
+func cloudOf(socket string) (cloud *vminfra.Remote, pool *sshexec.Pool, end func() error, err error) {
+	if cloud, err = vminfra.Dial(socket); err != nil {
+		return nil, nil, nil, err
+	}
+	pool = sshexec.NewPool(sshexec.Options{})
+	return cloud, pool, func() error { return errors.Join(pool.Close(), cloud.Close()) }, nil
+}
+
 func (j job) run(ctx context.Context) (err error) {
 	store, err := sqlite.Open(ctx, j.Store)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	cloud, err := vminfra.Dial(j.Socket)
+	cloud, pool, end, err := cloudOf(j.Socket)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cloud.Close()) }()
-	pool := sshexec.NewPool(sshexec.Options{})
-	defer func() { err = errors.Join(err, pool.Close()) }()
+	defer func() { err = errors.Join(err, end()) }()
 	m, err := vnflcm.New(managerConfig(store, vminfra.Driver{Cloud: cloud}, pool, func(*vnflcm.Config) {}))
 	if err != nil {
 		return err
 	}
-	resumed, err := m.Resume(ctx)
-	if err != nil {
-		return err
-	}
-	if len(resumed) == 0 {
-		request, err := instantiation("instantiate_sandbox.json", j.Request)
+	return resumeOr(ctx, m, func(ctx context.Context, m *vnflcm.Manager) (string, error) {
+		request, err := instantiation(packageDir, "instantiate_sandbox.json", j.Request)
 		if err != nil {
-			return err
+			return "", err
 		}
-		opID, err := m.Instantiate(ctx, j.Instance, request)
-		if err != nil {
-			return err
-		}
-		resumed = append(resumed, opID)
-	}
-	_, err = m.Wait(ctx, resumed[0])
-	return errors.Join(err, m.Close(ctx))
+		return m.Instantiate(ctx, j.Instance, request)
+	})
 }

@@ -15,4 +15,18 @@
 //	      mgmt/kubeadm with real kubeadm, kubelet, containerd, etcd, haproxy, keepalived, apt and a private
 //	      registry, on machines with systemd that share one kernel (package kube); mgmt/cluster and
 //	      mgmt/kubeadm/etcd against the API server and etcd. Builds Kubernetes the first time.
+//	helm
+//	      helmclient and infra/kubernetes on etcd, kube-apiserver, kube-controller-manager and scheduler, whose nodes
+//	      kwok plays (package controlplane): Helm in the test process, and the helm program on machines behind sshd;
+//	      chart repository and Debian's registry with passwords and certificates.
+//	all
+//	      a cluster VNF, a registry VNF, and a CNF whose chart runs on the one with its image in the other: on machines
+//	      of an infrastructure driver of the tests, and on those at the addresses of OpenStack's servers, where its
+//	      packages are installed.
+//	kubespray
+//	      mgmt/kubespray and mgmt/loadbalancer with Debian's Ansible on one machine, playbooks with kubespray's names and
+//	      contract that build real clusters on others, and haproxy from packages; a client that counts what fails.
+//	registry
+//	      mgmt/registry with Docker and the registry of Debian, apt and disks, on the same machines; machines
+//	      with containerd and with Docker, and a cluster, pull from it. A benchmark compares with scp.
 package e2e

@@ -2,10 +2,12 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -19,6 +21,8 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
 	"github.com/vnfkit/vnfkit/internal/kubesim"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/kubespray"
+	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -43,6 +47,12 @@ type scene struct {
 	store vnflcm.Store
 	// packages is the directory of the VNF package. Default: that of the sample.
 	packages string
+	// others are the directories of further packages, by VNFD id.
+	others map[string]string
+	// drivers are those of further VIMs, by vimType.
+	drivers map[string]vnflcm.InfraDriver
+	// intercept wraps every step. Default: nothing does.
+	intercept vnflcm.Interceptor
 
 	mu     sync.Mutex
 	events []vnflcm.Event
@@ -148,9 +158,9 @@ func (s *scene) start(store vnflcm.Store) *process {
 	p.pool = sshexec.NewPool(sshexec.Options{Dial: p.dial})
 	m, err := vnflcm.New(managerConfig(store, s.infra, p.pool, func(c *vnflcm.Config) {
 		c.Observe, c.Logger = s.event, slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		if s.packages != "" {
-			c.Packages = packageIn(s.packages)
-		}
+		c.Intercept = s.intercept
+		c.Packages = packagesBy(cmp.Or(s.packages, packageDir), s.others)
+		maps.Copy(c.Infra, s.drivers)
 	}))
 	if err != nil {
 		s.t.Fatal(err)
@@ -191,28 +201,36 @@ func (p *process) cut() {
 	}
 }
 
+// loginGrace is how long machines of registries may refuse the password: users of ours are there before sshd is.
+const loginGrace = 15 * time.Second
+
 // managerConfig composes a Manager for the sample package on a cloud.
 func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool, change func(*vnflcm.Config)) vnflcm.Config {
 	c := vnflcm.Config{
 		Store: store, Key: key, Owner: "e2e",
-		Packages: packageIn(packageDir),
+		Packages: packagesBy(packageDir, nil),
 		Infra:    map[string]vnflcm.InfraDriver{"e2e": infra},
 		Mgmt: map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool,
-			Timeouts: kubeadm.Timeouts{Drain: 15 * time.Second}})},
+			Timeouts: kubeadm.Timeouts{Drain: 15 * time.Second}}),
+			kubesprayDriver: kubespray.New(kubespray.Config{Pool: pool, Timeouts: kubespray.Timeouts{Login: loginGrace, Drain: 30 * time.Second,
+				Playbook: patience, Ready: 2 * time.Minute}}),
+			registryDriver: registry.New(registry.Config{Pool: pool, Timeouts: registry.Timeouts{Login: loginGrace}})},
 	}
 	change(&c)
 	return c
 }
 
-// packageIn has one package, whatever VNFD is asked for.
-func packageIn(dir string) vnflcm.PackagesFunc {
-	return func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, dir) }
+// packagesBy has packages by their VNFD ids, and one for all other VNFDs.
+func packagesBy(dir string, others map[string]string) vnflcm.PackagesFunc {
+	return func(ctx context.Context, vnfd string) (*tosca.Package, error) {
+		return tosca.Open(ctx, cmp.Or(others[vnfd], dir))
+	}
 }
 
-// instantiation reads a sample request of the package, for a flavour and our hosts.
-func instantiation(file, flavour string) (vnflcm.InstantiateVnfRequest, error) {
+// instantiation reads a sample request of a package, for a flavour and our hosts.
+func instantiation(dir, file, flavour string) (vnflcm.InstantiateVnfRequest, error) {
 	var r vnflcm.InstantiateVnfRequest
-	data, err := os.ReadFile(filepath.Join(packageDir, "requests", file)) //nolint:gosec // a constant
+	data, err := os.ReadFile(filepath.Join(dir, "requests", file)) //nolint:gosec // constants
 	if err != nil {
 		return r, err
 	}
@@ -220,7 +238,7 @@ func instantiation(file, flavour string) (vnflcm.InstantiateVnfRequest, error) {
 	if err != nil {
 		return r, err
 	}
-	text := strings.ReplaceAll(string(data), `"password": "ubuntu"`, `"password": `+string(quoted))
+	text := strings.ReplaceAll(string(data), `password": "ubuntu"`, `password": `+string(quoted))
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		return r, fmt.Errorf("%s: %w", file, err)
 	}
@@ -232,11 +250,17 @@ func instantiation(file, flavour string) (vnflcm.InstantiateVnfRequest, error) {
 // created makes an instance, and the request to instantiate it.
 func (s *scene) created(file, flavour string) (string, vnflcm.InstantiateVnfRequest) {
 	s.t.Helper()
-	r, err := instantiation(file, flavour)
+	return s.createdOf(packageDir, vnfdID, file, flavour)
+}
+
+// createdOf makes an instance of a sample package, and the request to instantiate it.
+func (s *scene) createdOf(dir, vnfd, file, flavour string) (string, vnflcm.InstantiateVnfRequest) {
+	s.t.Helper()
+	r, err := instantiation(dir, file, flavour)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	inst, err := s.Create(s.t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
+	inst, err := s.Create(s.t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfd})
 	if err != nil {
 		s.t.Fatal(err)
 	}

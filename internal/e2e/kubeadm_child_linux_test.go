@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
-	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 )
@@ -26,6 +24,7 @@ const yardChildVariable = "VNFKIT_E2E_YARD_CHILD"
 type yardJob struct {
 	Store, Socket, Instance string
 	Virtual                 netip.Addr
+	Packages                map[string]string // directories, by VNFD id; the sample for all others
 
 	Instantiate json.RawMessage         `json:",omitempty"` // one of these, unless there is something to resume
 	Scale       *vnflcm.ScaleVnfRequest `json:",omitempty"`
@@ -126,51 +125,28 @@ func (y *yard) finished(j yardJob) {
 	y.t.Logf("finished in %s", time.Since(begin).Round(10*time.Millisecond))
 }
 
-// runYardChild is the main function of the child.
-func runYardChild(text string) int {
-	var j yardJob
-	err := json.Unmarshal([]byte(text), &j)
-	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		err = j.run(ctx)
-	}
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	return 0
-}
-
 func (j yardJob) run(ctx context.Context) (err error) {
 	store, err := sqlite.Open(ctx, j.Store)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	cloud, err := vminfra.Dial(j.Socket)
+	cloud, pool, end, err := cloudOf(j.Socket)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cloud.Close()) }()
-	pool := sshexec.NewPool(sshexec.Options{})
-	defer func() { err = errors.Join(err, pool.Close()) }()
-	infra := vminfra.Driver{Cloud: cloud, Shared: map[string]netip.Addr{"vip_CP": j.Virtual}}
-	m, err := vnflcm.New(managerConfig(store, infra, pool, func(c *vnflcm.Config) { c.Observe = j.observe }))
+	defer func() { err = errors.Join(err, end()) }()
+	infra := vminfra.Driver{Cloud: cloud}
+	if j.Virtual.IsValid() {
+		infra.Shared = map[string]netip.Addr{"vip_CP": j.Virtual}
+	}
+	m, err := vnflcm.New(managerConfig(store, infra, pool, func(c *vnflcm.Config) {
+		c.Observe, c.Packages = j.observe, packagesBy(packageDir, j.Packages)
+	}))
 	if err != nil {
 		return err
 	}
-	resumed, err := m.Resume(ctx)
-	if err == nil && len(resumed) == 0 {
-		var opID string
-		opID, err = j.begin(ctx, m)
-		resumed = append(resumed, opID)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = m.Wait(ctx, resumed[0])
-	return errors.Join(err, m.Close(ctx))
+	return resumeOr(ctx, m, j.begin)
 }
 
 func (j yardJob) begin(ctx context.Context, m *vnflcm.Manager) (string, error) {

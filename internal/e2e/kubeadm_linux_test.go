@@ -55,6 +55,12 @@ func TestKubeadmLife(t *testing.T) {
 		t.Errorf("through the VIM entry: %d, %v", code, err)
 	}
 
+	// The name of the first worker begins those of the others, as worker1 begins worker10.
+	first := y.machines.Host(y.vnfcs(id, workerVDU)[0].ComputeResource.ResourceID).Address.As4()
+	first[3] *= 10
+	second := first
+	second[3]++
+	y.machines.Next(netip.AddrFrom4(first), netip.AddrFrom4(second))
 	y.must(y.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", NumberOfSteps: 2}))
 	y.wantNodes(id, 1, 3)
 	y.work(id, 3)

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -21,8 +22,14 @@ import (
 // samplePackage is a copy of the sample package with more files.
 func samplePackage(t *testing.T, files map[string][]byte) (dir string) {
 	t.Helper()
+	return packageWith(t, packageDir, files)
+}
+
+// packageWith is a copy of a package with more files.
+func packageWith(t testing.TB, of string, files map[string][]byte) (dir string) {
+	t.Helper()
 	dir = t.TempDir()
-	must(t, os.CopyFS(dir, os.DirFS(packageDir)))
+	must(t, os.CopyFS(dir, os.DirFS(of)))
 	for name, content := range files {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)) //nolint:gosec // a package is no secret
 		must(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))     //nolint:gosec // a package is no secret
@@ -31,7 +38,7 @@ func samplePackage(t *testing.T, files map[string][]byte) (dir string) {
 }
 
 // serveRepositories serves the apt repositories to machines, and returns their address.
-func serveRepositories(t *testing.T, parts kube.Parts) string {
+func serveRepositories(t testing.TB, parts kube.Parts) string {
 	t.Helper()
 	files := http.FileServerFS(parts.Repositories())
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // a ServeMux redirects what apt asks for: /debian/./InRelease
@@ -83,12 +90,18 @@ open("/var/lib/first-upgrade-done", "w")
 func bare(parts kube.Parts, repositories string, key []byte, spec *vmhost.Spec) {
 	spec.Tree = parts.Tree()
 	spec.Files = map[string]string{
-		"/etc/apt/sources.list":                              "deb [signed-by=/etc/apt/keyrings/distribution.asc] " + repositories + "/debian/ ./\n",
-		"/etc/apt/keyrings/distribution.asc":                 string(key),
+		"/etc/apt/sources.list":              "deb [signed-by=/etc/apt/keyrings/distribution.asc] " + repositories + "/debian/ ./\n",
+		"/etc/apt/keyrings/distribution.asc": string(key),
+	}
+}
+
+// upgrading are machines whose image upgrades itself when it has started.
+func upgrading(spec *vmhost.Spec) {
+	maps.Copy(spec.Files, map[string]string{
 		"/usr/local/lib/first-upgrade.py":                    firstUpgrade,
 		"/etc/systemd/system/first-upgrade.service":          "[Service]\nType=simple\nExecStart=/usr/bin/python3 /usr/local/lib/first-upgrade.py\n",
 		"/etc/systemd/system/multi-user.target.d/first.conf": "[Unit]\nWants=first-upgrade.service\n",
-	}
+	})
 }
 
 // fromRepository installs Kubernetes from a repository, trusted by a key of the package.
@@ -108,6 +121,7 @@ func newBareYard(t *testing.T) (y *yard, repositories string) {
 		repositories = serveRepositories(t, y.parts)
 		key := read(t, y.parts.Key())
 		bare(y.parts, repositories, key, spec)
+		upgrading(spec)
 		y.packages = samplePackage(t, map[string][]byte{"Files/repository.asc": key, "Files/stranger.asc": strangersKey(t)})
 	})
 	return y, repositories

@@ -23,7 +23,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/e2e/kube"
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
-	"github.com/vnfkit/vnfkit/mgmt/registry"
+	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -45,7 +45,7 @@ func TestKubeadmRegistry(t *testing.T) {
 	})
 	private.push(t, y.parts.Image("pause"), "team/web", "1")
 	private.push(t, y.parts.Image("pause"), "team/probe", "1")
-	processes := watchProcesses(t, private.canaries(t))
+	processes := watchProcesses(t, registryCanaries(t))
 	ctx := t.Context()
 
 	id, request := y.cluster("simple", private.parameters(t), `{"k8s_cluster_installation_param": {"helm_installation_script_path": "`+helmScript+`"}}`)
@@ -64,22 +64,21 @@ func TestKubeadmRegistry(t *testing.T) {
 	y.pulls(id, 2)
 
 	processes()
-	y.wantCredentials(id, private)
+	y.wantCredentials(id)
 }
 
 // parameters are those of the request that connect the cluster to the registry.
 func (r *privateRegistry) parameters(t *testing.T) string {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"k8s_cluster_installation_param": map[string]any{"private_registry_connection_info": []any{map[string]string{
-		"connection_type": registry.HTTPS, "server": registryServer, "username": registryUser, "password": registryPassword,
+		"connection_type": client.HTTPS, "server": registryServer, "username": registryUser, "password": registryPassword,
 		"certificate_path": registryCA, "hosts_string": r.hostsString(), "probe_image": "team/probe:1"}}}})
 	must(t, err)
 	return string(text)
 }
 
 func (r *privateRegistry) hostsString() string {
-	name, _, _ := strings.Cut(registryServer, ":")
-	return r.host.Address.String() + " " + name
+	return r.host.Address.String() + " " + registryName
 }
 
 // pulls lets each of so many workers run a pod whose image nobody but the registry has, with no credentials but those
@@ -107,7 +106,7 @@ func (y *yard) registryFaults(t *testing.T, worker vnflcm.VnfcResourceInfo, r *p
 	go func() { ended <- plain.Serve(listener) }()
 	defer func() { must(t, errors.Join(plain.Close(), errors.Unwrap(<-ended))) }()
 
-	right := registry.Connection{Type: registry.HTTPS, Server: registryServer, Username: registryUser, Password: vnflcm.NewSecret(registryPassword),
+	right := client.Connection{Type: client.HTTPS, Server: registryServer, Username: registryUser, Password: vnflcm.NewSecret(registryPassword),
 		CertificatePath: registryCA, HostsString: r.hostsString(), ProbeImage: "team/probe:1"}
 	wrong, unknown, http := right, right, right
 	wrong.Password = vnflcm.NewSecret("wrong")
@@ -115,12 +114,12 @@ func (y *yard) registryFaults(t *testing.T, worker vnflcm.VnfcResourceInfo, r *p
 	http.Server, http.HostsString = listener.Addr().String(), ""
 	open := func(path string) (io.ReadCloser, error) { return os.Open(filepath.Join(y.packages, path)) } //nolint:gosec // of the test
 	for _, c := range []struct {
-		connection registry.Connection
+		connection client.Connection
 		want       error
-	}{{wrong, registry.ErrLogin}, {unknown, registry.ErrUnknownAuthority}, {http, registry.ErrPlainHTTP}, {right, nil}} {
-		connections := registry.Connections{c.connection}
-		must(t, registry.Connect(t.Context(), y.host(worker), registry.Containerd, connections, open))
-		if err := registry.Probe(t.Context(), y.host(worker), registry.Containerd, connections); !errors.Is(err, c.want) {
+	}{{wrong, client.ErrLogin}, {unknown, client.ErrUnknownAuthority}, {http, client.ErrPlainHTTP}, {right, nil}} {
+		connections := client.Connections{c.connection}
+		must(t, client.Connect(t.Context(), y.host(worker), client.Containerd, connections, open))
+		if err := client.Probe(t.Context(), y.host(worker), client.Containerd, connections); !errors.Is(err, c.want) {
 			t.Errorf("got %v, want %v", err, c.want)
 		}
 	}
@@ -128,21 +127,36 @@ func (y *yard) registryFaults(t *testing.T, worker vnflcm.VnfcResourceInfo, r *p
 
 // wantCredentials checks where the password is: on machines in the file of the kubelet, which only root can read; with
 // us nowhere in the clear.
-func (y *yard) wantCredentials(id string, r *privateRegistry) {
+func (y *yard) wantCredentials(id string) {
 	y.t.Helper()
 	for _, v := range append(y.vnfcs(id, masterVDU), y.vnfcs(id, workerVDU)...) {
 		const file = "/var/lib/kubelet/config.json"
-		var found bytes.Buffer
-		// It ends with 2 when a file goes meanwhile.
-		_ = y.host(v).Exec(y.t.Context(), sshexec.Command{Root: true, Stdin: strings.NewReader(strings.Join(r.canaries(y.t), "\n")), Stdout: &found,
-			Argv: []string{"grep", "-rlaF", "-D", "skip", "--exclude-dir=containerd", "--exclude-dir=netns", "-f", "-", "/etc", "/root", "/home", "/tmp", "/run", "/var"}})
-		if diff := cmp.Diff(file+"\n", found.String()); diff != "" {
+		if diff := cmp.Diff(file+"\n", grep(y.t, y.host(v), registryCanaries(y.t))); diff != "" {
 			y.t.Errorf("%s: the password is in:\n%s", v.ID, diff)
 		}
 		if mode, err := y.on(v, "stat", "-c", "%a %U %G", file); mode != "600 root root\n" || err != nil {
 			y.t.Errorf("%s: %s is %q, %v", v.ID, file, mode, err)
 		}
 	}
+	y.keptSecret()
+}
+
+// grep names the files of a machine in which one of the texts is, in all directories unless some are named.
+func grep(t testing.TB, host *sshexec.Host, texts []string, dirs ...string) string {
+	t.Helper()
+	if len(dirs) == 0 {
+		dirs = []string{"/etc", "/root", "/home", "/tmp", "/run", "/var"}
+	}
+	var found bytes.Buffer
+	// It ends with 2 when a file goes meanwhile.
+	_ = host.Exec(t.Context(), sshexec.Command{Root: true, Stdin: strings.NewReader(strings.Join(texts, "\n")), Stdout: &found,
+		Argv: append([]string{"grep", "-rlaF", "-D", "skip", "--exclude-dir=containerd", "--exclude-dir=netns", "-f", "-"}, dirs...)})
+	return found.String()
+}
+
+// keptSecret checks that no password of a registry and no private key is in what we keep and tell.
+func (y *yard) keptSecret() {
+	y.t.Helper()
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	where := map[string]string{"the log": y.log.String(), "the events": fmt.Sprintf("%+v", y.events)}
@@ -154,8 +168,8 @@ func (y *yard) wantCredentials(id string, r *privateRegistry) {
 		}
 	}
 	for place, text := range where {
-		if leaked(text, r.canaries(y.t)) {
-			y.t.Errorf("the password of the registry is in %s", place)
+		if leaked(text, append(registryCanaries(y.t), "PRIVATE KEY")) {
+			y.t.Errorf("a secret of the registry is in %s", place)
 		}
 	}
 }
@@ -171,7 +185,7 @@ func leaked(text string, canaries []string) bool {
 
 // watchProcesses looks at all command lines again and again, those of all machines among them. The function that it
 // returns ends that, and says on which there was a secret.
-func watchProcesses(t *testing.T, canaries []string) (end func()) {
+func watchProcesses(t testing.TB, canaries []string) (end func()) {
 	t.Helper()
 	stop, found := make(chan struct{}), make(chan map[string]bool)
 	go func() {

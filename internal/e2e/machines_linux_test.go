@@ -82,9 +82,14 @@ func within(t testing.TB, d time.Duration) context.Context {
 }
 
 // await polls a condition.
-func await(t *testing.T, what string, done func() bool) {
+func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	ctx := within(t, 5*time.Second)
+	awaitFor(t, 10*time.Second, what, done)
+}
+
+func awaitFor(t testing.TB, most time.Duration, what string, done func() bool) {
+	t.Helper()
+	ctx := within(t, most)
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for !done() {

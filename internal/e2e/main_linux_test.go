@@ -29,6 +29,9 @@ var site struct {
 	cloud    openStack
 }
 
+// partNames are those that VNFKIT_E2E may name.
+var partNames = []string{"ssh", "openstack", "kubeadm", "registry", "helm", "all", "kubespray"}
+
 // named reports whether this run is to have a part.
 func named(part string) bool {
 	return slices.Contains(strings.Split(os.Getenv("VNFKIT_E2E"), ","), part)
@@ -38,14 +41,20 @@ func TestMain(m *testing.M) {
 	if start := os.Getenv(childStartVariable); start != "" {
 		os.Exit(runStart(start))
 	}
-	if job := os.Getenv(childJob); job != "" {
-		os.Exit(runChild(job))
+	if text := os.Getenv(childJob); text != "" {
+		os.Exit(runChild[job](text))
 	}
-	if job := os.Getenv(stackChildVariable); job != "" {
-		os.Exit(runStackChild(job))
+	if text := os.Getenv(stackChildVariable); text != "" {
+		os.Exit(runChild[stackJob](text))
 	}
-	if job := os.Getenv(yardChildVariable); job != "" {
-		os.Exit(runYardChild(job))
+	if text := os.Getenv(yardChildVariable); text != "" {
+		os.Exit(runChild[yardJob](text))
+	}
+	if text := os.Getenv(helmChildVariable); text != "" {
+		os.Exit(runChild[helmJob](text))
+	}
+	if text := os.Getenv(cnfChildVariable); text != "" {
+		os.Exit(runChild[cnfJob](text))
 	}
 	ctx := context.Background()
 	down, err := setUp(ctx)
@@ -53,7 +62,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), goleak.Cleanup(func(code int) {
+	goleak.VerifyTestMain(clusterEnded{m}, goleak.IgnoreCurrent(), goleak.Cleanup(func(code int) {
 		if err := down(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
@@ -66,8 +75,8 @@ func TestMain(m *testing.M) {
 func setUp(ctx context.Context) (down func() error, err error) {
 	down = func() error { return nil }
 	switch {
-	case !named("ssh") && !named("openstack") && !named("kubeadm"):
-		site.missing = "VNFKIT_E2E names neither ssh nor openstack nor kubeadm"
+	case !slices.ContainsFunc(partNames, named):
+		site.missing = "VNFKIT_E2E names none of " + strings.Join(partNames, ", ")
 		return down, nil
 	case os.Geteuid() != 0:
 		site.missing = "it takes root to make hosts"

@@ -67,7 +67,7 @@ func TestClusterOnOpenStack(t *testing.T) {
 	now := l.must(l.Scale(ctx, l.id, scale(vnflcm.ScaleOut, 1)))
 	want(3, 2)
 	dead := workers(now)[0]
-	if err := machines.Kill(ctx, server(now[dead])); err != nil {
+	if err := machines.Kill(server(now[dead])); err != nil {
 		t.Fatal(err)
 	}
 	l.must(l.Heal(ctx, l.id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{dead}}))

@@ -2,9 +2,7 @@ package e2e_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -96,22 +94,6 @@ func TestVNFMIsKilled(t *testing.T) {
 	l.wantNothingLeft()
 }
 
-// runStackChild is the main function of the child.
-func runStackChild(text string) int {
-	var j stackJob
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
-	if err := json.Unmarshal([]byte(text), &j); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	if err := j.run(ctx); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	return 0
-}
-
 func (j stackJob) run(ctx context.Context) (err error) {
 	store, err := sqlite.Open(ctx, j.Store)
 	if err != nil {
@@ -125,17 +107,7 @@ func (j stackJob) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	resumed, err := m.Resume(ctx)
-	if err == nil && len(resumed) == 0 {
-		var opID string
-		opID, err = j.begin(ctx, m)
-		resumed = append(resumed, opID)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = m.Wait(ctx, resumed[0])
-	return errors.Join(err, m.Close(ctx))
+	return resumeOr(ctx, m, j.begin)
 }
 
 func (j stackJob) begin(ctx context.Context, m *vnflcm.Manager) (string, error) {

@@ -46,7 +46,7 @@ func (o *openStack) prepare(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "OpenStack took %s to start\n", time.Since(begin).Round(time.Second))
-	errs := []error{o.cloud.AddFlavor(ctx, "m1.medium"), o.cloud.AddImage(ctx, "ubuntu-24.04-server-cloudimg-amd64")}
+	errs := []error{o.cloud.AddFlavor(ctx, "m1.medium"), o.cloud.AddFlavor(ctx, "m1.small"), o.cloud.AddImage(ctx, "ubuntu-24.04-server-cloudimg-amd64")}
 	for i := range o.networks {
 		prefix := []string{"10.213.0.0/16", "127.61.0.0/16"}[i] // the first is that of the hosts
 		base := netip.MustParsePrefix(prefix).Addr().As4()
@@ -67,6 +67,12 @@ func needCloud(t testing.TB) *openStack {
 	if !named("openstack") {
 		t.Skip("VNFKIT_E2E does not name openstack")
 	}
+	return startCloud(t)
+}
+
+// startCloud returns the cloud.
+func startCloud(t testing.TB) *openStack {
+	t.Helper()
 	o := &site.cloud
 	o.once.Do(func() {
 		if missing := cloud.Missing(t.Context()); missing != "" {
@@ -79,6 +85,18 @@ func needCloud(t testing.TB) *openStack {
 		t.Fatal(o.err)
 	}
 	return o
+}
+
+// clearUp logs what the services have said when a test has failed, and deletes what that has left.
+func (o *openStack) clearUp(t testing.TB) {
+	t.Helper()
+	if !t.Failed() {
+		return
+	}
+	t.Log(o.cloud.Logs())
+	if err := o.cloud.Clear(context.Background()); err != nil {
+		t.Log(err)
+	}
 }
 
 // stackLab is a Manager on the cloud.
@@ -128,7 +146,7 @@ func stackManager(store vnflcm.Store, pkg string, infra vnflcm.InfraDriver, mgmt
 	m, err := vnflcm.New(vnflcm.Config{Store: store, Key: key, Owner: "e2e", Observe: observe,
 		Packages: packagesIn(pkg),
 		Infra:    map[string]vnflcm.InfraDriver{openstack.VimTypeV1: infra, openstack.VimTypeV2: infra},
-		Mgmt:     map[string]vnflcm.MgmtDriver{driverName: mgmt}})
+		Mgmt:     map[string]vnflcm.MgmtDriver{driverName: mgmt, registryDriver: mgmt}})
 	if err != nil {
 		return nil, err
 	}
@@ -151,12 +169,7 @@ func newStackLab(t *testing.T, vimType, pkg string) *stackLab {
 			t.Error(err)
 		}
 		l.driver.Close()
-		if t.Failed() {
-			t.Log(l.cloud.Logs())
-			if err := l.cloud.Clear(context.Background()); err != nil {
-				t.Log(err)
-			}
-		}
+		l.clearUp(t)
 	})
 	inst, err := l.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
 	if err != nil {
@@ -174,7 +187,7 @@ func (l *stackLab) observe(e vnflcm.Event) {
 
 // stackRequest is a sample request of a flavour, connected to a network.
 func stackRequest(file, flavour, network string, workers int) (vnflcm.InstantiateVnfRequest, error) {
-	r, err := instantiation(file, flavour)
+	r, err := instantiation(packageDir, file, flavour)
 	r.VimConnectionInfo = vnflcm.VimConnections{{VimID: "cloud"}}
 	r.InstantiationLevelID, r.TargetScaleLevelInfo = "", []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: workers - 1}}
 	for i := range r.ExtVirtualLinks {
@@ -455,7 +468,9 @@ func TestScalingInACooldown(t *testing.T) {
 	signal := func() { // answered with 200 whatever becomes of it
 		l.heat(http.MethodPost, nil, nil, "stacks", stack, found.Stack.ID, "resources", "worker_instance_scale_out", "signal")
 	}
-	size := func() int {
+	// members counts them, and tells whether Heat is done with all: members that stay are gone through as well when
+	// the group is scaled, some time after the new one is complete.
+	members := func() (n int, settled bool) {
 		var list struct {
 			Resources []struct {
 				Name   string `json:"resource_name"`
@@ -463,16 +478,21 @@ func TestScalingInACooldown(t *testing.T) {
 			} `json:"resources"`
 		}
 		l.heat(http.MethodGet, nil, &list, "stacks", stack, found.Stack.ID, "resources?nested_depth=5")
-		n := 0
+		settled = true
 		for _, r := range list.Resources {
-			if r.Name == "workerNode" && strings.HasSuffix(r.Status, "_COMPLETE") {
+			if r.Name == "workerNode" {
 				n++
+				settled = settled && strings.HasSuffix(r.Status, "_COMPLETE")
 			}
 		}
-		return n
+		return n, settled
 	}
+	size := func() int { n, _ := members(); return n }
 	signal()
-	for deadline := time.Now().Add(time.Minute); size() != 2; time.Sleep(500 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(500 * time.Millisecond) {
+		if n, settled := members(); n == 2 && settled {
+			break
+		}
 		if time.Now().After(deadline) {
 			t.Fatal("the signal had no effect")
 		}

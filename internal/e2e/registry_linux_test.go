@@ -32,7 +32,8 @@ import (
 )
 
 const (
-	registryServer = "registry.lab.example:5000"
+	registryName   = "registry.lab.example"
+	registryServer = registryName + ":5000"
 	registryUser   = "robot"
 	// registryPassword is as hostile as password.
 	registryPassword = `reg'istry"$(id) \n-canary`
@@ -49,9 +50,7 @@ type privateRegistry struct {
 // newRegistry starts a registry and waits until it answers.
 func newRegistry(t *testing.T, parts kube.Parts) *privateRegistry {
 	t.Helper()
-	name, _, err := net.SplitHostPort(registryServer)
-	must(t, err)
-	ca, certificate, key := issue(t, name)
+	ca, certificate, key := issue(t, registryName)
 	hash, err := bcrypt.GenerateFromPassword([]byte(registryPassword), bcrypt.MinCost)
 	must(t, err)
 	host, err := site.network.Create(t.Context(), vmhost.Spec{Name: "registry", User: user, Password: password, Tree: parts.NodeTree(), Files: map[string]string{
@@ -146,15 +145,15 @@ func (r *privateRegistry) push(t *testing.T, archive, name, tag string) {
 	}
 }
 
-// canaries are the forms in which the password could be somewhere.
-func (r *privateRegistry) canaries(t testing.TB) []string {
+// registryCanaries are the forms in which the password could be somewhere.
+func registryCanaries(t testing.TB) []string {
 	t.Helper()
 	quoted, err := json.Marshal(registryPassword)
 	must(t, err)
 	return []string{registryPassword, strings.Trim(string(quoted), `"`), base64.StdEncoding.EncodeToString([]byte(registryUser + ":" + registryPassword)), "-canary"}
 }
 
-func untar(t *testing.T, archive string) map[string][]byte {
+func untar(t testing.TB, archive string) map[string][]byte {
 	t.Helper()
 	f, err := os.Open(archive) //nolint:gosec // of the test
 	must(t, err)
@@ -177,7 +176,12 @@ func issue(t *testing.T, server string) (ca, certificate, key []byte) {
 	root := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a private CA"}, NotBefore: time.Now().Add(-time.Hour),
 		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: server}, NotBefore: root.NotBefore, NotAfter: root.NotAfter,
-		DNSNames: []string{server}, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	if ip := net.ParseIP(server); ip != nil {
+		leaf.IPAddresses = []net.IP{ip}
+	} else {
+		leaf.DNSNames = []string{server}
+	}
 	rootKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
 	leafKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

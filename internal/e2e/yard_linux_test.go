@@ -29,11 +29,17 @@ var parts = sync.OnceValues(func() (kube.Parts, error) { return kube.Build(conte
 // needKubeadm skips the test when the run is not about real clusters, and returns what machines are made from.
 func needKubeadm(t testing.TB) kube.Parts {
 	t.Helper()
+	return needParts(t, "kubeadm")
+}
+
+// needParts skips the test when the run is not about this part, and returns what machines are made from.
+func needParts(t testing.TB, part string) kube.Parts {
+	t.Helper()
 	if site.missing != "" {
 		t.Skip(site.missing)
 	}
-	if !named("kubeadm") {
-		t.Skip("VNFKIT_E2E does not name kubeadm")
+	if !named(part) {
+		t.Skip("VNFKIT_E2E does not name " + part)
 	}
 	p, err := parts()
 	if err != nil {
@@ -55,7 +61,12 @@ type yard struct {
 // newYard makes machines whose image is ready for kubeadm, unless change says otherwise.
 func newYard(t testing.TB, change func(*yard, *vmhost.Spec)) *yard {
 	t.Helper()
-	y := &yard{parts: needKubeadm(t), scene: &scene{t: t, store: vnflcm.NewMemoryStore()}, ssh: sshexec.NewPool(sshexec.Options{})}
+	return yardOf(t, needKubeadm(t), change)
+}
+
+func yardOf(t testing.TB, parts kube.Parts, change func(*yard, *vmhost.Spec)) *yard {
+	t.Helper()
+	y := &yard{parts: parts, scene: &scene{t: t, store: vnflcm.NewMemoryStore()}, ssh: sshexec.NewPool(sshexec.Options{})}
 	spec := vmhost.Spec{User: user, Password: password, Tree: y.parts.NodeTree(),
 		Data: map[string]string{"/var/lib/containerd": y.parts.Images()}}
 	if change != nil {
@@ -82,6 +93,9 @@ func newYard(t testing.TB, change func(*yard, *vmhost.Spec)) *yard {
 func (y *yard) explain() {
 	for _, id := range y.instances {
 		for _, m := range y.vnfcs(id, masterVDU) {
+			if y.machines.Host(m.ComputeResource.ResourceID) == nil {
+				continue // a server whose machine has not begun to boot
+			}
 			for _, what := range [][]string{{"get", "nodes,pods", "-A", "-o", "wide"}, {"get", "events", "-A", "--field-selector=type!=Normal"}} {
 				out, err := y.on(m, append([]string{"kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "--request-timeout=5s"}, what...)...)
 				y.t.Log(m.ID, out, err)
@@ -109,16 +123,23 @@ func (y *yard) cluster(flavour string, more ...string) (string, vnflcm.Instantia
 	y.t.Helper()
 	id, r := y.created("instantiate_sandbox.json", flavour)
 	y.instances = append(y.instances, id)
-	for _, text := range append([]string{testbed}, more...) {
+	r.AdditionalParams = y.laid(r.AdditionalParams, append([]string{testbed}, more...)...)
+	return id, r
+}
+
+// laid lays parameters over others.
+func (y *yard) laid(p vnflcm.Params, more ...string) vnflcm.Params {
+	y.t.Helper()
+	for _, text := range more {
 		over, err := vnflcm.ParseParams([]byte(text))
 		if err == nil {
-			r.AdditionalParams, err = r.AdditionalParams.Merge(over)
+			p, err = p.Merge(over)
 		}
 		if err != nil {
 			y.t.Fatal(err)
 		}
 	}
-	return id, r
+	return p
 }
 
 // vnfcs lists the VNFCs of a VDU.
@@ -147,8 +168,15 @@ const (
 // host is a machine, as the test logs in to it.
 func (y *yard) host(v vnflcm.VnfcResourceInfo) *sshexec.Host {
 	y.t.Helper()
-	id := v.ComputeResource.ResourceID
+	return y.login(v.ComputeResource.ResourceID)
+}
+
+func (y *yard) login(id string) *sshexec.Host {
+	y.t.Helper()
 	h := y.machines.Host(id)
+	if h == nil {
+		y.t.Fatalf("there is no machine %s", id)
+	}
 	key, err := h.HostKey()
 	if err != nil {
 		y.t.Fatal(err)
@@ -163,10 +191,14 @@ func (y *yard) host(v vnflcm.VnfcResourceInfo) *sshexec.Host {
 
 // on runs a command on a machine as root, and returns what it printed.
 func (y *yard) on(v vnflcm.VnfcResourceInfo, argv ...string) (string, error) {
+	return asRoot(y.host(v), argv...)
+}
+
+func asRoot(host *sshexec.Host, argv ...string) (string, error) {
 	var out bytes.Buffer
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // also when the test has ended
 	defer cancel()
-	err := y.host(v).Exec(ctx, sshexec.Command{Argv: argv, Root: true, Stdout: &out})
+	err := host.Exec(ctx, sshexec.Command{Argv: argv, Root: true, Stdout: &out})
 	return out.String(), err
 }
 

@@ -14,31 +14,12 @@ import (
 
 func init() {
 	ports["6443"] = port{(*World).hasAPI, (*World).serveAPI}
-	ports["16443"] = port{(*World).balances, (*World).serveBalanced}
 }
 
 // hasAPI reports whether an API server listens on the machine.
 func (w *World) hasAPI(m *machine) bool {
 	c := w.state.Clusters[m.Cluster]
 	return c != nil && m.runs("kubelet") && c.Etcd.of(m.ID) != nil
-}
-
-// balances reports whether haproxy runs on the machine. It takes connections also where it has nowhere to lead them.
-func (w *World) balances(m *machine) bool { return m.runs("haproxy") }
-
-// serveBalanced leads a connection to the API server that haproxy chooses.
-func (w *World) serveBalanced(id string, conn net.Conn) {
-	w.mu.Lock()
-	var backend *machine
-	if m := w.state.Machines[id]; m != nil {
-		backend = w.balanced(m)
-	}
-	w.mu.Unlock()
-	if backend == nil {
-		_ = conn.Close()
-		return
-	}
-	w.serveAPI(backend.ID, conn)
 }
 
 // serveAPI speaks HTTPS on one connection as the API server of the machine.
@@ -68,6 +49,10 @@ type request struct {
 	http *http.Request
 	body []byte
 	path apiPath
+
+	dry     bool // nothing is kept
+	created bool
+	applied object // what server-side apply was given
 }
 
 // apiError is an answer other than success (meta/v1 Status).
@@ -96,28 +81,44 @@ func (w *World) answer(id, clusterID string, rw http.ResponseWriter, r *http.Req
 	if observed != nil {
 		observed(id, r.Method, r.URL.Path)
 	}
-	w.mu.Lock()
-	m := w.state.Machines[id]
-	if m == nil || m.Cluster != clusterID || !w.hasAPI(m) {
-		w.mu.Unlock()
+	var q *request
+	var out any
+	var text []byte
+	changed, gone := false, false
+	alive := func() bool {
+		c, m := w.state.Clusters[clusterID], w.state.Machines[id]
+		return c != nil && (c.Standalone || m != nil && m.Cluster == clusterID && w.hasAPI(m))
+	}
+	func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if gone = !alive(); gone {
+			return
+		}
+		q = &request{w: w, c: w.state.Clusters[clusterID], http: r, body: body}
+		before := q.c.Revision
+		out, err = q.answer()
+		changed = r.Method != http.MethodGet || q.c.Revision != before
+		if plain, ok := out.(string); ok {
+			text = []byte(plain)
+		} else if err == nil {
+			text, err = json.Marshal(out)
+		}
+	}()
+	if gone {
 		panic(http.ErrAbortHandler) // the server is gone
 	}
-	q := &request{w: w, c: w.state.Clusters[clusterID], http: r, body: body}
-	out, err := q.answer()
-	var text []byte
-	if plain, ok := out.(string); ok {
-		text = []byte(plain)
-	} else if err == nil {
-		text, err = json.Marshal(out)
-	}
-	w.mu.Unlock()
-	if r.Method != http.MethodGet {
+	if changed {
 		w.changed()
+	}
+	if watching, ok := out.(*watch); ok && err == nil {
+		watching.stream(rw, alive)
+		return
 	}
 	code := http.StatusOK
 	if err != nil {
 		code, text = status(err)
-	} else if r.Method == http.MethodPost {
+	} else if r.Method == http.MethodPost || q.created && r.Method == http.MethodPatch {
 		code = http.StatusCreated
 	}
 	rw.Header().Set("Content-Type", "application/json")
@@ -158,10 +159,20 @@ func (q *request) answer() (any, error) {
 	if out := q.discovery(); out != nil {
 		return out, nil
 	}
+	if out, err := q.openAPI(); out != nil || err != nil {
+		return out, err
+	}
 	if q.path, err = q.c.parsePath(q.http.URL.Path); err != nil {
 		return nil, err
 	}
-	return q.resource()
+	if err := errors.Join(q.checkQuery(), q.w.settle(q.c)); err != nil {
+		return nil, err
+	}
+	out, err := q.resource()
+	if q.http.Method != http.MethodGet && !q.dry {
+		err = errors.Join(err, q.w.settle(q.c)) // the controllers hear of it at once
+	}
+	return out, err
 }
 
 // user is who asks: by a client certificate that the CA of the cluster has signed, or by a bearer token.

@@ -38,11 +38,13 @@ func (q *request) fillToken(o object) error {
 
 // deleteTokens takes the tokens of an account with it.
 func (c *cluster) deleteTokens(namespace, name string) {
-	maps.DeleteFunc(c.Objects, func(key string, raw jsonObject) bool {
+	for _, key := range slices.Sorted(maps.Keys(c.Objects)) {
 		var o object
-		return strings.HasPrefix(key, "Secret/"+namespace+"/") && json.Unmarshal(raw, &o) == nil &&
-			textAt(o, "type") == accountSecretType && textAt(o, "metadata", "annotations", accountAnnotation) == name
-	})
+		if strings.HasPrefix(key, "Secret/"+namespace+"/") && json.Unmarshal(c.Objects[key], &o) == nil &&
+			textAt(o, "type") == accountSecretType && textAt(o, "metadata", "annotations", accountAnnotation) == name {
+			c.drop(key)
+		}
+	}
 	maps.DeleteFunc(c.Issued, func(_ string, t issued) bool { return t.Account == userOf(namespace, name) })
 }
 

@@ -1,9 +1,6 @@
 package kubesim
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -13,58 +10,17 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"math/big"
 	"net"
 	"time"
 
 	"gopkg.in/yaml.v3"
 )
 
-// newCA makes a certificate authority. It is a real one: callers compute the hash of its key, and verify what
-// it has signed.
-func newCA(now time.Time) (cert, key string, err error) {
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(10, 0, 0), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return "", "", err
-	}
-	return sign(template, template, private, private)
-}
-
-// sign returns the certificate and its key in PEM form.
-func sign(template, parent *x509.Certificate, key, by *ecdsa.PrivateKey) (certPEM, keyPEM string, err error) {
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), by)
-	if err != nil {
-		return "", "", err
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return "", "", err
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})), nil
-}
-
 // issue has the CA of the cluster sign a certificate.
 func (c *cluster) issue(template *x509.Certificate, now time.Time) (certPEM, keyPEM string, err error) {
-	ca, err := tls.X509KeyPair([]byte(c.CA), []byte(c.CAKey))
-	if err != nil {
-		return "", "", err
-	}
-	by, ours := ca.PrivateKey.(*ecdsa.PrivateKey)
-	if !ours {
-		return "", "", errors.New("kubesim: the CA has no ECDSA key")
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return "", "", err
-	}
-	template.SerialNumber = new(big.Int).SetBytes([]byte(randomHex(8)))
-	template.NotBefore, template.NotAfter = now.Add(-time.Hour), now.AddDate(1, 0, 0)
 	template.KeyUsage = x509.KeyUsageDigitalSignature
-	return sign(template, ca.Leaf, key, by)
+	pair, err := issue(&keyPair{c.CA, c.CAKey}, template, now)
+	return pair.Cert, pair.Key, err
 }
 
 // serverCertificate is that of the API server on a machine. It is made once, as kubeadm does.

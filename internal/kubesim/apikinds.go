@@ -1,7 +1,7 @@
 package kubesim
 
 import (
-	"encoding/json"
+	"cmp"
 	"net/http"
 	"regexp"
 	"slices"
@@ -14,48 +14,69 @@ type apiKind struct {
 	Namespaced                   bool
 }
 
-// builtin are the kinds that this API server knows without definitions of clients.
+// builtin are the kinds that this API server knows without definitions of clients, of a group the preferred version
+// first.
 var builtin = []apiKind{
 	{"", "v1", "nodes", "Node", false}, {"", "v1", "namespaces", "Namespace", false}, {"", "v1", "pods", "Pod", true},
 	{"", "v1", "secrets", "Secret", true}, {"", "v1", "configmaps", "ConfigMap", true}, {"", "v1", "services", "Service", true},
 	{"", "v1", "serviceaccounts", "ServiceAccount", true}, {"", "v1", "persistentvolumes", "PersistentVolume", false},
-	{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true},
+	{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true}, {"", "v1", "events", "Event", true},
+	{"", "v1", "resourcequotas", "ResourceQuota", true}, {"", "v1", "limitranges", "LimitRange", true},
+	{"", "v1", "endpoints", "Endpoints", true}, {"", "v1", "replicationcontrollers", "ReplicationController", true},
 	{"apps", "v1", "daemonsets", "DaemonSet", true}, {"apps", "v1", "deployments", "Deployment", true},
 	{"apps", "v1", "replicasets", "ReplicaSet", true}, {"apps", "v1", "statefulsets", "StatefulSet", true},
-	{"batch", "v1", "jobs", "Job", true}, {"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true},
+	{"apps", "v1", "controllerrevisions", "ControllerRevision", true},
+	{"batch", "v1", "jobs", "Job", true}, {"batch", "v1", "cronjobs", "CronJob", true},
+	{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true},
+	{"autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true},
+	{"autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true},
 	{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false},
 	{"rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", false},
 	{"rbac.authorization.k8s.io", "v1", "roles", "Role", true}, {"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", true},
-	{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", true}, {"storage.k8s.io", "v1", "storageclasses", "StorageClass", false},
+	{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", true}, {"networking.k8s.io", "v1", "ingresses", "Ingress", true},
+	{"networking.k8s.io", "v1", "ingressclasses", "IngressClass", false},
+	{"storage.k8s.io", "v1", "storageclasses", "StorageClass", false},
+	{"coordination.k8s.io", "v1", "leases", "Lease", true}, {"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", true},
+	{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false},
+	{"admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false},
+	{"admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", false},
 	{"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false},
 }
 
-// subresources are what objects of a kind answer to beside themselves.
+// shortNames are those that clients may ask for by discovery.
+var shortNames = map[string][]string{
+	"configmaps": {"cm"}, "cronjobs": {"cj"}, "customresourcedefinitions": {"crd", "crds"}, "daemonsets": {"ds"}, "deployments": {"deploy"},
+	"events": {"ev"}, "horizontalpodautoscalers": {"hpa"}, "ingresses": {"ing"}, "namespaces": {"ns"}, "networkpolicies": {"netpol"},
+	"nodes": {"no"}, "persistentvolumeclaims": {"pvc"}, "persistentvolumes": {"pv"}, "poddisruptionbudgets": {"pdb"}, "pods": {"po"},
+	"replicasets": {"rs"}, "resourcequotas": {"quota"}, "serviceaccounts": {"sa"}, "services": {"svc"}, "statefulsets": {"sts"},
+}
+
+// subresources are what objects of a kind answer to beside themselves, their status and their scale.
 var subresources = map[string]map[string]any{
 	"pods":            {"name": "pods/eviction", "namespaced": true, "group": "policy", "version": "v1", "kind": "Eviction", "verbs": []string{"create"}},
 	"serviceaccounts": {"name": "serviceaccounts/token", "namespaced": true, "group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest", "verbs": []string{"create"}},
 }
 
+// custom reports whether a kind is one of a CustomResourceDefinition.
+func (k apiKind) custom() bool {
+	return k.Group != "" && !slices.ContainsFunc(builtin, func(b apiKind) bool { return b.Group == k.Group })
+}
+
 // kinds are the built-in ones and those of CustomResourceDefinitions.
 func (c *cluster) kinds() []apiKind {
 	out := slices.Clone(builtin)
-	for key, raw := range c.Objects {
-		if !strings.HasPrefix(key, "CustomResourceDefinition/") {
-			continue
-		}
-		var crd struct {
-			Spec struct {
-				Group    string `json:"group"`
-				Scope    string `json:"scope"`
-				Names    struct{ Plural, Kind string }
-				Versions []struct{ Name string }
-			} `json:"spec"`
-		}
-		if json.Unmarshal(raw, &crd) != nil {
-			continue
-		}
-		for _, v := range crd.Spec.Versions {
-			out = append(out, apiKind{crd.Spec.Group, v.Name, crd.Spec.Names.Plural, crd.Spec.Names.Kind, crd.Spec.Scope == "Namespaced"})
+	definitions, err := c.objects(definitionKind)
+	if err != nil {
+		return out
+	}
+	for _, crd := range definitions {
+		versions, _ := at(crd, "spec", "versions").([]any)
+		for _, v := range versions {
+			if served, given := at(v, "served").(bool); !served && given {
+				continue
+			}
+			out = append(out, apiKind{textAt(crd, "spec", "group"), textAt(v, "name"), textAt(crd, "spec", "names", "plural"), textAt(crd, "spec", "names", "kind"),
+				textAt(crd, "spec", "scope") == "Namespaced"})
 		}
 	}
 	return out
@@ -78,54 +99,90 @@ func (k apiKind) apiVersion() string {
 	return k.Group + "/" + k.Version
 }
 
+// prefix begins the keys of all objects of a kind, whatever its version. The name of a built-in kind is unique here.
+func (k apiKind) prefix() string {
+	if k.custom() {
+		return k.Kind + "." + k.Group + "/"
+	}
+	return k.Kind + "/"
+}
+
 func (k apiKind) key(namespace, name string) string {
 	if !k.Namespaced {
 		namespace = ""
 	}
-	return k.Kind + "/" + namespace + "/" + name
+	return k.prefix() + namespace + "/" + name
 }
 
-// discovery answers what kinds there are, nil for other paths.
+// discovery answers what kinds there are, nil for other paths. It is the form that clients fall back to when the
+// aggregated one is not offered.
 func (q *request) discovery() any {
 	parts := strings.Split(strings.Trim(q.http.URL.Path, "/"), "/")
 	switch {
 	case len(parts) == 1 && parts[0] == "api":
 		return map[string]any{"kind": "APIVersions", "versions": []string{"v1"}}
 	case len(parts) == 1 && parts[0] == "apis":
-		return q.groups()
+		return map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": q.groups()}
 	case len(parts) == 2 && parts[0] == "api":
 		return q.resources("", parts[1])
+	case len(parts) == 2 && parts[0] == "apis":
+		for _, g := range q.groups() {
+			if g["name"] == parts[1] {
+				g["kind"], g["apiVersion"] = "APIGroup", "v1"
+				return g
+			}
+		}
 	case len(parts) == 3 && parts[0] == "apis":
 		return q.resources(parts[1], parts[2])
 	}
 	return nil
 }
 
-func (q *request) groups() any {
-	groups := []any{}
-	var seen []string
+func (q *request) groups() (groups []object) {
 	for _, k := range q.c.kinds() {
-		if k.Group == "" || slices.Contains(seen, k.Group) {
+		if k.Group == "" {
 			continue
 		}
-		seen = append(seen, k.Group)
-		version := map[string]any{"groupVersion": k.apiVersion(), "version": k.Version}
-		groups = append(groups, map[string]any{"name": k.Group, "versions": []any{version}, "preferredVersion": version})
+		version := object{"groupVersion": k.apiVersion(), "version": k.Version}
+		i := slices.IndexFunc(groups, func(g object) bool { return g["name"] == k.Group })
+		if i < 0 {
+			groups = append(groups, object{"name": k.Group, "versions": []any{version}, "preferredVersion": version})
+			continue
+		}
+		versions, _ := groups[i]["versions"].([]any)
+		if !slices.ContainsFunc(versions, func(v any) bool { return textAt(v, "version") == k.Version }) {
+			groups[i]["versions"] = append(versions, version)
+		}
 	}
-	return map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+	return groups
 }
 
+// resources are nil for a version that there is not.
 func (q *request) resources(group, version string) any {
-	list := []any{}
+	var list []any
 	for _, k := range q.c.kinds() {
 		if k.Group != group || k.Version != version {
 			continue
 		}
-		list = append(list, map[string]any{"name": k.Plural, "kind": k.Kind, "namespaced": k.Namespaced, "singularName": strings.ToLower(k.Kind),
-			"verbs": []string{"create", "delete", "get", "list", "patch"}})
+		one := map[string]any{"name": k.Plural, "kind": k.Kind, "namespaced": k.Namespaced, "singularName": strings.ToLower(k.Kind),
+			"verbs": []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}}
+		if short := shortNames[k.Plural]; short != nil && !k.custom() {
+			one["shortNames"] = short
+		}
+		list = append(list, one)
 		if sub := subresources[k.Plural]; sub != nil && group == "" {
 			list = append(list, sub)
 		}
+		if q.c.hasStatus(k) {
+			list = append(list, object{"name": k.Plural + "/status", "kind": k.Kind, "namespaced": k.Namespaced, "singularName": "", "verbs": []string{"get", "patch", "update"}})
+		}
+		if q.c.scaleOf(k) != nil {
+			list = append(list, object{"name": k.Plural + "/scale", "kind": "Scale", "group": "autoscaling", "version": "v1", "namespaced": k.Namespaced, "singularName": "",
+				"verbs": []string{"get", "patch", "update"}})
+		}
+	}
+	if list == nil {
+		return nil
 	}
 	return map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": apiKind{Group: group, Version: version}.apiVersion(), "resources": list}
 }
@@ -151,7 +208,7 @@ func (c *cluster) parsePath(path string) (p apiPath, err error) {
 	default:
 		return p, unknown
 	}
-	if len(parts) > 2 && parts[0] == "namespaces" {
+	if len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize" {
 		p.namespace, parts = parts[1], parts[2:]
 	}
 	kinds := c.kinds()
@@ -165,6 +222,24 @@ func (c *cluster) parsePath(path string) (p apiPath, err error) {
 		return p, unknown
 	}
 	return p, nil
+}
+
+// generated is the name of an object of which only the beginning was given.
+func generated(prefix string) string { return prefix[:min(len(prefix), 58)] + randomName(5) }
+
+// randomName has the letters that the names of generated objects have (apimachinery, util/rand).
+func randomName(n int) string {
+	const letters = "bcdfghjklmnpqrstvwxz2456789"
+	var b strings.Builder
+	for _, r := range randomHex(n) {
+		b.WriteByte(letters[int(r)%len(letters)])
+	}
+	return b.String()[:n]
+}
+
+// compareIn orders objects by a text in them.
+func compareIn(path ...string) func(a, b object) int {
+	return func(a, b object) int { return cmp.Compare(textAt(a, path...), textAt(b, path...)) }
 }
 
 // The forms of names in the API.

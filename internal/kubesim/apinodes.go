@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 )
 
 // addDefaults makes the objects that every cluster begins with.
@@ -76,7 +75,7 @@ func (w *World) nodeObject(c *cluster, n *node) object {
 		spec["taints"] = taints
 	}
 	return object{"kind": "Node", "apiVersion": "v1", "spec": spec,
-		"metadata": object{"name": n.Name, "uid": n.Machine + "/" + n.Name, "resourceVersion": "1", "labels": labels, "annotations": annotations},
+		"metadata": object{"name": n.Name, "uid": n.Machine + "/" + n.Name, "resourceVersion": strconv.Itoa(max(1, c.history.nodes[n.Name])), "labels": labels, "annotations": annotations},
 		"status": object{
 			"addresses":  []any{object{"type": "InternalIP", "address": n.Address.String()}, object{"type": "Hostname", "address": n.Name}},
 			"conditions": []any{object{"type": "Ready", "status": ready, "reason": reason, "message": message}},
@@ -113,7 +112,7 @@ func (q *request) writeNode(old, o object) (any, error) {
 			return nil, q.invalid(fmt.Sprintf("spec.taints: Invalid value: %q", effect))
 		}
 	}
-	q.c.Revision++
+	q.w.recordNodes(q.c)
 	return q.w.nodeObject(q.c, n), nil
 }
 
@@ -146,24 +145,36 @@ func (w *World) deleteNode(c *cluster, name string) error {
 			return apiFault(http.StatusForbidden, "Forbidden", "kubesim: node %s is deleted with %s running: drain it first", name, key)
 		}
 	}
-	for key := range pods {
-		delete(c.Objects, key)
+	for _, key := range slices.Sorted(maps.Keys(pods)) {
+		c.drop(key)
 	}
 	delete(c.Nodes, name)
 	return nil
 }
 
-// endPod ends a pod at once where its kubelet answers. Otherwise nobody confirms that it has ended, and it is
-// there until it is deleted by force or its node is.
-func (w *World) endPod(c *cluster, pod object, force bool) error {
-	name, namespace := textAt(pod, "metadata", "name"), textAt(pod, "metadata", "namespace")
+// endPod ends a pod where its kubelet answers, after the delay of pods. Otherwise nobody confirms that it has ended, and
+// it is there until it is deleted by force or its node is. Without a grace of its own the pod has that of its spec.
+func (w *World) endPod(c *cluster, pod object, grace *int) error {
 	n := c.Nodes[textAt(pod, "spec", "nodeName")]
-	if force || n == nil || w.ready(c, n) {
-		delete(c.Objects, podKind.key(namespace, name))
+	seconds := numberOr(0, pod, "spec", "terminationGracePeriodSeconds")
+	if grace != nil {
+		seconds = *grace
+	}
+	ended := textAt(pod, "status", "phase") == "Succeeded" || textAt(pod, "status", "phase") == "Failed"
+	if force := grace != nil && *grace == 0; force || n == nil || w.ready(c, n) && (c.delay <= 0 || ended) {
+		seconds = 0
+	} else if !w.ready(c, n) {
+		seconds = max(seconds, 1) // the kubelet would have to say that it has ended
+	}
+	if left, going := numberAt(pod, "metadata", "deletionGracePeriodSeconds"); going && seconds >= left && seconds > 0 {
 		return nil
 	}
-	inner(pod, "metadata")["deletionTimestamp"] = time.Now().UTC().Format(time.RFC3339)
-	return c.store(podKind, pod)
+	mark(pod, seconds)
+	if err := c.store(podKind, pod); err != nil {
+		return err
+	}
+	c.finish(podKind, pod)
+	return nil
 }
 
 // evict ends a pod unless a disruption budget forbids it (policy/v1).
@@ -183,7 +194,7 @@ func (q *request) evict(pod object) (any, error) {
 			}
 		}
 	}
-	return object{"kind": "Status", "apiVersion": "v1", "status": "Success"}, q.w.endPod(q.c, pod, false)
+	return object{"kind": "Status", "apiVersion": "v1", "status": "Success"}, q.w.endPod(q.c, pod, nil)
 }
 
 // budget fails if the pod is one that a disruption budget needs.
@@ -192,15 +203,7 @@ func (c *cluster) budget(key string, pod object) error {
 	if err := json.Unmarshal(c.Objects[key], &budget); err != nil {
 		return err
 	}
-	labels, _ := at(budget, "spec", "selector", "matchLabels").(object)
-	matches := func(pod object) bool {
-		for name, value := range labels {
-			if at(pod, "metadata", "labels", name) != value {
-				return false
-			}
-		}
-		return len(labels) > 0
-	}
+	matches := func(pod object) bool { return selects(at(budget, "spec", "selector"), at(pod, "metadata", "labels")) }
 	if !matches(pod) {
 		return nil
 	}
@@ -211,18 +214,18 @@ func (c *cluster) budget(key string, pod object) error {
 			continue
 		}
 		all++
-		if at(o, "metadata", "deletionTimestamp") == nil {
+		if at(o, "metadata", "deletionTimestamp") == nil && hasCondition(o, "Ready") {
 			healthy++
 		}
 	}
 	needed := 0
-	if n, ok := at(budget, "spec", "minAvailable").(float64); ok {
-		needed = int(n)
+	if v := at(budget, "spec", "minAvailable"); v != nil {
+		needed = share(v, all, true)
 	}
-	if n, ok := at(budget, "spec", "maxUnavailable").(float64); ok {
-		needed = int(math.Max(0, float64(all)-n))
+	if v := at(budget, "spec", "maxUnavailable"); v != nil {
+		needed = max(0, all-share(v, all, true))
 	}
-	if healthy > needed {
+	if healthy > needed || !hasCondition(pod, "Ready") {
 		return nil
 	}
 	return &apiError{code: http.StatusTooManyRequests, reason: "TooManyRequests", message: "Cannot evict pod as it would violate the pod's disruption budget.",

@@ -29,6 +29,14 @@ type cluster struct {
 	Objects     map[string]json.RawMessage `json:"objects"`               // "kind/namespace/name"
 	Issued      map[string]issued          `json:"issued"`                // tokens of service accounts, by TokenRequest
 	Revision    int                        `json:"revision"`              // of etcd
+	Addresses   int                        `json:"addresses,omitempty"`   // how many Services and ports of theirs have been given
+	Standalone  bool                       `json:"standalone,omitempty"`  // it is on no machines
+
+	history history
+	settled int                  // the revision at which the controllers had nothing to do
+	due     time.Time            // when they have again, if nothing changes
+	delay   time.Duration        // of pods
+	since   map[string]time.Time // when pods began to start or to end
 }
 
 type node struct {
@@ -42,9 +50,13 @@ type node struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Taints      []any             `json:"taints,omitempty"`
+	Down        bool              `json:"down,omitempty"` // of nodes without machines
 }
 
 func (w *World) ready(c *cluster, n *node) bool {
+	if c.Standalone {
+		return !n.Down
+	}
 	m := w.state.Machines[n.Machine]
 	return m != nil && m.runs("kubelet") && m.runs("containerd") && m.Cluster == c.ID && m.Node == n.Name && c.hasNetwork()
 }
@@ -69,19 +81,12 @@ func (w *World) reach(endpoint string) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dial tcp: lookup %s: no such host", host)
 	}
-	refused := fmt.Errorf("dial tcp %s: connect: connection refused", endpoint)
 	m := w.byAddress(addr)
-	switch {
-	case m == nil:
+	if m == nil {
 		return nil, fmt.Errorf("dial tcp %s: i/o timeout", endpoint)
-	case port == "16443" && !m.runs("haproxy"), port != "16443" && port != "6443":
-		return nil, refused
 	}
-	if port == "16443" {
-		m = w.balanced(m)
-	}
-	if m == nil || !w.hasAPI(m) {
-		return nil, refused
+	if m = w.apiAt(m, port); m == nil {
+		return nil, fmt.Errorf("dial tcp %s: connect: connection refused", endpoint)
 	}
 	c := w.state.Clusters[m.Cluster]
 	if !w.quorate(c) {

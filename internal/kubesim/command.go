@@ -42,9 +42,10 @@ func (w *World) commands(id string) map[string]sshtest.Command {
 	programs := map[string]func(context.Context, *call) error{
 		"kubeadm": kubeadm, "kubectl": kubectl, "kubelet": version, "systemctl": systemctl,
 		"apt-get": aptGet, "apt-mark": noop, "swapoff": swapoff, "modprobe": modprobe, "sysctl": sysctl,
-		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "dpkg": dpkg, "haproxy": haproxy, "keepalived": keepalived,
+		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "dpkg": dpkg, "haproxy": haproxy, "keepalived": keepalived, "ss": ss,
 	}
 	maps.Copy(programs, registryPrograms)
+	maps.Copy(programs, storagePrograms)
 	out := map[string]sshtest.Command{}
 	for name, program := range programs {
 		out[name] = func(ctx context.Context, p *sshtest.Process) int {
@@ -81,10 +82,15 @@ func (c *call) installed(program string) error {
 	if m == nil {
 		return errors.New("the machine is gone")
 	}
-	if pkg := packagesOf[program]; pkg != "" && m.Packages[pkg] == "" {
+	if pkg := packagesOf[program]; pkg != "" && !m.has(pkg) {
 		return fmt.Errorf("bash: %s: command not found", program)
 	}
 	return nil
+}
+
+// has reports whether one of some packages is installed, separated by "|".
+func (m *machine) has(packages string) bool {
+	return slices.ContainsFunc(strings.Split(packages, "|"), func(name string) bool { return m.Packages[name] != "" })
 }
 
 // root fails for other users, as these programs do.

@@ -96,7 +96,7 @@ func (c *call) init(ctx context.Context, args []string) error {
 		return err
 	}
 	etcd := etcdCluster{Members: []etcdMember{{ID: newMemberID(), Machine: c.id, Name: o.name}}}
-	if etcd.CA, err = newEtcdCA(c.w.nowFunc()); err != nil {
+	if etcd.CA, err = newCA("etcd-ca", c.w.nowFunc()); err != nil {
 		return err
 	}
 	if err := c.writeEtcdFiles(&etcd, o.name, o.advertise); err != nil {
@@ -113,7 +113,10 @@ func (c *call) init(ctx context.Context, args []string) error {
 		etcd.Members[0].Address = m.Address
 		cl.Etcd = etcd
 		c.w.state.Clusters[cl.ID] = cl
-		return cl.addNode(&node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true})
+		if err := cl.addNode(&node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true}); err != nil {
+			return err
+		}
+		return c.w.throughEndpoint(cl, m)
 	})
 	if err != nil {
 		return err
@@ -122,12 +125,27 @@ func (c *call) init(ctx context.Context, args []string) error {
 	return nil
 }
 
+// throughEndpoint makes sure that a new control plane is found at its endpoint, by way of which kubeadm puts everything into it
+// (kubeadm, phases upload-config and following). Without that there is nothing.
+func (w *World) throughEndpoint(cl *cluster, m *machine) error {
+	found, err := w.reach(cl.Endpoint)
+	if err == nil && found != cl {
+		err = errors.New("x509: certificate signed by unknown authority")
+	}
+	if err != nil {
+		delete(w.state.Clusters, cl.ID)
+		m.Cluster, m.Node, m.Services["kubelet"] = "", "", false
+		return fmt.Errorf("error execution phase upload-config/kubeadm: failed to create or update the ConfigMap kubeadm-config: Post \"https://%s/api/v1/namespaces/kube-system/configmaps\": %w", cl.Endpoint, err)
+	}
+	return nil
+}
+
 func newCluster(o *initOptions, now time.Time) (*cluster, error) {
-	ca, key, err := newCA(now)
+	ca, err := newCA("kubernetes", now)
 	if err != nil {
 		return nil, err
 	}
-	cl := &cluster{ID: randomHex(4), CA: ca, CAKey: key, CertSANs: o.certSANs, Version: DefaultVersion, Endpoint: o.endpoint, PodCIDR: o.podCIDR,
+	cl := &cluster{ID: randomHex(4), CA: ca.Cert, CAKey: ca.Key, CertSANs: o.certSANs, Version: DefaultVersion, Endpoint: o.endpoint, PodCIDR: o.podCIDR,
 		Nodes: map[string]*node{}, Tokens: map[string]time.Time{o.token: now.Add(o.ttl)}, CertKeys: map[string]time.Time{},
 		Objects: map[string]jsonObject{}, Issued: map[string]issued{}}
 	return cl, cl.addDefaults()

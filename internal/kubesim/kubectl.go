@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"path"
 	"strings"
 
@@ -14,18 +16,29 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// kubectl knows what scripts of packages need: "apply -f".
-func kubectl(_ context.Context, c *call) error {
+// kubectl knows what scripts of packages need: "apply -f", and what kubespray does: "get node", "drain" and "delete node".
+func kubectl(ctx context.Context, c *call) error {
 	kubeconfig := path.Join(home(c.process.User), ".kube/config")
 	var file string
+	var drain drainOptions
 	args, err := c.flags(c.args, func(set *pflag.FlagSet) {
 		set.StringVar(&kubeconfig, "kubeconfig", kubeconfig, "")
 		set.StringVarP(&file, "filename", "f", "", "")
+		set.BoolVar(&drain.force, "force", false, "")
+		set.BoolVar(&drain.daemons, "ignore-daemonsets", false, "")
+		set.BoolVar(&drain.data, "delete-emptydir-data", false, "")
+		set.Int("grace-period", -1, "")
+		set.Duration("timeout", 0, "")
 	})
 	if err != nil {
 		return err
 	}
-	if len(args) != 1 || args[0] != "apply" {
+	switch {
+	case len(args) == 3 && (args[0] == "get" || args[0] == "delete") && args[1] == "node":
+		return c.node(kubeconfig, args[0], args[2])
+	case len(args) == 2 && args[0] == "drain":
+		return c.drain(ctx, kubeconfig, args[1], drain)
+	case len(args) != 1 || args[0] != "apply":
 		return fmt.Errorf("error: unknown command %q for \"kubectl\"", strings.Join(args, " "))
 	}
 	manifest, err := c.read(file)
@@ -82,8 +95,17 @@ func (c *call) applyObject(cl *cluster, o object) error {
 		namespace = "default"
 	}
 	q := &request{w: c.w, c: cl, path: apiPath{kind: kind, namespace: namespace, name: textAt(o, "metadata", "name")}}
+	q.http = &http.Request{Method: http.MethodPatch, URL: &url.URL{RawQuery: "fieldManager=kubectl&force=true"}, Header: http.Header{}}
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	q.body = raw
 	old, _ := q.load(q.path)
-	if _, err := q.merged(old, o); err != nil {
+	if _, err := q.apply(old); err != nil {
+		return err
+	}
+	if err := c.w.settle(cl); err != nil {
 		return err
 	}
 	c.printf("%s/%s serverside-applied\n", strings.ToLower(kind.Kind), q.path.name)

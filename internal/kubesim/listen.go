@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Ports are those at which machines serve something, but for SSH.
-func Ports() []string { return slices.Sorted(maps.Keys(ports)) }
+// Ports are those at which machines serve something, but for SSH and what haproxy, Services and containers are configured to.
+func Ports() []string { return append(slices.Sorted(maps.Keys(ports)), "16443") }
 
 // Serve answers at a port of a machine what comes over a real network, until it is told to stop. While nothing
 // listens there in the simulation, connections are closed at once.
@@ -20,7 +20,7 @@ func (w *World) Serve(id, number string, l net.Listener) (stop func()) {
 			if err != nil {
 				return
 			}
-			s.running.Go(func() { s.serve(w, id, ports[number], conn) })
+			s.running.Go(func() { s.serve(w, id, number, conn) })
 		}
 	})
 	return func() {
@@ -38,7 +38,7 @@ type service struct {
 	ended   bool
 }
 
-func (s *service) serve(w *World, id string, p port, conn net.Conn) {
+func (s *service) serve(w *World, id, number string, conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	s.mu.Lock()
 	s.open[conn] = true
@@ -46,7 +46,11 @@ func (s *service) serve(w *World, id string, p port, conn net.Conn) {
 	s.mu.Unlock()
 	w.mu.Lock()
 	m := w.state.Machines[id]
-	listens := m != nil && !m.Down && p.listens(w, m)
+	var p port
+	listens := false
+	if m != nil && !m.Down {
+		p, listens = w.portOf(m, number)
+	}
 	w.mu.Unlock()
 	if listens && !ended {
 		p.serve(w, id, conn)

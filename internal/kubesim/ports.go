@@ -3,6 +3,7 @@ package kubesim
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -25,7 +26,7 @@ var ports = map[string]port{}
 // Dialer opens the connections that clients ask a machine to lead them to (sshtest.Config.Dial): to its own
 // ports, or to those of another machine of the world.
 func (w *World) Dialer(id string) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	return func(_ context.Context, _, addr string) (net.Conn, error) {
+	return func(ctx context.Context, _, addr string) (net.Conn, error) {
 		host, number, err := net.SplitHostPort(addr)
 		if err != nil {
 			return nil, err
@@ -43,19 +44,64 @@ func (w *World) Dialer(id string) func(ctx context.Context, network, addr string
 		if m == nil || m.Down {
 			return nil, fmt.Errorf("dial tcp %s: i/o timeout", addr)
 		}
-		p, known := ports[number]
-		if !known || !p.listens(w, m) {
+		p, listens := w.portOf(m, number)
+		if !listens {
 			return nil, fmt.Errorf("dial tcp %s: connect: connection refused", addr)
 		}
-		near, far := net.Pipe()
+		near, far, err := connection(ctx)
+		if err != nil {
+			return nil, err
+		}
 		go p.serve(w, m.ID, far)
 		return near, nil
 	}
 }
 
+// connection is a real one, over the loopback interface: unlike a net.Pipe it holds what either side has written, so
+// that a client which refuses a certificate does not wait for a server that still writes.
+func connection(ctx context.Context) (near, far net.Conn, err error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer listener.Close()
+	near, err = new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
+	if err != nil {
+		return nil, nil, err
+	}
+	for {
+		far, err = listener.Accept()
+		if err != nil {
+			return nil, nil, errors.Join(err, near.Close())
+		}
+		if far.RemoteAddr().String() == near.LocalAddr().String() {
+			return near, far, nil
+		}
+		_ = far.Close() // somebody else of this machine
+	}
+}
+
+// portOf is what listens at a port of a machine now, if anything does.
+func (w *World) portOf(m *machine, number string) (port, bool) {
+	if p, known := ports[number]; known && p.listens(w, m) {
+		return p, true
+	}
+	if f := w.frontendAt(m, number); f != nil {
+		return port{serve: func(w *World, id string, conn net.Conn) { w.serveFrontend(id, number, conn) }}, true
+	}
+	if p, open := w.nodePort(m, number); open {
+		return p, true
+	}
+	return m.published(number)
+}
+
 // serveHTTPS answers the requests that come over one connection, until it ends.
 func serveHTTPS(conn net.Conn, config *tls.Config, handler http.HandlerFunc) {
-	listener := &oneConn{conn: tls.Server(conn, config), ended: make(chan struct{})}
+	serveHTTP(tls.Server(conn, config), handler)
+}
+
+func serveHTTP(conn net.Conn, handler http.HandlerFunc) {
+	listener := &oneConn{conn: conn, ended: make(chan struct{})}
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: time.Minute,

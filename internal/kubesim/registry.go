@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
+	"net"
 	"net/netip"
 	"path"
 	"slices"
@@ -32,9 +31,9 @@ var registryPrograms = map[string]func(context.Context, *call) error{"containerd
 
 func init() {
 	// kubeadm's package depends on cri-tools; containerd's brings ctr.
-	maps.Copy(packagesOf, map[string]string{"crictl": "kubeadm", "ctr": "containerd", "docker": "docker.io"})
-	maps.Copy(servicesOf, map[string]string{"docker": "docker.io", "cri-docker": "cri-dockerd"})
-	maps.Copy(versions, map[string]string{"docker.io": "20.10.24", "cri-dockerd": "0.3.4"})
+	maps.Copy(packagesOf, map[string]string{"crictl": "kubeadm", "ctr": "containerd", "docker": "docker.io|docker-ce"})
+	maps.Copy(servicesOf, map[string]string{"docker": "docker.io|docker-ce", "cri-docker": "cri-dockerd"})
+	maps.Copy(versions, map[string]string{"docker.io": "20.10.24+dfsg1-1+deb12u1", "docker-ce": "5:28.5.1-1~debian.12~bookworm", "docker-ce-cli": "5:28.5.1-1~debian.12~bookworm", "containerd.io": "1.7.28", "cri-dockerd": "0.3.4"})
 }
 
 // containerdFile is the configuration of containerd.
@@ -171,8 +170,36 @@ func (c *call) lookUp(host string) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("dial tcp: lookup %s: no such host", host)
 }
 
+// remote is a registry as runtimes see it. creds are "name:password".
+type remote interface {
+	admits(ctx context.Context, creds string) error               // errUnauthorized
+	image(ctx context.Context, name, creds string) (image, error) // errNotFound, errUnauthorized
+}
+
+var (
+	errUnauthorized = errors.New("401 Unauthorized")
+	errNotFound     = errors.New("not found")
+)
+
+func (r *Registry) admits(_ context.Context, creds string) error {
+	if r.Username != "" && creds != r.Username+":"+r.Password {
+		return errUnauthorized
+	}
+	return nil
+}
+
+func (r *Registry) image(ctx context.Context, name, creds string) (image, error) {
+	if err := r.admits(ctx, creds); err != nil {
+		return image{}, err
+	}
+	if !slices.Contains(r.Images, name) {
+		return image{}, errNotFound
+	}
+	return imageNamed(r.Address.String() + "/" + name), nil
+}
+
 // contact finds the registry and speaks to it as the way says.
-func (c *call) contact(server string, w way) (*Registry, error) {
+func (c *call) contact(ctx context.Context, server string, w way) (remote, error) {
 	host, port, given := cutServer(server)
 	if !given {
 		port = map[string]string{"http": "80", "https": "443"}[w.scheme]
@@ -181,15 +208,12 @@ func (c *call) contact(server string, w way) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r *Registry
-	for i, known := range c.w.registries {
-		if known.Address.Addr() == addr && fmt.Sprint(known.Address.Port()) == port {
-			r = &c.w.registries[i]
-		}
+	i := slices.IndexFunc(c.w.registries, func(r Registry) bool { return r.Address.Addr() == addr && fmt.Sprint(r.Address.Port()) == port })
+	if i < 0 {
+		return c.contactMachine(ctx, server, net.JoinHostPort(addr.String(), port), w)
 	}
+	r := &c.w.registries[i]
 	switch {
-	case r == nil:
-		return nil, fmt.Errorf("dial tcp %s:%s: connect: connection refused", addr, port)
 	case r.CA == "" && w.scheme == "https":
 		return nil, errors.New("http: server gave HTTP response to HTTPS client")
 	case r.CA != "" && w.scheme == "http":
@@ -200,28 +224,29 @@ func (c *call) contact(server string, w way) (*Registry, error) {
 	return r, nil
 }
 
-// pull fetches an image. creds are "name:password".
-func (c *call) pull(image string, creds string, find func(server string) (way, error)) error {
-	server, name, _ := strings.Cut(image, "/")
+// pull fetches an image as containerd does. creds are "name:password".
+func (c *call) pull(ctx context.Context, name string, creds string, find func(server string) (way, error)) (image, error) {
+	server, path, _ := strings.Cut(name, "/")
 	w, err := find(server)
 	if err != nil {
-		return err
+		return image{}, err
 	}
-	r, err := c.contact(server, w)
+	r, err := c.contact(ctx, server, w)
 	if err != nil {
-		return fmt.Errorf("failed to pull and unpack image %q: failed to do request: Head \"%s://%s/v2/%s\": %w", image, w.scheme, server, name, err)
+		return image{}, fmt.Errorf("failed to pull and unpack image %q: failed to do request: Head \"%s://%s/v2/%s\": %w", name, w.scheme, server, path, err)
 	}
-	if r.Username != "" && cmp.Or(w.creds, creds) != r.Username+":"+r.Password {
-		return fmt.Errorf("failed to pull and unpack image %q: failed to resolve reference: unexpected status from HEAD request: 401 Unauthorized", image)
+	got, err := r.image(ctx, path, cmp.Or(w.creds, creds))
+	switch {
+	case errors.Is(err, errUnauthorized):
+		err = fmt.Errorf("failed to pull and unpack image %q: failed to resolve reference: unexpected status from HEAD request: %w", name, err)
+	case err != nil:
+		err = fmt.Errorf("failed to pull and unpack image %q: %s: %w", name, name, err)
 	}
-	if !slices.Contains(r.Images, name) {
-		return fmt.Errorf("failed to pull and unpack image %q: %s: not found", image, image)
-	}
-	return nil
+	return got, err
 }
 
 // crictl asks containerd to pull.
-func crictl(_ context.Context, c *call) error {
+func crictl(ctx context.Context, c *call) error {
 	var endpoint string
 	args, err := c.flags(c.args, func(f *pflag.FlagSet) { f.StringVarP(&endpoint, "runtime-endpoint", "r", "", "") })
 	if err != nil {
@@ -249,15 +274,16 @@ func crictl(_ context.Context, c *call) error {
 	for _, p := range f.Plugins {
 		roots = append(roots, strings.FieldsFunc(p.Registry.ConfigPath, func(r rune) bool { return r == ':' })...)
 	}
-	if err := c.pull(args[1], c.process.Env("CRICTL_CREDS"), func(server string) (way, error) { return c.containerdWay(server, roots) }); err != nil {
+	got, err := c.pull(ctx, args[1], c.process.Env("CRICTL_CREDS"), func(server string) (way, error) { return c.containerdWay(server, roots) })
+	if err != nil {
 		return fmt.Errorf("FATA[0000] pulling image: %w", err)
 	}
-	c.printf("Image is up to date for sha256:%s\n", randomHex(32))
+	c.printf("Image is up to date for %s\n", got.ID)
 	return nil
 }
 
 // ctr pulls without what containerd is configured to do.
-func ctr(_ context.Context, c *call) error {
+func ctr(ctx context.Context, c *call) error {
 	var namespace, dir string
 	args, err := c.flags(c.args, func(f *pflag.FlagSet) {
 		f.StringVarP(&namespace, "namespace", "n", "default", "")
@@ -272,185 +298,6 @@ func ctr(_ context.Context, c *call) error {
 	if namespace != "k8s.io" || len(args) != 3 || args[0] != "images" || args[1] != "pull" {
 		return fmt.Errorf("kubesim: ctr %q is not simulated", c.args)
 	}
-	return c.pull(args[2], "", func(server string) (way, error) { return c.containerdWay(server, []string{dir}) })
-}
-
-// docker is the client of Docker Engine, with what the daemon does for it.
-func docker(_ context.Context, c *call) error {
-	var dir string
-	set := pflag.NewFlagSet("docker", pflag.ContinueOnError)
-	set.SetInterspersed(false)
-	set.SetOutput(io.Discard)
-	set.StringVar(&dir, "config", path.Join(home(c.process.User), ".docker"), "")
-	if err := set.Parse(c.args); err != nil {
-		return err
-	}
-	if err := c.root(); err != nil {
-		return err
-	}
-	if err := c.on(func(m *machine) error {
-		if !m.runs("docker") {
-			return errors.New("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?")
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	args := set.Args()
-	if len(args) == 0 {
-		return errors.New("docker: no command")
-	}
-	switch args[0] {
-	case "login":
-		return c.dockerLogin(dir+"/config.json", args[1:])
-	case "logout":
-		return c.dockerLogout(dir+"/config.json", args[1:])
-	case "pull":
-		return c.dockerPull(dir+"/config.json", args[1:])
-	case "info":
-		return c.dockerInfo(args[1:])
-	}
-	return fmt.Errorf("docker: '%s' is not a docker command.", args[0])
-}
-
-// dockerWay is what the daemon does with a server: HTTP for those that it has been told of.
-func (c *call) dockerWay(server string) (way, error) {
-	w := way{scheme: "https"}
-	if err := c.on(func(m *machine) error {
-		if slices.Contains(m.Insecure, server) {
-			w.scheme = "http"
-		}
-		return nil
-	}); err != nil {
-		return w, err
-	}
-	names, err := afero.Glob(c.process.FS, "/etc/docker/certs.d/"+strings.NewReplacer("[", `\[`, "]", `\]`).Replace(server)+"/*.crt")
-	for _, name := range names {
-		text, err := afero.ReadFile(c.process.FS, name)
-		if err != nil {
-			return w, err
-		}
-		w.cas = append(w.cas, text...)
-	}
-	return w, err
-}
-
-// dockerConfig is config.json of the client, with "name:password" in the clear.
-type dockerConfig struct {
-	Auths map[string]string `json:"auths"`
-}
-
-func (c *call) dockerConfig(name string) dockerConfig {
-	f := dockerConfig{}
-	if text, err := afero.ReadFile(c.process.FS, name); err == nil {
-		_ = json.Unmarshal(text, &f)
-	}
-	if f.Auths == nil {
-		f.Auths = map[string]string{}
-	}
-	return f
-}
-
-func (c *call) writeDockerConfig(name string, f dockerConfig) error {
-	text, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
-	return c.write(name, string(text), 0o600)
-}
-
-func (c *call) dockerLogin(file string, args []string) error {
-	var user string
-	var stdin bool
-	rest, err := c.flags(args, func(f *pflag.FlagSet) {
-		f.StringVarP(&user, "username", "u", "", "")
-		f.BoolVar(&stdin, "password-stdin", false, "")
-	})
-	if err != nil {
-		return err
-	}
-	if len(rest) != 1 || user == "" || !stdin {
-		return errors.New("Error: Cannot perform an interactive login from a non TTY device")
-	}
-	text, err := io.ReadAll(c.process.Stdin)
-	if err != nil {
-		return err
-	}
-	w, err := c.dockerWay(rest[0])
-	if err != nil {
-		return err
-	}
-	r, err := c.contact(rest[0], w)
-	if err != nil {
-		return fmt.Errorf("Error response from daemon: Get \"%s://%s/v2/\": %w", w.scheme, rest[0], err)
-	}
-	creds := user + ":" + strings.TrimRight(string(text), "\r\n")
-	if r.Username != "" && creds != r.Username+":"+r.Password {
-		return fmt.Errorf("Error response from daemon: login attempt to %s://%s/v2/ failed with status: 401 Unauthorized", w.scheme, rest[0])
-	}
-	f := c.dockerConfig(file)
-	f.Auths[rest[0]] = creds
-	c.printf("Login Succeeded\n")
-	return c.writeDockerConfig(file, f)
-}
-
-func (c *call) dockerLogout(file string, args []string) error {
-	if len(args) != 1 {
-		return errors.New("\"docker logout\" requires at most 1 argument.")
-	}
-	f := c.dockerConfig(file)
-	delete(f.Auths, args[0])
-	return c.writeDockerConfig(file, f)
-}
-
-func (c *call) dockerPull(file string, args []string) error {
-	rest, err := c.flags(args, func(f *pflag.FlagSet) { f.BoolP("quiet", "q", false, "") })
-	if err != nil {
-		return err
-	}
-	if len(rest) != 1 {
-		return errors.New("\"docker pull\" requires exactly 1 argument.")
-	}
-	server, _, _ := strings.Cut(rest[0], "/")
-	if err := c.pull(rest[0], c.dockerConfig(file).Auths[server], c.dockerWay); err != nil {
-		return fmt.Errorf("Error response from daemon: %w", err)
-	}
-	return nil
-}
-
-// dockerInfo tells which registries without TLS the daemon knows now.
-func (c *call) dockerInfo(args []string) error {
-	if !slices.Equal(args, []string{"--format", "{{json .RegistryConfig.IndexConfigs}}"}) {
-		return fmt.Errorf("kubesim: docker info %q is not simulated", args)
-	}
-	type index struct{ Secure bool }
-	known := map[string]index{"docker.io": {true}}
-	return c.on(func(m *machine) error {
-		for _, server := range m.Insecure {
-			known[server] = index{}
-		}
-		text, err := json.Marshal(known)
-		c.printf("%s\n", text)
-		return err
-	})
-}
-
-// loadDaemon is what Docker does when it starts or is told to reload. A reload does not notice that a list is gone.
-func (c *call) loadDaemon(m *machine, reload bool) error {
-	var f struct {
-		Insecure *[]string `json:"insecure-registries"`
-	}
-	text, err := afero.ReadFile(c.process.FS, "/etc/docker/daemon.json")
-	if err == nil {
-		if err := json.Unmarshal(text, &f); err != nil {
-			return fmt.Errorf("unable to configure the Docker daemon with file /etc/docker/daemon.json: %w", err)
-		}
-	}
-	switch {
-	case f.Insecure != nil:
-		m.Insecure = *f.Insecure
-	case !reload:
-		m.Insecure = nil
-	}
-	return nil
+	_, err = c.pull(ctx, args[2], "", func(server string) (way, error) { return c.containerdWay(server, []string{dir}) })
+	return err
 }

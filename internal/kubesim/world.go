@@ -25,13 +25,19 @@ type World struct {
 	nowFunc      func() time.Time
 	packageLocks map[string]chan struct{} // by machine
 	registries   []Registry
+	publicImages []string
+	missing      []string   // packages
+	making       sync.Mutex // directories of registries
+	passwords    sync.Map   // those that were right, hashed with what they were compared to
 	observed     func(machine, method, path string)
 	certificates map[string]tls.Certificate // of API servers, by machine, cluster and node name
+	led          map[led]int                // connections that haproxy leads, under the lock
 }
 
 type state struct {
 	Machines map[string]*machine `json:"machines"`
 	Clusters map[string]*cluster `json:"clusters"`
+	Volumes  map[string]*volume  `json:"volumes,omitempty"`
 }
 
 // Options of a World.
@@ -40,12 +46,14 @@ type Options struct {
 	Takes   time.Duration    // how long init, join and package installation take; default no time
 	Now     func() time.Time // the clock of tokens and keys; default time.Now
 
-	Registries []Registry // private registries that machines reach
+	Registries   []Registry // private registries that machines reach
+	PublicImages []string   // what Docker's public registry has, such as "registry:latest"; none: it cannot be reached
+	Missing      []string   // packages that no source offers
 }
 
 // NewWorld returns an empty World.
 func NewWorld(o Options) *World {
-	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, packageLocks: map[string]chan struct{}{}, certificates: map[string]tls.Certificate{}, registries: o.Registries,
+	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, packageLocks: map[string]chan struct{}{}, certificates: map[string]tls.Certificate{}, led: map[led]int{}, registries: o.Registries, publicImages: o.PublicImages, missing: o.Missing,
 		state: state{Machines: map[string]*machine{}, Clusters: map[string]*cluster{}}}
 	if w.changed == nil {
 		w.changed = func() {}
@@ -67,13 +75,20 @@ func (w *World) MarshalJSON() ([]byte, error) {
 func (w *World) UnmarshalJSON(data []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return json.Unmarshal(data, &w.state)
+	if err := json.Unmarshal(data, &w.state); err != nil {
+		return err
+	}
+	for _, c := range w.state.Clusters {
+		c.history.before = c.Revision
+	}
+	return nil
 }
 
 // machine is a VM as the simulation sees it.
 type machine struct {
 	ID          string            `json:"id"`
 	Address     netip.Addr        `json:"address"`
+	Others      []netip.Addr      `json:"others,omitempty"` // in other networks
 	Hostname    string            `json:"hostname"`
 	Down        bool              `json:"down,omitempty"`
 	SwapOff     bool              `json:"swapOff,omitempty"`
@@ -83,8 +98,13 @@ type machine struct {
 	Interrupted bool              `json:"interrupted,omitempty"` // an installation was cut short
 	Services    map[string]bool   `json:"services"`
 	Insecure    []string          `json:"insecure,omitempty"` // what Docker has read of insecure-registries
+	Docker      engine            `json:"docker,omitzero"`
+	Haproxy     haproxyState      `json:"haproxy,omitzero"`
+	Taken       []int             `json:"taken,omitempty"` // ports at which some foreign program listens
 	Cluster     string            `json:"cluster,omitempty"`
 	Node        string            `json:"node,omitempty"`
+	Mounts      map[string]string `json:"mounts,omitempty"`  // volumes by where they are mounted
+	Exports     []string          `json:"exports,omitempty"` // what NFS exports, and to whom
 }
 
 func (m *machine) runs(service string) bool { return !m.Down && m.Services[service] }
@@ -102,9 +122,17 @@ func (w *World) Attach(id string, address netip.Addr, hostname string, files fun
 	return w.commands(id)
 }
 
+// Join gives a machine its addresses in other networks.
+func (w *World) Join(id string, others ...netip.Addr) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state.Machines[id].Others = others
+}
+
 // Remove takes a machine out of the world, as deleting a VM does: what ran on it is gone.
 func (w *World) Remove(id string) {
 	w.change(func() {
+		w.detach(id)
 		delete(w.state.Machines, id)
 		delete(w.files, id)
 	})
@@ -115,6 +143,7 @@ func (w *World) SetDown(id string, down bool) {
 	w.change(func() {
 		if m := w.state.Machines[id]; m != nil {
 			m.Down = down
+			w.daemonChanged(m)
 		}
 	})
 }
@@ -150,7 +179,7 @@ func (w *World) take(ctx context.Context) error {
 // byAddress finds the machine that answers at an address: its own, or a virtual one that it holds.
 func (w *World) byAddress(addr netip.Addr) *machine {
 	for _, id := range w.ids() {
-		if m := w.state.Machines[id]; m.Address == addr && !m.Down {
+		if m := w.state.Machines[id]; (m.Address == addr || slices.Contains(m.Others, addr)) && !m.Down {
 			return m
 		}
 	}

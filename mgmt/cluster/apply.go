@@ -8,7 +8,7 @@ import (
 	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -81,7 +81,7 @@ func checkObject(o unstructured.Unstructured) error {
 	}
 	_, err := schema.ParseGroupVersion(o.GetAPIVersion())
 	for _, name := range []string{o.GetName(), o.GetNamespace()} {
-		for _, fault := range path.IsValidPathSegmentName(name) {
+		for _, fault := range content.IsPathSegmentName(name) {
 			err = errors.Join(err, fmt.Errorf("the name %q %s", name, fault))
 		}
 	}

@@ -38,7 +38,7 @@ spec:
   group: example.com
   scope: Namespaced
   names: {kind: Widget, plural: widgets}
-  versions: [{name: v1, served: true, storage: true}]
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
 `
 
 func TestApply(t *testing.T) {

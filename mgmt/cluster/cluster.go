@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,7 +79,7 @@ func (c *Cluster[R]) open(ctx context.Context, not ...int) (s *session, kept boo
 	first := int(c.last.Load())
 	for k := range c.masters {
 		i := (first + k) % len(c.masters)
-		if contains(not, i) {
+		if slices.Contains(not, i) {
 			continue
 		}
 		if s := c.session(i, nil); s != nil {
@@ -164,13 +165,4 @@ func (c *Cluster[R]) poll(ctx context.Context, what string, try func(context.Con
 		}
 		return err
 	})
-}
-
-func contains(list []int, wanted int) bool {
-	for _, i := range list {
-		if i == wanted {
-			return true
-		}
-	}
-	return false
 }

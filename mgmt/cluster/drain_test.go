@@ -19,7 +19,7 @@ func pod(namespace, name, owner, more string) string {
 	if owner != "" {
 		owners = fmt.Sprintf(", ownerReferences: [{apiVersion: apps/v1, kind: %s, name: o, uid: u, controller: true}]", owner)
 	}
-	return fmt.Sprintf("---\napiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: %s, labels: {app: %s}%s%s}\nspec: {nodeName: w2}\n", name, namespace, name, owners, more)
+	return fmt.Sprintf("---\napiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: %s, labels: {app: %s}%s%s}\nspec: {nodeName: w2, containers: [{name: c, image: c}]}\n", name, namespace, name, owners, more)
 }
 
 const shop = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"

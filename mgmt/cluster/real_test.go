@@ -219,6 +219,7 @@ func TestReal(t *testing.T) {
 	t.Run("nodes", func(t *testing.T) { real.nodes(ctx, t, c) })
 	t.Run("account", func(t *testing.T) { real.accounts(ctx, t, c) })
 	t.Run("drain", func(t *testing.T) { real.drain(ctx, t, c) })
+	t.Run("volumes", func(t *testing.T) { real.volumes(ctx, t, c) })
 	t.Run("names", func(t *testing.T) {
 		if err := c.CheckName(ctx, "10.0.0.1"); err != nil {
 			t.Error(err)

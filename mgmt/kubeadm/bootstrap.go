@@ -20,6 +20,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -41,10 +42,14 @@ type apiAddress struct {
 // String is the host.
 func (a apiAddress) String() string { return a.host }
 
-// findEndpoint finds where the API is reached: at api_endpoint, or at the address of cluster_cp_name, which is a
-// virtual address of the VNF or one of the first control-plane node. That is known only now: a template may
-// make connection points that the VNFD does not show.
+// findEndpoint finds where the API is reached: at the load balancer of the VNF, at api_endpoint, or at the address of
+// cluster_cp_name, which is a virtual address of the VNF or one of the first control-plane node. That is known only
+// now: a template may make connection points that the VNFD does not show.
 func (d *deployment) findEndpoint() error {
+	if d.p.Balancer != nil {
+		d.api = d.balancerAddress()
+		return nil
+	}
 	var faults []error
 	candidates := slices.Concat(d.op.ConnectionPoints, d.masters[0].CPs)
 	if name := d.p.Master.ClusterCPName; d.p.APIEndpoint == "" {
@@ -103,7 +108,7 @@ func (d *deployment) init(ctx context.Context) (bootstrap, error) {
 		Name: "init", On: first.ID,
 		Probe: func(ctx context.Context) (bootstrap, bool, error) { return d.initialised(ctx, first) },
 		Do: func(ctx context.Context) (b bootstrap, err error) {
-			err = within(ctx, d.config.Timeouts.Install, func(ctx context.Context) error {
+			err = mgmt.Within(ctx, d.config.Timeouts.Install, func(ctx context.Context) error {
 				if err := d.clean(ctx, first); err != nil {
 					return err
 				}
@@ -133,7 +138,7 @@ const kubeadmLock = "/run/vnfkit-kubeadm.lock"
 
 // settle waits until nothing runs on the machine any more that an earlier process has begun.
 func (d *deployment) settle(ctx context.Context, n mgmt.Node) error {
-	return within(ctx, d.config.Timeouts.Install, func(ctx context.Context) error {
+	return mgmt.Within(ctx, d.config.Timeouts.Install, func(ctx context.Context) error {
 		if d.p.ScriptPath != "" {
 			if err := n.SSH.Run(ctx, []string{"flock", scriptLock, "true"}, nil, nil, nil); err != nil {
 				return err
@@ -266,7 +271,7 @@ func (d *deployment) revokeListed(ctx context.Context, n mgmt.Node, wanted func(
 }
 
 // certSANs are the names and addresses that clients of the API may use: the certificate holds for all of them,
-// so that TLS can always be verified. That of cluster_cp_name or api_endpoint comes first.
+// so that TLS can always be verified. The endpoint's comes first.
 func (d *deployment) certSANs() []string {
 	var sans []string
 	add := func(addr netip.Addr) {
@@ -275,6 +280,7 @@ func (d *deployment) certSANs() []string {
 		}
 	}
 	add(d.api.floating)
+	sans = append(sans, clustervnf.Names(d.balancers)...)
 	for _, m := range d.masters {
 		sans = append(sans, m.HostName)
 		for _, cp := range m.CPs {

@@ -43,9 +43,9 @@ func (c *checker) components(p *clusterParam) {
 		for _, name := range slices.Sorted(maps.Keys(part.settings)) {
 			switch {
 			case !settingForm.MatchString(name):
-				c.fault(part.path, name, "is no name of a setting")
+				c.Fault(part.path, name, "is no name of a setting")
 			case slices.Contains(part.own, name):
-				c.fault(part.path+"."+name, "", "is set by kubeadm and must stay so: leave it out")
+				c.Fault(part.path+"."+name, "", "is set by kubeadm and must stay so: leave it out")
 			}
 		}
 	}
@@ -54,9 +54,9 @@ func (c *checker) components(p *clusterParam) {
 		at := fmt.Sprintf("ignore_preflight_errors[%d]", i)
 		switch {
 		case strings.EqualFold(name, "all"):
-			c.fault(at, name, "kubeadm takes no \"all\" in its configuration: name the checks, as its messages do")
+			c.Fault(at, name, "kubeadm takes no \"all\" in its configuration: name the checks, as its messages do")
 		case !checkForm.MatchString(name):
-			c.fault(at, name, "is no name of a check, such as NumCPU")
+			c.Fault(at, name, "is no name of a check, such as NumCPU")
 		}
 	}
 	if p.ScriptPath == "" {
@@ -67,7 +67,7 @@ func (c *checker) components(p *clusterParam) {
 		given bool
 	}{{"kubelet_configuration", len(p.Kubelet) > 0}, {"kube_proxy_configuration", len(p.KubeProxy) > 0}, {"ignore_preflight_errors", len(p.IgnorePreflight) > 0}} {
 		if asked.given {
-			c.fault(asked.path, "", "has no effect with script_path: the script runs kubeadm")
+			c.Fault(asked.path, "", "has no effect with script_path: the script runs kubeadm")
 		}
 	}
 }
@@ -76,21 +76,21 @@ func (c *checker) components(p *clusterParam) {
 func (c *checker) kubelet(settings map[string]any) {
 	driver, given := settings["cgroupDriver"]
 	if given && driver != "systemd" && driver != "cgroupfs" {
-		c.fault("kubelet_configuration.cgroupDriver", "", "must be systemd or cgroupfs")
+		c.Fault("kubelet_configuration.cgroupDriver", "", "must be systemd or cgroupfs")
 	}
 	if swap, given := settings["failSwapOn"]; given {
 		if _, ok := swap.(bool); !ok {
-			c.fault("kubelet_configuration.failSwapOn", "", "must be true or false")
+			c.Fault("kubelet_configuration.failSwapOn", "", "must be true or false")
 		}
 	}
 	gates, given := settings["featureGates"]
 	byName, ok := gates.(map[string]any)
 	if given && !ok {
-		c.fault("kubelet_configuration.featureGates", "", "must be an object of names and true or false")
+		c.Fault("kubelet_configuration.featureGates", "", "must be an object of names and true or false")
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		if _, ok := byName[name].(bool); !ok {
-			c.fault("kubelet_configuration.featureGates."+name, "", "must be true or false")
+			c.Fault("kubelet_configuration.featureGates."+name, "", "must be true or false")
 		}
 	}
 }
@@ -174,9 +174,9 @@ const oldestMinor = 22
 func (c *checker) version(text string) {
 	switch v, ok := parseVersion(text); {
 	case !ok:
-		c.fault("kubernetes_version", text, "must be a full version such as "+defaultVersion)
+		c.Fault("kubernetes_version", text, "must be a full version such as "+defaultVersion)
 	case v.major != 1 || v.minor < oldestMinor:
-		c.fault("kubernetes_version", text, fmt.Sprintf("is not supported: 1.%d.0 and later versions 1 are", oldestMinor))
+		c.Fault("kubernetes_version", text, fmt.Sprintf("is not supported: 1.%d.0 and later versions 1 are", oldestMinor))
 	}
 }
 
@@ -186,10 +186,10 @@ func (c *checker) apiEndpoint(p *clusterParam) {
 		return
 	}
 	if _, _, ok := splitEndpoint(p.APIEndpoint); !ok {
-		c.fault("api_endpoint", p.APIEndpoint, "must be a host name or address, with or without a port: lb.example.org:6443, [2001:db8::1]:6443")
+		c.Fault("api_endpoint", p.APIEndpoint, "must be a host name or address, with or without a port: lb.example.org:6443, [2001:db8::1]:6443")
 	}
 	if p.ScriptPath != "" {
-		c.fault("api_endpoint", p.APIEndpoint, "has no effect with script_path: the script sets up the endpoint")
+		c.Fault("api_endpoint", p.APIEndpoint, "has no effect with script_path: the script sets up the endpoint")
 	}
 }
 

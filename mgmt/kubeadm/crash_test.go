@@ -102,7 +102,7 @@ type prepared struct {
 	world    *sandbox.World // nil: an empty one
 	records  []vnflcm.Record
 	instance string
-	setup    *setup     // of the empty world; nil: the usual one
+	setup    *setup     // of the empty world, and package; nil: the usual ones
 	check    func(*lab) // looks at the end, beside the outcome
 }
 
@@ -122,14 +122,21 @@ func (s scenario) prepare(t *testing.T) prepared {
 	}
 	l := newLab(t)
 	p := prepared{world: l.world, instance: l.cluster("instantiate_sandbox.json", s.size(t)...)}
-	for _, kind := range []string{"instance", "operation", "state", "step", "lease", "cancel", "vim", "vim-default"} {
-		list, err := l.store.List(t.Context(), kind, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.records = append(p.records, list...)
-	}
+	p.records = l.records()
 	return p
+}
+
+// records is all that is stored.
+func (l *lab) records() (out []vnflcm.Record) {
+	l.t.Helper()
+	for _, kind := range []string{"instance", "operation", "state", "step", "lease", "cancel", "vim", "vim-default"} {
+		list, err := l.store.List(l.t.Context(), kind, "")
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		out = append(out, list...)
+	}
+	return out
 }
 
 // open returns a lab of its own that begins with what was prepared.
@@ -153,6 +160,9 @@ func (p prepared) open(t *testing.T) (l *lab, instance string) {
 		}
 	})
 	l = &lab{t: t, world: world, store: vnflcm.NewMemoryStore(), pkg: packageDir}
+	if p.setup != nil {
+		l.pkg, l.balancer = p.setup.pkg, p.setup.balancer
+	}
 	for _, r := range p.records {
 		r.Version = 0
 		if err := l.store.Put(t.Context(), r); err != nil {
@@ -459,7 +469,7 @@ func (s scenario) cutPoints(step string, first map[string]bool) []cutPoint {
 // cutPointsOf leaves out the middle of steps in which no program runs on a machine.
 func cutPointsOf(step string) []cutPoint {
 	switch strings.Split(step, "/")[1] {
-	case "create-vm", "replace-vm", "delete-vm", "remove-vim", "reach", "platform", "quorum", "remove-member", "members":
+	case "create-vm", "replace-vm", "delete-vm", "remove-vim", "reach", "platform", "quorum", "remove-member", "members", "alive":
 		return []cutPoint{beforeDo, beforeJournal, afterJournal}
 	default:
 		return []cutPoint{beforeDo, insideDo, beforeJournal, afterJournal}

@@ -22,6 +22,9 @@
 //     virtual address of the API haproxy and keepalived; then kubeadm with configuration documents on standard
 //     input. Nodes are named by role and whole address.
 //
+// With external_lb_param a further machine of the VNF is a load balancer, through which nodes and clients reach the API
+// (package loadbalancer).
+//
 // All machines are worked on at once, but control-plane nodes join one after the other, as etcd demands.
 // Join tokens are made for each operation, pinned to the cluster's CA, and revoked after it.
 //
@@ -29,5 +32,6 @@
 // (package etcd), by whichever of the others answers. The Kubernetes API and etcd are asked through SSH. The
 // cluster is registered as a VIM, with an account whose role and token the request may choose.
 //
-// What it does not do it refuses by name: scaling the control plane, NFS volumes.
+// A machine of the VNF can export its volumes to the nodes over NFS. What the driver does not do it refuses by name:
+// scaling the control plane.
 package kubeadm

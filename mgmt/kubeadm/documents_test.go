@@ -57,7 +57,10 @@ func point(cpd, addr, floating string) vnflcm.ConnectionPoint {
 var (
 	oneMaster    = []mgmt.Node{node("master", "10.10.0.10", "203.0.113.9")}
 	threeMasters = []mgmt.Node{node("master", "10.10.0.10", "203.0.113.9"), node("master", "10.10.1.11", ""), node("master", "10.10.2.12", "")}
-	worker       = []mgmt.Node{node("worker", "10.10.3.13", "")}
+	// balancerNode is a load balancer in two networks, with a floating address in that of clients.
+	balancerNode = mgmt.Node{VNFC: vnflcm.VNFC{ID: "lb", CPs: []vnflcm.ConnectionPoint{point("E", "192.0.2.7", "203.0.113.7"), point("N", "10.10.0.7", "")}},
+		HostName: "lb-10-10-0-7", IP: netip.MustParseAddr("10.10.0.7")}
+	worker = []mgmt.Node{node("worker", "10.10.3.13", "")}
 )
 
 // sites are the clusters whose files are rendered, by the names of the golden files.
@@ -76,6 +79,7 @@ var sites = map[string]struct {
 		"featureGates":{"KubeletInUserNamespace":true},"failSwapOn":false,"evictionPressureTransitionPeriod":"30s"},
 		"kube_proxy_configuration":{"mode":"nftables","conntrack":{"maxPerCore":0,"min":0}},"ignore_preflight_errors":["NumCPU","Mem"],
 		"master_node":{"labels":{"kubernetes.io/role":"m","zone":"a"},"taints":["example.org/a:NoExecute"]}}`, threeMasters, worker, nil},
+	"load-balancer": {`{"external_lb_param":{"ssh_cp_name":"E","nic_cp_name":"N"}}`, oneMaster, append([]mgmt.Node{balancerNode}, worker...), nil},
 	"ipv6": {`{"master_node":{"cluster_cp_name":"vip_CP","pod_cidr":"fd01::/56","cluster_cidr":"fd02::/112"}}`,
 		[]mgmt.Node{node("master", "2001:db8::a", ""), node("master", "2001:db8:0:1::b", "")}, []mgmt.Node{node("worker", "2001:db8::c", "")},
 		[]vnflcm.ConnectionPoint{point("vip_CP", "2001:db8::f", "")}},
@@ -188,41 +192,6 @@ func TestContainerd(t *testing.T) {
 	for _, version := range []string{"", "containerd", "containerd x 3.0.0", "containerd x 0.9.1", "runc version 1.1.5"} {
 		if _, err := site(t, "one-master").ContainerdConfig(version, images, whole); err == nil {
 			t.Errorf("%q is a version", version)
-		}
-	}
-}
-
-func TestSources(t *testing.T) {
-	t.Parallel()
-	for name, param := range map[string]string{
-		"flat.sources":  `{"master_node":{"cluster_cp_name":"M"},"packages":{"repository_url":"https://pkgs.k8s.io/core:/stable:/v1.34/deb/"}}`,
-		"suite.sources": `{"master_node":{"cluster_cp_name":"M"},"packages":{"repository_url":"http://10.0.0.1:8080/debian","repository_suite":"stable","repository_components":["main","extra"]}}`,
-	} {
-		s, err := kubeadm.NewSite(param, oneMaster, worker, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		golden(t, name, []byte(s.Sources()))
-	}
-}
-
-func TestOSRelease(t *testing.T) {
-	t.Parallel()
-	got := kubeadm.OSRelease([]byte("# a comment\nNAME=\"Ubuntu\"\nID=ubuntu\r\nVERSION_ID='24.04'\nBROKEN\nEMPTY=\"\"\nQUOTE=\"\n"))
-	want := map[string]string{"NAME": "Ubuntu", "ID": "ubuntu", "VERSION_ID": "24.04", "EMPTY": "", "QUOTE": `"`}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestKeyForms(t *testing.T) {
-	t.Parallel()
-	for key, want := range map[string]string{
-		"\n-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nx": "asc", "-----BEGIN PGP PRIVATE KEY BLOCK-----\n": "", "\x99\x01": "gpg", "\xc6\x01": "gpg",
-		"\x95\x01": "", "\xc5\x01": "", "": "", "\x99": "", "deb http://x /": "",
-	} {
-		if got := kubeadm.KeyForm([]byte(key)); got != want {
-			t.Errorf("%q is %q, not %q", key, got, want)
 		}
 	}
 }

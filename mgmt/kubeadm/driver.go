@@ -22,9 +22,10 @@ type Config struct {
 // Timeouts bound the parts of an operation that wait for machines.
 type Timeouts struct {
 	Boot    time.Duration // until a new machine lets us log in; default 15 min
-	Install time.Duration // of one node: packages, the package's script, kubeadm; default 45 min
+	Login   time.Duration // of that, while it refuses the password: users are set up last; default 1 min
+	Install time.Duration // of one machine: packages, the package's script, kubeadm; default 45 min
 	Ready   time.Duration // until every node is Ready; default 15 min
-	Drain   time.Duration // until the pods of a node have left; default 5 min
+	Drain   time.Duration // until the connections (of a load balancer of the VNF), then the pods, of a node have left; default 5 min
 }
 
 // Driver makes and changes Kubernetes clusters with kubeadm. It is safe for concurrent use.
@@ -36,7 +37,7 @@ func New(c Config) *Driver {
 		c.Parallel = 32
 	}
 	for value, otherwise := range map[*time.Duration]time.Duration{
-		&c.Timeouts.Boot: 15 * time.Minute, &c.Timeouts.Install: 45 * time.Minute,
+		&c.Timeouts.Boot: 15 * time.Minute, &c.Timeouts.Login: time.Minute, &c.Timeouts.Install: 45 * time.Minute,
 		&c.Timeouts.Ready: 15 * time.Minute, &c.Timeouts.Drain: 5 * time.Minute,
 	} {
 		if *value <= 0 {
@@ -65,13 +66,17 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 		return nil // nothing of a request may keep a cluster from being removed
 	}
 	p, err := read(op)
+	_, err1 := p.findRegistries(ctx, op)
 	p.warn(ctx, op)
-	return errors.Join(err, p.check(op), p.checkTargets(op), mgmt.CheckJumpHost(ctx, op))
+	return errors.Join(err, err1, p.check(op), p.checkTargets(op), mgmt.CheckJumpHost(ctx, op))
 }
 
 // checkTargets refuses what cannot be done to a control plane.
 func (p *parameters) checkTargets(op *vnflcm.Operation) error {
 	master := p.Cluster.Master.SSHCPName
+	if err := newChecker(op).ScalesBalancer(p.Cluster.Balancer); err != nil {
+		return err
+	}
 	switch {
 	case op.Scale != nil:
 		for _, cp := range op.Flavour.CPs {
@@ -94,16 +99,25 @@ type deployment struct {
 	p       *clusterParam
 	masters []mgmt.Node
 	workers []mgmt.Node
+	storage []mgmt.Node // the storage server, if there is one
 	up      []mgmt.Node // control-plane nodes that may be asked
-	kube    *cluster.Cluster[mgmt.Node]
-	api     apiAddress // where nodes and others reach the API
+	// Of external_lb_param, by address: the first one has the API.
+	balancers []mgmt.Node
+	kube      *cluster.Cluster[mgmt.Node]
+	api       apiAddress // where nodes and others reach the API
+
+	rotation rotation
 
 	balancing sync.Mutex // see balancer
 }
 
 // open finds the nodes of the cluster.
-func (d *Driver) open(op *vnflcm.Operation) (*deployment, error) {
+func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*deployment, error) {
 	params, err := read(op)
+	if err != nil {
+		return nil, err
+	}
+	rotation, err := params.findRegistries(ctx, op)
 	if err != nil {
 		return nil, err
 	}
@@ -111,25 +125,26 @@ func (d *Driver) open(op *vnflcm.Operation) (*deployment, error) {
 		return nil, err
 	}
 	p := &params.Cluster
-	dep := &deployment{Driver: d, op: op, p: p}
-	var err1, err2 error
-	dep.masters, err1 = p.Master.access().Nodes(op, d.config.Pool, "master")
-	dep.workers, err2 = p.Worker.access().Nodes(op, d.config.Pool, "worker")
-	if err := errors.Join(err1, err2); err != nil {
+	dep := &deployment{Driver: d, op: op, p: p, rotation: rotation}
+	var err1, err2, err3 error
+	dep.masters, err1 = d.access(p.Master.nodeParam).Nodes(op, d.config.Pool, "master")
+	dep.workers, err2 = d.access(p.Worker).Nodes(op, d.config.Pool, "worker")
+	dep.balancers, err3 = p.Balancer.Balancers(op, d.config.Pool, mgmt.Access{LoginGrace: d.config.Timeouts.Login})
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
 	if len(dep.masters) == 0 {
 		return nil, errors.New("kubeadm: the VNF has no control-plane node")
 	}
 	dep.ask(dep.masters)
-	if err := dep.findEndpoint(); err != nil {
+	if err := errors.Join(dep.findEndpoint(), dep.findStorage()); err != nil {
 		return nil, err
 	}
 	return dep, nil
 }
 
-func (n nodeParam) access() mgmt.Access {
-	return mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, User: n.Username, Password: n.Password}
+func (d *Driver) access(n nodeParam) mgmt.Access {
+	return mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, User: n.Username, Password: n.Password, LoginGrace: d.config.Timeouts.Login}
 }
 
 // nodes are all nodes, the control plane first.
@@ -137,33 +152,7 @@ func (d *deployment) nodes() []mgmt.Node {
 	return append(append([]mgmt.Node(nil), d.masters...), d.workers...)
 }
 
-// among keeps the nodes that are in the list of VNFCs.
-func among(nodes []mgmt.Node, vnfcs []vnflcm.VNFC) []mgmt.Node {
-	var out []mgmt.Node
-	for _, n := range nodes {
-		for _, v := range vnfcs {
-			if v.ID == n.ID {
-				out = append(out, n)
-			}
-		}
-	}
-	return out
-}
-
 // do runs a step on a node, for at most limit.
 func (d *deployment) do(ctx context.Context, name string, n mgmt.Node, limit time.Duration, fn func(context.Context) error) error {
-	return vnflcm.Do(ctx, d.op, name, n.ID, func(ctx context.Context) error { return within(ctx, limit, fn) })
+	return n.Do(ctx, d.op, name, limit, fn)
 }
-
-// within bounds fn by a timeout whose cause says so.
-func within(ctx context.Context, limit time.Duration, fn func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, timeoutError(limit))
-	defer cancel()
-	return fn(ctx)
-}
-
-// timeoutError is the cause of a step that took too long.
-type timeoutError time.Duration
-
-func (e timeoutError) Error() string { return "no success within " + time.Duration(e).String() }
-func (e timeoutError) Timeout() bool { return true }

@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // Site is a deployment without machines, for the tests of what is rendered.
 type Site struct{ d *deployment }
 
-// NewSite reads k8s_cluster_installation_param from JSON; it does not check it.
+// NewSite reads k8s_cluster_installation_param from JSON; it does not check it. Workers that have its connection point are
+// load balancers.
 func NewSite(param string, masters, workers []mgmt.Node, points []vnflcm.ConnectionPoint) (Site, error) {
 	params, err := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param":` + param + `}`))
 	if err != nil {
@@ -26,22 +29,36 @@ func NewSite(param string, masters, workers []mgmt.Node, points []vnflcm.Connect
 		return Site{}, err
 	}
 	d := &deployment{Driver: New(Config{}), op: op, p: &p.Cluster, masters: masters, workers: workers}
+	if b := p.Cluster.Balancer; b != nil {
+		for _, n := range slices.Concat(masters, workers) {
+			if _, found := n.CP(b.SSHCPName); found {
+				d.balancers = append(d.balancers, n)
+			}
+		}
+		if len(d.balancers) == 0 {
+			return Site{}, errors.New("no load balancer")
+		}
+		d.workers = clustervnf.Without(workers, d.balancers)
+	}
 	return Site{d}, d.findEndpoint()
 }
 
 // Faults are those of the parameters that need no package.
 func (s Site) Faults() []error {
-	c := &checker{op: s.d.op}
+	c := newChecker(s.d.op)
 	c.version(s.d.p.KubernetesVersion)
 	c.apiEndpoint(s.d.p)
 	c.components(s.d.p)
-	if s.d.p.Packages.RepositoryKeyPath == "" { // no package is here to look into
+	if s.d.p.Packages.KeyPath == "" { // no package is here to look into
 		c.packages(s.d.p)
 	}
 	c.flannel(s.d.p)
 	c.marks("master_node", s.d.p.Master.nodeMarks)
 	c.marks("worker_node", s.d.p.Worker.nodeMarks)
-	return c.faults
+	if joined, some := c.Err().(interface{ Unwrap() []error }); some {
+		return joined.Unwrap()
+	}
+	return nil
 }
 
 // Init is what kubeadm init is given on the first control-plane node.
@@ -93,15 +110,8 @@ func (s Site) ContainerdConfig(printed, images, status string) (config []byte, e
 	return toml.Marshal(r.config())
 }
 
-// Sources is the file of the package repository.
-func (s Site) Sources() string {
-	return s.d.p.Packages.sources("/etc/apt/keyrings/vnfkit-kubernetes.asc")
-}
-
 // For the tests of parsers.
 var (
-	OSRelease = osRelease
-	KeyForm   = keyForm
 	FindPlace = func(text string, vip netip.Addr) (device string, bits int, found bool) {
 		p, ok := findPlace(text, vip)
 		return p.device, p.bits, ok
@@ -111,7 +121,7 @@ var (
 
 // Balance renders the load balancers for those control-plane nodes that choose keeps.
 func Balance(ctx context.Context, d *Driver, op *vnflcm.Operation, choose func([]mgmt.Node) []mgmt.Node) error {
-	dep, err := d.open(op)
+	dep, err := d.open(ctx, op)
 	if err != nil {
 		return err
 	}

@@ -36,14 +36,14 @@ func (c *checker) flannel(p *clusterParam) {
 	f := p.Flannel
 	for _, image := range []struct{ path, name string }{{"flannel.image", f.Image}, {"flannel.cni_plugin_image", f.CNIPluginImage}} {
 		if image.name != "" && !imageForm.MatchString(image.name) {
-			c.fault(image.path, image.name, "must be an image with its tag or digest, such as "+defaultFlannelImage)
+			c.Fault(image.path, image.name, "must be an image with its tag or digest, such as "+defaultFlannelImage)
 		}
 	}
 	if f.Backend != "" && f.Backend != "vxlan" && f.Backend != "host-gw" {
-		c.fault("flannel.backend", f.Backend, "must be vxlan or host-gw")
+		c.Fault("flannel.backend", f.Backend, "must be vxlan or host-gw")
 	}
 	if f != (flannelParam{}) && !p.usesFlannel() {
-		c.fault("flannel", "", "has no effect with cni_manifest_path or script_path: leave it out, or them")
+		c.Fault("flannel", "", "has no effect with cni_manifest_path or script_path: leave it out, or them")
 	}
 }
 

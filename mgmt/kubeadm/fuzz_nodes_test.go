@@ -98,46 +98,6 @@ func FuzzMarks(f *testing.F) {
 	})
 }
 
-// FuzzSources: the file of a repository that is accepted has our lines and no others.
-func FuzzSources(f *testing.F) {
-	for _, seed := range [][3]string{{"https://pkgs.k8s.io/core:/stable:/v1.34/deb/", "/", ""}, {"http://[::1]:80/x", "stable", "main"},
-		{"https://x/\nTrusted: yes", "/", ""}, {"https://x/ [trusted=yes]", "a b", "c\nd"}, {"https://$(ARCH)/", "stable/", "main"}} {
-		f.Add(seed[0], seed[1], seed[2])
-	}
-	f.Fuzz(func(t *testing.T, address, suite, component string) {
-		packages := map[string]any{"source": "repository", "repository_url": address, "repository_suite": suite, "repository_key_path": ""}
-		if component != "" {
-			packages["repository_components"] = []string{component}
-		}
-		param, err := json.Marshal(map[string]any{"master_node": map[string]any{"cluster_cp_name": "M"}, "packages": packages})
-		if err != nil {
-			return
-		}
-		s, err := kubeadm.NewSite(string(param), oneMaster, worker, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(s.Faults()) != 1 { // the key is missing
-			return
-		}
-		text := s.Sources()
-		names := []string{"Types", "URIs", "Suites", "Components", "Signed-By"}
-		if component == "" {
-			names = []string{"Types", "URIs", "Suites", "Signed-By"}
-		}
-		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-		if len(lines) != len(names) {
-			t.Fatalf("%q", text)
-		}
-		for i, line := range lines {
-			name, value, _ := strings.Cut(line, ": ")
-			if name != names[i] || value == "" || strings.ContainsAny(value, " $[]\t") && name != "URIs" || strings.ContainsAny(value, " $\t\"") {
-				t.Errorf("%q", line)
-			}
-		}
-	})
-}
-
 // FuzzEndpoint: an endpoint that is accepted is one host and one port.
 func FuzzEndpoint(f *testing.F) {
 	for _, seed := range []string{"lb", "lb:1", "lb.example.org:6443", "[::1]:6443", "::1", "[::1]", "a:b", "[lb]:1", "10.0.0.1:06443", "fe80::1%eth0", "a b", "x\ny", "[::", "0.0.0.0"} {

@@ -38,53 +38,6 @@ func FuzzFstab(f *testing.F) {
 	})
 }
 
-// FuzzProxyDropIn: systemd reads back each value as it is, and no line more than ours.
-func FuzzProxyDropIn(f *testing.F) {
-	for _, seed := range []string{"", "http://u:p@h:1", `a"b`, `a\`, "%h %%", "a\nExecStart=/bin/sh", "a\\nb", "\t ' $(id) `id`", "\x00"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, value string) {
-		unit := kubeadm.ProxyDropIn(map[string]string{"http_proxy": value, "https_proxy": "x", "no_proxy": value})
-		lines := strings.Split(strings.TrimSuffix(unit, "\n"), "\n")
-		if len(lines) != 4 || lines[0] != "[Service]" {
-			t.Fatalf("%q", unit)
-		}
-		for i, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
-			want := value
-			if name == "HTTPS_PROXY" {
-				want = "x"
-			}
-			quoted, ok := strings.CutPrefix(lines[i+1], `Environment="`+name+"=")
-			got, closed := unquote(quoted)
-			if !ok || !closed || got != want {
-				t.Errorf("%s: %q is read as %q", name, lines[i+1], got)
-			}
-		}
-	})
-}
-
-// unquote reads what is left of a double-quoted string of systemd.syntax(7), with the specifier %%.
-func unquote(s string) (text string, closed bool) {
-	var out strings.Builder
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '"':
-			return out.String(), i == len(s)-1
-		case s[i] == '\\' && i+1 < len(s):
-			i++
-			out.WriteString(map[byte]string{'n': "\n", '"': `"`, '\\': `\`}[s[i]])
-		case s[i] == '%' && i+1 < len(s) && s[i+1] == '%':
-			i++
-			out.WriteByte('%')
-		case s[i] == '%':
-			return out.String(), false
-		default:
-			out.WriteByte(s[i])
-		}
-	}
-	return out.String(), false
-}
-
 // FuzzScriptLine: the last line with the label counts, without white space around it.
 func FuzzScriptLine(f *testing.F) {
 	for _, seed := range []string{"", "token:abc", "x\n token: abc \r\ntoken:def\n", "nottoken:abc\n", "token:", "token:\ntoken:x\ntoken:\n"} {

@@ -47,10 +47,12 @@ type lab struct {
 	store  vnflcm.Store
 	driver kubeadm.Config // without its Pool
 	pkg    string         // folder of the VNF package
-	events recorder
-	names  names
-	log    logBuffer
-	dials  dials
+	// balancer says that this is the package with one.
+	balancer bool
+	events   recorder
+	names    names
+	log      logBuffer
+	dials    dials
 }
 
 // dials lets a test watch, or refuse, the connections to machines.
@@ -128,8 +130,10 @@ func (r *recorder) all() []vnflcm.Event {
 type setup struct {
 	sandbox sandbox.Config
 	driver  kubeadm.Config
-	pkg     string       // default: the sample package
-	store   vnflcm.Store // default: an empty one
+	pkg     string // default: the sample package
+	// balancer has the sample package with a load balancer, or pkg made from it, be used.
+	balancer bool
+	store    vnflcm.Store // default: an empty one
 	// unexpected programs are allowed: the test runs a script of its own.
 	unexpected bool
 }
@@ -155,11 +159,15 @@ func openLab(t testing.TB, s setup) *lab {
 			t.Error(err)
 		}
 	})
-	l := &lab{t: t, world: world, store: s.store, driver: s.driver, pkg: s.pkg}
+	l := &lab{t: t, world: world, store: s.store, driver: s.driver, pkg: s.pkg, balancer: s.balancer}
 	if l.store == nil {
 		l.store = vnflcm.NewMemoryStore()
 	}
-	if l.pkg == "" {
+	switch {
+	case l.pkg != "":
+	case l.balancer:
+		l.pkg = balancerPackage
+	default:
 		l.pkg = packageDir
 	}
 	l.Manager = l.manager()
@@ -181,7 +189,7 @@ func (l *lab) manager(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 			return tosca.Open(ctx, l.pkg)
 		}),
 		Infra:   map[string]vnflcm.InfraDriver{"sandbox": l.world},
-		Mgmt:    map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(driver)},
+		Mgmt:    map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(driver), balancerDriver: kubeadm.New(driver)},
 		Observe: func(e vnflcm.Event) { l.events.observe(e); l.names.observe(e) },
 		Logger:  slog.New(slog.NewJSONHandler(&l.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
@@ -239,7 +247,11 @@ func (l *lab) must(opID string, err error, manager ...*vnflcm.Manager) *vnflcm.V
 // created makes an instance.
 func (l *lab) created() string {
 	l.t.Helper()
-	inst, err := l.Create(l.t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
+	vnfd := vnfdID
+	if l.balancer {
+		vnfd = balancerVNFD
+	}
+	inst, err := l.Create(l.t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfd})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -3,21 +3,23 @@ package kubeadm
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // healStart takes the nodes that will be replaced out of the cluster. They may be dead: only those that stay are
 // asked.
 func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
-	dep, err := d.open(op)
+	dep, err := d.open(ctx, op)
 	if err != nil {
 		return err
 	}
 	defer dep.close()
 	if op.WholeVNF() {
-		err = removeVIM(ctx, op)
+		err = clustervnf.RemoveVIM(ctx, op)
 	} else {
 		err = dep.withdraw(ctx)
 	}
@@ -29,13 +31,19 @@ func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 
 // withdraw takes single nodes out of the cluster.
 func (d *deployment) withdraw(ctx context.Context) error {
-	masters, workers := among(d.masters, d.op.Change.Replaced), among(d.workers, d.op.Change.Replaced)
-	d.ask(without(d.masters, masters))
+	masters, workers := clustervnf.Among(d.masters, d.op.Change.Replaced), clustervnf.Among(d.workers, d.op.Change.Replaced)
+	d.ask(clustervnf.Without(d.masters, masters))
 	if len(d.up) == 0 {
 		return errors.New("kubeadm: no control-plane node would be left: heal the whole VNF")
 	}
 	masters, err := d.decide(ctx, masters)
 	if err != nil {
+		return err
+	}
+	if err := d.releaseVolumes(ctx); err != nil {
+		return err
+	}
+	if err := d.unroute(ctx, slices.Concat(masters, workers)); err != nil {
 		return err
 	}
 	err = vnflcm.Each(ctx, d.config.Parallel, workers, func(ctx context.Context, n mgmt.Node) error { return d.evict(ctx, n, true) })
@@ -47,18 +55,35 @@ func (d *deployment) withdraw(ctx context.Context) error {
 
 // healEnd makes the new machines what the old ones were.
 func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
-	dep, err := d.open(op)
+	dep, err := d.open(ctx, op)
 	if err != nil {
 		return err
 	}
 	defer dep.close()
-	masters, workers := among(dep.masters, op.Change.Replaced), among(dep.workers, op.Change.Replaced)
-	switch {
-	case op.WholeVNF():
-		return dep.build(ctx)
-	case len(masters) == 0:
-		return dep.addWorkers(ctx, workers)
-	default:
-		return dep.replace(ctx, masters, workers)
+	if err := dep.changeRegistries(ctx, dep.staying()); err != nil {
+		return err
 	}
+	masters, workers := clustervnf.Among(dep.masters, op.Change.Replaced), clustervnf.Among(dep.workers, op.Change.Replaced)
+	storage, balancers := clustervnf.Among(dep.storage, op.Change.Replaced), clustervnf.Among(dep.balancers, op.Change.Replaced)
+	if op.WholeVNF() {
+		return dep.build(ctx)
+	}
+	if err := dep.healBalancers(ctx, balancers); err != nil {
+		return err
+	}
+	switch {
+	case len(masters) > 0:
+		err = dep.replace(ctx, masters, workers)
+	case len(workers) > 0 || len(storage)+len(balancers) == 0:
+		err = dep.addWorkers(ctx, workers)
+	}
+	if err != nil {
+		return err
+	}
+	if len(balancers) > 0 && len(masters) == 0 { // its floating address may be another one
+		if err := dep.registerVIM(ctx); err != nil {
+			return err
+		}
+	}
+	return dep.healStorage(ctx, storage)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -50,6 +51,9 @@ func (p *parameters) checkMasters(op *vnflcm.Operation) error {
 
 // endpointOn reports whether the API is reached at an address of the machine. It is found as findEndpoint does.
 func (p *parameters) endpointOn(op *vnflcm.Operation, first, v vnflcm.VNFC) bool {
+	if p.Cluster.Balancer != nil {
+		return false
+	}
 	var api netip.Addr
 	if endpoint := p.Cluster.APIEndpoint; endpoint != "" {
 		host, _, _ := splitEndpoint(endpoint)
@@ -89,7 +93,7 @@ func (d *deployment) decide(ctx context.Context, targets []mgmt.Node) ([]mgmt.No
 	}
 	var out []mgmt.Node
 	for _, id := range ids {
-		out = append(out, among(targets, []vnflcm.VNFC{{ID: id}})...)
+		out = append(out, clustervnf.Among(targets, []vnflcm.VNFC{{ID: id}})...)
 	}
 	return out, nil
 }
@@ -135,7 +139,7 @@ func (d *deployment) replace(ctx context.Context, masters, workers []mgmt.Node) 
 	if err := d.checkScriptNames(); err != nil {
 		return err
 	}
-	stayed := without(d.masters, masters)
+	stayed := clustervnf.Without(d.masters, masters)
 	d.ask(stayed)
 	b, err := d.existing(ctx)
 	if err != nil {
@@ -143,9 +147,9 @@ func (d *deployment) replace(ctx context.Context, masters, workers []mgmt.Node) 
 	}
 	tokens := &batch{d: d}
 	replaced := slices.Concat(masters, workers)
-	err = vnflcm.Each(ctx, d.config.Parallel, d.nodes(), func(ctx context.Context, n mgmt.Node) error {
-		if len(among(replaced, []vnflcm.VNFC{n.VNFC})) == 0 {
-			return d.updateHosts(ctx, []mgmt.Node{n})
+	err = vnflcm.Each(ctx, d.config.Parallel, d.machines(), func(ctx context.Context, n mgmt.Node) error {
+		if len(clustervnf.Among(replaced, []vnflcm.VNFC{n.VNFC})) == 0 {
+			return d.updateOther(ctx, n)
 		}
 		if err := d.prepare(ctx, n); err != nil || d.isMaster(n) {
 			return err
@@ -161,7 +165,10 @@ func (d *deployment) replace(ctx context.Context, masters, workers []mgmt.Node) 
 	if err := d.balance(ctx, d.masters); err != nil {
 		return err
 	}
-	if err := d.awaitReady(ctx, replaced); err != nil {
+	if err := clustervnf.AwaitReady(ctx, d.op, d.kube, replaced, d.config.Timeouts.Ready); err != nil {
+		return err
+	}
+	if err := d.route(ctx); err != nil {
 		return err
 	}
 	if err := d.label(ctx, replaced); err != nil {

@@ -1,12 +1,14 @@
 package kubeadm
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -49,7 +51,7 @@ func (d *deployment) setUpHelm(ctx context.Context, masters []mgmt.Node) error {
 				return struct{}{}, done, err
 			},
 			Do: func(ctx context.Context) (struct{}, error) {
-				return struct{}{}, within(ctx, d.config.Timeouts.Install, func(ctx context.Context) error {
+				return struct{}{}, mgmt.Within(ctx, d.config.Timeouts.Install, func(ctx context.Context) error {
 					return d.installHelm(ctx, n, string(script), digest)
 				})
 			},
@@ -68,7 +70,7 @@ func (d *deployment) helmScript() ([]byte, error) {
 
 // hasHelm reports whether this very script has run to its end on the node, and what it has installed is there.
 func (d *deployment) hasHelm(ctx context.Context, n mgmt.Node, digest string) (bool, error) {
-	err := within(ctx, d.config.Timeouts.Install, func(ctx context.Context) error {
+	err := mgmt.Within(ctx, d.config.Timeouts.Install, func(ctx context.Context) error {
 		return n.RunRoot(ctx, []string{"flock", helmLock, "true"}, nil, nil, nil)
 	})
 	if err != nil {
@@ -110,7 +112,32 @@ func (d *deployment) installHelm(ctx context.Context, n mgmt.Node, script, diges
 			return err
 		}
 	}
+	if err := giveKubeconfig(ctx, n); err != nil {
+		return err
+	}
 	return put(ctx, n, helmMark, digest+"\n", 0o644)
+}
+
+// giveKubeconfig lets the login user reach the API: Tacker's contract is that whoever logs in with helm_info can run
+// Helm. The user is root's equal already. One that the user has stays.
+func giveKubeconfig(ctx context.Context, n mgmt.Node) error {
+	var home strings.Builder
+	if err := n.SSH.Run(ctx, []string{"pwd"}, nil, &home, nil); err != nil {
+		return err
+	}
+	dir := path.Join(strings.TrimSpace(home.String()), ".kube")
+	name := path.Join(dir, "config")
+	if _, err := n.SSH.ReadFile(ctx, sshexec.File{Path: name}); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	config, err := n.SSH.ReadFile(ctx, sshexec.File{Path: adminConf, Root: true})
+	if err != nil {
+		return err
+	}
+	if err := n.SSH.Run(ctx, []string{"mkdir", "-p", "-m", "0700", dir}, nil, nil, nil); err != nil {
+		return err
+	}
+	return n.SSH.Upload(ctx, bytes.NewReader(config), sshexec.File{Path: name, Mode: 0o600})
 }
 
 // helm runs Helm as root or as the login user.

@@ -62,6 +62,9 @@ func (l *lab) withHelm(masters int) {
 		if err := l.login(h, "sh", "-c", "echo chart >/var/tacker/helm/probe && rm /var/tacker/helm/probe"); runs != "" && err != nil {
 			l.t.Errorf("%s: the login user cannot write charts: %v", h.Name(), err)
 		}
+		if err := l.login(h, "sh", "-c", "test -r ~/.kube/config"); runs != "" && err != nil {
+			l.t.Errorf("%s: the login user cannot reach the API: %v", h.Name(), err)
+		}
 	}
 	if have != masters {
 		l.t.Errorf("Helm is on %d machines", have)

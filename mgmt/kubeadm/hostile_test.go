@@ -188,7 +188,7 @@ func TestCanaries(t *testing.T) {
 			t.Parallel()
 			ctx, dir := t.Context(), t.TempDir()
 			const password = "canary-password-1"
-			l := openLab(t, setup{sandbox: sandbox.Config{Dir: dir, Password: password}})
+			l := openLab(t, setup{sandbox: sandbox.Config{Dir: dir, Password: password}, pkg: packageWithStorage(t, nil)})
 			access, err := vnflcm.ParseParams([]byte(`{"username":"admin","password":"canary-vim-1","nested":[{"secret":"canary-vim-2"}]}`))
 			if err != nil {
 				t.Fatal(err)
@@ -207,6 +207,8 @@ func TestCanaries(t *testing.T) {
 			req := request[vnflcm.InstantiateVnfRequest](t, sample)
 			sized("complex", 0)(&req)
 			with(t, patch+`}`)(&req)
+			with(t, storageParams)(&req)
+			with(t, `{"storage_server":{"password":"`+password+`"}}`)(&req)
 			if req.AdditionalParams, err = req.AdditionalParams.Merge(over); err != nil {
 				t.Fatal(err)
 			}

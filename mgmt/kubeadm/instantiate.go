@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 func (d *Driver) instantiateEnd(ctx context.Context, op *vnflcm.Operation) error {
-	dep, err := d.open(op)
+	dep, err := d.open(ctx, op)
 	if err != nil {
 		return err
 	}
@@ -21,18 +21,56 @@ func (d *Driver) instantiateEnd(ctx context.Context, op *vnflcm.Operation) error
 	return dep.build(ctx)
 }
 
-// build makes the cluster: all machines are prepared at once; the first control-plane node is initialised as
-// soon as it is ready for that; the others join as soon as they and the first are, control-plane nodes one
-// after the other because etcd takes one new member at a time.
+// build makes the cluster: all machines are prepared at once, the storage server too; the first control-plane node
+// is initialised as soon as it is ready for that; the others join as soon as they and the first are, control-plane
+// nodes one after the other because etcd takes one new member at a time. Everybody reaches the API through the load
+// balancer of the VNF, if it has one: that is made beside the nodes.
 func (d *deployment) build(ctx context.Context) error {
 	if err := d.checkScriptNames(); err != nil {
 		return err
 	}
-	tokens := &batch{d: d}
+	if err := d.noteEndpoint(ctx); err != nil {
+		return err
+	}
+	tokens, way := &batch{d: d}, newPassage()
+	err := vnflcm.Each(ctx, 0, []func(context.Context) error{
+		func(ctx context.Context) error {
+			first := clustervnf.Lead{Masters: d.masters[:1]} // the others, and the workers, once they are Ready
+			return way.open(func() error { return d.setUpBalancers(ctx, d.balancers, first) })
+		},
+		func(ctx context.Context) error { return d.makeNodes(ctx, tokens, way) },
+	}, func(ctx context.Context, do func(context.Context) error) error { return do(ctx) })
+	err = errors.Join(err, d.revokeTokens(ctx))
+	if err != nil {
+		return err
+	}
+	if err := clustervnf.AwaitReady(ctx, d.op, d.kube, d.nodes(), d.config.Timeouts.Ready); err != nil {
+		return err
+	}
+	if err := d.route(ctx); err != nil {
+		return err
+	}
+	if err := d.label(ctx, d.nodes()); err != nil {
+		return err
+	}
+	if err := d.registerVolumes(ctx); err != nil {
+		return err
+	}
+	if err := d.setUpHelm(ctx, d.masters); err != nil {
+		return err
+	}
+	return d.registerVIM(ctx)
+}
+
+// makeNodes makes all machines of the cluster what they shall be, but for the load balancer.
+func (d *deployment) makeNodes(ctx context.Context, tokens *batch, way *passage) error {
 	control := newControlPlane()
-	err := vnflcm.Each(ctx, d.config.Parallel, d.nodes(), func(ctx context.Context, n mgmt.Node) error {
+	return vnflcm.Each(ctx, d.config.Parallel, append(d.nodes(), d.storage...), func(ctx context.Context, n mgmt.Node) error {
 		if n.ID == d.masters[0].ID {
-			return control.open(func() (bootstrap, error) { return d.bringUp(ctx, n) })
+			return control.open(func() (bootstrap, error) { return d.bringUp(ctx, n, way) })
+		}
+		if len(clustervnf.Among(d.storage, []vnflcm.VNFC{n.VNFC})) > 0 {
+			return d.setUpStorage(ctx, n)
 		}
 		if err := d.prepare(ctx, n); err != nil {
 			return err
@@ -46,29 +84,18 @@ func (d *deployment) build(ctx context.Context) error {
 		}
 		return control.oneByOne(func() error { return d.join(ctx, n, b, tokens, true) })
 	})
-	err = errors.Join(err, d.revokeTokens(ctx))
-	if err != nil {
-		return err
-	}
-	if err := d.awaitReady(ctx, d.nodes()); err != nil {
-		return err
-	}
-	if err := d.label(ctx, d.nodes()); err != nil {
-		return err
-	}
-	if err := d.setUpHelm(ctx, d.masters); err != nil {
-		return err
-	}
-	return d.registerVIM(ctx)
 }
 
 func (d *deployment) isMaster(n mgmt.Node) bool {
-	return len(among(d.masters, []vnflcm.VNFC{n.VNFC})) > 0
+	return len(clustervnf.Among(d.masters, []vnflcm.VNFC{n.VNFC})) > 0
 }
 
 // bringUp makes the control plane on its first node.
-func (d *deployment) bringUp(ctx context.Context, first mgmt.Node) (bootstrap, error) {
+func (d *deployment) bringUp(ctx context.Context, first mgmt.Node, way *passage) (bootstrap, error) {
 	if err := d.prepare(ctx, first); err != nil {
+		return bootstrap{}, err
+	}
+	if err := way.wait(ctx); err != nil {
 		return bootstrap{}, err
 	}
 	b, err := d.init(ctx)
@@ -88,19 +115,7 @@ func (d *deployment) applyCNI(ctx context.Context) error {
 		return err // or the script has done it
 	}
 	return vnflcm.Do(ctx, d.op, "network", "", func(ctx context.Context) error {
-		return within(ctx, d.config.Timeouts.Ready, func(ctx context.Context) error { return d.kube.Apply(ctx, manifest) })
-	})
-}
-
-func (d *deployment) awaitReady(ctx context.Context, nodes []mgmt.Node) error {
-	var addrs []netip.Addr
-	for _, n := range nodes {
-		addrs = append(addrs, n.IP)
-	}
-	return vnflcm.Do(ctx, d.op, "ready", "", func(ctx context.Context) error {
-		return within(ctx, d.config.Timeouts.Ready, func(ctx context.Context) error {
-			return d.kube.WaitReady(ctx, addrs, func(message string) { d.op.Report(ctx, message) })
-		})
+		return mgmt.Within(ctx, d.config.Timeouts.Ready, func(ctx context.Context) error { return d.kube.Apply(ctx, manifest) })
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -151,7 +152,7 @@ func (d *deployment) join(ctx context.Context, n mgmt.Node, b bootstrap, tokens 
 			return struct{}{}, joined, err
 		},
 		Do: func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, within(ctx, d.config.Timeouts.Install, func(ctx context.Context) error {
+			return struct{}{}, mgmt.Within(ctx, d.config.Timeouts.Install, func(ctx context.Context) error {
 				return d.joinNow(ctx, n, b, tokens, controlPlane)
 			})
 		},
@@ -215,7 +216,7 @@ func (d *deployment) joinNow(ctx context.Context, n mgmt.Node, b bootstrap, toke
 		return err
 	}
 	// The object of an attempt that was cut short, or of the machine that this one replaces.
-	if err := d.forgetNode(ctx, n); err != nil {
+	if err := clustervnf.ForgetNode(ctx, d.kube, n); err != nil {
 		return err
 	}
 	c, err := tokens.credentials(ctx, controlPlane)
@@ -259,12 +260,3 @@ func masked(err error) error {
 }
 
 var adviceForm = regexp.MustCompile(`(?m)^To see the stack trace of this error.*\n?`)
-
-// forgetNode removes the Node object at the machine's address, if there is one.
-func (d *deployment) forgetNode(ctx context.Context, n mgmt.Node) error {
-	node, found, err := d.kube.NodeAt(ctx, n.IP)
-	if !found || err != nil {
-		return err
-	}
-	return d.kube.DeleteNode(ctx, node.Name)
-}

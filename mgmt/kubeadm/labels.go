@@ -52,11 +52,11 @@ func (c *checker) marks(path string, m nodeMarks) {
 		at, value := path+".labels."+key, m.Labels[key]
 		switch {
 		case !isLabelKey(key):
-			c.fault(path+".labels", key, "is no key of a label: up to 63 letters, digits, -, _ and ., after a DNS name and / if need be")
+			c.Fault(path+".labels", key, "is no key of a label: up to 63 letters, digits, -, _ and ., after a DNS name and / if need be")
 		case slices.Contains(reservedLabels, key):
-			c.fault(at, value, "is set by Kubernetes itself: leave it out")
+			c.Fault(at, value, "is set by Kubernetes itself: leave it out")
 		case !isLabelValue(value):
-			c.fault(at, value, "is no value of a label: up to 63 letters, digits, -, _ and ., the first and the last a letter or digit")
+			c.Fault(at, value, "is no value of a label: up to 63 letters, digits, -, _ and ., the first and the last a letter or digit")
 		}
 	}
 	if m.Taints == nil {
@@ -68,9 +68,9 @@ func (c *checker) marks(path string, m nodeMarks) {
 		at := fmt.Sprintf("%s.taints[%d]", path, i)
 		switch {
 		case !ok:
-			c.fault(at, text, "must be key=value:Effect or key:Effect with the effect NoSchedule, PreferNoSchedule or NoExecute")
+			c.Fault(at, text, "must be key=value:Effect or key:Effect with the effect NoSchedule, PreferNoSchedule or NoExecute")
 		case seen[t.Key+":"+t.Effect]:
-			c.fault(at, text, "has the key and the effect of another taint of the list")
+			c.Fault(at, text, "has the key and the effect of another taint of the list")
 		}
 		seen[t.Key+":"+t.Effect] = true
 	}

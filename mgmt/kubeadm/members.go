@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
@@ -31,13 +33,6 @@ func (d *deployment) close() {
 	if d.kube != nil {
 		d.kube.Close()
 	}
-}
-
-// without leaves nodes out.
-func without(nodes, out []mgmt.Node) []mgmt.Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n mgmt.Node) bool {
-		return slices.ContainsFunc(out, func(o mgmt.Node) bool { return o.ID == n.ID })
-	})
 }
 
 // openEtcd makes a client that asks the member of that node, through SSH, as who kubeadm made for it.
@@ -88,7 +83,7 @@ func (d *deployment) withEtcd(ctx context.Context, through, targets []mgmt.Node,
 }
 
 func lookAtEtcd(ctx context.Context, n mgmt.Node, targets []mgmt.Node) (client *etcd.Client, members []etcd.Member, err error) {
-	err = within(ctx, etcdAttempt, func(ctx context.Context) error {
+	err = mgmt.Within(ctx, etcdAttempt, func(ctx context.Context) error {
 		client, err = openEtcd(ctx, n)
 		if err != nil {
 			return err
@@ -172,12 +167,29 @@ func (d *deployment) moveLeader(ctx context.Context, client *etcd.Client, leader
 // time, and any member at the address of the node that will join. It is called when no join is under way, and
 // before the machine is reset: a voting member must still be alive to be taken out of two.
 func (d *deployment) clearMembers(ctx context.Context, n mgmt.Node) error {
-	others := cluster.New(without(d.up, []mgmt.Node{n}))
+	others := cluster.New(clustervnf.Without(d.up, []mgmt.Node{n}))
 	defer others.Close()
 	leader, err := others.Leader(ctx)
 	if err != nil {
 		return err
 	}
+	var refused error
+	err = mgmt.Within(ctx, memberRecovery, func(ctx context.Context) error {
+		return poll(ctx, func() error {
+			refused = d.clearMembersBy(ctx, leader, n)
+			if errors.Is(refused, etcd.ErrQuorum) {
+				return refused // the member may be starting yet: the join that was cut short had just made it vote
+			}
+			return nil
+		})
+	})
+	return cmp.Or(refused, err)
+}
+
+// memberRecovery is how long the etcd of a join that was cut short may take to come up again.
+const memberRecovery = time.Minute
+
+func (d *deployment) clearMembersBy(ctx context.Context, leader, n mgmt.Node) error {
 	return d.withEtcd(ctx, []mgmt.Node{leader}, nil, func(client *etcd.Client, members []etcd.Member) error {
 		var left []uint64
 		for _, m := range members {
@@ -204,7 +216,7 @@ func (d *deployment) clearMembers(ctx context.Context, n mgmt.Node) error {
 func (d *deployment) awaitMembers(ctx context.Context, joined []mgmt.Node) error {
 	return poll(ctx, func() error {
 		return d.withEtcd(ctx, joined, nil, func(_ *etcd.Client, members []etcd.Member) error {
-			return checkMembers(members, joined, without(d.masters, joined))
+			return checkMembers(members, joined, clustervnf.Without(d.masters, joined))
 		})
 	})
 }

@@ -6,23 +6,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // packagesParam is the parameter "packages": where the programs of the nodes come from.
 type packagesParam struct {
-	Source               string   `json:"source"`                // fromImage, fromRepository or fromNowhere; default fromImage
-	RepositoryURL        string   `json:"repository_url"`        // of Kubernetes packages
-	RepositorySuite      string   `json:"repository_suite"`      // default "/": a flat repository
-	RepositoryComponents []string `json:"repository_components"` // with a suite that is none
-	RepositoryKeyPath    string   `json:"repository_key_path"`   // OpenPGP key of the repository, in the package
-	ContainerdPackage    string   `json:"containerd_package"`    // containerd (default) or containerd.io
-	ContainerdVersion    string   `json:"containerd_version"`    // as apt takes it after "="; default: whatever is newest
+	Source            string `json:"source"` // fromImage, fromRepository or fromNowhere; default fromImage
+	linux.Repository         // of Kubernetes packages
+	ContainerdPackage string `json:"containerd_package"` // containerd (default) or containerd.io
+	ContainerdVersion string `json:"containerd_version"` // as apt takes it after "="; default: whatever is newest
 }
 
 // Where packages come from.
@@ -34,46 +32,54 @@ const (
 
 func (p packagesParam) source() string { return cmp.Or(p.Source, fromImage) }
 
-var debVersionForm = regexp.MustCompile(`^[0-9][A-Za-z0-9.+:~-]*\*?$`) // Debian policy 5.6.12, and apt's *
-
 func (c *checker) packages(p *clusterParam) {
 	given := p.Packages
 	switch given.source() {
 	case fromImage, fromRepository, fromNowhere:
 	default:
-		c.fault("packages.source", given.Source, "must be image, repository or installed")
+		c.Fault("packages.source", given.Source, "must be image, repository or installed")
 	}
 	if given.ContainerdPackage != "" && given.ContainerdPackage != "containerd" && given.ContainerdPackage != "containerd.io" {
-		c.fault("packages.containerd_package", given.ContainerdPackage, "must be containerd or containerd.io")
+		c.Fault("packages.containerd_package", given.ContainerdPackage, "must be containerd or containerd.io")
 	}
-	if given.ContainerdVersion != "" && !debVersionForm.MatchString(given.ContainerdVersion) {
-		c.fault("packages.containerd_version", given.ContainerdVersion, "must be a version of the package, such as 1.7.27-1 or 1.7.*")
+	if given.ContainerdVersion != "" && !linux.IsVersion(given.ContainerdVersion) {
+		c.Fault("packages.containerd_version", given.ContainerdVersion, "must be a version of the package, such as 1.7.27-1 or 1.7.*")
 	}
 	c.idlePackages(p)
 	if given.source() == fromRepository {
-		c.repository(given)
+		c.Add(vnflcm.AtPath("packages", given.Validate(mgmt.Artifacts(c.Op))))
 	}
 }
 
 // idlePackages refuses what would have no effect.
 func (c *checker) idlePackages(p *clusterParam) {
 	given, source := p.Packages, p.Packages.source()
-	for _, asked := range []struct {
-		name   string
-		given  bool
-		effect bool
-	}{
-		{"repository_url", given.RepositoryURL != "", source == fromRepository}, {"repository_suite", given.RepositorySuite != "", source == fromRepository},
-		{"repository_components", len(given.RepositoryComponents) > 0, source == fromRepository}, {"repository_key_path", given.RepositoryKeyPath != "", source == fromRepository},
-		{"containerd_package", given.ContainerdPackage != "", source != fromNowhere}, {"containerd_version", given.ContainerdVersion != "", source != fromNowhere},
-	} {
-		if asked.given && !asked.effect {
-			c.fault("packages."+asked.name, "", "has no effect with packages.source "+source)
-		}
+	var idle []string
+	if source != fromRepository {
+		idle = given.Given()
+	}
+	if source == fromNowhere && given.ContainerdPackage != "" {
+		idle = append(idle, "containerd_package")
+	}
+	if source == fromNowhere && given.ContainerdVersion != "" {
+		idle = append(idle, "containerd_version")
+	}
+	for _, name := range idle {
+		c.Fault("packages."+name, "", "has no effect with packages.source "+source)
 	}
 	if p.ScriptPath != "" && given.source() != fromImage {
-		c.fault("packages.source", given.Source, "has no effect with script_path: the script installs what it needs")
+		c.Fault("packages.source", given.Source, "has no effect with script_path: the script installs what it needs")
 	}
+}
+
+// packages is the package system of a node.
+func (d *deployment) packages(n mgmt.Node) linux.Packages {
+	proxy := d.p.Proxy
+	return linux.Packages{Machine: linux.On(n.SSH), Env: d.environment(), Secrets: []string{proxy.HTTPProxy.Reveal(), proxy.HTTPSProxy.Reveal()}}
+}
+
+func (d *deployment) install(ctx context.Context, n mgmt.Node, names ...string) error {
+	return d.packages(n).Install(ctx, names...)
 }
 
 // installPackages puts the programs of a node there, or makes sure that the image has them.
@@ -83,7 +89,7 @@ func (d *deployment) installPackages(ctx context.Context, n mgmt.Node) error {
 		return d.checkInstalled(ctx, n)
 	}
 	if p.source() == fromRepository {
-		if err := d.addRepository(ctx, n); err != nil {
+		if err := d.packages(n).AddRepository(ctx, "kubernetes", p.Repository, mgmt.Artifacts(d.op)); err != nil {
 			return err
 		}
 	}

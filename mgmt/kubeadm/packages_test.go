@@ -94,7 +94,7 @@ func TestRepository(t *testing.T) {
 		"repository_key_path":"Files/kubernetes/key","containerd_version":"1.6.20*"}}`))
 	l.must(opID, err, m)
 	l.want(count{1, 1, 0})
-	golden(t, "flat.sources", []byte(l.file("workerNode-0", "/etc/apt/sources.list.d/vnfkit-kubernetes.sources")))
+	golden(t, "../../linux/testdata/flat.sources", []byte(l.file("workerNode-0", "/etc/apt/sources.list.d/vnfkit-kubernetes.sources")))
 	if got := l.file("workerNode-0", "/etc/apt/keyrings/vnfkit-kubernetes.asc"); got != "\n"+armoredKey {
 		t.Errorf("the key is %q", got)
 	}

@@ -3,15 +3,11 @@ package kubeadm
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"net/netip"
-	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
-	"github.com/vnfkit/vnfkit/mgmt/registry"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -40,15 +36,16 @@ type clusterParam struct {
 	Worker            nodeParam   `json:"worker_node"`
 	Proxy             mgmt.Proxy  `json:"proxy"`
 
-	Registries  registry.Connections `json:"private_registry_connection_info"`
-	DrainPolicy cluster.DrainPolicy  `json:"drain_policy"` // beyond Tacker; default Fail
-	HelmScript  string               `json:"helm_installation_script_path"`
-	Storage     any                  `json:"storage_server"`
-	Packages    packagesParam        `json:"packages"`
-	Flannel     flannelParam         `json:"flannel"`
+	Balancer    *clustervnf.BalancerParam `json:"external_lb_param"` // Tacker's for kubespray
+	Registries  client.Connections        `json:"private_registry_connection_info"`
+	DrainPolicy cluster.DrainPolicy       `json:"drain_policy"` // beyond Tacker; default Fail
+	HelmScript  string                    `json:"helm_installation_script_path"`
+	Storage     *storageParam             `json:"storage_server"`
+	Packages    packagesParam             `json:"packages"`
+	Flannel     flannelParam              `json:"flannel"`
 	componentParam
-	Volumes any      `json:"pv_registration_params"`
-	VIM     vimParam `json:"vim_registration"` // beyond Tacker
+	Volumes []nfsVolumeParam    `json:"pv_registration_params"`
+	VIM     clustervnf.VIMParam `json:"vim_registration"` // beyond Tacker
 }
 
 type nodeParam struct {
@@ -69,14 +66,10 @@ type masterParam struct {
 }
 
 // clusterPath is where most parameters are.
-const clusterPath = "additionalParams.k8s_cluster_installation_param"
+const clusterPath = clustervnf.Path
 
-// The defaults of Tacker, and the version that the sandbox simulates.
-const (
-	defaultPodCIDR     = "192.168.0.0/16"
-	defaultClusterCIDR = "10.96.0.0/12"
-	defaultVersion     = "1.34.4"
-)
+// defaultVersion is the version that the sandbox simulates.
+const defaultVersion = "1.34.4"
 
 // SecretParams implements vnflcm.SecretParams.
 func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{}) }
@@ -86,8 +79,8 @@ func read(op *vnflcm.Operation) (*parameters, error) {
 	p := &parameters{}
 	_, err := op.Params.Decode(p)
 	c := &p.Cluster
-	c.Master.PodCIDR = cmp.Or(c.Master.PodCIDR, defaultPodCIDR)
-	c.Master.ClusterCIDR = cmp.Or(c.Master.ClusterCIDR, defaultClusterCIDR)
+	c.Master.PodCIDR = cmp.Or(c.Master.PodCIDR, clustervnf.DefaultPodCIDR)
+	c.Master.ClusterCIDR = cmp.Or(c.Master.ClusterCIDR, clustervnf.DefaultClusterCIDR)
 	c.KubernetesVersion = cmp.Or(c.KubernetesVersion, defaultVersion)
 	c.Master.Username = cmp.Or(p.MasterUsername, c.Master.Username)
 	c.Worker.Username = cmp.Or(p.WorkerUsername, c.Worker.Username)
@@ -102,147 +95,57 @@ func read(op *vnflcm.Operation) (*parameters, error) {
 
 // warn names what is accepted but is not, or not as given, put to use. Once per operation: in Validate.
 func (p *parameters) warn(ctx context.Context, op *vnflcm.Operation) {
-	unknown, _ := op.Params.Decode(&parameters{}) // read has reported the error
-	for _, name := range unknown {
-		op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", "additionalParams."+name)
-	}
-	master := &p.Cluster.Master
-	for _, n := range []struct{ name, given string }{{"pod_cidr", master.PodCIDR}, {"cluster_cidr", master.ClusterCIDR}} {
-		if prefix, err := netip.ParsePrefix(n.given); err == nil && prefix != prefix.Masked() {
-			op.Log.WarnContext(ctx, "network has host bits set; they are masked", "attribute", clusterPath+".master_node."+n.name,
-				"given", n.given, "used", prefix.Masked())
-		}
+	clustervnf.Warn(ctx, op, &parameters{}, p.Cluster.Master.PodCIDR, p.Cluster.Master.ClusterCIDR, p.Cluster.Proxy)
+	if cp := p.Cluster.Master.ClusterCPName; cp != "" && p.Cluster.Balancer != nil {
+		op.Log.WarnContext(ctx, "cluster_cp_name has no effect with external_lb_param, whose load balancer has the API",
+			"attribute", clusterPath+".master_node.cluster_cp_name", "value", cp)
 	}
 	p.Cluster.Registries.Warn(ctx, op.Log, clusterPath+"."+registriesParam)
-	if proxy := p.Cluster.Proxy; !proxy.Used() && (!proxy.HTTPProxy.IsZero() || !proxy.HTTPSProxy.IsZero()) {
-		op.Log.WarnContext(ctx, "the proxy is not used: it takes both http_proxy and https_proxy", "attribute", clusterPath+".proxy")
-	}
 }
 
 // checker collects the faults of the parameters against the package.
-type checker struct {
-	op     *vnflcm.Operation
-	faults []error
-}
+type checker struct{ clustervnf.Checker }
 
-func (c *checker) fault(path, value, reason string) {
-	c.faults = append(c.faults, &vnflcm.ParamError{Path: path, Value: value, Reason: reason})
-}
+func newChecker(op *vnflcm.Operation) *checker { return &checker{clustervnf.Checker{Op: op}} }
 
 // check finds every fault; the paths are relative to k8s_cluster_installation_param.
 func (p *parameters) check(op *vnflcm.Operation) error {
-	c := &checker{op: op}
+	c := newChecker(op)
 	k := &p.Cluster
 	c.node("master_node", k.Master.nodeParam)
 	c.node("worker_node", k.Worker)
-	if vdu := c.vduOf(k.Master.SSHCPName); vdu != "" && vdu == c.vduOf(k.Worker.SSHCPName) {
-		c.fault("worker_node.ssh_cp_name", k.Worker.SSHCPName, "is of VDU "+vdu+", whose machines are control-plane nodes")
+	c.Workers(k.Master.SSHCPName, k.Worker.SSHCPName)
+	if k.Master.ClusterCPName == "" && k.APIEndpoint == "" && k.Balancer == nil {
+		c.Fault("master_node.cluster_cp_name", "", "is required")
 	}
-	if k.Master.ClusterCPName == "" && k.APIEndpoint == "" {
-		c.fault("master_node.cluster_cp_name", "", "is required")
-	}
-	c.networks(&k.Master)
-	c.file("script_path", k.ScriptPath)
-	c.file("cni_manifest_path", k.CNIManifestPath)
+	c.Networks(&k.Master.PodCIDR, &k.Master.ClusterCIDR)
+	c.File("script_path", k.ScriptPath)
+	c.File("cni_manifest_path", k.CNIManifestPath)
 	c.version(k.KubernetesVersion)
 	c.apiEndpoint(k)
+	c.externalBalancer(k)
 	c.components(k)
 	c.packages(k)
 	c.flannel(k)
 	c.marks("master_node", k.Master.nodeMarks)
 	c.marks("worker_node", k.Worker.nodeMarks)
-	c.file("helm_installation_script_path", k.HelmScript)
-	c.faults = append(c.faults, vnflcm.AtPath("proxy", k.Proxy.Validate()))
+	c.File("helm_installation_script_path", k.HelmScript)
+	c.Add(vnflcm.AtPath("proxy", k.Proxy.Validate()))
 	c.registries(k)
-	c.drainPolicy(k.DrainPolicy)
-	c.vim(k.VIM)
-	c.unsupported(k)
-	return vnflcm.AtPath(clusterPath, errors.Join(c.faults...))
+	c.DrainPolicy(k.DrainPolicy)
+	c.VIM(k.VIM)
+	c.storage(k)
+	return vnflcm.AtPath(clusterPath, c.Err())
 }
 
 func (c *checker) node(path string, n nodeParam) {
+	c.Place(path, clustervnf.Place{AspectID: n.AspectID, SSHCPName: n.SSHCPName, NICCPName: n.NICCPName})
 	for _, required := range []struct {
 		name    string
 		missing bool
-	}{{"ssh_cp_name", n.SSHCPName == ""}, {"username", n.Username == ""}, {"password", n.Password.IsZero()}} {
+	}{{"username", n.Username == ""}, {"password", n.Password.IsZero()}} {
 		if required.missing {
-			c.fault(path+"."+required.name, "", "is required")
+			c.Fault(path+"."+required.name, "", "is required")
 		}
-	}
-	for _, cp := range []struct{ name, value string }{{"ssh_cp_name", n.SSHCPName}, {"nic_cp_name", n.NICCPName}} {
-		if cp.value != "" && c.vduOf(cp.value) == "" {
-			c.fault(path+"."+cp.name, cp.value, "the flavour has no such connection point")
-		}
-	}
-	vdu := c.vduOf(n.SSHCPName)
-	if nic := c.vduOf(n.NICCPName); vdu != "" && nic != "" && nic != vdu {
-		c.fault(path+".nic_cp_name", n.NICCPName, fmt.Sprintf("is of VDU %s, but ssh_cp_name is of VDU %s", nic, vdu))
-	}
-	if vdu != "" && n.AspectID != "" && !slices.Contains(c.op.Flavour.AspectsOf(vdu), n.AspectID) {
-		c.fault(path+".aspect_id", n.AspectID, fmt.Sprintf("does not scale VDU %s, which has connection point %s", vdu, n.SSHCPName))
-	}
-}
-
-func (c *checker) vduOf(cp string) string {
-	for _, known := range c.op.Flavour.CPs {
-		if known.ID == cp {
-			return known.VDU
-		}
-	}
-	return ""
-}
-
-// networks parses the CIDRs. Host bits are masked, since the meaning is clear: Tacker's own guide has some.
-func (c *checker) networks(m *masterParam) {
-	var parsed []netip.Prefix
-	for _, n := range []struct {
-		path  string
-		value *string
-	}{{"master_node.pod_cidr", &m.PodCIDR}, {"master_node.cluster_cidr", &m.ClusterCIDR}} {
-		prefix, err := netip.ParsePrefix(*n.value)
-		if err != nil {
-			c.fault(n.path, *n.value, "must be a network such as 10.244.0.0/16")
-			continue
-		}
-		*n.value = prefix.Masked().String()
-		parsed = append(parsed, prefix.Masked())
-	}
-	if len(parsed) == 2 && parsed[0].Overlaps(parsed[1]) {
-		c.fault("master_node.pod_cidr", m.PodCIDR, "overlaps cluster_cidr "+m.ClusterCIDR)
-	}
-}
-
-func (c *checker) file(path, name string) {
-	if name == "" {
-		return
-	}
-	if _, err := c.op.Package.Artifact(name); err != nil {
-		reason := err.Error()
-		if errors.Is(err, fs.ErrNotExist) {
-			reason = "the package has no such file"
-		}
-		c.fault(path, name, reason)
-	}
-}
-
-// unsupported refuses what Tacker knows and this driver does not yet do: it must not be dropped in silence.
-func (c *checker) unsupported(p *clusterParam) {
-	for _, asked := range []struct {
-		path  string
-		given bool
-	}{
-		{"storage_server", p.Storage != nil}, {"pv_registration_params", p.Volumes != nil},
-	} {
-		if asked.given {
-			c.fault(asked.path, "", "is not supported yet")
-		}
-	}
-}
-
-func (c *checker) drainPolicy(policy cluster.DrainPolicy) {
-	switch policy {
-	case "", cluster.DrainFail, cluster.DrainDelete, cluster.DrainContinue:
-	default:
-		c.fault("drain_policy", string(policy), fmt.Sprintf("must be %s, %s or %s", cluster.DrainFail, cluster.DrainDelete, cluster.DrainContinue))
 	}
 }

@@ -77,7 +77,11 @@ var parameterFaults = []struct {
 		`private_registry_connection_info[3].server: "R": is the one of private_registry_connection_info[2] too: connect to each registry once`}},
 	{"Helm", `{"helm_installation_script_path":"Scripts/no.sh"}`, []string{`helm_installation_script_path: "Scripts/no.sh": the package has no such file`}},
 	{"drain policy", `{"drain_policy":"delete"}`, []string{`drain_policy: "delete": must be Fail, Delete or Continue`}},
-	{"storage", `{"storage_server":{},"pv_registration_params":[{}]}`, []string{"pv_registration_params: is not supported yet", "storage_server: is not supported yet"}},
+	{"storage", `{"storage_server":{},"pv_registration_params":[{}]}`, []string{
+		"pv_registration_params[0].nfs_server_cp: is required", "pv_registration_params[0].pv_manifest_file_path: is required",
+		"storage_server.nfs_server_setup_params: is required: without it nothing is exported", "storage_server.password: is required",
+		"storage_server.ssh_cp_name: is required", "storage_server.username: is required"}},
+	{"volumes without a server", `{"pv_registration_params":[{}]}`, []string{"pv_registration_params: has no effect without storage_server, which exports them"}},
 	{"old version", `{"kubernetes_version":"1.21.14"}`, []string{`kubernetes_version: "1.21.14": is not supported: 1.22.0 and later versions 1 are`}},
 	{"endpoint", `{"api_endpoint":"lb.example.org:0"}`, []string{`api_endpoint: "lb.example.org:0": must be a host name or address, with or without a port: lb.example.org:6443, [2001:db8::1]:6443`}},
 	{"endpoint with a command", `{"api_endpoint":"$(id)"}`, []string{`api_endpoint: "$(id)": must be a host name or address, with or without a port: lb.example.org:6443, [2001:db8::1]:6443`}},
@@ -236,8 +240,10 @@ func TestSpecificationRequests(t *testing.T) {
 			`script_path: "Scripts/install_k8s_ha.sh": the package has no such file`,
 			`worker_node.ssh_cp_name: "CP2": the flavour has no such connection point`,
 		},
-		// For the kubespray driver: its own attributes are unknown here, and warned of.
+		// For the kubespray driver: its own attributes are unknown here, and warned of, but for external_lb_param.
 		"instantiate_kubespray_cluster.json": {
+			`external_lb_param.script_path: "./Scripts/ExternalLB_installation.sh": the package has no such file`,
+			`external_lb_param.ssh_cp_name: "externalLB_instance": the flavour has no such connection point`,
 			notPort, "proxy.https_proxy: the port is not a number",
 		},
 		// Not of this driver at all: nothing of what it needs is there.
@@ -260,9 +266,11 @@ func TestSpecificationRequests(t *testing.T) {
 				sandboxVIM(&req)
 				req.FlavourID, req.InstantiationLevelID = "simple", ""
 				wanted := slices.Clone(want)
-				if repaired { // the port of the proxies is the only fault that is the sample's
-					with(t, `{"proxy":{"http_proxy":"http://user1:password1@host1:3128","https_proxy":"https://user2:password2@host2:3128"}}`)(&req)
-					wanted = slices.DeleteFunc(wanted, func(w string) bool { return strings.HasPrefix(w, "proxy.") })
+				if repaired { // the port of the proxies is the only fault that is the sample's; the package has no load balancer
+					with(t, `{"proxy":{"http_proxy":"http://user1:password1@host1:3128","https_proxy":"https://user2:password2@host2:3128"},"external_lb_param":null}`)(&req)
+					wanted = slices.DeleteFunc(wanted, func(w string) bool {
+						return strings.HasPrefix(w, "proxy.") || strings.HasPrefix(w, "external_lb_param.")
+					})
 				}
 				for i := range wanted {
 					wanted[i] = at + wanted[i]

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -18,32 +18,10 @@ var platforms = []string{"debian 12", "ubuntu 22.04", "ubuntu 24.04"}
 
 // checkPlatform refuses other systems before anything is changed.
 func (d *deployment) checkPlatform(ctx context.Context, n mgmt.Node) error {
-	text, err := n.SSH.ReadFile(ctx, sshexec.File{Path: "/etc/os-release", Root: true})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	release := osRelease(text)
-	if got := release["ID"] + " " + release["VERSION_ID"]; !slices.Contains(platforms, got) {
-		return fmt.Errorf("kubeadm: the system of %s is %q; the built-in preparation is made for %s: use an image with one of them, or script_path",
-			n.HostName, strings.TrimSpace(got), strings.Join(platforms, ", "))
+	if err := linux.On(n.SSH).CheckRelease(ctx, platforms...); err != nil {
+		return fmt.Errorf("kubeadm: %w, or script_path", err)
 	}
 	return nil
-}
-
-// osRelease reads the assignments of an os-release file, whose values may be in quotes.
-func osRelease(text []byte) map[string]string {
-	out := map[string]string{}
-	for line := range bytes.Lines(text) {
-		key, value, found := strings.Cut(strings.TrimSpace(string(line)), "=")
-		if !found || strings.HasPrefix(key, "#") {
-			continue
-		}
-		if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
-			value = value[1 : n-1]
-		}
-		out[key] = value
-	}
-	return out
 }
 
 // The files by which modules and settings are there after a reboot.

@@ -3,11 +3,10 @@ package kubeadm
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io/fs"
-	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -26,6 +25,9 @@ func (d *deployment) prepare(ctx context.Context, n mgmt.Node) error {
 	}
 	if d.p.ScriptPath != "" {
 		steps = []step{{"hosts", d.writeHosts}, {"script", d.uploadScript}}
+	}
+	if d.p.Storage != nil {
+		steps = append(steps, step{"nfs-client", d.setUpClient})
 	}
 	if err := d.do(ctx, "reach", n, d.config.Timeouts.Boot, n.SSH.Wait); err != nil {
 		return err
@@ -61,18 +63,10 @@ func (d *deployment) environment() map[string]string {
 
 // put writes a file of root's.
 func put(ctx context.Context, n mgmt.Node, path, content string, mode fs.FileMode) error {
-	dir := path[:strings.LastIndexByte(path, '/')]
-	if err := n.RunRoot(ctx, []string{"mkdir", "-p", dir}, nil, nil, nil); err != nil {
-		return err
-	}
-	return n.SSH.Upload(ctx, strings.NewReader(content), sshexec.File{Path: path, Mode: mode, Root: true})
+	return linux.On(n.SSH).Write(ctx, path, []byte(content), mode)
 }
 
 // succeeds runs a command that answers by its exit code.
 func succeeds(ctx context.Context, n mgmt.Node, argv ...string) (bool, error) {
-	err := n.RunRoot(ctx, argv, nil, nil, nil)
-	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && exit.Code == 1 {
-		return false, nil
-	}
-	return err == nil, err
+	return linux.On(n.SSH).Holds(ctx, argv...)
 }

@@ -2,11 +2,10 @@ package kubeadm
 
 import (
 	"context"
-	"io"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/registry"
+	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 )
 
 // registriesParam is the name of the list of private registries.
@@ -14,15 +13,7 @@ const registriesParam = "private_registry_connection_info"
 
 // registries checks the private registries. Their certificates are read from the package.
 func (c *checker) registries(p *clusterParam) {
-	c.faults = append(c.faults, p.Registries.Validate(registriesParam, c.openArtifact))
-}
-
-func (c *checker) openArtifact(path string) (io.ReadCloser, error) {
-	name, err := c.op.Package.Artifact(path)
-	if err != nil {
-		return nil, err
-	}
-	return c.op.Package.Open(name)
+	c.Add(p.Registries.Validate(registriesParam, mgmt.Artifacts(c.Op)))
 }
 
 // prepareRegistries connects a machine that was prepared by our own steps. That is before it becomes a node: the
@@ -52,7 +43,7 @@ func (d *deployment) registriesStep(ctx context.Context, n mgmt.Node) error {
 		if err != nil {
 			return err
 		}
-		return registry.Probe(ctx, n.SSH, runtime, d.p.Registries)
+		return client.Probe(ctx, n.SSH, runtime, d.p.Registries)
 	})
 }
 
@@ -67,12 +58,12 @@ func (d *deployment) restoreRegistries(ctx context.Context, n mgmt.Node) error {
 }
 
 // connectRegistries makes the runtime of a machine use the private registries.
-func (d *deployment) connectRegistries(ctx context.Context, n mgmt.Node) (registry.Runtime, error) {
-	runtime, err := registry.Detect(ctx, n.SSH)
+func (d *deployment) connectRegistries(ctx context.Context, n mgmt.Node) (client.Runtime, error) {
+	runtime, err := client.Detect(ctx, n.SSH)
 	if err != nil {
 		return "", err
 	}
-	return runtime, registry.Connect(ctx, n.SSH, runtime, d.p.Registries, (&checker{op: d.op}).openArtifact)
+	return runtime, client.Connect(ctx, n.SSH, runtime, d.p.Registries, mgmt.Artifacts(d.op))
 }
 
 // httpRegistries is the list of registries without TLS in the form that Tacker's script puts into
@@ -80,7 +71,7 @@ func (d *deployment) connectRegistries(ctx context.Context, n mgmt.Node) (regist
 func (d *deployment) httpRegistries() string {
 	var out []string
 	for _, r := range d.p.Registries {
-		if r.Type == registry.HTTP {
+		if r.Type == client.HTTP {
 			out = append(out, `"`+r.Server+`"`)
 		}
 	}

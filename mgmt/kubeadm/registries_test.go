@@ -25,7 +25,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/mgmt/registry"
+	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -154,9 +154,9 @@ func TestRegistryTrouble(t *testing.T) {
 		patch string
 		is    error
 	}{
-		"another CA":   {`"certificate_path":"Files/registries/other.crt"`, registry.ErrUnknownAuthority},
-		"no CA":        {`"x":1`, registry.ErrUnknownAuthority},
-		"password":     {`"certificate_path":"Files/registries/ca.crt","password":"canary-wrong"`, registry.ErrLogin},
+		"another CA":   {`"certificate_path":"Files/registries/other.crt"`, client.ErrUnknownAuthority},
+		"no CA":        {`"x":1`, client.ErrUnknownAuthority},
+		"password":     {`"certificate_path":"Files/registries/ca.crt","password":"canary-wrong"`, client.ErrLogin},
 		"no such name": {`"hosts_string":"10.10.9.9 other.example.com"`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -41,8 +42,7 @@ func (d *deployment) setUpRuntime(ctx context.Context, n mgmt.Node) error {
 		return err
 	}
 	if env := d.environment(); env != nil {
-		// Only root may read it: proxy URLs can hold a password.
-		if err := put(ctx, n, "/etc/systemd/system/containerd.service.d/50-vnfkit-proxy.conf", proxyDropIn(env), 0o600); err != nil {
+		if err := put(ctx, n, "/etc/systemd/system/containerd.service.d/50-vnfkit-proxy.conf", string(linux.ProxyDropIn(env)), 0o600); err != nil {
 			return err
 		}
 	}
@@ -54,14 +54,8 @@ func (d *deployment) setUpRuntime(ctx context.Context, n mgmt.Node) error {
 	return startUnit(ctx, n, "restart", "containerd")
 }
 
-// startUnit starts, restarts or reloads a unit, also one that has failed too often to be started again. A unit
-// that systemd has not loaded has not failed either: resetting it is refused.
 func startUnit(ctx context.Context, n mgmt.Node, verb, unit string) error {
-	err := n.RunRoot(ctx, []string{"systemctl", "reset-failed", unit}, nil, nil, nil)
-	if _, refused := errors.AsType[*sshexec.ExitError](err); err != nil && !refused {
-		return err
-	}
-	return n.RunRoot(ctx, []string{"systemctl", verb, unit}, nil, nil, nil)
+	return linux.On(n.SSH).Unit(ctx, verb, unit)
 }
 
 // findPlugins makes sure that the plugins are there which every network add-on calls: the kubelet's package
@@ -181,15 +175,4 @@ func (s runtimeSettings) config() any {
 	}
 	runtime["registry"], runtime["sandbox_image"] = registry, s.pause
 	return table{"version": 2, "plugins": table{"io.containerd.grpc.v1.cri": runtime}}
-}
-
-// proxyDropIn is a unit drop-in with the proxy variables (systemd.exec(5), Environment=).
-func proxyDropIn(env map[string]string) string {
-	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `%`, `%%`, "\n", `\n`)
-	var out strings.Builder
-	out.WriteString("[Service]\n")
-	for _, name := range []string{"http_proxy", "https_proxy", "no_proxy"} {
-		fmt.Fprintf(&out, "Environment=\"%s=%s\"\n", strings.ToUpper(name), escape.Replace(env[name]))
-	}
-	return out.String()
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
-	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -16,12 +16,16 @@ func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 	if op.Scale.Type != vnflcm.ScaleIn {
 		return nil
 	}
-	dep, err := d.open(op)
+	dep, err := d.open(ctx, op)
 	if err != nil {
 		return err
 	}
 	defer dep.close()
-	return vnflcm.Each(ctx, d.config.Parallel, among(dep.workers, op.Change.Removed), func(ctx context.Context, n mgmt.Node) error {
+	gone := clustervnf.Among(dep.workers, op.Change.Removed)
+	if err := dep.unroute(ctx, gone); err != nil {
+		return err
+	}
+	return vnflcm.Each(ctx, d.config.Parallel, gone, func(ctx context.Context, n mgmt.Node) error {
 		if err := dep.evict(ctx, n, op.RollingBack); err != nil {
 			return err
 		}
@@ -37,40 +41,27 @@ func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 // evict drains a node and removes it. With force a drain that fails does not keep it from going.
 func (d *deployment) evict(ctx context.Context, n mgmt.Node, force bool) error {
 	o := cluster.DrainOptions{Timeout: d.config.Timeouts.Drain, Force: force, Policy: d.p.DrainPolicy}
-	if force && o.Policy != cluster.DrainDelete {
-		o.Policy = cluster.DrainContinue
-	}
-	if err := d.drain(ctx, n, o); err != nil {
+	if err := clustervnf.Drain(ctx, d.op, d.kube, n, o); err != nil {
 		return err
 	}
-	return d.do(ctx, "delete-node", n, time.Minute, func(ctx context.Context) error { return d.forgetNode(ctx, n) })
-}
-
-// drain empties a node, if the cluster has it.
-func (d *deployment) drain(ctx context.Context, n mgmt.Node, o cluster.DrainOptions) error {
-	return d.do(ctx, "drain", n, o.Timeout+time.Minute, func(ctx context.Context) error {
-		node, found, err := d.kube.NodeAt(ctx, n.IP)
-		if !found || err != nil {
-			return err
-		}
-		o.Warn = func(err error) {
-			d.op.Log.WarnContext(ctx, "not every pod could be moved", "host", node.Name, "error", err)
-		}
-		return d.kube.Drain(ctx, node.Name, o)
-	})
+	return clustervnf.DeleteNode(ctx, d.op, d.kube, n)
 }
 
 // scaleEnd makes new machines nodes, and tells the others which nodes there are.
 func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
-	dep, err := d.open(op)
+	dep, err := d.open(ctx, op)
 	if err != nil {
 		return err
 	}
 	defer dep.close()
 	if op.Scale.Type == vnflcm.ScaleIn {
-		return errors.Join(d.forget(ctx, op, op.Change.Removed), dep.updateHosts(ctx, dep.nodes()))
+		err = errors.Join(d.forget(ctx, op, op.Change.Removed), dep.changeRegistries(ctx, dep.staying()))
+		return errors.Join(err, vnflcm.Each(ctx, d.config.Parallel, dep.machines(), dep.updateOther))
 	}
-	return dep.addWorkers(ctx, among(dep.workers, op.Change.Added))
+	if err := dep.changeRegistries(ctx, dep.staying()); err != nil {
+		return err
+	}
+	return dep.addWorkers(ctx, clustervnf.Among(dep.workers, op.Change.Added))
 }
 
 // addWorkers joins new machines to the running cluster.
@@ -83,9 +74,9 @@ func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
 		return err
 	}
 	tokens := &batch{d: d}
-	err = vnflcm.Each(ctx, d.config.Parallel, d.nodes(), func(ctx context.Context, n mgmt.Node) error {
-		if len(among(added, []vnflcm.VNFC{n.VNFC})) == 0 {
-			return d.updateHosts(ctx, []mgmt.Node{n})
+	err = vnflcm.Each(ctx, d.config.Parallel, d.machines(), func(ctx context.Context, n mgmt.Node) error {
+		if len(clustervnf.Among(added, []vnflcm.VNFC{n.VNFC})) == 0 {
+			return d.updateOther(ctx, n)
 		}
 		if err := d.prepare(ctx, n); err != nil {
 			return err
@@ -95,7 +86,10 @@ func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
 	if err = errors.Join(err, d.revokeTokens(ctx)); err != nil {
 		return err
 	}
-	if err := d.awaitReady(ctx, added); err != nil {
+	if err := clustervnf.AwaitReady(ctx, d.op, d.kube, added, d.config.Timeouts.Ready); err != nil {
+		return err
+	}
+	if err := d.route(ctx); err != nil {
 		return err
 	}
 	return d.label(ctx, added)
@@ -103,6 +97,9 @@ func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
 
 // existing describes the running cluster, as whichever control-plane node answers sees it.
 func (d *deployment) existing(ctx context.Context) (bootstrap, error) {
+	if err := d.checkEndpoint(ctx); err != nil {
+		return bootstrap{}, err
+	}
 	return vnflcm.Run(ctx, d.op, vnflcm.Step[bootstrap]{Name: "cluster", Do: func(ctx context.Context) (bootstrap, error) {
 		leader, err := d.kube.Leader(ctx)
 		if err != nil {
@@ -112,13 +109,13 @@ func (d *deployment) existing(ctx context.Context) (bootstrap, error) {
 	}})
 }
 
-// updateHosts tells nodes that stay as they are which nodes there are. One that cannot be reached is passed
+// updateHosts tells machines that stay as they are which nodes there are. One that cannot be reached is passed
 // over: it may be dead, and its heal writes the file anew.
 func (d *deployment) updateHosts(ctx context.Context, nodes []mgmt.Node) error {
 	return vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
 		return d.do(ctx, "hosts", n, time.Minute, func(ctx context.Context) error {
 			err := d.writeHosts(ctx, n)
-			if errors.Is(err, sshexec.ErrConnect) && !errors.Is(err, sshexec.ErrHostKey) && ctx.Err() == nil {
+			if clustervnf.Unreachable(ctx, err) {
 				d.op.Log.WarnContext(ctx, "the hosts file of a node could not be brought up to date", "host", n.HostName, "error", err)
 				return nil
 			}

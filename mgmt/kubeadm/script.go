@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -111,6 +112,9 @@ func (d *deployment) runScript(ctx context.Context, n mgmt.Node, args, secrets [
 	}
 	if http := d.httpRegistries(); http != "" {
 		env["HTTP_PRIVATE_REGISTRIES"] = http
+		if err := client.Reserve(ctx, n.SSH, d.p.Registries); err != nil {
+			return err
+		}
 	}
 	command := sshexec.Command{Argv: append([]string{"flock", "-o", scriptLock, "bash", scriptFile}, args...), Env: env, Secrets: secrets}
 	if stdout != nil {

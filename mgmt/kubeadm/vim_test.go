@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -190,6 +192,16 @@ func TestHelmInfo(t *testing.T) {
 			}
 			if info["masternode_username"] != "ubuntu" || info["masternode_password"] != "ubuntu" {
 				t.Errorf("%+v", info)
+			}
+			keys, _ := info["masternode_host_keys"].([]any)
+			if len(keys) != masters {
+				t.Fatalf("%d host keys of %d nodes: %+v", len(keys), masters, keys)
+			}
+			for i, line := range keys {
+				address, key, _ := strings.Cut(fmt.Sprint(line), " ")
+				if _, err := sshexec.PinnedHostKeys(key); err != nil || isText && address != one || isList && address != list[i] {
+					t.Errorf("%q: %v", line, err)
+				}
 			}
 		})
 	}

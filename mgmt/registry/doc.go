@@ -1,31 +1,27 @@
-// Package registry connects the machines of a cluster to private container registries.
+// Package registry is the management driver that turns a machine of a VNF into a private container registry.
 //
-// Drivers take a list of Connections from the attribute private_registry_connection_info of a request, check it
-// with Connections.Validate before anything is touched, and call Connect on each machine:
+//	pool := sshexec.NewPool(sshexec.Options{})
+//	manager, err := vnflcm.New(vnflcm.Config{
+//		Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool})},
+//		...
+//	})
 //
-//	runtime, err := registry.Detect(ctx, node.SSH)
-//	err = registry.Connect(ctx, node.SSH, runtime, connections, open)
-//	err = registry.Probe(ctx, node.SSH, runtime, connections)
+// The VNFD names it, under the key of its artifact, for the hooks instantiate_end and heal_end. The instantiate
+// request says in additionalParams.private_registry_installation_param how to log in to the machine and what the
+// registry is to be; the attributes are Tacker's, and ours beside them: TLS, users, a volume.
+// docs/registry.md of this module has all of them.
 //
-// Connect makes the machine what the list says, however often it is called and with whatever list before: a new
-// CA certificate or password takes the place of the old one, and a registry that is no longer in the list is
-// forgotten. What is ours is noted on the machine in /var/lib/vnfkit/registries.json (root only, no secrets)
-// before it is written, so that a call that was cut short is made good by the next. What others have set up
-// stays as it is.
+// What is there in the end is one container, private_registry, of Docker's restart policy "always", with the settings
+// of the request. Whatever is found instead, an older one, a stopped one, one of somebody else by that name, is brought
+// there; a container that is right already is left alone.
 //
-// # What is written
+// A cluster that is to pull from the registry takes its connection from the instance:
 //
-//   - containerd: /etc/containerd/certs.d/<server>/hosts.toml and the CA certificate beside it. They are read at
-//     each pull: containerd is not restarted. Its own configuration must name /etc/containerd/certs.d as
-//     config_path; that is checked, not changed.
-//   - Docker: "insecure-registries" in /etc/docker/daemon.json for registries without TLS, with a reload of the
-//     daemon when that changed; the CA certificate in /etc/docker/certs.d/<server>; "docker login" of root.
-//   - both: "auths" of /var/lib/kubelet/config.json, since hosts.toml has no place for credentials and the kubelet
-//     gives them to the runtime with each pull. The kubelet reads that file anew after five minutes at the latest:
-//     a changed password is not known at once.
+//	instance, err := manager.Get(ctx, id)
+//	connection, err := registry.ConnectionOf(instance.InstantiatedVnfInfo.VnfcResourceInfo[0])
 //
-// Certificates are always verified: nothing here turns that off.
+// and has it, with a username and password if need be, in the parameters of its request:
 //
-// The lines that Connection.HostsString puts into /etc/hosts are the caller's to write, beside those of the
-// nodes: see Connections.HostEntries and mgmt.HostsFile.
+//	params, err := vnflcm.NewParams(map[string]any{"k8s_cluster_installation_param": map[string]any{
+//		"private_registry_connection_info": client.Connections{connection}, ...}})
 package registry

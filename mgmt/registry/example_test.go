@@ -1,24 +1,76 @@
 package registry_test
 
 import (
+	"context"
 	"fmt"
-	"io"
-	"io/fs"
 
+	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// A driver checks the list of a request before it touches anything: every fault at once, with the remedy.
-func ExampleConnections_Validate() {
-	list := registry.Connections{
-		{Type: registry.HTTP, Server: "192.168.0.10:5000"},
-		{Type: registry.HTTPS, Server: "registry.example.com", CertificatePath: "Files/ca.crt", HostsString: "registry.example.com"},
+// The driver makes a private registry of the machine of a VNF, here one of the sandbox, and the instance tells how
+// others reach it. The request is what a client would send: a registry with TLS, a name, and a user.
+func Example() {
+	ctx := context.Background()
+	world, err := sandbox.Open(sandbox.Config{PublicImages: []string{"registry:latest"}})
+	if err != nil {
+		panic(err)
 	}
-	noFiles := func(path string) (io.ReadCloser, error) {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	defer world.Close()
+	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
+	defer pool.Close()
+	manager, err := vnflcm.New(vnflcm.Config{
+		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32),
+		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) {
+			return tosca.Open(ctx, "../../examples/packages/private-registry")
+		}),
+		Infra: map[string]vnflcm.InfraDriver{"sandbox": world},
+		Mgmt:  map[string]vnflcm.MgmtDriver{"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool})},
+	})
+	if err != nil {
+		panic(err)
 	}
-	fmt.Println(list.Validate("private_registry_connection_info", noFiles))
+	defer manager.Close(ctx)
+
+	var request vnflcm.InstantiateVnfRequest
+	_, err = vnflcm.DecodeRequest([]byte(`{
+		"flavourId": "simple",
+		"vimConnectionInfo": [{"id": "1", "vimType": "sandbox", "accessInfo": {"any": "thing"}}],
+		"additionalParams": {"private_registry_installation_param": {
+			"ssh_cp_name": "CP1", "ssh_username": "ubuntu", "ssh_password": "ubuntu",
+			"server_name": "registry.example.org", "tls": {},
+			"users": [{"username": "cluster", "password": "a-password"}]
+		}}}`), &request)
+	if err != nil {
+		panic(err)
+	}
+	vnf, err := manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: "b3d9c1e4-7a52-4c0e-9f1b-2e6a8d4c5f71"})
+	if err != nil {
+		panic(err)
+	}
+	operation, err := manager.Instantiate(ctx, vnf.ID, request)
+	if err != nil {
+		panic(err)
+	}
+	if _, err := manager.Wait(ctx, operation); err != nil {
+		panic(err)
+	}
+
+	instance, err := manager.Get(ctx, vnf.ID)
+	if err != nil {
+		panic(err)
+	}
+	connection, err := registry.ConnectionOf(instance.InstantiatedVnfInfo.VnfcResourceInfo[0])
+	if err != nil {
+		panic(err)
+	}
+	connection.Username, connection.Password = "cluster", vnflcm.NewSecret("a-password") // the instance has no secrets
+	fmt.Println(connection.Server, connection.HostsString, connection.Password)
+	fmt.Println(connection.CACertificate[:27])
 	// Output:
-	// private_registry_connection_info[1].hosts_string: "registry.example.com": must be an address and a host name: "192.168.0.20 registry.example.com"
-	// private_registry_connection_info[1].certificate_path: "Files/ca.crt": the package has no such file
+	// registry.example.org:5000 10.10.0.10 registry.example.org ***
+	// -----BEGIN CERTIFICATE-----
 }

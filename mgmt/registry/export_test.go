@@ -1,13 +1,22 @@
 package registry
 
-// What the fuzz targets call.
+// For the tests of parsers.
 var (
-	CACertificates = caCertificates
-	ContainerdDir  = containerdDir
-	HostEntry      = hostEntry
-	HostsTOML      = hostsTOML
-	WithAuths      = withAuths
-	WithInsecure   = withInsecure
-	WithMember     = withMember
-	WithoutMember  = withoutMember
+	ChooseImage = chooseImage
+	Htpasswd    = htpasswd
+	Matches     = matches
+	PathForm    = pathForm
 )
+
+// User is one of the registry.
+type User = userParam
+
+// Issue makes a certificate for a name, its key and its CA.
+func Issue(name string) (certificate, key []byte, ca string, err error) {
+	a, err := newAuthority("tests")
+	if err != nil {
+		return nil, nil, "", err
+	}
+	certificate, key, err = a.issue([]string{name}, nil)
+	return certificate, key, a.Certificate, err
+}

@@ -4,125 +4,96 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"io"
 	"time"
 
-	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Why a registry could not be used, found with errors.Is. All are final until the request or the registry is
-// changed.
-var (
-	// ErrUnknownAuthority: the certificate of the registry is signed by no CA that the machine knows.
-	ErrUnknownAuthority = errors.New("its certificate is signed by no CA that is known: certificate_path must name the one that signed it")
-	// ErrPlainHTTP: the registry does not speak TLS.
-	ErrPlainHTTP = errors.New("it speaks HTTP, not HTTPS: connection_type must be 0")
-	// ErrLogin: the registry wants a login, or another one.
-	ErrLogin = errors.New("it refuses the login: username and password must be those of a user of it")
-)
+// probeRepository is where the image of the probe is for a moment.
+const probeRepository = "vnfkit/probe"
 
-// Probe pulls the image of each connection that has a Connection.ProbeImage, as the runtime of the machine does: a
-// wrong CA, address or password is found now and not when the first Pod does not start. The error is an
-// *sshexec.ExitError with what the program said, wrapped in one of the errors of this package where the cause is
-// known.
-func Probe(ctx context.Context, host *sshexec.Host, r Runtime, connections Connections) error {
-	m := machine{host}
-	var faults []error
-	for _, c := range connections {
-		if c.ProbeImage == "" {
-			continue
-		}
-		if err := m.pull(ctx, r, c); err != nil {
-			faults = append(faults, explained(c, err))
-		}
+// pushAndPull pushes a small image, pulls it and removes it: the volume can be written, and what is in it is whole.
+func (s *site) pushAndPull(ctx context.Context) error {
+	if err := s.exchange(ctx); err != nil {
+		return fmt.Errorf("registry: %s: probe: %w", s.server(), err)
 	}
-	return errors.Join(faults...)
+	return nil
 }
 
-func (m machine) pull(ctx context.Context, r Runtime, c Connection) error {
-	image := c.Server + "/" + c.ProbeImage
-	if r == Docker {
-		return m.docker(ctx, nil, "pull", "--quiet", image)
+func (s *site) exchange(ctx context.Context) (err error) {
+	var options []name.Option
+	if s.p.TLS == nil {
+		options = append(options, name.Insecure)
 	}
-	exists, err := m.hasCrictl(ctx)
+	repository, err := name.NewRepository(s.server()+"/"+probeRepository, options...)
 	if err != nil {
 		return err
 	}
-	if exists {
-		return m.crictl(ctx, c, image)
-	}
-	if c.login() {
-		return m.ctrWithLogin(ctx, c, image)
-	}
-	return m.ctr(ctx, certsDir, image)
-}
-
-func (m machine) ctr(ctx context.Context, dir, image string) error {
-	return m.run(ctx, "ctr", "-n", "k8s.io", "images", "pull", "--hosts-dir", dir, image)
-}
-
-// probeDir is where ctr finds the credentials for a probe while it runs. It lies in memory, and only root can read it.
-const probeDir = "/run/vnfkit-registry-probe"
-
-// ctrWithLogin is for machines without crictl: ctr takes credentials on its command line or from a terminal only,
-// but the hosts.toml that it is led to may have a header.
-func (m machine) ctrWithLogin(ctx context.Context, c Connection, image string) (err error) {
-	content, err := hostsTOML(c, c.Username+":"+c.Password.Reveal())
+	image, err := random.Image(1<<10, 1)
 	if err != nil {
 		return err
 	}
-	if err := m.run(ctx, "mkdir", "-p", "-m", "0700", probeDir); err != nil {
+	digest, err := image.Digest()
+	if err != nil {
+		return err
+	}
+	at := repository.Digest(digest.String())
+	access, err := s.access()
+	if err != nil {
 		return err
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
-		err = errors.Join(err, m.run(ctx, "rm", "-rf", probeDir))
+		if removed := remote.Delete(at, append(access, remote.WithContext(ctx))...); err == nil {
+			err = removed
+		}
 	}()
-	if err := m.write(ctx, probeDir+"/"+c.Server+"/hosts.toml", content, 0o600); err != nil {
-		return err
+	access = append(access, remote.WithContext(ctx))
+	if err := remote.Write(at, image, access...); err != nil {
+		return fmt.Errorf("push: %w", err)
 	}
-	return m.ctr(ctx, probeDir, image)
-}
-
-func (m machine) hasCrictl(ctx context.Context) (bool, error) {
-	err := m.host.Exec(ctx, sshexec.Command{Shell: "command -v crictl >/dev/null", Root: true})
-	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && (exit.Code == 1 || exit.Code == 127) {
-		return false, nil
+	pulled, err := remote.Image(at, access...)
+	if err != nil {
+		return fmt.Errorf("pull: %w", err)
 	}
-	return err == nil, err
-}
-
-// crictl takes credentials from its environment, which only root can see (cri-tools, "crictl pull").
-func (m machine) crictl(ctx context.Context, c Connection, image string) error {
-	command := sshexec.Command{Argv: []string{"crictl", "--runtime-endpoint", "unix:///run/containerd/containerd.sock", "pull", image}, Root: true}
-	if c.login() {
-		command.Env = map[string]string{"CRICTL_CREDS": c.Username + ":" + c.Password.Reveal()}
-		command.Secrets = []string{c.Password.Reveal()}
+	layers, err := pulled.Layers()
+	if err != nil {
+		return fmt.Errorf("pull: %w", err)
 	}
-	return m.host.Exec(ctx, command)
-}
-
-// explained names the registry and, where what a runtime said shows it, the cause.
-func explained(c Connection, err error) error {
-	exit, ok := errors.AsType[*sshexec.ExitError](err)
-	if !ok {
-		return fmt.Errorf("registry %s: %w", c.Server, err)
-	}
-	said := strings.ToLower(exit.Stderr)
-	for _, cause := range []struct {
-		err   error
-		words []string
-	}{
-		{ErrUnknownAuthority, []string{"certificate signed by unknown authority"}},
-		{ErrPlainHTTP, []string{"server gave http response to https client"}},
-		{ErrLogin, []string{"401 unauthorized", "unauthorized:", "authentication required", "no basic auth credentials", "authorization failed"}},
-	} {
-		for _, words := range cause.words {
-			if strings.Contains(said, words) {
-				return fmt.Errorf("registry %s: %w: %w", c.Server, cause.err, err)
-			}
+	for _, layer := range layers {
+		if err := readLayer(layer); err != nil {
+			return fmt.Errorf("pull: %w", err)
 		}
 	}
-	return fmt.Errorf("registry %s: %w", c.Server, err)
+	return nil
+}
+
+// readLayer reads a layer to its end: what does not have its digest is an error there.
+func readLayer(layer v1.Layer) error {
+	content, err := layer.Compressed()
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, content)
+	return errors.Join(err, content.Close())
+}
+
+// access is how this program reaches the registry.
+func (s *site) access() ([]remote.Option, error) {
+	transport, err := s.transport()
+	if err != nil {
+		return nil, err
+	}
+	options := []remote.Option{remote.WithTransport(transport)}
+	if len(s.p.Users) > 0 {
+		user := s.p.Users[0]
+		options = append(options, remote.WithAuth(&authn.Basic{Username: user.Username, Password: user.Password.Reveal()}))
+	}
+	return options, nil
 }

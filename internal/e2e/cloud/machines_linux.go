@@ -17,16 +17,23 @@ import (
 // server is gone.
 type Machines struct {
 	cloud *Cloud
-	hosts *vminfra.Hosts
+	hosts Hosts
 	stop  context.CancelFunc
 	done  chan error
-	have  map[string]vminfra.Machine // by the id of the server
+	have  map[string]netip.Addr // by the id of the server, which is that of the host too
 }
 
-// Boot begins to keep machines. Close them.
-func (c *Cloud) Boot(ctx context.Context, hosts *vminfra.Hosts) *Machines {
+// Hosts makes the hosts.
+type Hosts interface {
+	vminfra.Cloud
+	// Kill ends all processes of a machine with SIGKILL. Its address stays taken until it is deleted.
+	Kill(id string) error
+}
+
+// Boot begins to keep machines. Their VDU is the first word of the server's name. Close them.
+func (c *Cloud) Boot(ctx context.Context, hosts Hosts) *Machines {
 	ctx, stop := context.WithCancel(ctx)
-	m := &Machines{cloud: c, hosts: hosts, stop: stop, done: make(chan error, 1), have: map[string]vminfra.Machine{}}
+	m := &Machines{cloud: c, hosts: hosts, stop: stop, done: make(chan error, 1), have: map[string]netip.Addr{}}
 	go func() { m.done <- m.run(ctx) }()
 	return m
 }
@@ -64,11 +71,11 @@ func (m *Machines) follow(ctx context.Context) error {
 		return nil //nolint:nilerr // Nova may be away: it is asked again
 	}
 	var errs []error
-	for id, h := range maps.Clone(m.have) {
+	for id := range maps.Clone(m.have) {
 		i := slices.IndexFunc(body.Servers, func(s server) bool { return s.ID == id })
 		// A server that is replaced is deleted while the new one is built: both have the port for a moment.
 		if i < 0 || body.Servers[i].Status == "DELETED" {
-			errs = append(errs, m.hosts.Delete(ctx, h.ID))
+			errs = append(errs, m.hosts.Delete(ctx, id))
 			delete(m.have, id)
 		}
 	}
@@ -84,7 +91,7 @@ func (m *Machines) follow(ctx context.Context) error {
 func (m *Machines) boot(ctx context.Context, s server) error {
 	addr, ok := s.address()
 	for _, other := range m.have {
-		if other.Address == addr {
+		if other == addr {
 			ok = false // its predecessor is still there
 		}
 	}
@@ -93,16 +100,11 @@ func (m *Machines) boot(ctx context.Context, s server) error {
 	}
 	// Names of servers are longer than those of hosts can be.
 	vdu, _, _ := strings.Cut(strings.ToLower(s.Name), "-")
-	if err := m.hosts.Create(ctx, vminfra.Machine{VNFC: s.ID, Name: vdu + "-" + s.ID[:8], Address: addr}); err != nil {
+	if err := m.hosts.Create(ctx, vminfra.Machine{ID: s.ID, VDU: vdu, Name: vdu + "-" + s.ID[:8], Address: addr}); err != nil {
 		return err
 	}
-	made, err := m.hosts.Machines(ctx, "")
-	for _, h := range made {
-		if h.VNFC == s.ID {
-			m.have[s.ID] = h
-		}
-	}
-	return err
+	m.have[s.ID] = addr
+	return nil
 }
 
 // address is the first address on the first network.
@@ -116,15 +118,7 @@ func (s server) address() (netip.Addr, bool) {
 }
 
 // Kill ends all processes on the machine of a server, which Nova does not notice.
-func (m *Machines) Kill(ctx context.Context, server string) error {
-	list, err := m.hosts.Machines(ctx, "")
-	for _, h := range list {
-		if h.VNFC == server {
-			return m.hosts.Kill(h.ID)
-		}
-	}
-	return errors.Join(err, errors.New("there is no machine of server "+server))
-}
+func (m *Machines) Kill(server string) error { return m.hosts.Kill(server) }
 
 // Close stops following the servers. The hosts are ended with their Hosts.
 func (m *Machines) Close() error {

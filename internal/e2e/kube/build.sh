@@ -6,13 +6,15 @@
 # It says on standard output where: DIR is VNFKIT_KUBE_DIR or, by default, a directory of the user's cache that is
 # named by what all is built from.
 #
-#   DIR/bin          Kubernetes, etcd, pause, coredns, flannel, helm
+#   DIR/bin          Kubernetes, etcd, pause, coredns, flannel, helm, kwok
+#   DIR/kwok.yaml    what the nodes and pods of kwok do: they become ready at once
 #   DIR/tree         Debian with systemd and sshd, without anything of Kubernetes; apt knows only DIR/debian
 #   DIR/debian       a repository with the Debian packages that nodes need
 #   DIR/kubernetes   a flat repository with kubeadm, kubelet, kubectl, kubernetes-cni, as pkgs.k8s.io is laid out
 #   DIR/key.asc      the key that both are signed with
 #   DIR/node         what a ready image holds beyond the tree: the packages of both, installed
 #   DIR/containerd   /var/lib/containerd with all images of a cluster
+#   DIR/images       the images as archives, and registry.tar: the registry of Debian, as registry:latest
 set -euo pipefail
 HERE=$(cd "$(dirname "$0")" && pwd)
 cd "$HERE"
@@ -23,7 +25,7 @@ exec 3>&1 >&2 9>.lock
 flock 9 # another run may be at it
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=mod DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
-KUBERNETES=v1.34.4 ETCD=v3.6.16 COREDNS=v1.14.3 FLANNEL=v0.28.4 HELM=v3.22.0 PLUGINS=v1.9.1
+KUBERNETES=v1.34.4 ETCD=v3.6.16 COREDNS=v1.14.3 FLANNEL=v0.28.4 HELM=v3.22.0 PLUGINS=v1.9.1 KWOK=v0.8.0
 # What kubeadm of that version asks for, and what the driver's flannel asks for. The versions inside are those above.
 IMAGE_ETCD=registry.k8s.io/etcd:3.6.5-0 IMAGE_COREDNS=registry.k8s.io/coredns/coredns:v1.12.1 IMAGE_PAUSE=registry.k8s.io/pause:3.10.1
 FLANNEL_TAGS=(v0.27.0 v0.28.4) FLANNEL_CNI_TAGS=(v1.7.1-flannel1 v1.9.1-flannel1) # of the sample package, and the driver's own
@@ -86,6 +88,17 @@ tools() {
   cd "$HERE"
   GOFLAGS= go build -trimpath -ldflags '-s -w' -o "$DIR/bin/pause" ./pause
   GOFLAGS= go build -trimpath -ldflags '-s -w' -o "$DIR/bin/flannel" ./flannelcni
+}
+
+# kwok plays nodes. It does nothing but what the stages say that its module brings along.
+kwok() {
+  local stages file
+  GOBIN=$DIR/bin go install -trimpath -ldflags '-s -w' "sigs.k8s.io/kwok/cmd/kwok@$KWOK"
+  stages=$(go mod download -json "sigs.k8s.io/kwok@$KWOK" | sed -n 's/.*"Dir": "\(.*\)",/\1/p')/kustomize/stage
+  for file in "$stages"/{node/fast,node/heartbeat-with-lease,pod/fast}/*.yaml; do
+    [ "${file##*/}" = kustomization.yaml ] || { echo ---; cat "$file"; }
+  done >kwok.yaml
+  grep -q '^kind: Stage' kwok.yaml
 }
 
 plugins() {
@@ -215,15 +228,16 @@ libraries() {
   done
 }
 
-# image ROOT ENTRYPOINT NAME... packs a directory as an image with these names.
+# image ROOT ENTRYPOINT NAME... packs a directory as an image with these names. The words of ENTRYPOINT have no blanks.
 image() {
-  local root=$1 entry=$2 pack layer config tags
+  local root=$1 entry pack layer config tags
+  entry=$(printf '"%s",' $2)
   shift 2
   tags=$(printf '"%s",' "$@")
   pack=$(mktemp -d)
   tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "$root" -cf "$pack/layer.tar" .
   layer=$(sha256sum "$pack/layer.tar" | cut -d' ' -f1)
-  echo "{\"architecture\":\"$(dpkg --print-architecture)\",\"os\":\"linux\",\"config\":{\"Entrypoint\":[\"$entry\"],\"Env\":[\"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"]},\"rootfs\":{\"type\":\"layers\",\"diff_ids\":[\"sha256:$layer\"]}}" >"$pack/config.json"
+  echo "{\"architecture\":\"$(dpkg --print-architecture)\",\"os\":\"linux\",\"config\":{\"Entrypoint\":[${entry%,}],\"Env\":[\"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"]},\"rootfs\":{\"type\":\"layers\",\"diff_ids\":[\"sha256:$layer\"]}}" >"$pack/config.json"
   config=$(sha256sum "$pack/config.json" | cut -d' ' -f1)
   mv "$pack/config.json" "$pack/$config.json"
   echo "[{\"Config\":\"$config.json\",\"RepoTags\":[${tags%,}],\"Layers\":[\"layer.tar\"]}]" >"$pack/manifest.json"
@@ -296,8 +310,36 @@ bake() {
   rm -rf /run/vnfkit-e2e-bake containerd/tmpmounts
 }
 
+# registry_image makes what a registry VNF runs. Clusters do not have it.
+registry_image() {
+  local root=rootfs/registry
+  rm -rf rootfs overlay
+  mkdir -p "$root"/{bin,tmp,etc/docker/registry,etc/ssl/certs,var/lib/registry} overlay/{upper,work,root}
+  mount -t overlay overlay -o lowerdir=node:tree,upperdir=overlay/upper,workdir=overlay/work overlay/root
+  trap 'umount "$DIR/overlay/root"' EXIT
+  libraries "$root" /usr/bin/docker-registry
+  mv "$root/usr/bin/docker-registry" "$root/bin/registry"
+  cp tree/etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+  # As in the image of the project.
+  cat >"$root/etc/docker/registry/config.yml" <<'EOF'
+version: 0.1
+log: {fields: {service: registry}}
+storage:
+  cache: {blobdescriptor: inmemory}
+  filesystem: {rootdirectory: /var/lib/registry}
+http:
+  addr: :5000
+  headers: {X-Content-Type-Options: [nosniff]}
+health: {storagedriver: {enabled: true, interval: 10s, threshold: 3}}
+EOF
+  image "$root" '/bin/registry serve /etc/docker/registry/config.yml' registry:latest
+  umount overlay/root
+  trap - EXIT
+  rm -rf rootfs overlay
+}
+
 mkdir -p bin bin/cni stages
-for stage in kubernetes etcd tools plugins tree debian_packages kubernetes_packages sign node images bake; do
+for stage in kubernetes etcd tools kwok plugins tree debian_packages kubernetes_packages sign node images bake registry_image; do
   [ -e "stages/$stage" ] && continue
   began=$SECONDS
   (set -e; "$stage")

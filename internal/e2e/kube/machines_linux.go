@@ -1,9 +1,11 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -18,8 +20,11 @@ import (
 type Machines struct {
 	Network *vmhost.Network
 	Spec    vmhost.Spec // what all have in common
+	// Change, when set, makes one differ from the others.
+	Change func(vminfra.Machine, *vmhost.Spec)
 
 	mu     sync.Mutex
+	next   []netip.Addr
 	made   map[string]machine // by resource id
 	serial int
 }
@@ -34,9 +39,17 @@ var _ vminfra.Cloud = (*Machines)(nil)
 
 // Create implements vminfra.Cloud.
 func (c *Machines) Create(ctx context.Context, m vminfra.Machine) error {
-	m.ID = uuid.NewString()
+	m.ID = cmp.Or(m.ID, uuid.NewString())
 	spec := c.Spec
 	spec.Name, spec.Address = strings.ToLower(m.Name), m.Address
+	c.mu.Lock()
+	if !m.Address.IsValid() && len(c.next) > 0 {
+		spec.Address, c.next = c.next[0], c.next[1:]
+	}
+	c.mu.Unlock()
+	if c.Change != nil {
+		c.Change(m, &spec)
+	}
 	host, err := c.Network.Create(ctx, spec)
 	if err != nil {
 		return err
@@ -50,6 +63,13 @@ func (c *Machines) Create(ctx context.Context, m vminfra.Machine) error {
 	}
 	c.made[m.ID] = machine{Machine: m, host: host}
 	return nil
+}
+
+// Next has the next new machines get these addresses, which must be free.
+func (c *Machines) Next(addresses ...netip.Addr) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next = addresses
 }
 
 // Delete implements vminfra.Cloud.

@@ -36,7 +36,7 @@ func (p Parts) Images() string { return filepath.Join(p.dir, "containerd") }
 // Image is an image in docker-archive form, by the last part of its name.
 func (p Parts) Image(name string) string { return filepath.Join(p.dir, "images", name+".tar") }
 
-// Programs is the directory of what was built: kube-apiserver, etcd, helm and others.
+// Programs is the directory of what was built: kube-apiserver, etcd, helm, kwok and others.
 func (p Parts) Programs() string { return filepath.Join(p.dir, "bin") }
 
 // Key is what both repositories are signed with, armoured.
@@ -44,3 +44,6 @@ func (p Parts) Key() string { return filepath.Join(p.dir, "key.asc") }
 
 // Repositories are the apt repositories: debian and kubernetes.
 func (p Parts) Repositories() fs.FS { return os.DirFS(p.dir) }
+
+// Stages is what the nodes and pods of kwok do.
+func (p Parts) Stages() string { return filepath.Join(p.dir, "kwok.yaml") }

@@ -15,7 +15,7 @@
 // machine's: no logind, no D-Bus. That takes the package systemd and cgroup v2, alone or beside v1.
 //
 // Nothing stays behind: files and mounts are in namespaces that end with their processes, and a host ends
-// when the process that made it does. Only the bridge, a directory and control groups outlive a killed run; the
-// next Up replaces them. The hosts see no device but their own, have a boot id of their own, write no setting of
+// when the process that made it does. Only the bridge, a directory, disks and control groups outlive a killed run;
+// the next Up replaces them. The hosts see no device but their own, have a boot id of their own, write no setting of
 // the kernel, and lack the capabilities to load modules, reboot, mount or set the clock.
 package vmhost

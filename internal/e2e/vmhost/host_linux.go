@@ -53,6 +53,9 @@ type Spec struct {
 	Tree string
 	// Data are directories that a host with a Tree gets a copy of: where from, by where to.
 	Data map[string]string
+	// Devices are block devices of this machine, such as a Disk, that a host with a Tree gets, by their names on the
+	// host. What is on them outlives the host.
+	Devices map[string]string
 	// Off leaves sshd out until Boot: connections are refused.
 	Off bool
 }
@@ -64,6 +67,7 @@ type Host struct {
 	network *Network
 	dir     string
 	device  string // on the machine
+	unplug  func() // takes the device away
 	init    *exec.Cmd
 	orders  io.WriteCloser
 	said    bytes.Buffer
@@ -87,6 +91,9 @@ func (n *Network) Create(ctx context.Context, s Spec) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{Spec: s, network: n, dir: dir, ended: make(chan struct{})}
+	h.unplug = func() {
+		_ = ip(context.WithoutCancel(ctx), "link", "del", h.device) // it may be gone by itself
+	}
 	if err := h.start(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
@@ -146,7 +153,11 @@ func (h *Host) script() ([]string, error) {
 	arguments := []string{"init", h.dir, h.Layer, h.Name, netip.PrefixFrom(h.Address, subnet.Bits()).String(), gateway.String(), h.User, rule}
 	if h.Tree != "" {
 		made, err := h.controlGroups()
-		arguments = append(arguments, h.Tree, strings.Join(made, ":"))
+		var devices []string
+		for as, device := range h.Devices {
+			devices = append(devices, device+":"+as)
+		}
+		arguments = append(arguments, h.Tree, strings.Join(made, ":"), strings.Join(devices, " "))
 		for to, from := range h.Data {
 			arguments = append(arguments, from+":"+to)
 		}
@@ -166,11 +177,14 @@ func (h *Host) await(answers io.Reader, ready chan<- bool) {
 	close(h.ended)
 }
 
-// connect gives the host its network device.
+// connect gives the host its network device. The hardware address follows from the address, as those of a cloud stay with
+// their ports: neighbours that knew a host which this one replaces would send to that for ten seconds.
 func (h *Host) connect(ctx context.Context) error {
 	h.device = h.network.device()
+	a := h.Address.As4()
 	return errors.Join(
-		ip(ctx, "link", "add", h.device, "type", "veth", "peer", "name", "eth0", "netns", strconv.Itoa(h.init.Process.Pid)),
+		ip(ctx, "link", "add", h.device, "type", "veth", "peer", "name", "eth0", "address", fmt.Sprintf("02:76:%02x:%02x:%02x:%02x", a[0], a[1], a[2], a[3]),
+			"netns", strconv.Itoa(h.init.Process.Pid)),
 		ip(ctx, "link", "set", h.device, "master", bridge, "up"),
 		h.forgetPredecessor(ctx))
 }
@@ -206,6 +220,9 @@ func (h *Host) Kill() (err error) {
 			// The kernel ends a whole process namespace with its first process.
 			err = h.init.Process.Kill()
 			<-h.ended
+			// The kernel takes the network of the host away when it finds time to: until then the dead host answers,
+			// also after its address has been given to another one.
+			h.unplug()
 		}
 	})
 	return err

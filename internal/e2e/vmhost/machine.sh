@@ -2,11 +2,12 @@
 # and systemd-nspawn boots it with all that a virtual machine may do, so that container runtimes run on it.
 #   $1 directory to build in, $2 files to lay over those of the tree ("" for none), $3 host name,
 #   $4 address with prefix length, $5 gateway, $6 login user, $7 rule for sudo, $8 the tree,
-#   $9 its control groups, one per hierarchy, by colon; further arguments: directories that are copied to where
-#   they are in the tree (FROM:TO), on a real disk: an overlay cannot lie on another one
+#   $9 its control groups, one per hierarchy, by colon, ${10} devices of the machine that it gets (FROM:TO, by
+#   blank); further arguments: directories that are copied to where they are in the tree (FROM:TO), on a real disk:
+#   an overlay cannot lie on another one
 set -eu
-dir=$1 layer=$2 name=$3 address=$4 gateway=$5 user=$6 sudo=$7 tree=$8 groups=$9
-shift 9
+dir=$1 layer=$2 name=$3 address=$4 gateway=$5 user=$6 sudo=$7 tree=$8 groups=$9 devices=${10}
+shift 10
 read -r password # on standard input, so that no list of processes shows it; the network device is there now
 
 mount --make-rprivate /
@@ -33,6 +34,9 @@ for pair in "$@" /var/lib/containerd /var/lib/kubelet /var/lib/docker; do
 done
 for to in /var/lib/containerd /var/lib/kubelet /var/lib/docker; do
   binds+=("--bind=$PWD/data$to:$to")
+done
+for pair in $devices; do
+  binds+=("--bind=$pair")
 done
 # Several etcds on one disk wait for each other's fsync until their leaders are voted out.
 binds+=(--tmpfs=/var/lib/etcd:mode=700)
@@ -73,9 +77,12 @@ boot() (
   for group in $groups; do
     echo 0 >"$group/cgroup.procs" # this process
   done
+  # Without udev systemd would wait in vain for the units of devices. It does not where /sys is read-only.
+  writable=1
+  [ -z "$devices" ] || writable=network
   unified=0
   [ -e /sys/fs/cgroup/cgroup.controllers ] && unified=1
-  exec env SYSTEMD_NSPAWN_API_VFS_WRITABLE=1 SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=$unified systemd-nspawn -q -D "$PWD/root" --boot -M "$name" \
+  exec env SYSTEMD_NSPAWN_API_VFS_WRITABLE=$writable SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=$unified systemd-nspawn -q -D "$PWD/root" --boot -M "$name" \
     --register=no --keep-unit --network-namespace-path=/proc/self/ns/net --capability=all --system-call-filter="@keyring bpf" \
     --bind=/dev/kmsg --bind=/dev/fuse --resolv-conf=off --timezone=off "${binds[@]}" </dev/null >"$dir/console.log" 2>&1
 )

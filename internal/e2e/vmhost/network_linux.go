@@ -76,7 +76,7 @@ func (n *Network) up(ctx context.Context) error {
 
 // clean removes what a run makes, or what an earlier one has left.
 func clean(ctx context.Context) error {
-	return errors.Join(removeBridge(ctx), removeGroups(groups), os.RemoveAll(stateDir))
+	return errors.Join(removeBridge(ctx), removeGroups(groups), detachDisks(ctx), os.RemoveAll(stateDir))
 }
 
 // removeBridge removes the bridge, and the devices of hosts that still hang on it.

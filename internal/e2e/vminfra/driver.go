@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Machine is a machine of the cloud. Create fills in ID, Address and Serial.
+// Machine is a machine of the cloud. Create fills in Serial, and ID and Address unless they are given.
 type Machine struct {
 	ID       string // resource id
 	Instance string // of the VNF

@@ -1,6 +1,7 @@
 package vminfra
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ var real = []string{"ip"}
 
 // Create implements Cloud.
 func (c *Hosts) Create(ctx context.Context, m Machine) error {
-	m.ID = uuid.NewString()
+	m.ID = cmp.Or(m.ID, uuid.NewString())
 	spec := c.Spec
 	spec.Name, spec.Address, spec.Off = strings.ToLower(m.Name), m.Address, true
 	host, err := c.Network.Create(ctx, spec)

@@ -3,8 +3,6 @@ package access
 import (
 	"cmp"
 	"crypto/x509"
-	"encoding/base64"
-	"errors"
 	"net/url"
 	"path"
 	"slices"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 
+	"github.com/vnfkit/vnfkit/internal/vimattributes"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -45,62 +44,62 @@ func Unknown(vim vnflcm.VimConnectionInfo) []string {
 
 // read understands the names of SOL003, of both of Tacker's APIs, and of clouds.yaml.
 func read(vim vnflcm.VimConnectionInfo) (identity, []string, error) {
-	inter, access := newAttributes("interfaceInfo", vim.InterfaceInfo), newAttributes("accessInfo", vim.AccessInfo)
+	inter, access := vimattributes.Of(vim)
 	id := identity{
-		Username:         access.text("username", "user_name", "userName"),
-		UserID:           access.text("userId", "user_id"),
-		Password:         access.secret("password"),
-		UserDomain:       access.text("userDomain", "userDomainName", "user_domain", "user_domain_name"),
-		UserDomainID:     access.text("userDomainId", "user_domain_id"),
-		Project:          access.text("project", "projectName", "project_name", "tenant", "tenantName", "tenant_name"),
-		ProjectID:        access.text("projectId", "project_id", "tenantId", "tenant_id"),
-		ProjectDomain:    access.text("projectDomain", "projectDomainName", "project_domain", "project_domain_name"),
-		ProjectDomainID:  access.text("projectDomainId", "project_domain_id"),
-		CredentialID:     access.text("applicationCredentialId", "application_credential_id"),
-		CredentialName:   access.text("applicationCredentialName", "application_credential_name"),
-		CredentialSecret: access.secret("applicationCredentialSecret", "application_credential_secret"),
-		Token:            access.secret("token"),
-		Region:           cmp.Or(access.text("region", "regionName", "region_name"), inter.text("region", "regionName", "region_name")),
-		Interface:        cmp.Or(inter.text("interface"), access.text("interface"), "public"),
+		Username:         access.Text("username", "user_name", "userName"),
+		UserID:           access.Text("userId", "user_id"),
+		Password:         access.Secret("password"),
+		UserDomain:       access.Text("userDomain", "userDomainName", "user_domain", "user_domain_name"),
+		UserDomainID:     access.Text("userDomainId", "user_domain_id"),
+		Project:          access.Text("project", "projectName", "project_name", "tenant", "tenantName", "tenant_name"),
+		ProjectID:        access.Text("projectId", "project_id", "tenantId", "tenant_id"),
+		ProjectDomain:    access.Text("projectDomain", "projectDomainName", "project_domain", "project_domain_name"),
+		ProjectDomainID:  access.Text("projectDomainId", "project_domain_id"),
+		CredentialID:     access.Text("applicationCredentialId", "application_credential_id"),
+		CredentialName:   access.Text("applicationCredentialName", "application_credential_name"),
+		CredentialSecret: access.Secret("applicationCredentialSecret", "application_credential_secret"),
+		Token:            access.Secret("token"),
+		Region:           cmp.Or(access.Text("region", "regionName", "region_name"), inter.Text("region", "regionName", "region_name")),
+		Interface:        cmp.Or(inter.Text("interface"), access.Text("interface"), "public"),
 	}
-	id.Insecure = inter.boolean(false, "skipCertificateVerification") || !access.boolean(true, "cert_verify", "certVerify")
-	id.AnyHostname = inter.boolean(false, "skipCertificateHostnameCheck")
+	id.Insecure = inter.Bool(false, "skipCertificateVerification") || !access.Bool(true, "cert_verify", "certVerify")
+	id.AnyHostname = inter.Bool(false, "skipCertificateHostnameCheck")
 	// Both sections are read: each name that is there counts as known.
-	ca, fallback := inter.certificates(), access.certificates()
+	ca, fallback := certificates(inter), certificates(access)
 	id.CA = cmp.Or(ca, fallback)
-	endpoint, other := inter.text("endpoint"), access.text("auth_url", "authUrl", "endpoint")
+	endpoint, other := inter.Text("endpoint"), access.Text("auth_url", "authUrl", "endpoint")
 	id.endpoint(inter, cmp.Or(endpoint, other))
 	id.check(inter, access)
 	if id.Insecure && id.CA != "" {
-		inter.fault("skipCertificateVerification", "true", "contradicts the trusted certificates: leave out one of the two")
+		inter.Fault("skipCertificateVerification", "true", "contradicts the trusted certificates: leave out one of the two")
 	}
 	if !slices.Contains([]string{"public", "internal", "admin"}, id.Interface) {
-		inter.fault("interface", id.Interface, "must be public, internal or admin")
+		inter.Fault("interface", id.Interface, "must be public, internal or admin")
 	}
-	err := vnflcm.AtPath("vimConnectionInfo", errors.Join(append(inter.faults, access.faults...)...))
-	return id, append(inter.unknown(), access.unknown()...), err
+	err := vimattributes.Faults(inter, access)
+	return id, vimattributes.Unknown(inter, access), err
 }
 
 // endpoint takes the address of Keystone with and without its version.
-func (id *identity) endpoint(inter *attributes, text string) {
+func (id *identity) endpoint(inter *vimattributes.Section, text string) {
 	if text == "" {
-		inter.fault("endpoint", "", "is required: the address of Keystone, as https://cloud.example:5000/v3")
+		inter.Fault("endpoint", "", "is required: the address of Keystone, as https://cloud.example:5000/v3")
 		return
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		inter.fault("endpoint", "", "must be an http or https URL, as https://cloud.example:5000/v3")
+		inter.Fault("endpoint", "", "must be an http or https URL, as https://cloud.example:5000/v3")
 		return
 	case u.User != nil:
-		inter.fault("endpoint", "", "must not hold credentials: they belong into accessInfo")
+		inter.Fault("endpoint", "", "must not hold credentials: they belong into accessInfo")
 		return
 	case u.RawQuery != "" || u.Fragment != "":
-		inter.fault("endpoint", "", "must have no query and no fragment")
+		inter.Fault("endpoint", "", "must have no query and no fragment")
 		return
 	}
 	if last := path.Base(u.Path); versionSegment(last) && last != "v3" {
-		inter.fault("endpoint", last, "Identity API version 3 is needed: end it in /v3")
+		inter.Fault("endpoint", last, "Identity API version 3 is needed: end it in /v3")
 		return
 	} else if last != "v3" {
 		u = u.JoinPath("v3")
@@ -109,7 +108,7 @@ func (id *identity) endpoint(inter *attributes, text string) {
 }
 
 // check finds what is missing for exactly one way to log in.
-func (id *identity) check(inter, access *attributes) {
+func (id *identity) check(inter, access *vimattributes.Section) {
 	credential := id.CredentialID != "" || id.CredentialName != "" || id.CredentialSecret != ""
 	ways := 0
 	for _, given := range []bool{id.Password != "", credential, id.Token != ""} {
@@ -119,19 +118,19 @@ func (id *identity) check(inter, access *attributes) {
 	}
 	switch {
 	case ways > 1:
-		access.fault("password", "", "only one of password, application credential and token may be given")
+		access.Fault("password", "", "only one of password, application credential and token may be given")
 	case credential:
 		id.checkCredential(access)
 	case id.Token != "":
 	default:
 		if id.Password == "" {
-			access.fault("password", "", "is required, unless there is an application credential or a token")
+			access.Fault("password", "", "is required, unless there is an application credential or a token")
 		}
 		if id.Username == "" && id.UserID == "" {
-			access.fault("username", "", "is required")
+			access.Fault("username", "", "is required")
 		}
 		if id.Project == "" && id.ProjectID == "" {
-			access.fault("project", "", "is required: the project whose resources these are")
+			access.Fault("project", "", "is required: the project whose resources these are")
 		}
 	}
 	if id.UserDomainID == "" {
@@ -141,19 +140,19 @@ func (id *identity) check(inter, access *attributes) {
 		id.ProjectDomain = cmp.Or(id.ProjectDomain, defaultDomain)
 	}
 	if id.CA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(id.CA)) {
-		inter.fault("trustedCertificates", "", "must be certificates in PEM form")
+		inter.Fault("trustedCertificates", "", "must be certificates in PEM form")
 	}
 }
 
-func (id *identity) checkCredential(access *attributes) {
+func (id *identity) checkCredential(access *vimattributes.Section) {
 	if id.CredentialSecret == "" {
-		access.fault("applicationCredentialSecret", "", "is required with an application credential")
+		access.Fault("applicationCredentialSecret", "", "is required with an application credential")
 	}
 	switch {
 	case id.CredentialID == "" && id.CredentialName == "":
-		access.fault("applicationCredentialId", "", "is required with applicationCredentialSecret")
+		access.Fault("applicationCredentialId", "", "is required with applicationCredentialSecret")
 	case id.CredentialID == "" && id.Username == "" && id.UserID == "":
-		access.fault("username", "", "is required with applicationCredentialName: names are unique per user only")
+		access.Fault("username", "", "is required with applicationCredentialName: names are unique per user only")
 	}
 }
 
@@ -196,14 +195,4 @@ func (id *identity) user(o *gophercloud.AuthOptions) {
 	if id.UserDomainID == "" {
 		o.DomainName = id.UserDomain
 	}
-}
-
-// certificatesPEM takes PEM, and PEM that is once more in base64 as SOL003's certificates are.
-func certificatesPEM(text string) string {
-	if !strings.Contains(text, "-----BEGIN") {
-		if plain, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); err == nil {
-			return string(plain)
-		}
-	}
-	return text
 }

@@ -1,0 +1,151 @@
+// Cnf-helm makes a CNF from the Helm chart of a VNF package, scales it in both ways, heals a pod of it and terminates it.
+//
+// Without a flag it first makes a Kubernetes cluster as a VNF, on the embedded sandbox: no cloud, no root. Helm is the
+// real one, linked into this program; the cluster that it talks to is simulated, and so are the pods. With -kubeconfig all
+// of it happens on a real cluster, in the namespace "shop".
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/examples/internal/progress"
+	"github.com/vnfkit/vnfkit/examples/internal/samples"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+type options struct {
+	kubeconfig string // of a real cluster
+	cnf        string // VNF package with requests/instantiate_chart.json
+	image      string // that the pods run
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of a real cluster; default: one is made on the sandbox")
+	flag.StringVar(&o.cnf, "package", samples.Package("cnf"), "VNF package of the CNF")
+	flag.StringVar(&o.image, "image", "", "image that the pods run; default: that of the chart, which exists nowhere but in the simulation")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, o, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cnf-helm:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options, out io.Writer) error {
+	screen := progress.New(out)
+	defer screen.Close()
+	v, err := compose(ctx, o, screen)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+
+	vimID := realCluster
+	if o.kubeconfig == "" {
+		screen.Title("a Kubernetes cluster, on the sandbox")
+		cluster, err := v.instantiate(ctx, v.clusterVNFD, filepath.Join(samples.Package("k8s-cluster"), "requests", "instantiate_sandbox.json"), "sandbox", nil)
+		if err != nil {
+			return err
+		}
+		vimID = kubeadm.VIMID(cluster)
+	}
+
+	screen.Title("a CNF from the chart of the package")
+	id, err := v.instantiate(ctx, v.cnfVNFD, filepath.Join(o.cnf, "requests", "instantiate_chart.json"), vimID, o.params())
+	if err != nil {
+		return err
+	}
+	if err := v.show(ctx, screen, id); err != nil {
+		return err
+	}
+	for _, aspect := range []string{"web_aspect", "cache_aspect"} {
+		screen.Title("one step more of %s", aspect)
+		operation, err := v.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: aspect})
+		if err := v.finished(ctx, operation, err); err != nil {
+			return err
+		}
+	}
+	if err := v.show(ctx, screen, id); err != nil {
+		return err
+	}
+
+	inst, err := v.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	pods := inst.InstantiatedVnfInfo.VnfcResourceInfo
+	hung := pods[max(0, slices.IndexFunc(pods, func(v vnflcm.VnfcResourceInfo) bool { return v.VduID == "web" }))]
+	screen.Title("replace the pod %s", hung.ComputeResource.ResourceID)
+	operation, err := v.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{hung.ID}})
+	if err := v.finished(ctx, operation, err); err != nil {
+		return err
+	}
+	if err := v.show(ctx, screen, id); err != nil {
+		return err
+	}
+
+	screen.Title("remove it")
+	operation, err = v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 5})
+	return errors.Join(v.finished(ctx, operation, err), v.Delete(ctx, id))
+}
+
+// params are laid over the additionalParams of the request.
+func (o options) params() map[string]any {
+	if o.image == "" {
+		return nil
+	}
+	return map[string]any{"using_helm_install_param": []any{map[string]any{"exthelmchart": "false", "helmreleasename": "shop",
+		"helmchartfile_path": "Files/kubernetes/web-0.1.0.tgz", "helmparameter": []string{"image=" + o.image}}}}
+}
+
+// instantiate makes a VNF by a request, on a VIM.
+func (v *vnfm) instantiate(ctx context.Context, vnfd, request, vimID string, over map[string]any) (id string, err error) {
+	r, err := samples.Request(request, over)
+	if err != nil {
+		return "", err
+	}
+	r.VimConnectionInfo = vnflcm.VimConnections{{ID: "vim", VimID: vimID}}
+	vnf, err := v.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: vnfd})
+	if err != nil {
+		return "", err
+	}
+	operation, err := v.Instantiate(ctx, vnf.ID, r)
+	return vnf.ID, v.finished(ctx, operation, err)
+}
+
+// finished waits for an operation that was accepted.
+func (v *vnfm) finished(ctx context.Context, operation string, err error) error {
+	if err != nil {
+		return err
+	}
+	_, err = v.Wait(ctx, operation)
+	return err
+}
+
+// show lists the pods.
+func (v *vnfm) show(ctx context.Context, screen *progress.Screen, id string) error {
+	inst, err := v.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	var pods []string
+	for _, vnfc := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
+		pods = append(pods, vnfc.ComputeResource.ResourceID)
+	}
+	screen.Title("its pods: %s", strings.Join(pods, ", "))
+	return nil
+}

@@ -1,0 +1,71 @@
+package helmclient
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Error is a class of error, found with errors.Is. Whether a retry of the same call can help is said with each.
+type Error string
+
+func (e Error) Error() string { return "helm: " + string(e) }
+
+// The classes of errors, and whether the same call may succeed later.
+const (
+	ErrNotFound     Error = "there is no such release"                          // no
+	ErrExists       Error = "there is a release of that name"                   // no
+	ErrBusy         Error = "another operation works on the release"            // yes, later
+	ErrStale        Error = "an operation on the release was never finished"    // yes, with Stale set
+	ErrNotReady     Error = "not all objects have become ready"                 // perhaps
+	ErrInvalidChart Error = "the chart cannot be used"                          // no
+	ErrInvalid      Error = "the request is not valid"                          // no
+	ErrUnreachable  Error = "the cluster, repository or host cannot be reached" // yes
+	ErrDenied       Error = "the credentials are refused"                       // no
+)
+
+// StaleError is an ErrStale, or an ErrBusy as long as its time is not over: it says which operation it is.
+type StaleError struct {
+	Release Name
+	State   State
+	Since   time.Time
+	Busy    bool // it is not old enough to count as dead
+}
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("helm: release %s is %s since %s: whoever did that has not finished", e.Release, e.State, e.Since.UTC().Format(time.RFC3339))
+}
+
+// Is makes it one of the two.
+func (e *StaleError) Is(target error) bool {
+	return target == ErrStale && !e.Busy || target == ErrBusy && e.Busy
+}
+
+// NotReadyError is an ErrNotReady with the objects that are not ready, and why.
+type NotReadyError struct {
+	Release Name
+	After   time.Duration
+	Objects []Object
+}
+
+func (e *NotReadyError) Error() string {
+	var list []string
+	for _, o := range e.Objects {
+		list = append(list, o.String())
+	}
+	return fmt.Sprintf("helm: release %s: not ready after %v: %s", e.Release, e.After.Round(time.Second), strings.Join(list, "; "))
+}
+
+// Is makes it an ErrNotReady.
+func (e *NotReadyError) Is(target error) bool { return target == ErrNotReady }
+
+// String is one line: what it is, and why it is not ready.
+func (o Object) String() string {
+	text := o.Kind + " " + o.Name
+	for _, part := range append(append([]string{o.Reason}, o.Pods...), o.Events...) {
+		if part != "" {
+			text += ", " + part
+		}
+	}
+	return text
+}

@@ -1,0 +1,148 @@
+package helmcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+)
+
+// withChart calls act with a chart on one of the masters.
+func (c *Client) withChart(ctx context.Context, chart helmclient.Chart, act func(m *master, p placed) error) error {
+	s, err := prepare(chart)
+	if err != nil {
+		return err
+	}
+	return c.try(ctx, func(m *master) error {
+		p, err := c.place(ctx, m, s)
+		defer c.discard(ctx, m, p.temp)
+		if err != nil {
+			return err
+		}
+		return act(m, p)
+	})
+}
+
+// Template implements helmclient.Releases: without asking a cluster, so that Capabilities in templates are helm's own.
+func (c *Client) Template(ctx context.Context, r helmclient.Install) (string, error) {
+	n, err := c.name(r.Name)
+	if err != nil {
+		return "", err
+	}
+	if _, err := installArguments(r); err != nil {
+		return "", err
+	}
+	v, err := mergeValues(r.Values)
+	if err != nil {
+		return "", err
+	}
+	var manifest []byte
+	err = c.withChart(ctx, r.Chart, func(m *master, p placed) (err error) {
+		run := command{argv: append([]string{"helm", "template", n.Release, p.ref, "--namespace=" + n.Namespace}, append(p.args, v.args...)...), files: true}
+		if v.document != nil {
+			run.argv = append(run.argv, "--values=-")
+			run.stdin = v.reader()
+		}
+		manifest, err = m.run(ctx, run)
+		return err
+	})
+	if err == nil && r.PostRender != nil {
+		manifest, err = r.PostRender(ctx, manifest)
+	}
+	return string(manifest), err
+}
+
+// Show implements helmclient.Charts.
+func (c *Client) Show(ctx context.Context, chart helmclient.Chart) (*helmclient.ChartInfo, error) {
+	var info *helmclient.ChartInfo
+	err := c.withChart(ctx, chart, func(m *master, p placed) error {
+		out, err := m.run(ctx, command{argv: append([]string{"helm", "show", "chart", p.ref}, p.args...), files: true})
+		if err == nil {
+			info, err = parseChart(out)
+		}
+		return err
+	})
+	return info, err
+}
+
+// parseChart reads a Chart.yaml.
+func parseChart(out []byte) (*helmclient.ChartInfo, error) {
+	var chart struct {
+		Name        string `json:"name"`
+		Version     string `json:"version"`
+		AppVersion  any    `json:"appVersion"`
+		Description string `json:"description"`
+	}
+	if err := yaml.Unmarshal(out, &chart); err != nil || chart.Name == "" {
+		return nil, fmt.Errorf("%w: Chart.yaml cannot be read", helmclient.ErrInvalidChart)
+	}
+	info := &helmclient.ChartInfo{Name: chart.Name, Version: chart.Version, Description: chart.Description}
+	if chart.AppVersion != nil {
+		info.AppVersion = fmt.Sprint(chart.AppVersion)
+	}
+	return info, nil
+}
+
+// pull gets a chart into directory $2 and prints it: what helm makes of $1, or a directory or archive that lies there.
+const pull = `s=$1 t=$2; shift 2; if [ -d "$s" ]; then helm package "$s" --destination "$t" >/dev/null || exit; ` +
+	`elif [ -f "$s" ]; then cp "$s" "$t/chart.tgz" || exit 74; else helm pull "$s" --destination "$t" "$@" >/dev/null || exit; fi; ` +
+	`for f in "$t"/*.tgz; do cat "$f" || exit 74; exit 0; done; exit 74`
+
+// Pull implements helmclient.Charts. The archive is called name-version.tgz.
+func (c *Client) Pull(ctx context.Context, chart helmclient.Chart, dir string) (string, error) {
+	var data []byte
+	var info *helmclient.ChartInfo
+	err := c.withChart(ctx, chart, func(m *master, p placed) (err error) {
+		temp, err := m.temporary(ctx)
+		defer c.discard(ctx, m, temp)
+		if err != nil {
+			return err
+		}
+		if data, err = m.run(ctx, command{argv: append([]string{"/bin/sh", "-c", pull, "sh", p.ref, temp}, p.args...), files: true}); err != nil {
+			return err
+		}
+		if err := checkArchive(data); err != nil {
+			return err
+		}
+		out, err := m.run(ctx, command{argv: append([]string{"helm", "show", "chart", p.ref}, p.args...), files: true})
+		if err == nil {
+			info, err = parseChart(out)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return save(data, info, dir)
+}
+
+// save writes an archive, whole or not at all. The name of the file is made of what the chart says of itself.
+func save(data []byte, info *helmclient.ChartInfo, dir string) (name string, err error) {
+	base := info.Name + "-" + info.Version + ".tgz"
+	if strings.ContainsAny(base, "/\\\x00") || strings.HasPrefix(base, ".") {
+		return "", fmt.Errorf("%w: its name and version %q make no file name", helmclient.ErrInvalidChart, base)
+	}
+	f, err := os.CreateTemp(dir, ".chart-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if _, err = f.Write(data); err != nil {
+		return "", errors.Join(err, f.Close())
+	}
+	if err = f.Close(); err != nil {
+		return "", err
+	}
+	name = filepath.Join(dir, base)
+	return name, os.Rename(f.Name(), name)
+}

@@ -1,0 +1,111 @@
+package helmcli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+)
+
+// Runner runs a command on the machine that has helm. *sshexec.Host is one. Its error tells the exit code of a command
+// that ran and failed, by a method ExitCode() int, or CommandFailure() (host, command string, exitCode int, stderr
+// string); any other error means that the machine could not be reached, or the connection to it broke. When ctx ends it
+// ends the command, waits for that, and returns an error that wraps the cause.
+type Runner interface {
+	Run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error
+}
+
+// Master is a machine that has helm and reaches the cluster. The program kubectl is needed there for
+// helmclient.CRDCreateReplace, for marking releases as failed, and for events in a NotReadyError.
+type Master struct {
+	Name   string // in errors; required, each once
+	Runner Runner // required
+}
+
+// Config says where helm is.
+type Config struct {
+	Masters []Master // at least one, in the order in which they are tried
+	// Dir is on the masters, absolute, made when it is missing (0700): charts, repositories, caches, credentials.
+	// Nothing is written anywhere else. The specification of Helm charts in Tacker says /var/tacker/helm/<instance>.
+	Dir string
+	// Kubeconfig is a file on the masters. Default: what helm takes for the user that runs it ($KUBECONFIG,
+	// ~/.kube/config) and, where neither is there, /etc/kubernetes/admin.conf if it can be read.
+	Kubeconfig string
+	Namespace  string       // of requests that name none; default "default"
+	Log        *slog.Logger // default: none
+}
+
+// Client implements helmclient.Client.
+type Client struct {
+	config  Config
+	masters []*master
+
+	mu        sync.Mutex
+	preferred int                        // index of the master that has worked last
+	working   map[helmclient.Name]bool   // releases that an operation works on
+	known     map[string]repository      // repositories that masters are to have
+	forgotten map[string]map[string]bool // repository, master: to be removed there as soon as it is reached
+}
+
+var _ helmclient.Client = (*Client)(nil)
+
+// New returns a client. It reaches no master yet. Its error is an ErrInvalid that names the field.
+func New(c Config) (*Client, error) {
+	if len(c.Masters) == 0 {
+		return nil, fmt.Errorf("%w: Config.Masters is empty", helmclient.ErrInvalid)
+	}
+	if !path.IsAbs(c.Dir) || path.Clean(c.Dir) == "/" || strings.ContainsAny(c.Dir, "\x00\n") {
+		return nil, fmt.Errorf("%w: Config.Dir %q: must be an absolute path of a directory of its own", helmclient.ErrInvalid, c.Dir)
+	}
+	if c.Kubeconfig != "" && !path.IsAbs(c.Kubeconfig) {
+		return nil, fmt.Errorf("%w: Config.Kubeconfig %q: must be absolute", helmclient.ErrInvalid, c.Kubeconfig)
+	}
+	c.Dir = path.Clean(c.Dir)
+	if c.Namespace == "" {
+		c.Namespace = "default"
+	}
+	if err := (helmclient.Name{Release: "x", Namespace: c.Namespace}).Validate(); err != nil {
+		return nil, fmt.Errorf("Config.Namespace: %w", err)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	client := &Client{config: c, working: map[helmclient.Name]bool{}, known: map[string]repository{}, forgotten: map[string]map[string]bool{}}
+	names := map[string]bool{}
+	for i, m := range c.Masters {
+		if m.Name == "" || m.Runner == nil || names[m.Name] {
+			return nil, fmt.Errorf("%w: Config.Masters[%d]: Name and Runner are needed, each name once", helmclient.ErrInvalid, i)
+		}
+		names[m.Name] = true
+		client.masters = append(client.masters, &master{name: m.Name, runner: m.Runner, dir: c.Dir, kubeconfig: c.Kubeconfig})
+	}
+	return client, nil
+}
+
+// name checks a name and completes it.
+func (c *Client) name(n helmclient.Name) (helmclient.Name, error) {
+	if n.Namespace == "" {
+		n.Namespace = c.config.Namespace
+	}
+	return n, n.Validate()
+}
+
+// hold makes sure that one operation at a time works on a release.
+func (c *Client) hold(n helmclient.Name) (release func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.working[n] {
+		return nil, fmt.Errorf("%w: %s", helmclient.ErrBusy, n)
+	}
+	c.working[n] = true
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.working, n)
+	}, nil
+}

@@ -1,0 +1,32 @@
+package helmcli
+
+import "github.com/vnfkit/vnfkit/helmclient"
+
+// What the tests of parsers need.
+var (
+	ParseRelease   = parseRelease
+	ParseReleases  = parseReleases
+	ParseDryRun    = parseDryRun
+	ParseValues    = parseValues
+	ParseChart     = parseChart
+	ParseResources = parseResources
+	ParseHooks     = parseHooks
+	CheckVersion   = checkVersion
+	SplitChart     = splitChart
+	Unpack         = unpack
+	Pack           = pack
+)
+
+// MergeValues returns the document and the arguments.
+func MergeValues(v helmclient.Values) ([]byte, []string, error) {
+	out, err := mergeValues(v)
+	return out.document, out.args, err
+}
+
+// Class is that of what helm has said.
+func Class(stderr string) helmclient.Error { return (&failure{code: 1, stderr: stderr}).class() }
+
+// FailedRecord marks a record as failed.
+func FailedRecord(secret []byte, why string) ([]byte, error) {
+	return editedRecord(secret, helmclient.Failed, why)
+}

@@ -1,0 +1,251 @@
+package helmcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+)
+
+// operate carries out an operation on one master after the other. What a master was asked for before it was lost is
+// looked up before another one is asked.
+func (c *Client) operate(ctx context.Context, o operation) (*helmclient.Release, error) {
+	release, err := c.hold(o.name)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var all []error
+	for _, m := range c.order() {
+		r, asked, err := c.operateOn(ctx, m, o)
+		if asked != nil && err != nil && passOver(ctx, err) {
+			var settled bool
+			if r, settled, err = c.settle(ctx, m, o, *asked, err); settled {
+				return r, err
+			}
+		}
+		if err == nil || !passOver(ctx, err) || errors.As(err, new(*unread)) {
+			c.prefer(m)
+			return r, err
+		}
+		c.config.Log.WarnContext(ctx, "master passed over", "master", m.name, "release", o.name.String(), "error", err)
+		all = append(all, err)
+	}
+	return nil, errors.Join(all...)
+}
+
+// before is how a release was before an operation.
+type before struct {
+	revision int
+	state    helmclient.State
+	stale    *helmclient.Release // whose helm is dead
+	why      string
+}
+
+// annotate writes what helm's commands cannot into the records of an operation that has succeeded: the description of a
+// rollback, and that a revision which --replace has superseded had failed. It only matters to who reads the history.
+func (c *Client) annotate(ctx context.Context, m *master, o operation, was before) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), looking)
+	defer cancel()
+	var err error
+	if was.stale != nil && o.verb == "install" {
+		err = c.editRecord(ctx, m, was.stale, helmclient.Failed, was.why)
+	}
+	if o.description != "" {
+		r, lookErr := m.release(ctx, o.name, 0)
+		if lookErr == nil {
+			lookErr = c.editRecord(ctx, m, r, "", o.description)
+		}
+		err = errors.Join(err, lookErr)
+	}
+	if err != nil {
+		c.config.Log.WarnContext(ctx, "descriptions in the history are not what they should be", "release", o.name.String(), "error", err)
+	}
+}
+
+// operateOn carries out an operation on a master. asked is nil when helm was not begun.
+func (c *Client) operateOn(ctx context.Context, m *master, o operation) (r *helmclient.Release, asked *before, err error) {
+	if err := m.usable(ctx); err != nil {
+		return nil, nil, err
+	}
+	was, err := c.unlock(ctx, m, &o)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := placed{}
+	if o.hasChart() {
+		p, err = c.place(ctx, m, o.source)
+		defer func() { c.discard(ctx, m, p.temp) }()
+		if err != nil {
+			return nil, nil, err
+		}
+		if p, err = c.rendered(ctx, m, o, p); err != nil {
+			return nil, nil, err
+		}
+		if err := m.replaceCRDs(ctx, o, p); err != nil {
+			return nil, nil, err
+		}
+	}
+	run := o.command(p)
+	run.lock = lockName(o.name)
+	start := time.Now()
+	look := c.watch(ctx, m, o)
+	_, err = m.run(ctx, run)
+	last := look()
+	if err == nil {
+		c.annotate(ctx, m, o, was)
+		r, err = c.result(ctx, m, o)
+		return r, nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, &was, c.cancelled(ctx, m, o, was, err)
+	}
+	return nil, &was, c.explain(ctx, m, o, was, last, time.Since(start), err)
+}
+
+// result is what an operation that has succeeded has made. It was made, whether this master can still be asked and the
+// context has ended meanwhile or not.
+func (c *Client) result(ctx context.Context, m *master, o operation) (*helmclient.Release, error) {
+	if o.verb == "uninstall" {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), looking)
+	defer cancel()
+	r, err := m.release(ctx, o.name, 0)
+	if err != nil && passOver(ctx, err) {
+		r, err = c.Status(ctx, o.name)
+	}
+	if err != nil {
+		return nil, &unread{err}
+	}
+	return r, nil
+}
+
+// unread is the error when an operation has succeeded and its result could not be read: it must not be done again.
+type unread struct{ error }
+
+func (e *unread) Error() string {
+	return "helm: done, but what it has made could not be read: " + e.error.Error()
+}
+
+func (e *unread) Unwrap() error { return e.error }
+
+// unlock looks at the release and makes sure that nothing works on it: an operation that is long dead is marked as failed.
+func (c *Client) unlock(ctx context.Context, m *master, o *operation) (before, error) {
+	r, err := m.release(ctx, o.name, 0)
+	if errors.Is(err, helmclient.ErrNotFound) {
+		return before{}, nil
+	}
+	if err != nil {
+		return before{}, err
+	}
+	was := before{revision: r.Revision, state: r.State}
+	if !r.State.Pending() || o.verb == "uninstall" {
+		return was, nil
+	}
+	e := &helmclient.StaleError{Release: o.name, State: r.State, Since: r.Updated, Busy: o.stale <= 0 || time.Since(r.Updated) < o.stale}
+	if e.Busy {
+		return was, e
+	}
+	if err := c.ended(ctx, *o); err != nil { // its age says nothing of a helm that still runs
+		e.Busy = true
+		return was, errors.Join(e, err)
+	}
+	now, err := m.release(ctx, o.name, 0)
+	if errors.Is(err, helmclient.ErrNotFound) {
+		return before{}, nil
+	}
+	if err != nil {
+		return was, err
+	}
+	if now.Revision != r.Revision || now.State != r.State { // it has come to its own end meanwhile
+		return before{revision: now.Revision, state: now.State}, nil
+	}
+	why := fmt.Sprintf("%s since %s was never finished", r.State, r.Updated.UTC().Format(time.RFC3339))
+	if err := c.markFailed(ctx, m, r, why); err != nil {
+		return was, errors.Join(e, err)
+	}
+	was.state, was.stale, was.why = helmclient.Failed, r, why
+	if o.verb != "install" || r.State != helmclient.PendingInstall && r.State != helmclient.Uninstalling {
+		return was, nil
+	}
+	// There never was a release, or there should be none any more. What is left of it is removed, its history is kept.
+	o.args = append(slices.Clone(o.args), "--replace")
+	_, err = m.run(ctx, command{lock: lockName(o.name), argv: []string{"helm", "uninstall", o.name.Release, "--namespace=" + o.name.Namespace,
+		"--keep-history", "--no-hooks", "--wait", "--timeout=" + timeout(o.wait).String(), "--description=" + why}})
+	return was, err
+}
+
+// explain makes of helm's failure what the caller is told: with the objects that are not ready. A release that helm has
+// left pending, because it was killed or could not reach the cluster, is marked as failed: that helm has ended.
+func (c *Client) explain(ctx context.Context, m *master, o operation, was before, last *helmclient.Progress, after time.Duration, err error) error {
+	f, ok := errors.AsType[*failure](err)
+	if !ok || passOver(ctx, err) {
+		return err
+	}
+	class := f.class()
+	if class == helmclient.ErrExists || class == helmclient.ErrNotFound {
+		return err
+	}
+	r, lookErr := c.state(ctx, m, o.name)
+	if (class == helmclient.ErrNotReady || class == "") && o.verb != "uninstall" {
+		if waiting := c.waiting(ctx, m, o, last, f); len(waiting) > 0 {
+			err = errors.Join(&helmclient.NotReadyError{Release: o.name, After: after, Objects: waiting}, err)
+		}
+	}
+	if lookErr != nil || !r.State.Pending() {
+		return err
+	}
+	if class == helmclient.ErrBusy || !o.ours(was, r) {
+		return errors.Join(&helmclient.StaleError{Release: o.name, State: r.State, Since: r.Updated, Busy: true}, err)
+	}
+	return errors.Join(err, c.markFailed(ctx, m, r, fmt.Sprintf("%s ended: %s", o.verb, firstLine(f.said()))))
+}
+
+// ours reports whether a revision was made by this operation.
+func (o operation) ours(was before, r *helmclient.Release) bool {
+	return r.Revision > was.revision || o.verb == "uninstall" && !was.state.Pending()
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	if line == "" {
+		return "it was killed"
+	}
+	return line
+}
+
+// state reads the newest revision. A cluster that cannot be reached at the moment is asked again for a while.
+func (c *Client) state(ctx context.Context, m *master, n helmclient.Name) (*helmclient.Release, error) {
+	return backoff.Retry(ctx, func() (*helmclient.Release, error) {
+		r, err := m.release(ctx, n, 0)
+		if err != nil && !errors.Is(err, helmclient.ErrUnreachable) {
+			err = backoff.Permanent(err)
+		}
+		return r, err
+	}, backoff.WithBackOff(backoff.NewExponentialBackOff()), backoff.WithMaxElapsedTime(looking))
+}
+
+// waiting reads what is not ready when helm has given up: hooks, or objects. After an atomic operation there is nothing
+// to be seen any more.
+func (c *Client) waiting(ctx context.Context, m *master, o operation, last *helmclient.Progress, f *failure) []helmclient.Object {
+	if hooks := m.hooks(ctx, o.name, f.said()); len(hooks) > 0 {
+		return hooks
+	}
+	if !o.wait.Ready || f.class() != helmclient.ErrNotReady {
+		return nil
+	}
+	if p, _, err := m.progress(ctx, o.name); err == nil && (!o.atomic || last == nil) {
+		last = &p
+	}
+	if last == nil {
+		return nil
+	}
+	return last.Waiting
+}

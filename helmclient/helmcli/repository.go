@@ -1,0 +1,214 @@
+package helmcli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+)
+
+// repository is one that masters are to have.
+type repository struct {
+	helmclient.Repository
+	on map[string]bool // masters that have it
+}
+
+var repositoryNames = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]{0,62}$`)
+
+// AddRepository implements helmclient.Repositories: on all masters that can be reached, and on the others before they
+// need it. Its error is that of a master that was reached; or those of all when none was.
+func (c *Client) AddRepository(ctx context.Context, r helmclient.Repository) error {
+	if !repositoryNames.MatchString(r.Name) {
+		return fmt.Errorf("%w: repository %q: must be up to 63 letters, digits, '-', '_' and '.'", helmclient.ErrInvalid, r.Name)
+	}
+	u, err := url.Parse(r.URL)
+	if err == nil && u.User != nil { // helm would show it on its command line
+		if password, given := u.User.Password(); given && r.Password.IsZero() {
+			r.Username, r.Password = u.User.Username(), helmclient.NewPassword(password)
+		}
+		u.User = nil
+		r.URL = u.String()
+	}
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(r.URL, "\x00\n\r ") {
+		return fmt.Errorf("%w: repository %q: its URL must be http or https; charts in OCI registries need no repository",
+			helmclient.ErrInvalid, r.Name)
+	}
+	on := map[string]bool{}
+	var mu sync.Mutex
+	err = c.somewhere(ctx, func(m *master) error {
+		if err := m.usable(ctx); err != nil {
+			return err
+		}
+		err := m.addRepository(ctx, r)
+		if err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			on[m.name] = true
+		}
+		return err
+	})
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.known[r.Name] = repository{r, on}
+		delete(c.forgotten, r.Name)
+	}
+	return err
+}
+
+func (m *master) addRepository(ctx context.Context, r helmclient.Repository) error {
+	args := []string{"helm", "repo", "add", r.Name, r.URL, "--force-update"}
+	add := command{files: true, secrets: []string{r.Password.Reveal()}}
+	if r.Username != "" || !r.Password.IsZero() {
+		args = append(args, "--username="+r.Username, "--password-stdin")
+		add.stdin = bytes.NewReader([]byte(r.Password.Reveal()))
+	}
+	if len(r.CA) > 0 {
+		file, err := m.authority(ctx, r.CA)
+		if err != nil {
+			return err
+		}
+		args = append(args, "--ca-file="+file)
+	}
+	add.argv = args
+	_, err := m.run(ctx, add)
+	return err
+}
+
+// equip gives a master a repository that it has missed.
+func (c *Client) equip(ctx context.Context, m *master, name string) error {
+	c.mu.Lock()
+	r, known := c.known[name]
+	missing := known && !r.on[m.name]
+	remove := c.forgotten[name][m.name]
+	c.mu.Unlock()
+	if remove {
+		if err := m.removeRepository(ctx, name); err != nil {
+			return err
+		}
+		c.mu.Lock()
+		delete(c.forgotten[name], m.name)
+		c.mu.Unlock()
+	}
+	if !missing {
+		return nil
+	}
+	if err := m.addRepository(ctx, r.Repository); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.on[m.name] = true
+	return nil
+}
+
+// UpdateRepositories implements helmclient.Repositories: on all masters that can be reached. Without any repository it
+// does nothing.
+func (c *Client) UpdateRepositories(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if !repositoryNames.MatchString(name) {
+			return fmt.Errorf("%w: repository %q", helmclient.ErrInvalid, name)
+		}
+	}
+	return c.somewhere(ctx, func(m *master) error {
+		if err := m.usable(ctx); err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := c.equip(ctx, m, name); err != nil {
+				return err
+			}
+		}
+		_, err := m.run(ctx, command{argv: append([]string{"helm", "repo", "update", "--fail-on-repo-update-fail"}, names...), files: true})
+		if f, ok := errors.AsType[*failure](err); ok && len(names) == 0 && strings.Contains(f.stderr, "no repositories found") {
+			return nil
+		}
+		return err
+	})
+}
+
+// RemoveRepository implements helmclient.Repositories: on all masters that can be reached, and on the others before
+// they are used with a repository of that name again.
+func (c *Client) RemoveRepository(ctx context.Context, name string) error {
+	if !repositoryNames.MatchString(name) {
+		return fmt.Errorf("%w: repository %q", helmclient.ErrInvalid, name)
+	}
+	removed := map[string]bool{}
+	var mu sync.Mutex
+	err := c.somewhere(ctx, func(m *master) error {
+		err := m.usable(ctx)
+		if err == nil {
+			err = m.removeRepository(ctx, name)
+		}
+		if err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			removed[m.name] = true
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.known, name)
+	c.forgotten[name] = map[string]bool{}
+	for _, m := range c.masters {
+		c.forgotten[name][m.name] = !removed[m.name]
+	}
+	return nil
+}
+
+func (m *master) removeRepository(ctx context.Context, name string) error {
+	_, err := m.run(ctx, command{argv: []string{"helm", "repo", "remove", name}})
+	if f, ok := errors.AsType[*failure](err); ok && (strings.Contains(f.stderr, "no repositories configured") || strings.Contains(f.stderr, "no repo named")) {
+		return nil
+	}
+	return err
+}
+
+// everywhere acts on all masters at once, and joins their errors.
+func (c *Client) everywhere(ctx context.Context, act func(m *master) error) error {
+	failed := make([]error, len(c.masters))
+	var all sync.WaitGroup
+	for i, m := range c.masters {
+		all.Go(func() { failed[i] = act(m) })
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return errors.Join(append(failed, context.Cause(ctx))...)
+	}
+	return errors.Join(failed...)
+}
+
+// somewhere acts on all masters at once. Those that cannot be reached do not matter as long as one can.
+func (c *Client) somewhere(ctx context.Context, act func(m *master) error) error {
+	var mu sync.Mutex
+	var reached int
+	var missed []error
+	err := c.everywhere(ctx, func(m *master) error {
+		err := act(m)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil && passOver(ctx, err) {
+			missed = append(missed, err)
+			return nil
+		}
+		reached++
+		return err
+	})
+	if err != nil || reached > 0 {
+		if len(missed) > 0 {
+			c.config.Log.WarnContext(ctx, "masters passed over", "error", errors.Join(missed...))
+		}
+		return err
+	}
+	return errors.Join(missed...)
+}

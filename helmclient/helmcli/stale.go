@@ -1,0 +1,116 @@
+package helmcli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+)
+
+// markFailed says of a revision whose helm is dead that it has failed, and why.
+func (c *Client) markFailed(ctx context.Context, m *master, r *helmclient.Release, why string) error {
+	c.config.Log.WarnContext(ctx, "a release is marked as failed", "release", r.String(), "revision", r.Revision, "state", string(r.State), "reason", why)
+	return c.editRecord(ctx, m, r, helmclient.Failed, why)
+}
+
+// editRecord gives a revision another state, unless it is empty, and description. Helm has no command for that: its
+// record is changed as Helm itself would (pkg/storage/driver, Secrets), unless somebody else has changed it meanwhile.
+func (c *Client) editRecord(ctx context.Context, m *master, r *helmclient.Release, state helmclient.State, description string) error {
+	record := fmt.Sprintf("sh.helm.release.v1.%s.v%d", r.Release, r.Revision)
+	out, err := m.run(ctx, command{argv: []string{"kubectl", "get", "secret", record, "--namespace=" + r.Namespace, "--output=json"}})
+	if err != nil {
+		return err
+	}
+	changed, err := editedRecord(out, state, description)
+	if err != nil {
+		return fmt.Errorf("%s: %w", record, err)
+	}
+	// replace fails when the resource version is no longer the one that was read
+	_, err = m.run(ctx, command{argv: []string{"kubectl", "replace", "--namespace=" + r.Namespace, "--filename=-"}, stdin: bytes.NewReader(changed)})
+	return err
+}
+
+// editedRecord changes a Secret of Helm: base64 in base64, packed JSON inside. What is not known of it stays as it is.
+func editedRecord(secret []byte, state helmclient.State, description string) ([]byte, error) {
+	var s map[string]any
+	if err := json.Unmarshal(secret, &s); err != nil {
+		return nil, fmt.Errorf("helm: its record cannot be read: %w", err)
+	}
+	data, _ := s["data"].(map[string]any)
+	meta, _ := s["metadata"].(map[string]any)
+	labels, _ := meta["labels"].(map[string]any)
+	text, _ := data["release"].(string)
+	if s["type"] != "helm.sh/release.v1" || labels == nil || text == "" {
+		return nil, errors.New("helm: it is no record of a release")
+	}
+	release, err := unpack(text)
+	if err != nil {
+		return nil, err
+	}
+	info, ok := release["info"].(map[string]any)
+	if !ok {
+		return nil, errors.New("helm: the record of a release has no info")
+	}
+	info["description"] = description
+	if state != "" {
+		info["status"], labels["status"] = string(state), string(state)
+	}
+	if data["release"], err = pack(release); err != nil {
+		return nil, err
+	}
+	return json.Marshal(s)
+}
+
+func unpack(text string) (map[string]any, error) {
+	outer, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("helm: a record: %w", err)
+	}
+	inner, err := base64.StdEncoding.DecodeString(string(outer))
+	if err != nil {
+		return nil, fmt.Errorf("helm: a record: %w", err)
+	}
+	var r io.Reader = bytes.NewReader(inner)
+	if bytes.HasPrefix(inner, []byte{0x1f, 0x8b, 8}) { // records of old versions are not packed
+		if r, err = gzip.NewReader(r); err != nil {
+			return nil, fmt.Errorf("helm: a record: %w", err)
+		}
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, maxOutput+1))
+	if err != nil || len(plain) > maxOutput {
+		return nil, fmt.Errorf("helm: a record of more than %d bytes, or broken: %w", maxOutput, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(plain))
+	d.UseNumber()
+	var release map[string]any
+	if err := d.Decode(&release); err != nil {
+		return nil, fmt.Errorf("helm: a record: %w", err)
+	}
+	return release, nil
+}
+
+func pack(release map[string]any) (string, error) {
+	plain, err := json.Marshal(release)
+	if err != nil {
+		return "", err
+	}
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return "", err
+	}
+	if _, err := z.Write(plain); err != nil {
+		return "", err
+	}
+	if err := z.Close(); err != nil {
+		return "", err
+	}
+	inner := base64.StdEncoding.EncodeToString(packed.Bytes())
+	return base64.StdEncoding.EncodeToString([]byte(inner)), nil
+}

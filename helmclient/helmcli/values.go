@@ -1,0 +1,182 @@
+package helmcli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/strvals"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+)
+
+// maxValues bounds a values file. What Helm stores of a release is at most 1 MiB packed.
+const maxValues = 16 << 20
+
+// values are what one helm is given: a document on standard input, and whole numbers as arguments.
+type values struct {
+	document []byte   // JSON, which is YAML; nil when there are none
+	args     []string // --set of whole numbers
+}
+
+// mergeValues lays values over each other in the order of helmclient.Values, which is not that of helm's arguments, by
+// Helm's own grammar. Errors do not show values.
+func mergeValues(v helmclient.Values) (values, error) {
+	if len(v.Files)+len(v.Map)+len(v.Set)+len(v.SetString)+len(v.SetJSON) == 0 {
+		return values{}, nil
+	}
+	if err := v.CheckLists(); err != nil {
+		return values{}, err
+	}
+	merged := map[string]any{}
+	for i, open := range v.Files {
+		file, err := readValues(open)
+		if err != nil {
+			return values{}, fmt.Errorf("values: file %d: %w", i+1, err)
+		}
+		merge(merged, file)
+	}
+	given, err := normal(v.Map)
+	if err != nil {
+		return values{}, fmt.Errorf("%w: values: %w", helmclient.ErrInvalid, err)
+	}
+	merge(merged, given)
+	for _, s := range []struct {
+		name  string
+		texts []string
+		apply func(string, map[string]any) error
+	}{{"Set", v.Set, strvals.ParseInto}, {"SetString", v.SetString, strvals.ParseIntoString}, {"SetJSON", v.SetJSON, strvals.ParseJSON}} {
+		for i, text := range s.texts {
+			if err := s.apply(text, merged); err != nil {
+				return values{}, fmt.Errorf("%w: values: %s[%d] is not in the grammar of helm's --set", helmclient.ErrInvalid, s.name, i)
+			}
+		}
+	}
+	document, err := json.Marshal(merged)
+	if err != nil {
+		return values{}, fmt.Errorf("%w: values: %w", helmclient.ErrInvalid, err)
+	}
+	return values{document, wholeNumbers(merged, document)}, nil
+}
+
+func readValues(open func() (io.ReadCloser, error)) (map[string]any, error) {
+	r, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()
+	data, err := io.ReadAll(io.LimitReader(r, maxValues+1))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	if len(data) > maxValues {
+		return nil, fmt.Errorf("%w: more than %d MiB", helmclient.ErrInvalid, maxValues>>20)
+	}
+	if yaml.Unmarshal(data, &out) != nil {
+		return nil, fmt.Errorf("%w: it is no YAML mapping", helmclient.ErrInvalid)
+	}
+	return out, nil
+}
+
+// normal makes of a caller's map what JSON knows, whole numbers apart from others.
+func normal(in map[string]any) (map[string]any, error) {
+	data, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	out := map[string]any{}
+	if err := d.Decode(&out); err != nil {
+		return nil, err
+	}
+	return numbers(out).(map[string]any), nil
+}
+
+func numbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = numbers(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = numbers(v[i])
+		}
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return n
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return v.String()
+		}
+		return f
+	}
+	return v
+}
+
+// merge lays one map over another, as helm does with several values files.
+func merge(into, over map[string]any) {
+	for k, v := range over {
+		if m, ok := v.(map[string]any); ok {
+			if below, ok := into[k].(map[string]any); ok {
+				merge(below, m)
+				continue
+			}
+		}
+		into[k] = v
+	}
+}
+
+// maxNumbers bounds the arguments of one command.
+const maxNumbers = 32 << 10
+
+// wholeNumbers are arguments that give Helm the whole numbers of --set and of a caller's map as such: those of a values
+// file are floating point to it, which prints 1000000 as 1e+06, and which templates cannot compare with 3. That Helm
+// will read them as they are meant is tried out; where it would not, they stay what they are in the document.
+func wholeNumbers(merged map[string]any, document []byte) []string {
+	var texts []string
+	collect(merged, "", &texts)
+	if len(texts) == 0 {
+		return nil
+	}
+	slices.Sort(texts)
+	text := strings.Join(texts, ",")
+	read := map[string]any{}
+	if len(text) > maxNumbers || json.Unmarshal(document, &read) != nil || strvals.ParseInto(text, read) != nil || !reflect.DeepEqual(read, merged) {
+		return nil
+	}
+	return []string{"--set=" + text}
+}
+
+func collect(v any, at string, texts *[]string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, below := range v {
+			name := keyEscapes.Replace(k)
+			if at != "" {
+				name = at + "." + name
+			}
+			collect(below, name, texts)
+		}
+	case []any:
+		for i, below := range v {
+			collect(below, at+"["+strconv.Itoa(i)+"]", texts)
+		}
+	case int64:
+		if at != "" && v != math.MinInt64 {
+			*texts = append(*texts, at+"="+strconv.FormatInt(v, 10))
+		}
+	}
+}
+
+var keyEscapes = strings.NewReplacer(`\`, `\\`, `.`, `\.`, `,`, `\,`, `=`, `\=`, `[`, `\[`, `]`, `\]`)

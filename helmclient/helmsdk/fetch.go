@@ -1,0 +1,207 @@
+package helmsdk
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/registry"
+	"helm.sh/helm/v3/pkg/repo"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+)
+
+// fetchChart reads the chart that a reference names.
+func (c *Client) fetchChart(ctx context.Context, from helmclient.Chart) ([]byte, error) {
+	if registry.IsOCI(from.Ref) {
+		return pullOCI(ctx, from)
+	}
+	u, err := url.Parse(from.Ref)
+	if err != nil {
+		return nil, fmt.Errorf("%w: chart: its reference is no URL", helmclient.ErrInvalid)
+	}
+	f, err := c.repositories()
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme == "http" || u.Scheme == "https" {
+		return c.fetchURL(ctx, u, from.Access, f)
+	}
+	name, chart, ok := strings.Cut(from.Ref, "/")
+	entry := f.Get(name)
+	switch {
+	case !ok || u.Scheme != "":
+		return nil, fmt.Errorf("%w: chart %q: must be repository/chart, oci:// or the URL of an archive", helmclient.ErrInvalid, u.Redacted())
+	case entry == nil:
+		return nil, fmt.Errorf("%w: chart %s: repository %q is not known, add it first", helmclient.ErrInvalid, from.Ref, name)
+	}
+	return c.fetchNamed(ctx, entry, chart, from.Version)
+}
+
+// fetchNamed reads a chart that the index of a repository names.
+func (c *Client) fetchNamed(ctx context.Context, entry *repo.Entry, chart, version string) ([]byte, error) {
+	index, err := repo.LoadIndexFile(c.indexFile(entry.Name))
+	if err != nil {
+		return nil, fmt.Errorf("%w: index of repository %s: %w", helmclient.ErrInvalidChart, entry.Name, err)
+	}
+	found, err := index.Get(chart, version)
+	if err != nil || len(found.URLs) == 0 {
+		return nil, fmt.Errorf("%w: repository %s has no chart %s of version %q", helmclient.ErrInvalidChart, entry.Name, chart, version)
+	}
+	where, err := repo.ResolveReferenceURL(entry.URL, found.URLs[0])
+	if err != nil {
+		return nil, fmt.Errorf("%w: repository %s: URL of chart %s", helmclient.ErrInvalidChart, entry.Name, chart)
+	}
+	if registry.IsOCI(where) {
+		return pullOCI(ctx, helmclient.Chart{Ref: where})
+	}
+	u, err := url.Parse(where)
+	if err != nil {
+		return nil, fmt.Errorf("%w: repository %s: URL of chart %s", helmclient.ErrInvalidChart, entry.Name, chart)
+	}
+	return fetchFrom(ctx, u, entry, maxArchive)
+}
+
+// fetchURL reads an archive. One below the URL of a repository is read as that repository is, unless something else is
+// said.
+func (c *Client) fetchURL(ctx context.Context, u *url.URL, a helmclient.Access, known *repo.File) ([]byte, error) {
+	if a.Username == "" && len(a.CA) == 0 && u.User == nil {
+		for _, entry := range known.Repositories {
+			if strings.HasPrefix(u.String(), strings.TrimSuffix(entry.URL, "/")+"/") {
+				return fetchFrom(ctx, u, entry, maxArchive)
+			}
+		}
+	}
+	if u.User != nil && a.Username == "" {
+		password, _ := u.User.Password()
+		a.Username, a.Password = u.User.Username(), helmclient.NewPassword(password)
+	}
+	u.User = nil
+	return get(ctx, u.String(), a, maxArchive)
+}
+
+// fetchFrom reads a file of a repository; its password goes nowhere but to its own host.
+func fetchFrom(ctx context.Context, u *url.URL, entry *repo.Entry, limit int64) ([]byte, error) {
+	ca, err := authority(entry)
+	if err != nil {
+		return nil, err
+	}
+	a := helmclient.Access{CA: ca}
+	if own, err := url.Parse(entry.URL); err == nil && own.Scheme == u.Scheme && own.Host == u.Host {
+		a.Username, a.Password = entry.Username, helmclient.NewPassword(entry.Password)
+	}
+	u.User = nil
+	return get(ctx, u.String(), a, limit)
+}
+
+// fetchIndex reads the index of a repository, which must be one.
+func (c *Client) fetchIndex(ctx context.Context, entry *repo.Entry, ca []byte) ([]byte, error) {
+	where, err := repo.ResolveReferenceURL(entry.URL, "index.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("%w: repository %s: its URL", helmclient.ErrInvalid, entry.Name)
+	}
+	a := helmclient.Access{Username: entry.Username, Password: helmclient.NewPassword(entry.Password), CA: ca}
+	text, err := get(ctx, where, a, maxArchive)
+	if err != nil {
+		return nil, fmt.Errorf("repository %s: %w", entry.Name, err)
+	}
+	if _, err := c.file(configFile); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(c.dir, ".index-*") // Helm's parser takes a file
+	if err != nil {
+		return nil, fmt.Errorf("helm: index of repository %s: %w", entry.Name, err)
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		_, err = repo.LoadIndexFile(f.Name())
+	}
+	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
+		return nil, fmt.Errorf("%w: repository %s: what is at its URL is no index", helmclient.ErrInvalidChart, entry.Name)
+	}
+	return text, nil
+}
+
+// get reads a file over HTTP.
+func get(ctx context.Context, where string, a helmclient.Access, limit int64) ([]byte, error) {
+	t, err := web(a)
+	if err != nil {
+		return nil, err
+	}
+	defer t.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: URL of a repository", helmclient.ErrInvalid)
+	}
+	if a.Username != "" {
+		request.SetBasicAuth(a.Username, a.Password.Reveal())
+	}
+	response, err := (&http.Client{Transport: t, CheckRedirect: redirected}).Do(request)
+	if err != nil {
+		return nil, unreachable(ctx, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if err := statusError(where, response.StatusCode); err != nil {
+		return nil, err
+	}
+	text, err := readAll(response.Body, limit)
+	if err != nil {
+		return nil, unreachable(ctx, fmt.Errorf("%s: %w", where, err))
+	}
+	return text, nil
+}
+
+// redirected follows a server to others, but not from TLS to plain HTTP: there nobody is who he says.
+func redirected(to *http.Request, via []*http.Request) error {
+	switch {
+	case len(via) >= 10:
+		return errors.New("is redirected too often")
+	case via[0].URL.Scheme == "https" && to.URL.Scheme != "https":
+		return errors.New("is redirected from TLS to plain HTTP")
+	}
+	return nil
+}
+
+func unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return stopped(ctx, err)
+	}
+	return fmt.Errorf("%w: %w", helmclient.ErrUnreachable, err)
+}
+
+func statusError(where string, code int) error {
+	class := helmclient.ErrInvalidChart
+	switch {
+	case code == http.StatusOK:
+		return nil
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		class = helmclient.ErrDenied
+	case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
+		class = helmclient.ErrUnreachable
+	}
+	return fmt.Errorf("%w: %s: %d %s", class, where, code, http.StatusText(code))
+}
+
+// web is how a server of charts is reached.
+func web(a helmclient.Access) (*http.Transport, error) {
+	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // which it is
+	if len(a.CA) == 0 {
+		return t, nil
+	}
+	trusted, err := x509.SystemCertPool()
+	if err != nil {
+		trusted = x509.NewCertPool()
+	}
+	if !trusted.AppendCertsFromPEM(a.CA) {
+		return nil, fmt.Errorf("%w: CA: holds no certificate in PEM", helmclient.ErrInvalid)
+	}
+	t.TLSClientConfig = &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}
+	return t, nil
+}

@@ -1,0 +1,63 @@
+package helmsdk
+
+import (
+	"context"
+
+	"helm.sh/helm/v3/pkg/kube"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/readiness"
+)
+
+var (
+	pods   = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	events = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+)
+
+// observe reads objects and what tells more of those that are not ready. What cannot be read is left out: it is said of
+// a wait, whose outcome does not depend on it.
+func (c *kubeClient) observe(ctx context.Context, list kube.ResourceList) helmclient.Progress {
+	var objects []unstructured.Unstructured
+	var missing []helmclient.Object
+	namespaces := map[string]bool{}
+	for _, info := range list {
+		o, err := c.call.dynamic.Resource(info.Mapping.Resource).Namespace(info.Namespace).Get(ctx, info.Name, metav1.GetOptions{})
+		switch {
+		case err == nil:
+			objects = append(objects, *o)
+			if ready, _ := readiness.State(o); !ready {
+				namespaces[info.Namespace] = true
+			}
+		case apierrors.IsNotFound(err):
+			gvk := info.Mapping.GroupVersionKind
+			missing = append(missing, readiness.Missing(gvk.GroupVersion().String(), gvk.Kind, info.Namespace, info.Name))
+		}
+	}
+	var related readiness.Related
+	for namespace := range namespaces {
+		if found, err := c.call.dynamic.Resource(pods).Namespace(namespace).List(ctx, metav1.ListOptions{}); err == nil {
+			related.Pods = append(related.Pods, found.Items...)
+		}
+		warnings := metav1.ListOptions{FieldSelector: "type=Warning"}
+		if found, err := c.call.dynamic.Resource(events).Namespace(namespace).List(ctx, warnings); err == nil {
+			related.Events = append(related.Events, found.Items...)
+		}
+	}
+	p := readiness.Of(objects, related)
+	p.Total = len(list)
+	p.Waiting = append(p.Waiting, missing...)
+	return p
+}
+
+// object is what is known of one without asking the cluster.
+func object(info *resource.Info, reason string) helmclient.Object {
+	gvk := info.Mapping.GroupVersionKind
+	return helmclient.Object{
+		APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: info.Namespace, Name: info.Name, Reason: reason,
+	}
+}

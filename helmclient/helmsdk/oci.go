@@ -1,0 +1,131 @@
+package helmsdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	registryhttp "github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/registry"
+	"helm.sh/helm/v3/pkg/repo"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+)
+
+// exact is a version and no range of versions.
+var exact = regexp.MustCompile(`^v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]*)?$`)
+
+// pullOCI reads a chart from a registry. Helm's own client for them reads the credentials of Docker below $HOME, and
+// cannot be stopped.
+func pullOCI(ctx context.Context, from helmclient.Chart) ([]byte, error) {
+	t, err := web(from.Access)
+	if err != nil {
+		return nil, err
+	}
+	defer t.CloseIdleConnections()
+	options := []remote.Option{remote.WithContext(ctx), remote.WithTransport(&secure{t, from.Access.PlainHTTP})}
+	if from.Access.Username != "" {
+		options = append(options, remote.WithAuth(&authn.Basic{Username: from.Access.Username, Password: from.Access.Password.Reveal()}))
+	}
+	ref, err := resolve(from, options)
+	if err != nil {
+		return nil, ociError(ctx, from.Ref, err)
+	}
+	image, err := remote.Image(ref, options...)
+	if err != nil {
+		return nil, ociError(ctx, from.Ref, err)
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		return nil, ociError(ctx, from.Ref, err)
+	}
+	for _, layer := range layers {
+		if kind, err := layer.MediaType(); err == nil && string(kind) == registry.ChartLayerMediaType {
+			text, err := read(layer.Compressed, maxArchive) // which checks the digest
+			if err != nil {
+				return nil, ociError(ctx, from.Ref, err)
+			}
+			return text, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %s: is no chart", helmclient.ErrInvalidChart, ref)
+}
+
+// resolve finds the tag for a version.
+func resolve(from helmclient.Chart, options []remote.Option) (name.Reference, error) {
+	var strict []name.Option
+	if from.Access.PlainHTTP {
+		strict = append(strict, name.Insecure)
+	}
+	path := strings.TrimPrefix(from.Ref, registry.OCIScheme+"://")
+	last := path[strings.LastIndex(path, "/")+1:]
+	switch {
+	case strings.ContainsAny(last, ":@"): // a tag or digest
+		return name.ParseReference(path, strict...)
+	case exact.MatchString(from.Version):
+		return name.NewTag(path+":"+tag(from.Version), strict...)
+	}
+	repository, err := name.NewRepository(path, strict...)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := remote.List(repository, options...)
+	if err != nil {
+		return nil, err
+	}
+	versions := repo.NewIndexFile()
+	for _, t := range tags {
+		versions.Entries[last] = append(versions.Entries[last], &repo.ChartVersion{
+			Metadata: &chart.Metadata{Name: last, Version: strings.ReplaceAll(t, "_", "+")},
+		})
+	}
+	versions.SortEntries()
+	found, err := versions.Get(last, from.Version)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: no version matches %q", helmclient.ErrInvalidChart, from.Ref, from.Version)
+	}
+	return repository.Tag(tag(found.Version)), nil
+}
+
+// tag is how Helm writes a version as a tag, which must not hold a plus.
+func tag(version string) string { return strings.ReplaceAll(version, "+", "_") }
+
+func ociError(ctx context.Context, ref string, err error) error {
+	var answer *registryhttp.Error
+	var bad *name.ErrBadName
+	switch {
+	case ctx.Err() != nil:
+		return stopped(ctx, err)
+	case classified(err):
+		return err
+	case errors.As(err, &bad):
+		return fmt.Errorf("%w: chart %s: %w", helmclient.ErrInvalid, ref, err)
+	case errors.As(err, &answer):
+		return statusError(ref, answer.StatusCode)
+	case transient(err):
+		return fmt.Errorf("%w: %s: %w", helmclient.ErrUnreachable, ref, err)
+	}
+	return fmt.Errorf("%w: %s: %w", helmclient.ErrInvalidChart, ref, err)
+}
+
+// secure refuses requests without TLS unless they were asked for: the library takes to them by itself for addresses that
+// it takes for private ones.
+type secure struct {
+	base  http.RoundTripper
+	plain bool
+}
+
+func (s *secure) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" && !s.plain {
+		closeBody(r)
+		return nil, fmt.Errorf("%w: %s is not reached by TLS, and plain HTTP is not asked for", helmclient.ErrUnreachable, r.URL.Host)
+	}
+	return s.base.RoundTrip(r)
+}

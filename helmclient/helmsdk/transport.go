@@ -1,0 +1,112 @@
+package helmsdk
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// transport ties requests to the context of a call, which Helm does not pass on: its clients work with
+// context.Background.
+type transport struct {
+	base http.RoundTripper
+	call *call
+	// records is set for what reads and writes the records of releases: writes are not broken off by the end of ctx, so
+	// that how it ended is recorded; they have the grace of the call instead.
+	records bool
+}
+
+// outage is how long requests are tried again that never reached an API server which has answered before: one that is
+// restarted is back by then.
+const outage = 30 * time.Second
+
+// RoundTrip implements http.RoundTripper.
+//
+//nolint:contextcheck // two contexts have to be joined
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	until := t.context(r)
+	if until.Err() != nil {
+		closeBody(r)
+		return nil, context.Cause(until)
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	stop := context.AfterFunc(until, func() { cancel(context.Cause(until)) })
+	done := func() { stop(); cancel(nil) }
+
+	response, err := t.send(r.WithContext(ctx))
+	if err != nil {
+		cause := context.Cause(until)
+		done()
+		if cause != nil {
+			return nil, cause
+		}
+		return nil, err
+	}
+	t.call.answered.Store(true)
+	response.Body = &body{response.Body, done}
+	return response, nil
+}
+
+// lastLook marks the context of requests that ask what was not ready when the time was over.
+type lastLook struct{}
+
+// context says until when a request may take.
+func (t *transport) context(r *http.Request) context.Context {
+	switch {
+	case t.records && r.Method != http.MethodGet, r.Context().Value(lastLook{}) != nil:
+		return t.call.grace
+	case t.call.ctx.Err() != nil && (t.records || t.call.cleansUp):
+		return t.call.grace
+	}
+	return t.call.ctx
+}
+
+// send tries again what could not be sent at all: then it is safe whatever it is.
+func (t *transport) send(r *http.Request) (*http.Response, error) {
+	return backoff.Retry(r.Context(), func() (*http.Response, error) {
+		response, err := t.base.RoundTrip(r)
+		var dial *net.OpError
+		if err == nil || !errors.As(err, &dial) || dial.Op != "dial" || !t.call.answered.Load() {
+			return response, permanent(err)
+		}
+		if r.GetBody != nil {
+			again, bodyErr := r.GetBody()
+			if bodyErr != nil {
+				return nil, backoff.Permanent(bodyErr)
+			}
+			r.Body = again
+		} else if r.Body != nil {
+			return nil, backoff.Permanent(err)
+		}
+		return nil, err
+	}, backoff.WithMaxElapsedTime(outage))
+}
+
+func permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return backoff.Permanent(err)
+}
+
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+}
+
+// body ends what ties a request to the call when it has been read.
+type body struct {
+	io.ReadCloser
+	done func()
+}
+
+func (b *body) Close() error {
+	defer b.done()
+	return b.ReadCloser.Close()
+}

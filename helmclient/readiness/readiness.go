@@ -1,0 +1,195 @@
+package readiness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+)
+
+// Related are objects that tell more of those that are waited for.
+type Related struct {
+	Pods   []unstructured.Unstructured
+	Events []unstructured.Unstructured // of kind Event; only warnings count
+}
+
+// maxEvents and maxPods bound how much is told of one object.
+const (
+	maxEvents = 3
+	maxPods   = 5
+)
+
+// Of counts the objects that are ready, and tells of each other one what it waits for: what kstatus says, what its pods
+// say, and the last warnings about either.
+func Of(objects []unstructured.Unstructured, r Related) helmclient.Progress {
+	p := helmclient.Progress{Total: len(objects)}
+	for i := range objects {
+		ready, reason := State(&objects[i])
+		if ready {
+			p.Ready++
+			continue
+		}
+		o := &objects[i]
+		w := helmclient.Object{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), Reason: reason}
+		about := map[types.UID]bool{o.GetUID(): true}
+		for j := range r.Pods {
+			pod := &r.Pods[j]
+			if !belongs(pod, o) {
+				continue
+			}
+			about[pod.GetUID()] = true
+			if why := PodReason(pod); why != "" && len(w.Pods) < maxPods && o.GetKind() != "Pod" {
+				w.Pods = append(w.Pods, "pod "+pod.GetName()+": "+why)
+			}
+		}
+		w.Events = warnings(r.Events, about)
+		p.Waiting = append(p.Waiting, w)
+	}
+	return p
+}
+
+// Missing is an object that is waited for and that does not exist.
+func Missing(apiVersion, kind, namespace, name string) helmclient.Object {
+	return helmclient.Object{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name, Reason: "does not exist"}
+}
+
+// State reports whether an object is ready and, if it is not, why. One that is about to be deleted is not ready, one
+// that has failed never will be.
+func State(o *unstructured.Unstructured) (ready bool, reason string) {
+	result, err := status.Compute(o)
+	switch {
+	case err != nil:
+		return false, err.Error()
+	case result.Status == status.CurrentStatus:
+		return true, ""
+	case o.GetKind() == "Pod":
+		if why := PodReason(o); why != "" {
+			return false, why
+		}
+	}
+	return false, result.Message
+}
+
+// Failed reports whether an object says of itself that it will not become ready: waiting longer is of no use.
+func Failed(o *unstructured.Unstructured) bool {
+	result, err := status.Compute(o)
+	return err == nil && result.Status == status.FailedStatus
+}
+
+// belongs reports whether the pod is of the object: itself, owned by it, or chosen by its selector, which is how a
+// Deployment finds pods that a ReplicaSet owns.
+func belongs(pod, o *unstructured.Unstructured) bool {
+	if pod.GetNamespace() != o.GetNamespace() {
+		return false
+	}
+	if pod.GetUID() == o.GetUID() && o.GetKind() == "Pod" {
+		return true
+	}
+	if slices.ContainsFunc(pod.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == o.GetUID() }) {
+		return true
+	}
+	chosen, found, err := unstructured.NestedStringMap(o.Object, "spec", "selector", "matchLabels")
+	return o.GetKind() == "Deployment" && found && err == nil && len(chosen) > 0 && labels.SelectorFromSet(chosen).Matches(labels.Set(pod.GetLabels()))
+}
+
+// PodReason says what a pod waits for, empty when it is ready: that it finds no node, which container waits for what or
+// has ended how.
+func PodReason(pod *unstructured.Unstructured) string {
+	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
+		containers, _, _ := unstructured.NestedSlice(pod.Object, "status", list)
+		for _, c := range containers {
+			if why := containerReason(c); why != "" {
+				return why
+			}
+		}
+	}
+	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
+	for _, kind := range []string{"PodScheduled", "Ready"} {
+		for _, c := range conditions {
+			if m, ok := c.(map[string]any); ok && m["type"] == kind && m["status"] != "True" {
+				return sentence(text(m, "reason"), text(m, "message"))
+			}
+		}
+	}
+	if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase != "Running" && phase != "Succeeded" {
+		return sentence(phase, text(pod.Object, "status", "message"))
+	}
+	return ""
+}
+
+// quiet are reasons that say nothing yet.
+var quiet = []string{"ContainerCreating", "PodInitializing", "Completed"}
+
+func containerReason(c any) string {
+	m, ok := c.(map[string]any)
+	if !ok {
+		return ""
+	}
+	if reason := text(m, "state", "waiting", "reason"); reason != "" && !slices.Contains(quiet, reason) {
+		why := sentence(reason, text(m, "state", "waiting", "message"))
+		if last := text(m, "lastState", "terminated", "reason"); last != "" && last != "Completed" {
+			why += ended(m, "lastState")
+		}
+		return text(m, "name") + ": " + why
+	}
+	if reason := text(m, "state", "terminated", "reason"); reason != "" && !slices.Contains(quiet, reason) {
+		return text(m, "name") + ": " + reason + ended(m, "state")
+	}
+	return ""
+}
+
+// ended says how a container came to its end.
+func ended(m map[string]any, state string) string {
+	code, _, _ := unstructured.NestedFieldNoCopy(m, state, "terminated", "exitCode")
+	out := fmt.Sprintf(" (%s, exit code %v", text(m, state, "terminated", "reason"), code)
+	if message := text(m, state, "terminated", "message"); message != "" {
+		out += ": " + strings.TrimSpace(message)
+	}
+	return out + ")"
+}
+
+// warnings are the last events of type Warning about objects, the newest last, each once.
+func warnings(events []unstructured.Unstructured, about map[types.UID]bool) []string {
+	type said struct{ when, what string }
+	var list []said
+	for i := range events {
+		e := events[i].Object
+		if text(e, "type") != "Warning" || !about[types.UID(text(e, "involvedObject", "uid"))] {
+			continue
+		}
+		when := text(e, "lastTimestamp")
+		if when == "" {
+			when = text(e, "eventTime")
+		}
+		list = append(list, said{when, sentence(text(e, "reason"), text(e, "message"))})
+	}
+	slices.SortStableFunc(list, func(a, b said) int { return strings.Compare(a.when, b.when) })
+	var out []string
+	for i := len(list) - 1; i >= 0 && len(out) < maxEvents; i-- {
+		if !slices.Contains(out, list[i].what) {
+			out = append(out, list[i].what)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+func sentence(reason, message string) string {
+	message = strings.TrimSpace(message)
+	if reason == "" || message == "" {
+		return reason + message
+	}
+	return reason + ": " + message
+}
+
+func text(m map[string]any, path ...string) string {
+	s, _, _ := unstructured.NestedString(m, path...)
+	return s
+}

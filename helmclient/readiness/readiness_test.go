@@ -1,0 +1,88 @@
+package readiness_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/readiness"
+)
+
+func TestPodReason(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ status, want string }{
+		"ready": {`{phase: Running, conditions: [{type: Ready, status: "True"}]}`, ""},
+		"done":  {`{phase: Succeeded}`, ""},
+		"no node": {`{phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: no nodes}]}`,
+			"Unschedulable: no nodes"},
+		"starting":           {`{phase: Pending, containerStatuses: [{name: a, state: {waiting: {reason: ContainerCreating}}}]}`, "Pending"},
+		"image":              {`{phase: Pending, containerStatuses: [{name: a, state: {waiting: {reason: ErrImagePull, message: denied}}}]}`, "a: ErrImagePull: denied"},
+		"init container":     {`{phase: Pending, initContainerStatuses: [{name: i, state: {terminated: {reason: Error, exitCode: 2}}}]}`, "i: Error (Error, exit code 2)"},
+		"init is done":       {`{phase: Running, initContainerStatuses: [{name: i, state: {terminated: {reason: Completed, exitCode: 0}}}], conditions: [{type: Ready, status: "True"}]}`, ""},
+		"crashes":            {`{phase: Running, containerStatuses: [{name: a, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}, lastState: {terminated: {reason: Error, exitCode: 1, message: "no config\n"}}}]}`, "a: CrashLoopBackOff: back-off (Error, exit code 1: no config)"},
+		"not ready":          {`{phase: Running, conditions: [{type: Ready, status: "False", reason: ContainersNotReady, message: "[a]"}]}`, "ContainersNotReady: [a]"},
+		"evicted":            {`{phase: Failed, message: low on memory}`, "Failed: low on memory"},
+		"ready without more": {`{phase: Running}`, ""},
+	} {
+		pod := object("{apiVersion: v1, kind: Pod, metadata: {name: p}, status: " + c.status + "}")
+		if diff := cmp.Diff(c.want, readiness.PodReason(&pod)); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// Whoever writes a status may write nonsense.
+func TestNonsense(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{`{phase: 3, containerStatuses: [7, {state: 1}], conditions: {a: b}}`, `{}`, `7`} {
+		pod := object("{apiVersion: v1, kind: Pod, metadata: {name: p, uid: p}, status: " + status + "}")
+		readiness.Of([]unstructured.Unstructured{pod}, readiness.Related{Pods: []unstructured.Unstructured{pod}, Events: []unstructured.Unstructured{pod}})
+	}
+}
+
+// Pods and events count for the object that they are of, and for no other one that is called alike.
+func TestRelated(t *testing.T) {
+	t.Parallel()
+	set := object(`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, namespace: a, uid: s, generation: 1}, spec: {replicas: 1}, status: {observedGeneration: 1}}`)
+	job := object(`{apiVersion: batch/v1, kind: Job, metadata: {name: db-1, namespace: a, uid: j}, status: {startTime: "2026-01-01T00:00:00Z"}}`)
+	ready := object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: a, uid: c}}`)
+	pods := []unstructured.Unstructured{
+		object(`{apiVersion: v1, kind: Pod, metadata: {name: db-0, namespace: a, uid: p0, ownerReferences: [{uid: s}]}, status: {phase: Pending}}`),
+		object(`{apiVersion: v1, kind: Pod, metadata: {name: db-1, namespace: a, uid: p1, ownerReferences: [{uid: other}]}, status: {phase: Failed}}`),
+		object(`{apiVersion: v1, kind: Pod, metadata: {name: db-0, namespace: b, uid: p2, ownerReferences: [{uid: s}]}, status: {phase: Failed}}`),
+	}
+	var events []unstructured.Unstructured
+	for _, e := range []string{
+		`type: Warning, reason: Old, lastTimestamp: "2026-01-01T00:00:00Z", involvedObject: {uid: p0}`,
+		`type: Warning, reason: D, lastTimestamp: "2026-01-01T00:00:04Z", involvedObject: {uid: s}`,
+		`type: Warning, reason: C, lastTimestamp: "2026-01-01T00:00:03Z", involvedObject: {uid: p0}`,
+		`type: Warning, reason: B, lastTimestamp: "2026-01-01T00:00:02Z", involvedObject: {uid: p0}`,
+		`type: Normal, reason: Pulled, lastTimestamp: "2026-01-01T00:00:05Z", involvedObject: {uid: p0}`,
+		`type: Warning, reason: Else, lastTimestamp: "2026-01-01T00:00:05Z", involvedObject: {uid: p1}`,
+	} {
+		events = append(events, object("{apiVersion: v1, kind: Event, "+e+"}"))
+	}
+	got := readiness.Of([]unstructured.Unstructured{set, ready, job}, readiness.Related{Pods: pods, Events: events})
+	want := helmclient.Progress{Ready: 2, Total: 3, Waiting: []helmclient.Object{{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "a", Name: "db",
+		Reason: "Replicas: 0/1", Pods: []string{"pod db-0: Pending"}, Events: []string{"B", "C", "D"}}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFailed(t *testing.T) {
+	t.Parallel()
+	job := object(`{apiVersion: batch/v1, kind: Job, metadata: {name: j}, status: {conditions: [{type: Failed, status: "True", message: "it has failed 6 times"}]}}`)
+	if !readiness.Failed(&job) {
+		t.Error("a failed Job may still become ready")
+	}
+	if ready, reason := readiness.State(&job); ready || reason == "" {
+		t.Error(ready, reason)
+	}
+	gone := object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, deletionTimestamp: "2026-01-01T00:00:00Z"}}`)
+	if ready, _ := readiness.State(&gone); ready {
+		t.Error("what is being deleted is ready")
+	}
+}

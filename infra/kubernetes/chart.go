@@ -1,0 +1,136 @@
+package kubernetes
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+)
+
+// chartMeta is Chart.yaml.
+type chartMeta struct {
+	Name       string `yaml:"name"`
+	Version    string `yaml:"version"`
+	APIVersion string `yaml:"apiVersion"`
+}
+
+func (m chartMeta) check() error {
+	switch {
+	case m.Name == "" || !chartNames.MatchString(m.Name) || strings.Contains(m.Name, "/"):
+		return fmt.Errorf("is no chart: Chart.yaml has no valid name (%q)", m.Name)
+	case m.Version == "":
+		return errors.New("is no chart: Chart.yaml has no version")
+	}
+	return nil
+}
+
+// isFile reports why a path is no file of the package.
+func isFile(files fs.FS, name string) error {
+	info, err := stat(files, name)
+	if err == nil && info.IsDir() {
+		return errors.New("is a directory of the package: a file is needed")
+	}
+	return err
+}
+
+func stat(files fs.FS, name string) (fs.FileInfo, error) {
+	if !fs.ValidPath(name) {
+		return nil, errors.New("must be the path of a file in the package, such as Files/kubernetes/web.tgz")
+	}
+	info, err := fs.Stat(files, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("is not in the package")
+	}
+	return info, err
+}
+
+// inspect reads a chart of the package, an archive or a directory, and says what is wrong with it.
+func inspect(files fs.FS, name string) (chartMeta, error) {
+	info, err := stat(files, name)
+	if err != nil {
+		return chartMeta{}, err
+	}
+	if info.IsDir() {
+		data, err := fs.ReadFile(files, path.Join(name, "Chart.yaml"))
+		if err != nil {
+			return chartMeta{}, errors.New("is a directory without Chart.yaml: no chart")
+		}
+		return parseMeta(data)
+	}
+	f, err := files.Open(name)
+	if err != nil {
+		return chartMeta{}, err
+	}
+	defer func() { _ = f.Close() }()
+	meta, err := helmclient.CheckArchive(f)
+	if err != nil {
+		return chartMeta{}, err
+	}
+	return parseMeta(meta)
+}
+
+func parseMeta(data []byte) (chartMeta, error) {
+	var m chartMeta
+	if err := yaml.Unmarshal(data, &m); err != nil {
+		return m, errors.New("is no chart: Chart.yaml cannot be read")
+	}
+	return m, m.check()
+}
+
+// packaged opens a chart of the package as an archive; a directory becomes one on the way.
+func packaged(files fs.FS, name string) (io.ReadCloser, error) {
+	info, err := stat(files, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return files.Open(name)
+	}
+	dir, err := fs.Sub(files, name)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := inspect(files, name)
+	if err != nil {
+		return nil, err
+	}
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(pack(w, dir, meta.Name)) }() // ends when the reader closes
+	return r, nil
+}
+
+// pack writes a directory as a packaged chart, the same bytes each time.
+func pack(to io.Writer, dir fs.FS, top string) error {
+	zipped := gzip.NewWriter(to)
+	archive := tar.NewWriter(zipped)
+	err := fs.WalkDir(dir, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is no file", name)
+		}
+		if err := archive.WriteHeader(&tar.Header{Name: top + "/" + name, Typeflag: tar.TypeReg, Mode: 0o644, Size: info.Size()}); err != nil {
+			return err
+		}
+		f, err := dir.Open(name)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(archive, f)
+		return errors.Join(err, f.Close())
+	})
+	return errors.Join(err, archive.Close(), zipped.Close())
+}

@@ -1,0 +1,144 @@
+package kubernetes
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// design is what the requests ask for, whichever form they have. It follows from the request that the VNF was
+// instantiated with, the package and the present request alone.
+type design struct {
+	params
+	unknown   []string // attributes that mean nothing
+	version2  bool     // charts as in version 2 of Tacker's API
+	namespace string
+	releases  []release      // charts
+	files     []string       // or manifests
+	vdus      map[string]vdu // by id
+}
+
+// release is a chart that is installed under a name.
+type release struct {
+	name       string
+	path       string // of its attributes, for faults
+	chart      source
+	valueFiles []string
+	set        []string // Helm's grammar
+	setJSON    []string
+}
+
+// source is where a chart comes from.
+type source struct {
+	file       string // in the package
+	ref        string // "repository/chart" or "oci://…"
+	version    string
+	repository *helmclient.Repository // that ref names
+	access     helmclient.Access      // of an oci:// ref
+}
+
+// vdu says how a VDU is found on the cluster and resized.
+type vdu struct {
+	mapping vduMapping // empty: found by labels and names
+	// value is the value that counts the pods, and release the one that has it. Empty: the workload is scaled itself.
+	value, release string
+}
+
+// faults collects what is wrong with additionalParams.
+type faults struct{ list []error }
+
+func (f *faults) add(path, value, reason string) {
+	f.list = append(f.list, &vnflcm.ParamError{Path: "additionalParams." + path, Value: value, Reason: reason})
+}
+
+func (f *faults) err() error { return errors.Join(f.list...) }
+
+// charts reports whether the VNF is made of charts.
+func (p *params) charts(vimType string) bool { return p.UseHelm || vimType == VimTypeHelm }
+
+// read makes the design of an operation, with every fault of its additionalParams.
+func read(op *vnflcm.Operation) (*design, error) {
+	d := &design{vdus: map[string]vdu{}}
+	var err error
+	if d.unknown, err = op.Params.Decode(&d.params); err != nil {
+		return nil, vnflcm.AtPath("additionalParams", err)
+	}
+	f := &faults{}
+	d.namespace = d.Namespace
+	if err := (helmclient.Name{Namespace: d.namespace, Release: "x"}).Validate(); err != nil {
+		f.add("namespace", d.namespace, "must be at most 63 lower case letters, digits and '-', beginning and ending with a letter or digit")
+	}
+	switch {
+	case d.charts(op.VIM.VimType):
+		d.readCharts(f, op)
+	case len(d.Install) > 0 || d.ChartPath != "":
+		f.add("use_helm", "", "must be true when there are charts")
+	case len(d.Files) == 0:
+		f.add("lcm-kubernetes-def-files", "", "is required: a list of manifests in the package, unless use_helm is true")
+	default:
+		d.readManifests(f, op)
+	}
+	d.readMapping(f, op)
+	return d, f.err()
+}
+
+func (d *design) readCharts(f *faults, op *vnflcm.Operation) {
+	if len(d.Files) > 0 {
+		f.add("lcm-kubernetes-def-files", "", "is of no use with charts (use_helm): a VNF is made of the one or the other")
+	}
+	d.version2 = d.ChartPath != "" || op.VIM.VimType == VimTypeHelm && len(d.Install) == 0
+	if d.version2 {
+		d.readV2(f, op)
+	} else {
+		d.readV1(f, op)
+	}
+}
+
+func (d *design) readManifests(f *faults, op *vnflcm.Operation) {
+	d.files = d.Files
+	for i, name := range d.files {
+		if _, err := manifest(op.Package, name); err != nil {
+			f.add(fmt.Sprintf("lcm-kubernetes-def-files[%d]", i), name, err.Error())
+		}
+	}
+}
+
+// readMapping checks vdu_mapping, which serves charts and manifests.
+func (d *design) readMapping(f *faults, op *vnflcm.Operation) {
+	for _, id := range sortedKeys(d.VDUMapping) {
+		m, path := d.VDUMapping[id], "vdu_mapping."+id
+		if op.Flavour.VDU(id) == nil {
+			f.add(path, id, "is no VDU of the flavour "+op.Flavour.ID)
+			continue
+		}
+		if m.Name == "" {
+			f.add(path+".name", "", "is required: the name of the workload")
+		}
+		if m.Kind == "" {
+			f.add(path+".kind", "", "is required: the kind of the workload, such as Deployment")
+		}
+		if m.Release != "" && !d.has(m.Release) {
+			f.add(path+".helmreleasename", m.Release, "is none of the releases of using_helm_install_param")
+		}
+		v := d.vdus[id]
+		v.mapping = m
+		d.vdus[id] = v
+	}
+}
+
+func (d *design) has(name string) bool { return d.release(name) != nil }
+
+func (d *design) release(name string) *release {
+	for i := range d.releases {
+		if d.releases[i].name == name {
+			return &d.releases[i]
+		}
+	}
+	return nil
+}
+
+// releaseNameV2 is the only release name of version 2 of Tacker's API.
+func releaseNameV2(instanceID string) string { return "vnf" + strings.ReplaceAll(instanceID, "-", "") }

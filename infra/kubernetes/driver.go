@@ -1,0 +1,145 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
+	"github.com/vnfkit/vnfkit/internal/jumphost"
+	"github.com/vnfkit/vnfkit/internal/kubeaccess"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// The vimTypes that requests name this driver by: register it under all three.
+const (
+	VimTypeV1   = "kubernetes"             // version 1 of Tacker's API
+	VimTypeV2   = "ETSINFV.KUBERNETES.V_1" // version 2, manifests
+	VimTypeHelm = "ETSINFV.HELM.V_3"       // version 2, charts
+)
+
+// HelmMode says who runs Helm.
+type HelmMode string
+
+// The modes of HelmMode.
+const (
+	// Auto is the helm program on the machines that extra.helm_info of the VIM names; without them, Config.Helm.
+	Auto HelmMode = ""
+	CLI  HelmMode = "cli" // always the helm program: a VIM without helm_info is a fault of the request
+	SDK  HelmMode = "sdk" // always Config.Helm
+)
+
+// Config of a Driver. The zero Config serves manifests; charts need SSH or Helm.
+type Config struct {
+	// SSH reaches the machines of clusters that have Helm, and the jump hosts of VIMs. It stays the caller's.
+	SSH *sshexec.Pool
+	// Dial makes the connections to the APIs of VIMs without a jump host, such as sandbox.World.Dial. Default: directly, or
+	// by the proxies of the environment.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Helm makes a client that runs in this process, such as helmsdk.New; dir is a directory of its own, one for each
+	// VNF instance, which is removed when the VNF has been terminated. Nil: only the helm program on machines of the cluster.
+	Helm func(cluster *rest.Config, dir string) (helmclient.Client, error)
+	// HelmBy forces one of the two. Default Auto.
+	HelmBy HelmMode
+	// Dir holds the directories that Helm is given. Required with Helm.
+	Dir string
+	// Ready is how long an operation waits until all objects are ready. Default 10 minutes.
+	Ready time.Duration
+	// Gone is how long an operation waits until deleted objects and pods are gone, beyond the grace period. Default 5 minutes.
+	Gone time.Duration
+	// Hooks is how long each hook of a chart may take. Default 5 minutes, as Helm has it.
+	Hooks time.Duration
+	// StaleAfter is how long an unfinished operation of somebody else on a release must be quiet to count as dead.
+	// Default 10 minutes.
+	StaleAfter time.Duration
+}
+
+// Driver implements vnflcm.InfraDriver on Kubernetes. It keeps nothing between operations and is safe for concurrent use.
+type Driver struct{ cfg Config }
+
+// New returns a driver.
+func New(cfg Config) *Driver {
+	cfg.Ready = cmp.Or(cfg.Ready, 10*time.Minute)
+	cfg.Gone = cmp.Or(cfg.Gone, 5*time.Minute)
+	cfg.Hooks = cmp.Or(cfg.Hooks, 5*time.Minute)
+	cfg.StaleAfter = cmp.Or(cfg.StaleAfter, 10*time.Minute)
+	return &Driver{cfg: cfg}
+}
+
+var _ vnflcm.InfraDriver = (*Driver)(nil)
+
+// Errors about reaching the VIM.
+var (
+	// ErrAuth says that the cluster refuses the credentials: trying again does not help.
+	ErrAuth = kubeaccess.ErrAuth
+	// ErrUnreachable says that the API gave no answer: trying again may help.
+	ErrUnreachable = kubeaccess.ErrUnreachable
+	// ErrTLS says that the API does not prove its identity.
+	ErrTLS = kubeaccess.ErrTLS
+)
+
+// ErrForeign says that an object of a name that the VNF needs was made by somebody else. It is not touched.
+var ErrForeign = objects.ErrForeign
+
+// ErrForeignRelease says that a release of a name that the VNF needs was made by somebody else. It is not touched.
+var ErrForeignRelease = errors.New("the release was not made for this VNF instance")
+
+// work is one operation with the clients that it needs.
+type work struct {
+	*Driver
+	op      *vnflcm.Operation
+	design  *design
+	cluster *kubeaccess.Cluster
+	objects *objects.Client
+	helm    *helm // nil with manifests
+	closers []func()
+}
+
+// begin reads the request and connects. The caller closes the work.
+func (d *Driver) begin(ctx context.Context, op *vnflcm.Operation) (*work, error) {
+	design, err := read(op)
+	if err != nil {
+		return nil, err
+	}
+	return d.connect(ctx, op, design)
+}
+
+func (d *Driver) connect(ctx context.Context, op *vnflcm.Operation, design *design) (*work, error) {
+	cluster, err := kubeaccess.Open(ctx, op.VIM, kubeaccess.Options{SSH: d.cfg.SSH, HostKeys: hostKeys{jumphost.HostKeys(op)}, Log: op.Log, Dial: d.cfg.Dial})
+	if err != nil {
+		return nil, err
+	}
+	w := &work{Driver: d, op: op, design: design, cluster: cluster, objects: objects.New(cluster), closers: []func(){cluster.Close}}
+	if design.namespace == "" {
+		design.namespace = cmp.Or(cluster.DefaultNamespace, "default")
+	}
+	if len(design.releases) > 0 {
+		if w.helm, err = d.openHelm(op, cluster); err != nil {
+			w.close()
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+func (w *work) close() {
+	for _, c := range w.closers {
+		c()
+	}
+}
+
+// within bounds a wait.
+func within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errOverdue)
+	defer cancel()
+	return do(ctx)
+}
+
+// errOverdue is why a bounded wait ends.
+var errOverdue = errors.New("the time for it is over")

@@ -1,0 +1,11 @@
+package kubernetes
+
+// For tests of what reads untrusted text.
+var (
+	ParseLiteral = parseLiteral
+	ParseMeta    = parseMeta
+	Setting      = setting
+)
+
+// NewestFirst is the order in which scaling in takes VNFCs.
+var NewestFirst = newestFirst

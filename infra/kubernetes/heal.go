@@ -1,0 +1,127 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Heal implements vnflcm.InfraDriver. The pods of chosen VNFCs are deleted, or with additionalParams.eviction evicted, and
+// their replacements waited for; bare pods are made again. Healing the whole VNF removes all of it and makes it anew, at
+// the present scale levels; volume claims of StatefulSets stay.
+func (d *Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
+	w, err := d.begin(ctx, op)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	if op.WholeVNF() {
+		if err := vnflcm.Do(ctx, op, "remove", "", w.removeFormer); err != nil {
+			return err
+		}
+		return w.make(ctx)
+	}
+	if err := vnflcm.Do(ctx, op, "replace-pods", "", w.replace); err != nil {
+		return err
+	}
+	return w.await(ctx)
+}
+
+// bareKey is where bare pods are kept while they are deleted and made again.
+const bareKey = "kubernetes/bare-pods"
+
+type bare struct {
+	Operation string            `json:"operation"`
+	Pods      []*objects.Object `json:"pods"`
+}
+
+// replace replaces those pods that are still the ones which were announced.
+func (w *work) replace(ctx context.Context) error {
+	pods, err := w.podsOf(ctx, w.op.Change.Replaced)
+	if err != nil {
+		return err
+	}
+	state := w.op.State()
+	o := objects.ReplaceOptions{Evict: w.design.Eviction}
+	var kept bare
+	if err := state.Get(ctx, bareKey, &kept); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
+		return err
+	}
+	if kept.Operation == w.op.ID {
+		o.Kept = kept.Pods
+		pods = append(pods, w.lost(kept.Pods, pods)...)
+	}
+	o.Keep = func(ctx context.Context, pods []*objects.Object) error {
+		return state.Put(ctx, bareKey, bare{w.op.ID, pods})
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	return within(ctx, w.cfg.Ready, func(ctx context.Context) error { return w.objects.Replace(ctx, pods, o) })
+}
+
+// lost are the bare pods that an earlier attempt has deleted.
+func (w *work) lost(kept []*objects.Object, there []objects.Pod) []objects.Pod {
+	var out []objects.Pod
+	for _, o := range kept {
+		if slices.ContainsFunc(there, func(p objects.Pod) bool { return p.Namespace == o.GetNamespace() && p.Name == o.GetName() }) {
+			continue
+		}
+		for _, v := range w.op.Change.Replaced {
+			if v.ResourceID == o.GetName() && v.Metadata[metaNamespace] == o.GetNamespace() {
+				out = append(out, objects.Pod{Namespace: o.GetNamespace(), Name: o.GetName(), UID: types.UID(v.Metadata[metaUID])})
+			}
+		}
+	}
+	return out
+}
+
+// removeFormer removes what there was before the operation, and not what it has made.
+func (w *work) removeFormer(ctx context.Context) error {
+	var former []string
+	for _, r := range w.design.releases {
+		now, err := w.find(ctx, r.name)
+		if err != nil {
+			return err
+		}
+		if now != nil && now.Description != w.mark() {
+			former = append(former, r.name)
+		}
+	}
+	switch {
+	case w.helm == nil:
+		return w.removeObjects(ctx, removal{})
+	case len(former) == 0:
+		return nil
+	}
+	return w.removeReleases(ctx, former, removal{})
+}
+
+// removeReleases uninstalls releases, the last first, and waits until their pods are gone.
+func (w *work) removeReleases(ctx context.Context, names []string, how removal) error {
+	pods, err := w.podsNow(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := len(names) - 1; i >= 0; i-- {
+		w.op.Report(ctx, "uninstall release "+names[i])
+		if err := w.uninstallOne(ctx, names[i], true); err != nil {
+			if errors.Is(err, ErrForeignRelease) {
+				w.op.Log.WarnContext(ctx, "left alone", "reason", err)
+				continue
+			}
+			errs = append(errs, fmt.Errorf("release %s: %w", names[i], err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return w.podsGone(ctx, pods, how)
+}

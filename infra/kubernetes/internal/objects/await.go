@@ -1,0 +1,134 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/readiness"
+	"github.com/vnfkit/vnfkit/internal/kubeaccess"
+)
+
+// diagnosis is how long it may take to find out why objects are not ready, after the time for them is over.
+const diagnosis = 15 * time.Second
+
+// Await waits until all objects are there and ready (helmclient/readiness). tell, unless it is nil, is called whenever
+// progress has changed. When ctx's deadline comes, and as soon as an object says that it has failed, the error is a
+// *NotReadyError with the objects that are not ready, what their pods wait for, and the last warnings about them.
+func (c *Client) Await(ctx context.Context, refs []Ref, tell func(helmclient.Progress)) error {
+	start := time.Now()
+	var last helmclient.Progress
+	for {
+		objs, err := c.read(ctx, refs)
+		if err == nil {
+			var now helmclient.Progress
+			if now, err = c.progress(ctx, refs, objs, false); err == nil {
+				if tell != nil && !reflect.DeepEqual(last, now) {
+					tell(now)
+				}
+				last = now
+			}
+		}
+		switch {
+		case err == nil && last.Ready == last.Total:
+			return nil
+		case err == nil && slices.ContainsFunc(objs, failed):
+			return c.notReady(ctx, refs, start, true)
+		case err != nil && ctx.Err() == nil:
+			return err
+		}
+		if kubeaccess.Wait(ctx, pollPause) != nil {
+			return c.notReady(ctx, refs, start, false)
+		}
+	}
+}
+
+// failed leaves out pods that run: one whose container crashes, or that finds no node, may still become ready.
+func failed(o *Object) bool {
+	if o == nil || o.GroupVersionKind() == podKind && field(o, "status", "phase") != string(corev1.PodFailed) {
+		return false
+	}
+	return readiness.Failed(o)
+}
+
+// read returns the objects in the order of refs, nil for what is not there.
+func (c *Client) read(ctx context.Context, refs []Ref) ([]*Object, error) {
+	out := make([]*Object, len(refs))
+	err := each(ctx, refs, func(ctx context.Context, i int, r Ref) (err error) {
+		out[i], err = c.Get(ctx, r)
+		return err
+	})
+	return out, err
+}
+
+// progress tells what the objects that are not ready wait for, with events only when asked.
+func (c *Client) progress(ctx context.Context, refs []Ref, objs []*Object, events bool) (helmclient.Progress, error) {
+	var there, waiting []Object
+	var absent []helmclient.Object
+	for i, o := range objs {
+		if o == nil {
+			r := refs[i]
+			absent = append(absent, readiness.Missing(r.APIVersion, r.Kind, r.Namespace, r.Name))
+			continue
+		}
+		there = append(there, *o)
+		if ready, _ := readiness.State(o); !ready {
+			waiting = append(waiting, *o)
+		}
+	}
+	var related readiness.Related
+	var namespaces []string
+	for i := range waiting {
+		namespaces = append(namespaces, waiting[i].GetNamespace())
+	}
+	slices.Sort(namespaces)
+	for _, namespace := range slices.Compact(namespaces) {
+		if namespace == "" {
+			continue
+		}
+		pods, err := c.list(ctx, podKind, namespace, metav1.ListOptions{})
+		if err != nil {
+			return helmclient.Progress{}, err
+		}
+		related.Pods = append(related.Pods, pods...)
+		if !events {
+			continue
+		}
+		said, err := c.list(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Event"}, namespace, metav1.ListOptions{FieldSelector: "type=Warning"})
+		if err != nil {
+			return helmclient.Progress{}, err
+		}
+		related.Events = append(related.Events, said...)
+	}
+	p := readiness.Of(there, related)
+	p.Total, p.Waiting = p.Total+len(absent), append(p.Waiting, absent...)
+	return p, nil
+}
+
+// notReady finds out why, also when ctx is over; who cancelled does not want to know.
+func (c *Client) notReady(ctx context.Context, refs []Ref, start time.Time, failed bool) error {
+	cause := context.Cause(ctx)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return cause
+	}
+	e := &NotReadyError{After: time.Since(start), Failed: failed, Cause: cause}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosis)
+	defer cancel()
+	objs, err := c.read(ctx, refs)
+	if err == nil {
+		var p helmclient.Progress
+		p, err = c.progress(ctx, refs, objs, true)
+		e.Objects = p.Waiting
+	}
+	if err != nil {
+		return errors.Join(e, err)
+	}
+	return e
+}

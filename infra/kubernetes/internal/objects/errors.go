@@ -1,0 +1,83 @@
+package objects
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+)
+
+// Sentinels, found with errors.Is. Trying again does not help.
+var (
+	// ErrForeign: there is an object of that name that is not this VNF instance's.
+	ErrForeign = errors.New("exists and is not of this VNF instance")
+	// ErrNotScalable: the kind has no number of replicas.
+	ErrNotScalable = errors.New("cannot be scaled")
+	// ErrOrder: a StatefulSet removes its highest ordinals first, and others were chosen.
+	ErrOrder = errors.New("is not one of the pods that a StatefulSet removes first")
+)
+
+// NotReadyError is a helmclient.ErrNotReady: what did not become ready, and why.
+type NotReadyError struct {
+	After   time.Duration
+	Objects []helmclient.Object
+	Failed  bool  // they say themselves that they will not become ready
+	Cause   error // why it was waited no longer, nil with Failed
+}
+
+func (e *NotReadyError) Error() string {
+	var list []string
+	for _, o := range e.Objects {
+		list = append(list, o.String())
+	}
+	verb := "not ready after"
+	if e.Failed {
+		verb = "failed after"
+	}
+	return fmt.Sprintf("kubernetes: %s %v: %s", verb, e.After.Round(time.Second), strings.Join(list, "; "))
+}
+
+// Is makes it a helmclient.ErrNotReady.
+func (e *NotReadyError) Is(target error) bool { return target == helmclient.ErrNotReady }
+
+// Unwrap gives why it was waited no longer.
+func (e *NotReadyError) Unwrap() error { return e.Cause }
+
+// StuckError says what was still there when the time for its deletion was over.
+type StuckError struct {
+	Objects []Held
+	Cause   error // why it was waited no longer
+}
+
+// Held is an object that does not go.
+type Held struct {
+	Ref
+	Reason string // finalizers, or what its pods wait for
+}
+
+func (e *StuckError) Error() string {
+	var list []string
+	for _, h := range e.Objects {
+		list = append(list, h.String()+": "+h.Reason)
+	}
+	return "kubernetes: not gone: " + strings.Join(list, "; ")
+}
+
+// Unwrap gives why it was waited no longer.
+func (e *StuckError) Unwrap() error { return e.Cause }
+
+// BlockedError is a pod that no disruption budget lets go.
+type BlockedError struct {
+	Pod    Ref
+	Reason string // what the API server says; it names the budget
+	Cause  error  // why it was waited no longer
+}
+
+func (e *BlockedError) Error() string {
+	return fmt.Sprintf("kubernetes: %s cannot be evicted: %s", e.Pod, e.Reason)
+}
+
+// Unwrap gives why it was waited no longer.
+func (e *BlockedError) Unwrap() error { return e.Cause }

@@ -1,0 +1,71 @@
+package objects
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Label is on each object that a VNF instance owns; its value is the instance's id.
+const Label = "vnfkit.io/vnf-instance"
+
+// FieldManager is who owns, in server-side apply, what is applied here.
+const FieldManager = "vnfkit"
+
+// Object is one of a cluster or of a manifest.
+type Object = unstructured.Unstructured
+
+// Owner is whose objects are.
+type Owner struct {
+	Instance string // id of the VNF instance
+}
+
+// Ref names an object. UID, when it is there, is of that very object and none that has its name later.
+type Ref struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Namespace  string    `json:"namespace,omitempty"`
+	Name       string    `json:"name"`
+	UID        types.UID `json:"uid,omitempty"`
+}
+
+// RefOf names an object.
+func RefOf(o *Object) Ref {
+	return Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()}
+}
+
+// Refs name objects.
+func Refs(objs []*Object) []Ref {
+	out := make([]Ref, 0, len(objs))
+	for _, o := range objs {
+		out = append(out, RefOf(o))
+	}
+	return out
+}
+
+// String is the kind and the name: Deployment shop/web.
+func (r Ref) String() string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+func (r Ref) gvk() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
+}
+
+// identity is what two objects cannot share: a kind is served in several versions.
+type identity struct {
+	schema.GroupKind
+	namespace, name string
+}
+
+func (r Ref) identity() identity { return identity{r.gvk().GroupKind(), r.Namespace, r.Name} }
+
+// means reports whether both name the same object, as far as they say.
+func (r Ref) means(other Ref) bool {
+	return r.identity() == other.identity() && cmp.Or(r.UID, other.UID) == cmp.Or(other.UID, r.UID)
+}

@@ -1,0 +1,273 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/internal/kubeaccess"
+)
+
+// ReplaceOptions say how pods are replaced.
+type ReplaceOptions struct {
+	Evict bool           // by evictions, which respect disruption budgets
+	Grace *time.Duration // how long the pods may take to end; nil: as long as they say themselves
+	// Keep is called, before anything is deleted, with bare pods as they are to be made again; Kept is what an earlier
+	// attempt that did not end was given: its pods may be gone already.
+	Keep func(ctx context.Context, bare []*Object) error
+	Kept []*Object
+}
+
+// Replace has pods leave, waits until each is gone, and until their workloads have as many ready pods as before. Bare pods
+// are made again from their spec. Pods that are gone already are no error. A pod that no disruption budget lets go until ctx
+// ends is a *BlockedError, workloads that do not get their pods back are a *NotReadyError.
+func (c *Client) Replace(ctx context.Context, pods []Pod, o ReplaceOptions) error {
+	start := time.Now()
+	bare, err := c.bare(ctx, pods, o.Kept)
+	if err != nil {
+		return err
+	}
+	if len(bare) > 0 && o.Keep != nil {
+		if err := o.Keep(ctx, bare); err != nil {
+			return err
+		}
+	}
+	want, err := c.wanted(ctx, pods)
+	if err != nil {
+		return err
+	}
+	if err := each(ctx, pods, func(ctx context.Context, _ int, p Pod) error { return c.leave(ctx, p, o) }); err != nil {
+		return err
+	}
+	if err := each(ctx, bare, func(ctx context.Context, _ int, pod *Object) error { return c.again(ctx, pod) }); err != nil {
+		return err
+	}
+	return c.restored(ctx, want, Refs(bare), start)
+}
+
+// bare returns the pods that nobody makes again, as they are to be made; those of an earlier attempt as they were then.
+func (c *Client) bare(ctx context.Context, pods []Pod, kept []*Object) ([]*Object, error) {
+	known := map[identity]*Object{}
+	for _, o := range kept {
+		known[RefOf(o).identity()] = o
+	}
+	var out []*Object
+	for _, p := range pods {
+		if p.Controller.Name != "" {
+			continue
+		}
+		if o := known[p.Ref().identity()]; o != nil {
+			out = append(out, o)
+			continue
+		}
+		o, err := c.Get(ctx, p.Ref())
+		if err != nil {
+			return nil, err
+		}
+		if o != nil {
+			out = append(out, anew(o))
+		}
+	}
+	return out, nil
+}
+
+// leave has a pod go and waits until it is gone.
+func (c *Client) leave(ctx context.Context, p Pod, o ReplaceOptions) error {
+	options := DeleteOptions{Propagation: metav1.DeletePropagationBackground}.options(o.Grace)
+	var err error
+	if o.Evict {
+		err = c.evict(ctx, p, options)
+	} else {
+		err = c.remove(ctx, []Ref{p.Ref()}, options)
+	}
+	if err != nil {
+		return err
+	}
+	return c.gone(ctx, []Ref{p.Ref()})
+}
+
+// evict waits for disruption budgets.
+func (c *Client) evict(ctx context.Context, p Pod, o metav1.DeleteOptions) error {
+	at, err := c.at(ctx, p.Ref())
+	if err != nil {
+		return err
+	}
+	o.Preconditions = &metav1.Preconditions{UID: &p.UID}
+	options := map[string]any{"preconditions": map[string]any{"uid": string(p.UID)}}
+	if o.GracePeriodSeconds != nil {
+		options["gracePeriodSeconds"] = *o.GracePeriodSeconds
+	}
+	eviction := &Object{Object: map[string]any{"apiVersion": "policy/v1", "kind": "Eviction",
+		"metadata": map[string]any{"name": p.Name, "namespace": p.Namespace}, "deleteOptions": options}}
+	var last error
+	err = kubeaccess.Retry(ctx, kubeaccess.Passing, func(ctx context.Context) error {
+		_, err := at.Create(ctx, eviction, metav1.CreateOptions{}, "eviction")
+		err = c.cluster.Explain(err)
+		if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+			last = status
+		}
+		return err
+	})
+	switch {
+	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil
+	case apierrors.IsTooManyRequests(last) && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &BlockedError{Pod: p.Ref(), Reason: reasonOf(last), Cause: context.Cause(ctx)}
+	}
+	return fmt.Errorf("kubernetes: %s: %w", p.Ref(), err)
+}
+
+// reasonOf is the text of the API server, with its details: they name the disruption budget.
+func reasonOf(err error) string {
+	text := err.Error()
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && status.ErrStatus.Details != nil {
+		for _, cause := range status.ErrStatus.Details.Causes {
+			text += " " + cause.Message
+		}
+	}
+	return text
+}
+
+// again makes a bare pod; one of that name that is there is the new one, or is leaving.
+func (c *Client) again(ctx context.Context, pod *Object) error {
+	at, err := c.at(ctx, RefOf(pod))
+	if err != nil {
+		return err
+	}
+	err = kubeaccess.Retry(ctx, mayPass, func(ctx context.Context) error {
+		_, err := at.Create(ctx, pod, metav1.CreateOptions{FieldManager: FieldManager})
+		if apierrors.IsAlreadyExists(err) {
+			there, err := c.Get(ctx, RefOf(pod))
+			if err == nil && (there == nil || there.GetDeletionTimestamp() != nil) {
+				err = errLeaving
+			}
+			return err
+		}
+		return c.cluster.Explain(err)
+	})
+	if err != nil {
+		return fmt.Errorf("kubernetes: %s: %w", RefOf(pod), err)
+	}
+	return nil
+}
+
+// wanted counts, for each workload, how many ready pods it is to have: the ones that stay and are ready, and one for each
+// that leaves; never more than the workload wants itself or, where it does not say that, has: a pod that is gone may have
+// been replaced already. What comes after the pods of a Job is for the Job to say.
+func (c *Client) wanted(ctx context.Context, pods []Pod) (map[Ref]int, error) {
+	leaving, tops := map[Ref]bool{}, map[Ref]bool{}
+	want, has := map[Ref]int{}, map[Ref]int{}
+	for _, p := range pods {
+		leaving[p.Ref()] = true
+		if p.Controller.Name != "" && p.Controller.Kind != "Job" {
+			want[p.Top]++
+			tops[p.Top] = true
+		}
+	}
+	all, err := c.Pods(ctx, keys(tops))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		if !p.Leaving && !p.Finished() {
+			has[p.Top]++
+		}
+		if p.Ready && !leaving[p.Ref()] {
+			want[p.Top]++
+		}
+	}
+	for top := range want {
+		most, says, err := c.most(ctx, top)
+		if err != nil {
+			return nil, err
+		}
+		if !says {
+			most = has[top]
+		}
+		want[top] = min(want[top], most)
+	}
+	return want, nil
+}
+
+func keys(m map[Ref]bool) (out []Ref) {
+	for r := range m {
+		out = append(out, r)
+	}
+	return out
+}
+
+// most is how many pods a workload wants, if it says so; none when it is gone.
+func (c *Client) most(ctx context.Context, r Ref) (n int, says bool, err error) {
+	n, err = c.Replicas(ctx, r)
+	if !errors.Is(err, ErrNotScalable) {
+		if apierrors.IsNotFound(err) {
+			return 0, true, nil
+		}
+		return n, true, err
+	}
+	o, err := c.Get(ctx, r)
+	if err != nil || o == nil {
+		return 0, true, err
+	}
+	desired, says, _ := unstructured.NestedInt64(o.Object, "status", "desiredNumberScheduled") // of a DaemonSet
+	return int(desired), says, nil
+}
+
+// restored waits until workloads have their ready pods, and bare pods are ready.
+func (c *Client) restored(ctx context.Context, want map[Ref]int, bare []Ref, start time.Time) error {
+	tops := map[Ref]bool{}
+	for top := range want {
+		tops[top] = true
+	}
+	if len(bare) > 0 {
+		if err := c.Await(ctx, bare, nil); err != nil {
+			return err
+		}
+	}
+	for len(want) > 0 {
+		ready := map[Ref]int{}
+		pods, err := c.Pods(ctx, keys(tops))
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		for _, p := range pods {
+			if p.Ready {
+				ready[p.Top]++
+			}
+		}
+		missing := false
+		for top, n := range want {
+			missing = missing || ready[top] < n
+		}
+		if err == nil && !missing {
+			return nil
+		}
+		if kubeaccess.Wait(ctx, pollPause) != nil {
+			return c.notRestored(ctx, want, ready, start)
+		}
+	}
+	return nil
+}
+
+// notRestored says what the pods of workloads wait for.
+func (c *Client) notRestored(ctx context.Context, want, ready map[Ref]int, start time.Time) error {
+	var refs []Ref
+	for top := range want {
+		refs = append(refs, top)
+	}
+	err := c.notReady(ctx, refs, start, false)
+	e, ok := errors.AsType[*NotReadyError](err)
+	if ok && len(e.Objects) == 0 {
+		for top, n := range want {
+			e.Objects = append(e.Objects, helmclient.Object{APIVersion: top.APIVersion, Kind: top.Kind, Namespace: top.Namespace, Name: top.Name,
+				Reason: fmt.Sprintf("%d of %d pods are ready", ready[top], n)})
+		}
+	}
+	return err
+}

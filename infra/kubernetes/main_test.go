@@ -1,0 +1,17 @@
+package kubernetes_test
+
+import (
+	"flag"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain lets tests run beside each other: they wait for pods more than they compute.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = f.Value.Set("12")
+	}
+	goleak.VerifyTestMain(m)
+}

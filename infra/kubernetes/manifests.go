@@ -1,0 +1,117 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// maxManifest bounds a manifest of a package, in bytes.
+const maxManifest = 8 << 20
+
+// manifest reads one of the package.
+func manifest(files fs.FS, name string) ([]*objects.Object, error) {
+	if err := isFile(files, name); err != nil {
+		return nil, err
+	}
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxManifest {
+		return nil, fmt.Errorf("is larger than %d MiB", maxManifest>>20)
+	}
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	return objects.Parse(name, text)
+}
+
+// manifests are the objects of the manifests, with the numbers of pods that the scale levels give.
+func (w *work) manifests(ctx context.Context) ([]*objects.Object, error) {
+	var all []*objects.Object
+	for _, name := range w.design.files {
+		list, err := manifest(w.op.Package, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, list...)
+	}
+	if err := w.objects.Place(ctx, all, w.design.namespace); err != nil {
+		return nil, err
+	}
+	_, err := w.size(all, objects.Refs(all))
+	return all, err
+}
+
+// apply is the step that makes the objects of the manifests. What they are is written down before the first is made:
+// whoever comes later removes exactly these.
+func (w *work) apply(ctx context.Context) error {
+	return vnflcm.Do(ctx, w.op, "apply-manifests", "", func(ctx context.Context) error {
+		all, err := w.manifests(ctx)
+		if err != nil {
+			return err
+		}
+		if err := w.keep(ctx, objects.Refs(all)); err != nil {
+			return err
+		}
+		return w.objects.Apply(ctx, all, w.owner())
+	})
+}
+
+func (w *work) owner() objects.Owner { return objects.Owner{Instance: w.op.InstanceID} }
+
+// objectsKey is where the objects of the VNF are kept.
+const objectsKey = "kubernetes/objects"
+
+// keep writes down which objects the VNF has, those that it had included: what an earlier attempt made is not forgotten.
+func (w *work) keep(ctx context.Context, refs []objects.Ref) error {
+	known, err := w.kept(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range refs {
+		known = append(known, objects.Ref{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
+	}
+	return w.op.State().Put(ctx, objectsKey, unique(known))
+}
+
+func unique(refs []objects.Ref) []objects.Ref {
+	seen := map[objects.Ref]bool{}
+	var out []objects.Ref
+	for _, r := range refs {
+		if !seen[r] {
+			seen[r] = true
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// kept are the objects that the VNF has.
+func (w *work) kept(ctx context.Context) ([]objects.Ref, error) {
+	var refs []objects.Ref
+	err := w.op.State().Get(ctx, objectsKey, &refs)
+	if errors.Is(err, vnflcm.ErrNotFound) {
+		err = nil
+	}
+	return refs, err
+}
+
+// removeObjects removes exactly the objects that were applied, and waits until they and their pods are gone.
+func (w *work) removeObjects(ctx context.Context, how removal) error {
+	refs, err := w.kept(ctx)
+	if err != nil || len(refs) == 0 {
+		return err
+	}
+	o := objects.DeleteOptions{Owner: w.owner()}
+	if how.force || how.grace > 0 {
+		o.Grace = &how.grace
+	}
+	return within(ctx, how.grace+w.cfg.Gone, func(ctx context.Context) error { return w.objects.Delete(ctx, refs, o) })
+}

@@ -1,0 +1,134 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/helmclient/helmcli"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// helmInfo is extra.helm_info of a VIM: the machines of the cluster that have Helm. Several are one cluster; any of
+// them will do.
+type helmInfo struct {
+	Addresses []string      `json:"masternode_ip"`
+	Username  string        `json:"masternode_username"`
+	Password  vnflcm.Secret `json:"masternode_password"`
+
+	// Beyond Tacker.
+	PrivateKey vnflcm.Secret `json:"masternode_private_key"`
+	HostKeys   []string      `json:"masternode_host_keys"` // "address keytype base64"; without, a key is accepted when it is new
+}
+
+const helmInfoPath = "vimConnectionInfo.extra.helm_info"
+
+// readHelmInfo returns nil when the VIM has none.
+func readHelmInfo(vim vnflcm.VimConnectionInfo) (*helmInfo, error) {
+	var extra struct {
+		HelmInfo json.RawMessage `json:"helm_info"`
+	}
+	if err := json.Unmarshal(vim.Extra.Reveal(), &extra); err != nil {
+		return nil, &vnflcm.ParamError{Path: "vimConnectionInfo.extra", Reason: "cannot be read"}
+	}
+	raw := extra.HelmInfo
+	if len(raw) == 0 || string(raw) == "null" || string(raw) == `""` {
+		return nil, nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil { // as files of VIMs for Tacker's client write it
+		tree, err := parseLiteral(text)
+		if err != nil {
+			return nil, &vnflcm.ParamError{Path: helmInfoPath, Reason: "must be an object, or the text of one: " + err.Error()}
+		}
+		if raw, err = json.Marshal(tree); err != nil {
+			return nil, &vnflcm.ParamError{Path: helmInfoPath, Reason: "must be an object"}
+		}
+	}
+	attributes, err := vnflcm.ParseParams(raw)
+	if err != nil {
+		return nil, &vnflcm.ParamError{Path: helmInfoPath, Reason: "must be an object"}
+	}
+	info := &helmInfo{}
+	_, err = attributes.Decode(info)
+	err = vnflcm.AtPath(helmInfoPath, errors.Join(err, info.check()))
+	return info, err
+}
+
+func (h *helmInfo) check() error {
+	var list []error
+	add := func(path, value, reason string) {
+		list = append(list, &vnflcm.ParamError{Path: path, Value: value, Reason: reason})
+	}
+	if len(h.Addresses) == 0 {
+		add("masternode_ip", "", "is required")
+	}
+	for i, a := range h.Addresses {
+		if _, err := netip.ParseAddr(a); err != nil && (a == "" || strings.ContainsAny(a, " \t\r\n/@\x00") || strings.HasPrefix(a, "-")) {
+			add(fmt.Sprintf("masternode_ip[%d]", i), a, "must be an address or a host name")
+		}
+	}
+	if h.Username == "" {
+		add("masternode_username", "", "is required")
+	}
+	if h.Password.IsZero() && h.PrivateKey.IsZero() {
+		add("masternode_password", "", "is required")
+	}
+	if !h.PrivateKey.IsZero() {
+		if _, err := sshexec.PrivateKey([]byte(h.PrivateKey.Reveal())); err != nil {
+			add("masternode_private_key", "", "must be a private key in PEM or OpenSSH form") // the error may quote it
+		}
+	}
+	for i, line := range h.HostKeys {
+		_, key, found := strings.Cut(line, " ")
+		if _, err := sshexec.PinnedHostKeys(key); !found || err != nil {
+			add(fmt.Sprintf("masternode_host_keys[%d]", i), line, `must be of the form "address keytype key"`)
+		}
+	}
+	return errors.Join(list...)
+}
+
+// target says how one of the machines is reached.
+func (h *helmInfo) target(address string, via *sshexec.Target, store sshexec.HostKeyStore) (sshexec.Target, error) {
+	t := sshexec.Target{ID: "helm/" + address, Name: address, Addr: address, User: h.Username, Via: via, HostKeys: sshexec.AcceptNewHostKeys(store)}
+	if !h.PrivateKey.IsZero() {
+		key, err := sshexec.PrivateKey([]byte(h.PrivateKey.Reveal()))
+		if err != nil {
+			return t, errors.New("masternode_private_key cannot be read")
+		}
+		t.Auth = append(t.Auth, key)
+	}
+	if !h.Password.IsZero() {
+		t.Auth = append(t.Auth, sshexec.Password(h.Password.Reveal()))
+		t.Sudo = sshexec.SudoPassword(h.Password.Reveal())
+	}
+	var keys []string
+	for _, line := range h.HostKeys {
+		if of, key, _ := strings.Cut(line, " "); of == address || strings.Trim(of, "[]") == address {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return t, nil
+	}
+	var err error
+	t.HostKeys, err = sshexec.PinnedHostKeys(keys...)
+	return t, err
+}
+
+var _ helmcli.Runner = (*sshexec.Host)(nil)
+
+// hostKeys lets a look at the request, before anything may be written, learn keys that are learnt again later.
+type hostKeys struct{ sshexec.HostKeyStore }
+
+func (k hostKeys) PutHostKey(ctx context.Context, id, key string) error {
+	err := k.HostKeyStore.PutHostKey(ctx, id, key)
+	if errors.Is(err, vnflcm.ErrProgramming) { // outside of a phase
+		return nil
+	}
+	return err
+}

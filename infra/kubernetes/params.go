@@ -1,0 +1,71 @@
+package kubernetes
+
+import (
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// params are the additionalParams of all requests that this driver reads, under Tacker's names where it has them.
+type params struct {
+	Namespace string   `json:"namespace"`                // default: that of the VIM, else "default"; made when it is not there
+	Files     []string `json:"lcm-kubernetes-def-files"` // manifests in the package
+
+	paramsV1
+	paramsV2
+	paramsOfOperations
+
+	// ExternalLB is for the management driver that exposes services (mgmt/loadbalancer/expose); named here so that it does
+	// not count as unknown.
+	ExternalLB map[string]any `json:"lcm-kubernetes-external-lb"`
+}
+
+// paramsV1 are those of charts in version 1 of Tacker's API and in the specification of charts.
+type paramsV1 struct {
+	UseHelm       bool                  `json:"use_helm"`
+	Install       []installParam        `json:"using_helm_install_param"`
+	ReplicaValues map[string]string     `json:"helm_replica_values"` // aspect: name of the value that counts pods
+	VDUMapping    map[string]vduMapping `json:"vdu_mapping"`
+}
+
+// installParam is one release.
+type installParam struct {
+	External       *bool    `json:"exthelmchart"`
+	ChartFile      string   `json:"helmchartfile_path"`
+	Release        string   `json:"helmreleasename"`
+	Parameters     []string `json:"helmparameter"`
+	Repository     string   `json:"helmrepositoryname"`
+	RepositoryTypo string   `json:"helmrepostitoryname"` // as the specification's table writes it
+	Chart          string   `json:"helmchartname"`
+	URL            string   `json:"exthelmrepo_url"`
+
+	// Beyond Tacker.
+	Version    string        `json:"helmchartversion"`    // or a range; default: the newest that is no preview
+	ValueFiles []string      `json:"helmvaluesfile_path"` // YAML files in the package, later ones count
+	Username   string        `json:"exthelmrepo_username"`
+	Password   vnflcm.Secret `json:"exthelmrepo_password"`
+	CA         string        `json:"exthelmrepo_ca_cert"` // PEM
+}
+
+// vduMapping says which workload a VDU is.
+type vduMapping struct {
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Release string `json:"helmreleasename"`
+}
+
+// paramsV2 are those of charts in version 2 of Tacker's API: one chart, in the package.
+type paramsV2 struct {
+	ChartPath  string                `json:"helm_chart_path"`
+	Parameters map[string]any        `json:"helm_parameters"`
+	ValueNames map[string]valueNames `json:"helm_value_names"` // by VDU
+}
+
+// valueNames are the values of the chart that are about a VDU.
+type valueNames struct {
+	Replica string `json:"replica"`
+}
+
+// paramsOfOperations are those of single operations.
+type paramsOfOperations struct {
+	Eviction  bool `json:"eviction"`   // heal: pods are evicted, as their disruption budgets allow, instead of deleted
+	DeletePVC bool `json:"delete_pvc"` // terminate: volume claims that StatefulSets made go too
+}

@@ -1,0 +1,149 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
+	"github.com/vnfkit/vnfkit/internal/kubeaccess"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Plan implements vnflcm.InfraDriver. It reads the package and the request, and looks on the cluster for releases of
+// somebody else that have the names which are needed.
+func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
+	change, err := plannedChange(op)
+	design, faults := read(op)
+	err = errors.Join(err, faults, kubeaccess.Check(op.VIM))
+	if design != nil {
+		for _, name := range design.unknown {
+			op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", "additionalParams."+name)
+		}
+		err = errors.Join(err, d.checkHelm(op, design), design.checkBounds(op))
+	}
+	if err != nil {
+		return change, err
+	}
+	w, err := d.connect(ctx, op, design)
+	if err != nil {
+		return change, err
+	}
+	defer w.close()
+	switch op.Kind {
+	case vnflcm.OpInstantiate:
+		err = w.checkNames(ctx)
+	case vnflcm.OpScale:
+		err = w.checkScale(ctx)
+	}
+	return change, err
+}
+
+func (d *Driver) checkHelm(op *vnflcm.Operation, design *design) error {
+	if !design.charts(op.VIM.VimType) {
+		return nil
+	}
+	_, _, err := d.byCLI(op.VIM)
+	return err
+}
+
+// checkBounds holds the numbers of pods against the VDUs' profiles.
+func (d *design) checkBounds(op *vnflcm.Operation) error {
+	if op.Instantiate == nil && op.Scale == nil {
+		return nil
+	}
+	want, err := op.Flavour.Instances(op.Levels)
+	if err != nil {
+		return nil //nolint:nilerr // the Manager has reported it
+	}
+	path := "targetScaleLevelInfo"
+	if op.Scale != nil {
+		path = "numberOfSteps"
+	}
+	var list []error
+	for _, v := range op.Flavour.VDUs {
+		if n := want[v.ID]; n < v.Min || v.Max >= 0 && n > v.Max {
+			list = append(list, &vnflcm.ParamError{Path: path, Value: fmt.Sprint(n),
+				Reason: fmt.Sprintf("instances of VDU %s are outside of its vdu_profile, %d to %d", v.ID, v.Min, v.Max)})
+		}
+	}
+	return errors.Join(list...)
+}
+
+// checkNames finds releases of somebody else.
+func (w *work) checkNames(ctx context.Context) error {
+	var list []error
+	for _, r := range w.design.releases {
+		_, err := w.find(ctx, r.name)
+		if errors.Is(err, ErrForeignRelease) {
+			path := "additionalParams." + r.path
+			if !w.design.version2 {
+				path += ".helmreleasename"
+			}
+			err = errors.Join(&vnflcm.ParamError{Path: path, Value: r.name, Reason: "is the name of a release in namespace " +
+				w.design.namespace + " that was not made for this VNF instance"}, err)
+		}
+		list = append(list, err)
+	}
+	return errors.Join(list...)
+}
+
+// checkScale makes sure that what is to be scaled can be.
+func (w *work) checkScale(ctx context.Context) error {
+	refs, err := w.kept(ctx)
+	if err != nil {
+		return err
+	}
+	found := w.workloads(refs)
+	var list []error
+	for _, v := range w.op.Flavour.VDUs {
+		if !slices.Contains(w.op.Flavour.AspectsOf(v.ID), w.op.Scale.AspectID) || w.design.vdus[v.ID].value != "" {
+			continue
+		}
+		if _, ok := found[v.ID]; !ok {
+			list = append(list, &vnflcm.ParamError{Path: "aspectId", Value: w.op.Scale.AspectID, Reason: fmt.Sprintf(
+				"VDU %s is neither counted by a value of a chart (helm_replica_values, helm_value_names) nor known as a workload (vdu_mapping, or a Deployment or StatefulSet named as the VDU)", v.ID)})
+		}
+	}
+	return errors.Join(list...)
+}
+
+func plannedChange(op *vnflcm.Operation) (vnflcm.Change, error) {
+	switch op.Kind {
+	case vnflcm.OpHeal:
+		return vnflcm.Change{Replaced: op.HealTargets()}, nil
+	case vnflcm.OpTerminate:
+		return vnflcm.Change{Removed: op.VNFCs}, nil
+	}
+	want, err := op.Flavour.Instances(op.Levels)
+	if err != nil {
+		return vnflcm.Change{}, err
+	}
+	var change vnflcm.Change
+	for _, v := range op.Flavour.VDUs {
+		have := slices.DeleteFunc(slices.Clone(op.VNFCs), func(c vnflcm.VNFC) bool { return c.VDU != v.ID })
+		slices.SortFunc(have, newestFirst(op.VNFCs))
+		if n := len(have) - want[v.ID]; n > 0 && scaled(op, v.ID) {
+			change.Removed = append(change.Removed, have[:n]...)
+		}
+		for range want[v.ID] - len(have) {
+			change.Added = append(change.Added, vnflcm.VNFC{VDU: v.ID, Aspect: aspectOf(op.Flavour, v.ID)})
+		}
+	}
+	return change, nil
+}
+
+// scaled reports whether a scaling operation changes a VDU: what is more than its number otherwise was made by the chart.
+func scaled(op *vnflcm.Operation, vduID string) bool {
+	return op.Scale != nil && slices.Contains(op.Flavour.AspectsOf(vduID), op.Scale.AspectID)
+}
+
+// podRefs are the pods themselves.
+func podRefs(pods []objects.Pod) []objects.Ref {
+	var out []objects.Ref
+	for _, p := range pods {
+		out = append(out, p.Ref())
+	}
+	return out
+}

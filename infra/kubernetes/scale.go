@@ -1,0 +1,118 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Scale implements vnflcm.InfraDriver. VDUs whose number of pods is a value of a chart are scaled by upgrading the release
+// with that value and all others as they are. The workloads of other VDUs are scaled themselves; the number follows from
+// the scale levels and is laid over what a chart renders, so that no upgrade undoes it.
+//
+// Rolling back takes a release to the revision that it had before.
+func (d *Driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
+	w, err := d.begin(ctx, op)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	if err := w.markLeaving(ctx); err != nil {
+		return err
+	}
+	if w.helm != nil {
+		if err := w.upgrade(ctx); err != nil {
+			return err
+		}
+	}
+	if err := w.resize(ctx); err != nil {
+		return err
+	}
+	return w.await(ctx)
+}
+
+// markLeaving is the step that marks the pods of the VNFCs that go, so that controllers take these.
+func (w *work) markLeaving(ctx context.Context) error {
+	if len(w.op.Change.Removed) == 0 {
+		return nil
+	}
+	return vnflcm.Do(ctx, w.op, "mark-pods", "", func(ctx context.Context) error {
+		pods, err := w.podsOf(ctx, w.op.Change.Removed)
+		if err != nil || len(pods) == 0 {
+			return err
+		}
+		return w.objects.MarkForRemoval(ctx, pods)
+	})
+}
+
+// upgrade is the step that changes the values that count pods.
+func (w *work) upgrade(ctx context.Context) error {
+	return vnflcm.Do(ctx, w.op, "upgrade-releases", "", func(ctx context.Context) error {
+		for _, r := range w.design.releases {
+			counts, err := w.counts(r.name)
+			if err != nil {
+				return err
+			}
+			if len(counts) == 0 {
+				continue
+			}
+			if err := w.changeOne(ctx, r, counts); err != nil {
+				return fmt.Errorf("release %s: %w", r.name, err)
+			}
+		}
+		return w.keepReleases(ctx)
+	})
+}
+
+func (w *work) changeOne(ctx context.Context, r release, counts []string) error {
+	now, err := w.find(ctx, r.name)
+	if err != nil {
+		return err
+	}
+	if now == nil {
+		return fmt.Errorf("%w: heal the whole VNF to make it anew", helmclient.ErrNotFound)
+	}
+	if w.op.RollingBack {
+		was, err := w.was(ctx, r.name)
+		if err != nil || was.Operation != w.op.ID {
+			return err // it was not changed
+		}
+		return w.goBack(ctx, now, was.Revision)
+	}
+	if w.done(now) {
+		return nil
+	}
+	if err := w.ready(ctx, r); err != nil {
+		return err
+	}
+	request, err := w.request(r)
+	if err == nil {
+		request.Stale, err = w.begins(ctx, r.name, now)
+	}
+	if err != nil {
+		return err
+	}
+	request.Values = helmclient.Values{Set: counts}
+	if r.chart.file == "" && now.Chart.Version != "" {
+		request.Version = now.Chart.Version // the chart that it has: a newer one was not asked for
+	}
+	return w.takeUp(ctx, func() error {
+		_, err := w.helm.Upgrade(ctx, helmclient.Upgrade{Install: request, Reuse: helmclient.ReuseValues})
+		return err
+	})
+}
+
+// goBack takes a release to a revision, once.
+func (w *work) goBack(ctx context.Context, now *helmclient.Release, revision int) error {
+	description := "vnfkit rollback of operation " + w.op.ID
+	if now.Revision == revision || now.State == helmclient.Deployed && now.Description == description {
+		return nil
+	}
+	return w.takeUp(ctx, func() error {
+		_, err := w.helm.Rollback(ctx, helmclient.Rollback{Name: now.Name, Revision: revision, Description: description,
+			Wait: helmclient.Wait{Timeout: w.cfg.Hooks}, Stale: ownStale})
+		return err
+	})
+}

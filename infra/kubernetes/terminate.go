@@ -1,0 +1,158 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
+	"github.com/vnfkit/vnfkit/internal/kubeaccess"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// removal says how pods go.
+type removal struct {
+	grace     time.Duration // how long pods may take to end; 0: as long as they say themselves
+	force     bool          // not at all
+	deletePVC bool
+}
+
+// defaultGrace is how long a graceful termination waits for pods to end when the request does not say.
+const defaultGrace = 2 * time.Minute
+
+func (w *work) removal() removal {
+	r := removal{deletePVC: w.design.DeletePVC, force: w.op.Terminate.TerminationType == vnflcm.TerminateForceful}
+	if r.force {
+		return r
+	}
+	r.grace = defaultGrace
+	if n := w.op.Terminate.GracefulTerminationTimeout; n > 0 {
+		r.grace = time.Duration(n) * time.Second
+	}
+	return r
+}
+
+// Terminate implements vnflcm.InfraDriver: it removes the releases, or exactly the objects that were applied, waits until
+// they and their pods are gone, and removes what Helm was given: charts and repositories. A forceful termination gives
+// pods no time to end; a graceful one gracefulTerminationTimeout seconds, by default 120.
+//
+// Volume claims that StatefulSets have made hold the VNF's data and stay, unless additionalParams.delete_pvc is true. The
+// namespace goes when it was made for the VNF and nothing of anybody else is in it.
+func (d *Driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
+	w, err := d.begin(ctx, op)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	if err := vnflcm.Do(ctx, op, "remove", "", w.removeAll); err != nil {
+		return err
+	}
+	if err := vnflcm.Do(ctx, op, "remove-namespace", "", w.removeNamespace); err != nil {
+		return err
+	}
+	if w.helm != nil {
+		return vnflcm.Do(ctx, op, "forget-charts", "", w.forget)
+	}
+	return nil
+}
+
+func (w *work) removeAll(ctx context.Context) error {
+	how := w.removal()
+	if w.helm != nil {
+		w.keepUnfinished(ctx)
+	}
+	claims, err := w.claims(ctx)
+	if err != nil {
+		return err
+	}
+	if w.helm != nil {
+		var names []string
+		for _, r := range w.design.releases {
+			names = append(names, r.name)
+		}
+		err = w.removeReleases(ctx, names, how)
+	} else {
+		err = w.removeObjects(ctx, how)
+	}
+	if err != nil {
+		return err
+	}
+	if how.deletePVC {
+		if err := w.deleteClaims(ctx, claims); err != nil {
+			return err
+		}
+	} else if len(claims) > 0 {
+		w.op.Log.InfoContext(ctx, "volume claims stay: delete_pvc is not set", "claims", claims)
+	}
+	return w.op.State().Delete(ctx, objectsKey)
+}
+
+// forget removes repositories and charts.
+func (w *work) forget(ctx context.Context) error {
+	for _, name := range w.repositories() {
+		if err := w.helm.RemoveRepository(ctx, name); err != nil {
+			w.op.Log.WarnContext(ctx, "the repository is not removed", "repository", name, "error", err)
+		}
+	}
+	err := w.helm.forget(ctx)
+	if errors.Is(err, helmclient.ErrUnreachable) && ctx.Err() == nil { // what is gone must not keep a VNF from being terminated
+		w.op.Log.WarnContext(ctx, "charts are left on machines that cannot be reached", "error", err)
+		return nil
+	}
+	return err
+}
+
+func (w *work) repositories() []string {
+	var names []string
+	for _, r := range w.design.releases {
+		if r.chart.repository != nil {
+			names = append(names, r.chart.repository.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// podsGone waits until pods are gone that nothing holds any more. Those that take longer than they may are given no more
+// time.
+func (w *work) podsGone(ctx context.Context, pods []objects.Pod, how removal) error {
+	left := slices.Clone(pods)
+	if !how.force {
+		if err := within(ctx, cmp.Or(how.grace, w.cfg.Gone), func(ctx context.Context) error { return w.pollGone(ctx, &left) }); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	none := time.Duration(0)
+	return within(ctx, w.cfg.Gone, func(ctx context.Context) error {
+		return w.objects.Delete(ctx, podRefs(left), objects.DeleteOptions{Owner: w.owner(), Grace: &none})
+	})
+}
+
+// errStill: pods have not gone yet.
+var errStill = errors.New("pods are still there")
+
+// pollGone takes those out of the list that are gone until none is left.
+func (w *work) pollGone(ctx context.Context, left *[]objects.Pod) error {
+	return kubeaccess.Retry(ctx, func(err error) bool { return errors.Is(err, errStill) }, func(ctx context.Context) error {
+		var still []objects.Pod
+		var names []string
+		for _, p := range *left {
+			now, err := w.objects.Get(ctx, p.Ref())
+			if err != nil {
+				return err
+			}
+			if now != nil {
+				still, names = append(still, p), append(names, p.Namespace+"/"+p.Name)
+			}
+		}
+		if *left = still; len(still) == 0 {
+			return nil
+		}
+		w.op.Report(ctx, fmt.Sprintf("%d pods are still there", len(still)))
+		return fmt.Errorf("%w: %v", errStill, names)
+	})
+}

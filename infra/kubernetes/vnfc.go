@@ -1,0 +1,214 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Keys of the metadata of VNFCs.
+const (
+	metaNamespace = "namespace"
+	metaKind      = "kind"          // of the workload that the pod is of
+	metaWorkload  = "name"          // its name
+	metaUID       = "uid"           // of the pod: one that takes its place under its name has another
+	metaCreated   = "creation_time" // RFC 3339
+)
+
+// Labels by which a pod says which VDU it is.
+const (
+	labelVDU       = "vnfkit.io/vdu"
+	labelComponent = "app.kubernetes.io/component"
+)
+
+// scalable are the kinds that a VDU may be and that have a number of pods.
+var scalable = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"}
+
+// running are the kinds that pods are of, on which a VNFC may be. Pods of Jobs come to an end by themselves.
+var running = append([]string{"DaemonSet", "Pod"}, scalable...)
+
+// vduOf tells which VDU a pod is of: by the mapping, else by labels, else by the name of its workload, else because there
+// is but one VDU. "" when none of these says.
+func (w *work) vduOf(p objects.Pod) string {
+	if id := w.vduOfWorkload(p.Top); id != "" {
+		return id
+	}
+	for _, label := range []string{labelVDU, labelComponent} {
+		for _, v := range w.op.Flavour.VDUs {
+			if text := p.Labels[label]; text != "" && (text == v.ID || text == v.Name) && w.design.vdus[v.ID].mapping.Name == "" {
+				return v.ID
+			}
+		}
+	}
+	if vdus := w.op.Flavour.VDUs; len(vdus) == 1 && w.design.vdus[vdus[0].ID].mapping.Name == "" && slices.Contains(running, p.Top.Kind) {
+		return vdus[0].ID
+	}
+	return ""
+}
+
+// vduOfWorkload is the VDU of a workload by the mapping or by the rule of version 2 of Tacker's API: it is named as the
+// VDU's property name, with "-" and the name of a release or without.
+func (w *work) vduOfWorkload(r objects.Ref) string {
+	for _, v := range w.op.Flavour.VDUs {
+		if m := w.design.vdus[v.ID].mapping; m.Name == r.Name && m.Kind == r.Kind {
+			return v.ID
+		}
+	}
+	for _, v := range w.op.Flavour.VDUs {
+		if w.design.vdus[v.ID].mapping.Name != "" || v.Name == "" || !slices.Contains(running, r.Kind) {
+			continue
+		}
+		rest, ok := strings.CutPrefix(r.Name, v.Name)
+		if ok && (rest == "" || rest[0] == '-' && w.design.has(rest[1:])) {
+			return v.ID
+		}
+	}
+	return ""
+}
+
+// workloads are the workloads that are VDUs and can be scaled, by VDU. Labels of pods are asked for what names do not say.
+func (w *work) workloads(refs []objects.Ref) map[string]objects.Ref {
+	out := map[string]objects.Ref{}
+	var rest []objects.Ref
+	for _, r := range refs {
+		if m := w.vduOfWorkload(r); m != "" && (slices.Contains(scalable, r.Kind) || w.design.vdus[m].mapping.Name != "") {
+			out[m] = r
+		} else if slices.Contains(scalable, r.Kind) {
+			rest = append(rest, r)
+		}
+	}
+	for _, v := range w.op.VNFCs { // those whose pods have said it
+		for _, r := range rest {
+			if _, known := out[v.VDU]; !known && r.Kind == v.Metadata[metaKind] && r.Name == v.Metadata[metaWorkload] && r.Namespace == v.Metadata[metaNamespace] {
+				out[v.VDU] = r
+			}
+		}
+	}
+	if vdus := w.op.Flavour.VDUs; len(vdus) == 1 && len(rest) == 1 && len(out) == 0 {
+		out[vdus[0].ID] = rest[0]
+	}
+	return out
+}
+
+// podsNow are the pods of the VNF.
+func (w *work) podsNow(ctx context.Context) ([]objects.Pod, error) {
+	refs, err := w.kept(ctx)
+	if err != nil || len(refs) == 0 {
+		return nil, err
+	}
+	return w.objects.Pods(ctx, refs)
+}
+
+// podsOf are those pods that VNFCs still are: a pod of the same name that has come since is another one.
+func (w *work) podsOf(ctx context.Context, vnfcs []vnflcm.VNFC) ([]objects.Pod, error) {
+	all, err := w.podsNow(ctx)
+	return slices.DeleteFunc(all, func(p objects.Pod) bool {
+		return !slices.ContainsFunc(vnfcs, func(v vnflcm.VNFC) bool { return v.Metadata[metaUID] == string(p.UID) })
+	}), err
+}
+
+// vnfcs are the VNFCs that pods are. Those known keep their ids, by the pod's name; a new pod takes the id of a VNFC of
+// its VDU whose pod has gone, the oldest first, and otherwise gets one that follows from its uid.
+func (w *work) vnfcs(pods []objects.Pod) (out []vnflcm.VNFC, unmapped []objects.Pod) {
+	slices.SortFunc(pods, func(a, b objects.Pod) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	known := map[[2]string]vnflcm.VNFC{}
+	for _, v := range w.op.VNFCs {
+		known[[2]string{v.Metadata[metaNamespace], v.ResourceID}] = v
+	}
+	var fresh []int
+	for _, p := range pods {
+		id := w.vduOf(p)
+		if id == "" {
+			unmapped = append(unmapped, p)
+			continue
+		}
+		v := w.vnfc(p, id)
+		key := [2]string{p.Namespace, p.Name}
+		if was, ok := known[key]; ok && was.VDU == id {
+			v.ID = was.ID
+			delete(known, key)
+		} else {
+			fresh = append(fresh, len(out))
+		}
+		out = append(out, v)
+	}
+	for _, i := range fresh {
+		out[i].ID = w.inherit(known, &out[i])
+	}
+	place := map[string]int{}
+	for i, v := range w.op.VNFCs {
+		place[v.ID] = i - len(w.op.VNFCs) // new ones have 0
+	}
+	slices.SortStableFunc(out, func(a, b vnflcm.VNFC) int { return cmp.Compare(place[a.ID], place[b.ID]) })
+	return out, unmapped
+}
+
+// inherit takes the id of a VNFC that has lost its pod.
+func (w *work) inherit(lost map[[2]string]vnflcm.VNFC, v *vnflcm.VNFC) string {
+	var heirs []vnflcm.VNFC
+	for _, was := range lost {
+		gone := slices.ContainsFunc(w.op.Change.Removed, func(r vnflcm.VNFC) bool { return r.ID == was.ID })
+		if was.VDU == v.VDU && !gone {
+			heirs = append(heirs, was)
+		}
+	}
+	if len(heirs) == 0 {
+		return uuid.NewSHA1(uuid.NameSpaceOID, []byte("vnfkit/pod/"+v.Metadata[metaUID])).String()
+	}
+	was := slices.MaxFunc(heirs, newestFirst(w.op.VNFCs)) // the oldest
+	delete(lost, [2]string{was.Metadata[metaNamespace], was.ResourceID})
+	return was.ID
+}
+
+func (w *work) vnfc(p objects.Pod, vduID string) vnflcm.VNFC {
+	v := vnflcm.VNFC{ResourceID: p.Name, Name: p.Name, VDU: vduID, Host: p.Node, Aspect: aspectOf(w.op.Flavour, vduID),
+		Metadata: map[string]string{metaNamespace: p.Namespace, metaKind: p.Top.Kind, metaWorkload: p.Top.Name,
+			metaUID: string(p.UID), metaCreated: p.Created.UTC().Format(time.RFC3339)}}
+	addr, err := netip.ParseAddr(p.IP)
+	cps := slices.DeleteFunc(slices.Clone(w.op.Flavour.CPs), func(cp tosca.ConnectionPoint) bool { return cp.VDU != vduID })
+	if err == nil && len(cps) == 1 { // a pod has one address: with several it is not known whose it is
+		v.CPs = []vnflcm.ConnectionPoint{{CPD: cps[0].ID, ResourceID: p.Name + "-" + cps[0].ID, Fixed: []netip.Addr{addr}}}
+	}
+	return v
+}
+
+func aspectOf(f *tosca.Flavour, vduID string) string {
+	if aspects := f.AspectsOf(vduID); len(aspects) > 0 {
+		return aspects[0]
+	}
+	return ""
+}
+
+// newestFirst orders VNFCs as scaling in takes them: of a StatefulSet the highest ordinals, otherwise the newest. Kubernetes
+// counts whole seconds; of those of one second the last in the list is the newest, which has new ones at its end.
+func newestFirst(known []vnflcm.VNFC) func(a, b vnflcm.VNFC) int {
+	place := map[string]int{}
+	for i, v := range known {
+		place[v.ID] = i
+	}
+	return func(a, b vnflcm.VNFC) int {
+		return cmp.Or(cmp.Compare(ordinal(b), ordinal(a)), cmp.Compare(b.Metadata[metaCreated], a.Metadata[metaCreated]), cmp.Compare(place[b.ID], place[a.ID]))
+	}
+}
+
+// ordinal is the number of a StatefulSet's pod, -1 for others.
+func ordinal(v vnflcm.VNFC) int {
+	rest, ok := strings.CutPrefix(v.ResourceID, v.Metadata[metaWorkload]+"-")
+	n, err := strconv.Atoi(rest)
+	if v.Metadata[metaKind] != "StatefulSet" || !ok || err != nil {
+		return -1
+	}
+	return n
+}

@@ -1,0 +1,304 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/vnfkit/vnfkit/infra/kubernetes"
+	"github.com/vnfkit/vnfkit/internal/e2e/controlplane"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+const cnfVNFD = "4b0f7a53-9f2e-4e26-8c1d-77d5c1a0e9b4"
+
+// cnfPackage has a chart, and manifests of the same.
+var cnfPackage = map[string]string{
+	"TOSCA-Metadata/TOSCA.meta": "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-By: vnfkit\nEntry-Definitions: Definitions/top.yaml\n",
+	"Definitions/top.yaml": `tosca_definitions_version: tosca_simple_yaml_1_2
+imports: [simple.yaml]
+node_types:
+  lab.CNF: {derived_from: tosca.nodes.nfv.VNF}
+topology_template:
+  node_templates:
+    VNF:
+      type: lab.CNF
+      properties: {descriptor_id: ` + cnfVNFD + `, descriptor_version: '1.0', provider: lab, product_name: web, software_version: '1.0', vnfm_info: [vnfkit]}
+`,
+	"Definitions/simple.yaml": `tosca_definitions_version: tosca_simple_yaml_1_2
+topology_template:
+  substitution_mappings: {node_type: lab.CNF, properties: {flavour_id: simple}}
+  node_templates:
+    VNF: {type: lab.CNF, properties: {flavour_id: simple, flavour_description: web}, interfaces: {Vnflcm: {instantiate: []}}}
+    WEB:
+      type: tosca.nodes.nfv.Vdu.Compute
+      properties: {name: web, description: web, vdu_profile: {min_number_of_instances: 1, max_number_of_instances: 4}}
+  policies:
+    - aspects: {type: tosca.policies.nfv.ScalingAspects, properties: {aspects: {web: {name: web, description: web, max_scale_level: 3, step_deltas: [one]}}}}
+    - initial: {type: tosca.policies.nfv.VduInitialDelta, targets: [WEB], properties: {initial_delta: {number_of_instances: 1}}}
+    - deltas: {type: tosca.policies.nfv.VduScalingAspectDeltas, targets: [WEB], properties: {aspect: web, deltas: {one: {number_of_instances: 1}}}}
+`,
+	"Files/web.yaml": `apiVersion: v1
+kind: ConfigMap
+metadata: {name: web}
+data: {text: none}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {terminationGracePeriodSeconds: 1, containers: [{name: web, image: "registry.example/web:1"}]}
+`,
+}
+
+// cnfDir writes the package.
+func cnfDir(t testing.TB) string {
+	t.Helper()
+	dir, files := t.TempDir(), maps.Clone(cnfPackage)
+	files["Files/web.tgz"] = string(chartOf(t, "web", "1.0.0", web))
+	for name, content := range files {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	return dir
+}
+
+// cnfModes are the ways a CNF is made: what the request says, and whether the VIM names machines with Helm.
+var cnfModes = []struct {
+	name    string
+	masters bool
+	params  string
+}{
+	{"chart by CLI", true, chartParams},
+	{"chart by SDK", false, chartParams},
+	{"manifests", false, `{"namespace": %q, "lcm-kubernetes-def-files": ["Files/web.yaml"]}`},
+}
+
+const chartParams = `{"namespace": %q, "use_helm": "true", "helm_replica_values": {"web": "replicas"},
+	"using_helm_install_param": [{"exthelmchart": "false", "helmchartfile_path": "Files/web.tgz", "helmreleasename": "web"}],
+	"vdu_mapping": {"WEB": {"kind": "Deployment", "name": "web", "helmreleasename": "web"}}}`
+
+// cnfSite is what a process needs to work on a CNF.
+type cnfSite struct {
+	Dir      string            // of Helm
+	Packages map[string]string // directories, by VNFD id
+}
+
+// config composes a Manager. The pool ends with the caller.
+func (s cnfSite) config(store vnflcm.Store, pool *sshexec.Pool) vnflcm.Config {
+	driver := kubernetes.New(kubernetes.Config{SSH: pool, Dir: s.Dir, Helm: helmInProcess, Ready: time.Minute, Gone: time.Minute})
+	return vnflcm.Config{Store: store, Key: key, Owner: "e2e", Packages: packagesBy("", s.Packages),
+		Mgmt: map[string]vnflcm.MgmtDriver{"sample-script": scriptless{}, "mgmt-container-update": scriptless{}}, Infra: map[string]vnflcm.InfraDriver{
+			kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver}}
+}
+
+func cnfPool() *sshexec.Pool {
+	return sshexec.NewPool(sshexec.Options{KeepAlive: 3 * time.Second, Dial: (&net.Dialer{Timeout: 3 * time.Second}).DialContext})
+}
+
+// cnfVIM is the VIM entry of a cluster.
+func cnfVIM(t testing.TB, vimType string, c *rest.Config, masters []*master) vnflcm.VimConnectionInfo {
+	t.Helper()
+	entry := map[string]any{"id": "1", "vimId": "cnf", "vimType": vimType, "interfaceInfo": map[string]any{"endpoint": c.Host, "ssl_ca_cert": string(c.CAData)},
+		"accessInfo": map[string]any{"bearer_token": c.BearerToken}}
+	if len(masters) > 0 {
+		info := map[string]any{"masternode_username": user, "masternode_password": password}
+		var addresses []string
+		for _, m := range masters {
+			addresses = append(addresses, m.machine.Address.String())
+		}
+		info["masternode_ip"] = addresses
+		entry["extra"] = map[string]any{"helm_info": info}
+	}
+	text, err := json.Marshal(entry)
+	must(t, err)
+	var vim vnflcm.VimConnectionInfo
+	must(t, json.Unmarshal(text, &vim))
+	return vim
+}
+
+// cnf is a CNF in a namespace of its own, and the process that works on it.
+type cnf struct {
+	*vnflcm.Manager
+	t         testing.TB
+	cluster   *controlplane.Cluster
+	namespace string
+	id        string
+	request   vnflcm.InstantiateVnfRequest
+
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+// Write takes the log.
+func (c *cnf) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.log.Write(p)
+}
+
+func newCNF(t testing.TB, store vnflcm.Store, site cnfSite, vim vnflcm.VimConnectionInfo, vnfd, flavour, params string) *cnf {
+	t.Helper()
+	c := &cnf{t: t, cluster: needCluster(t)}
+	c.namespace = newNamespace(t, c.cluster.Client())
+	pool := cnfPool()
+	cfg := site.config(store, pool)
+	cfg.Logger = slog.New(slog.NewTextHandler(c, nil))
+	var err error
+	c.Manager, err = vnflcm.New(cfg)
+	must(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(c.log.String())
+		}
+		if err := errors.Join(c.Close(context.Background()), pool.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	must(t, c.VIMs().Put(t.Context(), vim))
+	inst, err := c.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfd})
+	must(t, err)
+	c.id = inst.ID
+	c.request = vnflcm.InstantiateVnfRequest{FlavourID: flavour, VimConnectionInfo: vnflcm.VimConnections{{ID: vim.ID, VimID: vim.VimID, VimType: vim.VimType}}}
+	if strings.Contains(params, "%q") {
+		params = fmt.Sprintf(params, c.namespace)
+	}
+	c.request.AdditionalParams, err = vnflcm.ParseParams([]byte(params))
+	must(t, err)
+	return c
+}
+
+// must waits for an operation that must succeed.
+func (c *cnf) must(opID string, err error) {
+	c.t.Helper()
+	must(c.t, err)
+	begin := time.Now()
+	occ, err := c.Wait(within(c.t, patience), opID)
+	must(c.t, err)
+	c.t.Logf("%s took %s", occ.Operation, time.Since(begin).Round(10*time.Millisecond))
+}
+
+// vnfcs are the names of the pods by the ids of the VNFCs, which must be those of the namespace.
+func (c *cnf) vnfcs(want int) map[string]string {
+	c.t.Helper()
+	inst, err := c.Get(c.t.Context(), c.id)
+	must(c.t, err)
+	out, there := map[string]string{}, []string{}
+	for _, v := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
+		out[v.ID] = v.ComputeResource.ResourceID
+	}
+	pods, err := typed(c.t, c.cluster.Client()).CoreV1().Pods(c.namespace).List(c.t.Context(), meta.ListOptions{})
+	must(c.t, err)
+	for _, p := range pods.Items {
+		if p.DeletionTimestamp == nil {
+			there = append(there, p.Name)
+		}
+	}
+	slices.Sort(there)
+	if told := slices.Sorted(maps.Values(out)); !slices.Equal(told, there) || len(out) != want {
+		c.t.Fatalf("VNFCs %v, pods %v, want %d", told, there, want)
+	}
+	return out
+}
+
+// wantNothing checks that nothing of the CNF is left.
+func (c *cnf) wantNothing() {
+	c.t.Helper()
+	api, ctx := typed(c.t, c.cluster.Client()), c.t.Context()
+	deployments, err := api.AppsV1().Deployments(c.namespace).List(ctx, meta.ListOptions{})
+	must(c.t, err)
+	pods, err := api.CoreV1().Pods(c.namespace).List(ctx, meta.ListOptions{})
+	must(c.t, err)
+	secrets, err := api.CoreV1().Secrets(c.namespace).List(ctx, meta.ListOptions{LabelSelector: "owner=helm"})
+	must(c.t, err)
+	maps, err := api.CoreV1().ConfigMaps(c.namespace).List(ctx, meta.ListOptions{})
+	must(c.t, err)
+	for _, m := range maps.Items {
+		if m.Name != "kube-root-ca.crt" {
+			c.t.Errorf("ConfigMap %s is left", m.Name)
+		}
+	}
+	if n := len(deployments.Items) + len(pods.Items) + len(secrets.Items); n > 0 {
+		c.t.Errorf("left: %d Deployments, %d Pods, %d records of Helm", len(deployments.Items), len(pods.Items), len(secrets.Items))
+	}
+}
+
+func webScale(kind vnflcm.ScaleType, steps int) vnflcm.ScaleVnfRequest {
+	return vnflcm.ScaleVnfRequest{Type: kind, AspectID: "web", NumberOfSteps: steps}
+}
+
+// TestCNFLife takes CNFs through their life: made, scaled, one pod healed, healed as a whole, scaled in, gone.
+func TestCNFLife(t *testing.T) {
+	cluster := needCluster(t)
+	for _, mode := range cnfModes {
+		t.Run(mode.name, func(t *testing.T) {
+			ctx := t.Context()
+			var masters []*master
+			if mode.masters {
+				masters = newMasters(t, cluster.Client(), 2)
+			}
+			c := newCNF(t, vnflcm.NewMemoryStore(), cnfSite{Dir: t.TempDir(), Packages: map[string]string{cnfVNFD: cnfDir(t)}},
+				cnfVIM(t, kubernetes.VimTypeV1, cluster.Client(), masters), cnfVNFD, "simple", mode.params)
+			c.must(c.Instantiate(ctx, c.id, c.request))
+			one := c.vnfcs(1)
+			c.must(c.Scale(ctx, c.id, webScale(vnflcm.ScaleOut, 2)))
+			three := c.vnfcs(3)
+			for id, pod := range one {
+				if three[id] != pod {
+					t.Errorf("VNFC %s was pod %s, and is %s", id, pod, three[id])
+				}
+			}
+			if mode.masters { // Helm fails over
+				must(t, masters[0].machine.Kill())
+			}
+			c.must(c.Scale(ctx, c.id, webScale(vnflcm.ScaleIn, 1)))
+			two := c.vnfcs(2)
+
+			for id, pod := range two {
+				c.must(c.Heal(ctx, c.id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{id}}))
+				healed := c.vnfcs(2)
+				if healed[id] == pod || healed[id] == "" {
+					t.Errorf("VNFC %s is healed, and its pod is %q, which was %s", id, healed[id], pod)
+				}
+				break
+			}
+			before := c.vnfcs(2)
+			c.must(c.Heal(ctx, c.id, vnflcm.HealVnfRequest{}))
+			after := c.vnfcs(2)
+			for id, pod := range before {
+				if after[id] == pod {
+					t.Errorf("all is healed, and pod %s is as before", pod)
+				}
+			}
+			c.must(c.Terminate(ctx, c.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 2}))
+			c.wantNothing()
+			if mode.masters {
+				left, err := masters[1].machine.Exec(within(t, 10*time.Second), "ls", "-A", helmDir)
+				if err != nil || strings.TrimSpace(left) != "" {
+					t.Errorf("left on the second master: %q, %v", left, err)
+				}
+			}
+			must(t, c.Delete(ctx, c.id))
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/infra/kubernetes"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// cnfsOfOthers are packages of the corpus with what their authors' tests ask of them, and how many pods that makes by
+// VDU. Their namespace is ours, but for what manifests say themselves.
+var cnfsOfOthers = []struct {
+	dir, flavour, vimType, params string
+	files                         []string // "*": all
+	want                          map[string]int
+	refused                       string
+}{
+	{dir: "tacker-ut-test_cnf_helmchart", flavour: "helmchart", vimType: kubernetes.VimTypeV1, params: `{"namespace": %q, "use_helm": "true",
+		"helm_replica_values": {"vdu1_aspect": "replicaCount", "vdu2_aspect": "replicaCount"}, "using_helm_install_param": [
+		{"exthelmchart": "false", "helmchartfile_path": "Files/kubernetes/localhelm-0.1.0.tgz", "helmreleasename": "vdu1", "helmparameter": ["service.port=8081"]},
+		{"exthelmchart": "false", "helmchartfile_path": "Files/kubernetes/localhelm-0.1.0.tgz", "helmreleasename": "vdu2", "helmparameter": ["service.port=8081"]}],
+		"vdu_mapping": {"VDU1": {"kind": "Deployment", "name": "vdu1-localhelm", "helmreleasename": "vdu1"},
+			"VDU2": {"kind": "Deployment", "name": "vdu2-localhelm", "helmreleasename": "vdu2"}}}`, want: map[string]int{"VDU1": 1, "VDU2": 1}},
+	{dir: "tacker-ft-sol_kubernetes_v2-test_helm_instantiate", flavour: "simple", vimType: kubernetes.VimTypeHelm, params: `{"namespace": %q,
+		"helm_chart_path": "Files/kubernetes/test-chart-0.1.0.tgz", "helm_parameters": {"service.port": 8081},
+		"helm_value_names": {"VDU1": {"replica": "replicaCountVdu1"}, "VDU2": {"replica": "replicaCountVdu2"}}}`, want: map[string]int{"VDU1": 1, "VDU2": 1}},
+	{dir: "oran-cnf_v2", flavour: "helmchart", vimType: kubernetes.VimTypeHelm, params: `{"namespace": %q, "helm_chart_path": "Files/kubernetes/test-chart-0.1.0.tgz",
+		"helm_parameters": {"service.port": 8081}, "helm_value_names": {"VDU1": {"replica": "replicaCount"}}}`, want: map[string]int{"VDU1": 1}},
+	{dir: "tacker-ut-test_cnf_heal", flavour: "simple", vimType: kubernetes.VimTypeV1, files: []string{"deployment_heal_simple.yaml"}, refused: contradicts},
+	{dir: "tacker-ut-test_cnf_heal", flavour: "complex", vimType: kubernetes.VimTypeV1, files: []string{"deployment_heal_complex.yaml", "pod_heal.yaml"},
+		refused: contradicts},
+	{dir: "tacker-ut-test_cnf_multi_ns", flavour: "simple", vimType: kubernetes.VimTypeV1, files: []string{"*"}, want: map[string]int{"VDU1": 1, "VDU2": 1}},
+	{dir: "tacker-ft-sol_kubernetes_v2-test_change_vnf_pkg_with_deployment", flavour: "simple", vimType: kubernetes.VimTypeV2, files: []string{"*"},
+		// Its level has the aspect one step beyond the two of the beginning, which counts; by its VDU it would be two.
+		want: map[string]int{"VDU2": 3}},
+	{dir: "tacker-ut-test_cnf_container_update_before", flavour: "simple", vimType: kubernetes.VimTypeV1, files: []string{"*"},
+		want: map[string]int{"VDU1": 1, "VDU2": 1, "VDU3": 1, "VDU4": 1, "VDU5": 3, "VDU6": 1, "VDU7": 1, "VDU8": 1}},
+	{dir: "tacker-ft-sol_kubernetes_v2-test_cnf_container_update_after", flavour: "simple", vimType: kubernetes.VimTypeV1, files: []string{"*"},
+		want: map[string]int{"VDU1": 1, "VDU2": 1, "VDU3": 1, "VDU4": 1, "VDU5": 3, "VDU6": 1, "VDU7": 1, "VDU8": 1}},
+}
+
+// contradicts is what a package of the corpus says against itself: it begins with one instance of a VDU whose profile
+// wants two or more.
+const contradicts = "outside of its vdu_profile, 2 to 3"
+
+// scriptless plays the scripts that packages bring for Tacker's own process. Whatever hook they name, it does nothing.
+type scriptless struct{}
+
+func (scriptless) Validate(context.Context, *vnflcm.Operation) error { return nil }
+
+func (scriptless) Hooks() vnflcm.Hooks {
+	hooks := vnflcm.Hooks{"modify_information_start": nil, "modify_information_end": nil}
+	for _, operation := range []string{"instantiate", "scale", "heal", "terminate"} {
+		hooks[vnflcm.Hook(operation+"_start")], hooks[vnflcm.Hook(operation+"_end")] = nil, nil
+	}
+	for hook := range hooks {
+		hooks[hook] = func(context.Context, *vnflcm.Operation) error { return nil }
+	}
+	return hooks
+}
+
+// TestCNFsOfOthers instantiates and terminates packages of others, as they are.
+func TestCNFsOfOthers(t *testing.T) {
+	cluster := needCluster(t)
+	corpus := os.Getenv("VNFKIT_CORPUS")
+	if corpus == "" {
+		t.Skip("VNFKIT_CORPUS is not set: no corpus of packages to read")
+	}
+	for _, p := range cnfsOfOthers {
+		t.Run(p.dir+"/"+p.flavour, func(t *testing.T) {
+			dir := filepath.Join(corpus, "tosca", "pkg", p.dir)
+			pkg, err := tosca.Open(t.Context(), dir)
+			must(t, err)
+			vnfd := pkg.VNFD().ID
+			must(t, pkg.Close())
+			if len(p.files) > 0 {
+				p.params = `{"namespace": %q, "lcm-kubernetes-def-files": ["` + strings.Join(definitionFiles(t, dir, p.files), `", "`) + `"]}`
+			}
+			c := newCNF(t, vnflcm.NewMemoryStore(), cnfSite{Dir: t.TempDir(), Packages: map[string]string{vnfd: dir}},
+				cnfVIM(t, p.vimType, cluster.Client(), nil), vnfd, p.flavour, p.params)
+			op, err := c.Instantiate(t.Context(), c.id, c.request)
+			if p.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), p.refused) {
+					t.Errorf("got %v, want %q", err, p.refused)
+				}
+				return
+			}
+			c.must(op, err)
+			inst, err := c.Get(t.Context(), c.id)
+			must(t, err)
+			got := map[string]int{}
+			for _, v := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
+				got[v.VduID]++
+			}
+			if diff := cmp.Diff(p.want, got); diff != "" {
+				t.Errorf("VNFCs by VDU (-want +got):\n%s", diff)
+			}
+			c.must(c.Terminate(t.Context(), c.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+			c.wantNothing()
+		})
+	}
+}
+
+// definitionFiles are the paths of manifests in a package.
+func definitionFiles(t *testing.T, dir string, names []string) (out []string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "Files", "kubernetes", "*.yaml"))
+	must(t, err)
+	for _, path := range found {
+		if name := filepath.Base(path); names[0] == "*" || slices.Contains(names, name) {
+			out = append(out, "Files/kubernetes/"+name)
+		}
+	}
+	return out
+}

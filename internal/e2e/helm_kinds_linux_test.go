@@ -1,0 +1,130 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/helmcli"
+	"github.com/vnfkit/vnfkit/helmclient/helmsdk"
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// helmOpening says how a process makes a client, so that another process can make the same one.
+type helmOpening struct {
+	Host, Token string // of the API: Helm in this process, unless there are masters
+	CA          []byte
+	Dir         string
+
+	Masters []helmMaster // helm on these machines
+}
+
+type helmMaster struct{ Name, Address, Key string }
+
+func (o helmOpening) open() (client helmclient.Client, end func() error, err error) {
+	if len(o.Masters) == 0 {
+		client, err := helmInProcess(&rest.Config{Host: o.Host, BearerToken: o.Token, TLSClientConfig: rest.TLSClientConfig{CAData: o.CA}, QPS: -1}, o.Dir)
+		return client, func() error { return nil }, err
+	}
+	// The kernel tries for two minutes to connect to a machine that is dead.
+	pool := sshexec.NewPool(sshexec.Options{KeepAlive: 3 * time.Second, Dial: (&net.Dialer{Timeout: 3 * time.Second}).DialContext})
+	var masters []helmcli.Master
+	for _, m := range o.Masters {
+		keys, err := sshexec.PinnedHostKeys(m.Key)
+		if err != nil {
+			return nil, nil, errors.Join(err, pool.Close())
+		}
+		masters = append(masters, helmcli.Master{Name: m.Name, Runner: pool.Host(sshexec.Target{ID: m.Address, Name: m.Name, Addr: m.Address,
+			User: user, HostKeys: keys, Auth: []sshexec.Auth{sshexec.Password(password)}})})
+	}
+	c, err := helmcli.New(helmcli.Config{Masters: masters, Dir: o.Dir, Kubeconfig: "/etc/kubernetes/admin.conf"})
+	return c, pool.Close, err
+}
+
+// helmInProcess is Helm in this process.
+func helmInProcess(cluster *rest.Config, dir string) (helmclient.Client, error) {
+	return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
+}
+
+// opened is a client for the time of a test.
+func (o helmOpening) opened(t testing.TB) helmclient.Client {
+	t.Helper()
+	client, end, err := o.open()
+	must(t, err)
+	t.Cleanup(func() {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
+	return client
+}
+
+// helmKind is a way to carry out what Helm is asked.
+type helmKind struct {
+	name    string
+	prepare func(t testing.TB, cluster *rest.Config) (helmOpening, []*master)
+}
+
+func (k helmKind) open(t testing.TB, cluster *rest.Config) helmclient.Client {
+	t.Helper()
+	opening, _ := k.prepare(t, cluster)
+	return opening.opened(t)
+}
+
+var helmKinds = []helmKind{
+	{"SDK", func(t testing.TB, c *rest.Config) (helmOpening, []*master) {
+		return helmOpening{Host: c.Host, Token: c.BearerToken, CA: c.CAData, Dir: t.TempDir()}, nil
+	}},
+	{"CLI", func(t testing.TB, c *rest.Config) (helmOpening, []*master) { return openCLI(t, c, 2) }},
+}
+
+// openCLI makes masters and a client's way to them.
+func openCLI(t testing.TB, cluster *rest.Config, n int) (helmOpening, []*master) {
+	t.Helper()
+	o, masters := helmOpening{Dir: helmDir + "/" + uuid.NewString()}, newMasters(t, cluster, n)
+	for _, m := range masters {
+		key, err := m.machine.HostKey()
+		must(t, err)
+		o.Masters = append(o.Masters, helmMaster{m.machine.Name, m.machine.Address.String(), key})
+	}
+	return o, masters
+}
+
+// onEveryHelm runs a test with each of the two.
+func onEveryHelm(t *testing.T, test func(t *testing.T, k helmKind)) {
+	t.Helper()
+	for _, k := range helmKinds {
+		t.Run(k.name, func(t *testing.T) { test(t, k) })
+	}
+}
+
+// atWork reports whether helm runs on a machine.
+func atWork(t testing.TB, masters []*master) bool {
+	t.Helper()
+	for _, m := range masters {
+		list, err := m.machine.Processes()
+		must(t, err)
+		for _, p := range list {
+			if strings.Contains(p, "helm ") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// deployed reports whether the Deployment of a release is there.
+func deployed(t testing.TB, api kubernetes.Interface, name helmclient.Name) bool {
+	t.Helper()
+	_, err := api.AppsV1().Deployments(name.Namespace).Get(context.WithoutCancel(t.Context()), name.Release, meta.GetOptions{})
+	return err == nil
+}

@@ -1,0 +1,45 @@
+package vmhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Disk makes an empty block device of so many bytes for Spec.Devices, and returns its name on the machine. It goes with
+// the network.
+func (n *Network) Disk(ctx context.Context, size int64) (device string, err error) {
+	file, err := os.CreateTemp(stateDir, "disk-*")
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(file.Truncate(size), file.Close()); err != nil {
+		return "", err
+	}
+	return losetup(ctx, "--find", "--show", file.Name())
+}
+
+// detachDisks gives up the loop devices of what Disk has made, also of a killed run.
+func detachDisks(ctx context.Context) error {
+	all, err := losetup(ctx, "--list", "--noheadings", "--output", "NAME,BACK-FILE")
+	errs := []error{err}
+	for line := range strings.Lines(all) {
+		device, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.HasPrefix(strings.TrimSpace(file), stateDir+"/") {
+			_, err := losetup(ctx, "--detach", device)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func losetup(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "losetup", args...).CombinedOutput() //nolint:gosec // our own arguments
+	if err != nil {
+		return "", fmt.Errorf("vmhost: losetup %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return strings.TrimSpace(string(out)), nil
+}

@@ -1,0 +1,93 @@
+package kubeaccess
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Sentinels, found with errors.Is.
+var (
+	// ErrAuth: the cluster refuses the credentials, or the token has expired. Trying again does not help.
+	ErrAuth = errors.New("the cluster refuses the credentials: they are wrong, or have expired")
+	// ErrUnreachable: no answer, or a broken one. Trying again can help.
+	ErrUnreachable = errors.New("the cluster cannot be reached")
+	// ErrTLS: who answers cannot prove to be the cluster, or speaks no TLS. Trying again does not help.
+	ErrTLS = errors.New("the cluster cannot be verified")
+)
+
+// Error is a request to the cluster that failed. It shows no credentials.
+type Error struct {
+	Endpoint string // scheme and host
+	Message  string // empty for ErrAuth: a server may quote what it was sent
+	kind     error
+	cause    error
+}
+
+// Error names endpoint and reason.
+func (e *Error) Error() string {
+	parts := []string{"kubernetes", e.Endpoint, e.kind.Error()}
+	if e.Message != "" {
+		parts = append(parts, e.Message)
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Unwrap gives the sentinel, and what client-go or net/http said.
+func (e *Error) Unwrap() []error {
+	return slices.DeleteFunc([]error{e.kind, e.cause}, func(err error) bool { return err == nil })
+}
+
+// broken sorts the error of a request that had no answer.
+func (c *Cluster) broken(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, errRedirect) {
+		return err
+	}
+	if _, ok := errors.AsType[*Error](err); ok {
+		return err
+	}
+	kind := ErrUnreachable
+	if distrusted(err) {
+		kind = ErrTLS
+	}
+	return &Error{Endpoint: c.endpoint, Message: err.Error(), kind: kind, cause: err}
+}
+
+// distrusted: the handshake failed for a reason that stays.
+func distrusted(err error) bool {
+	_, verify := errors.AsType[*tls.CertificateVerificationError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
+	_, name := errors.AsType[x509.HostnameError](err)
+	return verify || alert || record || authority || name ||
+		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") // net/http has no value for it
+}
+
+// Explain gives an error of client-go its sentinel, where one fits; others stay as they are.
+func (c *Cluster) Explain(err error) error {
+	if _, ok := errors.AsType[*Error](err); ok || err == nil {
+		return err
+	}
+	if apierrors.IsUnauthorized(err) {
+		return &Error{Endpoint: c.endpoint, kind: ErrAuth, cause: errStatus(http.StatusUnauthorized)}
+	}
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && slices.Contains(away, int(status.ErrStatus.Code)) {
+		return &Error{Endpoint: c.endpoint, Message: status.Error(), kind: ErrUnreachable, cause: err}
+	}
+	return err
+}
+
+// away is what a server or a load balancer answers when nobody is there to do the work.
+var away = []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+
+// errStatus stands for an answer whose text is not to be shown.
+type errStatus int
+
+func (e errStatus) Error() string { return "HTTP status " + http.StatusText(int(e)) }

@@ -1,0 +1,70 @@
+package kubeaccess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Do calls try until it succeeds, fails for good or ctx ends; then the last reason is in the error. Tried again is what
+// passes: a lost connection, no answer, "too many requests", and a server that fails (429 and 5xx). A try must be one that
+// may be made twice.
+func (c *Cluster) Do(ctx context.Context, try func(context.Context) error) error {
+	return Retry(ctx, Passing, func(ctx context.Context) error { return c.Explain(try(ctx)) })
+}
+
+// Retry calls try with growing pauses (50 ms to 5 s) until it succeeds, or fails with an error that again does not take,
+// or ctx ends.
+func Retry(ctx context.Context, again func(error) bool, try func(context.Context) error) error {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 5*time.Second
+	for {
+		err := try(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil && !again(err) {
+			return err
+		}
+		if Wait(ctx, pause.NextBackOff()) != nil {
+			if errors.Is(err, context.Cause(ctx)) {
+				return err
+			}
+			return fmt.Errorf("%w; last: %w", context.Cause(ctx), err)
+		}
+	}
+}
+
+// Wait returns after the pause, or with the cause for which ctx has ended.
+func Wait(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Passing reports whether an error of a request may be gone the next time.
+func Passing(err error) bool {
+	if errors.Is(err, ErrAuth) || errors.Is(err, ErrTLS) || errors.Is(err, errRedirect) {
+		return false
+	}
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		code := status.ErrStatus.Code
+		return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+	}
+	_, request := errors.AsType[*url.Error](err)
+	_, network := errors.AsType[net.Error](err)
+	return errors.Is(err, ErrUnreachable) || request || network || errors.Is(err, io.ErrUnexpectedEOF)
+}

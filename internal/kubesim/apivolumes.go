@@ -1,0 +1,143 @@
+package kubesim
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+var (
+	volumeKind = apiKind{"", "v1", "persistentvolumes", "PersistentVolume", false}
+	claimKind  = apiKind{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true}
+)
+
+// checkVolume finds what the API server refuses of a persistent volume. A new one is Pending until the controller has
+// seen it.
+func (q *request) checkVolume(old, o object) error {
+	spec, _ := at(o, "spec").(object)
+	modes, _ := spec["accessModes"].([]any)
+	switch {
+	case len(modes) == 0:
+		return q.invalid("spec.accessModes: Required value")
+	case textAt(spec, "capacity", "storage") == "":
+		return q.invalid("spec.capacity: Required value")
+	case spec["nfs"] == nil:
+		return q.invalid("spec: Required value: must specify a volume type")
+	case textAt(spec, "nfs", "server") == "" || !strings.HasPrefix(textAt(spec, "nfs", "path"), "/"):
+		return q.invalid("spec.nfs: Required value: server, and an absolute path")
+	case old == nil:
+		inner(o, "status")["phase"] = "Pending"
+	case !reflect.DeepEqual(at(old, "spec", "nfs"), spec["nfs"]):
+		return q.invalid("spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation")
+	}
+	return nil
+}
+
+// objects are all of a kind, by key. Whoever changes one must store it.
+func (c *cluster) objects(k apiKind) (out []object, err error) {
+	prefix := k.prefix()
+	var keys []string
+	for key := range c.Objects {
+		if strings.HasPrefix(key, prefix) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		o := c.object(key)
+		if o == nil {
+			return nil, fmt.Errorf("kubesim: %s is no object", key)
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+// object is the one with that key, decoded once; nil if there is none.
+func (c *cluster) object(key string) object {
+	if o := c.history.decoded[key]; o != nil {
+		return o
+	}
+	var o object
+	if raw, there := c.Objects[key]; !there || json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	if c.history.decoded == nil {
+		c.history.decoded = map[string]object{}
+	}
+	c.history.decoded[key] = o
+	return o
+}
+
+// controlVolumes does what the controllers of volumes have done since the last request.
+func (c *cluster) controlVolumes() error {
+	volumes, err := c.objects(volumeKind)
+	if err != nil || len(volumes) == 0 {
+		return err
+	}
+	claims, err := c.objects(claimKind)
+	if err != nil {
+		return err
+	}
+	for _, v := range volumes {
+		was := textAt(v, "status", "phase")
+		phase := c.phaseOf(v, claims)
+		if phase != "Bound" && at(v, "metadata", "deletionTimestamp") != nil {
+			c.drop(volumeKind.key("", textAt(v, "metadata", "name")))
+			continue
+		}
+		if phase == was {
+			continue
+		}
+		inner(v, "status")["phase"] = phase
+		if err := c.store(volumeKind, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// phaseOf binds a volume to the first claim that waits for one, if it is free.
+func (c *cluster) phaseOf(v object, claims []object) string {
+	name := textAt(v, "metadata", "name")
+	ref := at(v, "spec", "claimRef")
+	for _, claim := range claims {
+		namespace, claimName, wanted := textAt(claim, "metadata", "namespace"), textAt(claim, "metadata", "name"), textAt(claim, "spec", "volumeName")
+		if textAt(ref, "namespace") == namespace && textAt(ref, "name") == claimName {
+			return "Bound"
+		}
+		if ref != nil || textAt(claim, "status", "phase") == "Bound" || wanted != "" && wanted != name {
+			continue
+		}
+		inner(v, "spec")["claimRef"] = object{"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": namespace, "name": claimName}
+		inner(claim, "spec")["volumeName"], inner(claim, "status")["phase"] = name, "Bound"
+		if c.store(claimKind, claim) == nil {
+			return "Bound"
+		}
+	}
+	if ref != nil {
+		return "Released"
+	}
+	return "Available"
+}
+
+// asExpected refuses to delete an object that is another one, or was changed, since the client has looked.
+func (q *request) asExpected(o object) error {
+	var options struct {
+		Preconditions struct {
+			UID             string `json:"uid"`
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"preconditions"`
+	}
+	if json.Unmarshal(q.body, &options) != nil {
+		return nil
+	}
+	p := options.Preconditions
+	if p.UID != "" && p.UID != textAt(o, "metadata", "uid") || p.ResourceVersion != "" && p.ResourceVersion != textAt(o, "metadata", "resourceVersion") {
+		return apiFault(http.StatusConflict, "Conflict", "Precondition failed: the object %s has been modified", q.path.name)
+	}
+	return nil
+}

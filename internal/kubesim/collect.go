@@ -1,0 +1,184 @@
+package kubesim
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// namespaces gives namespaces what each has, and empties those that are to go.
+func (w *World) namespaces(c *cluster) error {
+	all, err := c.objects(namespaceKind)
+	if err != nil {
+		return err
+	}
+	for _, ns := range all {
+		name := textAt(ns, "metadata", "name")
+		if at(ns, "metadata", "deletionTimestamp") != nil {
+			if err := w.empty(c, ns, name); err != nil {
+				return err
+			}
+			continue
+		}
+		if c.Objects[accountKind.key(name, "default")] == nil {
+			if err := c.store(accountKind, object{"metadata": object{"name": "default", "namespace": name}}); err != nil {
+				return err
+			}
+		}
+		if c.Objects[configKind.key(name, "kube-root-ca.crt")] == nil {
+			if err := c.store(configKind, object{"metadata": object{"name": "kube-root-ca.crt", "namespace": name}, "data": object{"ca.crt": c.CA}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// empty deletes what is in a namespace, and then the namespace, unless clients hold it.
+func (w *World) empty(c *cluster, ns object, name string) error {
+	kinds, left := c.kinds(), 0
+	for _, key := range slices.Sorted(maps.Keys(c.Objects)) {
+		if strings.SplitN(key, "/", 3)[1] != name {
+			continue
+		}
+		left++
+		k, known := c.kindByKey(key, kinds)
+		o := c.object(key)
+		if !known || o == nil || at(o, "metadata", "deletionTimestamp") != nil {
+			continue
+		}
+		var err error
+		if k.Kind == "Pod" {
+			err = w.endPod(c, clone(o), nil)
+		} else {
+			err = c.end(k, clone(o), "Background")
+		}
+		if err != nil {
+			return err
+		}
+		if c.Objects[key] == nil {
+			left--
+		}
+	}
+	if left > 0 || len(list(ns, "metadata", "finalizers")) > 0 {
+		return nil
+	}
+	c.drop(namespaceKind.key("", name))
+	return nil
+}
+
+// uidLength is that of the uids that are given here. Owners with others are stand-ins, of the pods that clusters begin
+// with for one: they are taken to be there.
+const uidLength = 36
+
+// collect is the garbage collector.
+func (w *World) collect(c *cluster) error {
+	kinds := c.kinds()
+	alive := map[string]string{} // uids: how they are to go
+	dependents := map[string][]string{}
+	for _, key := range slices.Sorted(maps.Keys(c.Objects)) {
+		o := c.light(key)
+		uid := textAt(o, "metadata", "uid")
+		alive[uid] = ""
+		if at(o, "metadata", "deletionTimestamp") != nil {
+			for _, f := range texts(at(o, "metadata", "finalizers")) {
+				if f == foreground || f == orphan {
+					alive[uid] = f
+				}
+			}
+		}
+		for _, ref := range list(o, "metadata", "ownerReferences") {
+			if len(textAt(ref, "uid")) != uidLength {
+				continue
+			}
+			dependents[textAt(ref, "uid")] = append(dependents[textAt(ref, "uid")], key)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Nodes)) {
+		alive[textAt(w.nodeObject(c, c.Nodes[name]), "metadata", "uid")] = ""
+	}
+	for _, owner := range slices.Sorted(maps.Keys(dependents)) {
+		how, lives := alive[owner]
+		if lives && how == "" {
+			continue
+		}
+		for _, key := range dependents[owner] {
+			if err := w.collectOne(c, kinds, key, owner, alive, how); err != nil {
+				return err
+			}
+		}
+	}
+	return w.releaseOwners(c, kinds, dependents)
+}
+
+// collectOne deletes an object all of whose owners are gone, or takes the reference to the one that is.
+func (w *World) collectOne(c *cluster, kinds []apiKind, key, owner string, alive map[string]string, how string) error {
+	k, known := c.kindByKey(key, kinds)
+	o := clone(c.object(key))
+	if !known || o == nil || c.Objects[key] == nil {
+		return nil
+	}
+	var others []any
+	solid := false
+	for _, ref := range list(o, "metadata", "ownerReferences") {
+		if uid := textAt(ref, "uid"); uid != owner {
+			others = append(others, ref)
+			state, lives := alive[uid]
+			solid = solid || lives && state == ""
+		}
+	}
+	switch {
+	case how == orphan || solid:
+		inner(o, "metadata")["ownerReferences"] = others
+		if len(others) == 0 {
+			delete(inner(o, "metadata"), "ownerReferences")
+		}
+		return c.store(k, o)
+	case at(o, "metadata", "deletionTimestamp") != nil:
+		return nil
+	case k.Kind == "Pod":
+		return w.endPod(c, o, nil)
+	case how == foreground:
+		return c.end(k, o, "Foreground")
+	}
+	return c.end(k, o, "Background")
+}
+
+// releaseOwners lets owners go that have waited for their dependents.
+func (w *World) releaseOwners(c *cluster, kinds []apiKind, dependents map[string][]string) error {
+	for _, key := range slices.Sorted(maps.Keys(c.Objects)) {
+		o := c.light(key)
+		if o == nil || at(o, "metadata", "deletionTimestamp") == nil {
+			continue
+		}
+		k, known := c.kindByKey(key, kinds)
+		if !known {
+			continue
+		}
+		uid := textAt(o, "metadata", "uid")
+		waits := slices.ContainsFunc(dependents[uid], func(d string) bool {
+			return slices.ContainsFunc(list(c.object(d), "metadata", "ownerReferences"), func(r any) bool { return textAt(r, "uid") == uid && at(r, "blockOwnerDeletion") == true })
+		})
+		for _, f := range texts(at(o, "metadata", "finalizers")) {
+			if f == orphan || f == foreground && !waits {
+				if err := c.release(k, clone(o), f); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// light is an object whose owners or end matter, otherwise only its uid: large objects need not be decoded.
+func (c *cluster) light(key string) object {
+	raw := c.Objects[key]
+	if !bytes.Contains(raw, []byte(`"ownerReferences"`)) && !bytes.Contains(raw, []byte(`"deletionTimestamp"`)) {
+		if at := bytes.LastIndex(raw, []byte(`"uid":"`)); at >= 0 && bytes.Count(raw, []byte(`"uid":"`)) == 1 {
+			uid, _, _ := bytes.Cut(raw[at+7:], []byte(`"`))
+			return object{"metadata": object{"uid": string(uid)}}
+		}
+	}
+	return c.object(key)
+}

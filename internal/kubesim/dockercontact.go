@@ -1,0 +1,114 @@
+package kubesim
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// contacted is a registry on a machine of the world, as the runtime of another machine speaks to it.
+type contacted struct {
+	client *http.Client
+	base   string
+}
+
+// contactMachine asks what listens at an address for the base of the registry API.
+func (c *call) contactMachine(ctx context.Context, server, addr string, w way) (remote, error) {
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	c.w.mu.Lock()
+	there := c.w.byAddress(at.Addr()) != nil
+	c.w.mu.Unlock()
+	if !there {
+		return nil, fmt.Errorf("dial tcp %s: connect: connection refused", addr)
+	}
+	cas := x509.NewCertPool()
+	cas.AppendCertsFromPEM(w.cas)
+	r := &contacted{base: w.scheme + "://" + server + "/v2/", client: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return c.w.Dialer(c.id)(ctx, network, addr)
+		},
+		TLSClientConfig: &tls.Config{RootCAs: cas, Time: c.w.nowFunc, MinVersion: tls.VersionTLS12},
+	}}}
+	_, err = r.get(ctx, "", "")
+	if errors.Is(err, errUnauthorized) {
+		err = nil
+	}
+	return r, err
+}
+
+func (r *contacted) get(ctx context.Context, path, creds string) (body []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.base+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if name, password, given := strings.Cut(creds, ":"); given {
+		request.SetBasicAuth(name, password)
+	}
+	defer r.client.CloseIdleConnections()
+	response, err := r.client.Do(request)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return nil, failed.Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err = io.ReadAll(io.LimitReader(response.Body, 4<<20))
+	switch {
+	case err != nil:
+		return nil, err
+	case response.StatusCode == http.StatusUnauthorized:
+		return nil, errUnauthorized
+	case response.StatusCode == http.StatusNotFound:
+		return nil, errNotFound
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("unexpected status: %s: %s", response.Status, strings.TrimSpace(string(body)))
+	}
+	return body, nil
+}
+
+func (r *contacted) admits(ctx context.Context, creds string) error {
+	_, err := r.get(ctx, "", creds)
+	return err
+}
+
+// image reads the manifest and the configuration of an image, of the first platform if there are several.
+func (r *contacted) image(ctx context.Context, name, creds string) (image, error) {
+	repository, reference, digest := strings.Cut(name, "@")
+	if !digest {
+		repository, reference, _ = strings.Cut(tagged(name), ":")
+	}
+	for range 2 {
+		text, err := r.get(ctx, repository+"/manifests/"+reference, creds)
+		if err != nil {
+			return image{}, err
+		}
+		var manifest struct {
+			Manifests []descriptor
+			Config    descriptor
+			Layers    []descriptor
+		}
+		if err := json.Unmarshal(text, &manifest); err != nil {
+			return image{}, err
+		}
+		if len(manifest.Manifests) > 0 {
+			reference = manifest.Manifests[0].Digest
+			continue
+		}
+		config, err := r.get(ctx, repository+"/blobs/"+manifest.Config.Digest, creds)
+		return image{ID: manifest.Config.Digest, Registry: registryImage(config)}, err
+	}
+	return image{}, errNotFound
+}

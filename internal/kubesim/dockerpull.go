@@ -1,0 +1,94 @@
+package kubesim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// dockerPull fetches an image from the registry that its name tells.
+func (c *call) dockerPull(ctx context.Context, file string, args []string) error {
+	rest, err := c.flags(args, func(f *pflag.FlagSet) { f.BoolP("quiet", "q", false, "") })
+	if err != nil {
+		return err
+	}
+	if len(rest) != 1 {
+		return errors.New("\"docker pull\" requires exactly 1 argument.")
+	}
+	name := tagged(rest[0])
+	var got image
+	if server, path, private := cutImage(name); private {
+		got, err = c.privateImage(ctx, server, path, string(c.dockerConfig(file)[server].Auth))
+	} else {
+		got, err = c.w.publicImage(name)
+	}
+	if err != nil {
+		return fmt.Errorf("Error response from daemon: %w", err)
+	}
+	return c.on(func(m *machine) error {
+		m.Docker.add(got.ID, name, got.Registry)
+		c.printf("%s\n", name)
+		return nil
+	})
+}
+
+// privateImage is an image of a private registry.
+func (c *call) privateImage(ctx context.Context, server, path, creds string) (image, error) {
+	w, err := c.dockerWay(server)
+	if err != nil {
+		return image{}, err
+	}
+	base := w.scheme + "://" + server + "/v2/"
+	r, err := c.contact(ctx, server, w)
+	if err != nil {
+		return image{}, fmt.Errorf("Get %q: %w", base, err)
+	}
+	got, err := r.image(ctx, path, creds)
+	switch {
+	case errors.Is(err, errUnauthorized) && creds == "":
+		err = fmt.Errorf("Head %q: no basic auth credentials", base+strings.Replace(path, ":", "/manifests/", 1))
+	case errors.Is(err, errUnauthorized):
+		err = fmt.Errorf("Head %q: unauthorized: authentication required", base+strings.Replace(path, ":", "/manifests/", 1))
+	case errors.Is(err, errNotFound):
+		err = fmt.Errorf("manifest for %s/%s not found: manifest unknown: manifest unknown", server, path)
+	}
+	return got, err
+}
+
+// cutImage parts the name of an image from the server that has it, if it names one (distribution/reference, splitDockerDomain).
+func cutImage(image string) (server, name string, private bool) {
+	server, name, slash := strings.Cut(image, "/")
+	if !slash || !strings.ContainsAny(server, ".:") && server != "localhost" {
+		return "", image, false
+	}
+	return server, name, true
+}
+
+// tagged is the name of an image with its tag.
+func tagged(image string) string {
+	if _, last, _ := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], ":"); last == "" && !strings.Contains(image, "@") {
+		return image + ":latest"
+	}
+	return image
+}
+
+// publicImage is an image of the public registry.
+func (w *World) publicImage(name string) (image, error) {
+	if len(w.publicImages) == 0 {
+		return image{}, errors.New("Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup registry-1.docker.io: no such host")
+	}
+	repository, _, _ := strings.Cut(name, ":")
+	for _, known := range w.publicImages {
+		if tagged(known) == name {
+			return imageNamed(name), nil
+		}
+	}
+	if slices.ContainsFunc(w.publicImages, func(known string) bool { return strings.HasPrefix(tagged(known), repository+":") }) {
+		return image{}, fmt.Errorf("manifest for %s not found: manifest unknown: manifest unknown", name)
+	}
+	return image{}, fmt.Errorf("pull access denied for %s, repository does not exist or may require 'docker login': denied: requested access to the resource is denied", repository)
+}

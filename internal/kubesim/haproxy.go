@@ -1,0 +1,196 @@
+package kubesim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/afero"
+)
+
+// haproxyState is what haproxy has read, which is not always what is in its file.
+type haproxyState struct {
+	Config string `json:"config,omitempty"`
+	PID    int    `json:"pid,omitempty"` // of its worker
+	Turn   int    `json:"-"`             // counts connections
+}
+
+// led are connections from a load balancer to a server.
+type led struct {
+	balancer string // machine
+	pid      int    // of the worker that has taken them
+	to       string // host:port
+}
+
+// haproxy checks a configuration, or tells its version.
+func haproxy(_ context.Context, c *call) error {
+	if slices.Equal(c.args, []string{"-v"}) {
+		c.printf("HAProxy version 2.6.12-1+deb12u1 2023/12/16\n")
+		return nil
+	}
+	if len(c.args) != 3 || c.args[0] != "-c" || c.args[1] != "-f" {
+		return fmt.Errorf("kubesim: haproxy %q is not simulated", c.args)
+	}
+	text, err := c.read(c.args[2])
+	if err != nil {
+		return err
+	}
+	if err := haproxyConfig(string(text)); err != nil {
+		return err
+	}
+	c.printf("Configuration file is valid\n")
+	return nil
+}
+
+// startBalancer has haproxy read its configuration. A reload that finds a port taken is a success for systemctl, but the old worker
+// goes on; it does not start anew then.
+func (c *call) startBalancer(m *machine, reload bool) error {
+	text, err := afero.ReadFile(c.process.FS, configOf["haproxy"])
+	if err != nil {
+		return err
+	}
+	file, err := parseHaproxy(string(text))
+	if err != nil {
+		return err
+	}
+	if err := c.w.bindable(m, file); err != nil {
+		if reload {
+			return nil
+		}
+		return fmt.Errorf("Job for haproxy.service failed because the control process exited with error code: %w", err)
+	}
+	m.Services["haproxy"] = true
+	m.Haproxy.Config, m.Haproxy.PID = string(text), c.process.PID()
+	return nil
+}
+
+// bindable reports ports that some other program has.
+func (w *World) bindable(m *machine, file *haproxyFile) error {
+	for _, f := range file.frontends {
+		for _, b := range f.binds {
+			n, _ := strconv.Atoi(b.port)
+			if _, docker := m.published(b.port); docker || b.port == "22" || slices.Contains(m.Taken, n) || b.port == "6443" && w.hasAPI(m) {
+				return fmt.Errorf("[ALERT] (1) : Binding [haproxy.cfg] for frontend %s: cannot bind socket (Address already in use) [%s:%s]", f.name, b.host, b.port)
+			}
+			if ip, err := netip.ParseAddr(b.host); err == nil && ip.Is6() {
+				return fmt.Errorf("[ALERT] (1) : Binding [haproxy.cfg] for frontend %s: cannot create receiving socket (Address family not supported by protocol) [%s:%s]", f.name, b.host, b.port)
+			}
+		}
+	}
+	return nil
+}
+
+// balancing is what haproxy does on a machine, nil when it does not run.
+func (m *machine) balancing() *haproxyFile {
+	if !m.runs("haproxy") || m.Haproxy.Config == "" {
+		return nil
+	}
+	file, err := parseHaproxy(m.Haproxy.Config)
+	if err != nil {
+		return nil
+	}
+	return file
+}
+
+// frontendAt is what haproxy serves at a port for other machines.
+func (w *World) frontendAt(m *machine, number string) *frontend {
+	file := m.balancing()
+	if file == nil {
+		return nil
+	}
+	for _, f := range file.frontends {
+		for _, b := range f.binds {
+			if ip, err := netip.ParseAddr(b.host); b.port == number && (err != nil || !ip.IsLoopback()) {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// live are the servers of a port of haproxy that its checks find alive.
+func (w *World) live(m *machine, number string) (out []server) {
+	f := w.frontendAt(m, number)
+	if f == nil || f.backend == "" {
+		return nil
+	}
+	b := m.balancing().backends[f.backend]
+	for _, s := range b.servers {
+		to, toward := w.serverOf(s)
+		if to == nil {
+			continue
+		}
+		if _, listens := w.portOf(to, toward); listens && (!b.api || w.hasAPI(to) && w.quorate(w.state.Clusters[to.Cluster])) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// serverOf is the machine of a server, nil when it does not answer.
+func (w *World) serverOf(s server) (*machine, string) {
+	host, number, _ := net.SplitHostPort(s.addr)
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return nil, ""
+	}
+	m := w.byAddress(addr)
+	if m == nil || m.Down {
+		return nil, ""
+	}
+	return m, number
+}
+
+// apiAt is the machine whose API server answers at a port of a machine: it itself, or one that haproxy leads to.
+func (w *World) apiAt(m *machine, number string) *machine {
+	if number == "6443" && w.hasAPI(m) {
+		return m
+	}
+	for _, s := range w.live(m, number) {
+		if to, toward := w.serverOf(s); toward == "6443" && w.hasAPI(to) {
+			return to
+		}
+	}
+	return nil
+}
+
+// serveFrontend leads a connection to the next server that is alive.
+func (w *World) serveFrontend(id, number string, conn net.Conn) {
+	to, p, done, err := w.lead(id, number)
+	if err != nil {
+		_ = conn.Close()
+		return
+	}
+	defer done()
+	p.serve(w, to, conn)
+}
+
+func (w *World) lead(id, number string) (to string, p port, done func(), err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.state.Machines[id]
+	if m == nil {
+		return "", p, nil, errors.New("the machine is gone")
+	}
+	alive := w.live(m, number)
+	if len(alive) == 0 {
+		return "", p, nil, errors.New("no server is available to handle this request")
+	}
+	m.Haproxy.Turn++
+	s := alive[m.Haproxy.Turn%len(alive)]
+	backend, toward := w.serverOf(s)
+	p, _ = w.portOf(backend, toward)
+	key := led{id, m.Haproxy.PID, s.addr}
+	w.led[key]++
+	return backend.ID, p, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.led[key]--; w.led[key] == 0 {
+			delete(w.led, key)
+		}
+	}, nil
+}

@@ -1,0 +1,399 @@
+package kubesim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/ansiblesim"
+)
+
+// nodes are the hosts of a run by what kubespray takes them for.
+type nodes struct {
+	masters, etcd, workers, all []string
+}
+
+// begin checks what kubespray checks before it touches a host.
+func (k *kubespray) begin(r *ansiblesim.Run) (n nodes, err error) {
+	const play, task = "Check Ansible version", "Check %s <= Ansible version < %s"
+	least, below := k.wants()
+	if v := k.server.Version; older(v, least) || !older(v, below) {
+		return n, r.Fail(play, fmt.Sprintf(task, least, below), "Ansible must be between %s and %s exclusive - you have %s", least, below, v)
+	}
+	r.Local(play, fmt.Sprintf(task, least, below))
+	n = nodes{masters: hostsOf(r, "kube_control_plane", "kube-master"), etcd: hostsOf(r, "etcd"), workers: hostsOf(r, "kube_node", "kube-node")}
+	n.all = hostsOf(r, "k8s_cluster", "k8s-cluster")
+	if k.minor() >= 29 { // dynamic_groups: what is in the others is in this one too
+		n.all = merged(n.masters, n.workers, n.all)
+	}
+	all := merged(n.all, n.etcd)
+	const check = "Check the inventory"
+	switch {
+	case len(n.masters) == 0:
+		return n, r.Fail(check, "Stop if kube_control_plane group is empty", "Group 'kube_control_plane' cannot be empty")
+	case len(n.etcd) == 0 && k.minor() < 29:
+		return n, r.Fail(check, "Stop if etcd group is empty in external etcd mode", "Group 'etcd' cannot be empty in external etcd mode")
+	case len(n.etcd)%2 == 0 && len(n.etcd) > 0:
+		return n, r.Fail(check, "Stop if even number of etcd hosts", "Assertion failed")
+	}
+	for _, host := range merged(n.masters, n.workers) {
+		if !slices.Contains(n.all, host) {
+			return n, r.Fail(check, "Check the groups", "ansiblesim: %s is in no group k8s_cluster: kubespray would do only half of it", host)
+		}
+	}
+	for _, host := range all {
+		if !nodeNames.MatchString(host) || len(host) > 63 {
+			return n, r.Fail(check, "Stop if bad hostname", "Hostname must consist of lower case alphanumeric characters, '.' or '-', and must start and end with an alphanumeric character")
+		}
+	}
+	n.all = all
+	return n, nil
+}
+
+func hostsOf(r *ansiblesim.Run, groups ...string) (out []string) {
+	for _, name := range groups {
+		out = merged(out, r.Group(name))
+	}
+	return out
+}
+
+func merged(lists ...[]string) (out []string) {
+	for _, name := range slices.Concat(lists...) {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// gather is "Gather facts": every host is logged in to, and root there.
+func (k *kubespray) gather(ctx context.Context, r *ansiblesim.Run, hosts []string) error {
+	return r.Play("Gather facts", hosts).Task(ctx, "Gather minimal facts", func(ctx context.Context, h *ansiblesim.Host) error {
+		user, err := h.Run(ctx, "id", "-un")
+		if err == nil && strings.TrimSpace(user) != "root" {
+			err = &ansiblesim.Failure{Msg: "This has to be run as root"}
+		}
+		return err
+	})
+}
+
+// facts is facts.yml.
+func (k *kubespray) facts(ctx context.Context, r *ansiblesim.Run) error {
+	n, err := k.begin(r)
+	if err != nil {
+		return err
+	}
+	if err := k.w.take(ctx); err != nil {
+		return err
+	}
+	return k.gather(ctx, r, n.all)
+}
+
+// cluster is cluster.yml. What is there already stays as it is.
+func (k *kubespray) cluster(ctx context.Context, r *ansiblesim.Run) error {
+	n, err := k.begin(r)
+	if err != nil {
+		return err
+	}
+	steps := []func() error{
+		func() error { return k.w.take(ctx) },
+		func() error { return k.gather(ctx, r, n.all) },
+		func() error { return k.prepare(ctx, r, n.all) },
+		func() error { return k.controlPlane(ctx, r, n) },
+		func() error { return k.network(ctx, r, n) },
+		func() error { return k.workers(ctx, r, n) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scale is scale.yml: workers only.
+func (k *kubespray) scale(ctx context.Context, r *ansiblesim.Run) error {
+	n, err := k.begin(r)
+	if err != nil {
+		return err
+	}
+	if err := k.w.take(ctx); err != nil {
+		return err
+	}
+	if err := k.gather(ctx, r, n.workers); err != nil {
+		return err
+	}
+	if err := k.prepare(ctx, r, n.workers); err != nil {
+		return err
+	}
+	return k.workers(ctx, r, n)
+}
+
+// prepare makes hosts ready for kubeadm.
+func (k *kubespray) prepare(ctx context.Context, r *ansiblesim.Run, hosts []string) error {
+	p := r.Play("Prepare nodes", hosts)
+	tasks := []struct {
+		name string
+		run  func(context.Context, *ansiblesim.Host) error
+	}{
+		{"bootstrap-os : Assign inventory name to unconfigured hostnames", naming},
+		{"kubernetes/preinstall : Disable swap", silently("swapoff", "-a")},
+		{"kubernetes/preinstall : Enable kernel modules", silently("modprobe", "-a", "overlay", "br_netfilter")},
+		{"kubernetes/preinstall : Enable ip forwarding", forwarding},
+		{"kubernetes/preinstall : Install packages requirements", func(ctx context.Context, h *ansiblesim.Host) error {
+			return k.install(ctx, r, h, "containerd", "kubelet", "kubeadm", "kubectl")
+		}},
+		{"container-engine/containerd : Copy containerd config file", func(ctx context.Context, h *ansiblesim.Host) error {
+			return put(ctx, h, "/etc/containerd/config.toml", "version = 2\n", "systemctl", "restart", "containerd")
+		}},
+	}
+	for _, task := range tasks {
+		if err := p.Task(ctx, task.name, task.run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changes is the result of a task that ran a program.
+func changes(_ string, err error) error {
+	return cmp.Or(err, ansiblesim.ErrChanged)
+}
+
+// put writes a file, and runs a program when it is another one than before.
+func put(ctx context.Context, h *ansiblesim.Host, name, content string, argv ...string) error {
+	err := h.Put(ctx, name, content)
+	if errors.Is(err, ansiblesim.ErrChanged) {
+		return changes(h.Run(ctx, argv...))
+	}
+	return err
+}
+
+func naming(ctx context.Context, h *ansiblesim.Host) error {
+	if now, err := h.Run(ctx, "hostname"); err != nil || strings.TrimSpace(now) == h.Name {
+		return err
+	}
+	return changes(h.Run(ctx, "hostnamectl", "set-hostname", h.Name))
+}
+
+// silently runs a program that says nothing of what it has changed.
+func silently(argv ...string) func(context.Context, *ansiblesim.Host) error {
+	return func(ctx context.Context, h *ansiblesim.Host) error {
+		_, err := h.Run(ctx, argv...)
+		return err
+	}
+}
+
+func forwarding(ctx context.Context, h *ansiblesim.Host) error {
+	const file = "/etc/sysctl.d/99-sysctl.conf"
+	wrote := h.Put(ctx, file, "net.ipv4.ip_forward=1\n")
+	if wrote != nil && !errors.Is(wrote, ansiblesim.ErrChanged) {
+		return wrote
+	}
+	_, err := h.Run(ctx, "sysctl", "-p", file)
+	return cmp.Or(err, wrote)
+}
+
+// install installs packages, by the proxy of the group variables.
+func (k *kubespray) install(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host, packages ...string) error {
+	missing := false
+	for _, program := range [][]string{{"kubelet", "--version"}, {"kubeadm", "version"}, {"systemctl", "is-active", "--quiet", "containerd"}} {
+		there, err := h.Does(ctx, program...)
+		if err != nil {
+			return err
+		}
+		missing = missing || !there
+	}
+	if !missing {
+		return nil
+	}
+	argv := []string{"env", "DEBIAN_FRONTEND=noninteractive"}
+	for _, name := range []string{"http_proxy", "https_proxy", "no_proxy"} {
+		value, err := r.Vars(h.Name)(name)
+		if err != nil {
+			return err
+		}
+		if value != "" {
+			argv = append(argv, name+"="+value)
+		}
+	}
+	for _, words := range [][]string{{"dpkg", "--configure", "-a"}, {"apt-get", "update"}, append([]string{"apt-get", "install", "-y"}, packages...)} {
+		if _, err := h.Run(ctx, slices.Concat(argv, words)...); err != nil {
+			return err
+		}
+	}
+	return ansiblesim.ErrChanged
+}
+
+// joined reports whether the host is a node already. What an interrupted run has left there is taken away.
+func joined(ctx context.Context, h *ansiblesim.Host) (bool, error) {
+	if is, err := h.Does(ctx, "systemctl", "is-active", "--quiet", "kubelet"); is || err != nil {
+		return is, err
+	}
+	_, err := h.Run(ctx, "kubeadm", "reset", "-f")
+	return false, err
+}
+
+func address(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host) (string, error) {
+	if ip, err := r.Vars(h.Name)("ip"); ip != "" || err != nil {
+		return ip, err
+	}
+	out, err := h.Run(ctx, "hostname", "-I")
+	return strings.TrimSpace(out), err
+}
+
+// controlPlane makes the cluster on the first node, and joins the others.
+func (k *kubespray) controlPlane(ctx context.Context, r *ansiblesim.Run, n nodes) error {
+	first := r.Play("Install the control plane", n.masters[:1])
+	if err := first.Task(ctx, "kubernetes/control-plane : kubeadm | Initialize first control plane node", func(ctx context.Context, h *ansiblesim.Host) error {
+		if is, err := joined(ctx, h); is || err != nil {
+			return err
+		}
+		config, err := k.initConfig(ctx, r, h, n)
+		if err != nil {
+			return err
+		}
+		return put(ctx, h, "/etc/kubernetes/kubeadm-config.yaml", config, "kubeadm", "init", "--config=/etc/kubernetes/kubeadm-config.yaml", "--upload-certs")
+	}); err != nil {
+		return err
+	}
+	others := r.Play("Join control plane nodes", n.masters[1:])
+	return others.Serial(ctx, "kubernetes/control-plane : Joining control plane node to the cluster.", func(ctx context.Context, h *ansiblesim.Host) error {
+		return k.join(ctx, r, h, n.masters[0], true)
+	})
+}
+
+// initConfig is what kubeadm is told: the networks of the group variables, and every name by which the API is reached.
+func (k *kubespray) initConfig(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host, n nodes) (string, error) {
+	ip, err := address(ctx, r, h)
+	if err != nil {
+		return "", err
+	}
+	vars := r.Vars(h.Name)
+	pods, err1 := vars("kube_pods_subnet")
+	services, err2 := vars("kube_service_addresses")
+	names, err3 := r.List(h.Name, "supplementary_addresses_in_ssl_keys")
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return "", err
+	}
+	names = append(names, "localhost", "127.0.0.1")
+	for _, master := range n.masters {
+		addr, err := r.Vars(master)("ansible_host")
+		if err != nil {
+			return "", err
+		}
+		names = append(names, master, cmp.Or(addr, master))
+	}
+	var sans strings.Builder
+	for _, name := range merged(names) {
+		fmt.Fprintf(&sans, "  - %q\n", name)
+	}
+	return fmt.Sprintf(`apiVersion: kubeadm.k8s.io/v1beta3
+kind: InitConfiguration
+bootstrapTokens:
+- token: %s
+  ttl: 24h
+nodeRegistration:
+  name: %s
+localAPIEndpoint:
+  advertiseAddress: %s
+---
+apiVersion: kubeadm.k8s.io/v1beta3
+kind: ClusterConfiguration
+controlPlaneEndpoint: %s
+apiServer:
+  certSANs:
+%snetworking:
+  podSubnet: %s
+  serviceSubnet: %s
+`, newToken(), h.Name, ip, net.JoinHostPort(ip, "6443"), sans.String(), cmp.Or(pods, "10.233.64.0/18"), cmp.Or(services, "10.233.0.0/18")), nil
+}
+
+// join makes a host a node, with a token of the first control-plane node.
+func (k *kubespray) join(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host, master string, controlPlane bool) error {
+	if is, err := joined(ctx, h); is || err != nil {
+		return err
+	}
+	m, err := r.Host(master)
+	if err != nil {
+		return err
+	}
+	line, err := m.Run(ctx, "kubeadm", "token", "create", "--print-join-command")
+	if err != nil {
+		return err
+	}
+	words := strings.Fields(line) // kubeadm join ENDPOINT --token TOKEN --discovery-token-ca-cert-hash HASH
+	if len(words) < 7 {
+		return fmt.Errorf("kubesim: %q is no command to join", line)
+	}
+	config := fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration\nnodeRegistration:\n  name: %s\ndiscovery:\n  bootstrapToken:\n    apiServerEndpoint: %s\n    token: %s\n    caCertHashes:\n    - %s\n",
+		h.Name, words[2], words[4], words[6])
+	if controlPlane {
+		key, err := m.Run(ctx, "kubeadm", "init", "phase", "upload-certs", "--upload-certs")
+		if err != nil {
+			return err
+		}
+		lines := strings.Split(strings.TrimSpace(key), "\n")
+		ip, err := address(ctx, r, h)
+		if err != nil {
+			return err
+		}
+		config += fmt.Sprintf("controlPlane:\n  certificateKey: %s\n  localAPIEndpoint:\n    advertiseAddress: %s\n", lines[len(lines)-1], ip)
+	}
+	return put(ctx, h, "/etc/kubernetes/kubeadm-client.conf", config, "kubeadm", "join", "--config", "/etc/kubernetes/kubeadm-client.conf")
+}
+
+// workers joins the workers.
+func (k *kubespray) workers(ctx context.Context, r *ansiblesim.Run, n nodes) error {
+	workers := slices.DeleteFunc(slices.Clone(n.workers), func(host string) bool { return slices.Contains(n.masters, host) })
+	return r.Play("Join worker nodes", workers).Task(ctx, "kubernetes/kubeadm : Join to cluster", func(ctx context.Context, h *ansiblesim.Host) error {
+		return k.join(ctx, r, h, n.masters[0], false)
+	})
+}
+
+const adminConf = "/etc/kubernetes/admin.conf"
+
+// network applies the network add-on.
+func (k *kubespray) network(ctx context.Context, r *ansiblesim.Run, n nodes) error {
+	return r.Play("Install the network plugin", n.masters[:1]).Task(ctx, "network_plugin/calico : Start Calico resources", func(ctx context.Context, h *ansiblesim.Host) error {
+		mtu, err := r.Vars(h.Name)("calico_veth_mtu")
+		if err != nil {
+			return err
+		}
+		_, err = h.Feed(ctx, fmt.Sprintf(calico, cmp.Or(mtu, "0")), "kubectl", "--kubeconfig", adminConf, "apply", "-f", "-")
+		return err
+	})
+}
+
+const calico = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: calico-config
+  namespace: kube-system
+data:
+  veth_mtu: "%s"
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata:
+  name: calico-node
+  namespace: kube-system
+spec:
+  selector:
+    matchLabels:
+      k8s-app: calico-node
+  template:
+    metadata:
+      labels:
+        k8s-app: calico-node
+    spec:
+      tolerations:
+      - operator: Exists
+      containers:
+      - name: calico-node
+        image: quay.io/calico/node:v3.25.2
+`

@@ -1,0 +1,206 @@
+package kubesim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+	"github.com/spf13/pflag"
+)
+
+// versions is what the package sources offer.
+var versions = map[string]string{"kubeadm": DefaultVersion, "kubelet": DefaultVersion, "kubectl": DefaultVersion,
+	"containerd": "1.6.20", "haproxy": "2.6.12", "keepalived": "2.2.7", "conntrack": "1.4.7", "socat": "1.7.4", "ebtables": "2.0.11",
+	"ethtool": "6.1", "iproute2": "6.1.0", "iptables": "1.8.9", "ca-certificates": "20230311", "apt-transport-https": "2.6.1", "gpg": "2.2.40",
+	"cri-tools": DefaultVersion, "kubernetes-cni": "1.6.0",
+	"containernetworking-plugins": "1.1.1"}
+
+// DefaultVersion is the Kubernetes version that the package sources offer.
+const DefaultVersion = "1.34.4"
+
+// aptGet installs what the sources offer; Kubernetes comes from a source that must have been configured.
+func aptGet(ctx context.Context, c *call) error {
+	waits := slices.ContainsFunc(c.args, func(arg string) bool { return strings.HasPrefix(arg, "DPkg::Lock::Timeout=") })
+	args, err := c.flags(c.args, func(f *pflag.FlagSet) {
+		f.BoolP("yes", "y", false, "")
+		f.BoolP("quiet", "q", false, "")
+		f.Bool("no-install-recommends", false, "")
+		f.Bool("allow-change-held-packages", false, "")
+		f.Bool("allow-downgrades", false, "")
+		f.StringArrayP("option", "o", nil, "")
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.root(); err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return errors.New("E: no operation")
+	}
+	switch args[0] {
+	case "update":
+		done, err := c.lockPackages(ctx, c.id+" lists", false)
+		if err != nil {
+			return exitError{100, "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)"}
+		}
+		defer done()
+		if err := c.w.take(ctx); err != nil {
+			return err
+		}
+		if _, err := c.sources(true); err != nil {
+			return err
+		}
+		return c.on(func(m *machine) error { m.Fetched = true; return nil })
+	case "install":
+		done, err := c.lockPackages(ctx, c.id, waits)
+		if err != nil {
+			return err
+		}
+		defer done()
+		if err := c.interrupt(true); err != nil {
+			return err
+		}
+		if err := c.w.take(ctx); err != nil {
+			return err
+		}
+		if err := c.install(args[1:]); err != nil {
+			return errors.Join(err, c.interrupt(false))
+		}
+		return c.interrupt(false)
+	default:
+		return fmt.Errorf("E: Invalid operation %s", args[0])
+	}
+}
+
+// interrupt notes that an installation has begun, or has ended: one that was cut short must be repaired first.
+func (c *call) interrupt(begins bool) error {
+	return c.on(func(m *machine) error {
+		if begins && m.Interrupted {
+			return errors.New("E: dpkg was interrupted, you must manually run 'sudo dpkg --configure -a' to correct the problem. ")
+		}
+		m.Interrupted = begins
+		return nil
+	})
+}
+
+// lockPackages takes a lock of the package system, which one program at a time can have.
+func (c *call) lockPackages(ctx context.Context, name string, waits bool) (done func(), err error) {
+	c.w.mu.Lock()
+	lock := c.w.packageLocks[name]
+	if lock == nil {
+		lock = make(chan struct{}, 1)
+		c.w.packageLocks[name] = lock
+	}
+	c.w.mu.Unlock()
+	if !waits {
+		select {
+		case lock <- struct{}{}:
+			return func() { <-lock }, nil
+		default:
+			return nil, errors.New("could not get lock /var/lib/dpkg/lock-frontend: it is held by another process")
+		}
+	}
+	select {
+	case lock <- struct{}{}:
+		return func() { <-lock }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// dpkg finishes what an interrupted installation has left. It does not wait for the lock.
+func dpkg(ctx context.Context, c *call) error {
+	args, err := c.flags(c.args, func(f *pflag.FlagSet) {
+		f.Bool("configure", false, "")
+		f.BoolP("pending", "a", false, "")
+		f.Bool("force-confdef", false, "")
+		f.Bool("force-confold", false, "")
+	})
+	if err != nil || len(args) > 0 {
+		return errors.Join(err, unexpected(args))
+	}
+	if err := c.root(); err != nil {
+		return err
+	}
+	done, err := c.lockPackages(ctx, c.id, false)
+	if err != nil {
+		return exitError{2, "dpkg: error: dpkg frontend lock was locked by another process"}
+	}
+	defer done()
+	return c.interrupt(false)
+}
+
+// sources counts the sources of packages that answer. Of those that do not, apt-get update only warns, and ends well.
+func (c *call) sources(warn bool) (answer int, err error) {
+	names, err := afero.Glob(c.process.FS, "/etc/apt/sources.list.d/*")
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		text, err := afero.ReadFile(c.process.FS, name)
+		if err != nil {
+			return 0, err
+		}
+		if _, silent, _ := strings.Cut(string(text), ".invalid/"); silent == "" {
+			answer++
+		} else if warn {
+			_, _ = fmt.Fprintf(c.process.Stderr, "W: Failed to fetch the index of %s  Could not connect, proxy %s\nW: Some index files failed to download. They have been ignored, or old ones used instead.\n",
+				path.Base(name), c.process.Env("http_proxy"))
+		}
+	}
+	return answer, nil
+}
+
+func (c *call) install(packages []string) error {
+	sources, err := c.sources(false)
+	if err != nil {
+		return err
+	}
+	var files []string
+	err = c.on(func(m *machine) error {
+		for _, arg := range packages {
+			name, wanted, pinned := strings.Cut(arg, "=")
+			offered, known := versions[name]
+			switch {
+			case !known, !m.Fetched, slices.Contains(c.w.missing, name):
+				return fmt.Errorf("E: Unable to locate package %s", name)
+			case name == "docker-ce" && !c.offersDocker():
+				return fmt.Errorf("E: Unable to locate package %s", name)
+			case strings.HasPrefix(name, "kube") && sources == 0 && m.Packages[name] == "":
+				return fmt.Errorf("E: Unable to locate package %s", name)
+			case pinned && !strings.HasPrefix(offered, strings.TrimRight(strings.TrimSuffix(wanted, "-*"), "*")):
+				return fmt.Errorf("E: Version '%s' for '%s' was not found", wanted, name)
+			}
+			m.Packages[name] = offered
+			switch name {
+			case "haproxy":
+				if !m.Services[name] {
+					m.Services[name] = true // with a configuration that serves nothing
+					m.Haproxy.PID = c.process.PID()
+				}
+			case "containerd":
+				m.Services[name] = true // Debian starts what it installs; keepalived has no configuration yet
+			case "docker.io", "docker-ce":
+				if err := c.startDaemon(m, false); err != nil {
+					return err
+				}
+			case "kubelet": // needs kubernetes-cni
+				files = append(files, "/opt/cni/bin/loopback")
+			case "nfs-kernel-server":
+				m.Services["nfs-server"], m.Packages["nfs-common"] = true, versions["nfs-common"]
+			case "containernetworking-plugins":
+				files = append(files, "/usr/lib/cni/loopback")
+			}
+		}
+		return nil
+	})
+	for _, name := range files {
+		err = errors.Join(err, c.write(name, "", 0o755))
+	}
+	return err
+}

@@ -1,0 +1,139 @@
+package kubesim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/spf13/afero"
+	"github.com/spf13/pflag"
+)
+
+// servicesOf says which packages bring a service.
+var servicesOf = map[string]string{"containerd": "containerd", "kubelet": "kubelet", "haproxy": "haproxy", "keepalived": "keepalived"}
+
+func systemctl(_ context.Context, c *call) error {
+	var now, quiet bool
+	args, err := c.flags(c.args, func(f *pflag.FlagSet) {
+		f.BoolVar(&now, "now", false, "")
+		f.BoolVarP(&quiet, "quiet", "q", false, "")
+	})
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return errors.New("systemctl: no verb")
+	}
+	verb, units := args[0], args[1:]
+	if verb != "is-active" {
+		if err := c.root(); err != nil {
+			return err
+		}
+	}
+	for _, unit := range units {
+		if strings.HasSuffix(unit, ".mount") {
+			if err := c.mountUnit(verb, unit, now); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.unit(verb, strings.TrimSuffix(unit, ".service"), now, quiet); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *call) unit(verb, name string, now, quiet bool) error {
+	if slices.Contains([]string{"start", "restart", "reload", "reload-or-restart"}, verb) {
+		if err := c.startable(name); err != nil {
+			return fmt.Errorf("Job for %s.service failed because the control process exited with error code: %w", name, err)
+		}
+	}
+	return c.on(func(m *machine) error {
+		if !m.has(servicesOf[name]) {
+			return fmt.Errorf("Failed to %s %s.service: Unit %s.service not found.", verb, name, name)
+		}
+		switch verb {
+		case "enable":
+			if now && name == "docker" {
+				return c.startDaemon(m, false)
+			}
+			if now && name == "haproxy" && !m.Services[name] {
+				return c.startBalancer(m, false)
+			}
+			m.Services[name] = m.Services[name] || now
+		case "reset-failed":
+		case "reload":
+			if !m.Services[name] {
+				return fmt.Errorf("%s.service is not active, cannot reload.", name)
+			}
+			switch name {
+			case "docker":
+				return c.loadDaemon(m, true)
+			case "haproxy":
+				return c.startBalancer(m, true)
+			}
+		case "start", "restart", "reload-or-restart":
+			if name == "docker" {
+				return c.startDaemon(m, verb != "start")
+			}
+			if name == "haproxy" && (verb != "start" || !m.Services[name]) {
+				return c.startBalancer(m, verb == "reload-or-restart" && m.Services[name])
+			}
+			m.Services[name] = true
+		case "stop", "disable":
+			m.Services[name] = false
+			if name == "docker" {
+				c.w.daemonChanged(m)
+			}
+		case "is-active":
+			if !m.Services[name] {
+				if !quiet {
+					c.printf("inactive\n")
+				}
+				return errSilent
+			}
+		default:
+			return fmt.Errorf("Unknown command verb %s.", verb)
+		}
+		return nil
+	})
+}
+
+// startable reports what a service does not start with.
+func (c *call) startable(name string) error {
+	check := map[string]func(string) error{"containerd": containerdConfig, "haproxy": haproxyConfig, "keepalived": keepalivedConfig}[name]
+	if check == nil {
+		return nil
+	}
+	text, err := afero.ReadFile(c.process.FS, configOf[name])
+	if errors.Is(err, fs.ErrNotExist) && name == "containerd" {
+		return nil // it has defaults
+	}
+	if err != nil {
+		return err
+	}
+	return check(string(text))
+}
+
+// configOf is where services look for their configuration.
+var configOf = map[string]string{"containerd": "/etc/containerd/config.toml", "haproxy": "/etc/haproxy/haproxy.cfg", "keepalived": "/etc/keepalived/keepalived.conf"}
+
+// containerdConfig finds what containerd 1.x refuses.
+func containerdConfig(text string) error {
+	var config struct {
+		Version int `toml:"version"`
+	}
+	if err := toml.Unmarshal([]byte(text), &config); err != nil {
+		return fmt.Errorf("containerd: failed to load TOML: %w", err)
+	}
+	if config.Version != 2 {
+		return fmt.Errorf("containerd: expected containerd config version equal to or less than 2, got %d", config.Version)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ErrVolumeBound says that a persistent volume is bound to a claim, so that pods may use it. A retry helps once the
+// claim is gone.
+var ErrVolumeBound = errors.New("cluster: the persistent volume is bound to a claim")
+
+var volumeKind = named["persistentvolume"]
+
+// volumes reads the persistent volumes of these names; those that are not there are left out.
+func (s *session) volumes(ctx context.Context, names []string) ([]corev1.PersistentVolume, error) {
+	var out []corev1.PersistentVolume
+	for _, name := range names {
+		found, err := s.of(volumeKind, "").Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var v corev1.PersistentVolume
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.UnstructuredContent(), &v); err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// RemoveVolumes removes persistent volumes that nobody uses, and returns when they are gone. That there is none of a
+// name is no error. If one of them is bound to a claim, none is removed, and the error is ErrVolumeBound: it names the
+// claims. One that is bound in between stays too.
+func (c *Cluster[R]) RemoveVolumes(ctx context.Context, names ...string) error {
+	return c.poll(ctx, "the persistent volumes to go", func(ctx context.Context, s *session) error {
+		volumes, err := s.volumes(ctx, names)
+		if err != nil {
+			return permanent(err)
+		}
+		if err := unbound(volumes); err != nil {
+			return permanentError{err}
+		}
+		var errs []error
+		for _, v := range volumes {
+			errs = append(errs, fmt.Errorf("the persistent volume %s is still there", v.Name))
+			if v.DeletionTimestamp != nil {
+				continue
+			}
+			// Only as it was looked at: a volume that is bound now has another version (409, then it is looked at again).
+			err := s.of(volumeKind, "").Delete(ctx, v.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion}})
+			if err != nil && !apierrors.IsNotFound(err) {
+				errs = append(errs, permanent(err))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+func unbound(volumes []corev1.PersistentVolume) error {
+	var errs []error
+	for _, v := range volumes {
+		if v.Status.Phase != corev1.VolumeBound {
+			continue
+		}
+		claim := "unknown"
+		if ref := v.Spec.ClaimRef; ref != nil {
+			claim = ref.Namespace + "/" + ref.Name
+		}
+		errs = append(errs, fmt.Errorf("%w: %s to %s", ErrVolumeBound, v.Name, claim))
+	}
+	return errors.Join(errs...)
+}
+
+// WaitVolumes waits until each of these persistent volumes can be claimed (Available), or is (Bound). report is told
+// what blocks, when that changes.
+func (c *Cluster[R]) WaitVolumes(ctx context.Context, names []string, report func(string)) error {
+	told := ""
+	return c.poll(ctx, "all persistent volumes to be Available", func(ctx context.Context, s *session) error {
+		volumes, err := s.volumes(ctx, names)
+		if err != nil {
+			return permanent(err)
+		}
+		if n := len(names) - len(volumes); n > 0 {
+			return fmt.Errorf("%d of the persistent volumes are not there", n)
+		}
+		var blocking []error
+		for _, v := range volumes {
+			switch v.Status.Phase {
+			case corev1.VolumeAvailable, corev1.VolumeBound:
+			case corev1.VolumeFailed:
+				return permanentError{fmt.Errorf("cluster: the persistent volume %s has failed: %s", v.Name, v.Status.Message)}
+			default:
+				blocking = append(blocking, fmt.Errorf("the persistent volume %s is %s", v.Name, v.Status.Phase))
+			}
+		}
+		if len(blocking) > 0 && blocking[0].Error() != told {
+			told = blocking[0].Error()
+			report(told)
+		}
+		return errors.Join(blocking...)
+	})
+}

@@ -1,0 +1,111 @@
+package clustervnf
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// BalancerParam is the parameter "external_lb_param": machines of the VNF that lead to the API and to the services of
+// CNFs. It has the attribute names of mgmt.Login with ssh_ before them.
+type BalancerParam struct {
+	SSHCPName  string        `json:"ssh_cp_name"`
+	NICCPName  string        `json:"nic_cp_name"` // beyond Tacker; where the API is; default ssh_cp_name
+	Username   string        `json:"ssh_username"`
+	Password   vnflcm.Secret `json:"ssh_password"`
+	PrivateKey vnflcm.Secret `json:"ssh_private_key"` // beyond Tacker
+	Passphrase vnflcm.Secret `json:"ssh_passphrase"`  // beyond Tacker
+	ScriptPath string        `json:"script_path"`     // default: haproxy is installed from packages of the distribution
+}
+
+func (b *BalancerParam) login() mgmt.Login {
+	return mgmt.Login{Username: b.Username, Password: b.Password, PrivateKey: b.PrivateKey, Passphrase: b.Passphrase}
+}
+
+// Role is a kind of machine of the VNF: those with that connection point.
+type Role struct {
+	Machines string // as they are called in messages
+	CP       string
+}
+
+// balancerPath is where BalancerParam is.
+const balancerPath = "external_lb_param"
+
+// Balancer checks external_lb_param, if it is given: its machines must have no other role. No operation can scale them.
+func (c *Checker) Balancer(b *BalancerParam, others ...Role) {
+	if b == nil {
+		return
+	}
+	c.Place(balancerPath, Place{SSHCPName: b.SSHCPName, NICCPName: b.NICCPName})
+	c.Add(vnflcm.AtPath(balancerPath, b.login().Validate("ssh_")))
+	c.File(balancerPath+".script_path", b.ScriptPath)
+	for _, other := range others {
+		if vdu := c.VDUOf(b.SSHCPName); vdu != "" && vdu == c.VDUOf(other.CP) {
+			c.Fault(balancerPath+".ssh_cp_name", b.SSHCPName, "is of VDU "+vdu+", whose machines are "+other.Machines)
+		}
+	}
+}
+
+// ScalesBalancer is the fault of an operation that scales the load balancer, nil for any other.
+func (c *Checker) ScalesBalancer(b *BalancerParam) error {
+	if b == nil || b.SSHCPName == "" || !c.Scales(b.SSHCPName) {
+		return nil
+	}
+	return &vnflcm.ParamError{Path: "aspectId", Value: c.Op.Scale.AspectID, Reason: "the load balancer cannot be scaled"}
+}
+
+// Balancers are the machines of external_lb_param by address, none without it: the first one is the same in every operation. logins is
+// how a machine is logged in to, but for what the parameter says.
+func (b *BalancerParam) Balancers(op *vnflcm.Operation, pool *sshexec.Pool, logins mgmt.Access) ([]mgmt.Node, error) {
+	if b == nil {
+		return nil, nil
+	}
+	logins.CP, logins.NIC = b.SSHCPName, b.NICCPName
+	logins.User, logins.Password, logins.PrivateKey, logins.Passphrase = b.Username, b.Password, b.PrivateKey, b.Passphrase
+	nodes, err := logins.Nodes(op, pool, "lb")
+	if err == nil && len(nodes) == 0 {
+		err = &vnflcm.ParamError{Path: Path + "." + balancerPath + ".ssh_cp_name", Value: b.SSHCPName, Reason: "the VNF has no machine with this connection point"}
+	}
+	SortByAddress(nodes)
+	return nodes, err
+}
+
+// SortByAddress sorts machines by their addresses.
+func SortByAddress(nodes []mgmt.Node) {
+	slices.SortFunc(nodes, func(a, b mgmt.Node) int { return cmp.Or(a.IP.Compare(b.IP), cmp.Compare(a.ID, b.ID)) })
+}
+
+// ClientAddress is where clients outside reach a load balancer: its floating address, if it has one, or else where the
+// nodes do.
+func (b *BalancerParam) ClientAddress(n mgmt.Node) netip.Addr {
+	for _, name := range []string{b.NICCPName, b.SSHCPName} {
+		if cp, has := n.CP(name); has && cp.Floating.IsValid() {
+			return cp.Floating
+		}
+	}
+	return n.IP
+}
+
+// Names are all addresses of machines, for certificates.
+func Names(machines []mgmt.Node) (out []string) {
+	for _, n := range machines {
+		for _, cp := range n.CPs {
+			out = append(out, Addresses(cp)...)
+		}
+	}
+	return out
+}
+
+// Addresses are those of a connection point.
+func Addresses(cp vnflcm.ConnectionPoint) (out []string) {
+	for _, a := range append([]netip.Addr{cp.Floating}, cp.Fixed...) {
+		if a.IsValid() {
+			out = append(out, a.String())
+		}
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package clustervnf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Checker collects the faults of the parameters against the package.
+type Checker struct {
+	Op     *vnflcm.Operation
+	faults []error
+}
+
+// Fault notes one fault.
+func (c *Checker) Fault(path, value, reason string) {
+	c.Add(&vnflcm.ParamError{Path: path, Value: value, Reason: reason})
+}
+
+// Add notes faults that others have found; nil is none.
+func (c *Checker) Add(err error) { c.faults = append(c.faults, err) }
+
+// Err is all that was found, joined.
+func (c *Checker) Err() error { return errors.Join(c.faults...) }
+
+// Place says by which attributes the machines of one kind are found.
+type Place struct{ AspectID, SSHCPName, NICCPName string }
+
+// Place checks that the flavour has such machines.
+func (c *Checker) Place(path string, n Place) {
+	if n.SSHCPName == "" {
+		c.Fault(path+".ssh_cp_name", "", "is required")
+	}
+	c.CP(path+".ssh_cp_name", n.SSHCPName)
+	c.CP(path+".nic_cp_name", n.NICCPName)
+	vdu := c.VDUOf(n.SSHCPName)
+	if nic := c.VDUOf(n.NICCPName); vdu != "" && nic != "" && nic != vdu {
+		c.Fault(path+".nic_cp_name", n.NICCPName, fmt.Sprintf("is of VDU %s, but ssh_cp_name is of VDU %s", nic, vdu))
+	}
+	if vdu != "" && n.AspectID != "" && !slices.Contains(c.Op.Flavour.AspectsOf(vdu), n.AspectID) {
+		c.Fault(path+".aspect_id", n.AspectID, fmt.Sprintf("does not scale VDU %s, which has connection point %s", vdu, n.SSHCPName))
+	}
+}
+
+// Workers checks that the workers' machines are not the control plane's.
+func (c *Checker) Workers(masterCP, workerCP string) {
+	if vdu := c.VDUOf(masterCP); vdu != "" && vdu == c.VDUOf(workerCP) {
+		c.Fault("worker_node.ssh_cp_name", workerCP, "is of VDU "+vdu+", whose machines are control-plane nodes")
+	}
+}
+
+// CP checks that the flavour has that connection point, if one is named.
+func (c *Checker) CP(path, cp string) {
+	if cp != "" && c.VDUOf(cp) == "" {
+		c.Fault(path, cp, "the flavour has no such connection point")
+	}
+}
+
+// VDUOf is the VDU that has the connection point, "" when there is none.
+func (c *Checker) VDUOf(cp string) string {
+	for _, known := range c.Op.Flavour.CPs {
+		if known.ID == cp {
+			return known.VDU
+		}
+	}
+	return ""
+}
+
+// Networks parses the CIDRs of master_node. Host bits are masked, since the meaning is clear: Tacker's own guide has
+// some.
+func (c *Checker) Networks(pod, service *string) {
+	var parsed []netip.Prefix
+	for _, n := range []struct {
+		path  string
+		value *string
+	}{{"master_node.pod_cidr", pod}, {"master_node.cluster_cidr", service}} {
+		prefix, err := netip.ParsePrefix(*n.value)
+		if err != nil {
+			c.Fault(n.path, *n.value, "must be a network such as 10.244.0.0/16")
+			continue
+		}
+		*n.value = prefix.Masked().String()
+		parsed = append(parsed, prefix.Masked())
+	}
+	if len(parsed) == 2 && parsed[0].Overlaps(parsed[1]) {
+		c.Fault("master_node.pod_cidr", *pod, "overlaps cluster_cidr "+*service)
+	}
+}
+
+// File checks that the package has the file, if one is named.
+func (c *Checker) File(path, name string) {
+	if name == "" {
+		return
+	}
+	if _, err := c.Op.Package.Artifact(name); err != nil {
+		reason := err.Error()
+		if errors.Is(err, fs.ErrNotExist) {
+			reason = "the package has no such file"
+		}
+		c.Fault(path, name, reason)
+	}
+}
+
+// DrainPolicy checks drain_policy.
+func (c *Checker) DrainPolicy(policy cluster.DrainPolicy) {
+	switch policy {
+	case "", cluster.DrainFail, cluster.DrainDelete, cluster.DrainContinue:
+	default:
+		c.Fault("drain_policy", string(policy), fmt.Sprintf("must be %s, %s or %s", cluster.DrainFail, cluster.DrainDelete, cluster.DrainContinue))
+	}
+}
+
+// Scales reports whether the operation scales the VDU that has this connection point.
+func (c *Checker) Scales(cp string) bool {
+	return c.Op.Scale != nil && slices.Contains(c.Op.Flavour.AspectsOf(c.VDUOf(cp)), c.Op.Scale.AspectID)
+}

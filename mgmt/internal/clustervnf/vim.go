@@ -1,0 +1,156 @@
+package clustervnf
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// VIMType is the vimType of the entry that a cluster gets in the VIM registry.
+const VIMType = "kubernetes"
+
+// VIMID is the id of that entry: it follows from the id of the VNF instance.
+func VIMID(instanceID string) string {
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte("vnfkit/kubernetes/"+instanceID)).String()
+}
+
+// VIMParam says as whom others reach the cluster. It goes beyond Tacker, whose account is a cluster
+// administrator with a token that does not end.
+type VIMParam struct {
+	ClusterRole     string `json:"cluster_role"`     // default cluster-admin; must be a role of the cluster
+	Token           string `json:"token"`            // default "secret"
+	TokenExpiration int64  `json:"token_expiration"` // seconds; with "request" only
+}
+
+// The values of vim_registration.token.
+const (
+	tokenSecret  = "secret"  // long-lived: it ends when the account is removed
+	tokenRequest = "request" // ends by itself
+)
+
+// What the API server takes as the life of a token, in seconds (authentication.k8s.io/v1, TokenRequestSpec).
+const (
+	minTokenLife = 600
+	maxTokenLife = 1 << 32
+)
+
+// VIM checks vim_registration.
+func (c *Checker) VIM(p VIMParam) {
+	const path = "vim_registration."
+	if strings.ContainsAny(p.ClusterRole, "/%\x00") || p.ClusterRole == "." || p.ClusterRole == ".." {
+		c.Fault(path+"cluster_role", p.ClusterRole, "is no name of a ClusterRole")
+	}
+	given := ""
+	if p.TokenExpiration != 0 {
+		given = strconv.FormatInt(p.TokenExpiration, 10)
+	}
+	switch p.Token {
+	case "", tokenSecret:
+		if given != "" {
+			c.Fault(path+"token_expiration", given, `has no effect on a token in a secret: set token to "request"`)
+		}
+	case tokenRequest:
+		if p.TokenExpiration < minTokenLife || p.TokenExpiration > maxTokenLife {
+			c.Fault(path+"token_expiration", given, `must be from 600 to 4294967296 seconds with token "request"`)
+		}
+	default:
+		c.Fault(path+"token", p.Token, `must be "secret" or "request"`)
+	}
+}
+
+// account is what others reach the cluster as.
+func (p VIMParam) account() cluster.Account {
+	return cluster.Account{Namespace: "kube-system", Name: "vnfkit-vim", ClusterRole: cmp.Or(p.ClusterRole, "cluster-admin"),
+		TokenLife: time.Duration(p.TokenExpiration) * time.Second}
+}
+
+// Registration is the entry of a cluster in the VIM registry.
+type Registration struct {
+	VIMParam
+	Name string // default: kubernetes_vim_<instance id>
+	// Endpoint finds where others reach the API: host:port that its certificate names.
+	Endpoint func(context.Context) (string, error)
+	// Extra finds further attributes of the entry's extra; may be nil.
+	Extra func(context.Context) (map[string]any, error)
+}
+
+// RegisterVIM makes the cluster a VIM that CNFs can be instantiated on, or brings its entry up to date: step
+// "register-vim". The attribute names are Tacker's; the CA that verifies the API, which Tacker leaves out for
+// clusters of kubespray, is always there.
+func RegisterVIM(ctx context.Context, op *vnflcm.Operation, kube *Cluster, limit time.Duration, r Registration) error {
+	return vnflcm.Do(ctx, op, "register-vim", "", func(ctx context.Context) error {
+		return mgmt.Within(ctx, limit, func(ctx context.Context) error {
+			endpoint, err := r.Endpoint(ctx)
+			if err != nil {
+				return err
+			}
+			c, err := kube.EnsureAccount(ctx, r.account())
+			if err != nil {
+				return err
+			}
+			access, err := vnflcm.NewParams(map[string]string{"auth_url": "https://" + endpoint, "bearer_token": c.Token, "ssl_ca_cert": c.CA})
+			if err != nil {
+				return err
+			}
+			extra, err := r.extra(ctx, op, c)
+			if err != nil {
+				return err
+			}
+			id := VIMID(op.InstanceID)
+			return op.RegisterVIM(ctx, vnflcm.VimConnectionInfo{ID: id, VimID: id, VimType: VIMType, AccessInfo: access, Extra: extra})
+		})
+	})
+}
+
+// extra has what is of no use to clients of the API: the name, when the token ends, and what else there is.
+func (r Registration) extra(ctx context.Context, op *vnflcm.Operation, c cluster.Credentials) (vnflcm.Params, error) {
+	extra := map[string]any{}
+	if r.Extra != nil {
+		var err error
+		if extra, err = r.Extra(ctx); err != nil {
+			return vnflcm.Params{}, err
+		}
+	}
+	extra["vim_name"] = cmp.Or(r.Name, "kubernetes_vim_"+op.InstanceID)
+	if !c.Expires.IsZero() {
+		extra["bearer_token_expires"] = c.Expires.UTC().Format(time.RFC3339)
+	}
+	return vnflcm.NewParams(extra)
+}
+
+// RemoveVIM takes the entry out of the registry: step "remove-vim".
+func RemoveVIM(ctx context.Context, op *vnflcm.Operation) error {
+	return vnflcm.Do(ctx, op, "remove-vim", "", func(ctx context.Context) error {
+		return op.RemoveVIM(ctx, VIMID(op.InstanceID))
+	})
+}
+
+// accountTimeout is how long a cluster that is about to go is given to answer.
+const accountTimeout = 30 * time.Second
+
+// RemoveAccount ends the token of the registration: step "remove-account". open finds the cluster, which need not
+// answer any more, nor need there be one.
+func RemoveAccount(ctx context.Context, op *vnflcm.Operation, open func(context.Context) (*Cluster, VIMParam, error)) error {
+	return vnflcm.Do(ctx, op, "remove-account", "", func(ctx context.Context) error {
+		kube, param, err := open(ctx)
+		if err == nil {
+			defer kube.Close()
+			err = mgmt.Within(ctx, accountTimeout, func(ctx context.Context) error { return kube.RemoveAccount(ctx, param.account()) })
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			op.Log.WarnContext(ctx, "the service account of the VIM could not be removed: it ends with the cluster", "error", err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,36 @@
+package clustervnf
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Path is where most parameters are.
+const Path = "additionalParams.k8s_cluster_installation_param"
+
+// The defaults of Tacker.
+const (
+	DefaultPodCIDR     = "192.168.0.0/16"
+	DefaultClusterCIDR = "10.96.0.0/12"
+)
+
+// Warn names what is accepted but is not, or not as given, put to use: attributes that a struct of parameters, as
+// empty points to one, does not have, host bits of networks, and a proxy that is not whole.
+func Warn(ctx context.Context, op *vnflcm.Operation, empty any, podCIDR, clusterCIDR string, proxy mgmt.Proxy) {
+	unknown, _ := op.Params.Decode(empty) // whoever reads them reports the error
+	for _, name := range unknown {
+		op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", "additionalParams."+name)
+	}
+	for _, n := range []struct{ name, given string }{{"pod_cidr", podCIDR}, {"cluster_cidr", clusterCIDR}} {
+		if prefix, err := netip.ParsePrefix(n.given); err == nil && prefix != prefix.Masked() {
+			op.Log.WarnContext(ctx, "network has host bits set; they are masked", "attribute", Path+".master_node."+n.name,
+				"given", n.given, "used", prefix.Masked())
+		}
+	}
+	if !proxy.Used() && (!proxy.HTTPProxy.IsZero() || !proxy.HTTPSProxy.IsZero()) {
+		op.Log.WarnContext(ctx, "the proxy is not used: it takes both http_proxy and https_proxy", "attribute", Path+".proxy")
+	}
+}

@@ -1,0 +1,91 @@
+package kubeadm_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// balancerSetup is a lab like that of prepare, with a load balancer.
+func balancerSetup() *setup {
+	return &setup{sandbox: sandbox.Config{Takes: takes}, pkg: balancerPackage, balancer: true}
+}
+
+// balancedWorld is a running cluster behind a load balancer.
+func balancedWorld(t *testing.T, flavour string) prepared {
+	t.Helper()
+	s := balancerSetup()
+	l := openLab(t, *s)
+	p := prepared{world: l.world, setup: s, check: (*lab).onlyRoutes, instance: l.balanced(flavour, 1)}
+	p.records = l.records()
+	return p
+}
+
+// onlyRoutes checks the routes of the only instance.
+func (l *lab) onlyRoutes() {
+	l.t.Helper()
+	instances, err := l.store.List(l.t.Context(), "instance", "")
+	if err != nil || len(instances) != 1 {
+		l.t.Fatalf("%d instances, %v", len(instances), err)
+	}
+	l.wantRoutes(instances[0].ID)
+}
+
+// TestBalancerCrash dies in each step that has to do with the load balancer, at one point after the other: what the steps
+// share is cut at every point by TestCrash.
+func TestBalancerCrash(t *testing.T) {
+	begin := func(machines ...string) func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		return func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+			return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, machines...)}) //nolint:contextcheck // looks at the world only
+		}
+	}
+	scale := func(to vnflcm.ScaleType) func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		return func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+			return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: to, AspectID: "worker_instance"})
+		}
+	}
+	simple, complex := balancedWorld(t, "simple"), balancedWorld(t, "complex")
+	for _, c := range []struct {
+		scenario
+		prepared
+	}{
+		{scenario{name: "instantiate", only: []string{"init"}, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+			return m.Instantiate(ctx, id, behindRequest(l.t, "simple", 1))
+		}}, prepared{setup: balancerSetup(), check: (*lab).onlyRoutes}},
+		{scenario{name: "scale out", begin: scale(vnflcm.ScaleOut)}, simple},
+		{scenario{name: "scale in", begin: scale(vnflcm.ScaleIn), only: []string{"drain"}}, simple},
+		{scenario{name: "heal the load balancer", begin: begin("externalLB-0"), only: []string{"replace-vm", "register-vim"}}, simple},
+		{scenario{name: "heal the load balancer and a worker", begin: begin("externalLB-0", "workerNode-0"), only: []string{"join"}}, simple},
+		{scenario{name: "heal a control-plane node and a worker", begin: begin("masterNode-0", "workerNode-0")}, complex},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			steps, want := c.undisturbed(t, c.prepared)
+			cut := 0
+			for _, step := range steps {
+				name := strings.Split(step, "/")[1]
+				if !strings.HasSuffix(step, "/externalLB-0") && name != "alive" && !slices.Contains(c.only, name) {
+					continue
+				}
+				points := cutPointsOf(step)
+				point := points[cut%len(points)]
+				cut++
+				t.Run(step+" "+string(point), func(t *testing.T) {
+					t.Parallel()
+					if diff := cmp.Diff(want, c.crashed(t, c.prepared, step, point, point == beforeJournal)); diff != "" {
+						t.Errorf("another end than without the crash:\n%s", diff)
+					}
+				})
+			}
+			if cut < 1 {
+				t.Errorf("no step is cut: %q", steps)
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package kubeadm_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestBalancerFaults are those of external_lb_param, and of what cannot be beside it.
+func TestBalancerFaults(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		patch string
+		want  []string
+	}{
+		"nothing": {`{"external_lb_param":{"ssh_cp_name":null,"nic_cp_name":null,"ssh_username":null,"ssh_password":null,"script_path":"Scripts/none.sh"}}`, []string{
+			`external_lb_param.script_path: "Scripts/none.sh": the package has no such file`,
+			"external_lb_param.ssh_cp_name: is required", "external_lb_param.ssh_password: is required, unless there is a ssh_private_key",
+			"external_lb_param.ssh_username: is required"}},
+		"connection points": {`{"external_lb_param":{"ssh_cp_name":"CP8","nic_cp_name":"CP9"}}`, []string{
+			`external_lb_param.nic_cp_name: "CP9": the flavour has no such connection point`,
+			`external_lb_param.ssh_cp_name: "CP8": the flavour has no such connection point`}},
+		"NIC of a worker": {`{"external_lb_param":{"nic_cp_name":"workerNode_CP2"}}`, []string{
+			`external_lb_param.nic_cp_name: "workerNode_CP2": is of VDU workerNode, but ssh_cp_name is of VDU externalLB`}},
+		"a control-plane node": {`{"external_lb_param":{"ssh_cp_name":"masterNode_CP1","nic_cp_name":null}}`, []string{
+			`external_lb_param.ssh_cp_name: "masterNode_CP1": is of VDU masterNode, whose machines are control-plane nodes`}},
+		"a worker": {`{"external_lb_param":{"ssh_cp_name":"workerNode_CP2","nic_cp_name":null}}`, []string{
+			`external_lb_param.ssh_cp_name: "workerNode_CP2": is of VDU workerNode, whose machines are workers`}},
+		"the storage server": {`{"storage_server":{"ssh_cp_name":"externalLB_CP1","username":"u","password":"p","nfs_server_setup_params":[{"export_dir":"/srv/nfs","export_to":"10.10.0.0/16"}]}}`, []string{
+			`external_lb_param.ssh_cp_name: "externalLB_CP1": is of VDU externalLB, whose machines are the storage server`}},
+		"other endpoints": {`{"api_endpoint":"lb.example.org","script_path":"Scripts/install_external_lb.sh","master_node":{"cluster_fip_name":"x"}}`, []string{
+			`api_endpoint: "lb.example.org": cannot be given beside external_lb_param, whose load balancer is the endpoint: leave one of them out`,
+			`api_endpoint: "lb.example.org": has no effect with script_path: the script sets up the endpoint`,
+			`master_node.cluster_fip_name: "x": has no effect with external_lb_param: the floating address of the load balancer is found without it`,
+			`script_path: "Scripts/install_external_lb.sh": cannot be given beside external_lb_param: the script sets up the endpoint itself`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newBalancedLab(t)
+			_, _, err := l.instantiate("instantiate_sandbox.json", append(behind(t, "simple", 0), with(t, c.patch))...)
+			var want []string
+			for _, w := range c.want {
+				want = append(want, at+w)
+			}
+			if diff := cmp.Diff(want, faults(err)); diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// TestBalancerIsNotScaled: nor is cluster_cp_name put to use, which a warning says.
+func TestBalancerIsNotScaled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(balancerPackage)); err != nil {
+		t.Fatal(err)
+	}
+	name := dir + "/Definitions/k8s_cluster_kubespray_df_simple.yaml"
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const deltas = "aspect: master_instance\n          deltas:\n            delta_1:\n              number_of_instances: 1\n        targets: [ "
+	scaled := strings.Replace(string(text), deltas+"masterNode", deltas+"externalLB", 1)
+	if scaled == string(text) {
+		t.Fatal("the package is another one now")
+	}
+	if err := os.WriteFile(name, []byte(scaled), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := openLab(t, setup{pkg: dir, balancer: true})
+	id := l.cluster("instantiate_sandbox.json", append(behind(t, "simple", 0), with(t, `{"master_node":{"aspect_id":null,"cluster_cp_name":"masterNode_CP1"}}`))...)
+	l.wantRoutes(id)
+	if !strings.Contains(l.log.String(), "cluster_cp_name has no effect with external_lb_param") {
+		t.Error("nobody was told of cluster_cp_name")
+	}
+	_, err = l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"})
+	if diff := cmp.Diff([]string{`aspectId: "master_instance": the load balancer cannot be scaled`,
+		`aspectId: "master_instance": tosca: aspect master_instance at level 1: scale level out of range (0 to 0)`}, faults(err)); diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}

@@ -1,0 +1,113 @@
+package kubeadm_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestBalancerByScript: the package's script is told all nodes, and runs on the load balancer only.
+func TestBalancerByScript(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}, balancer: true, driver: kubeadm.Config{Parallel: 1}}) // nobody waits for who waits
+	id := l.cluster("instantiate_sandbox.json", append(behind(t, "simple", 1),
+		with(t, `{"external_lb_param":{"nic_cp_name":null,"ssh_cp_name":"externalLB_CP2","script_path":"Scripts/install_external_lb.sh"}}`))...)
+	l.want(count{1, 2, 0})
+	l.wantRoutes(id)
+	var nodes []string
+	for _, n := range l.world.Nodes() {
+		nodes = append(nodes, n.Address.String())
+	}
+	ran := ""
+	for _, h := range l.world.Hosts() {
+		for _, r := range h.Commands() {
+			if line := strings.Join(r.Argv, " "); strings.Contains(line, "install_external_lb.sh -m") && r.Argv[0] == "bash" {
+				ran += h.Name() + " " + line + "\n"
+			}
+		}
+	}
+	for _, address := range nodes {
+		if !strings.HasPrefix(ran, "externalLB-0 ") || strings.Count(ran, "\n") != 1 || !strings.Contains(ran, address) {
+			t.Errorf("%s is not in:\n%s", address, ran)
+		}
+	}
+}
+
+// TestBalancerElsewhere: nodes would look for the API where it is no more, so nothing is done.
+func TestBalancerElsewhere(t *testing.T) {
+	t.Parallel()
+	l := newBalancedLab(t)
+	id := l.balanced("simple", 1)
+	elsewhere, err := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param":{"external_lb_param":{"nic_cp_name":"externalLB_CP1"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, begin := range map[string]func() (string, error){
+		"heal": func() (string, error) {
+			return l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "externalLB-0"), AdditionalParams: elsewhere})
+		},
+		"scale out": func() (string, error) {
+			return l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", AdditionalParams: elsewhere})
+		},
+	} {
+		opID, err := begin()
+		err = l.fails(opID, err)
+		want := "the cluster was made with its API at " + l.address(id, "externalLB_CP2") + ":8383, where its nodes look for it, and now it would be at " +
+			l.address(id, "externalLB_CP1") + ":8383"
+		if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "heal the whole VNF") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := l.Fail(t.Context(), opID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opID, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{AdditionalParams: elsewhere})
+	l.must(opID, err)
+	l.want(count{1, 3, 0}) // with the machine of the scale-out that was given up
+}
+
+// TestNoBalancer: without the load balancer no control plane is begun, and the error says why.
+func TestNoBalancer(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Commands: programs("haproxy", 1)}, balancer: true})
+	_, opID, err := l.instantiate("instantiate_sandbox.json", behind(t, "simple", 0)...)
+	err = l.fails(opID, err)
+	if !strings.Contains(err.Error(), "first-routes") || !strings.Contains(err.Error(), "the control plane is not made") {
+		t.Errorf("the error is %v", err)
+	}
+	for _, r := range l.host("masterNode-0").Commands() {
+		if r.Argv[0] == "kubeadm" && slices.Contains(r.Argv, "init") && !slices.Contains(r.Argv, "phase") {
+			t.Errorf("it was begun: %q", r.Argv)
+		}
+	}
+}
+
+// TestScaleOutWithoutBalancer: a scale-out that fails for the load balancer is undone without it.
+func TestScaleOutWithoutBalancer(t *testing.T) {
+	t.Parallel()
+	l := newBalancedLab(t)
+	id := l.balanced("simple", 0)
+	if err := l.world.Stop("externalLB-0"); err != nil {
+		t.Fatal(err)
+	}
+	opID, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
+	if err := l.fails(opID, err); !strings.Contains(err.Error(), ":8383") {
+		t.Errorf("the error is %v", err)
+	}
+	if err := l.Rollback(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	if occ, err := l.Wait(t.Context(), opID); occ == nil || occ.OperationState != vnflcm.RolledBack {
+		t.Fatalf("%+v, %v", occ, err)
+	}
+	if !strings.Contains(l.log.String(), "the load balancer could not be brought up to date") {
+		t.Error("nobody was told of the load balancer")
+	}
+	l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "externalLB-0")}))
+	l.want(count{1, 1, 0})
+	l.wantRoutes(id)
+}

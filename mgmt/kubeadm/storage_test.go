@@ -1,0 +1,471 @@
+package kubeadm_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// storageVDU is a storage server with a volume, as in Tacker's guide.
+const storageVDU = `
+    storage:
+      type: tosca.nodes.nfv.Vdu.Compute
+      properties:
+        name: storage
+        description: storage server
+        vdu_profile:
+          min_number_of_instances: 1
+          max_number_of_instances: 1
+      capabilities:
+        virtual_compute:
+          properties:
+            virtual_memory:
+              virtual_mem_size: 4 GiB
+            virtual_cpu:
+              num_virtual_cpu: 2
+      requirements:
+        - virtual_storage: storage_volume
+
+    storage_volume:
+      type: tosca.nodes.nfv.Vdu.VirtualBlockStorage
+      properties:
+        virtual_block_storage_data:
+          size_of_storage: 5 GB
+
+    storage_CP:
+      type: tosca.nodes.nfv.VduCp
+      properties:
+        layer_protocols: [ ipv4 ]
+        order: 0
+      requirements:
+        - virtual_binding: storage
+
+    masterNode_CP1:
+`
+
+const storageParams = `{"storage_server":{"ssh_cp_name":"storage_CP","nic_cp_name":"storage_CP","username":"ubuntu","password":"ubuntu",
+	"cinder_volume_setup_params":[{"volume_resource_id":"storage_volume","mount_to":"/volume-1"}],
+	"nfs_server_setup_params":[{"export_dir":"/volume-1/nfs/pv1","export_to":"10.10.0.7/16"},{"export_dir":"/srv/pv2","export_to":"10.10.0.0/16"}]},
+	"pv_registration_params":[{"pv_manifest_file_path":"Files/pv1.yaml","nfs_server_cp":"storage_CP"},{"pv_manifest_file_path":"Files/pv2.yaml","nfs_server_cp":"storage_CP"}]}`
+
+func volumeManifest(name, dir string) string {
+	return "apiVersion: v1\nkind: PersistentVolume\nmetadata:\n  name: " + name + "\nspec:\n  capacity:\n    storage: 1Gi\n" +
+		"  persistentVolumeReclaimPolicy: Retain\n  accessModes:\n    - ReadWriteOnce\n  nfs:\n    server: 0.0.0.0\n    path: \"" + dir + "\"\n"
+}
+
+// packageWithStorage is the sample package with a storage server in each flavour, and more files.
+func packageWithStorage(t testing.TB, files map[string]string) string {
+	t.Helper()
+	all := map[string]string{"Files/pv1.yaml": volumeManifest("nfs-pv1", "/volume-1/nfs/pv1"), "Files/pv2.yaml": volumeManifest("nfs-pv2", "/srv/pv2/of-it")}
+	for _, flavour := range []string{"simple", "complex"} {
+		all["Definitions/k8s_cluster_df_"+flavour+".yaml"] = storageFlavour(t, flavour)
+	}
+	for name, text := range files {
+		all[name] = text
+	}
+	return packageWithFiles(t, all)
+}
+
+// storageFlavour is a flavour of the sample package with a storage server.
+func storageFlavour(t testing.TB, flavour string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(packageDir, "Definitions/k8s_cluster_df_"+flavour+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Replace(string(text), "\n    masterNode_CP1:\n", storageVDU, 1)
+}
+
+func storageSetup(t testing.TB) setup {
+	return setup{sandbox: sandbox.Config{Takes: takes}, pkg: packageWithStorage(t, nil)}
+}
+
+// volume is the only one.
+func (l *lab) volume() sandbox.Volume {
+	l.t.Helper()
+	all := l.world.Volumes()
+	if len(all) != 1 {
+		l.t.Fatalf("volumes: %+v", all)
+	}
+	return all[0]
+}
+
+// persistent are the persistent volumes of the cluster: name, server, path, phase.
+func (l *lab) persistent(id string) (out []string) {
+	l.t.Helper()
+	access, _ := l.registered(id)
+	code, body, err := l.fetch(access, http.MethodGet, "/api/v1/persistentvolumes", "")
+	if code != http.StatusOK || err != nil {
+		l.t.Fatalf("%d %s %v", code, body, err)
+	}
+	var list struct {
+		Items []struct {
+			Metadata struct{ Name string }
+			Spec     struct{ NFS struct{ Server, Path string } }
+			Status   struct{ Phase string }
+		}
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		l.t.Fatal(err)
+	}
+	for _, v := range list.Items {
+		out = append(out, strings.Join([]string{v.Metadata.Name, v.Spec.NFS.Server, v.Spec.NFS.Path, v.Status.Phase}, " "))
+	}
+	return out
+}
+
+// exported makes sure that the storage server and all nodes are as they shall be.
+func (l *lab) exported() {
+	l.t.Helper()
+	storage := l.host("storage-0")
+	v := l.volume()
+	if v.Filesystem != "ext4" || v.MountedAt != "/volume-1" || l.world.Host(v.Machine) != storage {
+		l.t.Errorf("%+v", v)
+	}
+	const want = "# Written by vnfkit: changes are lost.\n/volume-1/nfs/pv1 10.10.0.0/16(rw,sync,no_subtree_check,all_squash,mp=/volume-1)\n" +
+		"/srv/pv2 10.10.0.0/16(rw,sync,no_subtree_check,all_squash)\n"
+	text, err := afero.ReadFile(storage.FS(), "/etc/exports.d/vnfkit.exports")
+	if diff := cmp.Diff(want, string(text)); diff != "" || err != nil {
+		l.t.Errorf("%v\n%s", err, diff)
+	}
+	if diff := cmp.Diff("/volume-1/nfs/pv1 10.10.0.0/16\n/srv/pv2 10.10.0.0/16\n", l.runRoot(storage, "exportfs")); diff != "" {
+		l.t.Errorf("exports:\n%s", diff)
+	}
+	for _, h := range l.world.Hosts() {
+		if h != storage && !strings.Contains(l.runRoot(h, "mount.nfs", "-V"), "nfs-utils") {
+			l.t.Errorf("%s cannot mount NFS", h.Name())
+		}
+		text, err := afero.ReadFile(h.FS(), "/etc/hosts")
+		_, block, _ := strings.Cut(string(text), "# BEGIN vnfkit\n")
+		block, _, _ = strings.Cut(block, "# END")
+		if err != nil || strings.Count(block, "\n") != len(l.world.Nodes()) {
+			l.t.Errorf("%s knows other nodes than there are: %v\n%s", h.Name(), err, text)
+		}
+		for _, n := range l.world.Nodes() {
+			if !strings.Contains("\n"+block, "\n"+n.Address.String()+" ") {
+				l.t.Errorf("%s does not know %s", h.Name(), n.Name)
+			}
+		}
+	}
+}
+
+// runRoot runs a program on a machine, and returns what it says.
+func (l *lab) runRoot(host *sshtest.Host, argv ...string) string {
+	l.t.Helper()
+	keys, err := sshexec.PinnedHostKeys(host.PublicKey())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	pool := sshexec.NewPool(sshexec.Options{})
+	defer pool.Close()
+	ssh := pool.Host(sshexec.Target{Addr: host.Addr(), User: "ubuntu", Auth: []sshexec.Auth{sshexec.Password("ubuntu")}, HostKeys: keys, Sudo: sshexec.SudoPassword("ubuntu")})
+	var out bytes.Buffer
+	if err := ssh.Exec(l.t.Context(), sshexec.Command{Argv: argv, Root: true, Stdout: &out}); err != nil {
+		l.t.Errorf("%s: %q: %v", host.Name(), argv, err)
+	}
+	return out.String()
+}
+
+// claim has a claim wait for a volume, and be bound to the first.
+func (l *lab) claim(id string) {
+	l.t.Helper()
+	access, _ := l.registered(id)
+	code, body, err := l.fetch(access, http.MethodPost, "/api/v1/namespaces/default/persistentvolumeclaims",
+		`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"]}}`)
+	if code != http.StatusCreated || err != nil {
+		l.t.Fatalf("%d %s %v", code, body, err)
+	}
+}
+
+func (l *lab) unclaim(id string) {
+	l.t.Helper()
+	access, _ := l.registered(id)
+	code, body, err := l.fetch(access, http.MethodDelete, "/api/v1/namespaces/default/persistentvolumeclaims/data", "")
+	if code != http.StatusOK || err != nil {
+		l.t.Fatalf("%d %s %v", code, body, err)
+	}
+}
+
+// ran counts the runs of a program on a machine.
+func ran(h *sshtest.Host, program string) (n int) {
+	for _, r := range h.Commands() {
+		if slices.Contains(r.Argv, program) {
+			n++
+		}
+	}
+	return n
+}
+
+func (l *lab) healed(id string, machines ...string) {
+	l.t.Helper()
+	l.must(l.Heal(l.t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, machines...)}))
+}
+
+// TestStorage: every node that there is, at any time, can mount what the storage server exports.
+func TestStorage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ request, flavour string }{{"instantiate_sandbox.json", "complex"}, {"instantiate_script.json", "simple"}} {
+		t.Run(c.request, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			l := openLab(t, storageSetup(t))
+			change := []func(*vnflcm.InstantiateVnfRequest){sized(c.flavour, 0), with(t, storageParams)}
+			masters := 1
+			if c.flavour == "complex" {
+				change, masters = append(change, virtual(t)...), 3
+			}
+			id := l.cluster(c.request, change...)
+			l.want(count{masters, 1, 0})
+			l.exported()
+			server := "10.10.0.0"
+			for _, cp := range l.resource(id, "storage-0").VnfcCpInfo {
+				server = cp.CpProtocolInfo[0].IPOverEthernet.IPAddresses[0].Addresses[0]
+			}
+			want := []string{"nfs-pv1 " + server + " /volume-1/nfs/pv1 Available", "nfs-pv2 " + server + " /srv/pv2/of-it Available"}
+			registered := func(want []string) {
+				t.Helper()
+				if diff := cmp.Diff(want, l.persistent(id)); diff != "" {
+					t.Errorf("persistent volumes:\n%s", diff)
+				}
+			}
+			registered(want)
+			l.must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+			l.exported()
+			l.healed(id, "workerNode-0")
+			l.exported()
+			if masters > 1 {
+				l.healed(id, "masterNode-1", "workerNode-1", "storage-0")
+				l.exported()
+				registered(want)
+				// Who heals a control-plane node tells the storage server, too.
+				if err := afero.WriteFile(l.host("storage-0").FS(), "/etc/hosts", nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				l.healed(id, "masterNode-2")
+				l.exported()
+			}
+
+			made := l.volume().UUID
+			if err := l.world.Stop("storage-0"); err != nil {
+				t.Fatal(err)
+			}
+			others := len(l.host("workerNode-0").Commands())
+			l.healed(id, "storage-0")
+			if len(l.host("workerNode-0").Commands()) != others {
+				t.Error("a worker was touched")
+			}
+			l.exported()
+			registered(want)
+			if l.volume().UUID != made || ran(l.host("storage-0"), "mkfs.ext4") != 0 {
+				t.Error("the volume was formatted again")
+			}
+			l.must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
+			l.exported()
+			l.claim(id)
+			// What is in use is in the way of the storage server only.
+			l.must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}}))
+			l.must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+			l.exported()
+			registered(want)
+			l.must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}))
+			if len(l.world.Hosts()) != 0 || len(l.world.Volumes()) != 0 {
+				t.Errorf("left: %d machines, %+v", len(l.world.Hosts()), l.world.Volumes())
+			}
+		})
+	}
+}
+
+// resource is what the instance shows of a machine.
+func (l *lab) resource(id, machine string) vnflcm.VnfcResourceInfo {
+	l.t.Helper()
+	inst, err := l.Get(l.t.Context(), id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, v := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
+		if l.world.Host(v.ComputeResource.ResourceID) == l.host(machine) {
+			return v
+		}
+	}
+	l.t.Fatalf("no %s", machine)
+	return vnflcm.VnfcResourceInfo{}
+}
+
+// TestStorageInUse: a storage server whose volumes are bound is not healed, and nothing is touched; once they are free
+// the same operation goes on.
+func TestStorageInUse(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, storageSetup(t))
+	id := l.cluster("instantiate_sandbox.json", with(t, storageParams))
+	l.claim(id)
+	machine, before := l.host("storage-0"), l.persistent(id)
+	op, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "storage-0", "workerNode-0")})
+	err = l.fails(op, err)
+	if !errors.Is(err, cluster.ErrVolumeBound) || !strings.Contains(err.Error(), "nfs-pv1 to default/data") || strings.Contains(err.Error(), "nfs-pv2") {
+		t.Errorf("%v", err)
+	}
+	l.want(count{1, 1, 0})
+	if diff := cmp.Diff(before, l.persistent(id)); diff != "" || l.host("storage-0") != machine {
+		t.Errorf("it was touched:\n%s", diff)
+	}
+	l.unclaim(id)
+	if err := l.Retry(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	l.must(op, nil)
+	l.exported()
+	if diff := cmp.Diff(strings.ReplaceAll(strings.Join(before, "\n"), "Bound", "Available"), strings.Join(l.persistent(id), "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestVolumeIsBoundMeanwhile: a claim that comes between looking and removing keeps its volume.
+func TestVolumeIsBoundMeanwhile(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, storageSetup(t))
+	id := l.cluster("instantiate_sandbox.json", with(t, storageParams))
+	begun := false
+	l.world.OnRequest(func(_, method, path string) {
+		if method == http.MethodDelete && strings.Contains(path, "/persistentvolumes/") && !begun {
+			begun = true
+			l.claim(id)
+		}
+	})
+	op, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "storage-0")})
+	if err := l.fails(op, err); !errors.Is(err, cluster.ErrVolumeBound) {
+		t.Errorf("%v", err)
+	}
+	l.world.OnRequest(nil)
+	if got := l.persistent(id); !slices.ContainsFunc(got, func(v string) bool { return strings.HasPrefix(v, "nfs-pv1") && strings.HasSuffix(v, "Bound") }) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestForeignDisk: what is on a volume stays.
+func TestForeignDisk(t *testing.T) {
+	t.Parallel()
+	for on, want := range map[string]string{"xfs": "holds xfs, no ext4", "gpt": "a table of partitions (gpt)"} {
+		t.Run(on, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, storageSetup(t))
+			id := l.cluster("instantiate_sandbox.json", with(t, storageParams))
+			if err := l.world.FormatVolume(l.volume().ID, on); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.world.FormatVolume("none", on); err == nil {
+				t.Error("there is no such volume")
+			}
+			was := l.volume().UUID
+			op, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "storage-0")})
+			if err := l.fails(op, err); !strings.Contains(err.Error(), want) {
+				t.Errorf("%v", err)
+			}
+			if v := l.volume(); v.UUID != was || v.Filesystem != on || v.MountedAt != "" || ran(l.host("storage-0"), "mkfs.ext4") != 0 {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
+}
+
+// TestStorageTrouble: what the parameters cannot tell is found on the machines.
+func TestStorageTrouble(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ patch, want string }{
+		"no such volume":     {`{"storage_server":{"cinder_volume_setup_params":[{"volume_resource_id":"other","mount_to":"/volume-1"}]}}`, `"other": the VNF has no volume of that name`},
+		"nothing installed":  {`{"packages":{"source":"installed"}}`, "it lacks exportfs"},
+		"another disk there": {`{"vim_name":"v"}`, "kubeadm: volume storage_volume: linux: something else than /dev/disk/by-id/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := storageSetup(t)
+			if name == "another disk there" {
+				s.sandbox.Commands = map[string]sshtest.Command{"findmnt": func(context.Context, *sshtest.Process) int { return 1 }}
+			}
+			l := openLab(t, s)
+			_, op, err := l.instantiate("instantiate_sandbox.json", with(t, storageParams), with(t, c.patch))
+			if err := l.fails(op, err); !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestVolumesOfOneName: of several volumes of one name it is that of the machine.
+func TestVolumesOfOneName(t *testing.T) {
+	t.Parallel()
+	flavour := strings.Replace(storageFlavour(t, "simple"), "    workerNode:\n      type: tosca.nodes.nfv.Vdu.Compute\n",
+		"    workerNode:\n      type: tosca.nodes.nfv.Vdu.Compute\n      requirements:\n        - virtual_storage: storage_volume\n", 1)
+	l := openLab(t, setup{pkg: packageWithStorage(t, map[string]string{"Definitions/k8s_cluster_df_simple.yaml": flavour})})
+	l.cluster("instantiate_sandbox.json", with(t, storageParams))
+	all := l.world.Volumes()
+	for _, v := range all {
+		if on := l.world.Host(v.Machine).Name(); (v.MountedAt == "/volume-1") != (on == "storage-0") {
+			t.Errorf("%s: %+v", on, v)
+		}
+	}
+	if len(all) != 2 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestStorageCrash dies at every point of the steps that have to do with the storage server.
+func TestStorageCrash(t *testing.T) {
+	labSetup := storageSetup(t)
+	fresh := prepared{setup: &labSetup, check: (*lab).exported}
+	l := openLab(t, labSetup)
+	running := prepared{world: l.world, setup: &labSetup, check: (*lab).exported,
+		instance: l.cluster("instantiate_sandbox.json", with(t, storageParams))}
+	running.records = l.records()
+	for _, c := range []struct {
+		scenario
+		prepared
+	}{
+		{scenario{name: "instantiate", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+			req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
+			with(l.t, storageParams)(&req)
+			return m.Instantiate(ctx, id, req)
+		}}, fresh},
+		{scenario{name: "heal", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+			return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "storage-0")}) //nolint:contextcheck // looks at the world only
+		}}, running},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			steps, want := c.undisturbed(t, c.prepared)
+			cut := 0
+			for _, step := range steps {
+				if !slices.Contains([]string{"nfs-server", "nfs-client", "persistent-volumes", "release-volumes", "replace-vm"}, strings.Split(step, "/")[1]) {
+					continue
+				}
+				cut++
+				for _, point := range cutPointsOf(step) {
+					t.Run(step+" "+string(point), func(t *testing.T) {
+						t.Parallel()
+						if diff := cmp.Diff(want, c.crashed(t, c.prepared, step, point, point == beforeJournal)); diff != "" {
+							t.Errorf("another end than without the crash:\n%s", diff)
+						}
+					})
+				}
+			}
+			if cut < 4 {
+				t.Errorf("only %d steps are cut: %q", cut, steps)
+			}
+		})
+	}
+}

@@ -1,0 +1,201 @@
+package kubeadm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// volumesParam is the name of the list of persistent volumes.
+const volumesParam = "pv_registration_params"
+
+// nfsVolumeParam is a persistent volume that the cluster gets.
+type nfsVolumeParam struct {
+	ManifestPath string `json:"pv_manifest_file_path"`
+	ServerCP     string `json:"nfs_server_cp"` // connection point whose address takes the place of the manifest's
+}
+
+// maxManifest bounds the manifest of one persistent volume.
+const maxManifest = 1 << 20
+
+// persistentVolume is the manifest of one on NFS.
+type persistentVolume struct {
+	object map[string]any
+	nfs    map[string]any // object's spec.nfs
+	name   string
+}
+
+// manifests checks the persistent volumes against the storage server and the package.
+func (c *checker) manifests(p *clusterParam) {
+	vdu := c.VDUOf(p.Storage.SSHCPName)
+	names := map[string]int{}
+	for i, v := range p.Volumes {
+		at := fmt.Sprintf("%s[%d]", volumesParam, i)
+		switch of := c.VDUOf(v.ServerCP); {
+		case v.ServerCP == "":
+			c.Fault(at+".nfs_server_cp", "", "is required")
+		case of == "":
+			c.Fault(at+".nfs_server_cp", v.ServerCP, "the flavour has no such connection point")
+		case vdu != "" && of != vdu:
+			c.Fault(at+".nfs_server_cp", v.ServerCP, fmt.Sprintf("is of VDU %s, but the storage server is of VDU %s", of, vdu))
+		}
+		at += ".pv_manifest_file_path"
+		if v.ManifestPath == "" {
+			c.Fault(at, "", "is required")
+			continue
+		}
+		volume, err := c.readVolume(v.ManifestPath)
+		if err != nil {
+			c.Fault(at, v.ManifestPath, err.Error())
+			continue
+		}
+		if first, twice := names[volume.name]; twice {
+			c.Fault(at, v.ManifestPath, fmt.Sprintf("has the name %s, as the one of %s[%d] has", volume.name, volumesParam, first))
+		}
+		names[volume.name] = i
+		dir, _ := volume.nfs["path"].(string)
+		exported := slices.ContainsFunc(p.Storage.Exports, func(e nfsExportParam) bool { return isIn(dir, e.Dir) })
+		if !exported || path.Clean(dir) != dir {
+			c.Fault(at, v.ManifestPath, fmt.Sprintf("its spec.nfs.path %q is in no export_dir of nfs_server_setup_params", dir))
+		}
+	}
+}
+
+// readVolume reads a manifest of the package. The error is the reason of a fault.
+func (c *checker) readVolume(name string) (v persistentVolume, err error) {
+	file, err := mgmt.Artifacts(c.Op)(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return v, errors.New("the package has no such file")
+	}
+	if err != nil {
+		return v, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxManifest+1))
+	if err != nil {
+		return v, err
+	}
+	if len(text) > maxManifest {
+		return v, fmt.Errorf("is larger than %d bytes", maxManifest)
+	}
+	return parseVolume(text)
+}
+
+// parseVolume takes one PersistentVolume on NFS, and nothing beside it.
+func parseVolume(text []byte) (v persistentVolume, err error) {
+	documents := yaml.NewDecoder(bytes.NewReader(text))
+	if err := documents.Decode(&v.object); err != nil {
+		return v, errors.New("is no YAML object")
+	}
+	if err := documents.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return v, errors.New("holds more than one document: give each volume a file of its own")
+	}
+	if v.object["apiVersion"] != "v1" || v.object["kind"] != "PersistentVolume" {
+		return v, errors.New("is no PersistentVolume of v1")
+	}
+	metadata, _ := v.object["metadata"].(map[string]any)
+	v.name, _ = metadata["name"].(string)
+	if len(v.name) > 253 || !prefixForm.MatchString(v.name) {
+		return v, errors.New("its metadata.name is no name of a PersistentVolume")
+	}
+	spec, _ := v.object["spec"].(map[string]any)
+	var onNFS bool
+	if v.nfs, onNFS = spec["nfs"].(map[string]any); !onNFS {
+		return v, errors.New("has no spec.nfs: only volumes on NFS are registered")
+	}
+	if _, err := json.Marshal(v.object); err != nil {
+		return v, errors.New("has keys or values that JSON does not know")
+	}
+	return v, nil
+}
+
+// manifests are those of the persistent volumes, as the package has them.
+func (d *deployment) manifests() (volumes []persistentVolume, names []string, err error) {
+	for _, p := range d.p.Volumes {
+		v, err := (newChecker(d.op)).readVolume(p.ManifestPath)
+		if err != nil {
+			return nil, nil, fmt.Errorf("kubeadm: %s %w", p.ManifestPath, err)
+		}
+		volumes, names = append(volumes, v), append(names, v.name)
+	}
+	return volumes, names, nil
+}
+
+// applyVolume gives the cluster a persistent volume with the address of the storage server in it.
+func (d *deployment) applyVolume(ctx context.Context, v persistentVolume, serverCP string) error {
+	cp, _ := d.storage[0].CP(serverCP)
+	if len(cp.Fixed) == 0 {
+		return &vnflcm.ParamError{Path: clusterPath + "." + volumesParam + ".nfs_server_cp", Value: serverCP,
+			Reason: "the storage server has no address at this connection point"}
+	}
+	v.nfs["server"] = cp.Fixed[0].String()
+	manifest, err := json.Marshal(v.object)
+	if err != nil {
+		return err
+	}
+	return d.kube.Apply(ctx, manifest)
+}
+
+// registerVolumes gives the cluster the persistent volumes of the storage server, and waits until they can be claimed.
+func (d *deployment) registerVolumes(ctx context.Context) error {
+	if len(d.p.Volumes) == 0 {
+		return nil
+	}
+	return vnflcm.Do(ctx, d.op, "persistent-volumes", "", func(ctx context.Context) error {
+		return mgmt.Within(ctx, d.config.Timeouts.Ready, func(ctx context.Context) error {
+			volumes, names, err := d.manifests()
+			if err != nil {
+				return err
+			}
+			for i, v := range volumes {
+				if err := d.applyVolume(ctx, v, d.p.Volumes[i].ServerCP); err != nil {
+					return err
+				}
+			}
+			return d.kube.WaitVolumes(ctx, names, func(message string) { d.op.Report(ctx, message) })
+		})
+	})
+}
+
+// releaseVolumes removes the persistent volumes before their storage server is replaced: the address in them cannot be
+// changed. Where one is bound to a claim, nothing is touched, and the storage server is not healed.
+func (d *deployment) releaseVolumes(ctx context.Context) error {
+	if len(clustervnf.Among(d.storage, d.op.Change.Replaced)) == 0 || len(d.p.Volumes) == 0 {
+		return nil
+	}
+	return vnflcm.Do(ctx, d.op, "release-volumes", "", func(ctx context.Context) error {
+		return mgmt.Within(ctx, 2*time.Minute, func(ctx context.Context) error {
+			_, names, err := d.manifests()
+			if err != nil {
+				return err
+			}
+			return d.kube.RemoveVolumes(ctx, names...)
+		})
+	})
+}
+
+// healStorage makes a new machine the storage server that the old one was.
+func (d *deployment) healStorage(ctx context.Context, replaced []mgmt.Node) error {
+	if len(replaced) == 0 {
+		return nil
+	}
+	for _, n := range replaced {
+		if err := d.setUpStorage(ctx, n); err != nil {
+			return err
+		}
+	}
+	return d.registerVolumes(ctx)
+}

@@ -1,0 +1,212 @@
+package ansible
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// What Check finds wrong, each in a *CheckError. Final until somebody has changed the server.
+var (
+	// ErrAbsent: the server has no ansible-playbook.
+	ErrAbsent = errors.New("no Ansible is installed")
+	// ErrBroken: ansible-playbook is there and does not start.
+	ErrBroken = errors.New("the installed Ansible does not start")
+	// ErrVersion: the playbooks do not run with this version of Ansible.
+	ErrVersion = errors.New("the version of Ansible does not fit the playbooks")
+	// ErrTree: there are no such playbooks.
+	ErrTree = errors.New("the playbooks are not there")
+	// ErrNoSSHPass: without the program sshpass Ansible cannot log in with passwords.
+	ErrNoSSHPass = errors.New("sshpass is not installed")
+)
+
+// CheckError is one thing that keeps playbooks from being run on a server.
+type CheckError struct {
+	Host   string // the Ansible server
+	Kind   error  // one of ErrAbsent, ErrBroken, ErrVersion, ErrTree, ErrNoSSHPass
+	Found  string // what is there
+	Wanted string
+	Remedy string
+}
+
+func (e *CheckError) Error() string {
+	text := fmt.Sprintf("ansible: %s: %v", e.Host, e.Kind)
+	if e.Found != "" {
+		text += ": found " + e.Found
+	}
+	if e.Wanted != "" {
+		text += ", wanted " + e.Wanted
+	}
+	return text + ": " + e.Remedy
+}
+
+// Unwrap returns the Kind.
+func (e *CheckError) Unwrap() error { return e.Kind }
+
+// Requirements of Check.
+type Requirements struct {
+	Root      string   // kubespray_root_path
+	Playbooks []string // file names in Root that must be there
+	Passwords bool     // nodes are logged in to with passwords: sshpass is needed
+}
+
+// Versions are those of a server.
+type Versions struct {
+	Ansible   string // ansible-core, such as 2.14.18
+	Kubespray string // such as 2.23.3; "" if the tree does not say
+}
+
+// checkLimit is how long one question of Check may take: Python starts slowly on a machine under load.
+const checkLimit = 2 * time.Minute
+
+// Check looks whether the playbooks of a directory can be run: which versions there are, whether the playbooks want this
+// Ansible, sshpass where passwords are used. The limits of the version are those of the tree, or, where it has none,
+// those of its release. The error joins a *CheckError for everything that is wrong.
+func (s Server) Check(ctx context.Context, r Requirements) (Versions, error) {
+	if !path.IsAbs(r.Root) {
+		return Versions{}, fmt.Errorf("ansible: root %q is not an absolute path", r.Root)
+	}
+	var v Versions
+	var err error
+	var errs []error
+	if v.Ansible, err = s.version(ctx, r.Root); err != nil {
+		errs = append(errs, err)
+	}
+	if r.Passwords {
+		errs = append(errs, s.sshpass(ctx))
+	}
+	if err := s.playbooks(ctx, r); err != nil {
+		return v, errors.Join(append(errs, err)...)
+	}
+	t, err := s.tree(ctx, r.Root)
+	if err != nil {
+		return v, errors.Join(append(errs, err)...)
+	}
+	v.Kubespray = t.version
+	if v.Ansible != "" && !t.allow(v.Ansible) {
+		errs = append(errs, s.wrong(ErrVersion, "ansible-core "+v.Ansible, t.String(),
+			"install such a version, for example in a virtual environment, or a release of kubespray that suits this one"))
+	}
+	return v, errors.Join(errs...)
+}
+
+func (s Server) wrong(kind error, found, wanted, remedy string) error {
+	return &CheckError{Host: s.Host.Name(), Kind: kind, Found: found, Wanted: wanted, Remedy: remedy}
+}
+
+// version asks Ansible itself.
+func (s Server) version(ctx context.Context, root string) (string, error) {
+	var stderr bytes.Buffer
+	out, err := s.Host.Output(ctx, sshexec.Command{
+		Argv: []string{"ansible-playbook", "--version"}, Env: map[string]string{"LC_ALL": utf8Locale}, Timeout: checkLimit, Stderr: &stderr,
+	})
+	exit, exited := errors.AsType[*sshexec.ExitError](err)
+	switch {
+	case exited && exit.Code == 127:
+		return "", s.wrong(ErrAbsent, "no ansible-playbook in the PATH of the login user", "ansible-core",
+			"install it with what the playbooks need, see requirements.txt in "+root)
+	case exited && strings.Contains(stderr.String(), "locale"):
+		return "", s.wrong(ErrBroken, clean(oneLine(stderr.String()), maxName), "the locale "+utf8Locale, "install that locale")
+	case exited:
+		return "", s.wrong(ErrBroken, clean(oneLine(stderr.String()), maxName), "", "repair it until ansible-playbook --version ends with exit code 0")
+	case err != nil:
+		return "", err
+	}
+	m := versionOf.FindSubmatch(out)
+	if m == nil {
+		return "", s.wrong(ErrBroken, clean(oneLine(string(out)), maxName), "a version", "repair it until ansible-playbook --version tells its version")
+	}
+	return string(m[1]), nil
+}
+
+func (s Server) sshpass(ctx context.Context) error {
+	err := s.Host.Exec(ctx, sshexec.Command{Argv: []string{"sshpass", "-V"}, Timeout: checkLimit})
+	if exit, exited := errors.AsType[*sshexec.ExitError](err); exited && exit.Code == 127 {
+		return s.wrong(ErrNoSSHPass, "", "", "install the package sshpass, or log in to the nodes with keys")
+	}
+	return err
+}
+
+// playbooksScript names the files that are missing: $1 directory, $2... names.
+const playbooksScript = `cd "$1" 2>/dev/null || { echo .; exit 0; }; shift; for f; do [ -f "$f" ] || printf "%s\n" "$f"; done`
+
+func (s Server) playbooks(ctx context.Context, r Requirements) error {
+	out, err := s.Host.Output(ctx, sshexec.Command{
+		Argv: append([]string{"/bin/sh", "-c", playbooksScript, "sh", r.Root}, r.Playbooks...), Timeout: checkLimit,
+	})
+	missing := strings.FieldsFunc(string(out), func(c rune) bool { return c == '\n' })
+	switch {
+	case err != nil:
+		return err
+	case len(missing) == 0:
+		return nil
+	case missing[0] == ".":
+		return s.wrong(ErrTree, "no directory "+r.Root+" that the login user may enter", "", "put kubespray there, or name the directory where it is")
+	}
+	return s.wrong(ErrTree, r.Root+" without "+strings.Join(missing, ", "), "", "name the directory of a whole kubespray")
+}
+
+// tree is what a directory of playbooks says of itself.
+type tree struct {
+	version string
+	limits
+}
+
+// tree reads the files of kubespray that tell its version and which Ansible it wants.
+func (s Server) tree(ctx context.Context, root string) (tree, error) {
+	var t tree
+	var galaxy struct {
+		Version string `yaml:"version"`
+	}
+	if err := s.read(ctx, path.Join(root, "galaxy.yml"), &galaxy); err != nil {
+		return t, err
+	}
+	t.version = clean(galaxy.Version, maxName)
+	for _, name := range []string{"playbooks/ansible_version.yml", "ansible_version.yml"} {
+		var plays []struct {
+			Vars struct {
+				From  string `yaml:"minimal_ansible_version"`
+				Below string `yaml:"maximal_ansible_version"`
+			} `yaml:"vars"`
+		}
+		if err := s.read(ctx, path.Join(root, name), &plays); err != nil {
+			return t, err
+		}
+		for _, p := range plays {
+			if p.Vars.From != "" || p.Vars.Below != "" {
+				t.limits = limits{clean(p.Vars.From, maxName), clean(p.Vars.Below, maxName)}
+				return t, nil
+			}
+		}
+	}
+	t.limits = limitsOf(t.version)
+	return t, nil
+}
+
+// maxTreeFile bounds a file of the tree: kubespray's have some hundred bytes.
+const maxTreeFile = 64 << 10
+
+// read decodes a file of the tree. One that is absent says nothing, and neither does one that is written otherwise: it
+// is Ansible that has to understand it.
+func (s Server) read(ctx context.Context, name string, into any) error {
+	content, err := s.Host.ReadFile(ctx, sshexec.File{Path: name})
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, sshexec.ErrTooLarge), errors.Is(err, sshexec.ErrIrregular):
+		return nil
+	case err != nil:
+		return err
+	case len(content) > maxTreeFile:
+		return nil
+	}
+	_ = yaml.Unmarshal(content, into) // as said above
+	return nil
+}

@@ -1,0 +1,20 @@
+package ansible
+
+import "io"
+
+// Read reads what a run has written, in pieces of so many bytes.
+func Read(text []byte, piece int, secrets []string, output io.Writer, observe func(Event)) map[string]HostRecap {
+	m := newMasker(secrets)
+	r := newReading(observe, m)
+	l := newLines(r, Play{Output: output}.output(m))
+	for len(text) > 0 {
+		n := min(piece, len(text))
+		_, _ = l.Write(text[:n])
+		text = text[n:]
+	}
+	l.end()
+	return r.recap
+}
+
+// Header is the first line of a run with this callback.
+func Header(callback string) string { return header + callback + "\n" }

@@ -1,0 +1,51 @@
+package ansible_test
+
+import (
+	"bytes"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
+)
+
+// TestReadLinear: ten times the hosts, each with a password of its own, take about ten times as long. The time of the
+// processor is measured: the machine may have other things to do.
+func TestReadLinear(t *testing.T) {
+	for _, callback := range []string{textCallback, linesCallback} {
+		few, many := readTime(t, callback, 1000), readTime(t, callback, 10_000)
+		t.Logf("%s: 1,000 hosts %v, 10,000 hosts %v", callback, few, many)
+		if many > 40*few {
+			t.Errorf("%s: 1,000 hosts take %v, 10,000 hosts %v", callback, few, many)
+		}
+	}
+}
+
+func readTime(t *testing.T, callback string, hosts int) time.Duration {
+	t.Helper()
+	text := big(callback, hosts, 6)
+	var secrets []string
+	for i := range hosts {
+		secrets = append(secrets, fmt.Sprintf("%c%c-password-%d", '!'+i%89, '!'+i/89%89, i))
+	}
+	best := time.Hour
+	for range 2 {
+		begun, events := processorTime(t), 0
+		ansible.Read(text, 64<<10, secrets, &bytes.Buffer{}, func(ansible.Event) { events++ })
+		best = min(best, processorTime(t)-begun)
+		if want := 1 + 6*(hosts+1); events != want {
+			t.Errorf("%d events, want %d", events, want)
+		}
+	}
+	return best
+}
+
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano())
+}

@@ -1,0 +1,458 @@
+package kubespray_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+)
+
+// cutPoint is where in a step the process dies.
+type cutPoint string
+
+const (
+	beforeDo      cutPoint = "before Do"
+	insideDo      cutPoint = "inside Do"
+	beforeJournal cutPoint = "before the journal"
+	afterJournal  cutPoint = "after the journal"
+	journalLost   cutPoint = "journal lost" // all of it, when it dies before this entry
+)
+
+// scenario is an operation on a small cluster.
+type scenario struct {
+	name    string
+	running bool // the operation needs a running cluster
+	begin   func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error)
+}
+
+var scenarios = []scenario{
+	{"instantiate", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		return m.Instantiate(ctx, id, request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json"))
+	}},
+	{"instantiate into a directory of others", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
+		with(l.t, `{"ansible":{"transferring_inventory_path":"/home/ansible/hosts.yml"}}`)(&req)
+		return m.Instantiate(ctx, id, req)
+	}},
+	{"scale out", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
+	}},
+	{"scale in", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"})
+	}},
+	{"heal a dead worker and the load balancer", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		worker := l.vnfcs(id, "workerNode")[0]
+		if err := l.world.Stop(worker.ComputeResource.ResourceID); err != nil {
+			return "", err
+		}
+		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker.ID, l.vnfcs(id, "externalLB")[0].ID}})
+	}},
+	{"heal the whole VNF", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		return m.Heal(ctx, id, vnflcm.HealVnfRequest{})
+	}},
+	{"terminate", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		return m.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+	}},
+}
+
+// prepared is what the cases of a scenario begin with. It is made once.
+type prepared struct {
+	world    *sandbox.World // nil: an empty one
+	records  []vnflcm.Record
+	instance string
+}
+
+// takes is how long playbooks take: long enough to die meanwhile.
+const takes = 10 * time.Millisecond
+
+func (s scenario) prepare(t *testing.T) prepared {
+	t.Helper()
+	if !s.running {
+		return prepared{}
+	}
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}})
+	p := prepared{world: l.world, instance: l.cluster(sized("simple", 1))}
+	for _, kind := range []string{"instance", "operation", "state", "step", "lease", "cancel", "vim", "vim-default"} {
+		list, err := l.store.List(t.Context(), kind, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.records = append(p.records, list...)
+	}
+	return p
+}
+
+// open returns a lab of its own that begins with what was prepared.
+func (p prepared) open(t *testing.T) (l *lab, instance string) {
+	t.Helper()
+	if p.world == nil {
+		l = openLab(t, setup{sandbox: sandbox.Config{Takes: takes}})
+		return l, l.created()
+	}
+	world, err := p.world.Clone()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := world.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	l = &lab{t: t, world: world, store: vnflcm.NewMemoryStore(), pkg: packageDir, names: map[string]string{}}
+	for _, r := range p.records {
+		r.Version = 0
+		if err := l.store.Put(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Manager = l.manager()
+	return l, p.instance
+}
+
+// outcome is the end state, in terms that do not change from run to run.
+type outcome struct {
+	Nodes    []string // machine, role, readiness
+	Files    []string // of the Ansible server
+	Hosts    []string // that its inventory has
+	Known    int      // host keys
+	Routes   []string // servers in haproxy.cfg
+	Instance vnflcm.InstantiationState
+	VIMs     int
+	Records  map[string]int
+}
+
+func (l *lab) outcome(id string) outcome {
+	l.t.Helper()
+	inst, err := l.Get(l.t.Context(), id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	out := outcome{Records: map[string]int{}, Instance: inst.InstantiationState, VIMs: len(inst.VimConnectionInfo)}
+	var names []string
+	for _, n := range l.world.Nodes() {
+		name := l.world.Host(n.Machine).Name()
+		names = append(names, n.Name, name)
+		out.Nodes = append(out.Nodes, fmt.Sprint(name, " master:", n.ControlPlane, " ready:", n.Ready, " cordoned:", n.Unschedulable))
+	}
+	slices.Sort(out.Nodes)
+	plain := strings.NewReplacer(names...)
+	for name, content := range files(l.t, l.server()) {
+		if strings.Contains(name, "/logs/") || strings.Contains(name, "/sshexec/jobs/.new-") {
+			continue // one for each run, by its operation; jobs that never began are removed by sshexec in its own time
+		}
+		if strings.Contains(name, "/.vnfkit/cp/") && out.Instance == vnflcm.Instantiated {
+			continue // connections, which come and go
+		}
+		out.Files = append(out.Files, strings.ReplaceAll(name, id, "ID"))
+		switch {
+		case strings.HasSuffix(name, "/known_hosts"):
+			out.Known = strings.Count(content, "\n")
+		case strings.HasSuffix(name, "mycluster/hosts.ini"):
+			for line := range strings.Lines(content) {
+				if host, _, is := strings.Cut(line, " ansible_host="); is {
+					out.Hosts = append(out.Hosts, plain.Replace(host))
+				}
+			}
+		}
+	}
+	slices.Sort(out.Files)
+	slices.Sort(out.Hosts)
+	for _, h := range l.world.Hosts() {
+		if data, err := afero.ReadFile(h.FS(), loadbalancer.ConfigFile); err == nil {
+			for line := range strings.Lines(string(data)) {
+				if words := strings.Fields(line); len(words) > 1 && words[0] == "server" {
+					out.Routes = append(out.Routes, h.Name()+": "+plain.Replace(words[1]))
+				}
+			}
+		}
+	}
+	slices.Sort(out.Routes)
+	for _, kind := range []string{"instance", "state", "step", "lease", "cancel", "vim"} {
+		records, err := l.store.List(l.t.Context(), kind, "")
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		out.Records[kind] = len(records)
+	}
+	return out
+}
+
+// crash is one process that dies at one point of one step.
+type crash struct {
+	storetest.Fence
+	lab   *lab
+	step  string // phase/name/machine
+	point cutPoint
+	key   atomic.Value // the step's key, once it has begun
+	once  sync.Once
+	gone  chan struct{} // closed when it is dead
+	done  sync.Map      // keys of the steps journaled before
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+// dial makes a connection that ends with the process.
+func (c *crash) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := c.lab.world.Dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.IsCut() {
+		return nil, errors.Join(storetest.ErrCut, conn.Close())
+	}
+	c.conns = append(c.conns, conn)
+	return conn, nil
+}
+
+// die fences the store and cuts the connections of the process, as its end does. Jobs on the hosts go on, and so do the
+// connections that Ansible has. A command of the process that is about to run on the host does not; nil where there is
+// none.
+func (c *crash) die(host *sshtest.Host) {
+	c.once.Do(func() {
+		c.Cut(true)
+		if host != nil {
+			host.CutConnections()
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, conn := range c.conns {
+			_ = conn.Close() // many have ended before
+		}
+		close(c.gone)
+	})
+}
+
+func (c *crash) Put(ctx context.Context, r vnflcm.Record) error {
+	ours := r.Kind == "step" && r.ID == c.key.Load()
+	if ours && (c.point == beforeJournal || c.point == journalLost) {
+		c.die(nil)
+	}
+	err := c.Fence.Put(ctx, r)
+	if err == nil && r.Kind == "step" {
+		c.done.Store(r.ID, true)
+	}
+	if ours && c.point == afterJournal {
+		c.die(nil)
+	}
+	return err
+}
+
+// intercept kills the process at the point, if this is the step.
+func (c *crash) intercept(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+	if c.IsCut() {
+		return storetest.ErrCut
+	}
+	if c.lab.stepName(s) != c.step {
+		return next(ctx)
+	}
+	c.key.Store(s.Key())
+	switch c.point {
+	case beforeDo:
+		c.die(nil)
+		return storetest.ErrCut
+	case insideDo:
+		h := c.lab.server()
+		if s.On != "" {
+			h = c.lab.world.Host(c.lab.nameOf(s.On))
+		}
+		h.OnCommand(func(r sshtest.Record) { c.inTheMiddle(h, r) })
+		defer h.OnCommand(nil)
+		c.lab.world.OnRequest(func(_, _, path string) {
+			if path != "/readyz" {
+				c.die(nil)
+			}
+		})
+		defer c.lab.world.OnRequest(nil)
+	}
+	return next(ctx)
+}
+
+// inTheMiddle dies while a playbook runs, or before another program changes something.
+func (c *crash) inTheMiddle(h *sshtest.Host, r sshtest.Record) {
+	switch {
+	case r.Argv[0] == "ansible-playbook" && !slices.Contains(r.Argv, "--version"):
+		time.AfterFunc(takes/2, func() { c.die(nil) })
+	case !r.BuiltIn || slices.Contains([]string{"mv", "rm", "cp", "mkdir", "rmdir"}, r.Argv[0]):
+		c.die(h)
+	}
+}
+
+// stepName is the step in terms that do not change from run to run.
+func (l *lab) stepName(s vnflcm.StepInfo) string {
+	return s.Phase + "/" + s.Name + "/" + l.nameOf(s.On)
+}
+
+// undisturbed runs the scenario to its end, and returns its steps.
+func (s scenario) undisturbed(t *testing.T, p prepared) (steps []string, want outcome) {
+	t.Helper()
+	l, id := p.open(t)
+	var mu sync.Mutex
+	m := l.manager(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
+			mu.Lock()
+			steps = append(steps, l.stepName(info))
+			mu.Unlock()
+			return next(ctx)
+		}
+	})
+	opID, err := s.begin(t.Context(), m, l, id)
+	l.must(opID, err, m)
+	return steps, l.outcome(id)
+}
+
+// crashed runs the scenario in a process that dies, and resumes it in another.
+func (s scenario) crashed(t *testing.T, p prepared, step string, point cutPoint) outcome {
+	t.Helper()
+	ctx := t.Context()
+	l, id := p.open(t)
+	before := len(l.runs())
+	c := &crash{Fence: storetest.Fence{Store: l.store}, lab: l, step: step, point: point, gone: make(chan struct{})}
+	dying := l.process(c.dial, func(cfg *vnflcm.Config) { cfg.Store, cfg.Intercept = c, c.intercept })
+	opID, err := s.begin(ctx, dying, l, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, err = dying.Wait(ctx, opID)
+	}()
+	select {
+	case <-ended:
+	case <-c.gone: // what is left of it need not wait for anything
+	}
+	closed := dying.Close(ctx)
+	<-ended
+	if !c.IsCut() {
+		t.Fatalf("it did not die: %v", err)
+	}
+	if closed != nil {
+		t.Fatal(closed)
+	}
+	if point == journalLost {
+		drop(t, l.store)
+		c.done.Clear()
+	}
+	next := l.manager(func(cfg *vnflcm.Config) {
+		cfg.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
+			if _, done := c.done.Load(info.Key()); done {
+				t.Errorf("%s was journaled and ran again", l.stepName(info))
+			}
+			return next(ctx)
+		}
+	})
+	if _, err := next.Resume(ctx); err != nil {
+		t.Fatal(err)
+	}
+	l.must(opID, nil, next)
+	if point != journalLost {
+		l.onlyOnce(before)
+	}
+	return l.outcome(id)
+}
+
+// onlyOnce makes sure that no run was started twice.
+func (l *lab) onlyOnce(before int) {
+	l.t.Helper()
+	seen := map[string]int{}
+	for _, argv := range l.runs()[before:] {
+		seen[argv[len(argv)-1]]++
+	}
+	for playbook, n := range seen {
+		if n > 1 {
+			l.t.Errorf("%s ran %d times", playbook, n)
+		}
+	}
+}
+
+func drop(t *testing.T, store vnflcm.Store) {
+	t.Helper()
+	journal, err := store.List(t.Context(), "step", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range journal {
+		if err := store.Delete(t.Context(), r.Kind, r.ID, r.Version); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCrash kills the process in every step, at points that take turns; whoever resumes comes to the same end.
+func TestCrash(t *testing.T) {
+	for i, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			p := s.prepare(t)
+			steps, want := s.undisturbed(t, p)
+			for _, c := range s.cuts(steps, i) {
+				t.Run(c.step+" "+string(c.point), func(t *testing.T) {
+					t.Parallel()
+					if diff := cmp.Diff(want, s.crashed(t, p, c.step, c.point)); diff != "" {
+						t.Errorf("another end than without the crash:\n%s", diff)
+					}
+				})
+			}
+		})
+	}
+}
+
+// cut is where a process dies.
+type cut struct {
+	step  string
+	point cutPoint
+}
+
+// turns are the points that the steps of the table take turns in.
+var turns = []cutPoint{beforeJournal, afterJournal, journalLost}
+
+// cuts are one of turns for every step, before Do of the first step of each phase (of others, that is what "after the journal"
+// of the step before leaves), and inside Do of each step in which a program changes something: on one of its machines.
+func (s scenario) cuts(steps []string, turn int) (out []cut) {
+	begun, inside := map[string]bool{}, map[string]bool{}
+	for _, step := range steps {
+		if phase, _, _ := strings.Cut(step, "/"); !begun[phase] {
+			begun[phase] = true
+			out = append(out, cut{step, beforeDo})
+		}
+	}
+	steps = slices.Sorted(slices.Values(steps))
+	for i, step := range steps {
+		name := step[:strings.LastIndex(step, "/")]
+		if !inside[name] && s.changes(step) {
+			inside[name] = true
+			out = append(out, cut{step, insideDo})
+		}
+		out = append(out, cut{step, turns[(turn+i)%len(turns)]})
+	}
+	return out
+}
+
+// changes reports whether programs of machines change something in a step, and not only the sandbox itself.
+func (s scenario) changes(step string) bool {
+	name := strings.Split(step, "/")[1]
+	if name == "directory" && s.running && s.name != "heal the whole VNF" {
+		return false // it is there
+	}
+	return !slices.Contains(still, name)
+}
+
+var still = []string{"create-vm", "replace-vm", "delete-vm", "remove-vim", "reach", "ansible", "alive", "find-facts", "mtu", "members"}

@@ -1,0 +1,282 @@
+package kubespray
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/mgmt/kubespray/inventory"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// directory is where the inventory of an instance is on the Ansible server.
+type directory struct {
+	host      *sshexec.Host
+	instance  string
+	path      string // absolute
+	inventory string // path of the inventory in it
+	named     bool   // the request names a file: the directory may be somebody else's
+	parent    string // ours too, shared by all instances; "" where the request says where
+	control   string // of connections; "" where none are kept
+
+	algorithms []string // with which the nodes prove their host keys
+	mark       mark     // since claim
+}
+
+// mark is what lies in the directory to say whose it is.
+type mark struct {
+	Instance string `json:"instance"`
+	Whole    bool   `json:"whole"`  // the directory is ours, not only what Files names
+	Sample   bool   `json:"sample"` // the variables of kubespray's sample have been copied
+	// Files are ours, with their paths: those that the next inventory does not have any more are removed.
+	Files []string `json:"files,omitempty"`
+}
+
+// markFile is where a directory says whose it is.
+const markFile = ".vnfkit.json"
+
+// directoryState is where the state of the instance has which directory it has taken, or is about to.
+const directoryState = "kubespray/directory"
+
+// taken is what is kept at directoryState.
+type taken struct{ Server, Path string }
+
+// directory is that of the request, or of the login user's home.
+func (d *deployment) directory(home string) (*directory, error) {
+	dir := &directory{host: d.server.Host, instance: d.op.InstanceID, control: controlDir(home, d.op.InstanceID)}
+	switch p := strings.TrimSuffix(d.p.Ansible.Inventory, "/"); path.Ext(p) {
+	case ".ini", ".yml", ".yaml":
+		dir.path, dir.inventory, dir.named = path.Dir(p), p, true
+	default:
+		if dir.path = p; p == "" {
+			if !goodPath(home) {
+				return nil, fmt.Errorf("kubespray: the home directory %.200q on the Ansible server cannot be used: give transferring_inventory_path, which %s", home, pathReason)
+			}
+			dir.parent = path.Join(home, ".vnfkit/kubespray")
+			dir.path = path.Join(dir.parent, d.op.InstanceID)
+		}
+		dir.inventory = dir.path + "/hosts.ini"
+	}
+	return dir, nil
+}
+
+// whole reports whether the directory is ours.
+func (w *directory) whole() bool { return w.mark.Whole }
+
+// own is where what belongs to no inventory is: host keys, keys, facts and logs.
+func (w *directory) own() string {
+	if w.whole() {
+		return w.path
+	}
+	return w.path + "/.vnfkit"
+}
+
+func (w *directory) generator(o inventory.Options) inventory.Generator {
+	if path.Ext(w.inventory) == ".ini" {
+		return inventory.INI{Options: o}
+	}
+	return inventory.YAML{Options: o}
+}
+
+// sshArgs has Ansible's ssh trust the host keys that the driver has seen, and no other.
+func (w *directory) sshArgs(algorithms []string) string {
+	args := fmt.Sprintf("-o UserKnownHostsFile=%s/known_hosts -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes", w.own())
+	if len(algorithms) > 0 {
+		args += " -o HostKeyAlgorithms=" + strings.Join(algorithms, ",")
+	}
+	return args
+}
+
+// ErrDirectory says that transferring_inventory_path is somebody else's. A retry helps once it is gone.
+var ErrDirectory = errors.New("kubespray: the directory of the inventory is not ours")
+
+// claim makes the directory ours, or finds that it is. Killed in between, it goes on: what it is about to make is
+// written down first.
+func (d *deployment) claim(ctx context.Context) error {
+	w := d.dir
+	m, err := w.readMark(ctx)
+	switch {
+	case err == nil && m.Instance == w.instance:
+		w.mark = m
+	case err == nil:
+		return fmt.Errorf("%w: %s is that of VNF instance %.80q; choose another transferring_inventory_path", ErrDirectory, w.path, m.Instance)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	default:
+		if err := d.take(ctx); err != nil {
+			return err
+		}
+	}
+	if w.mark.Whole && !w.mark.Sample {
+		return w.copySample(ctx, d.p.Ansible.Root)
+	}
+	return nil
+}
+
+// take takes a directory that has no mark.
+func (d *deployment) take(ctx context.Context) error {
+	w, ours := d.dir, taken{Server: d.serverName(), Path: d.dir.path}
+	var before taken
+	if err := d.op.State().Get(ctx, directoryState, &before); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
+		return err
+	}
+	entries, err := w.entries(ctx, w.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := d.op.State().Put(ctx, directoryState, ours); err != nil {
+			return err
+		}
+		if err := w.make(ctx); err != nil {
+			return err
+		}
+		w.mark = mark{Instance: w.instance, Whole: true}
+	case err != nil:
+		return err
+	case before == ours && len(entries) == 0: // made before this process, or the one before, was killed
+		w.mark = mark{Instance: w.instance, Whole: true}
+	case !w.named:
+		return fmt.Errorf("%w: %s exists already; choose another transferring_inventory_path", ErrDirectory, w.path)
+	default:
+		if slices.Contains(entries, path.Base(w.inventory)) {
+			return fmt.Errorf("%w: %s exists already; choose another transferring_inventory_path", ErrDirectory, w.inventory)
+		}
+		if err := d.op.State().Put(ctx, directoryState, ours); err != nil {
+			return err
+		}
+		w.mark = mark{Instance: w.instance}
+	}
+	return w.writeMark(ctx)
+}
+
+// serverName is what the state calls the Ansible server.
+func (d *deployment) serverName() string {
+	if d.p.Ansible.Address == "" {
+		return "of the VNFM"
+	}
+	return d.p.Ansible.endpoint()
+}
+
+func (w *directory) readMark(ctx context.Context) (m mark, err error) {
+	data, err := w.host.ReadFile(ctx, sshexec.File{Path: w.path + "/" + markFile})
+	if err != nil {
+		return mark{}, err
+	}
+	if err := json.Unmarshal(data, &m); err != nil || m.Instance == "" {
+		return mark{}, fmt.Errorf("%w: %s/%s cannot be read", ErrDirectory, w.path, markFile)
+	}
+	return m, nil
+}
+
+func (w *directory) writeMark(ctx context.Context) error {
+	data, err := json.Marshal(w.mark)
+	if err != nil {
+		return err
+	}
+	return w.host.Upload(ctx, strings.NewReader(string(data)), sshexec.File{Path: w.path + "/" + markFile, Mode: 0o600})
+}
+
+// entries lists a directory; the error wraps fs.ErrNotExist when it is not there.
+func (w *directory) entries(ctx context.Context, dir string) ([]string, error) {
+	there, err := holds(ctx, w.host, "test", "-e", dir)
+	if err != nil {
+		return nil, err
+	}
+	if !there {
+		return nil, fs.ErrNotExist
+	}
+	out, err := w.host.Output(ctx, sshexec.Command{Argv: []string{"find", dir + "/", "-mindepth", "1", "-maxdepth", "1"}})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for line := range strings.Lines(string(out)) {
+		names = append(names, path.Base(strings.TrimSuffix(line, "\n")))
+	}
+	return names, nil
+}
+
+// hidesNothing fails where Ansible would read variables of somebody else no longer once these files of ours are there.
+func (w *directory) hidesNothing(ctx context.Context, files []inventory.File) error {
+	var ours []inventory.File
+	for _, f := range files {
+		ours = append(ours, inventory.File{Path: strings.TrimPrefix(f.Path, w.path+"/")})
+	}
+	there, err := w.entries(ctx, w.path+"/group_vars")
+	if err != nil {
+		return ignoring(err, fs.ErrNotExist)
+	}
+	for _, name := range inventory.Hides(ours) {
+		if base := path.Base(name); slices.Contains(there, base) {
+			return fmt.Errorf("%w: Ansible would not read %s/%s any more beside variables of ours: move it into the directory %s/%s, or choose another transferring_inventory_path",
+				ErrDirectory, w.path, name, w.path, strings.TrimSuffix(name, path.Ext(name)))
+		}
+	}
+	return nil
+}
+
+// make makes the directory, for us alone. It fails where there is one.
+func (w *directory) make(ctx context.Context) error {
+	if w.parent != "" {
+		if err := w.host.Exec(ctx, sshexec.Command{Argv: []string{"mkdir", "-p", "-m", "700", "--", w.parent}}); err != nil {
+			return err
+		}
+	}
+	return w.host.Exec(ctx, sshexec.Command{Argv: []string{"mkdir", "-m", "700", "--", w.path}})
+}
+
+// copySample gives the inventory the variables of kubespray's sample, as Tacker does. Ours, in files of their own that
+// come later in the alphabet, win.
+func (w *directory) copySample(ctx context.Context, root string) error {
+	sample := root + "/inventory/sample/group_vars"
+	there, err := holds(ctx, w.host, "test", "-d", sample)
+	if err != nil {
+		return err
+	}
+	if there {
+		if err := w.host.Exec(ctx, sshexec.Command{Argv: []string{"cp", "-R", "--", sample, w.path + "/"}}); err != nil {
+			return err
+		}
+	}
+	w.mark.Sample = true
+	return w.writeMark(ctx)
+}
+
+// holds runs a command that answers by its exit code: 0 or 1.
+func holds(ctx context.Context, host *sshexec.Host, argv ...string) (bool, error) {
+	err := host.Exec(ctx, sshexec.Command{Argv: argv})
+	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && exit.Code == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// forgotten are files of ours that the next inventory does not have.
+func (m mark) forgotten(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(m.Files), func(name string) bool { return slices.Contains(paths, name) })
+}
+
+// union are names of either list, sorted.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// removeEmpty removes a directory that was made and never marked.
+func (w *directory) removeEmpty(ctx context.Context) error {
+	entries, err := w.entries(ctx, w.path)
+	if err != nil {
+		return ignoring(err, fs.ErrNotExist)
+	}
+	if len(entries) > 0 {
+		return nil // not ours
+	}
+	_, err = holds(ctx, w.host, "rmdir", "--", w.path)
+	return err
+}

@@ -1,0 +1,150 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Config of a Driver.
+type Config struct {
+	Pool *sshexec.Pool // required; the caller closes it
+	// Server is the Ansible server of requests that name none, such as this machine. Default: requests must name one.
+	Server   *Server
+	Parallel int // machines worked on at once, and hosts that Ansible works on at once; default 32
+	Timeouts Timeouts
+	// Output returns what is to receive all that a run of a playbook, such as "cluster.yml", writes, with secrets masked;
+	// nil: nobody is. It is called once per run, by operations that go on at the same time. After a resume or a retry it is
+	// called again, and receives a run that went on meanwhile from its beginning; a connection that breaks repeats
+	// nothing. Writes must not block; one that fails ends the writing, not the run. Default: nobody.
+	Output func(op *vnflcm.Operation, playbook string) io.Writer
+}
+
+// Server is an Ansible server with kubespray.
+type Server struct {
+	ansible.Server
+	Root string // kubespray_root_path
+}
+
+// Timeouts bound the parts of an operation that wait for machines.
+type Timeouts struct {
+	Boot     time.Duration // until a new machine lets us log in; default 15 min
+	Login    time.Duration // of that, while it refuses the credentials; also for the Ansible server; default 1 min
+	Playbook time.Duration // of one run, and of installing the load balancer; default 2 h
+	Drain    time.Duration // until the connections, then the pods, of a node have left; default 5 min
+	Ready    time.Duration // until every node is Ready; default 15 min
+}
+
+// Driver makes and changes Kubernetes clusters with kubespray. It is safe for concurrent use.
+type Driver struct{ config Config }
+
+// New returns a Driver.
+func New(c Config) *Driver {
+	if c.Parallel < 1 {
+		c.Parallel = 32
+	}
+	for value, otherwise := range map[*time.Duration]time.Duration{
+		&c.Timeouts.Boot: 15 * time.Minute, &c.Timeouts.Login: time.Minute, &c.Timeouts.Playbook: 2 * time.Hour,
+		&c.Timeouts.Drain: 5 * time.Minute, &c.Timeouts.Ready: 15 * time.Minute,
+	} {
+		if *value <= 0 {
+			*value = otherwise
+		}
+	}
+	return &Driver{config: c}
+}
+
+// Hooks implements vnflcm.MgmtDriver.
+func (d *Driver) Hooks() vnflcm.Hooks {
+	return vnflcm.Hooks{
+		vnflcm.InstantiateEnd: d.instantiateEnd,
+		vnflcm.ScaleStart:     d.scaleStart,
+		vnflcm.ScaleEnd:       d.scaleEnd,
+		vnflcm.HealStart:      d.healStart,
+		vnflcm.HealEnd:        d.healEnd,
+		vnflcm.TerminateStart: d.terminateStart,
+		vnflcm.TerminateEnd:   d.terminateEnd,
+	}
+}
+
+// deployment is the cluster of one operation.
+type deployment struct {
+	*Driver
+	op        *vnflcm.Operation
+	p         *clusterParam
+	server    ansible.Server
+	masters   []mgmt.Node // by address: the first one is the same in every operation
+	workers   []mgmt.Node
+	balancers []mgmt.Node
+	kube      *clustervnf.Cluster
+
+	versions ansible.Versions // since prepare
+	dir      *directory       // since prepare
+	mtu      int              // of the control-plane nodes, since measure
+}
+
+// open finds the nodes of the cluster. It contacts nobody.
+func (d *Driver) open(op *vnflcm.Operation) (*deployment, error) {
+	params, err := d.read(op)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.check(params, op); err != nil {
+		return nil, err
+	}
+	dep := &deployment{Driver: d, op: op, p: &params.Cluster}
+	var errs [4]error
+	dep.server, errs[0] = d.ansibleServer(op, dep.p.Ansible)
+	dep.masters, errs[1] = d.nodes(op, dep.p.Master.nodeParam, "master")
+	dep.workers, errs[2] = d.nodes(op, dep.p.Worker, "worker")
+	dep.balancers, errs[3] = dep.p.Balancer.Balancers(op, d.config.Pool, mgmt.Access{LoginGrace: d.config.Timeouts.Login})
+	switch err := errors.Join(errs[:]...); {
+	case err != nil:
+		return nil, err
+	case len(dep.masters) == 0:
+		return nil, errors.New("kubespray: the VNF has no control-plane node")
+	}
+	dep.kube = cluster.New(dep.masters)
+	return dep, nil
+}
+
+// close ends the connections to the cluster.
+func (d *deployment) close() { d.kube.Close() }
+
+// nodes are the machines of one kind, by address.
+func (d *Driver) nodes(op *vnflcm.Operation, n nodeParam, role string) ([]mgmt.Node, error) {
+	access := mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, User: n.Username, Password: n.Password, PrivateKey: n.PrivateKey,
+		Passphrase: n.Passphrase, SudoPassword: n.BecomePassword, LoginGrace: d.config.Timeouts.Login}
+	nodes, err := access.Nodes(op, d.config.Pool, role)
+	clustervnf.SortByAddress(nodes)
+	return nodes, err
+}
+
+// members are all nodes of the cluster, the control plane first.
+func (d *deployment) members() []mgmt.Node { return slices.Concat(d.masters, d.workers) }
+
+// reach waits until machines let us log in, and learns their host keys.
+func (d *deployment) reach(ctx context.Context, nodes []mgmt.Node) error {
+	return vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
+		return n.Do(ctx, d.op, "reach", d.config.Timeouts.Boot, n.SSH.Wait)
+	})
+}
+
+// forget drops what is kept of machines that are gone.
+func (d *Driver) forget(ctx context.Context, op *vnflcm.Operation, gone []vnflcm.VNFC) error {
+	var errs []error
+	for _, v := range gone {
+		d.config.Pool.Forget(v.ResourceID)
+		errs = append(errs, mgmt.ForgetHostKey(ctx, op, v.ResourceID))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,225 @@
+package kubespray
+
+import (
+	"bytes"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/kubespray/inventory"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// put replaces the files of the inventory, each at once. What there will be is written down before, so that nothing of
+// ours is ever unknown; the inventory itself comes last.
+func (d *deployment) put(ctx context.Context, files []inventory.File, nodes []mgmt.Node) error {
+	w := d.dir
+	if err := w.hidesNothing(ctx, files); err != nil {
+		return err
+	}
+	var paths []string
+	for _, f := range files {
+		paths = append(paths, f.Path)
+	}
+	folders, err := w.newFolders(ctx, paths)
+	if err != nil {
+		return err
+	}
+	if err := w.unshare(ctx); err != nil {
+		return err
+	}
+	forgotten := w.mark.forgotten(slices.Concat(paths, folders))
+	if all := union(w.mark.Files, slices.Concat(paths, folders)); !slices.Equal(all, w.mark.Files) {
+		w.mark.Files = all
+		if err := w.writeMark(ctx); err != nil {
+			return err
+		}
+	}
+	if err := w.host.Exec(ctx, sshexec.Command{Argv: append([]string{"mkdir", "-p", "-m", "700", "--"}, w.folders(paths)...)}); err != nil {
+		return err
+	}
+	for _, f := range append(slices.Clone(files[1:]), files[0]) {
+		if err := w.host.Upload(ctx, bytes.NewReader(f.Content), sshexec.File{Path: f.Path, Mode: f.Mode}); err != nil {
+			return err
+		}
+	}
+	return w.tidy(ctx, forgotten, nodes)
+}
+
+// folders are the directories that the files and the runs need.
+func (w *directory) folders(paths []string) []string {
+	out := []string{w.own() + "/facts", w.own() + "/logs"}
+	for _, p := range paths {
+		out = append(out, path.Dir(p))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// newFolders are those that the files need and that are not there, with a slash at the end: in somebody else's directory
+// they are to be removed one by one.
+func (w *directory) newFolders(ctx context.Context, paths []string) (out []string, err error) {
+	if w.whole() {
+		return nil, nil
+	}
+	for _, p := range paths {
+		for dir := path.Dir(p); dir != w.path && dir != w.own(); dir = path.Dir(dir) {
+			there, err := holds(ctx, w.host, "test", "-d", dir)
+			if err != nil {
+				return nil, err
+			}
+			if name := dir + "/"; !there || slices.Contains(w.mark.Files, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// tidy removes what no inventory has any more: files, what Ansible remembers of machines that are gone, whose names
+// others may get, and what processes that were killed have left of their uploads.
+func (w *directory) tidy(ctx context.Context, forgotten []string, nodes []mgmt.Node) error {
+	facts, err := w.listed(ctx, w.own()+"/facts")
+	if err != nil {
+		return err
+	}
+	facts = slices.DeleteFunc(facts, func(name string) bool {
+		return slices.ContainsFunc(nodes, func(n mgmt.Node) bool { return n.HostName == path.Base(name) })
+	})
+	stale := slices.DeleteFunc(slices.Clone(forgotten), func(name string) bool { return strings.HasSuffix(name, "/") })
+	left, err := w.uploads(ctx)
+	if err != nil {
+		return err
+	}
+	if stale = slices.Concat(stale, facts, left); len(stale) > 0 {
+		if err := w.host.Exec(ctx, sshexec.Command{Argv: append([]string{"rm", "-f", "--"}, stale...)}); err != nil {
+			return err
+		}
+	}
+	if len(forgotten) == 0 {
+		return nil
+	}
+	w.mark.Files = slices.DeleteFunc(w.mark.Files, func(name string) bool { return slices.Contains(forgotten, name) })
+	return w.writeMark(ctx)
+}
+
+// listed are the files in directories.
+func (w *directory) listed(ctx context.Context, folders ...string) (names []string, err error) {
+	argv := append(append([]string{"find"}, folders...), "-mindepth", "1", "-maxdepth", "1", "-type", "f")
+	out, err := w.host.Output(ctx, sshexec.Command{Argv: argv})
+	for line := range strings.Lines(string(out)) {
+		names = append(names, strings.TrimSuffix(line, "\n"))
+	}
+	return names, err
+}
+
+// uploads are what processes that were killed have left of uploads of our files: sshexec writes them under a name that
+// is made of that of the file, beside it.
+func (w *directory) uploads(ctx context.Context) (left []string, err error) {
+	ours := append([]string{w.path + "/" + markFile}, w.mark.Files...)
+	var folders []string
+	for _, name := range ours {
+		folders = append(folders, path.Dir(name))
+	}
+	slices.Sort(folders)
+	var there []string
+	for _, dir := range slices.Compact(folders) {
+		is, err := holds(ctx, w.host, "test", "-d", dir)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			there = append(there, dir)
+		}
+	}
+	names, err := w.listed(ctx, there...)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		dir, base := path.Split(name)
+		file, _, is := strings.Cut(strings.TrimPrefix(base, "."), ".sshexec-")
+		if is && base != file && slices.Contains(ours, dir+file) {
+			left = append(left, name)
+		}
+	}
+	return left, nil
+}
+
+// remove removes what is ours. A directory without our mark is left as it is.
+func (w *directory) remove(ctx context.Context) error {
+	if w.whole() {
+		return w.removeWhole(ctx)
+	}
+	left, err := w.uploads(ctx)
+	if err != nil {
+		return err
+	}
+	gone := append([]string{"rm", "-rf", "--", w.own()}, left...)
+	var folders []string
+	for _, name := range w.mark.Files {
+		if strings.HasSuffix(name, "/") {
+			folders = append(folders, strings.TrimSuffix(name, "/"))
+			continue
+		}
+		gone = append(gone, name)
+	}
+	if err := w.host.Exec(ctx, sshexec.Command{Argv: gone}); err != nil {
+		return err
+	}
+	slices.SortFunc(folders, func(a, b string) int { return len(b) - len(a) }) // those within others first
+	for _, name := range folders {
+		// Somebody may have put something there meanwhile: then it stays.
+		if _, err := holds(ctx, w.host, "rmdir", "--", name); err != nil {
+			return err
+		}
+	}
+	return w.host.Exec(ctx, sshexec.Command{Argv: []string{"rm", "-f", "--", w.path + "/" + markFile}})
+}
+
+// removeWhole removes the directory. The mark goes last: without it nobody would know whose the rest is.
+func (w *directory) removeWhole(ctx context.Context) error {
+	entries, err := w.entries(ctx, w.path)
+	if err != nil {
+		return err
+	}
+	gone := []string{"rm", "-rf", "--"}
+	for _, name := range entries {
+		if name != markFile {
+			gone = append(gone, w.path+"/"+name)
+		}
+	}
+	for _, argv := range [][]string{gone, {"rm", "-rf", "--", w.path}} {
+		if err := w.host.Exec(ctx, sshexec.Command{Argv: argv}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear removes the directory of the instance, if it has taken one. A server that does not answer must not keep the VNF
+// from being removed: then what is left is named.
+func (d *Driver) clear(ctx context.Context, op *vnflcm.Operation) error {
+	var t taken
+	if err := op.State().Get(ctx, directoryState, &t); err != nil {
+		return ignoring(err, vnflcm.ErrNotFound)
+	}
+	err := vnflcm.Do(ctx, op, "remove-directory", "", func(ctx context.Context) error {
+		err := mgmt.Within(ctx, d.config.Timeouts.Login, func(ctx context.Context) error { return d.removeTaken(ctx, op, t) })
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			op.Log.WarnContext(ctx, "the directory of the inventory is left on the Ansible server", "server", t.Server, "directory", t.Path, "error", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return op.State().Delete(ctx, directoryState)
+}

@@ -1,0 +1,100 @@
+package kubespray
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+)
+
+// tunnelOverhead is what Calico's tunnels take of every packet: 50 bytes for VXLAN, which is kubespray's default since
+// 2.19, 20 for IP in IP before that.
+const tunnelOverhead = 50
+
+// groupVars are the variables that the driver sets, by group. Everything else is as the tree of the server has it.
+func (d *deployment) groupVars() map[string]map[string]any {
+	all := map[string]any{"ansible_ssh_common_args": d.dir.sshArgs(d.dir.algorithms)}
+	if p := d.p.Proxy; p.Used() {
+		// kubespray makes no_proxy of the addresses of all nodes and of these (roles/kubespray-defaults, no_proxy.yml).
+		direct := []string{p.NodeNetwork(d.masters[0].IP), d.p.Master.PodCIDR, d.p.Master.ClusterCIDR}
+		if p.NoProxy != "" {
+			direct = append([]string{p.NoProxy}, direct...)
+		}
+		all["http_proxy"], all["https_proxy"] = p.HTTPProxy, p.HTTPSProxy // URLs may carry a password
+		all["additional_no_proxy"] = strings.Join(direct, ",")
+	}
+	if !d.dir.whole() {
+		all["credentials_dir"] = d.dir.own() + "/credentials" // kubespray's default is beside the inventory
+	}
+	k8s := map[string]any{
+		"kube_pods_subnet": d.p.Master.PodCIDR, "kube_service_addresses": d.p.Master.ClusterCIDR,
+		// calico_mtu is that of the pods' interfaces, calico_veth_mtu that of the tunnels (network_plugin/calico,
+		// calico-config.yml.j2 and calico-node.yml.j2): a packet of a pod must fit into the tunnel, and that into the network.
+		"calico_mtu": d.mtu - tunnelOverhead, "calico_veth_mtu": d.mtu - tunnelOverhead,
+	}
+	if names := d.certificateNames(); len(names) > 0 {
+		k8s["supplementary_addresses_in_ssl_keys"] = names
+	}
+	return map[string]map[string]any{"all": all, "k8s_cluster": k8s}
+}
+
+// certificateNames are the addresses at which clients reach the API, beside those by which kubespray knows its nodes.
+func (d *deployment) certificateNames() []string {
+	names := clustervnf.Names(d.balancers)
+	for _, n := range d.masters {
+		for _, name := range []string{d.p.Master.SSHCPName, d.p.Master.ClusterCPName} {
+			if cp, has := n.CP(name); has {
+				names = append(names, clustervnf.Addresses(cp)...)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// knownHosts are the host keys of these nodes, as sshd(8) has the file, and the algorithms with which they prove
+// themselves. A node that nobody has logged in to is left out: Ansible must not either.
+func (d *deployment) knownHosts(ctx context.Context, nodes []mgmt.Node) (file []byte, algorithms []string, err error) {
+	var text strings.Builder
+	for _, n := range nodes {
+		key, err := mgmt.HostKey(ctx, d.op, n.ResourceID)
+		if err != nil {
+			return nil, nil, err
+		}
+		if key == "" {
+			continue
+		}
+		public, _, _, _, err := ssh.ParseAuthorizedKey([]byte(key))
+		if err != nil {
+			return nil, nil, err
+		}
+		text.WriteString(d.sshAddress(n).String() + " " + string(ssh.MarshalAuthorizedKey(public)))
+		algorithms = append(algorithms, proofs(public.Type())...)
+	}
+	slices.Sort(algorithms)
+	return []byte(text.String()), slices.Compact(algorithms), nil
+}
+
+// proofs are the signatures that a key of that type can make: RSA keys make those of RFC 8332 too, and the one that
+// they are named after is not accepted any more.
+func proofs(keyType string) []string {
+	if keyType == ssh.KeyAlgoRSA {
+		return []string{ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512}
+	}
+	return []string{keyType}
+}
+
+// sshAddress is where SSH reaches a node.
+func (d *deployment) sshAddress(n mgmt.Node) netip.Addr {
+	for _, name := range []string{d.p.Master.SSHCPName, d.p.Worker.SSHCPName} {
+		if cp, has := n.CP(name); has {
+			return cp.Address()
+		}
+	}
+	return n.IP
+}

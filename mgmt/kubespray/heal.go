@@ -1,0 +1,67 @@
+package kubespray
+
+import (
+	"context"
+
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// healStart takes the workers that will be replaced out of the cluster. They may be dead: only those that stay are
+// asked. A whole VNF is removed as terminate does it.
+func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
+	if op.WholeVNF() {
+		return d.terminateEnd(ctx, op)
+	}
+	dep, err := d.open(op)
+	if err != nil {
+		return err
+	}
+	defer dep.close()
+	replaced := op.Change.Replaced
+	err = dep.withdraw(ctx, clustervnf.Among(dep.workers, replaced), clustervnf.Without(dep.balancers, clustervnf.Among(dep.balancers, replaced)))
+	if err != nil {
+		return err
+	}
+	return d.forget(ctx, op, replaced)
+}
+
+// healEnd makes the new machines what the old ones were.
+func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
+	dep, err := d.open(op)
+	if err != nil {
+		return err
+	}
+	defer dep.close()
+	if op.WholeVNF() {
+		return dep.build(ctx)
+	}
+	balancers, workers := clustervnf.Among(dep.balancers, op.Change.Replaced), clustervnf.Among(dep.workers, op.Change.Replaced)
+	if len(workers) > 0 {
+		if err := dep.prepare(ctx); err != nil {
+			return err
+		}
+		if err := dep.addWorkers(ctx, workers); err != nil {
+			return err
+		}
+	}
+	if err := dep.reach(ctx, balancers); err != nil {
+		return err
+	}
+	if err := dep.installBalancers(ctx, balancers); err != nil {
+		return err
+	}
+	if err := dep.route(ctx, "routes", dep.balancers, dep.workers); err != nil {
+		return err
+	}
+	if len(balancers) == 0 {
+		return dep.finish(ctx)
+	}
+	if err := dep.restoreParts(ctx, balancers); err != nil {
+		return err
+	}
+	if err := dep.registerVIM(ctx); err != nil { // its address may be another one
+		return err
+	}
+	return dep.finish(ctx)
+}

@@ -1,0 +1,125 @@
+package inventory
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// The names of our files in the directory of a group's variables: Ansible reads them in alphabetical order and the last one
+// wins, so that what a sample directory has beside them yields.
+const (
+	varsFile    = "zz_vnfkit.yml"
+	secretsFile = "zz_vnfkit_secrets.yml" //nolint:gosec // a name
+)
+
+func groupFile(group, file string) string { return "group_vars/" + group + "/" + file }
+
+// Hides names the files that Ansible does not read any more once files, with paths as from Generate, are in place: of a group's variables it
+// reads the directory group_vars/<group>, or else the first of group_vars/<group>.yml, .yaml and .json, never two of these
+// (find_vars_files in lib/ansible/parsing/dataloader.py). Where somebody else has one of them, it belongs into that directory.
+func Hides(files []File) []string {
+	var out []string
+	for _, f := range files {
+		group, file, _ := groupOfFile(f.Path)
+		if file == "" {
+			continue
+		}
+		for _, suffix := range variablesSuffixes {
+			out = append(out, "group_vars/"+group+suffix)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// variablesSuffixes are those of files of variables, in the order in which Ansible looks for them.
+var variablesSuffixes = []string{".yml", ".yaml", ".json"}
+
+// variablesFiles are the files of the variables by group, and of what is kept apart from the hosts.
+func variablesFiles(inv Inventory, o Options, secrets, values apart) ([]File, error) {
+	clear, hidden := map[string]map[string]any{}, map[string]map[string]any{}
+	put := func(to map[string]map[string]any, group, name string, value any) {
+		if to[group] == nil {
+			to[group] = map[string]any{}
+		}
+		to[group][name] = value
+	}
+	for group, vars := range inv.GroupVars {
+		for name, value := range vars {
+			if secret, isSecret := value.(vnflcm.Secret); isSecret {
+				put(hidden, group, name, secret.Reveal())
+				continue
+			}
+			p, _ := plain(value) // checked
+			put(clear, group, name, p)
+		}
+	}
+	if len(values) > 0 {
+		put(clear, groupAll, valuesVariable, values.asMap())
+	}
+	if len(secrets) > 0 {
+		put(hidden, groupAll, secretsVariable, secrets.asMap())
+	}
+	var out []File
+	for _, group := range slices.Sorted(maps.Keys(clear)) {
+		content, err := variablesYAML(clear[group])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, File{groupFile(inv.Generation.group(group), varsFile), 0o644, content})
+	}
+	for _, group := range slices.Sorted(maps.Keys(hidden)) {
+		content, err := variablesYAML(hidden[group])
+		if err != nil {
+			return nil, err
+		}
+		if !o.VaultPassword.IsZero() {
+			if content, err = Encrypt(content, o.VaultPassword); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, File{groupFile(inv.Generation.group(group), secretsFile), 0o600, content})
+	}
+	return out, nil
+}
+
+func (a apart) asMap() map[string]any {
+	out := map[string]any{}
+	for host, vars := range a {
+		out[host] = vars
+	}
+	return out
+}
+
+func variablesYAML(vars map[string]any) ([]byte, error) {
+	out, err := encodeYAML(valueNode(vars))
+	return append([]byte("# Written by vnfkit, which overwrites changes made here.\n"), out...), err
+}
+
+func encodeYAML(n *yaml.Node) ([]byte, error) {
+	spellNulls(n, false)
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(2)
+	if err := e.Encode(n); err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	return out.Bytes(), e.Close()
+}
+
+// spellNulls writes out what is nothing within braces: the encoder would make an empty string of it, which Ansible takes for no group.
+func spellNulls(n *yaml.Node, inFlow bool) {
+	inFlow = inFlow || n.Style&yaml.FlowStyle != 0
+	if inFlow && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" && n.Value == "" {
+		n.Value = "null"
+	}
+	for _, each := range n.Content {
+		spellNulls(each, inFlow)
+	}
+}

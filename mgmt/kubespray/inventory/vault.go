@@ -1,0 +1,115 @@
+package inventory
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/pbkdf2"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// The format of Ansible Vault 1.1 (lib/ansible/parsing/vault, "Ansible Vault payload format 1.1 - 1.2" of Ansible's guide): a
+// line of header, then in hexadecimal, 80 to a line, three parts of hexadecimal: salt, HMAC-SHA256 of the ciphertext, ciphertext.
+// PBKDF2-SHA256 makes 32 bytes of AES key, 32 of HMAC key and the first counter block from password and salt.
+const (
+	vaultHeader     = "$ANSIBLE_VAULT;1.1;AES256"
+	vaultIterations = 10000
+	vaultSalt       = 32
+	vaultWidth      = 80
+)
+
+// ErrVault is the error of a vault that the password does not open.
+var ErrVault = errors.New("the vault password does not open it, or it was changed")
+
+// Encrypt makes an Ansible Vault 1.1 of content, which ansible-vault and ansible-playbook open with the same password. The salt
+// comes from password and content, by way of PBKDF2, so that equal content gives equal bytes and no two contents share a key.
+func Encrypt(content []byte, password vnflcm.Secret) ([]byte, error) {
+	if password.IsZero() {
+		return nil, errors.New("a vault needs a password")
+	}
+	digest := sha256.Sum256(content)
+	salt, err := pbkdf2.Key(sha256.New, password.Reveal(), digest[:], vaultIterations, vaultSalt)
+	if err != nil {
+		return nil, err
+	}
+	stream, mac, err := vaultKeys(password, salt)
+	if err != nil {
+		return nil, err
+	}
+	// Ansible pads although the mode of the cipher has no need of it (PKCS #7).
+	padding := aes.BlockSize - len(content)%aes.BlockSize
+	text := append(bytes.Clone(content), bytes.Repeat([]byte{byte(padding)}, padding)...)
+	stream.XORKeyStream(text, text)
+	mac.Write(text)
+	inner := fmt.Appendf(nil, "%x\n%x\n%x", salt, mac.Sum(nil), text)
+	var out bytes.Buffer
+	out.WriteString(vaultHeader + "\n")
+	for outer := []byte(hex.EncodeToString(inner)); len(outer) > 0; {
+		n := min(vaultWidth, len(outer))
+		out.Write(outer[:n])
+		out.WriteByte('\n')
+		outer = outer[n:]
+	}
+	return out.Bytes(), nil
+}
+
+// Decrypt opens an Ansible Vault 1.1 or 1.2. Its error is ErrVault if the password is wrong.
+func Decrypt(vault []byte, password vnflcm.Secret) ([]byte, error) {
+	header, body, _ := bytes.Cut(vault, []byte("\n"))
+	kind := bytes.Split(bytes.TrimSpace(header), []byte(";"))
+	if !isVault(vault) || len(kind) < 3 || (string(kind[1]) != "1.1" && string(kind[1]) != "1.2") || string(kind[2]) != "AES256" {
+		return nil, fmt.Errorf("not an Ansible Vault that can be opened: its first line is not like %q", vaultHeader)
+	}
+	inner := make([]byte, hex.DecodedLen(len(body)))
+	n, err := hex.Decode(inner, bytes.Join(bytes.Fields(body), nil))
+	if err != nil {
+		return nil, fmt.Errorf("not an Ansible Vault: %w", err)
+	}
+	var parts [3][]byte // salt, HMAC, ciphertext
+	fields := bytes.Split(inner[:n], []byte("\n"))
+	if len(fields) != len(parts) {
+		return nil, fmt.Errorf("not an Ansible Vault: %d parts instead of salt, HMAC and text", len(fields))
+	}
+	for i, field := range fields {
+		parts[i] = make([]byte, hex.DecodedLen(len(field)))
+		if _, err := hex.Decode(parts[i], field); err != nil {
+			return nil, fmt.Errorf("not an Ansible Vault: %w", err)
+		}
+	}
+	stream, mac, err := vaultKeys(password, parts[0])
+	if err != nil {
+		return nil, err
+	}
+	text := parts[2]
+	mac.Write(text)
+	if !hmac.Equal(mac.Sum(nil), parts[1]) {
+		return nil, ErrVault
+	}
+	stream.XORKeyStream(text, text)
+	if len(text) == 0 || int(text[len(text)-1]) > min(aes.BlockSize, len(text)) {
+		return nil, errors.New("not an Ansible Vault: wrong padding")
+	}
+	return text[:len(text)-int(text[len(text)-1])], nil
+}
+
+func isVault(content []byte) bool { return bytes.HasPrefix(content, []byte("$ANSIBLE_VAULT;")) }
+
+func vaultKeys(password vnflcm.Secret, salt []byte) (cipher.Stream, hash.Hash, error) {
+	const key = 32
+	keys, err := pbkdf2.Key(sha256.New, password.Reveal(), salt, vaultIterations, 2*key+aes.BlockSize)
+	if err != nil {
+		return nil, nil, err
+	}
+	block, err := aes.NewCipher(keys[:key])
+	if err != nil {
+		return nil, nil, err
+	}
+	return cipher.NewCTR(block, keys[2*key:]), hmac.New(sha256.New, keys[key:2*key]), nil
+}

@@ -1,0 +1,111 @@
+package kubespray_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+)
+
+// during has fn called when cluster.yml begins, which does nothing until fn returns.
+func (l *lab) during(fn func()) {
+	var once sync.Once
+	l.server().OnCommand(func(r sshtest.Record) {
+		if r.Argv[0] == "ansible-playbook" && strings.HasSuffix(r.Argv[len(r.Argv)-1], "/cluster.yml") {
+			once.Do(fn)
+		}
+	})
+}
+
+// TestLeftRunning: a process that loses the store or the lease, or is shut down, leaves the playbook going, and the next
+// one follows it. Nothing is started twice.
+func TestLeftRunning(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(context.Context, *storetest.Fence, *vnflcm.Manager) error{
+		"store lost": func(_ context.Context, f *storetest.Fence, _ *vnflcm.Manager) error { f.Cut(true); return nil },
+		"shutdown":   func(ctx context.Context, _ *storetest.Fence, m *vnflcm.Manager) error { return m.Close(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			fence := &storetest.Fence{Store: l.store}
+			first := l.manager(func(c *vnflcm.Config) { c.Store, c.LeaseTTL, c.Owner = fence, 600*time.Millisecond, "first" })
+			begun, gone, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			l.during(func() {
+				close(begun)
+				left <- leave(t.Context(), fence, first)
+				<-gone
+			})
+			opID, err := first.Instantiate(t.Context(), l.created(), request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = first.Wait(t.Context(), opID)
+			close(gone)
+			if err == nil {
+				t.Fatal("it has ended well")
+			}
+			select {
+			case <-begun:
+			default:
+				t.Fatalf("it has ended before the playbook began: %v", err)
+			}
+			if err := <-left; err != nil {
+				t.Fatal(err)
+			}
+			second := l.manager(func(c *vnflcm.Config) { c.Owner = "second" })
+			l.resumed(second, opID)
+			l.onlyOnce(0)
+			if n := len(l.runs()); n != 1 {
+				t.Errorf("%d runs", n)
+			}
+		})
+	}
+}
+
+// resumed has a Manager go on with an operation, once nobody else has it, to its good end.
+func (l *lab) resumed(m *vnflcm.Manager, opID string) {
+	l.t.Helper()
+	for {
+		ids, err := m.Resume(l.t.Context())
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if slices.Contains(ids, opID) {
+			break
+		}
+		select {
+		case <-l.t.Context().Done():
+			l.t.Fatal("nobody can go on with it")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	l.must(opID, nil, m)
+}
+
+// TestCancelStops: a user who gives up the operation does not leave a playbook behind that goes on.
+func TestCancelStops(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: time.Minute}})
+	ids, cancelled := make(chan string, 1), make(chan error, 1)
+	l.during(func() { go func() { cancelled <- l.Cancel(t.Context(), <-ids, vnflcm.CancelForceful) }() })
+	_, opID, err := l.instantiate()
+	ids <- opID
+	if err := l.fails(opID, err); !strings.Contains(err.Error(), "cluster.yml on Ansible server 10.9.0.1:22 was stopped") {
+		t.Errorf("the error is %v", err)
+	}
+	if err := <-cancelled; err != nil {
+		t.Error(err)
+	}
+	if err := l.Rollback(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	l.ended(opID, vnflcm.RolledBack)
+}

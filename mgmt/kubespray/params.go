@@ -1,0 +1,89 @@
+package kubespray
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// parameters are the additionalParams that the driver reads. docs/kubespray.md lists them for users.
+type parameters struct {
+	Cluster clusterParam `json:"k8s_cluster_installation_param"`
+
+	// For infra drivers; named here so that they do not count as unknown.
+	UserData      string `json:"lcm-operation-user-data"`
+	UserDataClass string `json:"lcm-operation-user-data-class"`
+}
+
+type clusterParam struct {
+	ScriptPath string          `json:"script_path"` // the specification has it empty; it has no effect
+	VIMName    string          `json:"vim_name"`
+	Ansible    ansibleParam    `json:"ansible"`
+	Master     masterParam     `json:"master_node"`
+	Worker     nodeParam       `json:"worker_node"`
+	Proxy      mgmt.Proxy      `json:"proxy"`
+	Balancer   *balancerParam  `json:"external_lb_param"`
+	Groups     groupNames      `json:"kubespray_groups"` // beyond Tacker
+	Drain      drainPolicy     `json:"drain_policy"`     // beyond Tacker; default Fail
+	VIM        vimRegistration `json:"vim_registration"` // beyond Tacker
+}
+
+type (
+	drainPolicy     = cluster.DrainPolicy
+	vimRegistration = clustervnf.VIMParam
+	balancerParam   = clustervnf.BalancerParam
+)
+
+type nodeParam struct {
+	AspectID  string `json:"aspect_id"`
+	SSHCPName string `json:"ssh_cp_name"`
+	NICCPName string `json:"nic_cp_name"`
+	mgmt.Login
+	BecomePassword vnflcm.Secret `json:"become_password"` // beyond Tacker; default: the password
+}
+
+type masterParam struct {
+	nodeParam
+	PodCIDR       string `json:"pod_cidr"`
+	ClusterCIDR   string `json:"cluster_cidr"`
+	ClusterCPName string `json:"cluster_cp_name"` // where the API is without a load balancer; default nic_cp_name
+}
+
+// SecretParams implements vnflcm.SecretParams.
+func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{}) }
+
+// read decodes the parameters and fills in defaults. The fault of a wrong type does not hide others.
+func (d *Driver) read(op *vnflcm.Operation) (*parameters, error) {
+	p := &parameters{}
+	_, err := op.Params.Decode(p)
+	m := &p.Cluster.Master
+	m.PodCIDR = cmp.Or(m.PodCIDR, clustervnf.DefaultPodCIDR)
+	m.ClusterCIDR = cmp.Or(m.ClusterCIDR, clustervnf.DefaultClusterCIDR)
+	if d.config.Server != nil {
+		p.Cluster.Ansible.Root = cmp.Or(p.Cluster.Ansible.Root, d.config.Server.Root)
+	}
+	return p, vnflcm.AtPath("additionalParams", err)
+}
+
+// warn names what is accepted but is not, or not as given, put to use. Once per operation: in Validate.
+func (p *parameters) warn(ctx context.Context, op *vnflcm.Operation) {
+	c := &p.Cluster
+	if c.ScriptPath != "" {
+		op.Log.WarnContext(ctx, "script_path has no effect: kubespray's playbooks make the nodes", "attribute", clustervnf.Path+".script_path")
+	}
+	clustervnf.Warn(ctx, op, &parameters{}, c.Master.PodCIDR, c.Master.ClusterCIDR, c.Proxy)
+}
+
+// Validate implements vnflcm.MgmtDriver.
+func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
+	if op.Terminate != nil {
+		return nil // nothing of a request may keep a cluster from being removed
+	}
+	p, err := d.read(op)
+	p.warn(ctx, op)
+	return joined(err, d.check(p, op), mgmt.CheckJumpHost(ctx, op))
+}

@@ -1,0 +1,252 @@
+package kubespray_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// faults lists the faults in an error, sorted.
+func faults(err error) []string {
+	var out []string
+	var walk func(error)
+	walk = func(err error) {
+		switch e := err.(type) { //nolint:errorlint // walks the tree itself
+		case *vnflcm.ParamError:
+			out = append(out, e.Error())
+		case interface{ Unwrap() []error }:
+			for _, each := range e.Unwrap() {
+				walk(each)
+			}
+		case interface{ Unwrap() error }:
+			walk(e.Unwrap())
+		}
+	}
+	walk(err)
+	slices.Sort(out)
+	return out
+}
+
+const at = "additionalParams.k8s_cluster_installation_param."
+
+const pathReason = "must be an absolute path of letters, digits and . _ @ + - without /../"
+
+// parameterFaults are merge patches on the good parameters, and what is wrong with each, below at.
+var parameterFaults = []struct {
+	name, patch string
+	want        []string
+}{
+	{"no nodes", `{"master_node":null,"worker_node":null}`, []string{
+		"master_node.password: is required, unless there is a private_key", "master_node.ssh_cp_name: is required", "master_node.username: is required",
+		"worker_node.password: is required, unless there is a private_key", "worker_node.ssh_cp_name: is required", "worker_node.username: is required"}},
+	{"unknown connection points", `{"master_node":{"cluster_cp_name":"CP7"},"worker_node":{"ssh_cp_name":"CP8","nic_cp_name":"CP9"}}`, []string{
+		`master_node.cluster_cp_name: "CP7": the flavour has no such connection point`,
+		`worker_node.nic_cp_name: "CP9": the flavour has no such connection point`, `worker_node.ssh_cp_name: "CP8": the flavour has no such connection point`}},
+	{"workers that are masters", `{"worker_node":{"ssh_cp_name":"masterNode_CP1","nic_cp_name":null,"aspect_id":null}}`, []string{
+		`worker_node.ssh_cp_name: "masterNode_CP1": is of VDU masterNode, whose machines are control-plane nodes`}},
+	{"load balancer that is a worker", `{"external_lb_param":{"ssh_cp_name":"workerNode_CP2"}}`, []string{
+		`external_lb_param.ssh_cp_name: "workerNode_CP2": is of VDU workerNode, whose machines are workers`}},
+	{"load balancer without anything", `{"external_lb_param":{"ssh_cp_name":null,"ssh_username":null,"ssh_password":null,"script_path":"Scripts/none.sh"}}`, []string{
+		`external_lb_param.script_path: "Scripts/none.sh": the package has no such file`, "external_lb_param.ssh_cp_name: is required",
+		"external_lb_param.ssh_password: is required, unless there is a ssh_private_key", "external_lb_param.ssh_username: is required"}},
+	{"networks", `{"master_node":{"pod_cidr":"10.0.0.1","cluster_cidr":"fd00::/112"}}`, []string{
+		`master_node.cluster_cidr: "fd00::/112": must be an IPv4 network: clusters of kubespray are made with IPv4`,
+		`master_node.pod_cidr: "10.0.0.1": must be a network such as 10.244.0.0/16`}},
+	{"networks overlap", `{"master_node":{"pod_cidr":"10.96.0.0/16"}}`, []string{`master_node.pod_cidr: "10.96.0.0/16": overlaps cluster_cidr 10.96.0.0/12`}},
+	{"keys", `{"master_node":{"private_key":"hunter2"},"worker_node":{"passphrase":"hunter2"},"external_lb_param":{"ssh_private_key":"hunter2"},"ansible":{"private_key":"hunter2","host_key":"hunter2"}}`, []string{
+		"ansible.host_key: must be a public key in authorized_keys form, as ssh-keyscan writes it after the host name",
+		"ansible.private_key: must be a private key in PEM or OpenSSH form, with the passphrase that protects it and only then",
+		"external_lb_param.ssh_private_key: must be a private key in PEM or OpenSSH form, with the passphrase that protects it and only then",
+		"master_node.private_key: must be a private key in PEM or OpenSSH form, with the passphrase that protects it and only then",
+		"worker_node.passphrase: is of no use without private_key"}},
+	{"no Ansible server", `{"ansible":null}`, []string{
+		"ansible.ip_address: is required: the VNFM has no Ansible server of its own", "ansible.kubespray_root_path: is required"}},
+	{"Ansible server", `{"ansible":{"ip_address":"10.9.0.300","port":70000,"username":"","password":"","kubespray_root_path":"kubespray","transferring_inventory_path":"/a/../b"}}`, []string{
+		`ansible.ip_address: "10.9.0.300": must be an address or a host name`, `ansible.kubespray_root_path: "kubespray": ` + pathReason,
+		"ansible.password: is required, unless there is a private_key", `ansible.port: "70000": must be from 1 to 65535`,
+		`ansible.transferring_inventory_path: "/a/../b": ` + pathReason, "ansible.username: is required"}},
+	{"hostile paths", `{"ansible":{"kubespray_root_path":"/k $(touch /pwned)","transferring_inventory_path":"/i\n[all:vars]"}}`, []string{
+		`ansible.kubespray_root_path: "/k $(touch /pwned)": ` + pathReason, `ansible.transferring_inventory_path: "/i\n[all:vars]": ` + pathReason}},
+	{"proxy", `{"proxy":{"http_proxy":"http://u:hunter2@host:port1","no_proxy":"$(x)"}}`, []string{
+		"proxy.http_proxy: the port is not a number", "proxy.no_proxy: may hold names, addresses and networks, separated by commas, and nothing else"}},
+	{"choices", `{"kubespray_groups":"new","drain_policy":"Maybe","vim_registration":{"token":"file"}}`, []string{
+		`drain_policy: "Maybe": must be Fail, Delete or Continue`, `kubespray_groups: "new": must be "auto", "current" or "legacy"`,
+		`vim_registration.token: "file": must be "secret" or "request"`}},
+}
+
+// refused checks that a request was refused before anything was touched.
+func (l *lab) refused(err error) {
+	l.t.Helper()
+	if !errors.Is(err, vnflcm.ErrInvalidRequest) || strings.Contains(err.Error(), "hunter2") || len(err.Error()) > 8192 {
+		l.t.Errorf("the error is %v", err)
+	}
+	if n := len(l.world.Hosts()); n > 0 {
+		l.t.Errorf("%d machines were made", n)
+	}
+	if n := len(l.server().Commands()); n > 0 {
+		l.t.Errorf("%d programs ran on the Ansible server", n)
+	}
+	if strings.Contains(l.logged(), "hunter2") {
+		l.t.Error("the log has a secret")
+	}
+}
+
+func TestParameterFaults(t *testing.T) {
+	t.Parallel()
+	for _, c := range parameterFaults {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			_, _, err := l.instantiate(with(t, c.patch))
+			l.refused(err)
+			var want []string
+			for _, w := range c.want {
+				want = append(want, at+w)
+			}
+			if diff := cmp.Diff(want, faults(err)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestAllFaultsAtOnce makes many of the faults in one request.
+func TestAllFaultsAtOnce(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	var changes []change
+	var want []string
+	for _, c := range parameterFaults {
+		if slices.Contains([]string{"unknown connection points", "networks", "Ansible server", "proxy", "choices", "load balancer without anything"}, c.name) {
+			changes = append(changes, with(t, c.patch))
+			for _, w := range c.want {
+				want = append(want, at+w)
+			}
+		}
+	}
+	_, _, err := l.instantiate(changes...)
+	l.refused(err)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, faults(err)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLeniency(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.cluster(with(t, `{"script_path":"Scripts/any.sh","master_node":{"pod_cidr":"192.168.3.0/16","colour":"blue"},"ansible":{"port":"22"},
+		"proxy":{"http_proxy":"http://proxy:3128"}}`))
+	log := l.logged()
+	for _, warning := range []string{`"attribute":"` + at + `master_node.colour"`, `"given":"192.168.3.0/16","used":"192.168.0.0/16"`,
+		`it takes both http_proxy and https_proxy`, `script_path has no effect`} {
+		if n := strings.Count(log, warning); n != 1 {
+			t.Errorf("%d warnings with %s", n, warning)
+		}
+	}
+	if vars := read(t, l.server(), inventory+"/group_vars/k8s_cluster/zz_vnfkit.yml"); !strings.Contains(vars, `kube_pods_subnet: "192.168.0.0/16"`) {
+		t.Error(vars)
+	}
+}
+
+// TestSpecificationRequest holds the request of the specification against the sample package.
+func TestSpecificationRequest(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join("../../vnflcm/testdata/requests", "instantiate_kubespray_cluster.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var req vnflcm.InstantiateVnfRequest
+	if _, err := vnflcm.DecodeRequest(data, &req); err != nil {
+		t.Fatal(err)
+	}
+	req.VimConnectionInfo = vnflcm.VimConnections{{ID: "1", VimID: "sandbox", VimType: "sandbox"}}
+	req.FlavourID, req.InstantiationLevelID = "simple", ""
+	l := newLab(t)
+	_, err = l.Instantiate(t.Context(), l.created(), req)
+	l.refused(err)
+	// What is wrong with it is wrong with Tacker too: ports that are no numbers, and what the user is to fill in.
+	want := []string{"ansible.kubespray_root_path: is required",
+		`external_lb_param.script_path: "./Scripts/ExternalLB_installation.sh": the package has no such file`,
+		`external_lb_param.ssh_cp_name: "externalLB_instance": the flavour has no such connection point`,
+		"proxy.http_proxy: the port is not a number", "proxy.https_proxy: the port is not a number"}
+	for i := range want {
+		want[i] = at + want[i]
+	}
+	if diff := cmp.Diff(want, faults(err)); diff != "" {
+		t.Error(diff)
+	}
+	with(t, `{"proxy":{"http_proxy":"http://user1:password1@host1:3128","https_proxy":"https://user2:password2@host2:3129"},
+		"ansible":{"ip_address":"10.9.0.1","password":"`+serverPassword+`","kubespray_root_path":"`+root+`"},
+		"external_lb_param":{"ssh_cp_name":"externalLB_CP1","script_path":"Scripts/install_external_lb.sh"}}`)(&req)
+	id := l.created()
+	opID, err := l.Instantiate(t.Context(), id, req)
+	l.must(opID, err)
+	vars := read(t, l.server(), "/home/ansible/.vnfkit/kubespray/"+id+"/group_vars/all/zz_vnfkit_secrets.yml")
+	for _, url := range []string{"http://user1:password1@host1:3128", "https://user2:password2@host2:3129"} {
+		if !strings.Contains(vars, url) {
+			t.Errorf("the variables lack the proxy %s", url)
+		}
+	}
+}
+
+// TestTargets: the refusal says what to do instead.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	id := l.cluster(sized("complex", 0))
+	ran := len(l.server().Commands())
+	_, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"})
+	if want := `aspectId: "master_instance": control-plane nodes cannot be scaled: choose their number when instantiating`; !slices.Contains(faults(err), want) {
+		t.Errorf("%v", err)
+	}
+	master := l.vnfcs(id, "masterNode")[0].ID
+	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.vnfcs(id, "workerNode")[0].ID, master}})
+	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": is a control-plane node: kubespray has no playbook that replaces one; heal the whole VNF (without vnfcInstanceId)`}, faults(err)); diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if len(l.server().Commands()) != ran {
+		t.Error("something was touched")
+	}
+}
+
+// TestEvenControlPlane: kubespray would refuse it after the machines have been made.
+func TestEvenControlPlane(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(packageDir)); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "Definitions", "k8s_cluster_kubespray_df_complex.yaml")
+	definition, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := strings.NewReplacer("max_scale_level: 0", "max_scale_level: 2", "max_number_of_instances: 3", "max_number_of_instances: 5").Replace(string(definition))
+	if err := os.WriteFile(name, []byte(more), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := openLab(t, setup{pkg: dir})
+	levelled := func(level int) change {
+		return func(r *vnflcm.InstantiateVnfRequest) {
+			r.FlavourID, r.InstantiationLevelID = "complex", ""
+			r.TargetScaleLevelInfo = []vnflcm.ScaleInfo{{AspectID: "master_instance", ScaleLevel: level}}
+		}
+	}
+	_, _, err = l.instantiate(levelled(1), with(t, `{"kubespray_groups":"new"}`))
+	l.refused(err)
+	want := []string{at + `kubespray_groups: "new": must be "auto", "current" or "legacy"`, `flavourId: "complex": with its scale levels gives VDU masterNode 4 machines: ` +
+		"kubespray takes an odd number of control-plane nodes only, since etcd is on each; choose a flavour or levels with 1, 3 or 5"}
+	if diff := cmp.Diff(want, faults(err)); diff != "" {
+		t.Error(diff)
+	}
+	l.cluster(levelled(2))
+	l.want(count{5, 1, 0})
+}

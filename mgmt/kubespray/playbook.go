@@ -1,0 +1,159 @@
+package kubespray
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// play is one run of a playbook in an operation.
+type play struct {
+	step     string // of the run; unique in the phase
+	playbook string
+	limit    []mgmt.Node
+	vars     map[string]any
+}
+
+// runsState is below what the state of the instance has the names of runs that are, or may be, on the Ansible server.
+const runsState = "kubespray/run/"
+
+// run runs a playbook on the inventory: a step. The server keeps the run until finish, for whoever resumes, and one that
+// failed until the next attempt.
+func (d *deployment) run(ctx context.Context, p play) error {
+	run := d.ansiblePlay(p)
+	return vnflcm.Do(ctx, d.op, p.step, "", func(ctx context.Context) error {
+		if err := d.op.State().Put(ctx, runsState+run.Name, run.Name); err != nil {
+			return err
+		}
+		return mgmt.Within(ctx, d.config.Timeouts.Playbook, func(ctx context.Context) error {
+			progress := &progress{op: d.op, playbook: path.Base(p.playbook)}
+			if d.config.Output != nil {
+				run.Output = d.config.Output(d.op, progress.playbook)
+			}
+			_, err := d.server.Run(ctx, run, func(e ansible.Event) { progress.observe(ctx, e) })
+			progress.end(ctx)
+			return err
+		})
+	})
+}
+
+// finish ends a hook that has done all it had to: nobody asks for its runs any more.
+func (d *deployment) finish(ctx context.Context) error {
+	err := mgmt.Within(ctx, d.config.Timeouts.Login, func(ctx context.Context) error { return d.forgetRuns(ctx, d.server) })
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		d.op.Log.WarnContext(ctx, "records of runs are left on the Ansible server until the next operation", "server", d.serverName(), "error", err)
+	}
+	return nil
+}
+
+// forgetRuns removes what the server keeps of all runs of the instance, and ends those that go on.
+func (d *deployment) forgetRuns(ctx context.Context, server ansible.Server) error {
+	keys, err := d.op.State().Keys(ctx, runsState)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := server.Forget(ctx, strings.TrimPrefix(key, runsState)); err != nil {
+			return err
+		}
+		if err := d.op.State().Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *deployment) ansiblePlay(p play) ansible.Play {
+	a := ansible.Play{
+		Name: fmt.Sprintf("kubespray/%s/%s/%s", d.op.ID, d.op.Phase(), p.step), Dir: d.p.Ansible.Root, Playbook: p.playbook,
+		Inventory: []string{d.dir.inventory}, Vars: p.vars, Vault: d.p.Ansible.VaultPassword, Env: d.environment(p.step),
+		Forks: d.config.Parallel, Again: true, Secrets: d.secrets(),
+	}
+	for _, n := range p.limit {
+		a.Limit = append(a.Limit, n.HostName)
+	}
+	return a
+}
+
+// environment overrides what kubespray's ansible.cfg has for everybody: there host keys are not checked, connections
+// are kept for half an hour, and what is known of hosts is kept in /tmp by their names alone, where instances and
+// machines that were replaced would meet.
+func (d *deployment) environment(step string) map[string]string {
+	own := d.dir.own()
+	env := map[string]string{
+		"ANSIBLE_HOST_KEY_CHECKING":       "True",
+		"ANSIBLE_CACHE_PLUGIN":            "jsonfile",
+		"ANSIBLE_CACHE_PLUGIN_CONNECTION": own + "/facts",
+		"ANSIBLE_LOG_PATH":                fmt.Sprintf("%s/logs/%s-%s-%s.log", own, d.op.ID, d.op.Phase(), step),
+	}
+	d.dir.sharing(env)
+	return env
+}
+
+// secrets are what no output may show.
+func (d *deployment) secrets() (out []string) {
+	for _, s := range []vnflcm.Secret{
+		d.p.Master.Password, d.p.Master.BecomePassword, d.p.Master.PrivateKey, d.p.Master.Passphrase,
+		d.p.Worker.Password, d.p.Worker.BecomePassword, d.p.Worker.PrivateKey, d.p.Worker.Passphrase,
+		d.p.Proxy.HTTPProxy, d.p.Proxy.HTTPSProxy, d.p.Ansible.VaultPassword, d.p.Ansible.Password,
+	} {
+		if !s.IsZero() {
+			out = append(out, s.Reveal())
+		}
+	}
+	return out
+}
+
+// progress reports the plays and tasks of a run, and on how many hosts each has ended how.
+type progress struct {
+	op       *vnflcm.Operation
+	playbook string
+
+	mu    sync.Mutex
+	task  string
+	count map[ansible.EventKind]int
+}
+
+func (p *progress) observe(ctx context.Context, e ansible.Event) {
+	switch e.Kind {
+	case ansible.PlayStarted:
+		p.end(ctx)
+		p.op.Report(ctx, fmt.Sprintf("%s: play %s", p.playbook, e.Play))
+	case ansible.TaskStarted:
+		p.end(ctx)
+		p.mu.Lock()
+		p.task, p.count = e.Task, map[ansible.EventKind]int{}
+		p.mu.Unlock()
+	default:
+		p.mu.Lock()
+		if p.count != nil {
+			p.count[e.Kind]++
+		}
+		p.mu.Unlock()
+		if (e.Kind == ansible.HostFailed || e.Kind == ansible.Unreachable) && !e.Ignored {
+			p.op.Report(ctx, fmt.Sprintf("%s: %s: %s: %s: %s", p.playbook, e.Task, e.Host, e.Kind, e.Message))
+		}
+	}
+}
+
+// end reports the task that has ended.
+func (p *progress) end(ctx context.Context) {
+	p.mu.Lock()
+	task, count := p.task, p.count
+	p.task, p.count = "", nil
+	p.mu.Unlock()
+	if count == nil {
+		return
+	}
+	p.op.Report(ctx, fmt.Sprintf("%s: task %s: %d ok, %d changed, %d skipped, %d failed, %d unreachable", p.playbook, task,
+		count[ansible.HostOK], count[ansible.HostChanged], count[ansible.HostSkipped], count[ansible.HostFailed], count[ansible.Unreachable]))
+}

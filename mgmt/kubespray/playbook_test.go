@@ -1,0 +1,74 @@
+package kubespray_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
+	kubesprayinventory "github.com/vnfkit/vnfkit/mgmt/kubespray/inventory"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestTaskFails: one task that fails on one host is named with both, and with what the host said. A retry starts the
+// playbook again.
+func TestTaskFails(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	m := l.onCluster(func() { l.world.Host("workerNode-0").SetFaults(sshtest.Faults{DiskFull: true}) })
+	opID, err := l.begin(m, sized("simple", 1))
+	failed, is := errors.AsType[*ansible.Error](err)
+	if !is || len(failed.Failures) != 1 {
+		t.Fatalf("the error is %v", err)
+	}
+	if f := failed.Failures[0]; f.Kind != ansible.HostFailed || !strings.HasPrefix(f.Host, "worker-10-10-") || f.Task == "" || f.Message == "" {
+		t.Errorf("the failure is %+v", f)
+	}
+	for _, part := range []string{"instantiate_end: cluster: ansible: cluster.yml failed on worker-10-10-", " in task " + failed.Failures[0].Task, "o space left on device"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error lacks %q: %v", part, err)
+		}
+	}
+	l.world.Host("workerNode-0").SetFaults(sshtest.Faults{})
+	if err := m.Retry(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	l.must(opID, nil, m)
+	l.want(count{1, 2, 0})
+	if n := len(l.runs()); n != 2 {
+		t.Errorf("%d runs", n)
+	}
+}
+
+// TestWrongVaultPassword: variables of the tree that another password opens end the run before it touches a host. The
+// error says so, and neither of the passwords.
+func TestWrongVaultPassword(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	secret, err := kubesprayinventory.Encrypt([]byte("registry_password: x\n"), vnflcm.NewSecret("canary-theirs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "/group_vars/all/theirs.yml"
+	if err := afero.WriteFile(l.server().FS(), root+"/inventory/sample"+name, secret, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, opID, err := l.instantiate(with(t, `{"ansible":{"vault_password":"canary-ours"}}`))
+	err = l.fails(opID, err)
+	if _, is := errors.AsType[*ansible.Error](err); !is || !strings.Contains(err.Error(), "Decryption failed") || strings.Contains(err.Error(), "canary") {
+		t.Errorf("the error is %v", err)
+	}
+	for host := range l.world.Nodes() {
+		t.Errorf("there is a node %v", host)
+	}
+	if secret, err = kubesprayinventory.Encrypt([]byte("registry_password: x\n"), vnflcm.NewSecret("canary-ours")); err != nil {
+		t.Fatal(err)
+	}
+	if err := afero.WriteFile(l.server().FS(), inventory+name, secret, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.must(opID, l.Retry(t.Context(), opID))
+}

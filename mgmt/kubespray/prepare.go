@@ -1,0 +1,78 @@
+package kubespray
+
+import (
+	"context"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// The playbooks that kubespray has for what the driver does.
+const (
+	clusterPlaybook = "cluster.yml"
+	scalePlaybook   = "scale.yml"
+	removePlaybook  = "remove-node.yml"
+)
+
+// found is what the Ansible server was seen to have.
+type found struct {
+	ansible.Versions
+	Home string // of the login user
+}
+
+// prepare checks the Ansible server before anything else is done, and takes the directory of the inventory.
+func (d *deployment) prepare(ctx context.Context) error {
+	f, err := vnflcm.Run(ctx, d.op, vnflcm.Step[found]{Name: "ansible", Do: func(ctx context.Context) (f found, err error) {
+		err = mgmt.Within(ctx, d.config.Timeouts.Login, func(ctx context.Context) error {
+			f, err = d.look(ctx)
+			return err
+		})
+		return f, err
+	}})
+	if err != nil {
+		return err
+	}
+	d.versions = f.Versions
+	if d.dir, err = d.directory(f.Home); err != nil {
+		return err
+	}
+	err = vnflcm.Do(ctx, d.op, "directory", "", func(ctx context.Context) error {
+		return mgmt.Within(ctx, d.config.Timeouts.Login, d.claim)
+	})
+	if err != nil || d.dir.mark.Instance != "" {
+		return err
+	}
+	// The step was done by another process: what it has written is read.
+	return mgmt.Within(ctx, d.config.Timeouts.Login, func(ctx context.Context) (err error) {
+		d.dir.mark, err = d.dir.readMark(ctx)
+		return err
+	})
+}
+
+// look asks the server what it has.
+func (d *deployment) look(ctx context.Context) (f found, err error) {
+	if err := d.server.Host.Wait(ctx); err != nil {
+		return found{}, err
+	}
+	f.Versions, err = d.server.Check(ctx, ansible.Requirements{Root: d.p.Ansible.Root,
+		Playbooks: []string{clusterPlaybook, scalePlaybook, removePlaybook}, Passwords: d.passwords()})
+	if err != nil {
+		return found{}, err
+	}
+	f.Home, err = home(ctx, d.server.Host)
+	return f, err
+}
+
+// home is the directory in which the login user starts.
+func home(ctx context.Context, host *sshexec.Host) (string, error) {
+	out, err := host.Output(ctx, sshexec.Command{Argv: []string{"sh", "-c", "cd && pwd -P"}})
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+// passwords reports whether nodes are logged in to with passwords.
+func (d *deployment) passwords() bool {
+	return d.p.Master.PrivateKey.IsZero() || d.p.Worker.PrivateKey.IsZero()
+}

@@ -1,0 +1,155 @@
+package kubespray_test
+
+import (
+	"crypto"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/kubespray"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// protected is the private key behind a passphrase.
+func protected(t testing.TB, key sshtest.Key, passphrase string) string {
+	t.Helper()
+	raw, err := ssh.ParseRawPrivateKey(key.PEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(raw.(crypto.PrivateKey), "", []byte(passphrase))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(block))
+}
+
+func quoted(s string) string {
+	b, _ := json.Marshal(s) // a string always encodes
+	return string(b)
+}
+
+// TestKeys: machines and the Ansible server are logged in to with keys, also from the Ansible server and where the key has
+// a passphrase; sudo asks for its own password.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	nodes, server := sshtest.NewKey(t, ssh.KeyAlgoED25519), sshtest.NewKey(t, ssh.KeyAlgoED25519)
+	l := openLab(t, setup{
+		sandbox: sandbox.Config{AuthorizedKeys: []string{nodes.Public}, Password: "unknown", SudoPassword: "become"},
+		server: func(s *sandbox.AnsibleServer) {
+			s.AuthorizedKeys, s.Password, s.Sshpass = []string{server.Public}, "unknown", false
+		},
+	})
+	secret := protected(t, nodes, "phrase")
+	id := l.cluster(sized("simple", 0), with(t, `{
+		"ansible":{"password":null,"private_key":`+quoted(string(server.PEM))+`,"host_key":`+quoted(l.server().PublicKey())+`},
+		"master_node":{"password":null,"private_key":`+quoted(string(nodes.PEM))+`,"become_password":"become"},
+		"worker_node":{"password":null,"private_key":`+quoted(secret)+`,"passphrase":"phrase","become_password":"become"},
+		"external_lb_param":null}`))
+	l.want(count{1, 1, 0})
+	l.scaleOut(id)
+	l.want(count{1, 2, 0})
+	for _, name := range []string{"master", "worker"} {
+		info, err := l.server().FS().Stat(inventory + "/keys/" + name)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
+// TestCanaries plants secrets in every credential field, and looks for them wherever something is told, kept or visible.
+func TestCanaries(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{
+		driver:  kubespray.Config{Timeouts: kubespray.Timeouts{Login: time.Second}},
+		sandbox: sandbox.Config{Password: "canary-node"},
+		server:  func(s *sandbox.AnsibleServer) { s.Password = "canary-server" },
+	})
+	id := l.cluster(sized("simple", 1), with(t, `{"ansible":{"password":"canary-server"},
+		"master_node":{"password":"canary-node","become_password":"canary-node"},"worker_node":{"password":"canary-node"},
+		"external_lb_param":{"ssh_password":"canary-node"},
+		"proxy":{"http_proxy":"http://user:canary-proxy-1@proxy:3128","https_proxy":"http://user:canary-proxy-2@proxy:3128"}}`))
+	l.scaleOut(id)
+	// One that fails: errors are where secrets come out.
+	opID, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance",
+		AdditionalParams: params(t, `{"worker_node":{"password":"canary-wrong"},"ansible":{"vault_password":"canary-vault"}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.world.Stop("masterNode-0"); err != nil {
+		t.Fatal(err)
+	}
+	occ, failure := l.Wait(t.Context(), opID)
+	if failure == nil {
+		t.Fatal("it did not fail")
+	}
+	inst, err := l.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := json.Marshal([]any{occ, inst})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]string{"log": l.logged(), "events": fmt.Sprintf("%+v", l.events), "public JSON": string(public),
+		"error": fmt.Sprintf("%v %+v %#v", failure, failure, failure)}
+	for _, kind := range []string{"instance", "operation", "state", "step", "lease", "cancel", "vim", "vim-default"} {
+		list, err := l.store.List(t.Context(), kind, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list {
+			told["store"] += r.Kind + " " + r.ID + " " + string(r.Body) + "\n"
+		}
+	}
+	for where, text := range told {
+		if i := strings.Index(text, "canary"); i >= 0 {
+			t.Errorf("%s: %.200s", where, text[max(0, i-80):])
+		}
+	}
+	for _, h := range append(l.world.Hosts(), l.server()) {
+		for _, r := range h.Commands() {
+			for _, arg := range r.Argv {
+				// Ansible itself hands the environment of tasks, with the proxy, to the nodes on command lines.
+				if strings.Contains(arg, "canary") && (h == l.server() || !strings.Contains(arg, "_proxy=http://user:canary-proxy-")) {
+					t.Errorf("%s: on the command line %q", h.Name(), r.Argv)
+				}
+			}
+		}
+	}
+	l.privately(l.server().FS())
+}
+
+// privately makes sure that nobody else reads what has a secret on the Ansible server.
+func (l *lab) privately(files afero.Fs) {
+	l.t.Helper()
+	found := 0
+	err := afero.Walk(files, "/home/ansible", func(name string, info fs.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		data, err := afero.ReadFile(files, name)
+		if strings.Contains(string(data), "canary") {
+			found++
+			if info.Mode().Perm() != 0o600 {
+				l.t.Errorf("%s has a secret and mode %v", name, info.Mode())
+			}
+		}
+		return err
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if found == 0 {
+		l.t.Error("no file has a secret: the test has lost its way")
+	}
+}

@@ -1,0 +1,86 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// terminateStart takes the cluster out of the VIM registry while it is still there, so that nothing new is put on it,
+// and ends the account that the entry had.
+func (d *Driver) terminateStart(ctx context.Context, op *vnflcm.Operation) error {
+	if err := clustervnf.RemoveVIM(ctx, op); err != nil {
+		return err
+	}
+	return clustervnf.RemoveAccount(ctx, op, func(context.Context) (*clustervnf.Cluster, clustervnf.VIMParam, error) {
+		dep, err := d.open(op)
+		if err != nil {
+			return nil, clustervnf.VIMParam{}, err
+		}
+		return dep.kube, dep.p.VIM, nil
+	})
+}
+
+// terminateEnd removes what the driver has made outside of the machines, and what is kept of them. The entry in the VIM
+// registry goes here too: a VNFD need not name terminate_start.
+func (d *Driver) terminateEnd(ctx context.Context, op *vnflcm.Operation) error {
+	if err := clustervnf.RemoveVIM(ctx, op); err != nil {
+		return err
+	}
+	if err := d.clear(ctx, op); err != nil {
+		return err
+	}
+	err := errors.Join(op.State().Delete(ctx, mtuState), d.forget(ctx, op, slices.Concat(op.Change.Removed, op.Change.Replaced)))
+	if p, errRead := d.read(op); op.Heal == nil && errRead == nil {
+		err = errors.Join(err, d.forgetServer(ctx, op, p.Cluster.Ansible))
+	}
+	return err
+}
+
+// removeTaken removes the directory that the instance has taken, if it is still its.
+func (d *Driver) removeTaken(ctx context.Context, op *vnflcm.Operation, t taken) error {
+	p, err := d.read(op)
+	if err != nil {
+		return err
+	}
+	dep := &deployment{Driver: d, op: op, p: &p.Cluster}
+	if name := dep.serverName(); name != t.Server {
+		return errors.New("kubespray: the request names another Ansible server, " + name)
+	}
+	server, err := d.ansibleServer(op, p.Cluster.Ansible)
+	if err != nil {
+		return err
+	}
+	if err := dep.forgetRuns(ctx, server); err != nil {
+		return err
+	}
+	home, err := home(ctx, server.Host)
+	if err != nil {
+		return err
+	}
+	w := &directory{host: server.Host, instance: op.InstanceID, path: t.Path, control: controlDir(home, op.InstanceID)}
+	if err := w.unshare(ctx); err != nil {
+		return err
+	}
+	w.mark, err = w.readMark(ctx)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return w.removeEmpty(ctx)
+	case err != nil:
+		return err
+	case w.mark.Instance != w.instance:
+		return nil // somebody else has taken it since
+	}
+	return w.remove(ctx)
+}
+
+func ignoring(err, harmless error) error {
+	if errors.Is(err, harmless) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,133 @@
+package kubespray_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/kubespray"
+	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// onCluster has a Manager call fn before the playbook that makes the cluster, the first time.
+func (l *lab) onCluster(fn func()) *vnflcm.Manager {
+	var once sync.Once
+	return l.manager(func(c *vnflcm.Config) {
+		c.Observe = func(e vnflcm.Event) {
+			l.observe(e)
+			if e.Kind == vnflcm.StepStarted && e.Name == "cluster" {
+				once.Do(fn)
+			}
+		}
+	})
+}
+
+// begin instantiates with another Manager and waits.
+func (l *lab) begin(m *vnflcm.Manager, changes ...change) (opID string, err error) {
+	l.t.Helper()
+	req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
+	for _, c := range changes {
+		c(&req)
+	}
+	if opID, err = m.Instantiate(l.t.Context(), l.created(), req); err != nil {
+		l.t.Fatal(err)
+	}
+	_, err = m.Wait(l.t.Context(), opID)
+	return opID, err
+}
+
+// TestGroups: old releases of kubespray know the groups by other names, which a request may ask for, too.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	old := func(s *sandbox.AnsibleServer) { s.Kubespray, s.Version = "2.15.1", "2.10.17" }
+	for name, c := range map[string]struct {
+		server func(*sandbox.AnsibleServer)
+		groups string
+		legacy bool
+	}{
+		"old release":              {old, "auto", true},
+		"asked for":                {nil, "legacy", true},
+		"new names asked for":      {nil, "current", false},
+		"by the release, as usual": {nil, "auto", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{server: c.server})
+			id := l.cluster(sized("simple", 0), with(t, `{"kubespray_groups":"`+c.groups+`"}`))
+			l.scaleOut(id)
+			l.want(count{1, 2, 0})
+			hosts := read(t, l.server(), inventory+"/hosts.ini")
+			if strings.Contains(hosts, "[kube-node]") != c.legacy || strings.Contains(hosts, "[kube_node]") == c.legacy {
+				t.Errorf("the groups are\n%s", hosts)
+			}
+			l.must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
+			l.want(count{1, 1, 0})
+		})
+	}
+}
+
+// TestHostKeysCount: whatever the ansible.cfg of a tree says, a node whose host key is not the one that was seen is not
+// logged in to.
+func TestHostKeysCount(t *testing.T) {
+	t.Parallel()
+	for name, server := range map[string]func(*sandbox.AnsibleServer){
+		"2.23": nil,
+		"2.31": func(s *sandbox.AnsibleServer) { s.Kubespray, s.Version = "2.31.0", "2.18.6" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{server: server})
+			if config := read(t, l.server(), root+"/ansible.cfg"); !strings.Contains(config, "host_key_checking = False") {
+				t.Fatalf("the tree does not weaken anything:\n%s", config)
+			}
+			l.cluster()
+			other := openLab(t, setup{server: server})
+			_, err := other.begin(other.onCluster(func() {
+				if err := other.world.Host("workerNode-0").ReplaceHostKey(); err != nil {
+					t.Error(err)
+				}
+			}))
+			failed, is := errors.AsType[*ansible.Error](err)
+			if !is || len(failed.Failures) != 1 || failed.Failures[0].Kind != ansible.Unreachable || !strings.Contains(err.Error(), "worker-10-10-") ||
+				!strings.Contains(err.Error(), "Host key verification failed") {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// TestOwnServer: requests need not name an Ansible server where the VNFM has one.
+func TestOwnServer(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	pool := sshexec.NewPool(sshexec.Options{Dial: l.world.Dial})
+	t.Cleanup(func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	keys, err := sshexec.PinnedHostKeys(l.server().PublicKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.driver.Server = &kubespray.Server{Root: root, Server: ansible.Server{Host: pool.Host(sshexec.Target{
+		ID: "own", Name: "Ansible server", Addr: serverAddress.String() + ":22", User: "ansible", Auth: []sshexec.Auth{sshexec.Password(serverPassword)},
+		HostKeys: keys})}}
+	l.Manager = l.manager()
+	before := files(t, l.server())
+	_, _, err = l.instantiate(with(t, `{"ansible":{"ip_address":null,"username":"root"}}`))
+	if !strings.Contains(err.Error(), "without it the Ansible server of the VNFM is used") {
+		t.Errorf("the error is %v", err)
+	}
+	id := l.cluster(sized("simple", 0), with(t, `{"ansible":null}`))
+	l.scaleOut(id)
+	l.want(count{1, 2, 0})
+	l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
+	l.want(count{1, 2, 0})
+	l.must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	sameFiles(t, before, files(t, l.server()))
+}

@@ -1,0 +1,403 @@
+package kubespray_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/kubespray"
+	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestServerIsCheckedFirst: what an Ansible server lacks is said before a playbook runs, or a directory is made.
+func TestServerIsCheckedFirst(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		server func(*sandbox.AnsibleServer)
+		want   error
+	}{
+		"no Ansible":   {func(s *sandbox.AnsibleServer) { s.Version = "" }, ansible.ErrAbsent},
+		"too old":      {func(s *sandbox.AnsibleServer) { s.Version = "2.12.5" }, ansible.ErrVersion},
+		"no sshpass":   {func(s *sandbox.AnsibleServer) { s.Sshpass = false }, ansible.ErrNoSSHPass},
+		"no kubespray": {func(s *sandbox.AnsibleServer) { s.Kubespray = "" }, ansible.ErrTree},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{server: c.server})
+			before := files(t, l.server())
+			_, opID, err := l.instantiate()
+			if err := l.fails(opID, err); !errors.Is(err, c.want) {
+				t.Errorf("the error is %v", err)
+			}
+			sameFiles(t, before, files(t, l.server()))
+			if len(l.runs()) > 0 {
+				t.Errorf("it ran %q", l.runs())
+			}
+			if err := l.Rollback(t.Context(), opID); err != nil {
+				t.Fatal(err)
+			}
+			l.ended(opID, vnflcm.RolledBack)
+			if len(l.world.Hosts()) > 0 {
+				t.Error("machines are left")
+			}
+		})
+	}
+}
+
+// ended waits until the operation is in that state.
+func (l *lab) ended(opID string, want vnflcm.OperationState) {
+	l.t.Helper()
+	occ, err := l.Wait(l.t.Context(), opID)
+	if occ == nil || occ.OperationState != want {
+		l.t.Fatalf("it should be %s: %+v, %v", want, occ, err)
+	}
+}
+
+var errHere = errors.New("it ends here")
+
+// failing has a step end with an error, once it has been done.
+func failing(phase, step string) vnflcm.Interceptor {
+	return func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+		err := next(ctx)
+		if err == nil && s.Phase == phase && s.Name == step {
+			err = errHere
+		}
+		return err
+	}
+}
+
+// TestRetry: a playbook that fails says where; a retry, once somebody has seen to it, starts it again.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	var once sync.Once
+	m := l.manager(func(c *vnflcm.Config) {
+		observe := c.Observe
+		c.Observe = func(e vnflcm.Event) {
+			observe(e)
+			if e.Kind == vnflcm.StepStarted && e.Name == "cluster" {
+				once.Do(func() { l.world.Host("workerNode-0").Refuse(true) })
+			}
+		}
+	})
+	opID, err := m.Instantiate(t.Context(), l.created(), request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Wait(t.Context(), opID)
+	if failed, is := errors.AsType[*ansible.Error](err); !is || failed.Playbook == "" || !strings.Contains(err.Error(), "worker-10-10-") {
+		t.Fatalf("the error is %v", err)
+	}
+	l.world.Host("workerNode-0").Refuse(false)
+	if err := m.Retry(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	l.must(opID, nil, m)
+	if n := len(l.runs()); n != 2 {
+		t.Errorf("%d runs", n)
+	}
+}
+
+// TestUnreachable: a machine that dies before the playbook is named, and the operation can be undone.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	var once sync.Once
+	m := l.manager(func(c *vnflcm.Config) {
+		observe := c.Observe
+		c.Observe = func(e vnflcm.Event) {
+			observe(e)
+			if e.Kind == vnflcm.StepStarted && e.Name == "cluster" {
+				once.Do(func() {
+					if err := l.world.Stop("workerNode-0"); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+	})
+	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json")
+	id := l.created()
+	before := files(t, l.server())
+	opID, err := m.Instantiate(t.Context(), id, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Wait(t.Context(), opID)
+	failed, is := errors.AsType[*ansible.Error](err)
+	if !is || !slices.ContainsFunc(failed.Failures, func(e ansible.Event) bool {
+		return e.Kind == ansible.Unreachable && strings.HasPrefix(e.Host, "worker-")
+	}) {
+		t.Fatalf("the error is %v", err)
+	}
+	if err := m.Rollback(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	l.ended(opID, vnflcm.RolledBack)
+	sameFiles(t, before, files(t, l.server()))
+}
+
+// TestForeignPath: what is there already and is not ours stays as it is.
+func TestForeignPath(t *testing.T) {
+	t.Parallel()
+	for name, path := range map[string]string{"directory": root + "/inventory/sample", "file": root + "/cluster.yml"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			before := files(t, l.server())
+			_, opID, err := l.instantiate(with(t, `{"ansible":{"transferring_inventory_path":"`+path+`"}}`))
+			err = l.fails(opID, err)
+			if !errors.Is(err, kubespray.ErrDirectory) || !strings.Contains(err.Error(), path+" exists already") {
+				t.Errorf("the error is %v", err)
+			}
+			if err := l.Rollback(t.Context(), opID); err != nil {
+				t.Fatal(err)
+			}
+			l.ended(opID, vnflcm.RolledBack)
+			sameFiles(t, before, files(t, l.server()))
+		})
+	}
+}
+
+// TestForeignVariables: variables of others that Ansible would not read any more beside ours are named, and stay as they
+// are; once they are where both are read, it goes on.
+func TestForeignVariables(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	const single, apart = "/home/ansible/group_vars/all.yml", "/home/ansible/group_vars/all/all.yml"
+	theirs := l.server().FS()
+	if err := errors.Join(theirs.MkdirAll("/home/ansible/group_vars", 0o755), afero.WriteFile(theirs, single, []byte("theirs: 1\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	_, opID, err := l.instantiate(with(t, `{"ansible":{"transferring_inventory_path":"/home/ansible/hosts.yaml"}}`))
+	err = l.fails(opID, err)
+	if !errors.Is(err, kubespray.ErrDirectory) || !strings.Contains(err.Error(), single) || len(l.runs()) > 0 {
+		t.Errorf("the error is %v, and it ran %q", err, l.runs())
+	}
+	if read(t, l.server(), single) != "theirs: 1\n" {
+		t.Error("it was changed")
+	}
+	if err := errors.Join(theirs.MkdirAll("/home/ansible/group_vars/all", 0o755), theirs.Rename(single, apart)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Retry(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	l.must(opID, nil)
+	if read(t, l.server(), apart) != "theirs: 1\n" {
+		t.Error("it was changed")
+	}
+}
+
+// TestTwoInstances: clusters that are made at once on one Ansible server do not meet, and one does not take the directory
+// of the other.
+func TestTwoInstances(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}})
+	home := with(t, `{"ansible":{"transferring_inventory_path":null}}`)
+	a, opA, err := l.instantiate(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, opB, err := l.instantiate(home)
+	l.must(opA, nil)
+	l.must(opB, err)
+	l.scaleOut(a)
+	if n := len(l.sharing()); n != 2 {
+		t.Errorf("connections are kept in %d places, for two instances", n)
+	}
+	before := read(t, l.server(), "/home/ansible/.vnfkit/kubespray/"+b+"/hosts.ini")
+	l.must(l.Terminate(t.Context(), a, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	if after := read(t, l.server(), "/home/ansible/.vnfkit/kubespray/"+b+"/hosts.ini"); after != before {
+		t.Error("the inventory of the other instance has changed")
+	}
+	if n := len(l.sharing()); n != 1 {
+		t.Errorf("connections are kept in %d places, for one instance", n)
+	}
+	_, opC, err := l.instantiate(with(t, `{"ansible":{"transferring_inventory_path":"/home/ansible/.vnfkit/kubespray/`+b+`"}}`))
+	if err := l.fails(opC, err); !errors.Is(err, kubespray.ErrDirectory) || !strings.Contains(err.Error(), b) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestLongHome: where the path of a socket would be too long, connections are not kept.
+func TestLongHome(t *testing.T) {
+	t.Parallel()
+	user := "ansible-" + strings.Repeat("x", 60)
+	l := openLab(t, setup{server: func(s *sandbox.AnsibleServer) { s.User = user }})
+	l.cluster(with(t, `{"ansible":{"username":"`+user+`","kubespray_root_path":"/home/`+user+`/kubespray","transferring_inventory_path":null}}`))
+}
+
+// sharing are the directories in which Ansible keeps connections.
+func (l *lab) sharing() (dirs []string) {
+	l.t.Helper()
+	for name := range files(l.t, l.server()) {
+		if strings.HasPrefix(name, "/home/ansible/.vnfkit/cp/") || strings.HasPrefix(name, "/home/ansible/.ansible/") {
+			dirs = append(dirs, name)
+		}
+	}
+	return dirs
+}
+
+// TestServerIsGone: an Ansible server that does not answer keeps no VNF from being terminated; what is left is named.
+func TestServerIsGone(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{driver: kubespray.Config{Timeouts: kubespray.Timeouts{Login: 300 * time.Millisecond}}})
+	id := l.cluster()
+	if err := l.server().Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	if log := l.logged(); !strings.Contains(log, "is left on the Ansible server") || !strings.Contains(log, inventory) {
+		t.Error("nothing is said of what is left")
+	}
+}
+
+// TestConnectionLost: the run goes on, and is not started twice.
+func TestConnectionLost(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 50 * time.Millisecond}})
+	var once sync.Once
+	l.server().OnCommand(func(r sshtest.Record) {
+		if r.Argv[0] == "ansible-playbook" && !slices.Contains(r.Argv, "--version") {
+			once.Do(func() { time.AfterFunc(10*time.Millisecond, l.server().CutConnections) })
+		}
+	})
+	l.cluster()
+	l.onlyOnce(0)
+	if n := len(l.runs()); n != 1 {
+		t.Errorf("%d runs", n)
+	}
+}
+
+// TestVault: with a password for it, the passwords of nodes are on no disk of the Ansible server in clear, nor is it.
+func TestVault(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Password: "canary-password"}})
+	id := l.cluster(with(t, `{"ansible":{"vault_password":"canary-vault"},"master_node":{"password":"canary-password"},"worker_node":{"password":"canary-password"},
+		"external_lb_param":{"ssh_password":"canary-password"}}`))
+	l.scaleOut(id)
+	for name, content := range files(t, l.server()) {
+		if strings.Contains(content, "canary") {
+			t.Errorf("%s has a secret in clear", name)
+		}
+	}
+	if !strings.HasPrefix(read(t, l.server(), inventory+"/group_vars/all/zz_vnfkit_secrets.yml"), "$ANSIBLE_VAULT;1.1;AES256\n") {
+		t.Error("the secrets are not encrypted")
+	}
+}
+
+// TestOverrides: scale and heal requests may have other credentials, of nodes and of the Ansible server.
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	id := l.cluster(sized("simple", 0))
+	req := vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", AdditionalParams: params(t, `{"ansible":{"password":"other"}}`)}
+	opID, err := l.Scale(t.Context(), id, req)
+	if err := l.fails(opID, err); !strings.Contains(err.Error(), "authentication") {
+		t.Errorf("the password of the request is not used: %v", err)
+	}
+	if err := l.Rollback(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	l.ended(opID, vnflcm.RolledBack)
+	l.want(count{1, 1, 0})
+	worker := l.vnfcs(id, "workerNode")[0].ID
+	l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker}, AdditionalParams: params(t,
+		`{"ansible":{"ip_address":"10.9.0.1","username":"ansible","password":"`+serverPassword+`","kubespray_root_path":"`+root+`","transferring_inventory_path":"`+inventory+`"},
+		"worker_node":{"ssh_cp_name":"workerNode_CP2","username":"ubuntu","password":"ubuntu"}}`)}))
+	l.want(count{1, 1, 0})
+}
+
+// TestRemoveNodeIsNeverForAll: kubespray takes a run without node for one on every node.
+func TestRemoveNodeIsNeverForAll(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	id := l.cluster(sized("simple", 2))
+	l.must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance", NumberOfSteps: 2}))
+	l.want(count{1, 1, 0})
+	var removals int
+	for _, argv := range l.runs() {
+		if strings.HasSuffix(argv[len(argv)-1], "remove-node.yml") {
+			removals++
+		}
+	}
+	if removals != 1 {
+		t.Errorf("%d runs of remove-node.yml for two nodes", removals)
+	}
+}
+
+// TestRollBackOfScaleOut: new nodes go again, whether scale.yml has come to them or not.
+func TestRollBackOfScaleOut(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"facts", "scale", "routes"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			id := l.cluster(sized("simple", 0))
+			m := l.manager(func(c *vnflcm.Config) { c.Intercept = failing("scale_end", step) })
+			opID, err := m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.Wait(t.Context(), opID); !errors.Is(err, errHere) {
+				t.Fatalf("the error is %v", err)
+			}
+			if err := m.Rollback(t.Context(), opID); err != nil {
+				t.Fatal(err)
+			}
+			l.ended(opID, vnflcm.RolledBack)
+			l.want(count{1, 1, 0})
+			if n := len(l.vnfcs(id, "workerNode")); n != 1 {
+				t.Errorf("%d workers", n)
+			}
+			l.scaleOut(id)
+			l.want(count{1, 2, 0})
+		})
+	}
+}
+
+// TestDiskFull: an Ansible server without room is named, and a retry goes on once there is some.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.server().SetFaults(sshtest.Faults{DiskFull: true})
+	_, opID, err := l.instantiate()
+	if err := l.fails(opID, err); !strings.Contains(err.Error(), "no space left") && !strings.Contains(err.Error(), "No space left") {
+		t.Errorf("the error is %v", err)
+	}
+	l.server().SetFaults(sshtest.Faults{})
+	if err := l.Retry(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	l.must(opID, nil)
+}
+
+// TestBalancerServesTheAPI: the entry in the VIM registry leads through the load balancer, also to a new one.
+func TestBalancerServesTheAPI(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	id := l.cluster(sized("simple", 1))
+	if code, err := l.ask(id, "/api/v1/nodes"); code != http.StatusOK {
+		t.Errorf("%d, %v", code, err)
+	}
+	l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.vnfcs(id, "externalLB")[0].ID}}))
+	if code, err := l.ask(id, "/api/v1/nodes"); code != http.StatusOK {
+		t.Errorf("after the heal: %d, %v", code, err)
+	}
+	for _, h := range l.world.Hosts() {
+		if found, err := afero.Exists(h.FS(), "/etc/haproxy/haproxy.cfg"); err != nil || found != (h.Name() == "externalLB-0") {
+			t.Errorf("%s has a haproxy.cfg: %t, %v", h.Name(), found, err)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package linux
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// Machine is a host on which everything is done as root.
+type Machine struct{ SSH *sshexec.Host }
+
+// On returns the machine that is reached so.
+func On(host *sshexec.Host) Machine { return Machine{SSH: host} }
+
+// Run runs a program. What it prints is only in the error.
+func (m Machine) Run(ctx context.Context, argv ...string) error {
+	return m.SSH.Exec(ctx, sshexec.Command{Argv: argv, Root: true})
+}
+
+// Holds runs a program that answers by its exit code: 1, or as systemctl does 3 or 4, is no.
+func (m Machine) Holds(ctx context.Context, argv ...string) (bool, error) {
+	err := m.Run(ctx, argv...)
+	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && (exit.Code == 1 || exit.Code == 3 || exit.Code == 4) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Read returns a file, nothing when there is none.
+func (m Machine) Read(ctx context.Context, name string) (content []byte, exists bool, err error) {
+	content, err = m.SSH.ReadFile(ctx, sshexec.File{Path: name, Root: true})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	return content, err == nil, err
+}
+
+// Write replaces a file at once, or makes it, with the directory that it is in.
+func (m Machine) Write(ctx context.Context, name string, content []byte, mode fs.FileMode) error {
+	if err := m.Run(ctx, "mkdir", "-p", path.Dir(name)); err != nil {
+		return err
+	}
+	return m.SSH.Upload(ctx, bytes.NewReader(content), sshexec.File{Path: name, Mode: mode, Root: true})
+}
+
+// Remove removes files. Those that are not there are removed already.
+func (m Machine) Remove(ctx context.Context, names ...string) error {
+	return m.Run(ctx, append([]string{"rm", "-f", "--"}, names...)...)
+}

@@ -1,0 +1,117 @@
+package linux
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+var versionForm = regexp.MustCompile(`^[0-9][A-Za-z0-9.+:~-]*\*?$`)
+
+// IsVersion reports whether apt takes a text as the version of a package, after "=": "1.7.27-1", or "1.7.*" for the
+// newest of these (Debian policy 5.6.12).
+func IsVersion(text string) bool { return versionForm.MatchString(text) }
+
+// aptLock is how long apt waits for others that install, such as the upgrades of a machine that has just
+// started.
+const aptLock = 5 * time.Minute
+
+// Packages is the package system of a machine with Debian or Ubuntu.
+type Packages struct {
+	Machine
+	Env     map[string]string // of its programs: how they get through a proxy
+	Secrets []string          // in Env, to be left out of errors
+}
+
+// Install installs packages, each as apt-get takes it ("haproxy", "docker.io=20.10.*"), held and newer ones too:
+// what is pinned is meant. Configuration files that somebody changed stay. It waits up to five minutes for others
+// that install, and mends what an installation that was cut short has left.
+func (p Packages) Install(ctx context.Context, names ...string) error {
+	if err := p.repair(ctx); err != nil {
+		return aptFailure(err, "")
+	}
+	options := []string{"-q", "-o", fmt.Sprintf("DPkg::Lock::Timeout=%d", int(aptLock.Seconds())), "-o", "Acquire::Retries=3"}
+	install := slices.Concat([]string{"apt-get"}, options, []string{"-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
+		"install", "-y", "--no-install-recommends", "--allow-change-held-packages", "--allow-downgrades"}, names)
+	update := p.command(slices.Concat([]string{"apt-get"}, options, []string{"update"}))
+	var warnings bytes.Buffer
+	// The lock of the lists is none that apt waits for.
+	listed := func(e *sshexec.ExitError) bool { return strings.Contains(e.Stderr, "/var/lib/apt/lists/lock") }
+	err := whenUnlocked(ctx, listed, func() error {
+		warnings.Reset()
+		update.Stderr = &warnings
+		return p.SSH.Exec(ctx, update)
+	})
+	if err != nil {
+		return aptFailure(err, "")
+	}
+	return aptFailure(p.SSH.Exec(ctx, p.command(install)), warnings.String())
+}
+
+// repair finishes what an installation that was cut short has left: apt refuses to work before that.
+// dpkg itself does not wait for its lock, but ends with 2 (dpkg(1), "Exit status").
+func (p Packages) repair(ctx context.Context) error {
+	repair := p.command([]string{"dpkg", "--force-confdef", "--force-confold", "--configure", "-a"})
+	return whenUnlocked(ctx, func(e *sshexec.ExitError) bool { return e.Code == 2 }, func() error { return p.SSH.Exec(ctx, repair) })
+}
+
+// whenUnlocked runs a program again as long as somebody else has the lock that it needs.
+func whenUnlocked(ctx context.Context, locked func(*sshexec.ExitError) bool, program func() error) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := program()
+		if exit, ok := errors.AsType[*sshexec.ExitError](err); err == nil || ok && locked(exit) {
+			return struct{}{}, err
+		}
+		return struct{}{}, backoff.Permanent(err)
+	}, backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: 200 * time.Millisecond, Multiplier: 2, MaxInterval: 10 * time.Second}),
+		backoff.WithMaxElapsedTime(aptLock))
+	return err
+}
+
+// command is a program of the package system. Its environment keeps package scripts from asking, and Ubuntu's
+// needrestart from restarting services meanwhile.
+func (p Packages) command(argv []string) sshexec.Command {
+	env := map[string]string{"DEBIAN_FRONTEND": "noninteractive", "NEEDRESTART_SUSPEND": "1"}
+	maps.Copy(env, p.Env)
+	return sshexec.Command{Argv: argv, Root: true, Env: env, Secrets: p.Secrets}
+}
+
+// aptFailure adds to the error of a program of the package system what explains it: the last line, which is all that
+// the error shows, is mostly a conclusion. What apt-get update could not read is only a warning there, and apt-get
+// install then misses packages without a word of why.
+func aptFailure(err error, warnings string) error {
+	exit, ok := errors.AsType[*sshexec.ExitError](err)
+	if !ok {
+		return err
+	}
+	said := append(aptComplaints(warnings), aptComplaints(exit.Stderr)...)
+	if n := len(said); n > 0 && strings.HasSuffix(err.Error(), said[n-1]) {
+		said = said[:n-1]
+	}
+	if len(said) == 0 {
+		return err
+	}
+	const most = 6
+	return fmt.Errorf("%w (%s)", err, strings.Join(said[max(0, len(said)-most):], "; "))
+}
+
+// aptComplaints are the errors and warnings in what apt has said on standard error (apt, apt-pkg/contrib/error.cc).
+func aptComplaints(text string) (out []string) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "E: ") || strings.HasPrefix(line, "W: ") {
+			out = append(out, line)
+		}
+	}
+	return out
+}

@@ -1,0 +1,103 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/mgmt/linux"
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// Balancer is haproxy on a machine. It is safe for concurrent use, in this process and others. Its methods take as long
+// as their context lets them.
+type Balancer struct{ machine linux.Machine }
+
+// On returns the load balancer on a machine.
+func On(host *sshexec.Host) *Balancer { return &Balancer{machine: linux.On(host)} }
+
+// Install installs haproxy from packages of the distribution, unless it is there. env is how they are fetched
+// (mgmt.Proxy.Environment).
+func (b *Balancer) Install(ctx context.Context, env map[string]string) error {
+	var missing []string
+	for _, p := range []struct {
+		argv        []string
+		fromPackage string
+	}{
+		{[]string{"haproxy", "-v"}, "haproxy"},
+		{[]string{"id", "haproxy"}, "haproxy"}, // an installation that was cut short has unpacked the program, and made no user yet
+		{[]string{"ss", "-V"}, "iproute2"},
+	} {
+		err := b.machine.Run(ctx, p.argv...)
+		if _, ran := errors.AsType[*sshexec.ExitError](err); ran {
+			if !slices.Contains(missing, p.fromPackage) {
+				missing = append(missing, p.fromPackage)
+			}
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return linux.Packages{Machine: b.machine, Env: env, Secrets: secrets(env)}.Install(ctx, missing...)
+}
+
+// secrets are the URLs of proxies, which may hold a password.
+func secrets(env map[string]string) []string { return []string{env["http_proxy"], env["https_proxy"]} }
+
+// scriptFile is where Tacker puts the package's script. scriptLock is held while it runs, not by what it leaves running.
+const (
+	scriptFile = "/tmp/install_external_lb.sh"
+	scriptLock = scriptFile + ".lock"
+)
+
+// Script runs a package's script with Tacker's arguments, as the login user: -m and -w with the addresses of the
+// control-plane nodes and of the workers, separated by commas. It has to install haproxy; what it does to haproxy.cfg does
+// not last.
+func (b *Balancer) Script(ctx context.Context, content io.Reader, masters, workers []netip.Addr, env map[string]string) error {
+	if err := b.machine.SSH.Upload(ctx, content, sshexec.File{Path: scriptFile, Mode: 0o755}); err != nil {
+		return err
+	}
+	return b.machine.SSH.Exec(ctx, sshexec.Command{
+		Argv: []string{"flock", "-o", scriptLock, "bash", scriptFile, "-m", list(masters), "-w", list(workers)},
+		Env:  maps.Clone(env), Secrets: secrets(env),
+	})
+}
+
+func list(addresses []netip.Addr) string {
+	var out []string
+	for _, a := range addresses {
+		out = append(out, a.Unmap().String())
+	}
+	return strings.Join(out, ",")
+}
+
+// Put makes this the part of that owner, in the place of the one it had, and has haproxy serve it. Its servers are led to,
+// drained before or not. The error is a *PortError when a port has another owner, or another program of the machine.
+func (b *Balancer) Put(ctx context.Context, owner string, p Part) error {
+	return b.update(ctx, func(s *stored) error {
+		s.Parts[owner] = p
+		delete(s.Drained, owner)
+		return s.known(owner)
+	})
+}
+
+// Remove takes the part of an owner away, if it has one.
+func (b *Balancer) Remove(ctx context.Context, owner string) error {
+	return b.update(ctx, func(s *stored) error {
+		delete(s.Parts, owner)
+		delete(s.Drained, owner)
+		return nil
+	})
+}
+
+// Parts are the parts by owner.
+func (b *Balancer) Parts(ctx context.Context) (map[string]Part, error) {
+	s, _, err := b.read(ctx)
+	return s.Parts, err
+}

@@ -1,0 +1,157 @@
+package expose
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/vnfkit/vnfkit/internal/jumphost"
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Config of a Driver.
+type Config struct {
+	Pool     *sshexec.Pool // required; the caller closes it
+	Timeouts Timeouts
+	// Dial makes the connections to the API of VIMs without a jump host. Nil: directly.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Timeouts bound what waits for machines.
+type Timeouts struct {
+	Reach  time.Duration // until one can log in to the load balancer; default 1 min
+	Change time.Duration // of what it serves; default 5 min
+}
+
+// Driver exposes services of CNFs. It is safe for concurrent use.
+type Driver struct{ config Config }
+
+// New returns a Driver.
+func New(c Config) *Driver {
+	if c.Timeouts.Reach <= 0 {
+		c.Timeouts.Reach = time.Minute
+	}
+	if c.Timeouts.Change <= 0 {
+		c.Timeouts.Change = 5 * time.Minute
+	}
+	return &Driver{config: c}
+}
+
+// Hooks implements vnflcm.MgmtDriver.
+func (d *Driver) Hooks() vnflcm.Hooks {
+	return vnflcm.Hooks{
+		vnflcm.InstantiateEnd: d.expose, vnflcm.ScaleEnd: d.expose, vnflcm.HealEnd: d.expose,
+		vnflcm.HealStart:      d.healStart,
+		vnflcm.TerminateStart: d.conceal, vnflcm.TerminateEnd: d.conceal,
+		vnflcm.InstantiateRollbackStart: d.conceal, vnflcm.InstantiateRollbackEnd: d.conceal,
+	}
+}
+
+// Validate implements vnflcm.MgmtDriver.
+func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
+	_, p, unknown, err := read(op)
+	for _, name := range unknown {
+		op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", name)
+	}
+	if p.ScriptPath != "" {
+		op.Log.WarnContext(ctx, "the script is not run: haproxy.cfg is rendered whole, and what the script adds would be lost",
+			"attribute", paramPath+".script_path")
+	}
+	return errors.Join(err, mgmt.CheckJumpHost(ctx, op))
+}
+
+// expose has the load balancer serve what the CNF offers by now.
+func (d *Driver) expose(ctx context.Context, op *vnflcm.Operation) error {
+	lb, err := d.reach(ctx, op)
+	if err != nil {
+		return err
+	}
+	part, left := partOf(op.NodePorts)
+	for _, port := range left {
+		op.Log.WarnContext(ctx, "a port cannot be balanced by haproxy: only TCP can", "namespace", port.Namespace, "service", port.Service,
+			"port", port.Port, "protocol", port.Protocol)
+	}
+	if len(part.Frontends) == 0 {
+		op.Log.WarnContext(ctx, "the CNF has no service of type NodePort or LoadBalancer whose port could be exposed")
+		return d.withdraw(ctx, op, lb)
+	}
+	return errors.Join(
+		d.do(ctx, op, "keep", func(ctx context.Context) error { return d.keep(ctx, op, part) }),
+		d.do(ctx, op, "expose", func(ctx context.Context) error { return lb.Put(ctx, loadbalancer.OfCNF(op.InstanceID), part) }),
+	)
+}
+
+// withdraw takes away what expose has made, here and there.
+func (d *Driver) withdraw(ctx context.Context, op *vnflcm.Operation, lb *loadbalancer.Balancer) error {
+	return errors.Join(
+		d.do(ctx, op, "forget", func(ctx context.Context) error { return d.forget(ctx, op) }),
+		d.do(ctx, op, "conceal", func(ctx context.Context) error { return lb.Remove(ctx, loadbalancer.OfCNF(op.InstanceID)) }),
+	)
+}
+
+// healStart takes the ports away that come anew when the whole CNF does: they may be given to others meanwhile.
+func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
+	if !op.WholeVNF() {
+		return nil
+	}
+	return d.conceal(ctx, op)
+}
+
+// conceal has the load balancer serve nothing of the CNF any more. It lets a CNF go whose load balancer has gone before.
+func (d *Driver) conceal(ctx context.Context, op *vnflcm.Operation) error {
+	forceful := op.Terminate != nil && op.Terminate.TerminationType == vnflcm.TerminateForceful
+	lb, err := d.reach(ctx, op)
+	if gone := errors.Is(err, sshexec.ErrConnect) || errors.Is(err, sshexec.ErrHostKey); gone && op.Heal == nil && ctx.Err() == nil {
+		op.Log.WarnContext(ctx, "the load balancer cannot be reached: what it serves of the CNF is left there", "owner", loadbalancer.OfCNF(op.InstanceID), "error", err)
+		err = d.do(ctx, op, "forget", func(ctx context.Context) error { return d.forget(ctx, op) })
+	} else if err == nil {
+		err = d.withdraw(ctx, op, lb)
+	}
+	if err != nil && forceful && ctx.Err() == nil {
+		op.Log.WarnContext(ctx, "not all that exposes the CNF could be taken away", "owner", loadbalancer.OfCNF(op.InstanceID), "error", err)
+		err = nil
+	}
+	return err
+}
+
+// reach logs in to the load balancer.
+func (d *Driver) reach(ctx context.Context, op *vnflcm.Operation) (*loadbalancer.Balancer, error) {
+	target, _, _, err := read(op)
+	if err != nil {
+		return nil, err
+	}
+	if target.Via, _, err = jumphost.Target(op.VIM, jumphost.HostKeys(op)); err != nil {
+		return nil, err
+	}
+	host := d.config.Pool.Host(target)
+	if err := mgmt.Within(ctx, d.config.Timeouts.Reach, host.Wait); err != nil {
+		return nil, err
+	}
+	return loadbalancer.On(host), nil
+}
+
+func (d *Driver) do(ctx context.Context, op *vnflcm.Operation, name string, do func(context.Context) error) error {
+	return vnflcm.Do(ctx, op, name, "", func(ctx context.Context) error { return mgmt.Within(ctx, d.config.Timeouts.Change, do) })
+}
+
+// partOf makes a frontend of each port that haproxy can balance; the others are left.
+func partOf(ports []vnflcm.NodePort) (part loadbalancer.Part, left []vnflcm.NodePort) {
+	for _, p := range ports {
+		if p.Protocol != "TCP" && p.Protocol != "" {
+			left = append(left, p)
+			continue
+		}
+		name := p.Namespace + "." + p.Service
+		if p.Port != "" {
+			name += "." + p.Port
+		}
+		part.Frontends = append(part.Frontends, loadbalancer.Frontend{
+			Name: name, Port: p.NodePort, To: []string{loadbalancer.Masters, loadbalancer.Workers}, Toward: p.NodePort, Check: loadbalancer.CheckTCP,
+		})
+	}
+	return part, left
+}

@@ -1,0 +1,69 @@
+package expose
+
+import (
+	"context"
+	"encoding/json"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/vnfkit/vnfkit/internal/jumphost"
+	"github.com/vnfkit/vnfkit/internal/kubeaccess"
+	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// keep keeps the part in the cluster, for when the machine of the load balancer is another one.
+func (d *Driver) keep(ctx context.Context, op *vnflcm.Operation, part loadbalancer.Part) error {
+	text, err := json.Marshal(part)
+	if err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{
+			"name": loadbalancer.KeptPrefix + op.InstanceID, "namespace": loadbalancer.KeptNamespace,
+			"labels": map[string]any{loadbalancer.KeptLabel: loadbalancer.KeptLabelValue},
+		},
+		"data": map[string]any{loadbalancer.KeptKey: string(text)},
+	}}
+	return d.inCluster(ctx, op, func(ctx context.Context, all dynamic.ResourceInterface) error {
+		_, err := all.Create(ctx, object, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			_, err = all.Update(ctx, object, metav1.UpdateOptions{})
+		}
+		return err
+	})
+}
+
+// forget removes what keep has left.
+func (d *Driver) forget(ctx context.Context, op *vnflcm.Operation) error {
+	return d.inCluster(ctx, op, func(ctx context.Context, all dynamic.ResourceInterface) error {
+		err := all.Delete(ctx, loadbalancer.KeptPrefix+op.InstanceID, metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) {
+			err = nil
+		}
+		return err
+	})
+}
+
+// inCluster does something with ConfigMaps. A cluster that does not allow it is warned of.
+func (d *Driver) inCluster(ctx context.Context, op *vnflcm.Operation, do func(context.Context, dynamic.ResourceInterface) error) error {
+	c, err := kubeaccess.Open(ctx, op.VIM, kubeaccess.Options{SSH: d.config.Pool, HostKeys: jumphost.HostKeys(op), Log: op.Log, Dial: d.config.Dial})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	all := c.Dynamic.Resource(configMaps).Namespace(loadbalancer.KeptNamespace)
+	err = c.Do(ctx, func(ctx context.Context) error { return do(ctx, all) })
+	if apierrors.IsForbidden(err) {
+		op.Log.WarnContext(ctx, "what is exposed cannot be kept in the cluster: it does not come back by itself when the load balancer is healed", "error", err)
+		return nil
+	}
+	return err
+}

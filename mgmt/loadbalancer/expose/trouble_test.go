@@ -1,0 +1,89 @@
+package expose_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vnfkit/vnfkit/internal/cnftest"
+	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestGone: a CNF goes also when its load balancer has gone before, and does not come without it.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.must(l.Instantiate(t.Context(), l.id, l.request(nil)))
+	l.lb.Refuse(true)
+	l.lb.CutConnections()
+	l.pods.heal = func() { t.Error("it is healed before it is known whether it can be exposed") }
+	opID, err := l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{})
+	if occ := l.wait(opID, err); occ.OperationState != vnflcm.FailedTemp || !strings.Contains(fmt.Sprint(occ.Error), "load balancer 127.0.0.1:") {
+		t.Fatalf("%s: %v", occ.OperationState, occ.Error)
+	}
+	if err := l.Fail(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}))
+	if !strings.Contains(l.said(), "what it serves of the CNF is left there") {
+		t.Error("nobody was told")
+	}
+	l.lb.Refuse(false)
+	l.wantLeft()
+}
+
+// wantLeft: the load balancer has still what it could not be told, the cluster has not.
+func (l *lab) wantLeft() {
+	l.t.Helper()
+	parts, err := l.direct.Parts(l.t.Context())
+	if err != nil || len(parts[loadbalancer.OfCNF(l.id)].Frontends) != 2 {
+		l.t.Errorf("%v, %v", parts, err)
+	}
+	all, err := l.dynamic.Resource(configMaps).Namespace("kube-system").
+		List(l.t.Context(), metav1.ListOptions{LabelSelector: "vnfkit.io/loadbalancer=part"})
+	if err != nil || len(all.Items) != 0 {
+		l.t.Errorf("%v, %v", all, err)
+	}
+}
+
+// TestWrongPassword: a termination that is graceful says so, one that is forceful goes on.
+func TestWrongPassword(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.must(l.Instantiate(t.Context(), l.id, l.request(nil)))
+	wrong := l.params(func(_, access map[string]any) { access["ssh_password"] = "wrong" })
+	opID, err := l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, AdditionalParams: wrong})
+	if occ := l.wait(opID, err); occ.OperationState != vnflcm.FailedTemp {
+		t.Fatalf("%s", occ.OperationState)
+	}
+	if err := l.Fail(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful, AdditionalParams: wrong}))
+}
+
+// TestTaken: two CNFs at one port.
+func TestTaken(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.pods.set(port("api", "", "TCP", loadbalancer.DefaultPort))
+	opID, err := l.Instantiate(t.Context(), l.id, l.request(nil))
+	if occ := l.wait(opID, err); occ.OperationState != vnflcm.FailedTemp || !strings.Contains(fmt.Sprint(occ.Error), "port 8383") || !strings.Contains(fmt.Sprint(occ.Error), "cluster/c") {
+		t.Fatalf("%s: %v", occ.OperationState, occ.Error)
+	}
+}
+
+// TestForbidden: a cluster that lets nobody write to kube-system is warned of.
+func TestForbidden(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.cluster.Fail(cnftest.Fault{Path: "/configmaps", Code: 403, Times: -1})
+	l.must(l.Instantiate(t.Context(), l.id, l.request(nil)))
+	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}))
+	if !strings.Contains(l.said(), "cannot be kept in the cluster") {
+		t.Error("nobody was told")
+	}
+}

@@ -1,0 +1,141 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// program is what haproxy's processes are called.
+const program = "haproxy"
+
+// listener is a process that takes connections at a port of the machine.
+type listener struct {
+	port    int
+	program string
+	pid     string
+}
+
+type listeners []listener
+
+// processForm finds the processes in a line of ss -p: users:(("haproxy",pid=12,fd=6),...).
+var processForm = regexp.MustCompile(`\("((?:[^"\\]|\\.)*)",pid=(\d+),fd=\d+\)`)
+
+// listeners asks who takes connections (ss(8)).
+func (b *Balancer) listeners(ctx context.Context) (listeners, error) {
+	out, err := b.machine.SSH.Output(ctx, sshexec.Command{Argv: []string{"ss", "-Htlnp"}, Root: true})
+	return parseListeners(string(out)), err
+}
+
+// parseListeners reads State, Recv-Q, Send-Q, Local Address:Port, Peer Address:Port and the processes.
+func parseListeners(text string) (out listeners) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 5 {
+			continue
+		}
+		port, err := strconv.Atoi(fields[3][strings.LastIndexByte(fields[3], ':')+1:])
+		if err != nil {
+			continue
+		}
+		processes := processForm.FindAllStringSubmatch(line, -1)
+		if len(processes) == 0 {
+			out = append(out, listener{port: port, program: "the kernel"}) // such as NFS
+		}
+		for _, p := range processes {
+			out = append(out, listener{port: port, program: p[1], pid: p[2]})
+		}
+	}
+	return out
+}
+
+// foreign refuses ports of the parts that other programs have: "haproxy -c" does not look.
+func (l listeners) foreign(parts map[string]Part) error {
+	var faults []error
+	for _, owner := range slices.Sorted(maps.Keys(parts)) {
+		for _, f := range parts[owner].Frontends {
+			i := slices.IndexFunc(l, func(l listener) bool { return l.port == f.Port && l.program != program })
+			if i >= 0 {
+				faults = append(faults, &PortError{Port: f.Port, Owner: owner, Taken: strconv.Quote(l[i].program) + " on the machine", Remedy: "stop that, or choose another port"})
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// serves says what is missing until haproxy does what the parts say, in a process that was not there before: "" when
+// nothing is.
+func (l listeners) serves(parts map[string]Part, before listeners) string {
+	old := map[string]bool{}
+	for _, p := range before {
+		old[p.pid] = p.program == program
+	}
+	served := map[int]bool{}
+	for _, p := range l {
+		if p.program != program {
+			continue
+		}
+		if old[p.pid] {
+			return "the old configuration is still in use"
+		}
+		served[p.port] = true
+	}
+	for _, owner := range slices.Sorted(maps.Keys(parts)) {
+		for _, f := range parts[owner].Frontends {
+			if !served[f.Port] {
+				return fmt.Sprintf("nobody listens at port %d", f.Port)
+			}
+		}
+	}
+	return ""
+}
+
+// takeOver bounds how long a new worker takes until it has the ports and the old one has left them.
+const takeOver = 30 * time.Second
+
+// reload has haproxy take over a new configuration, or starts it, and waits until it has: "systemctl reload" does not
+// (haproxy.service of Debian and Ubuntu only signals the master). What it waits for is what the parts say by now: somebody
+// may have changed them since, and died before the reload.
+func (b *Balancer) reload(ctx context.Context, before listeners) error {
+	if err := b.machine.Run(ctx, "systemctl", "enable", "haproxy"); err != nil {
+		return err
+	}
+	loaded, missing := "", ""
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		s, digest, err := b.read(ctx)
+		if err == nil && digest != loaded {
+			loaded = digest
+			err = b.machine.Unit(ctx, "reload-or-restart", program)
+		}
+		if err != nil {
+			return struct{}{}, backoff.Permanent(err)
+		}
+		now, err := b.listeners(ctx)
+		if err != nil {
+			return struct{}{}, backoff.Permanent(err)
+		}
+		if missing = now.serves(s.Parts, before); missing != "" {
+			return struct{}{}, errors.New(missing)
+		}
+		return struct{}{}, nil
+	}, backoff.WithBackOff(polling()), backoff.WithMaxElapsedTime(takeOver))
+	if err != nil && missing != "" {
+		return fmt.Errorf("loadbalancer: waiting for haproxy on %s to take over its new configuration (journalctl -u haproxy says more): %w", b.machine.SSH.Name(), err)
+	}
+	return err
+}
+
+// polling is how often a machine is asked.
+func polling() *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{InitialInterval: 20 * time.Millisecond, RandomizationFactor: 0.2, Multiplier: 1.5, MaxInterval: time.Second}
+}

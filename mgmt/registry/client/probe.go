@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/vnfkit/vnfkit/mgmt/linux"
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// Why a registry could not be used, found with errors.Is. All are final until the request or the registry is
+// changed.
+var (
+	// ErrUnknownAuthority: the certificate of the registry is signed by no CA that the machine knows.
+	ErrUnknownAuthority = errors.New("its certificate is signed by no CA that is known: certificate_path must name the one that signed it")
+	// ErrPlainHTTP: the registry does not speak TLS.
+	ErrPlainHTTP = errors.New("it speaks HTTP, not HTTPS: connection_type must be 0")
+	// ErrLogin: the registry wants a login, or another one.
+	ErrLogin = errors.New("it refuses the login: username and password must be those of a user of it")
+)
+
+// Probe pulls the image of each connection that has a Connection.ProbeImage, as the runtime of the machine does: a
+// wrong CA, address or password is found now and not when the first Pod does not start. The error is an
+// *sshexec.ExitError with what the program said, wrapped in one of the errors of this package where the cause is
+// known.
+func Probe(ctx context.Context, host *sshexec.Host, r Runtime, connections Connections) error {
+	m := machine{linux.On(host)}
+	var faults []error
+	for _, c := range connections {
+		if c.ProbeImage == "" {
+			continue
+		}
+		if err := m.pull(ctx, r, c); err != nil {
+			faults = append(faults, explained(c, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (m machine) pull(ctx context.Context, r Runtime, c Connection) error {
+	image := c.Server + "/" + c.ProbeImage
+	if r == Docker {
+		return m.docker(ctx, nil, "pull", "--quiet", image)
+	}
+	exists, err := m.hasCrictl(ctx)
+	if err != nil {
+		return err
+	}
+	if exists {
+		return m.crictl(ctx, c, image)
+	}
+	if c.login() {
+		return m.ctrWithLogin(ctx, c, image)
+	}
+	return m.ctr(ctx, certsDir, image)
+}
+
+func (m machine) ctr(ctx context.Context, dir, image string) error {
+	return m.Run(ctx, "ctr", "-n", "k8s.io", "images", "pull", "--hosts-dir", dir, image)
+}
+
+// probeDir is where ctr finds the credentials for a probe while it runs. It lies in memory, and only root can read it.
+const probeDir = "/run/vnfkit-registry-probe"
+
+// ctrWithLogin is for machines without crictl: ctr takes credentials on its command line or from a terminal only,
+// but the hosts.toml that it is led to may have a header.
+func (m machine) ctrWithLogin(ctx context.Context, c Connection, image string) (err error) {
+	content, err := hostsTOML(c, c.credentials())
+	if err != nil {
+		return err
+	}
+	if err := m.Run(ctx, "mkdir", "-p", "-m", "0700", probeDir); err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		err = errors.Join(err, m.Run(ctx, "rm", "-rf", probeDir))
+	}()
+	if err := m.Write(ctx, probeDir+"/"+c.Server+"/hosts.toml", content, 0o600); err != nil {
+		return err
+	}
+	return m.ctr(ctx, probeDir, image)
+}
+
+func (m machine) hasCrictl(ctx context.Context) (bool, error) {
+	err := m.SSH.Exec(ctx, sshexec.Command{Shell: "command -v crictl >/dev/null", Root: true})
+	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && (exit.Code == 1 || exit.Code == 127) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// crictl takes credentials from its environment, which only root can see (cri-tools, "crictl pull").
+func (m machine) crictl(ctx context.Context, c Connection, image string) error {
+	command := sshexec.Command{Argv: []string{"crictl", "--runtime-endpoint", "unix:///run/containerd/containerd.sock", "pull", image}, Root: true}
+	if c.login() {
+		command.Env = map[string]string{"CRICTL_CREDS": c.credentials()}
+		command.Secrets = []string{c.Password.Reveal()}
+	}
+	return m.SSH.Exec(ctx, command)
+}
+
+// explained names the registry and, where what a runtime said shows it, the cause.
+func explained(c Connection, err error) error {
+	exit, ok := errors.AsType[*sshexec.ExitError](err)
+	if !ok {
+		return fmt.Errorf("registry %s: %w", c.Server, err)
+	}
+	said := strings.ToLower(exit.Stderr)
+	for _, cause := range []struct {
+		err   error
+		words []string
+	}{
+		{ErrUnknownAuthority, []string{"certificate signed by unknown authority"}},
+		{ErrPlainHTTP, []string{"server gave http response to https client"}},
+		{ErrLogin, []string{"401 unauthorized", "unauthorized:", "authentication required", "no basic auth credentials", "authorization failed"}},
+	} {
+		for _, words := range cause.words {
+			if strings.Contains(said, words) {
+				return fmt.Errorf("registry %s: %w: %w", c.Server, cause.err, err)
+			}
+		}
+	}
+	return fmt.Errorf("registry %s: %w", c.Server, err)
+}

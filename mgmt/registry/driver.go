@@ -1,0 +1,154 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Config of a Driver.
+type Config struct {
+	Pool     *sshexec.Pool // required; the caller closes it
+	Timeouts Timeouts
+}
+
+// Timeouts bound the parts of an operation that wait for a machine.
+type Timeouts struct {
+	Boot    time.Duration // until a new machine lets us log in; default 15 min
+	Login   time.Duration // of that, while it refuses the password: users are set up last; default 1 min
+	Install time.Duration // of Docker, and of the image; default 45 min
+	Ready   time.Duration // until the registry answers; default 2 min
+}
+
+// Driver makes private container registries. It is safe for concurrent use.
+type Driver struct{ config Config }
+
+// New returns a Driver.
+func New(c Config) *Driver {
+	for value, otherwise := range map[*time.Duration]time.Duration{
+		&c.Timeouts.Boot: 15 * time.Minute, &c.Timeouts.Login: time.Minute, &c.Timeouts.Install: 45 * time.Minute, &c.Timeouts.Ready: 2 * time.Minute,
+	} {
+		if *value <= 0 {
+			*value = otherwise
+		}
+	}
+	return &Driver{config: c}
+}
+
+// Hooks implements vnflcm.MgmtDriver. Nothing of a registry is outside its machine but what the Manager keeps of the
+// instance: terminating needs no hook.
+func (d *Driver) Hooks() vnflcm.Hooks {
+	return vnflcm.Hooks{vnflcm.InstantiateEnd: d.instantiateEnd, vnflcm.HealEnd: d.healEnd}
+}
+
+// Validate implements vnflcm.MgmtDriver.
+func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
+	switch {
+	case op.Terminate != nil:
+		return nil // nothing of a request may keep a registry from being removed
+	case op.Scale != nil:
+		return &vnflcm.ParamError{Path: "aspectId", Value: op.Scale.AspectID,
+			Reason: "a private registry cannot be scaled: its machines would not share their images"}
+	}
+	p, err := read(op)
+	p.warn(ctx, op)
+	return errors.Join(err, p.check(op), mgmt.CheckJumpHost(ctx, op))
+}
+
+func (d *Driver) instantiateEnd(ctx context.Context, op *vnflcm.Operation) error {
+	return d.setUp(ctx, op, op.VNFCs)
+}
+
+// healEnd makes the new machines what the old ones were, as the request of the instantiation has it.
+func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
+	if op.WholeVNF() {
+		return d.setUp(ctx, op, op.VNFCs)
+	}
+	return d.setUp(ctx, op, op.Change.Replaced)
+}
+
+// site is a machine that becomes a registry.
+type site struct {
+	*Driver
+	op *vnflcm.Operation
+	p  *installParam
+	ca *authority // nil: not a certificate of ours
+
+	node    mgmt.Node
+	machine linux.Machine
+}
+
+// setUp makes registries of those of the machines that are to be one.
+func (d *Driver) setUp(ctx context.Context, op *vnflcm.Operation, machines []vnflcm.VNFC) error {
+	params, err := read(op)
+	if err != nil {
+		return err
+	}
+	if err := params.check(op); err != nil {
+		return err
+	}
+	p := &params.Registry
+	nodes, err := mgmt.Access{CP: p.SSHCPName, User: p.Username, Password: p.Password, LoginGrace: d.config.Timeouts.Login}.Nodes(op, d.config.Pool, "registry")
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, v := range machines {
+		wanted[v.ID] = true
+	}
+	ca, err := p.authority(ctx, op)
+	if err != nil {
+		return err
+	}
+	return vnflcm.Each(ctx, len(nodes), nodes, func(ctx context.Context, n mgmt.Node) error {
+		if !wanted[n.ID] {
+			return nil
+		}
+		s := &site{Driver: d, op: op, p: p, ca: ca, node: n, machine: linux.On(n.SSH)}
+		return s.build(ctx)
+	})
+}
+
+// build is everything that happens on a machine. What it is told by a step it is told again after a crash.
+func (s *site) build(ctx context.Context) error {
+	limits := s.config.Timeouts
+	if err := s.do(ctx, "reach", limits.Boot, s.node.SSH.Wait); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{{"platform", s.checkPlatform}, {"packages", s.installDocker}, {"docker", s.startDocker}, {"volume", s.prepareVolume}, {"files", s.writeFiles}} {
+		if err := s.do(ctx, step.name, limits.Install, step.do); err != nil {
+			return err
+		}
+	}
+	image, err := vnflcm.Run(ctx, s.op, vnflcm.Step[string]{Name: "image", On: s.node.ID, Do: func(ctx context.Context) (id string, err error) {
+		err = mgmt.Within(ctx, limits.Install, func(ctx context.Context) error { id, err = s.fetchImage(ctx); return err })
+		return id, err
+	}})
+	if err != nil {
+		return err
+	}
+	if err := s.do(ctx, "container", limits.Ready, func(ctx context.Context) error { return s.runContainer(ctx, image) }); err != nil {
+		return err
+	}
+	if err := s.do(ctx, "ready", limits.Ready+time.Minute, s.awaitReady); err != nil {
+		return err
+	}
+	if s.p.Probe {
+		if err := s.do(ctx, "probe", limits.Ready, s.pushAndPull); err != nil {
+			return err
+		}
+	}
+	return s.do(ctx, "publish", time.Minute, s.publish)
+}
+
+func (s *site) do(ctx context.Context, name string, limit time.Duration, do func(context.Context) error) error {
+	return s.node.Do(ctx, s.op, name, limit, do)
+}

@@ -1,0 +1,109 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/registry"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// before has do called once, before a step begins.
+func before(step string, do func()) func(*vnflcm.Config) {
+	var once sync.Once
+	return func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if s.Name == step {
+				once.Do(do)
+			}
+			return next(ctx)
+		}
+	}
+}
+
+// TestTrouble: what goes wrong on a machine is told with its reason and, once that is gone, the operation goes on.
+func TestTrouble(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		setup setup
+		patch string
+		step  string // before it ...
+		do    func(l *lab)
+		want  []string
+		cure  func(l *lab) // nil: the request must be another
+	}{
+		"no Docker package": {setup: setup{sandbox: sandbox.Config{Missing: []string{"docker.io"}}}, want: []string{"packages on ", "Unable to locate package docker.io"}},
+		"no Docker in the image": {patch: `{"packages":{"source":"installed"}}`,
+			want: []string{"packages.source is installed, but the image of registry-10-10-0-10 has no Docker"}},
+		"another system": {step: "platform", do: func(l *lab) { l.put("/etc/os-release", "ID=fedora\nVERSION_ID=42\n") },
+			want: []string{`the system of registry-10-10-0-10 is "fedora 42"`, "packages.source installed"},
+			cure: func(l *lab) { l.put("/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n") }},
+		"disk full": {step: "image", do: func(l *lab) { l.machine().SetFaults(sshtest.Faults{DiskFull: true}) },
+			want: []string{"image on ", "image_path " + imageFile, "no space left on device"},
+			cure: func(l *lab) { l.machine().SetFaults(sshtest.Faults{}) }},
+		"no image": {setup: setup{files: map[string]string{imageFile: archive(t)}}, want: []string{"image_path " + imageFile, "has no image in it that Docker could load"}},
+		"several images": {setup: setup{files: map[string]string{imageFile: archive(t, "web:1", "db:2")}},
+			want: []string{"holds several images, and none is called registry: "}},
+		"another program": {setup: setup{driver: impatient, files: map[string]string{imageFile: strings.ReplaceAll(archive(t, "web:1"), "/bin/registry", "/bin/somethin")}},
+			want: []string{"ready on ", "10.10.0.10:5000 does not answer as it should: no success within 1s", "its container is restarting"}},
+		"the public registry cannot be reached": {patch: `{"image_path":null}`, want: []string{"image on ", "registry-1.docker.io"}},
+		"port taken": {step: "container", do: func(l *lab) { must(l.t, l.world.TakePort("PrivateRegistryVDU-0", 5000, true)) },
+			want: []string{"container on ", "address already in use"},
+			cure: func(l *lab) { must(l.t, l.world.TakePort("PrivateRegistryVDU-0", 5000, false)) }},
+		"a key that is none": {setup: setup{driver: impatient}, patch: tlsOnly, step: "container", do: func(l *lab) { l.put("/etc/vnfkit/registry/tls.key", "broken") },
+			want: []string{"ready on ", "its container is restarting (exit code 1, restarted", "and has said last: ", "failed to find any PEM data in key input"},
+			cure: func(l *lab) { l.dropJournal() }},
+		"reboot": {step: "container", do: func(l *lab) { must(l.t, l.machine().Reboot()) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, c.setup)
+			m := l.Manager
+			if c.do != nil {
+				m = l.manager(before(c.step, func() { c.do(l) }))
+			}
+			id := l.created()
+			patch := c.patch
+			if patch == "" {
+				patch = `{}`
+			}
+			opID, err := m.Instantiate(t.Context(), id, request(t, "instantiate.json", patch))
+			_, err = l.wait(m, opID, err)
+			for _, part := range c.want {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("%q is not in: %v", part, err)
+				}
+			}
+			if c.cure != nil {
+				c.cure(l)
+				must(t, m.Retry(t.Context(), opID))
+				_, err = l.wait(m, opID, nil)
+			}
+			if c.want == nil || c.cure != nil {
+				must(t, err)
+				must(t, l.push(l.connection(id), "team/web:1"))
+			}
+		})
+	}
+}
+
+// TestWrongPassword: a machine that lets nobody in with this password does not begin to do so later.
+func TestWrongPassword(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, setup{driver: registry.Config{Timeouts: registry.Timeouts{Login: time.Second}}})
+	begun := time.Now()
+	_, opID, err := l.begin(`{"ssh_password":"wrong"}`)
+	if err := l.fails(opID, err); !errors.Is(err, sshexec.ErrAuth) {
+		t.Errorf("the error is %v", err)
+	}
+	if took := time.Since(begun); took > 30*time.Second {
+		t.Errorf("it took %v to say so", took)
+	}
+}

@@ -1,0 +1,48 @@
+package mgmt
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Why VolumeDevice finds no disk.
+var (
+	ErrNoVolume       = errors.New("the VNF has no volume of that name")
+	ErrSeveralVolumes = errors.New("the VNF has several volumes of that name")
+	ErrVolumeID       = errors.New("the VIM gives this volume no id that a disk could be found by")
+)
+
+// volumeIDForm is what ids of volumes are made of; they become part of paths.
+var volumeIDForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
+
+// VolumeDevice is where a volume of the VNF shows up on the machine that it is attached to. The descriptor is the name
+// of the volume in the VNFD, or that of its resource in the template. Nova gives disks the id of their volume as serial
+// number, of which virtio-blk has room for 20 characters; the names of disks (vdb) say nothing about which is which.
+func VolumeDevice(op *vnflcm.Operation, v vnflcm.VNFC, descriptor string) (string, error) {
+	var found, attached []vnflcm.Storage
+	for _, s := range op.Storages {
+		if s.Descriptor != descriptor {
+			continue
+		}
+		found = append(found, s)
+		if slices.Contains(v.StorageIDs, s.ID) {
+			attached = append(attached, s)
+		}
+	}
+	if len(attached) > 0 { // a VNFD need not say whose volume it is
+		found = attached
+	}
+	switch {
+	case len(found) == 0:
+		return "", ErrNoVolume
+	case len(found) > 1:
+		return "", ErrSeveralVolumes
+	case !volumeIDForm.MatchString(found[0].ResourceID):
+		return "", ErrVolumeID
+	}
+	id := found[0].ResourceID
+	return "/dev/disk/by-id/virtio-" + id[:min(20, len(id))], nil
+}
