@@ -1,6 +1,8 @@
 package cms_test
 
 import (
+	"bytes"
+	"encoding/asn1"
 	"os"
 	"path/filepath"
 	"testing"
@@ -59,4 +61,38 @@ func check(t *testing.T, signers []cms.Signer) {
 		}
 		_ = s.Reason.Error()
 	}
+}
+
+// FuzzSigner gets past the lengths, where FuzzParse mostly fails: its parts are
+// put into SignedData whose frame is right.
+func FuzzSigner(f *testing.F) {
+	vendor := certify(f, "vendor", rsaKey(), nil)
+	foreign := certify(f, "root", ecdsaKey(), nil, authority)
+	parameters := pssOf(oidSHA512, 64)
+	for _, p := range []*pssParameters{nil, &parameters} {
+		forgery{by: []*holder{vendor}, content: manifest, parameters: p, spoil: func(sd *signedData) {
+			si := sd.Signers[0]
+			f.Add(vendor.certificate.Raw, si.ID.FullBytes, must(asn1.Marshal(si.Digest)), si.Attributes.Bytes, must(asn1.Marshal(si.Algorithm)), si.Signature)
+		}}.bytes(f)
+	}
+	f.Fuzz(func(t *testing.T, certificates, id, digest, attributes, algorithm, signature []byte) {
+		signer := bytes.Join([][]byte{
+			{0x02, 1, 1}, id, digest, must(asn1.Marshal(implicit0(attributes))), algorithm, must(asn1.Marshal(signature)),
+		}, nil)
+		if s, err := cms.Parse(frame(certificates, signer)); err == nil {
+			check(t, s.Verify(digests(s, manifest), trusting(foreign)))
+		}
+	})
+}
+
+// frame makes SignedData of the contents of its certificates and its only signer.
+func frame(certificates, signer []byte) []byte {
+	compound := func(tag int, body ...[]byte) []byte {
+		return must(asn1.Marshal(asn1.RawValue{Tag: tag, IsCompound: true, Bytes: bytes.Join(body, nil)}))
+	}
+	explicit := func(body []byte) []byte { return must(asn1.Marshal(implicit0(body))) }
+	return compound(asn1.TagSequence, must(asn1.Marshal(oidSignedData)), explicit(compound(asn1.TagSequence,
+		must(asn1.Marshal(1)), compound(asn1.TagSet), must(asn1.Marshal(encapsulated{Type: oidData})),
+		explicit(certificates), compound(asn1.TagSet, compound(asn1.TagSequence, signer)),
+	)))
 }

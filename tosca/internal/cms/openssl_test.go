@@ -58,7 +58,7 @@ func write(t *testing.T, name, label string, der []byte) {
 func TestOpenSSL(t *testing.T) {
 	root := certify(t, "root", ecdsaKey(), nil, authority)
 	whole := []string{"-outform PEM", "-outform DER"}
-	streamed := append(whole, "-outform PEM -stream", "-outform DER -stream")
+	streamed := []string{"-outform PEM", "-outform DER", "-outform PEM -stream", "-outform DER -stream"}
 	for name, tt := range map[string]struct {
 		key   crypto.Signer
 		args  string
@@ -106,16 +106,17 @@ func accepts(t *testing.T, signature []byte, vendor, root *holder) {
 	}
 }
 
-// combinations lists every way to take one of each.
+// combinations lists every way to take one of each, split into arguments.
 func combinations(of [][]string) [][]string {
-	if len(of) == 0 {
-		return [][]string{nil}
-	}
-	var out [][]string
-	for _, first := range of[0] {
-		for _, rest := range combinations(of[1:]) {
-			out = append(out, append(strings.Fields(first), rest...))
+	out := [][]string{nil}
+	for _, choices := range of {
+		var longer [][]string
+		for _, begun := range out {
+			for _, choice := range choices {
+				longer = append(longer, slices.Concat(begun, strings.Fields(choice)))
+			}
 		}
+		out = longer
 	}
 	return out
 }
