@@ -93,20 +93,17 @@ func (m *Manifest) all(yield func(Source) bool) {
 	}
 }
 
-// readManifest reads the manifest that TOSCA.meta names or, in a package without
-// TOSCA.meta, the one with the name of the entry definitions (SOL004 4.1.3).
+// readManifest reads the manifest that TOSCA.meta names or, where it names none, the
+// one with the name of the entry definitions, which SOL004 4.1.3 wants of packages
+// without TOSCA.meta and others have as well.
 func (a *Archive) readManifest(j judge) error {
 	entry, named := a.meta.Entries["manifest"]
 	name, inside := resolve(".", entry)
 	switch {
-	case !named && !a.Has(metaFile):
-		yaml := a.meta.EntryDefinitions
-		name = strings.TrimSuffix(yaml, path.Ext(yaml)) + ".mf"
-		if !a.Has(name) {
+	case !named:
+		if name = a.manifestOfEntry(); name == "" {
 			return nil
 		}
-	case !named:
-		return nil
 	case !inside:
 		j.fault(a.entryLine("manifest"), problem.OutsidePackage, "the manifest %q leads out of the package", entry)
 		return nil
@@ -120,4 +117,17 @@ func (a *Archive) readManifest(j judge) error {
 	}
 	a.manifest = parseManifest(name, string(content), j)
 	return nil
+}
+
+// manifestOfEntry finds the manifest with the name of the entry definitions, beside
+// them or in the root; "" when there is none.
+func (a *Archive) manifestOfEntry() string {
+	entry := a.meta.EntryDefinitions
+	beside := strings.TrimSuffix(entry, path.Ext(entry)) + ".mf"
+	for _, name := range []string{path.Base(beside), beside} {
+		if a.Has(name) {
+			return name
+		}
+	}
+	return ""
 }

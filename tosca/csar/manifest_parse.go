@@ -104,9 +104,10 @@ func (p *manifestParser) line(text string, pos problem.Position) {
 		p.fill(field, key, value, pos)
 	case p.section == metadata:
 		p.metadata(key, value, pos)
-	case p.section == nonMANO && value == "":
+	case p.section == nonMANO && (value == "" || value[0] == '#'):
 		p.endSource()
-		p.m.NonMANO = append(p.m.NonMANO, ArtifactSet{Name: strings.TrimSuffix(trimmed, ":")})
+		name, _, _ := strings.Cut(trimmed, ":")
+		p.m.NonMANO = append(p.m.NonMANO, ArtifactSet{Name: strings.TrimSpace(name)})
 		p.set, p.setIndent = &p.m.NonMANO[len(p.m.NonMANO)-1], indent
 	case isSourceKey(key):
 		p.judge.fault(pos, problem.Manifest, "%q belongs to no Source", key)
