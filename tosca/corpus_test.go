@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/csar"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
@@ -83,7 +84,8 @@ func ofTacker(name string) bool {
 // readCorpusPackage opens a package and returns the number of its VDUs.
 func readCorpusPackage(t *testing.T, path string) (int, error) {
 	t.Helper()
-	p, err := tosca.Open(context.Background(), path)
+	// The corpus leaves members out: what digests say is tested in csar.
+	p, err := tosca.Open(context.Background(), path, tosca.WithIntegrity(csar.Integrity{Policy: csar.Off}))
 	if err != nil {
 		return 0, err
 	}

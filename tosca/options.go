@@ -14,6 +14,11 @@ func WithLimits(l csar.Limits) Option {
 	return func(s *settings) { s.archive.Limits = l }
 }
 
+// WithIntegrity says what digests and signatures decide, and whose signatures count.
+func WithIntegrity(i csar.Integrity) Option {
+	return func(s *settings) { s.archive.Integrity = i }
+}
+
 func settingsFrom(opts []Option) settings {
 	var s settings
 	for _, o := range opts {
