@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -52,13 +53,13 @@ func zipOf(t *testing.T, dir string) []byte {
 }
 
 // codes lists the codes of the problems an error holds.
-func codes(t *testing.T, err error) []string {
+func codes(t *testing.T, err error) []problem.Code {
 	t.Helper()
-	var problems tosca.Problems
+	var problems problem.List
 	if err != nil && !errors.As(err, &problems) {
 		t.Fatalf("the error holds no problems: %v", err)
 	}
-	var list []string
+	var list []problem.Code
 	for _, p := range problems {
 		list = append(list, p.Code)
 	}
@@ -148,8 +149,8 @@ func TestArtifact(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"../../Scripts/hook.sh", "/Scripts/hook.sh", `..\Scripts\hook.sh`, "C:/x", ""} {
-		if _, err := p.Artifact(bad); !errors.Is(err, tosca.Problem{Code: tosca.CodeOutsidePackage}) {
-			t.Errorf("Artifact(%q): %v, want %s", bad, err, tosca.CodeOutsidePackage)
+		if _, err := p.Artifact(bad); !errors.Is(err, problem.Problem{Code: problem.OutsidePackage}) {
+			t.Errorf("Artifact(%q): %v, want %s", bad, err, problem.OutsidePackage)
 		}
 	}
 	for _, missing := range []string{"../Scripts", "Scripts/other.sh", "https://example.org/x.sh"} {
@@ -232,7 +233,7 @@ Hash: 00
 		t.Fatal(err)
 	}
 	err = p.Verify(context.Background())
-	want := []string{tosca.CodeHashMismatch, tosca.CodeMissingFile, tosca.CodeHashAlgorithm}
+	want := []problem.Code{problem.HashMismatch, problem.MissingFile, problem.HashAlgorithm}
 	if diff := cmp.Diff(want, codes(t, err)); diff != "" {
 		t.Errorf("codes (-want +got):\n%s\n%v", diff, err)
 	}

@@ -3,24 +3,32 @@ package tosca
 import (
 	"cmp"
 	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca/csar"
+	"github.com/vnfkit/vnfkit/tosca/internal/documents"
+	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // builder makes the model from the documents.
 type builder struct {
-	docs   *documents
-	pkg    *Package
-	report *report
+	docs   *documents.Set
+	types  grammar.Types
+	pkg    *csar.Archive
+	report *report.Report
 	entry  *topology
 	df     []*topology // those of the flavours
 }
 
 // buildVNFD makes the model. It goes on after faults, to find all of them; the
 // result is only of use when there were none.
-func buildVNFD(docs *documents, p *Package, r *report) *VNFD {
-	b := builder{docs: docs, pkg: p, report: r, entry: newTopology(docs.entry(), docs.types)}
+func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, r *report.Report) *VNFD {
+	b := builder{docs: docs, types: types, pkg: a, report: r, entry: newTopology(docs.Entry(), types)}
 	b.findFlavours()
 	if len(b.df) == 0 {
-		r.errorf(Position{File: docs.entry().file}, CodeNotVNFD, "no node template has a type derived from %s", typeVNF)
+		r.Errorf(problem.Position{File: docs.Entry().File}, problem.NotVNFD, "no node template has a type derived from %s", typeVNF)
 		return nil
 	}
 	v := b.descriptor()
@@ -30,7 +38,7 @@ func buildVNFD(docs *documents, p *Package, r *report) *VNFD {
 	slices.SortStableFunc(v.Flavours, func(x, y Flavour) int { return cmp.Compare(x.ID, y.ID) })
 	for i := 1; i < len(v.Flavours); i++ {
 		if first, second := v.Flavours[i-1], v.Flavours[i]; first.ID == second.ID {
-			r.errorf(second.Pos, CodeFlavourID, "the flavour %q stands already at %s", second.ID, first.Pos)
+			r.Errorf(second.Pos, problem.FlavourID, "the flavour %q stands already at %s", second.ID, first.Pos)
 		}
 	}
 	return v
@@ -41,12 +49,12 @@ func buildVNFD(docs *documents, p *Package, r *report) *VNFD {
 // is an input, and imports one file for each flavour, which substitutes it. A
 // VNFD of one flavour may have everything in the entry file.
 func (b *builder) findFlavours() {
-	for _, d := range b.docs.all[1:] {
-		if t := newTopology(d, b.docs.types); t.vnfType() != "" {
+	for _, d := range b.docs.All[1:] {
+		if t := newTopology(d, b.types); t.vnfType() != "" {
 			b.df = append(b.df, t)
 		}
 	}
-	substitutes := b.entry.node.path("substitution_mappings", "properties", "flavour_id") != nil
+	substitutes := b.entry.node.Path("substitution_mappings", "properties", "flavour_id") != nil
 	if b.entry.vnfType() != "" && (substitutes || len(b.df) == 0) {
 		b.df = append(b.df, b.entry)
 	}
@@ -58,7 +66,7 @@ func (b *builder) descriptor() *VNFD {
 		topo, n := b.vnfProperty(name)
 		if n == nil {
 			if required {
-				b.report.errorf(b.entry.pos(), CodeMissingProperty, "the VNF has no %s", name)
+				b.report.Errorf(b.entry.pos(), problem.MissingProperty, "the VNF has no %s", name)
 			}
 			return ""
 		}
@@ -86,12 +94,12 @@ func (b *builder) descriptor() *VNFD {
 // vnfProperty looks a property of the VNF up in the entry file, then in the
 // flavours, then in the types, and takes the first value that is no function; if
 // all are, the first function.
-func (b *builder) vnfProperty(name string) (*topology, *node) {
-	var unresolved *node
+func (b *builder) vnfProperty(name string) (*topology, *yamltree.Node) {
+	var unresolved *yamltree.Node
 	places := append([]*topology{b.entry}, b.df...)
 	for _, t := range places {
 		n, _ := t.vnf()
-		v := t.eval(n.node.path("properties", name))
+		v := t.eval(n.node.Path("properties", name))
 		if v != nil && !isFunction(v) {
 			b.checkAllowed(t, name, v)
 			return t, v
@@ -99,7 +107,7 @@ func (b *builder) vnfProperty(name string) (*topology, *node) {
 		unresolved = cmp.Or(unresolved, v)
 	}
 	for _, t := range places {
-		if v := defaultOf(b.docs.types.property(nodeTypes, t.vnfType(), name)); v != nil {
+		if v := grammar.Default(b.types.Property(grammar.NodeTypes, t.vnfType(), name)); v != nil {
 			return t, v
 		}
 	}
@@ -107,27 +115,27 @@ func (b *builder) vnfProperty(name string) (*topology, *node) {
 }
 
 // checkAllowed holds a property against the valid_values of its definition.
-func (b *builder) checkAllowed(t *topology, name string, v *node) {
-	allowed := validValues(b.docs.types.property(nodeTypes, t.vnfType(), name))
-	if len(allowed) == 0 || v.kind != scalarNode {
+func (b *builder) checkAllowed(t *topology, name string, v *yamltree.Node) {
+	allowed := grammar.ValidValues(b.types.Property(grammar.NodeTypes, t.vnfType(), name))
+	if len(allowed) == 0 || v.Kind != yamltree.Scalar {
 		return
 	}
 	for _, a := range allowed {
-		if a.scalar() == v.text {
+		if a.Str() == v.Text {
 			return
 		}
 	}
-	b.report.errorf(v.pos, CodeValue, "%s is %q, but its type allows only %s", name, v.text,
-		(&node{kind: sequenceNode, items: allowed}).flow())
+	b.report.Errorf(v.Pos, problem.Value, "%s is %q, but its type allows only %s", name, v.Text,
+		(&yamltree.Node{Kind: yamltree.Sequence, Items: allowed}).Flow())
 }
 
 // flavourID finds the flavour_id of a topology.
 func (b *builder) flavourID(t *topology) string {
 	n, _ := t.vnf()
-	for _, v := range []*node{
-		t.node.path("substitution_mappings", "properties", "flavour_id"),
-		n.node.path("properties", "flavour_id"),
-		defaultOf(b.docs.types.property(nodeTypes, t.vnfType(), "flavour_id")),
+	for _, v := range []*yamltree.Node{
+		t.node.Path("substitution_mappings", "properties", "flavour_id"),
+		n.node.Path("properties", "flavour_id"),
+		grammar.Default(b.types.Property(grammar.NodeTypes, t.vnfType(), "flavour_id")),
 	} {
 		if v = t.eval(v); v != nil && !isFunction(v) {
 			return values{t, b.report}.text(v)

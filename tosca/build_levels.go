@@ -3,18 +3,21 @@ package tosca
 import (
 	"maps"
 	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 func (b *flavourBuilder) buildLevels() {
 	policies := b.policies(typeLevels)
 	for _, p := range policies {
-		for _, f := range p.properties.get("levels").mapping() {
+		for _, f := range p.properties.Get("levels").Map() {
 			b.Levels = append(b.Levels, InstantiationLevel{
-				ID:          f.key,
-				Description: b.text(f.value.get("description")),
-				ScaleLevels: b.scaleInfo(f.value.get("scale_info")),
+				ID:          f.Key,
+				Description: b.text(f.Value.Get("description")),
+				ScaleLevels: b.scaleInfo(f.Value.Get("scale_info")),
 				Instances:   map[string]int{},
-				Pos:         f.pos,
+				Pos:         f.Pos,
 			})
 		}
 	}
@@ -23,31 +26,31 @@ func (b *flavourBuilder) buildLevels() {
 		b.defaultLevel(p)
 	}
 	for _, p := range b.policies(typeVduLevels) {
-		for _, f := range p.properties.get("levels").mapping() {
-			level := b.level(f.key)
+		for _, f := range p.properties.Get("levels").Map() {
+			level := b.level(f.Key)
 			if level == nil {
-				b.report.errorf(f.pos, CodeUnknownLevel, "there is no instantiation level %q", f.key)
+				b.report.Errorf(f.Pos, problem.UnknownLevel, "there is no instantiation level %q", f.Key)
 				continue
 			}
 			for _, v := range b.targetVDUs(p) {
-				level.Instances[v.ID] = b.count(f.value.get("number_of_instances"), 0)
+				level.Instances[v.ID] = b.count(f.Value.Get("number_of_instances"), 0)
 			}
 		}
 	}
 }
 
-func (b *flavourBuilder) scaleInfo(n *node) map[string]int {
+func (b *flavourBuilder) scaleInfo(n *yamltree.Node) map[string]int {
 	levels := map[string]int{}
-	for _, f := range n.mapping() {
-		a := b.aspect(f.key)
+	for _, f := range n.Map() {
+		a := b.aspect(f.Key)
 		if a == nil {
-			b.report.errorf(f.pos, CodeUnknownAspect, "there is no scaling aspect %q", f.key)
+			b.report.Errorf(f.Pos, problem.UnknownAspect, "there is no scaling aspect %q", f.Key)
 			continue
 		}
-		value := f.value.get("scale_level")
+		value := f.Value.Get("scale_level")
 		level := b.count(value, 0)
 		if level > a.MaxLevel {
-			b.report.errorf(value.pos, CodeLevelAboveMax, "the aspect %s goes up to the scale level %d, not %d", a.ID, a.MaxLevel, level)
+			b.report.Errorf(value.Pos, problem.LevelAboveMax, "the aspect %s goes up to the scale level %d, not %d", a.ID, a.MaxLevel, level)
 		}
 		levels[a.ID] = level
 	}
@@ -57,17 +60,17 @@ func (b *flavourBuilder) scaleInfo(n *node) map[string]int {
 // defaultLevel reads default_level, which may be left out when there is only one
 // level.
 func (b *flavourBuilder) defaultLevel(p policy) {
-	n := p.properties.get("default_level")
+	n := p.properties.Get("default_level")
 	name := b.text(n)
 	switch {
 	case name != "" && b.level(name) != nil:
 		b.DefaultLevel = name
 	case name != "":
-		b.report.errorf(n.pos, CodeDefaultLevel, "the default level %q is no instantiation level", name)
+		b.report.Errorf(n.Pos, problem.DefaultLevel, "the default level %q is no instantiation level", name)
 	case len(b.Levels) == 1:
 		b.DefaultLevel = b.Levels[0].ID
 	case len(b.Levels) > 1:
-		b.report.warnf(p.pos, CodeDefaultLevel, "there are %d instantiation levels and no default_level", len(b.Levels))
+		b.report.Warnf(p.pos, problem.DefaultLevel, "there are %d instantiation levels and no default_level", len(b.Levels))
 	}
 }
 
@@ -86,15 +89,15 @@ func (b *flavourBuilder) checkNumbers() {
 			number := l.Instances[id]
 			v := b.VDU(id)
 			if number != computed[id] && len(b.AspectsOf(id)) > 0 {
-				b.report.warnf(l.Pos, CodeLevelMismatch, "the level %s gives %s %d instances, its scale levels give %d", l.ID, id, number, computed[id])
+				b.report.Warnf(l.Pos, problem.LevelMismatch, "the level %s gives %s %d instances, its scale levels give %d", l.ID, id, number, computed[id])
 			}
 			b.checkProfile(*v, number, l.Pos, "at level "+l.ID)
 		}
 	}
 }
 
-func (b *flavourBuilder) checkProfile(v VDU, number int, pos Position, when string) {
+func (b *flavourBuilder) checkProfile(v VDU, number int, pos problem.Position, when string) {
 	if number < v.Min || (v.Max >= 0 && number > v.Max) {
-		b.report.warnf(pos, CodeOutsideProfile, "%s has %d instances %s, its profile allows %d to %d", v.ID, number, when, v.Min, v.Max)
+		b.report.Warnf(pos, problem.OutsideProfile, "%s has %d instances %s, its profile allows %d to %d", v.ID, number, when, v.Min, v.Max)
 	}
 }

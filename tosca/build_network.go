@@ -3,6 +3,10 @@ package tosca
 import (
 	"cmp"
 	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 func sortByID[T any](list []T, id func(T) string) {
@@ -14,7 +18,7 @@ func (b *flavourBuilder) buildNetwork() {
 		b.VirtualLinks = append(b.VirtualLinks, VirtualLink{
 			ID:             n.id,
 			Description:    b.text(b.topo.property(n, "description")),
-			LayerProtocols: b.texts(b.topo.eval(b.topo.property(n, "connectivity_type")).get("layer_protocols")),
+			LayerProtocols: b.texts(b.topo.eval(b.topo.property(n, "connectivity_type")).Get("layer_protocols")),
 			Pos:            n.pos,
 		})
 	}
@@ -41,17 +45,17 @@ func (b *flavourBuilder) connectionPoint(n template) ConnectionPoint {
 			cp.VirtualLink = r.target
 		}
 	}
-	for _, r := range b.topo.property(n, "virtual_network_interface_requirements").sequence() {
+	for _, r := range b.topo.property(n, "virtual_network_interface_requirements").List() {
 		nic := NICRequirement{
-			Name:        b.text(r.get("name")),
-			Description: b.text(r.get("description")),
-			Mandatory:   b.boolean(r.get("support_mandatory")),
+			Name:        b.text(r.Get("name")),
+			Description: b.text(r.Get("description")),
+			Mandatory:   b.boolean(r.Get("support_mandatory")),
 		}
-		for _, f := range r.get("network_interface_requirements").mapping() {
+		for _, f := range r.Get("network_interface_requirements").Map() {
 			if nic.Requirements == nil {
 				nic.Requirements = map[string]string{}
 			}
-			nic.Requirements[f.key] = b.text(f.value)
+			nic.Requirements[f.Key] = b.text(f.Value)
 		}
 		cp.NICRequirements = append(cp.NICRequirements, nic)
 	}
@@ -71,23 +75,23 @@ func (b *flavourBuilder) buildExternalCPs() {
 		}
 		byID[cp.ID] = cp
 	}
-	for _, f := range b.topo.node.path("substitution_mappings", "requirements").named() {
-		for _, target := range mappedNodes(f.value) {
-			n, exists := b.topo.byID[target.scalar()]
+	for _, f := range b.topo.node.Path("substitution_mappings", "requirements").Named() {
+		for _, target := range mappedNodes(f.Value) {
+			n, exists := b.topo.byID[target.Str()]
 			if !exists { // common in the field, and of no consequence inside the VNF
-				b.report.warnf(target.pos, CodeUnknownNode, "%s is mapped to the node template %q, which does not exist", f.key, target.scalar())
+				b.report.Warnf(target.Pos, problem.UnknownNode, "%s is mapped to the node template %q, which does not exist", f.Key, target.Str())
 				continue
 			}
 			cp, known := byID[n.id]
 			if !known {
 				cp = ExternalCP{ID: n.id, LayerProtocols: b.texts(b.topo.property(n, "layer_protocols")), Pos: n.pos}
 			}
-			cp.Requirement = f.key
+			cp.Requirement = f.Key
 			byID[n.id] = cp
 		}
 	}
 	for _, cp := range byID {
-		if b.topo.types.is(nodeTypes, b.topo.byID[cp.ID].kind, typeVduCp) {
+		if b.topo.types.Is(grammar.NodeTypes, b.topo.byID[cp.ID].kind, typeVduCp) {
 			cp.CP = cp.ID
 		}
 		b.ExternalCPs = append(b.ExternalCPs, cp)
@@ -97,15 +101,15 @@ func (b *flavourBuilder) buildExternalCPs() {
 
 // mappedNodes lists the nodes of a requirement mapping, which is a pair
 // [node, requirement] or a list of such pairs. An empty list maps nothing.
-func mappedNodes(mapping *node) []*node {
-	items := mapping.sequence()
+func mappedNodes(mapping *yamltree.Node) []*yamltree.Node {
+	items := mapping.List()
 	if len(items) == 0 {
 		return nil
 	}
-	if items[0].kind == scalarNode {
+	if items[0].Kind == yamltree.Scalar {
 		return items[:1]
 	}
-	var nodes []*node
+	var nodes []*yamltree.Node
 	for _, pair := range items {
 		nodes = append(nodes, mappedNodes(pair)...)
 	}

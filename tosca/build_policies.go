@@ -4,24 +4,28 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // policy is one policy of the flavour.
 type policy struct {
 	id         string
-	pos        Position
-	properties *node
-	targets    []*node
+	pos        problem.Position
+	properties *yamltree.Node
+	targets    []*yamltree.Node
 }
 
 // policies lists the policies whose type is base or derived from it, in document
 // order.
 func (b *flavourBuilder) policies(base string) []policy {
 	var found []policy
-	for _, section := range []*node{b.topo.node.get("policies"), b.topo.doc.root.get("policies")} {
-		for _, f := range section.named() {
-			if b.topo.types.is(policyTypes, f.value.get("type").scalar(), base) {
-				found = append(found, policy{f.key, f.pos, f.value.get("properties"), f.value.get("targets").sequence()})
+	for _, section := range []*yamltree.Node{b.topo.node.Get("policies"), b.topo.doc.Root.Get("policies")} {
+		for _, f := range section.Named() {
+			if b.topo.types.Is(grammar.PolicyTypes, f.Value.Get("type").Str(), base) {
+				found = append(found, policy{f.Key, f.Pos, f.Value.Get("properties"), f.Value.Get("targets").List()})
 			}
 		}
 	}
@@ -29,8 +33,8 @@ func (b *flavourBuilder) policies(base string) []policy {
 }
 
 func (b *flavourBuilder) buildPolicies() {
-	if n := b.topo.doc.root.get("policies"); n != nil {
-		b.report.warnf(n.pos, CodeMisplaced, "policies belong into the topology_template")
+	if n := b.topo.doc.Root.Get("policies"); n != nil {
+		b.report.Warnf(n.Pos, problem.Misplaced, "policies belong into the topology_template")
 	}
 	b.buildGroups()
 	b.buildAspects()
@@ -42,14 +46,14 @@ func (b *flavourBuilder) buildPolicies() {
 }
 
 func (b *flavourBuilder) buildGroups() {
-	for _, f := range b.topo.node.get("groups").mapping() {
-		g := PlacementGroup{ID: f.key, Description: b.text(f.value.path("properties", "description")), Pos: f.pos}
-		for _, m := range f.value.get("members").sequence() {
-			if b.exists(m.scalar(), m.pos) {
-				g.Members = append(g.Members, m.scalar())
+	for _, f := range b.topo.node.Get("groups").Map() {
+		g := PlacementGroup{ID: f.Key, Description: b.text(f.Value.Path("properties", "description")), Pos: f.Pos}
+		for _, m := range f.Value.Get("members").List() {
+			if b.exists(m.Str(), m.Pos) {
+				g.Members = append(g.Members, m.Str())
 			}
 		}
-		if b.topo.types.is(groupTypes, f.value.get("type").scalar(), typePlacementGroup) {
+		if b.topo.types.Is(grammar.GroupTypes, f.Value.Get("type").Str(), typePlacementGroup) {
 			b.Groups = append(b.Groups, g)
 		}
 	}
@@ -58,15 +62,15 @@ func (b *flavourBuilder) buildGroups() {
 
 func (b *flavourBuilder) buildAspects() {
 	for _, p := range b.policies(typeScalingAspects) {
-		for _, f := range p.properties.get("aspects").mapping() {
+		for _, f := range p.properties.Get("aspects").Map() {
 			b.Aspects = append(b.Aspects, Aspect{
-				ID:          f.key,
-				Name:        b.text(f.value.get("name")),
-				Description: b.text(f.value.get("description")),
-				MaxLevel:    b.count(f.value.get("max_scale_level"), 0),
-				StepDeltas:  b.texts(f.value.get("step_deltas")),
+				ID:          f.Key,
+				Name:        b.text(f.Value.Get("name")),
+				Description: b.text(f.Value.Get("description")),
+				MaxLevel:    b.count(f.Value.Get("max_scale_level"), 0),
+				StepDeltas:  b.texts(f.Value.Get("step_deltas")),
 				Deltas:      map[string]map[string]int{},
-				Pos:         f.pos,
+				Pos:         f.Pos,
 			})
 		}
 	}
@@ -76,15 +80,15 @@ func (b *flavourBuilder) buildAspects() {
 // buildDeltas reads how many instances the steps of an aspect add to a VDU.
 func (b *flavourBuilder) buildDeltas() {
 	for _, p := range b.policies(typeAspectDeltas) {
-		name := p.properties.get("aspect")
+		name := p.properties.Get("aspect")
 		a := b.aspect(b.text(name))
 		if a == nil {
-			b.report.errorf(name.at(p.properties, &node{pos: p.pos}), CodeUnknownAspect, "there is no scaling aspect %q", name.scalar())
+			b.report.Errorf(name.At(p.properties, &yamltree.Node{Pos: p.pos}), problem.UnknownAspect, "there is no scaling aspect %q", name.Str())
 			continue
 		}
 		deltas := map[string]int{}
-		for _, f := range p.properties.get("deltas").mapping() {
-			deltas[f.key] = b.count(f.value.get("number_of_instances"), 0)
+		for _, f := range p.properties.Get("deltas").Map() {
+			deltas[f.Key] = b.count(f.Value.Get("number_of_instances"), 0)
 		}
 		for _, v := range b.targetVDUs(p) {
 			if a.Deltas[v.ID] == nil {
@@ -103,14 +107,14 @@ func (b *flavourBuilder) buildDeltas() {
 func (b *flavourBuilder) checkSteps(a Aspect) {
 	for _, step := range a.StepDeltas {
 		if !a.hasDelta(step) {
-			b.report.warnf(a.Pos, CodeUnknownDelta, "a step of the aspect %s names the delta %q, which no VDU has", a.ID, step)
+			b.report.Warnf(a.Pos, problem.UnknownDelta, "a step of the aspect %s names the delta %q, which no VDU has", a.ID, step)
 		}
 	}
 }
 
 func (b *flavourBuilder) buildInitial() {
 	for _, p := range b.policies(typeInitialDelta) {
-		number := p.properties.path("initial_delta", "number_of_instances")
+		number := p.properties.Path("initial_delta", "number_of_instances")
 		for _, v := range b.targetVDUs(p) {
 			v.Initial = b.count(number, v.Min)
 		}
@@ -123,12 +127,12 @@ func (b *flavourBuilder) buildAffinity() {
 			rule := AffinityRule{
 				ID:    p.id,
 				Anti:  base == typeAntiAffinity,
-				Scope: b.text(p.properties.get("scope")),
+				Scope: b.text(p.properties.Get("scope")),
 				Pos:   p.pos,
 			}
 			for _, t := range p.targets {
-				if b.topo.node.path("groups", t.scalar()) != nil || b.exists(t.scalar(), t.pos) {
-					rule.Targets = append(rule.Targets, t.scalar())
+				if b.topo.node.Path("groups", t.Str()) != nil || b.exists(t.Str(), t.Pos) {
+					rule.Targets = append(rule.Targets, t.Str())
 				}
 			}
 			b.Affinity = append(b.Affinity, rule)
@@ -142,10 +146,10 @@ func (b *flavourBuilder) buildAffinity() {
 func (b *flavourBuilder) targetVDUs(p policy) []*VDU {
 	var found []*VDU
 	for _, t := range p.targets {
-		if !b.exists(t.scalar(), t.pos) {
+		if !b.exists(t.Str(), t.Pos) {
 			continue
 		}
-		if i, ok := slices.BinarySearchFunc(b.VDUs, t.scalar(), func(v VDU, id string) int { return cmp.Compare(v.ID, id) }); ok {
+		if i, ok := slices.BinarySearchFunc(b.VDUs, t.Str(), func(v VDU, id string) int { return cmp.Compare(v.ID, id) }); ok {
 			found = append(found, &b.VDUs[i])
 		}
 	}

@@ -1,6 +1,11 @@
 package tosca
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
 
 func (b *flavourBuilder) buildVDUs() {
 	for _, n := range b.topo.of(typeVDU) {
@@ -14,14 +19,14 @@ func (b *flavourBuilder) vdu(n template) VDU {
 		ID:          n.id,
 		Name:        b.text(b.topo.property(n, "name")),
 		Description: b.text(b.topo.property(n, "description")),
-		Min:         b.count(profile.get("min_number_of_instances"), 0),
-		Max:         b.count(profile.get("max_number_of_instances"), -1),
+		Min:         b.count(profile.Get("min_number_of_instances"), 0),
+		Max:         b.count(profile.Get("max_number_of_instances"), -1),
 		Compute:     b.compute(n),
 		Artifacts:   b.artifacts(n),
 		Pos:         n.pos,
 	}
 	if v.Max >= 0 && v.Max < v.Min {
-		b.report.errorf(profile.pos, CodeOutsideProfile, "the VDU %s has a maximum of %d instances below its minimum of %d", n.id, v.Max, v.Min)
+		b.report.Errorf(profile.Pos, problem.OutsideProfile, "the VDU %s has a maximum of %d instances below its minimum of %d", n.id, v.Max, v.Min)
 	}
 	v.Initial = v.Min
 	v.Image = b.image(n)
@@ -36,19 +41,19 @@ func (b *flavourBuilder) vdu(n template) VDU {
 // compute reads the virtual_compute capability, whose properties stand under
 // "properties" or, in older packages, directly in it.
 func (b *flavourBuilder) compute(n template) Compute {
-	c := n.node.path("capabilities", "virtual_compute")
-	if properties := c.get("properties"); properties != nil {
+	c := n.node.Path("capabilities", "virtual_compute")
+	if properties := c.Get("properties"); properties != nil {
 		c = properties
 	}
 	result := Compute{
-		VirtualCPUs: b.count(c.path("virtual_cpu", "num_virtual_cpu"), 0),
-		Memory:      b.bytes(c.path("virtual_memory", "virtual_mem_size")),
+		VirtualCPUs: b.count(c.Path("virtual_cpu", "num_virtual_cpu"), 0),
+		Memory:      b.bytes(c.Path("virtual_memory", "virtual_mem_size")),
 	}
-	for _, disk := range c.get("virtual_local_storage").sequence() {
-		result.LocalStorage = append(result.LocalStorage, b.bytes(disk.get("size_of_storage")))
+	for _, disk := range c.Get("virtual_local_storage").List() {
+		result.LocalStorage = append(result.LocalStorage, b.bytes(disk.Get("size_of_storage")))
 	}
-	for _, f := range c.get("requested_additional_capabilities").mapping() {
-		if name := b.text(f.value.get("requested_additional_capability_name")); name != "" {
+	for _, f := range c.Get("requested_additional_capabilities").Map() {
+		if name := b.text(f.Value.Get("requested_additional_capability_name")); name != "" {
 			result.FlavourName = name
 			break
 		}
@@ -62,15 +67,15 @@ func (b *flavourBuilder) compute(n template) Compute {
 func (b *flavourBuilder) image(n template) *SoftwareImage {
 	data := b.topo.property(n, "sw_image_data")
 	var file, key string
-	pos := data.at()
-	for _, f := range n.node.get("artifacts").named() {
-		kind := f.value.get("type").scalar()
-		if !b.topo.types.is(artifactTypes, kind, typeSwImage) {
+	pos := data.At()
+	for _, f := range n.node.Get("artifacts").Named() {
+		kind := f.Value.Get("type").Str()
+		if !b.topo.types.Is(grammar.ArtifactTypes, kind, typeSwImage) {
 			continue
 		}
-		file, key = b.text(f.value.get("file")), f.key
+		file, key = b.text(f.Value.Get("file")), f.Key
 		if data == nil {
-			data, pos = f.value.get("properties"), f.pos
+			data, pos = f.Value.Get("properties"), f.Pos
 		}
 		break
 	}
@@ -78,20 +83,20 @@ func (b *flavourBuilder) image(n template) *SoftwareImage {
 		return nil
 	}
 	image := &SoftwareImage{
-		Name:              b.text(data.get("name")),
-		Version:           b.text(data.get("version")),
-		ContainerFormat:   strings.ToLower(b.text(data.get("container_format"))),
-		DiskFormat:        strings.ToLower(b.text(data.get("disk_format"))),
-		MinDisk:           b.bytes(data.get("min_disk")),
-		MinRAM:            b.bytes(data.get("min_ram")),
-		Size:              b.bytes(data.get("size")),
+		Name:              b.text(data.Get("name")),
+		Version:           b.text(data.Get("version")),
+		ContainerFormat:   strings.ToLower(b.text(data.Get("container_format"))),
+		DiskFormat:        strings.ToLower(b.text(data.Get("disk_format"))),
+		MinDisk:           b.bytes(data.Get("min_disk")),
+		MinRAM:            b.bytes(data.Get("min_ram")),
+		Size:              b.bytes(data.Get("size")),
 		File:              file,
 		Pos:               pos,
-		ChecksumAlgorithm: strings.ToLower(b.text(data.path("checksum", "algorithm"))),
-		Checksum:          b.text(data.path("checksum", "hash")),
+		ChecksumAlgorithm: strings.ToLower(b.text(data.Path("checksum", "algorithm"))),
+		Checksum:          b.text(data.Path("checksum", "hash")),
 	}
-	if sum := data.get("checksum"); sum.scalar() != "" {
-		image.Checksum = sum.scalar() // the digest alone, as in older packages
+	if sum := data.Get("checksum"); sum.Str() != "" {
+		image.Checksum = sum.Str() // the digest alone, as in older packages
 	}
 	if image.Name == "" {
 		image.Name = key
@@ -103,20 +108,20 @@ func (b *flavourBuilder) image(n template) *SoftwareImage {
 // none.
 func (b *flavourBuilder) artifacts(n template) map[string]Artifact {
 	var found map[string]Artifact
-	for _, f := range n.node.get("artifacts").named() {
+	for _, f := range n.node.Get("artifacts").Named() {
 		a := Artifact{
-			Type:        b.text(f.value.get("type")),
-			File:        b.text(f.value.get("file")),
-			Description: b.text(f.value.get("description")),
-			Pos:         f.pos,
+			Type:        b.text(f.Value.Get("type")),
+			File:        b.text(f.Value.Get("file")),
+			Description: b.text(f.Value.Get("description")),
+			Pos:         f.Pos,
 		}
-		if short := f.value.scalar(); short != "" {
+		if short := f.Value.Str(); short != "" {
 			a.File = short
 		}
 		if found == nil {
 			found = map[string]Artifact{}
 		}
-		found[f.key] = a
+		found[f.Key] = a
 	}
 	return found
 }
@@ -134,7 +139,7 @@ func (b *flavourBuilder) buildStorages() {
 			b.Storages = append(b.Storages, Storage{
 				ID:    n.id,
 				Kind:  kind.kind,
-				Size:  b.bytes(b.topo.property(n, kind.data).get(kind.amount)),
+				Size:  b.bytes(b.topo.property(n, kind.data).Get(kind.amount)),
 				Image: b.image(n),
 				Pos:   n.pos,
 			})
@@ -144,9 +149,9 @@ func (b *flavourBuilder) buildStorages() {
 }
 
 // exists reports a problem when a name is no node template of the flavour.
-func (b *flavourBuilder) exists(name string, pos Position) bool {
+func (b *flavourBuilder) exists(name string, pos problem.Position) bool {
 	if _, ok := b.topo.byID[name]; !ok {
-		b.report.errorf(pos, CodeUnknownNode, "there is no node template %q", name)
+		b.report.Errorf(pos, problem.UnknownNode, "there is no node template %q", name)
 		return false
 	}
 	return true

@@ -12,14 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // notVNFDs are the packages the corpus calls valid in which there is nothing to
 // accept.
-var notVNFDs = map[string]string{
-	"tacker-s-tests-etc-s-svp_csar_in_meta_and_manifest":                tosca.CodeValue,        // provider is none of the valid_values
-	"tacker-ut-csar_short_notation_for_artifacts_without_sw_image_data": tosca.CodeNotVNFD,      // has no VNF node
-	"tacker-ut-test_csar_utils_data-test_csar_utils_common":             tosca.CodeMissingEntry, // a stub without its entry file
+var notVNFDs = map[string]problem.Code{
+	"tacker-s-tests-etc-s-svp_csar_in_meta_and_manifest":                problem.Value,        // provider is none of the valid_values
+	"tacker-ut-csar_short_notation_for_artifacts_without_sw_image_data": problem.NotVNFD,      // has no VNF node
+	"tacker-ut-test_csar_utils_data-test_csar_utils_common":             problem.MissingEntry, // a stub without its entry file
 }
 
 // withoutVDUs are VNFDs whose flavours have none: all is in Kubernetes manifests.
@@ -38,7 +39,7 @@ func TestCorpus(t *testing.T) {
 		t.Fatal(err)
 	}
 	var opened, wanted, accepted int
-	refusals := map[string]string{}
+	refusals := map[string]problem.Code{}
 	for _, e := range entries {
 		name := e.Name()
 		vdus, err := readCorpusPackage(t, filepath.Join(corpus, "tosca", "pkg", name))
@@ -49,7 +50,7 @@ func TestCorpus(t *testing.T) {
 			continue
 		}
 		wanted++
-		var p tosca.Problem
+		var p problem.Problem
 		switch {
 		case errors.As(err, &p):
 			refusals[name] = p.Code

@@ -8,7 +8,7 @@
 //
 //	p, err := tosca.Open(ctx, "k8s-cluster.csar")
 //	if err != nil {
-//		return err // tosca.Problems: every fault with file, line and column
+//		return err // problem.List: every fault with file, line and column
 //	}
 //	defer p.Close()
 //	flavour, err := p.VNFD().Flavour("simple")

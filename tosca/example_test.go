@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 func Example() {
@@ -71,7 +72,7 @@ func ExampleFlavour_Instances() {
 }
 
 // Every fault is reported, with its place and a stable code.
-func ExampleProblems() {
+func Example_problems() {
 	_, err := tosca.OpenFS(context.Background(), fstest.MapFS{
 		"vnfd.yaml": {Data: []byte(`tosca_definitions_version: tosca_simple_yaml_1_2
 imports: [ ../other.yaml, missing.yaml ]
@@ -80,21 +81,21 @@ topology_template:
     VNF: { type: tosca.nodes.nfv.VNF }
 `)},
 	})
-	var problems tosca.Problems
+	var problems problem.List
 	if errors.As(err, &problems) {
 		for _, p := range problems {
 			fmt.Println(p.Position, p.Code)
 		}
 	}
-	fmt.Println(errors.Is(err, tosca.Problem{Code: tosca.CodeImportMissing}))
+	fmt.Println(errors.Is(err, problem.Problem{Code: problem.ImportMissing}))
 	// Output:
-	// vnfd.yaml:2:12 import-outside-package
-	// vnfd.yaml:2:27 import-missing
-	// vnfd.yaml:5:5 missing-property
-	// vnfd.yaml:5:5 missing-property
-	// vnfd.yaml:5:5 missing-property
-	// vnfd.yaml:5:5 missing-property
-	// vnfd.yaml:5:5 missing-property
+	// vnfd.yaml:2:12 tosca.import-outside-package
+	// vnfd.yaml:2:27 tosca.import-missing
+	// vnfd.yaml:5:5 vnfd.missing-property
+	// vnfd.yaml:5:5 vnfd.missing-property
+	// vnfd.yaml:5:5 vnfd.missing-property
+	// vnfd.yaml:5:5 vnfd.missing-property
+	// vnfd.yaml:5:5 vnfd.missing-property
 	// true
 }
 

@@ -1,5 +1,7 @@
 package tosca
 
+import "github.com/vnfkit/vnfkit/tosca/problem"
+
 // Flavour is one deployment flavour (DF) of a VNF: a topology template whose
 // substitution mappings carry its flavour_id, or the only topology of a VNFD
 // that has no more than one.
@@ -40,7 +42,7 @@ type Flavour struct {
 	// Artifacts maps the keys of the other artifacts of the VNF node.
 	Artifacts map[string]Artifact
 	// Pos is the VNF node of the flavour, or its topology template.
-	Pos Position
+	Pos problem.Position
 }
 
 // VDU is a virtualisation deployment unit made of a virtual machine.
@@ -65,7 +67,7 @@ type VDU struct {
 	// Artifacts maps the keys of the VDU's artifacts, its image among them.
 	Artifacts map[string]Artifact
 	// Pos is the node template.
-	Pos Position
+	Pos problem.Position
 }
 
 // Compute is the virtual_compute capability of a VDU.
@@ -97,7 +99,7 @@ type SoftwareImage struct {
 	// URL, or "" when the image is expected to be in the VIM already.
 	File string
 	// Pos is sw_image_data.
-	Pos Position
+	Pos problem.Position
 }
 
 // ConnectionPoint is a VduCp: the network interface of a VDU.
@@ -118,7 +120,7 @@ type ConnectionPoint struct {
 	// NICRequirements are the virtual_network_interface_requirements as found.
 	NICRequirements []NICRequirement
 	// Pos is the node template.
-	Pos Position
+	Pos problem.Position
 }
 
 // NICRequirement is one entry of virtual_network_interface_requirements.
@@ -146,7 +148,7 @@ type ExternalCP struct {
 	// LayerProtocols are for instance ["ipv4"].
 	LayerProtocols []string
 	// Pos is the node template.
-	Pos Position
+	Pos problem.Position
 }
 
 // VirtualLink is a VnfVirtualLink: a network inside the VNF.
@@ -156,7 +158,7 @@ type VirtualLink struct {
 	// LayerProtocols are those of its connectivity type.
 	LayerProtocols []string
 	// Pos is the node template.
-	Pos Position
+	Pos problem.Position
 }
 
 // StorageKind tells the three kinds of storage apart.
@@ -179,7 +181,7 @@ type Storage struct {
 	// Image is what the storage is filled with, nil when it starts empty.
 	Image *SoftwareImage
 	// Pos is the node template.
-	Pos Position
+	Pos problem.Position
 }
 
 // Artifact is a file that a node template names.
@@ -191,7 +193,7 @@ type Artifact struct {
 	File        string
 	Description string
 	// Pos is the artifact's definition.
-	Pos Position
+	Pos problem.Position
 }
 
 // AffinityRule is an AffinityRule or AntiAffinityRule policy.
@@ -206,7 +208,7 @@ type AffinityRule struct {
 	// Targets are IDs of VDUs, virtual links or placement groups.
 	Targets []string
 	// Pos is the policy.
-	Pos Position
+	Pos problem.Position
 }
 
 // PlacementGroup is a group of nodes that affinity rules treat as one.
@@ -216,5 +218,5 @@ type PlacementGroup struct {
 	// Members are IDs of node templates.
 	Members []string
 	// Pos is the group.
-	Pos Position
+	Pos problem.Position
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 func vnfd(t *testing.T, files fstest.MapFS) *tosca.VNFD {
@@ -97,7 +98,7 @@ func TestImageInArtifact(t *testing.T) {
 	}
 	for id, image := range want {
 		got := *v.Flavours[0].VDU(id).Image
-		got.Pos = tosca.Position{}
+		got.Pos = problem.Position{}
 		if diff := cmp.Diff(image, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
 		}

@@ -12,10 +12,11 @@ import (
 	"testing/fstest"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/csar"
 )
 
 // small keeps the fuzzer from spending its time on large inputs.
-var small = tosca.WithLimits(tosca.Limits{Members: 200, MemberSize: 1 << 20, TotalSize: 4 << 20, DocumentSize: 1 << 18})
+var small = tosca.WithLimits(csar.Limits{Members: 200, MemberSize: 1 << 20, TotalSize: 4 << 20, DocumentSize: 1 << 18})
 
 // use does with a package what a VNFM does with one.
 func use(t *testing.T, p *tosca.Package) {

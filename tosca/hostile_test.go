@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/csar"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // member is one entry of an archive made to be hostile.
@@ -60,31 +62,31 @@ func TestHostileArchives(t *testing.T) {
 	tests := []struct {
 		name    string
 		members []member
-		limits  tosca.Limits
-		code    string
+		limits  csar.Limits
+		code    problem.Code
 		member  string
 	}{
-		{"climbs out", []member{{name: "../../etc/cron.d/x"}}, tosca.Limits{}, tosca.CodeZipSlip, "../../etc/cron.d/x"},
-		{"climbs out within", []member{{name: "a/../../x"}}, tosca.Limits{}, tosca.CodeZipSlip, "a/../../x"},
-		{"absolute", []member{{name: "/etc/passwd"}}, tosca.Limits{}, tosca.CodeZipSlip, "/etc/passwd"},
-		{"backslash", []member{{name: `..\x`}}, tosca.Limits{}, tosca.CodeZipSlip, `..\x`},
-		{"drive letter", []member{{name: "C:/x"}}, tosca.Limits{}, tosca.CodeZipSlip, "C:/x"},
-		{"climbing folder", []member{{name: "../x/", mode: fs.ModeDir}}, tosca.Limits{}, tosca.CodeZipSlip, "../x/"},
-		{"dot", []member{{name: "./x"}}, tosca.Limits{}, tosca.CodeBadName, "./x"},
-		{"control characters", []member{{name: "a\x1b[2Jb"}}, tosca.Limits{}, tosca.CodeBadName, "a\uFFFD[2Jb"},
-		{"no UTF-8", []member{{name: "a\xffb"}}, tosca.Limits{}, tosca.CodeBadName, "a\uFFFDb"},
-		{"symbolic link", []member{{name: "x", content: "/etc/passwd", mode: fs.ModeSymlink}}, tosca.Limits{}, tosca.CodeSymlink, "x"},
-		{"device", []member{{name: "x", mode: fs.ModeDevice}}, tosca.Limits{}, tosca.CodeIrregular, "x"},
-		{"twice", []member{{name: "x"}, {name: "x"}}, tosca.Limits{}, tosca.CodeDuplicateMember, "x"},
-		{"file and folder", []member{{name: "x"}, {name: "x/y"}}, tosca.Limits{}, tosca.CodeDuplicateMember, "x"},
-		{"encrypted", []member{{name: "x", flags: 1}}, tosca.Limits{}, tosca.CodeUnreadable, "x"},
-		{"odd compression", []member{{name: "x", method: 12}}, tosca.Limits{}, tosca.CodeUnreadable, "x"},
-		{"bomb", []member{{name: "x", method: zip.Deflate, content: "12345678", declare: 2 << 30}}, tosca.Limits{}, tosca.CodeTooLarge, "x"},
-		{"large member", []member{{name: "x", content: strings.Repeat("x", 2000)}}, tosca.Limits{MemberSize: 1000}, tosca.CodeTooLarge, "x"},
-		{"large sum", []member{{name: "x", content: strings.Repeat("x", 900)}}, tosca.Limits{TotalSize: 1000}, tosca.CodeTooLarge, "x"},
-		{"absurd size", []member{{name: "x", method: zip.Store, declare: 1<<64 - 1}}, tosca.Limits{}, tosca.CodeTooLarge, "x"},
-		{"many", []member{{name: "x"}, {name: "y"}}, tosca.Limits{Members: 2}, tosca.CodeTooLarge, ""},
-		{"large document", nil, tosca.Limits{DocumentSize: 100}, tosca.CodeTooLarge, "vnfd.yaml"},
+		{"climbs out", []member{{name: "../../etc/cron.d/x"}}, csar.Limits{}, problem.ZipSlip, "../../etc/cron.d/x"},
+		{"climbs out within", []member{{name: "a/../../x"}}, csar.Limits{}, problem.ZipSlip, "a/../../x"},
+		{"absolute", []member{{name: "/etc/passwd"}}, csar.Limits{}, problem.ZipSlip, "/etc/passwd"},
+		{"backslash", []member{{name: `..\x`}}, csar.Limits{}, problem.ZipSlip, `..\x`},
+		{"drive letter", []member{{name: "C:/x"}}, csar.Limits{}, problem.ZipSlip, "C:/x"},
+		{"climbing folder", []member{{name: "../x/", mode: fs.ModeDir}}, csar.Limits{}, problem.ZipSlip, "../x/"},
+		{"dot", []member{{name: "./x"}}, csar.Limits{}, problem.BadName, "./x"},
+		{"control characters", []member{{name: "a\x1b[2Jb"}}, csar.Limits{}, problem.BadName, "a\uFFFD[2Jb"},
+		{"no UTF-8", []member{{name: "a\xffb"}}, csar.Limits{}, problem.BadName, "a\uFFFDb"},
+		{"symbolic link", []member{{name: "x", content: "/etc/passwd", mode: fs.ModeSymlink}}, csar.Limits{}, problem.Symlink, "x"},
+		{"device", []member{{name: "x", mode: fs.ModeDevice}}, csar.Limits{}, problem.Irregular, "x"},
+		{"twice", []member{{name: "x"}, {name: "x"}}, csar.Limits{}, problem.DuplicateMember, "x"},
+		{"file and folder", []member{{name: "x"}, {name: "x/y"}}, csar.Limits{}, problem.DuplicateMember, "x"},
+		{"encrypted", []member{{name: "x", flags: 1}}, csar.Limits{}, problem.Unreadable, "x"},
+		{"odd compression", []member{{name: "x", method: 12}}, csar.Limits{}, problem.Unreadable, "x"},
+		{"bomb", []member{{name: "x", method: zip.Deflate, content: "12345678", declare: 2 << 30}}, csar.Limits{}, problem.TooLarge, "x"},
+		{"large member", []member{{name: "x", content: strings.Repeat("x", 2000)}}, csar.Limits{MemberSize: 1000}, problem.TooLarge, "x"},
+		{"large sum", []member{{name: "x", content: strings.Repeat("x", 900)}}, csar.Limits{TotalSize: 1000}, problem.TooLarge, "x"},
+		{"absurd size", []member{{name: "x", method: zip.Store, declare: 1<<64 - 1}}, csar.Limits{}, problem.TooLarge, "x"},
+		{"many", []member{{name: "x"}, {name: "y"}}, csar.Limits{Members: 2}, problem.TooLarge, ""},
+		{"large document", nil, csar.Limits{DocumentSize: 100}, problem.TooLarge, "vnfd.yaml"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -93,7 +95,7 @@ func TestHostileArchives(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = tosca.OpenFS(context.Background(), z, tosca.WithLimits(tt.limits))
-			var problems tosca.Problems
+			var problems problem.List
 			if !errors.As(err, &problems) {
 				t.Fatalf("Open: %v, want a problem", err)
 			}
@@ -111,7 +113,7 @@ func TestHostileArchives(t *testing.T) {
 func TestNothingIsParsedOfAHostileArchive(t *testing.T) {
 	data := archive(t, member{name: "../x"}, member{name: "other.yaml", content: "{"})
 	_, err := tosca.Open(context.Background(), write(t, "x.csar", data))
-	if diff := cmp.Diff([]string{tosca.CodeZipSlip}, codes(t, err)); diff != "" {
+	if diff := cmp.Diff([]problem.Code{problem.ZipSlip}, codes(t, err)); diff != "" {
 		t.Errorf("codes (-want +got):\n%s", diff)
 	}
 }
@@ -131,7 +133,7 @@ func TestOverlappingMembers(t *testing.T) {
 	binary.LittleEndian.PutUint32(tail[12:], binary.LittleEndian.Uint32(tail[12:])+uint32(len(second)))
 	forged := append(append(bytes.Clone(data[:end]), second...), tail...)
 	_, err := tosca.Open(context.Background(), write(t, "x.csar", forged))
-	if !errors.Is(err, tosca.Problem{Code: tosca.CodeTooLarge}) {
+	if !errors.Is(err, problem.Problem{Code: problem.TooLarge}) {
 		t.Errorf("Open: %v", err)
 	}
 }
@@ -148,7 +150,7 @@ func write(t *testing.T, name string, data []byte) string {
 func TestNoArchive(t *testing.T) {
 	for name, data := range map[string][]byte{"text": []byte("hello"), "empty": nil, "cut off": archive(t)[:100]} {
 		_, err := tosca.Open(context.Background(), write(t, "x.csar", data))
-		if diff := cmp.Diff([]string{tosca.CodeNotPackage}, codes(t, err)); diff != "" {
+		if diff := cmp.Diff([]problem.Code{problem.NotPackage}, codes(t, err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -169,11 +171,11 @@ func TestLinksInDirectories(t *testing.T) {
 		return dir
 	}
 	outside := write(t, "secret", []byte("secret"))
-	for target, want := range map[string][]string{
+	for target, want := range map[string][]problem.Code{
 		"vnfd.yaml": nil,
-		outside:     {tosca.CodeSymlink},
-		"..":        {tosca.CodeSymlink},
-		"nowhere":   {tosca.CodeSymlink},
+		outside:     {problem.Symlink},
+		"..":        {problem.Symlink},
+		"nowhere":   {problem.Symlink},
 	} {
 		dir := link(target, "link")
 		p, err := tosca.Open(context.Background(), dir)
@@ -184,7 +186,7 @@ func TestLinksInDirectories(t *testing.T) {
 			p.Close()
 		}
 		// A file system of the caller may follow links anywhere: none are taken.
-		if _, err := tosca.OpenFS(context.Background(), os.DirFS(dir)); !errors.Is(err, tosca.Problem{Code: tosca.CodeSymlink}) {
+		if _, err := tosca.OpenFS(context.Background(), os.DirFS(dir)); !errors.Is(err, problem.Problem{Code: problem.Symlink}) {
 			t.Errorf("OpenFS with a link to %s: %v", target, err)
 		}
 	}
@@ -205,14 +207,14 @@ func TestTwoDocumentsInTheRoot(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		files fstest.MapFS
-		want  string
+		want  problem.Code
 	}{
-		{"none", fstest.MapFS{"x.txt": file("")}, tosca.CodeMissingEntry},
-		{"two", fstest.MapFS{"a.yaml": file(minimal), "b.yml": file(minimal)}, tosca.CodeMissingEntry},
-		{"a package inside", fstest.MapFS{"a.csar": file("")}, tosca.CodeNotPackage},
+		{"none", fstest.MapFS{"x.txt": file("")}, problem.MissingEntry},
+		{"two", fstest.MapFS{"a.yaml": file(minimal), "b.yml": file(minimal)}, problem.MissingEntry},
+		{"a package inside", fstest.MapFS{"a.csar": file("")}, problem.NotPackage},
 	} {
 		_, err := tosca.OpenFS(context.Background(), tt.files)
-		if diff := cmp.Diff([]string{tt.want}, codes(t, err)); diff != "" {
+		if diff := cmp.Diff([]problem.Code{tt.want}, codes(t, err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}

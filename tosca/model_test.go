@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/csar"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 func TestModel(t *testing.T) {
@@ -38,18 +40,18 @@ func TestModel(t *testing.T) {
 
 func TestMeta(t *testing.T) {
 	got := open(t, "testdata/everything").Meta()
-	want := tosca.Meta{
+	want := csar.Meta{
 		Version:          "1.0",
 		CSARVersion:      "1.1",
 		CreatedBy:        "the tests",
 		EntryDefinitions: "Definitions/top.yaml",
 		Entries:          map[string]string{"change-log": "ChangeLog.txt"},
-		Artifacts: []tosca.ArtifactEntry{{
+		Artifacts: []csar.ArtifactEntry{{
 			Name:        "Scripts/hook.sh",
 			ContentType: "application/x-sh",
 			Algorithm:   "SHA-256",
 			Hash:        "306c6ca7407560340797866e077e053627ad409277d1b9da58106fce4cf717cb",
-			Pos:         tosca.Position{File: "TOSCA-Metadata/TOSCA.meta", Line: 7, Column: 1},
+			Pos:         problem.Position{File: "TOSCA-Metadata/TOSCA.meta", Line: 7, Column: 1},
 		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

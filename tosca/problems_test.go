@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // head begins a VNFD of one flavour, so that the line after it is line 6.
@@ -35,17 +36,17 @@ func found(t *testing.T, files fstest.MapFS) []string {
 	var list []string
 	p, err := tosca.OpenFS(context.Background(), files)
 	if err != nil {
-		var problems tosca.Problems
+		var problems problem.List
 		if !errors.As(err, &problems) {
 			t.Fatalf("no problems but: %v", err)
 		}
 		for _, p := range problems {
-			list = append(list, p.Position.String()+" "+p.Code)
+			list = append(list, p.Position.String()+" "+string(p.Code))
 		}
 		return list
 	}
 	for _, w := range p.Warnings() {
-		list = append(list, w.Position.String()+" "+w.Code+"?")
+		list = append(list, w.Position.String()+" "+string(w.Code)+"?")
 	}
 	return list
 }
@@ -57,58 +58,58 @@ func TestProblemsOfAVNFD(t *testing.T) {
 		want       []string
 	}{
 		{"nothing", head + aspect + levels, nil},
-		{"syntax", "a: [\n", []string{"v.yaml:1:1 bad-yaml"}},
-		{"empty", "", []string{"v.yaml bad-yaml"}},
-		{"no mapping", "- a\n", []string{"v.yaml:1:1 bad-yaml"}},
-		{"key that is no text", head + "  ? [a]\n  : b\n", []string{"v.yaml:6:5 bad-yaml"}},
-		{"key twice", head + "    VDU: {}\n", []string{"v.yaml:6:5 duplicate-key"}},
-		{"alias in itself", head + "x: &x [*x]\n", []string{"v.yaml:6:8 bad-yaml"}},
-		{"version 2.0", strings.Replace(head, "simple_yaml_1_2", "2_0", 1), []string{"v.yaml:1:28 tosca-version"}},
-		{"no version", head[strings.Index(head, "\n")+1:], []string{"v.yaml tosca-version"}},
-		{"no VNF", "tosca_definitions_version: tosca_simple_yaml_1_0\n", []string{"v.yaml not-a-vnfd"}},
-		{"no descriptor_id", strings.Replace(head, "descriptor_id: i, ", "", 1), []string{"v.yaml:4:5 missing-property"}},
+		{"syntax", "a: [\n", []string{"v.yaml:1:1 yaml.syntax"}},
+		{"empty", "", []string{"v.yaml yaml.syntax"}},
+		{"no mapping", "- a\n", []string{"v.yaml:1:1 yaml.syntax"}},
+		{"key that is no text", head + "  ? [a]\n  : b\n", []string{"v.yaml:6:5 yaml.syntax"}},
+		{"key twice", head + "    VDU: {}\n", []string{"v.yaml:6:5 yaml.duplicate-key"}},
+		{"alias in itself", head + "x: &x [*x]\n", []string{"v.yaml:6:8 yaml.syntax"}},
+		{"version 2.0", strings.Replace(head, "simple_yaml_1_2", "2_0", 1), []string{"v.yaml:1:28 tosca.version"}},
+		{"no version", head[strings.Index(head, "\n")+1:], []string{"v.yaml tosca.version"}},
+		{"no VNF", "tosca_definitions_version: tosca_simple_yaml_1_0\n", []string{"v.yaml vnfd.not-a-vnfd"}},
+		{"no descriptor_id", strings.Replace(head, "descriptor_id: i, ", "", 1), []string{"v.yaml:4:5 vnfd.missing-property"}},
 		{"value not allowed", strings.Replace(head, "nfv.VNF,", "nfv.VNF2,", 1) +
 			"node_types: {tosca.nodes.nfv.VNF2: {derived_from: tosca.nodes.nfv.VNF, properties: {provider: {constraints: [{valid_values: [q]}]}}}}\n",
-			[]string{"v.yaml:4:85 value-not-allowed"}},
+			[]string{"v.yaml:4:85 tosca.value-not-allowed"}},
 		{"type of itself", head + "node_types: {a: {derived_from: b}, b: {derived_from: a}}\n",
-			[]string{"v.yaml:6:14 type-cycle", "v.yaml:6:36 type-cycle"}},
-		{"text expected", strings.Replace(head, "provider: p", "provider: [p]", 1), []string{"v.yaml:4:84 wrong-type"}},
-		{"negative", strings.Replace(head, "max_number_of_instances: 3", "max_number_of_instances: -3", 1), []string{"v.yaml:5:126 negative-number"}},
-		{"no number", strings.Replace(head, "max_number_of_instances: 3", "max_number_of_instances: three", 1), []string{"v.yaml:5:126 wrong-type"}},
+			[]string{"v.yaml:6:14 tosca.type-cycle", "v.yaml:6:36 tosca.type-cycle"}},
+		{"text expected", strings.Replace(head, "provider: p", "provider: [p]", 1), []string{"v.yaml:4:84 tosca.wrong-type"}},
+		{"negative", strings.Replace(head, "max_number_of_instances: 3", "max_number_of_instances: -3", 1), []string{"v.yaml:5:126 tosca.negative-number"}},
+		{"no number", strings.Replace(head, "max_number_of_instances: 3", "max_number_of_instances: three", 1), []string{"v.yaml:5:126 tosca.wrong-type"}},
 		{"minimum above maximum", strings.Replace(head, "min_number_of_instances: 1", "min_number_of_instances: 4", 1),
-			[]string{"v.yaml:5:72 outside-vdu-profile"}},
+			[]string{"v.yaml:5:72 vnfd.outside-vdu-profile"}},
 		{"sizes", head + `    A: {type: tosca.nodes.nfv.Vdu.VirtualBlockStorage, properties: {virtual_block_storage_data: {size_of_storage: 1 XB}}}
     B: {type: tosca.nodes.nfv.Vdu.VirtualBlockStorage, properties: {virtual_block_storage_data: {size_of_storage: -1 GB}}}
     C: {type: tosca.nodes.nfv.Vdu.VirtualBlockStorage, properties: {virtual_block_storage_data: {size_of_storage: much}}}
     D: {type: tosca.nodes.nfv.Vdu.VirtualBlockStorage, properties: {virtual_block_storage_data: {size_of_storage: 99999999999 TB}}}
-`, []string{"v.yaml:6:115 wrong-type", "v.yaml:7:115 negative-number", "v.yaml:8:115 wrong-type", "v.yaml:9:115 wrong-type"}},
+`, []string{"v.yaml:6:115 tosca.wrong-type", "v.yaml:7:115 tosca.negative-number", "v.yaml:8:115 tosca.wrong-type", "v.yaml:9:115 tosca.wrong-type"}},
 		{"size without unit", head + "    A: {type: tosca.nodes.nfv.Vdu.VirtualBlockStorage, properties: {virtual_block_storage_data: {size_of_storage: 1}}}\n",
-			[]string{"v.yaml:6:115 wrong-type?"}},
-		{"CP of an unknown VDU", head + "    CP: {type: tosca.nodes.nfv.VduCp, requirements: [{virtual_binding: VDU2}]}\n", []string{"v.yaml:6:72 unknown-node"}},
-		{"mapping of an unknown CP", head + "  substitution_mappings: {requirements: {r: [CP, virtual_link]}}\n", []string{"v.yaml:6:46 unknown-node?"}},
-		{"member of a group", head + "  groups: {g: {type: tosca.groups.nfv.PlacementGroup, members: [VDU2]}}\n", []string{"v.yaml:6:65 unknown-node"}},
+			[]string{"v.yaml:6:115 tosca.wrong-type?"}},
+		{"CP of an unknown VDU", head + "    CP: {type: tosca.nodes.nfv.VduCp, requirements: [{virtual_binding: VDU2}]}\n", []string{"v.yaml:6:72 vnfd.unknown-node"}},
+		{"mapping of an unknown CP", head + "  substitution_mappings: {requirements: {r: [CP, virtual_link]}}\n", []string{"v.yaml:6:46 vnfd.unknown-node?"}},
+		{"member of a group", head + "  groups: {g: {type: tosca.groups.nfv.PlacementGroup, members: [VDU2]}}\n", []string{"v.yaml:6:65 vnfd.unknown-node"}},
 		{"unknown driver", strings.Replace(head, "type: tosca.nodes.nfv.VNF,", "type: tosca.nodes.nfv.VNF, interfaces: {Vnflcm: {heal_end: {implementation: d}}},", 1),
-			[]string{"v.yaml:4:92 unknown-driver"}},
+			[]string{"v.yaml:4:92 vnfd.unknown-driver"}},
 		{"file of a driver", strings.Replace(head, "type: tosca.nodes.nfv.VNF,",
 			"type: tosca.nodes.nfv.VNF, interfaces: {Vnflcm: {heal_end: {implementation: d}}}, artifacts: {d: {type: tosca.artifacts.Implementation.Python, file: x.py}},", 1),
-			[]string{"v.yaml:4:110 missing-file?"}},
-		{"deltas of an unknown aspect", head + strings.Replace(aspect, "aspect: out", "aspect: in", 1), []string{"v.yaml:8:102 unknown-aspect"}},
-		{"step with an unknown delta", head + strings.Replace(aspect, "step_deltas: [d]", "step_deltas: [e]", 1), []string{"v.yaml:7:81 unknown-delta?"}},
-		{"target of deltas", head + strings.Replace(aspect, "targets: [VDU]", "targets: [VDU2]", 1), []string{"v.yaml:8:75 unknown-node"}},
+			[]string{"v.yaml:4:110 csar.missing-file?"}},
+		{"deltas of an unknown aspect", head + strings.Replace(aspect, "aspect: out", "aspect: in", 1), []string{"v.yaml:8:102 vnfd.unknown-aspect"}},
+		{"step with an unknown delta", head + strings.Replace(aspect, "step_deltas: [d]", "step_deltas: [e]", 1), []string{"v.yaml:7:81 vnfd.unknown-delta?"}},
+		{"target of deltas", head + strings.Replace(aspect, "targets: [VDU]", "targets: [VDU2]", 1), []string{"v.yaml:8:75 vnfd.unknown-node"}},
 		{"initial above maximum", head + strings.Replace(aspect, "initial_delta: {number_of_instances: 1}", "initial_delta: {number_of_instances: 4}", 1),
-			[]string{"v.yaml:5:5 outside-vdu-profile?"}},
-		{"level of an unknown aspect", head + aspect + strings.Replace(levels, "out:", "in:", 1), []string{"v.yaml:10:96 unknown-aspect"}},
-		{"level above the maximum", head + aspect + strings.Replace(levels, "scale_level: 1", "scale_level: 3", 1), []string{"v.yaml:10:115 level-above-max"}},
-		{"default level", head + aspect + strings.Replace(levels, "levels: {a", "default_level: b, levels: {a", 1), []string{"v.yaml:10:85 default-level"}},
-		{"no default level", head + aspect + strings.Replace(levels, "levels: {a:", "levels: {b: {}, a:", 1), []string{"v.yaml:10:7 default-level?"}},
+			[]string{"v.yaml:5:5 vnfd.outside-vdu-profile?"}},
+		{"level of an unknown aspect", head + aspect + strings.Replace(levels, "out:", "in:", 1), []string{"v.yaml:10:96 vnfd.unknown-aspect"}},
+		{"level above the maximum", head + aspect + strings.Replace(levels, "scale_level: 1", "scale_level: 3", 1), []string{"v.yaml:10:115 vnfd.level-above-max"}},
+		{"default level", head + aspect + strings.Replace(levels, "levels: {a", "default_level: b, levels: {a", 1), []string{"v.yaml:10:85 vnfd.default-level"}},
+		{"no default level", head + aspect + strings.Replace(levels, "levels: {a:", "levels: {b: {}, a:", 1), []string{"v.yaml:10:7 vnfd.default-level?"}},
 		{"numbers of an unknown level", head + aspect + levels +
 			"    - v: {type: tosca.policies.nfv.VduInstantiationLevels, targets: [VDU], properties: {levels: {b: {number_of_instances: 1}}}}\n",
-			[]string{"v.yaml:11:98 unknown-level"}},
+			[]string{"v.yaml:11:98 vnfd.unknown-level"}},
 		{"numbers that contradict", head + aspect + levels +
 			"    - v: {type: tosca.policies.nfv.VduInstantiationLevels, targets: [VDU], properties: {levels: {a: {number_of_instances: 7}}}}\n",
-			[]string{"v.yaml:10:79 level-mismatch?", "v.yaml:10:79 outside-vdu-profile?"}},
-		{"rule for nobody", head + "  policies:\n    - r: {type: tosca.policies.nfv.AntiAffinityRule, targets: [VDU2], properties: {scope: zone}}\n", []string{"v.yaml:7:64 unknown-node"}},
-		{"policies in the wrong place", head + strings.ReplaceAll(aspect[2:], "\n  ", "\n"), []string{"v.yaml:7:3 misplaced?"}},
+			[]string{"v.yaml:10:79 vnfd.level-mismatch?", "v.yaml:10:79 vnfd.outside-vdu-profile?"}},
+		{"rule for nobody", head + "  policies:\n    - r: {type: tosca.policies.nfv.AntiAffinityRule, targets: [VDU2], properties: {scope: zone}}\n", []string{"v.yaml:7:64 vnfd.unknown-node"}},
+		{"policies in the wrong place", head + strings.ReplaceAll(aspect[2:], "\n  ", "\n"), []string{"v.yaml:7:3 vnfd.misplaced?"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,14 +133,14 @@ func TestImports(t *testing.T) {
 		{"itself", "[v.yaml]", nil},
 		{"ETSI types that are not there", "[etsi_nfv_sol001_vnfd_types.yaml, etsi_nfv_sol001_common_2_5_1_types.yaml]", nil},
 		{"ETSI types from the network", "['https://forge.etsi.org/x/v2.6.1/etsi_nfv_sol001_vnfd_types.yaml']", nil},
-		{"the network", "['https://example.org/types.yaml']", []string{"Definitions/v.yaml:6:11 import-remote"}},
-		{"out of the package", "[../../x.yaml]", []string{"Definitions/v.yaml:6:11 import-outside-package"}},
-		{"absolute", "[/etc/passwd]", []string{"Definitions/v.yaml:6:11 import-outside-package"}},
-		{"missing", "[{a: {file: none.yaml}}]", []string{"Definitions/v.yaml:6:22 import-missing"}},
-		{"no name", "[[a], null]", []string{"Definitions/v.yaml:6:11 wrong-type"}},
-		{"no file name", "[{file: [a]}]", []string{"Definitions/v.yaml:6:18 wrong-type"}},
-		{"fault in the imported file", "[bad.yaml]", []string{"Definitions/bad.yaml:1:28 tosca-version"}},
-		{"no version in the imported file", "[plain.yaml]", []string{"Definitions/plain.yaml tosca-version?"}},
+		{"the network", "['https://example.org/types.yaml']", []string{"Definitions/v.yaml:6:11 tosca.import-remote"}},
+		{"out of the package", "[../../x.yaml]", []string{"Definitions/v.yaml:6:11 tosca.import-outside-package"}},
+		{"absolute", "[/etc/passwd]", []string{"Definitions/v.yaml:6:11 tosca.import-outside-package"}},
+		{"missing", "[{a: {file: none.yaml}}]", []string{"Definitions/v.yaml:6:22 tosca.import-missing"}},
+		{"no name", "[[a], null]", []string{"Definitions/v.yaml:6:11 tosca.wrong-type"}},
+		{"no file name", "[{file: [a]}]", []string{"Definitions/v.yaml:6:18 tosca.wrong-type"}},
+		{"fault in the imported file", "[bad.yaml]", []string{"Definitions/bad.yaml:1:28 tosca.version"}},
+		{"no version in the imported file", "[plain.yaml]", []string{"Definitions/plain.yaml tosca.version?"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -164,10 +165,10 @@ func TestMetaProblems(t *testing.T) {
 	}{
 		{"as little as can be", "entry-definitions: v.yaml", nil},
 		{"BOM, CRLF, comment, continuation", "\ufeffEntry-Definitions: v.\r\n yaml\r\n# x\r\n", nil},
-		{"no entry", "CSAR-Version: 1.1\n", []string{"TOSCA-Metadata/TOSCA.meta missing-entry-definitions"}},
-		{"entry is not there", "Entry-Definitions: w.yaml\n", []string{"TOSCA-Metadata/TOSCA.meta missing-entry-definitions"}},
-		{"entry outside", "Entry-Definitions: ../v.yaml\n", []string{"TOSCA-Metadata/TOSCA.meta outside-package"}},
-		{"no colon", "Entry-Definitions: v.yaml\nhello\n", []string{"TOSCA-Metadata/TOSCA.meta:2:1 bad-meta"}},
+		{"no entry", "CSAR-Version: 1.1\n", []string{"TOSCA-Metadata/TOSCA.meta csar.missing-entry-definitions"}},
+		{"entry is not there", "Entry-Definitions: w.yaml\n", []string{"TOSCA-Metadata/TOSCA.meta csar.missing-entry-definitions"}},
+		{"entry outside", "Entry-Definitions: ../v.yaml\n", []string{"TOSCA-Metadata/TOSCA.meta csar.outside-package"}},
+		{"no colon", "Entry-Definitions: v.yaml\nhello\n", []string{"TOSCA-Metadata/TOSCA.meta:2:1 csar.meta"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -187,7 +188,7 @@ func TestSameFlavourTwice(t *testing.T) {
 		"a.yaml":                    file(df),
 		"b.yaml":                    file(df),
 	})
-	if diff := cmp.Diff([]string{"b.yaml:4:5 flavour-id"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"b.yaml:4:5 vnfd.flavour-id"}, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
@@ -205,17 +206,20 @@ func TestBombs(t *testing.T) {
 		}
 		aliases.WriteString("a" + n + ": &a" + n + " [" + strings.TrimSuffix(strings.Repeat("*a"+last+",", 10), ",") + "]\n")
 	}
-	tests := map[string]struct{ yaml, want string }{
-		"aliases":          {head + aliases.String(), tosca.CodeTooLarge},
-		"depth":            {head + "x: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), tosca.CodeTooDeep},
-		"depth by aliases": {head + "a: &a " + strings.Repeat("[", 90) + strings.Repeat("]", 90) + "\nb: " + strings.Repeat("[", 90) + "*a" + strings.Repeat("]", 90), tosca.CodeTooDeep},
-		"width":            {head + "x: [" + strings.Repeat("a,", 300_000) + "]", tosca.CodeTooLarge},
-		"merges":           {head + "a: &a {" + keys(500) + "}\nb: [" + strings.Repeat("{<<: *a},", 600) + "]", tosca.CodeTooLarge},
+	tests := map[string]struct {
+		yaml string
+		want problem.Code
+	}{
+		"aliases":          {head + aliases.String(), problem.TooLarge},
+		"depth":            {head + "x: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), problem.TooDeep},
+		"depth by aliases": {head + "a: &a " + strings.Repeat("[", 90) + strings.Repeat("]", 90) + "\nb: " + strings.Repeat("[", 90) + "*a" + strings.Repeat("]", 90), problem.TooDeep},
+		"width":            {head + "x: [" + strings.Repeat("a,", 300_000) + "]", problem.TooLarge},
+		"merges":           {head + "a: &a {" + keys(500) + "}\nb: [" + strings.Repeat("{<<: *a},", 600) + "]", problem.TooLarge},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := tosca.OpenFS(context.Background(), fstest.MapFS{"v.yaml": file(tt.yaml)})
-			if !errors.Is(err, tosca.Problem{Code: tt.want}) {
+			if !errors.Is(err, problem.Problem{Code: tt.want}) {
 				t.Errorf("Open: %v, want %s", err, tt.want)
 			}
 		})
@@ -235,7 +239,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	yaml := head + "    CP: {type: tosca.nodes.nfv.VduCp, requirements: [" + strings.Repeat("{virtual_binding: "+long+"},", 3) + "]}\n" +
 		"  groups: {g: {members: [" + strings.Repeat("a,\n", 2000) + "]}}\n"
 	_, err := tosca.OpenFS(context.Background(), fstest.MapFS{"v.yaml": file(yaml)})
-	var problems tosca.Problems
+	var problems problem.List
 	if !errors.As(err, &problems) || len(problems) != 1000 {
 		t.Fatalf("%d problems, want 1000", len(problems))
 	}
@@ -248,11 +252,11 @@ func TestProblemsAreBounded(t *testing.T) {
 
 func TestProblemText(t *testing.T) {
 	_, err := tosca.OpenFS(context.Background(), fstest.MapFS{"v.yaml": file(head + "    VDU: {}\n")})
-	const want = `v.yaml:6:5: key "VDU" stands already in line 5 [duplicate-key]`
+	const want = `v.yaml:6:5: key "VDU" stands already in line 5 [yaml.duplicate-key]`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	var p tosca.Problem
+	var p problem.Problem
 	if !errors.As(err, &p) || p.Line != 6 || p.String() != want {
 		t.Errorf("errors.As gives %v", p)
 	}

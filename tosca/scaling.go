@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // Aspect is a scaling aspect: a dimension in which the VNF is scaled in steps.
@@ -22,7 +24,7 @@ type Aspect struct {
 	// Deltas tells for each VDU how many instances each delta adds.
 	Deltas map[string]map[string]int
 	// Pos is the aspect's definition.
-	Pos Position
+	Pos problem.Position
 }
 
 // InstantiationLevel is a size in which the VNF can be instantiated.
@@ -34,7 +36,7 @@ type InstantiationLevel struct {
 	// not named have the number their scale levels give.
 	Instances map[string]int
 	// Pos is the level's definition.
-	Pos Position
+	Pos problem.Position
 }
 
 // VDU returns the VDU with that id, nil when there is none.

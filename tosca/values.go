@@ -5,6 +5,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // maxCount is the largest number of instances, steps or processors believed.
@@ -15,38 +19,38 @@ const maxCount = 1_000_000
 // shows them.
 type values struct {
 	topo   *topology
-	report *report
+	report *report.Report
 }
 
 // text reads a string; a function is rendered as it stands.
-func (v values) text(n *node) string {
+func (v values) text(n *yamltree.Node) string {
 	n = v.topo.eval(n)
 	switch {
 	case n == nil:
 		return ""
-	case n.kind == scalarNode:
-		return n.text
+	case n.Kind == yamltree.Scalar:
+		return n.Text
 	case isFunction(n):
-		return n.flow()
+		return n.Flow()
 	}
-	v.report.errorf(n.pos, CodeType, "this must be a text")
+	v.report.Errorf(n.Pos, problem.Type, "this must be a text")
 	return ""
 }
 
 // texts reads a list of strings; a single string is a list of one.
-func (v values) texts(n *node) []string {
+func (v values) texts(n *yamltree.Node) []string {
 	n = v.topo.eval(n)
 	switch {
 	case n == nil || isFunction(n):
 		return nil
-	case n.kind == scalarNode:
-		return []string{n.text}
-	case n.kind != sequenceNode:
-		v.report.errorf(n.pos, CodeType, "this must be a list")
+	case n.Kind == yamltree.Scalar:
+		return []string{n.Text}
+	case n.Kind != yamltree.Sequence:
+		v.report.Errorf(n.Pos, problem.Type, "this must be a list")
 		return nil
 	}
 	var list []string
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		if text := v.text(item); text != "" {
 			list = append(list, text)
 		}
@@ -55,36 +59,36 @@ func (v values) texts(n *node) []string {
 }
 
 // count reads a number that is not negative; absent is what it is when not given.
-func (v values) count(n *node, absent int) int {
+func (v values) count(n *yamltree.Node, absent int) int {
 	n = v.topo.eval(n)
 	if n == nil || isFunction(n) {
 		return absent
 	}
-	number, err := strconv.Atoi(n.scalar())
+	number, err := strconv.Atoi(n.Str())
 	switch {
 	case err != nil || number > maxCount:
-		v.report.errorf(n.pos, CodeType, "this must be a whole number of at most %d", maxCount)
+		v.report.Errorf(n.Pos, problem.Type, "this must be a whole number of at most %d", maxCount)
 		return absent
 	case number < 0:
-		v.report.errorf(n.pos, CodeNegative, "this must not be negative")
+		v.report.Errorf(n.Pos, problem.Negative, "this must not be negative")
 		return absent
 	}
 	return number
 }
 
 // boolean reads true or false; false when not given.
-func (v values) boolean(n *node) bool {
+func (v values) boolean(n *yamltree.Node) bool {
 	n = v.topo.eval(n)
 	if n == nil || isFunction(n) {
 		return false
 	}
-	switch strings.ToLower(n.scalar()) {
+	switch strings.ToLower(n.Str()) {
 	case "true", "yes":
 		return true
 	case "false", "no":
 		return false
 	}
-	v.report.errorf(n.pos, CodeType, "this must be true or false")
+	v.report.Errorf(n.Pos, problem.Type, "this must be true or false")
 	return false
 }
 
@@ -98,33 +102,33 @@ var sizeUnits = map[string]float64{
 
 // bytes reads a scalar-unit.size; 0 when not given. A number without a unit is
 // taken for bytes, with a warning.
-func (v values) bytes(n *node) int64 {
+func (v values) bytes(n *yamltree.Node) int64 {
 	n = v.topo.eval(n)
 	if n == nil || isFunction(n) {
 		return 0
 	}
-	m := sizeForm.FindStringSubmatch(strings.TrimSpace(n.scalar()))
+	m := sizeForm.FindStringSubmatch(strings.TrimSpace(n.Str()))
 	if m == nil {
-		v.report.errorf(n.pos, CodeType, "this must be a size such as \"4 GB\"")
+		v.report.Errorf(n.Pos, problem.Type, "this must be a size such as \"4 GB\"")
 		return 0
 	}
 	factor, known := sizeUnits[strings.ToLower(m[2])]
 	switch {
 	case m[2] == "":
 		factor = 1
-		v.report.warnf(n.pos, CodeType, "a size needs a unit, this is taken for bytes")
+		v.report.Warnf(n.Pos, problem.Type, "a size needs a unit, this is taken for bytes")
 	case !known:
-		v.report.errorf(n.pos, CodeType, "%q is no unit of size; known are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB", m[2])
+		v.report.Errorf(n.Pos, problem.Type, "%q is no unit of size; known are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB", m[2])
 		return 0
 	}
 	number, err := strconv.ParseFloat(m[1], 64)
 	size := math.Round(number * factor)
 	switch {
 	case size < 0:
-		v.report.errorf(n.pos, CodeNegative, "a size must not be negative")
+		v.report.Errorf(n.Pos, problem.Negative, "a size must not be negative")
 		return 0
 	case err != nil || size > 1<<62:
-		v.report.errorf(n.pos, CodeType, "this size is too large")
+		v.report.Errorf(n.Pos, problem.Type, "this size is too large")
 		return 0
 	}
 	return int64(size)

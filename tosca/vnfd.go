@@ -3,6 +3,8 @@ package tosca
 import (
 	"fmt"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // VNFD is a parsed VNF descriptor (SOL001 v2.6.1 clause 6). A property that the
@@ -26,7 +28,7 @@ type VNFD struct {
 	// Flavours are the deployment flavours, sorted by ID. There is at least one.
 	Flavours []Flavour
 	// Pos is the VNF node of the entry definitions.
-	Pos Position
+	Pos problem.Position
 }
 
 // Flavour returns the deployment flavour with that id. The error names the ids

@@ -15,6 +15,8 @@ var budget = map[string]int{
 	"sshexec":                  20,
 	"sshexec/sshtest":          30,
 	"tosca":                    3,
+	"tosca/csar":               0,
+	"tosca/problem":            0,
 	"vnflcm":                   5,
 	"vnflcm/storetest":         10,
 	"vnflcm/sqlstore":          5,

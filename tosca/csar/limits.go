@@ -1,4 +1,4 @@
-package tosca
+package csar
 
 import "cmp"
 
@@ -18,19 +18,8 @@ type Limits struct {
 	DocumentSize int64
 }
 
-// Option changes how Open and OpenFS read a package.
-type Option func(*Limits)
-
-// WithLimits replaces the default limits; fields left zero keep their default.
-func WithLimits(l Limits) Option {
-	return func(to *Limits) { *to = l }
-}
-
-func limitsFrom(opts []Option) Limits {
-	var l Limits
-	for _, o := range opts {
-		o(&l)
-	}
+// withDefaults fills in what is left zero.
+func (l Limits) withDefaults() Limits {
 	return Limits{
 		Members:      cmp.Or(l.Members, 20_000),
 		MemberSize:   cmp.Or(l.MemberSize, 64<<30),

@@ -1,8 +1,11 @@
-package tosca
+package csar
 
 import (
 	"path"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 const metaFile = "TOSCA-Metadata/TOSCA.meta"
@@ -33,39 +36,39 @@ type ArtifactEntry struct {
 	// are "" when the block states no digest.
 	Algorithm, Hash string
 	// Pos is the Name line.
-	Pos Position
+	Pos problem.Position
 }
 
 // readMeta reads TOSCA.meta or, in a package without it, takes the only YAML
 // file in the root for the entry definitions (SOL004 v2.6.1 clause 4.1, CSAR
 // without TOSCA-Metadata folder).
-func (p *Package) readMeta(r *report) error {
-	if !p.hasFile(metaFile) {
-		p.entryInRoot(r)
+func (a *Archive) readMeta(r *report.Report) error {
+	if !a.Has(metaFile) {
+		a.entryInRoot(r)
 		return nil
 	}
-	content, err := p.readDocument(metaFile, r)
-	if err != nil || content == nil {
-		return err
+	content, err := a.Document(metaFile)
+	if err != nil {
+		return r.Take(err)
 	}
-	p.meta = parseMeta(string(content), r)
-	entry := p.meta.EntryDefinitions
+	a.meta = parseMeta(string(content), r)
+	entry := a.meta.EntryDefinitions
 	switch clean, inside := resolve(".", entry); {
 	case entry == "":
-		r.errorf(Position{File: metaFile}, CodeMissingEntry, "there is no Entry-Definitions")
+		r.Errorf(problem.Position{File: metaFile}, problem.MissingEntry, "there is no Entry-Definitions")
 	case !inside:
-		r.errorf(Position{File: metaFile}, CodeOutsidePackage, "Entry-Definitions %q leads out of the package", entry)
-	case !p.hasFile(clean):
-		r.errorf(Position{File: metaFile}, CodeMissingEntry, "Entry-Definitions %q is not in the package", entry)
+		r.Errorf(problem.Position{File: metaFile}, problem.OutsidePackage, "Entry-Definitions %q leads out of the package", entry)
+	case !a.Has(clean):
+		r.Errorf(problem.Position{File: metaFile}, problem.MissingEntry, "Entry-Definitions %q is not in the package", entry)
 	default:
-		p.meta.EntryDefinitions = clean
+		a.meta.EntryDefinitions = clean
 	}
 	return nil
 }
 
-func (p *Package) entryInRoot(r *report) {
+func (a *Archive) entryInRoot(r *report.Report) {
 	var found, inner []string
-	for name := range p.source.listed.files {
+	for name := range a.source.listed.files {
 		if strings.Contains(name, "/") {
 			continue
 		}
@@ -78,19 +81,19 @@ func (p *Package) entryInRoot(r *report) {
 	}
 	switch {
 	case len(found) == 1:
-		p.meta.EntryDefinitions = found[0]
+		a.meta.EntryDefinitions = found[0]
 	case len(found) > 1:
-		r.errorf(Position{}, CodeMissingEntry, "there is no %s, and %d YAML files in the root instead of one", metaFile, len(found))
+		r.Errorf(problem.Position{}, problem.MissingEntry, "there is no %s, and %d YAML files in the root instead of one", metaFile, len(found))
 	case len(inner) == 1:
-		r.errorf(Position{File: inner[0]}, CodeNotPackage, "the archive holds a package instead of being one: open this member")
+		r.Errorf(problem.Position{File: inner[0]}, problem.NotPackage, "the archive holds a package instead of being one: open this member")
 	default:
-		r.errorf(Position{}, CodeMissingEntry, "there is neither %s nor a YAML file in the root", metaFile)
+		r.Errorf(problem.Position{}, problem.MissingEntry, "there is neither %s nor a YAML file in the root", metaFile)
 	}
 }
 
 // metaParser collects blocks of "key: value" lines.
 type metaParser struct {
-	report *report
+	report *report.Report
 	meta   Meta
 	entry  *ArtifactEntry // the Name block being read, nil in the first block
 	last   *string        // what a continuation line continues
@@ -98,18 +101,18 @@ type metaParser struct {
 
 // parseMeta reads TOSCA.meta. Keys are compared without regard to case, since
 // most packages of the field write "Created-by".
-func parseMeta(content string, r *report) Meta {
+func parseMeta(content string, r *report.Report) Meta {
 	p := metaParser{report: r}
 	line := 0
 	for text := range strings.Lines(strings.TrimPrefix(content, "\uFEFF")) {
 		line++
-		p.line(strings.TrimRight(text, "\r\n"), Position{File: metaFile, Line: line, Column: 1})
+		p.line(strings.TrimRight(text, "\r\n"), problem.Position{File: metaFile, Line: line, Column: 1})
 	}
 	p.endBlock()
 	return p.meta
 }
 
-func (p *metaParser) line(text string, pos Position) {
+func (p *metaParser) line(text string, pos problem.Position) {
 	switch {
 	case strings.TrimSpace(text) == "":
 		p.endBlock()
@@ -122,7 +125,7 @@ func (p *metaParser) line(text string, pos Position) {
 	}
 	key, value, ok := strings.Cut(text, ":")
 	if !ok {
-		p.report.errorf(pos, CodeMeta, "not of the form \"key: value\"")
+		p.report.Errorf(pos, problem.Meta, "not of the form \"key: value\"")
 		return
 	}
 	key = strings.ToLower(strings.TrimSpace(key))

@@ -1,4 +1,4 @@
-package tosca
+package csar
 
 import (
 	"io/fs"
@@ -6,26 +6,29 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // members is the list of what a package holds, with the faults of the list.
 type members struct {
 	limits Limits
-	report *report
+	report *report.Report
 	files  map[string]int64 // size by name
 	dirs   map[string]bool  // folders that are members themselves
 	total  int64
 	full   bool
 }
 
-func newMembers(limits Limits, r *report) *members {
+func newMembers(limits Limits, r *report.Report) *members {
 	return &members{limits: limits, report: r, files: map[string]int64{}, dirs: map[string]bool{}}
 }
 
 // more reports whether another member may come.
 func (m *members) more() bool {
 	if !m.full && len(m.files)+len(m.dirs) >= m.limits.Members {
-		m.report.errorf(Position{}, CodeTooLarge, "more than %d members", m.limits.Members)
+		m.report.Errorf(problem.Position{}, problem.TooLarge, "more than %d members", m.limits.Members)
 		m.full = true
 	}
 	return !m.full
@@ -33,37 +36,37 @@ func (m *members) more() bool {
 
 // add takes a member into the list after checking its name, kind and size.
 func (m *members) add(name string, mode fs.FileMode, size int64) {
-	pos := Position{File: printable(name)}
+	pos := problem.Position{File: printable(name)}
 	clean := strings.TrimSuffix(name, "/")
 	if code, why := nameFault(clean); code != "" {
-		m.report.errorf(pos, code, "%s", why)
+		m.report.Errorf(pos, code, "%s", why)
 		return
 	}
 	_, isFile := m.files[clean]
 	switch {
 	case isFile || m.dirs[clean]:
-		m.report.errorf(pos, CodeDuplicateMember, "the package has this member twice")
+		m.report.Errorf(pos, problem.DuplicateMember, "the package has this member twice")
 	case mode&fs.ModeSymlink != 0:
-		m.report.errorf(pos, CodeSymlink, "symbolic links are not allowed in a package")
+		m.report.Errorf(pos, problem.Symlink, "symbolic links are not allowed in a package")
 	case mode.IsDir():
 		m.dirs[clean] = true
 	case !mode.IsRegular():
-		m.report.errorf(pos, CodeIrregular, "neither a file nor a folder (%s)", mode)
+		m.report.Errorf(pos, problem.Irregular, "neither a file nor a folder (%s)", mode)
 	case strings.HasSuffix(name, "/"):
-		m.report.errorf(pos, CodeBadName, "a file with the name of a folder")
+		m.report.Errorf(pos, problem.BadName, "a file with the name of a folder")
 	default:
 		m.files[clean] = size
 		m.checkSize(pos, size)
 	}
 }
 
-func (m *members) checkSize(pos Position, size int64) {
+func (m *members) checkSize(pos problem.Position, size int64) {
 	if size < 0 || size > m.limits.MemberSize {
-		m.report.errorf(pos, CodeTooLarge, "larger than %d bytes", m.limits.MemberSize)
+		m.report.Errorf(pos, problem.TooLarge, "larger than %d bytes", m.limits.MemberSize)
 		return
 	}
 	if m.total <= m.limits.TotalSize && m.total+size > m.limits.TotalSize {
-		m.report.errorf(pos, CodeTooLarge, "the members up to here have more than %d bytes together", m.limits.TotalSize)
+		m.report.Errorf(pos, problem.TooLarge, "the members up to here have more than %d bytes together", m.limits.TotalSize)
 	}
 	m.total += size
 }
@@ -75,7 +78,7 @@ func (m *members) checkFolders() {
 		for dir := path.Dir(name); dir != "." && !checked[dir]; dir = path.Dir(dir) {
 			checked[dir] = true
 			if _, isFile := m.files[dir]; isFile {
-				m.report.errorf(Position{File: dir}, CodeDuplicateMember, "both a file and the folder of %s", name)
+				m.report.Errorf(problem.Position{File: dir}, problem.DuplicateMember, "both a file and the folder of %s", name)
 			}
 		}
 	}
@@ -88,26 +91,26 @@ func (m *members) checkFolders() {
 }
 
 // nameFault tells what is wrong with the name of a member; "" for nothing.
-func nameFault(name string) (code, why string) {
+func nameFault(name string) (code problem.Code, why string) {
 	switch {
 	case name == "":
-		return CodeBadName, "a member without a name"
+		return problem.BadName, "a member without a name"
 	case strings.HasPrefix(name, "/"):
-		return CodeZipSlip, "an absolute path"
+		return problem.ZipSlip, "an absolute path"
 	case len(name) >= 2 && name[1] == ':':
-		return CodeZipSlip, "a path with a drive letter"
+		return problem.ZipSlip, "a path with a drive letter"
 	case strings.Contains(name, `\`):
-		return CodeZipSlip, `a path with a backslash, which some systems take for a separator`
+		return problem.ZipSlip, `a path with a backslash, which some systems take for a separator`
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return CodeBadName, "a name with control characters or bytes that are no UTF-8"
+		return problem.BadName, "a name with control characters or bytes that are no UTF-8"
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		if element == ".." {
-			return CodeZipSlip, "a path that leads out of the package"
+			return problem.ZipSlip, "a path that leads out of the package"
 		}
 	}
 	if !fs.ValidPath(name) || name == "." {
-		return CodeBadName, "not in the plain form dir/file"
+		return problem.BadName, "not in the plain form dir/file"
 	}
 	return "", ""
 }

@@ -1,4 +1,4 @@
-package tosca
+package yamltree
 
 import (
 	"bytes"
@@ -9,6 +9,9 @@ import (
 	"strconv"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 const (
@@ -19,27 +22,35 @@ const (
 	maxNodes = 250_000
 )
 
-// parseYAML reads the first document of a YAML file. Faults go to the report;
-// the result is nil when nothing can be read. The budget, shared by all files of
-// a VNFD, goes down by the number of nodes.
-func parseYAML(file string, content []byte, budget *int, r *report) *node {
+// Parser reads the YAML files of one descriptor, which share a budget of nodes.
+type Parser struct {
+	report *report.Report
+	budget int
+}
+
+// NewParser returns a parser that reports faults to r.
+func NewParser(r *report.Report) *Parser { return &Parser{report: r, budget: maxNodes} }
+
+// Parse reads the first document of a YAML file; nil when nothing can be read.
+func (p *Parser) Parse(file string, content []byte) *Node {
+	r := p.report
 	var y yaml.Node
 	if err := decodeYAML(content, &y); err != nil {
 		if !errors.Is(err, io.EOF) {
-			r.errorf(yamlPosition(file, err), CodeYAML, "%v", err)
+			r.Errorf(yamlPosition(file, err), problem.YAML, "%v", err)
 		}
 		return nil
 	}
-	c := converter{file: file, report: r, budget: budget, anchors: map[*yaml.Node]*node{}}
+	c := converter{file: file, report: r, budget: &p.budget, anchors: map[*yaml.Node]*Node{}}
 	root := c.convert(&y, 0)
 	if c.stopped || root == nil {
 		return nil
 	}
 	if root.height > maxDepth {
-		c.stop(&y, CodeTooDeep, "nested more than %d levels deep", maxDepth)
+		c.stop(&y, problem.TooDeep, "nested more than %d levels deep", maxDepth)
 		return nil
 	}
-	return root.present()
+	return root.Present()
 }
 
 // decodeYAML turns a panic of the YAML library, which is no longer maintained,
@@ -55,8 +66,8 @@ func decodeYAML(content []byte, y *yaml.Node) (err error) {
 
 var yamlLine = regexp.MustCompile(`line (\d+)`)
 
-func yamlPosition(file string, err error) Position {
-	pos := Position{File: file}
+func yamlPosition(file string, err error) problem.Position {
+	pos := problem.Position{File: file}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		pos.Line, _ = strconv.Atoi(m[1]) // digits; an absurd number leaves 0
 		pos.Column = 1
@@ -68,36 +79,36 @@ func yamlPosition(file string, err error) Position {
 // and shared by its aliases; sizes and heights count as if it were copied.
 type converter struct {
 	file    string
-	report  *report
+	report  *report.Report
 	budget  *int
-	anchors map[*yaml.Node]*node // nil while the node is being converted
+	anchors map[*yaml.Node]*Node // nil while the node is being converted
 	stopped bool
 }
 
 // stop gives up on the document.
-func (c *converter) stop(y *yaml.Node, code, format string, args ...any) {
+func (c *converter) stop(y *yaml.Node, code problem.Code, format string, args ...any) {
 	if !c.stopped {
-		c.report.errorf(c.pos(y), code, format, args...)
+		c.report.Errorf(c.pos(y), code, format, args...)
 	}
 	c.stopped = true
 }
 
-func (c *converter) pos(y *yaml.Node) Position {
-	return Position{File: c.file, Line: y.Line, Column: y.Column}
+func (c *converter) pos(y *yaml.Node) problem.Position {
+	return problem.Position{File: c.file, Line: y.Line, Column: y.Column}
 }
 
 // spend takes n nodes from the budget.
 func (c *converter) spend(y *yaml.Node, n int) bool {
 	if *c.budget < n {
-		c.stop(y, CodeTooLarge, "the VNFD has more than %d YAML nodes with its aliases followed", maxNodes)
+		c.stop(y, problem.TooLarge, "the VNFD has more than %d YAML nodes with its aliases followed", maxNodes)
 	}
 	*c.budget -= min(n, *c.budget)
 	return !c.stopped
 }
 
-func (c *converter) convert(y *yaml.Node, depth int) *node {
+func (c *converter) convert(y *yaml.Node, depth int) *Node {
 	if depth > maxDepth {
-		c.stop(y, CodeTooDeep, "nested more than %d levels deep", maxDepth)
+		c.stop(y, problem.TooDeep, "nested more than %d levels deep", maxDepth)
 	}
 	if c.stopped {
 		return nil
@@ -117,19 +128,19 @@ func (c *converter) convert(y *yaml.Node, depth int) *node {
 	if y.Anchor != "" {
 		c.anchors[y] = nil
 	}
-	n := &node{pos: c.pos(y), text: y.Value, size: 1, height: 1}
+	n := &Node{Pos: c.pos(y), Text: y.Value, Tag: y.ShortTag(), size: 1, height: 1}
 	switch y.Kind {
 	case yaml.MappingNode:
-		n.kind = mappingNode
+		n.Kind = Mapping
 		c.mapping(n, y, depth)
 	case yaml.SequenceNode:
-		n.kind = sequenceNode
+		n.Kind = Sequence
 		for _, item := range y.Content {
-			n.items = append(n.items, n.adopt(c.convert(item, depth+1)))
+			n.Items = append(n.Items, n.adopt(c.convert(item, depth+1)))
 		}
 	default:
 		if y.ShortTag() == "!!null" {
-			n.kind = nullNode
+			n.Kind = Null
 		}
 	}
 	if y.Anchor != "" {
@@ -139,9 +150,9 @@ func (c *converter) convert(y *yaml.Node, depth int) *node {
 }
 
 // adopt counts a child into the size and height of n.
-func (n *node) adopt(child *node) *node {
+func (n *Node) adopt(child *Node) *Node {
 	if child == nil { // only after the converter has stopped
-		child = &node{kind: nullNode}
+		child = &Node{Kind: Null}
 	}
 	n.size += child.size
 	n.height = max(n.height, child.height+1)
@@ -151,14 +162,14 @@ func (n *node) adopt(child *node) *node {
 // alias returns the node an alias stands for. Its size is taken from the budget,
 // which is how chains of aliases that multiply are found before anything walks
 // through them.
-func (c *converter) alias(y *yaml.Node) *node {
+func (c *converter) alias(y *yaml.Node) *Node {
 	n, known := c.anchors[y.Alias]
 	switch {
 	case n == nil && known:
-		c.stop(y, CodeYAML, "the alias *%s stands inside the node it names", y.Value)
+		c.stop(y, problem.YAML, "the alias *%s stands inside the node it names", y.Value)
 		return nil
 	case n == nil:
-		c.stop(y, CodeYAML, "the alias *%s names no node above it", y.Value)
+		c.stop(y, problem.YAML, "the alias *%s names no node above it", y.Value)
 		return nil
 	case !c.spend(y, n.size):
 		return nil
@@ -166,16 +177,16 @@ func (c *converter) alias(y *yaml.Node) *node {
 	return n
 }
 
-func (c *converter) mapping(n *node, y *yaml.Node, depth int) {
+func (c *converter) mapping(n *Node, y *yaml.Node, depth int) {
 	seen := make(map[string]int, len(y.Content)/2)
-	var merged []*node
+	var merged []*Node
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, value := y.Content[i], y.Content[i+1]
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
 		if key.Kind != yaml.ScalarNode {
-			c.report.errorf(c.pos(key), CodeYAML, "a key must be a plain text")
+			c.report.Errorf(c.pos(key), problem.YAML, "a key must be a plain text")
 			continue
 		}
 		child := n.adopt(c.convert(value, depth+1))
@@ -184,29 +195,29 @@ func (c *converter) mapping(n *node, y *yaml.Node, depth int) {
 			continue
 		}
 		if line, twice := seen[key.Value]; twice {
-			c.report.errorf(c.pos(key), CodeDuplicateKey, "key %q stands already in line %d", key.Value, line)
+			c.report.Errorf(c.pos(key), problem.DuplicateKey, "key %q stands already in line %d", key.Value, line)
 			continue
 		}
 		seen[key.Value] = key.Line
-		n.fields = append(n.fields, field{key: key.Value, pos: c.pos(key), value: child})
+		n.Fields = append(n.Fields, Field{Key: key.Value, Pos: c.pos(key), Value: child})
 	}
 	for _, m := range merged {
-		for _, from := range append([]*node{m}, m.sequence()...) {
+		for _, from := range append([]*Node{m}, m.List()...) {
 			c.merge(n, y, from, seen)
 		}
 	}
 }
 
 // merge adds the fields of a merged mapping that n does not have itself.
-func (c *converter) merge(n *node, y *yaml.Node, from *node, seen map[string]int) {
-	for _, f := range from.mapping() {
-		if _, own := seen[f.key]; own {
+func (c *converter) merge(n *Node, y *yaml.Node, from *Node, seen map[string]int) {
+	for _, f := range from.Map() {
+		if _, own := seen[f.Key]; own {
 			continue
 		}
 		if !c.spend(y, 1) {
 			return
 		}
-		seen[f.key] = f.pos.Line
-		n.fields = append(n.fields, f)
+		seen[f.Key] = f.Pos.Line
+		n.Fields = append(n.Fields, f)
 	}
 }

@@ -1,4 +1,4 @@
-package tosca
+package csar
 
 import (
 	"archive/zip"
@@ -9,6 +9,9 @@ import (
 	"io/fs"
 	"math"
 	"os"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // source is where the files of a package come from.
@@ -19,34 +22,34 @@ type source struct {
 }
 
 // openSource opens a CSAR or a directory and lists its members.
-func openSource(ctx context.Context, name string, l Limits, r *report) (*source, error) {
+func openSource(ctx context.Context, name string, l Limits, r *report.Report) (*source, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, fmt.Errorf("tosca: %w", err)
+		return nil, fmt.Errorf("csar: %w", err)
 	}
 	if info.IsDir() {
 		root, err := os.OpenRoot(name)
 		if err != nil {
-			return nil, fmt.Errorf("tosca: %w", err)
+			return nil, fmt.Errorf("csar: %w", err)
 		}
 		m, err := listFS(ctx, root.FS(), true, l, r)
 		return &source{fsys: root.FS(), close: root.Close, listed: m}, err
 	}
 	z, err := zip.OpenReader(name)
 	if errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) {
-		r.errorf(Position{}, CodeNotPackage, "%s is no zip archive", info.Name())
-		return nil, r.err()
+		r.Errorf(problem.Position{}, problem.NotPackage, "%s is no zip archive", info.Name())
+		return nil, r.Err()
 	}
 	// Whoever runs with GODEBUG=zipinsecurepath=0 gets this error together with
 	// a usable reader; our own list names the members it is about.
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		return nil, fmt.Errorf("tosca: open %s: %w", name, err)
+		return nil, fmt.Errorf("csar: open %s: %w", name, err)
 	}
 	return &source{fsys: &z.Reader, close: z.Close, listed: listZip(&z.Reader, info.Size(), l, r)}, nil
 }
 
 // sourceFS lists the members of a file system the caller has opened.
-func sourceFS(ctx context.Context, fsys fs.FS, l Limits, r *report) (*source, error) {
+func sourceFS(ctx context.Context, fsys fs.FS, l Limits, r *report.Report) (*source, error) {
 	none := func() error { return nil }
 	switch z := fsys.(type) {
 	case *zip.Reader:
@@ -61,7 +64,7 @@ func sourceFS(ctx context.Context, fsys fs.FS, l Limits, r *report) (*source, er
 // listZip lists the members of an archive of that many bytes. It works on the
 // list of members and not on the fs.FS of zip.Reader, which hides names it does
 // not like and names that stand twice.
-func listZip(z *zip.Reader, archiveSize int64, l Limits, r *report) *members {
+func listZip(z *zip.Reader, archiveSize int64, l Limits, r *report.Report) *members {
 	m := newMembers(l, r)
 	var packed uint64
 	for _, f := range z.File {
@@ -73,7 +76,7 @@ func listZip(z *zip.Reader, archiveSize int64, l Limits, r *report) *members {
 		checkPacking(f, l, r)
 	}
 	if packed > uint64(archiveSize) { //nolint:gosec // a size is not negative
-		r.errorf(Position{}, CodeTooLarge, "the members of the archive overlap")
+		r.Errorf(problem.Position{}, problem.TooLarge, "the members of the archive overlap")
 	}
 	m.checkFolders()
 	return m
@@ -81,22 +84,22 @@ func listZip(z *zip.Reader, archiveSize int64, l Limits, r *report) *members {
 
 // checkPacking refuses members that cannot be unpacked or that become much
 // larger when they are.
-func checkPacking(f *zip.File, l Limits, r *report) {
+func checkPacking(f *zip.File, l Limits, r *report.Report) {
 	const encrypted, small = 0x1, 1 << 20
-	pos := Position{File: printable(f.Name)}
+	pos := problem.Position{File: printable(f.Name)}
 	switch {
 	case f.Flags&encrypted != 0:
-		r.errorf(pos, CodeUnreadable, "the member is encrypted")
+		r.Errorf(pos, problem.Unreadable, "the member is encrypted")
 	case f.Method != zip.Store && f.Method != zip.Deflate:
-		r.errorf(pos, CodeUnreadable, "compressed with method %d; only stored and deflated members can be read", f.Method)
+		r.Errorf(pos, problem.Unreadable, "compressed with method %d; only stored and deflated members can be read", f.Method)
 	case f.UncompressedSize64 > small && f.UncompressedSize64/uint64(max(l.Ratio, 1)) > f.CompressedSize64:
-		r.errorf(pos, CodeTooLarge, "becomes more than %d times larger when decompressed", l.Ratio)
+		r.Errorf(pos, problem.TooLarge, "becomes more than %d times larger when decompressed", l.Ratio)
 	}
 }
 
 // listFS lists the members of a file system. Links to files are allowed where
 // following them cannot leave the package (os.Root).
-func listFS(ctx context.Context, fsys fs.FS, links bool, l Limits, r *report) (*members, error) {
+func listFS(ctx context.Context, fsys fs.FS, links bool, l Limits, r *report.Report) (*members, error) {
 	m := newMembers(l, r)
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -123,7 +126,7 @@ func listFS(ctx context.Context, fsys fs.FS, links bool, l Limits, r *report) (*
 		return nil
 	})
 	if err != nil {
-		return m, fmt.Errorf("tosca: list package: %w", err)
+		return m, fmt.Errorf("csar: list package: %w", err)
 	}
 	return m, nil
 }

@@ -1,4 +1,4 @@
-package tosca
+package csar
 
 import (
 	"context"
@@ -11,41 +11,44 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // Digest returns "sha256:" and the hexadecimal digest over the names and
 // contents of all files, the same for a CSAR and for the directory it was made
 // from: pin a package by it. It reads the whole package once, as a stream, and
 // remembers the result.
-func (p *Package) Digest(ctx context.Context) (string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.digest != "" {
-		return p.digest, nil
+func (a *Archive) Digest(ctx context.Context) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.digest != "" {
+		return a.digest, nil
 	}
 	all := sha256.New()
 	buffer := make([]byte, 32<<10)
-	for _, name := range slices.Sorted(maps.Keys(p.source.listed.files)) {
-		sum, err := p.hashFile(ctx, name, sha256.New(), buffer)
+	for _, name := range slices.Sorted(maps.Keys(a.source.listed.files)) {
+		sum, err := a.hashFile(ctx, name, sha256.New(), buffer)
 		if err != nil {
 			return "", err
 		}
 		// Names have no control characters, so that lines cannot be forged.
 		_, _ = fmt.Fprintf(all, "%s  %s\n", sum, name)
 	}
-	p.digest = "sha256:" + hex.EncodeToString(all.Sum(nil))
-	return p.digest, nil
+	a.digest = "sha256:" + hex.EncodeToString(all.Sum(nil))
+	return a.digest, nil
 }
 
 // hashFile returns the hexadecimal digest of a file, read as a stream; buffer may be nil.
-func (p *Package) hashFile(ctx context.Context, name string, h hash.Hash, buffer []byte) (string, error) {
-	f, err := p.Open(name)
+func (a *Archive) hashFile(ctx context.Context, name string, h hash.Hash, buffer []byte) (string, error) {
+	f, err := a.Open(name)
 	if err != nil {
-		return "", fmt.Errorf("tosca: %w", err)
+		return "", fmt.Errorf("csar: %w", err)
 	}
 	defer f.Close()
 	if _, err := io.CopyBuffer(h, contextReader{ctx, f}, buffer); err != nil {
-		return "", fmt.Errorf("tosca: read %s: %w", name, err)
+		return "", fmt.Errorf("csar: read %s: %w", name, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
@@ -64,38 +67,38 @@ func (c contextReader) Read(b []byte) (int, error) {
 }
 
 // Verify reads every file for which TOSCA.meta states a digest, as a stream, and
-// returns a Problems with all that are missing or differ. It is nil for a package
+// returns a problem.List with all that are missing or differ. It is nil for a package
 // that states none. Entries that are URLs are outside the package and passed over.
-func (p *Package) Verify(ctx context.Context) error {
-	r := &report{}
-	for _, a := range p.meta.Artifacts {
-		if a.Hash == "" || strings.Contains(a.Name, "://") {
+func (a *Archive) Verify(ctx context.Context) error {
+	r := &report.Report{}
+	for _, e := range a.meta.Artifacts {
+		if e.Hash == "" || strings.Contains(e.Name, "://") {
 			continue
 		}
-		if err := p.verify(ctx, a, r); err != nil {
+		if err := a.verify(ctx, e, r); err != nil {
 			return err
 		}
 	}
-	return r.err()
+	return r.Err()
 }
 
 // verify checks one file; the error is a cancelled context or a failing disk.
-func (p *Package) verify(ctx context.Context, a ArtifactEntry, r *report) error {
-	if !p.hasFile(a.Name) {
-		r.errorf(a.Pos, CodeMissingFile, "%s is not in the package", a.Name)
+func (a *Archive) verify(ctx context.Context, e ArtifactEntry, r *report.Report) error {
+	if !a.Has(e.Name) {
+		r.Errorf(e.Pos, problem.MissingFile, "%s is not in the package", e.Name)
 		return nil
 	}
-	h := hashOf(a.Algorithm)
+	h := hashOf(e.Algorithm)
 	if h == nil {
-		r.errorf(a.Pos, CodeHashAlgorithm, "%s has a digest in %q; known are SHA-256, SHA-384 and SHA-512", a.Name, a.Algorithm)
+		r.Errorf(e.Pos, problem.HashAlgorithm, "%s has a digest in %q; known are SHA-256, SHA-384 and SHA-512", e.Name, e.Algorithm)
 		return nil
 	}
-	sum, err := p.hashFile(ctx, a.Name, h, nil)
+	sum, err := a.hashFile(ctx, e.Name, h, nil)
 	if err != nil {
 		return err
 	}
-	if !strings.EqualFold(sum, a.Hash) {
-		r.errorf(a.Pos, CodeHashMismatch, "%s has the digest %s, stated is %s", a.Name, sum, a.Hash)
+	if !strings.EqualFold(sum, e.Hash) {
+		r.Errorf(e.Pos, problem.HashMismatch, "%s has the digest %s, stated is %s", e.Name, sum, e.Hash)
 	}
 	return nil
 }

@@ -1,0 +1,72 @@
+// Package report collects the problems of a package while it is read.
+package report
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// What is kept of a package made to be faulty: so many problems, with messages of
+// so many bytes.
+const (
+	maxProblems = 1000
+	maxMessage  = 1000
+)
+
+// Report collects what is found wrong: errors refuse the package, warnings do
+// not. The zero Report is empty.
+type Report struct {
+	errors, warnings problem.List
+}
+
+// Add keeps a problem; without a severity it is an error.
+func (r *Report) Add(p problem.Problem) {
+	if len(p.Message) > maxMessage {
+		p.Message = strings.ToValidUTF8(p.Message[:maxMessage], "") + "..."
+	}
+	kept := &r.warnings
+	if p.Severity != problem.Warning {
+		p.Severity = problem.Error
+		kept = &r.errors
+	}
+	if len(*kept) < maxProblems {
+		*kept = append(*kept, p)
+	}
+}
+
+// Errorf keeps an error.
+func (r *Report) Errorf(pos problem.Position, code problem.Code, format string, args ...any) {
+	r.Add(problem.Problem{Position: pos, Severity: problem.Error, Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// Warnf keeps a warning.
+func (r *Report) Warnf(pos problem.Position, code problem.Code, format string, args ...any) {
+	r.Add(problem.Problem{Position: pos, Severity: problem.Warning, Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// Take keeps an error that is a problem.Problem, and returns any other.
+func (r *Report) Take(err error) error {
+	var p problem.Problem
+	if !errors.As(err, &p) {
+		return err
+	}
+	r.Add(p)
+	return nil
+}
+
+// Errors returns how many errors there are.
+func (r *Report) Errors() int { return len(r.errors) }
+
+// Err returns the errors as one problem.List, nil when there are none.
+func (r *Report) Err() error {
+	if len(r.errors) == 0 {
+		return nil
+	}
+	return r.errors.Sorted()
+}
+
+// Warnings returns the warnings, sorted.
+func (r *Report) Warnings() problem.List { return r.warnings.Sorted() }

@@ -1,0 +1,171 @@
+// Package yamltree reads YAML into a tree that keeps the place of every node,
+// follows aliases, applies merge keys, and stays small however the document was
+// made to explode.
+package yamltree
+
+import (
+	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// Kind tells what a YAML node is.
+type Kind int
+
+// What a node is.
+const (
+	Scalar Kind = iota
+	Mapping
+	Sequence
+	Null
+)
+
+// Node is a YAML node with its place, its aliases followed and its merge keys
+// applied. All methods accept a nil node, which stands for "not there", so that
+// paths into a document need no checks on the way.
+type Node struct {
+	Pos    problem.Position
+	Kind   Kind
+	Text   string  // of a scalar
+	Tag    string  // of a scalar: "!!str", "!!int", "!!float", "!!bool", "!!timestamp", ...
+	Fields []Field // of a mapping, in document order
+	Items  []*Node // of a sequence
+	size   int     // nodes in the tree, aliases counted as often as they stand
+	height int     // levels in the tree
+}
+
+// Field is one key of a mapping.
+type Field struct {
+	Key   string
+	Pos   problem.Position
+	Value *Node
+}
+
+// Get returns the value of a key, nil when the key is absent or its value null.
+func (n *Node) Get(key string) *Node {
+	for _, f := range n.Map() {
+		if f.Key == key {
+			return f.Value.Present()
+		}
+	}
+	return nil
+}
+
+// Path is get for one key after the other.
+func (n *Node) Path(keys ...string) *Node {
+	for _, key := range keys {
+		n = n.Get(key)
+	}
+	return n
+}
+
+// Has reports whether the key is there, be it with a null value.
+func (n *Node) Has(key string) bool {
+	for _, f := range n.Map() {
+		if f.Key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// Present turns null into nil.
+func (n *Node) Present() *Node {
+	if n == nil || n.Kind == Null {
+		return nil
+	}
+	return n
+}
+
+// Map returns the fields of a mapping and nothing for other nodes.
+func (n *Node) Map() []Field {
+	if n == nil || n.Kind != Mapping {
+		return nil
+	}
+	return n.Fields
+}
+
+// List returns the items of a sequence and nothing for other nodes.
+func (n *Node) List() []*Node {
+	if n == nil || n.Kind != Sequence {
+		return nil
+	}
+	return n.Items
+}
+
+// Str returns the text of a scalar and "" for other nodes.
+func (n *Node) Str() string {
+	if n == nil || n.Kind != Scalar {
+		return ""
+	}
+	return n.Text
+}
+
+// Named returns the fields of a mapping, and those of a sequence of mappings
+// with one key each: TOSCA writes policies, requirements and imports so, and
+// packages use either form for all three.
+func (n *Node) Named() []Field {
+	fields := n.Map()
+	for _, item := range n.List() {
+		fields = append(fields, item.Map()...)
+	}
+	return fields
+}
+
+// At is the position of n, or that of the first of the others that is there.
+func (n *Node) At(others ...*Node) problem.Position {
+	for _, c := range append([]*Node{n}, others...) {
+		if c != nil {
+			return c.Pos
+		}
+	}
+	return problem.Position{}
+}
+
+// Flow renders n on one line, the way an expression is shown that cannot be
+// resolved here. It is cut off after a few levels and some 200 bytes, since it is
+// for reading only.
+func (n *Node) Flow() string {
+	var b strings.Builder
+	n.writeFlow(&b, 4)
+	return b.String()
+}
+
+func (n *Node) writeFlow(b *strings.Builder, levels int) {
+	const longest = 200
+	switch {
+	case n == nil || n.Kind == Null:
+		b.WriteString("null")
+	case n.Kind == Scalar:
+		b.WriteString(n.Text)
+	case levels == 0:
+		b.WriteString("...")
+	case n.Kind == Mapping:
+		b.WriteByte('{')
+		for i, f := range n.Fields {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			if b.Len() > longest {
+				b.WriteString("...")
+				break
+			}
+			b.WriteString(f.Key + ": ")
+			f.Value.writeFlow(b, levels-1)
+		}
+		b.WriteByte('}')
+	default:
+		b.WriteByte('[')
+		for i, item := range n.Items {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			if b.Len() > longest {
+				b.WriteString("...")
+				break
+			}
+			item.writeFlow(b, levels-1)
+		}
+		b.WriteByte(']')
+	}
+}

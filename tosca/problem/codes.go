@@ -1,0 +1,101 @@
+package problem
+
+// The kinds of problems.
+const (
+	// The archive.
+
+	// NotPackage: the file is no zip archive, or is one that holds a package
+	// instead of being one.
+	NotPackage Code = "csar.not-a-package"
+	// ZipSlip: the name of a member leads out of the package.
+	ZipSlip Code = "csar.zip-slip"
+	// BadName: the name of a member is no plain relative path.
+	BadName Code = "csar.bad-name"
+	// Symlink: a member is a symbolic link that is not allowed.
+	Symlink Code = "csar.symlink"
+	// Irregular: a member is neither file nor folder: a device, a pipe.
+	Irregular Code = "csar.irregular-file"
+	// DuplicateMember: two members have the same name, or one is the folder
+	// of the other.
+	DuplicateMember Code = "csar.duplicate-member"
+	// Unreadable: a member is encrypted, compressed in an unknown way or
+	// cannot be read.
+	Unreadable Code = "csar.unreadable"
+	// TooLarge: a limit is exceeded.
+	TooLarge Code = "csar.too-large"
+
+	// TOSCA.meta.
+
+	// Meta: a line of TOSCA.meta is not of the form "key: value".
+	Meta Code = "csar.meta"
+	// MissingEntry: there are no entry definitions.
+	MissingEntry Code = "csar.missing-entry-definitions"
+	// MissingFile: a file that is named is not in the package. A warning for
+	// the files of drivers.
+	MissingFile Code = "csar.missing-file"
+	// HashMismatch: the content of a file has another digest than stated.
+	HashMismatch Code = "csar.hash-mismatch"
+	// HashAlgorithm: a digest is stated in an unknown algorithm.
+	HashAlgorithm Code = "csar.unknown-hash-algorithm"
+	// OutsidePackage: a path leads out of the package.
+	OutsidePackage Code = "csar.outside-package"
+
+	// YAML and TOSCA.
+
+	// YAML: the file is no YAML that could be a service template.
+	YAML Code = "yaml.syntax"
+	// TooDeep: a YAML document is nested too deeply.
+	TooDeep Code = "yaml.too-deep"
+	// DuplicateKey: a mapping has a key twice.
+	DuplicateKey Code = "yaml.duplicate-key"
+	// Version: tosca_definitions_version is missing or not supported.
+	Version Code = "tosca.version"
+	// ImportOutside: an import leads out of the package.
+	ImportOutside Code = "tosca.import-outside-package"
+	// ImportMissing: an imported file is not in the package.
+	ImportMissing Code = "tosca.import-missing"
+	// ImportRemote: an import wants the network.
+	ImportRemote Code = "tosca.import-remote"
+	// TypeCycle: a type is derived from itself.
+	TypeCycle Code = "tosca.type-cycle"
+	// Type: a value is of another kind than SOL001 wants.
+	Type Code = "tosca.wrong-type"
+	// Value: a value is none of those its type allows.
+	Value Code = "tosca.value-not-allowed"
+	// Negative: a number that counts or measures is negative.
+	Negative Code = "tosca.negative-number"
+
+	// The VNFD.
+
+	// NotVNFD: there is no node whose type is derived from
+	// tosca.nodes.nfv.VNF: the package may describe a network service or a PNF.
+	NotVNFD Code = "vnfd.not-a-vnfd"
+	// MissingProperty: a property that SOL001 requires is not there.
+	MissingProperty Code = "vnfd.missing-property"
+	// FlavourID: flavours have no or the same flavour_id.
+	FlavourID Code = "vnfd.flavour-id"
+	// UnknownNode: a node template, or group, that is named does not exist.
+	// A warning in the substitution mappings.
+	UnknownNode Code = "vnfd.unknown-node"
+	// UnknownAspect: a scaling aspect that is named does not exist.
+	UnknownAspect Code = "vnfd.unknown-aspect"
+	// UnknownDelta: a delta named by a step does not exist. A warning.
+	UnknownDelta Code = "vnfd.unknown-delta"
+	// UnknownLevel: an instantiation level that is named does not exist.
+	UnknownLevel Code = "vnfd.unknown-level"
+	// DefaultLevel: the default level does not exist or, as a warning, there
+	// are several levels and none is the default.
+	DefaultLevel Code = "vnfd.default-level"
+	// LevelAboveMax: a scale level is above the maximum of its aspect.
+	LevelAboveMax Code = "vnfd.level-above-max"
+	// LevelMismatch: an instantiation level gives another number of
+	// instances than its scale levels do. A warning.
+	LevelMismatch Code = "vnfd.level-mismatch"
+	// OutsideProfile: a number of instances lies outside the VDU profile. A warning.
+	OutsideProfile Code = "vnfd.outside-vdu-profile"
+	// UnknownDriver: a hook names a driver that is no artifact of its node.
+	UnknownDriver Code = "vnfd.unknown-driver"
+	// Misplaced: something stands where SOL001 does not want it, and is read
+	// nevertheless. A warning.
+	Misplaced Code = "vnfd.misplaced"
+)

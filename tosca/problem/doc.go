@@ -1,0 +1,18 @@
+// Package problem holds what is wrong with a VNF package, so that a program can
+// act on it: each Problem has a place in the package, a code that does not change
+// between releases, and a text for people.
+//
+// Whoever opens a package gets all its faults at once:
+//
+//	_, err := tosca.Open(ctx, name)
+//	var faults problem.List
+//	if errors.As(err, &faults) {
+//		for _, p := range faults {
+//			fmt.Println(p.Position, p.Code, p.Message)
+//		}
+//	}
+//
+// To ask for one kind of fault only, use errors.Is with its code:
+//
+//	errors.Is(err, problem.Problem{Code: problem.ZipSlip})
+package problem

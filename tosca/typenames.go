@@ -1,0 +1,25 @@
+package tosca
+
+// Types of SOL001 and of the TOSCA Simple Profile that the model is made from.
+// What a package defines is looked up by derivation from these.
+const (
+	typeVNF             = "tosca.nodes.nfv.VNF"
+	typeVDU             = "tosca.nodes.nfv.Vdu.Compute"
+	typeVduCp           = "tosca.nodes.nfv.VduCp"
+	typeExtCp           = "tosca.nodes.nfv.VnfExtCp"
+	typeVirtualLink     = "tosca.nodes.nfv.VnfVirtualLink"
+	typeBlockStorage    = "tosca.nodes.nfv.Vdu.VirtualBlockStorage"
+	typeObjectStorage   = "tosca.nodes.nfv.Vdu.VirtualObjectStorage"
+	typeFileStorage     = "tosca.nodes.nfv.Vdu.VirtualFileStorage"
+	typeImplementation  = "tosca.artifacts.Implementation"
+	typeSwImage         = "tosca.artifacts.nfv.SwImage"
+	typeScalingAspects  = "tosca.policies.nfv.ScalingAspects"
+	typeInitialDelta    = "tosca.policies.nfv.VduInitialDelta"
+	typeAspectDeltas    = "tosca.policies.nfv.VduScalingAspectDeltas"
+	typeLevels          = "tosca.policies.nfv.InstantiationLevels"
+	typeVduLevels       = "tosca.policies.nfv.VduInstantiationLevels"
+	typeAffinity        = "tosca.policies.nfv.AffinityRule"
+	typeAntiAffinity    = "tosca.policies.nfv.AntiAffinityRule"
+	typePlacementGroup  = "tosca.groups.nfv.PlacementGroup"
+	typeVnflcmInterface = "tosca.interfaces.nfv.Vnflcm"
+)
