@@ -41,8 +41,8 @@ func TestLookup(t *testing.T) {
 			t.Errorf("Lookup(%q) = %v, %v; want %q", tt.target, f, ok, tt.want)
 		case ok && f.String() != tt.want:
 			t.Errorf("Lookup(%q) = %v; want %q", tt.target, f, tt.want)
-		case ok && !bytes.Contains(f.Content, []byte("tosca_definitions_version")):
-			t.Errorf("Lookup(%q): content %.40q", tt.target, f.Content)
+		case ok && !bytes.Contains(f.Content(), []byte("tosca_definitions_version")):
+			t.Errorf("Lookup(%q): content %.40q", tt.target, f.Content())
 		}
 	}
 	if f, ok := etsi.Lookup("etsi_nfv_sol001_vnfd_types.yaml", "1.0"); ok {
@@ -87,8 +87,8 @@ func FuzzLookup(f *testing.F) {
 		f.Add(s, "2.6.1")
 	}
 	f.Fuzz(func(t *testing.T, target, version string) {
-		if file, ok := etsi.Lookup(target, version); ok && (len(file.Content) == 0 || !etsi.IsTypeFile(target)) {
-			t.Errorf("Lookup(%q, %q) = %v with %d bytes", target, version, file, len(file.Content))
+		if file, ok := etsi.Lookup(target, version); ok && (len(file.Content()) == 0 || !etsi.IsTypeFile(target)) {
+			t.Errorf("Lookup(%q, %q) = %v with %d bytes", target, version, file, len(file.Content()))
 		}
 	})
 }

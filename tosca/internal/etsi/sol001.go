@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -32,8 +33,6 @@ type File struct {
 	// Version is the release of SOL001 it belongs to, such as 2.6.1. The imports
 	// of the file, which name no version, mean files of the same one.
 	Version string
-
-	Content []byte
 }
 
 // String names the file with its release, as problems in it are reported.
@@ -72,7 +71,14 @@ func Lookup(target, otherwise string) (File, bool) {
 			version = inName
 		}
 	}
-	return open("etsi_nfv_sol001_"+m[1]+"_types.yaml", strings.ReplaceAll(version, "_", "."))
+	f := File{Name: "etsi_nfv_sol001_" + m[1] + "_types.yaml", Version: strings.ReplaceAll(version, "_", ".")}
+	if !slices.Contains(versions, f.Version) {
+		return File{}, false
+	}
+	if _, err := fs.Stat(files, f.path()); err != nil { // 2.5.1 has no common types
+		return File{}, false
+	}
+	return f, true
 }
 
 // IsTypeFile reports whether an import names a type file of SOL001, of whatever
@@ -101,20 +107,19 @@ func VersionFor(toscaVersion, templateName, templateVersion string) string {
 	return "2.6.1"
 }
 
-func open(name, version string) (File, bool) {
-	if !slices.Contains(versions, version) {
-		return File{}, false
+// Content returns what is in the file.
+func (f File) Content() []byte {
+	packed, err := files.ReadFile(f.path())
+	if err == nil {
+		packed, err = unpack(packed)
 	}
-	packed, err := files.ReadFile("sol001/" + version + "/" + name + ".gz")
-	if err != nil { // 2.5.1 has no common types
-		return File{}, false
-	}
-	content, err := unpack(packed)
 	if err != nil {
-		panic(fmt.Sprintf("etsi: bundled %s/%s: %v", version, name, err))
+		panic(fmt.Sprintf("etsi: bundled %s: %v", f, err)) // Lookup has found it; all are tested
 	}
-	return File{Name: name, Version: version, Content: content}, true
+	return packed
 }
+
+func (f File) path() string { return "sol001/" + f.Version + "/" + f.Name + ".gz" }
 
 func unpack(packed []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(packed))

@@ -26,7 +26,7 @@ func loadAll(t *testing.T, target, version string) (*yaml.Node, names) {
 			t.Errorf("%s of %s is not bundled", queue[0], version)
 			continue
 		}
-		doc := parse(t, f.String(), f.Content)
+		doc := parse(t, f.String(), f.Content())
 		defined.add(doc)
 		if first == nil {
 			first = doc

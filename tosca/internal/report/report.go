@@ -47,6 +47,20 @@ func (r *Report) Warnf(pos problem.Position, code problem.Code, format string, a
 	r.Add(problem.Problem{Position: pos, Severity: problem.Warning, Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
+// Merge adds the problems of a later pass, but those at places where there is one
+// already: it is the same fault, seen with other eyes.
+func (r *Report) Merge(later *Report) {
+	seen := map[problem.Position]bool{}
+	for _, p := range append(r.errors.Sorted(), r.warnings...) {
+		seen[p.Position] = p.Position.Line > 0
+	}
+	for _, p := range append(later.errors.Sorted(), later.warnings...) {
+		if !seen[p.Position] {
+			r.Add(p)
+		}
+	}
+}
+
 // Take keeps an error that is a problem.Problem, and returns any other.
 func (r *Report) Take(err error) error {
 	var p problem.Problem
@@ -56,6 +70,10 @@ func (r *Report) Take(err error) error {
 	r.Add(p)
 	return nil
 }
+
+// Full reports whether further errors are not kept, so that there is no use in
+// looking for them.
+func (r *Report) Full() bool { return len(r.errors) >= maxProblems }
 
 // Errors returns how many errors there are.
 func (r *Report) Errors() int { return len(r.errors) }
