@@ -86,8 +86,6 @@ const (
 	UnknownInterface Code = "tosca.unknown-interface"
 	// UnknownOperation: the interface has no such operation.
 	UnknownOperation Code = "tosca.unknown-operation"
-	// UnknownTemplate: a template that is named is not in the topology.
-	UnknownTemplate Code = "tosca.unknown-template"
 	// UnknownInput: the topology has no input of that name.
 	UnknownInput Code = "tosca.unknown-input"
 	// WrongTarget: a template is of a type that may not be the target of a

@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/etsi"
@@ -12,6 +13,7 @@ import (
 type bundle struct {
 	documents []Document
 	seen      map[string]bool
+	release   string // of the first file that was imported
 }
 
 // load adds the bundled file that a document imports, and what that imports. It is
@@ -24,6 +26,7 @@ func (b *bundle) load(importer Document, target string) bool {
 		return false
 	}
 	b.addFile(f)
+	b.release = cmp.Or(b.release, f.Version)
 	return true
 }
 
@@ -44,15 +47,30 @@ func (b *bundle) addFile(f etsi.File) {
 	}
 }
 
-// add appends the documents to a set, and the profile of TOSCA they and the
-// documents of the package are written in.
-func (b *bundle) add(s *Set) {
+// addTo appends the documents to a set, and the profile of TOSCA they and the
+// documents of the package are written in. Behind them come, for packages that use
+// types without importing them, the type files of the same release.
+func (b *bundle) addTo(s *Set) {
 	version := newest(append(s.All, b.documents...))
-	s.All = append(s.All, b.documents...)
+	imported := len(b.documents)
+	release := b.release
+	if release == "" {
+		release = etsi.VersionFor(s.Entry().Version, "", "")
+	}
+	for _, part := range []string{"vnfd", "common", "nsd", "pnfd"} {
+		if f, ok := etsi.Lookup("etsi_nfv_sol001_"+part+"_types.yaml", release); ok {
+			b.addFile(f)
+		}
+	}
+	s.All = append(s.All, b.documents[:imported]...)
 	s.All = append(s.All, parsed(version, etsi.ProfileName, func() []byte {
 		content, _ := etsi.Profile(version)
 		return content
 	}))
+	for _, d := range b.documents[imported:] {
+		d.Implicit = true
+		s.All = append(s.All, d)
+	}
 }
 
 // cache holds the bundled documents that were parsed in this process: they are

@@ -23,12 +23,13 @@ type Document struct {
 	// knows.
 	Version string
 	// Bundled documents are ETSI's and OASIS's: their faults are not those of the
-	// package.
-	Bundled bool
+	// package. Implicit ones are bundled and not imported.
+	Bundled, Implicit bool
 }
 
 // Set holds the files a descriptor is made of: the entry file first, then what it
-// imports of the package in the order in which it is found, then bundled types.
+// imports of the package in the order in which it is found, then the bundled files
+// that are imported, then the others.
 type Set struct {
 	All []Document
 	// Prefixes are the namespace_prefix of imports, under which types may be named.
@@ -94,7 +95,7 @@ func Load(ctx context.Context, source Source, entry string, r *report.Report) (*
 		return nil, r.Err()
 	}
 	l.checkCycles(entry)
-	l.bundled.add(&l.result)
+	l.bundled.addTo(&l.result)
 	return &l.result, nil
 }
 

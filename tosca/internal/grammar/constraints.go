@@ -25,26 +25,36 @@ func (v *validator) constraints(n *yamltree.Node, kind string, clauses *yamltree
 		if !v.spend(1) {
 			return
 		}
-		if c.Value.Present() != nil && !v.satisfies(n, kind, c.Key, c.Value) {
-			v.add(problem.Problem{
-				Position: n.Pos, Code: problem.Value,
-				Message:  fmt.Sprintf("the value %s is not allowed", n.Flow()),
-				Expected: c.Key + " " + c.Value.Flow(),
-				Nearest:  v.nearestValue(n, c),
-			})
+		if c.Value.Present() == nil || v.satisfies(n, kind, c.Key, c.Value) {
+			continue
 		}
+		p := problem.Problem{
+			Position: n.Pos, Code: problem.Value,
+			Message:  fmt.Sprintf("the value %s is not allowed", n.Flow()),
+			Expected: c.Key + " " + c.Value.Flow(),
+		}
+		if c.Key != "valid_values" || !v.nearestValue(n, c.Value.List(), &p) {
+			v.add(p)
+			continue
+		}
+		v.deviation(problem.ValueCase, p)
 	}
 }
 
-func (v *validator) nearestValue(n *yamltree.Node, c yamltree.Field) string {
-	if c.Key != "valid_values" {
-		return ""
+// nearestValue completes the problem of a value that is none of the valid ones. It
+// is true when a valid one has the same letters.
+func (v *validator) nearestValue(n *yamltree.Node, allowed []*yamltree.Node, p *problem.Problem) bool {
+	var texts []string
+	for _, a := range allowed {
+		v.spend(1)
+		if strings.EqualFold(a.Str(), n.Str()) {
+			p.Nearest = a.Str()
+			return true
+		}
+		texts = append(texts, a.Str())
 	}
-	var allowed []string
-	for _, a := range c.Value.List() {
-		allowed = append(allowed, a.Str())
-	}
-	return nearest(n.Str(), allowed)
+	p.Nearest = nearest(n.Str(), texts)
+	return false
 }
 
 // satisfies evaluates one clause. What cannot be compared counts as satisfied:

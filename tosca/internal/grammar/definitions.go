@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
@@ -9,36 +10,46 @@ import (
 
 // typeDefinitions checks a section that defines types (TOSCA Simple Profile 1.3,
 // 3.7).
-func (v *validator) typeDefinitions(kind Kind, section *yamltree.Node) {
-	if !v.mapping(section, string(kind)) {
+func (v *validator) typeDefinitions(section Kind, n *yamltree.Node) {
+	if !v.mapping(n, string(section)) {
 		return
 	}
-	for _, f := range section.Map() {
+	for _, f := range n.Map() {
 		if !v.spend(1) {
 			return
 		}
-		def := f.Value
-		if kind == InterfaceTypes {
-			v.interfaceType(def)
-		} else if !v.keys(def, typeDefinition[kind]) {
-			continue
+		kind := kindOf(section, f.Key)
+		if kind != section {
+			v.deviation(problem.MisfiledTypes, problem.Problem{
+				Position: f.Pos, Code: problem.Misplaced,
+				Message: fmt.Sprintf("%s belongs into the %s", f.Key, kind),
+			})
 		}
-		if base := def.Get("derived_from"); kind != DataTypes || !isScalarType(base.Str()) && base.Str() != "list" && base.Str() != "map" {
-			v.typeNamed(kind, base)
-		}
-		v.propertyDefinitions(def.Get("properties"), propertyDefinition)
-		v.propertyDefinitions(def.Get("attributes"), attributeDefinition)
-		v.constraintClauses(def.Get("constraints"))
-		v.capabilityDefinitions(def.Get("capabilities"))
-		v.requirementDefinitions(def.Get("requirements"))
-		v.interfaceDefinitions(def.Get("interfaces"))
-		v.artifacts(nil, def.Get("artifacts"))
-		v.typeList(CapabilityTypes, def.Get("valid_target_types"))
-		v.typeList(NodeTypes, def.Get("valid_source_types"), def.Get("members"))
-		for _, target := range def.Get("targets").List() {
-			if v.types.Lookup(GroupTypes, target.Str()) == nil {
-				v.typeNamed(NodeTypes, target)
-			}
+		v.typeDefinition(kind, f.Value)
+	}
+}
+
+func (v *validator) typeDefinition(kind Kind, def *yamltree.Node) {
+	if kind == InterfaceTypes {
+		v.interfaceType(def)
+	} else if !v.keys(def, typeDefinition[kind]) {
+		return
+	}
+	if base := def.Get("derived_from"); kind != DataTypes || !isPrimitive(base.Str()) {
+		v.typeNamed(kind, base)
+	}
+	v.propertyDefinitions(def.Get("properties"), propertyDefinition)
+	v.propertyDefinitions(def.Get("attributes"), attributeDefinition)
+	v.constraintClauses(def.Get("constraints"))
+	v.capabilityDefinitions(def.Get("capabilities"))
+	v.requirementDefinitions(def.Get("requirements"))
+	v.interfaceDefinitions(def.Get("interfaces"))
+	v.artifacts(nil, def.Get("artifacts"))
+	v.typeList(CapabilityTypes, def.Get("valid_target_types"))
+	v.typeList(NodeTypes, def.Get("valid_source_types"), def.Get("members"))
+	for _, target := range def.Get("targets").List() {
+		if v.types.Lookup(GroupTypes, target.Str()) == nil {
+			v.typeNamed(NodeTypes, target)
 		}
 	}
 }
@@ -79,7 +90,7 @@ func (v *validator) schema(def *yamltree.Node) {
 		if def.Kind == yamltree.Scalar {
 			name = def
 		}
-		if text := name.Str(); name != nil && text != "list" && text != "map" && !isScalarType(text) {
+		if text := name.Str(); name != nil && !isPrimitive(text) {
 			v.typeNamed(DataTypes, name)
 		}
 		v.constraintClauses(def.Get("constraints"))

@@ -91,7 +91,7 @@ func (v *validator) getProperty(s *scope, name string, args []*yamltree.Node) {
 	if !slices.Contains(entities, entity.Text) {
 		f, known := s.templates.Field(entity.Text)
 		if !known {
-			v.unknown(entity.Pos, problem.UnknownTemplate, "there is no node template", entity.Text, keysOf(s.templates))
+			v.unknown(entity.Pos, problem.UnknownNode, "there is no node template", entity.Text, keysOf(s.templates))
 			return
 		}
 		d = v.types.Lookup(NodeTypes, f.Value.Get("type").Str())

@@ -62,7 +62,7 @@ func (v *validator) member(s *scope, n *yamltree.Node, allowed []*yamltree.Node,
 		if groups {
 			known = append(known, keysOf(s.groups)...)
 		}
-		v.unknown(n.Pos, problem.UnknownTemplate, "there is no template", n.Str(), known)
+		v.unknown(n.Pos, problem.UnknownNode, "there is no template", n.Str(), known)
 		return
 	}
 	d := v.types.Lookup(kind, f.Value.Get("type").Str())

@@ -82,7 +82,7 @@ func (v *validator) target(s *scope, n, def, capability *yamltree.Node) {
 	if isTemplate {
 		d = v.types.Lookup(NodeTypes, f.Value.Get("type").Str())
 	} else if d == nil {
-		v.unknown(n.Pos, problem.UnknownTemplate, "there is no node template", n.Text, keysOf(s.templates))
+		v.unknown(n.Pos, problem.UnknownNode, "there is no node template", n.Text, keysOf(s.templates))
 		return
 	}
 	if d == nil {

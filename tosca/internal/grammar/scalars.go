@@ -28,6 +28,9 @@ var scalarTypes = map[string]string{
 
 func isScalarType(kind string) bool { return scalarTypes[kind] != "" }
 
+// isPrimitive reports whether a type needs no definition.
+func isPrimitive(kind string) bool { return kind == "list" || kind == "map" || isScalarType(kind) }
+
 // units are those of the scalar-unit types, by their lower case: TOSCA compares
 // those of size without regard to case, and packages write all of them as they
 // like. Mbps and MBps are the exception, see unit.

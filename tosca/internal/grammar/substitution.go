@@ -46,13 +46,7 @@ func (v *validator) mappedProperty(s *scope, f yamltree.Field, d *Type) {
 // mapped checks a mapped capability or requirement: [node, name], or a list of
 // such pairs where it may be there more than once.
 func (v *validator) mapped(s *scope, f yamltree.Field, section string, d *Type) {
-	if _, known := d.member(section, f.Key); !known && d != nil {
-		code := problem.UnknownRequirement
-		if section == "capabilities" {
-			code = problem.UnknownCapability
-		}
-		v.unknown(f.Pos, code, d.Name+" has no "+singular(section), f.Key, v.namesIn(d, section))
-	}
+	v.mappedName(d, section, f.Key, f.Pos)
 	items := f.Value.List()
 	switch {
 	case f.Value.Present() == nil, f.Value.Kind == yamltree.Sequence && len(items) == 0, f.Value.Kind == yamltree.Mapping:
@@ -76,16 +70,22 @@ func (v *validator) pair(s *scope, pair *yamltree.Node, section string) {
 	}
 	f, known := s.templates.Field(items[0].Str())
 	if !known {
-		v.deviation(problem.DanglingMapping, v.unknownName(items[0].Pos, problem.UnknownTemplate,
+		v.deviation(problem.LooseMappings, v.unknownName(items[0].Pos, problem.UnknownNode,
 			"there is no node template", items[0].Str(), keysOf(s.templates)))
 		return
 	}
 	d := v.types.Lookup(NodeTypes, f.Value.Get("type").Str())
-	if _, ok := d.member(section, items[1].Str()); !ok && d != nil {
-		code := problem.UnknownRequirement
-		if section == "capabilities" {
-			code = problem.UnknownCapability
-		}
-		v.unknown(items[1].Pos, code, d.Name+" has no "+singular(section), items[1].Str(), v.namesIn(d, section))
+	v.mappedName(d, section, items[1].Str(), items[1].Pos)
+}
+
+// mappedName checks that a node type has a requirement or capability.
+func (v *validator) mappedName(d *Type, section, name string, pos problem.Position) {
+	if _, known := d.member(section, name); known || d == nil {
+		return
 	}
+	code := problem.UnknownRequirement
+	if section == "capabilities" {
+		code = problem.UnknownCapability
+	}
+	v.deviation(problem.LooseMappings, v.unknownName(pos, code, d.Name+" has no "+singular(section), name, v.namesIn(d, section)))
 }

@@ -5,8 +5,9 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// topology checks a topology_template (TOSCA Simple Profile 1.3, 3.9).
-func (v *validator) topology(t *yamltree.Node) {
+// topology checks a topology_template (TOSCA Simple Profile 1.3, 3.9), and the
+// sections of it that stand beside it in the document.
+func (v *validator) topology(t, root *yamltree.Node) {
 	if !v.keys(t, topologyTemplate) {
 		return
 	}
@@ -21,10 +22,13 @@ func (v *validator) topology(t *yamltree.Node) {
 	for _, f := range t.Get("relationship_templates").Map() {
 		v.relationshipTemplate(s, f)
 	}
+	if s.groups == nil {
+		s.groups = root.Get("groups")
+	}
 	for _, f := range s.groups.Map() {
 		v.group(s, f)
 	}
-	for _, f := range t.Get("policies").Named() {
+	for _, f := range append(t.Get("policies").Named(), root.Get("policies").Named()...) {
 		v.policy(s, f)
 	}
 	for _, f := range t.Get("outputs").Map() {

@@ -37,11 +37,12 @@ const maxLineage = 50
 
 // Type is a type definition.
 type Type struct {
-	Name    string
-	Kind    Kind
-	Pos     problem.Position
-	Node    *yamltree.Node
-	Bundled bool
+	Name string
+	Kind Kind
+	Pos  problem.Position
+	Node *yamltree.Node
+	// Implicit types are those of SOL001 that the descriptor does not import.
+	Implicit bool
 	// Base is what derived_from names, "" for none; Parent is its definition, nil
 	// when there is none, or when the lineage would not end.
 	Base   string
@@ -60,16 +61,12 @@ type Types struct {
 func NewTypes(set *documents.Set, r *report.Report) Types {
 	t := Types{byName: map[Kind]map[string]*Type{}, prefixes: set.Prefixes}
 	for _, kind := range kinds {
-		named := map[string]*Type{}
-		t.byName[kind] = named
-		for _, d := range set.All {
-			for _, f := range d.Root.Get(string(kind)).Map() {
-				if named[f.Key] == nil {
-					named[f.Key] = &Type{
-						Name: f.Key, Kind: kind, Pos: f.Pos, Node: f.Value, Bundled: d.Bundled,
-						Base: f.Value.Get("derived_from").Str(),
-					}
-				}
+		t.byName[kind] = map[string]*Type{}
+	}
+	for _, d := range set.All {
+		for _, section := range kinds {
+			for _, f := range d.Root.Get(string(section)).Map() {
+				t.define(kindOf(section, f.Key), f, d.Implicit)
 			}
 		}
 	}
@@ -80,6 +77,36 @@ func NewTypes(set *documents.Set, r *report.Report) Types {
 		t.cutCycles(kind, r)
 	}
 	return t
+}
+
+func (t Types) define(kind Kind, f yamltree.Field, implicit bool) {
+	if t.byName[kind][f.Key] == nil {
+		t.byName[kind][f.Key] = &Type{
+			Name: f.Key, Kind: kind, Pos: f.Pos, Node: f.Value, Implicit: implicit,
+			Base: f.Value.Get("derived_from").Str(),
+		}
+	}
+}
+
+// kindNames are the kinds as the names of the types of OASIS and ETSI have them:
+// tosca.datatypes.nfv.VduProfile.
+var kindNames = map[string]Kind{
+	"artifacts": ArtifactTypes, "datatypes": DataTypes, "capabilities": CapabilityTypes,
+	"interfaces": InterfaceTypes, "relationships": RelationshipTypes, "nodes": NodeTypes,
+	"groups": GroupTypes, "policies": PolicyTypes,
+}
+
+// kindOf returns the kind of a type that is defined in a section. For the types of
+// OASIS and ETSI it is what their names say: there are packages with all of them
+// copied into node_types (the quirk MisfiledTypes).
+func kindOf(section Kind, name string) Kind {
+	if rest, ok := strings.CutPrefix(name, "tosca."); ok {
+		kind, _, _ := strings.Cut(rest, ".")
+		if named, known := kindNames[kind]; known {
+			return named
+		}
+	}
+	return section
 }
 
 // cutCycles makes every lineage end within maxLineage types.

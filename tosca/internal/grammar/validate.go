@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/documents"
 	"github.com/vnfkit/vnfkit/tosca/internal/report"
@@ -19,13 +20,15 @@ type validator struct {
 	allowed map[problem.Quirk]bool
 	report  *report.Report
 	steps   int
+	// unimported are the types that were reported as not imported.
+	unimported map[string]bool
 }
 
 // Validate reports everything in the documents of the package that is not as the
 // grammar and the types want it. Deviations that an allowed quirk names are
 // warnings.
 func Validate(set *documents.Set, types Types, quirks []problem.Quirk, r *report.Report) {
-	v := &validator{types: types, report: r, allowed: map[problem.Quirk]bool{}, steps: maxSteps}
+	v := &validator{types: types, report: r, allowed: map[problem.Quirk]bool{}, unimported: map[string]bool{}, steps: maxSteps}
 	for _, q := range quirks {
 		v.allowed[q] = true
 	}
@@ -40,16 +43,31 @@ func Validate(set *documents.Set, types Types, quirks []problem.Quirk, r *report
 }
 
 func (v *validator) document(d documents.Document) {
-	if !v.keys(d.Root, serviceTemplate) {
-		return
-	}
+	v.serviceTemplate(d.Root)
 	v.imports(d.Root.Get("imports"))
 	for _, kind := range kinds {
 		v.typeDefinitions(kind, d.Root.Get(string(kind)))
 	}
 	if t := d.Root.Get("topology_template"); t != nil {
-		v.topology(t)
+		v.topology(t, d.Root)
 	}
+}
+
+// misplaced are the sections of a topology that packages put beside it.
+var misplaced = []string{"groups", "policies"}
+
+func (v *validator) serviceTemplate(root *yamltree.Node) {
+	known := serviceTemplate
+	for _, section := range misplaced {
+		if n := root.Get(section); n != nil {
+			known.keys = append(slices.Clone(known.keys), section)
+			v.deviation(problem.MisplacedSections, problem.Problem{
+				Position: n.Pos, Code: problem.Misplaced,
+				Message: section + " belong into the topology_template",
+			})
+		}
+	}
+	v.keys(root, known)
 }
 
 // spend counts work; it is false when there was too much, or when there are more
@@ -100,8 +118,16 @@ func (v *validator) typeNamed(kind Kind, n *yamltree.Node) *Type {
 		return nil
 	}
 	d := v.types.Lookup(kind, n.Text)
-	if d == nil {
+	switch {
+	case d == nil:
 		v.unknownType(kind, n)
+	case d.Implicit && !v.unimported[n.Text]:
+		v.unimported[n.Text] = true
+		v.deviation(problem.UnimportedTypes, problem.Problem{
+			Position: n.Pos, Code: problem.UnknownType,
+			Message:  "the type " + n.Text + " is not imported",
+			Expected: "an import of the SOL001 type definitions, which are bundled",
+		})
 	}
 	return d
 }

@@ -153,7 +153,7 @@ func (v *validator) dataType(s *scope, n *yamltree.Node, d *Type) bool {
 // those made of properties.
 func (d *Type) primitive() string {
 	for ; d != nil; d = d.Parent {
-		if d.Base == "list" || d.Base == "map" || isScalarType(d.Base) {
+		if isPrimitive(d.Base) {
 			return d.Base
 		}
 	}
