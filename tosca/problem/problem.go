@@ -54,6 +54,9 @@ type Problem struct {
 	Expected string `json:"expected,omitempty"`
 	// Nearest is the valid name that is most like the wrong one, "" when none is.
 	Nearest string `json:"nearest,omitempty"`
+	// Quirk is the leniency that lets this pass as a warning, or would if it were
+	// allowed; "" for what nothing lets pass.
+	Quirk Quirk `json:"quirk,omitempty"`
 }
 
 // Error renders "file:line:col: text [code]".
