@@ -83,7 +83,8 @@ func TestValues(t *testing.T) {
 		{"type: list, constraints: [max_length: 1]", "[1, 2]", problem.Value},
 		{"type: string, constraints: [pattern: '[0-9]+']", "'12'", ok},
 		{"type: string, constraints: [pattern: '[0-9]+']", "12a", problem.Value},
-		{"type: string, constraints: [pattern: '(?=x)']", "y", ok}, // not RE2's
+		{"type: string, constraints: [pattern: '(?=x)']", "y", ok},             // not RE2's
+		{"type: string, constraints: [pattern: '((x{99}){99}){99}']", "y", ok}, // too large
 		{"type: string, constraints: [nearly: 2]", "ab", problem.UnknownKeyname},
 		{"type: strnig", "ab", problem.UnknownType},
 		{"type: list, entry_schema: {type: strnig}", "[]", problem.UnknownType},
