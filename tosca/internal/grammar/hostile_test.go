@@ -24,19 +24,19 @@ func TestHostile(t *testing.T) {
 			strings.ReplaceAll(repeat(20_000, "  T#+: {derived_from: T#}\n"), "+", "x"),
 		"a ring of types": head + "node_types:\n" + repeat(20_000, "  T#: {derived_from: U#}\n  U#: {derived_from: T#}\n"),
 		"many templates of a type with many properties": head +
-			"node_types:\n  T:\n    properties:\n" + repeat(30_000, "      p#: {required: false}\n") +
-			"topology_template:\n  node_templates:\n" + repeat(30_000, "    t#: {type: T}\n"),
+			"node_types:\n  T:\n    properties:\n" + repeat(15_000, "      p#: {required: false}\n") +
+			"topology_template:\n  node_templates:\n" + repeat(15_000, "    t#: {type: T}\n"),
 		"many values with many valid ones": head +
-			"node_types:\n  T: {properties: {p: {type: string, required: false, constraints: [valid_values: [" + repeat(40_000, "v#, ") + "]]}}}\n" +
-			"topology_template:\n  node_templates:\n" + repeat(40_000, "    t#: {type: T, properties: {p: z}}\n"),
+			"node_types:\n  T: {properties: {p: {type: string, required: false, constraints: [valid_values: [" + repeat(20_000, "v#, ") + "]]}}}\n" +
+			"topology_template:\n  node_templates:\n" + repeat(20_000, "    t#: {type: T, properties: {p: z}}\n"),
 		"a pattern for many values": head +
 			"node_types:\n  T: {properties: {p: {type: string, constraints: [pattern: '" + strings.Repeat("(a|b)*", 80) + "']}}}\n" +
-			"topology_template:\n  node_templates:\n" + repeat(40_000, "    t#: {type: T, properties: {p: ababab}}\n"),
+			"topology_template:\n  node_templates:\n" + repeat(20_000, "    t#: {type: T, properties: {p: ababab}}\n"),
 		"many patterns": head +
 			"node_types:\n  T:\n    properties:\n" + repeat(20_000, "      p#: {type: string, default: x, constraints: [pattern: '((x{9}){9}){9}#']}\n"),
-		"many faults": head + "topology_template:\n  node_templates:\n" + repeat(100_000, "    t#: {}\n"),
-		"unknown names among many": head + "node_types:\n" + repeat(40_000, "  T#: {}\n") +
-			"topology_template:\n  node_templates:\n" + repeat(40_000, "    t#: {type: X#}\n"),
+		"many faults": head + "topology_template:\n  node_templates:\n" + repeat(30_000, "    t#: {}\n"),
+		"unknown names among many": head + "node_types:\n" + repeat(20_000, "  T#: {}\n") +
+			"topology_template:\n  node_templates:\n" + repeat(20_000, "    t#: {type: X#}\n"),
 	}
 	for name, document := range tests {
 		t.Run(name, func(t *testing.T) {

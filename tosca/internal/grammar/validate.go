@@ -11,9 +11,9 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// maxSteps bounds the work on a descriptor. Packages in the field need some ten
-// thousand steps; it takes one made for it to need more than this.
-const maxSteps = 10_000_000
+// maxSteps bounds the work on a descriptor. Packages in the field need some two
+// thousand steps, and less than one for each YAML node.
+const maxSteps = 3_000_000
 
 // validator holds the documents of a package against grammar and types.
 type validator struct {
