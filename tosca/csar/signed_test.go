@@ -6,9 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,7 +18,7 @@ import (
 )
 
 // outcome opens and verifies a package, and returns the codes of what refused it.
-func outcome(t *testing.T, fsys fstest.MapFS, i csar.Integrity) []problem.Code {
+func outcome(t *testing.T, fsys fs.FS, i csar.Integrity) []problem.Code {
 	t.Helper()
 	a, err := csar.OpenFS(t.Context(), fsys, csar.Options{Integrity: i})
 	if err != nil {
