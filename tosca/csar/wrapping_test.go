@@ -3,6 +3,7 @@ package csar_test
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -168,15 +169,19 @@ func TestDeflatedCSAR(t *testing.T) {
 	}
 	// Two streams at once, in step.
 	one, two := mustOpen(t, a, "Files/00.bin"), mustOpen(t, a, "Files/11.bin")
+	read := 0
 	for {
 		n, err := one.Read(make([]byte, 4096))
 		m, otherErr := two.Read(make([]byte, 4096))
-		if n == 0 && err == io.EOF && m == 0 && otherErr == io.EOF {
+		if errors.Is(err, io.EOF) && errors.Is(otherErr, io.EOF) {
 			break
 		}
-		if err != nil && err != io.EOF || otherErr != nil && otherErr != io.EOF {
+		if read += n + m; n+m == 0 {
 			t.Fatal(err, otherErr)
 		}
+	}
+	if want := len(files["Files/00.bin"]) + len(files["Files/11.bin"]); read != want {
+		t.Errorf("two streams give %d bytes, want %d", read, want)
 	}
 	if err := a.Verify(t.Context()); err != nil {
 		t.Error(err)
