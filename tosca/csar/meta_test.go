@@ -51,3 +51,31 @@ func TestMetaProblems(t *testing.T) {
 		})
 	}
 }
+
+// TestMetadataInYAML: without TOSCA.meta the only YAML file says who made the package.
+func TestMetadataInYAML(t *testing.T) {
+	const text = "tosca_definitions_version: tosca_simple_yaml_1_3\n%s\nimports: [ ]\nx: [\n"
+	want := csar.Meta{EntryDefinitions: "v.yaml", CreatedBy: "Acme", TemplateName: "vnf", TemplateVersion: "1.0"}
+	for name, metadata := range map[string]string{
+		"block":   "metadata:\n  template_name: 'vnf'\n# of whom\n  template_author: Acme\n\n  template_version: 1.0\n",
+		"flow":    "metadata: {template_name: vnf, template_author: Acme,\n  template_version: '1.0'}\n",
+		"windows": "metadata:\r\n  template_name: vnf\r\n  template_author: Acme\r\n\r\n  template_version: 1.0\r\n",
+	} {
+		a, err := csar.OpenFS(t.Context(), fstest.MapFS{"v.yaml": file(fmt.Sprintf(text, metadata))}, csar.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, a.Meta()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	for name, metadata := range map[string]string{"none": "", "no mapping": "metadata: 1", "no YAML": "metadata: {"} {
+		a, err := csar.OpenFS(t.Context(), fstest.MapFS{"v.yaml": file(fmt.Sprintf(text, metadata))}, csar.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(csar.Meta{EntryDefinitions: "v.yaml"}, a.Meta()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
