@@ -143,6 +143,22 @@ func TestHostileWrapping(t *testing.T) {
 	}
 }
 
+// TestMemberBehindTheEnd: the directory of the CSAR says that a member lies where
+// there is nothing.
+func TestMemberBehindTheEnd(t *testing.T) {
+	vendor := certify(t, "vendor", nil, time.Now().Add(time.Hour))
+	inner := zipWith(t, zip.Store, map[string][]byte{"image": []byte("image"), "vnfd.yaml": []byte("x")})
+	entry := bytes.Index(inner, []byte("PK\x01\x02"))
+	copy(inner[entry+42:], "\xff\xff\xff\x7f") // where its header is
+	for _, method := range []uint16{zip.Store, zip.Deflate} {
+		data := zipWith(t, method, map[string][]byte{"p.csar": inner, "p.cms": []byte(vendor.sign(t, inner, true))})
+		err := open(t, write(t, "x.zip", data)).Verify(t.Context())
+		if found := problems(t, err); len(found) != 1 || found[0].Code != problem.Unreadable || found[0].File != "image" {
+			t.Errorf("Verify: %v", err)
+		}
+	}
+}
+
 // TestDeflatedCSAR reads a CSAR that is compressed in its archive and larger than
 // what is remembered of it, in every order.
 func TestDeflatedCSAR(t *testing.T) {
