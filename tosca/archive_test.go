@@ -39,7 +39,7 @@ func open(t *testing.T, name string, opts ...tosca.Option) *tosca.Package {
 }
 
 // zipOf packs a directory.
-func zipOf(t *testing.T, dir string) []byte {
+func zipOf(t testing.TB, dir string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)

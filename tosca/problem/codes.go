@@ -94,6 +94,8 @@ const (
 	ImportMissing Code = "tosca.import-missing"
 	// ImportRemote: an import wants the network.
 	ImportRemote Code = "tosca.import-remote"
+	// ImportCycle: files import each other. A warning.
+	ImportCycle Code = "tosca.import-cycle"
 	// TypeCycle: a type is derived from itself.
 	TypeCycle Code = "tosca.type-cycle"
 	// Type: a value is of another kind than SOL001 wants.
@@ -102,6 +104,35 @@ const (
 	Value Code = "tosca.value-not-allowed"
 	// Negative: a number that counts or measures is negative.
 	Negative Code = "tosca.negative-number"
+	// UnknownKeyname: the grammar of TOSCA has no such key here.
+	UnknownKeyname Code = "tosca.unknown-keyname"
+	// MissingKeyname: a key that the grammar of TOSCA requires is not there.
+	MissingKeyname Code = "tosca.missing-keyname"
+	// UnknownType: a type that is named is not defined.
+	UnknownType Code = "tosca.unknown-type"
+	// UnknownProperty: the type has no such property.
+	UnknownProperty Code = "tosca.unknown-property"
+	// RequiredProperty: a property that the type requires is not there.
+	RequiredProperty Code = "tosca.missing-property"
+	// UnknownAttribute: the type has no such attribute.
+	UnknownAttribute Code = "tosca.unknown-attribute"
+	// UnknownCapability: the type has no such capability.
+	UnknownCapability Code = "tosca.unknown-capability"
+	// UnknownRequirement: the type has no such requirement.
+	UnknownRequirement Code = "tosca.unknown-requirement"
+	// UnknownInterface: the type has no such interface.
+	UnknownInterface Code = "tosca.unknown-interface"
+	// UnknownOperation: the interface has no such operation.
+	UnknownOperation Code = "tosca.unknown-operation"
+	// UnknownInput: the topology has no input of that name.
+	UnknownInput Code = "tosca.unknown-input"
+	// WrongTarget: a template is of a type that may not be the target of a
+	// requirement or a policy, or the member of a group.
+	WrongTarget Code = "tosca.wrong-target"
+	// Occurrences: something is there more often than its type allows.
+	Occurrences Code = "tosca.occurrences"
+	// Function: a function has the wrong arguments.
+	Function Code = "tosca.function"
 
 	// The VNFD.
 
