@@ -163,6 +163,7 @@ func (b *builder) flavour(t *topology) Flavour {
 	f.buildVDUs()
 	f.buildStorages()
 	f.buildNetwork()
+	f.buildOperations()
 	f.buildHooks()
 	f.buildPolicies()
 	return *f.Flavour

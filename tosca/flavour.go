@@ -33,6 +33,8 @@ type Flavour struct {
 	Affinity []AffinityRule
 	// Groups are the placement groups that affinity rules can name.
 	Groups []PlacementGroup
+	// Operations configures the LCM operations.
+	Operations Operations
 	// Hooks maps the hooks of the Vnflcm interface that name a driver, such as
 	// "instantiate_end", to the key of that driver in Drivers.
 	Hooks map[string]string

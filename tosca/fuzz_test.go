@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"testing/fstest"
 
@@ -33,13 +34,7 @@ func use(t *testing.T, p *tosca.Package) {
 	}
 	for _, f := range p.VNFD().Flavours {
 		for _, l := range f.Levels {
-			levels, err := f.LevelsOf(l.ID)
-			if err != nil {
-				t.Errorf("level %q of the VNFD is refused: %v", l.ID, err)
-			}
-			if numbers, err := f.Instances(levels); err == nil && len(numbers) < len(f.VDUs) {
-				t.Errorf("numbers for %d of %d VDUs", len(numbers), len(f.VDUs))
-			}
+			useLevel(t, &f, l.ID)
 		}
 		for hook, driver := range f.Hooks {
 			if _, ok := f.Drivers[driver]; !ok {
@@ -54,6 +49,40 @@ func use(t *testing.T, p *tosca.Package) {
 	}
 	if err := p.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// useLevel sizes a VNF at an instantiation level and scales it from there.
+func useLevel(t *testing.T, f *tosca.Flavour, id string) {
+	t.Helper()
+	target := tosca.TargetSize{InstantiationLevelID: id}
+	size, err := f.InitialSize(target)
+	if err != nil {
+		if len(requestFaults(err)) == 0 {
+			t.Errorf("level %q of the VNFD: %v", id, err)
+		}
+		return
+	}
+	if len(size.Instances) != len(f.VDUs) || len(size.ScaleStatus) != len(f.Aspects) {
+		t.Errorf("numbers for %d of %d VDUs, levels for %d of %d aspects", len(size.Instances), len(f.VDUs), len(size.ScaleStatus), len(f.Aspects))
+	}
+	for _, a := range f.Aspects {
+		added, stepErr := f.Step(a.ID, size.ScaleStatus[a.ID])
+		larger, err := f.Scale(size, tosca.Scaling{Type: tosca.ScaleOut, AspectID: a.ID, NumberOfSteps: 1})
+		if err != nil {
+			continue
+		}
+		if stepErr != nil {
+			t.Errorf("aspect %q is scaled, but has no step: %v", a.ID, stepErr)
+		}
+		for vdu, n := range larger.Instances {
+			if n != size.Instances[vdu]+added[vdu] {
+				t.Errorf("aspect %q makes %d of %q from %d, its step adds %d", a.ID, n, vdu, size.Instances[vdu], added[vdu])
+			}
+		}
+		if again, err := f.SizeAt(target, larger.ScaleStatus); err != nil || !reflect.DeepEqual(again, larger) {
+			t.Errorf("at %v: %v, %v, want %v", larger.ScaleStatus, again, err, larger)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/report"
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
@@ -132,4 +133,77 @@ func (v values) bytes(n *yamltree.Node) int64 {
 		return 0
 	}
 	return int64(size)
+}
+
+var timeForm = regexp.MustCompile(`^(-?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)$`)
+
+// timeUnits are those of scalar-unit.time, whose case TOSCA ignores.
+var timeUnits = map[string]float64{
+	"d": 86400e9, "h": 3600e9, "m": 60e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1,
+}
+
+// duration reads a scalar-unit.time; 0 when not given.
+func (v values) duration(n *yamltree.Node) time.Duration {
+	n = v.topo.eval(n)
+	if n == nil || isFunction(n) {
+		return 0
+	}
+	m := timeForm.FindStringSubmatch(strings.TrimSpace(n.Str()))
+	if m == nil || timeUnits[strings.ToLower(m[2])] == 0 {
+		v.report.Errorf(n.Pos, problem.Type, "this must be a time such as \"30 s\"; units are d, h, m, s, ms, us and ns")
+		return 0
+	}
+	number, err := strconv.ParseFloat(m[1], 64)
+	length := math.Round(number * timeUnits[strings.ToLower(m[2])])
+	switch {
+	case length < 0:
+		v.report.Errorf(n.Pos, problem.Negative, "a time must not be negative")
+		return 0
+	case err != nil || length > 1<<62:
+		v.report.Errorf(n.Pos, problem.Type, "this time is too long")
+		return 0
+	}
+	return time.Duration(length)
+}
+
+// value reads what the model keeps as it is: texts, numbers and truth values,
+// lists ([]any) and mappings (map[string]any).
+func (v values) value(n *yamltree.Node) any {
+	n = v.topo.eval(n)
+	switch {
+	case n == nil:
+		return nil
+	case isFunction(n):
+		return n.Flow()
+	case n.Kind == yamltree.Mapping:
+		fields := make(map[string]any, len(n.Fields))
+		for _, f := range n.Fields {
+			fields[f.Key] = v.value(f.Value)
+		}
+		return fields
+	case n.Kind == yamltree.Sequence:
+		items := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			items[i] = v.value(item)
+		}
+		return items
+	}
+	return scalar(n)
+}
+
+// scalar is a scalar as its YAML tag says; numbers too large for that stay texts.
+func scalar(n *yamltree.Node) any {
+	switch n.Tag {
+	case "!!bool":
+		return strings.EqualFold(n.Text, "true")
+	case "!!int":
+		if i, err := strconv.ParseInt(n.Text, 0, 64); err == nil {
+			return i
+		}
+	case "!!float":
+		if f, err := strconv.ParseFloat(n.Text, 64); err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
+			return f
+		}
+	}
+	return n.Text
 }

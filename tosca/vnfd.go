@@ -2,7 +2,6 @@ package tosca
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
@@ -34,12 +33,10 @@ type VNFD struct {
 // Flavour returns the deployment flavour with that id. The error names the ids
 // there are.
 func (v *VNFD) Flavour(id string) (*Flavour, error) {
-	ids := make([]string, len(v.Flavours))
 	for i := range v.Flavours {
 		if v.Flavours[i].ID == id {
 			return &v.Flavours[i], nil
 		}
-		ids[i] = v.Flavours[i].ID
 	}
-	return nil, fmt.Errorf("tosca: flavour %q is %w (flavours: %s)", id, ErrUnknown, strings.Join(ids, ", "))
+	return nil, &RequestError{"flavourId", id, fmt.Sprintf("flavour is %v (flavours: %s)", ErrUnknown, names(v.Flavours, func(f Flavour) string { return f.ID })), ErrUnknown}
 }

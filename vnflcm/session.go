@@ -73,12 +73,9 @@ func (s *session) pinVIM(inst *instanceRecord) {
 }
 
 func (s *session) findFlavour(pkg *tosca.Package) (err error) {
-	id := s.op.Initial.FlavourID
 	s.op.Package = pkg
-	if s.op.Flavour, err = pkg.VNFD().Flavour(id); err != nil {
-		return &ParamError{Path: "flavourId", Value: id, Reason: err.Error()}
-	}
-	return nil
+	s.op.Flavour, err = pkg.VNFD().Flavour(s.op.Initial.FlavourID)
+	return paramErrors(err)
 }
 
 // decodeRequest puts the request of the operation in its place; rolling back, the inverse of it.
