@@ -18,6 +18,8 @@ type builder struct {
 	types  grammar.Types
 	pkg    *csar.Archive
 	report *report.Report
+	defs   definitions
+	budget int // of expressions
 	entry  *topology
 	df     []*topology // those of the flavours
 }
@@ -25,7 +27,8 @@ type builder struct {
 // buildVNFD makes the model. It goes on after faults, to find all of them; the
 // result is only of use when there were none.
 func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, r *report.Report) *VNFD {
-	b := builder{docs: docs, types: types, pkg: a, report: r, entry: newTopology(docs.Entry(), types)}
+	b := builder{docs: docs, types: types, pkg: a, report: r, defs: newDefinitions(docs.All), budget: maxEvaluations}
+	b.entry = b.topology(docs.Entry())
 	b.findFlavours()
 	if len(b.df) == 0 {
 		r.Errorf(problem.Position{File: docs.Entry().File}, problem.NotVNFD, "no node template has a type derived from %s", typeVNF)
@@ -50,7 +53,7 @@ func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, r *rep
 // VNFD of one flavour may have everything in the entry file.
 func (b *builder) findFlavours() {
 	for _, d := range b.docs.All[1:] {
-		if t := newTopology(d, b.types); t.vnfType() != "" {
+		if t := b.topology(d); t.vnfType() != "" {
 			b.df = append(b.df, t)
 		}
 	}
@@ -70,11 +73,11 @@ func (b *builder) descriptor() *VNFD {
 			}
 			return ""
 		}
-		return values{topo, b.report}.text(n)
+		return valuesOf(topo).text(n)
 	}
 	texts := func(name string) []string {
 		topo, n := b.vnfProperty(name)
-		return values{topo, b.report}.texts(n)
+		return valuesOf(topo).texts(n)
 	}
 	return &VNFD{
 		ID:                     text("descriptor_id", true),
@@ -99,7 +102,7 @@ func (b *builder) vnfProperty(name string) (*topology, *yamltree.Node) {
 	places := append([]*topology{b.entry}, b.df...)
 	for _, t := range places {
 		n, _ := t.vnf()
-		v := t.eval(n.node.Path("properties", name))
+		v := t.eval(n.node.Path("properties", name), n)
 		if v != nil && !isFunction(v) {
 			b.checkAllowed(t, name, v)
 			return t, v
@@ -137,8 +140,8 @@ func (b *builder) flavourID(t *topology) string {
 		n.node.Path("properties", "flavour_id"),
 		grammar.Default(b.types.Property(grammar.NodeTypes, t.vnfType(), "flavour_id")),
 	} {
-		if v = t.eval(v); v != nil && !isFunction(v) {
-			return values{t, b.report}.text(v)
+		if v = t.eval(v, n); v != nil && !isFunction(v) {
+			return valuesOf(t).text(v)
 		}
 	}
 	return "default"
@@ -152,17 +155,28 @@ type flavourBuilder struct {
 	vnf     template
 }
 
+// at is a builder for which SELF, in expressions, is a node template.
+func (b *flavourBuilder) at(n template) *flavourBuilder {
+	c := *b
+	c.self = n
+	return &c
+}
+
 func (b *builder) flavour(t *topology) Flavour {
 	f := flavourBuilder{
-		values:  values{t, b.report},
+		values:  valuesOf(t),
 		builder: b,
 		Flavour: &Flavour{ID: b.flavourID(t), Pos: t.pos()},
 	}
 	f.vnf, _ = t.vnf()
 	f.Description = f.text(t.property(f.vnf, "flavour_description"))
 	f.buildVDUs()
+	f.buildContainers()
+	f.buildMCIOPs()
 	f.buildStorages()
-	f.buildNetwork()
+	f.buildVirtualLinks()
+	f.buildCPs()
+	f.buildNodeFilters()
 	f.buildOperations()
 	f.buildHooks()
 	f.buildPolicies()

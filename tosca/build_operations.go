@@ -6,8 +6,8 @@ import (
 
 // buildOperations reads lcm_operations_configuration of the VNF node.
 func (b *flavourBuilder) buildOperations() {
-	for _, f := range b.topo.eval(b.vnfProperty("lcm_operations_configuration")).Map() {
-		n := b.topo.eval(f.Value)
+	for _, f := range b.fields(b.vnfProperty("lcm_operations_configuration")) {
+		n := b.eval(f.Value)
 		if n == nil {
 			continue
 		}
@@ -40,11 +40,11 @@ func (b *flavourBuilder) timeouts(n *yamltree.Node, shortest, longest string) *T
 // vnfProperty is a property of the flavour's VNF node or, as what all flavours
 // share is often written, of the entry file's.
 func (b *flavourBuilder) vnfProperty(name string) *yamltree.Node {
-	if v := b.topo.eval(b.vnf.node.Path("properties", name)); v != nil {
+	if v := b.eval(b.vnf.node.Path("properties", name)); v != nil {
 		return v
 	}
 	if entry, ok := b.builder.entry.vnf(); ok {
-		if v := b.builder.entry.eval(entry.node.Path("properties", name)); v != nil {
+		if v := b.builder.entry.eval(entry.node.Path("properties", name), entry); v != nil {
 			return v
 		}
 	}

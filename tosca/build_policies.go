@@ -42,6 +42,7 @@ func (b *flavourBuilder) buildPolicies() {
 	b.buildInitial()
 	b.buildLevels()
 	b.buildAffinity()
+	b.buildIndicators()
 	b.checkNumbers()
 }
 

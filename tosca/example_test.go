@@ -28,7 +28,7 @@ func Example() {
 	}
 	fmt.Println(f.Description)
 	for _, hook := range slices.Sorted(maps.Keys(f.Hooks)) {
-		fmt.Println(hook, "->", f.Hooks[hook])
+		fmt.Println(hook, "->", f.Hooks[hook].Driver)
 	}
 	// Output:
 	// 3 to 5 control plane nodes behind a virtual address and 1 to 50 workers

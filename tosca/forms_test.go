@@ -73,8 +73,8 @@ imports: [f.yaml]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"scale_end": "d"}, f.Hooks); diff != "" {
-		t.Errorf("hooks (-want +got):\n%s", diff)
+	if len(f.Hooks) != 1 || f.Hooks["scale_end"].Driver != "d" {
+		t.Errorf("hooks %v", f.Hooks)
 	}
 	if f.Drivers["d"].File != "v.yaml" || f.Artifacts["other"].File != "f.yaml" || len(f.Drivers)+len(f.Artifacts) != 2 {
 		t.Errorf("drivers %v, other artifacts %v", f.Drivers, f.Artifacts)

@@ -36,9 +36,9 @@ func use(t *testing.T, p *tosca.Package) {
 		for _, l := range f.Levels {
 			useLevel(t, &f, l.ID)
 		}
-		for hook, driver := range f.Hooks {
-			if _, ok := f.Drivers[driver]; !ok {
-				t.Errorf("hook %q names the driver %q, which is not there", hook, driver)
+		for name, hook := range f.Hooks {
+			if _, ok := f.Drivers[hook.Driver]; !ok {
+				t.Errorf("hook %q names the driver %q, which is not there", name, hook.Driver)
 			}
 		}
 		for _, a := range f.Drivers {
