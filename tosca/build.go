@@ -79,7 +79,7 @@ func (b *builder) descriptor() *VNFD {
 		topo, n := b.vnfProperty(name)
 		return valuesOf(topo).texts(n)
 	}
-	return &VNFD{
+	v := &VNFD{
 		ID:                     text("descriptor_id", true),
 		Provider:               text("provider", true),
 		ProductName:            text("product_name", true),
@@ -90,8 +90,11 @@ func (b *builder) descriptor() *VNFD {
 		VNFMInfo:               texts("vnfm_info"),
 		Languages:              texts("localization_languages"),
 		DefaultLanguage:        text("default_localization_language", false),
+		ExtInvariantID:         text("ext_invariant_id", false),
 		Pos:                    b.entry.pos(),
 	}
+	b.buildAttributes(v)
+	return v
 }
 
 // vnfProperty looks a property of the VNF up in the entry file, then in the
@@ -136,7 +139,7 @@ func (b *builder) checkAllowed(t *topology, name string, v *yamltree.Node) {
 func (b *builder) flavourID(t *topology) string {
 	n, _ := t.vnf()
 	for _, v := range []*yamltree.Node{
-		t.node.Path("substitution_mappings", "properties", "flavour_id"),
+		mappedValue(t, t.node.Path("substitution_mappings", "properties", "flavour_id")),
 		n.node.Path("properties", "flavour_id"),
 		grammar.Default(b.types.Property(grammar.NodeTypes, t.vnfType(), "flavour_id")),
 	} {
@@ -145,6 +148,20 @@ func (b *builder) flavourID(t *topology) string {
 		}
 	}
 	return "default"
+}
+
+// mappedValue is what a property of the substitution mappings stands for: a value,
+// or the input it is mapped to, [input] (TOSCA 1.3 3.8.8).
+func mappedValue(t *topology, n *yamltree.Node) *yamltree.Node {
+	for _, long := range []string{"value", "mapping"} {
+		if v := n.Get(long); v != nil {
+			n = v
+		}
+	}
+	if items := n.List(); len(items) == 1 {
+		return t.node.Path("inputs", items[0].Str(), "default")
+	}
+	return n
 }
 
 // flavourBuilder makes the model of one topology.

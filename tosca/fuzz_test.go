@@ -112,7 +112,7 @@ func FuzzVNFD(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, pattern := range []string{"testdata/everything/Definitions/*.yaml", sample + "/Definitions/*.yaml"} {
+	for _, pattern := range []string{"testdata/everything/Definitions/*.yaml", "testdata/containers/Definitions/*.yaml", sample + "/Definitions/*.yaml"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil || len(names) == 0 {
 			f.Fatalf("no seeds in %s: %v", pattern, err)
@@ -127,6 +127,7 @@ func FuzzVNFD(f *testing.F) {
 	}
 	f.Add(minimal)
 	f.Add(head + aspect)
+	f.Add(described("{ concat: [ { get_property: [ SELF, nick ] }, { token: [ a.b, '.', 1 ] }, { get_input: [ list, 0 ] } ] }"))
 	f.Add(head + "x: &x [*x]\n<<: *vnf\n")
 	f.Fuzz(func(t *testing.T, yaml string) {
 		p, err := tosca.OpenFS(context.Background(), fstest.MapFS{

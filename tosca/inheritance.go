@@ -26,14 +26,24 @@ func newDefinitions(docs []documents.Document) definitions {
 	return d
 }
 
+// ancestors lists a type and those it is derived from, nearest first. It ends
+// where a cycle closes.
+func (d definitions) ancestors(name string) []string {
+	var line []string
+	seen := map[string]bool{}
+	for ; name != "" && !seen[name]; name = d[name].Value.Get("derived_from").Str() {
+		seen[name] = true
+		line = append(line, name)
+	}
+	return line
+}
+
 // lineage lists the definition of a type and those of its ancestors, as far as
 // the package has them, nearest first.
 func (d definitions) lineage(name string) []*yamltree.Node {
 	var line []*yamltree.Node
-	seen := map[string]bool{}
-	for ; name != "" && !seen[name]; name = d[name].Value.Get("derived_from").Str() {
-		seen[name] = true
-		if definition := d[name].Value.Present(); definition != nil {
+	for _, ancestor := range d.ancestors(name) {
+		if definition := d[ancestor].Value.Present(); definition != nil {
 			line = append(line, definition)
 		}
 	}

@@ -17,6 +17,7 @@ func TestModel(t *testing.T) {
 	for name, golden := range map[string]string{
 		sample:                "testdata/k8s-cluster.golden.json",
 		"testdata/everything": "testdata/everything.golden.json",
+		"testdata/containers": "testdata/containers.golden.json",
 	} {
 		p := open(t, name)
 		got, err := json.MarshalIndent(p.VNFD(), "", "  ")

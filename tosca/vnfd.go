@@ -24,6 +24,12 @@ type VNFD struct {
 	// default_localization_language.
 	Languages       []string
 	DefaultLanguage string
+	// ExtInvariantID is ext_invariant_id (SOL001 v4.3.1), which versions of a VNF
+	// share that look alike from the outside.
+	ExtInvariantID string
+	// Configurable and Modifiable are what requests can set.
+	Configurable ConfigurableProperties
+	Modifiable   ModifiableAttributes
 	// Flavours are the deployment flavours, sorted by ID. There is at least one.
 	Flavours []Flavour
 	// Pos is the VNF node of the entry definitions.
