@@ -30,12 +30,13 @@ topology_template:
   inputs:
     size: { type: integer, default: 4 }
     who: { type: string }
+    space: { type: scalar-unit.size }
     map: { type: map, entry_schema: { type: string }, default: { key: value } }
     list: { type: list, entry_schema: { type: string }, default: [ first, second ] }
   node_templates:
     VNF:
       type: tosca.nodes.nfv.VNF
-      properties: { descriptor_id: i, provider: Maker, product_name: n, software_version: '1.2.3', descriptor_version: '1', flavour_id: f, flavour_description: d, vnfm_info: [ any ] }
+      properties: { descriptor_id: i, provider: Maker, product_name: n, software_version: '1.2.3', descriptor_version: '1', flavour_id: f, flavour_description: d, vnfm_info: [ 'etsivnfm:v4.4.1' ] }
     it:
       type: x.Vdu
       properties:
@@ -48,7 +49,7 @@ topology_template:
         - virtual_storage: disk
     disk:
       type: tosca.nodes.nfv.Vdu.VirtualBlockStorage
-      properties: { virtual_block_storage_data: { size_of_storage: { get_input: unknown }, rdma_enabled: false } }
+      properties: { virtual_block_storage_data: { size_of_storage: { get_input: space }, rdma_enabled: false } }
 `
 }
 
@@ -67,7 +68,7 @@ func TestFunctions(t *testing.T) {
 		`{ get_property: [ SELF, virtual_compute, virtual_memory, virtual_mem_size ] }`:         "3 GB",
 		`{ get_property: [ SELF, virtual_storage, virtual_block_storage_data, rdma_enabled ] }`: "false",
 		`{ get_property: [ SELF, description ] }`:                                               "{get_property: [SELF, description]}",
-		`{ get_attribute: [ SELF, id ] }`:                                                       "{get_attribute: [SELF, id]}",
+		`{ get_attribute: [ SELF, tosca_id ] }`:                                                 "{get_attribute: [SELF, tosca_id]}",
 		`{ concat: [ a, { get_property: [ SELF, name ] }, '-', { get_input: size } ] }`:         "ame-4",
 		`{ concat: [ a, { concat: [ b, { token: [ 'x/y/z', '/', 1 ] } ] } ] }`:                  "aby",
 		`{ concat: [ a, { get_input: who } ] }`:                                                 "{concat: [a, {get_input: who}]}",
@@ -104,11 +105,11 @@ func TestExpressionsThatGrow(t *testing.T) {
 		fmt.Fprintf(&nodes, "    n%d: { type: tosca.nodes.nfv.Vdu.Compute, properties: { name: { concat: [ x, %s, %s ] }, description: d, vdu_profile: { min_number_of_instances: 1, max_number_of_instances: 1 } } }\n", i, next, next)
 	}
 	nodes.WriteString("    n40: { type: tosca.nodes.nfv.Vdu.Compute, properties: { name: end, description: d, vdu_profile: { min_number_of_instances: 1, max_number_of_instances: 1 } } }\n")
-	fmt.Fprintf(&inputs, "  inputs: { long: { type: string, default: %s } }\n", strings.Repeat("x", 60<<10))
+	fmt.Fprintf(&inputs, "  inputs:\n    long: { type: string, default: %s }\n", strings.Repeat("x", 60<<10))
 	long := "{ concat: [ " + strings.Repeat("{ get_input: long }, ", 100) + "x ] }"
 	for name, yaml := range map[string]string{
 		"each name is twice the next": described("d") + nodes.String(),
-		"long texts, often":           strings.Replace(described(long), "  inputs:\n", inputs.String()+"  x-inputs:\n", 1),
+		"long texts, often":           strings.Replace(described(long), "  inputs:\n", inputs.String(), 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := tosca.OpenFS(context.Background(), fstest.MapFS{"v.yaml": file(yaml)})

@@ -24,7 +24,8 @@ func large(t *testing.T) *tosca.Flavour {
 // one VDU is moved by two aspects, one by none.
 func sized(t *testing.T, operations string) *tosca.Flavour {
 	t.Helper()
-	p, err := tosca.OpenFS(context.Background(), fstest.MapFS{"v.yaml": file(`tosca_definitions_version: tosca_simple_yaml_1_2
+	p, err := tosca.OpenFS(context.Background(), fstest.MapFS{"v.yaml": file(`tosca_definitions_version: tosca_simple_yaml_1_3
+imports: [ etsi_nfv_sol001_vnfd_types.yaml ]
 topology_template:
   node_templates:
     VNF:

@@ -74,7 +74,7 @@ type Compute struct {
 type MCIO struct {
 	// Name and Type are for instance "web" and "Deployment".
 	Name, Type string
-	// Constraints are the mcio_constraint_params, such as "affinityNodes".
+	// Constraints are the mcio_constraint_params, such as "local_affinity_cis_node".
 	Constraints []string
 }
 
