@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/csar"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
@@ -101,7 +102,8 @@ func countQuirks(quirks map[problem.Quirk]int, warnings problem.List) {
 // readCorpusPackage opens a package, uses it, and returns its warnings.
 func readCorpusPackage(t *testing.T, path string) (problem.List, error) {
 	t.Helper()
-	p, err := tosca.Open(context.Background(), path, tosca.AnyDescriptor())
+	// The corpus leaves members out: what digests say is tested in csar.
+	p, err := tosca.Open(context.Background(), path, tosca.AnyDescriptor(), tosca.WithIntegrity(csar.Integrity{Policy: csar.Off}))
 	if err != nil {
 		return nil, err
 	}

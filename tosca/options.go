@@ -22,6 +22,11 @@ func WithLimits(l csar.Limits) Option {
 	return func(s *settings) { s.archive.Limits = l }
 }
 
+// WithIntegrity says what digests and signatures decide, and whose signatures count.
+func WithIntegrity(i csar.Integrity) Option {
+	return func(s *settings) { s.archive.Integrity = i }
+}
+
 // Quirk names a way in which packages deviate from TOSCA or SOL001 and can be
 // understood nevertheless; the constants are in package problem.
 type Quirk = problem.Quirk

@@ -3,6 +3,7 @@ package tosca
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 
 	"github.com/vnfkit/vnfkit/tosca/csar"
@@ -27,6 +28,14 @@ type Package struct {
 func Open(ctx context.Context, name string, opts ...Option) (*Package, error) {
 	s := settingsFrom(opts)
 	a, err := csar.Open(ctx, name, s.archive)
+	return load(ctx, a, err, s)
+}
+
+// OpenReader opens a CSAR of that many bytes that lies in r. It owes the same as
+// Open; r stays the caller's and must live as long as the package.
+func OpenReader(ctx context.Context, r io.ReaderAt, size int64, opts ...Option) (*Package, error) {
+	s := settingsFrom(opts)
+	a, err := csar.OpenReader(ctx, r, size, s.archive)
 	return load(ctx, a, err, s)
 }
 
@@ -73,5 +82,8 @@ func (p *Package) parse(ctx context.Context, s settings) error {
 func (p *Package) VNFD() *VNFD { return p.vnfd }
 
 // Warnings returns the faults that did not stop the package from being opened,
-// sorted by position.
-func (p *Package) Warnings() problem.List { return p.warnings.Sorted() }
+// sorted by position: those of the archive, to which Verify and Digest may add, and
+// those of the VNFD.
+func (p *Package) Warnings() problem.List {
+	return append(p.Archive.Warnings(), p.warnings...).Sorted()
+}
