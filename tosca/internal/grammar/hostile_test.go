@@ -50,6 +50,24 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestLinear holds that ten times the templates cost ten times the work.
+func TestLinear(t *testing.T) {
+	cost := func(templates int) float64 {
+		var b strings.Builder
+		b.WriteString(types + "  node_templates:\n")
+		for i := range templates {
+			fmt.Fprintf(&b, "    s%d: {type: Server, properties: {name: n%d, size: {memory: 1 GB}, tags: [a, {get_input: maker}]}}\n", i, i)
+			fmt.Fprintf(&b, "    c%d: {type: Client, properties: {name: m}, requirements: [server: s%d, any: c0]}\n", i, i)
+		}
+		document := files{"v.yaml": b.String()}
+		return testing.AllocsPerRun(3, func() { validate(t, document) })
+	}
+	small, large := cost(100), cost(1000)
+	if large > 11*small {
+		t.Errorf("100 templates cost %.0f allocations, 1000 cost %.0f", small, large)
+	}
+}
+
 // TestShapes holds that nothing in a descriptor is expected to be of a kind it
 // might not be: every keyname with every kind of value.
 func TestShapes(t *testing.T) {
