@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/csar"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
@@ -50,38 +52,24 @@ func zipOf(t testing.TB, dir string) []byte {
 	return b.Bytes()
 }
 
-// codes lists the codes of the problems an error holds.
-func codes(t *testing.T, err error) []problem.Code {
-	t.Helper()
-	var problems problem.List
-	if err != nil && !errors.As(err, &problems) {
-		t.Fatalf("the error holds no problems: %v", err)
-	}
-	var list []problem.Code
-	for _, p := range problems {
-		list = append(list, p.Code)
-	}
-	return list
-}
-
 // TestForms: the model and the digest do not depend on the form of the package.
 func TestForms(t *testing.T) {
 	ctx := context.Background()
-	csar := filepath.Join(t.TempDir(), "x.csar")
-	if err := os.WriteFile(csar, zipOf(t, sample), 0o600); err != nil {
+	data := zipOf(t, sample)
+	name := filepath.Join(t.TempDir(), "x.csar")
+	if err := os.WriteFile(name, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	fromFS, err := tosca.OpenFS(ctx, os.DirFS(sample))
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := zipOf(t, sample)
 	fromReader, err := tosca.OpenReader(ctx, bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var digests []string
-	for _, p := range []*tosca.Package{open(t, sample), open(t, csar), fromFS, fromReader} {
+	for _, p := range []*tosca.Package{open(t, sample), open(t, name), fromFS, fromReader} {
 		digest, err := p.Digest(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -93,5 +81,31 @@ func TestForms(t *testing.T) {
 	}
 	if slices.Sort(digests); digests[0] != digests[3] {
 		t.Errorf("digests of directory, CSAR, file system and reader: %q", digests)
+	}
+}
+
+// TestIntegrity: a package that is not what it says of itself has no digest to pin
+// it by, and what is only warned of is among the warnings.
+func TestIntegrity(t *testing.T) {
+	files := fstest.MapFS{"vnfd.yaml": file(minimal), "vnfd.mf": file("Source: vnfd.yaml\nAlgorithm: SHA-256\nHash: 00\n")}
+	wrong := problem.Problem{Code: problem.HashMismatch}
+	p, err := tosca.OpenFS(t.Context(), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest, err := p.Digest(t.Context()); digest != "" || !errors.Is(err, wrong) {
+		t.Errorf("Digest = %q, %v, want %v", digest, err, wrong.Code)
+	}
+	if p, err = tosca.OpenFS(t.Context(), files, tosca.WithIntegrity(csar.Integrity{Policy: csar.Warn})); err != nil {
+		t.Fatal(err)
+	}
+	if digest, err := p.Digest(t.Context()); digest == "" || err != nil {
+		t.Errorf("Digest where faults are warnings = %q, %v", digest, err)
+	}
+	if !errors.Is(p.Warnings(), wrong) {
+		t.Errorf("warnings: %v", p.Warnings())
+	}
+	if _, err = tosca.OpenFS(t.Context(), files, tosca.WithIntegrity(csar.Integrity{Policy: csar.Require})); !errors.Is(err, problem.Problem{Code: problem.Unsigned}) {
+		t.Errorf("unsigned where a signature is required: %v", err)
 	}
 }

@@ -85,15 +85,15 @@ func (b *flavourBuilder) checkNumbers() {
 		b.checkProfile(v, v.Initial, v.Pos, "initially")
 	}
 	for _, l := range b.Levels {
-		computed, err := b.Instances(l.ScaleLevels)
+		computed, err := b.atScaleLevels(l.ScaleLevels)
 		if err != nil {
 			continue // reported where the level was read
 		}
 		for _, id := range slices.Sorted(maps.Keys(l.Instances)) {
 			number := l.Instances[id]
 			v := b.VDU(id)
-			if number != computed[id] && len(b.AspectsOf(id)) > 0 {
-				b.report.Warnf(l.Pos, problem.LevelMismatch, "the level %s gives %s %d instances, its scale levels give %d", l.ID, id, number, computed[id])
+			if number != computed.Instances[id] && len(b.AspectsOf(id)) > 0 {
+				b.report.Warnf(l.Pos, problem.LevelMismatch, "the level %s gives %s %d instances, its scale levels give %d", l.ID, id, number, computed.Instances[id])
 			}
 			b.checkProfile(*v, number, l.Pos, "at level "+l.ID)
 		}

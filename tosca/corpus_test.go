@@ -117,11 +117,7 @@ func readCorpusPackage(t *testing.T, path string) (problem.List, error) {
 	vdus := 0
 	for _, f := range p.VNFD().Flavours {
 		vdus += len(f.VDUs)
-		levels, err := f.LevelsOf("")
-		if err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
-		if _, err := f.Instances(levels); err != nil {
+		if _, err := f.InitialSize(tosca.TargetSize{}); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

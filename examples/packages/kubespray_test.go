@@ -44,14 +44,11 @@ func TestKubesprayPackage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			levels, err := f.LevelsOf(r.InstantiationLevelID)
+			size, err := f.InitialSize(tosca.TargetSize{InstantiationLevelID: r.InstantiationLevelID})
 			if err != nil {
 				t.Fatal(err)
 			}
-			instances, err := f.Instances(levels)
-			if err != nil {
-				t.Fatal(err)
-			}
+			instances := size.Instances
 			masters := map[string]int{"simple": 1, "complex": 3}[r.FlavourID]
 			if instances["masterNode"] != masters || instances["workerNode"] != 2 || instances["externalLB"] != 1 {
 				t.Errorf("instances %v", instances)

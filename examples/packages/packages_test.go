@@ -103,7 +103,7 @@ func TestInstantiateRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			levels, err := f.LevelsOf(r.InstantiationLevelID)
+			size, err := f.InitialSize(tosca.TargetSize{InstantiationLevelID: r.InstantiationLevelID})
 			if err != nil {
 				t.Error(err)
 			}
@@ -112,7 +112,7 @@ func TestInstantiateRequests(t *testing.T) {
 				if diff := cmp.Diff([]string{n.Aspect}, f.AspectsOf(vdu)); diff != "" {
 					t.Errorf("aspect of %s:\n%s", vdu, diff)
 				}
-				if _, ok := levels[n.Aspect]; !ok {
+				if _, ok := size.ScaleStatus[n.Aspect]; !ok {
 					t.Errorf("no level for the aspect %q", n.Aspect)
 				}
 				if n.SSH != n.NIC || !hasCP(f, n.SSH, vdu) {

@@ -77,15 +77,21 @@ func zipWith(t testing.TB, method uint16, files map[string][]byte) []byte {
 	return b.Bytes()
 }
 
+// problems are those an error holds.
+func problems(t *testing.T, err error) problem.List {
+	t.Helper()
+	var list problem.List
+	if err != nil && !errors.As(err, &list) {
+		t.Fatalf("the error holds no problems: %v", err)
+	}
+	return list
+}
+
 // codes lists the codes of the problems an error holds.
 func codes(t *testing.T, err error) []problem.Code {
 	t.Helper()
-	var problems problem.List
-	if err != nil && !errors.As(err, &problems) {
-		t.Fatalf("the error holds no problems: %v", err)
-	}
 	var list []problem.Code
-	for _, p := range problems {
+	for _, p := range problems(t, err) {
 		list = append(list, p.Code)
 	}
 	return list

@@ -35,7 +35,7 @@ type inflating struct {
 const (
 	blockSize = 128 << 10
 	maxBlocks = 64
-	maxPasses = 64
+	maxPasses = 32
 )
 
 // errScattered is for an archive whose members lie so that reading it would take

@@ -1,7 +1,6 @@
 package csar
 
 import (
-	"path"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/report"
@@ -11,12 +10,15 @@ import (
 const metaFile = "TOSCA-Metadata/TOSCA.meta"
 
 // Meta is the content of TOSCA-Metadata/TOSCA.meta (SOL004 v2.6.1 clause 4.1).
-// A package without that folder has only EntryDefinitions.
+// A package without it has only EntryDefinitions, and what its YAML file says.
 type Meta struct {
 	// Version is TOSCA-Meta-File-Version, CSARVersion CSAR-Version.
 	Version, CSARVersion string
-	// CreatedBy is Created-By.
+	// CreatedBy is Created-By or, in a package without TOSCA.meta, template_author.
 	CreatedBy string
+	// TemplateName and TemplateVersion are template_name and template_version in
+	// the metadata of the YAML file of a package without TOSCA.meta.
+	TemplateName, TemplateVersion string
 	// EntryDefinitions is the path of the entry file of the VNFD.
 	EntryDefinitions string
 	// Entries holds the ETSI-Entry-* keys, and the Entry-* keys of SOL004 v2.4.1,
@@ -45,8 +47,7 @@ type ArtifactEntry struct {
 // without TOSCA-Metadata folder).
 func (a *Archive) readMeta(r *report.Report) error {
 	if !a.Has(metaFile) {
-		a.entryInRoot(r)
-		return nil
+		return a.entryInRoot(r)
 	}
 	content, err := a.Document(metaFile)
 	if err != nil {
@@ -67,26 +68,6 @@ func (a *Archive) readMeta(r *report.Report) error {
 		a.meta.EntryDefinitions = clean
 	}
 	return nil
-}
-
-func (a *Archive) entryInRoot(r *report.Report) {
-	var found []string
-	for name := range a.source.listed.files {
-		if strings.Contains(name, "/") {
-			continue
-		}
-		if suffix := strings.ToLower(path.Ext(name)); suffix == ".yaml" || suffix == ".yml" {
-			found = append(found, name)
-		}
-	}
-	switch {
-	case len(found) == 1:
-		a.meta.EntryDefinitions = found[0]
-	case len(found) > 1:
-		r.Errorf(problem.Position{}, problem.MissingEntry, "there is no %s, and %d YAML files in the root instead of one", metaFile, len(found))
-	default:
-		r.Errorf(problem.Position{}, problem.MissingEntry, "there is neither %s nor a YAML file in the root", metaFile)
-	}
 }
 
 // metaParser collects blocks of "key: value" lines.

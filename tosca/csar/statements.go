@@ -69,7 +69,7 @@ func (a *Archive) statement(all []statement, e Source, j judge) []statement {
 		return all
 	}
 	s := statement{Source: e, name: name}
-	if e.Hash != "" && e.Algorithm != "" {
+	if e.Hash != "" {
 		if s.hash = hashOf(e.Algorithm); s.hash == 0 {
 			j.fault(e.Pos, problem.HashAlgorithm, "%s has a digest in %q; accepted are SHA-256, SHA-384 and SHA-512", e.Name, e.Algorithm)
 		}

@@ -28,7 +28,7 @@ func (t *tap) ReadAt(b []byte, off int64) (int, error) {
 		return 0, err
 	}
 	n, err := t.from.ReadAt(b, off)
-	if end := off + int64(n); end > t.pos {
+	if end := off + int64(n); end > t.pos && off <= t.pos { // else off is behind the end
 		if _, err := t.into.Write(b[t.pos-off : n]); err != nil {
 			return 0, err
 		}

@@ -227,7 +227,7 @@ func (p *pass) read() (string, error) {
 }
 
 // readErrors are those that say that a member is broken, not that the disk is.
-var readErrors = []error{zip.ErrFormat, zip.ErrChecksum, zip.ErrAlgorithm, io.ErrUnexpectedEOF, errScattered, errInflate}
+var readErrors = []error{zip.ErrFormat, zip.ErrChecksum, zip.ErrAlgorithm, io.EOF, io.ErrUnexpectedEOF, errScattered, errInflate}
 
 func broken(err error) bool {
 	for _, known := range readErrors {

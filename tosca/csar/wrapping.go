@@ -100,6 +100,9 @@ func (m *members) wrapped() string {
 // neither signed nor ever read.
 func (p *opening) readBeside(s *source, w *wrapping) error {
 	for _, name := range s.listed.order {
+		if s.listed.dirs[name] {
+			continue
+		}
 		suffix := strings.ToLower(path.Ext(name))
 		var into map[string][]byte
 		switch {
@@ -111,9 +114,6 @@ func (p *opening) readBeside(s *source, w *wrapping) error {
 			into = w.certificates
 		default:
 			p.report.Warnf(problem.Position{File: name}, problem.Unlisted, "neither a signature nor a certificate beside %s: it is not read", w.csar)
-			continue
-		}
-		if s.listed.dirs[name] {
 			continue
 		}
 		if len(into) == maxBeside {
