@@ -47,6 +47,6 @@
 //
 // Faults that make a VNFD ambiguous or contradictory refuse the package. Those
 // that real packages have and that a VNFM can live with are Package.Warnings; the
-// constants Code... tell which is which. Signatures and manifests are not read
-// yet.
+// codes of package problem tell which is which. Signatures and manifests are read
+// by package csar.
 package tosca
