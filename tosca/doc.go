@@ -33,13 +33,20 @@
 //
 // # What is read
 //
-// The types of SOL001 are known by name, so that packages need not contain the
-// ETSI type files; types derived from them are followed. The value of an input is
-// its default. What only a request can give stays the text of the expression,
-// such as "{get_input: vendor}", in texts, and counts as not given elsewhere.
+// Imports lead into the package, or to the type definitions of SOL001 2.5.1 to
+// 4.4.1, which are bundled: a package need not contain them, and may name them by
+// file or by URL. A package that has its own copy is read with that. The whole
+// descriptor is held against the grammar of TOSCA and the types it uses. The value
+// of an input is its default. What only a request can give stays the text of the
+// expression, such as "{get_input: vendor}", in texts, and counts as not given
+// elsewhere.
+//
+// Real packages deviate from TOSCA and SOL001 in ways that can be understood. Each
+// of these ways has a name, a Quirk; a deviation is a warning that names it, unless
+// Strict or Allow say otherwise.
 //
 // Faults that make a VNFD ambiguous or contradictory refuse the package. Those
 // that real packages have and that a VNFM can live with are Package.Warnings; the
-// constants Code... tell which is which. Signatures and manifests are not read
-// yet.
+// codes of package problem tell which is which. Signatures and manifests are read
+// by package csar.
 package tosca

@@ -115,7 +115,7 @@ topology_template:
 	if p.VNFD() != nil || len(p.Warnings()) > 0 {
 		t.Errorf("an NSD has the VNFD %v and the warnings %v", p.VNFD(), p.Warnings())
 	}
-	files["v.yaml"] = file(service + "        nmae: n\n")
+	files["v.yaml"] = file(service + "        naem: n\n")
 	if _, err := tosca.OpenFS(context.Background(), files, tosca.AnyDescriptor()); !errors.Is(err, problem.Problem{Code: problem.UnknownProperty}) {
 		t.Errorf("a faulty NSD: %v", err)
 	}

@@ -67,6 +67,7 @@ node_types:
     requirements:
       - server: {capability: Serving, node: Server, relationship: tosca.relationships.DependsOn}
       - any: {capability: tosca.capabilities.Node, occurrences: [0, UNBOUNDED]}
+  Refined: {derived_from: Base, properties: {count: {default: 2}}}
 data_types:
   Size: {derived_from: tosca.datatypes.Root, properties: {memory: {type: scalar-unit.size}, cpus: {type: Count, required: false}}}
   Count: {derived_from: integer, constraints: [greater_than: 0]}

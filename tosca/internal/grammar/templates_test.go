@@ -10,8 +10,9 @@ func TestTemplates(t *testing.T) {
 		{"no type", "  node_templates: {s: {}}\n", []string{"s tosca.missing-keyname"}},
 		{"no mapping", "  node_templates: {s: Server}\n", []string{"Server tosca.wrong-type"}},
 		{"unknown type", "  node_templates: {s: {type: Serve}}\n", []string{"Serve tosca.unknown-type"}},
-		{"unknown property", in(", nmae: x}"), []string{"nmae tosca.unknown-property"}},
+		{"unknown property", in(", naem: x}"), []string{"naem tosca.unknown-property"}},
 		{"inherited property", in(", count: 10}"), []string{"10 tosca.value-not-allowed"}},
+		{"property refined without its type", "  node_templates: {s: {type: Refined, properties: {name: it, count: ten}}}\n", []string{"ten tosca.wrong-type"}},
 		{"property in a data type", in(", size: {memory: big}}"), []string{"big tosca.wrong-type"}},
 		{"list", in(", tags: [a, [b]]}"), []string{"[b tosca.wrong-type"}},
 		{"missing property", "  node_templates: {s: {type: Server}}\n", []string{"s tosca.missing-property"}},
@@ -79,7 +80,7 @@ func TestSubstitution(t *testing.T) {
 		{"lists", with("capabilities: {serving: [s, serving]}, requirements: [dependency: [s, dependency]]"), nil},
 		{"map of lists", with("requirements: {dependency: [[s, dependency], [s, dependency]]}"), nil},
 		{"nothing mapped", with("requirements: {dependency: []}"), nil},
-		{"properties", with("properties: {name: it, count: [maker], nmae: x}"), []string{"nmae tosca.unknown-property"}},
+		{"properties", with("properties: {name: it, count: [maker], naem: x}"), []string{"naem tosca.unknown-property"}},
 		{"property value", with("properties: {count: 10}"), []string{"10 tosca.value-not-allowed"}},
 		{"unknown type", "  substitution_mappings: {node_type: Serve}\n", []string{"Serve tosca.unknown-type"}},
 		{"no type", "  substitution_mappings: {}\n", []string{"{ tosca.missing-keyname"}},
@@ -120,10 +121,10 @@ func TestTypeDefinitions(t *testing.T) {
 // TestMessages holds what a reader is told.
 func TestMessages(t *testing.T) {
 	for lines, want := range map[string]string{
-		in(", nmae: x}"):                  `v.yaml:35:46: Server has no property "nmae"; expected one of count, name, size, tags; did you mean "name"? [tosca.unknown-property]`,
-		in(", count: 10}"):                `v.yaml:35:53: the value 10 is not allowed; expected in_range [1, 9] [tosca.value-not-allowed]`,
-		in(", count: one}"):               `v.yaml:35:53: the value one is no integer; expected a whole number [tosca.wrong-type]`,
-		"  policies: [p: {type: Ruel}]\n": `v.yaml:34:24: there is no type "Ruel" among the policy_types; did you mean "Rule"? [tosca.unknown-type]`,
+		in(", naem: x}"):                  `v.yaml:36:46: Server has no property "naem"; expected one of count, name, size, tags; did you mean "name"? [tosca.unknown-property]`,
+		in(", count: 10}"):                `v.yaml:36:53: the value 10 is not allowed; expected in_range [1, 9] [tosca.value-not-allowed]`,
+		in(", count: one}"):               `v.yaml:36:53: the value one is no integer; expected a whole number [tosca.wrong-type]`,
+		"  policies: [p: {type: Ruel}]\n": `v.yaml:35:24: there is no type "Ruel" among the policy_types; did you mean "Rule"? [tosca.unknown-type]`,
 	} {
 		if got := validate(t, files{"v.yaml": types + lines}).Error(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

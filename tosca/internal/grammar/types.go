@@ -116,11 +116,12 @@ func (t Types) cutCycles(kind Kind, r *report.Report) {
 		length := 0
 		for a := d.Parent; a != nil; a = a.Parent {
 			length++
-			if a == d {
+			switch {
+			case a == d:
 				r.Errorf(d.Pos, problem.TypeCycle, "the type %s is derived from itself", d.Name)
-			} else if length > maxLineage {
+			case length > maxLineage:
 				r.Errorf(d.Pos, problem.TypeCycle, "the lineage of the type %s does not end within %d ancestors", d.Name, maxLineage)
-			} else {
+			default:
 				continue
 			}
 			endless = append(endless, d)

@@ -25,7 +25,24 @@ func (v *validator) properties(s *scope, n *yamltree.Node, d *Type, section stri
 			continue
 		}
 		v.value(s, f.Value, def.Value)
+		if inherited := d.typeOf(section, f.Key, def); inherited != nil {
+			v.value(s, f.Value, inherited)
+		}
 	}
+}
+
+// typeOf returns the nearest definition with a type of a property whose own
+// definition has none: types refine a default or constraints only.
+func (d *Type) typeOf(section, name string, own yamltree.Field) *yamltree.Node {
+	if own.Value.Get("type") != nil {
+		return nil
+	}
+	for ; d != nil; d = d.Parent {
+		if f, ok := d.Node.Get(section).Field(name); ok && f.Value.Get("type") != nil {
+			return f.Value
+		}
+	}
+	return nil
 }
 
 func (v *validator) unknownProperty(f yamltree.Field, d *Type, section string) {
