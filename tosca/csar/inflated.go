@@ -2,6 +2,7 @@ package csar
 
 import (
 	"compress/flate"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +20,10 @@ type inflated struct {
 	packed           io.ReaderAt
 	packedSize, size int64
 
-	mu      sync.Mutex
-	streams [4]*inflating // those used last come first
+	mu sync.Mutex
+	// ctx ends the opening of the package; what is read later has no end of its own.
+	ctx     context.Context //nolint:containedctx // see opened
+	streams [4]*inflating   // those used last come first
 	blocks  map[int64][]byte
 	recent  []int64 // the blocks remembered, oldest first
 	dropped int64
@@ -45,8 +48,15 @@ var errScattered = errors.New("too much had to be decompressed again: store the 
 // errInflate is for a member that is no deflate stream of the size that is stated.
 var errInflate = errors.New("cannot be decompressed")
 
-func newInflated(packed io.ReaderAt, packedSize, size int64) *inflated {
-	return &inflated{packed: packed, packedSize: packedSize, size: size, blocks: map[int64][]byte{}}
+func newInflated(ctx context.Context, packed io.ReaderAt, packedSize, size int64) *inflated {
+	return &inflated{ctx: ctx, packed: packed, packedSize: packedSize, size: size, blocks: map[int64][]byte{}}
+}
+
+// opened says that the package has been opened.
+func (z *inflated) opened() {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.ctx = context.Background()
 }
 
 // ReadAt reads as io.ReaderAt wants it.
@@ -79,6 +89,9 @@ func (z *inflated) block(number int64) ([]byte, error) {
 	}
 	s := z.streamBefore(number)
 	for {
+		if z.ctx.Err() != nil {
+			return nil, context.Cause(z.ctx)
+		}
 		b, err := z.read(s)
 		if err != nil {
 			z.streams[0] = nil // broken

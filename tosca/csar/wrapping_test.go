@@ -3,6 +3,7 @@ package csar_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -212,6 +213,31 @@ func mustOpen(t *testing.T, fsys fs.FS, name string) fs.File {
 	}
 	t.Cleanup(func() { f.Close() })
 	return f
+}
+
+// TestCancelledInCSAR: decompressing a CSAR to its end, for its directory, can be
+// cancelled.
+func TestCancelledInCSAR(t *testing.T) {
+	data := zipWith(t, zip.Deflate, map[string][]byte{"p.csar": zipWith(t, zip.Store, map[string][]byte{"vnfd.yaml": []byte("x"), "image": make([]byte, 8<<20)})})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	limits := csar.Limits{Ratio: 2000}
+	if _, err := csar.OpenReader(ctx, &cancelling{bytes.NewReader(data), cancel}, int64(len(data)), csar.Options{Limits: limits}); !errors.Is(err, context.Canceled) {
+		t.Errorf("OpenReader: %v", err)
+	}
+}
+
+// cancelling cancels when the beginning of an archive is read.
+type cancelling struct {
+	io.ReaderAt
+	cancel func()
+}
+
+func (c *cancelling) ReadAt(b []byte, off int64) (int, error) {
+	if off < 100 {
+		c.cancel()
+	}
+	return c.ReaderAt.ReadAt(b, off)
 }
 
 // TestScatteredCSAR: the work of reading a compressed CSAR at random places is bounded.
