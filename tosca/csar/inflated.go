@@ -12,7 +12,7 @@ import (
 // inflated reads a deflated member at any place. Deflate can only be read from its
 // beginning, so what lies before is decompressed and dropped; to make that rare,
 // some streams are kept where they stopped, and the last blocks are remembered. It
-// needs about 8 MiB, and no disk, whatever the size of the member.
+// needs about 4 MiB, and no disk, whatever the size of the member.
 //
 // The work is bounded: what is dropped may be so many times the member
 // (maxPasses), which is far more than reading a package in any usual way takes.
@@ -37,7 +37,7 @@ type inflating struct {
 
 const (
 	blockSize = 128 << 10
-	maxBlocks = 64
+	maxBlocks = 32
 	maxPasses = 32
 )
 

@@ -244,14 +244,14 @@ func (c *cancelling) ReadAt(b []byte, off int64) (int, error) {
 func TestScatteredCSAR(t *testing.T) {
 	files := map[string][]byte{"vnfd.yaml": []byte("x")}
 	random := rand.NewChaCha8([32]byte{})
-	for i := range 12 {
+	for i := range 6 {
 		b := make([]byte, 1<<20)
 		_, _ = random.Read(b)
 		files[fmt.Sprintf("f%d", i)] = b
 	}
 	a := open(t, write(t, "x.zip", zipWith(t, zip.Deflate, map[string][]byte{"p.csar": zipWith(t, zip.Store, files)})))
 	for range 100 {
-		for _, name := range []string{"f9", "f7", "f5", "f3", "f11", "f0"} {
+		for _, name := range []string{"f5", "f4", "f3", "f2", "f1", "f0"} {
 			_, err := fs.ReadFile(a, name)
 			if err == nil {
 				continue
