@@ -28,6 +28,9 @@ type wrapping struct {
 	tap    *tap
 }
 
+// signed reports whether there is a signature over the CSAR, whatever it is worth.
+func (w *wrapping) signed() bool { return w != nil && len(w.signatures) > 0 }
+
 // What the files beside the CSAR are, by their suffix. SOL004 5.1 names .cms and
 // .cert; packages of the field have the others.
 var (
