@@ -18,6 +18,8 @@ type builder struct {
 	types  grammar.Types
 	pkg    *csar.Archive
 	report *report.Report
+	defs   definitions
+	budget int // of expressions
 	entry  *topology
 	df     []*topology // those of the flavours
 }
@@ -25,7 +27,8 @@ type builder struct {
 // buildVNFD makes the model. It goes on after faults, to find all of them; the
 // result is only of use when there were none.
 func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, r *report.Report) *VNFD {
-	b := builder{docs: docs, types: types, pkg: a, report: r, entry: newTopology(docs.Entry(), types)}
+	b := builder{docs: docs, types: types, pkg: a, report: r, defs: newDefinitions(docs.All), budget: maxEvaluations}
+	b.entry = b.topology(docs.Entry())
 	b.findFlavours()
 	if len(b.df) == 0 {
 		r.Errorf(problem.Position{File: docs.Entry().File}, problem.NotVNFD, "no node template has a type derived from %s", typeVNF)
@@ -50,7 +53,7 @@ func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, r *rep
 // VNFD of one flavour may have everything in the entry file.
 func (b *builder) findFlavours() {
 	for _, d := range b.docs.All[1:] {
-		if t := newTopology(d, b.types); t.vnfType() != "" {
+		if t := b.topology(d); t.vnfType() != "" {
 			b.df = append(b.df, t)
 		}
 	}
@@ -70,13 +73,13 @@ func (b *builder) descriptor() *VNFD {
 			}
 			return ""
 		}
-		return values{topo, b.report}.text(n)
+		return valuesOf(topo).text(n)
 	}
 	texts := func(name string) []string {
 		topo, n := b.vnfProperty(name)
-		return values{topo, b.report}.texts(n)
+		return valuesOf(topo).texts(n)
 	}
-	return &VNFD{
+	v := &VNFD{
 		ID:                     text("descriptor_id", true),
 		Provider:               text("provider", true),
 		ProductName:            text("product_name", true),
@@ -87,8 +90,11 @@ func (b *builder) descriptor() *VNFD {
 		VNFMInfo:               texts("vnfm_info"),
 		Languages:              texts("localization_languages"),
 		DefaultLanguage:        text("default_localization_language", false),
+		ExtInvariantID:         text("ext_invariant_id", false),
 		Pos:                    b.entry.pos(),
 	}
+	b.buildAttributes(v)
+	return v
 }
 
 // vnfProperty looks a property of the VNF up in the entry file, then in the
@@ -99,7 +105,7 @@ func (b *builder) vnfProperty(name string) (*topology, *yamltree.Node) {
 	places := append([]*topology{b.entry}, b.df...)
 	for _, t := range places {
 		n, _ := t.vnf()
-		v := t.eval(n.node.Path("properties", name))
+		v := t.eval(n.node.Path("properties", name), n)
 		if v != nil && !isFunction(v) {
 			b.checkAllowed(t, name, v)
 			return t, v
@@ -133,15 +139,29 @@ func (b *builder) checkAllowed(t *topology, name string, v *yamltree.Node) {
 func (b *builder) flavourID(t *topology) string {
 	n, _ := t.vnf()
 	for _, v := range []*yamltree.Node{
-		t.node.Path("substitution_mappings", "properties", "flavour_id"),
+		mappedValue(t, t.node.Path("substitution_mappings", "properties", "flavour_id")),
 		n.node.Path("properties", "flavour_id"),
 		grammar.Default(b.types.Property(grammar.NodeTypes, t.vnfType(), "flavour_id")),
 	} {
-		if v = t.eval(v); v != nil && !isFunction(v) {
-			return values{t, b.report}.text(v)
+		if v = t.eval(v, n); v != nil && !isFunction(v) {
+			return valuesOf(t).text(v)
 		}
 	}
 	return "default"
+}
+
+// mappedValue is what a property of the substitution mappings stands for: a value,
+// or the input it is mapped to, [input] (TOSCA 1.3 3.8.8).
+func mappedValue(t *topology, n *yamltree.Node) *yamltree.Node {
+	for _, long := range []string{"value", "mapping"} {
+		if v := n.Get(long); v != nil {
+			n = v
+		}
+	}
+	if items := n.List(); len(items) == 1 {
+		return t.node.Path("inputs", items[0].Str(), "default")
+	}
+	return n
 }
 
 // flavourBuilder makes the model of one topology.
@@ -152,17 +172,29 @@ type flavourBuilder struct {
 	vnf     template
 }
 
+// at is a builder for which SELF, in expressions, is a node template.
+func (b *flavourBuilder) at(n template) *flavourBuilder {
+	c := *b
+	c.self = n
+	return &c
+}
+
 func (b *builder) flavour(t *topology) Flavour {
 	f := flavourBuilder{
-		values:  values{t, b.report},
+		values:  valuesOf(t),
 		builder: b,
 		Flavour: &Flavour{ID: b.flavourID(t), Pos: t.pos()},
 	}
 	f.vnf, _ = t.vnf()
 	f.Description = f.text(t.property(f.vnf, "flavour_description"))
 	f.buildVDUs()
+	f.buildContainers()
+	f.buildMCIOPs()
 	f.buildStorages()
-	f.buildNetwork()
+	f.buildVirtualLinks()
+	f.buildCPs()
+	f.buildNodeFilters()
+	f.buildOperations()
 	f.buildHooks()
 	f.buildPolicies()
 	return *f.Flavour

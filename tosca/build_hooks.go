@@ -1,6 +1,9 @@
 package tosca
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 	"github.com/vnfkit/vnfkit/tosca/problem"
@@ -16,7 +19,7 @@ func (b *flavourBuilder) buildHooks() {
 			n = entry
 		}
 	}
-	b.Hooks, b.Drivers, b.Artifacts = map[string]string{}, map[string]Artifact{}, map[string]Artifact{}
+	b.Hooks, b.Drivers, b.Artifacts = map[string]Hook{}, map[string]Artifact{}, map[string]Artifact{}
 	for key, a := range b.artifacts(n) {
 		if b.topo.types.Is(grammar.ArtifactTypes, a.Type, typeImplementation) {
 			b.Drivers[key] = a
@@ -24,9 +27,10 @@ func (b *flavourBuilder) buildHooks() {
 			b.Artifacts[key] = a
 		}
 	}
-	for _, f := range b.vnflcm(n).Map() {
-		if driver := implementation(f.Value); driver.Str() != "" {
-			b.hook(f.Key, driver)
+	operations := b.vnflcm(n)
+	for _, name := range slices.Sorted(maps.Keys(operations)) {
+		if o := operations[name]; o.driver.Str() != "" {
+			b.hook(name, o)
 		}
 	}
 	for _, a := range b.Drivers {
@@ -38,41 +42,89 @@ func (b *flavourBuilder) buildHooks() {
 
 // hook records the driver of a hook. A driver may be of any artifact type: what
 // the interface names is one.
-func (b *flavourBuilder) hook(name string, driver *yamltree.Node) {
-	key := driver.Str()
+func (b *flavourBuilder) hook(name string, o *operation) {
+	key := o.driver.Str()
 	if a, ok := b.Artifacts[key]; ok {
 		b.Drivers[key] = a
 		delete(b.Artifacts, key)
 	}
 	if _, ok := b.Drivers[key]; !ok {
-		b.report.Errorf(driver.Pos, problem.UnknownDriver, "the hook %s names the driver %q, which is no artifact of the VNF node", name, key)
+		b.report.Errorf(o.driver.Pos, problem.UnknownDriver, "the hook %s names the driver %q, which is no artifact of the VNF node", name, key)
 		return
 	}
-	b.Hooks[name] = key
+	b.Hooks[name] = Hook{Driver: key, Inputs: o.inputs, Pos: o.pos}
 }
 
-// vnflcm returns the operations of the Vnflcm interface, which stand under
-// "operations" or, in the older notation, directly in the interface.
-func (b *flavourBuilder) vnflcm(n template) *yamltree.Node {
-	var found *yamltree.Node
-	for _, f := range n.node.Get("interfaces").Map() {
-		if f.Key == "Vnflcm" || b.topo.types.Is(grammar.InterfaceTypes, f.Value.Get("type").Str(), typeVnflcmInterface) {
-			found = f.Value.Present()
-			break
-		}
-	}
-	if operations := found.Get("operations"); operations != nil {
-		return operations
-	}
-	if found.Has("type") || found.Has("inputs") || found.Has("notifications") {
-		own := *found
-		own.Fields = nil
-		for _, f := range found.Fields {
-			if f.Key != "type" && f.Key != "inputs" && f.Key != "notifications" {
-				own.Fields = append(own.Fields, f)
+// operation is an operation of the Vnflcm interface, put together from the node
+// template and its types.
+type operation struct {
+	pos    problem.Position
+	driver *yamltree.Node
+	known  bool // the driver, even if there is none
+	inputs map[string]any
+}
+
+// vnflcm collects the operations of the Vnflcm interface. What the template does
+// not say of an operation, its type or an ancestor of that does.
+func (b *flavourBuilder) vnflcm(n template) map[string]*operation {
+	found := map[string]*operation{}
+	sources := append([]*yamltree.Node{n.node}, b.topo.defs.lineage(n.kind)...)
+	for i, source := range sources {
+		for _, f := range source.Get("interfaces").Map() {
+			if f.Key != "Vnflcm" && !b.topo.types.Is(grammar.InterfaceTypes, f.Value.Get("type").Str(), typeVnflcmInterface) {
+				continue
+			}
+			for _, o := range operationsOf(f.Value) {
+				if found[o.Key] == nil {
+					found[o.Key] = &operation{pos: o.Pos}
+				}
+				b.addTo(found[o.Key], o.Value, i > 0)
+				b.addInputs(found[o.Key], f.Value.Get("inputs"), i > 0)
 			}
 		}
-		return &own
+	}
+	return found
+}
+
+// addTo completes an operation from a definition further up.
+func (b *flavourBuilder) addTo(o *operation, definition *yamltree.Node, ofType bool) {
+	if !o.known && (definition.Str() != "" || definition.Has("implementation")) {
+		o.driver, o.known = implementation(definition), true
+	}
+	b.addInputs(o, definition.Get("inputs"), ofType)
+}
+
+// addInputs adds inputs that are not there yet. A template gives their values, a
+// type defines them, perhaps with a default.
+func (b *flavourBuilder) addInputs(o *operation, inputs *yamltree.Node, ofType bool) {
+	for _, f := range inputs.Map() {
+		value := f.Value.Present()
+		if ofType {
+			value = value.Get("default")
+		}
+		if _, given := o.inputs[f.Key]; given || value == nil {
+			continue
+		}
+		if o.inputs == nil {
+			o.inputs = map[string]any{}
+		}
+		o.inputs[f.Key] = b.value(value)
+	}
+}
+
+// operationsOf lists the operations of an interface, which stand under
+// "operations" (TOSCA 1.3) or, in the older notation, directly in it.
+func operationsOf(n *yamltree.Node) []yamltree.Field {
+	if operations := n.Get("operations"); operations != nil {
+		return operations.Map()
+	}
+	var found []yamltree.Field
+	for _, f := range n.Map() {
+		switch f.Key {
+		case "type", "description", "inputs", "operations", "notifications":
+		default:
+			found = append(found, f)
+		}
 	}
 	return found
 }

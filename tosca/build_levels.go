@@ -43,6 +43,10 @@ func (b *flavourBuilder) scaleInfo(n *yamltree.Node) map[string]int {
 	levels := map[string]int{}
 	for _, f := range n.Map() {
 		a := b.aspect(f.Key)
+		if len(b.Aspects) == 0 { // common in the field: what does not scale has one size
+			b.report.Warnf(f.Pos, problem.UnknownAspect, "there are no scaling aspects, %q is ignored", f.Key)
+			continue
+		}
 		if a == nil {
 			b.report.Errorf(f.Pos, problem.UnknownAspect, "there is no scaling aspect %q", f.Key)
 			continue
@@ -81,15 +85,15 @@ func (b *flavourBuilder) checkNumbers() {
 		b.checkProfile(v, v.Initial, v.Pos, "initially")
 	}
 	for _, l := range b.Levels {
-		computed, err := b.Instances(l.ScaleLevels)
+		computed, err := b.atScaleLevels(l.ScaleLevels)
 		if err != nil {
 			continue // reported where the level was read
 		}
 		for _, id := range slices.Sorted(maps.Keys(l.Instances)) {
 			number := l.Instances[id]
 			v := b.VDU(id)
-			if number != computed[id] && len(b.AspectsOf(id)) > 0 {
-				b.report.Warnf(l.Pos, problem.LevelMismatch, "the level %s gives %s %d instances, its scale levels give %d", l.ID, id, number, computed[id])
+			if number != computed.Instances[id] && len(b.AspectsOf(id)) > 0 {
+				b.report.Warnf(l.Pos, problem.LevelMismatch, "the level %s gives %s %d instances, its scale levels give %d", l.ID, id, number, computed.Instances[id])
 			}
 			b.checkProfile(*v, number, l.Pos, "at level "+l.ID)
 		}

@@ -42,6 +42,7 @@ func (b *flavourBuilder) buildPolicies() {
 	b.buildInitial()
 	b.buildLevels()
 	b.buildAffinity()
+	b.buildIndicators()
 	b.checkNumbers()
 }
 
@@ -103,7 +104,7 @@ func (b *flavourBuilder) buildDeltas() {
 }
 
 // checkSteps holds the steps of an aspect against its deltas. It only warns: the
-// VNF can be instantiated, and Flavour.Instances refuses the steps concerned.
+// VNF can be instantiated, and the steps concerned are refused when they are taken.
 func (b *flavourBuilder) checkSteps(a Aspect) {
 	for _, step := range a.StepDeltas {
 		if !a.hasDelta(step) {

@@ -1,59 +1,59 @@
 package tosca
 
 import (
-	"strings"
-
-	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 func (b *flavourBuilder) buildVDUs() {
 	for _, n := range b.topo.of(typeVDU) {
-		b.VDUs = append(b.VDUs, b.vdu(n))
+		v := b.at(n).vdu(n)
+		v.Kind, v.Image, v.Compute = ComputeVDU, b.at(n).image(n), b.at(n).compute(n)
+		b.VDUs = append(b.VDUs, v)
 	}
+	for _, n := range b.topo.of(typeContainerVDU) {
+		b.VDUs = append(b.VDUs, b.at(n).containerVDU(n))
+	}
+	sortByID(b.VDUs, func(v VDU) string { return v.ID })
 }
 
+// vdu reads what both kinds of VDUs have.
 func (b *flavourBuilder) vdu(n template) VDU {
-	profile := b.topo.eval(b.topo.property(n, "vdu_profile"))
+	profile := b.topo.property(n, "vdu_profile")
 	v := VDU{
-		ID:          n.id,
-		Name:        b.text(b.topo.property(n, "name")),
-		Description: b.text(b.topo.property(n, "description")),
-		Min:         b.count(profile.Get("min_number_of_instances"), 0),
-		Max:         b.count(profile.Get("max_number_of_instances"), -1),
-		Compute:     b.compute(n),
-		Artifacts:   b.artifacts(n),
-		Pos:         n.pos,
+		ID:                     n.id,
+		Name:                   b.text(b.topo.property(n, "name")),
+		Description:            b.text(b.topo.property(n, "description")),
+		Min:                    b.count(profile.Get("min_number_of_instances"), 0),
+		Max:                    b.count(profile.Get("max_number_of_instances"), -1),
+		Storages:               b.targets(n, "virtual_storage"),
+		Capabilities:           b.capabilities(b.requestedCapabilities(n)),
+		NFVIConstraints:        b.constraints(b.topo.property(n, "nfvi_constraints")),
+		BootData:               b.value(b.topo.property(n, "boot_data")),
+		ConfigurableProperties: b.mapping(b.topo.property(n, "configurable_properties")),
+		Artifacts:              b.artifacts(n),
+		Pos:                    n.pos,
 	}
 	if v.Max >= 0 && v.Max < v.Min {
 		b.report.Errorf(profile.Pos, problem.OutsideProfile, "the VDU %s has a maximum of %d instances below its minimum of %d", n.id, v.Max, v.Min)
 	}
 	v.Initial = v.Min
-	v.Image = b.image(n)
-	for _, r := range b.topo.requirements(n) {
-		if r.name == "virtual_storage" && b.exists(r.target, r.pos) {
-			v.Storages = append(v.Storages, r.target)
-		}
-	}
 	return v
 }
 
-// compute reads the virtual_compute capability, whose properties stand under
-// "properties" or, in older packages, directly in it.
+// compute reads the virtual_compute capability.
 func (b *flavourBuilder) compute(n template) Compute {
-	c := n.node.Path("capabilities", "virtual_compute")
-	if properties := c.Get("properties"); properties != nil {
-		c = properties
-	}
+	of := func(property string) *yamltree.Node { return b.topo.capability(n, "virtual_compute", property) }
 	result := Compute{
-		VirtualCPUs: b.count(c.Path("virtual_cpu", "num_virtual_cpu"), 0),
-		Memory:      b.bytes(c.Path("virtual_memory", "virtual_mem_size")),
+		VirtualCPUs:     b.count(b.path(of("virtual_cpu"), "num_virtual_cpu"), 0),
+		CPUArchitecture: b.text(b.path(of("virtual_cpu"), "cpu_architecture")),
+		Memory:          b.bytes(b.path(of("virtual_memory"), "virtual_mem_size")),
 	}
-	for _, disk := range c.Get("virtual_local_storage").List() {
-		result.LocalStorage = append(result.LocalStorage, b.bytes(disk.Get("size_of_storage")))
+	for _, disk := range b.items(of("virtual_local_storage")) {
+		result.LocalStorage = append(result.LocalStorage, b.bytes(b.path(disk, "size_of_storage")))
 	}
-	for _, f := range c.Get("requested_additional_capabilities").Map() {
-		if name := b.text(f.Value.Get("requested_additional_capability_name")); name != "" {
+	for _, c := range b.fields(of("requested_additional_capabilities")) {
+		if name := b.text(b.path(c.Value, "requested_additional_capability_name")); name != "" {
 			result.FlavourName = name
 			break
 		}
@@ -61,54 +61,68 @@ func (b *flavourBuilder) compute(n template) Compute {
 	return result
 }
 
-// image reads what a VDU or a storage is filled with: sw_image_data and the file
-// of its SwImage artifact. Packages of before SOL001 v2.5.1 put the data into the
-// artifact's properties.
-func (b *flavourBuilder) image(n template) *SoftwareImage {
-	data := b.topo.property(n, "sw_image_data")
-	var file, key string
-	pos := data.At()
-	for _, f := range n.node.Get("artifacts").Named() {
-		kind := f.Value.Get("type").Str()
-		if !b.topo.types.Is(grammar.ArtifactTypes, kind, typeSwImage) {
-			continue
+// requestedCapabilities stand in a capability of a machine and in a property of a
+// container VDU.
+func (b *flavourBuilder) requestedCapabilities(n template) *yamltree.Node {
+	if c := b.topo.capability(n, "virtual_compute", "requested_additional_capabilities"); c != nil {
+		return c
+	}
+	return b.topo.property(n, "requested_additional_capabilities")
+}
+
+func (b *flavourBuilder) capabilities(n *yamltree.Node) []RequestedCapability {
+	var list []RequestedCapability
+	for _, f := range sortedFields(b.fields(n)) {
+		c := b.eval(f.Value)
+		list = append(list, RequestedCapability{
+			Name:             b.text(c.Get("requested_additional_capability_name")),
+			Mandatory:        b.boolean(c.Get("support_mandatory")),
+			MinVersion:       b.text(c.Get("min_requested_additional_capability_version")),
+			PreferredVersion: b.text(c.Get("preferred_requested_additional_capability_version")),
+			Performance:      b.textMap(c.Get("target_performance_parameters")),
+		})
+	}
+	return list
+}
+
+// constraints reads nfvi_constraints, which was a list of keys until SOL001
+// v2.5.1.
+func (b *flavourBuilder) constraints(n *yamltree.Node) map[string]string {
+	if b.eval(n).List() == nil {
+		return b.textMap(n)
+	}
+	found := map[string]string{}
+	for _, key := range b.texts(n) {
+		found[key] = ""
+	}
+	return found
+}
+
+// targets lists, in document order, the node templates that the requirements of
+// one name lead to.
+func (b *flavourBuilder) targets(n template, requirement string) []string {
+	var ids []string
+	for _, r := range b.topo.requirements(n) {
+		if r.name == requirement && r.target != "" && b.exists(r.target, r.pos) {
+			ids = append(ids, r.target)
 		}
-		file, key = b.text(f.Value.Get("file")), f.Key
-		if data == nil {
-			data, pos = f.Value.Get("properties"), f.Pos
-		}
-		break
 	}
-	if data == nil && key == "" {
-		return nil
+	return ids
+}
+
+// target is the last of targets, "" when there is none.
+func (b *flavourBuilder) target(n template, requirement string) string {
+	if ids := b.targets(n, requirement); len(ids) > 0 {
+		return ids[len(ids)-1]
 	}
-	image := &SoftwareImage{
-		Name:              b.text(data.Get("name")),
-		Version:           b.text(data.Get("version")),
-		ContainerFormat:   strings.ToLower(b.text(data.Get("container_format"))),
-		DiskFormat:        strings.ToLower(b.text(data.Get("disk_format"))),
-		MinDisk:           b.bytes(data.Get("min_disk")),
-		MinRAM:            b.bytes(data.Get("min_ram")),
-		Size:              b.bytes(data.Get("size")),
-		File:              file,
-		Pos:               pos,
-		ChecksumAlgorithm: strings.ToLower(b.text(data.Path("checksum", "algorithm"))),
-		Checksum:          b.text(data.Path("checksum", "hash")),
-	}
-	if sum := data.Get("checksum"); sum.Str() != "" {
-		image.Checksum = sum.Str() // the digest alone, as in older packages
-	}
-	if image.Name == "" {
-		image.Name = key
-	}
-	return image
+	return ""
 }
 
 // artifacts reads the artifacts of a template by their keys, nil when it has
 // none.
 func (b *flavourBuilder) artifacts(n template) map[string]Artifact {
 	var found map[string]Artifact
-	for _, f := range n.node.Get("artifacts").Named() {
+	for _, f := range b.topo.inherited(n, "artifacts") {
 		a := Artifact{
 			Type:        b.text(f.Value.Get("type")),
 			File:        b.text(f.Value.Get("file")),
@@ -124,28 +138,6 @@ func (b *flavourBuilder) artifacts(n template) map[string]Artifact {
 		found[f.Key] = a
 	}
 	return found
-}
-
-func (b *flavourBuilder) buildStorages() {
-	for _, kind := range []struct {
-		kind               StorageKind
-		base, data, amount string
-	}{
-		{BlockStorage, typeBlockStorage, "virtual_block_storage_data", "size_of_storage"},
-		{ObjectStorage, typeObjectStorage, "virtual_object_storage_data", "max_size_of_storage"},
-		{FileStorage, typeFileStorage, "virtual_file_storage_data", "size_of_storage"},
-	} {
-		for _, n := range b.topo.of(kind.base) {
-			b.Storages = append(b.Storages, Storage{
-				ID:    n.id,
-				Kind:  kind.kind,
-				Size:  b.bytes(b.topo.property(n, kind.data).Get(kind.amount)),
-				Image: b.image(n),
-				Pos:   n.pos,
-			})
-		}
-	}
-	sortByID(b.Storages, func(s Storage) string { return s.ID })
 }
 
 // exists reports a problem when a name is no node template of the flavour.

@@ -12,7 +12,11 @@
 //	}
 //	defer p.Close()
 //	flavour, err := p.VNFD().Flavour("simple")
-//	numbers, err := flavour.Instances(map[string]int{"worker_instance": 2})
+//	size, err := flavour.InitialSize(tosca.TargetSize{InstantiationLevelID: "large"})
+//	fmt.Println(size.Instances) // VNFCs by VDU
+//
+// Flavour.Scale tells what a scaling makes of that, and refuses what the
+// descriptor does not allow.
 //
 // A Package is also an fs.FS, for the files drivers need: scripts, Heat
 // templates, images. OpenFS takes a package from an embed.FS or any other file

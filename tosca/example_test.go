@@ -28,7 +28,7 @@ func Example() {
 	}
 	fmt.Println(f.Description)
 	for _, hook := range slices.Sorted(maps.Keys(f.Hooks)) {
-		fmt.Println(hook, "->", f.Hooks[hook])
+		fmt.Println(hook, "->", f.Hooks[hook].Driver)
 	}
 	// Output:
 	// 3 to 5 control plane nodes behind a virtual address and 1 to 50 workers
@@ -41,8 +41,9 @@ func Example() {
 	// terminate_start -> mgmt-drivers-kubernetes
 }
 
-// How many machines does a request ask for?
-func ExampleFlavour_Instances() {
+// How many machines are there at an instantiation level, and which does a request
+// to scale add?
+func ExampleFlavour_Scale() {
 	p, err := tosca.Open(context.Background(), "../examples/packages/k8s-cluster")
 	if err != nil {
 		fmt.Println(err)
@@ -54,21 +55,65 @@ func ExampleFlavour_Instances() {
 		fmt.Println(err)
 		return
 	}
-	levels, err := f.LevelsOf("instantiation_level_2")
+	size, err := f.InitialSize(tosca.TargetSize{InstantiationLevelID: "instantiation_level_2"})
+	fmt.Println(size.Instances, size.ScaleStatus, err)
+
+	size, err = f.Scale(size, tosca.Scaling{Type: tosca.ScaleOut, AspectID: "worker_instance", NumberOfSteps: 5})
+	fmt.Println(size.Instances, size.ScaleStatus, err)
+
+	_, err = f.Scale(size, tosca.Scaling{Type: tosca.ScaleIn, AspectID: "worker_instance", NumberOfSteps: 9})
+	fmt.Println(err)
+	// Output:
+	// map[masterNode:1 workerNode:3] map[master_instance:0 worker_instance:2] <nil>
+	// map[masterNode:1 workerNode:8] map[master_instance:0 worker_instance:7] <nil>
+	// tosca: numberOfSteps: "9": aspect worker_instance at level -2: scale level out of range (0 to 49)
+}
+
+// What does one more step cost?
+func ExampleFlavour_Step() {
+	p, err := tosca.Open(context.Background(), "../examples/packages/k8s-cluster")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	levels["worker_instance"] += 5
-	numbers, err := f.Instances(levels)
-	fmt.Println(numbers, err)
+	defer p.Close()
+	f, err := p.VNFD().Flavour("complex")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, a := range f.Aspects {
+		added, err := f.Step(a.ID, 0)
+		fmt.Println(a.ID, "scales", f.VDUsOf(a.ID), "and adds", added, err)
+	}
+	// Output:
+	// master_instance scales [masterNode] and adds map[masterNode:1] <nil>
+	// worker_instance scales [workerNode] and adds map[workerNode:1] <nil>
+}
 
-	_, err = f.Instances(map[string]int{"worker_instance": 50, "gpu_instance": 1})
+// Which VDUs does a flavour have?
+func ExampleVNFD_Flavour() {
+	p, err := tosca.Open(context.Background(), "../examples/packages/k8s-cluster")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer p.Close()
+	f, err := p.VNFD().Flavour("simple")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, v := range f.VDUs {
+		fmt.Println(v.ID, v.Min, "to", v.Max, v.Compute.FlavourName)
+	}
+
+	_, err = p.VNFD().Flavour("huge")
 	fmt.Println(err)
 	// Output:
-	// map[masterNode:1 workerNode:8] <nil>
-	// tosca: scaling aspect "gpu_instance" is not in the VNFD (aspects of flavour simple: master_instance, worker_instance)
-	// tosca: aspect worker_instance at level 50: scale level out of range (0 to 49)
+	// masterNode 1 to 1 m1.medium
+	// workerNode 1 to 50 m1.medium
+	// tosca: flavourId: "huge": flavour is not in the VNFD (flavours: complex, simple)
 }
 
 // Every fault is reported, with its place and a stable code.

@@ -12,11 +12,20 @@ type Flavour struct {
 	ID string
 	// Description is flavour_description.
 	Description string
-	// VDUs are the node templates of type tosca.nodes.nfv.Vdu.Compute and of
-	// types derived from it.
+	// VDUs are the node templates of type tosca.nodes.nfv.Vdu.Compute and
+	// tosca.nodes.nfv.Vdu.OsContainerDeployableUnit, and of types derived from
+	// these.
 	VDUs []VDU
-	// CPs are the VduCp node templates.
+	// Containers are the Vdu.OsContainer node templates that VDUs are made of.
+	Containers []Container
+	// MCIOPs are the Mciop node templates: the packages from which the managed
+	// container infrastructure objects of VDUs are made.
+	MCIOPs []MCIOP
+	// CPs are the VduCp node templates, sub-ports (VduSubCp) among them.
 	CPs []ConnectionPoint
+	// VirtualCPs are the VirtualCp node templates, VIPs the VipCp ones.
+	VirtualCPs []VirtualCP
+	VIPs       []VIP
 	// ExternalCPs are what the VNF shows to the outside.
 	ExternalCPs []ExternalCP
 	// VirtualLinks are the VnfVirtualLink node templates.
@@ -33,154 +42,34 @@ type Flavour struct {
 	Affinity []AffinityRule
 	// Groups are the placement groups that affinity rules can name.
 	Groups []PlacementGroup
-	// Hooks maps the hooks of the Vnflcm interface that name a driver, such as
-	// "instantiate_end", to the key of that driver in Drivers.
-	Hooks map[string]string
+	// Operations configures the LCM operations.
+	Operations Operations
+	// Hooks maps the operations of the Vnflcm interface that name a driver, such as
+	// "instantiate_end" or "scale_rollback_start", to what they call.
+	Hooks map[string]Hook
 	// Drivers maps the keys of the artifacts of type
 	// tosca.artifacts.Implementation and of types derived from it.
 	Drivers map[string]Artifact
 	// Artifacts maps the keys of the other artifacts of the VNF node.
 	Artifacts map[string]Artifact
+	// Indicators are the VnfIndicator policies.
+	Indicators []Indicator
+	// NodeFilters are the filters of requirements whose target is left to be
+	// chosen, as the descriptor writes them.
+	NodeFilters []NodeFilter
 	// Pos is the VNF node of the flavour, or its topology template.
 	Pos problem.Position
 }
 
-// VDU is a virtualisation deployment unit made of a virtual machine.
-type VDU struct {
-	// ID is the name of the node template: what SOL003 calls vduId.
-	ID string
-	// Name and Description are the texts for people.
-	Name, Description string
-	// Min and Max bound the number of instances (vdu_profile); Max is -1 when
-	// the VNFD sets none.
-	Min, Max int
-	// Initial is the number of instances with all aspects at scale level 0
-	// (VduInitialDelta); without such a policy it is Min.
-	Initial int
-	// Image is nil when the VDU boots from a storage or from nothing the VNFD
-	// knows.
-	Image *SoftwareImage
-	// Compute is what the VDU asks of its machine.
-	Compute Compute
-	// Storages are the IDs of the storages attached to each instance.
-	Storages []string
-	// Artifacts maps the keys of the VDU's artifacts, its image among them.
-	Artifacts map[string]Artifact
-	// Pos is the node template.
-	Pos problem.Position
-}
-
-// Compute is the virtual_compute capability of a VDU.
-type Compute struct {
-	// VirtualCPUs is num_virtual_cpu; 0 when not given.
-	VirtualCPUs int
-	// Memory is virtual_mem_size in bytes; 0 when not given.
-	Memory int64
-	// LocalStorage holds the sizes of virtual_local_storage in bytes.
-	LocalStorage []int64
-	// FlavourName is requested_additional_capability_name, which services on
-	// OpenStack read as the name of a Nova flavour.
-	FlavourName string
-}
-
-// SoftwareImage is the sw_image_data of a VDU or of a storage, together with
-// the file of its SwImage artifact.
-type SoftwareImage struct {
-	// Name and Version name the image.
-	Name, Version string
-	// ChecksumAlgorithm is lower case, for instance "sha-512"; Checksum is
-	// hexadecimal.
-	ChecksumAlgorithm, Checksum string
-	// ContainerFormat and DiskFormat are Glance's: "bare", "qcow2".
-	ContainerFormat, DiskFormat string
-	// MinDisk, MinRAM and Size are in bytes; 0 when not given.
-	MinDisk, MinRAM, Size int64
-	// File is the image as the VNFD writes it: a path for Package.Artifact, a
-	// URL, or "" when the image is expected to be in the VIM already.
-	File string
-	// Pos is sw_image_data.
-	Pos problem.Position
-}
-
-// ConnectionPoint is a VduCp: the network interface of a VDU.
-type ConnectionPoint struct {
-	// ID is the name of the node template: what SOL003 calls cpdId.
-	ID, Description string
-	// VDU is the ID of the VDU it belongs to (virtual_binding).
-	VDU string
-	// VirtualLink is the ID of the internal virtual link it is on, "" when the
-	// VNFD leaves that to an external virtual link.
-	VirtualLink string
-	// Order is the place of the interface on its VDU, -1 when not given.
-	Order int
-	// LayerProtocols are for instance ["ipv4"].
-	LayerProtocols []string
-	// VNICType is "normal", "direct-physical" and the like, "" when not given.
-	VNICType string
-	// NICRequirements are the virtual_network_interface_requirements as found.
-	NICRequirements []NICRequirement
-	// Pos is the node template.
-	Pos problem.Position
-}
-
-// NICRequirement is one entry of virtual_network_interface_requirements.
-type NICRequirement struct {
-	Name, Description string
-	// Mandatory is support_mandatory.
-	Mandatory bool
-	// Requirements are the key-value pairs of network_interface_requirements.
-	Requirements map[string]string
-}
-
-// ExternalCP is a connection point of the VNF as a whole: a VnfExtCp node, or a
-// VduCp whose virtual_link the substitution mappings show to the outside.
-type ExternalCP struct {
-	// ID is the name of the node template.
-	ID string
-	// Requirement is the name under which the substitution mappings show it,
-	// "" when they do not.
-	Requirement string
-	// CP is the ID of the VduCp behind it, "" when there is none.
-	CP string
-	// VirtualLink is the ID of the internal virtual link a VnfExtCp ends, "" for
-	// others.
-	VirtualLink string
-	// LayerProtocols are for instance ["ipv4"].
-	LayerProtocols []string
-	// Pos is the node template.
-	Pos problem.Position
-}
-
-// VirtualLink is a VnfVirtualLink: a network inside the VNF.
-type VirtualLink struct {
-	// ID is the name of the node template: what SOL003 calls vnfVirtualLinkDescId.
-	ID, Description string
-	// LayerProtocols are those of its connectivity type.
-	LayerProtocols []string
-	// Pos is the node template.
-	Pos problem.Position
-}
-
-// StorageKind tells the three kinds of storage apart.
-type StorageKind string
-
-// The kinds of storage of SOL001.
-const (
-	BlockStorage  StorageKind = "block"
-	ObjectStorage StorageKind = "object"
-	FileStorage   StorageKind = "file"
-)
-
-// Storage is a virtual storage.
-type Storage struct {
-	// ID is the name of the node template.
-	ID   string
-	Kind StorageKind
-	// Size is in bytes; 0 when not given.
-	Size int64
-	// Image is what the storage is filled with, nil when it starts empty.
-	Image *SoftwareImage
-	// Pos is the node template.
+// Hook is an operation of the Vnflcm interface that has a driver.
+type Hook struct {
+	// Driver is the key of the driver in Flavour.Drivers.
+	Driver string
+	// Inputs are what the descriptor gives the operation: texts, numbers, truth
+	// values, lists and mappings. Values only a request can give are the text of
+	// their expression.
+	Inputs map[string]any
+	// Pos is the operation.
 	Pos problem.Position
 }
 
@@ -218,5 +107,28 @@ type PlacementGroup struct {
 	// Members are IDs of node templates.
 	Members []string
 	// Pos is the group.
+	Pos problem.Position
+}
+
+// Indicator is a VnfIndicator policy: something the VNF or its EM can tell of its
+// state.
+type Indicator struct {
+	// ID is the name of the policy.
+	ID string
+	// Source is "vnf", "em" or "both_vnf_and_em".
+	Source string
+	// Pos is the policy.
+	Pos problem.Position
+}
+
+// NodeFilter is what a requirement wants of a target that the descriptor does not
+// name.
+type NodeFilter struct {
+	// Node is the ID of the node template, Requirement the name of its
+	// requirement.
+	Node, Requirement string
+	// Filter is node_filter as it is written.
+	Filter any
+	// Pos is node_filter.
 	Pos problem.Position
 }

@@ -53,6 +53,27 @@ topology_template:
 	}
 }
 
+// TestSubstitutionMappings: properties may be values or mapped to inputs,
+// requirements a mapping or a list, each in a short and in a long notation.
+func TestSubstitutionMappings(t *testing.T) {
+	const (
+		cp    = "    cp: { type: tosca.nodes.nfv.VduCp, properties: { layer_protocols: [ ipv4 ] }, requirements: [ virtual_binding: VDU ] }\n"
+		input = "  inputs: { df: { type: string, default: small } }\n"
+	)
+	for name, mappings := range map[string]string{
+		"values":            "properties: { flavour_id: small }, requirements: { out: [ cp, virtual_link ] }",
+		"an input":          "properties: { flavour_id: [ df ] }, requirements: [ out: [ cp, virtual_link ] ]",
+		"an expression":     "properties: { flavour_id: { get_input: df } }, requirements: [ out: [ [ cp, virtual_link ] ] ]",
+		"the long notation": "properties: { flavour_id: { mapping: [ df ] } }, requirements: [ out: { mapping: [ cp, virtual_link ] } ]",
+		"a long value":      "properties: { flavour_id: { value: small } }, requirements: [ out: [ cp, virtual_link ] ]",
+	} {
+		f := vnfd(t, fstest.MapFS{"v.yaml": file(head + cp + input + "  substitution_mappings: { node_type: tosca.nodes.nfv.VNF, " + mappings + " }\n")}).Flavours[0]
+		if f.ID != "small" || len(f.ExternalCPs) != 1 || f.ExternalCPs[0].Requirement != "out" || f.ExternalCPs[0].CP != "cp" {
+			t.Errorf("%s: flavour %s, external connection points %v", name, f.ID, f.ExternalCPs)
+		}
+	}
+}
+
 // TestHooksOfTheEntryFile: a flavour whose VNF node has no interfaces takes those
 // of the entry file.
 func TestHooksOfTheEntryFile(t *testing.T) {
@@ -73,8 +94,8 @@ imports: [f.yaml]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"scale_end": "d"}, f.Hooks); diff != "" {
-		t.Errorf("hooks (-want +got):\n%s", diff)
+	if len(f.Hooks) != 1 || f.Hooks["scale_end"].Driver != "d" {
+		t.Errorf("hooks %v", f.Hooks)
 	}
 	if f.Drivers["d"].File != "v.yaml" || f.Artifacts["other"].File != "f.yaml" || len(f.Drivers)+len(f.Artifacts) != 2 {
 		t.Errorf("drivers %v, other artifacts %v", f.Drivers, f.Artifacts)

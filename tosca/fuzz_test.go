@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"testing/fstest"
 
@@ -31,17 +32,11 @@ func use(t *testing.T, p *tosca.Package) {
 	}
 	for _, f := range p.VNFD().Flavours {
 		for _, l := range f.Levels {
-			levels, err := f.LevelsOf(l.ID)
-			if err != nil {
-				t.Errorf("level %q of the VNFD is refused: %v", l.ID, err)
-			}
-			if numbers, err := f.Instances(levels); err == nil && len(numbers) < len(f.VDUs) {
-				t.Errorf("numbers for %d of %d VDUs", len(numbers), len(f.VDUs))
-			}
+			useLevel(t, &f, l.ID)
 		}
-		for hook, driver := range f.Hooks {
-			if _, ok := f.Drivers[driver]; !ok {
-				t.Errorf("hook %q names the driver %q, which is not there", hook, driver)
+		for name, hook := range f.Hooks {
+			if _, ok := f.Drivers[hook.Driver]; !ok {
+				t.Errorf("hook %q names the driver %q, which is not there", name, hook.Driver)
 			}
 		}
 		for _, a := range f.Drivers {
@@ -55,12 +50,46 @@ func use(t *testing.T, p *tosca.Package) {
 	}
 }
 
+// useLevel sizes a VNF at an instantiation level and scales it from there.
+func useLevel(t *testing.T, f *tosca.Flavour, id string) {
+	t.Helper()
+	target := tosca.TargetSize{InstantiationLevelID: id}
+	size, err := f.InitialSize(target)
+	if err != nil {
+		if len(requestFaults(err)) == 0 {
+			t.Errorf("level %q of the VNFD: %v", id, err)
+		}
+		return
+	}
+	if len(size.Instances) != len(f.VDUs) || len(size.ScaleStatus) != len(f.Aspects) {
+		t.Errorf("numbers for %d of %d VDUs, levels for %d of %d aspects", len(size.Instances), len(f.VDUs), len(size.ScaleStatus), len(f.Aspects))
+	}
+	for _, a := range f.Aspects {
+		added, stepErr := f.Step(a.ID, size.ScaleStatus[a.ID])
+		larger, err := f.Scale(size, tosca.Scaling{Type: tosca.ScaleOut, AspectID: a.ID, NumberOfSteps: 1})
+		if err != nil {
+			continue
+		}
+		if stepErr != nil {
+			t.Errorf("aspect %q is scaled, but has no step: %v", a.ID, stepErr)
+		}
+		for vdu, n := range larger.Instances {
+			if n != size.Instances[vdu]+added[vdu] {
+				t.Errorf("aspect %q makes %d of %q from %d, its step adds %d", a.ID, n, vdu, size.Instances[vdu], added[vdu])
+			}
+		}
+		if again, err := f.SizeAt(target, larger.ScaleStatus); err != nil || !reflect.DeepEqual(again, larger) {
+			t.Errorf("at %v: %v, %v, want %v", larger.ScaleStatus, again, err, larger)
+		}
+	}
+}
+
 func FuzzVNFD(f *testing.F) {
 	types, err := os.ReadFile("testdata/everything/Definitions/types.yaml")
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, pattern := range []string{"testdata/everything/Definitions/*.yaml", sample + "/Definitions/*.yaml"} {
+	for _, pattern := range []string{"testdata/everything/Definitions/*.yaml", "testdata/containers/Definitions/*.yaml", sample + "/Definitions/*.yaml"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil || len(names) == 0 {
 			f.Fatalf("no seeds in %s: %v", pattern, err)
@@ -75,6 +104,7 @@ func FuzzVNFD(f *testing.F) {
 	}
 	f.Add(minimal)
 	f.Add(head + aspect)
+	f.Add(described("{ concat: [ { get_property: [ SELF, nick ] }, { token: [ a.b, '.', 1 ] }, { get_input: [ list, 0 ] } ] }"))
 	f.Add(head + "x: &x [*x]\n<<: *vnf\n")
 	f.Fuzz(func(t *testing.T, yaml string) {
 		p, err := tosca.OpenFS(context.Background(), fstest.MapFS{

@@ -17,6 +17,7 @@ func TestModel(t *testing.T) {
 	for name, golden := range map[string]string{
 		sample:                "testdata/k8s-cluster.golden.json",
 		"testdata/everything": "testdata/everything.golden.json",
+		"testdata/containers": "testdata/containers.golden.json",
 	} {
 		p := open(t, name)
 		got, err := json.MarshalIndent(p.VNFD(), "", "  ")
@@ -69,80 +70,8 @@ func TestFlavour(t *testing.T) {
 	if !errors.Is(err, tosca.ErrUnknown) {
 		t.Errorf("Flavour(huge): %v", err)
 	}
-	const want = `tosca: flavour "huge" is not in the VNFD (flavours: complex, simple)`
+	const want = `tosca: flavourId: "huge": flavour is not in the VNFD (flavours: complex, simple)`
 	if err == nil || err.Error() != want {
 		t.Errorf("Flavour(huge): %v, want %s", err, want)
-	}
-}
-
-func large(t *testing.T) *tosca.Flavour {
-	t.Helper()
-	f, err := open(t, "testdata/everything").VNFD().Flavour("large")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func TestInstances(t *testing.T) {
-	f := large(t)
-	for level, want := range []map[string]int{
-		{"api": 3, "db": 1},
-		{"api": 5, "db": 1}, // the first step adds 2 api
-		{"api": 6, "db": 3}, // each further one 1 api and 2 db
-		{"api": 7, "db": 5},
-	} {
-		got, err := f.Instances(map[string]int{"out": level})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("level %d (-want +got):\n%s", level, diff)
-		}
-	}
-	if got, err := f.Instances(nil); err != nil || got["api"] != 3 {
-		t.Errorf("Instances(nil) = %v, %v", got, err)
-	}
-}
-
-func TestInstancesNamesAllFaults(t *testing.T) {
-	_, err := large(t).Instances(map[string]int{"out": 4, "in": 1, "up": 0})
-	const want = `tosca: scaling aspect "in" is not in the VNFD (aspects of flavour large: out)
-tosca: aspect out at level 4: scale level out of range (0 to 3)
-tosca: scaling aspect "up" is not in the VNFD (aspects of flavour large: out)`
-	if err == nil || err.Error() != want {
-		t.Errorf("error:\n%v\nwant:\n%s", err, want)
-	}
-	if !errors.Is(err, tosca.ErrUnknown) || !errors.Is(err, tosca.ErrScaleLevel) {
-		t.Errorf("errors.Is does not find the kinds of fault in %v", err)
-	}
-	if _, err := large(t).Instances(map[string]int{"out": -1}); !errors.Is(err, tosca.ErrScaleLevel) {
-		t.Errorf("negative level: %v", err)
-	}
-}
-
-func TestLevelsOf(t *testing.T) {
-	f := large(t)
-	for level, want := range map[string]int{"": 0, "tiny": 0, "big": 2} {
-		got, err := f.LevelsOf(level)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(map[string]int{"out": want}, got); diff != "" {
-			t.Errorf("LevelsOf(%q) (-want +got):\n%s", level, diff)
-		}
-	}
-	if _, err := f.LevelsOf("medium"); !errors.Is(err, tosca.ErrUnknown) {
-		t.Errorf("LevelsOf(medium): %v", err)
-	}
-}
-
-func TestAspectsOf(t *testing.T) {
-	f := large(t)
-	if diff := cmp.Diff([]string{"out"}, f.AspectsOf("db")); diff != "" {
-		t.Errorf("AspectsOf(db) (-want +got):\n%s", diff)
-	}
-	if got := f.AspectsOf("nothing"); got != nil {
-		t.Errorf("AspectsOf(nothing) = %v", got)
 	}
 }

@@ -1,10 +1,10 @@
 package tosca
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/tosca/problem"
@@ -69,42 +69,44 @@ func (f *Flavour) level(id string) *InstantiationLevel {
 	return nil
 }
 
-// Instances tells how many instances each VDU has at the given scale levels.
-// Aspects not named are at level 0. The error joins a fault for every aspect
-// that is unknown (errors.Is ErrUnknown), whose level is negative or above its
-// maximum (errors.Is ErrScaleLevel), or one of whose steps names a delta that
-// does not exist (errors.Is ErrUnknown).
-func (f *Flavour) Instances(levels map[string]int) (map[string]int, error) {
-	numbers := make(map[string]int, len(f.VDUs))
-	for _, v := range f.VDUs {
-		numbers[v.ID] = v.Initial
+// Step tells how many VNFCs of each VDU the step of an aspect from a scale level
+// to the next one adds, and so how many the step back removes. VDUs that the step
+// does not touch are left out. The error is ErrUnknown for the aspect or the delta
+// of the step, or ErrScaleLevel when there is no step from there.
+func (f *Flavour) Step(aspectID string, fromLevel int) (map[string]int, error) {
+	a := f.aspect(aspectID)
+	if a == nil {
+		return nil, f.unknownAspect("aspectId", aspectID)
 	}
-	var faults []error
-	for _, id := range slices.Sorted(maps.Keys(levels)) {
-		a, level := f.aspect(id), levels[id]
-		switch {
-		case a == nil:
-			faults = append(faults, fmt.Errorf("tosca: scaling aspect %q is %w (aspects of flavour %s: %s)", id, ErrUnknown, f.ID, f.aspectNames()))
-		case level < 0 || level > a.MaxLevel:
-			faults = append(faults, fmt.Errorf("tosca: aspect %s at level %d: %w (0 to %d)", id, level, ErrScaleLevel, a.MaxLevel))
-		default:
-			faults = append(faults, a.addSteps(level, numbers))
-		}
+	if fromLevel < 0 || fromLevel >= a.MaxLevel {
+		return nil, a.outOfRange("scaleLevel", strconv.Itoa(fromLevel), fromLevel+1)
 	}
-	if err := errors.Join(faults...); err != nil {
+	before, err := a.upTo(fromLevel)
+	if err != nil {
 		return nil, err
 	}
-	return numbers, nil
+	after, err := a.upTo(fromLevel + 1)
+	if err != nil {
+		return nil, err
+	}
+	added := map[string]int{}
+	for vdu, number := range after {
+		if number != before[vdu] {
+			added[vdu] = number - before[vdu]
+		}
+	}
+	return added, nil
 }
 
-// addSteps adds the instances of the steps from level 0 to level.
-func (a *Aspect) addSteps(level int, numbers map[string]int) error {
+// upTo counts the VNFCs that the steps from level 0 to level add to each VDU.
+func (a *Aspect) upTo(level int) (map[string]int, error) {
+	numbers := map[string]int{}
 	for step, delta := range a.StepDeltas {
 		if step >= level {
 			break
 		}
 		if !a.hasDelta(delta) {
-			return fmt.Errorf("tosca: aspect %s: delta %q is %w", a.ID, delta, ErrUnknown)
+			return nil, &RequestError{"aspectId", a.ID, fmt.Sprintf("the delta %q of a step is %v", delta, ErrUnknown), ErrUnknown}
 		}
 		times := 1
 		if step == len(a.StepDeltas)-1 {
@@ -114,7 +116,7 @@ func (a *Aspect) addSteps(level int, numbers map[string]int) error {
 			numbers[vdu] += times * deltas[delta]
 		}
 	}
-	return nil
+	return numbers, nil
 }
 
 // hasDelta reports whether a VDU has the delta. An aspect without any deltas
@@ -132,31 +134,20 @@ func (a *Aspect) hasDelta(name string) bool {
 	return false
 }
 
-// LevelsOf gives the scale level of every aspect at an instantiation level; ""
-// means the default level. Without a default level all aspects are at 0. An unknown level is an error (errors.Is ErrUnknown) that names
-// those there are.
-func (f *Flavour) LevelsOf(instantiationLevel string) (map[string]int, error) {
-	levels := make(map[string]int, len(f.Aspects))
-	for _, a := range f.Aspects {
-		levels[a.ID] = 0
+// levelOrDefault finds an instantiation level; "" means the default level.
+// Without a default level it is the one at which all aspects are at 0.
+func (f *Flavour) levelOrDefault(id string) (InstantiationLevel, error) {
+	if id == "" {
+		id = f.DefaultLevel
 	}
-	if instantiationLevel == "" {
-		instantiationLevel = f.DefaultLevel
+	if id == "" {
+		return InstantiationLevel{}, nil
 	}
-	if instantiationLevel == "" {
-		return levels, nil
+	if l := f.level(id); l != nil {
+		return *l, nil
 	}
-	l := f.level(instantiationLevel)
-	if l == nil {
-		ids := make([]string, len(f.Levels))
-		for i, known := range f.Levels {
-			ids[i] = known.ID
-		}
-		return nil, fmt.Errorf("tosca: instantiation level %q is %w (levels of flavour %s: %s)",
-			instantiationLevel, ErrUnknown, f.ID, strings.Join(ids, ", "))
-	}
-	maps.Copy(levels, l.ScaleLevels)
-	return levels, nil
+	return InstantiationLevel{}, &RequestError{"instantiationLevelId", id, fmt.Sprintf("instantiation level is %v (levels of flavour %s: %s)",
+		ErrUnknown, f.ID, names(f.Levels, func(l InstantiationLevel) string { return l.ID })), ErrUnknown}
 }
 
 // AspectsOf lists, sorted, the aspects that scale a VDU.
@@ -170,10 +161,20 @@ func (f *Flavour) AspectsOf(vdu string) []string {
 	return ids
 }
 
-func (f *Flavour) aspectNames() string {
-	ids := make([]string, len(f.Aspects))
-	for i, a := range f.Aspects {
-		ids[i] = a.ID
+// VDUsOf lists, sorted, the VDUs that an aspect scales.
+func (f *Flavour) VDUsOf(aspectID string) []string {
+	a := f.aspect(aspectID)
+	if a == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(a.Deltas))
+}
+
+// names lists ids for the text of an error.
+func names[T any](list []T, id func(T) string) string {
+	ids := make([]string, len(list))
+	for i, each := range list {
+		ids[i] = id(each)
 	}
 	return strings.Join(ids, ", ")
 }

@@ -3,9 +3,11 @@ package tosca
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/documents"
 	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
@@ -15,6 +17,9 @@ type topology struct {
 	doc       documents.Document
 	node      *yamltree.Node
 	types     grammar.Types
+	defs      definitions
+	report    *report.Report
+	budget    *int       // of the expressions of all topologies
 	templates []template // sorted by id
 	byID      map[string]template
 }
@@ -30,12 +35,14 @@ type template struct {
 // requirement is one assignment in the requirements of a template.
 type requirement struct {
 	name   string
-	target string
+	target string         // "" when it is left to be chosen
+	filter *yamltree.Node // node_filter, nil when there is none
 	pos    problem.Position
 }
 
-func newTopology(d documents.Document, types grammar.Types) *topology {
-	t := &topology{doc: d, node: d.Root.Get("topology_template"), types: types, byID: map[string]template{}}
+func (b *builder) topology(d documents.Document) *topology {
+	t := &topology{doc: d, node: d.Root.Get("topology_template"), types: b.types, defs: b.defs,
+		report: b.report, budget: &b.budget, byID: map[string]template{}}
 	for _, f := range t.node.Get("node_templates").Map() {
 		n := template{id: f.Key, pos: f.Pos, kind: f.Value.Get("type").Str(), node: f.Value}
 		t.templates = append(t.templates, n)
@@ -87,52 +94,44 @@ func (t *topology) pos() problem.Position {
 	return t.node.At(t.doc.Root)
 }
 
-// eval replaces a get_input by the default of the input, when there is one.
-// Other functions, and inputs only a request can give, stay as they are.
-func (t *topology) eval(n *yamltree.Node) *yamltree.Node {
-	n = n.Present()
-	if f := n.Map(); len(f) == 1 && f[0].Key == "get_input" {
-		if d := t.node.Path("inputs", f[0].Value.Str(), "default"); d != nil {
-			return d
-		}
-	}
-	return n
-}
-
-// isFunction reports whether n is a TOSCA function that only a running system
-// can resolve.
-func isFunction(n *yamltree.Node) bool {
-	f := n.Map()
-	if len(f) != 1 {
-		return false
-	}
-	switch f[0].Key {
-	case "get_input", "get_property", "get_attribute", "get_artifact", "get_operation_output", "get_nodes_of_type", "concat", "token":
-		return true
-	}
-	return false
-}
-
 // property returns a property of a template or the default its type gives.
 func (t *topology) property(n template, name string) *yamltree.Node {
-	if v := t.eval(n.node.Path("properties", name)); v != nil {
+	return t.eval(t.assigned(n, name), n)
+}
+
+// assigned is property before evaluation.
+func (t *topology) assigned(n template, name string) *yamltree.Node {
+	if v := n.node.Path("properties", name); v != nil {
 		return v
 	}
 	return grammar.Default(t.types.Property(grammar.NodeTypes, n.kind, name))
 }
 
 // requirements lists the requirements of a template that name a target, in
-// either notation.
+// either notation. One whose node is a type leaves the target to be chosen.
 func (t *topology) requirements(n template) []requirement {
 	var list []requirement
 	for _, f := range n.node.Get("requirements").Named() {
-		target := f.Value
+		target, filter := f.Value, f.Value.Get("node_filter")
 		if long := target.Get("node"); long != nil {
 			target = long
 		}
-		if name := target.Str(); name != "" && target.Kind == yamltree.Scalar {
-			list = append(list, requirement{name: f.Key, target: name, pos: target.Pos})
+		r := requirement{name: f.Key, filter: filter, pos: f.Pos}
+		if target.Str() != "" && !t.chosenLater(target.Str(), filter) {
+			r.target, r.pos = target.Str(), target.Pos
+		}
+		if r.target != "" || filter != nil {
+			list = append(list, r)
 		}
 	}
 	return list
+}
+
+// chosenLater reports whether the node of a requirement is the type of a node.
+func (t *topology) chosenLater(name string, filter *yamltree.Node) bool {
+	if _, exists := t.byID[name]; exists {
+		return false
+	}
+	_, known := t.defs[name]
+	return known || filter != nil || strings.HasPrefix(name, "tosca.nodes.")
 }

@@ -1,8 +1,8 @@
 package tosca
 
 import (
-	"math"
-	"regexp"
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,11 +20,36 @@ const maxCount = 1_000_000
 type values struct {
 	topo   *topology
 	report *report.Report
+	self   template // what SELF is in expressions
 }
+
+// valuesOf reads the values of a topology; SELF is its VNF node.
+func valuesOf(t *topology) values {
+	n, _ := t.vnf()
+	return values{t, t.report, n}
+}
+
+// eval resolves an expression.
+func (v values) eval(n *yamltree.Node) *yamltree.Node { return v.topo.eval(n, v.self) }
+
+// path is Node.Path through values that may be expressions.
+func (v values) path(n *yamltree.Node, keys ...string) *yamltree.Node {
+	n = v.eval(n)
+	for _, key := range keys {
+		n = v.eval(n.Get(key))
+	}
+	return n
+}
+
+// fields are those of a mapping that may be an expression.
+func (v values) fields(n *yamltree.Node) []yamltree.Field { return v.eval(n).Map() }
+
+// items are those of a list that may be an expression.
+func (v values) items(n *yamltree.Node) []*yamltree.Node { return v.eval(n).List() }
 
 // text reads a string; a function is rendered as it stands.
 func (v values) text(n *yamltree.Node) string {
-	n = v.topo.eval(n)
+	n = v.eval(n)
 	switch {
 	case n == nil:
 		return ""
@@ -39,7 +64,7 @@ func (v values) text(n *yamltree.Node) string {
 
 // texts reads a list of strings; a single string is a list of one.
 func (v values) texts(n *yamltree.Node) []string {
-	n = v.topo.eval(n)
+	n = v.eval(n)
 	switch {
 	case n == nil || isFunction(n):
 		return nil
@@ -60,7 +85,7 @@ func (v values) texts(n *yamltree.Node) []string {
 
 // count reads a number that is not negative; absent is what it is when not given.
 func (v values) count(n *yamltree.Node, absent int) int {
-	n = v.topo.eval(n)
+	n = v.eval(n)
 	if n == nil || isFunction(n) {
 		return absent
 	}
@@ -78,7 +103,7 @@ func (v values) count(n *yamltree.Node, absent int) int {
 
 // boolean reads true or false; false when not given.
 func (v values) boolean(n *yamltree.Node) bool {
-	n = v.topo.eval(n)
+	n = v.eval(n)
 	if n == nil || isFunction(n) {
 		return false
 	}
@@ -92,44 +117,34 @@ func (v values) boolean(n *yamltree.Node) bool {
 	return false
 }
 
-var sizeForm = regexp.MustCompile(`^(-?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)$`)
-
-// sizeUnits are those of scalar-unit.size, whose case TOSCA ignores.
-var sizeUnits = map[string]float64{
-	"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
-	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+// choice reads true or false, nil when not given.
+func (v values) choice(n *yamltree.Node) *bool {
+	n = v.eval(n)
+	if n == nil || isFunction(n) {
+		return nil
+	}
+	chosen := v.boolean(n)
+	return &chosen
 }
 
-// bytes reads a scalar-unit.size; 0 when not given. A number without a unit is
-// taken for bytes, with a warning.
-func (v values) bytes(n *yamltree.Node) int64 {
-	n = v.topo.eval(n)
+// textMap reads a mapping of texts, nil when there is none.
+func (v values) textMap(n *yamltree.Node) map[string]string {
+	n = v.eval(n)
 	if n == nil || isFunction(n) {
-		return 0
+		return nil
 	}
-	m := sizeForm.FindStringSubmatch(strings.TrimSpace(n.Str()))
-	if m == nil {
-		v.report.Errorf(n.Pos, problem.Type, "this must be a size such as \"4 GB\"")
-		return 0
+	if n.Kind != yamltree.Mapping {
+		v.report.Errorf(n.Pos, problem.Type, "this must be a mapping")
+		return nil
 	}
-	factor, known := sizeUnits[strings.ToLower(m[2])]
-	switch {
-	case m[2] == "":
-		factor = 1
-		v.report.Warnf(n.Pos, problem.Type, "a size needs a unit, this is taken for bytes")
-	case !known:
-		v.report.Errorf(n.Pos, problem.Type, "%q is no unit of size; known are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB", m[2])
-		return 0
+	texts := make(map[string]string, len(n.Fields))
+	for _, f := range n.Fields {
+		texts[f.Key] = v.text(f.Value)
 	}
-	number, err := strconv.ParseFloat(m[1], 64)
-	size := math.Round(number * factor)
-	switch {
-	case size < 0:
-		v.report.Errorf(n.Pos, problem.Negative, "a size must not be negative")
-		return 0
-	case err != nil || size > 1<<62:
-		v.report.Errorf(n.Pos, problem.Type, "this size is too large")
-		return 0
-	}
-	return int64(size)
+	return texts
+}
+
+// sortedFields orders fields by their keys.
+func sortedFields(fields []yamltree.Field) []yamltree.Field {
+	return slices.SortedStableFunc(slices.Values(fields), func(x, y yamltree.Field) int { return cmp.Compare(x.Key, y.Key) })
 }

@@ -2,7 +2,6 @@ package tosca
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
@@ -25,6 +24,12 @@ type VNFD struct {
 	// default_localization_language.
 	Languages       []string
 	DefaultLanguage string
+	// ExtInvariantID is ext_invariant_id (SOL001 v4.3.1), which versions of a VNF
+	// share that look alike from the outside.
+	ExtInvariantID string
+	// Configurable and Modifiable are what requests can set.
+	Configurable ConfigurableProperties
+	Modifiable   ModifiableAttributes
 	// Flavours are the deployment flavours, sorted by ID. There is at least one.
 	Flavours []Flavour
 	// Pos is the VNF node of the entry definitions.
@@ -34,12 +39,10 @@ type VNFD struct {
 // Flavour returns the deployment flavour with that id. The error names the ids
 // there are.
 func (v *VNFD) Flavour(id string) (*Flavour, error) {
-	ids := make([]string, len(v.Flavours))
 	for i := range v.Flavours {
 		if v.Flavours[i].ID == id {
 			return &v.Flavours[i], nil
 		}
-		ids[i] = v.Flavours[i].ID
 	}
-	return nil, fmt.Errorf("tosca: flavour %q is %w (flavours: %s)", id, ErrUnknown, strings.Join(ids, ", "))
+	return nil, &RequestError{"flavourId", id, fmt.Sprintf("flavour is %v (flavours: %s)", ErrUnknown, names(v.Flavours, func(f Flavour) string { return f.ID })), ErrUnknown}
 }

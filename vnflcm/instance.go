@@ -1,5 +1,7 @@
 package vnflcm
 
+import "github.com/vnfkit/vnfkit/tosca"
+
 // InstantiationState of a VNF instance.
 type InstantiationState string
 
@@ -44,10 +46,7 @@ type InstantiatedVnfInfo struct {
 }
 
 // ScaleInfo is the level of one scaling aspect (SOL003 v2.6.1 5.5.3.4).
-type ScaleInfo struct {
-	AspectID   string `json:"aspectId"`
-	ScaleLevel int    `json:"scaleLevel"`
-}
+type ScaleInfo = tosca.ScaleInfo
 
 // VnfcResourceInfo says which resources a VNFC uses (SOL003 v2.6.1 5.5.3.5).
 type VnfcResourceInfo struct {

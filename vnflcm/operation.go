@@ -77,6 +77,13 @@ type Operation struct {
 // WholeVNF reports whether a heal is of the whole VNF rather than of chosen VNFCs.
 func (op *Operation) WholeVNF() bool { return op.Heal != nil && len(op.Heal.VnfcInstanceID) == 0 }
 
+// Instances are the numbers of VNFCs of each VDU that there are when the operation has succeeded: those that
+// the instance was instantiated with, and the steps of its scaling since.
+func (op *Operation) Instances() (map[string]int, error) {
+	size, err := op.Flavour.SizeAt(op.Initial.targetSize(), op.Levels)
+	return size.Instances, err
+}
+
 // Phase is the part of the operation that runs: a hook's name, or that of the infra operation.
 func (op *Operation) Phase() string { return op.phase }
 

@@ -110,13 +110,14 @@ func (s *session) doing(p phase) func(context.Context) error {
 		return func(ctx context.Context) error { return p.infra(s.infra, ctx, s.op) }
 	}
 	hook := p.hook
-	name, named := s.op.Flavour.Hooks[string(hook)]
+	called, named := s.op.Flavour.Hooks[string(hook)]
 	if !named {
 		hook = p.fallback
-		if name, named = s.op.Flavour.Hooks[string(hook)]; !named {
+		if called, named = s.op.Flavour.Hooks[string(hook)]; !named {
 			return nil
 		}
 	}
+	name := called.Driver
 	driver := s.m.cfg.Mgmt[name]
 	if driver == nil || driver.Hooks()[hook] == nil {
 		return func(context.Context) error {

@@ -147,14 +147,15 @@ func TestRequestFaults(t *testing.T) {
 		do   func() (string, error)
 		want []string
 	}{
-		"no flavour":       {instantiate(vnflcm.InstantiateVnfRequest{}), []string{"flavourId"}},
-		"unknown flavour":  {instantiate(vnflcm.InstantiateVnfRequest{FlavourID: "x"}), []string{"flavourId"}},
-		"unknown level":    {instantiate(vnflcm.InstantiateVnfRequest{FlavourID: "plain", InstantiationLevelID: "x"}), []string{"instantiationLevelId"}},
-		"level too high":   {instantiate(vnflcm.InstantiateVnfRequest{FlavourID: "plain", TargetScaleLevelInfo: level}), []string{"targetScaleLevelInfo"}},
-		"level twice":      {instantiate(vnflcm.InstantiateVnfRequest{FlavourID: "plain", InstantiationLevelID: "small", TargetScaleLevelInfo: level}), []string{"targetScaleLevelInfo"}},
+		"no flavour":      {instantiate(vnflcm.InstantiateVnfRequest{}), []string{"flavourId"}},
+		"unknown flavour": {instantiate(vnflcm.InstantiateVnfRequest{FlavourID: "x"}), []string{"flavourId"}},
+		"unknown level":   {instantiate(vnflcm.InstantiateVnfRequest{FlavourID: "plain", InstantiationLevelID: "x"}), []string{"instantiationLevelId"}},
+		"level too high":  {instantiate(vnflcm.InstantiateVnfRequest{FlavourID: "plain", TargetScaleLevelInfo: level}), []string{"targetScaleLevelInfo[0].scaleLevel"}},
+		"level twice": {instantiate(vnflcm.InstantiateVnfRequest{FlavourID: "plain", InstantiationLevelID: "small", TargetScaleLevelInfo: level}),
+			[]string{"targetScaleLevelInfo", "targetScaleLevelInfo[0].scaleLevel"}},
 		"scale nowhere":    {scaling(vnflcm.ScaleVnfRequest{Type: "SIDEWAYS", AspectID: "workers", NumberOfSteps: -1}), []string{"type", "numberOfSteps"}},
 		"unknown aspect":   {scaling(vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "x"}), []string{"aspectId"}},
-		"scale too high":   {scaling(scale(vnflcm.ScaleOut, 4)), []string{"aspectId"}},
+		"scale too high":   {scaling(scale(vnflcm.ScaleOut, 4)), []string{"numberOfSteps"}},
 		"scale too low":    {scaling(scale(vnflcm.ScaleIn, 2)), []string{"numberOfSteps"}},
 		"termination type": {func() (string, error) { return x.Terminate(t.Context(), running, vnflcm.TerminateVnfRequest{}) }, []string{"terminationType"}},
 	} {
@@ -183,6 +184,32 @@ func TestTargetScaleLevelInfo(t *testing.T) {
 		id = x.instantiated("plain")
 		if n := len(x.world.state(id).Machines); n != 3 {
 			t.Errorf("%d machines at the default level, want 3", n)
+		}
+	}
+}
+
+// TestScaleFromInstantiationLevel: what an instantiation level says of a VDU counts, and steps add to it and
+// take from it.
+func TestScaleFromInstantiationLevel(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	id := x.create()
+	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain", InstantiationLevelID: "odd"})
+	for _, c := range []struct {
+		next     vnflcm.ScaleVnfRequest
+		machines int // a master and the workers
+		level    int
+	}{{scale(vnflcm.ScaleOut, 2), 4, 1}, {scale(vnflcm.ScaleIn, 3), 6, 3}, {machines: 3}} {
+		x.wait(opID, err, vnflcm.Completed)
+		want := []vnflcm.ScaleInfo{{AspectID: "masters"}, {AspectID: "workers", ScaleLevel: c.level}}
+		if diff := cmp.Diff(want, x.get(id).InstantiatedVnfInfo.ScaleStatus); diff != "" {
+			t.Errorf("scaleStatus:\n%s", diff)
+		}
+		if n := len(x.world.state(id).Machines); n != c.machines {
+			t.Errorf("%d machines at level %d, want %d", n, c.level, c.machines)
+		}
+		if c.next.Type != "" {
+			opID, err = x.Scale(t.Context(), id, c.next)
 		}
 	}
 }

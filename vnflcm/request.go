@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/vnfkit/vnfkit/tosca"
 )
 
 // Instantiate starts the instantiation of a VNF instance (SOL003 v2.6.1 5.4.4) and returns the id of the
@@ -165,63 +167,40 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 
 // targetLevels are the scale levels that hold after the operation.
 func (s *session) targetLevels(now map[string]int) (map[string]int, error) {
+	var size tosca.Size
+	var err error
 	switch {
 	case s.op.Instantiate != nil:
-		return s.initialLevels()
+		size, err = s.op.Flavour.InitialSize(s.op.Instantiate.targetSize())
 	case s.op.Scale != nil:
-		return s.scaledLevels(now)
+		r := s.op.Scale
+		if size, err = s.op.Flavour.SizeAt(s.op.Initial.targetSize(), now); err == nil {
+			size, err = s.op.Flavour.Scale(size, tosca.Scaling{Type: r.Type, AspectID: r.AspectID, NumberOfSteps: r.NumberOfSteps})
+		}
 	default:
 		return now, nil
 	}
+	return size.ScaleStatus, paramErrors(err)
 }
 
-func (s *session) initialLevels() (map[string]int, error) {
-	req := s.op.Instantiate
-	levels, err := s.op.Flavour.LevelsOf(req.InstantiationLevelID)
-	if err != nil {
-		return nil, &ParamError{Path: "instantiationLevelId", Value: req.InstantiationLevelID, Reason: err.Error()}
-	}
-	if req.InstantiationLevelID != "" && len(req.TargetScaleLevelInfo) > 0 {
-		return nil, &ParamError{Path: "targetScaleLevelInfo", Reason: "excludes instantiationLevelId"}
-	}
-	for _, info := range req.TargetScaleLevelInfo {
-		levels[info.AspectID] = info.ScaleLevel
-	}
-	if _, err := s.op.Flavour.Instances(levels); err != nil {
-		return nil, &ParamError{Path: "targetScaleLevelInfo", Reason: err.Error()}
-	}
-	return levels, nil
+// targetSize is what the request says about the size of the VNF.
+func (r *InstantiateVnfRequest) targetSize() tosca.TargetSize {
+	return tosca.TargetSize{InstantiationLevelID: r.InstantiationLevelID, TargetScaleLevelInfo: r.TargetScaleLevelInfo}
 }
 
-func (s *session) scaledLevels(now map[string]int) (map[string]int, error) {
-	req := s.op.Scale
-	var faults []error
-	if req.Type != ScaleOut && req.Type != ScaleIn {
-		faults = append(faults, &ParamError{Path: "type", Value: string(req.Type), Reason: "must be SCALE_OUT or SCALE_IN"})
+// paramErrors turns what the descriptor does not allow into faults of the request.
+func paramErrors(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var out []error
+		for _, each := range joined.Unwrap() {
+			out = append(out, paramErrors(each))
+		}
+		return errors.Join(out...)
 	}
-	if req.NumberOfSteps < 1 {
-		faults = append(faults, &ParamError{Path: "numberOfSteps", Value: fmt.Sprint(req.NumberOfSteps), Reason: "must be at least 1"})
+	if fault, ok := errors.AsType[*tosca.RequestError](err); ok {
+		return &ParamError{Path: fault.Attribute, Value: fault.Value, Reason: fault.Reason}
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
-	}
-	levels := map[string]int{req.AspectID: 0}
-	for aspect, level := range now {
-		levels[aspect] = level
-	}
-	if req.Type == ScaleOut {
-		levels[req.AspectID] += req.NumberOfSteps
-	} else {
-		levels[req.AspectID] -= req.NumberOfSteps
-	}
-	if levels[req.AspectID] < 0 {
-		return nil, &ParamError{Path: "numberOfSteps", Value: fmt.Sprint(req.NumberOfSteps),
-			Reason: fmt.Sprintf("aspect %s is at scale level %d", req.AspectID, now[req.AspectID])}
-	}
-	if _, err := s.op.Flavour.Instances(levels); err != nil {
-		return nil, &ParamError{Path: "aspectId", Value: req.AspectID, Reason: err.Error()}
-	}
-	return levels, nil
+	return err
 }
 
 // checkRequest finds the faults that need no driver.

@@ -1,5 +1,7 @@
 package vnflcm
 
+import "github.com/vnfkit/vnfkit/tosca"
+
 // CreateVnfRequest asks for a VNF instance identifier (SOL003 v2.6.1 5.5.2.3).
 type CreateVnfRequest struct {
 	VnfdID                 string            `json:"vnfdId"`
@@ -22,12 +24,12 @@ type InstantiateVnfRequest struct {
 }
 
 // ScaleType of a ScaleVnfRequest.
-type ScaleType string
+type ScaleType = tosca.ScaleType
 
 // The directions of scaling (SOL003 v2.6.1 5.5.2.5).
 const (
-	ScaleOut ScaleType = "SCALE_OUT"
-	ScaleIn  ScaleType = "SCALE_IN"
+	ScaleOut = tosca.ScaleOut
+	ScaleIn  = tosca.ScaleIn
 )
 
 // ScaleVnfRequest (SOL003 v2.6.1 5.5.2.5).

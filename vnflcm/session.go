@@ -73,12 +73,9 @@ func (s *session) pinVIM(inst *instanceRecord) {
 }
 
 func (s *session) findFlavour(pkg *tosca.Package) (err error) {
-	id := s.op.Initial.FlavourID
 	s.op.Package = pkg
-	if s.op.Flavour, err = pkg.VNFD().Flavour(id); err != nil {
-		return &ParamError{Path: "flavourId", Value: id, Reason: err.Error()}
-	}
-	return nil
+	s.op.Flavour, err = pkg.VNFD().Flavour(s.op.Initial.FlavourID)
+	return paramErrors(err)
 }
 
 // decodeRequest puts the request of the operation in its place; rolling back, the inverse of it.
@@ -148,7 +145,7 @@ func (m *Manager) openPackage(ctx context.Context, inst *instanceRecord) (*tosca
 func (s *session) checkHooks() error {
 	var faults []error
 	for _, name := range sortedKeys(s.op.Flavour.Hooks) {
-		driver := s.op.Flavour.Hooks[name]
+		driver := s.op.Flavour.Hooks[name].Driver
 		switch d := s.m.cfg.Mgmt[driver]; {
 		case d == nil:
 			faults = append(faults, &ParamError{Path: "VNFD interfaces.Vnflcm." + name, Value: driver, Reason: "no driver of that name is registered"})
@@ -162,8 +159,8 @@ func (s *session) checkHooks() error {
 // drivers are the management drivers that the VNFD names.
 func (s *session) drivers() []MgmtDriver {
 	var names []string
-	for _, name := range s.op.Flavour.Hooks {
-		names = append(names, name)
+	for _, hook := range s.op.Flavour.Hooks {
+		names = append(names, hook.Driver)
 	}
 	slices.Sort(names)
 	var out []MgmtDriver

@@ -118,7 +118,7 @@ func (c *cloud) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, er
 
 // difference is what is missing and, the newest first, what is too much.
 func difference(now []vnflcm.VNFC, op *vnflcm.Operation) (change vnflcm.Change) {
-	want, _ := op.Flavour.Instances(op.Levels)
+	want, _ := op.Instances()
 	have := map[string]int{}
 	for _, v := range now {
 		if have[v.VDU]++; have[v.VDU] > want[v.VDU] {
@@ -142,7 +142,7 @@ func (c *cloud) find(instance, id string) (vnflcm.VNFC, bool) {
 }
 
 func (c *cloud) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
-	want, err := op.Flavour.Instances(op.Levels)
+	want, err := op.Instances()
 	if err != nil {
 		return err
 	}

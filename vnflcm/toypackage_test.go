@@ -83,6 +83,8 @@ topology_template:
           levels:
             small: {description: small, scale_info: {masters: {scale_level: 0}, workers: {scale_level: 1}}}
             large: {description: large, scale_info: {masters: {scale_level: 1}, workers: {scale_level: 2}}}
+            odd: {description: what it says of the workers is not what its scale levels give, scale_info: {workers: {scale_level: 1}}}
+    - odd_workers: {type: tosca.policies.nfv.VduInstantiationLevels, targets: [worker], properties: {levels: {odd: {number_of_instances: 3}}}}
 `
 
 // toyFS is the toy package: masters and workers in some flavours (default: all), all hooks naming that driver.

@@ -33,7 +33,7 @@ func TestCNFPackage(t *testing.T) {
 	if err := p.Verify(t.Context()); err != nil {
 		t.Errorf("TOSCA.meta states other digests than the files have:\n%v", err)
 	}
-	if w := p.Warnings(); len(w) > 0 {
+	if w := warnings(p); len(w) > 0 {
 		t.Errorf("warnings:\n%v", w)
 	}
 	f, err := p.VNFD().Flavour("simple")
@@ -41,8 +41,8 @@ func TestCNFPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for level, want := range map[string]map[string]int{"small": {"web_aspect": 0, "cache_aspect": 0}, "medium": {"web_aspect": 2, "cache_aspect": 1}} {
-		got, err := f.LevelsOf(level)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		size, err := f.InitialSize(tosca.TargetSize{InstantiationLevelID: level})
+		if diff := cmp.Diff(want, size.ScaleStatus); diff != "" || err != nil {
 			t.Errorf("%s: %v\n%s", level, err, diff)
 		}
 	}

@@ -23,7 +23,7 @@ func TestKubesprayPackage(t *testing.T) {
 	if err := p.Verify(t.Context()); err != nil {
 		t.Errorf("TOSCA.meta states other digests than the files have:\n%v", err)
 	}
-	if w := p.Warnings(); len(w) > 0 {
+	if w := warnings(p); len(w) > 0 {
 		t.Errorf("warnings:\n%v", w)
 	}
 	names, err := filepath.Glob(kubespray + "/requests/instantiate*.json")
@@ -44,14 +44,11 @@ func TestKubesprayPackage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			levels, err := f.LevelsOf(r.InstantiationLevelID)
+			size, err := f.InitialSize(tosca.TargetSize{InstantiationLevelID: r.InstantiationLevelID})
 			if err != nil {
 				t.Fatal(err)
 			}
-			instances, err := f.Instances(levels)
-			if err != nil {
-				t.Fatal(err)
-			}
+			instances := size.Instances
 			masters := map[string]int{"simple": 1, "complex": 3}[r.FlavourID]
 			if instances["masterNode"] != masters || instances["workerNode"] != 2 || instances["externalLB"] != 1 {
 				t.Errorf("instances %v", instances)

@@ -172,12 +172,7 @@ func checkURL(f *faults, path, text string) string {
 func (d *design) readReplicaValues(f *faults, op *vnflcm.Operation) {
 	for _, aspect := range sortedKeys(d.ReplicaValues) {
 		name, path := d.ReplicaValues[aspect], "helm_replica_values."+aspect
-		var scaled []string
-		for _, v := range op.Flavour.VDUs {
-			if slices.Contains(op.Flavour.AspectsOf(v.ID), aspect) {
-				scaled = append(scaled, v.ID)
-			}
-		}
+		scaled := op.Flavour.VDUsOf(aspect)
 		if len(scaled) == 0 {
 			f.add(path, "", "there is no such scaling aspect, or it scales nothing, in the flavour "+op.Flavour.ID)
 		}
@@ -198,7 +193,7 @@ func (d *design) readReplicaValues(f *faults, op *vnflcm.Operation) {
 
 // checkSharedValues refuses one value for VDUs that do not always have equal numbers.
 func (d *design) checkSharedValues(f *faults, op *vnflcm.Operation) {
-	want, err := op.Flavour.Instances(op.Levels)
+	want, err := op.Instances()
 	if err != nil {
 		return // the Manager has reported it
 	}

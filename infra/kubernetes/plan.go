@@ -21,7 +21,7 @@ func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change,
 		for _, name := range design.unknown {
 			op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", "additionalParams."+name)
 		}
-		err = errors.Join(err, d.checkHelm(op, design), design.checkBounds(op))
+		err = errors.Join(err, d.checkHelm(op, design))
 	}
 	if err != nil {
 		return change, err
@@ -46,29 +46,6 @@ func (d *Driver) checkHelm(op *vnflcm.Operation, design *design) error {
 	}
 	_, _, err := d.byCLI(op.VIM)
 	return err
-}
-
-// checkBounds holds the numbers of pods against the VDUs' profiles.
-func (d *design) checkBounds(op *vnflcm.Operation) error {
-	if op.Instantiate == nil && op.Scale == nil {
-		return nil
-	}
-	want, err := op.Flavour.Instances(op.Levels)
-	if err != nil {
-		return nil //nolint:nilerr // the Manager has reported it
-	}
-	path := "targetScaleLevelInfo"
-	if op.Scale != nil {
-		path = "numberOfSteps"
-	}
-	var list []error
-	for _, v := range op.Flavour.VDUs {
-		if n := want[v.ID]; n < v.Min || v.Max >= 0 && n > v.Max {
-			list = append(list, &vnflcm.ParamError{Path: path, Value: fmt.Sprint(n),
-				Reason: fmt.Sprintf("instances of VDU %s are outside of its vdu_profile, %d to %d", v.ID, v.Min, v.Max)})
-		}
-	}
-	return errors.Join(list...)
 }
 
 // checkNames finds releases of somebody else.
@@ -97,13 +74,13 @@ func (w *work) checkScale(ctx context.Context) error {
 	}
 	found := w.workloads(refs)
 	var list []error
-	for _, v := range w.op.Flavour.VDUs {
-		if !slices.Contains(w.op.Flavour.AspectsOf(v.ID), w.op.Scale.AspectID) || w.design.vdus[v.ID].value != "" {
+	for _, id := range w.op.Flavour.VDUsOf(w.op.Scale.AspectID) {
+		if w.design.vdus[id].value != "" {
 			continue
 		}
-		if _, ok := found[v.ID]; !ok {
+		if _, ok := found[id]; !ok {
 			list = append(list, &vnflcm.ParamError{Path: "aspectId", Value: w.op.Scale.AspectID, Reason: fmt.Sprintf(
-				"VDU %s is neither counted by a value of a chart (helm_replica_values, helm_value_names) nor known as a workload (vdu_mapping, or a Deployment or StatefulSet named as the VDU)", v.ID)})
+				"VDU %s is neither counted by a value of a chart (helm_replica_values, helm_value_names) nor known as a workload (vdu_mapping, or a Deployment or StatefulSet named as the VDU)", id)})
 		}
 	}
 	return errors.Join(list...)
@@ -116,7 +93,7 @@ func plannedChange(op *vnflcm.Operation) (vnflcm.Change, error) {
 	case vnflcm.OpTerminate:
 		return vnflcm.Change{Removed: op.VNFCs}, nil
 	}
-	want, err := op.Flavour.Instances(op.Levels)
+	want, err := op.Instances()
 	if err != nil {
 		return vnflcm.Change{}, err
 	}
@@ -136,7 +113,7 @@ func plannedChange(op *vnflcm.Operation) (vnflcm.Change, error) {
 
 // scaled reports whether a scaling operation changes a VDU: what is more than its number otherwise was made by the chart.
 func scaled(op *vnflcm.Operation, vduID string) bool {
-	return op.Scale != nil && slices.Contains(op.Flavour.AspectsOf(vduID), op.Scale.AspectID)
+	return op.Scale != nil && slices.Contains(op.Flavour.VDUsOf(op.Scale.AspectID), vduID)
 }
 
 // podRefs are the pods themselves.

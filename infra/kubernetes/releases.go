@@ -215,7 +215,7 @@ func (w *work) values(r release) (helmclient.Values, error) {
 
 // counts are the values of a release that count pods, at the scale levels that the operation leads to.
 func (w *work) counts(name string) ([]string, error) {
-	want, err := w.op.Flavour.Instances(w.op.Levels)
+	want, err := w.op.Instances()
 	if err != nil {
 		return nil, err
 	}

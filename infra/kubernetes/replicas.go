@@ -45,7 +45,7 @@ func (w *work) overlay(ctx context.Context, rendered []byte) ([]byte, error) {
 
 // size writes the number of pods into the workloads that scaling aspects resize and no value counts.
 func (w *work) size(all []*objects.Object, refs []objects.Ref) (changed bool, err error) {
-	want, err := w.op.Flavour.Instances(w.op.Levels)
+	want, err := w.op.Instances()
 	if err != nil {
 		return false, err
 	}
@@ -71,7 +71,7 @@ func (w *work) resizes(vduID string) bool {
 // resize is the step that makes sure of the numbers of pods that no value gives.
 func (w *work) resize(ctx context.Context) error {
 	return vnflcm.Do(ctx, w.op, "set-replicas", "", func(ctx context.Context) error {
-		want, err := w.op.Flavour.Instances(w.op.Levels)
+		want, err := w.op.Instances()
 		if err != nil {
 			return err
 		}

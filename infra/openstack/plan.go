@@ -67,7 +67,7 @@ func plannedChange(op *vnflcm.Operation) (vnflcm.Change, error) {
 	case vnflcm.OpChangeExtConn:
 		return vnflcm.Change{}, nil
 	}
-	want, err := op.Flavour.Instances(op.Levels)
+	want, err := op.Instances()
 	if err != nil {
 		return vnflcm.Change{}, err
 	}

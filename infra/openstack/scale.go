@@ -24,7 +24,7 @@ func (d *Driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	return vnflcm.Do(ctx, op, "resize-stack", "", func(ctx context.Context) error {
-		want, err := op.Flavour.Instances(op.Levels)
+		want, err := op.Instances()
 		if err != nil {
 			return err
 		}

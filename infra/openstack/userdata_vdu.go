@@ -37,7 +37,7 @@ func (f *filler) wanted() map[string]int {
 		}
 		return out
 	}
-	out, err := f.op.Flavour.Instances(f.op.Levels)
+	out, err := f.op.Instances()
 	if err != nil {
 		f.faults = append(f.faults, err)
 	}

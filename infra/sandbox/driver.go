@@ -28,7 +28,7 @@ func (w *World) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, er
 	case op.Terminate != nil:
 		return vnflcm.Change{Removed: op.VNFCs}, nil
 	}
-	want, err := op.Flavour.Instances(op.Levels)
+	want, err := op.Instances()
 	if err != nil {
 		return vnflcm.Change{}, err
 	}

@@ -70,7 +70,7 @@ func (c *checker) storageMachine(p *clusterParam) {
 		c.Fault(at, cp, "is of VDU "+vdu+", whose machines are nodes of the cluster")
 		return
 	}
-	numbers, err := c.Op.Flavour.Instances(c.Op.Levels)
+	numbers, err := c.Op.Instances()
 	if err == nil && numbers[vdu] != 1 {
 		c.Fault(at, cp, fmt.Sprintf("is of VDU %s, of which there would be %d machines: there must be one", vdu, numbers[vdu]))
 	}

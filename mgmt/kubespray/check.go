@@ -50,7 +50,7 @@ func (c *checker) odd(masterCP string) error {
 	if c.Op.Kind != vnflcm.OpInstantiate || vdu == "" {
 		return nil
 	}
-	numbers, err := c.Op.Flavour.Instances(c.Op.Levels)
+	numbers, err := c.Op.Instances()
 	if n := numbers[vdu]; err == nil && n%2 == 0 {
 		return &vnflcm.ParamError{Path: "flavourId", Value: c.Op.Flavour.ID, Reason: fmt.Sprintf(
 			"with its scale levels gives VDU %s %d machines: kubespray takes an odd number of control-plane nodes only, since etcd is on each; choose a flavour or levels with 1, 3 or 5", vdu, n)}

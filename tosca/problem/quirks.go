@@ -29,6 +29,9 @@ const (
 	EmptyRequirement Quirk = "empty-requirement"
 	// MappedRequirements reads requirements that are a mapping instead of a list.
 	MappedRequirements Quirk = "mapped-requirements"
+	// RollbackHooks lets VNFDs hook the rollback of operations, as in
+	// instantiate_rollback_start: SOL001 has no such hooks, VNFMs do.
+	RollbackHooks Quirk = "rollback-hooks"
 	// LooseMappings lets pass substitution mappings of requirements and
 	// capabilities that the node type does not have, or that lead to node
 	// templates that do not exist.
@@ -43,6 +46,6 @@ const (
 
 // Quirks lists all quirks.
 var Quirks = []Quirk{
-	UnimportedTypes, IncompleteProperties, UnquotedText, QuotedValue, ValueCase, MissingUnit, EmptyRequirement, MappedRequirements, LooseMappings,
+	UnimportedTypes, IncompleteProperties, UnquotedText, QuotedValue, ValueCase, MissingUnit, EmptyRequirement, MappedRequirements, RollbackHooks, LooseMappings,
 	MisplacedSections, MisfiledTypes,
 }

@@ -50,7 +50,7 @@ func (d Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change, 
 	case op.Terminate != nil:
 		return vnflcm.Change{Removed: op.VNFCs}, nil
 	}
-	want, err := op.Flavour.Instances(op.Levels)
+	want, err := op.Instances()
 	if err != nil {
 		return vnflcm.Change{}, err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -180,17 +179,6 @@ func lengthOf(n *yamltree.Node, operator string, limit *yamltree.Node) bool {
 		return length <= want
 	}
 	return length == want
-}
-
-// matches reports whether a text matches a whole pattern. Patterns that RE2 does
-// not know are not checked.
-func (v *validator) matches(pattern, text string) bool {
-	const longest = 500
-	if len(pattern) > longest || !v.spend(len(pattern)+len(text)/100) {
-		return true
-	}
-	re, err := regexp.Compile(`^(?:` + pattern + `)$`)
-	return err != nil || re.MatchString(text)
 }
 
 // bounds reads a range. UNBOUNDED is the largest number.

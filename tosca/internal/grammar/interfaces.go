@@ -1,11 +1,14 @@
 package grammar
 
 import (
+	"regexp"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
+
+var rollbackHook = regexp.MustCompile(`^[a-z_]+_rollback(_start|_end)?$`)
 
 // operationsOf lists the operations and notifications of an interface, which stand
 // under keynames of their own in 1.3 and among the keynames before.
@@ -83,7 +86,12 @@ func (v *validator) operations(s *scope, n *yamltree.Node, d *Type, def *yamltre
 			return
 		}
 		if s != nil && d != nil && !v.hasOperation(d, f.Key) && !hasOwn(def, f.Key) {
-			v.unknown(f.Pos, problem.UnknownOperation, d.Name+" has no operation", f.Key, v.operationNames(d))
+			p := v.unknownName(f.Pos, problem.UnknownOperation, d.Name+" has no operation", f.Key, v.operationNames(d))
+			if rollbackHook.MatchString(f.Key) {
+				v.deviation(problem.RollbackHooks, p)
+			} else {
+				v.add(p)
+			}
 		}
 		v.operation(s, f)
 	}

@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/documents"
@@ -10,16 +11,17 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// maxSteps bounds the work on a descriptor. Packages in the field need some ten
-// thousand steps; it takes one made for it to need more than this.
-const maxSteps = 20_000_000
+// maxSteps bounds the work on a descriptor. Packages in the field need some two
+// thousand steps, and less than one for each YAML node.
+const maxSteps = 3_000_000
 
 // validator holds the documents of a package against grammar and types.
 type validator struct {
-	types   Types
-	allowed map[problem.Quirk]bool
-	report  *report.Report
-	steps   int
+	types    Types
+	allowed  map[problem.Quirk]bool
+	report   *report.Report
+	steps    int
+	patterns map[string]*regexp.Regexp // nil for those that are not checked
 	// unimported are the types that were reported as not imported.
 	unimported map[string]bool
 }
@@ -28,7 +30,14 @@ type validator struct {
 // grammar and the types want it. Deviations that an allowed quirk names are
 // warnings.
 func Validate(set *documents.Set, types Types, quirks []problem.Quirk, r *report.Report) {
-	v := &validator{types: types, report: r, allowed: map[problem.Quirk]bool{}, unimported: map[string]bool{}, steps: maxSteps}
+	v := &validator{
+		types:      types,
+		report:     r,
+		allowed:    map[problem.Quirk]bool{},
+		steps:      maxSteps,
+		patterns:   map[string]*regexp.Regexp{},
+		unimported: map[string]bool{},
+	}
 	for _, q := range quirks {
 		v.allowed[q] = true
 	}

@@ -83,7 +83,7 @@ func (v *validator) value(s *scope, n, def *yamltree.Node) {
 	if def != nil && def.Kind == yamltree.Scalar { // entry_schema: string
 		kind = def.Text
 	}
-	if kind == "" || !v.ofType(s, n, kind, def) {
+	if kind != "" && !v.ofType(s, n, kind, def) {
 		return
 	}
 	v.constraints(n, kind, def.Get("constraints"))

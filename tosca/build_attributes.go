@@ -1,0 +1,94 @@
+package tosca
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+)
+
+// buildAttributes reads configurable_properties and modifiable_attributes of the
+// VNF. What a descriptor adds to them it declares in data types derived from those
+// of SOL001; the VNF node can give values.
+func (b *builder) buildAttributes(v *VNFD) {
+	read, given, kind := b.structured("configurable_properties")
+	v.Configurable = ConfigurableProperties{
+		AutoscaleEnabled: read.choice(given.Get("is_autoscale_enabled")),
+		AutohealEnabled:  read.choice(given.Get("is_autoheal_enabled")),
+		Additional:       b.declared(read, kind, given, "additional_configurable_properties"),
+	}
+	read, given, kind = b.structured("modifiable_attributes")
+	v.Modifiable = ModifiableAttributes{
+		Extensions: b.declared(read, kind, given, "extensions"),
+		Metadata:   b.declared(read, kind, given, "metadata"),
+	}
+}
+
+// structured is a property of the VNF with what reads it and its data type.
+func (b *builder) structured(name string) (values, *yamltree.Node, string) {
+	t, n := b.vnfProperty(name)
+	for _, place := range append([]*topology{b.entry}, b.df...) {
+		if kind := b.types.Property(grammar.NodeTypes, place.vnfType(), name).Get("type").Str(); kind != "" {
+			return valuesOf(t), n, kind
+		}
+	}
+	return valuesOf(t), n, ""
+}
+
+// declared lists the attributes that the type of a field adds to those SOL001
+// knows, with their values.
+func (b *builder) declared(v values, kind string, given *yamltree.Node, field string) []Attribute {
+	assigned := v.path(given, field)
+	added := b.members(b.members(kind)[field].Value.Get("type").Str())
+	var list []Attribute
+	for _, name := range slices.Sorted(maps.Keys(added)) {
+		f := added[name]
+		a := Attribute{
+			Name:        f.Key,
+			Type:        v.text(f.Value.Get("type")),
+			Description: v.text(f.Value.Get("description")),
+			Required:    v.required(f.Value),
+			Default:     v.value(assigned.Get(f.Key)),
+			Pos:         f.Pos,
+		}
+		if a.Default == nil {
+			a.Default = v.value(grammar.Default(f.Value))
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// required reads the keyname of a property definition, which is true when left
+// out.
+func (v values) required(definition *yamltree.Node) bool {
+	chosen := v.choice(definition.Get("required"))
+	return chosen == nil || *chosen
+}
+
+// ofSOL001 are the data types that attributes are added to.
+var ofSOL001 = map[string]bool{
+	"tosca.datatypes.nfv.VnfConfigurableProperties":             true,
+	"tosca.datatypes.nfv.VnfAdditionalConfigurableProperties":   true,
+	"tosca.datatypes.nfv.VnfInfoModifiableAttributes":           true,
+	"tosca.datatypes.nfv.VnfInfoModifiableAttributesExtensions": true,
+	"tosca.datatypes.nfv.VnfInfoModifiableAttributesMetadata":   true,
+}
+
+// members maps the properties of a data type and of its ancestors, but for those
+// that SOL001 defines.
+func (b *builder) members(kind string) map[string]yamltree.Field {
+	found := map[string]yamltree.Field{}
+	for _, name := range b.defs.ancestors(kind) {
+		if ofSOL001[name] {
+			break
+		}
+		for _, f := range b.defs[name].Value.Get("properties").Map() {
+			if _, known := found[f.Key]; !known {
+				found[f.Key] = f
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,73 @@
+package tosca
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+func (b *flavourBuilder) containerVDU(n template) VDU {
+	v := b.vdu(n)
+	v.Kind = ContainerVDU
+	v.Containers = b.targets(n, "container")
+	id := b.topo.property(n, "mcio_identification_data")
+	v.MCIO = MCIO{
+		Name:        b.text(id.Get("name")),
+		Type:        b.text(id.Get("type")),
+		Constraints: b.texts(b.topo.property(n, "mcio_constraint_params")),
+	}
+	return v
+}
+
+func (b *flavourBuilder) buildContainers() {
+	for _, n := range b.topo.of(typeContainer) {
+		b := b.at(n)
+		c := Container{
+			ID:                        n.id,
+			Name:                      b.text(b.topo.property(n, "name")),
+			Description:               b.text(b.topo.property(n, "description")),
+			RequestedCPU:              b.count(b.topo.property(n, "requested_cpu_resources"), 0),
+			CPULimit:                  b.count(b.topo.property(n, "cpu_resource_limit"), 0),
+			RequestedMemory:           b.bytes(b.topo.property(n, "requested_memory_resources")),
+			MemoryLimit:               b.bytes(b.topo.property(n, "memory_resource_limit")),
+			RequestedEphemeralStorage: b.bytes(b.topo.property(n, "requested_ephemeral_storage_resources")),
+			EphemeralStorageLimit:     b.bytes(b.topo.property(n, "ephemeral_storage_resource_limit")),
+			Image:                     b.image(n),
+			Artifacts:                 b.artifacts(n),
+			Pos:                       n.pos,
+		}
+		for _, item := range b.items(b.topo.property(n, "extended_resource_requests")) {
+			item = b.eval(item)
+			c.Extended = append(c.Extended, ExtendedResource{b.textMap(item.Get("extended_resource")), b.count(item.Get("amount"), 0)})
+		}
+		for _, item := range b.items(b.topo.property(n, "huge_pages_resources")) {
+			item = b.eval(item)
+			c.HugePages = append(c.HugePages, HugePages{b.bytes(item.Get("hugepage_size")), b.bytes(item.Get("requested_size"))})
+		}
+		b.Containers = append(b.Containers, c)
+	}
+}
+
+// buildMCIOPs reads the Mciop nodes. That a VDU has none is no fault: SOL001 lets
+// a VNFM make its object from elsewhere.
+func (b *flavourBuilder) buildMCIOPs() {
+	for _, n := range b.topo.of(typeMCIOP) {
+		b := b.at(n)
+		p := MCIOP{ID: n.id, VDUs: b.targets(n, "associatedVdu"), Artifacts: b.artifacts(n), Pos: n.pos}
+		slices.Sort(p.VDUs)
+		for _, key := range slices.Sorted(maps.Keys(p.Artifacts)) {
+			if a := p.Artifacts[key]; b.topo.types.Is(grammar.ArtifactTypes, a.Type, typeHelmChart) {
+				p.Chart = a.File
+				break
+			}
+		}
+		for _, id := range p.VDUs {
+			if b.VDU(id) == nil {
+				b.report.Errorf(n.pos, problem.UnknownNode, "the MCIOP %s is associated with %q, which is no VDU", n.id, id)
+			}
+		}
+		b.MCIOPs = append(b.MCIOPs, p)
+	}
+}

@@ -1,0 +1,204 @@
+package tosca
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// Bounds of what expressions may cost, since one may stand in the other.
+const (
+	// maxNesting is how many functions may stand in or refer to each other.
+	maxNesting = 20
+	// maxEvaluations is how much all expressions of a VNFD may take: a unit for
+	// each function, and one for every few bytes of what concat and token make.
+	maxEvaluations = 200_000
+	// maxText is how long a text made by concat may become.
+	maxText = 64 << 10
+)
+
+// isFunction reports whether n is a TOSCA function. After evaluation such a node
+// is one that only a request or a running system can resolve.
+func isFunction(n *yamltree.Node) bool {
+	name, _ := function(n)
+	return name != ""
+}
+
+// function takes a function apart, "" when n is none (TOSCA 1.3 4.3 to 4.8).
+func function(n *yamltree.Node) (name string, arguments *yamltree.Node) {
+	f := n.Map()
+	if len(f) != 1 {
+		return "", nil
+	}
+	name, arguments = f[0].Key, f[0].Value.Present()
+	switch name {
+	case "get_input", "get_property", "get_attribute", "get_artifact", "get_operation_output", "get_nodes_of_type":
+		return name, arguments
+	case "concat", "join", "token": // names that data can have too
+		if arguments.List() != nil {
+			return name, arguments
+		}
+	}
+	return "", nil
+}
+
+// evaluation resolves the expressions in a node template.
+type evaluation struct {
+	topo  *topology
+	self  template // what SELF is
+	depth int
+}
+
+// eval replaces n by its value when it is a function that the descriptor alone
+// resolves. Other functions stay as they are, whole: those of the running system,
+// and those that want an input which only a request gives.
+func (t *topology) eval(n *yamltree.Node, self template) *yamltree.Node {
+	return evaluation{t, self, maxNesting}.eval(n)
+}
+
+func (e evaluation) eval(n *yamltree.Node) *yamltree.Node {
+	n = n.Present()
+	name, arguments := function(n)
+	if name == "" || e.depth == 0 || !e.topo.spend(n, 1) {
+		return n
+	}
+	e.depth--
+	var value *yamltree.Node
+	switch name {
+	case "get_input":
+		value = e.input(arguments)
+	case "get_property":
+		value = e.property(arguments)
+	case "concat":
+		value = e.concat(n, arguments)
+	case "token":
+		value = e.token(n, arguments)
+	}
+	if value == nil || isFunction(value) {
+		return n
+	}
+	return value
+}
+
+// input is the default of an input, or what stands in it behind a path (TOSCA 1.3
+// 4.4.1).
+func (e evaluation) input(arguments *yamltree.Node) *yamltree.Node {
+	name, path := arguments.Str(), []*yamltree.Node(nil)
+	if list := arguments.List(); len(list) > 0 {
+		name, path = list[0].Str(), list[1:]
+	}
+	return e.walk(e.topo.node.Path("inputs", name, "default"), path)
+}
+
+// property is [entity, property, path...] or [entity, capability or requirement,
+// property, path...] (TOSCA 1.3 4.4.2).
+func (e evaluation) property(arguments *yamltree.Node) *yamltree.Node {
+	list := arguments.List()
+	if len(list) < 2 {
+		return nil
+	}
+	if entity := list[0].Str(); entity != "SELF" {
+		found, ok := e.topo.byID[entity]
+		if !ok {
+			return nil
+		}
+		e.self = found
+	}
+	name := list[1].Str()
+	if v := e.topo.assigned(e.self, name); v != nil {
+		return e.walk(v, list[2:])
+	}
+	if len(list) == 2 {
+		return nil
+	}
+	if v := e.topo.capability(e.self, name, list[2].Str()); v != nil {
+		return e.walk(v, list[3:])
+	}
+	for _, r := range e.topo.requirements(e.self) {
+		if target, ok := e.topo.byID[r.target]; ok && r.name == name && r.target != "" {
+			e.self = target
+			return e.walk(e.topo.assigned(target, list[2].Str()), list[3:])
+		}
+	}
+	return nil
+}
+
+// walk follows keys and indexes into a value.
+func (e evaluation) walk(n *yamltree.Node, path []*yamltree.Node) *yamltree.Node {
+	n = e.eval(n)
+	for _, step := range path {
+		if items := n.List(); items != nil {
+			i, err := strconv.Atoi(step.Str())
+			if err != nil || i < 0 || i >= len(items) {
+				return nil
+			}
+			n = e.eval(items[i])
+			continue
+		}
+		n = e.eval(n.Get(step.Str()))
+	}
+	return e.whole(n)
+}
+
+// whole resolves what stands in lists and mappings too, as long as SELF is known.
+func (e evaluation) whole(n *yamltree.Node) *yamltree.Node {
+	if n == nil || n.Kind == yamltree.Scalar || isFunction(n) || e.depth == 0 || !e.topo.spend(n, 1+len(n.Fields)+len(n.Items)) {
+		return n
+	}
+	e.depth--
+	resolved := yamltree.Node{Pos: n.Pos, Kind: n.Kind, Tag: n.Tag}
+	for _, f := range n.Fields {
+		f.Value = e.whole(e.eval(f.Value))
+		resolved.Fields = append(resolved.Fields, f)
+	}
+	for _, item := range n.Items {
+		resolved.Items = append(resolved.Items, e.whole(e.eval(item)))
+	}
+	return &resolved
+}
+
+// concat joins texts (TOSCA 1.3 4.3.1).
+func (e evaluation) concat(n, arguments *yamltree.Node) *yamltree.Node {
+	var text strings.Builder
+	for _, part := range arguments.List() {
+		part = e.eval(part)
+		if part == nil || part.Kind != yamltree.Scalar || text.Len()+len(part.Text) > maxText || !e.topo.spend(n, 1+len(part.Text)/16) {
+			return nil
+		}
+		text.WriteString(part.Text)
+	}
+	return &yamltree.Node{Pos: n.Pos, Kind: yamltree.Scalar, Tag: "!!str", Text: text.String()}
+}
+
+// token is a part of a text: [text, characters that end a part, index] (TOSCA 1.3
+// 4.3.3).
+func (e evaluation) token(n, arguments *yamltree.Node) *yamltree.Node {
+	list := arguments.List()
+	if len(list) != 3 {
+		return nil
+	}
+	text, ends := e.eval(list[0]), e.eval(list[1]).Str()
+	index, err := strconv.Atoi(e.eval(list[2]).Str())
+	if text == nil || text.Kind != yamltree.Scalar || ends == "" || err != nil || index < 0 || !e.topo.spend(n, 1+len(text.Text)/16) {
+		return nil
+	}
+	parts := strings.FieldsFunc(text.Text, func(r rune) bool { return strings.ContainsRune(ends, r) })
+	if index >= len(parts) {
+		return nil
+	}
+	return &yamltree.Node{Pos: n.Pos, Kind: yamltree.Scalar, Tag: "!!str", Text: parts[index]}
+}
+
+// spend takes units from what expressions may cost; false when nothing is left.
+func (t *topology) spend(n *yamltree.Node, units int) bool {
+	if *t.budget < 0 {
+		return false
+	}
+	if *t.budget -= units; *t.budget < 0 {
+		t.report.Errorf(n.Pos, problem.TooLarge, "reading the values and expressions of the VNFD takes more than %d steps", maxEvaluations)
+		return false
+	}
+	return true
+}

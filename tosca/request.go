@@ -1,0 +1,106 @@
+package tosca
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// RequestError is a fault of a request, held against the descriptor. A kind of
+// fault is asked for with errors.Is: ErrUnknown, ErrScaleLevel, ErrVDUProfile,
+// ErrNotSupported.
+type RequestError struct {
+	// Attribute is the attribute of the request, in the names of SOL003, such as
+	// "targetScaleLevelInfo[0].aspectId".
+	Attribute string
+	// Value is what the attribute has; "" when that is nothing.
+	Value string
+	// Reason says what is wrong with it.
+	Reason string
+	kind   error
+}
+
+// Error renders attribute, value and reason.
+func (e *RequestError) Error() string {
+	if e.Value == "" {
+		return "tosca: " + e.Attribute + ": " + e.Reason
+	}
+	return fmt.Sprintf("tosca: %s: %q: %s", e.Attribute, e.Value, e.Reason)
+}
+
+// Unwrap gives the kind of the fault to errors.Is.
+func (e *RequestError) Unwrap() error { return e.kind }
+
+// checkTarget finds what a request for a size must not say, whatever the levels
+// are.
+func (f *Flavour) checkTarget(t TargetSize) (faults []error) {
+	if len(t.TargetScaleLevelInfo) == 0 {
+		return nil
+	}
+	const attribute = "targetScaleLevelInfo"
+	if t.InstantiationLevelID != "" {
+		faults = append(faults, &RequestError{Attribute: attribute, Reason: "excludes instantiationLevelId"})
+	}
+	if c := f.Operations.Instantiate; c != nil && !c.TargetScaleLevels {
+		faults = append(faults, &RequestError{attribute, "", "the descriptor says target_scale_levels_supported: false", ErrNotSupported})
+	}
+	seen := map[string]bool{}
+	for i, info := range t.TargetScaleLevelInfo {
+		if seen[info.AspectID] {
+			faults = append(faults, &RequestError{Attribute: fmt.Sprintf("%s[%d].aspectId", attribute, i), Value: info.AspectID, Reason: "is named twice"})
+		}
+		seen[info.AspectID] = true
+	}
+	return faults
+}
+
+// checkScaling finds the faults of a scaling that do not depend on the size it
+// begins at.
+func (f *Flavour) checkScaling(s Scaling) error {
+	var faults []error
+	if s.Type != ScaleOut && s.Type != ScaleIn {
+		faults = append(faults, &RequestError{Attribute: "type", Value: string(s.Type), Reason: "must be SCALE_OUT or SCALE_IN"})
+	}
+	steps := strconv.Itoa(s.NumberOfSteps)
+	if s.NumberOfSteps < 1 {
+		faults = append(faults, &RequestError{Attribute: "numberOfSteps", Value: steps, Reason: "must be at least 1"})
+	}
+	if c := f.Operations.Scale; c != nil && !c.ByMoreThanOneStep && s.NumberOfSteps > 1 {
+		faults = append(faults, &RequestError{"numberOfSteps", steps, "the descriptor says scaling_by_more_than_one_step_supported: false", ErrNotSupported})
+	}
+	if f.aspect(s.AspectID) == nil {
+		faults = append(faults, f.unknownAspect("aspectId", s.AspectID))
+	}
+	return errors.Join(faults...)
+}
+
+// checkLevel tells whether there is such an aspect, and such a level of it.
+func (f *Flavour) checkLevel(to ScaleInfo, aspectAttribute, levelAttribute string) error {
+	a := f.aspect(to.AspectID)
+	if a == nil {
+		return f.unknownAspect(aspectAttribute, to.AspectID)
+	}
+	if to.ScaleLevel < 0 || to.ScaleLevel > a.MaxLevel {
+		return a.outOfRange(levelAttribute, strconv.Itoa(to.ScaleLevel), to.ScaleLevel)
+	}
+	return nil
+}
+
+func (f *Flavour) unknownAspect(attribute, id string) error {
+	return &RequestError{attribute, id, fmt.Sprintf("scaling aspect is %v (aspects of flavour %s: %s)", ErrUnknown, f.ID, names(f.Aspects, func(a Aspect) string { return a.ID })), ErrUnknown}
+}
+
+func (a *Aspect) outOfRange(attribute, value string, level int) error {
+	return &RequestError{attribute, value, fmt.Sprintf("aspect %s at level %d: %v (0 to %d)", a.ID, level, ErrScaleLevel, a.MaxLevel), ErrScaleLevel}
+}
+
+// within holds a number of VNFCs against the VDU profile.
+func (v *VDU) within(number int, attribute, value string) error {
+	switch {
+	case v.Max < 0 && number < v.Min:
+		return &RequestError{attribute, value, fmt.Sprintf("would give VDU %s %d instances: %v, which has at least %d", v.ID, number, ErrVDUProfile, v.Min), ErrVDUProfile}
+	case number < v.Min || v.Max >= 0 && number > v.Max:
+		return &RequestError{attribute, value, fmt.Sprintf("would give VDU %s %d instances: %v, which has %d to %d", v.ID, number, ErrVDUProfile, v.Min, v.Max), ErrVDUProfile}
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package tosca
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// ScaleInfo is the scale level of one aspect (SOL003 v2.6.1 5.5.3.4).
+type ScaleInfo struct {
+	AspectID   string `json:"aspectId"`
+	ScaleLevel int    `json:"scaleLevel"`
+}
+
+// TargetSize is the size a VNF is instantiated in, as an InstantiateVnfRequest
+// gives it (SOL003 v3.3.1 5.5.2.4): an instantiation level, or scale levels. The
+// zero TargetSize stands for the default level.
+type TargetSize struct {
+	// InstantiationLevelID is instantiationLevelId; "" for the default level.
+	InstantiationLevelID string
+	// TargetScaleLevelInfo gives scale levels of aspects in the place of those of
+	// the default level.
+	TargetScaleLevelInfo []ScaleInfo
+}
+
+// Size is how large a VNF instance is.
+type Size struct {
+	// ScaleStatus maps every aspect to the scale level the VNF is at.
+	ScaleStatus map[string]int
+	// Instances maps every VDU to its number of VNFCs.
+	Instances map[string]int
+}
+
+// ScaleType is the direction of a Scaling.
+type ScaleType string
+
+// The directions of scaling (SOL003 v2.6.1 5.5.2.5).
+const (
+	ScaleOut ScaleType = "SCALE_OUT"
+	ScaleIn  ScaleType = "SCALE_IN"
+)
+
+// Scaling is a move along one aspect, as a ScaleVnfRequest asks for it (SOL003
+// v2.6.1 5.5.2.5).
+type Scaling struct {
+	Type     ScaleType
+	AspectID string
+	// NumberOfSteps is at least 1.
+	NumberOfSteps int
+}
+
+// InitialSize tells how large a VNF is that is instantiated so. The numbers of an
+// instantiation level (VduInstantiationLevels) take the place of those that its
+// scale levels give; with TargetScaleLevelInfo they only hold for the VDUs that
+// none of the named aspects moves.
+//
+// The error joins a *RequestError for every fault: a level or aspect that is not
+// there (ErrUnknown), a scale level the aspect does not have (ErrScaleLevel), a
+// number outside of the profile of its VDU (ErrVDUProfile), scale levels in a
+// request to a VNF that does not support them (ErrNotSupported).
+func (f *Flavour) InitialSize(t TargetSize) (Size, error) {
+	faults := f.checkTarget(t)
+	size, err := f.initial(t)
+	if err := errors.Join(append(faults, err)...); err != nil {
+		return Size{}, err
+	}
+	attribute := "instantiationLevelId"
+	if len(t.TargetScaleLevelInfo) > 0 {
+		attribute = "targetScaleLevelInfo"
+	}
+	for _, v := range f.VDUs {
+		faults = append(faults, v.within(size.Instances[v.ID], attribute, t.InstantiationLevelID))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return Size{}, err
+	}
+	return size, nil
+}
+
+// SizeAt tells how large a VNF is that was instantiated so and has been scaled
+// since, from its scaleStatus. Each step between the level an aspect began at and
+// the one it is at counts with its delta, added to or taken from what the
+// instantiation made. Aspects that scaleStatus does not name are where they began.
+//
+// The error joins a *RequestError for every aspect that is not there (ErrUnknown)
+// or is at a level it does not have (ErrScaleLevel), and for every VDU that would
+// have less than no VNFCs (ErrVDUProfile).
+func (f *Flavour) SizeAt(t TargetSize, scaleStatus map[string]int) (Size, error) {
+	size, err := f.initial(t)
+	faults := []error{err}
+	for _, id := range slices.Sorted(maps.Keys(scaleStatus)) {
+		level := scaleStatus[id]
+		if err := f.checkLevel(ScaleInfo{id, level}, "scaleStatus", "scaleStatus."+id); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		faults = append(faults, f.aspect(id).move(size, level))
+	}
+	for _, v := range f.VDUs {
+		if n := size.Instances[v.ID]; n < 0 {
+			faults = append(faults, v.within(n, "scaleStatus", ""))
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return Size{}, err
+	}
+	return size, nil
+}
+
+// Scale tells how large a VNF of that size is after a scaling. A step adds or
+// removes its delta, whatever number of VNFCs there is.
+//
+// The error joins a *RequestError for every fault: an unknown direction, fewer
+// than one step, an aspect that is not there (ErrUnknown), a scale level it does
+// not have (ErrScaleLevel), a VDU that would leave its profile (ErrVDUProfile),
+// several steps at once where the VNF does not support that (ErrNotSupported).
+func (f *Flavour) Scale(from Size, s Scaling) (Size, error) {
+	if err := f.checkScaling(s); err != nil {
+		return Size{}, err
+	}
+	level := from.ScaleStatus[s.AspectID] + s.NumberOfSteps
+	if s.Type == ScaleIn {
+		level = from.ScaleStatus[s.AspectID] - s.NumberOfSteps
+	}
+	a, steps := f.aspect(s.AspectID), strconv.Itoa(s.NumberOfSteps)
+	if level < 0 || level > a.MaxLevel {
+		return Size{}, a.outOfRange("numberOfSteps", steps, level)
+	}
+	size := Size{ScaleStatus: maps.Clone(from.ScaleStatus), Instances: maps.Clone(from.Instances)}
+	if err := a.move(size, level); err != nil {
+		return Size{}, err
+	}
+	var faults []error
+	for _, v := range f.VDUs {
+		if n := size.Instances[v.ID]; n != from.Instances[v.ID] {
+			faults = append(faults, v.within(n, "numberOfSteps", steps))
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return Size{}, err
+	}
+	return size, nil
+}
+
+// initial is InitialSize without the checks that only a request needs.
+func (f *Flavour) initial(t TargetSize) (Size, error) {
+	level, err := f.levelOrDefault(t.InstantiationLevelID)
+	faults := []error{err}
+	levels, named := maps.Clone(level.ScaleLevels), map[string]bool{}
+	if levels == nil {
+		levels = map[string]int{}
+	}
+	for i, info := range t.TargetScaleLevelInfo {
+		at := fmt.Sprintf("targetScaleLevelInfo[%d]", i)
+		if err := f.checkLevel(info, at+".aspectId", at+".scaleLevel"); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		levels[info.AspectID], named[info.AspectID] = info.ScaleLevel, true
+	}
+	size, err := f.atScaleLevels(levels)
+	for vdu, number := range level.Instances {
+		if !slices.ContainsFunc(f.AspectsOf(vdu), func(id string) bool { return named[id] }) {
+			size.Instances[vdu] = number
+		}
+	}
+	return size, errors.Join(append(faults, err)...)
+}
+
+// atScaleLevels is the size that scale levels give by themselves. Aspects that
+// are not named are at level 0.
+func (f *Flavour) atScaleLevels(levels map[string]int) (Size, error) {
+	size := Size{ScaleStatus: map[string]int{}, Instances: map[string]int{}}
+	for _, v := range f.VDUs {
+		size.Instances[v.ID] = v.Initial
+	}
+	var faults []error
+	for _, a := range f.Aspects {
+		size.ScaleStatus[a.ID] = 0
+		faults = append(faults, a.move(size, levels[a.ID]))
+	}
+	return size, errors.Join(faults...)
+}
+
+// move brings a size to another level of the aspect.
+func (a *Aspect) move(size Size, level int) error {
+	after, err := a.upTo(level)
+	if err != nil {
+		return err
+	}
+	before, err := a.upTo(size.ScaleStatus[a.ID])
+	if err != nil {
+		return err
+	}
+	for vdu := range a.Deltas {
+		size.Instances[vdu] += after[vdu] - before[vdu]
+	}
+	size.ScaleStatus[a.ID] = level
+	return nil
+}
