@@ -43,6 +43,10 @@ func (b *flavourBuilder) scaleInfo(n *yamltree.Node) map[string]int {
 	levels := map[string]int{}
 	for _, f := range n.Map() {
 		a := b.aspect(f.Key)
+		if len(b.Aspects) == 0 { // common in the field: what does not scale has one size
+			b.report.Warnf(f.Pos, problem.UnknownAspect, "there are no scaling aspects, %q is ignored", f.Key)
+			continue
+		}
 		if a == nil {
 			b.report.Errorf(f.Pos, problem.UnknownAspect, "there is no scaling aspect %q", f.Key)
 			continue

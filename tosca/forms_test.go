@@ -107,11 +107,15 @@ func TestImageInArtifact(t *testing.T) {
 	v := vnfd(t, fstest.MapFS{"v.yaml": file(head + `    OLD:
       type: tosca.nodes.nfv.Vdu.Compute
       artifacts:
-        img: {type: tosca.artifacts.nfv.SwImage, file: i.qcow2, properties: {version: '2', checksum: abcd, min_disk: 2 GB}}
+        img: {type: old.SwImage, file: i.qcow2, properties: {version: '2', checksum: abcd, min_disk: 2 GB}}
     BARE:
       type: tosca.nodes.nfv.Vdu.Compute
       artifacts:
         img: {type: tosca.artifacts.nfv.SwImage, file: i.qcow2}
+artifact_types:
+  old.SwImage:
+    derived_from: tosca.artifacts.nfv.SwImage
+    properties: {version: {type: string}, checksum: {type: string}, min_disk: {type: scalar-unit.size}}
 `)})
 	want := map[string]tosca.SoftwareImage{
 		"OLD":  {Name: "img", Version: "2", Checksum: "abcd", MinDisk: 2e9, File: "i.qcow2"},

@@ -1,8 +1,6 @@
 package tosca_test
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -86,27 +84,6 @@ func useLevel(t *testing.T, f *tosca.Flavour, id string) {
 	}
 }
 
-func FuzzArchive(f *testing.F) {
-	for _, dir := range []string{"testdata/everything", sample} {
-		var b bytes.Buffer
-		w := zip.NewWriter(&b)
-		if err := errors.Join(w.AddFS(os.DirFS(dir)), w.Close()); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b.Bytes())
-	}
-	f.Add([]byte("PK\x05\x06" + string(make([]byte, 18))))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			return
-		}
-		if p, err := tosca.OpenFS(context.Background(), z, small); err == nil {
-			use(t, p)
-		}
-	})
-}
-
 func FuzzVNFD(f *testing.F) {
 	types, err := os.ReadFile("testdata/everything/Definitions/types.yaml")
 	if err != nil {
@@ -134,20 +111,6 @@ func FuzzVNFD(f *testing.F) {
 			"TOSCA-Metadata/TOSCA.meta": file("Entry-Definitions: D/v.yaml\n"),
 			"D/v.yaml":                  file(yaml),
 			"D/types.yaml":              {Data: types},
-		}, small)
-		if err == nil {
-			use(t, p)
-		}
-	})
-}
-
-func FuzzMeta(f *testing.F) {
-	f.Add("Entry-Definitions: v.yaml\n\nName: a\nHash: 00\nAlgorithm: SHA-256\n")
-	f.Add("Name: a\nName: b\n continued\n: \n")
-	f.Fuzz(func(t *testing.T, meta string) {
-		p, err := tosca.OpenFS(context.Background(), fstest.MapFS{
-			"TOSCA-Metadata/TOSCA.meta": file(meta),
-			"v.yaml":                    file(minimal),
 		}, small)
 		if err == nil {
 			use(t, p)

@@ -1,17 +1,55 @@
 package tosca
 
-import "github.com/vnfkit/vnfkit/tosca/csar"
+import (
+	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca/csar"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
 
 // Option changes how Open and OpenFS read a package.
 type Option func(*settings)
 
 type settings struct {
-	archive csar.Options
+	archive       csar.Options
+	strict        bool
+	allowed       []Quirk
+	anyDescriptor bool
 }
 
 // WithLimits replaces the default limits; fields left zero keep their default.
 func WithLimits(l csar.Limits) Option {
 	return func(s *settings) { s.archive.Limits = l }
+}
+
+// WithIntegrity says what digests and signatures decide, and whose signatures count.
+func WithIntegrity(i csar.Integrity) Option {
+	return func(s *settings) { s.archive.Integrity = i }
+}
+
+// Quirk names a way in which packages deviate from TOSCA or SOL001 and can be
+// understood nevertheless; the constants are in package problem.
+type Quirk = problem.Quirk
+
+// Strict makes every deviation an error, but those that Allow names. Without it
+// all quirks are allowed.
+func Strict() Option { return func(s *settings) { s.strict = true } }
+
+// Allow lets deviations pass as warnings in spite of Strict.
+func Allow(quirks ...Quirk) Option {
+	return func(s *settings) { s.allowed = append(s.allowed, quirks...) }
+}
+
+// AnyDescriptor also opens packages whose descriptor is no VNFD: that of a network
+// service or of a PNF. It is validated all the same; Package.VNFD is nil.
+func AnyDescriptor() Option { return func(s *settings) { s.anyDescriptor = true } }
+
+// quirks are those that let a deviation pass.
+func (s settings) quirks() []Quirk {
+	if s.strict {
+		return s.allowed
+	}
+	return slices.Clone(problem.Quirks)
 }
 
 func settingsFrom(opts []Option) settings {

@@ -3,6 +3,7 @@ package tosca
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 
 	"github.com/vnfkit/vnfkit/tosca/csar"
@@ -27,7 +28,15 @@ type Package struct {
 func Open(ctx context.Context, name string, opts ...Option) (*Package, error) {
 	s := settingsFrom(opts)
 	a, err := csar.Open(ctx, name, s.archive)
-	return load(ctx, a, err)
+	return load(ctx, a, err, s)
+}
+
+// OpenReader opens a CSAR of that many bytes that lies in r. It owes the same as
+// Open; r stays the caller's and must live as long as the package.
+func OpenReader(ctx context.Context, r io.ReaderAt, size int64, opts ...Option) (*Package, error) {
+	s := settingsFrom(opts)
+	a, err := csar.OpenReader(ctx, r, size, s.archive)
+	return load(ctx, a, err, s)
 }
 
 // OpenFS opens a package from a file system: an embed.FS, a fstest.MapFS, an
@@ -36,35 +45,45 @@ func Open(ctx context.Context, name string, opts ...Option) (*Package, error) {
 func OpenFS(ctx context.Context, fsys fs.FS, opts ...Option) (*Package, error) {
 	s := settingsFrom(opts)
 	a, err := csar.OpenFS(ctx, fsys, s.archive)
-	return load(ctx, a, err)
+	return load(ctx, a, err, s)
 }
 
 // load parses the VNFD of an archive, and closes the archive when that fails.
-func load(ctx context.Context, a *csar.Archive, err error) (*Package, error) {
+func load(ctx context.Context, a *csar.Archive, err error, s settings) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
 	p := &Package{Archive: a}
-	if err := p.parse(ctx); err != nil {
+	if err := p.parse(ctx, s); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	return p, nil
 }
 
-func (p *Package) parse(ctx context.Context) error {
+func (p *Package) parse(ctx context.Context, s settings) error {
 	r := &report.Report{}
 	docs, err := documents.Load(ctx, p.Archive, p.Meta().EntryDefinitions, r)
 	if err != nil {
 		return err
 	}
-	p.vnfd = buildVNFD(docs, grammar.NewTypes(docs.All, r), p.Archive, r)
+	types := grammar.NewTypes(docs, r)
+	grammar.Validate(docs, types, s.quirks(), r)
+	model := &report.Report{}
+	p.vnfd = buildVNFD(docs, types, p.Archive, model)
+	if p.vnfd != nil || !s.anyDescriptor {
+		r.Merge(model)
+	}
 	p.warnings = r.Warnings()
 	return r.Err()
 }
 
-// VNFD returns the parsed descriptor. It is shared: do not change it.
+// VNFD returns the parsed descriptor. It is shared: do not change it. It is nil
+// for the descriptors that only AnyDescriptor lets pass.
 func (p *Package) VNFD() *VNFD { return p.vnfd }
 
 // Warnings returns the faults that did not stop the package from being opened,
-// sorted by position.
-func (p *Package) Warnings() problem.List { return p.warnings.Sorted() }
+// sorted by position: those of the archive, to which Verify and Digest may add, and
+// those of the VNFD.
+func (p *Package) Warnings() problem.List {
+	return append(p.Archive.Warnings(), p.warnings...).Sorted()
+}

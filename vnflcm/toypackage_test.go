@@ -36,7 +36,7 @@ topology_template:
         provider: Toys
         product_name: Toy cluster
         software_version: '1.2'
-        vnfm_info: [vnfkit]
+        vnfm_info: ['0:vnfkit']
 `
 
 const toyFlavour = `tosca_definitions_version: tosca_simple_yaml_1_2

@@ -33,7 +33,7 @@ func TestCNFPackage(t *testing.T) {
 	if err := p.Verify(t.Context()); err != nil {
 		t.Errorf("TOSCA.meta states other digests than the files have:\n%v", err)
 	}
-	if w := p.Warnings(); len(w) > 0 {
+	if w := warnings(p); len(w) > 0 {
 		t.Errorf("warnings:\n%v", w)
 	}
 	f, err := p.VNFD().Flavour("simple")

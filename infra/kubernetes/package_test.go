@@ -23,7 +23,7 @@ topology_template:
   node_templates:
     VNF:
       type: shop.VNF
-      properties: {descriptor_id: ` + vnfdID + `, descriptor_version: '1.0', provider: Shops, product_name: Shop, software_version: '1.0', vnfm_info: [vnfkit]}
+      properties: {descriptor_id: ` + vnfdID + `, descriptor_version: '1.0', provider: Shops, product_name: Shop, software_version: '1.0', vnfm_info: ['0:vnfkit']}
 `
 
 // Flavour "simple" has a VDU of a Deployment and one of a StatefulSet, "single" only the first.

@@ -39,7 +39,7 @@ topology_template:
   node_templates:
     VNF:
       type: lab.CNF
-      properties: {descriptor_id: ` + cnfVNFD + `, descriptor_version: '1.0', provider: lab, product_name: web, software_version: '1.0', vnfm_info: [vnfkit]}
+      properties: {descriptor_id: ` + cnfVNFD + `, descriptor_version: '1.0', provider: lab, product_name: web, software_version: '1.0', vnfm_info: ['0:vnfkit']}
 `,
 	"Definitions/simple.yaml": `tosca_definitions_version: tosca_simple_yaml_1_2
 topology_template:

@@ -1,16 +1,14 @@
 package csar
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
-	"github.com/vnfkit/vnfkit/tosca/internal/report"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
@@ -18,60 +16,23 @@ import (
 // reads members as streams and never unpacks anything to disk. It is safe for
 // concurrent use until closed.
 type Archive struct {
-	source *source
-	limits Limits
-	meta   Meta
+	source    *source
+	limits    Limits
+	integrity Integrity
+	meta      Meta
+	// entryLines are where TOSCA.meta has its keys, by their lower case form.
+	entryLines map[string]problem.Position
+	manifest   *Manifest
 
-	mu     sync.Mutex // guards digest
-	digest string
+	signers  []Signer     // of the manifest
+	warnings problem.List // of opening
+
+	passing chan struct{} // holds one value while somebody reads the whole package
+	mu      sync.Mutex    // guards what follows
+	checked *findings     // of reading the whole package, nil before
 }
 
 var _ fs.FS = (*Archive)(nil)
-
-// Options change how a package is opened. The zero value is what most callers want.
-type Options struct {
-	// Limits bound what the package may hold.
-	Limits Limits
-}
-
-// Open opens the package at name, a CSAR (.csar or .zip) or a directory with the
-// same layout. When the package is faulty the error is a problem.List with all
-// faults found. Close the archive when done.
-func Open(ctx context.Context, name string, o Options) (*Archive, error) {
-	l, r := o.Limits.withDefaults(), &report.Report{}
-	s, err := openSource(ctx, name, l, r)
-	return load(s, err, l, r)
-}
-
-// OpenFS opens a package from a file system: an embed.FS, a fstest.MapFS, an
-// *archive/zip.Reader. It owes the same as Open; fsys stays the caller's and
-// must live as long as the package. Symbolic links in fsys are refused.
-func OpenFS(ctx context.Context, fsys fs.FS, o Options) (*Archive, error) {
-	l, r := o.Limits.withDefaults(), &report.Report{}
-	s, err := sourceFS(ctx, fsys, l, r)
-	return load(s, err, l, r)
-}
-
-// load reads TOSCA.meta of a source, and closes the source when it fails.
-func load(s *source, err error, l Limits, r *report.Report) (*Archive, error) {
-	if s == nil {
-		return nil, err
-	}
-	a := &Archive{source: s, limits: l}
-	if err == nil {
-		err = r.Err() // hostile members: nothing is read
-	}
-	if err == nil {
-		err = a.readMeta(r)
-	}
-	if err == nil {
-		err = r.Err()
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	return a, nil
-}
 
 // Open opens a file of the package by its path (fs.ValidPath), for instance
 // "BaseHOT/simple/simple_hot_top.yaml".
@@ -88,6 +49,25 @@ func (a *Archive) Open(name string) (fs.File, error) {
 
 // Meta returns what TOSCA.meta says.
 func (a *Archive) Meta() Meta { return a.meta }
+
+// Manifest returns what the manifest says, nil for a package without one. It is
+// shared: do not change it.
+func (a *Archive) Manifest() *Manifest { return a.manifest }
+
+// Warnings returns the faults that did not refuse the package, sorted by position:
+// those of opening it and, after Verify or Digest, those they found.
+func (a *Archive) Warnings() problem.List {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := slices.Clone(a.warnings)
+	if a.checked != nil {
+		all = append(all, a.checked.warnings...)
+	}
+	return all.Sorted()
+}
+
+// hasFolder reports whether the package has a folder of that name, with files or without.
+func (a *Archive) hasFolder(name string) bool { return a.source.listed.folders[name] }
 
 // Has reports whether the package has a file of that name.
 func (a *Archive) Has(name string) bool {
@@ -148,23 +128,24 @@ func resolve(dir, file string) (string, bool) {
 // Document reads a whole file. One that cannot be read, or is larger than
 // Limits.DocumentSize, gives a problem.Problem.
 func (a *Archive) Document(name string) ([]byte, error) {
-	fault := func(code problem.Code, format string, args ...any) error {
-		return problem.Problem{
-			Position: problem.Position{File: name}, Severity: problem.Error,
-			Code: code, Message: fmt.Sprintf(format, args...),
-		}
-	}
-	f, err := a.Open(name)
+	return readDocument(a, name, a.limits.DocumentSize)
+}
+
+func readDocument(fsys fs.FS, name string, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("csar: %w", err)
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, a.limits.DocumentSize+1))
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
-		return nil, fault(problem.Unreadable, "%v", err)
+		return nil, unreadable(name, err)
 	}
-	if int64(len(content)) > a.limits.DocumentSize {
-		return nil, fault(problem.TooLarge, "larger than %d bytes", a.limits.DocumentSize)
+	if int64(len(content)) > limit {
+		return nil, problem.Problem{
+			Position: problem.Position{File: name}, Severity: problem.Error,
+			Code: problem.TooLarge, Message: fmt.Sprintf("larger than %d bytes", limit),
+		}
 	}
 	return content, nil
 }

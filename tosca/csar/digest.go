@@ -1,61 +1,75 @@
 package csar
 
 import (
+	"bytes"
 	"context"
+	"crypto"
 	"crypto/sha256"
-	"crypto/sha512"
+	_ "crypto/sha512" // SHA-384 and SHA-512
 	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/vnfkit/vnfkit/tosca/internal/report"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// Digest returns "sha256:" and the hexadecimal digest over the names and
-// contents of all files, the same for a CSAR and for the directory it was made
-// from: pin a package by it. It reads the whole package once, as a stream, and
-// remembers the result.
-func (a *Archive) Digest(ctx context.Context) (string, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.digest != "" {
-		return a.digest, nil
-	}
+// digestOf is the digest of a package whose files have those digests.
+func digestOf(sums map[string]string) string {
 	all := sha256.New()
-	buffer := make([]byte, 32<<10)
-	for _, name := range slices.Sorted(maps.Keys(a.source.listed.files)) {
-		sum, err := a.hashFile(ctx, name, sha256.New(), buffer)
-		if err != nil {
-			return "", err
-		}
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		// Names have no control characters, so that lines cannot be forged.
-		_, _ = fmt.Fprintf(all, "%s  %s\n", sum, name)
+		_, _ = fmt.Fprintf(all, "%s  %s\n", sums[name], name)
 	}
-	a.digest = "sha256:" + hex.EncodeToString(all.Sum(nil))
-	return a.digest, nil
+	return "sha256:" + hex.EncodeToString(all.Sum(nil))
 }
 
-// hashFile returns the hexadecimal digest of a file, read as a stream; buffer may be nil.
-func (a *Archive) hashFile(ctx context.Context, name string, h hash.Hash, buffer []byte) (string, error) {
-	f, err := a.Open(name)
-	if err != nil {
-		return "", fmt.Errorf("csar: %w", err)
+// file reads a file once for all digests that are asked of it, and returns its
+// hexadecimal SHA-256. One that is broken is reported.
+func (p *pass) file(fsys fs.FS, name string) (string, error) {
+	sha := sha256.New()
+	var to io.Writer = sha
+	want := p.want[name]
+	if want != nil {
+		to = io.MultiWriter(sha, want.raw.writer(), &crlf{to: want.text.writer(), skip: len(want.text) == 0})
 	}
-	defer f.Close()
-	if _, err := io.CopyBuffer(h, contextReader{ctx, f}, buffer); err != nil {
+	err := p.copy(to, fsys, name)
+	switch {
+	case err == nil:
+	case p.ctx.Err() != nil:
+		return "", err
+	case broken(err):
+		p.report.Errorf(problem.Position{File: name}, problem.Unreadable, "%v", err)
+		return "", nil
+	default:
 		return "", fmt.Errorf("csar: read %s: %w", name, err)
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	if want != nil {
+		want.done = true
+	}
+	return hex.EncodeToString(sha.Sum(nil)), nil
 }
+
+func (p *pass) copy(to io.Writer, fsys fs.FS, name string) error {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.CopyBuffer(writerOnly{to}, contextReader{p.ctx, f}, p.buffer)
+	return err
+}
+
+// writerOnly hides further methods, so that the one buffer is used.
+type writerOnly struct{ io.Writer }
 
 // contextReader stops reading when its context ends.
 type contextReader struct {
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // lives as long as one read
 	r   io.Reader
 }
 
@@ -66,53 +80,72 @@ func (c contextReader) Read(b []byte) (int, error) {
 	return c.r.Read(b)
 }
 
-// Verify reads every file for which TOSCA.meta states a digest, as a stream, and
-// returns a problem.List with all that are missing or differ. It is nil for a package
-// that states none. Entries that are URLs are outside the package and passed over.
-func (a *Archive) Verify(ctx context.Context) error {
-	r := &report.Report{}
-	for _, e := range a.meta.Artifacts {
-		if e.Hash == "" || strings.Contains(e.Name, "://") {
-			continue
-		}
-		if err := a.verify(ctx, e, r); err != nil {
-			return err
-		}
+// hashes are running digests by their algorithm.
+type hashes map[crypto.Hash]hash.Hash
+
+func (h hashes) add(algorithm crypto.Hash) {
+	if h[algorithm] == nil {
+		h[algorithm] = algorithm.New()
 	}
-	return r.Err()
 }
 
-// verify checks one file; the error is a cancelled context or a failing disk.
-func (a *Archive) verify(ctx context.Context, e ArtifactEntry, r *report.Report) error {
-	if !a.Has(e.Name) {
-		r.Errorf(e.Pos, problem.MissingFile, "%s is not in the package", e.Name)
-		return nil
+func (h hashes) writer() io.Writer {
+	var all []io.Writer
+	for _, one := range h {
+		all = append(all, one)
 	}
-	h := hashOf(e.Algorithm)
-	if h == nil {
-		r.Errorf(e.Pos, problem.HashAlgorithm, "%s has a digest in %q; known are SHA-256, SHA-384 and SHA-512", e.Name, e.Algorithm)
-		return nil
-	}
-	sum, err := a.hashFile(ctx, e.Name, h, nil)
-	if err != nil {
-		return err
-	}
-	if !strings.EqualFold(sum, e.Hash) {
-		r.Errorf(e.Pos, problem.HashMismatch, "%s has the digest %s, stated is %s", e.Name, sum, e.Hash)
-	}
-	return nil
+	return io.MultiWriter(all...)
 }
 
-// hashOf makes the hash of an algorithm name as packages write it: "SHA-256",
-// "sha256"; nil when it is not known.
-func hashOf(algorithm string) hash.Hash {
+func (h hashes) sums() map[crypto.Hash][]byte {
+	out := map[crypto.Hash][]byte{}
+	for algorithm, one := range h {
+		out[algorithm] = one.Sum(nil)
+	}
+	return out
+}
+
+// hashOf is the algorithm of a name as packages write it: "SHA-256", "sha256"; 0
+// when it is not known or too weak.
+func hashOf(algorithm string) crypto.Hash {
 	switch strings.ReplaceAll(strings.ToLower(algorithm), "-", "") {
 	case "sha256":
-		return sha256.New()
+		return crypto.SHA256
 	case "sha384":
-		return sha512.New384()
+		return crypto.SHA384
 	case "sha512":
-		return sha512.New()
+		return crypto.SHA512
 	}
-	return nil
+	return 0
+}
+
+// crlf writes text with the line ends that CMS wants (RFC 8551 3.1.1).
+type crlf struct {
+	to   io.Writer
+	skip bool
+	cr   bool // the last byte was one
+}
+
+func (c *crlf) Write(b []byte) (int, error) {
+	n := len(b)
+	for !c.skip && len(b) > 0 {
+		at := bytes.IndexByte(b, '\n')
+		if at < 0 {
+			c.cr = b[len(b)-1] == '\r'
+			_, err := c.to.Write(b)
+			return n, err
+		}
+		line, end := b[:at], "\r\n"
+		if at > 0 && b[at-1] == '\r' || at == 0 && c.cr {
+			end = "\n"
+		}
+		if _, err := c.to.Write(line); err != nil {
+			return 0, err
+		}
+		if _, err := io.WriteString(c.to, end); err != nil {
+			return 0, err
+		}
+		c.cr, b = false, b[at+1:]
+	}
+	return n, nil
 }

@@ -2,8 +2,9 @@ package csar
 
 import "cmp"
 
-// Limits bound what a package may hold. A package beyond them is refused before
-// anything of it is parsed. The zero value of a field means its default.
+// Limits bound what a package may hold, and what a zip of option 2 around it may. A
+// package beyond them is refused before anything of it is parsed. The zero value of
+// a field means its default.
 type Limits struct {
 	// Members is the number of files and folders; default 20000.
 	Members int

@@ -1,6 +1,7 @@
 package csar
 
 import (
+	"fmt"
 	"io/fs"
 	"path"
 	"strings"
@@ -13,16 +14,18 @@ import (
 
 // members is the list of what a package holds, with the faults of the list.
 type members struct {
-	limits Limits
-	report *report.Report
-	files  map[string]int64 // size by name
-	dirs   map[string]bool  // folders that are members themselves
-	total  int64
-	full   bool
+	limits  Limits
+	report  *report.Report
+	files   map[string]int64 // size by name
+	dirs    map[string]bool  // folders that are members themselves
+	folders map[string]bool  // all folders, known after checkNames
+	order   []string         // files and folders as they are listed
+	total   int64
+	full    bool
 }
 
 func newMembers(limits Limits, r *report.Report) *members {
-	return &members{limits: limits, report: r, files: map[string]int64{}, dirs: map[string]bool{}}
+	return &members{limits: limits, report: r, files: map[string]int64{}, dirs: map[string]bool{}, folders: map[string]bool{}}
 }
 
 // more reports whether another member may come.
@@ -50,12 +53,14 @@ func (m *members) add(name string, mode fs.FileMode, size int64) {
 		m.report.Errorf(pos, problem.Symlink, "symbolic links are not allowed in a package")
 	case mode.IsDir():
 		m.dirs[clean] = true
+		m.order = append(m.order, clean)
 	case !mode.IsRegular():
 		m.report.Errorf(pos, problem.Irregular, "neither a file nor a folder (%s)", mode)
 	case strings.HasSuffix(name, "/"):
 		m.report.Errorf(pos, problem.BadName, "a file with the name of a folder")
 	default:
 		m.files[clean] = size
+		m.order = append(m.order, clean)
 		m.checkSize(pos, size)
 	}
 }
@@ -71,30 +76,45 @@ func (m *members) checkSize(pos problem.Position, size int64) {
 	m.total += size
 }
 
-// checkFolders finds files that other members use as a folder.
-func (m *members) checkFolders() {
-	checked := map[string]bool{}
-	check := func(name string) {
-		for dir := path.Dir(name); dir != "." && !checked[dir]; dir = path.Dir(dir) {
-			checked[dir] = true
-			if _, isFile := m.files[dir]; isFile {
-				m.report.Errorf(problem.Position{File: dir}, problem.DuplicateMember, "both a file and the folder of %s", name)
+// checkNames finds files that other members use as a folder, and names that
+// differ only in case: where case does not count, one would replace the other.
+func (m *members) checkNames() {
+	spelled := map[string]string{} // names as they were seen first, by their folded form
+	for _, member := range m.order {
+		for name := member; name != "."; name = path.Dir(name) {
+			if m.folders[name] {
+				break // and so all above it
+			}
+			folded := strings.ToLower(name)
+			if first, seen := spelled[folded]; seen && first != name {
+				m.report.Errorf(problem.Position{File: name}, problem.CaseCollision, "differs only in case from %s", first)
+				break
+			}
+			spelled[folded] = name
+			if name == member && !m.dirs[name] {
+				continue // a file
+			}
+			m.folders[name] = true
+			if _, isFile := m.files[name]; isFile {
+				m.report.Errorf(problem.Position{File: name}, problem.DuplicateMember, "both a file and the folder of %s", member)
 			}
 		}
 	}
-	for name := range m.files {
-		check(name)
-	}
-	for name := range m.dirs {
-		check(name)
-	}
 }
+
+// What names are bounded by, since every folder in them is looked at.
+const (
+	maxName  = 1024
+	maxDepth = 64
+)
 
 // nameFault tells what is wrong with the name of a member; "" for nothing.
 func nameFault(name string) (code problem.Code, why string) {
 	switch {
 	case name == "":
 		return problem.BadName, "a member without a name"
+	case len(name) > maxName || strings.Count(name, "/") >= maxDepth:
+		return problem.BadName, fmt.Sprintf("longer than %d bytes or nested deeper than %d folders", maxName, maxDepth)
 	case strings.HasPrefix(name, "/"):
 		return problem.ZipSlip, "an absolute path"
 	case len(name) >= 2 && name[1] == ':':
@@ -117,6 +137,9 @@ func nameFault(name string) (code problem.Code, why string) {
 
 // printable makes the name of a hostile member safe to show.
 func printable(name string) string {
+	if len(name) > maxName {
+		name = name[:maxName]
+	}
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return unicode.ReplacementChar

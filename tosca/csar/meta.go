@@ -1,7 +1,6 @@
 package csar
 
 import (
-	"path"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/report"
@@ -11,16 +10,20 @@ import (
 const metaFile = "TOSCA-Metadata/TOSCA.meta"
 
 // Meta is the content of TOSCA-Metadata/TOSCA.meta (SOL004 v2.6.1 clause 4.1).
-// A package without that folder has only EntryDefinitions.
+// A package without it has only EntryDefinitions, and what its YAML file says.
 type Meta struct {
 	// Version is TOSCA-Meta-File-Version, CSARVersion CSAR-Version.
 	Version, CSARVersion string
-	// CreatedBy is Created-By.
+	// CreatedBy is Created-By or, in a package without TOSCA.meta, template_author.
 	CreatedBy string
+	// TemplateName and TemplateVersion are template_name and template_version in
+	// the metadata of the YAML file of a package without TOSCA.meta.
+	TemplateName, TemplateVersion string
 	// EntryDefinitions is the path of the entry file of the VNFD.
 	EntryDefinitions string
-	// Entries holds the ETSI-Entry-* keys, lower case and without that prefix:
-	// "manifest", "change-log", "certificate", "licenses", "tests".
+	// Entries holds the ETSI-Entry-* keys, and the Entry-* keys of SOL004 v2.4.1,
+	// lower case and without that prefix: "manifest", "change-log", "certificate",
+	// "licenses", "tests".
 	Entries map[string]string
 	// Artifacts are the blocks that start with Name, in their order.
 	Artifacts []ArtifactEntry
@@ -44,14 +47,15 @@ type ArtifactEntry struct {
 // without TOSCA-Metadata folder).
 func (a *Archive) readMeta(r *report.Report) error {
 	if !a.Has(metaFile) {
-		a.entryInRoot(r)
-		return nil
+		return a.entryInRoot(r)
 	}
 	content, err := a.Document(metaFile)
 	if err != nil {
 		return r.Take(err)
 	}
-	a.meta = parseMeta(string(content), r)
+	p := parseMeta(string(content), r)
+	a.meta, a.entryLines = p.meta, p.lines
+	a.checkEntries(r)
 	entry := a.meta.EntryDefinitions
 	switch clean, inside := resolve(".", entry); {
 	case entry == "":
@@ -66,50 +70,26 @@ func (a *Archive) readMeta(r *report.Report) error {
 	return nil
 }
 
-func (a *Archive) entryInRoot(r *report.Report) {
-	var found, inner []string
-	for name := range a.source.listed.files {
-		if strings.Contains(name, "/") {
-			continue
-		}
-		switch strings.ToLower(path.Ext(name)) {
-		case ".yaml", ".yml":
-			found = append(found, name)
-		case ".csar":
-			inner = append(inner, name)
-		}
-	}
-	switch {
-	case len(found) == 1:
-		a.meta.EntryDefinitions = found[0]
-	case len(found) > 1:
-		r.Errorf(problem.Position{}, problem.MissingEntry, "there is no %s, and %d YAML files in the root instead of one", metaFile, len(found))
-	case len(inner) == 1:
-		r.Errorf(problem.Position{File: inner[0]}, problem.NotPackage, "the archive holds a package instead of being one: open this member")
-	default:
-		r.Errorf(problem.Position{}, problem.MissingEntry, "there is neither %s nor a YAML file in the root", metaFile)
-	}
-}
-
 // metaParser collects blocks of "key: value" lines.
 type metaParser struct {
 	report *report.Report
 	meta   Meta
-	entry  *ArtifactEntry // the Name block being read, nil in the first block
-	last   *string        // what a continuation line continues
+	lines  map[string]problem.Position // of the keys of the first block, lower case
+	entry  *ArtifactEntry              // the Name block being read, nil in the first block
+	last   *string                     // what a continuation line continues
 }
 
 // parseMeta reads TOSCA.meta. Keys are compared without regard to case, since
 // most packages of the field write "Created-by".
-func parseMeta(content string, r *report.Report) Meta {
-	p := metaParser{report: r}
+func parseMeta(content string, r *report.Report) *metaParser {
+	p := &metaParser{report: r, lines: map[string]problem.Position{}}
 	line := 0
 	for text := range strings.Lines(strings.TrimPrefix(content, "\uFEFF")) {
 		line++
 		p.line(strings.TrimRight(text, "\r\n"), problem.Position{File: metaFile, Line: line, Column: 1})
 	}
 	p.endBlock()
-	return p.meta
+	return p
 }
 
 func (p *metaParser) line(text string, pos problem.Position) {
@@ -123,28 +103,95 @@ func (p *metaParser) line(text string, pos problem.Position) {
 		*p.last += strings.TrimSpace(text)
 		return
 	}
-	key, value, ok := strings.Cut(text, ":")
+	key, value, ok := cutKey(text)
 	if !ok {
 		p.report.Errorf(pos, problem.Meta, "not of the form \"key: value\"")
 		return
 	}
-	key = strings.ToLower(strings.TrimSpace(key))
-	value = strings.TrimSpace(value)
 	if key == "name" {
 		p.endBlock()
 		p.entry = &ArtifactEntry{Pos: pos}
+	}
+	if p.entry == nil && !p.first(key, pos) {
+		return
 	}
 	p.last = p.place(key)
 	if p.last != nil {
 		*p.last = value
 		return
 	}
-	if name, isEntry := strings.CutPrefix(key, "etsi-entry-"); isEntry && p.entry == nil {
-		if p.meta.Entries == nil {
-			p.meta.Entries = map[string]string{}
-		}
-		p.meta.Entries[name] = value
+	if p.entry == nil {
+		p.entryKey(key, value)
 	}
+}
+
+// cutKey splits a line of TOSCA.meta or of a manifest. Keys are compared without
+// regard to case.
+func cutKey(text string) (key, value string, ok bool) {
+	key, value, ok = strings.Cut(text, ":")
+	return strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value), ok
+}
+
+// first refuses a key that stands twice in the first block: readers would not
+// agree on which one counts.
+func (p *metaParser) first(key string, pos problem.Position) bool {
+	before, twice := p.lines[key]
+	if twice {
+		p.report.Errorf(pos, problem.Meta, "%q stands already in line %d", key, before.Line)
+		return false
+	}
+	p.lines[key] = pos
+	return true
+}
+
+// entryKey keeps ETSI-Entry-* and Entry-*, of which the former counts.
+func (p *metaParser) entryKey(key, value string) {
+	name, current := strings.CutPrefix(key, "etsi-entry-")
+	if !current {
+		var old bool
+		if name, old = strings.CutPrefix(key, "entry-"); !old || p.meta.Entries[name] != "" {
+			return
+		}
+	}
+	if p.meta.Entries == nil {
+		p.meta.Entries = map[string]string{}
+	}
+	p.meta.Entries[name] = value
+}
+
+// wantedEntries are the keys that SOL004 v2.6.1 clause 4.1.2.3 demands.
+var wantedEntries = []string{"manifest", "change-log"}
+
+// checkEntries reports the files and folders of ETSI-Entry-* that are not there,
+// and the keys that are missing. Packages that have no such key at all are plain
+// TOSCA ones, as most made for Tacker are, and left in peace. The manifest
+// is judged where it is read.
+func (a *Archive) checkEntries(r *report.Report) {
+	if len(a.meta.Entries) == 0 {
+		return
+	}
+	for _, name := range wantedEntries {
+		if a.meta.Entries[name] == "" {
+			r.Warnf(problem.Position{File: metaFile}, problem.MissingMetaKey, "there is no ETSI-Entry-%s", name)
+		}
+	}
+	for name, file := range a.meta.Entries {
+		if name == "manifest" {
+			continue
+		}
+		clean, inside := resolve(".", strings.TrimSuffix(file, "/"))
+		if !inside || !a.Has(clean) && !a.hasFolder(clean) {
+			r.Warnf(a.entryLine(name), problem.MissingFile, "%q is not in the package", file)
+		}
+	}
+}
+
+// entryLine is where TOSCA.meta has an entry.
+func (a *Archive) entryLine(name string) problem.Position {
+	if pos, ok := a.entryLines["etsi-entry-"+name]; ok {
+		return pos
+	}
+	return a.entryLines["entry-"+name]
 }
 
 // place is where the value of a key goes; nil for keys that have no field.

@@ -10,7 +10,6 @@ import (
 	"math"
 	"os"
 
-	"github.com/vnfkit/vnfkit/tosca/internal/report"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
@@ -19,53 +18,71 @@ type source struct {
 	fsys   fs.FS
 	close  func() error
 	listed *members
+	// wrapping is what lies around a CSAR of option 2, nil for other packages.
+	wrapping *wrapping
 }
 
-// openSource opens a CSAR or a directory and lists its members.
-func openSource(ctx context.Context, name string, l Limits, r *report.Report) (*source, error) {
-	info, err := os.Stat(name)
+// directory opens a directory.
+func (p *opening) directory(ctx context.Context, name string) (*source, error) {
+	root, err := os.OpenRoot(name)
 	if err != nil {
 		return nil, fmt.Errorf("csar: %w", err)
 	}
-	if info.IsDir() {
-		root, err := os.OpenRoot(name)
-		if err != nil {
-			return nil, fmt.Errorf("csar: %w", err)
-		}
-		m, err := listFS(ctx, root.FS(), true, l, r)
-		return &source{fsys: root.FS(), close: root.Close, listed: m}, err
+	m, err := p.listFS(ctx, root.FS(), true)
+	s := &source{fsys: root.FS(), close: root.Close, listed: m}
+	if err != nil {
+		return s, err
 	}
-	z, err := zip.OpenReader(name)
-	if errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) {
-		r.Errorf(problem.Position{}, problem.NotPackage, "%s is no zip archive", info.Name())
-		return nil, r.Err()
-	}
-	// Whoever runs with GODEBUG=zipinsecurepath=0 gets this error together with
-	// a usable reader; our own list names the members it is about.
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		return nil, fmt.Errorf("csar: open %s: %w", name, err)
-	}
-	return &source{fsys: &z.Reader, close: z.Close, listed: listZip(&z.Reader, info.Size(), l, r)}, nil
+	return p.unwrap(s)
 }
 
-// sourceFS lists the members of a file system the caller has opened.
-func sourceFS(ctx context.Context, fsys fs.FS, l Limits, r *report.Report) (*source, error) {
-	none := func() error { return nil }
+// zip opens an archive, and closes it when it is none.
+func (p *opening) zip(r io.ReaderAt, size int64, closer func() error) (*source, error) {
+	z, err := newZip(r, size)
+	if errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		p.report.Errorf(problem.Position{}, problem.NotPackage, "no zip archive")
+		return nil, errors.Join(p.report.Err(), closer())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("csar: read archive: %w", err), closer())
+	}
+	return p.unwrap(&source{fsys: z, close: closer, listed: p.listZip(z, size)})
+}
+
+// newZip reads the directory of an archive.
+func newZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
+	z, err := zip.NewReader(r, size)
+	// Whoever runs with GODEBUG=zipinsecurepath=0 gets this error together with
+	// a usable reader; our own list names the members it is about.
+	if errors.Is(err, zip.ErrInsecurePath) {
+		err = nil
+	}
+	return z, err
+}
+
+// fileSystem lists the members of a file system the caller has opened.
+func (p *opening) fileSystem(ctx context.Context, fsys fs.FS) (*source, error) {
+	s := &source{fsys: fsys, close: nothing}
+	var err error
 	switch z := fsys.(type) {
 	case *zip.Reader:
-		return &source{fsys: z, close: none, listed: listZip(z, math.MaxInt64, l, r)}, nil
+		s.listed = p.listZip(z, math.MaxInt64)
 	case *zip.ReadCloser:
-		return &source{fsys: z, close: none, listed: listZip(&z.Reader, math.MaxInt64, l, r)}, nil
+		s.fsys, s.listed = &z.Reader, p.listZip(&z.Reader, math.MaxInt64)
+	default:
+		s.listed, err = p.listFS(ctx, fsys, false)
 	}
-	m, err := listFS(ctx, fsys, false, l, r)
-	return &source{fsys: fsys, close: none, listed: m}, err
+	if err != nil {
+		return s, err
+	}
+	return p.unwrap(s)
 }
 
 // listZip lists the members of an archive of that many bytes. It works on the
 // list of members and not on the fs.FS of zip.Reader, which hides names it does
 // not like and names that stand twice.
-func listZip(z *zip.Reader, archiveSize int64, l Limits, r *report.Report) *members {
-	m := newMembers(l, r)
+func (p *opening) listZip(z *zip.Reader, archiveSize int64) *members {
+	m := newMembers(p.limits, p.report)
 	var packed uint64
 	for _, f := range z.File {
 		if !m.more() {
@@ -73,34 +90,37 @@ func listZip(z *zip.Reader, archiveSize int64, l Limits, r *report.Report) *memb
 		}
 		m.add(f.Name, f.Mode(), int64(min(f.UncompressedSize64, math.MaxInt64)))
 		packed += min(f.CompressedSize64, math.MaxUint32<<16)
-		checkPacking(f, l, r)
+		p.checkPacking(f)
+		if packed > uint64(archiveSize) { //nolint:gosec // a size is not negative
+			p.report.Errorf(problem.Position{File: printable(f.Name)}, problem.TooLarge, "overlaps other members: the archive is smaller than all up to here")
+			break
+		}
 	}
-	if packed > uint64(archiveSize) { //nolint:gosec // a size is not negative
-		r.Errorf(problem.Position{}, problem.TooLarge, "the members of the archive overlap")
-	}
-	m.checkFolders()
+	m.checkNames()
 	return m
 }
 
 // checkPacking refuses members that cannot be unpacked or that become much
 // larger when they are.
-func checkPacking(f *zip.File, l Limits, r *report.Report) {
+func (p *opening) checkPacking(f *zip.File) {
 	const encrypted, small = 0x1, 1 << 20
 	pos := problem.Position{File: printable(f.Name)}
 	switch {
 	case f.Flags&encrypted != 0:
-		r.Errorf(pos, problem.Unreadable, "the member is encrypted")
+		p.report.Errorf(pos, problem.Unreadable, "the member is encrypted")
 	case f.Method != zip.Store && f.Method != zip.Deflate:
-		r.Errorf(pos, problem.Unreadable, "compressed with method %d; only stored and deflated members can be read", f.Method)
-	case f.UncompressedSize64 > small && f.UncompressedSize64/uint64(max(l.Ratio, 1)) > f.CompressedSize64:
-		r.Errorf(pos, problem.TooLarge, "becomes more than %d times larger when decompressed", l.Ratio)
+		p.report.Errorf(pos, problem.Unreadable, "compressed with method %d; only stored and deflated members can be read", f.Method)
+	case f.Method == zip.Store && f.UncompressedSize64 != f.CompressedSize64:
+		p.report.Errorf(pos, problem.Unreadable, "stored with %d bytes, stated are %d", f.CompressedSize64, f.UncompressedSize64)
+	case f.UncompressedSize64 > small && f.UncompressedSize64/uint64(max(p.limits.Ratio, 1)) > f.CompressedSize64:
+		p.report.Errorf(pos, problem.TooLarge, "becomes more than %d times larger when decompressed", p.limits.Ratio)
 	}
 }
 
 // listFS lists the members of a file system. Links to files are allowed where
 // following them cannot leave the package (os.Root).
-func listFS(ctx context.Context, fsys fs.FS, links bool, l Limits, r *report.Report) (*members, error) {
-	m := newMembers(l, r)
+func (p *opening) listFS(ctx context.Context, fsys fs.FS, links bool) (*members, error) {
+	m := newMembers(p.limits, p.report)
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -128,5 +148,6 @@ func listFS(ctx context.Context, fsys fs.FS, links bool, l Limits, r *report.Rep
 	if err != nil {
 		return m, fmt.Errorf("csar: list package: %w", err)
 	}
+	m.checkNames()
 	return m, nil
 }

@@ -18,6 +18,8 @@ const (
 	// DuplicateMember: two members have the same name, or one is the folder
 	// of the other.
 	DuplicateMember Code = "csar.duplicate-member"
+	// CaseCollision: two members have names that differ only in case.
+	CaseCollision Code = "csar.case-collision"
 	// Unreadable: a member is encrypted, compressed in an unknown way or
 	// cannot be read.
 	Unreadable Code = "csar.unreadable"
@@ -28,6 +30,9 @@ const (
 
 	// Meta: a line of TOSCA.meta is not of the form "key: value".
 	Meta Code = "csar.meta"
+	// MissingMetaKey: TOSCA.meta has some of the keys of SOL004 and lacks another
+	// that SOL004 wants. A warning.
+	MissingMetaKey Code = "csar.missing-meta-key"
 	// MissingEntry: there are no entry definitions.
 	MissingEntry Code = "csar.missing-entry-definitions"
 	// MissingFile: a file that is named is not in the package. A warning for
@@ -39,6 +44,39 @@ const (
 	HashAlgorithm Code = "csar.unknown-hash-algorithm"
 	// OutsidePackage: a path leads out of the package.
 	OutsidePackage Code = "csar.outside-package"
+
+	// The manifest and the signatures. With the policies Warn and Off they are warnings.
+
+	// Manifest: a line of the manifest is not as SOL004 wants it.
+	Manifest Code = "csar.manifest"
+	// ManifestMetadata: the metadata of the manifest lacks a key or has one
+	// that SOL004 does not know. A warning.
+	ManifestMetadata Code = "csar.manifest-metadata"
+	// Unsigned: a signature over the whole package is required, there is none.
+	Unsigned Code = "csar.unsigned"
+	// Unlisted: a member of a signed package is not in the manifest.
+	Unlisted Code = "csar.unlisted-member"
+	// NoDigest: the manifest of a signed package lists a member without digest or
+	// signature, or TOSCA.meta is not listed: it could be changed unnoticed. A
+	// warning unless a signature is required.
+	NoDigest Code = "csar.no-digest"
+	// BadCMS: a signature is no CMS that can be read.
+	BadCMS Code = "csar.bad-cms"
+	// BadSignature: a signature does not fit what it is over.
+	BadSignature Code = "csar.bad-signature"
+	// SignatureAlgorithm: a signature is made with an algorithm that is too weak
+	// or not known.
+	SignatureAlgorithm Code = "csar.signature-algorithm"
+	// BadCertificate: a certificate file cannot be read.
+	BadCertificate Code = "csar.bad-certificate"
+	// NoCertificate: the certificate of a signer is not in the package.
+	NoCertificate Code = "csar.no-signer-certificate"
+	// Expired: the certificate of a signer, or of who vouches for it, is not
+	// valid at this time.
+	Expired Code = "csar.expired-certificate"
+	// Untrusted: the signature is right, but nobody vouches for the signer. A
+	// warning when no roots are given and no signature is required.
+	Untrusted Code = "csar.untrusted-signer"
 
 	// YAML and TOSCA.
 
@@ -56,6 +94,8 @@ const (
 	ImportMissing Code = "tosca.import-missing"
 	// ImportRemote: an import wants the network.
 	ImportRemote Code = "tosca.import-remote"
+	// ImportCycle: files import each other. A warning.
+	ImportCycle Code = "tosca.import-cycle"
 	// TypeCycle: a type is derived from itself.
 	TypeCycle Code = "tosca.type-cycle"
 	// Type: a value is of another kind than SOL001 wants.
@@ -64,6 +104,35 @@ const (
 	Value Code = "tosca.value-not-allowed"
 	// Negative: a number that counts or measures is negative.
 	Negative Code = "tosca.negative-number"
+	// UnknownKeyname: the grammar of TOSCA has no such key here.
+	UnknownKeyname Code = "tosca.unknown-keyname"
+	// MissingKeyname: a key that the grammar of TOSCA requires is not there.
+	MissingKeyname Code = "tosca.missing-keyname"
+	// UnknownType: a type that is named is not defined.
+	UnknownType Code = "tosca.unknown-type"
+	// UnknownProperty: the type has no such property.
+	UnknownProperty Code = "tosca.unknown-property"
+	// RequiredProperty: a property that the type requires is not there.
+	RequiredProperty Code = "tosca.missing-property"
+	// UnknownAttribute: the type has no such attribute.
+	UnknownAttribute Code = "tosca.unknown-attribute"
+	// UnknownCapability: the type has no such capability.
+	UnknownCapability Code = "tosca.unknown-capability"
+	// UnknownRequirement: the type has no such requirement.
+	UnknownRequirement Code = "tosca.unknown-requirement"
+	// UnknownInterface: the type has no such interface.
+	UnknownInterface Code = "tosca.unknown-interface"
+	// UnknownOperation: the interface has no such operation.
+	UnknownOperation Code = "tosca.unknown-operation"
+	// UnknownInput: the topology has no input of that name.
+	UnknownInput Code = "tosca.unknown-input"
+	// WrongTarget: a template is of a type that may not be the target of a
+	// requirement or a policy, or the member of a group.
+	WrongTarget Code = "tosca.wrong-target"
+	// Occurrences: something is there more often than its type allows.
+	Occurrences Code = "tosca.occurrences"
+	// Function: a function has the wrong arguments.
+	Function Code = "tosca.function"
 
 	// The VNFD.
 

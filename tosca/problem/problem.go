@@ -54,19 +54,26 @@ type Problem struct {
 	Expected string `json:"expected,omitempty"`
 	// Nearest is the valid name that is most like the wrong one, "" when none is.
 	Nearest string `json:"nearest,omitempty"`
+	// Quirk is the leniency that lets this pass as a warning, or would if it were
+	// allowed; "" for what nothing lets pass.
+	Quirk Quirk `json:"quirk,omitempty"`
 }
 
-// Error renders "file:line:col: message [code]", with what is expected and the
-// nearest valid name behind the message.
+// Error renders "file:line:col: text [code]".
 func (p Problem) Error() string {
-	text := p.Position.String() + ": " + p.Message
+	return p.Position.String() + ": " + p.Text() + " [" + string(p.Code) + "]"
+}
+
+// Text renders the message and, behind it, what is expected and the nearest valid name.
+func (p Problem) Text() string {
+	text := p.Message
 	if p.Expected != "" {
 		text += "; expected " + p.Expected
 	}
 	if p.Nearest != "" {
 		text += fmt.Sprintf("; did you mean %q?", p.Nearest)
 	}
-	return text + " [" + string(p.Code) + "]"
+	return text
 }
 
 // String is the same as Error.

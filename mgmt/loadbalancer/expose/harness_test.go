@@ -52,7 +52,7 @@ topology_template:
   node_templates:
     VNF:
       type: shop.VNF
-      properties: {descriptor_id: ` + vnfdID + `, descriptor_version: '1.0', provider: Shops, product_name: Shop, software_version: '1.0', vnfm_info: [vnfkit], flavour_id: simple, flavour_description: web}
+      properties: {descriptor_id: ` + vnfdID + `, descriptor_version: '1.0', provider: Shops, product_name: Shop, software_version: '1.0', vnfm_info: ['0:vnfkit'], flavour_id: simple, flavour_description: web}
       interfaces:
         Vnflcm:
 HOOKS

@@ -1,12 +1,11 @@
 // Package documents reads the service templates of a descriptor: the entry file
-// and, inside the package, everything it imports.
+// and everything it imports, from the package or from the bundled type
+// definitions.
 package documents
 
 import (
 	"context"
 	"path"
-	"regexp"
-	"strings"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/report"
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
@@ -16,29 +15,25 @@ import (
 // maxDocuments is how many files a VNFD may be made of.
 const maxDocuments = 500
 
-// etsiTypes matches the names under which packages import the type definitions
-// of SOL001, with or without a version: etsi_nfv_sol001_vnfd_types.yaml,
-// etsi_nfv_sol001_vnfd_2_5_1_types.yaml.
-var etsiTypes = regexp.MustCompile(`^etsi_nfv_sol001_(vnfd|common|nsd|pnfd)_[0-9a-z_.]*types[0-9a-z_.]*\.ya?ml$`)
-
-// toscaVersions are the values of tosca_definitions_version this parser reads.
-var toscaVersions = map[string]bool{
-	"tosca_simple_yaml_1_0":   true,
-	"tosca_simple_yaml_1_0_0": true,
-	"tosca_simple_yaml_1_1":   true,
-	"tosca_simple_yaml_1_2":   true,
-	"tosca_simple_yaml_1_3":   true,
-}
-
 // Document is a service template file.
 type Document struct {
 	File string
 	Root *yamltree.Node
+	// Version is its tosca_definitions_version, "" when that is none this parser
+	// knows.
+	Version string
+	// Bundled documents are ETSI's and OASIS's: their faults are not those of the
+	// package. Implicit ones are bundled and not imported.
+	Bundled, Implicit bool
 }
 
-// Set holds the entry file and, in the order in which they are found, everything it imports.
+// Set holds the files a descriptor is made of: the entry file first, then what it
+// imports of the package in the order in which it is found, then the bundled files
+// that are imported, then the others.
 type Set struct {
 	All []Document
+	// Prefixes are the namespace_prefix of imports, under which types may be named.
+	Prefixes map[string]bool
 }
 
 // Entry is the file that the package names as its entry definitions.
@@ -52,23 +47,37 @@ type Source interface {
 	Document(name string) ([]byte, error)
 }
 
-// loader follows imports. Each file is read once, so that import cycles, which
-// TOSCA allows, end.
+// loader follows imports. Each file is read once, so that import cycles end.
 type loader struct {
-	source Source
-	report *report.Report
-	parser *yamltree.Parser
-	seen   map[string]bool
-	result Set
+	source  Source
+	report  *report.Report
+	parser  *yamltree.Parser
+	seen    map[string]bool
+	edges   map[string][]edge
+	result  Set
+	bundled bundle
 }
 
-// Load reads the entry file and its imports. Nothing is ever fetched: imports of
-// the ETSI type files are satisfied by what this module knows of SOL001, any
-// other URL is a problem. The result is nil when not even the entry can be read.
+// edge is an import of one file of the package by another.
+type edge struct {
+	to  string
+	pos problem.Position
+}
+
+// Load reads the entry file and its imports. Nothing is ever fetched: what is not
+// in the package is looked for in the bundled definitions of ETSI, and is a
+// problem when it is not there either. The result is nil when not even the entry
+// can be read.
 func Load(ctx context.Context, source Source, entry string, r *report.Report) (*Set, error) {
-	l := loader{source: source, report: r, parser: yamltree.NewParser(r), seen: map[string]bool{entry: true}}
-	queue := []string{entry}
-	for len(queue) > 0 {
+	l := loader{
+		source: source,
+		report: r,
+		parser: yamltree.NewParser(r),
+		seen:   map[string]bool{entry: true},
+		edges:  map[string][]edge{},
+		result: Set{Prefixes: map[string]bool{}},
+	}
+	for queue := []string{entry}; len(queue) > 0; {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -85,6 +94,8 @@ func Load(ctx context.Context, source Source, entry string, r *report.Report) (*
 	if len(l.result.All) == 0 {
 		return nil, r.Err()
 	}
+	l.checkCycles(entry)
+	l.bundled.addTo(&l.result)
 	return &l.result, nil
 }
 
@@ -106,11 +117,16 @@ func (l *loader) read(file string) ([]string, error) {
 		l.report.Errorf(root.Pos, problem.YAML, "a service template must be a mapping")
 		return nil, nil
 	}
-	l.checkVersion(file, root)
-	l.result.All = append(l.result.All, Document{file, root})
+	d := Document{File: file, Root: root, Version: l.version(file, root)}
+	l.result.All = append(l.result.All, d)
 	var found []string
 	for _, i := range importsOf(root.Get("imports")) {
-		if name, ok := l.locate(file, i); ok && !l.seen[name] {
+		name := l.follow(d, i)
+		if name == "" {
+			continue
+		}
+		l.edges[file] = append(l.edges[file], edge{name, i.file.Pos})
+		if !l.seen[name] {
 			l.seen[name] = true
 			found = append(found, name)
 		}
@@ -118,76 +134,43 @@ func (l *loader) read(file string) ([]string, error) {
 	return found, nil
 }
 
-func (l *loader) checkVersion(file string, root *yamltree.Node) {
-	version := root.Get("tosca_definitions_version")
-	switch text := version.Str(); {
-	case version == nil && len(l.result.All) == 0:
-		l.report.Errorf(problem.Position{File: file}, problem.Version, "there is no tosca_definitions_version")
-	case version == nil:
-		l.report.Warnf(problem.Position{File: file}, problem.Version, "there is no tosca_definitions_version")
-	case !toscaVersions[text]:
-		l.report.Errorf(version.Pos, problem.Version,
-			"TOSCA version %q is not supported; SOL001 v2.6.1 is written in tosca_simple_yaml_1_0 to tosca_simple_yaml_1_3", text)
+// follow finds what an import names: a file of the package, whose name it returns,
+// or a bundled one, which it loads.
+func (l *loader) follow(d Document, i imported) string {
+	target := i.file.Str()
+	if i.prefix != "" {
+		l.result.Prefixes[i.prefix] = true
 	}
+	var inside bool
+	if i.file.Kind == yamltree.Scalar && !isURL(target) {
+		var name string
+		if name, inside = l.source.Locate(path.Dir(d.File), target); name != "" {
+			return name
+		}
+	}
+	if !l.bundled.load(d, target) {
+		l.missing(i, inside)
+	}
+	return ""
 }
 
-// importsOf lists the files named in an imports section in any of its notations:
-// "- file", "- file: file", "- name: file", "- name: {file: file}".
-func importsOf(section *yamltree.Node) []*yamltree.Node {
-	var files []*yamltree.Node
-	add := func(n *yamltree.Node) {
-		if n = n.Present(); n != nil {
-			files = append(files, n)
-		}
-	}
-	entry := func(f yamltree.Field) {
-		if nested := f.Value.Get("file"); nested != nil {
-			add(nested)
-			return
-		}
-		add(f.Value)
-	}
-	for _, item := range section.List() {
-		switch {
-		case item.Kind != yamltree.Mapping:
-			add(item)
-		case item.Has("file"):
-			add(item.Get("file"))
-		default:
-			for _, f := range item.Map() {
-				entry(f)
+// checkCycles warns about files that import each other. TOSCA does not forbid it,
+// and each file is read once; but other parsers follow such imports for ever.
+func (l *loader) checkCycles(entry string) {
+	const open, done = 1, 2
+	state := map[string]int{}
+	var visit func(string)
+	visit = func(file string) { // at most maxDocuments deep
+		state[file] = open
+		for _, e := range l.edges[file] {
+			switch state[e.to] {
+			case 0:
+				visit(e.to)
+			case open:
+				l.report.Warnf(e.pos, problem.ImportCycle, "the imports of %s lead back to %s", e.to, file)
 			}
 		}
+		state[file] = done
 	}
-	for _, f := range section.Map() {
-		entry(f)
-	}
-	return files
-}
-
-// locate finds the file an import names: relative to the importing file or, as
-// some packages write it, to the root of the package. It is false when there is
-// nothing to read.
-func (l *loader) locate(from string, n *yamltree.Node) (string, bool) {
-	target := n.Str()
-	known := etsiTypes.MatchString(strings.ToLower(path.Base(target)))
-	if strings.Contains(target, "://") {
-		if !known {
-			l.report.Errorf(n.Pos, problem.ImportRemote, "%q would have to be fetched from the network; put the file into the package", target)
-		}
-		return "", false
-	}
-	name, inside := l.source.Locate(path.Dir(from), target)
-	if name != "" {
-		return name, true
-	}
-	switch {
-	case n.Kind != yamltree.Scalar:
-		l.report.Errorf(n.Pos, problem.Type, "an import must be the name of a file")
-	case !inside:
-		l.report.Errorf(n.Pos, problem.ImportOutside, "the import %q leads out of the package", target)
-	case !known:
-		l.report.Errorf(n.Pos, problem.ImportMissing, "the imported file %q is not in the package", target)
-	}
-	return "", false
+	visit(entry)
 }

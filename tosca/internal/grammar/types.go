@@ -1,7 +1,10 @@
-// Package grammar knows the types of a descriptor.
+// Package grammar holds service templates against the TOSCA Simple Profile in
+// YAML, versions 1.0 to 1.3, and against the types they use.
 package grammar
 
 import (
+	"strings"
+
 	"github.com/vnfkit/vnfkit/tosca/internal/documents"
 	"github.com/vnfkit/vnfkit/tosca/internal/report"
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
@@ -11,75 +14,134 @@ import (
 // Kind is a section of a service template that defines types.
 type Kind string
 
+// The kinds of types.
 const (
-	NodeTypes      Kind = "node_types"
-	ArtifactTypes  Kind = "artifact_types"
-	PolicyTypes    Kind = "policy_types"
-	GroupTypes     Kind = "group_types"
-	InterfaceTypes Kind = "interface_types"
+	ArtifactTypes     Kind = "artifact_types"
+	DataTypes         Kind = "data_types"
+	CapabilityTypes   Kind = "capability_types"
+	InterfaceTypes    Kind = "interface_types"
+	RelationshipTypes Kind = "relationship_types"
+	NodeTypes         Kind = "node_types"
+	GroupTypes        Kind = "group_types"
+	PolicyTypes       Kind = "policy_types"
 )
 
-var kinds = []Kind{NodeTypes, ArtifactTypes, PolicyTypes, GroupTypes, InterfaceTypes}
-
-// normative are derivations of the TOSCA Simple Profile that no package defines.
-var normative = map[string]string{
-	"tosca.artifacts.Implementation.Bash":   "tosca.artifacts.Implementation",
-	"tosca.artifacts.Implementation.Python": "tosca.artifacts.Implementation",
+var kinds = []Kind{
+	ArtifactTypes, DataTypes, CapabilityTypes, InterfaceTypes,
+	RelationshipTypes, NodeTypes, GroupTypes, PolicyTypes,
 }
 
-// Types holds the type definitions of all documents by kind and name.
-type Types map[Kind]map[string]yamltree.Field
+// maxLineage is how many ancestors a type may have; SOL001 needs 3. It bounds
+// every search along a lineage.
+const maxLineage = 50
 
-func NewTypes(documents []documents.Document, r *report.Report) Types {
-	t := Types{}
+// Type is a type definition.
+type Type struct {
+	Name string
+	Kind Kind
+	Pos  problem.Position
+	Node *yamltree.Node
+	// Implicit types are those of SOL001 that the descriptor does not import.
+	Implicit bool
+	// Base is what derived_from names, "" for none; Parent is its definition, nil
+	// when there is none, or when the lineage would not end.
+	Base   string
+	Parent *Type
+}
+
+// Types holds the type definitions of all documents.
+type Types struct {
+	byName   map[Kind]map[string]*Type
+	prefixes map[string]bool
+}
+
+// NewTypes collects the types of a descriptor and reports those that are derived
+// from themselves. Where two documents define the same type the first one counts:
+// what a package has itself comes before what is bundled.
+func NewTypes(set *documents.Set, r *report.Report) Types {
+	t := Types{byName: map[Kind]map[string]*Type{}, prefixes: set.Prefixes}
 	for _, kind := range kinds {
-		t[kind] = map[string]yamltree.Field{}
-		for _, d := range documents {
-			for _, f := range d.Root.Get(string(kind)).Map() {
-				if _, known := t[kind][f.Key]; !known {
-					t[kind][f.Key] = f
-				}
+		t.byName[kind] = map[string]*Type{}
+	}
+	for _, d := range set.All {
+		for _, section := range kinds {
+			for _, f := range d.Root.Get(string(section)).Map() {
+				t.define(kindOf(section, f.Key), f, d.Implicit)
 			}
 		}
-		for name, f := range t[kind] {
-			if t.cyclic(kind, name) {
-				r.Errorf(f.Pos, problem.TypeCycle, "the type %s is derived from itself", name)
-			}
+	}
+	for _, kind := range kinds {
+		for _, d := range t.byName[kind] {
+			d.Parent = t.Lookup(kind, d.Base)
 		}
+		t.cutCycles(kind, r)
 	}
 	return t
 }
 
-func (t Types) parent(kind Kind, name string) string {
-	if parent := t[kind][name].Value.Get("derived_from").Str(); parent != "" {
-		return parent
-	}
-	return normative[name]
-}
-
-// cyclic reports whether the ancestors of a type lead back to it.
-func (t Types) cyclic(kind Kind, name string) bool {
-	for _, ancestor := range t.lineage(kind, name)[1:] {
-		if ancestor == name {
-			return true
+func (t Types) define(kind Kind, f yamltree.Field, implicit bool) {
+	if t.byName[kind][f.Key] == nil {
+		t.byName[kind][f.Key] = &Type{
+			Name: f.Key, Kind: kind, Pos: f.Pos, Node: f.Value, Implicit: implicit,
+			Base: f.Value.Get("derived_from").Str(),
 		}
 	}
-	return false
 }
 
-// lineage lists a type and its ancestors, nearest first. It ends where a cycle
-// closes, with the type that closes it.
-func (t Types) lineage(kind Kind, name string) []string {
-	var line []string
-	seen := map[string]bool{}
-	for ; name != ""; name = t.parent(kind, name) {
-		line = append(line, name)
-		if seen[name] {
+// kindNames are the kinds as the names of the types of OASIS and ETSI have them:
+// tosca.datatypes.nfv.VduProfile.
+var kindNames = map[string]Kind{
+	"artifacts": ArtifactTypes, "datatypes": DataTypes, "capabilities": CapabilityTypes,
+	"interfaces": InterfaceTypes, "relationships": RelationshipTypes, "nodes": NodeTypes,
+	"groups": GroupTypes, "policies": PolicyTypes,
+}
+
+// kindOf returns the kind of a type that is defined in a section. For the types of
+// OASIS and ETSI it is what their names say: there are packages with all of them
+// copied into node_types (the quirk MisfiledTypes).
+func kindOf(section Kind, name string) Kind {
+	if rest, ok := strings.CutPrefix(name, "tosca."); ok {
+		kind, _, _ := strings.Cut(rest, ".")
+		if named, known := kindNames[kind]; known {
+			return named
+		}
+	}
+	return section
+}
+
+// cutCycles makes every lineage end within maxLineage types.
+func (t Types) cutCycles(kind Kind, r *report.Report) {
+	var endless []*Type
+	for _, d := range t.byName[kind] {
+		length := 0
+		for a := d.Parent; a != nil; a = a.Parent {
+			length++
+			if a == d {
+				r.Errorf(d.Pos, problem.TypeCycle, "the type %s is derived from itself", d.Name)
+			} else if length > maxLineage {
+				r.Errorf(d.Pos, problem.TypeCycle, "the lineage of the type %s does not end within %d ancestors", d.Name, maxLineage)
+			} else {
+				continue
+			}
+			endless = append(endless, d)
 			break
 		}
-		seen[name] = true
 	}
-	return line
+	for _, d := range endless {
+		d.Parent = nil
+	}
+}
+
+// Lookup returns the definition of a type, nil when there is none. A name may have
+// the namespace_prefix of an import in front.
+func (t Types) Lookup(kind Kind, name string) *Type {
+	if d := t.byName[kind][name]; d != nil {
+		return d
+	}
+	if prefix, rest, found := strings.Cut(name, ":"); found && t.prefixes[prefix] {
+		return t.byName[kind][rest]
+	}
+	return nil
 }
 
 // Is reports whether a type is base or derived from it.
@@ -87,8 +149,13 @@ func (t Types) Is(kind Kind, name, base string) bool {
 	if name == "" {
 		return false
 	}
-	for _, ancestor := range t.lineage(kind, name) {
-		if ancestor == base {
+	d := t.Lookup(kind, name)
+	return name == base || d.is(base)
+}
+
+func (d *Type) is(base string) bool {
+	for ; d != nil; d = d.Parent {
+		if d.Name == base || d.Base == base {
 			return true
 		}
 	}
@@ -97,15 +164,32 @@ func (t Types) Is(kind Kind, name, base string) bool {
 
 // Property returns the definition of a property in the nearest type that has it.
 func (t Types) Property(kind Kind, name, property string) *yamltree.Node {
-	if name == "" {
-		return nil
-	}
-	for _, ancestor := range t.lineage(kind, name) {
-		if def := t[kind][ancestor].Value.Path("properties", property); def != nil {
-			return def
+	f, _ := t.Lookup(kind, name).member("properties", property)
+	return f.Value.Present()
+}
+
+// member returns the definition that a type or its nearest ancestor has under a
+// name in one of its sections, such as properties or requirements.
+func (d *Type) member(section, name string) (yamltree.Field, bool) {
+	for ; d != nil; d = d.Parent {
+		if f, ok := named(d.Node.Get(section), name); ok {
+			return f, true
 		}
 	}
-	return nil
+	return yamltree.Field{}, false
+}
+
+// named finds a field of a mapping, or of a list of mappings with one key each.
+func named(section *yamltree.Node, name string) (yamltree.Field, bool) {
+	if f, ok := section.Field(name); ok {
+		return f, true
+	}
+	for _, item := range section.List() {
+		if f, ok := item.Field(name); ok {
+			return f, true
+		}
+	}
+	return yamltree.Field{}, false
 }
 
 // ValidValues returns the valid_values constraint of a property definition.

@@ -47,6 +47,44 @@ func (r *Report) Warnf(pos problem.Position, code problem.Code, format string, a
 	r.Add(problem.Problem{Position: pos, Severity: problem.Warning, Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
+// Merge adds the problems of a second pass, which sees some faults of the first
+// once more, under codes of its own.
+func (r *Report) Merge(second *Report) {
+	type fault struct {
+		at   problem.Position
+		code problem.Code
+	}
+	errors, all := map[fault]bool{}, map[fault]bool{}
+	for _, p := range r.errors {
+		errors[fault{p.Position, alike(p.Code)}] = true
+		all[fault{p.Position, alike(p.Code)}] = true
+	}
+	for _, p := range r.warnings {
+		all[fault{p.Position, alike(p.Code)}] = true
+	}
+	for _, p := range second.errors {
+		if !errors[fault{p.Position, alike(p.Code)}] {
+			r.Add(p)
+		}
+	}
+	for _, p := range second.warnings {
+		if !all[fault{p.Position, alike(p.Code)}] {
+			r.Add(p)
+		}
+	}
+}
+
+// alike maps codes that two passes have for the same fault to one of them.
+func alike(c problem.Code) problem.Code {
+	switch c {
+	case problem.MissingProperty:
+		return problem.RequiredProperty
+	case problem.Negative:
+		return problem.Value
+	}
+	return c
+}
+
 // Take keeps an error that is a problem.Problem, and returns any other.
 func (r *Report) Take(err error) error {
 	var p problem.Problem
@@ -56,6 +94,10 @@ func (r *Report) Take(err error) error {
 	r.Add(p)
 	return nil
 }
+
+// Full reports whether further errors are not kept, so that there is no use in
+// looking for them.
+func (r *Report) Full() bool { return len(r.errors) >= maxProblems }
 
 // Errors returns how many errors there are.
 func (r *Report) Errors() int { return len(r.errors) }

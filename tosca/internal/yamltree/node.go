@@ -32,6 +32,41 @@ type Node struct {
 	Items  []*Node // of a sequence
 	size   int     // nodes in the tree, aliases counted as often as they stand
 	height int     // levels in the tree
+	index  map[string]int
+}
+
+// indexed is how many fields a mapping must have for its keys to be indexed: a
+// descriptor made to be slow has mappings of many thousands.
+const indexed = 16
+
+func (n *Node) buildIndex() {
+	if len(n.Fields) < indexed {
+		return
+	}
+	n.index = make(map[string]int, len(n.Fields))
+	for i, f := range n.Fields {
+		n.index[f.Key] = i
+	}
+}
+
+// Field returns the field of a key, false when the key is absent.
+func (n *Node) Field(key string) (Field, bool) {
+	if n == nil || n.Kind != Mapping {
+		return Field{}, false
+	}
+	if n.index != nil {
+		i, ok := n.index[key]
+		if !ok {
+			return Field{}, false
+		}
+		return n.Fields[i], true
+	}
+	for _, f := range n.Fields {
+		if f.Key == key {
+			return f, true
+		}
+	}
+	return Field{}, false
 }
 
 // Field is one key of a mapping.
@@ -43,12 +78,8 @@ type Field struct {
 
 // Get returns the value of a key, nil when the key is absent or its value null.
 func (n *Node) Get(key string) *Node {
-	for _, f := range n.Map() {
-		if f.Key == key {
-			return f.Value.Present()
-		}
-	}
-	return nil
+	f, _ := n.Field(key)
+	return f.Value.Present()
 }
 
 // Path is get for one key after the other.
@@ -61,12 +92,8 @@ func (n *Node) Path(keys ...string) *Node {
 
 // Has reports whether the key is there, be it with a null value.
 func (n *Node) Has(key string) bool {
-	for _, f := range n.Map() {
-		if f.Key == key {
-			return true
-		}
-	}
-	return false
+	_, ok := n.Field(key)
+	return ok
 }
 
 // Present turns null into nil.

@@ -206,6 +206,7 @@ func (c *converter) mapping(n *Node, y *yaml.Node, depth int) {
 			c.merge(n, y, from, seen)
 		}
 	}
+	n.buildIndex()
 }
 
 // merge adds the fields of a merged mapping that n does not have itself.

@@ -1,4 +1,4 @@
-package tosca_test
+package csar_test
 
 import (
 	"archive/zip"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/tosca/csar"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
@@ -36,7 +35,7 @@ func archive(t *testing.T, members ...member) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	for _, m := range append([]member{{name: "vnfd.yaml", content: minimal}}, members...) {
+	for _, m := range append([]member{{name: "vnfd.yaml", content: "x"}}, members...) {
 		h := &zip.FileHeader{
 			Name: m.name, Method: m.method, Flags: m.flags,
 			CRC32:              crc32.ChecksumIEEE([]byte(m.content)),
@@ -83,10 +82,17 @@ func TestHostileArchives(t *testing.T) {
 		{"odd compression", []member{{name: "x", method: 12}}, csar.Limits{}, problem.Unreadable, "x"},
 		{"bomb", []member{{name: "x", method: zip.Deflate, content: "12345678", declare: 2 << 30}}, csar.Limits{}, problem.TooLarge, "x"},
 		{"large member", []member{{name: "x", content: strings.Repeat("x", 2000)}}, csar.Limits{MemberSize: 1000}, problem.TooLarge, "x"},
-		{"large sum", []member{{name: "x", content: strings.Repeat("x", 900)}}, csar.Limits{TotalSize: 1000}, problem.TooLarge, "x"},
+		{"large sum", []member{{name: "x", content: strings.Repeat("x", 1100)}}, csar.Limits{TotalSize: 1000}, problem.TooLarge, "x"},
 		{"absurd size", []member{{name: "x", method: zip.Store, declare: 1<<64 - 1}}, csar.Limits{}, problem.TooLarge, "x"},
 		{"many", []member{{name: "x"}, {name: "y"}}, csar.Limits{Members: 2}, problem.TooLarge, ""},
-		{"large document", nil, csar.Limits{DocumentSize: 100}, problem.TooLarge, "vnfd.yaml"},
+		{"large document", []member{{name: "TOSCA-Metadata/TOSCA.meta", content: strings.Repeat("#", 200)}}, csar.Limits{DocumentSize: 100}, problem.TooLarge, "TOSCA-Metadata/TOSCA.meta"},
+		{"same but for case", []member{{name: "a/B"}, {name: "A/b"}}, csar.Limits{}, problem.CaseCollision, "A/b"},
+		{"folders but for case", []member{{name: "a/b/c"}, {name: "a/B/d"}}, csar.Limits{}, problem.CaseCollision, "a/B"},
+		{"folder and file but for case", []member{{name: "X/y"}, {name: "x"}}, csar.Limits{}, problem.CaseCollision, "x"},
+		{"empty folders but for case", []member{{name: "x/", mode: fs.ModeDir}, {name: "X/", mode: fs.ModeDir}}, csar.Limits{}, problem.CaseCollision, "X"},
+		{"long name", []member{{name: strings.Repeat("n", 2000)}}, csar.Limits{}, problem.BadName, strings.Repeat("n", 1024)},
+		{"deep name", []member{{name: strings.Repeat("d/", 100) + "x"}}, csar.Limits{}, problem.BadName, strings.Repeat("d/", 100) + "x"},
+		{"stored size", []member{{name: "x", content: "12345678", declare: 9}}, csar.Limits{}, problem.Unreadable, "x"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,7 +100,7 @@ func TestHostileArchives(t *testing.T) {
 			if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 				t.Fatal(err)
 			}
-			_, err = tosca.OpenFS(context.Background(), z, tosca.WithLimits(tt.limits))
+			_, err = csar.OpenFS(t.Context(), z, csar.Options{Limits: tt.limits})
 			var problems problem.List
 			if !errors.As(err, &problems) {
 				t.Fatalf("Open: %v, want a problem", err)
@@ -112,7 +118,7 @@ func TestHostileArchives(t *testing.T) {
 
 func TestNothingIsParsedOfAHostileArchive(t *testing.T) {
 	data := archive(t, member{name: "../x"}, member{name: "other.yaml", content: "{"})
-	_, err := tosca.Open(context.Background(), write(t, "x.csar", data))
+	_, err := csar.Open(t.Context(), write(t, "x.csar", data), csar.Options{})
 	if diff := cmp.Diff([]problem.Code{problem.ZipSlip}, codes(t, err)); diff != "" {
 		t.Errorf("codes (-want +got):\n%s", diff)
 	}
@@ -132,29 +138,20 @@ func TestOverlappingMembers(t *testing.T) {
 	binary.LittleEndian.PutUint16(tail[10:], 3)
 	binary.LittleEndian.PutUint32(tail[12:], binary.LittleEndian.Uint32(tail[12:])+uint32(len(second)))
 	forged := append(append(bytes.Clone(data[:end]), second...), tail...)
-	_, err := tosca.Open(context.Background(), write(t, "x.csar", forged))
+	_, err := csar.Open(t.Context(), write(t, "x.csar", forged), csar.Options{})
 	if !errors.Is(err, problem.Problem{Code: problem.TooLarge}) {
 		t.Errorf("Open: %v", err)
 	}
 }
 
-func write(t *testing.T, name string, data []byte) string {
-	t.Helper()
-	p := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(p, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 func TestNoArchive(t *testing.T) {
 	for name, data := range map[string][]byte{"text": []byte("hello"), "empty": nil, "cut off": archive(t)[:100]} {
-		_, err := tosca.Open(context.Background(), write(t, "x.csar", data))
+		_, err := csar.Open(t.Context(), write(t, "x.csar", data), csar.Options{})
 		if diff := cmp.Diff([]problem.Code{problem.NotPackage}, codes(t, err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if _, err := tosca.Open(context.Background(), filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := csar.Open(t.Context(), filepath.Join(t.TempDir(), "none"), csar.Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
@@ -162,7 +159,7 @@ func TestNoArchive(t *testing.T) {
 func TestLinksInDirectories(t *testing.T) {
 	link := func(target, name string) string {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "vnfd.yaml"), []byte(minimal), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "vnfd.yaml"), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
@@ -178,7 +175,7 @@ func TestLinksInDirectories(t *testing.T) {
 		"nowhere":   {problem.Symlink},
 	} {
 		dir := link(target, "link")
-		p, err := tosca.Open(context.Background(), dir)
+		p, err := csar.Open(t.Context(), dir, csar.Options{})
 		if diff := cmp.Diff(want, codes(t, err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", target, diff)
 		}
@@ -186,18 +183,18 @@ func TestLinksInDirectories(t *testing.T) {
 			p.Close()
 		}
 		// A file system of the caller may follow links anywhere: none are taken.
-		if _, err := tosca.OpenFS(context.Background(), os.DirFS(dir)); !errors.Is(err, problem.Problem{Code: problem.Symlink}) {
+		if _, err := csar.OpenFS(t.Context(), os.DirFS(dir), csar.Options{}); !errors.Is(err, problem.Problem{Code: problem.Symlink}) {
 			t.Errorf("OpenFS with a link to %s: %v", target, err)
 		}
 	}
 }
 
 func TestCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("no longer wanted")
 	cancel(why)
 	for _, name := range []string{sample, write(t, "x.csar", archive(t))} {
-		if _, err := tosca.Open(ctx, name); !errors.Is(err, why) {
+		if _, err := csar.Open(ctx, name, csar.Options{}); !errors.Is(err, why) {
 			t.Errorf("Open(%s): %v", name, err)
 		}
 	}
@@ -210,10 +207,10 @@ func TestTwoDocumentsInTheRoot(t *testing.T) {
 		want  problem.Code
 	}{
 		{"none", fstest.MapFS{"x.txt": file("")}, problem.MissingEntry},
-		{"two", fstest.MapFS{"a.yaml": file(minimal), "b.yml": file(minimal)}, problem.MissingEntry},
+		{"two", fstest.MapFS{"a.yaml": file(""), "b.yml": file("")}, problem.MissingEntry},
 		{"a package inside", fstest.MapFS{"a.csar": file("")}, problem.NotPackage},
 	} {
-		_, err := tosca.OpenFS(context.Background(), tt.files)
+		_, err := csar.OpenFS(t.Context(), tt.files, csar.Options{})
 		if diff := cmp.Diff([]problem.Code{tt.want}, codes(t, err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}

@@ -1,0 +1,135 @@
+// Csar-lint checks VNF packages: their form, digests, signatures and descriptors.
+//
+//	csar-lint [-format text|json|sarif] [-strict] [-roots PEM] PATH...
+//
+// PATH is a CSAR or a directory with the layout of one. The exit code is 0 when no package has errors, 1 when one has,
+// and 2 when one could not be read or the command line is wrong. Warnings alone leave it at 0; -strict turns the
+// deviations that are otherwise let pass with a warning into errors.
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/csar"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// Exit codes.
+const (
+	exitClean = iota
+	exitProblems
+	exitUnreadable
+)
+
+// result is what was found in one package.
+type result struct {
+	Path     string       `json:"path"`
+	Verdict  verdict      `json:"verdict"`
+	Problems problem.List `json:"problems"`
+	// Reason says why the package could not be read.
+	Reason string `json:"reason,omitempty"`
+}
+
+type verdict string
+
+const (
+	clean      verdict = "clean" // perhaps with warnings
+	faulty     verdict = "problems"
+	unreadable verdict = "unreadable"
+)
+
+// writers write results in the formats that -format names.
+var writers = map[string]func(io.Writer, []result) error{"text": writeText, "json": writeJSON, "sarif": writeSARIF}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string, out, complaints io.Writer) int {
+	flags := flag.NewFlagSet("csar-lint", flag.ContinueOnError)
+	flags.SetOutput(complaints)
+	flags.Usage = func() {
+		fmt.Fprintln(complaints, "usage: csar-lint [-format text|json|sarif] [-strict] [-roots PEM] PATH...")
+		flags.PrintDefaults()
+	}
+	format := flags.String("format", "text", "text, json (an object per package and line) or sarif")
+	strict := flags.Bool("strict", false, "let no deviation from the specifications pass")
+	roots := flags.String("roots", "", "file with the certificates (PEM) of those whose signatures are trusted")
+	if flags.Parse(args) != nil {
+		return exitUnreadable
+	}
+	write, known := writers[*format]
+	if !known || flags.NArg() == 0 {
+		flags.Usage()
+		return exitUnreadable
+	}
+	opts, err := options(*strict, *roots)
+	if err != nil {
+		fmt.Fprintln(complaints, "csar-lint:", err)
+		return exitUnreadable
+	}
+	var results []result
+	code := exitClean
+	for _, path := range flags.Args() {
+		r, c := check(ctx, path, opts)
+		results, code = append(results, r), max(code, c)
+	}
+	if err := write(out, results); err != nil {
+		fmt.Fprintln(complaints, "csar-lint:", err)
+		return exitUnreadable
+	}
+	return code
+}
+
+// options are those of the parser: any descriptor, be it of a VNF, a PNF or a network service.
+func options(strict bool, roots string) ([]tosca.Option, error) {
+	opts := []tosca.Option{tosca.AnyDescriptor()}
+	if strict {
+		opts = append(opts, tosca.Strict())
+	}
+	if roots == "" {
+		return opts, nil
+	}
+	pem, err := os.ReadFile(roots) //nolint:gosec // the file that the user names
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate", roots)
+	}
+	return append(opts, tosca.WithIntegrity(csar.Integrity{Roots: pool})), nil
+}
+
+// check checks a package, and returns the exit code that it alone would give.
+func check(ctx context.Context, path string, opts []tosca.Option) (result, int) {
+	problems, err := tosca.Check(ctx, path, opts...)
+	switch {
+	case err != nil:
+		return result{Path: path, Verdict: unreadable, Problems: problem.List{}, Reason: err.Error()}, exitUnreadable
+	case slices.ContainsFunc(problems, func(p problem.Problem) bool { return p.Severity == problem.Error }):
+		return result{Path: path, Verdict: faulty, Problems: problems}, exitProblems
+	}
+	return result{Path: path, Verdict: clean, Problems: append(problem.List{}, problems...)}, exitClean
+}
+
+// where is a position as editors and CI systems take it to jump there: a path of the file system where the package is a
+// directory, else one inside the package.
+func where(path string, p problem.Problem) string {
+	if p.File == "" {
+		return path
+	}
+	return strings.TrimSuffix(path, "/") + "/" + p.Position.String()
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/vnfkit/vnfkit/examples/internal/samples"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// csarOf writes a package of one descriptor.
+func csarOf(t *testing.T, descriptor string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	f, err := w.Create("vnfd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte(descriptor)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "x.csar")
+	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestExitCodes(t *testing.T) {
+	good, bad, none := samples.Package("k8s-cluster"), csarOf(t, "tosca_definitions_version: tosca_2_0\n"), filepath.Join(t.TempDir(), "none")
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		want []string // in what is printed
+	}{
+		{"clean", []string{good}, exitClean, []string{good + ": clean"}},
+		{"problems", []string{good, bad}, exitProblems, []string{"TOSCA 2.0 is not supported", "x.csar/vnfd.yaml:1:28: error:", bad + ": problems"}},
+		{"not there", []string{bad, none}, exitUnreadable, []string{none + ": unreadable: "}},
+		{"no package", nil, exitUnreadable, []string{"usage: csar-lint"}},
+		{"no format", []string{"-format", "xml", good}, exitUnreadable, []string{"usage: csar-lint"}},
+		{"no flag", []string{"-lenient", good}, exitUnreadable, []string{"usage: csar-lint"}},
+		{"no roots", []string{"-roots", none, good}, exitUnreadable, []string{"none"}},
+		{"empty roots", []string{"-roots", bad, good}, exitUnreadable, []string{"holds no certificate"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var said bytes.Buffer
+			if code := run(t.Context(), tt.args, &said, &said); code != tt.code {
+				t.Errorf("exit code %d, want %d", code, tt.code)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(said.String(), want) {
+					t.Errorf("%q is not in:\n%s", want, said.String())
+				}
+			}
+		})
+	}
+}
+
+func TestJSON(t *testing.T) {
+	good, bad := samples.Package("k8s-cluster"), csarOf(t, "tosca_definitions_version: tosca_2_0\n")
+	var said, complaints bytes.Buffer
+	if code := run(t.Context(), []string{"-format", "json", good, bad}, &said, &complaints); code != exitProblems {
+		t.Fatalf("exit code %d\n%s", code, complaints.String())
+	}
+	type found struct{ Path, Verdict, File, Code string }
+	var got []found
+	for line := range strings.Lines(said.String()) {
+		var r struct {
+			Path, Verdict string
+			Problems      []struct{ File, Code, Severity string }
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		f := found{Path: r.Path, Verdict: r.Verdict}
+		for _, p := range r.Problems {
+			if p.Severity == "error" {
+				f.File, f.Code = p.File, p.Code
+			}
+		}
+		got = append(got, f)
+	}
+	want := []found{{good, "clean", "", ""}, {bad, "problems", "vnfd.yaml", "tosca.version"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSARIF(t *testing.T) {
+	bad, none := csarOf(t, "tosca_definitions_version: tosca_2_0\n"), filepath.Join(t.TempDir(), "none")
+	var said, complaints bytes.Buffer
+	if code := run(t.Context(), []string{"-format", "sarif", bad, none}, &said, &complaints); code != exitUnreadable {
+		t.Fatalf("exit code %d\n%s", code, complaints.String())
+	}
+	var log sarifLog
+	if err := json.Unmarshal(said.Bytes(), &log); err != nil {
+		t.Fatal(err)
+	}
+	if log.Version != "2.1.0" || len(log.Runs) != 1 {
+		t.Fatalf("%s", said.String())
+	}
+	r := log.Runs[0]
+	if r.Invocations[0].Successful || len(r.Invocations[0].Notifications) != 1 {
+		t.Errorf("invocations: %+v", r.Invocations)
+	}
+	first := r.Results[0]
+	if first.RuleID != "tosca.version" || first.Level != "error" || !strings.HasSuffix(first.Locations[0].Physical.Artifact.URI, "/x.csar/vnfd.yaml") ||
+		first.Locations[0].Physical.Region.Line != 1 {
+		t.Errorf("first result: %+v", first)
+	}
+}

@@ -1,0 +1,120 @@
+package csar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// Options change how a package is opened. The zero value is what most callers want.
+type Options struct {
+	// Limits bound what the package may hold.
+	Limits Limits
+	// Integrity says what digests and signatures decide.
+	Integrity Integrity
+}
+
+// Open opens the package at name, a CSAR (.csar or .zip) or a directory with the
+// same layout. A zip that holds a CSAR with its signature and certificate (SOL004
+// 5.1, option 2) is opened through: the files are those of the CSAR. When the
+// package is faulty the error is a problem.List with all faults found. Close the
+// archive when done.
+func Open(ctx context.Context, name string, o Options) (*Archive, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("csar: %w", err)
+	}
+	if info.IsDir() {
+		return open(ctx, o, func(p *opening) (*source, error) { return p.directory(ctx, name) })
+	}
+	f, err := os.Open(name) //nolint:gosec // the caller names the file
+	if err != nil {
+		return nil, fmt.Errorf("csar: %w", err)
+	}
+	return open(ctx, o, func(p *opening) (*source, error) {
+		return p.zip(f, info.Size(), f.Close)
+	})
+}
+
+// OpenReader opens a CSAR of that many bytes that lies in r. It owes the same as
+// Open; r stays the caller's and must live as long as the package.
+func OpenReader(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Archive, error) {
+	return open(ctx, o, func(p *opening) (*source, error) { return p.zip(r, size, nothing) })
+}
+
+// OpenFS opens a package from a file system: an embed.FS, a fstest.MapFS, an
+// *archive/zip.Reader. It owes the same as Open; fsys stays the caller's and
+// must live as long as the package. Symbolic links in fsys are refused.
+func OpenFS(ctx context.Context, fsys fs.FS, o Options) (*Archive, error) {
+	return open(ctx, o, func(p *opening) (*source, error) { return p.fileSystem(ctx, fsys) })
+}
+
+// opening is a package being opened.
+type opening struct {
+	limits Limits
+	report *report.Report
+}
+
+// nothing closes what belongs to the caller.
+func nothing() error { return nil }
+
+// open lists the members of a source and reads TOSCA.meta and the manifest. The
+// source is closed when that fails.
+func open(ctx context.Context, o Options, from func(*opening) (*source, error)) (*Archive, error) {
+	integrity, err := o.Integrity.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := &report.Report{}
+	p := &opening{limits: o.Limits.withDefaults(), report: r}
+	s, err := from(p)
+	if s == nil {
+		return nil, err
+	}
+	a := &Archive{source: s, limits: p.limits, integrity: integrity, passing: make(chan struct{}, 1)}
+	if err == nil {
+		err = r.Err() // hostile members: nothing is read
+	}
+	if err == nil {
+		err = a.load(ctx, r)
+	}
+	a.warnings = r.Warnings()
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return a, nil
+}
+
+// load reads what describes the package. Under Require it also reads all the
+// rest, so that nobody gets at a package that is not vouched for.
+func (a *Archive) load(ctx context.Context, r *report.Report) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := a.readMeta(r); err != nil {
+		return err
+	}
+	j := judge{integrity: a.integrity, report: r}
+	if err := a.readManifest(j); err != nil {
+		return err
+	}
+	a.checkSigned(j)
+	if err := r.Err(); err != nil || a.integrity.Policy != Require {
+		return err
+	}
+	return a.Verify(ctx)
+}
+
+// unreadable is a fault of a member that cannot be read.
+func unreadable(name string, err error) error {
+	return problem.Problem{
+		Position: problem.Position{File: name}, Severity: problem.Error,
+		Code: problem.Unreadable, Message: err.Error(),
+	}
+}

@@ -1,0 +1,66 @@
+package csar
+
+import (
+	"path"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// entryInRoot finds the entry definitions of a package without TOSCA.meta: the only
+// YAML file in the root.
+func (a *Archive) entryInRoot(r *report.Report) error {
+	var found []string
+	for name := range a.source.listed.files {
+		if strings.Contains(name, "/") {
+			continue
+		}
+		if suffix := strings.ToLower(path.Ext(name)); suffix == ".yaml" || suffix == ".yml" {
+			found = append(found, name)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		a.meta.EntryDefinitions = found[0]
+		return a.readTemplateMetadata(r)
+	case len(found) > 1:
+		r.Errorf(problem.Position{}, problem.MissingEntry, "there is no %s, and %d YAML files in the root instead of one", metaFile, len(found))
+	default:
+		r.Errorf(problem.Position{}, problem.MissingEntry, "there is neither %s nor a YAML file in the root", metaFile)
+	}
+	return nil
+}
+
+// readTemplateMetadata reads what the YAML file says in place of TOSCA.meta (TOSCA
+// Simple Profile 1.3 clause 6.3). Only the metadata are parsed, since whoever wants
+// the rest parses all.
+func (a *Archive) readTemplateMetadata(r *report.Report) error {
+	content, err := a.Document(a.meta.EntryDefinitions)
+	if err != nil {
+		return r.Take(err)
+	}
+	// What is wrong with the YAML is reported when all of it is parsed.
+	root := yamltree.NewParser(&report.Report{}).Parse(a.meta.EntryDefinitions, metadataBlock(content))
+	metadata := root.Get("metadata")
+	a.meta.CreatedBy = metadata.Get("template_author").Str()
+	a.meta.TemplateName = metadata.Get("template_name").Str()
+	a.meta.TemplateVersion = metadata.Get("template_version").Str()
+	return nil
+}
+
+// metadataBlock cuts the top level key metadata, with its value, out of a document.
+func metadataBlock(content []byte) []byte {
+	var block strings.Builder
+	inside := false
+	for line := range strings.Lines(string(content)) {
+		if first := line[0]; first != ' ' && first != '\t' && first != '#' && first != '\n' && first != '\r' {
+			inside = strings.HasPrefix(line, "metadata:") && block.Len() == 0
+		}
+		if inside {
+			block.WriteString(line)
+		}
+	}
+	return []byte(block.String())
+}

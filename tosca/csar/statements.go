@@ -1,0 +1,148 @@
+package csar
+
+import (
+	"crypto"
+	"crypto/x509"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/cms"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// statement is what TOSCA.meta or the manifest says of the content of a file.
+type statement struct {
+	Source
+	name      string      // of a file that is there
+	hash      crypto.Hash // 0 when no digest is stated
+	signature *signature  // nil when it is not signed on its own
+}
+
+// maxSignatures is how many files may be signed on their own.
+const maxSignatures = 1000
+
+// statements collects what is said about files, and reports what is said about
+// files that are not there.
+func (a *Archive) statements(j judge) []statement {
+	var all []statement
+	for _, e := range a.meta.Artifacts {
+		if e.Hash != "" {
+			all = a.statement(all, Source{Name: e.Name, Algorithm: e.Algorithm, Hash: e.Hash, Pos: e.Pos}, j)
+		}
+	}
+	signed := 0
+	for s := range a.manifest.all {
+		if s.Signature != "" {
+			if signed++; signed > maxSignatures {
+				j.fault(s.Pos, problem.TooLarge, "more than %d files have signatures of their own", maxSignatures)
+				break
+			}
+		}
+		all = a.statement(all, s, j)
+	}
+	return all
+}
+
+// statement appends what an entry says.
+func (a *Archive) statement(all []statement, e Source, j judge) []statement {
+	says := e.Hash != "" || e.Signature != ""
+	name, inside := e.path()
+	switch {
+	case e.Remote():
+		return all
+	case !inside:
+		j.fault(e.Pos, problem.OutsidePackage, "the source %q leads out of the package", e.Name)
+		return all
+	case a.Has(name):
+	case a.hasFolder(name):
+		if says {
+			j.fault(e.Pos, problem.MissingFile, "%s is a folder, and no file with a digest or signature", e.Name)
+		}
+		return all
+	case says || a.manifest.Signed():
+		j.fault(e.Pos, problem.MissingFile, "%s is not in the package", e.Name)
+		return all
+	default:
+		j.report.Warnf(e.Pos, problem.MissingFile, "%s is not in the package", e.Name)
+		return all
+	}
+	if !says {
+		return all
+	}
+	s := statement{Source: e, name: name}
+	if e.Hash != "" {
+		if s.hash = hashOf(e.Algorithm); s.hash == 0 {
+			j.fault(e.Pos, problem.HashAlgorithm, "%s has a digest in %q; accepted are SHA-256, SHA-384 and SHA-512", e.Name, e.Algorithm)
+		}
+	}
+	if e.Signature != "" {
+		s.signature = a.readSignature(e, j)
+	}
+	return append(all, s)
+}
+
+// readSignature reads the signature over a single file (SOL004 5.3).
+func (a *Archive) readSignature(e Source, j judge) *signature {
+	content, ok := a.named(e.Signature, e.Pos, j)
+	if !ok {
+		return nil
+	}
+	signed, err := cms.Parse(content)
+	if err != nil {
+		j.fault(e.Pos, problem.BadCMS, "the signature %s over %s: %v", e.Signature, e.Name, err)
+		return nil
+	}
+	return &signature{cms: signed, pos: e.Pos, file: e.Signature, signed: e.Name}
+}
+
+// certificatesOf are those for the signature over a single file: the one that the
+// manifest names, else what lies beside the file; and those that all have in common.
+func (a *Archive) certificatesOf(s statement, common []*x509.Certificate, j judge) []*x509.Certificate {
+	all := slices.Clone(common)
+	files := []string{s.Certificate}
+	if s.Certificate == "" {
+		files = a.certificateBeside(s.name)
+	}
+	for _, file := range files {
+		all = append(all, a.certificatesIn(file, s.Pos, j)...)
+	}
+	return all
+}
+
+// checkListed reports, in a package with a signed manifest, what the signature does
+// not protect. The manifest and the files of signatures and certificates need no
+// protection: SOL004 5.2 gives them no digest, and changing them gains nothing.
+func (a *Archive) checkListed(j judge) {
+	exempt := map[string]bool{a.manifest.File: true}
+	for _, file := range a.certificateFiles() {
+		exempt[file] = true
+	}
+	listed, protected := map[string]Source{}, map[string]bool{}
+	for s := range a.manifest.all {
+		for _, file := range []string{s.Signature, s.Certificate} {
+			if name, inside := resolve(".", file); inside {
+				exempt[name] = true
+			}
+		}
+		if name, inside := s.path(); inside {
+			listed[name] = s
+			protected[name] = protected[name] || s.Hash != "" || s.Signature != ""
+			if s.Signature != "" && s.Certificate == "" {
+				for _, file := range a.certificateBeside(name) {
+					exempt[file] = true
+				}
+			}
+		}
+	}
+	for _, name := range a.source.listed.order {
+		source, isListed := listed[name]
+		switch pos := (problem.Position{File: name}); {
+		case a.source.listed.dirs[name] || protected[name] || exempt[name]:
+		case isListed:
+			j.doubt(source.Pos, problem.NoDigest, "%s is listed without a digest: it could be changed unnoticed", name)
+		case name == metaFile:
+			j.doubt(pos, problem.NoDigest, "the manifest does not list it: it could be changed unnoticed")
+		default:
+			j.fault(pos, problem.Unlisted, "the signed manifest does not list it")
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package csar
+
+import (
+	"context"
+	"io"
+)
+
+// tap passes reads on and, while into is set, writes everything into it from the
+// first byte to the last, in order and once, whatever order it is read in: so the
+// members of a CSAR and the CSAR as a file are hashed in one pass.
+type tap struct {
+	from io.ReaderAt
+	size int64
+	into io.Writer
+	pos  int64 // how far into has been written
+}
+
+func (t *tap) start(into io.Writer) { t.into, t.pos = into, 0 }
+
+func (t *tap) stop() { t.into = nil }
+
+// ReadAt reads as io.ReaderAt wants it.
+func (t *tap) ReadAt(b []byte, off int64) (int, error) {
+	if t.into == nil {
+		return t.from.ReadAt(b, off)
+	}
+	if err := t.upTo(context.Background(), off); err != nil {
+		return 0, err
+	}
+	n, err := t.from.ReadAt(b, off)
+	if end := off + int64(n); end > t.pos && off <= t.pos { // else off is behind the end
+		if _, err := t.into.Write(b[t.pos-off : n]); err != nil {
+			return 0, err
+		}
+		t.pos = end
+	}
+	return n, err
+}
+
+// upTo reads what lies before an offset and has not been read yet.
+func (t *tap) upTo(ctx context.Context, off int64) error {
+	if off <= t.pos {
+		return nil
+	}
+	n, err := io.Copy(t.into, contextReader{ctx, io.NewSectionReader(t.from, t.pos, off-t.pos)})
+	t.pos += n
+	return err
+}

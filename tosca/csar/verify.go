@@ -1,0 +1,240 @@
+package csar
+
+import (
+	"archive/zip"
+	"compress/flate"
+	"context"
+	"crypto"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/cms"
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// findings are what one pass over the whole package found out.
+type findings struct {
+	digest   string
+	faults   error // a problem.List, nil when there are none
+	warnings problem.List
+	signers  []Signer
+}
+
+// Verify reads the whole package once, as a stream, and returns a problem.List with
+// every file that is not what TOSCA.meta, the manifest or its own signature say,
+// and, for a package of option 2, with what is wrong with the signature over the
+// CSAR. It is nil for a package that states nothing. What Integrity takes for a
+// warning is in Warnings then. Entries that are URLs are outside the package and
+// passed over. The result is remembered, also for Digest.
+func (a *Archive) Verify(ctx context.Context) error {
+	if a.integrity.Policy == Off {
+		return nil
+	}
+	f, err := a.check(ctx)
+	if err != nil {
+		return err
+	}
+	return f.faults
+}
+
+// Digest returns "sha256:" and the hexadecimal digest over the names and
+// contents of all files, the same for a CSAR, for the directory it was made from,
+// and for the zip of option 2 that holds it: pin a package by it. It reads the
+// package as Verify does; a package that Verify refuses has no digest, but the
+// error of Verify.
+func (a *Archive) Digest(ctx context.Context) (string, error) {
+	f, err := a.check(ctx)
+	if err != nil {
+		return "", err
+	}
+	if f.faults != nil {
+		return "", f.faults
+	}
+	return f.digest, nil
+}
+
+// check makes the pass over the package unless it has been made.
+func (a *Archive) check(ctx context.Context) (*findings, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	select {
+	case a.passing <- struct{}{}:
+		defer func() { <-a.passing }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if a.checked != nil {
+		return a.checked, nil
+	}
+	f, err := a.pass(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.checked = f
+	return f, nil
+}
+
+// pass reads everything and judges it.
+func (a *Archive) pass(ctx context.Context) (*findings, error) {
+	r := &report.Report{}
+	j := judge{integrity: a.integrity, report: r}
+	p := &pass{archive: a, ctx: ctx, report: r, buffer: make([]byte, 64<<10), want: map[string]*wanted{}}
+	var said []statement
+	var over []*signature
+	if a.integrity.Policy != Off {
+		said, over = a.statements(j), a.overCSAR(j)
+	}
+	for _, s := range said {
+		p.wants(s)
+	}
+	for _, s := range over {
+		p.whole = append(p.whole, s.cms.Digests()...)
+	}
+	digest, err := p.read()
+	if err != nil {
+		return nil, err
+	}
+	f := &findings{digest: digest}
+	var common []*x509.Certificate
+	if len(said) > 0 {
+		common = a.packageCertificates(j)
+	}
+	for _, s := range said {
+		f.signers = append(f.signers, a.judge(s, p.want[s.name], common, j)...)
+	}
+	for _, s := range over {
+		f.signers = append(f.signers, s.verify(j, p.wholeSums)...)
+	}
+	f.faults, f.warnings = r.Err(), r.Warnings()
+	return f, nil
+}
+
+// judge compares a file with what is said of it.
+func (a *Archive) judge(s statement, read *wanted, common []*x509.Certificate, j judge) []Signer {
+	if read == nil || !read.done {
+		return nil // it cannot be read, which is reported
+	}
+	if s.hash != 0 {
+		if sum := hex.EncodeToString(read.raw.sums()[s.hash]); !strings.EqualFold(sum, s.Hash) {
+			j.fault(s.Pos, problem.HashMismatch, "%s has the digest %s, stated is %s", s.Name, sum, s.Hash)
+		}
+	}
+	if s.signature == nil {
+		return nil
+	}
+	s.signature.certificates = a.certificatesOf(s, common, j)
+	return s.signature.verify(j, read.raw.sums(), read.text.sums())
+}
+
+// overCSAR are the signatures over a CSAR of option 2.
+func (a *Archive) overCSAR(j judge) []*signature {
+	w := a.source.wrapping
+	if w == nil {
+		return nil
+	}
+	certificates := w.parseCertificates(j)
+	var out []*signature
+	for _, name := range slices.Sorted(maps.Keys(w.signatures)) {
+		pos := problem.Position{File: name}
+		signed, err := cms.Parse(w.signatures[name])
+		if err != nil {
+			j.fault(pos, problem.BadCMS, "the signature over %s: %v", w.csar, err)
+			continue
+		}
+		out = append(out, &signature{cms: signed, certificates: certificates, pos: pos, file: name, signed: w.csar})
+	}
+	return out
+}
+
+// pass is one reading of a whole package.
+type pass struct {
+	archive *Archive
+	ctx     context.Context //nolint:containedctx // lives as long as one call
+	report  *report.Report
+	buffer  []byte
+	// want are the files of which more is asked than the package's digest needs.
+	want map[string]*wanted
+	// whole are the digests of the CSAR as a file that are asked for.
+	whole     []crypto.Hash
+	wholeSums map[crypto.Hash][]byte
+}
+
+// wanted are the digests of a file: of its bytes and, for signatures over text, of
+// its lines.
+type wanted struct {
+	raw, text hashes
+	done      bool
+}
+
+func (p *pass) wants(s statement) {
+	w := p.want[s.name]
+	if w == nil {
+		w = &wanted{raw: hashes{}, text: hashes{}}
+		p.want[s.name] = w
+	}
+	if s.hash != 0 {
+		w.raw.add(s.hash)
+	}
+	if s.signature != nil {
+		for _, h := range s.signature.cms.Digests() {
+			w.raw.add(h)
+			w.text.add(h)
+		}
+	}
+}
+
+// read reads all files, in the order in which they lie in the package, and returns
+// the digest of the package.
+func (p *pass) read() (string, error) {
+	s := p.archive.source
+	fsys, whole := s.fsys, hashes{}
+	if len(p.whole) > 0 {
+		for _, h := range p.whole {
+			whole.add(h)
+		}
+		fsys = s.wrapping.tapped
+		s.wrapping.tap.start(whole.writer())
+		defer s.wrapping.tap.stop()
+	}
+	sums := map[string]string{}
+	for _, name := range s.listed.order {
+		if s.listed.dirs[name] {
+			continue
+		}
+		sum, err := p.file(fsys, name)
+		if err != nil {
+			return "", err
+		}
+		sums[name] = sum
+	}
+	if len(p.whole) > 0 {
+		if err := s.wrapping.tap.upTo(p.ctx, s.wrapping.tap.size); err != nil {
+			return "", fmt.Errorf("csar: read %s: %w", s.wrapping.csar, err)
+		}
+		p.wholeSums = whole.sums()
+	}
+	return digestOf(sums), nil
+}
+
+// readErrors are those that say that a member is broken, not that the disk is.
+var readErrors = []error{zip.ErrFormat, zip.ErrChecksum, zip.ErrAlgorithm, io.EOF, io.ErrUnexpectedEOF, errScattered, errInflate}
+
+func broken(err error) bool {
+	for _, known := range readErrors {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	var corrupt flate.CorruptInputError
+	return errors.As(err, &corrupt)
+}

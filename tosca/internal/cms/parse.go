@@ -1,0 +1,179 @@
+package cms
+
+import (
+	"crypto"
+	"crypto/x509"
+	encoding "encoding/asn1"
+	"fmt"
+	"slices"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
+
+// Signed is SignedData (RFC 5652 5.1): who signed, and the content if it is not
+// detached.
+type Signed struct {
+	contentType  encoding.ObjectIdentifier
+	content      []byte
+	detached     bool
+	certificates []*x509.Certificate
+	// unread is why a certificate could not be read. That is no fault of its own:
+	// it may be one that nobody needs.
+	unread  error
+	signers []signerInfo
+}
+
+// maxSigners and maxCertificates keep the work of Verify, which tries every
+// certificate for every signer, within bounds.
+const (
+	maxSigners      = 16
+	maxCertificates = 64
+)
+
+var (
+	oidData       = encoding.ObjectIdentifier{1, 2, 840, 113549, 1, 7, 1}
+	oidSignedData = encoding.ObjectIdentifier{1, 2, 840, 113549, 1, 7, 2}
+
+	tag0 = asn1.Tag(0).ContextSpecific().Constructed()
+	tag1 = asn1.Tag(1).ContextSpecific().Constructed()
+)
+
+// Parse reads SignedData from a PEM block, DER, or BER with indefinite lengths. It
+// fails with ErrNotCMS or ErrMalformed. That it succeeds says nothing about the
+// signatures, but there is at least one. It takes memory in proportion to data,
+// whose size the caller limits.
+func Parse(data []byte) (*Signed, error) {
+	ber, err := unarmor(data)
+	if err != nil {
+		return nil, err
+	}
+	der, err := definite(ber)
+	if err != nil {
+		return nil, err
+	}
+	body, err := readContentInfo(der)
+	if err != nil {
+		return nil, err
+	}
+	return readSignedData(body)
+}
+
+// Content is the content that the CMS carries; ok is false if it is detached.
+func (s *Signed) Content() (content []byte, ok bool) {
+	return s.content, !s.detached
+}
+
+// Digests lists the digests of the content that Verify wants. Algorithms that are
+// not accepted are not among them.
+func (s *Signed) Digests() []crypto.Hash {
+	var out []crypto.Hash
+	for _, si := range s.signers {
+		if h, err := si.digest.hash(); err == nil && !slices.Contains(out, h) {
+			out = append(out, h)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// readContentInfo reads RFC 5652 section 3 and returns the SignedData.
+func readContentInfo(der cryptobyte.String) (cryptobyte.String, error) {
+	var info, explicit, body cryptobyte.String
+	var kind encoding.ObjectIdentifier
+	if !der.ReadASN1(&info, asn1.SEQUENCE) || !info.ReadASN1ObjectIdentifier(&kind) {
+		return nil, fmt.Errorf("%w: it has no content type", ErrNotCMS)
+	}
+	if !kind.Equal(oidSignedData) {
+		return nil, fmt.Errorf("%w: its content type is %s, expected %s", ErrNotCMS, kind, oidSignedData)
+	}
+	if !info.ReadASN1(&explicit, tag0) || !info.Empty() ||
+		!explicit.ReadASN1(&body, asn1.SEQUENCE) || !explicit.Empty() {
+		return nil, malformed("ContentInfo")
+	}
+	return body, nil
+}
+
+// readSignedData reads RFC 5652 5.1. Version, digest algorithms and revocation
+// lists are passed over: the signers say what is needed, and where a list is to be
+// believed the caller would have to say.
+func readSignedData(body cryptobyte.String) (*Signed, error) {
+	var encapsulated, certificates, signers cryptobyte.String
+	if !body.SkipASN1(asn1.INTEGER) || !body.SkipASN1(asn1.SET) ||
+		!body.ReadASN1(&encapsulated, asn1.SEQUENCE) ||
+		!body.ReadOptionalASN1(&certificates, nil, tag0) ||
+		!body.SkipOptionalASN1(tag1) ||
+		!body.ReadASN1(&signers, asn1.SET) || !body.Empty() {
+		return nil, malformed("SignedData")
+	}
+	s := &Signed{}
+	for _, err := range []error{
+		s.readContent(encapsulated), s.readCertificates(certificates), s.readSigners(signers),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// readContent reads EncapsulatedContentInfo (RFC 5652 5.2).
+func (s *Signed) readContent(in cryptobyte.String) error {
+	var explicit cryptobyte.String
+	var carried bool
+	if !in.ReadASN1ObjectIdentifier(&s.contentType) ||
+		!in.ReadOptionalASN1(&explicit, &carried, tag0) || !in.Empty() {
+		return malformed("EncapsulatedContentInfo")
+	}
+	s.detached = !carried
+	if carried && (!explicit.ReadASN1Bytes(&s.content, asn1.OCTET_STRING) || !explicit.Empty()) {
+		return malformed("the content is no octet string")
+	}
+	return nil
+}
+
+// readCertificates reads CertificateSet (RFC 5652 10.2.3) and passes over what is
+// not an X.509 certificate.
+func (s *Signed) readCertificates(in cryptobyte.String) error {
+	for n := 0; !in.Empty(); n++ {
+		var one cryptobyte.String
+		var tag asn1.Tag
+		if !in.ReadAnyASN1Element(&one, &tag) {
+			return malformed("CertificateSet")
+		}
+		if n == maxCertificates {
+			return malformed("it holds more than %d certificates", maxCertificates)
+		}
+		if tag != asn1.SEQUENCE {
+			continue
+		}
+		c, err := x509.ParseCertificate(one)
+		if err != nil {
+			s.unread = err
+			continue
+		}
+		s.certificates = append(s.certificates, c)
+	}
+	return nil
+}
+
+func (s *Signed) readSigners(in cryptobyte.String) error {
+	for !in.Empty() {
+		var one cryptobyte.String
+		if !in.ReadASN1(&one, asn1.SEQUENCE) {
+			return malformed("SignerInfos")
+		}
+		if len(s.signers) == maxSigners {
+			return malformed("it has more than %d signers", maxSigners)
+		}
+		si, err := readSignerInfo(one)
+		if err != nil {
+			return err
+		}
+		s.signers = append(s.signers, si)
+	}
+	if len(s.signers) == 0 {
+		return malformed("nobody signed: it has certificates at most")
+	}
+	return nil
+}

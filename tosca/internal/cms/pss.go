@@ -1,0 +1,63 @@
+package cms
+
+import (
+	"crypto"
+	"fmt"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
+
+// pss are RSASSA-PSS-params (RFC 4055 3.1).
+type pss struct {
+	hash crypto.Hash
+	salt int
+}
+
+// oidMGF1 is the only mask generation function there is.
+const oidMGF1 = "1.2.840.113549.1.1.8"
+
+// maxSalt is above what fits the longest key.
+const maxSalt = maxRSA / 8
+
+// readPSS reads the parameters of a PSS signature. What they leave out is SHA-1 by
+// default, and so refused. crypto/rsa masks with the hash of the message, as RFC
+// 4056 section 3 recommends; another one is refused. A salt of length 0 means
+// "any" to crypto/rsa, which weakens nothing.
+func readPSS(in cryptobyte.String) (pss, error) {
+	p := pss{salt: 20}
+	var params, hash, mask, salt, trailer cryptobyte.String
+	if !in.ReadASN1(&params, asn1.SEQUENCE) || !in.Empty() ||
+		!params.ReadOptionalASN1(&hash, nil, tag0) ||
+		!params.ReadOptionalASN1(&mask, nil, tag1) ||
+		!params.ReadOptionalASN1(&salt, nil, asn1.Tag(2).ContextSpecific().Constructed()) ||
+		!params.ReadOptionalASN1(&trailer, nil, asn1.Tag(3).ContextSpecific().Constructed()) || !params.Empty() {
+		return p, malformed("the parameters of RSA-PSS")
+	}
+	if salt != nil && (!salt.ReadASN1Integer(&p.salt) || p.salt < 0 || p.salt > maxSalt) {
+		return p, malformed("the salt length of RSA-PSS")
+	}
+	one := 1
+	if trailer != nil && (!trailer.ReadASN1Integer(&one) || one != 1) {
+		return p, malformed("the trailer field of RSA-PSS, expected 1")
+	}
+	if hash == nil || mask == nil {
+		return p, fmt.Errorf("%w: RSA-PSS with SHA-1", ErrAlgorithm)
+	}
+	return p, p.readHashes(hash, mask)
+}
+
+func (p *pss) readHashes(hash, mask cryptobyte.String) error {
+	var digest, generator, generatorDigest algorithm
+	if !digest.read(&hash) || !generator.read(&mask) || !generatorDigest.read(&generator.parameters) {
+		return malformed("the hash or mask of RSA-PSS")
+	}
+	var err error
+	if p.hash, err = digest.hash(); err != nil {
+		return err
+	}
+	if generator.id.String() != oidMGF1 || !generatorDigest.id.Equal(digest.id) {
+		return fmt.Errorf("%w: RSA-PSS with another mask than MGF1 of %s", ErrAlgorithm, p.hash)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package cms
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// trust looks for chains from signers to the roots.
+type trust struct {
+	roots, intermediates *x509.CertPool
+	now                  time.Time
+	// certificates are all that signers may have.
+	certificates []*x509.Certificate
+	// verdicts are those already given: several signers may name one certificate.
+	verdicts map[*x509.Certificate]error
+}
+
+func newTrust(o Options, carried []*x509.Certificate) *trust {
+	t := &trust{
+		roots: o.Roots, intermediates: x509.NewCertPool(), now: o.Now,
+		certificates: append(append([]*x509.Certificate{}, carried...), o.Certificates...),
+		verdicts:     map[*x509.Certificate]error{},
+	}
+	for _, c := range t.certificates {
+		if acceptKey(c.PublicKey) == nil {
+			t.intermediates.AddCert(c)
+		}
+	}
+	return t
+}
+
+// verify returns nil if a signer's certificate is trusted, else ErrUntrusted or
+// ErrExpired.
+func (t *trust) verify(c *x509.Certificate) error {
+	verdict, given := t.verdicts[c]
+	if !given {
+		verdict = t.judge(c)
+		t.verdicts[c] = verdict
+	}
+	return verdict
+}
+
+// forSigning are the key usages of which one lets a key sign content (RFC 5280
+// 4.2.1.3).
+const forSigning = x509.KeyUsageDigitalSignature | x509.KeyUsageContentCommitment
+
+func (t *trust) judge(c *x509.Certificate) error {
+	if t.roots == nil {
+		return fmt.Errorf("%w: no root certificates are given", ErrUntrusted)
+	}
+	if c.KeyUsage != 0 && c.KeyUsage&forSigning == 0 {
+		return fmt.Errorf("%w: the key usage of its certificate does not include signatures", ErrUntrusted)
+	}
+	err := t.chain(c, t.now)
+	switch {
+	case err == nil:
+		return nil
+	case expired(err) && t.wasTrusted(c):
+		return fmt.Errorf("%w: %w", ErrExpired, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUntrusted, err)
+}
+
+// wasTrusted tells a certificate that only is too old or too young from one that
+// leads to no root at all: x509 looks at the time first.
+func (t *trust) wasTrusted(c *x509.Certificate) bool {
+	return t.chain(c, c.NotBefore) == nil || t.chain(c, c.NotAfter) == nil
+}
+
+func (t *trust) chain(c *x509.Certificate, at time.Time) error {
+	_, err := c.Verify(x509.VerifyOptions{
+		Roots: t.roots, Intermediates: t.intermediates, CurrentTime: at,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
+	})
+	return err
+}
+
+func expired(err error) bool {
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
+}

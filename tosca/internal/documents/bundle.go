@@ -1,0 +1,91 @@
+package documents
+
+import (
+	"cmp"
+	"sync"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/etsi"
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+)
+
+// bundle are the bundled documents that a descriptor uses.
+type bundle struct {
+	documents []Document
+	seen      map[string]bool
+	release   string // of the first file that was imported
+}
+
+// load adds the bundled file that a document imports, and what that imports. It is
+// false when there is none.
+func (b *bundle) load(importer Document, target string) bool {
+	metadata := importer.Root.Get("metadata")
+	f, ok := etsi.Lookup(target, etsi.VersionFor(importer.Version,
+		metadata.Get("template_name").Str(), metadata.Get("template_version").Str()))
+	if !ok {
+		return false
+	}
+	b.addFile(f)
+	b.release = cmp.Or(b.release, f.Version)
+	return true
+}
+
+func (b *bundle) addFile(f etsi.File) {
+	if b.seen[f.String()] {
+		return
+	}
+	if b.seen == nil {
+		b.seen = map[string]bool{}
+	}
+	b.seen[f.String()] = true
+	d := parsed(f.String(), f.String(), f.Content)
+	b.documents = append(b.documents, d)
+	for _, i := range importsOf(d.Root.Get("imports")) {
+		if next, ok := etsi.Lookup(i.file.Str(), f.Version); ok {
+			b.addFile(next)
+		}
+	}
+}
+
+// addTo appends the documents to a set, and the profile of TOSCA they and the
+// documents of the package are written in. Behind them come, for packages that use
+// types without importing them, the type files of the same release.
+func (b *bundle) addTo(s *Set) {
+	version := newest(append(s.All, b.documents...))
+	imported := len(b.documents)
+	release := b.release
+	if release == "" {
+		release = etsi.VersionFor(s.Entry().Version, "", "")
+	}
+	for _, part := range []string{"vnfd", "common", "nsd", "pnfd"} {
+		if f, ok := etsi.Lookup("etsi_nfv_sol001_"+part+"_types.yaml", release); ok {
+			b.addFile(f)
+		}
+	}
+	s.All = append(s.All, b.documents[:imported]...)
+	s.All = append(s.All, parsed(version, etsi.ProfileName, func() []byte {
+		content, _ := etsi.Profile(version)
+		return content
+	}))
+	for _, d := range b.documents[imported:] {
+		d.Implicit = true
+		s.All = append(s.All, d)
+	}
+}
+
+// cache holds the bundled documents that were parsed in this process: they are
+// larger than most descriptors, and never change.
+var cache sync.Map // of func() Document
+
+func parsed(key, file string, content func() []byte) Document {
+	once, _ := cache.LoadOrStore(key, sync.OnceValue(func() Document {
+		root := yamltree.NewParser(&report.Report{}).Parse(file, content())
+		return Document{
+			File:    file,
+			Root:    root,
+			Version: root.Get("tosca_definitions_version").Str(),
+			Bundled: true,
+		}
+	}))
+	return once.(func() Document)()
+}

@@ -1,0 +1,68 @@
+package documents
+
+import (
+	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/etsi"
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// imported is one import definition (TOSCA Simple Profile 1.3, 3.6.8).
+type imported struct {
+	file       *yamltree.Node
+	prefix     string // namespace_prefix
+	repository bool
+}
+
+// importsOf lists the imports in any of their notations: "- file",
+// "- file: file", "- name: file", "- name: {file: file}", and a mapping of the
+// last two.
+func importsOf(section *yamltree.Node) []imported {
+	var found []imported
+	add := func(n *yamltree.Node) {
+		i := imported{file: n.Present()}
+		if n.Has("file") {
+			i = imported{n.Get("file"), n.Get("namespace_prefix").Str(), n.Has("repository")}
+		}
+		if i.file != nil {
+			found = append(found, i)
+		}
+	}
+	for _, item := range section.List() {
+		if item.Kind != yamltree.Mapping || item.Has("file") {
+			add(item)
+			continue
+		}
+		for _, f := range item.Map() {
+			add(f.Value)
+		}
+	}
+	for _, f := range section.Map() {
+		add(f.Value)
+	}
+	return found
+}
+
+func isURL(target string) bool { return strings.Contains(target, "://") }
+
+// missing reports an import that leads nowhere.
+func (l *loader) missing(i imported, inside bool) {
+	target, pos := i.file.Str(), i.file.Pos
+	switch {
+	case i.file.Kind != yamltree.Scalar:
+		l.report.Errorf(pos, problem.Type, "an import must be the name of a file")
+	case etsi.IsTypeFile(target):
+		l.report.Add(problem.Problem{
+			Position: pos, Code: problem.ImportMissing,
+			Message:  "the type definitions " + target + " are neither in the package nor bundled",
+			Expected: "a release of SOL001 among " + strings.Join(etsi.Versions(), ", "),
+		})
+	case isURL(target), i.repository:
+		l.report.Errorf(pos, problem.ImportRemote, "%q would have to be fetched from the network; put the file into the package", target)
+	case !inside:
+		l.report.Errorf(pos, problem.ImportOutside, "the import %q leads out of the package", target)
+	default:
+		l.report.Errorf(pos, problem.ImportMissing, "the imported file %q is not in the package", target)
+	}
+}

@@ -1,0 +1,54 @@
+package etsi
+
+import (
+	"bytes"
+	_ "embed"
+	"slices"
+	"strings"
+)
+
+//go:embed simple_profile.yaml
+var simpleProfile []byte
+
+// ProfileName names the file of Profile, for problems.
+const ProfileName = "tosca:simple_profile.yaml"
+
+// profiles are the values of tosca_definitions_version and what they are called
+// in simple_profile.yaml.
+var profiles = map[string]string{
+	"tosca_simple_yaml_1_0":   "1.0",
+	"tosca_simple_yaml_1_0_0": "1.0",
+	"tosca_simple_yaml_1_1":   "1.1",
+	"tosca_simple_yaml_1_2":   "1.2",
+	"tosca_simple_yaml_1_3":   "1.3",
+}
+
+// Profile returns the normative types of the version of the TOSCA Simple Profile
+// that a tosca_definitions_version names, as a service template. No import is
+// needed for them: they are part of the language.
+func Profile(toscaVersion string) ([]byte, bool) {
+	version, known := profiles[toscaVersion]
+	if !known {
+		return nil, false
+	}
+	return profileOf(version), true
+}
+
+// profileOf empties the lines of simple_profile.yaml that are of other versions,
+// so that positions stay those of the file.
+func profileOf(version string) []byte {
+	var out bytes.Buffer
+	out.Grow(len(simpleProfile))
+	wanted := true
+	for line := range bytes.Lines(simpleProfile) {
+		if of, marker := strings.CutPrefix(strings.TrimSpace(string(line)), "#: "); marker {
+			wanted = of == "all" || slices.Contains(strings.Fields(of), version)
+		}
+		if wanted {
+			out.Write(line)
+		} else {
+			out.WriteByte('\n')
+		}
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,130 @@
+package etsi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed sol001/*/*.yaml.gz
+var files embed.FS
+
+// versions are the releases of SOL001 that are bundled, oldest first.
+var versions = []string{
+	"2.5.1", "2.6.1", "2.7.1", "2.8.1",
+	"3.3.1", "3.5.1", "3.6.1", "3.7.1",
+	"4.2.1", "4.3.1", "4.4.1",
+}
+
+// Versions lists the releases of SOL001 that are bundled, oldest first.
+func Versions() []string { return slices.Clone(versions) }
+
+// File is a type definition file of SOL001.
+type File struct {
+	// Name is what ETSI calls the file: etsi_nfv_sol001_vnfd_types.yaml.
+	Name string
+	// Version is the release of SOL001 it belongs to, such as 2.6.1. The imports
+	// of the file, which name no version, mean files of the same one.
+	Version string
+}
+
+// String names the file with its release, as problems in it are reported.
+func (f File) String() string { return "etsi:" + f.Version + "/" + f.Name }
+
+// typeFile matches the names under which the files are imported. Those of 2.5.1
+// were published with the release inside the name, and packages do without the
+// extension: etsi_nfv_sol001_vnfd_2_5_1_types.yaml, etsi_nfv_sol001_vnfd_types.
+var typeFile = regexp.MustCompile(
+	`^etsi_nfv_sol001_(vnfd|common|nsd|pnfd)(?:_v?([0-9]+[._][0-9]+[._][0-9]+))?_types(?:_v?([0-9]+[._][0-9]+[._][0-9]+))?(?:\.ya?ml)?$`)
+
+// pathVersion matches a release as a folder of a path or a tag in a URL:
+// https://forge.etsi.org/rep/nfv/SOL001/raw/v2.6.1/etsi_nfv_sol001_vnfd_types.yaml.
+var pathVersion = regexp.MustCompile(`^v?([0-9]+[._][0-9]+[._][0-9]+)$`)
+
+// Lookup returns the file that an import names by file name, path or URL. The
+// release is that of the name or of the path, and otherwise the given one (see
+// VersionFor). It is false for names that are none of ETSI's, and for releases
+// that are not bundled: the types of another release would find faults where
+// there are none.
+func Lookup(target, otherwise string) (File, bool) {
+	target, _, _ = strings.Cut(target, "?") // GitLab's ?inline=false
+	dir, base := path.Split(strings.ToLower(strings.ReplaceAll(target, `\`, "/")))
+	m := typeFile.FindStringSubmatch(base)
+	if m == nil {
+		return File{}, false
+	}
+	version := otherwise
+	for folder := range strings.SplitSeq(dir, "/") {
+		if v := pathVersion.FindStringSubmatch(folder); v != nil {
+			version = v[1]
+		}
+	}
+	for _, inName := range m[2:] {
+		if inName != "" {
+			version = inName
+		}
+	}
+	f := File{Name: "etsi_nfv_sol001_" + m[1] + "_types.yaml", Version: strings.ReplaceAll(version, "_", ".")}
+	if !slices.Contains(versions, f.Version) {
+		return File{}, false
+	}
+	if _, err := fs.Stat(files, f.path()); err != nil { // 2.5.1 has no common types
+		return File{}, false
+	}
+	return f, true
+}
+
+// IsTypeFile reports whether an import names a type file of SOL001, of whatever
+// release.
+func IsTypeFile(target string) bool {
+	target, _, _ = strings.Cut(target, "?")
+	return typeFile.MatchString(strings.ToLower(path.Base(strings.ReplaceAll(target, `\`, "/"))))
+}
+
+// VersionFor returns the release of SOL001 that imports without a version mean in
+// a document, as most packages write them. It takes tosca_definitions_version, and
+// template_name and template_version of the metadata.
+//
+// A copy of one of ETSI's files, which packages contain without the others, means
+// its own release. ETSI wrote the releases up to 2.8.1 in TOSCA 1.2 and those from
+// 3.3.1 on in 1.3. Other documents in 1.3 get the newest, 4.4.1, and the rest gets
+// 2.6.1: it is what VNFMs implement, and what nearly all public packages are
+// written for.
+func VersionFor(toscaVersion, templateName, templateVersion string) string {
+	switch {
+	case IsTypeFile(templateName) && slices.Contains(versions, templateVersion):
+		return templateVersion
+	case toscaVersion == "tosca_simple_yaml_1_3":
+		return "4.4.1"
+	}
+	return "2.6.1"
+}
+
+// Content returns what is in the file.
+func (f File) Content() []byte {
+	packed, err := files.ReadFile(f.path())
+	if err == nil {
+		packed, err = unpack(packed)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("etsi: bundled %s: %v", f, err)) // Lookup has found it; all are tested
+	}
+	return packed
+}
+
+func (f File) path() string { return "sol001/" + f.Version + "/" + f.Name + ".gz" }
+
+func unpack(packed []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}

@@ -1,0 +1,199 @@
+package grammar
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// operators are those of constraint clauses (TOSCA Simple Profile 1.3, 3.6.3).
+var operators = []string{
+	"equal", "greater_than", "greater_or_equal", "less_than", "less_or_equal", "in_range",
+	"valid_values", "length", "min_length", "max_length", "pattern", "schema",
+}
+
+// constraints holds a value of the right type against constraint clauses.
+func (v *validator) constraints(n *yamltree.Node, kind string, clauses *yamltree.Node) {
+	for _, c := range clauses.Named() {
+		if !v.spend(1) {
+			return
+		}
+		if c.Value.Present() == nil || v.satisfies(n, kind, c.Key, c.Value) {
+			continue
+		}
+		p := problem.Problem{
+			Position: n.Pos, Code: problem.Value,
+			Message:  fmt.Sprintf("the value %s is not allowed", n.Flow()),
+			Expected: c.Key + " " + c.Value.Flow(),
+		}
+		if c.Key != "valid_values" || !v.nearestValue(n, c.Value.List(), &p) {
+			v.add(p)
+			continue
+		}
+		v.deviation(problem.ValueCase, p)
+	}
+}
+
+// nearestValue completes the problem of a value that is none of the valid ones. It
+// is true when a valid one has the same letters.
+func (v *validator) nearestValue(n *yamltree.Node, allowed []*yamltree.Node, p *problem.Problem) bool {
+	var texts []string
+	for _, a := range allowed {
+		v.spend(1)
+		if strings.EqualFold(a.Str(), n.Str()) {
+			p.Nearest = a.Str()
+			return true
+		}
+		texts = append(texts, a.Str())
+	}
+	p.Nearest = nearest(n.Str(), texts)
+	return false
+}
+
+// satisfies evaluates one clause. What cannot be compared counts as satisfied:
+// that the clause is of use for the type is not the fault of the value.
+func (v *validator) satisfies(n *yamltree.Node, kind, operator string, limit *yamltree.Node) bool {
+	switch operator {
+	case "equal":
+		return same(n, limit, kind)
+	case "valid_values":
+		for _, a := range limit.List() {
+			if !v.spend(1) || same(n, a, kind) {
+				return true
+			}
+		}
+		return len(limit.List()) == 0
+	case "in_range":
+		low, high := limit, limit
+		if items := limit.List(); len(items) == 2 {
+			low, high = items[0], items[1]
+		}
+		below, comparable := compare(n, low, kind)
+		above, comparable2 := compare(n, high, kind)
+		return (!comparable || below >= 0) && (!comparable2 || above <= 0)
+	case "length", "min_length", "max_length":
+		return lengthOf(n, operator, limit)
+	case "pattern":
+		return n.Kind != yamltree.Scalar || v.matches(limit.Str(), n.Text)
+	}
+	order, comparable := compare(n, limit, kind)
+	if !comparable {
+		return true
+	}
+	switch operator {
+	case "greater_than":
+		return order > 0
+	case "greater_or_equal":
+		return order >= 0
+	case "less_than":
+		return order < 0
+	case "less_or_equal":
+		return order <= 0
+	}
+	return true
+}
+
+func same(a, b *yamltree.Node, kind string) bool {
+	if a.Kind != yamltree.Scalar || b == nil || b.Kind != yamltree.Scalar {
+		return true
+	}
+	if kind == "boolean" {
+		return strings.EqualFold(a.Text, b.Text)
+	}
+	if order, comparable := compare(a, b, kind); comparable {
+		return order == 0
+	}
+	return a.Text == b.Text
+}
+
+// compare orders two values of a type that has an order.
+func compare(a, b *yamltree.Node, kind string) (order int, comparable bool) {
+	if kind == "version" {
+		return compareVersions(a.Str(), b.Str()), a.Str() != "" && b.Str() != ""
+	}
+	x, ok1 := number(a, kind)
+	y, ok2 := number(b, kind)
+	return cmp.Compare(x, y), ok1 && ok2
+}
+
+// number is the value of numbers, and of scalar-units in their base unit.
+func number(n *yamltree.Node, kind string) (float64, bool) {
+	text := strings.TrimSpace(n.Str())
+	switch {
+	case text == "UNBOUNDED":
+		return math.Inf(1), true
+	case kind == "integer":
+		i, err := strconv.ParseInt(text, 0, 64)
+		return float64(i), err == nil
+	case kind == "float":
+		f, err := strconv.ParseFloat(text, 64)
+		return f, err == nil
+	}
+	m := unitForm.FindStringSubmatch(text)
+	if units[kind] == nil || m == nil {
+		return 0, false
+	}
+	factor, known := unit(kind, m[2])
+	f, err := strconv.ParseFloat(m[1], 64)
+	return f * factor, known && err == nil
+}
+
+func compareVersions(a, b string) int {
+	x, y := strings.FieldsFunc(a, isVersionSeparator), strings.FieldsFunc(b, isVersionSeparator)
+	for i := range max(len(x), len(y)) {
+		var p, q int
+		if i < len(x) {
+			p, _ = strconv.Atoi(x[i])
+		}
+		if i < len(y) {
+			q, _ = strconv.Atoi(y[i])
+		}
+		if p != q {
+			return cmp.Compare(p, q)
+		}
+	}
+	return 0
+}
+
+func isVersionSeparator(r rune) bool { return r == '.' || r == '-' }
+
+func lengthOf(n *yamltree.Node, operator string, limit *yamltree.Node) bool {
+	want, err := strconv.Atoi(limit.Str())
+	if err != nil {
+		return true
+	}
+	length := len(n.Items) + len(n.Fields)
+	if n.Kind == yamltree.Scalar {
+		length = utf8.RuneCountInString(n.Text)
+	}
+	switch operator {
+	case "min_length":
+		return length >= want
+	case "max_length":
+		return length <= want
+	}
+	return length == want
+}
+
+// bounds reads a range. UNBOUNDED is the largest number.
+func bounds(n *yamltree.Node) (lower, upper int, ok bool) {
+	items := n.List()
+	if len(items) != 2 {
+		return 0, 0, false
+	}
+	lower, err := strconv.Atoi(items[0].Str())
+	if err != nil {
+		return 0, 0, false
+	}
+	if strings.EqualFold(items[1].Str(), "UNBOUNDED") {
+		return lower, math.MaxInt, true
+	}
+	upper, err = strconv.Atoi(items[1].Str())
+	return lower, upper, err == nil
+}

@@ -1,0 +1,171 @@
+package grammar
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+var rollbackHook = regexp.MustCompile(`^[a-z_]+_rollback(_start|_end)?$`)
+
+// operationsOf lists the operations and notifications of an interface, which stand
+// under keynames of their own in 1.3 and among the keynames before.
+func operationsOf(n *yamltree.Node) []yamltree.Field {
+	list := append(n.Get("operations").Map(), n.Get("notifications").Map()...)
+	for _, f := range n.Map() {
+		if !slices.Contains(interfaceKeys, f.Key) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// interfaceType checks the definition of an interface type (3.7.5).
+func (v *validator) interfaceType(def *yamltree.Node) {
+	if !v.mapping(def, "an interface type") {
+		return
+	}
+	v.propertyDefinitions(def.Get("inputs"), parameterDefinition)
+	for _, f := range operationsOf(def) {
+		v.operation(nil, f)
+	}
+}
+
+// interfaceDefinitions checks the interfaces of a node, relationship or group
+// type.
+func (v *validator) interfaceDefinitions(section *yamltree.Node) {
+	for _, f := range section.Map() {
+		if !v.spend(1) {
+			return
+		}
+		if f.Value.Present() != nil && f.Value.Kind == yamltree.Scalar { // short notation
+			v.typeNamed(InterfaceTypes, f.Value)
+			continue
+		}
+		d := v.typeNamed(InterfaceTypes, f.Value.Get("type"))
+		v.operations(nil, f.Value, d, nil)
+	}
+}
+
+// interfaces checks the interfaces of a template against those of its type.
+func (v *validator) interfaces(s *scope, section *yamltree.Node, d *Type) {
+	if !v.mapping(section, "interfaces") {
+		return
+	}
+	for _, f := range section.Map() {
+		if !v.spend(1) {
+			return
+		}
+		def, known := d.member("interfaces", f.Key)
+		typeName := f.Value.Get("type")
+		if typeName == nil {
+			typeName = def.Value.Get("type")
+		}
+		if def.Value.Str() != "" {
+			typeName = def.Value
+		}
+		if !known && d != nil && typeName == nil {
+			v.unknown(f.Pos, problem.UnknownInterface, d.Name+" has no interface", f.Key, v.namesIn(d, "interfaces"))
+			continue
+		}
+		v.operations(s, f.Value, v.typeNamed(InterfaceTypes, typeName), def.Value)
+	}
+}
+
+// operations checks the operations of an interface against its type and, in a
+// template, those that the definition in the type of the template adds.
+func (v *validator) operations(s *scope, n *yamltree.Node, d *Type, def *yamltree.Node) {
+	if !v.mapping(n, "an interface") {
+		return
+	}
+	v.inputs(s, n.Get("inputs"))
+	for _, f := range operationsOf(n) {
+		if !v.spend(1) {
+			return
+		}
+		if s != nil && d != nil && !v.hasOperation(d, f.Key) && !hasOwn(def, f.Key) {
+			p := v.unknownName(f.Pos, problem.UnknownOperation, d.Name+" has no operation", f.Key, v.operationNames(d))
+			if rollbackHook.MatchString(f.Key) {
+				v.deviation(problem.RollbackHooks, p)
+			} else {
+				v.add(p)
+			}
+		}
+		v.operation(s, f)
+	}
+}
+
+func (v *validator) hasOperation(d *Type, name string) bool {
+	for ; d != nil; d = d.Parent {
+		if hasOwn(d.Node, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasOwn(n *yamltree.Node, operation string) bool {
+	return n.Get("operations").Has(operation) || n.Get("notifications").Has(operation) ||
+		n.Has(operation) && !slices.Contains(interfaceKeys, operation)
+}
+
+func (v *validator) operationNames(d *Type) []string {
+	var names []string
+	for ; d != nil; d = d.Parent {
+		for _, f := range operationsOf(d.Node) {
+			v.spend(1)
+			names = append(names, f.Key)
+		}
+	}
+	return names
+}
+
+// operation checks an operation in the short notation, the name of an
+// implementation, or the long one. Nothing and an empty list say that there is
+// none.
+func (v *validator) operation(s *scope, f yamltree.Field) {
+	n := f.Value.Present()
+	if n == nil || n.Kind == yamltree.Scalar || n.Kind == yamltree.Sequence && len(n.Items) == 0 {
+		return
+	}
+	if !v.keys(n, operationDefinition) {
+		return
+	}
+	v.inputs(s, n.Get("inputs"))
+	if i := n.Get("implementation"); i != nil && i.Kind == yamltree.Mapping {
+		v.keys(i, implementationOf)
+	}
+}
+
+// inputs are definitions in a type, and values in a template.
+func (v *validator) inputs(s *scope, section *yamltree.Node) {
+	if s == nil {
+		v.propertyDefinitions(section, parameterDefinition)
+		return
+	}
+	for _, f := range section.Map() {
+		v.value(s, f.Value, nil)
+	}
+}
+
+// artifacts checks artifact definitions (3.6.7).
+func (v *validator) artifacts(s *scope, section *yamltree.Node) {
+	for _, f := range section.Named() {
+		if !v.spend(1) {
+			return
+		}
+		if f.Value.Present() == nil || f.Value.Kind == yamltree.Scalar { // short notation: the file
+			continue
+		}
+		if !v.keys(f.Value, artifactDefinition) {
+			continue
+		}
+		d := v.typeNamed(ArtifactTypes, f.Value.Get("type"))
+		v.properties(s, f.Value.Get("properties"), d, "properties", nil)
+		if s != nil && d != nil {
+			v.required(f.Value, d, nil, f.Pos, "the artifact "+f.Key)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package grammar
+
+// nearest returns the name that is most like another, "" when none is like it: it
+// has to be reached by changing at most every third letter.
+func nearest(name string, among []string) string {
+	const longest, most = 80, 500
+	if len(name) > longest || len(among) > most {
+		return ""
+	}
+	best, distance := "", max(1, len(name)/3)+1
+	for _, candidate := range among {
+		if len(candidate) > longest {
+			continue
+		}
+		if d := levenshtein(name, candidate); d < distance && candidate != name {
+			best, distance = candidate, d
+		}
+	}
+	return best
+}
+
+// levenshtein counts the bytes to insert, remove, replace, or swap with the next.
+func levenshtein(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before, last, row = last, row, before
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := last[j]
+			if a[i] != b[j] {
+				replaced++
+			}
+			row[j+1] = min(replaced, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,141 @@
+package grammar
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// requirements checks requirement assignments (TOSCA Simple Profile 1.3, 3.8.2).
+// A requirement that is not assigned is none of the template's faults: whoever
+// deploys it finds the target.
+func (v *validator) requirements(s *scope, section *yamltree.Node, d *Type) {
+	if section == nil {
+		return
+	}
+	if section.Kind == yamltree.Mapping {
+		v.deviation(problem.MappedRequirements, problem.Problem{
+			Position: section.Pos, Code: problem.Type,
+			Message: "requirements must be a list", Expected: "one list item for each requirement",
+		})
+	} else if section.Kind != yamltree.Sequence {
+		v.errorf(section.Pos, problem.Type, "requirements must be a list")
+	}
+	used := map[string]int{}
+	for _, f := range section.Named() {
+		if !v.spend(1) {
+			return
+		}
+		used[f.Key]++
+		v.requirement(s, f, d, used[f.Key])
+	}
+}
+
+func (v *validator) requirement(s *scope, f yamltree.Field, d *Type, ordinal int) {
+	def, known := d.member("requirements", f.Key)
+	if !known && d != nil {
+		v.unknown(f.Pos, problem.UnknownRequirement, d.Name+" has no requirement", f.Key, v.namesIn(d, "requirements"))
+	}
+	if most := mostOccurrences(def.Value); known && ordinal == most+1 {
+		v.errorf(f.Pos, problem.Occurrences, "the requirement %s may be assigned %d times only", f.Key, most)
+	}
+	switch n := f.Value.Present(); {
+	case n == nil:
+		v.deviation(problem.EmptyRequirement, problem.Problem{
+			Position: f.Pos, Code: problem.Type,
+			Message: "the requirement " + f.Key + " has no value", Expected: "the name of a node template, or nothing at all",
+		})
+	case n.Kind == yamltree.Scalar:
+		v.target(s, n, def.Value, nil)
+	case v.keys(n, requirementAssignment):
+		if target := n.Get("node"); target != nil {
+			v.target(s, target, def.Value, n.Get("capability"))
+		}
+		v.nodeFilter(n.Get("node_filter"))
+		v.relationship(s, n.Get("relationship"))
+	}
+}
+
+// mostOccurrences is how often a requirement may be assigned: once, when its
+// definition does not say.
+func mostOccurrences(def *yamltree.Node) int {
+	if o := def.Get("occurrences"); o != nil {
+		if _, upper, ok := bounds(o); ok {
+			return min(upper, math.MaxInt-1)
+		}
+		return math.MaxInt - 1
+	}
+	return 1
+}
+
+// target checks that what a requirement names is a node template, or a node type
+// the target is to have, and that it offers what the requirement wants.
+func (v *validator) target(s *scope, n, def, capability *yamltree.Node) {
+	if n.Kind != yamltree.Scalar {
+		v.errorf(n.Pos, problem.Type, "this must be the name of a node template")
+		return
+	}
+	f, isTemplate := s.templates.Field(n.Text)
+	d := v.types.Lookup(NodeTypes, n.Text)
+	if isTemplate {
+		d = v.types.Lookup(NodeTypes, f.Value.Get("type").Str())
+	} else if d == nil {
+		v.unknown(n.Pos, problem.UnknownNode, "there is no node template", n.Text, keysOf(s.templates))
+		return
+	}
+	if d == nil {
+		return // its type is unknown, which is reported there
+	}
+	if want := def.Get("node").Str(); want != "" && v.types.Lookup(NodeTypes, want) != nil && !d.is(want) {
+		v.wrongTarget(n, d, "a node of type "+want)
+		return
+	}
+	want := def.Get("capability").Str()
+	if want == "" {
+		want = def.Str() // short notation
+	}
+	if v.types.Lookup(CapabilityTypes, want) != nil && !v.offers(d, want) {
+		v.wrongTarget(n, d, "a node with a capability of type "+want)
+	}
+	if name := capability.Str(); name != "" && v.types.Lookup(CapabilityTypes, name) == nil {
+		if _, ok := d.member("capabilities", name); !ok {
+			v.unknown(capability.Pos, problem.UnknownCapability, d.Name+" has no capability", name, v.namesIn(d, "capabilities"))
+		}
+	}
+}
+
+func (v *validator) wrongTarget(n *yamltree.Node, d *Type, expected string) {
+	v.add(problem.Problem{
+		Position: n.Pos, Code: problem.WrongTarget,
+		Message:  fmt.Sprintf("%s, of type %s, cannot be the target", n.Text, d.Name),
+		Expected: expected,
+	})
+}
+
+// offers reports whether a node type has a capability of a type.
+func (v *validator) offers(d *Type, want string) bool {
+	for ; d != nil; d = d.Parent {
+		for _, f := range d.Node.Get("capabilities").Named() {
+			if !v.spend(1) || v.types.Is(CapabilityTypes, capabilityType(f.Value), want) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// relationship checks the relationship of a requirement: the name of a template or
+// a type, or {type, properties, interfaces}.
+func (v *validator) relationship(s *scope, n *yamltree.Node) {
+	if n == nil || n.Kind == yamltree.Scalar {
+		return
+	}
+	if !v.keys(n, entity("a relationship", "type properties interfaces attributes")) {
+		return
+	}
+	d := v.typeNamed(RelationshipTypes, n.Get("type"))
+	v.properties(s, n.Get("properties"), d, "properties", nil)
+	v.interfaces(s, n.Get("interfaces"), d)
+}

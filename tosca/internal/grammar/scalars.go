@@ -1,0 +1,175 @@
+package grammar
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// scalarTypes are the types of YAML and TOSCA that are no collections, with what a
+// value of them must be (TOSCA Simple Profile 1.3, 3.3).
+var scalarTypes = map[string]string{
+	"string":                "a text",
+	"integer":               "a whole number",
+	"float":                 "a number",
+	"boolean":               "true or false",
+	"timestamp":             "a time such as 2024-02-29T12:00:00Z",
+	"version":               "a version such as 1.2 or 1.2.3.beta-4",
+	"range":                 "a range such as [1, 4] or [1, UNBOUNDED]",
+	"scalar-unit.size":      "a size such as \"4 GB\"",
+	"scalar-unit.time":      "a time such as \"10 s\"",
+	"scalar-unit.frequency": "a frequency such as \"2.4 GHz\"",
+	"scalar-unit.bitrate":   "a bitrate such as \"10 Mbps\"",
+}
+
+func isScalarType(kind string) bool { return scalarTypes[kind] != "" }
+
+// isPrimitive reports whether a type needs no definition.
+func isPrimitive(kind string) bool { return kind == "list" || kind == "map" || isScalarType(kind) }
+
+// units are those of the scalar-unit types, by their lower case: TOSCA compares
+// those of size without regard to case, and packages write all of them as they
+// like. Mbps and MBps are the exception, see unit.
+var units = map[string]map[string]float64{
+	"scalar-unit.size": {
+		"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
+		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+	},
+	"scalar-unit.time": {
+		"d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9,
+	},
+	"scalar-unit.frequency": {"hz": 1, "khz": 1e3, "mhz": 1e6, "ghz": 1e9},
+	"scalar-unit.bitrate": {
+		"bps": 1, "kbps": 1e3, "mbps": 1e6, "gbps": 1e9, "tbps": 1e12,
+		"kibps": 1 << 10, "mibps": 1 << 20, "gibps": 1 << 30, "tibps": 1 << 40,
+	},
+}
+
+var (
+	versionForm = regexp.MustCompile(`^[0-9]+(\.[0-9]+(\.[0-9]+(\.[A-Za-z0-9_]+(-[0-9]+)?)?)?)?$`)
+	unitForm    = regexp.MustCompile(`^(-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z]*)$`)
+)
+
+// scalar checks a value of a type that is no collection.
+func (v *validator) scalar(n *yamltree.Node, kind string) bool {
+	if kind == "range" {
+		return v.rangeOf(n)
+	}
+	if n.Kind != yamltree.Scalar {
+		v.wrongType(n, kind)
+		return false
+	}
+	switch kind {
+	case "string":
+		if n.Tag != "!!str" {
+			v.deviation(problem.UnquotedText, v.typeProblem(n, kind))
+		}
+	case "integer", "float", "boolean":
+		return v.plain(n, kind)
+	case "version":
+		if !versionForm.MatchString(n.Text) {
+			v.wrongType(n, kind)
+			return false
+		}
+	case "timestamp":
+		if n.Tag != "!!timestamp" && !isTime(n.Text) {
+			v.wrongType(n, kind)
+			return false
+		}
+	default:
+		return v.scalarUnit(n, kind)
+	}
+	return true
+}
+
+// plain checks numbers and booleans, which packages put into quotes, and booleans
+// of YAML 1.1, which YAML 1.2 takes for texts.
+func (v *validator) plain(n *yamltree.Node, kind string) bool {
+	switch {
+	case kind == "integer" && n.Tag == "!!int",
+		kind == "float" && (n.Tag == "!!float" || n.Tag == "!!int"),
+		kind == "boolean" && n.Tag == "!!bool":
+		return true
+	}
+	text := strings.TrimSpace(n.Text)
+	var err error
+	switch kind {
+	case "integer":
+		_, err = strconv.ParseInt(text, 0, 64)
+	case "float":
+		_, err = strconv.ParseFloat(text, 64)
+	case "boolean":
+		switch strings.ToLower(text) {
+		case "true", "false", "yes", "no", "on", "off":
+		default:
+			err = strconv.ErrSyntax
+		}
+	}
+	if err != nil {
+		v.wrongType(n, kind)
+		return false
+	}
+	v.deviation(problem.QuotedValue, v.typeProblem(n, kind))
+	return true
+}
+
+func (v *validator) scalarUnit(n *yamltree.Node, kind string) bool {
+	m := unitForm.FindStringSubmatch(strings.TrimSpace(n.Text))
+	if m == nil {
+		v.wrongType(n, kind)
+		return false
+	}
+	if m[2] == "" {
+		v.deviation(problem.MissingUnit, v.typeProblem(n, kind))
+		return false
+	}
+	if _, known := unit(kind, m[2]); !known {
+		v.wrongType(n, kind)
+		return false
+	}
+	return true
+}
+
+// unit returns the factor of a unit. Bps is bytes per second, bps bits.
+func unit(kind, name string) (float64, bool) {
+	factor, known := units[kind][strings.ToLower(name)]
+	if kind == "scalar-unit.bitrate" && strings.HasSuffix(name, "Bps") {
+		factor *= 8
+	}
+	return factor, known
+}
+
+// rangeOf checks [lower, upper].
+func (v *validator) rangeOf(n *yamltree.Node) bool {
+	if lower, upper, ok := bounds(n); !ok || lower > upper {
+		v.wrongType(n, "range")
+		return false
+	}
+	return true
+}
+
+func (v *validator) wrongType(n *yamltree.Node, kind string) { v.add(v.typeProblem(n, kind)) }
+
+func (v *validator) typeProblem(n *yamltree.Node, kind string) problem.Problem {
+	return problem.Problem{
+		Position: n.Pos, Code: problem.Type,
+		Message:  "the value " + n.Flow() + " is no " + kind,
+		Expected: scalarTypes[kind],
+	}
+}
+
+func isTime(text string) bool {
+	for _, layout := range []string{
+		time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02", "2006-1-2",
+		"2006-01-02t15:04:05.999999999Z07:00", "2006-1-2 15:4:5.999999999 -7",
+	} {
+		if _, err := time.Parse(layout, strings.TrimSpace(text)); err == nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,164 @@
+package grammar
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca/internal/documents"
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// maxSteps bounds the work on a descriptor. Packages in the field need some two
+// thousand steps, and less than one for each YAML node.
+const maxSteps = 3_000_000
+
+// validator holds the documents of a package against grammar and types.
+type validator struct {
+	types    Types
+	allowed  map[problem.Quirk]bool
+	report   *report.Report
+	steps    int
+	patterns map[string]*regexp.Regexp // nil for those that are not checked
+	// unimported are the types that were reported as not imported.
+	unimported map[string]bool
+}
+
+// Validate reports everything in the documents of the package that is not as the
+// grammar and the types want it. Deviations that an allowed quirk names are
+// warnings.
+func Validate(set *documents.Set, types Types, quirks []problem.Quirk, r *report.Report) {
+	v := &validator{
+		types:      types,
+		report:     r,
+		allowed:    map[problem.Quirk]bool{},
+		steps:      maxSteps,
+		patterns:   map[string]*regexp.Regexp{},
+		unimported: map[string]bool{},
+	}
+	for _, q := range quirks {
+		v.allowed[q] = true
+	}
+	for _, d := range set.All {
+		if !d.Bundled {
+			v.document(d)
+		}
+	}
+	if v.steps <= 0 {
+		r.Errorf(problem.Position{File: set.Entry().File}, problem.TooLarge, "the descriptor is too complex to be checked")
+	}
+}
+
+func (v *validator) document(d documents.Document) {
+	v.serviceTemplate(d.Root)
+	v.imports(d.Root.Get("imports"))
+	for _, kind := range kinds {
+		v.typeDefinitions(kind, d.Root.Get(string(kind)))
+	}
+	if t := d.Root.Get("topology_template"); t != nil {
+		v.topology(t, d.Root)
+	}
+}
+
+// misplaced are the sections of a topology that packages put beside it.
+var misplaced = []string{"groups", "policies"}
+
+func (v *validator) serviceTemplate(root *yamltree.Node) {
+	known := serviceTemplate
+	for _, section := range misplaced {
+		if n := root.Get(section); n != nil {
+			known.keys = append(slices.Clone(known.keys), section)
+			v.deviation(problem.MisplacedSections, problem.Problem{
+				Position: n.Pos, Code: problem.Misplaced,
+				Message: section + " belong into the topology_template",
+			})
+		}
+	}
+	v.keys(root, known)
+}
+
+// spend counts work; it is false when there was too much, or when there are more
+// faults than are kept.
+func (v *validator) spend(steps int) bool {
+	v.steps -= steps
+	return v.steps > 0 && !v.report.Full()
+}
+
+func (v *validator) add(p problem.Problem) { v.report.Add(p) }
+
+func (v *validator) errorf(pos problem.Position, code problem.Code, format string, args ...any) {
+	v.add(problem.Problem{Position: pos, Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// deviation reports what a quirk names: a warning when it is allowed, an error
+// otherwise.
+func (v *validator) deviation(q problem.Quirk, p problem.Problem) {
+	p.Quirk = q
+	if v.allowed[q] {
+		p.Severity = problem.Warning
+	}
+	v.add(p)
+}
+
+func (v *validator) imports(section *yamltree.Node) {
+	for _, item := range section.List() {
+		if item.Has("file") {
+			v.keys(item, importDefinition)
+			continue
+		}
+		for _, f := range item.Map() {
+			if f.Value.Present() != nil && f.Value.Kind == yamltree.Mapping {
+				v.keys(f.Value, importDefinition)
+			}
+		}
+	}
+}
+
+// typeNamed looks up a type that a document names, and reports it when it is
+// unknown. A name that is not there is reported too, if it must be.
+func (v *validator) typeNamed(kind Kind, n *yamltree.Node) *Type {
+	if n.Present() == nil {
+		return nil
+	}
+	if n.Kind != yamltree.Scalar {
+		v.errorf(n.Pos, problem.Type, "this must be the name of a type")
+		return nil
+	}
+	d := v.types.Lookup(kind, n.Text)
+	switch {
+	case d == nil:
+		v.unknownType(kind, n)
+	case d.Implicit && !v.unimported[n.Text]:
+		v.unimported[n.Text] = true
+		v.deviation(problem.UnimportedTypes, problem.Problem{
+			Position: n.Pos, Code: problem.UnknownType,
+			Message:  "the type " + n.Text + " is not imported",
+			Expected: "an import of the SOL001 type definitions, which are bundled",
+		})
+	}
+	return d
+}
+
+func (v *validator) unknownType(kind Kind, n *yamltree.Node) {
+	var known []string
+	for name := range v.types.byName[kind] {
+		v.spend(1)
+		known = append(known, name)
+	}
+	v.add(problem.Problem{
+		Position: n.Pos, Code: problem.UnknownType,
+		Message: fmt.Sprintf("there is no type %q among the %s", n.Text, kind),
+		Nearest: nearest(n.Text, known),
+	})
+}
+
+// typeOf is typeNamed for the type of a template, which must be there.
+func (v *validator) typeOf(kind Kind, f yamltree.Field, what construct) *Type {
+	n := f.Value.Get("type")
+	if n == nil {
+		v.errorf(f.Pos, problem.MissingKeyname, "%s needs a type, %s has none", what.name, f.Key)
+	}
+	return v.typeNamed(kind, n)
+}

@@ -1,0 +1,161 @@
+package grammar
+
+import (
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// properties holds the properties of a template against the definitions its type
+// has in a section. refined are definitions that stand nearer than those of the
+// type, as a node type gives them for a capability.
+func (v *validator) properties(s *scope, n *yamltree.Node, d *Type, section string, refined *yamltree.Node) {
+	if d == nil || !v.mapping(n, section) {
+		return
+	}
+	for _, f := range n.Map() {
+		if !v.spend(1) {
+			return
+		}
+		def, known := refined.Field(f.Key)
+		if !known {
+			def, known = d.member(section, f.Key)
+		}
+		if !known {
+			v.unknownProperty(f, d, section)
+			continue
+		}
+		v.value(s, f.Value, def.Value)
+	}
+}
+
+func (v *validator) unknownProperty(f yamltree.Field, d *Type, section string) {
+	code := problem.UnknownProperty
+	if section == "attributes" {
+		code = problem.UnknownAttribute
+	}
+	v.unknown(f.Pos, code, d.Name+" has no "+singular(section), f.Key, v.namesIn(d, section))
+}
+
+// required reports the properties that a type demands and that are neither given
+// nor have a default.
+func (v *validator) required(n *yamltree.Node, d *Type, refined *yamltree.Node, pos problem.Position, whose string) {
+	given := n.Get("properties")
+	if d != nil && d.Kind == DataTypes {
+		given = n
+	}
+	for a := d; a != nil; a = a.Parent {
+		for _, f := range a.Node.Get("properties").Map() {
+			if !v.spend(1) {
+				return
+			}
+			def, nearer := refined.Field(f.Key)
+			if !nearer {
+				def, _ = d.member("properties", f.Key)
+			}
+			if def.Pos != f.Pos && !nearer || !isRequired(def.Value) {
+				continue // overridden, or not needed
+			}
+			if !given.Has(f.Key) {
+				v.deviation(problem.IncompleteProperties, problem.Problem{
+					Position: pos, Code: problem.RequiredProperty,
+					Message: whose + " needs the property \"" + f.Key + "\" of " + a.Name,
+				})
+			}
+		}
+	}
+}
+
+func isRequired(def *yamltree.Node) bool {
+	return def.Get("required").Str() != "false" && !def.Has("default")
+}
+
+// value holds a value against its definition: a property definition, or the
+// schema of the entries of a list or map.
+func (v *validator) value(s *scope, n, def *yamltree.Node) {
+	if n.Present() == nil || !v.spend(1) {
+		return
+	}
+	if name, args := function(n); name != "" {
+		v.function(s, n, name, args)
+		return
+	}
+	kind := def.Get("type").Str()
+	if def != nil && def.Kind == yamltree.Scalar { // entry_schema: string
+		kind = def.Text
+	}
+	if kind != "" && !v.ofType(s, n, kind, def) {
+		return
+	}
+	v.constraints(n, kind, def.Get("constraints"))
+}
+
+// ofType checks the kind of a value. It is false when there is a fault that makes
+// further checks pointless.
+func (v *validator) ofType(s *scope, n *yamltree.Node, kind string, def *yamltree.Node) bool {
+	switch kind {
+	case "list":
+		return v.list(s, n, def)
+	case "map":
+		return v.entries(s, n, def)
+	}
+	if isScalarType(kind) {
+		return v.scalar(n, kind)
+	}
+	d := v.types.Lookup(DataTypes, kind)
+	if d == nil {
+		return false // reported where the property is defined
+	}
+	return v.dataType(s, n, d)
+}
+
+func (v *validator) list(s *scope, n, def *yamltree.Node) bool {
+	if n.Kind != yamltree.Sequence {
+		v.errorf(n.Pos, problem.Type, "this must be a list")
+		return false
+	}
+	for _, item := range n.List() {
+		v.value(s, item, def.Get("entry_schema"))
+	}
+	return true
+}
+
+func (v *validator) entries(s *scope, n, def *yamltree.Node) bool {
+	if n.Kind != yamltree.Mapping {
+		v.errorf(n.Pos, problem.Type, "this must be a map")
+		return false
+	}
+	for _, f := range n.Map() {
+		v.value(s, f.Value, def.Get("entry_schema"))
+	}
+	return true
+}
+
+// dataType checks a value of a type that the descriptor defines: one derived from
+// a primitive type, with further constraints, or one made of properties.
+func (v *validator) dataType(s *scope, n *yamltree.Node, d *Type) bool {
+	if base := d.primitive(); base != "" {
+		ok := v.ofType(s, n, base, d.Node)
+		for a := d; ok && a != nil; a = a.Parent {
+			v.constraints(n, base, a.Node.Get("constraints"))
+		}
+		return ok
+	}
+	if n.Kind != yamltree.Mapping {
+		v.errorf(n.Pos, problem.Type, "this must be a mapping of the properties of %s", d.Name)
+		return false
+	}
+	v.properties(s, n, d, "properties", nil)
+	v.required(n, d, nil, n.Pos, "the value")
+	return true
+}
+
+// primitive returns the type of TOSCA or YAML a data type is derived from, "" for
+// those made of properties.
+func (d *Type) primitive() string {
+	for ; d != nil; d = d.Parent {
+		if isPrimitive(d.Base) {
+			return d.Base
+		}
+	}
+	return ""
+}

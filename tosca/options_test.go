@@ -1,0 +1,122 @@
+package tosca_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/internal/etsi"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// strict is a VNFD without any deviation; %s is what it imports.
+func strict(imports string) string {
+	return `tosca_definitions_version: tosca_simple_yaml_1_2
+imports: [ '` + imports + `' ]
+topology_template:
+  node_templates:
+    VNF:
+      type: tosca.nodes.nfv.VNF
+      properties:
+        descriptor_id: b1bb0ce7-ebca-4fa7-95ed-4840d70a1177
+        descriptor_version: '1.0'
+        provider: Maker
+        product_name: Product
+        software_version: '1.0'
+        flavour_id: simple
+        flavour_description: one size
+        vnfm_info: [ '0:vnfkit' ]
+`
+}
+
+// TestReleases holds that a VNFD may be written for every release of SOL001, with
+// nothing of ETSI in the package.
+func TestReleases(t *testing.T) {
+	for _, version := range etsi.Versions() {
+		imports := "https://forge.etsi.org/rep/nfv/SOL001/raw/v" + version + "/etsi_nfv_sol001_vnfd_types.yaml"
+		p, err := tosca.OpenFS(context.Background(), fstest.MapFS{"v.yaml": file(strict(imports))}, tosca.Strict())
+		if err != nil {
+			t.Errorf("SOL001 %s: %v", version, err)
+			continue
+		}
+		if f := p.VNFD().Flavours; len(f) != 1 || f[0].ID != "simple" || len(p.Warnings()) > 0 {
+			t.Errorf("SOL001 %s: flavours %v, warnings %v", version, f, p.Warnings())
+		}
+	}
+}
+
+func TestStrict(t *testing.T) {
+	files := fstest.MapFS{"v.yaml": file(minimal)} // imports nothing, and has no flavour_id
+	open := func(opts ...tosca.Option) (list problem.List) {
+		p, err := tosca.OpenFS(context.Background(), files, opts...)
+		if err == nil {
+			return p.Warnings()
+		}
+		if !errors.As(err, &list) {
+			t.Fatal(err)
+		}
+		return list
+	}
+	found := func(list problem.List) map[problem.Quirk]problem.Severity {
+		m := map[problem.Quirk]problem.Severity{}
+		for _, p := range list {
+			m[p.Quirk] = p.Severity
+		}
+		return m
+	}
+	tests := []struct {
+		name string
+		opts []tosca.Option
+		want map[problem.Quirk]problem.Severity
+	}{
+		{"all quirks", nil,
+			map[problem.Quirk]problem.Severity{problem.UnimportedTypes: problem.Warning, problem.IncompleteProperties: problem.Warning}},
+		{"no quirk", []tosca.Option{tosca.Strict()},
+			map[problem.Quirk]problem.Severity{problem.UnimportedTypes: problem.Error, problem.IncompleteProperties: problem.Error}},
+		{"one quirk", []tosca.Option{tosca.Strict(), tosca.Allow(problem.UnimportedTypes)},
+			map[problem.Quirk]problem.Severity{problem.IncompleteProperties: problem.Error}},
+		{"both", []tosca.Option{tosca.Allow(problem.UnimportedTypes, problem.IncompleteProperties), tosca.Strict()},
+			map[problem.Quirk]problem.Severity{problem.UnimportedTypes: problem.Warning, problem.IncompleteProperties: problem.Warning}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, found(open(tt.opts...))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestAnyDescriptor(t *testing.T) {
+	const service = `tosca_definitions_version: tosca_simple_yaml_1_2
+imports: [ etsi_nfv_sol001_nsd_types.yaml ]
+topology_template:
+  node_templates:
+    NS:
+      type: tosca.nodes.nfv.NS
+      properties:
+        descriptor_id: i
+        designer: d
+        version: '1'
+        name: n
+        invariant_id: v
+        flavour_id: f
+`
+	files := fstest.MapFS{"v.yaml": file(service)}
+	if _, err := tosca.OpenFS(context.Background(), files); !errors.Is(err, problem.Problem{Code: problem.NotVNFD}) {
+		t.Errorf("an NSD is opened as a VNFD: %v", err)
+	}
+	p, err := tosca.OpenFS(context.Background(), files, tosca.AnyDescriptor(), tosca.Strict())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.VNFD() != nil || len(p.Warnings()) > 0 {
+		t.Errorf("an NSD has the VNFD %v and the warnings %v", p.VNFD(), p.Warnings())
+	}
+	files["v.yaml"] = file(service + "        nmae: n\n")
+	if _, err := tosca.OpenFS(context.Background(), files, tosca.AnyDescriptor()); !errors.Is(err, problem.Problem{Code: problem.UnknownProperty}) {
+		t.Errorf("a faulty NSD: %v", err)
+	}
+}
