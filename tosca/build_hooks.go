@@ -68,7 +68,10 @@ type operation struct {
 // not say of an operation, its type or an ancestor of that does.
 func (b *flavourBuilder) vnflcm(n template) map[string]*operation {
 	found := map[string]*operation{}
-	sources := append([]*yamltree.Node{n.node}, b.topo.defs.lineage(n.kind)...)
+	sources := []*yamltree.Node{n.node}
+	for d := b.topo.types.Lookup(grammar.NodeTypes, n.kind); d != nil; d = d.Parent {
+		sources = append(sources, d.Node)
+	}
 	for i, source := range sources {
 		for _, f := range source.Get("interfaces").Map() {
 			if f.Key != "Vnflcm" && !b.topo.types.Is(grammar.InterfaceTypes, f.Value.Get("type").Str(), typeVnflcmInterface) {
