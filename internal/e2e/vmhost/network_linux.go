@@ -29,7 +29,8 @@ var (
 
 // Network is a bridge with hosts on it.
 type Network struct {
-	lock *flock.Flock
+	lock    *flock.Flock
+	inotify func() error // sets the machine's limit back
 
 	mu     sync.Mutex
 	taken  map[netip.Addr]bool
@@ -39,7 +40,7 @@ type Network struct {
 // Up makes the network, in place of one that a killed run has left. One process of the machine can have it:
 // others wait, until ctx ends. Close it.
 func Up(ctx context.Context) (*Network, error) {
-	n := &Network{lock: flock.New(lockFile), taken: map[netip.Addr]bool{}}
+	n := &Network{lock: flock.New(lockFile), inotify: func() error { return nil }, taken: map[netip.Addr]bool{}}
 	if _, err := n.lock.TryLockContext(ctx, 200*time.Millisecond); err != nil {
 		return nil, fmt.Errorf("vmhost: another process has the network %s: %w", bridge, err)
 	}
@@ -57,6 +58,11 @@ func (n *Network) up(ctx context.Context) error {
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return err
 	}
+	restore, err := raiseInotify()
+	if err != nil {
+		return err
+	}
+	n.inotify = restore
 	others, err := net.InterfaceAddrs()
 	if err != nil {
 		return err
@@ -98,7 +104,7 @@ func removeBridge(ctx context.Context) error {
 
 // Close removes the network. The hosts must be gone.
 func (n *Network) Close() error {
-	return errors.Join(clean(context.Background()), n.lock.Unlock())
+	return errors.Join(clean(context.Background()), n.inotify(), n.lock.Unlock())
 }
 
 // Dir is a directory for what the hosts are made from. It is removed with the network.
