@@ -204,7 +204,7 @@ func BenchmarkBesideToscaParser(b *testing.B) {
 	}
 	dir := b.TempDir()
 	lint, pkg := filepath.Join(dir, "csar-lint"), filepath.Join(dir, "k8s-cluster.csar")
-	if out, err := exec.Command("go", "build", "-o", lint, "../examples/csar-lint").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", lint, "../examples/csar-lint").CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
 	if err := os.WriteFile(pkg, zipOf(b, filepath.Join(corpus, "tosca/pkg/tacker-s-mgmt_driver-kubernetes-kubernetes_vnf_package")), 0o600); err != nil {
@@ -212,8 +212,8 @@ func BenchmarkBesideToscaParser(b *testing.B) {
 	}
 	var own, peer cost
 	for b.Loop() {
-		own.add(b, exec.Command(lint, pkg), 1) // the corpus has left scripts out, which is a fault
-		python := exec.Command("/usr/bin/python3", "-c",
+		own.add(b, exec.CommandContext(b.Context(), lint, pkg), 1) // the corpus has left scripts out, which is a fault
+		python := exec.CommandContext(b.Context(), "/usr/bin/python3", "-c",
 			"from toscaparser.tosca_template import ToscaTemplate; import sys; ToscaTemplate(sys.argv[1], {'selected_flavour': 'simple'})", pkg)
 		python.Env = append(os.Environ(), "PYTHONPATH="+checkout, "PBR_VERSION=2.6.0", "TMPDIR="+dir) // it leaves its copy there
 		peer.add(b, python, 0)

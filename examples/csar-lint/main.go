@@ -10,6 +10,7 @@ package main
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -52,33 +53,33 @@ var writers = map[string]func(io.Writer, []result) error{"text": writeText, "jso
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code, err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "csar-lint:", err)
+	}
 	os.Exit(code)
 }
 
-func run(ctx context.Context, args []string, out, complaints io.Writer) int {
+var errUsage = errors.New("usage: csar-lint [-format text|json|sarif] [-strict] [-roots PEM] PATH...")
+
+// run returns the exit code, and why the packages could not be checked or the results not be written.
+func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	flags := flag.NewFlagSet("csar-lint", flag.ContinueOnError)
-	flags.SetOutput(complaints)
-	flags.Usage = func() {
-		fmt.Fprintln(complaints, "usage: csar-lint [-format text|json|sarif] [-strict] [-roots PEM] PATH...")
-		flags.PrintDefaults()
-	}
+	flags.SetOutput(io.Discard)
 	format := flags.String("format", "text", "text, json (an object per package and line) or sarif")
 	strict := flags.Bool("strict", false, "let no deviation from the specifications pass")
 	roots := flags.String("roots", "", "file with the certificates (PEM) of those whose signatures are trusted")
-	if flags.Parse(args) != nil {
-		return exitUnreadable
+	if err := flags.Parse(args); err != nil {
+		return exitUnreadable, fmt.Errorf("%w\n%w", err, errUsage)
 	}
 	write, known := writers[*format]
 	if !known || flags.NArg() == 0 {
-		flags.Usage()
-		return exitUnreadable
+		return exitUnreadable, errUsage
 	}
 	opts, err := options(*strict, *roots)
 	if err != nil {
-		fmt.Fprintln(complaints, "csar-lint:", err)
-		return exitUnreadable
+		return exitUnreadable, err
 	}
 	tolerated := problem.Warning
 	if *strict {
@@ -91,10 +92,9 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 		results, code = append(results, r), max(code, c)
 	}
 	if err := write(out, results); err != nil {
-		fmt.Fprintln(complaints, "csar-lint:", err)
-		return exitUnreadable
+		return exitUnreadable, err
 	}
-	return code
+	return code, nil
 }
 
 // options are those of the parser: any descriptor, be it of a VNF, a PNF or a network service.

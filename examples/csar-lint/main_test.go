@@ -62,8 +62,12 @@ func TestExitCodes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var said bytes.Buffer
-			if code := run(t.Context(), tt.args, &said, &said); code != tt.code {
+			code, err := run(t.Context(), tt.args, &said)
+			if code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)
+			}
+			if err != nil {
+				said.WriteString(err.Error())
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(said.String(), want) {
@@ -76,9 +80,9 @@ func TestExitCodes(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	good, bad := samples.Package("k8s-cluster"), csarOf(t, "tosca_definitions_version: tosca_2_0\n")
-	var said, complaints bytes.Buffer
-	if code := run(t.Context(), []string{"-format", "json", good, bad}, &said, &complaints); code != exitProblems {
-		t.Fatalf("exit code %d\n%s", code, complaints.String())
+	var said bytes.Buffer
+	if code, err := run(t.Context(), []string{"-format", "json", good, bad}, &said); code != exitProblems || err != nil {
+		t.Fatalf("exit code %d, %v", code, err)
 	}
 	type found struct{ Path, Verdict, File, Code string }
 	var got []found
@@ -106,9 +110,9 @@ func TestJSON(t *testing.T) {
 
 func TestSARIF(t *testing.T) {
 	bad, none := csarOf(t, "tosca_definitions_version: tosca_2_0\n"), filepath.Join(t.TempDir(), "none")
-	var said, complaints bytes.Buffer
-	if code := run(t.Context(), []string{"-format", "sarif", bad, none}, &said, &complaints); code != exitUnreadable {
-		t.Fatalf("exit code %d\n%s", code, complaints.String())
+	var said bytes.Buffer
+	if code, err := run(t.Context(), []string{"-format", "sarif", bad, none}, &said); code != exitUnreadable || err != nil {
+		t.Fatalf("exit code %d, %v", code, err)
 	}
 	var log sarifLog
 	if err := json.Unmarshal(said.Bytes(), &log); err != nil {
