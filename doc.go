@@ -3,7 +3,9 @@
 //
 //   - Run commands on many machines over SSH, put files there: [github.com/vnfkit/vnfkit/sshexec].
 //   - Test what works over SSH, without machines: [github.com/vnfkit/vnfkit/sshexec/sshtest].
-//   - Read a VNF package (CSAR) and its descriptor: [github.com/vnfkit/vnfkit/tosca].
+//   - Read a VNF package (CSAR) and its descriptor: [github.com/vnfkit/vnfkit/tosca]. Only its files, manifest and
+//     signatures, of whatever it describes: [github.com/vnfkit/vnfkit/tosca/csar]. What was wrong with it:
+//     [github.com/vnfkit/vnfkit/tosca/problem].
 //   - Run the lifecycle of VNF instances (instantiate, scale, heal, terminate) in a way that survives crashes:
 //     [github.com/vnfkit/vnfkit/vnflcm].
 //   - Keep its state in a file: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite]; in a database of yours:

@@ -18,7 +18,6 @@ type builder struct {
 	types  grammar.Types
 	pkg    *csar.Archive
 	report *report.Report
-	defs   definitions
 	budget int // of expressions
 	entry  *topology
 	df     []*topology // those of the flavours
@@ -27,7 +26,7 @@ type builder struct {
 // buildVNFD makes the model. It goes on after faults, to find all of them; the
 // result is only of use when there were none.
 func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, r *report.Report) *VNFD {
-	b := builder{docs: docs, types: types, pkg: a, report: r, defs: newDefinitions(docs.All), budget: maxEvaluations}
+	b := builder{docs: docs, types: types, pkg: a, report: r, budget: maxEvaluations}
 	b.entry = b.topology(docs.Entry())
 	b.findFlavours()
 	if len(b.df) == 0 {

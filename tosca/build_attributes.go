@@ -80,11 +80,8 @@ var ofSOL001 = map[string]bool{
 // that SOL001 defines.
 func (b *builder) members(kind string) map[string]yamltree.Field {
 	found := map[string]yamltree.Field{}
-	for _, name := range b.defs.ancestors(kind) {
-		if ofSOL001[name] {
-			break
-		}
-		for _, f := range b.defs[name].Value.Get("properties").Map() {
+	for d := b.types.Lookup(grammar.DataTypes, kind); d != nil && !ofSOL001[d.Name]; d = d.Parent {
+		for _, f := range d.Node.Get("properties").Map() {
 			if _, known := found[f.Key]; !known {
 				found[f.Key] = f
 			}

@@ -17,12 +17,6 @@ func (b *flavourBuilder) buildCPs() {
 	for _, n := range b.topo.of(typeVduCp) {
 		b.CPs = append(b.CPs, b.at(n).connectionPoint(n))
 	}
-	for _, n := range b.topo.of(typeVduSubCp) {
-		if !b.topo.types.Is(grammar.NodeTypes, n.kind, typeVduCp) { // its type is known by name only
-			b.CPs = append(b.CPs, b.at(n).connectionPoint(n))
-		}
-	}
-	sortByID(b.CPs, func(cp ConnectionPoint) string { return cp.ID })
 	for _, n := range b.topo.of(typeVirtualCp) {
 		b.VirtualCPs = append(b.VirtualCPs, b.at(n).virtualCP(n))
 	}

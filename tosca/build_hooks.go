@@ -41,15 +41,19 @@ func (b *flavourBuilder) buildHooks() {
 }
 
 // hook records the driver of a hook. A driver may be of any artifact type: what
-// the interface names is one.
+// the interface names is one. It may also be a file of the package without an
+// artifact of its own (TOSCA 1.3 3.6.16).
 func (b *flavourBuilder) hook(name string, o *operation) {
 	key := o.driver.Str()
 	if a, ok := b.Artifacts[key]; ok {
 		b.Drivers[key] = a
 		delete(b.Artifacts, key)
 	}
+	if _, err := b.builder.pkg.Artifact(key); err == nil && b.Drivers[key].File == "" {
+		b.Drivers[key] = Artifact{File: key, Pos: o.driver.Pos}
+	}
 	if _, ok := b.Drivers[key]; !ok {
-		b.report.Errorf(o.driver.Pos, problem.UnknownDriver, "the hook %s names the driver %q, which is no artifact of the VNF node", name, key)
+		b.report.Errorf(o.driver.Pos, problem.UnknownDriver, "the hook %s names the driver %q, which is no artifact of the VNF node and no file of the package", name, key)
 		return
 	}
 	b.Hooks[name] = Hook{Driver: key, Inputs: o.inputs, Pos: o.pos}
@@ -68,7 +72,10 @@ type operation struct {
 // not say of an operation, its type or an ancestor of that does.
 func (b *flavourBuilder) vnflcm(n template) map[string]*operation {
 	found := map[string]*operation{}
-	sources := append([]*yamltree.Node{n.node}, b.topo.defs.lineage(n.kind)...)
+	sources := []*yamltree.Node{n.node}
+	for d := b.topo.types.Lookup(grammar.NodeTypes, n.kind); d != nil; d = d.Parent {
+		sources = append(sources, d.Node)
+	}
 	for i, source := range sources {
 		for _, f := range source.Get("interfaces").Map() {
 			if f.Key != "Vnflcm" && !b.topo.types.Is(grammar.InterfaceTypes, f.Value.Get("type").Str(), typeVnflcmInterface) {
@@ -99,7 +106,7 @@ func (b *flavourBuilder) addTo(o *operation, definition *yamltree.Node, ofType b
 func (b *flavourBuilder) addInputs(o *operation, inputs *yamltree.Node, ofType bool) {
 	for _, f := range inputs.Map() {
 		value := f.Value.Present()
-		if ofType {
+		if ofType || value.Has("type") && value.Has("default") { // some templates define inputs too
 			value = value.Get("default")
 		}
 		if _, given := o.inputs[f.Key]; given || value == nil {
@@ -131,14 +138,16 @@ func operationsOf(n *yamltree.Node) []yamltree.Field {
 
 // implementation returns the name of the driver of an operation in any notation:
 // "op: name", "op: {implementation: name}", "op: {implementation: {primary:
-// name}}". Nothing, null and [] mean that there is none.
+// name}}", and with {file: name} for the last name. Nothing, null and [] mean that there is none.
 func implementation(operation *yamltree.Node) *yamltree.Node {
 	if operation.Str() != "" {
 		return operation
 	}
 	i := operation.Get("implementation")
-	if primary := i.Get("primary"); primary != nil {
-		return primary
+	for _, long := range []string{"primary", "file"} {
+		if n := i.Get(long); n != nil {
+			i = n
+		}
 	}
 	return i
 }

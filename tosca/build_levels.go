@@ -78,24 +78,38 @@ func (b *flavourBuilder) defaultLevel(p policy) {
 	}
 }
 
+// maxChecks bounds how many levels are looked at for warnings: so many aspects,
+// steps and VDUs in all.
+const maxChecks = 200_000
+
 // checkNumbers warns about sizes that contradict each other or lie outside the
 // VDU profiles.
 func (b *flavourBuilder) checkNumbers() {
+	scaled, work := map[string]bool{}, 0
+	for _, a := range b.Aspects {
+		work += 1 + len(a.StepDeltas)
+		for vdu := range a.Deltas {
+			scaled[vdu] = true
+			work++
+		}
+	}
 	for _, v := range b.VDUs {
 		b.checkProfile(v, v.Initial, v.Pos, "initially")
 	}
-	for _, l := range b.Levels {
+	for i, l := range b.Levels {
+		if (i+1)*(work+len(b.VDUs)) > maxChecks {
+			return
+		}
 		computed, err := b.atScaleLevels(l.ScaleLevels)
 		if err != nil {
 			continue // reported where the level was read
 		}
 		for _, id := range slices.Sorted(maps.Keys(l.Instances)) {
 			number := l.Instances[id]
-			v := b.VDU(id)
-			if number != computed.Instances[id] && len(b.AspectsOf(id)) > 0 {
+			if number != computed.Instances[id] && scaled[id] {
 				b.report.Warnf(l.Pos, problem.LevelMismatch, "the level %s gives %s %d instances, its scale levels give %d", l.ID, id, number, computed.Instances[id])
 			}
-			b.checkProfile(*v, number, l.Pos, "at level "+l.ID)
+			b.checkProfile(*b.VDU(id), number, l.Pos, "at level "+l.ID)
 		}
 	}
 }

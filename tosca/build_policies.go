@@ -1,9 +1,7 @@
 package tosca
 
 import (
-	"cmp"
 	"maps"
-	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
@@ -106,8 +104,17 @@ func (b *flavourBuilder) buildDeltas() {
 // checkSteps holds the steps of an aspect against its deltas. It only warns: the
 // VNF can be instantiated, and the steps concerned are refused when they are taken.
 func (b *flavourBuilder) checkSteps(a Aspect) {
+	if len(a.Deltas) == 0 {
+		return // it scales something that is not in the model
+	}
+	known := map[string]bool{}
+	for _, deltas := range a.Deltas {
+		for delta := range deltas {
+			known[delta] = true
+		}
+	}
 	for _, step := range a.StepDeltas {
-		if !a.hasDelta(step) {
+		if !known[step] {
 			b.report.Warnf(a.Pos, problem.UnknownDelta, "a step of the aspect %s names the delta %q, which no VDU has", a.ID, step)
 		}
 	}
@@ -150,8 +157,8 @@ func (b *flavourBuilder) targetVDUs(p policy) []*VDU {
 		if !b.exists(t.Str(), t.Pos) {
 			continue
 		}
-		if i, ok := slices.BinarySearchFunc(b.VDUs, t.Str(), func(v VDU, id string) int { return cmp.Compare(v.ID, id) }); ok {
-			found = append(found, &b.VDUs[i])
+		if v := b.VDU(t.Str()); v != nil {
+			found = append(found, v)
 		}
 	}
 	return found

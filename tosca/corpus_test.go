@@ -1,12 +1,10 @@
 package tosca_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,21 +129,9 @@ func readCorpusPackage(t *testing.T, path string) (problem.List, error) {
 // takes them for valid.
 func validInIndex(t *testing.T, path string) map[string]bool {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	valid := map[string]bool{}
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if c := strings.Split(lines.Text(), "|"); len(c) > 4 {
-			valid[strings.TrimSpace(c[1])] = strings.TrimSpace(c[3]) == "valid"
-		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
+	for _, cells := range indexRows(t, path) {
+		valid[cells[1]] = cells[3] == "valid"
 	}
 	return valid
 }

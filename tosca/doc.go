@@ -4,7 +4,7 @@
 // comes in, how many machines each has at which size, what they are connected to,
 // and which management drivers are called when. Open a package, a CSAR as ETSI
 // SOL004 v2.6.1 defines it or a directory with the same layout, and ask its VNFD
-// (SOL001 v2.6.1, in TOSCA Simple Profile 1.0 to 1.3):
+// (SOL001, in TOSCA Simple Profile 1.0 to 1.3):
 //
 //	p, err := tosca.Open(ctx, "k8s-cluster.csar")
 //	if err != nil {
@@ -14,9 +14,6 @@
 //	flavour, err := p.VNFD().Flavour("simple")
 //	size, err := flavour.InitialSize(tosca.TargetSize{InstantiationLevelID: "large"})
 //	fmt.Println(size.Instances) // VNFCs by VDU
-//
-// Flavour.Scale tells what a scaling makes of that, and refuses what the
-// descriptor does not allow.
 //
 // A Package is also an fs.FS, for the files drivers need: scripts, Heat
 // templates, images. OpenFS takes a package from an embed.FS or any other file
@@ -33,20 +30,40 @@
 //
 // # What is read
 //
-// Imports lead into the package, or to the type definitions of SOL001 2.5.1 to
-// 4.4.1, which are bundled: a package need not contain them, and may name them by
-// file or by URL. A package that has its own copy is read with that. The whole
-// descriptor is held against the grammar of TOSCA and the types it uses. The value
-// of an input is its default. What only a request can give stays the text of the
-// expression, such as "{get_input: vendor}", in texts, and counts as not given
-// elsewhere.
+// Descriptors of SOL001 v2.5.1 to v4.4.1, of virtual machines and of containers:
+// VDUs of both kinds, their storages, images and connection points, MCIOPs with
+// their Helm charts, virtual links, scaling aspects and instantiation levels,
+// affinity rules, the configuration of LCM operations, what requests can set, and
+// the hooks of the Vnflcm interface with their inputs. Types of a package that are
+// derived from those of SOL001 count as these, and give their templates what they
+// define.
 //
-// Real packages deviate from TOSCA and SOL001 in ways that can be understood. Each
-// of these ways has a name, a Quirk; a deviation is a warning that names it, unless
-// Strict or Allow say otherwise.
+// Imports lead into the package, or to the type definitions of SOL001, which are
+// bundled: a package need not contain them, and may name them by file or by URL. A
+// package that has its own copy is read with that. The whole descriptor is held
+// against the grammar of TOSCA and the types it uses.
 //
-// Faults that make a VNFD ambiguous or contradictory refuse the package. Those
-// that real packages have and that a VNFM can live with are Package.Warnings; the
-// codes of package problem tell which is which. Signatures and manifests are read
-// by package csar.
+// The expressions get_input, get_property, concat and token are evaluated, also
+// within each other; the value of an input is its default. What only a request or
+// a running system can give stays the text of the whole expression, such as
+// "{get_input: vendor}", in texts, and counts as not given elsewhere.
+//
+// # What is refused
+//
+// Faults that make a package ambiguous, contradictory or different from what its
+// digests and signatures say refuse it. Real packages also deviate from TOSCA and
+// SOL001 in ways that can be understood. Each of these ways has a name, a Quirk; a
+// deviation is one of Package.Warnings, which names it, unless Strict or Allow say
+// otherwise. Check finds everything without keeping the package open. Manifests
+// and signatures are those of package csar; WithIntegrity sets what they decide.
+//
+// # How large a VNF is
+//
+// Flavour.InitialSize counts the VNFCs that an instantiation makes. The numbers an
+// instantiation level gives for a VDU (VduInstantiationLevels) take the place of
+// those that its scale levels give. From there, Flavour.Scale adds or removes the
+// delta of each step. Flavour.SizeAt finds the same numbers again from the
+// scaleStatus of an instance and what it was instantiated with. Requests that the
+// descriptor does not allow give a *RequestError for each of their faults, in the
+// names of SOL003.
 package tosca

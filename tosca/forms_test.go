@@ -102,6 +102,20 @@ imports: [f.yaml]
 	}
 }
 
+// TestHookWithoutArtifact: a driver may be a file of the package, named in place.
+func TestHookWithoutArtifact(t *testing.T) {
+	for _, implementation := range []string{"drive.sh", "{ primary: drive.sh }", "{ primary: { file: drive.sh, type: tosca.artifacts.Implementation.Bash } }"} {
+		f := vnfd(t, fstest.MapFS{
+			"TOSCA-Metadata/TOSCA.meta": file("Entry-Definitions: v.yaml\n"),
+			"drive.sh":                  file("true"),
+			"v.yaml":                    file(minimal + "      interfaces: { Vnflcm: { heal_end: { implementation: " + implementation + " } } }\n"),
+		}).Flavours[0]
+		if d := f.Drivers[f.Hooks["heal_end"].Driver]; d.File != "drive.sh" {
+			t.Errorf("%s: hooks %v, drivers %v", implementation, f.Hooks, f.Drivers)
+		}
+	}
+}
+
 // TestImageInArtifact: the notation of before SOL001 v2.5.1.
 func TestImageInArtifact(t *testing.T) {
 	v := vnfd(t, fstest.MapFS{"v.yaml": file(head + `    OLD:

@@ -14,7 +14,7 @@ const (
 	maxNesting = 20
 	// maxEvaluations is how much all expressions of a VNFD may take: a unit for
 	// each function, and one for every few bytes of what concat and token make.
-	maxEvaluations = 200_000
+	maxEvaluations = 1_000_000
 	// maxText is how long a text made by concat may become.
 	maxText = 64 << 10
 )
@@ -115,6 +115,9 @@ func (e evaluation) property(arguments *yamltree.Node) *yamltree.Node {
 	}
 	if v := e.topo.capability(e.self, name, list[2].Str()); v != nil {
 		return e.walk(v, list[3:])
+	}
+	if all := e.self.node.Get("requirements"); all == nil || !e.topo.spend(arguments, len(all.Fields)+len(all.Items)) {
+		return nil
 	}
 	for _, r := range e.topo.requirements(e.self) {
 		if target, ok := e.topo.byID[r.target]; ok && r.name == name && r.target != "" {

@@ -11,7 +11,7 @@ import (
 
 // requestFaults are the attributes an error complains about.
 func requestFaults(err error) []string {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // walks the tree itself
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var list []string
 		for _, each := range joined.Unwrap() {
 			list = append(list, requestFaults(each)...)

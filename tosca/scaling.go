@@ -1,6 +1,7 @@
 package tosca
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,32 +42,25 @@ type InstantiationLevel struct {
 
 // VDU returns the VDU with that id, nil when there is none.
 func (f *Flavour) VDU(id string) *VDU {
-	for i := range f.VDUs {
-		if f.VDUs[i].ID == id {
-			return &f.VDUs[i]
-		}
-	}
-	return nil
+	return find(f.VDUs, id, func(v VDU) string { return v.ID })
 }
 
-// aspect returns the aspect with that id, nil when there is none.
 func (f *Flavour) aspect(id string) *Aspect {
-	for i := range f.Aspects {
-		if f.Aspects[i].ID == id {
-			return &f.Aspects[i]
-		}
-	}
-	return nil
+	return find(f.Aspects, id, func(a Aspect) string { return a.ID })
 }
 
-// level returns the instantiation level with that id, nil when there is none.
 func (f *Flavour) level(id string) *InstantiationLevel {
-	for i := range f.Levels {
-		if f.Levels[i].ID == id {
-			return &f.Levels[i]
-		}
+	return find(f.Levels, id, func(l InstantiationLevel) string { return l.ID })
+}
+
+// find looks an element up in a list that is sorted by id, nil when it is not
+// there.
+func find[T any](list []T, id string, of func(T) string) *T {
+	i, ok := slices.BinarySearchFunc(list, id, func(each T, id string) int { return cmp.Compare(of(each), id) })
+	if !ok {
+		return nil
 	}
-	return nil
+	return &list[i]
 }
 
 // Step tells how many VNFCs of each VDU the step of an aspect from a scale level
@@ -100,38 +94,33 @@ func (f *Flavour) Step(aspectID string, fromLevel int) (map[string]int, error) {
 
 // upTo counts the VNFCs that the steps from level 0 to level add to each VDU.
 func (a *Aspect) upTo(level int) (map[string]int, error) {
-	numbers := map[string]int{}
+	times := map[string]int{} // each delta is taken
 	for step, delta := range a.StepDeltas {
 		if step >= level {
 			break
 		}
-		if !a.hasDelta(delta) {
-			return nil, &RequestError{"aspectId", a.ID, fmt.Sprintf("the delta %q of a step is %v", delta, ErrUnknown), ErrUnknown}
-		}
-		times := 1
+		times[delta]++
 		if step == len(a.StepDeltas)-1 {
-			times = level - step
+			times[delta] += level - step - 1
 		}
-		for vdu, deltas := range a.Deltas {
-			numbers[vdu] += times * deltas[delta]
+	}
+	numbers, found := map[string]int{}, map[string]bool{}
+	for vdu, deltas := range a.Deltas {
+		for delta, n := range deltas {
+			if times[delta] > 0 {
+				numbers[vdu] += times[delta] * n
+				found[delta] = true
+			}
+		}
+	}
+	for _, delta := range slices.Sorted(maps.Keys(times)) {
+		// An aspect without any deltas scales something that is not in the model,
+		// such as the bitrate of a link.
+		if len(a.Deltas) > 0 && !found[delta] {
+			return nil, &RequestError{"aspectId", a.ID, fmt.Sprintf("the delta %q of a step is %v", delta, ErrUnknown), ErrUnknown}
 		}
 	}
 	return numbers, nil
-}
-
-// hasDelta reports whether a VDU has the delta. An aspect without any deltas
-// scales something that is not in the model, such as the bitrate of a link, and
-// has all.
-func (a *Aspect) hasDelta(name string) bool {
-	if len(a.Deltas) == 0 {
-		return true
-	}
-	for _, deltas := range a.Deltas {
-		if _, ok := deltas[name]; ok {
-			return true
-		}
-	}
-	return false
 }
 
 // levelOrDefault finds an instantiation level; "" means the default level.

@@ -148,7 +148,7 @@ func (f *Flavour) Scale(from Size, s Scaling) (Size, error) {
 func (f *Flavour) initial(t TargetSize) (Size, error) {
 	level, err := f.levelOrDefault(t.InstantiationLevelID)
 	faults := []error{err}
-	levels, named := maps.Clone(level.ScaleLevels), map[string]bool{}
+	levels, moved := maps.Clone(level.ScaleLevels), map[string]bool{}
 	if levels == nil {
 		levels = map[string]int{}
 	}
@@ -158,11 +158,14 @@ func (f *Flavour) initial(t TargetSize) (Size, error) {
 			faults = append(faults, err)
 			continue
 		}
-		levels[info.AspectID], named[info.AspectID] = info.ScaleLevel, true
+		levels[info.AspectID] = info.ScaleLevel
+		for vdu := range f.aspect(info.AspectID).Deltas {
+			moved[vdu] = true
+		}
 	}
 	size, err := f.atScaleLevels(levels)
 	for vdu, number := range level.Instances {
-		if !slices.ContainsFunc(f.AspectsOf(vdu), func(id string) bool { return named[id] }) {
+		if !moved[vdu] {
 			size.Instances[vdu] = number
 		}
 	}
@@ -179,7 +182,9 @@ func (f *Flavour) atScaleLevels(levels map[string]int) (Size, error) {
 	var faults []error
 	for _, a := range f.Aspects {
 		size.ScaleStatus[a.ID] = 0
-		faults = append(faults, a.move(size, levels[a.ID]))
+		if level := levels[a.ID]; level != 0 {
+			faults = append(faults, a.move(size, level))
+		}
 	}
 	return size, errors.Join(faults...)
 }

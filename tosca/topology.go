@@ -3,7 +3,6 @@ package tosca
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/documents"
 	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
@@ -17,7 +16,6 @@ type topology struct {
 	doc       documents.Document
 	node      *yamltree.Node
 	types     grammar.Types
-	defs      definitions
 	report    *report.Report
 	budget    *int       // of the expressions of all topologies
 	templates []template // sorted by id
@@ -41,7 +39,7 @@ type requirement struct {
 }
 
 func (b *builder) topology(d documents.Document) *topology {
-	t := &topology{doc: d, node: d.Root.Get("topology_template"), types: b.types, defs: b.defs,
+	t := &topology{doc: d, node: d.Root.Get("topology_template"), types: b.types,
 		report: b.report, budget: &b.budget, byID: map[string]template{}}
 	for _, f := range t.node.Get("node_templates").Map() {
 		n := template{id: f.Key, pos: f.Pos, kind: f.Value.Get("type").Str(), node: f.Value}
@@ -132,6 +130,5 @@ func (t *topology) chosenLater(name string, filter *yamltree.Node) bool {
 	if _, exists := t.byID[name]; exists {
 		return false
 	}
-	_, known := t.defs[name]
-	return known || filter != nil || strings.HasPrefix(name, "tosca.nodes.")
+	return filter != nil || t.types.Lookup(grammar.NodeTypes, name) != nil
 }

@@ -10,7 +10,6 @@ const (
 	typeMCIOP           = "tosca.nodes.nfv.Mciop"
 	typeVirtualCp       = "tosca.nodes.nfv.VirtualCp"
 	typeVipCp           = "tosca.nodes.nfv.VipCp"
-	typeVduSubCp        = "tosca.nodes.nfv.VduSubCp"
 	typeHelmChart       = "tosca.artifacts.nfv.HelmChart"
 	typeIndicator       = "tosca.policies.nfv.VnfIndicator"
 	typeVduCp           = "tosca.nodes.nfv.VduCp"

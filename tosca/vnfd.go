@@ -6,7 +6,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// VNFD is a parsed VNF descriptor (SOL001 v2.6.1 clause 6). A property that the
+// VNFD is a parsed VNF descriptor (SOL001 clause 6). A property that the
 // descriptor leaves to an input without a default holds the text of the
 // expression, for instance "{get_input: vendor}".
 type VNFD struct {

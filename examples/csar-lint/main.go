@@ -3,8 +3,8 @@
 //	csar-lint [-format text|json|sarif] [-strict] [-roots PEM] PATH...
 //
 // PATH is a CSAR or a directory with the layout of one. The exit code is 0 when no package has errors, 1 when one has,
-// and 2 when one could not be read or the command line is wrong. Warnings alone leave it at 0; -strict turns the
-// deviations that are otherwise let pass with a warning into errors.
+// and 2 when one could not be read or the command line is wrong. Warnings alone leave it at 0, unless -strict is given:
+// then the deviations that are otherwise let pass are errors, and whatever else is a warning counts as one.
 package main
 
 import (
@@ -80,10 +80,14 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 		fmt.Fprintln(complaints, "csar-lint:", err)
 		return exitUnreadable
 	}
+	tolerated := problem.Warning
+	if *strict {
+		tolerated = ""
+	}
 	var results []result
 	code := exitClean
 	for _, path := range flags.Args() {
-		r, c := check(ctx, path, opts)
+		r, c := check(ctx, path, tolerated, opts)
 		results, code = append(results, r), max(code, c)
 	}
 	if err := write(out, results); err != nil {
@@ -113,13 +117,14 @@ func options(strict bool, roots string) ([]tosca.Option, error) {
 	return append(opts, tosca.WithIntegrity(csar.Integrity{Roots: pool})), nil
 }
 
-// check checks a package, and returns the exit code that it alone would give.
-func check(ctx context.Context, path string, opts []tosca.Option) (result, int) {
+// check checks a package, and returns the exit code that it alone would give. Problems of the tolerated severity leave
+// it clean.
+func check(ctx context.Context, path string, tolerated problem.Severity, opts []tosca.Option) (result, int) {
 	problems, err := tosca.Check(ctx, path, opts...)
 	switch {
 	case err != nil:
 		return result{Path: path, Verdict: unreadable, Problems: problem.List{}, Reason: err.Error()}, exitUnreadable
-	case slices.ContainsFunc(problems, func(p problem.Problem) bool { return p.Severity == problem.Error }):
+	case slices.ContainsFunc(problems, func(p problem.Problem) bool { return p.Severity != tolerated }):
 		return result{Path: path, Verdict: faulty, Problems: problems}, exitProblems
 	}
 	return result{Path: path, Verdict: clean, Problems: append(problem.List{}, problems...)}, exitClean

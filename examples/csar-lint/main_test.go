@@ -40,7 +40,8 @@ func csarOf(t *testing.T, descriptor string) string {
 }
 
 func TestExitCodes(t *testing.T) {
-	good, bad, none := samples.Package("k8s-cluster"), csarOf(t, "tosca_definitions_version: tosca_2_0\n"), filepath.Join(t.TempDir(), "none")
+	good, bad, none := samples.Package("cnf"), csarOf(t, "tosca_definitions_version: tosca_2_0\n"), filepath.Join(t.TempDir(), "none")
+	warned := samples.Package("k8s-cluster") // its images have no checksums
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -49,6 +50,9 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"clean", []string{good}, exitClean, []string{good + ": clean"}},
 		{"problems", []string{good, bad}, exitProblems, []string{"TOSCA 2.0 is not supported", "x.csar/vnfd.yaml:1:28: error:", bad + ": problems"}},
+		{"warnings", []string{warned}, exitClean, []string{": warning: ", warned + ": clean"}},
+		{"strict", []string{"-strict", good}, exitClean, []string{good + ": clean"}},
+		{"strict, warnings", []string{"-strict", warned}, exitProblems, []string{": error: ", warned + ": problems"}},
 		{"not there", []string{bad, none}, exitUnreadable, []string{none + ": unreadable: "}},
 		{"no package", nil, exitUnreadable, []string{"usage: csar-lint"}},
 		{"no format", []string{"-format", "xml", good}, exitUnreadable, []string{"usage: csar-lint"}},

@@ -20,7 +20,7 @@
 //
 // Members are streams: memory does not depend on their size, and nothing is ever
 // unpacked to disk. A CSAR that lies compressed in a zip has no random access; it
-// is decompressed again as far as needed, with about 8 MiB of it remembered, and
+// is decompressed again as far as needed, with about 4 MiB of it remembered, and
 // refused when that becomes more than 32 times the work of reading it once.
 //
 // Nothing of a package is trusted: names that lead out of it, links, duplicates

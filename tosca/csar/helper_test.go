@@ -3,7 +3,9 @@ package csar_test
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -57,11 +59,27 @@ func zipOf(t *testing.T, dir string) []byte {
 	return b.Bytes()
 }
 
+// large tells files for which compressing would take most of the time of a test:
+// they get a deflate stream that says everything as it is.
+func large(files map[string][]byte) bool {
+	n := 0
+	for _, content := range files {
+		n += len(content)
+	}
+	return n > 2<<20
+}
+
 // zipWith packs files, each with that method.
 func zipWith(t testing.TB, method uint16, files map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
+	w.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) {
+		if large(files) {
+			return flate.NewWriter(to, flate.NoCompression)
+		}
+		return flate.NewWriter(to, flate.DefaultCompression)
+	})
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		m, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: method})
 		if err != nil {

@@ -3,6 +3,7 @@ package csar_test
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -30,12 +31,17 @@ type member struct {
 	method  uint16
 }
 
-// archive writes the members behind a faultless VNFD.
-func archive(t *testing.T, members ...member) []byte {
+// archive writes the members behind a VNFD.
+func archive(t *testing.T, more ...member) []byte {
+	t.Helper()
+	return members(t, append([]member{{name: "vnfd.yaml", content: "x"}}, more...)...)
+}
+
+func members(t *testing.T, all ...member) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	for _, m := range append([]member{{name: "vnfd.yaml", content: "x"}}, members...) {
+	for _, m := range all {
 		h := &zip.FileHeader{
 			Name: m.name, Method: m.method, Flags: m.flags,
 			CRC32:              crc32.ChecksumIEEE([]byte(m.content)),
@@ -140,6 +146,50 @@ func TestOverlappingMembers(t *testing.T) {
 	forged := append(append(bytes.Clone(data[:end]), second...), tail...)
 	_, err := csar.Open(t.Context(), write(t, "x.csar", forged), csar.Options{})
 	if !errors.Is(err, problem.Problem{Code: problem.TooLarge}) {
+		t.Errorf("Open: %v", err)
+	}
+}
+
+// TestHeaderLies: a member becomes larger than its header says. Not more is read, and
+// it is named.
+func TestHeaderLies(t *testing.T) {
+	var packed bytes.Buffer
+	w, err := flate.NewWriter(&packed, flate.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lie := member{name: "bomb", method: zip.Deflate, content: packed.String(), declare: uint64(packed.Len()) + 10}
+	inner := archive(t, lie)
+	for name, data := range map[string][]byte{
+		"CSAR": inner, "stored": zipWith(t, zip.Store, map[string][]byte{"p.csar": inner}), "deflated": zipWith(t, zip.Deflate, map[string][]byte{"p.csar": inner}),
+	} {
+		a := open(t, write(t, "x.zip", data))
+		content, err := fs.ReadFile(a, "bomb")
+		if err == nil || len(content) > 1<<15 {
+			t.Errorf("%s: ReadFile = %d bytes, %v", name, len(content), err)
+		}
+		err = a.Verify(t.Context())
+		if found := problems(t, err); len(found) != 1 || found[0].Code != problem.Unreadable || found[0].File != "bomb" {
+			t.Errorf("%s: Verify: %v", name, err)
+		}
+	}
+	// A package in the archive that is larger than stated is not opened at all.
+	packed.Reset()
+	w.Reset(&packed)
+	if _, err := w.Write(zipWith(t, zip.Store, map[string][]byte{"vnfd.yaml": make([]byte, 1<<20)})); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data := members(t, member{name: "p.csar", method: zip.Deflate, content: packed.String(), declare: uint64(packed.Len()) + 10})
+	if _, err := csar.Open(t.Context(), write(t, "x.zip", data), csar.Options{}); !errors.Is(err, problem.Problem{Code: problem.NotPackage}) {
 		t.Errorf("Open: %v", err)
 	}
 }

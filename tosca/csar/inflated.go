@@ -2,6 +2,7 @@ package csar
 
 import (
 	"compress/flate"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,7 @@ import (
 // inflated reads a deflated member at any place. Deflate can only be read from its
 // beginning, so what lies before is decompressed and dropped; to make that rare,
 // some streams are kept where they stopped, and the last blocks are remembered. It
-// needs about 8 MiB, and no disk, whatever the size of the member.
+// needs about 4 MiB, and no disk, whatever the size of the member.
 //
 // The work is bounded: what is dropped may be so many times the member
 // (maxPasses), which is far more than reading a package in any usual way takes.
@@ -19,8 +20,10 @@ type inflated struct {
 	packed           io.ReaderAt
 	packedSize, size int64
 
-	mu      sync.Mutex
-	streams [4]*inflating // those used last come first
+	mu sync.Mutex
+	// ctx ends the opening of the package; what is read later has no end of its own.
+	ctx     context.Context //nolint:containedctx // see opened
+	streams [4]*inflating   // those used last come first
 	blocks  map[int64][]byte
 	recent  []int64 // the blocks remembered, oldest first
 	dropped int64
@@ -34,7 +37,7 @@ type inflating struct {
 
 const (
 	blockSize = 128 << 10
-	maxBlocks = 64
+	maxBlocks = 32
 	maxPasses = 32
 )
 
@@ -45,8 +48,15 @@ var errScattered = errors.New("too much had to be decompressed again: store the 
 // errInflate is for a member that is no deflate stream of the size that is stated.
 var errInflate = errors.New("cannot be decompressed")
 
-func newInflated(packed io.ReaderAt, packedSize, size int64) *inflated {
-	return &inflated{packed: packed, packedSize: packedSize, size: size, blocks: map[int64][]byte{}}
+func newInflated(ctx context.Context, packed io.ReaderAt, packedSize, size int64) *inflated {
+	return &inflated{ctx: ctx, packed: packed, packedSize: packedSize, size: size, blocks: map[int64][]byte{}}
+}
+
+// opened says that the package has been opened.
+func (z *inflated) opened() {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.ctx = context.Background()
 }
 
 // ReadAt reads as io.ReaderAt wants it.
@@ -79,6 +89,9 @@ func (z *inflated) block(number int64) ([]byte, error) {
 	}
 	s := z.streamBefore(number)
 	for {
+		if z.ctx.Err() != nil {
+			return nil, context.Cause(z.ctx)
+		}
 		b, err := z.read(s)
 		if err != nil {
 			z.streams[0] = nil // broken

@@ -38,14 +38,14 @@ func Open(ctx context.Context, name string, o Options) (*Archive, error) {
 		return nil, fmt.Errorf("csar: %w", err)
 	}
 	return open(ctx, o, func(p *opening) (*source, error) {
-		return p.zip(f, info.Size(), f.Close)
+		return p.zip(ctx, f, info.Size(), f.Close)
 	})
 }
 
 // OpenReader opens a CSAR of that many bytes that lies in r. It owes the same as
 // Open; r stays the caller's and must live as long as the package.
 func OpenReader(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Archive, error) {
-	return open(ctx, o, func(p *opening) (*source, error) { return p.zip(r, size, nothing) })
+	return open(ctx, o, func(p *opening) (*source, error) { return p.zip(ctx, r, size, nothing) })
 }
 
 // OpenFS opens a package from a file system: an embed.FS, a fstest.MapFS, an
@@ -84,10 +84,11 @@ func open(ctx context.Context, o Options, from func(*opening) (*source, error)) 
 	if err == nil {
 		err = a.load(ctx, r)
 	}
-	a.warnings = r.Warnings()
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
+	a.warnings = r.Warnings()
+	s.opened()
 	return a, nil
 }
 

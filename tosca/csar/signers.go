@@ -5,8 +5,6 @@ import (
 	"crypto"
 	"crypto/x509"
 	"errors"
-	"path"
-	"strings"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/cms"
 	"github.com/vnfkit/vnfkit/tosca/problem"
@@ -130,30 +128,29 @@ func codeOf(reason error) problem.Code {
 	return problem.BadCMS
 }
 
-// checkSigned verifies the signature over the manifest, for which only the
-// manifest is needed, and refuses a package without any signature where one is
-// required.
+// checkSigned judges what vouches for the whole package: the signature over the
+// manifest, for which only the manifest is needed, or one over the CSAR, which is
+// verified when that is read.
 func (a *Archive) checkSigned(j judge) {
-	if j.integrity.Policy == Off {
-		return
+	switch {
+	case j.integrity.Policy == Off:
+	case a.manifest.Signed():
+		a.checkListed(j)
+		a.checkManifest(j)
+	case j.integrity.Policy == Require && !a.source.wrapping.signed():
+		j.fault(problem.Position{}, problem.Unsigned, "the package is not signed: neither its manifest nor the CSAR")
 	}
-	if !a.manifest.Signed() {
-		if a.source.wrapping == nil || len(a.source.wrapping.signatures) == 0 {
-			if j.integrity.Policy == Require {
-				j.fault(problem.Position{}, problem.Unsigned, "the package is not signed: neither its manifest nor the CSAR")
-			}
-		}
-		return
-	}
-	a.checkListed(j)
+}
+
+// checkManifest verifies the signature over the manifest (SOL004 5.2).
+func (a *Archive) checkManifest(j judge) {
 	m := a.manifest
-	certificates := a.packageCertificates(j)
 	signed, err := cms.Parse(m.cms)
 	if err != nil {
 		j.fault(m.cmsPos, problem.BadCMS, "the signature of the manifest: %v", err)
 		return
 	}
-	s := &signature{cms: signed, certificates: certificates, pos: m.cmsPos, file: m.File, signed: m.File}
+	s := &signature{cms: signed, certificates: a.packageCertificates(j), pos: m.cmsPos, file: m.File, signed: m.File}
 	var forms []map[crypto.Hash][]byte
 	for _, form := range textForms(m.signed) {
 		forms = append(forms, sumsOf(form, signed.Digests()))
@@ -184,74 +181,4 @@ func sumsOf(content []byte, hashes []crypto.Hash) map[crypto.Hash][]byte {
 		sums[h] = w.Sum(nil)
 	}
 	return sums
-}
-
-// packageCertificates reads the certificates for the manifest: that of
-// ETSI-Entry-Certificate, and one that lies beside it under its name (SOL004 4.1.3).
-func (a *Archive) packageCertificates(j judge) []*x509.Certificate {
-	var all []*x509.Certificate
-	for _, name := range a.certificateFiles() {
-		all = append(all, a.certificatesIn(name, a.entryLine("certificate"), j)...)
-	}
-	return all
-}
-
-func (a *Archive) certificateFiles() []string {
-	var names []string
-	if entry, inside := resolve(".", a.meta.Entries["certificate"]); inside && a.Has(entry) {
-		names = append(names, entry)
-	}
-	if a.manifest == nil {
-		return names
-	}
-	return append(names, a.certificateBeside(a.manifest.File)...)
-}
-
-// certificateBeside finds the files with the name of another and the suffix of a
-// certificate.
-func (a *Archive) certificateBeside(file string) []string {
-	var names []string
-	base := strings.TrimSuffix(file, path.Ext(file))
-	for _, suffix := range certificateSuffixes {
-		if a.Has(base + suffix) {
-			names = append(names, base+suffix)
-		}
-	}
-	return names
-}
-
-// certificatesIn reads a file of certificates that stands somewhere.
-func (a *Archive) certificatesIn(file string, pos problem.Position, j judge) []*x509.Certificate {
-	content, ok := a.named(file, pos, j)
-	if !ok {
-		return nil
-	}
-	list, err := cms.ParseCertificates(content)
-	if err != nil {
-		j.fault(pos, problem.BadCertificate, "the certificate file %s: %v", file, err)
-	}
-	return list
-}
-
-// maxSignatureSize bounds the files of signatures and certificates, which are read
-// whole: they have a few KiB.
-const maxSignatureSize = 64 << 10
-
-// named reads a file of a signature or of certificates.
-func (a *Archive) named(file string, pos problem.Position, j judge) ([]byte, bool) {
-	name, inside := resolve(".", file)
-	switch {
-	case !inside:
-		j.fault(pos, problem.OutsidePackage, "%q leads out of the package", file)
-		return nil, false
-	case !a.Has(name):
-		j.fault(pos, problem.MissingFile, "%q is not in the package", file)
-		return nil, false
-	}
-	content, err := readDocument(a, name, maxSignatureSize)
-	if err != nil {
-		j.fault(pos, problem.Unreadable, "%v", err)
-		return nil, false
-	}
-	return content, true
 }

@@ -33,11 +33,11 @@ func (p *opening) directory(ctx context.Context, name string) (*source, error) {
 	if err != nil {
 		return s, err
 	}
-	return p.unwrap(s)
+	return p.unwrap(ctx, s)
 }
 
 // zip opens an archive, and closes it when it is none.
-func (p *opening) zip(r io.ReaderAt, size int64, closer func() error) (*source, error) {
+func (p *opening) zip(ctx context.Context, r io.ReaderAt, size int64, closer func() error) (*source, error) {
 	z, err := newZip(r, size)
 	if errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		p.report.Errorf(problem.Position{}, problem.NotPackage, "no zip archive")
@@ -46,7 +46,7 @@ func (p *opening) zip(r io.ReaderAt, size int64, closer func() error) (*source, 
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("csar: read archive: %w", err), closer())
 	}
-	return p.unwrap(&source{fsys: z, close: closer, listed: p.listZip(z, size)})
+	return p.unwrap(ctx, &source{fsys: z, close: closer, listed: p.listZip(z, size)})
 }
 
 // newZip reads the directory of an archive.
@@ -75,7 +75,7 @@ func (p *opening) fileSystem(ctx context.Context, fsys fs.FS) (*source, error) {
 	if err != nil {
 		return s, err
 	}
-	return p.unwrap(s)
+	return p.unwrap(ctx, s)
 }
 
 // listZip lists the members of an archive of that many bytes. It works on the

@@ -12,19 +12,20 @@ type tap struct {
 	from io.ReaderAt
 	size int64
 	into io.Writer
-	pos  int64 // how far into has been written
+	ctx  context.Context //nolint:containedctx // lives from start to stop
+	pos  int64           // how far into has been written
 }
 
-func (t *tap) start(into io.Writer) { t.into, t.pos = into, 0 }
+func (t *tap) start(ctx context.Context, into io.Writer) { t.ctx, t.into, t.pos = ctx, into, 0 }
 
-func (t *tap) stop() { t.into = nil }
+func (t *tap) stop() { t.ctx, t.into = nil, nil }
 
 // ReadAt reads as io.ReaderAt wants it.
 func (t *tap) ReadAt(b []byte, off int64) (int, error) {
 	if t.into == nil {
 		return t.from.ReadAt(b, off)
 	}
-	if err := t.upTo(context.Background(), off); err != nil {
+	if err := t.upTo(off); err != nil {
 		return 0, err
 	}
 	n, err := t.from.ReadAt(b, off)
@@ -38,11 +39,11 @@ func (t *tap) ReadAt(b []byte, off int64) (int, error) {
 }
 
 // upTo reads what lies before an offset and has not been read yet.
-func (t *tap) upTo(ctx context.Context, off int64) error {
+func (t *tap) upTo(off int64) error {
 	if off <= t.pos {
 		return nil
 	}
-	n, err := io.Copy(t.into, contextReader{ctx, io.NewSectionReader(t.from, t.pos, off-t.pos)})
+	n, err := io.Copy(t.into, contextReader{t.ctx, io.NewSectionReader(t.from, t.pos, off-t.pos)})
 	t.pos += n
 	return err
 }

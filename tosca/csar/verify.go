@@ -110,7 +110,7 @@ func (a *Archive) pass(ctx context.Context) (*findings, error) {
 		common = a.packageCertificates(j)
 	}
 	for _, s := range said {
-		f.signers = append(f.signers, a.judge(s, p.want[s.name], common, j)...)
+		f.signers = append(f.signers, a.compare(s, p.want[s.name], common, j)...)
 	}
 	for _, s := range over {
 		f.signers = append(f.signers, s.verify(j, p.wholeSums)...)
@@ -119,8 +119,8 @@ func (a *Archive) pass(ctx context.Context) (*findings, error) {
 	return f, nil
 }
 
-// judge compares a file with what is said of it.
-func (a *Archive) judge(s statement, read *wanted, common []*x509.Certificate, j judge) []Signer {
+// compare holds a file against what is said of it.
+func (a *Archive) compare(s statement, read *wanted, common []*x509.Certificate, j judge) []Signer {
 	if read == nil || !read.done {
 		return nil // it cannot be read, which is reported
 	}
@@ -203,7 +203,7 @@ func (p *pass) read() (string, error) {
 			whole.add(h)
 		}
 		fsys = s.wrapping.tapped
-		s.wrapping.tap.start(whole.writer())
+		s.wrapping.tap.start(p.ctx, whole.writer())
 		defer s.wrapping.tap.stop()
 	}
 	sums := map[string]string{}
@@ -218,7 +218,7 @@ func (p *pass) read() (string, error) {
 		sums[name] = sum
 	}
 	if len(p.whole) > 0 {
-		if err := s.wrapping.tap.upTo(p.ctx, s.wrapping.tap.size); err != nil {
+		if err := s.wrapping.tap.upTo(s.wrapping.tap.size); err != nil {
 			return "", fmt.Errorf("csar: read %s: %w", s.wrapping.csar, err)
 		}
 		p.wholeSums = whole.sums()

@@ -2,6 +2,7 @@ package csar
 
 import (
 	"archive/zip"
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -27,6 +28,9 @@ type wrapping struct {
 	tap    *tap
 }
 
+// signed reports whether there is a signature over the CSAR, whatever it is worth.
+func (w *wrapping) signed() bool { return w != nil && len(w.signatures) > 0 }
+
 // What the files beside the CSAR are, by their suffix. SOL004 5.1 names .cms and
 // .cert; packages of the field have the others.
 var (
@@ -36,7 +40,7 @@ var (
 
 // unwrap opens the CSAR inside an archive of option 2; any other source stays
 // what it is.
-func (p *opening) unwrap(s *source) (*source, error) {
+func (p *opening) unwrap(ctx context.Context, s *source) (*source, error) {
 	name := s.listed.wrapped()
 	if name == "" || p.report.Errors() > 0 {
 		return s, nil
@@ -45,19 +49,35 @@ func (p *opening) unwrap(s *source) (*source, error) {
 	if err := p.readBeside(s, w); err != nil {
 		return s, err
 	}
-	r, size, closer, err := randomAccess(s, name)
+	r, size, closer, err := randomAccess(ctx, s, name)
 	if err != nil {
 		return s, p.report.Take(err)
 	}
 	outer := s.close
 	s.close = func() error { return errors.Join(closer(), outer()) }
 	inner, err := p.openInner(w, r, size)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNested) || broken(err):
 		p.report.Errorf(problem.Position{File: name}, problem.NotPackage, "the package in the archive cannot be opened: %v", err)
 		return s, nil
+	case err != nil:
+		return s, fmt.Errorf("csar: read %s: %w", name, err)
 	}
 	inner.close = s.close
 	return inner, nil
+}
+
+// errNested is for a zip of option 2 in another one.
+var errNested = errors.New("it holds another one instead of being one")
+
+// opened says that the package has been opened.
+func (s *source) opened() {
+	if s.wrapping == nil {
+		return
+	}
+	if z, ok := s.wrapping.tap.from.(*inflated); ok {
+		z.opened()
+	}
 }
 
 // openInner reads the directory of the CSAR, and lists what is in it.
@@ -71,8 +91,8 @@ func (p *opening) openInner(w *wrapping, r io.ReaderAt, size int64) (*source, er
 		return nil, err
 	}
 	m := p.listZip(z, size)
-	if inner := m.wrapped(); inner != "" {
-		return nil, fmt.Errorf("it holds another one, %s, instead of being one", inner)
+	if m.wrapped() != "" {
+		return nil, errNested
 	}
 	return &source{fsys: z, listed: m, wrapping: w}, nil
 }
@@ -152,10 +172,10 @@ func (w *wrapping) parseCertificates(j judge) []*x509.Certificate {
 // randomAccess gives a member as a reader that reads at any place, without
 // unpacking it: a stored member is a section of the archive, a deflated one is
 // decompressed as far as needed.
-func randomAccess(s *source, name string) (r io.ReaderAt, size int64, closer func() error, err error) {
+func randomAccess(ctx context.Context, s *source, name string) (r io.ReaderAt, size int64, closer func() error, err error) {
 	size = s.listed.files[name]
 	if z, ok := s.fsys.(*zip.Reader); ok {
-		r, err := rawMember(z, name)
+		r, err := rawMember(ctx, z, name)
 		return r, size, nothing, err
 	}
 	f, err := s.fsys.Open(name)
@@ -169,7 +189,7 @@ func randomAccess(s *source, name string) (r io.ReaderAt, size int64, closer fun
 	return r, size, f.Close, nil
 }
 
-func rawMember(z *zip.Reader, name string) (io.ReaderAt, error) {
+func rawMember(ctx context.Context, z *zip.Reader, name string) (io.ReaderAt, error) {
 	i := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == name })
 	if i < 0 {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -186,5 +206,5 @@ func rawMember(z *zip.Reader, name string) (io.ReaderAt, error) {
 	case f.Method == zip.Store:
 		return packed, nil
 	}
-	return newInflated(packed, int64(f.CompressedSize64), int64(f.UncompressedSize64)), nil //nolint:gosec // both are within the limits
+	return newInflated(ctx, packed, int64(f.CompressedSize64), int64(f.UncompressedSize64)), nil //nolint:gosec // both are within the limits
 }
