@@ -135,8 +135,11 @@ func number(n *yamltree.Node, kind string) (float64, bool) {
 		f, err := strconv.ParseFloat(text, 64)
 		return f, err == nil
 	}
+	if units[kind] == nil {
+		return 0, false
+	}
 	m := unitForm.FindStringSubmatch(text)
-	if units[kind] == nil || m == nil {
+	if m == nil {
 		return 0, false
 	}
 	factor, known := unit(kind, m[2])
