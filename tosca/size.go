@@ -128,7 +128,9 @@ func (f *Flavour) Scale(from Size, s Scaling) (Size, error) {
 	if level < 0 || level > a.MaxLevel {
 		return Size{}, a.outOfRange("numberOfSteps", steps, level)
 	}
-	size := Size{ScaleStatus: maps.Clone(from.ScaleStatus), Instances: maps.Clone(from.Instances)}
+	size := Size{ScaleStatus: map[string]int{}, Instances: map[string]int{}}
+	maps.Copy(size.ScaleStatus, from.ScaleStatus)
+	maps.Copy(size.Instances, from.Instances)
 	if err := a.move(size, level); err != nil {
 		return Size{}, err
 	}

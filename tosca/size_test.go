@@ -151,6 +151,15 @@ func TestScale(t *testing.T) {
 	}
 }
 
+// TestScaleFromNothing: a VNF without VNFCs is at level 0 of all aspects.
+func TestScaleFromNothing(t *testing.T) {
+	got, err := sized(t, "{}").Scale(tosca.Size{}, tosca.Scaling{Type: tosca.ScaleOut, AspectID: "out", NumberOfSteps: 1})
+	want := tosca.Size{ScaleStatus: map[string]int{"out": 1}, Instances: map[string]int{"app": 2}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestStep(t *testing.T) {
 	f := sized(t, "{}")
 	for _, c := range []struct {

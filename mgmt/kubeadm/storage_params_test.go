@@ -105,7 +105,9 @@ func TestStorageFaults(t *testing.T) {
 // TestTwoStorageServers: there is one, or the request is refused.
 func TestTwoStorageServers(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{pkg: packageWithStorage(t, map[string]string{"Definitions/k8s_cluster_df_simple.yaml": strings.Replace(storageFlavour(t, "simple"),
+	roomForTwo := strings.Replace(storageVDU, "max_number_of_instances: 1", "max_number_of_instances: 2", 1)
+	two := strings.Replace(storageFlavour(t, "simple"), storageVDU, roomForTwo, 1)
+	l := openLab(t, setup{pkg: packageWithStorage(t, map[string]string{"Definitions/k8s_cluster_df_simple.yaml": strings.Replace(two,
 		"  policies:\n", "  policies:\n    - storage_initial_delta:\n        type: tosca.policies.nfv.VduInitialDelta\n        properties:\n"+
 			"          initial_delta:\n            number_of_instances: 2\n        targets: [ storage ]\n", 1)})})
 	_, _, err := l.instantiate("instantiate_sandbox.json", with(t, storageParams))
