@@ -81,7 +81,7 @@ func TestBalancerIsNotScaled(t *testing.T) {
 	}
 	_, err = l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"})
 	if diff := cmp.Diff([]string{`aspectId: "master_instance": the load balancer cannot be scaled`,
-		`aspectId: "master_instance": tosca: aspect master_instance at level 1: scale level out of range (0 to 0)`}, faults(err)); diff != "" {
+		`numberOfSteps: "1": aspect master_instance at level 1: scale level out of range (0 to 0)`}, faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }

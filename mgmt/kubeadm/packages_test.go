@@ -2,8 +2,6 @@ package kubeadm_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,21 +17,6 @@ import (
 )
 
 const armoredKey = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmDMEZ\n-----END PGP PUBLIC KEY BLOCK-----\n"
-
-// packageHolding copies the sample package with further files.
-func packageHolding(t testing.TB, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(packageDir)); err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 // machines run shell text on each machine once it is there, as its image might have done.
 func (l *lab) machines(text string) func(*vnflcm.Config) {
@@ -88,7 +71,7 @@ func (l *lab) file(host, name string) string {
 
 func TestRepository(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{pkg: packageHolding(t, map[string]string{"Files/kubernetes/key": "\n" + armoredKey})})
+	l := openLab(t, setup{pkg: packageWithFiles(t, map[string]string{"Files/kubernetes/key": "\n" + armoredKey})})
 	m := l.manager(l.machines("sudo rm /etc/apt/sources.list.d/kubernetes.list"))
 	opID, err := l.instantiateBy(m, with(t, `{"packages":{"source":"repository","repository_url":"https://pkgs.k8s.io/core:/stable:/v1.34/deb/",
 		"repository_key_path":"Files/kubernetes/key","containerd_version":"1.6.20*"}}`))
@@ -114,7 +97,7 @@ func TestRepository(t *testing.T) {
 // says both.
 func TestRepositorySilent(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{pkg: packageHolding(t, map[string]string{"Files/kubernetes/key": armoredKey})})
+	l := openLab(t, setup{pkg: packageWithFiles(t, map[string]string{"Files/kubernetes/key": armoredKey})})
 	m := l.manager(l.machines("sudo rm /etc/apt/sources.list.d/kubernetes.list"))
 	opID, err := l.instantiateBy(m, with(t, `{"packages":{"source":"repository","repository_url":"https://packages.invalid/deb/",
 		"repository_key_path":"Files/kubernetes/key"},"proxy":{"http_proxy":"http://joe:s3cret@192.0.2.1:3128","https_proxy":"http://joe:s3cret@192.0.2.1:3128"}}`))

@@ -32,12 +32,7 @@ var (
 // packageWith copies the sample package with another node script.
 func packageWith(t testing.TB, edit func(script string) string) string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(packageDir)); err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(dir, scriptName)
-	script, err := os.ReadFile(name)
+	script, err := os.ReadFile(filepath.Join(packageDir, scriptName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,10 +40,7 @@ func packageWith(t testing.TB, edit func(script string) string) string {
 	if edited == string(script) {
 		t.Fatal("the script is as it was: the test has lost its way")
 	}
-	if err := os.WriteFile(name, []byte(edited), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return packageWithFiles(t, map[string]string{scriptName: edited})
 }
 
 // scriptRuns are the runs of the node script on a machine.
@@ -270,17 +262,4 @@ func TestWrongPassword(t *testing.T) {
 		t.Error("the password is told")
 	}
 	l.noTokens()
-}
-
-// packageWithManifest copies the sample package with another network add-on.
-func packageWithManifest(t *testing.T, manifest string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(packageDir)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "Files/kubernetes/cni.yaml"), []byte(manifest), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }

@@ -239,7 +239,7 @@ func TestNodeDies(t *testing.T) {
 func TestWorkerNeverReady(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Ready: 2 * time.Second}},
-		pkg: packageWithManifest(t, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: no-network\n")})
+		pkg: packageWithFiles(t, map[string]string{"Files/kubernetes/cni.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: no-network\n"})})
 	_, opID, err := l.instantiate("instantiate_sandbox.json")
 	err = l.fails(opID, err)
 	for _, want := range []string{"waiting for all nodes to be Ready", "node worker-10-10-1-11: container runtime network not ready", "no success within 2s"} {
