@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,7 +73,7 @@ func TestCNFsOfOthers(t *testing.T) {
 	}
 	for _, p := range cnfsOfOthers {
 		t.Run(p.dir+"/"+p.flavour, func(t *testing.T) {
-			dir := filepath.Join(corpus, "tosca", "pkg", p.dir)
+			dir := presentPart(t, filepath.Join(corpus, "tosca", "pkg", p.dir))
 			pkg, err := tosca.Open(t.Context(), dir)
 			must(t, err)
 			vnfd := pkg.VNFD().ID
@@ -96,6 +98,24 @@ func TestCNFsOfOthers(t *testing.T) {
 			c.wantNothing()
 		})
 	}
+}
+
+// presentPart copies a package without the digests of files that the corpus leaves out: program code of others.
+func presentPart(t *testing.T, of string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	must(t, os.CopyFS(dir, os.DirFS(of)))
+	name := filepath.Join(dir, "TOSCA-Metadata", "TOSCA.meta")
+	meta, err := os.ReadFile(name)
+	must(t, err)
+	blocks := slices.DeleteFunc(strings.Split(string(meta), "\n\n"), func(block string) bool {
+		file, named := strings.CutPrefix(strings.TrimSpace(block), "Name: ")
+		file, _, _ = strings.Cut(file, "\n")
+		_, err := os.Stat(filepath.Join(dir, file))
+		return named && errors.Is(err, fs.ErrNotExist)
+	})
+	must(t, os.WriteFile(name, []byte(strings.Join(blocks, "\n\n")), 0o600))
+	return dir
 }
 
 // definitionFiles are the paths of manifests in a package.
