@@ -61,7 +61,7 @@ func main() {
 	os.Exit(code)
 }
 
-var errUsage = errors.New("usage: csar-lint [-format text|json|sarif] [-strict] [-roots PEM] PATH...")
+var errUsage = errors.New("usage: csar-lint [-format text|json|sarif] [-strict] [-roots PEM] PATH [PATH ...]")
 
 // run returns the exit code, and why the packages could not be checked or the results not be written.
 func run(ctx context.Context, args []string, out io.Writer) (int, error) {

@@ -13,12 +13,12 @@ func ExampleList() {
 		Position: problem.Position{File: "vnfd.yaml", Line: 12, Column: 7},
 		Severity: problem.Error,
 		Code:     problem.UnknownProperty,
-		Message:  `tosca.nodes.nfv.Vdu.Compute has no property "nmae"`,
+		Message:  `tosca.nodes.nfv.Vdu.Compute has no property "nme"`,
 		Nearest:  "name",
 	}}
 	fmt.Println(errors.Is(err, problem.Problem{Code: problem.UnknownProperty}))
 	fmt.Println(err)
 	// Output:
 	// true
-	// vnfd.yaml:12:7: tosca.nodes.nfv.Vdu.Compute has no property "nmae"; did you mean "name"? [tosca.unknown-property]
+	// vnfd.yaml:12:7: tosca.nodes.nfv.Vdu.Compute has no property "nme"; did you mean "name"? [tosca.unknown-property]
 }
