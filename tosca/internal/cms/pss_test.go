@@ -14,6 +14,7 @@ type pssParameters struct {
 	Mask    pkix.AlgorithmIdentifier `asn1:"explicit,optional,tag:1"`
 	Salt    int                      `asn1:"explicit,optional,tag:2,default:20"`
 	Trailer int                      `asn1:"explicit,optional,tag:3,default:1"`
+	More    asn1.RawValue            `asn1:"optional"`
 }
 
 func pssOf(hash asn1.ObjectIdentifier, salt int) pssParameters {
@@ -40,6 +41,8 @@ func TestPSSParameters(t *testing.T) {
 		"negative salt":            {pssOf(oidSHA512, -1), cms.ErrMalformed},
 		"endless salt":             {pssOf(oidSHA512, 1<<20), cms.ErrMalformed},
 		"another trailer":          {with(func(p *pssParameters) { p.Trailer = 2 }), cms.ErrMalformed},
+		"something behind":         {with(func(p *pssParameters) { p.More = asn1.NullRawValue }), cms.ErrMalformed},
+		"hash is SHA-1 by default": {with(func(p *pssParameters) { p.Hash = pkix.AlgorithmIdentifier{} }), cms.ErrAlgorithm},
 		"SHA-1 by default":         {with(func(p *pssParameters) { p.Hash, p.Mask = pkix.AlgorithmIdentifier{}, pkix.AlgorithmIdentifier{} }), cms.ErrAlgorithm},
 		"mask with SHA-1 by default": {with(func(p *pssParameters) {
 			p.Mask = pkix.AlgorithmIdentifier{}
