@@ -64,9 +64,10 @@ func TestParseRefuses(t *testing.T) {
 		"something follows":   {append(bytes.Clone(der), 0), cms.ErrMalformed, "1 bytes follow"},
 		"nothing in it":       {must(asn1.Marshal(struct{ ID asn1.ObjectIdentifier }{oidSignedData})), cms.ErrMalformed, "ContentInfo"},
 		"nobody signed":       {forgery{certificates: []*holder{vendor}}.bytes(t), cms.ErrMalformed, "nobody signed"},
-		"too many signers":    {spoiled(func(sd *signedData) { sd.Signers = repeat(sd.Signers[0], 17) }), cms.ErrMalformed, "more than 16 signers"},
+		"too many signers":    {spoiled(func(sd *signedData) { sd.Signers = repeat(sd.Signers[0], 5) }), cms.ErrMalformed, "more than 4 signers"},
 		"empty attributes":    {spoiled(func(sd *signedData) { sd.Signers[0].Attributes = implicit0([]byte{}) }), cms.ErrMalformed, "signed attributes"},
 		"signer without key":  {spoiled(func(sd *signedData) { sd.Signers[0].ID = asn1.RawValue{Class: 2, Tag: 0} }), cms.ErrMalformed, "identifier"},
+		"endless key":         {spoiled(func(sd *signedData) { sd.Signers[0].ID = asn1.RawValue{Class: 2, Tag: 0, Bytes: make([]byte, 4096)} }), cms.ErrMalformed, "identifier"},
 		"signer by name":      {spoiled(func(sd *signedData) { sd.Signers[0].ID = asn1.RawValue{Tag: asn1.TagUTF8String} }), cms.ErrMalformed, "identifier"},
 		"more SignedData":     {spoiled(func(sd *signedData) { sd.More = asn1.NullRawValue }), cms.ErrMalformed, "SignedData"},
 		"more SignerInfo":     {spoiled(func(sd *signedData) { sd.Signers[0].More = asn1.NullRawValue }), cms.ErrMalformed, "SignerInfo"},
@@ -81,8 +82,8 @@ func TestParseRefuses(t *testing.T) {
 		"more ContentInfo": {extend(t, der, true, false), cms.ErrMalformed, "ContentInfo"},
 		"two SignedData":   {extend(t, der, false, true), cms.ErrMalformed, "ContentInfo"},
 		"too many certificates": {spoiled(func(sd *signedData) {
-			sd.Certificates = implicit0(bytes.Repeat([]byte{0x30, 0}, 65))
-		}), cms.ErrMalformed, "more than 64 certificates"},
+			sd.Certificates = implicit0(bytes.Repeat([]byte{0x30, 0}, 33))
+		}), cms.ErrMalformed, "more than 32 certificates"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := cms.Parse(tt.data)
