@@ -3,6 +3,7 @@ package cms_test
 import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"slices"
 	"testing"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/cms"
@@ -61,4 +62,13 @@ func TestPSSParameters(t *testing.T) {
 			wantReason(t, verify(t, f.bytes(t), manifest, trusting(vendor))[0], tt.want)
 		})
 	}
+}
+
+func TestPSSParametersTwice(t *testing.T) {
+	vendor, parameters := certify(t, "vendor", rsaKey(), nil), pssOf(oidSHA512, 64)
+	f := forgery{by: []*holder{vendor}, content: manifest, parameters: &parameters, certificates: []*holder{vendor}}
+	f.algorithm = f.algorithmOf(vendor.key)
+	once := f.algorithm.Parameters.FullBytes
+	f.algorithm.Parameters.FullBytes = slices.Concat(once, once)
+	wantReason(t, verify(t, f.bytes(t), manifest, trusting(vendor))[0], cms.ErrMalformed)
 }

@@ -109,6 +109,19 @@ func TestRenewedCertificate(t *testing.T) {
 	}
 }
 
+// One certificate may lie there many times; of those that differ a few are tried.
+func TestManyCertificates(t *testing.T) {
+	root, key := certify(t, "root", ecdsaKey(), nil, authority), ecdsaKey()
+	vendor := certify(t, "vendor", key, root)
+	wrong := func() *holder {
+		return certify(t, "vendor", ecdsaKey(), root, func(c *x509.Certificate) { c.SubjectKeyId = keyID(key) })
+	}
+	f := forgery{by: []*holder{vendor}, keyID: true, content: manifest, certificates: append(repeat(wrong(), 20), vendor)}
+	wantReason(t, verify(t, f.bytes(t), manifest, trusting(root))[0], nil)
+	f.certificates = []*holder{wrong(), wrong(), wrong(), wrong(), vendor}
+	wantReason(t, verify(t, f.bytes(t), manifest, trusting(root))[0], cms.ErrSignature)
+}
+
 // Other certificates are not mistaken for the signer's: those of the same issuer,
 // or those that have the same number elsewhere.
 func TestOtherCertificates(t *testing.T) {
