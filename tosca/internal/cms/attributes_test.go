@@ -19,21 +19,22 @@ func TestSignedAttributes(t *testing.T) {
 		list []attribute
 		want error
 	}{
-		"as it should be":          {[]attribute{kind, right}, nil},
-		"with unknown ones":        {[]attribute{foreign, kind, right, foreign}, nil},
-		"no message digest":        {[]attribute{kind, foreign}, cms.ErrMalformed},
-		"no content type":          {[]attribute{right}, cms.ErrMalformed},
-		"two digests, right first": {[]attribute{kind, right, wrong}, cms.ErrMalformed},
-		"two digests, wrong first": {[]attribute{kind, wrong, right}, cms.ErrMalformed},
-		"same digest twice":        {[]attribute{kind, right, right}, cms.ErrMalformed},
-		"digest of two values":     {[]attribute{kind, {oidMessageDigest, values(digest, digest)}}, cms.ErrMalformed},
-		"digest without value":     {[]attribute{kind, {oidMessageDigest, nil}}, cms.ErrMalformed},
-		"digest is no octets":      {[]attribute{kind, {oidMessageDigest, values(7)}}, cms.ErrMalformed},
-		"wrong digest":             {[]attribute{kind, wrong}, cms.ErrDigest},
-		"empty digest":             {[]attribute{kind, {oidMessageDigest, values([]byte{})}}, cms.ErrDigest},
-		"digest cut short":         {[]attribute{kind, {oidMessageDigest, values(digest[:32])}}, cms.ErrDigest},
-		"other content type":       {[]attribute{{oidContentType, values(oidSignedData)}, right}, cms.ErrMalformed},
-		"two content types":        {[]attribute{kind, kind, right}, cms.ErrMalformed},
+		"as it should be":            {[]attribute{kind, right}, nil},
+		"with unknown ones":          {[]attribute{foreign, kind, right, foreign}, nil},
+		"no message digest":          {[]attribute{kind, foreign}, cms.ErrMalformed},
+		"no content type":            {[]attribute{right}, cms.ErrMalformed},
+		"two digests, right first":   {[]attribute{kind, right, wrong}, cms.ErrMalformed},
+		"two digests, wrong first":   {[]attribute{kind, wrong, right}, cms.ErrMalformed},
+		"same digest twice":          {[]attribute{kind, right, right}, cms.ErrMalformed},
+		"digest of two values":       {[]attribute{kind, {oidMessageDigest, values(digest, digest)}}, cms.ErrMalformed},
+		"digest without value":       {[]attribute{kind, {oidMessageDigest, nil}}, cms.ErrMalformed},
+		"digest is no octets":        {[]attribute{kind, {oidMessageDigest, values(7)}}, cms.ErrMalformed},
+		"wrong digest":               {[]attribute{kind, wrong}, cms.ErrDigest},
+		"empty digest":               {[]attribute{kind, {oidMessageDigest, values([]byte{})}}, cms.ErrDigest},
+		"digest cut short":           {[]attribute{kind, {oidMessageDigest, values(digest[:32])}}, cms.ErrDigest},
+		"other content type":         {[]attribute{{oidContentType, values(oidSignedData)}, right}, cms.ErrMalformed},
+		"content type of two values": {[]attribute{{oidContentType, values(oidData, oidData)}, right}, cms.ErrMalformed},
+		"two content types":          {[]attribute{kind, kind, right}, cms.ErrMalformed},
 	} {
 		for _, unsorted := range []bool{false, true} {
 			f := forgery{by: []*holder{vendor}, content: manifest, attributes: tt.list, unsorted: unsorted, certificates: []*holder{vendor}}

@@ -24,11 +24,14 @@ type (
 		Digests      []pkix.AlgorithmIdentifier `asn1:"set"`
 		Encapsulated encapsulated
 		Certificates asn1.RawValue `asn1:"optional"`
+		Revocations  asn1.RawValue `asn1:"optional"`
 		Signers      []signerInfo  `asn1:"set"`
+		More         asn1.RawValue `asn1:"optional"` // this and those below are against the rules
 	}
 	encapsulated struct {
 		Type    asn1.ObjectIdentifier
-		Content []byte `asn1:"explicit,optional,tag:0"`
+		Content []byte        `asn1:"explicit,optional,tag:0"`
+		More    asn1.RawValue `asn1:"optional"`
 	}
 	signerInfo struct {
 		Version    int
@@ -37,10 +40,13 @@ type (
 		Attributes asn1.RawValue `asn1:"optional"`
 		Algorithm  pkix.AlgorithmIdentifier
 		Signature  []byte
+		Unsigned   asn1.RawValue `asn1:"optional"`
+		More       asn1.RawValue `asn1:"optional"`
 	}
 	issuerAndSerial struct {
 		Issuer asn1.RawValue
 		Serial asn1.RawValue
+		More   asn1.RawValue `asn1:"optional"`
 	}
 	attribute struct {
 		ID     asn1.ObjectIdentifier
@@ -119,7 +125,7 @@ func (f forgery) sign(t testing.TB, h *holder) signerInfo {
 		si.ID = asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: 0, Bytes: c.SubjectKeyId}
 	} else {
 		serial := must(asn1.Marshal(c.SerialNumber))
-		si.ID.FullBytes = must(asn1.Marshal(issuerAndSerial{asn1.RawValue{FullBytes: c.RawIssuer}, asn1.RawValue{FullBytes: serial}}))
+		si.ID.FullBytes = must(asn1.Marshal(issuerAndSerial{Issuer: asn1.RawValue{FullBytes: c.RawIssuer}, Serial: asn1.RawValue{FullBytes: serial}}))
 	}
 	signed := f.content
 	if !f.direct {

@@ -24,11 +24,11 @@ type Signed struct {
 	signers []signerInfo
 }
 
-// maxSigners and maxCertificates keep the work of Verify, which tries every
-// certificate for every signer, within bounds.
+// maxSigners and maxCertificates bound what a file of a few kilobytes can cost:
+// crypto/x509 may check 100 signatures before it gives up on a single chain.
 const (
-	maxSigners      = 16
-	maxCertificates = 64
+	maxSigners      = 4
+	maxCertificates = 32
 )
 
 var (

@@ -53,24 +53,37 @@ func TestParseRefuses(t *testing.T) {
 		want error
 		text string
 	}{
-		"nothing":            {nil, cms.ErrNotCMS, "neither"},
-		"text":               {[]byte("test cms \n"), cms.ErrNotCMS, "neither"},
-		"a certificate":      {pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: vendor.certificate.Raw}), cms.ErrNotCMS, "neither"},
-		"DER of one":         {vendor.certificate.Raw, cms.ErrNotCMS, "content type"},
-		"compressed data":    {compressed, cms.ErrNotCMS, "1.2.840.113549.1.9.16.1.9"},
-		"half a PEM block":   {[]byte("-----BEGIN CMS-----\nMIIB\n"), cms.ErrMalformed, "no end"},
-		"no base64":          {[]byte("-----BEGIN PKCS7-----\n*\n-----END PKCS7-----\n"), cms.ErrMalformed, "base64"},
-		"empty PEM block":    {[]byte("-----BEGIN CMS-----\n-----END CMS-----\n"), cms.ErrMalformed, "ends within"},
-		"something follows":  {append(bytes.Clone(der), 0), cms.ErrMalformed, "1 bytes follow"},
-		"nothing in it":      {must(asn1.Marshal(struct{ ID asn1.ObjectIdentifier }{oidSignedData})), cms.ErrMalformed, "ContentInfo"},
-		"nobody signed":      {forgery{certificates: []*holder{vendor}}.bytes(t), cms.ErrMalformed, "nobody signed"},
-		"too many signers":   {spoiled(func(sd *signedData) { sd.Signers = repeat(sd.Signers[0], 17) }), cms.ErrMalformed, "more than 16 signers"},
-		"empty attributes":   {spoiled(func(sd *signedData) { sd.Signers[0].Attributes = implicit0([]byte{}) }), cms.ErrMalformed, "signed attributes"},
-		"signer without key": {spoiled(func(sd *signedData) { sd.Signers[0].ID = asn1.RawValue{Class: 2, Tag: 0} }), cms.ErrMalformed, "identifier"},
-		"signer by name":     {spoiled(func(sd *signedData) { sd.Signers[0].ID = asn1.RawValue{Tag: asn1.TagUTF8String} }), cms.ErrMalformed, "identifier"},
+		"nothing":             {nil, cms.ErrNotCMS, "neither"},
+		"text":                {[]byte("test cms \n"), cms.ErrNotCMS, "neither"},
+		"a certificate":       {pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: vendor.certificate.Raw}), cms.ErrNotCMS, "neither"},
+		"DER of one":          {vendor.certificate.Raw, cms.ErrNotCMS, "content type"},
+		"compressed data":     {compressed, cms.ErrNotCMS, "1.2.840.113549.1.9.16.1.9"},
+		"half a PEM block":    {[]byte("-----BEGIN CMS-----\nMIIB\n"), cms.ErrMalformed, "no end"},
+		"no base64":           {[]byte("-----BEGIN PKCS7-----\n*\n-----END PKCS7-----\n"), cms.ErrMalformed, "base64"},
+		"empty PEM block":     {[]byte("-----BEGIN CMS-----\n-----END CMS-----\n"), cms.ErrMalformed, "ends within"},
+		"something follows":   {append(bytes.Clone(der), 0), cms.ErrMalformed, "1 bytes follow"},
+		"nothing in it":       {must(asn1.Marshal(struct{ ID asn1.ObjectIdentifier }{oidSignedData})), cms.ErrMalformed, "ContentInfo"},
+		"nobody signed":       {forgery{certificates: []*holder{vendor}}.bytes(t), cms.ErrMalformed, "nobody signed"},
+		"too many signers":    {spoiled(func(sd *signedData) { sd.Signers = repeat(sd.Signers[0], 5) }), cms.ErrMalformed, "more than 4 signers"},
+		"empty attributes":    {spoiled(func(sd *signedData) { sd.Signers[0].Attributes = implicit0([]byte{}) }), cms.ErrMalformed, "signed attributes"},
+		"signer without key":  {spoiled(func(sd *signedData) { sd.Signers[0].ID = asn1.RawValue{Class: 2, Tag: 0} }), cms.ErrMalformed, "identifier"},
+		"endless key":         {spoiled(func(sd *signedData) { sd.Signers[0].ID = asn1.RawValue{Class: 2, Tag: 0, Bytes: make([]byte, 4096)} }), cms.ErrMalformed, "identifier"},
+		"signer by name":      {spoiled(func(sd *signedData) { sd.Signers[0].ID = asn1.RawValue{Tag: asn1.TagUTF8String} }), cms.ErrMalformed, "identifier"},
+		"more SignedData":     {spoiled(func(sd *signedData) { sd.More = asn1.NullRawValue }), cms.ErrMalformed, "SignedData"},
+		"more SignerInfo":     {spoiled(func(sd *signedData) { sd.Signers[0].More = asn1.NullRawValue }), cms.ErrMalformed, "SignerInfo"},
+		"more content info":   {spoiled(func(sd *signedData) { sd.Encapsulated.More = asn1.NullRawValue }), cms.ErrMalformed, "EncapsulatedContentInfo"},
+		"more content":        {spoiled(func(sd *signedData) { sd.Encapsulated.More = implicit0([]byte{4, 0, 4, 0}) }), cms.ErrMalformed, "no octet string"},
+		"content is a number": {spoiled(func(sd *signedData) { sd.Encapsulated.More = implicit0([]byte{2, 1, 0}) }), cms.ErrMalformed, "no octet string"},
+		"more identifier": {spoiled(func(sd *signedData) {
+			sd.Signers[0].ID.FullBytes = must(asn1.Marshal(issuerAndSerial{
+				asn1.RawValue{FullBytes: vendor.certificate.RawIssuer}, asn1.RawValue{FullBytes: []byte{2, 1, 1}}, asn1.NullRawValue,
+			}))
+		}), cms.ErrMalformed, "identifier"},
+		"more ContentInfo": {extend(t, der, true, false), cms.ErrMalformed, "ContentInfo"},
+		"two SignedData":   {extend(t, der, false, true), cms.ErrMalformed, "ContentInfo"},
 		"too many certificates": {spoiled(func(sd *signedData) {
-			sd.Certificates = implicit0(bytes.Repeat([]byte{0x30, 0}, 65))
-		}), cms.ErrMalformed, "more than 64 certificates"},
+			sd.Certificates = implicit0(bytes.Repeat([]byte{0x30, 0}, 33))
+		}), cms.ErrMalformed, "more than 32 certificates"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := cms.Parse(tt.data)
@@ -87,6 +100,37 @@ func repeat[T any](v T, n int) []T {
 		out = append(out, v)
 	}
 	return out
+}
+
+// extend puts NULL behind the content of ContentInfo, or into it.
+func extend(t *testing.T, der []byte, behind, into bool) []byte {
+	t.Helper()
+	var info struct {
+		Type    asn1.ObjectIdentifier
+		Content asn1.RawValue
+		More    asn1.RawValue `asn1:"optional"`
+	}
+	if _, err := asn1.Unmarshal(der, &info); err != nil {
+		t.Fatal(err)
+	}
+	if behind {
+		info.More = asn1.NullRawValue
+	}
+	if into {
+		info.Content = implicit0(append(bytes.Clone(info.Content.Bytes), asn1.NullBytes...))
+	}
+	return must(asn1.Marshal(info))
+}
+
+// Revocation lists and unsigned attributes (time stamps, countersignatures) are
+// there to be passed over.
+func TestParsePassesOver(t *testing.T) {
+	vendor := certify(t, "vendor", ecdsaKey(), nil)
+	f := forgery{by: []*holder{vendor}, content: manifest, certificates: []*holder{vendor}, spoil: func(sd *signedData) {
+		one := asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: 1, IsCompound: true, Bytes: asn1.NullBytes}
+		sd.Revocations, sd.Signers[0].Unsigned = one, one
+	}}
+	wantReason(t, verify(t, f.bytes(t), manifest, trusting(vendor))[0], nil)
 }
 
 // Whatever is cut off or bent, the answer is an error or a signer with a reason.

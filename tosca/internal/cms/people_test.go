@@ -50,11 +50,15 @@ var (
 	}
 )
 
-// longKey has an RSA key of 8200 bits, which nobody needs to make for a test.
-type longKey struct{ crypto.Signer }
+// sizedKey says that it is an RSA key of so many bits, which nobody needs to make
+// for a test.
+type sizedKey struct {
+	crypto.Signer
+	bits uint
+}
 
-func (longKey) Public() crypto.PublicKey {
-	n := new(big.Int).Lsh(big.NewInt(1), 8199)
+func (k sizedKey) Public() crypto.PublicKey {
+	n := new(big.Int).Lsh(big.NewInt(1), k.bits-1)
 	return &rsa.PublicKey{N: n.SetBit(n, 0, 1), E: 65537}
 }
 

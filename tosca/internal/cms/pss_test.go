@@ -3,6 +3,7 @@ package cms_test
 import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"slices"
 	"testing"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/cms"
@@ -14,6 +15,7 @@ type pssParameters struct {
 	Mask    pkix.AlgorithmIdentifier `asn1:"explicit,optional,tag:1"`
 	Salt    int                      `asn1:"explicit,optional,tag:2,default:20"`
 	Trailer int                      `asn1:"explicit,optional,tag:3,default:1"`
+	More    asn1.RawValue            `asn1:"optional"`
 }
 
 func pssOf(hash asn1.ObjectIdentifier, salt int) pssParameters {
@@ -40,6 +42,8 @@ func TestPSSParameters(t *testing.T) {
 		"negative salt":            {pssOf(oidSHA512, -1), cms.ErrMalformed},
 		"endless salt":             {pssOf(oidSHA512, 1<<20), cms.ErrMalformed},
 		"another trailer":          {with(func(p *pssParameters) { p.Trailer = 2 }), cms.ErrMalformed},
+		"something behind":         {with(func(p *pssParameters) { p.More = asn1.NullRawValue }), cms.ErrMalformed},
+		"hash is SHA-1 by default": {with(func(p *pssParameters) { p.Hash = pkix.AlgorithmIdentifier{} }), cms.ErrAlgorithm},
 		"SHA-1 by default":         {with(func(p *pssParameters) { p.Hash, p.Mask = pkix.AlgorithmIdentifier{}, pkix.AlgorithmIdentifier{} }), cms.ErrAlgorithm},
 		"mask with SHA-1 by default": {with(func(p *pssParameters) {
 			p.Mask = pkix.AlgorithmIdentifier{}
@@ -58,4 +62,13 @@ func TestPSSParameters(t *testing.T) {
 			wantReason(t, verify(t, f.bytes(t), manifest, trusting(vendor))[0], tt.want)
 		})
 	}
+}
+
+func TestPSSParametersTwice(t *testing.T) {
+	vendor, parameters := certify(t, "vendor", rsaKey(), nil), pssOf(oidSHA512, 64)
+	f := forgery{by: []*holder{vendor}, content: manifest, parameters: &parameters, certificates: []*holder{vendor}}
+	f.algorithm = f.algorithmOf(vendor.key)
+	once := f.algorithm.Parameters.FullBytes
+	f.algorithm.Parameters.FullBytes = slices.Concat(once, once)
+	wantReason(t, verify(t, f.bytes(t), manifest, trusting(vendor))[0], cms.ErrMalformed)
 }

@@ -47,7 +47,15 @@ type identifier struct {
 	serial *big.Int
 }
 
+// maxIdentifier is far above what names and numbers take that people read.
+const maxIdentifier = 4096
+
 func (id *identifier) read(in *cryptobyte.String) bool {
+	begin := len(*in)
+	return id.readChoice(in) && begin-len(*in) <= maxIdentifier
+}
+
+func (id *identifier) readChoice(in *cryptobyte.String) bool {
 	if keyTag := asn1.Tag(0).ContextSpecific(); in.PeekASN1Tag(keyTag) {
 		return in.ReadASN1Bytes(&id.keyID, keyTag) && len(id.keyID) > 0
 	}

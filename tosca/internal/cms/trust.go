@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -20,7 +21,7 @@ type trust struct {
 func newTrust(o Options, carried []*x509.Certificate) *trust {
 	t := &trust{
 		roots: o.Roots, intermediates: x509.NewCertPool(), now: o.Now,
-		certificates: append(append([]*x509.Certificate{}, carried...), o.Certificates...),
+		certificates: slices.Concat(carried, o.Certificates),
 		verdicts:     map[*x509.Certificate]error{},
 	}
 	for _, c := range t.certificates {
@@ -29,6 +30,21 @@ func newTrust(o Options, carried []*x509.Certificate) *trust {
 		}
 	}
 	return t
+}
+
+// maxCandidates is how many certificates are tried for a signer. There may be more
+// than one because a renewed one has the key identifier of its predecessor.
+const maxCandidates = 4
+
+// candidates are the certificates that a signer may mean.
+func (t *trust) candidates(id identifier) []*x509.Certificate {
+	var out []*x509.Certificate
+	for _, c := range t.certificates {
+		if id.matches(c) && len(out) < maxCandidates && !slices.ContainsFunc(out, c.Equal) {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // verify returns nil if a signer's certificate is trusted, else ErrUntrusted or

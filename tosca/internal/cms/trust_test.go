@@ -2,6 +2,8 @@ package cms_test
 
 import (
 	"crypto/x509"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ func TestTrust(t *testing.T) {
 	self := certify(t, "self", ecdsaKey(), nil)
 	short := validFrom(now.Add(-time.Hour), 2*time.Hour)
 	expiredMiddle := certify(t, "short", ecdsaKey(), root, authority, short)
+	renewedMiddle := certify(t, "middle", ecdsaKey(), root, authority, validFrom(now.Add(-halfYear/2), halfYear))
 	later := now.Add(30 * 24 * time.Hour)
 
 	for name, tt := range map[string]struct {
@@ -38,7 +41,8 @@ func TestTrust(t *testing.T) {
 		"not yet valid":                {vendor, []*holder{middle}, pool(root), now.Add(-2 * halfYear), cms.ErrExpired},
 		"expired and foreign":          {vendor, []*holder{middle}, pool(foreign), now.Add(2 * halfYear), cms.ErrUntrusted},
 		"expired and missing":          {vendor, nil, pool(root), now.Add(2 * halfYear), cms.ErrUntrusted},
-		"intermediate expired":         {certify(t, "vendor", ecdsaKey(), expiredMiddle, short), []*holder{expiredMiddle}, pool(root), later, cms.ErrExpired},
+		"authority renewed since":      {certify(t, "vendor", ecdsaKey(), renewedMiddle, validFrom(now.Add(-halfYear), halfYear*3/4)), []*holder{renewedMiddle}, pool(root), now, cms.ErrExpired},
+		"intermediate expired":         {certify(t, "vendor", ecdsaKey(), expiredMiddle, validFrom(now.Add(-time.Hour), halfYear)), []*holder{expiredMiddle}, pool(root), later, cms.ErrExpired},
 		"intermediate is no authority": {certify(t, "vendor", ecdsaKey(), self), []*holder{self}, pool(root, self), now, cms.ErrUntrusted},
 		"key only for certificates":    {certify(t, "vendor", ecdsaKey(), root, authority), nil, pool(root), now, cms.ErrUntrusted},
 		"key for commitment": {certify(t, "vendor", ecdsaKey(), root, func(c *x509.Certificate) {
@@ -47,8 +51,8 @@ func TestTrust(t *testing.T) {
 		"key for anything": {certify(t, "vendor", ecdsaKey(), root, func(c *x509.Certificate) {
 			c.KeyUsage = 0
 		}), nil, pool(root), now, nil},
-		"for web servers": {certify(t, "vendor", ecdsaKey(), root, func(c *x509.Certificate) {
-			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+		"for mail": {certify(t, "vendor", ecdsaKey(), root, func(c *x509.Certificate) {
+			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageEmailProtection}
 		}), nil, pool(root), now, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,6 +67,21 @@ func TestTrust(t *testing.T) {
 			}
 			wantReason(t, verify(t, f.bytes(t), manifest, o)[0], tt.want)
 		})
+	}
+}
+
+// Without roots nobody is trusted, not even by the system's.
+func TestNoRoots(t *testing.T) {
+	root := certify(t, "root", ecdsaKey(), nil, authority)
+	vendor := certify(t, "vendor", ecdsaKey(), root)
+	name := filepath.Join(t.TempDir(), "system.pem")
+	write(t, name, "CERTIFICATE", root.certificate.Raw)
+	t.Setenv("SSL_CERT_FILE", name)
+	f := forgery{by: []*holder{vendor}, content: manifest, certificates: []*holder{vendor}}
+	got := verify(t, f.bytes(t), manifest, cms.Options{Now: now})[0]
+	wantReason(t, got, cms.ErrUntrusted)
+	if !strings.Contains(got.Reason.Error(), "no root certificates are given") {
+		t.Errorf("reason %v, want that there are no roots", got.Reason)
 	}
 }
 
@@ -81,4 +100,39 @@ func TestRenewedCertificate(t *testing.T) {
 			t.Errorf("the certificate is number %s, want %s", got.Certificate.SerialNumber, renewed.certificate.SerialNumber)
 		}
 	}
+
+	f := forgery{by: []*holder{old}, keyID: true, content: manifest, certificates: []*holder{wrong, old, wrong}}
+	got := verify(t, f.bytes(t), manifest, cms.Options{Now: now})[0]
+	wantReason(t, got, cms.ErrUntrusted)
+	if !got.Certificate.Equal(old.certificate) {
+		t.Error("the certificate is one that does not fit the signature")
+	}
+}
+
+// One certificate may lie there many times; of those that differ a few are tried.
+func TestManyCertificates(t *testing.T) {
+	root, key := certify(t, "root", ecdsaKey(), nil, authority), ecdsaKey()
+	vendor := certify(t, "vendor", key, root)
+	wrong := func() *holder {
+		return certify(t, "vendor", ecdsaKey(), root, func(c *x509.Certificate) { c.SubjectKeyId = keyID(key) })
+	}
+	f := forgery{by: []*holder{vendor}, keyID: true, content: manifest, certificates: append(repeat(wrong(), 20), vendor)}
+	wantReason(t, verify(t, f.bytes(t), manifest, trusting(root))[0], nil)
+	f.certificates = []*holder{wrong(), wrong(), wrong(), wrong(), vendor}
+	wantReason(t, verify(t, f.bytes(t), manifest, trusting(root))[0], cms.ErrSignature)
+}
+
+// Other certificates are not mistaken for the signer's: those of the same issuer,
+// or those that have the same number elsewhere.
+func TestOtherCertificates(t *testing.T) {
+	root, other := certify(t, "root", ecdsaKey(), nil, authority), certify(t, "other", ecdsaKey(), nil, authority)
+	vendor := certify(t, "vendor", ecdsaKey(), root)
+	sibling := certify(t, "sibling", ecdsaKey(), root)
+	namesake := certify(t, "vendor", vendor.key, other, func(c *x509.Certificate) { c.SerialNumber = vendor.certificate.SerialNumber })
+	for _, keyID := range []bool{false, true} {
+		f := forgery{by: []*holder{vendor}, keyID: keyID, content: manifest, certificates: []*holder{root, sibling}}
+		wantReason(t, verify(t, f.bytes(t), manifest, trusting(root))[0], cms.ErrNoCertificate)
+	}
+	f := forgery{by: []*holder{vendor}, content: manifest, certificates: []*holder{namesake}}
+	wantReason(t, verify(t, f.bytes(t), manifest, trusting(root, other))[0], cms.ErrNoCertificate)
 }

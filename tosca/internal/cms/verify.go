@@ -50,18 +50,11 @@ func (s *Signed) Verify(digests map[crypto.Hash][]byte, o Options) []Signer {
 	return out
 }
 
-// verify tries all certificates that fit a signer: a renewed one has the key
-// identifier of its predecessor.
+// verify takes the best of the certificates that fit a signer.
 func (s *Signed) verify(si signerInfo, digests map[crypto.Hash][]byte, t *trust) Signer {
-	best := Signer{ID: si.id.String()}
 	check, err := s.prepare(si, digests)
-	if err != nil {
-		best.Reason = err
-	}
-	for _, c := range t.certificates {
-		if !si.id.matches(c) {
-			continue
-		}
+	best := Signer{ID: si.id.String(), Reason: err}
+	for _, c := range t.candidates(si.id) {
 		found := Signer{ID: best.ID, Certificate: c, Reason: err}
 		if err == nil {
 			found.judge(check, t)
@@ -167,7 +160,7 @@ func (s *Signed) messages(si signerInfo, hash crypto.Hash, digest []byte) ([]mes
 		return nil, malformed("the signed content type is %s, that of the content %s", a.contentType, s.contentType)
 	}
 	if !bytes.Equal(a.messageDigest, digest) {
-		return nil, fmt.Errorf("%w: its %s digest is %x, signed is %x", ErrDigest, hash, digest, a.messageDigest)
+		return nil, fmt.Errorf("%w: its %s digest is %x, signed is %.64x", ErrDigest, hash, digest, a.messageDigest)
 	}
 	var out []message
 	for _, e := range a.encodings {

@@ -135,13 +135,14 @@ func TestAlgorithms(t *testing.T) {
 		change func(*forgery)
 		want   string
 	}{
-		"SHA-1":            {func(f *forgery) { f.digest = oidSHA1 }, "the digest is SHA-1"},
-		"MD5":              {func(f *forgery) { f.digest = oid(1, 2, 840, 113549, 2, 5) }, "the digest is MD5"},
-		"unknown digest":   {func(f *forgery) { f.digest = oid(1, 2, 3) }, "the digest is 1.2.3"},
-		"RSA with SHA-1":   {func(f *forgery) { f.algorithm.Algorithm = oid(1, 2, 840, 113549, 1, 1, 5) }, "the signature is RSA with SHA-1"},
-		"DSA":              {func(f *forgery) { f.algorithm.Algorithm = oid(2, 16, 840, 1, 101, 3, 4, 3, 2) }, "the signature is DSA"},
-		"two hashes":       {func(f *forgery) { f.algorithm.Algorithm = oidECDSAwith256 }, "the signature is over SHA-256"},
-		"RSA key too long": {func(f *forgery) { f.by = []*holder{certify(t, "long", longKey{ecdsaKey()}, vendor)} }, "the RSA key has 8200 bits"},
+		"SHA-1":             {func(f *forgery) { f.digest = oidSHA1 }, "the digest is SHA-1"},
+		"MD5":               {func(f *forgery) { f.digest = oid(1, 2, 840, 113549, 2, 5) }, "the digest is MD5"},
+		"unknown digest":    {func(f *forgery) { f.digest = oid(1, 2, 3) }, "the digest is 1.2.3"},
+		"RSA with SHA-1":    {func(f *forgery) { f.algorithm.Algorithm = oid(1, 2, 840, 113549, 1, 1, 5) }, "the signature is RSA with SHA-1"},
+		"DSA":               {func(f *forgery) { f.algorithm.Algorithm = oid(2, 16, 840, 1, 101, 3, 4, 3, 2) }, "the signature is DSA"},
+		"two hashes":        {func(f *forgery) { f.algorithm.Algorithm = oidECDSAwith256 }, "the signature is over SHA-256"},
+		"RSA key too long":  {func(f *forgery) { f.by = []*holder{certify(t, "long", sizedKey{ecdsaKey(), 8193}, vendor)} }, "the RSA key has 8193 bits"},
+		"RSA key too short": {func(f *forgery) { f.by = []*holder{certify(t, "short", sizedKey{ecdsaKey(), 1023}, vendor)} }, "the RSA key has 1023 bits"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := forgery{by: []*holder{vendor}, content: manifest}
@@ -153,6 +154,24 @@ func TestAlgorithms(t *testing.T) {
 			if !strings.Contains(got.Reason.Error(), tt.want) {
 				t.Errorf("reason %q, want %q in it", got.Reason, tt.want)
 			}
+		})
+	}
+}
+
+// A signature counts as what it says to be.
+func TestAlgorithmConfusion(t *testing.T) {
+	pss, short := pssOf(oidSHA512, 64), pssOf(oidSHA512, 32)
+	rsa, edward := certify(t, "rsa", rsaKey(), nil), certify(t, "edward", edwardKey(), nil)
+	for name, f := range map[string]forgery{
+		"PKCS #1 as PSS":     {by: []*holder{rsa}, algorithm: forgery{parameters: &pss}.algorithmOf(rsaKey())},
+		"PSS as PKCS #1":     {by: []*holder{rsa}, algorithm: forgery{}.algorithmOf(rsaKey()), parameters: &pss},
+		"PSS of other salt":  {by: []*holder{rsa}, algorithm: forgery{parameters: &short}.algorithmOf(rsaKey()), parameters: &pss},
+		"Ed25519 as ECDSA":   {by: []*holder{edward}, algorithm: forgery{}.algorithmOf(ecdsaKey())},
+		"PKCS #1 as Ed25519": {by: []*holder{rsa}, algorithm: forgery{}.algorithmOf(edward.key)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f.content, f.certificates = manifest, f.by
+			wantReason(t, verify(t, f.bytes(t), manifest, trusting(f.by...))[0], cms.ErrSignature)
 		})
 	}
 }
