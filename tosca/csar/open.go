@@ -30,8 +30,14 @@ func Open(ctx context.Context, name string, o Options) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csar: %w", err)
 	}
-	if info.IsDir() {
+	switch {
+	case info.IsDir():
 		return open(ctx, o, func(p *opening) (*source, error) { return p.directory(ctx, name) })
+	case !info.Mode().IsRegular(): // to open a pipe would wait for somebody to write
+		return open(ctx, o, func(p *opening) (*source, error) {
+			p.report.Errorf(problem.Position{}, problem.NotPackage, "neither a file nor a directory (%s)", info.Mode())
+			return nil, p.report.Err()
+		})
 	}
 	f, err := os.Open(name) //nolint:gosec // the caller names the file
 	if err != nil {
