@@ -19,6 +19,15 @@ type haproxyState struct {
 	Turn   int    `json:"-"`             // counts connections
 }
 
+// start replaces haproxy's worker by one that serves a configuration.
+func (h *haproxyState) start(config string) {
+	h.Config = config
+	h.PID = max(h.PID, firstWorker-1) + 1
+}
+
+// firstWorker is above what other processes of a machine have.
+const firstWorker = 100
+
 // led are connections from a load balancer to a server.
 type led struct {
 	balancer string // machine
@@ -64,7 +73,7 @@ func (c *call) startBalancer(m *machine, reload bool) error {
 		return fmt.Errorf("Job for haproxy.service failed because the control process exited with error code: %w", err)
 	}
 	m.Services["haproxy"] = true
-	m.Haproxy.Config, m.Haproxy.PID = string(text), c.process.PID()
+	m.Haproxy.start(string(text))
 	return nil
 }
 

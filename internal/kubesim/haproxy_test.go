@@ -2,11 +2,16 @@ package kubesim
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/afero"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
 const soundHaproxy = `global
@@ -98,4 +103,42 @@ func FuzzHaproxyConfig(f *testing.F) {
 		f.Add(test.text)
 	}
 	f.Fuzz(func(_ *testing.T, text string) { _ = haproxyConfig(text) })
+}
+
+// TestProgramsElsewhere: a machine need not be an in-process host; on the namespaces of the e2e programs are called so.
+func TestProgramsElsewhere(t *testing.T) {
+	t.Parallel()
+	disk := afero.NewMemMapFs()
+	commands := NewWorld(Options{}).Attach("m", netip.MustParseAddr("10.0.0.1"), "m", func() afero.Fs { return disk })
+	run := func(args ...string) string {
+		t.Helper()
+		var out strings.Builder
+		p := &sshtest.Process{
+			Host: "m", Args: args, User: "root", Dir: "/", FS: disk, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out,
+			Env: func(string) string { return "" },
+		}
+		if code := commands[args[0]](t.Context(), p); code != 0 {
+			t.Fatalf("%q: exit code %d: %s", args, code, &out)
+		}
+		return out.String()
+	}
+	listening := func() string {
+		for line := range strings.Lines(run("ss", "-Htlnp")) {
+			if strings.Contains(line, ":18383 ") {
+				return line
+			}
+		}
+		return ""
+	}
+	run("apt-get", "update")
+	run("apt-get", "install", "-y", "haproxy")
+	if err := afero.WriteFile(disk, configOf["haproxy"], []byte(strings.Replace(soundHaproxy, "    bind [::]:18383 v6only\n", "", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run("systemctl", "restart", "haproxy")
+	before := listening()
+	run("systemctl", "reload", "haproxy")
+	if after := listening(); before == "" || before == after {
+		t.Errorf("the worker's line is %q, and after a reload %q", before, after)
+	}
 }

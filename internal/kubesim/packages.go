@@ -180,8 +180,8 @@ func (c *call) install(packages []string) error {
 			switch name {
 			case "haproxy":
 				if !m.Services[name] {
-					m.Services[name] = true // with a configuration that serves nothing
-					m.Haproxy.PID = c.process.PID()
+					m.Services[name] = true
+					m.Haproxy.start("") // serves nothing
 				}
 			case "containerd":
 				m.Services[name] = true // Debian starts what it installs; keepalived has no configuration yet

@@ -39,9 +39,6 @@ type Process struct {
 	input    string          // the file that Stdin reads, "" when it is none
 }
 
-// PID returns the process id.
-func (p *Process) PID() int { return p.task.pid }
-
 // umask returns the permission bits that new files do not get.
 func (p *Process) umask() fs.FileMode {
 	if files, ok := p.FS.(*userFs); ok {
