@@ -129,7 +129,7 @@ func (w *work) find(ctx context.Context) (*heat.Stack, error) {
 var ErrOverdue = heat.ErrOverdue
 
 // atRest returns the stack when nothing is at work on it any more: an earlier process may have asked for an
-// update before it died. ErrNoStack when there is none.
+// update before it died, an alarm may have had a group scaled. ErrNoStack when there is none.
 func (w *work) atRest(ctx context.Context) (*heat.Stack, error) {
 	s, err := w.find(ctx)
 	if err == nil && s != nil {
@@ -139,7 +139,33 @@ func (w *work) atRest(ctx context.Context) (*heat.Stack, error) {
 	if err == nil && s == nil {
 		err = fmt.Errorf("%w: %s", ErrNoStack, StackName(w.op.InstanceID))
 	}
+	if err == nil && s.Status.Complete() {
+		err = w.groupsAtRest(ctx, s)
+	}
 	return s, err
+}
+
+// groupsAtRest waits until nothing is at work on a group. What a signal has begun there goes on while the stack itself
+// is complete; an update would have Heat give that up as failed, and then itself ("Stack UPDATE cancelled"). Work that
+// does not end in time was forgotten by Heat: the update takes it up.
+func (w *work) groupsAtRest(ctx context.Context, s *heat.Stack) error {
+	resources, err := w.heat.Resources(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, r := range resources {
+		if !isGroup(r.Type) || r.Nested == "" {
+			continue
+		}
+		group, err := w.heat.Get(ctx, &heat.Stack{Name: r.NestedName, ID: r.Nested})
+		if err == nil {
+			_, err = w.heat.AtRest(ctx, group, w.tell(ctx))
+		}
+		if err != nil && !errors.Is(err, ErrOverdue) {
+			return err
+		}
+	}
+	return nil
 }
 
 // tell reports what happens in the stack as progress of the step in ctx.

@@ -20,6 +20,7 @@ type Resource struct {
 
 	StackName, StackID string // of the stack that it is in
 	Nested             string // id of the stack that it is, if it is one
+	NestedName         string // and the name of that
 	// Path are the names of the resources that hold it, the outermost first, and its own at the end.
 	Path []string
 }
@@ -52,7 +53,7 @@ func (c *Client) Resources(ctx context.Context, s *Stack) ([]Resource, error) {
 			case "stack":
 				out[i].StackName, out[i].StackID = stackOf(link.Href)
 			case "nested":
-				_, out[i].Nested = stackOf(link.Href)
+				out[i].NestedName, out[i].Nested = stackOf(link.Href)
 			}
 		}
 		if out[i].Nested != "" {
