@@ -10,7 +10,8 @@
 //     [github.com/vnfkit/vnfkit/vnflcm].
 //   - Keep its state in a file: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite]; in a database of yours:
 //     [github.com/vnfkit/vnfkit/vnflcm/sqlstore]; in a store that you write:
-//     [github.com/vnfkit/vnfkit/vnflcm/storetest] checks it.
+//     [github.com/vnfkit/vnfkit/vnflcm/storetest] checks it. Check that a driver that you write survives the death of
+//     its process: [github.com/vnfkit/vnfkit/vnflcm/crashtest].
 //   - Make a Kubernetes cluster out of the machines of a VNF: [github.com/vnfkit/vnfkit/mgmt/kubeadm]. Whether its
 //     etcd can do without a member: [github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd].
 //   - Have kubespray make that cluster, on an Ansible server of yours: [github.com/vnfkit/vnfkit/mgmt/kubespray].

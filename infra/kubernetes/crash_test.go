@@ -6,9 +6,9 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/internal/cnftest"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
 
 // scenario is an operation on a VNF.
@@ -129,84 +129,13 @@ func (l *lab) settled(namespace string) bool {
 	return false
 }
 
-// crash is a process that dies at a point of a step.
-type crash struct {
-	storetest.Fence
-	cluster *cnftest.Cluster
-	step    string // phase/name
-	point   string // "before", "journal", "after", or the number of the write to the cluster before which it dies
-
-	mu     sync.Mutex
-	key    string // of the step, once it has begun
-	inside bool
-	writes int
-	once   sync.Once
-	gone   chan struct{}
-}
-
-// die fences the store and cuts every connection, as the end of a process does.
-func (c *crash) die() {
-	c.once.Do(func() {
-		c.Cut(true)
-		c.cluster.Fail(cnftest.Fault{Drop: true, Times: -1})
-		close(c.gone)
-	})
-}
-
-func (c *crash) Put(ctx context.Context, r vnflcm.Record) error {
-	c.mu.Lock()
-	ours := r.Kind == "step" && r.ID == c.key
-	c.mu.Unlock()
-	if ours && c.point == "journal" {
-		c.die()
-	}
-	err := c.Fence.Put(ctx, r)
-	if ours && c.point == "after" {
-		c.die()
-	}
-	return err
-}
-
-func (c *crash) intercept(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
-	if c.IsCut() {
-		return storetest.ErrCut
-	}
-	if s.Phase+"/"+s.Name != c.step {
-		return next(ctx)
-	}
-	if c.point == "before" {
-		c.die()
-		return storetest.ErrCut
-	}
-	c.mu.Lock()
-	c.key, c.inside = s.Key(), true
-	c.mu.Unlock()
-	err := next(ctx)
-	c.mu.Lock()
-	c.inside = false
-	c.mu.Unlock()
-	return err
-}
-
-// request dies before the write that is the one.
-func (c *crash) request(method, _ string) {
-	c.mu.Lock()
-	hit := false
-	if c.inside && method != http.MethodGet {
-		c.writes++
-		hit = fmt.Sprint(c.writes) == c.point
-	}
-	c.mu.Unlock()
-	if hit {
-		c.die()
-	}
-}
-
-// point is a step and how many writes it makes.
+// point is a step and how many writes to the cluster it makes.
 type point struct {
-	step   string
+	step   string // phase/name
 	writes int
 }
+
+func nameOf(s vnflcm.StepInfo) string { return s.Phase + "/" + s.Name }
 
 // undisturbed runs the scenario to its end.
 func (s scenario) undisturbed(t *testing.T) (steps []point, want outcome) {
@@ -221,16 +150,18 @@ func (s scenario) undisturbed(t *testing.T) (steps []point, want outcome) {
 			steps[len(steps)-1].writes++
 		}
 	})
-	m := l.start(l.store, func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
-		mu.Lock()
-		steps, running = append(steps, point{step: info.Phase + "/" + info.Name}), true
-		mu.Unlock()
-		defer func() {
+	m := l.process(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
 			mu.Lock()
-			running = false
+			steps, running = append(steps, point{step: nameOf(info)}), true
 			mu.Unlock()
-		}()
-		return next(ctx)
+			defer func() {
+				mu.Lock()
+				running = false
+				mu.Unlock()
+			}()
+			return next(ctx)
+		}
 	})
 	op, err := s.begin(l, m)
 	if err == nil {
@@ -243,55 +174,44 @@ func (s scenario) undisturbed(t *testing.T) (steps []point, want outcome) {
 	return steps, l.outcome()
 }
 
+// process begins one with the usual driver.
+func (l *lab) process(change func(*vnflcm.Config)) *vnflcm.Manager {
+	l.t.Helper()
+	return l.compose(kubernetes.New(l.config()), change)
+}
+
+// doomed is a process that dies at a point of a step: inside it, before the write of that number to the cluster.
+func (l *lab) doomed(step string, at crashtest.Point, write int) *crashtest.Process {
+	return crashtest.New(crashtest.Death{
+		Point: at,
+		Step:  func(s vnflcm.StepInfo) bool { return nameOf(s) == step },
+		Inside: func(_ vnflcm.StepInfo, die func()) (undo func()) {
+			var writes atomic.Int32
+			l.cluster.Observe(func(method, _ string) {
+				if method != http.MethodGet && int(writes.Add(1)) == write {
+					die()
+				}
+			})
+			return func() { l.cluster.Observe(nil) }
+		},
+		End: func() { l.cluster.Fail(cnftest.Fault{Drop: true, Times: -1}) },
+	})
+}
+
 // crashed runs the scenario in a process that dies, and resumes it in another.
-func (s scenario) crashed(t *testing.T, step, at string, dropJournal bool) outcome {
+func (s scenario) crashed(t *testing.T, step string, at crashtest.Point, write int) outcome {
 	t.Helper()
-	ctx := t.Context()
 	l := s.open(t)
-	c := &crash{Fence: storetest.Fence{Store: l.store}, cluster: l.cluster, step: step, point: at, gone: make(chan struct{})}
-	l.cluster.Observe(c.request)
-	dying := l.start(c, c.intercept)
-	op, err := s.begin(l, dying)
+	p := l.doomed(step, at, write)
+	op, err := p.Run(t.Context(), l.process(p.Doom), func(m *vnflcm.Manager) (string, error) { return s.begin(l, m) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, err = dying.Wait(ctx, op)
-	}()
-	select {
-	case <-ended:
-	case <-c.gone:
-	}
-	if closed := dying.Close(ctx); closed != nil {
-		t.Fatal(closed)
-	}
-	<-ended
-	if !c.IsCut() {
-		if _, number := strconv.Atoi(at); number != nil || err != nil {
-			t.Fatalf("it did not die: %v", err)
-		}
+	if at == crashtest.InsideDo && !p.Dead() {
 		return l.outcome() // it had fewer writes to make this time: pods come and go by themselves
 	}
-	l.cluster.Observe(nil)
 	l.cluster.Heal()
-	if dropJournal {
-		records, err := l.store.List(ctx, "step", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range records {
-			if err := l.store.Delete(ctx, r.Kind, r.ID, r.Version); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	m := l.start(l.store, nil)
-	if _, err := m.Resume(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.Wait(ctx, op); err != nil {
+	if _, err := p.Resume(t.Context(), l.process(p.Succeed), op); err != nil {
 		t.Fatal(err)
 	}
 	return l.outcome()
@@ -300,25 +220,20 @@ func (s scenario) crashed(t *testing.T, step, at string, dropJournal bool) outco
 // TestRollbackAfterCrash rolls back what a process has left half made, without finishing it first.
 func TestRollbackAfterCrash(t *testing.T) {
 	t.Parallel()
-	for _, at := range []string{"1", "3", "6"} {
-		t.Run(at, func(t *testing.T) {
+	for _, write := range []int{1, 3, 6} {
+		t.Run(fmt.Sprint(write), func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, kubernetes.VimTypeV1)
-			c := &crash{Fence: storetest.Fence{Store: l.store}, cluster: l.cluster, step: "instantiate/install-releases", point: at, gone: make(chan struct{})}
-			l.cluster.Observe(c.request)
-			dying := l.start(c, c.intercept)
-			op, err := dying.Instantiate(t.Context(), l.id, l.request("simple", twoReleases))
-			if err != nil {
-				t.Fatal(err)
+			p := l.doomed("instantiate/install-releases", crashtest.InsideDo, write)
+			op, err := p.Run(t.Context(), l.process(p.Doom), func(m *vnflcm.Manager) (string, error) {
+				return m.Instantiate(t.Context(), l.id, l.request("simple", twoReleases))
+			})
+			if err != nil || !p.Dead() {
+				t.Fatal(err, p.Dead())
 			}
-			<-c.gone
-			if err := dying.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			l.cluster.Observe(nil)
 			l.cluster.Heal()
 			l.cluster.Fail(cnftest.Fault{Method: http.MethodPost, Path: "/secrets", Code: http.StatusForbidden, Times: -1})
-			m := l.start(l.store, nil)
+			m := l.start()
 			if _, err := m.Resume(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -345,23 +260,22 @@ func TestCrash(t *testing.T) {
 			t.Parallel()
 			steps, want := s.undisturbed(t)
 			for _, p := range steps {
-				points := []string{"before", "journal", "after"}
-				for n := 1; n <= p.writes; n++ {
-					if n <= 3 || n == p.writes { // many are alike
-						points = append(points, fmt.Sprint(n))
+				try := func(at crashtest.Point, write int) {
+					t.Run(fmt.Sprint(p.step, " ", at, " ", write), func(t *testing.T) {
+						t.Parallel()
+						if diff := cmp.Diff(want, s.crashed(t, p.step, at, write)); diff != "" {
+							t.Error(diff)
+						}
+					})
+				}
+				for _, at := range crashtest.Points {
+					if at != crashtest.InsideDo {
+						try(at, 0)
 					}
 				}
-				for _, at := range points {
-					for _, drop := range []bool{false, true} {
-						if drop && at != "after" {
-							continue
-						}
-						t.Run(fmt.Sprint(p.step, " ", at, " drop:", drop), func(t *testing.T) {
-							t.Parallel()
-							if diff := cmp.Diff(want, s.crashed(t, p.step, at, drop)); diff != "" {
-								t.Error(diff)
-							}
-						})
+				for n := 1; n <= p.writes; n++ {
+					if n <= 3 || n == p.writes { // many are alike
+						try(crashtest.InsideDo, n)
 					}
 				}
 			}

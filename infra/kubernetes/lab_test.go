@@ -54,7 +54,7 @@ func newLab(t *testing.T, kind string) *lab {
 	}
 	l.create("", "storageclasses", `{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "example.org/disk",
 		"metadata": {"name": "disk", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}`)
-	l.Manager = l.start(l.store, nil)
+	l.Manager = l.start()
 	at, err := vnflcm.NewParams(map[string]string{"endpoint": l.cluster.URL(), "ssl_ca_cert": l.cluster.CA()})
 	who, err2 := vnflcm.NewParams(map[string]string{"bearer_token": l.cluster.Token()})
 	err3 = l.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim", VimType: kind, InterfaceInfo: at, AccessInfo: who})
@@ -95,25 +95,29 @@ func (idle) Hooks() vnflcm.Hooks {
 }
 
 // start begins a process.
-func (l *lab) start(store vnflcm.Store, intercept vnflcm.Interceptor, change ...func(*kubernetes.Config)) *vnflcm.Manager {
+func (l *lab) start(change ...func(*kubernetes.Config)) *vnflcm.Manager {
 	l.t.Helper()
 	cfg := l.config()
 	for _, c := range change {
 		c(&cfg)
 	}
-	return l.compose(store, intercept, kubernetes.New(cfg))
+	return l.compose(kubernetes.New(cfg))
 }
 
 // compose begins a process with a driver.
-func (l *lab) compose(store vnflcm.Store, intercept vnflcm.Interceptor, driver vnflcm.InfraDriver) *vnflcm.Manager {
+func (l *lab) compose(driver vnflcm.InfraDriver, change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	l.t.Helper()
-	m, err := vnflcm.New(vnflcm.Config{Store: store, Key: make([]byte, 32), Owner: "test", Intercept: intercept, Packages: l.packages,
+	config := vnflcm.Config{Store: l.store, Key: make([]byte, 32), Owner: "test", Packages: l.packages,
 		Infra: map[string]vnflcm.InfraDriver{l.kind: driver}, Mgmt: map[string]vnflcm.MgmtDriver{"sample-script": idle{}},
 		Observe: func(e vnflcm.Event) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.said = append(l.said, e.Message)
-		}})
+		}}
+	for _, c := range change {
+		c(&config)
+	}
+	m, err := vnflcm.New(config)
 	if err != nil {
 		l.t.Fatal(err)
 	}

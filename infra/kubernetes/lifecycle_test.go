@@ -239,7 +239,7 @@ func TestSecondReleaseFails(t *testing.T) {
 func TestNeverReady(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, kubernetes.VimTypeV1)
-	l.Manager = l.start(l.store, nil, func(c *kubernetes.Config) { c.Ready = 2_000_000_000 })
+	l.Manager = l.start(func(c *kubernetes.Config) { c.Ready = 2_000_000_000 })
 	params := strings.Replace(twoReleases, `"greeting=a`, `"nodeSelector.never=ready", "greeting=a`, 1)
 	err := l.fails(l.Instantiate(t.Context(), l.id, l.request("simple", params)))
 	if !errors.Is(err, helmclient.ErrNotReady) || !strings.Contains(err.Error(), "web-w1") || !strings.Contains(err.Error(), "Unschedulable") {
@@ -270,7 +270,7 @@ func TestScaleRollback(t *testing.T) {
 	l := newLab(t, kubernetes.VimTypeV1)
 	l.instantiate("simple", twoReleases)
 	web := l.vnfcs("WEB")
-	l.Manager = l.start(l.store, nil, func(c *kubernetes.Config) { c.Ready = 2_000_000_000 })
+	l.Manager = l.start(func(c *kubernetes.Config) { c.Ready = 2_000_000_000 })
 	for _, n := range []string{"node-1", "node-2", "node-3"} {
 		l.cluster.SetNodeDown(n, true)
 	}

@@ -75,7 +75,7 @@ func TestNodePorts(t *testing.T) {
 			l.files["Files/exposed.yaml"] = &fstest.MapFile{Data: []byte(exposed)}
 			l.files["Files/exposed.tgz"] = &fstest.MapFile{Data: chart("exposed", exposed).pack(t)}
 			driver := &noted{InfraDriver: kubernetes.New(l.config())}
-			l.Manager = l.compose(l.store, nil, driver)
+			l.Manager = l.compose(driver)
 			l.instantiate("simple", params)
 			l.terminate(vnflcm.TerminateForceful, `{}`)
 			port := func(service, name, protocol string, n int) vnflcm.NodePort {

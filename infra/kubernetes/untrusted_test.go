@@ -106,7 +106,7 @@ func TestCorpus(t *testing.T) {
 			}
 			l := newLab(t, c.kind)
 			l.packages = vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, dir) })
-			l.Manager = l.start(l.store, nil)
+			l.Manager = l.start()
 			l.instantiate(c.flavour, c.params)
 			if len(l.vnfcs("VDU1")) != 1 {
 				t.Errorf("%+v", l.instance().InstantiatedVnfInfo.VnfcResourceInfo)

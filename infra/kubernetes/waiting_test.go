@@ -45,7 +45,7 @@ func TestReleaseIsTakenUp(t *testing.T) {
 			}
 		}
 	}
-	l.Manager = l.start(l.store, nil, busyFor(1<<60, 300*time.Millisecond))
+	l.Manager = l.start(busyFor(1<<60, 300*time.Millisecond))
 	request := vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}
 	op, err := l.Terminate(t.Context(), l.id, request)
 	if err := l.fails(op, err); !errors.Is(err, helmclient.ErrBusy) {
@@ -54,7 +54,7 @@ func TestReleaseIsTakenUp(t *testing.T) {
 	if n := calls.Load(); n < 2 {
 		t.Errorf("%d calls while another Helm was at work", n)
 	}
-	l.Manager = l.start(l.store, nil, busyFor(calls.Load()+3, time.Minute))
+	l.Manager = l.start(busyFor(calls.Load()+3, time.Minute))
 	l.must(op, l.Retry(t.Context(), op))
 	if left := l.objects("shop", workloads...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)

@@ -18,7 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -56,7 +56,7 @@ type lab struct {
 func newLab(t *testing.T, kind string) *lab {
 	t.Helper()
 	l := &lab{fake: newFake(t), t: t, store: vnflcm.NewMemoryStore(), kind: kind, cfg: openstack.Config{Poll: time.Millisecond}}
-	l.Manager = l.start(l.store, nil)
+	l.Manager = l.start()
 	at, err1 := vnflcm.NewParams(map[string]string{"endpoint": l.URL + "/v3"})
 	who, err2 := vnflcm.NewParams(map[string]string{"username": "u", "password": secret, "project": "nfv"})
 	err3 := l.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim", VimType: kind, InterfaceInfo: at, AccessInfo: who})
@@ -69,10 +69,10 @@ func newLab(t *testing.T, kind string) *lab {
 }
 
 // start begins a process.
-func (l *lab) start(store vnflcm.Store, intercept vnflcm.Interceptor) *vnflcm.Manager {
+func (l *lab) start(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	l.t.Helper()
 	driver := openstack.New(l.cfg)
-	m, err := vnflcm.New(vnflcm.Config{Store: store, Key: make([]byte, 32), Owner: "test", Intercept: intercept,
+	config := vnflcm.Config{Store: l.store, Key: make([]byte, 32), Owner: "test",
 		Packages: packages,
 		Infra:    map[string]vnflcm.InfraDriver{l.kind: driver},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": idle{}},
@@ -80,7 +80,11 @@ func (l *lab) start(store vnflcm.Store, intercept vnflcm.Interceptor) *vnflcm.Ma
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.said = append(l.said, e.Message)
-		}})
+		}}
+	for _, c := range change {
+		c(&config)
+	}
+	m, err := vnflcm.New(config)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -152,6 +156,12 @@ func (l *lab) heal(all string, vnfcs ...string) (string, error) {
 		r.AdditionalParams, _ = vnflcm.ParseParams([]byte(`{"all": ` + all + `}`))
 	}
 	return l.Heal(l.t.Context(), l.id, r)
+}
+
+// reconnect moves the workers to another network.
+func (l *lab) reconnect() (string, error) {
+	return l.ChangeExtConn(l.t.Context(), l.id, vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: []vnflcm.ExtVirtualLinkData{
+		{ID: "other", ResourceID: "other-net", ExtCps: []vnflcm.VnfExtCpData{{CpdID: "workerNode_CP2"}}}}})
 }
 
 func (l *lab) terminate() (string, error) {
@@ -238,8 +248,7 @@ func TestConnectivity(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)
 	before := l.must(l.instantiate())
-	now := l.must(l.ChangeExtConn(t.Context(), l.id, vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: []vnflcm.ExtVirtualLinkData{
-		{ID: "other", ResourceID: "other-net", ExtCps: []vnflcm.VnfExtCpData{{CpdID: "workerNode_CP2"}}}}}))
+	now := l.must(l.reconnect())
 	nfv := l.stacks[openstack.StackName(l.id)].params["nfv"]
 	if text := fmt.Sprint(nfv); !strings.Contains(text, "workerNode_CP2:map[network:other-net]") || strings.Count(text, "other-net") != 1 {
 		t.Errorf("nfv %v", nfv)
@@ -280,6 +289,27 @@ func TestFailures(t *testing.T) {
 		t.Errorf("%v\n%v", before, now)
 	}
 	l.must(l.terminate())
+}
+
+// TestSignalled: a signal, such as of an alarm, has a group at work while the stack is complete. An operation waits for
+// that: Heat gives up the work of a signal when an update comes, and then the update as well.
+func TestSignalled(t *testing.T) {
+	t.Parallel()
+	for name, operation := range map[string]func(*lab) (string, error){
+		"scale":        func(l *lab) (string, error) { return l.scale(vnflcm.ScaleOut, 1) },
+		"heal":         func(l *lab) (string, error) { return l.heal("", slices.Sorted(maps.Keys(l.servers()))[0]) },
+		"connectivity": (*lab).reconnect,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, openstack.VimTypeV2)
+			l.must(l.instantiate())
+			l.mu.Lock()
+			l.signalled = 3
+			l.mu.Unlock()
+			l.must(operation(l))
+		})
+	}
 }
 
 func TestForeignStack(t *testing.T) {
@@ -392,8 +422,8 @@ func (l *lab) status() string {
 	return ""
 }
 
-// TestCrash ends the process before, in and after the steps of every operation, and then also takes the journal
-// away. The next one finishes, with the same world as without.
+// TestCrash ends the process at every point of the steps of every operation. The next one finishes, with the same world as
+// without.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	heal := func(l *lab) (string, error) { return l.heal("") }
@@ -409,27 +439,23 @@ func TestCrash(t *testing.T) {
 		{"delete-stack", heal, 4}, {"create-stack", heal, 4}, {"adopt-vnfcs", heal, 4},
 		{"delete-stack", (*lab).terminate, 0},
 	}
-	for _, when := range []string{"before", "inside", "after", "after, and the journal is lost"} {
-		t.Run(when, func(t *testing.T) {
+	for _, point := range crashtest.Points {
+		t.Run(string(point), func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, openstack.VimTypeV1)
 			for i, o := range operations {
+				if point == crashtest.InsideDo && o.step == "adopt-vnfcs" {
+					continue // it changes nothing outside
+				}
 				before := l.servers()
-				opID := l.crash(o.begin, o.step, strings.TrimSuffix(when, ", and the journal is lost"))
-				if strings.Contains(when, "lost") {
-					l.forget()
-				}
-				resumed, err := l.Resume(t.Context())
-				if diff := cmp.Diff([]string{opID}, resumed); err != nil || diff != "" {
-					t.Fatalf("%d, %s: Resume: %v\n%s", i, o.step, err, diff)
-				}
-				now := l.must(opID, nil)
+				l.crash(o.begin, o.step, point)
+				now := l.servers()
 				if len(now) != o.vnfcs || len(l.stacks) != min(1, o.vnfcs) {
-					t.Fatalf("%d, died %s %s: %d VNFCs, %d stacks", i, when, o.step, len(now), len(l.stacks))
+					t.Fatalf("%d, died %s of %s: %d VNFCs, %d stacks", i, point, o.step, len(now), len(l.stacks))
 				}
 				for id, server := range before {
 					if after, stays := now[id]; stays && o.step == "resize-stack" && after != server || !stays && len(now) == len(before) {
-						t.Errorf("%d, died %s %s: VNFC %s had server %s, has %q", i, when, o.step, id, server, after)
+						t.Errorf("%d, died %s of %s: VNFC %s had server %s, has %q", i, point, o.step, id, server, after)
 					}
 				}
 			}
@@ -437,73 +463,37 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// forget removes the journal.
-func (l *lab) forget() {
+// crash runs an operation in a process that dies in a step, and finishes it in the next, which has the lab then.
+func (l *lab) crash(begin func(*lab) (string, error), step string, point crashtest.Point) {
 	l.t.Helper()
-	steps, err := l.store.List(l.t.Context(), "step", "")
-	for _, s := range steps {
-		err = errors.Join(err, l.store.Delete(l.t.Context(), s.Kind, s.ID, s.Version))
-	}
+	doomed := crashtest.New(crashtest.Death{Point: point, Step: func(s vnflcm.StepInfo) bool { return s.Name == step }, Inside: l.dieInside})
+	opID, err := doomed.Run(l.t.Context(), l.start(doomed.Doom), func(m *vnflcm.Manager) (string, error) {
+		l.Manager = m
+		return begin(l)
+	})
 	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.Manager = l.start(doomed.Succeed)
+	if _, err := doomed.Resume(l.t.Context(), l.Manager, opID); err != nil {
 		l.t.Fatal(err)
 	}
 }
 
-// crash runs an operation in a process that dies at a step, and returns the operation. The next process has
-// the lab then.
-func (l *lab) crash(begin func(*lab) (string, error), step, when string) string {
-	l.t.Helper()
-	fence := &storetest.Fence{Store: l.store}
-	died := make(chan struct{}, 1)
-	first := l.start(fence, func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
-		if s.Name != step {
-			return next(ctx)
-		}
-		die := func() error {
-			fence.Cut(true)
-			died <- struct{}{}
-			return errors.New("died")
-		}
-		switch when {
-		case "before":
-			return die()
-		case "after":
-			if err := next(ctx); err != nil {
-				return err
-			}
-			return die()
-		}
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
+// dieInside has a process die of its first request that changes something: that has its effect, and nobody hears of it.
+func (l *lab) dieInside(_ vnflcm.StepInfo, die func()) (undo func()) {
+	watch := func(fault func(*http.Request) int) {
 		l.mu.Lock()
-		l.fault = func(r *http.Request) int {
-			if r.Method != http.MethodGet {
-				cancel() // the request has its effect, and nobody hears of it
-			}
-			return 0
+		defer l.mu.Unlock()
+		l.fault = fault
+	}
+	watch(func(r *http.Request) int {
+		if r.Method != http.MethodGet {
+			die()
 		}
-		l.mu.Unlock()
-		_ = next(ctx)
-		l.mu.Lock()
-		l.fault = nil
-		l.mu.Unlock()
-		return die()
+		return 0
 	})
-	l.Manager = first
-	opID, err := begin(l)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	select {
-	case <-died:
-	case <-time.After(20 * time.Second):
-		l.t.Fatalf("step %s never came", step)
-	}
-	if err := first.Close(context.Background()); err != nil {
-		l.t.Fatal(err)
-	}
-	l.Manager = l.start(l.store, nil)
-	return opID
+	return func() { watch(nil) }
 }
 
 func TestFaultyRequests(t *testing.T) {
@@ -560,7 +550,7 @@ func TestRegisteredUserData(t *testing.T) {
 		def.Parameters["extra"] = "value"
 		return def, err
 	}}
-	l.Manager = l.start(l.store, nil)
+	l.Manager = l.start()
 	l.must(l.Instantiate(t.Context(), l.id, l.request(`{"lcm-operation-user-data": "./x.py", "lcm-operation-user-data-class": "Mine"}`)))
 	if got := l.stacks[openstack.StackName(l.id)].params["extra"]; got != "value" {
 		t.Errorf("extra is %v", got)

@@ -22,14 +22,15 @@ type fake struct {
 	*httptest.Server
 	t *testing.T
 
-	mu       sync.Mutex
-	stacks   map[string]*fakeStack
-	serial   int
-	polls    int            // looks until work is done
-	requests map[string]int // by method and pattern
-	token    int
-	logins   int
-	failures []failure // of work that is still to come
+	mu        sync.Mutex
+	stacks    map[string]*fakeStack
+	serial    int
+	polls     int            // looks until work is done
+	requests  map[string]int // by method and pattern
+	token     int
+	logins    int
+	failures  []failure // of work that is still to come
+	signalled int       // looks at the group of workers until it has ended what a signal has begun
 	// fault answers a request in the place of the fake: a status, or -1 to cut the connection before the
 	// request has an effect, -2 after it.
 	fault func(r *http.Request) int
@@ -135,7 +136,7 @@ func (f *fake) answer(r *http.Request, body map[string]any) (int, any) {
 	name := path[2]
 	s := f.stacks[name]
 	if s == nil && len(path) > 3 { // a nested stack
-		return f.mark(path, body)
+		return f.nested(r, path, body)
 	}
 	if s == nil || len(path) > 3 && path[3] != s.ID {
 		return refusal(http.StatusNotFound, "The Stack ("+name+") could not be found.")
@@ -185,6 +186,9 @@ func (f *fake) update(s *fakeStack, body map[string]any) (int, any) {
 		s.params[name] = value
 	}
 	s.tags, s.updated = body["tags"].(string), s.updated+1
+	if f.signalled > 0 {
+		f.failures, f.signalled = append(f.failures, failure{"UPDATE", "Stack UPDATE cancelled"}), 0
+	}
 	f.begin(s, "UPDATE", func() { f.resize(s) })
 	return http.StatusAccepted, nil
 }
@@ -321,6 +325,25 @@ func (f *fake) resources(s *fakeStack) []any {
 		}
 	}
 	return out
+}
+
+// nested answers requests of the stacks that groups and their members are.
+func (f *fake) nested(r *http.Request, path []string, body map[string]any) (int, any) {
+	group, of, _ := strings.Cut(path[2], "-")
+	switch {
+	case r.Method == http.MethodPatch:
+		return f.mark(path, body)
+	case f.stacks[of] == nil || path[3] != group+f.stacks[of].ID:
+		return refusal(http.StatusNotFound, "The Stack ("+path[2]+") could not be found.")
+	case path[len(path)-1] == "events":
+		return http.StatusOK, map[string]any{"events": []any{}}
+	}
+	status := "CREATE_COMPLETE"
+	if group == "worker_instance" && f.signalled > 0 {
+		status = "UPDATE_IN_PROGRESS"
+		f.signalled--
+	}
+	return http.StatusOK, map[string]any{"stack": map[string]any{"stack_name": path[2], "id": path[3], "stack_status": status}}
 }
 
 // mark marks a member of a group, or its server.

@@ -19,6 +19,7 @@ var budget = map[string]int{
 	"tosca/problem":            0,
 	"vnflcm":                   5,
 	"vnflcm/storetest":         10,
+	"vnflcm/crashtest":         10, // storetest
 	"vnflcm/sqlstore":          5,
 	"vnflcm/sqlstore/sqlite":   18,
 	"helmclient":               0,

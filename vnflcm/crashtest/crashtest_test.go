@@ -1,0 +1,226 @@
+package crashtest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
+	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// process begins one that ends with the test.
+func (c *cloud) process(t *testing.T, change ...func(*vnflcm.Config)) *vnflcm.Manager {
+	t.Helper()
+	m := c.start(change...)
+	t.Cleanup(func() {
+		if err := m.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func (c *cloud) insideCreate(_ vnflcm.StepInfo, die func()) (undo func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.created = die
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.created = nil
+	}
+}
+
+// undisturbed are the steps that instantiating takes.
+func undisturbed(t *testing.T) []vnflcm.StepInfo {
+	t.Helper()
+	c, steps := &cloud{store: vnflcm.NewMemoryStore()}, new(crashtest.Steps)
+	m := c.process(t, steps.Record)
+	opID, err := instantiate(m)
+	if err == nil {
+		_, err = m.Wait(t.Context(), opID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return steps.List()
+}
+
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, s := range undisturbed(t) {
+		got = append(got, s.Phase+"/"+s.Name+"/"+s.On)
+	}
+	if diff := cmp.Diff([]string{"instantiate/create-server/web-0", "instantiate/name-server/web-0"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPoints: a driver that looks first makes one server, wherever its process dies.
+func TestPoints(t *testing.T) {
+	t.Parallel()
+	for _, step := range undisturbed(t) {
+		for _, point := range crashtest.Points {
+			if point == crashtest.InsideDo && step.Name != "create-server" {
+				continue
+			}
+			t.Run(step.Name+" "+string(point), func(t *testing.T) {
+				t.Parallel()
+				c, ends := &cloud{store: vnflcm.NewMemoryStore()}, 0
+				doomed := crashtest.New(crashtest.Death{Step: crashtest.At(step), Point: point, Inside: c.insideCreate, End: func() { ends++ }})
+				opID, err := doomed.Run(t.Context(), c.process(t, doomed.Doom), instantiate)
+				if err != nil || !doomed.Dead() || ends != 1 {
+					t.Fatalf("%v; dead: %v, ended %d times", err, doomed.Dead(), ends)
+				}
+				before := len(c.servers)
+				if want := map[bool]int{true: 0, false: 1}[point == crashtest.BeforeDo && step.Name == "create-server"]; before != want {
+					t.Errorf("it left %d servers, not %d", before, want)
+				}
+				if before > 0 && c.ended.Err() == nil {
+					t.Error("a step of the dead goes on")
+				}
+				occ, err := doomed.Resume(t.Context(), c.process(t, doomed.Succeed), opID)
+				if err != nil || occ.OperationState != vnflcm.Completed || len(c.servers) != 1 {
+					t.Errorf("%v, %v; %d servers", occ, err, len(c.servers))
+				}
+			})
+		}
+	}
+}
+
+// TestNobodyDies: the operation ends before its process would have died.
+func TestNobodyDies(t *testing.T) {
+	t.Parallel()
+	c := &cloud{store: vnflcm.NewMemoryStore()}
+	doomed := crashtest.New(crashtest.Death{Step: func(vnflcm.StepInfo) bool { return false }, Point: crashtest.BeforeDo})
+	opID, err := doomed.Run(t.Context(), c.process(t, doomed.Doom), instantiate)
+	if err != nil || doomed.Dead() {
+		t.Fatalf("%v; dead: %v", err, doomed.Dead())
+	}
+	if _, err := doomed.Resume(t.Context(), c.process(t, doomed.Succeed), opID); err == nil || !strings.Contains(err.Error(), "did not die before Do") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDieUnasked(t *testing.T) {
+	t.Parallel()
+	c := &cloud{store: vnflcm.NewMemoryStore()}
+	doomed := crashtest.New(crashtest.Death{})
+	c.created = doomed.Die
+	opID, err := doomed.Run(t.Context(), c.process(t, doomed.Doom), instantiate)
+	if err != nil || !doomed.Dead() {
+		t.Fatalf("%v; dead: %v", err, doomed.Dead())
+	}
+	if _, err := doomed.Resume(t.Context(), c.process(t, doomed.Succeed), opID); err != nil {
+		t.Error(err)
+	}
+}
+
+var errRefused = errors.New("refused")
+
+// TestErrors are those that are not of the death: they are returned.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*vnflcm.Config){
+		"begin": func(c *vnflcm.Config) { c.Packages = vnflcm.PackagesFunc(nil) },
+		"operation": func(c *vnflcm.Config) {
+			c.Intercept = func(context.Context, vnflcm.StepInfo, func(context.Context) error) error { return errRefused }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &cloud{store: vnflcm.NewMemoryStore()}
+			doomed := crashtest.New(crashtest.Death{})
+			m := c.process(t, change, doomed.Doom)
+			if name == "begin" {
+				_, err := doomed.Run(t.Context(), m, func(*vnflcm.Manager) (string, error) { return "", errRefused })
+				if !errors.Is(err, errRefused) {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if _, err := doomed.Run(t.Context(), m, instantiate); !errors.Is(err, errRefused) || doomed.Dead() {
+				t.Errorf("error %v; dead: %v", err, doomed.Dead())
+			}
+		})
+	}
+}
+
+// forgetful is a store that has lost the journal, unknown to the process.
+type forgetful struct{ vnflcm.Store }
+
+func (f forgetful) List(ctx context.Context, kind, prefix string) ([]vnflcm.Record, error) {
+	if kind == "step" {
+		return nil, nil
+	}
+	return f.Store.List(ctx, kind, prefix)
+}
+
+func (f forgetful) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+	if kind == "step" {
+		return vnflcm.Record{}, vnflcm.ErrNotFound
+	}
+	return f.Store.Get(ctx, kind, id)
+}
+
+// TestDoneAgain: what is in the journal and runs again is reported.
+func TestDoneAgain(t *testing.T) {
+	t.Parallel()
+	c := &cloud{store: vnflcm.NewMemoryStore()}
+	steps := undisturbed(t)
+	doomed := crashtest.New(crashtest.Death{Step: crashtest.At(steps[1]), Point: crashtest.BeforeDo})
+	opID, err := doomed.Run(t.Context(), c.process(t, doomed.Doom), instantiate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := c.process(t, doomed.Succeed, func(c *vnflcm.Config) { c.Store = forgetful{c.Store} })
+	if _, err := doomed.Resume(t.Context(), next, opID); err == nil || !strings.Contains(err.Error(), `create-server on "web-0" was in the journal and ran again`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestFenced: the dead reach their store no more, and the store behind does not change.
+func TestFenced(t *testing.T) {
+	t.Parallel()
+	c := &cloud{store: vnflcm.NewMemoryStore()}
+	doomed := crashtest.New(crashtest.Death{})
+	var fenced vnflcm.Store
+	c.process(t, doomed.Doom, func(c *vnflcm.Config) { fenced = c.Store })
+	doomed.Die()
+	doomed.Die()
+	if err := fenced.Put(t.Context(), vnflcm.Record{Kind: "step", ID: "x"}); !errors.Is(err, storetest.ErrCut) {
+		t.Errorf("error %v", err)
+	}
+	if all, err := c.store.List(t.Context(), "step", ""); err != nil || len(all) > 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// TestIntercepts: the caller's own Interceptor sees every step too.
+func TestIntercepts(t *testing.T) {
+	t.Parallel()
+	c, steps, own := &cloud{store: vnflcm.NewMemoryStore()}, new(crashtest.Steps), []string{}
+	m := c.process(t, func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			own = append(own, s.Name)
+			return next(ctx)
+		}
+	}, steps.Record)
+	opID, err := instantiate(m)
+	if err == nil {
+		_, err = m.Wait(t.Context(), opID)
+	}
+	if want := []string{"create-server", "name-server"}; err != nil || !slices.Equal(own, want) || len(steps.List()) != 2 {
+		t.Errorf("%v: %q, %v", err, own, steps.List())
+	}
+}
