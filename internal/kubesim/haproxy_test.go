@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/afero"
+
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 

@@ -50,8 +50,6 @@ type Process struct {
 	death Death
 	fence storetest.Fence
 	once  sync.Once
-	alive context.Context // of its steps
-	end   context.CancelCauseFunc
 	gone  chan struct{}
 
 	mu    sync.Mutex
@@ -62,9 +60,7 @@ type Process struct {
 
 // New returns a Process that lives until its Death.
 func New(d Death) *Process {
-	p := &Process{death: d, gone: make(chan struct{}), done: map[string]bool{}}
-	p.alive, p.end = context.WithCancelCause(context.Background())
-	return p
+	return &Process{death: d, gone: make(chan struct{}), done: map[string]bool{}}
 }
 
 // Doom makes a Manager that of the process: it changes the Config that vnflcm.New gets.
@@ -86,7 +82,6 @@ func (p *Process) Die() {
 		if p.death.End != nil {
 			p.death.End()
 		}
-		p.end(storetest.ErrCut)
 		close(p.gone)
 	})
 }
@@ -124,7 +119,13 @@ func (p *Process) intercept(ctx context.Context, s vnflcm.StepInfo, next func(co
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(p.alive, func() { cancel(storetest.ErrCut) })()
+	go func() {
+		select {
+		case <-p.gone:
+			cancel(storetest.ErrCut)
+		case <-ctx.Done():
+		}
+	}()
 	if !p.begins(s) {
 		return next(ctx)
 	}
