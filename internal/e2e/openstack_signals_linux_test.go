@@ -1,0 +1,111 @@
+package e2e_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/infra/openstack"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestScalingInACooldown scales while a policy of the group swallows signals, and a group whose number the
+// template says itself.
+func TestScalingInACooldown(t *testing.T) {
+	ctx := t.Context()
+	pkg := variant(t, "BaseHOT/simple/simple_hot_top.yaml", "scaling_adjustment: 1", "scaling_adjustment: 1\n      cooldown: 300")
+	text := filepath.Join(pkg, "BaseHOT/simple/simple_hot_top.yaml")
+	content, err := os.ReadFile(text) //nolint:gosec // our own
+	if err != nil {
+		t.Fatal(err)
+	}
+	content = []byte(strings.ReplaceAll(string(content), "desired_capacity: { get_param: [ nfv, VDU, workerNode, desired_capacity ] }", "desired_capacity: 1"))
+	if err := os.WriteFile(text, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := newStackLab(t, openstack.VimTypeV2, pkg)
+	l.must(l.instantiate("simple", 1))
+	size := func() int { n, _ := l.members(); return n }
+	l.signal()
+	l.awaitMembers(func(n int, settled bool) bool { return n == 2 && settled })
+	time.Sleep(2 * time.Second) // the cooldown begins when the scaling has ended
+	l.signal()
+	time.Sleep(3 * time.Second)
+	if n := size(); n != 2 {
+		t.Fatalf("a signal in the cooldown made %d members", n)
+	}
+	four := l.must(l.Scale(ctx, l.id, scale(vnflcm.ScaleOut, 3)))
+	two := l.must(l.Scale(ctx, l.id, scale(vnflcm.ScaleIn, 2)))
+	if len(workers(four)) != 4 || len(workers(two)) != 2 || size() != 2 {
+		t.Errorf("%d workers, then %d, Heat has %d", len(workers(four)), len(workers(two)), size())
+	}
+	l.must(l.Heal(ctx, l.id, vnflcm.HealVnfRequest{VnfcInstanceID: workers(two)[:1]}))
+	if n := size(); n != 2 {
+		t.Errorf("healing made %d workers of 2", n) // the number in the template is 1
+	}
+	l.terminate(vnflcm.TerminateForceful)
+}
+
+// TestScaledMeanwhile scales while Heat is still busy with a signal, such as of an alarm.
+func TestScaledMeanwhile(t *testing.T) {
+	l := newStackLab(t, openstack.VimTypeV2, packageDir)
+	l.must(l.instantiate("simple", 1))
+	l.signal()
+	l.awaitMembers(func(n int, settled bool) bool { return n == 2 && !settled })
+	three := l.must(l.Scale(t.Context(), l.id, scale(vnflcm.ScaleOut, 2)))
+	if n, settled := l.members(); len(workers(three)) != 3 || n != 3 || !settled {
+		t.Errorf("%d workers, Heat has %d, settled: %v", len(workers(three)), n, settled)
+	}
+	l.terminate(vnflcm.TerminateForceful)
+}
+
+// stackID is that which Heat gave the stack of the instance.
+func (l *stackLab) stackID() string {
+	l.t.Helper()
+	var found struct {
+		Stack struct {
+			ID string `json:"id"`
+		} `json:"stack"`
+	}
+	l.heat(http.MethodGet, nil, &found, "stacks", openstack.StackName(l.id))
+	return found.Stack.ID
+}
+
+// signal has the policy of the sample package scale the workers out by one. It is answered with 200 whatever becomes of it.
+func (l *stackLab) signal() {
+	l.t.Helper()
+	l.heat(http.MethodPost, nil, nil, "stacks", openstack.StackName(l.id), l.stackID(), "resources", "worker_instance_scale_out", "signal")
+}
+
+// members counts the workers, and tells whether Heat is done with all: members that stay are gone through as well when
+// the group is scaled, some time after the new one is complete.
+func (l *stackLab) members() (n int, settled bool) {
+	l.t.Helper()
+	var list struct {
+		Resources []struct {
+			Name   string `json:"resource_name"`
+			Status string `json:"resource_status"`
+		} `json:"resources"`
+	}
+	l.heat(http.MethodGet, nil, &list, "stacks", openstack.StackName(l.id), l.stackID(), "resources?nested_depth=5")
+	settled = true
+	for _, r := range list.Resources {
+		if r.Name == "workerNode" {
+			n++
+			settled = settled && strings.HasSuffix(r.Status, "_COMPLETE")
+		}
+	}
+	return n, settled
+}
+
+func (l *stackLab) awaitMembers(wanted func(n int, settled bool) bool) {
+	l.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !wanted(l.members()); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			l.t.Fatal("the signal had no effect")
+		}
+	}
+}
