@@ -37,6 +37,8 @@ type Setup struct {
 	From *Snapshot
 	// Sample is the folder of a package, and of the requests that Request reads.
 	Sample string
+	// Change is made in every sample request. Default: none.
+	Change Change
 	// Package is the folder of the VNF package. Default: Sample.
 	Package string
 	// Drivers are those of a process, which has that pool.

@@ -41,11 +41,10 @@ func (l *Lab) End(opID string, err error, in ...*vnflcm.Manager) (*vnflcm.VnfLcm
 	check(l.t, err)
 	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
 	defer cancel()
-	if len(in) > 0 {
-		return in[0].Wait(ctx, opID)
-	}
-	return l.Wait(ctx, opID)
+	return l.in(in).Wait(ctx, opID)
 }
+
+func (l *Lab) in(managers []*vnflcm.Manager) *vnflcm.Manager { return append(managers, l.Manager)[0] }
 
 // Must waits for an operation that must succeed.
 func (l *Lab) Must(opID string, err error, in ...*vnflcm.Manager) {
@@ -67,9 +66,9 @@ func (l *Lab) Fails(opID string, err error, in ...*vnflcm.Manager) error {
 }
 
 // RollBack undoes an operation that has failed.
-func (l *Lab) RollBack(opID string) {
+func (l *Lab) RollBack(opID string, in ...*vnflcm.Manager) {
 	l.t.Helper()
-	occ, err := l.End(opID, l.Rollback(l.t.Context(), opID))
+	occ, err := l.End(opID, l.in(in).Rollback(l.t.Context(), opID), in...)
 	if occ == nil || occ.OperationState != vnflcm.RolledBack {
 		l.t.Fatalf("it should be ROLLED_BACK: %+v, %v", occ, err)
 	}

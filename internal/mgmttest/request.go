@@ -22,6 +22,9 @@ func (l *Lab) Request(name string, changes ...Change) vnflcm.InstantiateVnfReque
 		l.t.Fatalf("%s: %v", name, err)
 	}
 	OnSandbox(&r)
+	if l.setup.Change != nil {
+		l.setup.Change(&r)
+	}
 	for _, c := range changes {
 		c(&r)
 	}
