@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -42,12 +43,10 @@ type scenario struct {
 
 var scenarios = []scenario{
 	{"instantiate", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-		return m.Instantiate(ctx, id, request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json"))
+		return m.Instantiate(ctx, id, l.Request(sample))
 	}},
 	{"instantiate into a directory of others", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-		req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
-		with(l.t, `{"ansible":{"transferring_inventory_path":"/home/ansible/hosts.yml"}}`)(&req)
-		return m.Instantiate(ctx, id, req)
+		return m.Instantiate(ctx, id, l.Request(sample, with(l.t, `{"ansible":{"transferring_inventory_path":"/home/ansible/hosts.yml"}}`)))
 	}},
 	{"scale out", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
@@ -57,7 +56,7 @@ var scenarios = []scenario{
 	}},
 	{"heal a dead worker and the load balancer", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		worker := l.vnfcs(id, "workerNode")[0]
-		if err := l.world.Stop(worker.ComputeResource.ResourceID); err != nil {
+		if err := l.World.Stop(worker.ComputeResource.ResourceID); err != nil {
 			return "", err
 		}
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker.ID, l.vnfcs(id, "externalLB")[0].ID}})
@@ -72,8 +71,7 @@ var scenarios = []scenario{
 
 // prepared is what the cases of a scenario begin with. It is made once.
 type prepared struct {
-	world    *sandbox.World // nil: an empty one
-	records  []vnflcm.Record
+	from     *mgmttest.Snapshot // nil: an empty world
 	instance string
 }
 
@@ -86,41 +84,16 @@ func (s scenario) prepare(t *testing.T) prepared {
 		return prepared{}
 	}
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}})
-	p := prepared{world: l.world, instance: l.cluster(sized("simple", 1))}
-	for _, kind := range []string{"instance", "operation", "state", "step", "lease", "cancel", "vim", "vim-default"} {
-		list, err := l.store.List(t.Context(), kind, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.records = append(p.records, list...)
-	}
-	return p
+	return prepared{instance: l.Instantiated(sample, mgmttest.Sized("simple", 1)), from: l.Snapshot()}
 }
 
 // open returns a lab of its own that begins with what was prepared.
 func (p prepared) open(t *testing.T) (l *lab, instance string) {
 	t.Helper()
-	if p.world == nil {
-		l = openLab(t, setup{sandbox: sandbox.Config{Takes: takes}})
-		return l, l.created()
+	l = openLab(t, setup{sandbox: sandbox.Config{Takes: takes}, from: p.from})
+	if p.from == nil {
+		return l, l.Created()
 	}
-	world, err := p.world.Clone()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := world.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	l = &lab{t: t, world: world, store: vnflcm.NewMemoryStore(), pkg: packageDir, names: map[string]string{}}
-	for _, r := range p.records {
-		r.Version = 0
-		if err := l.store.Put(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l.Manager = l.manager()
 	return l, p.instance
 }
 
@@ -142,10 +115,10 @@ func (l *lab) outcome(id string) outcome {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	out := outcome{Records: map[string]int{}, Instance: inst.InstantiationState, VIMs: len(inst.VimConnectionInfo)}
+	out := outcome{Records: l.Counted(), Instance: inst.InstantiationState, VIMs: len(inst.VimConnectionInfo)}
 	var names []string
-	for _, n := range l.world.Nodes() {
-		name := l.world.Host(n.Machine).Name()
+	for _, n := range l.World.Nodes() {
+		name := l.World.Host(n.Machine).Name()
 		names = append(names, n.Name, name)
 		out.Nodes = append(out.Nodes, fmt.Sprint(name, " master:", n.ControlPlane, " ready:", n.Ready, " cordoned:", n.Unschedulable))
 	}
@@ -172,7 +145,7 @@ func (l *lab) outcome(id string) outcome {
 	}
 	slices.Sort(out.Files)
 	slices.Sort(out.Hosts)
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		if data, err := afero.ReadFile(h.FS(), loadbalancer.ConfigFile); err == nil {
 			for line := range strings.Lines(string(data)) {
 				if words := strings.Fields(line); len(words) > 1 && words[0] == "server" {
@@ -182,13 +155,6 @@ func (l *lab) outcome(id string) outcome {
 		}
 	}
 	slices.Sort(out.Routes)
-	for _, kind := range []string{"instance", "state", "step", "lease", "cancel", "vim"} {
-		records, err := l.store.List(l.t.Context(), kind, "")
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		out.Records[kind] = len(records)
-	}
 	return out
 }
 
@@ -209,7 +175,7 @@ type crash struct {
 
 // dial makes a connection that ends with the process.
 func (c *crash) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := c.lab.world.Dial(ctx, network, addr)
+	conn, err := c.lab.World.Dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -271,16 +237,16 @@ func (c *crash) intercept(ctx context.Context, s vnflcm.StepInfo, next func(cont
 	case insideDo:
 		h := c.lab.server()
 		if s.On != "" {
-			h = c.lab.world.Host(c.lab.nameOf(s.On))
+			h = c.lab.World.Host(c.lab.NameOf(s.On))
 		}
 		h.OnCommand(func(r sshtest.Record) { c.inTheMiddle(h, r) })
 		defer h.OnCommand(nil)
-		c.lab.world.OnRequest(func(_, _, path string) {
+		c.lab.World.OnRequest(func(_, _, path string) {
 			if path != "/readyz" {
 				c.die(nil)
 			}
 		})
-		defer c.lab.world.OnRequest(nil)
+		defer c.lab.World.OnRequest(nil)
 	}
 	return next(ctx)
 }
@@ -297,7 +263,7 @@ func (c *crash) inTheMiddle(h *sshtest.Host, r sshtest.Record) {
 
 // stepName is the step in terms that do not change from run to run.
 func (l *lab) stepName(s vnflcm.StepInfo) string {
-	return s.Phase + "/" + s.Name + "/" + l.nameOf(s.On)
+	return s.Phase + "/" + s.Name + "/" + l.NameOf(s.On)
 }
 
 // undisturbed runs the scenario to its end, and returns its steps.
@@ -305,7 +271,7 @@ func (s scenario) undisturbed(t *testing.T, p prepared) (steps []string, want ou
 	t.Helper()
 	l, id := p.open(t)
 	var mu sync.Mutex
-	m := l.manager(func(c *vnflcm.Config) {
+	m := l.Process(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
 			mu.Lock()
 			steps = append(steps, l.stepName(info))
@@ -314,7 +280,7 @@ func (s scenario) undisturbed(t *testing.T, p prepared) (steps []string, want ou
 		}
 	})
 	opID, err := s.begin(t.Context(), m, l, id)
-	l.must(opID, err, m)
+	l.Must(opID, err, m)
 	return steps, l.outcome(id)
 }
 
@@ -324,8 +290,8 @@ func (s scenario) crashed(t *testing.T, p prepared, step string, point cutPoint)
 	ctx := t.Context()
 	l, id := p.open(t)
 	before := len(l.runs())
-	c := &crash{Fence: storetest.Fence{Store: l.store}, lab: l, step: step, point: point, gone: make(chan struct{})}
-	dying := l.process(c.dial, func(cfg *vnflcm.Config) { cfg.Store, cfg.Intercept = c, c.intercept })
+	c := &crash{Fence: storetest.Fence{Store: l.Store}, lab: l, step: step, point: point, gone: make(chan struct{})}
+	dying := l.ProcessOver(c.dial, func(cfg *vnflcm.Config) { cfg.Store, cfg.Intercept = c, c.intercept })
 	opID, err := s.begin(ctx, dying, l, id)
 	if err != nil {
 		t.Fatal(err)
@@ -348,10 +314,10 @@ func (s scenario) crashed(t *testing.T, p prepared, step string, point cutPoint)
 		t.Fatal(closed)
 	}
 	if point == journalLost {
-		drop(t, l.store)
+		l.DropJournal()
 		c.done.Clear()
 	}
-	next := l.manager(func(cfg *vnflcm.Config) {
+	next := l.Process(func(cfg *vnflcm.Config) {
 		cfg.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
 			if _, done := c.done.Load(info.Key()); done {
 				t.Errorf("%s was journaled and ran again", l.stepName(info))
@@ -362,7 +328,7 @@ func (s scenario) crashed(t *testing.T, p prepared, step string, point cutPoint)
 	if _, err := next.Resume(ctx); err != nil {
 		t.Fatal(err)
 	}
-	l.must(opID, nil, next)
+	l.Must(opID, nil, next)
 	if point != journalLost {
 		l.onlyOnce(before)
 	}
@@ -379,19 +345,6 @@ func (l *lab) onlyOnce(before int) {
 	for playbook, n := range seen {
 		if n > 1 {
 			l.t.Errorf("%s ran %d times", playbook, n)
-		}
-	}
-}
-
-func drop(t *testing.T, store vnflcm.Store) {
-	t.Helper()
-	journal, err := store.List(t.Context(), "step", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range journal {
-		if err := store.Delete(t.Context(), r.Kind, r.ID, r.Version); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

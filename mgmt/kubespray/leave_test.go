@@ -35,15 +35,15 @@ func TestLeftRunning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
-			fence := &storetest.Fence{Store: l.store}
-			first := l.manager(func(c *vnflcm.Config) { c.Store, c.LeaseTTL, c.Owner = fence, 600*time.Millisecond, "first" })
+			fence := &storetest.Fence{Store: l.Store}
+			first := l.Process(func(c *vnflcm.Config) { c.Store, c.LeaseTTL, c.Owner = fence, 600*time.Millisecond, "first" })
 			begun, gone, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 			l.during(func() {
 				close(begun)
 				left <- leave(t.Context(), fence, first)
 				<-gone
 			})
-			opID, err := first.Instantiate(t.Context(), l.created(), request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json"))
+			opID, err := first.Instantiate(t.Context(), l.Created(), l.Request(sample))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestLeftRunning(t *testing.T) {
 			if err := <-left; err != nil {
 				t.Fatal(err)
 			}
-			second := l.manager(func(c *vnflcm.Config) { c.Owner = "second" })
+			second := l.Process(func(c *vnflcm.Config) { c.Owner = "second" })
 			l.resumed(second, opID)
 			l.onlyOnce(0)
 			if n := len(l.runs()); n != 1 {
@@ -87,7 +87,7 @@ func (l *lab) resumed(m *vnflcm.Manager, opID string) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	l.must(opID, nil, m)
+	l.Must(opID, nil, m)
 }
 
 // TestCancelStops: a user who gives up the operation does not leave a playbook behind that goes on.
@@ -96,16 +96,13 @@ func TestCancelStops(t *testing.T) {
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: time.Minute}})
 	ids, cancelled := make(chan string, 1), make(chan error, 1)
 	l.during(func() { go func() { cancelled <- l.Cancel(t.Context(), <-ids, vnflcm.CancelForceful) }() })
-	_, opID, err := l.instantiate()
+	_, opID, err := l.Begin(sample)
 	ids <- opID
-	if err := l.fails(opID, err); !strings.Contains(err.Error(), "cluster.yml on Ansible server 10.9.0.1:22 was stopped") {
+	if err := l.Fails(opID, err); !strings.Contains(err.Error(), "cluster.yml on Ansible server 10.9.0.1:22 was stopped") {
 		t.Errorf("the error is %v", err)
 	}
 	if err := <-cancelled; err != nil {
 		t.Error(err)
 	}
-	if err := l.Rollback(t.Context(), opID); err != nil {
-		t.Fatal(err)
-	}
-	l.ended(opID, vnflcm.RolledBack)
+	l.RollBack(opID)
 }

@@ -55,7 +55,7 @@ func TestOutput(t *testing.T) {
 	t.Parallel()
 	var all outputs
 	l := openLab(t, setup{sandbox: sandbox.Config{Password: "canary-node"}, driver: kubespray.Config{Output: all.of}})
-	id := l.cluster(with(t, `{"master_node":{"password":"canary-node"},"worker_node":{"password":"canary-node"},"external_lb_param":{"ssh_password":"canary-node"},
+	id := l.Instantiated(sample, with(t, `{"master_node":{"password":"canary-node"},"worker_node":{"password":"canary-node"},"external_lb_param":{"ssh_password":"canary-node"},
 		"ansible":{"vault_password":"canary-vault"}}`))
 	l.scaleOut(id)
 	if diff := cmp.Diff([]string{"INSTANTIATE cluster.yml", "SCALE facts.yml", "SCALE scale.yml"}, all.playbooks()); diff != "" {
@@ -82,7 +82,7 @@ func TestOutputIsNoConcern(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{driver: kubespray.Config{Output: func(*vnflcm.Operation, string) io.Writer { return w }}})
-			l.cluster()
+			l.Instantiated(sample)
 		})
 	}
 }
@@ -92,15 +92,15 @@ func TestOutputAfterResume(t *testing.T) {
 	t.Parallel()
 	var all outputs
 	l := openLab(t, setup{driver: kubespray.Config{Output: all.of}})
-	fence := &storetest.Fence{Store: l.store}
-	first := l.manager(func(c *vnflcm.Config) { c.Store = fence })
+	fence := &storetest.Fence{Store: l.Store}
+	first := l.Process(func(c *vnflcm.Config) { c.Store = fence })
 	gone := make(chan struct{})
 	l.during(func() {
 		fence.Cut(true)
 		go func() { _ = first.Close(t.Context()); close(gone) }()
 		<-gone
 	})
-	opID, err := first.Instantiate(t.Context(), l.created(), request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json"))
+	opID, err := first.Instantiate(t.Context(), l.Created(), l.Request(sample))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
 	kubesprayinventory "github.com/vnfkit/vnfkit/mgmt/kubespray/inventory"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -18,8 +19,9 @@ import (
 func TestTaskFails(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	m := l.onCluster(func() { l.world.Host("workerNode-0").SetFaults(sshtest.Faults{DiskFull: true}) })
-	opID, err := l.begin(m, sized("simple", 1))
+	m := l.onCluster(func() { l.World.Host("workerNode-0").SetFaults(sshtest.Faults{DiskFull: true}) })
+	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request(sample, mgmttest.Sized("simple", 1)))
+	err = l.Fails(opID, err, m)
 	failed, is := errors.AsType[*ansible.Error](err)
 	if !is || len(failed.Failures) != 1 {
 		t.Fatalf("the error is %v", err)
@@ -32,12 +34,9 @@ func TestTaskFails(t *testing.T) {
 			t.Errorf("the error lacks %q: %v", part, err)
 		}
 	}
-	l.world.Host("workerNode-0").SetFaults(sshtest.Faults{})
-	if err := m.Retry(t.Context(), opID); err != nil {
-		t.Fatal(err)
-	}
-	l.must(opID, nil, m)
-	l.want(count{1, 2, 0})
+	l.World.Host("workerNode-0").SetFaults(sshtest.Faults{})
+	l.Must(opID, m.Retry(t.Context(), opID), m)
+	l.Want(1, 2, 0)
 	if n := len(l.runs()); n != 2 {
 		t.Errorf("%d runs", n)
 	}
@@ -56,12 +55,12 @@ func TestWrongVaultPassword(t *testing.T) {
 	if err := afero.WriteFile(l.server().FS(), root+"/inventory/sample"+name, secret, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, opID, err := l.instantiate(with(t, `{"ansible":{"vault_password":"canary-ours"}}`))
-	err = l.fails(opID, err)
+	_, opID, err := l.Begin(sample, with(t, `{"ansible":{"vault_password":"canary-ours"}}`))
+	err = l.Fails(opID, err)
 	if _, is := errors.AsType[*ansible.Error](err); !is || !strings.Contains(err.Error(), "Decryption failed") || strings.Contains(err.Error(), "canary") {
 		t.Errorf("the error is %v", err)
 	}
-	for host := range l.world.Nodes() {
+	for host := range l.World.Nodes() {
 		t.Errorf("there is a node %v", host)
 	}
 	if secret, err = kubesprayinventory.Encrypt([]byte("registry_password: x\n"), vnflcm.NewSecret("canary-ours")); err != nil {
@@ -70,5 +69,5 @@ func TestWrongVaultPassword(t *testing.T) {
 	if err := afero.WriteFile(l.server().FS(), inventory+name, secret, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l.must(opID, l.Retry(t.Context(), opID))
+	l.Must(opID, l.Retry(t.Context(), opID))
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -33,11 +34,6 @@ func protected(t testing.TB, key sshtest.Key, passphrase string) string {
 	return string(pem.EncodeToMemory(block))
 }
 
-func quoted(s string) string {
-	b, _ := json.Marshal(s) // a string always encodes
-	return string(b)
-}
-
 // TestKeys: machines and the Ansible server are logged in to with keys, also from the Ansible server and where the key has
 // a passphrase; sudo asks for its own password.
 func TestKeys(t *testing.T) {
@@ -50,14 +46,14 @@ func TestKeys(t *testing.T) {
 		},
 	})
 	secret := protected(t, nodes, "phrase")
-	id := l.cluster(sized("simple", 0), with(t, `{
-		"ansible":{"password":null,"private_key":`+quoted(string(server.PEM))+`,"host_key":`+quoted(l.server().PublicKey())+`},
-		"master_node":{"password":null,"private_key":`+quoted(string(nodes.PEM))+`,"become_password":"become"},
-		"worker_node":{"password":null,"private_key":`+quoted(secret)+`,"passphrase":"phrase","become_password":"become"},
+	id := l.Instantiated(sample, mgmttest.Sized("simple", 0), with(t, `{
+		"ansible":{"password":null,"private_key":`+mgmttest.Quoted(string(server.PEM))+`,"host_key":`+mgmttest.Quoted(l.server().PublicKey())+`},
+		"master_node":{"password":null,"private_key":`+mgmttest.Quoted(string(nodes.PEM))+`,"become_password":"become"},
+		"worker_node":{"password":null,"private_key":`+mgmttest.Quoted(secret)+`,"passphrase":"phrase","become_password":"become"},
 		"external_lb_param":null}`))
-	l.want(count{1, 1, 0})
+	l.Want(1, 1, 0)
 	l.scaleOut(id)
-	l.want(count{1, 2, 0})
+	l.Want(1, 2, 0)
 	for _, name := range []string{"master", "worker"} {
 		info, err := l.server().FS().Stat(inventory + "/keys/" + name)
 		if err != nil || info.Mode().Perm() != 0o600 {
@@ -74,7 +70,7 @@ func TestCanaries(t *testing.T) {
 		sandbox: sandbox.Config{Password: "canary-node"},
 		server:  func(s *sandbox.AnsibleServer) { s.Password = "canary-server" },
 	})
-	id := l.cluster(sized("simple", 1), with(t, `{"ansible":{"password":"canary-server"},
+	id := l.Instantiated(sample, mgmttest.Sized("simple", 1), with(t, `{"ansible":{"password":"canary-server"},
 		"master_node":{"password":"canary-node","become_password":"canary-node"},"worker_node":{"password":"canary-node"},
 		"external_lb_param":{"ssh_password":"canary-node"},
 		"proxy":{"http_proxy":"http://user:canary-proxy-1@proxy:3128","https_proxy":"http://user:canary-proxy-2@proxy:3128"}}`))
@@ -85,7 +81,7 @@ func TestCanaries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.world.Stop("masterNode-0"); err != nil {
+	if err := l.World.Stop("masterNode-0"); err != nil {
 		t.Fatal(err)
 	}
 	occ, failure := l.Wait(t.Context(), opID)
@@ -100,23 +96,14 @@ func TestCanaries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]string{"log": l.logged(), "events": fmt.Sprintf("%+v", l.events), "public JSON": string(public),
+	told := map[string]string{"log": l.Log(), "events": fmt.Sprintf("%+v", l.Events()), "public JSON": string(public), "store": l.Stored(),
 		"error": fmt.Sprintf("%v %+v %#v", failure, failure, failure)}
-	for _, kind := range []string{"instance", "operation", "state", "step", "lease", "cancel", "vim", "vim-default"} {
-		list, err := l.store.List(t.Context(), kind, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range list {
-			told["store"] += r.Kind + " " + r.ID + " " + string(r.Body) + "\n"
-		}
-	}
 	for where, text := range told {
 		if i := strings.Index(text, "canary"); i >= 0 {
 			t.Errorf("%s: %.200s", where, text[max(0, i-80):])
 		}
 	}
-	for _, h := range append(l.world.Hosts(), l.server()) {
+	for _, h := range append(l.World.Hosts(), l.server()) {
 		for _, r := range h.Commands() {
 			for _, arg := range r.Argv {
 				// Ansible itself hands the environment of tasks, with the proxy, to the nodes on command lines.

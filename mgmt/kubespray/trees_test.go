@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -16,28 +17,15 @@ import (
 // onCluster has a Manager call fn before the playbook that makes the cluster, the first time.
 func (l *lab) onCluster(fn func()) *vnflcm.Manager {
 	var once sync.Once
-	return l.manager(func(c *vnflcm.Config) {
+	return l.Process(func(c *vnflcm.Config) {
+		observe := c.Observe
 		c.Observe = func(e vnflcm.Event) {
-			l.observe(e)
+			observe(e)
 			if e.Kind == vnflcm.StepStarted && e.Name == "cluster" {
 				once.Do(fn)
 			}
 		}
 	})
-}
-
-// begin instantiates with another Manager and waits.
-func (l *lab) begin(m *vnflcm.Manager, changes ...change) (opID string, err error) {
-	l.t.Helper()
-	req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
-	for _, c := range changes {
-		c(&req)
-	}
-	if opID, err = m.Instantiate(l.t.Context(), l.created(), req); err != nil {
-		l.t.Fatal(err)
-	}
-	_, err = m.Wait(l.t.Context(), opID)
-	return opID, err
 }
 
 // TestGroups: old releases of kubespray know the groups by other names, which a request may ask for, too.
@@ -57,15 +45,15 @@ func TestGroups(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{server: c.server})
-			id := l.cluster(sized("simple", 0), with(t, `{"kubespray_groups":"`+c.groups+`"}`))
+			id := l.Instantiated(sample, mgmttest.Sized("simple", 0), with(t, `{"kubespray_groups":"`+c.groups+`"}`))
 			l.scaleOut(id)
-			l.want(count{1, 2, 0})
+			l.Want(1, 2, 0)
 			hosts := read(t, l.server(), inventory+"/hosts.ini")
 			if strings.Contains(hosts, "[kube-node]") != c.legacy || strings.Contains(hosts, "[kube_node]") == c.legacy {
 				t.Errorf("the groups are\n%s", hosts)
 			}
-			l.must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
-			l.want(count{1, 1, 0})
+			l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
+			l.Want(1, 1, 0)
 		})
 	}
 }
@@ -84,13 +72,15 @@ func TestHostKeysCount(t *testing.T) {
 			if config := read(t, l.server(), root+"/ansible.cfg"); !strings.Contains(config, "host_key_checking = False") {
 				t.Fatalf("the tree does not weaken anything:\n%s", config)
 			}
-			l.cluster()
+			l.Instantiated(sample)
 			other := openLab(t, setup{server: server})
-			_, err := other.begin(other.onCluster(func() {
-				if err := other.world.Host("workerNode-0").ReplaceHostKey(); err != nil {
+			m := other.onCluster(func() {
+				if err := other.World.Host("workerNode-0").ReplaceHostKey(); err != nil {
 					t.Error(err)
 				}
-			}))
+			})
+			opID, err := m.Instantiate(t.Context(), other.Created(), other.Request(sample))
+			err = other.Fails(opID, err, m)
 			failed, is := errors.AsType[*ansible.Error](err)
 			if !is || len(failed.Failures) != 1 || failed.Failures[0].Kind != ansible.Unreachable || !strings.Contains(err.Error(), "worker-10-10-") ||
 				!strings.Contains(err.Error(), "Host key verification failed") {
@@ -104,7 +94,7 @@ func TestHostKeysCount(t *testing.T) {
 func TestOwnServer(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	pool := sshexec.NewPool(sshexec.Options{Dial: l.world.Dial})
+	pool := sshexec.NewPool(sshexec.Options{Dial: l.World.Dial})
 	t.Cleanup(func() {
 		if err := pool.Close(); err != nil {
 			t.Error(err)
@@ -117,17 +107,17 @@ func TestOwnServer(t *testing.T) {
 	l.driver.Server = &kubespray.Server{Root: root, Server: ansible.Server{Host: pool.Host(sshexec.Target{
 		ID: "own", Name: "Ansible server", Addr: serverAddress.String() + ":22", User: "ansible", Auth: []sshexec.Auth{sshexec.Password(serverPassword)},
 		HostKeys: keys})}}
-	l.Manager = l.manager()
+	l.Manager = l.Process()
 	before := files(t, l.server())
-	_, _, err = l.instantiate(with(t, `{"ansible":{"ip_address":null,"username":"root"}}`))
+	_, _, err = l.Begin(sample, with(t, `{"ansible":{"ip_address":null,"username":"root"}}`))
 	if !strings.Contains(err.Error(), "without it the Ansible server of the VNFM is used") {
 		t.Errorf("the error is %v", err)
 	}
-	id := l.cluster(sized("simple", 0), with(t, `{"ansible":null}`))
+	id := l.Instantiated(sample, mgmttest.Sized("simple", 0), with(t, `{"ansible":null}`))
 	l.scaleOut(id)
-	l.want(count{1, 2, 0})
-	l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
-	l.want(count{1, 2, 0})
-	l.must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	l.Want(1, 2, 0)
+	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
+	l.Want(1, 2, 0)
+	l.Must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	sameFiles(t, before, files(t, l.server()))
 }

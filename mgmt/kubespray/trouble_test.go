@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -35,31 +36,19 @@ func TestServerIsCheckedFirst(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{server: c.server})
 			before := files(t, l.server())
-			_, opID, err := l.instantiate()
-			if err := l.fails(opID, err); !errors.Is(err, c.want) {
+			_, opID, err := l.Begin(sample)
+			if err := l.Fails(opID, err); !errors.Is(err, c.want) {
 				t.Errorf("the error is %v", err)
 			}
 			sameFiles(t, before, files(t, l.server()))
 			if len(l.runs()) > 0 {
 				t.Errorf("it ran %q", l.runs())
 			}
-			if err := l.Rollback(t.Context(), opID); err != nil {
-				t.Fatal(err)
-			}
-			l.ended(opID, vnflcm.RolledBack)
-			if len(l.world.Hosts()) > 0 {
+			l.RollBack(opID)
+			if len(l.World.Hosts()) > 0 {
 				t.Error("machines are left")
 			}
 		})
-	}
-}
-
-// ended waits until the operation is in that state.
-func (l *lab) ended(opID string, want vnflcm.OperationState) {
-	l.t.Helper()
-	occ, err := l.Wait(l.t.Context(), opID)
-	if occ == nil || occ.OperationState != want {
-		l.t.Fatalf("it should be %s: %+v, %v", want, occ, err)
 	}
 }
 
@@ -80,29 +69,14 @@ func failing(phase, step string) vnflcm.Interceptor {
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	var once sync.Once
-	m := l.manager(func(c *vnflcm.Config) {
-		observe := c.Observe
-		c.Observe = func(e vnflcm.Event) {
-			observe(e)
-			if e.Kind == vnflcm.StepStarted && e.Name == "cluster" {
-				once.Do(func() { l.world.Host("workerNode-0").Refuse(true) })
-			}
-		}
-	})
-	opID, err := m.Instantiate(t.Context(), l.created(), request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.Wait(t.Context(), opID)
+	m := l.onCluster(func() { l.World.Host("workerNode-0").Refuse(true) })
+	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request(sample))
+	err = l.Fails(opID, err, m)
 	if failed, is := errors.AsType[*ansible.Error](err); !is || failed.Playbook == "" || !strings.Contains(err.Error(), "worker-10-10-") {
 		t.Fatalf("the error is %v", err)
 	}
-	l.world.Host("workerNode-0").Refuse(false)
-	if err := m.Retry(t.Context(), opID); err != nil {
-		t.Fatal(err)
-	}
-	l.must(opID, nil, m)
+	l.World.Host("workerNode-0").Refuse(false)
+	l.Must(opID, m.Retry(t.Context(), opID), m)
 	if n := len(l.runs()); n != 2 {
 		t.Errorf("%d runs", n)
 	}
@@ -112,38 +86,21 @@ func TestRetry(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	var once sync.Once
-	m := l.manager(func(c *vnflcm.Config) {
-		observe := c.Observe
-		c.Observe = func(e vnflcm.Event) {
-			observe(e)
-			if e.Kind == vnflcm.StepStarted && e.Name == "cluster" {
-				once.Do(func() {
-					if err := l.world.Stop("workerNode-0"); err != nil {
-						t.Error(err)
-					}
-				})
-			}
+	m := l.onCluster(func() {
+		if err := l.World.Stop("workerNode-0"); err != nil {
+			t.Error(err)
 		}
 	})
-	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json")
-	id := l.created()
 	before := files(t, l.server())
-	opID, err := m.Instantiate(t.Context(), id, req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.Wait(t.Context(), opID)
+	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request(sample))
+	err = l.Fails(opID, err, m)
 	failed, is := errors.AsType[*ansible.Error](err)
 	if !is || !slices.ContainsFunc(failed.Failures, func(e ansible.Event) bool {
 		return e.Kind == ansible.Unreachable && strings.HasPrefix(e.Host, "worker-")
 	}) {
 		t.Fatalf("the error is %v", err)
 	}
-	if err := m.Rollback(t.Context(), opID); err != nil {
-		t.Fatal(err)
-	}
-	l.ended(opID, vnflcm.RolledBack)
+	l.RollBack(opID, m)
 	sameFiles(t, before, files(t, l.server()))
 }
 
@@ -155,15 +112,12 @@ func TestForeignPath(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
 			before := files(t, l.server())
-			_, opID, err := l.instantiate(with(t, `{"ansible":{"transferring_inventory_path":"`+path+`"}}`))
-			err = l.fails(opID, err)
+			_, opID, err := l.Begin(sample, with(t, `{"ansible":{"transferring_inventory_path":"`+path+`"}}`))
+			err = l.Fails(opID, err)
 			if !errors.Is(err, kubespray.ErrDirectory) || !strings.Contains(err.Error(), path+" exists already") {
 				t.Errorf("the error is %v", err)
 			}
-			if err := l.Rollback(t.Context(), opID); err != nil {
-				t.Fatal(err)
-			}
-			l.ended(opID, vnflcm.RolledBack)
+			l.RollBack(opID)
 			sameFiles(t, before, files(t, l.server()))
 		})
 	}
@@ -179,8 +133,8 @@ func TestForeignVariables(t *testing.T) {
 	if err := errors.Join(theirs.MkdirAll("/home/ansible/group_vars", 0o755), afero.WriteFile(theirs, single, []byte("theirs: 1\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	_, opID, err := l.instantiate(with(t, `{"ansible":{"transferring_inventory_path":"/home/ansible/hosts.yaml"}}`))
-	err = l.fails(opID, err)
+	_, opID, err := l.Begin(sample, with(t, `{"ansible":{"transferring_inventory_path":"/home/ansible/hosts.yaml"}}`))
+	err = l.Fails(opID, err)
 	if !errors.Is(err, kubespray.ErrDirectory) || !strings.Contains(err.Error(), single) || len(l.runs()) > 0 {
 		t.Errorf("the error is %v, and it ran %q", err, l.runs())
 	}
@@ -190,10 +144,7 @@ func TestForeignVariables(t *testing.T) {
 	if err := errors.Join(theirs.MkdirAll("/home/ansible/group_vars/all", 0o755), theirs.Rename(single, apart)); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Retry(t.Context(), opID); err != nil {
-		t.Fatal(err)
-	}
-	l.must(opID, nil)
+	l.Must(opID, l.Retry(t.Context(), opID))
 	if read(t, l.server(), apart) != "theirs: 1\n" {
 		t.Error("it was changed")
 	}
@@ -205,27 +156,27 @@ func TestTwoInstances(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}})
 	home := with(t, `{"ansible":{"transferring_inventory_path":null}}`)
-	a, opA, err := l.instantiate(home)
+	a, opA, err := l.Begin(sample, home)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, opB, err := l.instantiate(home)
-	l.must(opA, nil)
-	l.must(opB, err)
+	b, opB, err := l.Begin(sample, home)
+	l.Must(opA, nil)
+	l.Must(opB, err)
 	l.scaleOut(a)
 	if n := len(l.sharing()); n != 2 {
 		t.Errorf("connections are kept in %d places, for two instances", n)
 	}
 	before := read(t, l.server(), "/home/ansible/.vnfkit/kubespray/"+b+"/hosts.ini")
-	l.must(l.Terminate(t.Context(), a, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	l.Must(l.Terminate(t.Context(), a, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	if after := read(t, l.server(), "/home/ansible/.vnfkit/kubespray/"+b+"/hosts.ini"); after != before {
 		t.Error("the inventory of the other instance has changed")
 	}
 	if n := len(l.sharing()); n != 1 {
 		t.Errorf("connections are kept in %d places, for one instance", n)
 	}
-	_, opC, err := l.instantiate(with(t, `{"ansible":{"transferring_inventory_path":"/home/ansible/.vnfkit/kubespray/`+b+`"}}`))
-	if err := l.fails(opC, err); !errors.Is(err, kubespray.ErrDirectory) || !strings.Contains(err.Error(), b) {
+	_, opC, err := l.Begin(sample, with(t, `{"ansible":{"transferring_inventory_path":"/home/ansible/.vnfkit/kubespray/`+b+`"}}`))
+	if err := l.Fails(opC, err); !errors.Is(err, kubespray.ErrDirectory) || !strings.Contains(err.Error(), b) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -235,7 +186,7 @@ func TestLongHome(t *testing.T) {
 	t.Parallel()
 	user := "ansible-" + strings.Repeat("x", 60)
 	l := openLab(t, setup{server: func(s *sandbox.AnsibleServer) { s.User = user }})
-	l.cluster(with(t, `{"ansible":{"username":"`+user+`","kubespray_root_path":"/home/`+user+`/kubespray","transferring_inventory_path":null}}`))
+	l.Instantiated(sample, with(t, `{"ansible":{"username":"`+user+`","kubespray_root_path":"/home/`+user+`/kubespray","transferring_inventory_path":null}}`))
 }
 
 // sharing are the directories in which Ansible keeps connections.
@@ -253,12 +204,12 @@ func (l *lab) sharing() (dirs []string) {
 func TestServerIsGone(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{driver: kubespray.Config{Timeouts: kubespray.Timeouts{Login: 300 * time.Millisecond}}})
-	id := l.cluster()
+	id := l.Instantiated(sample)
 	if err := l.server().Close(); err != nil {
 		t.Fatal(err)
 	}
-	l.must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
-	if log := l.logged(); !strings.Contains(log, "is left on the Ansible server") || !strings.Contains(log, inventory) {
+	l.Must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	if log := l.Log(); !strings.Contains(log, "is left on the Ansible server") || !strings.Contains(log, inventory) {
 		t.Error("nothing is said of what is left")
 	}
 }
@@ -273,7 +224,7 @@ func TestConnectionLost(t *testing.T) {
 			once.Do(func() { time.AfterFunc(10*time.Millisecond, l.server().CutConnections) })
 		}
 	})
-	l.cluster()
+	l.Instantiated(sample)
 	l.onlyOnce(0)
 	if n := len(l.runs()); n != 1 {
 		t.Errorf("%d runs", n)
@@ -284,7 +235,7 @@ func TestConnectionLost(t *testing.T) {
 func TestVault(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Password: "canary-password"}})
-	id := l.cluster(with(t, `{"ansible":{"vault_password":"canary-vault"},"master_node":{"password":"canary-password"},"worker_node":{"password":"canary-password"},
+	id := l.Instantiated(sample, with(t, `{"ansible":{"vault_password":"canary-vault"},"master_node":{"password":"canary-password"},"worker_node":{"password":"canary-password"},
 		"external_lb_param":{"ssh_password":"canary-password"}}`))
 	l.scaleOut(id)
 	for name, content := range files(t, l.server()) {
@@ -301,31 +252,28 @@ func TestVault(t *testing.T) {
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.cluster(sized("simple", 0))
+	id := l.Instantiated(sample, mgmttest.Sized("simple", 0))
 	req := vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", AdditionalParams: params(t, `{"ansible":{"password":"other"}}`)}
 	opID, err := l.Scale(t.Context(), id, req)
-	if err := l.fails(opID, err); !strings.Contains(err.Error(), "authentication") {
+	if err := l.Fails(opID, err); !strings.Contains(err.Error(), "authentication") {
 		t.Errorf("the password of the request is not used: %v", err)
 	}
-	if err := l.Rollback(t.Context(), opID); err != nil {
-		t.Fatal(err)
-	}
-	l.ended(opID, vnflcm.RolledBack)
-	l.want(count{1, 1, 0})
+	l.RollBack(opID)
+	l.Want(1, 1, 0)
 	worker := l.vnfcs(id, "workerNode")[0].ID
-	l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker}, AdditionalParams: params(t,
+	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker}, AdditionalParams: params(t,
 		`{"ansible":{"ip_address":"10.9.0.1","username":"ansible","password":"`+serverPassword+`","kubespray_root_path":"`+root+`","transferring_inventory_path":"`+inventory+`"},
 		"worker_node":{"ssh_cp_name":"workerNode_CP2","username":"ubuntu","password":"ubuntu"}}`)}))
-	l.want(count{1, 1, 0})
+	l.Want(1, 1, 0)
 }
 
 // TestRemoveNodeIsNeverForAll: kubespray takes a run without node for one on every node.
 func TestRemoveNodeIsNeverForAll(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.cluster(sized("simple", 2))
-	l.must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance", NumberOfSteps: 2}))
-	l.want(count{1, 1, 0})
+	id := l.Instantiated(sample, mgmttest.Sized("simple", 2))
+	l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance", NumberOfSteps: 2}))
+	l.Want(1, 1, 0)
 	var removals int
 	for _, argv := range l.runs() {
 		if strings.HasSuffix(argv[len(argv)-1], "remove-node.yml") {
@@ -344,25 +292,19 @@ func TestRollBackOfScaleOut(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
-			id := l.cluster(sized("simple", 0))
-			m := l.manager(func(c *vnflcm.Config) { c.Intercept = failing("scale_end", step) })
+			id := l.Instantiated(sample, mgmttest.Sized("simple", 0))
+			m := l.Process(func(c *vnflcm.Config) { c.Intercept = failing("scale_end", step) })
 			opID, err := m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := m.Wait(t.Context(), opID); !errors.Is(err, errHere) {
+			if err := l.Fails(opID, err, m); !errors.Is(err, errHere) {
 				t.Fatalf("the error is %v", err)
 			}
-			if err := m.Rollback(t.Context(), opID); err != nil {
-				t.Fatal(err)
-			}
-			l.ended(opID, vnflcm.RolledBack)
-			l.want(count{1, 1, 0})
+			l.RollBack(opID, m)
+			l.Want(1, 1, 0)
 			if n := len(l.vnfcs(id, "workerNode")); n != 1 {
 				t.Errorf("%d workers", n)
 			}
 			l.scaleOut(id)
-			l.want(count{1, 2, 0})
+			l.Want(1, 2, 0)
 		})
 	}
 }
@@ -372,30 +314,27 @@ func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.server().SetFaults(sshtest.Faults{DiskFull: true})
-	_, opID, err := l.instantiate()
-	if err := l.fails(opID, err); !strings.Contains(err.Error(), "no space left") && !strings.Contains(err.Error(), "No space left") {
+	_, opID, err := l.Begin(sample)
+	if err := l.Fails(opID, err); !strings.Contains(err.Error(), "no space left") && !strings.Contains(err.Error(), "No space left") {
 		t.Errorf("the error is %v", err)
 	}
 	l.server().SetFaults(sshtest.Faults{})
-	if err := l.Retry(t.Context(), opID); err != nil {
-		t.Fatal(err)
-	}
-	l.must(opID, nil)
+	l.Must(opID, l.Retry(t.Context(), opID))
 }
 
 // TestBalancerServesTheAPI: the entry in the VIM registry leads through the load balancer, also to a new one.
 func TestBalancerServesTheAPI(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.cluster(sized("simple", 1))
+	id := l.Instantiated(sample, mgmttest.Sized("simple", 1))
 	if code, err := l.ask(id, "/api/v1/nodes"); code != http.StatusOK {
 		t.Errorf("%d, %v", code, err)
 	}
-	l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.vnfcs(id, "externalLB")[0].ID}}))
+	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.vnfcs(id, "externalLB")[0].ID}}))
 	if code, err := l.ask(id, "/api/v1/nodes"); code != http.StatusOK {
 		t.Errorf("after the heal: %d, %v", code, err)
 	}
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		if found, err := afero.Exists(h.FS(), "/etc/haproxy/haproxy.cfg"); err != nil || found != (h.Name() == "externalLB-0") {
 			t.Errorf("%s has a haproxy.cfg: %t, %v", h.Name(), found, err)
 		}

@@ -13,7 +13,7 @@ import (
 func (l *lab) again(patch string, before func()) (id string) {
 	l.t.Helper()
 	fail := true
-	m := l.manager(func(c *vnflcm.Config) {
+	m := l.Process(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			if s.Name == "publish" && fail {
 				return context.DeadlineExceeded
@@ -21,18 +21,13 @@ func (l *lab) again(patch string, before func()) (id string) {
 			return next(ctx)
 		}
 	})
-	id = l.created()
-	opID, err := m.Instantiate(l.t.Context(), id, request(l.t, "instantiate.json", patch))
-	if occ, err := l.wait(m, opID, err); occ.OperationState != vnflcm.FailedTemp {
-		l.t.Fatalf("%+v, %v", occ, err)
-	}
+	id = l.Created()
+	opID, err := m.Instantiate(l.t.Context(), id, l.Request("instantiate.json", with(l.t, patch)))
+	_ = l.Fails(opID, err, m)
 	before()
-	l.dropJournal()
+	l.DropJournal()
 	fail = false
-	must(l.t, m.Retry(l.t.Context(), opID))
-	if _, err := l.wait(m, opID, nil); err != nil {
-		l.t.Fatal(err)
-	}
+	l.Must(opID, m.Retry(l.t.Context(), opID), m)
 	return id
 }
 

@@ -38,7 +38,7 @@ func (p *process) count(what string) (die bool) {
 func (p *process) die() {
 	p.once.Do(func() {
 		p.Cut(true)
-		for _, h := range p.l.world.Hosts() {
+		for _, h := range p.l.World.Hosts() {
 			h.CutConnections()
 		}
 		close(p.gone)
@@ -67,7 +67,7 @@ func (p *process) run(begin func(m *vnflcm.Manager) (string, error)) {
 			if p.IsCut() {
 				return storetest.ErrCut
 			}
-			for _, h := range l.world.Hosts() {
+			for _, h := range l.World.Hosts() {
 				h.OnCommand(func(r sshtest.Record) {
 					if (!r.BuiltIn || r.Argv[0] == "mv") && p.count(strings.Join(r.Argv, " ")) { // uploads end with mv
 						p.die()
@@ -77,7 +77,7 @@ func (p *process) run(begin func(m *vnflcm.Manager) (string, error)) {
 			return next(ctx)
 		}
 	}
-	m := l.manager(watch)
+	m := l.Process(watch)
 	opID, err := begin(m)
 	must(l.t, err)
 	ended := make(chan struct{})
@@ -91,18 +91,16 @@ func (p *process) run(begin func(m *vnflcm.Manager) (string, error)) {
 	}
 	must(l.t, m.Close(l.t.Context()))
 	<-ended
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		h.OnCommand(nil)
 	}
 	if !p.IsCut() {
 		must(l.t, err)
 		return
 	}
-	next := l.manager()
+	next := l.Process()
 	_, err = next.Resume(l.t.Context())
-	must(l.t, err)
-	_, err = l.wait(next, opID, nil)
-	must(l.t, err)
+	l.Must(opID, err, next)
 }
 
 // end is what there is when all is done, in terms that do not change from run to run.
@@ -119,9 +117,7 @@ func (l *lab) end(id string) map[string]string {
 	connection.CACertificate = fmt.Sprint(connection.CACertificate != "")
 	out["connection"] = fmt.Sprint(connection)
 	for _, kind := range []string{"instance", "state", "step", "lease"} {
-		records, err := l.store.List(l.t.Context(), kind, "")
-		must(l.t, err)
-		out[kind] = fmt.Sprint(len(records))
+		out[kind] = fmt.Sprint(len(l.Records(kind)))
 	}
 	must(l.t, l.push(l.connection(id), "team/web:1"))
 	return out
@@ -136,15 +132,15 @@ func TestCrash(t *testing.T) {
 	t.Parallel()
 	for name, scenario := range map[string]func(t *testing.T, l *lab, p *process) (id string){
 		"instantiate": func(t *testing.T, l *lab, p *process) string {
-			id := l.created()
+			id := l.Created()
 			p.run(func(m *vnflcm.Manager) (string, error) {
-				return m.Instantiate(t.Context(), id, request(t, "instantiate.json", tlsOnly))
+				return m.Instantiate(t.Context(), id, l.Request("instantiate.json", with(t, tlsOnly)))
 			})
 			return id
 		},
 		"heal": func(t *testing.T, l *lab, p *process) string {
-			id := l.instantiated(tlsOnly)
-			vnfc := l.vnfc(id).ID
+			id := l.Instantiated("instantiate.json", with(t, tlsOnly))
+			vnfc := l.VNFCs(id)[0].ID
 			p.run(func(m *vnflcm.Manager) (string, error) {
 				return m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{vnfc}})
 			})
@@ -155,7 +151,7 @@ func TestCrash(t *testing.T) {
 			t.Parallel()
 			play := func(t *testing.T, at int, after bool) (end map[string]string, counted []string) {
 				l := newLab(t, setup{})
-				p := &process{Fence: storetest.Fence{Store: l.store}, l: l, at: at, after: after, gone: make(chan struct{})}
+				p := &process{Fence: storetest.Fence{Store: l.Store}, l: l, at: at, after: after, gone: make(chan struct{})}
 				id := scenario(t, l, p)
 				if at > 0 && !p.IsCut() {
 					t.Fatal("it did not die")

@@ -9,15 +9,11 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,11 +25,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -42,38 +38,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	sample     = "../../examples/packages/private-registry"
 	driverName = "mgmt-drivers-private-registry"
-	vnfdID     = "any"
-	vdu        = "PrivateRegistryVDU"
 	imageFile  = "Files/images/registry.tar"
 )
 
-// lab is a sandbox with a Manager on it.
+// lab is that of the driver of registries.
 type lab struct {
-	*vnflcm.Manager
+	*mgmttest.Lab
 	t      testing.TB
-	world  *sandbox.World
-	store  vnflcm.Store
 	driver registry.Config // without its Pool
-	pkg    string          // folder of the VNF package
-	log    logBuffer
-}
-
-// logBuffer is what several Managers may log to.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 // setup says how a lab differs from the usual one.
@@ -91,15 +63,22 @@ func newLab(t testing.TB, s setup) *lab {
 			t.Errorf("%s: unexpected command %q", host, argv)
 		}
 	}
-	world, err := sandbox.Open(s.sandbox)
-	must(t, err)
-	t.Cleanup(func() { must(t, world.Close()) })
 	files := map[string]string{imageFile: archive(t, "registry:latest")}
 	maps.Copy(files, s.files)
-	l := &lab{t: t, world: world, store: vnflcm.NewMemoryStore(), driver: s.driver, pkg: packageWith(t, files)}
-	l.Manager = l.manager()
-	must(t, l.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "sandbox", VimType: "sandbox"}))
+	l := &lab{t: t, driver: s.driver}
+	l.Lab = mgmttest.Open(t, mgmttest.Setup{Sandbox: s.sandbox, Sample: sample, Package: mgmttest.Package(t, sample, files), Drivers: l.drivers})
 	return l
+}
+
+func (l *lab) drivers(pool *sshexec.Pool) map[string]vnflcm.MgmtDriver {
+	driver := l.driver
+	driver.Pool = pool
+	return map[string]vnflcm.MgmtDriver{driverName: registry.New(driver)}
+}
+
+// with changes the parameters by a JSON merge patch.
+func with(t testing.TB, patch string) mgmttest.Change {
+	return mgmttest.With(t, "private_registry_installation_param", patch)
 }
 
 func must(t testing.TB, err error) {
@@ -107,18 +86,6 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// packageWith copies the sample package and puts files into it.
-func packageWith(t testing.TB, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	must(t, os.CopyFS(dir, os.DirFS(sample)))
-	for path, content := range files {
-		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755))
-		must(t, os.WriteFile(filepath.Join(dir, path), []byte(content), 0o600))
-	}
-	return dir
 }
 
 // archive is what "docker save" makes of images without layers.
@@ -154,109 +121,10 @@ func archive(t testing.TB, names ...string) string {
 	return out.String()
 }
 
-var key = bytes.Repeat([]byte{7}, 32)
-
-// manager returns a new Manager on the world and the store: the next process.
-func (l *lab) manager(change ...func(*vnflcm.Config)) *vnflcm.Manager {
-	l.t.Helper()
-	pool := sshexec.NewPool(sshexec.Options{Dial: l.world.Dial})
-	driver := l.driver
-	driver.Pool = pool
-	config := vnflcm.Config{
-		Store: l.store, Key: key, Owner: "test",
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, l.pkg) }),
-		Infra:    map[string]vnflcm.InfraDriver{"sandbox": l.world},
-		Mgmt:     map[string]vnflcm.MgmtDriver{driverName: registry.New(driver)},
-		Logger:   slog.New(slog.NewJSONHandler(&l.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}
-	for _, c := range change {
-		c(&config)
-	}
-	m, err := vnflcm.New(config)
-	must(l.t, err)
-	l.t.Cleanup(func() {
-		must(l.t, m.Close(context.WithoutCancel(l.t.Context())))
-		must(l.t, pool.Close())
-	})
-	return m
-}
-
-// request is a sample request with a JSON merge patch over its parameters.
-func request(t testing.TB, file, patch string) vnflcm.InstantiateVnfRequest {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(sample, "requests", file))
-	must(t, err)
-	var r vnflcm.InstantiateVnfRequest
-	must(t, json.Unmarshal(data, &r))
-	r.VimConnectionInfo = vnflcm.VimConnections{{ID: "1", VimID: "sandbox", VimType: "sandbox"}}
-	over, err := vnflcm.ParseParams([]byte(`{"private_registry_installation_param":` + patch + `}`))
-	must(t, err)
-	r.AdditionalParams, err = r.AdditionalParams.Merge(over)
-	must(t, err)
-	return r
-}
-
-func (l *lab) created() string {
-	l.t.Helper()
-	inst, err := l.Create(l.t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
-	must(l.t, err)
-	return inst.ID
-}
-
-// begin creates an instance and begins to instantiate it with the image of the package.
-func (l *lab) begin(patch string) (id, opID string, err error) {
-	l.t.Helper()
-	id = l.created()
-	opID, err = l.Instantiate(l.t.Context(), id, request(l.t, "instantiate.json", patch))
-	return id, opID, err
-}
-
-// instantiated is an instance that is.
-func (l *lab) instantiated(patch string) string {
-	l.t.Helper()
-	id, opID, err := l.begin(patch)
-	l.must(opID, err)
-	return id
-}
-
-func (l *lab) wait(m *vnflcm.Manager, opID string, err error) (*vnflcm.VnfLcmOpOcc, error) {
-	l.t.Helper()
-	must(l.t, err)
-	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
-	defer cancel()
-	return m.Wait(ctx, opID)
-}
-
-// must waits for an operation that must succeed.
-func (l *lab) must(opID string, err error) {
-	l.t.Helper()
-	if _, err := l.wait(l.Manager, opID, err); err != nil {
-		l.t.Fatalf("%v\n%s", err, l.log.String())
-	}
-}
-
-// fails waits for an operation that must end in FAILED_TEMP, and returns why.
-func (l *lab) fails(opID string, err error) error {
-	l.t.Helper()
-	occ, err := l.wait(l.Manager, opID, err)
-	if err == nil || occ == nil || occ.OperationState != vnflcm.FailedTemp {
-		l.t.Fatalf("it should be FAILED_TEMP: %+v, %v", occ, err)
-	}
-	return err
-}
-
-// vnfc is the machine of an instance.
-func (l *lab) vnfc(id string) vnflcm.VnfcResourceInfo {
-	l.t.Helper()
-	inst, err := l.Get(l.t.Context(), id)
-	must(l.t, err)
-	return inst.InstantiatedVnfInfo.VnfcResourceInfo[0]
-}
-
 // machine is the only one.
 func (l *lab) machine() *sshtest.Host {
 	l.t.Helper()
-	hosts := l.world.Hosts()
+	hosts := l.World.Hosts()
 	if len(hosts) != 1 {
 		l.t.Fatalf("%d machines", len(hosts))
 	}
@@ -276,13 +144,9 @@ func (l *lab) file(name string) string {
 // on runs a program on a machine, and returns what it prints.
 func (l *lab) on(argv ...string) string {
 	l.t.Helper()
-	pool := sshexec.NewPool(sshexec.Options{Dial: l.world.Dial})
-	defer pool.Close()
-	host := pool.Host(sshexec.Target{ID: "m", Name: "m", Addr: "10.10.0.10:22", User: "ubuntu",
-		Auth: []sshexec.Auth{sshexec.Password("ubuntu")}, HostKeys: sshexec.InsecureIgnoreHostKeys()})
-	out, err := host.Output(l.t.Context(), sshexec.Command{Argv: argv, Root: true})
+	out, err := mgmttest.Run(l.t.Context(), l.machine(), sshexec.Command{Argv: argv, Root: true})
 	must(l.t, err)
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(out)
 }
 
 // container is the id of the registry's container.
@@ -307,7 +171,7 @@ func (l *lab) runs(verb ...string) (n int) {
 // connection is what the instance tells of its registry.
 func (l *lab) connection(id string) client.Connection {
 	l.t.Helper()
-	c, err := registry.ConnectionOf(l.vnfc(id))
+	c, err := registry.ConnectionOf(l.VNFCs(id)[0])
 	must(l.t, err)
 	return c
 }
@@ -320,7 +184,7 @@ func (l *lab) options(c client.Connection) []remote.Option {
 		address = strings.Replace(address, name, ip, 1)
 	}
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return l.world.Dial(ctx, network, address)
+		return l.World.Dial(ctx, network, address)
 	}}
 	if c.CACertificate != "" {
 		transport.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
@@ -366,16 +230,6 @@ var impatient = registry.Config{Timeouts: registry.Timeouts{Ready: time.Second}}
 func (l *lab) put(name, content string) {
 	l.t.Helper()
 	must(l.t, afero.WriteFile(l.machine().FS(), name, []byte(content), 0o600))
-}
-
-// dropJournal has the next process know of nothing that was done.
-func (l *lab) dropJournal() {
-	l.t.Helper()
-	records, err := l.store.List(l.t.Context(), "step", "")
-	must(l.t, err)
-	for _, r := range records {
-		must(l.t, l.store.Delete(l.t.Context(), r.Kind, r.ID, r.Version))
-	}
 }
 
 // issued is a certificate for a name, its key and its CA.

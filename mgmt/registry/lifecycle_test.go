@@ -20,7 +20,7 @@ import (
 func TestLife(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, setup{})
-	id := l.instantiated(`{"probe":true}`)
+	id := l.Instantiated("instantiate.json", with(t, `{"probe":true}`))
 	c := l.connection(id)
 	if diff := cmp.Diff(client.Connection{Type: client.HTTP, Server: "10.10.0.10:5000"}, c); diff != "" {
 		t.Errorf("connection:\n%s", diff)
@@ -31,18 +31,15 @@ func TestLife(t *testing.T) {
 		t.Errorf("the probe has left %q", tags)
 	}
 
-	opID, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.vnfc(id).ID}})
-	l.must(opID, err)
+	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.VNFCs(id)[0].ID}}))
 	if err := l.pull(l.connection(id), "team/web:1"); err == nil {
 		t.Error("the image has outlived the machine that it was on")
 	}
-	opID, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
-	l.must(opID, err)
+	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
 	must(t, l.push(l.connection(id), "team/web:1"))
 
-	opID, err = l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
-	l.must(opID, err)
-	if left := l.world.Hosts(); len(left) != 0 {
+	l.Must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	if left := l.World.Hosts(); len(left) != 0 {
 		t.Errorf("%d machines are left", len(left))
 	}
 }
@@ -60,7 +57,7 @@ const secured = `{"server_name":"registry.example.org","tls":{},"users":[{"usern
 func TestSecured(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, setup{})
-	id := l.instantiated(secured)
+	id := l.Instantiated("instantiate.json", with(t, secured))
 	c := l.connection(id)
 	want := client.Connection{Type: client.HTTPS, Server: "registry.example.org:5000", HostsString: "10.10.0.10 registry.example.org", CACertificate: c.CACertificate}
 	if diff := cmp.Diff(want, c); diff != "" {
@@ -86,8 +83,7 @@ func TestSecured(t *testing.T) {
 		}
 	}
 
-	opID, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.vnfc(id).ID}})
-	l.must(opID, err)
+	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.VNFCs(id)[0].ID}}))
 	must(t, l.push(c, "team/web:2")) // those who trusted the registry go on to do so
 	l.noCanaries()
 }
@@ -95,16 +91,12 @@ func TestSecured(t *testing.T) {
 // noCanaries: passwords are in no log, record, command line or file but that of the hashes.
 func (l *lab) noCanaries() {
 	l.t.Helper()
-	where := map[string]string{"the log": l.log.String(), "the command lines": "", "the file of users": l.file("/etc/vnfkit/registry/htpasswd")}
+	where := map[string]string{"the log": l.Log(), "the command lines": "", "the file of users": l.file("/etc/vnfkit/registry/htpasswd")}
 	for _, r := range l.machine().Commands() {
 		where["the command lines"] += strings.Join(r.Argv, " ") + "\n"
 	}
-	for _, kind := range []string{"instance", "operation", "step", "state"} {
-		records, err := l.store.List(l.t.Context(), kind, "")
-		must(l.t, err)
-		for _, r := range records {
-			where[kind+" "+r.ID] = string(r.Body)
-		}
+	for _, r := range l.Records("instance", "operation", "step", "state") {
+		where[r.Kind+" "+r.ID] = string(r.Body)
 	}
 	for place, text := range where {
 		if strings.Contains(text, "canary-") || strings.Contains(text, "PRIVATE KEY") {
@@ -118,8 +110,8 @@ func TestCertificateOfThePackage(t *testing.T) {
 	t.Parallel()
 	certificate, key, ca := issued(t, "registry.example.org")
 	l := newLab(t, setup{files: map[string]string{"Files/tls.crt": certificate, "Files/tls.key": key, "Files/ca.crt": ca}})
-	id := l.instantiated(`{"port_no":"443","server_name":"registry.example.org","probe":true,
-		"tls":{"certificate_path":"Files/tls.crt","key_path":"Files/tls.key","ca_path":"Files/ca.crt"}}`)
+	id := l.Instantiated("instantiate.json", with(t, `{"port_no":"443","server_name":"registry.example.org","probe":true,
+		"tls":{"certificate_path":"Files/tls.crt","key_path":"Files/tls.key","ca_path":"Files/ca.crt"}}`))
 	c := l.connection(id)
 	want := client.Connection{Type: client.HTTPS, Server: "registry.example.org:443", HostsString: "10.10.0.10 registry.example.org", CACertificate: strings.TrimSpace(ca)}
 	if diff := cmp.Diff(want, c); diff != "" {
@@ -132,7 +124,7 @@ func TestCertificateOfThePackage(t *testing.T) {
 func TestPulled(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, setup{sandbox: sandbox.Config{PublicImages: []string{"registry:2"}}})
-	id := l.instantiated(`{"image_path":null,"image":"registry:2","proxy":{"http_proxy":"http://u:canary-proxy@p:3128","https_proxy":"http://p:3128","no_proxy":"example.org"}}`)
+	id := l.Instantiated("instantiate.json", with(t, `{"image_path":null,"image":"registry:2","proxy":{"http_proxy":"http://u:canary-proxy@p:3128","https_proxy":"http://p:3128","no_proxy":"example.org"}}`))
 	must(t, l.push(l.connection(id), "team/web:1"))
 	const dropIn = `[Service]
 Environment="HTTP_PROXY=http://u:canary-proxy@p:3128"
@@ -151,24 +143,23 @@ func TestVolume(t *testing.T) {
 	const flavour = "Definitions/private_registry_df_simple.yaml"
 	text, err := os.ReadFile(filepath.Join(sample, flavour))
 	must(t, err)
-	with := strings.NewReplacer("      type: tosca.nodes.nfv.Vdu.Compute\n", "      type: tosca.nodes.nfv.Vdu.Compute\n      requirements:\n        - virtual_storage: images\n",
+	storing := strings.NewReplacer("      type: tosca.nodes.nfv.Vdu.Compute\n", "      type: tosca.nodes.nfv.Vdu.Compute\n      requirements:\n        - virtual_storage: images\n",
 		"    CP1:\n", "    images:\n      type: tosca.nodes.nfv.Vdu.VirtualBlockStorage\n      properties:\n        virtual_block_storage_data:\n          size_of_storage: 10 GB\n          rdma_enabled: false\n\n    CP1:\n")
-	l := newLab(t, setup{files: map[string]string{flavour: with.Replace(string(text))}})
-	id := l.instantiated(`{"volume":{"volume_resource_id":"images","path":"/srv/images"}}`)
+	l := newLab(t, setup{files: map[string]string{flavour: storing.Replace(string(text))}})
+	id := l.Instantiated("instantiate.json", with(t, `{"volume":{"volume_resource_id":"images","path":"/srv/images"}}`))
 	must(t, l.push(l.connection(id), "team/web:1"))
-	if v := l.world.Volumes(); len(v) != 1 || v[0].MountedAt != "/srv/images" {
+	if v := l.World.Volumes(); len(v) != 1 || v[0].MountedAt != "/srv/images" {
 		t.Fatalf("%+v", v)
 	}
-	for _, request := range []vnflcm.HealVnfRequest{{VnfcInstanceID: []string{l.vnfc(id).ID}}, {}} {
-		opID, err := l.Heal(t.Context(), id, request)
-		l.must(opID, err)
+	for _, request := range []vnflcm.HealVnfRequest{{VnfcInstanceID: []string{l.VNFCs(id)[0].ID}}, {}} {
+		l.Must(l.Heal(t.Context(), id, request))
 		if err := l.pull(l.connection(id), "team/web:1"); err != nil {
 			t.Errorf("%+v: %v", request, err)
 		}
 	}
 
-	_, opID, err := l.begin(`{"volume":{"volume_resource_id":"others"}}`)
-	if err := l.fails(opID, err); !strings.Contains(err.Error(), `volume.volume_resource_id: "others": the VNF has no volume of that name`) {
+	_, opID, err := l.Begin("instantiate.json", with(t, `{"volume":{"volume_resource_id":"others"}}`))
+	if err := l.Fails(opID, err); !strings.Contains(err.Error(), `volume.volume_resource_id: "others": the VNF has no volume of that name`) {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -95,14 +95,14 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := l.begin(c.patch)
+			_, _, err := l.Begin("instantiate.json", with(t, c.patch))
 			if diff := cmp.Diff(c.want, faults(err)); diff != "" {
 				t.Errorf("%v\n%s", err, diff)
 			}
 			if err != nil && strings.Contains(err.Error(), "canary") {
 				t.Errorf("a secret is in the error: %v", err)
 			}
-			if n := len(l.world.Hosts()); n != 0 {
+			if n := len(l.World.Hosts()); n != 0 {
 				t.Errorf("%d machines were made", n)
 			}
 		})
@@ -124,10 +124,10 @@ func TestScaleIsRefused(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, setup{})
-	l.instantiated(`{"users":[{"username":"a","password":"b"}],"proxy":{"http_proxy":"http://p"},"colour":"green"}`)
+	l.Instantiated("instantiate.json", with(t, `{"users":[{"username":"a","password":"b"}],"proxy":{"http_proxy":"http://p"},"colour":"green"}`))
 	for _, want := range []string{"passwords are sent in the clear without tls", "the proxy is not used", "they are lost when it is healed",
 		"additionalParams.private_registry_installation_param.colour"} {
-		if n := strings.Count(l.log.String(), want); n != 1 {
+		if n := strings.Count(l.Log(), want); n != 1 {
 			t.Errorf("%q is in the log %d times", want, n)
 		}
 	}

@@ -54,12 +54,12 @@ func TestTrouble(t *testing.T) {
 		"another program": {setup: setup{driver: impatient, files: map[string]string{imageFile: strings.ReplaceAll(archive(t, "web:1"), "/bin/registry", "/bin/somethin")}},
 			want: []string{"ready on ", "10.10.0.10:5000 does not answer as it should: no success within 1s", "its container is restarting"}},
 		"the public registry cannot be reached": {patch: `{"image_path":null}`, want: []string{"image on ", "registry-1.docker.io"}},
-		"port taken": {step: "container", do: func(l *lab) { must(l.t, l.world.TakePort("PrivateRegistryVDU-0", 5000, true)) },
+		"port taken": {step: "container", do: func(l *lab) { must(l.t, l.World.TakePort("PrivateRegistryVDU-0", 5000, true)) },
 			want: []string{"container on ", "address already in use"},
-			cure: func(l *lab) { must(l.t, l.world.TakePort("PrivateRegistryVDU-0", 5000, false)) }},
+			cure: func(l *lab) { must(l.t, l.World.TakePort("PrivateRegistryVDU-0", 5000, false)) }},
 		"a key that is none": {setup: setup{driver: impatient}, patch: tlsOnly, step: "container", do: func(l *lab) { l.put("/etc/vnfkit/registry/tls.key", "broken") },
 			want: []string{"ready on ", "its container is restarting (exit code 1, restarted", "and has said last: ", "failed to find any PEM data in key input"},
-			cure: func(l *lab) { l.dropJournal() }},
+			cure: func(l *lab) { l.DropJournal() }},
 		"reboot": {step: "container", do: func(l *lab) { must(l.t, l.machine().Reboot()) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,15 +67,15 @@ func TestTrouble(t *testing.T) {
 			l := newLab(t, c.setup)
 			m := l.Manager
 			if c.do != nil {
-				m = l.manager(before(c.step, func() { c.do(l) }))
+				m = l.Process(before(c.step, func() { c.do(l) }))
 			}
-			id := l.created()
+			id := l.Created()
 			patch := c.patch
 			if patch == "" {
 				patch = `{}`
 			}
-			opID, err := m.Instantiate(t.Context(), id, request(t, "instantiate.json", patch))
-			_, err = l.wait(m, opID, err)
+			opID, err := m.Instantiate(t.Context(), id, l.Request("instantiate.json", with(t, patch)))
+			_, err = l.End(opID, err, m)
 			for _, part := range c.want {
 				if err == nil || !strings.Contains(err.Error(), part) {
 					t.Errorf("%q is not in: %v", part, err)
@@ -84,7 +84,7 @@ func TestTrouble(t *testing.T) {
 			if c.cure != nil {
 				c.cure(l)
 				must(t, m.Retry(t.Context(), opID))
-				_, err = l.wait(m, opID, nil)
+				_, err = l.End(opID, nil, m)
 			}
 			if c.want == nil || c.cure != nil {
 				must(t, err)
@@ -99,8 +99,8 @@ func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, setup{driver: registry.Config{Timeouts: registry.Timeouts{Login: time.Second}}})
 	begun := time.Now()
-	_, opID, err := l.begin(`{"ssh_password":"wrong"}`)
-	if err := l.fails(opID, err); !errors.Is(err, sshexec.ErrAuth) {
+	_, opID, err := l.Begin("instantiate.json", with(t, `{"ssh_password":"wrong"}`))
+	if err := l.Fails(opID, err); !errors.Is(err, sshexec.ErrAuth) {
 		t.Errorf("the error is %v", err)
 	}
 	if took := time.Since(begun); took > 30*time.Second {

@@ -1,0 +1,78 @@
+package mgmttest
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// count says how many nodes are control-plane nodes, workers, and not Ready.
+type count struct{ Masters, Workers, NotReady int }
+
+// Want makes sure that the cluster has that many nodes.
+func (l *Lab) Want(masters, workers, notReady int) {
+	l.t.Helper()
+	var got count
+	for _, n := range l.World.Nodes() {
+		if n.ControlPlane {
+			got.Masters++
+		} else {
+			got.Workers++
+		}
+		if !n.Ready || n.Unschedulable {
+			got.NotReady++
+		}
+	}
+	if diff := cmp.Diff(count{masters, workers, notReady}, got); diff != "" {
+		l.t.Fatalf("cluster:\n%s\n%+v", diff, l.World.Nodes())
+	}
+}
+
+// Entry is what the VIM registry holds of a cluster.
+type Entry struct {
+	AuthURL string        `json:"auth_url"`
+	Token   vnflcm.Secret `json:"bearer_token"`
+	CA      string        `json:"ssl_ca_cert"`
+}
+
+// Entry reads an entry of the VIM registry, and what it has beside.
+func (l *Lab) Entry(vimID string) (entry Entry, extra map[string]any) {
+	l.t.Helper()
+	vim, err := l.VIMs().Get(l.t.Context(), vimID)
+	check(l.t, err)
+	extra = map[string]any{}
+	unknown, err1 := vim.AccessInfo.Decode(&entry)
+	_, err2 := vim.Extra.Decode(&extra)
+	if err := errors.Join(err1, err2); err != nil || len(unknown) > 0 {
+		l.t.Fatalf("%v; also %q", err, unknown)
+	}
+	return entry, extra
+}
+
+// Ask asks the API of a cluster as the entry says, from outside: TLS is verified.
+func (l *Lab) Ask(e Entry, method, path, body string) (code int, answer []byte, err error) {
+	l.t.Helper()
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(e.CA)) {
+		l.t.Fatalf("no CA: %q", e.CA)
+	}
+	transport := &http.Transport{DialContext: l.World.Dial, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(l.t.Context(), method, e.AuthURL+path, strings.NewReader(body))
+	check(l.t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+e.Token.Reveal())
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	answer, err = io.ReadAll(response.Body)
+	return response.StatusCode, answer, errors.Join(err, response.Body.Close())
+}

@@ -1,0 +1,131 @@
+package mgmttest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"log/slog"
+	"net"
+	"testing"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Lab is a sandbox with a Manager on it: the first process.
+type Lab struct {
+	*vnflcm.Manager
+	World   *sandbox.World
+	Store   vnflcm.Store
+	Package string // folder of the VNF package
+
+	t     testing.TB
+	setup Setup
+	told  told
+}
+
+// Dial is how a process reaches machines.
+type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// Setup says what a Lab is made of.
+type Setup struct {
+	// Sandbox is the world. Unless it has Unexpected, a program that the sandbox does not know fails the test.
+	Sandbox sandbox.Config
+	// From is what the world and the store begin with, in place of Sandbox. Default: nothing.
+	From *Snapshot
+	// Sample is the folder of a package, and of the requests that Request reads.
+	Sample string
+	// Change is made in every sample request. Default: none.
+	Change Change
+	// Package is the folder of the VNF package. Default: Sample.
+	Package string
+	// Drivers are those of a process, which has that pool.
+	Drivers func(*sshexec.Pool) map[string]vnflcm.MgmtDriver
+	// Dial is how processes reach machines. Default: that of the world.
+	Dial Dial
+}
+
+// Open opens a lab, which ends with the test.
+func Open(t testing.TB, s Setup) *Lab {
+	t.Helper()
+	if s.Sandbox.Unexpected == nil {
+		s.Sandbox.Unexpected = func(host string, argv []string) { t.Errorf("%s: unexpected command %q", host, argv) }
+	}
+	l := &Lab{t: t, setup: s, Store: vnflcm.NewMemoryStore(), Package: cmp.Or(s.Package, s.Sample), told: told{hosts: map[string]string{}}}
+	l.begin()
+	t.Cleanup(func() { closed(t, l.World.Close()) })
+	if l.setup.Dial == nil {
+		l.setup.Dial = l.World.Dial
+	}
+	l.Manager = l.Process()
+	if s.From == nil {
+		check(t, l.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: vimID, VimType: vimID}))
+	}
+	return l
+}
+
+// begin has the world and the store be as the setup says.
+func (l *Lab) begin() {
+	l.t.Helper()
+	var err error
+	if l.setup.From == nil {
+		l.World, err = sandbox.Open(l.setup.Sandbox)
+		check(l.t, err)
+		return
+	}
+	l.World, err = l.setup.From.world.Clone()
+	check(l.t, err)
+	for _, r := range l.setup.From.records {
+		r.Version = 0
+		check(l.t, l.Store.Put(l.t.Context(), r))
+	}
+}
+
+const vimID = "sandbox"
+
+// Process returns a new Manager on the world and the store: the next process.
+func (l *Lab) Process(change ...func(*vnflcm.Config)) *vnflcm.Manager {
+	l.t.Helper()
+	return l.ProcessOver(l.setup.Dial, change...)
+}
+
+// ProcessOver is a Process whose connections are made by dial.
+func (l *Lab) ProcessOver(dial Dial, change ...func(*vnflcm.Config)) *vnflcm.Manager {
+	l.t.Helper()
+	pool := sshexec.NewPool(sshexec.Options{Dial: dial})
+	config := vnflcm.Config{
+		Store: l.Store, Key: bytes.Repeat([]byte{7}, 32), Owner: "test",
+		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, l.Package) }),
+		Infra:    map[string]vnflcm.InfraDriver{vimID: l.World},
+		Mgmt:     l.setup.Drivers(pool),
+		Observe:  l.told.observe,
+		Logger:   slog.New(slog.NewJSONHandler(&l.told, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	m, err := vnflcm.New(config)
+	check(l.t, err)
+	l.t.Cleanup(func() {
+		closed(l.t, m.Close(context.WithoutCancel(l.t.Context())))
+		closed(l.t, pool.Close())
+	})
+	return m
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// closed goes on: what else is to be closed shall be.
+func closed(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}

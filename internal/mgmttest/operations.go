@@ -1,0 +1,83 @@
+package mgmttest
+
+import (
+	"context"
+	"time"
+
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Created makes an instance of the package.
+func (l *Lab) Created() string {
+	l.t.Helper()
+	pkg, err := tosca.Open(l.t.Context(), l.Package)
+	check(l.t, err)
+	defer pkg.Close()
+	inst, err := l.Create(l.t.Context(), vnflcm.CreateVnfRequest{VnfdID: pkg.VNFD().ID})
+	check(l.t, err)
+	return inst.ID
+}
+
+// Begin makes an instance and begins to instantiate it by a sample request.
+func (l *Lab) Begin(request string, changes ...Change) (id, opID string, err error) {
+	l.t.Helper()
+	id = l.Created()
+	opID, err = l.Instantiate(l.t.Context(), id, l.Request(request, changes...))
+	return id, opID, err
+}
+
+// Instantiated makes an instance and instantiates it by a sample request.
+func (l *Lab) Instantiated(request string, changes ...Change) string {
+	l.t.Helper()
+	id, opID, err := l.Begin(request, changes...)
+	l.Must(opID, err)
+	return id
+}
+
+// End waits for an operation that was begun, in the first process or in that one.
+func (l *Lab) End(opID string, err error, in ...*vnflcm.Manager) (*vnflcm.VnfLcmOpOcc, error) {
+	l.t.Helper()
+	check(l.t, err)
+	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
+	defer cancel()
+	return l.in(in).Wait(ctx, opID)
+}
+
+func (l *Lab) in(managers []*vnflcm.Manager) *vnflcm.Manager { return append(managers, l.Manager)[0] }
+
+// Must waits for an operation that must succeed.
+func (l *Lab) Must(opID string, err error, in ...*vnflcm.Manager) {
+	l.t.Helper()
+	if _, err := l.End(opID, err, in...); err != nil {
+		log := l.Log()
+		l.t.Fatalf("operation: %v\nThe log ends with %s", err, log[max(0, len(log)-4096):])
+	}
+}
+
+// Fails waits for an operation that must end in FAILED_TEMP, and returns why.
+func (l *Lab) Fails(opID string, err error, in ...*vnflcm.Manager) error {
+	l.t.Helper()
+	occ, err := l.End(opID, err, in...)
+	if err == nil || occ == nil || occ.OperationState != vnflcm.FailedTemp {
+		l.t.Fatalf("it should be FAILED_TEMP: %+v, %v", occ, err)
+	}
+	return err
+}
+
+// RollBack undoes an operation that has failed.
+func (l *Lab) RollBack(opID string, in ...*vnflcm.Manager) {
+	l.t.Helper()
+	occ, err := l.End(opID, l.in(in).Rollback(l.t.Context(), opID), in...)
+	if occ == nil || occ.OperationState != vnflcm.RolledBack {
+		l.t.Fatalf("it should be ROLLED_BACK: %+v, %v", occ, err)
+	}
+}
+
+// VNFCs are those of an instance.
+func (l *Lab) VNFCs(id string) []vnflcm.VnfcResourceInfo {
+	l.t.Helper()
+	inst, err := l.Get(l.t.Context(), id)
+	check(l.t, err)
+	return inst.InstantiatedVnfInfo.VnfcResourceInfo
+}

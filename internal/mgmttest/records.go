@@ -1,0 +1,62 @@
+package mgmttest
+
+import (
+	"strings"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// kinds are those of all records.
+var kinds = []string{"instance", "operation", "state", "step", "lease", "cancel", "vim", "vim-default"}
+
+// Snapshot is a world at rest and what its store has, for other labs to begin with.
+type Snapshot struct {
+	world   *sandbox.World
+	records []vnflcm.Record
+}
+
+// Snapshot holds as long as the lab is open and at rest.
+func (l *Lab) Snapshot() *Snapshot {
+	l.t.Helper()
+	return &Snapshot{world: l.World, records: l.Records(kinds...)}
+}
+
+// Records are those of these kinds.
+func (l *Lab) Records(kinds ...string) (out []vnflcm.Record) {
+	l.t.Helper()
+	for _, kind := range kinds {
+		list, err := l.Store.List(l.t.Context(), kind, "")
+		check(l.t, err)
+		out = append(out, list...)
+	}
+	return out
+}
+
+// Counted is how many records there are, by kind: those of operations stay, and say nothing.
+func (l *Lab) Counted() map[string]int {
+	l.t.Helper()
+	out := map[string]int{}
+	for _, kind := range []string{"instance", "state", "step", "lease", "cancel", "vim"} {
+		out[kind] = len(l.Records(kind))
+	}
+	return out
+}
+
+// Stored is all that the store keeps, as it keeps it.
+func (l *Lab) Stored() string {
+	l.t.Helper()
+	var out strings.Builder
+	for _, r := range l.Records(kinds...) {
+		out.WriteString(r.Kind + " " + r.ID + " " + string(r.Body) + "\n")
+	}
+	return out.String()
+}
+
+// DropJournal has the next process know of nothing that was done.
+func (l *Lab) DropJournal() {
+	l.t.Helper()
+	for _, r := range l.Records("step") {
+		check(l.t, l.Store.Delete(l.t.Context(), r.Kind, r.ID, r.Version))
+	}
+}
