@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,18 +19,8 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 	"github.com/vnfkit/vnfkit/vnflcm/storetest"
-)
-
-// cutPoint is where in a step the process dies.
-type cutPoint string
-
-const (
-	beforeDo      cutPoint = "before Do"
-	insideDo      cutPoint = "inside Do"
-	beforeJournal cutPoint = "before the journal"
-	afterJournal  cutPoint = "after the journal"
-	journalLost   cutPoint = "journal lost" // all of it, when it dies before this entry
 )
 
 // scenario is an operation on a small cluster.
@@ -158,106 +147,78 @@ func (l *lab) outcome(id string) outcome {
 	return out
 }
 
-// crash is one process that dies at one point of one step.
-type crash struct {
-	storetest.Fence
-	lab   *lab
-	step  string // phase/name/machine
-	point cutPoint
-	key   atomic.Value // the step's key, once it has begun
-	once  sync.Once
-	gone  chan struct{} // closed when it is dead
-	done  sync.Map      // keys of the steps journaled before
-
-	mu    sync.Mutex
-	conns []net.Conn
+// connections are those of a process.
+type connections struct {
+	mu     sync.Mutex
+	closed bool
+	list   []net.Conn
 }
 
-// dial makes a connection that ends with the process.
-func (c *crash) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := c.lab.World.Dial(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.IsCut() {
-		return nil, errors.Join(storetest.ErrCut, conn.Close())
-	}
-	c.conns = append(c.conns, conn)
-	return conn, nil
-}
-
-// die fences the store and cuts the connections of the process, as its end does. Jobs on the hosts go on, and so do the
-// connections that Ansible has. A command of the process that is about to run on the host does not; nil where there is
-// none.
-func (c *crash) die(host *sshtest.Host) {
-	c.once.Do(func() {
-		c.Cut(true)
-		if host != nil {
-			host.CutConnections()
+// over makes a connection that is one of them.
+func (c *connections) over(dial mgmttest.Dial) mgmttest.Dial {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for _, conn := range c.conns {
-			_ = conn.Close() // many have ended before
+		if c.closed {
+			return nil, errors.Join(storetest.ErrCut, conn.Close())
 		}
-		close(c.gone)
+		c.list = append(c.list, conn)
+		return conn, nil
+	}
+}
+
+func (c *connections) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, conn := range c.list {
+		_ = conn.Close() // many have ended before
+	}
+}
+
+// doomed is a process that dies there: its own connections end. Jobs on the hosts go on, and so do the connections that
+// Ansible has.
+func (l *lab) doomed(c cut, conns *connections) *crashtest.Process {
+	return crashtest.New(crashtest.Death{
+		Step:  func(s vnflcm.StepInfo) bool { return l.stepName(s) == c.step },
+		Point: c.point,
+		End:   conns.close,
+		Inside: func(s vnflcm.StepInfo, die func()) (undo func()) {
+			h := l.server()
+			if s.On != "" {
+				h = l.World.Host(l.NameOf(s.On))
+			}
+			once := new(sync.Once)
+			h.OnCommand(inTheMiddle(h, once, die))
+			l.World.OnRequest(func(_, _, path string) {
+				if path != "/readyz" {
+					once.Do(die)
+				}
+			})
+			return func() {
+				h.OnCommand(nil)
+				l.World.OnRequest(nil)
+			}
+		},
 	})
 }
 
-func (c *crash) Put(ctx context.Context, r vnflcm.Record) error {
-	ours := r.Kind == "step" && r.ID == c.key.Load()
-	if ours && (c.point == beforeJournal || c.point == journalLost) {
-		c.die(nil)
-	}
-	err := c.Fence.Put(ctx, r)
-	if err == nil && r.Kind == "step" {
-		c.done.Store(r.ID, true)
-	}
-	if ours && c.point == afterJournal {
-		c.die(nil)
-	}
-	return err
-}
-
-// intercept kills the process at the point, if this is the step.
-func (c *crash) intercept(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
-	if c.IsCut() {
-		return storetest.ErrCut
-	}
-	if c.lab.stepName(s) != c.step {
-		return next(ctx)
-	}
-	c.key.Store(s.Key())
-	switch c.point {
-	case beforeDo:
-		c.die(nil)
-		return storetest.ErrCut
-	case insideDo:
-		h := c.lab.server()
-		if s.On != "" {
-			h = c.lab.World.Host(c.lab.NameOf(s.On))
+// inTheMiddle dies while a playbook runs, or before another program changes something: that does not run any more.
+func inTheMiddle(h *sshtest.Host, once *sync.Once, die func()) func(sshtest.Record) {
+	return func(r sshtest.Record) {
+		switch {
+		case r.Argv[0] == "ansible-playbook" && !slices.Contains(r.Argv, "--version"):
+			time.AfterFunc(takes/2, func() { once.Do(die) })
+		case !r.BuiltIn || slices.Contains([]string{"mv", "rm", "cp", "mkdir", "rmdir"}, r.Argv[0]):
+			once.Do(func() {
+				die()
+				h.CutConnections()
+			})
 		}
-		h.OnCommand(func(r sshtest.Record) { c.inTheMiddle(h, r) })
-		defer h.OnCommand(nil)
-		c.lab.World.OnRequest(func(_, _, path string) {
-			if path != "/readyz" {
-				c.die(nil)
-			}
-		})
-		defer c.lab.World.OnRequest(nil)
-	}
-	return next(ctx)
-}
-
-// inTheMiddle dies while a playbook runs, or before another program changes something.
-func (c *crash) inTheMiddle(h *sshtest.Host, r sshtest.Record) {
-	switch {
-	case r.Argv[0] == "ansible-playbook" && !slices.Contains(r.Argv, "--version"):
-		time.AfterFunc(takes/2, func() { c.die(nil) })
-	case !r.BuiltIn || slices.Contains([]string{"mv", "rm", "cp", "mkdir", "rmdir"}, r.Argv[0]):
-		c.die(h)
 	}
 }
 
@@ -270,66 +231,33 @@ func (l *lab) stepName(s vnflcm.StepInfo) string {
 func (s scenario) undisturbed(t *testing.T, p prepared) (steps []string, want outcome) {
 	t.Helper()
 	l, id := p.open(t)
-	var mu sync.Mutex
-	m := l.Process(func(c *vnflcm.Config) {
-		c.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
-			mu.Lock()
-			steps = append(steps, l.stepName(info))
-			mu.Unlock()
-			return next(ctx)
-		}
-	})
+	recorded := new(crashtest.Steps)
+	m := l.Process(recorded.Record)
 	opID, err := s.begin(t.Context(), m, l, id)
 	l.Must(opID, err, m)
+	for _, info := range recorded.List() {
+		steps = append(steps, l.stepName(info))
+	}
 	return steps, l.outcome(id)
 }
 
 // crashed runs the scenario in a process that dies, and resumes it in another.
-func (s scenario) crashed(t *testing.T, p prepared, step string, point cutPoint) outcome {
+func (s scenario) crashed(t *testing.T, p prepared, c cut) outcome {
 	t.Helper()
 	ctx := t.Context()
 	l, id := p.open(t)
-	before := len(l.runs())
-	c := &crash{Fence: storetest.Fence{Store: l.Store}, lab: l, step: step, point: point, gone: make(chan struct{})}
-	dying := l.ProcessOver(c.dial, func(cfg *vnflcm.Config) { cfg.Store, cfg.Intercept = c, c.intercept })
-	opID, err := s.begin(ctx, dying, l, id)
+	before, conns := len(l.runs()), new(connections)
+	doomed := l.doomed(c, conns)
+	opID, err := doomed.Run(ctx, l.ProcessOver(conns.over(l.World.Dial), doomed.Doom), func(m *vnflcm.Manager) (string, error) {
+		return s.begin(ctx, m, l, id)
+	})
+	if err == nil {
+		_, err = doomed.Resume(ctx, l.Process(doomed.Succeed), opID)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, err = dying.Wait(ctx, opID)
-	}()
-	select {
-	case <-ended:
-	case <-c.gone: // what is left of it need not wait for anything
-	}
-	closed := dying.Close(ctx)
-	<-ended
-	if !c.IsCut() {
-		t.Fatalf("it did not die: %v", err)
-	}
-	if closed != nil {
-		t.Fatal(closed)
-	}
-	if point == journalLost {
-		l.DropJournal()
-		c.done.Clear()
-	}
-	next := l.Process(func(cfg *vnflcm.Config) {
-		cfg.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
-			if _, done := c.done.Load(info.Key()); done {
-				t.Errorf("%s was journaled and ran again", l.stepName(info))
-			}
-			return next(ctx)
-		}
-	})
-	if _, err := next.Resume(ctx); err != nil {
-		t.Fatal(err)
-	}
-	l.Must(opID, nil, next)
-	if point != journalLost {
+	if c.point != crashtest.JournalLost {
 		l.onlyOnce(before)
 	}
 	return l.outcome(id)
@@ -359,7 +287,7 @@ func TestCrash(t *testing.T) {
 			for _, c := range s.cuts(steps, i) {
 				t.Run(c.step+" "+string(c.point), func(t *testing.T) {
 					t.Parallel()
-					if diff := cmp.Diff(want, s.crashed(t, p, c.step, c.point)); diff != "" {
+					if diff := cmp.Diff(want, s.crashed(t, p, c)); diff != "" {
 						t.Errorf("another end than without the crash:\n%s", diff)
 					}
 				})
@@ -371,11 +299,11 @@ func TestCrash(t *testing.T) {
 // cut is where a process dies.
 type cut struct {
 	step  string
-	point cutPoint
+	point crashtest.Point
 }
 
 // turns are the points that the steps of the table take turns in.
-var turns = []cutPoint{beforeJournal, afterJournal, journalLost}
+var turns = []crashtest.Point{crashtest.BeforeJournal, crashtest.AfterJournal, crashtest.JournalLost}
 
 // cuts are one of turns for every step, before Do of the first step of each phase (of others, that is what "after the journal"
 // of the step before leaves), and inside Do of each step in which a program changes something: on one of its machines.
@@ -384,7 +312,7 @@ func (s scenario) cuts(steps []string, turn int) (out []cut) {
 	for _, step := range steps {
 		if phase, _, _ := strings.Cut(step, "/"); !begun[phase] {
 			begun[phase] = true
-			out = append(out, cut{step, beforeDo})
+			out = append(out, cut{step, crashtest.BeforeDo})
 		}
 	}
 	steps = slices.Sorted(slices.Values(steps))
@@ -392,7 +320,7 @@ func (s scenario) cuts(steps []string, turn int) (out []cut) {
 		name := step[:strings.LastIndex(step, "/")]
 		if !inside[name] && s.changes(step) {
 			inside[name] = true
-			out = append(out, cut{step, insideDo})
+			out = append(out, cut{step, crashtest.InsideDo})
 		}
 		out = append(out, cut{step, turns[(turn+i)%len(turns)]})
 	}
