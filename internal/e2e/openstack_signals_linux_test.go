@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,8 +30,9 @@ func TestScalingInACooldown(t *testing.T) {
 	l := newStackLab(t, openstack.VimTypeV2, pkg)
 	l.must(l.instantiate("simple", 1))
 	size := func() int { n, _ := l.members(); return n }
+	settled := func(n int, busy []string) bool { return n == 2 && len(busy) == 0 }
 	l.signal()
-	l.awaitMembers(func(n int, settled bool) bool { return n == 2 && settled })
+	l.awaitMembers(settled)
 	time.Sleep(2 * time.Second) // the cooldown begins when the scaling has ended
 	l.signal()
 	time.Sleep(3 * time.Second)
@@ -49,15 +51,16 @@ func TestScalingInACooldown(t *testing.T) {
 	l.terminate(vnflcm.TerminateForceful)
 }
 
-// TestScaledMeanwhile scales while Heat is still busy with a signal, such as of an alarm.
+// TestScaledMeanwhile scales while Heat is still busy with a signal, such as of an alarm: with the members that stay, which
+// it goes through some time after the new one is complete.
 func TestScaledMeanwhile(t *testing.T) {
 	l := newStackLab(t, openstack.VimTypeV2, packageDir)
 	l.must(l.instantiate("simple", 1))
 	l.signal()
-	l.awaitMembers(func(n int, settled bool) bool { return n == 2 && !settled })
+	l.awaitMembers(func(_ int, busy []string) bool { return slices.Contains(busy, "UPDATE_IN_PROGRESS") })
 	three := l.must(l.Scale(t.Context(), l.id, scale(vnflcm.ScaleOut, 2)))
-	if n, settled := l.members(); len(workers(three)) != 3 || n != 3 || !settled {
-		t.Errorf("%d workers, Heat has %d, settled: %v", len(workers(three)), n, settled)
+	if n, busy := l.members(); len(workers(three)) != 3 || n != 3 || len(busy) > 0 {
+		t.Errorf("%d workers, Heat has %d, and is busy: %q", len(workers(three)), n, busy)
 	}
 	l.terminate(vnflcm.TerminateForceful)
 }
@@ -80,9 +83,8 @@ func (l *stackLab) signal() {
 	l.heat(http.MethodPost, nil, nil, "stacks", openstack.StackName(l.id), l.stackID(), "resources", "worker_instance_scale_out", "signal")
 }
 
-// members counts the workers, and tells whether Heat is done with all: members that stay are gone through as well when
-// the group is scaled, some time after the new one is complete.
-func (l *stackLab) members() (n int, settled bool) {
+// members counts the workers, and tells what Heat is busy with in the stack.
+func (l *stackLab) members() (n int, busy []string) {
 	l.t.Helper()
 	var list struct {
 		Resources []struct {
@@ -91,19 +93,20 @@ func (l *stackLab) members() (n int, settled bool) {
 		} `json:"resources"`
 	}
 	l.heat(http.MethodGet, nil, &list, "stacks", openstack.StackName(l.id), l.stackID(), "resources?nested_depth=5")
-	settled = true
 	for _, r := range list.Resources {
 		if r.Name == "workerNode" {
 			n++
-			settled = settled && strings.HasSuffix(r.Status, "_COMPLETE")
+		}
+		if !strings.HasSuffix(r.Status, "_COMPLETE") {
+			busy = append(busy, r.Status)
 		}
 	}
-	return n, settled
+	return n, busy
 }
 
-func (l *stackLab) awaitMembers(wanted func(n int, settled bool) bool) {
+func (l *stackLab) awaitMembers(wanted func(n int, busy []string) bool) {
 	l.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !wanted(l.members()); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !wanted(l.members()); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			l.t.Fatal("the signal had no effect")
 		}

@@ -4,103 +4,87 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
 
-// process is one that dies at one of the things it does: it counts those that it does on the machine, and the entries
-// that it makes in its journal.
-type process struct {
-	storetest.Fence
-	l       *lab
-	at      int  // which of them; 0: none
-	after   bool // an entry is made
-	mu      sync.Mutex
-	counted []string
-	gone    chan struct{}
-	once    sync.Once
+// cut is where a process dies: at a point of a step, and inside it before it runs a program on the machine.
+type cut struct {
+	step    string
+	point   crashtest.Point
+	program int // the first is 1
 }
 
-func (p *process) count(what string) (die bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.counted = append(p.counted, what)
-	return len(p.counted) == p.at
-}
+func stepName(s vnflcm.StepInfo) string { return s.Phase + "/" + s.Name }
 
-func (p *process) die() {
-	p.once.Do(func() {
-		p.Cut(true)
-		for _, h := range p.l.World.Hosts() {
-			h.CutConnections()
-		}
-		close(p.gone)
-	})
-}
-
-// Put dies before, or after, an entry is made.
-func (p *process) Put(ctx context.Context, r vnflcm.Record) error {
-	die := r.Kind == "step" && p.count("journal")
-	if die && !p.after {
-		p.die()
-	}
-	err := p.Fence.Put(ctx, r)
-	if die {
-		p.die()
-	}
-	return err
-}
-
-// run instantiates, or heals, in a process that may die, and in another one then.
-func (p *process) run(begin func(m *vnflcm.Manager) (string, error)) {
-	l := p.l
-	watch := func(c *vnflcm.Config) {
-		c.Store = p
-		c.Intercept = func(ctx context.Context, _ vnflcm.StepInfo, next func(context.Context) error) error {
-			if p.IsCut() {
-				return storetest.ErrCut
-			}
-			for _, h := range l.World.Hosts() {
-				h.OnCommand(func(r sshtest.Record) {
-					if (!r.BuiltIn || r.Argv[0] == "mv") && p.count(strings.Join(r.Argv, " ")) { // uploads end with mv
-						p.die()
-					}
-				})
-			}
-			return next(ctx)
-		}
-	}
-	m := l.Process(watch)
-	opID, err := begin(m)
-	must(l.t, err)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, err = m.Wait(l.t.Context(), opID)
-	}()
-	select {
-	case <-ended:
-	case <-p.gone:
-	}
-	must(l.t, m.Close(l.t.Context()))
-	<-ended
+// onPrograms has do called before each program that is run on the machine.
+func (l *lab) onPrograms(do func()) {
 	for _, h := range l.World.Hosts() {
-		h.OnCommand(nil)
+		if do == nil {
+			h.OnCommand(nil)
+			continue
+		}
+		h.OnCommand(func(r sshtest.Record) {
+			if !r.BuiltIn || r.Argv[0] == "mv" { // uploads end with mv
+				do()
+			}
+		})
 	}
-	if !p.IsCut() {
-		must(l.t, err)
-		return
+}
+
+// undisturbed begins an operation in a process that nobody kills, and returns where it could be.
+func (l *lab) undisturbed(begin func(*vnflcm.Manager) (string, error)) (cuts []cut) {
+	l.t.Helper()
+	m := l.Process(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			programs := 0
+			l.onPrograms(func() { programs++ })
+			err := next(ctx)
+			l.onPrograms(nil)
+			cuts = append(cuts, cut{step: stepName(s), point: crashtest.BeforeJournal}, cut{step: stepName(s), point: crashtest.AfterJournal})
+			for n := range programs {
+				cuts = append(cuts, cut{stepName(s), crashtest.InsideDo, n + 1})
+			}
+			return err
+		}
+	})
+	opID, err := begin(m)
+	l.Must(opID, err, m)
+	return cuts
+}
+
+// crashed begins an operation in a process that dies there, and has the next one finish it.
+func (l *lab) crashed(c cut, begin func(*vnflcm.Manager) (string, error)) {
+	l.t.Helper()
+	doomed := crashtest.New(crashtest.Death{
+		Step:  func(s vnflcm.StepInfo) bool { return stepName(s) == c.step },
+		Point: c.point,
+		Inside: func(_ vnflcm.StepInfo, die func()) (undo func()) {
+			var programs atomic.Int32
+			l.onPrograms(func() {
+				if int(programs.Add(1)) == c.program {
+					die()
+				}
+			})
+			return func() { l.onPrograms(nil) }
+		},
+		End: func() {
+			for _, h := range l.World.Hosts() {
+				h.CutConnections()
+			}
+		},
+	})
+	opID, err := doomed.Run(l.t.Context(), l.Process(doomed.Doom), begin)
+	if err == nil {
+		_, err = doomed.Resume(l.t.Context(), l.Process(doomed.Succeed), opID)
 	}
-	next := l.Process()
-	_, err = next.Resume(l.t.Context())
-	l.Must(opID, err, next)
+	must(l.t, err)
 }
 
 // end is what there is when all is done, in terms that do not change from run to run.
@@ -130,48 +114,37 @@ const tlsOnly = `{"server_name":"registry.example.org","tls":{},"probe":true}`
 // whoever resumes comes to the same end.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	for name, scenario := range map[string]func(t *testing.T, l *lab, p *process) (id string){
-		"instantiate": func(t *testing.T, l *lab, p *process) string {
+	for name, scenario := range map[string]func(l *lab) (id string, begin func(*vnflcm.Manager) (string, error)){
+		"instantiate": func(l *lab) (string, func(*vnflcm.Manager) (string, error)) {
 			id := l.Created()
-			p.run(func(m *vnflcm.Manager) (string, error) {
-				return m.Instantiate(t.Context(), id, l.Request("instantiate.json", with(t, tlsOnly)))
-			})
-			return id
+			return id, func(m *vnflcm.Manager) (string, error) {
+				return m.Instantiate(l.t.Context(), id, l.Request("instantiate.json", with(l.t, tlsOnly)))
+			}
 		},
-		"heal": func(t *testing.T, l *lab, p *process) string {
-			id := l.Instantiated("instantiate.json", with(t, tlsOnly))
+		"heal": func(l *lab) (string, func(*vnflcm.Manager) (string, error)) {
+			id := l.Instantiated("instantiate.json", with(l.t, tlsOnly))
 			vnfc := l.VNFCs(id)[0].ID
-			p.run(func(m *vnflcm.Manager) (string, error) {
-				return m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{vnfc}})
-			})
-			return id
+			return id, func(m *vnflcm.Manager) (string, error) {
+				return m.Heal(l.t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{vnfc}})
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			play := func(t *testing.T, at int, after bool) (end map[string]string, counted []string) {
-				l := newLab(t, setup{})
-				p := &process{Fence: storetest.Fence{Store: l.Store}, l: l, at: at, after: after, gone: make(chan struct{})}
-				id := scenario(t, l, p)
-				if at > 0 && !p.IsCut() {
-					t.Fatal("it did not die")
-				}
-				return l.end(id), p.counted
-			}
-			want, counted := play(t, 0, false)
-			for i, what := range counted {
-				for _, after := range []bool{false, true} {
-					if after && what != "journal" {
-						continue
+			l := newLab(t, setup{})
+			id, begin := scenario(l)
+			cuts := l.undisturbed(begin)
+			want := l.end(id)
+			for _, c := range cuts {
+				t.Run(fmt.Sprint(c), func(t *testing.T) {
+					t.Parallel()
+					l := newLab(t, setup{})
+					id, begin := scenario(l)
+					l.crashed(c, begin)
+					if diff := cmp.Diff(want, l.end(id)); diff != "" {
+						t.Errorf("another end than without the crash:\n%s", diff)
 					}
-					t.Run(fmt.Sprintf("%d %.60s %v", i+1, what, after), func(t *testing.T) {
-						t.Parallel()
-						end, _ := play(t, i+1, after)
-						if diff := cmp.Diff(want, end); diff != "" {
-							t.Errorf("another end than without the crash:\n%s", diff)
-						}
-					})
-				}
+				})
 			}
 		})
 	}
