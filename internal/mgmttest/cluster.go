@@ -16,8 +16,8 @@ import (
 // count says how many nodes are control-plane nodes, workers, and not Ready.
 type count struct{ Masters, Workers, NotReady int }
 
-// Want makes sure that the cluster has that many nodes.
-func (l *Lab) Want(masters, workers, notReady int) {
+// WantNodes makes sure that the cluster has that many nodes.
+func (l *Lab) WantNodes(masters, workers, notReady int) {
 	l.t.Helper()
 	var got count
 	for _, n := range l.World.Nodes() {

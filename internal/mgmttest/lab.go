@@ -33,7 +33,7 @@ type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 type Setup struct {
 	// Sandbox is the world. Unless it has Unexpected, a program that the sandbox does not know fails the test.
 	Sandbox sandbox.Config
-	// From is what the world and the store begin with, in place of Sandbox. Default: nothing.
+	// From is what the world and the store begin with; the world has the Config of that one. Default: Sandbox, and nothing.
 	From *Snapshot
 	// Sample is the folder of a package, and of the requests that Request reads.
 	Sample string
@@ -54,7 +54,7 @@ func Open(t testing.TB, s Setup) *Lab {
 		s.Sandbox.Unexpected = func(host string, argv []string) { t.Errorf("%s: unexpected command %q", host, argv) }
 	}
 	l := &Lab{t: t, setup: s, Store: vnflcm.NewMemoryStore(), Package: cmp.Or(s.Package, s.Sample), told: told{hosts: map[string]string{}}}
-	l.begin()
+	l.build()
 	t.Cleanup(func() { closed(t, l.World.Close()) })
 	if l.setup.Dial == nil {
 		l.setup.Dial = l.World.Dial
@@ -66,8 +66,8 @@ func Open(t testing.TB, s Setup) *Lab {
 	return l
 }
 
-// begin has the world and the store be as the setup says.
-func (l *Lab) begin() {
+// build has the world and the store be as the setup says.
+func (l *Lab) build() {
 	l.t.Helper()
 	var err error
 	if l.setup.From == nil {

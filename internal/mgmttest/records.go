@@ -3,6 +3,8 @@ package mgmttest
 import (
 	"strings"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -41,6 +43,15 @@ func (l *Lab) Counted() map[string]int {
 		out[kind] = len(l.Records(kind))
 	}
 	return out
+}
+
+// Forgotten makes sure that the store has nothing of an instance but what its operations were.
+func (l *Lab) Forgotten() {
+	l.t.Helper()
+	want := map[string]int{"instance": 0, "state": 0, "step": 0, "lease": 0, "cancel": 0, "vim": 1} // the sandbox
+	if diff := cmp.Diff(want, l.Counted()); diff != "" {
+		l.t.Errorf("records are left:\n%s", diff)
+	}
 }
 
 // Stored is all that the store keeps, as it keeps it.

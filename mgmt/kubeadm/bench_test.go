@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 )
 
@@ -19,10 +20,10 @@ func makeCluster(b *testing.B, pkg string, parallel int) (wall, critical time.Du
 	b.Helper()
 	l := openLab(b, setup{pkg: pkg, driver: kubeadm.Config{Parallel: parallel}})
 	begin := time.Now()
-	l.cluster("instantiate_script.json", sized("complex", 19))
+	l.Instantiated("instantiate_script.json", mgmttest.Sized("complex", 19))
 	wall = time.Since(begin)
-	l.want(count{3, 20, 0})
-	for _, h := range l.world.Hosts() {
+	l.want(3, 20, 0)
+	for _, h := range l.World.Hosts() {
 		for _, r := range h.Commands() {
 			if strings.HasPrefix(h.Name(), "master") && r.Argv[0] == "sleep" {
 				critical += r.End.Sub(r.Start)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/storetest"
@@ -54,19 +55,13 @@ func on(machine string, names []string) (out []string) {
 
 var scenarios = []scenario{
 	{"instantiate", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-		return m.Instantiate(ctx, id, request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json"))
+		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json"))
 	}, "", nil, on("workerNode-0", preparation)},
 	{"instantiate behind a virtual address", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-		req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
-		for _, change := range virtual(l.t) {
-			change(&req)
-		}
-		return m.Instantiate(ctx, id, req)
+		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", virtual(l.t)...))
 	}, "", []string{"load-balancer", "init", "join"}, nil},
 	{"instantiate three control-plane nodes", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-		req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
-		sized("complex", 0)(&req)
-		return m.Instantiate(ctx, id, req)
+		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", mgmttest.Sized("complex", 0)))
 	}, "", []string{"join"}, nil},
 	{"scale out", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
@@ -78,13 +73,13 @@ var scenarios = []scenario{
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}})
 	}, "", nil, preparation},
 	{"heal a control-plane node", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-		if err := l.world.Stop("masterNode-0"); err != nil {
+		if err := l.World.Stop("masterNode-0"); err != nil {
 			return "", err
 		}
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-0")})
 	}, "complex", nil, append([]string{"hosts"}, preparation...)}, // the hosts files of others: as in "heal a worker"
 	{"heal two control-plane nodes and a worker", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-		if err := l.world.Stop("masterNode-2"); err != nil {
+		if err := l.World.Stop("masterNode-2"); err != nil {
 			return "", err
 		}
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1", "masterNode-2", "workerNode-0")})
@@ -99,19 +94,18 @@ var scenarios = []scenario{
 
 // prepared is what the cases of a scenario begin with. It is made once.
 type prepared struct {
-	world    *sandbox.World // nil: an empty one
-	records  []vnflcm.Record
+	from     *mgmttest.Snapshot // nil: an empty world
 	instance string
 	setup    *setup     // of the empty world, and package; nil: the usual ones
 	check    func(*lab) // looks at the end, beside the outcome
 }
 
 // size is that of the running cluster: several control-plane nodes are behind a virtual address.
-func (s scenario) size(t *testing.T) []func(*vnflcm.InstantiateVnfRequest) {
+func (s scenario) size(t *testing.T) []mgmttest.Change {
 	if s.flavour == "complex" {
-		return append(virtual(t), sized("complex", 1))
+		return append(virtual(t), mgmttest.Sized("complex", 1))
 	}
-	return []func(*vnflcm.InstantiateVnfRequest){sized("simple", 1)}
+	return []mgmttest.Change{mgmttest.Sized("simple", 1)}
 }
 
 // prepare makes a cluster of one control-plane node (flavour simple) and two workers, if the scenario needs one.
@@ -121,55 +115,21 @@ func (s scenario) prepare(t *testing.T) prepared {
 		return prepared{}
 	}
 	l := newLab(t)
-	p := prepared{world: l.world, instance: l.cluster("instantiate_sandbox.json", s.size(t)...)}
-	p.records = l.records()
-	return p
-}
-
-// records is all that is stored.
-func (l *lab) records() (out []vnflcm.Record) {
-	l.t.Helper()
-	for _, kind := range []string{"instance", "operation", "state", "step", "lease", "cancel", "vim", "vim-default"} {
-		list, err := l.store.List(l.t.Context(), kind, "")
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		out = append(out, list...)
-	}
-	return out
+	return prepared{instance: l.Instantiated("instantiate_sandbox.json", s.size(t)...), from: l.Snapshot()}
 }
 
 // open returns a lab of its own that begins with what was prepared.
 func (p prepared) open(t *testing.T) (l *lab, instance string) {
 	t.Helper()
-	if p.world == nil && p.setup != nil {
-		l = openLab(t, *p.setup)
-		return l, l.created()
-	}
-	if p.world == nil {
-		l = newLab(t)
-		return l, l.created()
-	}
-	world, err := p.world.Clone()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := world.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	l = &lab{t: t, world: world, store: vnflcm.NewMemoryStore(), pkg: packageDir}
+	of := setup{sandbox: sandbox.Config{Takes: takes}}
 	if p.setup != nil {
-		l.pkg, l.balancer = p.setup.pkg, p.setup.balancer
+		of = *p.setup
 	}
-	for _, r := range p.records {
-		r.Version = 0
-		if err := l.store.Put(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+	of.from = p.from
+	l = openLab(t, of)
+	if p.from == nil {
+		return l, l.Created()
 	}
-	l.Manager = l.manager()
 	return l, p.instance
 }
 
@@ -187,19 +147,19 @@ type outcome struct {
 func (l *lab) outcome(id string) outcome {
 	l.t.Helper()
 	ctx := l.t.Context()
-	out := outcome{Records: map[string]int{}, Tokens: l.world.JoinTokens()}
+	out := outcome{Records: l.Counted(), Tokens: l.World.JoinTokens()}
 	byAddr := map[string]string{}
-	for _, n := range l.world.Nodes() {
-		name := l.world.Host(n.Machine).Name()
+	for _, n := range l.World.Nodes() {
+		name := l.World.Host(n.Machine).Name()
 		byAddr[n.Address.String()] = name
 		out.Nodes = append(out.Nodes, fmt.Sprint(name, " master:", n.ControlPlane, " ready:", n.Ready, " cordoned:", n.Unschedulable))
 	}
 	slices.Sort(out.Nodes)
-	for _, m := range l.world.EtcdMembers() {
+	for _, m := range l.World.EtcdMembers() {
 		out.Etcd = append(out.Etcd, fmt.Sprint(byAddr[m.Address.String()], " learner:", m.Learner, " alive:", m.Alive))
 	}
 	slices.Sort(out.Etcd)
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		out.HostFiles = append(out.HostFiles, h.Name()+": "+strings.Join(knownHosts(l.t, h, byAddr), " "))
 	}
 	slices.Sort(out.HostFiles)
@@ -208,13 +168,6 @@ func (l *lab) outcome(id string) outcome {
 		l.t.Fatal(err)
 	}
 	out.Instance, out.VIMs = inst.InstantiationState, len(inst.VimConnectionInfo)
-	for _, kind := range []string{"instance", "state", "step", "lease", "cancel", "vim"} {
-		records, err := l.store.List(ctx, kind, "")
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		out.Records[kind] = len(records)
-	}
 	return out
 }
 
@@ -326,7 +279,7 @@ func (l *lab) stepName(s vnflcm.StepInfo) string {
 	if strings.HasPrefix(name, "balance-") {
 		name = "balance" // of machines whose resource ids are others in each run; once in a phase
 	}
-	return s.Phase + "/" + name + "/" + l.names.of(s.On)
+	return s.Phase + "/" + name + "/" + l.NameOf(s.On)
 }
 
 // undisturbed runs the scenario to its end, and returns its steps in the order in which they began.
@@ -334,7 +287,7 @@ func (s scenario) undisturbed(t *testing.T, p prepared) (steps []string, want ou
 	t.Helper()
 	l, id := p.open(t)
 	var mu sync.Mutex
-	m := l.manager(func(c *vnflcm.Config) {
+	m := l.Process(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
 			mu.Lock()
 			steps = append(steps, l.stepName(info))
@@ -343,7 +296,7 @@ func (s scenario) undisturbed(t *testing.T, p prepared) (steps []string, want ou
 		}
 	})
 	opID, err := s.begin(t.Context(), m, l, id)
-	l.must(opID, err, m)
+	l.Must(opID, err, m)
 	return steps, l.outcome(id)
 }
 
@@ -365,11 +318,11 @@ func (s scenario) crashed(t *testing.T, p prepared, step string, point cutPoint,
 	ctx := t.Context()
 	l, id := p.open(t)
 	nodes := map[string]bool{}
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		nodes[h.PublicKey()] = true
 	}
-	c := &crash{Fence: storetest.Fence{Store: l.store}, world: l.world, step: step, point: point, gone: make(chan struct{})}
-	dying := l.manager(func(cfg *vnflcm.Config) { cfg.Store, cfg.Intercept = c, c.intercept(l) })
+	c := &crash{Fence: storetest.Fence{Store: l.Store}, world: l.World, step: step, point: point, gone: make(chan struct{})}
+	dying := l.Process(func(cfg *vnflcm.Config) { cfg.Store, cfg.Intercept = c, c.intercept(l) })
 	opID, err := s.begin(ctx, dying, l, id)
 	if err != nil {
 		t.Fatal(err)
@@ -392,10 +345,10 @@ func (s scenario) crashed(t *testing.T, p prepared, step string, point cutPoint,
 		t.Fatal(closed)
 	}
 	if dropJournal {
-		drop(t, l.store)
+		l.DropJournal()
 		c.done.Clear()
 	}
-	next := l.manager(func(cfg *vnflcm.Config) {
+	next := l.Process(func(cfg *vnflcm.Config) {
 		cfg.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
 			if _, done := c.done.Load(info.Key()); done {
 				t.Errorf("%s was journaled and ran again", l.stepName(info))
@@ -406,7 +359,7 @@ func (s scenario) crashed(t *testing.T, p prepared, step string, point cutPoint,
 	if _, err := next.Resume(ctx); err != nil {
 		t.Fatal(err)
 	}
-	l.must(opID, nil, next)
+	l.Must(opID, nil, next)
 	l.onlyOnce(nodes)
 	if p.check != nil {
 		p.check(l)
@@ -417,7 +370,7 @@ func (s scenario) crashed(t *testing.T, p prepared, step string, point cutPoint,
 // onlyOnce makes sure that no machine was made a node twice. Those with the keys in nodes are some already.
 func (l *lab) onlyOnce(nodes map[string]bool) {
 	l.t.Helper()
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		made := 0
 		if nodes[h.PublicKey()] {
 			made = 1
@@ -429,19 +382,6 @@ func (l *lab) onlyOnce(nodes map[string]bool) {
 		}
 		if made > 1 {
 			l.t.Errorf("%s was made a node %d times", h.Name(), made)
-		}
-	}
-}
-
-func drop(t *testing.T, store vnflcm.Store) {
-	t.Helper()
-	journal, err := store.List(t.Context(), "step", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range journal {
-		if err := store.Delete(t.Context(), r.Kind, r.ID, r.Version); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

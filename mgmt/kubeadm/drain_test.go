@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -16,9 +17,9 @@ var shortDrain = setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Drain: 
 // guarded makes a cluster of two workers with a disruption budget that lets no pod of theirs go.
 func (l *lab) guarded() (id string) {
 	l.t.Helper()
-	id = l.cluster("instantiate_sandbox.json", sized("simple", 1))
-	access, _ := l.registered(id)
-	code, body, err := l.fetch(access, http.MethodPost, "/apis/policy/v1/namespaces/default/poddisruptionbudgets", `{"apiVersion": "policy/v1",
+	id = l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 1))
+	access, _ := l.Entry(kubeadm.VIMID(id))
+	code, body, err := l.Ask(access, http.MethodPost, "/apis/policy/v1/namespaces/default/poddisruptionbudgets", `{"apiVersion": "policy/v1",
 		"kind": "PodDisruptionBudget", "metadata": {"name": "all"}, "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "workload"}}}}`)
 	if code != http.StatusCreated || err != nil {
 		l.t.Fatalf("%d %s %v", code, body, err)
@@ -36,19 +37,15 @@ func TestDrainPolicy(t *testing.T) {
 			id := l.guarded()
 			request := vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}
 			if policy != "" {
-				params, err := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param": {"drain_policy": "` + policy + `"}}`))
-				if err != nil {
-					t.Fatal(err)
-				}
-				request.AdditionalParams = params
+				request.AdditionalParams = params(t, `{"drain_policy": "`+policy+`"}`)
 			}
 			op, err := l.Scale(t.Context(), id, request)
 			if policy == "Delete" || policy == "Continue" {
-				l.must(op, err)
-				l.want(count{1, 1, 0})
+				l.Must(op, err)
+				l.want(1, 1, 0)
 				return
 			}
-			if err := l.fails(op, err); !strings.Contains(err.Error(), "disruption budget all needs 2 healthy pods") {
+			if err := l.Fails(op, err); !strings.Contains(err.Error(), "disruption budget all needs 2 healthy pods") {
 				t.Errorf("%v", err)
 			}
 		})
@@ -60,9 +57,9 @@ func TestGracefulTermination(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, shortDrain)
 	id := l.guarded()
-	l.must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 1}))
-	l.want(count{})
-	if log := l.log.String(); strings.Count(log, "not every pod could be moved") != 2 {
+	l.Must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 1}))
+	l.want(0, 0, 0)
+	if log := l.Log(); strings.Count(log, "not every pod could be moved") != 2 {
 		t.Errorf("two workers keep a pod each:\n%s", log)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // balancerSetup is a lab like that of prepare, with a load balancer.
 func balancerSetup() *setup {
-	return &setup{sandbox: sandbox.Config{Takes: takes}, pkg: balancerPackage, balancer: true}
+	return &setup{sandbox: sandbox.Config{Takes: takes}, pkg: balancerPackage}
 }
 
 // balancedWorld is a running cluster behind a load balancer.
@@ -22,17 +22,15 @@ func balancedWorld(t *testing.T, flavour string) prepared {
 	t.Helper()
 	s := balancerSetup()
 	l := openLab(t, *s)
-	p := prepared{world: l.world, setup: s, check: (*lab).onlyRoutes, instance: l.balanced(flavour, 1)}
-	p.records = l.records()
-	return p
+	return prepared{setup: s, check: (*lab).onlyRoutes, instance: l.balanced(flavour, 1), from: l.Snapshot()}
 }
 
 // onlyRoutes checks the routes of the only instance.
 func (l *lab) onlyRoutes() {
 	l.t.Helper()
-	instances, err := l.store.List(l.t.Context(), "instance", "")
-	if err != nil || len(instances) != 1 {
-		l.t.Fatalf("%d instances, %v", len(instances), err)
+	instances := l.Records("instance")
+	if len(instances) != 1 {
+		l.t.Fatalf("%d instances", len(instances))
 	}
 	l.wantRoutes(instances[0].ID)
 }
@@ -56,7 +54,7 @@ func TestBalancerCrash(t *testing.T) {
 		prepared
 	}{
 		{scenario{name: "instantiate", only: []string{"init"}, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-			return m.Instantiate(ctx, id, behindRequest(l.t, "simple", 1))
+			return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", behind(l.t, "simple", 1)...))
 		}}, prepared{setup: balancerSetup(), check: (*lab).onlyRoutes}},
 		{scenario{name: "scale out", begin: scale(vnflcm.ScaleOut)}, simple},
 		{scenario{name: "scale in", begin: scale(vnflcm.ScaleIn), only: []string{"drain"}}, simple},

@@ -2,11 +2,13 @@ package kubeadm_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -41,12 +43,8 @@ func TestBalancerFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newBalancedLab(t)
-			_, _, err := l.instantiate("instantiate_sandbox.json", append(behind(t, "simple", 0), with(t, c.patch))...)
-			var want []string
-			for _, w := range c.want {
-				want = append(want, at+w)
-			}
-			if diff := cmp.Diff(want, faults(err)); diff != "" {
+			_, _, err := l.Begin("instantiate_sandbox.json", append(behind(t, "simple", 0), with(t, c.patch))...)
+			if diff := cmp.Diff(mgmttest.Under(param, c.want), mgmttest.Faults(err)); diff != "" {
 				t.Errorf("%v\n%s", err, diff)
 			}
 		})
@@ -56,12 +54,8 @@ func TestBalancerFaults(t *testing.T) {
 // TestBalancerIsNotScaled: nor is cluster_cp_name put to use, which a warning says.
 func TestBalancerIsNotScaled(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(balancerPackage)); err != nil {
-		t.Fatal(err)
-	}
-	name := dir + "/Definitions/k8s_cluster_kubespray_df_simple.yaml"
-	text, err := os.ReadFile(name)
+	const name = "Definitions/k8s_cluster_kubespray_df_simple.yaml"
+	text, err := os.ReadFile(filepath.Join(balancerPackage, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,18 +64,15 @@ func TestBalancerIsNotScaled(t *testing.T) {
 	if scaled == string(text) {
 		t.Fatal("the package is another one now")
 	}
-	if err := os.WriteFile(name, []byte(scaled), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	l := openLab(t, setup{pkg: dir, balancer: true})
-	id := l.cluster("instantiate_sandbox.json", append(behind(t, "simple", 0), with(t, `{"master_node":{"aspect_id":null,"cluster_cp_name":"masterNode_CP1"}}`))...)
+	l := openLab(t, setup{pkg: mgmttest.Package(t, balancerPackage, map[string]string{name: scaled})})
+	id := l.Instantiated("instantiate_sandbox.json", append(behind(t, "simple", 0), with(t, `{"master_node":{"aspect_id":null,"cluster_cp_name":"masterNode_CP1"}}`))...)
 	l.wantRoutes(id)
-	if !strings.Contains(l.log.String(), "cluster_cp_name has no effect with external_lb_param") {
+	if !strings.Contains(l.Log(), "cluster_cp_name has no effect with external_lb_param") {
 		t.Error("nobody was told of cluster_cp_name")
 	}
 	_, err = l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"})
 	if diff := cmp.Diff([]string{`aspectId: "master_instance": the load balancer cannot be scaled`,
-		`numberOfSteps: "1": aspect master_instance at level 1: scale level out of range (0 to 0)`}, faults(err)); diff != "" {
+		`numberOfSteps: "1": aspect master_instance at level 1: scale level out of range (0 to 0)`}, mgmttest.Faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }

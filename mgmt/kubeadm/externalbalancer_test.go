@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
-	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -21,35 +22,24 @@ import (
 const (
 	balancerPackage = "../../examples/packages/k8s-cluster-kubespray"
 	balancerDriver  = "mgmt-drivers-kubespray"
-	balancerVNFD    = "1b7a4b52-4c1f-4f0e-8c43-6f2e1a9d5c70"
 )
 
 // newBalancedLab is a lab whose package has a machine for a load balancer.
 func newBalancedLab(t *testing.T) *lab {
 	t.Helper()
-	return openLab(t, setup{sandbox: sandbox.Config{Takes: takes}, balancer: true})
+	return openLab(t, *balancerSetup())
 }
 
 // behind asks for a cluster behind the load balancer.
-func behind(t testing.TB, flavour string, moreWorkers int) []func(*vnflcm.InstantiateVnfRequest) {
-	return []func(*vnflcm.InstantiateVnfRequest){with(t, `{"external_lb_param":{"ssh_cp_name":"externalLB_CP1","nic_cp_name":"externalLB_CP2",
-		"ssh_username":"ubuntu","ssh_password":"ubuntu"},"master_node":{"cluster_cp_name":null},"cni_manifest_path":null}`), sized(flavour, moreWorkers)}
-}
-
-func behindRequest(t testing.TB, flavour string, moreWorkers int) vnflcm.InstantiateVnfRequest {
-	t.Helper()
-	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json")
-	sandboxVIM(&req)
-	for _, change := range behind(t, flavour, moreWorkers) {
-		change(&req)
-	}
-	return req
+func behind(t testing.TB, flavour string, moreWorkers int) []mgmttest.Change {
+	return []mgmttest.Change{with(t, `{"external_lb_param":{"ssh_cp_name":"externalLB_CP1","nic_cp_name":"externalLB_CP2",
+		"ssh_username":"ubuntu","ssh_password":"ubuntu"},"master_node":{"cluster_cp_name":null},"cni_manifest_path":null}`), mgmttest.Sized(flavour, moreWorkers)}
 }
 
 // balanced instantiates a cluster behind the load balancer.
 func (l *lab) balanced(flavour string, moreWorkers int) string {
 	l.t.Helper()
-	return l.cluster("instantiate_sandbox.json", behind(l.t, flavour, moreWorkers)...)
+	return l.Instantiated("instantiate_sandbox.json", behind(l.t, flavour, moreWorkers)...)
 }
 
 // routes are whom the load balancer leads to, by group.
@@ -82,7 +72,7 @@ func (l *lab) routes(id string) (masters, workers []string) {
 func (l *lab) wantRoutes(id string) {
 	l.t.Helper()
 	var wantMasters, wantWorkers []string
-	for _, n := range l.world.Nodes() {
+	for _, n := range l.World.Nodes() {
 		if n.ControlPlane {
 			wantMasters = append(wantMasters, n.Name)
 		} else {
@@ -95,11 +85,11 @@ func (l *lab) wantRoutes(id string) {
 	if diff := cmp.Diff([][]string{wantMasters, wantWorkers}, [][]string{masters, workers}); diff != "" {
 		l.t.Errorf("routes:\n%s", diff)
 	}
-	entry, _ := l.registered(id)
+	entry, _ := l.Entry(kubeadm.VIMID(id))
 	if want := "https://" + l.address(id, "externalLB_CP2") + ":8383"; entry.AuthURL != want {
 		l.t.Errorf("the API is at %s, want %s", entry.AuthURL, want)
 	}
-	if code, err := l.ask(entry, http.MethodGet, nodesPath); code != http.StatusOK {
+	if code, _, err := l.Ask(entry, http.MethodGet, nodesPath, ""); code != http.StatusOK {
 		l.t.Errorf("through the load balancer: %d, %v", code, err)
 	}
 }
@@ -107,11 +97,7 @@ func (l *lab) wantRoutes(id string) {
 // address is that of the load balancer at a connection point.
 func (l *lab) address(id, cpd string) string {
 	l.t.Helper()
-	inst, err := l.Get(l.t.Context(), id)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	for _, v := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
+	for _, v := range l.VNFCs(id) {
 		for _, cp := range v.VnfcCpInfo {
 			if cp.CpdID == cpd {
 				return cp.CpProtocolInfo[0].IPOverEthernet.IPAddresses[0].Addresses[0]
@@ -139,44 +125,39 @@ func TestBehindBalancer(t *testing.T) {
 			l := newBalancedLab(t)
 			id := l.balanced(c.flavour, c.moreWorkers)
 			workers := 1 + c.moreWorkers
-			l.want(count{c.masters, workers, 0})
+			l.want(c.masters, workers, 0)
 			l.wantRoutes(id)
 
-			l.must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
-			l.want(count{c.masters, workers + 1, 0})
+			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+			l.want(c.masters, workers+1, 0)
 			l.wantRoutes(id)
-			l.must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
-			l.want(count{c.masters, workers, 0})
+			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
+			l.want(c.masters, workers, 0)
 			l.wantRoutes(id)
 
 			heal := func(machines ...string) {
 				t.Helper()
 				for _, m := range machines {
-					if err := l.world.Stop(m); err != nil {
+					if err := l.World.Stop(m); err != nil {
 						t.Fatal(err)
 					}
 				}
-				l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, machines...)}))
-				l.want(count{c.masters, workers, 0})
+				l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, machines...)}))
+				l.want(c.masters, workers, 0)
 				l.wantRoutes(id)
 			}
 			heal(c.healed...)
 			heal("externalLB-0")
 			heal(append(c.healedWithTheBalancers, "externalLB-0")...)
 
-			l.must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
-			l.want(count{c.masters, workers, 0})
+			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+			l.want(c.masters, workers, 0)
 			l.wantRoutes(id)
-			l.must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+			l.Must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 			if err := l.Delete(ctx, id); err != nil {
 				t.Error(err)
 			}
-			for _, kind := range []string{"instance", "state", "step", "lease", "cancel", "vim"} {
-				left, err := l.store.List(ctx, kind, "")
-				if want := map[string]int{"vim": 1}[kind]; err != nil || len(left) != want {
-					t.Errorf("%d records of kind %s are left, %v", len(left), kind, err)
-				}
-			}
+			l.Forgotten()
 		})
 	}
 }
@@ -185,7 +166,7 @@ func TestBehindBalancer(t *testing.T) {
 func (l *lab) order(begin func(m *vnflcm.Manager) (string, error)) (steps []string) {
 	l.t.Helper()
 	var mu sync.Mutex
-	m := l.manager(func(c *vnflcm.Config) {
+	m := l.Process(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			err := next(ctx)
 			_, step, _ := strings.Cut(l.stepName(s), "/")
@@ -196,7 +177,7 @@ func (l *lab) order(begin func(m *vnflcm.Manager) (string, error)) (steps []stri
 		}
 	})
 	opID, err := begin(m)
-	l.must(opID, err, m)
+	l.Must(opID, err, m)
 	return steps
 }
 
@@ -219,38 +200,38 @@ func inOrder(t *testing.T, steps []string, want ...string) {
 func TestBalancerOrder(t *testing.T) {
 	t.Parallel()
 	l := newBalancedLab(t)
-	id := l.created()
+	id := l.Created()
 	heal := func(machines ...string) []string {
 		return l.order(func(m *vnflcm.Manager) (string, error) {
 			return m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, machines...)})
 		})
 	}
 	steps := l.order(func(m *vnflcm.Manager) (string, error) {
-		return m.Instantiate(t.Context(), id, behindRequest(t, "complex", 1))
+		return m.Instantiate(t.Context(), id, l.Request("instantiate_sandbox.json", behind(t, "complex", 1)...))
 	})
-	inOrder(t, steps, "load-balancer/externalLB-0", "first-routes/externalLB-0", "init/masterNode-0", "ready/<nil>", "routes/externalLB-0", "register-vim/<nil>")
+	inOrder(t, steps, "load-balancer/externalLB-0", "first-routes/externalLB-0", "init/masterNode-0", "ready/", "routes/externalLB-0", "register-vim/")
 
 	steps = l.order(func(m *vnflcm.Manager) (string, error) {
 		return m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
 	})
-	inOrder(t, steps, "join/workerNode-2", "ready/<nil>", "routes/externalLB-0")
+	inOrder(t, steps, "join/workerNode-2", "ready/", "routes/externalLB-0")
 	steps = l.order(func(m *vnflcm.Manager) (string, error) {
 		return m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"})
 	})
 	inOrder(t, steps, "alive/workerNode-2", "drain-routes/externalLB-0", "routes/externalLB-0", "drain/workerNode-2")
 
 	steps = heal("masterNode-1", "workerNode-1")
-	inOrder(t, steps, "drain-routes/externalLB-0", "routes/externalLB-0", "drain/workerNode-1", "remove-member/masterNode-1", "ready/<nil>")
+	inOrder(t, steps, "drain-routes/externalLB-0", "routes/externalLB-0", "drain/workerNode-1", "remove-member/masterNode-1", "ready/")
 	if slices.Contains(steps, "alive/masterNode-1") {
 		t.Errorf("the connections of a control-plane node were waited for: %q", steps)
 	}
-	if err := l.world.Stop("workerNode-1"); err != nil {
+	if err := l.World.Stop("workerNode-1"); err != nil {
 		t.Fatal(err)
 	}
 	if steps = heal("workerNode-1"); slices.Contains(steps, "drain-routes/externalLB-0") {
 		t.Errorf("a dead worker was waited for: %q", steps)
 	}
-	inOrder(t, heal("externalLB-0", "workerNode-1"), "first-routes/externalLB-0", "parts/externalLB-0", "join/workerNode-1", "ready/<nil>", "routes/externalLB-0", "register-vim/<nil>")
+	inOrder(t, heal("externalLB-0", "workerNode-1"), "first-routes/externalLB-0", "parts/externalLB-0", "join/workerNode-1", "ready/", "routes/externalLB-0", "register-vim/")
 	l.wantRoutes(id)
 }
 
@@ -259,17 +240,17 @@ func TestBalancerKeepsParts(t *testing.T) {
 	t.Parallel()
 	l := newBalancedLab(t)
 	id := l.balanced("simple", 1)
-	entry, _ := l.registered(id)
+	entry, _ := l.Entry(kubeadm.VIMID(id))
 	object, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": "vnfkit-lb-1", "labels": map[string]string{"vnfkit.io/loadbalancer": "part"}},
 		"data":     map[string]string{"part.json": `{"frontends":[{"name":"web","port":30080,"to":["workers"],"toward":30080}]}`}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, _, err := l.fetch(entry, http.MethodPost, "/api/v1/namespaces/kube-system/configmaps", string(object)); code != http.StatusCreated {
+	if code, _, err := l.Ask(entry, http.MethodPost, "/api/v1/namespaces/kube-system/configmaps", string(object)); code != http.StatusCreated {
 		t.Fatalf("%d, %v", code, err)
 	}
-	l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "externalLB-0")}))
+	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "externalLB-0")}))
 	if n := strings.Count(l.file("externalLB-0", loadbalancer.ConfigFile), ":30080\n"); n != 3 { // a port, two servers
 		t.Errorf("%d ports:\n%s", n, l.file("externalLB-0", loadbalancer.ConfigFile))
 	}

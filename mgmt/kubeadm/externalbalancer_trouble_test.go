@@ -13,17 +13,17 @@ import (
 // TestBalancerByScript: the package's script is told all nodes, and runs on the load balancer only.
 func TestBalancerByScript(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}, balancer: true, driver: kubeadm.Config{Parallel: 1}}) // nobody waits for who waits
-	id := l.cluster("instantiate_sandbox.json", append(behind(t, "simple", 1),
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}, pkg: balancerPackage, driver: kubeadm.Config{Parallel: 1}}) // nobody waits for who waits
+	id := l.Instantiated("instantiate_sandbox.json", append(behind(t, "simple", 1),
 		with(t, `{"external_lb_param":{"nic_cp_name":null,"ssh_cp_name":"externalLB_CP2","script_path":"Scripts/install_external_lb.sh"}}`))...)
-	l.want(count{1, 2, 0})
+	l.want(1, 2, 0)
 	l.wantRoutes(id)
 	var nodes []string
-	for _, n := range l.world.Nodes() {
+	for _, n := range l.World.Nodes() {
 		nodes = append(nodes, n.Address.String())
 	}
 	ran := ""
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		for _, r := range h.Commands() {
 			if line := strings.Join(r.Argv, " "); strings.Contains(line, "install_external_lb.sh -m") && r.Argv[0] == "bash" {
 				ran += h.Name() + " " + line + "\n"
@@ -42,10 +42,7 @@ func TestBalancerElsewhere(t *testing.T) {
 	t.Parallel()
 	l := newBalancedLab(t)
 	id := l.balanced("simple", 1)
-	elsewhere, err := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param":{"external_lb_param":{"nic_cp_name":"externalLB_CP1"}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	elsewhere := params(t, `{"external_lb_param":{"nic_cp_name":"externalLB_CP1"}}`)
 	for name, begin := range map[string]func() (string, error){
 		"heal": func() (string, error) {
 			return l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "externalLB-0"), AdditionalParams: elsewhere})
@@ -55,7 +52,7 @@ func TestBalancerElsewhere(t *testing.T) {
 		},
 	} {
 		opID, err := begin()
-		err = l.fails(opID, err)
+		err = l.Fails(opID, err)
 		want := "the cluster was made with its API at " + l.address(id, "externalLB_CP2") + ":8383, where its nodes look for it, and now it would be at " +
 			l.address(id, "externalLB_CP1") + ":8383"
 		if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "heal the whole VNF") {
@@ -66,16 +63,16 @@ func TestBalancerElsewhere(t *testing.T) {
 		}
 	}
 	opID, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{AdditionalParams: elsewhere})
-	l.must(opID, err)
-	l.want(count{1, 3, 0}) // with the machine of the scale-out that was given up
+	l.Must(opID, err)
+	l.want(1, 3, 0) // with the machine of the scale-out that was given up
 }
 
 // TestNoBalancer: without the load balancer no control plane is begun, and the error says why.
 func TestNoBalancer(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{sandbox: sandbox.Config{Commands: programs("haproxy", 1)}, balancer: true})
-	_, opID, err := l.instantiate("instantiate_sandbox.json", behind(t, "simple", 0)...)
-	err = l.fails(opID, err)
+	l := openLab(t, setup{sandbox: sandbox.Config{Commands: programs("haproxy", 1)}, pkg: balancerPackage})
+	_, opID, err := l.Begin("instantiate_sandbox.json", behind(t, "simple", 0)...)
+	err = l.Fails(opID, err)
 	if !strings.Contains(err.Error(), "first-routes") || !strings.Contains(err.Error(), "the control plane is not made") {
 		t.Errorf("the error is %v", err)
 	}
@@ -91,23 +88,18 @@ func TestScaleOutWithoutBalancer(t *testing.T) {
 	t.Parallel()
 	l := newBalancedLab(t)
 	id := l.balanced("simple", 0)
-	if err := l.world.Stop("externalLB-0"); err != nil {
+	if err := l.World.Stop("externalLB-0"); err != nil {
 		t.Fatal(err)
 	}
 	opID, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
-	if err := l.fails(opID, err); !strings.Contains(err.Error(), ":8383") {
+	if err := l.Fails(opID, err); !strings.Contains(err.Error(), ":8383") {
 		t.Errorf("the error is %v", err)
 	}
-	if err := l.Rollback(t.Context(), opID); err != nil {
-		t.Fatal(err)
-	}
-	if occ, err := l.Wait(t.Context(), opID); occ == nil || occ.OperationState != vnflcm.RolledBack {
-		t.Fatalf("%+v, %v", occ, err)
-	}
-	if !strings.Contains(l.log.String(), "the load balancer could not be brought up to date") {
+	l.RollBack(opID)
+	if !strings.Contains(l.Log(), "the load balancer could not be brought up to date") {
 		t.Error("nobody was told of the load balancer")
 	}
-	l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "externalLB-0")}))
-	l.want(count{1, 1, 0})
+	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "externalLB-0")}))
+	l.want(1, 1, 0)
 	l.wantRoutes(id)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -24,7 +25,7 @@ import (
 func (l *lab) stop(names ...string) {
 	l.t.Helper()
 	for _, name := range names {
-		if err := l.world.Stop(name); err != nil {
+		if err := l.World.Stop(name); err != nil {
 			l.t.Fatal(err)
 		}
 	}
@@ -34,15 +35,15 @@ func (l *lab) stop(names ...string) {
 func (l *lab) isolate(names ...string) {
 	l.t.Helper()
 	going := map[string]string{} // address: resource id
-	for _, n := range l.world.Nodes() {
-		if slices.Contains(names, l.world.Host(n.Machine).Name()) {
+	for _, n := range l.World.Nodes() {
+		if slices.Contains(names, l.World.Host(n.Machine).Name()) {
 			going[n.Address.String()] = n.Machine
-			l.world.Host(n.Machine).CutConnections() // those that are open would be used without a new one
+			l.World.Host(n.Machine).CutConnections() // those that are open would be used without a new one
 		}
 	}
 	l.dials.watch(func(addr string) {
 		host, _, _ := net.SplitHostPort(addr)
-		if id, known := going[host]; known && l.world.Host(id) != nil {
+		if id, known := going[host]; known && l.World.Host(id) != nil {
 			l.t.Errorf("%s was dialled though it will be replaced", addr)
 		}
 	})
@@ -69,8 +70,8 @@ func (l *lab) etcd(machine string) *etcd.Client {
 		l.t.Fatal(err)
 	}
 	address := ""
-	for _, m := range l.world.EtcdMembers() {
-		if l.world.Host(m.Machine) == host {
+	for _, m := range l.World.EtcdMembers() {
+		if l.World.Host(m.Machine) == host {
 			address = m.Address.String()
 		}
 	}
@@ -94,7 +95,7 @@ func (l *lab) lead(machine string) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	at := slices.IndexFunc(l.world.EtcdMembers(), func(m sandbox.EtcdMember) bool { return l.world.Host(m.Machine).Name() == machine })
+	at := slices.IndexFunc(l.World.EtcdMembers(), func(m sandbox.EtcdMember) bool { return l.World.Host(m.Machine).Name() == machine })
 	from := slices.IndexFunc(members, func(m etcd.Member) bool { return m.Leader })
 	if members[at].ID == members[from].ID {
 		return
@@ -108,11 +109,11 @@ func (l *lab) lead(machine string) {
 func (l *lab) wantMembers(machines ...string) {
 	l.t.Helper()
 	var have []string
-	for _, m := range l.world.EtcdMembers() {
+	for _, m := range l.World.EtcdMembers() {
 		if !m.Alive || m.Learner {
 			l.t.Errorf("%+v", m)
 		}
-		if h := l.world.Host(m.Machine); h != nil {
+		if h := l.World.Host(m.Machine); h != nil {
 			have = append(have, h.Name())
 		} else {
 			l.t.Errorf("the machine of %+v is gone", m)
@@ -125,7 +126,7 @@ func (l *lab) wantMembers(machines ...string) {
 }
 
 func (l *lab) reported(text string) bool {
-	return slices.ContainsFunc(l.events.all(), func(e vnflcm.Event) bool { return strings.Contains(e.Message, text) })
+	return slices.ContainsFunc(l.Events(), func(e vnflcm.Event) bool { return strings.Contains(e.Message, text) })
 }
 
 // released makes sure that nothing of these machines is left in the cluster when the first one is replaced.
@@ -135,13 +136,13 @@ func (l *lab) released(machines []string) func(*vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			if s.Name == "replace-vm" {
 				once.Do(func() {
-					for _, m := range l.world.EtcdMembers() {
-						if slices.Contains(machines, l.world.Host(m.Machine).Name()) {
+					for _, m := range l.World.EtcdMembers() {
+						if slices.Contains(machines, l.World.Host(m.Machine).Name()) {
 							l.t.Errorf("%+v is a member when it is replaced", m)
 						}
 					}
-					for _, n := range l.world.Nodes() {
-						if slices.Contains(machines, l.world.Host(n.Machine).Name()) {
+					for _, n := range l.World.Nodes() {
+						if slices.Contains(machines, l.World.Host(n.Machine).Name()) {
 							l.t.Errorf("%+v is a node when it is replaced", n)
 						}
 					}
@@ -179,11 +180,11 @@ func TestHealControlPlane(t *testing.T) {
 			if c.request == "" {
 				c.request = "instantiate_sandbox.json"
 			}
-			change := []func(*vnflcm.InstantiateVnfRequest){sized("complex", 1)}
+			change := []mgmttest.Change{mgmttest.Sized("complex", 1)}
 			if c.virtual {
 				change = append(change, virtual(t)...)
 			}
-			id := l.cluster(c.request, change...)
+			id := l.Instantiated(c.request, change...)
 			l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 			if c.leader != "" {
 				l.lead(c.leader)
@@ -196,10 +197,10 @@ func TestHealControlPlane(t *testing.T) {
 			}
 			l.isolate(c.heal...)
 			l.stop(c.dead...)
-			m := l.manager(l.released(c.heal))
+			m := l.Process(l.released(c.heal))
 			opID, err := m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: heal})
-			l.must(opID, err, m)
-			l.want(count{3, 2, 0})
+			l.Must(opID, err, m)
+			l.want(3, 2, 0)
 			l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 			if diff := cmp.Diff(before, l.outcome(id)); diff != "" {
 				t.Errorf("another end than before:\n%s", diff)
@@ -207,14 +208,14 @@ func TestHealControlPlane(t *testing.T) {
 			if moved := l.reported("moving leadership"); moved != c.moved {
 				t.Errorf("leadership was moved: %v", moved)
 			}
-			if strings.Contains(l.log.String(), "could not be moved") && len(c.dead) == 0 {
+			if strings.Contains(l.Log(), "could not be moved") && len(c.dead) == 0 {
 				t.Error("it could not be moved")
 			}
 			if now, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id)); err != nil || now.VimID != vim.VimID {
 				t.Errorf("%+v, %v", now, err)
 			}
 			// The next heal finds a cluster like any other.
-			l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1")}))
+			l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1")}))
 			l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 		})
 	}
@@ -236,17 +237,17 @@ func TestHealWithoutQuorum(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
-			id := l.cluster("instantiate_sandbox.json", sized("complex", 0))
+			id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0))
 			heal := l.vnfcs(id, c.heal...)
 			l.isolate(c.heal...)
 			l.stop(c.dead...)
-			members := l.world.EtcdMembers()
+			members := l.World.EtcdMembers()
 			ran := map[string]int{}
-			for _, h := range l.world.Hosts() {
+			for _, h := range l.World.Hosts() {
 				ran[h.Name()] = len(h.Commands())
 			}
 			opID, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: heal})
-			err = l.fails(opID, err)
+			err = l.Fails(opID, err)
 			refused, _ := errors.AsType[*etcd.QuorumError](err)
 			if refused == nil || !errors.Is(err, etcd.ErrQuorum) || !strings.Contains(err.Error(), c.remedy) {
 				t.Fatalf("%v", err)
@@ -255,10 +256,10 @@ func TestHealWithoutQuorum(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(members, l.world.EtcdMembers(), cmp.Comparer(func(a, b sandbox.EtcdMember) bool { return a == b })); diff != "" {
+			if diff := cmp.Diff(members, l.World.EtcdMembers(), cmp.Comparer(func(a, b sandbox.EtcdMember) bool { return a == b })); diff != "" {
 				t.Errorf("members changed:\n%s", diff)
 			}
-			for _, h := range l.world.Hosts() {
+			for _, h := range l.World.Hosts() {
 				for _, r := range h.Commands()[ran[h.Name()]:] {
 					if !r.BuiltIn && slices.Contains([]string{"kubeadm", "kubectl", "systemctl"}, r.Argv[0]) {
 						t.Errorf("%s: %q", h.Name(), r.Argv)
@@ -269,7 +270,7 @@ func TestHealWithoutQuorum(t *testing.T) {
 			if err := l.Fail(t.Context(), opID); err != nil {
 				t.Fatal(err)
 			}
-			l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
+			l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
 			l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 		})
 	}
@@ -279,7 +280,7 @@ func TestHealWithoutQuorum(t *testing.T) {
 func TestHealRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.cluster("instantiate_sandbox.json", sized("complex", 0))
+	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0))
 	for want, machines := range map[string][]string{
 		"would go with all other control-plane nodes": {"masterNode-0", "masterNode-1", "masterNode-2"},
 		"has the address of the API":                  {"masterNode-0"},
@@ -299,7 +300,7 @@ func TestLearnerLeftBehind(t *testing.T) {
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 200 * time.Millisecond}})
 	learner, cancel := make(chan string, 1), make(chan struct{})
 	var once sync.Once
-	m := l.manager(func(c *vnflcm.Config) {
+	m := l.Process(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			if strings.HasPrefix(l.stepName(s), "instantiate_end/join/masterNode") {
 				once.Do(func() {
@@ -307,7 +308,7 @@ func TestLearnerLeftBehind(t *testing.T) {
 						defer close(cancel)
 						for len(learner) == 0 && ctx.Err() == nil {
 							if id := l.learner(); id != "" {
-								learner <- l.world.Host(id).Name()
+								learner <- l.World.Host(id).Name()
 							}
 							time.Sleep(time.Millisecond)
 						}
@@ -317,9 +318,7 @@ func TestLearnerLeftBehind(t *testing.T) {
 			return next(ctx)
 		}
 	})
-	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json")
-	sized("complex", 0)(&req)
-	opID, err := m.Instantiate(ctx, l.created(), req)
+	opID, err := m.Instantiate(ctx, l.Created(), l.Request("instantiate_sandbox.json", mgmttest.Sized("complex", 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,13 +335,13 @@ func TestLearnerLeftBehind(t *testing.T) {
 	if err := m.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	drop(t, l.store) // so that the machines are prepared again
+	l.DropJournal() // so that the machines are prepared again
 	last, first := <-learner, "masterNode-1"
 	if last == first {
 		first = "masterNode-2"
 	}
 	joined := make(chan struct{})
-	next := l.manager(func(c *vnflcm.Config) {
+	next := l.Process(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			switch l.stepName(s) {
 			case "instantiate_end/runtime/" + last:
@@ -356,13 +355,13 @@ func TestLearnerLeftBehind(t *testing.T) {
 			return next(ctx)
 		}
 	})
-	l.must(opID, next.Retry(ctx, opID), next)
+	l.Must(opID, next.Retry(ctx, opID), next)
 	l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 }
 
 // learner is the machine of etcd's learner, if there is one.
 func (l *lab) learner() string {
-	for _, m := range l.world.EtcdMembers() {
+	for _, m := range l.World.EtcdMembers() {
 		if m.Learner {
 			return m.Machine
 		}
@@ -374,14 +373,14 @@ func (l *lab) learner() string {
 func TestHealBringsHelmBack(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
-	id := l.cluster("instantiate_sandbox.json", sized("complex", 0), with(t, helmParams))
+	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0), with(t, helmParams))
 	add := []string{"helm", "repo", "add", "charts", "https://charts.example.com", "--username", "u", "--password-stdin"}
 	if err := l.login(l.host("masterNode-0"), add...); err != nil {
 		t.Fatal(err)
 	}
 	heal := l.vnfcs(id, "masterNode-1", "masterNode-2")
 	l.stop("masterNode-2")
-	l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: heal}))
+	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: heal}))
 	l.withHelm(3)
 	const file = "/home/ubuntu/.config/helm/repositories.yaml"
 	want, err := afero.ReadFile(l.host("masterNode-0").FS(), file)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -34,7 +35,7 @@ const helmParams = `{"helm_installation_script_path":"Scripts/helm.sh"}`
 
 func helmPackage(t testing.TB, script string) string {
 	t.Helper()
-	return packageWithFiles(t, map[string]string{"Scripts/helm.sh": script})
+	return mgmttest.Package(t, packageDir, map[string]string{"Scripts/helm.sh": script})
 }
 
 // helmRuns is what the script has noted on a machine.
@@ -51,7 +52,7 @@ func (l *lab) helmRuns(h *sshtest.Host) string {
 func (l *lab) withHelm(masters int) {
 	l.t.Helper()
 	have := 0
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		runs := l.helmRuns(h)
 		if isMaster := strings.HasPrefix(h.Name(), "masterNode"); isMaster != (runs == "proxy none\n") || !isMaster && runs != "" {
 			l.t.Errorf("%s: %q", h.Name(), runs)
@@ -74,11 +75,8 @@ func (l *lab) withHelm(masters int) {
 // login runs a command as the login user of a machine.
 func (l *lab) login(h *sshtest.Host, argv ...string) error {
 	l.t.Helper()
-	pool := sshexec.NewPool(sshexec.Options{})
-	defer pool.Close()
-	host := pool.Host(sshexec.Target{ID: h.Name(), Addr: h.Addr(), User: "ubuntu", Auth: []sshexec.Auth{sshexec.Password("ubuntu")},
-		HostKeys: sshexec.AcceptNewHostKeys(&sshtest.HostKeyStore{})})
-	return host.Run(l.t.Context(), argv, strings.NewReader("canary-helm-1"), nil, nil)
+	_, err := mgmttest.Run(l.t.Context(), h, sshexec.Command{Argv: argv, Stdin: strings.NewReader("canary-helm-1")})
+	return err
 }
 
 func TestHelm(t *testing.T) {
@@ -87,11 +85,11 @@ func TestHelm(t *testing.T) {
 		t.Run(sample, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
-			id := l.cluster(sample, sized("complex", 0), with(t, helmParams))
+			id := l.Instantiated(sample, mgmttest.Sized("complex", 0), with(t, helmParams))
 			l.withHelm(3)
-			l.must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+			l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 			l.withHelm(3)
-			l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
+			l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
 			l.withHelm(3)
 		})
 	}
@@ -103,20 +101,20 @@ func TestHelmProxy(t *testing.T) {
 	t.Parallel()
 	const params = `{"helm_installation_script_path":"Scripts/helm.sh","proxy":{"http_proxy":"http://user:canary-1@p:1","https_proxy":"http://user:canary-2@p:2"}}`
 	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
-	l.cluster("instantiate_sandbox.json", with(t, params))
+	l.Instantiated("instantiate_sandbox.json", with(t, params))
 	if runs := l.helmRuns(l.host("masterNode-0")); runs != "proxy http://user:canary-2@p:2\n" {
 		t.Errorf("%q", runs)
 	}
 	l.notOnMachines([]string{"canary"}, false)
 
 	l = openLab(t, setup{pkg: helmPackage(t, `echo "cannot reach $https_proxy" >&2; exit 4`)})
-	_, opID, err := l.instantiate("instantiate_sandbox.json", with(t, params))
-	err = l.fails(opID, err)
+	_, opID, err := l.Begin("instantiate_sandbox.json", with(t, params))
+	err = l.Fails(opID, err)
 	exit, ok := errors.AsType[*sshexec.ExitError](err)
 	if !ok || exit.Code != 4 || !strings.Contains(exit.Stderr, "cannot reach ***") {
 		t.Errorf("the error is %v", err)
 	}
-	if text := fmt.Sprintf("%v %+v %+v", err, exit, l.events.all()) + l.log.String(); strings.Contains(text, "canary") {
+	if text := fmt.Sprintf("%v %+v %+v", err, exit, l.Events()) + l.Log(); strings.Contains(text, "canary") {
 		t.Errorf("the proxy's password is in %s", text)
 	}
 }
@@ -125,8 +123,8 @@ func TestHelmProxy(t *testing.T) {
 func TestHelmDoesNothing(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: helmPackage(t, "exit 0\n")})
-	_, opID, err := l.instantiate("instantiate_sandbox.json", with(t, helmParams))
-	if err = l.fails(opID, err); !strings.Contains(err.Error(), "Scripts/helm.sh has run, but Helm does not") {
+	_, opID, err := l.Begin("instantiate_sandbox.json", with(t, helmParams))
+	if err = l.Fails(opID, err); !strings.Contains(err.Error(), "Scripts/helm.sh has run, but Helm does not") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -147,7 +145,7 @@ func (o onScaleOut) Hooks() vnflcm.Hooks {
 func TestRestoreHelm(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
-	id := l.cluster("instantiate_sandbox.json", sized("complex", 0), with(t, helmParams))
+	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0), with(t, helmParams))
 	from, to := l.host("masterNode-0"), l.host("masterNode-2")
 	for _, argv := range [][]string{
 		{"helm", "repo", "add", "charts", "https://charts.example.com", "--username", "u", "--password-stdin"},
@@ -159,12 +157,12 @@ func TestRestoreHelm(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pool := sshexec.NewPool(sshexec.Options{Dial: l.world.Dial})
+	pool := sshexec.NewPool(sshexec.Options{Dial: l.World.Dial})
 	defer pool.Close()
 	driver := kubeadm.New(kubeadm.Config{Pool: pool})
-	m := l.manager(func(c *vnflcm.Config) { c.Mgmt[driverName] = onScaleOut{driver, driver.RestoreHelm} })
+	m := l.Process(func(c *vnflcm.Config) { c.Mgmt[driverName] = onScaleOut{driver, driver.RestoreHelm} })
 	opID, err := m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
-	l.must(opID, err, m)
+	l.Must(opID, err, m)
 	for name, mode := range map[string]string{
 		"/home/ubuntu/.config/helm/repositories.yaml": "-rw-------", "/root/.config/helm/repositories.yaml": "-rw-------",
 		"/var/tacker/helm/app/Chart.yaml": "-rw-r--r--", "/var/tacker/helm/app/templates/x.sh": "-rwxr-x---", "/var/tacker/helm/of-root.tgz": "-rw-------",
@@ -187,10 +185,10 @@ func TestRestoreHelm(t *testing.T) {
 	if found, err := afero.Exists(to.FS(), "/home/ubuntu/.cache/helm/repository/charts-index.yaml"); !found || err != nil {
 		t.Errorf("the index was not fetched, %v", err)
 	}
-	if !strings.Contains(l.log.String(), "not every Helm repository could be read") {
+	if !strings.Contains(l.Log(), "not every Helm repository could be read") {
 		t.Error("no warning of the repository that does not answer")
 	}
-	if text := l.log.String() + l.stored() + fmt.Sprintf("%+v", l.events.all()); strings.Contains(text, "canary") {
+	if text := l.Log() + l.Stored() + fmt.Sprintf("%+v", l.Events()); strings.Contains(text, "canary") {
 		t.Error("the password of a repository is told")
 	}
 	for _, h := range []*sshtest.Host{from, to} {
@@ -206,18 +204,14 @@ func TestRestoreHelm(t *testing.T) {
 func TestNoHelmToRestore(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
-	id := l.cluster("instantiate_sandbox.json", sized("complex", 0))
-	pool := sshexec.NewPool(sshexec.Options{Dial: l.world.Dial})
+	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0))
+	pool := sshexec.NewPool(sshexec.Options{Dial: l.World.Dial})
 	defer pool.Close()
 	driver := kubeadm.New(kubeadm.Config{Pool: pool})
-	m := l.manager(func(c *vnflcm.Config) { c.Mgmt[driverName] = onScaleOut{driver, driver.RestoreHelm} })
-	params, err := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param":` + helmParams + `}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	opID, err := m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", AdditionalParams: params})
-	l.must(opID, err, m)
-	if !strings.Contains(l.log.String(), "there is no Helm to bring back") {
+	m := l.Process(func(c *vnflcm.Config) { c.Mgmt[driverName] = onScaleOut{driver, driver.RestoreHelm} })
+	opID, err := m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", AdditionalParams: params(t, helmParams)})
+	l.Must(opID, err, m)
+	if !strings.Contains(l.Log(), "there is no Helm to bring back") {
 		t.Error("it is not said")
 	}
 }
@@ -226,13 +220,11 @@ func TestNoHelmToRestore(t *testing.T) {
 // if it had not come to its end.
 func TestHelmCrash(t *testing.T) {
 	s := scenario{name: "instantiate", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-		req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
-		with(l.t, helmParams)(&req)
-		return m.Instantiate(ctx, id, req)
+		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", with(l.t, helmParams)))
 	}}
 	p := prepared{setup: &setup{pkg: helmPackage(t, helmInstaller), sandbox: sandbox.Config{Takes: takes}}}
 	p.check = func(l *lab) {
-		for _, h := range l.world.Hosts() {
+		for _, h := range l.World.Hosts() {
 			if runs := strings.Count(l.helmRuns(h), "\n"); strings.HasPrefix(h.Name(), "masterNode") && (runs < 1 || runs > 2) {
 				l.t.Errorf("%s: the script ran %d times", h.Name(), runs)
 			}

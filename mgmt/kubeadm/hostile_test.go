@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -35,15 +36,10 @@ var hostile = map[string]string{
 	"64 KiB":     strings.Repeat("touch /pwned;", 5042),
 }
 
-func quoted(s string) string {
-	b, _ := json.Marshal(s) // a string always encodes
-	return string(b)
-}
-
 // unharmed makes sure that no machine ran what was text.
 func (l *lab) unharmed() {
 	l.t.Helper()
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		if found, err := afero.Exists(h.FS(), "/pwned"); found || err != nil {
 			l.t.Errorf("%s has /pwned, %v", h.Name(), err)
 		}
@@ -60,7 +56,7 @@ var tokenSecret = regexp.MustCompile(`bootstrap-token-[a-z0-9]{6}`)
 // commands are the programs that ran, but for the host's own, in terms that do not change from run to run.
 func (l *lab) commands() []string {
 	var out []string
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		for _, r := range h.Commands() {
 			if !r.BuiltIn {
 				out = append(out, fmt.Sprintf("%s: %q as %s", h.Name(), tokenSecret.ReplaceAllString(strings.Join(r.Argv, "\x00"), "TOKEN"), r.User))
@@ -76,14 +72,14 @@ func (l *lab) commands() []string {
 func TestHostileValuesAreCarried(t *testing.T) {
 	t.Parallel()
 	tame := newLab(t)
-	tame.cluster("instantiate_sandbox.json")
+	tame.Instantiated("instantiate_sandbox.json")
 	want := tame.commands()
 	for name, value := range hostile {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{sandbox: sandbox.Config{Password: value}})
-			id := l.cluster("instantiate_sandbox.json", with(t, `{"vim_name":`+quoted(value)+`,"master_node":{"password":`+quoted(value)+`},"worker_node":{"password":`+quoted(value)+`}}`))
-			l.want(count{1, 1, 0})
+			id := l.Instantiated("instantiate_sandbox.json", with(t, `{"vim_name":`+mgmttest.Quoted(value)+`,"master_node":{"password":`+mgmttest.Quoted(value)+`},"worker_node":{"password":`+mgmttest.Quoted(value)+`}}`))
+			l.want(1, 1, 0)
 			l.unharmed()
 			if diff := cmp.Diff(want, l.commands()); diff != "" {
 				t.Errorf("other programs ran:\n%s", diff)
@@ -114,8 +110,8 @@ func TestHostileUser(t *testing.T) {
 			t.Parallel()
 			user := strings.ReplaceAll(value, "/", "")
 			l := openLab(t, setup{sandbox: sandbox.Config{User: user}})
-			l.cluster("instantiate_sandbox.json", with(t, `{"master_node":{"username":`+quoted(user)+`},"worker_node":{"username":`+quoted(user)+`}}`))
-			l.want(count{1, 1, 0})
+			l.Instantiated("instantiate_sandbox.json", with(t, `{"master_node":{"username":`+mgmttest.Quoted(user)+`},"worker_node":{"username":`+mgmttest.Quoted(user)+`}}`))
+			l.want(1, 1, 0)
 			l.unharmed()
 		})
 	}
@@ -142,8 +138,8 @@ func TestHostileValuesAreRefused(t *testing.T) {
 				if name == "parent" && strings.Contains(parameter, "no_proxy") {
 					continue // such a text means nothing to a shell
 				}
-				_, _, err := l.instantiate("instantiate_sandbox.json", with(t, strings.Replace(parameter, "%s", quoted(value), 1)))
-				l.refused(err)
+				_, _, err := l.Begin("instantiate_sandbox.json", with(t, strings.Replace(parameter, "%s", mgmttest.Quoted(value), 1)))
+				l.Refused(err)
 				if err != nil && len(err.Error()) > 4096 {
 					t.Errorf("%s: the error has %d bytes", name, len(err.Error()))
 				}
@@ -158,9 +154,9 @@ func TestProxyOnTheMachine(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	const url = "http://user:p%24%28touch%20%2Fpwned%29%60%22%25;&*+,=@proxy.example.com:3128/"
-	l.cluster("instantiate_sandbox.json", with(t, `{"proxy":{"http_proxy":"`+url+`","https_proxy":"`+url+`","no_proxy":"a, b"}}`))
+	l.Instantiated("instantiate_sandbox.json", with(t, `{"proxy":{"http_proxy":"`+url+`","https_proxy":"`+url+`","no_proxy":"a, b"}}`))
 	l.unharmed()
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		unit, err := afero.ReadFile(h.FS(), "/etc/systemd/system/containerd.service.d/50-vnfkit-proxy.conf")
 		if err != nil {
 			t.Fatal(err)
@@ -203,27 +199,24 @@ func TestCanaries(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := l.manager(made.watch(l))
-			req := request[vnflcm.InstantiateVnfRequest](t, sample)
-			sized("complex", 0)(&req)
-			with(t, patch+`}`)(&req)
-			with(t, storageParams)(&req)
-			with(t, `{"storage_server":{"password":"`+password+`"}}`)(&req)
+			m := l.Process(made.watch(l))
+			req := l.Request(sample, mgmttest.Sized("complex", 0), with(t, patch+`}`), with(t, storageParams),
+				with(t, `{"storage_server":{"password":"`+password+`"}}`))
 			if req.AdditionalParams, err = req.AdditionalParams.Merge(over); err != nil {
 				t.Fatal(err)
 			}
 			req.VimConnectionInfo = vnflcm.VimConnections{{ID: "1", VimID: "sandbox", VimType: "sandbox", AccessInfo: access}}
-			id := l.created()
+			id := l.Created()
 			opID, err := m.Instantiate(ctx, id, req)
-			l.must(opID, err, m)
+			l.Must(opID, err, m)
 			scale := vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}
 			opID, err = m.Scale(ctx, id, scale)
-			l.must(opID, err, m)
+			l.Must(opID, err, m)
 			// One that fails: errors are where secrets come out.
-			if err := l.world.Stop("masterNode-2"); err != nil {
+			if err := l.World.Stop("masterNode-2"); err != nil {
 				t.Fatal(err)
 			}
-			broken := l.manager(made.watch(l), l.watchHosts("workerNode-2", "kubeadm", "join", func() { l.host("workerNode-2").CutConnections() }))
+			broken := l.Process(made.watch(l), l.watchHosts("workerNode-2", "kubeadm", "join", func() { l.host("workerNode-2").CutConnections() }))
 			opID, err = broken.Scale(ctx, id, scale)
 			if err != nil {
 				t.Fatal(err)
@@ -254,8 +247,8 @@ func TestCanaries(t *testing.T) {
 			if len(made.found) < 4 { // of joins twice, a certificate key, the account's
 				t.Fatalf("only %d secrets were made: the test has lost its way", len(made.found))
 			}
-			told := map[string]string{"log": l.log.String(), "events": fmt.Sprintf("%+v", l.events.all()), "error": fmt.Sprintf("%v %+v %#v", failure, failure, failure),
-				"public JSON": string(public), "store": l.stored()}
+			told := map[string]string{"log": l.Log(), "events": fmt.Sprintf("%+v", l.Events()), "error": fmt.Sprintf("%v %+v %#v", failure, failure, failure),
+				"public JSON": string(public), "store": l.Stored()}
 			secrets := []string{"canary"}
 			for s := range made.found {
 				secrets = append(secrets, s)
@@ -299,28 +292,12 @@ func (c *collector) watch(l *lab) func(*vnflcm.Config) {
 	}
 }
 
-// stored is all that the store keeps, as it keeps it.
-func (l *lab) stored() string {
-	l.t.Helper()
-	var out strings.Builder
-	for _, kind := range []string{"instance", "operation", "state", "step", "lease", "cancel", "vim", "vim-default"} {
-		list, err := l.store.List(l.t.Context(), kind, "")
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		for _, r := range list {
-			out.WriteString(r.Kind + " " + r.ID + " " + string(r.Body) + "\n")
-		}
-	}
-	return out.String()
-}
-
 // notOnMachines looks at command lines and environments. The package's script is given the credentials of a
 // join on its command line (Tacker's contract) and hands them on; it and apt have the proxy in their
 // environment.
 func (l *lab) notOnMachines(secrets []string, script bool) {
 	l.t.Helper()
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		for _, r := range h.Commands() {
 			for _, s := range secrets {
 				join := script && s != "canary" && (slices.Contains(r.Argv, "/tmp/install_k8s_cluster.sh") || slices.Contains(r.Argv, "join"))

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -24,7 +24,7 @@ func TestJumpHost(t *testing.T) {
 	jump := sshtest.Start(t, sshtest.Config{Name: "jump", User: "jumper", Password: "overTheWall",
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			led.Add(1)
-			return l.world.Dial(ctx, network, addr)
+			return l.World.Dial(ctx, network, addr)
 		}})
 	pool := sshexec.NewPool(sshexec.Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if addr != jump.Addr() {
@@ -33,11 +33,11 @@ func TestJumpHost(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}})
 	t.Cleanup(func() { _ = pool.Close() })
-	l.Manager = l.manager(func(c *vnflcm.Config) {
+	l.Manager = l.Process(func(c *vnflcm.Config) {
 		c.Mgmt = map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool})}
 	})
-	l.cluster("instantiate_sandbox.json", through(t, `{"address":"`+jump.Addr()+`","username":"jumper","password":"overTheWall"}`))
-	l.want(count{1, 1, 0})
+	l.Instantiated("instantiate_sandbox.json", through(t, `{"address":"`+jump.Addr()+`","username":"jumper","password":"overTheWall"}`))
+	l.want(1, 1, 0)
 	if led.Load() == 0 {
 		t.Error("the jump host led nowhere")
 	}
@@ -46,18 +46,16 @@ func TestJumpHost(t *testing.T) {
 func TestJumpHostFaults(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	_, _, err := l.instantiate("instantiate_sandbox.json", through(t, `{"address":"jump","username":"jumper"}`),
+	_, _, err := l.Begin("instantiate_sandbox.json", through(t, `{"address":"jump","username":"jumper"}`),
 		with(t, `{"master_node":{"username":null}}`))
-	l.refused(err)
-	got := faults(err)
-	slices.Sort(got)
-	want := []string{at + "master_node.username: is required", "vimConnectionInfo.extra.jump_host.password: is required, unless there is a private_key"}
-	if diff := cmp.Diff(want, got); diff != "" {
+	l.Refused(err)
+	want := []string{"additionalParams." + param + ".master_node.username: is required", "vimConnectionInfo.extra.jump_host.password: is required, unless there is a private_key"}
+	if diff := cmp.Diff(want, mgmttest.Faults(err)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func through(t *testing.T, jump string) func(*vnflcm.InstantiateVnfRequest) {
+func through(t *testing.T, jump string) mgmttest.Change {
 	t.Helper()
 	extra, err := vnflcm.ParseParams([]byte(`{"jump_host":` + jump + `}`))
 	if err != nil {

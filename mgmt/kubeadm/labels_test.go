@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -35,10 +36,10 @@ func TestMarks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			id := l.cluster(c.request, with(t, string(patch)))
-			l.must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
-			access, _ := l.registered(id)
-			code, body, err := l.fetch(access, http.MethodGet, "/api/v1/nodes", "")
+			id := l.Instantiated(c.request, with(t, string(patch)))
+			l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+			access, _ := l.Entry(kubeadm.VIMID(id))
+			code, body, err := l.Ask(access, http.MethodGet, "/api/v1/nodes", "")
 			if code != http.StatusOK || err != nil {
 				t.Fatal(code, err)
 			}

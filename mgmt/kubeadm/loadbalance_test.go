@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -29,8 +30,8 @@ func (r rebalancing) Hooks() vnflcm.Hooks {
 func TestBalance(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.cluster("instantiate_sandbox.json", append(virtual(t), sized("complex", 0))...)
-	l.want(count{3, 1, 0})
+	id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), mgmttest.Sized("complex", 0))...)
+	l.want(3, 1, 0)
 	vim, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id))
 	if err != nil || !strings.Contains(string(vim.AccessInfo.Reveal()), ":16443") {
 		t.Errorf("the cluster is registered elsewhere: %v", err)
@@ -53,16 +54,16 @@ func TestBalance(t *testing.T) {
 	}
 
 	// The holder of the address, and the node that leads, die: the others hold both.
-	if err := l.world.Stop("masterNode-0"); err != nil {
+	if err := l.World.Stop("masterNode-0"); err != nil {
 		t.Fatal(err)
 	}
-	pool := sshexec.NewPool(sshexec.Options{Dial: l.world.Dial})
+	pool := sshexec.NewPool(sshexec.Options{Dial: l.World.Dial})
 	t.Cleanup(func() { _ = pool.Close() })
-	m := l.manager(func(c *vnflcm.Config) {
+	m := l.Process(func(c *vnflcm.Config) {
 		c.Mgmt = map[string]vnflcm.MgmtDriver{driverName: rebalancing{kubeadm.New(kubeadm.Config{Pool: pool})}}
 	})
 	opID, err := m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
-	l.must(opID, err, m)
+	l.Must(opID, err, m)
 	haproxy := l.file("masterNode-1", "/etc/haproxy/haproxy.cfg")
 	if n := strings.Count(haproxy, "    server "); n != 2 || strings.Contains(haproxy, "master-10-10-2-12") {
 		t.Errorf("haproxy knows %d servers:\n%s", n, haproxy)
@@ -70,7 +71,7 @@ func TestBalance(t *testing.T) {
 	if after := l.file("masterNode-1", "/etc/keepalived/keepalived.conf"); lineOf(after, "auth_pass") != lineOf(before, "auth_pass") {
 		t.Error("the password has changed: the nodes do not agree any more")
 	}
-	if !strings.Contains(l.log.String(), "the load balancer of a node could not be brought up to date") {
+	if !strings.Contains(l.Log(), "the load balancer of a node could not be brought up to date") {
 		t.Error("nobody was told of the dead node")
 	}
 	for _, name := range []string{"/etc/haproxy/haproxy.cfg.vnfkit-new", "/etc/keepalived/keepalived.conf.vnfkit-new"} {
@@ -93,8 +94,8 @@ func lineOf(text, keyword string) string {
 func TestRefusedByHaproxy(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Commands: programs("haproxy", 1)}})
-	_, opID, err := l.instantiate("instantiate_sandbox.json", virtual(t)...)
-	err = l.fails(opID, err)
+	_, opID, err := l.Begin("instantiate_sandbox.json", virtual(t)...)
+	err = l.Fails(opID, err)
 	if exit, ok := errors.AsType[*sshexec.ExitError](err); !ok || !strings.HasPrefix(exit.Command, "haproxy -c -f") {
 		t.Errorf("the error is %v", err)
 	}
@@ -107,8 +108,8 @@ func TestRefusedByHaproxy(t *testing.T) {
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
-	id := l.cluster("instantiate_sandbox.json", with(t, `{"api_endpoint":"10.10.0.10","master_node":{"cluster_cp_name":null}}`))
-	l.want(count{1, 1, 0})
+	id := l.Instantiated("instantiate_sandbox.json", with(t, `{"api_endpoint":"10.10.0.10","master_node":{"cluster_cp_name":null}}`))
+	l.want(1, 1, 0)
 	vim, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id))
 	if err != nil || !strings.Contains(string(vim.AccessInfo.Reveal()), `"https://10.10.0.10:6443"`) {
 		t.Errorf("the cluster is registered elsewhere: %v", err)
@@ -135,13 +136,13 @@ func TestEndpoints(t *testing.T) {
 func TestHealBehindVirtualAddress(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.cluster("instantiate_complex.json")
-	l.want(count{3, 1, 0})
-	if err := l.world.Stop("masterNode-0"); err != nil {
+	id := l.Instantiated("instantiate_complex.json")
+	l.want(3, 1, 0)
+	if err := l.World.Stop("masterNode-0"); err != nil {
 		t.Fatal(err)
 	}
 	known := -1 // servers that haproxy of a survivor knows when etcd's member goes
-	m := l.manager(func(c *vnflcm.Config) {
+	m := l.Process(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			if s.Name == "remove-member" {
 				known = strings.Count(l.file("masterNode-1", "/etc/haproxy/haproxy.cfg"), "    server ")
@@ -150,8 +151,8 @@ func TestHealBehindVirtualAddress(t *testing.T) {
 		}
 	})
 	opID, err := m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-0")})
-	l.must(opID, err, m)
-	l.want(count{3, 1, 0})
+	l.Must(opID, err, m)
+	l.want(3, 1, 0)
 	if known != 2 {
 		t.Errorf("haproxy knew %d control-plane nodes when one was taken out", known)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -25,28 +26,16 @@ func (l *lab) machines(text string) func(*vnflcm.Config) {
 			if err := next(ctx); err != nil || s.Name != "reach" {
 				return err
 			}
-			host := l.host(l.names.of(s.On))
-			keys, err := sshexec.PinnedHostKeys(host.PublicKey())
-			if err != nil {
-				return err
-			}
-			pool := sshexec.NewPool(sshexec.Options{})
-			defer func() { _ = pool.Close() }()
-			machine := pool.Host(sshexec.Target{Addr: host.Addr(), User: "ubuntu", Auth: []sshexec.Auth{sshexec.Password("ubuntu")}, HostKeys: keys})
-			return machine.Exec(ctx, sshexec.Command{Shell: sshexec.Shell(text)})
+			_, err := mgmttest.Run(ctx, l.host(l.NameOf(s.On)), sshexec.Command{Shell: sshexec.Shell(text)})
+			return err
 		}
 	}
 }
 
 // instantiateBy instantiates with that manager.
-func (l *lab) instantiateBy(m *vnflcm.Manager, change ...func(*vnflcm.InstantiateVnfRequest)) (opID string, err error) {
+func (l *lab) instantiateBy(m *vnflcm.Manager, change ...mgmttest.Change) (opID string, err error) {
 	l.t.Helper()
-	req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
-	sandboxVIM(&req)
-	for _, c := range change {
-		c(&req)
-	}
-	return m.Instantiate(l.t.Context(), l.created(), req)
+	return m.Instantiate(l.t.Context(), l.Created(), l.Request("instantiate_sandbox.json", change...))
 }
 
 // ran are the runs of a program on a machine, as root.
@@ -71,12 +60,12 @@ func (l *lab) file(host, name string) string {
 
 func TestRepository(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{pkg: packageWithFiles(t, map[string]string{"Files/kubernetes/key": "\n" + armoredKey})})
-	m := l.manager(l.machines("sudo rm /etc/apt/sources.list.d/kubernetes.list"))
+	l := openLab(t, setup{pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/kubernetes/key": "\n" + armoredKey})})
+	m := l.Process(l.machines("sudo rm /etc/apt/sources.list.d/kubernetes.list"))
 	opID, err := l.instantiateBy(m, with(t, `{"packages":{"source":"repository","repository_url":"https://pkgs.k8s.io/core:/stable:/v1.34/deb/",
 		"repository_key_path":"Files/kubernetes/key","containerd_version":"1.6.20*"}}`))
-	l.must(opID, err, m)
-	l.want(count{1, 1, 0})
+	l.Must(opID, err, m)
+	l.want(1, 1, 0)
 	golden(t, "../../linux/testdata/flat.sources", []byte(l.file("workerNode-0", "/etc/apt/sources.list.d/vnfkit-kubernetes.sources")))
 	if got := l.file("workerNode-0", "/etc/apt/keyrings/vnfkit-kubernetes.asc"); got != "\n"+armoredKey {
 		t.Errorf("the key is %q", got)
@@ -97,15 +86,13 @@ func TestRepository(t *testing.T) {
 // says both.
 func TestRepositorySilent(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{pkg: packageWithFiles(t, map[string]string{"Files/kubernetes/key": armoredKey})})
-	m := l.manager(l.machines("sudo rm /etc/apt/sources.list.d/kubernetes.list"))
+	l := openLab(t, setup{pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/kubernetes/key": armoredKey})})
+	m := l.Process(l.machines("sudo rm /etc/apt/sources.list.d/kubernetes.list"))
 	opID, err := l.instantiateBy(m, with(t, `{"packages":{"source":"repository","repository_url":"https://packages.invalid/deb/",
 		"repository_key_path":"Files/kubernetes/key"},"proxy":{"http_proxy":"http://joe:s3cret@192.0.2.1:3128","https_proxy":"http://joe:s3cret@192.0.2.1:3128"}}`))
-	if err == nil {
-		_, err = m.Wait(t.Context(), opID)
-	}
+	err = l.Fails(opID, err, m)
 	for _, want := range []string{"Unable to locate package", "W: Failed to fetch the index of vnfkit-kubernetes.sources"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
+		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
@@ -130,15 +117,13 @@ func TestInstalled(t *testing.T) {
 			if c.image != "" {
 				text = "sudo apt-get update && sudo apt-get install -y " + c.image
 			}
-			m := l.manager(l.machines(text))
+			m := l.Process(l.machines(text))
 			opID, err := l.instantiateBy(m, with(t, `{"packages":{"source":"installed"}`+c.patch+`}`))
 			if c.want == "" {
-				l.must(opID, err, m)
-				l.want(count{1, 1, 0})
-			} else if err == nil {
-				if _, err = m.Wait(t.Context(), opID); err == nil || !strings.Contains(err.Error(), c.want) {
-					t.Errorf("the error is %v", err)
-				}
+				l.Must(opID, err, m)
+				l.want(1, 1, 0)
+			} else if err := l.Fails(opID, err, m); !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v", err)
 			}
 			for _, argv := range l.ran("masterNode-0", "apt-get") {
 				if slices.Contains(argv, "--no-install-recommends") {
@@ -153,14 +138,11 @@ func TestInstalled(t *testing.T) {
 func TestOtherSystem(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
-	m := l.manager(l.machines(`printf 'ID=debian\nVERSION_ID="11"\n' | sudo tee /etc/os-release >/dev/null`))
+	m := l.Process(l.machines(`printf 'ID=debian\nVERSION_ID="11"\n' | sudo tee /etc/os-release >/dev/null`))
 	opID, err := l.instantiateBy(m)
-	if err != nil {
-		t.Fatal(err)
-	}
 	// The password of the sandbox is "ubuntu".
 	const want = `is "debian 11"; the built-in preparation is made for debian 12, *** 22.04, *** 24.04: use an image with one of them, or script_path`
-	if _, err := m.Wait(t.Context(), opID); err == nil || !strings.Contains(err.Error(), want) {
+	if err := l.Fails(opID, err, m); !strings.Contains(err.Error(), want) {
 		t.Errorf("the error is %v", err)
 	}
 	if text := l.file("masterNode-0", "/etc/hosts"); strings.Contains(text, "vnfkit") {
@@ -173,43 +155,43 @@ func TestKernelLacks(t *testing.T) {
 	t.Parallel()
 	broken := sandbox.Config{Commands: programs("modprobe", 1)}
 	l := openLab(t, setup{sandbox: broken})
-	_, opID, err := l.instantiate("instantiate_sandbox.json")
+	_, opID, err := l.Begin("instantiate_sandbox.json")
 	const want = "lacks overlay (the file system of containers) and br_netfilter (the firewall for traffic between pods): install"
-	if err := l.fails(opID, err); !strings.Contains(err.Error(), want) {
+	if err := l.Fails(opID, err); !strings.Contains(err.Error(), want) {
 		t.Errorf("the error is %v", err)
 	}
 
 	l = openLab(t, setup{sandbox: broken})
-	m := l.manager(l.machines(`sudo mkdir -p /proc/sys/net/bridge; for f in iptables ip6tables; do echo 0 | sudo tee /proc/sys/net/bridge/bridge-nf-call-$f; done >/dev/null
+	m := l.Process(l.machines(`sudo mkdir -p /proc/sys/net/bridge; for f in iptables ip6tables; do echo 0 | sudo tee /proc/sys/net/bridge/bridge-nf-call-$f; done >/dev/null
 		printf 'nodev\toverlay\n' | sudo tee /proc/filesystems >/dev/null`))
 	opID, err = l.instantiateBy(m)
-	l.must(opID, err, m)
-	l.want(count{1, 1, 0})
+	l.Must(opID, err, m)
+	l.want(1, 1, 0)
 }
 
 // TestInstallationCutShort: the machine has half of its packages, and something may still be at work on it.
 func TestInstallationCutShort(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 300 * time.Millisecond}})
-	m := l.manager(l.machines(`(sudo apt-get update && sudo timeout 0.05 apt-get install -y haproxy; true)`))
+	m := l.Process(l.machines(`(sudo apt-get update && sudo timeout 0.05 apt-get install -y haproxy; true)`))
 	opID, err := l.instantiateBy(m)
-	l.must(opID, err, m)
-	l.want(count{1, 1, 0})
+	l.Must(opID, err, m)
+	l.want(1, 1, 0)
 
 	l = openLab(t, setup{sandbox: sandbox.Config{Takes: 1500 * time.Millisecond}})
-	m = l.manager(l.machines(`sudo apt-get update && { sudo setsid apt-get install -y haproxy >/dev/null 2>&1 </dev/null & }`))
+	m = l.Process(l.machines(`sudo apt-get update && { sudo setsid apt-get install -y haproxy >/dev/null 2>&1 </dev/null & }`))
 	opID, err = l.instantiateBy(m)
-	l.must(opID, err, m)
-	l.want(count{1, 1, 0})
+	l.Must(opID, err, m)
+	l.want(1, 1, 0)
 	if n := len(l.ran("workerNode-0", "dpkg")); n < 2 {
 		t.Errorf("dpkg ran %d times: nobody else was at work", n)
 	}
 
 	// A machine that has just started fetches its lists.
 	l = openLab(t, setup{sandbox: sandbox.Config{Takes: 1500 * time.Millisecond}})
-	m = l.manager(l.machines(`sudo setsid apt-get update >/dev/null 2>&1 </dev/null &`))
+	m = l.Process(l.machines(`sudo setsid apt-get update >/dev/null 2>&1 </dev/null &`))
 	opID, err = l.instantiateBy(m)
-	l.must(opID, err, m)
+	l.Must(opID, err, m)
 	if n := len(l.ran("workerNode-0", "apt-get")); n < 4 {
 		t.Errorf("apt-get ran %d times: nobody else was at work", n)
 	}
@@ -219,8 +201,8 @@ func TestInstallationCutShort(t *testing.T) {
 func TestSwapStays(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
-	l.cluster("instantiate_sandbox.json", with(t, `{"kubelet_configuration":{"failSwapOn":false,"cgroupDriver":"cgroupfs"},"ignore_preflight_errors":["Swap"]}`))
-	l.want(count{1, 1, 0})
+	l.Instantiated("instantiate_sandbox.json", with(t, `{"kubelet_configuration":{"failSwapOn":false,"cgroupDriver":"cgroupfs"},"ignore_preflight_errors":["Swap"]}`))
+	l.want(1, 1, 0)
 	if argv := l.ran("workerNode-0", "swapoff"); len(argv) > 0 {
 		t.Errorf("swapoff ran: %q", argv)
 	}

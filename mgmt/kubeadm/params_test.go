@@ -1,7 +1,6 @@
 package kubeadm_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,36 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
-
-// faults lists the faults in an error, sorted.
-func faults(err error) []string {
-	var out []string
-	var walk func(error)
-	walk = func(err error) {
-		switch e := err.(type) { //nolint:errorlint // walks the tree itself
-		case *vnflcm.ParamError:
-			out = append(out, e.Error())
-		case interface{ Unwrap() []error }:
-			for _, each := range e.Unwrap() {
-				walk(each)
-			}
-		case interface{ Unwrap() error }:
-			walk(e.Unwrap())
-		}
-	}
-	walk(err)
-	slices.Sort(out)
-	return out
-}
-
-const at = "additionalParams.k8s_cluster_installation_param."
 
 // parameterFaults are merge patches on the good parameters, and what is wrong with each.
 var parameterFaults = []struct {
 	name, patch string
-	want        []string // below at
+	want        []string
 }{
 	{"no SSH connection point", `{"master_node":{"ssh_cp_name":null}}`, []string{"master_node.ssh_cp_name: is required"}},
 	{"no user", `{"master_node":{"username":""}}`, []string{"master_node.username: is required"}},
@@ -140,35 +117,17 @@ var parameterFaults = []struct {
 	{"a masked password", `{"master_node":{"password":"***"}}`, nil},
 }
 
-// refused checks that a request was refused before anything was touched.
-func (l *lab) refused(err error) {
-	l.t.Helper()
-	if !errors.Is(err, vnflcm.ErrInvalidRequest) || strings.Contains(err.Error(), "hunter2") {
-		l.t.Errorf("the error is %v", err)
-	}
-	if n := len(l.world.Hosts()); n > 0 {
-		l.t.Errorf("%d machines were made", n)
-	}
-	if strings.Contains(l.log.String(), "hunter2") {
-		l.t.Error("the log has a secret")
-	}
-}
-
 func TestParameterFaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range parameterFaults {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
-			_, _, err := l.instantiate("instantiate_sandbox.json", with(t, c.patch))
-			l.refused(err)
-			var want []string
-			for _, w := range c.want {
-				want = append(want, at+w)
-			}
-			got := faults(err)
+			_, _, err := l.Begin("instantiate_sandbox.json", with(t, c.patch))
+			l.Refused(err)
+			want, got := mgmttest.Under(param, c.want), mgmttest.Faults(err)
 			if want == nil { // what vnflcm says of it is its own
-				if len(got) == 0 || !strings.HasPrefix(got[0], at) {
+				if len(got) == 0 || !strings.HasPrefix(got[0], "additionalParams."+param) {
 					t.Errorf("faults: %q", got)
 				}
 			} else if diff := cmp.Diff(want, got); diff != "" {
@@ -182,21 +141,19 @@ func TestParameterFaults(t *testing.T) {
 func TestAllFaultsAtOnce(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	var change []func(*vnflcm.InstantiateVnfRequest)
+	var change []mgmttest.Change
 	var want []string
 	for _, c := range parameterFaults {
 		if slices.Contains([]string{"no user", "no password", "no API connection point", "unknown NIC", "cluster_cidr is text", "script is missing",
 			"manifest is missing", "version", "proxy", "Helm", "storage", "labels", "taints"}, c.name) {
 			change = append(change, with(t, c.patch))
-			for _, w := range c.want {
-				want = append(want, at+w)
-			}
+			want = append(want, mgmttest.Under(param, c.want)...)
 		}
 	}
-	_, _, err := l.instantiate("instantiate_sandbox.json", change...)
-	l.refused(err)
+	_, _, err := l.Begin("instantiate_sandbox.json", change...)
+	l.Refused(err)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, faults(err)); diff != "" {
+	if diff := cmp.Diff(want, mgmttest.Faults(err)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -204,13 +161,13 @@ func TestAllFaultsAtOnce(t *testing.T) {
 func TestLeniency(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.cluster("instantiate_script.json", with(t, `{"master_node":{"pod_cidr":"192.168.3.0/16","colour":"blue"},"use_helm":"false",
+	l.Instantiated("instantiate_script.json", with(t, `{"master_node":{"pod_cidr":"192.168.3.0/16","colour":"blue"},"use_helm":"false",
 		"proxy":{"http_proxy":"http://proxy:3128"},
 		"private_registry_connection_info":{"connection_type":0,"server":"registry.example.com:5000"}}`))
-	l.want(count{1, 1, 0})
-	log := l.log.String()
+	l.want(1, 1, 0)
+	log := l.Log()
 	for _, warning := range []string{
-		`"attribute":"` + at + `master_node.colour"`, `"attribute":"` + at + `use_helm"`,
+		`"attribute":"additionalParams.` + param + `.master_node.colour"`, `"attribute":"additionalParams.` + param + `.use_helm"`,
 		`"given":"192.168.3.0/16","used":"192.168.0.0/16"`, `it takes both http_proxy and https_proxy`,
 	} {
 		if n := strings.Count(log, warning); n != 1 {
@@ -263,7 +220,7 @@ func TestSpecificationRequests(t *testing.T) {
 				if _, err := vnflcm.DecodeRequest(data, &req); err != nil {
 					t.Fatal(err)
 				}
-				sandboxVIM(&req)
+				mgmttest.OnSandbox(&req)
 				req.FlavourID, req.InstantiationLevelID = "simple", ""
 				wanted := slices.Clone(want)
 				if repaired { // the port of the proxies is the only fault that is the sample's; the package has no load balancer
@@ -272,18 +229,15 @@ func TestSpecificationRequests(t *testing.T) {
 						return strings.HasPrefix(w, "proxy.") || strings.HasPrefix(w, "external_lb_param.")
 					})
 				}
-				for i := range wanted {
-					wanted[i] = at + wanted[i]
-				}
 				l := newLab(t)
-				opID, err := l.Instantiate(t.Context(), l.created(), req)
+				opID, err := l.Instantiate(t.Context(), l.Created(), req)
 				if len(wanted) == 0 {
-					l.must(opID, err)
-					l.want(count{1, 1, 0})
+					l.Must(opID, err)
+					l.want(1, 1, 0)
 					continue
 				}
-				l.refused(err)
-				if diff := cmp.Diff(wanted, faults(err)); diff != "" {
+				l.Refused(err)
+				if diff := cmp.Diff(mgmttest.Under(param, wanted), mgmttest.Faults(err)); diff != "" {
 					t.Error(diff)
 				}
 				if err != nil && strings.Contains(err.Error(), "password1") {
@@ -302,13 +256,13 @@ func TestSpecificationRequests(t *testing.T) {
 		if _, err := vnflcm.DecodeRequest(data, &req); err != nil {
 			t.Fatal(err)
 		}
-		sandboxVIM(&req)
+		mgmttest.OnSandbox(&req)
 		with(t, `{"proxy":{"http_proxy":"http://user1:password1@host1:3128","https_proxy":"https://user2:password2@host2:3128"},
 			"private_registry_connection_info":[{"connection_type":"0","server":"192.168.0.10:5000"}],"cni_manifest_path":"Files/kubernetes/cni.yaml"}`)(&req)
 		l := newLab(t)
-		opID, err := l.Instantiate(t.Context(), l.created(), req)
-		l.must(opID, err)
-		l.want(count{1, 1, 0})
+		opID, err := l.Instantiate(t.Context(), l.Created(), req)
+		l.Must(opID, err)
+		l.want(1, 1, 0)
 	})
 }
 
@@ -316,24 +270,19 @@ func TestSpecificationRequests(t *testing.T) {
 func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.cluster("instantiate_sandbox.json", sized("complex", 0))
+	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0))
 	ran := len(l.host("masterNode-0").Commands())
-	inst, err := l.Get(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	master := inst.InstantiatedVnfInfo.VnfcResourceInfo[slices.IndexFunc(inst.InstantiatedVnfInfo.VnfcResourceInfo,
-		func(v vnflcm.VnfcResourceInfo) bool { return v.VduID == "masterNode" })].ID
-	_, err = l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"})
-	if diff := cmp.Diff([]string{`aspectId: "master_instance": control-plane nodes cannot be scaled: choose their number when instantiating`}, faults(err)); diff != "" {
+	master := l.vnfcs(id, "masterNode-0")[0]
+	_, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"})
+	if diff := cmp.Diff([]string{`aspectId: "master_instance": control-plane nodes cannot be scaled: choose their number when instantiating`}, mgmttest.Faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID, master}})
-	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": has the address of the API, which no node could reach while it is replaced: heal the whole VNF, and let cluster_cp_name be a virtual address or a load balancer's`}, faults(err)); diff != "" {
+	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": has the address of the API, which no node could reach while it is replaced: heal the whole VNF, and let cluster_cp_name be a virtual address or a load balancer's`}, mgmttest.Faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	if len(l.host("masterNode-0").Commands()) != ran {
 		t.Error("something was touched")
 	}
-	l.want(count{3, 1, 0})
+	l.want(3, 1, 0)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -56,7 +57,7 @@ func registryCA(t testing.TB) string {
 func registrySetup(t testing.TB) setup {
 	t.Helper()
 	ca := registryCA(t)
-	return setup{pkg: packageWithFiles(t, map[string]string{"Files/registries/ca.crt": ca}), sandbox: sandbox.Config{Registries: []sandbox.Registry{
+	return setup{pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/registries/ca.crt": ca}), sandbox: sandbox.Config{Registries: []sandbox.Registry{
 		{Address: netip.MustParseAddrPort("10.10.9.8:5000"), Images: []string{"team/pause:3.10"}},
 		{Address: netip.MustParseAddrPort("10.10.9.9:443"), CA: ca, Username: "user", Password: registryPassword, Images: []string{"team/pause:3.10"}},
 	}}}
@@ -66,7 +67,7 @@ func registrySetup(t testing.TB) setup {
 // pulled the probe images, or the operation had failed.
 func (l *lab) connected() {
 	l.t.Helper()
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		for name, parts := range map[string][]string{
 			"/etc/hosts": {" registry.example.com\n# END vnfkit\n"},
 			"/etc/containerd/certs.d/10.10.9.8:5000/hosts.toml":       {"http://10.10.9.8:5000"},
@@ -99,15 +100,15 @@ func TestRegistries(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
 			l := openLab(t, registrySetup(t))
-			id := l.cluster(sample, sized("complex", 0), with(t, registryParams))
-			l.want(count{3, 1, 0})
+			id := l.Instantiated(sample, mgmttest.Sized("complex", 0), with(t, registryParams))
+			l.want(3, 1, 0)
 			l.connected()
-			l.must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 			l.connected()
-			l.must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}}))
+			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}}))
 			l.connected()
-			l.must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
-			l.want(count{3, 2, 0})
+			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+			l.want(3, 2, 0)
 			l.connected()
 			inst, err := l.Get(ctx, id)
 			if err != nil {
@@ -118,7 +119,7 @@ func TestRegistries(t *testing.T) {
 				t.Fatal(err)
 			}
 			encoded := base64.StdEncoding.EncodeToString([]byte("user:" + registryPassword))
-			for where, text := range map[string]string{"log": l.log.String(), "events": fmt.Sprintf("%+v", l.events.all()), "store": l.stored(), "public JSON": string(public)} {
+			for where, text := range map[string]string{"log": l.Log(), "events": fmt.Sprintf("%+v", l.Events()), "store": l.Stored(), "public JSON": string(public)} {
 				if strings.Contains(text, "canary") || strings.Contains(text, encoded) {
 					t.Errorf("the password is in the %s", where)
 				}
@@ -150,12 +151,12 @@ func TestRegistryTrouble(t *testing.T) {
 			l := openLab(t, s)
 			entry := `{"connection_type":"1","server":"registry.example.com","username":"user","password":"` + registryPassword +
 				`","hosts_string":"10.10.9.9 registry.example.com","probe_image":"team/pause:3.10",` + c.patch + `}`
-			_, opID, err := l.instantiate("instantiate_sandbox.json", with(t, `{"private_registry_connection_info":[`+entry+`]}`))
-			err = l.fails(opID, err)
+			_, opID, err := l.Begin("instantiate_sandbox.json", with(t, `{"private_registry_connection_info":[`+entry+`]}`))
+			err = l.Fails(opID, err)
 			if c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), "registry.example.com") {
 				t.Errorf("the error is %v", err)
 			}
-			if text := fmt.Sprintf("%+v", err) + l.log.String(); strings.Contains(text, "canary") {
+			if text := fmt.Sprintf("%+v", err) + l.Log(); strings.Contains(text, "canary") {
 				t.Errorf("a password is told: %s", text)
 			}
 		})
@@ -166,10 +167,10 @@ func TestRegistryTrouble(t *testing.T) {
 func TestRegistryWarnings(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, registrySetup(t))
-	l.cluster("instantiate_sandbox.json", with(t, `{"private_registry_connection_info":[
+	l.Instantiated("instantiate_sandbox.json", with(t, `{"private_registry_connection_info":[
 		{"connection_type":"0","server":"a","password":"p","certificate_path":"Files/registries/ca.crt"},{"connection_type":"0","server":"b","username":"u","password":"p"}]}`))
 	for _, wanted := range []string{"certificate has no effect", "sent in the clear", "no effect without a username"} {
-		if !strings.Contains(l.log.String(), wanted) {
+		if !strings.Contains(l.Log(), wanted) {
 			t.Errorf("no warning %q", wanted)
 		}
 	}
@@ -180,10 +181,7 @@ func TestRegistryWarnings(t *testing.T) {
 func TestRegistriesCrash(t *testing.T) {
 	for _, sample := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
 		s := scenario{name: "instantiate", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-			req := request[vnflcm.InstantiateVnfRequest](l.t, sample)
-			sandboxVIM(&req)
-			with(l.t, registryParams)(&req)
-			return m.Instantiate(ctx, id, req)
+			return m.Instantiate(ctx, id, l.Request(sample, with(l.t, registryParams)))
 		}}
 		labSetup := registrySetup(t)
 		labSetup.sandbox.Takes = takes

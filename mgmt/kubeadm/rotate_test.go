@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -77,7 +78,7 @@ func (l *lab) registriesOn(fsys afero.Fs) (out []string) {
 		url, _, _ = strings.Cut(url, "'")
 		text := "certs.d/" + dir.Name() + ": " + url
 		for _, ca := range []string{"Files/registries/ca.crt", "Files/registries/second.crt"} {
-			want, err := os.ReadFile(filepath.Join(l.pkg, ca))
+			want, err := os.ReadFile(filepath.Join(l.Package, ca))
 			if err == nil && read(name+"/vnfkit-ca.crt") == string(want) {
 				text += ", " + ca
 			}
@@ -101,21 +102,11 @@ func (l *lab) registriesOn(fsys afero.Fs) (out []string) {
 // wantRegistries holds every machine against what it should have.
 func (l *lab) wantRegistries(when string, want []string) {
 	l.t.Helper()
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		if diff := cmp.Diff(want, l.registriesOn(h.FS())); diff != "" {
 			l.t.Errorf("%s: %s:\n%s", when, h.Name(), diff)
 		}
 	}
-}
-
-// giving are the additionalParams of a request with that list.
-func giving(t testing.TB, list string) vnflcm.Params {
-	t.Helper()
-	p, err := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param":` + list + `}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // scaling is a request for one worker more, or less.
@@ -123,7 +114,7 @@ func scaling(t testing.TB, kind vnflcm.ScaleType, list string) vnflcm.ScaleVnfRe
 	t.Helper()
 	req := vnflcm.ScaleVnfRequest{Type: kind, AspectID: "worker_instance"}
 	if list != "" {
-		req.AdditionalParams = giving(t, list)
+		req.AdditionalParams = params(t, list)
 	}
 	return req
 }
@@ -136,15 +127,15 @@ func TestRotate(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
 			l := openLab(t, rotationSetup(t))
-			id := l.cluster(sample, sized("simple", 0), with(t, firstList))
+			id := l.Instantiated(sample, mgmttest.Sized("simple", 0), with(t, firstList))
 			l.wantRegistries("instantiated", firstOn)
-			scale := func(kind vnflcm.ScaleType, list string) { l.must(l.Scale(t.Context(), id, scaling(t, kind, list))) }
+			scale := func(kind vnflcm.ScaleType, list string) { l.Must(l.Scale(t.Context(), id, scaling(t, kind, list))) }
 			heal := func(list string, targets ...string) {
 				req := vnflcm.HealVnfRequest{VnfcInstanceID: targets}
 				if list != "" {
-					req.AdditionalParams = giving(t, list)
+					req.AdditionalParams = params(t, list)
 				}
-				l.must(l.Heal(t.Context(), id, req))
+				l.Must(l.Heal(t.Context(), id, req))
 			}
 			for _, step := range []struct {
 				name string
@@ -166,17 +157,17 @@ func TestRotate(t *testing.T) {
 				step.do()
 				l.wantRegistries(step.name, step.want)
 			}
-			l.want(count{1, 2, 0})
+			l.want(1, 2, 0)
 			encoded := base64.StdEncoding.EncodeToString([]byte("other:" + rotatedPassword))
-			for where, text := range map[string]string{"log": l.log.String(), "events": fmt.Sprintf("%+v", l.events.all()), "store": l.stored()} {
+			for where, text := range map[string]string{"log": l.Log(), "events": fmt.Sprintf("%+v", l.Events()), "store": l.Stored()} {
 				if strings.Contains(text, "canary") || strings.Contains(text, encoded) {
 					t.Errorf("a password is in the %s", where)
 				}
 			}
 			l.notOnMachines([]string{"canary", encoded}, true)
-			l.must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
-			if kept, err := l.store.List(ctx, "state", ""); err != nil || len(kept) > 0 {
-				t.Errorf("state is left: %v, %v", kept, err)
+			l.Must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+			if kept := l.Records("state"); len(kept) > 0 {
+				t.Errorf("state is left: %v", kept)
 			}
 		})
 	}
@@ -188,22 +179,22 @@ func TestRotateDead(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	l := openLab(t, rotationSetup(t))
-	changes := append(virtual(t), sized("complex", 1), with(t, firstList))
-	id := l.cluster("instantiate_sandbox.json", changes...)
+	changes := append(virtual(t), mgmttest.Sized("complex", 1), with(t, firstList))
+	id := l.Instantiated("instantiate_sandbox.json", changes...)
 	dead := []string{"masterNode-0", "workerNode-0"}
 	l.stop(dead...)
 	workers := l.vnfcs(id, "workerNode-1")
-	opID, err := l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: workers, AdditionalParams: giving(t, secondList)})
-	if err := l.fails(opID, err); !strings.Contains(err.Error(), "registries on ") {
+	opID, err := l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: workers, AdditionalParams: params(t, secondList)})
+	if err := l.Fails(opID, err); !strings.Contains(err.Error(), "registries on ") {
 		t.Errorf("the error is %v", err)
 	}
 	if err := l.Fail(ctx, opID); err != nil {
 		t.Fatal(err)
 	}
 	l.isolate(dead...)
-	l.must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: append(l.vnfcs(id, dead...), workers...), AdditionalParams: giving(t, secondList)}))
+	l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: append(l.vnfcs(id, dead...), workers...), AdditionalParams: params(t, secondList)}))
 	l.dials.watch(nil)
-	l.want(count{3, 2, 0})
+	l.want(3, 2, 0)
 	l.wantRegistries("healed", secondOn)
 }
 
@@ -212,14 +203,14 @@ func TestRotateRefused(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	l := openLab(t, rotationSetup(t))
-	id := l.cluster("instantiate_sandbox.json", with(t, firstList))
+	id := l.Instantiated("instantiate_sandbox.json", with(t, firstList))
 	bad := `{"private_registry_connection_info":[{"connection_type":"2","server":"a b"},{"connection_type":"1","server":"c","certificate_path":"Files/none.crt"}]}`
 	ran := 0
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		ran += len(h.Commands())
 	}
 	_, err1 := l.Scale(ctx, id, scaling(t, vnflcm.ScaleIn, bad))
-	_, err2 := l.Heal(ctx, id, vnflcm.HealVnfRequest{AdditionalParams: giving(t, bad)})
+	_, err2 := l.Heal(ctx, id, vnflcm.HealVnfRequest{AdditionalParams: params(t, bad)})
 	for _, err := range []error{err1, err2} {
 		for _, part := range []string{"[0].connection_type", "[0].server", "[1].certificate_path"} {
 			if _, ok := errors.AsType[*vnflcm.ParamError](err); !ok || !strings.Contains(err.Error(), "k8s_cluster_installation_param.private_registry_connection_info"+part) {
@@ -227,13 +218,13 @@ func TestRotateRefused(t *testing.T) {
 			}
 		}
 	}
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		ran -= len(h.Commands())
 	}
 	if ran != 0 {
 		t.Error("something ran on the machines")
 	}
-	l.must(l.Scale(ctx, id, scaling(t, vnflcm.ScaleOut, "")))
+	l.Must(l.Scale(ctx, id, scaling(t, vnflcm.ScaleOut, "")))
 	l.wantRegistries("after the refusals", firstOn)
 }
 
@@ -259,8 +250,8 @@ func TestRotateFails(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
 			l := openLab(t, rotationSetup(t))
-			id := l.cluster("instantiate_sandbox.json", with(t, firstList))
-			broken := l.manager(func(cfg *vnflcm.Config) {
+			id := l.Instantiated("instantiate_sandbox.json", with(t, firstList))
+			broken := l.Process(func(cfg *vnflcm.Config) {
 				cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 					if s.Name == c.step && s.Phase == "scale_end" {
 						return errors.New("broken")
@@ -269,28 +260,20 @@ func TestRotateFails(t *testing.T) {
 				}
 			})
 			opID, err := broken.Scale(ctx, id, scaling(t, vnflcm.ScaleOut, c.list))
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = broken.Wait(ctx, opID)
-			if err == nil || c.is != nil && !errors.Is(err, c.is) || strings.Contains(err.Error(), "canary") {
+			err = l.Fails(opID, err, broken)
+			if c.is != nil && !errors.Is(err, c.is) || strings.Contains(err.Error(), "canary") {
 				t.Fatalf("the error is %v", err)
 			}
 			if err := broken.Close(ctx); err != nil {
 				t.Fatal(err)
 			}
-			for _, n := range l.world.Nodes() {
+			for _, n := range l.World.Nodes() {
 				if !n.Ready || n.Unschedulable {
 					t.Errorf("%+v", n)
 				}
 			}
 			if c.rollback {
-				if err := l.Rollback(ctx, opID); err != nil {
-					t.Fatal(err)
-				}
-				if occ, err := l.Wait(ctx, opID); occ == nil || occ.OperationState != vnflcm.RolledBack {
-					t.Fatalf("%+v, %v", occ, err)
-				}
+				l.RollBack(opID)
 			} else if err := l.Fail(ctx, opID); err != nil {
 				t.Fatal(err)
 			}
@@ -305,10 +288,10 @@ func TestRotateFails(t *testing.T) {
 				}
 			}
 			if c.kept != nil {
-				l.must(l.Scale(ctx, id, scaling(t, vnflcm.ScaleOut, "")))
+				l.Must(l.Scale(ctx, id, scaling(t, vnflcm.ScaleOut, "")))
 				l.wantRegistries("scaled out again", c.kept)
 			}
-			l.must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}, AdditionalParams: giving(t, secondList)}))
+			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}, AdditionalParams: params(t, secondList)}))
 			for _, name := range []string{"masterNode-0", "workerNode-0"} {
 				if diff := cmp.Diff(secondOn, l.registriesOn(l.host(name).FS())); diff != "" {
 					t.Errorf("another try: %s:\n%s", name, diff)
@@ -328,11 +311,11 @@ func TestRotateBack(t *testing.T) {
 	old := `{"private_registry_connection_info":[{"connection_type":"1","server":"registry.example.com","username":"user","password":"canary-old",
 		"certificate_path":"Files/registries/ca.crt","hosts_string":"10.10.9.9 registry.example.com"}]}`
 	oldOn := []string{firstOn[0], firstOn[2], "kubelet: registry.example.com user:canary-old"}
-	id := l.cluster("instantiate_sandbox.json", sized("simple", 2), with(t, old))
+	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 2), with(t, old))
 	for _, line := range []string{"apt-get install -y docker.io", "apt-get install -y cri-dockerd", "systemctl start docker", "systemctl start cri-docker"} {
 		l.runRoot(l.host("workerNode-0"), strings.Fields(line)...)
 	}
-	broken := l.manager(func(cfg *vnflcm.Config) {
+	broken := l.Process(func(cfg *vnflcm.Config) {
 		cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			if s.Name == "join" {
 				return errors.New("broken")
@@ -341,37 +324,27 @@ func TestRotateBack(t *testing.T) {
 		}
 	})
 	opID, err := broken.Scale(ctx, id, scaling(t, vnflcm.ScaleOut, secondList))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := broken.Wait(ctx, opID); err == nil {
-		t.Fatal("it did not fail")
-	}
+	_ = l.Fails(opID, err, broken)
 	if err := broken.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
 	l.stop("workerNode-1")
-	if err := l.Rollback(ctx, opID); err != nil {
-		t.Fatal(err)
-	}
-	if occ, err := l.Wait(ctx, opID); occ == nil || occ.OperationState != vnflcm.RolledBack {
-		t.Fatalf("%+v, %v", occ, err)
-	}
+	l.RollBack(opID)
 	for _, name := range []string{"masterNode-0", "workerNode-2"} {
 		if diff := cmp.Diff(oldOn, l.registriesOn(l.host(name).FS())); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
-	if n := strings.Count(l.log.String(), "could not be set back"); n != 2 {
+	if n := strings.Count(l.Log(), "could not be set back"); n != 2 {
 		t.Errorf("%d warnings of two nodes", n)
 	}
-	l.must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "workerNode-0", "workerNode-1")}))
+	l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "workerNode-0", "workerNode-1")}))
 	l.wantRegistries("healed", oldOn)
 }
 
 // healWithList heals a worker, and changes the registries of all nodes.
 var healWithList = scenario{name: "heal", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-	return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "workerNode-0"), AdditionalParams: giving(l.t, secondList)})
+	return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "workerNode-0"), AdditionalParams: params(l.t, secondList)})
 }}
 
 // TestRotateCrash dies at every point where the registries of a running cluster change; who resumes comes to the same
@@ -398,16 +371,15 @@ func TestRotateCrash(t *testing.T) {
 			labSetup := rotationSetup(t)
 			labSetup.sandbox.Takes = takes
 			l := openLab(t, labSetup)
-			p := prepared{world: l.world, setup: &labSetup, instance: l.cluster("instantiate_sandbox.json", sized("simple", 1), with(t, firstList))}
-			p.records = l.records()
+			p := prepared{setup: &labSetup, instance: l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 1), with(t, firstList)), from: l.Snapshot()}
 			p.check = func(l *lab) {
 				l.wantRegistries("resumed", c.want)
 				if c.s.name != "scale out" {
 					return // the list is kept by the same code
 				}
-				l.must(l.Scale(t.Context(), p.instance, scaling(t, vnflcm.ScaleOut, "")))
+				l.Must(l.Scale(t.Context(), p.instance, scaling(t, vnflcm.ScaleOut, "")))
 				l.wantRegistries("scaled out after that", c.want)
-				l.must(l.Scale(t.Context(), p.instance, scaling(t, vnflcm.ScaleIn, "")))
+				l.Must(l.Scale(t.Context(), p.instance, scaling(t, vnflcm.ScaleIn, "")))
 			}
 			steps, want := c.s.undisturbed(t, p)
 			slices.Sort(steps)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -40,7 +41,7 @@ func packageWith(t testing.TB, edit func(script string) string) string {
 	if edited == string(script) {
 		t.Fatal("the script is as it was: the test has lost its way")
 	}
-	return packageWithFiles(t, map[string]string{scriptName: edited})
+	return mgmttest.Package(t, packageDir, map[string]string{scriptName: edited})
 }
 
 // scriptRuns are the runs of the node script on a machine.
@@ -77,7 +78,7 @@ func TestScriptArguments(t *testing.T) {
 		t.Run(c.flavour, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
-			l.cluster("instantiate_script.json", func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = c.flavour }, with(t, c.patch))
+			l.Instantiated("instantiate_script.json", func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = c.flavour }, with(t, c.patch))
 			for name, want := range c.want {
 				runs := scriptRuns(l.host(name))
 				if len(runs) != 1 {
@@ -108,7 +109,7 @@ func TestScriptArguments(t *testing.T) {
 					t.Errorf("%s: the script ran as %s", name, runs[0].User)
 				}
 			}
-			if n := l.world.JoinTokens(); n != 0 {
+			if n := l.World.JoinTokens(); n != 0 {
 				t.Errorf("%d tokens are left", n)
 			}
 		})
@@ -121,8 +122,8 @@ func TestScriptOutput(t *testing.T) {
 		t.Run("without "+missing, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{pkg: packageWith(t, func(s string) string { return strings.Replace(s, `echo "`+missing, `echo "not `+missing, 1) })})
-			_, opID, err := l.instantiate("instantiate_script.json")
-			if err := l.fails(opID, err); !strings.Contains(err.Error(), scriptName+` printed no line "`+missing+`"`) {
+			_, opID, err := l.Begin("instantiate_script.json")
+			if err := l.Fails(opID, err); !strings.Contains(err.Error(), scriptName+` printed no line "`+missing+`"`) {
 				t.Errorf("the error is %v", err)
 			}
 			if n := len(scriptRuns(l.host("workerNode-0"))); n != 0 {
@@ -144,13 +145,13 @@ func TestScriptFails(t *testing.T) {
 			l := openLab(t, setup{pkg: packageWith(t, func(s string) string {
 				return strings.Replace(s, "\nprepare >&2\n", "\n"+`if `+c.condition+`; then echo "about to fail with $token" >&2; echo "the disk is full" >&2; exit 23; fi`+"\nprepare >&2\n", 1)
 			})})
-			_, opID, err := l.instantiate("instantiate_script.json")
-			err = l.fails(opID, err)
+			_, opID, err := l.Begin("instantiate_script.json")
+			err = l.Fails(opID, err)
 			exit, ok := errors.AsType[*sshexec.ExitError](err)
 			if !ok || exit.Code != 23 || exit.Host != c.host || !strings.Contains(exit.Stderr, "the disk is full") || !strings.Contains(exit.Command, "/tmp/install_k8s_cluster.sh") {
 				t.Errorf("%v: %+v", err, exit)
 			}
-			reloaded := l.manager()
+			reloaded := l.Process()
 			occ, err := reloaded.Operation(t.Context(), opID)
 			if err != nil {
 				t.Fatal(err)
@@ -168,7 +169,7 @@ func TestScriptFails(t *testing.T) {
 func (l *lab) noTokens(told ...any) {
 	l.t.Helper()
 	var secrets []string
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		for _, r := range h.Commands() {
 			for i, arg := range r.Argv {
 				if i > 0 && (r.Argv[i-1] == "-t" || r.Argv[i-1] == "-k" || r.Argv[i-1] == "--token" || r.Argv[i-1] == "--certificate-key") {
@@ -177,7 +178,7 @@ func (l *lab) noTokens(told ...any) {
 			}
 		}
 	}
-	told = append(told, l.log.String(), fmt.Sprintf("%+v", l.events.all()))
+	told = append(told, l.Log(), fmt.Sprintf("%+v", l.Events()))
 	for _, secret := range secrets {
 		for _, text := range told {
 			if text := fmt.Sprintf("%v %+v %#v", text, text, text); secret != "" && strings.Contains(text, secret) {
@@ -185,7 +186,7 @@ func (l *lab) noTokens(told ...any) {
 			}
 		}
 	}
-	if n := l.world.JoinTokens(); n != 0 {
+	if n := l.World.JoinTokens(); n != 0 {
 		l.t.Errorf("%d tokens are left", n)
 	}
 }
@@ -198,9 +199,9 @@ func TestScriptPrintsItsToken(t *testing.T) {
 	l := openLab(t, setup{pkg: packageWith(t, func(s string) string {
 		return strings.Replace(s, "\n  report\n", "\n"+`  report >&2; echo "kubeadm join --token abcdef.0123456789abcdef --certificate-key `+key+`" >&2; exit 1`+"\n", 1)
 	})})
-	_, opID, err := l.instantiate("instantiate_script.json")
-	err = l.fails(opID, err)
-	text := fmt.Sprintf("%v %+v", err, l.events.all()) + l.log.String()
+	_, opID, err := l.Begin("instantiate_script.json")
+	err = l.Fails(opID, err)
+	text := fmt.Sprintf("%v %+v", err, l.Events()) + l.Log()
 	if exit, ok := errors.AsType[*sshexec.ExitError](err); !ok || !strings.Contains(exit.Stderr, "kubeadm join --token ***") {
 		t.Errorf("it is hard to see what happened: %v", err)
 	} else {
@@ -215,17 +216,13 @@ func TestScriptPrintsItsToken(t *testing.T) {
 func TestCollidingNames(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id, opID, err := l.instantiate("instantiate_script.json", func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = "simple" })
-	l.must(opID, err)
-	m := l.manager(func(c *vnflcm.Config) {
-		c.Infra = map[string]vnflcm.InfraDriver{"sandbox": sameOctets{l.world}}
+	id, opID, err := l.Begin("instantiate_script.json", func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = "simple" })
+	l.Must(opID, err)
+	m := l.Process(func(c *vnflcm.Config) {
+		c.Infra = map[string]vnflcm.InfraDriver{"sandbox": sameOctets{l.World}}
 	})
 	opID, err = m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.Wait(t.Context(), opID)
-	if err == nil || !strings.Contains(err.Error(), "would both be worker11") {
+	if err := l.Fails(opID, err, m); !strings.Contains(err.Error(), "would both be worker11") {
 		t.Errorf("the error is %v", err)
 	}
 	if n := len(l.host("workerNode-1").Commands()); n != 0 {
@@ -253,12 +250,12 @@ func (s sameOctets) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Boot: 2 * time.Second}}})
-	_, opID, err := l.instantiate("instantiate_sandbox.json", with(t, `{"worker_node":{"password":"hunter2"}}`))
-	err = l.fails(opID, err)
+	_, opID, err := l.Begin("instantiate_sandbox.json", with(t, `{"worker_node":{"password":"hunter2"}}`))
+	err = l.Fails(opID, err)
 	if !errors.Is(err, sshexec.ErrAuth) || !strings.Contains(err.Error(), "worker-10-10-1-11") || !strings.Contains(err.Error(), "no success within 2s") {
 		t.Errorf("the error is %v", err)
 	}
-	if strings.Contains(fmt.Sprintf("%v %+v", err, l.events.all())+l.log.String(), "hunter2") {
+	if strings.Contains(fmt.Sprintf("%v %+v", err, l.Events())+l.Log(), "hunter2") {
 		t.Error("the password is told")
 	}
 	l.noTokens()

@@ -6,13 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 )
 
 // storageFaults are merge patches on good parameters of a storage server, and what is wrong with each.
 var storageFaults = []struct {
 	name, patch string
-	want        []string // below at
+	want        []string
 }{
 	{"a node", `{"storage_server":{"ssh_cp_name":"workerNode_CP2","nic_cp_name":null}}`, []string{
 		`pv_registration_params[0].nfs_server_cp: "storage_CP": is of VDU storage, but the storage server is of VDU workerNode`,
@@ -89,13 +90,9 @@ func TestStorageFaults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{pkg: pkg})
-			_, _, err := l.instantiate("instantiate_sandbox.json", with(t, storageParams), with(t, c.patch))
-			l.refused(err)
-			var want []string
-			for _, w := range c.want {
-				want = append(want, at+w)
-			}
-			if diff := cmp.Diff(want, faults(err)); diff != "" {
+			_, _, err := l.Begin("instantiate_sandbox.json", with(t, storageParams), with(t, c.patch))
+			l.Refused(err)
+			if diff := cmp.Diff(mgmttest.Under(param, c.want), mgmttest.Faults(err)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -110,10 +107,10 @@ func TestTwoStorageServers(t *testing.T) {
 	l := openLab(t, setup{pkg: packageWithStorage(t, map[string]string{"Definitions/k8s_cluster_df_simple.yaml": strings.Replace(two,
 		"  policies:\n", "  policies:\n    - storage_initial_delta:\n        type: tosca.policies.nfv.VduInitialDelta\n        properties:\n"+
 			"          initial_delta:\n            number_of_instances: 2\n        targets: [ storage ]\n", 1)})})
-	_, _, err := l.instantiate("instantiate_sandbox.json", with(t, storageParams))
-	l.refused(err)
-	want := []string{at + `storage_server.ssh_cp_name: "storage_CP": is of VDU storage, of which there would be 2 machines: there must be one`}
-	if diff := cmp.Diff(want, faults(err)); diff != "" {
+	_, _, err := l.Begin("instantiate_sandbox.json", with(t, storageParams))
+	l.Refused(err)
+	want := []string{`storage_server.ssh_cp_name: "storage_CP": is of VDU storage, of which there would be 2 machines: there must be one`}
+	if diff := cmp.Diff(mgmttest.Under(param, want), mgmttest.Faults(err)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,7 +1,6 @@
 package kubeadm_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +15,9 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -79,7 +80,7 @@ func packageWithStorage(t testing.TB, files map[string]string) string {
 	for name, text := range files {
 		all[name] = text
 	}
-	return packageWithFiles(t, all)
+	return mgmttest.Package(t, packageDir, all)
 }
 
 // storageFlavour is a flavour of the sample package with a storage server.
@@ -99,7 +100,7 @@ func storageSetup(t testing.TB) setup {
 // volume is the only one.
 func (l *lab) volume() sandbox.Volume {
 	l.t.Helper()
-	all := l.world.Volumes()
+	all := l.World.Volumes()
 	if len(all) != 1 {
 		l.t.Fatalf("volumes: %+v", all)
 	}
@@ -109,8 +110,8 @@ func (l *lab) volume() sandbox.Volume {
 // persistent are the persistent volumes of the cluster: name, server, path, phase.
 func (l *lab) persistent(id string) (out []string) {
 	l.t.Helper()
-	access, _ := l.registered(id)
-	code, body, err := l.fetch(access, http.MethodGet, "/api/v1/persistentvolumes", "")
+	access, _ := l.Entry(kubeadm.VIMID(id))
+	code, body, err := l.Ask(access, http.MethodGet, "/api/v1/persistentvolumes", "")
 	if code != http.StatusOK || err != nil {
 		l.t.Fatalf("%d %s %v", code, body, err)
 	}
@@ -135,7 +136,7 @@ func (l *lab) exported() {
 	l.t.Helper()
 	storage := l.host("storage-0")
 	v := l.volume()
-	if v.Filesystem != "ext4" || v.MountedAt != "/volume-1" || l.world.Host(v.Machine) != storage {
+	if v.Filesystem != "ext4" || v.MountedAt != "/volume-1" || l.World.Host(v.Machine) != storage {
 		l.t.Errorf("%+v", v)
 	}
 	const want = "# Written by vnfkit: changes are lost.\n/volume-1/nfs/pv1 10.10.0.0/16(rw,sync,no_subtree_check,all_squash,mp=/volume-1)\n" +
@@ -147,17 +148,17 @@ func (l *lab) exported() {
 	if diff := cmp.Diff("/volume-1/nfs/pv1 10.10.0.0/16\n/srv/pv2 10.10.0.0/16\n", l.runRoot(storage, "exportfs")); diff != "" {
 		l.t.Errorf("exports:\n%s", diff)
 	}
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		if h != storage && !strings.Contains(l.runRoot(h, "mount.nfs", "-V"), "nfs-utils") {
 			l.t.Errorf("%s cannot mount NFS", h.Name())
 		}
 		text, err := afero.ReadFile(h.FS(), "/etc/hosts")
 		_, block, _ := strings.Cut(string(text), "# BEGIN vnfkit\n")
 		block, _, _ = strings.Cut(block, "# END")
-		if err != nil || strings.Count(block, "\n") != len(l.world.Nodes()) {
+		if err != nil || strings.Count(block, "\n") != len(l.World.Nodes()) {
 			l.t.Errorf("%s knows other nodes than there are: %v\n%s", h.Name(), err, text)
 		}
-		for _, n := range l.world.Nodes() {
+		for _, n := range l.World.Nodes() {
 			if !strings.Contains("\n"+block, "\n"+n.Address.String()+" ") {
 				l.t.Errorf("%s does not know %s", h.Name(), n.Name)
 			}
@@ -168,25 +169,18 @@ func (l *lab) exported() {
 // runRoot runs a program on a machine, and returns what it says.
 func (l *lab) runRoot(host *sshtest.Host, argv ...string) string {
 	l.t.Helper()
-	keys, err := sshexec.PinnedHostKeys(host.PublicKey())
+	out, err := mgmttest.Run(l.t.Context(), host, sshexec.Command{Argv: argv, Root: true})
 	if err != nil {
-		l.t.Fatal(err)
-	}
-	pool := sshexec.NewPool(sshexec.Options{})
-	defer pool.Close()
-	ssh := pool.Host(sshexec.Target{Addr: host.Addr(), User: "ubuntu", Auth: []sshexec.Auth{sshexec.Password("ubuntu")}, HostKeys: keys, Sudo: sshexec.SudoPassword("ubuntu")})
-	var out bytes.Buffer
-	if err := ssh.Exec(l.t.Context(), sshexec.Command{Argv: argv, Root: true, Stdout: &out}); err != nil {
 		l.t.Errorf("%s: %q: %v", host.Name(), argv, err)
 	}
-	return out.String()
+	return out
 }
 
 // claim has a claim wait for a volume, and be bound to the first.
 func (l *lab) claim(id string) {
 	l.t.Helper()
-	access, _ := l.registered(id)
-	code, body, err := l.fetch(access, http.MethodPost, "/api/v1/namespaces/default/persistentvolumeclaims",
+	access, _ := l.Entry(kubeadm.VIMID(id))
+	code, body, err := l.Ask(access, http.MethodPost, "/api/v1/namespaces/default/persistentvolumeclaims",
 		`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"]}}`)
 	if code != http.StatusCreated || err != nil {
 		l.t.Fatalf("%d %s %v", code, body, err)
@@ -195,8 +189,8 @@ func (l *lab) claim(id string) {
 
 func (l *lab) unclaim(id string) {
 	l.t.Helper()
-	access, _ := l.registered(id)
-	code, body, err := l.fetch(access, http.MethodDelete, "/api/v1/namespaces/default/persistentvolumeclaims/data", "")
+	access, _ := l.Entry(kubeadm.VIMID(id))
+	code, body, err := l.Ask(access, http.MethodDelete, "/api/v1/namespaces/default/persistentvolumeclaims/data", "")
 	if code != http.StatusOK || err != nil {
 		l.t.Fatalf("%d %s %v", code, body, err)
 	}
@@ -214,7 +208,7 @@ func ran(h *sshtest.Host, program string) (n int) {
 
 func (l *lab) healed(id string, machines ...string) {
 	l.t.Helper()
-	l.must(l.Heal(l.t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, machines...)}))
+	l.Must(l.Heal(l.t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, machines...)}))
 }
 
 // TestStorage: every node that there is, at any time, can mount what the storage server exports.
@@ -225,13 +219,13 @@ func TestStorage(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
 			l := openLab(t, storageSetup(t))
-			change := []func(*vnflcm.InstantiateVnfRequest){sized(c.flavour, 0), with(t, storageParams)}
+			change := []mgmttest.Change{mgmttest.Sized(c.flavour, 0), with(t, storageParams)}
 			masters := 1
 			if c.flavour == "complex" {
 				change, masters = append(change, virtual(t)...), 3
 			}
-			id := l.cluster(c.request, change...)
-			l.want(count{masters, 1, 0})
+			id := l.Instantiated(c.request, change...)
+			l.want(masters, 1, 0)
 			l.exported()
 			server := "10.10.0.0"
 			for _, cp := range l.resource(id, "storage-0").VnfcCpInfo {
@@ -245,7 +239,7 @@ func TestStorage(t *testing.T) {
 				}
 			}
 			registered(want)
-			l.must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 			l.exported()
 			l.healed(id, "workerNode-0")
 			l.exported()
@@ -262,7 +256,7 @@ func TestStorage(t *testing.T) {
 			}
 
 			made := l.volume().UUID
-			if err := l.world.Stop("storage-0"); err != nil {
+			if err := l.World.Stop("storage-0"); err != nil {
 				t.Fatal(err)
 			}
 			others := len(l.host("workerNode-0").Commands())
@@ -275,17 +269,17 @@ func TestStorage(t *testing.T) {
 			if l.volume().UUID != made || ran(l.host("storage-0"), "mkfs.ext4") != 0 {
 				t.Error("the volume was formatted again")
 			}
-			l.must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
+			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
 			l.exported()
 			l.claim(id)
 			// What is in use is in the way of the storage server only.
-			l.must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}}))
-			l.must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}}))
+			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
 			l.exported()
 			registered(want)
-			l.must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}))
-			if len(l.world.Hosts()) != 0 || len(l.world.Volumes()) != 0 {
-				t.Errorf("left: %d machines, %+v", len(l.world.Hosts()), l.world.Volumes())
+			l.Must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}))
+			if len(l.World.Hosts()) != 0 || len(l.World.Volumes()) != 0 {
+				t.Errorf("left: %d machines, %+v", len(l.World.Hosts()), l.World.Volumes())
 			}
 		})
 	}
@@ -294,12 +288,8 @@ func TestStorage(t *testing.T) {
 // resource is what the instance shows of a machine.
 func (l *lab) resource(id, machine string) vnflcm.VnfcResourceInfo {
 	l.t.Helper()
-	inst, err := l.Get(l.t.Context(), id)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	for _, v := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
-		if l.world.Host(v.ComputeResource.ResourceID) == l.host(machine) {
+	for _, v := range l.VNFCs(id) {
+		if l.World.Host(v.ComputeResource.ResourceID) == l.host(machine) {
 			return v
 		}
 	}
@@ -312,15 +302,15 @@ func (l *lab) resource(id, machine string) vnflcm.VnfcResourceInfo {
 func TestStorageInUse(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, storageSetup(t))
-	id := l.cluster("instantiate_sandbox.json", with(t, storageParams))
+	id := l.Instantiated("instantiate_sandbox.json", with(t, storageParams))
 	l.claim(id)
 	machine, before := l.host("storage-0"), l.persistent(id)
 	op, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "storage-0", "workerNode-0")})
-	err = l.fails(op, err)
+	err = l.Fails(op, err)
 	if !errors.Is(err, cluster.ErrVolumeBound) || !strings.Contains(err.Error(), "nfs-pv1 to default/data") || strings.Contains(err.Error(), "nfs-pv2") {
 		t.Errorf("%v", err)
 	}
-	l.want(count{1, 1, 0})
+	l.want(1, 1, 0)
 	if diff := cmp.Diff(before, l.persistent(id)); diff != "" || l.host("storage-0") != machine {
 		t.Errorf("it was touched:\n%s", diff)
 	}
@@ -328,7 +318,7 @@ func TestStorageInUse(t *testing.T) {
 	if err := l.Retry(t.Context(), op); err != nil {
 		t.Fatal(err)
 	}
-	l.must(op, nil)
+	l.Must(op, nil)
 	l.exported()
 	if diff := cmp.Diff(strings.ReplaceAll(strings.Join(before, "\n"), "Bound", "Available"), strings.Join(l.persistent(id), "\n")); diff != "" {
 		t.Error(diff)
@@ -339,19 +329,19 @@ func TestStorageInUse(t *testing.T) {
 func TestVolumeIsBoundMeanwhile(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, storageSetup(t))
-	id := l.cluster("instantiate_sandbox.json", with(t, storageParams))
+	id := l.Instantiated("instantiate_sandbox.json", with(t, storageParams))
 	begun := false
-	l.world.OnRequest(func(_, method, path string) {
+	l.World.OnRequest(func(_, method, path string) {
 		if method == http.MethodDelete && strings.Contains(path, "/persistentvolumes/") && !begun {
 			begun = true
 			l.claim(id)
 		}
 	})
 	op, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "storage-0")})
-	if err := l.fails(op, err); !errors.Is(err, cluster.ErrVolumeBound) {
+	if err := l.Fails(op, err); !errors.Is(err, cluster.ErrVolumeBound) {
 		t.Errorf("%v", err)
 	}
-	l.world.OnRequest(nil)
+	l.World.OnRequest(nil)
 	if got := l.persistent(id); !slices.ContainsFunc(got, func(v string) bool { return strings.HasPrefix(v, "nfs-pv1") && strings.HasSuffix(v, "Bound") }) {
 		t.Errorf("%q", got)
 	}
@@ -364,16 +354,16 @@ func TestForeignDisk(t *testing.T) {
 		t.Run(on, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, storageSetup(t))
-			id := l.cluster("instantiate_sandbox.json", with(t, storageParams))
-			if err := l.world.FormatVolume(l.volume().ID, on); err != nil {
+			id := l.Instantiated("instantiate_sandbox.json", with(t, storageParams))
+			if err := l.World.FormatVolume(l.volume().ID, on); err != nil {
 				t.Fatal(err)
 			}
-			if err := l.world.FormatVolume("none", on); err == nil {
+			if err := l.World.FormatVolume("none", on); err == nil {
 				t.Error("there is no such volume")
 			}
 			was := l.volume().UUID
 			op, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "storage-0")})
-			if err := l.fails(op, err); !strings.Contains(err.Error(), want) {
+			if err := l.Fails(op, err); !strings.Contains(err.Error(), want) {
 				t.Errorf("%v", err)
 			}
 			if v := l.volume(); v.UUID != was || v.Filesystem != on || v.MountedAt != "" || ran(l.host("storage-0"), "mkfs.ext4") != 0 {
@@ -398,8 +388,8 @@ func TestStorageTrouble(t *testing.T) {
 				s.sandbox.Commands = map[string]sshtest.Command{"findmnt": func(context.Context, *sshtest.Process) int { return 1 }}
 			}
 			l := openLab(t, s)
-			_, op, err := l.instantiate("instantiate_sandbox.json", with(t, storageParams), with(t, c.patch))
-			if err := l.fails(op, err); !strings.Contains(err.Error(), c.want) {
+			_, op, err := l.Begin("instantiate_sandbox.json", with(t, storageParams), with(t, c.patch))
+			if err := l.Fails(op, err); !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -412,10 +402,10 @@ func TestVolumesOfOneName(t *testing.T) {
 	flavour := strings.Replace(storageFlavour(t, "simple"), "    workerNode:\n      type: tosca.nodes.nfv.Vdu.Compute\n",
 		"    workerNode:\n      type: tosca.nodes.nfv.Vdu.Compute\n      requirements:\n        - virtual_storage: storage_volume\n", 1)
 	l := openLab(t, setup{pkg: packageWithStorage(t, map[string]string{"Definitions/k8s_cluster_df_simple.yaml": flavour})})
-	l.cluster("instantiate_sandbox.json", with(t, storageParams))
-	all := l.world.Volumes()
+	l.Instantiated("instantiate_sandbox.json", with(t, storageParams))
+	all := l.World.Volumes()
 	for _, v := range all {
-		if on := l.world.Host(v.Machine).Name(); (v.MountedAt == "/volume-1") != (on == "storage-0") {
+		if on := l.World.Host(v.Machine).Name(); (v.MountedAt == "/volume-1") != (on == "storage-0") {
 			t.Errorf("%s: %+v", on, v)
 		}
 	}
@@ -429,17 +419,14 @@ func TestStorageCrash(t *testing.T) {
 	labSetup := storageSetup(t)
 	fresh := prepared{setup: &labSetup, check: (*lab).exported}
 	l := openLab(t, labSetup)
-	running := prepared{world: l.world, setup: &labSetup, check: (*lab).exported,
-		instance: l.cluster("instantiate_sandbox.json", with(t, storageParams))}
-	running.records = l.records()
+	running := prepared{setup: &labSetup, check: (*lab).exported,
+		instance: l.Instantiated("instantiate_sandbox.json", with(t, storageParams)), from: l.Snapshot()}
 	for _, c := range []struct {
 		scenario
 		prepared
 	}{
 		{scenario{name: "instantiate", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-			req := request[vnflcm.InstantiateVnfRequest](l.t, "instantiate_sandbox.json")
-			with(l.t, storageParams)(&req)
-			return m.Instantiate(ctx, id, req)
+			return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", with(l.t, storageParams)))
 		}}, fresh},
 		{scenario{name: "heal", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 			return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "storage-0")}) //nolint:contextcheck // looks at the world only

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -20,7 +21,7 @@ import (
 
 // running counts the programs that run now on the machines.
 func (l *lab) running() (n int) {
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		for _, r := range h.Commands() {
 			if r.End.IsZero() {
 				n++
@@ -36,8 +37,8 @@ func (l *lab) watchHosts(name, program, arg string, do func()) func(*vnflcm.Conf
 	return func(c *vnflcm.Config) {
 		var begun atomic.Bool
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
-			if strings.Contains(s.Phase, "_") && l.world.Host(name) != nil && begun.CompareAndSwap(false, true) {
-				l.when(l.world.Host(name), program, arg, do)
+			if strings.Contains(s.Phase, "_") && l.World.Host(name) != nil && begun.CompareAndSwap(false, true) {
+				l.when(l.World.Host(name), program, arg, do)
 			}
 			return next(ctx)
 		}
@@ -56,30 +57,27 @@ func TestCancel(t *testing.T) {
 			l := openLab(t, setup{sandbox: sandbox.Config{Takes: 100 * time.Millisecond}})
 			ids := make(chan string, 1)
 			var m *vnflcm.Manager
-			m = l.manager(l.watchHosts(c.host, c.program, c.arg, func() {
+			m = l.Process(l.watchHosts(c.host, c.program, c.arg, func() {
 				if err := m.Cancel(ctx, <-ids, vnflcm.CancelForceful); err != nil { // the program is about to begin
 					t.Error(err)
 				}
 			}))
-			req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json")
-			sized("complex", 0)(&req)
-			opID, err := m.Instantiate(ctx, l.created(), req)
+			opID, err := m.Instantiate(ctx, l.Created(), l.Request("instantiate_sandbox.json", mgmttest.Sized("complex", 0)))
 			if err != nil {
 				t.Fatal(err)
 			}
 			ids <- opID
-			occ, err := m.Wait(ctx, opID)
-			if !errors.Is(err, vnflcm.ErrCancelled) || occ.OperationState != vnflcm.FailedTemp {
-				t.Fatalf("%+v, %v", occ, err)
+			if err := l.Fails(opID, nil, m); !errors.Is(err, vnflcm.ErrCancelled) {
+				t.Fatalf("the error is %v", err)
 			}
 			if n := l.running(); n != 0 {
 				t.Errorf("%d programs still run", n)
 			}
-			if n := l.world.JoinTokens(); n > 1 || n == 1 && c.arg != "init" {
+			if n := l.World.JoinTokens(); n > 1 || n == 1 && c.arg != "init" {
 				t.Errorf("%d tokens are left", n) // that of an init that was cut short ends with its machine's reset
 			}
-			l.must(opID, m.Retry(ctx, opID), m)
-			l.want(count{3, 1, 0})
+			l.Must(opID, m.Retry(ctx, opID), m)
+			l.want(3, 1, 0)
 			l.onlyOnce(nil)
 		})
 	}
@@ -92,16 +90,10 @@ func TestRollbackInstantiate(t *testing.T) {
 		t.Run(strings.TrimSpace(script), func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{pkg: packageWith(t, func(s string) string { return strings.Replace(s, script, script+"; exit 9", 1) })})
-			id, opID, err := l.instantiate("instantiate_script.json")
-			l.fails(opID, err)
-			if err := l.Rollback(t.Context(), opID); err != nil {
-				t.Fatal(err)
-			}
-			occ, _ := l.Wait(t.Context(), opID)
-			if occ == nil || occ.OperationState != vnflcm.RolledBack {
-				t.Fatalf("%+v", occ)
-			}
-			if n := len(l.world.Hosts()); n != 0 {
+			id, opID, err := l.Begin("instantiate_script.json")
+			l.Fails(opID, err)
+			l.RollBack(opID)
+			if n := len(l.World.Hosts()); n != 0 {
 				t.Errorf("%d machines are left", n)
 			}
 			if err := l.Delete(t.Context(), id); err != nil {
@@ -110,11 +102,7 @@ func TestRollbackInstantiate(t *testing.T) {
 			if _, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
 				t.Errorf("the VIM entry: %v", err)
 			}
-			for _, kind := range []string{"instance", "state", "step", "lease", "cancel"} {
-				if left, err := l.store.List(t.Context(), kind, ""); err != nil || len(left) != 0 {
-					t.Errorf("%d records of kind %s are left, %v", len(left), kind, err)
-				}
-			}
+			l.Forgotten()
 		})
 	}
 }
@@ -123,33 +111,25 @@ func TestRollbackInstantiate(t *testing.T) {
 func TestRollbackScaleOut(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.cluster("instantiate_sandbox.json", sized("simple", 1))
-	before, files := l.outcome(id), l.world.Nodes()
-	broken := l.manager(l.watchHosts("workerNode-3", "kubeadm", "join", func() {
-		if err := l.world.Stop("workerNode-3"); err != nil {
+	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 1))
+	before, files := l.outcome(id), l.World.Nodes()
+	broken := l.Process(l.watchHosts("workerNode-3", "kubeadm", "join", func() {
+		if err := l.World.Stop("workerNode-3"); err != nil {
 			t.Error(err)
 		}
 	}))
 	opID, err := broken.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", NumberOfSteps: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = broken.Wait(t.Context(), opID); err == nil || !strings.Contains(err.Error(), "worker-") {
+	if err := l.Fails(opID, err, broken); !strings.Contains(err.Error(), "worker-") {
 		t.Fatalf("the error names no machine: %v", err)
 	}
 	if err := broken.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Rollback(t.Context(), opID); err != nil {
-		t.Fatal(err)
-	}
-	if occ, _ := l.Wait(t.Context(), opID); occ.OperationState != vnflcm.RolledBack {
-		t.Fatalf("%+v", occ)
-	}
+	l.RollBack(opID)
 	if diff := cmp.Diff(before, l.outcome(id)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(files, l.world.Nodes(), cmp.Comparer(func(a, b sandbox.Node) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(files, l.World.Nodes(), cmp.Comparer(func(a, b sandbox.Node) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
 	for _, name := range []string{"masterNode-0", "workerNode-0", "workerNode-1"} {
@@ -165,8 +145,8 @@ func TestRollbackScaleOut(t *testing.T) {
 func TestHostNeverBoots(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Boot: time.Hour}, driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Boot: 2 * time.Second}}})
-	_, opID, err := l.instantiate("instantiate_sandbox.json")
-	err = l.fails(opID, err)
+	_, opID, err := l.Begin("instantiate_sandbox.json")
+	err = l.Fails(opID, err)
 	for _, want := range []string{"worker-10-10-1-11", "master-10-10-0-10", "no success within 2s", "reach"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
@@ -175,11 +155,11 @@ func TestHostNeverBoots(t *testing.T) {
 	if !errors.Is(err, sshexec.ErrConnect) {
 		t.Errorf("%v", err)
 	}
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		h.Refuse(false)
 	}
-	l.must(opID, l.Retry(t.Context(), opID))
-	l.want(count{1, 1, 0})
+	l.Must(opID, l.Retry(t.Context(), opID))
+	l.want(1, 1, 0)
 }
 
 // TestControlPlaneNodeBootsLate: the join of one control-plane node does not ask another one that is not up yet.
@@ -187,11 +167,11 @@ func TestControlPlaneNodeBootsLate(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	refuse := func(refuse bool) {
-		if h := l.world.Host("masterNode-2"); h != nil {
+		if h := l.World.Host("masterNode-2"); h != nil {
 			h.Refuse(refuse)
 		}
 	}
-	m := l.manager(func(c *vnflcm.Config) {
+	m := l.Process(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			switch l.stepName(s) {
 			case "instantiate_end/reach/masterNode-2":
@@ -202,36 +182,27 @@ func TestControlPlaneNodeBootsLate(t *testing.T) {
 			return next(ctx)
 		}
 	})
-	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json")
-	sized("complex", 0)(&req)
-	opID, err := m.Instantiate(t.Context(), l.created(), req)
-	l.must(opID, err, m)
-	l.want(count{3, 1, 0})
+	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json", mgmttest.Sized("complex", 0)))
+	l.Must(opID, err, m)
+	l.want(3, 1, 0)
 }
 
 // TestNodeDies kills a machine in the middle of its join.
 func TestNodeDies(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	m := l.manager(l.watchHosts("workerNode-1", "kubeadm", "join", func() {
-		if err := l.world.Stop("workerNode-1"); err != nil {
+	m := l.Process(l.watchHosts("workerNode-1", "kubeadm", "join", func() {
+		if err := l.World.Stop("workerNode-1"); err != nil {
 			t.Error(err)
 		}
 	}))
-	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json")
-	sized("simple", 2)(&req)
-	opID, err := m.Instantiate(t.Context(), l.created(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.Wait(t.Context(), opID)
+	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json", mgmttest.Sized("simple", 2)))
+	err = l.Fails(opID, err, m)
 	if !errors.Is(err, sshexec.ErrDisconnected) || !strings.Contains(err.Error(), "worker-10-10-2-12") {
 		t.Errorf("the error is %v", err)
 	}
 	// The others did not wait for it.
-	if diff := cmp.Diff(count{1, 2, 0}, counted(l.world.Nodes())); diff != "" {
-		t.Error(diff)
-	}
+	l.WantNodes(1, 2, 0)
 	l.noTokens()
 }
 
@@ -239,15 +210,15 @@ func TestNodeDies(t *testing.T) {
 func TestWorkerNeverReady(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Ready: 2 * time.Second}},
-		pkg: packageWithFiles(t, map[string]string{"Files/kubernetes/cni.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: no-network\n"})})
-	_, opID, err := l.instantiate("instantiate_sandbox.json")
-	err = l.fails(opID, err)
+		pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/kubernetes/cni.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: no-network\n"})})
+	_, opID, err := l.Begin("instantiate_sandbox.json")
+	err = l.Fails(opID, err)
 	for _, want := range []string{"waiting for all nodes to be Ready", "node worker-10-10-1-11: container runtime network not ready", "no success within 2s"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
-	if !slices.ContainsFunc(l.events.all(), func(e vnflcm.Event) bool {
+	if !slices.ContainsFunc(l.Events(), func(e vnflcm.Event) bool {
 		return e.Kind == vnflcm.StepProgress && strings.HasPrefix(e.Message, "0 of 2 nodes are Ready; node ")
 	}) {
 		t.Error("no event says what it waits for")
@@ -265,46 +236,39 @@ func TestJoinFails(t *testing.T) {
 		return time.Now()
 	}
 	l := openLab(t, setup{sandbox: sandbox.Config{Now: now}})
-	m := l.manager(l.watchHosts("workerNode-0", "kubeadm", "join", func() { late.Store(true) }))
-	opID, err := m.Instantiate(t.Context(), l.created(), request[vnflcm.InstantiateVnfRequest](t, "instantiate_sandbox.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.Wait(t.Context(), opID)
+	m := l.Process(l.watchHosts("workerNode-0", "kubeadm", "join", func() { late.Store(true) }))
+	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json"))
+	err = l.Fails(opID, err, m)
 	exit, ok := errors.AsType[*sshexec.ExitError](err)
 	if !ok || exit.Host != "worker-10-10-1-11" || !strings.Contains(exit.Stderr, "could not find a JWS signature in the cluster-info ConfigMap") {
 		t.Fatalf("the error is %v", err)
 	}
-	if bootstrapToken.MatchString(err.Error() + exit.Stderr + l.log.String()) {
+	if bootstrapToken.MatchString(err.Error() + exit.Stderr + l.Log()) {
 		t.Errorf("a token is told: %v", err)
 	}
 	late.Store(false)
-	l.must(opID, m.Retry(t.Context(), opID), m)
-	l.want(count{1, 1, 0})
+	l.Must(opID, m.Retry(t.Context(), opID), m)
+	l.want(1, 1, 0)
 }
 
 // TestHealOneOfTwoDead: the other dead machine is in nobody's way.
 func TestHealOneOfTwoDead(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.cluster("instantiate_sandbox.json", sized("simple", 2))
+	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 2))
 	for _, name := range []string{"workerNode-0", "workerNode-2"} {
-		if err := l.world.Stop(name); err != nil {
+		if err := l.World.Stop(name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	inst, err := l.Get(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, dead := range []string{"workerNode-0", "workerNode-2"} {
-		for _, v := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
-			if h := l.world.Host(v.ComputeResource.ResourceID); h != nil && h.Name() == dead {
-				l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{v.ID}}))
+		for _, v := range l.VNFCs(id) {
+			if h := l.World.Host(v.ComputeResource.ResourceID); h != nil && h.Name() == dead {
+				l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{v.ID}}))
 			}
 		}
 	}
-	l.want(count{1, 3, 0})
+	l.want(1, 3, 0)
 }
 
 // TestParallel: with 1+6 nodes, preparations overlap and workers join at the same time; with three
@@ -312,9 +276,9 @@ func TestHealOneOfTwoDead(t *testing.T) {
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 300 * time.Millisecond}})
-	l.cluster("instantiate_sandbox.json", sized("complex", 5))
+	l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 5))
 	var installs, masters, workers []sshtest.Record
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		for _, r := range h.Commands() {
 			switch {
 			case r.BuiltIn:
@@ -360,10 +324,7 @@ func overlapping(records []sshtest.Record) int {
 func TestNoEndpoint(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	req := request[vnflcm.InstantiateVnfRequest](t, "instantiate_complex.json")
-	sandboxVIM(&req)
-	with(t, `{"master_node":{"cluster_cp_name":"other_CP"}}`)(&req)
-	opID, err := l.Instantiate(t.Context(), l.created(), req)
+	opID, err := l.Instantiate(t.Context(), l.Created(), l.Request("instantiate_complex.json", with(t, `{"master_node":{"cluster_cp_name":"other_CP"}}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +333,7 @@ func TestNoEndpoint(t *testing.T) {
 	if !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
-	for _, h := range l.world.Hosts() {
+	for _, h := range l.World.Hosts() {
 		if ran := h.Commands(); len(ran) > 0 {
 			t.Errorf("%s: %q ran", h.Name(), ran[0].Argv)
 		}

@@ -1,11 +1,8 @@
 package kubeadm_test
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,62 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
-
-// registration is what the entry of a cluster holds.
-type registration struct {
-	AuthURL string        `json:"auth_url"`
-	Token   vnflcm.Secret `json:"bearer_token"`
-	CA      string        `json:"ssl_ca_cert"`
-}
-
-// registered reads the entry of the cluster.
-func (l *lab) registered(id string) (access registration, extra map[string]any) {
-	l.t.Helper()
-	vim, err := l.VIMs().Get(l.t.Context(), kubeadm.VIMID(id))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	extra = map[string]any{}
-	unknown, err1 := vim.AccessInfo.Decode(&access)
-	_, err2 := vim.Extra.Decode(&extra)
-	if err := errors.Join(err1, err2); err != nil || len(unknown) > 0 {
-		l.t.Fatalf("%v; also %q", err, unknown)
-	}
-	return access, extra
-}
-
-// ask asks the API as the entry says, from outside: TLS is verified. It returns the code of the answer.
-func (l *lab) ask(r registration, method, path string) (int, error) {
-	l.t.Helper()
-	code, _, err := l.fetch(r, method, path, "")
-	return code, err
-}
-
-func (l *lab) fetch(r registration, method, path, send string) (code int, body []byte, err error) {
-	l.t.Helper()
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM([]byte(r.CA)) {
-		l.t.Fatalf("no CA: %q", r.CA)
-	}
-	transport := &http.Transport{DialContext: l.world.Dial, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(l.t.Context(), method, r.AuthURL+path, strings.NewReader(send))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+r.Token.Reveal())
-	answer, err := transport.RoundTrip(request)
-	if err != nil {
-		return 0, nil, err
-	}
-	body, err = io.ReadAll(answer.Body)
-	return answer.StatusCode, body, errors.Join(err, answer.Body.Close())
-}
 
 const (
 	nodesPath  = "/api/v1/nodes"
@@ -85,23 +31,23 @@ func TestRegistration(t *testing.T) {
 			t.Run(flavour+" "+file, func(t *testing.T) {
 				t.Parallel()
 				l := openLab(t, setup{})
-				id := l.cluster(file, sized(flavour, 0))
-				first, extra := l.registered(id)
+				id := l.Instantiated(file, mgmttest.Sized(flavour, 0))
+				first, extra := l.Entry(kubeadm.VIMID(id))
 				if diff := cmp.Diff(map[string]any{"vim_name": extra["vim_name"]}, extra); diff != "" {
 					t.Error(diff)
 				}
-				if code, err := l.ask(first, http.MethodDelete, secretPath); code != http.StatusNotFound {
+				if code, _, err := l.Ask(first, http.MethodDelete, secretPath, ""); code != http.StatusNotFound {
 					t.Errorf("an administrator: %d, %v", code, err)
 				}
-				l.must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
-				second, _ := l.registered(id)
-				if code, err := l.ask(second, http.MethodGet, nodesPath); code != http.StatusOK {
+				l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
+				second, _ := l.Entry(kubeadm.VIMID(id))
+				if code, _, err := l.Ask(second, http.MethodGet, nodesPath, ""); code != http.StatusOK {
 					t.Errorf("the new cluster: %d, %v", code, err)
 				}
 				if second.Token.Equal(first.Token) || second.CA == first.CA {
 					t.Error("the entry is still that of the old cluster")
 				}
-				l.must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+				l.Must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 				if _, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
 					t.Errorf("the entry is left: %v", err)
 				}
@@ -114,12 +60,12 @@ func TestRegistration(t *testing.T) {
 func TestRegistrationParameters(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
-	id := l.cluster("instantiate_sandbox.json", with(t, `{"vim_registration":{"cluster_role":"view","token":"request","token_expiration":"7200"}}`))
-	access, extra := l.registered(id)
-	if get, err := l.ask(access, http.MethodGet, nodesPath); get != http.StatusOK {
+	id := l.Instantiated("instantiate_sandbox.json", with(t, `{"vim_registration":{"cluster_role":"view","token":"request","token_expiration":"7200"}}`))
+	access, extra := l.Entry(kubeadm.VIMID(id))
+	if get, _, err := l.Ask(access, http.MethodGet, nodesPath, ""); get != http.StatusOK {
 		t.Errorf("to look: %d, %v", get, err)
 	}
-	if del, err := l.ask(access, http.MethodDelete, secretPath); del != http.StatusForbidden {
+	if del, _, err := l.Ask(access, http.MethodDelete, secretPath, ""); del != http.StatusForbidden {
 		t.Errorf("to delete: %d, %v", del, err)
 	}
 	text, _ := extra["bearer_token_expires"].(string)
@@ -132,8 +78,8 @@ func TestRegistrationParameters(t *testing.T) {
 func TestRegistrationFails(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
-	_, opID, err := l.instantiate("instantiate_sandbox.json", with(t, `{"vim_registration":{"cluster_role":"none"}}`))
-	err = l.fails(opID, err)
+	_, opID, err := l.Begin("instantiate_sandbox.json", with(t, `{"vim_registration":{"cluster_role":"none"}}`))
+	err = l.Fails(opID, err)
 	if !strings.Contains(err.Error(), "there is no such ClusterRole: none") {
 		t.Errorf("%v", err)
 	}
@@ -146,10 +92,10 @@ func TestAccountEnds(t *testing.T) {
 		t.Run(map[bool]string{false: "alive", true: "dead"}[dead], func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{})
-			id := l.cluster("instantiate_sandbox.json")
+			id := l.Instantiated("instantiate_sandbox.json")
 			var mu sync.Mutex
 			var deleted []string
-			l.world.OnRequest(func(_, method, path string) {
+			l.World.OnRequest(func(_, method, path string) {
 				mu.Lock()
 				defer mu.Unlock()
 				if method == http.MethodDelete {
@@ -157,17 +103,17 @@ func TestAccountEnds(t *testing.T) {
 				}
 			})
 			if dead {
-				if err := l.world.Stop("masterNode-0"); err != nil {
+				if err := l.World.Stop("masterNode-0"); err != nil {
 					t.Fatal(err)
 				}
 			}
-			l.must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+			l.Must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 			mu.Lock()
 			defer mu.Unlock()
 			if slices.Contains(deleted, "/api/v1/namespaces/kube-system/serviceaccounts/vnfkit-vim") == dead {
 				t.Errorf("deleted: %q", deleted)
 			}
-			if strings.Contains(l.log.String(), "the service account of the VIM could not be removed") != dead {
+			if strings.Contains(l.Log(), "the service account of the VIM could not be removed") != dead {
 				t.Error("a warning too many, or none")
 			}
 		})
@@ -182,8 +128,8 @@ func TestHelmInfo(t *testing.T) {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
-			id := l.cluster("instantiate_sandbox.json", sized(flavour, 0), with(t, helmParams))
-			_, extra := l.registered(id)
+			id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized(flavour, 0), with(t, helmParams))
+			_, extra := l.Entry(kubeadm.VIMID(id))
 			info, _ := extra["helm_info"].(map[string]any)
 			list, isList := info["masternode_ip"].([]any)
 			one, isText := info["masternode_ip"].(string)

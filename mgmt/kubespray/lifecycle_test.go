@@ -24,31 +24,31 @@ func TestLifecycle(t *testing.T) {
 			before := files(t, l.server())
 			id := l.Instantiated(sample, changes...)
 			masters := len(l.vnfcs(id, "masterNode"))
-			l.Want(masters, 2, 0)
+			l.WantNodes(masters, 2, 0)
 			if vim, err := l.VIMs().Get(ctx, kubespray.VIMID(id)); err != nil || vim.VimType != kubespray.VIMType {
 				t.Errorf("VIM of the cluster: %+v, %v", vim, err)
 			}
 			l.scaleOut(id)
-			l.Want(masters, 3, 0)
+			l.WantNodes(masters, 3, 0)
 			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
-			l.Want(masters, 2, 0)
+			l.WantNodes(masters, 2, 0)
 
 			worker := l.vnfcs(id, "workerNode")[0]
 			if err := l.World.Stop(worker.ComputeResource.ResourceID); err != nil {
 				t.Fatal(err)
 			}
-			l.Want(masters, 2, 1)
+			l.WantNodes(masters, 2, 1)
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker.ID}}))
-			l.Want(masters, 2, 0)
+			l.WantNodes(masters, 2, 0)
 
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.vnfcs(id, "externalLB")[0].ID}}))
-			l.Want(masters, 2, 0)
+			l.WantNodes(masters, 2, 0)
 
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
-			l.Want(masters, 2, 0)
+			l.WantNodes(masters, 2, 0)
 
 			l.Must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
-			l.Want(0, 0, 0)
+			l.WantNodes(0, 0, 0)
 			if len(l.World.Hosts()) != 0 {
 				t.Errorf("%d machines are left", len(l.World.Hosts()))
 			}
@@ -59,9 +59,7 @@ func TestLifecycle(t *testing.T) {
 			if err := l.Delete(ctx, id); err != nil {
 				t.Error(err)
 			}
-			if left := l.Records("instance", "state", "step", "lease", "cancel"); len(left) != 0 {
-				t.Errorf("records are left: %+v", left)
-			}
+			l.Forgotten()
 		})
 	}
 }

@@ -201,5 +201,5 @@ func TestEvenControlPlane(t *testing.T) {
 		t.Error(diff)
 	}
 	l.Instantiated(sample, levelled(2))
-	l.Want(5, 1, 0)
+	l.WantNodes(5, 1, 0)
 }

@@ -36,7 +36,7 @@ func TestTaskFails(t *testing.T) {
 	}
 	l.World.Host("workerNode-0").SetFaults(sshtest.Faults{})
 	l.Must(opID, m.Retry(t.Context(), opID), m)
-	l.Want(1, 2, 0)
+	l.WantNodes(1, 2, 0)
 	if n := len(l.runs()); n != 2 {
 		t.Errorf("%d runs", n)
 	}

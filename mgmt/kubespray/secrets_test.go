@@ -51,9 +51,9 @@ func TestKeys(t *testing.T) {
 		"master_node":{"password":null,"private_key":`+mgmttest.Quoted(string(nodes.PEM))+`,"become_password":"become"},
 		"worker_node":{"password":null,"private_key":`+mgmttest.Quoted(secret)+`,"passphrase":"phrase","become_password":"become"},
 		"external_lb_param":null}`))
-	l.Want(1, 1, 0)
+	l.WantNodes(1, 1, 0)
 	l.scaleOut(id)
-	l.Want(1, 2, 0)
+	l.WantNodes(1, 2, 0)
 	for _, name := range []string{"master", "worker"} {
 		info, err := l.server().FS().Stat(inventory + "/keys/" + name)
 		if err != nil || info.Mode().Perm() != 0o600 {

@@ -47,13 +47,13 @@ func TestGroups(t *testing.T) {
 			l := openLab(t, setup{server: c.server})
 			id := l.Instantiated(sample, mgmttest.Sized("simple", 0), with(t, `{"kubespray_groups":"`+c.groups+`"}`))
 			l.scaleOut(id)
-			l.Want(1, 2, 0)
+			l.WantNodes(1, 2, 0)
 			hosts := read(t, l.server(), inventory+"/hosts.ini")
 			if strings.Contains(hosts, "[kube-node]") != c.legacy || strings.Contains(hosts, "[kube_node]") == c.legacy {
 				t.Errorf("the groups are\n%s", hosts)
 			}
 			l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
-			l.Want(1, 1, 0)
+			l.WantNodes(1, 1, 0)
 		})
 	}
 }
@@ -115,9 +115,9 @@ func TestOwnServer(t *testing.T) {
 	}
 	id := l.Instantiated(sample, mgmttest.Sized("simple", 0), with(t, `{"ansible":null}`))
 	l.scaleOut(id)
-	l.Want(1, 2, 0)
+	l.WantNodes(1, 2, 0)
 	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
-	l.Want(1, 2, 0)
+	l.WantNodes(1, 2, 0)
 	l.Must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	sameFiles(t, before, files(t, l.server()))
 }

@@ -259,12 +259,12 @@ func TestOverrides(t *testing.T) {
 		t.Errorf("the password of the request is not used: %v", err)
 	}
 	l.RollBack(opID)
-	l.Want(1, 1, 0)
+	l.WantNodes(1, 1, 0)
 	worker := l.vnfcs(id, "workerNode")[0].ID
 	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker}, AdditionalParams: params(t,
 		`{"ansible":{"ip_address":"10.9.0.1","username":"ansible","password":"`+serverPassword+`","kubespray_root_path":"`+root+`","transferring_inventory_path":"`+inventory+`"},
 		"worker_node":{"ssh_cp_name":"workerNode_CP2","username":"ubuntu","password":"ubuntu"}}`)}))
-	l.Want(1, 1, 0)
+	l.WantNodes(1, 1, 0)
 }
 
 // TestRemoveNodeIsNeverForAll: kubespray takes a run without node for one on every node.
@@ -273,7 +273,7 @@ func TestRemoveNodeIsNeverForAll(t *testing.T) {
 	l := newLab(t)
 	id := l.Instantiated(sample, mgmttest.Sized("simple", 2))
 	l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance", NumberOfSteps: 2}))
-	l.Want(1, 1, 0)
+	l.WantNodes(1, 1, 0)
 	var removals int
 	for _, argv := range l.runs() {
 		if strings.HasSuffix(argv[len(argv)-1], "remove-node.yml") {
@@ -299,12 +299,12 @@ func TestRollBackOfScaleOut(t *testing.T) {
 				t.Fatalf("the error is %v", err)
 			}
 			l.RollBack(opID, m)
-			l.Want(1, 1, 0)
+			l.WantNodes(1, 1, 0)
 			if n := len(l.vnfcs(id, "workerNode")); n != 1 {
 				t.Errorf("%d workers", n)
 			}
 			l.scaleOut(id)
-			l.Want(1, 2, 0)
+			l.WantNodes(1, 2, 0)
 		})
 	}
 }
