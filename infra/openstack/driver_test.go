@@ -466,7 +466,8 @@ func TestCrash(t *testing.T) {
 // crash runs an operation in a process that dies in a step, and finishes it in the next, which has the lab then.
 func (l *lab) crash(begin func(*lab) (string, error), step string, point crashtest.Point) {
 	l.t.Helper()
-	doomed := crashtest.New(crashtest.Death{Point: point, Step: func(s vnflcm.StepInfo) bool { return s.Name == step }, Inside: l.dieInside})
+	doomed := crashtest.New(crashtest.Death{Point: point, Step: func(s vnflcm.StepInfo) bool { return s.Name == step },
+		Inside: l.dieInside, End: func() { l.failing(func(*http.Request) int { return -1 }) }})
 	opID, err := doomed.Run(l.t.Context(), l.start(doomed.Doom), func(m *vnflcm.Manager) (string, error) {
 		l.Manager = m
 		return begin(l)
@@ -474,6 +475,7 @@ func (l *lab) crash(begin func(*lab) (string, error), step string, point crashte
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	l.failing(nil)
 	l.Manager = l.start(doomed.Succeed)
 	if _, err := doomed.Resume(l.t.Context(), l.Manager, opID); err != nil {
 		l.t.Fatal(err)
@@ -482,18 +484,21 @@ func (l *lab) crash(begin func(*lab) (string, error), step string, point crashte
 
 // dieInside has a process die of its first request that changes something: that has its effect, and nobody hears of it.
 func (l *lab) dieInside(_ vnflcm.StepInfo, die func()) (undo func()) {
-	watch := func(fault func(*http.Request) int) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.fault = fault
-	}
-	watch(func(r *http.Request) int {
-		if r.Method != http.MethodGet {
-			die()
+	l.failing(func(r *http.Request) int {
+		if r.Method == http.MethodGet {
+			return 0
 		}
-		return 0
+		go die() // which needs the fake
+		return -2
 	})
-	return func() { watch(nil) }
+	return nil
+}
+
+// failing has requests fail from now on.
+func (l *lab) failing(fault func(*http.Request) int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fault = fault
 }
 
 func TestFaultyRequests(t *testing.T) {

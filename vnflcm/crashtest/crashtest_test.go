@@ -86,9 +86,6 @@ func TestPoints(t *testing.T) {
 				if want := map[bool]int{true: 0, false: 1}[point == crashtest.BeforeDo && step.Name == "create-server"]; before != want {
 					t.Errorf("it left %d servers, not %d", before, want)
 				}
-				if before > 0 && c.ended.Err() == nil {
-					t.Error("a step of the dead goes on")
-				}
 				occ, err := doomed.Resume(t.Context(), c.process(t, doomed.Succeed), opID)
 				if err != nil || occ.OperationState != vnflcm.Completed || len(c.servers) != 1 {
 					t.Errorf("%v, %v; %d servers", occ, err, len(c.servers))

@@ -15,6 +15,6 @@
 //	}
 //
 // start makes a Manager on the same store and the same world each time, under one Owner or none; Doom and Succeed
-// change its Config. A process that is dead reaches its store no more, its steps' contexts have ended, and [Death.End]
-// cuts what else it holds. What is in the journal must not be done again: Resume reports such steps.
+// change its Config. A process that is dead reaches its store no more, begins no step, and [Death.End] cuts what else it
+// holds, such as its connections. What is in the journal must not be done again: Resume reports such steps.
 package crashtest

@@ -36,7 +36,8 @@ type Death struct {
 	// Inside watches the world while Do of the step runs, for InsideDo: it arranges that die is called in the
 	// middle. What it returns, if that is not nil, takes the arrangement back when the step has returned.
 	Inside func(s vnflcm.StepInfo, die func()) (undo func())
-	// End cuts what the process holds beside its store, such as connections. It is called once.
+	// End cuts what the process holds beside its store, such as connections: steps under way shall reach nothing any
+	// more. It is called once.
 	End func()
 }
 
@@ -117,15 +118,6 @@ func (p *Process) intercept(ctx context.Context, s vnflcm.StepInfo, next func(co
 	if p.Dead() {
 		return storetest.ErrCut
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-p.gone:
-			cancel(storetest.ErrCut)
-		case <-ctx.Done():
-		}
-	}()
 	if !p.begins(s) {
 		return next(ctx)
 	}
