@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,17 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
-)
-
-// cutPoint is where in a step the process dies.
-type cutPoint string
-
-const (
-	beforeDo      cutPoint = "before Do"
-	insideDo      cutPoint = "inside Do"
-	beforeJournal cutPoint = "before the journal"
-	afterJournal  cutPoint = "after the journal"
+	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
 
 // scenario is an operation on a small cluster.
@@ -188,85 +176,47 @@ func knownHosts(t testing.TB, h *sshtest.Host, byAddr map[string]string) []strin
 	return known
 }
 
-// crash is one process that dies at one point of one step.
-type crash struct {
-	storetest.Fence
-	world *sandbox.World
-	step  string // phase/name/machine
-	point cutPoint
-	key   atomic.Value // the step's key, once it has begun
-	once  sync.Once
-	gone  chan struct{} // closed when it is dead
-	done  sync.Map      // keys of the steps journaled before
-}
-
-// die fences the store and cuts every connection, as the end of a process does.
-func (c *crash) die() {
-	c.once.Do(func() {
-		c.Cut(true)
-		for _, h := range c.world.Hosts() {
-			h.CutConnections()
-		}
-		close(c.gone)
+// doomed is a process that dies at a point of a step: every connection is cut, as the end of a process does.
+func (l *lab) doomed(step string, point crashtest.Point) *crashtest.Process {
+	return crashtest.New(crashtest.Death{
+		Step:  func(s vnflcm.StepInfo) bool { return l.stepName(s) == step },
+		Point: point,
+		Inside: func(s vnflcm.StepInfo, die func()) (undo func()) {
+			hosts := l.World.Hosts()
+			for _, h := range hosts {
+				h.OnCommand(inTheMiddle(die))
+			}
+			// Before the API answers: what is more than whether it answers, unless only that is asked.
+			l.World.OnRequest(func(_, _, path string) {
+				if path != "/readyz" || s.Name == "cluster" {
+					die()
+				}
+			})
+			return func() {
+				for _, h := range hosts {
+					h.OnCommand(nil)
+				}
+				l.World.OnRequest(nil)
+			}
+		},
+		End: func() {
+			for _, h := range l.World.Hosts() {
+				h.CutConnections()
+			}
+		},
 	})
 }
 
-func (c *crash) Put(ctx context.Context, r vnflcm.Record) error {
-	ours := r.Kind == "step" && r.ID == c.key.Load()
-	if ours && c.point == beforeJournal {
-		c.die()
-	}
-	err := c.Fence.Put(ctx, r)
-	if err == nil && r.Kind == "step" {
-		c.done.Store(r.ID, true)
-	}
-	if ours && c.point == afterJournal {
-		c.die()
-	}
-	return err
-}
-
-// intercept kills the process at the point, if this is the step.
-func (c *crash) intercept(l *lab) vnflcm.Interceptor {
-	return func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
-		if c.IsCut() {
-			return storetest.ErrCut
-		}
-		if l.stepName(s) != c.step {
-			return next(ctx)
-		}
-		c.key.Store(s.Key())
-		switch c.point {
-		case beforeDo:
-			c.die()
-			return storetest.ErrCut
-		case insideDo:
-			for _, h := range c.world.Hosts() {
-				h.OnCommand(c.inTheMiddle)
-				defer h.OnCommand(nil)
-			}
-			c.world.OnRequest(c.betweenRequests)
-			defer c.world.OnRequest(nil)
-		}
-		return next(ctx)
-	}
-}
-
 // inTheMiddle dies while a slow program runs, or before another one does.
-func (c *crash) inTheMiddle(r sshtest.Record) {
-	slow := slices.Contains([]string{"init", "join", "install"}, slices.Concat(r.Argv, []string{"", ""})[1])
-	switch {
-	case slow && !r.BuiltIn:
-		time.AfterFunc(takes/2, c.die)
-	case !r.BuiltIn || r.Argv[0] == "mv": // uploads end with mv
-		c.die()
-	}
-}
-
-// betweenRequests dies before the API answers: what is more than whether it answers, unless only that is asked.
-func (c *crash) betweenRequests(_, _, path string) {
-	if path != "/readyz" || strings.Contains(c.step, "/cluster/") {
-		c.die()
+func inTheMiddle(die func()) func(sshtest.Record) {
+	return func(r sshtest.Record) {
+		slow := slices.Contains([]string{"init", "join", "install"}, slices.Concat(r.Argv, []string{"", ""})[1])
+		switch {
+		case slow && !r.BuiltIn:
+			time.AfterFunc(takes/2, die)
+		case !r.BuiltIn || r.Argv[0] == "mv": // uploads end with mv
+			die()
+		}
 	}
 }
 
@@ -286,17 +236,13 @@ func (l *lab) stepName(s vnflcm.StepInfo) string {
 func (s scenario) undisturbed(t *testing.T, p prepared) (steps []string, want outcome) {
 	t.Helper()
 	l, id := p.open(t)
-	var mu sync.Mutex
-	m := l.Process(func(c *vnflcm.Config) {
-		c.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
-			mu.Lock()
-			steps = append(steps, l.stepName(info))
-			mu.Unlock()
-			return next(ctx)
-		}
-	})
+	recorded := new(crashtest.Steps)
+	m := l.Process(recorded.Record)
 	opID, err := s.begin(t.Context(), m, l, id)
 	l.Must(opID, err, m)
+	for _, info := range recorded.List() {
+		steps = append(steps, l.stepName(info))
+	}
 	return steps, l.outcome(id)
 }
 
@@ -313,7 +259,7 @@ func firstOf(steps []string) map[string]bool {
 }
 
 // crashed runs the scenario in a process that dies, and resumes it in another.
-func (s scenario) crashed(t *testing.T, p prepared, step string, point cutPoint, dropJournal bool) outcome {
+func (s scenario) crashed(t *testing.T, p prepared, step string, point crashtest.Point) outcome {
 	t.Helper()
 	ctx := t.Context()
 	l, id := p.open(t)
@@ -321,50 +267,32 @@ func (s scenario) crashed(t *testing.T, p prepared, step string, point cutPoint,
 	for _, h := range l.World.Hosts() {
 		nodes[h.PublicKey()] = true
 	}
-	c := &crash{Fence: storetest.Fence{Store: l.Store}, world: l.World, step: step, point: point, gone: make(chan struct{})}
-	dying := l.Process(func(cfg *vnflcm.Config) { cfg.Store, cfg.Intercept = c, c.intercept(l) })
-	opID, err := s.begin(ctx, dying, l, id)
+	doomed := l.doomed(step, point)
+	opID, err := doomed.Run(ctx, l.Process(doomed.Doom), func(m *vnflcm.Manager) (string, error) { return s.begin(ctx, m, l, id) })
+	if err == nil {
+		_, err = doomed.Resume(ctx, l.Process(doomed.Succeed), opID)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, err = dying.Wait(ctx, opID)
-	}()
-	select {
-	case <-ended:
-	case <-c.gone: // what is left of it need not wait for anything
-	}
-	closed := dying.Close(ctx)
-	<-ended
-	if !c.IsCut() {
-		t.Fatalf("it did not die: %v", err)
-	}
-	if closed != nil {
-		t.Fatal(closed)
-	}
-	if dropJournal {
-		l.DropJournal()
-		c.done.Clear()
-	}
-	next := l.Process(func(cfg *vnflcm.Config) {
-		cfg.Intercept = func(ctx context.Context, info vnflcm.StepInfo, next func(context.Context) error) error {
-			if _, done := c.done.Load(info.Key()); done {
-				t.Errorf("%s was journaled and ran again", l.stepName(info))
-			}
-			return next(ctx)
-		}
-	})
-	if _, err := next.Resume(ctx); err != nil {
-		t.Fatal(err)
-	}
-	l.Must(opID, nil, next)
 	l.onlyOnce(nodes)
 	if p.check != nil {
 		p.check(l)
 	}
 	return l.outcome(id)
+}
+
+// dies has the process die at each of those points of a step, in a case of its own. Whoever resumes comes to that end.
+func (s scenario) dies(t *testing.T, p prepared, step string, points []crashtest.Point, want outcome) {
+	t.Helper()
+	for _, point := range points {
+		t.Run(step+" "+string(point), func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(want, s.crashed(t, p, step, point)); diff != "" {
+				t.Errorf("another end than without the crash:\n%s", diff)
+			}
+		})
+	}
 }
 
 // onlyOnce makes sure that no machine was made a node twice. Those with the keys in nodes are some already.
@@ -396,7 +324,7 @@ func (s scenario) cuts(step string) bool {
 // cutPoints are those of the step in this scenario. Where the step before it is cut too, "before Do" is left out: it
 // is what "after the journal" of that one leaves, since nothing is stored in between. The first step of a phase has
 // none before it, and what precedes init and join may be cut elsewhere.
-func (s scenario) cutPoints(step string, first map[string]bool) []cutPoint {
+func (s scenario) cutPoints(step string, first map[string]bool) []crashtest.Point {
 	points := cutPointsOf(step)
 	phase, rest, _ := strings.Cut(step, "/")
 	name, _, _ := strings.Cut(rest, "/")
@@ -407,14 +335,13 @@ func (s scenario) cutPoints(step string, first map[string]bool) []cutPoint {
 }
 
 // cutPointsOf leaves out the middle of steps in which no program runs on a machine.
-func cutPointsOf(step string) []cutPoint {
-	switch strings.Split(step, "/")[1] {
-	case "create-vm", "replace-vm", "delete-vm", "remove-vim", "reach", "platform", "quorum", "remove-member", "members", "alive":
-		return []cutPoint{beforeDo, beforeJournal, afterJournal}
-	default:
-		return []cutPoint{beforeDo, insideDo, beforeJournal, afterJournal}
-	}
+func cutPointsOf(step string) []crashtest.Point {
+	return slices.DeleteFunc(slices.Clone(crashtest.Points), func(p crashtest.Point) bool {
+		return p == crashtest.InsideDo && slices.Contains(still, strings.Split(step, "/")[1])
+	})
 }
+
+var still = []string{"create-vm", "replace-vm", "delete-vm", "remove-vim", "reach", "platform", "quorum", "remove-member", "members", "alive"}
 
 // TestCrash kills the process at every point of every step; whoever resumes comes to the same end.
 func TestCrash(t *testing.T) {
@@ -426,23 +353,9 @@ func TestCrash(t *testing.T) {
 			first := firstOf(steps)
 			slices.Sort(steps)
 			for _, step := range steps {
-				if !s.cuts(step) {
-					continue
+				if s.cuts(step) {
+					s.dies(t, p, step, s.cutPoints(step, first), want)
 				}
-				for _, point := range s.cutPoints(step, first) {
-					t.Run(step+" "+string(point), func(t *testing.T) {
-						t.Parallel()
-						if diff := cmp.Diff(want, s.crashed(t, p, step, point, false)); diff != "" {
-							t.Errorf("another end than without the crash:\n%s", diff)
-						}
-					})
-				}
-				t.Run(step+" journal lost", func(t *testing.T) {
-					t.Parallel()
-					if diff := cmp.Diff(want, s.crashed(t, p, step, beforeJournal, true)); diff != "" {
-						t.Errorf("another end than with the journal:\n%s", diff)
-					}
-				})
 			}
 		})
 	}

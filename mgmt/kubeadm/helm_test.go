@@ -17,6 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
 
 // helmInstaller installs the sandbox's Helm, if it is run as it should be. It counts its runs.
@@ -232,22 +233,9 @@ func TestHelmCrash(t *testing.T) {
 	}
 	steps, want := s.undisturbed(t, p)
 	step := steps[slices.IndexFunc(steps, func(step string) bool { return strings.Contains(step, "/helm/") })]
-	for _, point := range cutPointsOf(step) {
-		t.Run(step+" "+string(point), func(t *testing.T) {
-			t.Parallel()
-			if diff := cmp.Diff(want, s.crashed(t, p, step, point, false)); diff != "" {
-				t.Errorf("another end than without the crash:\n%s", diff)
-			}
-		})
-	}
-	t.Run(step+" journal lost", func(t *testing.T) {
-		t.Parallel()
-		p := p
-		p.check = func(l *lab) { l.withHelm(1) } // the probe finds it
-		if diff := cmp.Diff(want, s.crashed(t, p, step, beforeJournal, true)); diff != "" {
-			t.Errorf("another end than with the journal:\n%s", diff)
-		}
-	})
+	s.dies(t, p, step, slices.DeleteFunc(cutPointsOf(step), func(p crashtest.Point) bool { return p == crashtest.JournalLost }), want)
+	p.check = func(l *lab) { l.withHelm(1) } // the probe finds it
+	s.dies(t, p, step, []crashtest.Point{crashtest.JournalLost}, want)
 }
 
 // FuzzHelmVariable: what helm env prints is read as it was, and nothing of it is more than one line.

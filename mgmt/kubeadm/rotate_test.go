@@ -388,14 +388,7 @@ func TestRotateCrash(t *testing.T) {
 				if !slices.Contains(c.steps, part[1]) || !strings.HasSuffix(part[0], "_end") {
 					continue
 				}
-				for _, point := range cutPointsOf(step) {
-					t.Run(step+" "+string(point), func(t *testing.T) {
-						t.Parallel()
-						if diff := cmp.Diff(want, c.s.crashed(t, p, step, point, false)); diff != "" {
-							t.Errorf("another end than without the crash:\n%s", diff)
-						}
-					})
-				}
+				c.s.dies(t, p, step, cutPointsOf(step), want)
 			}
 		})
 	}

@@ -441,14 +441,7 @@ func TestStorageCrash(t *testing.T) {
 					continue
 				}
 				cut++
-				for _, point := range cutPointsOf(step) {
-					t.Run(step+" "+string(point), func(t *testing.T) {
-						t.Parallel()
-						if diff := cmp.Diff(want, c.crashed(t, c.prepared, step, point, point == beforeJournal)); diff != "" {
-							t.Errorf("another end than without the crash:\n%s", diff)
-						}
-					})
-				}
+				c.dies(t, c.prepared, step, cutPointsOf(step), want)
 			}
 			if cut < 4 {
 				t.Errorf("only %d steps are cut: %q", cut, steps)
