@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -77,7 +78,7 @@ func TestPoints(t *testing.T) {
 			t.Run(step.Name+" "+string(point), func(t *testing.T) {
 				t.Parallel()
 				c, ends := &cloud{store: vnflcm.NewMemoryStore()}, 0
-				doomed := crashtest.New(crashtest.Death{Step: crashtest.At(step), Point: point, Inside: c.insideCreate, End: func() { ends++ }})
+				doomed := crashtest.New(crashtest.Death{Step: crashtest.At(step), Point: point, Inside: c.insideCreate, End: func() { time.Sleep(10 * time.Millisecond); ends++ }})
 				opID, err := doomed.Run(t.Context(), c.process(t, doomed.Doom), instantiate)
 				if err != nil || !doomed.Dead() || ends != 1 {
 					t.Fatalf("%v; dead: %v, ended %d times", err, doomed.Dead(), ends)

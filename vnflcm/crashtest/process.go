@@ -33,8 +33,8 @@ type Death struct {
 	Step func(vnflcm.StepInfo) bool
 	// Point is that in the step.
 	Point Point
-	// Inside watches the world while Do of the step runs, for InsideDo: it arranges that die is called in the
-	// middle. What it returns, if that is not nil, takes the arrangement back when the step has returned.
+	// Inside watches the world while Do of the step runs: it arranges that die is called in the middle. InsideDo
+	// needs it. What it returns, if that is not nil, takes the arrangement back when the step has returned.
 	Inside func(s vnflcm.StepInfo, die func()) (undo func())
 	// End cuts what the process holds beside its store, such as connections: steps under way shall reach nothing any
 	// more. It is called once.
@@ -107,7 +107,9 @@ func (p *Process) Run(ctx context.Context, m *vnflcm.Manager, begin func(*vnflcm
 	case <-p.gone: // what is left of it need not wait for anything
 	}
 	closed := m.Close(ctx)
-	if <-ended; p.Dead() {
+	<-ended
+	if p.Dead() {
+		<-p.gone  // nothing of it may end later what the next process holds
 		err = nil // whatever the dying have to say
 	}
 	return opID, errors.Join(err, closed)
