@@ -2,6 +2,7 @@ package kubespray_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -75,6 +76,11 @@ func TestPartsOfCNFs(t *testing.T) {
 	}
 	if n := strings.Count(l.Log(), "not exposed any more"); n != 3 {
 		t.Errorf("%d warnings", n)
+	}
+	_, answer, err := l.Ask(entry, http.MethodGet, "/api/v1/namespaces/kube-system/configmaps/vnfkit-lb-1", "")
+	var kept struct{ Data map[string]string }
+	if err := errors.Join(err, json.Unmarshal(answer, &kept)); err != nil || len(kept.Data) != 2 || kept.Data["host-keys"] != l.World.Host("externalLB-0").PublicKey() {
+		t.Errorf("%v: %s", err, answer)
 	}
 	l.scaleOut(id)
 	if after := read(t, l.World.Host("externalLB-0"), loadbalancer.ConfigFile); strings.Count(after, ":30080\n") != strings.Count(config, ":30080\n")+1 {

@@ -8,11 +8,13 @@ import (
 
 // Parts of CNFs are kept in the cluster too, where they outlive the machine of the load balancer: as ConfigMaps in
 // KeptNamespace, named KeptPrefix and the id of the VNF instance, whose part is KeptKey, as JSON. Who sets up another machine
-// reads them with Kept, and puts them again.
+// reads them with Kept, puts them again, and leaves the host keys of the machine there, as KeptHostKeys: lines in
+// authorized_keys form, by which drivers of CNFs know that it is the one they may log in to.
 const (
 	KeptNamespace  = "kube-system"
 	KeptPrefix     = "vnfkit-lb-"
 	KeptKey        = "part.json"
+	KeptHostKeys   = "host-keys"
 	KeptLabel      = "vnfkit.io/loadbalancer" // all have it
 	KeptLabelValue = "part"
 )

@@ -2,7 +2,9 @@ package clustervnf
 
 import (
 	"context"
+	"encoding/json"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -107,9 +109,17 @@ func ids(nodes []mgmt.Node) (out []string) {
 	return out
 }
 
-// RestoreParts gives new load balancers what CNFs have had on the old ones: step "parts". A part that is not accepted keeps
-// none of the others from being.
+// RestoreParts gives new load balancers what CNFs have had on the old ones, and lets the drivers of the CNFs know the host
+// keys: step "parts". A part that is not accepted keeps none of the others from being.
 func (b Balancing) RestoreParts(ctx context.Context, kube *Cluster, machines []mgmt.Node) error {
+	var keys []string
+	for _, n := range machines {
+		key, err := mgmt.HostKey(ctx, b.Op, n.ResourceID)
+		if err != nil {
+			return err
+		}
+		keys = append(keys, key)
+	}
 	return b.on(ctx, machines, "parts", b.Limits.Change, func(ctx context.Context, n mgmt.Node) error {
 		kept, err := kube.ConfigMaps(ctx, loadbalancer.KeptNamespace, loadbalancer.KeptLabel+"="+loadbalancer.KeptLabelValue)
 		if err != nil {
@@ -120,6 +130,9 @@ func (b Balancing) RestoreParts(ctx context.Context, kube *Cluster, machines []m
 			if err == nil {
 				err = loadbalancer.On(n.SSH).Put(ctx, owner, part)
 			}
+			if err == nil {
+				err = kube.Apply(ctx, announcement(name, keys))
+			}
 			if ctx.Err() != nil || Unreachable(ctx, err) {
 				return err
 			}
@@ -129,6 +142,16 @@ func (b Balancing) RestoreParts(ctx context.Context, kube *Cluster, machines []m
 		}
 		return nil
 	})
+}
+
+// announcement is what is applied to a ConfigMap of a CNF's part.
+func announcement(name string, hostKeys []string) []byte {
+	text, _ := json.Marshal(map[string]any{ // of strings only
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]string{"name": name, "namespace": loadbalancer.KeptNamespace},
+		"data":     map[string]string{loadbalancer.KeptHostKeys: strings.Join(hostKeys, "\n")},
+	})
+	return text
 }
 
 // answerLimit is how long a machine is given to show that it is alive.

@@ -3,6 +3,7 @@ package expose
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -118,15 +119,35 @@ func (d *Driver) conceal(ctx context.Context, op *vnflcm.Operation) error {
 	return err
 }
 
-// reach logs in to the load balancer.
+// reach logs in to the load balancer. One that shows another host key than before is trusted if the driver of its cluster
+// has left that key in the cluster: it has made the machine.
 func (d *Driver) reach(ctx context.Context, op *vnflcm.Operation) (*loadbalancer.Balancer, error) {
-	target, _, _, err := read(op)
+	target, p, _, err := read(op)
 	if err != nil {
 		return nil, err
 	}
 	if target.Via, _, err = jumphost.Target(op.VIM, jumphost.HostKeys(op)); err != nil {
 		return nil, err
 	}
+	lb, err := d.login(ctx, target)
+	if !errors.Is(err, sshexec.ErrHostKey) || p.Param.HostKey != "" {
+		return lb, err
+	}
+	for _, key := range d.announced(ctx, op) {
+		policy, invalid := sshexec.PinnedHostKeys(key)
+		if invalid != nil {
+			err = errors.Join(err, fmt.Errorf("the host key that the cluster tells: %w", invalid))
+			continue
+		}
+		target.HostKeys = policy
+		if lb, wrong := d.login(ctx, target); wrong == nil {
+			return lb, jumphost.HostKeys(op).PutHostKey(ctx, target.ID, key)
+		}
+	}
+	return nil, err
+}
+
+func (d *Driver) login(ctx context.Context, target sshexec.Target) (*loadbalancer.Balancer, error) {
 	host := d.config.Pool.Host(target)
 	if err := mgmt.Within(ctx, d.config.Timeouts.Reach, host.Wait); err != nil {
 		return nil, err

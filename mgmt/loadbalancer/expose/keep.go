@@ -3,6 +3,7 @@ package expose
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,13 +33,31 @@ func (d *Driver) keep(ctx context.Context, op *vnflcm.Operation, part loadbalanc
 		},
 		"data": map[string]any{loadbalancer.KeptKey: string(text)},
 	}}
+	// Applied, so that what the driver of the cluster has there stays.
 	return d.inCluster(ctx, op, func(ctx context.Context, all dynamic.ResourceInterface) error {
-		_, err := all.Create(ctx, object, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) {
-			_, err = all.Update(ctx, object, metav1.UpdateOptions{})
-		}
+		_, err := all.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 		return err
 	})
+}
+
+// fieldManager is who owns what is kept, in server-side apply.
+const fieldManager = "vnfkit-expose"
+
+// announced are the host keys of the load balancer that the driver of its cluster has left beside the part.
+func (d *Driver) announced(ctx context.Context, op *vnflcm.Operation) (keys []string) {
+	err := d.inCluster(ctx, op, func(ctx context.Context, all dynamic.ResourceInterface) error {
+		kept, err := all.Get(ctx, loadbalancer.KeptPrefix+op.InstanceID, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		text, _, err := unstructured.NestedString(kept.Object, "data", loadbalancer.KeptHostKeys)
+		keys = strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		op.Log.WarnContext(ctx, "the cluster does not tell the host key of its load balancer", "error", err)
+	}
+	return keys
 }
 
 // forget removes what keep has left.

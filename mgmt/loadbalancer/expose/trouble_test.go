@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/vnfkit/vnfkit/internal/cnftest"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
@@ -42,6 +43,12 @@ func (l *lab) wantLeft() {
 	if err != nil || len(parts[loadbalancer.OfCNF(l.id)].Frontends) != 2 {
 		l.t.Errorf("%v, %v", parts, err)
 	}
+	l.wantForgotten()
+}
+
+// wantForgotten: the cluster knows nothing of the CNF's part.
+func (l *lab) wantForgotten() {
+	l.t.Helper()
 	all, err := l.dynamic.Resource(configMaps).Namespace("kube-system").
 		List(l.t.Context(), metav1.ListOptions{LabelSelector: "vnfkit.io/loadbalancer=part"})
 	if err != nil || len(all.Items) != 0 {
@@ -63,6 +70,62 @@ func TestWrongPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful, AdditionalParams: wrong}))
+}
+
+// TestReplaced: the load balancer is another machine. It is trusted when whoever has made it has left its host key in the
+// cluster, and not by what it shows.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.must(l.Instantiate(t.Context(), l.id, l.request(nil)))
+	if err := l.lb.ReplaceHostKey(); err != nil {
+		t.Fatal(err)
+	}
+	l.lb.CutConnections()
+	opID, err := l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{})
+	if occ := l.wait(opID, err); occ.OperationState != vnflcm.FailedTemp || !strings.Contains(fmt.Sprint(occ.Error), "host key") {
+		t.Fatalf("%s: %v", occ.OperationState, occ.Error)
+	}
+	l.announce(l.lb.PublicKey())
+	l.direct = loadbalancer.On(l.host(l.pool(), l.lb.Addr()))
+	l.must(opID, l.Retry(t.Context(), opID))
+	l.want(both)
+	l.must(l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{})) // what was left there is still there
+	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}))
+	l.want(map[int]string{})
+	l.wantForgotten()
+}
+
+// TestNotReplaced: what is left in the cluster is no key, or that of another machine.
+func TestNotReplaced(t *testing.T) {
+	t.Parallel()
+	for name, left := range map[string]string{"none": "", "no key": "x\n\x00", "another": newBalancer(t).PublicKey()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.must(l.Instantiate(t.Context(), l.id, l.request(nil)))
+			if err := l.lb.ReplaceHostKey(); err != nil {
+				t.Fatal(err)
+			}
+			l.lb.CutConnections()
+			l.announce(left)
+			opID, err := l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{})
+			if occ := l.wait(opID, err); occ.OperationState != vnflcm.FailedTemp || !strings.Contains(fmt.Sprint(occ.Error), "host key") {
+				t.Errorf("%s: %v", occ.OperationState, occ.Error)
+			}
+		})
+	}
+}
+
+// announce leaves host keys in the cluster, as the driver of the cluster does that has healed the load balancer.
+func (l *lab) announce(keys string) {
+	l.t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"host-keys": keys},
+		"metadata": map[string]any{"name": "vnfkit-lb-" + l.id, "namespace": "kube-system"}}}
+	_, err := l.dynamic.Resource(configMaps).Namespace("kube-system").Apply(l.t.Context(), "vnfkit-lb-"+l.id, object, metav1.ApplyOptions{FieldManager: "vnfkit"})
+	if err != nil {
+		l.t.Fatal(err)
+	}
 }
 
 // TestTaken: two CNFs at one port.
