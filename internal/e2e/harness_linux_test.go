@@ -22,6 +22,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubesim"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
+	"github.com/vnfkit/vnfkit/mgmt/loadbalancer/expose"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/tosca"
@@ -214,6 +215,7 @@ func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool,
 			Timeouts: kubeadm.Timeouts{Drain: 15 * time.Second}}),
 			kubesprayDriver: kubespray.New(kubespray.Config{Pool: pool, Timeouts: kubespray.Timeouts{Login: loginGrace, Drain: 30 * time.Second,
 				Playbook: patience, Ready: 2 * time.Minute}}),
+			exposeDriver:   expose.New(expose.Config{Pool: pool}),
 			registryDriver: registry.New(registry.Config{Pool: pool, Timeouts: registry.Timeouts{Login: loginGrace}})},
 	}
 	change(&c)

@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -74,13 +72,9 @@ spec:
 // cnfDir writes the package.
 func cnfDir(t testing.TB) string {
 	t.Helper()
-	dir, files := t.TempDir(), maps.Clone(cnfPackage)
+	files := maps.Clone(cnfPackage)
 	files["Files/web.tgz"] = string(chartOf(t, "web", "1.0.0", web))
-	for name, content := range files {
-		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
-	}
-	return dir
+	return writePackage(t, files)
 }
 
 // cnfModes are the ways a CNF is made: what the request says, and whether the VIM names machines with Helm.

@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -29,11 +31,15 @@ func balancedPackage(t testing.TB) string {
 	return dir
 }
 
-// TestKubeadmBehindBalancer: a cluster of kubeadm is made through haproxy, which follows its workers, and is healed.
+// TestKubeadmBehindBalancer: a cluster of kubeadm is made through haproxy, which follows its workers, and is healed. A CNF
+// has its services exposed there, as before when the load balancer is another machine.
 func TestKubeadmBehindBalancer(t *testing.T) {
 	t.Parallel()
 	parts, dir := needAnsibleServer(t), balancedPackage(t)
-	y := yardOf(t, parts, func(y *yard, _ *vmhost.Spec) { y.others = map[string]string{kubesprayVNFD: dir} })
+	y := yardOf(t, parts, func(y *yard, _ *vmhost.Spec) {
+		y.others = map[string]string{kubesprayVNFD: dir, shopVNFD: writePackage(t, shopPackage)}
+		y.drivers = map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: kubernetes.New(kubernetes.Config{Dir: t.TempDir(), Ready: time.Minute, Gone: time.Minute})}
+	})
 	y.balancers()
 	ctx := t.Context()
 	id, request := y.createdOf(kubesprayDir, kubesprayVNFD, "instantiate_sandbox.json", "simple")
@@ -44,7 +50,7 @@ func TestKubeadmBehindBalancer(t *testing.T) {
 	y.must(y.Instantiate(ctx, id, request))
 	y.wantNodes(id, 1, 1)
 	y.wantVIM(id)
-	y.shop(id)
+	cnf := y.exposedShop(id)
 
 	y.must(y.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 	y.wantNodes(id, 1, 2)
@@ -60,8 +66,10 @@ func TestKubeadmBehindBalancer(t *testing.T) {
 	y.kill(balancer)
 	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{balancer.ID}}))
 	y.wantVIM(id)
+	y.visited(id)
 	y.must(y.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 	y.wantNodes(id, 1, 2)
+	y.closedDown(id, cnf)
 
 	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 2}))
 	y.gone(id)

@@ -18,8 +18,9 @@
 //
 // ssh_ip may be a host name too, and have a port. Instead of ssh_password there may be ssh_private_key (PEM) with
 // ssh_passphrase; host_key is the key of the machine in authorized_keys form, otherwise the first that it shows is kept for
-// the life of the instance. The machine must be the load balancer of the cluster already (package loadbalancer). Tacker's
-// script_path is accepted and not run: it would write into a haproxy.cfg that is rendered whole.
+// the life of the instance. When the load balancer is healed, the driver of its cluster leaves the new key in the cluster
+// (below), and that is trusted. The machine must be the load balancer of the cluster already (package loadbalancer).
+// Tacker's script_path is accepted and not run: it would write into a haproxy.cfg that is rendered whole.
 //
 // UDP and SCTP cannot be balanced by haproxy: such ports are left out, with a warning.
 //
