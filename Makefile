@@ -18,7 +18,7 @@ help: ## list the targets
 
 .PHONY: test
 test: ## tests of every package with the race detector; prints what was skipped and why
-	$(GO) test -race -timeout 20m -v ./... | awk -f .ci/testsummary.awk
+	$(GO) test -race -timeout 28m -v ./... | awk -f .ci/testsummary.awk
 
 .PHONY: lint
 lint: tidy linter ## go.mod, formatting, linters, import rules
