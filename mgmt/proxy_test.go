@@ -3,34 +3,15 @@ package mgmt_test
 import (
 	"errors"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
-
-// faults lists the faults in an error, sorted.
-func faults(err error) []string {
-	var out []string
-	var walk func(error)
-	walk = func(err error) {
-		switch e := err.(type) { //nolint:errorlint // walks the tree itself
-		case *vnflcm.ParamError:
-			out = append(out, e.Error())
-		case interface{ Unwrap() []error }:
-			for _, each := range e.Unwrap() {
-				walk(each)
-			}
-		}
-	}
-	walk(err)
-	slices.Sort(out)
-	return out
-}
 
 func TestProxyValidate(t *testing.T) {
 	t.Parallel()
@@ -62,7 +43,7 @@ func TestProxyValidate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := mgmt.Proxy{HTTPProxy: vnflcm.NewSecret(c.http), HTTPSProxy: vnflcm.NewSecret(c.https), NoProxy: c.direct, K8sNodeCIDR: c.cidr}.Validate()
-			if diff := cmp.Diff(c.want, faults(err)); diff != "" {
+			if diff := cmp.Diff(c.want, mgmttest.Faults(err)); diff != "" {
 				t.Error(diff)
 			}
 			if err != nil && (!errors.Is(err, vnflcm.ErrInvalidRequest) || strings.Contains(err.Error(), "hunter2")) {
