@@ -130,14 +130,15 @@ func (b Balancing) RestoreParts(ctx context.Context, kube *Cluster, machines []m
 			if err == nil {
 				err = loadbalancer.On(n.SSH).Put(ctx, owner, part)
 			}
-			if err == nil {
-				err = kube.Apply(ctx, announcement(name, keys))
-			}
 			if ctx.Err() != nil || Unreachable(ctx, err) {
 				return err
 			}
 			if err != nil {
 				b.Op.Log.WarnContext(ctx, "the services of a CNF are not exposed any more", "configmap", name, "host", n.HostName, "error", err)
+				continue
+			}
+			if err := kube.Apply(ctx, announcement(name, keys)); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -140,8 +140,12 @@ func (d *Driver) reach(ctx context.Context, op *vnflcm.Operation) (*loadbalancer
 			continue
 		}
 		target.HostKeys = policy
-		if lb, wrong := d.login(ctx, target); wrong == nil {
-			return lb, jumphost.HostKeys(op).PutHostKey(ctx, target.ID, key)
+		lb, failed := d.login(ctx, target)
+		if failed == nil {
+			failed = jumphost.HostKeys(op).PutHostKey(ctx, target.ID, key)
+		}
+		if !errors.Is(failed, sshexec.ErrHostKey) {
+			return lb, failed
 		}
 	}
 	return nil, err

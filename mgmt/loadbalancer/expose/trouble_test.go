@@ -96,6 +96,23 @@ func TestReplaced(t *testing.T) {
 	l.wantForgotten()
 }
 
+// TestReplacedWrongPassword: a machine that is known by what the cluster tells is not taken for one that is gone.
+func TestReplacedWrongPassword(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.must(l.Instantiate(t.Context(), l.id, l.request(nil)))
+	if err := l.lb.ReplaceHostKey(); err != nil {
+		t.Fatal(err)
+	}
+	l.lb.CutConnections()
+	l.announce(l.lb.PublicKey())
+	wrong := l.params(func(_, access map[string]any) { access["ssh_password"] = "wrong" })
+	opID, err := l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, AdditionalParams: wrong})
+	if occ := l.wait(opID, err); occ.OperationState != vnflcm.FailedTemp || strings.Contains(fmt.Sprint(occ.Error), "host key") {
+		t.Errorf("%s: %v", occ.OperationState, occ.Error)
+	}
+}
+
 // TestNotReplaced: what is left in the cluster is no key, or that of another machine.
 func TestNotReplaced(t *testing.T) {
 	t.Parallel()
