@@ -136,10 +136,14 @@ func wc(_ context.Context, p *Process) int {
 		var columns []string
 		for _, column := range []struct {
 			letter byte
-			n      int
-		}{{'l', bytes.Count(content, []byte("\n"))}, {'w', len(bytes.Fields(content))}, {'c', len(content)}} {
+			count  func() int
+		}{
+			{'l', func() int { return bytes.Count(content, []byte("\n")) }},
+			{'w', func() int { return len(bytes.Fields(content)) }},
+			{'c', func() int { return len(content) }},
+		} {
 			if len(found) == 0 || found.has(column.letter) {
-				columns = append(columns, strconv.Itoa(column.n))
+				columns = append(columns, strconv.Itoa(column.count()))
 			}
 		}
 		if name != "-" {

@@ -108,9 +108,14 @@ func (l *logins) publicKey(c ssh.ConnMetadata, key ssh.PublicKey) error {
 	return nil
 }
 
+// keyExchanges are what OpenSSH 9.2 of Debian 12 offers and this library knows, without the slow ones. Go would prefer
+// ML-KEM, which that server does not have and which doubles the work of a login.
+var keyExchanges = []string{ssh.KeyExchangeCurve25519, ssh.KeyExchangeECDHP256}
+
 // serverConfig is for one connection: its faults stall and refuse logins.
 func (h *Host) serverConfig(c *client) *ssh.ServerConfig {
 	config := &ssh.ServerConfig{}
+	config.KeyExchanges = keyExchanges
 	h.mu.Lock()
 	for _, signer := range h.keys.signers {
 		config.AddHostKey(signer)
