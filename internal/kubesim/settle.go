@@ -128,13 +128,15 @@ func (c *cluster) hasClass(claim object) bool {
 	})
 }
 
-// setStatus keeps another status of an object.
+// setStatus stores an object with that status, unless the object has it already.
 func (c *cluster) setStatus(k apiKind, o, status object) error {
+	if was, err := json.Marshal(o["status"]); err == nil {
+		if is, err := json.Marshal(status); err == nil && bytes.Equal(is, was) {
+			return nil
+		}
+	}
 	out := clone(o)
 	out["status"] = status
-	if raw := plain(out["status"]); fmt.Sprint(raw) == fmt.Sprint(plain(o["status"])) {
-		return nil
-	}
 	return c.store(k, out)
 }
 
