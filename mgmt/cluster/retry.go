@@ -75,6 +75,7 @@ func helpsElsewhere(err error) bool {
 func retry(ctx context.Context, what string, try func() error) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 5*time.Second
+	var last error
 	for {
 		err := try()
 		if err == nil {
@@ -83,11 +84,14 @@ func retry(ctx context.Context, what string, try func() error) error {
 		if _, stays := errors.AsType[permanentError](err); stays {
 			return err
 		}
+		if last == nil || ctx.Err() == nil { // an attempt that the end of ctx has cut gives no reason
+			last = err
+		}
 		timer := time.NewTimer(pause.NextBackOff())
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), err)
+			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), last)
 		case <-timer.C:
 		}
 	}

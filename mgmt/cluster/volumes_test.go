@@ -26,21 +26,41 @@ func bound(ctx context.Context, t *testing.T, remove func(context.Context, ...st
 	}
 }
 
+// TestWaitEndsInTheMiddle: when the time is over while the API is asked, the error still says what was missing.
+func TestWaitEndsInTheMiddle(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	asked := 0
+	s.when(func(_, path string) {
+		if strings.HasPrefix(path, "/api/v1/persistentvolumes") {
+			if asked++; asked == 2 {
+				cancel()
+			}
+		}
+	})
+	err := s.WaitVolumes(ctx, []string{"none"}, func(string) {})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1 of the persistent volumes are not there") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestVolumes(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := newSite(t)
 	volumeB := strings.NewReplacer(`"a"`, `"b"`, `/a"`, `/b"`).Replace(volumeA)
 	s.apply(volumeA + "\n---\n" + volumeB)
-	wait := func(names ...string) error {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
+	wait := func(timeout time.Duration, names ...string) error {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		return s.WaitVolumes(ctx, names, func(string) {})
 	}
-	if err := wait("a", "b"); err != nil {
+	if err := wait(time.Minute, "a", "b"); err != nil {
 		t.Error(err)
 	}
-	if err := wait("a", "none"); err == nil || !strings.Contains(err.Error(), "1 of the persistent volumes are not there") {
+	if err := wait(time.Second, "a", "none"); err == nil || !strings.Contains(err.Error(), "1 of the persistent volumes are not there") {
 		t.Errorf("%v", err)
 	}
 	s.apply(claimOfA)
@@ -48,7 +68,7 @@ func TestVolumes(t *testing.T) {
 	if found, err := s.Exists(ctx, "", "persistentvolume", "b"); !found || err != nil {
 		t.Errorf("a volume was removed beside one that is bound: %v", err)
 	}
-	if err := wait("a", "b"); err != nil {
+	if err := wait(time.Minute, "a", "b"); err != nil {
 		t.Errorf("Bound is as good: %v", err)
 	}
 	err := s.Apply(ctx, []byte(strings.Replace(volumeA, "10.0.0.9", "10.0.0.8", 1)))
