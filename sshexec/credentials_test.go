@@ -27,7 +27,7 @@ func logIn(t *testing.T, remote *sshtest.Host, auths ...sshexec.Auth) error {
 	t.Helper()
 	to := target(t, remote)
 	to.Auth = auths
-	return newPool(t, sshexec.Options{}).Host(to).Run(within(t, 5*time.Second), []string{"true"}, nil, nil, nil)
+	return newPool(t, sshexec.Options{}).Host(to).Run(within(t, time.Minute), []string{"true"}, nil, nil, nil)
 }
 
 // privateKey returns a key plain, and protected by the passphrase "open sesame".
@@ -272,7 +272,7 @@ func TestConnectionsAreNotLent(t *testing.T) {
 		t.Fatal(err)
 	}
 	to.Auth = []sshexec.Auth{sshexec.Password("guessed")}
-	if err := pool.Host(to).Run(within(t, 5*time.Second), []string{"true"}, nil, nil, nil); !errors.Is(err, sshexec.ErrAuth) {
+	if err := pool.Host(to).Run(within(t, time.Minute), []string{"true"}, nil, nil, nil); !errors.Is(err, sshexec.ErrAuth) {
 		t.Errorf("other credentials: %v", err)
 	}
 	to = target(t, remote)
@@ -281,7 +281,7 @@ func TestConnectionsAreNotLent(t *testing.T) {
 		t.Fatal(err)
 	}
 	to.HostKeys = strict
-	if err := pool.Host(to).Run(within(t, 5*time.Second), []string{"true"}, nil, nil, nil); !errors.Is(err, sshexec.ErrHostKey) {
+	if err := pool.Host(to).Run(within(t, time.Minute), []string{"true"}, nil, nil, nil); !errors.Is(err, sshexec.ErrHostKey) {
 		t.Errorf("another policy: %v", err)
 	}
 }

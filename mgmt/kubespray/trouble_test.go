@@ -203,12 +203,15 @@ func (l *lab) sharing() (dirs []string) {
 // TestServerIsGone: an Ansible server that does not answer keeps no VNF from being terminated; what is left is named.
 func TestServerIsGone(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{driver: kubespray.Config{Timeouts: kubespray.Timeouts{Login: 300 * time.Millisecond}}})
+	l := openLab(t, setup{})
 	id := l.Instantiated(sample)
 	if err := l.server().Close(); err != nil {
 		t.Fatal(err)
 	}
-	l.Must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	l.driver.Timeouts.Login = 300 * time.Millisecond
+	m := l.Process()
+	opID, err := m.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+	l.Must(opID, err, m)
 	if log := l.Log(); !strings.Contains(log, "is left on the Ansible server") || !strings.Contains(log, inventory) {
 		t.Error("nothing is said of what is left")
 	}
