@@ -15,7 +15,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/mgmttest"
-	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -66,7 +65,6 @@ func TestKeys(t *testing.T) {
 func TestCanaries(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{
-		driver:  kubespray.Config{Timeouts: kubespray.Timeouts{Login: time.Second}},
 		sandbox: sandbox.Config{Password: "canary-node"},
 		server:  func(s *sandbox.AnsibleServer) { s.Password = "canary-server" },
 	})
@@ -76,7 +74,9 @@ func TestCanaries(t *testing.T) {
 		"proxy":{"http_proxy":"http://user:canary-proxy-1@proxy:3128","https_proxy":"http://user:canary-proxy-2@proxy:3128"}}`))
 	l.scaleOut(id)
 	// One that fails: errors are where secrets come out.
-	opID, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance",
+	l.driver.Timeouts.Login = time.Second
+	m := l.Process()
+	opID, err := m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance",
 		AdditionalParams: params(t, `{"worker_node":{"password":"canary-wrong"},"ansible":{"vault_password":"canary-vault"}}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestCanaries(t *testing.T) {
 	if err := l.World.Stop("masterNode-0"); err != nil {
 		t.Fatal(err)
 	}
-	occ, failure := l.Wait(t.Context(), opID)
+	occ, failure := m.Wait(t.Context(), opID)
 	if failure == nil {
 		t.Fatal("it did not fail")
 	}

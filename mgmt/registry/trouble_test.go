@@ -97,7 +97,7 @@ func TestTrouble(t *testing.T) {
 // TestWrongPassword: a machine that lets nobody in with this password does not begin to do so later.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, setup{driver: registry.Config{Timeouts: registry.Timeouts{Login: time.Second}}})
+	l := newLab(t, setup{driver: registry.Config{Timeouts: registry.Timeouts{Login: 3 * time.Second}}})
 	begun := time.Now()
 	_, opID, err := l.Begin("instantiate.json", with(t, `{"ssh_password":"wrong"}`))
 	if err := l.Fails(opID, err); !errors.Is(err, sshexec.ErrAuth) {
