@@ -14,6 +14,8 @@
 //		}
 //	}
 //
+// Where such a matrix takes too long for every test run, [Sample] chooses one case of each step.
+//
 // start makes a Manager on the same store and the same world each time, under one Owner or none; Doom and Succeed
 // change its Config. A process that is dead reaches its store no more, begins no step, and [Death.End] cuts what else it
 // holds, such as its connections. What is in the journal must not be done again: Resume reports such steps.
