@@ -180,15 +180,15 @@ func (l *lab) process(change func(*vnflcm.Config)) *vnflcm.Manager {
 	return l.compose(kubernetes.New(l.config()), change)
 }
 
-// doomed is a process that dies at a point of a step: inside it, before the write of that number to the cluster.
-func (l *lab) doomed(step string, at crashtest.Point, write int) *crashtest.Process {
+// doomed is a process that dies at that cut.
+func (l *lab) doomed(c cut) *crashtest.Process {
 	return crashtest.New(crashtest.Death{
-		Point: at,
-		Step:  func(s vnflcm.StepInfo) bool { return nameOf(s) == step },
+		Point: c.at,
+		Step:  func(s vnflcm.StepInfo) bool { return nameOf(s) == c.step },
 		Inside: func(_ vnflcm.StepInfo, die func()) (undo func()) {
 			var writes atomic.Int32
 			l.cluster.Observe(func(method, _ string) {
-				if method != http.MethodGet && int(writes.Add(1)) == write {
+				if method != http.MethodGet && int(writes.Add(1)) == c.write {
 					die()
 				}
 			})
@@ -199,15 +199,15 @@ func (l *lab) doomed(step string, at crashtest.Point, write int) *crashtest.Proc
 }
 
 // crashed runs the scenario in a process that dies, and resumes it in another.
-func (s scenario) crashed(t *testing.T, step string, at crashtest.Point, write int) outcome {
+func (s scenario) crashed(t *testing.T, c cut) outcome {
 	t.Helper()
 	l := s.open(t)
-	p := l.doomed(step, at, write)
+	p := l.doomed(c)
 	op, err := p.Run(t.Context(), l.process(p.Doom), func(m *vnflcm.Manager) (string, error) { return s.begin(l, m) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at == crashtest.InsideDo && !p.Dead() {
+	if c.at == crashtest.InsideDo && !p.Dead() {
 		return l.outcome() // it had fewer writes to make this time: pods come and go by themselves
 	}
 	l.cluster.Heal()
@@ -224,7 +224,7 @@ func TestRollbackAfterCrash(t *testing.T) {
 		t.Run(fmt.Sprint(write), func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, kubernetes.VimTypeV1)
-			p := l.doomed("instantiate/install-releases", crashtest.InsideDo, write)
+			p := l.doomed(cut{"instantiate/install-releases", crashtest.InsideDo, write})
 			op, err := p.Run(t.Context(), l.process(p.Doom), func(m *vnflcm.Manager) (string, error) {
 				return m.Instantiate(t.Context(), l.id, l.request("simple", twoReleases))
 			})
@@ -252,6 +252,30 @@ func TestRollbackAfterCrash(t *testing.T) {
 	}
 }
 
+// cut is where a process dies: at a point of a step, and inside it before the write of that number to the cluster.
+type cut struct {
+	step  string // phase/name
+	at    crashtest.Point
+	write int // the first is 1
+}
+
+// cutsOf cuts each step at every point: inside it before its first three writes and before the last, for many are alike.
+func cutsOf(steps []point) (cuts []cut) {
+	for _, p := range steps {
+		for _, at := range crashtest.Points {
+			if at != crashtest.InsideDo {
+				cuts = append(cuts, cut{step: p.step, at: at})
+			}
+		}
+		for n := 1; n <= p.writes; n++ {
+			if n <= 3 || n == p.writes {
+				cuts = append(cuts, cut{p.step, crashtest.InsideDo, n})
+			}
+		}
+	}
+	return cuts
+}
+
 // TestCrash cuts each operation at each step: before it, before each write to the cluster, before and after its journal.
 func TestCrash(t *testing.T) {
 	t.Parallel()
@@ -259,25 +283,17 @@ func TestCrash(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			steps, want := s.undisturbed(t)
-			for _, p := range steps {
-				try := func(at crashtest.Point, write int) {
-					t.Run(fmt.Sprint(p.step, " ", at, " ", write), func(t *testing.T) {
-						t.Parallel()
-						if diff := cmp.Diff(want, s.crashed(t, p.step, at, write)); diff != "" {
-							t.Error(diff)
-						}
-					})
-				}
-				for _, at := range crashtest.Points {
-					if at != crashtest.InsideDo {
-						try(at, 0)
+			cuts := cutsOf(steps)
+			if testing.Short() { // one cut of each step
+				cuts = crashtest.Sample(cuts, func(c cut) (step, name string) { return c.step, fmt.Sprint(c) })
+			}
+			for _, c := range cuts {
+				t.Run(fmt.Sprint(c.step, " ", c.at, " ", c.write), func(t *testing.T) {
+					t.Parallel()
+					if diff := cmp.Diff(want, s.crashed(t, c)); diff != "" {
+						t.Error(diff)
 					}
-				}
-				for n := 1; n <= p.writes; n++ {
-					if n <= 3 || n == p.writes { // many are alike
-						try(crashtest.InsideDo, n)
-					}
-				}
+				})
 			}
 		})
 	}

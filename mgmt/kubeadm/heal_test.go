@@ -161,21 +161,25 @@ func TestHealControlPlane(t *testing.T) {
 		dead, heal    []string
 		leader        string
 		moved         bool
+		variant       bool
 	}{
 		{name: "dead", dead: []string{"masterNode-1"}, heal: []string{"masterNode-1"}},
-		{name: "dead, with a script", request: "instantiate_script.json", dead: []string{"masterNode-2"}, heal: []string{"masterNode-2"}},
-		{name: "the dead leader", dead: []string{"masterNode-1"}, heal: []string{"masterNode-1"}, leader: "masterNode-1"},
+		{name: "dead, with a script", variant: true, request: "instantiate_script.json", dead: []string{"masterNode-2"}, heal: []string{"masterNode-2"}},
+		{name: "the dead leader", variant: true, dead: []string{"masterNode-1"}, heal: []string{"masterNode-1"}, leader: "masterNode-1"},
 		{name: "the living leader", heal: []string{"masterNode-2"}, leader: "masterNode-2", moved: true},
-		{name: "two, one of them dead", dead: []string{"masterNode-2"}, heal: []string{"masterNode-1", "masterNode-2"}},
-		{name: "two, one of them dead, the other leads", dead: []string{"masterNode-2"}, heal: []string{"masterNode-1", "masterNode-2"}, leader: "masterNode-1", moved: true},
+		{name: "two, one of them dead", variant: true, dead: []string{"masterNode-2"}, heal: []string{"masterNode-1", "masterNode-2"}},
+		{name: "two, one of them dead, the other leads", variant: true, dead: []string{"masterNode-2"}, heal: []string{"masterNode-1", "masterNode-2"}, leader: "masterNode-1", moved: true},
 		{name: "the first", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0"}},
-		{name: "the first, alive", virtual: true, heal: []string{"masterNode-0"}, leader: "masterNode-0", moved: true},
-		{name: "the first two", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0", "masterNode-1"}, leader: "masterNode-1", moved: true},
-		{name: "the first, with a script", request: "instantiate_script.json", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0"}},
+		{name: "the first, alive", variant: true, virtual: true, heal: []string{"masterNode-0"}, leader: "masterNode-0", moved: true},
+		{name: "the first two", variant: true, virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0", "masterNode-1"}, leader: "masterNode-1", moved: true},
+		{name: "the first, with a script", variant: true, request: "instantiate_script.json", virtual: true, dead: []string{"masterNode-0"}, heal: []string{"masterNode-0"}},
 		{name: "with workers", dead: []string{"masterNode-1", "workerNode-0"}, heal: []string{"masterNode-1", "workerNode-0", "workerNode-1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if c.variant {
+				mgmttest.SkipVariant(t)
+			}
 			l := newLab(t)
 			if c.request == "" {
 				c.request = "instantiate_sandbox.json"

@@ -182,6 +182,9 @@ func TestCanaries(t *testing.T) {
 	for _, sample := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
 		t.Run(sample, func(t *testing.T) {
 			t.Parallel()
+			if sample == "instantiate_script.json" {
+				mgmttest.SkipVariant(t)
+			}
 			ctx, dir := t.Context(), t.TempDir()
 			const password = "canary-password-1"
 			l := openLab(t, setup{sandbox: sandbox.Config{Dir: dir, Password: password}, pkg: packageWithStorage(t, nil)})

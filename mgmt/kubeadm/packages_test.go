@@ -172,28 +172,27 @@ func TestKernelLacks(t *testing.T) {
 // TestInstallationCutShort: the machine has half of its packages, and something may still be at work on it.
 func TestInstallationCutShort(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 300 * time.Millisecond}})
-	m := l.Process(l.machines(`(sudo apt-get update && sudo timeout 0.05 apt-get install -y haproxy; true)`))
-	opID, err := l.instantiateBy(m)
-	l.Must(opID, err, m)
-	l.want(1, 1, 0)
-
-	l = openLab(t, setup{sandbox: sandbox.Config{Takes: 1500 * time.Millisecond}})
-	m = l.Process(l.machines(`sudo apt-get update && { sudo setsid apt-get install -y haproxy >/dev/null 2>&1 </dev/null & }`))
-	opID, err = l.instantiateBy(m)
-	l.Must(opID, err, m)
-	l.want(1, 1, 0)
-	if n := len(l.ran("workerNode-0", "dpkg")); n < 2 {
-		t.Errorf("dpkg ran %d times: nobody else was at work", n)
-	}
-
-	// A machine that has just started fetches its lists.
-	l = openLab(t, setup{sandbox: sandbox.Config{Takes: 1500 * time.Millisecond}})
-	m = l.Process(l.machines(`sudo setsid apt-get update >/dev/null 2>&1 </dev/null &`))
-	opID, err = l.instantiateBy(m)
-	l.Must(opID, err, m)
-	if n := len(l.ran("workerNode-0", "apt-get")); n < 4 {
-		t.Errorf("apt-get ran %d times: nobody else was at work", n)
+	for name, c := range map[string]struct {
+		takes    time.Duration
+		commands string // that were begun on the machine
+		program  string // that the driver runs again while it waits
+		times    int    // that it runs at least
+	}{
+		"installation is cut":       {300 * time.Millisecond, `(sudo apt-get update && sudo timeout 0.05 apt-get install -y haproxy; true)`, "apt-get", 1},
+		"installation goes on":      {1500 * time.Millisecond, `sudo apt-get update && { sudo setsid apt-get install -y haproxy >/dev/null 2>&1 </dev/null & }`, "dpkg", 2},
+		"package lists are fetched": {1500 * time.Millisecond, `sudo setsid apt-get update >/dev/null 2>&1 </dev/null &`, "apt-get", 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{sandbox: sandbox.Config{Takes: c.takes}})
+			m := l.Process(l.machines(c.commands))
+			opID, err := l.instantiateBy(m)
+			l.Must(opID, err, m)
+			l.want(1, 1, 0)
+			if n := len(l.ran("workerNode-0", c.program)); n < c.times {
+				t.Errorf("%s ran %d times: the driver did not wait", c.program, n)
+			}
+		})
 	}
 }
 

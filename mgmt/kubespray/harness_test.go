@@ -17,7 +17,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // many small worlds, each soon garbage
+	// Many small worlds, each soon garbage: collect less often, as long as the process is small.
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(800 << 20)
 	goleak.VerifyTestMain(m)
 }
 

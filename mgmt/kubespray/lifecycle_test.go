@@ -19,6 +19,9 @@ func TestLifecycle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name != "three control-plane nodes" {
+				mgmttest.SkipVariant(t)
+			}
 			ctx := t.Context()
 			l := newLab(t)
 			before := files(t, l.server())

@@ -106,7 +106,7 @@ func stages() []stage {
 }
 
 // TestStages: from any list to any other the machine ends as one that never had the first; what others have set up
-// stays byte for byte, also when all of ours goes.
+// stays byte for byte, also when all of ours goes. A short run takes each list and the next one.
 func TestStages(t *testing.T) {
 	t.Parallel()
 	for version, config := range configurations {
@@ -131,7 +131,7 @@ func TestStages(t *testing.T) {
 				if diff := cmp.Diff(before, want["none"]); diff != "" {
 					t.Errorf("nothing was to be done:\n%s", diff)
 				}
-				whole := version == "1.x" && strings.Contains(name, " with ") // one of each runtime
+				whole := version == "1.x" && strings.Contains(name, " with ") && !testing.Short() // one of each runtime
 				for i, from := range stages() {
 					for j, to := range stages() {
 						if j != i+1 && !whole {
@@ -174,10 +174,13 @@ func (y *yard) told(cas [2]string) map[string]string {
 }
 
 // TestCutAndChanged cuts the connection before each command of a change, and then another list comes: the machine
-// ends as one that has seen neither.
+// ends as one that has seen neither. A short run takes every fourth command.
 func TestCutAndChanged(t *testing.T) {
 	t.Parallel()
-	all := stages()
+	all, stride := stages(), 1
+	if testing.Short() {
+		stride = 4
+	}
 	for _, name := range []string{"containerd with crictl", "Docker with cri-dockerd"} {
 		for _, path := range [][3]int{{0, 1, 3}, {1, 2, 4}} {
 			from, meanwhile, to := all[path[0]], all[path[1]], all[path[2]]
@@ -187,7 +190,7 @@ func TestCutAndChanged(t *testing.T) {
 				fresh.enter(to)
 				fresh.must(fresh.connect(to.list...))
 				want := fresh.told(fresh.cas)
-				for at, done := 0, false; !done; at++ {
+				for at, done := 0, false; !done; at += stride {
 					y := newYard(t, machines[name], containerdConfig)
 					y.enter(from)
 					y.must(y.connect(from.list...))
