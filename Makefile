@@ -9,6 +9,10 @@ BENCH    ?= .
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 
+# gotestsum prints a line for each package as it finishes, and at the end every failure and every skipped test.
+GOTESTSUM_VERSION := v1.13.0
+GOTESTSUM         := bin/gotestsum-$(GOTESTSUM_VERSION)
+
 # Folders of the packages that have tests of a kind.
 having = $(sort $(patsubst %/,./%,$(dir $(shell grep -rl --include='*_test.go' '^func $(1)' *))))
 
@@ -16,9 +20,50 @@ having = $(sort $(patsubst %/,./%,$(dir $(shell grep -rl --include='*_test.go' '
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# The packages with goroutines and locks of their own whose tests are cheap under the race detector. The tests of drivers
+# run whole clusters on simulators, and those of sshexec move gigabytes: the race detector slows both down five times, and
+# only test-full has them under it.
+RACED := ./vnflcm/... ./mgmt ./mgmt/kubeadm/etcd ./helmclient/helmcli ./infra/openstack/... ./internal/kubeaccess ./tosca/csar
+
+# The race detector does not look into the interpreter and the parser that simulated hosts and packages use: their memory
+# belongs to one call. checkptr checks uses of unsafe, of which this module has none.
+RACE := -race -gcflags=all=-d=checkptr=0 -gcflags=gopkg.in/yaml.v3=-race=false -gcflags=mvdan.cc/sh/v3/...=-race=false
+
+# Binaries have no debugging information, and make lint vets.
+TESTFLAGS := -count=1 -ldflags=-s -vet=off
+
+# A process under the race detector ends with a pause of one second unless told otherwise.
+export GORACE ?= atexit_sleep_ms=20
+
+# The packages whose tests take longest begin first, so that none of them runs alone at the end.
+LONGEST := ./sshexec ./mgmt/kubeadm ./mgmt/kubespray ./mgmt/kubespray/ansible ./internal/cnftest ./examples/quickstart
+
+# The packages that are not in $(RACED), nor those of tests with real parts, which only skip: make lint compiles them.
+unraced = $(LONGEST) $$(comm -23 <($(GO) list ./... | grep -v /internal/e2e | sort) <($(GO) list $(RACED) $(LONGEST) | sort))
+
+# Events of two go commands go into one pipe, a line at a time.
+lines = grep --line-buffered .
+
+# Both halves run side by side: many tests wait.
 .PHONY: test
-test: ## tests of every package with the race detector; prints what was skipped and why
-	$(GO) test -race -timeout 28m -v ./... | awk -f .ci/testsummary.awk
+test: $(GOTESTSUM) ## tests of every package in a few minutes; lists what was skipped and why
+	$(GOTESTSUM) --format pkgname --raw-command -- bash -o pipefail -c ' \
+		$(GO) test -json -short -p 4 -parallel 4 $(TESTFLAGS) $(unraced) | $(lines) & plain=$$!; \
+		$(GO) test -json -short $(TESTFLAGS) $(RACE) $(RACED) | $(lines) & raced=$$!; \
+		wait $$plain; code=$$?; wait $$raced && exit $$code'
+
+# What a test of the crash matrices is called: it ends with the point at which the process dies.
+crash_cases = grep -cE '"Action":"pass".*"Test":"[^"]*(before_Do|inside_Do|before_the_journal|after_the_journal|journal_lost)[^/"]*"'
+
+.PHONY: test-full
+test-full: $(GOTESTSUM) ## all tests with the race detector, crash matrices whole; counts the crash cases
+	$(GOTESTSUM) --format pkgname --jsonfile-timing-events bin/test-full.json -- $(TESTFLAGS) $(RACE) -timeout 28m ./...
+	@echo "$$($(crash_cases) bin/test-full.json) crash cases: an operation, a step, and a point of the step"
+
+$(GOTESTSUM):
+	mkdir -p bin
+	GOBIN=$(CURDIR)/bin $(GO) install gotest.tools/gotestsum@$(GOTESTSUM_VERSION)
+	mv bin/gotestsum $@
 
 .PHONY: lint
 lint: tidy linter ## go.mod, formatting, linters, import rules
@@ -40,33 +85,36 @@ $(GOLANGCI):
 # root's own, so that nothing in the user's belongs to root afterwards.
 AS_ROOT = $(if $(filter 0,$(shell id -u)),env,sudo -E env "PATH=$$PATH" GOCACHE=$(CURDIR)/bin/root-cache GOMODCACHE=$$($(GO) env GOMODCACHE))
 
+# Prints what the tests print, and at the end every failure and every skipped test.
+E2E = $(GOTESTSUM) --format standard-verbose -- -count=1
+
 .PHONY: e2e-ssh
-e2e-ssh: ## SSH library and kubeadm driver over real OpenSSH servers (Linux, root, packages in CONTRIBUTING.md)
-	$(AS_ROOT) VNFKIT_E2E=ssh $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
+e2e-ssh: $(GOTESTSUM) ## SSH library and kubeadm driver over real OpenSSH servers (Linux, root, packages in CONTRIBUTING.md)
+	$(AS_ROOT) VNFKIT_E2E=ssh $(E2E) -timeout 20m ./internal/e2e/...
 
 .PHONY: e2e-openstack
-e2e-openstack: ## infra/openstack on a real OpenStack (Linux, root, packages in CONTRIBUTING.md)
-	$(AS_ROOT) VNFKIT_E2E=openstack $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
+e2e-openstack: $(GOTESTSUM) ## infra/openstack on a real OpenStack (Linux, root, packages in CONTRIBUTING.md)
+	$(AS_ROOT) VNFKIT_E2E=openstack $(E2E) -timeout 20m ./internal/e2e/...
 
 .PHONY: e2e-kubeadm
-e2e-kubeadm: kubernetes ## mgmt/kubeadm on real machines and clusters (Linux, root, packages in CONTRIBUTING.md)
-	$(AS_ROOT) VNFKIT_E2E=kubeadm $(GO) test -count=1 -timeout 30m -v ./internal/e2e/...
+e2e-kubeadm: kubernetes $(GOTESTSUM) ## mgmt/kubeadm on real machines and clusters (Linux, root, packages in CONTRIBUTING.md)
+	$(AS_ROOT) VNFKIT_E2E=kubeadm $(E2E) -timeout 30m ./internal/e2e/...
 
 .PHONY: e2e-registry
-e2e-registry: kubernetes ## mgmt/registry: real registries, and machines and a cluster that use them (as e2e-kubeadm)
-	$(AS_ROOT) VNFKIT_E2E=registry $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
+e2e-registry: kubernetes $(GOTESTSUM) ## mgmt/registry: real registries, and machines and a cluster that use them (as e2e-kubeadm)
+	$(AS_ROOT) VNFKIT_E2E=registry $(E2E) -timeout 20m ./internal/e2e/...
 
 .PHONY: e2e-helm
-e2e-helm: kubernetes ## Helm and CNFs on a real control plane whose nodes kwok plays (Linux, root, packages in CONTRIBUTING.md)
-	$(AS_ROOT) VNFKIT_E2E=helm $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
+e2e-helm: kubernetes $(GOTESTSUM) ## Helm and CNFs on a real control plane whose nodes kwok plays (Linux, root, packages in CONTRIBUTING.md)
+	$(AS_ROOT) VNFKIT_E2E=helm $(E2E) -timeout 20m ./internal/e2e/...
 
 .PHONY: e2e-all
-e2e-all: kubernetes ## a cluster VNF, a registry VNF, and a CNF on the one with its image in the other (as e2e-kubeadm; also on OpenStack where that is installed)
-	$(AS_ROOT) VNFKIT_E2E=all $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
+e2e-all: kubernetes $(GOTESTSUM) ## a cluster VNF, a registry VNF, and a CNF on the one with its image in the other (as e2e-kubeadm; also on OpenStack where that is installed)
+	$(AS_ROOT) VNFKIT_E2E=all $(E2E) -timeout 20m ./internal/e2e/...
 
 .PHONY: e2e-kubespray
-e2e-kubespray: kubernetes ## mgmt/kubespray and mgmt/loadbalancer with real Ansible and haproxy on the machines of e2e-kubeadm
-	$(AS_ROOT) VNFKIT_E2E=kubespray $(GO) test -count=1 -timeout 20m -v ./internal/e2e/...
+e2e-kubespray: kubernetes $(GOTESTSUM) ## mgmt/kubespray and mgmt/loadbalancer with real Ansible and haproxy on the machines of e2e-kubeadm
+	$(AS_ROOT) VNFKIT_E2E=kubespray $(E2E) -timeout 20m ./internal/e2e/...
 
 .PHONY: kubernetes
 kubernetes: ## build what e2e-kubeadm, -registry, -helm and -kubespray need, once: Kubernetes, images, Debian trees (10 minutes, 5 GB)
