@@ -48,8 +48,8 @@ lines = grep --line-buffered .
 .PHONY: test
 test: $(GOTESTSUM) ## tests of every package in a few minutes; lists what was skipped and why
 	$(GOTESTSUM) --format pkgname --raw-command -- bash -o pipefail -c ' \
-		$(GO) test -json -short -p 4 -parallel 4 $(TESTFLAGS) $(unraced) | $(lines) & plain=$$!; \
-		$(GO) test -json -short $(TESTFLAGS) $(RACE) $(RACED) | $(lines) & raced=$$!; \
+		$(GO) test -json -short -p 3 -parallel 4 $(TESTFLAGS) $(unraced) | $(lines) & plain=$$!; \
+		$(GO) test -json -short -p 1 $(TESTFLAGS) $(RACE) $(RACED) | $(lines) & raced=$$!; \
 		wait $$plain; code=$$?; wait $$raced && exit $$code'
 
 # What a test of the crash matrices is called: it ends with the point at which the process dies.
@@ -57,7 +57,7 @@ crash_cases = grep -cE '"Action":"pass".*"Test":"[^"]*(before_Do|inside_Do|befor
 
 .PHONY: test-full
 test-full: $(GOTESTSUM) ## all tests with the race detector, crash matrices whole; counts the crash cases
-	$(GOTESTSUM) --format pkgname --jsonfile-timing-events bin/test-full.json -- $(TESTFLAGS) $(RACE) -timeout 28m ./...
+	$(GOTESTSUM) --format pkgname --jsonfile-timing-events bin/test-full.json -- $(TESTFLAGS) $(RACE) -timeout 38m ./...
 	@echo "$$($(crash_cases) bin/test-full.json) crash cases: an operation, a step, and a point of the step"
 
 $(GOTESTSUM):
