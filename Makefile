@@ -20,14 +20,10 @@ having = $(sort $(patsubst %/,./%,$(dir $(shell grep -rl --include='*_test.go' '
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# The packages with goroutines and locks of their own whose tests are cheap under the race detector. The tests of drivers
-# run whole clusters on simulators, and those of sshexec move gigabytes: the race detector slows both down five times, and
-# only test-full has them under it.
+# The packages with goroutines and locks of their own whose tests are cheap under the race detector. It slows tests on
+# simulators and large transfers down five times: drivers, sshexec and what is tested on a simulated cluster (mgmt/cluster,
+# helmclient/helmsdk, infra/kubernetes/internal) are under it in test-full only.
 RACED := ./vnflcm/... ./mgmt ./mgmt/kubeadm/etcd ./helmclient/helmcli ./infra/openstack/... ./internal/kubeaccess ./tosca/csar
-
-# The race detector does not look into the interpreter and the parser that simulated hosts and packages use: their memory
-# belongs to one call. checkptr checks uses of unsafe, of which this module has none.
-RACE := -race -gcflags=all=-d=checkptr=0 -gcflags=gopkg.in/yaml.v3=-race=false -gcflags=mvdan.cc/sh/v3/...=-race=false
 
 # Binaries have no debugging information, and make lint vets.
 TESTFLAGS := -count=1 -ldflags=-s -vet=off
@@ -49,7 +45,7 @@ lines = grep --line-buffered .
 test: $(GOTESTSUM) ## tests of every package in a few minutes; lists what was skipped and why
 	$(GOTESTSUM) --format pkgname --raw-command -- bash -o pipefail -c ' \
 		$(GO) test -json -short -p 3 -parallel 4 $(TESTFLAGS) $(unraced) | $(lines) & plain=$$!; \
-		$(GO) test -json -short -p 1 $(TESTFLAGS) $(RACE) $(RACED) | $(lines) & raced=$$!; \
+		$(GO) test -json -short -p 1 $(TESTFLAGS) -race $(RACED) | $(lines) & raced=$$!; \
 		wait $$plain; code=$$?; wait $$raced && exit $$code'
 
 # What a test of the crash matrices is called: it ends with the point at which the process dies.
@@ -57,7 +53,7 @@ crash_cases = grep -cE '"Action":"pass".*"Test":"[^"]*(before_Do|inside_Do|befor
 
 .PHONY: test-full
 test-full: $(GOTESTSUM) ## all tests with the race detector, crash matrices whole; counts the crash cases
-	$(GOTESTSUM) --format pkgname --jsonfile-timing-events bin/test-full.json -- $(TESTFLAGS) $(RACE) -timeout 38m ./...
+	$(GOTESTSUM) --format pkgname --jsonfile-timing-events bin/test-full.json -- $(TESTFLAGS) -race -timeout 38m ./...
 	@echo "$$($(crash_cases) bin/test-full.json) crash cases: an operation, a step, and a point of the step"
 
 $(GOTESTSUM):
