@@ -188,9 +188,7 @@ func deleteAll(t *testing.T, s vnflcm.Store, kind string) {
 	t.Helper()
 	list, err := s.List(t.Context(), kind, "")
 	must(t, err)
-	for _, r := range list {
-		must(t, s.Delete(t.Context(), r.Kind, r.ID, r.Version))
-	}
+	must(t, s.Apply(t.Context(), vnflcm.Batch{Delete: list}))
 }
 
 // TestCrashAnywhereAndResume kills the process at every step of every operation, before, inside and after it,
@@ -303,14 +301,9 @@ func (s *mortalStore) spend() {
 	}
 }
 
-func (s *mortalStore) Put(ctx context.Context, r vnflcm.Record) error {
+func (s *mortalStore) Apply(ctx context.Context, b vnflcm.Batch) error {
 	s.spend()
-	return s.Fence.Put(ctx, r)
-}
-
-func (s *mortalStore) Delete(ctx context.Context, kind, id string, version int64) error {
-	s.spend()
-	return s.Fence.Delete(ctx, kind, id, version)
+	return s.Fence.Apply(ctx, b)
 }
 
 func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {

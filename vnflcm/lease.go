@@ -77,7 +77,7 @@ func (l *lease) release(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// If this fails the lease runs out by itself.
-	_ = l.records.store.Delete(ctx, kindLease, l.opID, l.version)
+	_ = l.records.store.Apply(ctx, Batch{Delete: []Record{{Kind: kindLease, ID: l.opID, Version: l.version}}})
 	l.expires = time.Time{}
 }
 
@@ -119,7 +119,7 @@ func (m *Manager) sweepLeases(ctx context.Context) error {
 			continue
 		}
 		if err == nil || errors.Is(err, ErrNotFound) {
-			err = m.cfg.Store.Delete(ctx, stored.Kind, stored.ID, stored.Version)
+			err = m.cfg.Store.Apply(ctx, Batch{Delete: []Record{stored}})
 		}
 		if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotFound) { // taken or removed meanwhile
 			errs = append(errs, err)

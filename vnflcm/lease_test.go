@@ -200,7 +200,7 @@ func TestResumePassesOverDamagedRecords(t *testing.T) {
 	must(t, err)
 	<-g.reached
 	closeManager(t, x.Manager)
-	must(t, x.cfg.Store.Put(t.Context(), vnflcm.Record{Kind: "operation", ID: "0", Body: []byte("damaged beyond repair")}))
+	must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "operation", ID: "0", Body: []byte("damaged beyond repair")}}}))
 	x.cfg.Intercept = nil
 	x.start()
 	resumed, err := x.Resume(t.Context())

@@ -164,7 +164,7 @@ func (m *Manager) Delete(ctx context.Context, instanceID string) error {
 	if rec.Instance.InstantiationState != NotInstantiated {
 		return fmt.Errorf("%w: VNF instance %s is %s, terminate it first", ErrState, instanceID, rec.Instance.InstantiationState)
 	}
-	return m.cfg.Store.Delete(ctx, kindInstance, instanceID, version)
+	return m.cfg.Store.Apply(ctx, Batch{Delete: []Record{{Kind: kindInstance, ID: instanceID, Version: version}}})
 }
 
 // Get returns a VNF instance, ErrNotFound for an unknown id.

@@ -83,7 +83,7 @@ func (r *records) put(ctx context.Context, kind, id string, version int64, v any
 	if err != nil {
 		return version, err
 	}
-	if err := r.store.Put(ctx, Record{Kind: kind, ID: id, Version: version, Body: body}); err != nil {
+	if err := r.store.Apply(ctx, Batch{Put: []Record{{Kind: kind, ID: id, Version: version, Body: body}}}); err != nil {
 		return version, fmt.Errorf("store %s %s: %w", kind, id, err)
 	}
 	return version + 1, nil
@@ -110,7 +110,7 @@ func (r *records) remove(ctx context.Context, kind, id string) error {
 	for {
 		rec, err := r.store.Get(ctx, kind, id)
 		if err == nil {
-			err = r.store.Delete(ctx, kind, id, rec.Version)
+			err = r.store.Apply(ctx, Batch{Delete: []Record{rec}})
 		}
 		switch {
 		case errors.Is(err, ErrNotFound):

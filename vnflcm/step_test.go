@@ -122,7 +122,7 @@ func TestStepRevProbeAndDamagedEntry(t *testing.T) {
 
 func damage(x *toys, r vnflcm.Record) {
 	r.Body = []byte("damaged, and long enough to hold a nonce")
-	must(x.t, x.cfg.Store.Put(x.t.Context(), r))
+	must(x.t, x.cfg.Store.Apply(x.t.Context(), vnflcm.Batch{Put: []vnflcm.Record{r}}))
 }
 
 func TestStepMisuse(t *testing.T) {

@@ -7,19 +7,16 @@ import (
 	"sync"
 )
 
-// Store keeps records that it cannot read: the Manager seals their bodies. Every journal entry is a record
-// of its own, so that parallel steps never write the same one. storetest checks an implementation.
+// Store keeps records. The Manager seals their bodies, so a Store cannot read them. Every journal entry is a
+// record of its own, so that parallel steps never write the same record. storetest checks an implementation.
 type Store interface {
 	// Get returns the record, or an error that is ErrNotFound.
 	Get(ctx context.Context, kind, id string) (Record, error)
-	// Put writes r if the stored version is r.Version (0: there must be none) and stores it with version
-	// r.Version+1. Otherwise it returns an error that is ErrConflict and changes nothing.
-	Put(ctx context.Context, r Record) error
-	// Delete removes the record if its version is the given one: ErrConflict if it is another, ErrNotFound
-	// if there is none.
-	Delete(ctx context.Context, kind, id string, version int64) error
 	// List returns the records of a kind whose id begins with prefix, in the order of their ids.
 	List(ctx context.Context, kind, prefix string) ([]Record, error)
+	// Apply writes the whole batch or nothing. It returns an error that is ErrConflict if a record has another
+	// version than the batch gives, or is missing.
+	Apply(ctx context.Context, b Batch) error
 }
 
 // Record is what a Store keeps. Kind and ID are in clear.
@@ -27,6 +24,21 @@ type Record struct {
 	Kind, ID string // "instance" i1, "operation" o1, "step" o1/instantiate_end/join/w1, "state" i1/hostkey/vm7
 	Version  int64  // 1 after the first Put
 	Body     []byte
+}
+
+// Batch is what Store.Apply writes at once. A record is in a batch only once. The Version of each record is the
+// one that the store must have; 0 means that the store must have no record of that kind and id.
+type Batch struct {
+	// Assert holds records that the batch depends on and does not change; their bodies are ignored. The assertion
+	// holds at the moment in which the batch takes effect. A database therefore has to lock the row: a plain read in
+	// a transaction of isolation READ COMMITTED lets another transaction change the row before the commit.
+	Assert []Record
+	// Put holds records that are stored with their Version+1.
+	Put []Record
+	// Delete holds records that are removed. Their versions are at least 1, their bodies are ignored.
+	Delete []Record
+	// Urgent says that the batch renews a lease: a Store in which writers wait for each other lets the batch go first.
+	Urgent bool
 }
 
 // NewMemoryStore returns a Store that ends with the process: for tests and for trying out.
@@ -48,38 +60,34 @@ func (s *memoryStore) Get(ctx context.Context, kind, id string) (Record, error) 
 	return r, ctx.Err()
 }
 
-func (s *memoryStore) Put(ctx context.Context, r Record) error {
+func (s *memoryStore) Apply(ctx context.Context, b Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := [2]string{r.Kind, r.ID}
-	if s.records[key].Version != r.Version {
-		return ErrConflict
+	for _, r := range slices.Concat(b.Assert, b.Put, b.Delete) {
+		if s.records[r.key()].Version != r.Version {
+			return ErrConflict
+		}
 	}
-	r.Version++
-	r.Body = slices.Clone(r.Body)
-	s.records[key] = r
+	for _, r := range b.Delete {
+		if r.Version == 0 {
+			return ErrConflict
+		}
+	}
+	for _, r := range b.Put {
+		r.Version++
+		r.Body = slices.Clone(r.Body)
+		s.records[r.key()] = r
+	}
+	for _, r := range b.Delete {
+		delete(s.records, r.key())
+	}
 	return nil
 }
 
-func (s *memoryStore) Delete(ctx context.Context, kind, id string, version int64) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := [2]string{kind, id}
-	switch r, ok := s.records[key]; {
-	case !ok:
-		return ErrNotFound
-	case r.Version != version:
-		return ErrConflict
-	}
-	delete(s.records, key)
-	return nil
-}
+func (r Record) key() [2]string { return [2]string{r.Kind, r.ID} }
 
 func (s *memoryStore) List(ctx context.Context, kind, prefix string) ([]Record, error) {
 	s.mu.RLock()

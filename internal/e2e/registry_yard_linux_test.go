@@ -261,7 +261,7 @@ func (y *yard) forget(op string) {
 		y.t.Fatal("the journal is empty")
 	}
 	for _, record := range list {
-		must(y.t, y.store.Delete(y.t.Context(), record.Kind, record.ID, record.Version))
+		must(y.t, y.store.Apply(y.t.Context(), vnflcm.Batch{Delete: []vnflcm.Record{record}}))
 	}
 }
 

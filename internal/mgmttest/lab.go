@@ -79,7 +79,7 @@ func (l *Lab) build() {
 	check(l.t, err)
 	for _, r := range l.setup.From.records {
 		r.Version = 0
-		check(l.t, l.Store.Put(l.t.Context(), r))
+		check(l.t, l.Store.Apply(l.t.Context(), vnflcm.Batch{Put: []vnflcm.Record{r}}))
 	}
 }
 

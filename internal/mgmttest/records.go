@@ -68,6 +68,6 @@ func (l *Lab) Stored() string {
 func (l *Lab) DropJournal() {
 	l.t.Helper()
 	for _, r := range l.Records("step") {
-		check(l.t, l.Store.Delete(l.t.Context(), r.Kind, r.ID, r.Version))
+		check(l.t, l.Store.Apply(l.t.Context(), vnflcm.Batch{Delete: []vnflcm.Record{r}}))
 	}
 }

@@ -196,7 +196,7 @@ func TestFenced(t *testing.T) {
 	c.process(t, doomed.Doom, func(c *vnflcm.Config) { fenced = c.Store })
 	doomed.Die()
 	doomed.Die()
-	if err := fenced.Put(t.Context(), vnflcm.Record{Kind: "step", ID: "x"}); !errors.Is(err, storetest.ErrCut) {
+	if err := fenced.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "step", ID: "x"}}}); !errors.Is(err, storetest.ErrCut) {
 		t.Errorf("error %v", err)
 	}
 	if all, err := c.store.List(t.Context(), "step", ""); err != nil || len(all) > 0 {

@@ -155,16 +155,21 @@ type store struct {
 	p *Process
 }
 
-// Put implements vnflcm.Store.
-func (s store) Put(ctx context.Context, r vnflcm.Record) error {
-	journal := r.Kind == stepKind
-	ours := journal && s.p.isKey(r.ID)
+// Apply implements vnflcm.Store.
+func (s store) Apply(ctx context.Context, b vnflcm.Batch) error {
+	var journal []string
+	for _, r := range b.Put {
+		if r.Kind == stepKind {
+			journal = append(journal, r.ID)
+		}
+	}
+	ours := slices.ContainsFunc(journal, s.p.isKey)
 	if ours && slices.Contains([]Point{BeforeJournal, JournalLost}, s.p.death.Point) {
 		s.p.Die()
 	}
-	err := s.Fence.Put(ctx, r)
-	if err == nil && journal {
-		s.p.journaled(r.ID)
+	err := s.Fence.Apply(ctx, b)
+	if err == nil {
+		s.p.journaled(journal)
 	}
 	if ours && s.p.death.Point == AfterJournal {
 		s.p.Die()
@@ -181,10 +186,12 @@ func (p *Process) isKey(key string) bool {
 	return p.key != "" && key == p.key
 }
 
-func (p *Process) journaled(key string) {
+func (p *Process) journaled(keys []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done[key] = true
+	for _, key := range keys {
+		p.done[key] = true
+	}
 }
 
 // around has an interceptor run around another, which may be nil.

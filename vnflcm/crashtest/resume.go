@@ -62,10 +62,8 @@ func (p *Process) loseJournal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range journal {
-		if err := p.fence.Store.Delete(ctx, r.Kind, r.ID, r.Version); err != nil {
-			return err
-		}
+	if err := p.fence.Store.Apply(ctx, vnflcm.Batch{Delete: journal}); err != nil {
+		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

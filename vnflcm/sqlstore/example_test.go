@@ -25,9 +25,9 @@ func Example() {
 	if err := store.Migrate(ctx); err != nil {
 		panic(err)
 	}
-	first := vnflcm.Record{Kind: "instance", ID: "i1", Body: []byte("sealed")}
-	fmt.Println(store.Put(ctx, first))
-	fmt.Println(errors.Is(store.Put(ctx, first), vnflcm.ErrConflict)) // the stored version is 1 by now
+	first := vnflcm.Batch{Put: []vnflcm.Record{{Kind: "instance", ID: "i1", Body: []byte("sealed")}}}
+	fmt.Println(store.Apply(ctx, first))
+	fmt.Println(errors.Is(store.Apply(ctx, first), vnflcm.ErrConflict)) // the stored version is 1 by now
 	// Output:
 	// <nil>
 	// true

@@ -41,43 +41,70 @@ func (s *Store) Get(ctx context.Context, kind, id string) (vnflcm.Record, error)
 	return r, wrap("get", err)
 }
 
-// Put implements vnflcm.Store.
-func (s *Store) Put(ctx context.Context, r vnflcm.Record) error {
+// Apply implements vnflcm.Store.
+func (s *Store) Apply(ctx context.Context, b vnflcm.Batch) (err error) {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return wrap("begin", err)
+	}
+	for _, r := range b.Assert {
+		err = errors.Join(err, assert(ctx, tx, r))
+	}
+	for _, r := range b.Put {
+		if err == nil {
+			err = put(ctx, tx, r)
+		}
+	}
+	for _, r := range b.Delete {
+		if err == nil {
+			err = remove(ctx, tx, r)
+		}
+	}
+	if err != nil {
+		_ = tx.Rollback() // the batch has failed already
+		return err
+	}
+	return wrap("commit", tx.Commit())
+}
+
+func assert(ctx context.Context, tx *sql.Tx, r vnflcm.Record) error {
+	var version int64
+	err := tx.QueryRowContext(ctx, `SELECT version FROM vnfkit_records WHERE kind = ? AND id = ?`, r.Kind, r.ID).Scan(&version)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return wrap("assert", err)
+	}
+	if version != r.Version {
+		return vnflcm.ErrConflict
+	}
+	return nil
+}
+
+func put(ctx context.Context, tx *sql.Tx, r vnflcm.Record) error {
 	body := r.Body
 	if body == nil {
 		body = []byte{}
 	}
-	var result sql.Result
-	var err error
 	if r.Version == 0 {
-		result, err = s.db.ExecContext(ctx, `INSERT INTO vnfkit_records (kind, id, version, body) VALUES (?, ?, 1, ?)
-			ON CONFLICT (kind, id) DO NOTHING`, r.Kind, r.ID, body)
-	} else {
-		result, err = s.db.ExecContext(ctx, `UPDATE vnfkit_records SET version = version + 1, body = ?
-			WHERE kind = ? AND id = ? AND version = ?`, body, r.Kind, r.ID, r.Version)
+		return one(tx.ExecContext(ctx, `INSERT INTO vnfkit_records (kind, id, version, body) VALUES (?, ?, 1, ?)
+			ON CONFLICT (kind, id) DO NOTHING`, r.Kind, r.ID, body))
 	}
+	return one(tx.ExecContext(ctx, `UPDATE vnfkit_records SET version = version + 1, body = ?
+		WHERE kind = ? AND id = ? AND version = ?`, body, r.Kind, r.ID, r.Version))
+}
+
+func remove(ctx context.Context, tx *sql.Tx, r vnflcm.Record) error {
+	return one(tx.ExecContext(ctx, `DELETE FROM vnfkit_records WHERE kind = ? AND id = ? AND version = ?`, r.Kind, r.ID, r.Version))
+}
+
+// one returns ErrConflict unless the statement changed a record.
+func one(result sql.Result, err error) error {
 	if err != nil {
-		return wrap("put", err)
+		return wrap("write", err)
 	}
 	if changed, err := result.RowsAffected(); err != nil || changed == 0 {
 		return errors.Join(err, vnflcm.ErrConflict)
 	}
 	return nil
-}
-
-// Delete implements vnflcm.Store.
-func (s *Store) Delete(ctx context.Context, kind, id string, version int64) error {
-	result, err := s.db.ExecContext(ctx, `DELETE FROM vnfkit_records WHERE kind = ? AND id = ? AND version = ?`, kind, id, version)
-	if err != nil {
-		return wrap("delete", err)
-	}
-	if changed, err := result.RowsAffected(); err != nil || changed > 0 {
-		return wrap("delete", err)
-	}
-	if _, err := s.Get(ctx, kind, id); err != nil {
-		return err
-	}
-	return vnflcm.ErrConflict
 }
 
 // List implements vnflcm.Store.

@@ -5,7 +5,7 @@
 //		storetest.Run(t, func(t *testing.T) vnflcm.Store { return newMyStore(t) })
 //	}
 //
-// It checks what a Manager relies on: the versions, so that of two writers one wins; that List is complete, in
-// order and of the given kind only; that bodies come back byte for byte and are not shared with the caller; that
+// It checks what a Manager relies on: the versions, so that of two writers one wins; that a batch is written as a
+// whole or not at all, and only while its assertions hold; that List is complete, in order and of the given kind only; that bodies come back byte for byte and are not shared with the caller; that
 // nothing is written once the context has ended. Run it with the race detector.
 package storetest

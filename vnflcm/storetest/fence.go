@@ -32,20 +32,12 @@ func (f *Fence) Get(ctx context.Context, kind, id string) (vnflcm.Record, error)
 	return f.Store.Get(ctx, kind, id)
 }
 
-// Put implements vnflcm.Store.
-func (f *Fence) Put(ctx context.Context, r vnflcm.Record) error {
+// Apply implements vnflcm.Store.
+func (f *Fence) Apply(ctx context.Context, b vnflcm.Batch) error {
 	if f.IsCut() {
 		return ErrCut
 	}
-	return f.Store.Put(ctx, r)
-}
-
-// Delete implements vnflcm.Store.
-func (f *Fence) Delete(ctx context.Context, kind, id string, version int64) error {
-	if f.IsCut() {
-		return ErrCut
-	}
-	return f.Store.Delete(ctx, kind, id, version)
+	return f.Store.Apply(ctx, b)
 }
 
 // List implements vnflcm.Store.

@@ -22,16 +22,22 @@ func Run(t *testing.T, open func(t *testing.T) vnflcm.Store) {
 		name  string
 		check func(*testing.T, vnflcm.Store)
 	}{
-		{"versions", versions}, {"list", list}, {"delete", remove}, {"bodies", bodies}, {"kinds", kinds},
-		{"one writer wins", oneWriterWins}, {"no update is lost", noUpdateIsLost}, {"ended context", endedContext},
+		{"versions", versions}, {"list", list}, {"delete", remove}, {"bodies", bodies}, {"kinds", kinds}, {"batches", batches},
+		{"one writer wins", oneWriterWins}, {"no update is lost", noUpdateIsLost}, {"assertions hold", assertionsHold},
+		{"ended context", endedContext},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.check(t, open(t)) })
 	}
 }
 
+// apply puts one record.
+func apply(ctx context.Context, s vnflcm.Store, r vnflcm.Record) error {
+	return s.Apply(ctx, vnflcm.Batch{Put: []vnflcm.Record{r}})
+}
+
 func put(t *testing.T, s vnflcm.Store, kind, id string, version int64, body string) {
 	t.Helper()
-	if err := s.Put(t.Context(), vnflcm.Record{Kind: kind, ID: id, Version: version, Body: []byte(body)}); err != nil {
+	if err := apply(t.Context(), s, vnflcm.Record{Kind: kind, ID: id, Version: version, Body: []byte(body)}); err != nil {
 		t.Fatalf("Put %s %s version %d: %v", kind, id, version, err)
 	}
 }
@@ -44,7 +50,7 @@ func bodies(t *testing.T, s vnflcm.Store) {
 	}
 	for id, body := range map[string][]byte{"nil": nil, "empty": {}, "every byte": all, "no UTF-8": {0xff, 0, 0xfe}} {
 		given := slices.Clone(body)
-		if err := s.Put(t.Context(), vnflcm.Record{Kind: "k", ID: id, Body: given}); err != nil {
+		if err := apply(t.Context(), s, vnflcm.Record{Kind: "k", ID: id, Body: given}); err != nil {
 			t.Fatalf("Put %s: %v", id, err)
 		}
 		clear(given)
@@ -91,7 +97,7 @@ func noUpdateIsLost(t *testing.T, s vnflcm.Store) {
 				r, err := s.Get(ctx, "k", "n")
 				if err == nil {
 					r.Body = append(r.Body, 'x')
-					err = s.Put(ctx, r)
+					err = apply(ctx, s, r)
 				}
 				switch {
 				case err == nil:
@@ -117,7 +123,7 @@ func versions(t *testing.T, s vnflcm.Store) {
 	put(t, s, "k", "a", 0, "one")
 	put(t, s, "k", "a", 1, "two")
 	for _, version := range []int64{0, 1, 3} {
-		err := s.Put(t.Context(), vnflcm.Record{Kind: "k", ID: "a", Version: version, Body: []byte("lost")})
+		err := apply(t.Context(), s, vnflcm.Record{Kind: "k", ID: "a", Version: version, Body: []byte("lost")})
 		if !errors.Is(err, vnflcm.ErrConflict) {
 			t.Errorf("Put over version %d: %v, want ErrConflict", version, err)
 		}
@@ -154,19 +160,97 @@ func list(t *testing.T, s vnflcm.Store) {
 func remove(t *testing.T, s vnflcm.Store) {
 	put(t, s, "k", "a", 0, "one")
 	put(t, s, "k", "a", 1, "two")
-	if err := s.Delete(t.Context(), "k", "other", 0); !errors.Is(err, vnflcm.ErrNotFound) {
-		t.Errorf("Delete of what never was: %v, want ErrNotFound", err)
-	}
-	if err := s.Delete(t.Context(), "k", "a", 1); !errors.Is(err, vnflcm.ErrConflict) {
-		t.Errorf("Delete of an old version: %v, want ErrConflict", err)
-	}
-	if err := s.Delete(t.Context(), "k", "a", 2); err != nil {
-		t.Errorf("Delete: %v", err)
-	}
-	if err := s.Delete(t.Context(), "k", "a", 2); !errors.Is(err, vnflcm.ErrNotFound) {
-		t.Errorf("Delete of nothing: %v, want ErrNotFound", err)
+	for _, c := range []struct {
+		id      string
+		version int64
+		want    error
+	}{{"other", 0, vnflcm.ErrConflict}, {"other", 1, vnflcm.ErrConflict}, {"a", 0, vnflcm.ErrConflict}, {"a", 1, vnflcm.ErrConflict}, {"a", 2, nil}, {"a", 2, vnflcm.ErrConflict}} {
+		err := s.Apply(t.Context(), vnflcm.Batch{Delete: []vnflcm.Record{{Kind: "k", ID: c.id, Version: c.version}}})
+		if !errors.Is(err, c.want) {
+			t.Errorf("Delete of %s at version %d: %v, want %v", c.id, c.version, err, c.want)
+		}
 	}
 	put(t, s, "k", "a", 0, "again")
+}
+
+// batches checks that a batch is written as a whole or not at all, whichever of its records has another version.
+func batches(t *testing.T, s vnflcm.Store) {
+	at := func(id string, version int64) []vnflcm.Record {
+		return []vnflcm.Record{{Kind: "k", ID: id, Version: version, Body: []byte(id)}}
+	}
+	put(t, s, "k", "a", 0, "a")
+	put(t, s, "k", "b", 0, "b")
+	for name, b := range map[string]vnflcm.Batch{
+		"assertion of an old version":    {Assert: at("a", 2), Put: at("n", 0), Delete: at("b", 1)},
+		"assertion of a missing record":  {Assert: at("none", 1), Put: at("n", 0), Delete: at("b", 1)},
+		"assertion that there is none":   {Assert: at("a", 0), Put: at("n", 0), Delete: at("b", 1)},
+		"put over another version":       {Put: append(at("n", 0), at("a", 2)...), Delete: at("b", 1)},
+		"put of a record that is there":  {Put: append(at("n", 0), at("a", 0)...), Delete: at("b", 1)},
+		"deletion of another version":    {Put: append(at("n", 0), at("a", 1)...), Delete: at("b", 2)},
+		"deletion of a missing record":   {Put: append(at("n", 0), at("a", 1)...), Delete: append(at("b", 1), at("none", 1)...)},
+		"the second of three assertions": {Assert: append(append(at("a", 1), at("b", 7)...), at("none", 0)...), Put: at("n", 0)},
+	} {
+		if err := s.Apply(t.Context(), b); !errors.Is(err, vnflcm.ErrConflict) {
+			t.Errorf("%s: %v, want ErrConflict", name, err)
+		}
+	}
+	want := []vnflcm.Record{{Kind: "k", ID: "a", Version: 1, Body: []byte("a")}, {Kind: "k", ID: "b", Version: 1, Body: []byte("b")}}
+	if got, err := s.List(t.Context(), "k", ""); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("refused batches changed records: %v\n%s", err, cmp.Diff(want, got))
+	}
+	err := s.Apply(t.Context(), vnflcm.Batch{Urgent: true, Assert: append(at("b", 1), at("none", 0)...), Put: append(at("n", 0), at("m", 0)...), Delete: at("a", 1)})
+	var ids []string
+	got, listed := s.List(t.Context(), "k", "")
+	for _, r := range got {
+		ids = append(ids, r.ID)
+	}
+	if diff := cmp.Diff([]string{"b", "m", "n"}, ids); err != nil || listed != nil || diff != "" {
+		t.Errorf("Apply: %v, %v\n%s", err, listed, diff)
+	}
+	if err := s.Apply(t.Context(), vnflcm.Batch{}); err != nil {
+		t.Errorf("an empty batch: %v", err)
+	}
+}
+
+// assertionsHold races writers that assert the version of a claim with takeovers that raise it: no write may take effect
+// after a takeover that it did not see.
+func assertionsHold(t *testing.T, s vnflcm.Store) {
+	const rounds, writers = 20, 4
+	ctx := context.WithoutCancel(t.Context())
+	for round := range rounds {
+		claim, counter := vnflcm.Record{Kind: "claim", ID: fmt.Sprint(round)}, vnflcm.Record{Kind: "count", ID: fmt.Sprint(round)}
+		if err := s.Apply(ctx, vnflcm.Batch{Put: []vnflcm.Record{claim, counter}}); err != nil {
+			t.Fatal(err)
+		}
+		claim.Version = 1
+		var wg sync.WaitGroup
+		for range writers {
+			wg.Go(func() {
+				for {
+					r, err := s.Get(ctx, counter.Kind, counter.ID)
+					if err == nil {
+						r.Body = append(r.Body, 'x')
+						err = s.Apply(ctx, vnflcm.Batch{Assert: []vnflcm.Record{claim}, Put: []vnflcm.Record{r}})
+					}
+					now, failed := s.Get(ctx, claim.Kind, claim.ID)
+					switch {
+					case err != nil && !errors.Is(err, vnflcm.ErrConflict) || failed != nil:
+						t.Errorf("a writer: %v, %v", err, failed)
+						return
+					case now.Version != 1 && err != nil:
+						return // taken over
+					}
+				}
+			})
+		}
+		put(t, s, claim.Kind, claim.ID, 1, "taken over")
+		then, err := s.Get(ctx, counter.Kind, counter.ID)
+		wg.Wait()
+		after, failed := s.Get(ctx, counter.Kind, counter.ID)
+		if err != nil || failed != nil || then.Version != after.Version {
+			t.Errorf("round %d: the count was %d after the takeover and became %d (%v, %v)", round, then.Version, after.Version, err, failed)
+		}
+	}
 }
 
 func oneWriterWins(t *testing.T, s vnflcm.Store) {
@@ -177,7 +261,7 @@ func oneWriterWins(t *testing.T, s vnflcm.Store) {
 		var wg sync.WaitGroup
 		for range writers {
 			wg.Go(func() {
-				err := s.Put(context.WithoutCancel(t.Context()), vnflcm.Record{Kind: "k", ID: id, Body: []byte("x")})
+				err := apply(context.WithoutCancel(t.Context()), s, vnflcm.Record{Kind: "k", ID: id, Body: []byte("x")})
 				switch {
 				case err == nil:
 					won.Add(1)
@@ -196,14 +280,14 @@ func oneWriterWins(t *testing.T, s vnflcm.Store) {
 func endedContext(t *testing.T, s vnflcm.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Put(ctx, vnflcm.Record{Kind: "k", ID: "a", Body: []byte("x")}); err == nil {
+	if err := apply(ctx, s, vnflcm.Record{Kind: "k", ID: "a", Body: []byte("x")}); err == nil {
 		t.Error("Put with an ended context succeeded")
 	}
 	if _, err := s.Get(t.Context(), "k", "a"); !errors.Is(err, vnflcm.ErrNotFound) {
 		t.Errorf("Put with an ended context wrote: %v", err)
 	}
 	put(t, s, "k", "b", 0, "one")
-	if err := s.Delete(ctx, "k", "b", 1); err == nil {
+	if err := s.Apply(ctx, vnflcm.Batch{Delete: []vnflcm.Record{{Kind: "k", ID: "b", Version: 1}}}); err == nil {
 		t.Error("Delete with an ended context succeeded")
 	}
 	if _, err := s.Get(ctx, "k", "b"); err == nil || errors.Is(err, vnflcm.ErrNotFound) {

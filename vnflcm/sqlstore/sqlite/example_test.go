@@ -21,7 +21,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	_ = store.Put(ctx, vnflcm.Record{Kind: "instance", ID: "i1", Body: []byte("sealed")})
+	_ = store.Apply(ctx, vnflcm.Batch{Put: []vnflcm.Record{{Kind: "instance", ID: "i1", Body: []byte("sealed")}}})
 	_ = store.Close()
 
 	store, err = sqlite.Open(ctx, file)

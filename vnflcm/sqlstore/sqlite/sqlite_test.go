@@ -65,7 +65,7 @@ func TestOpenAtOnceAndShare(t *testing.T) {
 	for _, s := range all {
 		wg.Go(func() {
 			for round := range rounds {
-				err := s.Put(t.Context(), vnflcm.Record{Kind: "k", ID: fmt.Sprint(round), Body: []byte("x")})
+				err := s.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "k", ID: fmt.Sprint(round), Body: []byte("x")}}})
 				if err != nil && !errors.Is(err, vnflcm.ErrConflict) {
 					t.Errorf("Put: %v", err)
 				}
@@ -101,7 +101,7 @@ func TestFile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := first.Put(t.Context(), vnflcm.Record{Kind: "k", ID: "a", Body: []byte("kept")}); err != nil {
+		if err := first.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "k", ID: "a", Body: []byte("kept")}}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := first.Close(); err != nil {
