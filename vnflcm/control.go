@@ -16,22 +16,20 @@ type cancelRequest struct {
 // it ends as ROLLED_BACK, later it becomes FAILED_TEMP, unless it completes before. It returns when the request
 // is written down; ErrState if nobody works on the operation.
 func (m *Manager) Cancel(ctx context.Context, opID string, mode CancelMode) error {
-	rec, _, err := m.operation(ctx, opID)
-	if err != nil {
-		return err
-	}
-	if mode != CancelGraceful && mode != CancelForceful {
-		return &ParamError{Path: "cancelMode", Value: string(mode), Reason: "must be GRACEFUL or FORCEFUL"}
-	}
-	if !rec.Occ.OperationState.active() {
-		return stateError(rec, "cancelled")
-	}
-	if err := m.records.overwrite(ctx, kindCancel, opID, cancelRequest{Mode: mode}); err != nil {
-		return err
-	}
-	if rec, _, err = m.operation(ctx, opID); err == nil && !rec.Occ.OperationState.active() {
-		err = errors.Join(stateError(rec, "cancelled"), m.records.remove(ctx, kindCancel, opID))
-	}
+	err := m.records.update(ctx, func(ctx context.Context, b *Batch) error {
+		rec, version, err := m.operation(ctx, opID)
+		if err != nil {
+			return err
+		}
+		if mode != CancelGraceful && mode != CancelForceful {
+			return &ParamError{Path: "cancelMode", Value: string(mode), Reason: "must be GRACEFUL or FORCEFUL"}
+		}
+		if !rec.Occ.OperationState.active() {
+			return stateError(rec, "cancelled")
+		}
+		b.Assert = []Record{{Kind: kindOperation, ID: opID, Version: version}}
+		return m.records.put(ctx, b, kindCancel, opID, cancelRequest{Mode: mode})
+	})
 	if err != nil {
 		return err
 	}
@@ -48,17 +46,12 @@ func (m *Manager) Cancel(ctx context.Context, opID string, mode CancelMode) erro
 // is not done again. If it was being rolled back, the journal no longer holds and every step is probed.
 func (m *Manager) Retry(ctx context.Context, opID string) error {
 	return m.leave(ctx, opID, "retried", func(ctx context.Context, r *run) error {
-		if err := r.mustHold(ctx); err != nil {
-			return err
+		if !r.rec.Undoing {
+			return r.enter(ctx, Processing, r.take)
 		}
-		if r.rec.Undoing {
-			if err := m.records.removeAll(ctx, kindStep, opID+"/"); err != nil {
-				return err
-			}
-			// What Plan announced holds again: of what came to be, something is gone.
-			r.rec.Done, r.rec.Change, r.rec.Undo, r.rec.Undoing = nil, r.rec.Planned, Change{}, false
-		}
-		return r.enter(ctx, Processing)
+		// What Plan announced holds again: of what came to be, something is gone.
+		r.rec.Done, r.rec.Change, r.rec.Undo, r.rec.Undoing = nil, r.rec.Planned, Change{}, false
+		return r.enter(ctx, Processing, r.take, r.dropJournal)
 	})
 }
 
@@ -66,48 +59,35 @@ func (m *Manager) Retry(ctx context.Context, opID string) error {
 // 5.4.15); ErrNotSupported for other operations. It runs the rollback hooks that the VNFD names, or the hooks of the inverse operation.
 func (m *Manager) Rollback(ctx context.Context, opID string) error {
 	return m.leave(ctx, opID, "rolled back", func(ctx context.Context, r *run) error {
-		if err := r.mustHold(ctx); err != nil {
+		now, err := r.prepareUndo(ctx)
+		if err != nil {
 			return err
 		}
-		if err := r.prepareUndo(ctx); err != nil {
-			return err
-		}
-		return r.enter(ctx, RollingBack)
+		return r.enter(ctx, RollingBack, r.take, r.changeInstance(func(i *instanceRecord) { i.Resources = now }))
 	})
 }
 
-// mustHold fails when the operation has unlocked its instance: a process that was giving it up has died
-// before it wrote that down, and only Fail can still end it.
-func (r *run) mustHold(ctx context.Context) error {
-	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
-	if err == nil && inst.Holder != r.rec.Occ.ID {
-		err = errUnlocked
-	}
-	return err
-}
-
-// prepareUndo writes down what rolling back removes: whatever is there that was not there before, and what an
-// earlier attempt has removed already, because the hooks after that may not have run.
-func (r *run) prepareUndo(ctx context.Context) error {
+// prepareUndo records what rolling back removes: what is there now and was not there before, and what an earlier attempt
+// has removed already, because the hooks after that may not have run. It returns what is there now.
+func (r *run) prepareUndo(ctx context.Context) (now Resources, err error) {
 	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
 	if err != nil {
-		return err
+		return now, err
 	}
 	pkg, err := r.m.openPackage(ctx, inst)
 	if err != nil {
-		return err
+		return now, err
 	}
 	defer closePackage(pkg)
 	s, err := r.m.session(ctx, pkg, inst, r.rec, "rollback")
 	if err != nil {
-		return err
+		return now, err
 	}
 	if s.op.Instantiate == nil && s.op.ChangeExtConn == nil && (s.op.Scale == nil || s.op.Scale.Type != ScaleOut) {
-		return fmt.Errorf("%w: only INSTANTIATE, SCALE_OUT and CHANGE_EXT_CONN can be rolled back (SOL003 v2.6.1 5.6.2.2)", ErrNotSupported)
+		return now, fmt.Errorf("%w: only INSTANTIATE, SCALE_OUT and CHANGE_EXT_CONN can be rolled back (SOL003 v2.6.1 5.6.2.2)", ErrNotSupported)
 	}
-	now, err := s.infra.Resources(ctx, s.op)
-	if err != nil {
-		return err
+	if now, err = s.infra.Resources(ctx, s.op); err != nil {
+		return now, err
 	}
 	r.rec.Undoing = true
 	known := slices.Concat(r.rec.VNFCs, r.rec.Undo.Removed)
@@ -116,7 +96,7 @@ func (r *run) prepareUndo(ctx context.Context) error {
 			r.rec.Undo.Removed = append(r.rec.Undo.Removed, v)
 		}
 	}
-	return r.m.updateInstance(ctx, inst.Instance.ID, func(i *instanceRecord) { i.Resources = now })
+	return now, nil
 }
 
 // Fail gives up an operation that is in FAILED_TEMP (SOL003 v2.6.1 5.4.16) and unlocks the instance. After a
@@ -171,17 +151,11 @@ func (r *run) resourcesLeft(ctx context.Context) *Resources {
 // leave takes an operation out of FAILED_TEMP: next enters another state, and if that is an active one the
 // work starts.
 func (m *Manager) leave(ctx context.Context, opID, verb string, next func(context.Context, *run) error) error {
-	r, err := m.claimFailed(ctx, opID, verb)
+	r, err := m.reserveFailed(ctx, opID, verb)
 	if err != nil {
 		return err
 	}
-	if err = r.load(ctx); err == nil && r.rec.Occ.OperationState != FailedTemp {
-		err = stateError(r.rec, verb)
-	}
-	if err == nil {
-		err = r.forgetCancel(ctx) // of an earlier attempt
-	}
-	if err == nil {
+	if err = r.readParked(ctx, verb); err == nil {
 		err = next(context.WithoutCancel(ctx), r)
 	}
 	if err == nil && r.rec.Occ.OperationState.active() {
@@ -192,9 +166,33 @@ func (m *Manager) leave(ctx context.Context, opID, verb string, next func(contex
 	return err
 }
 
-// claimFailed claims an operation in FAILED_TEMP. Its last run, if it is one of this process, may be about to
+// readParked reads an operation in FAILED_TEMP, and the version of the claim that the next write has to replace.
+func (r *run) readParked(ctx context.Context, verb string) error {
+	stored, err := r.m.cfg.Store.Get(ctx, kindClaim, r.claim.opID)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	r.claim.epoch = stored.Version
+	if err := r.read(ctx); err != nil {
+		return err
+	}
+	if r.rec.Occ.OperationState != FailedTemp {
+		return stateError(r.rec, verb)
+	}
+	return nil
+}
+
+// take adds to b that this process works on the operation from then on.
+func (r *run) take(ctx context.Context, b *Batch) error {
+	if _, err := r.m.process.alive(ctx); err != nil {
+		return err
+	}
+	return r.claim.pass(b, claimRecord{Process: r.m.process.owner})
+}
+
+// reserveFailed makes the run of an operation in FAILED_TEMP. Its last run, if it is one of this process, may be about to
 // end still; that must not count as work on what comes now.
-func (m *Manager) claimFailed(ctx context.Context, opID, verb string) (*run, error) {
+func (m *Manager) reserveFailed(ctx context.Context, opID, verb string) (*run, error) {
 	for {
 		rec, _, err := m.operation(ctx, opID)
 		if err == nil && rec.Occ.OperationState != FailedTemp {
@@ -203,7 +201,7 @@ func (m *Manager) claimFailed(ctx context.Context, opID, verb string) (*run, err
 		if err != nil {
 			return nil, err
 		}
-		r, other, err := m.claim(ctx, opID)
+		r, other, err := m.reserve(ctx, opID)
 		if other == nil {
 			return r, err
 		}

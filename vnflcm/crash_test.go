@@ -171,12 +171,12 @@ func crashed(t *testing.T, s scenario, key string, point cutPoint, store vnflcm.
 	}
 	x.cfg = first
 	x.start()
-	resumed, err := x.Resume(t.Context())
+	resumed, _, err := x.Resume(t.Context())
 	if diff := cmp.Diff([]string{opID}, resumed); err != nil || diff != "" {
 		t.Fatalf("Resume: %v\n%s", err, diff)
 	}
 	occ, _ := x.wait(opID, nil, vnflcm.Completed)
-	for _, kind := range []string{"step", "lease", "cancel"} {
+	for _, kind := range []string{"step", "claim", "cancel"} {
 		if left, err := store.List(t.Context(), kind, ""); err != nil || len(left) > 0 {
 			t.Errorf("%d records of kind %s are left (%v)", len(left), kind, err)
 		}
@@ -249,8 +249,8 @@ func TestCrashAtEveryWriteAndResume(t *testing.T) {
 				left, got := diesAfter(t, s, writes)
 				if writes == 1000 {
 					want, writes = got, 1000-left // so many it takes
-					if writes < 3 {
-						t.Fatalf("only %d writes", writes)
+					if writes < 1 {
+						t.Fatal("no writes")
 					}
 					continue
 				}
@@ -325,7 +325,7 @@ func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
 
 	x.cfg = first
 	x.start()
-	_, err := x.Resume(t.Context())
+	_, _, err := x.Resume(t.Context())
 	must(t, err)
 	list, err := x.Operations(t.Context(), id)
 	must(t, err)
@@ -347,7 +347,7 @@ func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
 		must(t, err)
 		occ, _ = x.Wait(t.Context(), opID)
 	}
-	for _, kind := range []string{"step", "cancel", "lease"} {
+	for _, kind := range []string{"step", "cancel", "claim"} {
 		if left, err := first.Store.List(t.Context(), kind, ""); err != nil || len(left) > 0 {
 			t.Errorf("dead after %d writes: %d records of kind %s are left (%v)", writes, len(left), kind, err)
 		}

@@ -23,8 +23,9 @@
 //
 // An operation that fails is in FAILED_TEMP and keeps its instance locked until Retry continues it, Rollback
 // undoes it or Fail gives it up (SOL003 v2.6.1 5.6.2.2). Its ProblemDetails name the step, the host and the
-// command. A process that dies leaves its operations as they are: call Resume in the next one, on the same
-// Store, and they go on. What was done is not done again, because drivers act in journaled steps.
+// command. A process that dies leaves its operations as they are. Another process on the same Store continues them: it
+// calls Resume when it starts, and takes up by itself what processes leave later. What was done is not done again,
+// because drivers act in journaled steps.
 //
 // # Writing a driver
 //

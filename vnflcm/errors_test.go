@@ -111,7 +111,7 @@ func TestLostFinalWrite(t *testing.T) {
 	}
 	x.cfg = healthy
 	x.start()
-	_, err = x.Resume(t.Context())
+	_, _, err = x.Resume(t.Context())
 	x.wait(opID, err, vnflcm.Completed)
 }
 

@@ -29,11 +29,14 @@ type Config struct {
 	Observe   func(Event) // is told what happens; must not block
 	Logger    *slog.Logger
 
-	// Owner names this process in leases. A process that starts under the same name takes the operations of
-	// its predecessor over at once, so two must never run together. Default: a random name, whose operations
-	// another process can take over when the lease has run out.
-	Owner    string
-	LeaseTTL time.Duration // default 15 s
+	// Owner names this process. A Manager takes over the operations of an earlier process of the same Owner at once,
+	// without waiting for its lease to run out. Set it only if the caller has proof that the earlier process has ended,
+	// such as a lock on a file that the process held: of two processes that run under one Owner, the first can work
+	// on no operation any more. Default: a random name.
+	Owner string
+	// LeaseTTL is how long another process waits, by its own clock, without a sign of life of this process before it
+	// takes over the operations of this process. Default 15 s.
+	LeaseTTL time.Duration
 }
 
 // Manager runs the lifecycle of VNF instances (SOL003 v2.6.1 5). Its methods return as soon as a request is
@@ -43,13 +46,20 @@ type Manager struct {
 	records *records
 	vims    VIMs
 
+	process  *process
+	watching sync.Mutex             // held while orphans are looked for; guards seen
+	seen     map[[2]string]sighting // of other processes, by the key of the record
+	keeping  sync.WaitGroup
+
 	mu       sync.Mutex
 	runs     map[string]*run
 	outcomes outcomes
+	keep     context.CancelFunc // ends the goroutines that renew the lease and look for orphans; nil before they start
 	closed   bool
 }
 
-// New returns a Manager. It does nothing by itself: call Resume to take up what an earlier process left.
+// New returns a Manager. It starts no goroutine. From the first accepted operation or call of Resume on until Close, the
+// Manager also takes up operations that other processes have left.
 func New(cfg Config) (*Manager, error) {
 	if cfg.Store == nil || cfg.Packages == nil {
 		return nil, errors.New("vnflcm: Config needs a Store and Packages")
@@ -67,7 +77,8 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	m := &Manager{cfg: cfg, records: recs, vims: cfg.VIMs, runs: map[string]*run{}}
+	m := &Manager{cfg: cfg, records: recs, vims: cfg.VIMs, runs: map[string]*run{}, seen: map[[2]string]sighting{},
+		process: &process{records: recs, owner: cfg.Owner, run: uuid.NewString(), ttl: cfg.LeaseTTL}}
 	if m.vims == nil {
 		m.vims = &storeVIMs{records: recs}
 	}
@@ -77,12 +88,13 @@ func New(cfg Config) (*Manager, error) {
 // VIMs is the registry that requests are resolved with.
 func (m *Manager) VIMs() VIMs { return m.vims }
 
-// Close stops the work of this process and waits for it until ctx ends: steps under way are interrupted,
-// their operations stay as they are, for Resume.
+// Close stops the work of this process and waits for it until ctx ends: steps under way are interrupted, and their
+// operations stay as they are, for the next process.
 func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
 	m.closed = true
 	runs := slices.Collect(maps.Values(m.runs))
+	m.stopKeeping()
 	m.mu.Unlock()
 	for _, r := range runs {
 		r.cancel(ErrShutdown)
@@ -94,13 +106,23 @@ func (m *Manager) Close(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+	m.keeping.Wait()
+	m.process.leave(ctx)
 	return nil
+}
+
+// stopKeeping ends the renewal of the lease once the Manager is closed and no run needs the lease. m.mu is held.
+func (m *Manager) stopKeeping() {
+	if m.closed && len(m.runs) == 0 && m.keep != nil {
+		m.keep()
+	}
 }
 
 // instanceRecord is what the store keeps of a VNF instance.
 type instanceRecord struct {
 	Instance      VnfInstance           `json:"instance"`
 	Holder        string                `json:"holder,omitempty"` // the operation that has the instance locked
+	Epoch         int64                 `json:"epoch,omitempty"`  // of the claim of that operation at the latest write
 	PackageDigest string                `json:"packageDigest,omitempty"`
 	Initial       InstantiateVnfRequest `json:"initial,omitzero"`
 	DefaultVIM    string                `json:"defaultVim,omitempty"` // where the instance is, if its request named no VIM
@@ -113,7 +135,7 @@ type instanceRecord struct {
 	ManagedLinks []ExtManagedVirtualLinkData `json:"managedLinks,omitempty"`
 }
 
-// operationRecord is what the store keeps of an operation. Only the holder of its lease writes it.
+// operationRecord is what the store keeps of an operation. Only the process that has the claim writes it.
 type operationRecord struct {
 	Occ     VnfLcmOpOcc    `json:"occ"`
 	Levels  map[string]int `json:"levels,omitempty"` // when it has succeeded
@@ -145,7 +167,11 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 		VnfSoftwareVersion: vnfd.SoftwareVersion, VnfdVersion: vnfd.Version,
 		InstantiationState: NotInstantiated, Metadata: req.Metadata,
 	}}
-	if _, err := m.records.put(ctx, kindInstance, rec.Instance.ID, 0, rec); err != nil {
+	record, err := m.records.sealed(kindInstance, rec.Instance.ID, 0, rec)
+	if err == nil {
+		err = m.cfg.Store.Apply(ctx, Batch{Put: []Record{record}})
+	}
+	if err != nil {
 		return nil, err
 	}
 	return rec.view(), nil
@@ -242,21 +268,6 @@ func (m *Manager) operation(ctx context.Context, id string) (*operationRecord, i
 		return nil, 0, fmt.Errorf("operation %s: %w", id, err)
 	}
 	return &rec, version, nil
-}
-
-// updateInstance applies change to the stored instance, again if another writer was faster.
-func (m *Manager) updateInstance(ctx context.Context, id string, change func(*instanceRecord)) error {
-	for {
-		rec, version, err := m.instance(ctx, id)
-		if err != nil {
-			return err
-		}
-		change(rec)
-		_, err = m.records.put(ctx, kindInstance, id, version, rec)
-		if !errors.Is(err, ErrConflict) {
-			return err
-		}
-	}
 }
 
 func heldBy(instanceID, opID string) error {

@@ -67,11 +67,10 @@ type Operation struct {
 	mask       *masker
 	steps      *stepGuard
 	records    *records
-	lease      *lease
+	claim      *claim // nil outside of a phase
 	vims       VIMs
 	intercept  Interceptor
 	observe    func(Event)
-	instance   func(ctx context.Context, change func(*instanceRecord)) error
 }
 
 // WholeVNF reports whether a heal is of the whole VNF rather than of chosen VNFCs.
@@ -93,7 +92,7 @@ func (op *Operation) Mask(text string) string { return op.mask.apply(text) }
 // State is the sealed store of the instance: what drivers must know in later operations. It is emptied when
 // the instance has been terminated. Outside of a phase (in Plan and Validate) it can only be read.
 func (op *Operation) State() *State {
-	return &State{records: op.records, instance: op.InstanceID, writable: op.writable}
+	return &State{records: op.records, instance: op.InstanceID, update: op.update}
 }
 
 // Report tells observers how far the step in ctx is. It does not block.
@@ -106,29 +105,51 @@ func (op *Operation) Report(ctx context.Context, message string) {
 }
 
 // RegisterVIM puts an entry into the VIM registry and into the instance's vimConnectionInfo: a cluster that
-// the VNF has become, for other VNFs to be instantiated on.
+// the VNF has become, for other VNFs to be instantiated on. With a registry of the caller's own (Config.VIMs) the two
+// are not written at once: that this process still works on the operation is checked just before the registry is called.
 func (op *Operation) RegisterVIM(ctx context.Context, info VimConnectionInfo) error {
-	if err := op.writable(); err != nil {
-		return err
+	own, stored := op.vims.(*storeVIMs)
+	if !stored {
+		if err := op.mayCall(ctx); err != nil {
+			return err
+		}
+		if err := op.vims.Put(ctx, info); err != nil {
+			return err
+		}
 	}
-	if err := op.vims.Put(ctx, info); err != nil {
-		return err
-	}
-	return op.instance(ctx, func(i *instanceRecord) {
-		i.Instance.VimConnectionInfo = append(withoutVIM(i.Instance.VimConnectionInfo, info.VimID), info)
+	return op.update(ctx, func(ctx context.Context, b *Batch) error {
+		if stored {
+			if err := own.put(ctx, b, info); err != nil {
+				return err
+			}
+		}
+		return op.changeInstance(ctx, b, func(i *instanceRecord) {
+			i.Instance.VimConnectionInfo = append(withoutVIM(i.Instance.VimConnectionInfo, info.VimID), info)
+		})
 	})
 }
 
-// RemoveVIM takes such an entry out of both again.
+// RemoveVIM removes the entry from the VIM registry and from the instance's vimConnectionInfo, under the conditions of
+// RegisterVIM.
 func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
-	if err := op.writable(); err != nil {
-		return err
+	_, stored := op.vims.(*storeVIMs)
+	if !stored {
+		if err := op.mayCall(ctx); err != nil {
+			return err
+		}
+		if err := op.vims.Remove(ctx, vimID); err != nil {
+			return err
+		}
 	}
-	if err := op.vims.Remove(ctx, vimID); err != nil {
-		return err
-	}
-	return op.instance(ctx, func(i *instanceRecord) {
-		i.Instance.VimConnectionInfo = withoutVIM(i.Instance.VimConnectionInfo, vimID)
+	return op.update(ctx, func(ctx context.Context, b *Batch) error {
+		if stored {
+			if err := op.records.drop(ctx, b, kindVIM, vimID); err != nil {
+				return err
+			}
+		}
+		return op.changeInstance(ctx, b, func(i *instanceRecord) {
+			i.Instance.VimConnectionInfo = withoutVIM(i.Instance.VimConnectionInfo, vimID)
+		})
 	})
 }
 
@@ -137,26 +158,44 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 // before. They are of the machine: one that takes its place, as after a heal, begins without. They are no place
 // for secrets.
 func (op *Operation) Publish(ctx context.Context, v VNFC, metadata map[string]string) error {
-	if err := op.writable(); err != nil {
-		return err
-	}
-	return op.instance(ctx, func(i *instanceRecord) {
-		kept := map[string]map[string]string{v.ResourceID: maps.Clone(metadata)}
-		for _, other := range i.Resources.VNFCs {
-			if known := i.Published[other.ResourceID]; known != nil && other.ResourceID != v.ResourceID {
-				kept[other.ResourceID] = known
+	return op.update(ctx, func(ctx context.Context, b *Batch) error {
+		return op.changeInstance(ctx, b, func(i *instanceRecord) {
+			kept := map[string]map[string]string{v.ResourceID: maps.Clone(metadata)}
+			for _, other := range i.Resources.VNFCs {
+				if known := i.Published[other.ResourceID]; known != nil && other.ResourceID != v.ResourceID {
+					kept[other.ResourceID] = known
+				}
 			}
-		}
-		i.Published = kept
+			i.Published = kept
+		})
 	})
 }
 
-// writable fails outside of the phases, where nothing is touched, and once the lease is lost.
-func (op *Operation) writable() error {
-	if op.lease == nil {
-		return fmt.Errorf("%w: Plan, Validate and Resources change nothing", ErrProgramming)
+// update writes the batch that build returns while this process has the claim. It fails outside of the phases, where
+// nothing is touched.
+func (op *Operation) update(ctx context.Context, build func(context.Context, *Batch) error) error {
+	if op.claim == nil {
+		return errReadOnly
 	}
-	return op.lease.valid()
+	return op.claim.update(ctx, build)
+}
+
+// mayCall returns nil while this process has the claim: it comes before a call that no batch can contain.
+func (op *Operation) mayCall(ctx context.Context) error {
+	if op.claim == nil {
+		return errReadOnly
+	}
+	if err := op.claim.hold(ctx); err != nil {
+		return err
+	}
+	return op.claim.verify(ctx)
+}
+
+var errReadOnly = fmt.Errorf("%w: Plan, Validate and Resources change nothing", ErrProgramming)
+
+// changeInstance adds to b that change is made to the instance.
+func (op *Operation) changeInstance(ctx context.Context, b *Batch, change func(*instanceRecord)) error {
+	return op.claim.changeInstance(ctx, b, op.InstanceID, change)
 }
 
 func withoutVIM(list VimConnections, vimID string) VimConnections {
@@ -188,7 +227,7 @@ func (op *Operation) emit(e Event) {
 type State struct {
 	records  *records
 	instance string
-	writable func() error
+	update   func(context.Context, func(context.Context, *Batch) error) error
 }
 
 // Get reads the value of a key into v; ErrNotFound when there is none.
@@ -199,10 +238,9 @@ func (s *State) Get(ctx context.Context, key string, v any) error {
 
 // Put writes the value of a key.
 func (s *State) Put(ctx context.Context, key string, v any) error {
-	if err := s.writable(); err != nil {
-		return err
-	}
-	return s.records.overwrite(ctx, kindState, s.instance+"/"+key, v)
+	return s.update(ctx, func(ctx context.Context, b *Batch) error {
+		return s.records.put(ctx, b, kindState, s.instance+"/"+key, v)
+	})
 }
 
 // Keys lists the keys that begin with prefix, in order.
@@ -218,10 +256,9 @@ func (s *State) Keys(ctx context.Context, prefix string) ([]string, error) {
 	return keys, nil
 }
 
-// Delete forgets a key; that there is none is no error.
+// Delete removes a key; a missing key is no error.
 func (s *State) Delete(ctx context.Context, key string) error {
-	if err := s.writable(); err != nil {
-		return err
-	}
-	return s.records.remove(ctx, kindState, s.instance+"/"+key)
+	return s.update(ctx, func(ctx context.Context, b *Batch) error {
+		return s.records.drop(ctx, b, kindState, s.instance+"/"+key)
+	})
 }

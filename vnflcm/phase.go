@@ -83,8 +83,8 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 		return err
 	}
 	r.mask = s.op.mask
-	s.op.lease = r.lease
-	s.op.steps = &stepGuard{seen: map[string]bool{}, stopped: r.stopped}
+	s.op.claim = r.claim
+	s.op.steps = &stepGuard{seen: map[string]bool{}, mayBegin: r.mayBegin}
 	do := s.doing(p)
 	if do == nil {
 		return r.finishPhase(ctx, p, nil)
@@ -127,24 +127,16 @@ func (s *session) doing(p phase) func(context.Context) error {
 	return func(ctx context.Context) error { return driver.Hooks()[hook](ctx, s.op) }
 }
 
-// finishPhase writes down that the phase is done and, if it changed the resources, what there is now: first
-// with the instance, then with the operation, so that a crash between the two repeats the phase.
+// finishPhase stores that the phase is done and, if it changed the resources, what there is now.
 func (r *run) finishPhase(ctx context.Context, p phase, now *Resources) error {
-	ctx = context.WithoutCancel(ctx)
-	if err := r.lease.valid(); err != nil {
-		return err
-	}
-	if now != nil {
-		err := r.m.updateInstance(ctx, r.rec.Occ.VnfInstanceID, func(i *instanceRecord) { i.Resources = *now })
-		if err != nil {
-			return err
-		}
-		if r.rec.Occ.OperationState != RollingBack {
-			r.rec.Change = r.rec.Planned.settle(r.rec.VNFCs, now.VNFCs)
-		}
-	}
 	if !slices.Contains(r.rec.Done, p.name) {
 		r.rec.Done = append(r.rec.Done, p.name)
 	}
-	return r.save(ctx)
+	if now == nil {
+		return r.save(context.WithoutCancel(ctx))
+	}
+	if r.rec.Occ.OperationState != RollingBack {
+		r.rec.Change = r.rec.Planned.settle(r.rec.VNFCs, now.VNFCs)
+	}
+	return r.save(context.WithoutCancel(ctx), r.changeInstance(func(i *instanceRecord) { i.Resources = *now }))
 }

@@ -14,7 +14,8 @@ import (
 const (
 	kindInstance   = "instance"
 	kindOperation  = "operation"
-	kindLease      = "lease"
+	kindProcess    = "process"
+	kindClaim      = "claim"
 	kindCancel     = "cancel"
 	kindStep       = "step"
 	kindState      = "state"
@@ -77,61 +78,79 @@ func (r *records) get(ctx context.Context, kind, id string, v any) (int64, error
 	return rec.Version, r.open(rec, v)
 }
 
-// put writes v over the given version and returns the new one.
-func (r *records) put(ctx context.Context, kind, id string, version int64, v any) (int64, error) {
+// sealed returns the record of v that replaces the given version.
+func (r *records) sealed(kind, id string, version int64, v any) (Record, error) {
 	body, err := r.seal(kind, id, v)
-	if err != nil {
-		return version, err
-	}
-	if err := r.store.Apply(ctx, Batch{Put: []Record{{Kind: kind, ID: id, Version: version, Body: body}}}); err != nil {
-		return version, fmt.Errorf("store %s %s: %w", kind, id, err)
-	}
-	return version + 1, nil
+	return Record{Kind: kind, ID: id, Version: version, Body: body}, err
 }
 
-// overwrite writes v whatever is there: the last writer wins.
-func (r *records) overwrite(ctx context.Context, kind, id string, v any) error {
-	for {
-		rec, err := r.store.Get(ctx, kind, id)
-		if errors.Is(err, ErrNotFound) {
-			rec, err = Record{}, nil
+// update applies the batch that build returns, again from the start if another writer was faster.
+func (r *records) update(ctx context.Context, build func(context.Context, *Batch) error) error {
+	for tries := 0; ; tries++ {
+		var b Batch
+		if err := build(ctx, &b); err != nil {
+			return err
 		}
-		if err == nil {
-			_, err = r.put(ctx, kind, id, rec.Version, v)
-		}
-		if !errors.Is(err, ErrConflict) {
+		if err := r.store.Apply(ctx, b); !errors.Is(err, ErrConflict) || tries == maxConflicts {
 			return err
 		}
 	}
 }
 
-// remove deletes a record; that there is none is no error.
-func (r *records) remove(ctx context.Context, kind, id string) error {
-	for {
-		rec, err := r.store.Get(ctx, kind, id)
-		if err == nil {
-			err = r.store.Apply(ctx, Batch{Delete: []Record{rec}})
-		}
-		switch {
-		case errors.Is(err, ErrNotFound):
-			return nil
-		case !errors.Is(err, ErrConflict):
-			return err
-		}
-	}
-}
-
-// removeAll deletes the records of a kind whose id begins with prefix.
-func (r *records) removeAll(ctx context.Context, kind, prefix string) error {
-	list, err := r.store.List(ctx, kind, prefix)
-	if err != nil {
+// put adds to b that v replaces whatever the record holds.
+func (r *records) put(ctx context.Context, b *Batch, kind, id string, v any) error {
+	stored, err := r.store.Get(ctx, kind, id)
+	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	var errs []error
-	for _, rec := range list {
-		errs = append(errs, r.remove(ctx, rec.Kind, rec.ID))
+	record, err := r.sealed(kind, id, stored.Version, v)
+	b.Put = append(b.Put, record)
+	return err
+}
+
+// slot is a record whose version is known from the last read or write, so that it need not be read before each write.
+type slot struct {
+	kind, id string
+	version  int64
+	unknown  bool // the last write may or may not have succeeded
+}
+
+// fill adds to b that v replaces the record. Call written when b has been applied.
+func (r *records) fill(ctx context.Context, b *Batch, s *slot, v any) error {
+	if s.unknown {
+		stored, err := r.store.Get(ctx, s.kind, s.id)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		s.version = stored.Version
 	}
-	return errors.Join(errs...)
+	s.unknown = true
+	record, err := r.sealed(s.kind, s.id, s.version, v)
+	b.Put = append(b.Put, record)
+	return err
+}
+
+func (s *slot) written() { s.version, s.unknown = s.version+1, false }
+
+// drop adds to b that the record is removed, or stays missing.
+func (r *records) drop(ctx context.Context, b *Batch, kind, id string) error {
+	stored, err := r.store.Get(ctx, kind, id)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		b.Assert = append(b.Assert, Record{Kind: kind, ID: id})
+	case err != nil:
+		return err
+	default:
+		b.Delete = append(b.Delete, stored)
+	}
+	return nil
+}
+
+// dropAll adds to b that the records of a kind whose id begins with prefix are removed.
+func (r *records) dropAll(ctx context.Context, b *Batch, kind, prefix string) error {
+	list, err := r.store.List(ctx, kind, prefix)
+	b.Delete = append(b.Delete, list...)
+	return err
 }
 
 // listRecords opens every record of a kind whose id begins with prefix.

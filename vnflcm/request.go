@@ -73,7 +73,7 @@ func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperatio
 		return "", err
 	}
 	inst.Holder = rec.Occ.ID
-	r, _, err := m.claim(ctx, rec.Occ.ID)
+	r, _, err := m.reserve(ctx, rec.Occ.ID)
 	if err != nil {
 		return "", err
 	}
@@ -86,38 +86,40 @@ func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperatio
 	return rec.Occ.ID, nil
 }
 
-// accept takes the lease, writes the operation and locks the instance, in this order: no other process can
-// resume an operation that is just coming to be, and one without the lock never began.
+// accept writes the operation and the claim of this process on it, and locks the instance.
 func (r *run) accept(ctx context.Context, inst *instanceRecord, version int64, rec *operationRecord) error {
-	err := r.lease.acquire(ctx)
+	r.rec = rec
+	inst.Epoch = 1
+	id := inst.Instance.ID
+	locked, err := r.m.records.sealed(kindInstance, id, version, inst)
 	if err != nil {
 		return err
 	}
-	r.version, err = r.m.records.put(ctx, kindOperation, rec.Occ.ID, 0, rec)
-	if err == nil {
-		_, err = r.m.records.put(ctx, kindInstance, inst.Instance.ID, version, inst)
+	b := Batch{Put: []Record{locked}}
+	if err := errors.Join(r.take(ctx, &b), r.m.records.fill(ctx, &b, &r.stored, rec)); err != nil {
+		return err
 	}
-	if err != nil {
-		return errors.Join(err, r.withdraw(context.WithoutCancel(ctx), rec))
+	if err := r.claim.apply(ctx, b); err != nil {
+		return r.acceptedAfter(context.WithoutCancel(ctx), err, inst)
 	}
-	r.rec = rec
+	r.stored.written()
 	return nil
 }
 
-// withdraw removes an operation that was not accepted, and the lock if that was written nevertheless.
-func (r *run) withdraw(ctx context.Context, rec *operationRecord) error {
-	err := r.m.updateInstance(ctx, rec.Occ.VnfInstanceID, func(i *instanceRecord) {
-		if i.Holder == rec.Occ.ID {
-			i.Holder = ""
-			if rec.Occ.Operation == OpInstantiate {
-				i.clear()
-			}
-		}
-	})
-	if errors.Is(err, ErrNotFound) {
-		err = nil
+// acceptedAfter finds out what came of accept after an error. The batch may have been written nevertheless, as when ctx
+// ended while the answer was on its way.
+func (r *run) acceptedAfter(ctx context.Context, err error, inst *instanceRecord) error {
+	now, _, failed := r.m.instance(ctx, inst.Instance.ID)
+	switch {
+	case failed != nil:
+		return err
+	case now.Holder == r.claim.opID:
+		r.claim.epoch, r.stored.unknown = 1, true
+		return nil
+	case now.Holder != "":
+		return heldBy(inst.Instance.ID, now.Holder)
 	}
-	return errors.Join(err, r.m.records.remove(ctx, kindOperation, rec.Occ.ID))
+	return err
 }
 
 func admissible(inst *instanceRecord, kind LcmOperation) error {

@@ -12,24 +12,25 @@ import (
 
 // run is an operation at work in this process.
 type run struct {
-	m       *Manager
-	ctx     context.Context //nolint:containedctx // the life of the run, not of a call
-	rec     *operationRecord
-	version int64
-	lease   *lease
-	mask    *masker
-	cancel  context.CancelCauseFunc
-	done    chan struct{}
-	err     error // why it ended other than well; set before done is closed
-	left    error // why the operation was left as it is, for a resume: ErrShutdown or ErrLeased; set like err
+	m      *Manager
+	ctx    context.Context //nolint:containedctx // the life of the run, not of a call
+	rec    *operationRecord
+	stored slot // of rec
+	claim  *claim
+	mask   *masker
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+	err    error // why it ended other than well; set before done is closed
+	left   error // why the operation was left as it is, for the next process: ErrShutdown or ErrLeased; set like err
 
 	mu       sync.Mutex
 	stopping error // a cancel was asked for: no further step starts
 	starting bool  // nothing is touched yet, so that a cancel interrupts at once
+	begun    bool  // this process has the claim
 }
 
-// claim makes this process's one run of an operation. If there is one already, that is returned as other.
-func (m *Manager) claim(ctx context.Context, opID string) (r, other *run, err error) {
+// reserve makes this process's one run of an operation. If there is one already, that is returned as other.
+func (m *Manager) reserve(ctx context.Context, opID string) (r, other *run, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -38,59 +39,62 @@ func (m *Manager) claim(ctx context.Context, opID string) (r, other *run, err er
 	if other := m.runs[opID]; other != nil {
 		return nil, other, nil
 	}
-	r = &run{m: m, done: make(chan struct{}), mask: newMasker(nil),
-		lease: &lease{records: m.records, opID: opID, owner: m.cfg.Owner, ttl: m.cfg.LeaseTTL}}
-	// The work outlives the request that started it; Close, Cancel and a lost lease end it.
+	r = &run{m: m, done: make(chan struct{}), mask: newMasker(nil), stored: slot{kind: kindOperation, id: opID}}
+	// The work outlives the request that started it; Close, Cancel and a lost claim end it.
 	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	r.claim = &claim{records: m.records, process: m.process, opID: opID, lose: r.cancel}
 	m.runs[opID] = r
+	m.startKeeping(ctx)
 	return r, nil, nil
 }
 
-// load takes the lease and reads the operation.
-func (r *run) load(ctx context.Context) (err error) {
-	if err = r.lease.acquire(ctx); err == nil {
-		r.rec, r.version, err = r.m.operation(ctx, r.lease.opID)
-	}
+// read reads the operation.
+func (r *run) read(ctx context.Context) (err error) {
+	r.rec, r.stored.version, err = r.m.operation(ctx, r.claim.opID)
 	return err
 }
 
 // work drives the operation to its end, or as far as it gets.
 func (r *run) work() {
-	beating, stopBeating := context.WithCancel(r.ctx)
-	var beat sync.WaitGroup
-	beat.Go(func() { r.lease.keep(beating, r.checkCancel, r.cancel) })
-	r.setStarting(r.rec.Occ.OperationState == Starting)
+	r.mu.Lock()
+	r.begun, r.starting = true, r.rec.Occ.OperationState == Starting
+	r.mu.Unlock()
 	r.checkCancel(r.ctx)
-	err := r.execute(r.ctx)
-	stopBeating()
-	beat.Wait()
-	r.end(r.settle(r.ctx, err))
+	r.end(r.settle(r.ctx, r.execute(r.ctx)))
 }
 
-// end gives the operation back: whoever waits for it is told why the work ended.
+// end gives the operation back: Wait returns why the work ended.
 func (r *run) end(err error) {
-	r.lease.release(context.WithoutCancel(r.ctx))
+	if errors.Is(r.left, ErrShutdown) {
+		r.giveUp(context.WithoutCancel(r.ctx))
+	}
 	r.err = err
 	r.cancel(nil)
 	r.m.mu.Lock()
-	delete(r.m.runs, r.lease.opID)
+	delete(r.m.runs, r.claim.opID)
 	if r.rec != nil {
-		r.m.outcomes.keep(outcome{opID: r.lease.opID, at: r.rec.Occ.StateEnteredTime, err: err})
+		r.m.outcomes.keep(outcome{opID: r.claim.opID, at: r.rec.Occ.StateEnteredTime, err: err})
 	}
+	r.m.stopKeeping()
 	r.m.mu.Unlock()
 	close(r.done)
 }
 
-func (r *run) execute(ctx context.Context) error {
-	if r.rec.finished() {
-		return nil // the process that did it died before it wrote down the end
+// giveUp lets any process take the operation up at once. If this fails the lease has to run out first.
+func (r *run) giveUp(ctx context.Context) {
+	var b Batch
+	if err := r.claim.pass(&b, claimRecord{}); err == nil {
+		_ = r.claim.apply(ctx, b)
 	}
+}
+
+func (r *run) execute(ctx context.Context) error {
 	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
 	if err != nil {
 		return err
 	}
 	if inst.Holder != r.rec.Occ.ID {
-		return errUnlocked
+		return fmt.Errorf("%w: the operation does not hold the lock of its instance", ErrConflict)
 	}
 	pkg, err := r.m.openPackage(ctx, inst)
 	if err != nil {
@@ -108,10 +112,7 @@ func (r *run) execute(ctx context.Context) error {
 		if slices.Contains(r.rec.Done, p.name) {
 			continue
 		}
-		if err := r.stopped(); err != nil {
-			return err
-		}
-		if err := context.Cause(ctx); err != nil {
+		if err := r.mayBegin(ctx); err != nil {
 			return err
 		}
 		if err := r.runPhase(ctx, pkg, p); err != nil {
@@ -119,14 +120,6 @@ func (r *run) execute(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// errUnlocked ends an operation that never came to lock its instance, or has unlocked it already.
-var errUnlocked = fmt.Errorf("%w: the operation does not hold the lock of its instance", ErrConflict)
-
-// finished reports whether all phases are done.
-func (rec *operationRecord) finished() bool {
-	return !slices.ContainsFunc(rec.phases(), func(p phase) bool { return !slices.Contains(rec.Done, p.name) })
 }
 
 // begin asks for the grant and enters PROCESSING.
@@ -179,14 +172,39 @@ func definitions(verb string, vnfcs []VNFC) []ResourceDefinition {
 	return out
 }
 
-// save writes the operation. Nobody else does while the lease is held.
-func (r *run) save(ctx context.Context) error {
-	if err := r.lease.valid(); err != nil {
+// save stores the operation, together with what each of also adds to the batch.
+func (r *run) save(ctx context.Context, also ...func(context.Context, *Batch) error) error {
+	err := r.claim.update(ctx, func(ctx context.Context, b *Batch) error {
+		err := r.m.records.fill(ctx, b, &r.stored, r.rec)
+		for _, add := range also {
+			if err == nil {
+				err = add(ctx, b)
+			}
+		}
+		return err
+	})
+	if err == nil {
+		r.stored.written()
+	}
+	return err
+}
+
+// changeInstance returns what adds to a batch that change is made to the instance.
+func (r *run) changeInstance(change func(*instanceRecord)) func(context.Context, *Batch) error {
+	return func(ctx context.Context, b *Batch) error {
+		return r.claim.changeInstance(ctx, b, r.rec.Occ.VnfInstanceID, change)
+	}
+}
+
+// mayBegin says why no further phase or step may begin: it was cancelled, or this process has lost its claim.
+func (r *run) mayBegin(ctx context.Context) error {
+	if err := r.stopped(); err != nil {
 		return err
 	}
-	version, err := r.m.records.put(ctx, kindOperation, r.rec.Occ.ID, r.version, r.rec)
-	r.version = version
-	return err
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return r.claim.hold(ctx)
 }
 
 func (r *run) stopped() error {

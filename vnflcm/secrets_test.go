@@ -142,7 +142,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 func (x *toys) stored() string {
 	x.t.Helper()
 	var out strings.Builder
-	for _, kind := range []string{"instance", "operation", "step", "state", "vim", "vim-default", "lease", "cancel"} {
+	for _, kind := range []string{"instance", "operation", "step", "state", "vim", "vim-default", "claim", "cancel"} {
 		list, err := x.cfg.Store.List(x.t.Context(), kind, "")
 		must(x.t, err)
 		for _, r := range list {

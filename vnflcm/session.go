@@ -27,9 +27,6 @@ func (m *Manager) session(ctx context.Context, pkg *tosca.Package, inst *instanc
 		planned: rec.Planned,
 		phase:   phase, state: rec.Occ.OperationState, occurrence: rec.Occ.Operation, records: m.records, vims: m.vims,
 		intercept: m.cfg.Intercept, observe: m.cfg.Observe,
-		instance: func(ctx context.Context, change func(*instanceRecord)) error {
-			return m.updateInstance(ctx, inst.Instance.ID, change)
-		},
 	}
 	if err := op.decodeRequest(rec); err != nil {
 		return nil, err

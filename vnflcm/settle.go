@@ -18,31 +18,20 @@ func (r *run) settle(ctx context.Context, err error) error {
 		err = cause
 	}
 	masked := &maskedError{text: r.mask.apply(err.Error()), err: err}
-	// Asked of the run, not of err: a driver may have had a Manager of its own shut down.
-	if r.left = r.lease.valid(); errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrLeased) {
+	// Check the cause of the run's context. err may come from a Manager that the driver itself owns.
+	if errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrLeased) {
 		r.left = cause
-	}
-	if r.left != nil {
-		return masked // the operation goes on elsewhere: it is not ours to write any more
+		return masked // the operation stays as it is, for the next process
 	}
 	r.rec.Occ.Error = newProblem(err, r.mask.apply)
-	switch {
-	case state == Starting: // nothing was touched yet
+	if state == Starting { // nothing was touched yet
 		return errors.Join(masked, r.finish(ctx, RolledBack, func(i *instanceRecord) {
 			if r.rec.Occ.Operation == OpInstantiate {
 				i.clear()
 			}
 		}))
-	case errors.Is(err, errUnlocked):
-		return errors.Join(masked, r.finish(ctx, Failed, func(*instanceRecord) {}))
 	}
-	return errors.Join(masked, r.enter(ctx, FailedTemp), r.forgetCancel(ctx))
-}
-
-// forgetCancel removes what Cancel wrote down. It comes after the state in which nothing can be cancelled, so
-// that a Cancel which comes late finds that state and takes its request back.
-func (r *run) forgetCancel(ctx context.Context) error {
-	return r.m.records.remove(ctx, kindCancel, r.rec.Occ.ID)
+	return errors.Join(masked, r.enter(ctx, FailedTemp))
 }
 
 // complete ends an operation, or its rolling back, that went well.
@@ -61,7 +50,7 @@ func (r *run) complete(ctx context.Context, state OperationState) error {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	if inst != nil && inst.Holder == r.rec.Occ.ID { // a crash may have come between unlocking and this
+	if inst != nil {
 		r.showConnectivity(inst)
 	}
 	if r.rec.Occ.Operation == OpTerminate {
@@ -81,51 +70,60 @@ func (rec *instanceRecord) clear() {
 	rec.Links, rec.ManagedLinks = nil, nil
 }
 
-// finish unlocks the instance and enters a final state. What only the operation needed is removed. Each part
-// may be repeated: after a crash between two of them finish is called again.
+// finish unlocks the instance, enters a final state and removes what only the operation needed.
 func (r *run) finish(ctx context.Context, state OperationState, change func(*instanceRecord)) error {
-	if err := r.lease.renew(ctx); err != nil { // nobody else has it, or this fails
-		return err
-	}
-	if err := r.unlock(ctx, change); err != nil && !errors.Is(err, ErrNotFound) {
-		return err // there may be no instance: it could be deleted once it was unlocked
-	}
-	if err := r.m.records.removeAll(ctx, kindStep, r.rec.Occ.ID+"/"); err != nil {
-		return err
-	}
-	return errors.Join(r.enter(ctx, state), r.forgetCancel(ctx))
-}
-
-// unlock applies change to the instance, if this operation still holds it, and gives it free. The drivers'
-// state goes before the lock does: the next operation makes its own.
-func (r *run) unlock(ctx context.Context, change func(*instanceRecord)) error {
-	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
-	if err != nil || inst.Holder != r.rec.Occ.ID {
-		return err
-	}
-	change(inst)
-	if inst.Instance.InstantiationState == NotInstantiated {
-		if err := r.m.records.removeAll(ctx, kindState, inst.Instance.ID+"/"); err != nil {
-			return err
-		}
-	}
-	return r.m.updateInstance(ctx, inst.Instance.ID, func(i *instanceRecord) {
-		if i.Holder == r.rec.Occ.ID {
-			change(i)
-			i.Holder = ""
-		}
+	return r.enter(ctx, state, r.unlock(change), func(ctx context.Context, b *Batch) error {
+		r.claim.end(b)
+		return r.dropJournal(ctx, b)
 	})
 }
 
-func (r *run) enter(ctx context.Context, state OperationState) error {
+func (r *run) dropJournal(ctx context.Context, b *Batch) error {
+	return r.m.records.dropAll(ctx, b, kindStep, r.rec.Occ.ID+"/")
+}
+
+// unlock returns what adds to a batch that change is made to the instance and that the next operation may begin. The
+// drivers' state is removed with an instance that is not instantiated any more. A missing instance is no error: the
+// operation on it must be able to end.
+func (r *run) unlock(change func(*instanceRecord)) func(context.Context, *Batch) error {
+	return func(ctx context.Context, b *Batch) error {
+		id, emptied := r.rec.Occ.VnfInstanceID, false
+		err := r.claim.changeInstance(ctx, b, id, func(i *instanceRecord) {
+			change(i)
+			i.Holder = ""
+			emptied = i.Instance.InstantiationState == NotInstantiated
+		})
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		if err == nil && emptied {
+			err = r.m.records.dropAll(ctx, b, kindState, id+"/")
+		}
+		return err
+	}
+}
+
+// enter stores that the operation is in another state, together with what each of also adds to the batch. In a state in
+// which no process works on the operation there is nothing to cancel.
+func (r *run) enter(ctx context.Context, state OperationState, also ...func(context.Context, *Batch) error) error {
 	was, since := r.rec.Occ.OperationState, r.rec.Occ.StateEnteredTime
 	r.rec.Occ.OperationState, r.rec.Occ.StateEnteredTime = state, time.Now().Round(0) // as it will be read back
-	if err := r.save(ctx); err != nil {
+	if !state.active() {
+		also = append(also, r.dropCancel)
+	}
+	if state == FailedTemp {
+		also = append(also, func(_ context.Context, b *Batch) error { return r.claim.pass(b, claimRecord{Parked: true}) })
+	}
+	if err := r.save(ctx, also...); err != nil {
 		r.rec.Occ.OperationState, r.rec.Occ.StateEnteredTime = was, since
 		return err
 	}
 	r.m.announce(ctx, &r.rec.Occ)
 	return nil
+}
+
+func (r *run) dropCancel(ctx context.Context, b *Batch) error {
+	return r.m.records.drop(ctx, b, kindCancel, r.rec.Occ.ID)
 }
 
 // announce tells the log and the observer which state an operation has entered.

@@ -243,7 +243,7 @@ func TestOneOperationAtATime(t *testing.T) {
 			x.wait(accepted[0], nil, vnflcm.Completed)
 			operations, err := x.Operations(t.Context(), id)
 			must(t, err)
-			leases, err := x.cfg.Store.List(t.Context(), "lease", "")
+			leases, err := x.cfg.Store.List(t.Context(), "claim", "")
 			must(t, err)
 			if len(operations) != 2 || len(leases) != 0 {
 				t.Errorf("%d operations and %d leases are there, want 2 and 0", len(operations), len(leases))
@@ -327,10 +327,10 @@ func TestRefusedVerbLeavesTheWorkAlone(t *testing.T) {
 	<-g.reached
 	wantIs(t, x.Fail(t.Context(), opID), vnflcm.ErrState)
 	wantIs(t, x.Retry(t.Context(), opID), vnflcm.ErrState)
-	if resumed, err := x.Resume(t.Context()); err != nil || len(resumed) != 0 {
+	if resumed, _, err := x.Resume(t.Context()); err != nil || len(resumed) != 0 {
 		t.Errorf("Resume took %v (%v), which is at work already", resumed, err)
 	}
-	x.renewals(opID, 3)
+	x.renewals(3)
 	close(g.open)
 	x.wait(opID, nil, vnflcm.Completed)
 }

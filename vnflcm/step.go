@@ -85,7 +85,7 @@ func Run[T any](ctx context.Context, op *Operation, s Step[T]) (T, error) {
 		return result, nil
 	}
 	err = op.perform(ctx, info, func(ctx context.Context) error {
-		found, err := s.settle(ctx)
+		found, err := s.settle(ctx, op)
 		if err != nil {
 			return causeOf(ctx, err)
 		}
@@ -106,12 +106,15 @@ func Do(ctx context.Context, op *Operation, name, on string, do func(context.Con
 	return err
 }
 
-func (s Step[T]) settle(ctx context.Context) (T, error) {
+func (s Step[T]) settle(ctx context.Context, op *Operation) (T, error) {
 	if s.Probe != nil {
 		result, done, err := s.Probe(ctx)
 		if done || err != nil {
 			return result, err
 		}
+	}
+	if err := op.claim.hold(ctx); err != nil {
+		return *new(T), err
 	}
 	return s.Do(ctx)
 }
@@ -175,9 +178,6 @@ func (op *Operation) journaled(ctx context.Context, info StepInfo, rev int, into
 
 // journal writes the result of a step and proves at once that it can be read back.
 func (op *Operation) journal(ctx context.Context, info StepInfo, version int64, rev int, result, back any) error {
-	if err := op.lease.valid(); err != nil {
-		return err
-	}
 	raw, err := json.Marshal(result)
 	if err != nil {
 		return fmt.Errorf("%w: the result cannot be stored: %w", ErrProgramming, err)
@@ -188,17 +188,19 @@ func (op *Operation) journal(ctx context.Context, info StepInfo, version int64, 
 	if err := json.Unmarshal(raw, back); err != nil {
 		return fmt.Errorf("%w: the result cannot be read back: %w", ErrProgramming, err)
 	}
-	_, err = op.records.put(ctx, kindStep, info.Key(), version, journalEntry{Rev: rev, Result: raw})
-	return err
+	entry := slot{kind: kindStep, id: info.Key(), version: version}
+	return op.update(ctx, func(ctx context.Context, b *Batch) error {
+		return op.records.fill(ctx, b, &entry, journalEntry{Rev: rev, Result: raw})
+	})
 }
 
 type inStep struct{}
 
 // stepGuard holds a driver to the rules of Run within one phase.
 type stepGuard struct {
-	mu      sync.Mutex
-	seen    map[string]bool
-	stopped func() error // says why no further step may start
+	mu       sync.Mutex
+	seen     map[string]bool
+	mayBegin func(context.Context) error // says why no further step may begin
 }
 
 var stepName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
@@ -213,7 +215,7 @@ func (g *stepGuard) enter(ctx context.Context, info StepInfo) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	if err := g.stopped(); err != nil {
+	if err := g.mayBegin(ctx); err != nil {
 		return err
 	}
 	g.mu.Lock()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 )
 
 // VimConnectionInfo says how a VIM is reached (SOL003 v2.6.1 4.4.1.6). Requests often carry the ids and the
@@ -45,10 +44,7 @@ type VIMs interface {
 }
 
 // storeVIMs keeps the registry in the Store, sealed like everything else.
-type storeVIMs struct {
-	records *records
-	mu      sync.Mutex // entries are written rarely: one writer per process is enough
-}
+type storeVIMs struct{ records *records }
 
 func (v *storeVIMs) Get(ctx context.Context, vimID string) (VimConnectionInfo, error) {
 	var info VimConnectionInfo
@@ -59,18 +55,21 @@ func (v *storeVIMs) Get(ctx context.Context, vimID string) (VimConnectionInfo, e
 }
 
 func (v *storeVIMs) Put(ctx context.Context, info VimConnectionInfo) error {
+	return v.records.update(ctx, func(ctx context.Context, b *Batch) error { return v.put(ctx, b, info) })
+}
+
+// put adds to b that the entry is added or replaced.
+func (v *storeVIMs) put(ctx context.Context, b *Batch, info VimConnectionInfo) error {
 	if info.VimID == "" || info.VimType == "" {
 		return errors.New("vnflcm: a VIM needs a vimId and a vimType")
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.records.overwrite(ctx, kindVIM, info.VimID, info)
+	return v.records.put(ctx, b, kindVIM, info.VimID, info)
 }
 
 func (v *storeVIMs) Remove(ctx context.Context, vimID string) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.records.remove(ctx, kindVIM, vimID)
+	return v.records.update(ctx, func(ctx context.Context, b *Batch) error {
+		return v.records.drop(ctx, b, kindVIM, vimID)
+	})
 }
 
 func (v *storeVIMs) Default(ctx context.Context, vimType string) (VimConnectionInfo, error) {
@@ -86,9 +85,9 @@ func (v *storeVIMs) SetDefault(ctx context.Context, vimID string) error {
 	if err != nil {
 		return err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.records.overwrite(ctx, kindVIMDefault, info.VimType, vimID)
+	return v.records.update(ctx, func(ctx context.Context, b *Batch) error {
+		return v.records.put(ctx, b, kindVIMDefault, info.VimType, vimID)
+	})
 }
 
 // resolveVIM completes what a request says of its VIM.

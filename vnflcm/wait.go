@@ -18,16 +18,12 @@ func (m *Manager) Wait(ctx context.Context, opID string) (*VnfLcmOpOcc, error) {
 	poll := backoff.NewExponentialBackOff()
 	poll.InitialInterval, poll.MaxInterval = 20*time.Millisecond, 2*time.Second
 	for {
-		left, cause, err := m.waitHere(ctx, opID)
-		if err != nil || left != nil {
-			return nil, errors.Join(err, left, cause)
+		if err := m.waitHere(ctx, opID); err != nil {
+			return nil, err
 		}
 		occ, err := m.Operation(ctx, opID)
 		if err != nil {
-			return nil, errors.Join(causeOf(ctx, err), cause)
-		}
-		if occ.OperationState.active() && cause != nil {
-			return occ, cause // the outcome could not be written
+			return nil, causeOf(ctx, err)
 		}
 		if !occ.OperationState.active() {
 			return occ, m.why(occ)
@@ -49,20 +45,23 @@ func (m *Manager) isClosed() bool {
 	return m.closed
 }
 
-// waitHere waits for the work of this process on an operation, if there is any. left is why the operation was
-// left for a resume, cause why the work ended.
-func (m *Manager) waitHere(ctx context.Context, opID string) (left, cause, err error) {
+// waitHere waits for the work of this process on an operation, if there is any. The error says why the operation was left
+// to another process, or that ctx has ended.
+func (m *Manager) waitHere(ctx context.Context, opID string) error {
 	m.mu.Lock()
 	r := m.runs[opID]
 	m.mu.Unlock()
 	if r == nil {
-		return nil, nil, nil
+		return nil
 	}
 	select {
 	case <-r.done:
-		return r.left, r.err, nil
+		if errors.Is(r.left, ErrShutdown) {
+			return errors.Join(r.left, r.err)
+		}
+		return nil
 	case <-ctx.Done():
-		return nil, nil, fmt.Errorf("waiting for operation %s: %w", opID, context.Cause(ctx))
+		return fmt.Errorf("waiting for operation %s: %w", opID, context.Cause(ctx))
 	}
 }
 
@@ -77,48 +76,4 @@ func (m *Manager) why(occ *VnfLcmOpOcc) error {
 		return nil
 	}
 	return occ.Error
-}
-
-// Resume takes up the operations that no living process works on: after a crash, in any process that shares
-// the store. They continue where they were. It returns their ids; an operation that a process has, this one
-// or another, is passed over. A record that cannot be read keeps no other operation from being resumed.
-func (m *Manager) Resume(ctx context.Context) ([]string, error) {
-	list, err := m.cfg.Store.List(ctx, kindOperation, "")
-	if err != nil {
-		return nil, err
-	}
-	var resumed []string
-	var errs []error
-	for _, stored := range list {
-		var rec operationRecord
-		if err := m.records.open(stored, &rec); err != nil {
-			errs = append(errs, fmt.Errorf("operation %s: %w", stored.ID, err))
-			continue
-		}
-		if !rec.Occ.OperationState.active() {
-			continue
-		}
-		switch taken, err := m.resume(ctx, rec.Occ.ID); {
-		case taken:
-			resumed = append(resumed, rec.Occ.ID)
-		case !errors.Is(err, ErrLeased):
-			errs = append(errs, err)
-		}
-	}
-	return resumed, errors.Join(append(errs, m.sweepLeases(ctx))...)
-}
-
-// resume continues an operation, unless a process works on it.
-func (m *Manager) resume(ctx context.Context, opID string) (taken bool, err error) {
-	r, other, err := m.claim(ctx, opID)
-	if err != nil || other != nil {
-		return false, err
-	}
-	err = r.load(ctx)
-	if err != nil || !r.rec.Occ.OperationState.active() { // another process may have ended it meanwhile
-		r.end(nil)
-		return false, err
-	}
-	go r.work()
-	return true, nil
 }

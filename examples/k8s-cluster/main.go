@@ -79,9 +79,9 @@ func run(ctx context.Context, o options) error {
 
 // finish resumes operations of a process that died, and retries one that failed: the cloud may be well again.
 func (v *vnfm) finish(ctx context.Context) error {
-	resumed, err := v.Resume(ctx)
-	for _, id := range resumed {
-		v.screen.Title("resuming operation %s", id)
+	taken, observed, err := v.Resume(ctx)
+	for _, id := range append(taken, observed...) {
+		v.screen.Title("an earlier process left operation %s unfinished: waiting for it", id)
 		_, waitErr := v.Wait(ctx, id)
 		err = errors.Join(err, waitErr)
 	}

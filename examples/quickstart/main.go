@@ -88,7 +88,7 @@ func live(ctx context.Context, o options) error {
 		return err
 	}
 	defer v.close()
-	unfinished, err := v.Resume(ctx)
+	unfinished, _, err := v.Resume(ctx)
 	for _, operation := range unfinished {
 		screen.Title("an earlier process left operation %s unfinished: resuming it", operation)
 		err = errors.Join(err, v.wait(ctx, operation))

@@ -107,7 +107,7 @@ func (l *lab) outcome() outcome {
 	for _, v := range []string{"WEB", "DB"} {
 		out.VNFCs[v] = len(l.vnfcs(v))
 	}
-	for _, kind := range []string{"instance", "state", "step", "lease", "cancel"} {
+	for _, kind := range []string{"instance", "state", "step", "claim", "cancel"} {
 		records, err := l.store.List(l.t.Context(), kind, "")
 		if err != nil {
 			l.t.Fatal(err)
@@ -234,7 +234,7 @@ func TestRollbackAfterCrash(t *testing.T) {
 			l.cluster.Heal()
 			l.cluster.Fail(cnftest.Fault{Method: http.MethodPost, Path: "/secrets", Code: http.StatusForbidden, Times: -1})
 			m := l.start()
-			if _, err := m.Resume(t.Context()); err != nil {
+			if _, _, err := m.Resume(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			_ = l.fails(op, nil)

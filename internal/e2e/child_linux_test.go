@@ -126,7 +126,7 @@ func runChild[J interface {
 
 // resumeOr goes on with what an earlier child began, or begins.
 func resumeOr(ctx context.Context, m *vnflcm.Manager, begin func(context.Context, *vnflcm.Manager) (string, error)) error {
-	resumed, err := m.Resume(ctx)
+	resumed, _, err := m.Resume(ctx)
 	if err == nil && len(resumed) == 0 {
 		var opID string
 		opID, err = begin(ctx, m)

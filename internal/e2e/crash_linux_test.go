@@ -92,7 +92,7 @@ func awaitProgram(t *testing.T, running <-chan programs.Record) programs.Record 
 // resume finishes the operation with the Manager of the lab.
 func (l *lab) resume(opID string) {
 	l.t.Helper()
-	resumed, err := l.Resume(l.t.Context())
+	resumed, _, err := l.Resume(l.t.Context())
 	if diff := cmp.Diff([]string{opID}, resumed); err != nil || diff != "" {
 		l.t.Fatalf("Resume: %v\n%s", err, diff)
 	}

@@ -102,7 +102,7 @@ func (l *lab) wantNothing(id string) {
 	if err := l.Delete(ctx, id); err != nil {
 		l.t.Error(err)
 	}
-	for _, kind := range []string{"instance", "state", "step", "lease", "cancel"} {
+	for _, kind := range []string{"instance", "state", "step", "claim", "cancel"} {
 		if left, err := l.store.List(ctx, kind, ""); err != nil || len(left) != 0 {
 			l.t.Errorf("%d records of kind %s are left, %v", len(left), kind, err)
 		}

@@ -96,7 +96,7 @@ func (l *Lab) ProcessOver(dial Dial, change ...func(*vnflcm.Config)) *vnflcm.Man
 	l.t.Helper()
 	pool := sshexec.NewPool(sshexec.Options{Dial: dial})
 	config := vnflcm.Config{
-		Store: l.Store, Key: bytes.Repeat([]byte{7}, 32), Owner: "test",
+		Store: l.Store, Key: bytes.Repeat([]byte{7}, 32),
 		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, l.Package) }),
 		Infra:    map[string]vnflcm.InfraDriver{vimID: l.World},
 		Mgmt:     l.setup.Drivers(pool),

@@ -10,7 +10,7 @@ import (
 )
 
 // kinds are those of all records.
-var kinds = []string{"instance", "operation", "state", "step", "lease", "cancel", "vim", "vim-default"}
+var kinds = []string{"instance", "operation", "state", "step", "claim", "cancel", "vim", "vim-default"}
 
 // Snapshot is a world at rest and what its store has, for other labs to begin with.
 type Snapshot struct {
@@ -39,7 +39,7 @@ func (l *Lab) Records(kinds ...string) (out []vnflcm.Record) {
 func (l *Lab) Counted() map[string]int {
 	l.t.Helper()
 	out := map[string]int{}
-	for _, kind := range []string{"instance", "state", "step", "lease", "cancel", "vim"} {
+	for _, kind := range []string{"instance", "state", "step", "claim", "cancel", "vim"} {
 		out[kind] = len(l.Records(kind))
 	}
 	return out
@@ -48,7 +48,7 @@ func (l *Lab) Counted() map[string]int {
 // Forgotten makes sure that the store has nothing of an instance but what its operations were.
 func (l *Lab) Forgotten() {
 	l.t.Helper()
-	want := map[string]int{"instance": 0, "state": 0, "step": 0, "lease": 0, "cancel": 0, "vim": 1} // the sandbox
+	want := map[string]int{"instance": 0, "state": 0, "step": 0, "claim": 0, "cancel": 0, "vim": 1} // the sandbox
 	if diff := cmp.Diff(want, l.Counted()); diff != "" {
 		l.t.Errorf("records are left:\n%s", diff)
 	}

@@ -74,7 +74,7 @@ func TestLeftRunning(t *testing.T) {
 func (l *lab) resumed(m *vnflcm.Manager, opID string) {
 	l.t.Helper()
 	for {
-		ids, err := m.Resume(l.t.Context())
+		ids, _, err := m.Resume(l.t.Context())
 		if err != nil {
 			l.t.Fatal(err)
 		}

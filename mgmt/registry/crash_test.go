@@ -100,7 +100,7 @@ func (l *lab) end(id string) map[string]string {
 	connection := l.connection(id)
 	connection.CACertificate = fmt.Sprint(connection.CACertificate != "")
 	out["connection"] = fmt.Sprint(connection)
-	for _, kind := range []string{"instance", "state", "step", "lease"} {
+	for _, kind := range []string{"instance", "state", "step", "claim"} {
 		out[kind] = fmt.Sprint(len(l.Records(kind)))
 	}
 	must(l.t, l.push(l.connection(id), "team/web:1"))

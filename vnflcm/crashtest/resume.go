@@ -34,7 +34,7 @@ func (p *Process) Resume(ctx context.Context, next *vnflcm.Manager, opID string)
 			return nil, err
 		}
 	}
-	resumed, err := next.Resume(ctx)
+	resumed, _, err := next.Resume(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -30,12 +30,12 @@ func poll(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// renewals waits until the lease has been renewed that often.
-func (x *toys) renewals(opID string, n int64) {
+// renewals waits until the process has renewed its lease that often.
+func (x *toys) renewals(n int64) {
 	x.t.Helper()
 	var first int64
 	poll(x.t, "the lease is renewed", func() bool {
-		r, err := x.cfg.Store.Get(x.t.Context(), "lease", opID)
+		r, err := x.cfg.Store.Get(x.t.Context(), "process", x.cfg.Owner)
 		if err != nil {
 			return false
 		}
@@ -67,10 +67,10 @@ func TestOtherProcessCannotResumeWhileTheFirstLives(t *testing.T) {
 	<-g.reached
 	y := x.other(nil)
 	for range 2 {
-		if resumed, err := y.Resume(t.Context()); err != nil || len(resumed) > 0 {
+		if resumed, _, err := y.Resume(t.Context()); err != nil || len(resumed) > 0 {
 			t.Errorf("the other process resumed %v (%v)", resumed, err)
 		}
-		x.renewals(opID, 3)
+		x.renewals(3)
 	}
 	wantIs(t, y.Retry(t.Context(), opID), vnflcm.ErrState)
 
@@ -122,10 +122,10 @@ func TestStaleProcessWritesNothing(t *testing.T) {
 
 	x.cfg = healthy
 	y := x.other(nil)
-	poll(t, "the lease has run out", func() bool {
-		resumed, err := y.Resume(t.Context())
-		return err == nil && len(resumed) == 1
-	})
+	_, observed, err := y.Resume(t.Context())
+	if diff := cmp.Diff([]string{opID}, observed); err != nil || diff != "" {
+		t.Fatalf("Resume: %v, observed:\n%s", err, diff)
+	}
 	y.wait(opID, nil, vnflcm.Completed)
 	before := y.records()
 	fence.Cut(false)
@@ -158,11 +158,11 @@ func TestCloseLeavesProcessingForResume(t *testing.T) {
 	}
 	_, err = x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 	wantIs(t, err, vnflcm.ErrShutdown)
-	_, err = x.Resume(t.Context())
+	_, _, err = x.Resume(t.Context())
 	wantIs(t, err, vnflcm.ErrShutdown)
 
 	y := x.other(nil) // under another name: the lease was given back
-	resumed, err := y.Resume(t.Context())
+	resumed, _, err := y.Resume(t.Context())
 	if diff := cmp.Diff([]string{opID}, resumed); err != nil || diff != "" {
 		t.Fatalf("Resume: %v\n%s", err, diff)
 	}
@@ -200,15 +200,24 @@ func TestResumePassesOverDamagedRecords(t *testing.T) {
 	must(t, err)
 	<-g.reached
 	closeManager(t, x.Manager)
-	must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "operation", ID: "0", Body: []byte("damaged beyond repair")}}}))
-	x.cfg.Intercept = nil
+	claim, err := x.cfg.Store.Get(t.Context(), "claim", opID)
+	must(t, err)
+	claim.ID, claim.Version = "0", 0 // sealed for another id: unreadable, so that its holder counts as gone after the TTL
+	must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{claim, {Kind: "operation", ID: "0", Body: []byte("damaged beyond repair")}}}))
+	x.cfg.Intercept, x.cfg.LeaseTTL = nil, shortTTL
 	x.start()
-	resumed, err := x.Resume(t.Context())
-	wantIs(t, err, vnflcm.ErrUnreadable)
-	if diff := cmp.Diff([]string{opID}, resumed); diff != "" {
-		t.Errorf("resumed:\n%s", diff)
+	resumed, observed, err := x.Resume(t.Context())
+	if diff := cmp.Diff([]string{opID}, resumed); err != nil || diff != "" {
+		t.Errorf("resumed: %v\n%s", err, diff)
+	}
+	if diff := cmp.Diff([]string{"0"}, observed); diff != "" {
+		t.Errorf("observed:\n%s", diff)
 	}
 	x.wait(opID, nil, vnflcm.Completed)
+	poll(t, "the unreadable operation is parked", func() bool {
+		now, err := x.cfg.Store.Get(t.Context(), "claim", "0")
+		return err == nil && now.Version == 3 // taken and parked
+	})
 }
 
 func TestNewRefusesWhatCannotWork(t *testing.T) {

@@ -1,0 +1,141 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// claim is the right of this process to work on an operation. Its record changes only when the right passes to
+// another process, so the version of the record is the epoch: every write of the operation asserts it, and fails once
+// another process has taken over.
+type claim struct {
+	records *records
+	process *process
+	opID    string
+	lose    func(error) // is told, as ErrLeased, that the claim is lost
+
+	mu    sync.Mutex // held while the claim is looked at, or passed on
+	epoch int64
+	term  int64 // of the lease of the process in which the claim was last found to hold
+}
+
+type claimRecord struct {
+	Process string `json:"process,omitempty"` // empty: any process may take the operation up
+	Parked  bool   `json:"parked,omitempty"`  // the operation is in FAILED_TEMP, where no process works on it
+}
+
+// hold returns nil while this process may begin work on the operation. Otherwise the claim is lost: the error is
+// ErrLeased.
+func (c *claim) hold(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// A deadline of the caller must not cost the claim.
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), c.process.ttl)
+	defer done()
+	term, err := c.process.alive(ctx)
+	if err == nil && term != c.term {
+		err = c.verify(ctx)
+	}
+	if err != nil {
+		return c.lost(err)
+	}
+	c.term = term
+	return nil
+}
+
+// verify reads whether the claim is still the one in the store.
+func (c *claim) verify(ctx context.Context) error {
+	stored, err := c.records.store.Get(ctx, kindClaim, c.opID)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if stored.Version != c.epoch {
+		return fmt.Errorf("%w: another process has taken over operation %s", ErrLeased, c.opID)
+	}
+	return nil
+}
+
+func (c *claim) lost(err error) error {
+	if !errors.Is(err, ErrLeased) {
+		err = fmt.Errorf("%w: the lease of operation %s cannot be renewed: %w", ErrLeased, c.opID, err)
+	}
+	c.lose(err)
+	return err
+}
+
+// update applies the batch that build returns, if this process still has the claim; again from the start if another
+// writer changed one of the records meanwhile.
+func (c *claim) update(ctx context.Context, build func(context.Context, *Batch) error) error {
+	for tries := 0; ; tries++ {
+		var b Batch
+		if err := build(ctx, &b); err != nil {
+			return err
+		}
+		err := c.apply(ctx, b)
+		if err == nil || !errors.Is(err, ErrConflict) || tries == maxConflicts {
+			return err
+		}
+		if err := c.verify(ctx); errors.Is(err, ErrLeased) {
+			return c.lost(err)
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// maxConflicts is how often a write is tried again. Parallel steps of a large VNF may publish at the same time; a store
+// that refuses more often contradicts itself.
+const maxConflicts = 1000
+
+// apply writes b. Unless b passes the claim on, it asserts it.
+func (c *claim) apply(ctx context.Context, b Batch) error {
+	isClaim := func(r Record) bool { return r.Kind == kindClaim }
+	if slices.ContainsFunc(b.Delete, isClaim) {
+		return c.records.store.Apply(ctx, b)
+	}
+	if !slices.ContainsFunc(b.Put, isClaim) {
+		b.Assert = append(b.Assert, Record{Kind: kindClaim, ID: c.opID, Version: c.epoch})
+		return c.records.store.Apply(ctx, b)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.records.store.Apply(ctx, b)
+	if err == nil {
+		c.epoch++
+	}
+	return err
+}
+
+// pass adds to b who has the claim from then on.
+func (c *claim) pass(b *Batch, to claimRecord) error {
+	record, err := c.records.sealed(kindClaim, c.opID, c.epoch, to)
+	b.Put = append(b.Put, record)
+	return err
+}
+
+// end adds to b that no process needs the claim any more.
+func (c *claim) end(b *Batch) {
+	if c.epoch > 0 {
+		b.Delete = append(b.Delete, Record{Kind: kindClaim, ID: c.opID, Version: c.epoch})
+	}
+}
+
+// changeInstance adds to b that change is made to the instance which the operation has locked.
+func (c *claim) changeInstance(ctx context.Context, b *Batch, instanceID string, change func(*instanceRecord)) error {
+	var inst instanceRecord
+	version, err := c.records.get(ctx, kindInstance, instanceID, &inst)
+	if err != nil {
+		return fmt.Errorf("VNF instance %s: %w", instanceID, err)
+	}
+	if inst.Holder != c.opID || inst.Epoch > c.epoch {
+		return c.lost(fmt.Errorf("%w: VNF instance %s is locked by operation %q", ErrLeased, instanceID, inst.Holder))
+	}
+	change(&inst)
+	inst.Epoch = c.epoch
+	record, err := c.records.sealed(kindInstance, instanceID, version, inst)
+	b.Put = append(b.Put, record)
+	return err
+}

@@ -1,0 +1,271 @@
+package vnflcm_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+)
+
+// stoppable is the store of a process that can be stopped as by SIGSTOP: its calls wait until it continues.
+type stoppable struct {
+	vnflcm.Store
+	at func(vnflcm.Batch) bool // the process stops before it writes such a batch, once
+
+	mu      sync.Mutex
+	stopped chan struct{} // closed when the process has stopped
+	gate    chan struct{} // closed when it continues
+	is      bool
+}
+
+func newStoppable(s vnflcm.Store, at func(vnflcm.Batch) bool) *stoppable {
+	return &stoppable{Store: s, at: at, stopped: make(chan struct{}), gate: make(chan struct{})}
+}
+
+func (s *stoppable) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.is {
+		s.is = true
+		close(s.stopped)
+	}
+}
+
+func (s *stoppable) wait() {
+	s.mu.Lock()
+	is := s.is
+	s.mu.Unlock()
+	if is {
+		<-s.gate
+	}
+}
+
+func (s *stoppable) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+	s.wait()
+	return s.Store.Get(ctx, kind, id)
+}
+
+func (s *stoppable) List(ctx context.Context, kind, prefix string) ([]vnflcm.Record, error) {
+	s.wait()
+	return s.Store.List(ctx, kind, prefix)
+}
+
+func (s *stoppable) Apply(ctx context.Context, b vnflcm.Batch) error {
+	if s.at != nil && s.at(b) {
+		s.stop()
+	}
+	s.wait()
+	return s.Store.Apply(ctx, b)
+}
+
+// puts matches batches that put a record of each of the kinds.
+func puts(kinds ...string) func(vnflcm.Batch) bool {
+	return func(b vnflcm.Batch) bool {
+		for _, kind := range kinds {
+			if !slices.ContainsFunc(b.Put, func(r vnflcm.Record) bool { return r.Kind == kind }) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// publishing is a hook that makes every kind of write.
+func (x *toys) publishing() func(context.Context, *vnflcm.Operation) error {
+	build := (&cluster{world: x.world}).Hooks()[vnflcm.InstantiateEnd]
+	return func(ctx context.Context, op *vnflcm.Operation) error {
+		if err := build(ctx, op); err != nil {
+			return err
+		}
+		if err := op.State().Put(ctx, "token", op.ID); err != nil {
+			return err
+		}
+		if err := op.State().Delete(ctx, "never"); err != nil {
+			return err
+		}
+		if err := op.RegisterVIM(ctx, vnflcm.VimConnectionInfo{VimID: "made", VimType: "kubernetes"}); err != nil {
+			return err
+		}
+		return op.Publish(ctx, op.VNFCs[0], map[string]string{"role": "master"})
+	}
+}
+
+// TestStoppedProcessOverwritesNothing stops a process just before each kind of write. Another process takes the operation
+// over, completes it and scales out. When the first goes on, nothing of that is overwritten.
+func TestStoppedProcessOverwritesNothing(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]func(vnflcm.Batch) bool{
+		"journal":                 puts("step"),
+		"state":                   puts("state"),
+		"VIM":                     puts("vim", "instance"),
+		"published":               func(b vnflcm.Batch) bool { return puts("instance")(b) && len(b.Put) == 1 && b.Put[0].Version > 0 },
+		"resources after a phase": func(b vnflcm.Batch) bool { return puts("instance", "operation")(b) && !puts("claim")(b) },
+		"end":                     func(b vnflcm.Batch) bool { return puts("instance", "operation")(b) && len(b.Delete) > 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+			hooks := (&cluster{world: x.world}).Hooks()
+			hooks[vnflcm.InstantiateEnd] = x.publishing()
+			x.cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": hooked{hooks}}
+			healthy := x.cfg
+			store := newStoppable(x.cfg.Store, at)
+			x.cfg.Store = store
+			x.start()
+			id := x.create()
+			opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+			must(t, err)
+			<-store.stopped
+
+			x.cfg = healthy
+			y := x.other(nil)
+			if _, observed, err := y.Resume(t.Context()); err != nil || !slices.Contains(observed, opID) {
+				t.Errorf("Resume observes %q (%v), want %s", observed, err, opID)
+			}
+			y.wait(opID, nil, vnflcm.Completed)
+			scaled, err := y.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
+			y.wait(scaled, err, vnflcm.Completed)
+			before, instance := y.records(), y.get(id)
+
+			close(store.gate)
+			closeManager(t, x.Manager)
+			if diff := cmp.Diff(before, y.records()); diff != "" {
+				t.Errorf("the stopped process wrote:\n%s", diff)
+			}
+			if diff := cmp.Diff(instance, y.get(id)); diff != "" {
+				t.Errorf("the instance changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestStoppedAlone stops the only process for longer than its lease: it goes on with its operation.
+func TestStoppedAlone(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+	store := newStoppable(x.cfg.Store, puts("step"))
+	x.cfg.Store = store
+	x.start()
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	<-store.stopped
+	<-time.After(shortTTL * 3 / 2)
+	close(store.gate)
+	x.wait(opID, nil, vnflcm.Completed)
+}
+
+// TestStoppedProcessBeginsNothing stops a process between two steps; after the takeover it begins no step.
+func TestStoppedProcessBeginsNothing(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+	healthy := x.cfg
+	store := newStoppable(x.cfg.Store, nil)
+	g := newGate()
+	var mu sync.Mutex
+	begun := 0
+	x.cfg.Store = store
+	x.cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+		if keyOf(s) == "instantiate_end/init/" {
+			_ = g.pass(context.WithoutCancel(ctx)) // the check of the claim has passed; Do has not begun
+		}
+		return next(ctx)
+	}
+	x.world.after = func(context.Context, string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		begun++
+		return nil
+	}
+	x.start()
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	<-g.reached
+	store.stop()
+	x.cfg = healthy
+	y := x.other(nil)
+	_, _, err = y.Resume(t.Context())
+	must(t, err)
+	y.wait(opID, nil, vnflcm.Completed)
+	mu.Lock()
+	before := begun
+	mu.Unlock()
+	close(g.open)
+	close(store.gate)
+	closeManager(t, x.Manager)
+	if begun != before {
+		t.Errorf("the stopped process ran %d steps after the takeover", begun-before)
+	}
+}
+
+// TestLostStoreIsNoFailure keeps the store from a process for longer than its lease, and the only process takes its own
+// operation up again by itself.
+func TestLostStoreIsNoFailure(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+	fence := &storetest.Fence{Store: x.cfg.Store}
+	x.cfg.Store = fence
+	g := x.holdAt("instantiate_end/init/")
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	<-g.reached
+	fence.Cut(true)
+	<-time.After(2 * shortTTL)
+	fence.Cut(false)
+	close(g.open)
+	x.wait(opID, nil, vnflcm.Completed)
+}
+
+// TestResumeObserves takes nothing from a process that may live, says so, and takes it up when that process is gone.
+func TestResumeObserves(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+	healthy := x.cfg
+	fence := &storetest.Fence{Store: x.cfg.Store}
+	x.cfg.Store = fence
+	g := x.holdAt("instantiate_end/init/")
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	<-g.reached
+	fence.Cut(true) // the process is dead
+	x.cfg = healthy
+	y := x.other(nil)
+	taken, observed, err := y.Resume(t.Context())
+	if diff := cmp.Diff([]string{opID}, observed); err != nil || len(taken) > 0 || diff != "" {
+		t.Errorf("Resume: took %q (%v), observed:\n%s", taken, err, diff)
+	}
+	y.wait(opID, nil, vnflcm.Completed)
+	poll(t, "the record of the dead process is removed", func() bool {
+		_, err := y.cfg.Store.Get(t.Context(), "process", "test")
+		return errors.Is(err, vnflcm.ErrNotFound)
+	})
+	close(g.open)
+}
+
+// TestOwnerIsReplaced starts a second process under the Owner of one that still lives, against the promise: the first
+// can work on no operation any more, and says why.
+func TestOwnerIsReplaced(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+	g := x.holdAt("instantiate_end/init/")
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	<-g.reached
+	y := x.other(func(cfg *vnflcm.Config) { cfg.Owner = "test" })
+	taken, _, err := y.Resume(t.Context())
+	if diff := cmp.Diff([]string{opID}, taken); err != nil || diff != "" {
+		t.Errorf("Resume: %v, taken:\n%s", err, diff)
+	}
+	y.wait(opID, nil, vnflcm.Completed)
+	close(g.open)
+	poll(t, "the first process knows", func() bool {
+		_, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		return errors.Is(err, vnflcm.ErrLeased)
+	})
+}

@@ -1,0 +1,263 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// sighting is when another process was first seen with the version of its record that it still has.
+type sighting struct {
+	version int64
+	since   time.Time // its monotonic part counts: clocks of two machines are never compared
+}
+
+// Resume takes up the active operations on which no living process works, and continues them where they were. It returns
+// their ids as taken. Those of another process are observed: a Manager takes them up by itself once it has seen no sign
+// of life of that process for its LeaseTTL. Operations of an earlier process of the same Owner, and those that a closed
+// Manager has left, are taken at once. An operation that cannot be taken up does not keep others from it; its error is
+// joined to err.
+func (m *Manager) Resume(ctx context.Context) (taken, observed []string, err error) {
+	if err := m.open(ctx); err != nil {
+		return nil, nil, err
+	}
+	return m.takeOrphans(ctx)
+}
+
+// open starts what Resume promises to go on doing.
+func (m *Manager) open(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrShutdown
+	}
+	m.startKeeping(ctx)
+	return nil
+}
+
+// startKeeping starts to renew the lease and to look for orphans. m.mu is held.
+func (m *Manager) startKeeping(ctx context.Context) {
+	if m.keep != nil {
+		return
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // the goroutines live until Close
+	m.keep = stop
+	m.keeping.Go(func() { m.keepAlive(ctx) })
+	m.keeping.Go(func() { m.watchOrphans(ctx) })
+}
+
+// keepAlive renews the lease while there are runs, until ctx ends.
+func (m *Manager) keepAlive(ctx context.Context) {
+	every := time.NewTicker(m.cfg.LeaseTTL / 4)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		if runs := m.working(); len(runs) > 0 {
+			m.renewFor(ctx, runs)
+		}
+	}
+}
+
+// working returns the runs that have their claims.
+func (m *Manager) working() []*run {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []*run
+	for _, r := range m.runs {
+		r.mu.Lock()
+		if r.begun {
+			out = append(out, r)
+		}
+		r.mu.Unlock()
+	}
+	return out
+}
+
+// renewFor renews the lease and tells each run if it has lost its claim, or if another process asks to cancel it.
+func (m *Manager) renewFor(ctx context.Context, runs []*run) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), m.cfg.LeaseTTL/2)
+	defer done()
+	err := m.process.renew(ctx)
+	switch {
+	case err != nil && m.process.valid():
+		m.cfg.Logger.WarnContext(ctx, "the lease cannot be renewed yet", "error", err)
+		return
+	case err != nil:
+		for _, r := range runs {
+			_ = r.claim.lost(err)
+		}
+		return
+	}
+	asked, _ := m.cfg.Store.List(ctx, kindCancel, "") // asked again at the next renewal
+	for _, r := range runs {
+		if r.claim.hold(ctx) == nil && slices.ContainsFunc(asked, func(c Record) bool { return c.ID == r.claim.opID }) {
+			r.checkCancel(ctx)
+		}
+	}
+}
+
+// watchOrphans takes up operations that their process has left, until ctx ends.
+func (m *Manager) watchOrphans(ctx context.Context) {
+	timer := time.NewTimer(m.watchEvery())
+	defer timer.Stop()
+	var known string
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		_, _, err := m.takeOrphans(ctx)
+		if text := fmt.Sprint(err); err != nil && text != known && ctx.Err() == nil {
+			m.cfg.Logger.WarnContext(ctx, "operations that no process works on cannot be taken up", "error", err)
+			known = text
+		}
+		timer.Reset(m.watchEvery())
+	}
+}
+
+// watchEvery is short beside the TTL, so that little is added to it before an operation goes on.
+func (m *Manager) watchEvery() time.Duration { return min(m.cfg.LeaseTTL/8, 500*time.Millisecond) }
+
+// takeOrphans takes up what can be taken up now.
+func (m *Manager) takeOrphans(ctx context.Context) (taken, observed []string, err error) {
+	m.watching.Lock()
+	defer m.watching.Unlock()
+	claims, err := m.cfg.Store.List(ctx, kindClaim, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	processes, err := m.cfg.Store.List(ctx, kindProcess, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	var errs []error
+	var named []string
+	for _, stored := range claims {
+		var held claimRecord
+		unreadable := m.records.open(stored, &held) != nil
+		named = append(named, held.Process)
+		if held.Parked || m.works(stored.ID) {
+			continue
+		}
+		holder, free := Record{}, true
+		switch {
+		case unreadable: // as if it named a process that is gone
+			free = m.stoodStill(stored, m.cfg.LeaseTTL)
+		case held.Process != "" && held.Process != m.process.owner:
+			holder = find(processes, held.Process)
+			free = m.isGone(holder)
+		}
+		if !free {
+			observed = append(observed, stored.ID)
+			continue
+		}
+		ours, err := m.takeUp(ctx, stored, holder)
+		if ours {
+			taken = append(taken, stored.ID)
+		}
+		errs = append(errs, err)
+	}
+	return taken, observed, errors.Join(append(errs, m.removeGone(ctx, processes, named))...)
+}
+
+// removeGone removes the records of processes that are gone and have no claims.
+func (m *Manager) removeGone(ctx context.Context, processes []Record, named []string) error {
+	for _, p := range processes {
+		if p.ID == m.process.owner || slices.Contains(named, p.ID) || !m.isGone(p) {
+			continue
+		}
+		// A process that was only stopped writes its record again.
+		if err := m.cfg.Store.Apply(ctx, Batch{Delete: []Record{p}}); err != nil && !errors.Is(err, ErrConflict) {
+			return err
+		}
+		delete(m.seen, p.key())
+	}
+	return nil
+}
+
+// find returns the record of a process, with version 0 if there is none.
+func find(processes []Record, owner string) Record {
+	if i := slices.IndexFunc(processes, func(p Record) bool { return p.ID == owner }); i >= 0 {
+		return processes[i]
+	}
+	return Record{Kind: kindProcess, ID: owner}
+}
+
+// isGone reports whether another process has shown no sign of life for its TTL.
+func (m *Manager) isGone(holder Record) bool {
+	said := processRecord{TTL: m.cfg.LeaseTTL}
+	_ = m.records.open(holder, &said) // an unreadable record leaves the TTL of this Manager
+	return m.stoodStill(holder, said.TTL)
+}
+
+// stoodStill reports whether a record has been seen unchanged for that long, by this process's own clock.
+func (m *Manager) stoodStill(r Record, ttl time.Duration) bool {
+	was, known := m.seen[r.key()]
+	if !known || was.version != r.Version {
+		m.seen[r.key()] = sighting{r.Version, time.Now()}
+		return false
+	}
+	return time.Since(was.since) >= ttl
+}
+
+// takeUp continues an operation whose claim is as stored, unless its holder has shown a sign of life meanwhile, or
+// another process is faster.
+func (m *Manager) takeUp(ctx context.Context, stored, holder Record) (bool, error) {
+	r, other, err := m.reserve(ctx, stored.ID)
+	if err != nil || other != nil {
+		return false, err
+	}
+	r.claim.epoch = stored.Version
+	err = m.process.assert(ctx, func(self Record) error {
+		b := Batch{Assert: []Record{self}}
+		if holder.ID != "" {
+			b.Assert = append(b.Assert, holder)
+		}
+		err := r.claim.pass(&b, claimRecord{Process: m.process.owner})
+		if err == nil {
+			err = r.claim.apply(ctx, b)
+		}
+		return err
+	})
+	if err != nil {
+		r.end(nil)
+		if errors.Is(err, ErrConflict) {
+			err = nil
+		}
+		return false, err
+	}
+	if err = r.read(ctx); err != nil || !r.rec.Occ.OperationState.active() {
+		r.park(ctx, err)
+		r.end(nil)
+		return false, err
+	}
+	go r.work()
+	return true, nil
+}
+
+// park gives up a claim on an operation that cannot go on: it is missing, unreadable or not active. A store that does
+// not answer is no reason.
+func (r *run) park(ctx context.Context, err error) {
+	var b Batch
+	switch {
+	case errors.Is(err, ErrNotFound):
+		r.claim.end(&b)
+	case err == nil || errors.Is(err, ErrUnreadable):
+		_ = r.claim.pass(&b, claimRecord{Parked: true})
+	}
+	_ = r.claim.apply(ctx, b) // tried again when the claim is seen the next time
+}
+
+// works reports whether this process works on the operation.
+func (m *Manager) works(opID string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.runs[opID] != nil
+}

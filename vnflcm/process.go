@@ -1,0 +1,148 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// process is this Manager as other processes on the same Store see it. It renews one record, and every claim of the
+// process holds as long as that record is renewed.
+type process struct {
+	records *records
+	owner   string // id of the record
+	run     string // distinguishes this Manager from an earlier one of the same owner
+	ttl     time.Duration
+
+	renewing sync.Mutex // held while the record is written; guards version
+	version  int64
+
+	mu       sync.Mutex
+	renewed  time.Time // when the latest successful renewal began; zero before the first
+	term     int64     // raised by a renewal that came after the lease had run out
+	replaced bool      // another process has started under the same owner
+}
+
+type processRecord struct {
+	Run string        `json:"run"`
+	TTL time.Duration `json:"ttl"`
+}
+
+// valid reports whether the lease holds. It ends at four fifths of the TTL, before any other process may take over.
+// The monotonic and the wall clock both count: the first stands still while a machine is suspended, the second can be
+// set back.
+func (p *process) valid() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.validAt(time.Now())
+}
+
+func (p *process) validAt(now time.Time) bool {
+	limit := p.ttl * 4 / 5
+	return !p.replaced && !p.renewed.IsZero() && now.Sub(p.renewed) < limit && now.Round(0).Sub(p.renewed.Round(0)) < limit
+}
+
+// alive returns the term of a lease that holds. It renews a lease that has run out.
+func (p *process) alive(ctx context.Context) (int64, error) {
+	if !p.valid() {
+		p.renewing.Lock()
+		defer p.renewing.Unlock()
+		if !p.valid() {
+			if err := p.renewLocked(ctx); err != nil {
+				return 0, err
+			}
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.term, nil
+}
+
+// renew writes the record. It returns ErrLeased when another process has started under the same owner.
+func (p *process) renew(ctx context.Context) error {
+	p.renewing.Lock()
+	defer p.renewing.Unlock()
+	return p.renewLocked(ctx)
+}
+
+func (p *process) renewLocked(ctx context.Context) error {
+	for {
+		if p.isReplaced() {
+			return fmt.Errorf("%w: another process has started under the owner %q", ErrLeased, p.owner)
+		}
+		began := time.Now()
+		record, err := p.records.sealed(kindProcess, p.owner, p.version, processRecord{Run: p.run, TTL: p.ttl})
+		if err == nil {
+			err = p.records.store.Apply(ctx, Batch{Put: []Record{record}, Urgent: true})
+		}
+		if err == nil {
+			p.version++
+			p.extend(began)
+			return nil
+		}
+		if errors.Is(err, ErrConflict) {
+			err = p.findVersion(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (p *process) isReplaced() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.replaced
+}
+
+// findVersion reads the version that the next renewal has to replace: the record may be that of an earlier process of
+// the same owner, may have been removed while this process was stopped, or a renewal of which only the answer was lost.
+func (p *process) findVersion(ctx context.Context) error {
+	var found processRecord
+	version, err := p.records.get(ctx, kindProcess, p.owner, &found)
+	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrUnreadable) {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.replaced = err == nil && found.Run != p.run && !p.renewed.IsZero()
+	p.version = version
+	return nil
+}
+
+// extend notes a renewal that began at that time. Others may have taken claims over if it came too late.
+func (p *process) extend(began time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.validAt(time.Now()) {
+		p.term++
+	}
+	p.renewed = began
+}
+
+// assert calls write with the record of this process, whose version holds until write returns. A takeover asserts it, so
+// that a process that was replaced takes nothing from its successor.
+func (p *process) assert(ctx context.Context, write func(self Record) error) error {
+	if _, err := p.alive(ctx); err != nil {
+		return err
+	}
+	p.renewing.Lock()
+	defer p.renewing.Unlock()
+	return write(Record{Kind: kindProcess, ID: p.owner, Version: p.version})
+}
+
+// leave removes the record, so that no other process has to wait for its end. What cannot be removed runs out.
+func (p *process) leave(ctx context.Context) {
+	p.renewing.Lock()
+	defer p.renewing.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.renewed.IsZero() || p.replaced {
+		return
+	}
+	p.renewed = time.Time{}
+	_ = p.records.store.Apply(ctx, Batch{Delete: []Record{{Kind: kindProcess, ID: p.owner, Version: p.version}}})
+	p.version = 0
+}
