@@ -384,3 +384,38 @@ func openSQLite(t *testing.T) vnflcm.Store {
 	t.Cleanup(func() { must(t, s.Close()) })
 	return s
 }
+
+// TestManyOperationsOnSQLite begins many operations at once in one file: none fails because its lease could not be renewed.
+func TestManyOperationsOnSQLite(t *testing.T) {
+	t.Parallel()
+	n := 1000
+	if testing.Short() {
+		n = 100
+	}
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close()) })
+	x := newToys(t, func(cfg *vnflcm.Config) { onePlain(cfg); cfg.Store, cfg.LeaseTTL = store, 5*time.Second })
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			inst, err := x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			opID, err := x.Instantiate(t.Context(), inst.ID, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+			if err == nil {
+				_, err = x.Wait(t.Context(), opID)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	left, err := store.List(t.Context(), "claim", "")
+	if err != nil || len(left) > 0 {
+		t.Errorf("%d claims are left (%v)", len(left), err)
+	}
+}

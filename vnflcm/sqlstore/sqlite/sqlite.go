@@ -5,26 +5,77 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"modernc.org/sqlite" // the driver; this package is the one that links it
 
+	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore"
 )
 
-// Open opens or creates the database in that file (mode 0600; the folder must be there). Close the store when the
-// Manager has been closed. Writers wait up to 10 s for each other.
-func Open(ctx context.Context, path string) (*sqlstore.Store, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's own path
+// Store is a vnflcm.Store in one file. It is safe for concurrent use, by several processes too. One connection writes,
+// others read beside it.
+type Store struct {
+	*sqlstore.Store // of the readers
+	writer          *sqlstore.Store
+	turn            turn
+	path            string
+	file            fs.FileInfo // of the file that is open
+}
+
+// Open opens or creates the database in that file; the folder must be there. The file and those that SQLite puts beside
+// it have the mode 0600: Open takes the rights of others away. An empty file is an error, because a Manager would take
+// it for a store without instances. Close the store when the Manager has been closed. Writers of several processes wait
+// up to 10 s for each other.
+func Open(ctx context.Context, path string) (*Store, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := create(ctx, path); err != nil {
+			return nil, err
+		}
+	}
+	file, err := inspect(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Close(); err != nil {
+	readers, err := connect(path, maxReaders)
+	if err != nil {
 		return nil, err
 	}
+	writer, err := connect(path, 1)
+	if err != nil {
+		return nil, errors.Join(err, readers.Close())
+	}
+	s := &Store{Store: sqlstore.New(readers), writer: sqlstore.New(writer), path: path, file: file}
+	if err := migrate(ctx, s.writer); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Apply implements vnflcm.Store. It returns an error if the file has been removed or replaced since it was opened.
+func (s *Store) Apply(ctx context.Context, b vnflcm.Batch) error {
+	if err := s.turn.take(ctx, b.Urgent); err != nil {
+		return err
+	}
+	defer s.turn.pass()
+	if now, err := os.Stat(s.path); err != nil || !os.SameFile(s.file, now) {
+		return errors.Join(fmt.Errorf("sqlite: %s was removed or replaced while it was open", s.path), err)
+	}
+	return s.writer.Apply(ctx, b)
+}
+
+// Close closes the database.
+func (s *Store) Close() error { return errors.Join(s.writer.Close(), s.Store.Close()) }
+
+// maxReaders is how many connections read at once; each keeps a file open.
+const maxReaders = 4
+
+func connect(path string, connections int) (*sql.DB, error) {
 	options := url.Values{
 		// busy_timeout first: the other pragmas may have to wait too.
 		"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)"},
@@ -34,14 +85,61 @@ func Open(ctx context.Context, path string) (*sqlstore.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := sqlstore.New(db)
-	if err := migrate(ctx, store); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return store, nil
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return db, nil
 }
 
-// migrate makes the table. Processes that open a new file at the same time all switch it to write-ahead mode,
+// create makes the file under another name first: a file of that name is never without its table, so that an empty one is
+// known to be damaged. Of several processes that do this at once, one wins.
+func create(ctx context.Context, path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // a leftover does no harm
+	if err := f.Close(); err != nil {
+		return err
+	}
+	db, err := connect(f.Name(), 1)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(sqlstore.New(db).Migrate(ctx), db.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// inspect refuses a file that cannot be a store, and takes the rights of others away.
+func inspect(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() == 0 {
+		return nil, fmt.Errorf("sqlite: %s is empty: restore it from a backup, or remove it to begin without any instance", path)
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		if err := tighten(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("sqlite: others have rights to the store: %w", err)
+		}
+	}
+	return info, nil
+}
+
+func tighten(name string) error {
+	info, err := os.Stat(name)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return err
+	}
+	return os.Chmod(name, 0o600)
+}
+
+// migrate makes the table. Processes that open a file at the same time all switch it to write-ahead mode,
 // for which SQLite does not wait, whatever busy_timeout says.
 func migrate(ctx context.Context, store *sqlstore.Store) error {
 	poll := backoff.NewExponentialBackOff()

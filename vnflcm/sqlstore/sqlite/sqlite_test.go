@@ -12,14 +12,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 	"github.com/vnfkit/vnfkit/vnflcm/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(t *testing.T, path string) *sqlstore.Store {
+func open(t *testing.T, path string) *sqlite.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), path)
 	if err != nil {
@@ -44,7 +43,7 @@ func TestOpenAtOnceAndShare(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	const stores, rounds = 4, 25
-	all := make([]*sqlstore.Store, stores)
+	all := make([]*sqlite.Store, stores)
 	var wg sync.WaitGroup
 	for i := range all {
 		wg.Go(func() {
