@@ -117,6 +117,7 @@ func TestCancelledWriterLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "state.db"))
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var wg sync.WaitGroup
 	for i := range 100 {
 		wg.Go(func() {
