@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/vnfkit/vnfkit/tosca"
 )
@@ -90,10 +91,11 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 		return r.finishPhase(ctx, p, nil)
 	}
 	s.op.emit(Event{Kind: PhaseStarted, StepInfo: StepInfo{OperationID: s.op.ID, Phase: p.name}})
+	start := time.Now()
 	if err := do(ctx); err != nil {
 		return causeOf(ctx, err)
 	}
-	s.op.emit(Event{Kind: PhaseDone, StepInfo: StepInfo{OperationID: s.op.ID, Phase: p.name}})
+	s.op.emit(Event{Kind: PhaseDone, StepInfo: StepInfo{OperationID: s.op.ID, Phase: p.name}, Duration: time.Since(start)})
 	if p.infra == nil {
 		return r.finishPhase(ctx, p, nil)
 	}

@@ -135,6 +135,9 @@ func (m *Manager) announce(ctx context.Context, occ *VnfLcmOpOcc) {
 	}
 	e := Event{Time: time.Now(), Kind: OperationChanged, InstanceID: occ.VnfInstanceID,
 		Operation: occ.Operation, State: occ.OperationState, StepInfo: StepInfo{OperationID: occ.ID}}
+	if !occ.OperationState.active() {
+		e.Duration = max(0, occ.StateEnteredTime.Sub(occ.StartTime))
+	}
 	if occ.Error != nil && !occ.OperationState.active() {
 		e.Message = occ.Error.Detail
 	}
