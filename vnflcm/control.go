@@ -83,7 +83,7 @@ func (r *run) prepareUndo(ctx context.Context) (now Resources, err error) {
 	if err != nil {
 		return now, err
 	}
-	if s.op.Instantiate == nil && s.op.ChangeExtConn == nil && (s.op.Scale == nil || s.op.Scale.Type != ScaleOut) {
+	if !r.rec.canRollBack() {
 		return now, fmt.Errorf("%w: only INSTANTIATE, SCALE_OUT and CHANGE_EXT_CONN can be rolled back (SOL003 v2.6.1 5.6.2.2)", ErrNotSupported)
 	}
 	if now, err = s.infra.Resources(ctx, s.op); err != nil {

@@ -185,7 +185,7 @@ func (m *Manager) Delete(ctx context.Context, instanceID string) error {
 		return err
 	}
 	if rec.Holder != "" {
-		return heldBy(instanceID, rec.Holder)
+		return m.heldBy(ctx, rec)
 	}
 	if rec.Instance.InstantiationState != NotInstantiated {
 		return fmt.Errorf("%w: VNF instance %s is %s, terminate it first", ErrState, instanceID, rec.Instance.InstantiationState)
@@ -270,8 +270,24 @@ func (m *Manager) operation(ctx context.Context, id string) (*operationRecord, i
 	return &rec, version, nil
 }
 
-func heldBy(instanceID, opID string) error {
-	return fmt.Errorf("%w: VNF instance %s is locked by operation %s", ErrConflict, instanceID, opID)
+// heldBy returns the ErrConflict of a locked instance. Its text names the state of the operation that holds the
+// lock, and what ends that operation.
+func (m *Manager) heldBy(ctx context.Context, inst *instanceRecord) error {
+	err := fmt.Errorf("%w: VNF instance %s is locked by operation %s", ErrConflict, inst.Instance.ID, inst.Holder)
+	rec, _, readErr := m.operation(ctx, inst.Holder)
+	if readErr != nil {
+		return err
+	}
+	remedy := "it has ended in the meantime, try again"
+	switch {
+	case rec.Occ.OperationState.active():
+		remedy = "wait for it or cancel it"
+	case rec.Occ.OperationState == FailedTemp && rec.canRollBack():
+		remedy = "retry it, roll it back or fail it"
+	case rec.Occ.OperationState == FailedTemp:
+		remedy = "retry it or fail it"
+	}
+	return fmt.Errorf("%w (%s), which is %s: %s", err, rec.Occ.Operation, rec.Occ.OperationState, remedy)
 }
 
 // closePackage ends the reading of a package: there is nothing to be done about an error then.

@@ -55,7 +55,7 @@ func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperatio
 	if err != nil {
 		return "", err
 	}
-	if err := admissible(inst, kind); err != nil {
+	if err := m.admissible(ctx, inst, kind); err != nil {
 		return "", err
 	}
 	params, err := NewParams(req)
@@ -117,14 +117,14 @@ func (r *run) acceptedAfter(ctx context.Context, err error, inst *instanceRecord
 		r.claim.epoch, r.stored.unknown = 1, true
 		return nil
 	case now.Holder != "":
-		return heldBy(inst.Instance.ID, now.Holder)
+		return r.m.heldBy(ctx, now)
 	}
 	return err
 }
 
-func admissible(inst *instanceRecord, kind LcmOperation) error {
+func (m *Manager) admissible(ctx context.Context, inst *instanceRecord, kind LcmOperation) error {
 	if inst.Holder != "" {
-		return heldBy(inst.Instance.ID, inst.Holder)
+		return m.heldBy(ctx, inst)
 	}
 	want := Instantiated
 	if kind == OpInstantiate {

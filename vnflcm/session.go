@@ -120,6 +120,18 @@ func (op *Operation) invert(rec *operationRecord) {
 	}
 }
 
+// canRollBack reports whether Rollback supports the operation (SOL003 v2.6.1 5.6.2.2).
+func (rec *operationRecord) canRollBack() bool {
+	switch rec.Occ.Operation {
+	case OpInstantiate, OpChangeExtConn:
+		return true
+	case OpScale:
+		var request ScaleVnfRequest
+		return json.Unmarshal(rec.Occ.OperationParams.Reveal(), &request) == nil && request.Type == ScaleOut
+	}
+	return false
+}
+
 // openPackage opens the package of an instance and makes sure that it is the one the instance was made from.
 func (m *Manager) openPackage(ctx context.Context, inst *instanceRecord) (*tosca.Package, error) {
 	pkg, err := m.cfg.Packages.Open(ctx, inst.Instance.VnfdID)
