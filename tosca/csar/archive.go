@@ -1,6 +1,7 @@
 package csar
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -30,21 +31,35 @@ type Archive struct {
 	passing chan struct{} // holds one value while somebody reads the whole package
 	mu      sync.Mutex    // guards what follows
 	checked *findings     // of reading the whole package, nil before
+	// sums are the SHA-256 digests of all files, nil before the first pass over them; early are those of the files
+	// that were read before that pass.
+	sums, early map[string]string
+}
+
+// newArchive returns an Archive of which nothing has been read.
+func newArchive(s *source, limits Limits, integrity Integrity) *Archive {
+	return &Archive{source: s, limits: limits, integrity: integrity, passing: make(chan struct{}, 1), early: map[string]string{}}
 }
 
 var _ fs.FS = (*Archive)(nil)
 
 // Open opens a file of the package by its path (fs.ValidPath), for instance
-// "BaseHOT/simple/simple_hot_top.yaml".
+// "BaseHOT/simple/simple_hot_top.yaml". A Read that reaches the end of a file whose
+// content is not the one that was read before, for instance by Digest, fails with
+// problem.Changed: of a directory or a file that others can write, only what the
+// digest stands for is used.
 func (a *Archive) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	if name != "." && !a.Has(name) && !a.hasFolder(name) { // added to the directory later
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	f, err := a.source.fsys.Open(name)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return f, nil
+	return a.check(name, f), nil
 }
 
 // Meta returns what TOSCA.meta says.
@@ -138,6 +153,9 @@ func readDocument(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if errors.Is(err, problem.Problem{Code: problem.Changed}) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, unreadable(name, err)
 	}

@@ -21,7 +21,7 @@ const (
 	// Require is Verify and refuses a package that is not signed as a whole, by the
 	// manifest or over the CSAR, by somebody whom Integrity.Roots vouch for. Open
 	// reads and verifies the whole package, so that nothing of one that is refused
-	// is ever seen; what changes on disk later is not noticed.
+	// is ever seen. A file that changes on disk later fails when it is read.
 	Require Policy = "require"
 	// Warn checks the same as Verify, but what it finds are warnings.
 	Warn Policy = "warn"

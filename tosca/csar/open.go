@@ -83,7 +83,7 @@ func open(ctx context.Context, o Options, from func(*opening) (*source, error)) 
 	if s == nil {
 		return nil, err
 	}
-	a := &Archive{source: s, limits: p.limits, integrity: integrity, passing: make(chan struct{}, 1)}
+	a := newArchive(s, p.limits, integrity)
 	if err == nil {
 		err = r.Err() // hostile members: nothing is read
 	}

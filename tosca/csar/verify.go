@@ -22,7 +22,8 @@ import (
 // findings are what one pass over the whole package found out.
 type findings struct {
 	digest   string
-	faults   error // a problem.List, nil when there are none
+	sums     map[string]string // SHA-256 of each file
+	faults   error             // a problem.List, nil when there are none
 	warnings problem.List
 	signers  []Signer
 }
@@ -37,7 +38,7 @@ func (a *Archive) Verify(ctx context.Context) error {
 	if a.integrity.Policy == Off {
 		return nil
 	}
-	f, err := a.check(ctx)
+	f, err := a.findings(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (a *Archive) Verify(ctx context.Context) error {
 // package as Verify does; a package that Verify refuses has no digest, but the
 // error of Verify.
 func (a *Archive) Digest(ctx context.Context) (string, error) {
-	f, err := a.check(ctx)
+	f, err := a.findings(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -60,21 +61,32 @@ func (a *Archive) Digest(ctx context.Context) (string, error) {
 	return f.digest, nil
 }
 
-// check makes the pass over the package unless it has been made.
-func (a *Archive) check(ctx context.Context) (*findings, error) {
+// startPass waits until no other pass reads the package. The caller ends its pass by receiving from a.passing.
+func (a *Archive) startPass(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	select {
 	case a.passing <- struct{}{}:
-		defer func() { <-a.passing }()
+		return nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
+}
+
+// findings makes the pass over the package unless it has been made.
+func (a *Archive) findings(ctx context.Context) (*findings, error) {
+	if err := a.startPass(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-a.passing }()
 	if a.checked != nil {
 		return a.checked, nil
 	}
 	f, err := a.pass(ctx)
+	if err == nil {
+		err = a.remember(f.sums)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +112,11 @@ func (a *Archive) pass(ctx context.Context) (*findings, error) {
 	for _, s := range over {
 		p.whole = append(p.whole, s.cms.Digests()...)
 	}
-	digest, err := p.read()
+	sums, err := p.read()
 	if err != nil {
 		return nil, err
 	}
-	f := &findings{digest: digest}
+	f := &findings{digest: digestOf(sums), sums: sums}
 	var common []*x509.Certificate
 	if len(said) > 0 {
 		common = a.packageCertificates(j)
@@ -194,8 +206,8 @@ func (p *pass) wants(s statement) {
 }
 
 // read reads all files, in the order in which they lie in the package, and returns
-// the digest of the package.
-func (p *pass) read() (string, error) {
+// their digests.
+func (p *pass) read() (map[string]string, error) {
 	s := p.archive.source
 	fsys, whole := s.fsys, hashes{}
 	if len(p.whole) > 0 {
@@ -213,17 +225,17 @@ func (p *pass) read() (string, error) {
 		}
 		sum, err := p.file(fsys, name)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		sums[name] = sum
 	}
 	if len(p.whole) > 0 {
 		if err := s.wrapping.tap.upTo(s.wrapping.tap.size); err != nil {
-			return "", fmt.Errorf("csar: read %s: %w", s.wrapping.csar, err)
+			return nil, fmt.Errorf("csar: read %s: %w", s.wrapping.csar, err)
 		}
 		p.wholeSums = whole.sums()
 	}
-	return digestOf(sums), nil
+	return sums, nil
 }
 
 // readErrors are those that say that a member is broken, not that the disk is.

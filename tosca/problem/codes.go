@@ -40,6 +40,8 @@ const (
 	MissingFile Code = "csar.missing-file"
 	// HashMismatch: the content of a file has another digest than stated.
 	HashMismatch Code = "csar.hash-mismatch"
+	// Changed: a file has another content than when it was read before.
+	Changed Code = "csar.changed"
 	// HashAlgorithm: a digest is stated in an unknown algorithm.
 	HashAlgorithm Code = "csar.unknown-hash-algorithm"
 	// OutsidePackage: a path leads out of the package.
