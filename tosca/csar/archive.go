@@ -27,10 +27,12 @@ type Archive struct {
 
 	signers  []Signer     // of the manifest
 	warnings problem.List // of opening
+	listing  problem.List // those of warnings that concern the list of members
 
 	passing chan struct{} // holds one value while somebody reads the whole package
-	mu      sync.Mutex    // guards what follows
-	checked *findings     // of reading the whole package, nil before
+	// mu guards what follows and, since Judge replaces them, signers and warnings.
+	mu      sync.Mutex
+	checked *findings // of reading the whole package, nil before
 	// sums are the SHA-256 digests of all files, nil before the first pass over them; early are those of the files
 	// that were read before that pass.
 	sums, early map[string]string

@@ -84,6 +84,7 @@ func open(ctx context.Context, o Options, from func(*opening) (*source, error)) 
 		return nil, err
 	}
 	a := newArchive(s, p.limits, integrity)
+	a.listing = r.Warnings()
 	if err == nil {
 		err = r.Err() // hostile members: nothing is read
 	}

@@ -45,6 +45,40 @@ func (a *Archive) Verify(ctx context.Context) error {
 	return f.faults
 }
 
+// Judge does what opening the package again with i and Verify would do, without
+// opening it again: it reads the package and returns what i refuses. Afterwards
+// Signers and Warnings have what was found, and Digest does not read the package
+// once more. So a package can be opened and parsed with the policy Off, and be
+// judged when the time comes, or several times, since certificates expire.
+func (a *Archive) Judge(ctx context.Context, i Integrity) error {
+	i, err := i.withDefaults()
+	if err != nil || i.Policy == Off {
+		return err
+	}
+	if err := a.startPass(ctx); err != nil {
+		return err
+	}
+	defer func() { <-a.passing }()
+	other, r := newArchive(a.source, a.limits, i), &report.Report{}
+	if err := other.load(ctx, r); err != nil {
+		return err
+	}
+	f, err := other.findings(ctx)
+	if err == nil {
+		err = a.remember(f.sums)
+	}
+	if err == nil {
+		err = f.faults
+	}
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.signers, a.warnings, a.checked = other.signers, append(slices.Clone(a.listing), r.Warnings()...), f
+	return nil
+}
+
 // Digest returns "sha256:" and the hexadecimal digest over the names and
 // contents of all files, the same for a CSAR, for the directory it was made from,
 // and for the zip of option 2 that holds it: pin a package by it. It reads the
