@@ -19,6 +19,7 @@ type Package struct {
 	*csar.Archive
 	vnfd     *VNFD
 	warnings problem.List
+	giveBack func() error // to the Cache that keeps the package open; nil without one
 }
 
 // Open opens the package at name, a CSAR (.csar or .zip) or a directory with the
@@ -75,6 +76,14 @@ func (p *Package) parse(ctx context.Context, s settings) error {
 	}
 	p.warnings = r.Warnings()
 	return r.Err()
+}
+
+// Close ends the use of the package; files opened from it must not be used any more.
+func (p *Package) Close() error {
+	if p.giveBack != nil {
+		return p.giveBack()
+	}
+	return p.Archive.Close()
 }
 
 // VNFD returns the parsed descriptor. It is shared: do not change it. It is nil

@@ -1,0 +1,47 @@
+package tosca
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/vnfkit/vnfkit/tosca/csar"
+)
+
+// Source is where a package lies: File and FS return one. It has not been read yet.
+type Source struct {
+	name string
+	fsys fs.FS
+}
+
+// File is a package on disk: a CSAR (.csar or .zip) or a directory with the same
+// layout.
+func File(name string) Source { return Source{name: name} }
+
+// FS is a package in a file system, as for OpenFS.
+func FS(fsys fs.FS) Source { return Source{fsys: fsys} }
+
+// Open opens the package as Open and OpenFS do.
+func (s Source) Open(ctx context.Context, opts ...Option) (*Package, error) {
+	settings := settingsFrom(opts)
+	a, err := s.archive(ctx, settings.archive)
+	return load(ctx, a, err, settings)
+}
+
+func (s Source) archive(ctx context.Context, o csar.Options) (*csar.Archive, error) {
+	switch {
+	case s.fsys != nil:
+		return csar.OpenFS(ctx, s.fsys, o)
+	case s.name != "":
+		return csar.Open(ctx, s.name, o)
+	}
+	return nil, errors.New("tosca: the Source is empty")
+}
+
+// revision changes when the package does; "" when only reading the package tells.
+func (s Source) revision(ctx context.Context, l csar.Limits) (string, error) {
+	if s.name == "" {
+		return "", nil
+	}
+	return csar.Revision(ctx, s.name, l)
+}
