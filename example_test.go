@@ -9,7 +9,6 @@ import (
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -23,7 +22,7 @@ func Example() {
 	manager := must(vnflcm.New(vnflcm.Config{
 		Store:    vnflcm.NewMemoryStore(),
 		Key:      make([]byte, 32), // seals the state: take a real one from where you keep secrets
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, pkg) }),
+		Packages: vnflcm.DirPackages(pkg),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
 	}))

@@ -33,10 +33,11 @@ type vnfm struct {
 	*vnflcm.Manager
 	world *sandbox.World
 
-	mu    sync.Mutex
-	steps map[string]bool
-	order []string // of the steps of management drivers
-	log   bytes.Buffer
+	mu     sync.Mutex
+	steps  map[string]bool
+	vnfdID string   // of the package
+	order  []string // of the steps of management drivers
+	log    bytes.Buffer
 }
 
 func newVNFM(t *testing.T) *vnfm { return newVNFMWith(t, sandbox.Config{}, samples) }
@@ -44,13 +45,16 @@ func newVNFM(t *testing.T) *vnfm { return newVNFMWith(t, sandbox.Config{}, sampl
 func newVNFMWith(t *testing.T, config sandbox.Config, pkg string) *vnfm {
 	t.Helper()
 	v := &vnfm{steps: map[string]bool{}}
-	var err error
+	opened, err := tosca.Open(t.Context(), pkg)
+	check(t, err)
+	v.vnfdID = opened.VNFD().ID
+	check(t, opened.Close())
 	v.world, err = sandbox.Open(config)
 	check(t, err)
 	pool := sshexec.NewPool(sshexec.Options{Dial: v.world.Dial})
 	v.Manager, err = vnflcm.New(vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: bytes.Repeat([]byte{1}, 32),
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, pkg) }),
+		Packages: vnflcm.DirPackages(pkg),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": v.world},
 		Mgmt: map[string]vnflcm.MgmtDriver{
 			"mgmt-drivers-kubernetes":       kubeadm.New(kubeadm.Config{Pool: pool}),
@@ -89,7 +93,7 @@ func check(t *testing.T, err error) {
 // instance makes an instance.
 func (v *vnfm) instance(t *testing.T) string {
 	t.Helper()
-	inst, err := v.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: "any"})
+	inst, err := v.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: v.vnfdID})
 	check(t, err)
 	return inst.ID
 }

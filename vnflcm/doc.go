@@ -6,7 +6,7 @@
 //	manager, err := vnflcm.New(vnflcm.Config{
 //		Store:    store,    // sqlite.Open(ctx, "state.db"), or NewMemoryStore()
 //		Key:      key,      // 32 bytes that seal what the store keeps
-//		Packages: packages, // finds a VNF package by the id of its VNFD
+//		Packages: vnflcm.DirPackages("packages"), // a folder of VNF packages
 //		Infra:    map[string]vnflcm.InfraDriver{"openstack": heat},        // by vimType
 //		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-k8s": kubeadm}, // by the name in the VNFD
 //	})

@@ -1,10 +1,6 @@
 package vnflcm
 
-import (
-	"context"
-
-	"github.com/vnfkit/vnfkit/tosca"
-)
+import "context"
 
 // InfraDriver creates and changes the resources of a VNF on a VIM. Every method may be called again after a
 // crash and then finishes what is missing: it reads the VIM, not its memory. Only Plan and Resources are
@@ -76,20 +72,6 @@ const (
 	ChangeExtConnRollbackStart Hook = "change_external_connectivity_rollback_start"
 	ChangeExtConnRollbackEnd   Hook = "change_external_connectivity_rollback_end"
 )
-
-// Packages finds VNF packages by the id of their VNFD.
-type Packages interface {
-	// Open returns the package, ErrNotFound when there is none. The Manager closes it.
-	Open(ctx context.Context, vnfdID string) (*tosca.Package, error)
-}
-
-// PackagesFunc is a function that implements Packages.
-type PackagesFunc func(ctx context.Context, vnfdID string) (*tosca.Package, error)
-
-// Open implements Packages.
-func (f PackagesFunc) Open(ctx context.Context, vnfdID string) (*tosca.Package, error) {
-	return f(ctx, vnfdID)
-}
 
 // Granter asks the NFVO for permission (SOL003 v2.6.1 9). The Manager asks before it touches anything and
 // journals the answer.

@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Store    Store                  // required; NewMemoryStore, sqlstore/sqlite, or the caller's own
 	Key      []byte                 // required: 16, 24 or 32 bytes that seal whatever the store keeps (AES-GCM)
-	Packages Packages               // required
+	Packages Packages               // required; DirPackages, PackagesFunc, or the caller's own
 	Infra    map[string]InfraDriver // by vimType
 	Mgmt     map[string]MgmtDriver  // by the name that VNFDs give the driver (the key of its artifact)
 
@@ -150,14 +150,14 @@ type operationRecord struct {
 }
 
 // Create makes a VNF instance identifier (SOL003 v2.6.1 5.4.2.3.1): ErrNotFound if there is no package with
-// that VNFD.
+// that VNFD. The package must be trusted, as it must be again when the instance is instantiated.
 func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstance, error) {
 	if req.VnfdID == "" {
 		return nil, &ParamError{Path: "vnfdId", Reason: "is required"}
 	}
-	pkg, err := m.cfg.Packages.Open(ctx, req.VnfdID)
+	pkg, err := m.openPackage(ctx, &instanceRecord{Instance: VnfInstance{VnfdID: req.VnfdID}})
 	if err != nil {
-		return nil, fmt.Errorf("package of VNFD %s: %w", req.VnfdID, err)
+		return nil, err
 	}
 	defer closePackage(pkg)
 	vnfd := pkg.VNFD()

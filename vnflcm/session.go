@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // session is one operation made ready for its drivers: the package open, the VIM resolved.
@@ -132,22 +133,33 @@ func (rec *operationRecord) canRollBack() bool {
 	return false
 }
 
-// openPackage opens the package of an instance and makes sure that it is the one the instance was made from.
+// openPackage opens the package of an instance. If the instance uses the package for the first time, openPackage
+// sets inst.PackageDigest, else it compares the digest.
 func (m *Manager) openPackage(ctx context.Context, inst *instanceRecord) (*tosca.Package, error) {
-	pkg, err := m.cfg.Packages.Open(ctx, inst.Instance.VnfdID)
+	id, pinned := inst.Instance.VnfdID, inst.PackageDigest
+	pkg, err := m.cfg.Packages.Open(ctx, id, pinned)
 	if err != nil {
-		return nil, fmt.Errorf("package of VNFD %s: %w", inst.Instance.VnfdID, err)
+		return nil, packageError(id, err)
 	}
 	digest, err := pkg.Digest(ctx)
-	if err == nil && inst.PackageDigest != "" && digest != inst.PackageDigest {
-		err = fmt.Errorf("%w: VNFD %s is now %s, was %s", ErrPackageChanged, inst.Instance.VnfdID, digest, inst.PackageDigest)
+	if err == nil && pinned != "" && digest != pinned {
+		err = &tosca.DigestError{Digest: digest, Want: pinned}
 	}
 	if err != nil {
 		closePackage(pkg)
-		return nil, err
+		return nil, packageError(id, err)
 	}
 	inst.PackageDigest = digest
 	return pkg, nil
+}
+
+// packageError names the package in err, which is ErrPackageChanged if the content is another one.
+func packageError(vnfdID string, err error) error {
+	_, isOther := errors.AsType[*tosca.DigestError](err)
+	if isOther || errors.Is(err, problem.Problem{Code: problem.Changed}) {
+		err = fmt.Errorf("%w: %w", ErrPackageChanged, err)
+	}
+	return fmt.Errorf("package of VNFD %s: %w", vnfdID, err)
 }
 
 // checkHooks refuses a VNFD that names a hook which nobody implements.

@@ -3,6 +3,7 @@ package vnflcm_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing/fstest"
@@ -90,7 +91,8 @@ topology_template:
 // toyFS is the toy package: masters and workers in some flavours (default: all), all hooks naming that driver.
 func toyFS(driver string, flavours ...string) fstest.MapFS {
 	files, names := fstest.MapFS{}, []string{}
-	for flavour, hooks := range clusterHooks {
+	for _, flavour := range slices.Sorted(maps.Keys(clusterHooks)) {
+		hooks := clusterHooks[flavour]
 		if len(flavours) > 0 && !slices.Contains(flavours, flavour) {
 			continue
 		}
@@ -113,10 +115,10 @@ func toyFS(driver string, flavours ...string) fstest.MapFS {
 
 // toyPackages serves one package, whose files may be changed.
 func toyPackages(files fstest.MapFS) vnflcm.Packages {
-	return vnflcm.PackagesFunc(func(ctx context.Context, vnfdID string) (*tosca.Package, error) {
+	return vnflcm.PackagesFunc(func(_ context.Context, vnfdID string) (tosca.Source, error) {
 		if vnfdID != toyVNFD {
-			return nil, vnflcm.ErrNotFound
+			return tosca.Source{}, vnflcm.ErrNotFound
 		}
-		return tosca.OpenFS(ctx, files)
+		return tosca.FS(files), nil
 	})
 }

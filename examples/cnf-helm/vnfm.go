@@ -55,7 +55,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	}
 	driver := kubernetes.New(cnf)
 	manager, err := vnflcm.New(vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: key, Packages: packages,
+		Store: vnflcm.NewMemoryStore(), Key: key, Packages: vnflcm.PackagesFunc(packages.Find),
 		Infra: map[string]vnflcm.InfraDriver{"sandbox": world,
 			kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver},
 		Mgmt:    map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},

@@ -28,8 +28,7 @@ type vnfm struct {
 
 // compose makes the manager on the state directory.
 func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, error) {
-	open := func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, o.pkg) }
-	pkg, err1 := open(ctx, "")
+	pkg, err1 := tosca.Open(ctx, o.pkg)
 	vim, err2 := openstack.VIMFromClouds(o.cloud)
 	if err := errors.Join(err1, err2, os.MkdirAll(o.state, 0o700)); err != nil {
 		return nil, err
@@ -44,7 +43,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	pool := sshexec.NewPool(sshexec.Options{})
 	manager, err := vnflcm.New(vnflcm.Config{
 		Store: store, Key: key,
-		Packages: vnflcm.PackagesFunc(open),
+		Packages: vnflcm.DirPackages(o.pkg),
 		Infra:    map[string]vnflcm.InfraDriver{openstack.VimTypeV1: heat, openstack.VimTypeV2: heat},
 		Mgmt: map[string]vnflcm.MgmtDriver{ // the VNFD says which
 			"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool}),

@@ -47,7 +47,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	manager, err := vnflcm.New(vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: key,
-		Packages: packages,
+		Packages: vnflcm.DirPackages(o.pkg),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubespray": kubespray.New(kubespray.Config{Pool: pool})},
 		Observe:  screen.Observe,

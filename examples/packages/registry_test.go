@@ -192,7 +192,7 @@ func newRegistryVNFM(t *testing.T) *registryVNFM {
 	t.Cleanup(func() { check(t, pool.Close()) })
 	m, err := vnflcm.New(vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: bytes.Repeat([]byte{1}, 32),
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, registry) }),
+		Packages: vnflcm.DirPackages(registry),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-private-registry": driver.New(driver.Config{Pool: pool})},
 	})

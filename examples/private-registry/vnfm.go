@@ -43,7 +43,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	manager, err := vnflcm.New(vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: key,
-		Packages: packages,
+		Packages: vnflcm.PackagesFunc(packages.Find),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt: map[string]vnflcm.MgmtDriver{
 			"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool}),

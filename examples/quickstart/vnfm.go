@@ -31,8 +31,7 @@ type vnfm struct {
 
 // compose makes the manager on the state directory.
 func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, error) {
-	open := func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, o.pkg) }
-	pkg, err1 := open(ctx, "")
+	pkg, err1 := tosca.Open(ctx, o.pkg)
 	request, err2 := o.readRequest(screen)
 	if err := errors.Join(err1, err2, os.MkdirAll(o.state, 0o700)); err != nil {
 		return nil, err
@@ -48,7 +47,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	manager, err := vnflcm.New(vnflcm.Config{
 		Store: store, Key: key, Owner: "quickstart", // the lock of the sandbox keeps a second one out
-		Packages:  vnflcm.PackagesFunc(open),
+		Packages:  vnflcm.DirPackages(o.pkg),
 		Infra:     map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:      map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
 		Intercept: crash.PauseBefore(o.pauseBefore, o.state),

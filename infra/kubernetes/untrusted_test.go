@@ -1,7 +1,6 @@
 package kubernetes_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -105,7 +103,7 @@ func TestCorpus(t *testing.T) {
 				c.params = string(request.AdditionalParams)
 			}
 			l := newLab(t, c.kind)
-			l.packages = vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, dir) })
+			l.packages = vnflcm.DirPackages(dir)
 			l.Manager = l.start()
 			l.instantiate(c.flavour, c.params)
 			if len(l.vnfcs("VDU1")) != 1 {

@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
@@ -29,7 +28,7 @@ const (
 	secret  = "canary-password"
 )
 
-var packages = vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, samples) })
+var packages = vnflcm.DirPackages(samples)
 
 // idle is a management driver that does nothing.
 type idle struct{}

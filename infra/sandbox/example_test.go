@@ -9,7 +9,6 @@ import (
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/sshexec"
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -48,11 +47,9 @@ func Example() {
 	defer func() { _ = pool.Close() }()
 	manager, err := vnflcm.New(vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: []byte("32 bytes that seal all records.."),
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) {
-			return tosca.Open(ctx, "../../examples/packages/k8s-cluster")
-		}),
-		Infra: map[string]vnflcm.InfraDriver{"sandbox": world},
-		Mgmt:  map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": greeter{pool: pool}},
+		Packages: vnflcm.DirPackages("../../examples/packages/k8s-cluster"),
+		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
+		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": greeter{pool: pool}},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -20,11 +20,16 @@ import (
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-const packageDir = "../../examples/packages/k8s-cluster"
+const (
+	packageDir = "../../examples/packages/k8s-cluster"
+	sampleVNFD = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90"
+)
+
+// packages are shared by all processes of the tests: the package is parsed once.
+var packages = vnflcm.DirPackages(packageDir)
 
 // idle is a management driver that does nothing.
 type idle struct{}
@@ -60,7 +65,7 @@ func on(t *testing.T, world *sandbox.World, store vnflcm.Store, intercept vnflcm
 	t.Helper()
 	m, err := vnflcm.New(vnflcm.Config{
 		Store: store, Key: bytes.Repeat([]byte{1}, 32), Owner: "test", Intercept: intercept,
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, packageDir) }),
+		Packages: packages,
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": idle{}},
 	})
@@ -87,7 +92,7 @@ func (s *site) must(opID string, err error) {
 // instance instantiates a VNF of one master and 1+more workers.
 func (s *site) instance(more int) string {
 	s.t.Helper()
-	inst, err := s.Create(s.t.Context(), vnflcm.CreateVnfRequest{VnfdID: "any"})
+	inst, err := s.Create(s.t.Context(), vnflcm.CreateVnfRequest{VnfdID: sampleVNFD})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -193,7 +198,7 @@ func TestPlan(t *testing.T) {
 	}}
 	s := on(t, world, vnflcm.NewMemoryStore(), nil)
 	m, err := vnflcm.New(vnflcm.Config{Store: s.store, Key: bytes.Repeat([]byte{1}, 32), Owner: "test",
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, packageDir) }),
+		Packages: packages,
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": watched}, Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": idle{}}})
 	if err != nil {
 		t.Fatal(err)
@@ -421,7 +426,7 @@ func TestKilledInBetween(t *testing.T) {
 			if c.heal {
 				opID, err = killer.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
 			} else {
-				inst, failed := killer.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: "any"})
+				inst, failed := killer.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: sampleVNFD})
 				if failed != nil {
 					t.Fatal(failed)
 				}

@@ -223,10 +223,10 @@ func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool,
 }
 
 // packagesBy has packages by their VNFD ids, and one for all other VNFDs.
-func packagesBy(dir string, others map[string]string) vnflcm.PackagesFunc {
-	return func(ctx context.Context, vnfd string) (*tosca.Package, error) {
-		return tosca.Open(ctx, cmp.Or(others[vnfd], dir))
-	}
+func packagesBy(dir string, others map[string]string) vnflcm.Packages {
+	return vnflcm.PackagesFunc(func(_ context.Context, vnfd string) (tosca.Source, error) {
+		return tosca.File(cmp.Or(others[vnfd], dir)), nil
+	})
 }
 
 // instantiation reads a sample request of a package, for a flavour and our hosts.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/internal/e2e/cloud"
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -137,7 +136,7 @@ func (idle) Hooks() vnflcm.Hooks {
 
 // packagesIn finds the one package there is.
 func packagesIn(dir string) vnflcm.Packages {
-	return vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, dir) })
+	return vnflcm.DirPackages(dir)
 }
 
 // stackManager composes a Manager on a VIM.

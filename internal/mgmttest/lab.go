@@ -97,7 +97,7 @@ func (l *Lab) ProcessOver(dial Dial, change ...func(*vnflcm.Config)) *vnflcm.Man
 	pool := sshexec.NewPool(sshexec.Options{Dial: dial})
 	config := vnflcm.Config{
 		Store: l.Store, Key: bytes.Repeat([]byte{7}, 32),
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.Open(ctx, l.Package) }),
+		Packages: labPackages{l},
 		Infra:    map[string]vnflcm.InfraDriver{vimID: l.World},
 		Mgmt:     l.setup.Drivers(pool),
 		Observe:  l.told.observe,
@@ -113,6 +113,21 @@ func (l *Lab) ProcessOver(dial Dial, change ...func(*vnflcm.Config)) *vnflcm.Man
 		closed(l.t, pool.Close())
 	})
 	return m
+}
+
+// opened is shared by the processes of all labs, so that a test program parses a package once.
+var opened = tosca.NewCache(16)
+
+// labPackages is the package of a lab.
+type labPackages struct{ lab *Lab }
+
+// Open implements vnflcm.Packages.
+func (p labPackages) Open(ctx context.Context, _, digest string) (*tosca.Package, error) {
+	source := tosca.File(p.lab.Package)
+	if digest != "" {
+		return opened.OpenPinned(ctx, source, digest)
+	}
+	return opened.Open(ctx, source)
 }
 
 func check(t testing.TB, err error) {

@@ -11,10 +11,9 @@ import (
 // Created makes an instance of the package.
 func (l *Lab) Created() string {
 	l.t.Helper()
-	pkg, err := tosca.Open(l.t.Context(), l.Package)
+	vnfdID, err := opened.VNFDID(l.t.Context(), tosca.File(l.Package))
 	check(l.t, err)
-	defer pkg.Close()
-	inst, err := l.Create(l.t.Context(), vnflcm.CreateVnfRequest{VnfdID: pkg.VNFD().ID})
+	inst, err := l.Create(l.t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
 	check(l.t, err)
 	return inst.ID
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -25,11 +24,9 @@ func Example() {
 	defer pool.Close()
 	manager, err := vnflcm.New(vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32),
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) {
-			return tosca.Open(ctx, "../../examples/packages/k8s-cluster")
-		}),
-		Infra: map[string]vnflcm.InfraDriver{"sandbox": world},
-		Mgmt:  map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
+		Packages: vnflcm.DirPackages("../../examples/packages/k8s-cluster"),
+		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
+		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
 	})
 	if err != nil {
 		panic(err)

@@ -8,7 +8,6 @@ import (
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/sshexec"
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -27,11 +26,9 @@ func Example() {
 	defer pool.Close()
 	manager, err := vnflcm.New(vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32),
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) {
-			return tosca.Open(ctx, "../../examples/packages/k8s-cluster-kubespray")
-		}),
-		Infra: map[string]vnflcm.InfraDriver{"sandbox": world},
-		Mgmt:  map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubespray": kubespray.New(kubespray.Config{Pool: pool})},
+		Packages: vnflcm.DirPackages("../../examples/packages/k8s-cluster-kubespray"),
+		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
+		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubespray": kubespray.New(kubespray.Config{Pool: pool})},
 	})
 	if err != nil {
 		panic(err)

@@ -7,7 +7,6 @@ import (
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/sshexec"
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -24,11 +23,9 @@ func Example() {
 	defer pool.Close()
 	manager, err := vnflcm.New(vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32),
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) {
-			return tosca.Open(ctx, "../../examples/packages/private-registry")
-		}),
-		Infra: map[string]vnflcm.InfraDriver{"sandbox": world},
-		Mgmt:  map[string]vnflcm.MgmtDriver{"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool})},
+		Packages: vnflcm.DirPackages("../../examples/packages/private-registry"),
+		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
+		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool})},
 	})
 	if err != nil {
 		panic(err)

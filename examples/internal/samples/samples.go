@@ -33,13 +33,13 @@ func (p Packages) Add(ctx context.Context, path string) (vnfdID string, err erro
 	return id, pkg.Close()
 }
 
-// Open implements vnflcm.Packages.
-func (p Packages) Open(ctx context.Context, vnfdID string) (*tosca.Package, error) {
+// Find is a function for vnflcm.PackagesFunc.
+func (p Packages) Find(_ context.Context, vnfdID string) (tosca.Source, error) {
 	path, found := p[vnfdID]
 	if !found {
-		return nil, fmt.Errorf("package %s: %w", vnfdID, vnflcm.ErrNotFound)
+		return tosca.Source{}, vnflcm.ErrNotFound
 	}
-	return tosca.Open(ctx, path)
+	return tosca.File(path), nil
 }
 
 // Request reads an instantiate request and lays other parameters over its own.

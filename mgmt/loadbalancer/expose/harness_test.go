@@ -190,7 +190,7 @@ func (l *lab) start() *vnflcm.Manager {
 		"Definitions/top.yaml":      {Data: []byte(strings.Replace(vnfd, "HOOKS\n", hooks.String(), 1))},
 	}
 	m, err := vnflcm.New(vnflcm.Config{Store: l.store, Key: make([]byte, 32), Owner: "test", Logger: slog.New(slog.NewTextHandler(l, nil)),
-		Packages: vnflcm.PackagesFunc(func(ctx context.Context, _ string) (*tosca.Package, error) { return tosca.OpenFS(ctx, files) }),
+		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil }),
 		Infra:    map[string]vnflcm.InfraDriver{"kubernetes": l.pods},
 		Mgmt: map[string]vnflcm.MgmtDriver{"nodeport": expose.New(expose.Config{Pool: l.pool(),
 			Timeouts: expose.Timeouts{Reach: time.Second, Change: 20 * time.Second}})},

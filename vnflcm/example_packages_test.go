@@ -1,0 +1,62 @@
+package vnflcm_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// withoutRevoked refuses packages of revoked signers at first use. Instances that were made from them earlier stay
+// manageable.
+type withoutRevoked struct {
+	vnflcm.Packages
+	revoked map[string]bool // serial numbers
+}
+
+func (p withoutRevoked) Open(ctx context.Context, vnfdID, digest string) (*tosca.Package, error) {
+	pkg, err := p.Packages.Open(ctx, vnfdID, digest)
+	if err != nil || digest != "" {
+		return pkg, err
+	}
+	for _, signer := range pkg.Signers() {
+		if c := signer.Certificate; c != nil && p.revoked[c.SerialNumber.String()] {
+			_ = pkg.Close()
+			return nil, fmt.Errorf("the certificate %s of %s is revoked", c.SerialNumber, c.Subject)
+		}
+	}
+	return pkg, nil
+}
+
+// A folder of packages, and a list of signers whose packages must not be used for new instances. To accept signed
+// packages only, give DirPackages the option tosca.WithIntegrity.
+func ExamplePackages() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "packages")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := os.CopyFS(filepath.Join(dir, "toy"), toyFS("cluster")); err != nil {
+		log.Fatal(err)
+	}
+	manager, err := vnflcm.New(vnflcm.Config{
+		Store: vnflcm.NewMemoryStore(), Key: testKey,
+		Packages: withoutRevoked{vnflcm.DirPackages(dir), map[string]bool{"4711": true}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = manager.Close(ctx) }()
+	instance, err := manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: toyVNFD})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(instance.VnfProductName)
+	// Output:
+	// Toy cluster
+}
