@@ -223,6 +223,32 @@ func (d *spying) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	return d.cluster.Validate(ctx, op)
 }
 
+// TestCreateChecksVNFD has sources that return another package than the one asked for.
+func TestCreateChecksVNFD(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	place(t, dir, "toy.csar", toyFS("cluster"))
+	any := vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) {
+		return tosca.File(filepath.Join(dir, "toy.csar")), nil
+	})
+	x := newToys(t, onPackages(any))
+	_, err := x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: "nope"})
+	wantIs(t, err, vnflcm.ErrNotFound)
+	wantText(t, err, "nope", toyVNFD)
+	id := x.create()
+	place(t, dir, "toy.csar", otherToy("another"))
+	_, err = x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	wantIs(t, err, vnflcm.ErrNotFound)
+	wantText(t, err, toyVNFD, "another")
+	nsd := vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) {
+		return tosca.FS(fstest.MapFS{"nsd.yaml": {Data: []byte("tosca_definitions_version: tosca_simple_yaml_1_2\n")}}), nil
+	}, tosca.AnyDescriptor())
+	x.cfg.Packages = nsd
+	x.start()
+	_, err = x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD})
+	wantIs(t, err, vnflcm.ErrNotFound)
+}
+
 // shifting is a hostile fs.FS: it shows other files than before from the moment that a test chooses.
 type shifting struct {
 	shifted atomic.Bool

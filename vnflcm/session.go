@@ -142,8 +142,14 @@ func (m *Manager) openPackage(ctx context.Context, inst *instanceRecord) (*tosca
 		return nil, packageError(id, err)
 	}
 	digest, err := pkg.Digest(ctx)
-	if err == nil && pinned != "" && digest != pinned {
+	switch vnfd := pkg.VNFD(); {
+	case err != nil:
+	case pinned != "" && digest != pinned:
 		err = &tosca.DigestError{Digest: digest, Want: pinned}
+	case vnfd == nil:
+		err = fmt.Errorf("%w: the package has another descriptor", ErrNotFound)
+	case pinned == "" && vnfd.ID != id:
+		err = fmt.Errorf("%w: the package has VNFD %s", ErrNotFound, vnfd.ID)
 	}
 	if err != nil {
 		closePackage(pkg)
