@@ -8,31 +8,88 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// masker replaces known secrets in texts that may quote them: errors of commands, events. It is the second
-// net; the first is that secrets are not put into texts.
-type masker struct{ forms []string }
+// masker replaces known secrets in texts that may quote them: errors of commands, events. It is the second net; the
+// first is that secrets are not put into texts. How much of a text it replaces depends on how distinctive a secret is:
+// a password "ansible" must not make every message about Ansible unreadable, nor show by the gaps what it is.
+type masker struct {
+	forms map[string]distinctness
+	order []string // the keys of forms
+}
 
-// shortest secret that is masked: shorter ones would mask half of every sentence and protect nothing.
-const shortest = 3
+// distinctness says where in a text a secret is replaced.
+type distinctness int
+
+const (
+	// A common value, such as an ordinary word or a small number, is a secret only where the text calls it one:
+	// "password: ansible", "-p ansible".
+	common distinctness = iota
+	// A short value is replaced where it is a word of its own.
+	short
+	// A distinctive value is replaced everywhere, also within longer words.
+	distinctive
+)
 
 // shortestLine of a secret of several lines (a private key) that is masked alone: outputs are cut into lines.
 const shortestLine = 8
 
+// ordinaryWords are words of eight letters and more that texts about VNFs are full of, and that serve as passwords in
+// laboratories. Shorter words need no list.
+var ordinaryWords = []string{"administrator", "certificate", "container", "database", "instance", "kubernetes", "kubespray",
+	"loadbalancer", "localhost", "openstack", "operation", "passphrase", "password", "registry", "username"}
+
+// distinctnessOf classifies a secret by its length and by how many kinds of characters it has. Words in capitals, and
+// with a capital letter at the beginning, have one kind.
+func distinctnessOf(secret string) distinctness {
+	length, kinds := utf8.RuneCountInString(secret), map[string]bool{}
+	inCapitals := secret == strings.ToUpper(secret)
+	for i, r := range secret {
+		switch {
+		case unicode.IsDigit(r):
+			kinds["digit"] = true
+		case unicode.IsUpper(r) && i > 0 && !inCapitals:
+			kinds["upper"] = true
+		case unicode.IsLetter(r):
+			kinds["lower"] = true
+		default:
+			kinds["other"] = true
+		}
+	}
+	isNumber := kinds["digit"] && len(kinds) == 1
+	switch {
+	case length < 4, isNumber && length < 6, slices.Contains(ordinaryWords, strings.ToLower(secret)):
+		return common
+	case isNumber && length < 16:
+		return short
+	case length >= 8, length >= 6 && len(kinds) > 1:
+		return distinctive
+	case len(kinds) > 1:
+		return short
+	default:
+		return common
+	}
+}
+
 func newMasker(secrets []string) *masker {
-	forms := map[string]bool{}
+	m := &masker{forms: map[string]distinctness{}}
 	add := func(s string) {
+		distinct := distinctnessOf(s)
 		for _, form := range quoted(s) {
-			if len(form) >= shortest {
-				forms[form] = true
-			}
+			m.forms[form] = max(m.forms[form], distinct)
 		}
 	}
 	slices.Sort(secrets)
 	for _, s := range slices.Compact(secrets) {
+		if utf8.RuneCountInString(s) < 2 {
+			continue // no text that has the letter shows anything
+		}
 		add(s)
-		add(strings.TrimSpace(s))
+		if trimmed := strings.TrimSpace(s); len(trimmed) > 1 {
+			add(trimmed)
+		}
 		lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' })
 		for _, line := range lines {
 			if len(lines) > 1 && len(line) >= shortestLine {
@@ -40,7 +97,8 @@ func newMasker(secrets []string) *masker {
 			}
 		}
 	}
-	return &masker{sortedKeys(forms)}
+	m.order = sortedKeys(m.forms)
+	return m
 }
 
 // quoted returns a secret as it is and as the usual ways of quoting write it.
@@ -59,21 +117,74 @@ func quoted(s string) []string {
 		strings.ReplaceAll(s, `'`, `'"'"'`), strings.ReplaceAll(s, `'`, `'\''`), url.QueryEscape(s), url.PathEscape(s)}
 }
 
-func (m *masker) apply(text string) string { return maskURLs(m.cover(text)) }
+func (m *masker) apply(text string) string { return m.applyExcept(text, nil) }
 
-// cover replaces every stretch of text that is covered by secrets. Secrets may overlap in it: replacing them
-// one after the other would leave the rest of the second.
-func (m *masker) cover(text string) string {
-	type span struct{ from, to int }
-	var spans []span
-	for _, form := range m.forms {
-		for at := 0; ; {
-			i := strings.Index(text[at:], form)
-			if i < 0 {
-				break
+// labelled masks a text that stands under a name, which may call it a secret.
+func (m *masker) labelled(name, text string) string {
+	if secretName(name) {
+		if masked, ok := strings.CutPrefix(m.apply(name+"="+text), name+"="); ok {
+			return masked
+		}
+	}
+	return m.apply(text)
+}
+
+// applyTo masks the text of an error. The paths of its *ParamError are names of attributes and stay readable.
+func (m *masker) applyTo(err error) string { return m.applyExcept(err.Error(), paramPaths(err)) }
+
+// applyExcept masks a text but for the names in it, where a colon follows them as in the text of a *ParamError.
+func (m *masker) applyExcept(text string, names []string) string {
+	return maskURLs(m.cover(text, names))
+}
+
+// paramPaths returns the paths of all *ParamError in an error.
+func paramPaths(err error) (paths []string) {
+	if fault, ok := err.(*ParamError); ok { //nolint:errorlint // walks the tree itself
+		return []string{fault.Path}
+	}
+	switch e := err.(type) { //nolint:errorlint // walks the tree itself
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return paramPaths(inner)
+		}
+	case interface{ Unwrap() []error }:
+		for _, each := range e.Unwrap() {
+			paths = append(paths, paramPaths(each)...)
+		}
+	}
+	return paths
+}
+
+// span is a part of a text.
+type span struct{ from, to int }
+
+func occurrences(text, part string) (found []span) {
+	for at := 0; part != ""; {
+		i := strings.Index(text[at:], part)
+		if i < 0 {
+			break
+		}
+		found = append(found, span{at + i, at + i + len(part)})
+		at += i + len(part)
+	}
+	return found
+}
+
+// cover replaces every stretch of text that is covered by secrets and not by names. Secrets may overlap in it:
+// replacing them one after the other would leave the rest of the second.
+func (m *masker) cover(text string, names []string) string {
+	var spans, readable []span
+	for _, name := range names {
+		if name != "" {
+			readable = append(readable, occurrences(text, name+": ")...)
+		}
+	}
+	for _, form := range m.order {
+		for _, s := range occurrences(text, form) {
+			inName := slices.ContainsFunc(readable, func(r span) bool { return r.from <= s.from && s.to <= r.to })
+			if !inName && m.forms[form].shows(text, s) {
+				spans = append(spans, s)
 			}
-			spans = append(spans, span{at + i, at + i + len(form)})
-			at += i + len(form)
 		}
 	}
 	slices.SortFunc(spans, func(a, b span) int { return a.from - b.from })
@@ -89,6 +200,43 @@ func (m *masker) cover(text string) string {
 	}
 	out.WriteString(text[done:])
 	return out.String()
+}
+
+// label is what a text puts before a secret that it calls one: password: x, "token": "x", secret=x, -p x.
+var label = regexp.MustCompile(`(?i)(?:pass|pwd|secret|token|credential|(?:private|client|certificate|ssh|api|access)[_-]?key|kubeconfig|\s-p|^-p|["']-p)` +
+	`[\pL\pN_.\[\]-]*[\\"')]*\s*(?:[:=]|=>|["'],|is|was)?\s*[\\"'(]*$`)
+
+// attached is a label without anything between it and the secret: -px.
+var attached = regexp.MustCompile(`(?:^|[\s"'])-p$`)
+
+// longestLabel bounds what is searched before a secret for its label.
+const longestLabel = 80
+
+// shows reports whether a secret is disclosed where its letters are found in a text.
+func (d distinctness) shows(text string, at span) bool {
+	before, after := text[:at.from], text[at.to:]
+	first, _ := utf8.DecodeRuneInString(text[at.from:])
+	last, _ := utf8.DecodeLastRuneInString(text[:at.to])
+	previous, _ := utf8.DecodeLastRuneInString(before)
+	next, size := utf8.DecodeRuneInString(after)
+	joinedBefore := wordRune(first) && wordRune(previous) && !attached.MatchString(before[max(0, len(before)-3):])
+	joinedAfter := wordRune(last) && wordRune(next)
+	alone := !joinedBefore && !joinedAfter
+	switch d {
+	case distinctive:
+		return true
+	case short:
+		return alone
+	}
+	if strings.ContainsRune("-./", next) { // ansible-playbook, ansible.cfg
+		following, _ := utf8.DecodeRuneInString(after[size:])
+		alone = alone && !wordRune(following)
+	}
+	return alone && label.MatchString(before[max(0, len(before)-longestLabel):])
+}
+
+func wordRune(r rune) bool {
+	return r != utf8.RuneError && (r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
 // urlCredentials is the user info of a URL, as lenient as the values found in requests: ports that are no

@@ -3,6 +3,7 @@ package vnflcm
 import (
 	"context"
 	"log/slog"
+	"reflect"
 )
 
 // maskedLogger masks the texts that drivers log of an operation.
@@ -45,8 +46,17 @@ func (h *maskHandler) attr(a slog.Attr) slog.Attr {
 		}
 		return slog.Attr{Key: a.Key, Value: slog.GroupValue(group...)}
 	case slog.KindString, slog.KindAny:
-		return slog.String(a.Key, h.mask.apply(v.String()))
+		if err, isError := v.Any().(error); isError && !isNil(err) {
+			return slog.String(a.Key, h.mask.applyTo(err))
+		}
+		return slog.String(a.Key, h.mask.labelled(a.Key, v.String()))
 	default:
 		return a
 	}
+}
+
+// isNil reports whether an error is a nil pointer, whose methods may panic.
+func isNil(err error) bool {
+	v := reflect.ValueOf(err)
+	return v.Kind() == reflect.Pointer && v.IsNil()
 }

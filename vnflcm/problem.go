@@ -81,7 +81,9 @@ func (p *ProblemDetails) Is(target error) bool {
 	return ok && slices.Contains(p.Codes, code)
 }
 
-func newProblem(err error, mask func(string) string) *ProblemDetails {
+func newProblem(err error, m *masker) *ProblemDetails {
+	names := paramPaths(err)
+	mask := func(text string) string { return m.applyExcept(text, names) }
 	p := &ProblemDetails{Status: http.StatusInternalServerError, Title: "operation failed", Detail: mask(err.Error())}
 	collectProblem(err, p)
 	slices.Sort(p.Codes)

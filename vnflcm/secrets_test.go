@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -249,6 +251,111 @@ func TestOverlappingSecrets(t *testing.T) {
 	for text, want := range map[string]string{"<abcXYZdef>": "<***>", "abcXYZ XYZdef": "*** ***", "abcXYZXYZdef": "***", "abc": "abc"} {
 		if got := mask(text); got != want {
 			t.Errorf("%s became %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestTextsStayReadable: what is replaced depends on how distinctive a secret is.
+func TestTextsStayReadable(t *testing.T) {
+	t.Parallel()
+	for secret, texts := range map[string]map[string]string{
+		"ansible": { // an ordinary word: only where the text calls it a secret
+			"ansible-playbook of /opt/ansible/kubespray: user ansible": "ansible-playbook of /opt/ansible/kubespray: user ansible",
+			`exec: "ansible": not found`:                               `exec: "ansible": not found`,
+			"password ansible refused":                                 "password *** refused",
+			"the password is ansible":                                  "the password is ***",
+			"ANSIBLE_PASSWORD=ansible":                                 "ANSIBLE_PASSWORD=***",
+			"ansible_become_pass: 'ansible'":                           "ansible_become_pass: '***'",
+			`{"user":"ansible","ansible_password": "ansible"}`:         `{"user":"ansible","ansible_password": "***"}`,
+			`{\"password\":\"ansible\"}`:                               `{\"password\":\"***\"}`,
+			"sshpass -p ansible ssh ansible@host":                      "sshpass -p *** ssh ansible@host",
+			`["sshpass", "-p", "ansible"]`:                             `["sshpass", "-p", "***"]`,
+			"--token ansible.cfg; mysql -pansible":                     "--token ansible.cfg; mysql -p***",
+			"ssh://ansible:ansible@host":                               "ssh://***@host",
+		},
+		"registry":               {"registry is not ready; password: registry": "registry is not ready; password: ***"},
+		"6443":                   {"port 6443; pin_token 6443": "port 6443; pin_token ***"},
+		"ab":                     {"a table; secret=ab": "a table; secret=***"},
+		"x":                      {"x; password=x": "x; password=x"},
+		"471147":                 {"port 47114; 1471147 and 471147": "port 47114; 1471147 and ***"}, // short: a word of its own
+		"k8s1":                   {"k8s1-master, k8s10, -pk8s1": "***-master, k8s10, -p***"},
+		"hunter2":                {"hunter2, xhunter2y": "***, x***y"}, // distinctive: everywhere
+		"Sesame":                 {"Sesame opens; password Sesame": "Sesame opens; password ***"},
+		"opensesame":             {"opensesame1": "***1"},
+		"12345678901234567890":   {"x12345678901234567890": "x***"},
+		"correct horse battery":  {"correct horse battery; correct horse": "***; correct horse"},
+		"pässwörter-für-später!": {"pässwörter-für-später!": "***"},
+	} {
+		mask := maskOf(t, secret, secret)
+		for text, want := range texts {
+			if got := mask(text); got != want {
+				t.Errorf("secret %q: %s\nbecame %s\nwant   %s", secret, text, got, want)
+			}
+		}
+	}
+}
+
+// TestParamPathsStayReadable: a path names an attribute and is no secret, whatever a secret looks like.
+func TestParamPathsStayReadable(t *testing.T) {
+	t.Parallel()
+	const path = "additionalParams.k8s_cluster_installation_param.ansible.kubespray_root_path"
+	for _, secret := range []string{"ansible", "kubespray_root_path", "k8s_cluster_installation_param.ansible"} {
+		fault := errors.Join(fmt.Errorf("the plan: %w", &vnflcm.ParamError{Path: path, Value: "at " + secret + "1", Reason: "the password " + secret + " does not work"}))
+		want := fmt.Sprintf("the plan: %s: %q: the password *** does not work", path, map[bool]string{true: "at " + secret + "1", false: "at ***1"}[secret == "ansible"])
+		request := vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params(t, `{"password":"`+secret+`"}`)}
+
+		x := newToys(t, nil)
+		x.cfg.Infra["toy"] = &cloud{x.world, fault}
+		x.start()
+		_, err := x.Instantiate(t.Context(), x.create(), request)
+		if diff := cmp.Diff(want, err.Error()); diff != "" {
+			t.Errorf("%s: the error of Instantiate:\n%s", secret, diff)
+		}
+		if diff := cmp.Diff([]string{path}, faults(err)); diff != "" {
+			t.Error(diff)
+		}
+
+		var logs bytes.Buffer
+		var message string
+		y := newToys(t, func(cfg *vnflcm.Config) {
+			cfg.Logger = slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			cfg.Observe = func(e vnflcm.Event) {
+				if e.Kind == vnflcm.StepFailed {
+					message = e.Message
+				}
+			}
+		})
+		y.world.failAt("instantiate_end/init/", fault)
+		opID, err := y.Instantiate(t.Context(), y.create(), request)
+		occ, err := y.wait(opID, err, vnflcm.FailedTemp)
+		for where, got := range map[string]string{"error": err.Error(), "problem": occ.Error.Detail, "step": occ.Error.Steps[0].Message, "event": message} {
+			if !strings.HasSuffix(got, want) {
+				t.Errorf("%s: %s: %s, want %s", secret, where, got, want)
+			}
+		}
+		if strings.Contains(logs.String(), "password "+secret) {
+			t.Errorf("the log: %s", &logs)
+		}
+	}
+}
+
+// TestLogNamesSecrets: the name of a log attribute can call its value a secret.
+func TestLogNamesSecrets(t *testing.T) {
+	t.Parallel()
+	var logs bytes.Buffer
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Logger = slog.New(slog.NewTextHandler(&logs, nil)) })
+	var none *leakyCommand
+	x.watch(func(op *vnflcm.Operation) {
+		op.Log.Info("log in", "user", "ansible", "ansible_password", "ansible", "error", fmt.Errorf("password ansible: %w", errCut), "no_error", none)
+	})
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params(t, `{"password":"ansible"}`)})
+	x.wait(opID, err, vnflcm.Completed)
+	if want := `msg="log in"`; !strings.Contains(logs.String(), want) {
+		t.Fatalf("no %s in %s", want, &logs)
+	}
+	for _, want := range []string{"user=ansible", "ansible_password=***", `error="password ***: cut off"`} {
+		if !strings.Contains(logs.String(), want) {
+			t.Errorf("no %s in %s", want, &logs)
 		}
 	}
 }

@@ -230,7 +230,7 @@ func (s *session) masked(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &maskedError{text: s.op.Mask(err.Error()), err: err}
+	return &maskedError{text: s.op.mask.applyTo(err), err: err}
 }
 
 // maskedError shows a masked text; errors.Is and errors.As find what is beneath.

@@ -17,13 +17,13 @@ func (r *run) settle(ctx context.Context, err error) error {
 	if err == nil {
 		err = cause
 	}
-	masked := &maskedError{text: r.mask.apply(err.Error()), err: err}
+	masked := &maskedError{text: r.mask.applyTo(err), err: err}
 	// Check the cause of the run's context. err may come from a Manager that the driver itself owns.
 	if errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrLeased) {
 		r.left = cause
 		return masked // the operation stays as it is, for the next process
 	}
-	r.rec.Occ.Error = newProblem(err, r.mask.apply)
+	r.rec.Occ.Error = newProblem(err, r.mask)
 	if state == Starting { // nothing was touched yet
 		return errors.Join(masked, r.finish(ctx, RolledBack, func(i *instanceRecord) {
 			if r.rec.Occ.Operation == OpInstantiate {

@@ -132,7 +132,7 @@ func (op *Operation) perform(ctx context.Context, info StepInfo, do func(context
 	}
 	e := Event{Kind: StepDone, StepInfo: info, Duration: time.Since(start)}
 	if err != nil {
-		e.Kind, e.Message = StepFailed, op.Mask(err.Error())
+		e.Kind, e.Message = StepFailed, op.mask.applyTo(err)
 	}
 	op.emit(e)
 	return err
