@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -12,12 +13,13 @@ import (
 )
 
 // DecodeRequest fills into (a pointer to one of the request types) from a JSON document, under the rules of
-// Params.Decode: all faults at once, unknown attributes named.
+// Params.Decode: all faults at once, unknown attributes named. *** is refused wherever it stands: a client that writes
+// back what it has read would destroy what was masked.
 func DecodeRequest(data []byte, into any) (unknown []string, err error) {
-	return decodeAttributes(data, into)
+	return decodeAttributes(data, into, true)
 }
 
-func decodeAttributes(data []byte, into any) ([]string, error) {
+func decodeAttributes(data []byte, into any, refuseMasked bool) ([]string, error) {
 	var tree any
 	if err := decodeUseNumber(data, &tree); err != nil {
 		return nil, &ParamError{Path: wholeDocument, Reason: "is not JSON: " + err.Error()}
@@ -25,10 +27,21 @@ func decodeAttributes(data []byte, into any) ([]string, error) {
 	if tree == nil {
 		return nil, &ParamError{Path: wholeDocument, Reason: "must be an object"}
 	}
-	d := attributeDecoder{}
+	d := attributeDecoder{refuseMasked: refuseMasked}
 	d.value("", tree, reflect.ValueOf(into).Elem())
 	slices.Sort(d.unknown)
 	return d.unknown, errors.Join(d.faults...)
+}
+
+// checkUnmasked finds every *** in a request.
+func checkUnmasked(request Params) error {
+	var tree any
+	if err := decodeUseNumber(request.Reveal(), &tree); err != nil {
+		return err
+	}
+	d := attributeDecoder{refuseMasked: true}
+	d.findMasked("", tree)
+	return errors.Join(d.faults...)
 }
 
 // wholeDocument is the path of a fault that lies in no attribute.
@@ -37,8 +50,9 @@ const wholeDocument = "(document)"
 // attributeDecoder walks a JSON tree and a Go value together. encoding/json stops at the first fault and
 // knows no paths; users of a VNFM want every fault, by name.
 type attributeDecoder struct {
-	faults  []error
-	unknown []string
+	faults       []error
+	unknown      []string
+	refuseMasked bool
 }
 
 // fault reports what is wrong with one value. A scalar that stands where an object belongs is not shown: it
@@ -68,6 +82,10 @@ func scalarText(tree any) string {
 
 func (d *attributeDecoder) value(path string, tree any, v reflect.Value) {
 	if tree == nil {
+		return
+	}
+	if tree == Mask && d.refuseMasked {
+		d.findMasked(path, tree)
 		return
 	}
 	if v.Kind() == reflect.Pointer {
@@ -108,8 +126,28 @@ func (d *attributeDecoder) custom(path string, tree any, v reflect.Value) bool {
 	}
 	if err != nil {
 		d.fault(path, tree, v, err.Error())
+	} else {
+		d.findMasked(path, tree)
 	}
 	return true
+}
+
+// findMasked reports every *** in a tree, where that is refused.
+func (d *attributeDecoder) findMasked(path string, tree any) {
+	switch t := tree.(type) {
+	case map[string]any:
+		for _, key := range sortedKeys(t) {
+			d.findMasked(join(path, key), t[key])
+		}
+	case []any:
+		for i, item := range t {
+			d.findMasked(fmt.Sprintf("%s[%d]", path, i), item)
+		}
+	case string:
+		if t == Mask && d.refuseMasked {
+			d.faults = append(d.faults, &ParamError{Path: cmp.Or(path, wholeDocument), Reason: errMasked.Error()})
+		}
+	}
 }
 
 func (d *attributeDecoder) object(path string, tree any, v reflect.Value) {
@@ -125,6 +163,7 @@ func (d *attributeDecoder) object(path string, tree any, v reflect.Value) {
 			d.value(at, child, v.FieldByIndex(index))
 		} else {
 			d.unknown = append(d.unknown, at)
+			d.findMasked(at, child)
 		}
 	}
 }
@@ -162,6 +201,7 @@ func (d *attributeDecoder) scalar(path string, tree any, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface:
 		v.Set(reflect.ValueOf(tree))
+		d.findMasked(path, tree)
 		return
 	case reflect.String:
 		if isText || isNumber {

@@ -47,8 +47,10 @@
 // # Secrets
 //
 // Credentials come in free-form attributes (additionalParams, accessInfo): Params and Secret print as *** in
-// every format and document, and the Store sees nothing in clear. Values that drivers declare (SecretParams),
-// values with telling names and the passwords of URLs are also masked in errors, events and logs.
+// every format, and the Store sees nothing in clear. Documents show the keys of free-form attributes and, of the values,
+// those that drivers (PublicParams) or the composition (Config.PublicParams) declare to be public. Values that drivers
+// declare as secret (SecretParams), values with telling names and the passwords of URLs are also masked in errors, events
+// and logs; docs/secrets.md has the rules.
 //
 // # What a composition can change
 //

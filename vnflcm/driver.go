@@ -40,8 +40,8 @@ type MgmtDriver interface {
 }
 
 // SecretParams is implemented by drivers whose additionalParams hold secrets. Values found at these paths
-// are masked in logs, events and errors, whatever text they turn up in. A path is dotted; [] stands for
-// every item of a list. SecretPaths derives them from a parameter struct.
+// are masked in logs, events, errors and documents, whatever text they turn up in. A path is dotted; [] stands for
+// every item of a list and * for every key of an object. SecretPaths derives them from a parameter struct.
 type SecretParams interface{ SecretParams() []string }
 
 // Hook is a place in an operation where a VNFD can name a driver, by its name in the Vnflcm interface

@@ -2,6 +2,7 @@ package vnflcm_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -75,6 +77,54 @@ func FuzzMerge(f *testing.F) {
 			t.Errorf("%s became %s (%v)", once.Reveal(), same.Reveal(), err)
 		}
 	})
+}
+
+// FuzzDocument: whatever free-form attributes hold, a document of them is an object with the same keys, shows no value,
+// and can be read.
+func FuzzDocument(f *testing.F) {
+	for _, body := range []string{`{}`, `{"a":{"b":[1,"canary",null,true,{"":{}}]}}`, `{"a":"***","a":1e999}`, `{"a.b":"x","[]":["y"],"*":"z"}`} {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		p, err := vnflcm.ParseParams([]byte(body))
+		if err != nil {
+			return
+		}
+		text, err := json.Marshal(vnflcm.HealVnfRequest{AdditionalParams: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back vnflcm.HealVnfRequest
+		if err := json.Unmarshal(text, &back); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		var before, after any
+		if json.Unmarshal(p.Reveal(), &before) != nil || json.Unmarshal(back.AdditionalParams.Reveal(), &after) != nil {
+			return // a number that is too large
+		}
+		if diff := cmp.Diff(maskedTree(before), after, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s became %s:\n%s", body, text, diff)
+		}
+	})
+}
+
+// maskedTree replaces every value of a tree.
+func maskedTree(tree any) any {
+	switch v := tree.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		for key, child := range v {
+			v[key] = maskedTree(child)
+		}
+		return v
+	case []any:
+		for i, child := range v {
+			v[i] = maskedTree(child)
+		}
+		return v
+	}
+	return vnflcm.Mask
 }
 
 // FuzzMask: no distinctive secret survives in a text, whatever secrets overlap with each other in it.

@@ -23,11 +23,15 @@ type Config struct {
 	Infra    map[string]InfraDriver // by vimType
 	Mgmt     map[string]MgmtDriver  // by the name that VNFDs give the driver (the key of its artifact)
 
-	VIMs      VIMs        // default: a registry in the Store
-	Granter   Granter     // default: no grant is needed
-	Intercept Interceptor // wraps every step
-	Observe   func(Event) // is told what happens; must not block
-	Logger    *slog.Logger
+	VIMs    VIMs    // default: a registry in the Store
+	Granter Granter // default: no grant is needed
+	// PublicParams are paths of free-form attributes whose values documents show, beside those that drivers declare
+	// (PublicParams): additionalParams.site, extensions.zones[], vimConnectionInfo[].interfaceInfo.endpoint. "*" stands
+	// for every key of an object. All other free-form values are ***.
+	PublicParams []string
+	Intercept    Interceptor // wraps every step
+	Observe      func(Event) // is told what happens; must not block
+	Logger       *slog.Logger
 
 	// Owner names this process. A Manager takes over the operations of an earlier process of the same Owner at once,
 	// without waiting for its lease to run out. Set it only if the caller has proof that the earlier process has ended,
@@ -63,6 +67,9 @@ type Manager struct {
 func New(cfg Config) (*Manager, error) {
 	if cfg.Store == nil || cfg.Packages == nil {
 		return nil, errors.New("vnflcm: Config needs a Store and Packages")
+	}
+	if err := checkPublicParams(cfg.PublicParams); err != nil {
+		return nil, err
 	}
 	recs, err := newRecords(cfg.Store, cfg.Key)
 	if err != nil {
@@ -138,9 +145,11 @@ type instanceRecord struct {
 // operationRecord is what the store keeps of an operation. Only the process that has the claim writes it.
 type operationRecord struct {
 	Occ     VnfLcmOpOcc    `json:"occ"`
-	Levels  map[string]int `json:"levels,omitempty"` // when it has succeeded
-	Before  map[string]int `json:"before,omitempty"` // when it began
-	VNFCs   []VNFC         `json:"vnfcs,omitempty"`  // when it began
+	Levels  map[string]int `json:"levels,omitempty"`  // when it has succeeded
+	Before  map[string]int `json:"before,omitempty"`  // when it began
+	VNFCs   []VNFC         `json:"vnfcs,omitempty"`   // when it began
+	Drivers []string       `json:"drivers,omitempty"` // that the VNFD names for this flavour
+	VIMType string         `json:"vimType,omitempty"`
 	Planned Change         `json:"planned,omitzero"`
 	Change  Change         `json:"change,omitzero"`   // Planned until the resources have been changed
 	Undoing bool           `json:"undoing,omitempty"` // rolling back has begun: the journal of the way forth no longer holds
@@ -174,7 +183,7 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 	if err != nil {
 		return nil, err
 	}
-	return rec.view(), nil
+	return rec.view(m.cfg.PublicParams...), nil
 }
 
 // Delete removes an instance that is not instantiated (SOL003 v2.6.1 5.4.3.3.5): ErrState if it is,
@@ -199,7 +208,7 @@ func (m *Manager) Get(ctx context.Context, instanceID string) (*VnfInstance, err
 	if err != nil {
 		return nil, err
 	}
-	return rec.view(), nil
+	return rec.view(m.cfg.PublicParams...), nil
 }
 
 // List returns all VNF instances, in the order of their ids.
@@ -207,7 +216,7 @@ func (m *Manager) List(ctx context.Context) ([]*VnfInstance, error) {
 	list, err := listRecords[instanceRecord](ctx, m.records, kindInstance, "")
 	out := make([]*VnfInstance, len(list))
 	for i := range list {
-		out[i] = list[i].view()
+		out[i] = list[i].view(m.cfg.PublicParams...)
 	}
 	return out, err
 }
@@ -219,7 +228,7 @@ func (m *Manager) Operation(ctx context.Context, opID string) (*VnfLcmOpOcc, err
 		return nil, err
 	}
 	m.showCancel(ctx, &rec.Occ)
-	return &rec.Occ, nil
+	return m.occurrence(rec), nil
 }
 
 // showCancel shows a cancel that was asked for and has not been done yet. It has a record of its own, because
@@ -245,7 +254,7 @@ func (m *Manager) Operations(ctx context.Context, instanceID string) ([]*VnfLcmO
 	for i := range list {
 		if instanceID == "" || list[i].Occ.VnfInstanceID == instanceID {
 			m.showCancel(ctx, &list[i].Occ)
-			out = append(out, &list[i].Occ)
+			out = append(out, m.occurrence(&list[i]))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *VnfLcmOpOcc) int { return a.StartTime.Compare(b.StartTime) })

@@ -266,25 +266,46 @@ func urlPasswords(value string) (found []string) {
 	return found
 }
 
-// secretsIn returns the scalar values at the given paths or with a telling name, and the passwords of all
-// URLs.
-func secretsIn(p Params, paths []string) []string {
+// secrets returns the values that must not turn up in texts: those at secret paths, those with a telling name that are
+// not public, and the passwords of all URLs.
+func (p Params) secrets(secret, public pathSet) []string {
 	var tree any
 	if err := decodeUseNumber(p.Reveal(), &tree); err != nil {
 		return nil
 	}
-	var found []string
-	walkScalars("", tree, func(path, value string) {
-		secret := slices.Contains(paths, path) || secretName(path)
-		if secret {
-			found = append(found, value)
+	return secretsIn(tree, secret, public)
+}
+
+func secretsIn(tree any, secret, public pathSet) []string {
+	return findSecrets("", tree, secret, public)
+}
+
+// findSecrets is secretsIn below an attribute of that name.
+func findSecrets(name string, tree any, secret, public pathSet) (found []string) {
+	switch t := tree.(type) {
+	case map[string]any:
+		for key, child := range t {
+			found = append(found, findSecrets(key, child, secret.key(key), public.key(key))...)
+		}
+	case []any:
+		for _, child := range t {
+			found = append(found, findSecrets(name, child, secret.items(), public.items())...)
+		}
+	case string:
+		isSecret := secret.hasLeaf() || secretName(name) && !public.hasLeaf()
+		if isSecret {
+			found = append(found, t)
 		}
 		// Parameters of charts and scripts come as name=value.
-		if name, assigned, ok := strings.Cut(value, "="); ok && (secret || secretName(name)) {
+		if assignee, assigned, ok := strings.Cut(t, "="); ok && (isSecret || secretName(assignee)) {
 			found = append(found, assigned)
 		}
-		found = append(found, urlPasswords(value)...)
-	})
+		found = append(found, urlPasswords(t)...)
+	case json.Number:
+		if secret.hasLeaf() || secretName(name) && !public.hasLeaf() {
+			found = append(found, t.String())
+		}
+	}
 	return found
 }
 
@@ -303,44 +324,49 @@ func secretName(path string) bool {
 	return false
 }
 
-func walkScalars(path string, tree any, visit func(path, value string)) {
-	switch t := tree.(type) {
-	case map[string]any:
-		for key, child := range t {
-			walkScalars(join(path, key), child, visit)
-		}
-	case []any:
-		for _, child := range t {
-			walkScalars(path+"[]", child, visit)
-		}
-	case string:
-		visit(path, t)
-	case json.Number:
-		visit(path, t.String())
-	}
-}
-
 // SecretPaths returns the paths of the Secret fields in a parameter struct, in the form of SecretParams.
 func SecretPaths(params any) []string {
-	var out []string
-	walkTypes("", reflect.TypeOf(params), func(path string) { out = append(out, path) })
-	slices.Sort(out)
-	return out
+	return fieldPaths(params, func(_ string, t reflect.Type) bool { return t == reflect.TypeFor[Secret]() })
 }
 
-func walkTypes(path string, t reflect.Type, visit func(path string)) {
+// PublicPaths returns the paths of the texts, numbers and booleans in a parameter struct, in the form of PublicParams.
+// It leaves out every Secret, every field whose name tells of a secret (password, token), and what has no type (any).
+// Texts that may hold secrets of their own, such as a list of options for a program, must be taken out by the caller.
+func PublicPaths(params any) []string {
+	return fieldPaths(params, func(path string, t reflect.Type) bool {
+		return !secretName(path) && (t.Kind() == reflect.String || t.Kind() >= reflect.Bool && t.Kind() <= reflect.Float64)
+	})
+}
+
+func fieldPaths(params any, wanted func(path string, t reflect.Type) bool) []string {
+	var out []string
+	walkTypes("", reflect.TypeOf(params), func(path string, t reflect.Type) {
+		if wanted(path, t) {
+			out = append(out, path)
+		}
+	})
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// walkTypes visits the types in a parameter struct that are no structs, lists or maps.
+func walkTypes(path string, t reflect.Type, visit func(path string, t reflect.Type)) {
 	switch {
-	case t == reflect.TypeFor[Secret]():
-		visit(path)
+	case t.Implements(revealerType):
+		visit(path, t)
 	case t.Kind() == reflect.Pointer:
 		walkTypes(path, t.Elem(), visit)
 	case t.Kind() == reflect.Slice:
-		walkTypes(path+"[]", t.Elem(), visit)
+		walkTypes(path+listItem, t.Elem(), visit)
 		walkTypes(path, t.Elem(), visit) // a lone element may stand for the list
+	case t.Kind() == reflect.Map:
+		walkTypes(join(path, "*"), t.Elem(), visit)
 	case t.Kind() == reflect.Struct:
 		for name, index := range jsonFields(t) {
 			walkTypes(join(path, name), t.FieldByIndex(index).Type, visit)
 		}
+	default:
+		visit(path, t)
 	}
 }
 

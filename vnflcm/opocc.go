@@ -46,7 +46,7 @@ type VnfLcmOpOcc struct {
 	GrantID               string           `json:"grantId,omitempty"`
 	Operation             LcmOperation     `json:"operation"`
 	IsAutomaticInvocation bool             `json:"isAutomaticInvocation"`
-	OperationParams       Params           `json:"operationParams,omitzero"` // the request
+	OperationParams       Params           `json:"operationParams"` // the request
 	IsCancelPending       bool             `json:"isCancelPending"`
 	CancelMode            CancelMode       `json:"cancelMode,omitempty"`
 	Error                 *ProblemDetails  `json:"error,omitempty"`

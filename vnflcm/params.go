@@ -12,11 +12,14 @@ import (
 )
 
 // Params are free-form attributes (KeyValuePairs of SOL003 v2.6.1 4.4.1.7: additionalParams, accessInfo,
-// interfaceInfo, extra). They may hold passwords anywhere, so they print as *** as a whole, in logs, errors
-// and public JSON, and are sealed in the store. The zero Params have no attributes.
+// interfaceInfo, extra). They may hold passwords anywhere. In JSON they have their keys and their structure, and
+// *** in the place of every value, except for those that a document of a Manager shows (PublicParams,
+// Config.PublicParams). Package fmt and log/slog print them as *** as a whole, and the store seals them. The zero
+// Params have no attributes.
 type Params struct {
 	raw   *json.RawMessage
-	shown bool // set only in the copies that RevealJSON makes
+	view  *disclosure // what JSON shows; nil shows no value
+	shown bool        // set only in the copies that RevealJSON makes
 }
 
 // NewParams returns the attributes of v, which must marshal to a JSON object; secrets in it are kept.
@@ -65,7 +68,7 @@ func (p Params) Equal(other Params) bool {
 // every fault at once as *ParamError, joined. unknown names the attributes that into does not know: they are
 // for a warning, never dropped in silence.
 func (p Params) Decode(into any) (unknown []string, err error) {
-	return decodeAttributes(p.Reveal(), into)
+	return decodeAttributes(p.Reveal(), into, false)
 }
 
 // Merge returns p with over on top, as a JSON merge patch (RFC 7396): objects are merged, null removes.
@@ -102,15 +105,16 @@ func (p Params) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, Mask) }
 // LogValue implements slog.LogValuer.
 func (p Params) LogValue() slog.Value { return slog.StringValue(Mask) }
 
-// MarshalJSON implements json.Marshaler: "***".
+// MarshalJSON implements json.Marshaler: an object with masked values.
 func (p Params) MarshalJSON() ([]byte, error) {
 	if p.shown {
 		return p.Reveal(), nil
 	}
-	return json.Marshal(Mask)
+	return p.view.document(p.Reveal())
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It takes a JSON object, or null for none.
+// UnmarshalJSON implements json.Unmarshaler. It takes a JSON object, or null for none. Masked values stay "***", so
+// that documents can be read; requests with masked values are refused (DecodeRequest, Manager).
 func (p *Params) UnmarshalJSON(data []byte) error {
 	data = bytes.TrimSpace(data)
 	if string(data) == `"`+Mask+`"` {

@@ -62,6 +62,9 @@ func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperatio
 	if err != nil {
 		return "", err
 	}
+	if err := checkUnmasked(params); err != nil {
+		return "", err
+	}
 	now := time.Now().Round(0) // as it will be read back
 	rec := &operationRecord{Before: inst.Levels, VNFCs: inst.Resources.VNFCs, Occ: VnfLcmOpOcc{
 		ID: uuid.NewString(), OperationState: Starting, StateEnteredTime: now, StartTime: now,
@@ -151,6 +154,7 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	if s.op.Kind == OpInstantiate {
 		s.pinVIM(inst)
 	}
+	rec.Drivers, rec.VIMType = s.driverNames(), s.op.VIM.VimType
 	levels, err := s.targetLevels(inst.Levels)
 	faults := []error{err}
 	s.op.Levels, rec.Levels = levels, levels

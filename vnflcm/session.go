@@ -183,15 +183,20 @@ func (s *session) checkHooks() error {
 	return errors.Join(faults...)
 }
 
-// drivers are the management drivers that the VNFD names.
-func (s *session) drivers() []MgmtDriver {
+// driverNames are the names of the management drivers that the VNFD names.
+func (s *session) driverNames() []string {
 	var names []string
 	for _, hook := range s.op.Flavour.Hooks {
 		names = append(names, hook.Driver)
 	}
 	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// drivers are the management drivers that the VNFD names.
+func (s *session) drivers() []MgmtDriver {
 	var out []MgmtDriver
-	for _, name := range slices.Compact(names) {
+	for _, name := range s.driverNames() {
 		if d := s.m.cfg.Mgmt[name]; d != nil {
 			out = append(out, d)
 		}
@@ -201,28 +206,29 @@ func (s *session) drivers() []MgmtDriver {
 
 // secrets are the values that must not turn up in texts.
 func (s *session) secrets() []string {
-	var paths []string
+	drivers := []any{s.infra}
 	for _, d := range s.drivers() {
-		if declared, ok := d.(SecretParams); ok {
-			paths = append(paths, declared.SecretParams()...)
-		}
+		drivers = append(drivers, d)
 	}
-	found := secretsIn(s.op.Params, paths)
-	found = append(found, secretsIn(s.op.Initial.AdditionalParams, paths)...) // those that this request replaced
+	declaredSecret, declaredPublic := declared(drivers...)
+	allowed := newPathSet(s.m.cfg.PublicParams...)
+	secret, public := newPathSet(declaredSecret...), append(newPathSet(declaredPublic...), allowed.key(additionalParamsPath)...)
+	found := s.op.Params.secrets(secret, public)
+	found = append(found, s.op.Initial.AdditionalParams.secrets(secret, public)...) // those that this request replaced
 	vims := append(VimConnections{s.op.VIM}, s.op.Initial.VimConnectionInfo...)
 	if g := s.op.Grant; g != nil {
-		found = append(found, secretsIn(g.AdditionalParams, nil)...)
+		found = append(found, g.AdditionalParams.secrets(nil, nil)...)
 		vims = append(vims, g.VimConnectionInfo...)
 	}
 	if c := s.op.ChangeExtConn; c != nil {
 		vims = append(vims, c.VimConnectionInfo...)
 	}
 	for _, vim := range vims {
-		for _, p := range []Params{vim.InterfaceInfo, vim.AccessInfo, vim.Extra} {
-			found = append(found, secretsIn(p, nil)...)
-		}
+		found = append(found, vim.InterfaceInfo.secrets(nil, allowed.under(vimPath+"interfaceInfo"))...)
+		found = append(found, vim.AccessInfo.secrets(nil, allowed.under(vimPath+"accessInfo"))...)
+		found = append(found, vim.Extra.secrets(nil, allowed.under(vimPath+"extra"))...)
 	}
-	return append(found, secretsIn(s.op.Initial.Extensions, nil)...)
+	return append(found, s.op.Initial.Extensions.secrets(nil, allowed.key(extensionsPath))...)
 }
 
 // masked keeps the types of err and masks its text.

@@ -227,6 +227,11 @@ func (d *cluster) SecretParams() []string {
 	return append(vnflcm.SecretPaths(clusterParams{}), "declared[].inner")
 }
 
+// PublicParams declares the replicas and, against SecretParams, what is nested.
+func (d *cluster) PublicParams() []string {
+	return append(vnflcm.PublicPaths(clusterParams{}), "declared[].inner", "labels.*")
+}
+
 func (d *cluster) Validate(context.Context, *vnflcm.Operation) error { return d.validFault }
 
 func (d *cluster) Hooks() vnflcm.Hooks {

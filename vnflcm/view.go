@@ -7,12 +7,16 @@ import (
 	"slices"
 )
 
-// view is the instance as users see it.
-func (rec *instanceRecord) view() *VnfInstance {
+// view returns an instance as users see it, with the free-form attributes at the public paths shown.
+func (rec *instanceRecord) view(public ...string) *VnfInstance {
 	out := rec.Instance
 	out.VimConnectionInfo = slices.Clone(out.VimConnectionInfo)
 	for i, v := range out.VimConnectionInfo {
 		out.VimConnectionInfo[i].ID = v.connection()
+	}
+	if len(public) > 0 {
+		known := rec.Initial.AdditionalParams.secrets(nil, nil)
+		out.VimConnectionInfo, out.Extensions = disclose(newPathSet(public...), out.VimConnectionInfo, out.Extensions, known...)
 	}
 	if out.InstantiationState != Instantiated {
 		return &out

@@ -63,6 +63,10 @@ func (v *storeVIMs) put(ctx context.Context, b *Batch, info VimConnectionInfo) e
 	if info.VimID == "" || info.VimType == "" {
 		return errors.New("vnflcm: a VIM needs a vimId and a vimType")
 	}
+	entry, err := NewParams(info)
+	if err = errors.Join(err, checkUnmasked(entry)); err != nil {
+		return err
+	}
 	return v.records.put(ctx, b, kindVIM, info.VimID, info)
 }
 

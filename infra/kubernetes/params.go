@@ -1,6 +1,9 @@
 package kubernetes
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -68,4 +71,12 @@ type valueNames struct {
 type paramsOfOperations struct {
 	Eviction  bool `json:"eviction"`   // heal: pods are evicted, as their disruption budgets allow, instead of deleted
 	DeletePVC bool `json:"delete_pvc"` // terminate: volume claims that StatefulSets made go too
+}
+
+// SecretParams implements vnflcm.SecretParams.
+func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(params{}) }
+
+// PublicParams implements vnflcm.PublicParams. Values for charts (helmparameter) may be secrets and stay masked.
+func (d *Driver) PublicParams() []string {
+	return slices.DeleteFunc(vnflcm.PublicPaths(params{}), func(path string) bool { return strings.Contains(path, "helmparameter") })
 }

@@ -17,6 +17,11 @@ type userDataParams struct {
 	Class  string `json:"lcm-operation-user-data-class"`
 }
 
+// PublicParams implements vnflcm.PublicParams.
+func (d *Driver) PublicParams() []string {
+	return slices.Concat(vnflcm.PublicPaths(userDataParams{}), vnflcm.PublicPaths(healParams{}))
+}
+
 const (
 	scriptPath = "additionalParams.lcm-operation-user-data"
 	classPath  = "additionalParams.lcm-operation-user-data-class"

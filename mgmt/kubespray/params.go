@@ -56,6 +56,9 @@ type masterParam struct {
 // SecretParams implements vnflcm.SecretParams.
 func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{}) }
 
+// PublicParams implements vnflcm.PublicParams.
+func (d *Driver) PublicParams() []string { return vnflcm.PublicPaths(parameters{}) }
+
 // read decodes the parameters and fills in defaults. The fault of a wrong type does not hide others.
 func (d *Driver) read(op *vnflcm.Operation) (*parameters, error) {
 	p := &parameters{}

@@ -71,6 +71,9 @@ const (
 // SecretParams implements vnflcm.SecretParams.
 func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{}) }
 
+// PublicParams implements vnflcm.PublicParams.
+func (d *Driver) PublicParams() []string { return vnflcm.PublicPaths(parameters{}) }
+
 // read decodes the parameters and fills in defaults. The fault of a wrong type does not hide others.
 func read(op *vnflcm.Operation) (*parameters, error) {
 	p := &parameters{Registry: installParam{Port: defaultPort}}

@@ -44,6 +44,9 @@ const (
 // SecretParams implements vnflcm.SecretParams.
 func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{}) }
 
+// PublicParams implements vnflcm.PublicParams.
+func (d *Driver) PublicParams() []string { return vnflcm.PublicPaths(parameters{}) }
+
 // read decodes and checks the parameters: target is where the load balancer is. unknown are attributes within them that
 // mean nothing; all others are those of infra drivers.
 func read(op *vnflcm.Operation) (target sshexec.Target, p externalLB, unknown []string, err error) {

@@ -1,0 +1,215 @@
+package vnflcm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// pathSet is a set of paths of attributes, each split into its segments: a key, "[]" for every item of a list,
+// "*" for every key of an object.
+type pathSet [][]string
+
+const listItem = "[]"
+
+func newPathSet(paths ...string) pathSet {
+	out := make(pathSet, len(paths))
+	for i, path := range paths {
+		out[i] = strings.Split(strings.TrimPrefix(strings.ReplaceAll(path, listItem, "."+listItem), "."), ".")
+	}
+	return out
+}
+
+// key returns what the paths that lead through a key of an object say below it. A key with a dot is one segment, so
+// that it cannot pass for the path of an attribute further down.
+func (s pathSet) key(key string) (below pathSet) {
+	for _, path := range s {
+		if len(path) > 0 && path[0] != listItem && (path[0] == key || path[0] == "*") {
+			below = append(below, path[1:])
+		}
+	}
+	return below
+}
+
+// items returns what the paths that lead through a list say of its items.
+func (s pathSet) items() (below pathSet) {
+	for _, path := range s {
+		if len(path) > 0 && path[0] == listItem {
+			below = append(below, path[1:])
+		}
+	}
+	return below
+}
+
+// hasLeaf reports whether a path ends here.
+func (s pathSet) hasLeaf() bool {
+	return slices.ContainsFunc(s, func(path []string) bool { return len(path) == 0 })
+}
+
+// under returns the paths below a path without lists or wildcards.
+func (s pathSet) under(path string) pathSet {
+	for segment := range strings.SplitSeq(path, ".") {
+		if segment == listItem {
+			s = s.items()
+		} else {
+			s = s.key(segment)
+		}
+	}
+	return s
+}
+
+// disclosure says which leaves of a document are shown. The nil disclosure shows none.
+type disclosure struct {
+	// standard are attributes that SOL003 defines: shown, with secrets in them masked as in any text.
+	standard pathSet
+	// public are free-form attributes that are shown; one that quotes a secret is masked as a whole.
+	public pathSet
+	// secret are declared to be secret, also where they are in public.
+	secret pathSet
+	// known are secrets from elsewhere, which shown leaves must not quote.
+	known []string
+}
+
+// document returns a JSON object with its keys and its structure, and *** in the place of the leaves that are not
+// shown.
+func (d *disclosure) document(raw json.RawMessage) (json.RawMessage, error) {
+	var tree any
+	if err := decodeUseNumber(raw, &tree); err != nil {
+		return nil, err
+	}
+	if d == nil {
+		d = &disclosure{}
+	}
+	mask := newMasker(nil)
+	if len(d.standard)+len(d.public) > 0 {
+		mask = newMasker(slices.Concat(d.known, secretsIn(tree, d.secret, d.public)))
+	}
+	return json.Marshal(d.masked(tree, mask))
+}
+
+func (d *disclosure) masked(tree any, mask *masker) any {
+	switch t := tree.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		for key, child := range t {
+			below := disclosure{standard: d.standard.key(key), public: d.public.key(key), secret: d.secret.key(key)}
+			t[key] = below.masked(child, mask)
+		}
+		return t
+	case []any:
+		below := disclosure{standard: d.standard.items(), public: d.public.items(), secret: d.secret.items()}
+		for i, child := range t {
+			t[i] = below.masked(child, mask)
+		}
+		return t
+	}
+	text, isText := tree.(string)
+	switch {
+	case d.standard.hasLeaf() && isText:
+		return mask.apply(text)
+	case d.standard.hasLeaf():
+		return tree
+	case d.public.hasLeaf() && !d.secret.hasLeaf() && mask.apply(fmt.Sprint(tree)) == fmt.Sprint(tree):
+		return tree
+	}
+	return Mask
+}
+
+// PublicParams is implemented by drivers that read additionalParams which are no secrets, such as the name of a
+// namespace: documents (VnfLcmOpOcc.operationParams) show the values at these paths, and every other value as ***. The
+// paths have the form of SecretParams, and "*" stands for every key of an object. A path that a driver of the same VNF
+// declares as secret stays secret. PublicPaths derives the paths from a parameter struct.
+type PublicParams interface{ PublicParams() []string }
+
+// declared returns what drivers declare about additionalParams.
+func declared(drivers ...any) (secret, public []string) {
+	for _, driver := range drivers {
+		if d, ok := driver.(SecretParams); ok {
+			secret = append(secret, d.SecretParams()...)
+		}
+		if d, ok := driver.(PublicParams); ok {
+			public = append(public, d.PublicParams()...)
+		}
+	}
+	return secret, public
+}
+
+func within(prefix string, paths []string) []string {
+	out := make([]string, len(paths))
+	for i, path := range paths {
+		out[i] = prefix + "." + path
+	}
+	return out
+}
+
+// The free-form attributes of requests and instances.
+const (
+	additionalParamsPath = "additionalParams"
+	extensionsPath       = "extensions"
+	vimPath              = "vimConnectionInfo.[]."
+)
+
+// checkPublicParams finds paths of Config.PublicParams that lie outside of the free-form attributes: a misspelled path
+// would show nothing, without a word.
+func checkPublicParams(paths []string) error {
+	var faults []error
+	for _, path := range paths {
+		if !slices.ContainsFunc([]string{additionalParamsPath + ".", extensionsPath + ".", "vimConnectionInfo[].interfaceInfo.",
+			"vimConnectionInfo[].accessInfo.", "vimConnectionInfo[].extra."}, func(prefix string) bool {
+			return strings.HasPrefix(path, prefix) && len(path) > len(prefix)
+		}) {
+			faults = append(faults, fmt.Errorf("vnflcm: Config.PublicParams: %q is no attribute of additionalParams, extensions or "+
+				"vimConnectionInfo[].interfaceInfo, .accessInfo or .extra", path))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// standardAttributes are the attributes of each operation's request that SOL003 defines.
+var standardAttributes = sync.OnceValue(func() map[LcmOperation]pathSet {
+	out := map[LcmOperation]pathSet{}
+	for kind, request := range map[LcmOperation]any{OpInstantiate: InstantiateVnfRequest{}, OpScale: ScaleVnfRequest{}, OpHeal: HealVnfRequest{},
+		OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}} {
+		out[kind] = newPathSet(PublicPaths(request)...)
+	}
+	return out
+})
+
+// occurrence returns an operation as users see it.
+func (m *Manager) occurrence(rec *operationRecord) *VnfLcmOpOcc {
+	drivers := []any{m.cfg.Infra[rec.VIMType]}
+	for _, name := range rec.Drivers {
+		drivers = append(drivers, m.cfg.Mgmt[name])
+	}
+	secret, public := declared(drivers...)
+	d := &disclosure{standard: standardAttributes()[rec.Occ.Operation], secret: newPathSet(within(additionalParamsPath, secret)...),
+		public: newPathSet(slices.Concat(m.cfg.PublicParams, within(additionalParamsPath, public))...)}
+	out := rec.Occ
+	out.OperationParams.view = d
+	return &out
+}
+
+// disclose returns the free-form attributes of an instance as users see them.
+//
+// known are secrets that the shown ones must not quote, beside those that are found here.
+func disclose(public pathSet, vims VimConnections, extensions Params, known ...string) (VimConnections, Params) {
+	vims = slices.Clone(vims)
+	params := map[*Params]pathSet{&extensions: public.under(extensionsPath)}
+	for i := range vims {
+		v := &vims[i]
+		maps.Copy(params, map[*Params]pathSet{&v.InterfaceInfo: public.under(vimPath + "interfaceInfo"),
+			&v.AccessInfo: public.under(vimPath + "accessInfo"), &v.Extra: public.under(vimPath + "extra")})
+	}
+	for p, paths := range params {
+		known = append(known, p.secrets(nil, paths)...)
+	}
+	for p, paths := range params {
+		p.view = &disclosure{public: paths, known: known}
+	}
+	return vims, extensions
+}
