@@ -105,6 +105,9 @@ func (r *run) prepareUndo(ctx context.Context) (now Resources, err error) {
 func (m *Manager) Fail(ctx context.Context, opID string) error {
 	return m.leave(ctx, opID, "failed", func(ctx context.Context, r *run) error {
 		now := r.resourcesLeft(ctx)
+		if now != nil {
+			r.rec.recordResources(*now, r.rec.replaced())
+		}
 		return r.finish(ctx, Failed, func(i *instanceRecord) {
 			if now != nil {
 				i.Resources = *now

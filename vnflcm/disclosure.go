@@ -191,6 +191,11 @@ func (m *Manager) occurrence(rec *operationRecord) *VnfLcmOpOcc {
 		public: newPathSet(slices.Concat(m.cfg.PublicParams, within(additionalParamsPath, public))...)}
 	out := rec.Occ
 	out.OperationParams.view = d
+	if info := out.ChangedInfo; info != nil && len(m.cfg.PublicParams) > 0 {
+		shown := *info
+		shown.VimConnectionInfo, shown.Extensions = disclose(newPathSet(m.cfg.PublicParams...), info.VimConnectionInfo, info.Extensions)
+		out.ChangedInfo = &shown
+	}
 	return &out
 }
 

@@ -1,8 +1,11 @@
 package vnflcm_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -50,12 +53,14 @@ func TestOperationParamsShowWhatIsDeclared(t *testing.T) {
 	if diff := cmp.Diff(want, shownParams(t, occ)); diff != "" {
 		t.Errorf("operationParams:\n%s", diff)
 	}
-	text, err := json.Marshal(x.get(occ.VnfInstanceID))
-	must(t, err)
-	var inst struct{ Extensions, VimConnectionInfo any }
-	must(t, json.Unmarshal(text, &inst))
-	if diff := cmp.Diff([]any{extensions, vims}, []any{inst.Extensions, inst.VimConnectionInfo}); diff != "" {
-		t.Errorf("the instance:\n%s", diff)
+	for _, of := range []any{x.get(occ.VnfInstanceID), occ.ChangedInfo} {
+		text, err := json.Marshal(of)
+		must(t, err)
+		var inst struct{ Extensions, VimConnectionInfo any }
+		must(t, json.Unmarshal(text, &inst))
+		if diff := cmp.Diff([]any{extensions, vims}, []any{inst.Extensions, inst.VimConnectionInfo}); diff != "" {
+			t.Errorf("%T:\n%s", of, diff)
+		}
 	}
 
 	// Nothing is public of a driver that the composition no longer has.
@@ -100,4 +105,132 @@ func TestMaskedValuesAreRefused(t *testing.T) {
 	if diff := cmp.Diff([]string{"accessInfo.deep[0]"}, faults(err)); diff != "" {
 		t.Errorf("VIMs().Put: %v\n%s", err, diff)
 	}
+}
+
+// changes are what an operation says it has changed.
+type changes struct {
+	Resources vnflcm.ResourceChanges
+	Info      []string // ids of VIM connections
+	Links     []string // ids of external links
+}
+
+func changesOf(occ *vnflcm.VnfLcmOpOcc) (out changes) {
+	if occ.ResourceChanges != nil {
+		out.Resources = *occ.ResourceChanges
+	}
+	if occ.ChangedInfo != nil {
+		for _, vim := range occ.ChangedInfo.VimConnectionInfo {
+			out.Info = append(out.Info, vim.ID)
+		}
+	}
+	for _, link := range occ.ChangedExtConnectivity {
+		out.Links = append(out.Links, link.ID)
+	}
+	return out
+}
+
+func handle(id string) vnflcm.ResourceHandle {
+	return vnflcm.ResourceHandle{VimConnectionID: "vim1", ResourceID: id}
+}
+
+func affected(change vnflcm.ChangeType, vdu, id, resource string) vnflcm.AffectedVnfc {
+	return vnflcm.AffectedVnfc{ID: id, VduID: vdu, ChangeType: change, ComputeResource: handle(resource)}
+}
+
+func affectedLink(change vnflcm.ChangeType, resource string) []vnflcm.AffectedVirtualLink {
+	return []vnflcm.AffectedVirtualLink{{ID: "link", VirtualLinkDescID: "internal", ChangeType: change, NetworkResource: handle(resource)}}
+}
+
+func affectedStorage(change vnflcm.ChangeType, vnfc, resource string) vnflcm.AffectedVirtualStorage {
+	return vnflcm.AffectedVirtualStorage{ID: "volume-" + vnfc, VirtualStorageDescID: "data", ChangeType: change, StorageResource: handle("vol-" + resource)}
+}
+
+// TestWhatOperationsHaveChanged: resources so far, also of an operation that has failed; attributes and links of the
+// instance once the operation has ended.
+func TestWhatOperationsHaveChanged(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	x.cfg.Infra = map[string]vnflcm.InfraDriver{"toy": richCloud{&cloud{world: x.world}}}
+	x.start()
+	id := x.create()
+	check := func(what string, occ *vnflcm.VnfLcmOpOcc, want changes) {
+		t.Helper()
+		if diff := cmp.Diff(want, changesOf(occ)); diff != "" {
+			t.Errorf("%s:\n%s", what, diff)
+		}
+	}
+	added := changes{Resources: vnflcm.ResourceChanges{
+		AffectedVnfcs: []vnflcm.AffectedVnfc{affected("ADDED", "master", "master-0", "vm-master-0-0"), affected("ADDED", "worker", "worker-0", "vm-worker-0-0"),
+			affected("ADDED", "worker", "worker-1", "vm-worker-1-0")},
+		AffectedVirtualLinks: affectedLink("ADDED", "net-3"),
+		AffectedVirtualStorages: []vnflcm.AffectedVirtualStorage{affectedStorage("ADDED", "master-0", "vm-master-0-0"),
+			affectedStorage("ADDED", "worker-0", "vm-worker-0-0"), affectedStorage("ADDED", "worker-1", "vm-worker-1-0")}}}
+
+	x.world.failAt("instantiate_end/init/", errCut)
+	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "undo", ExtVirtualLinks: link("a", "net-a", "worker_cp")})
+	occ, _ := x.wait(opID, err, vnflcm.FailedTemp)
+	check("instantiate, failed", occ, added)
+	occ, _ = x.wait(opID, x.Rollback(t.Context(), opID), vnflcm.RolledBack)
+	check("instantiate, rolled back", occ, changes{})
+	x.world.failAt("instantiate_end/init/", nil)
+	opID, err = x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "undo", ExtVirtualLinks: link("a", "net-a", "worker_cp")})
+	occ, _ = x.wait(opID, err, vnflcm.Completed)
+	added.Info, added.Links = []string{"vim1"}, []string{"a"}
+	check("instantiate", occ, added)
+
+	opID, err = x.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
+	occ, _ = x.wait(opID, err, vnflcm.Completed)
+	check("scale out", occ, changes{Resources: vnflcm.ResourceChanges{AffectedVnfcs: []vnflcm.AffectedVnfc{affected("ADDED", "worker", "worker-2", "vm-worker-2-0")},
+		AffectedVirtualLinks:    affectedLink("MODIFIED", "net-4"),
+		AffectedVirtualStorages: []vnflcm.AffectedVirtualStorage{affectedStorage("ADDED", "worker-2", "vm-worker-2-0")}}})
+
+	opID, err = x.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}})
+	occ, _ = x.wait(opID, err, vnflcm.Completed)
+	check("heal", occ, changes{Resources: vnflcm.ResourceChanges{AffectedVnfcs: []vnflcm.AffectedVnfc{affected("MODIFIED", "worker", "worker-0", "vm-worker-0-0+")},
+		AffectedVirtualStorages: []vnflcm.AffectedVirtualStorage{affectedStorage("MODIFIED", "worker-0", "vm-worker-0-0+")}}})
+
+	opID, err = x.ChangeExtConn(t.Context(), id, vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: link("b", "net-b", "master_cp")})
+	occ, _ = x.wait(opID, err, vnflcm.Completed)
+	check("change of external connectivity", occ, changes{Links: []string{"b"}})
+
+	x.world.failAt("scale/delete/worker-2", errCut)
+	opID, err = x.Scale(t.Context(), id, scale(vnflcm.ScaleIn, 2))
+	x.wait(opID, err, vnflcm.FailedTemp)
+	must(t, x.Fail(t.Context(), opID))
+	x.world.failAt("scale/delete/worker-2", nil)
+	occ, err = x.Operation(t.Context(), opID)
+	must(t, err)
+	if n := len(occ.ResourceChanges.AffectedVnfcs); n != 1 {
+		t.Errorf("scale in, given up after one VNFC: %+v", occ.ResourceChanges)
+	}
+
+	opID, err = x.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+	occ, _ = x.wait(opID, err, vnflcm.Completed)
+	got := changesOf(occ)
+	if len(got.Resources.AffectedVnfcs) != 3 || got.Resources.AffectedVnfcs[0] != affected("REMOVED", "master", "master-0", "vm-master-0-0") ||
+		cmp.Diff(affectedLink("REMOVED", "net-3"), got.Resources.AffectedVirtualLinks) != "" || len(got.Resources.AffectedVirtualStorages) != 3 || got.Info != nil || got.Links != nil {
+		t.Errorf("terminate: %+v", got)
+	}
+}
+
+// richCloud is a cloud whose machines have all that an instance can show.
+type richCloud struct{ *cloud }
+
+func (c richCloud) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
+	out, err := c.cloud.Resources(ctx, op)
+	for i := range out.VNFCs {
+		v := &out.VNFCs[i]
+		volume := vnflcm.Storage{ID: "volume-" + v.ID, Descriptor: "data", ResourceID: "vol-" + v.ResourceID}
+		out.Storages = append(out.Storages, volume)
+		v.StorageIDs, v.Zone, v.Metadata = []string{volume.ID}, "nova", map[string]string{"k": "v"}
+		v.CPs = []vnflcm.ConnectionPoint{
+			{CPD: v.VDU + "_cp", ResourceID: "port-" + v.ResourceID, MAC: "fa:16:3e:00:00:01", Fixed: []netip.Addr{netip.MustParseAddr("10.0.0.5"), netip.MustParseAddr("2001:db8::5")}},
+			{CPD: "bare", ResourceID: "bare-" + v.ResourceID}}
+	}
+	if len(out.VNFCs) > 0 {
+		out.VirtualLinks = []vnflcm.VirtualLink{{ID: "link", VLD: "internal", ResourceID: fmt.Sprintf("net-%d", len(out.VNFCs))}}
+		out.ConnectionPoints = []vnflcm.ConnectionPoint{{CPD: "vip", ResourceID: "vip", Fixed: []netip.Addr{netip.MustParseAddr("10.0.0.9")}}}
+		out.Metadata = map[string]string{"stack": "s"}
+	}
+	return out, err
 }

@@ -197,20 +197,6 @@ func (s *session) checkDriver() error {
 	return nil
 }
 
-// showConnectivity puts the links that a CHANGE_EXT_CONN has changed into its occurrence.
-func (r *run) showConnectivity(inst *instanceRecord) {
-	if r.rec.Occ.Operation != OpChangeExtConn {
-		return
-	}
-	links, _ := r.rec.links(inst)
-	for _, l := range links {
-		was := slices.IndexFunc(inst.Links, func(old ExtVirtualLinkData) bool { return old.ID == l.ID })
-		if was < 0 || !sameLink(inst.Links[was], l) {
-			r.rec.Occ.ChangedExtConnectivity = append(r.rec.Occ.ChangedExtConnectivity, l.info(inst.vimConnection()))
-		}
-	}
-}
-
 func sameLink(a, b ExtVirtualLinkData) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)

@@ -145,9 +145,10 @@ type instanceRecord struct {
 // operationRecord is what the store keeps of an operation. Only the process that has the claim writes it.
 type operationRecord struct {
 	Occ     VnfLcmOpOcc    `json:"occ"`
-	Levels  map[string]int `json:"levels,omitempty"`  // when it has succeeded
-	Before  map[string]int `json:"before,omitempty"`  // when it began
-	VNFCs   []VNFC         `json:"vnfcs,omitempty"`   // when it began
+	Levels  map[string]int `json:"levels,omitempty"` // when it has succeeded
+	Before  map[string]int `json:"before,omitempty"` // when it began
+	VNFCs   []VNFC         `json:"vnfcs,omitempty"`  // when it began
+	Began   beginning      `json:"began,omitzero"`
 	Drivers []string       `json:"drivers,omitempty"` // that the VNFD names for this flavour
 	VIMType string         `json:"vimType,omitempty"`
 	Planned Change         `json:"planned,omitzero"`

@@ -38,32 +38,44 @@ func (s OperationState) active() bool { return s == Starting || s == Processing 
 
 // VnfLcmOpOcc is one lifecycle operation, under way or ended (SOL003 v2.6.1 5.5.2.13).
 type VnfLcmOpOcc struct {
-	ID                    string           `json:"id"`
-	OperationState        OperationState   `json:"operationState"`
-	StateEnteredTime      time.Time        `json:"stateEnteredTime"`
-	StartTime             time.Time        `json:"startTime"`
-	VnfInstanceID         string           `json:"vnfInstanceId"`
-	GrantID               string           `json:"grantId,omitempty"`
-	Operation             LcmOperation     `json:"operation"`
-	IsAutomaticInvocation bool             `json:"isAutomaticInvocation"`
-	OperationParams       Params           `json:"operationParams"` // the request
-	IsCancelPending       bool             `json:"isCancelPending"`
-	CancelMode            CancelMode       `json:"cancelMode,omitempty"`
-	Error                 *ProblemDetails  `json:"error,omitempty"`
-	ResourceChanges       *ResourceChanges `json:"resourceChanges,omitempty"`
-	// ChangedExtConnectivity are the external links that the operation has changed, as they are now.
+	ID                    string          `json:"id"`
+	OperationState        OperationState  `json:"operationState"`
+	StateEnteredTime      time.Time       `json:"stateEnteredTime"`
+	StartTime             time.Time       `json:"startTime"`
+	VnfInstanceID         string          `json:"vnfInstanceId"`
+	GrantID               string          `json:"grantId,omitempty"`
+	Operation             LcmOperation    `json:"operation"`
+	IsAutomaticInvocation bool            `json:"isAutomaticInvocation"`
+	OperationParams       Params          `json:"operationParams"` // the request
+	IsCancelPending       bool            `json:"isCancelPending"`
+	CancelMode            CancelMode      `json:"cancelMode,omitempty"`
+	Error                 *ProblemDetails `json:"error,omitempty"`
+	// ResourceChanges are the changes so far, also of an operation that has failed.
+	ResourceChanges *ResourceChanges `json:"resourceChanges,omitempty"`
+	// ChangedInfo are the attributes of the instance that the operation has changed, once it has ended.
+	ChangedInfo *VnfInfoModifications `json:"changedInfo,omitempty"`
+	// ChangedExtConnectivity are the external links that the operation has changed, as they are now, once it has ended.
 	ChangedExtConnectivity []ExtVirtualLinkInfo `json:"changedExtConnectivity,omitempty"`
+}
+
+// VnfInfoModifications are attributes of a VNF instance that an operation has changed (SOL003 v2.6.1 5.5.2.12a).
+type VnfInfoModifications struct {
+	VimConnectionInfo VimConnections `json:"vimConnectionInfo,omitempty"` // those that are new or changed
+	Extensions        Params         `json:"extensions,omitzero"`
 }
 
 // ResourceChanges says what an operation changed (SOL003 v2.6.1 5.5.2.13).
 type ResourceChanges struct {
-	AffectedVnfcs []AffectedVnfc `json:"affectedVnfcs,omitempty"`
+	AffectedVnfcs           []AffectedVnfc           `json:"affectedVnfcs,omitempty"`
+	AffectedVirtualLinks    []AffectedVirtualLink    `json:"affectedVirtualLinks,omitempty"`
+	AffectedVirtualStorages []AffectedVirtualStorage `json:"affectedVirtualStorages,omitempty"`
 }
 
-// ChangeType of an AffectedVnfc.
+// ChangeType of an affected resource.
 type ChangeType string
 
-// The changes of a VNFC (SOL003 v2.6.1 5.5.3.12).
+// The changes of a VNFC (SOL003 v2.6.1 5.5.3.12); those of a virtual link (5.5.3.13) and of a virtual storage
+// (5.5.3.14) have the same names.
 const (
 	VnfcAdded    ChangeType = "ADDED"
 	VnfcRemoved  ChangeType = "REMOVED"
@@ -76,4 +88,20 @@ type AffectedVnfc struct {
 	VduID           string         `json:"vduId"`
 	ChangeType      ChangeType     `json:"changeType"`
 	ComputeResource ResourceHandle `json:"computeResource"`
+}
+
+// AffectedVirtualLink is an internal network that an operation has changed (SOL003 v2.6.1 5.5.3.13).
+type AffectedVirtualLink struct {
+	ID                string         `json:"id"`
+	VirtualLinkDescID string         `json:"virtualLinkDescId"`
+	ChangeType        ChangeType     `json:"changeType"`
+	NetworkResource   ResourceHandle `json:"networkResource"`
+}
+
+// AffectedVirtualStorage is a volume that an operation has changed (SOL003 v2.6.1 5.5.3.14).
+type AffectedVirtualStorage struct {
+	ID                   string         `json:"id"`
+	VirtualStorageDescID string         `json:"virtualStorageDescId"`
+	ChangeType           ChangeType     `json:"changeType"`
+	StorageResource      ResourceHandle `json:"storageResource"`
 }

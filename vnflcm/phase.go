@@ -22,6 +22,7 @@ type phase struct {
 const (
 	scalePhase         = "scale"
 	scaleRollbackPhase = "scale_rollback"
+	healPhase          = "heal"
 	changeExtConnPhase = "change_external_connectivity"
 )
 
@@ -54,7 +55,7 @@ func (rec *operationRecord) phases() []phase {
 	case kind == OpScale:
 		return around(ScaleStart, scalePhase, InfraDriver.Scale, ScaleEnd)
 	case kind == OpHeal:
-		return around(HealStart, "heal", InfraDriver.Heal, HealEnd)
+		return around(HealStart, healPhase, InfraDriver.Heal, HealEnd)
 	default:
 		return around(TerminateStart, "terminate", InfraDriver.Terminate, TerminateEnd)
 	}
@@ -137,8 +138,11 @@ func (r *run) finishPhase(ctx context.Context, p phase, now *Resources) error {
 	if now == nil {
 		return r.save(context.WithoutCancel(ctx))
 	}
-	if r.rec.Occ.OperationState != RollingBack {
+	if r.rec.Occ.OperationState == RollingBack {
+		r.rec.recordResources(*now, nil)
+	} else {
 		r.rec.Change = r.rec.Planned.settle(r.rec.VNFCs, now.VNFCs)
+		r.rec.recordResources(*now, r.rec.Change.Replaced)
 	}
 	return r.save(context.WithoutCancel(ctx), r.changeInstance(func(i *instanceRecord) { i.Resources = *now }))
 }

@@ -224,7 +224,7 @@ func TestHealByEitherID(t *testing.T) {
 		opID, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{name}})
 		occ, _ := x.wait(opID, err, vnflcm.Completed)
 		want := []vnflcm.AffectedVnfc{{ID: "worker-1", VduID: "worker", ChangeType: vnflcm.VnfcModified,
-			ComputeResource: vnflcm.ResourceHandle{ResourceID: "vm-worker-1-0" + "++"[:n+1]}}}
+			ComputeResource: vnflcm.ResourceHandle{VimConnectionID: "vim1", ResourceID: "vm-worker-1-0" + "++"[:n+1]}}}
 		if diff := cmp.Diff(want, occ.ResourceChanges.AffectedVnfcs); diff != "" {
 			t.Errorf("heal by %s:\n%s", name, diff)
 		}

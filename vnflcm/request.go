@@ -66,7 +66,7 @@ func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperatio
 		return "", err
 	}
 	now := time.Now().Round(0) // as it will be read back
-	rec := &operationRecord{Before: inst.Levels, VNFCs: inst.Resources.VNFCs, Occ: VnfLcmOpOcc{
+	rec := &operationRecord{Before: inst.Levels, VNFCs: inst.Resources.VNFCs, Began: inst.beginning(), Occ: VnfLcmOpOcc{
 		ID: uuid.NewString(), OperationState: Starting, StateEnteredTime: now, StartTime: now,
 		VnfInstanceID: instanceID, Operation: kind, OperationParams: params}}
 	if prepare != nil {
@@ -154,7 +154,7 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	if s.op.Kind == OpInstantiate {
 		s.pinVIM(inst)
 	}
-	rec.Drivers, rec.VIMType = s.driverNames(), s.op.VIM.VimType
+	rec.Drivers, rec.VIMType, rec.Began.VIM = s.driverNames(), s.op.VIM.VimType, inst.vimConnection()
 	levels, err := s.targetLevels(inst.Levels)
 	faults := []error{err}
 	s.op.Levels, rec.Levels = levels, levels

@@ -107,17 +107,3 @@ func (c Change) settle(before, now []VNFC) Change {
 	}
 	return out
 }
-
-func (c Change) affected() []AffectedVnfc {
-	var out []AffectedVnfc
-	add := func(list []VNFC, change ChangeType) {
-		for _, v := range list {
-			out = append(out, AffectedVnfc{ID: v.ID, VduID: v.VDU, ChangeType: change,
-				ComputeResource: ResourceHandle{ResourceID: v.ResourceID}})
-		}
-	}
-	add(c.Added, VnfcAdded)
-	add(c.Removed, VnfcRemoved)
-	add(c.Replaced, VnfcModified)
-	return out
-}

@@ -175,13 +175,12 @@ func definitions(verb string, vnfcs []VNFC) []ResourceDefinition {
 // save stores the operation, together with what each of also adds to the batch.
 func (r *run) save(ctx context.Context, also ...func(context.Context, *Batch) error) error {
 	err := r.claim.update(ctx, func(ctx context.Context, b *Batch) error {
-		err := r.m.records.fill(ctx, b, &r.stored, r.rec)
 		for _, add := range also {
-			if err == nil {
-				err = add(ctx, b)
+			if err := add(ctx, b); err != nil {
+				return err
 			}
 		}
-		return err
+		return r.m.records.fill(ctx, b, &r.stored, r.rec) // last: add may have changed it
 	})
 	if err == nil {
 		r.stored.written()

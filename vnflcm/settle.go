@@ -45,14 +45,6 @@ func (r *run) complete(ctx context.Context, state OperationState) error {
 		})
 	}
 	r.rec.Occ.Error = nil
-	r.rec.Occ.ResourceChanges = &ResourceChanges{AffectedVnfcs: r.rec.Change.affected()}
-	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return err
-	}
-	if inst != nil {
-		r.showConnectivity(inst)
-	}
 	if r.rec.Occ.Operation == OpTerminate {
 		return r.finish(ctx, Completed, (*instanceRecord).clear)
 	}
@@ -90,6 +82,7 @@ func (r *run) unlock(change func(*instanceRecord)) func(context.Context, *Batch)
 		id, emptied := r.rec.Occ.VnfInstanceID, false
 		err := r.claim.changeInstance(ctx, b, id, func(i *instanceRecord) {
 			change(i)
+			r.rec.recordInstance(i)
 			i.Holder = ""
 			emptied = i.Instance.InstantiationState == NotInstantiated
 		})

@@ -2,6 +2,7 @@ package vnflcm
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -10,10 +11,7 @@ import (
 // view returns an instance as users see it, with the free-form attributes at the public paths shown.
 func (rec *instanceRecord) view(public ...string) *VnfInstance {
 	out := rec.Instance
-	out.VimConnectionInfo = slices.Clone(out.VimConnectionInfo)
-	for i, v := range out.VimConnectionInfo {
-		out.VimConnectionInfo[i].ID = v.connection()
-	}
+	out.VimConnectionInfo = out.VimConnectionInfo.named()
 	if len(public) > 0 {
 		known := rec.Initial.AdditionalParams.secrets(nil, nil)
 		out.VimConnectionInfo, out.Extensions = disclose(newPathSet(public...), out.VimConnectionInfo, out.Extensions, known...)
@@ -71,6 +69,20 @@ func merged(a, b map[string]string) map[string]string {
 	out := make(map[string]string, len(a)+len(b))
 	maps.Copy(out, a)
 	maps.Copy(out, b)
+	return out
+}
+
+// named returns the list with an id for every connection, each another one: version 2 of the API has them as keys.
+func (c VimConnections) named() VimConnections {
+	out := slices.Clone(c)
+	taken := map[string]bool{}
+	for i, v := range out {
+		id := v.connection()
+		for n := 2; taken[id] && v.ID == ""; n++ {
+			id = fmt.Sprintf("%s-%d", v.connection(), n)
+		}
+		taken[id], out[i].ID = true, id
+	}
 	return out
 }
 
