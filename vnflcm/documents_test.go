@@ -94,6 +94,10 @@ func TestMaskedValuesAreRefused(t *testing.T) {
 	if diff := cmp.Diff(want, faults(err)); diff != "" {
 		t.Errorf("DecodeRequest: %v\n%s", err, diff)
 	}
+	_, err = vnflcm.DecodeRequest([]byte(`{"vnfdId":"v","metadata":{"a":{"b":"***"}}}`), new(vnflcm.CreateVnfRequest))
+	if diff := cmp.Diff([]string{"metadata.a.b"}, faults(err)); diff != "" {
+		t.Errorf("DecodeRequest: %v\n%s", err, diff)
+	}
 
 	x := newToys(t, nil)
 	masked := params(t, `{"deep":["***"]}`)
@@ -104,6 +108,28 @@ func TestMaskedValuesAreRefused(t *testing.T) {
 	err = x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "v", VimType: "toy", AccessInfo: masked})
 	if diff := cmp.Diff([]string{"accessInfo.deep[0]"}, faults(err)); diff != "" {
 		t.Errorf("VIMs().Put: %v\n%s", err, diff)
+	}
+}
+
+func TestMetadataWithObjects(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	const metadata = `{"list":[1,"two"],"number":12345678901234567890,"object":{"a":{"b":true}},"text":"t"}`
+	var req vnflcm.CreateVnfRequest
+	_, err := vnflcm.DecodeRequest([]byte(`{"vnfdId":"`+toyVNFD+`","metadata":`+metadata+`}`), &req)
+	must(t, err)
+	inst, err := x.Create(t.Context(), req)
+	must(t, err)
+	for _, inst := range []*vnflcm.VnfInstance{inst, x.get(inst.ID)} {
+		text, err := json.Marshal(inst.Metadata)
+		must(t, err)
+		if diff := cmp.Diff(metadata, string(text)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	_, err = vnflcm.DecodeRequest([]byte(`{"vnfdId":"v","metadata":["canary"]}`), new(vnflcm.CreateVnfRequest))
+	if diff := cmp.Diff([]string{"metadata"}, faults(err)); diff != "" {
+		t.Errorf("%v\n%s", err, diff)
 	}
 }
 

@@ -1,6 +1,10 @@
 package vnflcm
 
-import "github.com/vnfkit/vnfkit/tosca"
+import (
+	"errors"
+
+	"github.com/vnfkit/vnfkit/tosca"
+)
 
 // InstantiationState of a VNF instance.
 type InstantiationState string
@@ -24,8 +28,22 @@ type VnfInstance struct {
 	VimConnectionInfo      VimConnections       `json:"vimConnectionInfo,omitempty"`
 	InstantiationState     InstantiationState   `json:"instantiationState"`
 	InstantiatedVnfInfo    *InstantiatedVnfInfo `json:"instantiatedVnfInfo,omitempty"`
-	Metadata               map[string]string    `json:"metadata,omitempty"`
+	Metadata               KeyValuePairs        `json:"metadata,omitempty"`
 	Extensions             Params               `json:"extensions,omitzero"`
+}
+
+// KeyValuePairs are attributes that are shown in clear (SOL003 v2.6.1 4.4.1.7). The values are those of package
+// encoding/json: texts, booleans, lists and objects, with numbers as json.Number.
+type KeyValuePairs map[string]any
+
+// UnmarshalJSON implements json.Unmarshaler. It takes an object, or null for none.
+func (p *KeyValuePairs) UnmarshalJSON(data []byte) error {
+	var pairs map[string]any
+	if err := decodeUseNumber(data, &pairs); err != nil {
+		return errors.New("must be an object of attributes")
+	}
+	*p = pairs
+	return nil
 }
 
 // InstantiatedVnfInfo (SOL003 v2.6.1 5.5.2.2).

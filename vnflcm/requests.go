@@ -4,10 +4,10 @@ import "github.com/vnfkit/vnfkit/tosca"
 
 // CreateVnfRequest asks for a VNF instance identifier (SOL003 v2.6.1 5.5.2.3).
 type CreateVnfRequest struct {
-	VnfdID                 string            `json:"vnfdId"`
-	VnfInstanceName        string            `json:"vnfInstanceName,omitempty"`
-	VnfInstanceDescription string            `json:"vnfInstanceDescription,omitempty"`
-	Metadata               map[string]string `json:"metadata,omitempty"`
+	VnfdID                 string        `json:"vnfdId"`
+	VnfInstanceName        string        `json:"vnfInstanceName,omitempty"`
+	VnfInstanceDescription string        `json:"vnfInstanceDescription,omitempty"`
+	Metadata               KeyValuePairs `json:"metadata,omitempty"`
 }
 
 // InstantiateVnfRequest (SOL003 v2.6.1 5.5.2.4).
