@@ -1,11 +1,8 @@
 package vnflcm_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -239,24 +236,23 @@ func TestWhatOperationsHaveChanged(t *testing.T) {
 	}
 }
 
-// richCloud is a cloud whose machines have all that an instance can show.
-type richCloud struct{ *cloud }
-
-func (c richCloud) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
-	out, err := c.cloud.Resources(ctx, op)
-	for i := range out.VNFCs {
-		v := &out.VNFCs[i]
-		volume := vnflcm.Storage{ID: "volume-" + v.ID, Descriptor: "data", ResourceID: "vol-" + v.ResourceID}
-		out.Storages = append(out.Storages, volume)
-		v.StorageIDs, v.Zone, v.Metadata = []string{volume.ID}, "nova", map[string]string{"k": "v"}
-		v.CPs = []vnflcm.ConnectionPoint{
-			{CPD: v.VDU + "_cp", ResourceID: "port-" + v.ResourceID, MAC: "fa:16:3e:00:00:01", Fixed: []netip.Addr{netip.MustParseAddr("10.0.0.5"), netip.MustParseAddr("2001:db8::5")}},
-			{CPD: "bare", ResourceID: "bare-" + v.ResourceID}}
+// TestConnectionsHaveIDsAndTypes: SOL003 wants both, requests may leave them out.
+func TestConnectionsHaveIDsAndTypes(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "other", VimType: "kubernetes"}))
+	id := x.create()
+	access := params(t, `{"user":"u"}`)
+	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain", VimConnectionInfo: vnflcm.VimConnections{
+		{VimID: "vim1"}, {VimID: "other"}, {VimType: "toy", AccessInfo: access}, {VimType: "toy"}}})
+	x.wait(opID, err, vnflcm.Completed)
+	want := vnflcm.VimConnections{{ID: "vim1", VimID: "vim1", VimType: "toy"}, {ID: "other", VimID: "other", VimType: "kubernetes"},
+		{ID: "vim", VimType: "toy", AccessInfo: access}, {ID: "vim-2", VimType: "toy"}}
+	if diff := cmp.Diff(want, x.get(id).VimConnectionInfo); diff != "" {
+		t.Error(diff)
 	}
-	if len(out.VNFCs) > 0 {
-		out.VirtualLinks = []vnflcm.VirtualLink{{ID: "link", VLD: "internal", ResourceID: fmt.Sprintf("net-%d", len(out.VNFCs))}}
-		out.ConnectionPoints = []vnflcm.ConnectionPoint{{CPD: "vip", ResourceID: "vip", Fixed: []netip.Addr{netip.MustParseAddr("10.0.0.9")}}}
-		out.Metadata = map[string]string{"stack": "s"}
+	_, err = x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", VimConnectionInfo: vnflcm.VimConnections{{VimID: "vim1"}, {VimID: "unknown"}}})
+	if diff := cmp.Diff([]string{"vimConnectionInfo[1].vimType"}, faults(err)); diff != "" {
+		t.Errorf("%v\n%s", err, diff)
 	}
-	return out, err
 }

@@ -151,12 +151,13 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	if err != nil {
 		return err
 	}
+	var faults []error
 	if s.op.Kind == OpInstantiate {
-		s.pinVIM(inst)
+		faults = append(faults, s.pinVIM(ctx, inst))
 	}
 	rec.Drivers, rec.VIMType, rec.Began.VIM = s.driverNames(), s.op.VIM.VimType, inst.vimConnection()
 	levels, err := s.targetLevels(inst.Levels)
-	faults := []error{err}
+	faults = append(faults, err)
 	s.op.Levels, rec.Levels = levels, levels
 	s.op.GrantPending = m.cfg.Granter != nil
 	faults = append(faults, s.checkHooks(), checkRequest(s.op), s.checkDriver())

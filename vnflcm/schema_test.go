@@ -2,40 +2,287 @@ package vnflcm_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestInstanceIsSOL003 holds what an instance shows against ETSI's own schema (TST010 v2.6.1).
-func TestInstanceIsSOL003(t *testing.T) {
-	t.Parallel()
-	corpus := os.Getenv("VNFKIT_CORPUS")
-	if corpus == "" {
-		t.Skip("VNFKIT_CORPUS is not set: no schemas to read")
+// schemaOf compiles a schema of testdata/sol003.
+func schemaOf(t *testing.T, file string) *jsonschema.Schema {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "sol003", file)) //nolint:gosec // test data
+	must(t, err)
+	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	must(t, err)
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	for name, valid := range map[string]func(string) error{
+		"IP":  func(s string) error { _, err := netip.ParseAddr(s); return err },
+		"MAC": func(s string) error { _, err := net.ParseMAC(s); return err },
+	} {
+		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(v any) error {
+			s, _ := v.(string)
+			return valid(s)
+		}})
 	}
-	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(corpus, "sol003", "tst010-2.6.1-schemas", "VNFLifecycleManagement-API", "schemas", "vnfInstance.schema.json"))
+	must(t, c.AddResource(file, tree))
+	schema, err := c.Compile(file)
 	must(t, err)
-	x := newToys(t, nil)
-	id := x.create()
-	x.world.machines[id] = []vnflcm.VNFC{{ID: "master-0", ResourceID: "vm-master-0-0", VDU: "master", Zone: "nova", StorageIDs: []string{"s"},
-		CPs: []vnflcm.ConnectionPoint{{CPD: "master_cp", ResourceID: "port", MAC: "fa:16:3e:00:00:01", Fixed: []netip.Addr{netip.MustParseAddr("10.0.0.5")}}}}}
-	links := link("a", "net-a", "master_cp")
-	links[0].ExtLinkPorts = []vnflcm.ExtLinkPortData{{ID: "p", ResourceHandle: vnflcm.ResourceHandle{ResourceID: "port-1"}}}
-	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain", ExtVirtualLinks: links,
-		ExtManagedVirtualLinks: []vnflcm.ExtManagedVirtualLinkData{{ID: "m", VnfVirtualLinkDescID: "internal", ResourceID: "net-m"}}})
-	x.wait(opID, err, vnflcm.Completed)
-	text, err := json.Marshal(x.get(id))
-	must(t, err)
+	return schema
+}
+
+// documents collects what a Manager shows, and validates all of it.
+type documents struct {
+	t       *testing.T
+	schemas map[string]*jsonschema.Schema
+	mu      sync.Mutex
+	total   map[string]int
+	known   map[string]bool
+	seen    map[string]bool // operation and state
+}
+
+// The files of the schemas.
+const (
+	instanceV1  = "2.6.1/vnfInstance.schema.json"
+	operationV1 = "2.6.1/vnfLcmOpOcc.schema.json"
+	problemV1   = "2.6.1/ProblemDetails.schema.json"
+)
+
+func newDocuments(t *testing.T) *documents {
+	d := &documents{t: t, schemas: map[string]*jsonschema.Schema{}, total: map[string]int{}, known: map[string]bool{}, seen: map[string]bool{}}
+	for _, file := range []string{instanceV1, operationV1, problemV1} {
+		d.schemas[file] = schemaOf(t, file)
+	}
+	return d
+}
+
+// check validates a document, and looks for secrets. It reports whether the document is a new one.
+func (d *documents) check(file string, text []byte) bool {
+	d.t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known[file+string(text)] {
+		return false // as it was before the last step
+	}
+	d.known[file+string(text)] = true
+	d.total[file]++
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err == nil {
+		err = d.schemas[file].Validate(document)
+	}
+	if err != nil {
+		d.total[file+" invalid"]++
+		d.t.Errorf("%v\n%s", err, text)
+	}
+	if bytes.Contains(text, []byte("canary")) {
+		d.t.Errorf("a secret is in %s", text)
+	}
+	return true
+}
+
+// showInstance validates an instance and reads it back.
+func (d *documents) showInstance(ctx context.Context, m *vnflcm.Manager, id string) {
+	d.t.Helper()
+	inst, err := m.Get(ctx, id)
+	must(d.t, err)
+	text, err := json.Marshal(inst)
+	must(d.t, err)
+	if !d.check(instanceV1, text) {
+		return
+	}
+	readBack(d.t, text, new(vnflcm.VnfInstance))
+}
+
+// showOperation does so with an operation, its problem and its request.
+func (d *documents) showOperation(ctx context.Context, m *vnflcm.Manager, opID string) {
+	d.t.Helper()
+	occ, err := m.Operation(ctx, opID)
+	must(d.t, err)
+	text, err := json.Marshal(occ)
+	must(d.t, err)
+	if !d.check(operationV1, text) {
+		return
+	}
+	d.mu.Lock()
+	d.seen[fmt.Sprintf("%s %s", occ.Operation, occ.OperationState)] = true
+	d.mu.Unlock()
+	readBack(d.t, text, new(vnflcm.VnfLcmOpOcc))
+	if occ.Error != nil {
+		problem, err := json.Marshal(occ.Error)
+		must(d.t, err)
+		d.check(problemV1, problem)
+	}
+}
+
+// readBack reads a document into our own type and compares.
+func readBack(t *testing.T, text []byte, into any) {
+	t.Helper()
+	must(t, json.Unmarshal(text, into))
+	again, err := vnflcm.RevealJSON(into)
 	must(t, err)
-	if err := schema.Validate(document); err != nil {
-		t.Errorf("%v\n%s", err, text)
+	if diff := cmp.Diff(treeOf(t, text), treeOf(t, again)); diff != "" {
+		t.Errorf("a document and what it was read as:\n%s", diff)
+	}
+}
+
+// richCloud is a cloud whose machines have all that an instance can show.
+type richCloud struct{ *cloud }
+
+func (c richCloud) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
+	out, err := c.cloud.Resources(ctx, op)
+	for i := range out.VNFCs {
+		v := &out.VNFCs[i]
+		volume := vnflcm.Storage{ID: "volume-" + v.ID, Descriptor: "data", ResourceID: "vol-" + v.ResourceID}
+		out.Storages = append(out.Storages, volume)
+		v.StorageIDs, v.Zone, v.Metadata = []string{volume.ID}, "nova", map[string]string{"k": "v"}
+		v.CPs = []vnflcm.ConnectionPoint{
+			{CPD: v.VDU + "_cp", ResourceID: "port-" + v.ResourceID, MAC: "fa:16:3e:00:00:01", Fixed: []netip.Addr{netip.MustParseAddr("10.0.0.5"), netip.MustParseAddr("2001:db8::5")}},
+			{CPD: "bare", ResourceID: "bare-" + v.ResourceID}}
+	}
+	if len(out.VNFCs) > 0 {
+		out.VirtualLinks = []vnflcm.VirtualLink{{ID: "link", VLD: "internal", ResourceID: fmt.Sprintf("net-%d", len(out.VNFCs))}}
+		out.ConnectionPoints = []vnflcm.ConnectionPoint{{CPD: "vip", ResourceID: "vip", Fixed: []netip.Addr{netip.MustParseAddr("10.0.0.9")}}}
+		out.Metadata = map[string]string{"stack": "s"}
+	}
+	return out, err
+}
+
+// TestEveryDocumentIsSOL003 holds every document of every operation, while it runs, fails, is rolled back and has ended,
+// against ETSI's schemas of SOL003 v2.6.1 (TST010).
+func TestEveryDocumentIsSOL003(t *testing.T) {
+	t.Parallel()
+	d := newDocuments(t)
+	x := newToys(t, nil)
+	x.cfg.Infra = map[string]vnflcm.InfraDriver{"toy": richCloud{&cloud{world: x.world}}}
+	x.cfg.Intercept = func(ctx context.Context, step vnflcm.StepInfo, next func(context.Context) error) error {
+		if occ, err := x.Operation(ctx, step.OperationID); err == nil {
+			d.showInstance(ctx, x.Manager, occ.VnfInstanceID)
+			d.showOperation(ctx, x.Manager, step.OperationID)
+		}
+		return next(ctx)
+	}
+	x.start()
+	must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "registered", VimType: "toy", AccessInfo: params(t, `{"password":"canary-registered"}`)}))
+
+	secrets := params(t, `{"password":"canary-1","replicas":3,"list":[{"pin":4711},null,true,"canary-2"],"proxy":"http://u:canary-3@h/","empty":{}}`)
+	links := []vnflcm.ExtVirtualLinkData{
+		{ID: "a", ResourceID: "net-a", ExtCps: []vnflcm.VnfExtCpData{{CpdID: "worker_cp"}}, ExtLinkPorts: []vnflcm.ExtLinkPortData{{ID: "p", ResourceHandle: vnflcm.ResourceHandle{ResourceID: "port-1"}}}},
+		{ID: "b", ResourceID: "net-b", ExtCps: []vnflcm.VnfExtCpData{{CpdID: "master_cp", CpConfig: vnflcm.ExtCpConfigs{{LinkPortID: "p"},
+			{CpInstanceID: "named", CpProtocolData: []vnflcm.CpProtocolData{{LayerProtocol: "IP_OVER_ETHERNET", IPOverEthernet: &vnflcm.IPOverEthernetAddressData{
+				IPAddresses: []vnflcm.IPAddressData{{Type: "IPV4", FixedAddresses: []string{"10.0.0.7"}}, {Type: "IPV4", NumDynamicAddresses: 1},
+					{Type: "IPV4", AddressRange: &vnflcm.AddressRange{MinAddress: "10.0.0.1", MaxAddress: "10.0.0.9"}}}}}}}}}}}}
+	instantiate := vnflcm.InstantiateVnfRequest{FlavourID: "undo", AdditionalParams: secrets, Extensions: params(t, `{"zones":["a"],"secret":"canary-4"}`),
+		LocalizationLanguage: "en", ExtVirtualLinks: links,
+		ExtManagedVirtualLinks: []vnflcm.ExtManagedVirtualLinkData{{ID: "m", VirtualLinkDescID: "internal", ResourceID: "net-m"}},
+		VimConnectionInfo: vnflcm.VimConnections{{VimID: "own", VimType: "toy", AccessInfo: params(t, `{"password":"canary-5","user":"u"}`),
+			InterfaceInfo: params(t, `{"endpoint":"https://user:canary-6@vim/v3","port":443}`), Extra: params(t, `{"deep":{"token":"canary-7"}}`)},
+			{VimID: "registered", VimType: "toy"}}}
+	broken := func(at string) { x.world.failAt(at, fmt.Errorf("canary-1 and canary-7 do not work at %s", at)) }
+	repair := func(at string) { x.world.failAt(at, nil) }
+	begin := func(id string, start func(context.Context, string) (string, error), want vnflcm.OperationState) string {
+		t.Helper()
+		opID, err := start(t.Context(), id)
+		x.wait(opID, err, want)
+		d.showInstance(t.Context(), x.Manager, id)
+		d.showOperation(t.Context(), x.Manager, opID)
+		return opID
+	}
+	end := func(id, opID string, err error, want vnflcm.OperationState) {
+		t.Helper()
+		if want == vnflcm.Failed {
+			must(t, err)
+		} else {
+			x.wait(opID, err, want)
+		}
+		d.showInstance(t.Context(), x.Manager, id)
+		d.showOperation(t.Context(), x.Manager, opID)
+	}
+	starts := map[string]func(context.Context, string) (string, error){
+		"instantiate": func(ctx context.Context, id string) (string, error) { return x.Instantiate(ctx, id, instantiate) },
+		"scale out": func(ctx context.Context, id string) (string, error) {
+			r := scale(vnflcm.ScaleOut, 1)
+			r.AdditionalParams = secrets
+			return x.Scale(ctx, id, r)
+		},
+		"scale in": func(ctx context.Context, id string) (string, error) {
+			return x.Scale(ctx, id, scale(vnflcm.ScaleIn, 1))
+		},
+		"heal": func(ctx context.Context, id string) (string, error) {
+			return x.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}, Cause: "alarm", AdditionalParams: secrets})
+		},
+		"heal all": func(ctx context.Context, id string) (string, error) { return x.Heal(ctx, id, vnflcm.HealVnfRequest{}) },
+		"connect": func(ctx context.Context, id string) (string, error) {
+			return x.ChangeExtConn(ctx, id, vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: link("a", "net-c", "worker_cp"), AdditionalParams: secrets,
+				VimConnectionInfo: vnflcm.VimConnections{{VimID: "own", VimType: "toy", AccessInfo: params(t, `{"password":"canary-8"}`)}}})
+		},
+		"terminate": func(ctx context.Context, id string) (string, error) {
+			return x.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, AdditionalParams: secrets})
+		},
+	}
+	created := func() string {
+		t.Helper()
+		inst, err := x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD, Metadata: vnflcm.KeyValuePairs{"text": "t", "object": map[string]any{"n": 1}}})
+		must(t, err)
+		d.showInstance(t.Context(), x.Manager, inst.ID)
+		return inst.ID
+	}
+	running := func() string {
+		t.Helper()
+		id := created()
+		begin(id, starts["instantiate"], vnflcm.Completed)
+		return id
+	}
+	for _, c := range []struct{ start, at string }{
+		{"instantiate", "instantiate/create/worker-1"}, {"instantiate", "instantiate_end/join/worker-1"},
+		{"scale out", "scale/create/worker-2"}, {"scale out", "scale_end/join/worker-2"},
+		{"scale in", "scale/delete/worker-1"}, {"heal", "heal/replace/worker-0"}, {"heal", "heal_end/join/worker-0"},
+		{"heal all", "heal_end/join/worker-1"}, {"connect", "change_external_connectivity/connect/"}, {"terminate", "terminate/delete/worker-1"},
+	} {
+		for _, then := range []string{"retry", "rollback", "fail"} {
+			if then == "rollback" && (c.start == "scale in" || c.start == "heal" || c.start == "heal all" || c.start == "terminate") {
+				continue // cannot be rolled back
+			}
+			var id string
+			if c.start == "instantiate" {
+				id = created()
+			} else {
+				id = running()
+			}
+			broken(c.at)
+			opID := begin(id, starts[c.start], vnflcm.FailedTemp)
+			repair(c.at)
+			switch then {
+			case "retry":
+				end(id, opID, x.Retry(t.Context(), opID), vnflcm.Completed)
+			case "rollback":
+				end(id, opID, x.Rollback(t.Context(), opID), vnflcm.RolledBack)
+			default:
+				end(id, opID, x.Fail(t.Context(), opID), vnflcm.Failed)
+			}
+		}
+	}
+	t.Logf("documents: %v", d.total)
+	for _, kind := range []string{"INSTANTIATE", "SCALE", "HEAL", "CHANGE_EXT_CONN", "TERMINATE"} {
+		for _, state := range []string{"PROCESSING", "FAILED_TEMP", "COMPLETED", "FAILED"} {
+			if !d.seen[kind+" "+state] {
+				t.Errorf("no document of %s in state %s", kind, state)
+			}
+		}
+	}
+	for _, want := range []string{"INSTANTIATE ROLLING_BACK", "INSTANTIATE ROLLED_BACK", "SCALE ROLLING_BACK", "SCALE ROLLED_BACK", "CHANGE_EXT_CONN ROLLED_BACK"} {
+		if !d.seen[want] {
+			t.Errorf("no document of %s", want)
+		}
 	}
 }

@@ -60,14 +60,32 @@ func (s *session) findDriver(ctx context.Context, inst *instanceRecord) (err err
 	return nil
 }
 
-// pinVIM keeps an instance on the default VIM of the moment: another may become the default.
-func (s *session) pinVIM(inst *instanceRecord) {
-	if len(inst.Initial.VimConnectionInfo) > 0 {
-		return
-	}
+// pinVIM keeps an instance on the default VIM of the moment: another may become the default. Connections of a request
+// get the type that SOL003 wants every one to have.
+func (s *session) pinVIM(ctx context.Context, inst *instanceRecord) error {
 	vim := s.op.VIM
-	inst.DefaultVIM = vim.VimID
-	inst.Instance.VimConnectionInfo = VimConnections{{ID: vim.ID, VimID: vim.VimID, VimType: vim.VimType}}
+	if len(inst.Initial.VimConnectionInfo) == 0 {
+		inst.DefaultVIM = vim.VimID
+		inst.Instance.VimConnectionInfo = VimConnections{{ID: vim.ID, VimID: vim.VimID, VimType: vim.VimType}}
+		return nil
+	}
+	var faults []error
+	list := slices.Clone(inst.Initial.VimConnectionInfo)
+	list[0].VimType = vim.VimType
+	for i, other := range list[1:] {
+		if other.VimType != "" {
+			continue
+		}
+		known, err := s.m.vims.Get(ctx, other.VimID)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if list[i+1].VimType = known.VimType; known.VimType == "" {
+			faults = append(faults, &ParamError{Path: fmt.Sprintf("vimConnectionInfo[%d].vimType", i+1), Reason: "is required for a VIM that is not registered"})
+		}
+	}
+	inst.Instance.VimConnectionInfo = list
+	return errors.Join(faults...)
 }
 
 func (s *session) findFlavour(pkg *tosca.Package) (err error) {
