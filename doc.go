@@ -7,7 +7,8 @@
 //     signatures, of whatever it describes: [github.com/vnfkit/vnfkit/tosca/csar]. What was wrong with it:
 //     [github.com/vnfkit/vnfkit/tosca/problem].
 //   - Run the lifecycle of VNF instances (instantiate, scale, heal, terminate) in a way that survives crashes:
-//     [github.com/vnfkit/vnfkit/vnflcm].
+//     [github.com/vnfkit/vnfkit/vnflcm]. Its documents in version 2 of the SOL003 API:
+//     [github.com/vnfkit/vnfkit/vnflcm/sol003].
 //   - Keep its state in a file: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite]; in a database of yours:
 //     [github.com/vnfkit/vnfkit/vnflcm/sqlstore]; in a store that you write:
 //     [github.com/vnfkit/vnfkit/vnflcm/storetest] checks it. Check that a driver that you write survives the death of

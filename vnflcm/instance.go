@@ -113,10 +113,14 @@ type VnfcInfo struct {
 
 // VnfExtCpInfo is an external connection point (SOL003 v2.6.1 5.5.3.9).
 type VnfExtCpInfo struct {
-	ID               string           `json:"id"`
-	CpdID            string           `json:"cpdId"`
-	CpProtocolInfo   []CpProtocolInfo `json:"cpProtocolInfo,omitempty"`
-	AssociatedVnfcCp string           `json:"associatedVnfcCpId,omitempty"`
+	ID    string `json:"id"`
+	CpdID string `json:"cpdId"`
+	// CpConfigID is the CpInstanceID of the configuration in CurrentVnfExtCpData (SOL003 v3.3.1 5.5.3.9).
+	CpConfigID     string           `json:"cpConfigId,omitempty"`
+	CpProtocolInfo []CpProtocolInfo `json:"cpProtocolInfo,omitempty"`
+	// AssociatedVnfcCp is the connection point of a VNFC that this one exposes. A virtual address of the VNF as a whole
+	// names the first connection point of the VNF, as SOL003 wants one.
+	AssociatedVnfcCp string `json:"associatedVnfcCpId,omitempty"`
 }
 
 // ExtVirtualLinkInfo (SOL003 v2.6.1 5.5.3.2).
@@ -124,6 +128,9 @@ type ExtVirtualLinkInfo struct {
 	ID             string            `json:"id"`
 	ResourceHandle ResourceHandle    `json:"resourceHandle"`
 	ExtLinkPorts   []ExtLinkPortInfo `json:"extLinkPorts,omitempty"`
+	// CurrentVnfExtCpData are the connection points on the link as requests have configured them (SOL003 v3.3.1 5.5.3.2).
+	// Every configuration has a CpInstanceID.
+	CurrentVnfExtCpData []VnfExtCpData `json:"currentVnfExtCpData,omitempty"`
 }
 
 // ExtLinkPortInfo is a port of the VIM that an external connection point uses (SOL003 v2.6.1 5.5.3.9a).

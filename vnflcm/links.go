@@ -132,9 +132,34 @@ func hasCP(f *tosca.Flavour, cpd string) bool {
 func (l ExtVirtualLinkData) info(vim string) ExtVirtualLinkInfo {
 	out := ExtVirtualLinkInfo{ID: l.ID, ResourceHandle: ResourceHandle{VimConnectionID: cmp.Or(l.VimConnectionID, vim),
 		ResourceProviderID: l.ResourceProviderID, ResourceID: l.ResourceID}}
+	for _, cp := range l.ExtCps {
+		out.CurrentVnfExtCpData = append(out.CurrentVnfExtCpData, VnfExtCpData{CpdID: cp.CpdID, CpConfig: cp.configured()})
+	}
 	for _, p := range l.ExtLinkPorts {
 		p.ResourceHandle.VimConnectionID = cmp.Or(p.ResourceHandle.VimConnectionID, vim)
 		out.ExtLinkPorts = append(out.ExtLinkPorts, ExtLinkPortInfo(p))
+	}
+	return out
+}
+
+// configured returns the configurations of the connection points with an id for each: version 2 of the API has them as
+// keys. Without one,
+// addresses are dynamic.
+func (d VnfExtCpData) configured() ExtCpConfigs {
+	out := slices.Clone(d.CpConfig)
+	if len(out) == 0 {
+		out = make(ExtCpConfigs, 1)
+	}
+	for i, config := range out {
+		if config.LinkPortID == "" && len(config.CpProtocolData) == 0 {
+			out[i].CpProtocolData = []CpProtocolData{{LayerProtocol: ipOverEthernet}}
+		}
+		for n := i; out[i].CpInstanceID == ""; n++ {
+			id := fmt.Sprintf("%s-%d", d.CpdID, n)
+			if !slices.ContainsFunc(out, func(c VnfExtCpConfig) bool { return c.CpInstanceID == id }) {
+				out[i].CpInstanceID = id
+			}
+		}
 	}
 	return out
 }

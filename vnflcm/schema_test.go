@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -16,7 +17,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
+
+// keywords are those of JSON Schema that mean the same in OpenAPI 3.0: a schema that has only these needs no validator of
+// its own.
+var keywords = []string{"additionalProperties", "anyOf", "default", "definitions", "description", "enum", "format", "items", "minItems", "oneOf",
+	"properties", "required", "title", "type", "$schema", "$id"}
 
 // schemaOf compiles a schema of testdata/sol003.
 func schemaOf(t *testing.T, file string) *jsonschema.Schema {
@@ -25,7 +32,9 @@ func schemaOf(t *testing.T, file string) *jsonschema.Schema {
 	must(t, err)
 	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	must(t, err)
+	correct(t, tree)
 	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft4) // what OpenAPI 3.0 is derived from
 	c.AssertFormat()
 	for name, valid := range map[string]func(string) error{
 		"IP":  func(s string) error { _, err := netip.ParseAddr(s); return err },
@@ -40,6 +49,41 @@ func schemaOf(t *testing.T, file string) *jsonschema.Schema {
 	schema, err := c.Compile(file)
 	must(t, err)
 	return schema
+}
+
+// correct changes where the OpenAPI definition of SOL003 v3.3.1 deviates from the specification, which takes precedence as
+// it says itself: "exactly one of addresses and addressRange" (4.4.1.10c and 5.5.3.10, there of an item of ipAddresses) is
+// required of the object around that list, and addressRange of a request is called ipAddressRange. Whatever is no keyword
+// of JSON Schema fails the test.
+func correct(t *testing.T, schema any) {
+	t.Helper()
+	switch s := schema.(type) {
+	case []any:
+		for _, each := range s {
+			correct(t, each)
+		}
+	case map[string]any:
+		for name := range s {
+			if !slices.Contains(keywords, name) {
+				t.Fatalf("%q is no keyword that JSON Schema and OpenAPI have in common", name)
+			}
+		}
+		properties, _ := s["properties"].(map[string]any)
+		if addresses, ok := properties["ipAddresses"].(map[string]any); ok && s["oneOf"] != nil {
+			text, err := json.Marshal(s["oneOf"])
+			must(t, err)
+			oneOf, err := jsonschema.UnmarshalJSON(bytes.NewReader(bytes.ReplaceAll(text, []byte("ipAddressRange"), []byte("addressRange"))))
+			must(t, err)
+			addresses["items"].(map[string]any)["oneOf"] = oneOf
+			delete(s, "oneOf")
+		}
+		for _, p := range properties {
+			correct(t, p)
+		}
+		for _, name := range []string{"items", "oneOf", "anyOf", "additionalProperties"} {
+			correct(t, s[name])
+		}
+	}
 }
 
 // documents collects what a Manager shows, and validates all of it.
@@ -57,11 +101,20 @@ const (
 	instanceV1  = "2.6.1/vnfInstance.schema.json"
 	operationV1 = "2.6.1/vnfLcmOpOcc.schema.json"
 	problemV1   = "2.6.1/ProblemDetails.schema.json"
+	instanceV2  = "3.3.1/VnfInstance.json"
+	operationV2 = "3.3.1/VnfLcmOpOcc.json"
 )
+
+var requestsV2 = map[vnflcm.LcmOperation]string{vnflcm.OpInstantiate: "3.3.1/InstantiateVnfRequest.json", vnflcm.OpScale: "3.3.1/ScaleVnfRequest.json",
+	vnflcm.OpHeal: "3.3.1/HealVnfRequest.json", vnflcm.OpTerminate: "3.3.1/TerminateVnfRequest.json",
+	vnflcm.OpChangeExtConn: "3.3.1/ChangeExtVnfConnectivityRequest.json"}
 
 func newDocuments(t *testing.T) *documents {
 	d := &documents{t: t, schemas: map[string]*jsonschema.Schema{}, total: map[string]int{}, known: map[string]bool{}, seen: map[string]bool{}}
-	for _, file := range []string{instanceV1, operationV1, problemV1} {
+	for _, file := range []string{instanceV1, operationV1, problemV1, instanceV2, operationV2} {
+		d.schemas[file] = schemaOf(t, file)
+	}
+	for _, file := range requestsV2 {
 		d.schemas[file] = schemaOf(t, file)
 	}
 	return d
@@ -91,7 +144,7 @@ func (d *documents) check(file string, text []byte) bool {
 	return true
 }
 
-// showInstance validates an instance and reads it back.
+// showInstance validates an instance in both versions of the API, and reads it back.
 func (d *documents) showInstance(ctx context.Context, m *vnflcm.Manager, id string) {
 	d.t.Helper()
 	inst, err := m.Get(ctx, id)
@@ -102,6 +155,10 @@ func (d *documents) showInstance(ctx context.Context, m *vnflcm.Manager, id stri
 		return
 	}
 	readBack(d.t, text, new(vnflcm.VnfInstance))
+	v2, err := sol003.MarshalInstanceV2(inst)
+	must(d.t, err)
+	d.check(instanceV2, v2)
+	must(d.t, json.Unmarshal(v2, new(vnflcm.VnfInstance)))
 }
 
 // showOperation does so with an operation, its problem and its request.
@@ -123,6 +180,13 @@ func (d *documents) showOperation(ctx context.Context, m *vnflcm.Manager, opID s
 		must(d.t, err)
 		d.check(problemV1, problem)
 	}
+	v2, err := sol003.MarshalOperationV2(occ)
+	must(d.t, err)
+	d.check(operationV2, v2)
+	var shown struct{ OperationParams json.RawMessage }
+	must(d.t, json.Unmarshal(v2, &shown))
+	d.check(requestsV2[occ.Operation], shown.OperationParams)
+	must(d.t, json.Unmarshal(v2, new(vnflcm.VnfLcmOpOcc)))
 }
 
 // readBack reads a document into our own type and compares.
@@ -159,7 +223,7 @@ func (c richCloud) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.
 }
 
 // TestEveryDocumentIsSOL003 holds every document of every operation, while it runs, fails, is rolled back and has ended,
-// against ETSI's schemas of SOL003 v2.6.1 (TST010).
+// against ETSI's schemas of SOL003 v2.6.1 (TST010) and v3.3.1.
 func TestEveryDocumentIsSOL003(t *testing.T) {
 	t.Parallel()
 	d := newDocuments(t)

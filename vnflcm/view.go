@@ -31,8 +31,10 @@ func (rec *instanceRecord) view(public ...string) *VnfInstance {
 	for _, link := range rec.ManagedLinks {
 		info.ExtManagedVirtualLinkInfo = append(info.ExtManagedVirtualLinkInfo, link.info(vim))
 	}
+	configs := rec.cpConfigs()
 	for _, cp := range rec.Resources.ConnectionPoints {
-		info.ExtCpInfo = append(info.ExtCpInfo, VnfExtCpInfo{ID: cp.ResourceID, CpdID: cp.CPD, CpProtocolInfo: cp.protocolInfo()})
+		info.ExtCpInfo = append(info.ExtCpInfo, VnfExtCpInfo{ID: cp.ResourceID, CpdID: cp.CPD, CpConfigID: configs.next(cp.CPD),
+			CpProtocolInfo: cp.protocolInfo(), AssociatedVnfcCp: rec.Resources.firstCP()})
 	}
 	for _, v := range rec.Resources.VNFCs {
 		shown := v.resourceInfo()
@@ -40,7 +42,8 @@ func (rec *instanceRecord) view(public ...string) *VnfInstance {
 		shown.Metadata = merged(v.Metadata, rec.Published[v.ResourceID])
 		for i, cp := range v.CPs {
 			if rec.external(cp.CPD) {
-				ext := VnfExtCpInfo{ID: "ext-" + cp.ResourceID, CpdID: cp.CPD, CpProtocolInfo: cp.protocolInfo(), AssociatedVnfcCp: cp.ResourceID}
+				ext := VnfExtCpInfo{ID: "ext-" + cp.ResourceID, CpdID: cp.CPD, CpConfigID: configs.next(cp.CPD),
+					CpProtocolInfo: cp.protocolInfo(), AssociatedVnfcCp: cp.ResourceID}
 				info.ExtCpInfo = append(info.ExtCpInfo, ext)
 				shown.VnfcCpInfo[i].VnfExtCpID = ext.ID
 			}
@@ -59,6 +62,44 @@ func (rec *instanceRecord) view(public ...string) *VnfInstance {
 	info.Metadata = rec.Resources.Metadata
 	out.InstantiatedVnfInfo = info
 	return &out
+}
+
+// cpConfigs are the ids of the configurations of external connection points that are not in use yet, by descriptor.
+type cpConfigs map[string][]string
+
+func (rec *instanceRecord) cpConfigs() cpConfigs {
+	out := cpConfigs{}
+	for _, link := range rec.Links {
+		for _, cp := range link.ExtCps {
+			for _, config := range cp.configured() {
+				out[cp.CpdID] = append(out[cp.CpdID], config.CpInstanceID)
+			}
+		}
+	}
+	return out
+}
+
+// next returns the configuration of the next connection point of a descriptor. The last one is for all that remain. A
+// connection point on no link has one of its own.
+func (c cpConfigs) next(cpd string) string {
+	ids := c[cpd]
+	if len(ids) == 0 {
+		return cpd
+	}
+	if len(ids) > 1 {
+		c[cpd] = ids[1:]
+	}
+	return ids[0]
+}
+
+// firstCP is the id of the first connection point of the first VNFC that has one.
+func (r Resources) firstCP() string {
+	for _, v := range r.VNFCs {
+		for _, cp := range v.CPs {
+			return cp.ResourceID
+		}
+	}
+	return ""
 }
 
 // merged is a and b together; where both have a key, b's value counts.
@@ -121,6 +162,9 @@ func (v VNFC) resourceInfo() VnfcResourceInfo {
 	return info
 }
 
+// ipOverEthernet is the layer protocol of all connection points (SOL003 v2.6.1 5.5.3.9b).
+const ipOverEthernet = "IP_OVER_ETHERNET"
+
 func (c ConnectionPoint) protocolInfo() []CpProtocolInfo {
 	eth := &IPOverEthernetAddressInfo{MacAddress: c.MAC}
 	for _, family := range []struct {
@@ -137,5 +181,8 @@ func (c ConnectionPoint) protocolInfo() []CpProtocolInfo {
 			eth.IPAddresses = append(eth.IPAddresses, info)
 		}
 	}
-	return []CpProtocolInfo{{LayerProtocol: "IP_OVER_ETHERNET", IPOverEthernet: eth}}
+	if eth.MacAddress == "" && len(eth.IPAddresses) == 0 {
+		eth = nil // one of them is required
+	}
+	return []CpProtocolInfo{{LayerProtocol: ipOverEthernet, IPOverEthernet: eth}}
 }

@@ -18,6 +18,7 @@ var budget = map[string]int{
 	"tosca/csar":               3, // yaml, and cryptobyte for signatures
 	"tosca/problem":            0,
 	"vnflcm":                   5,
+	"vnflcm/sol003":            5,
 	"vnflcm/storetest":         10,
 	"vnflcm/crashtest":         10, // storetest
 	"vnflcm/sqlstore":          5,

@@ -24,6 +24,7 @@ var rules = []rule{
 	{of: []string{"sshexec"}, only: []string{"sshexec"}, tests: true, why: "sshexec is useful alone"},
 	{of: []string{"helmclient"}, only: []string{"helmclient"}, tests: true, why: "helmclient is useful alone"},
 	{of: []string{"vnflcm"}, only: []string{"vnflcm", "tosca"}, tests: true, why: "the lifecycle knows drivers by their interfaces"},
+	{of: []string{"vnflcm/sol003"}, only: []string{"vnflcm"}, tests: true, why: "the HTTP interface is about types of vnflcm"},
 	{of: []string{""}, except: []string{"examples"}, never: []string{"examples"}, tests: true, why: "examples are programs and no library"},
 	{of: []string{""}, except: []string{"examples", "internal", "helmclient"}, never: []string{"helmclient/helmsdk"},
 		why: "it links all of Helm: take a factory of helmclient.Client"},
