@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,8 @@ type sshd struct {
 	target         sshexec.Target
 }
 
-// startSSHD starts the server, with further lines of configuration.
+// startSSHD starts the server, with further lines of configuration. The home directory of a session is empty: with the
+// real one the user's shell would run the user's startup files before each command.
 func startSSHD(t testing.TB, lines ...string) *sshd {
 	t.Helper()
 	program := "/usr/sbin/sshd"
@@ -47,8 +49,21 @@ func startSSHD(t testing.TB, lines ...string) *sshd {
 	if err := os.WriteFile(filepath.Join(s.dir, "authorized"), []byte(userKey), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	home := filepath.Join(s.dir, "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// sshd takes the first SetEnv only.
+	environment := "SetEnv HOME=" + home
+	for i, line := range lines {
+		if variables, found := strings.CutPrefix(line, "SetEnv "); found {
+			environment += " " + variables
+			lines = slices.Delete(slices.Clone(lines), i, i+1)
+			break
+		}
+	}
 	config := filepath.Join(s.dir, "config")
-	text := strings.Join(append(lines,
+	text := strings.Join(append(lines, environment,
 		"HostKey "+filepath.Join(s.dir, "host"), "AuthorizedKeysFile "+filepath.Join(s.dir, "authorized"),
 		"PidFile none", "StrictModes no", "UsePAM no", "PermitRootLogin yes", ""), "\n")
 	if !strings.Contains(text, "Subsystem") {
