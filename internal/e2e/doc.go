@@ -10,7 +10,7 @@
 //	      that is installed.
 //	openstack
 //	      infra/openstack against Keystone, Heat, Nova, Neutron, Placement and Glance of Debian (package
-//	      cloud), and the kubeadm driver, simulated as above, on hosts at the addresses of its servers.
+//	      cloud). It makes no hosts, so it can run beside another part.
 //	kubeadm
 //	      mgmt/kubeadm with real kubeadm, kubelet, containerd, etcd, haproxy, keepalived, apt and a private
 //	      registry, on machines with systemd that share one kernel (package kube); mgmt/cluster and
@@ -22,7 +22,7 @@
 //	all
 //	      a cluster VNF, a registry VNF, and a CNF whose chart runs on the one with its image in the other: on machines
 //	      of an infrastructure driver of the tests, and on those at the addresses of OpenStack's servers, where its
-//	      packages are installed.
+//	      packages are installed. There also the kubeadm driver, simulated as in ssh.
 //	kubespray
 //	      mgmt/kubespray and mgmt/loadbalancer with Debian's Ansible on one machine, playbooks with kubespray's names and
 //	      contract that build real clusters on others, and haproxy from packages; a client that counts what fails.

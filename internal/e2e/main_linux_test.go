@@ -20,7 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
 )
 
-// site is what all tests share.
+// site is what all tests share. Runs of the part openstack alone have no hosts: network and programs are nil.
 var site struct {
 	missing  string // why there is none
 	network  *vmhost.Network
@@ -87,6 +87,18 @@ func setUp(ctx context.Context) (down func() error, err error) {
 			return nil, fmt.Errorf("the hosts need openssh-server, sudo, iproute2, systemd and busybox on this machine: %w", err)
 		}
 	}
+	removeHosts := func() error { return nil }
+	if slices.ContainsFunc(partNames, func(part string) bool { return named(part) && part != "openstack" }) {
+		if removeHosts, err = setUpHosts(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return func() error { return errors.Join(site.cloud.close(), removeHosts()) }, nil
+}
+
+// setUpHosts makes what hosts need: their network, which one process of the machine can have, their files and the
+// server of their programs. It returns what removes them, and reports files of this machine that have changed meanwhile.
+func setUpHosts(ctx context.Context) (remove func() error, err error) {
 	patient, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	if site.network, err = vmhost.Up(patient); err != nil {
@@ -100,7 +112,7 @@ func setUp(ctx context.Context) (down func() error, err error) {
 	}
 	before := fingerprint()
 	return func() error {
-		err := errors.Join(site.cloud.close(), site.programs.Close(), site.network.Close())
+		err := errors.Join(site.programs.Close(), site.network.Close())
 		if fingerprint() != before {
 			err = errors.Join(err, errors.New("the tests have changed files of this machine"))
 		}
@@ -148,13 +160,19 @@ func makeLayer(ctx context.Context, dir string) (string, error) {
 	return layer, os.WriteFile(layer+"/etc/apt/sources.list.d/kubernetes.list", []byte(source), 0o644) //nolint:gosec // for all users of the host
 }
 
-// needSite skips the test when there is no site, or when the run is about other parts.
-func needSite(t testing.TB) {
+// needPart skips the test when there is no site, or when the run is about other parts.
+func needPart(t testing.TB, part string) {
 	t.Helper()
 	if site.missing != "" {
 		t.Skip(site.missing)
 	}
-	if !named("ssh") {
-		t.Skip("VNFKIT_E2E does not name ssh")
+	if !named(part) {
+		t.Skip("VNFKIT_E2E does not name " + part)
 	}
+}
+
+// needSite skips the test when there is no site, or when the run is about other parts than ssh.
+func needSite(t testing.TB) {
+	t.Helper()
+	needPart(t, "ssh")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
+	"github.com/vnfkit/vnfkit/internal/e2e/cloud"
 	"github.com/vnfkit/vnfkit/internal/e2e/programs"
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
@@ -16,11 +17,16 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestClusterOnOpenStack is the whole chain: the servers that OpenStack says it has booted get a real sshd at
-// the addresses that Neutron gave them, and the kubeadm driver makes a cluster of them.
+// TestClusterOnOpenStack runs the kubeadm driver on servers of OpenStack: each server that Nova calls ACTIVE gets a real
+// sshd at the address that Neutron gave it, and simulated programs of Kubernetes. The test is in the part all, since the
+// part openstack has no hosts.
 func TestClusterOnOpenStack(t *testing.T) {
+	needPart(t, "all")
+	if missing := cloud.Missing(t.Context()); missing != "" {
+		t.Skip(missing)
+	}
 	ctx := t.Context()
-	l := newStackLab(t, openstack.VimTypeV2, packageDir)
+	l := startCloud(t).lab(t, openstack.VimTypeV2, packageDir)
 	kube := kubesim.NewWorld(kubesim.Options{})
 	hosts := &vminfra.Hosts{Network: site.network, Programs: site.programs, Kube: kube, Observe: func(programs.Record) {},
 		Spec: vmhost.Spec{User: user, Password: password, Layer: site.layer}}

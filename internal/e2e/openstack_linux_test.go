@@ -60,12 +60,7 @@ func (o *openStack) prepare(ctx context.Context) error {
 // needCloud returns the cloud, or skips the test.
 func needCloud(t testing.TB) *openStack {
 	t.Helper()
-	if site.missing != "" {
-		t.Skip(site.missing)
-	}
-	if !named("openstack") {
-		t.Skip("VNFKIT_E2E does not name openstack")
-	}
+	needPart(t, "openstack")
 	return startCloud(t)
 }
 
@@ -152,9 +147,16 @@ func stackManager(store vnflcm.Store, pkg string, infra vnflcm.InfraDriver, mgmt
 	return m, m.VIMs().Put(context.Background(), vim)
 }
 
+// newStackLab makes a Manager for a test of the part openstack.
 func newStackLab(t *testing.T, vimType, pkg string) *stackLab {
 	t.Helper()
-	l := &stackLab{openStack: needCloud(t), t: t, pkg: pkg}
+	return needCloud(t).lab(t, vimType, pkg)
+}
+
+// lab makes a Manager and an instance that is not instantiated.
+func (o *openStack) lab(t *testing.T, vimType, pkg string) *stackLab {
+	t.Helper()
+	l := &stackLab{openStack: o, t: t, pkg: pkg}
 	l.driver = &planner{Driver: openstack.New(openstack.Config{Poll: 300 * time.Millisecond})}
 	vim, err := l.cloud.VIM("cloud", vimType)
 	if err != nil {

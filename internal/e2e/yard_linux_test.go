@@ -35,12 +35,7 @@ func needKubeadm(t testing.TB) kube.Parts {
 // needParts skips the test when the run is not about this part, and returns what machines are made from.
 func needParts(t testing.TB, part string) kube.Parts {
 	t.Helper()
-	if site.missing != "" {
-		t.Skip(site.missing)
-	}
-	if !named(part) {
-		t.Skip("VNFKIT_E2E does not name " + part)
-	}
+	needPart(t, part)
 	p, err := parts()
 	if err != nil {
 		t.Fatal(err)
