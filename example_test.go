@@ -19,7 +19,7 @@ func Example() {
 	defer world.Close()
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	defer pool.Close()
-	manager := must(vnflcm.New(vnflcm.Config{
+	manager := must(vnflcm.New(ctx, vnflcm.Config{
 		Store:    vnflcm.NewMemoryStore(),
 		Key:      make([]byte, 32), // seals the state: take a real one from where you keep secrets
 		Packages: vnflcm.DirPackages(pkg),

@@ -52,7 +52,7 @@ func newVNFMWith(t *testing.T, config sandbox.Config, pkg string) *vnfm {
 	v.world, err = sandbox.Open(config)
 	check(t, err)
 	pool := sshexec.NewPool(sshexec.Options{Dial: v.world.Dial})
-	v.Manager, err = vnflcm.New(vnflcm.Config{
+	v.Manager, err = vnflcm.New(t.Context(), vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: bytes.Repeat([]byte{1}, 32),
 		Packages: vnflcm.DirPackages(pkg),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": v.world},

@@ -230,21 +230,10 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	} {
 		cfg := good
 		change(&cfg)
-		if _, err := vnflcm.New(cfg); err == nil {
+		if _, err := vnflcm.New(t.Context(), cfg); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	_, err := vnflcm.New(good)
+	_, err := vnflcm.New(t.Context(), good)
 	must(t, err)
-}
-
-func TestWrongKeyIsUnreadable(t *testing.T) {
-	t.Parallel()
-	x := newToys(t, nil)
-	id := x.instantiated("plain")
-	y := x.other(func(cfg *vnflcm.Config) { cfg.Key = make([]byte, 16) })
-	_, err := y.Get(t.Context(), id)
-	wantIs(t, err, vnflcm.ErrUnreadable)
-	_, err = y.List(t.Context())
-	wantIs(t, err, vnflcm.ErrUnreadable)
 }

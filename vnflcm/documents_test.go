@@ -75,7 +75,7 @@ func TestMisspelledPublicParams(t *testing.T) {
 	x := newToys(t, nil)
 	for _, path := range []string{"site", "additionalParams", "additionalParams.", "vimConnectionInfo.accessInfo.x", "flavourId"} {
 		x.cfg.PublicParams = []string{path}
-		if _, err := vnflcm.New(x.cfg); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := vnflcm.New(t.Context(), x.cfg); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

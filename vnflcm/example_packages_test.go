@@ -44,7 +44,7 @@ func ExamplePackages() {
 	if err := os.CopyFS(filepath.Join(dir, "toy"), toyFS("cluster")); err != nil {
 		log.Fatal(err)
 	}
-	manager, err := vnflcm.New(vnflcm.Config{
+	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: testKey,
 		Packages: withoutRevoked{vnflcm.DirPackages(dir), map[string]bool{"4711": true}},
 	})

@@ -13,7 +13,7 @@ import (
 // package's tests.
 func Example() {
 	ctx, toys := context.Background(), newWorld()
-	manager, err := vnflcm.New(vnflcm.Config{
+	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store:    vnflcm.NewMemoryStore(),
 		Key:      []byte("32 bytes that seal all records.."),
 		Packages: toyPackages(toyFS("cluster")),
@@ -112,15 +112,15 @@ func ExampleRun() {
 
 // managerWithHook composes a Manager of toys whose cluster driver has that instantiate_end.
 func managerWithHook(hook func(context.Context, *vnflcm.Operation) error) (*vnflcm.Manager, string) {
+	ctx := context.Background()
 	w := newWorld()
 	hooks := (&cluster{world: w}).Hooks()
 	hooks[vnflcm.InstantiateEnd] = hook
-	manager, err := vnflcm.New(vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackages(toyFS("cluster")),
+	manager, err := vnflcm.New(ctx, vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackages(toyFS("cluster")),
 		Infra: map[string]vnflcm.InfraDriver{"toy": &cloud{world: w}}, Mgmt: map[string]vnflcm.MgmtDriver{"cluster": hooked{hooks}}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx := context.Background()
 	instance, err := manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: toyVNFD})
 	err = errors.Join(err, manager.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}), manager.VIMs().SetDefault(ctx, "vim1"))
 	if err != nil {

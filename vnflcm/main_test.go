@@ -46,7 +46,7 @@ func newToys(t *testing.T, change func(*vnflcm.Config)) *toys {
 // start makes a new Manager of the same composition, as a new process would.
 func (x *toys) start() {
 	x.t.Helper()
-	m, err := vnflcm.New(x.cfg)
+	m, err := vnflcm.New(x.t.Context(), x.cfg)
 	must(x.t, err)
 	x.Manager = m
 	x.t.Cleanup(func() { closeManager(x.t, m) })

@@ -18,7 +18,8 @@ import (
 // Config composes a Manager.
 type Config struct {
 	Store    Store                  // required; NewMemoryStore, sqlstore/sqlite, or the caller's own
-	Key      []byte                 // required: 16, 24 or 32 bytes that seal whatever the store keeps (AES-GCM)
+	Key      []byte                 // required: at least 16 bytes, better 32, that seal what the store keeps (XAES-256-GCM)
+	OldKeys  [][]byte               // keys that records may still be sealed under; Reseal makes them superfluous
 	Packages Packages               // required; DirPackages, PackagesFunc, or the caller's own
 	Infra    map[string]InfraDriver // by vimType
 	Mgmt     map[string]MgmtDriver  // by the name that VNFDs give the driver (the key of its artifact)
@@ -63,15 +64,19 @@ type Manager struct {
 }
 
 // New returns a Manager. It starts no goroutine. From the first accepted operation or call of Resume on until Close, the
-// Manager also takes up operations that other processes have left.
-func New(cfg Config) (*Manager, error) {
+// Manager also takes up operations that other processes have left. ErrUnreadable: the store was written under another key,
+// or by a version of vnfkit with another format; it is unchanged.
+func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Store == nil || cfg.Packages == nil {
 		return nil, errors.New("vnflcm: Config needs a Store and Packages")
 	}
 	if err := checkPublicParams(cfg.PublicParams); err != nil {
 		return nil, err
 	}
-	recs, err := newRecords(cfg.Store, cfg.Key)
+	recs, err := newRecords(cfg.Store, append([][]byte{cfg.Key}, cfg.OldKeys...)...)
+	if err == nil {
+		err = recs.checkKey(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +217,8 @@ func (m *Manager) Get(ctx context.Context, instanceID string) (*VnfInstance, err
 	return rec.view(m.cfg.PublicParams...), nil
 }
 
-// List returns all VNF instances, in the order of their ids.
+// List returns all VNF instances, in the order of their ids. Of records that cannot be read it returns the rest, and an
+// ErrUnreadable that names them; see Forget.
 func (m *Manager) List(ctx context.Context) ([]*VnfInstance, error) {
 	list, err := listRecords[instanceRecord](ctx, m.records, kindInstance, "")
 	out := make([]*VnfInstance, len(list))
@@ -248,9 +254,6 @@ func (m *Manager) showCancel(ctx context.Context, occ *VnfLcmOpOcc) {
 // first.
 func (m *Manager) Operations(ctx context.Context, instanceID string) ([]*VnfLcmOpOcc, error) {
 	list, err := listRecords[operationRecord](ctx, m.records, kindOperation, "")
-	if err != nil {
-		return nil, err
-	}
 	var out []*VnfLcmOpOcc
 	for i := range list {
 		if instanceID == "" || list[i].Occ.VnfInstanceID == instanceID {
@@ -259,7 +262,7 @@ func (m *Manager) Operations(ctx context.Context, instanceID string) ([]*VnfLcmO
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *VnfLcmOpOcc) int { return a.StartTime.Compare(b.StartTime) })
-	return out, nil
+	return out, err
 }
 
 func (m *Manager) instance(ctx context.Context, id string) (*instanceRecord, int64, error) {

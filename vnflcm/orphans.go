@@ -142,13 +142,18 @@ func (m *Manager) takeOrphans(ctx context.Context) (taken, observed []string, er
 	for _, stored := range claims {
 		var held claimRecord
 		unreadable := m.records.open(stored, &held) != nil
+		if unreadable && m.records.keys.keyOf(stored) == nil {
+			errs = append(errs, unreadableRecord(stored, ErrUnreadable)) // of a process with another key, which may live
+			observed = append(observed, stored.ID)
+			continue
+		}
 		named = append(named, held.Process)
 		if held.Parked || m.works(stored.ID) {
 			continue
 		}
 		holder, free := Record{}, true
 		switch {
-		case unreadable: // as if it named a process that is gone
+		case unreadable: // damaged: as if it named a process that is gone
 			free = m.stoodStill(stored, m.cfg.LeaseTTL)
 		case held.Process != "" && held.Process != m.process.owner:
 			holder = find(processes, held.Process)

@@ -2,12 +2,8 @@ package vnflcm
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 )
 
 // Kinds of records.
@@ -23,45 +19,31 @@ const (
 	kindVIMDefault = "vim-default"
 )
 
-// records seals values into a Store and opens them again. The body is AES-GCM over the JSON of the value
-// with its secrets; kind and id are authenticated with it, so that a record cannot be passed off as another.
+// records seals values into a Store and opens them again. A body is the JSON of the value with its secrets.
 type records struct {
 	store Store
-	aead  cipher.AEAD
+	keys  keyring
 }
 
-func newRecords(store Store, key []byte) (*records, error) {
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, fmt.Errorf("vnflcm: the key seals what the store keeps and must have 16, 24 or 32 bytes: %w", err)
-	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		return nil, err
-	}
-	return &records{store: store, aead: aead}, nil
+func newRecords(store Store, keys ...[]byte) (*records, error) {
+	ring, err := newKeyring(keys...)
+	return &records{store: store, keys: ring}, err
 }
 
-func (r *records) seal(kind, id string, v any) ([]byte, error) {
+// sealed returns the record of v that replaces the given version.
+func (r *records) sealed(kind, id string, version int64, v any) (Record, error) {
 	clear, err := RevealJSON(v)
 	if err != nil {
-		return nil, err
+		return Record{}, err
 	}
-	nonce := make([]byte, r.aead.NonceSize(), r.aead.NonceSize()+len(clear)+r.aead.Overhead())
-	if _, err := rand.Read(nonce); err != nil {
-		return nil, err
-	}
-	return r.aead.Seal(nonce, nonce, clear, []byte(kind+"\x00"+id)), nil
+	body, err := r.keys.seal(kind, id, version+1, clear)
+	return Record{Kind: kind, ID: id, Version: version, Body: body}, err
 }
 
 func (r *records) open(rec Record, into any) error {
-	n := r.aead.NonceSize()
-	if len(rec.Body) < n {
-		return ErrUnreadable
-	}
-	clear, err := r.aead.Open(nil, rec.Body[:n], rec.Body[n:], []byte(rec.Kind+"\x00"+rec.ID))
+	clear, err := r.keys.open(rec)
 	if err != nil {
-		return ErrUnreadable
+		return err
 	}
 	if err := json.Unmarshal(clear, into); err != nil {
 		return errors.Join(ErrUnreadable, err)
@@ -78,17 +60,11 @@ func (r *records) get(ctx context.Context, kind, id string, v any) (int64, error
 	return rec.Version, r.open(rec, v)
 }
 
-// sealed returns the record of v that replaces the given version.
-func (r *records) sealed(kind, id string, version int64, v any) (Record, error) {
-	body, err := r.seal(kind, id, v)
-	return Record{Kind: kind, ID: id, Version: version, Body: body}, err
-}
-
 // update applies the batch that build returns, again from the start if another writer was faster.
 func (r *records) update(ctx context.Context, build func(context.Context, *Batch) error) error {
 	for tries := 0; ; tries++ {
 		var b Batch
-		if err := build(ctx, &b); err != nil {
+		if err := build(ctx, &b); err != nil || len(b.Put)+len(b.Delete) == 0 {
 			return err
 		}
 		if err := r.store.Apply(ctx, b); !errors.Is(err, ErrConflict) || tries == maxConflicts {
@@ -153,17 +129,22 @@ func (r *records) dropAll(ctx context.Context, b *Batch, kind, prefix string) er
 	return err
 }
 
-// listRecords opens every record of a kind whose id begins with prefix.
+// listRecords opens every record of a kind whose id begins with prefix. It returns those that can be read, and an error
+// that names the others.
 func listRecords[T any](ctx context.Context, r *records, kind, prefix string) ([]T, error) {
 	list, err := r.store.List(ctx, kind, prefix)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]T, len(list))
-	for i, rec := range list {
-		if err := r.open(rec, &out[i]); err != nil {
-			return nil, fmt.Errorf("%s %s: %w", kind, rec.ID, err)
+	out := make([]T, 0, len(list))
+	var errs []error
+	for _, stored := range list {
+		var v T
+		if err := r.open(stored, &v); err != nil {
+			errs = append(errs, unreadableRecord(stored, err))
+			continue
 		}
+		out = append(out, v)
 	}
-	return out, nil
+	return out, errors.Join(errs...)
 }

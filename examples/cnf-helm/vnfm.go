@@ -54,7 +54,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 		cnf.Dial = world.Dial
 	}
 	driver := kubernetes.New(cnf)
-	manager, err := vnflcm.New(vnflcm.Config{
+	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: key, Packages: vnflcm.PackagesFunc(packages.Find),
 		Infra: map[string]vnflcm.InfraDriver{"sandbox": world,
 			kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver},

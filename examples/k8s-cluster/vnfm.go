@@ -41,7 +41,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	}
 	heat := openstack.New(openstack.Config{})
 	pool := sshexec.NewPool(sshexec.Options{})
-	manager, err := vnflcm.New(vnflcm.Config{
+	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store: store, Key: key,
 		Packages: vnflcm.DirPackages(o.pkg),
 		Infra:    map[string]vnflcm.InfraDriver{openstack.VimTypeV1: heat, openstack.VimTypeV2: heat},

@@ -45,7 +45,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	key := make([]byte, 32) // nothing of what it seals outlives the process
 	_, _ = rand.Read(key)   // never fails
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
-	manager, err := vnflcm.New(vnflcm.Config{
+	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: key,
 		Packages: vnflcm.DirPackages(o.pkg),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},

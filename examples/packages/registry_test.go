@@ -190,7 +190,7 @@ func newRegistryVNFM(t *testing.T) *registryVNFM {
 	t.Cleanup(func() { check(t, world.Close()) })
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	t.Cleanup(func() { check(t, pool.Close()) })
-	m, err := vnflcm.New(vnflcm.Config{
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: bytes.Repeat([]byte{1}, 32),
 		Packages: vnflcm.DirPackages(registry),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},

@@ -45,7 +45,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 		return nil, err
 	}
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
-	manager, err := vnflcm.New(vnflcm.Config{
+	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store: store, Key: key, Owner: "quickstart", // the lock of the sandbox keeps a second one out
 		Packages:  vnflcm.DirPackages(o.pkg),
 		Infra:     map[string]vnflcm.InfraDriver{"sandbox": world},

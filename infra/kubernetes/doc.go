@@ -11,7 +11,7 @@
 //			return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
 //		},
 //	})
-//	manager, err := vnflcm.New(vnflcm.Config{
+//	manager, err := vnflcm.New(ctx, vnflcm.Config{
 //		Infra: map[string]vnflcm.InfraDriver{
 //			kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver},
 //		…

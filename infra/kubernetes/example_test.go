@@ -1,6 +1,7 @@
 package kubernetes_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -26,7 +27,7 @@ func Example() {
 			return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
 		},
 	})
-	manager, err := vnflcm.New(vnflcm.Config{
+	manager, err := vnflcm.New(context.Background(), vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Owner: "example", Packages: packages(nil),
 		Infra: map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver},
 	})

@@ -117,7 +117,7 @@ func (l *lab) compose(driver vnflcm.InfraDriver, change ...func(*vnflcm.Config))
 	for _, c := range change {
 		c(&config)
 	}
-	m, err := vnflcm.New(config)
+	m, err := vnflcm.New(l.t.Context(), config)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -4,7 +4,7 @@
 //
 //	driver := openstack.New(openstack.Config{})
 //	defer driver.Close()
-//	manager, err := vnflcm.New(vnflcm.Config{
+//	manager, err := vnflcm.New(ctx, vnflcm.Config{
 //		Infra: map[string]vnflcm.InfraDriver{openstack.VimTypeV1: driver, openstack.VimTypeV2: driver},
 //		…
 //	})

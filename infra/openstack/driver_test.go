@@ -83,7 +83,7 @@ func (l *lab) start(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	for _, c := range change {
 		c(&config)
 	}
-	m, err := vnflcm.New(config)
+	m, err := vnflcm.New(l.t.Context(), config)
 	if err != nil {
 		l.t.Fatal(err)
 	}

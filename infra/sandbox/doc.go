@@ -5,7 +5,7 @@
 //	world, err := sandbox.Open(sandbox.Config{Dir: "state"}) // Dir "": in memory
 //	defer world.Close()
 //	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
-//	manager, err := vnflcm.New(vnflcm.Config{
+//	manager, err := vnflcm.New(ctx, vnflcm.Config{
 //		Infra: map[string]vnflcm.InfraDriver{"sandbox": world},
 //		...
 //	})

@@ -45,7 +45,7 @@ func Example() {
 	defer func() { _ = world.Close() }()
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	defer func() { _ = pool.Close() }()
-	manager, err := vnflcm.New(vnflcm.Config{
+	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: []byte("32 bytes that seal all records.."),
 		Packages: vnflcm.DirPackages("../../examples/packages/k8s-cluster"),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},

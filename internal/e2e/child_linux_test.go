@@ -159,7 +159,7 @@ func (j job) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	m, err := vnflcm.New(managerConfig(store, vminfra.Driver{Cloud: cloud}, pool, func(*vnflcm.Config) {}))
+	m, err := vnflcm.New(ctx, managerConfig(store, vminfra.Driver{Cloud: cloud}, pool, func(*vnflcm.Config) {}))
 	if err != nil {
 		return err
 	}

@@ -157,7 +157,7 @@ func (s *scene) start(store vnflcm.Store) *process {
 	s.t.Helper()
 	p := &process{}
 	p.pool = sshexec.NewPool(sshexec.Options{Dial: p.dial})
-	m, err := vnflcm.New(managerConfig(store, s.infra, p.pool, func(c *vnflcm.Config) {
+	m, err := vnflcm.New(s.t.Context(), managerConfig(store, s.infra, p.pool, func(c *vnflcm.Config) {
 		c.Observe, c.Logger = s.event, slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		c.Intercept = s.intercept
 		c.Packages = packagesBy(cmp.Or(s.packages, packageDir), s.others)

@@ -61,7 +61,7 @@ func (j cnfJob) run(ctx context.Context) (err error) {
 			}
 		}
 	}
-	m, err := vnflcm.New(cfg)
+	m, err := vnflcm.New(ctx, cfg)
 	if err != nil {
 		return err
 	}

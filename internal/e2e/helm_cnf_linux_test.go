@@ -159,7 +159,7 @@ func newCNF(t testing.TB, store vnflcm.Store, site cnfSite, vim vnflcm.VimConnec
 	cfg := site.config(store, pool)
 	cfg.Logger = slog.New(slog.NewTextHandler(c, nil))
 	var err error
-	c.Manager, err = vnflcm.New(cfg)
+	c.Manager, err = vnflcm.New(t.Context(), cfg)
 	must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -140,7 +140,7 @@ func (j yardJob) run(ctx context.Context) (err error) {
 	if j.Virtual.IsValid() {
 		infra.Shared = map[string]netip.Addr{"vip_CP": j.Virtual}
 	}
-	m, err := vnflcm.New(managerConfig(store, infra, pool, func(c *vnflcm.Config) {
+	m, err := vnflcm.New(ctx, managerConfig(store, infra, pool, func(c *vnflcm.Config) {
 		c.Observe, c.Packages = j.observe, packagesBy(packageDir, j.Packages)
 	}))
 	if err != nil {

@@ -43,7 +43,7 @@ func TestClusterOnOpenStack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Manager, err = stackManager(vnflcm.NewMemoryStore(), packageDir, l.driver, kubeadm.New(kubeadm.Config{Pool: pool}), vim, nil); err != nil {
+	if l.Manager, err = stackManager(ctx, vnflcm.NewMemoryStore(), packageDir, l.driver, kubeadm.New(kubeadm.Config{Pool: pool}), vim, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close(context.Background()) })

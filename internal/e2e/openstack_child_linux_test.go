@@ -37,7 +37,7 @@ func TestVNFMIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := stackManager(store, packageDir, l.driver, idle{}, vim, nil)
+	m, err := stackManager(ctx, store, packageDir, l.driver, idle{}, vim, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func (j stackJob) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	driver := openstack.New(openstack.Config{Poll: 300 * time.Millisecond})
 	defer driver.Close()
-	m, err := vnflcm.New(vnflcm.Config{Store: store, Key: key, Owner: "child", Packages: packagesIn(packageDir),
+	m, err := vnflcm.New(ctx, vnflcm.Config{Store: store, Key: key, Owner: "child", Packages: packagesIn(packageDir),
 		Infra: map[string]vnflcm.InfraDriver{openstack.VimTypeV1: driver}, Mgmt: map[string]vnflcm.MgmtDriver{driverName: idle{}}})
 	if err != nil {
 		return err

@@ -135,9 +135,9 @@ func packagesIn(dir string) vnflcm.Packages {
 }
 
 // stackManager composes a Manager on a VIM.
-func stackManager(store vnflcm.Store, pkg string, infra vnflcm.InfraDriver, mgmt vnflcm.MgmtDriver, vim vnflcm.VimConnectionInfo,
+func stackManager(ctx context.Context, store vnflcm.Store, pkg string, infra vnflcm.InfraDriver, mgmt vnflcm.MgmtDriver, vim vnflcm.VimConnectionInfo,
 	observe func(vnflcm.Event)) (*vnflcm.Manager, error) {
-	m, err := vnflcm.New(vnflcm.Config{Store: store, Key: key, Owner: "e2e", Observe: observe,
+	m, err := vnflcm.New(ctx, vnflcm.Config{Store: store, Key: key, Owner: "e2e", Observe: observe,
 		Packages: packagesIn(pkg),
 		Infra:    map[string]vnflcm.InfraDriver{openstack.VimTypeV1: infra, openstack.VimTypeV2: infra},
 		Mgmt:     map[string]vnflcm.MgmtDriver{driverName: mgmt, registryDriver: mgmt}})
@@ -162,7 +162,7 @@ func (o *openStack) lab(t *testing.T, vimType, pkg string) *stackLab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Manager, err = stackManager(vnflcm.NewMemoryStore(), pkg, l.driver, idle{}, vim, l.observe); err != nil {
+	if l.Manager, err = stackManager(t.Context(), vnflcm.NewMemoryStore(), pkg, l.driver, idle{}, vim, l.observe); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -78,7 +78,15 @@ func (l *Lab) build() {
 	l.World, err = l.setup.From.world.Clone()
 	check(l.t, err)
 	for _, r := range l.setup.From.records {
-		r.Version = 0
+		l.restore(r)
+	}
+}
+
+// restore puts a record under the version that it had, which is sealed with it.
+func (l *Lab) restore(r vnflcm.Record) {
+	l.t.Helper()
+	version := r.Version
+	for r.Version = 0; r.Version < version; r.Version++ {
 		check(l.t, l.Store.Apply(l.t.Context(), vnflcm.Batch{Put: []vnflcm.Record{r}}))
 	}
 }
@@ -106,7 +114,7 @@ func (l *Lab) ProcessOver(dial Dial, change ...func(*vnflcm.Config)) *vnflcm.Man
 	for _, c := range change {
 		c(&config)
 	}
-	m, err := vnflcm.New(config)
+	m, err := vnflcm.New(l.t.Context(), config)
 	check(l.t, err)
 	l.t.Cleanup(func() {
 		closed(l.t, m.Close(context.WithoutCancel(l.t.Context())))

@@ -10,7 +10,7 @@ import (
 )
 
 // kinds are those of all records.
-var kinds = []string{"instance", "operation", "state", "step", "claim", "cancel", "vim", "vim-default"}
+var kinds = []string{"instance", "operation", "state", "step", "claim", "cancel", "vim", "vim-default", "meta"}
 
 // Snapshot is a world at rest and what its store has, for other labs to begin with.
 type Snapshot struct {

@@ -1,7 +1,7 @@
 // Package kubeadm is the management driver that turns the machines of a VNF into a Kubernetes cluster.
 //
 //	pool := sshexec.NewPool(sshexec.Options{})
-//	manager, err := vnflcm.New(vnflcm.Config{
+//	manager, err := vnflcm.New(ctx, vnflcm.Config{
 //		Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
 //		...
 //	})

@@ -22,7 +22,7 @@ func Example() {
 	defer world.Close()
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	defer pool.Close()
-	manager, err := vnflcm.New(vnflcm.Config{
+	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32),
 		Packages: vnflcm.DirPackages("../../examples/packages/k8s-cluster"),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},

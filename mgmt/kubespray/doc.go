@@ -2,7 +2,7 @@
 // with a load balancer for its API and its services:
 //
 //	driver := kubespray.New(kubespray.Config{Pool: pool})
-//	manager, err := vnflcm.New(vnflcm.Config{Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubespray": driver}, ...})
+//	manager, err := vnflcm.New(ctx, vnflcm.Config{Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubespray": driver}, ...})
 //
 // Requests have the parameters of Tacker's kubespray driver (additionalParams.k8s_cluster_installation_param): ansible,
 // master_node, worker_node, proxy, external_lb_param, vim_name. All of them are checked, and every fault is told, before

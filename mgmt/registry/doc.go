@@ -1,7 +1,7 @@
 // Package registry is the management driver that turns a machine of a VNF into a private container registry.
 //
 //	pool := sshexec.NewPool(sshexec.Options{})
-//	manager, err := vnflcm.New(vnflcm.Config{
+//	manager, err := vnflcm.New(ctx, vnflcm.Config{
 //		Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool})},
 //		...
 //	})

@@ -88,7 +88,7 @@ func (c *cloud) start(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	for _, f := range change {
 		f(&config)
 	}
-	m, err := vnflcm.New(config)
+	m, err := vnflcm.New(context.Background(), config)
 	if err == nil {
 		err = m.VIMs().Put(context.Background(), vnflcm.VimConnectionInfo{VimID: "toy", VimType: "toy"})
 	}

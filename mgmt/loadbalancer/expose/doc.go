@@ -4,7 +4,7 @@
 // when that is scaled or healed.
 //
 //	driver := expose.New(expose.Config{Pool: pool})
-//	m, err := vnflcm.New(vnflcm.Config{..., Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-cnf-nodeport": driver}})
+//	m, err := vnflcm.New(ctx, vnflcm.Config{..., Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-cnf-nodeport": driver}})
 //
 // The VNFD names it for instantiate_end, scale_end, heal_start, heal_end, and terminate_start or terminate_end. A request
 // says where the load balancer is:

@@ -189,7 +189,7 @@ func (l *lab) start() *vnflcm.Manager {
 		"driver.txt":                {},
 		"Definitions/top.yaml":      {Data: []byte(strings.Replace(vnfd, "HOOKS\n", hooks.String(), 1))},
 	}
-	m, err := vnflcm.New(vnflcm.Config{Store: l.store, Key: make([]byte, 32), Owner: "test", Logger: slog.New(slog.NewTextHandler(l, nil)),
+	m, err := vnflcm.New(l.t.Context(), vnflcm.Config{Store: l.store, Key: make([]byte, 32), Owner: "test", Logger: slog.New(slog.NewTextHandler(l, nil)),
 		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil }),
 		Infra:    map[string]vnflcm.InfraDriver{"kubernetes": l.pods},
 		Mgmt: map[string]vnflcm.MgmtDriver{"nodeport": expose.New(expose.Config{Pool: l.pool(),

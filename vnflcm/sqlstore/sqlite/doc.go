@@ -2,7 +2,7 @@
 // without anything to install:
 //
 //	store, err := sqlite.Open(ctx, "/var/lib/vnfm/state.db")
-//	manager, err := vnflcm.New(vnflcm.Config{Store: store, ...})
+//	manager, err := vnflcm.New(ctx, vnflcm.Config{Store: store, ...})
 //
 // The file is in write-ahead mode, so readers do not wait for writers. Several processes on one machine may
 // share it.

@@ -1,0 +1,171 @@
+package vnflcm_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+var otherKey = bytes.Repeat([]byte{9}, 32)
+
+// TestNewChecksTheKey refuses a store of another key before anything is written to it.
+func TestNewChecksTheKey(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	x.instantiated("plain")
+	before := x.records()
+	cfg := x.cfg
+	cfg.Key = otherKey
+	_, err := vnflcm.New(t.Context(), cfg)
+	wantIs(t, err, vnflcm.ErrUnreadable)
+	if err == nil || !strings.Contains(err.Error(), "another key") {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff(before, x.records()); diff != "" {
+		t.Errorf("the store changed:\n%s", diff)
+	}
+}
+
+func TestNewRefusesAnEarlierFormat(t *testing.T) {
+	t.Parallel()
+	store := vnflcm.NewMemoryStore()
+	must(t, store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "vim", ID: "a", Body: []byte("sealed by AES-GCM")}}}))
+	_, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store, Key: testKey, Packages: toyPackages(toyFS("cluster"))})
+	wantIs(t, err, vnflcm.ErrUnreadable)
+	if err == nil || !strings.Contains(err.Error(), "earlier format") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestKeysRotate gives a store with a running instance, a failed operation and one at work a new key.
+func TestKeysRotate(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	id := x.instantiated("plain")
+	failed := x.instantiated("plain")
+	x.world.failAt("scale_end/join/worker-2", errCut)
+	failedID, err := x.Scale(t.Context(), failed, scale(vnflcm.ScaleOut, 1))
+	_, _ = x.wait(failedID, err, vnflcm.FailedTemp)
+	closeManager(t, x.Manager)
+
+	x.cfg.Key, x.cfg.OldKeys = otherKey, [][]byte{testKey}
+	x.cfg.Owner = "new"
+	g := x.holdAt("heal_end/join/worker-0")
+	running, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}})
+	must(t, err)
+	<-g.reached
+	if left, err := x.Reseal(t.Context()); err != nil || left != 0 {
+		t.Errorf("Reseal: %d records left (%v), want 0: the running operation began under the new key", left, err)
+	}
+	close(g.open)
+	x.wait(running, nil, vnflcm.Completed)
+	closeManager(t, x.Manager)
+
+	x.cfg.OldKeys, x.cfg.Intercept = nil, nil
+	x.start()
+	if list, err := x.List(t.Context()); err != nil || len(list) != 2 {
+		t.Errorf("List: %d instances, %v", len(list), err)
+	}
+	x.world.failAt("scale_end/join/worker-2", nil)
+	x.wait(failedID, x.Retry(t.Context(), failedID), vnflcm.Completed)
+}
+
+// TestResealLeavesRunningOperations begins an operation under the old key: Reseal counts its claim and does not take it away.
+func TestResealLeavesRunningOperations(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	g := x.holdAt("instantiate_end/init/")
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	<-g.reached
+	y := x.other(func(cfg *vnflcm.Config) { cfg.Key, cfg.OldKeys = otherKey, [][]byte{testKey} })
+	if left, err := y.Reseal(t.Context()); err != nil || left != 1 {
+		t.Errorf("Reseal: %d records left (%v), want 1", left, err)
+	}
+	closeManager(t, x.Manager) // it cannot read what is sealed under the new key
+	close(g.open)
+	_, _, err = y.Resume(t.Context())
+	must(t, err)
+	y.wait(opID, nil, vnflcm.Completed)
+	if left, err := y.Reseal(t.Context()); err != nil || left != 0 {
+		t.Errorf("Reseal: %d records left (%v), want 0", left, err)
+	}
+}
+
+// TestOldBodiesAreRefused puts bodies of earlier versions, of other records and of other kinds back.
+func TestOldBodiesAreRefused(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	id := x.create()
+	earlier, err := x.cfg.Store.Get(t.Context(), "instance", id)
+	must(t, err)
+	x.instantiate(id, "plain", vnflcm.Completed)
+	now, err := x.cfg.Store.Get(t.Context(), "instance", id)
+	must(t, err)
+	now.Body = earlier.Body
+	must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{now}}))
+	_, err = x.Get(t.Context(), id)
+	wantIs(t, err, vnflcm.ErrUnreadable)
+}
+
+// TestDamageCostsOneRecord damages an instance and an operation: lists return the rest and name them, and Forget removes
+// them and nothing that can be read.
+func TestDamageCostsOneRecord(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	bad, good := x.instantiated("plain"), x.instantiated("plain")
+	badOp := lastOperation(x, bad)
+	for kind, id := range map[string]string{"instance": bad, "operation": badOp} {
+		r, err := x.cfg.Store.Get(t.Context(), kind, id)
+		must(t, err)
+		damage(x, r)
+	}
+	instances, err := x.List(t.Context())
+	if len(instances) != 1 || instances[0].ID != good || !errors.Is(err, vnflcm.ErrUnreadable) || !strings.Contains(err.Error(), "instance "+bad) {
+		t.Errorf("List: %d instances, %v", len(instances), err)
+	}
+	operations, err := x.Operations(t.Context(), "")
+	if len(operations) != 1 || !errors.Is(err, vnflcm.ErrUnreadable) || !strings.Contains(err.Error(), "operation "+badOp) {
+		t.Errorf("Operations: %d, %v", len(operations), err)
+	}
+	wantIs(t, x.Forget(t.Context(), "instance", good), vnflcm.ErrState)
+	wantIs(t, x.Forget(t.Context(), "instance", "none"), vnflcm.ErrNotFound)
+	must(t, errors.Join(x.Forget(t.Context(), "instance", bad), x.Forget(t.Context(), "operation", badOp)))
+	if instances, err := x.List(t.Context()); err != nil || len(instances) != 1 {
+		t.Errorf("List: %d instances, %v", len(instances), err)
+	}
+}
+
+func TestPurge(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	first, second := x.instantiated("plain"), x.instantiated("plain")
+	x.world.failAt("scale_end/join/worker-2", errCut)
+	opID, err := x.Scale(t.Context(), second, scale(vnflcm.ScaleOut, 1))
+	_, _ = x.wait(opID, err, vnflcm.FailedTemp)
+	count := func(id string) int {
+		t.Helper()
+		list, err := x.Operations(t.Context(), id)
+		must(t, err)
+		return len(list)
+	}
+	if n, err := x.PurgeOperations(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {
+		t.Errorf("purged %d young operations, %v", n, err)
+	}
+	if n, err := x.PurgeOperations(t.Context(), time.Now().Add(time.Hour)); n != 2 || err != nil || count("") != 1 {
+		t.Errorf("purged %d operations (%v), %d remain; want 2, and 1 in FAILED_TEMP", n, err, count(""))
+	}
+	opID, err = x.Terminate(t.Context(), first, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+	x.wait(opID, err, vnflcm.Completed)
+	wantIs(t, x.DeleteWithOperations(t.Context(), second), vnflcm.ErrConflict)
+	must(t, x.DeleteWithOperations(t.Context(), first))
+	if count(first) != 0 || count(second) != 1 {
+		t.Errorf("%d operations of the deleted instance, %d of the other remain", count(first), count(second))
+	}
+}
