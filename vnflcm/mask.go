@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -326,27 +327,41 @@ func secretName(path string) bool {
 
 // SecretPaths returns the paths of the Secret fields in a parameter struct, in the form of SecretParams.
 func SecretPaths(params any) []string {
-	return fieldPaths(params, func(_ string, t reflect.Type) bool { return t == reflect.TypeFor[Secret]() })
+	return fieldPaths(params, "secret", func(_ string, t reflect.Type) bool { return t == reflect.TypeFor[Secret]() })
 }
 
 // PublicPaths returns the paths of the texts, numbers and booleans in a parameter struct, in the form of PublicParams.
 // It leaves out every Secret, every field whose name tells of a secret (password, token), and what has no type (any).
 // Texts that may hold secrets of their own, such as a list of options for a program, must be taken out by the caller.
 func PublicPaths(params any) []string {
-	return fieldPaths(params, func(path string, t reflect.Type) bool {
+	return fieldPaths(params, "public", func(path string, t reflect.Type) bool {
 		return !secretName(path) && (t.Kind() == reflect.String || t.Kind() >= reflect.Bool && t.Kind() <= reflect.Float64)
 	})
 }
 
-func fieldPaths(params any, wanted func(path string, t reflect.Type) bool) []string {
+// pathsOfTypes keeps what fieldPaths has found: documents ask for it again and again.
+var pathsOfTypes sync.Map
+
+type pathsOfType struct {
+	t    reflect.Type
+	kind string
+}
+
+func fieldPaths(params any, kind string, wanted func(path string, t reflect.Type) bool) []string {
+	key := pathsOfType{reflect.TypeOf(params), kind}
+	if found, ok := pathsOfTypes.Load(key); ok {
+		return slices.Clone(found.([]string))
+	}
 	var out []string
-	walkTypes("", reflect.TypeOf(params), func(path string, t reflect.Type) {
+	walkTypes("", key.t, func(path string, t reflect.Type) {
 		if wanted(path, t) {
 			out = append(out, path)
 		}
 	})
 	slices.Sort(out)
-	return slices.Compact(out)
+	out = slices.Compact(out)
+	pathsOfTypes.Store(key, out)
+	return slices.Clone(out)
 }
 
 // walkTypes visits the types in a parameter struct that are no structs, lists or maps.
