@@ -5,39 +5,38 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/afero"
 )
 
 // procFs is /proc as a user sees it now: stat, cmdline and environ of each
-// process, and what tells one start of the host from another. Of the processes
-// only that one is there whose folder name is in, if it is.
+// process, and what tells one start of the host from another. It has only the
+// file with that name, or what is below the directory with that name: commands
+// read it often, and there may be many processes.
 func (p *processes) procFs(user, name string) afero.Fs {
+	now := afero.NewMemMapFs()
+	add := func(file string, content func() string) {
+		if within(file, name) {
+			_ = afero.WriteFile(now, file, []byte(content()), 0o444)
+		}
+	}
 	p.mu.Lock()
 	tasks := slices.Collect(maps.Values(p.all))
-	dir, _, _ := strings.Cut(strings.TrimPrefix(name, "/proc/"), "/")
-	if pid, err := strconv.Atoi(dir); err == nil {
-		tasks = slices.DeleteFunc(tasks, func(t *task) bool { return t.pid != pid })
-	}
-	files := map[string]string{
-		"/proc/uptime":                    fmt.Sprintf("%.2f 0.00\n", time.Since(p.boot).Seconds()),
-		"/proc/sys/kernel/random/boot_id": p.bootID + "\n",
-		"/proc/stat":                      fmt.Sprintf("btime %d\n", p.boot.Unix()),
-	}
+	add("/proc/uptime", func() string { return fmt.Sprintf("%.2f 0.00\n", time.Since(p.boot).Seconds()) })
+	add("/proc/sys/kernel/random/boot_id", func() string { return p.bootID + "\n" })
+	add("/proc/stat", func() string { return fmt.Sprintf("btime %d\n", p.boot.Unix()) })
 	p.mu.Unlock()
 	for _, t := range tasks {
 		dir := "/proc/" + strconv.Itoa(t.pid)
-		files[dir+"/stat"], files[dir+"/cmdline"], files[dir+"/environ"] = t.stat(), t.cmdline(), t.environment()
-	}
-	now := afero.NewMemMapFs()
-	for name, content := range files {
-		_ = afero.WriteFile(now, name, []byte(content), 0o444)
-	}
-	for _, t := range tasks {
+		if !within(name, dir) && !within(dir, name) {
+			continue
+		}
+		add(dir+"/stat", t.stat)
+		add(dir+"/cmdline", t.cmdline)
+		add(dir+"/environ", t.environment)
 		if user != "root" && t.owner() != user {
-			_ = now.Chmod("/proc/"+strconv.Itoa(t.pid)+"/environ", 0)
+			_ = now.Chmod(dir+"/environ", 0)
 		}
 	}
 	return now
