@@ -223,8 +223,8 @@ func (l *lab) pull(c client.Connection, image string) error {
 	return err
 }
 
-// impatient soon gives up.
-var impatient = registry.Config{Timeouts: registry.Timeouts{Ready: time.Second}}
+// impatient gives up soon, but not before a registry that works is ready on a busy machine.
+var impatient = registry.Config{Timeouts: registry.Timeouts{Ready: 4 * time.Second}}
 
 // put writes a file on the machine.
 func (l *lab) put(name, content string) {

@@ -52,7 +52,7 @@ func TestTrouble(t *testing.T) {
 		"several images": {setup: setup{files: map[string]string{imageFile: archive(t, "web:1", "db:2")}},
 			want: []string{"holds several images, and none is called registry: "}},
 		"another program": {setup: setup{driver: impatient, files: map[string]string{imageFile: strings.ReplaceAll(archive(t, "web:1"), "/bin/registry", "/bin/somethin")}},
-			want: []string{"ready on ", "10.10.0.10:5000 does not answer as it should: no success within 1s", "its container is restarting"}},
+			want: []string{"ready on ", "10.10.0.10:5000 does not answer as it should: no success within 4s", "its container is restarting"}},
 		"the public registry cannot be reached": {patch: `{"image_path":null}`, want: []string{"image on ", "registry-1.docker.io"}},
 		"port taken": {step: "container", do: func(l *lab) { must(l.t, l.World.TakePort("PrivateRegistryVDU-0", 5000, true)) },
 			want: []string{"container on ", "address already in use"},
