@@ -3,7 +3,6 @@ package vnflcm_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 
@@ -38,23 +37,27 @@ func ExamplePackages() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "packages")
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	if err := os.CopyFS(filepath.Join(dir, "toy"), toyFS("cluster")); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: testKey,
 		Packages: withoutRevoked{vnflcm.DirPackages(dir), map[string]bool{"4711": true}},
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer func() { _ = manager.Close(ctx) }()
 	instance, err := manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: toyVNFD})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	fmt.Println(instance.VnfProductName)
 	// Output:
