@@ -19,6 +19,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/internal/e2e/cloud"
+	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -172,7 +173,12 @@ func (o *openStack) lab(t *testing.T, vimType, pkg string) *stackLab {
 		l.driver.Close()
 		l.clearUp(t)
 	})
-	inst, err := l.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
+	opened, err := tosca.Open(t.Context(), pkg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	inst, err := l.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: opened.VNFD().ID})
 	if err != nil {
 		t.Fatal(err)
 	}
