@@ -61,11 +61,11 @@ func newLab(t *testing.T, kind string) *lab {
 	if err := errors.Join(err, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	l.id = l.created()
+	l.id = l.created(vnfdID)
 	return l
 }
 
-func (l *lab) created() string {
+func (l *lab) created(vnfdID string) string {
 	l.t.Helper()
 	inst, err := l.Create(l.t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
 	if err != nil {

@@ -111,14 +111,14 @@ func TestTerminateRemovesNamespaceAndClaims(t *testing.T) {
 	if slices.Contains(l.objects("", "namespaces"), "namespaces/shop") {
 		t.Error("the namespace is left")
 	}
-	l.id = l.created()
+	l.id = l.created(vnfdID)
 	l.create("", "namespaces", `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}`)
 	l.instantiate("simple", twoReleases)
 	l.terminate(vnflcm.TerminateForceful, `{"delete_pvc": true}`)
 	if !slices.Contains(l.objects("", "namespaces"), "namespaces/shop") {
 		t.Error("somebody else's namespace is gone")
 	}
-	l.id = l.created()
+	l.id = l.created(vnfdID)
 	l.instantiate("simple", strings.ReplaceAll(twoReleases, `"shop"`, `"other"`))
 	l.create("other", "configmaps", `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "precious"}}`)
 	l.terminate(vnflcm.TerminateForceful, `{"delete_pvc": true}`)

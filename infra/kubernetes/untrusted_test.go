@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
+	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -105,6 +106,14 @@ func TestCorpus(t *testing.T) {
 			l := newLab(t, c.kind)
 			l.packages = vnflcm.DirPackages(dir)
 			l.Manager = l.start()
+			pkg, err := tosca.Open(t.Context(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.id = l.created(pkg.VNFD().ID)
+			if err := pkg.Close(); err != nil {
+				t.Error(err)
+			}
 			l.instantiate(c.flavour, c.params)
 			if len(l.vnfcs("VDU1")) != 1 {
 				t.Errorf("%+v", l.instance().InstantiatedVnfInfo.VnfcResourceInfo)
