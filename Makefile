@@ -120,6 +120,10 @@ kubernetes: ## build what e2e-kubeadm, -registry, -helm and -kubespray need, onc
 bench: ## benchmarks; BENCH selects by name; as root with VNFKIT_E2E=ssh also those over real hosts
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(call having,Benchmark)
 
+.PHONY: soak
+soak: ## a hundred runs each of processes that are killed, stopped and given another clock while they work on operations
+	VNFKIT_PROCESS_RUNS=100 $(GO) test -count=1 -parallel 16 -timeout 30m -run TestProcesses ./vnflcm
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s)
 	@failed=0; while read -r dir name; do \

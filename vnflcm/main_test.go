@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -12,7 +14,16 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if name := os.Getenv("VNFKIT_PROCESS"); name != "" { // a process of TestProcesses
+		if err := runProcess(name, os.Getenv("VNFKIT_PROCESS_DIR")); err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var testKey = bytes.Repeat([]byte{7}, 32)
 
