@@ -53,7 +53,7 @@ crash_cases = grep -cE '"Action":"pass".*"Test":"[^"]*(before_Do|inside_Do|befor
 
 .PHONY: test-full
 test-full: $(GOTESTSUM) ## all tests with the race detector, crash matrices whole; counts the crash cases
-	$(GOTESTSUM) --format pkgname --jsonfile-timing-events bin/test-full.json -- $(TESTFLAGS) -race -timeout 55m ./...
+	$(GOTESTSUM) --format pkgname --jsonfile-timing-events bin/test-full.json -- $(TESTFLAGS) -race -timeout 38m ./...
 	@echo "$$($(crash_cases) bin/test-full.json) crash cases: an operation, a step, and a point of the step"
 
 $(GOTESTSUM):
