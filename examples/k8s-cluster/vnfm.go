@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gofrs/flock"
+
 	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/examples/internal/sealing"
 	"github.com/vnfkit/vnfkit/infra/openstack"
@@ -39,10 +41,19 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	if err := errors.Join(err1, err2, pkg.Close()); err != nil {
 		return nil, err
 	}
+	// Who has the lock knows that an earlier process of this owner has ended. A second process, as for looking at a cluster
+	// while it is made, gets a name of its own.
+	var owner string
+	lock := flock.New(filepath.Join(o.state, "lock"))
+	if locked, err := lock.TryLock(); err != nil {
+		return nil, err
+	} else if locked {
+		owner = "k8s-cluster"
+	}
 	heat := openstack.New(openstack.Config{})
 	pool := sshexec.NewPool(sshexec.Options{})
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: store, Key: key,
+		Store: store, Key: key, Owner: owner,
 		Packages: vnflcm.DirPackages(o.pkg),
 		Infra:    map[string]vnflcm.InfraDriver{openstack.VimTypeV1: heat, openstack.VimTypeV2: heat},
 		Mgmt: map[string]vnflcm.MgmtDriver{ // the VNFD says which
@@ -56,7 +67,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	}
 	v := &vnfm{Manager: manager, screen: screen, vnfdID: vnfdID}
 	v.close = func() {
-		_ = errors.Join(manager.Close(context.WithoutCancel(ctx)), pool.Close(), store.Close())
+		_ = errors.Join(manager.Close(context.WithoutCancel(ctx)), pool.Close(), store.Close(), lock.Unlock())
 	}
 	vim.VimID = "cloud"
 	return v, errors.Join(v.VIMs().Put(ctx, vim), v.VIMs().SetDefault(ctx, vim.VimID))
