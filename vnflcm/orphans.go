@@ -81,7 +81,7 @@ func (m *Manager) working() []*run {
 
 // renewFor renews the lease and tells each run if it has lost its claim, or if another process asks to cancel it.
 func (m *Manager) renewFor(ctx context.Context, runs []*run) {
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), m.cfg.LeaseTTL/2)
+	ctx, done := context.WithTimeout(ctx, m.cfg.LeaseTTL/2)
 	defer done()
 	err := m.process.renew(ctx)
 	switch {
