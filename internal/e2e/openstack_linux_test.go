@@ -145,7 +145,7 @@ func stackManager(ctx context.Context, store vnflcm.Store, pkg string, infra vnf
 	if err != nil {
 		return nil, err
 	}
-	return m, m.VIMs().Put(context.Background(), vim)
+	return m, m.VIMs().Put(ctx, vim)
 }
 
 // newStackLab makes a Manager for a test of the part openstack.
