@@ -262,7 +262,7 @@ func (c *Cache) keep(e *cached) {
 	c.kept, e.dropped = append(c.kept, e), false
 }
 
-// drop removes an entry. Its package is closed when nobody uses it.
+// drop removes an entry. The package is closed when its last user has closed it.
 func (c *Cache) drop(e *cached) {
 	if i := slices.Index(c.kept, e); i >= 0 {
 		c.kept = slices.Delete(c.kept, i, i+1)

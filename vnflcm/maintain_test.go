@@ -43,7 +43,7 @@ func TestNewRefusesAnEarlierFormat(t *testing.T) {
 	}
 }
 
-// TestKeysRotate gives a store with a running instance, a failed operation and one at work a new key.
+// TestKeysRotate gives a store with a running instance, a failed operation and a running one a new key.
 func TestKeysRotate(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

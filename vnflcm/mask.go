@@ -15,7 +15,7 @@ import (
 
 // masker replaces known secrets in texts that may quote them: errors of commands, events. It is the second net; the
 // first is that secrets are not put into texts. How much of a text it replaces depends on how distinctive a secret is:
-// a password "ansible" must not make every message about Ansible unreadable, nor show by the gaps what it is.
+// a password "ansible" must not make every message about Ansible unreadable, nor may the gaps reveal the password.
 type masker struct {
 	forms map[string]distinctness
 	order []string // the keys of forms

@@ -187,7 +187,7 @@ func (m *Manager) removeGone(ctx context.Context, processes []Record, named []st
 	return nil
 }
 
-// find returns the record of a process, with version 0 if there is none.
+// find returns the record of a process. The version is 0 if the store has no such record.
 func find(processes []Record, owner string) Record {
 	if i := slices.IndexFunc(processes, func(p Record) bool { return p.ID == owner }); i >= 0 {
 		return processes[i]

@@ -9,11 +9,11 @@ import (
 // Packages opens VNF packages by the id of their VNFD. DirPackages and PackagesFunc return one that parses each
 // package once; Managers of one process can share it.
 type Packages interface {
-	// Open returns the package, ErrNotFound when there is none. The Manager closes it.
+	// Open returns the package, or ErrNotFound for an unknown VNFD. The Manager closes the package.
 	//
 	// The digest is "" when an instance uses the package for the first time, in Create and Instantiate: Open then
-	// decides whether the package can be trusted. In later operations of the instance the digest is that of the
-	// package it was instantiated from: Open returns the package without judging it again, so that an instance
+	// decides whether the package can be trusted. In later operations of the instance the digest names the
+	// package that the instance was made from: Open returns the package without judging it again, so that an instance
 	// stays manageable after its signer's certificate has expired. The Manager compares the digest.
 	Open(ctx context.Context, vnfdID, digest string) (*tosca.Package, error)
 }

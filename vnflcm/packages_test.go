@@ -267,7 +267,7 @@ func (s *shifting) Open(name string) (fs.File, error) {
 }
 
 // TestHostileSource has a source that passes the comparison of the digest with one content, and shows another one
-// to whoever reads before or afterwards.
+// to readers before and after that.
 func TestHostileSource(t *testing.T) {
 	t.Parallel()
 	const flavour = "Definitions/plain.yaml"

@@ -14,7 +14,7 @@ import (
 
 // compareSum checks the digest of a file that was read to its end. All reads of a file must give the same content:
 // else a directory or a hostile fs.FS could show one content to the pass that computes the package's digest, and
-// another one to whoever uses the file.
+// other content to the driver that uses the file.
 func (a *Archive) compareSum(name, sum string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
