@@ -17,15 +17,28 @@ type claim struct {
 	opID    string
 	lose    func(error) // is told, as ErrLeased, that the claim is lost
 
+	accepted int64 // StartTime of the operation
+
 	mu    sync.Mutex // held while the claim is looked at, or passed on
 	epoch int64
 	term  int64 // of the lease of the process in which the claim was last found to hold
 }
 
 type claimRecord struct {
-	Process string `json:"process,omitempty"` // empty: any process may take the operation up
-	Parked  bool   `json:"parked,omitempty"`  // the operation is in FAILED_TEMP, where no process works on it
+	State    claimState `json:"state"`
+	Process  string     `json:"process,omitempty"` // that has the claim, if it is held
+	Accepted int64      `json:"accepted"`          // StartTime of the operation: the oldest is taken up first
 }
+
+type claimState string
+
+const (
+	claimFree   claimState = "free"   // any process may take the operation up
+	claimHeld   claimState = "held"   // by Process
+	claimParked claimState = "parked" // the operation is in FAILED_TEMP, where no process works on it
+)
+
+func (c claimRecord) index() Index { return Index{State: string(c.State), Start: c.Accepted} }
 
 // hold returns nil while this process may begin work on the operation. Otherwise the claim is lost: the error is
 // ErrLeased.
@@ -109,9 +122,13 @@ func (c *claim) apply(ctx context.Context, b Batch) error {
 	return err
 }
 
-// pass adds to b who has the claim from then on.
-func (c *claim) pass(b *Batch, to claimRecord) error {
-	record, err := c.records.sealed(kindClaim, c.opID, c.epoch, to)
+// pass adds to b that the claim is in another state from then on; claimHeld: by this process.
+func (c *claim) pass(b *Batch, to claimState) error {
+	next := claimRecord{State: to, Accepted: c.accepted}
+	if to == claimHeld {
+		next.Process = c.process.owner
+	}
+	record, err := c.records.sealed(kindClaim, c.opID, c.epoch, next)
 	b.Put = append(b.Put, record)
 	return err
 }

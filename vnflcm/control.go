@@ -28,6 +28,7 @@ func (m *Manager) Cancel(ctx context.Context, opID string, mode CancelMode) erro
 			return stateError(rec, "cancelled")
 		}
 		b.Assert = []Record{{Kind: kindOperation, ID: opID, Version: version}}
+		b.Wake = true
 		return m.records.put(ctx, b, kindCancel, opID, cancelRequest{Mode: mode})
 	})
 	if err != nil {
@@ -51,7 +52,7 @@ func (m *Manager) Retry(ctx context.Context, opID string) error {
 		}
 		// What Plan announced holds again: of what came to be, something is gone.
 		r.rec.Done, r.rec.Change, r.rec.Undo, r.rec.Undoing = nil, r.rec.Planned, Change{}, false
-		return r.enter(ctx, Processing, r.take, r.dropJournal)
+		return r.enter(ctx, Processing, r.take, r.archiveJournal)
 	})
 }
 
@@ -63,7 +64,9 @@ func (m *Manager) Rollback(ctx context.Context, opID string) error {
 		if err != nil {
 			return err
 		}
-		return r.enter(ctx, RollingBack, r.take, r.changeInstance(func(i *instanceRecord) { i.Resources = now }))
+		return r.enter(ctx, RollingBack, r.take, func(ctx context.Context, b *Batch) error {
+			return r.claim.changeInstance(ctx, b, r.rec.Occ.VnfInstanceID, func(i *instanceRecord) { i.Resources = now })
+		})
 	})
 }
 
@@ -175,7 +178,7 @@ func (r *run) readParked(ctx context.Context, verb string) error {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	r.claim.epoch = stored.Version
+	r.claim.epoch, r.claim.accepted = stored.Version, stored.Index.Start
 	if err := r.read(ctx); err != nil {
 		return err
 	}
@@ -190,7 +193,7 @@ func (r *run) take(ctx context.Context, b *Batch) error {
 	if _, err := r.m.process.alive(ctx); err != nil {
 		return err
 	}
-	return r.claim.pass(b, claimRecord{Process: r.m.process.owner})
+	return r.claim.pass(b, claimHeld)
 }
 
 // reserveFailed makes the run of an operation in FAILED_TEMP. Its last run, if it is one of this process, may be about to

@@ -177,7 +177,7 @@ func crashed(t *testing.T, s scenario, key string, point cutPoint, store vnflcm.
 	}
 	occ, _ := x.wait(opID, nil, vnflcm.Completed)
 	for _, kind := range []string{"step", "claim", "cancel"} {
-		if left, err := store.List(t.Context(), kind, ""); err != nil || len(left) > 0 {
+		if left, err := store.List(t.Context(), vnflcm.Query{Kind: kind}); err != nil || len(left) > 0 {
 			t.Errorf("%d records of kind %s are left (%v)", len(left), kind, err)
 		}
 	}
@@ -186,7 +186,7 @@ func crashed(t *testing.T, s scenario, key string, point cutPoint, store vnflcm.
 
 func deleteAll(t *testing.T, s vnflcm.Store, kind string) {
 	t.Helper()
-	list, err := s.List(t.Context(), kind, "")
+	list, err := s.List(t.Context(), vnflcm.Query{Kind: kind})
 	must(t, err)
 	must(t, s.Apply(t.Context(), vnflcm.Batch{Delete: list}))
 }
@@ -284,9 +284,9 @@ func failedScaleOut(x *toys, id string) {
 
 func lastOperation(x *toys, id string) string {
 	x.t.Helper()
-	list, err := x.Operations(x.t.Context(), id)
+	list, err := x.Operations(x.t.Context(), vnflcm.OperationQuery{InstanceID: id})
 	must(x.t, err)
-	return list[len(list)-1].ID
+	return list.Items[len(list.Items)-1].ID
 }
 
 // mortalStore dies after a number of writes.
@@ -327,16 +327,16 @@ func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
 	x.start()
 	_, _, err := x.Resume(t.Context())
 	must(t, err)
-	list, err := x.Operations(t.Context(), id)
+	list, err := x.Operations(t.Context(), vnflcm.OperationQuery{InstanceID: id})
 	must(t, err)
-	if len(list) > 0 {
-		_, _ = x.Wait(t.Context(), list[len(list)-1].ID)
-		list, err = x.Operations(t.Context(), id)
+	if len(list.Items) > 0 {
+		_, _ = x.Wait(t.Context(), list.Items[len(list.Items)-1].ID)
+		list, err = x.Operations(t.Context(), vnflcm.OperationQuery{InstanceID: id})
 		must(t, err)
 	}
 	occ := &vnflcm.VnfLcmOpOcc{OperationState: vnflcm.RolledBack}
-	if len(list) > 0 {
-		occ = list[len(list)-1]
+	if len(list.Items) > 0 {
+		occ = list.Items[len(list.Items)-1]
 	}
 	if s.name != "instantiate" && occ.Operation == vnflcm.OpInstantiate {
 		occ = &vnflcm.VnfLcmOpOcc{OperationState: vnflcm.RolledBack}
@@ -348,7 +348,7 @@ func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
 		occ, _ = x.Wait(t.Context(), opID)
 	}
 	for _, kind := range []string{"step", "cancel", "claim"} {
-		if left, err := first.Store.List(t.Context(), kind, ""); err != nil || len(left) > 0 {
+		if left, err := first.Store.List(t.Context(), vnflcm.Query{Kind: kind}); err != nil || len(left) > 0 {
 			t.Errorf("dead after %d writes: %d records of kind %s are left (%v)", writes, len(left), kind, err)
 		}
 	}
@@ -414,7 +414,7 @@ func TestManyOperationsOnSQLite(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	left, err := store.List(t.Context(), "claim", "")
+	left, err := store.List(t.Context(), vnflcm.Query{Kind: "claim"})
 	if err != nil || len(left) > 0 {
 		t.Errorf("%d claims are left (%v)", len(left), err)
 	}

@@ -52,9 +52,9 @@ func (s *stoppable) Get(ctx context.Context, kind, id string) (vnflcm.Record, er
 	return s.Store.Get(ctx, kind, id)
 }
 
-func (s *stoppable) List(ctx context.Context, kind, prefix string) ([]vnflcm.Record, error) {
+func (s *stoppable) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
 	s.wait()
-	return s.Store.List(ctx, kind, prefix)
+	return s.Store.List(ctx, q)
 }
 
 func (s *stoppable) Apply(ctx context.Context, b vnflcm.Batch) error {

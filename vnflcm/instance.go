@@ -30,6 +30,8 @@ type VnfInstance struct {
 	InstantiatedVnfInfo    *InstantiatedVnfInfo `json:"instantiatedVnfInfo,omitempty"`
 	Metadata               KeyValuePairs        `json:"metadata,omitempty"`
 	Extensions             Params               `json:"extensions,omitzero"`
+	// Version is another one after every change of the instance: what an HTTP API sends as ETag.
+	Version string `json:"-"`
 }
 
 // KeyValuePairs are attributes that are shown in clear (SOL003 v2.6.1 4.4.1.7). The values are those of package

@@ -23,7 +23,7 @@ func (r *records) checkKey(ctx context.Context) error {
 			return err
 		}
 		for _, kind := range []string{kindInstance, kindOperation, kindVIM} {
-			list, err := r.store.List(ctx, kind, "")
+			list, err := r.store.List(ctx, Query{Kind: kind})
 			if err != nil {
 				return err
 			}
@@ -41,8 +41,8 @@ func (r *records) checkKey(ctx context.Context) error {
 // them have the new key. Records that cannot be read stay as they are and are named by the error (ErrUnreadable).
 func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 	var errs []error
-	for _, kind := range []string{kindInstance, kindOperation, kindClaim, kindCancel, kindStep, kindState, kindVIM, kindVIMDefault, keyCheck.Kind} {
-		list, err := m.cfg.Store.List(ctx, kind, "")
+	for _, kind := range []string{kindInstance, kindOperation, kindClaim, kindCancel, kindStep, kindHistory, kindChange, kindState, kindVIM, kindVIMDefault, keyCheck.Kind} {
+		list, err := m.cfg.Store.List(ctx, Query{Kind: kind})
 		if err != nil {
 			return left, err
 		}
@@ -74,7 +74,7 @@ func (m *Manager) reseal(ctx context.Context, stored Record) error {
 		}
 		if now.Kind == kindClaim {
 			var held claimRecord
-			if err := m.records.open(now, &held); err == nil && !held.Parked {
+			if err := m.records.open(now, &held); err == nil && held.State != claimParked {
 				return errRunning
 			}
 		}
@@ -82,7 +82,7 @@ func (m *Manager) reseal(ctx context.Context, stored Record) error {
 		if err != nil {
 			return unreadableRecord(now, err)
 		}
-		now.Body, err = m.records.keys.seal(now.Kind, now.ID, now.Version+1, clear)
+		now, err = m.records.resealed(now, clear)
 		b.Put = []Record{now}
 		return err
 	})
@@ -106,10 +106,17 @@ func (m *Manager) Forget(ctx context.Context, kind, id string) error {
 	})
 }
 
-// PurgeOperations removes the operation occurrences that ended before that time, and returns how many it removed. An
-// operation in FAILED_TEMP has not ended.
+// PurgeOperations removes the operation occurrences that ended before that time, with their history, and the changes of
+// the feed that are older. It returns how many operations it removed. An operation in FAILED_TEMP has not ended.
 func (m *Manager) PurgeOperations(ctx context.Context, before time.Time) (int, error) {
-	return m.purge(ctx, func(occ *VnfLcmOpOcc) bool { return occ.StateEnteredTime.Before(before) })
+	old := Query{Kind: kindOperation, States: finalStates, Before: instant(before)}
+	removed, err := m.purge(ctx, old, func(occ *VnfLcmOpOcc) bool { return occ.StateEnteredTime.Before(before) })
+	if err != nil {
+		return removed, err
+	}
+	return removed, m.records.allOf(ctx, Query{Kind: kindChange, Before: instant(before)}, func(changes []Record) error {
+		return ignoreConflict(m.cfg.Store.Apply(ctx, Batch{Delete: changes}))
+	})
 }
 
 // DeleteWithOperations is Delete, and removes the operation occurrences of the instance too.
@@ -117,31 +124,40 @@ func (m *Manager) DeleteWithOperations(ctx context.Context, instanceID string) e
 	if err := m.Delete(ctx, instanceID); err != nil {
 		return err
 	}
-	_, err := m.purge(ctx, func(occ *VnfLcmOpOcc) bool { return occ.VnfInstanceID == instanceID })
+	_, err := m.purge(ctx, Query{Kind: kindOperation, States: finalStates, Instance: instanceID}, func(*VnfLcmOpOcc) bool { return true })
 	return err
 }
 
-// purge removes the ended operations that old selects. Records that cannot be read stay: Forget removes them.
-func (m *Manager) purge(ctx context.Context, old func(*VnfLcmOpOcc) bool) (removed int, err error) {
-	list, err := m.cfg.Store.List(ctx, kindOperation, "")
-	if err != nil {
-		return 0, err
-	}
-	list = slices.DeleteFunc(list, func(stored Record) bool {
-		var rec operationRecord
-		return m.records.open(stored, &rec) != nil || !rec.Occ.OperationState.Final() || !old(&rec.Occ)
-	})
-	for batch := range slices.Chunk(list, maxPurged) {
-		if err := m.cfg.Store.Apply(ctx, Batch{Delete: batch}); err != nil && !errors.Is(err, ErrConflict) {
-			return removed, err
-		} else if err == nil {
-			removed += len(batch)
+var finalStates = []string{string(Completed), string(Failed), string(RolledBack)}
+
+// purge removes the operations that q selects and old confirms. Records that cannot be read stay: Forget removes them.
+func (m *Manager) purge(ctx context.Context, q Query, old func(*VnfLcmOpOcc) bool) (removed int, err error) {
+	err = m.records.allOf(ctx, q, func(list []Record) error {
+		list = slices.DeleteFunc(list, func(stored Record) bool {
+			var rec operationRecord
+			return m.records.open(stored, &rec) != nil || !old(&rec.Occ)
+		})
+		b := Batch{Delete: list}
+		for _, stored := range list {
+			if err := m.records.drop(ctx, &b, kindHistory, stored.ID); err != nil {
+				return err
+			}
 		}
-	}
-	return removed, nil
+		err := m.cfg.Store.Apply(ctx, b)
+		if err == nil {
+			removed += len(list)
+		}
+		return ignoreConflict(err)
+	})
+	return removed, err
 }
 
-// maxPurged is how many records one batch removes, so that operations under way need not wait long for their turn.
-const maxPurged = 500
+// ignoreConflict is for records that another process has removed or changed meanwhile.
+func ignoreConflict(err error) error {
+	if errors.Is(err, ErrConflict) {
+		return nil
+	}
+	return err
+}
 
 func unreadableRecord(r Record, err error) error { return fmt.Errorf("%s %s: %w", r.Kind, r.ID, err) }

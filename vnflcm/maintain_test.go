@@ -69,8 +69,8 @@ func TestKeysRotate(t *testing.T) {
 
 	x.cfg.OldKeys, x.cfg.Intercept = nil, nil
 	x.start()
-	if list, err := x.List(t.Context()); err != nil || len(list) != 2 {
-		t.Errorf("List: %d instances, %v", len(list), err)
+	if list, err := x.Instances(t.Context(), vnflcm.InstanceQuery{}); err != nil || len(list.Items) != 2 {
+		t.Errorf("Instances: %d, %v", len(list.Items), err)
 	}
 	x.world.failAt("scale_end/join/worker-2", nil)
 	x.wait(failedID, x.Retry(t.Context(), failedID), vnflcm.Completed)
@@ -126,19 +126,19 @@ func TestDamageCostsOneRecord(t *testing.T) {
 		must(t, err)
 		damage(x, r)
 	}
-	instances, err := x.List(t.Context())
-	if len(instances) != 1 || instances[0].ID != good || !errors.Is(err, vnflcm.ErrUnreadable) || !strings.Contains(err.Error(), "instance "+bad) {
-		t.Errorf("List: %d instances, %v", len(instances), err)
+	instances, err := x.Instances(t.Context(), vnflcm.InstanceQuery{})
+	if len(instances.Items) != 1 || instances.Items[0].ID != good || !errors.Is(err, vnflcm.ErrUnreadable) || !strings.Contains(err.Error(), "instance "+bad) {
+		t.Errorf("Instances: %d, %v", len(instances.Items), err)
 	}
-	operations, err := x.Operations(t.Context(), "")
-	if len(operations) != 1 || !errors.Is(err, vnflcm.ErrUnreadable) || !strings.Contains(err.Error(), "operation "+badOp) {
-		t.Errorf("Operations: %d, %v", len(operations), err)
+	operations, err := x.Operations(t.Context(), vnflcm.OperationQuery{})
+	if len(operations.Items) != 1 || !errors.Is(err, vnflcm.ErrUnreadable) || !strings.Contains(err.Error(), "operation "+badOp) {
+		t.Errorf("Operations: %d, %v", len(operations.Items), err)
 	}
 	wantIs(t, x.Forget(t.Context(), "instance", good), vnflcm.ErrState)
 	wantIs(t, x.Forget(t.Context(), "instance", "none"), vnflcm.ErrNotFound)
 	must(t, errors.Join(x.Forget(t.Context(), "instance", bad), x.Forget(t.Context(), "operation", badOp)))
-	if instances, err := x.List(t.Context()); err != nil || len(instances) != 1 {
-		t.Errorf("List: %d instances, %v", len(instances), err)
+	if instances, err := x.Instances(t.Context(), vnflcm.InstanceQuery{}); err != nil || len(instances.Items) != 1 {
+		t.Errorf("Instances: %d, %v", len(instances.Items), err)
 	}
 }
 
@@ -151,15 +151,21 @@ func TestPurge(t *testing.T) {
 	_, _ = x.wait(opID, err, vnflcm.FailedTemp)
 	count := func(id string) int {
 		t.Helper()
-		list, err := x.Operations(t.Context(), id)
+		list, err := x.Operations(t.Context(), vnflcm.OperationQuery{InstanceID: id})
 		must(t, err)
-		return len(list)
+		return len(list.Items)
 	}
 	if n, err := x.PurgeOperations(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {
 		t.Errorf("purged %d young operations, %v", n, err)
 	}
 	if n, err := x.PurgeOperations(t.Context(), time.Now().Add(time.Hour)); n != 2 || err != nil || count("") != 1 {
 		t.Errorf("purged %d operations (%v), %d remain; want 2, and 1 in FAILED_TEMP", n, err, count(""))
+	}
+	if changes, _, err := x.Changes(t.Context(), "", 10); len(changes) > 0 || err != nil {
+		t.Errorf("%d changes are left after the purge, %v", len(changes), err)
+	}
+	if left, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "history"}); len(left) != 1 || err != nil {
+		t.Errorf("%d histories are left (%v), want that of the operation in FAILED_TEMP", len(left), err)
 	}
 	opID, err = x.Terminate(t.Context(), first, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 	x.wait(opID, err, vnflcm.Completed)

@@ -150,6 +150,7 @@ type instanceRecord struct {
 // operationRecord is what the store keeps of an operation. Only the process that has the claim writes it.
 type operationRecord struct {
 	Occ     VnfLcmOpOcc    `json:"occ"`
+	VNF     VNFIdentity    `json:"vnf,omitzero"`     // when it began
 	Levels  map[string]int `json:"levels,omitempty"` // when it has succeeded
 	Before  map[string]int `json:"before,omitempty"` // when it began
 	VNFCs   []VNFC         `json:"vnfcs,omitempty"`  // when it began
@@ -161,7 +162,9 @@ type operationRecord struct {
 	Undoing bool           `json:"undoing,omitempty"` // rolling back has begun: the journal of the way forth no longer holds
 	Undo    Change         `json:"undo,omitzero"`     // what rolling back removes
 	Grant   *Grant         `json:"grant,omitempty"`
-	Done    []string       `json:"done,omitempty"` // phases
+	Done    []string       `json:"done,omitempty"`   // phases
+	Phases  []Performed    `json:"phases,omitempty"` // that are done: part of the history
+	Kept    bool           `json:"kept,omitempty"`   // there is a historyRecord
 }
 
 // Create makes a VNF instance identifier (SOL003 v2.6.1 5.4.2.3.1): ErrNotFound if there is no package with
@@ -182,14 +185,17 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 		VnfSoftwareVersion: vnfd.SoftwareVersion, VnfdVersion: vnfd.Version,
 		InstantiationState: NotInstantiated, Metadata: req.Metadata,
 	}}
-	record, err := m.records.sealed(kindInstance, rec.Instance.ID, 0, rec)
-	if err == nil {
-		err = m.cfg.Store.Apply(ctx, Batch{Put: []Record{record}})
+	record, err := m.records.sealed(kindInstance, rec.Instance.ID, 0, &rec)
+	b := Batch{Put: []Record{record}}
+	if err = errors.Join(err, m.records.appendChange(&b, InstanceCreated, rec.identity(), nil)); err == nil {
+		err = m.cfg.Store.Apply(ctx, b)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return rec.view(m.cfg.PublicParams...), nil
+	view := rec.view(m.cfg.PublicParams...)
+	view.Version = documentVersion(1, 0)
+	return view, nil
 }
 
 // Delete removes an instance that is not instantiated (SOL003 v2.6.1 5.4.3.3.5): ErrState if it is,
@@ -205,64 +211,46 @@ func (m *Manager) Delete(ctx context.Context, instanceID string) error {
 	if rec.Instance.InstantiationState != NotInstantiated {
 		return fmt.Errorf("%w: VNF instance %s is %s, terminate it first", ErrState, instanceID, rec.Instance.InstantiationState)
 	}
-	return m.cfg.Store.Apply(ctx, Batch{Delete: []Record{{Kind: kindInstance, ID: instanceID, Version: version}}})
+	b := Batch{Delete: []Record{{Kind: kindInstance, ID: instanceID, Version: version}}}
+	if err := m.records.appendChange(&b, InstanceDeleted, rec.identity(), nil); err != nil {
+		return err
+	}
+	return m.cfg.Store.Apply(ctx, b)
 }
 
 // Get returns a VNF instance, ErrNotFound for an unknown id.
 func (m *Manager) Get(ctx context.Context, instanceID string) (*VnfInstance, error) {
-	rec, _, err := m.instance(ctx, instanceID)
+	rec, version, err := m.instance(ctx, instanceID)
 	if err != nil {
 		return nil, err
 	}
-	return rec.view(m.cfg.PublicParams...), nil
-}
-
-// List returns all VNF instances, in the order of their ids. Of records that cannot be read it returns the rest, and an
-// ErrUnreadable that names them; see Forget.
-func (m *Manager) List(ctx context.Context) ([]*VnfInstance, error) {
-	list, err := listRecords[instanceRecord](ctx, m.records, kindInstance, "")
-	out := make([]*VnfInstance, len(list))
-	for i := range list {
-		out[i] = list[i].view(m.cfg.PublicParams...)
-	}
-	return out, err
+	view := rec.view(m.cfg.PublicParams...)
+	view.Version = documentVersion(version, 0)
+	return view, nil
 }
 
 // Operation returns an operation occurrence, ErrNotFound for an unknown id.
 func (m *Manager) Operation(ctx context.Context, opID string) (*VnfLcmOpOcc, error) {
-	rec, _, err := m.operation(ctx, opID)
+	rec, version, err := m.operation(ctx, opID)
 	if err != nil {
 		return nil, err
 	}
-	m.showCancel(ctx, &rec.Occ)
-	return m.occurrence(rec), nil
+	return m.showOperation(ctx, rec, version), nil
 }
 
-// showCancel shows a cancel that was asked for and has not been done yet. It has a record of its own, because
-// the operation's is written by the process that works on it.
-func (m *Manager) showCancel(ctx context.Context, occ *VnfLcmOpOcc) {
-	var cancel cancelRequest
-	if !occ.OperationState.active() {
-		return
-	}
-	if _, err := m.records.get(ctx, kindCancel, occ.ID, &cancel); err == nil {
-		occ.IsCancelPending, occ.CancelMode = true, cancel.Mode
-	}
-}
-
-// Operations returns the operation occurrences of an instance (of all instances if it is ""), the oldest
-// first.
-func (m *Manager) Operations(ctx context.Context, instanceID string) ([]*VnfLcmOpOcc, error) {
-	list, err := listRecords[operationRecord](ctx, m.records, kindOperation, "")
-	var out []*VnfLcmOpOcc
-	for i := range list {
-		if instanceID == "" || list[i].Occ.VnfInstanceID == instanceID {
-			m.showCancel(ctx, &list[i].Occ)
-			out = append(out, m.occurrence(&list[i]))
+// showOperation returns a document that shows a cancel which was asked for and has not been done yet. The cancel has a
+// record of its own, because the operation's is written by the process that works on it.
+func (m *Manager) showOperation(ctx context.Context, rec *operationRecord, version int64) *VnfLcmOpOcc {
+	var pending int64
+	if rec.Occ.OperationState.active() {
+		var cancel cancelRequest
+		if asked, err := m.records.get(ctx, kindCancel, rec.Occ.ID, &cancel); err == nil {
+			rec.Occ.IsCancelPending, rec.Occ.CancelMode, pending = true, cancel.Mode, asked
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *VnfLcmOpOcc) int { return a.StartTime.Compare(b.StartTime) })
-	return out, err
+	occ := m.occurrence(rec)
+	occ.Version = documentVersion(version, pending)
+	return occ
 }
 
 func (m *Manager) instance(ctx context.Context, id string) (*instanceRecord, int64, error) {

@@ -193,9 +193,17 @@ func (op *Operation) mayCall(ctx context.Context) error {
 
 var errReadOnly = fmt.Errorf("%w: Plan, Validate and Resources change nothing", ErrProgramming)
 
-// changeInstance adds to b that change is made to the instance.
+// changeInstance adds to b that change is made to the instance while the operation runs.
 func (op *Operation) changeInstance(ctx context.Context, b *Batch, change func(*instanceRecord)) error {
-	return op.claim.changeInstance(ctx, b, op.InstanceID, change)
+	var vnf VNFIdentity
+	err := op.claim.changeInstance(ctx, b, op.InstanceID, func(i *instanceRecord) {
+		change(i)
+		vnf = i.identity()
+	})
+	if err != nil {
+		return err
+	}
+	return op.records.appendChange(b, InstanceChanged, vnf, nil)
 }
 
 func withoutVIM(list VimConnections, vimID string) VimConnections {
@@ -245,7 +253,7 @@ func (s *State) Put(ctx context.Context, key string, v any) error {
 
 // Keys lists the keys that begin with prefix, in order.
 func (s *State) Keys(ctx context.Context, prefix string) ([]string, error) {
-	list, err := s.records.store.List(ctx, kindState, s.instance+"/"+prefix)
+	list, err := s.records.store.List(ctx, Query{Kind: kindState, Prefix: s.instance + "/" + prefix})
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,9 @@ type VnfLcmOpOcc struct {
 	ChangedInfo *VnfInfoModifications `json:"changedInfo,omitempty"`
 	// ChangedExtConnectivity are the external links that the operation has changed, as they are now, once it has ended.
 	ChangedExtConnectivity []ExtVirtualLinkInfo `json:"changedExtConnectivity,omitempty"`
+	// Version is another one after every change of the operation, and when a cancel is pending: what an HTTP API sends as
+	// ETag.
+	Version string `json:"-"`
 }
 
 // VnfInfoModifications are attributes of a VNF instance that an operation has changed (SOL003 v2.6.1 5.5.2.12a).

@@ -94,7 +94,7 @@ func (m *Manager) renewFor(ctx context.Context, runs []*run) {
 		}
 		return
 	}
-	asked, _ := m.cfg.Store.List(ctx, kindCancel, "") // asked again at the next renewal
+	asked, _ := m.cfg.Store.List(ctx, Query{Kind: kindCancel}) // asked again at the next renewal
 	for _, r := range runs {
 		if r.claim.hold(ctx) == nil && slices.ContainsFunc(asked, func(c Record) bool { return c.ID == r.claim.opID }) {
 			r.checkCancel(ctx)
@@ -129,11 +129,11 @@ func (m *Manager) watchEvery() time.Duration { return min(m.cfg.LeaseTTL/8, 500*
 func (m *Manager) takeOrphans(ctx context.Context) (taken, observed []string, err error) {
 	m.watching.Lock()
 	defer m.watching.Unlock()
-	claims, err := m.cfg.Store.List(ctx, kindClaim, "")
+	claims, err := m.cfg.Store.List(ctx, Query{Kind: kindClaim})
 	if err != nil {
 		return nil, nil, err
 	}
-	processes, err := m.cfg.Store.List(ctx, kindProcess, "")
+	processes, err := m.cfg.Store.List(ctx, Query{Kind: kindProcess})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,7 +148,7 @@ func (m *Manager) takeOrphans(ctx context.Context) (taken, observed []string, er
 			continue
 		}
 		named = append(named, held.Process)
-		if held.Parked || m.works(stored.ID) {
+		if held.State == claimParked || m.works(stored.ID) {
 			continue
 		}
 		holder, free := Record{}, true
@@ -219,13 +219,13 @@ func (m *Manager) takeUp(ctx context.Context, stored, holder Record) (bool, erro
 	if err != nil || other != nil {
 		return false, err
 	}
-	r.claim.epoch = stored.Version
+	r.claim.epoch, r.claim.accepted = stored.Version, stored.Index.Start
 	err = m.process.assert(ctx, func(self Record) error {
 		b := Batch{Assert: []Record{self}}
 		if holder.ID != "" {
 			b.Assert = append(b.Assert, holder)
 		}
-		err := r.claim.pass(&b, claimRecord{Process: m.process.owner})
+		err := r.claim.pass(&b, claimHeld)
 		if err == nil {
 			err = r.claim.apply(ctx, b)
 		}
@@ -255,7 +255,7 @@ func (r *run) park(ctx context.Context, err error) {
 	case errors.Is(err, ErrNotFound):
 		r.claim.end(&b)
 	case err == nil || errors.Is(err, ErrUnreadable):
-		_ = r.claim.pass(&b, claimRecord{Parked: true})
+		_ = r.claim.pass(&b, claimParked)
 	}
 	_ = r.claim.apply(ctx, b) // tried again when the claim is seen the next time
 }

@@ -3,7 +3,6 @@ package vnflcm
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/vnfkit/vnfkit/tosca"
@@ -85,26 +84,41 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 		return err
 	}
 	r.mask = s.op.mask
-	s.op.claim = r.claim
-	s.op.steps = &stepGuard{seen: map[string]bool{}, mayBegin: r.mayBegin}
 	do := s.doing(p)
 	if do == nil {
-		return r.finishPhase(ctx, p, nil)
+		r.rec.Done = append(r.rec.Done, p.name) // stored with what comes next
+		return nil
+	}
+	s.op.claim = r.claim
+	s.op.steps = &stepGuard{seen: map[string]bool{}, mayBegin: r.mayBegin, performed: &r.performed}
+	if s.op.steps.journal, err = r.journal(ctx, p); err != nil {
+		return err
 	}
 	s.op.emit(Event{Kind: PhaseStarted, StepInfo: StepInfo{OperationID: s.op.ID, Phase: p.name}})
 	start := time.Now()
 	if err := do(ctx); err != nil {
 		return causeOf(ctx, err)
 	}
+	done := s.op.performed(StepInfo{Phase: p.name}, start)
 	s.op.emit(Event{Kind: PhaseDone, StepInfo: StepInfo{OperationID: s.op.ID, Phase: p.name}, Duration: time.Since(start)})
 	if p.infra == nil {
-		return r.finishPhase(ctx, p, nil)
+		return r.finishPhase(ctx, p, done)
 	}
 	now, err := s.infra.Resources(ctx, s.op)
 	if err != nil {
 		return fmt.Errorf("%s: reading the resources: %w", p.name, err)
 	}
-	return r.finishPhase(ctx, p, &now)
+	return r.finishInfraPhase(ctx, s, p, done, now)
+}
+
+// journal reads the entries of a phase, by their keys.
+func (r *run) journal(ctx context.Context, p phase) (map[string]Record, error) {
+	list, err := r.m.cfg.Store.List(ctx, Query{Kind: kindStep, Prefix: r.rec.Occ.ID + "/" + p.name + "/"})
+	out := map[string]Record{}
+	for _, stored := range list {
+		out[stored.ID] = stored
+	}
+	return out, err
 }
 
 // doing is what the phase calls; nil when the VNFD names no driver for its hook.
@@ -130,19 +144,31 @@ func (s *session) doing(p phase) func(context.Context) error {
 	return func(ctx context.Context) error { return driver.Hooks()[hook](ctx, s.op) }
 }
 
-// finishPhase stores that the phase is done and, if it changed the resources, what there is now.
-func (r *run) finishPhase(ctx context.Context, p phase, now *Resources) error {
-	if !slices.Contains(r.rec.Done, p.name) {
-		r.rec.Done = append(r.rec.Done, p.name)
+// finishPhase stores that the phase is done, unless the end of the operation is stored next.
+func (r *run) finishPhase(ctx context.Context, p phase, done Performed) error {
+	r.rec.Done, r.rec.Phases = append(r.rec.Done, p.name), append(r.rec.Phases, done)
+	if r.isLast(p) {
+		return nil
 	}
-	if now == nil {
-		return r.save(context.WithoutCancel(ctx))
-	}
+	return r.save(context.WithoutCancel(ctx))
+}
+
+// finishInfraPhase stores that the phase is done, and what resources there are now.
+func (r *run) finishInfraPhase(ctx context.Context, s *session, p phase, done Performed, now Resources) error {
+	r.rec.Done, r.rec.Phases = append(r.rec.Done, p.name), append(r.rec.Phases, done)
 	if r.rec.Occ.OperationState == RollingBack {
-		r.rec.recordResources(*now, nil)
+		r.rec.recordResources(now, nil)
 	} else {
 		r.rec.Change = r.rec.Planned.settle(r.rec.VNFCs, now.VNFCs)
-		r.rec.recordResources(*now, r.rec.Change.Replaced)
+		r.rec.recordResources(now, r.rec.Change.Replaced)
 	}
-	return r.save(context.WithoutCancel(ctx), r.changeInstance(func(i *instanceRecord) { i.Resources = *now }))
+	return r.save(context.WithoutCancel(ctx), func(ctx context.Context, b *Batch) error {
+		return s.op.changeInstance(ctx, b, func(i *instanceRecord) { i.Resources = now })
+	})
+}
+
+// isLast reports whether no phase follows in this run.
+func (r *run) isLast(p phase) bool {
+	phases := r.rec.phases()
+	return p.name == phases[len(phases)-1].name
 }

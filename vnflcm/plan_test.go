@@ -123,7 +123,7 @@ func (x *toys) records() map[string]int64 {
 	x.t.Helper()
 	out := map[string]int64{}
 	for _, kind := range []string{"instance", "operation", "claim", "cancel", "step", "state", "vim"} {
-		list, err := x.cfg.Store.List(x.t.Context(), kind, "")
+		list, err := x.cfg.Store.List(x.t.Context(), vnflcm.Query{Kind: kind})
 		must(x.t, err)
 		for _, r := range list {
 			out[kind+" "+r.ID] = r.Version

@@ -80,16 +80,16 @@ func disturbed(t *testing.T, prefix []string, disturb func(*child)) {
 	must(t, err)
 	defer func() { must(t, store.Close()) }()
 	for _, kind := range []string{"claim", "step", "cancel"} {
-		if left, err := store.List(t.Context(), kind, ""); err != nil || len(left) > 0 {
+		if left, err := store.List(t.Context(), vnflcm.Query{Kind: kind}); err != nil || len(left) > 0 {
 			t.Errorf("%d records of kind %s are left (%v)", len(left), kind, err)
 		}
 	}
 	m, err := vnflcm.New(t.Context(), diskConfig(dir, store, "judge"))
 	must(t, err)
-	list, err := m.List(t.Context())
+	list, err := m.Instances(t.Context(), vnflcm.InstanceQuery{})
 	must(t, err)
 	var got []string
-	for _, v := range list[0].InstantiatedVnfInfo.VnfcResourceInfo {
+	for _, v := range list.Items[0].InstantiatedVnfInfo.VnfcResourceInfo {
 		got = append(got, v.ComputeResource.ResourceID)
 	}
 	if want := resourceIDs((&disk{dir: dir}).machines()); !slices.Equal(want, got) {
@@ -251,9 +251,9 @@ func order(ctx context.Context, m *vnflcm.Manager, what string) error {
 		}
 		return err
 	}
-	list, err := m.List(ctx)
+	list, err := m.Instances(ctx, vnflcm.InstanceQuery{})
 	if err == nil {
-		_, err = m.Heal(ctx, list[0].ID, vnflcm.HealVnfRequest{})
+		_, err = m.Heal(ctx, list.Items[0].ID, vnflcm.HealVnfRequest{})
 	}
 	return err
 }
@@ -262,11 +262,11 @@ func order(ctx context.Context, m *vnflcm.Manager, what string) error {
 func tellEnds(ctx context.Context, m *vnflcm.Manager) {
 	told := map[string]bool{}
 	for every := time.NewTicker(50 * time.Millisecond); ; {
-		list, err := m.Operations(ctx, "")
+		list, err := m.Operations(ctx, vnflcm.OperationQuery{})
 		if err != nil && ctx.Err() == nil && !errors.Is(err, vnflcm.ErrShutdown) {
 			fmt.Println("error", err)
 		}
-		for _, occ := range list {
+		for _, occ := range list.Items {
 			if text := fmt.Sprint(occ.OperationState, " ", occ.Operation); !told[occ.ID] && (occ.OperationState.Final() || occ.OperationState == vnflcm.FailedTemp) {
 				told[occ.ID] = true
 				if occ.OperationState == vnflcm.FailedTemp {

@@ -14,6 +14,8 @@ const (
 	kindClaim      = "claim"
 	kindCancel     = "cancel"
 	kindStep       = "step"
+	kindHistory    = "history"
+	kindChange     = "change"
 	kindState      = "state"
 	kindVIM        = "vim"
 	kindVIMDefault = "vim-default"
@@ -30,14 +32,29 @@ func newRecords(store Store, keys ...[]byte) (*records, error) {
 	return &records{store: store, keys: ring}, err
 }
 
+// indexed is what is kept with an index.
+type indexed interface{ index() Index }
+
 // sealed returns the record of v that replaces the given version.
 func (r *records) sealed(kind, id string, version int64, v any) (Record, error) {
 	clear, err := RevealJSON(v)
 	if err != nil {
 		return Record{}, err
 	}
-	body, err := r.keys.seal(kind, id, version+1, clear)
-	return Record{Kind: kind, ID: id, Version: version, Body: body}, err
+	record := Record{Kind: kind, ID: id, Version: version}
+	if v, ok := v.(indexed); ok {
+		record.Index = v.index()
+	}
+	return r.resealed(record, clear)
+}
+
+// resealed returns a record that replaces the version of the given one, with another body.
+func (r *records) resealed(record Record, clear []byte) (Record, error) {
+	next := record
+	next.Version++
+	var err error
+	record.Body, err = r.keys.seal(next, clear)
+	return record, err
 }
 
 func (r *records) open(rec Record, into any) error {
@@ -124,27 +141,7 @@ func (r *records) drop(ctx context.Context, b *Batch, kind, id string) error {
 
 // dropAll adds to b that the records of a kind whose id begins with prefix are removed.
 func (r *records) dropAll(ctx context.Context, b *Batch, kind, prefix string) error {
-	list, err := r.store.List(ctx, kind, prefix)
+	list, err := r.store.List(ctx, Query{Kind: kind, Prefix: prefix})
 	b.Delete = append(b.Delete, list...)
 	return err
-}
-
-// listRecords opens every record of a kind whose id begins with prefix. It returns those that can be read, and an error
-// that names the others.
-func listRecords[T any](ctx context.Context, r *records, kind, prefix string) ([]T, error) {
-	list, err := r.store.List(ctx, kind, prefix)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]T, 0, len(list))
-	var errs []error
-	for _, stored := range list {
-		var v T
-		if err := r.open(stored, &v); err != nil {
-			errs = append(errs, unreadableRecord(stored, err))
-			continue
-		}
-		out = append(out, v)
-	}
-	return out, errors.Join(errs...)
 }

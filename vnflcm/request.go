@@ -66,7 +66,7 @@ func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperatio
 		return "", err
 	}
 	now := time.Now().Round(0) // as it will be read back
-	rec := &operationRecord{Before: inst.Levels, VNFCs: inst.Resources.VNFCs, Began: inst.beginning(), Occ: VnfLcmOpOcc{
+	rec := &operationRecord{VNF: inst.identity(), Before: inst.Levels, VNFCs: inst.Resources.VNFCs, Began: inst.beginning(), Occ: VnfLcmOpOcc{
 		ID: uuid.NewString(), OperationState: Starting, StateEnteredTime: now, StartTime: now,
 		VnfInstanceID: instanceID, Operation: kind, OperationParams: params}}
 	if prepare != nil {
@@ -91,7 +91,7 @@ func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperatio
 
 // accept writes the operation and the claim of this process on it, and locks the instance.
 func (r *run) accept(ctx context.Context, inst *instanceRecord, version int64, rec *operationRecord) error {
-	r.rec = rec
+	r.rec, r.claim.accepted = rec, rec.Occ.StartTime.UnixNano()
 	inst.Epoch = 1
 	id := inst.Instance.ID
 	locked, err := r.m.records.sealed(kindInstance, id, version, inst)
@@ -99,7 +99,7 @@ func (r *run) accept(ctx context.Context, inst *instanceRecord, version int64, r
 		return err
 	}
 	b := Batch{Put: []Record{locked}}
-	if err := errors.Join(r.take(ctx, &b), r.m.records.fill(ctx, &b, &r.stored, rec)); err != nil {
+	if err := errors.Join(r.take(ctx, &b), r.m.records.fill(ctx, &b, &r.stored, rec), r.m.records.appendChange(&b, OperationEntered, rec.VNF, rec)); err != nil {
 		return err
 	}
 	if err := r.claim.apply(ctx, b); err != nil {

@@ -20,8 +20,11 @@ type run struct {
 	mask   *masker
 	cancel context.CancelCauseFunc
 	done   chan struct{}
-	err    error // why it ended other than well; set before done is closed
-	left   error // why the operation was left as it is, for the next process: ErrShutdown or ErrLeased; set like err
+	// What this run has done that no record has yet.
+	performed performance
+
+	err  error // why it ended other than well; set before done is closed
+	left error // why the operation was left as it is, for the next process: ErrShutdown or ErrLeased; set like err
 
 	mu       sync.Mutex
 	stopping error // a cancel was asked for: no further step starts
@@ -83,7 +86,7 @@ func (r *run) end(err error) {
 // giveUp lets any process take the operation up at once. If this fails the lease has to run out first.
 func (r *run) giveUp(ctx context.Context) {
 	var b Batch
-	if err := r.claim.pass(&b, claimRecord{}); err == nil {
+	if err := r.claim.pass(&b, claimFree); err == nil {
 		_ = r.claim.apply(ctx, b)
 	}
 }
@@ -186,13 +189,6 @@ func (r *run) save(ctx context.Context, also ...func(context.Context, *Batch) er
 		r.stored.written()
 	}
 	return err
-}
-
-// changeInstance returns what adds to a batch that change is made to the instance.
-func (r *run) changeInstance(change func(*instanceRecord)) func(context.Context, *Batch) error {
-	return func(ctx context.Context, b *Batch) error {
-		return r.claim.changeInstance(ctx, b, r.rec.Occ.VnfInstanceID, change)
-	}
 }
 
 // mayBegin says why no further phase or step may begin: it was cancelled, or this process has lost its claim.

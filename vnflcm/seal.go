@@ -12,8 +12,9 @@ import (
 
 // keyring seals records under its first key and opens those that are sealed under any of its keys.
 //
-// A sealed body is: the format (1 byte), the id of the key (8), a random nonce (24), the ciphertext with its tag. Kind, id
-// and version of the record are authenticated with it, so that a body is refused in another record and under another version.
+// A sealed body is: the format (1 byte), the id of the key (8), a random nonce (24), the ciphertext with its tag. Kind, id,
+// version and index of the record are authenticated with it, so that a body is refused in another record, under another
+// version and beside another index.
 type keyring []sealingKey
 
 type sealingKey struct {
@@ -61,8 +62,8 @@ func newSealingKey(key []byte) (k sealingKey, err error) {
 	return k, err
 }
 
-// seal returns the body of a record of that version.
-func (ring keyring) seal(kind, id string, version int64, clear []byte) ([]byte, error) {
+// seal returns the body of a record, whose own body does not count.
+func (ring keyring) seal(r Record, clear []byte) ([]byte, error) {
 	key := ring[0]
 	body := make([]byte, headerSize, headerSize+len(clear)+aes.BlockSize)
 	body[0] = sealFormat
@@ -75,7 +76,7 @@ func (ring keyring) seal(kind, id string, version int64, clear []byte) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	return aead.Seal(body, nonce[12:], clear, identity(kind, id, version)), nil
+	return aead.Seal(body, nonce[12:], clear, identity(r)), nil
 }
 
 // open returns what is sealed in a record, or ErrUnreadable.
@@ -89,7 +90,7 @@ func (ring keyring) open(r Record) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	clear, err := aead.Open(nil, nonce[12:], r.Body[headerSize:], identity(r.Kind, r.ID, r.Version))
+	clear, err := aead.Open(nil, nonce[12:], r.Body[headerSize:], identity(r))
 	if err != nil {
 		return nil, ErrUnreadable
 	}
@@ -113,8 +114,15 @@ func (ring keyring) keyOf(r Record) *sealingKey {
 func (ring keyring) isNewest(r Record) bool { return ring.keyOf(r) == &ring[0] }
 
 // identity is what a body is bound to.
-func identity(kind, id string, version int64) []byte {
-	return binary.BigEndian.AppendUint64([]byte(kind+"\x00"+id+"\x00"), uint64(version)) //nolint:gosec // versions are positive
+func identity(r Record) []byte {
+	var out []byte
+	for _, n := range []int64{r.Version, r.Index.Start} {
+		out = binary.BigEndian.AppendUint64(out, uint64(n)) //nolint:gosec // every value has its own bytes
+	}
+	for _, text := range []string{r.Kind, r.ID, r.Index.State, r.Index.Operation, r.Index.Instance, r.Index.VNFD} {
+		out = append(binary.BigEndian.AppendUint64(out, uint64(len(text))), text...)
+	}
+	return out
 }
 
 // forNonce returns the AEAD of a message of XAES-256-GCM (C2SP): the first half of the nonce derives a key with the CMAC

@@ -46,7 +46,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte{}, uint16(0), uint16(20), int64(1))
 	f.Add([]byte{}, uint16(0), uint16(0), int64(2))
 	f.Fuzz(func(t *testing.T, change []byte, at, missing uint16, version int64) {
-		body, err := ring.seal("k", "id", 1, []byte("{}"))
+		body, err := ring.seal(Record{Kind: "k", ID: "id", Version: 1}, []byte("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -145,7 +145,7 @@ func (x *toys) stored() string {
 	x.t.Helper()
 	var out strings.Builder
 	for _, kind := range []string{"instance", "operation", "step", "state", "vim", "vim-default", "claim", "cancel"} {
-		list, err := x.cfg.Store.List(x.t.Context(), kind, "")
+		list, err := x.cfg.Store.List(x.t.Context(), vnflcm.Query{Kind: kind})
 		must(x.t, err)
 		for _, r := range list {
 			out.WriteString(r.Kind + r.ID + string(r.Body))

@@ -66,12 +66,8 @@ func (rec *instanceRecord) clear() {
 func (r *run) finish(ctx context.Context, state OperationState, change func(*instanceRecord)) error {
 	return r.enter(ctx, state, r.unlock(change), func(ctx context.Context, b *Batch) error {
 		r.claim.end(b)
-		return r.dropJournal(ctx, b)
+		return r.archiveJournal(ctx, b)
 	})
-}
-
-func (r *run) dropJournal(ctx context.Context, b *Batch) error {
-	return r.m.records.dropAll(ctx, b, kindStep, r.rec.Occ.ID+"/")
 }
 
 // unlock returns what adds to a batch that change is made to the instance and that the next operation may begin. The
@@ -105,8 +101,13 @@ func (r *run) enter(ctx context.Context, state OperationState, also ...func(cont
 		also = append(also, r.dropCancel)
 	}
 	if state == FailedTemp {
-		also = append(also, func(_ context.Context, b *Batch) error { return r.claim.pass(b, claimRecord{Parked: true}) })
+		also = append(also, func(ctx context.Context, b *Batch) error {
+			return errors.Join(r.claim.pass(b, claimParked), r.keepHistory(ctx, b))
+		})
 	}
+	also = append(also, func(_ context.Context, b *Batch) error {
+		return r.m.records.appendChange(b, OperationEntered, r.rec.VNF, r.rec)
+	})
 	if err := r.save(ctx, also...); err != nil {
 		r.rec.Occ.OperationState, r.rec.Occ.StateEnteredTime = was, since
 		return err

@@ -241,12 +241,12 @@ func TestOneOperationAtATime(t *testing.T) {
 				t.Fatalf("%d requests were accepted, want 1", len(accepted))
 			}
 			x.wait(accepted[0], nil, vnflcm.Completed)
-			operations, err := x.Operations(t.Context(), id)
+			operations, err := x.Operations(t.Context(), vnflcm.OperationQuery{InstanceID: id})
 			must(t, err)
-			leases, err := x.cfg.Store.List(t.Context(), "claim", "")
+			leases, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "claim"})
 			must(t, err)
-			if len(operations) != 2 || len(leases) != 0 {
-				t.Errorf("%d operations and %d leases are there, want 2 and 0", len(operations), len(leases))
+			if len(operations.Items) != 2 || len(leases) != 0 {
+				t.Errorf("%d operations and %d leases are there, want 2 and 0", len(operations.Items), len(leases))
 			}
 		})
 	}
@@ -419,7 +419,7 @@ func TestCancelRacesWithTheEnd(t *testing.T) {
 		if occ.OperationState == vnflcm.FailedTemp {
 			x.wait(opID, x.Retry(t.Context(), opID), vnflcm.Completed)
 		}
-		left, err := x.cfg.Store.List(t.Context(), "cancel", "")
+		left, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "cancel"})
 		if err != nil || len(left) > 0 {
 			t.Fatalf("%d requests to cancel are left (%v)", len(left), err)
 		}

@@ -76,22 +76,20 @@ func Run[T any](ctx context.Context, op *Operation, s Step[T]) (T, error) {
 	if err := op.steps.enter(ctx, info); err != nil {
 		return fail(err)
 	}
-	version, done, err := op.journaled(ctx, info, s.Rev, &result)
-	if err != nil {
-		return fail(err)
-	}
+	version, done := op.journaled(info, s.Rev, &result)
 	if done {
 		op.emit(Event{Kind: StepSkipped, StepInfo: info})
 		return result, nil
 	}
-	err = op.perform(ctx, info, func(ctx context.Context) error {
+	start := time.Now()
+	err := op.perform(ctx, info, func(ctx context.Context) error {
 		found, err := s.settle(ctx, op)
 		if err != nil {
 			return causeOf(ctx, err)
 		}
 		// The caller gets what was read back, as it will after a resume.
 		result = *new(T)
-		return op.journal(context.WithoutCancel(ctx), info, version, s.Rev, found, &result)
+		return op.journal(context.WithoutCancel(ctx), op.performed(info, start), version, s.Rev, found, &result)
 	})
 	if err != nil {
 		return fail(err)
@@ -133,9 +131,18 @@ func (op *Operation) perform(ctx context.Context, info StepInfo, do func(context
 	e := Event{Kind: StepDone, StepInfo: info, Duration: time.Since(start)}
 	if err != nil {
 		e.Kind, e.Message = StepFailed, op.mask.applyTo(err)
+		failed := op.performed(info, start)
+		failed.Failed, failed.Code = true, codeOf(err)
+		op.steps.performed.add(failed)
 	}
 	op.emit(e)
 	return err
+}
+
+// performed is a run of a step or a phase that ends now.
+func (op *Operation) performed(info StepInfo, start time.Time) Performed {
+	return Performed{Phase: info.Phase, Step: info.Name, On: info.On, Start: start.Round(0), End: time.Now().Round(0),
+		Attempt: int(op.claim.epoch), Process: op.claim.process.owner}
 }
 
 // intercepted holds the interceptor to its contract: a step that it passed over in silence would count as
@@ -156,28 +163,25 @@ func (op *Operation) intercepted(ctx context.Context, info StepInfo, do func(con
 
 // journalEntry is the body of a step record.
 type journalEntry struct {
-	Rev    int             `json:"rev"`
-	Result json.RawMessage `json:"result"`
+	Rev       int             `json:"rev"`
+	Result    json.RawMessage `json:"result"`
+	Performed Performed       `json:"performed"`
 }
 
-// journaled reads the result of a step into into. An entry of another revision, or one whose result cannot
-// be read, counts as not done; a store that does not answer is an error.
-func (op *Operation) journaled(ctx context.Context, info StepInfo, rev int, into any) (version int64, done bool, err error) {
-	var e journalEntry
-	version, err = op.records.get(ctx, kindStep, info.Key(), &e)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return 0, false, nil
-	case errors.Is(err, ErrUnreadable):
-		return version, false, nil
-	case err != nil:
-		return 0, false, err
+// journaled reads the result of a step into into. An entry of another revision, or one that cannot be read, counts as not
+// done. version is that of the entry, 0 if there is none.
+func (op *Operation) journaled(info StepInfo, rev int, into any) (version int64, done bool) {
+	stored, found := op.steps.journal[info.Key()]
+	if !found {
+		return 0, false
 	}
-	return version, e.Rev == rev && json.Unmarshal(e.Result, into) == nil, nil
+	var e journalEntry
+	err := op.records.open(stored, &e)
+	return stored.Version, err == nil && e.Rev == rev && json.Unmarshal(e.Result, into) == nil
 }
 
 // journal writes the result of a step and proves at once that it can be read back.
-func (op *Operation) journal(ctx context.Context, info StepInfo, version int64, rev int, result, back any) error {
+func (op *Operation) journal(ctx context.Context, done Performed, version int64, rev int, result, back any) error {
 	raw, err := json.Marshal(result)
 	if err != nil {
 		return fmt.Errorf("%w: the result cannot be stored: %w", ErrProgramming, err)
@@ -188,9 +192,10 @@ func (op *Operation) journal(ctx context.Context, info StepInfo, version int64, 
 	if err := json.Unmarshal(raw, back); err != nil {
 		return fmt.Errorf("%w: the result cannot be read back: %w", ErrProgramming, err)
 	}
+	info := StepInfo{OperationID: op.ID, Phase: done.Phase, Name: done.Step, On: done.On}
 	entry := slot{kind: kindStep, id: info.Key(), version: version}
 	return op.update(ctx, func(ctx context.Context, b *Batch) error {
-		return op.records.fill(ctx, b, &entry, journalEntry{Rev: rev, Result: raw})
+		return op.records.fill(ctx, b, &entry, journalEntry{Rev: rev, Result: raw, Performed: done})
 	})
 }
 
@@ -198,9 +203,11 @@ type inStep struct{}
 
 // stepGuard holds a driver to the rules of Run within one phase.
 type stepGuard struct {
-	mu       sync.Mutex
-	seen     map[string]bool
-	mayBegin func(context.Context) error // says why no further step may begin
+	mu        sync.Mutex
+	seen      map[string]bool
+	mayBegin  func(context.Context) error // says why no further step may begin
+	journal   map[string]Record           // of the phase, when it began
+	performed *performance
 }
 
 var stepName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)

@@ -102,7 +102,7 @@ func TestStepRevProbeAndDamagedEntry(t *testing.T) {
 				}
 			}
 			opID, _ := x.inHook("", hook(0))
-			list, err := x.cfg.Store.List(t.Context(), "step", opID+"/instantiate_end/s/")
+			list, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "step", Prefix: opID + "/instantiate_end/s/"})
 			must(t, err)
 			if c.between != nil {
 				c.between(x, list[0])
@@ -265,7 +265,7 @@ func TestState(t *testing.T) {
 	if kept.Reveal() != "second" {
 		t.Errorf("kept %q, want second", kept.Reveal())
 	}
-	list, err := x.cfg.Store.List(t.Context(), "state", "")
+	list, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "state"})
 	if err != nil || len(list) > 0 {
 		t.Errorf("%d records of state are left after terminate (%v)", len(list), err)
 	}

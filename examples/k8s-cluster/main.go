@@ -85,8 +85,8 @@ func (v *vnfm) finish(ctx context.Context) error {
 		_, waitErr := v.Wait(ctx, id)
 		err = errors.Join(err, waitErr)
 	}
-	operations, listErr := v.Operations(ctx, "")
-	for _, occ := range operations {
+	operations, listErr := v.Operations(ctx, vnflcm.OperationQuery{})
+	for _, occ := range operations.Items {
 		if occ.OperationState == vnflcm.FailedTemp && err == nil {
 			v.screen.Title("retrying operation %s, which failed: %v", occ.ID, occ.Error)
 			err = v.wait(ctx, occ.ID, v.Retry(ctx, occ.ID))
@@ -100,7 +100,7 @@ func (v *vnfm) up(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if list, err := v.List(ctx); err != nil || len(list) > 0 {
+	if list, err := v.Instances(ctx, vnflcm.InstanceQuery{Limit: 1}); err != nil || len(list.Items) > 0 {
 		return errors.Join(err, errors.New("there is a cluster in this state directory already"))
 	}
 	inst, err := v.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: v.vnfdID, VnfInstanceName: "k8s-cluster"})
@@ -116,11 +116,11 @@ func (v *vnfm) up(ctx context.Context, o options) error {
 
 // manage does something with the cluster that there is.
 func (v *vnfm) manage(ctx context.Context, o options) error {
-	list, err := v.List(ctx)
-	if err != nil || len(list) == 0 {
+	list, err := v.Instances(ctx, vnflcm.InstanceQuery{Limit: 1})
+	if err != nil || len(list.Items) == 0 {
 		return errors.Join(err, errors.New("there is no cluster in this state directory"))
 	}
-	id := list[0].ID
+	id := list.Items[0].ID
 	switch o.command {
 	case "scale":
 		request, err := scaleRequest(o.args)
@@ -135,7 +135,7 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 	case "show":
 		encoder := json.NewEncoder(os.Stdout)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(list[0])
+		return encoder.Encode(list.Items[0])
 	}
 	operation, err := v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
 	if err := v.wait(ctx, operation, err); err != nil {

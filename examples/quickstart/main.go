@@ -110,12 +110,12 @@ func live(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	operations, err := v.Operations(ctx, id)
+	operations, err := v.Operations(ctx, vnflcm.OperationQuery{InstanceID: id})
 	if err != nil {
 		return err
 	}
 	screen.Title("everything is done, nothing is left")
-	screen.Table(operations)
+	screen.Table(operations.Items)
 	return v.Delete(ctx, id)
 }
 

@@ -108,19 +108,19 @@ func atVirtualAddress(request *vnflcm.InstantiateVnfRequest) error {
 
 // instance returns the one instance of this program and how many operations on it are completed.
 func (v *vnfm) instance(ctx context.Context) (id string, done int, err error) {
-	list, err := v.List(ctx)
+	list, err := v.Instances(ctx, vnflcm.InstanceQuery{Limit: 1})
 	if err != nil {
 		return "", 0, err
 	}
-	if len(list) == 0 {
+	if len(list.Items) == 0 {
 		inst, err := v.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: v.vnfdID, VnfInstanceName: "quickstart"})
 		if err != nil {
 			return "", 0, err
 		}
 		return inst.ID, 0, nil
 	}
-	operations, err := v.Operations(ctx, list[0].ID)
-	for _, o := range operations {
+	operations, err := v.Operations(ctx, vnflcm.OperationQuery{InstanceID: list.Items[0].ID})
+	for _, o := range operations.Items {
 		switch o.OperationState {
 		case vnflcm.Completed:
 			done++
@@ -128,7 +128,7 @@ func (v *vnfm) instance(ctx context.Context) (id string, done int, err error) {
 			err = errors.Join(err, fmt.Errorf("operation %s of an earlier run has failed: %w", o.ID, o.Error))
 		}
 	}
-	return list[0].ID, done, err
+	return list.Items[0].ID, done, err
 }
 
 // killWorker stops a worker's machine and returns the VNFC.

@@ -108,7 +108,7 @@ func (l *lab) outcome() outcome {
 		out.VNFCs[v] = len(l.vnfcs(v))
 	}
 	for _, kind := range []string{"instance", "state", "step", "claim", "cancel"} {
-		records, err := l.store.List(l.t.Context(), kind, "")
+		records, err := l.store.List(l.t.Context(), vnflcm.Query{Kind: kind})
 		if err != nil {
 			l.t.Fatal(err)
 		}

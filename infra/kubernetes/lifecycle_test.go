@@ -221,14 +221,14 @@ func TestSecondReleaseFails(t *testing.T) {
 	if left := l.empty("shop"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	ops, err := l.Operations(t.Context(), l.id)
+	ops, err := l.Operations(t.Context(), vnflcm.OperationQuery{InstanceID: l.id})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Rollback(t.Context(), ops[0].ID); err != nil {
+	if err := l.Rollback(t.Context(), ops.Items[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Wait(t.Context(), ops[0].ID); err == nil {
+	if _, err := l.Wait(t.Context(), ops.Items[0].ID); err == nil {
 		t.Error("the error is forgotten")
 	}
 	if slices.Contains(l.objects("", "namespaces"), "namespaces/shop") || l.instance().InstantiationState != vnflcm.NotInstantiated {

@@ -21,7 +21,6 @@ var budget = map[string]int{
 	"vnflcm/sol003":            5,
 	"vnflcm/storetest":         10,
 	"vnflcm/crashtest":         10, // storetest
-	"vnflcm/sqlstore":          5,
 	"vnflcm/sqlstore/sqlite":   18,
 	"helmclient":               0,
 	"helmclient/readiness":     66,  // apimachinery

@@ -89,7 +89,7 @@ func TestRules(t *testing.T) {
 	charts.XTestImports = []string{module + "/helmclient/helmsdk", module + "/internal/cnftest"}
 	good := []pkg{
 		charts,
-		imports("sshexec", "sshexec/sshtest"), imports("vnflcm/sqlstore", "vnflcm", "tosca"), imports("mgmt/kubeadm", "vnflcm", "sshexec"),
+		imports("sshexec", "sshexec/sshtest"), imports("vnflcm/sqlstore/sqlite", "vnflcm", "tosca"), imports("mgmt/kubeadm", "vnflcm", "sshexec"),
 		imports("infra/sandbox", "internal/kubesim", "vnflcm"), imports("examples/cnf", "helmclient/helmsdk", "examples/internal/progress"),
 		doubles, imports("toscalike", "sshexec"), {ImportPath: module, Imports: []string{module + "/vnflcm", "fmt"}},
 	}

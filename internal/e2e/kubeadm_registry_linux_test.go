@@ -161,7 +161,7 @@ func (y *yard) keptSecret() {
 	defer y.mu.Unlock()
 	where := map[string]string{"the log": y.log.String(), "the events": fmt.Sprintf("%+v", y.events)}
 	for _, kind := range []string{"instance", "operation", "step", "state", "vim"} {
-		list, err := y.store.List(y.t.Context(), kind, "")
+		list, err := y.store.List(y.t.Context(), vnflcm.Query{Kind: kind})
 		must(y.t, err)
 		for _, record := range list {
 			where["record "+kind+" "+record.ID] = string(record.Body)

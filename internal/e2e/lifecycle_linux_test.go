@@ -103,7 +103,7 @@ func (l *lab) wantNothing(id string) {
 		l.t.Error(err)
 	}
 	for _, kind := range []string{"instance", "state", "step", "claim", "cancel"} {
-		if left, err := l.store.List(ctx, kind, ""); err != nil || len(left) != 0 {
+		if left, err := l.store.List(ctx, vnflcm.Query{Kind: kind}); err != nil || len(left) != 0 {
 			l.t.Errorf("%d records of kind %s are left, %v", len(left), kind, err)
 		}
 	}

@@ -255,7 +255,7 @@ func (y *yard) holds(o outside, image string, want bool) {
 // forget drops the journal of an operation, as if it had begun in a store that was lost.
 func (y *yard) forget(op string) {
 	y.t.Helper()
-	list, err := y.store.List(y.t.Context(), "step", op+"/")
+	list, err := y.store.List(y.t.Context(), vnflcm.Query{Kind: "step", Prefix: op + "/"})
 	must(y.t, err)
 	if len(list) == 0 {
 		y.t.Fatal("the journal is empty")

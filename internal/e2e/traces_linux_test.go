@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // checkFiles looks at the files of every host: each knows the others and swap stays off. Unless a process was
@@ -74,7 +76,7 @@ func (l *lab) checkSecrets() {
 		where[fmt.Sprintf("program %d, %s", i, r.Argv[0])] = strings.Join(slices.Concat(r.Argv, r.Env), "\n")
 	}
 	for _, kind := range []string{"instance", "operation", "step", "state", "vim"} {
-		list, err := l.store.List(l.t.Context(), kind, "")
+		list, err := l.store.List(l.t.Context(), vnflcm.Query{Kind: kind})
 		if err != nil {
 			l.t.Fatal(err)
 		}

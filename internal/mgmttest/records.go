@@ -28,7 +28,7 @@ func (l *Lab) Snapshot() *Snapshot {
 func (l *Lab) Records(kinds ...string) (out []vnflcm.Record) {
 	l.t.Helper()
 	for _, kind := range kinds {
-		list, err := l.Store.List(l.t.Context(), kind, "")
+		list, err := l.Store.List(l.t.Context(), vnflcm.Query{Kind: kind})
 		check(l.t, err)
 		out = append(out, list...)
 	}

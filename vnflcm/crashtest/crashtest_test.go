@@ -157,11 +157,11 @@ func TestErrors(t *testing.T) {
 // forgetful is a store that has lost the journal, unknown to the process.
 type forgetful struct{ vnflcm.Store }
 
-func (f forgetful) List(ctx context.Context, kind, prefix string) ([]vnflcm.Record, error) {
-	if kind == "step" {
+func (f forgetful) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
+	if q.Kind == "step" {
 		return nil, nil
 	}
-	return f.Store.List(ctx, kind, prefix)
+	return f.Store.List(ctx, q)
 }
 
 func (f forgetful) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
@@ -199,7 +199,7 @@ func TestFenced(t *testing.T) {
 	if err := fenced.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "step", ID: "x"}}}); !errors.Is(err, storetest.ErrCut) {
 		t.Errorf("error %v", err)
 	}
-	if all, err := c.store.List(t.Context(), "step", ""); err != nil || len(all) > 0 {
+	if all, err := c.store.List(t.Context(), vnflcm.Query{Kind: "step"}); err != nil || len(all) > 0 {
 		t.Errorf("%v, %v", all, err)
 	}
 }

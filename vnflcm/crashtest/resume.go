@@ -58,7 +58,7 @@ func (p *Process) repeated() error {
 
 // loseJournal removes all entries.
 func (p *Process) loseJournal(ctx context.Context) error {
-	journal, err := p.fence.Store.List(ctx, stepKind, "")
+	journal, err := p.fence.Store.List(ctx, vnflcm.Query{Kind: stepKind})
 	if err != nil {
 		return err
 	}

@@ -41,9 +41,17 @@ func (f *Fence) Apply(ctx context.Context, b vnflcm.Batch) error {
 }
 
 // List implements vnflcm.Store.
-func (f *Fence) List(ctx context.Context, kind, prefix string) ([]vnflcm.Record, error) {
+func (f *Fence) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
 	if f.IsCut() {
 		return nil, ErrCut
 	}
-	return f.Store.List(ctx, kind, prefix)
+	return f.Store.List(ctx, q)
+}
+
+// Feed implements vnflcm.Store.
+func (f *Fence) Feed(ctx context.Context, after string, limit int) ([]vnflcm.Record, string, error) {
+	if f.IsCut() {
+		return nil, after, ErrCut
+	}
+	return f.Store.Feed(ctx, after, limit)
 }

@@ -23,7 +23,7 @@ func Run(t *testing.T, open func(t *testing.T) vnflcm.Store) {
 		check func(*testing.T, vnflcm.Store)
 	}{
 		{"versions", versions}, {"list", list}, {"delete", remove}, {"bodies", bodies}, {"kinds", kinds}, {"batches", batches},
-		{"one writer wins", oneWriterWins}, {"no update is lost", noUpdateIsLost}, {"assertions hold", assertionsHold},
+		{"one writer wins", oneWriterWins}, {"no update is lost", noUpdateIsLost}, {"assertions hold", assertionsHold}, {"queries", queries}, {"pages", pages}, {"feed", feed}, {"the feed skips nothing", feedSkipsNothing},
 		{"ended context", endedContext},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.check(t, open(t)) })
@@ -79,7 +79,7 @@ func kinds(t *testing.T, s vnflcm.Store) {
 				t.Errorf("Get %q %q: %q, %v", kind, id, got.Body, err)
 			}
 		}
-		if got, err := s.List(t.Context(), kind, "a_"); err != nil || len(got) != 1 {
+		if got, err := s.List(t.Context(), vnflcm.Query{Kind: kind, Prefix: "a_"}); err != nil || len(got) != 1 {
 			t.Errorf("List of %q from a_: %d records, %v; want 1", kind, len(got), err)
 		}
 	}
@@ -143,7 +143,7 @@ func list(t *testing.T, s vnflcm.Store) {
 	for prefix, want := range map[string][]string{
 		"": {"a", "b", "b/10", "b/2", "b0", "bb", "c/ü"}, "b/": {"b/10", "b/2"}, "c/ü": {"c/ü"}, "d": nil,
 	} {
-		records, err := s.List(t.Context(), "k", prefix)
+		records, err := s.List(t.Context(), vnflcm.Query{Kind: "k", Prefix: prefix})
 		var got []string
 		for _, r := range records {
 			got = append(got, r.ID)
@@ -195,12 +195,12 @@ func batches(t *testing.T, s vnflcm.Store) {
 		}
 	}
 	want := []vnflcm.Record{{Kind: "k", ID: "a", Version: 1, Body: []byte("a")}, {Kind: "k", ID: "b", Version: 1, Body: []byte("b")}}
-	if got, err := s.List(t.Context(), "k", ""); err != nil || !cmp.Equal(want, got) {
+	if got, err := s.List(t.Context(), vnflcm.Query{Kind: "k"}); err != nil || !cmp.Equal(want, got) {
 		t.Errorf("refused batches changed records: %v\n%s", err, cmp.Diff(want, got))
 	}
 	err := s.Apply(t.Context(), vnflcm.Batch{Urgent: true, Assert: append(at("b", 1), at("none", 0)...), Put: append(at("n", 0), at("m", 0)...), Delete: at("a", 1)})
 	var ids []string
-	got, listed := s.List(t.Context(), "k", "")
+	got, listed := s.List(t.Context(), vnflcm.Query{Kind: "k"})
 	for _, r := range got {
 		ids = append(ids, r.ID)
 	}
@@ -293,7 +293,7 @@ func endedContext(t *testing.T, s vnflcm.Store) {
 	if _, err := s.Get(ctx, "k", "b"); err == nil || errors.Is(err, vnflcm.ErrNotFound) {
 		t.Errorf("Get with an ended context: %v", err)
 	}
-	if _, err := s.List(ctx, "k", ""); err == nil {
+	if _, err := s.List(ctx, vnflcm.Query{Kind: "k"}); err == nil {
 		t.Error("List with an ended context succeeded")
 	}
 }

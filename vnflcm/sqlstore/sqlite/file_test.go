@@ -130,7 +130,7 @@ func TestCancelledWriterLeavesTheQueue(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if list, err := s.List(t.Context(), "k", ""); err != nil || len(list) < 50 {
+	if list, err := s.List(t.Context(), vnflcm.Query{Kind: "k"}); err != nil || len(list) < 50 {
 		t.Errorf("%d records (%v), want at least the 50 of the writers that were not cancelled", len(list), err)
 	}
 }
@@ -153,7 +153,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	s := open(t, path)
-	list, err := s.List(t.Context(), "k", "")
+	list, err := s.List(t.Context(), vnflcm.Query{Kind: "k"})
 	if err != nil || acknowledged == 0 || len(list) < acknowledged {
 		t.Errorf("%d records are there (%v), %d were acknowledged\n%s", len(list), err, acknowledged, out)
 	}

@@ -15,17 +15,15 @@ import (
 	"modernc.org/sqlite" // the driver; this package is the one that links it
 
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore"
 )
 
 // Store is a vnflcm.Store in one file. It is safe for concurrent use, by several processes too. One connection writes,
 // others read beside it.
 type Store struct {
-	*sqlstore.Store // of the readers
-	writer          *sqlstore.Store
-	turn            turn
-	path            string
-	file            fs.FileInfo // of the file that is open
+	readers *sql.DB
+	writer  *writer
+	path    string
+	file    fs.FileInfo // of the file that is open
 }
 
 // Open opens or creates the database in that file; the folder must be there. The file and those that SQLite puts beside
@@ -46,12 +44,12 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	writer, err := connect(path, 1)
+	db, err := connect(path, 1)
 	if err != nil {
 		return nil, errors.Join(err, readers.Close())
 	}
-	s := &Store{Store: sqlstore.New(readers), writer: sqlstore.New(writer), path: path, file: file}
-	if err := migrate(ctx, s.writer); err != nil {
+	s := &Store{readers: readers, writer: newWriter(db), path: path, file: file}
+	if err := migrate(ctx, db); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -59,21 +57,51 @@ func Open(ctx context.Context, path string) (*Store, error) {
 
 // Apply implements vnflcm.Store. It returns an error if the file has been removed or replaced since it was opened.
 func (s *Store) Apply(ctx context.Context, b vnflcm.Batch) error {
-	if err := s.turn.take(ctx, b.Urgent); err != nil {
-		return err
-	}
-	defer s.turn.pass()
 	if now, err := os.Stat(s.path); err != nil || !os.SameFile(s.file, now) {
 		return errors.Join(fmt.Errorf("sqlite: %s was removed or replaced while it was open", s.path), err)
 	}
-	return s.writer.Apply(ctx, b)
+	return s.writer.apply(ctx, b)
 }
 
-// Close closes the database.
-func (s *Store) Close() error { return errors.Join(s.writer.Close(), s.Store.Close()) }
+// Close writes the batches that Apply has begun with, and closes the database.
+func (s *Store) Close() error {
+	s.writer.close()
+	<-s.writer.ended
+	return errors.Join(s.writer.db.Close(), s.readers.Close())
+}
+
+// watchEvery is how often Watch asks whether another process has written.
+const watchEvery = 25 * time.Millisecond
+
+// Watch implements vnflcm.Watcher: SQLite counts the commits of other connections.
+func (s *Store) Watch(ctx context.Context, changed func()) error {
+	conn, err := s.readers.Conn(ctx)
+	if err != nil {
+		return wrap("watch", err)
+	}
+	defer func() { _ = conn.Close() }() // back into the pool
+	every := time.NewTicker(watchEvery)
+	defer every.Stop()
+	var seen int64
+	for {
+		var now int64
+		if err := conn.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&now); err != nil {
+			return errors.Join(context.Cause(ctx), wrap("watch", err))
+		}
+		if now != seen {
+			seen = now
+			changed()
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-every.C:
+		}
+	}
+}
 
 // maxReaders is how many connections read at once; each keeps a file open.
-const maxReaders = 4
+const maxReaders = 5 // one of them may watch
 
 func connect(path string, connections int) (*sql.DB, error) {
 	options := url.Values{
@@ -105,7 +133,8 @@ func create(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(sqlstore.New(db).Migrate(ctx), db.Close()); err != nil {
+	_, err = db.ExecContext(ctx, schema)
+	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
 	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -139,13 +168,16 @@ func tighten(name string) error {
 	return os.Chmod(name, 0o600)
 }
 
-// migrate makes the table. Processes that open a file at the same time all switch it to write-ahead mode,
+// migrate makes the tables. Processes that open a file at the same time all switch it to write-ahead mode,
 // for which SQLite does not wait, whatever busy_timeout says.
-func migrate(ctx context.Context, store *sqlstore.Store) error {
+func migrate(ctx context.Context, db *sql.DB) error {
 	poll := backoff.NewExponentialBackOff()
 	poll.InitialInterval, poll.MaxInterval = 5*time.Millisecond, 250*time.Millisecond
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := store.Migrate(ctx)
+		err := checkFormat(ctx, db)
+		if err == nil {
+			_, err = db.ExecContext(ctx, schema)
+		}
 		if failure, ok := errors.AsType[*sqlite.Error](err); err != nil && (!ok || failure.Code()&0xff != busy) {
 			err = backoff.Permanent(err)
 		}

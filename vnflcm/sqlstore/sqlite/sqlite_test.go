@@ -83,7 +83,7 @@ func TestOpenAtOnceAndShare(t *testing.T) {
 		}
 	}
 	for _, s := range all {
-		if list, err := s.List(t.Context(), "k", ""); err != nil || len(list) != rounds {
+		if list, err := s.List(t.Context(), vnflcm.Query{Kind: "k"}); err != nil || len(list) != rounds {
 			t.Errorf("List: %d records, %v", len(list), err)
 		}
 		if err := s.Close(); err != nil {

@@ -1,0 +1,108 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ChangeKind says what a ChangeEntry is about.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	InstanceCreated ChangeKind = "instance-created"
+	InstanceDeleted ChangeKind = "instance-deleted"
+	// InstanceChanged tells that attributes of the instance have changed while an operation runs: its resources, its
+	// vimConnectionInfo, or metadata that a driver has published.
+	InstanceChanged ChangeKind = "instance-changed"
+	// OperationEntered tells that an operation has entered a state. In STARTING and in the final states attributes of the
+	// instance have changed too.
+	OperationEntered ChangeKind = "operation"
+)
+
+// Cursor is a place in the feed of changes. "" is before the first change.
+type Cursor string
+
+// ChangeEntry is one entry of the feed of changes.
+type ChangeEntry struct {
+	ID   string
+	Time time.Time // by the clock of the process that made the change
+	Kind ChangeKind
+	VNF  VNFIdentity
+	// Operation is the operation as it was at that moment, nil where the change is not about one.
+	Operation *VnfLcmOpOcc
+}
+
+// VNFIdentity is what a VNF instance is chosen by, as in the filters of subscriptions (SOL003 v2.6.1 4.4.1.5).
+type VNFIdentity struct {
+	InstanceID         string `json:"instanceId"`
+	InstanceName       string `json:"instanceName,omitempty"`
+	VnfdID             string `json:"vnfdId"`
+	VnfProvider        string `json:"vnfProvider"`
+	VnfProductName     string `json:"vnfProductName"`
+	VnfSoftwareVersion string `json:"vnfSoftwareVersion"`
+	VnfdVersion        string `json:"vnfdVersion"`
+}
+
+func (rec *instanceRecord) identity() VNFIdentity {
+	i := rec.Instance
+	return VNFIdentity{InstanceID: i.ID, InstanceName: i.VnfInstanceName, VnfdID: i.VnfdID, VnfProvider: i.VnfProvider,
+		VnfProductName: i.VnfProductName, VnfSoftwareVersion: i.VnfSoftwareVersion, VnfdVersion: i.VnfdVersion}
+}
+
+// changeRecord is what the store keeps of a change.
+type changeRecord struct {
+	Time      time.Time        `json:"time"`
+	Kind      ChangeKind       `json:"kind"`
+	VNF       VNFIdentity      `json:"vnf"`
+	Operation *operationRecord `json:"operation,omitempty"` // only what Operation shows of it
+}
+
+func (c changeRecord) index() Index {
+	i := Index{Instance: c.VNF.InstanceID, VNFD: c.VNF.VnfdID, Start: c.Time.UnixNano()}
+	if c.Operation != nil {
+		i.State, i.Operation = string(c.Operation.Occ.OperationState), string(c.Operation.Occ.Operation)
+	}
+	return i
+}
+
+// appendChange adds a change to the feed in the batch that makes it. op is the operation that has entered a state, or nil.
+func (r *records) appendChange(b *Batch, kind ChangeKind, vnf VNFIdentity, op *operationRecord) error {
+	change := changeRecord{Time: time.Now().Round(0), Kind: kind, VNF: vnf}
+	if op != nil {
+		change.Operation = &operationRecord{Occ: op.Occ, VNF: op.VNF, Drivers: op.Drivers, VIMType: op.VIMType}
+	}
+	record, err := r.sealed(kindChange, uuid.NewString(), 0, change)
+	b.Append, b.Wake = append(b.Append, record), true
+	return err
+}
+
+// Changes returns at most limit of the changes after a place in the feed, oldest first, and the place behind them. Every
+// change of the existence or of the attributes of a VNF instance, and of the state of an operation, is in the feed: it is
+// written together with the change itself. Any process can read the feed, from any place. PurgeOperations removes old
+// changes.
+//
+// Of changes that cannot be read, Changes returns the rest, and an ErrUnreadable that names them; next is behind them.
+func (m *Manager) Changes(ctx context.Context, after Cursor, limit int) (list []ChangeEntry, next Cursor, err error) {
+	stored, position, err := m.cfg.Store.Feed(ctx, string(after), limit)
+	if err != nil {
+		return nil, after, err
+	}
+	var errs []error
+	for _, record := range stored {
+		var c changeRecord
+		if err := m.records.open(record, &c); err != nil {
+			errs = append(errs, unreadableRecord(record, err))
+			continue
+		}
+		shown := ChangeEntry{ID: record.ID, Time: c.Time, Kind: c.Kind, VNF: c.VNF}
+		if c.Operation != nil {
+			shown.Operation = m.occurrence(c.Operation)
+		}
+		list = append(list, shown)
+	}
+	return list, Cursor(position), errors.Join(errs...)
+}

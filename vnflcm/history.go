@@ -1,0 +1,140 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Performed is one run of a step or of a phase, as the history of an operation keeps it.
+type Performed struct {
+	Phase string `json:"phase"`
+	// Step is empty for the phase as a whole.
+	Step  string    `json:"step,omitempty"`
+	On    string    `json:"on,omitempty"` // VNFC
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+	// Attempt counts the times that a process has worked on the operation: 1, and one more after each retry, rollback and
+	// takeover.
+	Attempt int    `json:"attempt"`
+	Process string `json:"process"` // its Config.Owner
+	// Failed says that the run failed. Code is the first code of its error, if that has one.
+	Failed bool `json:"failed,omitempty"`
+	Code   Code `json:"code,omitempty"`
+}
+
+// historyRecord is what the store keeps of the steps of an operation that are not in the journal any more, and of those
+// that failed. Attempt is the epoch of the claim there.
+type historyRecord struct {
+	Performed []Performed `json:"performed"`
+	Index     Index       `json:"-"`
+}
+
+func (h historyRecord) index() Index { return h.Index }
+
+// History returns what the operation has done so far, in the order in which it began: steps that are done, phases that are
+// done, and steps that failed. It is kept until the operation is purged. ErrNotFound: there is no such operation.
+func (m *Manager) History(ctx context.Context, opID string) ([]Performed, error) {
+	rec, _, err := m.operation(ctx, opID)
+	if err != nil {
+		return nil, err
+	}
+	var h historyRecord
+	if _, err := m.records.get(ctx, kindHistory, opID, &h); err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("history of operation %s: %w", opID, err)
+	}
+	out := slices.Concat(h.Performed, rec.Phases)
+	if !rec.Occ.OperationState.Final() {
+		journal, err := m.cfg.Store.List(ctx, Query{Kind: kindStep, Prefix: opID + "/"})
+		if err != nil {
+			return nil, err
+		}
+		out = slices.Concat(out, m.records.performed(journal))
+	}
+	slices.SortStableFunc(out, func(a, b Performed) int { return a.Start.Compare(b.Start) })
+	rankAttempts(out)
+	return out, nil
+}
+
+// rankAttempts replaces the epochs in Attempt by 1, 2, 3.
+func rankAttempts(list []Performed) {
+	var epochs []int
+	for _, p := range list {
+		epochs = append(epochs, p.Attempt)
+	}
+	slices.Sort(epochs)
+	epochs = slices.Compact(epochs)
+	for i := range list {
+		list[i].Attempt = 1 + slices.Index(epochs, list[i].Attempt)
+	}
+}
+
+// performed reads the entries of a journal. An entry that cannot be read is left out, as it counts as not done.
+func (r *records) performed(journal []Record) []Performed {
+	var out []Performed
+	for _, stored := range journal {
+		var e journalEntry
+		if r.open(stored, &e) == nil {
+			out = append(out, e.Performed)
+		}
+	}
+	return out
+}
+
+// performance collects what a run has done since the history was written.
+type performance struct {
+	mu   sync.Mutex
+	list []Performed
+}
+
+func (p *performance) add(done Performed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.list = append(p.list, done)
+}
+
+func (p *performance) all() []Performed {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.list)
+}
+
+// keepHistory adds to b that the history has what this run has done, and what else is given.
+func (r *run) keepHistory(ctx context.Context, b *Batch, also ...Performed) error {
+	h := historyRecord{Index: r.rec.index()}
+	version := int64(0)
+	if r.rec.Kept {
+		var err error
+		if version, err = r.m.records.get(ctx, kindHistory, r.rec.Occ.ID, &h); err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrUnreadable) {
+			return err
+		}
+	}
+	h.Performed = slices.Concat(h.Performed, r.performed.all(), also)
+	record, err := r.m.records.sealed(kindHistory, r.rec.Occ.ID, version, h)
+	b.Put = append(b.Put, record)
+	r.rec.Kept = true
+	return err
+}
+
+// archiveJournal adds to b that the entries of the journal are removed, and kept in the history.
+func (r *run) archiveJournal(ctx context.Context, b *Batch) error {
+	journal, err := r.m.cfg.Store.List(ctx, Query{Kind: kindStep, Prefix: r.rec.Occ.ID + "/"})
+	if err != nil {
+		return err
+	}
+	b.Delete = append(b.Delete, journal...)
+	return r.keepHistory(ctx, b, r.m.records.performed(journal)...)
+}
+
+// codeOf returns the first code of an error.
+func codeOf(err error) Code {
+	var p ProblemDetails
+	collectProblem(err, &p)
+	if len(p.Codes) == 0 {
+		return ""
+	}
+	return p.Codes[0]
+}

@@ -1,0 +1,101 @@
+// Package selection writes a vnflcm.Query as SQL, for the stores of all databases.
+package selection
+
+import (
+	"strings"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Columns are what a selection returns of each record, in the order of Fields. Every database has the same names.
+const Columns = `kind, id, version, state, operation, instance, vnfd, start, body`
+
+// Fields are the places into which Columns are scanned.
+func Fields(r *vnflcm.Record) []any {
+	return []any{&r.Kind, &r.ID, &r.Version, &r.Index.State, &r.Index.Operation, &r.Index.Instance, &r.Index.VNFD, &r.Index.Start, &r.Body}
+}
+
+// Values are what a record has in Columns.
+func Values(r vnflcm.Record) []any {
+	body := r.Body
+	if body == nil {
+		body = []byte{} // NULL is refused
+	}
+	return []any{r.Kind, r.ID, r.Version, r.Index.State, r.Index.Operation, r.Index.Instance, r.Index.VNFD, r.Index.Start, body}
+}
+
+// Of returns the statement that selects what q says from the table vnfkit_records, and its arguments. placeholder is
+// what stands for the n-th argument.
+func Of(q vnflcm.Query, placeholder func(n int) string) (string, []any) {
+	s := statement{placeholder: placeholder}
+	s.add("SELECT " + Columns + " FROM vnfkit_records WHERE kind = ").arg(q.Kind)
+	order := "start, id"
+	if q.Prefix != "" {
+		s.add(" AND id >= ").arg(q.Prefix)
+		if end := afterPrefix(q.Prefix); end != "" {
+			s.add(" AND id < ").arg(end)
+		}
+		order = "+start, id" // with the sign no index serves the order: the one of the ids selects
+	}
+	s.oneOf("state", q.States)
+	s.oneOf("operation", q.Operations)
+	for _, equal := range []struct{ column, value string }{{"instance", q.Instance}, {"vnfd", q.VNFD}} {
+		if equal.value != "" {
+			s.oneOf(equal.column, []string{equal.value})
+		}
+	}
+	if q.From != 0 {
+		s.add(" AND start >= ").arg(q.From)
+	}
+	if q.Before != 0 {
+		s.add(" AND start < ").arg(q.Before)
+	}
+	if q.AfterID != "" {
+		s.add(" AND (start, id) > (").arg(q.AfterStart).add(", ").arg(q.AfterID).add(")")
+	}
+	s.add(" ORDER BY " + order)
+	if q.Limit > 0 {
+		s.add(" LIMIT ").arg(q.Limit)
+	}
+	return s.text.String(), s.args
+}
+
+type statement struct {
+	text        strings.Builder
+	args        []any
+	placeholder func(int) string
+}
+
+func (s *statement) add(text string) *statement {
+	s.text.WriteString(text)
+	return s
+}
+
+func (s *statement) arg(value any) *statement {
+	s.args = append(s.args, value)
+	return s.add(s.placeholder(len(s.args)))
+}
+
+func (s *statement) oneOf(column string, values []string) {
+	for i, value := range values {
+		if i == 0 {
+			s.add(" AND " + column + " IN (")
+		} else {
+			s.add(", ")
+		}
+		s.arg(value)
+	}
+	if len(values) > 0 {
+		s.add(")")
+	}
+}
+
+// afterPrefix is the least string that is greater than all strings with that prefix, "" if there is none.
+func afterPrefix(prefix string) string {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] < 0xff {
+			return prefix[:i] + string([]byte{prefix[i] + 1})
+		}
+	}
+	return ""
+}

@@ -1,0 +1,170 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/internal/selection"
+)
+
+// schema makes the tables of a store, if they are not there. A record of the feed has its place there in position.
+const schema = `
+CREATE TABLE IF NOT EXISTS vnfkit_records (
+	kind      TEXT NOT NULL,
+	id        TEXT NOT NULL,
+	version   INTEGER NOT NULL,
+	state     TEXT NOT NULL,
+	operation TEXT NOT NULL,
+	instance  TEXT NOT NULL,
+	vnfd      TEXT NOT NULL,
+	start     INTEGER NOT NULL,
+	body      BLOB NOT NULL,
+	position  INTEGER,
+	PRIMARY KEY (kind, id));
+CREATE INDEX IF NOT EXISTS vnfkit_by_start ON vnfkit_records (kind, start, id);
+CREATE INDEX IF NOT EXISTS vnfkit_by_state ON vnfkit_records (kind, state, start, id) WHERE state <> '';
+CREATE INDEX IF NOT EXISTS vnfkit_by_instance ON vnfkit_records (kind, instance, start, id) WHERE instance <> '';
+CREATE UNIQUE INDEX IF NOT EXISTS vnfkit_feed ON vnfkit_records (position) WHERE position IS NOT NULL;
+CREATE TABLE IF NOT EXISTS vnfkit_positions (last INTEGER NOT NULL);
+INSERT INTO vnfkit_positions SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM vnfkit_positions);
+PRAGMA user_version = 2;`
+
+// errFormat refuses a file of an earlier version of vnfkit.
+var errFormat = errors.New("sqlite: the file has a format that this version of vnfkit does not know: begin with a new file")
+
+// checkFormat refuses a file whose tables have another format.
+func checkFormat(ctx context.Context, db *sql.DB) error {
+	var format, tables int
+	err := db.QueryRowContext(ctx, `SELECT (SELECT user_version FROM pragma_user_version), count(*) FROM sqlite_master WHERE name = 'vnfkit_records'`).
+		Scan(&format, &tables)
+	if err == nil && tables > 0 && format != 2 {
+		return errFormat
+	}
+	return wrap("read the format", err)
+}
+
+// Get implements vnflcm.Store.
+func (s *Store) Get(ctx context.Context, kind, id string) (r vnflcm.Record, err error) {
+	err = s.readers.QueryRowContext(ctx, `SELECT `+selection.Columns+` FROM vnfkit_records WHERE kind = ? AND id = ?`, kind, id).
+		Scan(selection.Fields(&r)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return vnflcm.Record{}, vnflcm.ErrNotFound
+	}
+	return r, wrap("get", err)
+}
+
+// List implements vnflcm.Store.
+func (s *Store) List(ctx context.Context, q vnflcm.Query) (out []vnflcm.Record, err error) {
+	query, args := selection.Of(q, func(int) string { return "?" })
+	rows, err := s.readers.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, wrap("list", err)
+	}
+	defer func() { err = errors.Join(err, wrap("list", rows.Err()), wrap("list", rows.Close())) }()
+	for rows.Next() {
+		var r vnflcm.Record
+		if err := rows.Scan(selection.Fields(&r)...); err != nil {
+			return nil, wrap("list", err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// Feed implements vnflcm.Store. There is one writer at a time, so positions are in the order of the commits.
+func (s *Store) Feed(ctx context.Context, after string, limit int) (list []vnflcm.Record, next string, err error) {
+	position := int64(0)
+	if after != "" {
+		if position, err = strconv.ParseInt(after, 10, 64); err != nil {
+			return nil, after, fmt.Errorf("%w: the position %q", vnflcm.ErrInvalidRequest, after)
+		}
+	}
+	rows, err := s.readers.QueryContext(ctx, `SELECT `+selection.Columns+`, position FROM vnfkit_records
+		WHERE position IS NOT NULL AND position > ? ORDER BY position LIMIT ?`, position, limit)
+	if err != nil {
+		return nil, after, wrap("feed", err)
+	}
+	defer func() { err = errors.Join(err, wrap("feed", rows.Err()), wrap("feed", rows.Close())) }()
+	for rows.Next() {
+		var r vnflcm.Record
+		if err := rows.Scan(append(selection.Fields(&r), &position)...); err != nil {
+			return nil, after, wrap("feed", err)
+		}
+		list = append(list, r)
+		next = strconv.FormatInt(position, 10)
+	}
+	if next == "" {
+		next = after
+	}
+	return list, next, nil
+}
+
+// apply makes the changes of a batch within a transaction.
+func apply(ctx context.Context, tx *sql.Tx, b vnflcm.Batch) error {
+	for _, r := range b.Assert {
+		var version int64
+		err := tx.QueryRowContext(ctx, `SELECT version FROM vnfkit_records WHERE kind = ? AND id = ?`, r.Kind, r.ID).Scan(&version)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return wrap("assert", err)
+		}
+		if version != r.Version {
+			return vnflcm.ErrConflict
+		}
+	}
+	for _, r := range b.Put {
+		if err := put(ctx, tx, r, nil); err != nil {
+			return err
+		}
+	}
+	for _, r := range b.Append {
+		var position int64
+		if err := tx.QueryRowContext(ctx, `UPDATE vnfkit_positions SET last = last + 1 RETURNING last`).Scan(&position); err != nil {
+			return wrap("append", err)
+		}
+		if err := put(ctx, tx, r, position); err != nil {
+			return err
+		}
+	}
+	for _, r := range b.Delete {
+		err := one(tx.ExecContext(ctx, `DELETE FROM vnfkit_records WHERE kind = ? AND id = ? AND version = ?`, r.Kind, r.ID, r.Version))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put inserts a record with its position in the feed, nil for none, or updates it.
+func put(ctx context.Context, tx *sql.Tx, r vnflcm.Record, position any) error {
+	was := r.Version
+	r.Version++
+	values := selection.Values(r)
+	if was == 0 {
+		return one(tx.ExecContext(ctx, `INSERT INTO vnfkit_records (`+selection.Columns+`, position) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (kind, id) DO NOTHING`, append(values, position)...))
+	}
+	return one(tx.ExecContext(ctx, `UPDATE vnfkit_records SET (`+selection.Columns+`) = (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		WHERE kind = ? AND id = ? AND version = ?`, append(values, r.Kind, r.ID, was)...))
+}
+
+// one returns ErrConflict unless the statement changed a record.
+func one(result sql.Result, err error) error {
+	if err != nil {
+		return wrap("write", err)
+	}
+	if changed, err := result.RowsAffected(); err != nil || changed == 0 {
+		return errors.Join(err, vnflcm.ErrConflict)
+	}
+	return nil
+}
+
+func wrap(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("sqlite: %s: %w", verb, err)
+}

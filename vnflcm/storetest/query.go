@@ -1,0 +1,224 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// indexed are records whose indexes differ in one attribute each.
+func indexed() []vnflcm.Record {
+	first := vnflcm.Index{State: "PROCESSING", Operation: "HEAL", Instance: "i1", VNFD: "d1", Start: 20}
+	out := []vnflcm.Record{{ID: "b", Index: first}, {ID: "a", Index: first}}
+	for i, change := range []func(*vnflcm.Index){
+		func(x *vnflcm.Index) { x.State = "COMPLETED" },
+		func(x *vnflcm.Index) { x.Operation = "SCALE" },
+		func(x *vnflcm.Index) { x.Instance = "i2" },
+		func(x *vnflcm.Index) { x.VNFD = "D1" },
+		func(x *vnflcm.Index) { x.Start = 10 },
+		func(x *vnflcm.Index) { x.Start = -5 },
+		func(x *vnflcm.Index) { *x = vnflcm.Index{} },
+	} {
+		r := vnflcm.Record{ID: fmt.Sprint(i), Index: first}
+		change(&r.Index)
+		out = append(out, r)
+	}
+	for i := range out {
+		out[i].Kind, out[i].Body = "k", []byte(out[i].ID)
+	}
+	return out
+}
+
+func ids(list []vnflcm.Record) (out []string) {
+	for _, r := range list {
+		out = append(out, r.ID)
+	}
+	return out
+}
+
+// queries select by every attribute of the index, and the index follows the record.
+func queries(t *testing.T, s vnflcm.Store) {
+	if err := s.Apply(t.Context(), vnflcm.Batch{Put: append(indexed(), vnflcm.Record{Kind: "other", ID: "a", Index: indexed()[0].Index})}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		q    vnflcm.Query
+		want []string
+	}{
+		"all":                {vnflcm.Query{}, []string{"5", "6", "4", "0", "1", "2", "3", "a", "b"}},
+		"one state":          {vnflcm.Query{States: []string{"COMPLETED"}}, []string{"0"}},
+		"two states":         {vnflcm.Query{States: []string{"COMPLETED", "PROCESSING"}}, []string{"5", "4", "0", "1", "2", "3", "a", "b"}},
+		"operation":          {vnflcm.Query{Operations: []string{"SCALE", "none"}}, []string{"1"}},
+		"instance":           {vnflcm.Query{Instance: "i2"}, []string{"2"}},
+		"VNFD, case counts":  {vnflcm.Query{VNFD: "D1"}, []string{"3"}},
+		"from":               {vnflcm.Query{From: 20}, []string{"0", "1", "2", "3", "a", "b"}},
+		"before":             {vnflcm.Query{Before: 20, States: []string{"PROCESSING"}}, []string{"5", "4"}},
+		"several":            {vnflcm.Query{States: []string{"PROCESSING"}, Operations: []string{"HEAL"}, Instance: "i1", VNFD: "d1", From: 11}, []string{"a", "b"}},
+		"prefix and another": {vnflcm.Query{Prefix: "a", Instance: "i1"}, []string{"a"}},
+		"none":               {vnflcm.Query{Instance: "%"}, nil},
+		"no SQL":             {vnflcm.Query{Instance: "' OR ''='"}, nil},
+	} {
+		c.q.Kind = "k"
+		got, err := s.List(t.Context(), c.q)
+		if diff := cmp.Diff(c.want, ids(got)); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+	r := indexed()[0]
+	got, err := s.Get(t.Context(), "k", r.ID)
+	if r.Version = 1; err != nil || !cmp.Equal(r, got) {
+		t.Errorf("Get: %v\n%s", err, cmp.Diff(r, got))
+	}
+	r.Index.State, r.Index.Start = "FAILED_TEMP", 30
+	if err := s.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{r}}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.List(t.Context(), vnflcm.Query{Kind: "k", States: []string{"FAILED_TEMP"}, From: 30})
+	if r.Version = 2; err != nil || !cmp.Equal([]vnflcm.Record{r}, list) {
+		t.Errorf("List after a change of the index: %v\n%s", err, cmp.Diff([]vnflcm.Record{r}, list))
+	}
+}
+
+// pages of every size together are the list.
+func pages(t *testing.T, s vnflcm.Store) {
+	if err := s.Apply(t.Context(), vnflcm.Batch{Put: indexed()}); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []vnflcm.Query{{Kind: "k"}, {Kind: "k", States: []string{"PROCESSING"}}, {Kind: "k", Instance: "i1"}} {
+		all, err := s.List(t.Context(), q)
+		if err != nil || len(all) < 5 {
+			t.Fatalf("List: %d records, %v", len(all), err)
+		}
+		for q.Limit = 1; q.Limit <= len(all)+1; q.Limit++ {
+			var got []vnflcm.Record
+			for page := q; ; {
+				list, err := s.List(t.Context(), page)
+				if err != nil || len(list) > q.Limit {
+					t.Fatalf("a page of %d: %d records, %v", q.Limit, len(list), err)
+				}
+				if len(list) == 0 {
+					break
+				}
+				got = append(got, list...)
+				last := list[len(list)-1]
+				page.AfterStart, page.AfterID = last.Index.Start, last.ID
+			}
+			if diff := cmp.Diff(ids(all), ids(got)); diff != "" {
+				t.Errorf("pages of %d:\n%s", q.Limit, diff)
+			}
+		}
+	}
+}
+
+// feed returns what batches have appended, from any position, as it is now.
+func feed(t *testing.T, s vnflcm.Store) {
+	entry := func(id string) vnflcm.Record { return vnflcm.Record{Kind: "change", ID: id, Body: []byte(id)} }
+	read := func(after string, limit int) ([]string, string) {
+		list, next, err := s.Feed(t.Context(), after, limit)
+		if err != nil {
+			t.Fatalf("Feed after %q: %v", after, err)
+		}
+		return ids(list), next
+	}
+	if got, next := read("", 10); len(got) > 0 || next != "" {
+		t.Errorf("an empty feed: %v, %q", got, next)
+	}
+	put(t, s, "change", "not appended", 0, "")
+	for _, b := range []vnflcm.Batch{{Append: []vnflcm.Record{entry("z"), entry("y")}}, {Append: []vnflcm.Record{entry("x")}, Put: []vnflcm.Record{{Kind: "k", ID: "a"}}}} {
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := vnflcm.Batch{Append: []vnflcm.Record{entry("w")}, Assert: []vnflcm.Record{{Kind: "k", ID: "a", Version: 7}}}
+	if err := s.Apply(t.Context(), refused); err == nil {
+		t.Error("a batch with a wrong assertion was written")
+	}
+	if err := s.Apply(t.Context(), vnflcm.Batch{Append: []vnflcm.Record{entry("x")}}); err == nil {
+		t.Error("a record that is there was appended again")
+	}
+	first, after := read("", 2)
+	rest, end := read(after, 2)
+	if diff := cmp.Diff([]string{"z", "y", "x"}, append(first, rest...)); diff != "" {
+		t.Errorf("the feed:\n%s", diff)
+	}
+	if again, next := read(end, 2); len(again) > 0 || next != end {
+		t.Errorf("after the end: %v, %q; want nothing and %q", again, next, end)
+	}
+	put(t, s, "change", "y", 1, "changed")
+	if err := s.Apply(t.Context(), vnflcm.Batch{Append: []vnflcm.Record{entry("v")}, Delete: []vnflcm.Record{{Kind: "change", ID: "z", Version: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := read("", 10); !cmp.Equal(got, []string{"y", "x", "v"}) {
+		t.Errorf("after a change and a deletion: %v", got)
+	}
+	if got, _ := read(end, 10); !cmp.Equal(got, []string{"v"}) {
+		t.Errorf("from the position before: %v", got)
+	}
+	if _, _, err := s.Feed(t.Context(), "nonsense", 1); err == nil {
+		t.Error("a position that is none was accepted")
+	}
+}
+
+// feedSkipsNothing lets writers append while a reader follows: each record comes once, also if a batch with an earlier
+// place commits after one with a later place.
+func feedSkipsNothing(t *testing.T, s vnflcm.Store) {
+	const writers, each = 8, 25
+	ctx := context.WithoutCancel(t.Context())
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				b := vnflcm.Batch{Append: []vnflcm.Record{{Kind: "change", ID: fmt.Sprintf("%d/%d", w, i)}}}
+				if err := s.Apply(ctx, b); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		wg.Wait()
+	}()
+	seen, next := map[string]int{}, ""
+	last := map[byte]int{}
+	read := func() {
+		list, position, err := s.Feed(ctx, next, 7)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, r := range list {
+			seen[r.ID]++
+			var w, i int
+			if _, err := fmt.Sscanf(r.ID, "%d/%d", &w, &i); err != nil || i < last[byte(w)] {
+				t.Errorf("%s comes after %d (%v)", r.ID, last[byte(w)], err)
+			}
+			last[byte(w)] = i
+		}
+		next = position
+	}
+	for open := true; open; {
+		select {
+		case <-written:
+			open = false
+		default:
+			read()
+		}
+	}
+	for range writers*each/7 + 1 {
+		read()
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("%s came %d times", id, n)
+		}
+	}
+	if len(seen) != writers*each {
+		t.Errorf("%d of %d records came", len(seen), writers*each)
+	}
+}
