@@ -165,7 +165,7 @@ func (m *Manager) leave(ctx context.Context, opID, verb string, next func(contex
 		err = next(context.WithoutCancel(ctx), r)
 	}
 	if err == nil && r.rec.Occ.OperationState.active() {
-		go r.work()
+		r.handOver(ctx)
 		return nil
 	}
 	r.end(nil)
@@ -188,8 +188,11 @@ func (r *run) readParked(ctx context.Context, verb string) error {
 	return nil
 }
 
-// take adds to b that this process works on the operation from then on.
+// take adds to b that this process works on the operation from then on, or that any process may.
 func (r *run) take(ctx context.Context, b *Batch) error {
+	if !r.here {
+		return r.claim.pass(b, claimFree)
+	}
 	if _, err := r.m.process.alive(ctx); err != nil {
 		return err
 	}

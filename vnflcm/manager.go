@@ -39,6 +39,11 @@ type Config struct {
 	// such as a lock on a file that the process held: of two processes that run under one Owner, the first can work
 	// on no operation any more. Default: a random name.
 	Owner string
+	// AcceptOnly makes a Manager that accepts requests and works on no operation: processes that Serve, or that accept
+	// and resume operations themselves, take them up.
+	AcceptOnly bool
+	// Runner starts operations elsewhere, by RunPhase: with it this Manager takes up no operation by itself.
+	Runner Runner
 	// LeaseTTL is how long another process waits, by its own clock, without a sign of life of this process before it
 	// takes over the operations of this process. Default 15 s.
 	LeaseTTL time.Duration
@@ -59,6 +64,9 @@ type Manager struct {
 	mu       sync.Mutex
 	runs     map[string]*run
 	outcomes outcomes
+	limit    int                // most runs at once, 0: any number
+	stop     context.CancelFunc // ends the goroutine that watches the store; nil before it starts
+	changed  notice             // the store may have changed
 	keep     context.CancelFunc // ends the goroutines that renew the lease and look for orphans; nil before they start
 	closed   bool
 }
@@ -89,7 +97,7 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	m := &Manager{cfg: cfg, records: recs, vims: cfg.VIMs, runs: map[string]*run{}, seen: map[[2]string]sighting{},
+	m := &Manager{cfg: cfg, records: recs, vims: cfg.VIMs, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: map[[2]string]sighting{},
 		process: &process{records: recs, owner: cfg.Owner, run: uuid.NewString(), ttl: cfg.LeaseTTL}}
 	if m.vims == nil {
 		m.vims = &storeVIMs{records: recs}
@@ -105,9 +113,13 @@ func (m *Manager) VIMs() VIMs { return m.vims }
 func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
 	m.closed = true
+	if m.stop != nil {
+		m.stop()
+	}
 	runs := slices.Collect(maps.Values(m.runs))
 	m.stopKeeping()
 	m.mu.Unlock()
+	m.changed.tell()
 	for _, r := range runs {
 		r.cancel(ErrShutdown)
 	}

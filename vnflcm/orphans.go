@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -20,10 +21,10 @@ type sighting struct {
 // Manager has left, are taken at once. An operation that cannot be taken up does not keep others from it; its error is
 // joined to err.
 func (m *Manager) Resume(ctx context.Context) (taken, observed []string, err error) {
-	if err := m.open(ctx); err != nil {
+	if err := m.open(ctx); err != nil || !m.works() {
 		return nil, nil, err
 	}
-	return m.takeOrphans(ctx)
+	return m.takeOrphans(ctx, claimFree, claimHeld)
 }
 
 // open starts what Resume promises to go on doing.
@@ -33,7 +34,9 @@ func (m *Manager) open(ctx context.Context) error {
 	if m.closed {
 		return ErrShutdown
 	}
-	m.startKeeping(ctx)
+	if !m.cfg.AcceptOnly {
+		m.startKeeping(ctx)
+	}
 	return nil
 }
 
@@ -42,26 +45,53 @@ func (m *Manager) startKeeping(ctx context.Context) {
 	if m.keep != nil {
 		return
 	}
+	m.startWatchingLocked(ctx)
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // the goroutines live until Close
 	m.keep = stop
 	m.keeping.Go(func() { m.keepAlive(ctx) })
-	m.keeping.Go(func() { m.watchOrphans(ctx) })
+	if m.cfg.Runner != nil {
+		m.keeping.Go(func() { m.watchRunner(ctx) })
+	} else {
+		m.keeping.Go(func() { m.watchOrphans(ctx) })
+	}
 }
 
-// keepAlive renews the lease while there are runs, until ctx ends.
+// keepAlive renews the lease while there are runs or the Manager serves, until ctx ends. Between renewals it looks for
+// cancels when the store has changed.
 func (m *Manager) keepAlive(ctx context.Context) {
 	every := time.NewTicker(m.cfg.LeaseTTL / 4)
 	defer every.Stop()
 	for {
+		changed := m.changed.wait()
 		select {
 		case <-ctx.Done():
 			return
+		case <-changed:
+			m.findCancels(ctx, m.working())
+			pause(ctx, shortest)
+			continue
 		case <-every.C:
 		}
-		if runs := m.working(); len(runs) > 0 {
+		if runs := m.working(); len(runs) > 0 || m.serves() {
 			m.renewFor(ctx, runs)
 		}
 	}
+}
+
+// shortest is the least time between two looks at the store for the same reason.
+const shortest = 50 * time.Millisecond
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func (m *Manager) serves() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.limit > 0
 }
 
 // working returns the runs that have their claims.
@@ -94,82 +124,142 @@ func (m *Manager) renewFor(ctx context.Context, runs []*run) {
 		}
 		return
 	}
+	for _, r := range runs {
+		_ = r.claim.hold(ctx) // tells the run if it is lost
+	}
+	m.findCancels(ctx, runs)
+}
+
+// findCancels tells each run if another process asks to cancel it.
+func (m *Manager) findCancels(ctx context.Context, runs []*run) {
+	if len(runs) == 0 {
+		return
+	}
 	asked, _ := m.cfg.Store.List(ctx, Query{Kind: kindCancel}) // asked again at the next renewal
 	for _, r := range runs {
-		if r.claim.hold(ctx) == nil && slices.ContainsFunc(asked, func(c Record) bool { return c.ID == r.claim.opID }) {
+		if slices.ContainsFunc(asked, func(c Record) bool { return c.ID == r.claim.opID }) {
 			r.checkCancel(ctx)
 		}
 	}
 }
 
-// watchOrphans takes up operations that their process has left, until ctx ends.
+// watchOrphans takes up operations on which no process works, until ctx ends.
 func (m *Manager) watchOrphans(ctx context.Context) {
 	timer := time.NewTimer(m.watchEvery())
 	defer timer.Stop()
 	var known string
 	for {
+		changed := m.changed.wait()
+		states := []claimState{claimFree, claimHeld}
 		select {
 		case <-ctx.Done():
 			return
+		case <-changed:
+			if !m.serves() {
+				states = states[:1] // what another process has just accepted; one that has died is seen when the timer fires
+			}
 		case <-timer.C:
 		}
-		_, _, err := m.takeOrphans(ctx)
+		_, _, err := m.takeOrphans(ctx, states...)
 		if text := fmt.Sprint(err); err != nil && text != known && ctx.Err() == nil {
 			m.cfg.Logger.WarnContext(ctx, "operations that no process works on cannot be taken up", "error", err)
 			known = text
 		}
 		timer.Reset(m.watchEvery())
+		pause(ctx, shortest)
 	}
 }
 
 // watchEvery is short beside the TTL, so that little is added to it before an operation goes on.
 func (m *Manager) watchEvery() time.Duration { return min(m.cfg.LeaseTTL/8, 500*time.Millisecond) }
 
-// takeOrphans takes up what can be taken up now.
-func (m *Manager) takeOrphans(ctx context.Context) (taken, observed []string, err error) {
+// seenClaim is a claim that was read.
+type seenClaim struct {
+	stored Record
+	held   claimRecord
+	err    error // why it cannot be read
+}
+
+// claims reads the claims in these states, the oldest accepted first.
+func (m *Manager) claims(ctx context.Context, states ...claimState) ([]seenClaim, error) {
+	list, err := m.cfg.Store.List(ctx, Query{Kind: kindClaim, States: texts(states)})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]seenClaim, len(list))
+	for i, stored := range list {
+		out[i].stored = stored
+		out[i].err = m.records.open(stored, &out[i].held)
+	}
+	return out, nil
+}
+
+// takeOrphans takes up what can be taken up now of the operations whose claims are in these states.
+func (m *Manager) takeOrphans(ctx context.Context, states ...claimState) (taken, observed []string, err error) {
 	m.watching.Lock()
 	defer m.watching.Unlock()
-	claims, err := m.cfg.Store.List(ctx, Query{Kind: kindClaim})
-	if err != nil {
+	claims, err := m.claims(ctx, states...)
+	if err != nil || len(claims) == 0 && len(states) == 1 {
 		return nil, nil, err
 	}
 	processes, err := m.cfg.Store.List(ctx, Query{Kind: kindProcess})
 	if err != nil {
 		return nil, nil, err
 	}
+	servers := m.serversOf(claims, processes)
 	var errs []error
 	var named []string
-	for _, stored := range claims {
-		var held claimRecord
-		unreadable := m.records.open(stored, &held) != nil
-		if unreadable && m.records.keys.keyOf(stored) == nil {
-			errs = append(errs, unreadableRecord(stored, ErrUnreadable)) // of a process with another key, which may live
-			observed = append(observed, stored.ID)
+	for _, c := range claims {
+		if c.err != nil && m.records.keys.keyOf(c.stored) == nil {
+			errs = append(errs, unreadableRecord(c.stored, ErrUnreadable)) // of a process with another key, which may live
+			observed = append(observed, c.stored.ID)
 			continue
 		}
-		named = append(named, held.Process)
-		if held.State == claimParked || m.works(stored.ID) {
+		named = append(named, c.held.Process)
+		if m.isRunning(c.stored.ID) {
 			continue
 		}
-		holder, free := Record{}, true
-		switch {
-		case unreadable: // damaged: as if it named a process that is gone
-			free = m.stoodStill(stored, m.cfg.LeaseTTL)
-		case held.Process != "" && held.Process != m.process.owner:
-			holder = find(processes, held.Process)
-			free = m.isGone(holder)
-		}
-		if !free {
-			observed = append(observed, stored.ID)
+		holder, free := m.isFree(c, processes)
+		if !free || !m.mayTake(servers, c.stored) {
+			observed = append(observed, c.stored.ID)
 			continue
 		}
-		ours, err := m.takeUp(ctx, stored, holder)
+		ours, err := m.takeUp(ctx, c.stored, holder)
 		if ours {
-			taken = append(taken, stored.ID)
+			taken = append(taken, c.stored.ID)
 		}
 		errs = append(errs, err)
 	}
-	return taken, observed, errors.Join(append(errs, m.removeGone(ctx, processes, named))...)
+	if len(states) > 1 {
+		m.forgetSightings(claims, processes)
+		errs = append(errs, m.removeGone(ctx, processes, named))
+	}
+	return taken, observed, errors.Join(errs...)
+}
+
+// forgetSightings forgets records that are not there any more.
+func (m *Manager) forgetSightings(claims []seenClaim, processes []Record) {
+	there := map[[2]string]bool{}
+	for _, c := range claims {
+		there[c.stored.key()] = true
+	}
+	for _, p := range processes {
+		there[p.key()] = true
+	}
+	maps.DeleteFunc(m.seen, func(key [2]string, _ sighting) bool { return !there[key] })
+}
+
+// isFree reports whether no living process works on an operation. holder is the record of the process that has the claim,
+// if it is another one.
+func (m *Manager) isFree(c seenClaim, processes []Record) (holder Record, free bool) {
+	switch {
+	case c.err != nil: // damaged: as if it named a process that is gone
+		return Record{}, m.stoodStill(c.stored, m.cfg.LeaseTTL)
+	case c.held.State == claimFree || c.held.Process == m.process.owner:
+		return Record{}, true
+	}
+	holder = find(processes, c.held.Process)
+	return holder, m.isGone(holder)
 }
 
 // removeGone removes the records of processes that are gone and have no claims.
@@ -219,19 +309,7 @@ func (m *Manager) takeUp(ctx context.Context, stored, holder Record) (bool, erro
 	if err != nil || other != nil {
 		return false, err
 	}
-	r.claim.epoch, r.claim.accepted = stored.Version, stored.Index.Start
-	err = m.process.assert(ctx, func(self Record) error {
-		b := Batch{Assert: []Record{self}}
-		if holder.ID != "" {
-			b.Assert = append(b.Assert, holder)
-		}
-		err := r.claim.pass(&b, claimHeld)
-		if err == nil {
-			err = r.claim.apply(ctx, b)
-		}
-		return err
-	})
-	if err != nil {
+	if err := m.seize(ctx, r, stored, holder); err != nil {
 		r.end(nil)
 		if errors.Is(err, ErrConflict) {
 			err = nil
@@ -247,6 +325,22 @@ func (m *Manager) takeUp(ctx context.Context, stored, holder Record) (bool, erro
 	return true, nil
 }
 
+// seize makes a claim that is as stored that of a run. If holder is a process, its record must be unchanged.
+func (m *Manager) seize(ctx context.Context, r *run, stored, holder Record) error {
+	r.claim.epoch, r.claim.accepted = stored.Version, stored.Index.Start
+	return m.process.assert(ctx, func(self Record) error {
+		b := Batch{Assert: []Record{self}}
+		if holder.ID != "" {
+			b.Assert = append(b.Assert, holder)
+		}
+		err := r.claim.pass(&b, claimHeld)
+		if err == nil {
+			err = r.claim.apply(ctx, b)
+		}
+		return err
+	})
+}
+
 // park gives up a claim on an operation that cannot go on: it is missing, unreadable or not active. A store that does
 // not answer is no reason.
 func (r *run) park(ctx context.Context, err error) {
@@ -260,8 +354,8 @@ func (r *run) park(ctx context.Context, err error) {
 	_ = r.claim.apply(ctx, b) // tried again when the claim is seen the next time
 }
 
-// works reports whether this process works on the operation.
-func (m *Manager) works(opID string) bool {
+// isRunning reports whether this process works on the operation.
+func (m *Manager) isRunning(opID string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.runs[opID] != nil

@@ -3,6 +3,7 @@ package vnflcm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/vnfkit/vnfkit/tosca"
@@ -24,6 +25,26 @@ const (
 	healPhase          = "heal"
 	changeExtConnPhase = "change_external_connectivity"
 )
+
+// The first and the last phase of every operation, for RunPhase. The phases between them have the names of hooks, or
+// are what the InfraDriver does.
+const (
+	PhaseBegin = "begin" // asks for the grant and enters PROCESSING
+	PhaseEnd   = "end"   // enters the final state and unlocks the instance
+)
+
+// due returns the phase that comes next.
+func (rec *operationRecord) due() string {
+	if rec.Occ.OperationState == Starting {
+		return PhaseBegin
+	}
+	for _, p := range rec.phases() {
+		if !slices.Contains(rec.Done, p.name) {
+			return p.name
+		}
+	}
+	return PhaseEnd
+}
 
 // phases of an operation, in their order.
 func (rec *operationRecord) phases() []phase {

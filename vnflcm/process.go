@@ -16,8 +16,9 @@ type process struct {
 	run     string // distinguishes this Manager from an earlier one of the same owner
 	ttl     time.Duration
 
-	renewing sync.Mutex // held while the record is written; guards version
+	renewing sync.Mutex // held while the record is written; guards version and limit
 	version  int64
+	limit    int // more than 0 while the process serves
 
 	mu       sync.Mutex
 	renewed  time.Time // when the latest successful renewal began; zero before the first
@@ -28,6 +29,8 @@ type process struct {
 type processRecord struct {
 	Run string        `json:"run"`
 	TTL time.Duration `json:"ttl"`
+	// Limit is how many operations the process works on at once, if it serves.
+	Limit int `json:"limit,omitempty"`
 }
 
 // valid reports whether the lease holds. It ends at four fifths of the TTL, before any other process may take over.
@@ -73,7 +76,7 @@ func (p *process) renewLocked(ctx context.Context) error {
 			return fmt.Errorf("%w: another process has started under the owner %q", ErrLeased, p.owner)
 		}
 		began := time.Now()
-		record, err := p.records.sealed(kindProcess, p.owner, p.version, processRecord{Run: p.run, TTL: p.ttl})
+		record, err := p.records.sealed(kindProcess, p.owner, p.version, processRecord{Run: p.run, TTL: p.ttl, Limit: p.limit})
 		if err == nil {
 			err = p.records.store.Apply(ctx, Batch{Put: []Record{record}, Urgent: true})
 		}
@@ -89,6 +92,14 @@ func (p *process) renewLocked(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// serve tells other processes how many operations this process works on at once; 0: it does not serve any more.
+func (p *process) serve(ctx context.Context, limit int) error {
+	p.renewing.Lock()
+	defer p.renewing.Unlock()
+	p.limit = limit
+	return p.renewLocked(ctx)
 }
 
 func (p *process) isReplaced() bool {

@@ -85,8 +85,20 @@ func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperatio
 		return "", err
 	}
 	m.announce(ctx, &rec.Occ)
-	go r.work()
+	r.handOver(ctx)
 	return rec.Occ.ID, nil
+}
+
+// handOver begins the work on an operation whose claim is taken, or leaves it to others.
+func (r *run) handOver(ctx context.Context) {
+	if r.here {
+		go r.work()
+		return
+	}
+	r.end(nil)
+	if r.m.cfg.Runner != nil {
+		r.m.startElsewhere(ctx, r.claim.opID)
+	}
 }
 
 // accept writes the operation and the claim of this process on it, and locks the instance.

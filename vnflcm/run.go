@@ -22,6 +22,7 @@ type run struct {
 	done   chan struct{}
 	// What this run has done that no record has yet.
 	performed performance
+	here      bool // this process works on the operation once it is accepted, retried or rolled back
 
 	err  error // why it ended other than well; set before done is closed
 	left error // why the operation was left as it is, for the next process: ErrShutdown or ErrLeased; set like err
@@ -42,14 +43,20 @@ func (m *Manager) reserve(ctx context.Context, opID string) (r, other *run, err 
 	if other := m.runs[opID]; other != nil {
 		return nil, other, nil
 	}
-	r = &run{m: m, done: make(chan struct{}), mask: newMasker(nil), stored: slot{kind: kindOperation, id: opID}}
+	r = &run{m: m, done: make(chan struct{}), mask: newMasker(nil), stored: slot{kind: kindOperation, id: opID},
+		here: m.works() && (m.limit == 0 || len(m.runs) < m.limit)}
 	// The work outlives the request that started it; Close, Cancel and a lost claim end it.
 	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.claim = &claim{records: m.records, process: m.process, opID: opID, lose: r.cancel}
 	m.runs[opID] = r
-	m.startKeeping(ctx)
+	if m.works() || m.cfg.Runner != nil {
+		m.startKeeping(ctx)
+	}
 	return r, nil, nil
 }
+
+// works reports whether this process works on operations without being asked to.
+func (m *Manager) works() bool { return !m.cfg.AcceptOnly && m.cfg.Runner == nil }
 
 // read reads the operation.
 func (r *run) read(ctx context.Context) (err error) {
@@ -59,11 +66,16 @@ func (r *run) read(ctx context.Context) (err error) {
 
 // work drives the operation to its end, or as far as it gets.
 func (r *run) work() {
+	r.start()
+	r.end(r.settle(r.ctx, r.execute(r.ctx)))
+}
+
+// start notes that this process has the claim.
+func (r *run) start() {
 	r.mu.Lock()
 	r.begun, r.starting = true, r.rec.Occ.OperationState == Starting
 	r.mu.Unlock()
 	r.checkCancel(r.ctx)
-	r.end(r.settle(r.ctx, r.execute(r.ctx)))
 }
 
 // end gives the operation back: Wait returns why the work ended.
@@ -81,6 +93,7 @@ func (r *run) end(err error) {
 	r.m.stopKeeping()
 	r.m.mu.Unlock()
 	close(r.done)
+	r.m.changed.tell() // there is room for another operation
 }
 
 // giveUp lets any process take the operation up at once. If this fails the lease has to run out first.
@@ -91,7 +104,20 @@ func (r *run) giveUp(ctx context.Context) {
 	}
 }
 
+// execute runs every phase that is due, but for the end.
 func (r *run) execute(ctx context.Context) error {
+	return r.withPackage(ctx, func(pkg *tosca.Package, inst *instanceRecord) error {
+		for due := r.rec.due(); due != PhaseEnd; due = r.rec.due() {
+			if err := r.perform(ctx, pkg, inst, due); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// withPackage calls do with the package and the record of the instance, which the operation must have locked.
+func (r *run) withPackage(ctx context.Context, do func(*tosca.Package, *instanceRecord) error) error {
 	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
 	if err != nil {
 		return err
@@ -104,25 +130,21 @@ func (r *run) execute(ctx context.Context) error {
 		return err
 	}
 	defer closePackage(pkg)
-	if r.rec.Occ.OperationState == Starting {
+	return do(pkg, inst)
+}
+
+// perform runs the phase that is due.
+func (r *run) perform(ctx context.Context, pkg *tosca.Package, inst *instanceRecord, due string) error {
+	if due == PhaseBegin {
 		err := r.begin(ctx, pkg, inst)
 		r.setStarting(false)
-		if err != nil {
-			return err
-		}
+		return err
 	}
-	for _, p := range r.rec.phases() {
-		if slices.Contains(r.rec.Done, p.name) {
-			continue
-		}
-		if err := r.mayBegin(ctx); err != nil {
-			return err
-		}
-		if err := r.runPhase(ctx, pkg, p); err != nil {
-			return err
-		}
+	if err := r.mayBegin(ctx); err != nil {
+		return err
 	}
-	return nil
+	phases := r.rec.phases()
+	return r.runPhase(ctx, pkg, phases[slices.IndexFunc(phases, func(p phase) bool { return p.name == due })])
 }
 
 // begin asks for the grant and enters PROCESSING.

@@ -9,6 +9,9 @@ import (
 // settle enters the state that the outcome leads to (SOL003 v2.6.1 5.6.2.2).
 func (r *run) settle(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
+	if err != nil {
+		err = causeOf(ctx, err)
+	}
 	ctx = context.WithoutCancel(ctx)
 	state := r.rec.Occ.OperationState
 	if err == nil && !errors.Is(cause, ErrLeased) {

@@ -17,7 +17,9 @@ import (
 func (m *Manager) Wait(ctx context.Context, opID string) (*VnfLcmOpOcc, error) {
 	poll := backoff.NewExponentialBackOff()
 	poll.InitialInterval, poll.MaxInterval = 20*time.Millisecond, 2*time.Second
+	m.startWatching(ctx)
 	for {
+		changed := m.changed.wait() // before the operation is read: no change is missed
 		if err := m.waitHere(ctx, opID); err != nil {
 			return nil, err
 		}
@@ -34,6 +36,7 @@ func (m *Manager) Wait(ctx context.Context, opID string) (*VnfLcmOpOcc, error) {
 		select {
 		case <-ctx.Done():
 			return occ, fmt.Errorf("waiting for operation %s, which is %s: %w", opID, occ.OperationState, context.Cause(ctx))
+		case <-changed:
 		case <-time.After(poll.NextBackOff()):
 		}
 	}

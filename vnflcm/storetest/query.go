@@ -186,7 +186,7 @@ func feedSkipsNothing(t *testing.T, s vnflcm.Store) {
 		wg.Wait()
 	}()
 	seen, next := map[string]int{}, ""
-	last := map[byte]int{}
+	last := map[int]int{}
 	read := func() {
 		list, position, err := s.Feed(ctx, next, 7)
 		if err != nil {
@@ -195,10 +195,10 @@ func feedSkipsNothing(t *testing.T, s vnflcm.Store) {
 		for _, r := range list {
 			seen[r.ID]++
 			var w, i int
-			if _, err := fmt.Sscanf(r.ID, "%d/%d", &w, &i); err != nil || i < last[byte(w)] {
-				t.Errorf("%s comes after %d (%v)", r.ID, last[byte(w)], err)
+			if _, err := fmt.Sscanf(r.ID, "%d/%d", &w, &i); err != nil || i < last[w] {
+				t.Errorf("%s comes after %d (%v)", r.ID, last[w], err)
 			}
-			last[byte(w)] = i
+			last[w] = i
 		}
 		next = position
 	}

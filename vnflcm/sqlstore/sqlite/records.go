@@ -75,6 +75,9 @@ func (s *Store) List(ctx context.Context, q vnflcm.Query) (out []vnflcm.Record, 
 	return out, nil
 }
 
+const feedQuery = `SELECT ` + selection.Columns + `, position FROM vnfkit_records
+	WHERE position IS NOT NULL AND position > ? ORDER BY position LIMIT ?`
+
 // Feed implements vnflcm.Store. There is one writer at a time, so positions are in the order of the commits.
 func (s *Store) Feed(ctx context.Context, after string, limit int) (list []vnflcm.Record, next string, err error) {
 	position := int64(0)
@@ -83,8 +86,7 @@ func (s *Store) Feed(ctx context.Context, after string, limit int) (list []vnflc
 			return nil, after, fmt.Errorf("%w: the position %q", vnflcm.ErrInvalidRequest, after)
 		}
 	}
-	rows, err := s.readers.QueryContext(ctx, `SELECT `+selection.Columns+`, position FROM vnfkit_records
-		WHERE position IS NOT NULL AND position > ? ORDER BY position LIMIT ?`, position, limit)
+	rows, err := s.readers.QueryContext(ctx, feedQuery, position, limit)
 	if err != nil {
 		return nil, after, wrap("feed", err)
 	}

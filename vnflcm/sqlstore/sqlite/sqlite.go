@@ -48,7 +48,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, readers.Close())
 	}
-	s := &Store{readers: readers, writer: newWriter(db), path: path, file: file}
+	s := &Store{readers: readers, writer: newWriter(ctx, db), path: path, file: file}
 	if err := migrate(ctx, db); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -34,9 +34,9 @@ const maxGroup = 64
 
 var errClosed = errors.New("sqlite: the store is closed")
 
-func newWriter(db *sql.DB) *writer {
+func newWriter(ctx context.Context, db *sql.DB) *writer {
 	w := &writer{db: db, wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	go w.run()
+	go w.run(context.WithoutCancel(ctx))
 	return w
 }
 
@@ -103,11 +103,11 @@ func (w *writer) withdraw(j *job) bool {
 }
 
 // run writes what waits until the writer is closed.
-func (w *writer) run() {
+func (w *writer) run(ctx context.Context) {
 	defer close(w.ended)
 	for range w.wake {
 		for group := w.next(); len(group) > 0; group = w.next() {
-			if err := w.transact(context.Background(), group); err != nil {
+			if err := w.transact(ctx, group); err != nil {
 				for _, j := range group {
 					j.err = errors.Join(j.err, err)
 				}

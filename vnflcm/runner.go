@@ -1,0 +1,161 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/vnfkit/vnfkit/tosca"
+)
+
+// Runner starts operations outside of the Manager, such as in a workflow engine, which then calls RunPhase.
+type Runner interface {
+	// Start starts the work on an operation that is accepted, retried or rolled back. It returns at once. It may be called
+	// again for the same operation, by other processes too, and then does nothing while the operation is under way. When
+	// Start fails, or the process dies before it, a Manager with a Runner calls Start again after its LeaseTTL.
+	Start(ctx context.Context, operationID string) error
+}
+
+// RunOptions configure RunPhase.
+type RunOptions struct {
+	// TakeOver takes the operation from the process that works on it, which from then on writes nothing and begins no
+	// step. Set it when the engine knows that this process has been given up.
+	TakeOver bool
+}
+
+// RunPhase runs one phase of an operation, and returns the next: PhaseBegin, the phases in their order, PhaseEnd. "" as
+// phase stands for the one that is due; "" as next says that there is nothing more to run, because the operation
+// has ended or is in FAILED_TEMP, and err is then why, if it did not end well.
+//
+// A phase that is done is not run again. RunPhase may therefore be called again at any time, also by two processes at once:
+// one of them gets ErrLeased, and should try again later. With ErrLeased or ErrShutdown (ctx has ended, or the Manager is
+// closed) the operation stays as it is, and the same phase is to be run again. ErrState: another phase is due.
+func (m *Manager) RunPhase(ctx context.Context, operationID, phase string, o RunOptions) (next string, err error) {
+	if m.cfg.Runner == nil {
+		return "", fmt.Errorf("%w: RunPhase needs a Manager with a Runner", ErrProgramming)
+	}
+	ended := func() error { return fmt.Errorf("%w: %w", ErrShutdown, context.Cause(ctx)) }
+	if ctx.Err() != nil {
+		return phase, ended()
+	}
+	r, other, err := m.reserve(ctx, operationID)
+	if err != nil {
+		return "", err
+	}
+	if other != nil {
+		return phase, fmt.Errorf("%w: this process is running a phase of operation %s", ErrLeased, operationID)
+	}
+	stop := context.AfterFunc(ctx, func() { r.cancel(ended()) })
+	defer stop()
+	next, err = r.single(r.ctx, phase, o) //nolint:contextcheck // ends with ctx, and for the causes of the run
+	r.end(err)
+	return next, err
+}
+
+// single runs one phase, if it is due.
+func (r *run) single(ctx context.Context, phase string, o RunOptions) (next string, err error) {
+	if err := r.read(ctx); err != nil {
+		return phase, causeOf(ctx, err)
+	}
+	switch due := r.rec.due(); {
+	case r.rec.Occ.OperationState.Final() || r.rec.Occ.OperationState == FailedTemp:
+		return "", r.m.why(r.m.occurrence(r.rec))
+	case slices.Contains(r.rec.Done, phase) || phase == PhaseBegin && due != PhaseBegin:
+		return due, nil
+	case phase != "" && phase != due:
+		return due, fmt.Errorf("%w: phase %q of operation %s is due, not %q", ErrState, due, r.rec.Occ.ID, phase)
+	}
+	if err := errors.Join(r.seize(ctx, o), r.read(ctx)); err != nil { // as the process before has left it
+		return phase, causeOf(ctx, err)
+	}
+	r.start()
+	return r.runDue(ctx, phase)
+}
+
+// seize takes the claim. The claim of another process it takes only with TakeOver.
+func (r *run) seize(ctx context.Context, o RunOptions) error {
+	stored, err := r.m.cfg.Store.Get(ctx, kindClaim, r.claim.opID)
+	if err != nil {
+		return fmt.Errorf("claim of operation %s: %w", r.claim.opID, err)
+	}
+	var held claimRecord
+	if err := r.m.records.open(stored, &held); err != nil && !o.TakeOver {
+		return unreadableRecord(stored, err)
+	}
+	if held.State == claimHeld && held.Process != r.m.process.owner && !o.TakeOver {
+		return fmt.Errorf("%w: process %q has operation %s", ErrLeased, held.Process, r.claim.opID)
+	}
+	err = r.m.seize(ctx, r, stored, Record{})
+	if errors.Is(err, ErrConflict) {
+		return fmt.Errorf("%w: another process was faster", ErrLeased)
+	}
+	return err
+}
+
+// runDue runs the phase that is due now, unless that is another one than the caller wants: another process was faster.
+func (r *run) runDue(ctx context.Context, phase string) (next string, err error) {
+	due := r.rec.due()
+	if phase != "" && phase != due {
+		r.giveUp(context.WithoutCancel(ctx))
+		return due, nil
+	}
+	if due != PhaseEnd {
+		err = r.withPackage(ctx, func(pkg *tosca.Package, inst *instanceRecord) error { return r.perform(ctx, pkg, inst, due) })
+	}
+	if err == nil && due != PhaseEnd {
+		err = r.save(context.WithoutCancel(ctx), func(_ context.Context, b *Batch) error { return r.claim.pass(b, claimFree) })
+		if err == nil {
+			return r.rec.due(), nil
+		}
+	}
+	if err = r.settle(ctx, err); r.left != nil {
+		return phase, err
+	}
+	return "", err
+}
+
+// startElsewhere tells the Runner. What fails is repeated by watchRunner.
+func (m *Manager) startElsewhere(ctx context.Context, opID string) {
+	if err := m.cfg.Runner.Start(ctx, opID); err != nil {
+		m.cfg.Logger.WarnContext(ctx, "the Runner cannot start an operation now", "operation", opID, "error", err)
+	}
+}
+
+// watchRunner starts operations again that no process has worked on for a while, until ctx ends.
+func (m *Manager) watchRunner(ctx context.Context) {
+	every := time.NewTicker(m.watchEvery())
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		if err := m.restart(ctx); err != nil && ctx.Err() == nil {
+			m.cfg.Logger.WarnContext(ctx, "operations that the Runner has not started cannot be found", "error", err)
+		}
+	}
+}
+
+func (m *Manager) restart(ctx context.Context) error {
+	m.watching.Lock()
+	defer m.watching.Unlock()
+	claims, err := m.claims(ctx, claimFree, claimHeld)
+	if err != nil {
+		return err
+	}
+	processes, err := m.cfg.Store.List(ctx, Query{Kind: kindProcess})
+	if err != nil {
+		return err
+	}
+	m.forgetSightings(claims, processes)
+	for _, c := range claims {
+		if _, free := m.isFree(c, processes); free && !m.isRunning(c.stored.ID) && m.stoodStill(c.stored, m.cfg.LeaseTTL) {
+			delete(m.seen, c.stored.key())
+			m.startElsewhere(ctx, c.stored.ID)
+		}
+	}
+	return nil
+}

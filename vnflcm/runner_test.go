@@ -1,0 +1,196 @@
+package vnflcm_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// engine is a Runner that keeps what it is to start, as a workflow engine would.
+type engine struct {
+	mu      sync.Mutex
+	started []string
+	err     error
+}
+
+func (e *engine) Start(_ context.Context, opID string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.started = append(e.started, opID)
+	return e.err
+}
+
+func (e *engine) starts() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return append([]string(nil), e.started...)
+}
+
+// workers are n processes that run phases for an engine.
+func workers(t *testing.T, n int) (*engine, []*toys) {
+	t.Helper()
+	e := &engine{}
+	x := newToys(t, func(c *vnflcm.Config) { c.Runner, c.LeaseTTL = e, shortTTL })
+	out := []*toys{x}
+	for i := range n - 1 {
+		out = append(out, x.other(func(c *vnflcm.Config) { c.Owner = "worker-" + string(rune('a'+i)) }))
+	}
+	return e, out
+}
+
+// runPhases runs an operation to its end, each phase in the next process, and every one twice.
+func runPhases(t *testing.T, opID string, processes []*toys) (phases []string, err error) {
+	t.Helper()
+	for phase, n := vnflcm.PhaseBegin, 0; phase != ""; n++ {
+		if n > 20 {
+			t.Fatalf("the operation does not end: %q", phases)
+		}
+		phases = append(phases, phase)
+		next, err := processes[n%len(processes)].RunPhase(t.Context(), opID, phase, vnflcm.RunOptions{})
+		again, errAgain := processes[(n+1)%len(processes)].RunPhase(t.Context(), opID, phase, vnflcm.RunOptions{})
+		if again != next || (err == nil) != (errAgain == nil) {
+			t.Errorf("phase %s leads to %q (%v), and to %q (%v) when it is run again", phase, next, err, again, errAgain)
+		}
+		if err != nil {
+			return phases, err
+		}
+		phase = next
+	}
+	return phases, nil
+}
+
+func TestRunPhase(t *testing.T) {
+	t.Parallel()
+	engine, w := workers(t, 3)
+	x := w[0]
+	id := x.create()
+	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	if diff := cmp.Diff([]string{opID}, engine.starts()); diff != "" {
+		t.Errorf("what the engine is to start:\n%s", diff)
+	}
+	next, err := x.RunPhase(t.Context(), opID, "instantiate", vnflcm.RunOptions{})
+	if wantIs(t, err, vnflcm.ErrState); next != vnflcm.PhaseBegin {
+		t.Errorf("%s is due", next)
+	}
+	phases, err := runPhases(t, opID, w)
+	must(t, err)
+	want := []string{"begin", "instantiate_start", "instantiate", "instantiate_end", "end"}
+	if diff := cmp.Diff(want, phases); diff != "" {
+		t.Error(diff)
+	}
+	x.wait(opID, nil, vnflcm.Completed)
+	undisturbed := newToys(t, nil)
+	other := undisturbed.instantiated("plain")
+	if diff := cmp.Diff(undisturbed.world.state(other), x.world.state(id)); diff != "" {
+		t.Errorf("the world is another one than without an engine:\n%s", diff)
+	}
+	for _, kind := range []string{"claim", "step", "cancel"} {
+		if left, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: kind}); len(left) > 0 || err != nil {
+			t.Errorf("%d records of kind %s are left, %v", len(left), kind, err)
+		}
+	}
+
+	x.world.failAt("scale_end/join/worker-2", errCut)
+	opID, err = x.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
+	must(t, err)
+	_, err = runPhases(t, opID, w)
+	if err == nil || errors.Is(err, vnflcm.ErrLeased) {
+		t.Errorf("the failure: %v", err)
+	}
+	x.world.failAt("scale_end/join/worker-2", nil)
+	must(t, w[1].Retry(t.Context(), opID))
+	if starts := engine.starts(); starts[len(starts)-1] != opID || len(starts) != 3 {
+		t.Errorf("the engine was told of %v", starts)
+	}
+	for phase := "scale_end"; phase != ""; {
+		phase, err = w[2].RunPhase(t.Context(), opID, phase, vnflcm.RunOptions{})
+		must(t, err)
+	}
+	x.wait(opID, nil, vnflcm.Completed)
+}
+
+// TestRunPhaseElsewhere runs a phase that another process is running: refused, unless the engine knows better.
+func TestRunPhaseElsewhere(t *testing.T) {
+	t.Parallel()
+	_, w := workers(t, 2)
+	x, y := w[0], w[1]
+	g := x.holdAt("instantiate_end/init/")
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	for _, phase := range []string{"begin", "instantiate_start", "instantiate"} {
+		_, err := x.RunPhase(t.Context(), opID, phase, vnflcm.RunOptions{})
+		must(t, err)
+	}
+	first := make(chan error, 1)
+	go func() {
+		_, err := x.RunPhase(t.Context(), opID, "instantiate_end", vnflcm.RunOptions{})
+		first <- err
+	}()
+	<-g.reached
+	for _, p := range w {
+		next, err := p.RunPhase(t.Context(), opID, "instantiate_end", vnflcm.RunOptions{})
+		if wantIs(t, err, vnflcm.ErrLeased); next != "instantiate_end" {
+			t.Errorf("next is %q", next)
+		}
+	}
+	next, err := y.RunPhase(t.Context(), opID, "instantiate_end", vnflcm.RunOptions{TakeOver: true})
+	if must(t, err); next != vnflcm.PhaseEnd {
+		t.Errorf("next is %q", next)
+	}
+	close(g.open)
+	wantIs(t, <-first, vnflcm.ErrLeased)
+	_, err = y.RunPhase(t.Context(), opID, "", vnflcm.RunOptions{})
+	must(t, err)
+	y.wait(opID, nil, vnflcm.Completed)
+}
+
+// TestRunPhaseInterrupted ends the context of a phase, and cancels the operation of another.
+func TestRunPhaseInterrupted(t *testing.T) {
+	t.Parallel()
+	_, w := workers(t, 2)
+	x, y := w[0], w[1]
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	next, err := x.RunPhase(ctx, opID, "begin", vnflcm.RunOptions{})
+	if wantIs(t, err, vnflcm.ErrShutdown); next != "begin" {
+		t.Errorf("next is %q", next)
+	}
+	next, err = y.RunPhase(t.Context(), opID, "begin", vnflcm.RunOptions{})
+	if must(t, err); next != "instantiate_start" {
+		t.Errorf("next is %q", next)
+	}
+	must(t, x.Cancel(t.Context(), opID, vnflcm.CancelGraceful))
+	next, err = y.RunPhase(t.Context(), opID, next, vnflcm.RunOptions{})
+	if wantIs(t, err, vnflcm.ErrCancelled); next != "" {
+		t.Errorf("next is %q", next)
+	}
+	_, err = x.wait(opID, nil, vnflcm.FailedTemp)
+	wantIs(t, err, vnflcm.ErrCancelled)
+}
+
+// TestRunnerIsToldAgain starts an operation again of which the Runner was not told, or which it has lost.
+func TestRunnerIsToldAgain(t *testing.T) {
+	t.Parallel()
+	e := &engine{err: errors.New("the engine is away")}
+	x := newToys(t, func(c *vnflcm.Config) { c.Runner, c.LeaseTTL = e, 200*time.Millisecond })
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	poll(t, "the Runner is told again", func() bool { return len(e.starts()) >= 3 })
+	for _, id := range e.starts() {
+		if id != opID {
+			t.Errorf("the Runner was told of %s", id)
+		}
+	}
+	alone := newToys(t, nil)
+	_, err = alone.RunPhase(t.Context(), opID, "", vnflcm.RunOptions{})
+	wantIs(t, err, vnflcm.ErrProgramming)
+}

@@ -1,0 +1,58 @@
+package vnflcm
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// notice tells any number of goroutines that something has happened.
+type notice struct {
+	mu   sync.Mutex
+	next chan struct{}
+}
+
+// wait returns a channel that is closed by the next tell.
+func (n *notice) wait() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.next
+}
+
+func (n *notice) tell() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(n.next)
+	n.next = make(chan struct{})
+}
+
+// startWatching begins to look for what other processes write, if the Store can tell.
+func (m *Manager) startWatching(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.startWatchingLocked(ctx)
+}
+
+func (m *Manager) startWatchingLocked(ctx context.Context) {
+	store, able := m.cfg.Store.(Watcher)
+	if !able || m.stop != nil || m.closed {
+		return
+	}
+	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx)) // until Close
+	m.keeping.Go(func() { m.watch(ctx, store) })
+}
+
+// watch tells what other processes have written, until ctx ends. While the store cannot be watched, those who wait ask it
+// from time to time.
+func (m *Manager) watch(ctx context.Context, store Watcher) {
+	for ctx.Err() == nil {
+		err := store.Watch(ctx, m.changed.tell)
+		if ctx.Err() == nil {
+			m.cfg.Logger.WarnContext(ctx, "the store cannot be watched now", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(m.cfg.LeaseTTL / 4):
+		}
+	}
+}
