@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 )
 
 // claim is the right of this process to work on an operation. Its record changes only when the right passes to
@@ -15,7 +16,8 @@ type claim struct {
 	records *records
 	process *process
 	opID    string
-	lose    func(error) // is told, as ErrLeased, that the claim is lost
+	lose    func(error)     // is told, as ErrLeased, that the claim is lost
+	running context.Context //nolint:containedctx // of the run: ends when the work is to end
 
 	accepted int64 // StartTime of the operation
 
@@ -80,15 +82,24 @@ func (c *claim) lost(err error) error {
 }
 
 // update applies the batch that build returns, if this process still has the claim; again from the start if another
-// writer changed one of the records meanwhile.
+// writer changed one of the records meanwhile. While the store fails, update tries again for as long as the lease holds,
+// but at most for the TTL, and not once the run is to end.
 func (c *claim) update(ctx context.Context, build func(context.Context, *Batch) error) error {
+	patient, done := context.WithTimeout(c.running, c.process.ttl)
+	defer done()
 	for tries := 0; ; tries++ {
 		var b Batch
-		if err := build(ctx, &b); err != nil {
-			return err
+		err := build(ctx, &b)
+		conflict := false
+		if err == nil {
+			err = c.apply(ctx, b)
+			conflict = errors.Is(err, ErrConflict)
 		}
-		err := c.apply(ctx, b)
-		if err == nil || !errors.Is(err, ErrConflict) || tries == maxConflicts {
+		switch {
+		case errors.Is(err, ErrStore) && patient.Err() == nil && ctx.Err() == nil && c.process.valid():
+			pause(patient, retryEvery) //nolint:contextcheck // ends with the run; ctx does not
+			continue
+		case !conflict || tries == maxConflicts:
 			return err
 		}
 		if err := c.verify(ctx); errors.Is(err, ErrLeased) {
@@ -98,6 +109,9 @@ func (c *claim) update(ctx context.Context, build func(context.Context, *Batch) 
 		}
 	}
 }
+
+// retryEvery is the pause after a failure of the store.
+const retryEvery = 100 * time.Millisecond
 
 // maxConflicts is how often a write is tried again. Parallel steps of a large VNF may publish at the same time; a store
 // that refuses more often contradicts itself.

@@ -33,6 +33,8 @@ type Config struct {
 	Intercept    Interceptor // wraps every step
 	Observe      func(Event) // is told what happens; must not block
 	Logger       *slog.Logger
+	// NewID returns the id of a new instance or operation. Default: a random UUID.
+	NewID func() string
 
 	// Owner names this process. A Manager takes over the operations of an earlier process of the same Owner at once,
 	// without waiting for its lease to run out. Set it only if the caller has proof that the earlier process has ended,
@@ -54,6 +56,7 @@ type Config struct {
 type Manager struct {
 	cfg     Config
 	records *records
+	watcher Watcher // the Store, if it is one
 	vims    VIMs
 
 	process  *process
@@ -81,6 +84,8 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if err := checkPublicParams(cfg.PublicParams); err != nil {
 		return nil, err
 	}
+	watcher, _ := cfg.Store.(Watcher)
+	cfg.Store = accountable{cfg.Store}
 	recs, err := newRecords(cfg.Store, append([][]byte{cfg.Key}, cfg.OldKeys...)...)
 	if err == nil {
 		err = recs.checkKey(ctx)
@@ -91,13 +96,16 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Owner == "" {
 		cfg.Owner = uuid.NewString()
 	}
+	if cfg.NewID == nil {
+		cfg.NewID = uuid.NewString
+	}
 	if cfg.LeaseTTL <= 0 {
 		cfg.LeaseTTL = 15 * time.Second
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	m := &Manager{cfg: cfg, records: recs, vims: cfg.VIMs, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: map[[2]string]sighting{},
+	m := &Manager{cfg: cfg, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: map[[2]string]sighting{},
 		process: &process{records: recs, owner: cfg.Owner, run: uuid.NewString(), ttl: cfg.LeaseTTL}}
 	if m.vims == nil {
 		m.vims = &storeVIMs{records: recs}
@@ -179,7 +187,7 @@ type operationRecord struct {
 	Kept    bool           `json:"kept,omitempty"`   // there is a historyRecord
 }
 
-// Create makes a VNF instance identifier (SOL003 v2.6.1 5.4.2.3.1): ErrNotFound if there is no package with
+// Create makes a VNF instance identifier (SOL003 v2.6.1 5.4.2.3.1): ErrNoPackage if there is no package with
 // that VNFD. The package must be trusted, as it must be again when the instance is instantiated.
 func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstance, error) {
 	if req.VnfdID == "" {
@@ -192,7 +200,7 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 	defer closePackage(pkg)
 	vnfd := pkg.VNFD()
 	rec := instanceRecord{Instance: VnfInstance{
-		ID: uuid.NewString(), VnfInstanceName: req.VnfInstanceName, VnfInstanceDescription: req.VnfInstanceDescription,
+		ID: m.cfg.NewID(), VnfInstanceName: req.VnfInstanceName, VnfInstanceDescription: req.VnfInstanceDescription,
 		VnfdID: req.VnfdID, VnfProvider: vnfd.Provider, VnfProductName: vnfd.ProductName,
 		VnfSoftwareVersion: vnfd.SoftwareVersion, VnfdVersion: vnfd.Version,
 		InstantiationState: NotInstantiated, Metadata: req.Metadata,

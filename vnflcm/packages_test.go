@@ -233,12 +233,12 @@ func TestCreateChecksVNFD(t *testing.T) {
 	})
 	x := newToys(t, onPackages(any))
 	_, err := x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: "nope"})
-	wantIs(t, err, vnflcm.ErrNotFound)
+	wantIs(t, err, vnflcm.ErrNoPackage)
 	wantText(t, err, "nope", toyVNFD)
 	id := x.create()
 	place(t, dir, "toy.csar", otherToy("another"))
 	_, err = x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	wantIs(t, err, vnflcm.ErrNotFound)
+	wantIs(t, err, vnflcm.ErrNoPackage)
 	wantText(t, err, toyVNFD, "another")
 	nsd := vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) {
 		return tosca.FS(fstest.MapFS{"nsd.yaml": {Data: []byte("tosca_definitions_version: tosca_simple_yaml_1_2\n")}}), nil
@@ -246,7 +246,7 @@ func TestCreateChecksVNFD(t *testing.T) {
 	x.cfg.Packages = nsd
 	x.start()
 	_, err = x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD})
-	wantIs(t, err, vnflcm.ErrNotFound)
+	wantIs(t, err, vnflcm.ErrNoPackage)
 }
 
 // shifting is a hostile fs.FS: it shows other files than before from the moment that a test chooses.
@@ -370,7 +370,7 @@ func TestFolder(t *testing.T) {
 	must(t, err)
 	must(t, os.Remove(filepath.Join(dir, "fifth.csar")))
 	_, err = x.Instantiate(t.Context(), inst.ID, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	wantIs(t, err, vnflcm.ErrNotFound)
+	wantIs(t, err, vnflcm.ErrNoPackage)
 
 	for _, single := range []string{"toy.csar", "third"} {
 		p := vnflcm.DirPackages(filepath.Join(dir, single))
@@ -445,7 +445,7 @@ func TestFolderReplaced(t *testing.T) {
 		x.instantiate(fresh, "plain", vnflcm.Completed)
 		place(t, dir, form, otherToy("another"))
 		_, err = x.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
-		wantIs(t, err, vnflcm.ErrNotFound)
+		wantIs(t, err, vnflcm.ErrNoPackage)
 		place(t, dir, "moved.csar", toyFS("cluster")) // the content counts, not the name
 		x.operate(id)
 		must(t, os.RemoveAll(filepath.Join(dir, form)))

@@ -292,7 +292,7 @@ func TestPackageIsPinned(t *testing.T) {
 	x.instantiate(id, "plain", vnflcm.Completed) // terminated: nothing is pinned any more
 
 	_, err = x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: "unknown"})
-	wantIs(t, err, vnflcm.ErrNotFound)
+	wantIs(t, err, vnflcm.ErrNoPackage)
 	_, err = x.Create(t.Context(), vnflcm.CreateVnfRequest{})
 	wantIs(t, err, vnflcm.ErrInvalidRequest)
 }

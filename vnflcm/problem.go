@@ -27,6 +27,8 @@ const (
 	ErrGrantRejected  Code = "grant-rejected"        // no
 	ErrProgramming    Code = "step-misused"          // no: a driver broke the rules of Run
 	ErrUnreadable     Code = "store-record-unsealed" // no: wrong key, or a damaged record
+	ErrNoPackage      Code = "package-not-found"     // no: there is no package with that VNFD
+	ErrStore          Code = "store"                 // yes, later: the Store has failed
 )
 
 var codeText = map[Code]string{
@@ -42,6 +44,8 @@ var codeText = map[Code]string{
 	ErrGrantRejected:  "the grant was rejected",
 	ErrProgramming:    "a step was used against its rules",
 	ErrUnreadable:     "a stored record cannot be read: wrong key or damaged",
+	ErrNoPackage:      "there is no package with that VNFD",
+	ErrStore:          "the store has failed",
 }
 
 // CommandFailure is found, by errors.As, in the errors of whatever ran a command on a host.
@@ -71,6 +75,41 @@ type StepFailure struct {
 	ExitCode int    `json:"exitCode,omitempty"`
 	Stderr   string `json:"stderr,omitempty"`
 	Message  string `json:"message"`
+}
+
+// Problem describes an error of a Manager's method for the answer to a request, with the status that SOL003 gives it:
+//
+//	404 ErrNotFound, ErrNotSupported (a task that the VNF does not support does not exist, SOL003 v2.6.1 5.4.15.3.1)
+//	409 ErrConflict, ErrState, ErrPackageChanged
+//	422 ErrInvalidRequest, ErrNoPackage (SOL003 v2.6.1 5.4.2.3.1)
+//	503 ErrStore, ErrShutdown, ErrLeased: the same request may succeed later
+//	500 all others
+//
+// Of several codes, the first one of this list counts. Problem returns nil for a nil error.
+func Problem(err error) *ProblemDetails {
+	if err == nil {
+		return nil
+	}
+	p := newProblem(err, newMasker(nil))
+	p.Status = http.StatusInternalServerError
+	for _, known := range statuses {
+		if errors.Is(p, known.code) {
+			p.Status = known.status
+			break
+		}
+	}
+	p.Title = http.StatusText(p.Status)
+	return p
+}
+
+var statuses = []struct {
+	code   Code
+	status int
+}{
+	{ErrNotFound, http.StatusNotFound}, {ErrNotSupported, http.StatusNotFound},
+	{ErrConflict, http.StatusConflict}, {ErrState, http.StatusConflict}, {ErrPackageChanged, http.StatusConflict},
+	{ErrInvalidRequest, http.StatusUnprocessableEntity}, {ErrNoPackage, http.StatusUnprocessableEntity},
+	{ErrStore, http.StatusServiceUnavailable}, {ErrShutdown, http.StatusServiceUnavailable}, {ErrLeased, http.StatusServiceUnavailable},
 }
 
 func (p *ProblemDetails) Error() string { return p.Detail }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 )
 
 // Kinds of records.
@@ -144,4 +145,34 @@ func (r *records) dropAll(ctx context.Context, b *Batch, kind, prefix string) er
 	list, err := r.store.List(ctx, Query{Kind: kind, Prefix: prefix})
 	b.Delete = append(b.Delete, list...)
 	return err
+}
+
+// accountable marks the failures of a Store as ErrStore.
+type accountable struct{ store Store }
+
+func (a accountable) Get(ctx context.Context, kind, id string) (Record, error) {
+	r, err := a.store.Get(ctx, kind, id)
+	return r, storeError(ctx, err)
+}
+
+func (a accountable) List(ctx context.Context, q Query) ([]Record, error) {
+	list, err := a.store.List(ctx, q)
+	return list, storeError(ctx, err)
+}
+
+func (a accountable) Apply(ctx context.Context, b Batch) error {
+	return storeError(ctx, a.store.Apply(ctx, b))
+}
+
+func (a accountable) Feed(ctx context.Context, after string, limit int) ([]Record, string, error) {
+	list, next, err := a.store.Feed(ctx, after, limit)
+	return list, next, storeError(ctx, err)
+}
+
+// storeError returns what a Store has answered as it is, and a failure as ErrStore.
+func storeError(ctx context.Context, err error) error {
+	if _, isCode := errors.AsType[Code](err); err == nil || isCode || ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrStore, err)
 }

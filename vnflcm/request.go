@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/vnfkit/vnfkit/tosca"
 )
 
@@ -67,7 +65,7 @@ func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperatio
 	}
 	now := time.Now().Round(0) // as it will be read back
 	rec := &operationRecord{VNF: inst.identity(), Before: inst.Levels, VNFCs: inst.Resources.VNFCs, Began: inst.beginning(), Occ: VnfLcmOpOcc{
-		ID: uuid.NewString(), OperationState: Starting, StateEnteredTime: now, StartTime: now,
+		ID: m.cfg.NewID(), OperationState: Starting, StateEnteredTime: now, StartTime: now,
 		VnfInstanceID: instanceID, Operation: kind, OperationParams: params}}
 	if prepare != nil {
 		prepare(inst, rec)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/crc32"
 	"time"
 )
 
@@ -108,12 +109,13 @@ func (m *Manager) serversOf(claims []seenClaim, processes []Record) servers {
 	return out
 }
 
-// next gives the next free operation to the process that has the least to do, and returns that process; "" if all are at
-// their limits. All processes come to the same answers, oldest operation first, as far as they have read the same.
-func (s servers) next() string {
+// next gives a free operation to the process that has the least to do, and returns that process; "" if all are at their
+// limits. Of several with as little to do, the id of the operation decides. All processes come to the same answers,
+// oldest operation first, as far as they have read the same.
+func (s servers) next(opID string) string {
 	var best string
 	for id, l := range s {
-		if l.now < l.limit && (best == "" || cmp.Or(cmp.Compare(l.now, s[best].now), cmp.Compare(id, best)) < 0) {
+		if l.now < l.limit && (best == "" || cmp.Or(cmp.Compare(l.now, s[best].now), cmp.Compare(rank(id, opID), rank(best, opID))) < 0) {
 			best = id
 		}
 	}
@@ -122,6 +124,9 @@ func (s servers) next() string {
 	}
 	return best
 }
+
+// rank orders processes differently for each operation.
+func rank(process, opID string) uint32 { return crc32.ChecksumIEEE([]byte(process + "/" + opID)) }
 
 // patience is how long an operation waits for the process that it falls to, before any other with room takes it up.
 const patience = time.Second
@@ -133,7 +138,7 @@ func (m *Manager) mayTake(s servers, free Record) bool {
 	}
 	waited := m.stoodStill(free, patience)
 	mine := s[m.process.owner]
-	switch to := s.next(); {
+	switch to := s.next(free.ID); {
 	case to == m.process.owner:
 		return true
 	case waited && mine.now < mine.limit:

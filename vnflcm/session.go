@@ -179,6 +179,9 @@ func (m *Manager) openPackage(ctx context.Context, inst *instanceRecord) (*tosca
 
 // packageError names the package in err, which is ErrPackageChanged if the content is another one.
 func packageError(vnfdID string, err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("%w: %s (%v)", ErrNoPackage, vnfdID, err) //nolint:errorlint // it is not the instance that is missing
+	}
 	_, isOther := errors.AsType[*tosca.DigestError](err)
 	if isOther || errors.Is(err, problem.Problem{Code: problem.Changed}) {
 		err = fmt.Errorf("%w: %w", ErrPackageChanged, err)

@@ -26,6 +26,11 @@ func (r *run) settle(ctx context.Context, err error) error {
 		r.left = cause
 		return masked // the operation stays as it is, for the next process
 	}
+	if errors.Is(err, ErrStore) { // not a fault of the operation: it is taken up again once the store answers
+		r.left = err
+		r.m.cfg.Logger.WarnContext(ctx, "the operation waits for the store", "operation", r.rec.Occ.ID, "error", masked)
+		return masked
+	}
 	r.rec.Occ.Error = newProblem(err, r.mask)
 	if state == Starting { // nothing was touched yet
 		return errors.Join(masked, r.finish(ctx, RolledBack, func(i *instanceRecord) {

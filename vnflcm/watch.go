@@ -34,19 +34,18 @@ func (m *Manager) startWatching(ctx context.Context) {
 }
 
 func (m *Manager) startWatchingLocked(ctx context.Context) {
-	store, able := m.cfg.Store.(Watcher)
-	if !able || m.stop != nil || m.closed {
+	if m.watcher == nil || m.stop != nil || m.closed {
 		return
 	}
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx)) // until Close
-	m.keeping.Go(func() { m.watch(ctx, store) })
+	m.keeping.Go(func() { m.watch(ctx) })
 }
 
 // watch tells what other processes have written, until ctx ends. While the store cannot be watched, those who wait ask it
 // from time to time.
-func (m *Manager) watch(ctx context.Context, store Watcher) {
+func (m *Manager) watch(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := store.Watch(ctx, m.changed.tell)
+		err := m.watcher.Watch(ctx, m.changed.tell)
 		if ctx.Err() == nil {
 			m.cfg.Logger.WarnContext(ctx, "the store cannot be watched now", "error", err)
 		}

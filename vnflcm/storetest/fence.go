@@ -2,14 +2,15 @@ package storetest
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// ErrCut is what every call of a cut Fence returns.
-var ErrCut = errors.New("storetest: the process is dead")
+// ErrCut is what every call of a cut Fence returns. It is a vnflcm.ErrShutdown, so that the Manager of the dead process does
+// not try again.
+var ErrCut = fmt.Errorf("storetest: the process is dead: %w", vnflcm.ErrShutdown)
 
 // Fence is a store as a process sees it that dies: while it is cut every call fails and changes nothing. Crash
 // tests give it to the Manager that is to die, and the store behind it to the one that resumes.
