@@ -149,13 +149,15 @@ func (r *run) perform(ctx context.Context, pkg *tosca.Package, inst *instanceRec
 
 // begin asks for the grant and enters PROCESSING.
 func (r *run) begin(ctx context.Context, pkg *tosca.Package, inst *instanceRecord) error {
-	s, err := r.m.session(ctx, pkg, inst, r.rec, "grant")
-	if err != nil {
-		return err
-	}
-	r.mask = s.op.mask // errors of the Granter may quote secrets too
-	if err := r.grant(ctx, inst); err != nil {
-		return err
+	if r.m.cfg.Granter != nil {
+		s, err := r.m.session(ctx, pkg, inst, r.rec, "grant")
+		if err != nil {
+			return err
+		}
+		r.mask = s.op.mask // errors of the Granter may quote secrets too
+		if err := r.grant(ctx, inst); err != nil {
+			return err
+		}
 	}
 	if err := r.stopped(); err != nil {
 		return err
@@ -165,7 +167,7 @@ func (r *run) begin(ctx context.Context, pkg *tosca.Package, inst *instanceRecor
 }
 
 func (r *run) grant(ctx context.Context, inst *instanceRecord) error {
-	if r.m.cfg.Granter == nil || r.rec.Grant != nil {
+	if r.rec.Grant != nil {
 		return nil
 	}
 	request := GrantRequest{VnfInstanceID: inst.Instance.ID, VnfLcmOpOccID: r.rec.Occ.ID, VnfdID: inst.Instance.VnfdID,

@@ -103,12 +103,12 @@ type Batch struct {
 
 // NewMemoryStore returns a Store that ends with the process: for tests and for trying out.
 func NewMemoryStore() Store {
-	return &memoryStore{records: map[[2]string]Record{}, watched: map[chan struct{}]bool{}}
+	return &memoryStore{records: map[string]map[string]Record{}, watched: map[chan struct{}]bool{}}
 }
 
 type memoryStore struct {
 	mu      sync.RWMutex
-	records map[[2]string]Record
+	records map[string]map[string]Record // by kind and id
 	feed    [][2]string // keys of the records that were appended; their positions count from 1
 	watched map[chan struct{}]bool
 }
@@ -116,7 +116,7 @@ type memoryStore struct {
 func (s *memoryStore) Get(ctx context.Context, kind, id string) (Record, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	r, ok := s.records[[2]string{kind, id}]
+	r, ok := s.records[kind][id]
 	if !ok {
 		return Record{}, ErrNotFound
 	}
@@ -131,7 +131,7 @@ func (s *memoryStore) Apply(ctx context.Context, b Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range slices.Concat(b.Assert, b.Put, b.Append, b.Delete) {
-		if s.records[r.key()].Version != r.Version {
+		if s.records[r.Kind][r.ID].Version != r.Version {
 			return ErrConflict
 		}
 	}
@@ -146,10 +146,13 @@ func (s *memoryStore) Apply(ctx context.Context, b Batch) error {
 	for _, r := range slices.Concat(b.Put, b.Append) {
 		r.Version++
 		r.Body = slices.Clone(r.Body)
-		s.records[r.key()] = r
+		if s.records[r.Kind] == nil {
+			s.records[r.Kind] = map[string]Record{}
+		}
+		s.records[r.Kind][r.ID] = r
 	}
 	for _, r := range b.Delete {
-		delete(s.records, r.key())
+		delete(s.records[r.Kind], r.ID)
 	}
 	for changed := range s.watched {
 		if b.Wake && len(changed) == 0 {
@@ -165,7 +168,7 @@ func (s *memoryStore) List(ctx context.Context, q Query) ([]Record, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var out []Record
-	for _, r := range s.records {
+	for _, r := range s.records[q.Kind] {
 		if q.matches(r) {
 			out = append(out, r)
 		}
@@ -190,7 +193,7 @@ func (s *memoryStore) Feed(ctx context.Context, after string, limit int) (list [
 		}
 	}
 	for ; position < len(s.feed) && len(list) < limit; position++ {
-		if r, there := s.records[s.feed[position]]; there {
+		if r, there := s.records[s.feed[position][0]][s.feed[position][1]]; there {
 			r.Body = slices.Clone(r.Body)
 			list = append(list, r)
 			after = strconv.Itoa(position + 1)

@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS vnfkit_records (
 	start     INTEGER NOT NULL,
 	body      BLOB NOT NULL,
 	position  INTEGER,
-	PRIMARY KEY (kind, id));
+	PRIMARY KEY (kind, id)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS vnfkit_by_start ON vnfkit_records (kind, start, id);
 CREATE INDEX IF NOT EXISTS vnfkit_by_state ON vnfkit_records (kind, state, start, id) WHERE state <> '';
 CREATE INDEX IF NOT EXISTS vnfkit_by_instance ON vnfkit_records (kind, instance, start, id) WHERE instance <> '';
@@ -47,10 +47,11 @@ func checkFormat(ctx context.Context, db *sql.DB) error {
 	return wrap("read the format", err)
 }
 
+const getQuery = `SELECT ` + selection.Columns + ` FROM vnfkit_records WHERE kind = ? AND id = ?`
+
 // Get implements vnflcm.Store.
 func (s *Store) Get(ctx context.Context, kind, id string) (r vnflcm.Record, err error) {
-	err = s.readers.QueryRowContext(ctx, `SELECT `+selection.Columns+` FROM vnfkit_records WHERE kind = ? AND id = ?`, kind, id).
-		Scan(selection.Fields(&r)...)
+	err = s.get.QueryRowContext(ctx, kind, id).Scan(selection.Fields(&r)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return vnflcm.Record{}, vnflcm.ErrNotFound
 	}
@@ -105,11 +106,34 @@ func (s *Store) Feed(ctx context.Context, after string, limit int) (list []vnflc
 	return list, next, nil
 }
 
+// changes are the statements that write, prepared for the connection of the writer.
+type changes struct{ version, position, insert, update, remove *sql.Stmt }
+
+func prepareChanges(ctx context.Context, db *sql.DB) (c changes, err error) {
+	for _, s := range []struct {
+		statement **sql.Stmt
+		text      string
+	}{
+		{&c.version, `SELECT version FROM vnfkit_records WHERE kind = ? AND id = ?`},
+		{&c.position, `UPDATE vnfkit_positions SET last = last + 1 RETURNING last`},
+		{&c.insert, `INSERT INTO vnfkit_records (` + selection.Columns + `, position) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (kind, id) DO NOTHING`},
+		{&c.update, `UPDATE vnfkit_records SET (` + selection.Columns + `) = (?, ?, ?, ?, ?, ?, ?, ?, ?)
+			WHERE kind = ? AND id = ? AND version = ?`},
+		{&c.remove, `DELETE FROM vnfkit_records WHERE kind = ? AND id = ? AND version = ?`},
+	} {
+		if *s.statement, err = db.PrepareContext(ctx, s.text); err != nil {
+			return c, wrap("prepare", err)
+		}
+	}
+	return c, nil
+}
+
 // apply makes the changes of a batch within a transaction.
-func apply(ctx context.Context, tx *sql.Tx, b vnflcm.Batch) error {
+func (c changes) apply(ctx context.Context, tx *sql.Tx, b vnflcm.Batch) error {
 	for _, r := range b.Assert {
 		var version int64
-		err := tx.QueryRowContext(ctx, `SELECT version FROM vnfkit_records WHERE kind = ? AND id = ?`, r.Kind, r.ID).Scan(&version)
+		err := tx.StmtContext(ctx, c.version).QueryRowContext(ctx, r.Kind, r.ID).Scan(&version)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return wrap("assert", err)
 		}
@@ -118,21 +142,21 @@ func apply(ctx context.Context, tx *sql.Tx, b vnflcm.Batch) error {
 		}
 	}
 	for _, r := range b.Put {
-		if err := put(ctx, tx, r, nil); err != nil {
+		if err := c.put(ctx, tx, r, nil); err != nil {
 			return err
 		}
 	}
 	for _, r := range b.Append {
 		var position int64
-		if err := tx.QueryRowContext(ctx, `UPDATE vnfkit_positions SET last = last + 1 RETURNING last`).Scan(&position); err != nil {
+		if err := tx.StmtContext(ctx, c.position).QueryRowContext(ctx).Scan(&position); err != nil {
 			return wrap("append", err)
 		}
-		if err := put(ctx, tx, r, position); err != nil {
+		if err := c.put(ctx, tx, r, position); err != nil {
 			return err
 		}
 	}
 	for _, r := range b.Delete {
-		err := one(tx.ExecContext(ctx, `DELETE FROM vnfkit_records WHERE kind = ? AND id = ? AND version = ?`, r.Kind, r.ID, r.Version))
+		err := one(tx.StmtContext(ctx, c.remove).ExecContext(ctx, r.Kind, r.ID, r.Version))
 		if err != nil {
 			return err
 		}
@@ -141,16 +165,14 @@ func apply(ctx context.Context, tx *sql.Tx, b vnflcm.Batch) error {
 }
 
 // put inserts a record with its position in the feed, nil for none, or updates it.
-func put(ctx context.Context, tx *sql.Tx, r vnflcm.Record, position any) error {
+func (c changes) put(ctx context.Context, tx *sql.Tx, r vnflcm.Record, position any) error {
 	was := r.Version
 	r.Version++
 	values := selection.Values(r)
 	if was == 0 {
-		return one(tx.ExecContext(ctx, `INSERT INTO vnfkit_records (`+selection.Columns+`, position) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (kind, id) DO NOTHING`, append(values, position)...))
+		return one(tx.StmtContext(ctx, c.insert).ExecContext(ctx, append(values, position)...))
 	}
-	return one(tx.ExecContext(ctx, `UPDATE vnfkit_records SET (`+selection.Columns+`) = (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		WHERE kind = ? AND id = ? AND version = ?`, append(values, r.Kind, r.ID, was)...))
+	return one(tx.StmtContext(ctx, c.update).ExecContext(ctx, append(values, r.Kind, r.ID, was)...))
 }
 
 // one returns ErrConflict unless the statement changed a record.

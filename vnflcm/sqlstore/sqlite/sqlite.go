@@ -21,6 +21,7 @@ import (
 // others read beside it.
 type Store struct {
 	readers *sql.DB
+	get     *sql.Stmt // of the readers
 	writer  *writer
 	path    string
 	file    fs.FileInfo // of the file that is open
@@ -48,11 +49,19 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, readers.Close())
 	}
-	s := &Store{readers: readers, writer: newWriter(ctx, db), path: path, file: file}
-	if err := migrate(ctx, db); err != nil {
-		return nil, errors.Join(err, s.Close())
+	err = migrate(ctx, db)
+	var statements changes
+	if err == nil {
+		statements, err = prepareChanges(ctx, db)
 	}
-	return s, nil
+	var get *sql.Stmt
+	if err == nil {
+		get, err = readers.PrepareContext(ctx, getQuery)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close(), readers.Close())
+	}
+	return &Store{readers: readers, get: get, writer: newWriter(ctx, db, statements), path: path, file: file}, nil
 }
 
 // Apply implements vnflcm.Store. It returns an error if the file has been removed or replaced since it was opened.

@@ -14,7 +14,8 @@ import (
 // transaction, because a commit waits for the disk. SQLite itself would let writers wait at random, and a renewal
 // of a lease might come too late.
 type writer struct {
-	db *sql.DB // one connection
+	db      *sql.DB // one connection
+	changes changes
 
 	mu      sync.Mutex
 	waiting []*job
@@ -34,8 +35,8 @@ const maxGroup = 64
 
 var errClosed = errors.New("sqlite: the store is closed")
 
-func newWriter(ctx context.Context, db *sql.DB) *writer {
-	w := &writer{db: db, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+func newWriter(ctx context.Context, db *sql.DB, c changes) *writer {
+	w := &writer{db: db, changes: c, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go w.run(context.WithoutCancel(ctx))
 	return w
 }
@@ -144,21 +145,27 @@ func (w *writer) transact(ctx context.Context, group []*job) error {
 	if err != nil {
 		return wrap("begin", err)
 	}
+	if len(group) == 1 {
+		err = w.changes.apply(ctx, tx, group[0].batch)
+	}
 	for _, j := range group {
-		if err = applyAlone(ctx, tx, j); err != nil {
-			_ = tx.Rollback() // nothing was written
-			return err
+		if err == nil && len(group) > 1 {
+			err = w.applyAlone(ctx, tx, j)
 		}
+	}
+	if err != nil {
+		_ = tx.Rollback() // nothing was written
+		return err
 	}
 	return wrap("commit", tx.Commit())
 }
 
 // applyAlone applies one job so that its failure changes nothing for the others.
-func applyAlone(ctx context.Context, tx *sql.Tx, j *job) error {
+func (w *writer) applyAlone(ctx context.Context, tx *sql.Tx, j *job) error {
 	if _, err := tx.ExecContext(ctx, `SAVEPOINT one`); err != nil {
 		return wrap("savepoint", err)
 	}
-	if j.err = apply(ctx, tx, j.batch); j.err != nil {
+	if j.err = w.changes.apply(ctx, tx, j.batch); j.err != nil {
 		if _, err := tx.ExecContext(ctx, `ROLLBACK TO one`); err != nil {
 			return wrap("roll back", err)
 		}
