@@ -136,12 +136,12 @@ func versions(t *testing.T, s vnflcm.Store) {
 }
 
 func list(t *testing.T, s vnflcm.Store) {
-	for _, id := range []string{"b/2", "a", "b/10", "b", "bb", "b0", "c/ü"} {
+	for _, id := range []string{"b/2", "a", "b/10", "b", "bb", "b0", "c/ü", "c/ÿ", "c/\U0010ffff"} {
 		put(t, s, "k", id, 0, id)
 	}
 	put(t, s, "other", "b/1", 0, "")
 	for prefix, want := range map[string][]string{
-		"": {"a", "b", "b/10", "b/2", "b0", "bb", "c/ü"}, "b/": {"b/10", "b/2"}, "c/ü": {"c/ü"}, "d": nil,
+		"": {"a", "b", "b/10", "b/2", "b0", "bb", "c/ü", "c/ÿ", "c/\U0010ffff"}, "b/": {"b/10", "b/2"}, "c/ü": {"c/ü"}, "c/ÿ": {"c/ÿ"}, "c/\U0010ffff": {"c/\U0010ffff"}, "d": nil,
 	} {
 		records, err := s.List(t.Context(), vnflcm.Query{Kind: "k", Prefix: prefix})
 		var got []string

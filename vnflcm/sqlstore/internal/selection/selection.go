@@ -2,7 +2,9 @@
 package selection
 
 import (
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -37,12 +39,17 @@ func Of(q vnflcm.Query, placeholder func(n int) string) (string, []any) {
 		}
 		order = "+start, id" // with the sign no index serves the order: the one of the ids selects
 	}
+	// A planner uses an index WHERE state <> '' only for a statement that has this condition as text.
+	if len(q.States) > 0 && !slices.Contains(q.States, "") {
+		s.add(" AND state <> ''")
+	}
 	s.oneOf("state", q.States)
 	s.oneOf("operation", q.Operations)
-	for _, equal := range []struct{ column, value string }{{"instance", q.Instance}, {"vnfd", q.VNFD}} {
-		if equal.value != "" {
-			s.oneOf(equal.column, []string{equal.value})
-		}
+	if q.Instance != "" {
+		s.add(" AND instance <> ''").oneOf("instance", []string{q.Instance})
+	}
+	if q.VNFD != "" {
+		s.oneOf("vnfd", []string{q.VNFD})
 	}
 	if q.From != 0 {
 		s.add(" AND start >= ").arg(q.From)
@@ -90,11 +97,21 @@ func (s *statement) oneOf(column string, values []string) {
 	}
 }
 
-// afterPrefix is the least string that is greater than all strings with that prefix, "" if there is none.
+// afterPrefix returns the least text that is greater than all texts with that prefix, "" if there is none. Of a prefix in UTF-8
+// it returns UTF-8, because PostgreSQL refuses other texts. The order of code points is that of their bytes.
 func afterPrefix(prefix string) string {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] < 0xff {
-			return prefix[:i] + string([]byte{prefix[i] + 1})
+	for prefix != "" {
+		last, size := utf8.DecodeLastRuneInString(prefix)
+		end := prefix[len(prefix)-1]
+		prefix = prefix[:len(prefix)-size]
+		switch {
+		case last == utf8.RuneError && size == 1 && end < 0xff: // not UTF-8
+			return prefix + string([]byte{end + 1})
+		case last == utf8.RuneError && size == 1 || last == utf8.MaxRune:
+		case last == '\ud7ff': // the code points up to e000 do not occur in UTF-8
+			return prefix + "\ue000"
+		default:
+			return prefix + string(last+1)
 		}
 	}
 	return ""
