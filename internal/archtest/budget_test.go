@@ -22,6 +22,7 @@ var budget = map[string]int{
 	"vnflcm/storetest":         10,
 	"vnflcm/crashtest":         10, // storetest
 	"vnflcm/sqlstore/sqlite":   18,
+	"vnflcm/sqlstore/postgres": 40, // pgx
 	"helmclient":               0,
 	"helmclient/readiness":     66,  // apimachinery
 	"helmclient/helmsdk":       760, // Helm links kubectl, go-containerregistry links docker/cli

@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// migrations[i] takes the tables from version i to version i+1. Once released, a migration never changes.
+var migrations = []string{`
+CREATE TABLE vnfkit_records (
+	kind      TEXT COLLATE "C" NOT NULL,
+	id        TEXT COLLATE "C" NOT NULL,
+	version   BIGINT NOT NULL,
+	state     TEXT COLLATE "C" NOT NULL,
+	operation TEXT COLLATE "C" NOT NULL,
+	instance  TEXT COLLATE "C" NOT NULL,
+	vnfd      TEXT COLLATE "C" NOT NULL,
+	start     BIGINT NOT NULL,
+	body      BYTEA NOT NULL,
+	-- The position in the feed, NULL outside of it: era, transaction, and the place among the records of the transaction.
+	era       BIGINT,
+	xid       XID8,
+	seq       INTEGER,
+	PRIMARY KEY (kind, id));
+ALTER TABLE vnfkit_records ALTER COLUMN body SET STORAGE EXTERNAL; -- sealed bodies cannot be compressed
+CREATE INDEX vnfkit_by_start ON vnfkit_records (kind, start, id);
+CREATE INDEX vnfkit_by_state ON vnfkit_records (kind, state, start, id) WHERE state <> '';
+CREATE INDEX vnfkit_by_instance ON vnfkit_records (kind, instance, start, id) WHERE instance <> '';
+CREATE UNIQUE INDEX vnfkit_by_position ON vnfkit_records (era, xid, seq) WHERE era IS NOT NULL;
+
+-- One row: the current era, and the cluster in which it began.
+CREATE TABLE vnfkit_era (era BIGINT NOT NULL, cluster TEXT NOT NULL);
+INSERT INTO vnfkit_era VALUES (1, '');
+
+-- A statement that finds another version than expected calls it, which rolls the batch back.
+CREATE FUNCTION vnfkit_conflict() RETURNS INTEGER LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+	RAISE EXCEPTION 'vnfkit: a record has another version' USING ERRCODE = '` + codeConflict + `';
+END $$;
+`}
+
+// migrationLock is the key of the advisory lock that a process holds while it updates the tables.
+const migrationLock = 0x766e666b6974 // "vnfkit"
+
+// oldestServer is the first version of PostgreSQL with 64-bit transaction ids (xid8).
+const oldestServer = 13_00_00
+
+// migrate creates or updates the tables. It changes nothing, and needs no right to, if they are current.
+func migrate(ctx context.Context, conn *pgx.Conn) error {
+	var server int
+	if err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::integer`).Scan(&server); err != nil {
+		return err
+	}
+	if server < oldestServer {
+		return fmt.Errorf("the server has version %d.%d, vnfkit needs 13 or later", server/10_000, server%10_000)
+	}
+	if version, err := schemaVersion(ctx, conn); err != nil || version == len(migrations) {
+		return err
+	}
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
+			return err
+		}
+		version, err := schemaVersion(ctx, tx.Conn()) // another process may have been first
+		if err != nil || version == len(migrations) {
+			return err
+		}
+		if version == 0 {
+			if _, err := tx.Exec(ctx, `CREATE TABLE vnfkit_schema (version INTEGER NOT NULL)`); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `INSERT INTO vnfkit_schema VALUES (0)`); err != nil {
+				return err
+			}
+		}
+		for i, statements := range migrations[version:] {
+			if _, err := tx.Exec(ctx, statements, pgx.QueryExecModeSimpleProtocol); err != nil { // several statements
+				return fmt.Errorf("update to version %d: %w", version+i+1, err)
+			}
+		}
+		_, err = tx.Exec(ctx, `UPDATE vnfkit_schema SET version = $1`, len(migrations))
+		return err
+	})
+}
+
+// schemaVersion returns the version of the tables, 0 if there are none. A version that this program does not know is an error.
+func schemaVersion(ctx context.Context, conn *pgx.Conn) (version int, err error) {
+	var exists bool
+	if err := conn.QueryRow(ctx, `SELECT to_regclass('vnfkit_schema') IS NOT NULL`).Scan(&exists); err != nil || !exists {
+		return 0, err
+	}
+	if err := conn.QueryRow(ctx, `SELECT version FROM vnfkit_schema`).Scan(&version); err != nil {
+		return 0, err
+	}
+	if version > len(migrations) {
+		return 0, fmt.Errorf("the tables have version %d, this version of vnfkit knows versions up to %d: use the newer vnfkit", version, len(migrations))
+	}
+	return version, nil
+}
