@@ -10,7 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/vnfkit/vnfkit/internal/pgtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 )
 
@@ -28,6 +32,31 @@ type database struct {
 var databases = []database{
 	{name: "memory", open: func(*testing.B) vnflcm.Store { return vnflcm.NewMemoryStore() }},
 	{name: "sqlite", open: openSQLiteBench, insert: insertSQLite},
+	{name: "postgres", open: openPostgresBench, insert: insertPostgres},
+}
+
+// servers are the PostgreSQL servers of the benchmarks that run.
+var servers = map[*testing.B]string{}
+
+func openPostgresBench(b *testing.B) vnflcm.Store {
+	servers[b] = pgtest.Start(b).NewDatabase(b)
+	s, err := postgres.Open(b.Context(), servers[b], postgres.Options{})
+	mustBench(b, err)
+	b.Cleanup(func() { mustBench(b, s.Close()) })
+	return s
+}
+
+func insertPostgres(b *testing.B) func(ctx context.Context) error {
+	pool, err := pgxpool.New(b.Context(), servers[b]+"&pool_max_conns=10")
+	mustBench(b, err)
+	b.Cleanup(pool.Close)
+	_, err = pool.Exec(b.Context(), `CREATE TABLE IF NOT EXISTS bare (id BIGSERIAL PRIMARY KEY, body BYTEA)`)
+	mustBench(b, err)
+	body := make([]byte, 300)
+	return func(ctx context.Context) error {
+		_, err := pool.Exec(ctx, `INSERT INTO bare (body) VALUES ($1)`, body)
+		return err
+	}
 }
 
 func openSQLiteBench(b *testing.B) vnflcm.Store {
@@ -43,7 +72,7 @@ func insertSQLite(b *testing.B) func(ctx context.Context) error {
 	mustBench(b, err)
 	db.SetMaxOpenConns(1)
 	b.Cleanup(func() { mustBench(b, db.Close()) })
-	_, err = db.ExecContext(b.Context(), `CREATE TABLE bare (id INTEGER PRIMARY KEY, body BLOB)`)
+	_, err = db.ExecContext(b.Context(), `CREATE TABLE IF NOT EXISTS bare (id INTEGER PRIMARY KEY, body BLOB)`)
 	mustBench(b, err)
 	body := make([]byte, 300)
 	return func(ctx context.Context) error {
@@ -62,11 +91,13 @@ func mustBench(b *testing.B, err error) {
 // idle is an InfraDriver whose operations take no time.
 type idle struct{}
 
-func (idle) Plan(context.Context, *vnflcm.Operation) (vnflcm.Change, error) { return vnflcm.Change{}, nil }
-func (idle) Instantiate(context.Context, *vnflcm.Operation) error           { return nil }
-func (idle) Scale(context.Context, *vnflcm.Operation) error                 { return nil }
-func (idle) Heal(context.Context, *vnflcm.Operation) error                  { return nil }
-func (idle) Terminate(context.Context, *vnflcm.Operation) error             { return nil }
+func (idle) Plan(context.Context, *vnflcm.Operation) (vnflcm.Change, error) {
+	return vnflcm.Change{}, nil
+}
+func (idle) Instantiate(context.Context, *vnflcm.Operation) error { return nil }
+func (idle) Scale(context.Context, *vnflcm.Operation) error       { return nil }
+func (idle) Heal(context.Context, *vnflcm.Operation) error        { return nil }
+func (idle) Terminate(context.Context, *vnflcm.Operation) error   { return nil }
 func (idle) Resources(context.Context, *vnflcm.Operation) (vnflcm.Resources, error) {
 	return vnflcm.Resources{}, nil
 }
@@ -161,7 +192,6 @@ func BenchmarkLCM(b *testing.B) {
 					if db.insert != nil {
 						insert := db.insert(b)
 						before = atOnce(b, goroutines, each, func(int) error { return insert(b.Context()) })
-						defer func() { _ = insert }()
 						rate := atOnce(b, goroutines, each, func(g int) error { return heal(b.Context(), m, ids[g]) })
 						after = atOnce(b, goroutines, each, func(int) error { return insert(b.Context()) })
 						bare := (before + after) / 2

@@ -92,7 +92,7 @@ func disturbed(t *testing.T, prefix []string, disturb func(*child)) {
 	for _, v := range list.Items[0].InstantiatedVnfInfo.VnfcResourceInfo {
 		got = append(got, v.ComputeResource.ResourceID)
 	}
-	if want := resourceIDs((&disk{dir: dir}).machines()); !slices.Equal(want, got) {
+	if want := resourceIDs((&disk{dir: dir}).machines(list.Items[0].ID)); !slices.Equal(want, got) {
 		t.Errorf("the instance has the machines %q, the cloud %q", got, want)
 	}
 	checkLog(t, filepath.Join(dir, "log"))
@@ -136,11 +136,12 @@ type child struct {
 	lines chan string
 }
 
-func startChild(t *testing.T, dir, name string, prefix []string) *child {
+func startChild(t *testing.T, dir, name string, prefix []string, env ...string) *child {
 	t.Helper()
 	argv := append(slices.Clone(prefix), os.Args[0])
 	c := &child{t: t, cmd: exec.CommandContext(context.WithoutCancel(t.Context()), argv[0], argv[1:]...), lines: make(chan string, 100)} //nolint:gosec // this test binary
 	c.cmd.Env = append(os.Environ(), "VNFKIT_PROCESS="+name, "VNFKIT_PROCESS_DIR="+dir)
+	c.cmd.Env = append(c.cmd.Env, env...)
 	c.cmd.Stderr = os.Stderr
 	var err error
 	c.in, err = c.cmd.StdinPipe()
@@ -216,6 +217,9 @@ func (c *child) end() {
 // others'.
 func runProcess(name, dir string) error {
 	ctx := context.Background()
+	if dsn := os.Getenv("VNFKIT_PROCESS_DSN"); dsn != "" {
+		return serveProcess(ctx, name, dir, dsn)
+	}
 	store, err := sqlite.Open(ctx, filepath.Join(dir, "state.db"))
 	if err != nil {
 		return err
@@ -296,10 +300,10 @@ type disk struct {
 	store     vnflcm.Store
 }
 
-func (d *disk) file() string { return filepath.Join(d.dir, "machines") }
+func (d *disk) folder(instanceID string) string { return filepath.Join(d.dir, "machines", instanceID) }
 
-func (d *disk) machines() (list []vnflcm.VNFC) {
-	names, _ := filepath.Glob(d.file() + "/*")
+func (d *disk) machines(instanceID string) (list []vnflcm.VNFC) {
+	names, _ := filepath.Glob(d.folder(instanceID) + "/*")
 	for _, name := range names {
 		var v vnflcm.VNFC
 		if data, err := os.ReadFile(name); err == nil && json.Unmarshal(data, &v) == nil { //nolint:gosec // of this test
@@ -328,8 +332,8 @@ func (d *disk) make(ctx context.Context, op *vnflcm.Operation, v vnflcm.VNFC) er
 			return context.Cause(ctx)
 		}
 		data, err := json.Marshal(v)
-		name := filepath.Join(d.file(), v.ID)
-		if err = errors.Join(err, os.MkdirAll(d.file(), 0o700), os.WriteFile(name+"."+d.name, data, 0o600)); err != nil {
+		name := filepath.Join(d.folder(op.InstanceID), v.ID)
+		if err = errors.Join(err, os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name+"."+d.name, data, 0o600)); err != nil {
 			return err
 		}
 		return os.Rename(name+"."+d.name, name)
@@ -339,11 +343,14 @@ func (d *disk) make(ctx context.Context, op *vnflcm.Operation, v vnflcm.VNFC) er
 // log notes the beginning of a Do: under which claim, and whether the journal has its result already.
 func (d *disk) log(ctx context.Context, s vnflcm.StepInfo) error {
 	began, journal := time.Now(), "new"
-	if _, err := d.store.Get(ctx, "step", s.Key()); err == nil {
-		journal = "journaled"
-	}
-	claim, err := d.store.Get(ctx, "claim", s.OperationID)
+	claim, err := d.read(ctx, "claim", s.OperationID)
 	if err != nil {
+		return err
+	}
+	switch _, err := d.read(ctx, "step", s.Key()); {
+	case err == nil:
+		journal = "journaled"
+	case !errors.Is(err, vnflcm.ErrNotFound):
 		return err
 	}
 	if time.Since(began) > processTTL/2 {
@@ -355,6 +362,17 @@ func (d *disk) log(ctx context.Context, s vnflcm.StepInfo) error {
 	}
 	_, err = fmt.Fprintln(f, d.name, s.OperationID, claim.Version, journal, s.Key())
 	return errors.Join(err, f.Close())
+}
+
+// read waits while the store does not answer.
+func (d *disk) read(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+	for {
+		r, err := d.store.Get(ctx, kind, id)
+		if err == nil || errors.Is(err, vnflcm.ErrNotFound) || ctx.Err() != nil {
+			return r, err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 const diskMachines = 8
@@ -385,6 +403,6 @@ func (d *disk) Heal(ctx context.Context, op *vnflcm.Operation) error        { re
 func (d *disk) Scale(context.Context, *vnflcm.Operation) error              { return nil }
 func (d *disk) Terminate(context.Context, *vnflcm.Operation) error          { return nil }
 
-func (d *disk) Resources(context.Context, *vnflcm.Operation) (vnflcm.Resources, error) {
-	return vnflcm.Resources{VNFCs: d.machines()}, nil
+func (d *disk) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
+	return vnflcm.Resources{VNFCs: d.machines(op.InstanceID)}, nil
 }

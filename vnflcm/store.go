@@ -109,7 +109,7 @@ func NewMemoryStore() Store {
 type memoryStore struct {
 	mu      sync.RWMutex
 	records map[string]map[string]Record // by kind and id
-	feed    [][2]string // keys of the records that were appended; their positions count from 1
+	feed    [][2]string                  // keys of the records that were appended; their positions count from 1
 	watched map[chan struct{}]bool
 }
 

@@ -49,7 +49,7 @@ func placeholder(n int) string { return "$" + strconv.Itoa(n) }
 const feedQuery = `SELECT ` + selection.Columns + `, era, xid::text, seq FROM vnfkit_records
 	WHERE era IS NOT NULL AND (era, xid, seq) > ($1::bigint, $2::text::xid8, $3::integer)
 	AND (era < (SELECT era FROM vnfkit_era) OR xid < pg_snapshot_xmin(pg_current_snapshot()))
-	ORDER BY era, xid, seq LIMIT $4::bigint`
+	ORDER BY vnfkit_records.era, vnfkit_records.xid, vnfkit_records.seq LIMIT $4::bigint`
 
 // Feed implements vnflcm.Store. A position is era.transaction.number. A transaction that is open anywhere in the cluster and
 // has written something delays the records of later transactions until it ends.
