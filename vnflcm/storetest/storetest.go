@@ -23,7 +23,8 @@ func Run(t *testing.T, open func(t *testing.T) vnflcm.Store) {
 		check func(*testing.T, vnflcm.Store)
 	}{
 		{"versions", versions}, {"list", list}, {"delete", remove}, {"bodies", bodies}, {"kinds", kinds}, {"batches", batches},
-		{"one writer wins", oneWriterWins}, {"no update is lost", noUpdateIsLost}, {"assertions hold", assertionsHold}, {"queries", queries}, {"pages", pages}, {"feed", feed}, {"the feed skips nothing", feedSkipsNothing},
+		{"one writer wins", oneWriterWins}, {"no update is lost", noUpdateIsLost}, {"assertions hold", assertionsHold},
+		{"assertions of missing records hold", missingAssertionsHold}, {"queries", queries}, {"pages", pages}, {"feed", feed}, {"the feed skips nothing", feedSkipsNothing},
 		{"ended context", endedContext},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.check(t, open(t)) })
@@ -249,6 +250,32 @@ func assertionsHold(t *testing.T, s vnflcm.Store) {
 		after, failed := s.Get(ctx, counter.Kind, counter.ID)
 		if err != nil || failed != nil || then.Version != after.Version {
 			t.Errorf("round %d: the count was %d after the takeover and became %d (%v, %v)", round, then.Version, after.Version, err, failed)
+		}
+	}
+}
+
+// missingAssertionsHold races two writers of which each inserts a record if that of the other is missing.
+func missingAssertionsHold(t *testing.T, s vnflcm.Store) {
+	ctx := context.WithoutCancel(t.Context())
+	for round := range 20 {
+		records := []vnflcm.Record{{Kind: "k", ID: fmt.Sprintf("%02da", round)}, {Kind: "k", ID: fmt.Sprintf("%02db", round)}}
+		var won atomic.Int32
+		var wg sync.WaitGroup
+		for i := range records {
+			wg.Go(func() {
+				err := s.Apply(ctx, vnflcm.Batch{Assert: records[1-i : 2-i], Put: records[i : i+1]})
+				switch {
+				case err == nil:
+					won.Add(1)
+				case !errors.Is(err, vnflcm.ErrConflict):
+					t.Errorf("Apply: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		list, err := s.List(ctx, vnflcm.Query{Kind: "k", Prefix: fmt.Sprintf("%02d", round)})
+		if err != nil || won.Load() > 1 || len(list) != int(won.Load()) {
+			t.Errorf("round %d: %d writers won and %d records are there (%v), want at most 1", round, won.Load(), len(list), err)
 		}
 	}
 }
