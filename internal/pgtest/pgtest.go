@@ -62,6 +62,9 @@ func Start(tb testing.TB, initdb ...string) *Server {
 // DSN is the address of the database postgres, for its superuser.
 func (s *Server) DSN() string { return s.dsn("postgres") }
 
+// Dir is a folder that programs of the server may write to.
+func (s *Server) Dir() string { return s.dir }
+
 func (s *Server) dsn(database string) string {
 	return (&url.URL{Scheme: "postgres", User: url.UserPassword("postgres", s.password), Path: "/" + database,
 		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), RawQuery: "sslmode=disable"}).String()
@@ -199,7 +202,7 @@ func (s *Server) stop(mode string) error {
 // guard starts a process that ends the server and removes its files if the test process dies before it has done so. The
 // guard ends when its standard input does; the function that guard returns ends it.
 func (s *Server) guard() (end func() error, err error) {
-	const script = `read -r _; [ ! -e "$2/data/postmaster.pid" ] || "$1/pg_ctl" --pgdata="$2/data" --mode=immediate stop; rm -rf "$2/data" "$2/log" "$2/password"`
+	const script = `read -r _; [ ! -e "$2/data/postmaster.pid" ] || "$1/pg_ctl" --pgdata="$2/data" --mode=immediate stop; rm -rf "$2"`
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -246,8 +249,8 @@ func (s *Server) command(ctx context.Context, path string, args ...string) *exec
 	if s.account != nil {
 		all = append([]string{"setpriv", "--reuid=" + s.account.Uid, "--regid=" + s.account.Gid, "--clear-groups", "--"}, all...)
 	}
-	c := exec.CommandContext(ctx, all[0], all[1:]...) //nolint:gosec // programs of PostgreSQL
-	c.Dir = s.dir                                     // the account may not be allowed to read the folder of the test
+	c := exec.CommandContext(ctx, all[0], all[1:]...)
+	c.Dir = s.dir // the account may not be allowed to read the folder of the test
 	c.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "PGCONNECT_TIMEOUT=10")
 	return c
 }
