@@ -29,8 +29,9 @@ const (
 	// connectTimeout and pingTimeout bound how long a call waits for a server that does not answer at all.
 	connectTimeout = 5 * time.Second
 	pingTimeout    = 5 * time.Second
-	// answerGrace is how long a call whose context has ended waits for the answer to a statement that the server has
-	// already received: otherwise the caller could not know whether a batch was written.
+	// A call whose context ends waits cancelDelay for the answer to what the server has already received. Then it asks the
+	// server to cancel the statement, and closes the connection when no answer has come after answerGrace.
+	cancelDelay = 100 * time.Millisecond
 	answerGrace = time.Second
 )
 
@@ -102,8 +103,10 @@ func poolConfig(dsn string, options Options) (*pgxpool.Config, error) {
 		config.MaxConns = defaultMaxConns
 	}
 	setConnectTimeout(config.ConnConfig)
+	// Closing the connection alone, which is pgx's default, would leave a statement waiting for a lock at the server, and a
+	// batch could be written long after Apply has returned an error.
 	config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn(), DeadlineDelay: answerGrace}
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, CancelRequestDelay: cancelDelay, DeadlineDelay: answerGrace}
 	}
 	if config.PingTimeout == 0 {
 		config.PingTimeout = pingTimeout

@@ -30,9 +30,9 @@ CREATE INDEX vnfkit_by_state ON vnfkit_records (kind, state, start, id) WHERE st
 CREATE INDEX vnfkit_by_instance ON vnfkit_records (kind, instance, start, id) WHERE instance <> '';
 CREATE UNIQUE INDEX vnfkit_by_position ON vnfkit_records (era, xid, seq) WHERE era IS NOT NULL;
 
--- One row: the current era, and the cluster in which it began.
+-- One row: the current era, and the cluster in which it began. The first connection begins era 1.
 CREATE TABLE vnfkit_era (era BIGINT NOT NULL, cluster TEXT NOT NULL);
-INSERT INTO vnfkit_era VALUES (1, '');
+INSERT INTO vnfkit_era VALUES (0, '');
 
 -- A statement that finds another version than expected calls it, which rolls the batch back.
 CREATE FUNCTION vnfkit_conflict() RETURNS INTEGER LANGUAGE plpgsql VOLATILE AS $$
@@ -63,17 +63,16 @@ func migrate(ctx context.Context, conn *pgx.Conn) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 			return err
 		}
+		// The statement looks the table up even if this session has just not found it, which it remembers until the transaction ends.
+		if _, err := tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS vnfkit_schema (version INTEGER NOT NULL)`); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO vnfkit_schema SELECT 0 WHERE NOT EXISTS (SELECT FROM vnfkit_schema)`); err != nil {
+			return err
+		}
 		version, err := schemaVersion(ctx, tx.Conn()) // another process may have been first
 		if err != nil || version == len(migrations) {
 			return err
-		}
-		if version == 0 {
-			if _, err := tx.Exec(ctx, `CREATE TABLE vnfkit_schema (version INTEGER NOT NULL)`); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, `INSERT INTO vnfkit_schema VALUES (0)`); err != nil {
-				return err
-			}
 		}
 		for i, statements := range migrations[version:] {
 			if _, err := tx.Exec(ctx, statements, pgx.QueryExecModeSimpleProtocol); err != nil { // several statements
