@@ -1,0 +1,103 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/internal/pgtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
+)
+
+// TestServerRestarts lets writers work while the server is stopped, killed and started: calls fail at once and work again
+// without opening the store again, and no record is missing whose batch was acknowledged.
+func TestServerRestarts(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	s := open(t, server.NewDatabase(t), postgres.Options{})
+	const writers = 8
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var acknowledged []string
+	var failed int
+	var slowest time.Duration
+	for w := range writers {
+		wg.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				id := fmt.Sprintf("%d/%d", w, i)
+				began := time.Now()
+				err := s.Apply(context.WithoutCancel(ctx), vnflcm.Batch{Put: []vnflcm.Record{record(id)}, Append: []vnflcm.Record{{Kind: "change", ID: id}}})
+				mu.Lock()
+				slowest = max(slowest, time.Since(began))
+				if err == nil {
+					acknowledged = append(acknowledged, id)
+				} else {
+					failed++
+				}
+				mu.Unlock()
+				if errors.Is(err, vnflcm.ErrConflict) || errors.Is(err, vnflcm.ErrNotFound) {
+					t.Errorf("an outage looks like %v", err)
+				}
+				if err != nil {
+					time.Sleep(10 * time.Millisecond) //nolint:forbidigo // as a caller that tries again
+				}
+			}
+		})
+	}
+	count := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(acknowledged)
+	}
+	for _, end := range []func(testing.TB){server.Stop, server.Crash} {
+		before := count()
+		awaitCondition(t, "writes before the outage", func() bool { return count() > before+50 })
+		end(t)
+		began := time.Now()
+		if _, err := s.Get(t.Context(), "k", "a"); err == nil || time.Since(began) > time.Second {
+			t.Errorf("Get without a server: %v after %s", err, time.Since(began))
+		}
+		server.Continue(t)
+		before = count()
+		awaitCondition(t, "writes after the outage", func() bool { return count() > before+50 })
+	}
+	cancel()
+	wg.Wait()
+	list, err := s.List(t.Context(), vnflcm.Query{Kind: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := map[string]bool{}
+	for _, r := range list {
+		stored[r.ID] = true
+	}
+	for _, id := range acknowledged {
+		if !stored[id] {
+			t.Errorf("%s was acknowledged and is not stored", id)
+		}
+	}
+	changes, _, err := s.Feed(t.Context(), "", len(list)+1)
+	if err != nil || len(changes) != len(list) {
+		t.Errorf("%d records in the feed (%v), %d beside it", len(changes), err, len(list))
+	}
+	t.Logf("%d batches were acknowledged, %d calls failed, the slowest call took %s", len(acknowledged), failed, slowest)
+	if slowest > 3*time.Second || failed == 0 {
+		t.Errorf("the slowest call took %s, %d calls failed", slowest, failed)
+	}
+}
+
+func awaitCondition(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for began := time.Now(); !holds(); {
+		if time.Since(began) > 15*time.Second {
+			t.Fatalf("no %s within 15 s", what)
+		}
+		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // bounded above
+	}
+}
