@@ -116,7 +116,7 @@ func (tenSteps) Hooks() vnflcm.Hooks {
 		}
 		return nil
 	}}
-	for _, h := range []vnflcm.Hook{vnflcm.InstantiateEnd, vnflcm.ScaleStart, vnflcm.ScaleEnd, vnflcm.HealStart, vnflcm.TerminateStart} {
+	for _, h := range []vnflcm.Hook{vnflcm.InstantiateEnd, vnflcm.ScaleStart, vnflcm.ScaleEnd, vnflcm.HealStart, vnflcm.TerminateStart, vnflcm.ModifyEnd} {
 		hooks[h] = nothing
 	}
 	return hooks

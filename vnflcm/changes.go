@@ -72,6 +72,12 @@ func compare[E any](before, now []E, id func(E) string, same func(before, now E)
 // is not instantiated any more has nothing to show.
 func (rec *operationRecord) recordInstance(inst *instanceRecord) {
 	rec.Occ.ChangedExtConnectivity, rec.Occ.ChangedInfo = nil, nil
+	if rec.Occ.Operation == OpModifyInfo {
+		if req, err := rec.modification(); err == nil && rec.Occ.OperationState == Completed {
+			rec.Occ.ChangedInfo = req.changedInfo()
+		}
+		return
+	}
 	if inst.Instance.InstantiationState != Instantiated {
 		return
 	}

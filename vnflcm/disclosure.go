@@ -151,6 +151,7 @@ func within(prefix string, paths []string) []string {
 const (
 	additionalParamsPath = "additionalParams"
 	extensionsPath       = "extensions"
+	configurablePath     = "vnfConfigurableProperties"
 	vimPath              = "vimConnectionInfo.[]."
 )
 
@@ -159,12 +160,12 @@ const (
 func checkPublicParams(paths []string) error {
 	var faults []error
 	for _, path := range paths {
-		if !slices.ContainsFunc([]string{additionalParamsPath + ".", extensionsPath + ".", "vimConnectionInfo[].interfaceInfo.",
+		if !slices.ContainsFunc([]string{additionalParamsPath + ".", extensionsPath + ".", configurablePath + ".", "vimConnectionInfo[].interfaceInfo.",
 			"vimConnectionInfo[].accessInfo.", "vimConnectionInfo[].extra."}, func(prefix string) bool {
 			return strings.HasPrefix(path, prefix) && len(path) > len(prefix)
 		}) {
-			faults = append(faults, fmt.Errorf("vnflcm: Config.PublicParams: %q is no attribute of additionalParams, extensions or "+
-				"vimConnectionInfo[].interfaceInfo, .accessInfo or .extra", path))
+			faults = append(faults, fmt.Errorf("vnflcm: Config.PublicParams: %q is no attribute of additionalParams, extensions, "+
+				"vnfConfigurableProperties or vimConnectionInfo[].interfaceInfo, .accessInfo or .extra", path))
 		}
 	}
 	return errors.Join(faults...)
@@ -174,7 +175,7 @@ func checkPublicParams(paths []string) error {
 var standardAttributes = sync.OnceValue(func() map[LcmOperation]pathSet {
 	out := map[LcmOperation]pathSet{}
 	for kind, request := range map[LcmOperation]any{OpInstantiate: InstantiateVnfRequest{}, OpScale: ScaleVnfRequest{}, OpHeal: HealVnfRequest{},
-		OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}} {
+		OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}, OpModifyInfo: VnfInfoModificationRequest{}} {
 		out[kind] = newPathSet(PublicPaths(request)...)
 	}
 	return out
@@ -193,18 +194,23 @@ func (m *Manager) occurrence(rec *operationRecord) *VnfLcmOpOcc {
 	out.OperationParams.view = d
 	if info := out.ChangedInfo; info != nil && len(m.cfg.PublicParams) > 0 {
 		shown := *info
-		shown.VimConnectionInfo, shown.Extensions = disclose(newPathSet(m.cfg.PublicParams...), info.VimConnectionInfo, info.Extensions)
+		shown.VimConnectionInfo = disclose(newPathSet(m.cfg.PublicParams...), info.VimConnectionInfo,
+			map[string]*Params{extensionsPath: &shown.Extensions, configurablePath: &shown.VnfConfigurableProperties})
 		out.ChangedInfo = &shown
 	}
 	return &out
 }
 
-// disclose returns the free-form attributes of an instance as users see them.
+// disclose returns connections as users see them, and lets attributes show what users see of them, which it has by their
+// paths.
 //
 // known are secrets that the shown ones must not quote, beside those that are found here.
-func disclose(public pathSet, vims VimConnections, extensions Params, known ...string) (VimConnections, Params) {
+func disclose(public pathSet, vims VimConnections, attributes map[string]*Params, known ...string) VimConnections {
 	vims = slices.Clone(vims)
-	params := map[*Params]pathSet{&extensions: public.under(extensionsPath)}
+	params := map[*Params]pathSet{}
+	for path, p := range attributes {
+		params[p] = public.under(path)
+	}
 	for i := range vims {
 		v := &vims[i]
 		maps.Copy(params, map[*Params]pathSet{&v.InterfaceInfo: public.under(vimPath + "interfaceInfo"),
@@ -216,5 +222,5 @@ func disclose(public pathSet, vims VimConnections, extensions Params, known ...s
 	for p, paths := range params {
 		p.view = &disclosure{public: paths, known: known}
 	}
-	return vims, extensions
+	return vims
 }

@@ -67,6 +67,9 @@ const (
 	TerminateStart           Hook = "terminate_start"
 	TerminateEnd             Hook = "terminate_end"
 
+	ModifyStart Hook = "modify_information_start"
+	ModifyEnd   Hook = "modify_information_end"
+
 	ChangeExtConnStart         Hook = "change_external_connectivity_start"
 	ChangeExtConnEnd           Hook = "change_external_connectivity_end"
 	ChangeExtConnRollbackStart Hook = "change_external_connectivity_rollback_start"

@@ -30,6 +30,8 @@ type VnfInstance struct {
 	InstantiatedVnfInfo    *InstantiatedVnfInfo `json:"instantiatedVnfInfo,omitempty"`
 	Metadata               KeyValuePairs        `json:"metadata,omitempty"`
 	Extensions             Params               `json:"extensions,omitzero"`
+	// VnfConfigurableProperties are set by Modify.
+	VnfConfigurableProperties Params `json:"vnfConfigurableProperties,omitzero"`
 	// Version is another one after every change of the instance: what an HTTP API sends as ETag.
 	Version string `json:"-"`
 }

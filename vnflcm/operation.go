@@ -28,6 +28,7 @@ type Operation struct {
 	Heal          *HealVnfRequest
 	Terminate     *TerminateVnfRequest
 	ChangeExtConn *ChangeExtVnfConnectivityRequest
+	Modify        *VnfInfoModificationRequest
 
 	// Initial is the request that the instance was instantiated with; its credentials and networks hold on.
 	Initial InstantiateVnfRequest

@@ -11,6 +11,8 @@ const (
 	OpScale       LcmOperation = "SCALE"
 	OpHeal        LcmOperation = "HEAL"
 	OpTerminate   LcmOperation = "TERMINATE"
+	// OpModifyInfo changes attributes of the instance, none of its resources.
+	OpModifyInfo LcmOperation = "MODIFY_INFO"
 	// OpChangeExtConn needs a driver that is a ConnectivityChanger.
 	OpChangeExtConn LcmOperation = "CHANGE_EXT_CONN"
 )
@@ -63,8 +65,12 @@ type VnfLcmOpOcc struct {
 
 // VnfInfoModifications are attributes of a VNF instance that an operation has changed (SOL003 v2.6.1 5.5.2.12a).
 type VnfInfoModifications struct {
-	VimConnectionInfo VimConnections `json:"vimConnectionInfo,omitempty"` // those that are new or changed
-	Extensions        Params         `json:"extensions,omitzero"`
+	VnfInstanceName           string         `json:"vnfInstanceName,omitempty"`
+	VnfInstanceDescription    string         `json:"vnfInstanceDescription,omitempty"`
+	VnfConfigurableProperties Params         `json:"vnfConfigurableProperties,omitzero"`
+	Metadata                  KeyValuePairs  `json:"metadata,omitempty"`
+	VimConnectionInfo         VimConnections `json:"vimConnectionInfo,omitempty"` // those that are new or changed
+	Extensions                Params         `json:"extensions,omitzero"`
 }
 
 // ResourceChanges says what an operation changed (SOL003 v2.6.1 5.5.2.13).

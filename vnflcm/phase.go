@@ -2,6 +2,7 @@ package vnflcm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -16,6 +17,8 @@ type phase struct {
 	hook, fallback Hook
 	// An infra phase runs this method, and reads the resources afterwards.
 	infra func(InfraDriver, context.Context, *Operation) error
+	// A record phase changes the record of the instance and calls no driver.
+	record bool
 }
 
 // Names of infra phases; they are stored.
@@ -70,6 +73,10 @@ func (rec *operationRecord) phases() []phase {
 		}
 	case kind == OpChangeExtConn:
 		return around(ChangeExtConnStart, changeExtConnPhase, changeExtConn, ChangeExtConnEnd)
+	case kind == OpModifyInfo && rec.VIMType == "": // not instantiated: there are no hooks
+		return []phase{{name: modifyPhase, record: true}}
+	case kind == OpModifyInfo:
+		return []phase{{name: string(ModifyStart), hook: ModifyStart}, {name: modifyPhase, record: true}, {name: string(ModifyEnd), hook: ModifyEnd}}
 	case kind == OpInstantiate:
 		return around(InstantiateStart, "instantiate", InfraDriver.Instantiate, InstantiateEnd)
 	case kind == OpScale:
@@ -96,6 +103,9 @@ func around(start Hook, name string, infra func(InfraDriver, context.Context, *O
 
 // runPhase runs one phase of the operation: everything it needs is read from the store.
 func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
+	if p.record {
+		return r.modifyInstance(ctx, p)
+	}
 	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
 	if err != nil {
 		return err
@@ -163,6 +173,20 @@ func (s *session) doing(p phase) func(context.Context) error {
 		}
 	}
 	return func(ctx context.Context) error { return driver.Hooks()[hook](ctx, s.op) }
+}
+
+// modifyInstance makes the changes that the operation was asked for.
+func (r *run) modifyInstance(ctx context.Context, p phase) error {
+	req, err := r.rec.modification()
+	if err != nil {
+		return err
+	}
+	r.rec.Done = append(r.rec.Done, p.name)
+	return r.save(context.WithoutCancel(ctx), func(ctx context.Context, b *Batch) error {
+		var failed error
+		err := r.claim.changeInstance(ctx, b, r.rec.Occ.VnfInstanceID, func(i *instanceRecord) { failed = i.modify(req) })
+		return errors.Join(err, failed)
+	})
 }
 
 // finishPhase stores that the phase is done, unless the end of the operation is stored next.

@@ -237,9 +237,9 @@ func TestDriversOfTheVNFDAreCheckedFirst(t *testing.T) {
 		mgmt map[string]vnflcm.MgmtDriver
 		want int
 	}{
-		"unknown driver":           {nil, 6},
-		"driver that lacks a hook": {map[string]vnflcm.MgmtDriver{"cluster": partial{}}, 5},
-		"driver of another name":   {map[string]vnflcm.MgmtDriver{"Cluster": partial{}}, 6},
+		"unknown driver":           {nil, 7},
+		"driver that lacks a hook": {map[string]vnflcm.MgmtDriver{"cluster": partial{}}, 6},
+		"driver of another name":   {map[string]vnflcm.MgmtDriver{"Cluster": partial{}}, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

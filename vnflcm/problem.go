@@ -28,6 +28,7 @@ const (
 	ErrProgramming    Code = "step-misused"          // no: a driver broke the rules of Run
 	ErrUnreadable     Code = "store-record-unsealed" // no: wrong key, or a damaged record
 	ErrNoPackage      Code = "package-not-found"     // no: there is no package with that VNFD
+	ErrPrecondition   Code = "precondition"          // no: the instance has changed since the caller read it
 	ErrStore          Code = "store"                 // yes, later: the Store has failed
 )
 
@@ -45,6 +46,7 @@ var codeText = map[Code]string{
 	ErrProgramming:    "a step was used against its rules",
 	ErrUnreadable:     "a stored record cannot be read: wrong key or damaged",
 	ErrNoPackage:      "there is no package with that VNFD",
+	ErrPrecondition:   "the instance has another version",
 	ErrStore:          "the store has failed",
 }
 
@@ -81,6 +83,7 @@ type StepFailure struct {
 //
 //	404 ErrNotFound, ErrNotSupported (a task that the VNF does not support does not exist, SOL003 v2.6.1 5.4.15.3.1)
 //	409 ErrConflict, ErrState, ErrPackageChanged
+//	412 ErrPrecondition
 //	422 ErrInvalidRequest, ErrNoPackage (SOL003 v2.6.1 5.4.2.3.1)
 //	503 ErrStore, ErrShutdown, ErrLeased: the same request may succeed later
 //	500 all others
@@ -107,7 +110,7 @@ var statuses = []struct {
 	status int
 }{
 	{ErrNotFound, http.StatusNotFound}, {ErrNotSupported, http.StatusNotFound},
-	{ErrConflict, http.StatusConflict}, {ErrState, http.StatusConflict}, {ErrPackageChanged, http.StatusConflict},
+	{ErrPrecondition, http.StatusPreconditionFailed}, {ErrConflict, http.StatusConflict}, {ErrState, http.StatusConflict}, {ErrPackageChanged, http.StatusConflict},
 	{ErrInvalidRequest, http.StatusUnprocessableEntity}, {ErrNoPackage, http.StatusUnprocessableEntity},
 	{ErrStore, http.StatusServiceUnavailable}, {ErrShutdown, http.StatusServiceUnavailable}, {ErrLeased, http.StatusServiceUnavailable},
 }

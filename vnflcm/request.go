@@ -49,9 +49,18 @@ func (m *Manager) ChangeExtConn(ctx context.Context, instanceID string, req Chan
 // begin accepts a request: it checks everything, writes down what is planned, locks the instance and starts.
 func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperation, req any,
 	prepare func(*instanceRecord, *operationRecord)) (string, error) {
+	return m.beginAt(ctx, instanceID, "", kind, req, prepare)
+}
+
+// beginAt is begin for an instance that must have that Version, unless it is "".
+func (m *Manager) beginAt(ctx context.Context, instanceID, ifMatch string, kind LcmOperation, req any,
+	prepare func(*instanceRecord, *operationRecord)) (string, error) {
 	inst, version, err := m.instance(ctx, instanceID)
 	if err != nil {
 		return "", err
+	}
+	if now := documentVersion(version, 0); ifMatch != "" && ifMatch != now {
+		return "", fmt.Errorf("%w: VNF instance %s has the version %s", ErrPrecondition, instanceID, now)
 	}
 	if err := m.admissible(ctx, inst, kind); err != nil {
 		return "", err
@@ -139,6 +148,9 @@ func (m *Manager) admissible(ctx context.Context, inst *instanceRecord, kind Lcm
 	if inst.Holder != "" {
 		return m.heldBy(ctx, inst)
 	}
+	if kind == OpModifyInfo {
+		return nil
+	}
 	want := Instantiated
 	if kind == OpInstantiate {
 		want = NotInstantiated
@@ -152,6 +164,9 @@ func (m *Manager) admissible(ctx context.Context, inst *instanceRecord, kind Lcm
 // plan collects every fault of a request, from the Manager, the infra driver and each management driver. It
 // touches nothing. Without a fault, rec and inst hold what the operation will do.
 func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operationRecord) error {
+	if rec.Occ.Operation == OpModifyInfo {
+		return m.planModify(ctx, inst, rec)
+	}
 	pkg, err := m.openPackage(ctx, inst)
 	if err != nil {
 		return err

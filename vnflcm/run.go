@@ -125,6 +125,9 @@ func (r *run) withPackage(ctx context.Context, do func(*tosca.Package, *instance
 	if inst.Holder != r.rec.Occ.ID {
 		return fmt.Errorf("%w: the operation does not hold the lock of its instance", ErrConflict)
 	}
+	if r.rec.Occ.Operation == OpModifyInfo && r.rec.VIMType == "" {
+		return do(nil, inst) // the package of an instance that is not instantiated is not needed
+	}
 	pkg, err := r.m.openPackage(ctx, inst)
 	if err != nil {
 		return err
@@ -149,7 +152,7 @@ func (r *run) perform(ctx context.Context, pkg *tosca.Package, inst *instanceRec
 
 // begin asks for the grant and enters PROCESSING.
 func (r *run) begin(ctx context.Context, pkg *tosca.Package, inst *instanceRecord) error {
-	if r.m.cfg.Granter != nil {
+	if r.m.cfg.Granter != nil && r.rec.Occ.Operation != OpModifyInfo {
 		s, err := r.m.session(ctx, pkg, inst, r.rec, "grant")
 		if err != nil {
 			return err

@@ -107,7 +107,7 @@ const (
 
 var requestsV2 = map[vnflcm.LcmOperation]string{vnflcm.OpInstantiate: "3.3.1/InstantiateVnfRequest.json", vnflcm.OpScale: "3.3.1/ScaleVnfRequest.json",
 	vnflcm.OpHeal: "3.3.1/HealVnfRequest.json", vnflcm.OpTerminate: "3.3.1/TerminateVnfRequest.json",
-	vnflcm.OpChangeExtConn: "3.3.1/ChangeExtVnfConnectivityRequest.json"}
+	vnflcm.OpModifyInfo: "3.3.1/VnfInfoModificationRequest.json", vnflcm.OpChangeExtConn: "3.3.1/ChangeExtVnfConnectivityRequest.json"}
 
 func newDocuments(t *testing.T) *documents {
 	d := &documents{t: t, schemas: map[string]*jsonschema.Schema{}, total: map[string]int{}, known: map[string]bool{}, seen: map[string]bool{}}
@@ -284,6 +284,12 @@ func TestEveryDocumentIsSOL003(t *testing.T) {
 		},
 		"heal": func(ctx context.Context, id string) (string, error) {
 			return x.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}, Cause: "alarm", AdditionalParams: secrets})
+		},
+		"modify": func(ctx context.Context, id string) (string, error) {
+			name := "renamed"
+			return x.Modify(ctx, id, vnflcm.VnfInfoModificationRequest{VnfInstanceName: &name, Metadata: vnflcm.KeyValuePairs{"site": "north"},
+				Extensions: params(t, `{"secret":"canary-8"}`), VnfConfigurableProperties: params(t, `{"isAutoscaleEnabled":false,"pin":"canary-9"}`),
+				VimConnectionInfo: vnflcm.VimConnections{{ID: "third", VimType: "toy", AccessInfo: params(t, `{"password":"canary-10"}`)}}}, "")
 		},
 		"heal all": func(ctx context.Context, id string) (string, error) { return x.Heal(ctx, id, vnflcm.HealVnfRequest{}) },
 		"connect": func(ctx context.Context, id string) (string, error) {

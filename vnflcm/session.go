@@ -112,6 +112,8 @@ func (op *Operation) decodeRequest(rec *operationRecord) error {
 	case OpTerminate:
 		err = json.Unmarshal(raw, &op.Terminate)
 		params = op.Terminate.AdditionalParams
+	case OpModifyInfo:
+		err = json.Unmarshal(raw, &op.Modify)
 	case OpChangeExtConn:
 		err = json.Unmarshal(raw, &op.ChangeExtConn)
 		params = op.ChangeExtConn.AdditionalParams
@@ -243,6 +245,11 @@ func (s *session) secrets() []string {
 	}
 	if c := s.op.ChangeExtConn; c != nil {
 		vims = append(vims, c.VimConnectionInfo...)
+	}
+	if c := s.op.Modify; c != nil {
+		vims = append(vims, c.VimConnectionInfo...)
+		found = append(found, c.Extensions.secrets(nil, allowed.key(extensionsPath))...)
+		found = append(found, c.VnfConfigurableProperties.secrets(nil, allowed.key(configurablePath))...)
 	}
 	for _, vim := range vims {
 		found = append(found, vim.InterfaceInfo.secrets(nil, allowed.under(vimPath+"interfaceInfo"))...)

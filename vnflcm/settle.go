@@ -53,8 +53,11 @@ func (r *run) complete(ctx context.Context, state OperationState) error {
 		})
 	}
 	r.rec.Occ.Error = nil
-	if r.rec.Occ.Operation == OpTerminate {
+	switch r.rec.Occ.Operation {
+	case OpTerminate:
 		return r.finish(ctx, Completed, (*instanceRecord).clear)
+	case OpModifyInfo:
+		return r.finish(ctx, Completed, func(*instanceRecord) {}) // its phase has changed the instance
 	}
 	return r.finish(ctx, Completed, func(i *instanceRecord) {
 		i.Instance.InstantiationState, i.Levels = Instantiated, r.rec.Levels

@@ -244,6 +244,7 @@ func (d *cluster) Hooks() vnflcm.Hooks {
 		vnflcm.TerminateStart:           d.leaveRemoved,
 		vnflcm.InstantiateRollbackStart: d.leaveRemoved,
 		vnflcm.ScaleRollbackStart:       d.leaveRemoved,
+		vnflcm.ModifyEnd:                d.configure,
 	}
 }
 
@@ -255,7 +256,11 @@ func (d *cluster) build(ctx context.Context, op *vnflcm.Operation) error {
 	if err := d.join(ctx, op, op.VNFCs); err != nil {
 		return err
 	}
-	// Overwrites, so it needs no probe.
+	return d.configure(ctx, op)
+}
+
+// configure overwrites, so it needs no probe.
+func (d *cluster) configure(ctx context.Context, op *vnflcm.Operation) error {
 	return d.step(ctx, op, "configure", "", nil, func() { d.nodes[op.InstanceID]["config"] = "v1" })
 }
 

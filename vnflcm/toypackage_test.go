@@ -17,7 +17,7 @@ const toyVNFD = "b1bb0ce7-ebca-4fa7-95ed-4840d70a1177"
 // clusterHooks are what the flavours of the toy package name: "plain" is undone by the inverse operations,
 // "undo" has rollback hooks, "bare" has no hook at all.
 var clusterHooks = map[string][]string{
-	"plain": {"instantiate_end", "scale_start", "scale_end", "heal_start", "heal_end", "terminate_start"},
+	"plain": {"instantiate_end", "scale_start", "scale_end", "heal_start", "heal_end", "terminate_start", "modify_information_end"},
 	"undo": {"instantiate_end", "scale_start", "scale_end", "heal_start", "heal_end", "terminate_start",
 		"instantiate_rollback_start", "scale_rollback_start"},
 	"bare": nil,

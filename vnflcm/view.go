@@ -14,7 +14,8 @@ func (rec *instanceRecord) view(public ...string) *VnfInstance {
 	out.VimConnectionInfo = out.VimConnectionInfo.named()
 	if len(public) > 0 {
 		known := rec.Initial.AdditionalParams.secrets(nil, nil)
-		out.VimConnectionInfo, out.Extensions = disclose(newPathSet(public...), out.VimConnectionInfo, out.Extensions, known...)
+		out.VimConnectionInfo = disclose(newPathSet(public...), out.VimConnectionInfo,
+			map[string]*Params{extensionsPath: &out.Extensions, configurablePath: &out.VnfConfigurableProperties}, known...)
 	}
 	if out.InstantiationState != Instantiated {
 		return &out

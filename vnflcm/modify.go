@@ -1,0 +1,163 @@
+package vnflcm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// VnfInfoModificationRequest changes attributes of a VNF instance (SOL003 v2.6.1 5.5.2.12). Attributes that are not given
+// stay as they are.
+type VnfInfoModificationRequest struct {
+	VnfInstanceName        *string `json:"vnfInstanceName,omitempty"`
+	VnfInstanceDescription *string `json:"vnfInstanceDescription,omitempty"`
+	// VnfdID cannot be changed: it is refused unless it is that of the instance.
+	VnfdID string `json:"vnfdId,omitempty"`
+	// These three are merge patches (RFC 7396): null removes an attribute.
+	VnfConfigurableProperties Params        `json:"vnfConfigurableProperties,omitzero"`
+	Extensions                Params        `json:"extensions,omitzero"`
+	Metadata                  KeyValuePairs `json:"metadata,omitempty"`
+	// VimConnectionInfo has new connections, and changes of those with the same id: their interfaceInfo, accessInfo and extra
+	// are merge patches.
+	VimConnectionInfo VimConnections `json:"vimConnectionInfo,omitempty"`
+	// VimConnectionInfoDeleteList has the ids of connections to remove. The first connection stays: the VNF is on it.
+	VimConnectionInfoDeleteList []string `json:"vimConnectionInfoDeleteList,omitempty"`
+}
+
+// Modify starts the change of attributes of a VNF instance (SOL003 v2.6.1 5.4.3.3.4), whether it is instantiated or
+// not: for example of credentials that have expired. ifMatch is the Version that the instance must still have
+// (ErrPrecondition), "" for any. For an instantiated VNF the hooks modify_information_start and _end run, if the VNFD names
+// drivers for them. Other errors are as for Instantiate.
+func (m *Manager) Modify(ctx context.Context, instanceID string, req VnfInfoModificationRequest, ifMatch string) (string, error) {
+	return m.beginAt(ctx, instanceID, ifMatch, OpModifyInfo, req, nil)
+}
+
+// modifyPhase changes the record of the instance; the name is stored.
+const modifyPhase = "modify_information"
+
+// planModify finds the faults of a modification.
+func (m *Manager) planModify(ctx context.Context, inst *instanceRecord, rec *operationRecord) error {
+	req, err := rec.modification()
+	if err != nil {
+		return err
+	}
+	if err := inst.checkModification(req); err != nil || inst.Instance.InstantiationState != Instantiated {
+		return err
+	}
+	pkg, err := m.openPackage(ctx, inst)
+	if err != nil {
+		return err
+	}
+	defer closePackage(pkg)
+	s, err := m.session(ctx, pkg, inst, rec, "plan")
+	if err != nil {
+		return err
+	}
+	rec.Drivers, rec.VIMType, rec.Began.VIM, rec.Levels = s.driverNames(), s.op.VIM.VimType, inst.vimConnection(), inst.Levels
+	return s.masked(s.checkHooks())
+}
+
+func (rec *operationRecord) modification() (req VnfInfoModificationRequest, err error) {
+	err = json.Unmarshal(rec.Occ.OperationParams.Reveal(), &req)
+	return req, err
+}
+
+// checkModification finds what the instance does not allow.
+func (rec *instanceRecord) checkModification(req VnfInfoModificationRequest) error {
+	var faults []error
+	refuse := func(path, value, reason string) {
+		faults = append(faults, &ParamError{Path: path, Value: value, Reason: reason})
+	}
+	if req.VnfdID != "" && req.VnfdID != rec.Instance.VnfdID {
+		refuse("vnfdId", req.VnfdID, "cannot be changed: make another instance")
+	}
+	known := rec.Instance.VimConnectionInfo.named()
+	for i, v := range req.VimConnectionInfo {
+		path := fmt.Sprintf("vimConnectionInfo[%d]", i)
+		n := known.find(v.connection())
+		switch {
+		case n < 0 && v.VimType == "":
+			refuse(path+".vimType", "", "is required for a new connection")
+		case n >= 0 && v.VimType != "" && v.VimType != known[n].VimType:
+			refuse(path+".vimType", v.VimType, "cannot be changed: the connection is of type "+known[n].VimType)
+		case n >= 0 && v.VimID != "" && known[n].VimID != "" && v.VimID != known[n].VimID:
+			refuse(path+".vimId", v.VimID, "cannot be changed: the connection is to "+known[n].VimID)
+		}
+	}
+	for i, id := range req.VimConnectionInfoDeleteList {
+		path := fmt.Sprintf("vimConnectionInfoDeleteList[%d]", i)
+		switch n := known.find(id); {
+		case n < 0:
+			refuse(path, id, "no such connection")
+		case n == 0 && rec.Instance.InstantiationState == Instantiated:
+			refuse(path, id, "cannot be removed: the resources of the VNF are on it")
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// find returns the place of a connection in a list that is named; -1 if it is not there.
+func (c VimConnections) find(id string) int {
+	return slices.IndexFunc(c, func(v VimConnectionInfo) bool { return v.ID == id })
+}
+
+// modify makes the changes that checkModification allows.
+func (rec *instanceRecord) modify(req VnfInfoModificationRequest) error {
+	inst := &rec.Instance
+	if req.VnfInstanceName != nil {
+		inst.VnfInstanceName = *req.VnfInstanceName
+	}
+	if req.VnfInstanceDescription != nil {
+		inst.VnfInstanceDescription = *req.VnfInstanceDescription
+	}
+	inst.Metadata = KeyValuePairs(mergePatch(maps.Clone(nonNil(inst.Metadata)), req.Metadata))
+	var err error
+	if inst.Extensions, err = inst.Extensions.Merge(req.Extensions); err != nil {
+		return err
+	}
+	if inst.VnfConfigurableProperties, err = inst.VnfConfigurableProperties.Merge(req.VnfConfigurableProperties); err != nil {
+		return err
+	}
+	rec.Initial.Extensions = inst.Extensions
+	if len(req.VimConnectionInfo)+len(req.VimConnectionInfoDeleteList) == 0 {
+		return nil
+	}
+	list := inst.VimConnectionInfo.named()
+	for _, v := range req.VimConnectionInfo {
+		if n := list.find(v.connection()); n < 0 {
+			list = append(list, v)
+		} else if list[n], err = overlayVIM(list[n], v); err != nil {
+			return err
+		}
+	}
+	list = slices.DeleteFunc(list, func(v VimConnectionInfo) bool { return slices.Contains(req.VimConnectionInfoDeleteList, v.ID) })
+	// The next operations resolve the VIM from the initial request.
+	inst.VimConnectionInfo = list
+	if inst.InstantiationState == Instantiated {
+		rec.Initial.VimConnectionInfo = list
+	}
+	return nil
+}
+
+func nonNil(pairs KeyValuePairs) map[string]any {
+	if pairs == nil {
+		return map[string]any{}
+	}
+	return pairs
+}
+
+// changedInfo is what a modification has changed, as the occurrence shows it (SOL003 v2.6.1 5.5.2.12a).
+func (req VnfInfoModificationRequest) changedInfo() *VnfInfoModifications {
+	info := VnfInfoModifications{VnfConfigurableProperties: req.VnfConfigurableProperties, Metadata: req.Metadata,
+		VimConnectionInfo: req.VimConnectionInfo.named(), Extensions: req.Extensions}
+	if req.VnfInstanceName != nil {
+		info.VnfInstanceName = *req.VnfInstanceName
+	}
+	if req.VnfInstanceDescription != nil {
+		info.VnfInstanceDescription = *req.VnfInstanceDescription
+	}
+	return &info
+}
