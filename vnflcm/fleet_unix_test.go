@@ -28,9 +28,9 @@ const (
 
 // TestFleet has four real processes serve operations from one PostgreSQL, which this process accepts. While they work, the
 // processes are killed, stopped beyond their TTL and started again at random, and the server is restarted twice. Every
-// operation ends once. VNFKIT_FLEET is how long that goes on (default 40s), with three operations a second.
+// operation ends once. VNFKIT_FLEET is how long that goes on (default 1m), with ten operations in three seconds.
 func TestFleet(t *testing.T) {
-	duration, err := time.ParseDuration(cmp.Or(os.Getenv("VNFKIT_FLEET"), "40s"))
+	duration, err := time.ParseDuration(cmp.Or(os.Getenv("VNFKIT_FLEET"), "1m"))
 	must(t, err)
 	server := pgtest.Start(t)
 	dir, dsn := t.TempDir(), server.NewDatabase(t)
@@ -43,7 +43,7 @@ func TestFleet(t *testing.T) {
 	must(t, err)
 	defer closeManager(t, api)
 
-	f := &fleet{t: t, dir: dir, dsn: dsn, lines: map[string]int{}}
+	f := &fleet{t: t, dir: dir, dsn: dsn}
 	for i := range fleetProcesses {
 		f.start(fmt.Sprint("server-", i))
 	}
@@ -55,12 +55,12 @@ func TestFleet(t *testing.T) {
 		for range 2 {
 			select {
 			case <-time.After(duration / 3):
-				server.Restart(t)
+				server.Restart(t) //nolint:contextcheck // ctx says how long to disturb
 			case <-ctx.Done():
 			}
 		}
 	})
-	accepted := acceptMany(t, api, int(3*duration.Seconds()), duration)
+	accepted := acceptMany(t, api, int(duration.Seconds()*10/3), duration)
 	disturbing.Wait()
 	f.awaitEnds(api)
 	f.end()
@@ -147,8 +147,6 @@ type fleet struct {
 	starts   int
 
 	killed, stopped int
-	mu              sync.Mutex
-	lines           map[string]int
 }
 
 func (f *fleet) start(name string) *child {
@@ -175,7 +173,7 @@ func (f *fleet) disturb(ctx context.Context) {
 		f.killed++
 		c.signal(syscall.SIGKILL)
 		f.starts++
-		f.start(fmt.Sprintf("server-%d-%d", i, f.starts))
+		f.start(fmt.Sprintf("server-%d-%d", i, f.starts)) //nolint:contextcheck // ctx says how long to disturb
 		f.children[i] = f.children[len(f.children)-1]
 		f.children = f.children[:fleetProcesses]
 	}
