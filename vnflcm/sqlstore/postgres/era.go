@@ -16,8 +16,8 @@ const identify = `SELECT system_identifier || '/' || left(pg_walfile_name(pg_cur
 
 // mustRaise reports whether the current era began in another cluster, $1 being this one (” if unknown): it is recorded so,
 // or a position has a transaction id that this cluster has not yet reached.
-const mustRaise = `SELECT cluster <> $1 AND $1 <> '' OR EXISTS (SELECT FROM vnfkit_records r
-	WHERE r.era = e.era AND r.xid >= pg_snapshot_xmax(pg_current_snapshot())) FROM vnfkit_era e`
+const mustRaise = `SELECT cluster <> $1 AND $1 <> '' OR coalesce((SELECT xid FROM vnfkit_records r WHERE r.era = e.era
+	ORDER BY xid DESC LIMIT 1) >= pg_snapshot_xmax(pg_current_snapshot()), false) FROM vnfkit_era e`
 
 // checkEra raises the era if the database is in another cluster than before.
 func checkEra(ctx context.Context, conn *pgx.Conn) error {

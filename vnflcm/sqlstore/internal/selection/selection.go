@@ -30,20 +30,45 @@ func Values(r vnflcm.Record) []any {
 // what stands for the n-th argument.
 func Of(q vnflcm.Query, placeholder func(n int) string) (string, []any) {
 	s := statement{placeholder: placeholder}
-	s.add("SELECT " + Columns + " FROM vnfkit_records WHERE kind = ").arg(q.Kind)
 	order := "start, id"
+	states := slices.Compact(slices.Sorted(slices.Values(q.States)))
+	switch {
+	case q.Prefix != "":
+		order = "+start, id" // with the sign no index serves the order: the one of the ids selects
+		s.selectFrom(q, states)
+	case len(states) > 1:
+		// Each SELECT reads its part of the index of states in the order of the list, and the database merges them: it stops
+		// at the limit. For IN it would read all records in that order, or sort all of those states.
+		for i := range states {
+			if i > 0 {
+				s.add(" UNION ALL ")
+			}
+			s.selectFrom(q, states[i:i+1])
+		}
+	default:
+		s.selectFrom(q, states)
+	}
+	s.add(" ORDER BY " + order)
+	if q.Limit > 0 {
+		s.add(" LIMIT ").arg(q.Limit)
+	}
+	return s.text.String(), s.args
+}
+
+// selectFrom adds a SELECT of the records in one of the states, or in any if there are none, without order and limit.
+func (s *statement) selectFrom(q vnflcm.Query, states []string) {
+	s.add("SELECT " + Columns + " FROM vnfkit_records WHERE kind = ").arg(q.Kind)
 	if q.Prefix != "" {
 		s.add(" AND id >= ").arg(q.Prefix)
 		if end := afterPrefix(q.Prefix); end != "" {
 			s.add(" AND id < ").arg(end)
 		}
-		order = "+start, id" // with the sign no index serves the order: the one of the ids selects
 	}
 	// A planner uses an index WHERE state <> '' only for a statement that has this condition as text.
-	if len(q.States) > 0 && !slices.Contains(q.States, "") {
+	if len(states) > 0 && !slices.Contains(states, "") {
 		s.add(" AND state <> ''")
 	}
-	s.oneOf("state", q.States)
+	s.oneOf("state", states)
 	s.oneOf("operation", q.Operations)
 	if q.Instance != "" {
 		s.add(" AND instance <> ''").oneOf("instance", []string{q.Instance})
@@ -60,11 +85,6 @@ func Of(q vnflcm.Query, placeholder func(n int) string) (string, []any) {
 	if q.AfterID != "" {
 		s.add(" AND (start, id) > (").arg(q.AfterStart).add(", ").arg(q.AfterID).add(")")
 	}
-	s.add(" ORDER BY " + order)
-	if q.Limit > 0 {
-		s.add(" LIMIT ").arg(q.Limit)
-	}
-	return s.text.String(), s.args
 }
 
 type statement struct {

@@ -1,0 +1,78 @@
+package postgres
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/vnfkit/vnfkit/internal/pgtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/internal/selection"
+)
+
+// TestPlans asks the server how it reads 100,000 finished operations of 10,000 instances, 100 active ones with their steps, and
+// the feed: each statement uses the index that finds its records.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	dsn := server.NewDatabase(t)
+	s, err := Open(t.Context(), dsn, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server.SQL(t, dsn, `
+		INSERT INTO vnfkit_records (kind, id, version, state, operation, instance, vnfd, start, body)
+			SELECT 'operation', 'o' || n, 1, CASE WHEN n % 1000 = 0 THEN 'PROCESSING' ELSE 'COMPLETED' END, 'HEAL', 'i' || n % 10000, 'd', n, repeat('x', 500)::bytea
+			FROM generate_series(1, 100000) n;
+		INSERT INTO vnfkit_records (kind, id, version, state, operation, instance, vnfd, start, body)
+			SELECT 'step', 'o' || n * 1000 || '/heal_end/join/w' || w, 1, '', '', '', '', 0, repeat('x', 500)::bytea
+			FROM generate_series(1, 100) n, generate_series(1, 20) w;
+		INSERT INTO vnfkit_records SELECT 'change', 'c' || n, 1, '', '', '', '', n, 'x', 1, (n + 1000)::text::xid8, 0
+			FROM generate_series(1, 100000) n`)
+	server.SQL(t, dsn, `VACUUM ANALYZE vnfkit_records`)
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+
+	check := func(name, index, statement string, args ...any) {
+		rows, err := conn.Query(t.Context(), "EXPLAIN "+statement, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan := strings.Join(lines, "\n"); !strings.Contains(plan, " "+index) || strings.Contains(plan, "Seq Scan on vnfkit_records") {
+			t.Errorf("%s does not use %s:\n%s", name, index, plan)
+		}
+	}
+	active := []string{"STARTING", "PROCESSING", "ROLLING_BACK"}
+	for name, c := range map[string]struct {
+		q     vnflcm.Query
+		index string
+	}{
+		"operations of an instance":   {vnflcm.Query{Instance: "i77"}, "vnfkit_by_instance"},
+		"a page of them":              {vnflcm.Query{Instance: "i77", Limit: 100}, "vnfkit_by_instance"},
+		"active operations":           {vnflcm.Query{States: active}, "vnfkit_by_state"},
+		"the oldest active operation": {vnflcm.Query{States: active, Limit: 1}, "vnfkit_by_state"},
+		"operations in a rare state":  {vnflcm.Query{States: []string{"FAILED_TEMP"}, Limit: 10}, "vnfkit_by_state"},
+		"a page of all":               {vnflcm.Query{AfterStart: 50_000, AfterID: "o50000", Limit: 100}, "vnfkit_by_start"},
+		"what is older":               {vnflcm.Query{Before: 500, Limit: 100}, "vnfkit_by_start"},
+		"steps of an operation":       {vnflcm.Query{Kind: "step", Prefix: "o5000/"}, "vnfkit_records_pkey"},
+	} {
+		if c.q.Kind == "" {
+			c.q.Kind = "operation"
+		}
+		statement, args := selection.Of(c.q, placeholder)
+		check(name, c.index, statement, args...)
+	}
+	check("the feed", "vnfkit_by_position", feedQuery, 1, "50000", 0, 100)
+	check("the greatest position", "vnfkit_by_position", mustRaise, "cluster")
+}

@@ -1,0 +1,68 @@
+package sqlite
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/internal/selection"
+)
+
+// TestPlans asks SQLite how it reads lists: each uses the index that finds its records. SQLite has no statistics of the tables, so
+// the plans are the same for any number of records.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	active := []string{"STARTING", "PROCESSING", "ROLLING_BACK"}
+	for name, c := range map[string]struct {
+		q    vnflcm.Query
+		plan string
+	}{
+		"operations of an instance": {vnflcm.Query{Kind: "operation", Instance: "i77"}, "USING INDEX vnfkit_by_instance (kind=? AND instance=?)"},
+		"active operations":         {vnflcm.Query{Kind: "operation", States: active, Limit: 10}, "USING INDEX vnfkit_by_state (kind=? AND state=?)"},
+		"one state":                 {vnflcm.Query{Kind: "operation", States: active[:1], Before: 5}, "USING INDEX vnfkit_by_state (kind=? AND state=? AND start<?)"},
+		"a page of all":             {vnflcm.Query{Kind: "operation", AfterStart: 5, AfterID: "o5", Limit: 100}, "USING INDEX vnfkit_by_start (kind=? AND (start,id)>(?,?))"},
+		"steps of an operation":     {vnflcm.Query{Kind: "step", Prefix: "o5/"}, "USING PRIMARY KEY (kind=? AND id>? AND id<?)"},
+	} {
+		statement, args := selection.Of(c.q, func(int) string { return "?" })
+		plan := explain(t, s.readers, statement, args...)
+		if !strings.Contains(plan, c.plan) {
+			t.Errorf("%s: %s, want %s", name, plan, c.plan)
+		}
+		if sorts := strings.Contains(plan, "TEMP B-TREE"); sorts != (c.q.Prefix != "") {
+			t.Errorf("%s: %s; only a list by prefix sorts what it reads", name, plan)
+		}
+	}
+}
+
+func explain(t *testing.T, db *sql.DB, statement string, args ...any) string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var plan []string
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		plan = append(plan, detail)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(plan, "; ")
+}
