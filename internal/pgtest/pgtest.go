@@ -202,7 +202,7 @@ func (s *Server) stop(mode string) error {
 // guard starts a process that ends the server and removes its files if the test process dies before it has done so. The
 // guard ends when its standard input does; the function that guard returns ends it.
 func (s *Server) guard() (end func() error, err error) {
-	const script = `read -r _; [ ! -e "$2/data/postmaster.pid" ] || "$1/pg_ctl" --pgdata="$2/data" --mode=immediate stop; rm -rf "$2"`
+	const script = `read -r _; [ ! -e "$2/pgbouncer.pid" ] || kill "$(cat "$2/pgbouncer.pid")"; [ ! -e "$2/data/postmaster.pid" ] || "$1/pg_ctl" --pgdata="$2/data" --mode=immediate stop; rm -rf "$2"`
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func TestServerRestarts(t *testing.T) {
 					t.Errorf("an outage looks like %v", err)
 				}
 				if err != nil {
-					time.Sleep(10 * time.Millisecond) //nolint:forbidigo // as a caller that tries again
+					time.Sleep(10 * time.Millisecond)
 				}
 			}
 		})
@@ -98,6 +98,6 @@ func awaitCondition(t *testing.T, what string, holds func() bool) {
 		if time.Since(began) > 15*time.Second {
 			t.Fatalf("no %s within 15 s", what)
 		}
-		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // bounded above
+		time.Sleep(5 * time.Millisecond)
 	}
 }

@@ -49,8 +49,12 @@ func TestPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan := strings.Join(lines, "\n"); !strings.Contains(plan, " "+index) || strings.Contains(plan, "Seq Scan on vnfkit_records") {
+		plan := strings.Join(lines, "\n")
+		if !strings.Contains(plan, " "+index) || strings.Contains(plan, "Seq Scan on vnfkit_records") {
 			t.Errorf("%s does not use %s:\n%s", name, index, plan)
+		}
+		if strings.Contains(statement, "LIMIT") && strings.Contains(plan, "Sort") {
+			t.Errorf("%s sorts all records before the limit:\n%s", name, plan)
 		}
 	}
 	active := []string{"STARTING", "PROCESSING", "ROLLING_BACK"}

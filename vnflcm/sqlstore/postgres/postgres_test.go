@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -107,6 +108,21 @@ func TestOtherCollation(t *testing.T) {
 		t.Fatalf("the server compares byte by byte: %s", got)
 	}
 	runStoretest(t, server.NewDatabase(t), postgres.Options{})
+}
+
+// TestBouncer has a pgbouncer in transaction mode, which gives each transaction any of its connections.
+func TestBouncer(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	by := server.Bouncer(t)
+	storetest.Run(t, func(t *testing.T) vnflcm.Store {
+		return open(t, by(server.NewDatabase(t))+"&default_query_exec_mode=exec", postgres.Options{})
+	})
+	dsn := server.NewDatabase(t)
+	s := open(t, by(dsn)+"&default_query_exec_mode=exec", postgres.Options{ListenDSN: dsn})
+	notices := watch(t, s)
+	apply(t, s, vnflcm.Batch{Append: []vnflcm.Record{record("a")}})
+	await(t, notices, time.Second)
 }
 
 func TestOptions(t *testing.T) {

@@ -66,7 +66,7 @@ func TestWatch(t *testing.T) {
 			}
 			apply(t, writer, b)
 			longest = max(longest, await(t, notices, time.Second))
-			time.Sleep(60 * time.Millisecond) //nolint:forbidigo // so that the next notice is not held back
+			time.Sleep(60 * time.Millisecond) // so that the next notice is not held back
 		}
 		t.Logf("the longest of 20 notices took %s", longest)
 		if longest > 100*time.Millisecond {
