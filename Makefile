@@ -89,9 +89,9 @@ e2e-ssh: $(GOTESTSUM) ## SSH library and kubeadm driver over real OpenSSH server
 	$(AS_ROOT) VNFKIT_E2E=ssh $(E2E) -timeout 20m ./internal/e2e/...
 
 .PHONY: e2e-postgres
-e2e-postgres: $(GOTESTSUM) ## vnflcm on a real PostgreSQL, which the tests start (packages in CONTRIBUTING.md; no root)
+e2e-postgres: $(GOTESTSUM) ## vnflcm on a real PostgreSQL that the tests start (packages in CONTRIBUTING.md; no root)
 	VNFKIT_E2E=postgres $(E2E) -timeout 4m ./vnflcm/sqlstore/postgres
-	VNFKIT_E2E=postgres $(E2E) -timeout 4m -run Postgres ./vnflcm
+	VNFKIT_E2E=postgres $(E2E) -timeout 4m -run 'Postgres|TestFleet' ./vnflcm
 
 .PHONY: e2e-openstack
 e2e-openstack: $(GOTESTSUM) ## infra/openstack on a real OpenStack (Linux, root, packages in CONTRIBUTING.md)

@@ -9,8 +9,8 @@
 //   - Run the lifecycle of VNF instances (instantiate, scale, heal, terminate) in a way that survives crashes:
 //     [github.com/vnfkit/vnfkit/vnflcm]. Its documents in version 2 of the SOL003 API:
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003].
-//   - Keep its state in a file: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite]; in a database of yours:
-//     [github.com/vnfkit/vnfkit/vnflcm/sqlstore]; in a store that you write:
+//   - Keep its state in a file: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite]; in a PostgreSQL that several machines
+//     share: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres]; in a store that you write:
 //     [github.com/vnfkit/vnfkit/vnflcm/storetest] checks it. Check that a driver that you write survives the death of
 //     its process: [github.com/vnfkit/vnfkit/vnflcm/crashtest].
 //   - Make a Kubernetes cluster out of the machines of a VNF: [github.com/vnfkit/vnfkit/mgmt/kubeadm]. Whether its
