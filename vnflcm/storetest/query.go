@@ -89,7 +89,9 @@ func pages(t *testing.T, s vnflcm.Store) {
 	if err := s.Apply(t.Context(), vnflcm.Batch{Put: indexed()}); err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range []vnflcm.Query{{Kind: "k"}, {Kind: "k", States: []string{"PROCESSING"}}, {Kind: "k", Instance: "i1"}} {
+	for _, q := range []vnflcm.Query{{Kind: "k"}, {Kind: "k", States: []string{"PROCESSING"}}, {Kind: "k", Instance: "i1"},
+		{Kind: "k", States: []string{"PROCESSING", "COMPLETED", "", "PROCESSING", "none"}}, {Kind: "k", Instance: "i1", States: []string{"PROCESSING", "COMPLETED"}},
+	} {
 		all, err := s.List(t.Context(), q)
 		if err != nil || len(all) < 5 {
 			t.Fatalf("List: %d records, %v", len(all), err)

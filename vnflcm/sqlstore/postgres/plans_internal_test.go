@@ -40,7 +40,8 @@ func TestPlans(t *testing.T) {
 	}
 	defer func() { _ = conn.Close(t.Context()) }()
 
-	check := func(name, index, statement string, args ...any) {
+	// few says that the server may sort what the index finds.
+	check := func(name, index string, few bool, statement string, args ...any) {
 		rows, err := conn.Query(t.Context(), "EXPLAIN "+statement, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
 		if err != nil {
 			t.Fatal(err)
@@ -53,30 +54,33 @@ func TestPlans(t *testing.T) {
 		if !strings.Contains(plan, " "+index) || strings.Contains(plan, "Seq Scan on vnfkit_records") {
 			t.Errorf("%s does not use %s:\n%s", name, index, plan)
 		}
-		if strings.Contains(statement, "LIMIT") && strings.Contains(plan, "Sort") {
-			t.Errorf("%s sorts all records before the limit:\n%s", name, plan)
+		if !few && strings.Contains(plan, "Sort  (") { // unlike "Sort Key" of a Merge Append
+			t.Errorf("%s sorts records before the limit:\n%s", name, plan)
 		}
 	}
 	active := []string{"STARTING", "PROCESSING", "ROLLING_BACK"}
 	for name, c := range map[string]struct {
 		q     vnflcm.Query
 		index string
+		few   bool
 	}{
-		"operations of an instance":   {vnflcm.Query{Instance: "i77"}, "vnfkit_by_instance"},
-		"a page of them":              {vnflcm.Query{Instance: "i77", Limit: 100}, "vnfkit_by_instance"},
-		"active operations":           {vnflcm.Query{States: active}, "vnfkit_by_state"},
-		"the oldest active operation": {vnflcm.Query{States: active, Limit: 1}, "vnfkit_by_state"},
-		"operations in a rare state":  {vnflcm.Query{States: []string{"FAILED_TEMP"}, Limit: 10}, "vnfkit_by_state"},
-		"a page of all":               {vnflcm.Query{AfterStart: 50_000, AfterID: "o50000", Limit: 100}, "vnfkit_by_start"},
-		"what is older":               {vnflcm.Query{Before: 500, Limit: 100}, "vnfkit_by_start"},
-		"steps of an operation":       {vnflcm.Query{Kind: "step", Prefix: "o5000/"}, "vnfkit_records_pkey"},
+		"operations of an instance":   {vnflcm.Query{Instance: "i77"}, "vnfkit_by_instance", true},
+		"a page of them":              {vnflcm.Query{Instance: "i77", Limit: 100}, "vnfkit_by_instance", true},
+		"active operations of one":    {vnflcm.Query{Instance: "i77", States: active, Limit: 10}, "vnfkit_by_instance", true},
+		"active operations":           {vnflcm.Query{States: active}, "vnfkit_by_state", true},
+		"the oldest active operation": {vnflcm.Query{States: active, Limit: 1}, "vnfkit_by_state", true},
+		"operations in a rare state":  {vnflcm.Query{States: []string{"FAILED_TEMP"}, Limit: 10}, "vnfkit_by_state", true},
+		"a page of all":               {vnflcm.Query{AfterStart: 50_000, AfterID: "o50000", Limit: 100}, "vnfkit_by_start", false},
+		"what is older":               {vnflcm.Query{Before: 500, Limit: 100}, "vnfkit_by_start", false},
+		"a page of several states":    {vnflcm.Query{States: append([]string{"COMPLETED"}, active...), AfterStart: 50_000, AfterID: "o50000", Limit: 100}, "vnfkit_by_state", false},
+		"steps of an operation":       {vnflcm.Query{Kind: "step", Prefix: "o5000/"}, "vnfkit_records_pkey", true},
 	} {
 		if c.q.Kind == "" {
 			c.q.Kind = "operation"
 		}
 		statement, args := selection.Of(c.q, placeholder)
-		check(name, c.index, statement, args...)
+		check(name, c.index, c.few, statement, args...)
 	}
-	check("the feed", "vnfkit_by_position", feedQuery, 1, "50000", 0, 100)
-	check("the greatest position", "vnfkit_by_position", mustRaise, "cluster")
+	check("the feed", "vnfkit_by_position", false, feedQuery, 1, "50000", 0, 100)
+	check("the greatest position", "vnfkit_by_position", false, mustRaise, "cluster")
 }

@@ -30,33 +30,42 @@ func Values(r vnflcm.Record) []any {
 // what stands for the n-th argument.
 func Of(q vnflcm.Query, placeholder func(n int) string) (string, []any) {
 	s := statement{placeholder: placeholder}
-	order := "start, id"
 	states := slices.Compact(slices.Sorted(slices.Values(q.States)))
+	order := "start, id"
 	switch {
 	case q.Prefix != "":
 		order = "+start, id" // with the sign no index serves the order: the one of the ids selects
 		s.selectFrom(q, states)
-	case len(states) > 1:
-		// Each SELECT reads its part of the index of states in the order of the list, and the database merges them: it stops
-		// at the limit. For IN it would read all records in that order, or sort all of those states.
+	case len(states) > 1 && q.Instance == "":
+		// Each part reads the index of states in the order of the list and stops at the limit. With IN a database would have
+		// to read all records in that order, or all records in those states.
 		for i := range states {
 			if i > 0 {
 				s.add(" UNION ALL ")
 			}
-			s.selectFrom(q, states[i:i+1])
+			if q.Limit == 0 {
+				s.selectFrom(q, states[i:i+1])
+				continue
+			}
+			s.add("SELECT * FROM (").selectFrom(q, states[i:i+1]).inOrder(order, q.Limit).add(") AS part")
 		}
 	default:
 		s.selectFrom(q, states)
 	}
-	s.add(" ORDER BY " + order)
-	if q.Limit > 0 {
-		s.add(" LIMIT ").arg(q.Limit)
-	}
+	s.inOrder(order, q.Limit)
 	return s.text.String(), s.args
 }
 
+func (s *statement) inOrder(order string, limit int) *statement {
+	s.add(" ORDER BY " + order)
+	if limit > 0 {
+		s.add(" LIMIT ").arg(limit)
+	}
+	return s
+}
+
 // selectFrom adds a SELECT of the records in one of the states, or in any if there are none, without order and limit.
-func (s *statement) selectFrom(q vnflcm.Query, states []string) {
+func (s *statement) selectFrom(q vnflcm.Query, states []string) *statement {
 	s.add("SELECT " + Columns + " FROM vnfkit_records WHERE kind = ").arg(q.Kind)
 	if q.Prefix != "" {
 		s.add(" AND id >= ").arg(q.Prefix)
@@ -64,8 +73,9 @@ func (s *statement) selectFrom(q vnflcm.Query, states []string) {
 			s.add(" AND id < ").arg(end)
 		}
 	}
-	// A planner uses an index WHERE state <> '' only for a statement that has this condition as text.
-	if len(states) > 0 && !slices.Contains(states, "") {
+	// A planner uses an index WHERE state <> '' only for a statement that has this condition as text. An instance has fewer
+	// records than a state.
+	if q.Instance == "" && len(states) > 0 && !slices.Contains(states, "") {
 		s.add(" AND state <> ''")
 	}
 	s.oneOf("state", states)
@@ -85,6 +95,7 @@ func (s *statement) selectFrom(q vnflcm.Query, states []string) {
 	if q.AfterID != "" {
 		s.add(" AND (start, id) > (").arg(q.AfterStart).add(", ").arg(q.AfterID).add(")")
 	}
+	return s
 }
 
 type statement struct {

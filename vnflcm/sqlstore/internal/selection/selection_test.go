@@ -33,7 +33,8 @@ func TestPartialIndexes(t *testing.T) {
 		want      bool
 	}{
 		"state":              {vnflcm.Query{States: []string{"PROCESSING"}}, "state <> ''", true},
-		"no state":           {vnflcm.Query{States: []string{"PROCESSING", ""}}, "state <> ''", false},
+		"no state":           {vnflcm.Query{States: []string{""}}, "state <> ''", false},
+		"state of instance":  {vnflcm.Query{States: []string{"PROCESSING"}, Instance: "i1"}, "state <> ''", false},
 		"instance":           {vnflcm.Query{Instance: "i1"}, "instance <> ''", true},
 		"without conditions": {vnflcm.Query{}, "<> ''", false},
 	} {
