@@ -10,13 +10,53 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // DecodeRequest fills into (a pointer to one of the request types) from a JSON document, under the rules of
 // Params.Decode: all faults at once, unknown attributes named. *** is refused wherever it stands: a client that writes
 // back what it has read would destroy what was masked.
+//
+// Requests to heal, to scale and to terminate are read strictly: an unknown attribute that is not within additionalParams is
+// a fault, and so is a vnfcInstanceId that is null or empty. Passed over, each would widen the request to the whole VNF.
 func DecodeRequest(data []byte, into any) (unknown []string, err error) {
-	return decodeAttributes(data, into, true)
+	unknown, err = decodeAttributes(data, into, true)
+	if _, isStrict := into.(strict); !isStrict {
+		return unknown, err
+	}
+	faults := []error{err}
+	unknown = slices.DeleteFunc(unknown, func(name string) bool {
+		faults = append(faults, misspelt(name, reflect.TypeOf(into).Elem()))
+		return true
+	})
+	if heal, ok := into.(*HealVnfRequest); ok && len(heal.VnfcInstanceID) == 0 && hasAttribute(data, vnfcAttribute) {
+		faults = append(faults, errNoVNFC)
+	}
+	return unknown, errors.Join(faults...)
+}
+
+const vnfcAttribute = "vnfcInstanceId"
+
+var errNoVNFC = &ParamError{Path: vnfcAttribute, Reason: "names no VNFC: leave the attribute out to heal the whole VNF"}
+
+// misspelt is the fault of an unknown attribute of a request.
+func misspelt(name string, request reflect.Type) error {
+	reason := "is no attribute of this request"
+	if meant := problem.Nearest(name, sortedKeys(jsonFields(request))); meant != "" {
+		reason += fmt.Sprintf("; did you mean %q?", meant)
+	}
+	return &ParamError{Path: name, Reason: reason}
+}
+
+// hasAttribute reports whether a JSON object has an attribute, be it null.
+func hasAttribute(data []byte, name string) bool {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(data, &object) != nil {
+		return false
+	}
+	_, there := object[name]
+	return there
 }
 
 func decodeAttributes(data []byte, into any, refuseMasked bool) ([]string, error) {

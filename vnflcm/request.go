@@ -32,6 +32,9 @@ func (m *Manager) Scale(ctx context.Context, instanceID string, req ScaleVnfRequ
 
 // Heal starts the healing of chosen VNFCs, or of the whole VNF (SOL003 v2.6.1 5.4.9).
 func (m *Manager) Heal(ctx context.Context, instanceID string, req HealVnfRequest) (string, error) {
+	if req.VnfcInstanceID != nil && len(req.VnfcInstanceID) == 0 {
+		return "", errNoVNFC
+	}
 	return m.begin(ctx, instanceID, OpHeal, req, nil)
 }
 

@@ -43,12 +43,20 @@ type ScaleVnfRequest struct {
 // HealVnfRequest (SOL003 v2.6.1 5.5.2.9, with vnfcInstanceId of SOL002 v2.6.1 5.5.2.9).
 type HealVnfRequest struct {
 	// VnfcInstanceID names the VNFCs to heal, by the id of their vnfcInfo or of their vnfcResourceInfo.
-	// Without it the whole VNF is healed.
+	// Nil: the whole VNF is healed. An empty list is refused, because it is more likely to be a mistake than the wish
+	// to replace every machine.
 	VnfcInstanceID   []string `json:"vnfcInstanceId,omitempty"`
 	Cause            string   `json:"cause,omitempty"`
 	HealScript       string   `json:"healScript,omitempty"`
 	AdditionalParams Params   `json:"additionalParams,omitzero"`
 }
+
+// strict requests destroy something: a misspelt attribute must not be passed over.
+type strict interface{ strict() }
+
+func (*HealVnfRequest) strict()      {}
+func (*ScaleVnfRequest) strict()     {}
+func (*TerminateVnfRequest) strict() {}
 
 // TerminationType of a TerminateVnfRequest.
 type TerminationType string

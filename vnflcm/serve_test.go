@@ -79,6 +79,7 @@ func TestServeShares(t *testing.T) {
 	for i := range ids {
 		ids[i] = x.instantiated("plain")
 	}
+	closeManager(t, x.Manager) // it would take up free operations too, without a limit
 	var mu sync.Mutex
 	done := map[string]int{}
 	var serving sync.WaitGroup

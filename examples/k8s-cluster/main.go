@@ -4,7 +4,8 @@
 //
 //	k8s-cluster -cloud mycloud -network ID up    make the cluster
 //	k8s-cluster -cloud mycloud scale 2           two workers more; -2 for fewer
-//	k8s-cluster -cloud mycloud heal [VNFC ...]   replace these machines, or make the whole cluster anew
+//	k8s-cluster -cloud mycloud heal VNFC ...     replace these machines
+//	k8s-cluster -cloud mycloud heal all          replace every machine: a new cluster
 //	k8s-cluster -cloud mycloud show              the instance as SOL003 describes it
 //	k8s-cluster -cloud mycloud down              remove everything
 //
@@ -130,7 +131,11 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 		operation, err := v.Scale(ctx, id, request)
 		return v.wait(ctx, operation, err)
 	case "heal":
-		operation, err := v.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: o.args})
+		request, err := healRequest(o.args)
+		if err != nil {
+			return err
+		}
+		operation, err := v.Heal(ctx, id, request)
 		return v.wait(ctx, operation, err)
 	case "show":
 		encoder := json.NewEncoder(os.Stdout)
@@ -142,6 +147,17 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 		return err
 	}
 	return v.Delete(ctx, id)
+}
+
+// healRequest wants the whole cluster to be named: an empty answer of a command in a shell line must not replace it.
+func healRequest(args []string) (request vnflcm.HealVnfRequest, err error) {
+	switch {
+	case len(args) == 0:
+		err = errors.New(`heal takes the VNFCs to replace, or "all" for the whole cluster`)
+	case len(args) != 1 || args[0] != "all":
+		request.VnfcInstanceID = args
+	}
+	return request, err
 }
 
 func scaleRequest(args []string) (vnflcm.ScaleVnfRequest, error) {

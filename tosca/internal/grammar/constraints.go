@@ -52,7 +52,7 @@ func (v *validator) nearestValue(n *yamltree.Node, allowed []*yamltree.Node, p *
 		}
 		texts = append(texts, a.Str())
 	}
-	p.Nearest = nearest(n.Str(), texts)
+	p.Nearest = problem.Nearest(n.Str(), texts)
 	return false
 }
 

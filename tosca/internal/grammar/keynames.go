@@ -103,7 +103,7 @@ func (v *validator) unknownName(pos problem.Position, code problem.Code, what, n
 		Position: pos, Code: code,
 		Message:  what + " \"" + name + "\"",
 		Expected: oneOf(known),
-		Nearest:  nearest(name, known),
+		Nearest:  problem.Nearest(name, known),
 	}
 }
 

@@ -150,7 +150,7 @@ func (v *validator) unknownType(kind Kind, n *yamltree.Node) {
 	v.add(problem.Problem{
 		Position: n.Pos, Code: problem.UnknownType,
 		Message: fmt.Sprintf("there is no type %q among the %s", n.Text, kind),
-		Nearest: nearest(n.Text, known),
+		Nearest: problem.Nearest(n.Text, known),
 	})
 }
 

@@ -1,8 +1,8 @@
-package grammar
+package problem
 
-// nearest returns the name that is most like another, "" when none is like it: it
-// has to be reached by changing at most every third letter.
-func nearest(name string, among []string) string {
+// Nearest returns the name among some that a misspelt one is most likely to mean, "" if none is similar. Names of more than
+// 80 bytes, and lists of more than 500 names, have none.
+func Nearest(name string, among []string) string {
 	const longest, most = 80, 500
 	if len(name) > longest || len(among) > most {
 		return ""
