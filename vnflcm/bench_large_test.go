@@ -2,13 +2,16 @@ package vnflcm_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/storetest"
 )
 
 // largeInstances is how many instances the large store has, each with ten finished operations. VNFKIT_BENCH_INSTANCES
@@ -144,6 +147,62 @@ func BenchmarkLCMWait(b *testing.B) {
 				runs++
 			}
 			b.ReportMetric(float64(late.Milliseconds())/float64(runs), "ms-late")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkLCMTakeover measures how long after its death the operation of a process goes on in another, beyond the TTL.
+func BenchmarkLCMTakeover(b *testing.B) {
+	const ttl = 2 * time.Second
+	for _, db := range databases {
+		b.Run(db.name, func(b *testing.B) {
+			store := db.open(b)
+			maker := benchManager(b, store, nil)
+			id := benchInstance(b, maker, "plain")
+			mustBench(b, maker.Close(b.Context())) // it would take over too
+			var late time.Duration
+			runs := 0
+			for b.Loop() {
+				fence := &storetest.Fence{Store: store}
+				var died, resumed atomic.Pointer[time.Time]
+				mark := func(at *atomic.Pointer[time.Time]) {
+					now := time.Now()
+					at.CompareAndSwap(nil, &now)
+				}
+				dead := make(chan struct{})
+				first := benchManager(b, fence, func(c *vnflcm.Config) {
+					c.LeaseTTL = ttl
+					c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+						if s.Name != "step-5" {
+							return next(ctx)
+						}
+						mark(&died)
+						fence.Cut(true)
+						close(dead)
+						<-ctx.Done()
+						return context.Cause(ctx)
+					}
+				})
+				second := benchManager(b, store, func(c *vnflcm.Config) {
+					c.LeaseTTL = ttl
+					c.Intercept = func(ctx context.Context, _ vnflcm.StepInfo, next func(context.Context) error) error {
+						mark(&resumed)
+						return next(ctx)
+					}
+				})
+				_, _, err := second.Resume(b.Context())
+				mustBench(b, err)
+				opID, err := first.Heal(b.Context(), id, vnflcm.HealVnfRequest{})
+				mustBench(b, err)
+				<-dead
+				_, err = second.Wait(b.Context(), opID)
+				mustBench(b, err)
+				late += resumed.Load().Sub(*died.Load()) - ttl
+				runs++
+				mustBench(b, errors.Join(first.Close(b.Context()), second.Close(b.Context())))
+			}
+			b.ReportMetric(late.Seconds()/float64(runs), "s-beyond-ttl")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
