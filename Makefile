@@ -129,9 +129,14 @@ bench: ## benchmarks; BENCH selects by name; as root with VNFKIT_E2E=ssh also th
 soak: ## a hundred runs each of processes that are killed, stopped and given another clock while they work on operations
 	VNFKIT_PROCESS_RUNS=100 $(GO) test -count=1 -parallel 16 -timeout 30m -run TestProcesses ./vnflcm
 
+# The test binary of a package is linked once, with the compiler's instrumentation for fuzzing, and runs each target in the
+# package's folder as go test does.
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s)
-	@failed=0; while read -r dir name; do \
+	@mkdir -p bin; cache=$$($(GO) env GOCACHE)/fuzz module=$$($(GO) list -m) built='' failed=0; while read -r dir name; do \
 		echo "== $$dir $$name"; \
-		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir" </dev/null || failed=1; \
+		[[ $$dir == "$$built" ]] || $(GO) test -c -fuzz . -ldflags=-s -vet=off -o bin/fuzz.test "./$$dir" || { failed=1; continue; }; \
+		built=$$dir; \
+		(cd "$$dir" && '$(CURDIR)/bin/fuzz.test' -test.run '^$$' -test.fuzz "^$$name\$$" -test.fuzztime $(FUZZTIME) -test.fuzzminimizetime 10x \
+			-test.fuzzcachedir "$$cache/$$module/$$dir" -test.paniconexit0) </dev/null 2>&1 || failed=1; \
 	done < <(grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' * | sed 's|/[^/]*:func | |' | sort -u); exit $$failed
