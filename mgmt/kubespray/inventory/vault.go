@@ -31,15 +31,19 @@ var ErrVault = errors.New("the vault password does not open it, or it was change
 // Encrypt makes an Ansible Vault 1.1 of content, which ansible-vault and ansible-playbook open with the same password. The salt
 // comes from password and content, by way of PBKDF2, so that equal content gives equal bytes and no two contents share a key.
 func Encrypt(content []byte, password vnflcm.Secret) ([]byte, error) {
+	return encrypt(content, password, vaultIterations)
+}
+
+func encrypt(content []byte, password vnflcm.Secret, iterations int) ([]byte, error) {
 	if password.IsZero() {
 		return nil, errors.New("a vault needs a password")
 	}
 	digest := sha256.Sum256(content)
-	salt, err := pbkdf2.Key(sha256.New, password.Reveal(), digest[:], vaultIterations, vaultSalt)
+	salt, err := pbkdf2.Key(sha256.New, password.Reveal(), digest[:], iterations, vaultSalt)
 	if err != nil {
 		return nil, err
 	}
-	stream, mac, err := vaultKeys(password, salt)
+	stream, mac, err := vaultKeys(password, salt, iterations)
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +66,10 @@ func Encrypt(content []byte, password vnflcm.Secret) ([]byte, error) {
 
 // Decrypt opens an Ansible Vault 1.1 or 1.2. Its error is ErrVault if the password is wrong.
 func Decrypt(vault []byte, password vnflcm.Secret) ([]byte, error) {
+	return decrypt(vault, password, vaultIterations)
+}
+
+func decrypt(vault []byte, password vnflcm.Secret, iterations int) ([]byte, error) {
 	header, body, _ := bytes.Cut(vault, []byte("\n"))
 	kind := bytes.Split(bytes.TrimSpace(header), []byte(";"))
 	if !isVault(vault) || len(kind) < 3 || (string(kind[1]) != "1.1" && string(kind[1]) != "1.2") || string(kind[2]) != "AES256" {
@@ -83,7 +91,7 @@ func Decrypt(vault []byte, password vnflcm.Secret) ([]byte, error) {
 			return nil, fmt.Errorf("not an Ansible Vault: %w", err)
 		}
 	}
-	stream, mac, err := vaultKeys(password, parts[0])
+	stream, mac, err := vaultKeys(password, parts[0], iterations)
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +109,9 @@ func Decrypt(vault []byte, password vnflcm.Secret) ([]byte, error) {
 
 func isVault(content []byte) bool { return bytes.HasPrefix(content, []byte("$ANSIBLE_VAULT;")) }
 
-func vaultKeys(password vnflcm.Secret, salt []byte) (cipher.Stream, hash.Hash, error) {
+func vaultKeys(password vnflcm.Secret, salt []byte, iterations int) (cipher.Stream, hash.Hash, error) {
 	const key = 32
-	keys, err := pbkdf2.Key(sha256.New, password.Reveal(), salt, vaultIterations, 2*key+aes.BlockSize)
+	keys, err := pbkdf2.Key(sha256.New, password.Reveal(), salt, iterations, 2*key+aes.BlockSize)
 	if err != nil {
 		return nil, nil, err
 	}
