@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 	"github.com/vnfkit/vnfkit/vnflcm/storetest"
 )
@@ -206,26 +207,45 @@ func TestCrashAnywhereAndResume(t *testing.T) {
 			if len(keys) == 0 {
 				t.Fatal("the scenario has no step")
 			}
-			for _, key := range keys {
-				for _, point := range cutPoints {
-					if done[key] == 0 && (point == insideDo || point == beforeJournal) {
-						continue // the probe finds that there is nothing to do
-					}
-					for _, drop := range []bool{false, true} {
-						if drop && (point == beforeDo || point == beforeJournal) {
-							continue // the same as not finding this one entry
-						}
-						name := fmt.Sprintf("%s, %s, journal dropped %v", key, point, drop)
-						gotDone, got := crashed(t, s, key, point, vnflcm.NewMemoryStore(), drop)
-						if diff := cmp.Diff(want, got); diff != "" {
-							t.Errorf("%s: the end differs:\n%s", name, diff)
-						}
-						checkDone(t, name, done, gotDone, key, drop)
-					}
+			for _, c := range crashCases(keys, done) {
+				gotDone, got := crashed(t, s, c.key, c.point, vnflcm.NewMemoryStore(), c.dropJournal)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s: the end differs:\n%s", c, diff)
 				}
+				checkDone(t, c.String(), done, gotDone, c.key, c.dropJournal)
 			}
 		})
 	}
+}
+
+// crashCase is a point of a step at which the process dies, with or without the journal for the process that resumes.
+type crashCase struct {
+	key         string
+	point       cutPoint
+	dropJournal bool
+}
+
+func (c crashCase) String() string {
+	return fmt.Sprintf("%s, %s, journal dropped %v", c.key, c.point, c.dropJournal)
+}
+
+// crashCases lists the cases of the steps, in short runs one of each step.
+func crashCases(keys []string, done map[string]int) (cases []crashCase) {
+	for _, key := range keys {
+		for _, point := range cutPoints {
+			if done[key] == 0 && (point == insideDo || point == beforeJournal) {
+				continue // the probe finds that there is nothing to do
+			}
+			cases = append(cases, crashCase{key, point, false})
+			if point == insideDo || point == afterJournal { // elsewhere only this one entry could not be found
+				cases = append(cases, crashCase{key, point, true})
+			}
+		}
+	}
+	if testing.Short() {
+		cases = crashtest.Sample(cases, func(c crashCase) (step, name string) { return c.key, c.String() })
+	}
+	return cases
 }
 
 // checkDone compares how often each Do ran. Only "configure" has no probe: it may run again when it was cut,
@@ -395,7 +415,7 @@ func TestManyOperationsOnSQLite(t *testing.T) {
 	t.Parallel()
 	n := 1000
 	if testing.Short() {
-		n = 100
+		n = 50
 	}
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
 	must(t, err)

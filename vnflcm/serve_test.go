@@ -72,7 +72,11 @@ func TestCancelBeforeItStarts(t *testing.T) {
 // TestServeShares lets one process accept operations and four serve: all are done, and the parts are nearly the same.
 func TestServeShares(t *testing.T) {
 	t.Parallel()
-	const operations, processes = 200, 4
+	operations, limit := 200, 60
+	if testing.Short() {
+		operations, limit = 60, 18
+	}
+	const processes = 4
 	x := newToys(t, nil)
 	api := x.other(acceptOnly)
 	ids := make([]string, operations)
@@ -97,7 +101,7 @@ func TestServeShares(t *testing.T) {
 			}
 		})
 		serving.Go(func() {
-			if err := y.Serve(ctx, vnflcm.ServeOptions{Limit: 60}); !errors.Is(err, context.Canceled) {
+			if err := y.Serve(ctx, vnflcm.ServeOptions{Limit: limit}); !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
 		})
