@@ -96,7 +96,7 @@ func (c *claim) update(ctx context.Context, build func(context.Context, *Batch) 
 			conflict = errors.Is(err, ErrConflict)
 		}
 		switch {
-		case errors.Is(err, ErrStore) && patient.Err() == nil && ctx.Err() == nil && c.process.valid():
+		case c.records.store.failedWith(err) && patient.Err() == nil && ctx.Err() == nil && c.process.valid():
 			pause(patient, retryEvery) //nolint:contextcheck // ends with the run; ctx does not
 			continue
 		case !conflict || tries == maxConflicts:

@@ -55,6 +55,7 @@ type Config struct {
 // accepted, with the id of the operation; Wait waits for it. It is safe for concurrent use.
 type Manager struct {
 	cfg     Config
+	store   *accountable // Config.Store
 	records *records
 	watcher Watcher // the Store, if it is one
 	vims    VIMs
@@ -85,8 +86,9 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 		return nil, err
 	}
 	watcher, _ := cfg.Store.(Watcher)
-	cfg.Store = accountable{cfg.Store}
-	recs, err := newRecords(cfg.Store, append([][]byte{cfg.Key}, cfg.OldKeys...)...)
+	store := &accountable{cfg.Store}
+	cfg.Store = store
+	recs, err := newRecords(store, append([][]byte{cfg.Key}, cfg.OldKeys...)...)
 	if err == nil {
 		err = recs.checkKey(ctx)
 	}
@@ -105,7 +107,7 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	m := &Manager{cfg: cfg, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: map[[2]string]sighting{},
+	m := &Manager{cfg: cfg, store: store, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: map[[2]string]sighting{},
 		process: &process{records: recs, owner: cfg.Owner, run: uuid.NewString(), ttl: cfg.LeaseTTL}}
 	if m.vims == nil {
 		m.vims = &storeVIMs{records: recs}

@@ -135,6 +135,8 @@ func (m *Manager) findCancels(ctx context.Context, runs []*run) {
 	if len(runs) == 0 {
 		return
 	}
+	ctx, done := context.WithTimeout(ctx, m.cfg.LeaseTTL/4) // the lease is to be renewed meanwhile
+	defer done()
 	asked, _ := m.cfg.Store.List(ctx, Query{Kind: kindCancel}) // asked again at the next renewal
 	for _, r := range runs {
 		if slices.ContainsFunc(asked, func(c Record) bool { return c.ID == r.claim.opID }) {

@@ -144,3 +144,13 @@ func TestNewID(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestStoreOfADriver has a driver report that the store of its own Manager has failed: the operation fails for it.
+func TestStoreOfADriver(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	x.world.failAt("instantiate_end/init/", fmt.Errorf("inner Manager: %w", vnflcm.ErrStore))
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	_, err = x.wait(opID, err, vnflcm.FailedTemp)
+	wantIs(t, err, vnflcm.ErrStore)
+}

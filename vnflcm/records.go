@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 )
 
 // Kinds of records.
@@ -24,11 +23,11 @@ const (
 
 // records seals values into a Store and opens them again. A body is the JSON of the value with its secrets.
 type records struct {
-	store Store
+	store *accountable
 	keys  keyring
 }
 
-func newRecords(store Store, keys ...[]byte) (*records, error) {
+func newRecords(store *accountable, keys ...[]byte) (*records, error) {
 	ring, err := newKeyring(keys...)
 	return &records{store: store, keys: ring}, err
 }
@@ -150,29 +149,43 @@ func (r *records) dropAll(ctx context.Context, b *Batch, kind, prefix string) er
 // accountable marks the failures of a Store as ErrStore.
 type accountable struct{ store Store }
 
-func (a accountable) Get(ctx context.Context, kind, id string) (Record, error) {
+func (a *accountable) Get(ctx context.Context, kind, id string) (Record, error) {
 	r, err := a.store.Get(ctx, kind, id)
-	return r, storeError(ctx, err)
+	return r, a.failure(ctx, err)
 }
 
-func (a accountable) List(ctx context.Context, q Query) ([]Record, error) {
+func (a *accountable) List(ctx context.Context, q Query) ([]Record, error) {
 	list, err := a.store.List(ctx, q)
-	return list, storeError(ctx, err)
+	return list, a.failure(ctx, err)
 }
 
-func (a accountable) Apply(ctx context.Context, b Batch) error {
-	return storeError(ctx, a.store.Apply(ctx, b))
+func (a *accountable) Apply(ctx context.Context, b Batch) error {
+	return a.failure(ctx, a.store.Apply(ctx, b))
 }
 
-func (a accountable) Feed(ctx context.Context, after string, limit int) ([]Record, string, error) {
+func (a *accountable) Feed(ctx context.Context, after string, limit int) ([]Record, string, error) {
 	list, next, err := a.store.Feed(ctx, after, limit)
-	return list, next, storeError(ctx, err)
+	return list, next, a.failure(ctx, err)
 }
 
-// storeError returns what a Store has answered as it is, and a failure as ErrStore.
-func storeError(ctx context.Context, err error) error {
+// failure returns what the Store has answered as it is, and a failure as ErrStore.
+func (a *accountable) failure(ctx context.Context, err error) error {
 	if _, isCode := errors.AsType[Code](err); err == nil || isCode || ctx.Err() != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrStore, err)
+	return &storeFailure{of: a, err: err}
 }
+
+// failedWith reports whether this Store has failed. An ErrStore may also come from a Manager that a driver owns.
+func (a *accountable) failedWith(err error) bool {
+	failure, ok := errors.AsType[*storeFailure](err)
+	return ok && failure.of == a
+}
+
+type storeFailure struct {
+	of  *accountable
+	err error
+}
+
+func (e *storeFailure) Error() string   { return ErrStore.Error() + ": " + e.err.Error() }
+func (e *storeFailure) Unwrap() []error { return []error{ErrStore, e.err} }

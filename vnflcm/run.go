@@ -25,7 +25,7 @@ type run struct {
 	here      bool // this process works on the operation once it is accepted, retried or rolled back
 
 	err  error // why it ended other than well; set before done is closed
-	left error // why the operation was left as it is, for the next process: ErrShutdown or ErrLeased; set like err
+	left error // why the operation was left as it is, for the next process: ErrShutdown, ErrLeased or ErrStore; set like err
 
 	mu       sync.Mutex
 	stopping error // a cancel was asked for: no further step starts

@@ -26,7 +26,7 @@ func (r *run) settle(ctx context.Context, err error) error {
 		r.left = cause
 		return masked // the operation stays as it is, for the next process
 	}
-	if errors.Is(err, ErrStore) { // not a fault of the operation: it is taken up again once the store answers
+	if r.m.store.failedWith(err) { // not a fault of the operation: it is taken up again once the store answers
 		r.left = err
 		r.m.cfg.Logger.WarnContext(ctx, "the operation waits for the store", "operation", r.rec.Occ.ID, "error", masked)
 		return masked
