@@ -27,7 +27,13 @@ func (c *counting) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-const imageSize = 64 << 20
+// imageSize returns how large the image is: more than any of the limits on memory.
+func imageSize() int64 {
+	if testing.Short() {
+		return 16 << 20
+	}
+	return 64 << 20
+}
 
 // imagePackage writes a CSAR with a large image that does not compress, listed in
 // TOSCA.meta, and returns where it is.
@@ -44,7 +50,7 @@ func imagePackage(t *testing.T, method uint16) string {
 		t.Fatal(err)
 	}
 	sum := sha256.New()
-	if _, err := io.CopyN(io.MultiWriter(sum, image), rand.NewChaCha8([32]byte{1}), imageSize); err != nil {
+	if _, err := io.CopyN(io.MultiWriter(sum, image), rand.NewChaCha8([32]byte{1}), imageSize()); err != nil {
 		t.Fatal(err)
 	}
 	meta := fmt.Sprintf("Entry-Definitions: vnfd.yaml\n\nName: Files/disk.img\nAlgorithm: SHA-256\nHash: %x\n", sum.Sum(nil))
