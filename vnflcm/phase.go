@@ -142,8 +142,12 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 	return r.finishInfraPhase(ctx, s, p, done, now)
 }
 
-// journal reads the entries of a phase, by their keys.
+// journal reads the entries of a phase, by their keys. Under the first claim there is none: no process has worked on the
+// operation before.
 func (r *run) journal(ctx context.Context, p phase) (map[string]Record, error) {
+	if r.claim.epoch == 1 {
+		return nil, nil
+	}
 	list, err := r.m.cfg.Store.List(ctx, Query{Kind: kindStep, Prefix: r.rec.Occ.ID + "/" + p.name + "/"})
 	out := map[string]Record{}
 	for _, stored := range list {

@@ -3,6 +3,7 @@ package vnflcm
 import (
 	"encoding/json"
 	"reflect"
+	"sync"
 )
 
 // RevealJSON is json.Marshal with the secrets in clear. It is for what is sealed at once (a store) and for
@@ -20,6 +21,9 @@ var revealerType = reflect.TypeFor[revealer]()
 
 // revealed copies v with every Secret and Params in it marked to be shown.
 func revealed(v reflect.Value) reflect.Value {
+	if plain(v.Type()) {
+		return v
+	}
 	if v.Type().Implements(revealerType) && v.Kind() == reflect.Struct {
 		return reflect.ValueOf(v.Interface().(revealer).reveal())
 	}
@@ -38,7 +42,7 @@ func revealed(v reflect.Value) reflect.Value {
 	case reflect.Struct:
 		return revealedStruct(v)
 	case reflect.Slice:
-		if v.IsNil() || plain(v.Type().Elem()) {
+		if v.IsNil() {
 			return v
 		}
 		out := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
@@ -62,9 +66,40 @@ func revealed(v reflect.Value) reflect.Value {
 	}
 }
 
-// plain types hold no secret: text and bytes need no copy.
+// plain reports whether values of a type can hold no secret: they need no copy.
 func plain(t reflect.Type) bool {
-	return t.Kind() == reflect.String || t.Kind() >= reflect.Bool && t.Kind() <= reflect.Complex128
+	if known, found := plainTypes.Load(t); found {
+		return known.(bool)
+	}
+	is := holdsNoSecret(t, map[reflect.Type]bool{})
+	plainTypes.Store(t, is)
+	return is
+}
+
+var plainTypes sync.Map // reflect.Type: bool
+
+// holdsNoSecret looks through a type. Types in seen are being looked through already.
+func holdsNoSecret(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if t.Implements(revealerType) {
+		return false
+	}
+	if seen[t] {
+		return true
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Interface:
+		return false
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return holdsNoSecret(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); (f.IsExported() || f.Anonymous) && !holdsNoSecret(f.Type, seen) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func revealItems(out, v reflect.Value) {
