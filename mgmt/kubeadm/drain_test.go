@@ -11,8 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// shortDrain is a driver that does not give pods long.
-var shortDrain = setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Drain: 300 * time.Millisecond}}}
+// shortDrain gives pods little time, but more than a busy machine needs to delete one.
+var shortDrain = setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Drain: 2 * time.Second}}}
 
 // guarded makes a cluster of two workers with a disruption budget that lets no pod of theirs go.
 func (l *lab) guarded() (id string) {
