@@ -1,0 +1,59 @@
+package sol003
+
+import (
+	"errors"
+	"net/http"
+)
+
+// Principal is the sender of a request.
+type Principal struct {
+	Name string
+	// Tenant is the tenant whose instances the sender may use. "": all instances. A Principal with a Tenant needs a Manager that
+	// is a TenantManager; without one its requests are refused.
+	Tenant string
+}
+
+// Errors of Options.Authorize.
+var (
+	ErrForbidden   = errors.New("sol003: the sender may not do this")
+	ErrUnavailable = errors.New("sol003: senders cannot be identified at the moment")
+)
+
+type principalKey struct{}
+
+// authorize identifies the sender of a request.
+func (h *handler) authorize(r *http.Request) (Principal, error) {
+	who, err := h.Authorize(r)
+	switch {
+	case errors.Is(err, ErrForbidden):
+		return who, &statusError{status: http.StatusForbidden, detail: "the sender may not do this"}
+	case errors.Is(err, ErrUnavailable):
+		return who, &statusError{status: http.StatusServiceUnavailable, detail: "the sender cannot be identified at the moment"}
+	case err != nil:
+		challenge := h.Challenge
+		if challenge == "Bearer" && r.Header.Get("Authorization") != "" {
+			challenge += ` error="invalid_token"` // RFC 6750 3.1
+		}
+		return who, &statusError{status: http.StatusUnauthorized, detail: "the request has no valid credentials", header: http.Header{"Www-Authenticate": {challenge}}}
+	case who.Tenant != "" && h.tenants == nil:
+		return who, &statusError{status: http.StatusForbidden, detail: "this VNFM does not separate tenants"}
+	}
+	return who, nil
+}
+
+// ClientCertificates returns an Authorize that identifies senders by the subject of their client certificate, as
+// pkix.Name.String writes it: "CN=nfvo,O=Example". The tls.Config of the server needs ClientAuth
+// tls.RequireAndVerifyClientCert, or tls.VerifyClientCertIfGiven, and ClientCAs: certificates that the server has not
+// verified are not accepted.
+func ClientCertificates(subjects map[string]Principal) func(*http.Request) (Principal, error) {
+	return func(r *http.Request) (Principal, error) {
+		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
+			return Principal{}, errors.New("sol003: no verified client certificate")
+		}
+		who, known := subjects[r.TLS.VerifiedChains[0][0].Subject.String()]
+		if !known {
+			return Principal{}, ErrForbidden
+		}
+		return who, nil
+	}
+}

@@ -1,0 +1,267 @@
+package sol003
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Manager is what the handler needs of a *vnflcm.Manager.
+type Manager interface {
+	Create(ctx context.Context, req vnflcm.CreateVnfRequest) (*vnflcm.VnfInstance, error)
+	Get(ctx context.Context, instanceID string) (*vnflcm.VnfInstance, error)
+	Instances(ctx context.Context, q vnflcm.InstanceQuery) (vnflcm.Page[*vnflcm.VnfInstance], error)
+	Modify(ctx context.Context, instanceID string, req vnflcm.VnfInfoModificationRequest, ifMatch string) (string, error)
+	Delete(ctx context.Context, instanceID string) error
+
+	Instantiate(ctx context.Context, instanceID string, req vnflcm.InstantiateVnfRequest) (string, error)
+	Scale(ctx context.Context, instanceID string, req vnflcm.ScaleVnfRequest) (string, error)
+	Heal(ctx context.Context, instanceID string, req vnflcm.HealVnfRequest) (string, error)
+	Terminate(ctx context.Context, instanceID string, req vnflcm.TerminateVnfRequest) (string, error)
+	ChangeExtConn(ctx context.Context, instanceID string, req vnflcm.ChangeExtVnfConnectivityRequest) (string, error)
+
+	Operation(ctx context.Context, opID string) (*vnflcm.VnfLcmOpOcc, error)
+	Operations(ctx context.Context, q vnflcm.OperationQuery) (vnflcm.Page[*vnflcm.VnfLcmOpOcc], error)
+	Retry(ctx context.Context, opID string) error
+	Rollback(ctx context.Context, opID string) error
+	Fail(ctx context.Context, opID string) error
+	Cancel(ctx context.Context, opID string, mode vnflcm.CancelMode) error
+}
+
+// Options configure a handler.
+type Options struct {
+	// Authorize identifies the sender of a request and decides whether the request is allowed. It sees every request before
+	// anything else does. An error that is ErrForbidden is answered with 403, one that is ErrUnavailable with 503, every
+	// other error with 401. The text of the error is neither sent nor logged: it may quote the credentials.
+	// ClientCertificates and package bearer have ready ones.
+	Authorize func(*http.Request) (Principal, error)
+	// InsecureAllowAnyone serves every request of everyone who can reach the server. It is for tests and for programs that
+	// listen on a loopback address. NewHandler refuses Options with neither Authorize nor InsecureAllowAnyone.
+	InsecureAllowAnyone bool
+	// Challenge is the WWW-Authenticate header of a 401. Default: Bearer.
+	Challenge string
+
+	// APIRoot is the beginning of every URI in an answer, such as https://vnfm.example.com:9890. Set it if clients reach the
+	// server by way of a proxy. Default: the scheme and the Host header of each request.
+	APIRoot string
+	// PageSize is how many items a list has at most before its next page. Default 100.
+	PageSize int
+	// MaxBody is the size of the largest request body that is read, in bytes. Default 1 MiB.
+	MaxBody int64
+	// Logger is told of failures of the VNFM and of unknown attributes in requests. It never sees values of requests.
+	Logger *slog.Logger
+}
+
+// NewHandler returns the VNF lifecycle management API of a Manager: below /vnflcm/v1 version 1 (SOL003 v2.6.1), below
+// /vnflcm/v2 version 2 (SOL003 v3.3.1). Every error is answered with ProblemDetails (see WriteProblem).
+//
+// The handler bounds the size of what it reads, and not the time: set ReadHeaderTimeout, ReadTimeout and IdleTimeout of the
+// http.Server.
+func NewHandler(m Manager, o Options) (http.Handler, error) {
+	if o.Authorize == nil && !o.InsecureAllowAnyone {
+		return nil, errors.New("sol003: Options needs Authorize, or InsecureAllowAnyone to serve everyone")
+	}
+	if o.Authorize == nil {
+		o.Authorize = func(*http.Request) (Principal, error) { return Principal{}, nil }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Challenge, o.PageSize, o.MaxBody = cmp.Or(o.Challenge, "Bearer"), cmp.Or(max(o.PageSize, 0), 100), cmp.Or(max(o.MaxBody, 0), 1<<20)
+	o.APIRoot = strings.TrimSuffix(o.APIRoot, "/")
+	h := &handler{Options: o, manager: m, mux: http.NewServeMux()}
+	h.tenants, _ = m.(TenantManager)
+	h.handle("/vnflcm"+apiVersionsPath, nil, methods{http.MethodGet: (*call).apiVersions})
+	for _, api := range []*apiVersion{version1, version2} {
+		for pattern, m := range resources {
+			h.handle(api.prefix()+pattern, api, m)
+		}
+		h.handle(api.prefix()+"/", api, nil)
+	}
+	h.handle("/", nil, nil)
+	return h, nil
+}
+
+type handler struct {
+	Options
+	manager Manager
+	tenants TenantManager // nil if the Manager is none
+	mux     *http.ServeMux
+}
+
+// apiVersion is a version of the API.
+type apiVersion struct {
+	major, number string
+	instance      func(*vnflcm.VnfInstance) ([]byte, error)
+	operation     func(*vnflcm.VnfLcmOpOcc) ([]byte, error)
+}
+
+// The numbers are those that OpenStack Tacker has for the same documents.
+var (
+	version1 = &apiVersion{"v1", "1.3.0", marshalInstanceV1, marshalOperationV1}
+	version2 = &apiVersion{"v2", "2.0.0", MarshalInstanceV2, MarshalOperationV2}
+)
+
+func (v *apiVersion) prefix() string { return "/vnflcm/" + v.major }
+
+// methods are what a resource can do.
+type methods map[string]func(*call) error
+
+// allowed is the Allow header of a resource.
+func (m methods) allowed() string {
+	names := slices.Sorted(maps.Keys(m))
+	if m[http.MethodGet] != nil {
+		names = append(names, http.MethodHead)
+	}
+	return strings.Join(names, ", ")
+}
+
+const apiVersionsPath = "/api_versions"
+
+// resources are the paths below the prefix of a version. Paths of the standard that are missing here do not exist.
+var resources = map[string]methods{
+	apiVersionsPath: {http.MethodGet: (*call).apiVersions},
+
+	"/vnf_instances":                      {http.MethodPost: (*call).createInstance, http.MethodGet: (*call).listInstances},
+	"/vnf_instances/{id}":                 {http.MethodGet: (*call).readInstance, http.MethodPatch: (*call).modifyInstance, http.MethodDelete: (*call).deleteInstance},
+	"/vnf_instances/{id}/instantiate":     {http.MethodPost: begin(Manager.Instantiate)},
+	"/vnf_instances/{id}/scale":           {http.MethodPost: begin(Manager.Scale)},
+	"/vnf_instances/{id}/heal":            {http.MethodPost: begin(Manager.Heal)},
+	"/vnf_instances/{id}/terminate":       {http.MethodPost: begin(Manager.Terminate)},
+	"/vnf_instances/{id}/change_ext_conn": {http.MethodPost: begin(Manager.ChangeExtConn)},
+
+	// SOL003 v2.6.1 answers 404 to a task that the VNF does not support, because its resource does not exist (as quoted for
+	// rollback in 5.4.15.3.1). Other methods are 405, as for every task.
+	"/vnf_instances/{id}/scale_to_level":     {http.MethodPost: (*call).notSupported},
+	"/vnf_instances/{id}/change_flavour":     {http.MethodPost: (*call).notSupported},
+	"/vnf_instances/{id}/operate":            {http.MethodPost: (*call).notSupported},
+	"/vnf_instances/{id}/change_vnfpkg":      {http.MethodPost: (*call).notSupported},
+	"/vnf_instances/{id}/create_snapshot":    {http.MethodPost: (*call).notSupported},
+	"/vnf_instances/{id}/revert_to_snapshot": {http.MethodPost: (*call).notSupported},
+
+	"/vnf_lcm_op_occs":               {http.MethodGet: (*call).listOperations},
+	"/vnf_lcm_op_occs/{id}":          {http.MethodGet: (*call).readOperation},
+	"/vnf_lcm_op_occs/{id}/retry":    {http.MethodPost: control(Manager.Retry)},
+	"/vnf_lcm_op_occs/{id}/rollback": {http.MethodPost: control(Manager.Rollback)},
+	"/vnf_lcm_op_occs/{id}/fail":     {http.MethodPost: (*call).failOperation},
+	"/vnf_lcm_op_occs/{id}/cancel":   {http.MethodPost: (*call).cancelOperation},
+}
+
+// call is one request.
+type call struct {
+	*handler
+	api *apiVersion // nil outside of the versions
+	who Principal
+	w   http.ResponseWriter
+	r   *http.Request
+}
+
+// handle registers a resource. No methods: the resource does not exist.
+func (h *handler) handle(pattern string, api *apiVersion, m methods) {
+	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		who, _ := r.Context().Value(principalKey{}).(Principal)
+		c := &call{handler: h, api: api, who: who, w: w, r: r}
+		if err := c.serve(m); err != nil {
+			c.fail(r.Context(), err)
+		}
+	})
+}
+
+// maxQuery is the length of the longest query that is read.
+const maxQuery = 16 << 10
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{handler: h, w: w, r: r}
+	for _, api := range []*apiVersion{version1, version2} {
+		if strings.HasPrefix(r.URL.Path, api.prefix()+"/") {
+			w.Header().Set("Version", api.number) // also of a 401
+		}
+	}
+	who, err := h.authorize(r)
+	switch {
+	case err != nil:
+		c.fail(r.Context(), err)
+	case len(r.URL.RawQuery) > maxQuery:
+		c.fail(r.Context(), &statusError{status: http.StatusRequestURITooLong, detail: "the query of the URI is too long"})
+	case r.URL.Path != path.Clean(r.URL.Path): // the mux would redirect
+		c.fail(r.Context(), errNoResource)
+	default:
+		h.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, who)))
+	}
+}
+
+// serve checks what holds for every resource, and answers the request.
+func (c *call) serve(m methods) error {
+	if err := c.checkVersion(); err != nil {
+		return err
+	}
+	if m == nil {
+		return errNoResource
+	}
+	method := c.r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	answer := m[method]
+	if answer == nil {
+		return &statusError{status: http.StatusMethodNotAllowed, detail: "the resource has no such method", header: http.Header{"Allow": {m.allowed()}}}
+	}
+	// The answers to PATCH and DELETE are empty: Tacker's client accepts only application/merge-patch+json for a PATCH.
+	if hasDocument := method != http.MethodPatch && method != http.MethodDelete; hasDocument && !accepts(c.r.Header.Values("Accept")) {
+		return &statusError{status: http.StatusNotAcceptable, detail: "documents are application/json"}
+	}
+	return answer(c)
+}
+
+// checkVersion compares the Version header with the version in the path. SOL013 v2.6.1 9.1 requires the header; a request
+// without it gets the version of its path. Every version with the same first number is accepted: Tacker's client sends
+// 1.3.0 and 2.0.0, other clients send the number of the edition that they were written for. Which versions there are can be
+// asked with any header: Tacker's client asks version 1 with 2.0.0.
+func (c *call) checkVersion() error {
+	wanted := c.r.Header.Get("Version")
+	major, _, _ := strings.Cut(wanted, ".")
+	if c.api == nil || wanted == "" || "v"+major == c.api.major || c.r.URL.Path == c.api.prefix()+apiVersionsPath {
+		return nil
+	}
+	return &statusError{status: http.StatusNotAcceptable, detail: "this is version " + c.api.number + " of the API, see " + c.api.prefix() + apiVersionsPath}
+}
+
+// apiVersions answers which versions there are (SOL013 v2.6.1 9.3).
+func (c *call) apiVersions() error {
+	type version struct {
+		Version      string `json:"version"`
+		IsDeprecated bool   `json:"isDeprecated"`
+	}
+	prefix, versions := c.root()+"/vnflcm", []version{{Version: version1.number}, {Version: version2.number}}
+	if c.api != nil {
+		prefix, versions = c.root()+c.api.prefix(), []version{{Version: c.api.number}}
+	}
+	return c.document(http.StatusOK, struct {
+		URIPrefix   string    `json:"uriPrefix"`
+		APIVersions []version `json:"apiVersions"`
+	}{prefix, versions})
+}
+
+func (c *call) notSupported() error {
+	return &statusError{status: http.StatusNotFound, detail: "this VNFM does not support the task " + path.Base(c.r.URL.Path)}
+}
+
+// root is the beginning of the URIs in the answer.
+func (c *call) root() string {
+	if c.APIRoot != "" {
+		return c.APIRoot
+	}
+	if c.r.TLS != nil {
+		return "https://" + c.r.Host
+	}
+	return "http://" + c.r.Host
+}

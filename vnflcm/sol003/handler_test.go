@@ -1,0 +1,613 @@
+package sol003_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+)
+
+var versions = []string{"v1", "v2"}
+
+// TestLife drives a VNF through its life in both versions of the API.
+func TestLife(t *testing.T) {
+	t.Parallel()
+	for _, api := range versions {
+		t.Run(api, func(t *testing.T) {
+			t.Parallel()
+			x := newVNFM(t, nil, sol003.Options{})
+			uri := x.create(api)
+			created := x.send("GET", uri, "", 200)
+			wantLinks(t, created, "instantiate", "self")
+
+			done := x.begin(uri+"/instantiate", instantiate, vnflcm.Completed)
+			wantLinks(t, done, "self", "vnfInstance")
+			running := x.send("GET", uri, "", 200)
+			wantLinks(t, running, "changeExtConn", "heal", "scale", "self", "terminate")
+			if created.Header.Get("ETag") == running.Header.Get("ETag") {
+				t.Error("the entity tag does not change with the instance")
+			}
+			_, isMap := running.object()["vimConnectionInfo"].(object)
+			if isMap != (api == "v2") {
+				t.Errorf("vimConnectionInfo: %v", running.object()["vimConnectionInfo"])
+			}
+			for href, link := range map[string]string{"/instantiate": "instantiate", "/heal": "heal", "/scale": "scale"} {
+				if l, ok := running.object()["_links"].(object)[link].(object); ok && l["href"] != uri+href {
+					t.Errorf("link %s: %v", link, l)
+				}
+			}
+
+			x.begin(uri+"/scale", `{"type":"SCALE_OUT","aspectId":"workers","additionalParams":{"pin":"`+canary+`"}}`, vnflcm.Completed)
+			x.begin(uri+"/heal", `{"cause":"alarm","vnfcInstanceId":["worker-0"]}`, vnflcm.Completed)
+			x.begin(uri+"/change_ext_conn", `{"extVirtualLinks":[{"id":"l","resourceId":"net","extCps":[{"cpdId":"worker_cp"}]}]}`, vnflcm.Completed)
+			modified := x.send("PATCH", uri, `{"vnfInstanceName":"renamed","metadata":{"site":null,"rack":"7"},"extensions":{"token":"`+canary+`"}}`, 202)
+			x.await(modified.Header.Get("Location"), vnflcm.Completed)
+			now := x.send("GET", uri, "", 200).object()
+			if diff := cmp.Diff([]any{"renamed", object{"rack": "7"}}, []any{now["vnfInstanceName"], now["metadata"]}); diff != "" {
+				t.Errorf("after PATCH:\n%s", diff)
+			}
+			x.begin(uri+"/terminate", `{"terminationType":"FORCEFUL"}`, vnflcm.Completed)
+			x.send("DELETE", uri, "", 204)
+			x.send("GET", uri, "", 404)
+			list := x.send("GET", "/vnflcm/"+api+"/vnf_lcm_op_occs", "", 200)
+			if len(list.ids()) != 6 {
+				t.Errorf("operations after the deletion: %v", list.ids())
+			}
+		})
+	}
+}
+
+func wantLinks(t *testing.T, a answer, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, a.links()); diff != "" {
+		t.Errorf("links:\n%s", diff)
+	}
+}
+
+// TestConnections adds, changes and removes VIM connections in the form of each version.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	for api, patch := range map[string]string{
+		"v1": `{"vimConnectionInfo":[{"id":"extra","vimType":"toy","accessInfo":{"password":"` + canary + `"}}]}`,
+		"v2": `{"vimConnectionInfo":{"extra":{"vimType":"toy","accessInfo":{"password":"` + canary + `"}}}}`,
+	} {
+		x := newVNFM(t, nil, sol003.Options{})
+		uri := x.running(api)
+		connections := func() []string {
+			inst, err := x.Get(t.Context(), uri[strings.LastIndex(uri, "/")+1:])
+			must(t, err)
+			var ids []string
+			for _, v := range inst.VimConnectionInfo {
+				ids = append(ids, v.ID)
+			}
+			return ids
+		}
+		x.await(x.send("PATCH", uri, patch, 202).Header.Get("Location"), vnflcm.Completed)
+		if diff := cmp.Diff([]string{"own", "extra"}, connections()); diff != "" {
+			t.Errorf("%s: added:\n%s", api, diff)
+		}
+		remove := `{"vimConnectionInfoDeleteList":["extra"],"vnfInstanceName":null}`
+		if api == "v2" {
+			remove = `{"vimConnectionInfo":{"extra":null},"vnfInstanceName":null}`
+		}
+		x.await(x.send("PATCH", uri, remove, 202, "Content-Type", "application/merge-patch+json").Header.Get("Location"), vnflcm.Completed)
+		if diff := cmp.Diff([]string{"own"}, connections()); diff != "" {
+			t.Errorf("%s: removed:\n%s", api, diff)
+		}
+		if name := x.send("GET", uri, "", 200).object()["vnfInstanceName"]; name != nil {
+			t.Errorf("%s: the removed name is %v", api, name)
+		}
+	}
+}
+
+// TestFailedOperations drives the tasks of operations.
+func TestFailedOperations(t *testing.T) {
+	t.Parallel()
+	for _, api := range versions {
+		t.Run(api, func(t *testing.T) {
+			t.Parallel()
+			x := newVNFM(t, nil, sol003.Options{})
+			failed := func(uri, body string, kind vnflcm.LcmOperation) string {
+				t.Helper()
+				x.cloud.setFault(kind, errors.New("no quota: password="+canary))
+				occ := x.begin(uri, body, vnflcm.FailedTemp)
+				x.cloud.setFault(kind, nil)
+				want := []string{"fail", "retry", "rollback", "self", "vnfInstance"}
+				if strings.Contains(body, "SCALE_IN") {
+					want = []string{"fail", "retry", "self", "vnfInstance"}
+				}
+				wantLinks(t, occ, want...)
+				return occ.object()["_links"].(object)["self"].(object)["href"].(string)
+			}
+			uri := x.create(api)
+			occ := failed(uri+"/instantiate", instantiate, vnflcm.OpInstantiate)
+			conflict := x.send("POST", uri+"/instantiate", instantiate, 409)
+			if !strings.Contains(conflict.detail(), "FAILED_TEMP") {
+				t.Errorf("detail: %s", conflict.detail())
+			}
+			x.send("DELETE", uri, "", 409)
+			x.send("POST", occ+"/retry", "", 202)
+			x.await(occ, vnflcm.Completed)
+			for _, task := range []string{"retry", "rollback", "fail"} {
+				x.send("POST", occ+"/"+task, "", 409)
+			}
+			x.send("POST", occ+"/cancel", `{"cancelMode":"GRACEFUL"}`, 409)
+
+			occ = failed(uri+"/scale", `{"type":"SCALE_OUT","aspectId":"workers"}`, vnflcm.OpScale)
+			x.send("POST", occ+"/rollback", "", 202)
+			x.await(occ, vnflcm.RolledBack)
+			x.begin(uri+"/scale", `{"type":"SCALE_OUT","aspectId":"workers"}`, vnflcm.Completed)
+			occ = failed(uri+"/scale", `{"type":"SCALE_IN","aspectId":"workers"}`, vnflcm.OpScale)
+			x.send("POST", occ+"/rollback", "", 404)
+			done := x.send("POST", occ+"/fail", "", 200)
+			if done.object()["operationState"] != "FAILED" || done.Header.Get("ETag") == "" {
+				t.Errorf("after fail: %s", done.body)
+			}
+
+			gate := make(chan struct{})
+			defer close(gate)
+			x.cloud.mu.Lock()
+			x.cloud.gate = gate
+			x.cloud.mu.Unlock()
+			occ = x.send("POST", uri+"/heal", `{}`, 202).Header.Get("Location")
+			before := x.await(occ, vnflcm.Processing)
+			wantLinks(t, before, "cancel", "self", "vnfInstance")
+			x.send("POST", occ+"/cancel", `{"cancelMode":"SOON"}`, 422)
+			x.send("POST", occ+"/cancel", `{"cancelMode":"FORCEFUL"}`, 202)
+			x.await(occ, vnflcm.FailedTemp)
+		})
+	}
+}
+
+// TestPreconditions reads and modifies under entity tags.
+func TestPreconditions(t *testing.T) {
+	t.Parallel()
+	for _, api := range versions {
+		x := newVNFM(t, nil, sol003.Options{})
+		uri := x.create(api)
+		tag := x.send("GET", uri, "", 200).Header.Get("ETag")
+		if !strings.HasPrefix(tag, `"`+api+"-") {
+			t.Errorf("entity tag %s", tag)
+		}
+		x.send("GET", uri, "", 304, "If-None-Match", `W/"x", `+tag)
+		x.send("GET", uri, "", 200, "If-None-Match", `"x"`)
+		x.send("PATCH", uri, `{"vnfInstanceName":"a"}`, 412, "If-Match", `"`+api+`-999"`)
+		other := strings.Replace(tag, api, "v9", 1)
+		x.send("PATCH", uri, `{"vnfInstanceName":"a"}`, 412, "If-Match", other)
+		x.send("DELETE", uri, "", 412, "If-Match", other)
+		occ := x.send("PATCH", uri, `{"vnfInstanceName":"a"}`, 202, "If-Match", other+", "+tag).Header.Get("Location")
+		x.await(occ, vnflcm.Completed)
+		x.send("PATCH", uri, `{"vnfInstanceName":"b"}`, 412, "If-Match", tag)
+		x.await(x.send("PATCH", uri, `{"vnfInstanceName":"b"}`, 202, "If-Match", "*").Header.Get("Location"), vnflcm.Completed)
+		x.send("GET", occ, "", 304, "If-None-Match", x.send("GET", occ, "", 200).Header.Get("ETag"))
+		x.send("PATCH", strings.Replace(uri, "vnf_instances/", "vnf_instances/x", 1), `{}`, 404, "If-Match", tag)
+		x.send("DELETE", uri, "", 204, "If-Match", x.send("GET", uri, "", 200).Header.Get("ETag"))
+	}
+}
+
+// TestMethods asks every path for every method.
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	allowed := map[string]string{
+		"api_versions": "GET HEAD", "vnf_instances": "GET HEAD POST", "vnf_instances/x": "DELETE GET HEAD PATCH",
+		"vnf_lcm_op_occs": "GET HEAD", "vnf_lcm_op_occs/x": "GET HEAD",
+		"vnf_lcm_op_occs/x/retry": "POST", "vnf_lcm_op_occs/x/rollback": "POST", "vnf_lcm_op_occs/x/fail": "POST", "vnf_lcm_op_occs/x/cancel": "POST",
+	}
+	for _, task := range []string{"instantiate", "scale", "scale_to_level", "heal", "terminate", "change_ext_conn", "change_flavour", "operate", "change_vnfpkg",
+		"create_snapshot", "revert_to_snapshot"} {
+		allowed["vnf_instances/x/"+task] = "POST"
+	}
+	for _, missing := range []string{"", "subscriptions", "subscriptions/x", "vnf_snapshots", "vnf_snapshots/x", "vnf_instances/x/y", "vnf_instances/", "vnf_instances//x",
+		"vnf_instances/x/", "vnf_lcm_op_occs/x/y/z", "a/../vnf_instances"} {
+		allowed[missing] = ""
+	}
+	bodies := map[string]string{"scale": `{"type":"SCALE_OUT","aspectId":"w"}`, "cancel": `{"cancelMode":"GRACEFUL"}`, "vnf_instances": `{"vnfdId":"none"}`}
+	for _, api := range versions {
+		x := newVNFM(t, nil, sol003.Options{})
+		for path, methods := range allowed {
+			for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"} {
+				name := path[strings.LastIndex(path, "/")+1:]
+				want, body := 404, ""
+				switch is := slices.Contains(strings.Fields(methods), method); {
+				case !is && methods != "":
+					want = 405
+				case method == "POST" && path == "vnf_instances":
+					want = 422 // no such VNFD
+				case is && (path == "vnf_instances" || path == "vnf_lcm_op_occs" || path == "api_versions"):
+					want = 200
+				}
+				if method == "POST" || method == "PATCH" {
+					if body = bodies[name]; body == "" {
+						body = "{}"
+					}
+				}
+				a := x.send(method, "/vnflcm/"+api+"/"+path, body, want)
+				if want == 405 && !slices.Equal(sorted(strings.ReplaceAll(a.Header.Get("Allow"), ",", " ")), sorted(methods)) {
+					t.Errorf("%s: Allow %q, want %s", path, a.Header.Get("Allow"), methods)
+				}
+			}
+		}
+		x.send("GET", "/vnflcm/api_versions", "", 200)
+		x.send("GET", "/vnflcm/v3/vnf_instances", "", 404)
+		x.send("GET", "/", "", 404)
+	}
+}
+
+// TestEveryStatus has every kind of resource answer with the statuses that do not depend on the Manager. TestMethods has 404
+// and 405, TestFaults 409 and 422, TestFailures 500, 503 and 504, TestPreconditions 304 and 412.
+func TestEveryStatus(t *testing.T) {
+	t.Parallel()
+	x := newVNFM(t, nil, sol003.Options{MaxBody: 1000, Authorize: func(r *http.Request) (sol003.Principal, error) {
+		return sol003.Principal{}, map[string]error{"401": errors.New("no"), "403": sol003.ErrForbidden, "503": sol003.ErrUnavailable}[r.Header.Get("X-Want")]
+	}})
+	for _, api := range versions {
+		for resource, methods := range map[string]string{"vnf_instances": "GET POST", "vnf_instances/x": "GET PATCH DELETE", "vnf_instances/x/instantiate": "POST",
+			"vnf_instances/x/scale": "POST", "vnf_instances/x/heal": "POST", "vnf_instances/x/terminate": "POST", "vnf_instances/x/change_ext_conn": "POST",
+			"vnf_lcm_op_occs": "GET", "vnf_lcm_op_occs/x": "GET", "vnf_lcm_op_occs/x/retry": "POST", "vnf_lcm_op_occs/x/rollback": "POST",
+			"vnf_lcm_op_occs/x/fail": "POST", "vnf_lcm_op_occs/x/cancel": "POST"} {
+			uri := "/vnflcm/" + api + "/" + resource
+			for _, method := range strings.Fields(methods) {
+				x.send(method, uri, "", 401, "X-Want", "401")
+				x.send(method, uri, "", 403, "X-Want", "403")
+				x.send(method, uri, "", 503, "X-Want", "503")
+				x.send(method, uri, "", 406, "Version", "9.0.0")
+				x.send(method, uri+"?"+strings.Repeat("x", 20<<10), "", 414)
+				if method == "GET" || method == "POST" {
+					x.send(method, uri, "", 406, "Accept", "text/html")
+				}
+				task := resource[strings.LastIndex(resource, "/")+1:]
+				if method == "GET" || method == "DELETE" || task == "retry" || task == "rollback" || task == "fail" {
+					continue // no body
+				}
+				x.send(method, uri, "{}", 415, "Content-Type", "text/plain")
+				x.send(method, uri, "{", 400)
+				x.send(method, uri, "{}{}", 400)
+				x.send(method, uri, `{"a":"`+strings.Repeat("x", 1000)+`"}`, 413)
+				x.send(method, uri, `{"a":{"b":["***"]}}`, 422)
+			}
+		}
+	}
+}
+
+func sorted(words string) []string { return slices.Sorted(slices.Values(strings.Fields(words))) }
+
+// TestNegotiation sends the headers of good and of bad clients.
+func TestNegotiation(t *testing.T) {
+	t.Parallel()
+	x := newVNFM(t, nil, sol003.Options{})
+	const list = "/vnflcm/v1/vnf_instances"
+	for version, want := range map[string]int{"": 200, "1.3.0": 200, "1.2.1": 200, "1.3.0-impl:example.com:x:4": 200, "1": 200, "2.0.0": 406, "3.0.0": 406, "x": 406, "10.0.0": 406} {
+		x.send("GET", list, "", want, "Version", version)
+	}
+	x.send("GET", "/vnflcm/v2/vnf_instances", "", 200, "Version", "2.0.0", "X-Auth-Token", canary, "User-Agent", "python-tackerclient")
+	for accept, want := range map[string]int{"application/json": 200, "*/*": 200, "application/*;q=0.1": 200, "text/html, application/json;q=0.9": 200, "text/html": 406,
+		"application/json;q=0, */*": 406, "application/json;q=x": 406, "application/*, text/html": 200, "nonsense": 406} {
+		x.send("GET", list, "", want, "Accept", accept)
+	}
+	// As Tacker's client asks.
+	x.send("GET", "/vnflcm/v1/api_versions", "", 200, "Version", "2.0.0")
+	patched := x.send("PATCH", x.create("v1"), `{"vnfInstanceName":"a"}`, 202, "Content-Type", "application/merge-patch+json", "Accept", "application/merge-patch+json")
+	x.await(patched.Header.Get("Location"), vnflcm.Completed)
+
+	const create = `{"vnfdId":"` + toyVNFD + `"}`
+	for media, want := range map[string]int{"application/json; charset=utf-8": 201, "application/xml": 415, "text/plain": 415, "application/merge-patch+json": 415, "//": 415} {
+		x.send("POST", list, create, want, "Content-Type", media)
+	}
+	if a := x.send("POST", list, create, 415, "Content-Encoding", "gzip"); a.Header.Get("Accept") == "" {
+		t.Error("no Accept header says what is supported")
+	}
+	uri := x.create("v1")
+	if a := x.send("PATCH", uri, `{}`, 415, "Content-Type", "application/json-patch+json"); a.Header.Get("Accept-Patch") == "" {
+		t.Error("no Accept-Patch header says what is supported")
+	}
+	rooted := newVNFM(t, nil, sol003.Options{APIRoot: "https://vnfm.example.com/north/"})
+	a := rooted.send("POST", list, create, 201)
+	if l := a.Header.Get("Location"); !strings.HasPrefix(l, "https://vnfm.example.com/north/vnflcm/v1/vnf_instances/") {
+		t.Errorf("Location %s", l)
+	}
+}
+
+// TestFaults sends requests with faults: the answer names every fault, and no value that may be secret.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for _, api := range versions {
+		x := newVNFM(t, nil, sol003.Options{})
+		idle, running := x.create(api), x.running(api)
+		base := "/vnflcm/" + api + "/vnf_instances"
+		for _, c := range []struct {
+			method, uri, body string
+			status            int
+			says              []string
+		}{
+			{"POST", base, `{`, 400, []string{"not JSON"}},
+			{"POST", base, ``, 415, nil},
+			{"POST", base, `[]`, 422, []string{"must be an object"}},
+			{"POST", base, `null`, 422, []string{"must be an object"}},
+			{"POST", base, `{}`, 422, []string{"vnfdId: is required"}},
+			{"POST", base, `{"vnfdId":"x"} {}`, 400, []string{"not JSON"}},
+			{"POST", base, `{"vnfdId":"x","vnfdId":"y"}`, 400, []string{`"vnfdId" twice`}},
+			{"POST", base, `{"vnfdId":"x","metadata":{"a":[{"b":1,"b":2}]}}`, 400, []string{`"b" twice`}},
+			{"POST", base, "{\"vnfdId\":\"\xff\"}", 400, []string{"UTF-8"}},
+			{"POST", base, `{"vnfdId":"` + toyVNFD + `","metadata":{"a":[{"b":"***"}]},"vnfInstanceName":"***"}`, 422, []string{"metadata.a[0].b", "vnfInstanceName"}},
+			{"POST", base, `{"vnfdId":"` + toyVNFD + `","unknown":{"c":"***"}}`, 422, []string{"unknown.c"}},
+			{"POST", base, `{"vnfdId":["` + canary + `"],"metadata":"` + canary + `"}`, 422, []string{"vnfdId", "metadata"}},
+			{"PATCH", running, `{"extensions":{"a":{"b":["***"]}},"vimConnectionInfo":[{"id":"own","accessInfo":{"password":"***"}}]}`, 422,
+				[]string{"extensions.a.b[0]", "vimConnectionInfo[0].accessInfo.password"}},
+			{"PATCH", running, `{"vnfdId":"other","vimConnectionInfoDeleteList":["own","none"]}`, 422, []string{"vnfdId", "vimConnectionInfoDeleteList[0]", "vimConnectionInfoDeleteList[1]"}},
+			{"PATCH", running, `{"extensions":"` + canary + `","vimConnectionInfo":"` + canary + `"}`, 422, []string{"extensions: must be an object"}},
+			{"PATCH", running, `[]`, 422, nil},
+			{"POST", idle + "/instantiate", `{"flavourId":"simple","additionalParams":{"a":"***"}}`, 422, []string{"additionalParams.a"}},
+			{"POST", idle + "/instantiate", `{"flavourId":"none","instantiationLevelId":7,"vimConnectionInfo":[{"vimId":"none","accessInfo":"` + canary + `"}]}`, 422, []string{"accessInfo"}},
+			{"POST", idle + "/instantiate", `{"flavourId":"none"}`, 422, []string{"flavourId"}},
+			{"POST", idle + "/instantiate", `{"flavourId":"simple","vimConnectionInfo":[{"vimId":"none","interfaceInfo":{"password":"` + canary + `"}}]}`, 422, []string{"vimConnectionInfo[0].vimId"}},
+			{"POST", running + "/scale", `{"type":"UP","aspectId":"none","numberOfSteps":"x","typ":1}`, 422, []string{"numberOfSteps", `did you mean "type"`}},
+			{"POST", running + "/heal", `{"vnfcInstanceId":[]}`, 422, []string{"vnfcInstanceId"}},
+			{"POST", running + "/heal", `{"vnfcInstanceId":["a","b"]}`, 422, []string{"vnfcInstanceId[0]", "vnfcInstanceId[1]"}},
+			{"POST", running + "/terminate", `{}`, 422, []string{"terminationType"}},
+			{"POST", running + "/change_ext_conn", `{"extVirtualLinks":[{},{"extCps":[{"cpdId":"none"}]}]}`, 422, []string{"extVirtualLinks[0].resourceId", "extVirtualLinks[1].extCps[0].cpdId"}},
+			{"POST", running + "/instantiate", `{"flavourId":"simple"}`, 409, []string{"INSTANTIATED"}},
+			{"POST", idle + "/heal", `{}`, 409, []string{"NOT_INSTANTIATED"}},
+			{"DELETE", running, ``, 409, []string{"terminate it first"}},
+		} {
+			header := []string{}
+			if c.method == "PATCH" {
+				header = []string{"Content-Type", "application/merge-patch+json"}
+			}
+			a := x.send(c.method, c.uri, c.body, c.status, header...)
+			for _, text := range c.says {
+				if !strings.Contains(a.detail(), text) {
+					t.Errorf("%s %s: the detail lacks %q: %s", c.method, c.body, text, a.detail())
+				}
+			}
+		}
+	}
+}
+
+// TestHostileBodies sends what no client sends by accident.
+func TestHostileBodies(t *testing.T) {
+	t.Parallel()
+	x := newVNFM(t, nil, sol003.Options{MaxBody: 1 << 20})
+	const uri = "/vnflcm/v2/vnf_instances"
+	x.send("POST", uri, `{"vnfdId":"x","metadata":{"a":`+strings.Repeat("[", 100)+strings.Repeat("]", 100)+`}}`, 400)
+	x.send("POST", uri, strings.Repeat("[", 1<<20), 400)
+	x.send("POST", uri, strings.Repeat(`{"a":`, 9000)+"1"+strings.Repeat("}", 9000), 400)
+	x.send("POST", uri, `{"vnfdId":"`+strings.Repeat("x", 1<<20)+`"}`, 413)
+	a := x.send("POST", uri, `{"vnfdId":"`+strings.Repeat("x", 1<<19)+`"}`, 422)
+	if len(a.body) > 1<<20 {
+		t.Errorf("an answer of %d bytes", len(a.body))
+	}
+	x.send("GET", uri+"?filter=(eq,id,"+strings.Repeat("x", 20<<10)+")", "", 414)
+
+	for _, declared := range []int64{100 << 20, -1} { // with and without Content-Length
+		r, err := http.NewRequestWithContext(t.Context(), "POST", x.http.URL+uri, io.LimitReader(zeros{}, 100<<20))
+		must(t, err)
+		r.ContentLength = declared
+		r.Header.Set("Content-Type", "application/json")
+		response, err := x.http.Client().Do(r)
+		if err != nil {
+			continue // the server has closed the connection while the client sent
+		}
+		if a := read(t, response); a.StatusCode != 413 {
+			t.Errorf("100 MB: %d %s", a.StatusCode, a.body)
+		}
+	}
+
+	slow, stop := io.Pipe()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", x.http.URL+uri, slow)
+	must(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if response, err := x.http.Client().Do(r); err == nil {
+			_ = response.Body.Close()
+		}
+	}()
+	_, err = stop.Write([]byte("{"))
+	must(t, err)
+	x.send("GET", uri, "", 200) // others are served meanwhile
+	must(t, stop.CloseWithError(errors.New("the client gives up")))
+	<-ended
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestLists pages, filters and selects.
+func TestLists(t *testing.T) {
+	t.Parallel()
+	for _, api := range versions {
+		n := 0
+		x := newVNFM(t, func(c *vnflcm.Config) {
+			c.NewID = func() string { n++; return fmt.Sprintf("id-%02d", n) }
+		}, sol003.Options{PageSize: 2})
+		for range 4 {
+			x.create(api)
+		}
+		running := x.running(api)
+		base := "/vnflcm/" + api + "/vnf_instances"
+		pages := func(uri string) (all [][]string) {
+			t.Helper()
+			for uri != "" {
+				a := x.send("GET", uri, "", 200)
+				all = append(all, a.ids())
+				uri, _, _ = strings.Cut(strings.TrimPrefix(a.Header.Get("Link"), "<"), ">")
+				if strings.Contains(uri, "all_fields") && uri[0] != '/' && !strings.Contains(uri, "all_fields=true") {
+					t.Errorf("Tacker's client would lose a parameter of %s", uri)
+				}
+				if l := a.Header.Get("Link"); l != "" && !strings.HasSuffix(l, `>; rel="next"`) {
+					t.Errorf("Link: %s", l)
+				}
+			}
+			return all
+		}
+		all := [][]string{{"id-01", "id-02"}, {"id-03", "id-04"}, {"id-05"}}
+		for query, want := range map[string][][]string{
+			"": all, "?filter=": all, "?all_fields": all,
+			"?filter=(eq,instantiationState,INSTANTIATED)":                                            {{"id-05"}},
+			"?filter=(in,instantiationState,INSTANTIATED,NOT_INSTANTIATED)":                           all,
+			"?filter=(eq,vnfdId," + toyVNFD + ");(eq,metadata/site,north)":                            all,
+			"?filter=(eq,vnfdId,none)":                                                                {nil},
+			"?filter=(neq,instantiationState,INSTANTIATED);(gt,id,id-02)":                             {{"id-03", "id-04"}, nil},
+			"?filter=%28cont%2Cid%2C1%2C5%29":                                                         {{"id-01", "id-05"}},
+			"?filter=((eq,vnfInstanceName,'toy');(nin,id,id-01,id-02,id-03))":                         {{"id-04", "id-05"}},
+			"?filter=eq,id,id-03":                                                                     {{"id-03"}},
+			"?filter=(eq,instantiatedVnfInfo/scaleStatus/scaleLevel,0)":                               {{"id-05"}},
+			"?filter=(eq,instantiatedVnfInfo/vnfcResourceInfo/vduId,worker)":                          {{"id-05"}},
+			"?filter=(cont,extensions/secret," + canary[:4] + ")":                                     {nil}, // a filter cannot guess secrets
+			"?filter=(eq,extensions/secret,***)":                                                      {{"id-05"}},
+			"?filter=(eq,instantiationState,INSTANTIATED);(eq,instantiationState,NOT_INSTANTIATED)":   {nil},
+			"?filter=(eq,instantiationState,NONSENSE)":                                                {nil},
+			"?filter=(eq,id,id-01)&fields=metadata":                                                   {{"id-01"}},
+			"?filter=(eq,vnfInstanceDescription,x)":                                                   {nil},
+			"?filter=(eq,vnfInstanceName,toy);(eq,vnfProvider,Toys);(eq,vnfdVersion,1.0)&all_fields=": all,
+		} {
+			got := pages(base + query)
+			if len(got) == 3 && got[2] == nil { // a page of a filter can be empty
+				got = got[:2]
+			}
+			if !cmp.Equal(got, want) && !cmp.Equal(slices.Concat(got...), slices.Concat(want...)) {
+				t.Errorf("%s: %v, want %v", query, got, want)
+			}
+		}
+		for _, query := range []string{"?filter=(eq,id)", "?filter=(eq,none,x)", "?filter=(is,id,x)", "?filter=(eq,id,x", "?x=1", "?filter=%zz", "?filter=(eq,id,1)&filter=(eq,id,2)",
+			"?nextpage_opaque_marker=!", "?nextpage_opaque_marker=AAAA", "?fields=id", "?fields=none", "?exclude_fields=metadata&fields=metadata", "?all_fields&exclude_default",
+			"?exclude_fields=vnfdId", "?exclude_fields=metadata&exclude_default"} {
+			x.send("GET", base+query, "", 400)
+		}
+
+		item := func(query string) object {
+			return x.send("GET", base+"?filter=(eq,id,id-05)"+query, "", 200).tree.(array)[0].(object)
+		}
+		short := []string{"_links", "id", "instantiationState", "vnfInstanceName", "vnfProductName", "vnfProvider", "vnfSoftwareVersion", "vnfdId", "vnfdVersion"}
+		full := append(slices.Clone(short), "extensions", "instantiatedVnfInfo", "metadata", "vimConnectionInfo")
+		for query, want := range map[string][]string{
+			"": short, "&exclude_default": short, "&all_fields": full, "&exclude_fields=metadata,extensions": append(slices.Clone(short), "instantiatedVnfInfo", "vimConnectionInfo"),
+			"&fields=metadata": append(slices.Clone(short), "metadata"), "&fields=extensions&exclude_default": append(slices.Clone(short), "extensions"),
+		} {
+			if diff := cmp.Diff(sorted(strings.Join(want, " ")), keys(item(query))); diff != "" {
+				t.Errorf("%s:\n%s", query, diff)
+			}
+		}
+		info, _ := item("&fields=instantiatedVnfInfo/scaleStatus")["instantiatedVnfInfo"].(object)
+		if diff := cmp.Diff([]string{"flavourId", "scaleStatus", "vnfState"}, keys(info)); diff != "" {
+			t.Errorf("a part of instantiatedVnfInfo:\n%s", diff)
+		}
+		vims := item("&fields=vimConnectionInfo&exclude_default")["vimConnectionInfo"]
+		if api == "v2" && cmp.Equal(vims, nil) {
+			t.Error("no vimConnectionInfo")
+		}
+		noAccess := item("&exclude_fields=vimConnectionInfo/accessInfo")["vimConnectionInfo"]
+		if strings.Contains(fmt.Sprint(noAccess), "accessInfo") || !strings.Contains(fmt.Sprint(noAccess), "vimType") {
+			t.Errorf("vimConnectionInfo without accessInfo: %v", noAccess)
+		}
+
+		occs := "/vnflcm/" + api + "/vnf_lcm_op_occs"
+		x.begin(running+"/heal", `{}`, vnflcm.Completed)
+		x.begin(running+"/terminate", `{"terminationType":"GRACEFUL"}`, vnflcm.Completed)
+		for query, want := range map[string]int{"": 3, "?filter=(eq,operation,HEAL)": 1, "?filter=(in,operation,HEAL,TERMINATE);(eq,operationState,COMPLETED)": 2,
+			"?filter=(eq,vnfInstanceId,id-05)": 3, "?filter=(eq,vnfInstanceId,id-01)": 0, "?filter=(gte,startTime,2020-01-01T00:00:00Z)": 3,
+			"?filter=(lt,startTime,2020-01-01T00:00:00Z)": 0, "?filter=(eq,isCancelPending,false)": 3, "?filter=(eq,operationParams/terminationType,GRACEFUL)&all_fields": 1} {
+			if got := slices.Concat(pages(occs + query)...); len(got) != want {
+				t.Errorf("%s: %v, want %d", query, got, want)
+			}
+		}
+		occ := x.send("GET", occs+"?filter=(eq,operation,INSTANTIATE)", "", 200).tree.(array)[0].(object)
+		if occ["operationParams"] != nil || occ["resourceChanges"] != nil {
+			t.Errorf("an operation of a list: %v", occ)
+		}
+	}
+}
+
+func keys(o object) []string {
+	var out []string
+	for key := range o {
+		out = append(out, key)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestLog reads all that the handler logs.
+func TestLog(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	x := newVNFM(t, nil, sol003.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	x.send("POST", "/vnflcm/v1/vnf_instances", `{"vnfdId":"`+toyVNFD+`","mistake":"`+canary+`"}`, 201)
+	x.send("GET", "/vnflcm/v1/vnf_instances/"+canary[:3], "", 404)
+	if !strings.Contains(log.String(), "mistake") || strings.Contains(log.String(), canary) {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
+// TestAuthorize identifies senders.
+func TestAuthorize(t *testing.T) {
+	t.Parallel()
+	if _, err := sol003.NewHandler(nil, sol003.Options{}); err == nil {
+		t.Error("a handler for everyone was made by mistake")
+	}
+	x := newVNFM(t, nil, sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
+		switch r.Header.Get("Authorization") {
+		case "Bearer good":
+			return sol003.Principal{Name: "nfvo"}, nil
+		case "Bearer weak":
+			return sol003.Principal{}, fmt.Errorf("%w: %s", sol003.ErrForbidden, canary)
+		case "Bearer later":
+			return sol003.Principal{}, sol003.ErrUnavailable
+		case "Bearer tenant":
+			return sol003.Principal{Tenant: "a"}, nil
+		}
+		return sol003.Principal{}, errors.New("the token " + canary + " has expired")
+	}})
+	const uri = "/vnflcm/v2/vnf_instances"
+	x.send("GET", uri, "", 200, "Authorization", "Bearer good")
+	x.send("GET", uri, "", 403, "Authorization", "Bearer weak")
+	x.send("GET", uri, "", 403, "Authorization", "Bearer tenant")
+	x.send("GET", "/nothing", "", 401)
+	if got := x.send("GET", uri, "", 401).Header.Get("WWW-Authenticate"); got != "Bearer" {
+		t.Errorf("WWW-Authenticate: %s", got)
+	}
+	if got := x.send("GET", uri, "", 401, "Authorization", "Bearer old").Header.Get("WWW-Authenticate"); got != `Bearer error="invalid_token"` {
+		t.Errorf("WWW-Authenticate: %s", got)
+	}
+}
+
+func TestClientCertificates(t *testing.T) {
+	t.Parallel()
+	authorize := sol003.ClientCertificates(map[string]sol003.Principal{"CN=nfvo,O=Example": {Name: "nfvo"}})
+	chain := func(cn string) *tls.ConnectionState {
+		c := &x509.Certificate{Subject: pkix.Name{CommonName: cn, Organization: []string{"Example"}}}
+		return &tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}, VerifiedChains: [][]*x509.Certificate{{c}}}
+	}
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+	if _, err := authorize(r); err == nil || errors.Is(err, sol003.ErrForbidden) {
+		t.Errorf("without TLS: %v", err)
+	}
+	r.TLS = chain("nfvo")
+	if who, err := authorize(r); err != nil || who.Name != "nfvo" {
+		t.Errorf("%v %v", who, err)
+	}
+	r.TLS.VerifiedChains = nil
+	if _, err := authorize(r); err == nil {
+		t.Error("a certificate that nothing has verified was accepted")
+	}
+	r.TLS = chain("other")
+	if _, err := authorize(r); !errors.Is(err, sol003.ErrForbidden) {
+		t.Errorf("another certificate: %v", err)
+	}
+}

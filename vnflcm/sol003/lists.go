@@ -1,0 +1,157 @@
+package sol003
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// markerParameter is the query parameter of the next page (SOL013 v2.6.1 5.4.2.3).
+const markerParameter = "nextpage_opaque_marker"
+
+var listParameters = []string{"filter", "all_fields", "fields", "exclude_fields", "exclude_default", markerParameter}
+
+// listQuery is what a request wants of a list.
+type listQuery struct {
+	parameters map[string]string
+	filter     Filter
+	leaveOut   selection
+	after      string
+}
+
+// listQuery reads the query of a URI.
+func (c *call) listQuery(a attributes) (q listQuery, err error) {
+	if q.parameters, err = parseQuery(c.r.URL.RawQuery); err != nil {
+		return q, err
+	}
+	if text, ok := q.parameters["filter"]; ok && text != "" {
+		if q.filter, err = ParseFilter(text); err != nil {
+			return q, badRequest(err.Error())
+		}
+	}
+	for _, t := range q.filter.terms {
+		if !slices.Contains(a.all, t.path[0]) {
+			return q, badRequest(fmt.Sprintf("filter: there is no attribute %q", beginning(t.path[0])))
+		}
+	}
+	if q.leaveOut, err = a.selectAttributes(q.parameters); err != nil {
+		return q, err
+	}
+	after, err := base64.RawURLEncoding.DecodeString(q.parameters[markerParameter])
+	if err != nil {
+		return q, errBadMarker
+	}
+	q.after = string(after)
+	return q, nil
+}
+
+var errBadMarker = badRequest(markerParameter + ": is not that of a page")
+
+// parseQuery reads a query. url.ParseQuery takes a semicolon for a fault, but clients send those of filters as they are.
+func parseQuery(raw string) (map[string]string, error) {
+	out := map[string]string{}
+	for pair := range strings.SplitSeq(raw, "&") {
+		if pair == "" {
+			continue
+		}
+		rawName, rawValue, _ := strings.Cut(pair, "=")
+		name, errName := url.QueryUnescape(rawName)
+		value, errValue := url.QueryUnescape(rawValue)
+		if errName != nil || errValue != nil {
+			return nil, badRequest("the query of the URI is not percent-encoded")
+		}
+		if !slices.Contains(listParameters, name) {
+			return nil, badRequest(fmt.Sprintf("the resource has no query parameter %q", beginning(name)))
+		}
+		if _, twice := out[name]; twice {
+			return nil, badRequest(name + " comes twice")
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// lister makes the documents of a list. A document is made once, although the filter looks at it first.
+type lister[T any] struct {
+	query  listQuery
+	render func(T) (object, error)
+	made   map[any]object
+	err    error
+}
+
+// match returns a function that selects by what the store does not select by; nil if there is nothing of the kind.
+func (l *lister[T]) match(visible func(T) bool) func(T) bool {
+	if len(l.query.filter.terms) == 0 && visible == nil {
+		return nil
+	}
+	return func(item T) bool {
+		if visible != nil && !visible(item) {
+			return false
+		}
+		document, err := l.render(item)
+		if err != nil {
+			l.err = errors.Join(l.err, err)
+			return false
+		}
+		if !l.query.filter.Match(document) {
+			return false
+		}
+		l.made[item] = document
+		return true
+	}
+}
+
+// answer sends a page.
+func (l *lister[T]) answer(c *call, page vnflcm.Page[T], err error) error {
+	switch {
+	case l.query.after != "" && errors.Is(err, vnflcm.ErrInvalidRequest):
+		return errBadMarker
+	case errors.Is(err, vnflcm.ErrUnreadable): // the page has the others
+		c.Logger.ErrorContext(c.r.Context(), "a list lacks records", "resource", c.r.Pattern, "error", vnflcm.Problem(err).Detail)
+	case err != nil:
+		return err
+	}
+	if l.err != nil {
+		return l.err
+	}
+	documents := make([]object, 0, len(page.Items))
+	for _, item := range page.Items {
+		document := l.made[item]
+		if document == nil {
+			if document, err = l.render(item); err != nil {
+				return err
+			}
+		}
+		l.query.leaveOut.apply(document)
+		documents = append(documents, document)
+	}
+	if page.Next != "" {
+		c.w.Header().Set("Link", "<"+c.nextPage(l.query.parameters, page.Next)+`>; rel="next"`)
+	}
+	return c.document(http.StatusOK, documents)
+}
+
+// nextPage returns the URI of the page after the one that ends at a place, with the same filter and selectors.
+func (c *call) nextPage(parameters map[string]string, end string) string {
+	query := url.Values{markerParameter: {base64.RawURLEncoding.EncodeToString([]byte(end))}}
+	for name, value := range parameters {
+		switch {
+		case name == markerParameter:
+		case name == "all_fields", name == "exclude_default":
+			query.Set(name, "true") // Tacker's client drops parameters without a value
+		case value != "":
+			query.Set(name, value)
+		}
+	}
+	return c.root() + c.r.URL.EscapedPath() + "?" + query.Encode()
+}
+
+func newLister[T any](q listQuery, render func(T) (object, error)) *lister[T] {
+	return &lister[T]{query: q, render: render, made: map[any]object{}}
+}

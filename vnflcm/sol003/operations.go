@@ -1,0 +1,154 @@
+package sol003
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+func marshalOperationV1(operation *vnflcm.VnfLcmOpOcc) ([]byte, error) {
+	return json.Marshal(operation)
+}
+
+func (c *call) operationURI(id string) string {
+	return c.root() + c.api.prefix() + "/vnf_lcm_op_occs/" + url.PathEscape(id)
+}
+
+// renderOperation returns a document with the links to the tasks that the state of the operation allows (SOL003 v2.6.1
+// 5.5.2.13).
+func (c *call) renderOperation(operation *vnflcm.VnfLcmOpOcc) (object, error) {
+	document, err := readObject(c.api.operation(operation))
+	if err != nil {
+		return nil, err
+	}
+	links := newLinks(c.operationURI(operation.ID))
+	links.list["vnfInstance"] = link{c.instanceURI(operation.VnfInstanceID)}
+	switch operation.OperationState {
+	case vnflcm.Starting, vnflcm.Processing, vnflcm.RollingBack:
+		links.add("cancel", "cancel")
+	case vnflcm.FailedTemp:
+		links.add("retry", "retry")
+		links.add("fail", "fail")
+		if canRollBack(operation) {
+			links.add("rollback", "rollback")
+		}
+	}
+	document["_links"] = links.list
+	return document, nil
+}
+
+// canRollBack reports whether the Manager can roll back an operation (vnflcm.Manager.Rollback).
+func canRollBack(operation *vnflcm.VnfLcmOpOcc) bool {
+	switch operation.Operation {
+	case vnflcm.OpInstantiate, vnflcm.OpChangeExtConn:
+		return true
+	case vnflcm.OpScale:
+		var request struct{ Type vnflcm.ScaleType }
+		return json.Unmarshal(operation.OperationParams.Reveal(), &request) == nil && request.Type == vnflcm.ScaleOut
+	}
+	return false
+}
+
+func (c *call) sendOperation(operation *vnflcm.VnfLcmOpOcc) error {
+	document, err := c.renderOperation(operation)
+	if err != nil {
+		return err
+	}
+	c.setETag(operation.Version)
+	return c.document(http.StatusOK, document)
+}
+
+// listOperations answers SOL003 v2.6.1 5.4.12.3.2.
+func (c *call) listOperations() error {
+	query, err := c.listQuery(operationAttributes)
+	if err != nil {
+		return err
+	}
+	q := vnflcm.OperationQuery{After: query.after, Limit: c.PageSize}
+	for _, state := range query.filter.take("operationState", 0) {
+		q.States = append(q.States, vnflcm.OperationState(state))
+	}
+	for _, kind := range query.filter.take("operation", 0) {
+		q.Operations = append(q.Operations, vnflcm.LcmOperation(kind))
+	}
+	if ids := query.filter.take("vnfInstanceId", 1); ids != nil && ids[0] != "" {
+		q.InstanceID = ids[0]
+	}
+	list := newLister(query, c.renderOperation)
+	q.Match = list.match(c.visibleOperations())
+	page, err := c.manager.Operations(c.r.Context(), q)
+	return list.answer(c, page, err)
+}
+
+// readOperation answers SOL003 v2.6.1 5.4.13.3.2.
+func (c *call) readOperation() error {
+	operation, err := c.ownOperation()
+	if err != nil {
+		return err
+	}
+	if c.notModified(operation.Version) {
+		return nil
+	}
+	return c.sendOperation(operation)
+}
+
+// ownOperation returns the operation that the path names, if the sender may use it.
+func (c *call) ownOperation() (*vnflcm.VnfLcmOpOcc, error) {
+	id := c.r.PathValue("id")
+	operation, err := c.manager.Operation(c.r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	if visible := c.visibleOperations(); visible != nil && !visible(operation) {
+		return nil, notFound("operation", id)
+	}
+	return operation, nil
+}
+
+// control returns what answers a task of an operation without a body: SOL003 v2.6.1 5.4.14.3.1 and 5.4.15.3.1.
+func control(do func(Manager, context.Context, string) error) func(*call) error {
+	return func(c *call) error {
+		operation, err := c.ownOperation()
+		if err != nil {
+			return err
+		}
+		if err := do(c.manager, c.r.Context(), operation.ID); err != nil {
+			return err
+		}
+		c.w.WriteHeader(http.StatusAccepted)
+		return nil
+	}
+}
+
+// failOperation answers SOL003 v2.6.1 5.4.16.3.1.
+func (c *call) failOperation() error {
+	operation, err := c.ownOperation()
+	if err != nil {
+		return err
+	}
+	if err := c.manager.Fail(c.r.Context(), operation.ID); err != nil {
+		return err
+	}
+	if operation, err = c.manager.Operation(c.r.Context(), operation.ID); err != nil {
+		return err
+	}
+	return c.sendOperation(operation)
+}
+
+// cancelOperation answers SOL003 v2.6.1 5.4.17.3.1.
+func (c *call) cancelOperation() error {
+	var req struct {
+		CancelMode vnflcm.CancelMode `json:"cancelMode"`
+	}
+	if _, err := c.readBody(&req, mediaJSON); err != nil {
+		return err
+	}
+	if !slices.Contains([]vnflcm.CancelMode{vnflcm.CancelGraceful, vnflcm.CancelForceful}, req.CancelMode) {
+		return &vnflcm.ParamError{Path: "cancelMode", Reason: "must be GRACEFUL or FORCEFUL"}
+	}
+	return control(func(m Manager, ctx context.Context, id string) error { return m.Cancel(ctx, id, req.CancelMode) })(c)
+}

@@ -1,0 +1,72 @@
+package sol003
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// retryAfter is what the Retry-After header of a 503 says, in seconds.
+const retryAfter = "5"
+
+// WriteProblem answers a request with the ProblemDetails of an error (SOL013 v2.6.1 6.3): what vnflcm.Problem makes of it, as
+// application/problem+json, with Retry-After if the status is 503. The detail has every fault of the request, one on each
+// line.
+func WriteProblem(w http.ResponseWriter, err error) { writeProblem(w, problemOf(err)) }
+
+func writeProblem(w http.ResponseWriter, p *vnflcm.ProblemDetails) {
+	body, err := json.Marshal(p)
+	if err != nil { // there is nothing in p that does not marshal
+		body = []byte(`{"status":500,"detail":"the problem cannot be shown"}`)
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(body) // an error: the client has gone
+}
+
+// statusError is an error that only HTTP knows.
+type statusError struct {
+	status int
+	detail string
+	header http.Header
+}
+
+func (e *statusError) Error() string { return e.detail }
+
+var errNoResource = &statusError{status: http.StatusNotFound, detail: "there is no such resource"}
+
+// badRequest is the error of a request that is not well-formed.
+func badRequest(detail string) error {
+	return &statusError{status: http.StatusBadRequest, detail: detail}
+}
+
+func problemOf(err error) *vnflcm.ProblemDetails {
+	own, ok := errors.AsType[*statusError](err)
+	if !ok && errors.Is(err, context.DeadlineExceeded) {
+		own, ok = &statusError{status: http.StatusGatewayTimeout, detail: "the request took too long"}, true
+	}
+	if ok {
+		return &vnflcm.ProblemDetails{Title: http.StatusText(own.status), Status: own.status, Detail: own.detail}
+	}
+	return vnflcm.Problem(err)
+}
+
+// fail answers a request that cannot be served.
+func (c *call) fail(ctx context.Context, err error) {
+	if own, ok := errors.AsType[*statusError](err); ok {
+		maps.Copy(c.w.Header(), own.header)
+	}
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
+		// Detail is masked. The path is not logged: its segments are the client's.
+		c.Logger.ErrorContext(ctx, "request failed", "method", c.r.Method, "resource", c.r.Pattern, "status", p.Status, "error", p.Detail)
+	}
+	writeProblem(c.w, p)
+}
