@@ -19,6 +19,7 @@ var budget = map[string]int{
 	"tosca/problem":            0,
 	"vnflcm":                   5,
 	"vnflcm/sol003":            5,
+	"vnflcm/sol003/bearer":     10, // JSON web tokens and key sets
 	"vnflcm/storetest":         10,
 	"vnflcm/crashtest":         10, // storetest
 	"vnflcm/sqlstore/sqlite":   18,

@@ -1,13 +1,28 @@
-// Package sol003 renders the documents of package vnflcm for the HTTP interface of a VNFM (ETSI GS NFV-SOL 003).
+// Package sol003 serves the VNF lifecycle management API of a VNFM (ETSI GS NFV-SOL 003) over HTTP.
 //
-// The types of vnflcm marshal to version 1 of the VNF lifecycle management API (SOL003 v2.6.1) by themselves. For
-// version 2 (SOL003 v3.3.1):
+// To serve a Manager to clients with a certificate:
 //
-//	instance, err := manager.Get(ctx, id)
-//	body, err := sol003.MarshalInstanceV2(instance)
+//	handler, err := sol003.NewHandler(manager, sol003.Options{
+//		Authorize: sol003.ClientCertificates(map[string]sol003.Principal{"CN=nfvo,O=Example": {Name: "nfvo"}}),
+//	})
+//	server := &http.Server{Addr: ":9890", Handler: handler, TLSConfig: tlsConfig,
+//		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
+//	err = server.ListenAndServeTLS("vnfm.crt", "vnfm.key")
 //
-// Both versions show the same values: secrets are ***, as the Manager has them (vnflcm.PublicParams and
-// vnflcm.Config.PublicParams say what is shown). Requests need no conversion: vnflcm.DecodeRequest reads both versions.
+// The example of NewHandler is a complete program. Package bearer accepts OAuth 2.0 tokens. docs/api.md shows the life of a
+// VNF by curl, and has tables of the resources, the answers and the query parameters.
+//
+// # Parts
+//
+// WriteProblem answers a request with ProblemDetails. ParseFilter reads attribute filters. Both are useful to other
+// handlers, such as one for SOL002.
+//
+// # Documents
+//
+// The types of vnflcm marshal to version 1 of the API (SOL003 v2.6.1) by themselves. MarshalInstanceV2 and
+// MarshalOperationV2 make documents of version 2 (SOL003 v3.3.1). Both versions show the same values: secrets are ***, as
+// the Manager has them (vnflcm.PublicParams and vnflcm.Config.PublicParams say what is shown). Requests need no conversion:
+// vnflcm.DecodeRequest reads both versions.
 //
 // What differs in version 2:
 //
