@@ -162,6 +162,8 @@ type call struct {
 	who Principal
 	w   http.ResponseWriter
 	r   *http.Request
+
+	lookup error // why the tenant of an instance could not be found out
 }
 
 // handle registers a resource. No methods: the resource does not exist.

@@ -3,6 +3,7 @@ package sol003
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -103,8 +104,10 @@ func (c *call) ownOperation() (*vnflcm.VnfLcmOpOcc, error) {
 	if err != nil {
 		return nil, err
 	}
-	if visible := c.visibleOperations(); visible != nil && !visible(operation) {
+	if err := c.permit(operation.VnfInstanceID); errors.Is(err, vnflcm.ErrNotFound) {
 		return nil, notFound("operation", id)
+	} else if err != nil {
+		return nil, err
 	}
 	return operation, nil
 }

@@ -2,6 +2,7 @@ package sol003
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -40,12 +41,22 @@ func (c *call) permit(instanceID string) error {
 	return err
 }
 
+// sees reports whether the sender may see an instance. A failure to find out is kept for the answer: a list must not lack
+// items because of it.
+func (c *call) sees(instanceID string) bool {
+	err := c.permit(instanceID)
+	if err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
+		c.lookup = errors.Join(c.lookup, err)
+	}
+	return err == nil
+}
+
 // visibleInstances returns which instances the sender may see, nil for all.
 func (c *call) visibleInstances() func(*vnflcm.VnfInstance) bool {
 	if c.who.Tenant == "" {
 		return nil
 	}
-	return func(instance *vnflcm.VnfInstance) bool { return c.permit(instance.ID) == nil }
+	return func(instance *vnflcm.VnfInstance) bool { return c.sees(instance.ID) }
 }
 
 // visibleOperations returns which operations the sender may see, nil for all.
@@ -57,7 +68,7 @@ func (c *call) visibleOperations() func(*vnflcm.VnfLcmOpOcc) bool {
 	return func(operation *vnflcm.VnfLcmOpOcc) bool {
 		visible, found := known[operation.VnfInstanceID]
 		if !found {
-			visible = c.permit(operation.VnfInstanceID) == nil
+			visible = c.sees(operation.VnfInstanceID)
 			known[operation.VnfInstanceID] = visible
 		}
 		return visible
