@@ -21,8 +21,14 @@ const (
 	mediaPatch = "application/merge-patch+json"
 )
 
-// maxDepth is how deep the objects and lists of a request may be nested.
-const maxDepth = 64
+// The limits of a body, beside Options.MaxBody. The time to describe the faults of a request grows with the square of their
+// number, and with the length of their paths.
+const (
+	maxDepth  = 64   // of objects and lists
+	maxValues = 5000 // objects, lists, texts, numbers, booleans, nulls
+	maxPath   = 2048 // bytes of the names that lead to an attribute
+	maxFaults = 100  // that an answer names
+)
 
 // readBody fills into (a pointer to a request) from the body, which has one of the media types, and returns the body.
 func (c *call) readBody(into any, media ...string) (body []byte, err error) {
@@ -47,7 +53,7 @@ func (c *call) readBody(into any, media ...string) (body []byte, err error) {
 	if len(unknown) > 0 {
 		c.Logger.WarnContext(c.r.Context(), "unknown attributes in a request", "method", c.r.Method, "resource", c.r.Pattern, "attributes", bounded(unknown))
 	}
-	return body, err
+	return body, firstFaults(err)
 }
 
 // bounded returns the first of a list of names, each cut to a reasonable length.
@@ -76,8 +82,8 @@ func (c *call) checkMedia(media []string) error {
 		header: http.Header{header: {supported}}}
 }
 
-// checkJSON refuses a document that is not JSON, is nested too deeply, or names an attribute twice: a program on the way may
-// have checked the first, and this one reads the last.
+// checkJSON refuses a document that is not JSON, goes beyond the limits, or names an attribute twice: a program on the way
+// may have checked the first, and this one reads the last.
 func checkJSON(data []byte) error {
 	var document json.RawMessage
 	if err := json.Unmarshal(data, &document); err != nil {
@@ -86,41 +92,94 @@ func checkJSON(data []byte) error {
 	if !utf8.Valid(data) {
 		return badRequest("the body is not JSON: it is not UTF-8")
 	}
-	type level struct {
-		names map[string]bool // nil in a list
-		value bool            // the next token is the value of an attribute
-	}
-	var open []*level
+	var c jsonChecker
 	for tokens := json.NewDecoder(bytes.NewReader(data)); ; {
 		token, err := tokens.Token()
 		if err != nil {
 			return nil // the end: the document is valid
 		}
-		if end := token == json.Delim('}') || token == json.Delim(']'); end {
-			open = open[:len(open)-1]
-			continue
-		}
-		if len(open) > 0 {
-			in := open[len(open)-1]
-			if name, ok := token.(string); ok && in.names != nil && !in.value {
-				if in.names[name] {
-					return badRequest(fmt.Sprintf("the body is ambiguous: an object has the attribute %q twice", beginning(name)))
-				}
-				in.names[name], in.value = true, true
-				continue
-			}
-			in.value = false
-		}
-		switch token {
-		case json.Delim('{'):
-			open = append(open, &level{names: map[string]bool{}})
-		case json.Delim('['):
-			open = append(open, &level{})
-		}
-		if len(open) > maxDepth {
-			return badRequest(fmt.Sprintf("the body is nested more than %d levels deep", maxDepth))
+		if err := c.token(token); err != nil {
+			return err
 		}
 	}
+}
+
+// jsonChecker reads the tokens of a valid document.
+type jsonChecker struct {
+	open   []jsonLevel
+	values int
+}
+
+// jsonLevel is an object or a list that has not ended.
+type jsonLevel struct {
+	names   map[string]bool // nil in a list
+	named   bool            // the next token is the value of an attribute
+	pathLen int             // of the names above and of the latest name here
+}
+
+func (c *jsonChecker) token(token json.Token) error {
+	if token == json.Delim('}') || token == json.Delim(']') {
+		c.open = c.open[:len(c.open)-1]
+		return nil
+	}
+	above := 0
+	if len(c.open) > 0 {
+		in := &c.open[len(c.open)-1]
+		if in.names != nil && !in.named {
+			name, _ := token.(string)
+			return c.name(in, name)
+		}
+		in.named, above = false, in.pathLen
+	}
+	if c.values++; c.values > maxValues {
+		return badRequest(fmt.Sprintf("the body has more than %d values", maxValues))
+	}
+	switch token {
+	case json.Delim('{'):
+		c.open = append(c.open, jsonLevel{names: map[string]bool{}, pathLen: above})
+	case json.Delim('['):
+		c.open = append(c.open, jsonLevel{pathLen: above})
+	}
+	if len(c.open) > maxDepth {
+		return badRequest(fmt.Sprintf("the body is nested more than %d levels deep", maxDepth))
+	}
+	return nil
+}
+
+func (c *jsonChecker) name(in *jsonLevel, name string) error {
+	if in.names[name] {
+		return badRequest(fmt.Sprintf("the body is ambiguous: an object has the attribute %q twice", beginning(name)))
+	}
+	in.names[name], in.named, in.pathLen = true, true, len(name)
+	if len(c.open) > 1 {
+		in.pathLen += c.open[len(c.open)-2].pathLen
+	}
+	if in.pathLen > maxPath {
+		return badRequest(fmt.Sprintf("the body has an attribute whose path is longer than %d bytes", maxPath))
+	}
+	return nil
+}
+
+// firstFaults returns the first faults of a request. Each has the path of an attribute: many faults of a small request would
+// be a large answer.
+func firstFaults(err error) error {
+	all := faults(err)
+	if len(all) <= maxFaults {
+		return err
+	}
+	return errors.Join(errors.Join(all[:maxFaults]...), fmt.Errorf("and %d further faults", len(all)-maxFaults))
+}
+
+// faults are the errors that were joined.
+func faults(err error) (out []error) {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	for _, each := range joined.Unwrap() {
+		out = append(out, faults(each)...)
+	}
+	return out
 }
 
 // accepts reports whether an Accept header allows application/json: the most specific range that covers it decides

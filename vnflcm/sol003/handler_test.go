@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -385,6 +386,7 @@ func TestHostileBodies(t *testing.T) {
 	x.send("POST", uri, `{"vnfdId":"x","metadata":{"a":`+strings.Repeat("[", 100)+strings.Repeat("]", 100)+`}}`, 400)
 	x.send("POST", uri, strings.Repeat("[", 1<<20), 400)
 	x.send("POST", uri, strings.Repeat(`{"a":`, 9000)+"1"+strings.Repeat("}", 9000), 400)
+	x.send("POST", uri, `{"vnfdId":"x","metadata":{"a":`+strings.Repeat("[", 60)+strings.Repeat("]", 60)+`}}`, 422)
 	x.send("POST", uri, `{"vnfdId":"`+strings.Repeat("x", 1<<20)+`"}`, 413)
 	a := x.send("POST", uri, `{"vnfdId":"`+strings.Repeat("x", 1<<19)+`"}`, 422)
 	if len(a.body) > 1<<20 {
@@ -422,6 +424,40 @@ func TestHostileBodies(t *testing.T) {
 	x.send("GET", uri, "", 200) // others are served meanwhile
 	must(t, stop.CloseWithError(errors.New("the client gives up")))
 	<-ended
+}
+
+// TestManyFaults sends small requests with many faults: neither the answer nor the time that it takes is large.
+func TestManyFaults(t *testing.T) {
+	t.Parallel()
+	x := newVNFM(t, nil, sol003.Options{})
+	const create = "/vnflcm/v2/vnf_instances"
+	heal := x.running("v2") + "/heal"
+	var unknown strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&unknown, `"k%d":1,`, i)
+	}
+	masked := func(n int) string { return `["***"` + strings.Repeat(`,"***"`, n) + `]` }
+	deep := `{"` + strings.Repeat("k", 200) + `":`
+	for _, c := range []struct {
+		uri, body string
+		status    int
+	}{
+		{create, `{"vnfdId":"x","metadata":{"a":` + masked(4000) + `}}`, 422},
+		{create, `{"vnfdId":"x","metadata":{"a":` + masked(100000) + `}}`, 400},
+		{create, `{"vnfdId":"x","metadata":` + strings.Repeat(deep, 9) + masked(4000) + strings.Repeat("}", 9) + `}`, 422},
+		{create, `{"vnfdId":"x","metadata":` + strings.Repeat(deep, 12) + masked(4000) + strings.Repeat("}", 12) + `}`, 400},
+		{create, `{"vnfdId":"x","metadata":{"` + strings.Repeat("k", 300000) + `":` + masked(1000) + `}}`, 400},
+		{heal, `{"vnfcInstanceId":["a"` + strings.Repeat(`,"a"`, 4000) + `]}`, 422},
+		{heal, `{` + unknown.String() + `"cause":"x"}`, 422},
+		{heal, `{"additionalParams":{"a":` + masked(4000) + `}}`, 422},
+	} {
+		start := time.Now()
+		a := x.send("POST", c.uri, c.body, c.status)
+		if len(a.body) > 256<<10 {
+			t.Errorf("%.60s: an answer of %d bytes", c.body, len(a.body))
+		}
+		t.Logf("%d bytes, answered with %d bytes after %v: %.60s", len(c.body), len(a.body), time.Since(start), c.body)
+	}
 }
 
 type zeros struct{}

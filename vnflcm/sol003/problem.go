@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"strings"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -55,7 +56,37 @@ func problemOf(err error) *vnflcm.ProblemDetails {
 	if ok {
 		return &vnflcm.ProblemDetails{Title: http.StatusText(own.status), Status: own.status, Detail: own.detail}
 	}
-	return vnflcm.Problem(err)
+	return vnflcm.Problem(shorten(err))
+}
+
+// maxDetail is the length of the longest detail that is sent.
+const maxDetail = 32 << 10
+
+// shortened is an error with the beginning of its text.
+type shortened struct {
+	err  error
+	text string
+}
+
+func (e *shortened) Error() string { return e.text }
+func (e *shortened) Unwrap() error { return e.err }
+
+// shorten bounds the text of an error. It cuts the text between faults or, if one is too long, between words: half a URL is
+// not recognised as one with a password.
+func shorten(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if len(text) <= maxDetail {
+		return err
+	}
+	text = text[:maxDetail]
+	end := strings.LastIndexByte(text, '\n')
+	if end < 0 {
+		end = max(strings.LastIndexAny(text, " \t"), 0)
+	}
+	return &shortened{err, text[:end] + "\n… and more"}
 }
 
 // fail answers a request that cannot be served.
