@@ -2,15 +2,11 @@ package sol003_test
 
 import (
 	"bytes"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -620,30 +616,5 @@ func TestAuthorize(t *testing.T) {
 	}
 	if got := x.send("GET", uri, "", 401, "Authorization", "Bearer old").Header.Get("WWW-Authenticate"); got != `Bearer error="invalid_token"` {
 		t.Errorf("WWW-Authenticate: %s", got)
-	}
-}
-
-func TestClientCertificates(t *testing.T) {
-	t.Parallel()
-	authorize := sol003.ClientCertificates(map[string]sol003.Principal{"CN=nfvo,O=Example": {Name: "nfvo"}})
-	chain := func(cn string) *tls.ConnectionState {
-		c := &x509.Certificate{Subject: pkix.Name{CommonName: cn, Organization: []string{"Example"}}}
-		return &tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}, VerifiedChains: [][]*x509.Certificate{{c}}}
-	}
-	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
-	if _, err := authorize(r); err == nil || errors.Is(err, sol003.ErrForbidden) {
-		t.Errorf("without TLS: %v", err)
-	}
-	r.TLS = chain("nfvo")
-	if who, err := authorize(r); err != nil || who.Name != "nfvo" {
-		t.Errorf("%v %v", who, err)
-	}
-	r.TLS.VerifiedChains = nil
-	if _, err := authorize(r); err == nil {
-		t.Error("a certificate that nothing has verified was accepted")
-	}
-	r.TLS = chain("other")
-	if _, err := authorize(r); !errors.Is(err, sol003.ErrForbidden) {
-		t.Errorf("another certificate: %v", err)
 	}
 }
