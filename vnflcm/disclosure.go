@@ -191,6 +191,7 @@ func (m *Manager) occurrence(rec *operationRecord) *VnfLcmOpOcc {
 	d := &disclosure{standard: standardAttributes()[rec.Occ.Operation], secret: newPathSet(within(additionalParamsPath, secret)...),
 		public: newPathSet(slices.Concat(m.cfg.PublicParams, within(additionalParamsPath, public))...)}
 	out := rec.Occ
+	out.Tenant = rec.VNF.Tenant
 	out.OperationParams.view = d
 	if info := out.ChangedInfo; info != nil && len(m.cfg.PublicParams) > 0 {
 		shown := *info

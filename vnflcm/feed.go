@@ -45,12 +45,13 @@ type VNFIdentity struct {
 	VnfProductName     string `json:"vnfProductName"`
 	VnfSoftwareVersion string `json:"vnfSoftwareVersion"`
 	VnfdVersion        string `json:"vnfdVersion"`
+	Tenant             string `json:"tenant,omitempty"`
 }
 
 func (rec *instanceRecord) identity() VNFIdentity {
 	i := rec.Instance
 	return VNFIdentity{InstanceID: i.ID, InstanceName: i.VnfInstanceName, VnfdID: i.VnfdID, VnfProvider: i.VnfProvider,
-		VnfProductName: i.VnfProductName, VnfSoftwareVersion: i.VnfSoftwareVersion, VnfdVersion: i.VnfdVersion}
+		VnfProductName: i.VnfProductName, VnfSoftwareVersion: i.VnfSoftwareVersion, VnfdVersion: i.VnfdVersion, Tenant: rec.Tenant}
 }
 
 // changeRecord is what the store keeps of a change.

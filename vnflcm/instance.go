@@ -32,6 +32,7 @@ type VnfInstance struct {
 	Extensions             Params               `json:"extensions,omitzero"`
 	// VnfConfigurableProperties are set by Modify.
 	VnfConfigurableProperties Params `json:"vnfConfigurableProperties,omitzero"`
+	Tenant                    string `json:"-"` // of the CreateVnfRequest
 	// Version is another one after every change of the instance: what an HTTP API sends as ETag.
 	Version string `json:"-"`
 }

@@ -3,6 +3,7 @@ package vnflcm_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -189,6 +190,25 @@ func TestChanges(t *testing.T) {
 }
 
 // TestHistory holds that the steps of an operation are known after its end, with those that failed.
+func TestTenant(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	inst, err := x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD, Tenant: "north"})
+	must(t, err)
+	occ, _ := x.instantiate(inst.ID, "plain", vnflcm.Completed)
+	listed, err := x.Operations(t.Context(), vnflcm.OperationQuery{InstanceID: inst.ID})
+	must(t, err)
+	changes, _, err := x.Changes(t.Context(), "", 100)
+	must(t, err)
+	got := []string{inst.Tenant, x.get(inst.ID).Tenant, occ.Tenant, listed.Items[0].Tenant}
+	for _, c := range changes {
+		got = append(got, c.VNF.Tenant)
+	}
+	if other := slices.DeleteFunc(got, func(tenant string) bool { return tenant == "north" }); len(changes) == 0 || len(other) > 0 {
+		t.Errorf("%d changes, other tenants %q", len(changes), other)
+	}
+}
+
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -155,6 +155,7 @@ func (m *Manager) stopKeeping() {
 // instanceRecord is what the store keeps of a VNF instance.
 type instanceRecord struct {
 	Instance      VnfInstance           `json:"instance"`
+	Tenant        string                `json:"tenant,omitempty"`
 	Holder        string                `json:"holder,omitempty"` // the operation that has the instance locked
 	Epoch         int64                 `json:"epoch,omitempty"`  // of the claim of that operation at the latest write
 	PackageDigest string                `json:"packageDigest,omitempty"`
@@ -201,7 +202,7 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 	}
 	defer closePackage(pkg)
 	vnfd := pkg.VNFD()
-	rec := instanceRecord{Instance: VnfInstance{
+	rec := instanceRecord{Tenant: req.Tenant, Instance: VnfInstance{
 		ID: m.cfg.NewID(), VnfInstanceName: req.VnfInstanceName, VnfInstanceDescription: req.VnfInstanceDescription,
 		VnfdID: req.VnfdID, VnfProvider: vnfd.Provider, VnfProductName: vnfd.ProductName,
 		VnfSoftwareVersion: vnfd.SoftwareVersion, VnfdVersion: vnfd.Version,

@@ -58,6 +58,7 @@ type VnfLcmOpOcc struct {
 	ChangedInfo *VnfInfoModifications `json:"changedInfo,omitempty"`
 	// ChangedExtConnectivity are the external links that the operation has changed, as they are now, once it has ended.
 	ChangedExtConnectivity []ExtVirtualLinkInfo `json:"changedExtConnectivity,omitempty"`
+	Tenant                 string               `json:"-"` // of the instance
 	// Version is another one after every change of the operation, and when a cancel is pending: what an HTTP API sends as
 	// ETag.
 	Version string `json:"-"`

@@ -8,6 +8,9 @@ type CreateVnfRequest struct {
 	VnfInstanceName        string        `json:"vnfInstanceName,omitempty"`
 	VnfInstanceDescription string        `json:"vnfInstanceDescription,omitempty"`
 	Metadata               KeyValuePairs `json:"metadata,omitempty"`
+	// Tenant is whom the instance belongs to, for programs that serve several tenants. It is no attribute of SOL003: the program
+	// sets it, not the client. It is stored with the instance and its operations, and never changes.
+	Tenant string `json:"-"`
 }
 
 // InstantiateVnfRequest (SOL003 v2.6.1 5.5.2.4).

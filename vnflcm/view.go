@@ -11,6 +11,7 @@ import (
 // view returns an instance as users see it, with the free-form attributes at the public paths shown.
 func (rec *instanceRecord) view(public ...string) *VnfInstance {
 	out := rec.Instance
+	out.Tenant = rec.Tenant
 	out.VimConnectionInfo = out.VimConnectionInfo.named()
 	if len(public) > 0 {
 		known := rec.Initial.AdditionalParams.secrets(nil, nil)

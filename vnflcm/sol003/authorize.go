@@ -8,8 +8,8 @@ import (
 // Principal is the sender of a request.
 type Principal struct {
 	Name string
-	// Tenant is the tenant whose instances the sender may use. "": all instances. A Principal with a Tenant needs a Manager that
-	// is a TenantManager; without one its requests are refused.
+	// Tenant is the tenant whose instances the sender may use. The instances that the sender creates belong to this tenant.
+	// "": the sender may use all instances, and creates some that belong to no tenant.
 	Tenant string
 }
 
@@ -35,8 +35,6 @@ func (h *handler) authorize(r *http.Request) (Principal, error) {
 			challenge += ` error="invalid_token"` // RFC 6750 3.1
 		}
 		return who, &statusError{status: http.StatusUnauthorized, detail: "the request has no valid credentials", header: http.Header{"Www-Authenticate": {challenge}}}
-	case who.Tenant != "" && h.tenants == nil:
-		return who, &statusError{status: http.StatusForbidden, detail: "this VNFM does not separate tenants"}
 	}
 	return who, nil
 }

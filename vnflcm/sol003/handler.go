@@ -78,7 +78,6 @@ func NewHandler(m Manager, o Options) (http.Handler, error) {
 	o.Challenge, o.PageSize, o.MaxBody = cmp.Or(o.Challenge, "Bearer"), cmp.Or(max(o.PageSize, 0), 100), cmp.Or(max(o.MaxBody, 0), 1<<20)
 	o.APIRoot = strings.TrimSuffix(o.APIRoot, "/")
 	h := &handler{Options: o, manager: m, mux: http.NewServeMux()}
-	h.tenants, _ = m.(TenantManager)
 	h.handle("/vnflcm"+apiVersionsPath, nil, methods{http.MethodGet: (*call).apiVersions})
 	for _, api := range []*apiVersion{version1, version2} {
 		for pattern, m := range resources {
@@ -93,7 +92,6 @@ func NewHandler(m Manager, o Options) (http.Handler, error) {
 type handler struct {
 	Options
 	manager Manager
-	tenants TenantManager // nil if the Manager is none
 	mux     *http.ServeMux
 }
 
@@ -162,8 +160,6 @@ type call struct {
 	who Principal
 	w   http.ResponseWriter
 	r   *http.Request
-
-	lookup error // why the tenant of an instance could not be found out
 }
 
 // handle registers a resource. No methods: the resource does not exist.

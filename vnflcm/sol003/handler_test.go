@@ -601,15 +601,12 @@ func TestAuthorize(t *testing.T) {
 			return sol003.Principal{}, fmt.Errorf("%w: %s", sol003.ErrForbidden, canary)
 		case "Bearer later":
 			return sol003.Principal{}, sol003.ErrUnavailable
-		case "Bearer tenant":
-			return sol003.Principal{Tenant: "a"}, nil
 		}
 		return sol003.Principal{}, errors.New("the token " + canary + " has expired")
 	}})
 	const uri = "/vnflcm/v2/vnf_instances"
 	x.send("GET", uri, "", 200, "Authorization", "Bearer good")
 	x.send("GET", uri, "", 403, "Authorization", "Bearer weak")
-	x.send("GET", uri, "", 403, "Authorization", "Bearer tenant")
 	x.send("GET", "/nothing", "", 401)
 	if got := x.send("GET", uri, "", 401).Header.Get("WWW-Authenticate"); got != "Bearer" {
 		t.Errorf("WWW-Authenticate: %s", got)

@@ -55,7 +55,8 @@ func (c *call) createInstance() error {
 	if _, err := c.readBody(&req, mediaJSON); err != nil {
 		return err
 	}
-	instance, err := c.create(req)
+	req.Tenant = c.who.Tenant
+	instance, err := c.manager.Create(c.r.Context(), req)
 	if err != nil {
 		return err
 	}
@@ -96,11 +97,7 @@ func (c *call) readInstance() error {
 
 // ownInstance returns the instance that the path names.
 func (c *call) ownInstance() (*vnflcm.VnfInstance, error) {
-	id := c.r.PathValue("id")
-	if err := c.permit(id); err != nil {
-		return nil, err
-	}
-	return c.manager.Get(c.r.Context(), id)
+	return c.instance(c.r.PathValue("id"))
 }
 
 // modifyInstance answers SOL003 v2.6.1 5.4.3.3.4.

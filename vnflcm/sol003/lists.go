@@ -117,8 +117,8 @@ func (l *lister[T]) answer(c *call, page vnflcm.Page[T], err error) error {
 	case err != nil:
 		return err
 	}
-	if err := errors.Join(l.err, c.lookup); err != nil {
-		return err
+	if l.err != nil {
+		return l.err
 	}
 	documents := make([]object, 0, len(page.Items))
 	for _, item := range page.Items {

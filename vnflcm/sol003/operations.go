@@ -3,7 +3,6 @@ package sol003
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -104,10 +103,8 @@ func (c *call) ownOperation() (*vnflcm.VnfLcmOpOcc, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.permit(operation.VnfInstanceID); errors.Is(err, vnflcm.ErrNotFound) {
+	if !c.sees(operation.Tenant) {
 		return nil, notFound("operation", id)
-	} else if err != nil {
-		return nil, err
 	}
 	return operation, nil
 }

@@ -5,47 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"testing"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
-// tenants is a Manager that remembers tenants in memory.
-type tenants struct {
-	sol003.Manager
-	mu  sync.Mutex
-	of  map[string]string
-	err error // of TenantOf
-}
-
-func (m *tenants) CreateFor(ctx context.Context, tenant string, req vnflcm.CreateVnfRequest) (*vnflcm.VnfInstance, error) {
-	inst, err := m.Create(ctx, req)
-	if err == nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.of[inst.ID] = tenant
-	}
-	return inst, err
-}
-
-func (m *tenants) TenantOf(_ context.Context, instanceID string) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.of[instanceID], m.err
-}
-
 // TestTenants sends every request that names an instance or an operation of another tenant: there is none.
 func TestTenants(t *testing.T) {
 	t.Parallel()
-	var remembered *tenants
-	x := newVNFMOn(t, nil, sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
+	x := newVNFM(t, nil, sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
 		return sol003.Principal{Tenant: r.Header.Get("X-Tenant")}, nil
-	}}, func(m *vnflcm.Manager) sol003.Manager {
-		remembered = &tenants{Manager: m, of: map[string]string{}}
-		return remembered
-	})
+	}})
 	const base, body = "/vnflcm/v2/vnf_instances", `{"vnfdId":"` + toyVNFD + `"}`
 	a := x.send("POST", base, body, 201, "X-Tenant", "a").Header.Get("Location")
 	occ := x.send("POST", a+"/instantiate", instantiate, 202, "X-Tenant", "a").Header.Get("Location")
@@ -85,12 +56,7 @@ func TestTenants(t *testing.T) {
 	x.send("GET", occ, "", 200, "X-Tenant", "a")
 	x.send("GET", a, "", 200, "X-Tenant", "a")
 
-	remembered.mu.Lock()
-	remembered.err = vnflcm.ErrStore
-	remembered.mu.Unlock()
-	for _, uri := range []string{base, a, occ, "/vnflcm/v2/vnf_lcm_op_occs"} {
-		x.send("GET", uri, "", 503, "X-Tenant", "a")
-	}
+	x.send("POST", a+"/terminate", `{"terminationType":"FORCEFUL"}`, 202, "X-Tenant", "a")
 }
 
 // failing is a Manager whose calls fail.
