@@ -3,6 +3,7 @@ package vnflcm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -79,6 +80,33 @@ func (r *records) appendChange(b *Batch, kind ChangeKind, vnf VNFIdentity, op *o
 	record, err := r.sealed(kindChange, uuid.NewString(), 0, change)
 	b.Append, b.Wake = append(b.Append, record), true
 	return err
+}
+
+// LatestChange returns the place in the feed behind all changes that Changes returns now.
+func (m *Manager) LatestChange(ctx context.Context) (Cursor, error) {
+	_, position, err := m.cfg.Store.Feed(ctx, "", 0)
+	return Cursor(position), err
+}
+
+// AwaitChanges is Changes, and waits until there is a change. ErrShutdown: the Manager is closed.
+func (m *Manager) AwaitChanges(ctx context.Context, after Cursor, limit int) (list []ChangeEntry, next Cursor, err error) {
+	m.startWatching(ctx)
+	poll := newPoll()
+	for {
+		changed := m.changed.wait() // before the feed is read: no change is missed
+		if list, next, err = m.Changes(ctx, after, limit); len(list) > 0 || err != nil {
+			return list, next, err
+		}
+		if m.isClosed() {
+			return nil, after, ErrShutdown
+		}
+		select {
+		case <-ctx.Done():
+			return nil, after, fmt.Errorf("waiting for a change: %w", context.Cause(ctx))
+		case <-changed:
+		case <-time.After(poll.NextBackOff()):
+		}
+	}
 }
 
 // Changes returns at most limit of the changes after a place in the feed, oldest first, and the place behind them. Every

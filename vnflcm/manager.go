@@ -108,7 +108,7 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	m := &Manager{cfg: cfg, store: store, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: map[[2]string]sighting{},
-		process: &process{records: recs, owner: cfg.Owner, run: uuid.NewString(), ttl: cfg.LeaseTTL}}
+		process: &process{records: recs, kind: kindProcess, owner: cfg.Owner, run: uuid.NewString(), ttl: cfg.LeaseTTL}}
 	if m.vims == nil {
 		m.vims = &storeVIMs{records: recs}
 	}

@@ -9,9 +9,10 @@ import (
 )
 
 // process is this Manager as other processes on the same Store see it. It renews one record, and every claim of the
-// process holds as long as that record is renewed.
+// process holds as long as that record is renewed. A lease for one purpose is renewed in the same way (Exclusively).
 type process struct {
 	records *records
+	kind    string // of the record
 	owner   string // id of the record
 	run     string // distinguishes this Manager from an earlier one of the same owner
 	ttl     time.Duration
@@ -75,23 +76,36 @@ func (p *process) renewLocked(ctx context.Context) error {
 		if p.isReplaced() {
 			return fmt.Errorf("%w: another process has started under the owner %q", ErrLeased, p.owner)
 		}
-		began := time.Now()
-		record, err := p.records.sealed(kindProcess, p.owner, p.version, processRecord{Run: p.run, TTL: p.ttl, Limit: p.limit})
-		if err == nil {
-			err = p.records.store.Apply(ctx, Batch{Put: []Record{record}, Urgent: true})
+		err := p.writeLocked(ctx)
+		if !errors.Is(err, ErrConflict) {
+			return err
 		}
-		if err == nil {
-			p.version++
-			p.extend(began)
-			return nil
-		}
-		if errors.Is(err, ErrConflict) {
-			err = p.findVersion(ctx)
-		}
-		if err != nil {
+		if err := p.findVersion(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// writeLocked replaces the record, whose version is known.
+func (p *process) writeLocked(ctx context.Context) error {
+	began := time.Now()
+	record, err := p.records.sealed(p.kind, p.owner, p.version, processRecord{Run: p.run, TTL: p.ttl, Limit: p.limit})
+	if err == nil {
+		err = p.records.store.Apply(ctx, Batch{Put: []Record{record}, Urgent: true})
+	}
+	if err == nil {
+		p.version++
+		p.extend(began)
+	}
+	return err
+}
+
+// take replaces this version of the record, which may be that of another process. ErrConflict: it has another version.
+func (p *process) take(ctx context.Context, version int64) error {
+	p.renewing.Lock()
+	defer p.renewing.Unlock()
+	p.version = version
+	return p.writeLocked(ctx)
 }
 
 // serve tells other processes how many operations this process works on at once; 0: it does not serve any more.
@@ -112,7 +126,7 @@ func (p *process) isReplaced() bool {
 // the same owner, may have been removed while this process was stopped, or a renewal of which only the answer was lost.
 func (p *process) findVersion(ctx context.Context) error {
 	var found processRecord
-	version, err := p.records.get(ctx, kindProcess, p.owner, &found)
+	version, err := p.records.get(ctx, p.kind, p.owner, &found)
 	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrUnreadable) {
 		return err
 	}
@@ -141,7 +155,7 @@ func (p *process) assert(ctx context.Context, write func(self Record) error) err
 	}
 	p.renewing.Lock()
 	defer p.renewing.Unlock()
-	return write(Record{Kind: kindProcess, ID: p.owner, Version: p.version})
+	return write(Record{Kind: p.kind, ID: p.owner, Version: p.version})
 }
 
 // leave removes the record, so that no other process has to wait for its end. What cannot be removed runs out.
@@ -154,6 +168,6 @@ func (p *process) leave(ctx context.Context) {
 		return
 	}
 	p.renewed = time.Time{}
-	_ = p.records.store.Apply(ctx, Batch{Delete: []Record{{Kind: kindProcess, ID: p.owner, Version: p.version}}})
+	_ = p.records.store.Apply(ctx, Batch{Delete: []Record{{Kind: p.kind, ID: p.owner, Version: p.version}}})
 	p.version = 0
 }

@@ -17,6 +17,8 @@ const (
 	kindHistory    = "history"
 	kindChange     = "change"
 	kindState      = "state"
+	kindDocument   = "document"
+	kindLease      = "lease"
 	kindVIM        = "vim"
 	kindVIMDefault = "vim-default"
 )

@@ -23,7 +23,7 @@ type Store interface {
 	// Feed returns at most limit of the records that batches have appended after a position, in an order that never
 	// changes: a record that a reader does not get yet comes after all that it gets. The position "" is before the first
 	// record. next is the position of the last record that Feed returns, or after if there is none. Records that were
-	// deleted are left out.
+	// deleted are left out. With a limit of 0, next is the position behind all records that a reader gets now.
 	Feed(ctx context.Context, after string, limit int) (list []Record, next string, err error)
 }
 
@@ -191,6 +191,9 @@ func (s *memoryStore) Feed(ctx context.Context, after string, limit int) (list [
 		if position, err = strconv.Atoi(after); err != nil || position < 0 {
 			return nil, after, fmt.Errorf("%w: the position %q", ErrInvalidRequest, after)
 		}
+	}
+	if limit == 0 {
+		return nil, strconv.Itoa(len(s.feed)), ctx.Err()
 	}
 	for ; position < len(s.feed) && len(list) < limit; position++ {
 		if r, there := s.records[s.feed[position][0]][s.feed[position][1]]; there {

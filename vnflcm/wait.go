@@ -15,8 +15,7 @@ import (
 //
 // An operation that was rolled back has ended as well: the error then is the one it was rolled back for.
 func (m *Manager) Wait(ctx context.Context, opID string) (*VnfLcmOpOcc, error) {
-	poll := backoff.NewExponentialBackOff()
-	poll.InitialInterval, poll.MaxInterval = 20*time.Millisecond, 2*time.Second
+	poll := newPoll()
 	m.startWatching(ctx)
 	for {
 		changed := m.changed.wait() // before the operation is read: no change is missed
@@ -40,6 +39,13 @@ func (m *Manager) Wait(ctx context.Context, opID string) (*VnfLcmOpOcc, error) {
 		case <-time.After(poll.NextBackOff()):
 		}
 	}
+}
+
+// newPoll returns how long to wait for the store to tell of a change before it is read again.
+func newPoll() *backoff.ExponentialBackOff {
+	poll := backoff.NewExponentialBackOff()
+	poll.InitialInterval, poll.MaxInterval = 20*time.Millisecond, 2*time.Second
+	return poll
 }
 
 func (m *Manager) isClosed() bool {

@@ -151,6 +151,11 @@ func feed(t *testing.T, s vnflcm.Store) {
 	if again, next := read(end, 2); len(again) > 0 || next != end {
 		t.Errorf("after the end: %v, %q; want nothing and %q", again, next, end)
 	}
+	if none, next := read("", 0); len(none) > 0 {
+		t.Errorf("a limit of 0: %v", none)
+	} else if got, _ := read(next, 2); len(got) > 0 {
+		t.Errorf("after the position of a limit of 0: %v", got)
+	}
 	put(t, s, "change", "y", 1, "changed")
 	if err := s.Apply(t.Context(), vnflcm.Batch{Append: []vnflcm.Record{entry("v")}, Delete: []vnflcm.Record{{Kind: "change", ID: "z", Version: 1}}}); err != nil {
 		t.Fatal(err)

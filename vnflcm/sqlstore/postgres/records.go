@@ -51,6 +51,9 @@ const feedQuery = `SELECT ` + selection.Columns + `, era, xid::text, seq FROM vn
 	AND (era < (SELECT era FROM vnfkit_era) OR xid < pg_snapshot_xmin(pg_current_snapshot()))
 	ORDER BY vnfkit_records.era, vnfkit_records.xid, vnfkit_records.seq LIMIT $4::bigint`
 
+// feedEnd reads the position before which feedQuery finds everything, now and later.
+const feedEnd = `SELECT era || '.' || pg_snapshot_xmin(pg_current_snapshot()) || '.-1' FROM vnfkit_era`
+
 // Feed implements vnflcm.Store. A position is era.transaction.number. A transaction that is open anywhere in the cluster and
 // has written something delays the records of later transactions until it ends.
 func (s *Store) Feed(ctx context.Context, after string, limit int) ([]vnflcm.Record, string, error) {
@@ -60,6 +63,10 @@ func (s *Store) Feed(ctx context.Context, after string, limit int) ([]vnflcm.Rec
 	from, err := parsePosition(after)
 	if err != nil {
 		return nil, after, err
+	}
+	if limit == 0 {
+		err := s.pool.QueryRow(ctx, feedEnd).Scan(&after)
+		return nil, after, wrap(ctx, "feed", err)
 	}
 	rows, err := s.pool.Query(ctx, feedQuery, from.era, strconv.FormatUint(from.xid, 10), from.seq, limit)
 	if err != nil {

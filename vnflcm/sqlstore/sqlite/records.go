@@ -87,6 +87,10 @@ func (s *Store) Feed(ctx context.Context, after string, limit int) (list []vnflc
 			return nil, after, fmt.Errorf("%w: the position %q", vnflcm.ErrInvalidRequest, after)
 		}
 	}
+	if limit == 0 {
+		err := s.readers.QueryRowContext(ctx, `SELECT last FROM vnfkit_positions`).Scan(&position)
+		return nil, strconv.FormatInt(position, 10), wrap("feed", err)
+	}
 	rows, err := s.readers.QueryContext(ctx, feedQuery, position, limit)
 	if err != nil {
 		return nil, after, wrap("feed", err)

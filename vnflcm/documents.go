@@ -1,0 +1,71 @@
+package vnflcm
+
+import (
+	"context"
+	"fmt"
+)
+
+// Documents is a collection of documents that a part of the program keeps in the Store of a Manager, such as the
+// subscriptions of an API. The Manager seals them as it seals its own records.
+type Documents struct {
+	records    *records
+	collection string
+}
+
+// Documents returns the collection of this name, which has no "/". Names of other parts of the program must differ.
+func (m *Manager) Documents(collection string) *Documents { return &Documents{m.records, collection} }
+
+// Document is a value that was stored under an id.
+type Document struct {
+	ID      string
+	Version int64 // 1 after the first Put
+	records *records
+	stored  Record
+}
+
+// Decode reads the JSON of the value into a pointer. ErrUnreadable: the document is damaged, or sealed under another key.
+func (d Document) Decode(into any) error { return d.records.open(d.stored, into) }
+
+func (d *Documents) document(stored Record) Document {
+	return Document{ID: stored.ID[len(d.collection)+1:], Version: stored.Version, records: d.records, stored: stored}
+}
+
+func (d *Documents) id(id string) string { return d.collection + "/" + id }
+
+// Get returns a document, or an error that is ErrNotFound.
+func (d *Documents) Get(ctx context.Context, id string) (Document, error) {
+	stored, err := d.records.store.Get(ctx, kindDocument, d.id(id))
+	if err != nil {
+		return Document{}, fmt.Errorf("%s %s: %w", d.collection, id, err)
+	}
+	return d.document(stored), nil
+}
+
+// List returns at most limit of the documents after an id, in the order of their ids; 0: all. "" is before the first.
+func (d *Documents) List(ctx context.Context, after string, limit int) ([]Document, error) {
+	q := Query{Kind: kindDocument, Prefix: d.id(""), Limit: limit}
+	if after != "" {
+		q.AfterID = d.id(after)
+	}
+	list, err := d.records.store.List(ctx, q)
+	out := make([]Document, len(list))
+	for i, stored := range list {
+		out[i] = d.document(stored)
+	}
+	return out, err
+}
+
+// Put stores the JSON of a value in place of the given version of a document; 0: there must be no document. ErrConflict: the
+// document has another version.
+func (d *Documents) Put(ctx context.Context, id string, version int64, value any) error {
+	record, err := d.records.sealed(kindDocument, d.id(id), version, value)
+	if err != nil {
+		return err
+	}
+	return d.records.store.Apply(ctx, Batch{Put: []Record{record}})
+}
+
+// Delete removes the given version of a document. ErrConflict: the document has another version, or does not exist.
+func (d *Documents) Delete(ctx context.Context, id string, version int64) error {
+	return d.records.store.Apply(ctx, Batch{Delete: []Record{{Kind: kindDocument, ID: d.id(id), Version: version}}})
+}
