@@ -31,12 +31,12 @@ func (m *Manager) Exclusively(ctx context.Context, name string, work func(contex
 
 // acquire waits until no other process has the lease.
 func (m *Manager) acquire(ctx context.Context, lease *process) error {
-	for {
+	for seen := (sightings{}); ; {
 		changed := m.changed.wait()
 		if m.isClosed() {
 			return ErrShutdown
 		}
-		taken, err := m.tryLease(ctx, lease)
+		taken, err := m.tryLease(ctx, lease, seen)
 		if taken {
 			return nil
 		}
@@ -53,13 +53,13 @@ func (m *Manager) acquire(ctx context.Context, lease *process) error {
 	}
 }
 
-// tryLease takes a lease that no living process has.
-func (m *Manager) tryLease(ctx context.Context, lease *process) (bool, error) {
+// tryLease takes a lease that no living process has, as far as this process has seen.
+func (m *Manager) tryLease(ctx context.Context, lease *process, seen sightings) (bool, error) {
 	stored, err := m.cfg.Store.Get(ctx, kindLease, lease.owner)
 	if errors.Is(err, ErrNotFound) {
 		stored, err = Record{Kind: kindLease, ID: lease.owner}, nil
 	}
-	if err != nil || stored.Version > 0 && !m.hasStopped(stored) {
+	if err != nil || stored.Version > 0 && !seen.stoodStill(stored, m.ttlOf(stored)) {
 		return false, err
 	}
 	err = lease.take(ctx, stored.Version)
@@ -67,12 +67,6 @@ func (m *Manager) tryLease(ctx context.Context, lease *process) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-func (m *Manager) hasStopped(holder Record) bool {
-	m.watching.Lock()
-	defer m.watching.Unlock()
-	return m.isGone(holder)
 }
 
 // workUnder does the work while the lease holds.

@@ -72,6 +72,8 @@ func TestExclusively(t *testing.T) {
 	last := newShift()
 	finish := make(chan struct{})
 	other := x.other(nil)
+	_, _, err := other.Resume(t.Context()) // it also looks for operations to take over
+	must(t, err)
 	wg.Go(func() {
 		err := other.Exclusively(t.Context(), "mail", func(ctx context.Context) error {
 			close(last.began)

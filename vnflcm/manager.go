@@ -61,8 +61,8 @@ type Manager struct {
 	vims    VIMs
 
 	process  *process
-	watching sync.Mutex             // held while orphans are looked for; guards seen
-	seen     map[[2]string]sighting // of other processes, by the key of the record
+	watching sync.Mutex // held while orphans are looked for; guards seen
+	seen     sightings  // of other processes
 	keeping  sync.WaitGroup
 
 	mu       sync.Mutex
@@ -107,7 +107,7 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	m := &Manager{cfg: cfg, store: store, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: map[[2]string]sighting{},
+	m := &Manager{cfg: cfg, store: store, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: sightings{},
 		process: &process{records: recs, kind: kindProcess, owner: cfg.Owner, run: uuid.NewString(), ttl: cfg.LeaseTTL}}
 	if m.vims == nil {
 		m.vims = &storeVIMs{records: recs}

@@ -15,6 +15,9 @@ type sighting struct {
 	since   time.Time // its monotonic part counts: clocks of two machines are never compared
 }
 
+// sightings are those of several records, by their keys.
+type sightings map[[2]string]sighting
+
 // Resume takes up the active operations on which no living process works, and continues them where they were. It returns
 // their ids as taken. Those of another process are observed: a Manager takes them up by itself once it has seen no sign
 // of life of that process for its LeaseTTL. Operations of an earlier process of the same Owner, and those that a closed
@@ -256,7 +259,7 @@ func (m *Manager) forgetSightings(claims []seenClaim, processes []Record) {
 func (m *Manager) isFree(c seenClaim, processes []Record) (holder Record, free bool) {
 	switch {
 	case c.err != nil: // damaged: as if it named a process that is gone
-		return Record{}, m.stoodStill(c.stored, m.cfg.LeaseTTL)
+		return Record{}, m.seen.stoodStill(c.stored, m.cfg.LeaseTTL)
 	case c.held.State == claimFree || c.held.Process == m.process.owner:
 		return Record{}, true
 	}
@@ -288,17 +291,20 @@ func find(processes []Record, owner string) Record {
 }
 
 // isGone reports whether another process has shown no sign of life for its TTL.
-func (m *Manager) isGone(holder Record) bool {
+func (m *Manager) isGone(holder Record) bool { return m.seen.stoodStill(holder, m.ttlOf(holder)) }
+
+// ttlOf returns the TTL that a process has written into its record. An unreadable record has the TTL of this Manager.
+func (m *Manager) ttlOf(holder Record) time.Duration {
 	said := processRecord{TTL: m.cfg.LeaseTTL}
-	_ = m.records.open(holder, &said) // an unreadable record leaves the TTL of this Manager
-	return m.stoodStill(holder, said.TTL)
+	_ = m.records.open(holder, &said)
+	return said.TTL
 }
 
 // stoodStill reports whether a record has been seen unchanged for that long, by this process's own clock.
-func (m *Manager) stoodStill(r Record, ttl time.Duration) bool {
-	was, known := m.seen[r.key()]
+func (s sightings) stoodStill(r Record, ttl time.Duration) bool {
+	was, known := s[r.key()]
 	if !known || was.version != r.Version {
-		m.seen[r.key()] = sighting{r.Version, time.Now()}
+		s[r.key()] = sighting{r.Version, time.Now()}
 		return false
 	}
 	return time.Since(was.since) >= ttl

@@ -152,7 +152,7 @@ func (m *Manager) restart(ctx context.Context) error {
 	}
 	m.forgetSightings(claims, processes)
 	for _, c := range claims {
-		if _, free := m.isFree(c, processes); free && !m.isRunning(c.stored.ID) && m.stoodStill(c.stored, m.cfg.LeaseTTL) {
+		if _, free := m.isFree(c, processes); free && !m.isRunning(c.stored.ID) && m.seen.stoodStill(c.stored, m.cfg.LeaseTTL) {
 			delete(m.seen, c.stored.key())
 			m.startElsewhere(ctx, c.stored.ID)
 		}

@@ -136,7 +136,7 @@ func (m *Manager) mayTake(s servers, free Record) bool {
 	if s == nil {
 		return true
 	}
-	waited := m.stoodStill(free, patience)
+	waited := m.seen.stoodStill(free, patience)
 	mine := s[m.process.owner]
 	switch to := s.next(free.ID); {
 	case to == m.process.owner:
