@@ -49,6 +49,10 @@ type Options struct {
 	// Challenge is the WWW-Authenticate header of a 401. Default: Bearer.
 	Challenge string
 
+	// Subscriptions serves /subscriptions. Package notify has one, which also sends the notifications. nil: the VNFM has no such
+	// resource.
+	Subscriptions Subscriptions
+
 	// APIRoot is the beginning of every URI in an answer, such as https://vnfm.example.com:9890. Set it if clients reach the
 	// server by way of a proxy. Default: the scheme and the Host header of each request.
 	APIRoot string
@@ -82,6 +86,11 @@ func NewHandler(m Manager, o Options) (http.Handler, error) {
 	for _, api := range []*apiVersion{version1, version2} {
 		for pattern, m := range resources {
 			h.handle(api.prefix()+pattern, api, m)
+		}
+		for pattern, m := range subscriptionResources {
+			if o.Subscriptions != nil {
+				h.handle(api.prefix()+pattern, api, m)
+			}
 		}
 		h.handle(api.prefix()+"/", api, nil)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -37,6 +38,14 @@ const (
 var documentSchemas = map[string]string{
 	"v1/vnf_instances": "2.6.1/vnfInstance.schema.json", "v1/vnf_lcm_op_occs": "2.6.1/vnfLcmOpOcc.schema.json",
 	"v2/vnf_instances": "3.3.1/VnfInstance.json", "v2/vnf_lcm_op_occs": "3.3.1/VnfLcmOpOcc.json",
+	"v1/subscriptions": "2.6.1/LccnSubscription.schema.json", "v2/subscriptions": "3.3.1/LccnSubscription.json",
+}
+
+// notificationSchemas are those of version 1. The OpenAPI definition of version 2 has none.
+var notificationSchemas = map[any]string{
+	"VnfLcmOperationOccurrenceNotification": "2.6.1/VnfLcmOperationOccurrenceNotification.schema.json",
+	"VnfIdentifierCreationNotification":     "2.6.1/VnfIdentifierCreationNotification.schema.json",
+	"VnfIdentifierDeletionNotification":     "2.6.1/vnfIdentifierDeletionNotification.schema.json",
 }
 
 var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
@@ -50,9 +59,14 @@ var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 			out[kind+file] = schema
 		}
 	}
-	schema, err := compileSchema(problemSchema, false)
-	out[problemSchema] = schema
-	return out, err
+	for _, file := range append(slices.Collect(maps.Values(notificationSchemas)), problemSchema) {
+		schema, err := compileSchema(file, false)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		out[file] = schema
+	}
+	return out, nil
 })
 
 // compileSchema compiles a schema. In the items of a list optional attributes may be missing (correctList).
@@ -99,6 +113,10 @@ func correct(schema any) {
 		properties, _ := s["properties"].(object)
 		if properties["ipAddresses"] != nil {
 			delete(s, "oneOf")
+		}
+		// The definition requires one of several alternatives and misspells one. SOL003 v3.3.1 4.4.1.5 requires none.
+		if properties["vnfInstanceNames"] != nil {
+			delete(s, "anyOf")
 		}
 		for _, p := range properties {
 			correct(p)
@@ -254,7 +272,8 @@ func (x *checker) checkOpenAPI(fault func(string, ...any), r *http.Request, a an
 	err = openapi3filter.ValidateResponse(r.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route},
 		Status:                 a.StatusCode, Header: header, Body: io.NopCloser(strings.NewReader(a.body)),
-		Options: &openapi3filter.Options{MultiError: true},
+		// Subscriptions are held against a schema that is corrected.
+		Options: &openapi3filter.Options{MultiError: true, ExcludeResponseBody: strings.Contains(r.URL.Path, "/subscriptions")},
 	})
 	if err != nil {
 		fault("%v", err)

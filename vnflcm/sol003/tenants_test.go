@@ -88,7 +88,9 @@ func TestFailures(t *testing.T) {
 		vnflcm.ErrStore: 503, vnflcm.ErrShutdown: 503, vnflcm.ErrLeased: 503, vnflcm.ErrUnreadable: 500, errors.New("https://u:" + canary + "@h/ is gone"): 500,
 		context.DeadlineExceeded: 504, vnflcm.ErrNotSupported: 404, vnflcm.ErrNoPackage: 422,
 	} {
-		x := newVNFMOn(t, nil, sol003.Options{}, func(m *vnflcm.Manager) sol003.Manager { return &failing{m, fmt.Errorf("it failed: %w", err)} })
+		x := newVNFMWith(t, nil, sol003.Options{}, func(m *vnflcm.Manager, _ *sol003.Options) sol003.Manager {
+			return &failing{m, fmt.Errorf("it failed: %w", err)}
+		})
 		for _, api := range versions {
 			base := "/vnflcm/" + api
 			x.send("GET", base+"/vnf_instances/x", "", want)

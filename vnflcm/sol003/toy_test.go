@@ -196,17 +196,19 @@ type vnfm struct {
 
 func newVNFM(t *testing.T, change func(*vnflcm.Config), options sol003.Options) *vnfm {
 	t.Helper()
-	return newVNFMOn(t, change, options, func(m *vnflcm.Manager) sol003.Manager { return m })
+	return newVNFMWith(t, change, options, func(m *vnflcm.Manager, _ *sol003.Options) sol003.Manager { return m })
 }
 
-func newVNFMOn(t *testing.T, change func(*vnflcm.Config), options sol003.Options, wrap func(*vnflcm.Manager) sol003.Manager) *vnfm {
+// newVNFMWith starts a VNFM that serves what compose returns.
+func newVNFMWith(t *testing.T, change func(*vnflcm.Config), options sol003.Options, compose func(*vnflcm.Manager, *sol003.Options) sol003.Manager) *vnfm {
 	t.Helper()
 	m, c, err := newManager(t.Context(), t.TempDir(), change)
 	must(t, err)
 	if options.Authorize == nil {
 		options.InsecureAllowAnyone = true
 	}
-	h, err := sol003.NewHandler(wrap(m), options)
+	served := compose(m, &options)
+	h, err := sol003.NewHandler(served, options)
 	must(t, err)
 	x := &vnfm{Manager: m, checker: newChecker(t), t: t, cloud: c, http: httptest.NewServer(h)}
 	t.Cleanup(func() {

@@ -1,0 +1,129 @@
+package notify
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+)
+
+// kindOf returns how a change is told, "" for one that SOL003 has no notification of.
+func kindOf(c vnflcm.ChangeEntry) sol003.NotificationType {
+	switch c.Kind {
+	case vnflcm.InstanceCreated:
+		return sol003.CreationNotification
+	case vnflcm.InstanceDeleted:
+		return sol003.DeletionNotification
+	case vnflcm.OperationEntered:
+		return sol003.OperationNotification
+	default:
+		return ""
+	}
+}
+
+// matches reports whether a subscription is for a change, which is told in this way.
+func (s *subscription) matches(c vnflcm.ChangeEntry, kind sol003.NotificationType) bool {
+	if kind == "" || s.Subscriber.Tenant != "" && s.Subscriber.Tenant != c.VNF.Tenant {
+		return false
+	}
+	f := s.Request.Filter
+	if f == nil {
+		return true
+	}
+	if !allows(f.NotificationTypes, kind) || f.Instances != nil && !matchesInstance(*f.Instances, c.VNF) {
+		return false
+	}
+	return c.Operation == nil || allows(f.OperationTypes, c.Operation.Operation) && allows(f.OperationStates, c.Operation.OperationState)
+}
+
+// allows reports whether a list of a filter has a value, or is absent.
+func allows[T comparable](list []T, value T) bool {
+	return len(list) == 0 || slices.Contains(list, value)
+}
+
+func matchesInstance(f sol003.InstanceFilter, v vnflcm.VNFIdentity) bool {
+	return allows(f.VnfdIDs, v.VnfdID) && allows(f.VnfInstanceIDs, v.InstanceID) && allows(f.VnfInstanceNames, v.InstanceName) &&
+		(len(f.Providers) == 0 || slices.ContainsFunc(f.Providers, func(p sol003.ProviderFilter) bool { return matchesProvider(p, v) }))
+}
+
+func matchesProvider(f sol003.ProviderFilter, v vnflcm.VNFIdentity) bool {
+	isVersion := func(version sol003.VersionFilter) bool {
+		return version.VnfSoftwareVersion == v.VnfSoftwareVersion && allows(version.VnfdVersions, v.VnfdVersion)
+	}
+	isProduct := func(p sol003.ProductFilter) bool {
+		return p.VnfProductName == v.VnfProductName && (len(p.Versions) == 0 || slices.ContainsFunc(p.Versions, isVersion))
+	}
+	return f.VnfProvider == v.VnfProvider && (len(f.VnfProducts) == 0 || slices.ContainsFunc(f.VnfProducts, isProduct))
+}
+
+type object = map[string]any
+
+type link struct {
+	Href string `json:"href"`
+}
+
+// notification returns the document that tells a subscriber of a change (SOL003 v2.6.1 5.5.2.17 to 5.5.2.19).
+func (s *subscription) notification(c vnflcm.ChangeEntry, kind sol003.NotificationType) ([]byte, error) {
+	base := s.Subscriber.APIRoot + "/vnflcm/" + s.Subscriber.API
+	links := map[string]link{
+		"subscription": {base + "/subscriptions/" + url.PathEscape(s.ID)},
+		"vnfInstance":  {base + "/vnf_instances/" + url.PathEscape(c.VNF.InstanceID)},
+	}
+	document := object{"id": c.ID, "notificationType": kind, "subscriptionId": s.ID, "timeStamp": c.Time.Format(time.RFC3339Nano),
+		"vnfInstanceId": c.VNF.InstanceID, "_links": links}
+	if c.Operation != nil {
+		links["vnfLcmOpOcc"] = link{base + "/vnf_lcm_op_occs/" + url.PathEscape(c.Operation.ID)}
+		if err := s.describe(c.Operation, document); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(document)
+}
+
+// describe adds the attributes of an operation to a notification.
+func (s *subscription) describe(occ *vnflcm.VnfLcmOpOcc, document object) error {
+	marshal := func(occ *vnflcm.VnfLcmOpOcc) ([]byte, error) { return json.Marshal(occ) }
+	if s.Subscriber.API == "v2" {
+		document["verbosity"] = s.Request.Verbosity
+		marshal = sol003.MarshalOperationV2
+	}
+	text, err := marshal(occ)
+	if err != nil {
+		return err
+	}
+	var operation struct {
+		ResourceChanges map[string]json.RawMessage `json:"resourceChanges"`
+		ChangedInfo     map[string]json.RawMessage `json:"changedInfo"`
+		Connectivity    json.RawMessage            `json:"changedExtConnectivity"`
+		Error           json.RawMessage            `json:"error"`
+	}
+	if err := json.Unmarshal(text, &operation); err != nil {
+		return err
+	}
+	document["vnfLcmOpOccId"], document["operation"], document["operationState"] = occ.ID, occ.Operation, occ.OperationState
+	document["isAutomaticInvocation"] = occ.IsAutomaticInvocation
+	document["notificationStatus"] = "START"
+	if slices.Contains([]vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.RollingBack}, occ.OperationState) {
+		return nil
+	}
+	document["notificationStatus"] = "RESULT"
+	if operation.Error != nil {
+		document["error"] = operation.Error
+	}
+	if len(operation.ChangedInfo) > 0 {
+		document["changedInfo"] = operation.ChangedInfo
+	}
+	if s.Request.Verbosity == sol003.Short {
+		return nil
+	}
+	for name, affected := range operation.ResourceChanges {
+		document[name] = affected
+	}
+	if operation.Connectivity != nil {
+		document["changedExtConnectivity"] = operation.Connectivity
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/oauth2"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// sender sends the notifications of one subscription.
+type sender struct {
+	*Notifier
+	*subscription
+	log    *slog.Logger
+	tokens *tokens // nil without OAuth 2.0
+}
+
+func (n *Notifier) newSender(s *subscription) *sender {
+	out := &sender{Notifier: n, subscription: s, log: n.Logger.With("subscription", s.ID)}
+	if a := s.Request.Authentication; a != nil && slices.Contains(a.AuthType, oauth2Type) {
+		out.tokens = newTokens(n.client, *a.ParamsOAuth)
+	}
+	return out
+}
+
+const (
+	batch    = 64   // changes that are read at once
+	maxAhead = 1000 // changes for other subscribers that may be read again after a death
+)
+
+// run sends until ctx ends or the subscription is removed.
+func (s *sender) run(ctx context.Context) {
+	for known := ""; ; pause(ctx, refreshEvery) {
+		err := s.follow(ctx)
+		if ctx.Err() != nil || errors.Is(err, vnflcm.ErrNotFound) {
+			return
+		}
+		if text := err.Error(); text != known {
+			s.log.WarnContext(ctx, "notifications cannot be sent now", "error", err)
+			known = text
+		}
+	}
+}
+
+// follow sends from the stored place on. ErrNotFound: the subscription is removed. ErrConflict: the stored place is not the
+// one that was read, because another process sends or the answer to a write was lost.
+func (s *sender) follow(ctx context.Context) error {
+	document, err := s.places.Get(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	var at place
+	if err := document.Decode(&at); err != nil {
+		return err
+	}
+	for version, passed := document.Version, 0; ; {
+		changes, next, err := s.manager.AwaitChanges(ctx, at.After, batch)
+		if errors.Is(err, vnflcm.ErrUnreadable) {
+			s.log.ErrorContext(ctx, "changes that cannot be read are not told", "error", err)
+		} else if err != nil {
+			return err
+		}
+		list := s.selected(changes)
+		if len(list) > 0 {
+			if _, err := s.subscriptions.Get(ctx, s.ID); err != nil {
+				return err
+			}
+			if !s.send(ctx, list) {
+				return context.Cause(ctx)
+			}
+		}
+		at.After = next
+		if passed += batch; len(list) == 0 && passed < maxAhead {
+			continue
+		}
+		// Also when ctx has just ended: the next process shall not send them again.
+		if err := s.places.Put(context.WithoutCancel(ctx), s.ID, version, at); err != nil {
+			return err
+		}
+		version, passed = version+1, 0
+	}
+}
+
+// selected returns the changes that the subscriber is told of.
+func (s *sender) selected(changes []vnflcm.ChangeEntry) (out []vnflcm.ChangeEntry) {
+	for _, c := range changes {
+		if s.matches(c, kindOf(c)) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// send sends the notifications of changes, those of one instance one after the other. It returns false if ctx has ended
+// before all were sent.
+func (s *sender) send(ctx context.Context, changes []vnflcm.ChangeEntry) bool {
+	byInstance := map[string][]vnflcm.ChangeEntry{}
+	for _, c := range changes {
+		byInstance[c.VNF.InstanceID] = append(byInstance[c.VNF.InstanceID], c)
+	}
+	var wg sync.WaitGroup
+	var cut atomic.Bool
+	room := make(chan struct{}, perSubscriber)
+	for _, list := range byInstance {
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			for _, c := range list {
+				if !s.tell(ctx, c) {
+					cut.Store(true)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return !cut.Load()
+}
+
+// tell sends a notification until the subscriber takes or refuses it, or until it is too old. It returns false if ctx has
+// ended before.
+func (s *sender) tell(ctx context.Context, c vnflcm.ChangeEntry) bool {
+	log := s.log.With("notification", c.ID)
+	body, err := s.notification(c, kindOf(c))
+	if err != nil {
+		log.ErrorContext(ctx, "a notification cannot be made", "error", err)
+		return true
+	}
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval = time.Second, time.Minute
+	for first := true; ; first = false {
+		err := s.call(ctx, http.MethodPost, body)
+		refused, isStatus := errors.AsType[statusError](err)
+		switch {
+		case err == nil:
+			return true
+		case ctx.Err() != nil:
+			return false
+		case isStatus && refused.isFinal():
+			log.ErrorContext(ctx, "the subscriber refuses a notification", "error", err)
+			return true
+		case time.Since(c.Time) >= s.GiveUpAfter:
+			log.ErrorContext(ctx, "a notification is given up: the subscriber does not take it", "error", err)
+			return true
+		case first:
+			log.WarnContext(ctx, "a notification will be sent again", "error", err)
+		}
+		pause(ctx, min(pauses.NextBackOff(), max(s.GiveUpAfter-time.Since(c.Time), 0)))
+	}
+}
+
+// statusError is an answer that is no success.
+type statusError int
+
+func (e statusError) Error() string { return fmt.Sprintf("status %d", int(e)) }
+
+// isFinal reports whether the same notification would be refused again.
+func (e statusError) isFinal() bool {
+	return slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}, int(e))
+}
+
+// versions are the Version headers of notifications.
+var versions = map[string]string{"v1": "1.3.0", "v2": "2.0.0"}
+
+// call sends a request to the callback URI. The error does not quote the URI, whose query may be a secret.
+func (s *sender) call(ctx context.Context, method string, body []byte) error {
+	request, err := http.NewRequestWithContext(ctx, method, s.Request.CallbackURI, bytes.NewReader(body))
+	if err != nil {
+		return withoutURI(err)
+	}
+	request.Header.Set("Version", versions[s.Subscriber.API])
+	request.Header.Set("Accept", "application/json")
+	if len(body) > 0 {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if err := s.authenticate(request); err != nil {
+		return err
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return withoutURI(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer)) // so that the connection can be used again
+	if response.StatusCode == http.StatusUnauthorized && s.tokens != nil {
+		s.tokens.drop()
+	}
+	if response.StatusCode/100 != 2 {
+		return statusError(response.StatusCode)
+	}
+	return nil
+}
+
+func (s *sender) authenticate(request *http.Request) error {
+	a := s.Request.Authentication
+	switch {
+	case a == nil:
+	case s.tokens != nil:
+		return s.tokens.authenticate(request)
+	case slices.Contains(a.AuthType, certificateType) && s.hasCertificate():
+	case a.ParamsBasic != nil:
+		request.SetBasicAuth(a.ParamsBasic.UserName, a.ParamsBasic.Password.Reveal())
+	}
+	return nil
+}
+
+// withoutURI returns an error without the URIs and the answers that it quotes.
+func withoutURI(err error) error {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		return statusError(refused.Response.StatusCode)
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err
+	}
+	return err
+}
+
+// test sends the test call of a new subscription. The answer says no more than a client needs: it must not make the VNFM a
+// means to explore the network.
+func (n *Notifier) test(ctx context.Context, s *subscription) error {
+	err := n.newSender(s).call(ctx, http.MethodGet, nil)
+	if err == nil {
+		return nil
+	}
+	n.Logger.InfoContext(ctx, "the test call of a subscription has failed", "error", err)
+	reason := "cannot be reached"
+	status, isStatus := errors.AsType[statusError](err)
+	switch {
+	case errors.Is(err, ErrAddress):
+		reason = "is at an address that this VNFM does not call"
+	case isStatus:
+		reason = fmt.Sprintf("must answer a GET with 204 No Content (SOL003 v2.6.1 5.4.20.3.2), not with %d", status)
+	}
+	return &vnflcm.ParamError{Path: "callbackUri", Reason: reason}
+}

@@ -1,0 +1,151 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+)
+
+// subscription is a subscription as it is stored. It does not change.
+type subscription struct {
+	ID         string                     `json:"id"`
+	Subscriber sol003.Subscriber          `json:"subscriber"`
+	Request    sol003.SubscriptionRequest `json:"request"`
+}
+
+// place is where in the feed the sender of a subscription is.
+type place struct {
+	After vnflcm.Cursor `json:"after"`
+}
+
+func (s *subscription) shown() *sol003.Subscription {
+	return &sol003.Subscription{ID: s.ID, Filter: s.Request.Filter, CallbackURI: s.Request.CallbackURI, Verbosity: s.Request.Verbosity, Tenant: s.Subscriber.Tenant}
+}
+
+// maxSubscriptions is how many subscriptions there can be: each costs time for every change.
+const maxSubscriptions = 500
+
+// Subscribe stores a subscription, after a test call of its callback URI (SOL003 v2.6.1 5.4.20.3.2). The subscriber is told of
+// changes from then on. An equal request of the same subscriber makes no other subscription. Errors: *vnflcm.ParamError for
+// each fault of the request, also if the test call fails; vnflcm.ErrState when there are 500 subscriptions.
+func (n *Notifier) Subscribe(ctx context.Context, who sol003.Subscriber, req sol003.SubscriptionRequest) (*sol003.Subscription, bool, error) {
+	if err := check(req, n.hasCertificate()); err != nil {
+		return nil, false, err
+	}
+	req.Verbosity = cmp.Or(req.Verbosity, sol003.Full)
+	known, err := n.all(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	s := &subscription{ID: uuid.NewString(), Subscriber: who, Request: req}
+	for _, other := range known {
+		if other.Subscriber == who && sameRequest(other.Request, req) {
+			return other.shown(), true, nil
+		}
+	}
+	if len(known) >= maxSubscriptions {
+		return nil, false, fmt.Errorf("%w: there are %d subscriptions: delete some first", vnflcm.ErrState, len(known))
+	}
+	if err := n.test(ctx, s); err != nil {
+		return nil, false, err
+	}
+	after, err := n.manager.LatestChange(ctx)
+	if err == nil {
+		err = n.places.Put(ctx, s.ID, 0, place{after}) // first: the subscription is found together with its place
+	}
+	if err == nil {
+		err = n.subscriptions.Put(ctx, s.ID, 0, s)
+	}
+	if err != nil {
+		return nil, false, errors.Join(err, n.forget(ctx, s.ID))
+	}
+	n.wake()
+	return s.shown(), false, nil
+}
+
+// sameRequest compares two requests with their credentials.
+func sameRequest(a, b sol003.SubscriptionRequest) bool {
+	x, errX := vnflcm.RevealJSON(a)
+	y, errY := vnflcm.RevealJSON(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+// all reads every subscription. One that cannot be read is logged and left out.
+func (n *Notifier) all(ctx context.Context) (out []*subscription, err error) {
+	list, err := n.subscriptions.List(ctx, "", 0)
+	for _, document := range list {
+		if s, err := n.decode(document); err == nil {
+			out = append(out, s)
+		}
+	}
+	return out, err
+}
+
+func (n *Notifier) decode(document vnflcm.Document) (*subscription, error) {
+	s := new(subscription)
+	err := document.Decode(s)
+	if err != nil && n.unreadable.CompareAndSwap(false, true) {
+		n.Logger.Error("a subscription cannot be read", "subscription", document.ID, "error", err)
+	}
+	return s, err
+}
+
+// Subscription returns a subscription, or an error that is vnflcm.ErrNotFound.
+func (n *Notifier) Subscription(ctx context.Context, id string) (*sol003.Subscription, error) {
+	document, err := n.subscriptions.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	s, err := n.decode(document)
+	if err != nil {
+		return nil, err
+	}
+	return s.shown(), nil
+}
+
+// Subscriptions returns at most limit of the subscriptions after an id, in the order of their ids.
+func (n *Notifier) Subscriptions(ctx context.Context, after string, limit int) (out []*sol003.Subscription, err error) {
+	list, err := n.subscriptions.List(ctx, after, limit)
+	for _, document := range list {
+		if s, err := n.decode(document); err == nil {
+			out = append(out, s.shown())
+		}
+	}
+	return out, err
+}
+
+// Unsubscribe removes a subscription. ErrNotFound: there is no such subscription. Notifications that are being sent at this
+// moment, up to 64, may still arrive.
+func (n *Notifier) Unsubscribe(ctx context.Context, id string) error {
+	document, err := n.subscriptions.Get(ctx, id)
+	if err == nil {
+		err = n.subscriptions.Delete(ctx, id, document.Version)
+	}
+	if err != nil {
+		return err
+	}
+	n.wake()
+	return n.forget(ctx, id)
+}
+
+// forget removes the place of a subscription, which its sender may be changing.
+func (n *Notifier) forget(ctx context.Context, id string) error {
+	for {
+		document, err := n.places.Get(ctx, id)
+		if err == nil {
+			err = n.places.Delete(ctx, id, document.Version)
+		}
+		switch {
+		case errors.Is(err, vnflcm.ErrNotFound):
+			return nil
+		case !errors.Is(err, vnflcm.ErrConflict):
+			return err
+		}
+	}
+}

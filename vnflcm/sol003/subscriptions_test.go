@@ -1,0 +1,569 @@
+package sol003_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
+)
+
+// subscriber is an NFVO that records notifications.
+type subscriber struct {
+	*httptest.Server
+	x *checker
+
+	mu     sync.Mutex
+	got    []object
+	tests  int                             // test calls
+	answer func(*http.Request, object) int // nil: 204
+	woken  chan struct{}                   // closed by the next notification
+}
+
+// newSubscriber starts an NFVO. change configures its server before it starts with TLS, nil: without.
+func newSubscriber(t *testing.T, change func(*tls.Config)) *subscriber {
+	t.Helper()
+	s := &subscriber{x: newChecker(t), woken: make(chan struct{})}
+	s.Server = httptest.NewUnstartedServer(s)
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	if change == nil {
+		s.Start()
+	} else {
+		s.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+		change(s.TLS)
+		s.StartTLS()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var document object
+	if len(body) > 0 && json.Unmarshal(body, &document) != nil {
+		s.x.t.Errorf("a notification is not JSON: %s", body)
+	}
+	s.mu.Lock()
+	answer := s.answer
+	s.mu.Unlock()
+	status := http.StatusNoContent
+	if answer != nil {
+		status = answer(r, document)
+	}
+	if status < 300 {
+		s.record(r, document, string(body))
+	}
+	if status/100 == 3 {
+		w.Header().Set("Location", "/elsewhere")
+	}
+	w.WriteHeader(status)
+}
+
+func (s *subscriber) record(r *http.Request, document object, body string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Method == http.MethodGet {
+		s.tests++
+		return
+	}
+	fault := func(format string, args ...any) {
+		s.x.t.Errorf("notification %s: %s", body, fmt.Sprintf(format, args...))
+	}
+	if strings.Contains(body, canary) {
+		fault("a secret is in it")
+	}
+	if version := r.Header.Get("Version"); r.Header.Get("Content-Type") != "application/json" || version != "1.3.0" && version != "2.0.0" {
+		fault("headers %v", r.Header)
+	} else if version == "1.3.0" {
+		s.x.validate(fault, notificationSchemas[document["notificationType"]], document)
+	}
+	s.got = append(s.got, document)
+	close(s.woken)
+	s.woken = make(chan struct{})
+}
+
+func (s *subscriber) setAnswer(answer func(*http.Request, object) int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = answer
+}
+
+// told waits for a number of notifications and returns them in short.
+func (s *subscriber) told(t *testing.T, n int) []string {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for {
+		s.mu.Lock()
+		got, woken := slices.Clone(s.got), s.woken
+		s.mu.Unlock()
+		if len(got) >= n {
+			return inShort(got)
+		}
+		select {
+		case <-woken:
+		case <-deadline:
+			t.Fatalf("%d notifications, want %d: %v", len(got), n, inShort(got))
+		}
+	}
+}
+
+func inShort(list []object) (out []string) {
+	for _, d := range list {
+		kind, _ := d["notificationType"].(string)
+		if kind == "VnfLcmOperationOccurrenceNotification" {
+			kind = fmt.Sprint(d["operation"], " ", d["operationState"])
+		}
+		out = append(out, strings.TrimPrefix(kind, "VnfIdentifier"))
+	}
+	return out
+}
+
+// newNotifyingVNFM starts a VNFM whose notifier calls loopback addresses, and sends.
+func newNotifyingVNFM(t *testing.T, o notify.Options, options sol003.Options) *vnfm {
+	t.Helper()
+	if o.Allow == nil {
+		o.Allow = notify.AllowAny
+	}
+	return newVNFMWith(t, nil, options, func(m *vnflcm.Manager, options *sol003.Options) sol003.Manager {
+		n := notify.New(m, o)
+		send(t, n)
+		options.Subscriptions = n
+		return m
+	})
+}
+
+// send sends until the test ends.
+func send(t *testing.T, n *notify.Notifier) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; !errors.Is(err, context.Canceled) && !errors.Is(err, vnflcm.ErrShutdown) {
+			t.Errorf("the notifier ended with %v", err)
+		}
+	})
+}
+
+func (x *vnfm) subscribe(api, body string) (uri string) {
+	x.t.Helper()
+	return x.send("POST", "/vnflcm/"+api+"/subscriptions", body, 201).Header.Get("Location")
+}
+
+func TestSubscriptions(t *testing.T) {
+	t.Parallel()
+	nfvo := newSubscriber(t, nil)
+	x := newNotifyingVNFM(t, notify.Options{}, sol003.Options{PageSize: 2, Authorize: func(r *http.Request) (sol003.Principal, error) {
+		return sol003.Principal{Tenant: r.Header.Get("X-Tenant")}, nil
+	}})
+	for _, api := range versions {
+		base := "/vnflcm/" + api + "/subscriptions"
+		body := `{"filter":{"vnfInstanceSubscriptionFilter":{"vnfdIds":["` + api + `"]},"notificationTypes":["VnfIdentifierCreationNotification"]},"callbackUri":"` + nfvo.URL + `/x?t=1",
+			"authentication":{"authType":["BASIC"],"paramsBasic":{"userName":"u","password":"` + canary + `"}}}`
+		a := x.send("POST", base, body, 201)
+		uri := a.Header.Get("Location")
+		if diff := cmp.Diff([]string{"_links", "callbackUri", "filter", "id"}, slices.DeleteFunc(keys(a.object()), func(k string) bool { return k == "verbosity" })); diff != "" {
+			t.Errorf("the document:\n%s", diff)
+		}
+		if again := x.send("POST", base, body, 303).Header.Get("Location"); again != uri {
+			t.Errorf("the same request: %s, not %s", again, uri)
+		}
+		other := x.subscribe(api, strings.Replace(body, canary, "other"+canary, 1))
+		mine := x.send("POST", base, body, 201, "X-Tenant", "a").Header.Get("Location")
+		x.send("GET", uri, "", 200)
+		for _, method := range []string{"GET", "DELETE"} {
+			x.send(method, uri, "", 404, "X-Tenant", "a")
+			x.send(method, base+"/unknown", "", 404)
+		}
+		x.send("GET", mine, "", 200, "X-Tenant", "a")
+		var listed []string
+		for next := base; next != ""; {
+			page := x.send("GET", next, "", 200)
+			listed = append(listed, page.ids()...)
+			next, _, _ = strings.Cut(strings.TrimPrefix(page.Header.Get("Link"), "<"), ">")
+		}
+		if len(listed) < 3 {
+			t.Errorf("the list: %v", listed)
+		}
+		if got := x.send("GET", base+"?filter=(eq,callbackUri,x)", "", 200).ids(); len(got) > 0 {
+			t.Errorf("a filter that matches nothing: %v", got)
+		}
+		x.send("PUT", base, "{}", 405)
+		x.send("PATCH", uri, "{}", 405)
+		for _, each := range []string{uri, other, mine} {
+			x.send("DELETE", each, "", 204)
+			x.send("GET", each, "", 404)
+		}
+	}
+	nfvo.mu.Lock()
+	defer nfvo.mu.Unlock()
+	if nfvo.tests != 6 {
+		t.Errorf("%d test calls, want one for each subscription", nfvo.tests)
+	}
+}
+
+// TestFaultySubscriptions sends requests that are refused, and looks for every fault in the answer.
+func TestFaultySubscriptions(t *testing.T) {
+	t.Parallel()
+	nfvo := newSubscriber(t, nil)
+	strict := newSubscriber(t, func(*tls.Config) {})
+	x := newNotifyingVNFM(t, notify.Options{}, sol003.Options{})
+	nfvo.setAnswer(func(r *http.Request, _ object) int {
+		switch r.URL.Path {
+		case "/moved":
+			return http.StatusTemporaryRedirect
+		case "/gone":
+			return http.StatusNotFound
+		}
+		return http.StatusNoContent
+	})
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for body, want := range map[string][]string{
+		`{}`:                          {"callbackUri: is required"},
+		`{"callbackUri":"ftp://h/x"}`: {"callbackUri: must be an absolute URI"},
+		`{"callbackUri":"/x"}`:        {"callbackUri: must be an absolute URI"},
+		`{"callbackUri":"http://u:` + canary + `@h/"}`:                 {"callbackUri: must not contain a user"},
+		`{"callbackUri":"http://h/#x"}`:                                {"callbackUri: must not have a fragment"},
+		`{"callbackUri":"http://h/` + strings.Repeat("x", 2100) + `"}`: {"callbackUri: is longer than 2048"},
+		`{"callbackUri":"` + nfvo.URL + `/moved"}`:                     {"callbackUri", "not with 307"},
+		`{"callbackUri":"` + nfvo.URL + `/gone"}`:                      {"callbackUri", "not with 404"},
+		`{"callbackUri":"` + closed.URL + `"}`:                         {"callbackUri: cannot be reached"},
+		`{"callbackUri":"` + strict.URL + `"}`:                         {"callbackUri: cannot be reached"},
+		`{"callbackUri":"http://h/","verbosity":"LOUD","filter":{"notificationTypes":["Nothing"],"operationTypes":["HEAL","SING"],"operationStates":["OLD"]},
+			"authentication":{"authType":["BASIC","OAUTH2_CLIENT_CREDENTIALS","HANDSHAKE"],"paramsOauth2ClientCredentials":{"tokenEndpoint":"http://h/"}}}`: {
+			"verbosity", "filter.notificationTypes[0]", "filter.operationTypes[1]", "filter.operationStates[0]", "authentication.authType[2]", "authentication.paramsBasic",
+			"paramsOauth2ClientCredentials.clientId", "paramsOauth2ClientCredentials.clientPassword", "paramsOauth2ClientCredentials.tokenEndpoint: must be an absolute URI with the scheme https"},
+		`{"callbackUri":"http://h/","authentication":{"authType":[]}}`:                                                        {"authentication.authType: is required"},
+		`{"callbackUri":"http://h/","authentication":{"authType":["TLS_CERT"]}}`:                                              {"authentication.authType", "no client certificate"},
+		`{"callbackUri":"http://h/","authentication":{"authType":["BASIC"],"paramsBasic":{"userName":"u","password":"***"}}}`: {"authentication.paramsBasic.password"},
+		`{"callbackUri":["` + canary + `"]}`:                                                                                  {"callbackUri"},
+	} {
+		detail := x.send("POST", "/vnflcm/v2/subscriptions", body, 422).detail()
+		for _, fault := range want {
+			if !strings.Contains(detail, fault) {
+				t.Errorf("%s:\n%s\nlacks %q", body, detail, fault)
+			}
+		}
+	}
+	if got := x.send("GET", "/vnflcm/v2/subscriptions", "", 200).ids(); len(got) > 0 {
+		t.Errorf("subscriptions of faulty requests: %v", got)
+	}
+	guarded := newNotifyingVNFM(t, notify.Options{Allow: notify.RefuseLocal}, sol003.Options{})
+	for _, uri := range []string{nfvo.URL, strings.Replace(nfvo.URL, "127.0.0.1", "localhost", 1), "http://169.254.169.254/latest", "http://[::1]:1/", "http://0.0.0.0:1/", "http://[::ffff:127.0.0.1]:1/"} {
+		if detail := guarded.send("POST", "/vnflcm/v1/subscriptions", `{"callbackUri":"`+uri+`"}`, 422).detail(); !strings.Contains(detail, "does not call") {
+			t.Errorf("%s: %s", uri, detail)
+		}
+	}
+	newVNFM(t, nil, sol003.Options{}).send("GET", "/vnflcm/v1/subscriptions", "", 404)
+}
+
+func TestRefuseLocal(t *testing.T) {
+	t.Parallel()
+	for address, allowed := range map[string]bool{
+		"127.0.0.1": false, "127.8.8.8": false, "::1": false, "::ffff:127.0.0.1": false, "0.0.0.0": false, "0.1.2.3": false, "::": false, "169.254.169.254": false,
+		"fe80::1%eth0": false, "224.0.0.1": false, "ff02::1": false, "fd00:ec2::254": false, "64:ff9b::7f00:1": false, "64:ff9b::a9fe:a9fe": false,
+		"10.0.0.1": true, "192.168.1.1": true, "203.0.113.9": true, "2001:db8::1": true, "fd00::1": true, "64:ff9b::cb00:7109": true,
+	} {
+		err := notify.RefuseLocal(netip.AddrPortFrom(netip.MustParseAddr(address), 443))
+		if (err == nil) != allowed || err != nil && !errors.Is(err, notify.ErrAddress) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// TestNotifications tells of the life of a VNF.
+func TestNotifications(t *testing.T) {
+	t.Parallel()
+	x := newNotifyingVNFM(t, notify.Options{}, sol003.Options{})
+	one, two, short := newSubscriber(t, nil), newSubscriber(t, nil), newSubscriber(t, nil)
+	x.subscribe("v1", `{"callbackUri":"`+one.URL+`"}`)
+	x.subscribe("v2", `{"callbackUri":"`+two.URL+`"}`)
+	subscription := x.subscribe("v2", `{"callbackUri":"`+short.URL+`","verbosity":"SHORT"}`)
+
+	uri := x.running("v1")
+	x.cloud.setFault(vnflcm.OpScale, errors.New("no room for "+canary))
+	failed := x.begin(uri+"/scale", `{"type":"SCALE_OUT","aspectId":"workers","additionalParams":{"password":"`+canary+`"}}`, vnflcm.FailedTemp)
+	x.cloud.setFault(vnflcm.OpScale, nil)
+	occ := failed.Request.URL.String()
+	x.send("POST", occ+"/rollback", "", 202)
+	x.await(occ, vnflcm.RolledBack)
+	x.begin(uri+"/terminate", `{"terminationType":"FORCEFUL"}`, vnflcm.Completed)
+	x.send("DELETE", uri, "", 204)
+
+	want := []string{"CreationNotification", "INSTANTIATE STARTING", "INSTANTIATE PROCESSING", "INSTANTIATE COMPLETED", "SCALE STARTING", "SCALE PROCESSING",
+		"SCALE FAILED_TEMP", "SCALE ROLLING_BACK", "SCALE ROLLED_BACK", "TERMINATE STARTING", "TERMINATE PROCESSING", "TERMINATE COMPLETED", "DeletionNotification"}
+	for name, s := range map[string]*subscriber{"version 1": one, "version 2": two, "short": short} {
+		if diff := cmp.Diff(want, s.told(t, len(want))); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+	for i := range want {
+		if one.got[i]["id"] != two.got[i]["id"] {
+			t.Errorf("%s has another id for each subscriber (SOL003 v2.6.1 5.5.2.17)", want[i])
+		}
+	}
+	detail := func(s *subscriber, i int) []string {
+		return slices.DeleteFunc(keys(s.got[i]), func(k string) bool {
+			return slices.Contains([]string{"id", "notificationType", "subscriptionId", "timeStamp", "vnfInstanceId", "_links", "vnfLcmOpOccId", "operation", "operationState", "isAutomaticInvocation"}, k)
+		})
+	}
+	for i, attributes := range map[int][]string{1: {"notificationStatus"}, 3: {"affectedVnfcs", "changedInfo", "notificationStatus"}, 6: {"error", "notificationStatus"}} {
+		if diff := cmp.Diff(attributes, detail(one, i)); diff != "" {
+			t.Errorf("%s:\n%s", want[i], diff)
+		}
+		brief := slices.DeleteFunc(append(slices.Clone(attributes), "verbosity"), func(k string) bool { return k == "affectedVnfcs" })
+		if diff := cmp.Diff(brief, detail(short, i)); diff != "" {
+			t.Errorf("%s, short:\n%s", want[i], diff)
+		}
+	}
+	info, _ := two.got[3]["changedInfo"].(object)
+	if _, isMap := info["vimConnectionInfo"].(object); !isMap {
+		t.Errorf("version 2 has the connections of version 1: %v", two.got[3])
+	}
+	links, _ := two.got[6]["_links"].(object)
+	if diff := cmp.Diff(object{"vnfInstance": object{"href": strings.Replace(uri, "v1", "v2", 1)}, "vnfLcmOpOcc": object{"href": strings.Replace(occ, "v1", "v2", 1)},
+		"subscription": links["subscription"]}, links); diff != "" {
+		t.Errorf("the links:\n%s", diff)
+	}
+
+	x.send("DELETE", subscription, "", 204)
+	x.create("v1")
+	one.told(t, len(want)+1)
+	if got := short.told(t, len(want)); len(got) > len(want) {
+		t.Errorf("told after the end of the subscription: %v", got[len(want):])
+	}
+}
+
+// TestNotificationFilters makes subscriptions with filters and compares what arrives.
+func TestNotificationFilters(t *testing.T) {
+	t.Parallel()
+	x := newNotifyingVNFM(t, notify.Options{}, sol003.Options{})
+	all := []string{"CreationNotification", "INSTANTIATE STARTING", "INSTANTIATE PROCESSING", "INSTANTIATE COMPLETED"}
+	product := func(provider, name, software, vnfd string) string {
+		return fmt.Sprintf(`{"vnfInstanceSubscriptionFilter":{"vnfProductsFromProviders":[{"vnfProvider":"Other"},{"vnfProvider":%q,"vnfProducts":[{"vnfProductName":%q,
+			"versions":[{"vnfSoftwareVersion":%q,"vnfdVersions":["0.9",%q]}]}]}]}}`, provider, name, software, vnfd)
+	}
+	cases := map[string]struct {
+		filter string
+		want   []string
+	}{
+		"no filter":            {`{}`, all},
+		"VNFD":                 {`{"vnfInstanceSubscriptionFilter":{"vnfdIds":["x","` + toyVNFD + `"],"vnfInstanceNames":["toy"]}}`, all},
+		"another VNFD":         {`{"vnfInstanceSubscriptionFilter":{"vnfdIds":["x"]}}`, nil},
+		"another instance":     {`{"vnfInstanceSubscriptionFilter":{"vnfInstanceIds":["x"]}}`, nil},
+		"another name":         {`{"vnfInstanceSubscriptionFilter":{"vnfInstanceNames":["x"]}}`, nil},
+		"provider":             {`{"vnfInstanceSubscriptionFilter":{"vnfProductsFromProviders":[{"vnfProvider":"Toys"}]}}`, all},
+		"product":              {product("Toys", "Toy", "1.2", "1.0"), all},
+		"another product":      {product("Toys", "Doll", "1.2", "1.0"), nil},
+		"another software":     {product("Toys", "Toy", "1.3", "1.0"), nil},
+		"another VNFD version": {product("Toys", "Toy", "1.2", "1.1"), nil},
+		"types":                {`{"notificationTypes":["VnfIdentifierCreationNotification"]}`, all[:1]},
+		"states":               {`{"notificationTypes":["VnfLcmOperationOccurrenceNotification"],"operationStates":["COMPLETED","FAILED"]}`, all[3:]},
+		"operations":           {`{"operationTypes":["SCALE"]}`, all[:1]},
+	}
+	got := map[string]*subscriber{}
+	for name, c := range cases {
+		got[name] = newSubscriber(t, nil)
+		x.subscribe("v1", `{"filter":`+c.filter+`,"callbackUri":"`+got[name].URL+`"}`)
+	}
+	x.running("v1")
+	got["no filter"].told(t, len(all))
+	for name, c := range cases {
+		if diff := cmp.Diff(c.want, got[name].told(t, len(c.want))); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// TestNotificationAuthentication lets subscribers ask for credentials.
+func TestNotificationAuthentication(t *testing.T) {
+	t.Parallel()
+	nfvo := newSubscriber(t, func(c *tls.Config) { c.ClientAuth = tls.RequestClientCert })
+	var issued atomic.Int32
+	login := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id, secret, _ := r.BasicAuth(); id != "vnfm" || secret != canary || r.FormValue("grant_type") != "client_credentials" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"access_token":"token-%d","token_type":"Bearer","expires_in":3600}`, issued.Add(1))
+	}))
+	defer login.Close()
+	certificate := nfvo.TLS.Certificates[0] // any will do
+	pool := nfvo.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs.Clone()
+	pool.AddCert(login.Certificate())
+	var log bytes.Buffer
+	x := newNotifyingVNFM(t, notify.Options{TLS: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		Logger: slog.New(slog.NewTextHandler(&log, nil))}, sol003.Options{})
+	good := "Bearer token-1"
+	var used []string
+	nfvo.setAnswer(func(r *http.Request, _ object) int {
+		user, password, basic := r.BasicAuth()
+		ok := map[string]bool{
+			"/basic":  basic && user == "u" && password == canary,
+			"/oauth2": r.Header.Get("Authorization") == good,
+			"/cert":   len(r.TLS.PeerCertificates) == 1 && r.Header.Get("Authorization") == "",
+		}[r.URL.Path]
+		if !ok {
+			return http.StatusUnauthorized
+		}
+		nfvo.mu.Lock()
+		defer nfvo.mu.Unlock()
+		used = append(used, r.Method+" "+r.URL.Path)
+		return http.StatusNoContent
+	})
+	for path, authentication := range map[string]string{
+		"/basic":  `{"authType":["BASIC"],"paramsBasic":{"userName":"u","password":"` + canary + `"}}`,
+		"/oauth2": `{"authType":["BASIC","OAUTH2_CLIENT_CREDENTIALS"],"paramsBasic":{"userName":"x","password":"x"},"paramsOauth2ClientCredentials":{"clientId":"vnfm","clientPassword":"` + canary + `","tokenEndpoint":"` + login.URL + `"}}`,
+		"/cert":   `{"authType":["TLS_CERT"]}`,
+	} {
+		body := `{"callbackUri":"` + nfvo.URL + path + `?k=` + canary[:5] + `","authentication":` + authentication + `}`
+		x.subscribe("v2", body)
+		if path != "/cert" {
+			x.send("POST", "/vnflcm/v2/subscriptions", strings.Replace(body, `"`+canary+`"`, `"wrong"`, 1), 422)
+		}
+	}
+	good = "Bearer token-3" // the one of the test call and that of the sender are not valid any more
+	x.create("v2")
+	nfvo.told(t, 3)
+	for _, path := range []string{"/basic", "/oauth2", "/cert"} {
+		if !slices.Contains(used, "GET "+path) || !slices.Contains(used, "POST "+path) {
+			t.Errorf("%s: only %v", path, used)
+		}
+	}
+	if strings.Contains(log.String(), canary[:5]) || strings.Contains(log.String(), "token-") {
+		t.Errorf("the log has a secret: %s", log.String())
+	}
+}
+
+// TestSubscribersThatFail has subscribers that do not take notifications, beside one that does.
+func TestSubscribersThatFail(t *testing.T) {
+	t.Parallel()
+	var log lockedBuffer
+	x := newNotifyingVNFM(t, notify.Options{GiveUpAfter: 2500 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}, sol003.Options{})
+	good, late, picky, silent, moved := newSubscriber(t, nil), newSubscriber(t, nil), newSubscriber(t, nil), newSubscriber(t, nil), newSubscriber(t, nil)
+	for _, s := range []*subscriber{good, late, picky, silent, moved} {
+		x.subscribe("v1", `{"callbackUri":"`+s.URL+`/?token=hidden"}`)
+	}
+	var calls atomic.Int32
+	late.setAnswer(func(*http.Request, object) int {
+		if calls.Add(1) == 1 {
+			return http.StatusServiceUnavailable
+		}
+		return http.StatusNoContent
+	})
+	picky.setAnswer(func(_ *http.Request, d object) int {
+		if d["operationState"] == "PROCESSING" {
+			return http.StatusUnprocessableEntity
+		}
+		return http.StatusOK
+	})
+	released := make(chan struct{})
+	silent.setAnswer(func(*http.Request, object) int { <-released; return http.StatusNoContent })
+	moved.setAnswer(func(r *http.Request, _ object) int {
+		if r.URL.Path == "/elsewhere" {
+			t.Error("a redirect was followed")
+		}
+		return http.StatusPermanentRedirect
+	})
+	x.running("v1")
+	want := []string{"CreationNotification", "INSTANTIATE STARTING", "INSTANTIATE PROCESSING", "INSTANTIATE COMPLETED"}
+	if diff := cmp.Diff(want, good.told(t, 4)); diff != "" {
+		t.Errorf("beside subscribers that fail:\n%s", diff)
+	}
+	if diff := cmp.Diff(want, late.told(t, 4)); diff != "" {
+		t.Errorf("after a failure:\n%s", diff)
+	}
+	if diff := cmp.Diff(slices.Delete(slices.Clone(want), 2, 3), picky.told(t, 3)); diff != "" {
+		t.Errorf("with one that is refused:\n%s", diff)
+	}
+	close(released)
+	if diff := cmp.Diff(want, silent.told(t, 4)); diff != "" {
+		t.Errorf("after a silence:\n%s", diff)
+	}
+	for deadline := time.Now().Add(10 * time.Second); strings.Count(log.String(), "is given up") < 4; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("notifications are not given up: %s", log.String())
+		}
+	}
+	if text := log.String(); !strings.Contains(text, "refuses a notification") || strings.Contains(text, "hidden") || strings.Contains(text, "http://") {
+		t.Errorf("the log: %s", text)
+	}
+}
+
+// lockedBuffer is a buffer for a log.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// TestNotifiersShareTheWork has two processes on one store, of which one sends.
+func TestNotifiersShareTheWork(t *testing.T) {
+	t.Parallel()
+	store := vnflcm.NewMemoryStore()
+	compose := func() (*vnfm, *notify.Notifier) {
+		var n *notify.Notifier
+		return newVNFMWith(t, func(cfg *vnflcm.Config) { cfg.Store = store }, sol003.Options{}, func(m *vnflcm.Manager, options *sol003.Options) sol003.Manager {
+			n = notify.New(m, notify.Options{Allow: notify.AllowAny})
+			options.Subscriptions = n
+			return m
+		}), n
+	}
+	first, firstNotifier := compose()
+	second, secondNotifier := compose()
+	nfvo, other := newSubscriber(t, nil), newSubscriber(t, nil)
+	send(t, firstNotifier)
+	subscription := second.subscribe("v1", `{"callbackUri":"`+nfvo.URL+`"}`)
+	second.subscribe("v1", `{"callbackUri":"`+other.URL+`"}`)
+	second.create("v1")
+	nfvo.told(t, 1) // the first process tells what the second one has done
+	send(t, secondNotifier)
+	second.create("v1")
+	nfvo.told(t, 2)
+	must(t, first.Close(t.Context()))
+	second.create("v1")
+	second.create("v1")
+	nfvo.told(t, 4)
+	second.send("DELETE", subscription, "", 204)
+	second.create("v1")
+	other.told(t, 5)
+	ids := map[any]bool{} // the request that Close cuts off is sent again
+	for _, d := range nfvo.got {
+		ids[d["id"]] = true
+	}
+	if len(ids) != 4 || len(nfvo.got) > 5 {
+		t.Errorf("%d notifications of %d changes, want 4 changes and none after the end of the subscription", len(nfvo.got), len(ids))
+	}
+}
