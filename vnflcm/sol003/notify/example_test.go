@@ -17,6 +17,7 @@ import (
 // A VNFM with subscriptions. An NFVO subscribes.
 func ExampleNew() {
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	manager, err := vnflcm.New(ctx, vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: bytes.Repeat([]byte{7}, 32), Packages: vnflcm.DirPackages("packages")})
 	if err != nil {
 		fmt.Println(err)
