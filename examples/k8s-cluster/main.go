@@ -154,7 +154,9 @@ func healRequest(args []string) (request vnflcm.HealVnfRequest, err error) {
 	switch {
 	case len(args) == 0:
 		err = errors.New(`heal takes the VNFCs to replace, or "all" for the whole cluster`)
-	case len(args) != 1 || args[0] != "all":
+	case len(args) == 1 && args[0] == "all":
+		request.AdditionalParams, err = vnflcm.ParseParams([]byte(`{"all": true}`))
+	default:
 		request.VnfcInstanceID = args
 	}
 	return request, err

@@ -55,3 +55,21 @@ func TestRun(t *testing.T) {
 		})
 	}
 }
+
+func TestHealRequest(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"all"}, `{"additionalParams":{"all":true}}`},
+		{[]string{"vdu-1", "all"}, `{"vnfcInstanceId":["vdu-1","all"]}`},
+		{nil, ""},
+	} {
+		request, err := healRequest(c.args)
+		text, _ := vnflcm.RevealJSON(request)
+		if got := string(text); (err != nil) != (c.want == "") || err == nil && got != c.want {
+			t.Errorf("heal %v: %s (%v), want %q", c.args, got, err, c.want)
+		}
+	}
+}

@@ -57,8 +57,8 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 		Packages: vnflcm.DirPackages(o.pkg),
 		Infra:    map[string]vnflcm.InfraDriver{openstack.VimTypeV1: heat, openstack.VimTypeV2: heat},
 		Mgmt: map[string]vnflcm.MgmtDriver{ // the VNFD says which
-			"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool}),
-			"mgmt-drivers-kubespray":  kubespray.New(kubespray.Config{Pool: pool}),
+			"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool, ConfirmWholeHeal: true}),
+			"mgmt-drivers-kubespray":  kubespray.New(kubespray.Config{Pool: pool, ConfirmWholeHeal: true}),
 		},
 		Observe: screen.Observe,
 	})

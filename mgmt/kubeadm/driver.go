@@ -8,6 +8,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -17,6 +18,9 @@ type Config struct {
 	Pool     *sshexec.Pool // required; the caller closes it
 	Parallel int           // nodes worked on at once; default 32
 	Timeouts Timeouts
+	// ConfirmWholeHeal refuses a heal request without vnfcInstanceId, which replaces every machine of the cluster, unless
+	// additionalParams.all is given, true or false. Default: Tacker's guides send requests without it, which are accepted.
+	ConfirmWholeHeal bool
 }
 
 // Timeouts bound the parts of an operation that wait for machines.
@@ -68,6 +72,9 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	p, err := read(op)
 	_, err1 := p.findRegistries(ctx, op)
 	p.warn(ctx, op)
+	if d.config.ConfirmWholeHeal {
+		err = errors.Join(err, clustervnf.ConfirmWholeHeal(op))
+	}
 	return errors.Join(err, err1, p.check(op), p.checkTargets(op), mgmt.CheckJumpHost(ctx, op))
 }
 

@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -269,7 +271,7 @@ func TestSpecificationRequests(t *testing.T) {
 // TestControlPlaneIsNotScaledOrHealedAlone: the refusal says what to do instead.
 func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
 	t.Parallel()
-	l := newLab(t)
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}, driver: kubeadm.Config{ConfirmWholeHeal: true}})
 	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0))
 	ran := len(l.host("masterNode-0").Commands())
 	master := l.vnfcs(id, "masterNode-0")[0]
@@ -280,6 +282,10 @@ func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
 	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID, master}})
 	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": has the address of the API, which no node could reach while it is replaced: heal the whole VNF, and let cluster_cp_name be a virtual address or a load balancer's`}, mgmttest.Faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
+	}
+	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
+	if faults := mgmttest.Faults(err); len(faults) != 1 || !strings.HasPrefix(faults[0], "additionalParams.all: is required") {
+		t.Errorf("a heal of the whole VNF that is not confirmed: %v", err)
 	}
 	if len(l.host("masterNode-0").Commands()) != ran {
 		t.Error("something was touched")

@@ -22,6 +22,9 @@ type Config struct {
 	Server   *Server
 	Parallel int // machines worked on at once, and hosts that Ansible works on at once; default 32
 	Timeouts Timeouts
+	// ConfirmWholeHeal refuses a heal request without vnfcInstanceId, which replaces every machine of the cluster, unless
+	// additionalParams.all is given, true or false. Default: Tacker's guides send requests without it, which are accepted.
+	ConfirmWholeHeal bool
 	// Output returns what is to receive all that a run of a playbook, such as "cluster.yml", writes, with secrets masked;
 	// nil: nobody is. It is called once per run, by operations that go on at the same time. After a resume or a retry it is
 	// called again, and receives a run that went on meanwhile from its beginning; a connection that breaks repeats

@@ -3,6 +3,7 @@ package kubespray
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
@@ -88,5 +89,8 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	p, err := d.read(op)
 	p.warn(ctx, op)
+	if d.config.ConfirmWholeHeal {
+		err = errors.Join(err, clustervnf.ConfirmWholeHeal(op))
+	}
 	return joined(err, d.check(p, op), mgmt.CheckJumpHost(ctx, op))
 }

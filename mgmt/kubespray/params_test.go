@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -160,10 +161,14 @@ func TestSpecificationRequest(t *testing.T) {
 // TestTargets: the refusal says what to do instead.
 func TestTargets(t *testing.T) {
 	t.Parallel()
-	l := newLab(t)
+	l := openLab(t, setup{driver: kubespray.Config{ConfirmWholeHeal: true}})
 	id := l.Instantiated(sample, mgmttest.Sized("complex", 0))
 	ran := len(l.server().Commands())
-	_, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"})
+	_, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
+	if faults := mgmttest.Faults(err); len(faults) != 1 || !strings.HasPrefix(faults[0], "additionalParams.all: is required") {
+		t.Errorf("a heal of the whole VNF that is not confirmed: %v", err)
+	}
+	_, err = l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"})
 	if want := `aspectId: "master_instance": control-plane nodes cannot be scaled: choose their number when instantiating`; !slices.Contains(mgmttest.Faults(err), want) {
 		t.Errorf("%v", err)
 	}

@@ -22,6 +22,9 @@ const (
 func Warn(ctx context.Context, op *vnflcm.Operation, empty any, podCIDR, clusterCIDR string, proxy mgmt.Proxy) {
 	unknown, _ := op.Params.Decode(empty) // whoever reads them reports the error
 	for _, name := range unknown {
+		if name == "all" && op.Heal != nil {
+			continue // of the infrastructure driver
+		}
 		op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", "additionalParams."+name)
 	}
 	for _, n := range []struct{ name, given string }{{"pod_cidr", podCIDR}, {"cluster_cidr", clusterCIDR}} {
