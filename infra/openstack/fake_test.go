@@ -387,7 +387,7 @@ func (f *fake) nova(r *http.Request, path []string) (int, any) {
 	f.each(func(m *member) {
 		if m.server == path[1] {
 			status, answer = http.StatusOK, map[string]any{"server": map[string]any{"id": m.server, "name": "host-" + m.name, "status": "SHUTOFF",
-				"OS-EXT-AZ:availability_zone": "nova"}}
+				"OS-EXT-AZ:availability_zone": "nova", "hostId": "hash-of-the-host"}}
 		}
 	})
 	return status, answer

@@ -1,6 +1,7 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -32,7 +33,8 @@ func (w *work) machines(ctx context.Context, list []server) ([]machine, error) {
 		if err != nil {
 			return fmt.Errorf("look at server %s: %w", list[i].PhysicalID, w.clients.Explain(err))
 		}
-		out[i] = machine{name: s.Name, zone: s.AvailabilityZone, host: s.Host}
+		// Tenants who may not see the compute host see a hash of it and of their project.
+		out[i] = machine{name: s.Name, zone: s.AvailabilityZone, host: cmp.Or(s.Host, s.HostID)}
 		return nil
 	})
 }

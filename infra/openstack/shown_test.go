@@ -16,11 +16,33 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
+// lookingAt is a management driver that looks at each VNFC when the VNF has been instantiated.
+type lookingAt func(vnflcm.VNFC)
+
+func (lookingAt) Validate(context.Context, *vnflcm.Operation) error { return nil }
+func (look lookingAt) Hooks() vnflcm.Hooks {
+	hooks := idle{}.Hooks()
+	hooks[vnflcm.InstantiateEnd] = func(_ context.Context, op *vnflcm.Operation) error {
+		for _, v := range op.VNFCs {
+			look(v)
+		}
+		return nil
+	}
+	return hooks
+}
+
 // TestWhatAnInstanceShows: all that management drivers and clients see of the stack.
 func TestWhatAnInstanceShows(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)
+	hosts := map[string]bool{}
+	l.Manager = l.start(func(cfg *vnflcm.Config) {
+		cfg.Mgmt = map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": lookingAt(func(v vnflcm.VNFC) { hosts[v.Host] = true })}
+	})
 	l.must(l.instantiate())
+	if diff := cmp.Diff(map[string]bool{"hash-of-the-host": true}, hosts); diff != "" {
+		t.Errorf("compute hosts, which Nova shows only to its administrators:\n%s", diff)
+	}
 	inst, err := l.Get(t.Context(), l.id)
 	if err != nil {
 		t.Fatal(err)

@@ -261,6 +261,25 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestRegions: a VIM that names no region is of the only one that there is.
+func TestRegions(t *testing.T) {
+	t.Parallel()
+	cloud := newCloud(t, httptest.NewServer)
+	for _, c := range []struct {
+		catalog string
+		named   any // nil: none
+		want    string
+	}{
+		{"RegionOne", nil, ""}, {"RegionOne RegionTwo", "RegionTwo", ""}, {"RegionTwo RegionOne", nil, "several: RegionOne, RegionTwo"},
+	} {
+		cloud.region = c.catalog
+		_, err := open(t, access.Config{}).Clients(t.Context(), vim(t, cloud.URL, nil, attrs{"region": c.named}))
+		if (err != nil) != (c.want != "") || err != nil && (!errors.Is(err, access.ErrEndpoint) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("regions %s, %v named: %v", c.catalog, c.named, err)
+		}
+	}
+}
+
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	cloud := newCloud(t, httptest.NewTLSServer)

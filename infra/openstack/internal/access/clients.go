@@ -1,8 +1,10 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"regexp"
@@ -78,6 +80,9 @@ func (c *Clients) locate(provider *gophercloud.ProviderClient) error {
 	if err != nil || catalog == nil {
 		return c.id.explain(fmt.Errorf("the answer of Keystone has no service catalog: %w", err), c.id.Endpoint)
 	}
+	if err := c.id.checkRegion(catalog); err != nil {
+		return err
+	}
 	projectID := ""
 	if project != nil {
 		projectID = project.ID
@@ -87,9 +92,9 @@ func (c *Clients) locate(provider *gophercloud.ProviderClient) error {
 		types   []string
 		version string
 	}{
-		{&c.Heat, []string{"orchestration"}, path.Join("v1", projectID)},
-		{&c.Nova, []string{"compute"}, "v2.1"},
-		{&c.Neutron, []string{"network", "networking"}, "v2.0"},
+		{&c.Heat, heatTypes, path.Join("v1", projectID)},
+		{&c.Nova, novaTypes, "v2.1"},
+		{&c.Neutron, neutronTypes, "v2.0"},
 	} {
 		endpoint, err := c.id.find(catalog, s.types)
 		if err != nil {
@@ -99,6 +104,34 @@ func (c *Clients) locate(provider *gophercloud.ProviderClient) error {
 	}
 	c.Neutron.ResourceBase = c.Neutron.Endpoint
 	return nil
+}
+
+// The names of the services in catalogs.
+var (
+	heatTypes    = []string{"orchestration"}
+	novaTypes    = []string{"compute"}
+	neutronTypes = []string{"network", "networking"}
+)
+
+// checkRegion refuses a catalog with several regions if the VIM names none: Heat of one region would be used with Nova of
+// another.
+func (id *identity) checkRegion(catalog *tokens.ServiceCatalog) error {
+	if id.Region != "" {
+		return nil
+	}
+	regions := map[string]bool{}
+	for _, entry := range catalog.Entries {
+		for _, e := range entry.Endpoints {
+			if e.Interface == id.Interface && slices.Contains(slices.Concat(heatTypes, novaTypes, neutronTypes), entry.Type) {
+				regions[cmp.Or(e.RegionID, e.Region)] = true
+			}
+		}
+	}
+	if len(regions) < 2 {
+		return nil
+	}
+	return &Error{Endpoint: id.Endpoint, kind: ErrEndpoint, Message: "the VIM names no region (accessInfo.region), and the service catalog has several: " +
+		strings.Join(slices.Sorted(maps.Keys(regions)), ", ")}
 }
 
 // find returns the one endpoint that fits, or says what there is.

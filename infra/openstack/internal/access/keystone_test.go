@@ -65,8 +65,11 @@ func (c *cloud) tokens(w http.ResponseWriter, r *http.Request) {
 	var catalog []any
 	for kind, path := range map[string]string{"orchestration": "/heat/v1/p1", "compute": "/compute/v2.1", "network": "/neutron"} {
 		if strings.Contains(strings.Join(c.types, " "), kind) {
-			catalog = append(catalog, map[string]any{"type": kind, "endpoints": []any{map[string]any{
-				"interface": "public", "region": c.region, "region_id": c.region, "url": c.URL + path}}})
+			var endpoints []any
+			for region := range strings.SplitSeq(c.region, " ") {
+				endpoints = append(endpoints, map[string]any{"interface": "public", "region": region, "region_id": region, "url": c.URL + path})
+			}
+			catalog = append(catalog, map[string]any{"type": kind, "endpoints": endpoints})
 		}
 	}
 	c.mu.Unlock()
