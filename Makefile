@@ -93,6 +93,10 @@ e2e-postgres: $(GOTESTSUM) ## vnflcm on a real PostgreSQL that the tests start (
 	VNFKIT_E2E=postgres $(E2E) -timeout 4m ./vnflcm/sqlstore/postgres
 	VNFKIT_E2E=postgres $(E2E) -timeout 4m -run 'Postgres|TestFleet' ./vnflcm
 
+.PHONY: e2e-sol003
+e2e-sol003: $(GOTESTSUM) ## examples/vnfm driven by OpenStack Tacker's client (packages in CONTRIBUTING.md; no root)
+	VNFKIT_E2E=sol003 $(E2E) -timeout 5m -run TestTackerClient ./examples/vnfm
+
 .PHONY: e2e-openstack
 e2e-openstack: $(GOTESTSUM) ## infra/openstack on a real OpenStack (Linux, root, packages in CONTRIBUTING.md)
 	$(AS_ROOT) VNFKIT_E2E=openstack $(E2E) -timeout 20m ./internal/e2e/...

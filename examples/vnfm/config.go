@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/examples/internal/samples"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003/bearer"
+)
+
+// config are the settings of the program: a YAML file, and flags that go before it.
+type config struct {
+	Listen   string      `yaml:"listen"`   // address and port
+	APIRoot  string      `yaml:"api_root"` // of URIs in answers and notifications, such as https://vnfm.example.com:9890
+	Packages string      `yaml:"packages"` // folder of CSARs, or of folders with the layout of one
+	Data     string      `yaml:"data"`     // folder of the database, the key and what Helm keeps
+	Key      string      `yaml:"key"`      // file with the key that seals the database; default: key in Data, made if missing
+	Postgres string      `yaml:"postgres"` // DSN of a PostgreSQL instead of SQLite; the environment variable VNFM_POSTGRES goes before it
+	TLS      tlsConfig   `yaml:"tls"`
+	Tokens   tokenConfig `yaml:"tokens"`
+	VIMs     []vimConfig `yaml:"vims"` // the first one is the default of requests that name none
+
+	sandbox bool
+}
+
+type tlsConfig struct {
+	Certificate string            `yaml:"certificate"` // PEM files
+	Key         string            `yaml:"key"`
+	ClientCA    string            `yaml:"client_ca"` // authorities of client certificates
+	Clients     map[string]string `yaml:"clients"`   // subjects of client certificates, and the tenant of each; "": all tenants
+}
+
+type tokenConfig struct {
+	KeySet      string `yaml:"key_set"`
+	Issuer      string `yaml:"issuer"`
+	Audience    string `yaml:"audience"`
+	Scope       string `yaml:"scope"`
+	TenantClaim string `yaml:"tenant_claim"`
+}
+
+type vimConfig struct {
+	ID            string         `yaml:"id"`
+	Type          string         `yaml:"type"`
+	InterfaceInfo map[string]any `yaml:"interface_info"`
+	AccessInfo    map[string]any `yaml:"access_info"`
+}
+
+// readConfig reads the flags and the file that they name.
+func readConfig(args []string) (*config, error) {
+	var flags config
+	set := flag.NewFlagSet("vnfm", flag.ContinueOnError)
+	file := set.String("config", "", "YAML file with settings; README.md has them")
+	set.BoolVar(&flags.sandbox, "sandbox", false, "serve machines inside this process, with the sample packages; anyone on this machine may use it")
+	set.StringVar(&flags.Listen, "listen", "", "address and port (default 127.0.0.1:9890)")
+	set.StringVar(&flags.Packages, "packages", "", "folder of VNF packages")
+	set.StringVar(&flags.Data, "data", "", "folder that keeps all state (with -sandbox by default a temporary one)")
+	if err := set.Parse(args); err != nil {
+		return nil, err
+	}
+	c := &config{Listen: "127.0.0.1:9890", sandbox: flags.sandbox}
+	if c.sandbox {
+		c.Packages = filepath.Dir(samples.Package("k8s-cluster"))
+	}
+	if *file != "" {
+		if err := c.readFile(*file); err != nil {
+			return nil, err
+		}
+	}
+	for setting, value := range map[*string]string{&c.Listen: flags.Listen, &c.Packages: flags.Packages, &c.Data: flags.Data, &c.Postgres: os.Getenv("VNFM_POSTGRES")} {
+		if value != "" {
+			*setting = value
+		}
+	}
+	return c, c.check()
+}
+
+func (c *config) readFile(name string) error {
+	text, err := os.ReadFile(name) //nolint:gosec // the user's own file
+	if err != nil {
+		return err
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(c); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// check returns every fault of the settings.
+func (c *config) check() error {
+	var faults []error
+	wrong := func(is bool, setting, reason string) {
+		if is {
+			faults = append(faults, fmt.Errorf("%s: %s", setting, reason))
+		}
+	}
+	host, _, badListen := net.SplitHostPort(c.Listen)
+	wrong(badListen != nil, "listen", "must be an address and a port, such as 127.0.0.1:9890")
+	wrong(c.Packages == "", "packages", "is required: a folder of VNF packages")
+	wrong(c.Data == "" && !c.sandbox, "data", "is required: a folder for the state")
+	wrong((c.TLS.Certificate == "") != (c.TLS.Key == ""), "tls", "needs both certificate and key")
+	wrong((c.TLS.ClientCA == "") != (len(c.TLS.Clients) == 0), "tls", "needs both client_ca and clients to identify clients by certificates")
+	wrong(c.TLS.ClientCA != "" && c.TLS.Certificate == "", "tls.client_ca", "needs certificate and key")
+	wrong(c.usesTokens() && (c.Tokens.KeySet == "" || c.Tokens.Issuer == "" || c.Tokens.Audience == ""), "tokens", "needs key_set, issuer and audience")
+	address, err := netip.ParseAddr(host)
+	local := host == "localhost" || err == nil && address.IsLoopback()
+	wrong(badListen == nil && !local && (c.TLS.Certificate == "" || !c.identifies()), "listen",
+		c.Listen+" can be reached from other machines: that needs tls.certificate, and tokens or tls.client_ca to identify clients")
+	for i, v := range c.VIMs {
+		wrong(v.ID == "" || v.Type == "", fmt.Sprintf("vims[%d]", i), "needs id and type")
+	}
+	return errors.Join(faults...)
+}
+
+func (c *config) usesTokens() bool { return c.Tokens != tokenConfig{} }
+
+// identifies reports whether clients are identified. Otherwise anyone on this machine may use the VNFM.
+func (c *config) identifies() bool { return c.usesTokens() || c.TLS.ClientCA != "" }
+
+func (t tokenConfig) bearer() bearer.Config {
+	return bearer.Config{KeySet: t.KeySet, Issuer: t.Issuer, Audience: t.Audience, Scope: t.Scope, TenantClaim: t.TenantClaim}
+}
+
+// subjects are the clients that certificates identify.
+func (t tlsConfig) subjects() map[string]sol003.Principal {
+	out := map[string]sol003.Principal{}
+	for subject, tenant := range t.Clients {
+		out[subject] = sol003.Principal{Name: subject, Tenant: tenant}
+	}
+	return out
+}
+
+// server returns the configuration of the HTTP server, nil without TLS.
+func (t tlsConfig) server() (*tls.Config, error) {
+	if t.Certificate == "" {
+		return nil, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	out := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	if t.ClientCA == "" {
+		return out, nil
+	}
+	authorities, err := os.ReadFile(t.ClientCA)
+	if err != nil {
+		return nil, fmt.Errorf("tls.client_ca: %w", err)
+	}
+	out.ClientAuth, out.ClientCAs = tls.VerifyClientCertIfGiven, x509.NewCertPool()
+	if !out.ClientCAs.AppendCertsFromPEM(authorities) {
+		return nil, fmt.Errorf("tls.client_ca: %s has no certificates in PEM", t.ClientCA)
+	}
+	return out, nil
+}
+
+func (v vimConfig) connection() (vnflcm.VimConnectionInfo, error) {
+	at, err1 := vnflcm.NewParams(v.InterfaceInfo)
+	access, err2 := vnflcm.NewParams(v.AccessInfo)
+	return vnflcm.VimConnectionInfo{VimID: v.ID, VimType: v.Type, InterfaceInfo: at, AccessInfo: access}, errors.Join(err1, err2)
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/examples/internal/samples"
+)
+
+// asProgram makes this test binary the program.
+const asProgram = "VNFKIT_TEST_VNFM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file  string
+		flags []string
+		want  []string // faults
+	}{
+		"sandbox":        {"", []string{"-sandbox"}, nil},
+		"nothing":        {"", nil, []string{"packages: is required", "data: is required"}},
+		"unknown key":    {"listn: x", nil, []string{"field listn not found"}},
+		"no YAML":        {"{", nil, []string{"vnfm.yaml"}},
+		"local":          {"packages: p\ndata: d", nil, nil},
+		"flags go first": {"listen: nonsense", []string{"-packages=p", "-data=d", "-listen=[::1]:1"}, nil},
+		"reachable":      {"listen: :9890", []string{"-sandbox"}, []string{"listen: :9890 can be reached from other machines"}},
+		"many": {"listen: x\ntls: {certificate: c, clients: {CN=a: ''}}\ntokens: {issuer: i}\nvims: [{id: a}]", nil, []string{
+			"packages: ", "data: ", "listen: must be", "tls: needs both certificate and key", "tls: needs both client_ca and clients", "tokens: needs key_set", "vims[0]: needs id and type"}},
+		"TLS and tokens": {"listen: 0.0.0.0:9890\npackages: p\ndata: d\ntls: {certificate: c, key: k}\ntokens: {key_set: s, issuer: i, audience: a}", nil, nil},
+		"certificates":   {"listen: 0.0.0.0:9890\npackages: p\ndata: d\ntls: {certificate: c, key: k, client_ca: a, clients: {CN=a: north}}", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			flags := c.flags
+			if c.file != "" {
+				file := filepath.Join(t.TempDir(), "vnfm.yaml")
+				must(t, os.WriteFile(file, []byte(c.file), 0o600))
+				flags = append([]string{"-config", file}, flags...)
+			}
+			_, err := readConfig(flags)
+			if (err != nil) != (len(c.want) > 0) {
+				t.Fatalf("faults: %v", err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v\nlacks %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// program is the VNFM as a process.
+type program struct {
+	*exec.Cmd
+	t   *testing.T
+	api string // http://.../vnflcm/v2
+	log *bytes.Buffer
+}
+
+// start starts the VNFM on a sandbox whose state is in a folder.
+func start(t *testing.T, data string, flags ...string) *program {
+	t.Helper()
+	p := &program{t: t, log: new(bytes.Buffer)}
+	p.Cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], append([]string{"-sandbox", "-listen=127.0.0.1:0", "-data=" + data}, flags...)...) //nolint:gosec // this test
+	p.Env = append(os.Environ(), asProgram+"=1")
+	p.Stderr = p.log
+	out, err := p.StdoutPipe()
+	must(t, err)
+	must(t, p.Start())
+	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		_ = p.Wait()
+		t.Fatalf("the VNFM does not serve: %v\n%s", err, p.log)
+	}
+	p.api = strings.TrimSuffix(strings.Fields(line)[5], ".")
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	return p
+}
+
+// send sends a request. It returns the Location of the answer, and the document.
+func (p *program) send(method, uri string, body any, want int) (location string, document map[string]any) {
+	p.t.Helper()
+	text, err := json.Marshal(body)
+	must(p.t, err)
+	request, err := http.NewRequestWithContext(p.t.Context(), method, uri, bytes.NewReader(text))
+	must(p.t, err)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	must(p.t, err)
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
+	must(p.t, err)
+	if response.StatusCode != want {
+		p.t.Fatalf("%s %s: %s, want %d\n%s\n%s", method, uri, response.Status, want, answer, p.log)
+	}
+	_ = json.Unmarshal(answer, &document)
+	return response.Header.Get("Location"), document
+}
+
+// await waits until an operation is in a state.
+func (p *program) await(operation, want string) {
+	p.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		_, document := p.send("GET", operation, nil, 200)
+		if document["operationState"] == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("not %s: %v\n%s", want, document, p.log)
+		}
+	}
+}
+
+// do starts an operation and waits for its end.
+func (p *program) do(uri string, body any) {
+	p.t.Helper()
+	operation, _ := p.send("POST", uri, body, 202)
+	p.await(operation, "COMPLETED")
+}
+
+// request reads a sample request.
+func request(t *testing.T, name string) (out map[string]any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(samples.Package("k8s-cluster"), "requests", name))
+	must(t, err)
+	must(t, json.Unmarshal(text, &out))
+	return out
+}
+
+// TestLife takes a cluster through its life. The program is killed while it instantiates.
+func TestLife(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	p := start(t, data)
+	instance, _ := p.send("POST", p.api+"/vnf_instances", map[string]any{"vnfdId": sampleVNFD}, 201)
+	operation, _ := p.send("POST", instance+"/instantiate", request(t, "instantiate_sandbox.json"), 202)
+	p.await(operation, "PROCESSING")
+	must(t, p.Process.Kill())
+	_ = p.Wait()
+
+	p2 := start(t, data)
+	moved := func(uri string) string { return strings.Replace(uri, p.api, p2.api, 1) }
+	instance = moved(instance)
+	p2.await(moved(operation), "COMPLETED")
+	p2.do(instance+"/scale", request(t, "scale_out.json"))
+	p2.do(instance+"/heal", request(t, "heal.json"))
+	p2.do(instance+"/terminate", request(t, "terminate.json"))
+	p2.send("DELETE", instance, nil, 204)
+	p2.send("GET", instance, nil, 404)
+	p2.send("POST", instance+"/heal", map[string]any{}, 404)
+	p2.send("POST", p2.api+"/vnf_instances", map[string]any{"vnfdId": "unknown"}, 422)
+
+	root := strings.TrimSuffix(p2.api, "/vnflcm/v2")
+	for _, path := range []string{"/healthz", "/readyz"} {
+		p2.send("GET", root+path, nil, 200)
+	}
+	must(t, p2.Process.Signal(syscall.SIGTERM))
+	if err := p2.Wait(); err != nil {
+		t.Errorf("after SIGTERM: %v\n%s", err, p2.log)
+	}
+}
+
+// TestGreeting: the lines that the program prints work when they are pasted into a shell.
+func TestGreeting(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("no curl")
+	}
+	p := start(t, t.TempDir())
+	script := strings.Join(strings.Split(greeting(strings.TrimPrefix(strings.TrimSuffix(p.api, "/vnflcm/v2"), "http://")), "\n")[2:], "\n")
+	out, err := exec.CommandContext(t.Context(), "sh", "-ec", script).Output() //nolint:gosec // that is what is tested
+	if err != nil || !strings.Contains(string(out), "202 Accepted") || !strings.Contains(string(out), `"operation":"INSTANTIATE"`) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestOnlyOneProcess: a second VNFM on the same state is refused.
+func TestOnlyOneProcess(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	start(t, data)
+	second := exec.CommandContext(t.Context(), os.Args[0], "-sandbox", "-listen=127.0.0.1:0", "-data="+data) //nolint:gosec // this test
+	second.Env = append(os.Environ(), asProgram+"=1")
+	out, err := second.CombinedOutput()
+	if diff := cmp.Diff(fmt.Sprintf("vnfm: data: another process uses %s\n", data), string(out)); err == nil || diff != "" {
+		t.Errorf("%v:\n%s", err, diff)
+	}
+}

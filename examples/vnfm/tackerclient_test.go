@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/examples/internal/samples"
+)
+
+// tackerClient runs python3-tackerclient, a client that others wrote.
+type tackerClient struct {
+	*program
+	t       *testing.T
+	version string // of the API: 1 or 2
+	dir     string // of the files that it is given
+}
+
+// run runs a command of the client and returns what it prints.
+func (c *tackerClient) run(args ...string) string {
+	c.t.Helper()
+	root := strings.TrimSuffix(c.api, "/vnflcm/v2")
+	command := exec.CommandContext(c.t.Context(), "openstack", append([]string{"--os-auth-type", "none", "--os-endpoint", root, "--os-tacker-api-version", c.version, "vnflcm"}, args...)...) //nolint:gosec // this test
+	command.Env = append(os.Environ(), "no_proxy=127.0.0.1")
+	var faults bytes.Buffer
+	command.Stderr = &faults
+	out, err := command.Output()
+	// Version 1.12 of the client says that a cancel is accepted, and then fails to show nothing.
+	if accepted := strings.HasPrefix(string(out), "Cancel request"); err != nil && !accepted {
+		c.t.Fatalf("vnflcm %s: %v\n%s%s\n%s", strings.Join(args, " "), err, out, faults.String(), c.log)
+	}
+	return string(out)
+}
+
+// object runs a command that shows an object.
+func (c *tackerClient) object(args ...string) (out map[string]any) {
+	c.t.Helper()
+	text := c.run(append(args, "-f", "json")...)
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		c.t.Fatalf("vnflcm %s: %v\n%s", strings.Join(args, " "), err, text)
+	}
+	return out
+}
+
+// list runs a command that shows a list, and returns the objects in which a column has a value.
+func (c *tackerClient) list(column, value string, args ...string) (out []map[string]any) {
+	c.t.Helper()
+	text := c.run(append(args, "-f", "json")...)
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		c.t.Fatalf("vnflcm %s: %v\n%s", strings.Join(args, " "), err, text)
+	}
+	return slices.DeleteFunc(out, func(o map[string]any) bool { return o[column] != value })
+}
+
+// file writes a file for the client.
+func (c *tackerClient) file(name string, content any) string {
+	c.t.Helper()
+	text, err := json.Marshal(content)
+	must(c.t, err)
+	name = filepath.Join(c.dir, name)
+	must(c.t, os.WriteFile(name, text, 0o600))
+	return name
+}
+
+// latest returns the newest operation of an instance.
+func (c *tackerClient) latest(instance string) (id, uri string) {
+	c.t.Helper()
+	list := c.list("VNF Instance ID", instance, "op", "list")
+	if len(list) == 0 {
+		c.t.Fatal("there is no operation")
+	}
+	id = fmt.Sprint(list[len(list)-1]["ID"])
+	return id, c.api + "/vnf_lcm_op_occs/" + id
+}
+
+// ends waits for the newest operation of an instance.
+func (c *tackerClient) ends(instance, state string) (id string) {
+	c.t.Helper()
+	id, uri := c.latest(instance)
+	c.await(uri, state)
+	return id
+}
+
+// nfvo counts notifications.
+type nfvo struct {
+	mu  sync.Mutex
+	got map[string]bool
+}
+
+func (n *nfvo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var document struct{ NotificationType, Operation, OperationState string }
+	if json.NewDecoder(r.Body).Decode(&document) == nil {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.got[document.Operation+document.OperationState+" "+r.Header.Get("Version")] = true
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// packagesWithBrokenCNI returns the sample package of a cluster whose CNI manifest no cluster takes: an operation that applies
+// it tries again until it is cancelled.
+func packagesWithBrokenCNI(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	must(t, os.CopyFS(filepath.Join(dir, "k8s-cluster"), os.DirFS(samples.Package("k8s-cluster"))))
+	digest := func(name, content string) string {
+		if content != "" {
+			must(t, os.WriteFile(name, []byte(content), 0o600))
+		}
+		text, err := os.ReadFile(name) //nolint:gosec // a copy
+		must(t, err)
+		sum := sha256.Sum256(text)
+		return hex.EncodeToString(sum[:])
+	}
+	manifest, meta := filepath.Join(dir, "k8s-cluster/Files/kubernetes/cni.yaml"), filepath.Join(dir, "k8s-cluster/TOSCA-Metadata/TOSCA.meta")
+	before, after := digest(manifest, ""), digest(manifest, "apiVersion: v1\nkind: Unknown\nmetadata: {name: x}\n")
+	text, err := os.ReadFile(meta) //nolint:gosec // a copy
+	must(t, err)
+	must(t, os.WriteFile(meta, bytes.Replace(text, []byte(before), []byte(after), 1), 0o600))
+	return dir
+}
+
+// TestTackerClient drives whole lives in both versions of the API with the client of OpenStack Tacker.
+func TestTackerClient(t *testing.T) {
+	if !slices.Contains(strings.Split(os.Getenv("VNFKIT_E2E"), ","), "sol003") {
+		t.Skip("VNFKIT_E2E does not name sol003")
+	}
+	if _, err := exec.LookPath("openstack"); err != nil {
+		t.Skip("packages are missing: python3-tackerclient python3-openstackclient")
+	}
+	p := start(t, t.TempDir(), "-packages="+packagesWithBrokenCNI(t))
+	told := &nfvo{got: map[string]bool{}}
+	subscriber := httptest.NewServer(told)
+	t.Cleanup(subscriber.Close)
+	for version, header := range map[string]string{"1": "1.3.0", "2": "2.0.0"} {
+		t.Run("version "+version, func(t *testing.T) {
+			t.Parallel()
+			own := *p
+			own.t = t
+			c := &tackerClient{program: &own, t: t, version: version, dir: t.TempDir()}
+			subscription := c.object("subsc", "create", c.file("subscription.json", map[string]any{"callbackUri": subscriber.URL + "/" + version}))
+			c.life()
+			c.troubles()
+			id := fmt.Sprint(subscription["ID"])
+			if shown := c.object("subsc", "show", id); shown["Callback URI"] != subscriber.URL+"/"+version {
+				t.Errorf("the subscription: %v", shown)
+			}
+			if len(c.list("ID", id, "subsc", "list")) != 1 {
+				t.Error("the subscription is not listed")
+			}
+			c.run("subsc", "delete", id)
+			told.mu.Lock()
+			defer told.mu.Unlock()
+			for _, change := range []string{"", "INSTANTIATESTARTING", "SCALECOMPLETED", "HEALCOMPLETED", "MODIFY_INFOCOMPLETED", "INSTANTIATEFAILED_TEMP", "INSTANTIATEROLLED_BACK", "TERMINATECOMPLETED"} {
+				if !told.got[change+" "+header] {
+					t.Errorf("no notification of %q in version %s", change, version)
+				}
+			}
+		})
+	}
+}
+
+// create makes an instance.
+func (c *tackerClient) create() (instance string) {
+	c.t.Helper()
+	return fmt.Sprint(c.object("create", sampleVNFD, "--name", "toy")["ID"])
+}
+
+// instantiate is a request for a cluster with a CNI manifest of the package, "" for the driver's own.
+func (c *tackerClient) instantiate(manifest string) map[string]any {
+	c.t.Helper()
+	out := request(c.t, "instantiate_sandbox.json")
+	parameters := out["additionalParams"].(map[string]any)["k8s_cluster_installation_param"].(map[string]any)
+	if parameters["cni_manifest_path"] = manifest; manifest == "" {
+		delete(parameters, "cni_manifest_path")
+	}
+	return out
+}
+
+// life takes a VNF through its life.
+func (c *tackerClient) life() {
+	c.t.Helper()
+	if versions := c.object("versions"); len(versions["apiVersions"].([]any)) != 2 {
+		c.t.Errorf("versions: %v", versions)
+	}
+	instance := c.create()
+	c.run("instantiate", instance, c.file("instantiate.json", c.instantiate("")))
+	c.ends(instance, "COMPLETED")
+	c.run("scale", "--type", "SCALE_OUT", "--aspect-id", "worker_instance", "--number-of-steps", "1", instance)
+	c.ends(instance, "COMPLETED")
+	c.run("heal", instance, "--cause", "alarm", "--vnfc-instance", c.worker(instance))
+	c.ends(instance, "COMPLETED")
+	c.run("update", instance, "--I", c.file("update.json", map[string]any{"vnfInstanceName": "renamed", "metadata": map[string]string{"site": "north"}}))
+	c.ends(instance, "COMPLETED")
+	shown := c.object("show", instance)
+	if diff := cmp.Diff([]any{"renamed", "INSTANTIATED"}, []any{shown["VNF Instance Name"], shown["Instantiation State"]}); diff != "" {
+		c.t.Errorf("the instance:\n%s", diff)
+	}
+	c.run("terminate", instance, "--termination-type", "GRACEFUL")
+	c.ends(instance, "COMPLETED")
+	c.run("delete", instance)
+	if len(c.list("ID", instance, "list")) != 0 {
+		c.t.Error("the instance is still listed")
+	}
+}
+
+// worker returns a VNFC of an instance that is a worker.
+func (c *tackerClient) worker(instance string) string {
+	c.t.Helper()
+	_, document := c.send("GET", c.api+"/vnf_instances/"+instance, nil, 200)
+	info, _ := document["instantiatedVnfInfo"].(map[string]any)
+	for _, v := range info["vnfcResourceInfo"].([]any) {
+		if v := v.(map[string]any); v["vduId"] == "workerNode" {
+			return fmt.Sprint(v["id"])
+		}
+	}
+	c.t.Fatal("there is no worker")
+	return ""
+}
+
+// troubles cancels an operation that does not end, and retries it, rolls it back and fails it.
+func (c *tackerClient) troubles() {
+	c.t.Helper()
+	file := c.file("endless.json", c.instantiate("Files/kubernetes/cni.yaml"))
+	instance := c.create()
+	c.run("instantiate", instance, file)
+	operation := c.ends(instance, "PROCESSING")
+	cancel := func() {
+		if c.version == "1" {
+			c.run("op", "cancel", operation, "--cancel-mode", "FORCEFUL")
+		} else { // the client has no such command for version 2
+			c.send("POST", c.api+"/vnf_lcm_op_occs/"+operation+"/cancel", map[string]string{"cancelMode": "FORCEFUL"}, 202)
+		}
+		c.ends(instance, "FAILED_TEMP")
+	}
+	cancel()
+	if shown := c.object("op", "show", operation); shown["Operation State"] != "FAILED_TEMP" || shown["Error"] == "" {
+		c.t.Errorf("the operation: %v", shown)
+	}
+	c.run("op", "retry", operation)
+	c.ends(instance, "PROCESSING")
+	cancel()
+	c.run("op", "rollback", operation)
+	c.ends(instance, "ROLLED_BACK")
+
+	c.run("instantiate", instance, file)
+	operation = c.ends(instance, "PROCESSING")
+	cancel()
+	if failed := c.object("op", "fail", operation); failed["Operation State"] != "FAILED" {
+		c.t.Errorf("op fail: %v", failed)
+	}
+}

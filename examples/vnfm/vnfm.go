@@ -1,0 +1,278 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"k8s.io/client-go/rest"
+
+	"github.com/vnfkit/vnfkit/examples/internal/sealing"
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/helmsdk"
+	"github.com/vnfkit/vnfkit/infra/kubernetes"
+	"github.com/vnfkit/vnfkit/infra/openstack"
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/kubespray"
+	"github.com/vnfkit/vnfkit/mgmt/loadbalancer/expose"
+	"github.com/vnfkit/vnfkit/mgmt/registry"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003/bearer"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+)
+
+// vnfm is a VNF manager, composed of parts of the SDK.
+type vnfm struct {
+	*vnflcm.Manager
+	config   *config
+	log      *slog.Logger
+	notifier *notify.Notifier
+	handler  http.Handler
+	closers  []func() error // in the order in which they were opened
+}
+
+// close closes what compose has opened, the latest first.
+func (v *vnfm) close() {
+	for _, end := range slices.Backward(v.closers) {
+		if err := end(); err != nil {
+			v.log.Error("closing", "error", err)
+		}
+	}
+}
+
+func (v *vnfm) atEnd(end func() error) { v.closers = append(v.closers, end) }
+
+// compose makes the VNF manager.
+func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err error) {
+	v := &vnfm{config: c, log: log}
+	defer func() {
+		if err != nil {
+			v.close()
+		}
+	}()
+	if err := v.prepareData(); err != nil {
+		return nil, err
+	}
+	key, err1 := sealing.Key(cmp.Or(c.Key, filepath.Join(c.Data, "key")))
+	store, owner, err2 := v.openStore(ctx)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	managed := vnflcm.Config{Store: store, Key: key, Owner: owner, Packages: vnflcm.DirPackages(c.Packages), Logger: log}
+	if err := v.addDrivers(&managed); err != nil { //nolint:contextcheck // a world is closed, not cancelled
+		return nil, err
+	}
+	if v.Manager, err = vnflcm.New(ctx, managed); err != nil {
+		return nil, err
+	}
+	v.atEnd(func() error { return v.Close(context.WithoutCancel(ctx)) })
+	if err := v.addVIMs(ctx); err != nil {
+		return nil, err
+	}
+	return v, v.addAPI(ctx)
+}
+
+// addAPI makes the HTTP interface.
+func (v *vnfm) addAPI(ctx context.Context) error {
+	authorize, err := v.config.authorize(ctx)
+	if err != nil {
+		return err
+	}
+	policy := notify.RefuseLocal
+	if v.config.sandbox {
+		policy = notify.AllowAny // a subscriber on this machine
+	}
+	v.notifier = notify.New(v.Manager, notify.Options{Allow: policy, Logger: v.log})
+	v.handler, err = sol003.NewHandler(v.Manager, sol003.Options{Authorize: authorize, InsecureAllowAnyone: authorize == nil,
+		Subscriptions: v.notifier, APIRoot: v.config.APIRoot, Logger: v.log})
+	return err
+}
+
+// authorize returns how clients are identified, nil if anyone may use the VNFM.
+func (c *config) authorize(ctx context.Context) (func(*http.Request) (sol003.Principal, error), error) {
+	if !c.identifies() {
+		return nil, nil
+	}
+	certificates := sol003.ClientCertificates(c.TLS.subjects())
+	if !c.usesTokens() {
+		return certificates, nil
+	}
+	tokens, err := bearer.New(ctx, c.Tokens.bearer())
+	return func(r *http.Request) (sol003.Principal, error) {
+		if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+			return certificates(r)
+		}
+		return tokens(r)
+	}, err
+}
+
+func (v *vnfm) prepareData() error {
+	if v.config.Data != "" {
+		return os.MkdirAll(v.config.Data, 0o700)
+	}
+	dir, err := os.MkdirTemp("", "vnfm-*")
+	v.config.Data = dir
+	v.atEnd(func() error { return os.RemoveAll(dir) })
+	return err
+}
+
+// openStore opens the database. owner names this process if no other one can use the database: then operations that an
+// earlier process has left are taken up at once.
+func (v *vnfm) openStore(ctx context.Context) (store vnflcm.Store, owner string, err error) {
+	if v.config.Postgres != "" {
+		store, err := postgres.Open(ctx, v.config.Postgres, postgres.Options{})
+		if err != nil {
+			return nil, "", err
+		}
+		v.atEnd(store.Close)
+		return store, "", nil
+	}
+	lock := flock.New(filepath.Join(v.config.Data, "lock"))
+	if locked, err := lock.TryLock(); err != nil || !locked {
+		return nil, "", errors.Join(fmt.Errorf("data: another process uses %s", v.config.Data), err)
+	}
+	v.atEnd(lock.Unlock)
+	file, err := sqlite.Open(ctx, filepath.Join(v.config.Data, "vnfm.db"))
+	if err != nil {
+		return nil, "", err
+	}
+	v.atEnd(file.Close)
+	return file, "vnfm", nil
+}
+
+// addDrivers adds every driver of the SDK, under the names that Tacker's packages give them.
+func (v *vnfm) addDrivers(c *vnflcm.Config) error {
+	var dial func(ctx context.Context, network, address string) (net.Conn, error)
+	heat := openstack.New(openstack.Config{})
+	v.atEnd(func() error { heat.Close(); return nil })
+	c.Infra = map[string]vnflcm.InfraDriver{openstack.VimTypeV1: heat, openstack.VimTypeV2: heat}
+	if v.config.sandbox {
+		// Slow programs take a moment, so that there is something to see.
+		world, err := sandbox.Open(sandbox.Config{Dir: filepath.Join(v.config.Data, "world"), Takes: 300 * time.Millisecond,
+			Virtual: []string{"vip_CP"}, PublicImages: []string{"registry:latest"}})
+		if err != nil {
+			return err
+		}
+		v.atEnd(world.Close)
+		c.Infra["sandbox"], dial = world, world.Dial
+	}
+	pool := sshexec.NewPool(sshexec.Options{Dial: dial})
+	v.atEnd(pool.Close)
+	clusters := kubernetes.New(kubernetes.Config{SSH: pool, Dial: dial, Helm: helm, Dir: filepath.Join(v.config.Data, "helm")})
+	for _, kind := range []string{kubernetes.VimTypeV1, kubernetes.VimTypeV2, kubernetes.VimTypeHelm} {
+		c.Infra[kind] = clusters
+	}
+	c.Mgmt = map[string]vnflcm.MgmtDriver{
+		"mgmt-drivers-kubernetes":       kubeadm.New(kubeadm.Config{Pool: pool}),
+		"mgmt-drivers-kubespray":        kubespray.New(kubespray.Config{Pool: pool}),
+		"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool}),
+		"mgmt-drivers-cnf-nodeport":     expose.New(expose.Config{Pool: pool, Dial: dial}),
+	}
+	return nil
+}
+
+// helm links Helm into the program.
+func helm(cluster *rest.Config, dir string) (helmclient.Client, error) {
+	return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
+}
+
+// addVIMs registers the VIMs of the configuration. The first one is the default.
+func (v *vnfm) addVIMs(ctx context.Context) error {
+	list := v.config.VIMs
+	if v.config.sandbox {
+		list = append(slices.Clone(list), vimConfig{ID: "sandbox", Type: "sandbox"})
+	}
+	for i, vim := range list {
+		info, err := vim.connection()
+		if err == nil {
+			err = v.VIMs().Put(ctx, info)
+		}
+		if err == nil && i == 0 {
+			err = v.VIMs().SetDefault(ctx, info.VimID)
+		}
+		if err != nil {
+			return fmt.Errorf("vims[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// serve works and answers requests until ctx ends. Then it answers those that have begun, and leaves operations to the next
+// process.
+func (v *vnfm) serve(ctx context.Context) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", v.config.Listen)
+	if err != nil {
+		return err
+	}
+	tlsConfig, err := v.config.TLS.server()
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	server := &http.Server{Handler: v.routes(ctx.Done()), TLSConfig: tlsConfig, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(v.log.Handler(), slog.LevelInfo),
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute}
+	var background sync.WaitGroup
+	defer background.Wait()
+	work, stop := context.WithCancel(ctx)
+	defer stop()
+	background.Go(func() { v.report("serving operations", v.Serve(work, vnflcm.ServeOptions{})) })
+	background.Go(func() { v.report("sending notifications", v.notifier.Run(work)) })
+	ended := make(chan error, 1)
+	go func() {
+		if tlsConfig == nil {
+			ended <- server.Serve(listener)
+		} else {
+			ended <- server.ServeTLS(listener, "", "")
+		}
+	}()
+	v.greet(listener.Addr())
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	v.log.InfoContext(ctx, "shutting down")
+	rest, done := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	defer done()
+	return server.Shutdown(rest)
+}
+
+// report logs why something has ended that should not.
+func (v *vnfm) report(what string, err error) {
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, vnflcm.ErrShutdown) {
+		v.log.Error(what+" has ended", "error", err)
+	}
+}
+
+// routes are the API and the health of the process. /readyz fails while the process shuts down or the store does not answer.
+func (v *vnfm) routes(ending <-chan struct{}) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/vnflcm/", v.handler)
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-ending:
+			http.Error(w, "shutting down", http.StatusServiceUnavailable)
+			return
+		default:
+		}
+		if _, err := v.LatestChange(r.Context()); err != nil {
+			http.Error(w, "the database does not answer", http.StatusServiceUnavailable)
+		}
+	})
+	return mux
+}
