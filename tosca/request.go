@@ -44,8 +44,13 @@ func (f *Flavour) checkTarget(t TargetSize) (faults []error) {
 	if c := f.Operations.Instantiate; c != nil && !c.TargetScaleLevels {
 		faults = append(faults, &RequestError{attribute, "", "the descriptor says target_scale_levels_supported: false", ErrNotSupported})
 	}
+	return append(faults, namedTwice(attribute, t.TargetScaleLevelInfo)...)
+}
+
+// namedTwice finds the aspects that a list of scale levels repeats.
+func namedTwice(attribute string, list []ScaleInfo) (faults []error) {
 	seen := map[string]bool{}
-	for i, info := range t.TargetScaleLevelInfo {
+	for i, info := range list {
 		if seen[info.AspectID] {
 			faults = append(faults, &RequestError{Attribute: fmt.Sprintf("%s[%d].aspectId", attribute, i), Value: info.AspectID, Reason: "is named twice"})
 		}

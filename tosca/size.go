@@ -12,6 +12,9 @@ import (
 type ScaleInfo struct {
 	AspectID   string `json:"aspectId"`
 	ScaleLevel int    `json:"scaleLevel"`
+	// VnfdID is the VNFD that defines the aspect (SOL003 v3.3.1 5.5.3.4). It may only
+	// differ from the VNFD of the instance while another package takes its place.
+	VnfdID string `json:"vnfdId,omitempty"`
 }
 
 // TargetSize is the size a VNF is instantiated in, as an InstantiateVnfRequest
@@ -92,7 +95,7 @@ func (f *Flavour) SizeAt(t TargetSize, scaleStatus map[string]int) (Size, error)
 	faults := []error{err}
 	for _, id := range slices.Sorted(maps.Keys(scaleStatus)) {
 		level := scaleStatus[id]
-		if err := f.checkLevel(ScaleInfo{id, level}, "scaleStatus", "scaleStatus."+id); err != nil {
+		if err := f.checkLevel(ScaleInfo{AspectID: id, ScaleLevel: level}, "scaleStatus", "scaleStatus."+id); err != nil {
 			faults = append(faults, err)
 			continue
 		}
