@@ -121,6 +121,8 @@ func (m *Manager) Fail(ctx context.Context, opID string) error {
 				i.Links, i.ManagedLinks = r.rec.links(i)
 			case r.rec.Occ.Operation == OpChangeExtConn && !r.rec.Undoing && slices.Contains(r.rec.Done, changeExtConnPhase):
 				i.Links, i.ManagedLinks = r.rec.links(i)
+			case r.rec.Occ.Operation == OpScaleToLevel:
+				i.Levels = r.rec.reachedLevels()
 			case r.rec.Occ.Operation == OpScale && slices.Contains(r.rec.Done, scaleRollbackPhase):
 				i.Levels = r.rec.Before
 			case r.rec.Occ.Operation == OpScale && slices.Contains(r.rec.Done, scalePhase):

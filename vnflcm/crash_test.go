@@ -103,7 +103,15 @@ var scenarios = []scenario{
 		name := "renamed"
 		return x.Modify(x.t.Context(), id, vnflcm.VnfInfoModificationRequest{VnfInstanceName: &name, Metadata: vnflcm.KeyValuePairs{"site": "north"}}, "")
 	}},
+	outAndIn,
 }
+
+// outAndIn scales three aspects, of which two scale the same VDU.
+var outAndIn = scenario{"scale to level", running, func(x *toys, id string) (string, error) {
+	request := toLevels("masters", 1, "workers", 0)
+	request.ScaleInfo = append(request.ScaleInfo, vnflcm.ScaleInfo{AspectID: "spare", ScaleLevel: 1})
+	return x.ScaleToLevel(x.t.Context(), id, request)
+}}
 
 func running(x *toys, id string) { _, _ = x.instantiate(id, "plain", vnflcm.Completed) }
 
@@ -126,8 +134,10 @@ func (x *toys) end(id string, occ *vnflcm.VnfLcmOpOcc) end {
 	return e
 }
 
-// onePlain makes the package small: it is parsed very often here.
-func onePlain(cfg *vnflcm.Config) { cfg.Packages = toyPackages(toyFS("cluster", "plain")) }
+// onePlain makes the package small: it is parsed very often here. Two aspects scale the workers.
+func onePlain(cfg *vnflcm.Config) {
+	changedPlain(workersAspect, spareAspect, levelPolicy, spareDeltas)(cfg)
+}
 
 // undisturbed runs a scenario without a crash: the keys of its steps, how often each Do ran, and the end.
 func undisturbed(t *testing.T, s scenario) (keys []string, done map[string]int, want end) {
@@ -266,7 +276,7 @@ func checkDone(t *testing.T, name string, want, got map[string]int, cut string, 
 // included: nothing stays locked and nothing is left behind.
 func TestCrashAtEveryWriteAndResume(t *testing.T) {
 	t.Parallel()
-	for _, s := range []scenario{scenarios[0], scenarios[2], scenarios[5], giveUp, undo} {
+	for _, s := range []scenario{scenarios[0], scenarios[2], scenarios[5], outAndIn, giveUp, undo} {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			var want end

@@ -18,11 +18,13 @@ import (
 // Params.Decode: all faults at once, unknown attributes named. *** is refused wherever it stands: a client that writes
 // back what it has read would destroy what was masked.
 //
-// Requests to heal, to scale and to terminate are read strictly: an unknown attribute that is not within additionalParams is
-// a fault, and so is a vnfcInstanceId that is null or empty. Passed over, each would widen the request to the whole VNF.
+// Requests to heal, to scale (also to a level) and to terminate are read strictly: an unknown attribute that is not within
+// additionalParams is a fault, and so is a vnfcInstanceId that is null or empty, or an item of scaleInfo without a level.
+// Passed over, each would change more of the VNF than was asked for.
 func DecodeRequest(data []byte, into any) (unknown []string, err error) {
 	unknown, err = decodeAttributes(data, into, true)
-	if _, isStrict := into.(strict); !isStrict {
+	request, isStrict := into.(strict)
+	if !isStrict {
 		return unknown, err
 	}
 	faults := []error{err}
@@ -30,10 +32,7 @@ func DecodeRequest(data []byte, into any) (unknown []string, err error) {
 		faults = append(faults, misspelt(name, reflect.TypeOf(into).Elem()))
 		return true
 	})
-	if heal, ok := into.(*HealVnfRequest); ok && len(heal.VnfcInstanceID) == 0 && hasAttribute(data, vnfcAttribute) {
-		faults = append(faults, errNoVNFC)
-	}
-	return unknown, errors.Join(faults...)
+	return unknown, errors.Join(errors.Join(faults...), request.strict(data))
 }
 
 const vnfcAttribute = "vnfcInstanceId"
@@ -43,7 +42,12 @@ var errNoVNFC = &ParamError{Path: vnfcAttribute, Reason: "names no VNFC: leave t
 // misspelt is the fault of an unknown attribute of a request.
 func misspelt(name string, request reflect.Type) error {
 	reason := "is no attribute of this request"
-	if meant := problem.Nearest(name, sortedKeys(jsonFields(request))); meant != "" {
+	last := name
+	if list, item, inList := strings.Cut(name, "["); inList {
+		request = request.FieldByIndex(jsonFields(request)[list]).Type.Elem()
+		_, last, _ = strings.Cut(item, "].")
+	}
+	if meant := problem.Nearest(last, sortedKeys(jsonFields(request))); meant != "" {
 		reason += fmt.Sprintf("; did you mean %q?", meant)
 	}
 	return &ParamError{Path: name, Reason: reason}

@@ -11,7 +11,9 @@ type InfraDriver interface {
 	// Plan touches nothing. It reports every fault of the request (*ParamError, joined), or which VNFCs the
 	// operation will add, remove or replace. The Manager journals the answer before any hook runs; Scale and
 	// Heal then remove or replace exactly these, and start hooks see them in op.Change. A scale-in takes the
-	// newest first. Added entries announce a VDU each; their other fields may be empty.
+	// newest first. Added entries announce a VDU each; their other fields may be empty. The scalings of a
+	// SCALE_TO_LEVEL are planned one after the other before the first begins: op.VNFCs then has what the earlier Plans
+	// announced.
 	Plan(ctx context.Context, op *Operation) (Change, error)
 	Instantiate(ctx context.Context, op *Operation) error
 	Scale(ctx context.Context, op *Operation) error
@@ -69,6 +71,10 @@ const (
 
 	ModifyStart Hook = "modify_information_start"
 	ModifyEnd   Hook = "modify_information_end"
+
+	// These two run around all scalings of a SCALE_TO_LEVEL; around each of them run ScaleStart and ScaleEnd.
+	ScaleToLevelStart Hook = "scale_to_level_start"
+	ScaleToLevelEnd   Hook = "scale_to_level_end"
 
 	ChangeExtConnStart         Hook = "change_external_connectivity_start"
 	ChangeExtConnEnd           Hook = "change_external_connectivity_end"

@@ -189,7 +189,7 @@ func (op *Operation) GrantedZones(vdu string) []string {
 		{"add", op.planned.Added, func(g *Grant) []GrantInfo { return g.AddResources }},
 		{"update", op.planned.Replaced, func(g *Grant) []GrantInfo { return g.UpdateResources }},
 	} {
-		for _, d := range definitions(c.verb, c.vnfcs) {
+		for _, d := range definitions(c.verb, op.plannedBefore, c.vnfcs) {
 			if d.VduID != vdu {
 				continue
 			}

@@ -188,6 +188,8 @@ type operationRecord struct {
 	Done    []string       `json:"done,omitempty"`   // phases
 	Phases  []Performed    `json:"phases,omitempty"` // that are done: part of the history
 	Kept    bool           `json:"kept,omitempty"`   // there is a historyRecord
+	// Scalings are what a SCALE_TO_LEVEL does, in this order.
+	Scalings []scaling `json:"scalings,omitempty"`
 }
 
 // Create makes a VNF instance identifier (SOL003 v2.6.1 5.4.2.3.1): ErrNoPackage if there is no package with

@@ -25,6 +25,7 @@ type Operation struct {
 	// Of the requests, the one of Kind is set.
 	Instantiate   *InstantiateVnfRequest
 	Scale         *ScaleVnfRequest
+	ScaleToLevel  *ScaleVnfToLevelRequest // in the hooks around the whole operation; each scaling sets Scale
 	Heal          *HealVnfRequest
 	Terminate     *TerminateVnfRequest
 	ChangeExtConn *ChangeExtVnfConnectivityRequest
@@ -63,7 +64,10 @@ type Operation struct {
 	phase   string
 	state   OperationState
 	planned Change
-	// occurrence is the kind of the operation that is recorded: while rolling back, Kind is the inverse.
+	// plannedBefore is how many VNFCs the scalings before this one add: the grant counts those of all scalings.
+	plannedBefore int
+	// occurrence is the kind of the operation that is recorded: while rolling back, Kind is the inverse; in a scaling of a
+	// SCALE_TO_LEVEL it is SCALE.
 	occurrence LcmOperation
 	mask       *masker
 	steps      *stepGuard

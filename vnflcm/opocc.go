@@ -11,6 +11,8 @@ const (
 	OpScale       LcmOperation = "SCALE"
 	OpHeal        LcmOperation = "HEAL"
 	OpTerminate   LcmOperation = "TERMINATE"
+	// OpScaleToLevel scales several aspects. Drivers see an OpScale for each.
+	OpScaleToLevel LcmOperation = "SCALE_TO_LEVEL"
 	// OpModifyInfo changes attributes of the instance, none of its resources.
 	OpModifyInfo LcmOperation = "MODIFY_INFO"
 	// OpChangeExtConn needs a driver that is a ConnectivityChanger.

@@ -173,13 +173,18 @@ func (e *ParamError) Is(target error) bool { return target == ErrInvalidRequest 
 // AtPath puts prefix before the path of every *ParamError in err, so that a driver can check its part of a
 // request without knowing where it lies.
 func AtPath(prefix string, err error) error {
+	return eachFault(err, func(fault *ParamError) { fault.Path = strings.TrimSuffix(prefix+"."+fault.Path, ".") })
+}
+
+// eachFault returns err with a changed copy of every *ParamError.
+func eachFault(err error, change func(*ParamError)) error {
 	if err == nil {
 		return nil
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var out []error
 		for _, each := range joined.Unwrap() {
-			out = append(out, AtPath(prefix, each))
+			out = append(out, eachFault(each, change))
 		}
 		return errors.Join(out...)
 	}
@@ -187,7 +192,7 @@ func AtPath(prefix string, err error) error {
 	if !ok {
 		return err
 	}
-	moved := *fault
-	moved.Path = strings.TrimSuffix(prefix+"."+fault.Path, ".")
-	return &moved
+	changed := *fault
+	change(&changed)
+	return &changed
 }

@@ -17,6 +17,10 @@ type phase struct {
 	hook, fallback Hook
 	// An infra phase runs this method, and reads the resources afterwards.
 	infra func(InfraDriver, context.Context, *Operation) error
+	// A plan phase plans a scaling again.
+	plan bool
+	// scaling is the number of the scaling of a SCALE_TO_LEVEL that the phase belongs to, 0 for none.
+	scaling int
 	// A record phase changes the record of the instance and calls no driver.
 	record bool
 }
@@ -79,6 +83,8 @@ func (rec *operationRecord) phases() []phase {
 		return []phase{{name: string(ModifyStart), hook: ModifyStart}, {name: modifyPhase, record: true}, {name: string(ModifyEnd), hook: ModifyEnd}}
 	case kind == OpInstantiate:
 		return around(InstantiateStart, "instantiate", InfraDriver.Instantiate, InstantiateEnd)
+	case kind == OpScaleToLevel:
+		return rec.scaleToLevelPhases()
 	case kind == OpScale:
 		return around(ScaleStart, scalePhase, InfraDriver.Scale, ScaleEnd)
 	case kind == OpHeal:
@@ -115,7 +121,13 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 		return err
 	}
 	r.mask = s.op.mask
+	if p.scaling > 0 {
+		s.op.enterScaling(r.rec, p.scaling-1)
+	}
 	do := s.doing(p)
+	if p.plan {
+		do = func(ctx context.Context) error { return r.planAgain(ctx, s, p.scaling-1) }
+	}
 	if do == nil {
 		r.rec.Done = append(r.rec.Done, p.name) // stored with what comes next
 		return nil
@@ -209,6 +221,9 @@ func (r *run) finishInfraPhase(ctx context.Context, s *session, p phase, done Pe
 		r.rec.recordResources(now, nil)
 	} else {
 		r.rec.Change = r.rec.Planned.settle(r.rec.VNFCs, now.VNFCs)
+		if p.scaling > 0 {
+			r.rec.Scalings[p.scaling-1].Change = s.op.planned.settle(s.op.VNFCs, now.VNFCs)
+		}
 		r.rec.recordResources(now, r.rec.Change.Replaced)
 	}
 	return r.save(context.WithoutCancel(ctx), func(ctx context.Context, b *Batch) error {

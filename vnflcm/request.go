@@ -183,21 +183,32 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	if s.op.Kind == OpInstantiate {
 		faults = append(faults, s.pinVIM(ctx, inst))
 	}
+	s.op.GrantPending = m.cfg.Granter != nil
 	rec.Drivers, rec.VIMType, rec.Began.VIM = s.driverNames(), s.op.VIM.VimType, inst.vimConnection()
+	if s.op.Kind == OpScaleToLevel {
+		err = errors.Join(s.checkHooks(), s.planScalings(ctx, rec))
+		rec.Change = rec.Planned
+		return s.masked(err)
+	}
 	levels, err := s.targetLevels(inst.Levels)
 	faults = append(faults, err)
 	s.op.Levels, rec.Levels = levels, levels
-	s.op.GrantPending = m.cfg.Granter != nil
-	faults = append(faults, s.checkHooks(), checkRequest(s.op), s.checkDriver())
-	for _, driver := range s.drivers() {
-		faults = append(faults, driver.Validate(ctx, s.op))
-	}
+	faults = append(faults, s.checkHooks(), checkRequest(s.op), s.checkDriver(), s.validate(ctx, s.op))
 	if err == nil { // without levels there is nothing to plan
 		rec.Planned, err = s.infra.Plan(ctx, s.op)
 		faults = append(faults, err)
 	}
 	rec.Change = rec.Planned
 	return s.masked(errors.Join(faults...))
+}
+
+// validate asks every management driver for the faults of a request.
+func (s *session) validate(ctx context.Context, op *Operation) error {
+	var faults []error
+	for _, driver := range s.drivers() {
+		faults = append(faults, driver.Validate(ctx, op))
+	}
+	return errors.Join(faults...)
 }
 
 // targetLevels are the scale levels that hold after the operation.
@@ -241,6 +252,8 @@ func paramErrors(err error) error {
 // checkRequest finds the faults that need no driver.
 func checkRequest(op *Operation) error {
 	switch {
+	case op.Instantiate != nil:
+		return checkVNFD("targetScaleLevelInfo", op.Instantiate.TargetScaleLevelInfo, op.Package.VNFD().ID)
 	case op.Heal != nil:
 		var faults []error
 		for i, id := range op.Heal.VnfcInstanceID {

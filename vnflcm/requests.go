@@ -55,11 +55,20 @@ type HealVnfRequest struct {
 }
 
 // strict requests destroy something: a misspelt attribute must not be passed over.
-type strict interface{ strict() }
+type strict interface {
+	// strict finds what only the document shows, such as an attribute that is null.
+	strict(document []byte) error
+}
 
-func (*HealVnfRequest) strict()      {}
-func (*ScaleVnfRequest) strict()     {}
-func (*TerminateVnfRequest) strict() {}
+func (r *HealVnfRequest) strict(document []byte) error {
+	if len(r.VnfcInstanceID) == 0 && hasAttribute(document, vnfcAttribute) {
+		return errNoVNFC
+	}
+	return nil
+}
+
+func (*ScaleVnfRequest) strict([]byte) error     { return nil }
+func (*TerminateVnfRequest) strict([]byte) error { return nil }
 
 // TerminationType of a TerminateVnfRequest.
 type TerminationType string

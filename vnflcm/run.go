@@ -175,9 +175,9 @@ func (r *run) grant(ctx context.Context, inst *instanceRecord) error {
 	}
 	request := GrantRequest{VnfInstanceID: inst.Instance.ID, VnfLcmOpOccID: r.rec.Occ.ID, VnfdID: inst.Instance.VnfdID,
 		FlavourID: inst.Initial.FlavourID, Operation: r.rec.Occ.Operation,
-		AddResources:    definitions("add", r.rec.Planned.Added),
-		UpdateResources: definitions("update", r.rec.Planned.Replaced),
-		RemoveResources: definitions("remove", r.rec.Planned.Removed),
+		AddResources:    definitions("add", 0, r.rec.Planned.Added),
+		UpdateResources: definitions("update", 0, r.rec.Planned.Replaced),
+		RemoveResources: definitions("remove", 0, r.rec.Planned.Removed),
 	}
 	grant, err := r.m.cfg.Granter.Grant(ctx, request)
 	if err != nil {
@@ -190,10 +190,11 @@ func (r *run) grant(ctx context.Context, inst *instanceRecord) error {
 	return r.save(context.WithoutCancel(ctx))
 }
 
-func definitions(verb string, vnfcs []VNFC) []ResourceDefinition {
+// definitions describes VNFCs in a request for a grant. Their numbers begin with first.
+func definitions(verb string, first int, vnfcs []VNFC) []ResourceDefinition {
 	var out []ResourceDefinition
 	for i, v := range vnfcs {
-		d := ResourceDefinition{ID: fmt.Sprintf("%s-%s-%d", verb, v.VDU, i), Type: "COMPUTE", VduID: v.VDU, VnfcID: v.ID}
+		d := ResourceDefinition{ID: fmt.Sprintf("%s-%s-%d", verb, v.VDU, first+i), Type: "COMPUTE", VduID: v.VDU, VnfcID: v.ID}
 		if v.ResourceID != "" {
 			d.ResourceID = &ResourceHandle{ResourceID: v.ResourceID}
 		}

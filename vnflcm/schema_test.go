@@ -106,7 +106,8 @@ const (
 )
 
 var requestsV2 = map[vnflcm.LcmOperation]string{vnflcm.OpInstantiate: "3.3.1/InstantiateVnfRequest.json", vnflcm.OpScale: "3.3.1/ScaleVnfRequest.json",
-	vnflcm.OpHeal: "3.3.1/HealVnfRequest.json", vnflcm.OpTerminate: "3.3.1/TerminateVnfRequest.json",
+	vnflcm.OpScaleToLevel: "3.3.1/ScaleVnfToLevelRequest.json",
+	vnflcm.OpHeal:         "3.3.1/HealVnfRequest.json", vnflcm.OpTerminate: "3.3.1/TerminateVnfRequest.json",
 	vnflcm.OpModifyInfo: "3.3.1/VnfInfoModificationRequest.json", vnflcm.OpChangeExtConn: "3.3.1/ChangeExtVnfConnectivityRequest.json"}
 
 func newDocuments(t *testing.T) *documents {
@@ -282,6 +283,11 @@ func TestEveryDocumentIsSOL003(t *testing.T) {
 		"scale in": func(ctx context.Context, id string) (string, error) {
 			return x.Scale(ctx, id, scale(vnflcm.ScaleIn, 1))
 		},
+		"scale to level": func(ctx context.Context, id string) (string, error) {
+			r := toLevels("masters", 1, "workers", 0)
+			r.AdditionalParams = secrets
+			return x.ScaleToLevel(ctx, id, r)
+		},
 		"heal": func(ctx context.Context, id string) (string, error) {
 			return x.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}, Cause: "alarm", AdditionalParams: secrets})
 		},
@@ -316,11 +322,12 @@ func TestEveryDocumentIsSOL003(t *testing.T) {
 	for _, c := range []struct{ start, at string }{
 		{"instantiate", "instantiate/create/worker-1"}, {"instantiate", "instantiate_end/join/worker-1"},
 		{"scale out", "scale/create/worker-2"}, {"scale out", "scale_end/join/worker-2"},
-		{"scale in", "scale/delete/worker-1"}, {"heal", "heal/replace/worker-0"}, {"heal", "heal_end/join/worker-0"},
+		{"scale in", "scale/delete/worker-1"}, {"scale to level", "scale.1/create/master-1"}, {"scale to level", "scale_end.1/join/master-2"},
+		{"scale to level", "scale.2/delete/worker-1"}, {"heal", "heal/replace/worker-0"}, {"heal", "heal_end/join/worker-0"},
 		{"heal all", "heal_end/join/worker-1"}, {"connect", "change_external_connectivity/connect/"}, {"terminate", "terminate/delete/worker-1"},
 	} {
 		for _, then := range []string{"retry", "rollback", "fail"} {
-			if then == "rollback" && (c.start == "scale in" || c.start == "heal" || c.start == "heal all" || c.start == "terminate") {
+			if then == "rollback" && (c.start == "scale in" || c.start == "scale to level" || c.start == "heal" || c.start == "heal all" || c.start == "terminate") {
 				continue // cannot be rolled back
 			}
 			var id string
@@ -343,7 +350,7 @@ func TestEveryDocumentIsSOL003(t *testing.T) {
 		}
 	}
 	t.Logf("documents: %v", d.total)
-	for _, kind := range []string{"INSTANTIATE", "SCALE", "HEAL", "CHANGE_EXT_CONN", "TERMINATE"} {
+	for _, kind := range []string{"INSTANTIATE", "SCALE", "SCALE_TO_LEVEL", "HEAL", "CHANGE_EXT_CONN", "TERMINATE"} {
 		for _, state := range []string{"PROCESSING", "FAILED_TEMP", "COMPLETED", "FAILED"} {
 			if !d.seen[kind+" "+state] {
 				t.Errorf("no document of %s in state %s", kind, state)

@@ -106,6 +106,9 @@ func (op *Operation) decodeRequest(rec *operationRecord) error {
 	case OpScale:
 		err = json.Unmarshal(raw, &op.Scale)
 		params = op.Scale.AdditionalParams
+	case OpScaleToLevel:
+		err = json.Unmarshal(raw, &op.ScaleToLevel)
+		params = op.ScaleToLevel.AdditionalParams
 	case OpHeal:
 		err = json.Unmarshal(raw, &op.Heal)
 		params = op.Heal.AdditionalParams

@@ -1,0 +1,260 @@
+package vnflcm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca"
+)
+
+// ScaleVnfToLevelRequest (SOL003 v2.6.1 5.5.2.6). Exactly one of InstantiationLevelID and ScaleInfo is set.
+type ScaleVnfToLevelRequest struct {
+	InstantiationLevelID string `json:"instantiationLevelId,omitempty"`
+	// ScaleInfo gives the scale levels of aspects. SOL003 wants every aspect of the flavour here and does not say what a
+	// missing one means: a missing aspect keeps its level.
+	ScaleInfo        []ScaleInfo `json:"scaleInfo,omitempty"`
+	AdditionalParams Params      `json:"additionalParams,omitzero"`
+}
+
+// ScaleToLevel starts the scaling of a VNF instance to an instantiation level, or of several aspects to scale levels
+// (SOL003 v2.6.1 5.4.6). ScaleInfo is refused if the VNFD says arbitrary_target_levels_supported: false; SOL001 has no
+// default for a VNFD that does not configure the operation, and such a VNFD allows it. Other errors are as for Scale.
+//
+// The operation is one occurrence of SCALE_TO_LEVEL. It scales one aspect after the other, by what Scale would do: the
+// scale-outs before the scale-ins, both in the order of the aspects' names. If the VNFD says
+// scaling_by_more_than_one_step_supported: false, each step is a scaling of its own. Drivers see each scaling as an operation of
+// kind OpScale. The phases of a scaling have its number behind a dot, such as scale_start.1, scale.1 and scale_end.1.
+//
+// All scalings are planned and checked before anything is touched. A scaling of a VDU that an earlier one has scaled is
+// planned again when it begins, in a phase of its own (scale_plan.2): only then is it known which VNFCs there are.
+// If the VNF is at the target already, the operation completes and no driver is called.
+//
+// A failed operation can be retried or failed. It cannot be rolled back (ErrNotSupported): VNFCs that a scale-in has removed do
+// not come back. Scale to the former level instead, after Fail.
+func (m *Manager) ScaleToLevel(ctx context.Context, instanceID string, req ScaleVnfToLevelRequest) (string, error) {
+	return m.begin(ctx, instanceID, OpScaleToLevel, req, nil)
+}
+
+// strict refuses list items without a scale level: read as level 0, they would remove VNFCs.
+func (*ScaleVnfToLevelRequest) strict(document []byte) error {
+	var given struct {
+		ScaleInfo any `json:"scaleInfo"`
+	}
+	if json.Unmarshal(document, &given) != nil || given.ScaleInfo == nil {
+		return nil
+	}
+	list, isList := given.ScaleInfo.([]any)
+	if !isList {
+		list = []any{given.ScaleInfo}
+	}
+	var faults []error
+	for i, item := range list {
+		info, _ := item.(map[string]any)
+		for _, name := range []string{"aspectId", "scaleLevel"} {
+			if info[name] == nil {
+				faults = append(faults, &ParamError{Path: fmt.Sprintf("scaleInfo[%d].%s", i, name), Reason: "is required"})
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// scaling is the scaling of one aspect in a SCALE_TO_LEVEL.
+type scaling struct {
+	Request ScaleVnfRequest `json:"request"` // without additionalParams
+	Levels  map[string]int  `json:"levels"`  // when it has succeeded
+	Planned Change          `json:"planned,omitzero"`
+	Change  Change          `json:"change,omitzero"` // Planned until the resources have been changed
+	// PlanAgain is set if an earlier scaling changes the same VDU.
+	PlanAgain bool `json:"planAgain,omitempty"`
+}
+
+// The phase that plans a scaling again; the name is stored.
+const scalePlanPhase = "scale_plan"
+
+// scaleToLevelPhases are the phases of a SCALE_TO_LEVEL in their order, none if there is nothing to scale.
+func (rec *operationRecord) scaleToLevelPhases() []phase {
+	if len(rec.Scalings) == 0 {
+		return nil
+	}
+	list := []phase{{name: string(ScaleToLevelStart), hook: ScaleToLevelStart}}
+	for i, s := range rec.Scalings {
+		phases := around(ScaleStart, scalePhase, InfraDriver.Scale, ScaleEnd)
+		if s.PlanAgain {
+			phases = append([]phase{{name: scalePlanPhase, plan: true}}, phases...)
+		}
+		for _, p := range phases {
+			p.name, p.scaling = numbered(p.name, i), i+1
+			list = append(list, p)
+		}
+	}
+	return append(list, phase{name: string(ScaleToLevelEnd), hook: ScaleToLevelEnd})
+}
+
+// numbered is the name of a phase of the scaling with that index.
+func numbered(name string, index int) string { return fmt.Sprintf("%s.%d", name, index+1) }
+
+// planScalings plans the scalings of a SCALE_TO_LEVEL and collects the faults of each. It touches nothing.
+func (s *session) planScalings(ctx context.Context, rec *operationRecord) error {
+	if err := s.findScalings(rec); err != nil {
+		return err
+	}
+	var faults []error
+	expected := s.op.VNFCs
+	for i := range rec.Scalings {
+		op := *s.op
+		op.enterScaling(rec, i)
+		fault := s.validate(ctx, &op)
+		op.VNFCs = expected
+		planned, err := s.infra.Plan(ctx, &op)
+		faults = append(faults, s.op.ScaleToLevel.locate(errors.Join(fault, err), op.Scale.AspectID))
+		rec.Scalings[i].Planned, rec.Scalings[i].Change = planned, planned
+		expected = planned.expected(expected)
+	}
+	rec.Planned = rec.plannedScalings()
+	return distinct(faults...)
+}
+
+// findScalings records the scalings that lead from the present scale levels to those of the request.
+func (s *session) findScalings(rec *operationRecord) error {
+	f, request := s.op.Flavour, s.op.ScaleToLevel
+	size, err := f.SizeAt(s.op.Initial.targetSize(), rec.Before)
+	if err != nil {
+		return paramErrors(err)
+	}
+	list, err := f.ScaleToLevel(size, tosca.TargetLevel{InstantiationLevelID: request.InstantiationLevelID, ScaleInfo: request.ScaleInfo})
+	if err = errors.Join(paramErrors(err), checkVNFD("scaleInfo", request.ScaleInfo, s.op.Package.VNFD().ID)); err != nil {
+		return err
+	}
+	rec.Levels, rec.Scalings = rec.Before, nil
+	scaled := map[string]bool{} // VDUs
+	for _, step := range list {
+		if size, err = f.Scale(size, step); err != nil {
+			return paramErrors(err)
+		}
+		rec.Levels = size.ScaleStatus
+		each := scaling{Request: ScaleVnfRequest{Type: step.Type, AspectID: step.AspectID, NumberOfSteps: step.NumberOfSteps}, Levels: rec.Levels}
+		for _, vdu := range f.VDUsOf(step.AspectID) {
+			each.PlanAgain = each.PlanAgain || scaled[vdu]
+			scaled[vdu] = true
+		}
+		rec.Scalings = append(rec.Scalings, each)
+	}
+	return nil
+}
+
+// checkVNFD refuses scale levels of aspects of another VNFD (SOL003 v3.3.1 5.5.3.4).
+func checkVNFD(attribute string, list []ScaleInfo, vnfdID string) error {
+	var faults []error
+	for i, info := range list {
+		if info.VnfdID != "" && info.VnfdID != vnfdID {
+			faults = append(faults, &ParamError{Path: fmt.Sprintf("%s[%d].vnfdId", attribute, i), Value: info.VnfdID, Reason: "is not the VNFD of the instance"})
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// enterScaling makes op what drivers see of one scaling.
+func (op *Operation) enterScaling(rec *operationRecord, index int) {
+	s, request := rec.Scalings[index], rec.Scalings[index].Request
+	request.AdditionalParams = op.ScaleToLevel.AdditionalParams
+	op.Kind, op.Scale, op.ScaleToLevel = OpScale, &request, nil
+	op.Levels, op.Change, op.planned, op.plannedBefore = s.Levels, s.Change, s.Planned, 0
+	for _, earlier := range rec.Scalings[:index] {
+		op.Before = earlier.Levels
+		op.plannedBefore += len(earlier.Planned.Added)
+	}
+}
+
+// planAgain plans the scaling of op, whose VNFCs are those that the scalings before it have left.
+func (r *run) planAgain(ctx context.Context, s *session, index int) error {
+	planned, err := s.infra.Plan(ctx, s.op)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.op.phase, err)
+	}
+	r.rec.Scalings[index].Planned, r.rec.Scalings[index].Change = planned, planned
+	r.rec.Planned = r.rec.plannedScalings()
+	return nil
+}
+
+// plannedScalings is what all scalings do together. VNFCs that one scaling adds and another removes have no id yet.
+func (rec *operationRecord) plannedScalings() (all Change) {
+	for _, s := range rec.Scalings {
+		all.Added = append(all.Added, s.Planned.Added...)
+		for _, v := range s.Planned.Removed {
+			if slices.ContainsFunc(rec.VNFCs, v.same) {
+				all.Removed = append(all.Removed, v)
+			}
+		}
+	}
+	return all
+}
+
+// expected are the VNFCs after a planned change. The added ones are as Plan announces them.
+func (c Change) expected(before []VNFC) []VNFC {
+	out := slices.Clone(before)
+	for _, v := range c.Removed {
+		if i := slices.IndexFunc(out, v.same); i >= 0 {
+			out = slices.Delete(out, i, i+1)
+		}
+	}
+	return append(out, c.Added...)
+}
+
+// same reports whether two VNFCs are the same one, or announced in the same way.
+func (v VNFC) same(other VNFC) bool {
+	return v.ID == other.ID && v.VDU == other.VDU && v.Name == other.Name
+}
+
+// reachedLevels are the scale levels after the scalings whose resources have been changed.
+func (rec *operationRecord) reachedLevels() map[string]int {
+	levels := rec.Before
+	for i, s := range rec.Scalings {
+		if slices.Contains(rec.Done, numbered(scalePhase, i)) {
+			levels = s.Levels
+		}
+	}
+	return levels
+}
+
+// locate puts the attributes of this request in the place of those of the ScaleVnfRequest that drivers see.
+func (req *ScaleVnfToLevelRequest) locate(err error, aspectID string) error {
+	return eachFault(err, func(fault *ParamError) {
+		if !slices.Contains([]string{"type", "aspectId", "numberOfSteps"}, fault.Path) {
+			return
+		}
+		i := slices.IndexFunc(req.ScaleInfo, func(info ScaleInfo) bool { return info.AspectID == aspectID })
+		switch {
+		case i < 0:
+			fault.Path, fault.Value, fault.Reason = "instantiationLevelId", req.InstantiationLevelID, "aspect "+aspectID+": "+fault.Reason
+		case fault.Path == "aspectId":
+			fault.Path = fmt.Sprintf("scaleInfo[%d].aspectId", i)
+		default:
+			fault.Path, fault.Value = fmt.Sprintf("scaleInfo[%d].scaleLevel", i), fmt.Sprint(req.ScaleInfo[i].ScaleLevel)
+		}
+	})
+}
+
+// distinct joins errors, each text once: several scalings have the faults of additionalParams in common.
+func distinct(errs ...error) error {
+	var out []error
+	seen := map[string]bool{}
+	var add func(error)
+	add = func(err error) {
+		if joined, ok := err.(interface{ Unwrap() []error }); ok && errors.Join(joined.Unwrap()...).Error() == err.Error() {
+			for _, each := range joined.Unwrap() {
+				add(each)
+			}
+			return
+		}
+		if err != nil && !seen[err.Error()] {
+			seen[err.Error()] = true
+			out = append(out, err)
+		}
+	}
+	add(errors.Join(errs...))
+	return errors.Join(out...)
+}
