@@ -47,6 +47,9 @@ var scenarios = []scenario{
 	{"scale manifests in", kubernetes.VimTypeV2, plainParams, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Scale(l.t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "webs"})
 	}},
+	{"scale to level", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
+		return m.ScaleToLevel(l.t.Context(), l.id, vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{{AspectID: "webs"}, {AspectID: "dbs", ScaleLevel: 1}}})
+	}},
 	{"heal a pod of each", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
 		ids := append(slices.Sorted(maps.Keys(l.vnfcs("WEB")))[:1], slices.Sorted(maps.Keys(l.vnfcs("DB")))...)
 		return m.Heal(l.t.Context(), l.id, vnflcm.HealVnfRequest{VnfcInstanceID: ids})

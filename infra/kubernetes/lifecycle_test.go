@@ -103,6 +103,22 @@ func TestUpgradeKeepsWhatWasScaled(t *testing.T) {
 	}
 }
 
+// TestScaleToLevel scales two workloads of one release, both counted by values: each scaling upgrades the release.
+func TestScaleToLevel(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, kubernetes.VimTypeV1)
+	l.instantiate("simple", `{"use_helm": true, "using_helm_install_param": [{"exthelmchart": false, "helmchartfile_path": "Files/both.tgz",
+		"helmreleasename": "r"}], "helm_replica_values": {"webs": "web.replicas", "dbs": "db.replicas"}}`, vnflcm.ScaleInfo{AspectID: "webs", ScaleLevel: 2})
+	op, err := l.ScaleToLevel(t.Context(), l.id, vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{{AspectID: "webs"}, {AspectID: "dbs", ScaleLevel: 2}}})
+	l.must(op, err)
+	if w, d := l.replicas("default", "deployments", "web-r"), l.replicas("default", "statefulsets", "db-r"); w != 1 || d != 3 {
+		t.Errorf("%d webs, %d databases", w, d)
+	}
+	if w, d := l.vnfcs("WEB"), l.vnfcs("DB"); len(w) != 1 || len(d) != 3 {
+		t.Errorf("VNFCs: web %v, db %v", w, d)
+	}
+}
+
 func TestTerminateRemovesNamespaceAndClaims(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, kubernetes.VimTypeV1)

@@ -43,10 +43,11 @@ func (w *work) named(name string) helmclient.Name {
 	return helmclient.Name{Namespace: w.design.namespace, Release: name}
 }
 
-// mark is the description of the revisions that an operation makes: it tells them from those before.
-func (w *work) mark() string { return "vnfkit operation " + w.op.ID }
+// mark is the description of the revisions that a phase of an operation makes: it tells them from those before. A
+// SCALE_TO_LEVEL has several phases that change releases.
+func (w *work) mark() string { return "vnfkit operation " + w.op.ID + ", " + w.op.Phase() }
 
-// done reports whether the operation has brought a release where it is to be.
+// done reports whether the phase has brought a release where it is to be.
 func (w *work) done(r *helmclient.Release) bool {
 	return r != nil && r.State == helmclient.Deployed && r.Description == w.mark()
 }
