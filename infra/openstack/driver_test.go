@@ -207,6 +207,20 @@ func TestLife(t *testing.T) {
 	}
 }
 
+// TestScaleToLevel updates the stack once for each scaling.
+func TestScaleToLevel(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	request := l.request("")
+	request.FlavourID, request.TargetScaleLevelInfo = "complex", []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: 2}}
+	before := l.must(l.Instantiate(t.Context(), l.id, request))
+	after := l.must(l.ScaleToLevel(t.Context(), l.id, vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{
+		{AspectID: "worker_instance"}, {AspectID: "master_instance", ScaleLevel: 1}}}))
+	if len(before) != 6 || len(after) != 5 || len(changed(before, after)) != 1 {
+		t.Errorf("before %v\nafter %v", before, after)
+	}
+}
+
 func TestHealingAWholeVNF(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -178,6 +179,31 @@ func TestLifecycle(t *testing.T) {
 	s.must(s.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	if names := s.names(); len(names) != 0 {
 		t.Errorf("%q are left", names)
+	}
+}
+
+// TestScaleToLevel scales the control-plane nodes out and the workers in: the newest ones go.
+func TestScaleToLevel(t *testing.T) {
+	t.Parallel()
+	s := open(t, sandbox.Config{})
+	ctx := t.Context()
+	inst, err := s.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: sampleVNFD})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.must(s.Instantiate(ctx, inst.ID, vnflcm.InstantiateVnfRequest{FlavourID: "complex",
+		TargetScaleLevelInfo: []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: 2}},
+		VimConnectionInfo:    vnflcm.VimConnections{{ID: "1", VimID: "sandbox", VimType: "sandbox"}}}))
+	before := s.machines(inst.ID)
+	s.must(s.ScaleToLevel(ctx, inst.ID, vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{
+		{AspectID: "worker_instance"}, {AspectID: "master_instance", ScaleLevel: 1}}}))
+	after := s.machines(inst.ID)
+	want := maps.Clone(before)
+	want["masterNode-3"] = after["masterNode-3"]
+	delete(want, "workerNode-1")
+	delete(want, "workerNode-2")
+	if diff := cmp.Diff(want, after); diff != "" || len(after) != 5 || after["masterNode-3"].VNFC == "" {
+		t.Errorf("machines:\n%s", diff)
 	}
 }
 
