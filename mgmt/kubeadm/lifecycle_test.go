@@ -48,7 +48,7 @@ func TestLifecycle(t *testing.T) {
 			}
 			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", NumberOfSteps: 2}))
 			l.want(c.masters, 3, 0)
-			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
+			l.Must(l.ScaleToLevel(ctx, id, vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: 1}}}))
 			l.want(c.masters, 2, 0)
 
 			worker := l.worker(id)

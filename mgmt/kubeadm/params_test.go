@@ -279,6 +279,10 @@ func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
 	if diff := cmp.Diff([]string{`aspectId: "master_instance": control-plane nodes cannot be scaled: choose their number when instantiating`}, mgmttest.Faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
+	_, err = l.ScaleToLevel(t.Context(), id, vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: 1}, {AspectID: "master_instance", ScaleLevel: 1}}})
+	if diff := cmp.Diff([]string{`scaleInfo[1].aspectId: "master_instance": control-plane nodes cannot be scaled: choose their number when instantiating`}, mgmttest.Faults(err)); diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
 	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID, master}})
 	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": has the address of the API, which no node could reach while it is replaced: heal the whole VNF, and let cluster_cp_name be a virtual address or a load balancer's`}, mgmttest.Faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
