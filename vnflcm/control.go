@@ -51,13 +51,18 @@ func (m *Manager) Retry(ctx context.Context, opID string) error {
 			return r.enter(ctx, Processing, r.take)
 		}
 		// What Plan announced holds again: of what came to be, something is gone.
-		r.rec.Done, r.rec.Change, r.rec.Undo, r.rec.Undoing = nil, r.rec.Planned, Change{}, false
+		if r.rec.Occ.Operation == OpScaleToLevel {
+			r.rec.redoScalings()
+		} else {
+			r.rec.Done = nil
+		}
+		r.rec.Change, r.rec.Undo, r.rec.Undoing = r.rec.Planned, Change{}, false
 		return r.enter(ctx, Processing, r.take, r.archiveJournal)
 	})
 }
 
-// Rollback undoes an INSTANTIATE, a SCALE_OUT or a CHANGE_EXT_CONN that is in FAILED_TEMP (SOL003 v2.6.1
-// 5.4.15); ErrNotSupported for other operations. It runs the rollback hooks that the VNFD names, or the hooks of the inverse operation.
+// Rollback undoes an INSTANTIATE, a SCALE_OUT, a SCALE_TO_LEVEL in which no scale-in has begun, or a CHANGE_EXT_CONN
+// that is in FAILED_TEMP (SOL003 v2.6.1 5.4.15); ErrNotSupported for other operations. It runs the rollback hooks that the VNFD names, or the hooks of the inverse operation.
 func (m *Manager) Rollback(ctx context.Context, opID string) error {
 	return m.leave(ctx, opID, "rolled back", func(ctx context.Context, r *run) error {
 		now, err := r.prepareUndo(ctx)
@@ -87,7 +92,7 @@ func (r *run) prepareUndo(ctx context.Context) (now Resources, err error) {
 		return now, err
 	}
 	if !r.rec.canRollBack() {
-		return now, fmt.Errorf("%w: only INSTANTIATE, SCALE_OUT and CHANGE_EXT_CONN can be rolled back (SOL003 v2.6.1 5.6.2.2)", ErrNotSupported)
+		return now, fmt.Errorf("%w: only INSTANTIATE, SCALE_OUT, SCALE_TO_LEVEL before its first scale-in, and CHANGE_EXT_CONN can be rolled back (SOL003 v2.6.1 5.6.2.2)", ErrNotSupported)
 	}
 	if now, err = s.infra.Resources(ctx, s.op); err != nil {
 		return now, err

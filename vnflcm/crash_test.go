@@ -276,7 +276,7 @@ func checkDone(t *testing.T, name string, want, got map[string]int, cut string, 
 // included: nothing stays locked and nothing is left behind.
 func TestCrashAtEveryWriteAndResume(t *testing.T) {
 	t.Parallel()
-	for _, s := range []scenario{scenarios[0], scenarios[2], scenarios[5], outAndIn, giveUp, undo} {
+	for _, s := range []scenario{scenarios[0], scenarios[2], scenarios[5], outAndIn, giveUp, undo, undoLevel} {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			var want end
@@ -309,6 +309,19 @@ var undo = scenario{"rollback", failedScaleOut, func(x *toys, id string) (string
 	x.world.failAt("scale_end/join/worker-2", nil)
 	return lastOperation(x, id), x.Rollback(x.t.Context(), lastOperation(x, id))
 }}
+
+// undoLevel rolls back a SCALE_TO_LEVEL that has failed in its second scale-out.
+var undoLevel = scenario{"rollback", failedTwoOut, func(x *toys, id string) (string, error) {
+	x.world.failAt("scale_end.2/join/worker-2", nil)
+	return lastOperation(x, id), x.Rollback(x.t.Context(), lastOperation(x, id))
+}}
+
+func failedTwoOut(x *toys, id string) {
+	running(x, id)
+	x.world.failAt("scale_end.2/join/worker-2", errCut)
+	opID, err := x.ScaleToLevel(x.t.Context(), id, toLevels("masters", 1, "spare", 1))
+	_, _ = x.wait(opID, err, vnflcm.FailedTemp)
+}
 
 func failedScaleOut(x *toys, id string) {
 	running(x, id)

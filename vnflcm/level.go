@@ -32,8 +32,8 @@ type ScaleVnfToLevelRequest struct {
 // planned again when it begins, in a phase of its own (scale_plan.2): only then is it known which VNFCs there are.
 // If the VNF is at the target already, the operation completes and no driver is called.
 //
-// A failed operation can be retried or failed. It cannot be rolled back (ErrNotSupported): VNFCs that a scale-in has removed do
-// not come back. Scale to the former level instead, after Fail.
+// Rollback undoes the scalings that have begun, the last one first. After a scale-in has begun it is refused
+// (ErrNotSupported), as for an operation that only scales in: the removed VNFCs would not come back.
 func (m *Manager) ScaleToLevel(ctx context.Context, instanceID string, req ScaleVnfToLevelRequest) (string, error) {
 	return m.begin(ctx, instanceID, OpScaleToLevel, req, nil)
 }
@@ -92,6 +92,80 @@ func (rec *operationRecord) scaleToLevelPhases() []phase {
 		}
 	}
 	return append(list, phase{name: string(ScaleToLevelEnd), hook: ScaleToLevelEnd})
+}
+
+// begunScalings counts the scalings that have begun to change something.
+func (rec *operationRecord) begunScalings() int {
+	begun := 0
+	for _, p := range rec.scaleToLevelPhases() {
+		if p.scaling > 0 && !p.plan {
+			begun = p.scaling
+		}
+		if !slices.Contains(rec.Done, p.name) {
+			break
+		}
+	}
+	return begun
+}
+
+// undoScalingsPhases are the phases that undo the scalings that have begun, the last scaling first.
+func (rec *operationRecord) undoScalingsPhases() []phase {
+	list := []phase{{name: "scale_to_level_rollback_start", hook: ScaleToLevelStart}}
+	for i := rec.begunScalings() - 1; i >= 0; i-- {
+		for _, p := range undoScalePhases() {
+			p.name, p.scaling = numbered(p.name, i), i+1
+			list = append(list, p)
+		}
+	}
+	return append(list, phase{name: "scale_to_level_rollback_end", hook: ScaleToLevelEnd})
+}
+
+// redoScalings prepares the record for going on after a rollback that has failed: the scalings that the rollback has begun
+// to undo are due again.
+func (rec *operationRecord) redoScalings() {
+	first := 0
+	for _, p := range rec.undoScalingsPhases() {
+		first = max(p.scaling-1, 0)
+		if p.scaling > 0 && !slices.Contains(rec.Done, p.name) {
+			break
+		}
+	}
+	var done []string
+	for _, p := range rec.scaleToLevelPhases() {
+		if p.scaling <= first && slices.Contains(rec.Done, p.name) {
+			done = append(done, p.name)
+		}
+	}
+	rec.Done = done
+	for i := first; i < len(rec.Scalings); i++ {
+		rec.Scalings[i].Change = rec.Scalings[i].Planned
+	}
+}
+
+// undoOf is what undoing a scaling removes: what it has added, as far as a VNFC is there. Those that no scaling has
+// recorded are of the last one, which has failed.
+func (rec *operationRecord) undoOf(index int) (undo Change) {
+	for _, v := range rec.Undo.Removed {
+		made := slices.IndexFunc(rec.Scalings, func(s scaling) bool {
+			return slices.ContainsFunc(s.Change.Added, func(added VNFC) bool { return added.ID == v.ID })
+		})
+		if made < 0 {
+			made = rec.begunScalings() - 1
+		}
+		if made == index {
+			undo.Removed = append(undo.Removed, v)
+		}
+	}
+	return undo
+}
+
+// vnfcsBefore are the VNFCs that there were when a scaling began.
+func (rec *operationRecord) vnfcsBefore(index int) []VNFC {
+	list := rec.VNFCs
+	for _, s := range rec.Scalings[:index] {
+		list = s.Change.expected(list)
+	}
+	return list
 }
 
 // numbered is the name of a phase of the scaling with that index.
@@ -162,10 +236,14 @@ func (op *Operation) enterScaling(rec *operationRecord, index int) {
 	s, request := rec.Scalings[index], rec.Scalings[index].Request
 	request.AdditionalParams = op.ScaleToLevel.AdditionalParams
 	op.Kind, op.Scale, op.ScaleToLevel = OpScale, &request, nil
-	op.Levels, op.Change, op.planned, op.plannedBefore = s.Levels, s.Change, s.Planned, 0
+	op.Levels, op.Before, op.Change, op.planned, op.plannedBefore = s.Levels, rec.Before, s.Change, s.Planned, 0
 	for _, earlier := range rec.Scalings[:index] {
 		op.Before = earlier.Levels
 		op.plannedBefore += len(earlier.Planned.Added)
+	}
+	if op.RollingBack {
+		request.Type, op.Change = ScaleIn, rec.undoOf(index)
+		op.Levels, op.Before = op.Before, op.Levels
 	}
 }
 
@@ -204,16 +282,16 @@ func (c Change) expected(before []VNFC) []VNFC {
 	return append(out, c.Added...)
 }
 
-// same reports whether two VNFCs are the same one, or announced in the same way.
+// same reports whether two VNFCs have the same id or, without ids, are announced in the same way.
 func (v VNFC) same(other VNFC) bool {
-	return v.ID == other.ID && v.VDU == other.VDU && v.Name == other.Name
+	return v.ID == other.ID && (v.ID != "" || v.VDU == other.VDU && v.Name == other.Name)
 }
 
-// reachedLevels are the scale levels after the scalings whose resources have been changed.
+// reachedLevels are the scale levels after the scalings whose resources have been changed and not restored.
 func (rec *operationRecord) reachedLevels() map[string]int {
 	levels := rec.Before
 	for i, s := range rec.Scalings {
-		if slices.Contains(rec.Done, numbered(scalePhase, i)) {
+		if slices.Contains(rec.Done, numbered(scalePhase, i)) && !slices.Contains(rec.Done, numbered(scaleRollbackPhase, i)) {
 			levels = s.Levels
 		}
 	}

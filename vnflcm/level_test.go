@@ -288,6 +288,87 @@ func TestFailedScaleToLevel(t *testing.T) {
 	x.wait(opID, err, vnflcm.Completed)
 }
 
+// TestRollbackOfScaleToLevel undoes two scale-outs, the last one first; a retry after a rollback that failed makes again what
+// was undone.
+func TestRollbackOfScaleToLevel(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fail  string   // where the rollback fails, if it does
+		retry []string // the hooks of a retry then
+	}{
+		"rolled back": {},
+		"retried after the last was undone in part": {"scale_rollback.2/delete/worker-3", []string{"scale_start.2", "scale_end.2", "scale_to_level_end"}},
+		"retried after the last was undone": {"scale_rollback.1/delete/master-1",
+			[]string{"scale_start.1", "scale_end.1", "scale_start.2", "scale_end.2", "scale_to_level_end"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newToys(t, changedPlain(workersAspect, spareAspect, levelPolicy, spareDeltas, vnflcmInterface, levelHooks))
+			got := x.lookAt()
+			id := x.instantiated("plain")
+			before, info := x.world.state(id), x.get(id)
+			x.world.failAt("scale_end.2/join/worker-3", errCut)
+			opID, err := x.ScaleToLevel(t.Context(), id, toLevels("masters", 1, "spare", 2))
+			x.wait(opID, err, vnflcm.FailedTemp)
+			x.world.failAt("scale_end.2/join/worker-3", nil)
+			*got = nil
+			if c.fail == "" {
+				x.wait(opID, x.Rollback(t.Context(), opID), vnflcm.RolledBack)
+				wantRolledBack(t, *got)
+				if diff := cmp.Diff(before, x.world.state(id)); diff != "" {
+					t.Errorf("the world is not as it was:\n%s", diff)
+				}
+				if diff := cmp.Diff(info, x.get(id), cmpopts.IgnoreFields(vnflcm.VnfInstance{}, "Version")); diff != "" {
+					t.Errorf("the instance is not as it was:\n%s", diff)
+				}
+				return
+			}
+			x.world.failAt(c.fail, errCut)
+			x.wait(opID, x.Rollback(t.Context(), opID), vnflcm.FailedTemp)
+			x.world.failAt(c.fail, nil)
+			*got = nil
+			occ, _ := x.wait(opID, x.Retry(t.Context(), opID), vnflcm.Completed)
+			var phases []string
+			for _, s := range *got {
+				phases = append(phases, s.Phase)
+			}
+			if diff := cmp.Diff(c.retry, phases); diff != "" {
+				t.Errorf("hooks of the retry:\n%s", diff)
+			}
+			if w := x.world.state(id); len(w.Machines) != 7 || len(w.Nodes) != 8 || len(occ.ResourceChanges.AffectedVnfcs) != 4 {
+				t.Errorf("%+v, changes %+v", w, occ.ResourceChanges)
+			}
+			last := (*got)[len(*got)-1]
+			if slices.Sort(last.Added); !cmp.Equal(last.Added, []string{"master-1", "master-2", "worker-2", "worker-3"}) {
+				t.Errorf("scale_to_level_end saw the added VNFCs %q", last.Added)
+			}
+		})
+	}
+}
+
+// wantRolledBack checks what the hooks of a rollback saw.
+func wantRolledBack(t *testing.T, got []seen) {
+	t.Helper()
+	all, masters, workers := []string{"master-1", "master-2", "worker-2", "worker-3"}, []string{"master-1", "master-2"}, []string{"worker-2", "worker-3"}
+	in := func(aspect string, steps int) vnflcm.ScaleVnfRequest {
+		return vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: aspect, NumberOfSteps: steps}
+	}
+	at := func(masters, spare int) map[string]int {
+		return map[string]int{"masters": masters, "spare": spare, "workers": 1}
+	}
+	want := []seen{
+		{"scale_to_level_rollback_start", vnflcm.OpScaleToLevel, vnflcm.ScaleVnfRequest{}, at(0, 0), at(1, 2), nil, all},
+		{"scale_rollback_start.2", vnflcm.OpScale, in("spare", 2), at(1, 0), at(1, 2), nil, workers},
+		{"scale_rollback_end.2", vnflcm.OpScale, in("spare", 2), at(1, 0), at(1, 2), nil, workers},
+		{"scale_rollback_start.1", vnflcm.OpScale, in("masters", 1), at(0, 0), at(1, 0), nil, masters},
+		{"scale_rollback_end.1", vnflcm.OpScale, in("masters", 1), at(0, 0), at(1, 0), nil, masters},
+		{"scale_to_level_rollback_end", vnflcm.OpScaleToLevel, vnflcm.ScaleVnfRequest{}, at(0, 0), at(1, 2), nil, all},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what the hooks saw:\n%s", diff)
+	}
+}
+
 // TestCancelScaleToLevel: after a graceful cancel in the first scaling the second does not begin.
 func TestCancelScaleToLevel(t *testing.T) {
 	t.Parallel()

@@ -64,11 +64,9 @@ func (rec *operationRecord) phases() []phase {
 			{name: string(InstantiateRollbackEnd), hook: InstantiateRollbackEnd, fallback: TerminateEnd},
 		}
 	case kind == OpScale && rollback:
-		return []phase{
-			{name: string(ScaleRollbackStart), hook: ScaleRollbackStart, fallback: ScaleStart},
-			{name: scaleRollbackPhase, infra: InfraDriver.Scale},
-			{name: string(ScaleRollbackEnd), hook: ScaleRollbackEnd, fallback: ScaleEnd},
-		}
+		return undoScalePhases()
+	case kind == OpScaleToLevel && rollback:
+		return rec.undoScalingsPhases()
 	case kind == OpChangeExtConn && rollback:
 		return []phase{
 			{name: string(ChangeExtConnRollbackStart), hook: ChangeExtConnRollbackStart, fallback: ChangeExtConnStart},
@@ -91,6 +89,14 @@ func (rec *operationRecord) phases() []phase {
 		return around(HealStart, healPhase, InfraDriver.Heal, HealEnd)
 	default:
 		return around(TerminateStart, "terminate", InfraDriver.Terminate, TerminateEnd)
+	}
+}
+
+func undoScalePhases() []phase {
+	return []phase{
+		{name: string(ScaleRollbackStart), hook: ScaleRollbackStart, fallback: ScaleStart},
+		{name: scaleRollbackPhase, infra: InfraDriver.Scale},
+		{name: string(ScaleRollbackEnd), hook: ScaleRollbackEnd, fallback: ScaleEnd},
 	}
 }
 
@@ -222,7 +228,7 @@ func (r *run) finishInfraPhase(ctx context.Context, s *session, p phase, done Pe
 	} else {
 		r.rec.Change = r.rec.Planned.settle(r.rec.VNFCs, now.VNFCs)
 		if p.scaling > 0 {
-			r.rec.Scalings[p.scaling-1].Change = s.op.planned.settle(s.op.VNFCs, now.VNFCs)
+			r.rec.Scalings[p.scaling-1].Change = s.op.planned.settle(r.rec.vnfcsBefore(p.scaling-1), now.VNFCs)
 		}
 		r.rec.recordResources(now, r.rec.Change.Replaced)
 	}

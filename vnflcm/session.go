@@ -141,6 +141,12 @@ func (op *Operation) invert(rec *operationRecord) {
 		inverse := *op.Scale
 		inverse.Type = ScaleIn
 		op.Scale, op.Levels, op.Before = &inverse, rec.Before, rec.Levels
+	case OpScaleToLevel:
+		inverse := ScaleVnfToLevelRequest{AdditionalParams: op.ScaleToLevel.AdditionalParams}
+		for _, aspect := range sortedKeys(rec.Before) {
+			inverse.ScaleInfo = append(inverse.ScaleInfo, ScaleInfo{AspectID: aspect, ScaleLevel: rec.Before[aspect]})
+		}
+		op.ScaleToLevel, op.Levels, op.Before = &inverse, rec.Before, rec.Levels
 	}
 }
 
@@ -152,6 +158,8 @@ func (rec *operationRecord) canRollBack() bool {
 	case OpScale:
 		var request ScaleVnfRequest
 		return json.Unmarshal(rec.Occ.OperationParams.Reveal(), &request) == nil && request.Type == ScaleOut
+	case OpScaleToLevel:
+		return !slices.ContainsFunc(rec.Scalings[:rec.begunScalings()], func(s scaling) bool { return s.Request.Type != ScaleOut })
 	}
 	return false
 }
