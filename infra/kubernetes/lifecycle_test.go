@@ -2,6 +2,7 @@ package kubernetes_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -116,6 +117,26 @@ func TestScaleToLevel(t *testing.T) {
 	}
 	if w, d := l.vnfcs("WEB"), l.vnfcs("DB"); len(w) != 1 || len(d) != 3 {
 		t.Errorf("VNFCs: web %v, db %v", w, d)
+	}
+
+	l.Manager = l.compose(kubernetes.New(l.config()), func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if s.Phase == "scale.2" && s.Name == "await-ready" {
+				return errors.New("cut off")
+			}
+			return next(ctx)
+		}
+	})
+	op, err = l.ScaleToLevel(t.Context(), l.id, vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{{AspectID: "webs", ScaleLevel: 1}, {AspectID: "dbs", ScaleLevel: 3}}})
+	_ = l.fails(op, err)
+	if err := l.Rollback(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	if occ, err := l.Wait(t.Context(), op); occ.OperationState != vnflcm.RolledBack {
+		t.Fatalf("%+v %v", occ, err)
+	}
+	if w, d := l.vnfcs("WEB"), l.vnfcs("DB"); len(w) != 1 || len(d) != 3 {
+		t.Errorf("VNFCs after the rollback: web %v, db %v", w, d)
 	}
 }
 
