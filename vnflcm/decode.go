@@ -42,12 +42,15 @@ var errNoVNFC = &ParamError{Path: vnfcAttribute, Reason: "names no VNFC: leave t
 // misspelt is the fault of an unknown attribute of a request.
 func misspelt(name string, request reflect.Type) error {
 	reason := "is no attribute of this request"
-	last := name
-	if list, item, inList := strings.Cut(name, "["); inList {
-		request = request.FieldByIndex(jsonFields(request)[list]).Type.Elem()
-		_, last, _ = strings.Cut(item, "].")
+	names, last := jsonFields(request), name
+	list, item, _ := strings.Cut(name, "[")
+	if index, known := names[list]; known {
+		if t := request.FieldByIndex(index).Type; t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
+			names = jsonFields(t.Elem())
+			_, last, _ = strings.Cut(item, "].")
+		}
 	}
-	if meant := problem.Nearest(last, sortedKeys(jsonFields(request))); meant != "" {
+	if meant := problem.Nearest(last, sortedKeys(names)); meant != "" {
 		reason += fmt.Sprintf("; did you mean %q?", meant)
 	}
 	return &ParamError{Path: name, Reason: reason}

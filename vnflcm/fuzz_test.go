@@ -32,26 +32,39 @@ func FuzzDecodeRequest(f *testing.F) {
 		`{"additionalParams":{"a":"\ud800"}}`, `{"extensions":null,"targetScaleLevelInfo":[{"scaleLevel":"7"}]}`} {
 		f.Add([]byte(body))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		var first, second vnflcm.InstantiateVnfRequest
-		if _, err := vnflcm.DecodeRequest(body, &first); err != nil {
-			if !errors.Is(err, vnflcm.ErrInvalidRequest) {
-				t.Errorf("no fault of the request: %v", err)
-			}
-			return
+	f.Fuzz(decodeTwice[vnflcm.InstantiateVnfRequest])
+}
+
+// decodeTwice checks that a document is read as a request or refused, and that the request reads the same when it is written
+// again.
+func decodeTwice[T any](t *testing.T, body []byte) {
+	var first, second T
+	if _, err := vnflcm.DecodeRequest(body, &first); err != nil {
+		if !errors.Is(err, vnflcm.ErrInvalidRequest) {
+			t.Errorf("no fault of the request: %v", err)
 		}
-		clear, err := vnflcm.RevealJSON(first)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if unknown, err := vnflcm.DecodeRequest(clear, &second); err != nil || len(unknown) > 0 {
-			t.Fatalf("%s: unknown %q, %v", clear, unknown, err)
-		}
-		again, err := vnflcm.RevealJSON(second)
-		if diff := cmp.Diff(string(clear), string(again)); err != nil || diff != "" {
-			t.Errorf("%v\n%s", err, diff)
-		}
-	})
+		return
+	}
+	clear, err := vnflcm.RevealJSON(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unknown, err := vnflcm.DecodeRequest(clear, &second); err != nil || len(unknown) > 0 {
+		t.Fatalf("%s: unknown %q, %v", clear, unknown, err)
+	}
+	again, err := vnflcm.RevealJSON(second)
+	if diff := cmp.Diff(string(clear), string(again)); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+// FuzzDecodeScaleToLevel holds the strict reading of nested attributes to the same.
+func FuzzDecodeScaleToLevel(f *testing.F) {
+	for _, body := range []string{`{"instantiationLevelId":"a"}`, `{"scaleInfo":[{"aspectId":"a","scaleLevel":"1"},null]}`, `{"scaleInfo":{"aspectId":"a"}}`,
+		`{"scaleInfo[":1,"scaleInfo[0]":2,"[":3,"additionalParams[0].a":4}`, `{"scaleInfo":[{"scaleLevel":0,"x":{"y":[{"z":1}]}}],"ScaleInfo":[]}`} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(decodeTwice[vnflcm.ScaleVnfToLevelRequest])
 }
 
 // FuzzMerge: a patch applied twice is the same as applied once, and the patch of nothing changes nothing.

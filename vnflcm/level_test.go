@@ -346,6 +346,22 @@ func TestRollbackOfScaleToLevel(t *testing.T) {
 	}
 }
 
+// TestFailAfterRollback: an operation that is given up after its rollback has failed leaves the levels that were reached.
+func TestFailAfterRollback(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, onePlain)
+	id := x.create()
+	failedTwoOut(x, id)
+	opID := lastOperation(x, id)
+	x.world.failAt("scale_rollback.1/delete/master-1", errCut)
+	x.wait(opID, x.Rollback(t.Context(), opID), vnflcm.FailedTemp)
+	must(t, x.Fail(t.Context(), opID))
+	want := []vnflcm.ScaleInfo{{AspectID: "masters", ScaleLevel: 1}, {AspectID: "spare"}, {AspectID: "workers", ScaleLevel: 1}}
+	if diff := cmp.Diff(want, x.get(id).InstantiatedVnfInfo.ScaleStatus); diff != "" {
+		t.Errorf("scaleStatus:\n%s", diff)
+	}
+}
+
 // wantRolledBack checks what the hooks of a rollback saw.
 func wantRolledBack(t *testing.T, got []seen) {
 	t.Helper()
