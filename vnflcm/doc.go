@@ -15,7 +15,7 @@
 //	operation, err := manager.Instantiate(ctx, instance.ID, request)
 //	occ, err := manager.Wait(ctx, operation)
 //
-// Scale, Heal and Terminate go the same way. A request with faults is refused at once, with all of its faults
+// Scale, ScaleToLevel, Heal and Terminate go the same way. A request with faults is refused at once, with all of its faults
 // (*ParamError) and before anything is touched. One operation at a time runs on an instance; a second one gets
 // ErrConflict.
 //
