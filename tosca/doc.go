@@ -62,8 +62,8 @@
 // Flavour.InitialSize counts the VNFCs that an instantiation makes. The numbers an
 // instantiation level gives for a VDU (VduInstantiationLevels) take the place of
 // those that its scale levels give. From there, Flavour.Scale adds or removes the
-// delta of each step. Flavour.SizeAt finds the same numbers again from the
-// scaleStatus of an instance and what it was instantiated with. Requests that the
-// descriptor does not allow give a *RequestError for each of their faults, in the
-// names of SOL003.
+// delta of each step, and Flavour.ScaleToLevel finds the scalings that lead to a
+// level. Flavour.SizeAt finds the same numbers again from the scaleStatus of an
+// instance and what it was instantiated with. Requests that the descriptor does not
+// allow give a *RequestError for each of their faults, in the names of SOL003.
 package tosca

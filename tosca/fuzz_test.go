@@ -82,6 +82,26 @@ func useLevel(t *testing.T, f *tosca.Flavour, id string) {
 			t.Errorf("at %v: %v, %v, want %v", larger.ScaleStatus, again, err, larger)
 		}
 	}
+	for _, l := range f.Levels {
+		scaleTo(t, f, size, l.ID)
+	}
+}
+
+// scaleTo scales a VNF to an instantiation level, if scalings lead there.
+func scaleTo(t *testing.T, f *tosca.Flavour, size tosca.Size, id string) {
+	t.Helper()
+	scalings, err := f.ScaleToLevel(size, tosca.TargetLevel{InstantiationLevelID: id})
+	if err != nil {
+		return
+	}
+	for _, s := range scalings {
+		if size, err = f.Scale(size, s); err != nil {
+			t.Fatalf("scaling to level %q: %v", id, err)
+		}
+	}
+	if want, err := f.InitialSize(tosca.TargetSize{InstantiationLevelID: id}); err != nil || !reflect.DeepEqual(size, want) {
+		t.Errorf("scaled to level %q: %v, want %v, %v", id, size, want, err)
+	}
 }
 
 func FuzzVNFD(f *testing.F) {
