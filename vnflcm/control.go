@@ -62,7 +62,8 @@ func (m *Manager) Retry(ctx context.Context, opID string) error {
 }
 
 // Rollback undoes an INSTANTIATE, a SCALE_OUT, a SCALE_TO_LEVEL in which no scale-in has begun, or a CHANGE_EXT_CONN
-// that is in FAILED_TEMP (SOL003 v2.6.1 5.4.15); ErrNotSupported for other operations. It runs the rollback hooks that the VNFD names, or the hooks of the inverse operation.
+// that is in FAILED_TEMP (SOL003 v2.6.1 5.4.15); ErrNotSupported for other operations. It runs the rollback hooks that the
+// VNFD names, or the hooks of the inverse operation.
 func (m *Manager) Rollback(ctx context.Context, opID string) error {
 	return m.leave(ctx, opID, "rolled back", func(ctx context.Context, r *run) error {
 		now, err := r.prepareUndo(ctx)

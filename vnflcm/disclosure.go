@@ -174,8 +174,8 @@ func checkPublicParams(paths []string) error {
 // standardAttributes are the attributes of each operation's request that SOL003 defines.
 var standardAttributes = sync.OnceValue(func() map[LcmOperation]pathSet {
 	out := map[LcmOperation]pathSet{}
-	for kind, request := range map[LcmOperation]any{OpInstantiate: InstantiateVnfRequest{}, OpScale: ScaleVnfRequest{}, OpScaleToLevel: ScaleVnfToLevelRequest{}, OpHeal: HealVnfRequest{},
-		OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}, OpModifyInfo: VnfInfoModificationRequest{}} {
+	for kind, request := range map[LcmOperation]any{OpInstantiate: InstantiateVnfRequest{}, OpScale: ScaleVnfRequest{}, OpHeal: HealVnfRequest{},
+		OpScaleToLevel: ScaleVnfToLevelRequest{}, OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}, OpModifyInfo: VnfInfoModificationRequest{}} {
 		out[kind] = newPathSet(PublicPaths(request)...)
 	}
 	return out

@@ -23,6 +23,8 @@ func requestOf(file string) any {
 		return new(vnflcm.InstantiateVnfRequest)
 	case strings.HasPrefix(name, "scalevnfrequest"), strings.HasPrefix(name, "scale_"):
 		return new(vnflcm.ScaleVnfRequest)
+	case strings.HasPrefix(name, "scalevnftolevelrequest"):
+		return new(vnflcm.ScaleVnfToLevelRequest)
 	case strings.HasPrefix(name, "heal"):
 		return new(vnflcm.HealVnfRequest)
 	case strings.HasPrefix(name, "terminate"):

@@ -25,11 +25,11 @@ type ScaleVnfToLevelRequest struct {
 //
 // The operation is one occurrence of SCALE_TO_LEVEL. It scales one aspect after the other, by what Scale would do: the
 // scale-outs before the scale-ins, both in the order of the aspects' names. If the VNFD says
-// scaling_by_more_than_one_step_supported: false, each step is a scaling of its own. Drivers see each scaling as an operation of
-// kind OpScale. The phases of a scaling have its number behind a dot, such as scale_start.1, scale.1 and scale_end.1.
+// scaling_by_more_than_one_step_supported: false, each step is one scaling. Drivers see each scaling as an operation of
+// kind OpScale. The names of its phases end in its number: scale_start.1, scale.1 and scale_end.1.
 //
 // All scalings are planned and checked before anything is touched. A scaling of a VDU that an earlier one has scaled is
-// planned again when it begins, in a phase of its own (scale_plan.2): only then is it known which VNFCs there are.
+// planned again when it begins, in a separate phase (scale_plan.2): only then is it known which VNFCs there are.
 // If the VNF is at the target already, the operation completes and no driver is called.
 //
 // Rollback undoes the scalings that have begun, the last one first. After a scale-in has begun it is refused
@@ -68,8 +68,8 @@ type scaling struct {
 	Levels  map[string]int  `json:"levels"`  // when it has succeeded
 	Planned Change          `json:"planned,omitzero"`
 	Change  Change          `json:"change,omitzero"` // Planned until the resources have been changed
-	// PlanAgain is set if an earlier scaling changes the same VDU.
-	PlanAgain bool `json:"planAgain,omitempty"`
+	// Replan is set if an earlier scaling changes the same VDU.
+	Replan bool `json:"replan,omitempty"`
 }
 
 // The phase that plans a scaling again; the name is stored.
@@ -83,11 +83,11 @@ func (rec *operationRecord) scaleToLevelPhases() []phase {
 	list := []phase{{name: string(ScaleToLevelStart), hook: ScaleToLevelStart}}
 	for i, s := range rec.Scalings {
 		phases := around(ScaleStart, scalePhase, InfraDriver.Scale, ScaleEnd)
-		if s.PlanAgain {
+		if s.Replan {
 			phases = append([]phase{{name: scalePlanPhase, plan: true}}, phases...)
 		}
 		for _, p := range phases {
-			p.name, p.scaling = numbered(p.name, i), i+1
+			p.name, p.scaling = phaseName(p.name, i), i+1
 			list = append(list, p)
 		}
 	}
@@ -113,15 +113,15 @@ func (rec *operationRecord) undoScalingsPhases() []phase {
 	list := []phase{{name: "scale_to_level_rollback_start", hook: ScaleToLevelStart}}
 	for i := rec.begunScalings() - 1; i >= 0; i-- {
 		for _, p := range undoScalePhases() {
-			p.name, p.scaling = numbered(p.name, i), i+1
+			p.name, p.scaling = phaseName(p.name, i), i+1
 			list = append(list, p)
 		}
 	}
 	return append(list, phase{name: "scale_to_level_rollback_end", hook: ScaleToLevelEnd})
 }
 
-// redoScalings prepares the record for going on after a rollback that has failed: the scalings that the rollback has begun
-// to undo are due again.
+// redoScalings prepares the record for a retry after a failed rollback: the scalings that the rollback has begun to undo
+// are due again. To repeat an earlier one would make its driver remove the VNFCs of a later one.
 func (rec *operationRecord) redoScalings() {
 	first := 0
 	for _, p := range rec.undoScalingsPhases() {
@@ -168,8 +168,8 @@ func (rec *operationRecord) vnfcsBefore(index int) []VNFC {
 	return list
 }
 
-// numbered is the name of a phase of the scaling with that index.
-func numbered(name string, index int) string { return fmt.Sprintf("%s.%d", name, index+1) }
+// phaseName is the name of a phase of the scaling with that index.
+func phaseName(name string, index int) string { return fmt.Sprintf("%s.%d", name, index+1) }
 
 // planScalings plans the scalings of a SCALE_TO_LEVEL and collects the faults of each. It touches nothing.
 func (s *session) planScalings(ctx context.Context, rec *operationRecord) error {
@@ -184,12 +184,12 @@ func (s *session) planScalings(ctx context.Context, rec *operationRecord) error 
 		fault := s.validate(ctx, &op)
 		op.VNFCs = expected
 		planned, err := s.infra.Plan(ctx, &op)
-		faults = append(faults, s.op.ScaleToLevel.locate(errors.Join(fault, err), op.Scale.AspectID))
+		faults = append(faults, s.op.ScaleToLevel.translateFaults(errors.Join(fault, err), op.Scale.AspectID))
 		rec.Scalings[i].Planned, rec.Scalings[i].Change = planned, planned
 		expected = planned.expected(expected)
 	}
 	rec.Planned = rec.plannedScalings()
-	return distinct(faults...)
+	return joinDistinct(faults...)
 }
 
 // findScalings records the scalings that lead from the present scale levels to those of the request.
@@ -212,7 +212,7 @@ func (s *session) findScalings(rec *operationRecord) error {
 		rec.Levels = size.ScaleStatus
 		each := scaling{Request: ScaleVnfRequest{Type: step.Type, AspectID: step.AspectID, NumberOfSteps: step.NumberOfSteps}, Levels: rec.Levels}
 		for _, vdu := range f.VDUsOf(step.AspectID) {
-			each.PlanAgain = each.PlanAgain || scaled[vdu]
+			each.Replan = each.Replan || scaled[vdu]
 			scaled[vdu] = true
 		}
 		rec.Scalings = append(rec.Scalings, each)
@@ -247,8 +247,8 @@ func (op *Operation) enterScaling(rec *operationRecord, index int) {
 	}
 }
 
-// planAgain plans the scaling of op, whose VNFCs are those that the scalings before it have left.
-func (r *run) planAgain(ctx context.Context, s *session, index int) error {
+// replan plans the scaling of op, whose VNFCs are those that the scalings before it have left.
+func (r *run) replan(ctx context.Context, s *session, index int) error {
 	planned, err := s.infra.Plan(ctx, s.op)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.op.phase, err)
@@ -291,15 +291,15 @@ func (v VNFC) same(other VNFC) bool {
 func (rec *operationRecord) reachedLevels() map[string]int {
 	levels := rec.Before
 	for i, s := range rec.Scalings {
-		if slices.Contains(rec.Done, numbered(scalePhase, i)) && !slices.Contains(rec.Done, numbered(scaleRollbackPhase, i)) {
+		if slices.Contains(rec.Done, phaseName(scalePhase, i)) && !slices.Contains(rec.Done, phaseName(scaleRollbackPhase, i)) {
 			levels = s.Levels
 		}
 	}
 	return levels
 }
 
-// locate puts the attributes of this request in the place of those of the ScaleVnfRequest that drivers see.
-func (req *ScaleVnfToLevelRequest) locate(err error, aspectID string) error {
+// translateFaults puts the attributes of this request in the place of those of the ScaleVnfRequest that drivers see.
+func (req *ScaleVnfToLevelRequest) translateFaults(err error, aspectID string) error {
 	return eachFault(err, func(fault *ParamError) {
 		if !slices.Contains([]string{"type", "aspectId", "numberOfSteps"}, fault.Path) {
 			return
@@ -316,19 +316,17 @@ func (req *ScaleVnfToLevelRequest) locate(err error, aspectID string) error {
 	})
 }
 
-// distinct joins errors, each text once: several scalings have the faults of additionalParams in common.
-func distinct(errs ...error) error {
+// joinDistinct joins errors, each text once: several scalings have the faults of additionalParams in common.
+func joinDistinct(errs ...error) error {
 	var out []error
 	seen := map[string]bool{}
 	var add func(error)
 	add = func(err error) {
-		if joined, ok := err.(interface{ Unwrap() []error }); ok && errors.Join(joined.Unwrap()...).Error() == err.Error() {
-			for _, each := range joined.Unwrap() {
-				add(each)
-			}
-			return
+		list := joined(err)
+		for _, each := range list {
+			add(each)
 		}
-		if err != nil && !seen[err.Error()] {
+		if len(list) == 0 && err != nil && !seen[err.Error()] {
 			seen[err.Error()] = true
 			out = append(out, err)
 		}

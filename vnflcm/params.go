@@ -181,10 +181,10 @@ func eachFault(err error, change func(*ParamError)) error {
 	if err == nil {
 		return nil
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var out []error
-		for _, each := range joined.Unwrap() {
-			out = append(out, eachFault(each, change))
+	if list := joined(err); len(list) > 0 {
+		out := make([]error, len(list))
+		for i, each := range list {
+			out[i] = eachFault(each, change)
 		}
 		return errors.Join(out...)
 	}
@@ -195,4 +195,13 @@ func eachFault(err error, change func(*ParamError)) error {
 	changed := *fault
 	change(&changed)
 	return &changed
+}
+
+// joined returns the errors that errors.Join has joined in err. An error that adds text to several errors has none: it stays whole.
+func joined(err error) []error {
+	list, ok := err.(interface{ Unwrap() []error })
+	if !ok || errors.Join(list.Unwrap()...).Error() != err.Error() {
+		return nil
+	}
+	return list.Unwrap()
 }

@@ -17,7 +17,7 @@ type phase struct {
 	hook, fallback Hook
 	// An infra phase runs this method, and reads the resources afterwards.
 	infra func(InfraDriver, context.Context, *Operation) error
-	// A plan phase plans a scaling again.
+	// A plan phase repeats the planning of a scaling.
 	plan bool
 	// scaling is the number of the scaling of a SCALE_TO_LEVEL that the phase belongs to, 0 for none.
 	scaling int
@@ -132,7 +132,7 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 	}
 	do := s.doing(p)
 	if p.plan {
-		do = func(ctx context.Context) error { return r.planAgain(ctx, s, p.scaling-1) }
+		do = func(ctx context.Context) error { return r.replan(ctx, s, p.scaling-1) }
 	}
 	if do == nil {
 		r.rec.Done = append(r.rec.Done, p.name) // stored with what comes next
