@@ -192,6 +192,7 @@ func (m *Manager) occurrence(rec *operationRecord) *VnfLcmOpOcc {
 		public: newPathSet(slices.Concat(m.cfg.PublicParams, within(additionalParamsPath, public))...)}
 	out := rec.Occ
 	out.Tenant = rec.VNF.Tenant
+	out.CanRollBack = rec.Occ.OperationState == FailedTemp && rec.canRollBack()
 	out.OperationParams.view = d
 	if info := out.ChangedInfo; info != nil && len(m.cfg.PublicParams) > 0 {
 		shown := *info

@@ -61,6 +61,8 @@ type VnfLcmOpOcc struct {
 	// ChangedExtConnectivity are the external links that the operation has changed, as they are now, once it has ended.
 	ChangedExtConnectivity []ExtVirtualLinkInfo `json:"changedExtConnectivity,omitempty"`
 	Tenant                 string               `json:"-"` // of the instance
+	// CanRollBack is set in FAILED_TEMP if Manager.Rollback supports the operation.
+	CanRollBack bool `json:"-"`
 	// Version is another one after every change of the operation, and when a cancel is pending: what an HTTP API sends as
 	// ETag.
 	Version string `json:"-"`

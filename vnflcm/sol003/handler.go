@@ -24,6 +24,7 @@ type Manager interface {
 
 	Instantiate(ctx context.Context, instanceID string, req vnflcm.InstantiateVnfRequest) (string, error)
 	Scale(ctx context.Context, instanceID string, req vnflcm.ScaleVnfRequest) (string, error)
+	ScaleToLevel(ctx context.Context, instanceID string, req vnflcm.ScaleVnfToLevelRequest) (string, error)
 	Heal(ctx context.Context, instanceID string, req vnflcm.HealVnfRequest) (string, error)
 	Terminate(ctx context.Context, instanceID string, req vnflcm.TerminateVnfRequest) (string, error)
 	ChangeExtConn(ctx context.Context, instanceID string, req vnflcm.ChangeExtVnfConnectivityRequest) (string, error)
@@ -141,13 +142,13 @@ var resources = map[string]methods{
 	"/vnf_instances/{id}":                 {http.MethodGet: (*call).readInstance, http.MethodPatch: (*call).modifyInstance, http.MethodDelete: (*call).deleteInstance},
 	"/vnf_instances/{id}/instantiate":     {http.MethodPost: begin(Manager.Instantiate)},
 	"/vnf_instances/{id}/scale":           {http.MethodPost: begin(Manager.Scale)},
+	"/vnf_instances/{id}/scale_to_level":  {http.MethodPost: begin(Manager.ScaleToLevel)},
 	"/vnf_instances/{id}/heal":            {http.MethodPost: begin(Manager.Heal)},
 	"/vnf_instances/{id}/terminate":       {http.MethodPost: begin(Manager.Terminate)},
 	"/vnf_instances/{id}/change_ext_conn": {http.MethodPost: begin(Manager.ChangeExtConn)},
 
 	// SOL003 v2.6.1 answers 404 to a task that the VNF does not support, because its resource does not exist (as quoted for
 	// rollback in 5.4.15.3.1). Other methods are 405, as for every task.
-	"/vnf_instances/{id}/scale_to_level":     {http.MethodPost: (*call).notSupported},
 	"/vnf_instances/{id}/change_flavour":     {http.MethodPost: (*call).notSupported},
 	"/vnf_instances/{id}/operate":            {http.MethodPost: (*call).notSupported},
 	"/vnf_instances/{id}/change_vnfpkg":      {http.MethodPost: (*call).notSupported},

@@ -34,7 +34,7 @@ func TestLife(t *testing.T) {
 			done := x.begin(uri+"/instantiate", instantiate, vnflcm.Completed)
 			wantLinks(t, done, "self", "vnfInstance")
 			running := x.send("GET", uri, "", 200)
-			wantLinks(t, running, "changeExtConn", "heal", "scale", "self", "terminate")
+			wantLinks(t, running, "changeExtConn", "heal", "scale", "scaleToLevel", "self", "terminate")
 			if created.Header.Get("ETag") == running.Header.Get("ETag") {
 				t.Error("the entity tag does not change with the instance")
 			}
@@ -42,13 +42,14 @@ func TestLife(t *testing.T) {
 			if isMap != (api == "v2") {
 				t.Errorf("vimConnectionInfo: %v", running.object()["vimConnectionInfo"])
 			}
-			for href, link := range map[string]string{"/instantiate": "instantiate", "/heal": "heal", "/scale": "scale"} {
+			for href, link := range map[string]string{"/instantiate": "instantiate", "/heal": "heal", "/scale": "scale", "/scale_to_level": "scaleToLevel"} {
 				if l, ok := running.object()["_links"].(object)[link].(object); ok && l["href"] != uri+href {
 					t.Errorf("link %s: %v", link, l)
 				}
 			}
 
 			x.begin(uri+"/scale", `{"type":"SCALE_OUT","aspectId":"workers","additionalParams":{"pin":"`+canary+`"}}`, vnflcm.Completed)
+			x.begin(uri+"/scale_to_level", `{"scaleInfo":[{"aspectId":"workers","scaleLevel":2}]}`, vnflcm.Completed)
 			x.begin(uri+"/heal", `{"cause":"alarm","vnfcInstanceId":["worker-0"]}`, vnflcm.Completed)
 			x.begin(uri+"/change_ext_conn", `{"extVirtualLinks":[{"id":"l","resourceId":"net","extCps":[{"cpdId":"worker_cp"}]}]}`, vnflcm.Completed)
 			modified := x.send("PATCH", uri, `{"vnfInstanceName":"renamed","metadata":{"site":null,"rack":"7"},"extensions":{"token":"`+canary+`"}}`, 202)
@@ -61,7 +62,7 @@ func TestLife(t *testing.T) {
 			x.send("DELETE", uri, "", 204)
 			x.send("GET", uri, "", 404)
 			list := x.send("GET", "/vnflcm/"+api+"/vnf_lcm_op_occs", "", 200)
-			if len(list.ids()) != 6 {
+			if len(list.ids()) != 7 {
 				t.Errorf("operations after the deletion: %v", list.ids())
 			}
 		})
@@ -124,7 +125,7 @@ func TestFailedOperations(t *testing.T) {
 				occ := x.begin(uri, body, vnflcm.FailedTemp)
 				x.cloud.setFault(kind, nil)
 				want := []string{"fail", "retry", "rollback", "self", "vnfInstance"}
-				if strings.Contains(body, "SCALE_IN") {
+				if strings.Contains(body, "SCALE_IN") || strings.Contains(body, "small") {
 					want = []string{"fail", "retry", "self", "vnfInstance"}
 				}
 				wantLinks(t, occ, want...)
@@ -149,6 +150,12 @@ func TestFailedOperations(t *testing.T) {
 			x.await(occ, vnflcm.RolledBack)
 			x.begin(uri+"/scale", `{"type":"SCALE_OUT","aspectId":"workers"}`, vnflcm.Completed)
 			occ = failed(uri+"/scale", `{"type":"SCALE_IN","aspectId":"workers"}`, vnflcm.OpScale)
+			x.send("POST", occ+"/rollback", "", 404)
+			x.send("POST", occ+"/fail", "", 200)
+			occ = failed(uri+"/scale_to_level", `{"instantiationLevelId":"large"}`, vnflcm.OpScale)
+			x.send("POST", occ+"/rollback", "", 202)
+			x.await(occ, vnflcm.RolledBack)
+			occ = failed(uri+"/scale_to_level", `{"instantiationLevelId":"small"}`, vnflcm.OpScale)
 			x.send("POST", occ+"/rollback", "", 404)
 			done := x.send("POST", occ+"/fail", "", 200)
 			if done.object()["operationState"] != "FAILED" || done.Header.Get("ETag") == "" {
@@ -253,7 +260,7 @@ func TestEveryStatus(t *testing.T) {
 	}})
 	for _, api := range versions {
 		for resource, methods := range map[string]string{"vnf_instances": "GET POST", "vnf_instances/x": "GET PATCH DELETE", "vnf_instances/x/instantiate": "POST",
-			"vnf_instances/x/scale": "POST", "vnf_instances/x/heal": "POST", "vnf_instances/x/terminate": "POST", "vnf_instances/x/change_ext_conn": "POST",
+			"vnf_instances/x/scale": "POST", "vnf_instances/x/scale_to_level": "POST", "vnf_instances/x/heal": "POST", "vnf_instances/x/terminate": "POST", "vnf_instances/x/change_ext_conn": "POST",
 			"vnf_lcm_op_occs": "GET", "vnf_lcm_op_occs/x": "GET", "vnf_lcm_op_occs/x/retry": "POST", "vnf_lcm_op_occs/x/rollback": "POST",
 			"vnf_lcm_op_occs/x/fail": "POST", "vnf_lcm_op_occs/x/cancel": "POST"} {
 			uri := "/vnflcm/" + api + "/" + resource
@@ -351,6 +358,7 @@ func TestFaults(t *testing.T) {
 			{"POST", idle + "/instantiate", `{"flavourId":"none","instantiationLevelId":7,"vimConnectionInfo":[{"vimId":"none","accessInfo":"` + canary + `"}]}`, 422, []string{"accessInfo"}},
 			{"POST", idle + "/instantiate", `{"flavourId":"none"}`, 422, []string{"flavourId"}},
 			{"POST", idle + "/instantiate", `{"flavourId":"simple","vimConnectionInfo":[{"vimId":"none","interfaceInfo":{"password":"` + canary + `"}}]}`, 422, []string{"vimConnectionInfo[0].vimId"}},
+			{"POST", running + "/scale_to_level", `{"scaleInfo":[{"aspectId":"none"}],"levels":1}`, 422, []string{"scaleInfo[0].scaleLevel", `levels`}},
 			{"POST", running + "/scale", `{"type":"UP","aspectId":"none","numberOfSteps":"x","typ":1}`, 422, []string{"numberOfSteps", `did you mean "type"`}},
 			{"POST", running + "/heal", `{"vnfcInstanceId":[]}`, 422, []string{"vnfcInstanceId"}},
 			{"POST", running + "/heal", `{"vnfcInstanceId":["a","b"]}`, 422, []string{"vnfcInstanceId[0]", "vnfcInstanceId[1]"}},

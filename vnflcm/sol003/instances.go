@@ -34,6 +34,7 @@ func (c *call) renderInstance(instance *vnflcm.VnfInstance) (object, error) {
 		links.add("changeExtConn", "change_ext_conn")
 		if info := instance.InstantiatedVnfInfo; info != nil && len(info.ScaleStatus) > 0 {
 			links.add("scale", "scale")
+			links.add("scaleToLevel", "scale_to_level")
 		}
 	}
 	document["_links"] = links.list

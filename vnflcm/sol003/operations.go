@@ -33,24 +33,12 @@ func (c *call) renderOperation(operation *vnflcm.VnfLcmOpOcc) (object, error) {
 	case vnflcm.FailedTemp:
 		links.add("retry", "retry")
 		links.add("fail", "fail")
-		if canRollBack(operation) {
+		if operation.CanRollBack {
 			links.add("rollback", "rollback")
 		}
 	}
 	document["_links"] = links.list
 	return document, nil
-}
-
-// canRollBack reports whether the Manager can roll back an operation (vnflcm.Manager.Rollback).
-func canRollBack(operation *vnflcm.VnfLcmOpOcc) bool {
-	switch operation.Operation {
-	case vnflcm.OpInstantiate, vnflcm.OpChangeExtConn:
-		return true
-	case vnflcm.OpScale:
-		var request struct{ Type vnflcm.ScaleType }
-		return json.Unmarshal(operation.OperationParams.Reveal(), &request) == nil && request.Type == vnflcm.ScaleOut
-	}
-	return false
 }
 
 func (c *call) sendOperation(operation *vnflcm.VnfLcmOpOcc) error {
