@@ -240,8 +240,8 @@ func TestStoreCalls(t *testing.T) {
 	store.writes.Store(0)
 	opID, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
 	x.wait(opID, err, vnflcm.Completed)
-	if reads, writes := store.reads.Load(), store.writes.Load(); reads > 25 || writes > benchWrites {
-		t.Errorf("%d reads and %d writes, want at most 25 and %d", reads, writes, benchWrites)
+	if reads, writes := store.reads.Load(), store.writes.Load(); reads > 14 || writes > 15 {
+		t.Errorf("%d reads and %d writes, want at most 14 and 15", reads, writes)
 	} else {
 		t.Logf("%d reads and %d writes", reads, writes)
 	}

@@ -24,6 +24,53 @@ type claim struct {
 	mu    sync.Mutex // held while the claim is looked at, or passed on
 	epoch int64
 	term  int64 // of the lease of the process in which the claim was last found to hold
+
+	locked lockedInstance
+}
+
+// lockedInstance is the record of the instance that the operation has locked, as this process last read or wrote it. Under
+// the claim nothing else changes what the record says. A record that has become another version nevertheless, as Reseal
+// makes it, is read again when a write of it has failed.
+type lockedInstance struct {
+	mu     sync.Mutex
+	record Record
+	known  bool
+}
+
+// get returns the record, which it reads if it is unknown.
+func (l *lockedInstance) get(ctx context.Context, store Store, id string) (Record, error) {
+	l.mu.Lock()
+	record, known := l.record, l.known
+	l.mu.Unlock()
+	if known {
+		return record, nil
+	}
+	stored, err := store.Get(ctx, kindInstance, id)
+	if err == nil {
+		l.set(stored, true)
+	}
+	return stored, err
+}
+
+// note keeps what a batch that was applied has made of the record. After an error the record is unknown.
+func (l *lockedInstance) note(b Batch, err error) {
+	for _, r := range b.Put {
+		if r.Kind == kindInstance {
+			r.Version++
+			l.set(r, err == nil)
+		}
+	}
+}
+
+// set keeps a record unless it is unknown, or a parallel step has set a later version.
+func (l *lockedInstance) set(r Record, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !known {
+		l.known = false
+	} else if r.Version >= l.record.Version {
+		l.record, l.known = r, true
+	}
 }
 
 type claimRecord struct {
@@ -119,6 +166,12 @@ const maxConflicts = 1000
 
 // apply writes b. Unless b passes the claim on, it asserts it.
 func (c *claim) apply(ctx context.Context, b Batch) error {
+	err := c.write(ctx, b)
+	c.locked.note(b, err)
+	return err
+}
+
+func (c *claim) write(ctx context.Context, b Batch) error {
 	isClaim := func(r Record) bool { return r.Kind == kindClaim }
 	if slices.ContainsFunc(b.Delete, isClaim) {
 		return c.records.store.Apply(ctx, b)
@@ -156,17 +209,29 @@ func (c *claim) end(b *Batch) {
 
 // changeInstance adds to b that change is made to the instance which the operation has locked.
 func (c *claim) changeInstance(ctx context.Context, b *Batch, instanceID string, change func(*instanceRecord)) error {
-	var inst instanceRecord
-	version, err := c.records.get(ctx, kindInstance, instanceID, &inst)
+	inst, version, err := c.instance(ctx, instanceID)
 	if err != nil {
-		return fmt.Errorf("VNF instance %s: %w", instanceID, err)
+		return err
 	}
 	if inst.Holder != c.opID || inst.Epoch > c.epoch {
 		return c.lost(fmt.Errorf("%w: VNF instance %s is locked by operation %q", ErrLeased, instanceID, inst.Holder))
 	}
-	change(&inst)
+	change(inst)
 	inst.Epoch = c.epoch
 	record, err := c.records.sealed(kindInstance, instanceID, version, inst)
 	b.Put = append(b.Put, record)
 	return err
+}
+
+// instance returns a copy of the record of the instance that the operation has locked, and its version.
+func (c *claim) instance(ctx context.Context, id string) (*instanceRecord, int64, error) {
+	var inst instanceRecord
+	stored, err := c.locked.get(ctx, c.records.store, id)
+	if err == nil {
+		err = c.records.open(stored, &inst)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("VNF instance %s: %w", id, err)
+	}
+	return &inst, stored.Version, nil
 }

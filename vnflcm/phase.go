@@ -113,12 +113,12 @@ func around(start Hook, name string, infra func(InfraDriver, context.Context, *O
 	return []phase{{name: string(start), hook: start}, {name: name, infra: infra}, {name: string(end), hook: end}}
 }
 
-// runPhase runs one phase of the operation: everything it needs is read from the store.
+// runPhase runs one phase of the operation. It needs nothing of earlier phases but what the store has.
 func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 	if p.record {
 		return r.modifyInstance(ctx, p)
 	}
-	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
+	inst, _, err := r.claim.instance(ctx, r.rec.Occ.VnfInstanceID)
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (r *run) execute(ctx context.Context) error {
 
 // withPackage calls do with the package and the record of the instance, which the operation must have locked.
 func (r *run) withPackage(ctx context.Context, do func(*tosca.Package, *instanceRecord) error) error {
-	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
+	inst, _, err := r.claim.instance(ctx, r.rec.Occ.VnfInstanceID)
 	if err != nil {
 		return err
 	}
