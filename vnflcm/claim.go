@@ -108,6 +108,16 @@ func (c *claim) hold(ctx context.Context) error {
 	return nil
 }
 
+// begin notes the term of the lease before the claim is written: while the term lasts, no other process can take the claim
+// over.
+func (c *claim) begin(ctx context.Context) error {
+	term, err := c.process.alive(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.term = term
+	return err
+}
+
 // verify reads whether the claim is still the one in the store.
 func (c *claim) verify(ctx context.Context) error {
 	stored, err := c.records.store.Get(ctx, kindClaim, c.opID)

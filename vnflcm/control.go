@@ -201,7 +201,7 @@ func (r *run) take(ctx context.Context, b *Batch) error {
 	if !r.here {
 		return r.claim.pass(b, claimFree)
 	}
-	if _, err := r.m.process.alive(ctx); err != nil {
+	if err := r.claim.begin(ctx); err != nil {
 		return err
 	}
 	return r.claim.pass(b, claimHeld)
