@@ -88,6 +88,27 @@ func (r *records) performed(journal []Record) []Performed {
 type performance struct {
 	mu   sync.Mutex
 	list []Performed
+	// journal has the steps that the run has written to the journal. After an error the journal may have others too.
+	journal   []Performed
+	uncertain bool
+}
+
+// journaled notes that the run has tried to write an entry of the journal.
+func (p *performance) journaled(done Performed, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.uncertain = true
+		return
+	}
+	p.journal = append(p.journal, done)
+}
+
+// entries returns the steps in the journal, if no other run has written to it.
+func (p *performance) entries() (list []Performed, certain bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.journal), !p.uncertain
 }
 
 func (p *performance) add(done Performed) {
@@ -119,8 +140,16 @@ func (r *run) keepHistory(ctx context.Context, b *Batch, also ...Performed) erro
 	return err
 }
 
-// archiveJournal adds to b that the entries of the journal are removed, and kept in the history.
+// archiveJournal adds to b that the entries of the journal are removed, and kept in the history. Under the first claim the run
+// knows them, unless a write has failed; then they are read.
 func (r *run) archiveJournal(ctx context.Context, b *Batch) error {
+	if entries, certain := r.performed.entries(); certain && r.claim.epoch == 1 && !r.stored.unknown {
+		for _, e := range entries {
+			info := StepInfo{OperationID: r.rec.Occ.ID, Phase: e.Phase, Name: e.Step, On: e.On}
+			b.Delete = append(b.Delete, Record{Kind: kindStep, ID: info.Key(), Version: 1})
+		}
+		return r.keepHistory(ctx, b, entries...)
+	}
 	journal, err := r.m.cfg.Store.List(ctx, Query{Kind: kindStep, Prefix: r.rec.Occ.ID + "/"})
 	if err != nil {
 		return err

@@ -94,6 +94,41 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
+// lostAnswer is a store that applies a batch with a step and returns an error, once.
+type lostAnswer struct {
+	vnflcm.Store
+	lost atomic.Bool
+}
+
+func (s *lostAnswer) Apply(ctx context.Context, b vnflcm.Batch) error {
+	err := s.Store.Apply(ctx, b)
+	if len(b.Put) == 1 && b.Put[0].Kind == "step" && !s.lost.Swap(true) {
+		return errAway
+	}
+	return err
+}
+
+// TestLostAnswer: an entry of the journal is written twice because the answer to the first write was lost. The end of the
+// operation removes the entry, and the history has the step once.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	store := &lostAnswer{Store: vnflcm.NewMemoryStore()}
+	x := newToys(t, func(c *vnflcm.Config) { c.Store = store })
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	x.wait(opID, err, vnflcm.Completed)
+	left, err := store.List(t.Context(), vnflcm.Query{Kind: "step"})
+	must(t, err)
+	history, err := x.History(t.Context(), opID)
+	must(t, err)
+	steps := map[string]int{}
+	for _, done := range history {
+		steps[done.Step]++
+	}
+	if !store.lost.Load() || len(left) > 0 || steps["init"] != 1 {
+		t.Errorf("%d entries are left, history %v", len(left), steps)
+	}
+}
+
 func TestProblem(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

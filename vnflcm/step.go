@@ -194,9 +194,11 @@ func (op *Operation) journal(ctx context.Context, done Performed, version int64,
 	}
 	info := StepInfo{OperationID: op.ID, Phase: done.Phase, Name: done.Step, On: done.On}
 	entry := slot{kind: kindStep, id: info.Key(), version: version}
-	return op.update(ctx, func(ctx context.Context, b *Batch) error {
+	err = op.update(ctx, func(ctx context.Context, b *Batch) error {
 		return op.records.fill(ctx, b, &entry, journalEntry{Rev: rev, Result: raw, Performed: done})
 	})
+	op.steps.performed.journaled(done, err)
+	return err
 }
 
 type inStep struct{}
