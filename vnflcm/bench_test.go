@@ -240,8 +240,8 @@ func TestStoreCalls(t *testing.T) {
 	store.writes.Store(0)
 	opID, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
 	x.wait(opID, err, vnflcm.Completed)
-	if reads, writes := store.reads.Load(), store.writes.Load(); reads > 12 || writes > 15 {
-		t.Errorf("%d reads and %d writes, want at most 12 and 15", reads, writes)
+	if reads, writes := store.reads.Load(), store.writes.Load(); reads > 10 || writes > 15 {
+		t.Errorf("%d reads and %d writes, want at most 10 and 15", reads, writes)
 	} else {
 		t.Logf("%d reads and %d writes", reads, writes)
 	}

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// cancelRequest is written down so that the process which has the operation finds it.
+// cancelRequest is written down so that the process which has the operation finds it. The batch also writes the operation, with
+// unchanged content: a process that has written every version of the operation knows that there is no cancelRequest.
 type cancelRequest struct {
 	Mode CancelMode `json:"mode"`
 }
@@ -27,8 +28,11 @@ func (m *Manager) Cancel(ctx context.Context, opID string, mode CancelMode) erro
 		if !rec.Occ.OperationState.active() {
 			return stateError(rec, "cancelled")
 		}
-		b.Assert = []Record{{Kind: kindOperation, ID: opID, Version: version}}
-		b.Wake = true
+		unchanged, err := m.records.sealed(kindOperation, opID, version, rec)
+		if err != nil {
+			return err
+		}
+		b.Put, b.Wake = []Record{unchanged}, true
 		return m.records.put(ctx, b, kindCancel, opID, cancelRequest{Mode: mode})
 	})
 	if err != nil {

@@ -170,7 +170,7 @@ type instanceRecord struct {
 	ManagedLinks []ExtManagedVirtualLinkData `json:"managedLinks,omitempty"`
 }
 
-// operationRecord is what the store keeps of an operation. Only the process that has the claim writes it.
+// operationRecord is what the store keeps of an operation. Only the process that has the claim changes it.
 type operationRecord struct {
 	Occ     VnfLcmOpOcc    `json:"occ"`
 	VNF     VNFIdentity    `json:"vnf,omitzero"`     // when it began

@@ -108,11 +108,13 @@ type slot struct {
 	kind, id string
 	version  int64
 	unknown  bool // the last write may or may not have succeeded
+	shared   bool // another process may have written the record
 }
 
 // fill adds to b that v replaces the record. Call written when b has been applied.
 func (r *records) fill(ctx context.Context, b *Batch, s *slot, v any) error {
 	if s.unknown {
+		s.shared = true
 		stored, err := r.store.Get(ctx, s.kind, s.id)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err

@@ -61,6 +61,7 @@ func (m *Manager) works() bool { return !m.cfg.AcceptOnly && m.cfg.Runner == nil
 // read reads the operation.
 func (r *run) read(ctx context.Context) (err error) {
 	r.rec, r.stored.version, err = r.m.operation(ctx, r.claim.opID)
+	r.stored.shared = true
 	return err
 }
 
@@ -75,8 +76,13 @@ func (r *run) start() {
 	r.mu.Lock()
 	r.begun, r.starting = true, r.rec.Occ.OperationState == Starting
 	r.mu.Unlock()
-	r.checkCancel(r.ctx)
+	if r.mayBeCancelled() {
+		r.checkCancel(r.ctx)
+	}
 }
+
+// mayBeCancelled reports whether there can be a cancelRequest: another process may have written the operation.
+func (r *run) mayBeCancelled() bool { return r.stored.shared || r.stored.unknown }
 
 // end gives the operation back: Wait returns why the work ended.
 func (r *run) end(err error) {
@@ -206,6 +212,9 @@ func definitions(verb string, first int, vnfcs []VNFC) []ResourceDefinition {
 // save stores the operation, together with what each of also adds to the batch.
 func (r *run) save(ctx context.Context, also ...func(context.Context, *Batch) error) error {
 	err := r.claim.update(ctx, func(ctx context.Context, b *Batch) error {
+		if r.stored.unknown { // perhaps because of a cancel
+			r.checkCancel(ctx)
+		}
 		for _, add := range also {
 			if err := add(ctx, b); err != nil {
 				return err

@@ -127,7 +127,11 @@ func (r *run) enter(ctx context.Context, state OperationState, also ...func(cont
 	return nil
 }
 
+// dropCancel adds to b that there is no cancelRequest any more.
 func (r *run) dropCancel(ctx context.Context, b *Batch) error {
+	if !r.mayBeCancelled() {
+		return nil
+	}
 	return r.m.records.drop(ctx, b, kindCancel, r.rec.Occ.ID)
 }
 
