@@ -14,6 +14,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
@@ -60,11 +61,15 @@ func (p *pass) copy(to io.Writer, fsys fs.FS, name string) error {
 		return err
 	}
 	defer f.Close()
-	_, err = io.CopyBuffer(writerOnly{to}, contextReader{p.ctx, f}, p.buffer)
+	buffer := buffers.Get().(*[64 << 10]byte)
+	defer buffers.Put(buffer)
+	_, err = io.CopyBuffer(writerOnly{to}, contextReader{p.ctx, f}, buffer[:])
 	return err
 }
 
-// writerOnly hides further methods, so that the one buffer is used.
+var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// writerOnly hides further methods, so that the buffer is used.
 type writerOnly struct{ io.Writer }
 
 // contextReader stops reading when its context ends.

@@ -134,7 +134,7 @@ func (a *Archive) findings(ctx context.Context) (*findings, error) {
 func (a *Archive) pass(ctx context.Context) (*findings, error) {
 	r := &report.Report{}
 	j := judge{integrity: a.integrity, report: r}
-	p := &pass{archive: a, ctx: ctx, report: r, buffer: make([]byte, 64<<10), want: map[string]*wanted{}}
+	p := &pass{archive: a, ctx: ctx, report: r, want: map[string]*wanted{}}
 	var said []statement
 	var over []*signature
 	if a.integrity.Policy != Off {
@@ -207,7 +207,6 @@ type pass struct {
 	archive *Archive
 	ctx     context.Context //nolint:containedctx // lives as long as one call
 	report  *report.Report
-	buffer  []byte
 	// want are the files of which more is asked than the package's digest needs.
 	want map[string]*wanted
 	// whole are the digests of the CSAR as a file that are asked for.
