@@ -270,6 +270,9 @@ func urlPasswords(value string) (found []string) {
 // secrets returns the values that must not turn up in texts: those at secret paths, those with a telling name that are
 // not public, and the passwords of all URLs.
 func (p Params) secrets(secret, public pathSet) []string {
+	if p.IsZero() {
+		return nil
+	}
 	var tree any
 	if err := decodeUseNumber(p.Reveal(), &tree); err != nil {
 		return nil

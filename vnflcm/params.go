@@ -73,6 +73,9 @@ func (p Params) Decode(into any) (unknown []string, err error) {
 
 // Merge returns p with over on top, as a JSON merge patch (RFC 7396): objects are merged, null removes.
 func (p Params) Merge(over Params) (Params, error) {
+	if over.IsZero() {
+		return Params{raw: p.raw}, nil
+	}
 	base, top := map[string]any{}, map[string]any{}
 	if err := errors.Join(decodeUseNumber(p.Reveal(), &base), decodeUseNumber(over.Reveal(), &top)); err != nil {
 		return Params{}, err
