@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -207,7 +208,8 @@ func BenchmarkLCM(b *testing.B) {
 	}
 }
 
-// counted counts the calls of a store.
+// counted counts the calls of a store that operations make. The goroutines that watch the store only list claims, processes and
+// cancels.
 type counted struct {
 	vnflcm.Store
 	reads, writes atomic.Int64
@@ -219,7 +221,9 @@ func (c *counted) Get(ctx context.Context, kind, id string) (vnflcm.Record, erro
 }
 
 func (c *counted) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
-	c.reads.Add(1)
+	if !slices.Contains([]string{"claim", "process", "cancel"}, q.Kind) {
+		c.reads.Add(1)
+	}
 	return c.Store.List(ctx, q)
 }
 
@@ -240,8 +244,8 @@ func TestStoreCalls(t *testing.T) {
 	store.writes.Store(0)
 	opID, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
 	x.wait(opID, err, vnflcm.Completed)
-	if reads, writes := store.reads.Load(), store.writes.Load(); reads > 10 || writes > 15 {
-		t.Errorf("%d reads and %d writes, want at most 10 and 15", reads, writes)
+	if reads, writes := store.reads.Load(), store.writes.Load(); reads > 6 || writes > 15 {
+		t.Errorf("%d reads and %d writes, want at most 6 and 15", reads, writes)
 	} else {
 		t.Logf("%d reads and %d writes", reads, writes)
 	}
