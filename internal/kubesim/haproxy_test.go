@@ -1,4 +1,4 @@
-package kubesim
+package kubesim_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/vnfkit/vnfkit/internal/kubesim"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
@@ -66,11 +67,56 @@ var haproxyConfigs = map[string]struct {
 	"without backend":   {soundHaproxy + "frontend b\n    bind 0.0.0.0:18384\n    default_backend\n", false, false},
 }
 
+const haproxyConfig = "/etc/haproxy/haproxy.cfg"
+
+// programs are those of a machine that is no in-process host, with its files.
+type programs struct {
+	disk     afero.Fs
+	commands map[string]sshtest.Command
+}
+
+// withHaproxy returns the programs of a machine with haproxy.
+func withHaproxy(t testing.TB) *programs {
+	t.Helper()
+	p := &programs{disk: afero.NewMemMapFs()}
+	p.commands = kubesim.NewWorld(kubesim.Options{}).Attach("m", netip.MustParseAddr("10.0.0.1"), "m", func() afero.Fs { return p.disk })
+	p.must(t, "apt-get", "update")
+	p.must(t, "apt-get", "install", "-y", "haproxy")
+	return p
+}
+
+func (p *programs) run(ctx context.Context, args ...string) (out string, code int) {
+	var said strings.Builder
+	code = p.commands[args[0]](ctx, &sshtest.Process{
+		Host: "m", Args: args, User: "root", Dir: "/", FS: p.disk, Stdin: strings.NewReader(""), Stdout: &said, Stderr: &said,
+		Env: func(string) string { return "" },
+	})
+	return said.String(), code
+}
+
+func (p *programs) must(t testing.TB, args ...string) string {
+	t.Helper()
+	out, code := p.run(t.Context(), args...)
+	if code != 0 {
+		t.Fatalf("%q: exit code %d: %s", args, code, out)
+	}
+	return out
+}
+
+func (p *programs) configure(t testing.TB, text string) {
+	t.Helper()
+	if err := afero.WriteFile(p.disk, haproxyConfig, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestHaproxyConfig(t *testing.T) {
 	t.Parallel()
+	p := withHaproxy(t)
 	for name, test := range haproxyConfigs {
-		if err := haproxyConfig(test.text); (err == nil) != test.sound {
-			t.Errorf("%s: %v", name, err)
+		p.configure(t, test.text)
+		if out, code := p.run(t.Context(), "haproxy", "-c", "-f", haproxyConfig); (code == 0) != test.sound {
+			t.Errorf("%s: exit code %d: %s", name, code, out)
 		}
 	}
 }
@@ -103,42 +149,29 @@ func FuzzHaproxyConfig(f *testing.F) {
 	for _, test := range haproxyConfigs {
 		f.Add(test.text)
 	}
-	f.Fuzz(func(_ *testing.T, text string) { _ = haproxyConfig(text) })
+	p := withHaproxy(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		p.configure(t, text)
+		_, _ = p.run(t.Context(), "haproxy", "-c", "-f", haproxyConfig)
+	})
 }
 
 // TestProgramsElsewhere: a machine need not be an in-process host; on the namespaces of the e2e programs are called so.
 func TestProgramsElsewhere(t *testing.T) {
 	t.Parallel()
-	disk := afero.NewMemMapFs()
-	commands := NewWorld(Options{}).Attach("m", netip.MustParseAddr("10.0.0.1"), "m", func() afero.Fs { return disk })
-	run := func(args ...string) string {
-		t.Helper()
-		var out strings.Builder
-		p := &sshtest.Process{
-			Host: "m", Args: args, User: "root", Dir: "/", FS: disk, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out,
-			Env: func(string) string { return "" },
-		}
-		if code := commands[args[0]](t.Context(), p); code != 0 {
-			t.Fatalf("%q: exit code %d: %s", args, code, &out)
-		}
-		return out.String()
-	}
+	p := withHaproxy(t)
 	listening := func() string {
-		for line := range strings.Lines(run("ss", "-Htlnp")) {
+		for line := range strings.Lines(p.must(t, "ss", "-Htlnp")) {
 			if strings.Contains(line, ":18383 ") {
 				return line
 			}
 		}
 		return ""
 	}
-	run("apt-get", "update")
-	run("apt-get", "install", "-y", "haproxy")
-	if err := afero.WriteFile(disk, configOf["haproxy"], []byte(strings.Replace(soundHaproxy, "    bind [::]:18383 v6only\n", "", 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	run("systemctl", "restart", "haproxy")
+	p.configure(t, strings.Replace(soundHaproxy, "    bind [::]:18383 v6only\n", "", 1))
+	p.must(t, "systemctl", "restart", "haproxy")
 	before := listening()
-	run("systemctl", "reload", "haproxy")
+	p.must(t, "systemctl", "reload", "haproxy")
 	if after := listening(); before == "" || before == after {
 		t.Errorf("the worker's line is %q, and after a reload %q", before, after)
 	}
