@@ -29,6 +29,12 @@ var (
 // rounds are how often the controllers look before they are said to chase each other.
 const rounds = 200
 
+// controllers do the work of a cluster, in this order.
+var controllers = []func(*World, *cluster) error{
+	(*World).definitions, (*World).namespaces, (*World).volumes, (*World).collect, (*World).deployments, (*World).replicaSets, (*World).statefulSets,
+	(*World).daemonSets, (*World).jobs, (*World).schedule, (*World).kubelets,
+}
+
 // settle lets the controllers, the scheduler and the kubelets do all that they have to do by now. They work while a
 // request is answered or watched, in a fixed order, so that what happens does not depend on goroutines.
 func (w *World) settle(c *cluster) error {
@@ -39,19 +45,34 @@ func (w *World) settle(c *cluster) error {
 	if c.settled == c.Revision && c.settled > 0 && (c.due.IsZero() || time.Now().Before(c.due)) {
 		return nil
 	}
+	type look struct {
+		revision int       // of the cluster when the controller last found nothing to do
+		due      time.Time // when the controller wants to look again
+	}
+	last := make([]look, len(controllers))
 	for range rounds {
 		before := c.Revision
-		c.due = time.Time{}
-		for _, control := range []func(*World, *cluster) error{
-			(*World).definitions, (*World).namespaces, (*World).volumes, (*World).collect, (*World).deployments, (*World).replicaSets, (*World).statefulSets,
-			(*World).daemonSets, (*World).jobs, (*World).schedule, (*World).kubelets,
-		} {
+		for i, control := range controllers {
+			if last[i].revision == c.Revision && c.Revision > 0 {
+				continue // nothing has changed since the controller looked
+			}
+			start := c.Revision
+			c.due = time.Time{}
 			if err := control(w, c); err != nil {
 				return err
 			}
+			last[i] = look{due: c.due}
+			if c.Revision == start {
+				last[i].revision = start
+			}
 		}
 		if c.Revision == before {
-			c.settled = c.Revision
+			c.settled, c.due = c.Revision, time.Time{}
+			for _, l := range last {
+				if !l.due.IsZero() {
+					c.dueAt(l.due)
+				}
+			}
 			return nil
 		}
 	}
