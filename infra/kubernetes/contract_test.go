@@ -1,4 +1,4 @@
-package cnftest_test
+package kubernetes_test
 
 import (
 	"testing"
