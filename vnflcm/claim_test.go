@@ -222,7 +222,7 @@ func TestResumePassesOverDamagedRecords(t *testing.T) {
 
 func TestNewRefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
-	good := vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackages(toyFS("cluster")), Logger: slog.New(slog.DiscardHandler)}
+	good := vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackage("cluster"), Logger: slog.New(slog.DiscardHandler)}
 	for name, change := range map[string]func(*vnflcm.Config){
 		"no store":    func(c *vnflcm.Config) { c.Store = nil },
 		"no packages": func(c *vnflcm.Config) { c.Packages = nil },

@@ -16,7 +16,7 @@ func Example() {
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store:    vnflcm.NewMemoryStore(),
 		Key:      []byte("32 bytes that seal all records.."),
-		Packages: toyPackages(toyFS("cluster")),
+		Packages: toyPackage("cluster"),
 		Infra:    map[string]vnflcm.InfraDriver{"toy": &cloud{world: toys}},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"cluster": &cluster{world: toys}},
 	})
@@ -116,7 +116,7 @@ func managerWithHook(hook func(context.Context, *vnflcm.Operation) error) (*vnfl
 	w := newWorld()
 	hooks := (&cluster{world: w}).Hooks()
 	hooks[vnflcm.InstantiateEnd] = hook
-	manager, err := vnflcm.New(ctx, vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackages(toyFS("cluster")),
+	manager, err := vnflcm.New(ctx, vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackage("cluster"),
 		Infra: map[string]vnflcm.InfraDriver{"toy": &cloud{world: w}}, Mgmt: map[string]vnflcm.MgmtDriver{"cluster": hooked{hooks}}})
 	if err != nil {
 		log.Fatal(err)

@@ -40,7 +40,7 @@ type toys struct {
 func newToys(t *testing.T, change func(*vnflcm.Config)) *toys {
 	t.Helper()
 	w := newWorld()
-	cfg := vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackages(toyFS("cluster")),
+	cfg := vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackage("cluster"),
 		Infra: map[string]vnflcm.InfraDriver{"toy": &cloud{world: w}},
 		Mgmt:  map[string]vnflcm.MgmtDriver{"cluster": &cluster{world: w}},
 		Owner: "test", LeaseTTL: time.Minute}

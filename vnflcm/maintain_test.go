@@ -36,7 +36,7 @@ func TestNewRefusesAnEarlierFormat(t *testing.T) {
 	t.Parallel()
 	store := vnflcm.NewMemoryStore()
 	must(t, store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "vim", ID: "a", Body: []byte("sealed by AES-GCM")}}}))
-	_, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store, Key: testKey, Packages: toyPackages(toyFS("cluster"))})
+	_, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store, Key: testKey, Packages: toyPackage("cluster")})
 	wantIs(t, err, vnflcm.ErrUnreadable)
 	if err == nil || !strings.Contains(err.Error(), "earlier format") {
 		t.Errorf("error %v", err)

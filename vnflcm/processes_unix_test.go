@@ -290,7 +290,7 @@ func tellEnds(ctx context.Context, m *vnflcm.Manager) {
 var diskAccess, _ = vnflcm.NewParams(map[string]string{"dir": "."})
 
 func diskConfig(dir string, store vnflcm.Store, name string) vnflcm.Config {
-	return vnflcm.Config{Store: store, Key: testKey, Packages: toyPackages(toyFS("bare")), LeaseTTL: processTTL,
+	return vnflcm.Config{Store: store, Key: testKey, Packages: toyPackage("bare"), LeaseTTL: processTTL,
 		Infra: map[string]vnflcm.InfraDriver{"disk": &disk{dir: dir, name: name, store: store}}}
 }
 

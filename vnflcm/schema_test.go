@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"testing"
@@ -121,15 +122,25 @@ func newDocuments(t *testing.T) *documents {
 	return d
 }
 
-// check validates a document, and looks for secrets. It reports whether the document is a new one.
+// varying are the times and ids in a document. Short runs validate one of the documents that differ in nothing else.
+var varying = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[^"]*|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}`)
+
+// check looks for secrets in a document, and validates the document if it is a new one, which check reports.
 func (d *documents) check(file string, text []byte) bool {
 	d.t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.known[file+string(text)] {
+	if bytes.Contains(text, []byte("canary")) {
+		d.t.Errorf("a secret is in %s", text)
+	}
+	key := file + string(text)
+	if testing.Short() {
+		key = file + string(varying.ReplaceAll(text, nil))
+	}
+	if d.known[key] {
 		return false // as it was before the last step
 	}
-	d.known[file+string(text)] = true
+	d.known[key] = true
 	d.total[file]++
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err == nil {
@@ -138,9 +149,6 @@ func (d *documents) check(file string, text []byte) bool {
 	if err != nil {
 		d.total[file+" invalid"]++
 		d.t.Errorf("%v\n%s", err, text)
-	}
-	if bytes.Contains(text, []byte("canary")) {
-		d.t.Errorf("a secret is in %s", text)
 	}
 	return true
 }
