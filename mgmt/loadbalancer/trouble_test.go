@@ -73,7 +73,7 @@ func TestBefore(t *testing.T) {
 }
 
 // TestCutAnywhere: the connection breaks before each command of a Put, and after it the Put is done again. A short run
-// takes every fourth command.
+// takes every eighth command.
 func TestCutAnywhere(t *testing.T) {
 	t.Parallel()
 	undisturbed := newSite(t)
@@ -93,7 +93,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 	stride := 1
 	if testing.Short() {
-		stride = 4
+		stride = 8
 	}
 	for cut := 0; cut < n; cut += stride {
 		s := newSite(t)
