@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim"
+	"github.com/vnfkit/vnfkit/internal/memconn"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
@@ -156,7 +157,12 @@ func (w *World) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	if m == nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: no route to host", addr)}
 	}
-	return new(net.Dialer).DialContext(ctx, network, m.Addr())
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	near, far := memconn.Pair(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.TCPAddr{IP: net.ParseIP(host), Port: 22})
+	m.Serve(far)
+	return near, nil
 }
 
 // Host returns the SSH host of a machine, by its resource id or by its name, nil when there is none. Tests

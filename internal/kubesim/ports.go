@@ -3,7 +3,6 @@ package kubesim
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -12,6 +11,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/vnfkit/vnfkit/internal/memconn"
 )
 
 // port is what answers at a port of machines.
@@ -26,7 +27,7 @@ var ports = map[string]port{}
 // Dialer opens the connections that clients ask a machine to lead them to (sshtest.Config.Dial): to its own
 // ports, or to those of another machine of the world.
 func (w *World) Dialer(id string) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	return func(ctx context.Context, _, addr string) (net.Conn, error) {
+	return func(_ context.Context, _, addr string) (net.Conn, error) {
 		host, number, err := net.SplitHostPort(addr)
 		if err != nil {
 			return nil, err
@@ -48,36 +49,11 @@ func (w *World) Dialer(id string) func(ctx context.Context, network, addr string
 		if !listens {
 			return nil, fmt.Errorf("dial tcp %s: connect: connection refused", addr)
 		}
-		near, far, err := connection(ctx)
-		if err != nil {
-			return nil, err
-		}
+		// Unlike a net.Pipe the connection holds what either side has written, so that a client which refuses a certificate
+		// does not wait for a server that still writes.
+		near, far := memconn.Pair(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.TCPAddr{IP: ip.AsSlice()})
 		go p.serve(w, m.ID, far)
 		return near, nil
-	}
-}
-
-// connection is a real one, over the loopback interface: unlike a net.Pipe it holds what either side has written, so
-// that a client which refuses a certificate does not wait for a server that still writes.
-func connection(ctx context.Context) (near, far net.Conn, err error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer listener.Close()
-	near, err = new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
-	if err != nil {
-		return nil, nil, err
-	}
-	for {
-		far, err = listener.Accept()
-		if err != nil {
-			return nil, nil, errors.Join(err, near.Close())
-		}
-		if far.RemoteAddr().String() == near.LocalAddr().String() {
-			return near, far, nil
-		}
-		_ = far.Close() // somebody else of this machine
 	}
 }
 

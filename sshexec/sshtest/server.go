@@ -27,6 +27,15 @@ func (c *client) cut() {
 	c.cancel()
 }
 
+// drop ends the connection and forgets it.
+func (c *client) drop() {
+	c.cut()
+	c.established()
+	c.host.mu.Lock()
+	defer c.host.mu.Unlock()
+	delete(c.host.clients, c)
+}
+
 func (h *Host) accept() {
 	for {
 		raw, err := h.listener.Accept()
@@ -36,6 +45,14 @@ func (h *Host) accept() {
 		if c := h.admit(raw); c != nil {
 			h.running.Go(c.serve)
 		}
+	}
+}
+
+// Serve serves a client on a connection that the caller has made, and that is not one to Addr. Serve does not wait for the end of
+// the connection. A host that refuses connections, or is closed, closes conn.
+func (h *Host) Serve(conn net.Conn) {
+	if c := h.admit(conn); c != nil && !h.spawn(c.serve) {
+		c.drop()
 	}
 }
 
@@ -76,13 +93,7 @@ func (c *client) established() {
 }
 
 func (c *client) serve() {
-	defer func() {
-		c.cut()
-		c.established()
-		c.host.mu.Lock()
-		defer c.host.mu.Unlock()
-		delete(c.host.clients, c)
-	}()
+	defer c.drop()
 	w := &wire{Conn: c.raw, faults: c.host.faults, ctx: c.ctx, lost: c.cut}
 	if !w.stalled(func(f Faults) bool { return f.StallHandshake }) {
 		return
