@@ -36,10 +36,14 @@ TESTFLAGS := -count=1 -ldflags=-s -vet=off
 export GORACE ?= atexit_sleep_ms=20
 
 # The packages whose tests take longest begin first, so that none of them runs alone at the end.
-LONGEST := ./sshexec ./mgmt/kubeadm ./mgmt/kubespray ./mgmt/kubespray/ansible ./internal/cnftest ./examples/quickstart
+LONGEST := ./sshexec ./mgmt/kubeadm ./mgmt/kubespray ./infra/kubernetes ./mgmt/kubespray/ansible ./internal/cnftest ./examples/quickstart
+
+# A test program that links Helm takes ten CPU seconds and 1 GB to link. infra/kubernetes runs Helm in the process, with its
+# contract tests, in each make test; these packages, whose tests take a second, run in test-full only.
+HELM := /helmclient/helmsdk$$|/examples/cnf-helm$$
 
 # The packages that are not in $(RACED), nor those of tests with real parts, which only skip: make lint compiles them.
-unraced = $(LONGEST) $$(comm -23 <($(GO) list ./... | grep -v /internal/e2e | sort) <($(GO) list $(RACED) $(LONGEST) | sort))
+unraced = $(LONGEST) $$(comm -23 <($(GO) list ./... | grep -vE "/internal/e2e|$(HELM)" | sort) <($(GO) list $(RACED) $(LONGEST) | sort))
 
 # Events of two go commands go into one pipe, a line at a time.
 lines = grep --line-buffered .

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	// Hundreds of small worlds, each soon garbage: collecting less often, as long as the process is small, halves the
 	// time of the package.
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(800 << 20)
+	debug.SetMemoryLimit(500 << 20)
 	goleak.VerifyTestMain(m)
 }
 

@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	// Many small worlds, each soon garbage: collect less often, as long as the process is small.
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(800 << 20)
+	debug.SetMemoryLimit(500 << 20)
 	goleak.VerifyTestMain(m)
 }
 
