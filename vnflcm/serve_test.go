@@ -131,18 +131,27 @@ func TestServeLimit(t *testing.T) {
 	ids := []string{x.create(), x.create(), x.create()}
 	var mu sync.Mutex
 	now, most := 0, 0
+	two := make(chan struct{}) // closed when two operations are at work
 	y := x.other(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			count := func(n int) {
 				mu.Lock()
 				defer mu.Unlock()
 				now += n
-				most = max(most, now)
+				if now > most {
+					if most = now; most == 2 {
+						close(two)
+					}
+				}
 			}
 			if s.Name == "init" {
 				count(1)
 				defer count(-1)
-				time.Sleep(50 * time.Millisecond)
+				select { // on a busy machine the second operation begins late
+				case <-two:
+				case <-time.After(10 * time.Second):
+				}
+				time.Sleep(50 * time.Millisecond) // a third operation would begin meanwhile
 			}
 			return next(ctx)
 		}
