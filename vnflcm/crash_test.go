@@ -134,10 +134,14 @@ func (x *toys) end(id string, occ *vnflcm.VnfLcmOpOcc) end {
 	return e
 }
 
-// onePlain makes the package small: it is parsed very often here. Two aspects scale the workers.
-func onePlain(cfg *vnflcm.Config) {
-	changedPlain(workersAspect, spareAspect, levelPolicy, spareDeltas)(cfg)
-}
+// onePlain makes the package small. Two aspects scale the workers.
+func onePlain(cfg *vnflcm.Config) { cfg.Packages = parsedPlain() }
+
+var parsedPlain = sync.OnceValue(func() vnflcm.Packages {
+	var cfg vnflcm.Config
+	changedPlain(workersAspect, spareAspect, levelPolicy, spareDeltas)(&cfg)
+	return cfg.Packages
+})
 
 // undisturbed runs a scenario without a crash: the keys of its steps, how often each Do ran, and the end.
 func undisturbed(t *testing.T, s scenario) (keys []string, done map[string]int, want end) {
