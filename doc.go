@@ -9,7 +9,8 @@
 //   - Run the lifecycle of VNF instances (instantiate, scale, heal, terminate) in a way that survives crashes:
 //     [github.com/vnfkit/vnfkit/vnflcm]. Serve it to an NFVO over HTTP (SOL003, versions 1 and 2):
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003]; to clients with OAuth 2.0 tokens:
-//     [github.com/vnfkit/vnfkit/vnflcm/sol003/bearer].
+//     [github.com/vnfkit/vnfkit/vnflcm/sol003/bearer]; with subscriptions and notifications:
+//     [github.com/vnfkit/vnfkit/vnflcm/sol003/notify].
 //   - Keep its state in a file: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite]; in a PostgreSQL that several machines
 //     share: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres]; in a store that you write:
 //     [github.com/vnfkit/vnfkit/vnflcm/storetest] checks it. Check that a driver that you write survives the death of
