@@ -1,0 +1,214 @@
+package sol003_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+)
+
+const benchClients = 200
+
+func mustBench(b *testing.B, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkSOL003 has 200 clients read documents, of which every twentieth request starts an operation instead, from a VNFM
+// with 10,000 operations (VNFKIT_BENCH_OPERATIONS) in SQLite. It measures beside a bare handler that returns a constant as
+// large as the document of an operation, and beside hostile clients: 50 that send a body slowly, 4 that send 100 MB each.
+func BenchmarkSOL003(b *testing.B) {
+	operations, err := strconv.Atoi(os.Getenv("VNFKIT_BENCH_OPERATIONS"))
+	if err != nil {
+		operations = 10_000
+	}
+	s := newBenchSite(b, operations)
+	constant := bytes.Repeat([]byte("x"), 700)
+	bare := newBenchServer(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = w.Write(constant)
+	}))
+	b.Run("bare", func(b *testing.B) { s.measure(b, bare) })
+	b.Run("vnfm", func(b *testing.B) { s.measure(b, s.server) })
+	b.Run("vnfm_beside_hostile_clients", func(b *testing.B) {
+		stop := s.annoy(b)
+		s.measure(b, s.server)
+		stop()
+	})
+}
+
+// benchSite is a VNFM with an instance for each client.
+type benchSite struct {
+	server    *httptest.Server
+	client    *http.Client
+	instances []string
+	finished  []string // operations
+}
+
+func newBenchServer(b *testing.B, h http.Handler) *httptest.Server {
+	server := httptest.NewUnstartedServer(h)
+	server.Config.ReadHeaderTimeout, server.Config.ReadTimeout = 10*time.Second, time.Minute
+	server.Start()
+	b.Cleanup(server.Close)
+	return server
+}
+
+func newBenchSite(b *testing.B, operations int) *benchSite {
+	b.Helper()
+	store, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "state.db"))
+	mustBench(b, err)
+	b.Cleanup(func() { mustBench(b, store.Close()) })
+	m, _, err := newManager(b.Context(), b.TempDir(), func(cfg *vnflcm.Config) { cfg.Store = store })
+	mustBench(b, err)
+	b.Cleanup(func() { mustBench(b, m.Close(context.Background())) })
+	h, err := sol003.NewHandler(m, sol003.Options{InsecureAllowAnyone: true})
+	mustBench(b, err)
+	s := &benchSite{server: newBenchServer(b, h), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: benchClients}}}
+	b.Cleanup(s.client.CloseIdleConnections)
+	for range benchClients {
+		instance, err := m.Create(b.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD, VnfInstanceName: "toy"})
+		mustBench(b, err)
+		s.instances = append(s.instances, instance.ID)
+	}
+	var mu sync.Mutex
+	eachClient(func(client int) {
+		for range operations / benchClients {
+			name := "renamed"
+			opID, err := m.Modify(b.Context(), s.instances[client], vnflcm.VnfInfoModificationRequest{VnfInstanceName: &name}, "")
+			if err == nil {
+				_, err = m.Wait(b.Context(), opID)
+			}
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			mu.Lock()
+			s.finished = append(s.finished, opID)
+			mu.Unlock()
+		}
+	})
+	return s
+}
+
+// eachClient does the work of all clients side by side.
+func eachClient(work func(client int)) {
+	var wg sync.WaitGroup
+	for client := range benchClients {
+		wg.Go(func() { work(client) })
+	}
+	wg.Wait()
+}
+
+// measure sends b.N requests and reports how long reads take.
+func (s *benchSite) measure(b *testing.B, server *httptest.Server) {
+	took := make([][]time.Duration, benchClients)
+	var left, started atomic.Int64
+	left.Store(int64(b.N))
+	b.ResetTimer()
+	eachClient(func(client int) {
+		for n := left.Add(-1); n >= 0; n = left.Add(-1) {
+			if n%20 == 0 {
+				status := s.send(b, "PATCH", server.URL+"/vnflcm/v2/vnf_instances/"+s.instances[client], `{"metadata":{"k":"v"}}`)
+				if status == http.StatusAccepted {
+					started.Add(1)
+				}
+				continue
+			}
+			began := time.Now()
+			s.send(b, "GET", server.URL+"/vnflcm/v2"+s.read(client, n), "")
+			took[client] = append(took[client], time.Since(began))
+		}
+	})
+	all := slices.Sorted(slices.Values(slices.Concat(took...)))
+	if len(all) == 0 {
+		return
+	}
+	at := func(share float64) float64 { return all[int(share*float64(len(all)-1))].Seconds() * 1000 }
+	b.ReportMetric(at(0.5), "p50-ms")
+	b.ReportMetric(at(0.99), "p99-ms")
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+	b.ReportMetric(float64(started.Load())/b.Elapsed().Seconds(), "operations/s")
+}
+
+// read returns what a client reads: an instance, an operation, or the operations of an instance that have not ended.
+func (s *benchSite) read(client int, n int64) string {
+	switch n % 3 {
+	case 0:
+		return "/vnf_instances/" + s.instances[client]
+	case 1:
+		return "/vnf_lcm_op_occs/" + s.finished[rand.IntN(len(s.finished))] //nolint:gosec // a benchmark
+	default:
+		return "/vnf_lcm_op_occs?filter=(eq,vnfInstanceId," + s.instances[client] + ");(in,operationState,STARTING,PROCESSING)"
+	}
+}
+
+func (s *benchSite) send(b *testing.B, method, uri, body string) (status int) {
+	request, err := http.NewRequestWithContext(b.Context(), method, uri, strings.NewReader(body))
+	if err == nil {
+		request.Header.Set("Content-Type", "application/json")
+		var response *http.Response
+		if response, err = s.client.Do(request); err == nil {
+			_, err = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+			status = response.StatusCode
+		}
+	}
+	if err != nil || status >= 500 {
+		b.Errorf("%s %s: %d, %v", method, uri, status, err)
+	}
+	return status
+}
+
+// annoy starts hostile clients, until stop is called.
+func (s *benchSite) annoy(b *testing.B) (stop func()) {
+	ctx, cancel := context.WithCancel(b.Context())
+	var wg sync.WaitGroup
+	address := strings.TrimPrefix(s.server.URL, "http://")
+	hostile := func(size int, chunk []byte, pause time.Duration) {
+		for ctx.Err() == nil {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+			if err != nil {
+				return
+			}
+			ended := context.AfterFunc(ctx, func() { _ = conn.Close() })
+			_, err = fmt.Fprintf(conn, "POST /vnflcm/v2/vnf_instances HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", size)
+			for sent := 0; sent < size && err == nil; sent += len(chunk) {
+				_, err = conn.Write(chunk)
+				if pause > 0 {
+					time.Sleep(pause)
+				}
+			}
+			ended()
+			_ = conn.Close()
+		}
+	}
+	for range 50 {
+		wg.Go(func() { hostile(1<<20, []byte(" "), 50*time.Millisecond) })
+	}
+	for range 4 {
+		wg.Go(func() { hostile(100<<20, bytes.Repeat([]byte(" "), 64<<10), 0) })
+	}
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
