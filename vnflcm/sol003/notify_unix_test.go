@@ -121,7 +121,7 @@ func TestNotificationsOfKilledVNFM(t *testing.T) {
 		want[c.VNF.InstanceID] = append(want[c.VNF.InstanceID], c.ID)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		diff := cmp.Diff(want, nfvo.firstByInstance())
+		diff := cmp.Diff(want, nfvo.byInstance())
 		if diff == "" {
 			break
 		}
@@ -147,16 +147,13 @@ func whenQuiet(ctx context.Context, m *vnflcm.Manager) (all []vnflcm.ChangeEntry
 	return slices.DeleteFunc(all, func(c vnflcm.ChangeEntry) bool { return c.Kind == vnflcm.InstanceChanged }), err
 }
 
-// firstByInstance returns the ids of the notifications of each instance, in the order in which they first came.
-func (s *subscriber) firstByInstance() map[any][]any {
+// byInstance returns the ids of the notifications of each instance, in the order in which they first came.
+func (s *subscriber) byInstance() map[any][]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out, seen := map[any][]any{}, map[any]bool{}
+	out := map[any][]any{}
 	for _, d := range s.got {
-		if !seen[d["id"]] {
-			seen[d["id"]] = true
-			out[d["vnfInstanceId"]] = append(out[d["vnfInstanceId"]], d["id"])
-		}
+		out[d["vnfInstanceId"]] = append(out[d["vnfInstanceId"]], d["id"])
 	}
 	return out
 }
