@@ -71,7 +71,7 @@ func (m *Manager) tryLease(ctx context.Context, lease *process, seen sightings) 
 
 // workUnder does the work while the lease holds.
 func (m *Manager) workUnder(ctx context.Context, lease *process, work func(context.Context) error) error {
-	defer lease.leave(context.WithoutCancel(ctx))
+	defer endLease(ctx, lease)
 	working, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	done := make(chan error, 1)
@@ -96,6 +96,13 @@ func (m *Manager) workUnder(ctx context.Context, lease *process, work func(conte
 			}
 		}
 	}
+}
+
+// endLease lets another process take the lease at once. If the store does not answer, the lease runs out.
+func endLease(ctx context.Context, lease *process) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lease.ttl/8)
+	defer done()
+	lease.leave(ctx)
 }
 
 // renewLease returns an error that is ErrLeased when the lease has run out.

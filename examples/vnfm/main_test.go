@@ -195,7 +195,7 @@ func TestLife(t *testing.T) {
 func TestGreeting(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("no curl")
+		t.Skip("this machine has no curl, which the printed commands call")
 	}
 	p := start(t, t.TempDir())
 	script := strings.Join(strings.Split(greeting(strings.TrimPrefix(strings.TrimSuffix(p.api, "/vnflcm/v2"), "http://")), "\n")[2:], "\n")

@@ -26,7 +26,7 @@ func newTokens(client *http.Client, c sol003.OAuth2Credentials) *tokens {
 		TokenURL: c.TokenEndpoint, AuthStyle: oauth2.AuthStyleInHeader}}
 }
 
-// authenticate adds a token, which it fetches when there is none that is valid.
+// authenticate adds an access token to a request. It fetches a new token if the last one has expired or was refused.
 func (t *tokens) authenticate(request *http.Request) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
