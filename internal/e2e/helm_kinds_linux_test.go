@@ -122,9 +122,10 @@ func atWork(t testing.TB, masters []*master) bool {
 	return false
 }
 
-// deployed reports whether the Deployment of a release is there.
-func deployed(t testing.TB, api kubernetes.Interface, name helmclient.Name) bool {
+// hasPods reports whether the Deployment of a release has pods. The controllers need several requests to create them, so helm has
+// read the API server's answer to its own request by then.
+func hasPods(t testing.TB, api kubernetes.Interface, name helmclient.Name) bool {
 	t.Helper()
-	_, err := api.AppsV1().Deployments(name.Namespace).Get(context.WithoutCancel(t.Context()), name.Release, meta.GetOptions{})
-	return err == nil
+	deployment, err := api.AppsV1().Deployments(name.Namespace).Get(context.WithoutCancel(t.Context()), name.Release, meta.GetOptions{})
+	return err == nil && deployment.Status.Replicas > 0
 }

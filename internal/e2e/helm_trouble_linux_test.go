@@ -28,7 +28,7 @@ func TestHelmAPIStopped(t *testing.T) {
 				Values: helmclient.Values{Set: []string{"never=true"}}, Wait: helmclient.Wait{Ready: true, Timeout: 3 * time.Minute}})
 			ended <- result{release, err}
 		}()
-		await(t, "the release to wait", func() bool { return inState(t, api, name, helmclient.PendingInstall) && deployed(t, api, name) })
+		await(t, "the release to wait", func() bool { return inState(t, api, name, helmclient.PendingInstall) && hasPods(t, api, name) })
 		cluster.StopAPI()
 		away := time.NewTimer(10 * time.Second)
 		select {
@@ -111,7 +111,7 @@ func TestHelmMasterDown(t *testing.T) {
 		_, err := client.Install(ctx, install)
 		ended <- err
 	}()
-	await(t, "the install to begin", func() bool { return inState(t, api, name, helmclient.PendingInstall) && deployed(t, api, name) })
+	await(t, "the install to begin", func() bool { return inState(t, api, name, helmclient.PendingInstall) && hasPods(t, api, name) })
 	must(t, masters[1].machine.Kill())
 	if _, stale := errors.AsType[*helmclient.StaleError](<-ended); !stale {
 		t.Error("the master was lost in mid-install, and nobody says so")
