@@ -145,10 +145,10 @@ soak: ## a hundred runs each of processes that are killed, stopped and given ano
 # package's folder as go test does.
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s)
-	@mkdir -p bin; cache=$$($(GO) env GOCACHE)/fuzz module=$$($(GO) list -m) built='' failed=0; while read -r dir name; do \
+	@mkdir -p bin; cache=$$($(GO) env GOCACHE)/fuzz module=$$($(GO) list -m) built='' failed=''; while read -r dir name; do \
 		echo "== $$dir $$name"; \
-		[[ $$dir == "$$built" ]] || $(GO) test -c -fuzz . -ldflags=-s -vet=off -o bin/fuzz.test "./$$dir" || { failed=1; continue; }; \
+		[[ $$dir == "$$built" ]] || $(GO) test -c -fuzz . -ldflags=-s -vet=off -o bin/fuzz.test "./$$dir" || { failed+=" $$dir/$$name"; continue; }; \
 		built=$$dir; \
 		(cd "$$dir" && '$(CURDIR)/bin/fuzz.test' -test.run '^$$' -test.fuzz "^$$name\$$" -test.fuzztime $(FUZZTIME) -test.fuzzminimizetime 10x \
-			-test.fuzzcachedir "$$cache/$$module/$$dir" -test.paniconexit0) </dev/null 2>&1 || failed=1; \
-	done < <(grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' * | sed 's|/[^/]*:func | |' | sort -u); exit $$failed
+			-test.fuzzcachedir "$$cache/$$module/$$dir" -test.paniconexit0) </dev/null 2>&1 || failed+=" $$dir/$$name"; \
+	done < <(grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' * | sed 's|/[^/]*:func | |' | sort -u); [[ -z $$failed ]] || { echo "failed:$$failed"; exit 1; }
