@@ -118,12 +118,29 @@ func revealedStruct(v reflect.Value) reflect.Value {
 // revealFields works in place: what an unexported embedded struct exports is JSON too, and can be set only
 // through the struct that embeds it.
 func revealFields(out reflect.Value) {
-	for i := range out.NumField() {
-		switch f := out.Type().Field(i); {
-		case f.IsExported():
-			out.Field(i).Set(revealed(out.Field(i)))
-		case f.Anonymous && f.Type.Kind() == reflect.Struct:
-			revealFields(out.Field(i))
+	for _, i := range secretFields(out.Type()) {
+		if field := out.Field(i); field.CanSet() {
+			field.Set(revealed(field))
+		} else {
+			revealFields(field)
 		}
 	}
 }
+
+// secretFields returns the indexes of the fields of a struct that are JSON and can hold secrets.
+func secretFields(t reflect.Type) []int {
+	if known, found := structFields.Load(t); found {
+		return known.([]int)
+	}
+	var list []int
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if (f.IsExported() || f.Anonymous && f.Type.Kind() == reflect.Struct) && !plain(f.Type) {
+			list = append(list, i)
+		}
+	}
+	structFields.Store(t, list)
+	return list
+}
+
+var structFields sync.Map // reflect.Type: []int
