@@ -303,10 +303,10 @@ func writeImage(files afero.Fs) error {
 // drop deletes a machine with all that is on it.
 func (w *World) drop(m *machine) error {
 	err := m.host.Close()
+	w.kube.Remove(m.ID) // first: its volumes take their files from the machine, and a world saved now has both
 	w.mu.Lock()
 	delete(w.machines, m.ID)
 	w.mu.Unlock()
-	w.kube.Remove(m.ID)
 	if w.config.Dir != "" {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(w.config.Dir, "hosts", m.ID)))
 	}

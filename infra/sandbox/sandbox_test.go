@@ -487,6 +487,44 @@ func TestKilledInBetween(t *testing.T) {
 	}
 }
 
+// TestKilledWhileMachinesAreMade opens what is on disk each time that one of several machines is complete.
+func TestKilledWhileMachinesAreMade(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, sandbox.Config{Dir: dir})
+	var mu sync.Mutex
+	var saved [][]byte
+	creator := on(t, s.world, s.store, func(ctx context.Context, _ vnflcm.StepInfo, next func(context.Context) error) error {
+		err := next(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		world, failed := os.ReadFile(filepath.Join(dir, "world.json"))
+		saved = append(saved, world)
+		return errors.Join(err, failed)
+	})
+	creator.instance(5)
+	for _, world := range saved {
+		copied := t.TempDir()
+		if err := os.WriteFile(filepath.Join(copied, "world.json"), world, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again, err := sandbox.Open(sandbox.Config{Dir: copied})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = again.Close() })
+		if _, err := again.Dial(t.Context(), "tcp", "203.0.113.1:6443"); err == nil {
+			t.Error("an address that no machine has answers")
+		}
+		next := on(t, again, vnflcm.NewMemoryStore(), nil)
+		for _, m := range next.machines(next.instance(0)) {
+			if err := next.dial(m.Address, "ubuntu", "ubuntu"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // TestClone: a copy has all that there is, and a life of its own.
 func TestClone(t *testing.T) {
 	t.Parallel()

@@ -49,6 +49,11 @@ func (w *World) load(data []byte) error {
 	}
 	w.serial = from.Serial
 	maps.Copy(w.virtual, from.Virtual)
+	var ids []string
+	for _, m := range from.Machines {
+		ids = append(ids, m.ID)
+	}
+	w.kube.Retain(ids)
 	for _, m := range from.Machines {
 		if err := w.start(m); err != nil {
 			return err

@@ -24,22 +24,28 @@ func (w *World) hasAPI(m *machine) bool {
 
 // serveAPI speaks HTTPS on one connection as the API server of the machine.
 func (w *World) serveAPI(id string, conn net.Conn) {
-	w.mu.Lock()
-	m := w.state.Machines[id]
-	if m == nil || !w.hasAPI(m) {
-		w.mu.Unlock()
+	clusterID, config := w.apiServer(id)
+	if config == nil {
 		_ = conn.Close()
 		return
+	}
+	serveHTTPS(conn, config, func(rw http.ResponseWriter, r *http.Request) { w.answer(id, clusterID, rw, r) })
+}
+
+// apiServer returns the cluster whose API server runs on a machine, and the TLS configuration of that server, or nil.
+func (w *World) apiServer(id string) (clusterID string, config *tls.Config) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.state.Machines[id]
+	if m == nil || !w.hasAPI(m) {
+		return "", nil
 	}
 	c := w.state.Clusters[m.Cluster]
 	cert, err := w.serverCertificate(c, m)
-	config := &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: c.pool(), ClientAuth: tls.VerifyClientCertIfGiven, MinVersion: tls.VersionTLS12}
-	w.mu.Unlock()
 	if err != nil {
-		_ = conn.Close()
-		return
+		return "", nil
 	}
-	serveHTTPS(conn, config, func(rw http.ResponseWriter, r *http.Request) { w.answer(id, c.ID, rw, r) })
+	return c.ID, &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: c.pool(), ClientAuth: tls.VerifyClientCertIfGiven, MinVersion: tls.VersionTLS12}
 }
 
 // request is one request to the API.
@@ -75,9 +81,8 @@ func (w *World) answer(id, clusterID string, rw http.ResponseWriter, r *http.Req
 	if err != nil {
 		return
 	}
-	w.mu.Lock()
-	observed := w.observed
-	w.mu.Unlock()
+	var observed func(machine, method, path string)
+	w.locked(func() { observed = w.observed })
 	if observed != nil {
 		observed(id, r.Method, r.URL.Path)
 	}
@@ -89,9 +94,7 @@ func (w *World) answer(id, clusterID string, rw http.ResponseWriter, r *http.Req
 		c, m := w.state.Clusters[clusterID], w.state.Machines[id]
 		return c != nil && (c.Standalone || m != nil && m.Cluster == clusterID && w.hasAPI(m))
 	}
-	func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+	w.locked(func() {
 		if gone = !alive(); gone {
 			return
 		}
@@ -104,7 +107,7 @@ func (w *World) answer(id, clusterID string, rw http.ResponseWriter, r *http.Req
 		} else if err == nil {
 			text, err = json.Marshal(out)
 		}
-	}()
+	})
 	if gone {
 		panic(http.ErrAbortHandler) // the server is gone
 	}

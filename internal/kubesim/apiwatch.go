@@ -127,19 +127,26 @@ func (w *watch) stream(rw http.ResponseWriter, alive func() bool) {
 	}
 	world, c := w.q.w, w.q.c
 	for {
-		world.mu.Lock()
-		if !alive() {
-			world.mu.Unlock()
+		var gone, old bool
+		var err error
+		var events []watchEvent
+		var next <-chan struct{}
+		var wake time.Duration
+		world.locked(func() {
+			if gone = !alive(); gone {
+				return
+			}
+			err = world.settle(c)
+			old = w.from < c.history.before || w.from > c.Revision
+			events = w.events()
+			next, wake = c.next(), time.Until(c.due)
+			if c.due.IsZero() || wake > time.Second {
+				wake = time.Second // to see that the server is gone
+			}
+		})
+		if gone {
 			return
 		}
-		err := world.settle(c)
-		old := w.from < c.history.before || w.from > c.Revision
-		events := w.events()
-		next, wake := c.next(), time.Until(c.due)
-		if c.due.IsZero() || wake > time.Second {
-			wake = time.Second // to see that the server is gone
-		}
-		world.mu.Unlock()
 		if old || err != nil {
 			_, body := status(apiFault(http.StatusGone, "Expired", "too old resource version: %d (%d)", w.from, c.history.before))
 			if err != nil {

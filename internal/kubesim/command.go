@@ -114,16 +114,12 @@ func (c *call) flags(args []string, define func(*pflag.FlagSet)) ([]string, erro
 
 // on runs fn with the machine, under the lock.
 func (c *call) on(fn func(*machine) error) error {
-	c.w.mu.Lock()
-	m := c.w.state.Machines[c.id]
-	var err error
-	if m == nil {
-		err = errors.New("the machine is gone")
-	} else {
-		err = fn(m)
-	}
-	c.w.mu.Unlock()
-	c.w.changed()
+	err := errors.New("the machine is gone")
+	c.w.change(func() {
+		if m := c.w.state.Machines[c.id]; m != nil {
+			err = fn(m)
+		}
+	})
 	return err
 }
 

@@ -27,9 +27,8 @@ func (c *call) contactMachine(ctx context.Context, server, addr string, w way) (
 	if err != nil {
 		return nil, err
 	}
-	c.w.mu.Lock()
-	there := c.w.byAddress(at.Addr()) != nil
-	c.w.mu.Unlock()
+	there := false
+	c.w.locked(func() { there = c.w.byAddress(at.Addr()) != nil })
 	if !there {
 		return nil, fmt.Errorf("dial tcp %s: connect: connection refused", addr)
 	}

@@ -44,14 +44,13 @@ func (s *service) serve(w *World, id, number string, conn net.Conn) {
 	s.open[conn] = true
 	ended := s.ended
 	s.mu.Unlock()
-	w.mu.Lock()
-	m := w.state.Machines[id]
 	var p port
 	listens := false
-	if m != nil && !m.Down {
-		p, listens = w.portOf(m, number)
-	}
-	w.mu.Unlock()
+	w.locked(func() {
+		if m := w.state.Machines[id]; m != nil && !m.Down {
+			p, listens = w.portOf(m, number)
+		}
+	})
 	if listens && !ended {
 		p.serve(w, id, conn)
 	}

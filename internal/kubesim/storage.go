@@ -96,10 +96,10 @@ func (w *World) Volumes() []Volume {
 
 // detach takes all volumes from a machine that is gone. What was written to them stays on them.
 func (w *World) detach(machine string) {
-	if m := w.state.Machines[machine]; m != nil {
+	if m, files := w.state.Machines[machine], w.files[machine]; m != nil && files != nil {
 		for where, id := range m.Mounts {
 			if v := w.state.Volumes[id]; v != nil {
-				v.Files = filesBelow(w.files[machine](), where)
+				v.Files = filesBelow(files(), where)
 			}
 		}
 	}

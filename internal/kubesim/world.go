@@ -71,7 +71,7 @@ func (w *World) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w.state)
 }
 
-// UnmarshalJSON implements json.Unmarshaler. The machines must be attached again with Attach.
+// UnmarshalJSON implements json.Unmarshaler. The machines must be attached again with Attach; call Retain first.
 func (w *World) UnmarshalJSON(data []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,12 +148,30 @@ func (w *World) SetDown(id string, down bool) {
 	})
 }
 
+// Retain removes the machines of a restored World that are not in ids. A World that is saved while a machine is made or removed
+// may contain it, although it does not exist.
+func (w *World) Retain(ids []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range w.ids() {
+		if !slices.Contains(ids, id) {
+			w.detach(id)
+			delete(w.state.Machines, id)
+		}
+	}
+}
+
 // change runs fn under the lock and reports the change.
 func (w *World) change(fn func()) {
-	w.mu.Lock()
-	fn()
-	w.mu.Unlock()
+	w.locked(fn)
 	w.changed()
+}
+
+// locked runs fn under the lock, and unlocks also if fn panics: the server of a simulated API recovers.
+func (w *World) locked(fn func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fn()
 }
 
 // OnRequest has fn called before the API server of a machine answers a request; nil ends it.
@@ -185,8 +203,11 @@ func (w *World) byAddress(addr netip.Addr) *machine {
 	}
 	for _, id := range w.ids() {
 		m := w.state.Machines[id]
+		if !m.runs("keepalived") {
+			continue // it may be a machine that is being made and has no files yet
+		}
 		conf, err := afero.ReadFile(w.files[id](), "/etc/keepalived/keepalived.conf")
-		if m.runs("keepalived") && err == nil && slices.Contains(virtualAddresses(string(conf)), addr) {
+		if err == nil && slices.Contains(virtualAddresses(string(conf)), addr) {
 			return m
 		}
 	}
