@@ -123,7 +123,7 @@ func TestDrainPolicies(t *testing.T) {
 			s := newSite(t, "w2")
 			s.apply(shop + pod("shop", "a", "ReplicaSet", "") + budgetFor("a"))
 			var warned *cluster.DrainError
-			err := s.Drain(t.Context(), "w2", cluster.DrainOptions{Timeout: 500 * time.Millisecond, Policy: policy, Warn: func(err error) {
+			err := s.Drain(t.Context(), "w2", cluster.DrainOptions{Timeout: 2 * time.Second, Policy: policy, Warn: func(err error) {
 				warned, _ = errors.AsType[*cluster.DrainError](err)
 			}})
 			got, _ := errors.AsType[*cluster.DrainError](err)
