@@ -153,8 +153,9 @@ bench: ## benchmarks; BENCH selects by name; as root with VNFKIT_E2E=ssh also th
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(call having,Benchmark)
 
 .PHONY: soak
-soak: ## a hundred runs each of processes that are killed, stopped and given another clock while they work on operations
+soak: ## a hundred runs each of processes that are killed, stopped and given another clock; 200 kills of the quickstart
 	VNFKIT_PROCESS_RUNS=100 $(GO) test -count=1 -parallel 16 -timeout 30m -run TestProcesses ./vnflcm
+	VNFKIT_KILLS=200 $(GO) test -count=1 -parallel 4 -timeout 30m -run TestKilledAtRandom ./examples/quickstart
 
 # The test binary of a package is linked once, with the compiler's instrumentation for fuzzing, and runs each target in the
 # package's folder as go test does.

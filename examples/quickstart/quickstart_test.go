@@ -1,11 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,6 +119,76 @@ func TestKilledAnywhere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKilledAtRandom kills the program with SIGKILL again and again, each time after some more lines of its output and a moment,
+// until a life of the VNF has seen five kills or its end. VNFKIT_KILLS is how many kills there are in all.
+func TestKilledAtRandom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a variant of another test: make test-full runs it")
+	}
+	kills := killsInLife
+	if n, err := strconv.Atoi(os.Getenv("VNFKIT_KILLS")); err == nil {
+		kills = n
+	}
+	for life := range (kills + killsInLife - 1) / killsInLife {
+		t.Run(strconv.Itoa(life), func(t *testing.T) {
+			t.Parallel()
+			state := t.TempDir()
+			args := []string{"-state", state}
+			if life%2 == 1 {
+				args = append(args, "-masters", "3", "-workers", "1")
+			}
+			var said strings.Builder
+			for range killsInLife {
+				lines, moment := rand.N(linesOfLife/killsInLife), rand.N(50*time.Millisecond)
+				fmt.Fprintf(&said, "== killed after %d lines and %s\n", lines, moment)
+				if err := runUntil(t, &said, lines, moment, args...); err != nil {
+					t.Fatalf("%v\n%s", err, said.String())
+				}
+			}
+			out, err := run(t, args...)
+			if err != nil || !strings.Contains(out, "everything is done") {
+				t.Fatalf("%v\n%s\n== not killed\n%s", err, said.String(), out)
+			}
+			if hosts, err := os.ReadDir(filepath.Join(state, "world", "hosts")); err != nil || len(hosts) != 0 {
+				t.Errorf("%d machines are left, %v", len(hosts), err)
+			}
+		})
+	}
+}
+
+const (
+	killsInLife = 5
+	linesOfLife = 100 // that the program prints when it is not killed, about
+)
+
+// runUntil runs the program and kills it after some lines of its output and a moment. It returns an error if the program fails
+// before.
+func runUntil(t *testing.T, said io.Writer, lines int, moment time.Duration, args ...string) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	p := program(ctx, t, args...)
+	p.Stderr = said
+	out, err := p.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := p.Start(); err != nil {
+		return err
+	}
+	printed := bufio.NewScanner(out)
+	for n := 0; n < lines && printed.Scan(); n++ {
+		fmt.Fprintln(said, printed.Text())
+	}
+	time.Sleep(moment)
+	killed := p.Process.Kill()
+	_, err = io.Copy(said, out)
+	if state := p.Wait(); errors.Is(killed, os.ErrProcessDone) || p.ProcessState.Exited() {
+		return errors.Join(err, state)
+	}
+	return errors.Join(err, killed)
 }
 
 func awaitFile(t *testing.T, name string) {
