@@ -32,7 +32,7 @@ func (d *design) readV1(f *faults, op *vnflcm.Operation) {
 	}
 	for i, entry := range d.Install {
 		path := fmt.Sprintf("%s[%d]", listPath, i)
-		r := release{name: entry.Release, path: path, set: entry.Parameters, valueFiles: entry.ValueFiles}
+		r := release{name: entry.Release, path: path, set: entry.Parameters, valueFiles: entry.ValueFiles, wait: entry.Wait}
 		if d.has(r.name) {
 			f.add(path+".helmreleasename", r.name, "is the name of another release of this request")
 		} else {

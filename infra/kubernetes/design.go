@@ -29,6 +29,7 @@ type release struct {
 	valueFiles []string
 	set        []string // Helm's grammar
 	setJSON    []string
+	wait       bool // until all its objects are ready, before the next release is installed
 }
 
 // source is where a chart comes from.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -43,8 +44,12 @@ func (w *work) await(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return within(ctx, w.cfg.Ready, func(ctx context.Context) error { return w.objects.Await(ctx, refs, w.tell(ctx)) })
+		return w.awaitObjects(ctx, refs)
 	})
+}
+
+func (w *work) awaitObjects(ctx context.Context, refs []objects.Ref) error {
+	return within(ctx, w.cfg.Ready, func(ctx context.Context) error { return w.objects.Await(ctx, refs, w.tell(ctx)) })
 }
 
 // tell reports how far a wait is.

@@ -43,6 +43,7 @@ type installParam struct {
 	// Beyond Tacker.
 	Version    string        `json:"helmchartversion"`    // or a range; default: the newest that is no preview
 	ValueFiles []string      `json:"helmvaluesfile_path"` // YAML files in the package, later ones count
+	Wait       bool          `json:"helmwait"`            // the next release is installed when all objects of this one are ready
 	Username   string        `json:"exthelmrepo_username"`
 	Password   vnflcm.Secret `json:"exthelmrepo_password"`
 	CA         string        `json:"exthelmrepo_ca_cert"` // PEM

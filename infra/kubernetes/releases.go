@@ -60,7 +60,11 @@ func (w *work) install(ctx context.Context) error {
 		for i, r := range w.design.releases {
 			w.op.Report(ctx, fmt.Sprintf("release %s, %d of %d", r.name, i+1, len(w.design.releases)))
 			made = append(made, r.name)
-			if err := w.installOne(ctx, r); err != nil {
+			err := w.installOne(ctx, r)
+			if err == nil && r.wait && i < len(w.design.releases)-1 {
+				err = w.awaitRelease(ctx, r.name)
+			}
+			if err != nil {
 				err = fmt.Errorf("release %s: %w", r.name, err)
 				if goesOn(ctx) {
 					return err
@@ -70,6 +74,15 @@ func (w *work) install(ctx context.Context) error {
 		}
 		return w.keepReleases(ctx)
 	})
+}
+
+// awaitRelease waits until all objects of a release are ready.
+func (w *work) awaitRelease(ctx context.Context, name string) error {
+	refs, err := w.refsOf(ctx, name)
+	if err != nil {
+		return err
+	}
+	return w.awaitObjects(ctx, refs)
 }
 
 // goesOn reports whether the operation will go on in another process, which takes what is there.
@@ -120,7 +133,7 @@ func (w *work) installOne(ctx context.Context, r release) error {
 		}
 	}
 	return w.takeUp(ctx, func() error {
-		_, err := w.helm.Upgrade(ctx, helmclient.Upgrade{Install: request, Reuse: helmclient.ReuseReset, OrInstall: true})
+		_, err := w.helm.Upgrade(ctx, helmclient.Upgrade{Install: request, Reuse: helmclient.ReuseReset, OrInstall: true, MaxHistory: keptRevisions})
 		return err
 	})
 }
@@ -151,6 +164,15 @@ func revisionKey(name string) string { return "kubernetes/revision/" + name }
 type before struct {
 	Operation string `json:"operation"`
 	Revision  int    `json:"revision"`
+}
+
+// keptRevisions is how many revisions of a release Helm keeps, since each one is a Secret in etcd.
+const keptRevisions = 10
+
+// historyFrom returns how many revisions an upgrade keeps: one is the revision that rolling back returns to, also when the
+// operation upgrades the release many times.
+func (b before) historyFrom(now *helmclient.Release) int {
+	return max(keptRevisions, now.Revision-b.Revision+2)
 }
 
 // begins writes down what a release is before the operation first changes it, and says for how long a pending revision

@@ -94,12 +94,16 @@ func (w *work) changeOne(ctx context.Context, r release, counts []string) error 
 	if err != nil {
 		return err
 	}
+	was, err := w.was(ctx, r.name)
+	if err != nil {
+		return err
+	}
 	request.Values = helmclient.Values{Set: counts}
 	if r.chart.file == "" && now.Chart.Version != "" {
 		request.Version = now.Chart.Version // the chart that it has: a newer one was not asked for
 	}
 	return w.takeUp(ctx, func() error {
-		_, err := w.helm.Upgrade(ctx, helmclient.Upgrade{Install: request, Reuse: helmclient.ReuseValues})
+		_, err := w.helm.Upgrade(ctx, helmclient.Upgrade{Install: request, Reuse: helmclient.ReuseValues, MaxHistory: was.historyFrom(now)})
 		return err
 	})
 }

@@ -3,10 +3,12 @@ package kubernetes_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -58,6 +60,98 @@ func TestReleaseIsTakenUp(t *testing.T) {
 	l.must(op, l.Retry(t.Context(), op))
 	if left := l.objects("shop", workloads...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// installing is a Helm that tells which release it installs next.
+type installing struct {
+	helmclient.Client
+	next func(release string)
+}
+
+func (i installing) Install(ctx context.Context, r helmclient.Install) (*helmclient.Release, error) {
+	i.next(r.Release)
+	return i.Client.Install(ctx, r)
+}
+
+// TestReleaseWaits installs the release after one with helmwait when all objects of that one are ready, and not before.
+func TestReleaseWaits(t *testing.T) {
+	t.Parallel()
+	waiting := strings.Replace(twoReleases, `"helmreleasename": "w1",`, `"helmreleasename": "w1", "helmwait": "true",`, 1)
+	for _, c := range []struct {
+		name, params string
+		installed    []string
+		fails        bool
+	}{
+		{"ready", waiting, []string{"w1", "d1"}, false},
+		{"never ready", strings.Replace(waiting, `"greeting=a`, `"nodeSelector.never=ready", "greeting=a`, 1), []string{"w1"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, kubernetes.VimTypeV1)
+			var installed []string
+			l.Manager = l.start(func(cfg *kubernetes.Config) {
+				inner := cfg.Helm
+				cfg.Ready = 2 * time.Second
+				cfg.Helm = func(cluster *rest.Config, dir string) (helmclient.Client, error) {
+					client, err := inner(cluster, dir)
+					return installing{client, func(release string) {
+						installed = append(installed, release)
+						if release == "d1" {
+							status, _ := l.get("shop", "deployments", "web-w1").Object["status"].(map[string]any)
+							if status["readyReplicas"] != int64(1) {
+								t.Errorf("the database is installed beside %v", status)
+							}
+						}
+					}}, err
+				}
+			})
+			op, err := l.Instantiate(t.Context(), l.id, l.request("simple", c.params))
+			if c.fails {
+				if err := l.fails(op, err); !errors.Is(err, helmclient.ErrNotReady) || !strings.Contains(err.Error(), "release w1: ") {
+					t.Error(err)
+				}
+				if left := l.objects("shop", "deployments", "statefulsets"); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+			} else {
+				l.must(op, err)
+			}
+			if diff := cmp.Diff(c.installed, installed); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// upgrading is a Helm that records how many revisions upgrades keep.
+type upgrading struct {
+	helmclient.Client
+	kept *[]int
+}
+
+func (u upgrading) Upgrade(ctx context.Context, r helmclient.Upgrade) (*helmclient.Release, error) {
+	*u.kept = append(*u.kept, r.MaxHistory)
+	return u.Client.Upgrade(ctx, r)
+}
+
+// TestHistoryIsBounded: each revision of a release is a Secret in etcd.
+func TestHistoryIsBounded(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, kubernetes.VimTypeV1)
+	l.instantiate("simple", twoReleases)
+	var kept []int
+	l.Manager = l.start(func(cfg *kubernetes.Config) {
+		inner := cfg.Helm
+		cfg.Helm = func(cluster *rest.Config, dir string) (helmclient.Client, error) {
+			client, err := inner(cluster, dir)
+			return upgrading{client, &kept}, err
+		}
+	})
+	l.must(l.Scale(t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "webs"}))
+	l.must(l.Scale(t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "webs"}))
+	if diff := cmp.Diff([]int{10, 10}, kept); diff != "" {
+		t.Error(diff)
 	}
 }
 
