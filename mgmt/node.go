@@ -125,9 +125,12 @@ func HostName(role string, addr netip.Addr) string {
 	return role + "-" + strings.NewReplacer(".", "-", ":", "-").Replace(text)
 }
 
-// HostKey returns the key that a machine has shown, in authorized_keys form, "" when nobody has logged in to it yet.
+// HostKey returns the key by which a machine is known, in authorized_keys form without a comment: the key that the VIM tells, or
+// the one that the machine has shown. It returns "" before the first login if the VIM tells no key.
 func HostKey(ctx context.Context, op *vnflcm.Operation, resourceID string) (string, error) {
-	return jumphost.HostKeys(op).HostKey(ctx, resourceID)
+	key, err := jumphost.HostKeys(op).HostKey(ctx, resourceID)
+	fields := strings.Fields(key)
+	return strings.Join(fields[:min(2, len(fields))], " "), err
 }
 
 // ForgetHostKey removes the key of a machine that is gone.

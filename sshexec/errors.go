@@ -99,7 +99,7 @@ func lastLine(text string) string {
 // another machine now, or somebody is in between.
 type HostKeyError struct {
 	Host   string   // Target.Name
-	Known  []string // fingerprints that would be accepted, "SHA256:..."; none when the host is not known at all
+	Known  []string // fingerprints that would be accepted, "SHA256:...", each with the key's comment in parentheses if it has one; empty when the host is not known at all
 	Got    string   // fingerprint presented, empty when the host has no key of a known type
 	Reason string   // why not, unless it is simply another key: revoked, an expired certificate
 }

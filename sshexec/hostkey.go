@@ -160,11 +160,20 @@ func (h *Host) ForgetKey(ctx context.Context) error {
 }
 
 func parseKey(line string) (ssh.PublicKey, error) {
-	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
+	key, comment, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
 	if err != nil {
 		return nil, errors.New("not a public key in authorized_keys form")
 	}
+	if comment != "" {
+		return commentedKey{key, comment}, nil
+	}
 	return key, nil
+}
+
+// commentedKey is a key with the comment of its authorized_keys line, which says where the key is from.
+type commentedKey struct {
+	ssh.PublicKey
+	comment string
 }
 
 // line returns a key in authorized_keys form.
@@ -176,8 +185,11 @@ func mismatch(t Target, got ssh.PublicKey, known []string) *HostKeyError {
 	return &HostKeyError{Host: t.Name, Known: known, Got: fingerprint(got)}
 }
 
-// fingerprint of a certificate is that of the key which it certifies.
+// fingerprint of a certificate is that of the key which it certifies. A comment follows the fingerprint in parentheses.
 func fingerprint(key ssh.PublicKey) string {
+	if k, ok := key.(commentedKey); ok {
+		return fmt.Sprintf("%s (%s)", fingerprint(k.PublicKey), k.comment)
+	}
 	if cert, ok := key.(*ssh.Certificate); ok {
 		key = cert.Key
 	}

@@ -53,11 +53,11 @@ func TestKnownKeyOfAnotherType(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
 	tgt := target(t, remote)
 	var err error
-	if tgt.HostKeys, err = sshexec.PinnedHostKeys(other); err != nil {
+	if tgt.HostKeys, err = sshexec.PinnedHostKeys(other + " root@node1"); err != nil {
 		t.Fatal(err)
 	}
 	err = newPool(t, sshexec.Options{}).Host(tgt).Wait(within(t, 30*time.Second))
-	if !errors.Is(err, sshexec.ErrHostKey) {
+	if !errors.Is(err, sshexec.ErrHostKey) || !strings.Contains(err.Error(), "known by "+printOf(t, other)+" (root@node1), presented") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,13 +14,16 @@ type Resources struct {
 
 // VNFC is one machine of a VNF.
 type VNFC struct {
-	ID         string            `json:"id,omitempty"`         // for the life of the VNFC, kept when it is healed
-	ResourceID string            `json:"resourceId,omitempty"` // the server on the VIM: another one after a heal. Host keys are kept under it
-	VDU        string            `json:"vdu"`
-	Aspect     string            `json:"aspect,omitempty"` // the scaling aspect that made it
-	Name       string            `json:"name,omitempty"`
-	Zone       string            `json:"zone,omitempty"`
-	Host       string            `json:"host,omitempty"` // compute host, where the VIM shows it
+	ID         string `json:"id,omitempty"`         // for the life of the VNFC, kept when it is healed
+	ResourceID string `json:"resourceId,omitempty"` // the server on the VIM: another one after a heal. Host keys are kept under it
+	VDU        string `json:"vdu"`
+	Aspect     string `json:"aspect,omitempty"` // the scaling aspect that made it
+	Name       string `json:"name,omitempty"`
+	Zone       string `json:"zone,omitempty"`
+	Host       string `json:"host,omitempty"` // compute host, where the VIM shows it
+	// HostKey is the SSH host key of the machine in authorized_keys form, where the VIM tells it. Management drivers then accept no
+	// other key, not even at the first login; its comment is part of the error.
+	HostKey    string            `json:"hostKey,omitempty"`
 	CPs        []ConnectionPoint `json:"cps,omitempty"`
 	StorageIDs []string          `json:"storageIds,omitempty"`
 	Metadata   map[string]string `json:"metadata,omitempty"`

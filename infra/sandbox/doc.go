@@ -11,7 +11,8 @@
 //	})
 //
 // Machines get addresses in 10.10.0.0/16 that exist only for Dial. They accept User and Password, and sudo
-// without a password. A healed machine is a new host: another resource id, another host key, empty files,
+// without a password. Their host keys are part of the resources, so management drivers send no password to a real machine that a
+// program meets there because it forgot Dial. A healed machine is a new host: another resource id, another host key, empty files,
 // the same name and address.
 //
 // With a Dir the world is on disk and outlives the process, as a cloud does: what a killed program left is

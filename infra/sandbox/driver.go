@@ -350,6 +350,15 @@ func (w *World) of(instance, vnfc string) *machine {
 	return nil
 }
 
+// publicKey returns the host key of a machine, with a comment for the error that a program gets which forgets to dial through the
+// World and meets a real machine at the address. It returns "" while the machine is being made.
+func (m *machine) publicKey() string {
+	if m.host == nil {
+		return ""
+	}
+	return m.host.PublicKey() + " of a sandbox machine: set Dial: world.Dial"
+}
+
 // Resources implements vnflcm.InfraDriver.
 func (w *World) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
 	w.mu.Lock()
@@ -359,7 +368,7 @@ func (w *World) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resou
 		if m.Instance != op.InstanceID {
 			continue
 		}
-		v := vnflcm.VNFC{ID: m.VNFC, ResourceID: m.ID, VDU: m.VDU, Name: m.Name, Aspect: firstOf(op.Flavour.AspectsOf(m.VDU))}
+		v := vnflcm.VNFC{ID: m.VNFC, ResourceID: m.ID, VDU: m.VDU, Name: m.Name, Aspect: firstOf(op.Flavour.AspectsOf(m.VDU)), HostKey: m.publicKey()}
 		for _, cp := range m.CPs {
 			v.CPs = append(v.CPs, vnflcm.ConnectionPoint{CPD: cp.CPD, ResourceID: m.ID + "-" + cp.CPD, Fixed: []netip.Addr{cp.Address}})
 		}
