@@ -141,7 +141,7 @@ func TestKilledAtRandom(t *testing.T) {
 			}
 			var said strings.Builder
 			for range killsInLife {
-				lines, moment := rand.N(linesOfLife/killsInLife), rand.N(50*time.Millisecond)
+				lines, moment := rand.N(linesOfLife/killsInLife), rand.N(50*time.Millisecond) //nolint:gosec // no secret
 				fmt.Fprintf(&said, "== killed after %d lines and %s\n", lines, moment)
 				if err := runUntil(t, &said, lines, moment, args...); err != nil {
 					t.Fatalf("%v\n%s", err, said.String())
