@@ -40,7 +40,7 @@
 // anything is removed. The stack is left as it is: a retry makes it anew (instantiation) or updates it again.
 // A deletion that fails is tried several times by itself.
 //
-// A process that dies leaves Heat working. The next one finds the stack by its name, which is that of the
-// instance, and by its tags, waits until it is at rest, and does what is missing. A stack of that name
-// without the tags is somebody else's and is not touched (ErrForeignStack).
+// A process that dies leaves Heat working. The next one finds the stack by its name, which contains the id of the instance,
+// waits until it is at rest, and does what is missing. A stack of that name that has neither the id that the Manager has recorded
+// nor the tags was made by another program and is not touched (ErrForeignStack).
 package openstack

@@ -111,16 +111,22 @@ func StackName(instanceID string) string { return "vnf-" + instanceID }
 // tags mark the stack as made for the instance.
 func (w *work) tags() []string { return []string{"vnfkit", w.op.InstanceID} }
 
-// find returns the stack of the instance, nil when there is none, ErrForeignStack when it is not ours.
+// find returns the stack of the instance, nil if it does not exist, ErrForeignStack if the stack of that name is another one. The
+// stack has the id that the Manager has recorded or, before an id is recorded, all tags. A stack can lose its tags ("openstack
+// stack update" without --existing): the result has them, so the next update gives them back.
 func (w *work) find(ctx context.Context) (*heat.Stack, error) {
 	s, err := w.heat.Find(ctx, StackName(w.op.InstanceID))
 	if err != nil || s == nil {
 		return nil, err
 	}
 	for _, tag := range w.tags() {
-		if !slices.Contains(s.Tags, tag) {
+		if slices.Contains(s.Tags, tag) {
+			continue
+		}
+		if s.ID != w.op.Resources.Metadata[metaStack] {
 			return nil, fmt.Errorf("%w: %s (%s) lacks the tag %s", ErrForeignStack, s.Name, s.ID, tag)
 		}
+		s.Tags = append(s.Tags, tag)
 	}
 	return s, nil
 }

@@ -346,6 +346,35 @@ func TestForeignStack(t *testing.T) {
 	}
 }
 
+// TestLostTags has a stack lose its tags, as "openstack stack update" without --existing does. The stack stays that of the instance:
+// the next update gives it its tags again, and terminating deletes it.
+func TestLostTags(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	two := l.must(l.instantiate())
+	stack := l.stacks[openstack.StackName(l.id)]
+	tags := stack.tags
+	stack.tags = "of-the-operator"
+	if three := l.must(l.scale(vnflcm.ScaleOut, 1)); len(three) != len(two)+1 {
+		t.Errorf("%v after scaling out, %v before", three, two)
+	}
+	if want := "of-the-operator," + tags; !sameTags(stack.tags, want) {
+		t.Errorf("the tags are %q, want %q", stack.tags, want)
+	}
+	stack.tags = ""
+	l.must(l.terminate())
+	if left := l.stacks[openstack.StackName(l.id)]; left != nil {
+		t.Errorf("%+v is left", left)
+	}
+}
+
+func sameTags(a, b string) bool {
+	x, y := strings.Split(a, ","), strings.Split(b, ",")
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
+
 // TestFaultsOnTheWay has answers that are lost or late, in every request of a life.
 func TestFaultsOnTheWay(t *testing.T) {
 	t.Parallel()
