@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
 )
 
 // componentParam are the parameters for what kubeadm sets up: settings of its components in the form of their
@@ -174,7 +176,7 @@ const oldestMinor = 22
 func (c *checker) version(text string) {
 	switch v, ok := parseVersion(text); {
 	case !ok:
-		c.Fault("kubernetes_version", text, "must be a full version such as "+defaultVersion)
+		c.Fault("kubernetes_version", text, "must be a full version such as "+clustervnf.Defaults.KubernetesVersion)
 	case v.major != 1 || v.minor < oldestMinor:
 		c.Fault("kubernetes_version", text, fmt.Sprintf("is not supported: 1.%d.0 and later versions 1 are", oldestMinor))
 	}

@@ -69,7 +69,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	if op.Terminate != nil {
 		return nil // nothing of a request may keep a cluster from being removed
 	}
-	p, err := read(op)
+	p, err := read(ctx, op)
 	_, err1 := p.findRegistries(ctx, op)
 	p.warn(ctx, op)
 	if d.config.ConfirmWholeHeal {
@@ -120,7 +120,7 @@ type deployment struct {
 
 // open finds the nodes of the cluster.
 func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*deployment, error) {
-	params, err := read(op)
+	params, err := read(ctx, op)
 	if err != nil {
 		return nil, err
 	}

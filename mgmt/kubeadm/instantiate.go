@@ -29,7 +29,8 @@ func (d *deployment) build(ctx context.Context) error {
 	if err := d.checkScriptNames(); err != nil {
 		return err
 	}
-	if err := d.noteEndpoint(ctx); err != nil {
+	settings := clustervnf.Settings{PodCIDR: d.p.Master.PodCIDR, ClusterCIDR: d.p.Master.ClusterCIDR, KubernetesVersion: d.p.KubernetesVersion}
+	if err := errors.Join(d.noteEndpoint(ctx), settings.Record(ctx, d.op)); err != nil {
 		return err
 	}
 	tokens, way := &batch{d: d}, newPassage()

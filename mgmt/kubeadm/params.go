@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
@@ -68,9 +69,6 @@ type masterParam struct {
 // clusterPath is where most parameters are.
 const clusterPath = clustervnf.Path
 
-// defaultVersion is the version that the sandbox simulates.
-const defaultVersion = "1.34.4"
-
 // SecretParams implements vnflcm.SecretParams.
 func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{}) }
 
@@ -78,13 +76,14 @@ func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{
 func (d *Driver) PublicParams() []string { return vnflcm.PublicPaths(parameters{}) }
 
 // read decodes the parameters and fills in defaults. The fault of a wrong type does not hide others.
-func read(op *vnflcm.Operation) (*parameters, error) {
+func read(ctx context.Context, op *vnflcm.Operation) (*parameters, error) {
 	p := &parameters{}
 	_, err := op.Params.Decode(p)
+	settings, err1 := clustervnf.ReadSettings(ctx, op)
 	c := &p.Cluster
-	c.Master.PodCIDR = cmp.Or(c.Master.PodCIDR, clustervnf.DefaultPodCIDR)
-	c.Master.ClusterCIDR = cmp.Or(c.Master.ClusterCIDR, clustervnf.DefaultClusterCIDR)
-	c.KubernetesVersion = cmp.Or(c.KubernetesVersion, defaultVersion)
+	c.Master.PodCIDR = cmp.Or(c.Master.PodCIDR, settings.PodCIDR)
+	c.Master.ClusterCIDR = cmp.Or(c.Master.ClusterCIDR, settings.ClusterCIDR)
+	c.KubernetesVersion = cmp.Or(c.KubernetesVersion, settings.KubernetesVersion)
 	c.Master.Username = cmp.Or(p.MasterUsername, c.Master.Username)
 	c.Worker.Username = cmp.Or(p.WorkerUsername, c.Worker.Username)
 	if !p.MasterPassword.IsZero() {
@@ -93,7 +92,7 @@ func read(op *vnflcm.Operation) (*parameters, error) {
 	if !p.WorkerPassword.IsZero() {
 		c.Worker.Password = p.WorkerPassword
 	}
-	return p, vnflcm.AtPath("additionalParams", err)
+	return p, errors.Join(vnflcm.AtPath("additionalParams", err), err1)
 }
 
 // warn names what is accepted but is not, or not as given, put to use. Once per operation: in Validate.

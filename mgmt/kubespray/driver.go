@@ -96,8 +96,8 @@ type deployment struct {
 }
 
 // open finds the nodes of the cluster. It contacts nobody.
-func (d *Driver) open(op *vnflcm.Operation) (*deployment, error) {
-	params, err := d.read(op)
+func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*deployment, error) {
+	params, err := d.read(ctx, op)
 	if err != nil {
 		return nil, err
 	}

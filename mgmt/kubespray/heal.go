@@ -13,7 +13,7 @@ func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	if op.WholeVNF() {
 		return d.terminateEnd(ctx, op)
 	}
-	dep, err := d.open(op)
+	dep, err := d.open(ctx, op)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 
 // healEnd makes the new machines what the old ones were.
 func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
-	dep, err := d.open(op)
+	dep, err := d.open(ctx, op)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func (d *Driver) instantiateEnd(ctx context.Context, op *vnflcm.Operation) error {
-	dep, err := d.open(op)
+	dep, err := d.open(ctx, op)
 	if err != nil {
 		return err
 	}
@@ -19,6 +19,10 @@ func (d *Driver) instantiateEnd(ctx context.Context, op *vnflcm.Operation) error
 
 // build makes the cluster, and its load balancer meanwhile.
 func (d *deployment) build(ctx context.Context) error {
+	settings := clustervnf.Settings{PodCIDR: d.p.Master.PodCIDR, ClusterCIDR: d.p.Master.ClusterCIDR}
+	if err := settings.Record(ctx, d.op); err != nil {
+		return err
+	}
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}

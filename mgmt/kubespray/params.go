@@ -61,16 +61,17 @@ func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{
 func (d *Driver) PublicParams() []string { return vnflcm.PublicPaths(parameters{}) }
 
 // read decodes the parameters and fills in defaults. The fault of a wrong type does not hide others.
-func (d *Driver) read(op *vnflcm.Operation) (*parameters, error) {
+func (d *Driver) read(ctx context.Context, op *vnflcm.Operation) (*parameters, error) {
 	p := &parameters{}
 	_, err := op.Params.Decode(p)
+	settings, err1 := clustervnf.ReadSettings(ctx, op)
 	m := &p.Cluster.Master
-	m.PodCIDR = cmp.Or(m.PodCIDR, clustervnf.DefaultPodCIDR)
-	m.ClusterCIDR = cmp.Or(m.ClusterCIDR, clustervnf.DefaultClusterCIDR)
+	m.PodCIDR = cmp.Or(m.PodCIDR, settings.PodCIDR)
+	m.ClusterCIDR = cmp.Or(m.ClusterCIDR, settings.ClusterCIDR)
 	if d.config.Server != nil {
 		p.Cluster.Ansible.Root = cmp.Or(p.Cluster.Ansible.Root, d.config.Server.Root)
 	}
-	return p, vnflcm.AtPath("additionalParams", err)
+	return p, errors.Join(vnflcm.AtPath("additionalParams", err), err1)
 }
 
 // warn names what is accepted but is not, or not as given, put to use. Once per operation: in Validate.
@@ -87,7 +88,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	if op.Terminate != nil {
 		return nil // nothing of a request may keep a cluster from being removed
 	}
-	p, err := d.read(op)
+	p, err := d.read(ctx, op)
 	p.warn(ctx, op)
 	if d.config.ConfirmWholeHeal {
 		err = errors.Join(err, clustervnf.ConfirmWholeHeal(op))

@@ -15,7 +15,7 @@ func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 	if op.Scale.Type != vnflcm.ScaleIn {
 		return nil
 	}
-	dep, err := d.open(op)
+	dep, err := d.open(ctx, op)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
 	if op.Scale.Type == vnflcm.ScaleIn {
 		return d.forget(ctx, op, op.Change.Removed)
 	}
-	dep, err := d.open(op)
+	dep, err := d.open(ctx, op)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func (d *Driver) terminateStart(ctx context.Context, op *vnflcm.Operation) error
 		return err
 	}
 	return clustervnf.RemoveAccount(ctx, op, func(context.Context) (*clustervnf.Cluster, clustervnf.VIMParam, error) {
-		dep, err := d.open(op)
+		dep, err := d.open(ctx, op)
 		if err != nil {
 			return nil, clustervnf.VIMParam{}, err
 		}
@@ -35,7 +35,7 @@ func (d *Driver) terminateEnd(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	err := errors.Join(op.State().Delete(ctx, mtuState), d.forget(ctx, op, slices.Concat(op.Change.Removed, op.Change.Replaced)))
-	if p, errRead := d.read(op); op.Heal == nil && errRead == nil {
+	if p, errRead := d.read(ctx, op); op.Heal == nil && errRead == nil {
 		err = errors.Join(err, d.forgetServer(ctx, op, p.Cluster.Ansible))
 	}
 	return err
@@ -43,7 +43,7 @@ func (d *Driver) terminateEnd(ctx context.Context, op *vnflcm.Operation) error {
 
 // removeTaken removes the directory that the instance has taken, if it is still its.
 func (d *Driver) removeTaken(ctx context.Context, op *vnflcm.Operation, t taken) error {
-	p, err := d.read(op)
+	p, err := d.read(ctx, op)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (c *Checker) VDUOf(cp string) string {
 }
 
 // Networks parses the CIDRs of master_node. Host bits are masked, since the meaning is clear: Tacker's own guide has
-// some.
+// some. A new cluster is refused if one of the networks contains the address of a machine.
 func (c *Checker) Networks(pod, service *string) {
 	var parsed []netip.Prefix
 	for _, n := range []struct {
@@ -86,10 +86,60 @@ func (c *Checker) Networks(pod, service *string) {
 		}
 		*n.value = prefix.Masked().String()
 		parsed = append(parsed, prefix.Masked())
+		if machine, found := machineIn(c.Op, *n.value); found && c.Op.Kind == vnflcm.OpInstantiate {
+			c.Fault(n.path, *n.value, fmt.Sprintf("contains the address %s of a machine of the VNF: choose a network that is used nowhere else", machine))
+		}
 	}
 	if len(parsed) == 2 && parsed[0].Overlaps(parsed[1]) {
 		c.Fault("master_node.pod_cidr", *pod, "overlaps cluster_cidr "+*service)
 	}
+}
+
+// machineIn finds an address of a machine in a network, among those that the machines have and those that the request gives them.
+func machineIn(op *vnflcm.Operation, network string) (machine netip.Addr, found bool) {
+	prefix, err := netip.ParsePrefix(network)
+	if err != nil {
+		return machine, false
+	}
+	addresses := requested(op.Connectivity)
+	for _, v := range op.VNFCs {
+		for _, cp := range v.CPs {
+			addresses = append(addresses, cp.Fixed...)
+		}
+	}
+	i := slices.IndexFunc(addresses, prefix.Masked().Contains)
+	if i < 0 {
+		return machine, false
+	}
+	return addresses[i], true
+}
+
+// requested are the fixed addresses of external connection points.
+func requested(links []vnflcm.ExtVirtualLinkData) (out []netip.Addr) {
+	for _, link := range links {
+		for _, cp := range link.ExtCps {
+			for _, config := range cp.CpConfig {
+				out = append(out, fixedAddresses(config)...)
+			}
+		}
+	}
+	return out
+}
+
+func fixedAddresses(config vnflcm.VnfExtCpConfig) (out []netip.Addr) {
+	for _, data := range config.CpProtocolData {
+		if data.IPOverEthernet == nil {
+			continue
+		}
+		for _, ip := range data.IPOverEthernet.IPAddresses {
+			for _, text := range ip.FixedAddresses {
+				if addr, err := netip.ParseAddr(text); err == nil {
+					out = append(out, addr)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // File checks that the package has the file, if one is named.

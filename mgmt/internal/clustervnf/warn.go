@@ -11,14 +11,9 @@ import (
 // Path is where most parameters are.
 const Path = "additionalParams.k8s_cluster_installation_param"
 
-// The defaults of Tacker.
-const (
-	DefaultPodCIDR     = "192.168.0.0/16"
-	DefaultClusterCIDR = "10.96.0.0/12"
-)
-
 // Warn names what is accepted but is not, or not as given, put to use: attributes that a struct of parameters, as
-// empty points to one, does not have, host bits of networks, and a proxy that is not whole.
+// empty points to one, does not have, host bits of networks, networks of a running cluster that contain machines, and a proxy that
+// is not whole.
 func Warn(ctx context.Context, op *vnflcm.Operation, empty any, podCIDR, clusterCIDR string, proxy mgmt.Proxy) {
 	unknown, _ := op.Params.Decode(empty) // whoever reads them reports the error
 	for _, name := range unknown {
@@ -31,6 +26,10 @@ func Warn(ctx context.Context, op *vnflcm.Operation, empty any, podCIDR, cluster
 		if prefix, err := netip.ParsePrefix(n.given); err == nil && prefix != prefix.Masked() {
 			op.Log.WarnContext(ctx, "network has host bits set; they are masked", "attribute", Path+".master_node."+n.name,
 				"given", n.given, "used", prefix.Masked())
+		}
+		if machine, found := machineIn(op, n.given); found && op.Kind != vnflcm.OpInstantiate {
+			op.Log.WarnContext(ctx, "network of the cluster contains the address of a machine", "attribute", Path+".master_node."+n.name,
+				"network", n.given, "address", machine)
 		}
 	}
 	if !proxy.Used() && (!proxy.HTTPProxy.IsZero() || !proxy.HTTPSProxy.IsZero()) {

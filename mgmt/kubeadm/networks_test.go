@@ -1,0 +1,45 @@
+package kubeadm_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestNetworkOfMachines refuses networks of a new cluster that contain machines: before anything is made if the request has the
+// addresses, otherwise before anything runs on the machines.
+func TestNetworkOfMachines(t *testing.T) {
+	t.Parallel()
+	t.Run("requested addresses", func(t *testing.T) {
+		t.Parallel()
+		l := newLab(t)
+		r := l.Request("instantiate_sandbox.json", mgmttest.Sized("simple", 1))
+		r.ExtVirtualLinks = []vnflcm.ExtVirtualLinkData{{ID: "net", ResourceID: "net", ExtCps: []vnflcm.VnfExtCpData{{CpdID: "masterNode_CP1",
+			CpConfig: vnflcm.ExtCpConfigs{{CpProtocolData: []vnflcm.CpProtocolData{{LayerProtocol: "IP_OVER_ETHERNET", IPOverEthernet: &vnflcm.IPOverEthernetAddressData{
+				IPAddresses: []vnflcm.IPAddressData{{Type: "IPV4", FixedAddresses: []string{"10.244.3.4"}}}}}}}}}}}}
+		_, err := l.Instantiate(t.Context(), l.Created(), r)
+		l.Refused(err)
+		if diff := cmp.Diff(mgmttest.Under(param, []string{`master_node.pod_cidr: "10.244.0.0/16": contains the address 10.244.3.4 of a machine of the VNF: choose a network that is used nowhere else`}), mgmttest.Faults(err)); diff != "" {
+			t.Errorf("%v\n%s", err, diff)
+		}
+	})
+	for _, network := range []string{"pod_cidr", "cluster_cidr"} {
+		t.Run(network, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			_, opID, err := l.Begin("instantiate_sandbox.json", with(t, `{"master_node":{"`+network+`":"10.10.0.0/17"}}`))
+			if err := l.Fails(opID, err); !strings.Contains(err.Error(), "master_node."+network) || !strings.Contains(err.Error(), "contains the address 10.10.") {
+				t.Error(err)
+			}
+			for _, h := range l.World.Hosts() {
+				if ran := h.Commands(); len(ran) > 0 {
+					t.Errorf("%s: %q has run", h.Name(), ran[0].Argv)
+				}
+			}
+		})
+	}
+}
