@@ -31,7 +31,7 @@ func TestConflictNamesHolder(t *testing.T) {
 				x, id, opID = inState(t, state)
 			}
 			_, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-			for _, err := range []error{err, x.Delete(t.Context(), id)} {
+			for _, err := range []error{err, x.Delete(t.Context(), id, "")} {
 				wantIs(t, err, vnflcm.ErrConflict)
 				for _, part := range []string{id, opID, "INSTANTIATE", string(state), remedy} {
 					if !strings.Contains(err.Error(), part) {

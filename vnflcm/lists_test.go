@@ -154,7 +154,7 @@ func TestChanges(t *testing.T) {
 	x.wait(opID, x.Rollback(t.Context(), opID), vnflcm.RolledBack)
 	opID, err = x.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 	x.wait(opID, err, vnflcm.Completed)
-	must(t, x.Delete(t.Context(), id))
+	must(t, x.Delete(t.Context(), id, ""))
 
 	var got []string
 	var after vnflcm.Cursor

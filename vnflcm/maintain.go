@@ -121,7 +121,7 @@ func (m *Manager) PurgeOperations(ctx context.Context, before time.Time) (int, e
 
 // DeleteWithOperations is Delete, and removes the operation occurrences of the instance too.
 func (m *Manager) DeleteWithOperations(ctx context.Context, instanceID string) error {
-	if err := m.Delete(ctx, instanceID); err != nil {
+	if err := m.Delete(ctx, instanceID, ""); err != nil {
 		return err
 	}
 	_, err := m.purge(ctx, Query{Kind: kindOperation, States: finalStates, Instance: instanceID}, func(*VnfLcmOpOcc) bool { return true })

@@ -224,9 +224,10 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 }
 
 // Delete removes an instance that is not instantiated (SOL003 v2.6.1 5.4.3.3.5): ErrState if it is,
-// ErrConflict while an operation holds it. Its operation occurrences stay.
-func (m *Manager) Delete(ctx context.Context, instanceID string) error {
-	rec, version, err := m.instance(ctx, instanceID)
+// ErrConflict while an operation holds it or if it changes at the same time. ifMatch is the Version that the instance must
+// still have (ErrPrecondition), "" for any. Its operation occurrences stay.
+func (m *Manager) Delete(ctx context.Context, instanceID, ifMatch string) error {
+	rec, version, err := m.instanceAt(ctx, instanceID, ifMatch)
 	if err != nil {
 		return err
 	}
@@ -285,6 +286,18 @@ func (m *Manager) instance(ctx context.Context, id string) (*instanceRecord, int
 		return nil, 0, fmt.Errorf("VNF instance %s: %w", id, err)
 	}
 	return &rec, version, nil
+}
+
+// instanceAt returns an instance that must have the Version ifMatch (ErrPrecondition), "" for any.
+func (m *Manager) instanceAt(ctx context.Context, id, ifMatch string) (*instanceRecord, int64, error) {
+	rec, version, err := m.instance(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	if now := documentVersion(version, 0); ifMatch != "" && ifMatch != now {
+		return nil, 0, fmt.Errorf("%w: VNF instance %s has the version %s", ErrPrecondition, id, now)
+	}
+	return rec, version, nil
 }
 
 func (m *Manager) operation(ctx context.Context, id string) (*operationRecord, int64, error) {

@@ -112,6 +112,49 @@ func TestModifyRefusals(t *testing.T) {
 	}
 }
 
+// TestDeleteAtVersion deletes instances at the version that was read and at other versions, also while they change.
+func TestDeleteAtVersion(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ifMatch func(read string) string
+		change  bool // after the Manager has compared
+		want    error
+	}{
+		"present version":                {ifMatch: func(read string) string { return read }},
+		"any version":                    {ifMatch: func(string) string { return "" }},
+		"another version":                {ifMatch: func(read string) string { return read + "0" }, want: vnflcm.ErrPrecondition},
+		"present version, then a change": {ifMatch: func(read string) string { return read }, change: true, want: vnflcm.ErrConflict},
+		"any version, then a change":     {ifMatch: func(string) string { return "" }, change: true, want: vnflcm.ErrConflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newToys(t, nil)
+			id, y := x.create(), x.other(nil)
+			version := c.ifMatch(x.get(id).Version)
+			store := newStoppable(x.cfg.Store, func(b vnflcm.Batch) bool { return len(b.Delete) > 0 && c.change })
+			x.cfg.Store = store
+			x.start()
+			deleted := make(chan error, 1)
+			go func() { deleted <- x.Delete(t.Context(), id, version) }()
+			if c.change {
+				<-store.stopped
+				opID, err := y.Modify(t.Context(), id, vnflcm.VnfInfoModificationRequest{VnfInstanceName: pointer("changed")}, "")
+				y.wait(opID, err, vnflcm.Completed)
+			}
+			close(store.gate)
+			err := <-deleted
+			_, left := y.Get(t.Context(), id)
+			if c.want == nil {
+				must(t, err)
+				wantIs(t, left, vnflcm.ErrNotFound)
+				return
+			}
+			wantIs(t, err, c.want)
+			must(t, left)
+		})
+	}
+}
+
 // wantFaults checks which attributes an error names.
 func wantFaults(t *testing.T, err error, paths ...string) {
 	t.Helper()

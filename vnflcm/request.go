@@ -58,12 +58,9 @@ func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperatio
 // beginAt is begin for an instance that must have that Version, unless it is "".
 func (m *Manager) beginAt(ctx context.Context, instanceID, ifMatch string, kind LcmOperation, req any,
 	prepare func(*instanceRecord, *operationRecord)) (string, error) {
-	inst, version, err := m.instance(ctx, instanceID)
+	inst, version, err := m.instanceAt(ctx, instanceID, ifMatch)
 	if err != nil {
 		return "", err
-	}
-	if now := documentVersion(version, 0); ifMatch != "" && ifMatch != now {
-		return "", fmt.Errorf("%w: VNF instance %s has the version %s", ErrPrecondition, instanceID, now)
 	}
 	if err := m.admissible(ctx, inst, kind); err != nil {
 		return "", err

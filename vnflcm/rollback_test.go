@@ -32,7 +32,7 @@ func TestRollback(t *testing.T) {
 			if n := x.world.done["instantiate"+hook+"/leave/worker-1"]; n != 1 {
 				t.Errorf("worker-1 left %d times: %v", n, x.world.done)
 			}
-			must(t, x.Delete(t.Context(), id))
+			must(t, x.Delete(t.Context(), id, ""))
 			if occ.Error == nil {
 				t.Error("the operation does not say why it was rolled back")
 			}

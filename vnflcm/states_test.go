@@ -159,7 +159,7 @@ func TestRequestsOfInstanceStates(t *testing.T) {
 			return err
 		},
 		"terminate": func(x *toys, id string) error { _, err := scenarios[5].begin(x, id); return err },
-		"delete":    func(x *toys, id string) error { return x.Delete(x.t.Context(), id) },
+		"delete":    func(x *toys, id string) error { return x.Delete(x.t.Context(), id, "") },
 	}
 	fresh := map[string]bool{"instantiate": true, "delete": true}
 	running := map[string]bool{"scale": true, "heal": true, "terminate": true}
@@ -192,7 +192,7 @@ func TestUnknownIDs(t *testing.T) {
 	for name, do := range map[string]func() error{
 		"get":       func() error { _, err := x.Get(ctx, "x"); return err },
 		"scale":     func() error { _, err := x.Scale(ctx, "x", scale(vnflcm.ScaleOut, 1)); return err },
-		"delete":    func() error { return x.Delete(ctx, "x") },
+		"delete":    func() error { return x.Delete(ctx, "x", "") },
 		"operation": func() error { _, err := x.Operation(ctx, "x"); return err },
 		"wait":      func() error { _, err := x.Wait(ctx, "x"); return err },
 		"retry":     func() error { return x.Retry(ctx, "x") },

@@ -100,7 +100,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 
 	screen.Title("remove it")
 	operation, err = v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 5})
-	return errors.Join(v.finished(ctx, operation, err), v.Delete(ctx, id))
+	return errors.Join(v.finished(ctx, operation, err), v.Delete(ctx, id, ""))
 }
 
 // params are laid over the additionalParams of the request.

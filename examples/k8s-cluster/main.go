@@ -110,7 +110,7 @@ func (v *vnfm) up(ctx context.Context, o options) error {
 	}
 	id, err := v.Instantiate(ctx, inst.ID, request)
 	if err != nil {
-		return errors.Join(err, v.Delete(ctx, inst.ID))
+		return errors.Join(err, v.Delete(ctx, inst.ID, ""))
 	}
 	return v.wait(ctx, id, nil)
 }
@@ -146,7 +146,7 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 	if err := v.wait(ctx, operation, err); err != nil {
 		return err
 	}
-	return v.Delete(ctx, id)
+	return v.Delete(ctx, id, "")
 }
 
 // healRequest wants the whole cluster to be named: an empty answer of a command in a shell line must not replace it.

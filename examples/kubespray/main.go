@@ -91,7 +91,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err := v.wait(ctx, operation, err); err != nil {
 		return err
 	}
-	return v.Delete(ctx, vnf.ID)
+	return v.Delete(ctx, vnf.ID, "")
 }
 
 func (v *vnfm) wait(ctx context.Context, operation string, err error) error {

@@ -133,5 +133,5 @@ func (v *vnfm) remove(ctx context.Context, id string) error {
 	if _, err := v.Wait(ctx, operation); err != nil {
 		return err
 	}
-	return v.Delete(ctx, id)
+	return v.Delete(ctx, id, "")
 }

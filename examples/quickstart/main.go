@@ -116,7 +116,7 @@ func live(ctx context.Context, o options) error {
 	}
 	screen.Title("everything is done, nothing is left")
 	screen.Table(operations.Items)
-	return v.Delete(ctx, id)
+	return v.Delete(ctx, id, "")
 }
 
 // wait waits for the end of an operation. An interrupt leaves it for the next run.

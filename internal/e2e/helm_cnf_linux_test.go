@@ -292,7 +292,7 @@ func TestCNFLife(t *testing.T) {
 					t.Errorf("left on the second master: %q, %v", left, err)
 				}
 			}
-			must(t, c.Delete(ctx, c.id))
+			must(t, c.Delete(ctx, c.id, ""))
 		})
 	}
 }

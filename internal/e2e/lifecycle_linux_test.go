@@ -99,7 +99,7 @@ func (l *lab) wantNothing(id string) {
 	if _, err := l.VIMs().Get(ctx, kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
 		l.t.Errorf("the VIM entry is left: %v", err)
 	}
-	if err := l.Delete(ctx, id); err != nil {
+	if err := l.Delete(ctx, id, ""); err != nil {
 		l.t.Error(err)
 	}
 	for _, kind := range []string{"instance", "state", "step", "claim", "cancel"} {

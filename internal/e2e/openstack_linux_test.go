@@ -292,7 +292,7 @@ func (l *stackLab) wantNothingLeft() {
 	if err != nil || len(left) != 0 {
 		l.t.Errorf("left: %q, %v", left, err)
 	}
-	if err := l.Delete(l.t.Context(), l.id); err != nil {
+	if err := l.Delete(l.t.Context(), l.id, ""); err != nil {
 		l.t.Error(err)
 	}
 }

@@ -154,7 +154,7 @@ func TestBehindBalancer(t *testing.T) {
 			l.want(c.masters, workers, 0)
 			l.wantRoutes(id)
 			l.Must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
-			if err := l.Delete(ctx, id); err != nil {
+			if err := l.Delete(ctx, id, ""); err != nil {
 				t.Error(err)
 			}
 			l.Forgotten()

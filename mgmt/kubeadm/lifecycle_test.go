@@ -70,7 +70,7 @@ func TestLifecycle(t *testing.T) {
 			if _, err := l.VIMs().Get(ctx, kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
 				t.Errorf("the VIM entry is left: %v", err)
 			}
-			if err := l.Delete(ctx, id); err != nil {
+			if err := l.Delete(ctx, id, ""); err != nil {
 				t.Error(err)
 			}
 			l.Forgotten()

@@ -96,7 +96,7 @@ func TestRollbackInstantiate(t *testing.T) {
 			if n := len(l.World.Hosts()); n != 0 {
 				t.Errorf("%d machines are left", n)
 			}
-			if err := l.Delete(t.Context(), id); err != nil {
+			if err := l.Delete(t.Context(), id, ""); err != nil {
 				t.Error(err)
 			}
 			if _, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {

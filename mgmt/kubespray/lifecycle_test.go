@@ -59,7 +59,7 @@ func TestLifecycle(t *testing.T) {
 				t.Errorf("the VIM entry is left: %v", err)
 			}
 			sameFiles(t, before, files(t, l.server()))
-			if err := l.Delete(ctx, id); err != nil {
+			if err := l.Delete(ctx, id, ""); err != nil {
 				t.Error(err)
 			}
 			l.Forgotten()

@@ -20,7 +20,7 @@ type Manager interface {
 	Get(ctx context.Context, instanceID string) (*vnflcm.VnfInstance, error)
 	Instances(ctx context.Context, q vnflcm.InstanceQuery) (vnflcm.Page[*vnflcm.VnfInstance], error)
 	Modify(ctx context.Context, instanceID string, req vnflcm.VnfInfoModificationRequest, ifMatch string) (string, error)
-	Delete(ctx context.Context, instanceID string) error
+	Delete(ctx context.Context, instanceID, ifMatch string) error
 
 	Instantiate(ctx context.Context, instanceID string, req vnflcm.InstantiateVnfRequest) (string, error)
 	Scale(ctx context.Context, instanceID string, req vnflcm.ScaleVnfRequest) (string, error)

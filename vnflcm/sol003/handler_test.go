@@ -2,6 +2,7 @@ package sol003_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -201,6 +203,59 @@ func TestPreconditions(t *testing.T) {
 		x.send("PATCH", strings.Replace(uri, "vnf_instances/", "vnf_instances/x", 1), `{}`, 404, "If-Match", tag)
 		x.send("DELETE", uri, "", 204, "If-Match", x.send("GET", uri, "", 200).Header.Get("ETag"))
 	}
+}
+
+// TestDeleteOfChangedInstance changes the instance after the handler has compared its entity tag and before it is deleted.
+func TestDeleteOfChangedInstance(t *testing.T) {
+	t.Parallel()
+	for _, api := range versions {
+		for name, c := range map[string]struct {
+			wildcard    bool
+			want, after int
+		}{
+			"entity tag": {want: 412, after: 200},
+			"any":        {wildcard: true, want: 204, after: 404},
+		} {
+			t.Run(api+" "+name, func(t *testing.T) {
+				t.Parallel()
+				var racing *changedAfterGet
+				x := newVNFMWith(t, nil, sol003.Options{}, func(m *vnflcm.Manager, _ *sol003.Options) sol003.Manager {
+					racing = &changedAfterGet{Manager: m}
+					return racing
+				})
+				uri := x.create(api)
+				tag := x.send("GET", uri, "", 200).Header.Get("ETag")
+				if c.wildcard {
+					tag = "*"
+				}
+				racing.armed.Store(true)
+				x.send("DELETE", uri, "", c.want, "If-Match", tag)
+				if racing.armed.Load() {
+					t.Error("the instance was not changed during the request")
+				}
+				x.send("GET", uri, "", c.after)
+			})
+		}
+	}
+}
+
+// changedAfterGet is a Manager that changes an instance once, after it was read.
+type changedAfterGet struct {
+	*vnflcm.Manager
+	armed atomic.Bool
+}
+
+func (m *changedAfterGet) Get(ctx context.Context, id string) (*vnflcm.VnfInstance, error) {
+	instance, err := m.Manager.Get(ctx, id)
+	if err != nil || !m.armed.CompareAndSwap(true, false) {
+		return instance, err
+	}
+	name := "changed"
+	opID, err := m.Modify(ctx, id, vnflcm.VnfInfoModificationRequest{VnfInstanceName: &name}, "")
+	if err == nil {
+		_, err = m.Wait(ctx, opID)
+	}
+	return instance, err
 }
 
 // TestMethods asks every path for every method.

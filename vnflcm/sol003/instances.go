@@ -157,10 +157,11 @@ func removals(body []byte, req *vnflcm.VnfInfoModificationRequest) error {
 
 // deleteInstance answers SOL003 v2.6.1 5.4.3.3.5.
 func (c *call) deleteInstance() error {
-	if _, err := c.ifMatch(); err != nil {
+	version, err := c.ifMatch()
+	if err != nil {
 		return err
 	}
-	if err := c.manager.Delete(c.r.Context(), c.r.PathValue("id")); err != nil {
+	if err := c.manager.Delete(c.r.Context(), c.r.PathValue("id"), version); err != nil {
 		return err
 	}
 	c.w.WriteHeader(http.StatusNoContent)

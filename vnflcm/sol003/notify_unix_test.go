@@ -66,7 +66,7 @@ func TestVNFMProcess(t *testing.T) {
 			_, err = m.Wait(ctx, opID)
 			must(t, err)
 		}
-		must(t, m.Delete(ctx, instance.ID))
+		must(t, m.Delete(ctx, instance.ID, ""))
 	}
 }
 
