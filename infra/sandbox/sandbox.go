@@ -194,6 +194,15 @@ func (w *World) Hosts() []*sshtest.Host {
 // Stop makes a machine dead to its world: connections end, new ones are refused, what ran there no longer
 // runs. Only a heal brings the VNFC back.
 func (w *World) Stop(idOrName string) error {
+	return w.silence(idOrName, func(id string) { w.kube.SetDown(id, true) })
+}
+
+// Partition cuts a machine off from the network: connections end and new ones are refused, but its pods run on until
+// the machine is stopped or removed.
+func (w *World) Partition(idOrName string) error { return w.silence(idOrName, w.kube.Partition) }
+
+// silence ends the connections of a machine for good. do tells the simulated cluster.
+func (w *World) silence(idOrName string, do func(id string)) error {
 	w.mu.Lock()
 	var stopped *machine
 	for _, m := range w.machines {
@@ -208,7 +217,7 @@ func (w *World) Stop(idOrName string) error {
 	}
 	stopped.host.Refuse(true)
 	stopped.host.CutConnections()
-	w.kube.SetDown(stopped.ID, true)
+	do(stopped.ID)
 	return w.save()
 }
 
@@ -229,6 +238,10 @@ func (w *World) Nodes() []Node {
 	}
 	return out
 }
+
+// PodsRunTwice returns the pods of StatefulSets of which two copies have run at the same time in a simulated cluster,
+// such as "default/db-0 on workerNode-0 and on workerNode-1": two writers on one volume.
+func (w *World) PodsRunTwice() []string { return w.kube.PodsRunTwice() }
 
 // OnRequest has fn called before the API server of a machine answers a request of a client; nil ends it. It is to
 // the Kubernetes API what sshtest.Host.OnCommand is to programs: tests interfere with what happens next.

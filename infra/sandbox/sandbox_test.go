@@ -299,6 +299,13 @@ func (s *site) dial(addr, user, password string) error {
 
 func TestStop(t *testing.T) {
 	t.Parallel()
+	t.Run("stopped", func(t *testing.T) { silenced(t, (*sandbox.World).Stop) })
+	t.Run("partitioned", func(t *testing.T) { silenced(t, (*sandbox.World).Partition) })
+}
+
+// silenced: a machine refuses connections after silence, until it is healed.
+func silenced(t *testing.T, silence func(w *sandbox.World, idOrName string) error) {
+	t.Parallel()
 	s := open(t, sandbox.Config{User: "admin", Password: "hunter2"})
 	id := s.instance(0)
 	worker := s.machines(id)["workerNode-0"]
@@ -311,10 +318,10 @@ func TestStop(t *testing.T) {
 	if err := s.dial("10.10.99.99", "admin", "hunter2"); !errors.Is(err, sshexec.ErrConnect) || !strings.Contains(err.Error(), "no route to host") {
 		t.Errorf("%v", err)
 	}
-	if err := s.world.Stop("nobody"); err == nil {
-		t.Error("a machine that is not there was stopped")
+	if err := silence(s.world, "missing"); err == nil {
+		t.Error("a machine that is not there was silenced")
 	}
-	if err := s.world.Stop(worker.Resource); err != nil {
+	if err := silence(s.world, worker.Resource); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.dial(worker.Address, "admin", "hunter2"); !errors.Is(err, sshexec.ErrConnect) {

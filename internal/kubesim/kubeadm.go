@@ -340,7 +340,7 @@ func (c *call) reset(_ context.Context, args []string) error {
 	}
 	return c.on(func(m *machine) error {
 		c.leaveEtcd(m)
-		m.Cluster, m.Node, m.Services["kubelet"] = "", "", false
+		m.Cluster, m.Node, m.Services["kubelet"], m.Pods = "", "", false, nil
 		return nil
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 // kubelets runs pods on their nodes and ends those that are to go.
 func (w *World) kubelets(c *cluster) error {
+	w.endCopies(c)
 	pods, err := c.objects(podKind)
 	if err != nil {
 		return err
@@ -24,7 +25,9 @@ func (w *World) kubelets(c *cluster) error {
 		case at(p, "metadata", "deletionTimestamp") != nil:
 			err = w.terminate(c, p)
 		default:
-			err = w.run(c, n, p)
+			if err = w.run(c, n, p); err == nil {
+				w.noteCopy(c, n, p)
+			}
 		}
 		if err != nil {
 			return err

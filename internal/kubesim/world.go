@@ -38,6 +38,7 @@ type state struct {
 	Machines map[string]*machine `json:"machines"`
 	Clusters map[string]*cluster `json:"clusters"`
 	Volumes  map[string]*volume  `json:"volumes,omitempty"`
+	Twice    []string            `json:"twice,omitempty"` // pods of StatefulSets that have run twice at the same time
 }
 
 // Options of a World.
@@ -90,7 +91,8 @@ type machine struct {
 	Address     netip.Addr        `json:"address"`
 	Others      []netip.Addr      `json:"others,omitempty"` // in other networks
 	Hostname    string            `json:"hostname"`
-	Down        bool              `json:"down,omitempty"`
+	Down        bool              `json:"down,omitempty"` // it does not answer: it is off, or cut off from the network
+	Pods        map[string]string `json:"pods,omitempty"` // of StatefulSets that run on it: uids by namespace/name
 	SwapOff     bool              `json:"swapOff,omitempty"`
 	Forward     bool              `json:"forward,omitempty"` // net.ipv4.ip_forward
 	Packages    map[string]string `json:"packages"`
@@ -142,7 +144,7 @@ func (w *World) Remove(id string) {
 func (w *World) SetDown(id string, down bool) {
 	w.change(func() {
 		if m := w.state.Machines[id]; m != nil {
-			m.Down = down
+			m.Down, m.Pods = down, nil
 			w.daemonChanged(m)
 		}
 	})
@@ -159,6 +161,15 @@ func (w *World) Retain(ids []string) {
 			delete(w.state.Machines, id)
 		}
 	}
+}
+
+// Partition cuts a machine off from the network. Its pods run on.
+func (w *World) Partition(id string) {
+	w.change(func() {
+		if m := w.state.Machines[id]; m != nil {
+			m.Down = true
+		}
+	})
 }
 
 // change runs fn under the lock and reports the change.

@@ -3,7 +3,9 @@ package mgmttest
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -54,6 +56,34 @@ func (l *Lab) Entry(vimID string) (entry Entry, extra map[string]any) {
 		l.t.Fatalf("%v; also %q", err, unknown)
 	}
 	return entry, extra
+}
+
+// RunStatefulSet has a cluster run a StatefulSet with a pod on each worker. Should two copies of a pod ever run at the same
+// time, the test fails at its end.
+func (l *Lab) RunStatefulSet(vimID string, workers int) {
+	l.t.Helper()
+	entry, _ := l.Entry(vimID)
+	code, body, err := l.Ask(entry, http.MethodPost, "/apis/apps/v1/namespaces/default/statefulsets", fmt.Sprintf(`{"apiVersion": "apps/v1", "kind": "StatefulSet",
+		"metadata": {"name": "db"}, "spec": {"replicas": %d, "serviceName": "db", "selector": {"matchLabels": {"app": "db"}},
+		"template": {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "db", "image": "db"}]}}}}`, workers))
+	check(l.t, err)
+	if code != http.StatusCreated {
+		l.t.Fatalf("%d %s", code, body)
+	}
+	l.WantStatefulSet(vimID, workers)
+}
+
+// WantStatefulSet makes sure that every pod of the StatefulSet is ready.
+func (l *Lab) WantStatefulSet(vimID string, pods int) {
+	l.t.Helper()
+	entry, _ := l.Entry(vimID)
+	_, body, err := l.Ask(entry, http.MethodGet, "/apis/apps/v1/namespaces/default/statefulsets/db", "")
+	check(l.t, err)
+	var set struct{ Status struct{ ReadyReplicas int } }
+	check(l.t, json.Unmarshal(body, &set))
+	if set.Status.ReadyReplicas != pods {
+		l.t.Errorf("%d of %d pods of the StatefulSet are ready", set.Status.ReadyReplicas, pods)
+	}
 }
 
 // Ask asks the API of a cluster as the entry says, from outside: TLS is verified.

@@ -55,7 +55,12 @@ func Open(t testing.TB, s Setup) *Lab {
 	}
 	l := &Lab{t: t, setup: s, Store: vnflcm.NewMemoryStore(), Package: cmp.Or(s.Package, s.Sample), told: told{hosts: map[string]string{}}}
 	l.build()
-	t.Cleanup(func() { closed(t, l.World.Close()) })
+	t.Cleanup(func() {
+		for _, pod := range l.World.PodsRunTwice() {
+			t.Errorf("two copies of a pod have run at the same time: %s", pod)
+		}
+		closed(t, l.World.Close())
+	})
 	if l.setup.Dial == nil {
 		l.setup.Dial = l.World.Dial
 	}
