@@ -31,6 +31,14 @@ type ConnectivityChanger interface {
 	ChangeExtConn(ctx context.Context, op *Operation) error
 }
 
+// MachineStopper is an InfraDriver that can turn off the machine of a VNFC without removing it. Management drivers reach
+// it through Operation.StopMachine.
+type MachineStopper interface {
+	// StopMachine returns when the VIM reports that the machine is off or does not exist. Like all of an InfraDriver's
+	// methods it may be called again. The caller bounds the wait by ctx.
+	StopMachine(ctx context.Context, op *Operation, v VNFC) error
+}
+
 // MgmtDriver configures what runs on the resources: a cluster, a registry. A VNFD names it per hook.
 type MgmtDriver interface {
 	// Validate touches nothing and reports every fault of the request (*ParamError, joined). It runs before

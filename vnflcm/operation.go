@@ -12,8 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 )
 
-// Operation is all that a driver is given. It is read-only but for State, RegisterVIM, RemoveVIM
-// and Publish.
+// Operation is all that a driver is given. It is read-only but for State, RegisterVIM, RemoveVIM,
+// StopMachine and Publish.
 type Operation struct {
 	ID         string
 	InstanceID string
@@ -73,6 +73,7 @@ type Operation struct {
 	steps      *stepGuard
 	records    *records
 	claim      *claim // nil outside of a phase
+	infra      InfraDriver
 	vims       VIMs
 	intercept  Interceptor
 	observe    func(Event)
@@ -156,6 +157,19 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 			i.Instance.VimConnectionInfo = withoutVIM(i.Instance.VimConnectionInfo, vimID)
 		})
 	})
+}
+
+// StopMachine turns off the machine of a VNFC, so that nothing on it writes any more: a step of a management driver calls
+// it before other machines take over. It returns ErrNotSupported if the InfraDriver is no MachineStopper.
+func (op *Operation) StopMachine(ctx context.Context, v VNFC) error {
+	if op.claim == nil {
+		return errReadOnly
+	}
+	stopper, able := op.infra.(MachineStopper)
+	if !able {
+		return fmt.Errorf("%w: the driver of VIM type %s cannot stop machines", ErrNotSupported, op.VIM.VimType)
+	}
+	return stopper.StopMachine(ctx, op, v)
 }
 
 // Publish shows everybody who reads the instance what a machine of it offers: its vnfcResourceInfo gets these

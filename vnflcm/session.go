@@ -57,6 +57,7 @@ func (s *session) findDriver(ctx context.Context, inst *instanceRecord) (err err
 		return &ParamError{Path: "vimConnectionInfo[0].vimType", Value: s.op.VIM.VimType,
 			Reason: fmt.Sprintf("there is no driver for it, only for %s", strings.Join(types, ", "))}
 	}
+	s.op.infra = s.infra
 	return nil
 }
 

@@ -2,6 +2,7 @@ package vnflcm_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -195,5 +196,53 @@ func TestPublish(t *testing.T) {
 	want[healed] = ""
 	if diff := cmp.Diff(want, shown()); diff != "" {
 		t.Errorf("after the heal:\n%s", diff)
+	}
+}
+
+// stoppingCloud is a cloud that can stop machines.
+type stoppingCloud struct {
+	vnflcm.InfraDriver
+	stopped []string // resource ids
+}
+
+func (c *stoppingCloud) StopMachine(_ context.Context, _ *vnflcm.Operation, v vnflcm.VNFC) error {
+	c.stopped = append(c.stopped, v.ResourceID)
+	return nil
+}
+
+// TestStopMachine: a management driver stops machines through the operation, where the InfraDriver can.
+func TestStopMachine(t *testing.T) {
+	t.Parallel()
+	stopping := new(stoppingCloud)
+	for _, c := range []struct {
+		name   string
+		driver func(vnflcm.InfraDriver) vnflcm.InfraDriver
+		want   error
+	}{
+		{"able", func(d vnflcm.InfraDriver) vnflcm.InfraDriver { stopping.InfraDriver = d; return stopping }, nil},
+		{"not able", func(d vnflcm.InfraDriver) vnflcm.InfraDriver { return fixedCloud{d} }, vnflcm.ErrNotSupported},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := newToys(t, func(cfg *vnflcm.Config) { cfg.Infra["toy"] = c.driver(cfg.Infra["toy"]) })
+			var stopped error
+			var asked []string
+			x.watch(func(op *vnflcm.Operation) {
+				if op.Phase() == "heal_start" {
+					asked = append(asked, op.Change.Replaced[0].ResourceID)
+					stopped = op.StopMachine(t.Context(), op.Change.Replaced[0])
+				}
+			})
+			id := x.instantiated("plain")
+			healed := x.get(id).InstantiatedVnfInfo.VnfcResourceInfo[0].ID
+			opID, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{healed}})
+			x.wait(opID, err, vnflcm.Completed)
+			if !errors.Is(stopped, c.want) {
+				t.Errorf("%v", stopped)
+			}
+			if diff := cmp.Diff(asked, stopping.stopped); c.want == nil && diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

@@ -30,6 +30,7 @@ type fake struct {
 	token     int
 	logins    int
 	failures  []failure // of work that is still to come
+	running   int       // looks at servers until they are off
 	signalled int       // looks at the group of workers until it has ended what a signal has begun
 	// fault answers a request in the place of the fake: a status, or -1 to cut the connection before the
 	// request has an effect, -2 after it.
@@ -383,10 +384,15 @@ func (f *fake) nova(r *http.Request, path []string) (int, any) {
 	if r.Method == http.MethodPost {
 		return http.StatusAccepted, nil
 	}
+	power := "SHUTOFF"
+	if f.running > 0 {
+		power = "ACTIVE"
+		f.running--
+	}
 	status, answer := refusal(http.StatusNotFound, "Instance could not be found.")
 	f.each(func(m *member) {
 		if m.server == path[1] {
-			status, answer = http.StatusOK, map[string]any{"server": map[string]any{"id": m.server, "name": "host-" + m.name, "status": "SHUTOFF",
+			status, answer = http.StatusOK, map[string]any{"server": map[string]any{"id": m.server, "name": "host-" + m.name, "status": power,
 				"OS-EXT-AZ:availability_zone": "nova", "hostId": "hash-of-the-host"}}
 		}
 	})

@@ -38,6 +38,16 @@ func (w *work) shutDown(ctx context.Context) error {
 	return nil
 }
 
+// StopMachine implements vnflcm.MachineStopper: Nova shuts the guest down and cuts its power after shutdown_timeout, one
+// minute by default. While the compute host does not answer, Nova still calls the server ACTIVE.
+func (d *Driver) StopMachine(ctx context.Context, op *vnflcm.Operation, v vnflcm.VNFC) error {
+	w, err := d.begin(ctx, op)
+	if err != nil {
+		return err
+	}
+	return w.shutDownServer(ctx, v)
+}
+
 func (w *work) shutDownServer(ctx context.Context, v vnflcm.VNFC) error {
 	err := servers.Stop(ctx, w.clients.Nova, v.ResourceID).ExtractErr()
 	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {

@@ -1,0 +1,86 @@
+package openstack_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/infra/openstack"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// stopper stops the machines of a heal before they are replaced.
+type stopper struct {
+	idle
+	limit   time.Duration
+	stopped error
+}
+
+func (s *stopper) Hooks() vnflcm.Hooks {
+	hooks := s.idle.Hooks()
+	hooks[vnflcm.HealStart] = func(ctx context.Context, op *vnflcm.Operation) error {
+		ctx, cancel := context.WithTimeout(ctx, s.limit)
+		defer cancel()
+		for _, v := range op.Change.Replaced {
+			s.stopped = errors.Join(s.stopped, op.StopMachine(ctx, v))
+		}
+		return nil
+	}
+	return hooks
+}
+
+// TestStopMachine waits until Nova reports that the server is off, as long as the caller allows.
+func TestStopMachine(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		running int // looks until the server is off
+		limit   time.Duration
+		status  int // what Nova answers to the stop; 0: as usual
+		want    string
+	}{
+		{name: "shuts down", running: 3, limit: time.Minute},
+		{name: "is off already", limit: time.Minute, status: http.StatusConflict},
+		{name: "does not exist", limit: time.Minute, status: http.StatusNotFound},
+		{name: "compute host does not answer", running: math.MaxInt, limit: 100 * time.Millisecond, want: "is not off"},
+		{name: "is not permitted", limit: time.Minute, status: http.StatusForbidden, want: "shut down server"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, openstack.VimTypeV2)
+			before := l.must(l.instantiate())
+			var one string
+			for one = range before {
+				break
+			}
+			l.mu.Lock()
+			l.running = c.running
+			l.fault = func(r *http.Request) int {
+				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/servers/"+before[one]+"/action") {
+					return c.status
+				}
+				return 0
+			}
+			l.mu.Unlock()
+			s := &stopper{limit: c.limit}
+			m := l.start(func(cfg *vnflcm.Config) { cfg.Mgmt = map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": s} })
+			opID, err := m.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{one}})
+			if err == nil {
+				_, err = m.Wait(t.Context(), opID)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.want == "" && s.stopped != nil || c.want != "" && (s.stopped == nil || !strings.Contains(s.stopped.Error(), c.want)) {
+				t.Errorf("%v", s.stopped)
+			}
+			if n := l.requests["POST /nova/v2.1/servers/*/action"]; n != 1 {
+				t.Errorf("Nova was asked %d times to stop a server", n)
+			}
+		})
+	}
+}
