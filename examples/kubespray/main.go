@@ -3,7 +3,7 @@
 //
 //  1. Instantiate: cluster.yml, haproxy, the cluster registered as a VIM at the address of the load balancer.
 //  2. Scale out by a worker: scale.yml.
-//  3. A worker dies, and is replaced: remove-node.yml, scale.yml.
+//  3. A worker dies, and is replaced: scale.yml.
 //  4. The load balancer dies, and is replaced.
 //  5. Terminate.
 //

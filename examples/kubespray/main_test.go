@@ -21,7 +21,7 @@ func TestRun(t *testing.T) {
 	}
 	rest := said.String()
 	for _, want := range []string{"instantiate_end/cluster", "INSTANTIATE COMPLETED", "answers through the load balancer, with 2 nodes",
-		"scale_end/scale", "SCALE COMPLETED", "with 3 nodes", "heal_start/remove-node", "heal_end/scale", "HEAL COMPLETED", "with 3 nodes",
+		"scale_end/scale", "SCALE COMPLETED", "with 3 nodes", "heal_start/drain", "heal_end/delete-node", "heal_end/scale", "HEAL COMPLETED", "with 3 nodes",
 		"heal_end/load-balancer", "HEAL COMPLETED", "with 3 nodes", "TERMINATE COMPLETED"} {
 		_, after, found := strings.Cut(rest, want)
 		if !found {

@@ -39,11 +39,16 @@ func (s *site) hasPod(namespace, name string) bool {
 
 func (s *site) cordoned(name string) bool {
 	s.t.Helper()
+	return s.nodeOf(name).Spec.Unschedulable
+}
+
+func (s *site) nodeOf(name string) cluster.Node {
+	s.t.Helper()
 	n, found, err := s.NodeAt(s.t.Context(), addressOf(name))
 	if err != nil || !found {
 		s.t.Fatal(found, err)
 	}
-	return n.Spec.Unschedulable
+	return n
 }
 
 // TestDrain: pods of all namespaces leave; those that belong to the node stay.
@@ -69,11 +74,15 @@ func TestDrain(t *testing.T) {
 	if !s.cordoned("w2") || s.cordoned("w3") {
 		t.Error("it is not cordoned, or another is")
 	}
-	if err := s.DeleteNode(t.Context(), "w3"); err == nil || !strings.Contains(err.Error(), "drain it first") {
+	if err := s.DeleteNode(t.Context(), "w3", s.nodeOf("w3").UID); err == nil || !strings.Contains(err.Error(), "drain it first") {
 		t.Errorf("a node with pods: %v", err)
 	}
+	uid := s.nodeOf("w2").UID
+	if err := s.DeleteNode(t.Context(), "w2", "of-an-earlier-node"); err != nil || s.nodeOf("w2").UID != uid {
+		t.Errorf("a node that has joined under the name of another one: %v", err)
+	}
 	for range 2 {
-		if err := s.DeleteNode(t.Context(), "w2"); err != nil {
+		if err := s.DeleteNode(t.Context(), "w2", uid); err != nil {
 			t.Error(err)
 		}
 	}
@@ -181,7 +190,7 @@ func TestDrainOfTheDead(t *testing.T) {
 	if !s.hasPod("shop", "a") {
 		t.Error("the pod has ended where nobody was left to end it")
 	}
-	if err := s.DeleteNode(t.Context(), "w2"); err != nil || s.hasPod("shop", "a") {
+	if err := s.DeleteNode(t.Context(), "w2", s.nodeOf("w2").UID); err != nil || s.hasPod("shop", "a") {
 		t.Errorf("the pod outlives its node: %v", err)
 	}
 }

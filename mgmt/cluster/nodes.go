@@ -82,9 +82,16 @@ func (c *Cluster[R]) NodeAt(ctx context.Context, addr netip.Addr) (Node, bool, e
 	return Node{}, false, err
 }
 
-// DeleteNode removes a Node object; that there is none is no error.
-func (c *Cluster[R]) DeleteNode(ctx context.Context, node string) error {
-	return c.on(ctx, func(ctx context.Context, s *session) error { return s.delete(ctx, nodeKind, "", node) })
+// DeleteNode removes the Node object of that name and UID. It is no error if the object is gone, or if another machine
+// has joined under the name since: that one has another UID and stays.
+func (c *Cluster[R]) DeleteNode(ctx context.Context, name string, uid types.UID) error {
+	return c.on(ctx, func(ctx context.Context, s *session) error {
+		err := s.of(nodeKind, "").Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 // SetLabels gives a node these labels, and leaves its others as they are.

@@ -320,7 +320,17 @@ func (c *control) drain(ctx context.Context, t *testing.T, k *cluster.Cluster[cl
 	if err := k.Drain(ctx, "w2", cluster.DrainOptions{Timeout: time.Second, Policy: cluster.DrainDelete}); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(k.DeleteNode(ctx, "w2"), k.DeleteNode(ctx, "w2")); err != nil {
+	node, _, err := k.NodeAt(ctx, addressOf("w2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.DeleteNode(ctx, "w2", "of-an-earlier-node"); err != nil {
+		t.Error(err)
+	}
+	if _, found, err := k.NodeAt(ctx, addressOf("w2")); !found || err != nil {
+		t.Errorf("a node with another UID was deleted: %v", err)
+	}
+	if err := errors.Join(k.DeleteNode(ctx, "w2", node.UID), k.DeleteNode(ctx, "w2", node.UID)); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
@@ -59,7 +60,11 @@ var scenarios = []scenario{
 		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"})
 	}, "", nil, nil, false},
 	{"heal a worker", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}})
+		worker := l.worker(id)
+		if err := l.World.Partition(worker.ComputeResource.ResourceID); err != nil {
+			return "", err
+		}
+		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker.ID}})
 	}, "", nil, preparation, true},
 	{"heal a control-plane node", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		if err := l.World.Stop("masterNode-0"); err != nil {
@@ -104,7 +109,9 @@ func (s scenario) prepare(t *testing.T) prepared {
 		return prepared{}
 	}
 	l := newLab(t)
-	return prepared{instance: l.Instantiated("instantiate_sandbox.json", s.size(t)...), from: l.Snapshot()}
+	id := l.Instantiated("instantiate_sandbox.json", s.size(t)...)
+	l.RunStatefulSet(kubeadm.VIMID(id), 2)
+	return prepared{instance: id, from: l.Snapshot()}
 }
 
 // open returns a lab of its own that begins with what was prepared.
@@ -362,7 +369,7 @@ func cutPointsOf(step string) []crashtest.Point {
 	})
 }
 
-var still = []string{"create-vm", "replace-vm", "delete-vm", "remove-vim", "reach", "platform", "quorum", "remove-member", "members", "alive"}
+var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "remove-member", "members", "alive"}
 
 // TestCrash kills the process at every point of every step; whoever resumes comes to the same end.
 func TestCrash(t *testing.T) {

@@ -10,8 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// healStart takes the nodes that will be replaced out of the cluster. They may be dead: only those that stay are
-// asked.
+// healStart empties the nodes that will be replaced. They may be dead: only nodes that stay are asked.
 func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	dep, err := d.open(ctx, op)
 	if err != nil {
@@ -29,7 +28,7 @@ func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	return d.forget(ctx, op, op.Change.Replaced)
 }
 
-// withdraw takes single nodes out of the cluster.
+// withdraw empties single nodes, and removes the etcd members of control-plane nodes.
 func (d *deployment) withdraw(ctx context.Context) error {
 	masters, workers := clustervnf.Among(d.masters, d.op.Change.Replaced), clustervnf.Among(d.workers, d.op.Change.Replaced)
 	d.ask(clustervnf.Without(d.masters, masters))
@@ -53,6 +52,13 @@ func (d *deployment) withdraw(ctx context.Context) error {
 	return d.release(ctx, masters)
 }
 
+// deleteReplaced deletes the Node objects of the machines that are gone. The new machines are not asked.
+func (d *deployment) deleteReplaced(ctx context.Context) error {
+	replaced := slices.Concat(clustervnf.Among(d.masters, d.op.Change.Replaced), clustervnf.Among(d.workers, d.op.Change.Replaced))
+	d.ask(clustervnf.Without(d.masters, replaced))
+	return clustervnf.DeleteNodes(ctx, d.op, d.kube, d.config.Parallel, clustervnf.VNFCs(replaced))
+}
+
 // healEnd makes the new machines what the old ones were.
 func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
 	dep, err := d.open(ctx, op)
@@ -60,6 +66,11 @@ func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	defer dep.close()
+	if !op.WholeVNF() {
+		if err := dep.deleteReplaced(ctx); err != nil {
+			return err
+		}
+	}
 	if err := dep.changeRegistries(ctx, dep.staying()); err != nil {
 		return err
 	}

@@ -140,7 +140,6 @@ func (d *deployment) replace(ctx context.Context, masters, workers []mgmt.Node) 
 		return err
 	}
 	stayed := clustervnf.Without(d.masters, masters)
-	d.ask(stayed)
 	b, err := d.existing(ctx)
 	if err != nil {
 		return err

@@ -215,7 +215,7 @@ func (d *deployment) joinNow(ctx context.Context, n mgmt.Node, b bootstrap, toke
 	if err := d.clean(ctx, n); err != nil {
 		return err
 	}
-	// The object of an attempt that was cut short, or of the machine that this one replaces.
+	// The object of an attempt that was cut short.
 	if err := clustervnf.ForgetNode(ctx, d.kube, n); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// scaleStart takes the nodes that will go out of the cluster.
+// scaleStart empties the nodes that will be removed.
 func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 	if op.Scale.Type != vnflcm.ScaleIn {
 		return nil
@@ -38,16 +38,14 @@ func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 	})
 }
 
-// evict drains a node and removes it. With force a drain that fails does not keep it from going.
+// evict empties a node whose machine will be removed. With force, a drain that fails does not stop the operation.
 func (d *deployment) evict(ctx context.Context, n mgmt.Node, force bool) error {
 	o := cluster.DrainOptions{Timeout: d.config.Timeouts.Drain, Force: force, Policy: d.p.DrainPolicy}
-	if err := clustervnf.Drain(ctx, d.op, d.kube, n, o); err != nil {
-		return err
-	}
-	return clustervnf.DeleteNode(ctx, d.op, d.kube, n)
+	return clustervnf.Withdraw(ctx, d.op, d.kube, n, o)
 }
 
-// scaleEnd makes new machines nodes, and tells the others which nodes there are.
+// scaleEnd makes new machines nodes, or deletes the nodes of removed machines, and tells the other machines which nodes
+// there are.
 func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
 	dep, err := d.open(ctx, op)
 	if err != nil {
@@ -55,6 +53,9 @@ func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	defer dep.close()
 	if op.Scale.Type == vnflcm.ScaleIn {
+		if err := clustervnf.DeleteNodes(ctx, op, dep.kube, d.config.Parallel, op.Change.Removed); err != nil {
+			return err
+		}
 		err = errors.Join(d.forget(ctx, op, op.Change.Removed), dep.changeRegistries(ctx, dep.staying()))
 		return errors.Join(err, vnflcm.Each(ctx, d.config.Parallel, dep.machines(), dep.updateOther))
 	}

@@ -7,8 +7,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// healStart takes the workers that will be replaced out of the cluster. They may be dead: only those that stay are
-// asked. A whole VNF is removed as terminate does it.
+// healStart empties the workers that will be replaced. They may be dead: only nodes that stay are asked. A whole VNF is removed as terminate does it.
 func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	if op.WholeVNF() {
 		return d.terminateEnd(ctx, op)
@@ -38,6 +37,9 @@ func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	balancers, workers := clustervnf.Among(dep.balancers, op.Change.Replaced), clustervnf.Among(dep.workers, op.Change.Replaced)
 	if len(workers) > 0 {
+		if err := clustervnf.DeleteNodes(ctx, op, dep.kube, d.config.Parallel, clustervnf.VNFCs(workers)); err != nil {
+			return err
+		}
 		if err := dep.prepare(ctx); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// scaleStart takes the nodes that will go out of the cluster.
+// scaleStart takes the nodes that will be removed out of the cluster.
 func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 	if op.Scale.Type != vnflcm.ScaleIn {
 		return nil
@@ -23,16 +23,19 @@ func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 	return dep.withdraw(ctx, clustervnf.Among(dep.workers, op.Change.Removed), dep.balancers)
 }
 
-// scaleEnd makes new machines nodes, and forgets those that are gone.
+// scaleEnd makes new machines nodes, or deletes what is left of removed machines.
 func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
-	if op.Scale.Type == vnflcm.ScaleIn {
-		return d.forget(ctx, op, op.Change.Removed)
-	}
 	dep, err := d.open(ctx, op)
 	if err != nil {
 		return err
 	}
 	defer dep.close()
+	if op.Scale.Type == vnflcm.ScaleIn {
+		if err := clustervnf.DeleteNodes(ctx, op, dep.kube, d.config.Parallel, op.Change.Removed); err != nil {
+			return err
+		}
+		return d.forget(ctx, op, op.Change.Removed)
+	}
 	if err := dep.prepare(ctx); err != nil {
 		return err
 	}
@@ -89,8 +92,8 @@ func (d *deployment) factsPlaybook(ctx context.Context) (string, error) {
 	}})
 }
 
-// withdraw takes workers out of the cluster: no new connections, no pods, then no node. Those of them that are dead are
-// not waited for. machines are the load balancers that are asked.
+// withdraw takes workers out of the cluster: no new connections, no pods, then no node. Unless kubespray can reset their machines, they
+// stay nodes until the machines are gone (clustervnf.Withdraw). machines are the load balancers that are asked.
 func (d *deployment) withdraw(ctx context.Context, gone, machines []mgmt.Node) error {
 	if len(gone) == 0 {
 		return nil
@@ -107,7 +110,11 @@ func (d *deployment) withdraw(ctx context.Context, gone, machines []mgmt.Node) e
 	if err := d.release(ctx, machines, alive, staying); err != nil {
 		return err
 	}
-	if err := d.empty(ctx, members, alive); err != nil {
+	removable := clustervnf.Among(members, clustervnf.VNFCs(alive))
+	if d.op.Heal != nil || d.op.RollingBack {
+		removable = nil // they are not logged in to
+	}
+	if err := d.empty(ctx, members, removable); err != nil {
 		return err
 	}
 	if len(members) == 0 && d.op.RollingBack {
@@ -119,7 +126,7 @@ func (d *deployment) withdraw(ctx context.Context, gone, machines []mgmt.Node) e
 	if err := d.measure(ctx, false); err != nil {
 		return err
 	}
-	if err := d.removeNodes(ctx, members, alive); err != nil {
+	if err := d.removeNodes(ctx, removable); err != nil {
 		return err
 	}
 	if err := d.writeInventory(ctx, "inventory", staying); err != nil {
@@ -156,62 +163,28 @@ func only(nodes []mgmt.Node, ids []string) []mgmt.Node {
 	return clustervnf.Among(nodes, vnfcs)
 }
 
-// force reports whether nodes go whatever is on them: they are replaced, or what made them is undone.
-func (d *deployment) force() bool { return d.op.Heal != nil || d.op.RollingBack }
-
-// empty drains nodes. A dead one is no node any more from then on: kubespray would try to drain it too, and wait for pods
-// that nobody ends.
-func (d *deployment) empty(ctx context.Context, members, alive []mgmt.Node) error {
-	return vnflcm.Each(ctx, d.config.Parallel, members, func(ctx context.Context, n mgmt.Node) error {
-		dead := len(clustervnf.Among(alive, []vnflcm.VNFC{n.VNFC})) == 0
-		err := clustervnf.Drain(ctx, d.op, d.kube, n,
-			cluster.DrainOptions{Timeout: d.config.Timeouts.Drain, Force: d.force() || dead, Policy: d.p.Drain})
-		if err != nil || !dead {
-			return err
+// empty drains nodes. removable are those that remove-node.yml takes out while their machines still run.
+func (d *deployment) empty(ctx context.Context, nodes, removable []mgmt.Node) error {
+	return vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
+		o := cluster.DrainOptions{Timeout: d.config.Timeouts.Drain, Force: true, Policy: d.p.Drain}
+		if len(clustervnf.Among(removable, []vnflcm.VNFC{n.VNFC})) == 0 {
+			return clustervnf.Withdraw(ctx, d.op, d.kube, n, o)
 		}
-		return clustervnf.DeleteNode(ctx, d.op, d.kube, n)
+		o.Force = false
+		return clustervnf.Drain(ctx, d.op, d.kube, n, o)
 	})
 }
 
-// removeNodes has kubespray take nodes out. Those that are dead, or replaced anyway, are not logged in to.
-func (d *deployment) removeNodes(ctx context.Context, members, alive []mgmt.Node) error {
-	if len(members) == 0 {
-		return nil
+// removeNodes has kubespray take nodes out.
+func (d *deployment) removeNodes(ctx context.Context, nodes []mgmt.Node) error {
+	if len(nodes) == 0 {
+		return nil // without node, remove-node.yml is for every node of the inventory
 	}
 	if err := d.writeInventory(ctx, "inventory-before", d.workers); err != nil {
 		return err
 	}
-	graceful := clustervnf.Among(members, vnfcs(alive))
-	if d.force() {
-		graceful = nil
-	}
-	for _, group := range []struct {
-		step  string
-		nodes []mgmt.Node
-		vars  map[string]any
-	}{
-		{"remove-node", graceful, nil},
-		{"remove-node-by-force", clustervnf.Without(members, graceful), map[string]any{"reset_nodes": false, "allow_ungraceful_removal": true}},
-	} {
-		if len(group.nodes) == 0 {
-			continue // without node, remove-node.yml is for every node there is
-		}
-		vars := map[string]any{"node": strings.Join(hostNames(group.nodes), ","), "skip_confirmation": true, "delete_nodes_confirmation": "yes"}
-		for name, value := range group.vars {
-			vars[name] = value
-		}
-		if err := d.run(ctx, play{step: group.step, playbook: d.p.Ansible.Root + "/" + removePlaybook, vars: vars}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func vnfcs(nodes []mgmt.Node) (out []vnflcm.VNFC) {
-	for _, n := range nodes {
-		out = append(out, n.VNFC)
-	}
-	return out
+	vars := map[string]any{"node": strings.Join(hostNames(nodes), ","), "skip_confirmation": true, "delete_nodes_confirmation": "yes"}
+	return d.run(ctx, play{step: "remove-node", playbook: d.p.Ansible.Root + "/" + removePlaybook, vars: vars})
 }
 
 func hostNames(nodes []mgmt.Node) (out []string) {

@@ -29,6 +29,14 @@ func Among(nodes []mgmt.Node, vnfcs []vnflcm.VNFC) []mgmt.Node {
 	return out
 }
 
+// VNFCs are the VNFCs of nodes.
+func VNFCs(nodes []mgmt.Node) (out []vnflcm.VNFC) {
+	for _, n := range nodes {
+		out = append(out, n.VNFC)
+	}
+	return out
+}
+
 // Without leaves nodes out.
 func Without(nodes, out []mgmt.Node) []mgmt.Node {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n mgmt.Node) bool {
@@ -59,18 +67,13 @@ func Drain(ctx context.Context, op *vnflcm.Operation, kube *Cluster, n mgmt.Node
 	})
 }
 
-// ForgetNode takes the Node object of a machine away. That there is none is no error.
+// ForgetNode deletes the Node object that has the address of a machine, if the cluster has one.
 func ForgetNode(ctx context.Context, kube *Cluster, n mgmt.Node) error {
 	node, found, err := kube.NodeAt(ctx, n.IP)
 	if !found || err != nil {
 		return err
 	}
-	return kube.DeleteNode(ctx, node.Name)
-}
-
-// DeleteNode is ForgetNode as a step, "delete-node".
-func DeleteNode(ctx context.Context, op *vnflcm.Operation, kube *Cluster, n mgmt.Node) error {
-	return n.Do(ctx, op, "delete-node", time.Minute, func(ctx context.Context) error { return ForgetNode(ctx, kube, n) })
+	return kube.DeleteNode(ctx, node.Name, node.UID)
 }
 
 // AwaitReady waits until these machines are nodes that are Ready: step "ready".
