@@ -9,7 +9,7 @@ import (
 )
 
 func grep(_ context.Context, p *Process) int {
-	found, operands, err := p.parseOptions("qvEFixcwlasne:", false)
+	found, operands, err := p.parseOptions("qvEFixcwlashne:", false)
 	if err != nil {
 		return p.usage("%v", err)
 	}
@@ -44,7 +44,7 @@ func grep(_ context.Context, p *Process) int {
 				if found.has('n') {
 					line = strconv.Itoa(i+1) + ":" + line
 				}
-				if len(operands) > 1 {
+				if len(operands) > 1 && !found.has('h') {
 					line = name + ":" + line
 				}
 				p.print([]string{line})

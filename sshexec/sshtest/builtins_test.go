@@ -24,7 +24,7 @@ b'; printf x >'c\d'; sha256sum a* c*; printf '%s\0' a* c* | xargs -0 sha256sum; 
 	`mkdir a b; touch b/f; mv -T a b; echo $?; mkdir c; mv -T a c; echo $?; ls; echo x >f; mv -T f c; echo $?; mv -T c f; echo $?`,
 	`echo x >f; chmod 000 f; chmod 640 f; stat -c '%a %s' f; mkdir d; chmod 1777 d; stat -c %a d; touch new; stat -c %a new; stat -c %F new f`,
 	`printf 'a1b\nc2\n' | tr -c 'a-z\n' '[?*]'; printf 'abc' | tr -d b; printf 'aXb' | tr '[:upper:]' '[:lower:]'; printf 'a-b_c' | tr -dc a-z`,
-	`printf 'one\ntwo\nthree\n' >f; printf 'two\n' >g; grep -l two f g; grep -c t f; grep -e one -e two f; grep -ls x none f; echo $?; grep -as one f none; echo $?; grep -n two f`,
+	`printf 'one\ntwo\nthree\n' >f; printf 'two\n' >g; grep -l two f g; grep -c t f; grep -e one -e two f; grep -ls x none f; echo $?; grep -as one f none; echo $?; grep -hs '^t' f g; grep -h t f none 2>/dev/null; echo $?; grep -n two f`,
 	`set -- a b c d e f g h i j k l; echo "${10}" "${12}" "[${13}]"; f() { echo "${11}"; }; f $@; shift 10; echo $1`,
 	`sleep 30 & kill $!; wait $!; echo $?; trap 'echo T' TERM; kill $$; echo after; (exit 3) & wait $!; echo $?`,
 	`set -e; f() { echo f; return 3; }; f & wait $! || echo "code $?"; { echo a; exit 4; } & wait $! || echo $?; true & wait; echo end`,
