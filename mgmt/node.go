@@ -12,6 +12,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/jumphost"
 	"github.com/vnfkit/vnfkit/internal/login"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -111,6 +112,18 @@ func (a Access) node(op *vnflcm.Operation, pool *sshexec.Pool, role string, v vn
 		Via:      via, LoginGrace: a.LoginGrace,
 	})
 	return n, nil
+}
+
+// Reach runs the step "reach" on a new machine: it waits until one can log in and cloud-init, where the image has it, has
+// finished. What cloud-init reports of errors is logged as a warning.
+func (n Node) Reach(ctx context.Context, op *vnflcm.Operation, limit time.Duration) error {
+	return n.Do(ctx, op, "reach", limit, func(ctx context.Context) error {
+		complaints, err := linux.On(n.SSH).AwaitBoot(ctx)
+		if complaints != "" {
+			op.Log.WarnContext(ctx, "cloud-init reports errors", "host", n.HostName, "status", complaints)
+		}
+		return err
+	})
 }
 
 // RunRoot runs a command on the node as root.

@@ -25,7 +25,7 @@ type Config struct {
 
 // Timeouts bound the parts of an operation that wait for machines.
 type Timeouts struct {
-	Boot    time.Duration // until a new machine lets us log in; default 15 min
+	Boot    time.Duration // until a new machine lets us log in and cloud-init has finished; default 15 min
 	Login   time.Duration // of that, while it refuses the password: users are set up last; default 1 min
 	Install time.Duration // of one machine: packages, the package's script, kubeadm; default 45 min
 	Ready   time.Duration // until every node is Ready; default 15 min

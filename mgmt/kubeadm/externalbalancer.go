@@ -56,7 +56,7 @@ func (d *deployment) setUpBalancers(ctx context.Context, machines []mgmt.Node, t
 		return nil
 	}
 	err := vnflcm.Each(ctx, d.config.Parallel, machines, func(ctx context.Context, n mgmt.Node) error {
-		return d.do(ctx, "reach", n, d.config.Timeouts.Boot, n.SSH.Wait)
+		return n.Reach(ctx, d.op, d.config.Timeouts.Boot)
 	})
 	if err != nil {
 		return err

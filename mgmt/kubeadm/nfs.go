@@ -21,7 +21,7 @@ const (
 
 // setUpStorage makes the storage server export what it shall, if the VNF has one.
 func (d *deployment) setUpStorage(ctx context.Context, n mgmt.Node) error {
-	if err := d.do(ctx, "reach", n, d.config.Timeouts.Boot, n.SSH.Wait); err != nil {
+	if err := n.Reach(ctx, d.op, d.config.Timeouts.Boot); err != nil {
 		return err
 	}
 	for _, s := range []struct {

@@ -29,7 +29,7 @@ func (d *deployment) prepare(ctx context.Context, n mgmt.Node) error {
 	if d.p.Storage != nil {
 		steps = append(steps, step{"nfs-client", d.setUpClient})
 	}
-	if err := d.do(ctx, "reach", n, d.config.Timeouts.Boot, n.SSH.Wait); err != nil {
+	if err := n.Reach(ctx, d.op, d.config.Timeouts.Boot); err != nil {
 		return err
 	}
 	for _, s := range steps {
@@ -45,14 +45,27 @@ func (d *deployment) setHostName(ctx context.Context, n mgmt.Node) error {
 	return n.RunRoot(ctx, []string{"hostnamectl", "set-hostname", n.HostName}, nil, nil, nil)
 }
 
-// writeHosts puts all nodes into /etc/hosts.
+// writeHosts puts all nodes into /etc/hosts and, where cloud-init writes that file, into its template.
 func (d *deployment) writeHosts(ctx context.Context, n mgmt.Node) error {
-	file := sshexec.File{Path: "/etc/hosts", Mode: 0o644, Root: true}
-	old, err := n.SSH.ReadFile(ctx, file)
+	template, err := linux.On(n.SSH).HostsTemplate(ctx)
 	if err != nil {
 		return err
 	}
-	return n.SSH.Upload(ctx, bytes.NewReader(mgmt.HostsFile(old, d.nodes(), d.p.Registries.HostEntries()...)), file)
+	paths := []string{"/etc/hosts"}
+	if template != "" {
+		paths = append(paths, template)
+	}
+	for _, path := range paths {
+		file := sshexec.File{Path: path, Mode: 0o644, Root: true}
+		old, err := n.SSH.ReadFile(ctx, file)
+		if err != nil {
+			return err
+		}
+		if err := n.SSH.Upload(ctx, bytes.NewReader(mgmt.HostsFile(old, d.nodes(), d.p.Registries.HostEntries()...)), file); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // environment is the proxy setting of the nodes.

@@ -40,7 +40,7 @@ type Server struct {
 
 // Timeouts bound the parts of an operation that wait for machines.
 type Timeouts struct {
-	Boot     time.Duration // until a new machine lets us log in; default 15 min
+	Boot     time.Duration // until a new machine lets us log in and cloud-init has finished; default 15 min
 	Login    time.Duration // of that, while it refuses the credentials; also for the Ansible server; default 1 min
 	Playbook time.Duration // of one run, and of installing the load balancer; default 2 h
 	Drain    time.Duration // until the connections, then the pods, of a node have left; default 5 min
@@ -135,10 +135,10 @@ func (d *Driver) nodes(op *vnflcm.Operation, n nodeParam, role string) ([]mgmt.N
 // members are all nodes of the cluster, the control plane first.
 func (d *deployment) members() []mgmt.Node { return slices.Concat(d.masters, d.workers) }
 
-// reach waits until machines let us log in, and learns their host keys.
+// reach waits until machines let us log in and cloud-init has finished, and learns their host keys.
 func (d *deployment) reach(ctx context.Context, nodes []mgmt.Node) error {
 	return vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
-		return n.Do(ctx, d.op, "reach", d.config.Timeouts.Boot, n.SSH.Wait)
+		return n.Reach(ctx, d.op, d.config.Timeouts.Boot)
 	})
 }
 

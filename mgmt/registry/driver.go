@@ -19,7 +19,7 @@ type Config struct {
 
 // Timeouts bound the parts of an operation that wait for a machine.
 type Timeouts struct {
-	Boot    time.Duration // until a new machine lets us log in; default 15 min
+	Boot    time.Duration // until a new machine lets us log in and cloud-init has finished; default 15 min
 	Login   time.Duration // of that, while it refuses the password: users are set up last; default 1 min
 	Install time.Duration // of Docker, and of the image; default 45 min
 	Ready   time.Duration // until the registry answers; default 2 min
@@ -117,7 +117,7 @@ func (d *Driver) setUp(ctx context.Context, op *vnflcm.Operation, machines []vnf
 // build is everything that happens on a machine. What it is told by a step it is told again after a crash.
 func (s *site) build(ctx context.Context) error {
 	limits := s.config.Timeouts
-	if err := s.do(ctx, "reach", limits.Boot, s.node.SSH.Wait); err != nil {
+	if err := s.node.Reach(ctx, s.op, limits.Boot); err != nil {
 		return err
 	}
 	for _, step := range []struct {

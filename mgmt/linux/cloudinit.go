@@ -1,0 +1,122 @@
+package linux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// AwaitBoot waits until one can log in and cloud-init has finished, on a machine that has it: until then cloud-init
+// rewrites package sources, installs packages and may restart the machine. complaints is what cloud-init reports of
+// errors; they do not make AwaitBoot fail, since cloud-init counts a failed module as an error of the whole boot.
+func (m Machine) AwaitBoot(ctx context.Context) (complaints string, err error) {
+	return backoff.Retry(ctx, func() (string, error) {
+		if err := m.SSH.Wait(ctx); err != nil {
+			return "", backoff.Permanent(err)
+		}
+		complaints, err := m.awaitCloudInit(ctx)
+		restarts := errors.Is(err, sshexec.ErrDisconnected) || errors.Is(err, sshexec.ErrConnect)
+		if restarts && ctx.Err() == nil {
+			return "", err
+		}
+		return complaints, backoff.Permanent(err)
+	}, backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: 250 * time.Millisecond, Multiplier: 2, MaxInterval: 5 * time.Second}),
+		backoff.WithMaxElapsedTime(0))
+}
+
+// awaitCloudInit needs no root: users are made before sudo lets them in.
+func (m Machine) awaitCloudInit(ctx context.Context) (complaints string, err error) {
+	err = m.SSH.Exec(ctx, sshexec.Command{Shell: "command -v cloud-init >/dev/null"})
+	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && (exit.Code == 1 || exit.Code == 127) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	status, err := m.cloudInitStatus(ctx, "--wait")
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		status, _ := m.cloudInitStatus(asked)
+		return "", fmt.Errorf("cloud-init has not finished on %s (%s): %w", m.SSH.Name(), status, err)
+	}
+	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && exit.Signal == "" {
+		return status, nil // 1: it failed, 2: modules failed (cloud-init, "Exit codes")
+	}
+	return "", err
+}
+
+// maxCloudInitStatus bounds what is told of a status.
+const maxCloudInitStatus = 2 << 10
+
+// cloudInitStatus is what cloud-init reports, in one line. While it waits it prints a line of dots.
+func (m Machine) cloudInitStatus(ctx context.Context, options ...string) (string, error) {
+	out, err := m.SSH.Output(ctx, sshexec.Command{Argv: slices.Concat([]string{"cloud-init", "status", "--long"}, options)})
+	var lines []string
+	for line := range strings.Lines(string(out)) {
+		if line = strings.TrimSpace(strings.TrimLeft(line, ".")); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	status := strings.Join(lines, "; ")
+	return strings.ToValidUTF8(status[:min(len(status), maxCloudInitStatus)], ""), err
+}
+
+// hostsSetting reads who writes /etc/hosts, the strongest setting last: the system's, those of the vendor, the user's
+// (cloud-init, "Configuration sources").
+const hostsSetting = `grep -hs '^manage_etc_hosts:' /etc/cloud/cloud.cfg /etc/cloud/cloud.cfg.d/*.cfg ` +
+	`/var/lib/cloud/instance/vendor-cloud-config.txt /var/lib/cloud/instance/vendor2-cloud-config.txt ` +
+	`/var/lib/cloud/instance/cloud-config.txt; true`
+
+// HostsTemplate returns the file that cloud-init writes /etc/hosts from at every start of the machine, "" if it does not:
+// only what is in the template stays in /etc/hosts. A machine whose template is missing is refused.
+func (m Machine) HostsTemplate(ctx context.Context) (name string, err error) {
+	settings, err := m.SSH.Output(ctx, sshexec.Command{Shell: hostsSetting, Root: true})
+	if err != nil || !rendersHosts(settings) {
+		return "", err
+	}
+	release, _, err := m.Read(ctx, "/etc/os-release")
+	if err != nil {
+		return "", err
+	}
+	name = "/etc/cloud/templates/hosts." + osFamily(release) + ".tmpl"
+	exists, err := m.Holds(ctx, "test", "-f", name)
+	if err == nil && !exists {
+		err = fmt.Errorf("cloud-init writes /etc/hosts of %s at every start (manage_etc_hosts: true), but there is no %s that could keep the names of the nodes: "+
+			"set manage_etc_hosts to false in the image or in user_data", m.SSH.Name(), name)
+	}
+	if err != nil {
+		return "", err
+	}
+	return name, nil
+}
+
+// rendersHosts reports whether the last of these settings has cloud-init write the whole file (cloud-init,
+// cc_update_etc_hosts). "localhost" is for one line, which is not ours.
+func rendersHosts(settings []byte) bool {
+	lines := strings.Split(strings.TrimSpace(string(settings)), "\n")
+	_, value, _ := strings.Cut(lines[len(lines)-1], ":")
+	value, _, _ = strings.Cut(value, " #")
+	return slices.Contains([]string{"true", "yes", "on", "1", "template"}, strings.ToLower(strings.Trim(value, " \t\r'\"")))
+}
+
+// osFamily is how cloud-init calls the family of a system in the names of its templates.
+func osFamily(release []byte) string {
+	r := osRelease(release)
+	for _, id := range strings.Fields(r["ID"] + " " + r["ID_LIKE"]) {
+		switch id {
+		case "debian", "ubuntu":
+			return "debian"
+		case "rhel", "fedora":
+			return "redhat"
+		}
+	}
+	return r["ID"]
+}
