@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -90,7 +91,7 @@ func (d *deployment) hasAddress(addr netip.Addr) bool {
 func (d *deployment) endpoint() string {
 	port := cmp.Or(d.api.port, apiPort)
 	if d.balanced() || d.p.ScriptPath != "" && len(d.masters) > 1 {
-		port = balancedPort
+		port = strconv.Itoa(balancedPort)
 	}
 	return net.JoinHostPort(d.api.host, port)
 }
@@ -98,7 +99,7 @@ func (d *deployment) endpoint() string {
 // The ports of API servers and of haproxy before them.
 const (
 	apiPort      = "6443"
-	balancedPort = "16443"
+	balancedPort = 16443
 )
 
 // init makes the control plane on the first node.

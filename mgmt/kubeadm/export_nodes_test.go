@@ -92,7 +92,8 @@ func (s Site) Balancer(n mgmt.Node, addresses string) (haproxy, keepalived strin
 		return "", "", errors.New("no interface")
 	}
 	vrrp := vrrpConfig{balancer: balancer{RouterID: 57, Password: "pass0000"}, node: n, masters: s.d.masters, place: at, vip: vip}
-	return haproxyConfig(vip, s.d.masters), vrrp.String(), nil
+	conf, err := haproxyConfig(vip, s.d.masters)
+	return string(conf), vrrp.String(), err
 }
 
 // Balanced reports whether our own load balancer is used.

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/netip"
-	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -85,9 +85,8 @@ func (d *deployment) setUpBalancer(ctx context.Context, n mgmt.Node) error {
 	return d.writeBalancer(ctx, n, d.masters)
 }
 
-// The files of the load balancer.
+// The files of keepalived.
 const (
-	haproxyFile    = "/etc/haproxy/haproxy.cfg"
 	keepalivedFile = "/etc/keepalived/keepalived.conf"
 	aliveScript    = "/etc/keepalived/vnfkit-haproxy-alive"
 )
@@ -111,7 +110,11 @@ func (d *deployment) writeBalancer(ctx context.Context, n mgmt.Node, masters []m
 	if err := put(ctx, n, aliveScript, alive, 0o755); err != nil {
 		return err
 	}
-	if err := replaceChecked(ctx, n, haproxyFile, haproxyConfig(vip, masters), 0o644, "haproxy", "-c", "-f"); err != nil {
+	conf, err := haproxyConfig(vip, masters)
+	if err != nil {
+		return err
+	}
+	if err := replaceChecked(ctx, n, loadbalancer.ConfigFile, string(conf), 0o644, "haproxy", "-c", "-f"); err != nil {
 		return err
 	}
 	if err := replaceChecked(ctx, n, keepalivedFile, vrrp.String(), 0o600, "keepalived", "-t", "-f"); err != nil {
@@ -138,54 +141,10 @@ func replaceChecked(ctx context.Context, n mgmt.Node, path, content string, mode
 	return n.RunRoot(ctx, []string{"mv", "-f", candidate, path}, nil, nil, nil)
 }
 
-// haproxyConfig leads the clients of the API to the API servers that are ready. TLS is between client and API
-// server; the checks do not verify it: they only choose whom to ask, and the cluster's CA does not exist before
-// the first of them. /readyz is open to everybody, which the probes of kubeadm's own static pods need too; other
-// answers than 200 come from an API server that starts, or that has lost its etcd. Watches are quiet for long: dead clients and servers are
-// noticed by keep-alive packets. There is no statistics page and no socket for administration.
-func haproxyConfig(vip netip.Addr, masters []mgmt.Node) string {
-	bind := "0.0.0.0:" + balancedPort
-	if vip.Is6() {
-		bind = "[::]:" + balancedPort + " v6only"
-	}
-	var out strings.Builder
-	out.WriteString(`# Written by vnfkit, and written anew when control-plane nodes come or go.
-global
-    log /dev/log local0
-    user haproxy
-    group haproxy
-
-defaults
-    mode tcp
-    option dontlognull
-    option clitcpka
-    option srvtcpka
-    timeout connect 5s
-    timeout check 5s
-    timeout client 1h
-    timeout server 1h
-
-frontend kubernetes
-    log global
-    option tcplog
-    bind ` + bind + `
-    default_backend kubernetes
-
-frontend alive
-    mode http
-    timeout client 5s
-    bind 127.0.0.1:` + alivePort + `
-    monitor-uri /alive
-
-backend kubernetes
-    log global
-    balance roundrobin
-    option httpchk GET /readyz
-    http-check expect status 200
-    default-server check check-ssl verify none inter 2s fall 3 rise 1 on-marked-down shutdown-sessions
-`)
-	for _, m := range masters {
-		fmt.Fprintf(&out, "    server %s %s\n", m.HostName, net.JoinHostPort(m.IP.String(), apiPort))
-	}
-	return out.String()
+// haproxyConfig leads the clients of the API to these control-plane nodes, as the load balancer of a VNF does.
+func haproxyConfig(vip netip.Addr, masters []mgmt.Node) ([]byte, error) {
+	return loadbalancer.Config{
+		Parts: map[string]loadbalancer.Part{"cluster": loadbalancer.Cluster(balancedPort, clustervnf.Servers(masters), nil)},
+		IPv6:  vip.Is6(), AlivePort: alivePort,
+	}.Render()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -54,13 +55,13 @@ func findPlace(addresses string, vip netip.Addr) (place, bool) {
 }
 
 // alivePort answers on the machine itself as long as haproxy works.
-const alivePort = "16442"
+const alivePort = 16442
 
 // alive is what keepalived asks before it holds the address: haproxy's answer, since its port alone would open
 // a connection to an API server each time.
-const alive = `#!/bin/bash
+var alive = `#!/bin/bash
 # Written by vnfkit. Ends with 0 when haproxy answers.
-exec 3<>/dev/tcp/127.0.0.1/` + alivePort + ` || exit 1
+exec 3<>/dev/tcp/127.0.0.1/` + strconv.Itoa(alivePort) + ` || exit 1
 printf 'GET /alive HTTP/1.0\r\n\r\n' >&3
 read -r -t 2 status <&3
 [[ $status == *" 200 "* ]]

@@ -16,6 +16,9 @@ type Config struct {
 	Drained []string
 	// IPv6 has the ports answer at IPv6 addresses too: haproxy does not start with it where the kernel has no IPv6.
 	IPv6 bool
+	// AlivePort is a port of loopback at which haproxy answers "GET /alive" with 200 while it runs, for keepalived. Default:
+	// there is no such port.
+	AlivePort int
 }
 
 // PortError tells that a port of the load balancer has somebody already.
@@ -48,6 +51,12 @@ func (c Config) Validate() error {
 			v.fault("the owner %q must have letters, digits and . _ - between slashes", owner)
 		}
 		v.part(c.Parts[owner])
+	}
+	if c.AlivePort < 0 || c.AlivePort > 65535 {
+		v.fault("the alive port is %d, no number from 1 to 65535", c.AlivePort)
+	}
+	if owner, taken := v.ports[c.AlivePort]; taken && c.AlivePort != 0 {
+		v.faults = append(v.faults, &PortError{Port: c.AlivePort, Owner: owner, Taken: "GET /alive", Remedy: "choose another one"})
 	}
 	return errors.Join(v.faults...)
 }

@@ -16,6 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
+const alivePort = 8384
+
 // whole is a configuration with something of everything.
 func whole() loadbalancer.Config {
 	v6 := loadbalancer.Server{ID: "id-w6", Name: "worker-2001-db8--1", Address: netip.MustParseAddr("2001:db8::1")}
@@ -24,7 +26,7 @@ func whole() loadbalancer.Config {
 	both.Frontends[0].To = []string{"workers", "masters", "workers"}
 	return loadbalancer.Config{
 		Parts:   map[string]loadbalancer.Part{"cnf/b": both, "cnf/a": service("shop.api.http", 30081), "cluster/c": cluster},
-		Drained: []string{"id-w1"}, IPv6: true,
+		Drained: []string{"id-w1"}, IPv6: true, AlivePort: alivePort,
 	}
 }
 
@@ -121,8 +123,10 @@ func TestValidate(t *testing.T) {
 		"a group of others":  {map[string]loadbalancer.Part{"cluster/c": loadbalancer.Cluster(1, nil, nil), "cluster/d": loadbalancer.Cluster(2, nil, nil)}, []string{"cluster/d: group masters: cluster/c has"}},
 		"several at once":    {frontend(func(f *loadbalancer.Frontend) { f.Port, f.Name = -1, "" }), []string{"port is -1", `the name ""`}},
 		"a name that widens": {worker(func(s *loadbalancer.Server) { s.Name = "w1 1.2.3.4:80 # " }), []string{"workers[0]: the name"}},
+		"the alive port":     {frontend(func(f *loadbalancer.Frontend) { f.Port = alivePort }), []string{"port 8384, which cluster/c wants, is taken by GET /alive"}},
 	} {
-		err := loadbalancer.Config{Parts: c.parts}.Validate()
+		config := loadbalancer.Config{Parts: c.parts, AlivePort: alivePort}
+		err := config.Validate()
 		if (err != nil) != (c.want != nil) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -131,7 +135,7 @@ func TestValidate(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if text, err := (loadbalancer.Config{Parts: c.parts}).Render(); (err != nil) != (c.want != nil) || err != nil && text != nil {
+		if text, err := config.Render(); (err != nil) != (c.want != nil) || err != nil && text != nil {
 			t.Errorf("%s is rendered: %v", name, err)
 		}
 	}

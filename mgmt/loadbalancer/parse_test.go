@@ -20,13 +20,14 @@ type parsedFrontend struct {
 	name, backend string
 	port          int
 	binds         int
+	monitor       bool // haproxy itself answers
 }
 
 // lines that may be in a section, by their first word, with the number of their words.
 var grammar = map[string]map[string][]int{
 	"global":   {"log": {3}, "user": {2}, "group": {2}, "stats": {13}, "hard-stop-after": {2}},
 	"defaults": {"mode": {2}, "log": {2}, "option": {2, 3}, "retries": {2}, "timeout": {3}},
-	"frontend": {"bind": {2, 3}, "default_backend": {2}},
+	"frontend": {"bind": {2, 3}, "default_backend": {2}, "mode": {2}, "timeout": {3}, "monitor-uri": {2}},
 	"backend":  {"balance": {2}, "option": {4}, "http-check": {4}, "default-server": {10, 15}, "server": {3}},
 }
 
@@ -69,6 +70,7 @@ func parse(text string) (*parsed, error) {
 			return nil, fmt.Errorf("parsing [haproxy.cfg:%d] : %w", i, err)
 		}
 	}
+	out.frontends = slices.DeleteFunc(out.frontends, func(f parsedFrontend) bool { return f.monitor })
 	for _, f := range out.frontends {
 		if _, ok := out.backends[f.backend]; !ok || f.port == 0 {
 			return nil, fmt.Errorf("frontend %q leads nowhere", f.name)
@@ -93,6 +95,8 @@ func (p *parsed) line(section, name string, words []string) error {
 		}
 		f.port = int(at.Port())
 		f.binds++
+	case "monitor-uri":
+		p.frontends[len(p.frontends)-1].monitor = true
 	case "default_backend":
 		p.frontends[len(p.frontends)-1].backend = words[1]
 	case "server":

@@ -32,7 +32,7 @@ const socket = "/run/haproxy-vnfkit.sock"
 // one more of them with each change.
 const oldWorkers = "12h"
 
-const header = `# Written by vnfkit from vnfkit-parts.json beside it: changes are lost.
+const header = `# Written by vnfkit: changes are lost.
 global
     log /dev/log local0
     user haproxy
@@ -55,6 +55,15 @@ defaults
     timeout server 1h
 `
 
+// alive leads nowhere: the port of a service would open a connection to one of its servers each time.
+const alive = `
+frontend alive
+    mode http
+    timeout client 5s
+    bind 127.0.0.1:%d
+    monitor-uri /alive
+`
+
 // Render returns haproxy.cfg: the same bytes for the same configuration. Connections are balanced as they are: TLS is
 // between the client and the server. The checks of API servers do not verify them: they only choose whom to ask. Watches
 // are quiet for long: dead clients and servers are noticed by keep-alive packets, and servers by data that they do not
@@ -73,6 +82,9 @@ func (c Config) Render() ([]byte, error) {
 		for _, f := range c.Parts[owner].Frontends {
 			c.frontend(&out, owner, f, groups)
 		}
+	}
+	if c.AlivePort > 0 {
+		fmt.Fprintf(&out, alive, c.AlivePort)
 	}
 	return []byte(out.String()), nil
 }

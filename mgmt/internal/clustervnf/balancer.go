@@ -61,7 +61,7 @@ func ips(nodes []mgmt.Node) (out []netip.Addr) {
 
 // Route has load balancers lead to these nodes of the cluster, and to nobody else: the step of that name.
 func (b Balancing) Route(ctx context.Context, step string, machines []mgmt.Node, to Lead) error {
-	part := loadbalancer.Cluster(loadbalancer.DefaultPort, servers(to.Masters), servers(to.Workers))
+	part := loadbalancer.Cluster(loadbalancer.DefaultPort, Servers(to.Masters), Servers(to.Workers))
 	return b.on(ctx, machines, step, b.Limits.Change, func(ctx context.Context, n mgmt.Node) error {
 		return b.lenient(ctx, n, loadbalancer.On(n.SSH).Put(ctx, loadbalancer.OfCluster(b.Op.InstanceID), part))
 	})
@@ -77,7 +77,8 @@ func (b Balancing) lenient(ctx context.Context, n mgmt.Node, err error) error {
 	return err
 }
 
-func servers(nodes []mgmt.Node) (out []loadbalancer.Server) {
+// Servers are machines as load balancers know them.
+func Servers(nodes []mgmt.Node) (out []loadbalancer.Server) {
 	for _, n := range nodes {
 		out = append(out, loadbalancer.Server{ID: n.ID, Name: n.HostName, Address: n.IP})
 	}
