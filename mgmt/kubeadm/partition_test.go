@@ -17,7 +17,7 @@ import (
 )
 
 // TestPartitionedWorker: the pods of a worker that no longer answers run on. Kubernetes starts copies of them elsewhere
-// as soon as the Node object is deleted, which is why the machine goes first.
+// as soon as the Node object is deleted, so the machine is removed first.
 func TestPartitionedWorker(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

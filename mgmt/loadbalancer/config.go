@@ -16,8 +16,7 @@ type Config struct {
 	Drained []string
 	// IPv6 has the ports answer at IPv6 addresses too: haproxy does not start with it where the kernel has no IPv6.
 	IPv6 bool
-	// AlivePort is a port of loopback at which haproxy answers "GET /alive" with 200 while it runs, for keepalived. Default:
-	// there is no such port.
+	// AlivePort is a port of loopback at which haproxy answers "GET /alive" with 200 while it runs, for keepalived. Default: none.
 	AlivePort int
 }
 
