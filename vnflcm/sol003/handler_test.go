@@ -18,6 +18,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
 )
 
 var versions = []string{"v1", "v2"}
@@ -265,18 +266,19 @@ func TestMethods(t *testing.T) {
 		"api_versions": "GET HEAD", "vnf_instances": "GET HEAD POST", "vnf_instances/x": "DELETE GET HEAD PATCH",
 		"vnf_lcm_op_occs": "GET HEAD", "vnf_lcm_op_occs/x": "GET HEAD",
 		"vnf_lcm_op_occs/x/retry": "POST", "vnf_lcm_op_occs/x/rollback": "POST", "vnf_lcm_op_occs/x/fail": "POST", "vnf_lcm_op_occs/x/cancel": "POST",
+		"subscriptions": "GET HEAD POST", "subscriptions/x": "DELETE GET HEAD",
 	}
 	for _, task := range []string{"instantiate", "scale", "scale_to_level", "heal", "terminate", "change_ext_conn", "change_flavour", "operate", "change_vnfpkg",
 		"create_snapshot", "revert_to_snapshot"} {
 		allowed["vnf_instances/x/"+task] = "POST"
 	}
-	for _, missing := range []string{"", "subscriptions", "subscriptions/x", "vnf_snapshots", "vnf_snapshots/x", "vnf_instances/x/y", "vnf_instances/", "vnf_instances//x",
+	for _, missing := range []string{"", "subscriptions/x/y", "vnf_snapshots", "vnf_snapshots/x", "vnf_instances/x/y", "vnf_instances/", "vnf_instances//x",
 		"vnf_instances/x/", "vnf_lcm_op_occs/x/y/z", "a/../vnf_instances"} {
 		allowed[missing] = ""
 	}
 	bodies := map[string]string{"scale": `{"type":"SCALE_OUT","aspectId":"w"}`, "cancel": `{"cancelMode":"GRACEFUL"}`, "vnf_instances": `{"vnfdId":"none"}`}
 	for _, api := range versions {
-		x := newVNFM(t, nil, sol003.Options{})
+		x := newVNFMWith(t, nil, sol003.Options{}, subscribable)
 		for path, methods := range allowed {
 			for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"} {
 				name := path[strings.LastIndex(path, "/")+1:]
@@ -284,9 +286,9 @@ func TestMethods(t *testing.T) {
 				switch is := slices.Contains(strings.Fields(methods), method); {
 				case !is && methods != "":
 					want = 405
-				case method == "POST" && path == "vnf_instances":
-					want = 422 // no such VNFD
-				case is && (path == "vnf_instances" || path == "vnf_lcm_op_occs" || path == "api_versions"):
+				case method == "POST" && (path == "vnf_instances" || path == "subscriptions"):
+					want = 422 // no such VNFD, no callbackUri
+				case is && (path == "vnf_instances" || path == "vnf_lcm_op_occs" || path == "api_versions" || path == "subscriptions"):
 					want = 200
 				}
 				if method == "POST" || method == "PATCH" {
@@ -303,21 +305,32 @@ func TestMethods(t *testing.T) {
 		x.send("GET", "/vnflcm/api_versions", "", 200)
 		x.send("GET", "/vnflcm/v3/vnf_instances", "", 404)
 		x.send("GET", "/", "", 404)
+		without := newVNFM(t, nil, sol003.Options{})
+		without.send("GET", "/vnflcm/"+api+"/subscriptions", "", 404)
+		without.send("POST", "/vnflcm/"+api+"/subscriptions", "{}", 404)
+		without.send("DELETE", "/vnflcm/"+api+"/subscriptions/x", "", 404)
 	}
 }
 
+// subscribable lets a VNFM have subscriptions. It sends no notifications.
+func subscribable(m *vnflcm.Manager, options *sol003.Options) sol003.Manager {
+	options.Subscriptions = notify.New(m, notify.Options{})
+	return m
+}
+
 // TestEveryStatus has every kind of resource answer with the statuses that do not depend on the Manager. TestMethods has 404
-// and 405, TestFaults 409 and 422, TestFailures 500, 503 and 504, TestPreconditions 304 and 412.
+// and 405, TestFaults 409 and 422, TestFailures 500, 503 and 504, TestPreconditions 304 and 412. Statuses of the standard that the
+// handler never answers with are 416 and 429, since it has no ranges and no limit of requests.
 func TestEveryStatus(t *testing.T) {
 	t.Parallel()
-	x := newVNFM(t, nil, sol003.Options{MaxBody: 1000, Authorize: func(r *http.Request) (sol003.Principal, error) {
+	x := newVNFMWith(t, nil, sol003.Options{MaxBody: 1000, Authorize: func(r *http.Request) (sol003.Principal, error) {
 		return sol003.Principal{}, map[string]error{"401": errors.New("no"), "403": sol003.ErrForbidden, "503": sol003.ErrUnavailable}[r.Header.Get("X-Want")]
-	}})
+	}}, subscribable)
 	for _, api := range versions {
 		for resource, methods := range map[string]string{"vnf_instances": "GET POST", "vnf_instances/x": "GET PATCH DELETE", "vnf_instances/x/instantiate": "POST",
 			"vnf_instances/x/scale": "POST", "vnf_instances/x/scale_to_level": "POST", "vnf_instances/x/heal": "POST", "vnf_instances/x/terminate": "POST", "vnf_instances/x/change_ext_conn": "POST",
 			"vnf_lcm_op_occs": "GET", "vnf_lcm_op_occs/x": "GET", "vnf_lcm_op_occs/x/retry": "POST", "vnf_lcm_op_occs/x/rollback": "POST",
-			"vnf_lcm_op_occs/x/fail": "POST", "vnf_lcm_op_occs/x/cancel": "POST"} {
+			"vnf_lcm_op_occs/x/fail": "POST", "vnf_lcm_op_occs/x/cancel": "POST", "subscriptions": "GET POST", "subscriptions/x": "GET DELETE"} {
 			uri := "/vnflcm/" + api + "/" + resource
 			for _, method := range strings.Fields(methods) {
 				x.send(method, uri, "", 401, "X-Want", "401")
