@@ -193,8 +193,8 @@ func TestKubeadmSteps(t *testing.T) {
 	for _, life := range []struct{ request, flavour, patch string }{
 		{"instantiate_script.json", "simple", `{}`},
 		{"instantiate_sandbox.json", "complex", `{"master_node":{"cluster_cp_name":"vip_CP"},"worker_node":{"labels":{"node-role.kubernetes.io/edge":""}},
-			"helm_installation_script_path":"Scripts/helm.sh","private_registry_connection_info":[{"connection_type":"0","server":"10.10.9.9:5000"}],
-			"storage_server":{"ssh_cp_name":"storage_CP","username":"ubuntu","password":"ubuntu","nfs_server_setup_params":[{"export_dir":"/srv/nfs","export_to":"10.10.0.0/16"}]},
+			"helm_installation_script_path":"Scripts/helm.sh","private_registry_connection_info":[{"connection_type":"0","server":"198.18.9.9:5000"}],
+			"storage_server":{"ssh_cp_name":"storage_CP","username":"ubuntu","password":"ubuntu","nfs_server_setup_params":[{"export_dir":"/srv/nfs","export_to":"198.18.0.0/16"}]},
 			"pv_registration_params":[{"pv_manifest_file_path":"Files/pv.yaml","nfs_server_cp":"storage_CP"}]}`},
 		{"instantiate_sandbox.json", "complex", `{"external_lb_param":{"ssh_cp_name":"externalLB_CP1","ssh_username":"ubuntu","ssh_password":"ubuntu"}}`},
 	} {

@@ -22,7 +22,7 @@ func TestRun(t *testing.T) {
 	}
 	rest := said.String()
 	for _, want := range []string{"instantiate_end/probe", "instantiate_end/publish", "INSTANTIATE COMPLETED",
-		"push team/web:1.0 to registry.example.org:5000 (10.10.0.10 registry.example.org)",
+		"push team/web:1.0 to registry.example.org:5000 (198.18.0.10 registry.example.org)",
 		"instantiate_end/registries", "instantiate_end/registries", "instantiate_end/registries", "INSTANTIATE COMPLETED",
 		"registry.example.org:5000/team/web:1.0 is on master-", "worker-", "worker-", "TERMINATE COMPLETED", "TERMINATE COMPLETED"} {
 		_, after, found := strings.Cut(rest, want)

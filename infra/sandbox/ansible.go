@@ -17,7 +17,7 @@ import (
 // AnsibleServer is a machine outside of every VNF that runs Ansible, with kubespray on it. It logs in to the machines
 // of the world over SSH, as its inventories say.
 type AnsibleServer struct {
-	// Address is where it answers. One of 10.10.0.0/16 is given to no machine.
+	// Address is where it answers. One of 198.18.0.0/15 is given to no machine.
 	Address netip.Addr
 	// User and Password log in. Default: those of the Config.
 	User, Password string

@@ -41,7 +41,7 @@ func TestKubesprayRefuses(t *testing.T) {
 		"too old":         {config: func(c *sandbox.Config) { c.Ansible[0].Version = "2.12.10" }, code: 2, want: "Ansible must be between 2.14.0 and 2.15.0 exclusive - you have 2.12.10"},
 		"too new":         {config: func(c *sandbox.Config) { c.Ansible[0].Version = "2.15.0" }, code: 2, want: "you have 2.15.0"},
 		"no masters":      {files: replace(hosts, "[kube_control_plane]", "[masters]\n[kube_control_plane]\n[others]"), code: 2, want: "'kube_control_plane' cannot be empty"},
-		"even etcd":       {files: replace(hosts, "[etcd]", "[etcd]\nworker-10-10-1-11"), code: 2, want: "Stop if even number of etcd hosts"},
+		"even etcd":       {files: replace(hosts, "[etcd]", "[etcd]\nworker-198-18-1-11"), code: 2, want: "Stop if even number of etcd hosts"},
 		"undefined group": {files: replace(hosts, "kube_node\n", "kube-nodes\n"), code: 2, want: "includes undefined group: kube-node"},
 		"unknown flag":    {args: []string{"cluster.yml", "--limt=x"}, code: 2, want: "unrecognized arguments"},
 		"nobody":          {args: []string{"scale.yml", "--limit=nobody"}, code: 1, want: "leaves us with no hosts to target"},
@@ -54,8 +54,8 @@ func TestKubesprayRefuses(t *testing.T) {
 		"sudo":            {config: func(c *sandbox.Config) { c.SudoPassword = "sudo's" }, files: replace(vars, "ansible_ssh", "ansible_become_password: \"sudo's\"\nansible_ssh")},
 		"needless sudo":   {files: replace(vars, "ansible_ssh", "ansible_become_password: other\nansible_ssh")},
 		"bad host name": {files: func(f map[string]string) {
-			f[hosts] = strings.ReplaceAll(f[hosts], "worker-10-10-1-11", "Worker_1")
-			f["group_vars/all/secrets.yml"] = strings.ReplaceAll(f["group_vars/all/secrets.yml"], "worker-10-10-1-11", "Worker_1")
+			f[hosts] = strings.ReplaceAll(f[hosts], "worker-198-18-1-11", "Worker_1")
+			f["group_vars/all/secrets.yml"] = strings.ReplaceAll(f["group_vars/all/secrets.yml"], "worker-198-18-1-11", "Worker_1")
 		}, code: 2, want: "Stop if bad hostname"},
 		"bad network": {files: replace(vars, "10.201.0.0/16", "10.200.0.0/24"), code: 2, want: "overlap"},
 		"a package":   {config: func(c *sandbox.Config) { c.Missing = []string{"containerd"} }, code: 2, want: "Unable to locate package containerd"},
@@ -91,10 +91,10 @@ func TestKubesprayRemoves(t *testing.T) {
 		unexpected bool
 	}{
 		"everything":   {nil, "No nodes specified for removal", 2, true},
-		"unconfirmed":  {[]string{"-e", "node=worker-10-10-1-11"}, "Delete nodes confirmation failed", 2, false},
-		"the first":    {[]string{"-e", "node=master-10-10-0-10", "-e", "skip_confirmation=true"}, "cannot be removed", 2, true},
+		"unconfirmed":  {[]string{"-e", "node=worker-198-18-1-11"}, "Delete nodes confirmation failed", 2, false},
+		"the first":    {[]string{"-e", "node=master-198-18-0-10", "-e", "skip_confirmation=true"}, "cannot be removed", 2, true},
 		"nobody":       {[]string{"-e", "node=worker", "-e", "skip_confirmation=true"}, "Could not match supplied host pattern, ignoring: worker", 0, false},
-		"from a file":  {[]string{"-e", "@/home/ansible/inv/vars.json"}, "changed: [worker-10-10-1-11 -> master-10-10-0-10]", 0, false},
+		"from a file":  {[]string{"-e", "@/home/ansible/inv/vars.json"}, "changed: [worker-198-18-1-11 -> master-198-18-0-10]", 0, false},
 		"no such file": {[]string{"-e", "@/home/ansible/inv/none.json"}, "Could not find or access", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestKubesprayRemoves(t *testing.T) {
 			told := false
 			k := newControl(t, func(c *sandbox.Config) { c.Unexpected = func(string, []string) { told = true } })
 			k.mustPlay("cluster.yml")
-			k.put("/home/ansible/inv/vars.json", `{"node": "worker-10-10-1-11", "skip_confirmation": true}`)
+			k.put("/home/ansible/inv/vars.json", `{"node": "worker-198-18-1-11", "skip_confirmation": true}`)
 			out, errs, code := k.play(append([]string{"remove-node.yml"}, test.args...)...)
 			if code != test.code || !strings.Contains(out+errs, test.want) || told != test.unexpected {
 				t.Errorf("ended with %d, told %v:\n%s%s", code, told, out, errs)
@@ -114,7 +114,7 @@ func TestKubesprayRemoves(t *testing.T) {
 // TestKubesprayHosts: hosts that are down, replaced, full, or lose the connection.
 func TestKubesprayHosts(t *testing.T) {
 	t.Parallel()
-	const sick = "worker-10-10-1-11"
+	const sick = "worker-198-18-1-11"
 	for name, test := range map[string]struct {
 		do   func(k *control, m machine)
 		want string
@@ -129,7 +129,7 @@ func TestKubesprayHosts(t *testing.T) {
 					h.CutConnections()
 				}
 			})
-		}, "UNREACHABLE! => {\"changed\": false, \"msg\": \"Failed to connect to the host via ssh: Shared connection to 10.10.1.11 closed."},
+		}, "UNREACHABLE! => {\"changed\": false, \"msg\": \"Failed to connect to the host via ssh: Shared connection to 198.18.1.11 closed."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

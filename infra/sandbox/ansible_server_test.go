@@ -73,7 +73,7 @@ func TestKubesprayCallbacks(t *testing.T) {
 	k.env["ANSIBLE_STDOUT_CALLBACK"] = "ansible.posix.jsonl"
 	out := k.mustPlay("playbooks/facts.yml")
 	for _, want := range []string{`"_event":"v2_playbook_on_play_start"`, `"_event":"v2_playbook_on_task_start"`, `"_event":"v2_runner_on_ok"`,
-		`"master-10-10-0-10":{"changed":0,"failures":0,"ignored":0,"ok":1,"rescued":0,"skipped":0,"unreachable":0}`} {
+		`"master-198-18-0-10":{"changed":0,"failures":0,"ignored":0,"ok":1,"rescued":0,"skipped":0,"unreachable":0}`} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %s:\n%s", want, out)
 		}
@@ -86,7 +86,7 @@ func TestKubesprayAPI(t *testing.T) {
 	k := newControl(t, nil)
 	k.mustPlay("cluster.yml")
 	_, by := k.nodes()
-	conn, err := k.world.Dial(t.Context(), "tcp", by["master-10-10-0-10"].Address+":6443")
+	conn, err := k.world.Dial(t.Context(), "tcp", by["master-198-18-0-10"].Address+":6443")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,12 +96,12 @@ func TestKubesprayAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	cert := secure.ConnectionState().PeerCertificates[0]
-	for _, name := range []string{"10.10.0.250", "10.10.0.10", "127.0.0.1", "master-10-10-0-10", "kubernetes"} {
+	for _, name := range []string{"198.18.0.250", "198.18.0.10", "127.0.0.1", "master-198-18-0-10", "kubernetes"} {
 		if err := cert.VerifyHostname(name); err != nil {
 			t.Error(err)
 		}
 	}
-	if cert.VerifyHostname("10.10.0.251") == nil {
+	if cert.VerifyHostname("198.18.0.251") == nil {
 		t.Error("the certificate is for anybody")
 	}
 }
@@ -112,7 +112,7 @@ func TestKubesprayKilled(t *testing.T) {
 	k := newControl(t, func(c *sandbox.Config) { c.Takes = 100 * time.Millisecond })
 	ctx, cancel := context.WithCancel(t.Context())
 	_, by := k.nodes()
-	k.world.Host(by["master-10-10-0-10"].Resource).OnCommand(func(r sshtest.Record) {
+	k.world.Host(by["master-198-18-0-10"].Resource).OnCommand(func(r sshtest.Record) {
 		if slices.Equal(r.Argv[:min(2, len(r.Argv))], []string{"kubeadm", "init"}) {
 			time.AfterFunc(20*time.Millisecond, cancel)
 		}

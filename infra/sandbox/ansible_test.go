@@ -98,7 +98,7 @@ func (k *control) inventory(change func(files map[string]string), without ...str
 		"known_hosts": known.String(),
 		"group_vars/all/own.yml": "ansible_password: \"{{ secrets[inventory_hostname].password }}\"\n" +
 			"ansible_ssh_common_args: -o UserKnownHostsFile=\"/home/ansible/inv/known_hosts\" -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes\n" +
-			"supplementary_addresses_in_ssl_keys: [10.10.0.250]\nkube_pods_subnet: 10.200.0.0/16\nkube_service_addresses: 10.201.0.0/16\n",
+			"supplementary_addresses_in_ssl_keys: [198.18.0.250]\nkube_pods_subnet: 10.200.0.0/16\nkube_service_addresses: 10.201.0.0/16\n",
 		"group_vars/all/secrets.yml": secrets,
 	}
 	if change != nil {

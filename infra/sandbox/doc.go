@@ -10,7 +10,7 @@
 //		...
 //	})
 //
-// Machines get addresses in 10.10.0.0/16 that exist only for Dial. They accept User and Password, and sudo
+// Machines get addresses in 198.18.0.0/15 that exist only for Dial. They accept User and Password, and sudo
 // without a password. Their host keys are part of the resources, so management drivers send no password to a real machine that a
 // program meets there because it forgot Dial. A healed machine is a new host: another resource id, another host key, empty files,
 // the same name and address.

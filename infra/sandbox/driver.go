@@ -91,7 +91,7 @@ func (w *World) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 }
 
 // giveVirtual gives an instance the addresses that its machines may share: the lowest free ones of
-// 10.10.254.0/24, where no machine is.
+// 198.18.254.0/24, where no machine is.
 func (w *World) giveVirtual(instance string) error {
 	w.mu.Lock()
 	for _, name := range w.config.Virtual {
@@ -110,7 +110,7 @@ func (w *World) freeVirtual() netip.Addr {
 			taken[p.Address] = true
 		}
 	}
-	addr := netip.AddrFrom4([4]byte{10, 10, 254, 1})
+	addr := netip.AddrFrom4([4]byte{198, 18, 254, 1})
 	for taken[addr] {
 		addr = addr.Next()
 	}
@@ -313,7 +313,8 @@ func (w *World) drop(m *machine) error {
 	return errors.Join(err, w.save())
 }
 
-// freeAddress takes the lowest free address. Neighbours are in different /24s, so that nobody relies on one.
+// freeAddress returns the lowest free address of 198.18.0.0/15, the network for benchmarks (RFC 2544), which reaches no real machine.
+// Neighbours are in different /24s, so that drivers cannot rely on a common one.
 func (w *World) freeAddress() netip.Addr {
 	taken := maps.Clone(w.reserved)
 	for _, m := range w.machines {
@@ -325,7 +326,7 @@ func (w *World) freeAddress() netip.Addr {
 		taken[s.Address] = true
 	}
 	for n := 0; ; n++ {
-		addr := netip.AddrFrom4([4]byte{10, 10, byte(n/240*3 + n%3), byte(10 + n%240)})
+		addr := netip.AddrFrom4([4]byte{198, 18, byte(n/240*3 + n%3), byte(10 + n%240)})
 		if !taken[addr] {
 			return addr
 		}

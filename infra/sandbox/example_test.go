@@ -81,5 +81,5 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Output: COMPLETED: hello worker-10-10-1-11
+	// Output: COMPLETED: hello worker-198-18-1-11
 }

@@ -315,7 +315,7 @@ func silenced(t *testing.T, silence func(w *sandbox.World, idOrName string) erro
 	if err := s.dial(worker.Address, "admin", "wrong"); !errors.Is(err, sshexec.ErrAuth) {
 		t.Errorf("%v", err)
 	}
-	if err := s.dial("10.10.99.99", "admin", "hunter2"); !errors.Is(err, sshexec.ErrConnect) || !strings.Contains(err.Error(), "no route to host") {
+	if err := s.dial("198.18.99.99", "admin", "hunter2"); !errors.Is(err, sshexec.ErrConnect) || !strings.Contains(err.Error(), "no route to host") {
 		t.Errorf("%v", err)
 	}
 	if err := silence(s.world, "missing"); err == nil {

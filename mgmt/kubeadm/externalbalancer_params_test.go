@@ -32,7 +32,7 @@ func TestBalancerFaults(t *testing.T) {
 			`external_lb_param.ssh_cp_name: "masterNode_CP1": is of VDU masterNode, whose machines are control-plane nodes`}},
 		"a worker": {`{"external_lb_param":{"ssh_cp_name":"workerNode_CP2","nic_cp_name":null}}`, []string{
 			`external_lb_param.ssh_cp_name: "workerNode_CP2": is of VDU workerNode, whose machines are workers`}},
-		"the storage server": {`{"storage_server":{"ssh_cp_name":"externalLB_CP1","username":"u","password":"p","nfs_server_setup_params":[{"export_dir":"/srv/nfs","export_to":"10.10.0.0/16"}]}}`, []string{
+		"the storage server": {`{"storage_server":{"ssh_cp_name":"externalLB_CP1","username":"u","password":"p","nfs_server_setup_params":[{"export_dir":"/srv/nfs","export_to":"198.18.0.0/16"}]}}`, []string{
 			`external_lb_param.ssh_cp_name: "externalLB_CP1": is of VDU externalLB, whose machines are the storage server`}},
 		"other endpoints": {`{"api_endpoint":"lb.example.org","script_path":"Scripts/install_external_lb.sh","master_node":{"cluster_fip_name":"x"}}`, []string{
 			`api_endpoint: "lb.example.org": cannot be given beside external_lb_param, whose load balancer is the endpoint: leave one of them out`,

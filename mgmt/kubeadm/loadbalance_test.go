@@ -65,7 +65,7 @@ func TestBalance(t *testing.T) {
 	opID, err := m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
 	l.Must(opID, err, m)
 	haproxy := l.file("masterNode-1", "/etc/haproxy/haproxy.cfg")
-	if n := strings.Count(haproxy, "    server "); n != 2 || strings.Contains(haproxy, "master-10-10-2-12") {
+	if n := strings.Count(haproxy, "    server "); n != 2 || strings.Contains(haproxy, "master-198-18-2-12") {
 		t.Errorf("haproxy knows %d servers:\n%s", n, haproxy)
 	}
 	if after := l.file("masterNode-1", "/etc/keepalived/keepalived.conf"); lineOf(after, "auth_pass") != lineOf(before, "auth_pass") {
@@ -108,14 +108,14 @@ func TestRefusedByHaproxy(t *testing.T) {
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
-	id := l.Instantiated("instantiate_sandbox.json", with(t, `{"api_endpoint":"10.10.0.10","master_node":{"cluster_cp_name":null}}`))
+	id := l.Instantiated("instantiate_sandbox.json", with(t, `{"api_endpoint":"198.18.0.10","master_node":{"cluster_cp_name":null}}`))
 	l.want(1, 1, 0)
 	vim, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id))
-	if err != nil || !strings.Contains(string(vim.AccessInfo.Reveal()), `"https://10.10.0.10:6443"`) {
+	if err != nil || !strings.Contains(string(vim.AccessInfo.Reveal()), `"https://198.18.0.10:6443"`) {
 		t.Errorf("the cluster is registered elsewhere: %v", err)
 	}
 
-	floating := []mgmt.Node{node("master", "10.10.0.10", "203.0.113.9")}
+	floating := []mgmt.Node{node("master", "198.18.0.10", "203.0.113.9")}
 	for param, want := range map[string]bool{
 		`{"master_node":{"cluster_cp_name":"M","cluster_fip_name":"M"}}`:               true,
 		`{"master_node":{"cluster_cp_name":"M","cluster_fip_name":"cluster_fip"}}`:     true, // that of M
@@ -124,7 +124,7 @@ func TestEndpoints(t *testing.T) {
 		`{"api_endpoint":"lb.example.org","master_node":{"cluster_fip_name":"x"}}`:     false,
 		`{"master_node":{"cluster_cp_name":"N"}}`:                                      false,
 	} {
-		_, err := kubeadm.NewSite(param, floating, nil, []vnflcm.ConnectionPoint{point("vip_CP", "10.10.0.200", "")})
+		_, err := kubeadm.NewSite(param, floating, nil, []vnflcm.ConnectionPoint{point("vip_CP", "198.18.0.200", "")})
 		if (err == nil) != want {
 			t.Errorf("%s: %v", param, err)
 		}

@@ -31,8 +31,8 @@ func TestNetworkOfMachines(t *testing.T) {
 		t.Run(network, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
-			_, opID, err := l.Begin("instantiate_sandbox.json", with(t, `{"master_node":{"`+network+`":"10.10.0.0/17"}}`))
-			if err := l.Fails(opID, err); !strings.Contains(err.Error(), "master_node."+network) || !strings.Contains(err.Error(), "contains the address 10.10.") {
+			_, opID, err := l.Begin("instantiate_sandbox.json", with(t, `{"master_node":{"`+network+`":"198.18.0.0/17"}}`))
+			if err := l.Fails(opID, err); !strings.Contains(err.Error(), "master_node."+network) || !strings.Contains(err.Error(), "contains the address 198.18.") {
 				t.Error(err)
 			}
 			for _, h := range l.World.Hosts() {

@@ -33,9 +33,9 @@ const registryPassword = "canary-registry-1"
 
 // registryParams name one registry without TLS and one with TLS, a CA of the package and a login.
 const registryParams = `{"private_registry_connection_info":[
-	{"connection_type":"0","server":"10.10.9.8:5000","probe_image":"team/pause:3.10"},
+	{"connection_type":"0","server":"198.18.9.8:5000","probe_image":"team/pause:3.10"},
 	{"connection_type":"1","server":"registry.example.com","username":"user","password":"` + registryPassword + `","certificate_path":"Files/registries/ca.crt",
-	 "hosts_string":"10.10.9.9 registry.example.com","probe_image":"team/pause:3.10"}]}`
+	 "hosts_string":"198.18.9.9 registry.example.com","probe_image":"team/pause:3.10"}]}`
 
 func registryCA(t testing.TB) string {
 	t.Helper()
@@ -57,8 +57,8 @@ func registrySetup(t testing.TB) setup {
 	t.Helper()
 	ca := registryCA(t)
 	return setup{pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/registries/ca.crt": ca}), sandbox: sandbox.Config{Registries: []sandbox.Registry{
-		{Address: netip.MustParseAddrPort("10.10.9.8:5000"), Images: []string{"team/pause:3.10"}},
-		{Address: netip.MustParseAddrPort("10.10.9.9:443"), CA: ca, Username: "user", Password: registryPassword, Images: []string{"team/pause:3.10"}},
+		{Address: netip.MustParseAddrPort("198.18.9.8:5000"), Images: []string{"team/pause:3.10"}},
+		{Address: netip.MustParseAddrPort("198.18.9.9:443"), CA: ca, Username: "user", Password: registryPassword, Images: []string{"team/pause:3.10"}},
 	}}}
 }
 
@@ -69,7 +69,7 @@ func (l *lab) connected() {
 	for _, h := range l.World.Hosts() {
 		for name, parts := range map[string][]string{
 			"/etc/hosts": {" registry.example.com\n# END vnfkit\n"},
-			"/etc/containerd/certs.d/10.10.9.8:5000/hosts.toml":       {"http://10.10.9.8:5000"},
+			"/etc/containerd/certs.d/198.18.9.8:5000/hosts.toml":       {"http://198.18.9.8:5000"},
 			"/etc/containerd/certs.d/registry.example.com/hosts.toml": {"https://registry.example.com", "vnfkit-ca.crt"},
 			"/var/lib/kubelet/config.json":                            {base64.StdEncoding.EncodeToString([]byte("user:" + registryPassword))},
 		} {
@@ -142,7 +142,7 @@ func TestRegistryTrouble(t *testing.T) {
 		"another CA":   {`"certificate_path":"Files/registries/other.crt"`, client.ErrUnknownAuthority},
 		"no CA":        {`"x":1`, client.ErrUnknownAuthority},
 		"password":     {`"certificate_path":"Files/registries/ca.crt","password":"canary-wrong"`, client.ErrLogin},
-		"no such name": {`"hosts_string":"10.10.9.9 other.example.com"`, nil},
+		"no such name": {`"hosts_string":"198.18.9.9 other.example.com"`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +152,7 @@ func TestRegistryTrouble(t *testing.T) {
 			}
 			l := openLab(t, s)
 			entry := `{"connection_type":"1","server":"registry.example.com","username":"user","password":"` + registryPassword +
-				`","hosts_string":"10.10.9.9 registry.example.com","probe_image":"team/pause:3.10",` + c.patch + `}`
+				`","hosts_string":"198.18.9.9 registry.example.com","probe_image":"team/pause:3.10",` + c.patch + `}`
 			_, opID, err := l.Begin("instantiate_sandbox.json", with(t, `{"private_registry_connection_info":[`+entry+`]}`))
 			err = l.Fails(opID, err)
 			if c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), "registry.example.com") {

@@ -32,7 +32,7 @@ const (
 	firstList  = registryParams
 	secondList = `{"private_registry_connection_info":[
 	{"connection_type":"1","server":"registry.example.com","username":"other","password":"` + rotatedPassword + `","certificate_path":"Files/registries/second.crt",
-	 "hosts_string":"10.10.9.10 registry.example.com","probe_image":"team/pause:3.10"}]}`
+	 "hosts_string":"198.18.9.10 registry.example.com","probe_image":"team/pause:3.10"}]}`
 	noList = `{"private_registry_connection_info":[]}`
 )
 
@@ -43,16 +43,16 @@ func rotationSetup(t testing.TB) setup {
 	if err := os.WriteFile(filepath.Join(s.pkg, "Files/registries/second.crt"), []byte(ca), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.sandbox.Registries = append(s.sandbox.Registries, sandbox.Registry{Address: netip.MustParseAddrPort("10.10.9.10:443"), CA: ca,
+	s.sandbox.Registries = append(s.sandbox.Registries, sandbox.Registry{Address: netip.MustParseAddrPort("198.18.9.10:443"), CA: ca,
 		Username: "other", Password: rotatedPassword, Images: []string{"team/pause:3.10"}})
 	return s
 }
 
 // What machines have of the lists, as registriesOn tells it.
 var (
-	firstOn = []string{"/etc/hosts: 10.10.9.9 registry.example.com", "certs.d/10.10.9.8:5000: http://10.10.9.8:5000",
+	firstOn = []string{"/etc/hosts: 198.18.9.9 registry.example.com", "certs.d/198.18.9.8:5000: http://198.18.9.8:5000",
 		"certs.d/registry.example.com: https://registry.example.com, Files/registries/ca.crt", "kubelet: registry.example.com user:" + registryPassword}
-	secondOn = []string{"/etc/hosts: 10.10.9.10 registry.example.com",
+	secondOn = []string{"/etc/hosts: 198.18.9.10 registry.example.com",
 		"certs.d/registry.example.com: https://registry.example.com, Files/registries/second.crt", "kubelet: registry.example.com other:" + rotatedPassword}
 )
 
@@ -312,7 +312,7 @@ func TestRotateBack(t *testing.T) {
 	l := openLab(t, rotationSetup(t))
 	// Nobody tries this password: containerd has no login, and there is no probe.
 	old := `{"private_registry_connection_info":[{"connection_type":"1","server":"registry.example.com","username":"user","password":"canary-old",
-		"certificate_path":"Files/registries/ca.crt","hosts_string":"10.10.9.9 registry.example.com"}]}`
+		"certificate_path":"Files/registries/ca.crt","hosts_string":"198.18.9.9 registry.example.com"}]}`
 	oldOn := []string{firstOn[0], firstOn[2], "kubelet: registry.example.com user:canary-old"}
 	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 2), with(t, old))
 	for _, line := range []string{"apt-get install -y docker.io", "apt-get install -y cri-dockerd", "systemctl start docker", "systemctl start cri-docker"} {

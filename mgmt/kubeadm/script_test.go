@@ -59,20 +59,20 @@ func TestScriptArguments(t *testing.T) {
 		env            []string
 	}{
 		{"simple", `{}`, map[string][]string{
-			"masterNode-0": {"-m", "10.10.0.10", "-i", "10.10.0.10", "-p", "10.244.0.0/16", "-a", "10.96.0.0/12"},
-			"workerNode-0": {"-w", "10.10.1.11", "-i", "10.10.0.10", "-t", "TOKEN", "-s", "HASH"},
+			"masterNode-0": {"-m", "198.18.0.10", "-i", "198.18.0.10", "-p", "10.244.0.0/16", "-a", "10.96.0.0/12"},
+			"workerNode-0": {"-w", "198.18.1.11", "-i", "198.18.0.10", "-t", "TOKEN", "-s", "HASH"},
 		}, []string{"ha_flag=False"}},
 		{"complex", `{"master_node":{"pod_cidr":"172.16.5.0/16","cluster_cidr":"172.20.0.0/16"},
-			"proxy":{"http_proxy":"http://user:pw@proxy:3128","https_proxy":"http://proxy:3129","no_proxy":"a.example.com,.b","k8s_node_cidr":"10.10.0.0/16"},
+			"proxy":{"http_proxy":"http://user:pw@proxy:3128","https_proxy":"http://proxy:3129","no_proxy":"a.example.com,.b","k8s_node_cidr":"198.18.0.0/16"},
 			"private_registry_connection_info":[{"connection_type":"0","server":"192.168.0.10:5000"},{"connection_type":"0","server":"r.example.com"}]}`,
 			map[string][]string{
-				"masterNode-0": {"-m", "10.10.0.10,10.10.1.11,10.10.2.12", "-i", "10.10.0.10", "-p", "172.16.0.0/16", "-a", "172.20.0.0/16"},
-				"masterNode-1": {"-m", "10.10.0.10,10.10.1.11,10.10.2.12", "-i", "10.10.0.10", "-p", "172.16.0.0/16", "-a", "172.20.0.0/16", "-t", "TOKEN", "-s", "HASH", "-k", "KEY"},
-				"workerNode-0": {"-w", "10.10.0.13", "-i", "10.10.0.10", "-t", "TOKEN", "-s", "HASH"},
+				"masterNode-0": {"-m", "198.18.0.10,198.18.1.11,198.18.2.12", "-i", "198.18.0.10", "-p", "172.16.0.0/16", "-a", "172.20.0.0/16"},
+				"masterNode-1": {"-m", "198.18.0.10,198.18.1.11,198.18.2.12", "-i", "198.18.0.10", "-p", "172.16.0.0/16", "-a", "172.20.0.0/16", "-t", "TOKEN", "-s", "HASH", "-k", "KEY"},
+				"workerNode-0": {"-w", "198.18.0.13", "-i", "198.18.0.10", "-t", "TOKEN", "-s", "HASH"},
 			}, []string{
 				`HTTP_PRIVATE_REGISTRIES="192.168.0.10:5000","r.example.com"`, "ha_flag=True", "http_proxy=http://user:pw@proxy:3128", "https_proxy=http://proxy:3129",
 				// The network of the nodes as a network: its 65,536 addresses one by one would be a megabyte.
-				"no_proxy=a.example.com,.b,127.0.0.1,localhost,172.16.0.0/16,172.20.0.0/16,10.10.0.10,10.10.0.0/16",
+				"no_proxy=a.example.com,.b,127.0.0.1,localhost,172.16.0.0/16,172.20.0.0/16,198.18.0.10,198.18.0.0/16",
 			}},
 	} {
 		t.Run(c.flavour, func(t *testing.T) {
@@ -137,8 +137,8 @@ func TestScriptOutput(t *testing.T) {
 func TestScriptFails(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ role, condition, host string }{
-		{"the first master", `[ -n "$masters" ]`, "master-10-10-0-10"},
-		{"a worker", `[ -n "$worker" ]`, "worker-10-10-1-11"},
+		{"the first master", `[ -n "$masters" ]`, "master-198-18-0-10"},
+		{"a worker", `[ -n "$worker" ]`, "worker-198-18-1-11"},
 	} {
 		t.Run(c.role, func(t *testing.T) {
 			t.Parallel()
@@ -252,7 +252,7 @@ func TestWrongPassword(t *testing.T) {
 	l := openLab(t, setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Boot: 2 * time.Second}}})
 	_, opID, err := l.Begin("instantiate_sandbox.json", with(t, `{"worker_node":{"password":"hunter2"}}`))
 	err = l.Fails(opID, err)
-	if !errors.Is(err, sshexec.ErrAuth) || !strings.Contains(err.Error(), "worker-10-10-1-11") || !strings.Contains(err.Error(), "no success within 2s") {
+	if !errors.Is(err, sshexec.ErrAuth) || !strings.Contains(err.Error(), "worker-198-18-1-11") || !strings.Contains(err.Error(), "no success within 2s") {
 		t.Errorf("the error is %v", err)
 	}
 	if strings.Contains(fmt.Sprintf("%v %+v", err, l.Events())+l.Log(), "hunter2") {

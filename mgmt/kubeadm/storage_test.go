@@ -62,7 +62,7 @@ const storageVDU = `
 
 const storageParams = `{"storage_server":{"ssh_cp_name":"storage_CP","nic_cp_name":"storage_CP","username":"ubuntu","password":"ubuntu",
 	"cinder_volume_setup_params":[{"volume_resource_id":"storage_volume","mount_to":"/volume-1"}],
-	"nfs_server_setup_params":[{"export_dir":"/volume-1/nfs/pv1","export_to":"10.10.0.7/16"},{"export_dir":"/srv/pv2","export_to":"10.10.0.0/16"}]},
+	"nfs_server_setup_params":[{"export_dir":"/volume-1/nfs/pv1","export_to":"198.18.0.7/16"},{"export_dir":"/srv/pv2","export_to":"198.18.0.0/16"}]},
 	"pv_registration_params":[{"pv_manifest_file_path":"Files/pv1.yaml","nfs_server_cp":"storage_CP"},{"pv_manifest_file_path":"Files/pv2.yaml","nfs_server_cp":"storage_CP"}]}`
 
 func volumeManifest(name, dir string) string {
@@ -139,13 +139,13 @@ func (l *lab) exported() {
 	if v.Filesystem != "ext4" || v.MountedAt != "/volume-1" || l.World.Host(v.Machine) != storage {
 		l.t.Errorf("%+v", v)
 	}
-	const want = "# Written by vnfkit: changes are lost.\n/volume-1/nfs/pv1 10.10.0.0/16(rw,sync,no_subtree_check,all_squash,mp=/volume-1)\n" +
-		"/srv/pv2 10.10.0.0/16(rw,sync,no_subtree_check,all_squash)\n"
+	const want = "# Written by vnfkit: changes are lost.\n/volume-1/nfs/pv1 198.18.0.0/16(rw,sync,no_subtree_check,all_squash,mp=/volume-1)\n" +
+		"/srv/pv2 198.18.0.0/16(rw,sync,no_subtree_check,all_squash)\n"
 	text, err := afero.ReadFile(storage.FS(), "/etc/exports.d/vnfkit.exports")
 	if diff := cmp.Diff(want, string(text)); diff != "" || err != nil {
 		l.t.Errorf("%v\n%s", err, diff)
 	}
-	if diff := cmp.Diff("/volume-1/nfs/pv1 10.10.0.0/16\n/srv/pv2 10.10.0.0/16\n", l.runRoot(storage, "exportfs")); diff != "" {
+	if diff := cmp.Diff("/volume-1/nfs/pv1 198.18.0.0/16\n/srv/pv2 198.18.0.0/16\n", l.runRoot(storage, "exportfs")); diff != "" {
 		l.t.Errorf("exports:\n%s", diff)
 	}
 	for _, h := range l.World.Hosts() {
@@ -230,7 +230,7 @@ func TestStorage(t *testing.T) {
 			id := l.Instantiated(c.request, change...)
 			l.want(masters, 1, 0)
 			l.exported()
-			server := "10.10.0.0"
+			server := "198.18.0.0"
 			for _, cp := range l.resource(id, "storage-0").VnfcCpInfo {
 				server = cp.CpProtocolInfo[0].IPOverEthernet.IPAddresses[0].Addresses[0]
 			}

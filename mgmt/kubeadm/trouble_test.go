@@ -147,7 +147,7 @@ func TestHostNeverBoots(t *testing.T) {
 	l := openLab(t, setup{sandbox: sandbox.Config{Boot: time.Hour}, driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Boot: 2 * time.Second}}})
 	_, opID, err := l.Begin("instantiate_sandbox.json")
 	err = l.Fails(opID, err)
-	for _, want := range []string{"worker-10-10-1-11", "master-10-10-0-10", "no success within 2s", "reach"} {
+	for _, want := range []string{"worker-198-18-1-11", "master-198-18-0-10", "no success within 2s", "reach"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
@@ -198,7 +198,7 @@ func TestNodeDies(t *testing.T) {
 	}))
 	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json", mgmttest.Sized("simple", 2)))
 	err = l.Fails(opID, err, m)
-	if !errors.Is(err, sshexec.ErrDisconnected) || !strings.Contains(err.Error(), "worker-10-10-2-12") {
+	if !errors.Is(err, sshexec.ErrDisconnected) || !strings.Contains(err.Error(), "worker-198-18-2-12") {
 		t.Errorf("the error is %v", err)
 	}
 	// The others did not wait for it.
@@ -213,7 +213,7 @@ func TestWorkerNeverReady(t *testing.T) {
 		pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/kubernetes/cni.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: no-network\n"})})
 	_, opID, err := l.Begin("instantiate_sandbox.json")
 	err = l.Fails(opID, err)
-	for _, want := range []string{"waiting for all nodes to be Ready", "node worker-10-10-1-11: container runtime network not ready", "no success within 2s"} {
+	for _, want := range []string{"waiting for all nodes to be Ready", "node worker-198-18-1-11: container runtime network not ready", "no success within 2s"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
@@ -240,7 +240,7 @@ func TestJoinFails(t *testing.T) {
 	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json"))
 	err = l.Fails(opID, err, m)
 	exit, ok := errors.AsType[*sshexec.ExitError](err)
-	if !ok || exit.Host != "worker-10-10-1-11" || !strings.Contains(exit.Stderr, "could not find a JWS signature in the cluster-info ConfigMap") {
+	if !ok || exit.Host != "worker-198-18-1-11" || !strings.Contains(exit.Stderr, "could not find a JWS signature in the cluster-info ConfigMap") {
 		t.Fatalf("the error is %v", err)
 	}
 	if bootstrapToken.MatchString(err.Error() + exit.Stderr + l.Log()) {

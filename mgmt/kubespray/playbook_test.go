@@ -26,10 +26,10 @@ func TestTaskFails(t *testing.T) {
 	if !is || len(failed.Failures) != 1 {
 		t.Fatalf("the error is %v", err)
 	}
-	if f := failed.Failures[0]; f.Kind != ansible.HostFailed || !strings.HasPrefix(f.Host, "worker-10-10-") || f.Task == "" || f.Message == "" {
+	if f := failed.Failures[0]; f.Kind != ansible.HostFailed || !strings.HasPrefix(f.Host, "worker-198-18-") || f.Task == "" || f.Message == "" {
 		t.Errorf("the failure is %+v", f)
 	}
-	for _, part := range []string{"instantiate_end: cluster: ansible: cluster.yml failed on worker-10-10-", " in task " + failed.Failures[0].Task, "o space left on device"} {
+	for _, part := range []string{"instantiate_end: cluster: ansible: cluster.yml failed on worker-198-18-", " in task " + failed.Failures[0].Task, "o space left on device"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error lacks %q: %v", part, err)
 		}

@@ -82,7 +82,7 @@ func TestHostKeysCount(t *testing.T) {
 			opID, err := m.Instantiate(t.Context(), other.Created(), other.Request(sample))
 			err = other.Fails(opID, err, m)
 			failed, is := errors.AsType[*ansible.Error](err)
-			if !is || len(failed.Failures) != 1 || failed.Failures[0].Kind != ansible.Unreachable || !strings.Contains(err.Error(), "worker-10-10-") ||
+			if !is || len(failed.Failures) != 1 || failed.Failures[0].Kind != ansible.Unreachable || !strings.Contains(err.Error(), "worker-198-18-") ||
 				!strings.Contains(err.Error(), "Host key verification failed") {
 				t.Errorf("the error is %v", err)
 			}

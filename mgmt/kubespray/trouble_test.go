@@ -72,7 +72,7 @@ func TestRetry(t *testing.T) {
 	m := l.onCluster(func() { l.World.Host("workerNode-0").Refuse(true) })
 	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request(sample))
 	err = l.Fails(opID, err, m)
-	if failed, is := errors.AsType[*ansible.Error](err); !is || failed.Playbook == "" || !strings.Contains(err.Error(), "worker-10-10-") {
+	if failed, is := errors.AsType[*ansible.Error](err); !is || failed.Playbook == "" || !strings.Contains(err.Error(), "worker-198-18-") {
 		t.Fatalf("the error is %v", err)
 	}
 	l.World.Host("workerNode-0").Refuse(false)

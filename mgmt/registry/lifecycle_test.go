@@ -22,7 +22,7 @@ func TestLife(t *testing.T) {
 	l := newLab(t, setup{})
 	id := l.Instantiated("instantiate.json", with(t, `{"probe":true}`))
 	c := l.connection(id)
-	if diff := cmp.Diff(client.Connection{Type: client.HTTP, Server: "10.10.0.10:5000"}, c); diff != "" {
+	if diff := cmp.Diff(client.Connection{Type: client.HTTP, Server: "198.18.0.10:5000"}, c); diff != "" {
 		t.Errorf("connection:\n%s", diff)
 	}
 	must(t, l.push(c, "team/web:1"))
@@ -59,7 +59,7 @@ func TestSecured(t *testing.T) {
 	l := newLab(t, setup{})
 	id := l.Instantiated("instantiate.json", with(t, secured))
 	c := l.connection(id)
-	want := client.Connection{Type: client.HTTPS, Server: "registry.example.org:5000", HostsString: "10.10.0.10 registry.example.org", CACertificate: c.CACertificate}
+	want := client.Connection{Type: client.HTTPS, Server: "registry.example.org:5000", HostsString: "198.18.0.10 registry.example.org", CACertificate: c.CACertificate}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("connection:\n%s", diff)
 	}
@@ -113,7 +113,7 @@ func TestCertificateOfThePackage(t *testing.T) {
 	id := l.Instantiated("instantiate.json", with(t, `{"port_no":"443","server_name":"registry.example.org","probe":true,
 		"tls":{"certificate_path":"Files/tls.crt","key_path":"Files/tls.key","ca_path":"Files/ca.crt"}}`))
 	c := l.connection(id)
-	want := client.Connection{Type: client.HTTPS, Server: "registry.example.org:443", HostsString: "10.10.0.10 registry.example.org", CACertificate: strings.TrimSpace(ca)}
+	want := client.Connection{Type: client.HTTPS, Server: "registry.example.org:443", HostsString: "198.18.0.10 registry.example.org", CACertificate: strings.TrimSpace(ca)}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("connection:\n%s", diff)
 	}
@@ -129,7 +129,7 @@ func TestPulled(t *testing.T) {
 	const dropIn = `[Service]
 Environment="HTTP_PROXY=http://u:canary-proxy@p:3128"
 Environment="HTTPS_PROXY=http://p:3128"
-Environment="NO_PROXY=example.org,127.0.0.1,localhost,10.10.0.10"
+Environment="NO_PROXY=example.org,127.0.0.1,localhost,198.18.0.10"
 `
 	if diff := cmp.Diff(dropIn, l.file("/etc/systemd/system/docker.service.d/50-vnfkit-proxy.conf")); diff != "" {
 		t.Error(diff)
