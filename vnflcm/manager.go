@@ -110,7 +110,7 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	m := &Manager{cfg: cfg, store: store, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: sightings{},
 		process: &process{records: recs, kind: kindProcess, owner: cfg.Owner, run: uuid.NewString(), ttl: cfg.LeaseTTL}}
 	if m.vims == nil {
-		m.vims = &storeVIMs{records: recs}
+		m.vims = &storeVIMs{records: recs, log: cfg.Logger}
 	}
 	return m, nil
 }

@@ -136,8 +136,12 @@ func (op *Operation) RegisterVIM(ctx context.Context, info VimConnectionInfo) er
 }
 
 // RemoveVIM removes the entry from the VIM registry and from the instance's vimConnectionInfo, under the conditions of
-// RegisterVIM.
+// RegisterVIM. A warning in the log names the VNF instances that are on the VIM: without the entry they can be neither
+// changed nor terminated.
 func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
+	if err := op.records.warnOfUsers(ctx, op.Log, vimID); err != nil {
+		return err
+	}
 	_, stored := op.vims.(*storeVIMs)
 	if !stored {
 		if err := op.mayCall(ctx); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 )
 
 // VimConnectionInfo says how a VIM is reached (SOL003 v2.6.1 4.4.1.6). Requests often carry the ids and the
@@ -35,7 +36,8 @@ type VIMs interface {
 	Get(ctx context.Context, vimID string) (VimConnectionInfo, error)
 	// Put adds or replaces the entry of info.VimID.
 	Put(ctx context.Context, info VimConnectionInfo) error
-	// Remove forgets an entry; that there is none is no error.
+	// Remove forgets an entry; a missing entry is no error. The registry in the Store logs a warning that names the VNF
+	// instances on the VIM.
 	Remove(ctx context.Context, vimID string) error
 	// Default returns the VIM of that type for requests that name none, ErrNotFound when there is none.
 	Default(ctx context.Context, vimType string) (VimConnectionInfo, error)
@@ -44,7 +46,10 @@ type VIMs interface {
 }
 
 // storeVIMs keeps the registry in the Store, sealed like everything else.
-type storeVIMs struct{ records *records }
+type storeVIMs struct {
+	records *records
+	log     *slog.Logger
+}
 
 func (v *storeVIMs) Get(ctx context.Context, vimID string) (VimConnectionInfo, error) {
 	var info VimConnectionInfo
@@ -71,9 +76,39 @@ func (v *storeVIMs) put(ctx context.Context, b *Batch, info VimConnectionInfo) e
 }
 
 func (v *storeVIMs) Remove(ctx context.Context, vimID string) error {
+	if err := v.records.warnOfUsers(ctx, v.log, vimID); err != nil {
+		return err
+	}
 	return v.records.update(ctx, func(ctx context.Context, b *Batch) error {
 		return v.records.drop(ctx, b, kindVIM, vimID)
 	})
+}
+
+// warnOfUsers logs which VNF instances are on a VIM that is to be removed from the registry. Instances whose records cannot
+// be read are left out.
+func (r *records) warnOfUsers(ctx context.Context, log *slog.Logger, vimID string) error {
+	var users []string
+	err := r.allOf(ctx, Query{Kind: kindInstance}, func(list []Record) error {
+		for _, stored := range list {
+			var inst instanceRecord
+			if r.open(stored, &inst) == nil && inst.isOn(vimID) {
+				users = append(users, inst.Instance.ID)
+			}
+		}
+		return nil
+	})
+	if len(users) > 0 {
+		log.WarnContext(ctx, "the VIM is removed from the registry while VNF instances are on it", "vim", vimID, "users", users)
+	}
+	return err
+}
+
+// isOn reports whether the resources of the instance are on a VIM.
+func (rec *instanceRecord) isOn(vimID string) bool {
+	if named := rec.Initial.VimConnectionInfo; len(named) > 0 {
+		return named[0].VimID == vimID
+	}
+	return rec.DefaultVIM == vimID
 }
 
 func (v *storeVIMs) Default(ctx context.Context, vimType string) (VimConnectionInfo, error) {

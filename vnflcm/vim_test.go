@@ -1,9 +1,12 @@
 package vnflcm_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -242,6 +245,50 @@ func TestStopMachine(t *testing.T) {
 			}
 			if diff := cmp.Diff(asked, stopping.stopped); c.want == nil && diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestRemovedVIMInUse has a cluster remove its VIM, and then the caller, while VNF instances are on it.
+func TestRemovedVIMInUse(t *testing.T) {
+	t.Parallel()
+	for name, own := range map[string]bool{"registry in the store": false, "registry of the caller": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			x := newToys(t, func(cfg *vnflcm.Config) {
+				cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+				if own {
+					cfg.VIMs = fixedVIMs{}
+				}
+			})
+			x.watch(func(op *vnflcm.Operation) {
+				if op.Kind == vnflcm.OpTerminate {
+					must(t, op.RemoveVIM(t.Context(), "vim2"))
+				}
+			})
+			vim := vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy"}
+			must(t, x.VIMs().Put(t.Context(), vim))
+			cluster, user := x.instantiated("plain"), x.create()
+			opID, err := x.Instantiate(t.Context(), user, vnflcm.InstantiateVnfRequest{FlavourID: "plain", VimConnectionInfo: vnflcm.VimConnections{{VimID: "vim2"}}})
+			x.wait(opID, err, vnflcm.Completed)
+			opID, err = x.Terminate(t.Context(), cluster, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+			x.wait(opID, err, vnflcm.Completed)
+			want := fmt.Sprintf(`level=WARN msg="the VIM is removed from the registry while VNF instances are on it" operation=%s instance=%s vim=vim2 users=[%s]`,
+				opID, cluster, user)
+			if got := log.String(); !strings.Contains(got, want) || strings.Count(got, "\n") != 1 {
+				t.Errorf("log:\n%swant %s", got, want)
+			}
+			_, err = x.VIMs().Get(t.Context(), "vim2")
+			wantIs(t, err, vnflcm.ErrNotFound)
+			if own {
+				return
+			}
+			must(t, x.VIMs().Put(t.Context(), vim))
+			must(t, x.VIMs().Remove(t.Context(), "vim2"))
+			if got := log.String(); strings.Count(got, "users=["+user+"]") != 2 {
+				t.Errorf("log of VIMs.Remove:\n%s", got)
 			}
 		})
 	}
