@@ -43,7 +43,7 @@ func TestNewRefusesAnEarlierFormat(t *testing.T) {
 	}
 }
 
-// TestKeysRotate gives a store with a running instance, a failed operation and a running one a new key.
+// TestKeysRotate gives a store with a running instance, a failed operation, a running one and an abandoned instance a new key.
 func TestKeysRotate(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -52,6 +52,9 @@ func TestKeysRotate(t *testing.T) {
 	x.world.failAt("scale_end/join/worker-2", errCut)
 	failedID, err := x.Scale(t.Context(), failed, scale(vnflcm.ScaleOut, 1))
 	_, _ = x.wait(failedID, err, vnflcm.FailedTemp)
+	abandoned := x.instantiated("plain")
+	_, err = x.Abandon(t.Context(), abandoned)
+	must(t, err)
 	closeManager(t, x.Manager)
 
 	x.cfg.Key, x.cfg.OldKeys = otherKey, [][]byte{testKey}
@@ -71,6 +74,9 @@ func TestKeysRotate(t *testing.T) {
 	x.start()
 	if list, err := x.Instances(t.Context(), vnflcm.InstanceQuery{}); err != nil || len(list.Items) != 2 {
 		t.Errorf("Instances: %d, %v", len(list.Items), err)
+	}
+	if x.abandoned(abandoned) == nil {
+		t.Error("the list of the abandoned instance is lost")
 	}
 	x.world.failAt("scale_end/join/worker-2", nil)
 	x.wait(failedID, x.Retry(t.Context(), failedID), vnflcm.Completed)

@@ -165,6 +165,8 @@ type instanceRecord struct {
 	Resources     Resources             `json:"resources,omitzero"`
 	// What drivers have published of machines, by their resource ids.
 	Published map[string]map[string]string `json:"published,omitempty"`
+	// RegisteredVIMs are the VIMs that the instance has become, by RegisterVIM.
+	RegisteredVIMs []string `json:"registeredVims,omitempty"`
 	// What the instance is connected to now.
 	Links        []ExtVirtualLinkData        `json:"links,omitempty"`
 	ManagedLinks []ExtManagedVirtualLinkData `json:"managedLinks,omitempty"`

@@ -131,6 +131,7 @@ func (op *Operation) RegisterVIM(ctx context.Context, info VimConnectionInfo) er
 		}
 		return op.changeInstance(ctx, b, func(i *instanceRecord) {
 			i.Instance.VimConnectionInfo = append(withoutVIM(i.Instance.VimConnectionInfo, info.VimID), info)
+			i.RegisteredVIMs = append(withoutID(i.RegisteredVIMs, info.VimID), info.VimID)
 		})
 	})
 }
@@ -159,6 +160,7 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 		}
 		return op.changeInstance(ctx, b, func(i *instanceRecord) {
 			i.Instance.VimConnectionInfo = withoutVIM(i.Instance.VimConnectionInfo, vimID)
+			i.RegisteredVIMs = withoutID(i.RegisteredVIMs, vimID)
 		})
 	})
 }
@@ -237,6 +239,10 @@ func withoutVIM(list VimConnections, vimID string) VimConnections {
 		}
 	}
 	return out
+}
+
+func withoutID(list []string, id string) []string {
+	return slices.DeleteFunc(list, func(other string) bool { return other == id })
 }
 
 func (op *Operation) emit(e Event) {

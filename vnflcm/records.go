@@ -9,6 +9,7 @@ import (
 // Kinds of records.
 const (
 	kindInstance   = "instance"
+	kindAbandoned  = "abandoned"
 	kindOperation  = "operation"
 	kindProcess    = "process"
 	kindClaim      = "claim"

@@ -1,0 +1,104 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// AbandonedInstance lists what may be left of a VNF instance that Manager.Abandon has given up.
+type AbandonedInstance struct {
+	Time time.Time   `json:"time"` // of Abandon
+	VNF  VNFIdentity `json:"vnf"`
+	// VIM names the VIM that the resources are on: only its ids and its type.
+	VIM VimConnectionInfo `json:"vim,omitzero"`
+	// Resources are as the VIM last reported them: servers, ports, networks and volumes with their ids, and in Metadata what
+	// the InfraDriver names, such as the id of the stack. Resources of an operation that failed may be missing.
+	Resources Resources `json:"resources,omitzero"`
+	// RegisteredVIMs are the entries that the instance has in the registry of VIMs. Abandon leaves them there.
+	RegisteredVIMs []string `json:"registeredVims,omitempty"`
+}
+
+func (a AbandonedInstance) index() Index {
+	return Index{Instance: a.VNF.InstanceID, VNFD: a.VNF.VnfdID, Start: a.Time.UnixNano()}
+}
+
+// Abandon removes a VNF instance from the Store and leaves its resources as they are: for an instance whose VIM is gone for
+// good, so that it can be neither terminated nor deleted. It returns what may be left; Abandoned returns that later. An
+// operation of the instance in FAILED_TEMP is failed first, as by Fail. While a process works on an operation of the
+// instance, or is to take one up, Abandon is refused with ErrConflict. ErrNotFound: there is no such instance.
+func (m *Manager) Abandon(ctx context.Context, instanceID string) (*AbandonedInstance, error) {
+	if err := m.failHolder(ctx, instanceID); err != nil {
+		return nil, err
+	}
+	var left AbandonedInstance
+	err := m.records.update(ctx, func(ctx context.Context, b *Batch) error {
+		inst, version, err := m.instance(ctx, instanceID)
+		if err != nil {
+			return err
+		}
+		if err := m.dropLostHolder(ctx, b, inst); err != nil {
+			return err
+		}
+		left = inst.remains()
+		b.Delete = append(b.Delete, Record{Kind: kindInstance, ID: instanceID, Version: version})
+		return errors.Join(m.records.dropAll(ctx, b, kindState, instanceID+"/"), m.records.put(ctx, b, kindAbandoned, instanceID, left),
+			m.records.appendChange(b, InstanceDeleted, left.VNF, nil))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &left, nil
+}
+
+// Abandoned returns what may be left of all instances that were given up, the oldest first. Records that cannot be read are
+// named by the error (ErrUnreadable).
+func (m *Manager) Abandoned(ctx context.Context) ([]*AbandonedInstance, error) {
+	page, err := scan(ctx, m.records, Query{Kind: kindAbandoned}, "", 0, func(a *AbandonedInstance, _ int64) (*AbandonedInstance, bool) {
+		return a, true
+	})
+	return page.Items, err
+}
+
+// failHolder fails the operation in FAILED_TEMP that holds an instance.
+func (m *Manager) failHolder(ctx context.Context, instanceID string) error {
+	inst, _, err := m.instance(ctx, instanceID)
+	if err != nil || inst.Holder == "" {
+		return err
+	}
+	rec, _, err := m.operation(ctx, inst.Holder)
+	if err != nil || rec.Occ.OperationState != FailedTemp {
+		return ignoreNotFound(err)
+	}
+	return m.Fail(ctx, inst.Holder)
+}
+
+// dropLostHolder adds to b that no process works on the operation that holds the instance, if its record was removed by
+// Forget. An operation that has a record keeps the instance: the error is ErrConflict.
+func (m *Manager) dropLostHolder(ctx context.Context, b *Batch, inst *instanceRecord) error {
+	if inst.Holder == "" {
+		return nil
+	}
+	if _, err := m.cfg.Store.Get(ctx, kindOperation, inst.Holder); err == nil {
+		return m.heldBy(ctx, inst)
+	} else if !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	return m.records.drop(ctx, b, kindClaim, inst.Holder)
+}
+
+// remains lists what the instance may leave.
+func (rec *instanceRecord) remains() AbandonedInstance {
+	left := AbandonedInstance{Time: time.Now().Round(0), VNF: rec.identity(), Resources: rec.Resources, RegisteredVIMs: rec.RegisteredVIMs}
+	if list := rec.Instance.VimConnectionInfo.named(); len(list) > 0 {
+		left.VIM = VimConnectionInfo{ID: list[0].ID, VimID: list[0].VimID, VimType: list[0].VimType}
+	}
+	return left
+}
+
+func ignoreNotFound(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
