@@ -90,7 +90,7 @@ func TestAbandon(t *testing.T) {
 			opID := c.spoil(t, x, id)
 			after, err := x.LatestChange(t.Context())
 			must(t, err)
-			if err := x.Delete(t.Context(), id); !errors.Is(err, vnflcm.ErrState) && !errors.Is(err, vnflcm.ErrConflict) {
+			if err := x.Delete(t.Context(), id, ""); !errors.Is(err, vnflcm.ErrState) && !errors.Is(err, vnflcm.ErrConflict) {
 				t.Errorf("Delete: %v", err)
 			}
 			got, err := x.Abandon(t.Context(), id)

@@ -69,7 +69,7 @@ func (l *lab) connected() {
 	for _, h := range l.World.Hosts() {
 		for name, parts := range map[string][]string{
 			"/etc/hosts": {" registry.example.com\n# END vnfkit\n"},
-			"/etc/containerd/certs.d/198.18.9.8:5000/hosts.toml":       {"http://198.18.9.8:5000"},
+			"/etc/containerd/certs.d/198.18.9.8:5000/hosts.toml":      {"http://198.18.9.8:5000"},
 			"/etc/containerd/certs.d/registry.example.com/hosts.toml": {"https://registry.example.com", "vnfkit-ca.crt"},
 			"/var/lib/kubelet/config.json":                            {base64.StdEncoding.EncodeToString([]byte("user:" + registryPassword))},
 		} {
