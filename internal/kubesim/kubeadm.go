@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
+
+	"gopkg.in/yaml.v3"
 )
 
 func kubeadm(ctx context.Context, c *call) error {
@@ -116,7 +118,10 @@ func (c *call) init(ctx context.Context, args []string) error {
 		if err := cl.addNode(&node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true}); err != nil {
 			return err
 		}
-		return c.w.throughEndpoint(cl, m)
+		if err := c.w.throughEndpoint(cl, m); err != nil {
+			return err
+		}
+		return cl.uploadConfig()
 	})
 	if err != nil {
 		return err
@@ -138,6 +143,17 @@ func (w *World) throughEndpoint(cl *cluster, m *machine) error {
 		return fmt.Errorf("error execution phase upload-config/kubeadm: failed to create or update the ConfigMap kubeadm-config: Post \"https://%s/api/v1/namespaces/kube-system/configmaps\": %w", cl.Endpoint, err)
 	}
 	return nil
+}
+
+// uploadConfig stores the configuration of the cluster where kubeadm looks for it (kubeadm, phases upload-config).
+func (c *cluster) uploadConfig() error {
+	config, err := yaml.Marshal(object{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "kubernetesVersion": "v" + c.Version,
+		"controlPlaneEndpoint": c.Endpoint, "networking": object{"podSubnet": c.PodCIDR}})
+	if err != nil {
+		return err
+	}
+	return c.store(apiKind{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true},
+		object{"metadata": object{"name": "kubeadm-config", "namespace": "kube-system"}, "data": object{"ClusterConfiguration": string(config)}})
 }
 
 func newCluster(o *initOptions, now time.Time) (*cluster, error) {

@@ -8,7 +8,7 @@ import (
 )
 
 // ConfigMaps returns the data of the ConfigMaps of a namespace that have a label, such as "example.org/kind=part", by
-// their names.
+// their names. An empty label selects all.
 func (c *Cluster[R]) ConfigMaps(ctx context.Context, namespace, label string) (data map[string]map[string]string, err error) {
 	err = c.on(ctx, func(ctx context.Context, s *session) error {
 		var list corev1.ConfigMapList

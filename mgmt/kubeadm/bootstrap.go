@@ -30,6 +30,7 @@ import (
 type bootstrap struct {
 	Endpoint string // host:port of the API, as nodes are told
 	CAHash   string // sha256:..., which joining nodes pin
+	Version  string `json:",omitempty"` // of Kubernetes, of a cluster that exists
 }
 
 // apiAddress is where nodes and other clients reach the API.

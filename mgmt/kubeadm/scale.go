@@ -1,9 +1,14 @@
 package kubeadm
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
+
+	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
@@ -101,13 +106,37 @@ func (d *deployment) existing(ctx context.Context) (bootstrap, error) {
 	if err := d.checkEndpoint(ctx); err != nil {
 		return bootstrap{}, err
 	}
-	return vnflcm.Run(ctx, d.op, vnflcm.Step[bootstrap]{Name: "cluster", Do: func(ctx context.Context) (bootstrap, error) {
+	b, err := vnflcm.Run(ctx, d.op, vnflcm.Step[bootstrap]{Name: "cluster", Do: func(ctx context.Context) (bootstrap, error) {
 		leader, err := d.kube.Leader(ctx)
 		if err != nil {
 			return bootstrap{}, err
 		}
-		return d.describe(ctx, leader)
+		b, err := d.describe(ctx, leader)
+		if err == nil && d.p.ScriptPath == "" {
+			b.Version, err = d.clusterVersion(ctx)
+		}
+		return b, err
 	}})
+	d.p.KubernetesVersion = cmp.Or(b.Version, d.p.KubernetesVersion) // a script chooses its version itself
+	return b, err
+}
+
+// clusterVersion reads the version of the control plane from kubeadm-config, which "kubeadm upgrade" keeps up to date
+// and "kubeadm join" demands of a node.
+func (d *deployment) clusterVersion(ctx context.Context) (string, error) {
+	maps, err := d.kube.ConfigMaps(ctx, "kube-system", "")
+	if err != nil {
+		return "", err
+	}
+	var config clusterConfiguration
+	if err := yaml.Unmarshal([]byte(maps["kubeadm-config"]["ClusterConfiguration"]), &config); err != nil {
+		return "", fmt.Errorf("kubeadm: the ConfigMap kubeadm-config: %w", err)
+	}
+	text := strings.TrimPrefix(config.KubernetesVersion, "v")
+	if _, ok := parseVersion(text); !ok {
+		return "", fmt.Errorf("kubeadm: the ConfigMap kubeadm-config has no version of Kubernetes, but %q", config.KubernetesVersion)
+	}
+	return text, nil
 }
 
 // updateHosts tells machines that stay as they are which nodes there are. One that cannot be reached is passed
