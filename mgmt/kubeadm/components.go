@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // componentParam are the parameters for what kubeadm sets up: settings of its components in the form of their
@@ -172,6 +174,18 @@ func (p *clusterParam) version() version {
 
 // oldestMinor is the first version of Kubernetes whose kubeadm reads v1beta3.
 const oldestMinor = 22
+
+// newestMinor is the last version of Kubernetes whose files are compared with expected ones.
+const newestMinor = 35
+
+// warnVersion names a version of a new cluster that the driver was not tested with.
+func (p *parameters) warnVersion(ctx context.Context, op *vnflcm.Operation) {
+	c := &p.Cluster
+	if op.Kind == vnflcm.OpInstantiate && c.ScriptPath == "" && c.version().minor > newestMinor {
+		op.Log.WarnContext(ctx, fmt.Sprintf("the driver is not tested with this version of Kubernetes: it is up to 1.%d", newestMinor),
+			"attribute", clusterPath+".kubernetes_version", "value", c.KubernetesVersion)
+	}
+}
 
 func (c *checker) version(text string) {
 	switch v, ok := parseVersion(text); {

@@ -72,6 +72,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	p, err := read(ctx, op)
 	_, err1 := p.findRegistries(ctx, op)
 	p.warn(ctx, op)
+	p.warnVersion(ctx, op)
 	if d.config.ConfirmWholeHeal {
 		err = errors.Join(err, clustervnf.ConfirmWholeHeal(op))
 	}

@@ -105,6 +105,9 @@ func (s Site) ContainerdConfig(printed, images, status string) (config []byte, e
 	if r.major, r.minor, err = containerdVersion(printed); err != nil {
 		return nil, err
 	}
+	if err := s.d.p.checkContainerd(r.major); err != nil {
+		return nil, err
+	}
 	if r.limitedOOM, err = lacksSysResource(status); err != nil {
 		return nil, err
 	}

@@ -45,6 +45,9 @@ func (c *checker) packages(p *clusterParam) {
 	if given.ContainerdVersion != "" && !linux.IsVersion(given.ContainerdVersion) {
 		c.Fault("packages.containerd_version", given.ContainerdVersion, "must be a version of the package, such as 1.7.27-1 or 1.7.*")
 	}
+	if v := p.version(); strings.HasPrefix(given.ContainerdVersion, "1.") && v.minor > lastMinorOfContainerd1 {
+		c.Fault("packages.containerd_version", given.ContainerdVersion, containerdReason(v))
+	}
 	c.idlePackages(p)
 	if given.source() == fromRepository {
 		c.Add(vnflcm.AtPath("packages", given.Validate(mgmt.Artifacts(c.Op))))
@@ -94,10 +97,9 @@ func (d *deployment) installPackages(ctx context.Context, n mgmt.Node) error {
 		}
 	}
 	kube := []string{"kubelet", "kubeadm", "kubectl"}
-	held := slices.Clone(kube)
 	containerd := cmp.Or(p.ContainerdPackage, "containerd")
+	held := append(slices.Clone(kube), containerd)
 	if p.ContainerdVersion != "" {
-		held = append(held, containerd)
 		containerd += "=" + p.ContainerdVersion
 	}
 	wanted := []string{containerd, "conntrack"}

@@ -61,6 +61,8 @@ var parameterFaults = []struct {
 		"storage_server.nfs_server_setup_params: is required: without it nothing is exported", "storage_server.password: is required",
 		"storage_server.ssh_cp_name: is required", "storage_server.username: is required"}},
 	{"volumes without a server", `{"pv_registration_params":[{}]}`, []string{"pv_registration_params: has no effect without storage_server, which exports them"}},
+	{"containerd too old", `{"kubernetes_version":"1.36.1","packages":{"containerd_version":"1.7.*"}}`, []string{
+		`packages.containerd_version: "1.7.*": is too old for Kubernetes 1.36: containerd 1 is supported up to Kubernetes 1.35, later versions take containerd 2`}},
 	{"old version", `{"kubernetes_version":"1.21.14"}`, []string{`kubernetes_version: "1.21.14": is not supported: 1.22.0 and later versions 1 are`}},
 	{"endpoint", `{"api_endpoint":"lb.example.org:0"}`, []string{`api_endpoint: "lb.example.org:0": must be a host name or address, with or without a port: lb.example.org:6443, [2001:db8::1]:6443`}},
 	{"endpoint with a command", `{"api_endpoint":"$(id)"}`, []string{`api_endpoint: "$(id)": must be a host name or address, with or without a port: lb.example.org:6443, [2001:db8::1]:6443`}},

@@ -94,6 +94,9 @@ func (d *deployment) runtimeSettings(ctx context.Context, n mgmt.Node) (s runtim
 	if s.major, s.minor, err = containerdVersion(printed); err != nil {
 		return s, err
 	}
+	if err := d.p.checkContainerd(s.major); err != nil {
+		return s, fmt.Errorf("kubeadm: containerd of %s %w", n.HostName, err)
+	}
 	var images bytes.Buffer
 	if err := n.RunRoot(ctx, []string{"kubeadm", "config", "images", "list", "--kubernetes-version", "v" + d.p.KubernetesVersion}, nil, &images, nil); err != nil {
 		return s, err
@@ -123,6 +126,22 @@ func containerdVersion(printed string) (major, minor int, err error) {
 		return 0, 0, fmt.Errorf("kubeadm: containerd %d is not known: 1 and 2 are", major)
 	}
 	return major, minor, nil
+}
+
+// lastMinorOfContainerd1 is the last version of Kubernetes that works with containerd 1 (kubernetes.io, "Kubernetes
+// v1.35", deprecations).
+const lastMinorOfContainerd1 = 35
+
+func containerdReason(v version) string {
+	return fmt.Sprintf("is too old for Kubernetes 1.%d: containerd 1 is supported up to Kubernetes 1.%d, later versions take containerd 2", v.minor, lastMinorOfContainerd1)
+}
+
+// checkContainerd compares the version of containerd with that of Kubernetes.
+func (p *clusterParam) checkContainerd(major int) error {
+	if v := p.version(); major < 2 && v.minor > lastMinorOfContainerd1 {
+		return errors.New(containerdReason(v))
+	}
+	return nil
 }
 
 // pauseImage is the one that kubeadm would have pulled: with another one every node held two.

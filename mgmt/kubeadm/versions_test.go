@@ -1,9 +1,12 @@
 package kubeadm_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -43,5 +46,59 @@ func TestUpgradedCluster(t *testing.T) {
 				t.Errorf("%q is not in %v", c.want, err)
 			}
 		})
+	}
+}
+
+// TestNewestVersion: a version that was not tested is warned of, once and before a machine is made.
+func TestNewestVersion(t *testing.T) {
+	t.Parallel()
+	const warning = "the driver is not tested with this version of Kubernetes: it is up to 1.35"
+	for version, want := range map[string]int{"1.34.4": 0, "1.35.4": 0, "1.36.1": 1} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{})
+			// A second fault refuses the request: nothing is made.
+			_, _, err := l.Begin("instantiate_sandbox.json", with(t, `{"kubernetes_version":"`+version+`","cni_manifest_path":"none.yaml"}`))
+			l.Refused(err)
+			if n := strings.Count(l.Log(), warning); n != want {
+				t.Errorf("%d warnings", n)
+			}
+		})
+	}
+}
+
+// TestContainerdOfKubernetes: what is installed is compared too.
+func TestContainerdOfKubernetes(t *testing.T) {
+	t.Parallel()
+	const old, current = "containerd github.com/containerd/containerd v1.7.24 88bf19b", "containerd github.com/containerd/containerd/v2 v2.2.0 1c4457e"
+	const refused = "is too old for Kubernetes 1.36: containerd 1 is supported up to Kubernetes 1.35, later versions take containerd 2"
+	for name, c := range map[string]struct{ version, printed, want string }{
+		"1 with the last version":   {"1.35.4", old, ""},
+		"1 with the version beyond": {"1.36.1", old, refused},
+		"2 with the version beyond": {"1.36.1", current, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := kubeadm.NewSite(`{"kubernetes_version":"`+c.version+`","master_node":{"cluster_cp_name":"M"}}`, oneMaster, worker, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.ContainerdConfig(c.printed, "registry.k8s.io/pause:3.10\n", "CapBnd:\t000001ffffffffff\n")
+			if got := fmt.Sprint(err); c.want == "" && err != nil || c.want != "" && got != c.want {
+				t.Errorf("%v, not %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestHeld: an upgrade of the machine's packages changes neither Kubernetes nor its container runtime.
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{})
+	l.Instantiated("instantiate_sandbox.json")
+	for _, name := range []string{"masterNode-0", "workerNode-0"} {
+		if diff := cmp.Diff([][]string{{"hold", "kubelet", "kubeadm", "kubectl", "containerd"}}, l.ran(name, "apt-mark")); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
 	}
 }
