@@ -104,7 +104,7 @@ func TestRegistryExamples(t *testing.T) {
 	check(t, json.Unmarshal([]byte(blocks[""][0]), &shown))
 	if !slices.ContainsFunc(slices.Collect(maps.Values(told)), func(c client.Connection) bool {
 		return c.Type == shown.Type && c.Server == shown.Server && c.CACertificate != "" && strings.HasPrefix(c.CACertificate, strings.TrimSuffix(shown.CACertificate, "...")) &&
-			c.HostsString == strings.Replace(shown.HostsString, "198.18.0.5", "198.18.0.10", 1)
+			c.HostsString == strings.Replace(shown.HostsString, "10.10.0.5", "198.18.0.10", 1)
 	}) {
 		t.Errorf("registry.md shows %+v, instances tell %+v", shown, told)
 	}
