@@ -59,8 +59,8 @@ func Example() {
 		fmt.Println(node.Name, node.ControlPlane, node.Ready)
 	}
 	// Output:
-	// master-10-10-0-10 true true
-	// master-10-10-1-11 true true
-	// master-10-10-2-12 true true
-	// worker-10-10-0-13 false true
+	// master-198-18-0-10 true true
+	// master-198-18-1-11 true true
+	// master-198-18-2-12 true true
+	// worker-198-18-0-13 false true
 }

@@ -32,9 +32,9 @@ func TestDrain(t *testing.T) {
 	to := func(address, program string) string {
 		return "ESTAB 0 0 10.0.0.1:41000 " + address + ` users:(("` + program + `",pid=1,fd=9))`
 	}
-	others := []string{to("198.18.1.10:30080", "haproxy"), to("198.18.1.1:22", "haproxy"), to("198.18.1.1:30080", "kubectl"), "TIME-WAIT 0 0 10.0.0.1:41000 198.18.1.1:30080"}
+	others := []string{to("10.10.1.10:30080", "haproxy"), to("10.10.1.1:22", "haproxy"), to("10.10.1.1:30080", "kubectl"), "TIME-WAIT 0 0 10.0.0.1:41000 10.10.1.1:30080"}
 	// Its connections end one after the other.
-	s.connections = append(slices.Clone(others), to("198.18.1.1:30080", "haproxy"), to("198.18.1.1:30080", "haproxy"))
+	s.connections = append(slices.Clone(others), to("10.10.1.1:30080", "haproxy"), to("10.10.1.1:30080", "haproxy"))
 	s.after = func() {
 		if led := strings.Contains(s.file(loadbalancer.ConfigFile), "server w1 "); led {
 			t.Error("it is counted before it is drained")
@@ -44,7 +44,7 @@ func TestDrain(t *testing.T) {
 	if left, err := s.Drain(ctx, []string{"id-w1", "id-unknown"}, time.Hour); left != 0 || err != nil || s.counted != 3 {
 		t.Errorf("%d left after %d looks, %v", left, s.counted, err)
 	}
-	drained := []string{"m1 198.18.0.1:30080", "w10 198.18.1.10:30080"}
+	drained := []string{"m1 10.10.0.1:30080", "w10 10.10.1.10:30080"}
 	if diff := cmp.Diff(drained, s.servers(30080)); diff != "" {
 		t.Error(diff)
 	}
@@ -60,7 +60,7 @@ func TestDrain(t *testing.T) {
 		t.Errorf("%d servers", n)
 	}
 	// Those that never end are not waited for longer than said.
-	s.connections, s.after = append(s.connections, to("198.18.0.1:6443", "haproxy"), to("198.18.0.1:30080", "haproxy")), nil
+	s.connections, s.after = append(s.connections, to("10.10.0.1:6443", "haproxy"), to("10.10.0.1:30080", "haproxy")), nil
 	if left, err := s.Drain(ctx, []string{"id-m1"}, 300*time.Millisecond); left != 2 || err != nil {
 		t.Errorf("%d left, %v", left, err)
 	}
@@ -79,7 +79,7 @@ func TestDrain(t *testing.T) {
 	if err := s.Put(ctx, "cluster/c", loadbalancer.Cluster(0, nil, many)); err != nil {
 		t.Fatal(err)
 	}
-	s.connections = append(s.connections, to("198.18.9.149:30080", "haproxy"), to("198.18.9.200:30080", "haproxy"))
+	s.connections = append(s.connections, to("10.10.9.149:30080", "haproxy"), to("10.10.9.200:30080", "haproxy"))
 	if left, err := s.Drain(ctx, ids, 0); left != 1 || err != nil {
 		t.Errorf("%d left, %v", left, err)
 	}

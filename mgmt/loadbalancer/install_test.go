@@ -73,13 +73,13 @@ echo '# of the script' | sudo tee /etc/haproxy/haproxy.cfg >/dev/null
 	if err := s.host.FS().MkdirAll("/etc/haproxy", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	masters := []netip.Addr{netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("::ffff:198.18.0.2")}
+	masters := []netip.Addr{netip.MustParseAddr("10.10.0.1"), netip.MustParseAddr("::ffff:10.10.0.2")}
 	for range 2 {
 		err := s.Script(t.Context(), strings.NewReader(script), masters, []netip.Addr{netip.MustParseAddr("2001:db8::7")}, map[string]string{"http_proxy": "http://u:canary@p"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.file("/tmp/ran"); got != "ubuntu|-m 198.18.0.1,198.18.0.2 -w 2001:db8::7|http://u:canary@p\n" {
+		if got := s.file("/tmp/ran"); got != "ubuntu|-m 10.10.0.1,10.10.0.2 -w 2001:db8::7|http://u:canary@p\n" {
 			t.Errorf("%q", got)
 		}
 		if err := s.Put(t.Context(), "cluster/c", loadbalancer.Cluster(0, servers("m1"), nil)); err != nil {
@@ -106,7 +106,7 @@ func TestSampleScript(t *testing.T) {
 	for want, missing := range map[string][]string{"": nil, "iproute2": {"ss"}, "haproxy iproute2": {"haproxy", "ss"}} {
 		s.missing = missing
 		before := len(s.host.Commands())
-		master := []netip.Addr{netip.MustParseAddr("198.18.0.1")}
+		master := []netip.Addr{netip.MustParseAddr("10.10.0.1")}
 		if err := s.Script(t.Context(), bytes.NewReader(script), master, master, map[string]string{"http_proxy": "http://u:canary@p", "https_proxy": "http://p", "no_proxy": "x"}); err != nil {
 			t.Fatal(err)
 		}

@@ -68,6 +68,6 @@ func Example() {
 	fmt.Println(connection.Server, connection.HostsString, connection.Password)
 	fmt.Println(connection.CACertificate[:27])
 	// Output:
-	// registry.example.org:5000 10.10.0.10 registry.example.org ***
+	// registry.example.org:5000 198.18.0.10 registry.example.org ***
 	// -----BEGIN CERTIFICATE-----
 }

@@ -143,7 +143,7 @@ func newLab(t *testing.T, hooks ...vnflcm.Hook) *lab {
 	node := func(name, address string) []loadbalancer.Server {
 		return []loadbalancer.Server{{ID: name, Name: name, Address: netip.MustParseAddr(address)}}
 	}
-	if err := l.direct.Put(t.Context(), loadbalancer.OfCluster("c"), loadbalancer.Cluster(0, node("m1", "198.18.0.1"), node("w1", "198.18.0.2"))); err != nil {
+	if err := l.direct.Put(t.Context(), loadbalancer.OfCluster("c"), loadbalancer.Cluster(0, node("m1", "10.10.0.1"), node("w1", "10.10.0.2"))); err != nil {
 		t.Fatal(err)
 	}
 	l.Manager = l.start()
