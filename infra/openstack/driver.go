@@ -123,7 +123,7 @@ func (w *work) find(ctx context.Context) (*heat.Stack, error) {
 		if slices.Contains(s.Tags, tag) {
 			continue
 		}
-		if s.ID != w.op.Resources.Metadata[metaStack] {
+		if s.ID != w.op.Metadata[metaStack] {
 			return nil, fmt.Errorf("%w: %s (%s) lacks the tag %s", ErrForeignStack, s.Name, s.ID, tag)
 		}
 		s.Tags = append(s.Tags, tag)
