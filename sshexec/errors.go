@@ -98,10 +98,12 @@ func lastLine(text string) string {
 // errors.Is(err, ErrHostKey) holds. It is final: either the address belongs to
 // another machine now, or somebody is in between.
 type HostKeyError struct {
-	Host   string   // Target.Name
-	Known  []string // fingerprints that would be accepted, "SHA256:...", each with the key's comment in parentheses if it has one; empty when the host is not known at all
-	Got    string   // fingerprint presented, empty when the host has no key of a known type
-	Reason string   // why not, unless it is simply another key: revoked, an expired certificate
+	Host string // Target.Name
+	// Known are the fingerprints that would be accepted, "SHA256:...", each followed by the comment of the key in parentheses if the
+	// key has one. It is empty if the host is not known at all.
+	Known  []string
+	Got    string // fingerprint presented, empty when the host has no key of a known type
+	Reason string // why not, unless it is simply another key: revoked, an expired certificate
 }
 
 // Error names the host and the fingerprints.

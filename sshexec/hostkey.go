@@ -185,7 +185,8 @@ func mismatch(t Target, got ssh.PublicKey, known []string) *HostKeyError {
 	return &HostKeyError{Host: t.Name, Known: known, Got: fingerprint(got)}
 }
 
-// fingerprint of a certificate is that of the key which it certifies. A comment follows the fingerprint in parentheses.
+// fingerprint returns the SHA-256 fingerprint of a key, or of the key that a certificate certifies, and the comment of the key in
+// parentheses.
 func fingerprint(key ssh.PublicKey) string {
 	if k, ok := key.(commentedKey); ok {
 		return fmt.Sprintf("%s (%s)", fingerprint(k.PublicKey), k.comment)

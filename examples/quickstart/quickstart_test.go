@@ -125,7 +125,7 @@ func TestKilledAnywhere(t *testing.T) {
 // until a life of the VNF has seen five kills or its end. VNFKIT_KILLS is how many kills there are in all.
 func TestKilledAtRandom(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a variant of another test: make test-full runs it")
+		t.Skip("TestKilledAnywhere kills the program at one step: make test-full kills it at random moments too")
 	}
 	kills := killsInLife
 	if n, err := strconv.Atoi(os.Getenv("VNFKIT_KILLS")); err == nil {

@@ -71,7 +71,7 @@ func TestBalancedAPI(t *testing.T) {
 	h := k.login(lb.Address, "ubuntu", "ubuntu")
 	script := "set -e; apt-get update; apt-get install -y haproxy; mkdir -p /etc/haproxy; cat >/etc/haproxy/haproxy.cfg; systemctl restart haproxy"
 	config := "frontend api\n    bind 0.0.0.0:8383\n    default_backend api\nbackend api\n    option httpchk GET /readyz\n    http-check expect status 200\n    default-server check check-ssl verify none\n" +
-		"    server nobody 198.18.9.9:6443\n    server m " + by[names[0]].Address + ":6443\n"
+		"    server absent 198.18.9.9:6443\n    server m " + by[names[0]].Address + ":6443\n"
 	if err := h.Exec(t.Context(), sshexec.Command{Argv: []string{"sh", "-c", script}, Root: true, Stdin: strings.NewReader(config)}); err != nil {
 		t.Fatal(err)
 	}

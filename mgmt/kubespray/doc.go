@@ -14,8 +14,9 @@
 // Instantiate runs cluster.yml, makes the load balancer meanwhile, waits until all nodes are Ready, and registers the
 // cluster as a VIM with its CA. Scale-out runs facts.yml and scale.yml for the new workers, then leads to them. Scale-in
 // and heal have the load balancer wait for the connections of a worker and drain its pods. Scale-in then runs
-// remove-node.yml. Node objects of dead and of healed workers are deleted after their machines. A load balancer is healed with all its routes, those of CNFs too. Control-plane nodes are healed
-// with the whole VNF only, since kubespray has no playbook that replaces one.
+// remove-node.yml. Node objects of dead and of healed workers are deleted after their machines. A load balancer is healed with
+// all its routes, those of CNFs too. Control-plane nodes are healed with the whole VNF only, since kubespray has no playbook
+// that replaces one.
 //
 // A playbook runs by itself: when this process ends, or loses its lease, it goes on, and whoever resumes the operation
 // finds it again. It is stopped when the user cancels the operation, and at its deadline. Config.Output gets what it

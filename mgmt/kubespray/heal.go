@@ -7,7 +7,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// healStart empties the workers that will be replaced. They may be dead: only nodes that stay are asked. A whole VNF is removed as terminate does it.
+// healStart empties the workers that will be replaced. They may be dead: only nodes that stay are asked. A whole VNF is removed
+// as terminate does it.
 func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	if op.WholeVNF() {
 		return d.terminateEnd(ctx, op)

@@ -92,8 +92,8 @@ func (d *deployment) factsPlaybook(ctx context.Context) (string, error) {
 	}})
 }
 
-// withdraw takes workers out of the cluster: no new connections, no pods, then no node. Unless kubespray can reset their machines, they
-// stay nodes until the machines are gone (clustervnf.Withdraw). machines are the load balancers that are asked.
+// withdraw takes workers out of the cluster: no new connections, no pods, then no node. Unless kubespray can reset their
+// machines, they stay nodes until the machines are gone (clustervnf.Withdraw). machines are the load balancers that are asked.
 func (d *deployment) withdraw(ctx context.Context, gone, machines []mgmt.Node) error {
 	if len(gone) == 0 {
 		return nil

@@ -55,7 +55,7 @@ defaults
     timeout server 1h
 `
 
-// alive leads nowhere: the port of a service would open a connection to one of its servers each time.
+// alive has no servers: a check of the port of a service would open a connection to one of the service's servers each time.
 const alive = `
 frontend alive
     mode http
