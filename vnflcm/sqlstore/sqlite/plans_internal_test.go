@@ -35,7 +35,7 @@ func TestPlans(t *testing.T) {
 		"all active operations":     {vnflcm.Query{Kind: "operation", States: active}, "USING INDEX vnfkit_by_state (kind=? AND state=?)", false},
 		"one state":                 {vnflcm.Query{Kind: "operation", States: active[:1], Before: 5}, "USING INDEX vnfkit_by_state (kind=? AND state=? AND start<?)", false},
 		"a page of all":             {vnflcm.Query{Kind: "operation", AfterStart: 5, AfterID: "o5", Limit: 100}, "USING INDEX vnfkit_by_start (kind=? AND (start,id)>(?,?))", false},
-		"steps of an operation":     {vnflcm.Query{Kind: "step", Prefix: "o5/"}, "USING PRIMARY KEY (kind=? AND id>? AND id<?)", true},
+		"steps of an operation":     {vnflcm.Query{Kind: "step", Prefix: "o5/"}, "USING INDEX sqlite_autoindex_vnfkit_records_1 (kind=? AND id>? AND id<?)", true},
 	} {
 		statement, args := selection.Of(c.q, func(int) string { return "?" })
 		plan := explain(t, s.readers, statement, args...)

@@ -11,7 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/internal/selection"
 )
 
-// schema makes the tables of a store, if they are not there. A record of the feed has its place there in position.
+// schema makes the tables of a store, if they are not there. A record of the feed has its place there in position. The table has
+// rowids because of its bodies: without, the rows themselves are the nodes of the tree of primary keys, which is then deep.
 const schema = `
 CREATE TABLE IF NOT EXISTS vnfkit_records (
 	kind      TEXT NOT NULL,
@@ -24,7 +25,7 @@ CREATE TABLE IF NOT EXISTS vnfkit_records (
 	start     INTEGER NOT NULL,
 	body      BLOB NOT NULL,
 	position  INTEGER,
-	PRIMARY KEY (kind, id)) WITHOUT ROWID;
+	PRIMARY KEY (kind, id));
 CREATE INDEX IF NOT EXISTS vnfkit_by_start ON vnfkit_records (kind, start, id);
 CREATE INDEX IF NOT EXISTS vnfkit_by_state ON vnfkit_records (kind, state, start, id) WHERE state <> '';
 CREATE INDEX IF NOT EXISTS vnfkit_by_instance ON vnfkit_records (kind, instance, start, id) WHERE instance <> '';
@@ -111,7 +112,7 @@ func (s *Store) Feed(ctx context.Context, after string, limit int) (list []vnflc
 }
 
 // changes are the statements that write, prepared for the connection of the writer.
-type changes struct{ version, position, insert, update, remove *sql.Stmt }
+type changes struct{ version, position, insert, update, reindex, remove *sql.Stmt }
 
 func prepareChanges(ctx context.Context, db *sql.DB) (c changes, err error) {
 	for _, s := range []struct {
@@ -122,8 +123,11 @@ func prepareChanges(ctx context.Context, db *sql.DB) (c changes, err error) {
 		{&c.position, `UPDATE vnfkit_positions SET last = last + 1 RETURNING last`},
 		{&c.insert, `INSERT INTO vnfkit_records (` + selection.Columns + `, position) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (kind, id) DO NOTHING`},
-		{&c.update, `UPDATE vnfkit_records SET (` + selection.Columns + `) = (?, ?, ?, ?, ?, ?, ?, ?, ?)
-			WHERE kind = ? AND id = ? AND version = ?`},
+		// SQLite rewrites the index entries of every column that a statement sets, changed or not.
+		{&c.update, `UPDATE vnfkit_records SET (version, body) = (?3, ?9) WHERE kind = ?1 AND id = ?2 AND version = ?3 - 1
+			AND (state, operation, instance, vnfd, start) = (?4, ?5, ?6, ?7, ?8)`},
+		{&c.reindex, `UPDATE vnfkit_records SET (version, state, operation, instance, vnfd, start, body) = (?3, ?4, ?5, ?6, ?7, ?8, ?9)
+			WHERE kind = ?1 AND id = ?2 AND version = ?3 - 1`},
 		{&c.remove, `DELETE FROM vnfkit_records WHERE kind = ? AND id = ? AND version = ?`},
 	} {
 		if *s.statement, err = db.PrepareContext(ctx, s.text); err != nil {
@@ -176,7 +180,11 @@ func (c changes) put(ctx context.Context, tx *sql.Tx, r vnflcm.Record, position 
 	if was == 0 {
 		return one(tx.StmtContext(ctx, c.insert).ExecContext(ctx, append(values, position)...))
 	}
-	return one(tx.StmtContext(ctx, c.update).ExecContext(ctx, append(values, r.Kind, r.ID, was)...))
+	err := one(tx.StmtContext(ctx, c.update).ExecContext(ctx, values...))
+	if errors.Is(err, vnflcm.ErrConflict) {
+		err = one(tx.StmtContext(ctx, c.reindex).ExecContext(ctx, values...))
+	}
+	return err
 }
 
 // one returns ErrConflict unless the statement changed a record.
