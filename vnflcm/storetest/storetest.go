@@ -188,6 +188,7 @@ func batches(t *testing.T, s vnflcm.Store) {
 		"put over another version":       {Put: append(at("n", 0), at("a", 2)...), Delete: at("b", 1)},
 		"put of a record that is there":  {Put: append(at("n", 0), at("a", 0)...), Delete: at("b", 1)},
 		"deletion of another version":    {Put: append(at("n", 0), at("a", 1)...), Delete: at("b", 2)},
+		"deletions, one of another":      {Put: at("n", 0), Delete: append(at("a", 1), at("b", 2)...)},
 		"deletion of a missing record":   {Put: append(at("n", 0), at("a", 1)...), Delete: append(at("b", 1), at("none", 1)...)},
 		"the second of three assertions": {Assert: append(append(at("a", 1), at("b", 7)...), at("none", 0)...), Put: at("n", 0)},
 	} {

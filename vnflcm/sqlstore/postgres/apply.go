@@ -21,15 +21,17 @@ const codeConflict = "VK001"
 // The statements of a batch. Those that find no record of the expected version raise codeConflict.
 const (
 	// FOR SHARE makes other transactions wait that would change the record before this one commits.
-	assertion  = `WITH found AS (SELECT 1 FROM vnfkit_records WHERE kind = $1 AND id = $2 AND version = $3 FOR SHARE) ` + mustBeFound
+	assertion  = `SELECT coalesce((SELECT 1 FROM vnfkit_records WHERE kind = $1 AND id = $2 AND version = $3 FOR SHARE), vnfkit_conflict())`
 	insertion  = `INSERT INTO vnfkit_records (` + selection.Columns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 	appending  = `INSERT INTO vnfkit_records (` + selection.Columns + `, ` + feedColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, ` + feedValues + `)`
 	updating   = `WITH found AS (UPDATE vnfkit_records SET ` + recordUpdate + expected + ` RETURNING 1) ` + mustBeFound
 	reposition = `WITH found AS (UPDATE vnfkit_records SET ` + recordUpdate + `, (` + feedColumns + `) = ROW(` + feedValues + `)` + expected + ` RETURNING 1) ` + mustBeFound
-	deletion   = `WITH found AS (DELETE FROM vnfkit_records WHERE kind = $1 AND id = $2 AND version = $3 RETURNING 1) ` + mustBeFound
-	removal    = `DELETE FROM vnfkit_records WHERE kind = $1 AND id = $2`
+	deletion   = `WITH found AS (DELETE FROM vnfkit_records WHERE kind = $1 AND id = ANY ($2::text[])
+		AND version = ($3::bigint[])[array_position($2::text[], id)] RETURNING 1)
+		SELECT CASE WHEN count(*) < cardinality($2::text[]) THEN vnfkit_conflict() END FROM found`
+	removal = `DELETE FROM vnfkit_records WHERE kind = $1 AND id = $2`
 
-	mustBeFound  = `SELECT CASE WHEN count(*) = 0 THEN vnfkit_conflict() END FROM found`
+	mustBeFound  = `SELECT coalesce((SELECT 1 FROM found), vnfkit_conflict())`
 	recordUpdate = `version = $3, state = $4, operation = $5, instance = $6, vnfd = $7, start = $8, body = $9`
 	expected     = ` WHERE kind = $1 AND id = $2 AND version = $3 - 1`
 	feedColumns  = `era, xid, seq`
@@ -74,14 +76,16 @@ func isConflict(err error) bool {
 	return ok && (failure.Code == codeConflict || failure.Code == "23505" && failure.ConstraintName == "vnfkit_records_pkey")
 }
 
+// change is what a batch does with a record.
+type change struct {
+	record vnflcm.Record
+	queue  func(*pgx.Batch, vnflcm.Record) // nil deletes the record
+}
+
 // statements writes a batch as statements that pgx sends in one message exchange. PostgreSQL runs them as one transaction,
 // because only the last one is followed by a Sync: it commits after the last one, and rolls all back when one fails. In
 // simple_protocol mode they are one query string, which is one transaction too. All batches lock records in the same order.
 func statements(b vnflcm.Batch) *pgx.Batch {
-	type change struct {
-		record vnflcm.Record
-		queue  func(*pgx.Batch, vnflcm.Record)
-	}
 	var changes []change
 	for _, r := range b.Assert {
 		changes = append(changes, change{r, queueAssertion})
@@ -93,16 +97,32 @@ func statements(b vnflcm.Batch) *pgx.Batch {
 		changes = append(changes, change{r, func(out *pgx.Batch, r vnflcm.Record) { queueAppend(out, r, seq) }})
 	}
 	for _, r := range b.Delete {
-		changes = append(changes, change{r, queueDeletion})
+		changes = append(changes, change{r, nil})
 	}
 	slices.SortStableFunc(changes, func(a, b change) int {
 		return cmp.Or(cmp.Compare(a.record.Kind, b.record.Kind), cmp.Compare(a.record.ID, b.record.ID))
 	})
 	out := &pgx.Batch{}
-	for _, c := range changes {
-		c.queue(out, c.record)
+	for len(changes) > 0 {
+		n := deletions(changes)
+		if n > 0 {
+			queueDeletion(out, changes[:n])
+		} else {
+			n = 1
+			changes[0].queue(out, changes[0].record)
+		}
+		changes = changes[n:]
 	}
 	return out
+}
+
+// deletions counts the changes at the beginning that delete records of one kind: one statement deletes them.
+func deletions(changes []change) int {
+	n := slices.IndexFunc(changes, func(c change) bool { return c.queue != nil || c.record.Kind != changes[0].record.Kind })
+	if n < 0 {
+		return len(changes)
+	}
+	return n
 }
 
 // queueAssertion locks the record. A record that must not exist is inserted and removed again: until this transaction ends
@@ -134,4 +154,11 @@ func queueAppend(out *pgx.Batch, r vnflcm.Record, seq int) {
 	out.Queue(statement, append(selection.Values(r), seq)...)
 }
 
-func queueDeletion(out *pgx.Batch, r vnflcm.Record) { out.Queue(deletion, r.Kind, r.ID, r.Version) }
+// queueDeletion deletes records of one kind.
+func queueDeletion(out *pgx.Batch, gone []change) {
+	ids, versions := make([]string, len(gone)), make([]int64, len(gone))
+	for i, c := range gone {
+		ids[i], versions[i] = c.record.ID, c.record.Version
+	}
+	out.Queue(deletion, gone[0].record.Kind, ids, versions)
+}
