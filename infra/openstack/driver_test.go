@@ -248,6 +248,25 @@ func TestHealingAWholeVNF(t *testing.T) {
 	}
 }
 
+// TestHiddenParameters: Heat shows asterisks in the place of hidden parameters. A stack that is made anew gets their values, one that
+// is updated keeps them.
+func TestHiddenParameters(t *testing.T) {
+	t.Parallel()
+	for _, all := range []string{"true", "false"} {
+		t.Run(all, func(t *testing.T) {
+			t.Parallel()
+			const hash = "$6$salt$hash"
+			l := newLab(t, openstack.VimTypeV2)
+			l.must(l.Instantiate(t.Context(), l.id, l.request(`{"login_password_hash": "`+hash+`"}`)))
+			l.must(l.heal(all))
+			if got := l.stacks[openstack.StackName(l.id)].params["login_password_hash"]; got != hash {
+				t.Errorf("the stack has %v, want %s", got, hash)
+			}
+			l.must(l.terminate())
+		})
+	}
+}
+
 func TestFaultyHeal(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)

@@ -242,6 +242,9 @@ func (f *fake) look(s *fakeStack) any {
 	for name, value := range s.params {
 		text, _ := json.Marshal(value)
 		params[name] = string(text)
+		if name == "login_password_hash" { // the sample declares it as hidden
+			params[name] = "******"
+		}
 	}
 	updated := ""
 	if s.updated > 0 {

@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,6 +18,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servergroups"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/internal/e2e/cloud"
@@ -319,6 +325,7 @@ func TestStackLife(t *testing.T) {
 		t.Fatalf("%d VNFCs", len(two))
 	}
 	l.checkResources()
+	l.checkMachines(two)
 
 	four := l.must(l.Scale(ctx, l.id, scale(vnflcm.ScaleOut, 2)))
 	l.wantUnchanged(two, four)
@@ -393,6 +400,52 @@ func (l *stackLab) checkResources() {
 	}
 	if !slices.ContainsFunc(info.ExtCpInfo, func(cp vnflcm.VnfExtCpInfo) bool { return cp.CpdID == "vip_CP" }) {
 		l.t.Errorf("external connection points %+v", info.ExtCpInfo)
+	}
+}
+
+// checkMachines checks what the templates of the sample ask of Nova and Neutron for the machines.
+func (l *stackLab) checkMachines(vnfcs map[string]vnflcm.VnfcResourceInfo) {
+	l.t.Helper()
+	ctx := l.t.Context()
+	var controlPlane []string
+	for _, v := range vnfcs {
+		groups := 1
+		if v.VduID == "masterNode" {
+			controlPlane, groups = append(controlPlane, server(v)), 2
+		}
+		pages, err := ports.List(l.cloud.Network, ports.ListOpts{DeviceID: server(v)}).AllPages(ctx)
+		must(l.t, err)
+		found, err := ports.ExtractPorts(pages)
+		must(l.t, err)
+		if len(found) != 1 || len(found[0].SecurityGroups) != groups {
+			l.t.Errorf("%s has the ports %+v, want one with %d security groups", v.VduID, found, groups)
+		}
+		nova := *l.cloud.Compute
+		nova.Microversion = "2.3" // the first that shows user data
+		machine, err := servers.Get(ctx, &nova, server(v)).Extract()
+		must(l.t, err)
+		if machine.Userdata == nil {
+			l.t.Fatalf("%s has no user data", v.VduID)
+		}
+		text, err := base64.StdEncoding.DecodeString(*machine.Userdata)
+		var config struct {
+			ManageEtcHosts *bool `yaml:"manage_etc_hosts"`
+			Users          []any
+		}
+		if err == nil {
+			err = yaml.Unmarshal(text, &config)
+		}
+		if err != nil || !bytes.HasPrefix(text, []byte("#cloud-config\n")) || config.ManageEtcHosts == nil || *config.ManageEtcHosts || len(config.Users) != 2 {
+			l.t.Errorf("%s has the user data %q, %v", v.VduID, text, err)
+		}
+	}
+	pages, err := servergroups.List(l.cloud.Compute, nil).AllPages(ctx)
+	must(l.t, err)
+	groups, err := servergroups.ExtractServerGroups(pages)
+	must(l.t, err)
+	if len(groups) != 1 || !slices.Equal(groups[0].Policies, []string{"soft-anti-affinity"}) ||
+		!slices.Equal(slices.Sorted(slices.Values(groups[0].Members)), slices.Sorted(slices.Values(controlPlane))) {
+		l.t.Errorf("server groups %+v, want one with %q", groups, controlPlane)
 	}
 }
 
