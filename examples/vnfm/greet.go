@@ -8,9 +8,9 @@ import (
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 )
 
-// greet says where the VNFM is and, on the sandbox, what to try.
+// greet says where the VNFM is and, on a sandbox that anyone on this machine may use, what to try.
 func (v *vnfm) greet(address net.Addr) {
-	if !v.config.sandbox {
+	if !v.config.sandbox || v.config.TLS.Certificate != "" || v.config.identifies() {
 		v.log.Info("serving", "address", address.String())
 		return
 	}
