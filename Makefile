@@ -112,9 +112,10 @@ e2e-ssh: $(GOTESTSUM) ## SSH library and kubeadm driver over real OpenSSH server
 	$(AS_ROOT) VNFKIT_E2E=ssh $(E2E) -timeout 20m ./internal/e2e/...
 
 .PHONY: e2e-postgres
-e2e-postgres: $(GOTESTSUM) ## vnflcm on a real PostgreSQL that the tests start (packages in CONTRIBUTING.md; no root)
+e2e-postgres: $(GOTESTSUM) ## vnflcm and examples/vnfm on a real PostgreSQL that the tests start (packages in CONTRIBUTING.md; no root)
 	VNFKIT_E2E=postgres $(E2E) -timeout 4m ./vnflcm/sqlstore/postgres
 	VNFKIT_E2E=postgres $(E2E) -timeout 4m -run 'Postgres|TestFleet' ./vnflcm
+	VNFKIT_E2E=postgres $(E2E) -timeout 4m -run Postgres ./examples/vnfm
 
 .PHONY: e2e-sol003
 e2e-sol003: $(GOTESTSUM) ## examples/vnfm driven by OpenStack Tacker's client (packages in CONTRIBUTING.md; no root)

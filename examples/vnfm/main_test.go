@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -82,22 +83,54 @@ func TestConfig(t *testing.T) {
 // program is the VNFM as a process.
 type program struct {
 	*exec.Cmd
-	t   *testing.T
-	api string // http://.../vnflcm/v2
-	log *bytes.Buffer
+	t     *testing.T
+	api   string // http://.../vnflcm/v2
+	log   *output
+	http  *http.Client
+	token string // bearer token of requests, "": none
+}
+
+// output is what a process has printed.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// newProgram prepares a process, which ends with the test.
+func newProgram(t *testing.T, flags ...string) *program {
+	t.Helper()
+	p := &program{t: t, log: new(output), http: http.DefaultClient}
+	p.Cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], flags...) //nolint:gosec // this test
+	p.Env = append(os.Environ(), asProgram+"=1")
+	p.Stderr = p.log
+	t.Cleanup(func() {
+		if p.Process != nil {
+			_ = p.Process.Kill()
+			_ = p.Wait()
+		}
+	})
+	return p
 }
 
 // start starts the VNFM on a sandbox whose state is in a folder.
 func start(t *testing.T, data string, flags ...string) *program {
 	t.Helper()
-	p := &program{t: t, log: new(bytes.Buffer)}
-	p.Cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], append([]string{"-sandbox", "-listen=127.0.0.1:0", "-data=" + data}, flags...)...) //nolint:gosec // this test
-	p.Env = append(os.Environ(), asProgram+"=1")
-	p.Stderr = p.log
+	p := newProgram(t, append([]string{"-sandbox", "-listen=127.0.0.1:0", "-data=" + data}, flags...)...)
 	out, err := p.StdoutPipe()
 	must(t, err)
 	must(t, p.Start())
-	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		_ = p.Wait()
@@ -108,15 +141,24 @@ func start(t *testing.T, data string, flags ...string) *program {
 	return p
 }
 
-// send sends a request. It returns the Location of the answer, and the document.
-func (p *program) send(method, uri string, body any, want int) (location string, document map[string]any) {
+// request sends a request.
+func (p *program) request(method, uri string, body any) (*http.Response, error) {
 	p.t.Helper()
 	text, err := json.Marshal(body)
 	must(p.t, err)
 	request, err := http.NewRequestWithContext(p.t.Context(), method, uri, bytes.NewReader(text))
 	must(p.t, err)
 	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
+	if p.token != "" {
+		request.Header.Set("Authorization", "Bearer "+p.token)
+	}
+	return p.http.Do(request)
+}
+
+// send sends a request. It returns the Location of the answer, and the document.
+func (p *program) send(method, uri string, body any, want int) (location string, document map[string]any) {
+	p.t.Helper()
+	response, err := p.request(method, uri, body)
 	must(p.t, err)
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(response.Body)
@@ -126,6 +168,13 @@ func (p *program) send(method, uri string, body any, want int) (location string,
 	}
 	_ = json.Unmarshal(answer, &document)
 	return response.Header.Get("Location"), document
+}
+
+// create makes an instance and returns its URI.
+func (p *program) create(vnfdID string) string {
+	p.t.Helper()
+	instance, _ := p.send("POST", p.api+"/vnf_instances", map[string]any{"vnfdId": vnfdID}, 201)
+	return instance
 }
 
 // await waits until an operation is in a state.
@@ -149,10 +198,27 @@ func (p *program) do(uri string, body any) {
 	p.await(operation, "COMPLETED")
 }
 
-// request reads a sample request.
-func request(t *testing.T, name string) (out map[string]any) {
+// restOfLife takes a cluster from its instantiation to its end.
+func (p *program) restOfLife(instance string) {
+	p.t.Helper()
+	for _, task := range []string{"scale_out", "heal", "terminate"} {
+		kind, _, _ := strings.Cut(task, "_")
+		p.do(instance+"/"+kind, request(p.t, task+".json"))
+	}
+	p.send("DELETE", instance, nil, 204)
+	p.send("GET", instance, nil, 404)
+}
+
+// request reads a sample request of the cluster.
+func request(t *testing.T, name string) map[string]any {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(samples.Package("k8s-cluster"), "requests", name))
+	return sample(t, "k8s-cluster", name)
+}
+
+// sample reads a sample request of a package.
+func sample(t *testing.T, pkg, name string) (out map[string]any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(samples.Package(pkg), "requests", name))
 	must(t, err)
 	must(t, json.Unmarshal(text, &out))
 	return out
@@ -163,7 +229,7 @@ func TestLife(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	p := start(t, data)
-	instance, _ := p.send("POST", p.api+"/vnf_instances", map[string]any{"vnfdId": sampleVNFD}, 201)
+	instance := p.create(sampleVNFD)
 	operation, _ := p.send("POST", instance+"/instantiate", request(t, "instantiate_sandbox.json"), 202)
 	p.await(operation, "PROCESSING")
 	must(t, p.Process.Kill())
@@ -173,11 +239,7 @@ func TestLife(t *testing.T) {
 	moved := func(uri string) string { return strings.Replace(uri, p.api, p2.api, 1) }
 	instance = moved(instance)
 	p2.await(moved(operation), "COMPLETED")
-	p2.do(instance+"/scale", request(t, "scale_out.json"))
-	p2.do(instance+"/heal", request(t, "heal.json"))
-	p2.do(instance+"/terminate", request(t, "terminate.json"))
-	p2.send("DELETE", instance, nil, 204)
-	p2.send("GET", instance, nil, 404)
+	p2.restOfLife(instance)
 	p2.send("POST", instance+"/heal", map[string]any{}, 404)
 	p2.send("POST", p2.api+"/vnf_instances", map[string]any{"vnfdId": "unknown"}, 422)
 
