@@ -382,3 +382,45 @@ func list(ctx context.Context, c *access.Clients) error {
 	_, err := c.Heat.Get(ctx, c.Heat.ServiceURL("stacks"), &struct{}{}, nil) //nolint:bodyclose // gophercloud closes what it decodes
 	return err
 }
+
+// TestHugeAnswers: answers are bounded, and what an error shows of them.
+func TestHugeAnswers(t *testing.T) {
+	t.Parallel()
+	filler := strings.Repeat("x", 1<<16)
+	for name, c := range map[string]struct {
+		status int
+		want   string
+	}{
+		"endless JSON":    {http.StatusOK, "the answer is longer than 64 MiB"},
+		"endless refusal": {http.StatusBadGateway, "HTTP status 502"},
+		"endless fault":   {http.StatusBadRequest, "HTTP status 400"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sent atomic.Int64
+			cloud := newCloud(t, httptest.NewServer)
+			clients, err := open(t, access.Config{}).Clients(t.Context(), vim(t, cloud.URL, nil, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cloud.heat = func(w http.ResponseWriter, _ *http.Request) bool {
+				w.WriteHeader(c.status)
+				_, err := w.Write([]byte(`{"stacks": ["`))
+				for err == nil && sent.Load() < 256<<20 {
+					_, err = w.Write([]byte(filler))
+					sent.Add(int64(len(filler)))
+				}
+				return true
+			}
+			var into any
+			_, err = clients.Heat.Get(t.Context(), clients.Heat.ServiceURL("stacks"), &into, nil) //nolint:bodyclose // gophercloud closes it
+			err = clients.Explain(err)
+			if err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 4<<10 {
+				t.Errorf("%.300v, %d bytes", err, len(fmt.Sprint(err)))
+			}
+			if n := sent.Load(); n > 80<<20 {
+				t.Errorf("%d MiB were read", n>>20)
+			}
+		})
+	}
+}

@@ -32,7 +32,7 @@ type Clients struct {
 func (c *Cache) authenticate(ctx context.Context, id identity) (*Clients, error) {
 	provider, err := openstack.NewClient(id.Endpoint)
 	if err != nil {
-		return nil, id.explain(err, id.Endpoint)
+		return nil, id.explain(err, id.Endpoint, "")
 	}
 	provider.HTTPClient = id.httpClient(c.config.ResponseTimeout, c.config.Transport)
 	provider.RetryFunc = retry
@@ -41,7 +41,7 @@ func (c *Cache) authenticate(ctx context.Context, id identity) (*Clients, error)
 	}
 	// AuthenticateV3 asks for no version document, whose links could lead the credentials elsewhere.
 	if err := openstack.AuthenticateV3(ctx, provider, id.options(), gophercloud.EndpointOpts{}); err != nil {
-		return nil, id.explain(err, id.Endpoint)
+		return nil, id.explain(err, id.Endpoint, "")
 	}
 	if again := provider.ReauthFunc; again != nil {
 		// Those who wait for the new token get the error of the one who fetches it: the end of one
@@ -78,7 +78,7 @@ func (c *Clients) locate(provider *gophercloud.ProviderClient) error {
 		project, _ = result.ExtractProject()
 	}
 	if err != nil || catalog == nil {
-		return c.id.explain(fmt.Errorf("the answer of Keystone has no service catalog: %w", err), c.id.Endpoint)
+		return c.id.explain(fmt.Errorf("the answer of Keystone has no service catalog: %w", err), c.id.Endpoint, "")
 	}
 	if err := c.id.checkRegion(catalog); err != nil {
 		return err

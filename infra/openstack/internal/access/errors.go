@@ -64,25 +64,24 @@ func (c *Clients) Explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	e := c.id.explain(err, "")
 	token := ""
 	if c.Heat != nil {
 		token = c.Heat.Token()
 	}
-	e.Message = c.id.mask(e.Message, token)
-	return e
+	return c.id.explain(err, "", token)
 }
 
-// explain sorts an error; what Keystone says is left out, as it may quote what it was sent.
-func (id *identity) explain(err error, endpoint string) *Error {
+// explain sorts an error and masks the credentials and the token. What Keystone says is left out, as it may quote what it was sent.
+func (id *identity) explain(err error, endpoint, token string) *Error {
 	if already, ok := errors.AsType[*Error](err); ok {
 		same := *already // others may hold it
+		same.Message = Shorten(id.mask(same.Message, token))
 		return &same
 	}
 	e := &Error{Endpoint: endpoint, cause: err}
 	refused := false
 	if again, ok := errors.AsType[*gophercloud.ErrUnableToReauthenticate](err); ok {
-		return id.explain(again.ErrReauth, id.Endpoint)
+		return id.explain(again.ErrReauth, id.Endpoint, token)
 	}
 	if after, ok := errors.AsType[*gophercloud.ErrErrorAfterReauthentication](err); ok {
 		err = after.ErrOriginal
@@ -113,8 +112,19 @@ func (id *identity) explain(err error, endpoint string) *Error {
 			e.Message = "a token cannot be renewed: give a password or an application credential, or a new token"
 		}
 	}
-	e.Message = id.mask(e.Message, "")
+	e.Message = Shorten(id.mask(e.Message, token)) // masked first: a secret that is cut in two is not found
 	return e
+}
+
+// maxMessage bounds what is shown of a service's message.
+const maxMessage = 2 << 10
+
+// Shorten cuts a message of a service.
+func Shorten(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage], "") + " ..."
 }
 
 func later(status int) bool {

@@ -29,10 +29,10 @@ type cloud struct {
 	requests int
 	bodies   []map[string]any
 	// login and compute answer before the cloud does, when set; they return true when they have.
-	login, compute func(w http.ResponseWriter, r *http.Request) bool
-	region         string
-	types          []string
-	max            string
+	login, compute, heat func(w http.ResponseWriter, r *http.Request) bool
+	region               string
+	types                []string
+	max                  string
 }
 
 func newCloud(t *testing.T, start func(http.Handler) *httptest.Server) *cloud {
@@ -91,13 +91,15 @@ func (c *cloud) nova(w http.ResponseWriter, r *http.Request) {
 func (c *cloud) stacks(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	c.requests++
-	ok := r.Header.Get("X-Auth-Token") == c.valid
+	ok, heat := r.Header.Get("X-Auth-Token") == c.valid, c.heat
 	c.mu.Unlock()
 	if !ok {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	_, _ = fmt.Fprint(w, `{"stacks": []}`)
+	if heat == nil || !heat(w, r) {
+		_, _ = fmt.Fprint(w, `{"stacks": []}`)
+	}
 }
 
 // heal ends whatever a test made fail.

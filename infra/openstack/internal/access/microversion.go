@@ -24,7 +24,7 @@ func (c *Clients) negotiate(ctx context.Context, wanted string) error {
 	}
 	_, err := c.Nova.Get(ctx, root, &document, nil) //nolint:bodyclose // gophercloud closes what it decodes
 	if err != nil {
-		return c.id.explain(err, root)
+		return c.id.explain(err, root, "")
 	}
 	c.offered = microversions{document.Version.Min, document.Version.Max}
 	c.NovaMicroversion = wanted

@@ -9,6 +9,8 @@ import (
 	"net/url"
 
 	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/vnfkit/vnfkit/infra/openstack/internal/access"
 )
 
 // StackError is what Heat could not do with a stack.
@@ -47,7 +49,7 @@ func (e *StackError) Error() string {
 // failure finds the reason of a failure among the events, which hold it even after a rollback or a deletion
 // has removed the resource.
 func (w *wait) failure(now *Stack) error {
-	out := &StackError{Stack: now.Name, ID: now.ID, Action: w.course.action, Status: now.Status, Reason: now.Reason}
+	out := &StackError{Stack: now.Name, ID: now.ID, Action: w.course.action, Status: now.Status, Reason: access.Shorten(now.Reason)}
 	failedIn := map[string]bool{} // ids of stacks in which something failed
 	for _, e := range w.events {
 		if e.failed() && !e.ofStack() {
@@ -58,7 +60,7 @@ func (w *wait) failure(now *Stack) error {
 	for _, e := range w.events {
 		// A resource that is a stack fails because of what is in it.
 		if e.failed() && !e.ofStack() && !failedIn[e.PhysicalID] {
-			out.Resource = &ResourceFailure{Name: e.Resource, Stack: e.stack(), PhysicalID: e.PhysicalID, Reason: e.Reason}
+			out.Resource = &ResourceFailure{Name: e.Resource, Stack: e.stack(), PhysicalID: e.PhysicalID, Reason: access.Shorten(e.Reason)}
 			break
 		}
 	}
@@ -104,10 +106,10 @@ func reason(answer gophercloud.ErrUnexpectedResponseCode) string {
 	}
 	if json.Unmarshal(answer.Body, &body) == nil {
 		if body.Error.Message != "" {
-			return body.Error.Message
+			return access.Shorten(body.Error.Message)
 		}
 		if body.Explanation != "" {
-			return body.Explanation
+			return access.Shorten(body.Explanation)
 		}
 	}
 	return http.StatusText(answer.Actual)
