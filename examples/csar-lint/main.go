@@ -1,6 +1,6 @@
 // Csar-lint checks VNF packages: their form, digests, signatures and descriptors.
 //
-//	csar-lint [-format text|json|sarif] [-strict] [-roots PEM] PATH...
+//	csar-lint [-format text|json|sarif] [-strict] [-roots PEM] [-require-signature] PATH...
 //
 // PATH is a CSAR or a directory with the layout of one. The exit code is 0 when no package has errors, 1 when one has,
 // and 2 when one could not be read or the command line is wrong. Warnings alone leave it at 0, unless -strict is given:
@@ -61,7 +61,7 @@ func main() {
 	os.Exit(code)
 }
 
-var errUsage = errors.New("usage: csar-lint [-format text|json|sarif] [-strict] [-roots PEM] PATH [PATH ...]")
+var errUsage = errors.New("usage: csar-lint [-format text|json|sarif] [-strict] [-roots PEM] [-require-signature] PATH [PATH ...]")
 
 // run returns the exit code, and why the packages could not be checked or the results not be written.
 func run(ctx context.Context, args []string, out io.Writer) (int, error) {
@@ -69,7 +69,8 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	flags.SetOutput(io.Discard)
 	format := flags.String("format", "text", "text, json (an object per package and line) or sarif")
 	strict := flags.Bool("strict", false, "let no deviation from the specifications pass")
-	roots := flags.String("roots", "", "file with the certificates (PEM) of those whose signatures are trusted")
+	roots := flags.String("roots", "", "file with the certificates (PEM) of those whose signatures are trusted; implies -require-signature")
+	signed := flags.Bool("require-signature", false, "refuse a package that no trusted signer has signed as a whole")
 	if err := flags.Parse(args); err != nil {
 		return exitUnreadable, fmt.Errorf("%w\n%w", err, errUsage)
 	}
@@ -77,7 +78,7 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if !known || flags.NArg() == 0 {
 		return exitUnreadable, errUsage
 	}
-	opts, err := options(*strict, *roots)
+	opts, err := options(*strict, *signed, *roots)
 	if err != nil {
 		return exitUnreadable, err
 	}
@@ -98,23 +99,27 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 }
 
 // options are those of the parser: any descriptor, be it of a VNF, a PNF or a network service.
-func options(strict bool, roots string) ([]tosca.Option, error) {
+// With roots a signature is required: a person who changes a package could also remove its signature.
+func options(strict, signed bool, roots string) ([]tosca.Option, error) {
 	opts := []tosca.Option{tosca.AnyDescriptor()}
 	if strict {
 		opts = append(opts, tosca.Strict())
 	}
-	if roots == "" {
-		return opts, nil
+	var integrity csar.Integrity
+	if signed || roots != "" {
+		integrity.Policy = csar.Require
 	}
-	pem, err := os.ReadFile(roots) //nolint:gosec // the file that the user names
-	if err != nil {
-		return nil, err
+	if roots != "" {
+		pem, err := os.ReadFile(roots) //nolint:gosec // the file that the user names
+		if err != nil {
+			return nil, err
+		}
+		integrity.Roots = x509.NewCertPool()
+		if !integrity.Roots.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no certificate", roots)
+		}
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate", roots)
-	}
-	return append(opts, tosca.WithIntegrity(csar.Integrity{Roots: pool})), nil
+	return append(opts, tosca.WithIntegrity(integrity)), nil
 }
 
 // check checks a package, and returns the exit code that it alone would give. Problems of the tolerated severity leave

@@ -4,6 +4,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"encoding/pem"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +43,12 @@ func csarOf(t *testing.T, descriptor string) string {
 
 func TestExitCodes(t *testing.T) {
 	good, bad, none := samples.Package("cnf"), csarOf(t, "tosca_definitions_version: tosca_2_0\n"), filepath.Join(t.TempDir(), "none")
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	roots := filepath.Join(t.TempDir(), "roots.pem")
+	if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	warned := samples.Package("k8s-cluster") // its images have no checksums
 	for _, tt := range []struct {
 		name string
@@ -53,6 +61,8 @@ func TestExitCodes(t *testing.T) {
 		{"warnings", []string{warned}, exitClean, []string{": warning: ", warned + ": clean"}},
 		{"strict", []string{"-strict", good}, exitClean, []string{good + ": clean"}},
 		{"strict, warnings", []string{"-strict", warned}, exitProblems, []string{": error: ", warned + ": problems"}},
+		{"roots, no signature", []string{"-roots", roots, good}, exitProblems, []string{": error: the package is not signed", good + ": problems"}},
+		{"no signature", []string{"-require-signature", good}, exitProblems, []string{": error: the package is not signed", good + ": problems"}},
 		{"not there", []string{bad, none}, exitUnreadable, []string{none + ": unreadable: "}},
 		{"no package", nil, exitUnreadable, []string{"usage: csar-lint"}},
 		{"no format", []string{"-format", "xml", good}, exitUnreadable, []string{"usage: csar-lint"}},
