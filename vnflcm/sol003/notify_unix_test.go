@@ -5,6 +5,7 @@ package sol003_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,7 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,86 +29,142 @@ import (
 const (
 	killedDir      = "VNFKIT_TEST_NOTIFY_DIR"
 	killedCallback = "VNFKIT_TEST_NOTIFY_CALLBACK"
+	killedWhen     = "VNFKIT_TEST_NOTIFY_KILLED"
 )
 
+// Moments at which the VNFM dies inside a step of an instantiation.
+const (
+	insideStep     = "inside the step" // the notification of PROCESSING may not be sent yet
+	toldInsideStep = "told INSTANTIATE PROCESSING"
+)
+
+// moments returns all moments at which the VNFM dies: an operation has changed to a state and the VNFM sends no more, the
+// subscriber gets a notification and does not record it, and those inside a step.
+func moments() []string {
+	out := []string{"told CreationNotification", "told DeletionNotification", insideStep, toldInsideStep}
+	for _, state := range []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.Completed, vnflcm.FailedTemp, vnflcm.RollingBack, vnflcm.RolledBack, vnflcm.Failed} {
+		out = append(out, "changed "+string(state), "told "+string(state))
+	}
+	return out
+}
+
 // openVNFM opens the VNFM whose state is in a folder.
-func openVNFM(t *testing.T, dir string) (*vnflcm.Manager, *notify.Notifier) {
+func openVNFM(t *testing.T, dir string, change func(*vnflcm.Config)) (*vnflcm.Manager, *notify.Notifier, *cloud) {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"))
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
-	m, _, err := newManager(t.Context(), t.TempDir(), func(cfg *vnflcm.Config) { cfg.Store, cfg.LeaseTTL = store, 500*time.Millisecond })
+	packages, err := os.MkdirTemp(dir, "packages-") // the test removes what a killed process leaves
+	must(t, err)
+	m, c, err := newManager(t.Context(), packages, func(cfg *vnflcm.Config) {
+		cfg.Store, cfg.LeaseTTL = store, 500*time.Millisecond
+		if change != nil {
+			change(cfg)
+		}
+	})
 	must(t, err)
 	t.Cleanup(func() { must(t, m.Close(context.Background())) })
-	return m, notify.New(m, notify.Options{Allow: notify.AllowAny})
+	return m, notify.New(m, notify.Options{Allow: notify.AllowAny}), c
+}
+
+// mortal is a cloud whose instantiation has a step in which the process may die.
+type mortal struct {
+	*cloud
+	step func()
+}
+
+func (c mortal) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	if err := vnflcm.Do(ctx, op, "dangerous", "", func(context.Context) error { c.step(); return nil }); err != nil {
+		return err
+	}
+	return c.cloud.Instantiate(ctx, op)
 }
 
 // TestVNFMProcess is the program of that process: it resumes what was cut off, makes instances and changes them until it is
 // killed.
 func TestVNFMProcess(t *testing.T) {
-	dir := os.Getenv(killedDir)
+	dir, when := os.Getenv(killedDir), os.Getenv(killedWhen)
 	if dir == "" {
 		t.Skip("it is a part of TestNotificationsOfKilledVNFM")
 	}
+	die := func() {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
 	ctx := t.Context()
-	m, n := openVNFM(t, dir)
+	m, n, c := openVNFM(t, dir, func(cfg *vnflcm.Config) {
+		cfg.Infra["toy"] = mortal{cfg.Infra["toy"].(*cloud), func() {
+			switch when {
+			case insideStep:
+				die()
+			case toldInsideStep:
+				select {} // until the test kills the process
+			}
+		}}
+		cfg.Observe = func(e vnflcm.Event) {
+			if e.Kind == vnflcm.OperationChanged && when == "changed "+string(e.State) {
+				die()
+			}
+		}
+	})
+	c.setFault(vnflcm.OpInstantiate, errors.New("the cloud is full"))
 	_, _, err := n.Subscribe(ctx, sol003.Subscriber{API: "v1"}, sol003.SubscriptionRequest{CallbackURI: os.Getenv(killedCallback)})
 	must(t, err)
 	go func() { _ = n.Run(ctx) }()
 	_, _, err = m.Resume(ctx)
 	must(t, err)
+	ends := func(opID string, err error) string {
+		t.Helper()
+		must(t, err)
+		occ, err := m.Wait(ctx, opID)
+		if occ == nil {
+			t.Fatal(err)
+		}
+		return opID
+	}
 	for i := 0; ; i++ {
 		instance, err := m.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: toyVNFD})
 		must(t, err)
 		name := fmt.Sprint("toy", i)
-		for range 2 {
-			opID, err := m.Modify(ctx, instance.ID, vnflcm.VnfInfoModificationRequest{VnfInstanceName: &name}, "")
-			must(t, err)
-			_, err = m.Wait(ctx, opID)
-			must(t, err)
-		}
+		ends(m.Modify(ctx, instance.ID, vnflcm.VnfInfoModificationRequest{VnfInstanceName: &name}, ""))
+		opID := ends(m.Instantiate(ctx, instance.ID, vnflcm.InstantiateVnfRequest{FlavourID: "simple"}))
+		ends(opID, m.Retry(ctx, opID))
+		ends(opID, m.Rollback(ctx, opID))
+		opID = ends(m.Instantiate(ctx, instance.ID, vnflcm.InstantiateVnfRequest{FlavourID: "simple"}))
+		must(t, m.Fail(ctx, opID))
+		ends(m.Terminate(ctx, instance.ID, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 		must(t, m.Delete(ctx, instance.ID, ""))
 	}
 }
 
-// TestNotificationsOfKilledVNFM kills a VNFM with SIGKILL while it sends: when the subscriber gets a notification of a certain
-// state, once for each. In the end the subscriber has been told of every change in the feed, in its order.
+// TestNotificationsOfKilledVNFM kills a VNFM with SIGKILL at each of the moments. In the end the subscriber has been told of every
+// change in the feed, in its order, and the feed has every state of every operation.
 func TestNotificationsOfKilledVNFM(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	nfvo := newSubscriber(t, nil)
-	var kill atomic.Pointer[func()]
-	for _, killAt := range []string{"CreationNotification", "STARTING", "PROCESSING", "COMPLETED", "DeletionNotification"} {
-		process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestVNFMProcess$") //nolint:gosec // this test
-		process.Env = append(os.Environ(), killedDir+"="+dir, killedCallback+"="+nfvo.URL)
-		killed := make(chan struct{})
-		now := func() {
-			_ = process.Process.Kill()
-			close(killed)
-		}
-		nfvo.setAnswer(func(r *http.Request, d object) int {
-			if r.Method == http.MethodPost && strings.HasSuffix(strings.Join(inShort([]object{d}), ""), killAt) {
-				if once := kill.Swap(nil); once != nil {
-					(*once)() // the VNFM does not get the answer
-				}
-			}
-			return http.StatusNoContent
-		})
+	for _, when := range moments() {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		process := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestVNFMProcess$") //nolint:gosec // this test
+		process.Env = append(os.Environ(), killedDir+"="+dir, killedCallback+"="+nfvo.URL, killedWhen+"="+when)
 		var output bytes.Buffer
 		process.Stdout, process.Stderr = &output, &output
 		must(t, process.Start())
-		kill.Store(&now)
-		select {
-		case <-killed:
-			_ = process.Wait()
-		case <-time.After(20 * time.Second):
-			now()
-			_ = process.Wait()
-			t.Fatalf("no notification of %s: %s", killAt, output.String())
+		nfvo.setAnswer(func(r *http.Request, d object) int {
+			told, ok := strings.CutPrefix(when, "told ")
+			if ok && r.Method == http.MethodPost && strings.HasSuffix(inShort([]object{d})[0], told) && process.Process.Kill() == nil {
+				return http.StatusServiceUnavailable // the subscriber does not record this one
+			}
+			return http.StatusNoContent
+		})
+		err := process.Wait()
+		if status := process.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || ctx.Err() != nil {
+			t.Fatalf("the VNFM was not killed when it was to be, %s: %v\n%s", when, err, output.String())
 		}
+		cancel()
 	}
 
-	m, n := openVNFM(t, dir)
+	m, n, _ := openVNFM(t, dir, nil)
 	nfvo.setAnswer(nil)
 	send(t, n)
 	_, _, err := m.Resume(t.Context())
@@ -120,6 +177,7 @@ func TestNotificationsOfKilledVNFM(t *testing.T) {
 	for _, c := range changes {
 		want[c.VNF.InstanceID] = append(want[c.VNF.InstanceID], c.ID)
 	}
+	checkStates(t, m, changes)
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		diff := cmp.Diff(want, nfvo.byInstance())
 		if diff == "" {
@@ -132,14 +190,50 @@ func TestNotificationsOfKilledVNFM(t *testing.T) {
 	t.Logf("%d changes of %d instances", len(changes), len(want))
 }
 
+// follows are the states that follow a state of an operation.
+var follows = map[vnflcm.OperationState][]vnflcm.OperationState{
+	"":                 {vnflcm.Starting},
+	vnflcm.Starting:    {vnflcm.Processing},
+	vnflcm.Processing:  {vnflcm.Completed, vnflcm.FailedTemp},
+	vnflcm.FailedTemp:  {vnflcm.Processing, vnflcm.RollingBack, vnflcm.Failed},
+	vnflcm.RollingBack: {vnflcm.RolledBack},
+}
+
+// checkStates checks that changes have every state of every operation, in order.
+func checkStates(t *testing.T, m *vnflcm.Manager, changes []vnflcm.ChangeEntry) {
+	t.Helper()
+	last := map[string]vnflcm.OperationState{}
+	for _, c := range changes {
+		if c.Operation == nil {
+			continue
+		}
+		id, state := c.Operation.ID, c.Operation.OperationState
+		if !slices.Contains(follows[last[id]], state) {
+			t.Errorf("the %s %s is %s after %q", c.Operation.Operation, id, state, last[id])
+		}
+		last[id] = state
+	}
+	seen := map[vnflcm.OperationState]bool{}
+	for id, state := range last {
+		occ, err := m.Operation(t.Context(), id)
+		if err == nil && occ.OperationState != state {
+			t.Errorf("the %s %s is %s, its last change says %s", occ.Operation, id, occ.OperationState, state)
+		}
+		seen[state] = true
+	}
+	if !seen[vnflcm.Completed] || !seen[vnflcm.RolledBack] || !seen[vnflcm.Failed] {
+		t.Errorf("operations ended as %v", seen)
+	}
+}
+
 // whenQuiet returns all changes, when no operation is active any more.
 func whenQuiet(ctx context.Context, m *vnflcm.Manager) (all []vnflcm.ChangeEntry, err error) {
-	active, err := m.Operations(ctx, vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing}})
+	active, err := m.Operations(ctx, vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.RollingBack}})
 	if err != nil {
 		return nil, err
 	}
 	for _, occ := range active.Items {
-		if _, err := m.Wait(ctx, occ.ID); err != nil {
+		if ended, err := m.Wait(ctx, occ.ID); ended == nil {
 			return nil, err
 		}
 	}
