@@ -113,20 +113,16 @@ func (w *work) tags() []string { return []string{"vnfkit", w.op.InstanceID} }
 
 // find returns the stack of the instance, nil if it does not exist, ErrForeignStack if the stack of that name is another one. The
 // stack has the id that the Manager has recorded or, before an id is recorded, all tags. A stack can lose its tags ("openstack
-// stack update" without --existing): the result has them, so the next update gives them back.
+// stack update" without --existing); apply gives them back.
 func (w *work) find(ctx context.Context) (*heat.Stack, error) {
 	s, err := w.heat.Find(ctx, StackName(w.op.InstanceID))
 	if err != nil || s == nil {
 		return nil, err
 	}
 	for _, tag := range w.tags() {
-		if slices.Contains(s.Tags, tag) {
-			continue
-		}
-		if s.ID != w.op.Metadata[metaStack] {
+		if s.ID != w.op.Metadata[metaStack] && !slices.Contains(s.Tags, tag) {
 			return nil, fmt.Errorf("%w: %s (%s) lacks the tag %s", ErrForeignStack, s.Name, s.ID, tag)
 		}
-		s.Tags = append(s.Tags, tag)
 	}
 	return s, nil
 }

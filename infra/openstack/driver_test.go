@@ -369,21 +369,29 @@ func TestForeignStack(t *testing.T) {
 // the next update gives it its tags again, and terminating deletes it.
 func TestLostTags(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, openstack.VimTypeV2)
-	two := l.must(l.instantiate())
-	stack := l.stacks[openstack.StackName(l.id)]
-	tags := stack.tags
-	stack.tags = "of-the-operator"
-	if three := l.must(l.scale(vnflcm.ScaleOut, 1)); len(three) != len(two)+1 {
-		t.Errorf("%v after scaling out, %v before", three, two)
-	}
-	if want := "of-the-operator," + tags; !sameTags(stack.tags, want) {
-		t.Errorf("the tags are %q, want %q", stack.tags, want)
-	}
-	stack.tags = ""
-	l.must(l.terminate())
-	if left := l.stacks[openstack.StackName(l.id)]; left != nil {
-		t.Errorf("%+v is left", left)
+	for name, busy := range map[string]bool{"at rest": false, "by an update that still runs": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, openstack.VimTypeV2)
+			two := l.must(l.instantiate())
+			stack := l.stacks[openstack.StackName(l.id)]
+			tags := stack.tags
+			stack.tags = "of-the-operator"
+			if busy {
+				l.begin(stack, "UPDATE", func() {})
+			}
+			if three := l.must(l.scale(vnflcm.ScaleOut, 1)); len(three) != len(two)+1 {
+				t.Errorf("%v after scaling out, %v before", three, two)
+			}
+			if want := "of-the-operator," + tags; !sameTags(stack.tags, want) {
+				t.Errorf("the tags are %q, want %q", stack.tags, want)
+			}
+			stack.tags = ""
+			l.must(l.terminate())
+			if left := l.stacks[openstack.StackName(l.id)]; left != nil {
+				t.Errorf("%+v is left", left)
+			}
+		})
 	}
 }
 

@@ -52,6 +52,7 @@ func (w *work) update(ctx context.Context, c change) error {
 // it looks whether Heat is at work before it repeats it.
 func (w *work) apply(ctx context.Context, s *heat.Stack, def heat.Definition) (*heat.Stack, error) {
 	return persist(ctx, w.cfg.Poll, func() (*heat.Stack, error) {
+		s.Tags = append(s.Tags, w.tags()...) // Heat gets each tag once
 		now, err := w.heat.Apply(ctx, s, def, w.tell(ctx))
 		if err != nil && (heat.Busy(err) || heat.Passing(err)) {
 			if rested, restErr := w.atRest(ctx); restErr == nil {

@@ -465,12 +465,29 @@ func (l *stackLab) moveWorkers(before map[string]vnflcm.VnfcResourceInfo) {
 	}
 }
 
-// TestStackMadeAnew heals a whole VNF as version 1 has it.
+// stackShown is what Heat shows of a stack.
+type stackShown struct {
+	ID   string
+	Tags []string
+}
+
+func (l *stackLab) stack() stackShown {
+	l.t.Helper()
+	var body struct{ Stack stackShown }
+	l.heat(http.MethodGet, nil, &body, "stacks", openstack.StackName(l.id))
+	return body.Stack
+}
+
+// TestStackMadeAnew heals a whole VNF as version 1 has it. Before, an update beside the driver takes the tags of the stack away.
 func TestStackMadeAnew(t *testing.T) {
 	ctx := t.Context()
 	l := newStackLab(t, openstack.VimTypeV1, packageDir)
 	l.must(l.instantiate("simple", 1))
+	l.heat(http.MethodPatch, map[string]string{"tags": "other"}, nil, "stacks", openstack.StackName(l.id), l.stack().ID)
 	before := l.must(l.Scale(ctx, l.id, scale(vnflcm.ScaleOut, 1)))
+	if tags := l.stack().Tags; !slices.Contains(tags, "vnfkit") || !slices.Contains(tags, l.id) {
+		t.Errorf("the stack lost its tags, and after the next update it has %q", tags)
+	}
 	now := l.must(l.Heal(ctx, l.id, vnflcm.HealVnfRequest{}))
 	if len(now) != len(before) {
 		t.Fatalf("%d VNFCs of %d", len(now), len(before))
