@@ -137,8 +137,8 @@ func TestVNFMProcess(t *testing.T) {
 	}
 }
 
-// TestNotificationsOfKilledVNFM kills a VNFM with SIGKILL at each of the moments. In the end the subscriber has been told of every
-// change in the feed, in its order, and the feed has every state of every operation.
+// TestNotificationsOfKilledVNFM kills a VNFM with SIGKILL at each of the moments. In the end the subscriber has been told of
+// every change in the feed, in its order, and the feed has every state of every operation.
 func TestNotificationsOfKilledVNFM(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
