@@ -2,7 +2,9 @@ package kubeadm_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +42,10 @@ func (c *cloudInit) status(ctx context.Context, p *sshtest.Process) int {
 	case <-c.on(p.Host):
 	case <-ctx.Done():
 		return 143
+	}
+	const result = "/run/cloud-init/result.json"
+	if err := errors.Join(p.FS.MkdirAll(path.Dir(result), 0o755), afero.WriteFile(p.FS, result, nil, 0o644)); err != nil {
+		return 1
 	}
 	_, _ = fmt.Fprint(p.Stdout, "\nstatus: done\nextended_status: degraded done\nerrors: []\nrecoverable_errors:\nWARNING:\n\t- Failed to resize the root file system\n")
 	return 2

@@ -40,17 +40,44 @@ func (m Machine) awaitCloudInit(ctx context.Context) (complaints string, err err
 	if err != nil {
 		return "", err
 	}
-	status, err := m.cloudInitStatus(ctx, "--wait")
+	if _, err = m.cloudInitStatus(ctx, "--wait"); err == nil {
+		return "", nil
+	}
+	if complains(err) {
+		// Version 22.4 (Debian 12) does not wait once a module has failed, although other modules still run.
+		if err = m.awaitCloudInitResult(ctx); err == nil {
+			complaints, err = m.cloudInitStatus(ctx)
+		}
+	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		status, _ := m.cloudInitStatus(asked)
 		return "", fmt.Errorf("cloud-init has not finished on %s (%s): %w", m.SSH.Name(), status, err)
 	}
-	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && exit.Signal == "" {
-		return status, nil // 1: it failed, 2: modules failed (cloud-init, "Exit codes")
+	if complains(err) {
+		return complaints, nil
 	}
 	return "", err
+}
+
+// complains reports whether cloud-init status has ended with 1, cloud-init failed, or 2, modules failed (cloud-init, "Exit codes").
+func complains(err error) bool {
+	exit, ok := errors.AsType[*sshexec.ExitError](err)
+	return ok && exit.Signal == ""
+}
+
+// awaitCloudInitResult waits for the file that cloud-init writes when its last stage has ended.
+func (m Machine) awaitCloudInitResult(ctx context.Context) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := m.SSH.Exec(ctx, sshexec.Command{Argv: []string{"test", "-e", "/run/cloud-init/result.json"}})
+		if err != nil && !complains(err) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: 2 * time.Second}),
+		backoff.WithMaxElapsedTime(0))
+	return err
 }
 
 // maxCloudInitStatus bounds what is told of a status.

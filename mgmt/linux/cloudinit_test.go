@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -52,10 +53,28 @@ const (
 // TestAwaitBoot waits for cloud-init where the image has it, and passes on what cloud-init reports of errors.
 func TestAwaitBoot(t *testing.T) {
 	t.Parallel()
+	const result = "/run/cloud-init/result.json"
 	ends := func(code int, text string) func(context.Context, *sshtest.Process) int {
 		return func(_ context.Context, p *sshtest.Process) int {
 			_, _ = fmt.Fprint(p.Stdout, text)
 			return code
+		}
+	}
+	// With an error cloud-init 22.4 does not wait for its end.
+	hurries := func(code int, early, last string) func(context.Context, *sshtest.Process) int {
+		var once sync.Once
+		return func(ctx context.Context, p *sshtest.Process) int {
+			once.Do(func() {
+				time.AfterFunc(300*time.Millisecond, func() {
+					if err := errors.Join(p.FS.MkdirAll(path.Dir(result), 0o755), afero.WriteFile(p.FS, result, nil, 0o644)); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+			if finished, _ := afero.Exists(p.FS, result); finished {
+				early = last
+			}
+			return ends(code, early)(ctx, p)
 		}
 	}
 	for _, c := range []struct {
@@ -67,8 +86,8 @@ func TestAwaitBoot(t *testing.T) {
 		{name: "without cloud-init"},
 		{name: "done", status: ends(0, done)},
 		{name: "disabled", status: ends(0, "\nstatus: disabled\ndetail: Cloud-init disabled by cloud-init-generator\n")},
-		{name: "with recoverable errors", status: ends(2, degraded), want: "extended_status: degraded done; detail: DataSourceOpenStack; errors: []; recoverable_errors:; WARNING:; - Failed to set the hostname"},
-		{name: "failed", status: ends(1, failed), want: "errors:; - ('package_update_upgrade_install', ProcessExecutionError()); recoverable_errors: {}"},
+		{name: "with recoverable errors", status: hurries(2, degraded, degraded), want: "extended_status: degraded done; detail: DataSourceOpenStack; errors: []; recoverable_errors:; WARNING:; - Failed to set the hostname"},
+		{name: "failed", status: hurries(1, running, failed), want: "errors:; - ('package_update_upgrade_install', ProcessExecutionError()); recoverable_errors: {}"},
 		{name: "does not end", limit: 500 * time.Millisecond, err: "Running in stage: modules-config", status: func(ctx context.Context, p *sshtest.Process) int {
 			if !slices.Contains(p.Args, "--wait") {
 				return ends(0, running)(ctx, p)
@@ -96,6 +115,9 @@ func TestAwaitBoot(t *testing.T) {
 			}
 			if !strings.HasSuffix(got, c.want) || c.want == "" && got != "" {
 				t.Errorf("%q", got)
+			}
+			if finished, _ := afero.Exists(host.FS(), result); c.want != "" && !finished {
+				t.Error("AwaitBoot returned before cloud-init had finished")
 			}
 			ran := slices.ContainsFunc(host.Commands(), func(r sshtest.Record) bool {
 				return cmp.Equal(r.Argv, []string{"cloud-init", "status", "--long", "--wait"})
