@@ -141,7 +141,7 @@ func TestKubeadmPackages(t *testing.T) {
 			argv    []string
 		}{
 			{"containerd\nkubeadm\nkubectl\nkubelet\n", []string{"apt-mark", "showhold"}},
-			{"1.34.4-1.1 1.34.4-1.1 1.34.4-1.1 ", []string{"dpkg-query", "--show", "--showformat=${Version} ", "kubeadm", "kubectl", "kubelet"}},
+			{"1.35.4-1.1 1.35.4-1.1 1.35.4-1.1 ", []string{"dpkg-query", "--show", "--showformat=${Version} ", "kubeadm", "kubectl", "kubelet"}},
 			{"", []string{"dpkg", "--audit"}},
 			{"/var/lib/first-upgrade-done\n", []string{"ls", "/var/lib/first-upgrade-done"}},
 		} {

@@ -107,7 +107,7 @@ func (y *yard) explain() {
 // testbed are parameters of nodes that share a kernel with others and lack CAP_SYS_RESOURCE, as ours do.
 const testbed = `{"k8s_cluster_installation_param": {
 	"packages": {"source": "installed"},
-	"kubelet_configuration": {"cgroupDriver": "cgroupfs", "failSwapOn": false, "localStorageCapacityIsolation": false,
+	"kubelet_configuration": {"cgroupDriver": "cgroupfs", "failSwapOn": false, "failCgroupV1": false, "localStorageCapacityIsolation": false,
 		"featureGates": {"KubeletInUserNamespace": true}},
 	"kube_proxy_configuration": {"conntrack": {"maxPerCore": 0, "min": 0}},
 	"ignore_preflight_errors": ["SystemVerification", "NumCPU", "Mem"]

@@ -146,7 +146,7 @@ func (q *request) answer() (any, error) {
 	}
 	switch q.http.URL.Path {
 	case "/version":
-		return map[string]any{"major": "1", "minor": "34", "gitVersion": "v" + q.c.Version, "platform": "linux/amd64"}, nil
+		return map[string]any{"major": "1", "minor": "35", "gitVersion": "v" + q.c.Version, "platform": "linux/amd64"}, nil
 	case "/livez":
 		return "ok", nil
 	}

@@ -97,7 +97,7 @@ var (
 )
 
 // addLearner is what kubeadm join begins with. It checks first that every member answers, and passes over the
-// addition when its peer URL is there already (kubeadm 1.34, phases/join/checketcd.go, util/etcd addMember). A
+// addition when its peer URL is there already (kubeadm 1.35, phases/join/checketcd.go, util/etcd addMember). A
 // member that has run has lost its data then: it cannot start.
 func (w *World) addLearner(c *cluster, m *machine) error {
 	e := &c.Etcd

@@ -20,7 +20,7 @@ var versions = map[string]string{"kubeadm": DefaultVersion, "kubelet": DefaultVe
 	"containernetworking-plugins": "1.1.1"}
 
 // DefaultVersion is the Kubernetes version that the package sources offer.
-const DefaultVersion = "1.34.4"
+const DefaultVersion = "1.35.4"
 
 // aptGet installs what the sources offer; Kubernetes comes from a source that must have been configured.
 func aptGet(ctx context.Context, c *call) error {

@@ -176,7 +176,7 @@ func (p *clusterParam) version() version {
 const oldestMinor = 22
 
 // newestMinor is the last version of Kubernetes whose files are compared with expected ones.
-const newestMinor = 35
+const newestMinor = 36
 
 // warnVersion names a version of a new cluster that the driver was not tested with.
 func (p *parameters) warnVersion(ctx context.Context, op *vnflcm.Operation) {

@@ -73,8 +73,8 @@ var sites = map[string]struct {
 	"one-master": {`{"master_node":{"cluster_cp_name":"M"}}`, oneMaster, worker, nil},
 	"v1beta3": {`{"kubernetes_version":"1.30.14","master_node":{"cluster_cp_name":"M","taints":[]},
 		"worker_node":{"labels":{"disk":"ssd","example.org/tier":"1"},"taints":"dedicated=media:NoSchedule"}}`, oneMaster, worker, nil},
-	"previous-minor": {`{"kubernetes_version":"1.33.6","master_node":{"cluster_cp_name":"M"}}`, oneMaster, worker, nil},
-	"newest-minor":   {`{"kubernetes_version":"1.35.4","master_node":{"cluster_cp_name":"M"}}`, oneMaster, worker, nil},
+	"previous-minor": {`{"kubernetes_version":"1.34.4","master_node":{"cluster_cp_name":"M"}}`, oneMaster, worker, nil},
+	"newest-minor":   {`{"kubernetes_version":"1.36.3","master_node":{"cluster_cp_name":"M"}}`, oneMaster, worker, nil},
 	"virtual-address": {`{"master_node":{"cluster_cp_name":"vip_CP","pod_cidr":"10.244.0.0/16"}}`, threeMasters, worker,
 		[]vnflcm.ConnectionPoint{point("vip_CP", "10.10.0.200", "203.0.113.10")}},
 	"outside": {`{"api_endpoint":"api.example.org","kubelet_configuration":{"cgroupDriver":"cgroupfs","maxPods":200,
@@ -177,7 +177,7 @@ func TestBalancer(t *testing.T) {
 // TestContainerd: the configuration for each version, on machines that are containers and that are not.
 func TestContainerd(t *testing.T) {
 	t.Parallel()
-	const images = "registry.k8s.io/kube-apiserver:v1.34.4\nregistry.k8s.io/coredns/coredns:v1.12.1\nregistry.k8s.io/pause:3.10.1\n"
+	const images = "registry.k8s.io/kube-apiserver:v1.35.4\nregistry.k8s.io/coredns/coredns:v1.13.1\nregistry.k8s.io/pause:3.10.1\n"
 	const whole, limited = "Name:\tsystemd\nCapBnd:\t000001ffffffffff\n", "CapEff:\t000001ffffffffff\nCapBnd:\t000001fffeffffff\n"
 	for name, c := range map[string]struct{ site, version, status string }{
 		"containerd-1.6.toml": {"one-master", "containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u1", whole},

@@ -62,7 +62,7 @@ func TestRepository(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/kubernetes/key": "\n" + armoredKey})})
 	m := l.Process(l.machines("sudo rm /etc/apt/sources.list.d/kubernetes.list"))
-	opID, err := l.instantiateBy(m, with(t, `{"packages":{"source":"repository","repository_url":"https://pkgs.k8s.io/core:/stable:/v1.34/deb/",
+	opID, err := l.instantiateBy(m, with(t, `{"packages":{"source":"repository","repository_url":"https://pkgs.k8s.io/core:/stable:/v1.35/deb/",
 		"repository_key_path":"Files/kubernetes/key","containerd_version":"1.6.20*"}}`))
 	l.Must(opID, err, m)
 	l.want(1, 1, 0)
@@ -75,7 +75,7 @@ func TestRepository(t *testing.T) {
 		t.Error(diff)
 	}
 	install := l.ran("workerNode-0", "apt-get")[1]
-	for _, arg := range []string{"containerd=1.6.20*", "kubeadm=1.34.4-*", "--no-install-recommends"} {
+	for _, arg := range []string{"containerd=1.6.20*", "kubeadm=1.35.4-*", "--no-install-recommends"} {
 		if !slices.Contains(install, arg) {
 			t.Errorf("%q is not in %q", arg, install)
 		}
@@ -106,7 +106,7 @@ func TestInstalled(t *testing.T) {
 	for _, c := range []struct{ name, image, patch, want string }{
 		{"everything is there", "kubelet kubeadm kubectl containerd", ``, ""},
 		{"nothing is there", "", ``, "it lacks kubeadm, it lacks kubelet, it lacks containerd"},
-		{"another version", "kubelet kubeadm kubectl containerd", `,"kubernetes_version":"1.33.2"`, `kubeadm says "v1.34.4" and not "v1.33.2", kubelet says`},
+		{"another version", "kubelet kubeadm kubectl containerd", `,"kubernetes_version":"1.34.2"`, `kubeadm says "v1.35.4" and not "v1.34.2", kubelet says`},
 		{"no load balancer", "kubelet kubeadm kubectl containerd", `,"master_node":{"cluster_cp_name":"vip_CP"}`, "it lacks haproxy, it lacks keepalived"},
 		{"a load balancer", "kubelet kubeadm kubectl containerd haproxy keepalived", `,"master_node":{"cluster_cp_name":"vip_CP"}`, ""},
 	} {

@@ -38,8 +38,8 @@ var parameterFaults = []struct {
 	{"networks overlap", `{"master_node":{"pod_cidr":"10.96.0.0/16"}}`, []string{`master_node.pod_cidr: "10.96.0.0/16": overlaps cluster_cidr 10.96.0.0/12`}},
 	{"manifest is missing", `{"cni_manifest_path":"Files/none.yaml"}`, []string{`cni_manifest_path: "Files/none.yaml": the package has no such file`}},
 	{"script is missing", `{"script_path":"Scripts/none.sh"}`, []string{`script_path: "Scripts/none.sh": the package has no such file`}},
-	{"version", `{"kubernetes_version":"1.34"}`, []string{`kubernetes_version: "1.34": must be a full version such as 1.34.4`}},
-	{"version with a command", `{"kubernetes_version":"1.34.4; id"}`, []string{`kubernetes_version: "1.34.4; id": must be a full version such as 1.34.4`}},
+	{"version", `{"kubernetes_version":"1.34"}`, []string{`kubernetes_version: "1.34": must be a full version such as 1.35.4`}},
+	{"version with a command", `{"kubernetes_version":"1.34.4; id"}`, []string{`kubernetes_version: "1.34.4; id": must be a full version such as 1.35.4`}},
 	{"proxy", `{"proxy":{"http_proxy":"http://u:hunter2@h:port1","https_proxy":"x","no_proxy":"$(id)","k8s_node_cidr":"y"}}`, []string{
 		"proxy.http_proxy: the port is not a number", "proxy.https_proxy: must begin with http:// or https://",
 		`proxy.k8s_node_cidr: "y": must be a network such as 10.10.0.0/24`,
@@ -93,7 +93,7 @@ var parameterFaults = []struct {
 		"packages.repository_components: are required with a suite, such as main",
 		"packages.repository_key_path: \"Files/kubernetes/cni.yaml\": is no OpenPGP public key, armored or binary",
 		`packages.repository_suite: "$(ARCH)": must be / (a flat repository) or the name of a suite, such as stable`,
-		`packages.repository_url: "https://a b/\n[trusted=yes]": must be the address of an apt repository, such as https://pkgs.k8s.io/core:/stable:/v1.34/deb/`}},
+		`packages.repository_url: "https://a b/\n[trusted=yes]": must be the address of an apt repository, such as https://pkgs.k8s.io/core:/stable:/v1.35/deb/`}},
 	{"repository with a login", `{"packages":{"source":"repository","repository_url":"https://user:hunter2@x/","repository_components":["main","../x"],"repository_key_path":"Files/none.asc"}}`, []string{
 		"packages.repository_components: a flat repository has none: name a suite, or leave them out",
 		`packages.repository_components[1]: "../x": is no name of a component, such as main`,

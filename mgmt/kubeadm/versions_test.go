@@ -28,11 +28,11 @@ func (l *lab) upgraded(id, configuration string) {
 }
 
 // TestUpgradedCluster: a new node gets the version that the cluster has now. The package sources of the simulation offer
-// only 1.34.4.
+// only 1.35.4.
 func TestUpgradedCluster(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ configuration, want string }{
-		"upgraded": {`kind: ClusterConfiguration\nkubernetesVersion: v1.34.9\n`, "Version '1.34.9-*' for 'kubelet' was not found"},
+		"upgraded": {`kind: ClusterConfiguration\nkubernetesVersion: v1.35.9\n`, "Version '1.35.9-*' for 'kubelet' was not found"},
 		"unknown":  {`kind: ClusterConfiguration\nkubernetesVersion: stable-1\n`, `the ConfigMap kubeadm-config has no version of Kubernetes, but "stable-1"`},
 		"no YAML":  {`{`, "the ConfigMap kubeadm-config: yaml"},
 	} {
@@ -52,8 +52,8 @@ func TestUpgradedCluster(t *testing.T) {
 // TestNewestVersion: a version that was not tested is warned of, once and before a machine is made.
 func TestNewestVersion(t *testing.T) {
 	t.Parallel()
-	const warning = "the driver is not tested with this version of Kubernetes: it is up to 1.35"
-	for version, want := range map[string]int{"1.34.4": 0, "1.35.4": 0, "1.36.1": 1} {
+	const warning = "the driver is not tested with this version of Kubernetes: it is up to 1.36"
+	for version, want := range map[string]int{"1.34.4": 0, "1.36.1": 0, "1.37.2": 1} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{})

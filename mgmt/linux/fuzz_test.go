@@ -57,7 +57,7 @@ func unquote(s string) (text string, closed bool) {
 
 // FuzzSources: the file of a repository that is accepted has our lines and no others.
 func FuzzSources(f *testing.F) {
-	for _, seed := range [][3]string{{"https://pkgs.k8s.io/core:/stable:/v1.34/deb/", "/", ""}, {"http://[::1]:80/x", "stable", "main"},
+	for _, seed := range [][3]string{{"https://pkgs.k8s.io/core:/stable:/v1.35/deb/", "/", ""}, {"http://[::1]:80/x", "stable", "main"},
 		{"https://x/\nTrusted: yes", "/", ""}, {"https://x/ [trusted=yes]", "a b", "c\nd"}, {"https://$(ARCH)/", "stable/", "main"}} {
 		f.Add(seed[0], seed[1], seed[2])
 	}

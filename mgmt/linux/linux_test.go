@@ -30,7 +30,7 @@ var keys = files{"key.asc": "-----BEGIN PGP PUBLIC KEY BLOCK-----\n"}
 func TestSources(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]linux.Repository{
-		"flat.sources":  {URL: "https://pkgs.k8s.io/core:/stable:/v1.34/deb/"},
+		"flat.sources":  {URL: "https://pkgs.k8s.io/core:/stable:/v1.35/deb/"},
 		"suite.sources": {URL: "http://10.0.0.1:8080/debian", Suite: "stable", Components: []string{"main", "extra"}},
 	} {
 		want, err := os.ReadFile("testdata/" + name)

@@ -25,9 +25,9 @@ exec 3>&1 >&2 9>.lock
 flock 9 # another run may be at it
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=mod DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
-KUBERNETES=v1.34.4 ETCD=v3.6.16 COREDNS=v1.14.3 FLANNEL=v0.28.4 HELM=v3.22.0 PLUGINS=v1.9.1 KWOK=v0.8.0
+KUBERNETES=v1.35.4 ETCD=v3.6.16 COREDNS=v1.14.3 FLANNEL=v0.28.4 HELM=v3.22.0 PLUGINS=v1.9.1 KWOK=v0.8.0
 # What kubeadm of that version asks for, and what the driver's flannel asks for. The versions inside are those above.
-IMAGE_ETCD=registry.k8s.io/etcd:3.6.5-0 IMAGE_COREDNS=registry.k8s.io/coredns/coredns:v1.12.1 IMAGE_PAUSE=registry.k8s.io/pause:3.10.1
+IMAGE_ETCD=registry.k8s.io/etcd:3.6.6-0 IMAGE_COREDNS=registry.k8s.io/coredns/coredns:v1.13.1 IMAGE_PAUSE=registry.k8s.io/pause:3.10.1
 FLANNEL_TAGS=(v0.27.0 v0.28.4) FLANNEL_CNI_TAGS=(v1.7.1-flannel1 v1.9.1-flannel1) # of the sample package, and the driver's own
 
 # scratch NAME begins a module to build commands of another one in: "go install" refuses where replace lines are.

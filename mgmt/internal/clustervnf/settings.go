@@ -17,7 +17,7 @@ type Settings struct {
 
 // Defaults are the settings of new clusters. The pod network is not Tacker's 192.168.0.0/16, which contains the networks of many
 // sites.
-var Defaults = Settings{PodCIDR: "10.244.0.0/16", ClusterCIDR: "10.96.0.0/12", KubernetesVersion: "1.34.4"}
+var Defaults = Settings{PodCIDR: "10.244.0.0/16", ClusterCIDR: "10.96.0.0/12", KubernetesVersion: "1.35.4"}
 
 // unrecorded are the defaults of the releases that did not record settings.
 var unrecorded = Settings{PodCIDR: "192.168.0.0/16", ClusterCIDR: "10.96.0.0/12", KubernetesVersion: "1.34.4"}

@@ -128,7 +128,7 @@ func (t tally) refusal(going []Member, lost bool) *QuorumError {
 var ErrUnhealthy = errors.New("etcd: a member is down")
 
 // CheckJoin decides whether a control-plane node could join once the targets are out. etcd would take the new
-// member with a majority; kubeadm insists that every member answers (kubeadm 1.34, phase check-etcd). Members that
+// member with a majority; kubeadm insists that every member answers (kubeadm 1.35, phase check-etcd). Members that
 // have never started are passed over, as by kubeadm.
 func CheckJoin(members []Member, targets ...uint64) error {
 	var down []Member
