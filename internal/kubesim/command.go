@@ -41,7 +41,7 @@ var errSilent = errors.New("")
 func (w *World) commands(id string) map[string]sshtest.Command {
 	programs := map[string]func(context.Context, *call) error{
 		"kubeadm": kubeadm, "kubectl": kubectl, "kubelet": version, "systemctl": systemctl,
-		"apt-get": aptGet, "apt-mark": noop, "swapoff": swapoff, "modprobe": modprobe, "sysctl": sysctl,
+		"apt-get": aptGet, "apt-cache": aptCache, "apt-mark": noop, "swapoff": swapoff, "modprobe": modprobe, "sysctl": sysctl,
 		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "dpkg": dpkg, "haproxy": haproxy, "keepalived": keepalived, "ss": ss,
 	}
 	maps.Copy(programs, registryPrograms)

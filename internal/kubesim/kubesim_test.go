@@ -151,6 +151,7 @@ func TestStrictness(t *testing.T) {
 		"apt without update":      {on: "m3", text: "sudo apt-get install -y containerd", want: "Unable to locate package containerd"},
 		"apt without source":      {on: "m3", before: "sudo rm /etc/apt/sources.list.d/kubernetes.list; sudo apt-get update", text: "sudo apt-get install -y kubeadm", want: "Unable to locate package kubeadm"},
 		"apt wrong version":       {on: "m3", before: "sudo apt-get update", text: "sudo apt-get install -y 'kubeadm=1.30.0-*'", want: "was not found"},
+		"apt simulates":           {on: "m3", before: "sudo apt-get update", text: "sudo apt-get install --simulate -y 'kubeadm=1.30.0-*'", want: "was not found"},
 		"apt unknown package":     {on: "m3", before: "sudo apt-get update", text: "sudo apt-get install -y docker", want: "Unable to locate package docker"},
 		"sysctl without module":   {on: "m3", before: "sudo mkdir -p /etc/sysctl.d; echo net.bridge.bridge-nf-call-iptables=1 | sudo tee /etc/sysctl.d/9.conf", text: "sudo sysctl --system", want: "cannot stat"},
 		"unknown unit":            {on: "m2", text: "sudo systemctl restart docker", want: "not found"},

@@ -25,9 +25,11 @@ const DefaultVersion = "1.35.4"
 // aptGet installs what the sources offer; Kubernetes comes from a source that must have been configured.
 func aptGet(ctx context.Context, c *call) error {
 	waits := slices.ContainsFunc(c.args, func(arg string) bool { return strings.HasPrefix(arg, "DPkg::Lock::Timeout=") })
+	var simulate bool
 	args, err := c.flags(c.args, func(f *pflag.FlagSet) {
 		f.BoolP("yes", "y", false, "")
 		f.BoolP("quiet", "q", false, "")
+		f.BoolVarP(&simulate, "simulate", "s", false, "")
 		f.Bool("no-install-recommends", false, "")
 		f.Bool("allow-change-held-packages", false, "")
 		f.Bool("allow-downgrades", false, "")
@@ -57,6 +59,9 @@ func aptGet(ctx context.Context, c *call) error {
 		}
 		return c.on(func(m *machine) error { m.Fetched = true; return nil })
 	case "install":
+		if simulate {
+			return c.install(args[1:], true)
+		}
 		done, err := c.lockPackages(ctx, c.id, waits)
 		if err != nil {
 			return err
@@ -68,13 +73,26 @@ func aptGet(ctx context.Context, c *call) error {
 		if err := c.w.take(ctx); err != nil {
 			return err
 		}
-		if err := c.install(args[1:]); err != nil {
+		if err := c.install(args[1:], false); err != nil {
 			return errors.Join(err, c.interrupt(false))
 		}
 		return c.interrupt(false)
 	default:
 		return fmt.Errorf("E: Invalid operation %s", args[0])
 	}
+}
+
+// aptCache lists the versions that the sources offer.
+func aptCache(_ context.Context, c *call) error {
+	if len(c.args) < 2 || c.args[0] != "madison" {
+		return fmt.Errorf("E: Invalid operation %s", strings.Join(c.args, " "))
+	}
+	for _, name := range c.args[1:] {
+		if version := versions[name]; version != "" {
+			_, _ = fmt.Fprintf(c.process.Stdout, "%10s | %s-1.1 | https://packages.example/deb  Packages\n", name, version)
+		}
+	}
+	return nil
 }
 
 // interrupt notes that an installation has begun, or has ended: one that was cut short must be repaired first.
@@ -156,7 +174,8 @@ func (c *call) sources(warn bool) (answer int, err error) {
 	return answer, nil
 }
 
-func (c *call) install(packages []string) error {
+// install installs packages, or, if simulate is set, only says whether it could.
+func (c *call) install(packages []string, simulate bool) error {
 	sources, err := c.sources(false)
 	if err != nil {
 		return err
@@ -175,6 +194,9 @@ func (c *call) install(packages []string) error {
 				return fmt.Errorf("E: Unable to locate package %s", name)
 			case pinned && !strings.HasPrefix(offered, strings.TrimRight(strings.TrimSuffix(wanted, "-*"), "*")):
 				return fmt.Errorf("E: Version '%s' for '%s' was not found", wanted, name)
+			}
+			if simulate {
+				continue
 			}
 			m.Packages[name] = offered
 			switch name {

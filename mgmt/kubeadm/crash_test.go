@@ -33,7 +33,7 @@ type scenario struct {
 // preparation are the steps by which a new machine is made ready. They are the same code whoever needs the machine,
 // and know of nothing but that machine: they are cut in "instantiate", on a control-plane node while the cluster is
 // made, and in "scale out", on a worker beside a running one. The other scenarios run them without being cut there.
-var preparation = []string{"reach", "platform", "hostname", "system", "packages", "runtime"}
+var preparation = []string{"reach", "platform", "package-sources", "hostname", "system", "packages", "runtime"}
 
 // on has steps left out on one machine only.
 func on(machine string, names []string) (out []string) {

@@ -85,31 +85,49 @@ func (d *deployment) install(ctx context.Context, n mgmt.Node, names ...string) 
 	return d.packages(n).Install(ctx, names...)
 }
 
-// installPackages puts the programs of a node there, or makes sure that the image has them.
-func (d *deployment) installPackages(ctx context.Context, n mgmt.Node) error {
+// checkPackages makes sure, before the machine is changed, that its image or its package sources have the programs of a node.
+func (d *deployment) checkPackages(ctx context.Context, n mgmt.Node) error {
 	p := d.p.Packages
-	if p.source() == fromNowhere {
+	switch p.source() {
+	case fromNowhere:
 		return d.checkInstalled(ctx, n)
-	}
-	if p.source() == fromRepository {
+	case fromRepository:
 		if err := d.packages(n).AddRepository(ctx, "kubernetes", p.Repository, mgmt.Artifacts(d.op)); err != nil {
 			return err
 		}
 	}
-	kube := []string{"kubelet", "kubeadm", "kubectl"}
-	containerd := cmp.Or(p.ContainerdPackage, "containerd")
-	held := append(slices.Clone(kube), containerd)
-	if p.ContainerdVersion != "" {
-		containerd += "=" + p.ContainerdVersion
+	if err := d.packages(n).LookUp(ctx, d.nodePackages()...); err != nil {
+		return fmt.Errorf("kubeadm: %s cannot have the packages of a node: %w", n.HostName, err)
 	}
-	wanted := []string{containerd, "conntrack"}
-	for _, name := range kube {
-		wanted = append(wanted, name+"="+d.p.KubernetesVersion+"-*")
+	return nil
+}
+
+var kubePackages = []string{"kubelet", "kubeadm", "kubectl"}
+
+func (p packagesParam) containerd() string { return cmp.Or(p.ContainerdPackage, "containerd") }
+
+// nodePackages are the packages of a node as apt-get takes them.
+func (d *deployment) nodePackages() []string {
+	containerd := d.p.Packages.containerd()
+	if v := d.p.Packages.ContainerdVersion; v != "" {
+		containerd += "=" + v
 	}
-	if err := d.install(ctx, n, wanted...); err != nil {
+	names := []string{containerd, "conntrack"}
+	for _, name := range kubePackages {
+		names = append(names, name+"="+d.p.KubernetesVersion+"-*")
+	}
+	return names
+}
+
+// installPackages installs the programs of a node unless the image has them, and keeps upgrades of the system from changing them.
+func (d *deployment) installPackages(ctx context.Context, n mgmt.Node) error {
+	if d.p.Packages.source() == fromNowhere {
+		return nil
+	}
+	if err := d.install(ctx, n, d.nodePackages()...); err != nil {
 		return err
 	}
-	return n.RunRoot(ctx, append([]string{"apt-mark", "hold"}, held...), nil, nil, nil)
+	return n.RunRoot(ctx, slices.Concat([]string{"apt-mark", "hold"}, kubePackages, []string{d.p.Packages.containerd()}), nil, nil, nil)
 }
 
 // checkInstalled makes sure that the image has what its operator says.

@@ -74,7 +74,10 @@ func TestRepository(t *testing.T) {
 	if diff := cmp.Diff(held, l.ran("workerNode-0", "apt-mark")); diff != "" {
 		t.Error(diff)
 	}
-	install := l.ran("workerNode-0", "apt-get")[1]
+	runs := l.ran("workerNode-0", "apt-get")
+	install := runs[slices.IndexFunc(runs, func(argv []string) bool {
+		return slices.Contains(argv, "install") && !slices.Contains(argv, "--simulate")
+	})]
 	for _, arg := range []string{"containerd=1.6.20*", "kubeadm=1.35.4-*", "--no-install-recommends"} {
 		if !slices.Contains(install, arg) {
 			t.Errorf("%q is not in %q", arg, install)
@@ -134,6 +137,30 @@ func TestInstalled(t *testing.T) {
 	}
 }
 
+// TestMissingVersion: a version that the package sources do not have is refused before the machine is changed.
+func TestMissingVersion(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{})
+	_, opID, err := l.Begin("instantiate_sandbox.json", with(t, `{"kubernetes_version":"1.34.2"}`))
+	err = l.Fails(opID, err)
+	for _, want := range []string{"package-sources", " cannot have the packages of a node", "Version '1.34.2-*' for 'kubelet' was not found",
+		"the package sources have kubelet 1.35.4-1.1; kubeadm 1.35.4-1.1; kubectl 1.35.4-1.1"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	for _, host := range []string{"masterNode-0", "workerNode-0"} {
+		if text := l.file(host, "/etc/hosts"); strings.Contains(text, "vnfkit") {
+			t.Errorf("the hosts file of %s was changed: %s", host, text)
+		}
+		for _, argv := range l.ran(host, "apt-get") {
+			if slices.Contains(argv, "install") && !slices.Contains(argv, "--simulate") {
+				t.Errorf("%s ran apt-get %q", host, argv)
+			}
+		}
+	}
+}
+
 // TestOtherSystem is refused before anything is changed.
 func TestOtherSystem(t *testing.T) {
 	t.Parallel()
@@ -178,8 +205,10 @@ func TestInstallationCutShort(t *testing.T) {
 		program  string // that the driver runs again while it waits
 		times    int    // that it runs at least
 	}{
-		"installation is cut":       {300 * time.Millisecond, `(sudo apt-get update && sudo timeout 0.05 apt-get install -y haproxy; true)`, "apt-get", 1},
-		"installation goes on":      {1500 * time.Millisecond, `sudo apt-get update && { sudo setsid apt-get install -y haproxy >/dev/null 2>&1 </dev/null & }`, "dpkg", 2},
+		"installation is cut": {300 * time.Millisecond, `(sudo apt-get update && sudo timeout 0.05 apt-get install -y haproxy; true)`, "apt-get", 1},
+		"installation goes on": {1500 * time.Millisecond, `sudo apt-get update && {
+			sudo setsid apt-get -o DPkg::Lock::Timeout=60 install -y haproxy >/dev/null 2>&1 </dev/null &
+			sudo setsid apt-get -o DPkg::Lock::Timeout=60 install -y keepalived >/dev/null 2>&1 </dev/null & }`, "dpkg", 2},
 		"package lists are fetched": {1500 * time.Millisecond, `sudo setsid apt-get update >/dev/null 2>&1 </dev/null &`, "apt-get", 4},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func (d *deployment) prepare(ctx context.Context, n mgmt.Node) error {
 		do   func(context.Context, mgmt.Node) error
 	}
 	// The new name is in the hosts file first: sudo looks its machine's name up, which takes long where no name server answers.
-	steps := []step{{"platform", d.checkPlatform}, {"hosts", d.writeHosts}, {"hostname", d.setHostName}, {"system", d.setUpSystem},
+	steps := []step{{"platform", d.checkPlatform}, {"package-sources", d.checkPackages}, {"hosts", d.writeHosts}, {"hostname", d.setHostName}, {"system", d.setUpSystem},
 		{"packages", d.installPackages}, {"runtime", d.setUpRuntime}}
 	if d.balanced() && d.isMaster(n) {
 		steps = append(steps, step{"load-balancer", d.setUpBalancer})

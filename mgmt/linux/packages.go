@@ -2,6 +2,7 @@ package linux
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,22 +41,82 @@ func (p Packages) Install(ctx context.Context, names ...string) error {
 	if err := p.repair(ctx); err != nil {
 		return aptFailure(err, "")
 	}
-	options := []string{"-q", "-o", fmt.Sprintf("DPkg::Lock::Timeout=%d", int(aptLock.Seconds())), "-o", "Acquire::Retries=3"}
-	install := slices.Concat([]string{"apt-get"}, options, []string{"-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
-		"install", "-y", "--no-install-recommends", "--allow-change-held-packages", "--allow-downgrades"}, names)
-	update := p.command(slices.Concat([]string{"apt-get"}, options, []string{"update"}))
-	var warnings bytes.Buffer
+	warnings, err := p.update(ctx)
+	if err != nil {
+		return err
+	}
+	return aptFailure(p.SSH.Exec(ctx, p.install(names)), warnings)
+}
+
+// LookUp returns an error if Install could not install these packages. It changes nothing but the package lists. The error has
+// what apt says, and the versions that the package sources have of each package whose version is given.
+func (p Packages) LookUp(ctx context.Context, names ...string) error {
+	warnings, err := p.update(ctx)
+	if err != nil {
+		return err
+	}
+	err = p.SSH.Exec(ctx, p.install(names, "--simulate"))
+	if _, refused := errors.AsType[*sshexec.ExitError](err); !refused {
+		return err
+	}
+	err = aptFailure(err, warnings)
+	var pinned []string
+	for _, name := range names {
+		if name, _, ok := strings.Cut(name, "="); ok {
+			pinned = append(pinned, name)
+		}
+	}
+	if len(pinned) == 0 {
+		return err
+	}
+	offers, offersErr := p.SSH.Output(ctx, p.command(slices.Concat([]string{"apt-cache", "madison"}, pinned)))
+	if offersErr != nil {
+		return errors.Join(err, offersErr)
+	}
+	return fmt.Errorf("%w; the package sources have %s", err, offered(offers, pinned))
+}
+
+// maxOffered is how many versions of a package an error names, the newest ones.
+const maxOffered = 5
+
+// offered reads what apt-cache madison prints, "name | version | source" with the newest version first (apt-cache(8)).
+func offered(madison []byte, names []string) string {
+	versions := map[string][]string{}
+	for line := range strings.Lines(string(madison)) {
+		if fields := strings.Split(line, "|"); len(fields) == 3 {
+			name, version := strings.TrimSpace(fields[0]), strings.TrimSpace(fields[1])
+			if !slices.Contains(versions[name], version) && len(versions[name]) < maxOffered && IsVersion(version) {
+				versions[name] = append(versions[name], version)
+			}
+		}
+	}
+	var out []string
+	for _, name := range names {
+		out = append(out, name+" "+cmp.Or(strings.Join(versions[name], ", "), "in no version"))
+	}
+	return strings.Join(out, "; ")
+}
+
+// aptOptions are those of every run of apt-get.
+var aptOptions = []string{"-q", "-o", fmt.Sprintf("DPkg::Lock::Timeout=%d", int(aptLock.Seconds())), "-o", "Acquire::Retries=3"}
+
+// update reads the package lists of all sources. What it could not read is in the warnings.
+func (p Packages) update(ctx context.Context) (warnings string, err error) {
+	update := p.command(slices.Concat([]string{"apt-get"}, aptOptions, []string{"update"}))
+	var said bytes.Buffer
 	// The lock of the lists is none that apt waits for.
 	listed := func(e *sshexec.ExitError) bool { return strings.Contains(e.Stderr, "/var/lib/apt/lists/lock") }
-	err := whenUnlocked(ctx, listed, func() error {
-		warnings.Reset()
-		update.Stderr = &warnings
+	err = whenUnlocked(ctx, listed, func() error {
+		said.Reset()
+		update.Stderr = &said
 		return p.SSH.Exec(ctx, update)
 	})
-	if err != nil {
-		return aptFailure(err, "")
-	}
-	return aptFailure(p.SSH.Exec(ctx, p.command(install)), warnings.String())
+	return said.String(), aptFailure(err, "")
+}
+
+func (p Packages) install(names []string, options ...string) sshexec.Command {
+	return p.command(slices.Concat([]string{"apt-get"}, aptOptions, []string{"-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
+		"install", "-y", "--no-install-recommends", "--allow-change-held-packages", "--allow-downgrades"}, options, names))
 }
 
 // repair finishes what an installation that was cut short has left: apt refuses to work before that.
