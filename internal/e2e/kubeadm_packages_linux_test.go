@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"net/http"
@@ -86,11 +87,13 @@ time.sleep(15)
 open("/var/lib/first-upgrade-done", "w")
 `
 
+const sources = "/etc/apt/sources.list"
+
 // bare are machines without anything of Kubernetes, whose own packages come from the repository at an address.
 func bare(parts kube.Parts, repositories string, key []byte, spec *vmhost.Spec) {
 	spec.Tree = parts.Tree()
 	spec.Files = map[string]string{
-		"/etc/apt/sources.list":              "deb [signed-by=/etc/apt/keyrings/distribution.asc] " + repositories + "/debian/ ./\n",
+		sources:                              "deb [signed-by=/etc/apt/keyrings/distribution.asc] " + repositories + "/debian/ ./\n",
 		"/etc/apt/keyrings/distribution.asc": string(key),
 	}
 }
@@ -113,14 +116,16 @@ func fromRepository(t *testing.T, repository, key string) string {
 	return string(text)
 }
 
-// newBareYard makes machines that know nothing of Kubernetes, and a package with the key of the repository at the
-// address, and another one.
+// newBareYard makes machines from an image for clouds, which knows nothing of Kubernetes: cloud-init makes the login and writes the
+// package sources while it boots. It makes a package with the key of the repository at the address, and another one.
 func newBareYard(t *testing.T) (y *yard, repositories string) {
 	t.Helper()
 	y = newYard(t, func(y *yard, spec *vmhost.Spec) {
 		repositories = serveRepositories(t, y.parts)
 		key := read(t, y.parts.Key())
 		bare(y.parts, repositories, key, spec)
+		cloudImage(y.parts, spec, sampleUserData(t), fmt.Sprintf("apt: {preserve_sources_list: false, sources_list: %q}\n", spec.Files[sources]))
+		delete(spec.Files, sources)
 		upgrading(spec)
 		y.packages = samplePackage(t, map[string][]byte{"Files/repository.asc": key, "Files/stranger.asc": strangersKey(t)})
 	})
@@ -155,16 +160,18 @@ func TestKubeadmPackages(t *testing.T) {
 	y.gone(id)
 }
 
-// TestKubeadmPackagesRefused: apt takes nothing from a repository that another key has signed, and the error of one
-// that does not answer says so, though apt only warns of that.
+// TestKubeadmPackagesRefused: apt takes nothing from a repository that another key has signed, the error of one that does not answer
+// says so, though apt only warns of that, and the error of one without the version names those that it has.
 func TestKubeadmPackagesRefused(t *testing.T) {
 	y, repositories := newBareYard(t)
-	for _, c := range []struct{ name, repository, key, want string }{
-		{"signed by another", repositories + "/kubernetes/", "Files/stranger.asc", "NO_PUBKEY"},
+	for _, c := range []struct{ name, repository, key, version, want string }{
+		{"signed by another", repositories + "/kubernetes/", "Files/stranger.asc", "1.35.4", "NO_PUBKEY"},
+		{"without the version", repositories + "/kubernetes/", "Files/repository.asc", "1.35.99", "kubelet 1.35.4-1.1; kubeadm 1.35.4-1.1;"},
 		// Not at the host of the other source: apt 2.6 hangs when one of two ports of a host refuses and is tried again.
-		{"silent", "http://127.0.0.1:1/", "Files/repository.asc", "onnection refused"},
+		{"silent", "http://127.0.0.1:1/", "Files/repository.asc", "1.35.4", "onnection refused"},
 	} {
-		id, request := y.cluster("simple", fromRepository(t, c.repository, c.key))
+		id, request := y.cluster("simple", fromRepository(t, c.repository, c.key),
+			`{"k8s_cluster_installation_param": {"kubernetes_version": "`+c.version+`"}}`)
 		op, err := y.Instantiate(t.Context(), id, request)
 		must(t, err)
 		t.Run(c.name, func(t *testing.T) {

@@ -180,7 +180,7 @@ func (y *yard) login(id string) *sshexec.Host {
 	if err != nil {
 		y.t.Fatal(err)
 	}
-	return y.ssh.Host(sshexec.Target{ID: id, Name: h.Name, Addr: h.Address.String() + ":22", User: user,
+	return y.ssh.Host(sshexec.Target{ID: id, Name: h.Name, Addr: h.Address.String() + ":22", User: user, Sudo: sshexec.SudoPassword(password),
 		Auth: []sshexec.Auth{sshexec.Password(password)}, HostKeys: pinned})
 }
 

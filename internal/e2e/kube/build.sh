@@ -9,6 +9,7 @@
 #   DIR/bin          Kubernetes, etcd, pause, coredns, flannel, helm, kwok
 #   DIR/kwok.yaml    what the nodes and pods of kwok do: they become ready at once
 #   DIR/tree         Debian with systemd and sshd, without anything of Kubernetes; apt knows only DIR/debian
+#   DIR/cloud        what an image for clouds holds beyond the tree: cloud-init
 #   DIR/debian       a repository with the Debian packages that nodes need
 #   DIR/kubernetes   a flat repository with kubeadm, kubelet, kubectl, kubernetes-cni, as pkgs.k8s.io is laid out
 #   DIR/key.asc      the key that both are signed with
@@ -119,6 +120,20 @@ tree() {
     --include=systemd,systemd-sysv,dbus,openssh-server,sudo,iproute2,iputils-ping,curl,ca-certificates,iptables,nftables,procps,kmod,ethtool,gnupg,python3,jq \
     bookworm tree "${mirror:-http://deb.debian.org/debian}" >tree.log
   rm -f tree/etc/ssh/ssh_host_* tree/var/cache/apt/archives/*.deb
+}
+
+# cloud installs cloud-init over the tree.
+cloud() {
+  rm -rf cloud overlay
+  mkdir -p cloud overlay/{work,root}
+  mount -t overlay overlay -o lowerdir=tree,upperdir=cloud,workdir=overlay/work overlay/root
+  trap 'umount "$DIR/overlay/root"' EXIT
+  cp /etc/resolv.conf overlay/root/etc/resolv.conf
+  chroot overlay/root apt-get update -q
+  chroot overlay/root apt-get install -q -y --no-install-recommends cloud-init
+  umount overlay/root
+  trap - EXIT
+  rm -rf overlay cloud/etc/resolv.conf cloud/var/{cache/apt,lib/apt/lists}
 }
 
 # debian_packages gets what nodes are given, with all they depend on.
@@ -339,7 +354,7 @@ EOF
 }
 
 mkdir -p bin bin/cni stages
-for stage in kubernetes etcd tools kwok plugins tree debian_packages kubernetes_packages sign node images bake registry_image; do
+for stage in kubernetes etcd tools kwok plugins tree cloud debian_packages kubernetes_packages sign node images bake registry_image; do
   [ -e "stages/$stage" ] && continue
   began=$SECONDS
   (set -e; "$stage")

@@ -27,6 +27,9 @@ func Build(ctx context.Context) (Parts, error) {
 // Tree is a Debian without anything of Kubernetes, for vmhost.Spec.
 func (p Parts) Tree() string { return filepath.Join(p.dir, "tree") }
 
+// CloudTree is one with cloud-init, as in an image for clouds, for vmhost.Spec.
+func (p Parts) CloudTree() string { return filepath.Join(p.dir, "cloud") + ":" + p.Tree() }
+
 // NodeTree is one that is ready for kubeadm, for vmhost.Spec.
 func (p Parts) NodeTree() string { return filepath.Join(p.dir, "node") + ":" + p.Tree() }
 
