@@ -250,13 +250,17 @@ func masked(err error) error {
 		return err
 	}
 	out := *e
-	out.Stderr = credentialForms.ReplaceAllStringFunc(adviceForm.ReplaceAllString(out.Stderr, ""), func(found string) string {
+	out.Stderr = maskedText(adviceForm.ReplaceAllString(out.Stderr, ""))
+	return &out
+}
+
+func maskedText(text string) string {
+	return credentialForms.ReplaceAllStringFunc(text, func(found string) string {
 		if strings.HasPrefix(found, "sha256:") {
 			return found
 		}
 		return vnflcm.Mask
 	})
-	return &out
 }
 
 var adviceForm = regexp.MustCompile(`(?m)^To see the stack trace of this error.*\n?`)

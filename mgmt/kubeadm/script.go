@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"slices"
 	"strings"
@@ -59,16 +60,26 @@ func (d *deployment) checkScriptNames() error {
 
 // scriptInit runs the script on the first control-plane node. The token that it prints is not used.
 func (d *deployment) scriptInit(ctx context.Context, n mgmt.Node) error {
-	var out bytes.Buffer
-	if err := d.runScript(ctx, n, d.masterArgs(), nil, &out); err != nil {
+	var out, faults bytes.Buffer
+	if err := d.runScript(ctx, n, d.masterArgs(), nil, &out, &faults); err != nil {
 		return err
 	}
 	for _, label := range []string{"token:", "server:", "ssl_ca_cert_hash:"} {
 		if scriptLine(out.String(), label) == "" {
-			return fmt.Errorf("kubeadm: %s printed no line %q", d.p.ScriptPath, label)
+			return fmt.Errorf("kubeadm: %s printed no line %q; standard output ends with %q, standard error with %q", d.p.ScriptPath, label,
+				scriptTail(out.String()), scriptTail(faults.String()))
 		}
 	}
 	return nil
+}
+
+// maxScriptTail bounds what an error shows of a script's output.
+const maxScriptTail = 1 << 10
+
+// scriptTail returns the end of a script's output without credentials. They are masked before the text is cut.
+func scriptTail(text string) string {
+	text = maskedText(strings.TrimSpace(text))
+	return strings.ToValidUTF8(text[max(0, len(text)-maxScriptTail):], "")
 }
 
 // scriptLine returns what follows label on the last line that begins with it.
@@ -96,12 +107,12 @@ func (d *deployment) scriptJoin(ctx context.Context, n mgmt.Node, b bootstrap, c
 	join := []string{"-t", c.token, "-s", strings.TrimPrefix(b.CAHash, "sha256:")}
 	secrets := []string{c.token}
 	if controlPlane {
-		return d.runScript(ctx, n, slices.Concat(d.masterArgs(), join, []string{"-k", c.certificateKey}), append(secrets, c.certificateKey), nil)
+		return d.runScript(ctx, n, slices.Concat(d.masterArgs(), join, []string{"-k", c.certificateKey}), append(secrets, c.certificateKey), nil, nil)
 	}
-	return d.runScript(ctx, n, slices.Concat([]string{"-w", n.IP.String(), "-i", d.api.String()}, join), secrets, nil)
+	return d.runScript(ctx, n, slices.Concat([]string{"-w", n.IP.String(), "-i", d.api.String()}, join), secrets, nil, nil)
 }
 
-func (d *deployment) runScript(ctx context.Context, n mgmt.Node, args, secrets []string, stdout *bytes.Buffer) error {
+func (d *deployment) runScript(ctx context.Context, n mgmt.Node, args, secrets []string, stdout, stderr io.Writer) error {
 	env := d.environment()
 	if env == nil {
 		env = map[string]string{}
@@ -116,9 +127,6 @@ func (d *deployment) runScript(ctx context.Context, n mgmt.Node, args, secrets [
 			return err
 		}
 	}
-	command := sshexec.Command{Argv: append([]string{"flock", "-o", scriptLock, "bash", scriptFile}, args...), Env: env, Secrets: secrets}
-	if stdout != nil {
-		command.Stdout = stdout
-	}
-	return masked(n.SSH.Exec(ctx, command))
+	argv := append([]string{"flock", "-o", scriptLock, "bash", scriptFile}, args...)
+	return masked(n.SSH.Exec(ctx, sshexec.Command{Argv: argv, Env: env, Secrets: secrets, Stdout: stdout, Stderr: stderr}))
 }

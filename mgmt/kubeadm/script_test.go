@@ -121,10 +121,14 @@ func TestScriptOutput(t *testing.T) {
 	for _, missing := range []string{"token:", "server:", "ssl_ca_cert_hash:"} {
 		t.Run("without "+missing, func(t *testing.T) {
 			t.Parallel()
-			l := openLab(t, setup{pkg: packageWith(t, func(s string) string { return strings.Replace(s, `echo "`+missing, `echo "not `+missing, 1) })})
+			l := openLab(t, setup{pkg: packageWith(t, func(s string) string {
+				return strings.Replace(s, `echo "`+missing, `echo "key is abcdef.0123456789abcdef" >&2; echo "not `+missing, 1)
+			})})
 			_, opID, err := l.Begin("instantiate_script.json")
 			if err := l.Fails(opID, err); !strings.Contains(err.Error(), scriptName+` printed no line "`+missing+`"`) {
 				t.Errorf("the error is %v", err)
+			} else if text := err.Error(); !strings.Contains(text, "not "+missing) || !strings.Contains(text, `\nkey is ***"`) || strings.Contains(text, "abcdef.") {
+				t.Errorf("the end of the output is not in the error, or a token is: %v", err)
 			}
 			if n := len(scriptRuns(l.host("workerNode-0"))); n != 0 {
 				t.Errorf("the script ran %d times on the worker", n)
