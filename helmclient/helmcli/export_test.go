@@ -11,7 +11,6 @@ var (
 	ParseChart     = parseChart
 	ParseResources = parseResources
 	ParseHooks     = parseHooks
-	CheckVersion   = checkVersion
 	SplitChart     = splitChart
 	Unpack         = unpack
 	Pack           = pack

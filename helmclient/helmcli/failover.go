@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/helmclient"
@@ -71,13 +70,6 @@ func passOver(ctx context.Context, err error) bool {
 	return ok && (strings.Contains(f.stderr, "Kubernetes cluster unreachable") || f.code == exitNoDirectory || f.code == exitNoProgram)
 }
 
-// Versions of helm that are driven: 3.14 is the first that knows all of the arguments that are used
-// (--reset-then-reuse-values), 4 has other ones.
-const (
-	helmMajor    = 3
-	helmMinMinor = 14
-)
-
 // usable checks helm's version, once.
 func (m *master) usable(ctx context.Context) error {
 	if m.checked.Load() {
@@ -90,27 +82,9 @@ func (m *master) usable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := checkVersion(string(out)); err != nil {
-		return unusable{fmt.Errorf("%w: %s: %w", helmclient.ErrInvalid, m.name, err)}
+	if err := helmclient.CheckProgram(string(out)); err != nil {
+		return unusable{fmt.Errorf("%s: %w", m.name, err)}
 	}
 	m.checked.Store(true)
-	return nil
-}
-
-// checkVersion takes "v3.22.0", "v3.22", "v3.22.0+g1234" and the like.
-func checkVersion(text string) error {
-	text = strings.TrimSpace(text)
-	parts := strings.SplitN(strings.TrimPrefix(text, "v"), ".", 3)
-	if len(parts) < 2 || len(text) > 64 {
-		return fmt.Errorf("helm's version cannot be read from %.64q", text)
-	}
-	major, err1 := strconv.Atoi(parts[0])
-	minor, err2 := strconv.Atoi(strings.TrimRight(strings.SplitN(parts[1], "+", 2)[0], "-"))
-	switch {
-	case err1 != nil || err2 != nil:
-		return fmt.Errorf("helm's version cannot be read from %.64q", text)
-	case major != helmMajor || minor < helmMinMinor:
-		return fmt.Errorf("helm is %s: must be %d.%d or newer, and of version %d", text, helmMajor, helmMinMinor, helmMajor)
-	}
 	return nil
 }

@@ -34,7 +34,7 @@ func FuzzReleases(f *testing.F) {
 		_, _ = helmcli.ParseDryRun(out)
 		_, _ = helmcli.ParseValues(out)
 		_, _ = helmcli.ParseChart(out)
-		_ = helmcli.CheckVersion(string(out))
+		_ = helmclient.CheckProgram(string(out))
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -83,11 +84,20 @@ func (d *deployment) hasHelm(ctx context.Context, n mgmt.Node, digest string) (b
 	if err != nil {
 		return false, err
 	}
-	err = d.helm(ctx, n, true, "version", "--short")
-	if _, failed := errors.AsType[*sshexec.ExitError](err); failed {
+	err = d.checkHelm(ctx, n)
+	if _, failed := errors.AsType[*sshexec.ExitError](err); failed || errors.Is(err, helmclient.ErrInvalid) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// checkHelm returns an error unless Helm runs on the node and has a version with which CNFs can be made: helmclient.ErrInvalid.
+func (d *deployment) checkHelm(ctx context.Context, n mgmt.Node) error {
+	version, err := n.SSH.Output(ctx, d.helmCommand(true, "version", "--template", "{{.Version}}"))
+	if err != nil {
+		return err
+	}
+	return helmclient.CheckProgram(string(version))
 }
 
 func (d *deployment) installHelm(ctx context.Context, n mgmt.Node, script, digest string) error {
@@ -102,8 +112,8 @@ func (d *deployment) installHelm(ctx context.Context, n mgmt.Node, script, diges
 	if err != nil {
 		return masked(err)
 	}
-	if err := d.helm(ctx, n, true, "version", "--short"); err != nil {
-		return fmt.Errorf("kubeadm: %s has run, but Helm does not: %w", d.p.HelmScript, err)
+	if err := d.checkHelm(ctx, n); err != nil {
+		return fmt.Errorf("kubeadm: %s has run on %s, but there is no Helm for CNFs: %w", d.p.HelmScript, n.HostName, err)
 	}
 	for _, argv := range [][]string{
 		{"mkdir", "-p", "/var/tacker"}, {"install", "-d", "-m", "0755", "-o", d.p.Master.Username, helmCharts},

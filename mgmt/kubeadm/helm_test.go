@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
@@ -128,8 +129,28 @@ func TestHelmDoesNothing(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: helmPackage(t, "exit 0\n")})
 	_, opID, err := l.Begin("instantiate_sandbox.json", with(t, helmParams))
-	if err = l.Fails(opID, err); !strings.Contains(err.Error(), "Scripts/helm.sh has run, but Helm does not") {
+	if err = l.Fails(opID, err); !strings.Contains(err.Error(), "Scripts/helm.sh has run on master-198-18-0-10, but there is no Helm for CNFs") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestHelmTooOld: a Helm that cannot make CNFs fails the step that installed it.
+func TestHelmTooOld(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{"v3.5.4": "helm is v3.5.4: must be 3.14 or newer", "v4.0.1": "and of version 3", "v3.14.0": ""} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{pkg: helmPackage(t, strings.Replace(helmInstaller, "echo helm", "echo "+version, 1))})
+			m, opID, err := l.Begin("instantiate_sandbox.json", with(t, helmParams))
+			if want == "" {
+				l.Must(opID, err)
+				return
+			}
+			err = l.Fails(opID, err)
+			if !errors.Is(err, helmclient.ErrInvalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "helm on ") {
+				t.Errorf("%s: the error is %v", m, err)
+			}
+		})
 	}
 }
 
