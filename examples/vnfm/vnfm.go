@@ -181,6 +181,7 @@ func (v *vnfm) addDrivers(c *vnflcm.Config) error {
 		"mgmt-drivers-kubernetes":       kubeadm.New(kubeadm.Config{Pool: pool}),
 		"mgmt-drivers-kubespray":        kubespray.New(kubespray.Config{Pool: pool}),
 		"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool}),
+		"vnflcm_noop":                   vnflcm.NoopDriver{},
 		"mgmt-drivers-cnf-nodeport":     expose.New(expose.Config{Pool: pool, Dial: dial}),
 	}
 	return nil

@@ -47,6 +47,7 @@ func (d *Driver) Hooks() vnflcm.Hooks {
 	return vnflcm.Hooks{
 		vnflcm.InstantiateEnd: d.expose, vnflcm.ScaleEnd: d.expose, vnflcm.HealEnd: d.expose,
 		vnflcm.HealStart:      d.healStart,
+		vnflcm.ScaleStart:     vnflcm.Noop, // Tacker's package names it
 		vnflcm.TerminateStart: d.conceal, vnflcm.TerminateEnd: d.conceal,
 		vnflcm.InstantiateRollbackStart: d.conceal, vnflcm.InstantiateRollbackEnd: d.conceal,
 	}

@@ -126,7 +126,7 @@ func (l *lab) said() string {
 	return l.log.String()
 }
 
-var usual = []vnflcm.Hook{vnflcm.InstantiateEnd, vnflcm.HealStart, vnflcm.HealEnd, vnflcm.TerminateStart, vnflcm.TerminateEnd}
+var usual = []vnflcm.Hook{vnflcm.InstantiateEnd, vnflcm.ScaleStart, vnflcm.ScaleEnd, vnflcm.HealStart, vnflcm.HealEnd, vnflcm.TerminateStart, vnflcm.TerminateEnd}
 
 func newLab(t *testing.T, hooks ...vnflcm.Hook) *lab {
 	t.Helper()

@@ -1,0 +1,30 @@
+package vnflcm
+
+import "context"
+
+// NoopDriver is a MgmtDriver that has every hook and does nothing, for packages whose VNFD names a driver where nothing is to be done.
+// Register it under the name in the VNFD: Tacker's packages have "vnflcm_noop".
+type NoopDriver struct{}
+
+var _ MgmtDriver = NoopDriver{}
+
+// Validate implements MgmtDriver. It accepts every request.
+func (NoopDriver) Validate(context.Context, *Operation) error { return nil }
+
+// Hooks implements MgmtDriver.
+func (NoopDriver) Hooks() Hooks {
+	hooks := Hooks{}
+	for _, h := range []Hook{
+		InstantiateStart, InstantiateEnd, InstantiateRollbackStart, InstantiateRollbackEnd,
+		ScaleStart, ScaleEnd, ScaleRollbackStart, ScaleRollbackEnd, ScaleToLevelStart, ScaleToLevelEnd,
+		HealStart, HealEnd, TerminateStart, TerminateEnd, ModifyStart, ModifyEnd,
+		ChangeExtConnStart, ChangeExtConnEnd, ChangeExtConnRollbackStart, ChangeExtConnRollbackEnd,
+	} {
+		hooks[h] = Noop
+	}
+	return hooks
+}
+
+// Noop is the function of a hook that does nothing. A driver has it for a hook that VNFDs may name although the driver has nothing to do
+// there.
+func Noop(context.Context, *Operation) error { return nil }
