@@ -37,6 +37,18 @@ func Target(vim vnflcm.VimConnectionInfo, keys sshexec.HostKeyStore) (target *ss
 	return target, unknown, err
 }
 
+// Of returns extra.jump_host of a VIM as the request has it, nil without one: for the entries of other VIMs that are reached through
+// the same host.
+func Of(vim vnflcm.VimConnectionInfo) (any, error) {
+	var extra struct {
+		JumpHost map[string]any `json:"jump_host"`
+	}
+	if _, err := vim.Extra.Decode(&extra); err != nil || extra.JumpHost == nil {
+		return nil, err
+	}
+	return extra.JumpHost, nil
+}
+
 func read(vim vnflcm.VimConnectionInfo) (j *attributes, unknown []string, err error) {
 	extra := struct {
 		JumpHost *attributes `json:"jump_host"`

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -16,7 +17,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestJumpHost makes a cluster whose machines only the jump host of their VIM can reach.
+// TestJumpHost makes a cluster whose machines only the jump host of their VIM can reach. Drivers of CNFs reach it by its entry in the
+// registry of VIMs.
 func TestJumpHost(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -36,11 +38,20 @@ func TestJumpHost(t *testing.T) {
 	l.Manager = l.Process(func(c *vnflcm.Config) {
 		c.Mgmt = map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool})}
 	})
-	l.Instantiated("instantiate_sandbox.json", through(t, `{"address":"`+jump.Addr()+`","username":"jumper","password":"overTheWall"}`))
+	id := l.Instantiated("instantiate_sandbox.json", through(t, `{"address":"`+jump.Addr()+`","username":"jumper","password":"overTheWall"}`))
 	l.want(1, 1, 0)
 	if led.Load() == 0 {
 		t.Error("the jump host led nowhere")
 	}
+	vim, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := kubeaccess.Open(t.Context(), vim, kubeaccess.Options{SSH: pool, HostKeys: new(sshtest.HostKeyStore)})
+	if err != nil {
+		t.Fatalf("the cluster is not reached by its entry: %v", err)
+	}
+	cluster.Close()
 }
 
 func TestJumpHostFaults(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/vnfkit/vnfkit/internal/jumphost"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -110,7 +111,7 @@ func RegisterVIM(ctx context.Context, op *vnflcm.Operation, kube *Cluster, limit
 	})
 }
 
-// extra has what is of no use to clients of the API: the name, when the token ends, and what else there is.
+// extra has the name, when the token ends, the jump host of the VIM that the machines are on, and what r.Extra finds.
 func (r Registration) extra(ctx context.Context, op *vnflcm.Operation, c cluster.Credentials) (vnflcm.Params, error) {
 	extra := map[string]any{}
 	if r.Extra != nil {
@@ -118,6 +119,13 @@ func (r Registration) extra(ctx context.Context, op *vnflcm.Operation, c cluster
 		if extra, err = r.Extra(ctx); err != nil {
 			return vnflcm.Params{}, err
 		}
+	}
+	via, err := jumphost.Of(op.VIM)
+	if err != nil {
+		return vnflcm.Params{}, err
+	}
+	if via != nil {
+		extra["jump_host"] = via
 	}
 	extra["vim_name"] = cmp.Or(r.Name, "kubernetes_vim_"+op.InstanceID)
 	if !c.Expires.IsZero() {
