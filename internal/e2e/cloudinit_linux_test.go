@@ -49,7 +49,7 @@ func sampleUserData(t *testing.T) string {
 			}
 		}
 	}
-	must(t, yaml.Unmarshal([]byte(read(t, filepath.Join(packageDir, "BaseHOT/complex/complex_hot_top.yaml"))), &template))
+	must(t, yaml.Unmarshal(read(t, filepath.Join(packageDir, "BaseHOT/complex/complex_hot_top.yaml")), &template))
 	hash := strings.TrimSpace(run(t, "openssl", "passwd", "-6", password))
 	config := resolved(template.Resources["machine_setup"].Properties.CloudConfig,
 		map[string]string{"login_user": user, "login_password_hash": hash})

@@ -54,7 +54,7 @@ func openVNFM(t *testing.T, dir string, change func(*vnflcm.Config)) (*vnflcm.Ma
 	store, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"))
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
-	packages, err := os.MkdirTemp(dir, "packages-") // the test removes what a killed process leaves
+	packages, err := os.MkdirTemp(dir, "packages-") //nolint:usetesting // a killed process leaves it: the folder is the test's
 	must(t, err)
 	m, c, err := newManager(t.Context(), packages, func(cfg *vnflcm.Config) {
 		cfg.Store, cfg.LeaseTTL = store, 500*time.Millisecond
