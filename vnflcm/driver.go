@@ -31,6 +31,14 @@ type ConnectivityChanger interface {
 	ChangeExtConn(ctx context.Context, op *Operation) error
 }
 
+// ConnectionPointNamer is an InfraDriver that gives machines connection points which the VNFD does not have, such as floating addresses.
+// Management drivers ask for them by Operation.VDUOf.
+type ConnectionPointNamer interface {
+	// ConnectionPoints returns the names of these connection points, and for each the connection point of the VNFD at whose port
+	// it is. The Manager and drivers call it while they check a request: it reads the package only.
+	ConnectionPoints(op *Operation) (map[string]string, error)
+}
+
 // MachineStopper is an InfraDriver that can turn off the machine of a VNFC without removing it. Management drivers reach
 // it through Operation.StopMachine.
 type MachineStopper interface {

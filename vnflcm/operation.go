@@ -165,6 +165,33 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 	})
 }
 
+// VDUOf returns the VDU whose machines have a connection point: one of the VNFD, or one that a ConnectionPointNamer adds. It returns ""
+// if there is none, also if the templates of the package cannot be read: planning reports that.
+func (op *Operation) VDUOf(cp string) string {
+	if vdu, ok := op.vduOf(cp); ok {
+		return vdu
+	}
+	namer, able := op.infra.(ConnectionPointNamer)
+	if !able {
+		return ""
+	}
+	added, err := namer.ConnectionPoints(op)
+	if err != nil {
+		return ""
+	}
+	vdu, _ := op.vduOf(added[cp])
+	return vdu
+}
+
+// vduOf looks a connection point up in the VNFD.
+func (op *Operation) vduOf(cp string) (vdu string, ok bool) {
+	i := slices.IndexFunc(op.Flavour.CPs, func(known tosca.ConnectionPoint) bool { return known.ID == cp })
+	if i < 0 {
+		return "", false
+	}
+	return op.Flavour.CPs[i].VDU, true
+}
+
 // StopMachine turns off the machine of a VNFC, so that nothing on it writes any more: a step of a management driver calls
 // it before other machines take over. It returns ErrNotSupported if the InfraDriver is no MachineStopper.
 func (op *Operation) StopMachine(ctx context.Context, v VNFC) error {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vnfkit/vnfkit/infra/openstack/hot"
 	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -78,6 +79,17 @@ func (t tree) vnfc(s server, m machine, net *network) vnflcm.VNFC {
 		v.StorageIDs = append(v.StorageIDs, t.idOf(volume))
 	}
 	return v
+}
+
+var _ vnflcm.ConnectionPointNamer = (*Driver)(nil)
+
+// ConnectionPoints implements vnflcm.ConnectionPointNamer: the floating addresses of the base HOT, by their names.
+func (d *Driver) ConnectionPoints(op *vnflcm.Operation) (map[string]string, error) {
+	template, err := hot.Load(op.Package, op.Flavour.ID)
+	if err != nil {
+		return nil, err
+	}
+	return template.FloatingIPs(), nil
 }
 
 // cpsOf are the connection points of a server: the ports beside it that are named as connection points of its

@@ -62,11 +62,11 @@ func (c *checker) storage(p *clusterParam) {
 func (c *checker) storageMachine(p *clusterParam) {
 	const at = "storage_server.ssh_cp_name"
 	cp := p.Storage.SSHCPName
-	vdu := c.VDUOf(cp)
+	vdu := c.Op.VDUOf(cp)
 	if vdu == "" {
 		return // reported
 	}
-	if vdu == c.VDUOf(p.Master.SSHCPName) || vdu == c.VDUOf(p.Worker.SSHCPName) {
+	if vdu == c.Op.VDUOf(p.Master.SSHCPName) || vdu == c.Op.VDUOf(p.Worker.SSHCPName) {
 		c.Fault(at, cp, "is of VDU "+vdu+", whose machines are nodes of the cluster")
 		return
 	}

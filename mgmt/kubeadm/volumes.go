@@ -40,11 +40,11 @@ type persistentVolume struct {
 
 // manifests checks the persistent volumes against the storage server and the package.
 func (c *checker) manifests(p *clusterParam) {
-	vdu := c.VDUOf(p.Storage.SSHCPName)
+	vdu := c.Op.VDUOf(p.Storage.SSHCPName)
 	names := map[string]int{}
 	for i, v := range p.Volumes {
 		at := fmt.Sprintf("%s[%d]", volumesParam, i)
-		switch of := c.VDUOf(v.ServerCP); {
+		switch of := c.Op.VDUOf(v.ServerCP); {
 		case v.ServerCP == "":
 			c.Fault(at+".nfs_server_cp", "", "is required")
 		case of == "":

@@ -46,7 +46,7 @@ func (c *checker) node(at string, n nodeParam) {
 // odd refuses an even number of control-plane nodes, all of which are etcd hosts: kubespray does (roles/kubernetes/preinstall,
 // "Stop if even number of etcd hosts"), once the machines have been made.
 func (c *checker) odd(masterCP string) error {
-	vdu := c.VDUOf(masterCP)
+	vdu := c.Op.VDUOf(masterCP)
 	if c.Op.Kind != vnflcm.OpInstantiate || vdu == "" {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (c *checker) targets(k *clusterParam) error {
 	}
 	var faults []error
 	for _, v := range c.Op.HealTargets() {
-		if vdu := c.VDUOf(k.Master.SSHCPName); vdu != "" && v.VDU == vdu {
+		if vdu := c.Op.VDUOf(k.Master.SSHCPName); vdu != "" && v.VDU == vdu {
 			faults = append(faults, &vnflcm.ParamError{Path: "vnfcInstanceId", Value: v.ID,
 				Reason: "is a control-plane node: kubespray has no playbook that replaces one; heal the whole VNF (without vnfcInstanceId)"})
 		}

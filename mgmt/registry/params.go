@@ -149,11 +149,7 @@ func (c *checker) login(p *installParam) {
 			c.fault(required.name, "", "is required")
 		}
 	}
-	known := p.SSHCPName == ""
-	for _, cp := range c.op.Flavour.CPs {
-		known = known || cp.ID == p.SSHCPName
-	}
-	if !known {
+	if p.SSHCPName != "" && c.op.VDUOf(p.SSHCPName) == "" {
 		c.fault("ssh_cp_name", p.SSHCPName, "the flavour has no such connection point")
 	}
 }

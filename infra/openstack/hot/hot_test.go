@@ -268,3 +268,28 @@ func FuzzTemplate(f *testing.F) {
 		}
 	})
 }
+
+// TestFloatingIPs finds floating addresses at ports of the same template, nested ones too.
+func TestFloatingIPs(t *testing.T) {
+	t.Parallel()
+	template, err := hot.Load(pkg("BaseHOT/df/top.yaml", `heat_template_version: 2018-08-31
+resources:
+  lb_port: {type: OS::Neutron::Port}
+  lb_FloatingIP: {type: OS::Neutron::FloatingIP, properties: {port_id: {get_resource: lb_port}}}
+  free: {type: OS::Neutron::FloatingIP}
+  at: {type: OS::Neutron::FloatingIPAssociation, properties: {floatingip_id: {get_resource: free}, port_id: {get_resource: lb_port}}}
+  foreign: {type: OS::Neutron::FloatingIP, properties: {port_id: 7f1c}}
+  workers: {type: OS::Heat::ResourceGroup, properties: {count: 1, resource_def: {type: VDU1.yaml}}}
+`, "BaseHOT/df/nested/VDU1.yaml", `heat_template_version: 2018-08-31
+resources:
+  worker_port: {type: OS::Neutron::Port}
+  worker_FloatingIP: {type: OS::Neutron::FloatingIP, properties: {port_id: {get_resource: worker_port}}}
+`), "df")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"lb_FloatingIP": "lb_port", "free": "lb_port", "worker_FloatingIP": "worker_port"}
+	if diff := cmp.Diff(want, template.FloatingIPs()); diff != "" {
+		t.Error(diff)
+	}
+}

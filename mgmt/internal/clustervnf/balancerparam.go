@@ -44,7 +44,7 @@ func (c *Checker) Balancer(b *BalancerParam, others ...Role) {
 	c.Add(vnflcm.AtPath(balancerPath, b.login().Validate("ssh_")))
 	c.File(balancerPath+".script_path", b.ScriptPath)
 	for _, other := range others {
-		if vdu := c.VDUOf(b.SSHCPName); vdu != "" && vdu == c.VDUOf(other.CP) {
+		if vdu := c.Op.VDUOf(b.SSHCPName); vdu != "" && vdu == c.Op.VDUOf(other.CP) {
 			c.Fault(balancerPath+".ssh_cp_name", b.SSHCPName, "is of VDU "+vdu+", whose machines are "+other.Machines)
 		}
 	}

@@ -38,8 +38,8 @@ func (c *Checker) Place(path string, n Place) {
 	}
 	c.CP(path+".ssh_cp_name", n.SSHCPName)
 	c.CP(path+".nic_cp_name", n.NICCPName)
-	vdu := c.VDUOf(n.SSHCPName)
-	if nic := c.VDUOf(n.NICCPName); vdu != "" && nic != "" && nic != vdu {
+	vdu := c.Op.VDUOf(n.SSHCPName)
+	if nic := c.Op.VDUOf(n.NICCPName); vdu != "" && nic != "" && nic != vdu {
 		c.Fault(path+".nic_cp_name", n.NICCPName, fmt.Sprintf("is of VDU %s, but ssh_cp_name is of VDU %s", nic, vdu))
 	}
 	if vdu != "" && n.AspectID != "" && !slices.Contains(c.Op.Flavour.AspectsOf(vdu), n.AspectID) {
@@ -49,26 +49,16 @@ func (c *Checker) Place(path string, n Place) {
 
 // Workers checks that the workers' machines are not the control plane's.
 func (c *Checker) Workers(masterCP, workerCP string) {
-	if vdu := c.VDUOf(masterCP); vdu != "" && vdu == c.VDUOf(workerCP) {
+	if vdu := c.Op.VDUOf(masterCP); vdu != "" && vdu == c.Op.VDUOf(workerCP) {
 		c.Fault("worker_node.ssh_cp_name", workerCP, "is of VDU "+vdu+", whose machines are control-plane nodes")
 	}
 }
 
-// CP checks that the flavour has that connection point, if one is named.
+// CP checks that machines of the VNF have that connection point, if one is named.
 func (c *Checker) CP(path, cp string) {
-	if cp != "" && c.VDUOf(cp) == "" {
+	if cp != "" && c.Op.VDUOf(cp) == "" {
 		c.Fault(path, cp, "the flavour has no such connection point")
 	}
-}
-
-// VDUOf is the VDU that has the connection point, "" when there is none.
-func (c *Checker) VDUOf(cp string) string {
-	for _, known := range c.Op.Flavour.CPs {
-		if known.ID == cp {
-			return known.VDU
-		}
-	}
-	return ""
 }
 
 // Networks parses the CIDRs of master_node. Host bits are masked, since the meaning is clear: Tacker's own guide has
@@ -167,5 +157,5 @@ func (c *Checker) DrainPolicy(policy cluster.DrainPolicy) {
 
 // Scales reports whether the operation scales the VDU that has this connection point.
 func (c *Checker) Scales(cp string) bool {
-	return c.Op.Scale != nil && slices.Contains(c.Op.Flavour.AspectsOf(c.VDUOf(cp)), c.Op.Scale.AspectID)
+	return c.Op.Scale != nil && slices.Contains(c.Op.Flavour.AspectsOf(c.Op.VDUOf(cp)), c.Op.Scale.AspectID)
 }
