@@ -165,11 +165,16 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 	})
 }
 
-// VDUOf returns the VDU whose machines have a connection point: one of the VNFD, or one that a ConnectionPointNamer adds. It returns ""
-// if there is none, also if the templates of the package cannot be read: planning reports that.
+// VDUOf returns the VDU whose machines have a connection point: one of the VNFD, one that the machines have, or one that a
+// ConnectionPointNamer adds. It returns "" if there is none, also if the templates of the package cannot be read: planning reports that.
 func (op *Operation) VDUOf(cp string) string {
 	if vdu, ok := op.vduOf(cp); ok {
 		return vdu
+	}
+	for _, v := range op.VNFCs {
+		if _, has := v.CP(cp); has {
+			return v.VDU
+		}
 	}
 	namer, able := op.infra.(ConnectionPointNamer)
 	if !able {

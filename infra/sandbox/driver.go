@@ -129,7 +129,11 @@ func (w *World) Heal(ctx context.Context, op *vnflcm.Operation) error {
 			m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name, Serial: w.nextSerial(),
 				Volumes: volumesOf(op.Flavour, op.InstanceID, v)}
 			for _, cp := range v.CPs {
-				m.CPs = append(m.CPs, port{CPD: cp.CPD, Address: cp.Fixed[0]})
+				if of := w.config.Floating[cp.CPD]; of != "" {
+					m.Floating = append(m.Floating, port{CPD: cp.CPD, Address: cp.Floating, Of: of})
+				} else {
+					m.CPs = append(m.CPs, port{CPD: cp.CPD, Address: cp.Fixed[0]})
+				}
 			}
 			if old := w.of(op.InstanceID, v.ID); old != nil {
 				if old.ID != v.ResourceID {
@@ -191,6 +195,13 @@ func (w *World) design(op *vnflcm.Operation, vnfcs []vnflcm.VNFC) ([]*machine, e
 			w.reserved[addr] = true
 			m.CPs = append(m.CPs, port{CPD: cp.ID, Address: addr})
 		}
+		for _, name := range slices.Sorted(maps.Keys(w.config.Floating)) {
+			if of := w.config.Floating[name]; slices.ContainsFunc(m.CPs, func(cp port) bool { return cp.CPD == of }) {
+				addr := w.freeAddress()
+				w.reserved[addr] = true
+				m.Floating = append(m.Floating, port{CPD: name, Address: addr, Of: of})
+			}
+		}
 		if len(m.CPs) == 0 {
 			return nil, fmt.Errorf("sandbox: VDU %s has no connection point", v.VDU)
 		}
@@ -202,7 +213,7 @@ func (w *World) design(op *vnflcm.Operation, vnfcs []vnflcm.VNFC) ([]*machine, e
 func (w *World) reserve(m *machine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, cp := range m.CPs {
+	for _, cp := range m.ports() {
 		w.reserved[cp.Address] = true
 	}
 }
@@ -211,10 +222,15 @@ func (w *World) release(machines []*machine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range machines {
-		for _, cp := range m.CPs {
+		for _, cp := range m.ports() {
 			delete(w.reserved, cp.Address)
 		}
 	}
+}
+
+// ConnectionPoints implements vnflcm.ConnectionPointNamer: those of Config.Floating.
+func (w *World) ConnectionPoints(*vnflcm.Operation) (map[string]string, error) {
+	return w.config.Floating, nil
 }
 
 func cpsOf(f *tosca.Flavour, vdu string) []tosca.ConnectionPoint {
@@ -318,7 +334,7 @@ func (w *World) drop(m *machine) error {
 func (w *World) freeAddress() netip.Addr {
 	taken := maps.Clone(w.reserved)
 	for _, m := range w.machines {
-		for _, cp := range m.CPs {
+		for _, cp := range m.ports() {
 			taken[cp.Address] = true
 		}
 	}
@@ -360,6 +376,25 @@ func (m *machine) publicKey() string {
 	return m.host.PublicKey() + " of a sandbox machine: set Dial: world.Dial"
 }
 
+// connectionPoints are those of a machine as infra/openstack reports them: a floating address is shown at its port, and again under its
+// own name.
+func (m *machine) connectionPoints() (out []vnflcm.ConnectionPoint) {
+	var floating []vnflcm.ConnectionPoint
+	for _, cp := range m.CPs {
+		at := vnflcm.ConnectionPoint{CPD: cp.CPD, ResourceID: m.ID + "-" + cp.CPD, Fixed: []netip.Addr{cp.Address}}
+		for _, f := range m.Floating {
+			if f.Of == cp.CPD {
+				at.Floating = f.Address
+				named := at
+				named.CPD = f.CPD
+				floating = append(floating, named)
+			}
+		}
+		out = append(out, at)
+	}
+	return append(out, floating...)
+}
+
 // Resources implements vnflcm.InfraDriver.
 func (w *World) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
 	w.mu.Lock()
@@ -370,9 +405,7 @@ func (w *World) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resou
 			continue
 		}
 		v := vnflcm.VNFC{ID: m.VNFC, ResourceID: m.ID, VDU: m.VDU, Name: m.Name, Aspect: firstOf(op.Flavour.AspectsOf(m.VDU)), HostKey: m.publicKey()}
-		for _, cp := range m.CPs {
-			v.CPs = append(v.CPs, vnflcm.ConnectionPoint{CPD: cp.CPD, ResourceID: m.ID + "-" + cp.CPD, Fixed: []netip.Addr{cp.Address}})
-		}
+		v.CPs = m.connectionPoints()
 		for _, volume := range m.Volumes {
 			v.StorageIDs = append(v.StorageIDs, volume.ID)
 			out.Storages = append(out.Storages, vnflcm.Storage{ID: volume.ID, Descriptor: volume.Descriptor, ResourceID: volume.ID})
@@ -385,4 +418,7 @@ func (w *World) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resou
 	return out, nil
 }
 
-var _ vnflcm.InfraDriver = (*World)(nil)
+var (
+	_ vnflcm.InfraDriver          = (*World)(nil)
+	_ vnflcm.ConnectionPointNamer = (*World)(nil)
+)

@@ -39,6 +39,9 @@ type Config struct {
 	// Virtual names connection points of the VNF as a whole, such as "vip_CP": each instance gets an address
 	// for each, which no machine has by itself; the one on which keepalived runs with it answers there.
 	Virtual []string
+	// Floating names connection points that machines have beside those of the VNFD, each with the connection point of the VNFD that it gives
+	// a floating address to: {"workerNode_FloatingIP": "workerNode_CP1"}. So infra/openstack reports an OS::Neutron::FloatingIP.
+	Floating map[string]string
 	// Unexpected is told of programs that do not exist.
 	Unexpected func(host string, argv []string)
 	// Now is the clock that join tokens expire by. Default time.Now.
@@ -79,6 +82,7 @@ type machine struct {
 	VDU      string
 	Name     string
 	CPs      []port
+	Floating []port   `json:",omitempty"` // with the names of Config.Floating
 	Volumes  []volume `json:",omitempty"`
 	HostKey  []byte
 	Serial   int // in the order of creation
@@ -91,7 +95,11 @@ type machine struct {
 type port struct {
 	CPD     string
 	Address netip.Addr
+	Of      string `json:",omitempty"` // for a floating address: the connection point that has it
 }
+
+// ports are all addresses of a machine, the one by which other machines know it first.
+func (m *machine) ports() []port { return slices.Concat(m.CPs, m.Floating) }
 
 // Open returns the world that is in c.Dir, or an empty one. Close it.
 func Open(c Config) (*World, error) {
@@ -271,7 +279,7 @@ func (w *World) at(addr string) *sshtest.Host {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.machines {
-		for _, cp := range m.CPs {
+		for _, cp := range m.ports() {
 			if cp.Address.String() == addr {
 				return m.host // nil while it is being made
 			}
@@ -307,7 +315,7 @@ func (w *World) start(m *machine) error {
 	}
 	config.Commands = w.kube.Attach(m.ID, m.CPs[0].Address, m.Name, func() afero.Fs { return m.host.FS() })
 	var others []netip.Addr
-	for _, cp := range m.CPs[1:] {
+	for _, cp := range m.ports()[1:] {
 		others = append(others, cp.Address)
 	}
 	w.kube.Join(m.ID, others...)

@@ -81,18 +81,13 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 
 // checkTargets refuses what cannot be done to a control plane.
 func (p *parameters) checkTargets(op *vnflcm.Operation) error {
-	master := p.Cluster.Master.SSHCPName
 	if err := newChecker(op).ScalesBalancer(p.Cluster.Balancer); err != nil {
 		return err
 	}
 	switch {
 	case op.Scale != nil:
-		for _, cp := range op.Flavour.CPs {
-			for _, aspect := range op.Flavour.AspectsOf(cp.VDU) {
-				if cp.ID == master && aspect == op.Scale.AspectID {
-					return &vnflcm.ParamError{Path: "aspectId", Value: aspect, Reason: "control-plane nodes cannot be scaled: choose their number when instantiating"}
-				}
-			}
+		if newChecker(op).Scales(p.Cluster.Master.SSHCPName) {
+			return &vnflcm.ParamError{Path: "aspectId", Value: op.Scale.AspectID, Reason: "control-plane nodes cannot be scaled: choose their number when instantiating"}
 		}
 	case op.Heal != nil && !op.WholeVNF():
 		return p.checkMasters(op)

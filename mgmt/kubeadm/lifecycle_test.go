@@ -2,8 +2,10 @@ package kubeadm_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
+	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -16,6 +18,23 @@ func (l *lab) want(masters, workers, notReady int) {
 	if n := l.World.JoinTokens(); n != 0 {
 		l.t.Errorf("%d join tokens are left", n)
 	}
+}
+
+// TestFloatingAddresses: ssh_cp_name may be the name of a floating address that the VNFD does not declare.
+func TestFloatingAddresses(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Floating: map[string]string{"master_FloatingIP": "masterNode_CP1", "worker_FloatingIP": "workerNode_CP2"}}})
+	names := with(t, `{"master_node":{"ssh_cp_name":"master_FloatingIP","nic_cp_name":"masterNode_CP1"},"worker_node":{"ssh_cp_name":"worker_FloatingIP"}}`)
+	_, _, err := l.Begin("instantiate_sandbox.json", names, with(t, `{"worker_node":{"ssh_cp_name":"master_FloatingIP"}}`))
+	l.Refused(err)
+	id := l.Instantiated("instantiate_sandbox.json", names)
+	l.want(1, 1, 0)
+	if _, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"}); !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), "control-plane nodes cannot be scaled") {
+		t.Errorf("scaling the control plane: %v", err)
+	}
+	l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}}))
+	l.want(1, 2, 0)
 }
 
 func TestLifecycle(t *testing.T) {

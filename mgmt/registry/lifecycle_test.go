@@ -44,6 +44,16 @@ func TestLife(t *testing.T) {
 	}
 }
 
+// TestFloatingAddress: ssh_cp_name may be the name of a floating address that the VNFD does not declare.
+func TestFloatingAddress(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, setup{sandbox: sandbox.Config{Floating: map[string]string{"CP1_FloatingIP": "CP1"}}})
+	id := l.Instantiated("instantiate.json", with(t, `{"ssh_cp_name":"CP1_FloatingIP"}`))
+	must(t, l.push(l.connection(id), "team/web:1"))
+	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
+	must(t, l.push(l.connection(id), "team/web:2"))
+}
+
 func TestConnectionOfOthers(t *testing.T) {
 	t.Parallel()
 	if _, err := registry.ConnectionOf(vnflcm.VnfcResourceInfo{}); !errors.Is(err, registry.ErrNoRegistry) {
