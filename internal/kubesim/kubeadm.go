@@ -23,7 +23,7 @@ func kubeadm(ctx context.Context, c *call) error {
 		return nil
 	}
 	if words := []string{"config", "images", "list", "--kubernetes-version"}; len(c.args) == 5 && slices.Equal(c.args[:4], words) {
-		c.printf("registry.k8s.io/kube-apiserver:%s\nregistry.k8s.io/pause:3.10.1\nregistry.k8s.io/etcd:3.6.5-0\n", c.args[4])
+		c.printf("registry.k8s.io/kube-apiserver:%s\nregistry.k8s.io/pause:3.10.1\nregistry.k8s.io/etcd:3.6.6-0\n", c.args[4])
 		return nil
 	}
 	if err := c.root(); err != nil {
