@@ -51,6 +51,7 @@ type clusterParam struct {
 
 type nodeParam struct {
 	AspectID  string        `json:"aspect_id"`
+	VDUID     string        `json:"vdu_id"` // as version 2 of Tacker's API has it
 	SSHCPName string        `json:"ssh_cp_name"`
 	NICCPName string        `json:"nic_cp_name"`
 	Username  string        `json:"username"`
@@ -141,7 +142,7 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 }
 
 func (c *checker) node(path string, n nodeParam) {
-	c.Place(path, clustervnf.Place{AspectID: n.AspectID, SSHCPName: n.SSHCPName, NICCPName: n.NICCPName})
+	c.Place(path, clustervnf.Place{AspectID: n.AspectID, VDUID: n.VDUID, SSHCPName: n.SSHCPName, NICCPName: n.NICCPName})
 	for _, required := range []struct {
 		name    string
 		missing bool

@@ -33,6 +33,8 @@ var parameterFaults = []struct {
 		`worker_node.ssh_cp_name: "masterNode_CP1": is of VDU masterNode, whose machines are control-plane nodes`}},
 	{"aspect of another VDU", `{"worker_node":{"aspect_id":"master_instance"}}`, []string{
 		`worker_node.aspect_id: "master_instance": does not scale VDU workerNode, which has connection point workerNode_CP2`}},
+	{"VDU without the connection point", `{"worker_node":{"vdu_id":"masterNode"}}`, []string{
+		`worker_node.vdu_id: "masterNode": does not have connection point workerNode_CP2, which is of VDU workerNode`}},
 	{"pod_cidr is an address", `{"master_node":{"pod_cidr":"10.0.0.1"}}`, []string{`master_node.pod_cidr: "10.0.0.1": must be a network such as 10.244.0.0/16`}},
 	{"cluster_cidr is text", `{"master_node":{"cluster_cidr":"x; rm -rf /"}}`, []string{`master_node.cluster_cidr: "x; rm -rf /": must be a network such as 10.244.0.0/16`}},
 	{"networks overlap", `{"master_node":{"pod_cidr":"10.96.0.0/16"}}`, []string{`master_node.pod_cidr: "10.96.0.0/16": overlaps cluster_cidr 10.96.0.0/12`}},

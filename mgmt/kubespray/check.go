@@ -39,7 +39,7 @@ func (d *Driver) check(p *parameters, op *vnflcm.Operation) error {
 }
 
 func (c *checker) node(at string, n nodeParam) {
-	c.Place(at, clustervnf.Place{AspectID: n.AspectID, SSHCPName: n.SSHCPName, NICCPName: n.NICCPName})
+	c.Place(at, clustervnf.Place{AspectID: n.AspectID, VDUID: n.VDUID, SSHCPName: n.SSHCPName, NICCPName: n.NICCPName})
 	c.Add(n.Validate(at + "."))
 }
 

@@ -41,6 +41,7 @@ type (
 
 type nodeParam struct {
 	AspectID  string `json:"aspect_id"`
+	VDUID     string `json:"vdu_id"` // as version 2 of Tacker's API has it
 	SSHCPName string `json:"ssh_cp_name"`
 	NICCPName string `json:"nic_cp_name"`
 	mgmt.Login

@@ -29,6 +29,8 @@ var parameterFaults = []struct {
 		`worker_node.nic_cp_name: "CP9": the flavour has no such connection point`, `worker_node.ssh_cp_name: "CP8": the flavour has no such connection point`}},
 	{"workers that are masters", `{"worker_node":{"ssh_cp_name":"masterNode_CP1","nic_cp_name":null,"aspect_id":null}}`, []string{
 		`worker_node.ssh_cp_name: "masterNode_CP1": is of VDU masterNode, whose machines are control-plane nodes`}},
+	{"VDU without the connection point", `{"worker_node":{"vdu_id":"masterNode"}}`, []string{
+		`worker_node.vdu_id: "masterNode": does not have connection point workerNode_CP2, which is of VDU workerNode`}},
 	{"load balancer that is a worker", `{"external_lb_param":{"ssh_cp_name":"workerNode_CP2"}}`, []string{
 		`external_lb_param.ssh_cp_name: "workerNode_CP2": is of VDU workerNode, whose machines are workers`}},
 	{"load balancer without anything", `{"external_lb_param":{"ssh_cp_name":null,"ssh_username":null,"ssh_password":null,"script_path":"Scripts/none.sh"}}`, []string{

@@ -29,7 +29,7 @@ func (c *Checker) Add(err error) { c.faults = append(c.faults, err) }
 func (c *Checker) Err() error { return errors.Join(c.faults...) }
 
 // Place says by which attributes the machines of one kind are found.
-type Place struct{ AspectID, SSHCPName, NICCPName string }
+type Place struct{ AspectID, VDUID, SSHCPName, NICCPName string }
 
 // Place checks that the flavour has such machines.
 func (c *Checker) Place(path string, n Place) {
@@ -41,6 +41,9 @@ func (c *Checker) Place(path string, n Place) {
 	vdu := c.Op.VDUOf(n.SSHCPName)
 	if nic := c.Op.VDUOf(n.NICCPName); vdu != "" && nic != "" && nic != vdu {
 		c.Fault(path+".nic_cp_name", n.NICCPName, fmt.Sprintf("is of VDU %s, but ssh_cp_name is of VDU %s", nic, vdu))
+	}
+	if vdu != "" && n.VDUID != "" && n.VDUID != vdu {
+		c.Fault(path+".vdu_id", n.VDUID, fmt.Sprintf("does not have connection point %s, which is of VDU %s", n.SSHCPName, vdu))
 	}
 	if vdu != "" && n.AspectID != "" && !slices.Contains(c.Op.Flavour.AspectsOf(vdu), n.AspectID) {
 		c.Fault(path+".aspect_id", n.AspectID, fmt.Sprintf("does not scale VDU %s, which has connection point %s", vdu, n.SSHCPName))
