@@ -97,6 +97,9 @@ func (w *World) giveVirtual(instance string) error {
 	for _, name := range w.config.Virtual {
 		if !slices.ContainsFunc(w.virtual[instance], func(p port) bool { return p.CPD == name }) {
 			w.virtual[instance] = append(w.virtual[instance], port{CPD: name, Address: w.freeVirtual()})
+			for _, floating := range w.floatingOf(name) {
+				w.virtual[instance] = append(w.virtual[instance], port{CPD: floating, Address: w.freeVirtual(), Of: name})
+			}
 		}
 	}
 	w.mu.Unlock()
@@ -231,6 +234,16 @@ func (w *World) release(machines []*machine) {
 // ConnectionPoints implements vnflcm.ConnectionPointNamer: those of Config.Floating.
 func (w *World) ConnectionPoints(*vnflcm.Operation) (map[string]string, error) {
 	return w.config.Floating, nil
+}
+
+// floatingOf are the names in Config.Floating for the floating addresses of a connection point.
+func (w *World) floatingOf(cpd string) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(w.config.Floating)) {
+		if w.config.Floating[name] == cpd {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func cpsOf(f *tosca.Flavour, vdu string) []tosca.ConnectionPoint {
@@ -376,14 +389,17 @@ func (m *machine) publicKey() string {
 	return m.host.PublicKey() + " of a sandbox machine: set Dial: world.Dial"
 }
 
-// connectionPoints are those of a machine as infra/openstack reports them: a floating address is shown at its port, and again under its
+// connectionPoints are the ports of a machine, or of a VNF as a whole, as infra/openstack reports them: a floating address is shown at its port, and again under its
 // own name.
-func (m *machine) connectionPoints() (out []vnflcm.ConnectionPoint) {
+func connectionPoints(owner string, ports []port) (out []vnflcm.ConnectionPoint) {
 	var floating []vnflcm.ConnectionPoint
-	for _, cp := range m.CPs {
-		at := vnflcm.ConnectionPoint{CPD: cp.CPD, ResourceID: m.ID + "-" + cp.CPD, Fixed: []netip.Addr{cp.Address}}
-		for _, f := range m.Floating {
-			if f.Of == cp.CPD {
+	for _, p := range ports {
+		if p.Of != "" {
+			continue
+		}
+		at := vnflcm.ConnectionPoint{CPD: p.CPD, ResourceID: owner + "-" + p.CPD, Fixed: []netip.Addr{p.Address}}
+		for _, f := range ports {
+			if f.Of == p.CPD {
 				at.Floating = f.Address
 				named := at
 				named.CPD = f.CPD
@@ -405,16 +421,14 @@ func (w *World) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resou
 			continue
 		}
 		v := vnflcm.VNFC{ID: m.VNFC, ResourceID: m.ID, VDU: m.VDU, Name: m.Name, Aspect: firstOf(op.Flavour.AspectsOf(m.VDU)), HostKey: m.publicKey()}
-		v.CPs = m.connectionPoints()
+		v.CPs = connectionPoints(m.ID, m.ports())
 		for _, volume := range m.Volumes {
 			v.StorageIDs = append(v.StorageIDs, volume.ID)
 			out.Storages = append(out.Storages, vnflcm.Storage{ID: volume.ID, Descriptor: volume.Descriptor, ResourceID: volume.ID})
 		}
 		out.VNFCs = append(out.VNFCs, v)
 	}
-	for _, p := range w.virtual[op.InstanceID] {
-		out.ConnectionPoints = append(out.ConnectionPoints, vnflcm.ConnectionPoint{CPD: p.CPD, ResourceID: op.InstanceID + "-" + p.CPD, Fixed: []netip.Addr{p.Address}})
-	}
+	out.ConnectionPoints = connectionPoints(op.InstanceID, w.virtual[op.InstanceID])
 	return out, nil
 }
 

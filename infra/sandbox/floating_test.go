@@ -11,7 +11,8 @@ import (
 // TestFloatingAddresses: a machine answers at its floating address, which it has still after a heal and in a world that is opened again.
 func TestFloatingAddresses(t *testing.T) {
 	t.Parallel()
-	config := sandbox.Config{Dir: t.TempDir(), Floating: map[string]string{"workerNode_FloatingIP": "workerNode_CP2"}}
+	config := sandbox.Config{Dir: t.TempDir(), Virtual: []string{"vip_CP"},
+		Floating: map[string]string{"workerNode_FloatingIP": "workerNode_CP2", "vip_CP_FloatingIP": "vip_CP"}}
 	s := open(t, config)
 	id := s.instance(0)
 	op := &vnflcm.Operation{InstanceID: id}
@@ -27,6 +28,11 @@ func TestFloatingAddresses(t *testing.T) {
 		resources, err := world.Resources(t.Context(), op)
 		if err != nil {
 			t.Fatal(err)
+		}
+		virtual := resources.ConnectionPoints
+		if len(virtual) != 2 || virtual[1].CPD != "vip_CP_FloatingIP" || !virtual[1].Floating.IsValid() || virtual[0].Floating != virtual[1].Floating ||
+			virtual[0].Fixed[0] == virtual[0].Floating {
+			t.Errorf("the virtual address is %+v", virtual)
 		}
 		for _, v := range resources.VNFCs {
 			named, has := v.CP("workerNode_FloatingIP")

@@ -39,8 +39,9 @@ type Config struct {
 	// Virtual names connection points of the VNF as a whole, such as "vip_CP": each instance gets an address
 	// for each, which no machine has by itself; the one on which keepalived runs with it answers there.
 	Virtual []string
-	// Floating names connection points that machines have beside those of the VNFD, each with the connection point of the VNFD that it gives
-	// a floating address to: {"workerNode_FloatingIP": "workerNode_CP1"}. So infra/openstack reports an OS::Neutron::FloatingIP.
+	// Floating names connection points that machines have beside those of the VNFD, each with the connection point of the VNFD, or of
+	// Virtual, that it gives a floating address to: {"workerNode_FloatingIP": "workerNode_CP1"}. infra/openstack reports an
+	// OS::Neutron::FloatingIP in this way.
 	Floating map[string]string
 	// Unexpected is told of programs that do not exist.
 	Unexpected func(host string, argv []string)
@@ -159,7 +160,7 @@ func (w *World) Dial(ctx context.Context, network, addr string) (net.Conn, error
 		return nil, err
 	}
 	if service != "22" {
-		return w.kube.Dialer("")(ctx, network, addr)
+		return w.kube.Dialer("")(ctx, network, net.JoinHostPort(w.fixed(host), service))
 	}
 	m := w.at(host)
 	if m == nil {
@@ -171,6 +172,22 @@ func (w *World) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	near, far := memconn.Pair(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.TCPAddr{IP: net.ParseIP(host), Port: 22})
 	m.Serve(far)
 	return near, nil
+}
+
+// fixed returns the address to which a floating address of Config.Virtual leads, and any other address unchanged.
+func (w *World) fixed(address string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, ports := range w.virtual {
+		for _, f := range ports {
+			for _, p := range ports {
+				if f.Of == p.CPD && f.Address.String() == address {
+					return p.Address.String()
+				}
+			}
+		}
+	}
+	return address
 }
 
 // Host returns the SSH host of a machine, by its resource id or by its name, nil when there is none. Tests
