@@ -39,8 +39,8 @@ export GORACE ?= atexit_sleep_ms=20
 LONGEST := ./sshexec ./mgmt/kubeadm ./mgmt/kubespray ./infra/kubernetes ./mgmt/kubespray/ansible ./internal/cnftest ./examples/quickstart
 
 # A test program that links Helm takes ten CPU seconds and 1 GB to link. infra/kubernetes runs Helm in the process, with its
-# contract tests, in each make test; these packages, whose tests take a second, run in test-full only.
-HELM := /helmclient/helmsdk$$|/examples/cnf-helm$$
+# contract tests, in each make test; these packages, whose tests take seconds, run in test-full only.
+HELM := /helmclient/helmsdk$$|/examples/cnf-helm$$|/internal/guides$$
 
 # The packages that are not in $(RACED), nor those of tests with real parts, which only skip: make lint compiles them.
 unraced = $(LONGEST) $$(comm -23 <($(GO) list ./... | grep -vE "/internal/e2e|$(HELM)" | sort) <($(GO) list $(RACED) $(LONGEST) | sort))

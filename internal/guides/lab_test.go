@@ -198,7 +198,7 @@ func (l *lab) exchange(method, uri string, body []byte, want int) (location stri
 func (l *lab) run(uri string, body []byte) {
 	l.t.Helper()
 	operation, _ := l.post(uri, body, http.StatusAccepted)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		_, document := l.get(operation)
 		switch state := document["operationState"]; {
 		case state == "COMPLETED":
