@@ -28,6 +28,8 @@ func TestIndividualVNFCs(t *testing.T) {
       flavor: { get_param: [ nfv, VDU, workerNode, computeFlavourId ] }
       image: { get_param: [ nfv, VDU, workerNode, vcImageId ] }
       network: { get_param: [ nfv, CP, workerNode_CP2, network ] }
+      user_data: { get_resource: machine_setup }
+      security_groups: [ { get_resource: node_ports } ]
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
