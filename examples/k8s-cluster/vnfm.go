@@ -50,7 +50,8 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	} else if locked {
 		owner = "k8s-cluster"
 	}
-	heat := openstack.New(openstack.Config{})
+	heat := openstack.New(openstack.Config{UserData: map[string]openstack.UserData{ // the classes of Tacker's sample packages
+		"KubernetesClusterUserData": openstack.DefaultUserData, "SampleUserData": openstack.DefaultUserData}})
 	pool := sshexec.NewPool(sshexec.Options{})
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store: store, Key: key, Owner: owner,

@@ -158,7 +158,8 @@ func (v *vnfm) openStore(ctx context.Context) (store vnflcm.Store, owner string,
 // addDrivers adds every driver of the SDK, under the names that Tacker's packages give them.
 func (v *vnfm) addDrivers(c *vnflcm.Config) error {
 	var dial func(ctx context.Context, network, address string) (net.Conn, error)
-	heat := openstack.New(openstack.Config{})
+	heat := openstack.New(openstack.Config{UserData: map[string]openstack.UserData{ // the classes of Tacker's sample packages
+		"KubernetesClusterUserData": openstack.DefaultUserData, "SampleUserData": openstack.DefaultUserData}})
 	v.atEnd(func() error { heat.Close(); return nil })
 	c.Infra = map[string]vnflcm.InfraDriver{openstack.VimTypeV1: heat, openstack.VimTypeV2: heat}
 	if v.config.sandbox {

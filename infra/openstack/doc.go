@@ -14,11 +14,11 @@
 //
 // A VNF is one stack. Its template is the base HOT of the deployment flavour, in BaseHOT/<flavour> of the
 // package; resources are named as the VDUs, connection points and virtual links of the VNFD. What the
-// template takes from its parameter nfv is filled in by StandardUserData, or by a function of your own:
+// template takes from its parameter nfv is filled in by DefaultUserData, or by a function of your own:
 //
 //	openstack.Config{UserData: map[string]openstack.UserData{
 //		"SampleUserData": func(ctx context.Context, req openstack.UserDataRequest) (openstack.Definition, error) {
-//			def, err := openstack.StandardUserData(ctx, req)
+//			def, err := openstack.DefaultUserData(ctx, req)
 //			def.Parameters["security_group"] = "web"
 //			return def, err
 //		},

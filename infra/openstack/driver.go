@@ -25,12 +25,12 @@ const (
 // Config of a Driver. The zero Config is ready for use.
 type Config struct {
 	// UserData are functions of the caller's own, by the class name that requests give as
-	// additionalParams.lcm-operation-user-data-class. They come before the built-in names: "DefaultUserData"
-	// is StandardUserData, "StandardUserData" is IndividualUserData.
+	// additionalParams.lcm-operation-user-data-class. They come before the built-in names "DefaultUserData"
+	// and "StandardUserData".
 	UserData map[string]UserData
-	// StandardForUnknown takes StandardUserData for class names that nobody registered. Without it such a
-	// request is refused.
-	StandardForUnknown bool
+	// DefaultForUnknown takes DefaultUserData for class names that are not registered. Without it a request
+	// with an unknown class is refused.
+	DefaultForUnknown bool
 	// StackTimeout is how long Heat may work on a stack; it fails what takes longer, and if it does not, it is
 	// told to stop. Whole minutes, default one hour.
 	StackTimeout time.Duration

@@ -578,7 +578,7 @@ func TestFaultyRequests(t *testing.T) {
 		want   []string
 	}{
 		"unknown class": {`{"lcm-operation-user-data": "./UserData/x.py", "lcm-operation-user-data-class": "Mine"}`, nil,
-			[]string{"lcm-operation-user-data-class", "Config.UserData", "StandardForUnknown"}},
+			[]string{"lcm-operation-user-data-class", "Config.UserData", "DefaultForUnknown"}},
 		"script without class": {`{"lcm-operation-user-data": "./UserData/x.py"}`, nil, []string{"lcm-operation-user-data-class"}},
 		"network not given": {`{}`, func(r *vnflcm.InstantiateVnfRequest) { r.ExtVirtualLinks = r.ExtVirtualLinks[:1] },
 			[]string{"nfv.CP.workerNode_CP2.network", "simple_hot_top.yaml:", "extVirtualLinks"}},
@@ -620,7 +620,7 @@ func TestRegisteredUserData(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)
 	l.cfg.UserData = map[string]openstack.UserData{"Mine": func(ctx context.Context, req openstack.UserDataRequest) (openstack.Definition, error) {
-		def, err := openstack.StandardUserData(ctx, req)
+		def, err := openstack.DefaultUserData(ctx, req)
 		def.Parameters["extra"] = "value"
 		return def, err
 	}}

@@ -10,10 +10,10 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// User data of one's own: what the standard user data computes, and a parameter that only the caller knows.
+// User data of one's own: what the default user data computes, and a parameter that only the caller knows.
 func ExampleUserData() {
 	withSecurityGroup := func(ctx context.Context, req openstack.UserDataRequest) (openstack.Definition, error) {
-		def, err := openstack.StandardUserData(ctx, req)
+		def, err := openstack.DefaultUserData(ctx, req)
 		if err == nil {
 			def.Parameters["security_group"] = "web"
 		}
@@ -26,8 +26,8 @@ func ExampleUserData() {
 	// Output: 2
 }
 
-// What the standard user data fills in for the sample package.
-func ExampleStandardUserData() {
+// What the default user data fills in for the sample package.
+func ExampleDefaultUserData() {
 	ctx := context.Background()
 	pkg, err := tosca.Open(ctx, "../../examples/packages/k8s-cluster")
 	if err != nil {
@@ -44,7 +44,7 @@ func ExampleStandardUserData() {
 	op := &vnflcm.Operation{Kind: vnflcm.OpInstantiate, Package: pkg, Flavour: flavour, Levels: map[string]int{"worker_instance": 2},
 		Connectivity: []vnflcm.ExtVirtualLinkData{{ID: "net0", ResourceID: "b0b84da3", ExtCps: []vnflcm.VnfExtCpData{
 			{CpdID: "masterNode_CP1"}, {CpdID: "workerNode_CP2"}}}}}
-	def, err := openstack.StandardUserData(ctx, openstack.UserDataRequest{Op: op, Template: template})
+	def, err := openstack.DefaultUserData(ctx, openstack.UserDataRequest{Op: op, Template: template})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -29,9 +29,9 @@ const (
 
 // builtin are the classes that Tacker's version 2 API brings along.
 var builtin = map[string]UserData{
-	"":                 StandardUserData,
-	"DefaultUserData":  StandardUserData,
-	"StandardUserData": IndividualUserData,
+	"":                 DefaultUserData,
+	"DefaultUserData":  DefaultUserData,
+	"StandardUserData": StandardUserData,
 }
 
 // userData finds the function for the class that the request names.
@@ -49,8 +49,8 @@ func (d *Driver) userData(op *vnflcm.Operation) (UserData, error) {
 	if f := builtin[params.Class]; f != nil {
 		return f, nil
 	}
-	if d.cfg.StandardForUnknown {
-		return StandardUserData, nil
+	if d.cfg.DefaultForUnknown {
+		return DefaultUserData, nil
 	}
 	var known []string
 	for class := range d.cfg.UserData {
@@ -58,7 +58,7 @@ func (d *Driver) userData(op *vnflcm.Operation) (UserData, error) {
 	}
 	slices.Sort(known)
 	return nil, &vnflcm.ParamError{Path: classPath, Value: params.Class, Reason: fmt.Sprintf("is not registered with the driver "+
-		"(known: %s): register a Go function under this name in Config.UserData, or allow the standard user data with Config.StandardForUnknown",
+		"(known: %s): register a Go function under this name in Config.UserData, or allow the default user data with Config.DefaultForUnknown",
 		strings.Join(append(known, "DefaultUserData", "StandardUserData"), ", "))}
 }
 

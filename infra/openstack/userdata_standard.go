@@ -17,19 +17,19 @@ import (
 // needs to know.
 const nfv = "nfv"
 
-// StandardUserData fills the parameter nfv with what the template takes from it: names of flavors, images,
+// DefaultUserData fills the parameter nfv with what the template takes from it: names of flavors, images,
 // zones and capacities of VDUs, networks, addresses and ports of connection points. Values come from the grant,
 // from the request, from the stack as it is, or from the VNFD, in this order; additionalParams.nfv is laid over
 // them (RFC 7396). Other parameters of the template are taken from additionalParams by their names. What
 // nobody knows is a fault that names the line of the template.
-func StandardUserData(_ context.Context, req UserDataRequest) (Definition, error) {
+func DefaultUserData(_ context.Context, req UserDataRequest) (Definition, error) {
 	return define(req, false)
 }
 
-// IndividualUserData is StandardUserData for packages whose VNFCs are resources of their own rather than
-// members of groups: the resource of the base HOT that is named as a VDU is repeated as VDU-0, VDU-1 and so on
-// (the class StandardUserData of Tacker's version 2 API).
-func IndividualUserData(_ context.Context, req UserDataRequest) (Definition, error) {
+// StandardUserData is DefaultUserData for packages whose VNFCs are separate resources rather than
+// members of groups: the resource of the base HOT that is named as a VDU is repeated as VDU-0, VDU-1 and so on.
+// Both have the names of the classes of Tacker's version 2 API.
+func StandardUserData(_ context.Context, req UserDataRequest) (Definition, error) {
 	return define(req, true)
 }
 

@@ -57,7 +57,7 @@ const everything = `
       k: {get_param: [nfv, more, own]}
 `
 
-func TestStandardUserData(t *testing.T) {
+func TestDefaultUserData(t *testing.T) {
 	t.Parallel()
 	given := connection("net-1", vnflcm.IPAddressData{Type: "IPV4", FixedAddresses: []string{"10.0.0.5"}, SubnetID: "s1"},
 		vnflcm.IPAddressData{Type: "IPV6", SubnetID: "s2"})
@@ -67,7 +67,7 @@ func TestStandardUserData(t *testing.T) {
 	}
 	op := &vnflcm.Operation{Kind: vnflcm.OpInstantiate, Flavour: df(1), Connectivity: given, Params: params,
 		ManagedLinks: []vnflcm.ExtManagedVirtualLinkData{{VnfVirtualLinkDescID: "link", ResourceID: "net-2"}}}
-	def, err := openstack.StandardUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: hotOf(t, everything)})
+	def, err := openstack.DefaultUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: hotOf(t, everything)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestMovedConnectionPoint(t *testing.T) {
 			links := connection("new", c.addresses...)
 			op := &vnflcm.Operation{Kind: vnflcm.OpChangeExtConn, Flavour: df(1), Connectivity: links,
 				ChangeExtConn: &vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: links}}
-			def, err := openstack.StandardUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: hotOf(t, properties), Current: copied(current)})
+			def, err := openstack.DefaultUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: hotOf(t, properties), Current: copied(current)})
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("error %v", err)
@@ -132,8 +132,8 @@ func copied(m map[string]any) map[string]any {
 	return out
 }
 
-// TestIndividualUserData: each VNFC has its own resource, parameters, address and zone.
-func TestIndividualUserData(t *testing.T) {
+// TestStandardUserData: each VNFC has its own resource, parameters, address and zone.
+func TestStandardUserData(t *testing.T) {
 	t.Parallel()
 	properties := "      a: {get_param: [nfv, VDU, VDU1, vcImageId]}\n      f: {get_param: [nfv, CP, CP1, fixed_ips, 0, ip_address]}\n"
 	links := connection("net", vnflcm.IPAddressData{Type: "IPV4", FixedAddresses: []string{"10.0.0.5", "10.0.0.6", "10.0.0.7"}})
@@ -146,7 +146,7 @@ func TestIndividualUserData(t *testing.T) {
 	op := &vnflcm.Operation{Kind: vnflcm.OpScale, Flavour: df(2), Connectivity: links,
 		Resources: vnflcm.Resources{VNFCs: []vnflcm.VNFC{vnfc("a", "0"), vnfc("b", "1")}},
 		Change:    vnflcm.Change{Removed: []vnflcm.VNFC{vnfc("b", "1")}, Added: []vnflcm.VNFC{{VDU: "VDU1", Name: "VDU1-2"}}}}
-	def, err := openstack.IndividualUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: hotOf(t, properties), Current: current})
+	def, err := openstack.StandardUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: hotOf(t, properties), Current: current})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestIndividualUserData(t *testing.T) {
 func TestTooManyForTheTemplate(t *testing.T) {
 	t.Parallel()
 	op := &vnflcm.Operation{Kind: vnflcm.OpInstantiate, Flavour: df(3)}
-	_, err := openstack.StandardUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: hotOf(t, "      a: b\n")})
+	_, err := openstack.DefaultUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: hotOf(t, "      a: b\n")})
 	if err == nil || !strings.Contains(err.Error(), "3 VNFCs of it are wanted") || !strings.Contains(err.Error(), "StandardUserData") {
 		t.Errorf("error %v", err)
 	}

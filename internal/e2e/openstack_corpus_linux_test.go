@@ -133,14 +133,14 @@ func (o *openStack) definition(t *testing.T, pkg *tosca.Package, f *tosca.Flavou
 		op.Params, err = vnflcm.ParseParams([]byte(params))
 	}
 	must(t, err)
-	def, err := openstack.StandardUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: template})
+	def, err := openstack.DefaultUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: template})
 	if err == nil || !strings.Contains(err.Error(), "the user data class StandardUserData") { // the remedy
 		return def, err
 	}
 	if template, err = hot.Load(pkg, f.ID); err != nil {
 		return openstack.Definition{}, err
 	}
-	return openstack.IndividualUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: template})
+	return openstack.StandardUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: template})
 }
 
 // preview asks Heat what it would make, which Heat checks as it does before it makes a stack.
