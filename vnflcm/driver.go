@@ -69,6 +69,20 @@ type Hook string
 // Hooks maps what a driver does to its functions.
 type Hooks map[Hook]func(ctx context.Context, op *Operation) error
 
+// Checked returns hooks that call Operation.Check first.
+func Checked(hooks Hooks) Hooks {
+	out := Hooks{}
+	for name, do := range hooks {
+		out[name] = func(ctx context.Context, op *Operation) error {
+			if err := op.Check(); err != nil {
+				return err
+			}
+			return do(ctx, op)
+		}
+	}
+	return out
+}
+
 // The hooks of this package. Without a rollback hook in the VNFD, rolling back runs the hooks of the inverse
 // operation.
 const (

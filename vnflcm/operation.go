@@ -79,12 +79,26 @@ type Operation struct {
 	observe    func(Event)
 }
 
+// Check returns ErrProgramming unless a Manager or package hookrun has made the Operation: one that a program fills in by
+// itself has no store.
+func (op *Operation) Check() error {
+	if op == nil || op.records == nil || op.mask == nil || op.Log == nil || op.Package == nil || op.Flavour == nil {
+		return errByHand
+	}
+	return nil
+}
+
+var errByHand = fmt.Errorf("%w: only a Manager or package hookrun makes an Operation that drivers can work on", ErrProgramming)
+
 // WholeVNF reports whether a heal is of the whole VNF rather than of chosen VNFCs.
 func (op *Operation) WholeVNF() bool { return op.Heal != nil && len(op.Heal.VnfcInstanceID) == 0 }
 
 // Instances are the numbers of VNFCs of each VDU that there are when the operation has succeeded: those that
 // the instance was instantiated with, and the steps of its scaling since.
 func (op *Operation) Instances() (map[string]int, error) {
+	if op.Flavour == nil {
+		return nil, errByHand
+	}
 	size, err := op.Flavour.SizeAt(op.Initial.targetSize(), op.Levels)
 	return size.Instances, err
 }
@@ -93,7 +107,12 @@ func (op *Operation) Instances() (map[string]int, error) {
 func (op *Operation) Phase() string { return op.phase }
 
 // Mask replaces the secrets of the request and of the VIM in a text.
-func (op *Operation) Mask(text string) string { return op.mask.apply(text) }
+func (op *Operation) Mask(text string) string {
+	if op.mask == nil {
+		return text // made by hand: no secret is known
+	}
+	return op.mask.apply(text)
+}
 
 // State is the sealed store of the instance: what drivers must know in later operations. It is emptied when
 // the instance has been terminated. Outside of a phase (in Plan and Validate) it can only be read.
@@ -140,6 +159,9 @@ func (op *Operation) RegisterVIM(ctx context.Context, info VimConnectionInfo) er
 // RegisterVIM. A warning in the log names the VNF instances that are on the VIM: without the entry they can be neither
 // changed nor terminated.
 func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
+	if op.claim == nil {
+		return errReadOnly
+	}
 	if err := op.records.warnOfUsers(ctx, op.Log, vimID); err != nil {
 		return err
 	}
@@ -190,6 +212,9 @@ func (op *Operation) VDUOf(cp string) string {
 
 // vduOf looks a connection point up in the VNFD.
 func (op *Operation) vduOf(cp string) (vdu string, ok bool) {
+	if op.Flavour == nil {
+		return "", false
+	}
 	i := slices.IndexFunc(op.Flavour.CPs, func(known tosca.ConnectionPoint) bool { return known.ID == cp })
 	if i < 0 {
 		return "", false
@@ -284,6 +309,9 @@ func (op *Operation) emit(e Event) {
 			e.Host = v.Name
 		}
 	}
+	if op.Log == nil {
+		return // made by hand: nothing observes it
+	}
 	op.Log.Debug(string(e.Kind), "phase", e.Phase, "step", e.Name, "on", e.On, "host", e.Host,
 		"duration", e.Duration, "message", e.Message)
 	if op.observe != nil {
@@ -301,6 +329,9 @@ type State struct {
 
 // Get reads the value of a key into v; ErrNotFound when there is none.
 func (s *State) Get(ctx context.Context, key string, v any) error {
+	if s.records == nil {
+		return errByHand
+	}
 	_, err := s.records.get(ctx, kindState, s.instance+"/"+key, v)
 	return err
 }
@@ -314,6 +345,9 @@ func (s *State) Put(ctx context.Context, key string, v any) error {
 
 // Keys lists the keys that begin with prefix, in order.
 func (s *State) Keys(ctx context.Context, prefix string) ([]string, error) {
+	if s.records == nil {
+		return nil, errByHand
+	}
 	list, err := s.records.store.List(ctx, Query{Kind: kindState, Prefix: s.instance + "/" + prefix})
 	if err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ func New(c Config) *Driver {
 
 // Hooks implements vnflcm.MgmtDriver.
 func (d *Driver) Hooks() vnflcm.Hooks {
-	return vnflcm.Hooks{
+	return vnflcm.Checked(vnflcm.Hooks{
 		vnflcm.InstantiateEnd: d.instantiateEnd,
 		vnflcm.ScaleStart:     d.scaleStart,
 		vnflcm.ScaleEnd:       d.scaleEnd,
@@ -61,11 +61,14 @@ func (d *Driver) Hooks() vnflcm.Hooks {
 		vnflcm.HealEnd:        d.healEnd,
 		vnflcm.TerminateStart: d.terminateStart,
 		vnflcm.TerminateEnd:   d.terminateEnd,
-	}
+	})
 }
 
 // Validate implements vnflcm.MgmtDriver.
 func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
+	if err := op.Check(); err != nil {
+		return err
+	}
 	if op.Terminate != nil {
 		return nil // nothing of a request may keep a cluster from being removed
 	}

@@ -68,7 +68,7 @@ func New(c Config) *Driver {
 
 // Hooks implements vnflcm.MgmtDriver.
 func (d *Driver) Hooks() vnflcm.Hooks {
-	return vnflcm.Hooks{
+	return vnflcm.Checked(vnflcm.Hooks{
 		vnflcm.InstantiateEnd: d.instantiateEnd,
 		vnflcm.ScaleStart:     d.scaleStart,
 		vnflcm.ScaleEnd:       d.scaleEnd,
@@ -76,7 +76,7 @@ func (d *Driver) Hooks() vnflcm.Hooks {
 		vnflcm.HealEnd:        d.healEnd,
 		vnflcm.TerminateStart: d.terminateStart,
 		vnflcm.TerminateEnd:   d.terminateEnd,
-	}
+	})
 }
 
 // deployment is the cluster of one operation.

@@ -86,6 +86,9 @@ func (p *parameters) warn(ctx context.Context, op *vnflcm.Operation) {
 
 // Validate implements vnflcm.MgmtDriver.
 func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
+	if err := op.Check(); err != nil {
+		return err
+	}
 	if op.Terminate != nil {
 		return nil // nothing of a request may keep a cluster from being removed
 	}

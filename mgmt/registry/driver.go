@@ -43,7 +43,7 @@ func New(c Config) *Driver {
 // Hooks implements vnflcm.MgmtDriver. Nothing of a registry is outside its machine but what the Manager keeps of the
 // instance: terminating needs no hook.
 func (d *Driver) Hooks() vnflcm.Hooks {
-	return vnflcm.Hooks{vnflcm.InstantiateEnd: d.instantiateEnd, vnflcm.HealEnd: d.healEnd}
+	return vnflcm.Checked(vnflcm.Hooks{vnflcm.InstantiateEnd: d.instantiateEnd, vnflcm.HealEnd: d.healEnd})
 }
 
 // Validate implements vnflcm.MgmtDriver.
@@ -54,6 +54,9 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	case op.Scale != nil:
 		return &vnflcm.ParamError{Path: "aspectId", Value: op.Scale.AspectID,
 			Reason: "a private registry cannot be scaled: its machines would not share their images"}
+	}
+	if err := op.Check(); err != nil {
+		return err
 	}
 	p, err := read(op)
 	p.warn(ctx, op)

@@ -44,17 +44,20 @@ func New(c Config) *Driver {
 
 // Hooks implements vnflcm.MgmtDriver.
 func (d *Driver) Hooks() vnflcm.Hooks {
-	return vnflcm.Hooks{
+	return vnflcm.Checked(vnflcm.Hooks{
 		vnflcm.InstantiateEnd: d.expose, vnflcm.ScaleEnd: d.expose, vnflcm.HealEnd: d.expose,
 		vnflcm.HealStart:      d.healStart,
 		vnflcm.ScaleStart:     vnflcm.Noop, // Tacker's package names it
 		vnflcm.TerminateStart: d.conceal, vnflcm.TerminateEnd: d.conceal,
 		vnflcm.InstantiateRollbackStart: d.conceal, vnflcm.InstantiateRollbackEnd: d.conceal,
-	}
+	})
 }
 
 // Validate implements vnflcm.MgmtDriver.
 func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
+	if err := op.Check(); err != nil {
+		return err
+	}
 	_, p, unknown, err := read(op)
 	for _, name := range unknown {
 		op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", name)
