@@ -16,6 +16,7 @@ type claim struct {
 	records *records
 	process *process
 	opID    string
+	kind    string          // of the record that the operation has locked: kindInstance or kindHook
 	lose    func(error)     // is told, as ErrLeased, that the claim is lost
 	running context.Context //nolint:containedctx // of the run: ends when the work is to end
 
@@ -38,14 +39,14 @@ type lockedInstance struct {
 }
 
 // get returns the record, which it reads if it is unknown.
-func (l *lockedInstance) get(ctx context.Context, store Store, id string) (Record, error) {
+func (l *lockedInstance) get(ctx context.Context, store Store, kind, id string) (Record, error) {
 	l.mu.Lock()
 	record, known := l.record, l.known
 	l.mu.Unlock()
 	if known {
 		return record, nil
 	}
-	stored, err := store.Get(ctx, kindInstance, id)
+	stored, err := store.Get(ctx, kind, id)
 	if err == nil {
 		l.set(stored, true)
 	}
@@ -53,9 +54,9 @@ func (l *lockedInstance) get(ctx context.Context, store Store, id string) (Recor
 }
 
 // note keeps what a batch that was applied has made of the record. After an error the record is unknown.
-func (l *lockedInstance) note(b Batch, err error) {
+func (l *lockedInstance) note(kind string, b Batch, err error) {
 	for _, r := range b.Put {
-		if r.Kind == kindInstance {
+		if r.Kind == kind {
 			r.Version++
 			l.set(r, err == nil)
 		}
@@ -85,6 +86,7 @@ const (
 	claimFree   claimState = "free"   // any process may take the operation up
 	claimHeld   claimState = "held"   // by Process
 	claimParked claimState = "parked" // the operation is in FAILED_TEMP, where no process works on it
+	claimHook   claimState = "hook"   // of RunHook: whether a process works on the hook is known by a lease
 )
 
 func (c claimRecord) index() Index { return Index{State: string(c.State), Start: c.Accepted} }
@@ -177,7 +179,7 @@ const maxConflicts = 1000
 // apply writes b. Unless b passes the claim on, it asserts it.
 func (c *claim) apply(ctx context.Context, b Batch) error {
 	err := c.write(ctx, b)
-	c.locked.note(b, err)
+	c.locked.note(c.kind, b, err)
 	return err
 }
 
@@ -228,7 +230,7 @@ func (c *claim) changeInstance(ctx context.Context, b *Batch, instanceID string,
 	}
 	change(inst)
 	inst.Epoch = c.epoch
-	record, err := c.records.sealed(kindInstance, instanceID, version, inst)
+	record, err := c.records.sealed(c.kind, instanceID, version, inst)
 	b.Put = append(b.Put, record)
 	return err
 }
@@ -236,7 +238,7 @@ func (c *claim) changeInstance(ctx context.Context, b *Batch, instanceID string,
 // instance returns a copy of the record of the instance that the operation has locked, and its version.
 func (c *claim) instance(ctx context.Context, id string) (*instanceRecord, int64, error) {
 	var inst instanceRecord
-	stored, err := c.locked.get(ctx, c.records.store, id)
+	stored, err := c.locked.get(ctx, c.records.store, c.kind, id)
 	if err == nil {
 		err = c.records.open(stored, &inst)
 	}

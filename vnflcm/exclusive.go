@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,48 +19,62 @@ import (
 // closed. A process that is stopped within work can do a last thing when it continues: work must tolerate it.
 func (m *Manager) Exclusively(ctx context.Context, name string, work func(context.Context) error) error {
 	m.startWatching(ctx)
+	l := leases{records: m.records, ttl: m.cfg.LeaseTTL, log: m.cfg.Logger, changed: m.changed.wait, closed: m.isClosed}
+	return l.exclusively(ctx, name, func(ctx context.Context, _ *process) error { return work(ctx) })
+}
+
+// leases takes leases for one purpose each.
+type leases struct {
+	records *records
+	ttl     time.Duration
+	log     *slog.Logger
+	changed func() <-chan struct{} // is closed when the store may have changed
+	closed  func() bool
+}
+
+func (l leases) exclusively(ctx context.Context, name string, work func(context.Context, *process) error) error {
 	for {
-		lease := &process{records: m.records, kind: kindLease, owner: name, run: uuid.NewString(), ttl: m.cfg.LeaseTTL}
-		if err := m.acquire(ctx, lease); err != nil {
+		lease := &process{records: l.records, kind: kindLease, owner: name, run: uuid.NewString(), ttl: l.ttl}
+		if err := l.acquire(ctx, lease); err != nil {
 			return err
 		}
-		if err := m.workUnder(ctx, lease, work); !errors.Is(err, ErrLeased) || ctx.Err() != nil {
+		if err := l.workUnder(ctx, lease, work); !errors.Is(err, ErrLeased) || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
 // acquire waits until no other process has the lease.
-func (m *Manager) acquire(ctx context.Context, lease *process) error {
+func (l leases) acquire(ctx context.Context, lease *process) error {
 	for seen := (sightings{}); ; {
-		changed := m.changed.wait()
-		if m.isClosed() {
+		changed := l.changed()
+		if l.closed() {
 			return ErrShutdown
 		}
-		taken, err := m.tryLease(ctx, lease, seen)
+		taken, err := l.tryLease(ctx, lease, seen)
 		if taken {
 			return nil
 		}
 		if err != nil && ctx.Err() == nil {
-			m.cfg.Logger.WarnContext(ctx, "a lease cannot be taken now", "lease", lease.owner, "error", err)
+			l.log.WarnContext(ctx, "a lease cannot be taken now", "lease", lease.owner, "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for the lease %s: %w", lease.owner, context.Cause(ctx))
 		case <-changed:
 			pause(ctx, shortest)
-		case <-time.After(m.watchEvery()):
+		case <-time.After(watchEvery(l.ttl)):
 		}
 	}
 }
 
 // tryLease takes a lease that no living process has, as far as this process has seen.
-func (m *Manager) tryLease(ctx context.Context, lease *process, seen sightings) (bool, error) {
-	stored, err := m.cfg.Store.Get(ctx, kindLease, lease.owner)
+func (l leases) tryLease(ctx context.Context, lease *process, seen sightings) (bool, error) {
+	stored, err := l.records.store.Get(ctx, kindLease, lease.owner)
 	if errors.Is(err, ErrNotFound) {
 		stored, err = Record{Kind: kindLease, ID: lease.owner}, nil
 	}
-	if err != nil || stored.Version > 0 && !seen.stoodStill(stored, m.ttlOf(stored)) {
+	if err != nil || stored.Version > 0 && !seen.stoodStill(stored, l.records.ttlOf(stored, l.ttl)) {
 		return false, err
 	}
 	err = lease.take(ctx, stored.Version)
@@ -70,17 +85,17 @@ func (m *Manager) tryLease(ctx context.Context, lease *process, seen sightings) 
 }
 
 // workUnder does the work while the lease holds.
-func (m *Manager) workUnder(ctx context.Context, lease *process, work func(context.Context) error) error {
+func (l leases) workUnder(ctx context.Context, lease *process, work func(context.Context, *process) error) error {
 	defer endLease(ctx, lease)
 	working, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	done := make(chan error, 1)
-	go func() { done <- work(working) }()
+	go func() { done <- work(working, lease) }()
 	every := time.NewTicker(lease.ttl / 8) // the work ends at 7/8 of the TTL if the store does not answer
 	defer every.Stop()
 	for {
-		changed := m.changed.wait()
-		if m.isClosed() {
+		changed := l.changed()
+		if l.closed() {
 			end(ErrShutdown)
 		}
 		select {
@@ -91,7 +106,7 @@ func (m *Manager) workUnder(ctx context.Context, lease *process, work func(conte
 			return err
 		case <-changed:
 		case <-every.C:
-			if err := m.renewLease(ctx, lease); err != nil {
+			if err := renewLease(ctx, lease); err != nil {
 				end(err)
 			}
 		}
@@ -106,7 +121,7 @@ func endLease(ctx context.Context, lease *process) {
 }
 
 // renewLease returns an error that is ErrLeased when the lease has run out.
-func (m *Manager) renewLease(ctx context.Context, lease *process) error {
+func renewLease(ctx context.Context, lease *process) error {
 	ctx, done := context.WithTimeout(ctx, lease.ttl/8)
 	defer done()
 	if err := lease.renew(ctx); err != nil && !lease.valid() {

@@ -86,33 +86,41 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 		return nil, err
 	}
 	watcher, _ := cfg.Store.(Watcher)
-	store := &accountable{cfg.Store}
-	cfg.Store = store
-	recs, err := newRecords(store, append([][]byte{cfg.Key}, cfg.OldKeys...)...)
-	if err == nil {
-		err = recs.checkKey(ctx)
-	}
+	recs, err := cfg.open(ctx)
 	if err != nil {
 		return nil, err
 	}
+	cfg.Store = recs.store
 	if cfg.Owner == "" {
 		cfg.Owner = uuid.NewString()
 	}
 	if cfg.NewID == nil {
 		cfg.NewID = uuid.NewString
 	}
-	if cfg.LeaseTTL <= 0 {
-		cfg.LeaseTTL = 15 * time.Second
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	m := &Manager{cfg: cfg, store: store, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: sightings{},
+	m := &Manager{cfg: cfg, store: recs.store, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: sightings{},
 		process: &process{records: recs, kind: kindProcess, owner: cfg.Owner, run: uuid.NewString(), ttl: cfg.LeaseTTL}}
-	if m.vims == nil {
-		m.vims = &storeVIMs{records: recs, log: cfg.Logger}
-	}
 	return m, nil
+}
+
+// open makes the records of the Store, and sets what has to do with them where it is not set.
+func (c *Config) open(ctx context.Context) (*records, error) {
+	recs, err := newRecords(&accountable{c.Store}, append([][]byte{c.Key}, c.OldKeys...)...)
+	if err == nil {
+		err = recs.checkKey(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.LeaseTTL <= 0 {
+		c.LeaseTTL = 15 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.VIMs == nil {
+		c.VIMs = &storeVIMs{records: recs, log: c.Logger}
+	}
+	return recs, nil
 }
 
 // VIMs is the registry that requests are resolved with.

@@ -277,6 +277,9 @@ var errReadOnly = fmt.Errorf("%w: Plan, Validate and Resources change nothing", 
 
 // changeInstance adds to b that change is made to the instance while the operation runs.
 func (op *Operation) changeInstance(ctx context.Context, b *Batch, change func(*instanceRecord)) error {
+	if op.claim.kind == kindHook { // there is no instance whose readers follow the feed
+		return op.claim.changeInstance(ctx, b, op.claim.opID, change)
+	}
 	var vnf VNFIdentity
 	err := op.claim.changeInstance(ctx, b, op.InstanceID, func(i *instanceRecord) {
 		change(i)

@@ -150,7 +150,7 @@ func (m *Manager) findCancels(ctx context.Context, runs []*run) {
 
 // watchOrphans takes up operations on which no process works, until ctx ends.
 func (m *Manager) watchOrphans(ctx context.Context) {
-	timer := time.NewTimer(m.watchEvery())
+	timer := time.NewTimer(watchEvery(m.cfg.LeaseTTL))
 	defer timer.Stop()
 	var known string
 	for {
@@ -170,13 +170,13 @@ func (m *Manager) watchOrphans(ctx context.Context) {
 			m.cfg.Logger.WarnContext(ctx, "operations that no process works on cannot be taken up", "error", err)
 			known = text
 		}
-		timer.Reset(m.watchEvery())
+		timer.Reset(watchEvery(m.cfg.LeaseTTL))
 		pause(ctx, shortest)
 	}
 }
 
 // watchEvery is short beside the TTL, so that little is added to it before an operation goes on.
-func (m *Manager) watchEvery() time.Duration { return min(m.cfg.LeaseTTL/8, 500*time.Millisecond) }
+func watchEvery(ttl time.Duration) time.Duration { return min(ttl/8, 500*time.Millisecond) }
 
 // seenClaim is a claim that was read.
 type seenClaim struct {
@@ -291,12 +291,14 @@ func find(processes []Record, owner string) Record {
 }
 
 // isGone reports whether another process has shown no sign of life for its TTL.
-func (m *Manager) isGone(holder Record) bool { return m.seen.stoodStill(holder, m.ttlOf(holder)) }
+func (m *Manager) isGone(holder Record) bool {
+	return m.seen.stoodStill(holder, m.records.ttlOf(holder, m.cfg.LeaseTTL))
+}
 
-// ttlOf returns the TTL that a process has written into its record. An unreadable record has the TTL of this Manager.
-func (m *Manager) ttlOf(holder Record) time.Duration {
-	said := processRecord{TTL: m.cfg.LeaseTTL}
-	_ = m.records.open(holder, &said)
+// ttlOf returns the TTL that a process has written into its record. An unreadable record has the TTL ours.
+func (r *records) ttlOf(holder Record, ours time.Duration) time.Duration {
+	said := processRecord{TTL: ours}
+	_ = r.open(holder, &said)
 	return said.TTL
 }
 

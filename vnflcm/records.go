@@ -11,6 +11,7 @@ const (
 	kindInstance   = "instance"
 	kindAbandoned  = "abandoned"
 	kindOperation  = "operation"
+	kindHook       = "hook"
 	kindProcess    = "process"
 	kindClaim      = "claim"
 	kindCancel     = "cancel"

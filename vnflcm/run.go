@@ -47,7 +47,7 @@ func (m *Manager) reserve(ctx context.Context, opID string) (r, other *run, err 
 		here: m.works() && (m.limit == 0 || len(m.runs) < m.limit)}
 	// The work outlives the request that started it; Close, Cancel and a lost claim end it.
 	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	r.claim = &claim{records: m.records, process: m.process, opID: opID, lose: r.cancel, running: r.ctx}
+	r.claim = &claim{records: m.records, process: m.process, opID: opID, kind: kindInstance, lose: r.cancel, running: r.ctx}
 	m.runs[opID] = r
 	if m.works() || m.cfg.Runner != nil {
 		m.startKeeping(ctx)

@@ -125,7 +125,7 @@ func (m *Manager) startElsewhere(ctx context.Context, opID string) {
 
 // watchRunner starts operations again that no process has worked on for a while, until ctx ends.
 func (m *Manager) watchRunner(ctx context.Context) {
-	every := time.NewTicker(m.watchEvery())
+	every := time.NewTicker(watchEvery(m.cfg.LeaseTTL))
 	defer every.Stop()
 	for {
 		select {

@@ -245,20 +245,25 @@ func (s *session) secrets() []string {
 	for _, d := range s.drivers() {
 		drivers = append(drivers, d)
 	}
+	return s.op.secrets(s.m.cfg.PublicParams, drivers...)
+}
+
+// secrets are the values in the requests, the grant and the VIM that must not turn up in texts.
+func (op *Operation) secrets(publicParams []string, drivers ...any) []string {
 	declaredSecret, declaredPublic := declared(drivers...)
-	allowed := newPathSet(s.m.cfg.PublicParams...)
+	allowed := newPathSet(publicParams...)
 	secret, public := newPathSet(declaredSecret...), append(newPathSet(declaredPublic...), allowed.key(additionalParamsPath)...)
-	found := s.op.Params.secrets(secret, public)
-	found = append(found, s.op.Initial.AdditionalParams.secrets(secret, public)...) // those that this request replaced
-	vims := append(VimConnections{s.op.VIM}, s.op.Initial.VimConnectionInfo...)
-	if g := s.op.Grant; g != nil {
+	found := op.Params.secrets(secret, public)
+	found = append(found, op.Initial.AdditionalParams.secrets(secret, public)...) // those that this request replaced
+	vims := append(VimConnections{op.VIM}, op.Initial.VimConnectionInfo...)
+	if g := op.Grant; g != nil {
 		found = append(found, g.AdditionalParams.secrets(nil, nil)...)
 		vims = append(vims, g.VimConnectionInfo...)
 	}
-	if c := s.op.ChangeExtConn; c != nil {
+	if c := op.ChangeExtConn; c != nil {
 		vims = append(vims, c.VimConnectionInfo...)
 	}
-	if c := s.op.Modify; c != nil {
+	if c := op.Modify; c != nil {
 		vims = append(vims, c.VimConnectionInfo...)
 		found = append(found, c.Extensions.secrets(nil, allowed.key(extensionsPath))...)
 		found = append(found, c.VnfConfigurableProperties.secrets(nil, allowed.key(configurablePath))...)
@@ -268,7 +273,7 @@ func (s *session) secrets() []string {
 		found = append(found, vim.AccessInfo.secrets(nil, allowed.under(vimPath+"accessInfo"))...)
 		found = append(found, vim.Extra.secrets(nil, allowed.under(vimPath+"extra"))...)
 	}
-	return append(found, s.op.Initial.Extensions.secrets(nil, allowed.key(extensionsPath))...)
+	return append(found, op.Initial.Extensions.secrets(nil, allowed.key(extensionsPath))...)
 }
 
 // masked keeps the types of err and masks its text.

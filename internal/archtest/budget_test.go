@@ -18,6 +18,7 @@ var budget = map[string]int{
 	"tosca/csar":               3, // yaml, and cryptobyte for signatures
 	"tosca/problem":            0,
 	"vnflcm":                   5,
+	"vnflcm/hookrun":           5,
 	"vnflcm/sol003":            5,
 	"vnflcm/sol003/bearer":     10, // JSON web tokens and key sets
 	"vnflcm/sol003/notify":     8,  // OAuth 2.0, backoff

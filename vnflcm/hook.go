@@ -1,0 +1,238 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// HookResult is what a driver has done for its caller in a hook.
+type HookResult struct {
+	// Published is what the driver published of machines, by VNFC.ResourceID (Operation.Publish).
+	Published map[string]map[string]string `json:"published,omitempty"`
+	// VIMs are the entries that the driver has put into the registry of VIMs and not removed (Operation.RegisterVIM).
+	VIMs VimConnections `json:"vims,omitempty"`
+}
+
+// RunHook runs a hook of a driver for a program that has the lifecycle elsewhere. Package hookrun makes op of what such a
+// program knows: call RunHook by hookrun.Runner, which also says what is promised. op has its exported fields. Of c, RunHook
+// uses Store, Key, OldKeys, VIMs, PublicParams, Intercept, Observe, Logger and LeaseTTL.
+func RunHook(ctx context.Context, c Config, driver MgmtDriver, hook Hook, op *Operation) (HookResult, error) {
+	do := driver.Hooks()[hook]
+	if do == nil {
+		return HookResult{}, fmt.Errorf("%w: the driver has no hook %s", ErrNotSupported, hook)
+	}
+	recs, err := c.open(ctx)
+	if err != nil {
+		return HookResult{}, err
+	}
+	h := &hookRun{config: c, records: recs, hook: hook, id: op.ID + "/" + string(hook), instance: op.InstanceID}
+	if _, result, done, err := h.read(ctx); done || err != nil {
+		return result, err
+	}
+	var result HookResult
+	var failed error
+	l := leases{records: recs, ttl: c.LeaseTTL, log: c.Logger, changed: func() <-chan struct{} { return nil }, closed: func() bool { return false }}
+	err = l.exclusively(ctx, leaseOf(h.id), func(ctx context.Context, lease *process) error {
+		own := *op // a second turn begins with what the caller has given
+		result, failed = h.run(ctx, lease, driver, do, &own)
+		if errors.Is(failed, errLostHook) {
+			return ErrLeased
+		}
+		return nil
+	})
+	if failed == nil || errors.Is(failed, errLostHook) {
+		failed = err
+	}
+	return result, failed
+}
+
+// errLostHook ends the run of a hook that another process has taken over.
+var errLostHook = fmt.Errorf("%w: the hook was taken over", ErrLeased)
+
+func leaseOf(hookID string) string { return "hook/" + hookID }
+
+// hookRun is a hook that RunHook runs. Its record has the form of an instance's: the hook is its Holder until it is done.
+type hookRun struct {
+	config   Config
+	records  *records
+	hook     Hook
+	id       string // of the record, the claim and, after "hook/", the lease
+	instance string
+}
+
+// read returns the record of the hook, nil if there is none, and the result of a hook that is done.
+func (h *hookRun) read(ctx context.Context) (stored *Record, result HookResult, done bool, err error) {
+	found, err := h.records.store.Get(ctx, kindHook, h.id)
+	if errors.Is(err, ErrNotFound) {
+		return nil, result, false, nil
+	}
+	var inst instanceRecord
+	if err == nil {
+		err = h.records.open(found, &inst)
+	}
+	if err != nil {
+		return nil, result, false, fmt.Errorf("hook %s: %w", h.id, err)
+	}
+	if inst.Instance.ID != h.instance {
+		return nil, result, false, fmt.Errorf("%w: the hook %s is of the VNF instance %s", ErrConflict, h.id, inst.Instance.ID)
+	}
+	if inst.Holder != "" {
+		return &found, result, false, nil
+	}
+	return &found, inst.hookResult(), true, nil
+}
+
+func (rec *instanceRecord) hookResult() HookResult {
+	return HookResult{Published: rec.Published, VIMs: rec.Instance.VimConnectionInfo}
+}
+
+// run runs the hook, unless another process has done so before this one got the lease.
+func (h *hookRun) run(ctx context.Context, lease *process, driver MgmtDriver, do func(context.Context, *Operation) error, op *Operation) (HookResult, error) {
+	ctx, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	c := &claim{records: h.records, process: lease, opID: h.id, kind: kindHook, lose: lose, running: ctx, accepted: time.Now().UnixNano()}
+	result, done, err := h.take(ctx, c, op.Resources)
+	if err == nil && !done {
+		if err = h.equip(ctx, c, driver, op); err == nil && !op.RollingBack {
+			err = driver.Validate(ctx, op)
+		}
+		if err == nil {
+			err = op.runHook(ctx, do)
+		}
+		if err == nil {
+			result, err = h.finish(context.WithoutCancel(ctx), c)
+		}
+	}
+	if err == nil {
+		return result, nil
+	}
+	if errors.Is(context.Cause(ctx), ErrLeased) {
+		return HookResult{}, errLostHook
+	}
+	if err = causeOf(ctx, err); op.mask != nil {
+		err = &maskedError{text: op.mask.applyTo(err), err: err}
+	}
+	return HookResult{}, err
+}
+
+// take makes the claim on the hook that of this process, and records the resources that the hook works on.
+func (h *hookRun) take(ctx context.Context, c *claim, now Resources) (HookResult, bool, error) {
+	stored, result, done, err := h.read(ctx)
+	if done || err != nil {
+		return result, done, err
+	}
+	held, err := h.records.store.Get(ctx, kindClaim, h.id)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return result, false, err
+	}
+	c.epoch = held.Version
+	inst, version := &instanceRecord{Instance: VnfInstance{ID: h.instance}, Holder: h.id}, int64(0)
+	if stored != nil {
+		version = stored.Version
+		if err := h.records.open(*stored, inst); err != nil {
+			return result, false, err
+		}
+	}
+	inst.Resources, inst.Epoch = now, c.epoch+1
+	record, err := h.records.sealed(kindHook, h.id, version, inst)
+	if err != nil {
+		return result, false, err
+	}
+	return result, false, c.process.assert(ctx, func(self Record) error {
+		b := Batch{Assert: []Record{self}, Put: []Record{record}}
+		if err := c.pass(&b, claimHook); err != nil {
+			return err
+		}
+		return c.apply(ctx, b)
+	})
+}
+
+// equip gives op what it needs beside its exported fields.
+func (h *hookRun) equip(ctx context.Context, c *claim, driver MgmtDriver, op *Operation) error {
+	op.phase, op.state, op.occurrence = string(h.hook), Processing, op.Kind
+	op.records, op.claim, op.vims = h.records, c, h.config.VIMs
+	op.intercept, op.observe = h.config.Intercept, h.config.Observe
+	op.mask = newMasker(op.secrets(h.config.PublicParams, driver))
+	op.Log = maskedLogger(h.config.Logger.With("operation", op.ID, "instance", op.InstanceID), op.mask)
+	mayBegin := func(ctx context.Context) error {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		return c.hold(ctx)
+	}
+	journal, err := h.records.store.List(ctx, Query{Kind: kindStep, Prefix: h.id + "/"})
+	op.steps = &stepGuard{seen: map[string]bool{}, mayBegin: mayBegin, performed: &performance{}, journal: map[string]Record{}}
+	for _, entry := range journal {
+		op.steps.journal[entry.ID] = entry
+	}
+	return err
+}
+
+// runHook runs the hook between the events of a phase.
+func (op *Operation) runHook(ctx context.Context, do func(context.Context, *Operation) error) error {
+	info, start := StepInfo{OperationID: op.ID, Phase: op.phase}, time.Now()
+	op.emit(Event{Kind: PhaseStarted, StepInfo: info})
+	if err := do(ctx, op); err != nil {
+		return err
+	}
+	op.emit(Event{Kind: PhaseDone, StepInfo: info, Duration: time.Since(start)})
+	return nil
+}
+
+// finish records that the hook is done, and removes what only the run needed. The last hook of an instance removes what the
+// drivers have kept of it, as the end of a termination does.
+func (h *hookRun) finish(ctx context.Context, c *claim) (result HookResult, err error) {
+	err = c.update(ctx, func(ctx context.Context, b *Batch) error {
+		err := c.changeInstance(ctx, b, h.id, func(i *instanceRecord) {
+			i.Holder, i.Resources = "", Resources{}
+			result = i.hookResult()
+		})
+		c.end(b)
+		err = errors.Join(err, h.records.dropAll(ctx, b, kindStep, h.id+"/"))
+		if h.hook == TerminateEnd || h.hook == InstantiateRollbackEnd {
+			err = errors.Join(err, h.records.forgetHooks(ctx, b, h.instance, h.id))
+		}
+		return err
+	})
+	return result, err
+}
+
+// ForgetHooks removes what RunHook has kept of a VNF instance. Call it by hookrun.Runner.Forget.
+func ForgetHooks(ctx context.Context, c Config, instanceID string) error {
+	recs, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	return recs.update(ctx, func(ctx context.Context, b *Batch) error { return recs.forgetHooks(ctx, b, instanceID, "") })
+}
+
+// forgetHooks adds to b that the state of an instance and its hooks are removed, but for the hook with the id except.
+func (r *records) forgetHooks(ctx context.Context, b *Batch, instanceID, except string) error {
+	err := r.dropAll(ctx, b, kindState, instanceID+"/")
+	return errors.Join(err, r.allOf(ctx, Query{Kind: kindHook}, func(list []Record) error {
+		var errs []error
+		for _, stored := range list {
+			var inst instanceRecord
+			if err := r.open(stored, &inst); err != nil {
+				errs = append(errs, unreadableRecord(stored, err))
+				continue
+			}
+			if inst.Instance.ID != instanceID || stored.ID == except {
+				continue
+			}
+			b.Delete = append(b.Delete, stored)
+			errs = append(errs, r.dropAll(ctx, b, kindStep, stored.ID+"/"))
+			for kind, id := range map[string]string{kindClaim: stored.ID, kindLease: leaseOf(stored.ID)} {
+				found, err := r.store.Get(ctx, kind, id)
+				if err == nil {
+					b.Delete = append(b.Delete, found)
+				} else if !errors.Is(err, ErrNotFound) {
+					errs = append(errs, err)
+				}
+			}
+		}
+		return errors.Join(errs...)
+	}))
+}
