@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,20 +18,24 @@ type HookResult struct {
 }
 
 // RunHook runs a hook of a driver for a program that has the lifecycle elsewhere. Package hookrun makes op of what such a
-// program knows: call RunHook by hookrun.Runner, which also says what is promised. op has its exported fields. Of c, RunHook
-// uses Store, Key, OldKeys, VIMs, PublicParams, Intercept, Observe, Logger and LeaseTTL.
-func RunHook(ctx context.Context, c Config, driver MgmtDriver, hook Hook, op *Operation) (HookResult, error) {
-	do := driver.Hooks()[hook]
-	if do == nil {
-		return HookResult{}, fmt.Errorf("%w: the driver has no hook %s", ErrNotSupported, hook)
+// program knows: call RunHook by hookrun.Runner, which also says what is promised. op has its exported fields, but for Flavour,
+// Connectivity and ManagedLinks, and Params are those of the request alone. before are the VNFCs when the operation began, nil to
+// take those of its start hook. Of c, RunHook uses Store, Key, OldKeys, VIMs, PublicParams, Intercept, Observe, Logger and LeaseTTL.
+func RunHook(ctx context.Context, c Config, driver MgmtDriver, hook Hook, op *Operation, before []VNFC) (HookResult, error) {
+	do, err := hookOf(driver, hook)
+	if err != nil {
+		return HookResult{}, err
 	}
 	recs, err := c.open(ctx)
 	if err != nil {
 		return HookResult{}, err
 	}
-	h := &hookRun{config: c, records: recs, hook: hook, id: op.ID + "/" + string(hook), instance: op.InstanceID}
+	h := &hookRun{config: c, records: recs, hook: hook, id: hookID(op.ID, hook), instance: op.InstanceID}
 	if _, result, done, err := h.read(ctx); done || err != nil {
 		return result, err
+	}
+	if err := h.complete(ctx, op, before); err != nil {
+		return HookResult{}, err
 	}
 	var result HookResult
 	var failed error
@@ -47,6 +53,108 @@ func RunHook(ctx context.Context, c Config, driver MgmtDriver, hook Hook, op *Op
 	}
 	return result, failed
 }
+
+// hookOf finds the function for a hook. A rollback hook that the driver lacks is that of the inverse operation. A start hook that
+// it lacks does nothing: its record has the machines, which the end hook needs.
+func hookOf(driver MgmtDriver, hook Hook) (func(context.Context, *Operation) error, error) {
+	hooks := driver.Hooks()
+	if do := hooks[hook]; do != nil {
+		return do, nil
+	}
+	if do := hooks[hook.inverse()]; do != nil {
+		return do, nil
+	}
+	if base, starts := strings.CutSuffix(string(hook.inverse()), startSuffix); starts && hooks[Hook(base+endSuffix)] != nil {
+		return Noop, nil
+	}
+	return nil, fmt.Errorf("%w: the driver has no hook %s", ErrNotSupported, hook)
+}
+
+const (
+	startSuffix, endSuffix = "_start", "_end"
+	rollbackInfix          = "_rollback"
+)
+
+// inverse is the hook that a rollback hook stands for, or the hook itself.
+func (h Hook) inverse() Hook {
+	switch h {
+	case InstantiateRollbackStart:
+		return TerminateStart
+	case InstantiateRollbackEnd:
+		return TerminateEnd
+	}
+	return Hook(strings.Replace(string(h), rollbackInfix, "", 1))
+}
+
+// complete adds what earlier hooks of the instance have left: the request that instantiated it, and the VNFCs that the operation
+// began with.
+func (h *hookRun) complete(ctx context.Context, op *Operation, before []VNFC) (err error) {
+	if op.Initial.FlavourID == "" {
+		if op.Initial, err = h.instantiation(ctx); err != nil {
+			return err
+		}
+	}
+	op.Flavour, err = op.Package.VNFD().Flavour(op.Initial.FlavourID)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidRequest, err)
+	}
+	op.Connectivity, op.ManagedLinks = op.Initial.ExtVirtualLinks, op.Initial.ExtManagedVirtualLinks
+	if op.Params, err = op.Initial.AdditionalParams.Merge(op.Params); err != nil {
+		return err
+	}
+	if len(op.Change.Added)+len(op.Change.Removed)+len(op.Change.Replaced) > 0 {
+		return nil
+	}
+	op.Change, err = h.change(ctx, op, before)
+	return err
+}
+
+// instantiation reads the request that a hook of the instantiation had.
+func (h *hookRun) instantiation(ctx context.Context) (InstantiateVnfRequest, error) {
+	var request InstantiateVnfRequest
+	stored, err := h.records.store.Get(ctx, kindHookInitial, h.instance)
+	if err == nil {
+		err = h.records.open(stored, &request)
+	}
+	if errors.Is(err, ErrNotFound) {
+		err = &ParamError{Path: "initial", Reason: "is required: the store has no instantiation of the VNF instance " + h.instance}
+	}
+	return request, err
+}
+
+// change finds out what the operation does to the VNFCs. In the start hook of a scaling only the caller knows.
+func (h *hookRun) change(ctx context.Context, op *Operation, before []VNFC) (Change, error) {
+	starts := strings.HasSuffix(string(h.hook), startSuffix)
+	switch {
+	case op.Heal != nil:
+		return Change{Replaced: op.HealTargets()}, nil
+	case op.Terminate != nil && starts:
+		return Change{Removed: op.VNFCs}, nil
+	case starts && !op.RollingBack:
+		return Change{}, nil
+	}
+	if before == nil {
+		start := Hook(strings.Replace(string(h.hook), endSuffix, startSuffix, 1))
+		if starts { // of a rollback
+			start = Hook(strings.Replace(string(h.hook), rollbackInfix, "", 1))
+		}
+		var inst instanceRecord
+		stored, err := h.records.store.Get(ctx, kindHook, hookID(op.ID, start))
+		if err == nil {
+			err = h.records.open(stored, &inst)
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return Change{}, err
+		}
+		before = inst.Resources.VNFCs
+	}
+	if starts {
+		return Change{Removed: Change{}.settle(before, op.VNFCs).Added}, nil
+	}
+	return Change{Added: Change{}.settle(before, op.VNFCs).Added, Removed: Change{}.settle(op.VNFCs, before).Added}, nil
+}
+
+func hookID(opID string, hook Hook) string { return opID + "/" + string(hook) }
 
 // errLostHook ends the run of a hook that another process has taken over.
 var errLostHook = fmt.Errorf("%w: the hook was taken over", ErrLeased)
@@ -93,7 +201,7 @@ func (h *hookRun) run(ctx context.Context, lease *process, driver MgmtDriver, do
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	c := &claim{records: h.records, process: lease, opID: h.id, kind: kindHook, lose: lose, running: ctx, accepted: time.Now().UnixNano()}
-	result, done, err := h.take(ctx, c, op.Resources)
+	result, done, err := h.take(ctx, c, op)
 	if err == nil && !done {
 		if err = h.equip(ctx, c, driver, op); err == nil && !op.RollingBack {
 			err = driver.Validate(ctx, op)
@@ -117,8 +225,9 @@ func (h *hookRun) run(ctx context.Context, lease *process, driver MgmtDriver, do
 	return HookResult{}, err
 }
 
-// take makes the claim on the hook that of this process, and records the resources that the hook works on.
-func (h *hookRun) take(ctx context.Context, c *claim, now Resources) (HookResult, bool, error) {
+// take makes the claim on the hook that of this process, and records the resources that the hook works on, and the request that
+// instantiates the VNF.
+func (h *hookRun) take(ctx context.Context, c *claim, op *Operation) (HookResult, bool, error) {
 	stored, result, done, err := h.read(ctx)
 	if done || err != nil {
 		return result, done, err
@@ -135,18 +244,38 @@ func (h *hookRun) take(ctx context.Context, c *claim, now Resources) (HookResult
 			return result, false, err
 		}
 	}
-	inst.Resources, inst.Epoch = now, c.epoch+1
+	if stored == nil || !strings.HasSuffix(string(h.hook), startSuffix) { // a start hook keeps what the operation began with
+		inst.Resources = op.Resources
+	}
+	inst.Epoch = c.epoch + 1
 	record, err := h.records.sealed(kindHook, h.id, version, inst)
 	if err != nil {
 		return result, false, err
 	}
+	records := []Record{record}
+	if op.Instantiate != nil {
+		kept, err := h.keep(ctx, *op.Instantiate)
+		if err != nil {
+			return result, false, err
+		}
+		records = append(records, kept)
+	}
 	return result, false, c.process.assert(ctx, func(self Record) error {
-		b := Batch{Assert: []Record{self}, Put: []Record{record}}
+		b := Batch{Assert: []Record{self}, Put: slices.Clone(records)}
 		if err := c.pass(&b, claimHook); err != nil {
 			return err
 		}
 		return c.apply(ctx, b)
 	})
+}
+
+// keep returns the record of the request that instantiates the VNF.
+func (h *hookRun) keep(ctx context.Context, request InstantiateVnfRequest) (Record, error) {
+	stored, err := h.records.store.Get(ctx, kindHookInitial, h.instance)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Record{}, err
+	}
+	return h.records.sealed(kindHookInitial, h.instance, stored.Version, request)
 }
 
 // equip gives op what it needs beside its exported fields.
@@ -186,7 +315,9 @@ func (op *Operation) runHook(ctx context.Context, do func(context.Context, *Oper
 func (h *hookRun) finish(ctx context.Context, c *claim) (result HookResult, err error) {
 	err = c.update(ctx, func(ctx context.Context, b *Batch) error {
 		err := c.changeInstance(ctx, b, h.id, func(i *instanceRecord) {
-			i.Holder, i.Resources = "", Resources{}
+			if i.Holder = ""; !strings.HasSuffix(string(h.hook), startSuffix) {
+				i.Resources = Resources{}
+			}
 			result = i.hookResult()
 		})
 		c.end(b)
@@ -210,7 +341,7 @@ func ForgetHooks(ctx context.Context, c Config, instanceID string) error {
 
 // forgetHooks adds to b that the state of an instance and its hooks are removed, but for the hook with the id except.
 func (r *records) forgetHooks(ctx context.Context, b *Batch, instanceID, except string) error {
-	err := r.dropAll(ctx, b, kindState, instanceID+"/")
+	err := errors.Join(r.dropAll(ctx, b, kindState, instanceID+"/"), r.drop(ctx, b, kindHookInitial, instanceID))
 	return errors.Join(err, r.allOf(ctx, Query{Kind: kindHook}, func(list []Record) error {
 		var errs []error
 		for _, stored := range list {
@@ -223,15 +354,7 @@ func (r *records) forgetHooks(ctx context.Context, b *Batch, instanceID, except 
 				continue
 			}
 			b.Delete = append(b.Delete, stored)
-			errs = append(errs, r.dropAll(ctx, b, kindStep, stored.ID+"/"))
-			for kind, id := range map[string]string{kindClaim: stored.ID, kindLease: leaseOf(stored.ID)} {
-				found, err := r.store.Get(ctx, kind, id)
-				if err == nil {
-					b.Delete = append(b.Delete, found)
-				} else if !errors.Is(err, ErrNotFound) {
-					errs = append(errs, err)
-				}
-			}
+			errs = append(errs, r.dropAll(ctx, b, kindStep, stored.ID+"/"), r.drop(ctx, b, kindClaim, stored.ID), r.drop(ctx, b, kindLease, leaseOf(stored.ID)))
 		}
 		return errors.Join(errs...)
 	}))

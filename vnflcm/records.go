@@ -8,21 +8,22 @@ import (
 
 // Kinds of records.
 const (
-	kindInstance   = "instance"
-	kindAbandoned  = "abandoned"
-	kindOperation  = "operation"
-	kindHook       = "hook"
-	kindProcess    = "process"
-	kindClaim      = "claim"
-	kindCancel     = "cancel"
-	kindStep       = "step"
-	kindHistory    = "history"
-	kindChange     = "change"
-	kindState      = "state"
-	kindDocument   = "document"
-	kindLease      = "lease"
-	kindVIM        = "vim"
-	kindVIMDefault = "vim-default"
+	kindInstance    = "instance"
+	kindAbandoned   = "abandoned"
+	kindOperation   = "operation"
+	kindHook        = "hook"
+	kindHookInitial = "hook-initial"
+	kindProcess     = "process"
+	kindClaim       = "claim"
+	kindCancel      = "cancel"
+	kindStep        = "step"
+	kindHistory     = "history"
+	kindChange      = "change"
+	kindState       = "state"
+	kindDocument    = "document"
+	kindLease       = "lease"
+	kindVIM         = "vim"
+	kindVIMDefault  = "vim-default"
 )
 
 // records seals values into a Store and opens them again. A body is the JSON of the value with its secrets.

@@ -36,7 +36,7 @@ func (*cluster) SecretParams() []string { return []string{"password"} }
 
 func (c *cluster) Hooks() vnflcm.Hooks {
 	return vnflcm.Checked(vnflcm.Hooks{vnflcm.InstantiateEnd: c.setUp, vnflcm.ScaleEnd: c.setUp, vnflcm.HealEnd: c.setUp,
-		vnflcm.ScaleRollbackStart: vnflcm.Noop, vnflcm.InstantiateRollbackEnd: c.see, vnflcm.TerminateEnd: c.see})
+		vnflcm.ScaleStart: c.see, vnflcm.InstantiateRollbackEnd: c.see, vnflcm.TerminateEnd: c.see})
 }
 
 func (c *cluster) see(_ context.Context, op *vnflcm.Operation) error {

@@ -36,16 +36,17 @@ type Call struct {
 	// Request is that of the operation, of the type that belongs to the hook, such as vnflcm.ScaleVnfRequest (no pointer). A
 	// rollback hook has the request of the operation that is rolled back.
 	Request any
-	// Initial is the request that the instance was instantiated with, with the external and managed links that hold now. When
-	// instantiating it is Request.
+	// Initial is the request that the instance was instantiated with, with the external and managed links that hold now. Default:
+	// that of the latest hook of its instantiation in the store.
 	Initial vnflcm.InstantiateVnfRequest
 	Package *tosca.Package // required; the caller closes it
 
-	// Before are the resources when the operation began, Resources those that there are now.
+	// Resources are those that there are now, Before those when the operation began. Default of Before: those of the start hook of
+	// the same operation. A VNFC has the same ID in all operations; a healed one has another ResourceID.
 	Before, Resources vnflcm.Resources
-	// Change is what the operation does to the VNFCs. Default: the difference between Before and Resources. In the start hook
-	// of an operation that removes or replaces VNFCs there is no difference yet: name them.
-	Change *vnflcm.Change
+	// Change is what the operation does to the VNFCs. Default: what the request says, and the difference between Before and
+	// Resources. In the start hook of a scale-in there is no difference yet: name the VNFCs that will be removed.
+	Change vnflcm.Change
 	// Levels are the scale levels when the operation has succeeded, LevelsBefore those when it began, for drivers that read
 	// them.
 	Levels, LevelsBefore map[string]int
@@ -59,7 +60,8 @@ type Result = vnflcm.HookResult
 
 // Run runs the hook, or continues it, or returns its result if it has succeeded before. The driver validates the request first,
 // except in a rollback. ErrInvalidRequest: the Call or the request has faults.
-// ErrNotSupported: the driver has no such hook. ErrConflict: the operation is of another instance. ErrUnreadable: the store is
+// ErrNotSupported: the driver has no such hook. A start hook that the driver lacks does nothing if the driver has the end hook; the
+// end hook then finds out what has changed. A rollback hook that it lacks is that of the inverse operation. ErrConflict: the operation is of another instance. ErrUnreadable: the store is
 // sealed under another key. Other errors are those of the driver; call Run again to continue.
 func (r Runner) Run(ctx context.Context, c Call) (Result, error) {
 	if r.Store == nil || r.Driver == nil {
@@ -69,7 +71,7 @@ func (r Runner) Run(ctx context.Context, c Call) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("hookrun: %w", err)
 	}
-	return vnflcm.RunHook(ctx, r.config(), r.Driver, c.Hook, op)
+	return vnflcm.RunHook(ctx, r.config(), r.Driver, c.Hook, op, c.Before.VNFCs)
 }
 
 // Forget removes what the store keeps of an instance. A hook of the instance that is running fails.
@@ -98,56 +100,43 @@ func checkID(path, id string) error {
 // operation returns what the driver sees of the call.
 func (c Call) operation() (*vnflcm.Operation, error) {
 	op := &vnflcm.Operation{ID: c.OperationID, InstanceID: c.InstanceID, Initial: c.Initial, Package: c.Package, VIM: c.VIM, Grant: c.Grant,
-		Resources: c.Resources, Levels: c.Levels, Before: c.LevelsBefore}
+		Resources: c.Resources, Change: c.Change, Levels: c.Levels, Before: c.LevelsBefore}
+	faults := []error{checkID("operationId", c.OperationID), checkID("instanceId", c.InstanceID), c.setRequest(op)}
 	if c.Package == nil || c.Package.VNFD() == nil {
-		return nil, &vnflcm.ParamError{Path: "package", Reason: "is required, with a VNFD"}
+		faults = append(faults, &vnflcm.ParamError{Path: "package", Reason: "is required, with a VNFD"})
 	}
-	params, err := c.setRequest(op)
-	if err := errors.Join(checkID("operationId", c.OperationID), checkID("instanceId", c.InstanceID), err); err != nil {
-		return nil, err
-	}
-	if op.Change = difference(c.Before.VNFCs, c.Resources.VNFCs); c.Change != nil {
-		op.Change = *c.Change
-	}
-	op.Connectivity, op.ManagedLinks = op.Initial.ExtVirtualLinks, op.Initial.ExtManagedVirtualLinks
-	var err1, err2 error
-	op.Params, err1 = op.Initial.AdditionalParams.Merge(params)
-	op.Flavour, err2 = c.Package.VNFD().Flavour(op.Initial.FlavourID)
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, fmt.Errorf("%w: %w", vnflcm.ErrInvalidRequest, err)
-	}
-	return op, nil
+	return op, errors.Join(faults...)
 }
 
-// setRequest puts the request in its place, the inverse of it in a rollback hook, and returns its additionalParams.
-func (c Call) setRequest(op *vnflcm.Operation) (params vnflcm.Params, err error) {
+// setRequest puts the request in its place, the inverse of it in a rollback hook.
+func (c Call) setRequest(op *vnflcm.Operation) error {
 	switch r := c.Request.(type) {
 	case vnflcm.InstantiateVnfRequest:
-		op.Kind, op.Instantiate, op.Initial, params = vnflcm.OpInstantiate, &r, r, r.AdditionalParams
+		op.Kind, op.Instantiate, op.Initial = vnflcm.OpInstantiate, &r, r
 	case vnflcm.ScaleVnfRequest:
-		op.Kind, op.Scale, params = vnflcm.OpScale, &r, r.AdditionalParams
+		op.Kind, op.Scale, op.Params = vnflcm.OpScale, &r, r.AdditionalParams
 	case vnflcm.ScaleVnfToLevelRequest:
-		op.Kind, op.ScaleToLevel, params = vnflcm.OpScaleToLevel, &r, r.AdditionalParams
+		op.Kind, op.ScaleToLevel, op.Params = vnflcm.OpScaleToLevel, &r, r.AdditionalParams
 	case vnflcm.HealVnfRequest:
-		op.Kind, op.Heal, params = vnflcm.OpHeal, &r, r.AdditionalParams
+		op.Kind, op.Heal, op.Params = vnflcm.OpHeal, &r, r.AdditionalParams
 	case vnflcm.TerminateVnfRequest:
-		op.Kind, op.Terminate, params = vnflcm.OpTerminate, &r, r.AdditionalParams
+		op.Kind, op.Terminate, op.Params = vnflcm.OpTerminate, &r, r.AdditionalParams
 	case vnflcm.ChangeExtVnfConnectivityRequest:
-		op.Kind, op.ChangeExtConn, params = vnflcm.OpChangeExtConn, &r, r.AdditionalParams
+		op.Kind, op.ChangeExtConn, op.Params = vnflcm.OpChangeExtConn, &r, r.AdditionalParams
 	case vnflcm.VnfInfoModificationRequest:
 		op.Kind, op.Modify = vnflcm.OpModifyInfo, &r
 	default:
-		return params, &vnflcm.ParamError{Path: "request", Reason: fmt.Sprintf("a %T is not the request of an operation", c.Request)}
+		return &vnflcm.ParamError{Path: "request", Reason: fmt.Sprintf("a %T is not the request of an operation", c.Request)}
 	}
 	base, rollback := baseOf(c.Hook)
 	if want, known := kinds[base]; known && want != op.Kind {
-		return params, &vnflcm.ParamError{Path: "request", Value: string(op.Kind), Reason: fmt.Sprintf("the hook %s is of %s", c.Hook, want)}
+		return &vnflcm.ParamError{Path: "request", Value: string(op.Kind), Reason: fmt.Sprintf("the hook %s is of %s", c.Hook, want)}
 	}
 	if rollback {
 		op.RollingBack = true
 		invert(op)
 	}
-	return params, nil
+	return nil
 }
 
 // kinds are the operations by the names of their hooks.
@@ -172,32 +161,4 @@ func invert(op *vnflcm.Operation) {
 		inverse.Type = vnflcm.ScaleIn
 		op.Scale, op.Levels, op.Before = &inverse, op.Before, op.Levels
 	}
-}
-
-// difference is what has happened to the VNFCs. A healed VNFC has kept its id and has another resource.
-func difference(before, now []vnflcm.VNFC) (change vnflcm.Change) {
-	was, is := byID(before), byID(now)
-	for _, v := range now {
-		old, known := was[v.ID]
-		switch {
-		case !known:
-			change.Added = append(change.Added, v)
-		case old.ResourceID != v.ResourceID:
-			change.Replaced = append(change.Replaced, v)
-		}
-	}
-	for _, v := range before {
-		if _, stays := is[v.ID]; !stays {
-			change.Removed = append(change.Removed, v)
-		}
-	}
-	return change
-}
-
-func byID(list []vnflcm.VNFC) map[string]vnflcm.VNFC {
-	out := map[string]vnflcm.VNFC{}
-	for _, v := range list {
-		out[v.ID] = v
-	}
-	return out
 }

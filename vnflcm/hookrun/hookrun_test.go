@@ -34,7 +34,7 @@ const wantResult = `{"published":{"vm0":{"address":"192.0.2.1"}},"vims":[{"vimId
 func count(t testing.TB, store vnflcm.Store) map[string]int {
 	t.Helper()
 	out := map[string]int{}
-	for _, kind := range []string{"claim", "hook", "lease", "process", "state", "step", "vim", "instance", "operation", "change"} {
+	for _, kind := range []string{"claim", "hook", "hook-initial", "lease", "process", "state", "step", "vim", "instance", "operation", "change"} {
 		list, err := store.List(t.Context(), vnflcm.Query{Kind: kind})
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestRun(t *testing.T) {
 		if err != nil || reveal(t, result) != wantResult {
 			t.Errorf("%s, %v", reveal(t, result), err)
 		}
-		if diff := cmp.Diff(map[string]int{"hook": 1, "state": 2, "vim": 1}, count(t, store)); diff != "" {
+		if diff := cmp.Diff(map[string]int{"hook": 1, "hook-initial": 1, "state": 2, "vim": 1}, count(t, store)); diff != "" {
 			t.Errorf("records:\n%s", diff)
 		}
 		if err := store.Close(); err != nil {
@@ -70,6 +70,16 @@ func TestRun(t *testing.T) {
 	if diff := cmp.Diff([]string{"m0", "m1"}, driver.steps()); diff != "" || len(driver.ops) != 1 {
 		t.Errorf("%d runs, machines prepared:\n%s", len(driver.ops), diff)
 	}
+}
+
+// ids of a change: those that were added, removed, replaced.
+func ids(c vnflcm.Change) (out [3]string) {
+	for i, list := range [][]vnflcm.VNFC{c.Added, c.Removed, c.Replaced} {
+		for _, v := range list {
+			out[i] += v.ID
+		}
+	}
+	return out
 }
 
 // TestOperation: what the driver sees of calls.
@@ -85,14 +95,6 @@ func TestOperation(t *testing.T) {
 		}
 		return driver.ops[len(driver.ops)-1]
 	}
-	ids := func(c vnflcm.Change) (out [3]string) {
-		for i, list := range [][]vnflcm.VNFC{c.Added, c.Removed, c.Replaced} {
-			for _, v := range list {
-				out[i] += v.ID
-			}
-		}
-		return out
-	}
 	op := run("scale", func(c *hookrun.Call) {
 		c.Hook, c.Request = vnflcm.ScaleEnd, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}
 		c.Before, c.Resources = machines(2), machines(3)
@@ -105,14 +107,56 @@ func TestOperation(t *testing.T) {
 		c.Hook, c.Request, c.Before = vnflcm.HealEnd, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"m1"}}, machines(3)
 		c.Resources.VNFCs[1].ResourceID = "vm9"
 	})
-	if ids(op.Change) != [3]string{"", "m2", "m1"} || op.WholeVNF() {
+	if ids(op.Change) != [3]string{"", "", "m1"} || op.WholeVNF() {
 		t.Errorf("heal: %+v", op.Change)
 	}
 	op = run("rollback", func(c *hookrun.Call) {
-		c.Hook, c.Change = vnflcm.InstantiateRollbackEnd, &vnflcm.Change{Removed: machines(1).VNFCs}
+		c.Hook, c.Change = vnflcm.InstantiateRollbackEnd, vnflcm.Change{Removed: machines(1).VNFCs}
 	})
 	if op.Kind != vnflcm.OpTerminate || op.Instantiate != nil || op.Terminate == nil || !op.RollingBack || ids(op.Change) != [3]string{"", "m0", ""} {
 		t.Errorf("rollback: %+v", op)
+	}
+}
+
+// TestRemembered: a hook finds in the store what the instance was instantiated with, and what its operation began with.
+func TestRemembered(t *testing.T) {
+	t.Parallel()
+	store, driver := vnflcm.NewMemoryStore(), &cluster{}
+	run := func(id string, hook vnflcm.Hook, n int, request any) *vnflcm.Operation {
+		t.Helper()
+		before := len(driver.ops)
+		c := call(t, func(c *hookrun.Call) { c.OperationID, c.Hook, c.Request, c.Resources = id, hook, request, machines(n) })
+		if _, err := runner(store, driver).Run(t.Context(), c); err != nil {
+			t.Fatal(hook, err)
+		}
+		if len(driver.ops) == before {
+			return &vnflcm.Operation{}
+		}
+		return &driver.ops[before]
+	}
+	out := vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}
+	run("op-1", vnflcm.InstantiateEnd, 2, call(t).Request)
+	run("op-2", vnflcm.ScaleStart, 2, out)
+	run("op-2", vnflcm.ScaleStart, 3, out) // the program has died and begins again
+	op := run("op-2", vnflcm.ScaleEnd, 4, out)
+	if ids(op.Change) != [3]string{"m2m3", "", ""} || op.Initial.FlavourID != "simple" || op.Params.IsZero() {
+		t.Errorf("scale: %v of %+v", ids(op.Change), op.Initial)
+	}
+	run("op-3", vnflcm.ScaleStart, 4, out)
+	op = run("op-3", vnflcm.ScaleRollbackStart, 5, out)
+	if ids(op.Change) != [3]string{"", "m4", ""} || op.Scale.Type != vnflcm.ScaleIn {
+		t.Errorf("the start of rolling back a scaling: %v", ids(op.Change))
+	}
+	if op = run("op-3", vnflcm.ScaleRollbackEnd, 4, out); ids(op.Change) != [3]string{"", "m4", ""} {
+		t.Errorf("the end of rolling back a scaling: %v", ids(op.Change))
+	}
+	if op = run("op-4", vnflcm.HealEnd, 4, vnflcm.HealVnfRequest{}); ids(op.Change) != [3]string{"", "", "m0m1m2m3"} {
+		t.Errorf("heal of all: %v", ids(op.Change))
+	}
+	terminate := vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}
+	run("op-5", vnflcm.TerminateStart, 4, terminate)
+	if op = run("op-5", vnflcm.TerminateEnd, 0, terminate); ids(op.Change) != [3]string{"", "m0m1m2m3", ""} {
+		t.Errorf("terminate: %v", ids(op.Change))
 	}
 }
 
@@ -131,7 +175,10 @@ func TestFaults(t *testing.T) {
 		"other request":   {func(c *hookrun.Call) { c.Request = vnflcm.HealVnfRequest{} }, vnflcm.ErrInvalidRequest},
 		"unknown flavour": {func(c *hookrun.Call) { c.Request = vnflcm.InstantiateVnfRequest{FlavourID: "none"} }, vnflcm.ErrInvalidRequest},
 		"unknown hook":    {func(c *hookrun.Call) { c.Hook = "no_such_hook" }, vnflcm.ErrNotSupported},
-		"hook not there":  {func(c *hookrun.Call) { c.Hook = vnflcm.InstantiateStart }, vnflcm.ErrNotSupported},
+		"hook not there": {func(c *hookrun.Call) {
+			c.Hook, c.Request = vnflcm.ChangeExtConnStart, vnflcm.ChangeExtVnfConnectivityRequest{}
+		}, vnflcm.ErrNotSupported},
+		"no initial": {func(c *hookrun.Call) { c.Hook, c.Request = vnflcm.HealEnd, vnflcm.HealVnfRequest{} }, vnflcm.ErrInvalidRequest},
 	} {
 		driver := &cluster{}
 		if _, err := runner(vnflcm.NewMemoryStore(), driver).Run(t.Context(), call(t, c.change)); !errors.Is(err, c.want) || len(driver.ops) > 0 {
@@ -236,18 +283,18 @@ func TestEnd(t *testing.T) {
 		c.OperationID, c.Hook, c.Initial = "op-3", vnflcm.TerminateEnd, c.Request.(vnflcm.InstantiateVnfRequest)
 		c.Request = vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}
 	})
-	want(map[string]int{"hook": 2, "state": 2, "vim": 2})
+	want(map[string]int{"hook": 2, "hook-initial": 1, "state": 2, "vim": 2})
 	driver.fail = errors.New("refused")
 	if _, err := r.Run(t.Context(), call(t, func(c *hookrun.Call) { c.OperationID = "op-4" })); err == nil {
 		t.Fatal("no error")
 	}
-	want(map[string]int{"hook": 3, "state": 4, "vim": 2, "claim": 1, "step": 2})
+	want(map[string]int{"hook": 3, "hook-initial": 2, "state": 4, "vim": 2, "claim": 1, "step": 2})
 	for range 2 {
 		if err := r.Forget(t.Context(), "vnf-1"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want(map[string]int{"hook": 1, "state": 2, "vim": 2})
+	want(map[string]int{"hook": 1, "hook-initial": 1, "state": 2, "vim": 2})
 }
 
 // TestTwice: a second call waits for the first one, and returns its result.
@@ -398,7 +445,7 @@ func TestCrash(t *testing.T) {
 				if err != nil || reveal(t, result) != wantResult {
 					t.Errorf("%s, %v", reveal(t, result), err)
 				}
-				if diff := cmp.Diff(map[string]int{"hook": 1, "state": 2, "vim": 1}, count(t, store)); diff != "" {
+				if diff := cmp.Diff(map[string]int{"hook": 1, "hook-initial": 1, "state": 2, "vim": 1}, count(t, store)); diff != "" {
 					t.Errorf("records:\n%s", diff)
 				}
 			})
