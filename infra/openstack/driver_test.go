@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
+	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
@@ -392,6 +393,61 @@ func TestLostTags(t *testing.T) {
 				t.Errorf("%+v is left", left)
 			}
 		})
+	}
+}
+
+// TestReadStack reads a stack as another program may have made it, without tags, and changes nothing. VNFCs keep their ids.
+func TestReadStack(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	before := l.must(l.instantiate())
+	for id := range before {
+		before = l.must(l.heal("", id))
+		break
+	}
+	stack := l.stacks[openstack.StackName(l.id)]
+	stack.tags = ""
+	var written []string
+	l.failing(func(r *http.Request) int {
+		if r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+			written = append(written, r.Method+" "+r.URL.Path)
+		}
+		return 0
+	})
+	vim, err := l.VIMs().Get(t.Context(), "vim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg, err := tosca.Open(t.Context(), samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pkg.Close() //nolint:errcheck // of a directory
+	flavour, err := pkg.VNFD().Flavour("simple")
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver := openstack.New(l.cfg)
+	defer driver.Close()
+	found, err := driver.ReadStack(t.Context(), vim, l.id, stack.ID, flavour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for _, v := range found.VNFCs {
+		ids[v.ID] = v.ResourceID
+		if len(v.CPs) == 0 || !v.CPs[0].Address().IsValid() {
+			t.Errorf("%s has no address: %+v", v.VDU, v.CPs)
+		}
+	}
+	if diff := cmp.Diff(before, ids); diff != "" || len(written) > 0 {
+		t.Errorf("wrote %q; VNFCs:\n%s", written, diff)
+	}
+	if _, err := driver.ReadStack(t.Context(), vim, l.id, "another", flavour); !errors.Is(err, openstack.ErrForeignStack) {
+		t.Errorf("another stack: error %v", err)
+	}
+	if _, err := driver.ReadStack(t.Context(), vim, "of-no-vnf", stack.ID, flavour); !errors.Is(err, openstack.ErrNoStack) {
+		t.Errorf("no stack: error %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package openstack
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -40,6 +41,35 @@ func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Re
 	if err != nil {
 		return vnflcm.Resources{}, err
 	}
+	return w.resources(ctx, s, t)
+}
+
+// ReadStack reads the resources of a stack that another program has made for a VNF, such as Tacker. It changes nothing. The stack
+// has the name StackName(instanceID) and the given id; ErrForeignStack if another one has the name, ErrNoStack if there is none. The
+// ID of a VNFC follows from instanceID and the names of the resources that hold the server: it stays when Heat replaces the server.
+func (d *Driver) ReadStack(ctx context.Context, vim vnflcm.VimConnectionInfo, instanceID, stackID string, flavour *tosca.Flavour) (vnflcm.Resources, error) {
+	w, err := d.begin(ctx, &vnflcm.Operation{InstanceID: instanceID, VIM: vim, Flavour: flavour})
+	if err != nil {
+		return vnflcm.Resources{}, err
+	}
+	s, err := w.heat.Find(ctx, StackName(instanceID))
+	switch {
+	case err != nil:
+		return vnflcm.Resources{}, err
+	case s == nil:
+		return vnflcm.Resources{}, fmt.Errorf("%w: %s", ErrNoStack, StackName(instanceID))
+	case s.ID != stackID:
+		return vnflcm.Resources{}, fmt.Errorf("%w: %s has the id %s, not %s", ErrForeignStack, s.Name, s.ID, stackID)
+	}
+	list, err := w.heat.Resources(ctx, s)
+	if err != nil {
+		return vnflcm.Resources{}, err
+	}
+	return w.resources(ctx, s, tree{instance: instanceID, flavour: flavour, list: list})
+}
+
+// resources are what the stack has made.
+func (w *work) resources(ctx context.Context, s *heat.Stack, t tree) (vnflcm.Resources, error) {
 	made := slices.DeleteFunc(t.servers(), func(s server) bool { return s.PhysicalID == "" })
 	net, err := w.network(ctx, t, made)
 	if err != nil {
