@@ -126,7 +126,7 @@ func (h *hookRun) instantiation(ctx context.Context) (InstantiateVnfRequest, err
 func (h *hookRun) change(ctx context.Context, op *Operation, before []VNFC) (Change, error) {
 	starts := strings.HasSuffix(string(h.hook), startSuffix)
 	switch {
-	case op.Heal != nil:
+	case op.Heal != nil && (starts || op.WholeVNF()):
 		return Change{Replaced: op.HealTargets()}, nil
 	case op.Terminate != nil && starts:
 		return Change{Removed: op.VNFCs}, nil
@@ -148,10 +148,27 @@ func (h *hookRun) change(ctx context.Context, op *Operation, before []VNFC) (Cha
 		}
 		before = inst.Resources.VNFCs
 	}
+	if op.Heal != nil {
+		return Change{Replaced: healed(op, before)}, nil
+	}
 	if starts {
 		return Change{Removed: Change{}.settle(before, op.VNFCs).Added}, nil
 	}
 	return Change{Added: Change{}.settle(before, op.VNFCs).Added, Removed: Change{}.settle(op.VNFCs, before).Added}, nil
+}
+
+// healed are the VNFCs that the request names, or whose resource is another one than before: a caller may know VNFCs by these.
+func healed(op *Operation, before []VNFC) []VNFC {
+	former := map[string]string{}
+	for _, v := range before {
+		former[v.ID] = v.ResourceID
+	}
+	targets := op.HealTargets()
+	return slices.DeleteFunc(slices.Clone(op.VNFCs), func(v VNFC) bool {
+		was, known := former[v.ID]
+		named := slices.ContainsFunc(targets, func(t VNFC) bool { return t.ID == v.ID })
+		return !named && (!known || was == v.ResourceID)
+	})
 }
 
 func hookID(opID string, hook Hook) string { return opID + "/" + string(hook) }

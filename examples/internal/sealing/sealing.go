@@ -7,9 +7,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
-// Key reads the key in a file, or makes one.
+// Key reads the key in a file, or makes one. Of several processes that make it at once, one wins.
 func Key(name string) ([]byte, error) {
 	key, err := os.ReadFile(name) //nolint:gosec // in the user's own state directory
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -17,5 +18,17 @@ func Key(name string) ([]byte, error) {
 	}
 	key = make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
-	return key, os.WriteFile(name, key, 0o600)
+	own, err := os.CreateTemp(filepath.Dir(name), ".key-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(own.Name()) //nolint:errcheck // it has another name if it is needed
+	_, err = own.Write(key)
+	if err := errors.Join(err, own.Sync(), own.Close()); err != nil {
+		return nil, err
+	}
+	if err := os.Link(own.Name(), name); !errors.Is(err, fs.ErrExist) {
+		return key, err
+	}
+	return os.ReadFile(name) //nolint:gosec // as above
 }
