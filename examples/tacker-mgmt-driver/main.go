@@ -73,7 +73,7 @@ func (h *host) hook(ctx context.Context, name string, in io.Reader, out io.Write
 	if call.Package, err = tosca.Open(ctx, call.Dir); err != nil {
 		return err
 	}
-	defer call.Package.Close() //nolint:errcheck // a folder
+	defer call.Package.Close()
 	resources, err := h.resources(ctx, call)
 	if err != nil {
 		return err

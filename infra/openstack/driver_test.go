@@ -422,7 +422,7 @@ func TestReadStack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pkg.Close() //nolint:errcheck // of a directory
+	defer pkg.Close()
 	flavour, err := pkg.VNFD().Flavour("simple")
 	if err != nil {
 		t.Fatal(err)
