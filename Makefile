@@ -141,6 +141,10 @@ e2e-helm: kubernetes $(GOTESTSUM) ## Helm and CNFs on a real control plane whose
 e2e-all: kubernetes $(GOTESTSUM) ## a cluster VNF, a registry VNF, and a CNF on the one with its image in the other (as e2e-kubeadm; also on OpenStack where that is installed)
 	$(AS_ROOT) VNFKIT_E2E=all $(E2E) -timeout 20m ./internal/e2e/...
 
+.PHONY: e2e-tacker
+e2e-tacker: kubernetes $(GOTESTSUM) ## mgmt/kubeadm inside Tacker on OpenStack (as e2e-all; VNFKIT_TACKER: root of a checkout, else Tacker is imitated)
+	$(AS_ROOT) VNFKIT_E2E=tacker $(E2E) -timeout 20m ./internal/e2e/...
+
 .PHONY: e2e-kubespray
 e2e-kubespray: kubernetes $(GOTESTSUM) ## mgmt/kubespray and mgmt/loadbalancer with real Ansible and haproxy on the machines of e2e-kubeadm
 	$(AS_ROOT) VNFKIT_E2E=kubespray $(E2E) -timeout 20m ./internal/e2e/...
@@ -158,14 +162,7 @@ soak: ## a hundred runs each of processes that are killed, stopped and given ano
 	VNFKIT_PROCESS_RUNS=100 $(GO) test -count=1 -parallel 16 -timeout 30m -run TestProcesses ./vnflcm
 	VNFKIT_KILLS=200 $(GO) test -count=1 -parallel 4 -timeout 30m -run TestKilledAtRandom ./examples/quickstart
 
-# The test binary of a package is linked once, with the compiler's instrumentation for fuzzing, and runs each target in the
-# package's folder as go test does.
+# Linking takes one core and most of the time, so two packages are worked on at once.
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s)
-	@mkdir -p bin; cache=$$($(GO) env GOCACHE)/fuzz module=$$($(GO) list -m) built='' failed=''; while read -r dir name; do \
-		echo "== $$dir $$name"; \
-		[[ $$dir == "$$built" ]] || $(GO) test -c -fuzz . -ldflags=-s -vet=off -o bin/fuzz.test "./$$dir" || { failed+=" $$dir/$$name"; continue; }; \
-		built=$$dir; \
-		(cd "$$dir" && '$(CURDIR)/bin/fuzz.test' -test.run '^$$' -test.fuzz "^$$name\$$" -test.fuzztime $(FUZZTIME) -test.fuzzminimizetime 10x \
-			-test.fuzzcachedir "$$cache/$$module/$$dir" -test.paniconexit0) </dev/null 2>&1 || failed+=" $$dir/$$name"; \
-	done < <(grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' * | sed 's|/[^/]*:func | |' | sort -u); [[ -z $$failed ]] || { echo "failed:$$failed"; exit 1; }
+	@mkdir -p bin; grep -rlo --include='*_test.go' '^func Fuzz' * | xargs -n1 dirname | sort -u | GO='$(GO)' FUZZTIME='$(FUZZTIME)' xargs -P2 -n1 .ci/fuzz

@@ -1,12 +1,14 @@
 package e2e_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/internal/e2e/cloud"
+	"github.com/vnfkit/vnfkit/internal/e2e/kube"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -14,7 +16,16 @@ import (
 // sample packages. Nova's driver is its fake one: when it says that a server is ACTIVE, a machine that is real boots at
 // the address that Neutron gave.
 func TestAllOnOpenStack(t *testing.T) {
-	parts := needParts(t, "all")
+	y := stackYard(t, "all", func(parts kube.Parts, driver *openstack.Driver) *yard {
+		return allYard(t, parts, map[string]vnflcm.InfraDriver{openstack.VimTypeV2: driver})
+	})
+	y.allInOne(y)
+}
+
+// stackYard makes a yard whose machines are those of OpenStack. Nothing may be left there when the test ends.
+func stackYard(t *testing.T, part string, make func(kube.Parts, *openstack.Driver) *yard) stackVMs {
+	t.Helper()
+	parts := needParts(t, part)
 	if missing := cloud.Missing(t.Context()); missing != "" {
 		t.Skip(missing)
 	}
@@ -22,8 +33,11 @@ func TestAllOnOpenStack(t *testing.T) {
 	t.Cleanup(func() { // after the Manager has ended
 		driver.Close()
 		o.clearUp(t)
+		if left, err := o.cloud.Left(context.Background()); err != nil || len(left) != 0 {
+			t.Errorf("left: %q, %v", left, err)
+		}
 	})
-	y := allYard(t, parts, map[string]vnflcm.InfraDriver{openstack.VimTypeV2: driver})
+	y := make(parts, driver)
 	machines := o.cloud.Boot(t.Context(), y.machines)
 	t.Cleanup(func() {
 		if err := machines.Close(); err != nil {
@@ -33,10 +47,7 @@ func TestAllOnOpenStack(t *testing.T) {
 	vim, err := o.cloud.VIM("cloud", openstack.VimTypeV2)
 	must(t, err)
 	must(t, y.VIMs().Put(t.Context(), vim))
-	y.allInOne(stackVMs{y, o})
-	if left, err := o.cloud.Left(t.Context()); err != nil || len(left) != 0 {
-		t.Errorf("left: %q, %v", left, err)
-	}
+	return stackVMs{y, o}
 }
 
 // stackVMs are those of OpenStack.

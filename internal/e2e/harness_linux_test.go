@@ -20,6 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
 	"github.com/vnfkit/vnfkit/internal/kubesim"
+	"github.com/vnfkit/vnfkit/internal/tackertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer/expose"
@@ -52,6 +53,8 @@ type scene struct {
 	others map[string]string
 	// drivers are those of further VIMs, by vimType.
 	drivers map[string]vnflcm.InfraDriver
+	// conductor has the hooks of clusters run, in the place of the driver. Default: the driver runs them.
+	conductor *tackertest.Conductor
 	// intercept wraps every step. Default: nothing does.
 	intercept vnflcm.Interceptor
 
@@ -162,6 +165,10 @@ func (s *scene) start(store vnflcm.Store) *process {
 		c.Intercept = s.intercept
 		c.Packages = packagesBy(cmp.Or(s.packages, packageDir), s.others)
 		maps.Copy(c.Infra, s.drivers)
+		if s.conductor != nil {
+			s.conductor.Of = c.Mgmt[driverName]
+			c.Mgmt[driverName] = s.conductor
+		}
 	}))
 	if err != nil {
 		s.t.Fatal(err)
