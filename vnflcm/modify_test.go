@@ -178,3 +178,18 @@ func wantFaults(t *testing.T, err error, paths ...string) {
 		t.Errorf("faults of %v:\n%s", err, diff)
 	}
 }
+
+// TestConfigurableProperties of an instantiate request are those of the instance, and a later request changes them.
+func TestConfigurableProperties(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	id := x.create()
+	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain", VnfConfigurableProperties: params(t, `{"isAutoscaleEnabled":true,"log":"debug"}`)})
+	x.wait(opID, err, vnflcm.Completed)
+	x.modify(id, vnflcm.VnfInfoModificationRequest{VnfConfigurableProperties: params(t, `{"log":"error"}`)})
+	inst, err := x.Get(t.Context(), id)
+	must(t, err)
+	if got := string(inst.VnfConfigurableProperties.Reveal()); got != `{"isAutoscaleEnabled":true,"log":"error"}` {
+		t.Errorf("properties %s", got)
+	}
+}

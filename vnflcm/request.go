@@ -18,6 +18,9 @@ func (m *Manager) Instantiate(ctx context.Context, instanceID string, req Instan
 	return m.begin(ctx, instanceID, OpInstantiate, req, func(inst *instanceRecord, rec *operationRecord) {
 		inst.Initial, inst.Levels, rec.Before = req, nil, nil
 		inst.Instance.VimConnectionInfo, inst.Instance.Extensions = req.VimConnectionInfo, req.Extensions
+		if !req.VnfConfigurableProperties.IsZero() {
+			inst.Instance.VnfConfigurableProperties = req.VnfConfigurableProperties
+		}
 	})
 }
 

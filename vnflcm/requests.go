@@ -24,6 +24,8 @@ type InstantiateVnfRequest struct {
 	LocalizationLanguage   string                      `json:"localizationLanguage,omitempty"`
 	AdditionalParams       Params                      `json:"additionalParams,omitzero"`
 	Extensions             Params                      `json:"extensions,omitzero"`
+	// VnfConfigurableProperties are those of the instance from then on (SOL003 v3.3.1). Without them it keeps what it has.
+	VnfConfigurableProperties Params `json:"vnfConfigurableProperties,omitzero"`
 }
 
 // ScaleType of a ScaleVnfRequest.

@@ -256,7 +256,7 @@ func TestEveryDocumentIsSOL003(t *testing.T) {
 				IPAddresses: []vnflcm.IPAddressData{{Type: "IPV4", FixedAddresses: []string{"10.0.0.7"}}, {Type: "IPV4", NumDynamicAddresses: 1},
 					{Type: "IPV4", AddressRange: &vnflcm.AddressRange{MinAddress: "10.0.0.1", MaxAddress: "10.0.0.9"}}}}}}}}}}}}
 	instantiate := vnflcm.InstantiateVnfRequest{FlavourID: "undo", AdditionalParams: secrets, Extensions: params(t, `{"zones":["a"],"secret":"canary-4"}`),
-		LocalizationLanguage: "en", ExtVirtualLinks: links,
+		VnfConfigurableProperties: params(t, `{"isAutoscaleEnabled":true,"pin":"canary-10"}`), LocalizationLanguage: "en", ExtVirtualLinks: links,
 		ExtManagedVirtualLinks: []vnflcm.ExtManagedVirtualLinkData{{ID: "m", VirtualLinkDescID: "internal", ResourceID: "net-m"}},
 		VimConnectionInfo: vnflcm.VimConnections{{VimID: "own", VimType: "toy", AccessInfo: params(t, `{"password":"canary-5","user":"u"}`),
 			InterfaceInfo: params(t, `{"endpoint":"https://user:canary-6@vim/v3","port":443}`), Extra: params(t, `{"deep":{"token":"canary-7"}}`)},

@@ -273,6 +273,7 @@ func (op *Operation) secrets(publicParams []string, drivers ...any) []string {
 		found = append(found, vim.AccessInfo.secrets(nil, allowed.under(vimPath+"accessInfo"))...)
 		found = append(found, vim.Extra.secrets(nil, allowed.under(vimPath+"extra"))...)
 	}
+	found = append(found, op.Initial.VnfConfigurableProperties.secrets(nil, allowed.key(configurablePath))...)
 	return append(found, op.Initial.Extensions.secrets(nil, allowed.key(extensionsPath))...)
 }
 

@@ -50,10 +50,35 @@ func (c *call) readBody(into any, media ...string) (body []byte, err error) {
 		return nil, err
 	}
 	unknown, err := vnflcm.DecodeRequest(body, into)
-	if len(unknown) > 0 {
-		c.Logger.WarnContext(c.r.Context(), "unknown attributes in a request", "method", c.r.Method, "resource", c.r.Pattern, "attributes", bounded(unknown))
+	if ignored := bounded(append(unknown, withoutEffect(into)...)); len(ignored) > 0 {
+		c.Logger.WarnContext(c.r.Context(), "attributes without effect in a request", "method", c.r.Method, "resource", c.r.Pattern, "attributes", ignored)
+		c.w.Header().Set("Warning", "299 - "+strconv.QuoteToASCII("without effect: "+strings.Join(ignored, ", "))) // RFC 7234 5.5
 	}
 	return body, firstFaults(err)
+}
+
+// withoutEffect names attributes of a request that are known and change nothing: a VNF is on one VIM, and so are its networks.
+func withoutEffect(request any) []string {
+	var external []vnflcm.ExtVirtualLinkData
+	var managed []vnflcm.ExtManagedVirtualLinkData
+	switch r := request.(type) {
+	case *vnflcm.InstantiateVnfRequest:
+		external, managed = r.ExtVirtualLinks, r.ExtManagedVirtualLinks
+	case *vnflcm.ChangeExtVnfConnectivityRequest:
+		external = r.ExtVirtualLinks
+	}
+	var out []string
+	for i, l := range external {
+		if l.VimConnectionID != "" {
+			out = append(out, fmt.Sprintf("extVirtualLinks[%d].vimConnectionId", i))
+		}
+	}
+	for i, l := range managed {
+		if l.VimConnectionID != "" {
+			out = append(out, fmt.Sprintf("extManagedVirtualLinks[%d].vimConnectionId", i))
+		}
+	}
+	return out
 }
 
 // bounded returns the first of a list of names, each cut to a reasonable length.

@@ -61,7 +61,8 @@ type Options struct {
 	PageSize int
 	// MaxBody is the size of the largest request body that is read, in bytes. Default 1 MiB.
 	MaxBody int64
-	// Logger is told of failures of the VNFM and of unknown attributes in requests. It never sees values of requests.
+	// Logger is told of failures of the VNFM, and of attributes without effect in requests, which the header Warning of the
+	// answer names too. It never sees values of requests.
 	Logger *slog.Logger
 }
 

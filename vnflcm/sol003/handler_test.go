@@ -663,6 +663,28 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// TestWarning: the answer names attributes that have no effect, and no values.
+func TestWarning(t *testing.T) {
+	t.Parallel()
+	x := newVNFM(t, nil, sol003.Options{})
+	answer := x.send("POST", "/vnflcm/v1/vnf_instances", `{"vnfdId":"`+toyVNFD+`"}`, 201)
+	if got := answer.Header.Values("Warning"); got != nil {
+		t.Errorf("Warning: %q without a reason", got)
+	}
+	for name, c := range map[string]struct{ body, want string }{
+		"unknown": {`"mistake":"` + canary + `","extVirtualLinks":[{"id":"a","resourceId":"n","extCps":[{"cpdId":"worker_cp","cpConfig":[{"parentCpConfigId":"x"}]}]}]`,
+			`299 - "without effect: extVirtualLinks[0].extCps[0].cpConfig[0].parentCpConfigId, mistake"`},
+		"other VIM": {`"extVirtualLinks":[{"id":"a","vimConnectionId":"` + canary + `","resourceId":"n","extCps":[]}]`, `299 - "without effect: extVirtualLinks[0].vimConnectionId"`},
+		"no ASCII":  {`"\u001f\"ü\n":1`, `299 - "without effect: \x1f\"\u00fc\n"`},
+		"long":      {`"` + strings.Repeat("x", 2000) + `":1`, `299 - "without effect: ` + strings.Repeat("x", 100) + `\u2026"`},
+	} {
+		answer := x.send("POST", x.create("v1")+"/instantiate", `{"flavourId":"simple",`+c.body+`}`, 202)
+		if got := answer.Header.Get("Warning"); got != c.want {
+			t.Errorf("%s: Warning: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // TestAuthorize identifies senders.
 func TestAuthorize(t *testing.T) {
 	t.Parallel()
