@@ -56,6 +56,18 @@ func TestKubeadmV1(t *testing.T) {
 	l.wantNodes(3, 1)
 }
 
+// TestPodAffinity is the same guide's flavour podaffinity: the sample's flavour complex, whose nodes are on different hosts, under another name.
+func TestPodAffinity(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, sandbox.Config{Virtual: []string{"vip_CP"}})
+	l.addVIM("05ef7ca5-7e32-4a6b-a03d-52f811f04496", "openstack")
+	vnfd := l.addPackage("k8s-cluster", with(script(t), replaceIn(t, "k8s-cluster", "flavour_id: complex", "flavour_id: podaffinity", "[ simple, complex ]", "[ simple, podaffinity ]")))
+	uri, _ := l.instantiated("v1", vnfd, "kubeadm_v1_podaffinity", proxy)
+	l.wantNodes(3, 1)
+	l.run(uri+"/scale", l.body("kubeadm_v1_scale_out", ""))
+	l.wantNodes(3, 2)
+}
+
 // TestKubeadmV2 is mgmt_driver_deploy_k8s_with_cilium_cni: nodes are logged in to by floating addresses, and every request repeats the
 // parameters of the cluster.
 func TestKubeadmV2(t *testing.T) {
