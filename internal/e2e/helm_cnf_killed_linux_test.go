@@ -40,7 +40,7 @@ func (j cnfJob) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	pool := cnfPool()
+	pool := j.Site.pool()
 	defer func() { err = errors.Join(err, pool.Close()) }()
 	cfg := j.Site.config(store, pool)
 	var moments atomic.Int32

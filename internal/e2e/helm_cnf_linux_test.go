@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/internal/e2e/controlplane"
+	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -96,18 +98,28 @@ const chartParams = `{"namespace": %q, "use_helm": "true", "helm_replica_values"
 type cnfSite struct {
 	Dir      string            // of Helm
 	Packages map[string]string // directories, by VNFD id
+	// Only is the one machine that can be connected to. Default: all can.
+	Only netip.Addr
+}
+
+// dial connects as the firewall of the site allows.
+func (s cnfSite) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if host, _, _ := net.SplitHostPort(address); s.Only.IsValid() && host != s.Only.String() {
+		return nil, errors.New("the test lets nobody connect to " + address)
+	}
+	return (&net.Dialer{Timeout: 3 * time.Second}).DialContext(ctx, network, address)
 }
 
 // config composes a Manager. The pool ends with the caller.
 func (s cnfSite) config(store vnflcm.Store, pool *sshexec.Pool) vnflcm.Config {
-	driver := kubernetes.New(kubernetes.Config{SSH: pool, Dir: s.Dir, Helm: helmInProcess, Ready: time.Minute, Gone: time.Minute})
+	driver := kubernetes.New(kubernetes.Config{SSH: pool, Dial: s.dial, Dir: s.Dir, Helm: helmInProcess, Ready: time.Minute, Gone: time.Minute})
 	return vnflcm.Config{Store: store, Key: key, Owner: "e2e", Packages: packagesBy("", s.Packages),
 		Mgmt: map[string]vnflcm.MgmtDriver{"sample-script": scriptless{}, "mgmt-container-update": scriptless{}}, Infra: map[string]vnflcm.InfraDriver{
 			kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver}}
 }
 
-func cnfPool() *sshexec.Pool {
-	return sshexec.NewPool(sshexec.Options{KeepAlive: 3 * time.Second, Dial: (&net.Dialer{Timeout: 3 * time.Second}).DialContext})
+func (s cnfSite) pool() *sshexec.Pool {
+	return sshexec.NewPool(sshexec.Options{KeepAlive: 3 * time.Second, Dial: s.dial})
 }
 
 // cnfVIM is the VIM entry of a cluster.
@@ -155,7 +167,7 @@ func newCNF(t testing.TB, store vnflcm.Store, site cnfSite, vim vnflcm.VimConnec
 	t.Helper()
 	c := &cnf{t: t, cluster: needCluster(t)}
 	c.namespace = newNamespace(t, c.cluster.Client())
-	pool := cnfPool()
+	pool := site.pool()
 	cfg := site.config(store, pool)
 	cfg.Logger = slog.New(slog.NewTextHandler(c, nil))
 	var err error
@@ -239,6 +251,34 @@ func (c *cnf) wantNothing() {
 
 func webScale(kind vnflcm.ScaleType, steps int) vnflcm.ScaleVnfRequest {
 	return vnflcm.ScaleVnfRequest{Type: kind, AspectID: "web", NumberOfSteps: steps}
+}
+
+// TestCNFBehindJumpHost is a CNF of a cluster whose API and control-plane nodes only a jump host reaches, which takes a key.
+func TestCNFBehindJumpHost(t *testing.T) {
+	cluster := needCluster(t)
+	for _, mode := range cnfModes[:2] {
+		t.Run(mode.name, func(t *testing.T) {
+			ctx, key := t.Context(), keygen(t, t.TempDir(), "key", "", "-t", "ed25519")
+			jump := newHosts(t, 1, vmhost.Spec{Config: []string{"PasswordAuthentication no"}, AuthorizedKeys: []string{string(read(t, key+".pub"))}})[0]
+			var masters []*master
+			if mode.masters {
+				masters = newMasters(t, cluster.Client(), 1)
+			}
+			vim := cnfVIM(t, kubernetes.VimTypeV1, cluster.Client(), masters)
+			behind, err := vnflcm.NewParams(map[string]any{"jump_host": map[string]any{"address": jump.Address.String(), "username": user, "private_key": string(read(t, key))}})
+			must(t, err)
+			vim.Extra, err = vim.Extra.Merge(behind)
+			must(t, err)
+			c := newCNF(t, vnflcm.NewMemoryStore(), cnfSite{Dir: t.TempDir(), Packages: map[string]string{cnfVNFD: cnfDir(t)}, Only: jump.Address},
+				vim, cnfVNFD, "simple", mode.params)
+			c.must(c.Instantiate(ctx, c.id, c.request))
+			c.vnfcs(1)
+			c.must(c.Scale(ctx, c.id, webScale(vnflcm.ScaleOut, 1)))
+			c.vnfcs(2)
+			c.must(c.Terminate(ctx, c.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+			c.wantNothing()
+		})
+	}
 }
 
 // TestCNFLife takes CNFs through their life: made, scaled, one pod healed, healed as a whole, scaled in, gone.
