@@ -11,6 +11,7 @@
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003]; to clients with OAuth 2.0 tokens:
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003/bearer]; with subscriptions and notifications:
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003/notify].
+//   - Use a management driver from a VNFM of your own, such as Tacker: [github.com/vnfkit/vnfkit/vnflcm/hookrun].
 //   - Keep its state in a file: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite]; in a PostgreSQL that several machines
 //     share: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres]; in a store that you write:
 //     [github.com/vnfkit/vnfkit/vnflcm/storetest] checks it. Check that a driver that you write survives the death of
