@@ -30,7 +30,7 @@ func TestTackerMgmtDriver(t *testing.T) {
 			y.conductor = &tackertest.Conductor{Dir: pkg, Run: func(ctx context.Context, op *vnflcm.Operation, said []byte) error {
 				if kill && op.Phase() == "scale_end" {
 					kill = false
-					return y.killedHook(ctx, op.InstanceID, said, pkg, data)
+					return y.killedHook(op.InstanceID, said, pkg, data) //nolint:contextcheck // the test has its own
 				}
 				_, err := tackertest.Execute(ctx, said, "../Scripts/kubeadm.py", "VNFKIT_DATA="+data)
 				return err
@@ -82,16 +82,15 @@ func packTackerDriver(t *testing.T, pkg string) {
 }
 
 // killedHook kills the program when the new node is there and the hook is not done, as a crash of the conductor's machine does.
-func (y *yard) killedHook(ctx context.Context, id string, said []byte, pkg, data string) error {
-	ctx, kill := context.WithCancel(ctx)
-	defer kill()
-	go func() {
-		awaitFor(y.t, 2*time.Minute, "the new node", func() bool { return strings.Count(y.kubectl(id, "get", "nodes", "-o", "name"), "node/") == 3 })
-		kill()
-	}()
-	program := exec.CommandContext(ctx, filepath.Join(pkg, "Scripts", "tacker-mgmt-driver"), "-driver", "kubeadm", "-data", data) //nolint:gosec // ours
+func (y *yard) killedHook(id string, said []byte, pkg, data string) error {
+	program := exec.CommandContext(y.t.Context(), filepath.Join(pkg, "Scripts", "tacker-mgmt-driver"), "-driver", "kubeadm", "-data", data) //nolint:gosec // ours
 	program.Stdin = bytes.NewReader(said)
-	return program.Run()
+	if err := program.Start(); err != nil {
+		return err
+	}
+	awaitFor(y.t, 2*time.Minute, "the new node", func() bool { return strings.Count(y.kubectl(id, "get", "nodes", "-o", "name"), "node/") == 3 })
+	_ = program.Process.Kill()
+	return program.Wait()
 }
 
 // wantTackerVIM checks the file that Tacker's operator registers the cluster from.
