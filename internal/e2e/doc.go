@@ -23,6 +23,8 @@
 //	      a cluster VNF, a registry VNF, and a CNF whose chart runs on the one with its image in the other: on machines
 //	      of an infrastructure driver of the tests, and on those at the addresses of OpenStack's servers, where its
 //	      packages are installed. There also the kubeadm driver, simulated as in ssh.
+//	tacker
+//	      the life of a cluster on that OpenStack whose hooks Tacker's conductor runs (examples/tacker-mgmt-driver)
 //	kubespray
 //	      mgmt/kubespray and mgmt/loadbalancer with Debian's Ansible on one machine, playbooks with kubespray's names and
 //	      contract that build real clusters on others, and haproxy from packages; a client that counts what fails.

@@ -30,7 +30,7 @@ var site struct {
 }
 
 // partNames are those that VNFKIT_E2E may name.
-var partNames = []string{"ssh", "openstack", "kubeadm", "registry", "helm", "all", "kubespray"}
+var partNames = []string{"ssh", "openstack", "kubeadm", "registry", "helm", "all", "tacker", "kubespray"}
 
 // named reports whether this run is to have a part.
 func named(part string) bool {
