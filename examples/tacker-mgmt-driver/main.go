@@ -64,7 +64,7 @@ func run(ctx context.Context, data, driver string, args []string, in io.Reader, 
 func (h *host) hook(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	driver, known := h.drivers[name]
 	if !known {
-		return fmt.Errorf("-driver %q is none of %s", name, strings.Join(driverNames(), ", "))
+		return fmt.Errorf("unknown driver: -driver is %q, and may be %s", name, strings.Join(driverNames(), ", "))
 	}
 	call, err := hookrun.FromTackerV2(in)
 	if err != nil {

@@ -45,7 +45,7 @@ func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Re
 }
 
 // ReadStack reads the resources of a stack that another program has made for a VNF, such as Tacker. It changes nothing. The stack
-// has the name StackName(instanceID) and the given id; ErrForeignStack if another one has the name, ErrNoStack if there is none. The
+// has the name StackName(instanceID) and the given id. ErrForeignStack: a stack with another id has the name. ErrNoStack: no stack has it. The
 // ID of a VNFC follows from instanceID and the names of the resources that hold the server: it stays when Heat replaces the server.
 func (d *Driver) ReadStack(ctx context.Context, vim vnflcm.VimConnectionInfo, instanceID, stackID string, flavour *tosca.Flavour) (vnflcm.Resources, error) {
 	w, err := d.begin(ctx, &vnflcm.Operation{InstanceID: instanceID, VIM: vim, Flavour: flavour})

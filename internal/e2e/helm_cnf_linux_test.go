@@ -105,7 +105,7 @@ type cnfSite struct {
 // dial connects as the firewall of the site allows.
 func (s cnfSite) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if host, _, _ := net.SplitHostPort(address); s.Only.IsValid() && host != s.Only.String() {
-		return nil, errors.New("the test lets nobody connect to " + address)
+		return nil, errors.New("the firewall of the test refuses " + address)
 	}
 	return (&net.Dialer{Timeout: 3 * time.Second}).DialContext(ctx, network, address)
 }

@@ -16,7 +16,7 @@ var executor string
 // those of Debian's OpenStack packages.
 const TackerEnv = "VNFKIT_TACKER"
 
-// Python returns the interpreter that scripts run with, empty if there is none.
+// Python returns the interpreter that runs scripts, empty on a machine without Python.
 func Python() string {
 	if os.Getenv(TackerEnv) != "" {
 		return "/usr/bin/python3"

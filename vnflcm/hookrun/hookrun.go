@@ -59,10 +59,14 @@ type Call struct {
 type Result = vnflcm.HookResult
 
 // Run runs the hook, or continues it, or returns its result if it has succeeded before. The driver validates the request first,
-// except in a rollback. ErrInvalidRequest: the Call or the request has faults.
-// ErrNotSupported: the driver has no such hook. A start hook that the driver lacks does nothing if the driver has the end hook; the
-// end hook then finds out what has changed. A rollback hook that it lacks is that of the inverse operation. ErrConflict: the operation is of another instance. ErrUnreadable: the store is
-// sealed under another key. Other errors are those of the driver; call Run again to continue.
+// except in a rollback.
+//
+// A start hook that the driver lacks does nothing if the driver has the end hook, which then finds out what has changed. In the
+// place of a rollback hook that the driver lacks, Run runs the hook of the inverse operation.
+//
+// ErrInvalidRequest: the Call or the request has faults. ErrNotSupported: the driver lacks the hook. ErrConflict: an earlier Call gave
+// the OperationID and hook another InstanceID. ErrUnreadable: the store is sealed under another key. The driver returns all other
+// errors; call Run again to continue.
 func (r Runner) Run(ctx context.Context, c Call) (Result, error) {
 	if r.Store == nil || r.Driver == nil {
 		return Result{}, errors.New("hookrun: a Runner needs a Store and a Driver")
