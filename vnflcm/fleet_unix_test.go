@@ -63,6 +63,10 @@ func TestFleet(t *testing.T) {
 	accepted := acceptMany(t, api, int(duration.Seconds()*10/3), duration)
 	disturbing.Wait()
 	f.awaitEnds(api)
+	poll(t, "the records of killed processes are removed", func() bool {
+		list, err := store.List(t.Context(), vnflcm.Query{Kind: "process"})
+		return err == nil && len(list) == fleetProcesses
+	})
 	f.end()
 	checkFeed(t, api, accepted)
 	for _, kind := range []string{"claim", "step", "cancel", "process"} {
