@@ -41,7 +41,7 @@ func (r *records) checkKey(ctx context.Context) error {
 // them have the new key. Records that cannot be read stay as they are and are named by the error (ErrUnreadable).
 func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 	var errs []error
-	for _, kind := range []string{kindInstance, kindAbandoned, kindOperation, kindHook, kindHookInitial, kindClaim, kindCancel, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, keyCheck.Kind} {
+	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, kindClaim, kindCancel, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, keyCheck.Kind} {
 		list, err := m.cfg.Store.List(ctx, Query{Kind: kind})
 		if err != nil {
 			return left, err

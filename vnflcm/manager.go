@@ -213,16 +213,10 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 		return nil, err
 	}
 	defer closePackage(pkg)
-	vnfd := pkg.VNFD()
-	rec := instanceRecord{Tenant: req.Tenant, Instance: VnfInstance{
-		ID: m.cfg.NewID(), VnfInstanceName: req.VnfInstanceName, VnfInstanceDescription: req.VnfInstanceDescription,
-		VnfdID: req.VnfdID, VnfProvider: vnfd.Provider, VnfProductName: vnfd.ProductName,
-		VnfSoftwareVersion: vnfd.SoftwareVersion, VnfdVersion: vnfd.Version,
-		InstantiationState: NotInstantiated, Metadata: req.Metadata,
-	}}
-	record, err := m.records.sealed(kindInstance, rec.Instance.ID, 0, &rec)
-	b := Batch{Put: []Record{record}}
-	if err = errors.Join(err, m.records.appendChange(&b, InstanceCreated, rec.identity(), nil)); err == nil {
+	rec := instanceRecord{Tenant: req.Tenant, Instance: newInstance(VnfInstance{ID: m.cfg.NewID(), VnfInstanceName: req.VnfInstanceName,
+		VnfInstanceDescription: req.VnfInstanceDescription, VnfdID: req.VnfdID, Metadata: req.Metadata}, pkg.VNFD())}
+	var b Batch
+	if err = m.addInstance(&b, &rec); err == nil {
 		err = m.cfg.Store.Apply(ctx, b)
 	}
 	if err != nil {
@@ -231,6 +225,20 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 	view := rec.view(m.cfg.PublicParams...)
 	view.Version = documentVersion(1, 0)
 	return view, nil
+}
+
+// newInstance returns an instance with the names of given and what the VNFD says of it.
+func newInstance(given VnfInstance, vnfd *tosca.VNFD) VnfInstance {
+	return VnfInstance{ID: given.ID, VnfInstanceName: given.VnfInstanceName, VnfInstanceDescription: given.VnfInstanceDescription,
+		VnfdID: given.VnfdID, VnfProvider: vnfd.Provider, VnfProductName: vnfd.ProductName, VnfSoftwareVersion: vnfd.SoftwareVersion,
+		VnfdVersion: vnfd.Version, InstantiationState: NotInstantiated, Metadata: given.Metadata}
+}
+
+// addInstance adds to b a new instance and its entry in the change feed.
+func (m *Manager) addInstance(b *Batch, rec *instanceRecord) error {
+	record, err := m.records.sealed(kindInstance, rec.Instance.ID, 0, rec)
+	b.Put = append(b.Put, record)
+	return errors.Join(err, m.records.appendChange(b, InstanceCreated, rec.identity(), nil))
 }
 
 // Delete removes an instance that is not instantiated (SOL003 v2.6.1 5.4.3.3.5): ErrState if it is,

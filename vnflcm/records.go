@@ -10,6 +10,7 @@ import (
 const (
 	kindInstance    = "instance"
 	kindAbandoned   = "abandoned"
+	kindAdoption    = "adoption"
 	kindOperation   = "operation"
 	kindHook        = "hook"
 	kindHookInitial = "hook-initial"

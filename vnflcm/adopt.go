@@ -1,0 +1,194 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/tosca"
+)
+
+// Adopter is an InfraDriver that can take over resources which another program has made for a VNF.
+type Adopter interface {
+	// Adopt reads these resources and changes nothing. resource names them on the VIM, such as by the id of a stack. op is like
+	// that of an instantiation, but Levels are those that the VNF has now. Adopt reports every fault of the request, and what a
+	// later operation would lose because the package does not describe these resources (*ParamError, joined). Later calls find
+	// the resources by their Metadata.
+	Adopt(ctx context.Context, op *Operation, resource string) (Resources, error)
+}
+
+// Adopt takes over a VNF that another program has made, such as OpenStack Tacker. Afterwards the VNF instance is INSTANTIATED,
+// and its operations are those of a VNF that this Manager has instantiated. Adopt reads the VIM, changes nothing there, runs no
+// hook and asks for no grant.
+//
+// known is the VNF instance as the other program shows it. Of it, Adopt takes ID (default: a new one), VnfdID, VnfInstanceName,
+// VnfInstanceDescription, Tenant, Metadata, Extensions, VnfConfigurableProperties and the scale status in InstantiatedVnfInfo
+// (default: that of req). The VNFCs get new ids. req is the request that the VNF was instantiated with. resource names the VNF
+// on the VIM, as the InfraDriver says.
+//
+// All faults are reported at once (*ParamError, joined; ErrInvalidRequest): also if the VNF has other numbers of VNFCs than its
+// scale status says. ErrNotSupported: the InfraDriver is no Adopter. ErrConflict: there is an instance with this ID, or another
+// instance has a machine of the VNF.
+func (m *Manager) Adopt(ctx context.Context, known VnfInstance, req InstantiateVnfRequest, resource string) (*VnfInstance, error) {
+	rec := &instanceRecord{Tenant: known.Tenant, Initial: req, Instance: VnfInstance{VnfdID: known.VnfdID}}
+	if err := errors.Join(known.checkAdoptable(), checkRequestUnmasked(known.Extensions, known.VnfConfigurableProperties, req)); err != nil {
+		return nil, err
+	}
+	pkg, err := m.openPackage(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	defer closePackage(pkg)
+	if known.ID == "" {
+		known.ID = m.cfg.NewID()
+	}
+	rec.Instance = newInstance(known, pkg.VNFD())
+	if rec.Instance.Extensions = known.Extensions; known.Extensions.IsZero() {
+		rec.Instance.Extensions = req.Extensions
+	}
+	if rec.Instance.VnfConfigurableProperties = known.VnfConfigurableProperties; known.VnfConfigurableProperties.IsZero() {
+		rec.Instance.VnfConfigurableProperties = req.VnfConfigurableProperties
+	}
+	if err := m.readAdopted(ctx, pkg, rec, known.scaleStatus(), resource); err != nil {
+		return nil, err
+	}
+	if err := m.records.update(ctx, func(ctx context.Context, b *Batch) error { return m.addAdopted(ctx, b, rec) }); err != nil {
+		return nil, err
+	}
+	return m.Get(ctx, rec.Instance.ID)
+}
+
+// checkAdoptable returns the faults of a VnfInstance that is to be adopted.
+func (i *VnfInstance) checkAdoptable() error {
+	var faults []error
+	if i.VnfdID == "" {
+		faults = append(faults, &ParamError{Path: "vnfdId", Reason: "is required"})
+	}
+	if i.InstantiationState == NotInstantiated {
+		faults = append(faults, &ParamError{Path: "instantiationState", Value: string(i.InstantiationState), Reason: "an instance without resources cannot be adopted"})
+	}
+	return errors.Join(faults...)
+}
+
+// checkRequestUnmasked refuses values that a document shows as ***.
+func checkRequestUnmasked(parts ...any) error {
+	var faults []error
+	for _, part := range parts {
+		params, err := NewParams(part)
+		faults = append(faults, err, checkUnmasked(params))
+	}
+	return errors.Join(faults...)
+}
+
+func (i *VnfInstance) scaleStatus() []ScaleInfo {
+	if i.InstantiatedVnfInfo == nil {
+		return nil
+	}
+	return i.InstantiatedVnfInfo.ScaleStatus
+}
+
+// readAdopted checks the request and reads the resources into rec.
+func (m *Manager) readAdopted(ctx context.Context, pkg *tosca.Package, rec *instanceRecord, status []ScaleInfo, resource string) error {
+	params, err := NewParams(rec.Initial)
+	if err != nil {
+		return err
+	}
+	op := &operationRecord{Occ: VnfLcmOpOcc{ID: m.cfg.NewID(), VnfInstanceID: rec.Instance.ID, Operation: OpInstantiate, OperationParams: params}}
+	s, err := m.session(ctx, pkg, rec, op, "adopt")
+	if err != nil {
+		return err
+	}
+	adopter, able := s.infra.(Adopter)
+	if !able {
+		return fmt.Errorf("%w: the driver of VIM type %s cannot adopt", ErrNotSupported, s.op.VIM.VimType)
+	}
+	rec.Links, rec.ManagedLinks = op.links(rec)
+	faults := []error{s.pinVIM(ctx, rec)}
+	rec.Levels, err = s.adoptedLevels(status)
+	s.op.Levels = rec.Levels
+	faults = append(faults, err, s.checkHooks(), checkRequest(s.op), s.validate(ctx, s.op))
+	if err == nil { // without levels the driver does not know what to expect
+		rec.Resources, err = adopter.Adopt(ctx, s.op, resource)
+		faults = append(faults, err)
+	}
+	if err == nil {
+		faults = append(faults, checkNumbers(s.op, rec.Resources.VNFCs))
+	}
+	rec.Instance.InstantiationState = Instantiated
+	return s.masked(errors.Join(faults...))
+}
+
+// adoptedLevels are the scale levels of a VNF that is adopted: status, and those of the request for the aspects that status lacks.
+func (s *session) adoptedLevels(status []ScaleInfo) (map[string]int, error) {
+	size, err := s.op.Flavour.InitialSize(s.op.Instantiate.targetSize())
+	if err != nil {
+		return nil, paramErrors(err)
+	}
+	levels := size.ScaleStatus
+	for _, info := range status {
+		levels[info.AspectID] = info.ScaleLevel
+	}
+	size, err = s.op.Flavour.SizeAt(s.op.Instantiate.targetSize(), levels)
+	return size.ScaleStatus, paramErrors(err)
+}
+
+// checkNumbers reports each VDU with another number of VNFCs than the scale levels say.
+func checkNumbers(op *Operation, now []VNFC) error {
+	want, err := op.Instances()
+	if err != nil {
+		return err
+	}
+	have := map[string]int{}
+	for _, v := range now {
+		have[v.VDU]++
+		if _, known := want[v.VDU]; !known {
+			want[v.VDU] = 0
+		}
+	}
+	var faults []error
+	for _, vdu := range sortedKeys(want) {
+		if have[vdu] != want[vdu] {
+			faults = append(faults, &ParamError{Path: "instantiatedVnfInfo.scaleStatus",
+				Reason: fmt.Sprintf("the VNF has %d VNFCs of VDU %s, not %d as its scale levels say", have[vdu], vdu, want[vdu])})
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// addAdopted adds to b the instance, unless another instance has one of its machines. The record of the latest adoption, which
+// each adoption replaces, keeps two adoptions from being written side by side.
+func (m *Manager) addAdopted(ctx context.Context, b *Batch, rec *instanceRecord) error {
+	if err := m.records.put(ctx, b, kindAdoption, "latest", rec.Instance.ID); err != nil {
+		return err
+	}
+	err := m.records.allOf(ctx, Query{Kind: kindInstance}, func(list []Record) error {
+		for _, stored := range list {
+			var other instanceRecord
+			if err := m.records.open(stored, &other); err != nil {
+				return err
+			}
+			if err := rec.shares(&other); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return m.addInstance(b, rec)
+}
+
+// shares returns ErrConflict if another instance has the same id or one of the machines.
+func (rec *instanceRecord) shares(other *instanceRecord) error {
+	if other.Instance.ID == rec.Instance.ID {
+		return fmt.Errorf("%w: there is a VNF instance %s", ErrConflict, rec.Instance.ID)
+	}
+	for _, v := range rec.Resources.VNFCs {
+		if slices.ContainsFunc(other.Resources.VNFCs, func(o VNFC) bool { return o.ResourceID == v.ResourceID }) {
+			return fmt.Errorf("%w: the machine %s belongs to the VNF instance %s", ErrConflict, v.ResourceID, other.Instance.ID)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package vnflcm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Adopt finds the machines of an instance that another store knows.
+func (c *cloud) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Resources, error) {
+	if resource != "cluster of toys" {
+		return vnflcm.Resources{}, errors.Join(c.planFault, &vnflcm.ParamError{Path: "resource", Value: resource, Reason: "is not on the VIM"})
+	}
+	found, err := c.Resources(ctx, op)
+	return found, errors.Join(c.planFault, err)
+}
+
+// adoption is a VNF that one Manager has made and another one shall adopt: their stores are different.
+type adoption struct {
+	*toys
+	known vnflcm.VnfInstance
+	req   vnflcm.InstantiateVnfRequest
+}
+
+// newAdoption makes a VNF with one master and four workers.
+func newAdoption(t *testing.T, change func(*vnflcm.Config)) *adoption {
+	t.Helper()
+	maker := newToys(t, nil)
+	id := maker.instantiated("plain")
+	opID, err := maker.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "workers", NumberOfSteps: 2})
+	maker.wait(opID, err, vnflcm.Completed)
+	a := &adoption{known: *maker.get(id), req: vnflcm.InstantiateVnfRequest{FlavourID: "plain"}}
+	a.known.Tenant = "tenant"
+	a.toys = newToys(t, func(cfg *vnflcm.Config) {
+		cfg.Infra, cfg.Mgmt = maker.cfg.Infra, maker.cfg.Mgmt
+		if change != nil {
+			change(cfg)
+		}
+	})
+	a.world = maker.world
+	return a
+}
+
+// TestAdopt has a VNF adopted that another Manager has made, and then changes and removes it.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	a := newAdoption(t, nil)
+	before := a.world.state(a.known.ID)
+	adopted, err := a.Adopt(t.Context(), a.known, a.req, "cluster of toys")
+	must(t, err)
+	if diff := cmp.Diff(before, a.world.state(a.known.ID)); diff != "" {
+		t.Errorf("adopting has changed the world: %s", diff)
+	}
+	want := a.known
+	want.Tenant, want.Version = "tenant", adopted.Version
+	if diff := cmp.Diff(want, *adopted, cmp.AllowUnexported(vnflcm.Params{})); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := a.Adopt(t.Context(), a.known, a.req, "cluster of toys"); !errors.Is(err, vnflcm.ErrConflict) {
+		t.Errorf("adopted twice: %v", err)
+	}
+
+	opID, err := a.Scale(t.Context(), a.known.ID, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "workers"})
+	a.wait(opID, err, vnflcm.Completed)
+	healed := a.get(a.known.ID).InstantiatedVnfInfo.VnfcResourceInfo[0].ID
+	opID, err = a.Heal(t.Context(), a.known.ID, vnflcm.HealVnfRequest{VnfcInstanceID: []string{healed}})
+	a.wait(opID, err, vnflcm.Completed)
+	now := a.world.state(a.known.ID)
+	if len(now.Machines) != 4 || len(now.Nodes) != 5 || now.Token != 1 { // one node is the configuration
+		t.Errorf("the world after a scaling and a heal: %+v", now)
+	}
+	opID, err = a.Terminate(t.Context(), a.known.ID, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+	a.wait(opID, err, vnflcm.Completed)
+	if left := a.world.state(a.known.ID).Machines; len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestAdoptRefused holds that Adopt reports all faults and writes nothing then.
+func TestAdoptRefused(t *testing.T) {
+	t.Parallel()
+	masked, err := vnflcm.ParseParams([]byte(`{"password": "***"}`))
+	must(t, err)
+	for _, c := range []struct {
+		name     string
+		change   func(*adoption)
+		config   func(*vnflcm.Config)
+		resource string
+		want     error
+		text     []string
+	}{
+		{name: "other levels", change: func(a *adoption) { a.known.InstantiatedVnfInfo.ScaleStatus = nil }, want: vnflcm.ErrInvalidRequest,
+			text: []string{"instantiatedVnfInfo.scaleStatus: the VNF has 4 VNFCs of VDU worker, not 2 as its scale levels say"}},
+		{name: "everything", resource: "nothing", config: func(cfg *vnflcm.Config) {
+			cfg.Infra["toy"].(*cloud).planFault = &vnflcm.ParamError{Path: "a", Reason: "of the cloud"}
+			cfg.Mgmt["cluster"].(*cluster).validFault = &vnflcm.ParamError{Path: "b", Reason: "of the cluster"}
+		}, want: vnflcm.ErrInvalidRequest, text: []string{"a: of the cloud", "b: of the cluster", `resource: "nothing": is not on the VIM`}},
+		{name: "levels that do not exist", change: func(a *adoption) {
+			a.known.InstantiatedVnfInfo.ScaleStatus = []vnflcm.ScaleInfo{{AspectID: "workers", ScaleLevel: 9}, {AspectID: "others"}}
+		}, want: vnflcm.ErrInvalidRequest, text: []string{"scaleStatus.workers", `scaleStatus: "others"`}},
+		{name: "not instantiated", change: func(a *adoption) { a.known.InstantiationState, a.known.VnfdID = vnflcm.NotInstantiated, "" },
+			want: vnflcm.ErrInvalidRequest, text: []string{`instantiationState: "NOT_INSTANTIATED"`, "vnfdId: is required"}},
+		{name: "masked values", change: func(a *adoption) { a.known.Extensions, a.req.AdditionalParams = masked, masked },
+			want: vnflcm.ErrInvalidRequest, text: []string{"password", "additionalParams.password"}},
+		{name: "unknown package", change: func(a *adoption) { a.known.VnfdID = "another" }, want: vnflcm.ErrNoPackage},
+		{name: "a driver that cannot", config: func(cfg *vnflcm.Config) {
+			cfg.Infra = map[string]vnflcm.InfraDriver{"toy": fixedCloud{cfg.Infra["toy"]}}
+		},
+			want: vnflcm.ErrNotSupported, text: []string{"the driver of VIM type toy cannot adopt"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a := newAdoption(t, c.config)
+			if c.change != nil {
+				c.change(a)
+			}
+			if c.resource == "" {
+				c.resource = "cluster of toys"
+			}
+			_, err := a.Adopt(t.Context(), a.known, a.req, c.resource)
+			if !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			for _, text := range c.text {
+				if !strings.Contains(fmt.Sprint(err), text) {
+					t.Errorf("%v does not say %q", err, text)
+				}
+			}
+			if page, err := a.Instances(t.Context(), vnflcm.InstanceQuery{}); err != nil || len(page.Items) > 0 {
+				t.Errorf("there are instances: %v, %v", page.Items, err)
+			}
+		})
+	}
+}
+
+// TestAdoptOnce has a VNF adopted under many ids at once: one of them gets it.
+func TestAdoptOnce(t *testing.T) {
+	t.Parallel()
+	a := newAdoption(t, nil)
+	var all sync.WaitGroup
+	results := make([]error, 8)
+	for i := range results {
+		all.Go(func() {
+			known := a.known
+			known.ID = fmt.Sprint("instance-", i)
+			a.world.mu.Lock()
+			a.world.machines[known.ID] = a.world.machines[a.known.ID]
+			a.world.mu.Unlock()
+			_, results[i] = a.Adopt(t.Context(), known, a.req, "cluster of toys")
+		})
+	}
+	all.Wait()
+	adopted := 0
+	for _, err := range results {
+		if err == nil {
+			adopted++
+		} else if !errors.Is(err, vnflcm.ErrConflict) {
+			t.Error(err)
+		}
+	}
+	if adopted != 1 {
+		t.Errorf("%d instances have adopted the machines: %v", adopted, results)
+	}
+}
