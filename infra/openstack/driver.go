@@ -111,16 +111,22 @@ func StackName(instanceID string) string { return "vnf-" + instanceID }
 // tags mark the stack as made for the instance.
 func (w *work) tags() []string { return []string{"vnfkit", w.op.InstanceID} }
 
-// find returns the stack of the instance, nil if it does not exist, ErrForeignStack if the stack of that name is another one. The
-// stack has the id that the Manager has recorded or, before an id is recorded, all tags. A stack can lose its tags ("openstack
-// stack update" without --existing); apply gives them back.
+// find returns the stack of the instance, nil if it does not exist, ErrForeignStack if the stack with its name is another one. The
+// stack has the id that the Manager has recorded: then it may have another name, and it may have lost its tags ("openstack stack
+// update" without --existing), which apply gives back. Before an id is recorded, and after the recorded stack was deleted to be
+// made again, the stack has the name and all tags.
 func (w *work) find(ctx context.Context) (*heat.Stack, error) {
+	if id := w.op.Metadata[metaStack]; id != "" {
+		if s, err := w.heat.Find(ctx, id); err != nil || s != nil {
+			return s, err
+		}
+	}
 	s, err := w.heat.Find(ctx, StackName(w.op.InstanceID))
 	if err != nil || s == nil {
 		return nil, err
 	}
 	for _, tag := range w.tags() {
-		if s.ID != w.op.Metadata[metaStack] && !slices.Contains(s.Tags, tag) {
+		if !slices.Contains(s.Tags, tag) {
 			return nil, fmt.Errorf("%w: %s (%s) lacks the tag %s", ErrForeignStack, s.Name, s.ID, tag)
 		}
 	}

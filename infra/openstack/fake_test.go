@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"gopkg.in/yaml.v3"
 )
 
 // fake is an OpenStack with the answers of the real one (Heat 19, Nova 26, Neutron 21), as far as the driver
@@ -44,6 +46,8 @@ type fakeStack struct {
 	Name, ID string
 	tags     string
 	params   map[string]any
+	template any
+	files    any
 	status   string
 	reason   string
 	updated  int
@@ -136,6 +140,11 @@ func (f *fake) answer(r *http.Request, body map[string]any) (int, any) {
 	}
 	name := path[2]
 	s := f.stacks[name]
+	for _, other := range f.stacks {
+		if other.ID == name {
+			s = other
+		}
+	}
 	if s == nil && len(path) > 3 { // a nested stack
 		return f.nested(r, path, body)
 	}
@@ -147,6 +156,10 @@ func (f *fake) answer(r *http.Request, body map[string]any) (int, any) {
 		return http.StatusOK, map[string]any{"resources": f.resources(s)}
 	case last == "events":
 		return http.StatusOK, map[string]any{"events": f.events(s, r)}
+	case last == "template":
+		return http.StatusOK, s.template
+	case last == "files":
+		return http.StatusOK, s.files
 	case last == "actions":
 		f.end(s, "FAILED", "stopped")
 		return http.StatusAccepted, nil
@@ -173,7 +186,12 @@ func (f *fake) create(body map[string]any) (int, any) {
 		return refusal(http.StatusConflict, "The Stack ("+name+") already exists.")
 	}
 	params, _ := body["parameters"].(map[string]any)
-	s := &fakeStack{Name: name, ID: f.id(), tags: body["tags"].(string), params: params, groups: map[string][]*member{}}
+	tags, _ := body["tags"].(string)
+	var template any
+	if err := yaml.Unmarshal([]byte(body["template"].(string)), &template); err != nil {
+		return refusal(http.StatusBadRequest, err.Error())
+	}
+	s := &fakeStack{Name: name, ID: f.id(), tags: tags, params: params, template: template, files: body["files"], groups: map[string][]*member{}}
 	f.stacks[name] = s
 	f.begin(s, "CREATE", func() { f.resize(s) })
 	return http.StatusCreated, map[string]any{"stack": map[string]any{"id": s.ID}}
@@ -240,8 +258,12 @@ func (f *fake) look(s *fakeStack) any {
 	}
 	params := map[string]string{}
 	for name, value := range s.params {
-		text, _ := json.Marshal(value)
-		params[name] = string(text)
+		if _, isText := value.(string); isText {
+			params[name] = value.(string)
+		} else {
+			text, _ := json.Marshal(value)
+			params[name] = string(text)
+		}
 		if name == "login_password_hash" { // the sample declares it as hidden
 			params[name] = "******"
 		}

@@ -61,11 +61,16 @@ func (d *Driver) ReadStack(ctx context.Context, vim vnflcm.VimConnectionInfo, in
 	case s.ID != stackID:
 		return vnflcm.Resources{}, fmt.Errorf("%w: %s has the id %s, not %s", ErrForeignStack, s.Name, s.ID, stackID)
 	}
+	return w.read(ctx, s)
+}
+
+// read returns the resources of a stack that another program has made: its VNFCs have no ids of an earlier stack.
+func (w *work) read(ctx context.Context, s *heat.Stack) (vnflcm.Resources, error) {
 	list, err := w.heat.Resources(ctx, s)
 	if err != nil {
 		return vnflcm.Resources{}, err
 	}
-	return w.resources(ctx, s, tree{instance: instanceID, flavour: flavour, list: list})
+	return w.resources(ctx, s, tree{instance: w.op.InstanceID, flavour: w.op.Flavour, list: list})
 }
 
 // resources are what the stack has made.

@@ -1,7 +1,9 @@
 package hot_test
 
 import (
+	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -265,6 +267,70 @@ func FuzzTemplate(f *testing.F) {
 		var out any
 		if err := yaml.Unmarshal([]byte(template.Text()), &out); err != nil {
 			t.Errorf("%v\n%s", err, template.Text())
+		}
+	})
+}
+
+// TestDifferences compares the sample with what Heat says of a stack.
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	template, err := hot.Load(pkg(), "df")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document any
+	if err := yaml.Unmarshal([]byte(base), &document); err != nil {
+		t.Fatal(err)
+	}
+	asJSON, err := json.Marshal(document) // as Heat shows it
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := template.Files()
+	for name, c := range map[string]struct {
+		top    string
+		change map[string]string // of files; "" removes one
+		want   []string
+	}{
+		"the same":                  {top: base},
+		"as Heat shows it":          {top: string(asJSON)},
+		"a description":             {top: strings.Replace(base, "\nresources:", "\ndescription: other\nresources:", 1)},
+		"another number of members": {top: strings.Replace(base, "desired_capacity: 2", "desired_capacity: 7", 1)},
+		"a resource more":           {top: strings.Replace(base, "outputs:", "  more: {type: OS::Heat::None}\noutputs:", 1), want: []string{"resources.more"}},
+		"no template":               {top: "a: [", want: []string{"base HOT"}},
+		"a file is missing":         {top: base, change: map[string]string{"VDU1.yaml": ""}, want: []string{"VDU1.yaml"}},
+		"a file is no template":     {top: base, change: map[string]string{"VDU1.yaml": "- a"}, want: []string{"VDU1.yaml"}},
+		"a file beside":             {top: base, change: map[string]string{"other.yaml": "x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			have := maps.Clone(files)
+			for name, text := range c.change {
+				if have[name] = text; text == "" {
+					delete(have, name)
+				}
+			}
+			if diff := cmp.Diff(c.want, template.Differences(c.top, have)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// FuzzDifferences: whatever Heat answers, nothing panics, and a template is no other than itself.
+func FuzzDifferences(f *testing.F) {
+	f.Add(base)
+	f.Add("resources: {a: {type: OS::Heat::ResourceGroup, properties: {count: 1}}, b: {1: yes, no: 2}}")
+	f.Fuzz(func(t *testing.T, text string) {
+		template, err := hot.Load(pkg(), "df")
+		if err != nil {
+			t.Fatal(err)
+		}
+		template.Differences(text, map[string]string{"VDU1.yaml": text})
+		if other, err := hot.Load(pkg("BaseHOT/df/top.yaml", text), "df"); err == nil {
+			if different := other.Differences(other.Text(), other.Files()); len(different) > 0 {
+				t.Errorf("other than itself: %q", different)
+			}
 		}
 	})
 }

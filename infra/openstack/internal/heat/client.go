@@ -2,6 +2,7 @@ package heat
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -76,6 +77,17 @@ func (c *Client) Create(ctx context.Context, name string, tags []string, d Defin
 	return &Stack{Name: name, ID: made.Stack.ID, Status: createInProgress}, nil
 }
 
+// Definition returns what a stack was last made or updated from. The template is JSON.
+func (c *Client) Definition(ctx context.Context, s *Stack) (Definition, error) {
+	var template json.RawMessage
+	var files map[string]string
+	err := c.call(ctx, "read the template of stack "+s.Name, http.MethodGet, c.api.ServiceURL("stacks", s.Name, s.ID, "template"), nil, &template)
+	if err == nil {
+		err = c.call(ctx, "read the files of stack "+s.Name, http.MethodGet, c.api.ServiceURL("stacks", s.Name, s.ID, "files"), nil, &files)
+	}
+	return Definition{Template: string(template), Files: files}, err
+}
+
 // Update begins to change a stack into d. Parameters that d does not name stay.
 func (c *Client) Update(ctx context.Context, s *Stack, d Definition) error {
 	body := d.body()
@@ -99,7 +111,7 @@ func (c *Client) Stop(ctx context.Context, s *Stack) error {
 		map[string]any{"cancel_without_rollback": nil}, nil)
 }
 
-// Find returns the stack of that name, nil when there is none.
+// Find returns the stack of that name or id, nil when there is none.
 func (c *Client) Find(ctx context.Context, name string) (*Stack, error) {
 	return c.get(ctx, "stacks", name)
 }
