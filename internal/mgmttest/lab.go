@@ -66,9 +66,13 @@ func Open(t testing.TB, s Setup) *Lab {
 	}
 	l.Manager = l.Process()
 	if s.From == nil {
-		check(t, l.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: vimID, VimType: vimID}))
+		check(t, l.registerVIM())
 	}
 	return l
+}
+
+func (l *Lab) registerVIM() error {
+	return l.VIMs().Put(l.t.Context(), vnflcm.VimConnectionInfo{VimID: vimID, VimType: vimID})
 }
 
 // build has the world and the store be as the setup says.

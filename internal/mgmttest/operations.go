@@ -80,3 +80,18 @@ func (l *Lab) VNFCs(id string) []vnflcm.VnfcResourceInfo {
 	check(l.t, err)
 	return inst.InstantiatedVnfInfo.VnfcResourceInfo
 }
+
+// Adopted makes a VNF with one Manager, and has another one adopt it whose store is empty: what drivers have recorded is gone. It
+// returns the id of the instance.
+func (l *Lab) Adopted(request string, changes ...Change) string {
+	l.t.Helper()
+	id := l.Instantiated(request, changes...)
+	known, err := l.Get(l.t.Context(), id)
+	check(l.t, err)
+	l.Store = vnflcm.NewMemoryStore()
+	l.Manager = l.Process()
+	check(l.t, l.registerVIM())
+	_, err = l.Adopt(l.t.Context(), *known, l.Request(request, changes...), "")
+	check(l.t, err)
+	return id
+}

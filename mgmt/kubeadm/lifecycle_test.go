@@ -97,6 +97,46 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
+// TestAdopted scales and heals a cluster of which the driver has recorded nothing: one that another program has made.
+func TestAdopted(t *testing.T) {
+	for name, c := range map[string]struct {
+		request string
+		change  []mgmttest.Change
+	}{
+		"built-in preparation": {"instantiate_sandbox.json", nil},
+		"virtual address":      {"instantiate_sandbox.json", virtual(t)},
+		"script":               {"instantiate_script.json", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name != "virtual address" {
+				mgmttest.SkipVariant(t)
+			}
+			ctx := t.Context()
+			l := newLab(t)
+			id := l.Adopted(c.request, append(c.change, func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = "complex" })...)
+			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+			l.want(3, 2, 0)
+			var master string
+			for _, v := range l.VNFCs(id) {
+				if v.VduID == "masterNode" {
+					master = v.ID
+				}
+			}
+			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{master, l.worker(id).ID}}))
+			l.want(3, 2, 0)
+			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
+			l.want(3, 1, 0)
+			l.Must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+			l.want(0, 0, 0)
+			if err := l.Delete(ctx, id, ""); err != nil {
+				t.Error(err)
+			}
+			l.Forgotten()
+		})
+	}
+}
+
 // worker returns a worker of the instance.
 func (l *lab) worker(id string) vnflcm.VnfcResourceInfo {
 	l.t.Helper()

@@ -66,3 +66,17 @@ func TestLifecycle(t *testing.T) {
 		})
 	}
 }
+
+// TestAdopted scales and heals a cluster of which the driver has recorded nothing: one that another program has made.
+func TestAdopted(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	l := newLab(t)
+	id := l.Adopted(sample, mgmttest.Sized("simple", 1))
+	l.scaleOut(id)
+	l.WantNodes(1, 3, 0)
+	l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.vnfcs(id, "workerNode")[0].ID}}))
+	l.WantNodes(1, 3, 0)
+	l.Must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	l.WantNodes(0, 0, 0)
+}
