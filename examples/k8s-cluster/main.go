@@ -6,8 +6,12 @@
 //	k8s-cluster -cloud mycloud scale 2           two workers more; -2 for fewer
 //	k8s-cluster -cloud mycloud heal VNFC ...     replace these machines
 //	k8s-cluster -cloud mycloud heal all          replace every machine: a new cluster
+//	k8s-cluster -cloud mycloud adopt STACK FILE  take over a cluster that Tacker has made
 //	k8s-cluster -cloud mycloud show              the instance as SOL003 describes it
 //	k8s-cluster -cloud mycloud down              remove everything
+//
+// STACK is the name or the id of the stack, FILE has the VNF instance as Tacker's API shows it, and -request is the request that
+// Tacker was sent. Without FILE the cluster gets a new id and has the scale levels of the request. Adopting only reads.
 //
 // With -package examples/packages/k8s-cluster-kubespray, and a request of it, an Ansible server makes the cluster.
 //
@@ -72,6 +76,8 @@ func run(ctx context.Context, o options) error {
 	switch o.command {
 	case "up":
 		return v.up(ctx, o)
+	case "adopt":
+		return v.adopt(ctx, o)
 	case "scale", "heal", "show", "down":
 		return v.manage(ctx, o)
 	}
@@ -98,11 +104,11 @@ func (v *vnfm) finish(ctx context.Context) error {
 
 func (v *vnfm) up(ctx context.Context, o options) error {
 	request, err := o.readRequest()
+	if err == nil {
+		err = v.checkEmpty(ctx)
+	}
 	if err != nil {
 		return err
-	}
-	if list, err := v.Instances(ctx, vnflcm.InstanceQuery{Limit: 1}); err != nil || len(list.Items) > 0 {
-		return errors.Join(err, errors.New("there is a cluster in this state directory already"))
 	}
 	inst, err := v.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: v.vnfdID, VnfInstanceName: "k8s-cluster"})
 	if err != nil {
@@ -113,6 +119,40 @@ func (v *vnfm) up(ctx context.Context, o options) error {
 		return errors.Join(err, v.Delete(ctx, inst.ID, ""))
 	}
 	return v.wait(ctx, id, nil)
+}
+
+// checkEmpty returns an error if there is a cluster.
+func (v *vnfm) checkEmpty(ctx context.Context) error {
+	list, err := v.Instances(ctx, vnflcm.InstanceQuery{Limit: 1})
+	if err == nil && len(list.Items) > 0 {
+		err = errors.New("there is a cluster in this state directory already")
+	}
+	return err
+}
+
+// adopt takes over the cluster of a stack that another program has made.
+func (v *vnfm) adopt(ctx context.Context, o options) error {
+	if len(o.args) < 1 || len(o.args) > 2 {
+		return errors.New("adopt takes the name or id of a stack and, if there is one, the file of the VNF instance")
+	}
+	known := vnflcm.VnfInstance{VnfdID: v.vnfdID}
+	if len(o.args) == 2 {
+		if err := decodeFile(o.args[1], &known); err != nil {
+			return err
+		}
+	}
+	request, err := o.readRequest()
+	if err == nil {
+		err = v.checkEmpty(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	inst, err := v.Adopt(ctx, known, request, o.args[0])
+	if err == nil {
+		v.screen.Title("adopted as VNF instance %s with %d VNFCs", inst.ID, len(inst.InstantiatedVnfInfo.VnfcResourceInfo))
+	}
+	return err
 }
 
 // manage does something with the cluster that there is.

@@ -44,6 +44,9 @@ func TestRun(t *testing.T) {
 		"no such cloud":   {options{cloud: "other", command: "up"}, `no cloud "other"`},
 		"no such command": {options{cloud: "lab", command: "fly"}, `unknown command "fly"`},
 		"no cluster yet":  {options{cloud: "lab", command: "down"}, "there is no cluster"},
+		"adopt nothing":   {options{cloud: "lab", command: "adopt"}, "adopt takes the name or id of a stack"},
+		"adopt no file":   {options{cloud: "lab", command: "adopt", args: []string{"stack", "missing.json"}}, "missing.json"},
+		"adopt":           {options{cloud: "lab", command: "adopt", args: []string{"stack"}, network: "n"}, "cannot be reached"},
 		"no answer":       {options{cloud: "lab", command: "up", network: "n"}, "cannot be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {

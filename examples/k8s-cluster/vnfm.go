@@ -76,16 +76,8 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 
 // readRequest reads the instantiate request and puts the network into it.
 func (o options) readRequest() (request vnflcm.InstantiateVnfRequest, err error) {
-	data, err := os.ReadFile(o.request)
-	if err != nil {
+	if err := decodeFile(o.request, &request); err != nil {
 		return request, err
-	}
-	unknown, err := vnflcm.DecodeRequest(data, &request)
-	if err != nil {
-		return request, fmt.Errorf("%s: %w", o.request, err)
-	}
-	if len(unknown) > 0 {
-		fmt.Fprintf(os.Stderr, "attributes of the request that are not known and have no effect: %q\n", unknown)
 	}
 	request.VimConnectionInfo = nil // the default VIM, from clouds.yaml
 	for i := range request.ExtVirtualLinks {
@@ -94,4 +86,20 @@ func (o options) readRequest() (request vnflcm.InstantiateVnfRequest, err error)
 		}
 	}
 	return request, nil
+}
+
+// decodeFile reads a document of SOL003 and names the attributes without effect.
+func decodeFile(name string, into any) error {
+	data, err := os.ReadFile(name) //nolint:gosec // the user's own
+	if err != nil {
+		return err
+	}
+	unknown, err := vnflcm.DecodeRequest(data, into)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if len(unknown) > 0 {
+		fmt.Fprintf(os.Stderr, "attributes of %s that are not known and have no effect: %q\n", name, unknown)
+	}
+	return nil
 }

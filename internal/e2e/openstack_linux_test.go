@@ -108,8 +108,10 @@ type stackLab struct {
 	driver *planner
 	pkg    string
 	id     string // of the VNF instance
-	mu     sync.Mutex
-	events []vnflcm.Event
+	// adopted is the name of a stack that the test has made beside the driver.
+	adopted string
+	mu      sync.Mutex
+	events  []vnflcm.Event
 }
 
 // planner is the driver, whose announcements a test can change.

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -65,6 +66,9 @@ func TestScaledMeanwhile(t *testing.T) {
 	l.terminate(vnflcm.TerminateForceful)
 }
 
+// stackName is the name of the stack, which another program may have chosen.
+func (l *stackLab) stackName() string { return cmp.Or(l.adopted, openstack.StackName(l.id)) }
+
 // stackID is that which Heat gave the stack of the instance.
 func (l *stackLab) stackID() string {
 	l.t.Helper()
@@ -73,14 +77,14 @@ func (l *stackLab) stackID() string {
 			ID string `json:"id"`
 		} `json:"stack"`
 	}
-	l.heat(http.MethodGet, nil, &found, "stacks", openstack.StackName(l.id))
+	l.heat(http.MethodGet, nil, &found, "stacks", l.stackName())
 	return found.Stack.ID
 }
 
 // signal has the policy of the sample package scale the workers out by one. It is answered with 200 whatever becomes of it.
 func (l *stackLab) signal() {
 	l.t.Helper()
-	l.heat(http.MethodPost, nil, nil, "stacks", openstack.StackName(l.id), l.stackID(), "resources", "worker_instance_scale_out", "signal")
+	l.heat(http.MethodPost, nil, nil, "stacks", l.stackName(), l.stackID(), "resources", "worker_instance_scale_out", "signal")
 }
 
 // members counts the workers, and tells what Heat is busy with in the stack.
@@ -92,7 +96,7 @@ func (l *stackLab) members() (n int, busy []string) {
 			Status string `json:"resource_status"`
 		} `json:"resources"`
 	}
-	l.heat(http.MethodGet, nil, &list, "stacks", openstack.StackName(l.id), l.stackID(), "resources?nested_depth=5")
+	l.heat(http.MethodGet, nil, &list, "stacks", l.stackName(), l.stackID(), "resources?nested_depth=5")
 	for _, r := range list.Resources {
 		if r.Name == "workerNode" {
 			n++
