@@ -2,6 +2,7 @@ package sol003
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -129,15 +130,15 @@ func (c *call) subscriptionURI(id string) string {
 }
 
 func (c *call) renderSubscription(s *Subscription) (object, error) {
-	document, err := readObject(marshal(s, func(doc object) {
-		if c.api == version1 {
-			delete(doc, "verbosity")
-		}
-	}))
-	if err == nil {
-		document["_links"] = newLinks(c.subscriptionURI(s.ID)).list
+	document, err := readObject(json.Marshal(s))
+	if err != nil {
+		return nil, err
 	}
-	return document, err
+	if c.api == version1 {
+		delete(document, "verbosity")
+	}
+	document["_links"] = newLinks(c.subscriptionURI(s.ID)).list
+	return document, nil
 }
 
 func (c *call) sendSubscription(status int, s *Subscription) error {
