@@ -112,6 +112,14 @@ const (
 	ChangeExtConnRollbackEnd   Hook = "change_external_connectivity_rollback_end"
 )
 
+// hooks are all hooks that operations have.
+var hooks = []Hook{
+	InstantiateStart, InstantiateEnd, InstantiateRollbackStart, InstantiateRollbackEnd,
+	ScaleStart, ScaleEnd, ScaleRollbackStart, ScaleRollbackEnd, ScaleToLevelStart, ScaleToLevelEnd,
+	HealStart, HealEnd, TerminateStart, TerminateEnd, ModifyStart, ModifyEnd,
+	ChangeExtConnStart, ChangeExtConnEnd, ChangeExtConnRollbackStart, ChangeExtConnRollbackEnd,
+}
+
 // Granter asks the NFVO for permission (SOL003 v2.6.1 9). The Manager asks before it touches anything and
 // journals the answer.
 type Granter interface {

@@ -13,16 +13,11 @@ func (NoopDriver) Validate(context.Context, *Operation) error { return nil }
 
 // Hooks implements MgmtDriver.
 func (NoopDriver) Hooks() Hooks {
-	hooks := Hooks{}
-	for _, h := range []Hook{
-		InstantiateStart, InstantiateEnd, InstantiateRollbackStart, InstantiateRollbackEnd,
-		ScaleStart, ScaleEnd, ScaleRollbackStart, ScaleRollbackEnd, ScaleToLevelStart, ScaleToLevelEnd,
-		HealStart, HealEnd, TerminateStart, TerminateEnd, ModifyStart, ModifyEnd,
-		ChangeExtConnStart, ChangeExtConnEnd, ChangeExtConnRollbackStart, ChangeExtConnRollbackEnd,
-	} {
-		hooks[h] = Noop
+	out := Hooks{}
+	for _, h := range hooks {
+		out[h] = Noop
 	}
-	return hooks
+	return out
 }
 
 // Noop is the function of a hook that does nothing. A driver has it for a hook that VNFDs may name although the driver has nothing to do

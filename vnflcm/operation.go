@@ -74,6 +74,7 @@ type Operation struct {
 	records    *records
 	claim      *claim // nil outside of a phase
 	infra      InfraDriver
+	instance   *instanceRecord // nil in hookrun
 	vims       VIMs
 	intercept  Interceptor
 	observe    func(Event)
@@ -220,6 +221,34 @@ func (op *Operation) vduOf(cp string) (vdu string, ok bool) {
 		return "", false
 	}
 	return op.Flavour.CPs[i].VDU, true
+}
+
+// Instance returns the VNF instance as the phase finds it, with the Resources of op. The credentials of its VIM connections are
+// secrets: RevealJSON shows them, json.Marshal does not. In a hook that package hookrun runs it has the VIM, but neither names nor
+// attributes that the caller keeps.
+func (op *Operation) Instance() *VnfInstance {
+	rec := instanceRecord{Instance: newInstance(VnfInstance{ID: op.InstanceID, VnfdID: op.Package.VNFD().ID}, op.Package.VNFD())}
+	if op.instance != nil {
+		rec = *op.instance
+	}
+	rec.Initial, rec.Levels, rec.Resources = op.Initial, op.Levels, op.Resources
+	rec.Links, rec.ManagedLinks = op.Connectivity, op.ManagedLinks
+	rec.Instance.VimConnectionInfo = withFirst(rec.Instance.VimConnectionInfo, op.VIM)
+	if len(op.VNFCs) > 0 {
+		rec.Instance.InstantiationState = Instantiated
+	}
+	return rec.view()
+}
+
+// withFirst returns the connections with the resolved VIM in the place of the first.
+func withFirst(list VimConnections, vim VimConnectionInfo) VimConnections {
+	if len(list) == 0 {
+		return VimConnections{vim}
+	}
+	out := slices.Clone(list)
+	vim.ID = list[0].ID
+	out[0] = vim
+	return out
 }
 
 // StopMachine turns off the machine of a VNFC, so that nothing on it writes any more: a step of a management driver calls

@@ -25,8 +25,8 @@ func (m *Manager) session(ctx context.Context, pkg *tosca.Package, inst *instanc
 	op := &Operation{
 		ID: rec.Occ.ID, InstanceID: inst.Instance.ID, Kind: rec.Occ.Operation, RollingBack: rec.Occ.OperationState == RollingBack,
 		Initial: inst.Initial, Levels: rec.Levels, Before: rec.Before, Grant: rec.Grant, Resources: inst.Resources, Change: rec.Change,
-		planned: rec.Planned,
-		phase:   phase, state: rec.Occ.OperationState, occurrence: rec.Occ.Operation, records: m.records, vims: m.vims,
+		planned: rec.Planned, instance: inst,
+		phase: phase, state: rec.Occ.OperationState, occurrence: rec.Occ.Operation, records: m.records, vims: m.vims,
 		intercept: m.cfg.Intercept, observe: m.cfg.Observe,
 	}
 	if err := op.decodeRequest(rec); err != nil {
@@ -203,14 +203,19 @@ func packageError(vnfdID string, err error) error {
 	return fmt.Errorf("package of VNFD %s: %w", vnfdID, err)
 }
 
-// checkHooks refuses a VNFD that names a hook which nobody implements.
+// checkHooks refuses a VNFD that names a driver for a hook, and the driver or its hook does not exist. A hook that no operation has is
+// warned of.
 func (s *session) checkHooks() error {
 	var faults []error
 	for _, name := range sortedKeys(s.op.Flavour.Hooks) {
+		if !slices.Contains(hooks, Hook(name)) {
+			s.op.Log.Warn("the VNFD names a driver for a hook that is never run", "hook", name)
+			continue
+		}
 		driver := s.op.Flavour.Hooks[name].Driver
 		switch d := s.m.cfg.Mgmt[driver]; {
 		case d == nil:
-			faults = append(faults, &ParamError{Path: "VNFD interfaces.Vnflcm." + name, Value: driver, Reason: "no driver of that name is registered"})
+			faults = append(faults, &ParamError{Path: "VNFD interfaces.Vnflcm." + name, Value: driver, Reason: "no driver of that name is registered; mgmt/script runs scripts of the package"})
 		case d.Hooks()[Hook(name)] == nil:
 			faults = append(faults, &ParamError{Path: "VNFD interfaces.Vnflcm." + name, Value: driver, Reason: "the driver has no such hook"})
 		}
