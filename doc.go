@@ -28,6 +28,7 @@
 //     [github.com/vnfkit/vnfkit/mgmt/linux]; on a running cluster also [github.com/vnfkit/vnfkit/mgmt/cluster].
 //   - Make a private container registry out of the machine of a VNF: [github.com/vnfkit/vnfkit/mgmt/registry].
 //     Connect machines to such registries, and to others: [github.com/vnfkit/vnfkit/mgmt/registry/client].
+//   - Run the management driver scripts of a package that was made for Tacker: [github.com/vnfkit/vnfkit/mgmt/script].
 //   - Run VNFs on OpenStack, as stacks of Heat: [github.com/vnfkit/vnfkit/infra/openstack]; look into the Heat
 //     templates of a package: [github.com/vnfkit/vnfkit/infra/openstack/hot].
 //   - Make CNFs from Helm charts or manifests on a Kubernetes cluster: [github.com/vnfkit/vnfkit/infra/kubernetes].

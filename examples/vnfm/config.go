@@ -30,7 +30,8 @@ type config struct {
 	Postgres string      `yaml:"postgres"` // DSN of a PostgreSQL instead of SQLite; the environment variable VNFM_POSTGRES goes before it
 	TLS      tlsConfig   `yaml:"tls"`
 	Tokens   tokenConfig `yaml:"tokens"`
-	VIMs     []vimConfig `yaml:"vims"` // the first one is the default of requests that name none
+	Scripts  []string    `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
+	VIMs     []vimConfig `yaml:"vims"`    // the first one is the default of requests that name none
 
 	sandbox bool
 }

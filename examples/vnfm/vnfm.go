@@ -27,6 +27,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer/expose"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
+	"github.com/vnfkit/vnfkit/mgmt/script"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
@@ -184,6 +185,12 @@ func (v *vnfm) addDrivers(c *vnflcm.Config) error {
 		"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool}),
 		"vnflcm_noop":                   vnflcm.NoopDriver{},
 		"mgmt-drivers-cnf-nodeport":     expose.New(expose.Config{Pool: pool, Dial: dial}),
+	}
+	for i, name := range v.config.Scripts {
+		if c.Mgmt[name] != nil || name == "" {
+			return fmt.Errorf("scripts[%d]: %q is the name of another driver, or empty", i, name)
+		}
+		c.Mgmt[name] = script.New(name, script.Config{Pool: pool})
 	}
 	return nil
 }

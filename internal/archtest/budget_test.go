@@ -47,6 +47,7 @@ var budget = map[string]int{
 	"mgmt/registry/client":     26,
 	"mgmt/kubeadm/etcd":        160, // etcd's client links gRPC
 	"mgmt/loadbalancer":        22,
+	"mgmt/script":              22,
 
 	"mgmt/loadbalancer/expose": 130, // client-go's dynamic client
 }
