@@ -29,7 +29,7 @@ func parameterTypes(t *testing.T) structs {
 	out := structs{}
 	for pkg, dir := range map[string]string{"kubeadm": "../mgmt/kubeadm", "mgmt": "../mgmt", "linux": "../mgmt/linux",
 		"client": "../mgmt/registry/client", "registry": "../mgmt/registry", "kubernetes": "../infra/kubernetes",
-		"kubespray": "../mgmt/kubespray", "clustervnf": "../mgmt/internal/clustervnf"} {
+		"kubespray": "../mgmt/kubespray", "clustervnf": "../mgmt/internal/clustervnf", "login": "../internal/login"} {
 		files, err := filepath.Glob(dir + "/*.go")
 		check(t, err)
 		for _, file := range files {

@@ -3,7 +3,7 @@
 //
 // A driver that runs something on every worker of a VNF:
 //
-//	access := mgmt.Access{CP: "workerNode_CP2", User: "ubuntu", Password: password}
+//	access := mgmt.Access{CP: "workerNode_CP2", Login: mgmt.Login{Username: "ubuntu", Password: password}}
 //	nodes, err := access.Nodes(op, pool, "worker")
 //	err = vnflcm.Each(ctx, 16, nodes, func(ctx context.Context, n mgmt.Node) error {
 //		return vnflcm.Do(ctx, op, "greet", n.ID, func(ctx context.Context) error {

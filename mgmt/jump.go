@@ -3,6 +3,7 @@ package mgmt
 import (
 	"context"
 
+	"github.com/vnfkit/vnfkit/internal/hostkeys"
 	"github.com/vnfkit/vnfkit/internal/jumphost"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -11,7 +12,7 @@ import (
 // and warns of attributes that are not known. That there is no jump host is no fault. Drivers that use
 // Access call it in Validate.
 func CheckJumpHost(ctx context.Context, op *vnflcm.Operation) error {
-	_, unknown, err := jumphost.Target(op.VIM, jumphost.HostKeys(op))
+	_, unknown, err := jumphost.Target(op.VIM, hostkeys.Of(op))
 	for _, name := range unknown {
 		op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", jumphost.Path+"."+name)
 	}

@@ -104,7 +104,7 @@ func TestNodesBehindJumpHost(t *testing.T) {
 		pool := sshexec.NewPool(sshexec.Options{})
 		defer func() { _ = pool.Close() }()
 		op, _ := behind(t, entry, vnfc("a", cp("ssh", "10.0.0.1", "")))
-		nodes, err := mgmt.Access{CP: "ssh", User: "ubuntu", Password: vnflcm.NewSecret("ubuntu")}.Nodes(op, pool, "worker")
+		nodes, err := mgmt.Access{CP: "ssh", Login: mgmt.Login{Username: "ubuntu", Password: vnflcm.NewSecret("ubuntu")}}.Nodes(op, pool, "worker")
 		if err != nil {
 			return err
 		}

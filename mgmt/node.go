@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/hostkeys"
 	"github.com/vnfkit/vnfkit/internal/jumphost"
-	"github.com/vnfkit/vnfkit/internal/login"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -27,13 +27,10 @@ type Node struct {
 
 // Access says how a group of machines is reached: those that have the connection point CP.
 type Access struct {
-	CP       string // connection point descriptor for SSH
-	NIC      string // the one whose address the other nodes use; default CP
-	User     string
-	Password vnflcm.Secret // may be missing where there is a PrivateKey
-	// PrivateKey, PEM, with its Passphrase if it has one, is tried before the password.
-	PrivateKey, Passphrase vnflcm.Secret
-	// SudoPassword is what sudo is told. Default: Password.
+	CP    string // connection point descriptor for SSH
+	NIC   string // the one whose address the other nodes use; default CP
+	Login Login
+	// SudoPassword is what sudo is told. Default: that of Login.
 	SudoPassword vnflcm.Secret
 	// LoginGrace is how long a refused login is tried again (sshexec.Target). Default: as long as one waits for the
 	// machine.
@@ -44,11 +41,11 @@ type Access struct {
 // They are reached through the jump host that the VIM's extra.jump_host names (CheckJumpHost), if any.
 func (a Access) Nodes(op *vnflcm.Operation, pool *sshexec.Pool, role string) ([]Node, error) {
 	var nodes []Node
-	via, _, err := jumphost.Target(op.VIM, jumphost.HostKeys(op))
+	via, _, err := jumphost.Target(op.VIM, hostkeys.Of(op))
 	if err != nil {
 		return nil, err
 	}
-	auth, err := a.auth()
+	auth, err := a.Login.Credentials()
 	if err != nil {
 		return nil, err
 	}
@@ -63,24 +60,9 @@ func (a Access) Nodes(op *vnflcm.Operation, pool *sshexec.Pool, role string) ([]
 	return nodes, errors.Join(errs...)
 }
 
-// auth are the credentials in the order in which they are tried.
-func (a Access) auth() (out []sshexec.Auth, err error) {
-	if !a.PrivateKey.IsZero() {
-		key, err := login.Login{PrivateKey: a.PrivateKey, Passphrase: a.Passphrase}.Key()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, key)
-	}
-	if !a.Password.IsZero() || len(out) == 0 {
-		out = append(out, sshexec.Password(a.Password.Reveal()))
-	}
-	return out, nil
-}
-
 func (a Access) sudoPassword() vnflcm.Secret {
 	if a.SudoPassword.IsZero() {
-		return a.Password
+		return a.Login.Password
 	}
 	return a.SudoPassword
 }
@@ -105,10 +87,10 @@ func (a Access) node(op *vnflcm.Operation, pool *sshexec.Pool, role string, v vn
 	n.IP = nic.Fixed[0]
 	n.HostName = HostName(role, n.IP)
 	n.SSH = pool.Host(sshexec.Target{
-		ID: v.ResourceID, Name: n.HostName, Addr: netip.AddrPortFrom(ssh.Address(), 22).String(), User: a.User,
+		ID: v.ResourceID, Name: n.HostName, Addr: netip.AddrPortFrom(ssh.Address(), 22).String(), User: a.Login.Username,
 		Auth:     auth,
 		Sudo:     sshexec.SudoPassword(a.sudoPassword().Reveal()),
-		HostKeys: sshexec.AcceptNewHostKeys(jumphost.HostKeys(op)),
+		HostKeys: sshexec.AcceptNewHostKeys(hostkeys.Of(op)),
 		Via:      via, LoginGrace: a.LoginGrace,
 	})
 	return n, nil
@@ -141,12 +123,12 @@ func HostName(role string, addr netip.Addr) string {
 // HostKey returns the key by which a machine is known, in authorized_keys form without a comment: the key that the VIM tells, or
 // the one that the machine has shown. It returns "" before the first login if the VIM tells no key.
 func HostKey(ctx context.Context, op *vnflcm.Operation, resourceID string) (string, error) {
-	key, err := jumphost.HostKeys(op).HostKey(ctx, resourceID)
+	key, err := hostkeys.Of(op).HostKey(ctx, resourceID)
 	fields := strings.Fields(key)
 	return strings.Join(fields[:min(2, len(fields))], " "), err
 }
 
 // ForgetHostKey removes the key of a machine that is gone.
 func ForgetHostKey(ctx context.Context, op *vnflcm.Operation, resourceID string) error {
-	return jumphost.HostKeys(op).DeleteHostKey(ctx, resourceID)
+	return hostkeys.Of(op).DeleteHostKey(ctx, resourceID)
 }

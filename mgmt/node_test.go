@@ -79,7 +79,7 @@ func TestAccessNodes(t *testing.T) {
 				return nil, errDial
 			}})
 			defer func() { _ = pool.Close() }()
-			c.access.User, c.access.Password = "ubuntu", vnflcm.NewSecret("hunter2")
+			c.access.Login = mgmt.Login{Username: "ubuntu", Password: vnflcm.NewSecret("hunter2")}
 			list, err := c.access.Nodes(&vnflcm.Operation{Resources: vnflcm.Resources{VNFCs: c.vnfcs}}, pool, "worker")
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
@@ -140,7 +140,7 @@ func ExampleAccess_Nodes() {
 		{ID: "1", CPs: []vnflcm.ConnectionPoint{{CPD: "masterNode_CP1", Fixed: []netip.Addr{netip.MustParseAddr("10.10.0.7")}}}},
 		{ID: "2", CPs: []vnflcm.ConnectionPoint{{CPD: "workerNode_CP2", Fixed: []netip.Addr{netip.MustParseAddr("10.10.0.8")}}}},
 	}}}
-	workers := mgmt.Access{CP: "workerNode_CP2", User: "ubuntu", Password: vnflcm.NewSecret("ubuntu")}
+	workers := mgmt.Access{CP: "workerNode_CP2", Login: mgmt.Login{Username: "ubuntu", Password: vnflcm.NewSecret("ubuntu")}}
 	nodes, err := workers.Nodes(op, pool, "worker")
 	for _, n := range nodes {
 		fmt.Println(n.ID, n.HostName, n.IP)

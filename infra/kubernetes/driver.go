@@ -11,7 +11,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
-	"github.com/vnfkit/vnfkit/internal/jumphost"
+	"github.com/vnfkit/vnfkit/internal/hostkeys"
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -111,7 +111,7 @@ func (d *Driver) begin(ctx context.Context, op *vnflcm.Operation) (*work, error)
 }
 
 func (d *Driver) connect(ctx context.Context, op *vnflcm.Operation, design *design) (*work, error) {
-	cluster, err := kubeaccess.Open(ctx, op.VIM, kubeaccess.Options{SSH: d.cfg.SSH, HostKeys: hostKeys{jumphost.HostKeys(op)}, Log: op.Log, Dial: d.cfg.Dial})
+	cluster, err := kubeaccess.Open(ctx, op.VIM, kubeaccess.Options{SSH: d.cfg.SSH, HostKeys: hostKeys{hostkeys.Of(op)}, Log: op.Log, Dial: d.cfg.Dial})
 	if err != nil {
 		return nil, err
 	}

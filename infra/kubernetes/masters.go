@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/helmclient/helmcli"
+	"github.com/vnfkit/vnfkit/internal/login"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -16,13 +17,17 @@ import (
 // helmInfo is extra.helm_info of a VIM: the machines of the cluster that have Helm. Several are one cluster; any of
 // them will do.
 type helmInfo struct {
-	Addresses []string      `json:"masternode_ip"`
-	Username  string        `json:"masternode_username"`
-	Password  vnflcm.Secret `json:"masternode_password"`
+	Addresses []string `json:"masternode_ip"`
+	mastersLogin
+	HostKeys []string `json:"masternode_host_keys"` // beyond Tacker; "address keytype base64"; without, a key is accepted when it is new
+}
 
-	// Beyond Tacker.
+// mastersLogin is a login.Login under Tacker's names; the key is beyond Tacker.
+type mastersLogin struct {
+	Username   string        `json:"masternode_username"`
+	Password   vnflcm.Secret `json:"masternode_password"`
 	PrivateKey vnflcm.Secret `json:"masternode_private_key"`
-	HostKeys   []string      `json:"masternode_host_keys"` // "address keytype base64"; without, a key is accepted when it is new
+	Passphrase vnflcm.Secret `json:"masternode_passphrase"`
 }
 
 const helmInfoPath = "vimConnectionInfo.extra.helm_info"
@@ -72,17 +77,7 @@ func (h *helmInfo) check() error {
 			add(fmt.Sprintf("masternode_ip[%d]", i), a, "must be an address or a host name")
 		}
 	}
-	if h.Username == "" {
-		add("masternode_username", "", "is required")
-	}
-	if h.Password.IsZero() && h.PrivateKey.IsZero() {
-		add("masternode_password", "", "is required")
-	}
-	if !h.PrivateKey.IsZero() {
-		if _, err := sshexec.PrivateKey([]byte(h.PrivateKey.Reveal())); err != nil {
-			add("masternode_private_key", "", "must be a private key in PEM or OpenSSH form") // the error may quote it
-		}
-	}
+	list = append(list, login.Login(h.mastersLogin).Validate("masternode_"))
 	for i, line := range h.HostKeys {
 		_, key, found := strings.Cut(line, " ")
 		if _, err := sshexec.PinnedHostKeys(key); !found || err != nil {
@@ -95,15 +90,11 @@ func (h *helmInfo) check() error {
 // target says how one of the machines is reached.
 func (h *helmInfo) target(address string, via *sshexec.Target, store sshexec.HostKeyStore) (sshexec.Target, error) {
 	t := sshexec.Target{ID: "helm/" + address, Name: address, Addr: address, User: h.Username, Via: via, HostKeys: sshexec.AcceptNewHostKeys(store)}
-	if !h.PrivateKey.IsZero() {
-		key, err := sshexec.PrivateKey([]byte(h.PrivateKey.Reveal()))
-		if err != nil {
-			return t, errors.New("masternode_private_key cannot be read")
-		}
-		t.Auth = append(t.Auth, key)
+	var err error
+	if t.Auth, err = login.Login(h.mastersLogin).Auth("masternode_"); err != nil {
+		return t, vnflcm.AtPath(helmInfoPath, err)
 	}
 	if !h.Password.IsZero() {
-		t.Auth = append(t.Auth, sshexec.Password(h.Password.Reveal()))
 		t.Sudo = sshexec.SudoPassword(h.Password.Reveal())
 	}
 	var keys []string
@@ -115,7 +106,6 @@ func (h *helmInfo) target(address string, via *sshexec.Target, store sshexec.Hos
 	if len(keys) == 0 {
 		return t, nil
 	}
-	var err error
 	t.HostKeys, err = sshexec.PinnedHostKeys(keys...)
 	return t, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/helmclient/helmcli"
+	"github.com/vnfkit/vnfkit/internal/hostkeys"
 	"github.com/vnfkit/vnfkit/internal/jumphost"
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -64,7 +65,7 @@ func (d *Driver) openHelm(op *vnflcm.Operation, cluster *kubeaccess.Cluster) (*h
 }
 
 func (d *Driver) openCLI(op *vnflcm.Operation, info *helmInfo) (*helm, error) {
-	store := hostKeys{jumphost.HostKeys(op)}
+	store := hostKeys{hostkeys.Of(op)}
 	via, _, err := jumphost.Target(op.VIM, store)
 	if err != nil {
 		return nil, err

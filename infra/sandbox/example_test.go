@@ -21,7 +21,7 @@ type greeter struct {
 func (g greeter) Hooks() vnflcm.Hooks {
 	hooks := g.idle.Hooks()
 	hooks[vnflcm.InstantiateEnd] = func(ctx context.Context, op *vnflcm.Operation) error {
-		access := mgmt.Access{CP: "workerNode_CP2", User: "ubuntu", Password: vnflcm.NewSecret("ubuntu")}
+		access := mgmt.Access{CP: "workerNode_CP2", Login: mgmt.Login{Username: "ubuntu", Password: vnflcm.NewSecret("ubuntu")}}
 		workers, err := access.Nodes(op, g.pool, "worker")
 		if err != nil {
 			return err

@@ -14,12 +14,9 @@ import (
 // attributes are extra.jump_host of a vimConnectionInfo: nodes on networks that only it sees are reached
 // through it. It is an attribute of the VIM because each VIM has its own.
 type attributes struct {
-	Address    string        `json:"address"`
-	Username   string        `json:"username"`
-	Password   vnflcm.Secret `json:"password"`
-	PrivateKey vnflcm.Secret `json:"private_key"`
-	Passphrase vnflcm.Secret `json:"passphrase"`
-	HostKey    string        `json:"host_key"`
+	Address string `json:"address"`
+	login.Login
+	HostKey string `json:"host_key"`
 }
 
 // Path is where the attribute is.
@@ -108,7 +105,7 @@ func (c *faults) address(text string) string {
 }
 
 func (c *faults) auth(j *attributes) []sshexec.Auth {
-	auth, err := login.Login{Username: j.Username, Password: j.Password, PrivateKey: j.PrivateKey, Passphrase: j.Passphrase}.Auth("")
+	auth, err := j.Auth("")
 	c.list = append(c.list, vnflcm.AtPath(Path, err))
 	return auth
 }

@@ -34,7 +34,7 @@ var errPatience = fmt.Errorf("no success within %v", openPatience)
 // Options of Open.
 type Options struct {
 	SSH      *sshexec.Pool        // required when the VIM has a jump host
-	HostKeys sshexec.HostKeyStore // keeps the key of a jump host that has no host_key: jumphost.HostKeys
+	HostKeys sshexec.HostKeyStore // keeps the key of a jump host that has no host_key: hostkeys.Of
 	Log      *slog.Logger         // for warnings; nil: none
 	// Dial makes the connections of VIMs without a jump host. Nil: directly.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)

@@ -150,7 +150,7 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*deployment, e
 }
 
 func (d *Driver) access(n nodeParam) mgmt.Access {
-	return mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, User: n.Username, Password: n.Password, LoginGrace: d.config.Timeouts.Login}
+	return mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, Login: n.Login, LoginGrace: d.config.Timeouts.Login}
 }
 
 // nodes are all nodes, the control plane first.

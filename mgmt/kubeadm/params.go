@@ -17,10 +17,14 @@ type parameters struct {
 	Cluster clusterParam `json:"k8s_cluster_installation_param"`
 
 	// Scale and heal requests may give other credentials than instantiate did.
-	MasterUsername string        `json:"master_node_username"`
-	MasterPassword vnflcm.Secret `json:"master_node_password"`
-	WorkerUsername string        `json:"worker_node_username"`
-	WorkerPassword vnflcm.Secret `json:"worker_node_password"`
+	MasterUsername   string        `json:"master_node_username"`
+	MasterPassword   vnflcm.Secret `json:"master_node_password"`
+	MasterKey        vnflcm.Secret `json:"master_node_private_key"` // beyond Tacker
+	MasterPassphrase vnflcm.Secret `json:"master_node_passphrase"`  // beyond Tacker
+	WorkerUsername   string        `json:"worker_node_username"`
+	WorkerPassword   vnflcm.Secret `json:"worker_node_password"`
+	WorkerKey        vnflcm.Secret `json:"worker_node_private_key"` // beyond Tacker
+	WorkerPassphrase vnflcm.Secret `json:"worker_node_passphrase"`  // beyond Tacker
 
 	// For infra drivers; named here so that they do not count as unknown.
 	UserData      string `json:"lcm-operation-user-data"`
@@ -50,12 +54,11 @@ type clusterParam struct {
 }
 
 type nodeParam struct {
-	AspectID  string        `json:"aspect_id"`
-	VDUID     string        `json:"vdu_id"` // as version 2 of Tacker's API has it
-	SSHCPName string        `json:"ssh_cp_name"`
-	NICCPName string        `json:"nic_cp_name"`
-	Username  string        `json:"username"`
-	Password  vnflcm.Secret `json:"password"`
+	AspectID  string `json:"aspect_id"`
+	VDUID     string `json:"vdu_id"` // as version 2 of Tacker's API has it
+	SSHCPName string `json:"ssh_cp_name"`
+	NICCPName string `json:"nic_cp_name"`
+	mgmt.Login
 	nodeMarks
 }
 
@@ -85,15 +88,18 @@ func read(ctx context.Context, op *vnflcm.Operation) (*parameters, error) {
 	c.Master.PodCIDR = cmp.Or(c.Master.PodCIDR, settings.PodCIDR)
 	c.Master.ClusterCIDR = cmp.Or(c.Master.ClusterCIDR, settings.ClusterCIDR)
 	c.KubernetesVersion = cmp.Or(c.KubernetesVersion, settings.KubernetesVersion)
-	c.Master.Username = cmp.Or(p.MasterUsername, c.Master.Username)
-	c.Worker.Username = cmp.Or(p.WorkerUsername, c.Worker.Username)
-	if !p.MasterPassword.IsZero() {
-		c.Master.Password = p.MasterPassword
-	}
-	if !p.WorkerPassword.IsZero() {
-		c.Worker.Password = p.WorkerPassword
-	}
+	c.Master.Login = changed(c.Master.Login, mgmt.Login{Username: p.MasterUsername, Password: p.MasterPassword, PrivateKey: p.MasterKey, Passphrase: p.MasterPassphrase})
+	c.Worker.Login = changed(c.Worker.Login, mgmt.Login{Username: p.WorkerUsername, Password: p.WorkerPassword, PrivateKey: p.WorkerKey, Passphrase: p.WorkerPassphrase})
 	return p, errors.Join(vnflcm.AtPath("additionalParams", err), err1)
+}
+
+// changed returns a login with what another one gives in its place. A new password takes the place of a key, and the other way round.
+func changed(old, given mgmt.Login) mgmt.Login {
+	given.Username = cmp.Or(given.Username, old.Username)
+	if given.Password.IsZero() && given.PrivateKey.IsZero() && given.Passphrase.IsZero() {
+		given.Password, given.PrivateKey, given.Passphrase = old.Password, old.PrivateKey, old.Passphrase
+	}
+	return given
 }
 
 // warn names what is accepted but is not, or not as given, put to use. Once per operation: in Validate.
@@ -143,12 +149,5 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 
 func (c *checker) node(path string, n nodeParam) {
 	c.Place(path, clustervnf.Place{AspectID: n.AspectID, VDUID: n.VDUID, SSHCPName: n.SSHCPName, NICCPName: n.NICCPName})
-	for _, required := range []struct {
-		name    string
-		missing bool
-	}{{"username", n.Username == ""}, {"password", n.Password.IsZero()}} {
-		if required.missing {
-			c.Fault(path+"."+required.name, "", "is required")
-		}
-	}
+	c.Add(vnflcm.AtPath(path, n.Validate("")))
 }

@@ -22,9 +22,9 @@ var parameterFaults = []struct {
 }{
 	{"no SSH connection point", `{"master_node":{"ssh_cp_name":null}}`, []string{"master_node.ssh_cp_name: is required"}},
 	{"no user", `{"master_node":{"username":""}}`, []string{"master_node.username: is required"}},
-	{"no password", `{"worker_node":{"password":""}}`, []string{"worker_node.password: is required"}},
+	{"no password", `{"worker_node":{"password":""}}`, []string{"worker_node.password: is required, unless there is a private_key"}},
 	{"no API connection point", `{"master_node":{"cluster_cp_name":null}}`, []string{"master_node.cluster_cp_name: is required"}},
-	{"no workers", `{"worker_node":null}`, []string{"worker_node.password: is required", "worker_node.ssh_cp_name: is required", "worker_node.username: is required"}},
+	{"no workers", `{"worker_node":null}`, []string{"worker_node.password: is required, unless there is a private_key", "worker_node.ssh_cp_name: is required", "worker_node.username: is required"}},
 	{"unknown connection point", `{"worker_node":{"ssh_cp_name":"CP9"}}`, []string{`worker_node.ssh_cp_name: "CP9": the flavour has no such connection point`}},
 	{"unknown NIC", `{"worker_node":{"nic_cp_name":"CP9"}}`, []string{`worker_node.nic_cp_name: "CP9": the flavour has no such connection point`}},
 	{"NIC of another machine", `{"worker_node":{"nic_cp_name":"masterNode_CP1"}}`, []string{
@@ -60,7 +60,7 @@ var parameterFaults = []struct {
 	{"drain policy", `{"drain_policy":"delete"}`, []string{`drain_policy: "delete": must be Fail, Delete or Continue`}},
 	{"storage", `{"storage_server":{},"pv_registration_params":[{}]}`, []string{
 		"pv_registration_params[0].nfs_server_cp: is required", "pv_registration_params[0].pv_manifest_file_path: is required",
-		"storage_server.nfs_server_setup_params: is required: without it nothing is exported", "storage_server.password: is required",
+		"storage_server.nfs_server_setup_params: is required: without it nothing is exported", "storage_server.password: is required, unless there is a private_key",
 		"storage_server.ssh_cp_name: is required", "storage_server.username: is required"}},
 	{"volumes without a server", `{"pv_registration_params":[{}]}`, []string{"pv_registration_params: has no effect without storage_server, which exports them"}},
 	{"containerd too old", `{"kubernetes_version":"1.36.1","packages":{"containerd_version":"1.7.*"}}`, []string{
@@ -211,8 +211,8 @@ func TestSpecificationRequests(t *testing.T) {
 		},
 		// Not of this driver at all: nothing of what it needs is there.
 		"instantiate_private_registry.json": {
-			"master_node.cluster_cp_name: is required", "master_node.password: is required", "master_node.ssh_cp_name: is required",
-			"master_node.username: is required", "worker_node.password: is required", "worker_node.ssh_cp_name: is required", "worker_node.username: is required",
+			"master_node.cluster_cp_name: is required", "master_node.password: is required, unless there is a private_key", "master_node.ssh_cp_name: is required",
+			"master_node.username: is required", "worker_node.password: is required, unless there is a private_key", "worker_node.ssh_cp_name: is required", "worker_node.username: is required",
 		},
 	} {
 		t.Run(file, func(t *testing.T) {

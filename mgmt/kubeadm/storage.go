@@ -10,17 +10,15 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
-	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // storageParam is the parameter "storage_server": the machine of the VNF whose volumes the nodes mount over NFS.
 type storageParam struct {
-	SSHCPName string              `json:"ssh_cp_name"`
-	NICCPName string              `json:"nic_cp_name"`
-	Username  string              `json:"username"`
-	Password  vnflcm.Secret       `json:"password"`
-	Volumes   []cinderVolumeParam `json:"cinder_volume_setup_params"`
-	Exports   []nfsExportParam    `json:"nfs_server_setup_params"`
+	SSHCPName string `json:"ssh_cp_name"`
+	NICCPName string `json:"nic_cp_name"`
+	mgmt.Login
+	Volumes []cinderVolumeParam `json:"cinder_volume_setup_params"`
+	Exports []nfsExportParam    `json:"nfs_server_setup_params"`
 }
 
 // cinderVolumeParam is a volume of the storage server.
@@ -39,7 +37,7 @@ type nfsExportParam struct {
 const storageRole = "storage"
 
 func (s *storageParam) node() nodeParam {
-	return nodeParam{SSHCPName: s.SSHCPName, NICCPName: s.NICCPName, Username: s.Username, Password: s.Password}
+	return nodeParam{SSHCPName: s.SSHCPName, NICCPName: s.NICCPName, Login: s.Login}
 }
 
 // storage checks storage_server, and the volumes that are registered of it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -64,12 +65,33 @@ func (d *deployment) helmInfo(ctx context.Context) (map[string]any, error) {
 			keys = append(keys, address+" "+key)
 		}
 	}
-	info := map[string]any{"masternode_ip": addrs, "masternode_username": d.p.Master.Username,
-		"masternode_password": d.p.Master.Password.Reveal(), "masternode_host_keys": keys}
+	info := map[string]any{"masternode_ip": addrs, "masternode_username": d.p.Master.Username, "masternode_host_keys": keys}
+	if key := d.p.Master.PrivateKey; !key.IsZero() {
+		info["masternode_private_key"] = key.Reveal()
+	}
+	if passphrase := d.p.Master.Passphrase; !passphrase.IsZero() {
+		info["masternode_passphrase"] = passphrase.Reveal()
+	}
+	if password := d.p.Master.Password; !password.IsZero() && d.needsPassword(ctx) {
+		info["masternode_password"] = password.Reveal()
+	}
 	if len(addrs) == 1 {
 		info["masternode_ip"] = addrs[0]
 	}
 	return map[string]any{"helm_info": info}, nil
+}
+
+// needsPassword reports whether a login to control-plane nodes needs the password: without a key for SSH, otherwise for sudo.
+func (d *deployment) needsPassword(ctx context.Context) bool {
+	if d.p.Master.PrivateKey.IsZero() {
+		return true
+	}
+	for _, n := range d.masters {
+		if n.SSH.Exec(ctx, sshexec.Command{Argv: []string{"sudo", "-n", "true"}}) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // removeAccount ends the token of the registration.

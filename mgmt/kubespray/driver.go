@@ -125,8 +125,7 @@ func (d *deployment) close() { d.kube.Close() }
 
 // nodes are the machines of one kind, by address.
 func (d *Driver) nodes(op *vnflcm.Operation, n nodeParam, role string) ([]mgmt.Node, error) {
-	access := mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, User: n.Username, Password: n.Password, PrivateKey: n.PrivateKey,
-		Passphrase: n.Passphrase, SudoPassword: n.BecomePassword, LoginGrace: d.config.Timeouts.Login}
+	access := mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, Login: n.Login, SudoPassword: n.BecomePassword, LoginGrace: d.config.Timeouts.Login}
 	nodes, err := access.Nodes(op, d.config.Pool, role)
 	clustervnf.SortByAddress(nodes)
 	return nodes, err

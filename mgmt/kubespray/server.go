@@ -7,8 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/vnfkit/vnfkit/internal/jumphost"
-	"github.com/vnfkit/vnfkit/internal/login"
+	"github.com/vnfkit/vnfkit/internal/hostkeys"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -43,12 +42,12 @@ func (d *Driver) ansibleServer(op *vnflcm.Operation, a ansibleParam) (ansible.Se
 	if a.Address == "" {
 		return d.config.Server.Server, nil
 	}
-	auth, err := login.Login(a.Login).Auth("")
+	auth, err := a.Auth("")
 	if err != nil {
 		return ansible.Server{}, err
 	}
 	target := sshexec.Target{ID: a.endpoint(), Name: "Ansible server " + a.endpoint(), Addr: a.endpoint(), User: a.Username, Auth: auth,
-		HostKeys: sshexec.AcceptNewHostKeys(jumphost.HostKeys(op)), LoginGrace: refusal}
+		HostKeys: sshexec.AcceptNewHostKeys(hostkeys.Of(op)), LoginGrace: refusal}
 	if a.HostKey != "" {
 		if target.HostKeys, err = sshexec.PinnedHostKeys(a.HostKey); err != nil {
 			return ansible.Server{}, err

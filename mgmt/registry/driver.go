@@ -96,7 +96,7 @@ func (d *Driver) setUp(ctx context.Context, op *vnflcm.Operation, machines []vnf
 		return err
 	}
 	p := &params.Registry
-	nodes, err := mgmt.Access{CP: p.SSHCPName, User: p.Username, Password: p.Password, LoginGrace: d.config.Timeouts.Login}.Nodes(op, d.config.Pool, "registry")
+	nodes, err := mgmt.Access{CP: p.SSHCPName, Login: mgmt.Login(p.SSH), LoginGrace: d.config.Timeouts.Login}.Nodes(op, d.config.Pool, "registry")
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/vnfkit/vnfkit/internal/login"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -30,11 +31,10 @@ type parameters struct {
 
 // installParam has the attributes of the specification first, then Tacker's, then ours.
 type installParam struct {
-	SSHCPName string        `json:"ssh_cp_name"`
-	Username  string        `json:"ssh_username"`
-	Password  vnflcm.Secret `json:"ssh_password"`
-	ImagePath string        `json:"image_path"`
-	Port      int           `json:"port_no"`
+	SSHCPName string `json:"ssh_cp_name"`
+	login.SSH
+	ImagePath string `json:"image_path"`
+	Port      int    `json:"port_no"`
 
 	Proxy proxyParam `json:"proxy"`
 
@@ -141,15 +141,11 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 var hostNameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
 
 func (c *checker) login(p *installParam) {
-	for _, required := range []struct {
-		name    string
-		missing bool
-	}{{"ssh_cp_name", p.SSHCPName == ""}, {"ssh_username", p.Username == ""}, {"ssh_password", p.Password.IsZero()}} {
-		if required.missing {
-			c.fault(required.name, "", "is required")
-		}
-	}
-	if p.SSHCPName != "" && c.op.VDUOf(p.SSHCPName) == "" {
+	c.faults = append(c.faults, mgmt.Login(p.SSH).Validate("ssh_"))
+	switch {
+	case p.SSHCPName == "":
+		c.fault("ssh_cp_name", "", "is required")
+	case c.op.VDUOf(p.SSHCPName) == "":
 		c.fault("ssh_cp_name", p.SSHCPName, "the flavour has no such connection point")
 	}
 }

@@ -42,9 +42,9 @@ func TestFaults(t *testing.T) {
 		patch string
 		want  []string
 	}{
-		"nothing": {`null`, []string{"ssh_cp_name: is required", "ssh_password: is required", "ssh_username: is required"}},
+		"nothing": {`null`, []string{"ssh_cp_name: is required", "ssh_password: is required, unless there is a ssh_private_key", "ssh_username: is required"}},
 		"login": {`{"ssh_cp_name":"CP9","ssh_username":"","ssh_password":""}`, []string{
-			`ssh_cp_name: "CP9": the flavour has no such connection point`, "ssh_password: is required", "ssh_username: is required"}},
+			`ssh_cp_name: "CP9": the flavour has no such connection point`, "ssh_password: is required, unless there is a ssh_private_key", "ssh_username: is required"}},
 		"image": {`{"image":"Registry:latest","image_path":"Files/none.tar"}`, []string{
 			`image: "Registry:latest": must be the name of an image, such as registry:2`, `image_path: "Files/none.tar": the package has no such file`}},
 		"no archive":        {`{"image_path":"Files/text"}`, []string{`image_path: "Files/text": is no archive: "docker save" makes one`}},

@@ -5,25 +5,19 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/vnfkit/vnfkit/internal/login"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // BalancerParam is the parameter "external_lb_param": machines of the VNF that lead to the API and to the services of
-// CNFs. It has the attribute names of mgmt.Login with ssh_ before them.
+// CNFs.
 type BalancerParam struct {
-	SSHCPName  string        `json:"ssh_cp_name"`
-	NICCPName  string        `json:"nic_cp_name"` // beyond Tacker; where the API is; default ssh_cp_name
-	Username   string        `json:"ssh_username"`
-	Password   vnflcm.Secret `json:"ssh_password"`
-	PrivateKey vnflcm.Secret `json:"ssh_private_key"` // beyond Tacker
-	Passphrase vnflcm.Secret `json:"ssh_passphrase"`  // beyond Tacker
-	ScriptPath string        `json:"script_path"`     // default: haproxy is installed from packages of the distribution
-}
-
-func (b *BalancerParam) login() mgmt.Login {
-	return mgmt.Login{Username: b.Username, Password: b.Password, PrivateKey: b.PrivateKey, Passphrase: b.Passphrase}
+	SSHCPName string `json:"ssh_cp_name"`
+	NICCPName string `json:"nic_cp_name"` // beyond Tacker; where the API is; default ssh_cp_name
+	login.SSH
+	ScriptPath string `json:"script_path"` // default: haproxy is installed from packages of the distribution
 }
 
 // Role is a kind of machine of the VNF: those with that connection point.
@@ -41,7 +35,7 @@ func (c *Checker) Balancer(b *BalancerParam, others ...Role) {
 		return
 	}
 	c.Place(balancerPath, Place{SSHCPName: b.SSHCPName, NICCPName: b.NICCPName})
-	c.Add(vnflcm.AtPath(balancerPath, b.login().Validate("ssh_")))
+	c.Add(vnflcm.AtPath(balancerPath, mgmt.Login(b.SSH).Validate("ssh_")))
 	c.File(balancerPath+".script_path", b.ScriptPath)
 	for _, other := range others {
 		if vdu := c.Op.VDUOf(b.SSHCPName); vdu != "" && vdu == c.Op.VDUOf(other.CP) {
@@ -64,8 +58,7 @@ func (b *BalancerParam) Balancers(op *vnflcm.Operation, pool *sshexec.Pool, logi
 	if b == nil {
 		return nil, nil
 	}
-	logins.CP, logins.NIC = b.SSHCPName, b.NICCPName
-	logins.User, logins.Password, logins.PrivateKey, logins.Passphrase = b.Username, b.Password, b.PrivateKey, b.Passphrase
+	logins.CP, logins.NIC, logins.Login = b.SSHCPName, b.NICCPName, mgmt.Login(b.SSH)
 	nodes, err := logins.Nodes(op, pool, "lb")
 	if err == nil && len(nodes) == 0 {
 		err = &vnflcm.ParamError{Path: Path + "." + balancerPath + ".ssh_cp_name", Value: b.SSHCPName, Reason: "the VNF has no machine with this connection point"}

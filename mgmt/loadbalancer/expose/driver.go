@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/hostkeys"
 	"github.com/vnfkit/vnfkit/internal/jumphost"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
@@ -130,7 +131,7 @@ func (d *Driver) reach(ctx context.Context, op *vnflcm.Operation) (*loadbalancer
 	if err != nil {
 		return nil, err
 	}
-	if target.Via, _, err = jumphost.Target(op.VIM, jumphost.HostKeys(op)); err != nil {
+	if target.Via, _, err = jumphost.Target(op.VIM, hostkeys.Of(op)); err != nil {
 		return nil, err
 	}
 	lb, err := d.login(ctx, target)
@@ -146,7 +147,7 @@ func (d *Driver) reach(ctx context.Context, op *vnflcm.Operation) (*loadbalancer
 		target.HostKeys = policy
 		lb, failed := d.login(ctx, target)
 		if failed == nil {
-			failed = jumphost.HostKeys(op).PutHostKey(ctx, target.ID, key)
+			failed = hostkeys.Of(op).PutHostKey(ctx, target.ID, key)
 		}
 		if !errors.Is(failed, sshexec.ErrHostKey) {
 			return lb, failed

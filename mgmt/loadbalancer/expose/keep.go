@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/vnfkit/vnfkit/internal/jumphost"
+	"github.com/vnfkit/vnfkit/internal/hostkeys"
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -73,7 +73,7 @@ func (d *Driver) forget(ctx context.Context, op *vnflcm.Operation) error {
 
 // inCluster does something with ConfigMaps. A cluster that does not allow it is warned of.
 func (d *Driver) inCluster(ctx context.Context, op *vnflcm.Operation, do func(context.Context, dynamic.ResourceInterface) error) error {
-	c, err := kubeaccess.Open(ctx, op.VIM, kubeaccess.Options{SSH: d.config.Pool, HostKeys: jumphost.HostKeys(op), Log: op.Log, Dial: d.config.Dial})
+	c, err := kubeaccess.Open(ctx, op.VIM, kubeaccess.Options{SSH: d.config.Pool, HostKeys: hostkeys.Of(op), Log: op.Log, Dial: d.config.Dial})
 	if err != nil {
 		return err
 	}

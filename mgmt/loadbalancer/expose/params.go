@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/vnfkit/vnfkit/internal/jumphost"
+	"github.com/vnfkit/vnfkit/internal/hostkeys"
 	"github.com/vnfkit/vnfkit/internal/login"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -26,13 +26,9 @@ type externalLB struct {
 
 // lbParam has the attributes of Tacker first, then ours.
 type lbParam struct {
-	IP       string        `json:"ssh_ip"` // address or host name, with a port or without
-	Username string        `json:"ssh_username"`
-	Password vnflcm.Secret `json:"ssh_password"` // also what sudo is told; may be missing where there is a key
-
-	PrivateKey vnflcm.Secret `json:"ssh_private_key"`
-	Passphrase vnflcm.Secret `json:"ssh_passphrase"`
-	HostKey    string        `json:"host_key"` // authorized_keys form; default: the first one that is seen
+	IP string `json:"ssh_ip"` // address or host name, with a port or without
+	login.SSH
+	HostKey string `json:"host_key"` // authorized_keys form; default: the first one that is seen
 }
 
 // The names of the parameters.
@@ -73,7 +69,7 @@ func (p lbParam) target(op *vnflcm.Operation) (sshexec.Target, error) {
 	fault := func(name, value, reason string) {
 		faults = append(faults, &vnflcm.ParamError{Path: name, Value: value, Reason: reason})
 	}
-	t := sshexec.Target{Addr: address(p.IP), User: p.Username, Sudo: sshexec.SudoPassword(p.Password.Reveal()), HostKeys: sshexec.AcceptNewHostKeys(jumphost.HostKeys(op))}
+	t := sshexec.Target{Addr: address(p.IP), User: p.Username, Sudo: sshexec.SudoPassword(p.Password.Reveal()), HostKeys: sshexec.AcceptNewHostKeys(hostkeys.Of(op))}
 	t.ID, t.Name = "loadbalancer/"+t.Addr, "load balancer "+t.Addr
 	switch {
 	case p.IP == "":
@@ -89,7 +85,7 @@ func (p lbParam) target(op *vnflcm.Operation) (sshexec.Target, error) {
 		t.HostKeys = policy
 	}
 	var err error
-	t.Auth, err = login.Login{Username: p.Username, Password: p.Password, PrivateKey: p.PrivateKey, Passphrase: p.Passphrase}.Auth("ssh_")
+	t.Auth, err = login.Login(p.SSH).Auth("ssh_")
 	return t, errors.Join(append(faults, err)...)
 }
 
