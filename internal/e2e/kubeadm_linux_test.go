@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
+	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -44,11 +46,20 @@ func (y *yard) work(id string, replicas int) {
 	y.kubectl(id, "rollout", "status", "-n", "shop", "deployment/web", "--timeout=50s")
 }
 
-// TestKubeadmLife takes a real cluster of one control-plane node through its life.
+// TestKubeadmLife takes a real cluster of one control-plane node through its life. Its machines let in keys only.
 func TestKubeadmLife(t *testing.T) {
-	y := newYard(t, nil)
+	file := keygen(t, t.TempDir(), "key", "", "-t", "ed25519")
+	key, err := sshexec.PrivateKey(read(t, file))
+	must(t, err)
+	y := newYard(t, func(y *yard, spec *vmhost.Spec) {
+		y.auth = key
+		spec.Config, spec.AuthorizedKeys = []string{"PasswordAuthentication no"}, []string{string(read(t, file+".pub"))}
+	})
 	ctx := t.Context()
-	id, request := y.cluster("simple")
+	login := map[string]any{"password": nil, "private_key": string(read(t, file))}
+	params, err := json.Marshal(map[string]any{"k8s_cluster_installation_param": map[string]any{"master_node": login, "worker_node": login}})
+	must(t, err)
+	id, request := y.cluster("simple", string(params))
 	y.must(y.Instantiate(ctx, id, request))
 	y.wantNodes(id, 1, 1)
 	if code, err := y.viaVIM(id, "/api/v1/namespaces/kube-system/secrets"); code != 200 || err != nil {

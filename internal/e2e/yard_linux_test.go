@@ -49,6 +49,7 @@ type yard struct {
 	parts    kube.Parts
 	machines *kube.Machines
 	ssh      *sshexec.Pool // the test's own
+	auth     sshexec.Auth  // how the test logs in
 
 	instances []string
 }
@@ -61,7 +62,7 @@ func newYard(t testing.TB, change func(*yard, *vmhost.Spec)) *yard {
 
 func yardOf(t testing.TB, parts kube.Parts, change func(*yard, *vmhost.Spec)) *yard {
 	t.Helper()
-	y := &yard{parts: parts, scene: &scene{t: t, store: vnflcm.NewMemoryStore()}, ssh: sshexec.NewPool(sshexec.Options{})}
+	y := &yard{parts: parts, scene: &scene{t: t, store: vnflcm.NewMemoryStore()}, ssh: sshexec.NewPool(sshexec.Options{}), auth: sshexec.Password(password)}
 	spec := vmhost.Spec{User: user, Password: password, Tree: y.parts.NodeTree(),
 		Data: map[string]string{"/var/lib/containerd": y.parts.Images()}}
 	if change != nil {
@@ -181,7 +182,7 @@ func (y *yard) login(id string) *sshexec.Host {
 		y.t.Fatal(err)
 	}
 	return y.ssh.Host(sshexec.Target{ID: id, Name: h.Name, Addr: h.Address.String() + ":22", User: user, Sudo: sshexec.SudoPassword(password),
-		Auth: []sshexec.Auth{sshexec.Password(password)}, HostKeys: pinned})
+		Auth: []sshexec.Auth{y.auth}, HostKeys: pinned})
 }
 
 // on runs a command on a machine as root, and returns what it printed.
