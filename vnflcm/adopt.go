@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vnfkit/vnfkit/tosca"
 )
@@ -32,7 +33,7 @@ type Adopter interface {
 // instance has a machine of the VNF.
 func (m *Manager) Adopt(ctx context.Context, known VnfInstance, req InstantiateVnfRequest, resource string) (*VnfInstance, error) {
 	rec := &instanceRecord{Tenant: known.Tenant, Initial: req, Instance: VnfInstance{VnfdID: known.VnfdID}}
-	if err := errors.Join(known.checkAdoptable(), checkRequestUnmasked(known.Extensions, known.VnfConfigurableProperties, req)); err != nil {
+	if err := errors.Join(known.checkAdoptable(), checkRequestUnmasked(known, req)); err != nil {
 		return nil, err
 	}
 	pkg, err := m.openPackage(ctx, rec)
@@ -62,6 +63,9 @@ func (m *Manager) Adopt(ctx context.Context, known VnfInstance, req InstantiateV
 // checkAdoptable returns the faults of a VnfInstance that is to be adopted.
 func (i *VnfInstance) checkAdoptable() error {
 	var faults []error
+	if strings.Contains(i.ID, "/") { // ids of records are paths
+		faults = append(faults, &ParamError{Path: "id", Value: i.ID, Reason: "has a slash"})
+	}
 	if i.VnfdID == "" {
 		faults = append(faults, &ParamError{Path: "vnfdId", Reason: "is required"})
 	}
@@ -72,13 +76,10 @@ func (i *VnfInstance) checkAdoptable() error {
 }
 
 // checkRequestUnmasked refuses values that a document shows as ***.
-func checkRequestUnmasked(parts ...any) error {
-	var faults []error
-	for _, part := range parts {
-		params, err := NewParams(part)
-		faults = append(faults, err, checkUnmasked(params))
-	}
-	return errors.Join(faults...)
+func checkRequestUnmasked(known VnfInstance, req InstantiateVnfRequest) error {
+	attributes, err1 := NewParams(map[string]Params{extensionsPath: known.Extensions, configurablePath: known.VnfConfigurableProperties})
+	request, err2 := NewParams(req)
+	return errors.Join(err1, err2, checkUnmasked(attributes), checkUnmasked(request))
 }
 
 func (i *VnfInstance) scaleStatus() []ScaleInfo {

@@ -105,10 +105,12 @@ func TestAdoptRefused(t *testing.T) {
 		{name: "levels that do not exist", change: func(a *adoption) {
 			a.known.InstantiatedVnfInfo.ScaleStatus = []vnflcm.ScaleInfo{{AspectID: "workers", ScaleLevel: 9}, {AspectID: "others"}}
 		}, want: vnflcm.ErrInvalidRequest, text: []string{"scaleStatus.workers", `scaleStatus: "others"`}},
-		{name: "not instantiated", change: func(a *adoption) { a.known.InstantiationState, a.known.VnfdID = vnflcm.NotInstantiated, "" },
-			want: vnflcm.ErrInvalidRequest, text: []string{`instantiationState: "NOT_INSTANTIATED"`, "vnfdId: is required"}},
+		{name: "not instantiated", change: func(a *adoption) {
+			a.known.InstantiationState, a.known.VnfdID, a.known.ID = vnflcm.NotInstantiated, "", "a/b"
+		},
+			want: vnflcm.ErrInvalidRequest, text: []string{`instantiationState: "NOT_INSTANTIATED"`, "vnfdId: is required", `id: "a/b": has a slash`}},
 		{name: "masked values", change: func(a *adoption) { a.known.Extensions, a.req.AdditionalParams = masked, masked },
-			want: vnflcm.ErrInvalidRequest, text: []string{"password", "additionalParams.password"}},
+			want: vnflcm.ErrInvalidRequest, text: []string{"extensions.password", "additionalParams.password"}},
 		{name: "unknown package", change: func(a *adoption) { a.known.VnfdID = "another" }, want: vnflcm.ErrNoPackage},
 		{name: "a driver that cannot", config: func(cfg *vnflcm.Config) {
 			cfg.Infra = map[string]vnflcm.InfraDriver{"toy": fixedCloud{cfg.Infra["toy"]}}
