@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,9 @@ var _ vnflcm.Adopter = (*Driver)(nil)
 // resourcePath is where faults of the stack to be adopted are reported.
 const resourcePath = "resource"
 
+// stackForm is the form of names and ids of stacks.
+var stackForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,254}$`)
+
 // Adopt implements vnflcm.Adopter. resource is the name or the id of a stack, by default StackName, which is also how version 2
 // of Tacker's API calls it; version 1 has another name. Adopt refuses a stack that is not complete, that belongs to another VNF
 // instance, or that was made from other templates or parameters than the package and the request give: its first update would
@@ -29,6 +33,9 @@ func (d *Driver) Adopt(ctx context.Context, op *vnflcm.Operation, resource strin
 		return vnflcm.Resources{}, err
 	}
 	resource = cmp.Or(resource, StackName(op.InstanceID))
+	if !stackForm.MatchString(resource) {
+		return vnflcm.Resources{}, &vnflcm.ParamError{Path: resourcePath, Value: resource, Reason: "is no name and no id of a stack"}
+	}
 	s, err := w.heat.Find(ctx, resource)
 	if err == nil && s == nil {
 		err = fmt.Errorf("%w: %w", ErrNoStack, &vnflcm.ParamError{Path: resourcePath, Value: resource, Reason: "is no stack of the project"})

@@ -58,7 +58,7 @@ func (l *lab) adopt(stack string, workers int, change ...func(*vnflcm.Instantiat
 	return err
 }
 
-// TestAdopt adopts a stack and changes it: in place, and by making it anew under the name of the driver.
+// TestAdopt adopts a stack and changes it: in place, and by a new stack under the name that the driver chooses.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	for _, byID := range []bool{false, true} {
@@ -109,6 +109,7 @@ func TestAdoptRefused(t *testing.T) {
 		text    string
 	}{
 		{name: "no stack", stack: "another", want: openstack.ErrNoStack, text: `resource: "another"`},
+		{name: "no name", stack: "../stacks/other?x", want: vnflcm.ErrInvalidRequest, text: "is no name and no id of a stack"},
 		{name: "of another instance", change: func(s *fakeStack) { s.tags = "vnfkit,another" }, want: openstack.ErrForeignStack},
 		{name: "busy", change: func(s *fakeStack) { s.status = "UPDATE_IN_PROGRESS" }, want: vnflcm.ErrInvalidRequest, text: "is UPDATE_IN_PROGRESS"},
 		{name: "failed", change: func(s *fakeStack) { s.status, s.reason = "UPDATE_FAILED", "no host" }, want: vnflcm.ErrInvalidRequest, text: "is UPDATE_FAILED (no host)"},

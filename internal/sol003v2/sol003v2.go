@@ -71,7 +71,7 @@ func convert(document []byte, change func(object)) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// member returns an object in an object, an empty one if there is none.
+// member returns an object in an object, or an empty object if it is missing.
 func member(o object, name string) object {
 	if inner, ok := o[name].(object); ok {
 		return inner

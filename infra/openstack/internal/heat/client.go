@@ -111,7 +111,7 @@ func (c *Client) Stop(ctx context.Context, s *Stack) error {
 		map[string]any{"cancel_without_rollback": nil}, nil)
 }
 
-// Find returns the stack of that name or id, nil when there is none.
+// Find returns the stack of that name or id, or nil if it does not exist.
 func (c *Client) Find(ctx context.Context, name string) (*Stack, error) {
 	return c.get(ctx, "stacks", name)
 }
