@@ -33,7 +33,8 @@
 //     templates of a package: [github.com/vnfkit/vnfkit/infra/openstack/hot].
 //   - Make CNFs from Helm charts or manifests on a Kubernetes cluster: [github.com/vnfkit/vnfkit/infra/kubernetes].
 //   - Use Helm from a program: [github.com/vnfkit/vnfkit/helmclient], in the process
-//     ([github.com/vnfkit/vnfkit/helmclient/helmsdk]) or by the helm program elsewhere
+//     (Helm 3: [github.com/vnfkit/vnfkit/helmclient/helmsdk], Helm 4:
+//     [github.com/vnfkit/vnfkit/helmclient/helm4sdk]) or by the helm program elsewhere
 //     ([github.com/vnfkit/vnfkit/helmclient/helmcli]); check an implementation of your own with
 //     [github.com/vnfkit/vnfkit/helmclient/helmtest]. Say what keeps Kubernetes objects from being ready:
 //     [github.com/vnfkit/vnfkit/helmclient/readiness].
@@ -46,6 +47,7 @@
 //
 //	go run ./examples/quickstart
 //
-// Each of these packages can be used without the others: tosca and sshexec import nothing else of this
-// module, vnflcm only tosca, and none of them links an SDK of a cloud.
+// tosca, sshexec and helmclient import nothing of this module but their own subpackages, and vnflcm imports only tosca; none
+// of these links an SDK of a cloud. A driver needs vnflcm: a Manager calls it, or hookrun in a program that has the
+// lifecycle itself.
 package vnfkit

@@ -43,7 +43,7 @@ func Example() {
 	// control plane: false, ready: true
 }
 
-// must and check end the program: an example has nobody to return an error to.
+// must and check end the program: an example cannot return an error.
 func must[T any](v T, err error) T { check(err); return v }
 
 func check(err error) {

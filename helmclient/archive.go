@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// What a packaged chart may hold. Unpacked it may be as large as for Helm itself (MaxDecompressedChartSize of
-// helm.sh/helm/v3/pkg/chart/loader), which has no limit for the number of files.
+// Limits of a packaged chart. Helm itself has the same limit for the unpacked size (MaxDecompressedChartSize of
+// helm.sh/helm/v3/pkg/chart/loader), and no limit for the number of files.
 const (
 	maxArchiveSize    = 100 << 20
 	maxArchiveMembers = 20000
 	maxChartFile      = 1 << 20 // of Chart.yaml
 )
 
-// CheckArchive reads a packaged chart (.tgz) and refuses, as an ErrInvalidChart, what no chart holds: members whose names
-// lead out of the chart's directory or mean different files to different systems, links and devices, more than one
-// directory at the top, more than 20000 members, more than 100 MiB unpacked. It returns the chart's Chart.yaml, which is
-// not looked into. How much may be read of r is the caller's to limit. Errors of r are returned as they are.
+// CheckArchive reads a packaged chart (.tgz) and returns the content of its Chart.yaml, which it does not parse. It
+// returns an ErrInvalidChart for content that no valid chart has: members whose names lead out of the chart's directory
+// or mean different files on different systems, links and devices, more than one directory at the top, more than 20000
+// members, more than 100 MiB unpacked. The caller limits how much may be read of r. Errors of r are returned unchanged.
 //
-// What is unpacked on other machines is checked with it first, and what Helm's own loader is given, which ignores links and
-// takes the first element of a name for the name of the chart, whatever it is.
+// Clients call it before they unpack a chart on another machine and before they give a chart to Helm's loader. That
+// loader ignores links, and takes the first element of a member's name for the chart's name without checking it.
 func CheckArchive(r io.Reader) (chartYAML []byte, err error) {
 	source := &faultReader{r: r}
 	chartYAML, err = checkArchive(source)
@@ -35,7 +35,7 @@ func CheckArchive(r io.Reader) (chartYAML []byte, err error) {
 	return chartYAML, err
 }
 
-// faultReader remembers why a stream could not be read: that is no fault of the chart.
+// faultReader stores the error of the underlying reader, so that it is not reported as a fault of the chart.
 type faultReader struct {
 	r   io.Reader
 	err error
@@ -64,7 +64,7 @@ func checkArchive(r io.Reader) (chartYAML []byte, err error) {
 	for n := 0; ; n++ {
 		h, err := members.Next()
 		switch {
-		// The size of a sparse file is not what the archive holds of it.
+		// The size of a sparse file is not the number of bytes in the archive.
 		case limited.N <= 0, err == nil && h.Size > maxArchiveSize-size:
 			return nil, badArchive("it has more than %d MiB unpacked", maxArchiveSize>>20)
 		case errors.Is(err, io.EOF) && chartYAML == nil:
@@ -75,7 +75,7 @@ func checkArchive(r io.Reader) (chartYAML []byte, err error) {
 			return nil, badArchive("%w", err)
 		case n >= maxArchiveMembers:
 			return nil, badArchive("it has more than %d members", maxArchiveMembers)
-		case h.Typeflag == tar.TypeXGlobalHeader: // Helm passes over it
+		case h.Typeflag == tar.TypeXGlobalHeader: // Helm ignores it
 			continue
 		}
 		size += h.Size

@@ -1,5 +1,6 @@
-// Package helmclient is what a program may ask of Helm, whatever carries it out: package helmsdk links Helm's own Go
-// packages, package helmcli drives the helm program on a machine. Package helmtest checks any implementation.
+// Package helmclient is the interface of Helm for a program: it installs, upgrades, rolls back and reads releases.
+// Package helmsdk implements it with the Go packages of Helm 3, package helm4sdk with those of Helm 4, and package
+// helmcli runs the helm program on a machine. Package helmtest tests any implementation.
 //
 //	client, err := helmsdk.New(helmsdk.Config{...})
 //	release, err := client.Install(ctx, helmclient.Install{

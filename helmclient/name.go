@@ -5,10 +5,10 @@ import (
 	"regexp"
 )
 
-// Name is a release.
+// Name identifies a release by namespace and name.
 type Name struct {
-	Namespace string // default: that of the client, "default" unless said otherwise
-	Release   string // up to 53 characters, so that names made of it are not too long for Kubernetes
+	Namespace string // default: the namespace of the client, which is "default" unless configured
+	Release   string // up to 53 characters, so that names derived from it are not too long for Kubernetes
 }
 
 // String is "namespace/release".
@@ -19,7 +19,7 @@ func (n Name) String() string {
 	return n.Namespace + "/" + n.Release
 }
 
-// What Helm (chartutil.ValidateReleaseName) and Kubernetes (RFC 1123 labels) take as names.
+// Names that Helm (chartutil.ValidateReleaseName) and Kubernetes (RFC 1123 labels) accept.
 var (
 	releaseNames   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	namespaceNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
@@ -30,7 +30,7 @@ const (
 	maxNamespace = 63
 )
 
-// Validate returns an ErrInvalid unless both names may exist on a cluster. Every method that takes a Name calls it.
+// Validate returns an ErrInvalid unless both names are valid on a cluster. Every method that takes a Name calls it.
 func (n Name) Validate() error {
 	if !releaseNames.MatchString(n.Release) || len(n.Release) > maxRelease {
 		return fmt.Errorf("%w: release name %q: must be 1 to %d lower case letters, digits, '-' and '.', beginning and ending with a letter or digit",

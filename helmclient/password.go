@@ -2,14 +2,14 @@ package helmclient
 
 import "fmt"
 
-// Password prints as *** everywhere and has no JSON but that. Helm is given it by a file or by standard input, never on
-// a command line.
+// Password is a secret that prints and marshals as ***. Clients pass it to Helm in a file or on standard input, never
+// on a command line.
 type Password struct{ value *string } // a pointer: fmt looks past methods into fields, but not through pointers
 
-// NewPassword keeps a password.
+// NewPassword returns a Password with this text.
 func NewPassword(text string) Password { return Password{&text} }
 
-// Reveal returns the password itself, for whoever hands it to a server.
+// Reveal returns the text of the password, to pass it to a server.
 func (p Password) Reveal() string {
 	if p.value == nil {
 		return ""
@@ -17,7 +17,7 @@ func (p Password) Reveal() string {
 	return *p.value
 }
 
-// IsZero reports that there is no password.
+// IsZero reports whether there is no password.
 func (p Password) IsZero() bool { return p.Reveal() == "" }
 
 // Format implements fmt.Formatter.

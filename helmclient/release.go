@@ -18,12 +18,12 @@ const (
 	PendingRollback State = "pending-rollback"
 )
 
-// Pending reports that an operation has not said yet how it ended.
+// Pending reports whether an operation on the release has not finished.
 func (s State) Pending() bool {
 	return s == PendingInstall || s == PendingUpgrade || s == PendingRollback || s == Uninstalling
 }
 
-// Release is one revision of one.
+// Release describes one revision of a Helm release.
 type Release struct {
 	Name
 	Revision    int
@@ -36,16 +36,16 @@ type Release struct {
 	Manifest    string // empty in lists and histories
 }
 
-// ChartInfo is what a chart says of itself (Chart.yaml).
+// ChartInfo is the metadata of a chart (Chart.yaml).
 type ChartInfo struct {
 	Name, Version, AppVersion, Description string
 }
 
-// Object is a Kubernetes object of a release, and why it is not ready.
+// Object is a Kubernetes object of a release, and the reason why it is not ready.
 type Object struct {
 	APIVersion, Kind, Namespace, Name string
 
 	Reason string   // such as "2 of 3 pods are ready"
-	Pods   []string // what its pods wait for: "web-7d9: ImagePullBackOff: ..."
-	Events []string // the last that were warnings
+	Pods   []string // why its pods wait: "web-7d9: ImagePullBackOff: ..."
+	Events []string // the latest events of type Warning
 }

@@ -6,39 +6,39 @@ import (
 	"time"
 )
 
-// Chart says where a chart is. One of Ref, Path and Archive is given.
+// Chart says where a chart is. Exactly one of Ref, Path and Archive is set.
 type Chart struct {
 	Ref     string                        // "repository/chart", "oci://host/path/chart" or the URL of an archive
-	Version string                        // of Ref: "1.2.3", or a range such as "^1.2"; default: the newest that is no preview
-	Path    string                        // a directory or archive where the client has its files
+	Version string                        // of Ref: "1.2.3", or a range such as "^1.2"; default: the newest that is not a pre-release
+	Path    string                        // a directory or archive on the machine of the client
 	Archive func() (io.ReadCloser, error) // a packaged chart (.tgz), read once per call
-	Access  Access                        // of Ref, when it belongs to no repository that is known
+	Access  Access                        // of Ref, if it belongs to no known repository
 }
 
-// Access is how a repository or registry is reached.
+// Access says how to reach a repository or registry.
 type Access struct {
 	Username  string
 	Password  Password
-	CA        []byte // PEM; beside what is trusted already
+	CA        []byte // PEM; trusted in addition to the system's
 	PlainHTTP bool   // of "oci://": without TLS
 }
 
-// Values are laid over each other in the order of the fields: later ones count.
+// Values are merged in the order of the fields: later fields override earlier ones.
 type Values struct {
 	Files     []func() (io.ReadCloser, error) // YAML
 	Map       map[string]any
 	Set       []string // Helm's own grammar: "a.b=1,c={x,y}"
-	SetString []string // the same, but all values are text
+	SetString []string // as Set, but all values are text
 	SetJSON   []string // "a.b=[1,2]"
 }
 
-// CRDPolicy is what is done with the directory crds of a chart.
+// CRDPolicy says what Install and Upgrade do with the directory crds of a chart.
 type CRDPolicy string
 
-// The policies.
+// The CRD policies.
 const (
-	CRDCreate        CRDPolicy = ""               // those that are not there, as Helm does; the default
-	CRDCreateReplace CRDPolicy = "create-replace" // those that are there too, by server-side apply
+	CRDCreate        CRDPolicy = ""               // create missing CRDs, as Helm does; the default
+	CRDCreateReplace CRDPolicy = "create-replace" // create missing CRDs and replace existing ones, by server-side apply
 	CRDSkip          CRDPolicy = "skip"
 )
 
@@ -46,18 +46,18 @@ const (
 type Wait struct {
 	Ready   bool          // until all objects are ready
 	Jobs    bool          // with Ready: until all Jobs are complete
-	Timeout time.Duration // of each thing Helm waits for; default 5 min
-	// Progress is told of what is not ready yet. It must not block.
+	Timeout time.Duration // for each thing that Helm waits for; default 5 min
+	// Progress is called with the objects that are not ready yet. It must not block.
 	Progress func(Progress)
 }
 
-// Progress is how far a wait is.
+// Progress reports the state of a wait.
 type Progress struct {
 	Ready, Total int
 	Waiting      []Object
 }
 
-// Install makes a release.
+// Install is a request to create a release.
 type Install struct {
 	Name
 	Chart
@@ -65,46 +65,46 @@ type Install struct {
 	Wait
 	CRDs            CRDPolicy
 	CreateNamespace bool
-	Atomic          bool // what was made is removed again when it fails; waits
+	Atomic          bool // remove the created objects if the installation fails; waits
 	Labels          map[string]string
 	Description     string
-	DryRun          bool // renders, and asks the API server, and changes nothing
+	DryRun          bool // render and validate against the API server, without a change
 	// PostRender may change the manifest before it is applied.
 	PostRender func(ctx context.Context, manifest []byte) ([]byte, error)
-	// Stale says how long an unfinished operation of somebody else must be quiet to count as dead: see ErrStale.
+	// Stale is the age at which an unfinished operation of another client counts as dead: see ErrStale.
 	Stale time.Duration // default: never
 }
 
-// Reuse is which values of the revision before an upgrade keeps.
+// Reuse says which values of the previous revision an upgrade keeps.
 type Reuse string
 
-// What an upgrade keeps.
+// Values that an upgrade keeps.
 const (
-	ReuseNone   Reuse = ""      // Helm's default: if no values are given all, otherwise none
-	ReuseValues Reuse = "reuse" // all that were given before, with the new ones laid over them
+	ReuseNone   Reuse = ""      // Helm's default: all if the upgrade gives no values, otherwise none
+	ReuseValues Reuse = "reuse" // all values given before, merged with the new ones
 	ReuseReset  Reuse = "reset" // none
-	ReuseThen   Reuse = "then"  // those of the new chart, then those given before, then the new ones
+	ReuseThen   Reuse = "then"  // the values of the new chart, then the values given before, then the new ones
 )
 
-// Upgrade makes a new revision.
+// Upgrade is a request to create a new revision of a release.
 type Upgrade struct {
 	Install
 	Reuse         Reuse
-	OrInstall     bool // when there is no such release
-	MaxHistory    int  // revisions that are kept; 0: all
+	OrInstall     bool // install the release if it does not exist
+	MaxHistory    int  // number of revisions to keep; 0: all
 	CleanupOnFail bool
 }
 
-// Rollback goes back to a revision.
+// Rollback is a request to roll back to a revision.
 type Rollback struct {
 	Name
 	Wait
-	Revision    int // default: the one before
+	Revision    int // default: the previous revision
 	Description string
 	Stale       time.Duration
 }
 
-// Uninstall removes a release.
+// Uninstall is a request to remove a release.
 type Uninstall struct {
 	Name
 	Wait
@@ -112,7 +112,7 @@ type Uninstall struct {
 	Description string
 }
 
-// Filter of a list.
+// Filter selects releases.
 type Filter struct {
 	Namespace string            // default: all
 	Labels    map[string]string // of releases

@@ -8,16 +8,16 @@ import (
 	"unicode"
 )
 
-// What the lists of --set may be. Helm makes a list as long as its largest index says, up to 65537 entries each
-// (MaxIndex of helm.sh/helm/v3/pkg/strvals), copies it each time it grows, and goes as deep into lists as it is told: a few
+// Limits of the lists of --set. Helm makes a list as long as its largest index requires, up to 65537 entries each
+// (MaxIndex of helm.sh/helm/v3/pkg/strvals), copies it each time it grows, and nests lists without a limit: a few
 // kilobytes of text would fill the memory, or the stack, which ends the process.
 const (
 	maxSetEntries = 1 << 20
-	maxSetDepth   = 30 // of lists in one name; of dots Helm takes as many (MaxNestedNameLevel)
+	maxSetDepth   = 30 // nested lists in one name; Helm has the same limit for dots (MaxNestedNameLevel)
 )
 
-// SetError is an ErrInvalid: one of Values.Set, SetString or SetJSON would make lists that are too large. It holds nothing
-// of the text, which may be a password.
+// SetError is an ErrInvalid: one of Values.Set, SetString or SetJSON would make lists that are too large. It contains
+// no part of the text, which may be a password.
 type SetError struct {
 	Field  string // Set, SetString or SetJSON
 	Index  int
@@ -31,9 +31,9 @@ func (e *SetError) Error() string {
 // Is makes it an ErrInvalid.
 func (e *SetError) Is(target error) bool { return target == ErrInvalid }
 
-// CheckLists refuses, before anything is expanded, what would fill the memory (*SetError): indexes of lists in Set, SetString
-// and SetJSON that come to more than 1048576 entries together, each index counted as often as it is written, and names with
-// more than 30 indexes. Clients call it before they read values. It does not check that the texts follow Helm's grammar.
+// CheckLists returns a *SetError for texts that would fill the memory when they are expanded: indexes of lists in Set,
+// SetString and SetJSON that add up to more than 1048576 entries, each occurrence counted, and names with more than 30
+// indexes. Clients call it before they read values. It does not check that the texts follow Helm's grammar.
 func (v Values) CheckLists() error {
 	entries := 0
 	for _, of := range []struct {
@@ -60,8 +60,8 @@ func (v Values) CheckLists() error {
 	return nil
 }
 
-// eachIndex calls found for each index of a list that Helm would come to, with how many there are in its name up to it,
-// until found gives a reason against it. It ends where the text leaves Helm's grammar, as Helm does.
+// eachIndex calls found for each index of a list that Helm would evaluate, with the number of indexes in its name so
+// far, until found returns a reason to refuse it. It stops where the text violates Helm's grammar, as Helm does.
 func eachIndex(text string, isJSON bool, found func(index, depth int) string) (reason string) {
 	s := setText{text}
 	for s.rest != "" {
@@ -76,10 +76,10 @@ func eachIndex(text string, isJSON bool, found func(index, depth int) string) (r
 	return ""
 }
 
-// setText is what is left of a text in the grammar of strvals.
+// setText is the unread part of a text in the grammar of strvals.
 type setText struct{ rest string }
 
-// until takes what is before the first of the stops, and that one, which is 0 at the end.
+// until consumes the text before the first of the stops, and that stop, which is 0 at the end.
 func (s *setText) until(stops string) (text string, stop byte) {
 	var out strings.Builder
 	for i := 0; i < len(s.rest); i++ {
@@ -100,7 +100,7 @@ func (s *setText) until(stops string) (text string, stop byte) {
 	return out.String(), 0
 }
 
-// name takes the name of a value, with "=".
+// name consumes the name of a value, with "=".
 func (s *setText) name(found func(index, depth int) string) (ok bool, reason string) {
 	const stops = "=[,."
 	_, stop := s.until(stops)
@@ -129,7 +129,7 @@ func (s *setText) name(found func(index, depth int) string) (ok bool, reason str
 	}
 }
 
-// value takes a value or a list of values, with the comma behind it.
+// value consumes a value or a list of values, with the comma after it.
 func (s *setText) value() bool {
 	rest, list := strings.CutPrefix(s.rest, "{")
 	if !list {
@@ -148,7 +148,7 @@ func (s *setText) value() bool {
 	}
 }
 
-// json takes a value of JSON, or none, with the comma behind it.
+// json consumes a JSON value, possibly an empty one, with the comma after it.
 func (s *setText) json() bool {
 	if s.comma() {
 		return true
@@ -163,7 +163,7 @@ func (s *setText) json() bool {
 	return true
 }
 
-// comma takes space and one comma behind it. It reports whether that was all, or the comma was there.
+// comma consumes white space and one comma. It reports whether the text ended or the comma was there.
 func (s *setText) comma() bool {
 	rest, found := strings.CutPrefix(strings.TrimLeftFunc(s.rest, unicode.IsSpace), ",")
 	s.rest = rest

@@ -6,8 +6,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Artifacts opens files of the VNF package by the paths that requests give. The error wraps fs.ErrNotExist when there
-// is none.
+// Artifacts returns a function that opens files of the VNF package by the paths in requests. The error wraps
+// fs.ErrNotExist if the file does not exist.
 func Artifacts(op *vnflcm.Operation) func(path string) (io.ReadCloser, error) {
 	return func(path string) (io.ReadCloser, error) {
 		name, err := op.Package.Artifact(path)

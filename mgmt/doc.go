@@ -11,7 +11,7 @@
 //		})
 //	})
 //
-// Host keys are accepted when a machine is first seen and kept in the instance's state under the resource id
-// of the machine: the key of a replaced machine is another machine's key, so nothing is ever forgotten by
-// hand, and a changed key is always an error.
+// A machine is known by the host key that the VIM tells (vnflcm.VNFC.HostKey), or by one of Access.HostKeys. Without both its key is
+// accepted when the machine is first seen, with a warning. Keys are kept in the instance's state under the resource id of the machine. A machine that replaces another has another resource id, so a key that differs from the kept one is
+// always an error. A driver calls ForgetHostKey for machines that have been removed.
 package mgmt

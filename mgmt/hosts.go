@@ -19,9 +19,8 @@ type HostEntry struct {
 	Name string
 }
 
-// HostsFile returns an /etc/hosts with the nodes, and after them the other names, in a block of our own, between
-// the lines "# BEGIN vnfkit" and "# END vnfkit". Everything outside the block stays byte for byte; old is not
-// changed.
+// HostsFile returns the content of /etc/hosts with the nodes, and after them the other names, in a block between the
+// lines "# BEGIN vnfkit" and "# END vnfkit". Everything outside the block stays byte for byte; old is not changed.
 func HostsFile(old []byte, nodes []Node, others ...HostEntry) []byte {
 	var block strings.Builder
 	block.WriteString(hostsBegin)
@@ -43,7 +42,8 @@ func HostsFile(old []byte, nodes []Node, others ...HostEntry) []byte {
 	return bytes.Join([][]byte{before, []byte(block.String()), after}, nil)
 }
 
-// cutBlock finds our block: whole lines, and no second beginning in it, since half a block is somebody's text.
+// cutBlock finds the block: complete lines, and no second beginning in it. An incomplete block counts as text of
+// another program.
 func cutBlock(old []byte) (before, after []byte, found bool) {
 	begin, at := -1, 0
 	for line := range bytes.Lines(old) {

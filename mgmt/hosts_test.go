@@ -31,7 +31,7 @@ func TestHostsFile(t *testing.T) {
 		"replaced":              {"a\n# BEGIN vnfkit\nold\n# END vnfkit\nb\n", "a\n" + ours + "b\n"},
 		"block at the end":      {"a\n# BEGIN vnfkit\n# END vnfkit\n", "a\n" + ours},
 		"no newline at the end": {"a\n# BEGIN vnfkit\nold\n# END vnfkit", "a\n" + ours},
-		// Half a block is somebody's text: what is behind it is not ours to remove.
+		// An incomplete block counts as text of another program: it and the text after it stay.
 		"no end":            {"a\n# BEGIN vnfkit\nx\n", "a\n# BEGIN vnfkit\nx\n" + ours},
 		"no begin":          {"a\n# END vnfkit\nx\n", "a\n# END vnfkit\nx\n" + ours},
 		"half a block":      {"# BEGIN vnfkit\nx\n" + ours, "# BEGIN vnfkit\nx\n" + ours},

@@ -36,7 +36,7 @@ func TestAccessNodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		access mgmt.Access
 		vnfcs  []vnflcm.VNFC
-		want   []string // id, host name, address, where SSH goes
+		want   []string // id, host name, address, SSH address
 		dialed string
 		err    string
 	}{

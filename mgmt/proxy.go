@@ -20,7 +20,7 @@ type Proxy struct {
 	K8sNodeCIDR string        `json:"k8s_node_cidr"` // default: the /24 (IPv6: /64) of the first control-plane node
 }
 
-// Used reports whether nodes go through the proxy.
+// Used reports whether nodes use the proxy.
 func (p Proxy) Used() bool { return !p.HTTPProxy.IsZero() && !p.HTTPSProxy.IsZero() }
 
 // Validate reports the faults of the parameter, by their names in it. Values are left out: a URL may carry a
@@ -44,8 +44,8 @@ func (p Proxy) Validate() error {
 	return errors.Join(faults...)
 }
 
-// These values end up in files and environments that scripts of others write and read: what has a meaning to a
-// shell or to systemd is refused, since no proxy setting needs it.
+// These values end up in files and environments that scripts of packages write and read: characters that are special in
+// shells or systemd are refused, since no proxy setting needs them.
 var (
 	directForm = regexp.MustCompile(`^[A-Za-z0-9.,:/*_\[\] -]*$`)
 	urlForm    = regexp.MustCompile(`^[A-Za-z0-9._~:/?#\[\]@!&*+,;=%-]*$`)
@@ -76,8 +76,8 @@ func proxyFault(text string) string {
 	return ""
 }
 
-// Environment is what programs on a node are given. direct lists what is reached without the proxy, beside
-// the user's own list: networks as networks, not address by address.
+// Environment returns the proxy variables for programs on a node. direct lists destinations without the proxy, in
+// addition to the user's list: networks as networks, not address by address.
 func (p Proxy) Environment(direct ...string) map[string]string {
 	if !p.Used() {
 		return nil
@@ -92,7 +92,7 @@ func (p Proxy) Environment(direct ...string) map[string]string {
 	}
 }
 
-// NodeNetwork is K8sNodeCIDR, or what it is by default.
+// NodeNetwork returns K8sNodeCIDR, or its default.
 func (p Proxy) NodeNetwork(first netip.Addr) string {
 	if p.K8sNodeCIDR != "" {
 		return p.K8sNodeCIDR

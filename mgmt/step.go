@@ -13,7 +13,7 @@ func (n Node) Do(ctx context.Context, op *vnflcm.Operation, name string, limit t
 	return vnflcm.Do(ctx, op, name, n.ID, func(ctx context.Context) error { return Within(ctx, limit, do) })
 }
 
-// Within bounds do by a timeout whose cause says so.
+// Within runs do with a timeout whose cause names the limit.
 func Within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, timeoutError(limit))
 	defer cancel()

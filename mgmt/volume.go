@@ -18,9 +18,9 @@ var (
 // volumeIDForm is what ids of volumes are made of; they become part of paths.
 var volumeIDForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
 
-// VolumeDevice is where a volume of the VNF shows up on the machine that it is attached to. The descriptor is the name
-// of the volume in the VNFD, or that of its resource in the template. Nova gives disks the id of their volume as serial
-// number, of which virtio-blk has room for 20 characters; the names of disks (vdb) say nothing about which is which.
+// VolumeDevice returns the device of a volume of the VNF on the machine that it is attached to. The descriptor is the
+// name of the volume in the VNFD, or that of its resource in the template. Nova sets the id of the volume as serial
+// number of the disk, of which virtio-blk stores 20 characters; the names of disks (vdb) do not identify the volume.
 func VolumeDevice(op *vnflcm.Operation, v vnflcm.VNFC, descriptor string) (string, error) {
 	var found, attached []vnflcm.Storage
 	for _, s := range op.Storages {
@@ -32,7 +32,7 @@ func VolumeDevice(op *vnflcm.Operation, v vnflcm.VNFC, descriptor string) (strin
 			attached = append(attached, s)
 		}
 	}
-	if len(attached) > 0 { // a VNFD need not say whose volume it is
+	if len(attached) > 0 { // a VNFD need not name the VDU of a volume
 		found = attached
 	}
 	switch {

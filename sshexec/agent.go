@@ -10,11 +10,9 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 )
 
-// Agent logs in with the keys and certificates of the SSH agent that listens on
-// a Unix socket, by default the one that the environment variable SSH_AUTH_SOCK
-// names at the time of the login. An agent that is not there, or has no key,
-// offers none; that is no error as long as another credential is accepted. The
-// agent is not forwarded to the host.
+// Agent logs in with the keys and certificates of the SSH agent that listens on a Unix socket, by default the one that
+// the environment variable SSH_AUTH_SOCK names at the time of the login. If the agent does not run or has no key, it
+// offers no key; that is not an error if another credential is accepted. The agent is not forwarded to the host.
 func Agent(socket string) Auth {
 	keys := func(ctx context.Context) ([]ssh.Signer, func(), error) {
 		at := socket

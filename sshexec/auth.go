@@ -12,9 +12,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Auth is one way to log in. Make it with [Password], [PrivateKey],
-// [PrivateKeyFile], [Certificate], [Agent] or [KeyboardInteractive]. It prints
-// as *** in every format, so that a struct that holds one can be logged.
+// Auth is one credential. Make it with [Password], [PrivateKey], [PrivateKeyFile], [Certificate], [Agent] or
+// [KeyboardInteractive]. It prints as *** in every format, so that a struct that holds one can be logged.
 type Auth struct {
 	// A function: fmt prints unexported fields of nested structs without asking
 	// for their methods. It stops at nested pointers, except that a verb which
@@ -22,18 +21,17 @@ type Auth struct {
 	method func() *authMethod
 }
 
-// authMethod is one of: a password, keys, an answer to challenges.
+// authMethod is exactly one of: a password, keys, an answer to challenges.
 type authMethod struct {
 	password *string
 	keys     keySource
 	answer   func(context.Context, Challenge) ([]string, error)
-	// mark is equal for equal credentials only: who has others must not use the
-	// connection that these have made.
+	// mark is equal only for equal credentials: a caller with other credentials must not use a connection made with
+	// these.
 	mark [sha256.Size]byte
 }
 
-// keySource returns the keys to offer, possibly none, and how to give them back
-// after the login.
+// keySource returns the keys to offer, possibly none, and a function that releases them after the login.
 type keySource func(ctx context.Context) (signers []ssh.Signer, done func(), err error)
 
 func newAuth(m authMethod, kind string, content []byte) Auth {
@@ -41,9 +39,8 @@ func newAuth(m authMethod, kind string, content []byte) Auth {
 	return Auth{func() *authMethod { return &m }}
 }
 
-// Password logs in with a password. It answers the "password" method and, unless
-// Target.Auth has a [KeyboardInteractive] too, those "keyboard-interactive"
-// questions that do not echo what is typed.
+// Password logs in with a password. It answers the "password" method and, unless Target.Auth also has a
+// [KeyboardInteractive], those "keyboard-interactive" questions whose input is not echoed.
 func Password(password string) Auth {
 	return newAuth(authMethod{password: &password}, "password", []byte(password))
 }
@@ -66,9 +63,8 @@ func keyAuth(signer ssh.Signer) Auth {
 
 func nothing() {}
 
-// PrivateKeyFile logs in with the private key in a file, read at each login. As
-// with ssh, a file that does not exist offers no key, and why one cannot be used
-// is told only when no other credential is accepted.
+// PrivateKeyFile logs in with the private key in a file, read at each login. As with ssh, a file that does not exist
+// offers no key. The reason why a file cannot be used is reported only if no other credential is accepted.
 func PrivateKeyFile(name string, passphrase ...string) Auth {
 	keys := func(context.Context) ([]ssh.Signer, func(), error) {
 		pem, err := os.ReadFile(name) //nolint:gosec // the caller says which
@@ -133,8 +129,8 @@ func Certificate(certificate, pem []byte, passphrase ...string) (Auth, error) {
 	return keyAuth(certified), nil
 }
 
-// Challenge is what a host asks in "keyboard-interactive" authentication. A host
-// may ask several times during one login.
+// Challenge is one request of a host in "keyboard-interactive" authentication. A host may send several during one
+// login.
 type Challenge struct {
 	Host              string // Target.Name
 	User              string
@@ -145,12 +141,11 @@ type Challenge struct {
 // Question is one question of a [Challenge].
 type Question struct {
 	Text string
-	Echo bool // whether the host would show what is typed: not a secret
+	Echo bool // whether the input may be shown: it is not a secret
 }
 
-// KeyboardInteractive logs in by answering the questions of the host, such as
-// one-time codes. answer returns one answer per question; its error ends the
-// login. The context is that of the connection being made.
+// KeyboardInteractive logs in by answering the questions of the host, such as one-time codes. answer returns one answer
+// per question; its error ends the login. Its context belongs to the connection that is being made.
 func KeyboardInteractive(answer func(ctx context.Context, c Challenge) ([]string, error)) Auth {
 	// Functions cannot be compared: each one is another credential.
 	return newAuth(authMethod{answer: answer}, "interactive", []byte(rand.Text()))
@@ -159,7 +154,7 @@ func KeyboardInteractive(answer func(ctx context.Context, c Challenge) ([]string
 // Sudo says how the login user becomes root. Its zero value is for hosts where
 // sudo asks for no password. It prints as *** in every format.
 type Sudo struct {
-	secret *string // a pointer to what is no struct: fmt never follows it when nested
+	secret *string // a pointer to a string: fmt does not follow it when nested
 }
 
 // SudoPassword is for hosts where sudo asks for the user's password. The
@@ -169,7 +164,7 @@ func SudoPassword(password string) Sudo { return Sudo{&password} }
 
 const masked = "***"
 
-// Format prints *** whatever the verb.
+// Format prints *** for every verb.
 func (Auth) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(masked)) }
 
 // MarshalText returns ***, which covers JSON, YAML and slog.
@@ -178,7 +173,7 @@ func (Auth) MarshalText() ([]byte, error) { return []byte(masked), nil }
 // UnmarshalText always fails: a credential cannot come back from ***.
 func (*Auth) UnmarshalText([]byte) error { return errMasked }
 
-// Format prints *** whatever the verb.
+// Format prints *** for every verb.
 func (Sudo) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(masked)) }
 
 // MarshalText returns ***, which covers JSON, YAML and slog.

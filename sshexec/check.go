@@ -44,7 +44,7 @@ func (c *check) add(part chunk) {
 	}
 }
 
-// ask asks for what has not been asked yet.
+// ask sends the requests that have not been sent yet.
 func (c *check) ask() {
 	if c.remote == nil {
 		c.remote = c.u.host.startRanges(c.ctx, c.u.temporary, c.u.file.Root, c.compare)
@@ -81,7 +81,7 @@ func (c *check) end(size int64) (whole string, err error) {
 	}
 	remote := c.remote
 	c.mu.Unlock()
-	if remote == nil { // resumed when nothing was missing
+	if remote == nil { // resumed although nothing was missing
 		return "", nil
 	}
 	if err := remote.wait(c.ctx); err != nil {
@@ -95,5 +95,5 @@ func (c *check) end(size int64) (whole string, err error) {
 	return "", nil
 }
 
-// stop ends what is still under way, and does not wait for it.
+// stop cancels the outstanding requests and does not wait for them.
 func (c *check) stop() { c.cancel() }

@@ -14,13 +14,11 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// frame runs the command in its place: it tells its process id and, where
-// /proc tells that, its process group (which under sudo also means that no
-// password will be asked for any more), takes the environment from standard
-// input, changes the directory and becomes the command, which finds the rest of
-// standard input untouched, because read takes a pipe byte by byte. It is one
-// line, because csh as a login shell does not take several, and its variables are
-// unset by then.
+// frame replaces itself by the command. First it reports its process id and, from /proc, its process group (under sudo
+// this also means that sudo will not ask for a password any more). It reads the environment from standard input and
+// changes the directory. The command finds the rest of standard input untouched, because read takes a pipe byte by
+// byte. It is one line, because csh as a login shell does not take several. Its variables are unset before the command
+// starts.
 //
 //	$1 marker, $2 number of variables, $3 directory, then the command
 const frame = `_sshexec=; { read -r _sshexec <"/proc/$$/stat"; } 2>/dev/null; ` +
@@ -33,8 +31,8 @@ const frame = `_sshexec=; { read -r _sshexec <"/proc/$$/stat"; } 2>/dev/null; ` 
 
 // invocation is a command made ready for the wire.
 type invocation struct {
-	line   string // what the login shell is given
-	env    string // what goes ahead of standard input
+	line   string // text for the login shell
+	env    string // sent before standard input
 	sudo   bool
 	prompt string // what sudo asks with; "" when it must not ask
 	marker string // what frame says when it has begun
@@ -142,7 +140,7 @@ func oneLine(value string) string {
 	return strings.Join(lines, `"$_sshexec_nl"`)
 }
 
-// doing says what is done with a file of the host.
+// doing describes an action on a file of the host.
 func doing(what, path string) string { return what + " " + shellescape.Quote(path) }
 
 // shown returns the command for people. Words are masked before they are
@@ -164,9 +162,8 @@ func (c Command) shown(m masker) string {
 	return m.mask(strings.Join(words, " "))
 }
 
-// secrets returns what must not be shown: what the command names and the
-// passwords of the target. A password that is the user's name is no secret, and
-// masking it would spoil every path below the home directory.
+// secrets returns the texts to mask: Command.Secrets and the passwords of the target. A password that equals the user's
+// name is not masked: masking it would spoil every path below the home directory.
 func (h *Host) secrets(c Command) []string {
 	secrets := slices.Clone(c.Secrets)
 	add := func(password string) {

@@ -140,8 +140,8 @@ func FuzzShellText(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		// The text as a here-document of its own tells what the shell was given. It ends with a letter that the text
-		// has not: dash loses bytes that follow the beginning of the end.
+		// The text in a here-document shows what the shell got. The end mark is a letter that the text does not
+		// contain: dash loses bytes after a partial end mark.
 		end := strings.IndexFunc("ABCDEFGHIJKLMNOPQRSTUVWXYZ", func(r rune) bool { return !strings.ContainsRune(text, r) })
 		if strings.ContainsRune(text, 0) || end < 0 {
 			t.Skip("cannot be asked in this way")

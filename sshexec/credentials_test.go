@@ -143,7 +143,7 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// serveAgent lets handle talk with whoever connects to a socket.
+// serveAgent calls handle for each connection to a socket.
 func serveAgent(t *testing.T, handle func(net.Conn)) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "agent")
@@ -263,7 +263,7 @@ func TestTwoFactors(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreNotLent: who has other credentials does not get to use the connection of somebody else.
+// TestConnectionsAreNotLent: a caller with other credentials does not get a connection made with different ones.
 func TestConnectionsAreNotLent(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
 	pool := newPool(t, sshexec.Options{})

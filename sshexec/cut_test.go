@@ -9,8 +9,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// TestCutWhileSessionsOpen: a connection that ends just when sessions are opened leaves nobody waiting, neither
-// who runs a command nor who closes the pool.
+// TestCutWhileSessionsOpen: if a connection ends just when sessions are opened, neither the callers that run commands
+// nor Close of the pool block.
 func TestCutWhileSessionsOpen(t *testing.T) {
 	t.Parallel()
 	host := sshtest.Start(t, sshtest.Config{})

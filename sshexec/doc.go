@@ -1,5 +1,5 @@
-// Package sshexec runs commands on machines over SSH, carries files there and
-// back, and leaves nothing behind that it was not told to leave.
+// Package sshexec runs commands on machines over SSH and transfers files in both
+// directions. It leaves no processes or temporary files on a machine, except jobs.
 //
 // A program makes one [Pool], describes each machine by a [Target], and gets a
 // [Host] for it:
@@ -21,94 +21,91 @@
 //
 // # Log in
 //
-// Target.Auth is a list of credentials, tried in its order: [Password],
-// [PrivateKey] and [PrivateKeyFile] (with a passphrase or without), [Certificate],
-// [Agent], [KeyboardInteractive] for codes; two of them where the host wants two
-// factors. A machine behind a jump host has a Target.Via, which is a Target like
-// any other: with its own credentials, host key, and perhaps a Via.
+// Target.Auth is a list of credentials, tried in this order: [Password], [PrivateKey] and [PrivateKeyFile] (with or
+// without a passphrase), [Certificate], [Agent], [KeyboardInteractive] for codes. If the host requires two factors, list
+// two of them. A machine behind a jump host has a Target.Via, which is a complete Target: with credentials, a host key
+// policy, and possibly another Via.
 //
-// # Know the machine
+// # Host keys
 //
-// There is no default for Target.HostKeys. [PinnedHostKeys] trusts keys learned
-// elsewhere, such as from the console log of a VM; [KnownHosts] what OpenSSH
-// would; [AcceptNewHostKeys] the first key that a machine shows, from then on only
-// that. A key kept under the ID of a VM, not under an address, is not met again by
-// another VM at that address. A host is asked for the kind of key that is known. A
-// [HostKeyError] is final and has both fingerprints.
+// Target.HostKeys has no default. [PinnedHostKeys] trusts keys learned elsewhere, for example from the console log of a
+// VM. [KnownHosts] trusts what OpenSSH would trust. [AcceptNewHostKeys] trusts the first key that a machine shows and from
+// then on only that key. It stores the key under the ID of the VM and not under its address, so that another VM at the
+// same address is a new machine. The package requests a host key of the known type. A [HostKeyError] is final and has both
+// fingerprints.
 //
 // # Run commands
 //
-// A command is a vector of arguments, which reach the program byte for byte
-// whatever they contain, or, said so by its type, [Shell] text. [Host.Run],
-// [Host.Exec] and [Host.Output] differ in how much they let one say.
+// A command is a vector of arguments, which reach the program byte for byte whatever they contain, or [Shell] text.
+// [Host.Exec] has all options, [Host.Output] returns standard output, and [Host.Run] takes the streams as arguments.
 //
-// Command.Root and Command.User go through sudo. Environment variables and the
-// sudo password travel on standard input: neither is on a command line of the
-// host, and the password is written only once sudo has asked for it, with a prompt
+// Command.Root and Command.User use sudo. Environment variables and the sudo password are sent on standard input, so
+// neither is on a command line of the host. The password is written only after sudo has asked for it with a random prompt
 // that no command can know.
 //
-// When ctx or Command.Timeout ends, the command and everything in its process
-// group is sent TERM and, after Command.Grace, KILL, whoever it runs as. That is
-// done in another session, so a command of root's that has no terminal ends as
-// well. A command that was started is never started again: [ErrDisconnected] says
-// that its outcome is unknown.
+// When ctx or Command.Timeout ends, the package sends TERM and, after Command.Grace, KILL to the command and its process
+// group, for any user of the command. It does so in a second session, so a command of root without a terminal ends as
+// well. A started command is never started again: [ErrDisconnected] says that its outcome is unknown.
 //
-// # Carry files
+// # Transfer files
 //
-// [Host.Upload] replaces a file at once or not at all, compares digests, sends
-// nothing that is there already, and goes on where a cut transfer stopped.
-// [Host.Download] does the same the other way, [Host.UploadTree] and
-// [Host.DownloadTree] with directories, [Host.ReadFile] is for small files. All of
-// it works for root's files, too, and where the host has no SFTP.
+// [Host.Upload] replaces a file atomically, compares digests, sends nothing that the host already has, and resumes an
+// interrupted transfer. [Host.Download] does the same in the other direction, [Host.UploadTree] and [Host.DownloadTree]
+// with directories. [Host.ReadFile] is for small files. All of them work for files of root, and on hosts without SFTP.
 //
-// # Reach what only the host sees
+// # Reach the host's network
 //
-// [Host.DialContext] fits net/http, client-go, etcd and gRPC clients.
+// [Host.DialContext] can be used by net/http, client-go, etcd and gRPC clients.
 //
-// # Talk to many
+// # Limits for data of a host
 //
-// [Each] calls a function for many hosts, [Map] collects its results in their
-// order; a [Fan] says how many at once and whether the first failure ends it all.
+// Data from a host is bounded, so that a broken or hostile host cannot fill memory or disk. Beyond a limit the error is a
+// *[LimitError], which is an [ErrTooLarge].
 //
-// # Let it run
+//	Output, ReadFile, Jobs         1 MiB
+//	Exec, with Stdout or Stderr    the caller's writers, 32 KiB at once
+//	ExitError.Stderr               the last 4 KiB
+//	Download                       the size that the host states first
+//	DownloadTree                   Tree.Limits: 100,000 entries, 16 MiB of names, 100 levels, 64 GiB
+//	UploadTree, digests            one line of at most 1 MiB for each requested file
+//	Job.Follow                     16 MiB in one answer, then the next request
 //
-// [Host.StartJob] starts what takes an hour: it goes on when the connection, the
-// pool or this process ends, with and without systemd on the host. [Host.Job]
-// finds it again by its name, from any process; [Job.Follow] reads its output from
-// where the last reader stopped, [Job.Wait] has its exit code.
+// # Many hosts
+//
+// [Each] calls a function for many hosts, [Map] also collects its results in order. A [Fan] sets how many hosts are called
+// at once and whether the first failure ends all calls.
+//
+// # Jobs
+//
+// [Host.StartJob] starts a long-running command: it continues when the connection, the pool or this process ends, on hosts
+// with and without systemd. [Host.Job] finds it by its name, from any process. [Job.Follow] reads its output from the
+// offset at which the last reader stopped, [Job.Wait] returns its exit code.
 //
 // # This machine
 //
-// [Pool.Local] is a Host that is this machine: code that works over SSH needs no
-// second path.
+// [Pool.Local] returns a Host for the machine of this process, so that the same code works locally and over SSH.
 //
 // # Connections
 //
-// Hosts with the same ID, Addr, User, Auth and Via share one connection of a pool,
-// which is made when it is first needed, closed when it is idle, and made anew when
-// it broke. It carries Options.Sessions at once, and adapts to hosts that allow
-// fewer. No more than Options.Startups logins go to one server at a time. A host
-// that owes a sign of life for Options.KeepAlive is given up. [Pool.Close] waits
-// until nothing of the pool runs any more.
+// Hosts with the same ID, Addr, User, Auth and Via share one connection of a pool. The pool opens the connection when it is
+// first needed, closes it when it is idle, and replaces it when it breaks. A connection carries Options.Sessions sessions
+// at once, or fewer if the host allows fewer. At most Options.LoginsPerServer logins run on one server at a time. If a host does
+// not answer for Options.KeepAlive, its connection is closed. [Pool.Close] waits until all work of the pool has ended.
 //
 // # Errors
 //
-// Errors name the host and work with errors.Is and errors.As, also those that
-// [Each] joins: [ExitError] for a command that failed, [HostKeyError] for a
-// machine that is another one, and the sentinels from [ErrConnect] on, each of
-// which says whether trying again can help.
+// Errors name the host and support errors.Is and errors.As, also the errors that [Each] joins: [ExitError] for a command
+// that failed, [HostKeyError] for an unexpected host key, and the sentinels from [ErrConnect] on. Each sentinel documents
+// whether retrying can help.
 //
 // # Secrets
 //
-// Credentials print as ***. What Command.Secrets names is masked in errors and
-// events. Anything in Argv can be seen on the host by whoever may list processes
-// there: put secrets in Env or Stdin.
+// Credentials print as ***. Command.Secrets are masked in errors and events. Every user of the host who may list processes
+// can see Argv: put secrets in Env or Stdin.
 //
-// # Limits
+// # Requirements
 //
-// The login shell must understand single quotes as a POSIX shell does; csh and
-// fish do for arguments without newlines and backslashes. The host needs
-// /bin/sh and the usual small programs of GNU or busybox; jobs and the end of what
-// a cancelled command has started need Linux. Package
-// [github.com/vnfkit/vnfkit/sshexec/sshtest] has hosts to test with.
+// The login shell must understand single quotes as a POSIX shell does; csh and fish do for arguments without newlines and
+// backslashes. The host needs /bin/sh and the usual small programs of GNU or busybox. Jobs, and ending the children of a
+// cancelled command, need Linux. Package [github.com/vnfkit/vnfkit/sshexec/sshtest] has hosts for tests.
 package sshexec

@@ -16,17 +16,13 @@ import (
 	"time"
 )
 
-// Download writes the content of a file of the host to to; of f, Path, Root,
-// SHA256 and Progress matter. Content is streamed, and a transfer that was cut is
-// gone on with on a new connection, as long as it gets any further and the file
-// has the same size and time of change. A file that grows meanwhile is read up to
-// where it ended at first.
+// Download writes the content of a file of the host to to. It uses Path, Root, SHA256 and Progress of f. Content is
+// streamed. A transfer whose connection breaks is resumed on a new connection, as long as it makes progress and the
+// file has the same size and modification time. If a file grows meanwhile, Download reads up to its initial end.
 //
-// The error wraps [ErrDigest] when what was received is not what the host has,
-// or not File.SHA256: then to has been given content that is of no use. It wraps
-// fs.ErrNotExist or fs.ErrPermission when that is what the host says, and
-// [ErrIrregular] when the path is no regular file. Once ctx has ended, a Write
-// that has begun is waited for.
+// The error wraps [ErrDigest] if the received content differs from the file on the host or from File.SHA256: then the
+// content written to to is invalid. It wraps fs.ErrNotExist or fs.ErrPermission if the host reports that, and
+// [ErrIrregular] if the path is not a regular file. When ctx ends during a Write, Download waits for that Write.
 func (h *Host) Download(ctx context.Context, to io.Writer, f File) error {
 	if err := f.validate(); err != nil {
 		return h.fail(err)
@@ -40,8 +36,8 @@ func (h *Host) Download(ctx context.Context, to io.Writer, f File) error {
 	return err
 }
 
-// ErrIrregular tells that a path of the host is neither a file nor a directory, but for
-// example a symbolic link, a socket or a device. Final.
+// ErrIrregular reports that a path of the host is neither a file nor a directory but, for example, a symbolic link, a socket or a
+// device. Final.
 var ErrIrregular = errors.New("not a regular file")
 
 // download is Download for who has a place among the transfers.
@@ -61,21 +57,21 @@ type download struct {
 	host   *Host
 	file   File
 	to     io.Writer
-	digest hash.Hash // of what was written
+	digest hash.Hash // of the bytes written
 	offset int64     // of what comes next
 	meter  *meter
 	seen   *found // nil before the host has answered
 	theirs string // digest on the host, when it is known
 }
 
-// found is what the host tells of a file.
+// found is the host's description of a file.
 type found struct {
 	size, changed int64 // bytes, seconds
 	mode          fs.FileMode
 }
 
-// getScript tells size, time of change and mode of the file $1, and of one of at most
-// $2 bytes the digest and the content.
+// getScript prints size, modification time and mode of the file $1. For a file of at most $2 bytes it also prints the
+// digest and the content.
 const getScript = `LC_ALL=C; export LC_ALL; ` + digestQuickly + `if [ ! -e "$1" ]; then ls -d "$1" >/dev/null || exit 44; exit 67; fi; if [ ! -f "$1" ]; then exit 67; fi; ` +
 	`{ s=$(wc -c <"$1") && c=$(stat -L -c "%Y %a" "$1"); } || exit 1; echo "$((s + 0)) $c"; ` +
 	`if [ "$((s + 0))" -le "$2" ]; then g=$(d <"$1") || exit 1; echo "$g"; exec cat "$1"; fi`
@@ -124,8 +120,8 @@ func (d *download) large(ctx context.Context) error {
 		err    error
 	}
 	digested := make(chan answer, 1)
-	// The session for the digest is asked for once that of the transfer is open:
-	// asked for before, it could be the last.
+	// The session for the digest is opened after that of the transfer. Otherwise it could take the last session that
+	// the host allows.
 	digest := sync.OnceFunc(func() {
 		theirs, err := d.host.digestOf(ctx, d.file, size)
 		digested <- answer{theirs, err}
@@ -157,7 +153,7 @@ func (d *download) large(ctx context.Context) error {
 	return d.compare()
 }
 
-// skipScript tells what the file $1 holds from unit $2 on.
+// skipScript prints the content of the file $1 from unit $2 on.
 const skipScript = `LC_ALL=C; export LC_ALL; if [ "$2" = 0 ]; then exec cat "$1"; fi; exec dd if="$1" bs=1048576 skip="$2" 2>/dev/null`
 
 // byCommand receives the file through the standard output of a command.

@@ -53,7 +53,7 @@ func ExampleKeyboardInteractive() {
 	// <nil>
 }
 
-// Machines of a private network are reached through a jump host, which has a login and a host key of its own.
+// Machines of a private network are reached through a jump host, which has a separate login and host key.
 func ExampleTarget_via() {
 	gate, _ := sshtest.New(sshtest.Config{Name: "gate", User: "jump", Password: "j", Dial: new(net.Dialer).DialContext})
 	defer gate.Close()

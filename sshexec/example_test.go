@@ -98,7 +98,7 @@ func ExampleEach() {
 	// node2: [ "$(hostname)" = node1 ]: exit code 1
 }
 
-// Results come in the order of the hosts, whoever is first.
+// Results are in the order of the hosts, whichever host answers first.
 func ExampleMap() {
 	one, closeOne := exampleHost("node1")
 	defer closeOne()

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// Fan says how calls go out to many hosts. The zero value calls all at once and
-// lets each come to its end.
+// Fan says how many hosts are called concurrently and what a failure does. The zero value calls all hosts at once and
+// lets each call finish.
 type Fan struct {
-	// Limit is how many hosts are called at once. Default: all. Transfers of
-	// files have a limit of their own, Options.Transfers.
+	// Limit is the number of hosts that are called at once. Default: all. File transfers have a separate limit,
+	// Options.Transfers.
 	Limit int
 	// FailFast ends all calls once one has failed: the context of those under way
 	// is cancelled, no further one is made. Their errors wrap [ErrAbandoned].

@@ -68,7 +68,7 @@ func TestFailFast(t *testing.T) {
 			<-running
 			return "half", errFull
 		}
-		<-ctx.Done() // until the others are given up
+		<-ctx.Done() // until the remaining calls are cancelled
 		return "", context.Cause(ctx)
 	})
 	if diff := cmp.Diff([]string{"done", "", "", ""}, results); diff != "" {

@@ -11,29 +11,29 @@ import (
 	"strings"
 )
 
-// File says which file on the host is meant and what it shall be like.
+// File names a file on the host and its properties.
 type File struct {
 	Path string // absolute
 	// Mode holds the permission bits that Upload gives. Default 0644.
 	Mode fs.FileMode
-	// Owner is "user" or "user:group", given by Upload. Default: whoever writes
-	// the file. It takes root to give files away.
+	// Owner is "user" or "user:group", set by Upload. Default: the user who writes the file. Only root can set another
+	// owner.
 	Owner string
 	// Root reads and writes as root.
 	Root bool
 	// SHA256 is the digest of the content in hex, if it is known beforehand:
 	// Upload and Download refuse other content.
 	SHA256 string
-	// Progress is called while the file is carried, a few times a second at
-	// most, and when it has arrived. It must not block. Default: nobody is told.
+	// Progress is called during the transfer, a few times a second at most, and at its end. It must not block. Default:
+	// no calls.
 	Progress func(Progress)
 }
 
-// Progress tells how far a transfer is.
+// Progress is the progress of a transfer.
 type Progress struct {
 	Host string // Target.Name
 	Path string // File.Path or Tree.Path
-	Done int64  // bytes that have arrived, those of an earlier, resumed attempt among them
+	Done int64  // bytes that have arrived, including those of an earlier, resumed attempt
 	// Total is the number of bytes to carry, -1 when it is unknown: the content
 	// of Upload cannot be asked for its length.
 	Total int64

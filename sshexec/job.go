@@ -13,8 +13,7 @@ var (
 	// ErrNoJob: the host has no job of this name that has begun. It may have been
 	// removed, or a StartJob that was cut has not begun it: StartJob does.
 	ErrNoJob = errors.New("no such job")
-	// ErrJobExists: another command goes by the name of this job. Final until
-	// that job is removed.
+	// ErrJobExists: a job of this name runs another command. Final until that job is removed.
 	ErrJobExists = errors.New("another command is the job of this name")
 	// ErrJobLost: the job ended and left no exit code, because the host
 	// restarted or the job was killed from outside. Cancel ends what may be left
@@ -36,13 +35,12 @@ type Job struct {
 	user  string
 	shown string // what errors call the command
 	grace time.Duration
-	// masker hides the secrets of the command where the handle knows them.
+	// masker hides the secrets of the command, if the handle knows them.
 	masker masker
 }
 
-// Job returns a handle of the job that goes by this name and belongs to this
-// user of the host: "" is the login user, "root" is root. It asks nothing of the
-// host: whether there is such a job, Status tells.
+// Job returns a handle of the job of this name and this user of the host: "" is the login user, "root" is root. It
+// sends nothing to the host: use Status to find out whether the job exists.
 func (h *Host) Job(name, user string) *Job {
 	return h.job(name, Command{Root: user == "root"}, user)
 }

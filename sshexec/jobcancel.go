@@ -14,18 +14,15 @@ import (
 // cancelWait bounds how long a command on the host waits for the end of a job.
 const cancelWait = 10 * time.Second
 
-// Cancel ends the job: TERM to the command and everything it started, after a
-// grace period KILL to whatever is left, and waits until nothing of it runs. The
-// grace period is the Command.Grace of StartJob, by default 5 s. Found is what
-// runs in the session of the job, what inherited its environment, also in a
-// session of its own, and what these started. Where the login user may not kill a
-// process, such as one that sudo started, Cancel waits until ctx ends and says
-// which it is.
+// Cancel ends the job and waits until none of its processes runs. It sends TERM to the command and everything that the
+// command started, and KILL after a grace period to the processes that are left. The grace period is the Command.Grace
+// of StartJob, by default 5 s. Cancel finds the processes in the session of the job, the processes that inherited its
+// environment, also in other sessions, and their children. If the login user may not kill a process, for example one
+// that sudo started, Cancel waits until ctx ends and names the process.
 //
-// Of a job that ended, what it left running in the background is ended. Nothing
-// happens when there is none. It connects anew whenever the connection breaks,
-// until ctx ends. Afterwards the job is still there: Ended, usually with exit code
-// 143 (TERM) or 137 (KILL), until Remove.
+// If the job has ended, Cancel ends the processes that it left in the background. If the job does not exist, Cancel
+// does nothing. Cancel reconnects when the connection breaks, until ctx ends. Afterwards the job still exists, with the
+// state Ended and usually exit code 143 (TERM) or 137 (KILL), until Remove.
 func (j *Job) Cancel(ctx context.Context) error {
 	encoded, err := encodeJobName(j.name)
 	if err != nil {
@@ -60,10 +57,9 @@ func (j *Job) Cancel(ctx context.Context) error {
 	return err
 }
 
-// Remove forgets the job: the host keeps nothing of it. Nothing happens when
-// there is none. The error wraps [ErrJobRunning] when it runs, or when it was
-// lost and something of it still runs: Cancel first. What an ended job left in
-// the background goes on.
+// Remove deletes the data of the job on the host. It does nothing if the job does not exist. The error wraps
+// [ErrJobRunning] if the job runs, or if it was lost and some of its processes still run: call Cancel first. Processes
+// that an ended job left in the background continue to run.
 func (j *Job) Remove(ctx context.Context) error {
 	encoded, err := encodeJobName(j.name)
 	if err != nil {

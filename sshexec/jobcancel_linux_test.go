@@ -18,7 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// uniqueSleep returns the duration of a sleep that nobody else sleeps.
+// uniqueSleep returns the duration of a sleep that no other process uses.
 func uniqueSleep() string { return "100." + strconv.FormatInt(time.Now().UnixNano(), 10) }
 
 func sleeping(t *testing.T, unique string) (pids []string) {
@@ -125,8 +125,8 @@ func TestJobRemove(t *testing.T) {
 	}
 }
 
-// TestJobLost: neither a host that restarted nor another process that has the number of the supervisor is taken
-// for a running job, and nothing is started again before somebody has looked.
+// TestJobLost: neither a host that restarted nor another process with the number of the supervisor counts as a running
+// job, and nothing is started again before the caller has seen the state.
 func TestJobLost(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(t *testing.T, link string){

@@ -8,8 +8,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// A job goes on when the program that started it ends. Another one, or the same after a restart, finds it by its
-// name and loses nothing of its output.
+// A job continues when the program that started it ends. Another program, or the same after a restart, finds it by its
+// name and loses none of its output.
 func ExampleHost_StartJob() {
 	host, end := exampleHost("node1")
 	defer end()

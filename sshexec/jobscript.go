@@ -1,39 +1,34 @@
 package sshexec
 
-// How a job lies on the host. Its directory, 0700 and named by encodeJobName, is
-// in /var/lib/sshexec/jobs for root and in ~/.local/state/sshexec/jobs for others:
+// Files of a job on the host. Its directory, 0700 and named by encodeJobName, is in /var/lib/sshexec/jobs for root and
+// in ~/.local/state/sshexec/jobs for other users:
 //
-//	spec              a symbolic link to "digest token": which command this is
-//	command, stdin    what to run and what it reads; gone once it has begun
+//	spec              a symbolic link to "digest token": identifies the command
+//	command, stdin    the command and its input; removed once the command has begun
 //	output            standard output and standard error
 //	pid               a symbolic link to "pid starttime boot_id seconds"
 //	pending           becomes ended.CODE.SECONDS
 //
-// Small facts are links and names: they are made by one system call which only
-// one of many callers can win, need no room on a full disk, and are never found
-// half written after a power failure. The start time (field 22 of the stat of a
-// process) and the boot id tell the supervisor from another process that was
-// given its number later.
+// Small facts are stored as links and names. One system call creates them, and only one of several callers succeeds.
+// They need no space on a full disk, and are never incomplete after a power failure. The start time (field 22 of the
+// stat of a process) and the boot id distinguish the supervisor from a later process with the same number.
 //
-// The directory is made complete under another name, .new-TOKEN, and then
-// renamed. Whoever finds it pending may start a supervisor: the first that makes
-// the link pid runs the command, the others go away. So a start may be cut
-// anywhere and repeated, and the command never runs twice.
+// The directory is prepared under another name, .new-TOKEN, and then renamed. Every caller that finds it pending may
+// start a supervisor: the first supervisor that creates the link pid runs the command, later ones exit. So a start can
+// be cut at any point and repeated, and the command never runs twice.
 
 // jobsDir sets b to where the jobs of the user are.
 const jobsDir = `if [ "$(id -u)" = 0 ]; then b=/var/lib/sshexec/jobs; else b=${HOME:?}/.local/state/sshexec/jobs; fi; `
 
-// procFields looks at the process $1: h its state, o its parent, j its session, q
-// when it began; all empty when there is none. Its name, the second field, may
-// hold anything, even a newline: fields are counted after it.
+// procFields inspects the process $1: h its state, o its parent, j its session, q its start time; all empty if it does
+// not exist. Its name, the second field, may contain any characters, even a newline: fields are counted after it.
 const procFields = `proc() { x=; { while IFS= read -r y; do x="$x $y"; done <"/proc/$1/stat"; } 2>/dev/null; x=${x##*) }; ` +
 	`set -- $x; h=$1 o=$2 j=$4 q=${20}; }; `
 
-// jobState looks at the job in $d: s its state (absent, foreign, or a [JobState]), c its exit code, z the bytes of
-// output, t and e when it began and ended, p the supervisor, k the spec. Whether
-// the supervisor lives is looked at before whether the job has ended, and the
-// output last: so no job that ends meanwhile seems lost, and of an ended one
-// nothing of the output is missing.
+// jobState inspects the job in $d: s its state (absent, foreign, or a [JobState]), c its exit code, z the bytes of
+// output, t and e when it began and ended, p the supervisor, k the spec. It checks first whether the supervisor lives,
+// then whether the job has ended, and reads the size of the output last: so a job that ends meanwhile does not seem
+// lost, and the output of an ended job is complete.
 const jobState = procFields +
 	`state() { s=pending c=0 z=0 t=0 e=0 p= k=; ` +
 	`if [ ! -e "$d" ] && [ ! -L "$d" ]; then s=absent; return; fi; ` +
@@ -49,11 +44,10 @@ const jobState = procFields +
 // nap waits a tenth of a second, where sleep can.
 const nap = `nap() { sleep 0.1 2>/dev/null || sleep 1; }; `
 
-// supervisorScript runs the command and keeps its exit code. It catches signals
-// and does not ignore them, because a command would inherit that. The command is
-// in a group of its session as in any script, and not in the background, where
-// it could not be interrupted any more. Its variables are gone when the command
-// begins, which the command text sees to.
+// supervisorScript runs the command and stores its exit code. It catches signals instead of ignoring them, because a
+// command would inherit that. The command runs in a process group of its session as in any script, and not in the
+// background, where it would ignore interrupts. The command text unsets the variables of the supervisor before the
+// command begins.
 //
 //	$1 directory, $2 token, $3 umask of the login
 const supervisorScript = `read -r _sshexec_x <"/proc/$$/stat"; _sshexec_x=${_sshexec_x##*) }; _sshexec_f() { printf "%s" "${20}"; }; ` +
@@ -66,19 +60,16 @@ const supervisorScript = `read -r _sshexec_x <"/proc/$$/stat"; _sshexec_x=${_ssh
 // spoolScript keeps standard input for the command: $1 token.
 const spoolScript = jobsDir + `umask 077; mkdir -p "$b/.new-$1" && cat >"$b/.new-$1/stdin"`
 
-// unspoolScript removes what a start left that did not get far: $1 token.
+// unspoolScript removes the files of an interrupted start: $1 token.
 const unspoolScript = jobsDir + `rm -rf "$b/.new-$1"`
 
-// startScript: $1 name, $2 token, $3 digest, $4 lines of the command on standard
-// input, $5 supervisor. mv puts a directory into one that is there already.
+// startScript: $1 name, $2 token, $3 digest, $4 lines of the command on standard input, $5 supervisor. mv moves a
+// directory into an existing one.
 //
-// A supervisor becomes the leader of a session of its own; setsid -f does so
-// without making it a background command of the shell, which would leave its
-// command deaf to INT and QUIT; busybox has no -f. Where systemd runs and root
-// asks, the supervisor is also in a scope of its own, so that it does not end with
-// the login session (KillUserProcesses=) nor with the ssh service. One that has
-// not come within 3 s (1 s without systemd) is not waited for: another one is
-// started, and the scope done without.
+// A supervisor becomes the leader of a new session. setsid -f does that without making it a background command of the
+// shell, whose command would ignore INT and QUIT; busybox has no -f. With systemd and as root, the supervisor is also
+// in a separate scope, so that it ends neither with the login session (KillUserProcesses=) nor with the ssh service. If
+// a supervisor has not started within 3 s (1 s without systemd), another one is started, without a scope.
 const startScript = `m=$(umask); umask 077; ` + jobsDir + jobState + nap +
 	`d=$b/$1 n=$b/.new-$2 u=$5; mkdir -p "$n" || exit 1; ` +
 	`find "$b" -maxdepth 1 -name ".new-*" -mtime +1 -exec rm -rf "{}" ";" 2>/dev/null; rm -rf "$b"/.old-*; ` +
@@ -103,22 +94,19 @@ const followScript = jobsDir + jobState + nap +
 	`case "$s" in absent|foreign|pending) ;; *) if [ "$z" -gt "$2" ]; then ` +
 	`dd if="$d/output" bs=65536 skip="$4" count="$6" 2>/dev/null | tail -c "+$5"; fi;; esac`
 
-// jobsScript tells of every job. A name that is none of ours is made fit to be
-// told in a line.
+// jobsScript prints a line for every job. A name that is not a valid job name is made printable.
 const jobsScript = jobsDir + jobState +
 	`for d in "$b"/*; do n=$(printf "%s" "${d##*/}" | tr -c "A-Za-z0-9._%-" "[?*]"); state; printf "%s " "$n"; say; done`
 
-// marked tells the files in /proc of processes that inherited the token $1 or are
-// in its scope. Some builds of busybox see no more of a line than what comes
-// before a NUL: there the environment of one process after the other is made lines.
+// marked prints the files in /proc of processes that inherited the token $1 or are in its scope. Some builds of busybox
+// grep see a line only up to a NUL: with them the environment of each process is split into lines.
 const marked = `marked() { if printf "a\000b" | grep -q b; then grep -las "SSHEXEC_JOB=$1" /proc/[0-9]*/environ; else ` +
 	`for f in /proc/[0-9]*/environ; do if { tr "\000" "\n" <"$f" | grep -qx "SSHEXEC_JOB=$1"; } 2>/dev/null; then echo "$f"; fi; done; fi; ` +
 	`grep -ls "sshexec-job-$1[.]scope" /proc/[0-9]*/cgroup; }; `
 
-// seek sets u to the processes of the job other than its supervisor: those of the
-// supervisor's session, as long as it lives and the number of the session is
-// its own, those that inherited the token in their environment, however far they
-// went, those in the scope, and what any of these started and did not outlive.
+// seek sets u to the processes of the job without its supervisor: those of the supervisor's session, while the
+// supervisor lives and the session number belongs to it; those that inherited the token in their environment, in any
+// session; those in the scope; and the living children of all of these.
 const seek = marked + `add() { case "$u" in *" $1 "*) ;; *) u="$u$1 ";; esac; }; ` +
 	`seek() { u=" " v= r=; if [ "$s" = running ]; then proc "$p"; v=$j u=" $p "; fi; ` +
 	`for f in /proc/[0-9]*; do f=${f#/proc/}; proc "$f"; case "$h" in ""|Z|X) ;; *) r="$r $f:$o"; if [ "$j" = "$v" ]; then add "$f"; fi;; esac; done; ` +
@@ -127,10 +115,8 @@ const seek = marked + `add() { case "$u" in *" $1 "*) ;; *) u="$u$1 ";; esac; };
 	`f=; while [ "$f" != "$u" ]; do f=$u; for y in $r; do case "$u" in *" ${y#*:} "*) add "${y%:*}";; esac; done; done; ` +
 	`if [ "$s" = running ]; then u="${u%% $p *} ${u#* $p }"; fi; }; `
 
-// cancelScript: $1 name, $2 signal, $3 tenths of a second to wait for the end. It
-// tells the processes that are left ahead of the state. TERM is sent once, KILL
-// until nothing is left to send it to; 0 only waits. A job that has not begun is
-// prevented from doing so.
+// cancelScript: $1 name, $2 signal, $3 tenths of a second to wait for the end. It prints the remaining processes before
+// the state. TERM is sent once, KILL until no process is left; 0 only waits. It prevents a pending job from starting.
 const cancelScript = jobsDir + jobState + nap + seek +
 	`d=$b/$1 g=$2 i=0 u=" "; state; ` +
 	`if [ "$s" = pending ] && ln -s "0 0 cancelled 0" "$d/pid" 2>/dev/null; then rm -f "$d/command" "$d/stdin"; mv "$d/pending" "$d/ended.143.$(date +%s)"; fi; ` +
@@ -139,9 +125,8 @@ const cancelScript = jobsDir + jobState + nap + seek +
 	`if [ "$u" = " " ] && [ "$s" != running ] || [ "$i" -ge "$3" ]; then break; fi; ` +
 	`if [ "$i" -lt 10 ]; then i=$((i + 1)); nap; else i=$((i + 10)); sleep 1; fi; done; echo "$u"; say`
 
-// removeScript: $1 name, $2 token of its own. A job that has not begun is
-// prevented from doing so first. It tells the processes that are left of a lost
-// job ahead of the state as it was.
+// removeScript: $1 name, $2 a new token. It first prevents a pending job from starting. For a lost job it prints the
+// remaining processes before the last state.
 const removeScript = jobsDir + jobState + seek +
 	`d=$b/$1 u=" "; state; if [ "$s" = pending ]; then ln -s "0 0 removed 0" "$d/pid" 2>/dev/null; state; fi; ` +
 	`if [ "$s" = lost ]; then seek "${k#* }"; fi; echo "$u"; ` +

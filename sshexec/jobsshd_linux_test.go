@@ -21,8 +21,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// realSSHD is OpenSSH as the user of the test, with a home directory of its own. For root it sees a /var/lib and
-// a /run of its own, where systemd seems to run.
+// realSSHD is OpenSSH as the user of the test, with a temporary home directory. For root it has separate /var/lib and
+// /run, in which systemd seems to run.
 type realSSHD struct {
 	dir, addr string
 	process   *exec.Cmd
@@ -121,8 +121,8 @@ func (d *realSSHD) kill(t *testing.T) {
 	_ = d.process.Wait()
 }
 
-// TestJobSurvivesSSHD: a job of a real OpenSSH goes on when sshd and all that it started for connections are
-// killed, and is followed to its end once sshd is back. Root's is in a scope of systemd.
+// TestJobSurvivesSSHD: a job of a real OpenSSH continues when sshd and all its children for connections are killed, and
+// Follow reads it to its end once sshd runs again. Root's job is in a scope of systemd.
 func TestJobSurvivesSSHD(t *testing.T) {
 	t.Parallel()
 	host, sshd := startJobSSHD(t)

@@ -12,25 +12,21 @@ import (
 	"strings"
 )
 
-// StartJob starts c as a job: it goes on when the connection breaks, the [Pool]
-// is closed or this process ends. It returns once the command runs.
+// StartJob starts c as a job: it continues when the connection breaks, the [Pool] is closed or this process ends.
+// StartJob returns once the command runs.
 //
-// It is idempotent: when the host has this job already, running or ended or
-// lost, nothing is started, and a call that was cut at any point can be repeated:
-// the command does not run twice. The error wraps [ErrJobExists] when the name
-// belongs to another command: another Argv or Shell, Env, Dir or content of
-// Stdin. To run the same again, remove the job first.
+// It is idempotent: if the host has this job already, running or ended or lost, StartJob starts nothing, and a call
+// that was interrupted at any point can be repeated: the command does not run twice. The error wraps [ErrJobExists] if
+// the name belongs to another command: another Argv or Shell, Env, Dir or content of Stdin. To run the same command
+// again, remove the job first.
 //
-// The name may be any text; its length is bounded by 200 bytes, of which a
-// letter, digit, "_", "-" or "." takes one and any other byte three. Jobs of
-// different users have nothing to do with each other.
+// The name may be any text of up to 200 bytes: a letter, digit, "_", "-" or "." counts as one byte, any other byte as
+// three. Jobs of different users are independent.
 //
-// The command gets no terminal. Its Env and arguments pass through a file of mode
-// 0600, as does Stdin, which is sent to its end before the command starts; both
-// are gone when it runs. It finds SSHEXEC_JOB in its environment, by which Cancel
-// finds what it started. Output goes to one file on the host, which [Job.Follow]
-// reads: Stdout and Stderr must be nil, and Timeout zero. Secrets are masked by this handle; one
-// made by [Host.Job] does not know them.
+// The command gets no terminal. Its Env and arguments are passed in a file of mode 0600, as is Stdin, which is sent
+// completely before the command starts; both files are removed when it runs. The environment variable SSHEXEC_JOB marks
+// the processes of the job for Cancel. Output is stored in one file on the host, which [Job.Follow] reads: Stdout and
+// Stderr must be nil, and Timeout zero. This handle masks Secrets; a handle from [Host.Job] does not know them.
 func (h *Host) StartJob(ctx context.Context, name string, c Command) (*Job, error) {
 	user := c.User
 	if c.Root {
@@ -81,15 +77,15 @@ func (j *Job) begun(line []byte) error {
 	return err
 }
 
-// unspool removes what a failed start left, which may hold secrets. Where the
-// host cannot be reached for it, a later start does it.
+// unspool removes the files of a failed start, which may contain secrets. If the host cannot be reached, a later start
+// removes them.
 func (j *Job) unspool(ctx context.Context, token string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardLimit)
 	defer cancel()
 	return j.script(ctx, "clean up after the start of", unspoolScript, []string{token}, nil, nil)
 }
 
-// jobVariable marks what a job starts; the scripts know it, too.
+// jobVariable marks the processes of a job; the scripts use the same name.
 const jobVariable = "SSHEXEC_JOB"
 
 // jobText returns shell text that becomes the command, one statement per line.

@@ -20,7 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// once tells in a file of its directory that it ran.
+// once returns a command that records its run in a file of its directory.
 func once(remote *shellHost) sshexec.Command {
 	return sshexec.Command{Shell: `echo ran >>runs; cat`, Dir: remote.home, Stdin: strings.NewReader("input")}
 }
@@ -76,8 +76,8 @@ func TestJobStartedByManyAtOnce(t *testing.T) {
 	}
 }
 
-// cutProgram goes before a program of the host. At its turn it kills the process group it is in: that of the
-// session, which is a cut start, or that of the supervisor with all that it runs.
+// cutProgram replaces a program of the host. At its turn it kills its process group: that of the session, which
+// interrupts a start, or that of the supervisor with its command.
 const cutProgram = `#!/bin/sh
 path=$PATH; PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; program=$(command -v %[3]s)
 n=1; while ! mkdir "%[1]s/$n" 2>/dev/null; do n=$((n + 1)); done
@@ -107,8 +107,8 @@ func cutAt(t *testing.T, remote *shellHost, n int) (turns string) {
 	return turns
 }
 
-// TestJobStartCutAnywhere cuts a start before each program it runs on the host. The next start ends well, and
-// the command has run once; or, when the supervisor was killed, the job is told to be lost.
+// TestJobStartCutAnywhere interrupts a start before each program that it runs on the host. The next start succeeds, and
+// the command has run once; or, if the supervisor was killed, the job is reported as lost.
 func TestJobStartCutAnywhere(t *testing.T) {
 	t.Parallel()
 	const turns = 20 // more than there are

@@ -10,11 +10,9 @@ import (
 	upstream "golang.org/x/crypto/ssh/knownhosts"
 )
 
-// KnownHosts trusts what OpenSSH would trust by these known_hosts files: plain
-// and hashed entries, patterns, @cert-authority and @revoked lines. A machine is
-// looked up by Target.Addr; one that is in none of the files is refused. The
-// files are read now, to find mistakes, and anew for each connection. Nothing is
-// written to them.
+// KnownHosts trusts the keys that OpenSSH would trust by these known_hosts files: plain and hashed entries, patterns,
+// @cert-authority and @revoked lines. A machine is looked up by Target.Addr; a machine that is in none of the files is
+// refused. The files are read now, to find mistakes, and again for each connection. They are never written.
 func KnownHosts(files ...string) (HostKeyPolicy, error) {
 	if len(files) == 0 {
 		return nil, errors.New("sshexec: no known_hosts file")
@@ -67,14 +65,14 @@ func (k knownHosts) accept(_ context.Context, t Target, key ssh.PublicKey) error
 		for _, k := range wanted.Want {
 			refused.Known = append(refused.Known, fingerprint(k.Key))
 		}
-	default: // a certificate that is expired, for another host, by nobody who is trusted
+	default: // a certificate that is expired, for another host, or of an untrusted authority
 		refused.Reason = err.Error()
 	}
 	return refused
 }
 
-// addrOf lets a policy see where the caller wanted to go, whatever the
-// connection itself says: it may come from a jump host or from Options.Dial.
+// addrOf gives a policy the address that the caller asked for. The connection may have another one: it may come from a
+// jump host or from Options.Dial.
 type addrOf string
 
 func (addrOf) Network() string  { return "tcp" }

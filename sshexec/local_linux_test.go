@@ -100,7 +100,7 @@ func TestCancelEndsTheGroup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Whoever holds the write end lives.
+			// The pipe stays open as long as a process with its write end lives.
 			r, w, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)

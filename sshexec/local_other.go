@@ -9,7 +9,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Local needs /bin/sh: elsewhere no command starts, and there is nothing to end.
+// Local needs /bin/sh: on other systems no command starts, so there is none to end.
 
 func ownGroup() *syscall.SysProcAttr { return nil }
 

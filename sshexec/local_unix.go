@@ -18,7 +18,7 @@ func signalGroup(pid int, signal ssh.Signal) {
 	_ = syscall.Kill(-pid, unix.SignalNum("SIG"+string(signal)))
 }
 
-// localStatus returns the exit code or the signal, as SSH tells them.
+// localStatus returns the exit code or the signal, in the form of SSH.
 func localStatus(state *os.ProcessState) (code int, signal string) {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {

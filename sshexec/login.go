@@ -9,7 +9,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// login is what one attempt to log in offers.
+// login holds the credentials of one login attempt.
 type login struct {
 	methods []ssh.AuthMethod
 	faults  []error // of credentials that could not be used; they matter when no other is accepted
@@ -21,7 +21,7 @@ func (l *login) refused(t Target, reason error) error {
 	return fmt.Errorf("%w: user %s: %w", ErrAuth, t.User, errors.Join(append([]error{reason}, l.faults...)...))
 }
 
-// close gives back what the credentials hold open.
+// close releases the resources of the credentials.
 func (l *login) close() {
 	for _, done := range l.done {
 		done()
@@ -49,8 +49,7 @@ func (t Target) credentials(ctx context.Context) (*login, error) {
 	return l, nil
 }
 
-// signers collects the keys, each once: a host counts every one against its
-// limit of attempts.
+// signers collects the keys without duplicates: a host counts every key as an attempt.
 func (l *login) signers(ctx context.Context, auths []Auth) []ssh.Signer {
 	var all []ssh.Signer
 	for _, a := range auths {

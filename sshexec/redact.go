@@ -27,7 +27,7 @@ func newMasker(secrets ...string) masker {
 	return m
 }
 
-// add takes in a secret, plain and as it looks within a quoted word.
+// add adds a secret, as plain text and as it appears within a quoted word.
 func (m *masker) add(secret string) {
 	forms := []string{
 		secret,
@@ -103,7 +103,7 @@ func (m masker) spans(text string) []span {
 // tailBytes bounds how much standard error an error carries.
 const tailBytes = 4096
 
-// tail keeps the end of what is written to it.
+// tail keeps the last bytes written to it.
 type tail struct {
 	masker masker
 	kept   []byte

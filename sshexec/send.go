@@ -29,15 +29,15 @@ const (
 // chunk is a part of a file.
 type chunk struct {
 	offset, size int64
-	digest       string // of what was sent, in hex
+	digest       string // of the bytes sent, in hex
 	waiting      int    // writes that are not answered yet
-	complete     bool   // nothing more of it will be sent
+	complete     bool   // no more bytes of it will be sent
 }
 
 // outgoing is content on its way into the temporary file.
 type outgoing struct {
 	content io.Reader
-	whole   hash.Hash // of everything, nil when nobody wants to know
+	whole   hash.Hash // of the whole content, nil if not needed
 	meter   *meter
 	arrived func(chunk)   // the host has all of a chunk; called one at a time
 	reading chan struct{} // holds something while content is being read
@@ -99,7 +99,7 @@ func (o *outgoing) next(buffer []byte) (piece, error) {
 	return p, nil
 }
 
-// answered tells that the host has n more bytes of a chunk.
+// answered records that the host has n more bytes of a chunk.
 func (o *outgoing) answered(part *chunk, n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -154,7 +154,7 @@ func (o *outgoing) pump(ctx context.Context, packet int, to io.WriterAt) error {
 		free <- make([]byte, packet)
 	}
 	work := make(chan piece)
-	// A Read that blocks is not waited for: the pool does not know this goroutine.
+	// A blocked Read is not waited for: the pool does not track this goroutine.
 	o.reading <- struct{}{}
 	go func() {
 		defer func() { <-o.reading }()
@@ -171,7 +171,7 @@ func (o *outgoing) pump(ctx context.Context, packet int, to io.WriterAt) error {
 	return context.Cause(ctx)
 }
 
-// write writes pieces, one after the other, until there are no more.
+// write writes one piece after the other until there are no more.
 func (o *outgoing) write(ctx context.Context, failed context.CancelCauseFunc, work <-chan piece, free chan<- []byte, to io.WriterAt) {
 	for {
 		select {
@@ -192,7 +192,7 @@ func (o *outgoing) write(ctx context.Context, failed context.CancelCauseFunc, wo
 	}
 }
 
-// idle waits until the content is read no longer, so that it can be read again.
+// idle waits until the content is no longer being read, so that it can be read again.
 func (o *outgoing) idle(ctx context.Context) bool {
 	select {
 	case o.reading <- struct{}{}:

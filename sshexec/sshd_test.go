@@ -19,7 +19,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// sshd is an OpenSSH server of this machine, run by whoever runs the tests, who is also the only one that can log in.
+// sshd is an OpenSSH server of this machine. It runs as the user of the tests, who is also the only one that can log
+// in.
 type sshd struct {
 	dir, addr, key string
 	target         sshexec.Target
@@ -85,7 +86,7 @@ func startSSHD(t testing.TB, lines ...string) *sshd {
 	return s
 }
 
-// inetd hands every connection to an sshd of its own, as inetd does, which needs no port that nobody else takes.
+// inetd starts an sshd per connection, as inetd does, so that the test needs no reserved port.
 func inetd(t testing.TB, program, config string) (addr string) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

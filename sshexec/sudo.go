@@ -6,14 +6,12 @@ import (
 	"strings"
 )
 
-// gateBytes bounds what is remembered of standard error before the command has
-// begun.
+// gateBytes bounds the stored standard error before the command has begun.
 const gateBytes = 64 << 10
 
-// gate stands between the standard error of the session and that of the command.
-// Until the command says that it has begun, everything comes from the login
-// shell and from sudo: a prompt is answered, the rest is kept for the error.
-// Afterwards it is out of the way.
+// gate filters the standard error of the session. Until the command reports that it has begun, everything comes from
+// the login shell and from sudo: the gate answers a prompt and keeps the rest for the error. Afterwards it passes all
+// data through.
 type gate struct {
 	prompt, marker []byte
 	answer         func(attempt int) // sudo asks for the attempt-th time

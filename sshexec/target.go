@@ -21,8 +21,7 @@ type Target struct {
 	ID string
 	// Name is how messages and errors call the machine. Default: ID.
 	Name string
-	// Addr is host:port. Port 22 is meant when there is none. An IPv6 address
-	// is accepted with and without brackets.
+	// Addr is host:port. The default port is 22. An IPv6 address is accepted with and without brackets.
 	Addr string
 	// User is the login user. Required.
 	User string
@@ -35,13 +34,11 @@ type Target struct {
 	// expects sudo to ask for no password. It is not used to become root when
 	// User is "root".
 	Sudo Sudo
-	// Via is the jump host from which Addr is reached, with credentials, host
-	// key and, when it is itself behind one, a Via of its own. Machines behind
-	// the same jump host share the connection to it. Default: none.
+	// Via is the jump host from which Addr is reached, with separate credentials and host key. A jump host may have a
+	// Via too. Machines behind the same jump host share the connection to it. Default: none.
 	Via *Target
-	// LoginGrace is how long [Host.Wait] goes on at a machine that refuses the
-	// credentials: new machines set up their users some time after they are
-	// reached. Default: as long as its context.
+	// LoginGrace is how long [Host.Wait] retries while a machine refuses the credentials: new machines accept
+	// connections before their users exist. Default: until the end of its context.
 	LoginGrace time.Duration
 }
 
@@ -65,7 +62,7 @@ func (t Target) key() key {
 	return k
 }
 
-// String is unambiguous, and does not tell credentials.
+// String is unambiguous and contains no credentials.
 func (k key) String() string {
 	return fmt.Sprintf("%q %q %q %s (%s)", k.id, k.addr, k.user, hex.EncodeToString([]byte(k.auth)), k.via)
 }

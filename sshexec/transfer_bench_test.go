@@ -83,7 +83,7 @@ func (r *race) run(name string, fn func() error) {
 	}
 }
 
-// report tells seconds, and how much longer the others took than ours.
+// report reports the seconds, and how much longer the peers took.
 func (r *race) report(ours string, others ...string) {
 	r.b.ReportMetric(r.best[ours].Seconds(), ours+"-s")
 	for _, o := range others {

@@ -48,7 +48,7 @@ type wires struct {
 	// after returns how many bytes may be sent, or received, over the n-th connection (from 1) before it breaks;
 	// 0 means any number.
 	cutSent, cutReceived func(n int64) int64
-	stall                atomic.Bool // from now on nothing comes or goes
+	stall                atomic.Bool // from now on no data passes
 	refuse               atomic.Bool
 }
 
@@ -119,7 +119,7 @@ func (s *sshd) over(t testing.TB, w *wires) *sshexec.Host {
 	return pool.Host(s.target)
 }
 
-// socket makes a file that is none.
+// socket creates a socket at a path.
 func socket(t *testing.T, name string) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", name)
@@ -397,7 +397,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestLeftoversWhereOthersMayWrite: somebody else could have put another file in the place of a partial one.
+// TestLeftoversWhereOthersMayWrite: another user could have replaced a partial file.
 func TestLeftoversWhereOthersMayWrite(t *testing.T) {
 	t.Parallel()
 	server := startSSHD(t)

@@ -9,8 +9,8 @@ import (
 // dirScript makes the directory $1 of mode $2 for the owner $3, unless it is there.
 const dirScript = `LC_ALL=C; export LC_ALL; if [ -L "$1" ] || [ ! -d "$1" ]; then mkdir "$1" && { [ -z "$3" ] || chown "$3" "$1"; } && chmod "$2" "$1"; fi`
 
-// sessionWorkers is how many files of a tree are carried at once when each takes
-// a session of its own: half of those that a connection carries.
+// sessionWorkers is the number of files of a tree that are transferred at once if each needs a session: half of the
+// sessions of a connection.
 const sessionWorkers = 4
 
 // oneByOne sends the files of a tree each by itself, to hosts that have no SFTP.

@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// DialContext connects to addr as the host sees it, through the SSH connection:
-// an API of the host is reached where only port 22 is. It fits net/http,
-// client-go and etcd clients. The connection keeps deadlines and can be closed
-// for writing alone (CloseWrite).
+// DialContext connects to addr as the host resolves it, through the SSH connection: it reaches an API in the host's
+// network if only port 22 of the host is open. It can be used with net/http, client-go and etcd clients. The connection
+// supports deadlines and closing only the writing side (CloseWrite).
 func (h *Host) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := h.machine.dial(ctx, network, addr)
 	if err != nil {
@@ -55,10 +54,9 @@ func (c *connection) tunnel(ctx context.Context, network, addr string) (net.Conn
 	return newTunnel(channel, c), nil
 }
 
-// tunnel is a connection through a host. x/crypto/ssh gives one without
-// deadlines, and ends it in the same way when the other side has said all and
-// when the SSH connection is cut: here each direction goes through a pipe that
-// has deadlines, and the two ends are told apart.
+// tunnel is a connection through a host. The channel of x/crypto/ssh has no deadlines, and it ends in the same way when
+// the other side closes and when the SSH connection breaks. Here each direction uses a pipe with deadlines, and the two
+// ends are distinguished.
 type tunnel struct {
 	channel     net.Conn
 	conn        *connection
@@ -93,7 +91,7 @@ func newTunnel(channel net.Conn, c *connection) *tunnel {
 	pumping.Go(func() {
 		defer close(t.flushed)
 		_, _ = io.Copy(channel, t.out)
-		_ = t.out.Close() // the other side reads no more: our writer is told
+		_ = t.out.Close() // the other side reads no more: the writer gets an error
 		_ = closeWrite(channel)
 	})
 	go func() {
@@ -118,8 +116,8 @@ func closeWrite(conn net.Conn) error {
 	return conn.Close()
 }
 
-// Read returns io.EOF when the other side has said all, and an error that wraps
-// [ErrDisconnected] when the SSH connection ended before.
+// Read returns io.EOF when the other side has closed, and an error that wraps [ErrDisconnected] when the SSH connection
+// ended before.
 func (t *tunnel) Read(p []byte) (int, error) {
 	n, err := t.read.Read(p)
 	if err == io.EOF && t.ending.Load() == cutOff { //nolint:errorlint // net.Pipe returns it as it is
@@ -130,10 +128,10 @@ func (t *tunnel) Read(p []byte) (int, error) {
 
 func (t *tunnel) Write(p []byte) (int, error) { return t.write.Write(p) }
 
-// CloseWrite tells the other side that nothing more will be written.
+// CloseWrite sends the end of the data to the other side.
 func (t *tunnel) CloseWrite() error { return t.write.Close() }
 
-// Close gives what was written the time to leave, and ends both directions.
+// Close waits a limited time until written data is sent, and ends both directions.
 func (t *tunnel) Close() error {
 	t.once.Do(func() {
 		_ = t.read.Close()

@@ -104,7 +104,7 @@ func TestTunnelDeadline(t *testing.T) {
 	}
 }
 
-// TestTunnelCut: the end of the SSH connection is not taken for the end of what was to come, whoever notices it first.
+// TestTunnelCut: the end of the SSH connection is not reported as the end of the data, whichever side notices it first.
 func TestTunnelCut(t *testing.T) {
 	for round := range 50 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {

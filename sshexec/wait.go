@@ -9,12 +9,10 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Wait waits until one can log in: a machine that refuses, resets or stalls
-// connections, or does not accept the credentials yet, is asked again, at first
-// after a quarter of a second and at last every 5 s, until ctx ends. Then the
-// error wraps both the cause of ctx and the last reason. A host key mismatch and
-// other errors that cannot go away end the wait at once, a login that goes on being
-// refused when Target.LoginGrace is over.
+// Wait waits until a login succeeds. If a machine refuses, resets or stalls connections, or does not accept the
+// credentials yet, Wait retries, first after a quarter of a second and later every 5 s, until ctx ends. Then the error
+// wraps both the cause of ctx and the last reason. A host key mismatch and other final errors end the wait at once, and
+// refused credentials when Target.LoginGrace is over.
 func (h *Host) Wait(ctx context.Context) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval = 250 * time.Millisecond

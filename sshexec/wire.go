@@ -10,25 +10,22 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// wire is the network connection below SSH. When reading from it fails, it makes
-// sure that nothing is written any more.
+// wire is the network connection below SSH. When a read fails, it ensures that later writes fail.
 //
-// x/crypto/ssh ends the channels that it knows when reading has failed, and only
-// then refuses to write. A channel that is opened in between would wait for its
-// answer for ever, since the first failed write is not reported either. So the
-// failing write is made here, before anybody hears of the failed read.
+// x/crypto/ssh ends its known channels when a read has failed, and only then refuses to write. A channel that is opened
+// in between would wait for its answer forever, because the first failed write is not reported either. So wire makes
+// the write fail before it reports the failed read.
 type wire struct {
 	net.Conn
 	client atomic.Pointer[ssh.Client] // nil during the handshake
 	ended  atomic.Bool
 
 	mu    sync.Mutex
-	first []byte // what the host has said first of all; nil once that was its version of SSH
-	ssh   bool   // it has told its version
+	first []byte // the first bytes from the host; nil after its SSH version was read
+	ssh   bool   // the host has sent its SSH version
 }
 
-// greetingBytes bounds what is remembered of a host that does not tell its
-// version of SSH.
+// greetingBytes bounds the stored bytes of a host that does not send its SSH version.
 const greetingBytes = 256
 
 func (w *wire) Read(p []byte) (int, error) {
@@ -69,8 +66,7 @@ func (w *wire) greeting(said []byte) {
 	}
 }
 
-// turnedAway returns the error for a host that has ended the connection before
-// it told its version of SSH; nil when it has told it.
+// turnedAway returns the error for a host that ended the connection before it sent its SSH version; nil if it sent it.
 func (w *wire) turnedAway() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -84,8 +84,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestIntegrity: a package that is not what it says of itself has no digest to pin
-// it by, and what is only warned of is among the warnings.
+// TestIntegrity: a package that contradicts its digests or signatures has no digest to pin it by. Faults that are only
+// warnings are in Warnings.
 func TestIntegrity(t *testing.T) {
 	files := fstest.MapFS{"vnfd.yaml": file(minimal), "vnfd.mf": file("Source: vnfd.yaml\nAlgorithm: SHA-256\nHash: 00\n")}
 	wrong := problem.Problem{Code: problem.HashMismatch}

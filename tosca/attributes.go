@@ -2,10 +2,10 @@ package tosca
 
 import "github.com/vnfkit/vnfkit/tosca/problem"
 
-// ConfigurableProperties are those of the VNF (VnfConfigurableProperties).
+// ConfigurableProperties are the VnfConfigurableProperties of the VNF.
 type ConfigurableProperties struct {
-	// AutoscaleEnabled and AutohealEnabled say whether the VNFM scales and heals
-	// on its own accord to begin with; nil when that cannot be configured.
+	// AutoscaleEnabled and AutohealEnabled are the initial values of isAutoscaleEnabled and isAutohealEnabled; nil if
+	// the descriptor does not let requests configure them.
 	AutoscaleEnabled, AutohealEnabled *bool
 	// Additional are the attributes that the descriptor adds
 	// (additional_configurable_properties), sorted by name.
@@ -26,9 +26,8 @@ type Attribute struct {
 	Description string
 	// Required is set when a request has to give it unless it has a Default.
 	Required bool
-	// Default is what it has when no request sets it: the value the VNF node
-	// gives, or the default of its type. It is a text, a number, a truth value, a
-	// list or a mapping; nil when there is none.
+	// Default is the value if no request sets one: the value that the VNF node gives, or the default of the type. It is
+	// a text, a number, a truth value, a list or a mapping; nil if there is no default.
 	Default any
 	// Pos is its definition.
 	Pos problem.Position

@@ -20,7 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 )
 
-// BenchmarkOpen opens and validates the sample cluster: three files of its own and the types of SOL001.
+// BenchmarkOpen opens and validates the sample cluster: its three files and the types of SOL001.
 func BenchmarkOpen(b *testing.B) {
 	data := zipOf(b, sample)
 	for b.Loop() {
@@ -32,7 +32,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkGrowth tells what a VDU costs in a VNFD of one, ten and a hundred times as many: the same each time.
+// BenchmarkGrowth measures the cost per VDU in VNFDs of one, ten and a hundred times as many VDUs: it stays the same.
 func BenchmarkGrowth(b *testing.B) {
 	for _, vdus := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprint(vdus), func(b *testing.B) {
@@ -83,11 +83,11 @@ topology_template:
 ` + aspects.String() + policies.String()
 }
 
-// holed is a CSAR whose image, all zeros, nobody has to store. It counts what is read of the image.
+// holed is a CSAR whose image is all zeros and takes no memory. It counts the bytes of the image that are read.
 type holed struct {
 	head, tail []byte
 	image      int64
-	open       bool // what is written now is the image
+	open       bool // bytes written now belong to the image
 	read       atomic.Int64
 }
 
@@ -231,7 +231,7 @@ type cost struct {
 	peak int64 // KiB
 }
 
-// add runs a command. The peak is read while it runs: what wait(2) tells begins with that of the parent.
+// add runs a command. The peak is read while the command runs: the value of wait(2) starts at the peak of the parent.
 func (c *cost) add(b *testing.B, cmd *exec.Cmd, code int) {
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -259,7 +259,7 @@ func (c *cost) add(b *testing.B, cmd *exec.Cmd, code int) {
 	c.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
-// peakOf is the most memory that a process has had in KiB, as Linux tells it; 0 where it is not told.
+// peakOf returns the peak memory of a process in KiB as Linux reports it; 0 on other systems.
 func peakOf(pid int) int64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")

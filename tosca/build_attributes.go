@@ -8,9 +8,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 )
 
-// buildAttributes reads configurable_properties and modifiable_attributes of the
-// VNF. What a descriptor adds to them it declares in data types derived from those
-// of SOL001; the VNF node can give values.
+// buildAttributes reads configurable_properties and modifiable_attributes of the VNF. A descriptor declares additional
+// attributes in data types derived from those of SOL001. The VNF node can give their values.
 func (b *builder) buildAttributes(v *VNFD) {
 	read, given, kind := b.structured("configurable_properties")
 	v.Configurable = ConfigurableProperties{
@@ -36,8 +35,7 @@ func (b *builder) structured(name string) (values, *yamltree.Node, string) {
 	return valuesOf(t), n, ""
 }
 
-// declared lists the attributes that the type of a field adds to those SOL001
-// knows, with their values.
+// declared lists the attributes that the type of a field has in addition to those of SOL001, with their values.
 func (b *builder) declared(v values, kind string, given *yamltree.Node, field string) []Attribute {
 	assigned := v.path(given, field)
 	added := b.members(b.members(kind)[field].Value.Get("type").Str())
@@ -76,8 +74,7 @@ var ofSOL001 = map[string]bool{
 	"tosca.datatypes.nfv.VnfInfoModifiableAttributesMetadata":   true,
 }
 
-// members maps the properties of a data type and of its ancestors, but for those
-// that SOL001 defines.
+// members returns the properties of a data type and of its ancestors, without those that SOL001 defines.
 func (b *builder) members(kind string) map[string]yamltree.Field {
 	found := map[string]yamltree.Field{}
 	for d := b.types.Lookup(grammar.DataTypes, kind); d != nil && !ofSOL001[d.Name]; d = d.Parent {

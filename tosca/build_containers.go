@@ -50,8 +50,8 @@ func (b *flavourBuilder) buildContainers() {
 	}
 }
 
-// buildMCIOPs reads the Mciop nodes. That a VDU has none is no fault: SOL001 lets
-// a VNFM make its object from elsewhere.
+// buildMCIOPs reads the Mciop nodes. A VDU without an MCIOP is valid: SOL001 allows a VNFM to create its object from
+// another source.
 func (b *flavourBuilder) buildMCIOPs() {
 	for _, n := range b.topo.of(typeMCIOP) {
 		b := b.at(n)

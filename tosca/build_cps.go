@@ -95,8 +95,7 @@ func (b *flavourBuilder) virtualCP(n template) VirtualCP {
 	return cp
 }
 
-// buildExternalCPs lists the VnfExtCp nodes and the connection points of VDUs
-// whose requirement the substitution mappings hand to the outside.
+// buildExternalCPs lists the VnfExtCp nodes, and the connection points of VDUs that the substitution mappings expose.
 func (b *flavourBuilder) buildExternalCPs() {
 	byID := map[string]ExternalCP{}
 	for _, n := range b.topo.of(typeExtCp) {
@@ -107,7 +106,7 @@ func (b *flavourBuilder) buildExternalCPs() {
 	for _, f := range b.topo.node.Path("substitution_mappings", "requirements").Named() {
 		for _, target := range mappedNodes(f.Value) {
 			n, exists := b.topo.byID[target.Str()]
-			if !exists { // common in the field, and of no consequence inside the VNF
+			if !exists { // common in real packages, and harmless inside the VNF
 				b.report.Warnf(target.Pos, problem.UnknownNode, "%s is mapped to the node template %q, which does not exist", f.Key, target.Str())
 				continue
 			}

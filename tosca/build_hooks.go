@@ -9,9 +9,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// buildHooks reads the Vnflcm interface of the VNF node and its artifacts. When
-// the node of the flavour has no interfaces at all, those of the entry file's VNF
-// node apply.
+// buildHooks reads the Vnflcm interface of the VNF node and its artifacts. If the node of the flavour has no interfaces
+// at all, the interfaces of the entry file's VNF node apply.
 func (b *flavourBuilder) buildHooks() {
 	n := b.vnf
 	if n.node.Get("interfaces") == nil {
@@ -40,9 +39,8 @@ func (b *flavourBuilder) buildHooks() {
 	}
 }
 
-// hook records the driver of a hook. A driver may be of any artifact type: what
-// the interface names is one. It may also be a file of the package without an
-// artifact of its own (TOSCA 1.3 3.6.16).
+// hook records the driver of a hook. The driver is the artifact that the interface names, of any artifact type, or a
+// file of the package that is not declared as an artifact (TOSCA 1.3 3.6.16).
 func (b *flavourBuilder) hook(name string, o *operation) {
 	key := o.driver.Str()
 	if a, ok := b.Artifacts[key]; ok {
@@ -64,12 +62,12 @@ func (b *flavourBuilder) hook(name string, o *operation) {
 type operation struct {
 	pos    problem.Position
 	driver *yamltree.Node
-	known  bool // the driver, even if there is none
+	known  bool // the definition states a driver, possibly an empty one
 	inputs map[string]any
 }
 
-// vnflcm collects the operations of the Vnflcm interface. What the template does
-// not say of an operation, its type or an ancestor of that does.
+// vnflcm collects the operations of the Vnflcm interface. Properties of an operation that the template does not state
+// are taken from its type, then from the ancestors of the type.
 func (b *flavourBuilder) vnflcm(n template) map[string]*operation {
 	found := map[string]*operation{}
 	sources := []*yamltree.Node{n.node}
@@ -136,9 +134,9 @@ func operationsOf(n *yamltree.Node) []yamltree.Field {
 	return found
 }
 
-// implementation returns the name of the driver of an operation in any notation:
-// "op: name", "op: {implementation: name}", "op: {implementation: {primary:
-// name}}", and with {file: name} for the last name. Nothing, null and [] mean that there is none.
+// implementation returns the name of the driver of an operation in any notation: "op: name", "op: {implementation:
+// name}", "op: {implementation: {primary: name}}", and with {file: name} for the last name. An absent value, null and
+// [] mean that the operation has no driver.
 func implementation(operation *yamltree.Node) *yamltree.Node {
 	if operation.Str() != "" {
 		return operation

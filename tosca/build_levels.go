@@ -43,7 +43,7 @@ func (b *flavourBuilder) scaleInfo(n *yamltree.Node) map[string]int {
 	levels := map[string]int{}
 	for _, f := range n.Map() {
 		a := b.aspect(f.Key)
-		if len(b.Aspects) == 0 { // common in the field: what does not scale has one size
+		if len(b.Aspects) == 0 { // common in real packages: a VNF that does not scale has one size
 			b.report.Warnf(f.Pos, problem.UnknownAspect, "there are no scaling aspects, %q is ignored", f.Key)
 			continue
 		}
@@ -78,8 +78,7 @@ func (b *flavourBuilder) defaultLevel(p policy) {
 	}
 }
 
-// maxChecks bounds how many levels are looked at for warnings: so many aspects,
-// steps and VDUs in all.
+// maxChecks bounds the work of the checks that only warn: aspects x steps x VDUs.
 const maxChecks = 200_000
 
 // checkNumbers warns about sizes that contradict each other or lie outside the

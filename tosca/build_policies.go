@@ -101,8 +101,8 @@ func (b *flavourBuilder) buildDeltas() {
 	}
 }
 
-// checkSteps holds the steps of an aspect against its deltas. It only warns: the
-// VNF can be instantiated, and the steps concerned are refused when they are taken.
+// checkSteps compares the steps of an aspect with its deltas. It only warns: the VNF can be instantiated, and a request
+// for one of these steps is refused later.
 func (b *flavourBuilder) checkSteps(a Aspect) {
 	if len(a.Deltas) == 0 {
 		return // it scales something that is not in the model

@@ -35,9 +35,8 @@ func (b *flavourBuilder) buildStorages() {
 	sortByID(b.Storages, func(s Storage) string { return s.ID })
 }
 
-// image reads what a VDU, a storage or a container is filled with: sw_image_data
-// and the file of its SwImage artifact. Before SOL001 v2.5.1 and again since
-// v3.6.1 the data stand in the artifact's properties.
+// image reads the software image of a VDU, a storage or a container: sw_image_data and the file of its SwImage
+// artifact. Before SOL001 v2.5.1, and again since v3.6.1, the data are properties of the artifact.
 func (b *flavourBuilder) image(n template) *SoftwareImage {
 	data := b.topo.property(n, "sw_image_data")
 	var file, key string

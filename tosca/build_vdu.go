@@ -98,8 +98,7 @@ func (b *flavourBuilder) constraints(n *yamltree.Node) map[string]string {
 	return found
 }
 
-// targets lists, in document order, the node templates that the requirements of
-// one name lead to.
+// targets lists, in document order, the targets of the requirements with this name.
 func (b *flavourBuilder) targets(n template, requirement string) []string {
 	var ids []string
 	for _, r := range b.topo.requirements(n) {
@@ -118,8 +117,7 @@ func (b *flavourBuilder) target(n template, requirement string) string {
 	return ""
 }
 
-// artifacts reads the artifacts of a template by their keys, nil when it has
-// none.
+// artifacts reads the artifacts of a template by their keys; nil if it has none.
 func (b *flavourBuilder) artifacts(n template) map[string]Artifact {
 	var found map[string]Artifact
 	for _, f := range b.topo.inherited(n, "artifacts") {

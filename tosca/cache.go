@@ -104,8 +104,8 @@ func (e *DigestError) Error() string {
 	return "the digest of the package is " + e.Digest + ", wanted is " + e.Want
 }
 
-// VNFDID returns the id of the package's VNFD, "" for another descriptor. It judges
-// nothing and reads only the descriptor.
+// VNFDID returns the id of the package's VNFD, "" for another kind of descriptor. It reads only the descriptor, and
+// checks neither digests nor signatures.
 func (c *Cache) VNFDID(ctx context.Context, s Source) (string, error) {
 	p, err := c.lend(ctx, s, func(e *cached) error { return c.parse(ctx, e, c.lenient()) })
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *Cache) lenient() settings {
 	return s
 }
 
-// lend opens the package unless it is kept, and reads what the caller needs of it.
+// lend returns a package of the cache, which it opens first if needed, and reads what the caller needs of it.
 func (c *Cache) lend(ctx context.Context, s Source, read func(*cached) error) (*Package, error) {
 	revision, err := s.revision(ctx, c.settings.archive.Limits)
 	if err != nil {
@@ -166,8 +166,8 @@ func (c *Cache) readEntry(ctx context.Context, e *cached, read func(*cached) err
 	return &Package{Archive: e.archive, vnfd: e.model.vnfd, warnings: e.model.warnings}, nil
 }
 
-// read computes the digest of the package, and parses the descriptor unless that of another package with this
-// digest is parsed. If want is not "" it must be the digest.
+// read computes the digest of the package, and parses the descriptor unless the descriptor of a package with the same
+// digest is already parsed. If want is not "", the digest must equal want.
 func (c *Cache) read(ctx context.Context, e *cached, want string, s settings) error {
 	digest, err := e.archive.Digest(ctx)
 	if err == nil && want != "" && digest != want {

@@ -8,12 +8,10 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// Check opens the package at name as Open does, reads all of it as Archive.Verify
-// does, closes it, and returns everything that is wrong with it, warnings included,
-// sorted by position. Faults of the descriptor do not keep those of the files from
-// being found, nor the other way round, as long as the archive itself is sound. The
-// error is about a package that could not be read at all: no such file, a failing
-// disk, a cancelled context.
+// Check opens the package at name as Open does, reads all of it as Archive.Verify does, closes it, and returns all
+// faults, warnings included, sorted by position. As long as the archive itself is sound, the descriptor and the files
+// are both checked, whichever of them has faults. The error reports that the package could not be read at all: no such
+// file, a failing disk, a cancelled context.
 func Check(ctx context.Context, name string, opts ...Option) (problem.List, error) {
 	s := settingsFrom(opts)
 	a, err := csar.Open(ctx, name, s.archive)

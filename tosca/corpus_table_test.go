@@ -47,8 +47,8 @@ type accepted struct {
 	by       [6]int
 }
 
-// TestCorpusTable holds the table of the guide against what becomes of the
-// packages of the corpus. The columns of the peers are those of its index.
+// TestCorpusTable compares the table of the guide with the results for the packages of the corpus. The columns of the
+// peers come from the index of the corpus.
 func TestCorpusTable(t *testing.T) {
 	corpus := os.Getenv("VNFKIT_CORPUS")
 	if corpus == "" {
@@ -104,8 +104,8 @@ func TestCorpusTable(t *testing.T) {
 	}
 }
 
-// faultsOf checks a package, and leaves out what is the corpus' doing: members
-// that it omits, and images that it replaced by a text.
+// faultsOf checks a package. It leaves out faults that the corpus causes: members that it omits, and images that it
+// replaced by a text.
 func faultsOf(t *testing.T, path string, placeholder bool, opts ...tosca.Option) problem.List {
 	t.Helper()
 	found, err := tosca.Check(context.Background(), path, append(opts, tosca.AnyDescriptor())...)

@@ -21,10 +21,10 @@
 //
 // # What is trusted
 //
-// Nothing. Names that lead out of the package, links, duplicates and members that
+// Packages are untrusted input. Names that lead out of the package, links, duplicates and members that
 // become too large are refused before anything is parsed (see Limits); imports
-// never leave the package and never touch the network; YAML that explodes is
-// found before it is walked through. Nothing is unpacked to disk, and files are
+// never leave the package and never touch the network; YAML that would take too much memory is
+// refused before it is evaluated. Nothing is unpacked to disk, and files are
 // read as streams, so that memory and time do not depend on the size of images
 // until Digest or Verify is called.
 //
@@ -40,30 +40,30 @@
 //
 // Imports lead into the package, or to the type definitions of SOL001, which are
 // bundled: a package need not contain them, and may name them by file or by URL. A
-// package that has its own copy is read with that. The whole descriptor is held
+// package that has its own copy is read with that. The whole descriptor is checked
 // against the grammar of TOSCA and the types it uses.
 //
 // The expressions get_input, get_property, concat and token are evaluated, also
 // within each other; the value of an input is its default. What only a request or
-// a running system can give stays the text of the whole expression, such as
+// a running system can give stays the text of the whole expression, for example
 // "{get_input: vendor}", in texts, and counts as not given elsewhere.
 //
 // # What is refused
 //
-// Faults that make a package ambiguous, contradictory or different from what its
-// digests and signatures say refuse it. Real packages also deviate from TOSCA and
+// A package is refused if it is ambiguous, contradictory or different from what its
+// digests and signatures say. Real packages also deviate from TOSCA and
 // SOL001 in ways that can be understood. Each of these ways has a name, a Quirk; a
 // deviation is one of Package.Warnings, which names it, unless Strict or Allow say
-// otherwise. Check finds everything without keeping the package open. Manifests
-// and signatures are those of package csar; WithIntegrity sets what they decide.
+// otherwise. Check reports all faults without keeping the package open. Manifests
+// and signatures are checked by package csar; WithIntegrity sets the policy.
 //
 // # How large a VNF is
 //
 // Flavour.InitialSize counts the VNFCs that an instantiation makes. The numbers an
-// instantiation level gives for a VDU (VduInstantiationLevels) take the place of
-// those that its scale levels give. From there, Flavour.Scale adds or removes the
+// instantiation level gives for a VDU (VduInstantiationLevels) override
+// the numbers from its scale levels. From there, Flavour.Scale adds or removes the
 // delta of each step, and Flavour.ScaleToLevel finds the scalings that lead to a
 // level. Flavour.SizeAt finds the same numbers again from the scaleStatus of an
-// instance and what it was instantiated with. Requests that the descriptor does not
+// instance and its target at instantiation. Requests that the descriptor does not
 // allow give a *RequestError for each of their faults, in the names of SOL003.
 package tosca

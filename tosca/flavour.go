@@ -26,7 +26,7 @@ type Flavour struct {
 	// VirtualCPs are the VirtualCp node templates, VIPs the VipCp ones.
 	VirtualCPs []VirtualCP
 	VIPs       []VIP
-	// ExternalCPs are what the VNF shows to the outside.
+	// ExternalCPs are the external connection points of the VNF.
 	ExternalCPs []ExternalCP
 	// VirtualLinks are the VnfVirtualLink node templates.
 	VirtualLinks []VirtualLink
@@ -44,18 +44,17 @@ type Flavour struct {
 	Groups []PlacementGroup
 	// Operations configures the LCM operations.
 	Operations Operations
-	// Hooks maps the operations of the Vnflcm interface that name a driver, such as
-	// "instantiate_end" or "scale_rollback_start", to what they call.
+	// Hooks maps the operations of the Vnflcm interface that name a driver, for example "instantiate_end" or
+	// "scale_rollback_start", to the driver and its inputs.
 	Hooks map[string]Hook
 	// Drivers maps the keys of the artifacts of type
 	// tosca.artifacts.Implementation and of types derived from it.
 	Drivers map[string]Artifact
-	// Artifacts maps the keys of the other artifacts of the VNF node.
+	// Artifacts maps the keys of the artifacts of the VNF node that are not in Drivers.
 	Artifacts map[string]Artifact
 	// Indicators are the VnfIndicator policies.
 	Indicators []Indicator
-	// NodeFilters are the filters of requirements whose target is left to be
-	// chosen, as the descriptor writes them.
+	// NodeFilters are the filters of requirements that do not name their target, as written in the descriptor.
 	NodeFilters []NodeFilter
 	// Pos is the VNF node of the flavour, or its topology template.
 	Pos problem.Position
@@ -65,9 +64,8 @@ type Flavour struct {
 type Hook struct {
 	// Driver is the key of the driver in Flavour.Drivers.
 	Driver string
-	// Inputs are what the descriptor gives the operation: texts, numbers, truth
-	// values, lists and mappings. Values only a request can give are the text of
-	// their expression.
+	// Inputs are the inputs that the descriptor gives the operation: texts, numbers, truth values, lists and mappings.
+	// A value that only a request can give is the text of its expression.
 	Inputs map[string]any
 	// Pos is the operation.
 	Pos problem.Position
@@ -110,8 +108,7 @@ type PlacementGroup struct {
 	Pos problem.Position
 }
 
-// Indicator is a VnfIndicator policy: something the VNF or its EM can tell of its
-// state.
+// Indicator is a VnfIndicator policy: a value that the VNF or its EM reports about its state.
 type Indicator struct {
 	// ID is the name of the policy.
 	ID string
@@ -121,13 +118,12 @@ type Indicator struct {
 	Pos problem.Position
 }
 
-// NodeFilter is what a requirement wants of a target that the descriptor does not
-// name.
+// NodeFilter is a filter for the target of a requirement, if the descriptor does not name the target.
 type NodeFilter struct {
 	// Node is the ID of the node template, Requirement the name of its
 	// requirement.
 	Node, Requirement string
-	// Filter is node_filter as it is written.
+	// Filter is the node_filter as written in the descriptor.
 	Filter any
 	// Pos is node_filter.
 	Pos problem.Position

@@ -30,8 +30,8 @@ func TestOneTopologyIsOneFlavour(t *testing.T) {
 	}
 }
 
-// TestVNFWithoutNode: the topology may say by its substitution mappings alone what
-// it is; the descriptor is in the defaults of the type then.
+// TestVNFWithoutNode: a topology may declare its type only in its substitution mappings; then the descriptor is in the
+// defaults of the type.
 func TestVNFWithoutNode(t *testing.T) {
 	v := vnfd(t, fstest.MapFS{"v.yaml": file(`tosca_definitions_version: tosca_simple_yaml_1_0
 node_types:
@@ -74,8 +74,7 @@ func TestSubstitutionMappings(t *testing.T) {
 	}
 }
 
-// TestHooksOfTheEntryFile: a flavour whose VNF node has no interfaces takes those
-// of the entry file.
+// TestHooksOfTheEntryFile: a flavour whose VNF node has no interfaces uses the interfaces of the entry file.
 func TestHooksOfTheEntryFile(t *testing.T) {
 	const node = `tosca_definitions_version: tosca_simple_yaml_1_2
 topology_template:

@@ -50,7 +50,7 @@ func scalar(n *yamltree.Node) any {
 	return n.Text
 }
 
-// mapping is value for mappings; nil for others, and for one without content.
+// mapping is value for mappings; nil for other kinds and for an empty mapping.
 func (v values) mapping(n *yamltree.Node) map[string]any {
 	fields, _ := v.value(n).(map[string]any)
 	if len(fields) == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// Bounds of what expressions may cost, since one may stand in the other.
+// Bounds on the cost of expressions, which can be nested.
 const (
 	// maxNesting is how many functions may stand in or refer to each other.
 	maxNesting = 20
@@ -26,7 +26,7 @@ func isFunction(n *yamltree.Node) bool {
 	return name != ""
 }
 
-// function takes a function apart, "" when n is none (TOSCA 1.3 4.3 to 4.8).
+// function returns the name and the arguments of a TOSCA function, "" if n is not a function (TOSCA 1.3 4.3 to 4.8).
 func function(n *yamltree.Node) (name string, arguments *yamltree.Node) {
 	f := n.Map()
 	if len(f) != 1 {
@@ -51,9 +51,8 @@ type evaluation struct {
 	depth int
 }
 
-// eval replaces n by its value when it is a function that the descriptor alone
-// resolves. Other functions stay as they are, whole: those of the running system,
-// and those that want an input which only a request gives.
+// eval replaces n by its value if n is a function that the descriptor alone resolves. Other functions stay unchanged
+// and whole: functions of the running system, and functions of an input whose value only a request gives.
 func (t *topology) eval(n *yamltree.Node, self template) *yamltree.Node {
 	return evaluation{t, self, maxNesting}.eval(n)
 }
@@ -194,7 +193,7 @@ func (e evaluation) token(n, arguments *yamltree.Node) *yamltree.Node {
 	return &yamltree.Node{Pos: n.Pos, Kind: yamltree.Scalar, Tag: "!!str", Text: parts[index]}
 }
 
-// spend takes units from what expressions may cost; false when nothing is left.
+// spend takes units from the budget for expressions. It returns false if the budget is used up.
 func (t *topology) spend(n *yamltree.Node, units int) bool {
 	if *t.budget < 0 {
 		return false

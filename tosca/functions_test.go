@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// described is a VNFD whose VDU "it" has the given description.
+// described returns a VNFD whose VDU "it" has the given description.
 func described(expression string) string {
 	return `tosca_definitions_version: tosca_simple_yaml_1_3
 imports: [ etsi_nfv_sol001_vnfd_types.yaml ]

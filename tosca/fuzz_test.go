@@ -17,7 +17,7 @@ import (
 // small keeps the fuzzer from spending its time on large inputs.
 var small = tosca.WithLimits(csar.Limits{Members: 200, MemberSize: 1 << 20, TotalSize: 4 << 20, DocumentSize: 1 << 18})
 
-// use does with a package what a VNFM does with one.
+// use calls the functions that a VNFM calls for a package.
 func use(t *testing.T, p *tosca.Package) {
 	t.Helper()
 	ctx := context.Background()

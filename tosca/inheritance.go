@@ -7,9 +7,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 )
 
-// inherited lists what stands in a section of a template, such as artifacts, and
-// after it what only its type and the ancestors of that have there. Properties are
-// not looked up so: see property.
+// inherited lists the entries in a section of a template, such as artifacts, and after them the entries that only its
+// type or an ancestor of its type has. Properties are looked up by property instead.
 func (t *topology) inherited(n template, section string) []yamltree.Field {
 	fields := slices.Clone(n.node.Get(section).Named())
 	known := map[string]bool{}

@@ -13,22 +13,19 @@ import (
 type TargetLevel struct {
 	// InstantiationLevelID is instantiationLevelId.
 	InstantiationLevelID string
-	// ScaleInfo gives scale levels of aspects. SOL003 says that it has every aspect
-	// of the flavour and not what a missing one means: a missing aspect keeps its
-	// level.
+	// ScaleInfo gives scale levels of aspects. SOL003 requires every aspect of the flavour, and does not say what a
+	// missing aspect means. Here a missing aspect keeps its level.
 	ScaleInfo []ScaleInfo
 }
 
-// ScaleToLevel returns the scalings of single aspects that bring a VNF of that size
-// to a target level: the scale-outs before the scale-ins, both sorted by aspect. An
-// aspect that is at its target has no scaling. If the VNF does not support several
-// steps at once, each step is a scaling.
+// ScaleToLevel returns the scalings of single aspects that bring a VNF of that size to a target level: the scale-outs
+// before the scale-ins, both sorted by aspect. An aspect that is at its target has no scaling. If the VNF does not
+// support several steps at once, each step is a scaling.
 //
-// The error joins a *RequestError for every fault: a level or aspect that is not
-// there (ErrUnknown), a scale level the aspect does not have (ErrScaleLevel), a VDU
-// that would leave its profile after one of the scalings (ErrVDUProfile), scale
-// levels in a request to a VNF that does not support them, or an instantiation level
-// whose numbers of VNFCs the scalings do not give (ErrNotSupported).
+// The error joins a *RequestError for every fault: a level or aspect that does not exist (ErrUnknown), a scale level
+// that the aspect does not have (ErrScaleLevel), a VDU that would leave its profile after one of the scalings
+// (ErrVDUProfile), scale levels in a request to a VNF that does not support them, or an instantiation level whose
+// numbers of VNFCs the scalings do not reach (ErrNotSupported).
 func (f *Flavour) ScaleToLevel(from Size, to TargetLevel) ([]Scaling, error) {
 	levels, err := f.targetLevels(from.ScaleStatus, to)
 	if err != nil {
@@ -70,8 +67,7 @@ func (f *Flavour) targetLevels(now map[string]int, to TargetLevel) (map[string]i
 	return levels, errors.Join(faults...)
 }
 
-// checkTargetLevel finds what a request for a level must not say, whatever the levels
-// are.
+// checkTargetLevel finds the faults of a request for a level that do not depend on the levels of the VNF.
 func (f *Flavour) checkTargetLevel(to TargetLevel) []error {
 	const attribute = "scaleInfo"
 	faults := namedTwice(attribute, to.ScaleInfo)

@@ -17,8 +17,8 @@ type ConnectionPoint struct {
 	LayerProtocols []string
 	// Role is "root" or "leaf" in a tree, "" when not given.
 	Role string
-	// Trunk is the ID of the connection point that a VduSubCp is a sub-port of,
-	// SegmentationType and SegmentationID what tells its traffic apart there.
+	// Trunk is the ID of the connection point that a VduSubCp is a sub-port of. SegmentationType and SegmentationID
+	// identify the traffic of the sub-port there.
 	Trunk, SegmentationType string
 	SegmentationID          int
 	// TrunkMode is set when the connection point can have sub-ports.
@@ -40,8 +40,8 @@ type NICRequirement struct {
 	Requirements map[string]string
 }
 
-// ExternalCP is a connection point of the VNF as a whole: a VnfExtCp node, or a
-// VduCp whose virtual_link the substitution mappings show to the outside.
+// ExternalCP is a connection point of the VNF as a whole: a VnfExtCp node, or a VduCp whose virtual_link the
+// substitution mappings expose.
 type ExternalCP struct {
 	// ID is the name of the node template.
 	ID string
@@ -50,8 +50,7 @@ type ExternalCP struct {
 	Requirement string
 	// CP is the ID of the VduCp behind it, "" when there is none.
 	CP string
-	// VirtualLink is the ID of the internal virtual link a VnfExtCp ends, "" for
-	// others.
+	// VirtualLink is the ID of the internal virtual link that a VnfExtCp is connected to, "" for a VduCp.
 	VirtualLink string
 	// LayerProtocols are for instance ["ipv4"].
 	LayerProtocols []string
@@ -63,7 +62,7 @@ type ExternalCP struct {
 type VirtualLink struct {
 	// ID is the name of the node template: what SOL003 calls vnfVirtualLinkDescId.
 	ID, Description string
-	// LayerProtocols and FlowPattern are those of its connectivity type.
+	// LayerProtocols and FlowPattern come from the connectivity type.
 	LayerProtocols []string
 	FlowPattern    string
 	// MaxBitrate and MinBitrate are the requirements of vl_profile at the root, in
@@ -77,7 +76,7 @@ type VirtualLink struct {
 	Pos problem.Position
 }
 
-// LinkProtocol is what a protocol of a virtual link needs (VirtualLinkProtocolData).
+// LinkProtocol describes a protocol of a virtual link (VirtualLinkProtocolData).
 type LinkProtocol struct {
 	// LayerProtocol is associated_layer_protocol, for instance "ipv4".
 	LayerProtocol string
@@ -114,14 +113,14 @@ type L3Protocol struct {
 // AddressPool is a range of addresses, both ends within it.
 type AddressPool struct{ Start, End string }
 
-// VirtualCP is a VirtualCp: an address under which the VNFCs of container VDUs
-// are reached together, such as a Service of Kubernetes (SOL001 v4.2.1).
+// VirtualCP is a VirtualCp: one address for all VNFCs of container VDUs, for example a Service of Kubernetes (SOL001
+// v4.2.1).
 type VirtualCP struct {
 	// ID is the name of the node template.
 	ID, Description string
 	// VDUs are the IDs of the VDUs behind it (target).
 	VDUs []string
-	// VirtualLink is the ID of the internal virtual link it is on, "" when none.
+	// VirtualLink is the ID of the internal virtual link of the connection point, "" if it has none.
 	VirtualLink string
 	// LayerProtocols are for instance ["ipv4"].
 	LayerProtocols []string
@@ -136,7 +135,7 @@ type VirtualCP struct {
 // Service is AdditionalServiceData of a VirtualCP.
 type Service struct {
 	Ports []ServicePort
-	// Host and Paths are those of serviceData (SOL001 v4.4.1).
+	// Host and Paths come from serviceData (SOL001 v4.4.1).
 	Host  string
 	Paths []string
 }

@@ -2,9 +2,8 @@ package tosca
 
 import "time"
 
-// Operations is the lcm_operations_configuration of a flavour (SOL001
-// VnfLcmOperationsConfiguration). What the descriptor does not configure is nil:
-// then nothing is known to be ruled out.
+// Operations is the lcm_operations_configuration of a flavour (SOL001 VnfLcmOperationsConfiguration). An operation that
+// the descriptor does not configure is nil: no limits are known.
 type Operations struct {
 	Instantiate  *InstantiateConfiguration
 	Scale        *ScaleConfiguration
@@ -12,8 +11,8 @@ type Operations struct {
 	Heal         *HealConfiguration
 	Terminate    *TimeoutConfiguration
 	Operate      *TimeoutConfiguration
-	// Other maps the operations beyond these that are configured, such as
-	// "change_current_package", to what is said of them.
+	// Other maps the configured operations that have no field here, such as "change_current_package", to their
+	// configuration.
 	Other map[string]any
 }
 
@@ -37,7 +36,7 @@ type ScaleToLevelConfiguration struct {
 
 // HealConfiguration is VnfHealOperationConfiguration.
 type HealConfiguration struct {
-	// Causes are the values of cause in a HealVnfRequest that the VNF knows.
+	// Causes are the values of cause that the VNF accepts in a HealVnfRequest.
 	Causes []string
 }
 

@@ -22,7 +22,7 @@ func WithLimits(l csar.Limits) Option {
 	return func(s *settings) { s.archive.Limits = l }
 }
 
-// WithIntegrity says what digests and signatures decide, and whose signatures count.
+// WithIntegrity sets how faults of digests and signatures are treated, and whose signatures are trusted.
 func WithIntegrity(i csar.Integrity) Option {
 	return func(s *settings) { s.archive.Integrity = i }
 }
@@ -35,16 +35,16 @@ type Quirk = problem.Quirk
 // all quirks are allowed.
 func Strict() Option { return func(s *settings) { s.strict = true } }
 
-// Allow lets deviations pass as warnings in spite of Strict.
+// Allow makes these deviations warnings although Strict is set.
 func Allow(quirks ...Quirk) Option {
 	return func(s *settings) { s.allowed = append(s.allowed, quirks...) }
 }
 
-// AnyDescriptor also opens packages whose descriptor is no VNFD: that of a network
-// service or of a PNF. It is validated all the same; Package.VNFD is nil.
+// AnyDescriptor also opens packages whose descriptor is not a VNFD but that of a network service or of a PNF. Such a
+// descriptor is validated too. Package.VNFD is nil.
 func AnyDescriptor() Option { return func(s *settings) { s.anyDescriptor = true } }
 
-// quirks are those that let a deviation pass.
+// quirks are the deviations that are only warnings.
 func (s settings) quirks() []Quirk {
 	if s.strict {
 		return s.allowed

@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// strict is a VNFD without any deviation; %s is what it imports.
+// strict is a VNFD without any deviation; %s stands for its imports.
 func strict(imports string) string {
 	return `tosca_definitions_version: tosca_simple_yaml_1_2
 imports: [ '` + imports + `' ]
@@ -33,8 +33,7 @@ topology_template:
 `
 }
 
-// TestReleases holds that a VNFD may be written for every release of SOL001, with
-// nothing of ETSI in the package.
+// TestReleases: a VNFD may be written for every release of SOL001, in a package without ETSI's type files.
 func TestReleases(t *testing.T) {
 	for _, version := range etsi.Versions() {
 		imports := "https://forge.etsi.org/rep/nfv/SOL001/raw/v" + version + "/etsi_nfv_sol001_vnfd_types.yaml"

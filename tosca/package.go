@@ -32,17 +32,17 @@ func Open(ctx context.Context, name string, opts ...Option) (*Package, error) {
 	return load(ctx, a, err, s)
 }
 
-// OpenReader opens a CSAR of that many bytes that lies in r. It owes the same as
-// Open; r stays the caller's and must live as long as the package.
+// OpenReader opens a CSAR of size bytes from r. As after Open, the caller closes the package. r stays the caller's and
+// must live as long as the package.
 func OpenReader(ctx context.Context, r io.ReaderAt, size int64, opts ...Option) (*Package, error) {
 	s := settingsFrom(opts)
 	a, err := csar.OpenReader(ctx, r, size, s.archive)
 	return load(ctx, a, err, s)
 }
 
-// OpenFS opens a package from a file system: an embed.FS, a fstest.MapFS, an
-// *archive/zip.Reader. It owes the same as Open; fsys stays the caller's and
-// must live as long as the package. Symbolic links in fsys are refused.
+// OpenFS opens a package from a file system: an embed.FS, a fstest.MapFS, an *archive/zip.Reader. As after Open, the
+// caller closes the package. fsys stays the caller's and must live as long as the package. Symbolic links in fsys are
+// refused.
 func OpenFS(ctx context.Context, fsys fs.FS, opts ...Option) (*Package, error) {
 	s := settingsFrom(opts)
 	a, err := csar.OpenFS(ctx, fsys, s.archive)
@@ -86,13 +86,12 @@ func (p *Package) Close() error {
 	return p.Archive.Close()
 }
 
-// VNFD returns the parsed descriptor. It is shared: do not change it. It is nil
-// for the descriptors that only AnyDescriptor lets pass.
+// VNFD returns the parsed descriptor. It is shared: do not change it. It is nil for descriptors that are accepted only
+// because of AnyDescriptor.
 func (p *Package) VNFD() *VNFD { return p.vnfd }
 
-// Warnings returns the faults that did not stop the package from being opened,
-// sorted by position: those of the archive, to which Verify and Digest may add, and
-// those of the VNFD.
+// Warnings returns the faults that did not prevent opening the package, sorted by position: faults of the archive
+// (Verify and Digest may add some) and faults of the VNFD.
 func (p *Package) Warnings() problem.List {
 	return append(p.Archive.Warnings(), p.warnings...).Sorted()
 }

@@ -6,16 +6,14 @@ import (
 	"strconv"
 )
 
-// RequestError is a fault of a request, held against the descriptor. A kind of
-// fault is asked for with errors.Is: ErrUnknown, ErrScaleLevel, ErrVDUProfile,
-// ErrNotSupported.
+// RequestError is a fault of a request that contradicts the descriptor. Use errors.Is to find the kind of fault:
+// ErrUnknown, ErrScaleLevel, ErrVDUProfile, ErrNotSupported.
 type RequestError struct {
-	// Attribute is the attribute of the request, in the names of SOL003, such as
-	// "targetScaleLevelInfo[0].aspectId".
+	// Attribute is the attribute of the request in the names of SOL003, for example "targetScaleLevelInfo[0].aspectId".
 	Attribute string
-	// Value is what the attribute has; "" when that is nothing.
+	// Value is the value of the attribute; "" if it has none.
 	Value string
-	// Reason says what is wrong with it.
+	// Reason describes the fault.
 	Reason string
 	kind   error
 }
@@ -31,8 +29,7 @@ func (e *RequestError) Error() string {
 // Unwrap gives the kind of the fault to errors.Is.
 func (e *RequestError) Unwrap() error { return e.kind }
 
-// checkTarget finds what a request for a size must not say, whatever the levels
-// are.
+// checkTarget finds the faults of a request for a size that do not depend on the levels of the VNF.
 func (f *Flavour) checkTarget(t TargetSize) (faults []error) {
 	if len(t.TargetScaleLevelInfo) == 0 {
 		return nil
@@ -79,7 +76,7 @@ func (f *Flavour) checkScaling(s Scaling) error {
 	return errors.Join(faults...)
 }
 
-// checkLevel tells whether there is such an aspect, and such a level of it.
+// checkLevel returns an error if the aspect or its level does not exist.
 func (f *Flavour) checkLevel(to ScaleInfo, aspectAttribute, levelAttribute string) error {
 	a := f.aspect(to.AspectID)
 	if a == nil {
@@ -99,7 +96,7 @@ func (a *Aspect) outOfRange(attribute, value string, level int) error {
 	return &RequestError{attribute, value, fmt.Sprintf("aspect %s at level %d: %v (0 to %d)", a.ID, level, ErrScaleLevel, a.MaxLevel), ErrScaleLevel}
 }
 
-// within holds a number of VNFCs against the VDU profile.
+// within returns an error if a number of VNFCs is outside the VDU profile.
 func (v *VDU) within(number int, attribute, value string) error {
 	switch {
 	case v.Max < 0 && number < v.Min:

@@ -13,7 +13,7 @@ import (
 
 var sizeForm = regexp.MustCompile(`^(-?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)$`)
 
-// sizeUnits are those of scalar-unit.size, whose case TOSCA ignores.
+// sizeUnits are the units of scalar-unit.size. TOSCA ignores their case.
 var sizeUnits = map[string]float64{
 	"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
 	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
@@ -55,7 +55,7 @@ func (v values) bytes(n *yamltree.Node) int64 {
 
 var timeForm = regexp.MustCompile(`^(-?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)$`)
 
-// timeUnits are those of scalar-unit.time, whose case TOSCA ignores.
+// timeUnits are the units of scalar-unit.time. TOSCA ignores their case.
 var timeUnits = map[string]float64{
 	"d": 86400e9, "h": 3600e9, "m": 60e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1,
 }

@@ -22,7 +22,7 @@ type Aspect struct {
 	// StepDeltas names the delta of each step from one level to the next. When
 	// there are fewer than MaxLevel, the last one stands for the steps after it.
 	StepDeltas []string
-	// Deltas tells for each VDU how many instances each delta adds.
+	// Deltas gives, for each VDU, the number of instances that each delta adds.
 	Deltas map[string]map[string]int
 	// Pos is the aspect's definition.
 	Pos problem.Position
@@ -63,10 +63,9 @@ func find[T any](list []T, id string, of func(T) string) *T {
 	return &list[i]
 }
 
-// Step tells how many VNFCs of each VDU the step of an aspect from a scale level
-// to the next one adds, and so how many the step back removes. VDUs that the step
-// does not touch are left out. The error is ErrUnknown for the aspect or the delta
-// of the step, or ErrScaleLevel when there is no step from there.
+// Step returns the number of VNFCs of each VDU that the step of an aspect from a scale level to the next one adds. The
+// step back removes the same numbers. VDUs that the step does not change are left out. The error is ErrUnknown for the
+// aspect or the delta of the step, or ErrScaleLevel if no step starts at fromLevel.
 func (f *Flavour) Step(aspectID string, fromLevel int) (map[string]int, error) {
 	a := f.aspect(aspectID)
 	if a == nil {
@@ -114,8 +113,7 @@ func (a *Aspect) upTo(level int) (map[string]int, error) {
 		}
 	}
 	for _, delta := range slices.Sorted(maps.Keys(times)) {
-		// An aspect without any deltas scales something that is not in the model,
-		// such as the bitrate of a link.
+		// An aspect without any deltas scales a resource that is not in the model, for example the bitrate of a link.
 		if len(a.Deltas) > 0 && !found[delta] {
 			return nil, &RequestError{"aspectId", a.ID, fmt.Sprintf("the delta %q of a step is %v", delta, ErrUnknown), ErrUnknown}
 		}

@@ -23,8 +23,7 @@ type ScaleInfo struct {
 type TargetSize struct {
 	// InstantiationLevelID is instantiationLevelId; "" for the default level.
 	InstantiationLevelID string
-	// TargetScaleLevelInfo gives scale levels of aspects in the place of those of
-	// the default level.
+	// TargetScaleLevelInfo gives scale levels of aspects, instead of the default level.
 	TargetScaleLevelInfo []ScaleInfo
 }
 
@@ -54,15 +53,13 @@ type Scaling struct {
 	NumberOfSteps int
 }
 
-// InitialSize tells how large a VNF is that is instantiated so. The numbers of an
-// instantiation level (VduInstantiationLevels) take the place of those that its
-// scale levels give; with TargetScaleLevelInfo they only hold for the VDUs that
-// none of the named aspects moves.
+// InitialSize returns the size of a VNF after it is instantiated with this target. The numbers of an instantiation
+// level (VduInstantiationLevels) override the numbers that its scale levels give. With TargetScaleLevelInfo they apply
+// only to VDUs that no named aspect scales.
 //
-// The error joins a *RequestError for every fault: a level or aspect that is not
-// there (ErrUnknown), a scale level the aspect does not have (ErrScaleLevel), a
-// number outside of the profile of its VDU (ErrVDUProfile), scale levels in a
-// request to a VNF that does not support them (ErrNotSupported).
+// The error joins a *RequestError for every fault: a level or aspect that does not exist (ErrUnknown), a scale level
+// that the aspect does not have (ErrScaleLevel), a number outside of the profile of its VDU (ErrVDUProfile), scale
+// levels in a request to a VNF that does not support them (ErrNotSupported).
 func (f *Flavour) InitialSize(t TargetSize) (Size, error) {
 	faults := f.checkTarget(t)
 	size, err := f.initial(t)
@@ -82,14 +79,12 @@ func (f *Flavour) InitialSize(t TargetSize) (Size, error) {
 	return size, nil
 }
 
-// SizeAt tells how large a VNF is that was instantiated so and has been scaled
-// since, from its scaleStatus. Each step between the level an aspect began at and
-// the one it is at counts with its delta, added to or taken from what the
-// instantiation made. Aspects that scaleStatus does not name are where they began.
+// SizeAt returns the size of a VNF that was instantiated with this target and has been scaled since, from its
+// scaleStatus. Each step between the initial level of an aspect and its current level adds or removes its delta.
+// Aspects that scaleStatus does not name are at their initial level.
 //
-// The error joins a *RequestError for every aspect that is not there (ErrUnknown)
-// or is at a level it does not have (ErrScaleLevel), and for every VDU that would
-// have less than no VNFCs (ErrVDUProfile).
+// The error joins a *RequestError for every aspect that does not exist (ErrUnknown) or is at a level that it does not
+// have (ErrScaleLevel), and for every VDU that would have fewer than zero VNFCs (ErrVDUProfile).
 func (f *Flavour) SizeAt(t TargetSize, scaleStatus map[string]int) (Size, error) {
 	size, err := f.initial(t)
 	faults := []error{err}
@@ -112,13 +107,11 @@ func (f *Flavour) SizeAt(t TargetSize, scaleStatus map[string]int) (Size, error)
 	return size, nil
 }
 
-// Scale tells how large a VNF of that size is after a scaling. A step adds or
-// removes its delta, whatever number of VNFCs there is.
+// Scale returns the size after a scaling. A step adds or removes its delta, independent of the number of VNFCs.
 //
-// The error joins a *RequestError for every fault: an unknown direction, fewer
-// than one step, an aspect that is not there (ErrUnknown), a scale level it does
-// not have (ErrScaleLevel), a VDU that would leave its profile (ErrVDUProfile),
-// several steps at once where the VNF does not support that (ErrNotSupported).
+// The error joins a *RequestError for every fault: an unknown direction, fewer than one step, an aspect that does not
+// exist (ErrUnknown), a scale level that it does not have (ErrScaleLevel), a VDU that would leave its profile
+// (ErrVDUProfile), several steps at once if the VNF does not support them (ErrNotSupported).
 func (f *Flavour) Scale(from Size, s Scaling) (Size, error) {
 	if err := f.checkScaling(s); err != nil {
 		return Size{}, err

@@ -20,8 +20,8 @@ func large(t *testing.T) *tosca.Flavour {
 	return f
 }
 
-// sized is a flavour in which levels say something else than scale levels give,
-// one VDU is moved by two aspects, one by none.
+// sized returns a flavour in which instantiation levels and scale levels give different numbers, two aspects scale one
+// VDU, and no aspect scales another VDU.
 func sized(t *testing.T, operations string) *tosca.Flavour {
 	t.Helper()
 	p, err := tosca.OpenFS(context.Background(), fstest.MapFS{"v.yaml": file(`tosca_definitions_version: tosca_simple_yaml_1_3

@@ -38,7 +38,7 @@ func (s Source) archive(ctx context.Context, o csar.Options) (*csar.Archive, err
 	return nil, errors.New("tosca: the Source is empty")
 }
 
-// revision changes when the package does; "" when only reading the package tells.
+// revision changes when the package changes; "" if only reading the package can show a change.
 func (s Source) revision(ctx context.Context, l csar.Limits) (string, error) {
 	if s.name == "" {
 		return "", nil

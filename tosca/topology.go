@@ -50,7 +50,7 @@ func (b *builder) topology(d documents.Document) *topology {
 	return t
 }
 
-// of lists the templates whose type is base or derived from it.
+// of lists the templates whose type is base or is derived from base.
 func (t *topology) of(base string) []template {
 	var found []template
 	for _, n := range t.templates {
@@ -71,8 +71,8 @@ func (t *topology) vnf() (template, bool) {
 	return template{}, false
 }
 
-// vnfType is the type of the VNF: that of its node or the one the whole topology
-// stands for; "" when the topology is none of a VNF.
+// vnfType returns the type of the VNF: the type of its node, or the type that the topology substitutes; "" if the
+// topology does not describe a VNF.
 func (t *topology) vnfType() string {
 	if n, ok := t.vnf(); ok {
 		return n.kind
@@ -105,8 +105,8 @@ func (t *topology) assigned(n template, name string) *yamltree.Node {
 	return grammar.Default(t.types.Property(grammar.NodeTypes, n.kind, name))
 }
 
-// requirements lists the requirements of a template that name a target, in
-// either notation. One whose node is a type leaves the target to be chosen.
+// requirements lists the requirements of a template that name a target, in either notation. A requirement whose node is
+// a type does not name one.
 func (t *topology) requirements(n template) []requirement {
 	var list []requirement
 	for _, f := range n.node.Get("requirements").Named() {

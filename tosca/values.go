@@ -14,9 +14,8 @@ import (
 // maxCount is the largest number of instances, steps or processors believed.
 const maxCount = 1_000_000
 
-// values reads typed values of one topology and reports those of another kind.
-// Values that are functions without a result here count as not given, only text
-// shows them.
+// values reads typed values of one topology and reports values of the wrong type. A function that the descriptor cannot
+// resolve counts as not given; only text returns its expression.
 type values struct {
 	topo   *topology
 	report *report.Report
@@ -41,10 +40,10 @@ func (v values) path(n *yamltree.Node, keys ...string) *yamltree.Node {
 	return n
 }
 
-// fields are those of a mapping that may be an expression.
+// fields returns the fields of a mapping, which may be the value of an expression.
 func (v values) fields(n *yamltree.Node) []yamltree.Field { return v.eval(n).Map() }
 
-// items are those of a list that may be an expression.
+// items returns the items of a list, which may be the value of an expression.
 func (v values) items(n *yamltree.Node) []*yamltree.Node { return v.eval(n).List() }
 
 // text reads a string; a function is rendered as it stands.
@@ -83,7 +82,7 @@ func (v values) texts(n *yamltree.Node) []string {
 	return list
 }
 
-// count reads a number that is not negative; absent is what it is when not given.
+// count reads a number that is not negative; absent is the result if n is not given.
 func (v values) count(n *yamltree.Node, absent int) int {
 	n = v.eval(n)
 	if n == nil || isFunction(n) {

@@ -2,7 +2,7 @@ package tosca
 
 import "github.com/vnfkit/vnfkit/tosca/problem"
 
-// VDUKind tells what the VNFCs of a VDU are.
+// VDUKind is the kind of the VNFCs of a VDU.
 type VDUKind string
 
 // The kinds of VDUs of SOL001.
@@ -27,14 +27,13 @@ type VDU struct {
 	// Initial is the number of instances with all aspects at scale level 0
 	// (VduInitialDelta); without such a policy it is Min.
 	Initial int
-	// Image is nil when the VDU boots from a storage or from nothing the VNFD
-	// knows. Containers have images of their own.
+	// Image is nil if the VDU boots from a storage, or if the VNFD names no image. Containers have separate images.
 	Image *SoftwareImage
-	// Compute is what the VDU asks of its machine.
+	// Compute lists what the VDU requires of its machine.
 	Compute Compute
 	// Containers are the IDs of the containers of a ContainerVDU.
 	Containers []string
-	// MCIO is what a ContainerVDU becomes.
+	// MCIO identifies the object that a ContainerVDU becomes.
 	MCIO MCIO
 	// Storages are the IDs of the storages attached to each instance.
 	Storages []string
@@ -42,11 +41,10 @@ type VDU struct {
 	Capabilities []RequestedCapability
 	// NFVIConstraints is nfvi_constraints.
 	NFVIConstraints map[string]string
-	// BootData is boot_data as it is written: a text before SOL001 v2.7.1, a
-	// mapping since then. It may be nil.
+	// BootData is boot_data as written in the descriptor: a text before SOL001 v2.7.1, a mapping since then. It may be
+	// nil.
 	BootData any
-	// ConfigurableProperties is what the descriptor sets in
-	// configurable_properties, nil when nothing.
+	// ConfigurableProperties are the values that the descriptor sets in configurable_properties, nil if there are none.
 	ConfigurableProperties map[string]any
 	// Artifacts maps the keys of the VDU's artifacts, its image among them.
 	Artifacts map[string]Artifact
@@ -69,8 +67,7 @@ type Compute struct {
 	FlavourName string
 }
 
-// MCIO tells which managed container infrastructure object a VDU becomes
-// (McioIdentificationData, SOL001 v4.3.1).
+// MCIO names the managed container infrastructure object that a VDU becomes (McioIdentificationData, SOL001 v4.3.1).
 type MCIO struct {
 	// Name and Type are for instance "web" and "Deployment".
 	Name, Type string
@@ -105,7 +102,7 @@ type Container struct {
 	Extended []ExtendedResource
 	// HugePages are the huge_pages_resources.
 	HugePages []HugePages
-	// Image is what the container is made from, nil when the VNFD has none.
+	// Image is the software image of the container, nil if the VNFD has none.
 	Image *SoftwareImage
 	// Artifacts maps the keys of the container's artifacts, its image among them.
 	Artifacts map[string]Artifact
@@ -128,7 +125,7 @@ type HugePages struct{ PageSize, Requested int64 }
 type MCIOP struct {
 	// ID is the name of the node template.
 	ID string
-	// VDUs are the IDs of the VDUs whose objects it makes (associatedVdu).
+	// VDUs are the IDs of the VDUs whose objects the MCIOP creates (associatedVdu).
 	VDUs []string
 	// Chart is the path of its Helm chart as the VNFD writes it, for
 	// Package.Artifact; "" when it has none.
@@ -163,7 +160,7 @@ type SoftwareImage struct {
 	Pos problem.Position
 }
 
-// StorageKind tells the three kinds of storage apart.
+// StorageKind is one of the three kinds of storage.
 type StorageKind string
 
 // The kinds of storage of SOL001.
@@ -188,7 +185,7 @@ type Storage struct {
 	// Protocol is file_system_protocol, and VirtualLink the ID of the virtual link
 	// of a file storage.
 	Protocol, VirtualLink string
-	// Image is what the storage is filled with, nil when it starts empty.
+	// Image is the initial content of the storage, nil if it starts empty.
 	Image *SoftwareImage
 	// Artifacts maps the keys of the storage's artifacts, its image among them.
 	Artifacts map[string]Artifact

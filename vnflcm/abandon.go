@@ -12,8 +12,9 @@ type AbandonedInstance struct {
 	VNF  VNFIdentity `json:"vnf"`
 	// VIM names the VIM that the resources are on: only its ids and its type.
 	VIM VimConnectionInfo `json:"vim,omitzero"`
-	// Resources are as the VIM last reported them: servers, ports, networks and volumes with their ids, and in Metadata what
-	// the InfraDriver names, such as the id of the stack. Resources of an operation that failed may be missing.
+	// Resources are the last ones that the VIM reported: servers, ports, networks and volumes with their ids, and in
+	// Metadata the values of the InfraDriver, for example the id of the stack. Resources of a failed operation may be
+	// missing.
 	Resources Resources `json:"resources,omitzero"`
 	// RegisteredVIMs are the entries that the instance has in the registry of VIMs. Abandon leaves them there.
 	RegisteredVIMs []string `json:"registeredVims,omitempty"`
@@ -23,10 +24,11 @@ func (a AbandonedInstance) index() Index {
 	return Index{Instance: a.VNF.InstanceID, VNFD: a.VNF.VnfdID, Start: a.Time.UnixNano()}
 }
 
-// Abandon removes a VNF instance from the Store and leaves its resources as they are: for an instance whose VIM is gone for
-// good, so that it can be neither terminated nor deleted. It returns what may be left; Abandoned returns that later. An
-// operation of the instance in FAILED_TEMP is failed first, as by Fail. While a process works on an operation of the
-// instance, or is to take one up, Abandon is refused with ErrConflict. ErrNotFound: there is no such instance.
+// Abandon removes a VNF instance from the Store and leaves its resources unchanged: for an instance whose VIM no longer
+// exists, so that it can be neither terminated nor deleted. It returns the resources that may be left; Abandoned
+// returns them later. An operation of the instance in FAILED_TEMP is failed first, as by Fail. Abandon returns
+// ErrConflict while a process works on an operation of the instance or is about to take one up, and ErrNotFound if the
+// instance does not exist.
 func (m *Manager) Abandon(ctx context.Context, instanceID string) (*AbandonedInstance, error) {
 	if err := m.failHolder(ctx, instanceID); err != nil {
 		return nil, err

@@ -12,25 +12,25 @@ import (
 
 // Adopter is an InfraDriver that can take over resources which another program has made for a VNF.
 type Adopter interface {
-	// Adopt reads these resources and changes nothing. resource names them on the VIM, such as by the id of a stack. op is like
-	// that of an instantiation, but Levels are those that the VNF has now. Adopt reports every fault of the request, and what a
-	// later operation would lose because the package does not describe these resources (*ParamError, joined). Later calls find
-	// the resources by their Metadata.
+	// Adopt reads these resources and changes nothing. resource identifies them on the VIM, for example by the id of a
+	// stack. op is like that of an instantiation, but Levels are the current ones of the VNF. Adopt reports every fault
+	// of the request, and data that a later operation would lose because the package does not describe these resources
+	// (*ParamError, joined). Later calls find the resources by their Metadata.
 	Adopt(ctx context.Context, op *Operation, resource string) (Resources, error)
 }
 
-// Adopt takes over a VNF that another program has made, such as OpenStack Tacker. Afterwards the VNF instance is INSTANTIATED,
-// and its operations are those of a VNF that this Manager has instantiated. Adopt reads the VIM, changes nothing there, runs no
-// hook and asks for no grant.
+// Adopt takes over a VNF that another program has instantiated, for example OpenStack Tacker. Afterwards the VNF
+// instance is INSTANTIATED, and operations on it work as for a VNF that this Manager has instantiated. Adopt reads the
+// VIM, changes nothing there, runs no hook and asks for no grant.
 //
-// known is the VNF instance as the other program shows it. Of it, Adopt takes ID (default: a new one), VnfdID, VnfInstanceName,
-// VnfInstanceDescription, Tenant, Metadata, Extensions, VnfConfigurableProperties and the scale status in InstantiatedVnfInfo
-// (default: that of req). The VNFCs get new ids. req is the request that the VNF was instantiated with. resource names the VNF
-// on the VIM, as the InfraDriver says.
+// known is the VNF instance in the form of the other program. Adopt takes from it ID (default: a new one), VnfdID,
+// VnfInstanceName, VnfInstanceDescription, Tenant, Metadata, Extensions, VnfConfigurableProperties and the scale status
+// in InstantiatedVnfInfo (default: that of req). The VNFCs get new ids. req is the request that the VNF was
+// instantiated with. resource identifies the VNF on the VIM; the InfraDriver defines its form.
 //
-// All faults are reported at once (*ParamError, joined; ErrInvalidRequest): also if the VNF has other numbers of VNFCs than its
-// scale status says. ErrNotSupported: the InfraDriver is no Adopter. ErrConflict: there is an instance with this ID, or another
-// instance has a machine of the VNF.
+// All faults are reported at once (*ParamError, joined; ErrInvalidRequest), also a number of VNFCs that contradicts the
+// scale status. ErrNotSupported: the InfraDriver is not an Adopter. ErrConflict: an instance with this ID exists, or
+// another instance has a machine of the VNF.
 func (m *Manager) Adopt(ctx context.Context, known VnfInstance, req InstantiateVnfRequest, resource string) (*VnfInstance, error) {
 	rec := &instanceRecord{Tenant: known.Tenant, Initial: req, Instance: VnfInstance{VnfdID: known.VnfdID}}
 	if err := errors.Join(known.checkAdoptable(), checkRequestUnmasked(known, req)); err != nil {

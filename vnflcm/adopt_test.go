@@ -22,7 +22,7 @@ func (c *cloud) Adopt(ctx context.Context, op *vnflcm.Operation, resource string
 	return found, errors.Join(c.planFault, err)
 }
 
-// adoption is a VNF that one Manager has made and another one shall adopt: their stores are different.
+// adoption is a VNF that one Manager has made and another Manager, with another store, adopts.
 type adoption struct {
 	*toys
 	known vnflcm.VnfInstance

@@ -152,7 +152,8 @@ func BenchmarkLCMWait(b *testing.B) {
 	}
 }
 
-// BenchmarkLCMTakeover measures how long after its death the operation of a process goes on in another, beyond the TTL.
+// BenchmarkLCMTakeover measures when, after the death of its process and beyond the TTL, an operation continues in
+// another process.
 func BenchmarkLCMTakeover(b *testing.B) {
 	const ttl = 2 * time.Second
 	for _, db := range databases {

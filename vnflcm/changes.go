@@ -2,8 +2,8 @@ package vnflcm
 
 import "slices"
 
-// beginning is what an instance had when an operation began, beside its VNFCs and its scale levels: what the operation
-// has changed is the difference.
+// beginning is the state of an instance when an operation began, beside its VNFCs and its scale levels. The changes of
+// the operation are the difference from it.
 type beginning struct {
 	VirtualLinks []VirtualLink        `json:"virtualLinks,omitempty"`
 	Storages     []Storage            `json:"storages,omitempty"`
@@ -68,8 +68,8 @@ func compare[E any](before, now []E, id func(E) string, same func(before, now E)
 	}
 }
 
-// recordInstance puts into the occurrence what an operation that has ended has changed of its instance. An instance that
-// is not instantiated any more has nothing to show.
+// recordInstance adds to the occurrence what an operation that has ended changed in its instance. It adds nothing if
+// the instance is no longer instantiated.
 func (rec *operationRecord) recordInstance(inst *instanceRecord) {
 	rec.Occ.ChangedExtConnectivity, rec.Occ.ChangedInfo = nil, nil
 	if rec.Occ.Operation == OpModifyInfo {
@@ -106,7 +106,7 @@ func (v VimConnectionInfo) equal(o VimConnectionInfo) bool {
 		v.AccessInfo.Equal(o.AccessInfo) && v.Extra.Equal(o.Extra)
 }
 
-// replaced are the VNFCs that a heal has made again, none before its resources have been changed.
+// replaced returns the VNFCs that a heal has replaced; none before its resources have been changed.
 func (rec *operationRecord) replaced() []VNFC {
 	if rec.Occ.Operation == OpHeal && slices.Contains(rec.Done, healPhase) {
 		return rec.Change.Replaced

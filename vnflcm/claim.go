@@ -17,7 +17,7 @@ type claim struct {
 	process *process
 	opID    string
 	kind    string          // of the record that the operation has locked: kindInstance or kindHook
-	lose    func(error)     // is told, as ErrLeased, that the claim is lost
+	lose    func(error)     // called with ErrLeased when the claim is lost
 	running context.Context //nolint:containedctx // of the run: ends when the work is to end
 
 	accepted int64 // StartTime of the operation
@@ -29,9 +29,9 @@ type claim struct {
 	locked lockedInstance
 }
 
-// lockedInstance is the record of the instance that the operation has locked, as this process last read or wrote it. Under
-// the claim nothing else changes what the record says. A record that has become another version nevertheless, as Reseal
-// makes it, is read again when a write of it has failed.
+// lockedInstance is the record of the instance that the operation has locked, as this process last read or wrote it.
+// Under the claim nothing else changes the content of the record. Its version can still change, as by Reseal: then a
+// write fails, and the record is read again.
 type lockedInstance struct {
 	mu     sync.Mutex
 	record Record
@@ -53,7 +53,7 @@ func (l *lockedInstance) get(ctx context.Context, store Store, kind, id string) 
 	return stored, err
 }
 
-// note keeps what a batch that was applied has made of the record. After an error the record is unknown.
+// note stores the version of the record after a batch was applied. After an error the version is unknown.
 func (l *lockedInstance) note(kind string, b Batch, err error) {
 	for _, r := range b.Put {
 		if r.Kind == kind {

@@ -7,15 +7,16 @@ import (
 	"slices"
 )
 
-// cancelRequest is written down so that the process which has the operation finds it. The batch also writes the operation, with
-// unchanged content: a process that has written every version of the operation knows that there is no cancelRequest.
+// cancelRequest is stored so that the process that has the operation finds it. The batch also writes the operation,
+// with unchanged content: a process that has written every version of the operation knows that there is no
+// cancelRequest.
 type cancelRequest struct {
 	Mode CancelMode `json:"mode"`
 }
 
-// Cancel asks for an operation to be stopped (SOL003 v2.6.1 5.4.17), whichever process works on it: in STARTING
-// it ends as ROLLED_BACK, later it becomes FAILED_TEMP, unless it completes before. It returns when the request
-// is written down; ErrState if nobody works on the operation.
+// Cancel asks for an operation to be stopped (SOL003 v2.6.1 5.4.17), whichever process works on it. In STARTING it ends
+// as ROLLED_BACK, later it becomes FAILED_TEMP, unless it completes before. Cancel returns when the request is stored.
+// It returns ErrState if no process works on the operation.
 func (m *Manager) Cancel(ctx context.Context, opID string, mode CancelMode) error {
 	err := m.records.update(ctx, func(ctx context.Context, b *Batch) error {
 		rec, version, err := m.operation(ctx, opID)
@@ -47,14 +48,14 @@ func (m *Manager) Cancel(ctx context.Context, opID string, mode CancelMode) erro
 	return nil
 }
 
-// Retry continues an operation that is in FAILED_TEMP (SOL003 v2.6.1 5.4.14): what its journal says is done
-// is not done again. If it was being rolled back, the journal no longer holds and every step is probed.
+// Retry continues an operation that is in FAILED_TEMP (SOL003 v2.6.1 5.4.14). Steps in its journal are not repeated. If
+// the operation was being rolled back, the journal is void and every step is probed.
 func (m *Manager) Retry(ctx context.Context, opID string) error {
 	return m.leave(ctx, opID, "retried", func(ctx context.Context, r *run) error {
 		if !r.rec.Undoing {
 			return r.enter(ctx, Processing, r.take)
 		}
-		// What Plan announced holds again: of what came to be, something is gone.
+		// The result of Plan applies again: some of the added VNFCs no longer exist.
 		if r.rec.Occ.Operation == OpScaleToLevel {
 			r.rec.redoScalings()
 		} else {
@@ -80,8 +81,8 @@ func (m *Manager) Rollback(ctx context.Context, opID string) error {
 	})
 }
 
-// prepareUndo records what rolling back removes: what is there now and was not there before, and what an earlier attempt
-// has removed already, because the hooks after that may not have run. It returns what is there now.
+// prepareUndo records what rolling back removes: the VNFCs that exist now and did not exist before, and those that an
+// earlier attempt has removed, because the hooks after the removal may not have run. It returns the current resources.
 func (r *run) prepareUndo(ctx context.Context) (now Resources, err error) {
 	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
 	if err != nil {
@@ -142,8 +143,8 @@ func (m *Manager) Fail(ctx context.Context, opID string) error {
 	})
 }
 
-// resourcesLeft asks the VIM what a failed operation leaves, nil if there is no answer: giving up must be
-// possible without a VIM.
+// resourcesLeft asks the VIM which resources a failed operation leaves. It returns nil without an answer: Fail must
+// work without a VIM.
 func (r *run) resourcesLeft(ctx context.Context) *Resources {
 	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
 	if err != nil || inst.Holder != r.rec.Occ.ID {
@@ -211,8 +212,8 @@ func (r *run) take(ctx context.Context, b *Batch) error {
 	return r.claim.pass(b, claimHeld)
 }
 
-// reserveFailed makes the run of an operation in FAILED_TEMP. Its last run, if it is one of this process, may be about to
-// end still; that must not count as work on what comes now.
+// reserveFailed makes the run of an operation in FAILED_TEMP. If its last run in this process is still ending, that
+// must not count as a running operation.
 func (m *Manager) reserveFailed(ctx context.Context, opID, verb string) (*run, error) {
 	for {
 		rec, _, err := m.operation(ctx, opID)

@@ -164,7 +164,7 @@ func undisturbed(t *testing.T, s scenario) (keys []string, done map[string]int, 
 	return keys, x.world.done, x.end(id, occ)
 }
 
-// crashed runs a scenario whose process dies there, resumes it in another one and returns the end.
+// crashed runs a scenario whose process dies at the point, resumes it in another process and returns the result.
 func crashed(t *testing.T, s scenario, key string, point cutPoint, store vnflcm.Store, dropJournal bool) (map[string]int, end) {
 	t.Helper()
 	x := newToys(t, func(cfg *vnflcm.Config) { onePlain(cfg); cfg.Store = store })

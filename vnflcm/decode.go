@@ -15,12 +15,12 @@ import (
 )
 
 // DecodeRequest fills into (a pointer to one of the request types) from a JSON document, under the rules of
-// Params.Decode: all faults at once, unknown attributes named. *** is refused wherever it stands: a client that writes
-// back what it has read would destroy what was masked.
+// Params.Decode: it reports all faults at once, and unknown attributes by name. It refuses *** as any value: a client
+// that writes back a masked document would destroy the masked values.
 //
-// Requests to heal, to scale (also to a level) and to terminate are read strictly: an unknown attribute that is not within
-// additionalParams is a fault, and so is a vnfcInstanceId that is null or empty, or an item of scaleInfo without a level.
-// Passed over, each would change more of the VNF than was asked for.
+// Requests to heal, to scale (also to a level) and to terminate are read strictly: an unknown attribute outside of
+// additionalParams is a fault, and so is a vnfcInstanceId that is null or empty, or an item of scaleInfo without a
+// level. If they were ignored, the operation would change more of the VNF than requested.
 func DecodeRequest(data []byte, into any) (unknown []string, err error) {
 	unknown, err = decodeAttributes(data, into, true)
 	request, isStrict := into.(strict)
@@ -102,8 +102,8 @@ type attributeDecoder struct {
 	refuseMasked bool
 }
 
-// fault reports what is wrong with one value. A scalar that stands where an object belongs is not shown: it
-// may be a secret of that object, set too high.
+// fault reports the fault of one value. A scalar in the place of an object is not shown: it may be a secret of that
+// object, written one level too high.
 func (d *attributeDecoder) fault(path string, tree any, v reflect.Value, reason string) {
 	e := &ParamError{Path: path, Reason: reason}
 	if path == "" {
@@ -155,7 +155,7 @@ func (d *attributeDecoder) value(path string, tree any, v reflect.Value) {
 	}
 }
 
-// custom lets types with an own JSON form read it.
+// custom decodes types that have their own JSON form.
 func (d *attributeDecoder) custom(path string, tree any, v reflect.Value) bool {
 	target := v.Addr().Interface()
 	switch target.(type) {

@@ -38,7 +38,7 @@ type dirPackages struct {
 	found map[string]dirPackage // by path
 }
 
-// dirPackage is a file or folder whose VNFD id was read, or cannot be read.
+// dirPackage is a file or folder, with its VNFD id or the error of reading it.
 type dirPackage struct {
 	vnfdID   string
 	fault    string // "" if the VNFD id was read
@@ -46,7 +46,7 @@ type dirPackage struct {
 }
 
 func (p *dirPackages) Open(ctx context.Context, vnfdID, digest string) (*tosca.Package, error) {
-	if digest != "" { // most often nothing has changed
+	if digest != "" { // usually nothing has changed
 		paths, _ := p.paths(vnfdID)
 		if pkg, err := p.openPinned(ctx, paths, digest); pkg != nil || ctx.Err() != nil {
 			return pkg, err

@@ -24,8 +24,8 @@ func newPathSet(paths ...string) pathSet {
 	return out
 }
 
-// key returns what the paths that lead through a key of an object say below it. A key with a dot is one segment, so
-// that it cannot pass for the path of an attribute further down.
+// key returns the rules below a key of an object. A key with a dot is one segment, so that it cannot pass for the path
+// of an attribute further down.
 func (s pathSet) key(key string) (below pathSet) {
 	for _, path := range s {
 		if len(path) > 0 && path[0] != listItem && (path[0] == key || path[0] == "*") {
@@ -35,7 +35,7 @@ func (s pathSet) key(key string) (below pathSet) {
 	return below
 }
 
-// items returns what the paths that lead through a list say of its items.
+// items returns the rules for the items of a list.
 func (s pathSet) items() (below pathSet) {
 	for _, path := range s {
 		if len(path) > 0 && path[0] == listItem {
@@ -120,10 +120,10 @@ func (d *disclosure) masked(tree any, mask *masker) any {
 	return Mask
 }
 
-// PublicParams is implemented by drivers that read additionalParams which are no secrets, such as the name of a
-// namespace: documents (VnfLcmOpOcc.operationParams) show the values at these paths, and every other value as ***. The
-// paths have the form of SecretParams, and "*" stands for every key of an object. A path that a driver of the same VNF
-// declares as secret stays secret. PublicPaths derives the paths from a parameter struct.
+// PublicParams is implemented by drivers with additionalParams that are not secret, such as the name of a namespace:
+// documents (VnfLcmOpOcc.operationParams) show the values at these paths, and every other value as ***. The paths have
+// the form of SecretParams, and "*" stands for every key of an object. A path that a driver of the same VNF declares as
+// secret stays secret. PublicPaths derives the paths from a parameter struct.
 type PublicParams interface{ PublicParams() []string }
 
 // declared returns what drivers declare about additionalParams.
@@ -156,7 +156,7 @@ const (
 )
 
 // checkPublicParams finds paths of Config.PublicParams that lie outside of the free-form attributes: a misspelled path
-// would show nothing, without a word.
+// would silently show nothing.
 func checkPublicParams(paths []string) error {
 	var faults []error
 	for _, path := range paths {
@@ -203,10 +203,10 @@ func (m *Manager) occurrence(rec *operationRecord) *VnfLcmOpOcc {
 	return &out
 }
 
-// disclose returns connections as users see them, and lets attributes show what users see of them, which it has by their
-// paths.
+// disclose returns connections with the values that users may see, and sets the visible values in attributes, which has
+// free-form attributes by their paths.
 //
-// known are secrets that the shown ones must not quote, beside those that are found here.
+// known are secrets that the shown values must not quote, in addition to the secrets found here.
 func disclose(public pathSet, vims VimConnections, attributes map[string]*Params, known ...string) VimConnections {
 	vims = slices.Clone(vims)
 	params := map[*Params]pathSet{}

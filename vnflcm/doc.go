@@ -15,7 +15,7 @@
 //	operation, err := manager.Instantiate(ctx, instance.ID, request)
 //	occ, err := manager.Wait(ctx, operation)
 //
-// Scale, ScaleToLevel, Heal and Terminate go the same way. A request with faults is refused at once, with all of its faults
+// Scale, ScaleToLevel, Heal and Terminate work the same way. A request with faults is refused at once, with all of its faults
 // (*ParamError) and before anything is touched. One operation at a time runs on an instance; a second one gets
 // ErrConflict.
 //
@@ -24,13 +24,13 @@
 // An operation that fails is in FAILED_TEMP and keeps its instance locked until Retry continues it, Rollback
 // undoes it or Fail gives it up (SOL003 v2.6.1 5.6.2.2). Its ProblemDetails name the step, the host and the
 // command. A process that dies leaves its operations as they are. Another process on the same Store continues them: it
-// calls Resume when it starts, and takes up by itself what processes leave later. What was done is not done again,
-// because drivers act in journaled steps.
+// calls Resume when it starts, and later takes up further operations by itself. Finished steps are not repeated,
+// because drivers journal them.
 //
 // # Writing a driver
 //
-// An InfraDriver makes machines and other resources on a VIM; a MgmtDriver turns them into something, a cluster
-// or a registry, in the hooks that a VNFD names. Both are given an Operation, and nothing else. Whatever must
+// An InfraDriver makes machines and other resources on a VIM; a MgmtDriver turns them into an application, a cluster
+// or a registry, in the hooks that a VNFD names. Both get an Operation as their only input. An action that must
 // not happen twice is a step:
 //
 //	address, err := vnflcm.Run(ctx, op, vnflcm.Step[string]{
@@ -40,19 +40,19 @@
 //		Do:    func(ctx context.Context) (string, error) { return setUp(ctx, master) },
 //	})
 //
-// Run returns the journaled result if this operation did the step before, asks Probe whether the world is so
+// Run returns the journaled result if this operation did the step before, asks Probe whether the step is done
 // already (a process may have died between the act and the journal), and runs Do otherwise. Each runs steps of
-// many machines at once. Between operations a driver remembers what it must in Operation.State.
+// many machines at once. Operation.State stores a driver's data between operations.
 //
 // # Secrets
 //
 // Credentials come in free-form attributes (additionalParams, accessInfo): Params and Secret print as *** in
-// every format, and the Store sees nothing in clear. Documents show the keys of free-form attributes and, of the values,
+// every format, and the Store gets only sealed data. Documents show the keys of free-form attributes and, of the values,
 // those that drivers (PublicParams) or the composition (Config.PublicParams) declare to be public. Values that drivers
-// declare as secret (SecretParams), values with telling names and the passwords of URLs are also masked in errors, events
+// declare as secret (SecretParams), values whose name denotes a secret, and the passwords of URLs are also masked in errors, events
 // and logs; docs/secrets.md has the rules.
 //
-// # What a composition can change
+// # Configuration
 //
 // The Store (check your own with package storetest), the registry of VIMs, the Granter (the NFVO's permission),
 // an Interceptor around every step (pausing, tracing), an observer of Events (progress), the logger.

@@ -2,18 +2,17 @@ package vnflcm
 
 import "context"
 
-// InfraDriver creates and changes the resources of a VNF on a VIM. Every method may be called again after a
-// crash and then finishes what is missing: it reads the VIM, not its memory. Only Plan and Resources are
+// InfraDriver creates and changes the resources of a VNF on a VIM. Every method may be called again after a crash and
+// then finishes what is missing: it reads the state of the VIM and keeps none in memory. Only Plan and Resources are
 // called outside of an operation's phases.
 //
 // Further operations are optional interfaces with one method.
 type InfraDriver interface {
-	// Plan touches nothing. It reports every fault of the request (*ParamError, joined), or which VNFCs the
-	// operation will add, remove or replace. The Manager journals the answer before any hook runs; Scale and
-	// Heal then remove or replace exactly these, and start hooks see them in op.Change. A scale-in takes the
-	// newest first. Added entries announce a VDU each; their other fields may be empty. The scalings of a
-	// SCALE_TO_LEVEL are planned one after the other before the first begins: op.VNFCs then has what the earlier Plans
-	// announced.
+	// Plan changes nothing. It reports every fault of the request (*ParamError, joined), or which VNFCs the operation
+	// will add, remove or replace. The Manager journals the answer before any hook runs; Scale and Heal then remove or
+	// replace exactly these, and start hooks see them in op.Change. A scale-in removes the newest first. Added entries
+	// state a VDU each; their other fields may be empty. The scalings of a SCALE_TO_LEVEL are planned one after the
+	// other before the first begins: op.VNFCs then includes the results of the earlier Plans.
 	Plan(ctx context.Context, op *Operation) (Change, error)
 	Instantiate(ctx context.Context, op *Operation) error
 	Scale(ctx context.Context, op *Operation) error
@@ -31,11 +30,11 @@ type ConnectivityChanger interface {
 	ChangeExtConn(ctx context.Context, op *Operation) error
 }
 
-// ConnectionPointNamer is an InfraDriver that gives machines connection points which the VNFD does not have, such as floating addresses.
-// Management drivers ask for them by Operation.VDUOf.
+// ConnectionPointNamer is an InfraDriver that gives machines connection points which the VNFD does not have, such as
+// floating addresses. Management drivers find their VDU by Operation.VDUOf.
 type ConnectionPointNamer interface {
-	// ConnectionPoints returns the names of these connection points, and for each the connection point of the VNFD at whose port
-	// it is. The Manager and drivers call it while they check a request: it reads the package only.
+	// ConnectionPoints returns the names of these connection points, each with the connection point of the VNFD whose
+	// port it uses. The Manager and drivers call it while they check a request: it reads only the package.
 	ConnectionPoints(op *Operation) (map[string]string, error)
 }
 
@@ -49,24 +48,24 @@ type MachineStopper interface {
 
 // MgmtDriver configures what runs on the resources: a cluster, a registry. A VNFD names it per hook.
 type MgmtDriver interface {
-	// Validate touches nothing and reports every fault of the request (*ParamError, joined). It runs before
-	// the first resource is made.
+	// Validate changes nothing and reports every fault of the request (*ParamError, joined). It runs before the first
+	// resource is created.
 	Validate(ctx context.Context, op *Operation) error
-	// Hooks is what the driver does. A VNFD that names a hook which is not here is refused before anything
-	// is touched. Each hook may be called again after a crash: what must not happen twice is a step (Run).
+	// Hooks returns the functions of the driver. A VNFD that names a missing hook is refused before anything is
+	// changed. Each hook may be called again after a crash: an action that must not happen twice is a step (Run).
 	Hooks() Hooks
 }
 
-// SecretParams is implemented by drivers whose additionalParams hold secrets. Values found at these paths
-// are masked in logs, events, errors and documents, whatever text they turn up in. A path is dotted; [] stands for
-// every item of a list and * for every key of an object. SecretPaths derives them from a parameter struct.
+// SecretParams is implemented by drivers whose additionalParams contain secrets. Values found at these paths are masked
+// in any text of logs, events, errors and documents. A path is dotted; [] stands for every item of a list and * for
+// every key of an object. SecretPaths derives the paths from a parameter struct.
 type SecretParams interface{ SecretParams() []string }
 
 // Hook is a place in an operation where a VNFD can name a driver, by its name in the Vnflcm interface
 // (SOL001 v2.6.1 6.7; Tacker's abstract driver has the same names).
 type Hook string
 
-// Hooks maps what a driver does to its functions.
+// Hooks maps the hooks of a driver to its functions.
 type Hooks map[Hook]func(ctx context.Context, op *Operation) error
 
 // Checked returns hooks that call Operation.Check first.
@@ -160,12 +159,12 @@ type Grant struct {
 	AdditionalParams  Params         `json:"additionalParams,omitzero"`
 
 	VimAssets *VimAssets `json:"vimAssets,omitempty"`
-	// The links that the NFVO decides on; they take the place of those of the request.
+	// The links that the NFVO decides on; they override those of the request.
 	ExtVirtualLinks        []ExtVirtualLinkData        `json:"extVirtualLinks,omitempty"`
 	ExtManagedVirtualLinks []ExtManagedVirtualLinkData `json:"extManagedVirtualLinks,omitempty"`
 }
 
-// VimAssets says by which names the VIM knows what the VNFD asks for (SOL003 v2.6.1 9.5.3.5).
+// VimAssets maps identifiers of the VNFD to those of the VIM (SOL003 v2.6.1 9.5.3.5).
 type VimAssets struct {
 	ComputeResourceFlavours []VimComputeResourceFlavour `json:"computeResourceFlavours,omitempty"`
 	SoftwareImages          []VimSoftwareImage          `json:"softwareImages,omitempty"`

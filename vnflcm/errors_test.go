@@ -67,7 +67,7 @@ func TestErrorsThroughFanOutAndReload(t *testing.T) {
 	}
 }
 
-// TestShutdownOfAnotherManagerIsAFailure: a driver may use a Manager of its own.
+// TestShutdownOfAnotherManagerIsAFailure: a driver may use a second Manager.
 func TestShutdownOfAnotherManagerIsAFailure(t *testing.T) {
 	t.Parallel()
 	for _, code := range []vnflcm.Code{vnflcm.ErrShutdown, vnflcm.ErrLeased} {
@@ -144,7 +144,7 @@ func TestAtPath(t *testing.T) {
 	}
 }
 
-// TestEventsOfAnOperation: what an observer is told, in this order.
+// TestEventsOfAnOperation: the events for an observer, in this order.
 func TestEventsOfAnOperation(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -2,7 +2,7 @@ package vnflcm
 
 import "time"
 
-// EventKind says what an Event tells.
+// EventKind is the kind of an Event.
 type EventKind string
 
 // The kinds of events.
@@ -17,7 +17,7 @@ const (
 	StepProgress     EventKind = "step-progress" // Message says how far it is
 )
 
-// Event tells what an operation does. Its texts hold no secret.
+// Event reports progress of an operation. Its texts contain no secrets.
 type Event struct {
 	Time       time.Time
 	Kind       EventKind

@@ -147,7 +147,7 @@ func ExampleDecodeRequest() {
 	// true
 }
 
-// A driver reads its parameters into a struct of its own; secrets stay masked, whatever prints them.
+// A driver reads its parameters into a struct; secrets stay masked, whatever prints them.
 func ExampleParams_Decode() {
 	params, err := vnflcm.ParseParams([]byte(`{"master_node": {"username": "ubuntu", "password": "s3cret"}, "replicas": "3"}`))
 	if err != nil {

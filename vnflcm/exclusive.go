@@ -10,20 +10,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// Exclusively calls work in one of all processes that call it with the same name on the same Store, for work that must not
-// be done twice at a time, such as sending notifications. The other calls wait. When the process that works has died, or has
-// lost the store, another process calls work after the LeaseTTL of the first.
+// Exclusively calls work in one of all processes that call it with the same name on the same Store, for work that must
+// not be done twice at a time, such as sending notifications. The other calls wait. When the working process has died,
+// or has lost the store, another process calls work after the LeaseTTL of the first.
 //
-// The context of work ends with ctx, and with ErrLeased before another process may call work; Exclusively then waits for its
-// next turn. It returns when work has returned for another reason, when ctx has ended, or ErrShutdown when the Manager is
-// closed. A process that is stopped within work can do a last thing when it continues: work must tolerate it.
+// The context of work ends with ctx, and with ErrLeased before another process may call work; Exclusively then waits
+// for its next turn. It returns when work has returned for another reason, when ctx has ended, or ErrShutdown when the
+// Manager is closed. If a process is stopped during work, it may execute one more action when it continues: work must
+// tolerate that.
 func (m *Manager) Exclusively(ctx context.Context, name string, work func(context.Context) error) error {
 	m.startWatching(ctx)
 	l := leases{records: m.records, ttl: m.cfg.LeaseTTL, log: m.cfg.Logger, changed: m.changed.wait, closed: m.isClosed}
 	return l.exclusively(ctx, name, func(ctx context.Context, _ *process) error { return work(ctx) })
 }
 
-// leases takes leases for one purpose each.
+// leases takes leases, each for one purpose.
 type leases struct {
 	records *records
 	ttl     time.Duration
@@ -113,7 +114,7 @@ func (l leases) workUnder(ctx context.Context, lease *process, work func(context
 	}
 }
 
-// endLease lets another process take the lease at once. If the store does not answer, the lease runs out.
+// endLease frees the lease for another process at once. If the store does not answer, the lease expires.
 func endLease(ctx context.Context, lease *process) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lease.ttl/8)
 	defer done()

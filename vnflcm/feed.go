@@ -9,17 +9,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// ChangeKind says what a ChangeEntry is about.
+// ChangeKind is the kind of a ChangeEntry.
 type ChangeKind string
 
 // The kinds of changes.
 const (
 	InstanceCreated ChangeKind = "instance-created"
 	InstanceDeleted ChangeKind = "instance-deleted"
-	// InstanceChanged tells that attributes of the instance have changed while an operation runs: its resources, its
-	// vimConnectionInfo, or metadata that a driver has published.
+	// InstanceChanged: attributes of the instance have changed while an operation runs: its resources, its
+	// vimConnectionInfo, or metadata that a driver has published. The renewal of credentials in vimConnectionInfo is
+	// reported without an operation too.
 	InstanceChanged ChangeKind = "instance-changed"
-	// OperationEntered tells that an operation has entered a state. In STARTING and in the final states attributes of the
+	// OperationEntered: an operation has entered a state. In STARTING and in the final states attributes of the
 	// instance have changed too.
 	OperationEntered ChangeKind = "operation"
 )
@@ -33,11 +34,11 @@ type ChangeEntry struct {
 	Time time.Time // by the clock of the process that made the change
 	Kind ChangeKind
 	VNF  VNFIdentity
-	// Operation is the operation as it was at that moment, nil where the change is not about one.
+	// Operation is the operation at that moment, nil if the change does not belong to one.
 	Operation *VnfLcmOpOcc
 }
 
-// VNFIdentity is what a VNF instance is chosen by, as in the filters of subscriptions (SOL003 v2.6.1 4.4.1.5).
+// VNFIdentity has the attributes by which filters of subscriptions select a VNF instance (SOL003 v2.6.1 4.4.1.5).
 type VNFIdentity struct {
 	InstanceID         string `json:"instanceId"`
 	InstanceName       string `json:"instanceName,omitempty"`
@@ -55,7 +56,7 @@ func (rec *instanceRecord) identity() VNFIdentity {
 		VnfProductName: i.VnfProductName, VnfSoftwareVersion: i.VnfSoftwareVersion, VnfdVersion: i.VnfdVersion, Tenant: rec.Tenant}
 }
 
-// changeRecord is what the store keeps of a change.
+// changeRecord is the stored form of a change.
 type changeRecord struct {
 	Time      time.Time        `json:"time"`
 	Kind      ChangeKind       `json:"kind"`

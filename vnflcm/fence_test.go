@@ -97,8 +97,8 @@ func (x *toys) publishing() func(context.Context, *vnflcm.Operation) error {
 	}
 }
 
-// TestStoppedProcessOverwritesNothing stops a process just before each kind of write. Another process takes the operation
-// over, completes it and scales out. When the first goes on, nothing of that is overwritten.
+// TestStoppedProcessOverwritesNothing stops a process just before each kind of write. Another process takes the
+// operation over, completes it and scales out. When the first process continues, it overwrites nothing of that.
 func TestStoppedProcessOverwritesNothing(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]func(vnflcm.Batch) bool{
@@ -146,7 +146,7 @@ func TestStoppedProcessOverwritesNothing(t *testing.T) {
 	}
 }
 
-// TestStoppedAlone stops the only process for longer than its lease: it goes on with its operation.
+// TestStoppedAlone stops the only process for longer than its lease: it continues its operation.
 func TestStoppedAlone(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })

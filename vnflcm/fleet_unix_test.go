@@ -26,9 +26,9 @@ const (
 	fleetLimit     = 16
 )
 
-// TestFleet has four real processes serve operations from one PostgreSQL, which this process accepts. While they work, the
-// processes are killed, stopped beyond their TTL and started again at random, and the server is restarted twice. Every
-// operation ends once. VNFKIT_FLEET is how long that goes on (default 1m), with ten operations in three seconds.
+// TestFleet has four real processes serve operations from one PostgreSQL, which this process accepts. While they work,
+// the processes are killed, stopped beyond their TTL and started again at random, and the server is restarted twice.
+// Every operation ends once. VNFKIT_FLEET is the duration (default 1m), with ten operations in three seconds.
 func TestFleet(t *testing.T) {
 	duration, err := time.ParseDuration(cmp.Or(os.Getenv("VNFKIT_FLEET"), "1m"))
 	must(t, err)

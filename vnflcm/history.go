@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Performed is one run of a step or of a phase, as the history of an operation keeps it.
+// Performed is one run of a step or of a phase in the history of an operation.
 type Performed struct {
 	Phase string `json:"phase"`
 	// Step is empty for the phase as a whole.
@@ -26,8 +26,8 @@ type Performed struct {
 	Code   Code `json:"code,omitempty"`
 }
 
-// historyRecord is what the store keeps of the steps of an operation that are not in the journal any more, and of those
-// that failed. Attempt is the epoch of the claim there.
+// historyRecord is the stored record of the steps of an operation that are no longer in the journal, and of those that
+// failed. Attempt is the epoch of the claim there.
 type historyRecord struct {
 	Performed []Performed `json:"performed"`
 	Index     Index       `json:"-"`
@@ -35,8 +35,8 @@ type historyRecord struct {
 
 func (h historyRecord) index() Index { return h.Index }
 
-// History returns what the operation has done so far, in the order in which it began: steps that are done, phases that are
-// done, and steps that failed. It is kept until the operation is purged. ErrNotFound: there is no such operation.
+// History returns the work of the operation so far, in the order of its beginning: finished steps and phases, and
+// failed steps. It is kept until the operation is purged. ErrNotFound: the operation does not exist.
 func (m *Manager) History(ctx context.Context, opID string) ([]Performed, error) {
 	rec, _, err := m.operation(ctx, opID)
 	if err != nil {
@@ -123,7 +123,7 @@ func (p *performance) all() []Performed {
 	return slices.Clone(p.list)
 }
 
-// keepHistory adds to b that the history has what this run has done, and what else is given.
+// keepHistory adds to b that the history contains the work of this run, and the entries in also.
 func (r *run) keepHistory(ctx context.Context, b *Batch, also ...Performed) error {
 	h := historyRecord{Index: r.rec.index()}
 	version := int64(0)
@@ -140,8 +140,8 @@ func (r *run) keepHistory(ctx context.Context, b *Batch, also ...Performed) erro
 	return err
 }
 
-// archiveJournal adds to b that the entries of the journal are removed, and kept in the history. Under the first claim the run
-// knows them, unless a write has failed; then they are read.
+// archiveJournal adds to b that the entries of the journal move to the history. Under the first claim the run knows
+// them, unless a write has failed; then they are read.
 func (r *run) archiveJournal(ctx context.Context, b *Batch) error {
 	if entries, certain := r.performed.entries(); certain && r.claim.epoch == 1 && !r.stored.unknown {
 		for _, e := range entries {

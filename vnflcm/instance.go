@@ -33,7 +33,7 @@ type VnfInstance struct {
 	// VnfConfigurableProperties are set by Modify.
 	VnfConfigurableProperties Params `json:"vnfConfigurableProperties,omitzero"`
 	Tenant                    string `json:"-"` // of the CreateVnfRequest
-	// Version is another one after every change of the instance: what an HTTP API sends as ETag.
+	// Version changes with every change of the instance: the ETag of an HTTP API.
 	Version string `json:"-"`
 }
 
@@ -64,7 +64,7 @@ type InstantiatedVnfInfo struct {
 	VirtualStorageResourceInfo []VirtualStorageResourceInfo `json:"virtualStorageResourceInfo,omitempty"`
 	VnfcInfo                   []VnfcInfo                   `json:"vnfcInfo,omitempty"` // SOL002 v2.6.1 5.5.2.2
 	ExtManagedVirtualLinkInfo  []ExtManagedVirtualLinkInfo  `json:"extManagedVirtualLinkInfo,omitempty"`
-	// Metadata is the driver's, such as the id of a stack (SOL003 v3.3.1 5.5.2.2).
+	// Metadata belongs to the driver, for example the id of a stack (SOL003 v3.3.1 5.5.2.2).
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 

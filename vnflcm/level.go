@@ -13,8 +13,8 @@ import (
 // ScaleVnfToLevelRequest (SOL003 v2.6.1 5.5.2.6). Exactly one of InstantiationLevelID and ScaleInfo is set.
 type ScaleVnfToLevelRequest struct {
 	InstantiationLevelID string `json:"instantiationLevelId,omitempty"`
-	// ScaleInfo gives the scale levels of aspects. SOL003 wants every aspect of the flavour here and does not say what a
-	// missing one means: a missing aspect keeps its level.
+	// ScaleInfo gives the scale levels of aspects. SOL003 requires every aspect of the flavour and does not say what a
+	// missing aspect means. Here a missing aspect keeps its level.
 	ScaleInfo        []ScaleInfo `json:"scaleInfo,omitempty"`
 	AdditionalParams Params      `json:"additionalParams,omitzero"`
 }
@@ -142,8 +142,8 @@ func (rec *operationRecord) redoScalings() {
 	}
 }
 
-// undoOf is what undoing a scaling removes: what it has added, as far as a VNFC is there. Those that no scaling has
-// recorded are of the last one, which has failed.
+// undoOf returns what undoing a scaling removes: the VNFCs that it has added and that exist. VNFCs that no scaling has
+// recorded belong to the last one, which has failed.
 func (rec *operationRecord) undoOf(index int) (undo Change) {
 	for _, v := range rec.Undo.Removed {
 		made := slices.IndexFunc(rec.Scalings, func(s scaling) bool {
@@ -192,7 +192,7 @@ func (s *session) planScalings(ctx context.Context, rec *operationRecord) error 
 	return joinDistinct(faults...)
 }
 
-// findScalings records the scalings that lead from the present scale levels to those of the request.
+// findScalings records the scalings that lead from the current scale levels to those of the request.
 func (s *session) findScalings(rec *operationRecord) error {
 	f, request := s.op.Flavour, s.op.ScaleToLevel
 	size, err := f.SizeAt(s.op.Initial.targetSize(), rec.Before)
@@ -247,7 +247,7 @@ func (op *Operation) enterScaling(rec *operationRecord, index int) {
 	}
 }
 
-// replan plans the scaling of op, whose VNFCs are those that the scalings before it have left.
+// replan plans the scaling of op, whose VNFCs are the result of the earlier scalings.
 func (r *run) replan(ctx context.Context, s *session, index int) error {
 	planned, err := s.infra.Plan(ctx, s.op)
 	if err != nil {
@@ -298,7 +298,7 @@ func (rec *operationRecord) reachedLevels() map[string]int {
 	return levels
 }
 
-// translateFaults puts the attributes of this request in the place of those of the ScaleVnfRequest that drivers see.
+// translateFaults replaces the attributes of the ScaleVnfRequest that drivers see by those of this request.
 func (req *ScaleVnfToLevelRequest) translateFaults(err error, aspectID string) error {
 	return eachFault(err, func(fault *ParamError) {
 		if !slices.Contains([]string{"type", "aspectId", "numberOfSteps"}, fault.Path) {

@@ -37,7 +37,7 @@ func (rec *operationRecord) links(inst *instanceRecord) ([]ExtVirtualLinkData, [
 	return moved(moved(ext, given), granted), managed
 }
 
-// connect tells the drivers which links hold.
+// connect sets the links of the operation for the drivers.
 func (op *Operation) connect(inst *instanceRecord, rec *operationRecord) {
 	op.Connectivity, op.ManagedLinks = rec.links(inst)
 }
@@ -177,7 +177,7 @@ func (l ExtManagedVirtualLinkData) info(vim string) ExtManagedVirtualLinkInfo {
 		VimConnectionID: cmp.Or(l.VimConnectionID, vim), ResourceProviderID: l.ResourceProviderID, ResourceID: l.ResourceID}}
 }
 
-// GrantedZones are the zones of the VIM that the grant gives the VNFCs of a VDU which the operation adds or
+// GrantedZones returns the zones of the VIM that the grant assigns to the VNFCs of a VDU which the operation adds or
 // replaces, in their order in Change; empty where it names none.
 func (op *Operation) GrantedZones(vdu string) []string {
 	var out []string
@@ -214,7 +214,7 @@ func (g *Grant) zoneOf(answers []GrantInfo, definition string) string {
 	return ""
 }
 
-// checkDriver refuses what the driver of the VIM cannot do.
+// checkDriver refuses parts of the request that the driver of the VIM does not support.
 func (s *session) checkDriver() error {
 	if _, able := s.infra.(ConnectivityChanger); s.op.Kind == OpChangeExtConn && !able {
 		return fmt.Errorf("%w: the driver of VIM type %s cannot change external connectivity", ErrNotSupported, s.op.VIM.VimType)

@@ -70,7 +70,8 @@ func (m *Manager) Operations(ctx context.Context, q OperationQuery) (Page[*VnfLc
 	})
 }
 
-// scan returns a page of the records that q selects. show returns what the page has of a record, and false if it has not.
+// scan returns a page of the records that q selects. show returns the item for a record, and false if the page omits
+// it.
 func scan[R, T any](ctx context.Context, r *records, q Query, after string, limit int, show func(*R, int64) (T, bool)) (page Page[T], err error) {
 	if err := q.continueAfter(after); err != nil {
 		return page, err

@@ -108,7 +108,7 @@ func got1(set map[string]bool) string {
 	return ""
 }
 
-// TestVersions holds that the Version of a document is another one after each change, and the same without.
+// TestVersions: the Version of a document changes with each change of its content, and only then.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -142,7 +142,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestChanges holds that the feed tells everything that happens to an instance, in order, with what was so then.
+// TestChanges: the feed has all changes of an instance, in order, each with the content at its time.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// masker replaces known secrets in texts that may quote them: errors of commands, events. It is the second net; the
+// masker replaces known secrets in texts that may quote them: errors of commands, events. It is the second defence; the
 // first is that secrets are not put into texts. How much of a text it replaces depends on how distinctive a secret is:
-// a password "ansible" must not make every message about Ansible unreadable, nor may the gaps reveal the password.
+// a password "ansible" must not make every message about Ansible unreadable, and the gaps must not reveal the password.
 type masker struct {
 	forms map[string]distinctness
 	order []string // the keys of forms
@@ -25,10 +25,10 @@ type masker struct {
 type distinctness int
 
 const (
-	// A common value, such as an ordinary word or a small number, is a secret only where the text calls it one:
-	// "password: ansible", "-p ansible".
+	// A common value, such as an ordinary word or a small number, is replaced only after a label that announces a
+	// secret: "password: ansible", "-p ansible".
 	common distinctness = iota
-	// A short value is replaced where it is a word of its own.
+	// A short value is replaced where it is a whole word.
 	short
 	// A distinctive value is replaced everywhere, also within longer words.
 	distinctive
@@ -102,7 +102,7 @@ func newMasker(secrets []string) *masker {
 	return m
 }
 
-// quoted returns a secret as it is and as the usual ways of quoting write it.
+// quoted returns a secret as plain text and in the usual quoted forms.
 func quoted(s string) []string {
 	if s == "" {
 		return nil
@@ -133,7 +133,7 @@ func (m *masker) labelled(name, text string) string {
 // applyTo masks the text of an error. The paths of its *ParamError are names of attributes and stay readable.
 func (m *masker) applyTo(err error) string { return m.applyExcept(err.Error(), paramPaths(err)) }
 
-// applyExcept masks a text but for the names in it, where a colon follows them as in the text of a *ParamError.
+// applyExcept masks a text, except for the names in it that a colon follows, as in the text of a *ParamError.
 func (m *masker) applyExcept(text string, names []string) string {
 	return maskURLs(m.cover(text, names))
 }
@@ -203,7 +203,7 @@ func (m *masker) cover(text string, names []string) string {
 	return out.String()
 }
 
-// label is what a text puts before a secret that it calls one: password: x, "token": "x", secret=x, -p x.
+// label matches the text before a value that announces a secret: password: x, "token": "x", secret=x, -p x.
 var label = regexp.MustCompile(`(?i)(?:pass|pwd|secret|token|credential|(?:private|client|certificate|ssh|api|access)[_-]?key|kubeconfig|\s-p|^-p|["']-p)` +
 	`[\pL\pN_.\[\]-]*[\\"')]*\s*(?:[:=]|=>|["'],|is|was)?\s*[\\"'(]*$`)
 
@@ -334,8 +334,8 @@ func SecretPaths(params any) []string {
 }
 
 // PublicPaths returns the paths of the texts, numbers and booleans in a parameter struct, in the form of PublicParams.
-// It leaves out every Secret, every field whose name tells of a secret (password, token), and what has no type (any).
-// Texts that may hold secrets of their own, such as a list of options for a program, must be taken out by the caller.
+// It leaves out every Secret, every field whose name denotes a secret (password, token), and fields without a type
+// (any). The caller must remove texts that may contain secrets, such as a list of options for a program.
 func PublicPaths(params any) []string {
 	return fieldPaths(params, "public", func(path string, t reflect.Type) bool {
 		return !secretName(path) && (t.Kind() == reflect.String || t.Kind() >= reflect.Bool && t.Kind() <= reflect.Float64)

@@ -14,7 +14,7 @@ import (
 type VnfInfoModificationRequest struct {
 	VnfInstanceName        *string `json:"vnfInstanceName,omitempty"`
 	VnfInstanceDescription *string `json:"vnfInstanceDescription,omitempty"`
-	// VnfdID cannot be changed: it is refused unless it is that of the instance.
+	// VnfdID cannot be changed: a value other than that of the instance is refused.
 	VnfdID string `json:"vnfdId,omitempty"`
 	// These three are merge patches (RFC 7396): null removes an attribute.
 	VnfConfigurableProperties Params        `json:"vnfConfigurableProperties,omitzero"`
@@ -65,7 +65,7 @@ func (rec *operationRecord) modification() (req VnfInfoModificationRequest, err 
 	return req, err
 }
 
-// checkModification finds what the instance does not allow.
+// checkModification finds the parts of the request that the instance does not allow.
 func (rec *instanceRecord) checkModification(req VnfInfoModificationRequest) error {
 	var faults []error
 	refuse := func(path, value, reason string) {
@@ -149,7 +149,7 @@ func nonNil(pairs KeyValuePairs) map[string]any {
 	return pairs
 }
 
-// changedInfo is what a modification has changed, as the occurrence shows it (SOL003 v2.6.1 5.5.2.12a).
+// changedInfo returns the changes of a modification for the occurrence (SOL003 v2.6.1 5.5.2.12a).
 func (req VnfInfoModificationRequest) changedInfo() *VnfInfoModifications {
 	info := VnfInfoModifications{VnfConfigurableProperties: req.VnfConfigurableProperties, Metadata: req.Metadata,
 		VimConnectionInfo: req.VimConnectionInfo.named(), Extensions: req.Extensions}

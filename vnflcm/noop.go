@@ -2,8 +2,8 @@ package vnflcm
 
 import "context"
 
-// NoopDriver is a MgmtDriver that has every hook and does nothing, for packages whose VNFD names a driver where nothing is to be done.
-// Register it under the name in the VNFD: Tacker's packages have "vnflcm_noop".
+// NoopDriver is a MgmtDriver that has every hook and does nothing, for packages whose VNFD names a driver without any
+// work to do. Register it under the name in the VNFD: Tacker's packages have "vnflcm_noop".
 type NoopDriver struct{}
 
 var _ MgmtDriver = NoopDriver{}
@@ -20,6 +20,6 @@ func (NoopDriver) Hooks() Hooks {
 	return out
 }
 
-// Noop is the function of a hook that does nothing. A driver has it for a hook that VNFDs may name although the driver has nothing to do
-// there.
+// Noop is the function of a hook that does nothing. A driver uses it for a hook that VNFDs may name and that needs no
+// work.
 func Noop(context.Context, *Operation) error { return nil }

@@ -13,7 +13,7 @@ const (
 	OpTerminate   LcmOperation = "TERMINATE"
 	// OpScaleToLevel scales several aspects. Drivers see an OpScale for each.
 	OpScaleToLevel LcmOperation = "SCALE_TO_LEVEL"
-	// OpModifyInfo changes attributes of the instance, none of its resources.
+	// OpModifyInfo changes attributes of the instance, but not its resources.
 	OpModifyInfo LcmOperation = "MODIFY_INFO"
 	// OpChangeExtConn needs a driver that is a ConnectivityChanger.
 	OpChangeExtConn LcmOperation = "CHANGE_EXT_CONN"
@@ -34,13 +34,13 @@ const (
 	RolledBack  OperationState = "ROLLED_BACK"
 )
 
-// Final reports whether the operation has ended for good.
+// Final reports whether the operation has ended and cannot be continued.
 func (s OperationState) Final() bool { return s == Completed || s == Failed || s == RolledBack }
 
-// active reports whether somebody works on the operation, or should.
+// active reports whether a process works on the operation, or should.
 func (s OperationState) active() bool { return s == Starting || s == Processing || s == RollingBack }
 
-// VnfLcmOpOcc is one lifecycle operation, under way or ended (SOL003 v2.6.1 5.5.2.13).
+// VnfLcmOpOcc is one lifecycle operation, running or ended (SOL003 v2.6.1 5.5.2.13).
 type VnfLcmOpOcc struct {
 	ID                    string          `json:"id"`
 	OperationState        OperationState  `json:"operationState"`
@@ -63,8 +63,7 @@ type VnfLcmOpOcc struct {
 	Tenant                 string               `json:"-"` // of the instance
 	// CanRollBack is set in FAILED_TEMP if Manager.Rollback supports the operation.
 	CanRollBack bool `json:"-"`
-	// Version is another one after every change of the operation, and when a cancel is pending: what an HTTP API sends as
-	// ETag.
+	// Version changes with every change of the operation, and when a cancel is pending: the ETag of an HTTP API.
 	Version string `json:"-"`
 }
 
@@ -88,8 +87,8 @@ type ResourceChanges struct {
 // ChangeType of an affected resource.
 type ChangeType string
 
-// The changes of a VNFC (SOL003 v2.6.1 5.5.3.12); those of a virtual link (5.5.3.13) and of a virtual storage
-// (5.5.3.14) have the same names.
+// The changes of a VNFC (SOL003 v2.6.1 5.5.3.12). Virtual links (5.5.3.13) and virtual storages (5.5.3.14) use the same
+// names.
 const (
 	VnfcAdded    ChangeType = "ADDED"
 	VnfcRemoved  ChangeType = "REMOVED"

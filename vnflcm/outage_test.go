@@ -180,7 +180,7 @@ func TestNewID(t *testing.T) {
 	}
 }
 
-// TestStoreOfADriver has a driver report that the store of its own Manager has failed: the operation fails for it.
+// TestStoreOfADriver has a driver report that the store of a second Manager has failed: the operation fails.
 func TestStoreOfADriver(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

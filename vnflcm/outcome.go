@@ -13,7 +13,7 @@ type outcome struct {
 // outcomes keeps the latest failures, so that Wait finds them after the work has ended.
 type outcomes struct{ latest []outcome }
 
-// remembered bounds how many failures are kept: for whoever waits soon, not for history.
+// remembered bounds the number of failures in memory: they are for callers that wait soon, not for history.
 const remembered = 256
 
 func (o *outcomes) keep(out outcome) {

@@ -266,8 +266,8 @@ func (s *shifting) Open(name string) (fs.File, error) {
 	return s.first.Open(name)
 }
 
-// TestHostileSource has a source that passes the comparison of the digest with one content, and shows another one
-// to readers before and after that.
+// TestHostileSource: a source passes the comparison of the digest with one content, and returns different content to
+// readers before and after that.
 func TestHostileSource(t *testing.T) {
 	t.Parallel()
 	const flavour = "Definitions/plain.yaml"

@@ -53,8 +53,8 @@ func (p Params) IsZero() bool {
 	return p.raw == nil || bytes.Equal(*p.raw, []byte("{}"))
 }
 
-// Equal reports whether two Params have the same attributes: the same JSON but for the order of keys and for
-// white space. Package go-cmp uses it.
+// Equal reports whether two Params have the same attributes: the same JSON except for the order of keys and white
+// space. Package go-cmp uses it.
 func (p Params) Equal(other Params) bool {
 	var a, b any
 	if decodeUseNumber(p.Reveal(), &a) != nil || decodeUseNumber(other.Reveal(), &b) != nil {
@@ -63,10 +63,9 @@ func (p Params) Equal(other Params) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Decode fills into (a pointer to a struct with json tags) from the attributes. It is lenient where the
-// meaning is clear (booleans and numbers may be strings, a lone element may stand for a list) and reports
-// every fault at once as *ParamError, joined. unknown names the attributes that into does not know: they are
-// for a warning, never dropped in silence.
+// Decode fills into (a pointer to a struct with json tags) from the attributes. It is lenient where the meaning is
+// clear (booleans and numbers may be strings, a single element may stand for a list) and reports every fault at once as
+// *ParamError, joined. unknown names the attributes that into does not have: callers log them as a warning.
 func (p Params) Decode(into any) (unknown []string, err error) {
 	return decodeAttributes(p.Reveal(), into, false)
 }
@@ -149,8 +148,8 @@ func decodeUseNumber(data []byte, into any) error {
 	return nil
 }
 
-// ParamError is one fault of a request: which attribute, what value it had (left out where it may be
-// secret) and what is wrong with it. errors.Is(err, ErrInvalidRequest) holds.
+// ParamError is one fault of a request: the attribute, its value (left out if it may be secret) and the fault.
+// errors.Is(err, ErrInvalidRequest) is true.
 type ParamError struct {
 	Path   string // as a user would write it: additionalParams.k8s_cluster_installation_param.worker_node.username
 	Value  string // empty when absent, or when it may be secret

@@ -21,7 +21,7 @@ const (
 	ErrState          Code = "state"                 // no: the instance or operation is not in a state that allows this
 	ErrNotSupported   Code = "not-supported"         // no: the driver cannot do this
 	ErrCancelled      Code = "cancelled"             // yes: the operation was cancelled on request
-	ErrShutdown       Code = "shutdown"              // yes, by Resume: the process ended, the operation goes on elsewhere
+	ErrShutdown       Code = "shutdown"              // yes, by Resume: the process ended, another process continues the operation
 	ErrLeased         Code = "leased"                // yes, later: another process works on the operation
 	ErrPackageChanged Code = "package-changed"       // no: the VNF package is not the one the instance was made from
 	ErrGrantRejected  Code = "grant-rejected"        // no
@@ -50,7 +50,7 @@ var codeText = map[Code]string{
 	ErrStore:          "the store has failed",
 }
 
-// CommandFailure is found, by errors.As, in the errors of whatever ran a command on a host.
+// CommandFailure is found, by errors.As, in the error of a command on a host, whichever package ran it.
 type CommandFailure interface {
 	error
 	CommandFailure() (host, command string, exitCode int, stderr string)
@@ -67,7 +67,7 @@ type ProblemDetails struct {
 	Steps  []StepFailure `json:"steps,omitempty"`
 }
 
-// StepFailure is one step that failed and, when a command was why, that command.
+// StepFailure is one step that failed and, if a command was the cause, that command.
 type StepFailure struct {
 	Phase    string `json:"phase"`
 	Step     string `json:"step"`

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// process is this Manager as other processes on the same Store see it. It renews one record, and every claim of the
-// process holds as long as that record is renewed. A lease for one purpose is renewed in the same way (Exclusively).
+// process is the record of this Manager for other processes on the same Store. Every claim of the process is valid as
+// long as the process renews that record. A lease for one purpose is renewed in the same way (Exclusively).
 type process struct {
 	records *records
 	kind    string // of the record
@@ -100,7 +100,7 @@ func (p *process) writeLocked(ctx context.Context) error {
 	return err
 }
 
-// take replaces this version of the record, which may be that of another process. ErrConflict: it has another version.
+// take replaces this version of the record, which may belong to another process. ErrConflict: it has another version.
 func (p *process) take(ctx context.Context, version int64) error {
 	p.renewing.Lock()
 	defer p.renewing.Unlock()
@@ -108,7 +108,7 @@ func (p *process) take(ctx context.Context, version int64) error {
 	return p.writeLocked(ctx)
 }
 
-// serve tells other processes how many operations this process works on at once; 0: it does not serve any more.
+// serve publishes how many operations this process works on at once; 0: it no longer serves.
 func (p *process) serve(ctx context.Context, limit int) error {
 	p.renewing.Lock()
 	defer p.renewing.Unlock()
@@ -122,8 +122,8 @@ func (p *process) isReplaced() bool {
 	return p.replaced
 }
 
-// findVersion reads the version that the next renewal has to replace: the record may be that of an earlier process of
-// the same owner, may have been removed while this process was stopped, or a renewal of which only the answer was lost.
+// findVersion reads the version that the next renewal has to replace. The record may be that of an earlier process of
+// the same owner, it may have been removed while this process was stopped, or the answer to a renewal was lost.
 func (p *process) findVersion(ctx context.Context) error {
 	var found processRecord
 	version, err := p.records.get(ctx, p.kind, p.owner, &found)
@@ -137,7 +137,7 @@ func (p *process) findVersion(ctx context.Context) error {
 	return nil
 }
 
-// extend notes a renewal that began at that time. Others may have taken claims over if it came too late.
+// extend records a renewal that began at that time. If it was late, other processes may have taken claims over.
 func (p *process) extend(began time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,8 +147,8 @@ func (p *process) extend(began time.Time) {
 	p.renewed = began
 }
 
-// assert calls write with the record of this process, whose version holds until write returns. A takeover asserts it, so
-// that a process that was replaced takes nothing from its successor.
+// assert calls write with the record of this process, whose version stays valid until write returns. A takeover asserts
+// it, so that a replaced process takes no claims of its successor.
 func (p *process) assert(ctx context.Context, write func(self Record) error) error {
 	if _, err := p.alive(ctx); err != nil {
 		return err

@@ -60,7 +60,7 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// disturbed has a process instantiate and heal while it is disturbed, and another one help. It checks what came of it.
+// disturbed has a process instantiate and heal while it is disturbed, and a second process help. It checks the result.
 func disturbed(t *testing.T, prefix []string, disturb func(*child)) {
 	t.Helper()
 	dir := t.TempDir()

@@ -24,7 +24,7 @@ type InstantiateVnfRequest struct {
 	LocalizationLanguage   string                      `json:"localizationLanguage,omitempty"`
 	AdditionalParams       Params                      `json:"additionalParams,omitzero"`
 	Extensions             Params                      `json:"extensions,omitzero"`
-	// VnfConfigurableProperties are those of the instance from then on (SOL003 v3.3.1). Without them it keeps what it has.
+	// VnfConfigurableProperties replace those of the instance (SOL003 v3.3.1). Without them the instance keeps its own.
 	VnfConfigurableProperties Params `json:"vnfConfigurableProperties,omitzero"`
 }
 
@@ -58,7 +58,7 @@ type HealVnfRequest struct {
 
 // strict requests destroy something: a misspelt attribute must not be passed over.
 type strict interface {
-	// strict finds what only the document shows, such as an attribute that is null.
+	// strict finds faults that only the document shows, such as an attribute that is null.
 	strict(document []byte) error
 }
 

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// RevealJSON is json.Marshal with the secrets in clear. It is for what is sealed at once (a store) and for
-// programs that send requests to another VNFM; never for logs, errors or answers to users.
+// RevealJSON is json.Marshal with the secrets in clear. Use it for data that is sealed at once (a store) and for
+// requests to another VNFM; never for logs, errors or answers to users.
 func RevealJSON(v any) ([]byte, error) {
 	if v == nil {
 		return json.Marshal(v)
@@ -115,8 +115,8 @@ func revealedStruct(v reflect.Value) reflect.Value {
 	return out
 }
 
-// revealFields works in place: what an unexported embedded struct exports is JSON too, and can be set only
-// through the struct that embeds it.
+// revealFields works in place: exported fields of an unexported embedded struct are part of the JSON too, and can be
+// set only through the struct that embeds it.
 func revealFields(out reflect.Value) {
 	for _, i := range secretFields(out.Type()) {
 		if field := out.Field(i); field.CanSet() {

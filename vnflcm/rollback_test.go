@@ -118,8 +118,8 @@ type hooked struct{ hooks vnflcm.Hooks }
 func (h hooked) Validate(context.Context, *vnflcm.Operation) error { return nil }
 func (h hooked) Hooks() vnflcm.Hooks                               { return h.hooks }
 
-// TestRetryAfterPartialRollback goes the whole way again: the journal of the first way no longer holds, and
-// what Plan announced does.
+// TestRetryAfterPartialRollback: Retry after a partial rollback repeats all steps, because the journal is void, with
+// the VNFCs that Plan announced.
 func TestRetryAfterPartialRollback(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// engine is a Runner that keeps what it is to start, as a workflow engine would.
+// engine is a Runner that stores the operations to start, as a workflow engine does.
 type engine struct {
 	mu      sync.Mutex
 	started []string

@@ -21,8 +21,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
-// keywords are those of JSON Schema that mean the same in OpenAPI 3.0: a schema that has only these needs no validator of
-// its own.
+// keywords are keywords of JSON Schema with the same meaning in OpenAPI 3.0: a schema with only these needs no separate
+// validator.
 var keywords = []string{"additionalProperties", "anyOf", "default", "definitions", "description", "enum", "format", "items", "minItems", "oneOf",
 	"properties", "required", "title", "type", "$schema", "$id"}
 

@@ -62,7 +62,7 @@ func newSealingKey(key []byte) (k sealingKey, err error) {
 	return k, err
 }
 
-// seal returns the body of a record, whose own body does not count.
+// seal returns the sealed body of a record. It ignores r.Body.
 func (ring keyring) seal(r Record, clear []byte) ([]byte, error) {
 	key := ring[0]
 	body := make([]byte, headerSize, headerSize+len(clear)+aes.BlockSize)
@@ -79,7 +79,7 @@ func (ring keyring) seal(r Record, clear []byte) ([]byte, error) {
 	return aead.Seal(body, nonce[12:], clear, identity(r)), nil
 }
 
-// open returns what is sealed in a record, or ErrUnreadable.
+// open returns the content that is sealed in a record, or ErrUnreadable.
 func (ring keyring) open(r Record) ([]byte, error) {
 	key := ring.keyOf(r)
 	if key == nil {
@@ -113,7 +113,7 @@ func (ring keyring) keyOf(r Record) *sealingKey {
 // isNewest reports whether a record is sealed under the first key.
 func (ring keyring) isNewest(r Record) bool { return ring.keyOf(r) == &ring[0] }
 
-// identity is what a body is bound to.
+// identity returns the data that a body is bound to.
 func identity(r Record) []byte {
 	var out []byte
 	for _, n := range []int64{r.Version, r.Index.Start} {

@@ -34,8 +34,8 @@ func TestXAES(t *testing.T) {
 	}
 }
 
-// FuzzOpen changes a sealed body: only the unchanged body opens, under its own version. Each input seals a body of its own,
-// because a worker process of the fuzzer has other nonces than the process that collected the seeds.
+// FuzzOpen changes a sealed body: only the unchanged body opens, under its version. Each input seals a new body,
+// because worker processes of the fuzzer use other nonces than the process that collected the seeds.
 func FuzzOpen(f *testing.F) {
 	ring, err := newKeyring(bytes.Repeat([]byte{1}, 32))
 	if err != nil {

@@ -81,7 +81,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 					fmt.Fprintf(&events, "%+v\n", e)
 				}
 			})
-			// Every place has a canary of its own: what one place masks must not hide what another leaks.
+			// Every place has a different canary: masking in one place must not hide a leak in another.
 			planted := map[string]string{}
 			plain := func(place string) string {
 				planted[place] = place + "-" + secret
@@ -154,7 +154,7 @@ func (x *toys) stored() string {
 	return out.String()
 }
 
-// TestOperationPrintsNoSecret: a driver may log what it is given.
+// TestOperationPrintsNoSecret: a driver may log its input.
 func TestOperationPrintsNoSecret(t *testing.T) {
 	t.Parallel()
 	var got string
@@ -277,7 +277,7 @@ func TestTextsStayReadable(t *testing.T) {
 		"6443":                   {"port 6443; pin_token 6443": "port 6443; pin_token ***"},
 		"ab":                     {"a table; secret=ab": "a table; secret=***"},
 		"x":                      {"x; password=x": "x; password=x"},
-		"471147":                 {"port 47114; 1471147 and 471147": "port 47114; 1471147 and ***"}, // short: a word of its own
+		"471147":                 {"port 47114; 1471147 and 471147": "port 47114; 1471147 and ***"}, // short: a whole word
 		"k8s1":                   {"k8s1-master, k8s10, -pk8s1": "***-master, k8s10, -p***"},
 		"hunter2":                {"hunter2, xhunter2y": "***, x***y"}, // distinctive: everywhere
 		"Sesame":                 {"Sesame opens; password Sesame": "Sesame opens; password ***"},

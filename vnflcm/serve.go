@@ -14,13 +14,13 @@ type ServeOptions struct {
 	Limit int
 }
 
-// Serve takes up operations that no process works on, the oldest accepted first: those that a Manager with AcceptOnly or one
-// at its Limit has accepted, and those that other processes have left. Processes that serve share the operations evenly.
-// It returns when ctx has ended, or ErrShutdown when the Manager is closed. Operations under way continue until
-// Close.
+// Serve takes up operations that no process works on, the oldest accepted first: those that a Manager with AcceptOnly
+// or one at its Limit has accepted, and those that other processes have left. Processes that serve share the operations
+// evenly. Serve returns when ctx has ended, or ErrShutdown when the Manager is closed. Running operations continue
+// until Close.
 //
-// While a Manager serves, Limit is also for the operations that it accepts itself: it leaves the others to any process.
-// Only one Serve runs at a time. A program with a single Manager does not need it.
+// While a Manager serves, Limit also bounds the operations that it accepts itself: it leaves further ones to any
+// process. Only one Serve runs at a time. A program with a single Manager does not need it.
 func (m *Manager) Serve(ctx context.Context, o ServeOptions) error {
 	if !m.works() {
 		return fmt.Errorf("%w: a Manager with AcceptOnly or a Runner does not serve", ErrProgramming)
@@ -68,10 +68,10 @@ func (m *Manager) startServing(ctx context.Context, limit int) error {
 	return nil
 }
 
-// stopServing leaves what is free to others, also after Serve: a limit of nothing.
+// stopServing publishes a limit of zero, so that other processes take up free operations, also after Serve.
 func (m *Manager) stopServing(ctx context.Context) {
 	m.setLimit(0)
-	_ = m.process.serve(ctx, 0) // others count this process until its next renewal
+	_ = m.process.serve(ctx, 0) // other processes count this process until its next renewal
 }
 
 func (m *Manager) setLimit(limit int) {

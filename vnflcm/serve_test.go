@@ -131,7 +131,7 @@ func TestServeLimit(t *testing.T) {
 	ids := []string{x.create(), x.create(), x.create()}
 	var mu sync.Mutex
 	now, most := 0, 0
-	two := make(chan struct{}) // closed when two operations are at work
+	two := make(chan struct{}) // closed when two operations are running
 	y := x.other(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			count := func(n int) {

@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// gate holds whoever comes to it until it is opened or his context ends.
+// gate blocks its callers until it is opened or their context ends.
 type gate struct {
 	reached, open chan struct{}
 	once          sync.Once
@@ -208,7 +208,7 @@ func TestUnknownIDs(t *testing.T) {
 	wantIs(t, y.Cancel(ctx, opID, "SOMEHOW"), vnflcm.ErrInvalidRequest)
 }
 
-// TestOneOperationAtATime lets eight requests race for an instance: one is accepted, the others get the typed
+// TestOneOperationAtATime lets eight requests race for an instance: one is accepted, the seven other ones get the typed
 // conflict and leave nothing behind.
 func TestOneOperationAtATime(t *testing.T) {
 	t.Parallel()
@@ -395,7 +395,7 @@ func TestCancelModes(t *testing.T) {
 	}
 }
 
-// TestCancelRacesWithTheEnd: whoever is first, no request to cancel is left behind for a later attempt.
+// TestCancelRacesWithTheEnd: in either order, no request to cancel is left for a later attempt.
 func TestCancelRacesWithTheEnd(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

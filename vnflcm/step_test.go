@@ -12,8 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// inHook runs a function as the instantiate_end hook of a new instance. The Manager is made anew for every
-// call, so that calls for one instance are like a resume.
+// inHook runs a function as the instantiate_end hook of a new instance. Every call makes a new Manager, so that several
+// calls for one instance are like a resume.
 func (x *toys) inHook(opID string, hook func(context.Context, *vnflcm.Operation) error) (string, error) {
 	x.t.Helper()
 	hooks := (&cluster{world: x.world}).Hooks()

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Store keeps records. The Manager seals their bodies, so a Store cannot read them. Every journal entry is a
-// record of its own, so that parallel steps never write the same record. storetest checks an implementation.
+// Store keeps records. The Manager seals their bodies, so a Store cannot read them. Every journal entry is a separate
+// record, so that parallel steps never write the same record. storetest checks an implementation.
 type Store interface {
 	// Get returns the record, or an error that is ErrNotFound.
 	Get(ctx context.Context, kind, id string) (Record, error)
@@ -34,7 +34,7 @@ type Watcher interface {
 	Watch(ctx context.Context, changed func()) error
 }
 
-// Record is what a Store keeps. Everything but the body is in clear.
+// Record is one record of a Store. Everything except the body is in clear.
 type Record struct {
 	Kind, ID string // "instance" i1, "operation" o1, "step" o1/instantiate_end/join/w1, "state" i1/hostkey/vm7
 	Version  int64  // 1 after the first Put
@@ -42,7 +42,7 @@ type Record struct {
 	Body     []byte
 }
 
-// Index is what records are found by, where they have such attributes. A sealed body is bound to its index.
+// Index has the attributes by which records are found. A sealed body is bound to its index.
 type Index struct {
 	State     string // of an operation, an instance or a claim
 	Operation string // kind of the operation
@@ -97,7 +97,7 @@ type Batch struct {
 	Delete []Record
 	// Urgent says that the batch renews a lease: a Store in which writers wait for each other lets the batch go first.
 	Urgent bool
-	// Wake says that processes which Watch the Store shall look at it soon.
+	// Wake says that processes that Watch the Store should read it soon.
 	Wake bool
 }
 

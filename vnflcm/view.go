@@ -81,8 +81,8 @@ func (rec *instanceRecord) cpConfigs() cpConfigs {
 	return out
 }
 
-// next returns the configuration of the next connection point of a descriptor. The last one is for all that remain. A
-// connection point on no link has one of its own.
+// next returns the configuration of the next connection point of a descriptor. The last configuration applies to all
+// remaining ones. A connection point without a link has a separate configuration.
 func (c cpConfigs) next(cpd string) string {
 	ids := c[cpd]
 	if len(ids) == 0 {
@@ -115,7 +115,7 @@ func merged(a, b map[string]string) map[string]string {
 	return out
 }
 
-// named returns the list with an id for every connection, each another one: version 2 of the API has them as keys.
+// named returns the list with a unique id for every connection: version 2 of the API has them as keys.
 func (c VimConnections) named() VimConnections {
 	out := slices.Clone(c)
 	taken := map[string]bool{}
@@ -132,7 +132,7 @@ func (c VimConnections) named() VimConnections {
 // connection is the id that resources refer to the VIM by; SOL003 wants one, requests often give only a vimId.
 func (v VimConnectionInfo) connection() string { return cmp.Or(v.ID, v.VimID, "vim") }
 
-// vimConnection is that of the VIM which the resources are on.
+// vimConnection returns the id of the VIM that has the resources.
 func (rec *instanceRecord) vimConnection() string {
 	if list := rec.Instance.VimConnectionInfo; len(list) > 0 {
 		return list[0].connection()

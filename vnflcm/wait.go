@@ -9,11 +9,11 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Wait returns the operation once nobody works on it any more: it has ended, or is in FAILED_TEMP. The error
-// is why, if it did not end well; errors.Is finds its codes and, if this process ran it, errors.As whatever
-// the drivers returned. ErrShutdown means that this Manager was closed before.
+// Wait returns the operation after the work on it has ended: it has ended, or is in FAILED_TEMP. The error is the
+// reason if it did not succeed; errors.Is finds its codes and, if this process ran it, errors.As the errors of the
+// drivers. ErrShutdown means that this Manager was closed before.
 //
-// An operation that was rolled back has ended as well: the error then is the one it was rolled back for.
+// For an operation that was rolled back, the error is the reason for which it was rolled back.
 func (m *Manager) Wait(ctx context.Context, opID string) (*VnfLcmOpOcc, error) {
 	poll := newPoll()
 	m.startWatching(ctx)
@@ -41,7 +41,7 @@ func (m *Manager) Wait(ctx context.Context, opID string) (*VnfLcmOpOcc, error) {
 	}
 }
 
-// newPoll returns how long to wait for the store to tell of a change before it is read again.
+// newPoll returns the pauses between reads of a store that cannot report changes.
 func newPoll() *backoff.ExponentialBackOff {
 	poll := backoff.NewExponentialBackOff()
 	poll.InitialInterval, poll.MaxInterval = 20*time.Millisecond, 2*time.Second
@@ -74,7 +74,7 @@ func (m *Manager) waitHere(ctx context.Context, opID string) error {
 	}
 }
 
-// why is the error of an operation that nobody works on: as this process knows it, or as it was stored.
+// why returns the error of an operation that no process works on: as this process knows it, or as it was stored.
 func (m *Manager) why(occ *VnfLcmOpOcc) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

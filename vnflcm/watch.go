@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// notice tells any number of goroutines that something has happened.
+// notice notifies any number of goroutines of an event.
 type notice struct {
 	mu   sync.Mutex
 	next chan struct{}
@@ -26,7 +26,7 @@ func (n *notice) tell() {
 	n.next = make(chan struct{})
 }
 
-// startWatching begins to look for what other processes write, if the Store can tell.
+// startWatching starts to follow the writes of other processes, if the Store supports it.
 func (m *Manager) startWatching(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -41,8 +41,8 @@ func (m *Manager) startWatchingLocked(ctx context.Context) {
 	m.keeping.Go(func() { m.watch(ctx) })
 }
 
-// watch tells what other processes have written, until ctx ends. While the store cannot be watched, those who wait ask it
-// from time to time.
+// watch passes on notifications about the writes of other processes, until ctx ends. While the store cannot be watched,
+// waiting goroutines poll it.
 func (m *Manager) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := m.watcher.Watch(ctx, m.changed.tell)

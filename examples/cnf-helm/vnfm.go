@@ -46,7 +46,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, err
 	}
-	key := make([]byte, 32) // nothing of what it seals outlives the process
+	key := make([]byte, 32) // sealed data does not outlive the process
 	_, _ = rand.Read(key)   // never fails
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	cnf := kubernetes.Config{Helm: helm, Dir: dir}

@@ -39,7 +39,7 @@ func writeJSON(out io.Writer, results []result) error {
 	return nil
 }
 
-// The part of SARIF 2.1.0 (OASIS) that says what was found where.
+// The part of SARIF 2.1.0 (OASIS) that describes results and their positions.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`

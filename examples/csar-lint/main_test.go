@@ -54,7 +54,7 @@ func TestExitCodes(t *testing.T) {
 		name string
 		args []string
 		code int
-		want []string // in what is printed
+		want []string // in the output
 	}{
 		{"clean", []string{good}, exitClean, []string{good + ": clean"}},
 		{"problems", []string{good, bad}, exitProblems, []string{"TOSCA 2.0 is not supported", "x.csar/vnfd.yaml:1:28: error:", bad + ": problems"}},

@@ -41,8 +41,8 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	if err := errors.Join(err1, err2, pkg.Close()); err != nil {
 		return nil, err
 	}
-	// Who has the lock knows that an earlier process of this owner has ended. A second process, as for looking at a cluster
-	// while it is made, gets a name of its own.
+	// A process that has the lock knows that an earlier process of this owner has ended. A second process, for example
+	// to show a cluster while it is being set up, gets another name.
 	var owner string
 	lock := flock.New(filepath.Join(o.state, "lock"))
 	if locked, err := lock.TryLock(); err != nil {

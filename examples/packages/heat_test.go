@@ -11,7 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// heatTemplate is what the tests read of a Heat template.
+// heatTemplate has the parts of a Heat template that the tests read.
 type heatTemplate struct {
 	Resources map[string]struct {
 		Type       string
@@ -60,7 +60,7 @@ func readHeat(t *testing.T, path ...string) (out heatTemplate) {
 	return out
 }
 
-// TestSecurityGroups holds the templates against the ports that docs/kubeadm.md lists.
+// TestSecurityGroups compares the templates with the ports that docs/kubeadm.md lists.
 func TestSecurityGroups(t *testing.T) {
 	everywhere := []string{"tcp 22-22 from anywhere", "tcp 10250-10250 from the same group", "udp 8472-8472 from the same group"}
 	for flavour, controlPlane := range map[string][]string{

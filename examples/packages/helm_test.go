@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// helmArchive makes an archive of the form of Helm's releases; the program in it tells its version.
+// helmArchive makes an archive in the form of Helm's releases; the program in it prints its version.
 func helmArchive(t *testing.T, version string) (path, digest string) {
 	t.Helper()
 	var buf bytes.Buffer
@@ -42,7 +42,7 @@ func helmArchive(t *testing.T, version string) (path, digest string) {
 	return path, hex.EncodeToString(sum[:])
 }
 
-// runHelm runs the script; it must not go to the network.
+// runHelm runs the script, which must not access the network.
 func runHelm(t *testing.T, script, dir string, env ...string) (string, error) {
 	t.Helper()
 	bash, err := exec.LookPath("bash")

@@ -13,7 +13,8 @@ import (
 
 const kubespray = "k8s-cluster-kubespray"
 
-// TestKubesprayPackage holds the requests of the package for kubespray against its VNFD, and TOSCA.meta against the files.
+// TestKubesprayPackage checks the requests of the package for kubespray against its VNFD, and TOSCA.meta against the
+// files.
 func TestKubesprayPackage(t *testing.T) {
 	p, err := tosca.Open(t.Context(), kubespray)
 	if err != nil {

@@ -62,8 +62,8 @@ func TestRegistryPackage(t *testing.T) {
 	}
 }
 
-// TestRegistryRequests: no request has an attribute that nobody knows, and those that are to be tried as they are
-// suit the package.
+// TestRegistryRequests: no request has an unknown attribute, and the requests that can be used unchanged fit the
+// package.
 func TestRegistryRequests(t *testing.T) {
 	p := openRegistry(t)
 	names, err := filepath.Glob(registry + "/requests/*.json")
@@ -127,8 +127,8 @@ func TestRegistryRequests(t *testing.T) {
 	}
 }
 
-// TestRegistryOnTheSandbox: the registry of the package is made, healed and removed. Only the flavour with a volume
-// keeps what is on that.
+// TestRegistryOnTheSandbox: the registry of the package is instantiated, healed and terminated. Only the flavour with a
+// volume keeps the images.
 func TestRegistryOnTheSandbox(t *testing.T) {
 	for flavour, params := range map[string]string{
 		"simple": `{}`,

@@ -50,7 +50,7 @@ func main() {
 }
 
 const (
-	server = "registry.example.org" // as the nodes will know it
+	server = "registry.example.org" // the name that the nodes use
 	user   = "cluster"
 	image  = "team/web:1.0"
 )
@@ -101,7 +101,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	return errors.Join(v.remove(ctx, cluster.ID), v.remove(ctx, hub.ID))
 }
 
-// instantiate makes a VNF by the sample request of its package, with other parameters laid over those of the request.
+// instantiate makes a VNF by the sample request of its package, with other parameters merged into those of the request.
 func (v *vnfm) instantiate(ctx context.Context, pkg string, over map[string]any, levels ...vnflcm.ScaleInfo) (*vnflcm.VnfInstance, error) {
 	request, err := samples.Request(filepath.Join(pkg, "requests", "instantiate_sandbox.json"), over)
 	if err != nil {

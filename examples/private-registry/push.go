@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 )
 
-// push puts an image of no use into the registry, as "docker push" on a machine beside it would.
+// push puts a small image into the registry, as "docker push" on a machine beside it would.
 func (v *vnfm) push(ctx context.Context, c client.Connection) error {
 	at, err := name.ParseReference(c.Server + "/" + image)
 	if err != nil {

@@ -20,18 +20,18 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/bearer"
 )
 
-// config are the settings of the program: a YAML file, and flags that go before it.
+// config are the settings of the program: a YAML file, and flags that override it.
 type config struct {
 	Listen   string      `yaml:"listen"`   // address and port
 	APIRoot  string      `yaml:"api_root"` // of URIs in answers and notifications, such as https://vnfm.example.com:9890
 	Packages string      `yaml:"packages"` // folder of CSARs, or of folders with the layout of one
 	Data     string      `yaml:"data"`     // folder of the database, the key and what Helm keeps
 	Key      string      `yaml:"key"`      // file with the key that seals the database; default: key in Data, made if missing
-	Postgres string      `yaml:"postgres"` // DSN of a PostgreSQL instead of SQLite; the environment variable VNFM_POSTGRES goes before it
+	Postgres string      `yaml:"postgres"` // DSN of a PostgreSQL instead of SQLite; the environment variable VNFM_POSTGRES overrides it
 	TLS      tlsConfig   `yaml:"tls"`
 	Tokens   tokenConfig `yaml:"tokens"`
 	Scripts  []string    `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
-	VIMs     []vimConfig `yaml:"vims"`    // the first one is the default of requests that name none
+	VIMs     []vimConfig `yaml:"vims"`    // requests that name no VIM use the first one
 
 	sandbox bool
 }

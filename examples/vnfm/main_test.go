@@ -90,7 +90,7 @@ type program struct {
 	token string // bearer token of requests, "": none
 }
 
-// output is what a process has printed.
+// output is the output of a process.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer

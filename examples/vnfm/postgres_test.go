@@ -35,7 +35,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/pgtest"
 )
 
-// TestOnPostgres runs the VNFM as processes with PostgreSQL and TLS, whose clients have tokens or certificates.
+// TestOnPostgres runs the VNFM as processes with PostgreSQL and TLS, with clients that use tokens or certificates.
 func TestOnPostgres(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
@@ -49,8 +49,8 @@ func TestOnPostgres(t *testing.T) {
 	})
 }
 
-// identifiedClients takes one cluster through its life with a token and one with a certificate, at the same time. Each belongs to
-// a tenant, and the other tenant cannot see it. Other clients are refused.
+// identifiedClients runs all operations on one cluster with a token and on another with a certificate, at the same
+// time. Each belongs to a tenant, and the other tenant cannot see it. Other clients are refused.
 func identifiedClients(t *testing.T, d *deployment) {
 	t.Helper()
 	p := d.start(t, "-sandbox")
@@ -196,7 +196,7 @@ func workloadUID(t *testing.T, cluster *cnftest.Cluster) string {
 	}
 }
 
-// deployment is what the processes of one VNFM share.
+// deployment is the common part of the processes of one VNFM.
 type deployment struct {
 	config config
 	dsn    string
@@ -206,7 +206,7 @@ type deployment struct {
 	t      *testing.T
 }
 
-// newDeployment prepares a VNFM on a database. Its authorization server is one of the test.
+// newDeployment prepares a VNFM on a database. Its authorization server runs in the test.
 func newDeployment(t *testing.T, dsn string) *deployment {
 	t.Helper()
 	d := &deployment{t: t, dsn: dsn, dir: t.TempDir(), ca: newAuthority(t)}
@@ -269,7 +269,7 @@ func (d *deployment) start(t *testing.T, flags ...string) *program {
 	}
 }
 
-// claims are those of a good token.
+// claims are the claims of a valid token.
 func (d *deployment) claims() jwt.MapClaims {
 	return jwt.MapClaims{"iss": d.config.Tokens.Issuer, "aud": "vnfm", "sub": "oss", "scope": "read lcm", "tenant": "north", "exp": time.Now().Add(time.Hour).Unix()}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 )
 
-// tackerClient runs python3-tackerclient, a client that others wrote.
+// tackerClient runs python3-tackerclient, which is independent of this project.
 type tackerClient struct {
 	*program
 	t       *testing.T
@@ -29,7 +29,7 @@ type tackerClient struct {
 	dir     string // of the files that it is given
 }
 
-// run runs a command of the client and returns what it prints.
+// run runs a command of the client and returns its output.
 func (c *tackerClient) run(args ...string) string {
 	c.t.Helper()
 	root := strings.TrimSuffix(c.api, "/vnflcm/v2")
@@ -38,7 +38,7 @@ func (c *tackerClient) run(args ...string) string {
 	var faults bytes.Buffer
 	command.Stderr = &faults
 	out, err := command.Output()
-	// Version 1.12 of the client says that a cancel is accepted, and then fails to show nothing.
+	// Version 1.12 of the client reports that a cancel is accepted, and then fails because the answer has no body.
 	if accepted := strings.HasPrefix(string(out), "Cancel request"); err != nil && !accepted {
 		c.t.Fatalf("vnflcm %s: %v\n%s%s\n%s", strings.Join(args, " "), err, out, faults.String(), c.log)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// maxPacked is how large a packaged chart may be.
+// maxPacked bounds the size of a packaged chart.
 const maxPacked = 64 << 20
 
-// readArchive reads a packaged chart and checks its members before anything of it is put anywhere.
+// readArchive reads a packaged chart and checks its members before any of it is written to a master.
 func readArchive(open func() (io.ReadCloser, error)) ([]byte, error) {
 	r, err := open()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// defaultTimeout is that of helmclient.Wait.
+// defaultTimeout is the default of helmclient.Wait.
 const defaultTimeout = 5 * time.Minute
 
 func timeout(w helmclient.Wait) time.Duration {
@@ -32,7 +32,8 @@ func waitArguments(w helmclient.Wait) ([]string, error) {
 	return args, nil
 }
 
-// installArguments are those that install and upgrade share, without chart, version, values and post-renderer.
+// installArguments returns the arguments that install and upgrade share, without chart, version, values and
+// post-renderer.
 func installArguments(r helmclient.Install) ([]string, error) {
 	args, err := waitArguments(r.Wait)
 	if err != nil {

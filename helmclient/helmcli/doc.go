@@ -1,16 +1,21 @@
-// Package helmcli is a helmclient.Client that drives the helm program (version 3) on control-plane nodes, as Tacker's
-// specification has it, over whatever runs commands there:
+// Package helmcli implements helmclient.Client with the helm program (3.14 or later 3.x, or 4.2 or later 4.x) on
+// control-plane nodes, as Tacker's specification requires. A Runner, for example *sshexec.Host, runs the commands:
 //
 //	client, err := helmcli.New(helmcli.Config{
 //		Masters: []helmcli.Master{{Name: "master-1", Runner: host1}, {Name: "master-2", Runner: host2}},
 //		Dir:     "/var/tacker/helm/" + instanceID,
 //	})
 //
-// A master that cannot be reached, that has no usable helm or whose helm cannot reach the cluster is passed over for the
-// next one; charts and repositories are put there when they are needed. An operation whose connection is lost in the
-// middle is not simply run again: first the release is looked at through any master.
+// If a master cannot be reached, has no supported helm, or has a helm that cannot reach the cluster, the client uses the
+// next master. It copies charts and repositories to a master when they are needed there. If the connection is lost during
+// an operation, the client first inspects the release through any master, and repeats the operation only if nothing has
+// changed.
 //
-// Values go to Helm by standard input, passwords by standard input or a 0600 file below Config.Dir. The one exception are
-// values that are whole numbers: only --set gives Helm whole numbers, so that these, and nothing else of the values, are
-// on its command line. Labels and descriptions are on it too: they are no secrets.
+// The masters may have different versions of helm. Calls behave with helm 4 as with helm 3: an upgrade also sets fields
+// that other clients have changed (--force-conflicts, with server-side apply), and existing CRDs stay unchanged unless the
+// request replaces them; kubectl creates the missing CRDs.
+//
+// Helm gets values on standard input, and passwords on standard input or in a 0600 file below Config.Dir. The exception
+// are values that are whole numbers: Helm accepts whole numbers only with --set, so that these values are on its command
+// line. Labels and descriptions are on the command line too: they are not secret.
 package helmcli

@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient/helmcli"
 )
 
-// unplugged is a machine that nobody reaches. In a program it is an *sshexec.Host.
+// unplugged is a machine that cannot be reached. A program uses an *sshexec.Host instead.
 type unplugged struct{}
 
 func (unplugged) Run(context.Context, []string, io.Reader, io.Writer, io.Writer) error {

@@ -22,7 +22,7 @@ func MergeValues(v helmclient.Values) ([]byte, []string, error) {
 	return out.document, out.args, err
 }
 
-// Class is that of what helm has said.
+// Class returns the class of an error by helm's message.
 func Class(stderr string) helmclient.Error { return (&failure{code: 1, stderr: stderr}).class() }
 
 // FailedRecord marks a record as failed.

@@ -15,11 +15,11 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient/readiness"
 )
 
-// interval is how often a wait is looked at.
+// interval is the pause between two looks at a wait.
 const interval = 2 * time.Second
 
-// watch looks at the release while helm waits, and tells Progress. What it returns ends that, and is the last that was
-// seen, nil when nothing was.
+// watch reads the release while helm waits, and calls Progress. The function it returns ends that, and returns the last
+// progress, nil if there was none.
 func (c *Client) watch(ctx context.Context, m *master, o operation) func() *helmclient.Progress {
 	if !o.wait.Ready || o.verb == "uninstall" || o.wait.Progress == nil && !o.atomic {
 		return func() *helmclient.Progress { return nil }
@@ -39,7 +39,7 @@ func (c *Client) watch(ctx context.Context, m *master, o operation) func() *helm
 			}
 			p, state, err := m.progress(ctx, o.name)
 			undoing := state == helmclient.PendingRollback && o.verb != "rollback" || state == helmclient.Uninstalling
-			if err != nil || ctx.Err() != nil || undoing { // then it is no longer what was to become ready
+			if err != nil || ctx.Err() != nil || undoing { // then the objects are no longer the ones to wait for
 				continue
 			}
 			last = &p
@@ -76,8 +76,8 @@ func (m *master) progress(ctx context.Context, n helmclient.Name) (helmclient.Pr
 	return p, state, nil
 }
 
-// parseResources reads the objects of "helm status --show-resources": by their kinds, and pods that belong to them in a
-// list of their own.
+// parseResources parses the objects of "helm status --show-resources": lists by kind, and a separate list of the pods
+// that belong to them.
 func parseResources(out []byte) ([]unstructured.Unstructured, readiness.Related, helmclient.State, error) {
 	var status struct {
 		Info struct {
@@ -107,7 +107,8 @@ func parseResources(out []byte) ([]unstructured.Unstructured, readiness.Related,
 	return objects, related, status.Info.State, nil
 }
 
-// parseList reads an object, or a list of objects that need not say their kinds. Whole numbers stay such, as kstatus wants.
+// parseList reads an object, or a list of objects that need not state their kinds. Whole numbers stay whole numbers, as
+// kstatus requires.
 func parseList(raw []byte) ([]unstructured.Unstructured, error) {
 	var one map[string]any
 	if err := utiljson.Unmarshal(raw, &one); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// all is the longest list that is asked for: without it helm ends at 256.
+// all is the length of lists to request: the default of helm is 256.
 const all = 100000
 
 // Status implements helmclient.Releases.
@@ -27,7 +27,7 @@ func (c *Client) Status(ctx context.Context, n helmclient.Name) (*helmclient.Rel
 	return r, err
 }
 
-// release reads a revision, 0 is the newest.
+// release reads a revision; 0 is the newest.
 func (m *master) release(ctx context.Context, n helmclient.Name, revision int) (*helmclient.Release, error) {
 	args := []string{"get", "all", n.Release, "--namespace=" + n.Namespace, "--template=" + releaseTemplate}
 	if revision != 0 {
@@ -40,12 +40,12 @@ func (m *master) release(ctx context.Context, n helmclient.Name, revision int) (
 	return parseRelease(out)
 }
 
-// helm runs a helm that only reads.
+// helm runs a helm command that only reads.
 func (m *master) helm(ctx context.Context, args ...string) ([]byte, error) {
 	return m.run(ctx, command{argv: append([]string{"helm"}, args...)})
 }
 
-// read runs a helm that only reads a release, on one of the masters.
+// read runs a helm command that only reads a release, on one of the masters.
 func (c *Client) read(ctx context.Context, n helmclient.Name, args func(n helmclient.Name) []string) (out []byte, full helmclient.Name, err error) {
 	if n, err = c.name(n); err != nil {
 		return nil, n, err
@@ -57,7 +57,7 @@ func (c *Client) read(ctx context.Context, n helmclient.Name, args func(n helmcl
 	return out, n, err
 }
 
-// History implements helmclient.Releases. Labels, notes and the description of the chart are not in it.
+// History implements helmclient.Releases. The result has no labels, notes and chart descriptions.
 func (c *Client) History(ctx context.Context, n helmclient.Name) ([]helmclient.Release, error) {
 	out, n, err := c.read(ctx, n, func(n helmclient.Name) []string {
 		return []string{"history", n.Release, "--output=json", "--max=" + strconv.Itoa(all)}
@@ -102,7 +102,7 @@ func (c *Client) Manifest(ctx context.Context, n helmclient.Name, revision int) 
 	return string(out), err
 }
 
-// List implements helmclient.Releases. Labels, notes and descriptions are not in it: helm does not list them.
+// List implements helmclient.Releases. The result has no labels, notes and descriptions: helm does not list them.
 func (c *Client) List(ctx context.Context, f helmclient.Filter) ([]helmclient.Release, error) {
 	args := []string{"list", "--all", "--output=json", "--max=" + strconv.Itoa(all)}
 	if f.Namespace == "" {

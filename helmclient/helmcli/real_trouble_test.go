@@ -32,7 +32,7 @@ func (k killer) Run(ctx context.Context, argv []string, stdin io.Reader, stdout,
 	return k.shell.Run(ctx, kill, stdin, stdout, stderr)
 }
 
-// left is a release that a helm of somebody else, killed by -9, has left pending.
+// left leaves a release pending, as another client's helm does that is killed with SIGKILL.
 func left(t *testing.T, n helmclient.Name, args ...string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -126,7 +126,7 @@ func TestRealHelmKilled(t *testing.T) {
 	}
 }
 
-// breaking is a Runner whose connection breaks while a helm runs, which goes on all the same.
+// breaking is a Runner whose connection breaks while a helm runs. That helm continues to run.
 type breaking struct {
 	shell
 	verb   string

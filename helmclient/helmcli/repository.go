@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// repository is one that masters are to have.
+// repository is a repository that every master must have.
 type repository struct {
 	helmclient.Repository
 	on map[string]bool // masters that have it
@@ -21,8 +21,9 @@ type repository struct {
 
 var repositoryNames = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]{0,62}$`)
 
-// AddRepository implements helmclient.Repositories: on all masters that can be reached, and on the others before they
-// need it. Its error is that of a master that was reached; or those of all when none was.
+// AddRepository implements helmclient.Repositories. It adds the repository on all masters that can be reached, and on
+// each other master before its next use. It returns the error of a master that was reached or, if none was, the errors
+// of all.
 func (c *Client) AddRepository(ctx context.Context, r helmclient.Repository) error {
 	if !repositoryNames.MatchString(r.Name) {
 		return fmt.Errorf("%w: repository %q: must be up to 63 letters, digits, '-', '_' and '.'", helmclient.ErrInvalid, r.Name)
@@ -81,7 +82,7 @@ func (m *master) addRepository(ctx context.Context, r helmclient.Repository) err
 	return err
 }
 
-// equip gives a master a repository that it has missed.
+// equip adds a repository to a master that does not have it yet.
 func (c *Client) equip(ctx context.Context, m *master, name string) error {
 	c.mu.Lock()
 	r, known := c.known[name]
@@ -108,7 +109,7 @@ func (c *Client) equip(ctx context.Context, m *master, name string) error {
 	return nil
 }
 
-// UpdateRepositories implements helmclient.Repositories: on all masters that can be reached. Without any repository it
+// UpdateRepositories implements helmclient.Repositories, on all masters that can be reached. Without any repository it
 // does nothing.
 func (c *Client) UpdateRepositories(ctx context.Context, names ...string) error {
 	for _, name := range names {
@@ -133,8 +134,8 @@ func (c *Client) UpdateRepositories(ctx context.Context, names ...string) error 
 	})
 }
 
-// RemoveRepository implements helmclient.Repositories: on all masters that can be reached, and on the others before
-// they are used with a repository of that name again.
+// RemoveRepository implements helmclient.Repositories. It removes the repository on all masters that can be reached,
+// and on each other master before the name is used there again.
 func (c *Client) RemoveRepository(ctx context.Context, name string) error {
 	if !repositoryNames.MatchString(name) {
 		return fmt.Errorf("%w: repository %q", helmclient.ErrInvalid, name)
@@ -174,7 +175,7 @@ func (m *master) removeRepository(ctx context.Context, name string) error {
 	return err
 }
 
-// everywhere acts on all masters at once, and joins their errors.
+// everywhere calls act for all masters concurrently, and joins their errors.
 func (c *Client) everywhere(ctx context.Context, act func(m *master) error) error {
 	failed := make([]error, len(c.masters))
 	var all sync.WaitGroup
@@ -188,7 +189,7 @@ func (c *Client) everywhere(ctx context.Context, act func(m *master) error) erro
 	return errors.Join(failed...)
 }
 
-// somewhere acts on all masters at once. Those that cannot be reached do not matter as long as one can.
+// somewhere calls act for all masters concurrently. Masters that cannot be reached are ignored if one can be reached.
 func (c *Client) somewhere(ctx context.Context, act func(m *master) error) error {
 	var mu sync.Mutex
 	var reached int

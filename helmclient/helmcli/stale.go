@@ -13,14 +13,15 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// markFailed says of a revision whose helm is dead that it has failed, and why.
+// markFailed marks a revision as failed, with a reason. Its helm must have ended.
 func (c *Client) markFailed(ctx context.Context, m *master, r *helmclient.Release, why string) error {
 	c.config.Log.WarnContext(ctx, "a release is marked as failed", "release", r.String(), "revision", r.Revision, "state", string(r.State), "reason", why)
 	return c.editRecord(ctx, m, r, helmclient.Failed, why)
 }
 
-// editRecord gives a revision another state, unless it is empty, and description. Helm has no command for that: its
-// record is changed as Helm itself would (pkg/storage/driver, Secrets), unless somebody else has changed it meanwhile.
+// editRecord changes the state, unless it is empty, and the description of a revision. Helm has no command for that.
+// editRecord changes the stored record as Helm itself would (pkg/storage/driver, Secrets), and fails if another client
+// has changed the record meanwhile.
 func (c *Client) editRecord(ctx context.Context, m *master, r *helmclient.Release, state helmclient.State, description string) error {
 	record := fmt.Sprintf("sh.helm.release.v1.%s.v%d", r.Release, r.Revision)
 	out, err := m.run(ctx, command{argv: []string{"kubectl", "get", "secret", record, "--namespace=" + r.Namespace, "--output=json"}})
@@ -31,12 +32,12 @@ func (c *Client) editRecord(ctx context.Context, m *master, r *helmclient.Releas
 	if err != nil {
 		return fmt.Errorf("%s: %w", record, err)
 	}
-	// replace fails when the resource version is no longer the one that was read
+	// replace fails if the resource version has changed since the read
 	_, err = m.run(ctx, command{argv: []string{"kubectl", "replace", "--namespace=" + r.Namespace, "--filename=-"}, stdin: bytes.NewReader(changed)})
 	return err
 }
 
-// editedRecord changes a Secret of Helm: base64 in base64, packed JSON inside. What is not known of it stays as it is.
+// editedRecord changes a Secret of Helm: base64 in base64, compressed JSON inside. Unknown fields stay unchanged.
 func editedRecord(secret []byte, state helmclient.State, description string) ([]byte, error) {
 	var s map[string]any
 	if err := json.Unmarshal(secret, &s); err != nil {
@@ -77,7 +78,7 @@ func unpack(text string) (map[string]any, error) {
 		return nil, fmt.Errorf("helm: a record: %w", err)
 	}
 	var r io.Reader = bytes.NewReader(inner)
-	if bytes.HasPrefix(inner, []byte{0x1f, 0x8b, 8}) { // records of old versions are not packed
+	if bytes.HasPrefix(inner, []byte{0x1f, 0x8b, 8}) { // records of old versions are not compressed
 		if r, err = gzip.NewReader(r); err != nil {
 			return nil, fmt.Errorf("helm: a record: %w", err)
 		}

@@ -17,17 +17,17 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// maxValues bounds a values file. What Helm stores of a release is at most 1 MiB packed.
+// maxValues bounds a values file. Helm stores at most 1 MiB per release, compressed.
 const maxValues = 16 << 20
 
-// values are what one helm is given: a document on standard input, and whole numbers as arguments.
+// values is the input for one helm command: a document on standard input, and whole numbers as arguments.
 type values struct {
-	document []byte   // JSON, which is YAML; nil when there are none
+	document []byte   // JSON, which is YAML; nil if there are no values
 	args     []string // --set of whole numbers
 }
 
-// mergeValues lays values over each other in the order of helmclient.Values, which is not that of helm's arguments, by
-// Helm's own grammar. Errors do not show values.
+// mergeValues merges values in the order of helmclient.Values, which differs from the order of helm's arguments, by
+// Helm's grammar. Its errors do not contain values.
 func mergeValues(v helmclient.Values) (values, error) {
 	if len(v.Files)+len(v.Map)+len(v.Set)+len(v.SetString)+len(v.SetJSON) == 0 {
 		return values{}, nil
@@ -86,7 +86,7 @@ func readValues(open func() (io.ReadCloser, error)) (map[string]any, error) {
 	return out, nil
 }
 
-// normal makes of a caller's map what JSON knows, whole numbers apart from others.
+// normal converts a caller's map to the types of JSON, with whole numbers distinct from other numbers.
 func normal(in map[string]any) (map[string]any, error) {
 	data, err := json.Marshal(in)
 	if err != nil {
@@ -124,7 +124,7 @@ func numbers(v any) any {
 	return v
 }
 
-// merge lays one map over another, as helm does with several values files.
+// merge merges one map into another, as helm does with several values files.
 func merge(into, over map[string]any) {
 	for k, v := range over {
 		if m, ok := v.(map[string]any); ok {
@@ -137,12 +137,12 @@ func merge(into, over map[string]any) {
 	}
 }
 
-// maxNumbers bounds the arguments of one command.
+// maxNumbers bounds the bytes of --set arguments of one command.
 const maxNumbers = 32 << 10
 
-// wholeNumbers are arguments that give Helm the whole numbers of --set and of a caller's map as such: those of a values
-// file are floating point to it, which prints 1000000 as 1e+06, and which templates cannot compare with 3. That Helm
-// will read them as they are meant is tried out; where it would not, they stay what they are in the document.
+// wholeNumbers returns arguments that pass the whole numbers of --set and of a caller's map to Helm as whole numbers.
+// From a values file Helm reads them as floating point, prints 1000000 as 1e+06, and templates cannot compare them with
+// 3. Each argument is parsed as Helm would; a number that Helm would read differently stays in the document.
 func wholeNumbers(merged map[string]any, document []byte) []string {
 	var texts []string
 	collect(merged, "", &texts)

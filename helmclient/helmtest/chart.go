@@ -28,7 +28,7 @@ func pack(t *testing.T, name, version string, members files) []byte {
 	return archive(t, named)
 }
 
-// archive makes a .tgz of what is given, whatever it is.
+// archive makes a .tgz of any members.
 func archive(t *testing.T, members files) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -95,7 +95,7 @@ data:
 	}
 }
 
-// small is a chart that makes nothing but a ConfigMap.
+// small is a chart with only a ConfigMap.
 func small() files {
 	return files{
 		"values.yaml":           "text: none\n",

@@ -1,5 +1,5 @@
-// Package helmtest checks that an implementation of helmclient.Client does what the interface says, on a cluster whose
-// controllers run: real ones, or a simulation of them.
+// Package helmtest tests an implementation of helmclient.Client against the interface, on a cluster with running
+// controllers, real or simulated.
 //
 //	func TestContract(t *testing.T) {
 //		helmtest.Run(t, func(t *testing.T) helmtest.Subject {
@@ -7,6 +7,8 @@
 //		})
 //	}
 //
-// The charts are made here and served from here, by HTTP with and without TLS and as a registry. The package links
+// RunPair checks that two implementations, such as those of two versions of Helm, work on the releases of each other.
+//
+// The package makes the charts and serves them, by HTTP with and without TLS and as a registry. It links
 // neither Helm nor any of the implementations.
 package helmtest

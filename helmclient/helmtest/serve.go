@@ -38,7 +38,7 @@ const (
 	password = "pass,w{o}rd\"' $x" //nolint:gosec // of a server of a test
 )
 
-// serve serves by HTTP, or by TLS with a certificate of an authority of its own, which is returned.
+// serve serves by HTTP, or by TLS with a certificate of a new authority, which it returns.
 func (s *suite) serve(t *testing.T, handler http.Handler, secure bool) (host string, ca []byte) {
 	t.Helper()
 	l := s.Listen(t)
@@ -133,7 +133,7 @@ func push(ctx context.Context, t *testing.T, host string, transport http.RoundTr
 	}
 }
 
-// chartImage is an image whose configuration is that of a chart.
+// chartImage is an image with the configuration of a chart.
 type chartImage struct {
 	v1.Image
 
@@ -182,5 +182,5 @@ func (c *chartImage) Size() (int64, error) {
 	return int64(len(text)), err
 }
 
-// images is a registry that keeps what it has in memory.
+// images is a registry that stores images in memory.
 func images() http.Handler { return registry.New(registry.Logger(log.New(io.Discard, "", 0))) }

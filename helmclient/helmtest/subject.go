@@ -19,18 +19,18 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// Subject is an implementation with a cluster for a test to use. It keeps releases as Secrets. Pods become ready and
-// Jobs complete on the cluster by themselves, whatever their images are, unless no node is suitable for them.
+// Subject is an implementation with a cluster for a test to use. It stores releases as Secrets. On the cluster pods
+// become ready and Jobs complete, independent of their images, unless no node is suitable for them.
 type Subject struct {
-	// Client is what is tested. Each call of open may return the same one.
+	// Client is the implementation under test. Each call of open may return the same one.
 	Client helmclient.Client
 	// Cluster is the cluster that Client works on.
 	Cluster *rest.Config
-	// Namespace makes a namespace that nobody else uses; default: one with a name of its own, deleted after the test.
+	// Namespace creates a namespace that only this test uses; default: one with a random name, deleted after the test.
 	Namespace func(t *testing.T) string
 	// NeverReady is a node selector with which pods are never scheduled; default {"never": "ready"}.
 	NeverReady map[string]string
-	// Listen opens a port that Client can reach at the address that the listener tells; default: on 127.0.0.1.
+	// Listen opens a port that Client can reach at the address of the listener; default: on 127.0.0.1.
 	Listen func(t *testing.T) net.Listener
 	// Place puts a packaged chart where Client has its files, and returns its path there; default: a temporary file.
 	Place func(t *testing.T, archive []byte) string
@@ -82,7 +82,7 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 
 var serial atomic.Int64
 
-// newNamespace has a name that is new in this process and, by its time, in others.
+// newNamespace creates a namespace whose name is unique in this process and, by its time, in others.
 func (s *suite) newNamespace(t *testing.T) string {
 	t.Helper()
 	name := fmt.Sprintf("helmtest-%d-%d", time.Now().UnixNano(), serial.Add(1))

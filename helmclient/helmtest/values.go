@@ -16,7 +16,7 @@ func file(text string) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }
 }
 
-// testValues gives values in all ways, with all that has a meaning somewhere on the way, and reads them back.
+// testValues passes values in all ways, with all characters that are special in one of them, and reads them back.
 func testValues(t *testing.T, s *suite) {
 	n := s.name("values")
 	odd := "a,b={c}\\d \"e\" 'f'\n$(g) `h` %s; # ü 漢 {{ .Values }}\t"

@@ -14,20 +14,20 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// Related are objects that tell more of those that are waited for.
+// Related are objects that explain the state of the objects that are waited for.
 type Related struct {
 	Pods   []unstructured.Unstructured
 	Events []unstructured.Unstructured // of kind Event; only warnings count
 }
 
-// maxEvents and maxPods bound how much is told of one object.
+// maxEvents and maxPods bound the details for one object.
 const (
 	maxEvents = 3
 	maxPods   = 5
 )
 
-// Of counts the objects that are ready, and tells of each other one what it waits for: what kstatus says, what its pods
-// say, and the last warnings about either.
+// Of counts the ready objects, and explains for each other object what it waits for: its status by kstatus, the state
+// of its pods, and the last warnings about either.
 func Of(objects []unstructured.Unstructured, r Related) helmclient.Progress {
 	p := helmclient.Progress{Total: len(objects)}
 	for i := range objects {
@@ -77,7 +77,7 @@ func State(o *unstructured.Unstructured) (ready bool, reason string) {
 	return false, result.Message
 }
 
-// Failed reports whether an object says of itself that it will not become ready: waiting longer is of no use.
+// Failed reports whether the status of an object says that it will not become ready, so that waiting longer is useless.
 func Failed(o *unstructured.Unstructured) bool {
 	result, err := status.Compute(o)
 	return err == nil && result.Status == status.FailedStatus
@@ -99,8 +99,8 @@ func belongs(pod, o *unstructured.Unstructured) bool {
 	return o.GetKind() == "Deployment" && found && err == nil && len(chosen) > 0 && labels.SelectorFromSet(chosen).Matches(labels.Set(pod.GetLabels()))
 }
 
-// PodReason says what a pod waits for, empty when it is ready: that it finds no node, which container waits for what or
-// has ended how.
+// PodReason returns the reason why a pod is not ready, empty if it is ready: no node fits, or a container waits or has
+// ended.
 func PodReason(pod *unstructured.Unstructured) string {
 	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
 		containers, _, _ := unstructured.NestedSlice(pod.Object, "status", list)
@@ -124,7 +124,7 @@ func PodReason(pod *unstructured.Unstructured) string {
 	return ""
 }
 
-// quiet are reasons that say nothing yet.
+// quiet are reasons without information.
 var quiet = []string{"ContainerCreating", "PodInitializing", "Completed"}
 
 func containerReason(c any) string {

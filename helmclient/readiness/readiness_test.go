@@ -33,7 +33,7 @@ func TestPodReason(t *testing.T) {
 	}
 }
 
-// Whoever writes a status may write nonsense.
+// A status may contain invalid values: other clients write it.
 func TestNonsense(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{`{phase: 3, containerStatuses: [7, {state: 1}], conditions: {a: b}}`, `{}`, `7`} {

@@ -76,7 +76,7 @@ func checkParameters(f *faults, path string, list []string) {
 	checkLists(f, helmclient.Values{Set: list}, func(e *helmclient.SetError) string { return fmt.Sprintf("%s[%d]", path, e.Index) })
 }
 
-// checkLists refuses settings that make lists which fill the memory; at says which attribute one of them is.
+// checkLists refuses settings that make lists which fill the memory; at returns the attribute of a setting.
 func checkLists(f *faults, v helmclient.Values, at func(*helmclient.SetError) string) {
 	if e, refused := errors.AsType[*helmclient.SetError](v.CheckLists()); refused {
 		f.add(at(e), "", e.Reason)
@@ -93,7 +93,7 @@ func checkChart(f *faults, op *vnflcm.Operation, path, file string) {
 	}
 }
 
-// external reads where a chart of a repository or registry comes from.
+// external reads the source of a chart in a repository or registry.
 func (d *design) external(f *faults, path string, entry installParam) source {
 	name := cmp.Or(entry.Repository, entry.RepositoryTypo)
 	if entry.Repository != "" && entry.RepositoryTypo != "" && entry.Repository != entry.RepositoryTypo {
@@ -168,7 +168,8 @@ func checkURL(f *faults, path, text string) string {
 	return u.Scheme
 }
 
-// readReplicaValues finds the values that count the pods of VDUs (version 1). Without one, the workload is scaled.
+// readReplicaValues finds the values that count the pods of VDUs (version 1). A VDU without one is scaled by its
+// workload.
 func (d *design) readReplicaValues(f *faults, op *vnflcm.Operation) {
 	for _, aspect := range sortedKeys(d.ReplicaValues) {
 		name, path := d.ReplicaValues[aspect], "helm_replica_values."+aspect

@@ -1,8 +1,8 @@
-// Package kubernetes makes CNFs, VNFs of containers, on a Kubernetes cluster: from Helm charts or from plain manifests. It
+// Package kubernetes runs CNFs, VNFs of containers, on a Kubernetes cluster, from Helm charts or plain manifests. It
 // implements vnflcm.InfraDriver.
 //
-// Give it to a Manager under the vimTypes that requests use. Charts need somebody who runs Helm: the helm program on
-// machines of the cluster, reached over SSH, or this process:
+// Register it with a Manager under the vimTypes of requests. Charts need Helm: either the helm program on machines of the
+// cluster, reached over SSH, or Helm's packages in this process:
 //
 //	driver := kubernetes.New(kubernetes.Config{
 //		SSH: pool, // *sshexec.Pool
@@ -17,8 +17,8 @@
 //		…
 //	})
 //
-// A VIM that names machines with Helm (extra.helm_info) has it run there, others in this process; Config.HelmBy forces
-// either.
+// If a VIM names machines with Helm (extra.helm_info), Helm runs there, otherwise in this process. Config.HelmBy overrides
+// that.
 //
 // # What a request says
 //
@@ -29,20 +29,20 @@
 //
 // # VNFCs
 //
-// The VNFCs are the pods. Which VDU a pod is of is said by vdu_mapping (the workload's kind and name), else by its label
-// vnfkit.io/vdu or app.kubernetes.io/component (id or name of the VDU), else by its workload's name: that of the VDU, or
-// that with "-" and the release. With one VDU all pods are of it. Pods that are of no VDU are warned of. When a pod is
-// replaced, the new one takes over the id of the VNFC.
+// The VNFCs are the pods. The VDU of a pod is found by vdu_mapping (the workload's kind and name), else by the pod's label
+// vnfkit.io/vdu or app.kubernetes.io/component (id or name of the VDU), else by its workload's name: the name of the VDU, with
+// or without "-" and the release. If the flavour has one VDU, all pods belong to it. The driver warns of pods without a VDU.
+// When a pod is replaced, the new pod gets the id of the VNFC.
 //
-// Services of type NodePort and LoadBalancer are shown to management drivers as Operation.NodePorts.
+// Management drivers get Services of type NodePort and LoadBalancer as Operation.NodePorts.
 //
 // # When it fails
 //
-// Releases and objects carry the id of the VNF instance as label vnfkit.io/vnf-instance. What has the name but not the
-// label is somebody else's and is not touched (ErrForeignRelease, ErrForeign). When one of several releases fails, those
-// that the operation has made are removed again. What does not become ready is named with what its pods wait for and the
-// last warnings about it.
+// Releases and objects have the id of the VNF instance as label vnfkit.io/vnf-instance. The driver does not change a release or
+// an object that has the right name without that label: it belongs to another client (ErrForeignRelease, ErrForeign). If one of
+// several releases fails, the releases that this operation installed are uninstalled. The error names the objects that are not
+// ready, with the reasons of their pods and the last warnings about them.
 //
-// A process that dies is followed by another that looks what is there: releases that are pending are taken up, since only
-// one process at a time has an operation.
+// After a crash the next process inspects the cluster before it acts. It takes up pending releases, because only one process at
+// a time works on an operation.
 package kubernetes

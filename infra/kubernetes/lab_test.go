@@ -74,7 +74,7 @@ func (l *lab) created(vnfdID string) string {
 	return inst.ID
 }
 
-// config is that of the driver.
+// config returns the Config of the driver.
 func (l *lab) config() kubernetes.Config {
 	return kubernetes.Config{Dir: l.dir, Ready: 20 * time.Second, Gone: 20 * time.Second, Helm: func(cluster *rest.Config, dir string) (helmclient.Client, error) {
 		return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
@@ -160,7 +160,7 @@ func (l *lab) terminate(kind vnflcm.TerminationType, params string) {
 	l.must(op, err)
 }
 
-// must waits for an operation that goes well.
+// must waits for an operation that succeeds.
 func (l *lab) must(op string, err error) {
 	l.t.Helper()
 	if err == nil {

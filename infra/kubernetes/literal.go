@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// errLiteral says nothing of the text, which holds a password.
+// errLiteral does not quote the text, which contains a password.
 var errLiteral = errors.New("is neither JSON nor a Python dictionary of strings")
 
 // maxLiteral bounds how deep a literal is nested.
@@ -30,7 +30,7 @@ type literalParser struct{ rest string }
 
 func (p *literalParser) space() { p.rest = strings.TrimLeft(p.rest, " \t\r\n") }
 
-// take removes a token when it is next.
+// take consumes a token if it is next.
 func (p *literalParser) take(token string) bool {
 	p.space()
 	rest, ok := strings.CutPrefix(p.rest, token)
@@ -56,7 +56,7 @@ func (p *literalParser) value(depth int) (any, bool) {
 	case p.take("False"):
 		return false, true
 	}
-	p.rest = strings.TrimPrefix(p.rest, "u") // of Python 2
+	p.rest = strings.TrimPrefix(p.rest, "u") // prefix of Python 2
 	return p.text()
 }
 
@@ -96,7 +96,7 @@ func (p *literalParser) list(end string, depth int) (any, bool) {
 	return out, true
 }
 
-// escapes of Python that have one letter.
+// escapes are Python's escapes of one letter.
 var escapes = map[byte]string{'\\': `\`, '\'': "'", '"': `"`, 'n': "\n", 't': "\t", 'r': "\r"}
 
 func (p *literalParser) text() (string, bool) {

@@ -14,15 +14,15 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// helmInfo is extra.helm_info of a VIM: the machines of the cluster that have Helm. Several are one cluster; any of
-// them will do.
+// helmInfo is extra.helm_info of a VIM: the machines of the cluster that have Helm. They belong to one cluster; the
+// driver can use any of them.
 type helmInfo struct {
 	Addresses []string `json:"masternode_ip"`
 	mastersLogin
 	HostKeys []string `json:"masternode_host_keys"` // beyond Tacker; "address keytype base64"; without, a key is accepted when it is new
 }
 
-// mastersLogin is a login.Login under Tacker's names; the key is beyond Tacker.
+// mastersLogin is a login.Login under Tacker's names; the key is not part of Tacker's format.
 type mastersLogin struct {
 	Username   string        `json:"masternode_username"`
 	Password   vnflcm.Secret `json:"masternode_password"`
@@ -32,7 +32,7 @@ type mastersLogin struct {
 
 const helmInfoPath = "vimConnectionInfo.extra.helm_info"
 
-// readHelmInfo returns nil when the VIM has none.
+// readHelmInfo returns nil if the VIM has no helm_info.
 func readHelmInfo(vim vnflcm.VimConnectionInfo) (*helmInfo, error) {
 	var extra struct {
 		HelmInfo json.RawMessage `json:"helm_info"`
@@ -45,7 +45,7 @@ func readHelmInfo(vim vnflcm.VimConnectionInfo) (*helmInfo, error) {
 		return nil, nil
 	}
 	var text string
-	if json.Unmarshal(raw, &text) == nil { // as files of VIMs for Tacker's client write it
+	if json.Unmarshal(raw, &text) == nil { // files of VIMs for Tacker's client contain it as text
 		tree, err := parseLiteral(text)
 		if err != nil {
 			return nil, &vnflcm.ParamError{Path: helmInfoPath, Reason: "must be an object, or the text of one: " + err.Error()}
@@ -87,7 +87,7 @@ func (h *helmInfo) check() error {
 	return errors.Join(list...)
 }
 
-// target says how one of the machines is reached.
+// target returns how to reach one of the machines.
 func (h *helmInfo) target(address string, via *sshexec.Target, store sshexec.HostKeyStore) (sshexec.Target, error) {
 	t := sshexec.Target{ID: "helm/" + address, Name: address, Addr: address, User: h.Username, Via: via, HostKeys: sshexec.AcceptNewHostKeys(store)}
 	var err error
@@ -112,7 +112,7 @@ func (h *helmInfo) target(address string, via *sshexec.Target, store sshexec.Hos
 
 var _ helmcli.Runner = (*sshexec.Host)(nil)
 
-// hostKeys lets a look at the request, before anything may be written, learn keys that are learnt again later.
+// hostKeys lets Plan, which must not write, accept new host keys. Later phases accept and store them again.
 type hostKeys struct{ sshexec.HostKeyStore }
 
 func (k hostKeys) PutHostKey(ctx context.Context, id, key string) error {

@@ -17,11 +17,12 @@ import (
 // helm is a client for the releases of one VNF instance.
 type helm struct {
 	helmclient.Client
-	// forget removes what was kept for the instance: charts, repositories, caches.
+	// forget removes the files of the instance: charts, repositories, caches.
 	forget func(context.Context) error
 }
 
-// byCLI decides who runs Helm for a VIM. That neither can is a fault of the request.
+// byCLI decides whether the helm program on machines or this process runs Helm for a VIM. If neither is possible, the
+// request has a fault.
 func (d *Driver) byCLI(vim vnflcm.VimConnectionInfo) (*helmInfo, bool, error) {
 	info, err := readHelmInfo(vim)
 	switch {
@@ -42,7 +43,8 @@ func (d *Driver) byCLI(vim vnflcm.VimConnectionInfo) (*helmInfo, bool, error) {
 	return info, true, nil
 }
 
-// remoteDir is where charts and repositories of an instance are on machines of the cluster, as the specification has it.
+// remoteDir is the folder for charts and repositories of an instance on machines of the cluster, as Tacker's
+// specification names it.
 func remoteDir(instanceID string) string { return "/var/tacker/helm/" + instanceID }
 
 func (d *Driver) openHelm(op *vnflcm.Operation, cluster *kubeaccess.Cluster) (*helm, error) {

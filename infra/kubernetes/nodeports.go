@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// nodePorts are the ports of nodes that the cluster has given to Services among the objects.
+// nodePorts returns the node ports that the cluster has assigned to Services among the objects.
 func (w *work) nodePorts(ctx context.Context, refs []objects.Ref) ([]vnflcm.NodePort, error) {
 	services, err := w.objects.Services(ctx, refs)
 	if err != nil {
@@ -23,7 +23,7 @@ func (w *work) nodePorts(ctx context.Context, refs []objects.Ref) ([]vnflcm.Node
 			continue
 		}
 		for _, p := range s.Spec.Ports {
-			if p.NodePort != 0 { // with allocateLoadBalancerNodePorts false there is none
+			if p.NodePort != 0 { // with allocateLoadBalancerNodePorts false there is no node port
 				out = append(out, vnflcm.NodePort{Namespace: s.Namespace, Service: s.Name, Port: p.Name, Protocol: string(p.Protocol), NodePort: int(p.NodePort)})
 			}
 		}

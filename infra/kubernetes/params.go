@@ -7,21 +7,21 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// params are the additionalParams of all requests that this driver reads, under Tacker's names where it has them.
+// params are the additionalParams of all requests that this driver reads, under Tacker's names if it has them.
 type params struct {
-	Namespace string   `json:"namespace"`                // default: that of the VIM, else "default"; made when it is not there
+	Namespace string   `json:"namespace"`                // default: that of the VIM, else "default"; created if it does not exist
 	Files     []string `json:"lcm-kubernetes-def-files"` // manifests in the package
 
 	paramsV1
 	paramsV2
 	paramsOfOperations
 
-	// ExternalLB is for the management driver that exposes services (mgmt/loadbalancer/expose); named here so that it does
-	// not count as unknown.
+	// ExternalLB belongs to the management driver that exposes services (mgmt/loadbalancer/expose). It is listed here
+	// so that it does not count as unknown.
 	ExternalLB map[string]any `json:"lcm-kubernetes-external-lb"`
 }
 
-// paramsV1 are those of charts in version 1 of Tacker's API and in the specification of charts.
+// paramsV1 are the parameters of charts in version 1 of Tacker's API and in the specification of charts.
 type paramsV1 struct {
 	UseHelm       bool                  `json:"use_helm"`
 	Install       []installParam        `json:"using_helm_install_param"`
@@ -36,42 +36,42 @@ type installParam struct {
 	Release        string   `json:"helmreleasename"`
 	Parameters     []string `json:"helmparameter"`
 	Repository     string   `json:"helmrepositoryname"`
-	RepositoryTypo string   `json:"helmrepostitoryname"` // as the specification's table writes it
+	RepositoryTypo string   `json:"helmrepostitoryname"` // the specification's table has this spelling
 	Chart          string   `json:"helmchartname"`
 	URL            string   `json:"exthelmrepo_url"`
 
-	// Beyond Tacker.
-	Version    string        `json:"helmchartversion"`    // or a range; default: the newest that is no preview
-	ValueFiles []string      `json:"helmvaluesfile_path"` // YAML files in the package, later ones count
-	Wait       bool          `json:"helmwait"`            // the next release is installed when all objects of this one are ready
+	// Extensions of Tacker's format.
+	Version    string        `json:"helmchartversion"`    // or a range; default: the newest that is not a pre-release
+	ValueFiles []string      `json:"helmvaluesfile_path"` // YAML files in the package; later files override earlier ones
+	Wait       bool          `json:"helmwait"`            // wait until all objects of this release are ready before the next one is installed
 	Username   string        `json:"exthelmrepo_username"`
 	Password   vnflcm.Secret `json:"exthelmrepo_password"`
 	CA         string        `json:"exthelmrepo_ca_cert"` // PEM
 }
 
-// vduMapping says which workload a VDU is.
+// vduMapping names the workload of a VDU.
 type vduMapping struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
 	Release string `json:"helmreleasename"`
 }
 
-// paramsV2 are those of charts in version 2 of Tacker's API: one chart, in the package.
+// paramsV2 are the parameters of charts in version 2 of Tacker's API: one chart, in the package.
 type paramsV2 struct {
 	ChartPath  string                `json:"helm_chart_path"`
 	Parameters map[string]any        `json:"helm_parameters"`
 	ValueNames map[string]valueNames `json:"helm_value_names"` // by VDU
 }
 
-// valueNames are the values of the chart that are about a VDU.
+// valueNames are the values of the chart that belong to a VDU.
 type valueNames struct {
 	Replica string `json:"replica"`
 }
 
-// paramsOfOperations are those of single operations.
+// paramsOfOperations are parameters of single operations.
 type paramsOfOperations struct {
 	Eviction  bool `json:"eviction"`   // heal: pods are evicted, as their disruption budgets allow, instead of deleted
-	DeletePVC bool `json:"delete_pvc"` // terminate: volume claims that StatefulSets made go too
+	DeletePVC bool `json:"delete_pvc"` // terminate: also delete the volume claims that StatefulSets created
 }
 
 // SecretParams implements vnflcm.SecretParams.

@@ -14,14 +14,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// removal says how pods go.
+// removal says how pods are deleted.
 type removal struct {
-	grace     time.Duration // how long pods may take to end; 0: as long as they say themselves
-	force     bool          // not at all
+	grace     time.Duration // time for pods to end; 0: their own terminationGracePeriodSeconds
+	force     bool          // no time at all
 	deletePVC bool
 }
 
-// defaultGrace is how long a graceful termination waits for pods to end when the request does not say.
+// defaultGrace is the time for pods to end in a graceful termination whose request gives none.
 const defaultGrace = 2 * time.Minute
 
 func (w *work) removal() removal {
@@ -36,12 +36,12 @@ func (w *work) removal() removal {
 	return r
 }
 
-// Terminate implements vnflcm.InfraDriver: it removes the releases, or exactly the objects that were applied, waits until
-// they and their pods are gone, and removes what Helm was given: charts and repositories. A forceful termination gives
-// pods no time to end; a graceful one gracefulTerminationTimeout seconds, by default 120.
+// Terminate implements vnflcm.InfraDriver: it removes the releases, or exactly the objects that were applied, waits
+// until they and their pods no longer exist, and removes the charts and repositories. A forceful termination gives pods
+// no time to end; a graceful one gracefulTerminationTimeout seconds, by default 120.
 //
-// Volume claims that StatefulSets have made hold the VNF's data and stay, unless additionalParams.delete_pvc is true. The
-// namespace goes when it was made for the VNF and nothing of anybody else is in it.
+// Volume claims that StatefulSets have created contain the VNF's data and stay, unless additionalParams.delete_pvc is
+// true. The namespace is removed if it was created for the VNF and contains no objects of other clients.
 func (d *Driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -99,7 +99,7 @@ func (w *work) forget(ctx context.Context) error {
 		}
 	}
 	err := w.helm.forget(ctx)
-	if errors.Is(err, helmclient.ErrUnreachable) && ctx.Err() == nil { // what is gone must not keep a VNF from being terminated
+	if errors.Is(err, helmclient.ErrUnreachable) && ctx.Err() == nil { // an unreachable machine must not prevent termination
 		w.op.Log.WarnContext(ctx, "charts are left on machines that cannot be reached", "error", err)
 		return nil
 	}
@@ -117,8 +117,8 @@ func (w *work) repositories() []string {
 	return slices.Compact(names)
 }
 
-// podsGone waits until pods are gone that nothing holds any more. Those that take longer than they may are given no more
-// time.
+// podsGone waits until pods whose workload was deleted no longer exist. Pods that exceed their time are deleted without
+// further grace.
 func (w *work) podsGone(ctx context.Context, pods []objects.Pod, how removal) error {
 	left := slices.Clone(pods)
 	if !how.force {
@@ -132,10 +132,10 @@ func (w *work) podsGone(ctx context.Context, pods []objects.Pod, how removal) er
 	})
 }
 
-// errStill: pods have not gone yet.
+// errStill: pods still exist.
 var errStill = errors.New("pods are still there")
 
-// pollGone takes those out of the list that are gone until none is left.
+// pollGone removes deleted pods from the list until it is empty.
 func (w *work) pollGone(ctx context.Context, left *[]objects.Pod) error {
 	return kubeaccess.Retry(ctx, func(err error) bool { return errors.Is(err, errStill) }, func(ctx context.Context) error {
 		var still []objects.Pod

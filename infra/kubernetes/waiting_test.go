@@ -18,7 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// busy is a Helm of which another one is at work on each release for the first calls.
+// busy is a Helm client whose first calls for each release find another operation in progress.
 type busy struct {
 	helmclient.Client
 	calls *atomic.Int64

@@ -34,6 +34,12 @@
 // VNFCs that were announced. Healing replaces the servers of VNFCs and keeps their ports. See Driver.Heal for
 // what healing a whole VNF does.
 //
+// An image that is a file of the package is uploaded before the stack is made, once for all VNF instances of the project that use it,
+// and deleted when the last of them is terminated. A grant or a request that names an image of the VIM comes first.
+//
+// The driver tells the SSH host key of a server (vnflcm.VNFC.HostKey) where it has made the key, for a base HOT with the parameter
+// ssh_host_keys, or has read it from the console log, for a VIM whose extra.host_keys is "console".
+//
 // # When it fails
 //
 // A *StackError names the first resource that failed with Heat's reason, read from the events before

@@ -19,7 +19,7 @@ import (
 type AnsibleServer struct {
 	// Address is where it answers. One of 198.18.0.0/15 is given to no machine.
 	Address netip.Addr
-	// User and Password log in. Default: those of the Config.
+	// User and Password are the credentials of the server. Default: those of the Config.
 	User, Password string
 	// AuthorizedKeys are authorized_keys lines that may log in too.
 	AuthorizedKeys []string
@@ -29,7 +29,8 @@ type AnsibleServer struct {
 	Posix bool
 	// Sshpass says whether the program sshpass is there, without which Ansible cannot use passwords.
 	Sshpass bool
-	// Kubespray is its version, such as "2.23.3", which decides what it wants of Ansible. "": it is not there.
+	// Kubespray is the version of kubespray, such as "2.23.3", which determines the required version of Ansible. "":
+	// kubespray is not installed.
 	Kubespray string
 	// Root is where kubespray is. Default: kubespray in the home of User.
 	Root string
@@ -41,7 +42,7 @@ func (s AnsibleServer) withDefaults(c Config) AnsibleServer {
 	return s
 }
 
-// ansibleHost is an AnsibleServer that runs. The exported fields are what is stored.
+// ansibleHost is a running AnsibleServer. The exported fields are stored.
 type ansibleHost struct {
 	Address netip.Addr
 	HostKey []byte

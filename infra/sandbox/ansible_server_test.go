@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestKubesprayKeys: hosts are logged in to with a key, which nobody else may read.
+// TestKubesprayKeys: hosts are logged in to with a key that only its owner may read.
 func TestKubesprayKeys(t *testing.T) {
 	t.Parallel()
 	key := sshtest.NewKey(t, "ssh-ed25519")

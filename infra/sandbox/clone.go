@@ -14,9 +14,9 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// Clone returns a world in memory with the same machines, files, host keys and clusters, on which nothing runs
-// yet. A test prepares a world once and begins each of its cases with a clone, beside a copy of the records in
-// the store. w must be at rest meanwhile; both have the Config of w but for its Dir. Close the clone too.
+// Clone returns a world in memory with the same machines, files, host keys and clusters. No programs run in it yet. A
+// test can prepare one world and start each of its cases with a clone, together with a copy of the records in the
+// store. w must be idle meanwhile; both have the Config of w except its Dir. Close the clone too.
 func (w *World) Clone() (*World, error) {
 	w.mu.Lock()
 	data, err := json.Marshal(stored{Serial: w.serial, Machines: w.made(), Virtual: w.virtual, Servers: w.servers, Kube: w.kube})

@@ -15,13 +15,13 @@
 // program meets there because it forgot Dial. A healed machine is a new host: another resource id, another host key, empty files,
 // the same name and address.
 //
-// With a Dir the world is on disk and outlives the process, as a cloud does: what a killed program left is
+// With a Dir the world is on disk and outlives the process, as a cloud does: the state that a killed program left is
 // there when Open is called again.
 //
 // Config.Ansible adds Ansible servers with kubespray, outside of every VNF. Their ansible-playbook reads the inventories
 // that are on its disk, logs in to the machines with the credentials and host keys that it finds there, and makes and
 // changes the simulated clusters. haproxy on a machine, and the node ports of Services, answer through Dial.
 //
-// Programs of your own are registered in Config.Commands. An unknown program ends with "command not found",
-// and Config.Unexpected is told, so that a test can fail.
+// Config.Commands adds programs. An unknown program ends with "command not found",
+// and Config.Unexpected is called, so that a test can fail.
 package sandbox

@@ -142,7 +142,7 @@ func (w *World) Heal(ctx context.Context, op *vnflcm.Operation) error {
 				if old.ID != v.ResourceID {
 					return nil // replaced before
 				}
-				w.reserve(m) // nobody else takes the address in between
+				w.reserve(m) // no other machine takes the address meanwhile
 				defer w.release([]*machine{m})
 				if err := w.drop(old); err != nil {
 					return err
@@ -231,7 +231,7 @@ func (w *World) release(machines []*machine) {
 	}
 }
 
-// ConnectionPoints implements vnflcm.ConnectionPointNamer: those of Config.Floating.
+// ConnectionPoints implements vnflcm.ConnectionPointNamer: it returns Config.Floating.
 func (w *World) ConnectionPoints(*vnflcm.Operation) (map[string]string, error) {
 	return w.config.Floating, nil
 }
@@ -301,14 +301,14 @@ func (w *World) add(m *machine) error {
 	return w.save()
 }
 
-// booted lets a machine take connections, unless it was stopped meanwhile.
+// booted makes a machine accept connections, unless it was stopped meanwhile.
 func (w *World) booted(m *machine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m.host.Refuse(m.Stopped)
 }
 
-// image is what a new machine has of its image: a system, a kernel, and where Kubernetes packages come from.
+// image has the files of a new machine: its system, its kernel, and the source of Kubernetes packages.
 var image = map[string]string{
 	"/etc/os-release":                         "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nVERSION_ID=\"12\"\nID=debian\n",
 	"/proc/1/status":                          "Name:\tsystemd\nCapEff:\t000001ffffffffff\nCapBnd:\t000001ffffffffff\n",

@@ -56,8 +56,8 @@ func (w *World) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resou
 	return out, nil
 }
 
-// Adopt implements vnflcm.Adopter. The World knows machines by the id of their VNF instance, so the instance must be adopted under
-// the id that it had; resource is that id or empty.
+// Adopt implements vnflcm.Adopter. The World finds machines by the id of their VNF instance, so the instance must be
+// adopted under the id that it had; resource is that id or empty.
 func (w *World) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Resources, error) {
 	found, err := w.Resources(ctx, op)
 	if err == nil && (len(found.VNFCs) == 0 || resource != "" && resource != op.InstanceID) {

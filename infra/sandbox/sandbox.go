@@ -28,7 +28,7 @@ type Config struct {
 	User, Password string
 	// AuthorizedKeys are authorized_keys lines that may log in to every machine too.
 	AuthorizedKeys []string
-	// SudoPassword is what sudo asks for on every machine. Default: it asks for nothing.
+	// SudoPassword is the password that sudo asks for on every machine. Default: sudo needs no password.
 	SudoPassword string
 	// Boot is how long a machine refuses connections after it was made. Default: not at all.
 	Boot time.Duration
@@ -39,11 +39,11 @@ type Config struct {
 	// Virtual names connection points of the VNF as a whole, such as "vip_CP": each instance gets an address
 	// for each, which no machine has by itself; the one on which keepalived runs with it answers there.
 	Virtual []string
-	// Floating names connection points that machines have beside those of the VNFD, each with the connection point of the VNFD, or of
-	// Virtual, that it gives a floating address to: {"workerNode_FloatingIP": "workerNode_CP1"}. infra/openstack reports an
-	// OS::Neutron::FloatingIP in this way.
+	// Floating names connection points that machines have in addition to those of the VNFD. Each maps to the connection
+	// point of the VNFD, or of Virtual, to which it gives a floating address: {"workerNode_FloatingIP":
+	// "workerNode_CP1"}. infra/openstack reports an OS::Neutron::FloatingIP in this way.
 	Floating map[string]string
-	// Unexpected is told of programs that do not exist.
+	// Unexpected is called for programs that do not exist.
 	Unexpected func(host string, argv []string)
 	// Now is the clock that join tokens expire by. Default time.Now.
 	Now func() time.Time
@@ -75,7 +75,7 @@ type World struct {
 	saving sync.Mutex
 }
 
-// machine is one VM. The exported fields are what is stored.
+// machine is one VM. The exported fields are stored.
 type machine struct {
 	ID       string // resource id
 	VNFC     string // id of the VNFC, kept when it is healed
@@ -99,7 +99,7 @@ type port struct {
 	Of      string `json:",omitempty"` // for a floating address: the connection point that has it
 }
 
-// ports are all addresses of a machine, the one by which other machines know it first.
+// ports returns all addresses of a machine; the first is the one that other machines use.
 func (m *machine) ports() []port { return slices.Concat(m.CPs, m.Floating) }
 
 // Open returns the world that is in c.Dir, or an empty one. Close it.
@@ -152,8 +152,8 @@ func (w *World) Close() error {
 	return errors.Join(errs...)
 }
 
-// Dial connects to a machine by its address, as net.Dialer would in the network of the machines: to its sshd, or to
-// what a simulated cluster serves there, such as the Kubernetes API. Give it to sshexec.Options.
+// Dial connects to a machine by its address, as net.Dialer would in the network of the machines: to its sshd, or to a
+// server of a simulated cluster there, such as the Kubernetes API. Use it in sshexec.Options.
 func (w *World) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, service, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -216,8 +216,8 @@ func (w *World) Hosts() []*sshtest.Host {
 	return out
 }
 
-// Stop makes a machine dead to its world: connections end, new ones are refused, what ran there no longer
-// runs. Only a heal brings the VNFC back.
+// Stop makes a machine unreachable: connections end, new ones are refused, its programs no longer run. Only a heal
+// restores the VNFC.
 func (w *World) Stop(idOrName string) error {
 	return w.silence(idOrName, func(id string) { w.kube.SetDown(id, true) })
 }
@@ -226,7 +226,7 @@ func (w *World) Stop(idOrName string) error {
 // the machine is stopped or removed.
 func (w *World) Partition(idOrName string) error { return w.silence(idOrName, w.kube.Partition) }
 
-// silence ends the connections of a machine for good. do tells the simulated cluster.
+// silence ends the connections of a machine permanently. do informs the simulated cluster.
 func (w *World) silence(idOrName string, do func(id string)) error {
 	w.mu.Lock()
 	var stopped *machine
@@ -319,11 +319,11 @@ func (w *World) sorted() []*machine {
 	return out
 }
 
-// start lets the SSH host of a machine run.
+// start starts the SSH host of a machine.
 func (w *World) start(m *machine) error {
 	config := sshtest.Config{Name: m.Name, User: w.config.User, Password: w.config.Password, HostKey: m.HostKey,
 		AuthorizedKeys: w.config.AuthorizedKeys, SudoPassword: w.config.SudoPassword,
-		Users: []string{"haproxy"}} // that of the package: here it is installed whole or not at all
+		Users: []string{"haproxy"}} // user of the haproxy package: here a package is installed completely or not at all
 	if w.config.Dir != "" {
 		config.Dir = filepath.Join(w.config.Dir, "hosts", m.ID)
 		if err := os.MkdirAll(config.Dir, 0o700); err != nil {

@@ -382,7 +382,7 @@ func TestCommandsAndUnexpected(t *testing.T) {
 	}
 }
 
-// TestDir: whoever opens the folder again finds machines, host keys, files and clusters.
+// TestDir: after the folder is opened again, machines, host keys, files and clusters exist.
 func TestDir(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -426,8 +426,8 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// TestKilledInBetween: the world on disk is what it was at any moment of an operation, and whoever resumes
-// finishes it. A copy of the folder stands for what a killed process leaves.
+// TestKilledInBetween: at any moment of an operation, the world on disk is complete, and the next process finishes the
+// operation. A copy of the folder stands for the files that a killed process leaves.
 func TestKilledInBetween(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -532,7 +532,7 @@ func TestKilledWhileMachinesAreMade(t *testing.T) {
 	}
 }
 
-// TestClone: a copy has all that there is, and a life of its own.
+// TestClone: a clone has the complete state, and is independent of the original.
 func TestClone(t *testing.T) {
 	t.Parallel()
 	s := open(t, sandbox.Config{})

@@ -81,7 +81,7 @@ func (w *World) sweep() error {
 
 func (w *World) file() string { return filepath.Join(w.config.Dir, "world.json") }
 
-// saveQuietly is for changes from within programs, which have nobody to tell.
+// saveQuietly is for changes by programs, which cannot report the error.
 func (w *World) saveQuietly() { _ = w.save() }
 
 // save writes the world as a whole, by rename: a killed process leaves the old one or the new one.

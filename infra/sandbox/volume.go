@@ -9,14 +9,15 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// volume is a block storage of a machine's VDU. It outlives the machine when the VNFC is healed, as volumes of Heat do,
-// and goes with the VNFC.
+// volume is a block storage of a machine's VDU. As with Heat, it outlives the machine when the VNFC is healed, and is
+// deleted with the VNFC.
 type volume struct {
 	ID         string // resource id
 	Descriptor string
 }
 
-// volumesOf are the volumes of a VNFC. Their ids follow from its own: whoever replaces the machine finds them again.
+// volumesOf returns the volumes of a VNFC. Their ids are derived from the id of the VNFC, so a replacement machine gets
+// the same volumes.
 func volumesOf(f *tosca.Flavour, instance string, v vnflcm.VNFC) (out []volume) {
 	vdu := f.VDU(v.VDU)
 	if vdu == nil {
@@ -35,7 +36,7 @@ func volumesOf(f *tosca.Flavour, instance string, v vnflcm.VNFC) (out []volume) 
 // Volume is a volume of a machine. There is one for each VirtualBlockStorage of the machine's VDU, empty at first.
 type Volume struct {
 	ID, Machine      string // resource ids; the machine's is empty while it is replaced
-	Filesystem, UUID string // what is on the volume, such as ext4, and which one: another one after each mkfs
+	Filesystem, UUID string // content of the volume, such as ext4, and its UUID, which each mkfs changes
 	MountedAt        string
 }
 
@@ -48,8 +49,8 @@ func (w *World) Volumes() []Volume {
 	return out
 }
 
-// FormatVolume has something on a volume as if somebody else had put it there: ext4, xfs, gpt (a table of partitions);
-// "" empties it.
+// FormatVolume sets the content of a volume as another program would: ext4, xfs, gpt (a partition table); "" empties
+// it.
 func (w *World) FormatVolume(id, filesystem string) error {
 	if !w.kube.FormatVolume(id, filesystem) {
 		return fmt.Errorf("sandbox: no volume %q", id)

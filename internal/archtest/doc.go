@@ -1,4 +1,4 @@
-// Package archtest holds the rules of the repository as tests: who may import whom, what a package may cost
-// whoever imports it alone, what every public package documents. The import rules are in .golangci.yml too;
-// here they come from the build itself.
+// Package archtest tests rules of the repository: which package may import which, how many packages a public package
+// may link, what every public package documents, which words comments and guides avoid. The import rules are in
+// .golangci.yml too; here they are checked against the build itself.
 package archtest

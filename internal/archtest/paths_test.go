@@ -12,7 +12,7 @@ import (
 // machinePath finds paths of the machines that the code is written on. Pieces, so that it does not find itself.
 var machinePath = regexp.MustCompile(`(^|[^A-Za-z0-9_.])/` + `work/[a-z]|\.\./` + `shared\b|/root/` + `go\b`)
 
-// TestNoMachinePaths keeps the paths of somebody's machine out of all but what CI runs.
+// TestNoMachinePaths keeps paths of a developer's machine out of all files but those that CI runs.
 func TestNoMachinePaths(t *testing.T) {
 	checked := 0
 	tree := os.DirFS(root)

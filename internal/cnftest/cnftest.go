@@ -143,7 +143,7 @@ func (c *Cluster) ClientCertificate(name string) (cert, key string, err error) {
 // SetNodeDown makes a node NotReady, or Ready again.
 func (c *Cluster) SetNodeDown(name string, down bool) { c.kube.SetNodeDown(name, down) }
 
-// Config is what client-go needs to use the cluster, without limits of requests per second.
+// Config is client-go's configuration for the cluster, without a rate limit.
 func (c *Cluster) Config() *rest.Config {
 	return &rest.Config{Host: c.URL(), BearerToken: c.token, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(c.CA())}, QPS: -1}
 }

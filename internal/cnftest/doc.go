@@ -3,6 +3,6 @@
 // kubesim for what is simulated, and what is not). A test can make the API fail: answers by code, cut connections,
 // delays, a server that is stopped for a while, tokens that end.
 //
-// How pods fare is said by their images: "missing.example.net/..." cannot be pulled, names that begin with "crash"
+// The image of a pod determines its fate: "missing.example.net/..." cannot be pulled, names that begin with "crash"
 // end again and again, with "fail" end badly in Jobs, with "endless" do not end there.
 package cnftest

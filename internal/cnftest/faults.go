@@ -18,11 +18,11 @@ type Fault struct {
 
 	// Delay comes first.
 	Delay time.Duration
-	// After lets the request be done before its answer is lost or replaced.
+	// After executes the request before its answer is lost or replaced.
 	After bool
 	// Code answers with that status, as a meta/v1 Status.
 	Code int
-	// Message is that of the Status.
+	// Message is the message of the Status.
 	Message string
 	// Drop cuts the connection instead of an answer.
 	Drop bool
@@ -58,7 +58,7 @@ func (c *Cluster) Observe(fn func(method, path string)) {
 	c.observe = fn
 }
 
-// next takes a fault for a request.
+// next returns the fault for a request.
 func (c *Cluster) next(r *http.Request) (Fault, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *Cluster) serve(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lost is an answer that nobody gets.
+// lost is an answer that is not sent.
 type lost struct{ header http.Header }
 
 func (l *lost) Header() http.Header {

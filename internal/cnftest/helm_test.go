@@ -80,7 +80,7 @@ func client(t *testing.T, c *cnftest.Cluster) *dynamic.DynamicClient {
 	return d
 }
 
-// images are those of the pods that run.
+// images returns the images of the running pods.
 func images(t *testing.T, c *cnftest.Cluster) string {
 	t.Helper()
 	l, err := client(t, c).Resource(pods).Namespace("default").List(t.Context(), metav1.ListOptions{})
@@ -134,7 +134,7 @@ func TestHelmLife(t *testing.T) {
 	running(t, c, "")
 }
 
-// running waits until pods of these images are there, and no others: Helm waits for the new ones only.
+// running waits until exactly pods of these images exist: Helm waits for the new ones only.
 func running(t *testing.T, c *cnftest.Cluster, want string) {
 	t.Helper()
 	eventually(t, func() bool { return images(t, c) == want })

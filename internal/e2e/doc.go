@@ -14,7 +14,11 @@
 //	kubeadm
 //	      mgmt/kubeadm with real kubeadm, kubelet, containerd, etcd, haproxy, keepalived, apt and a private
 //	      registry, on machines with systemd that share one kernel (package kube); mgmt/cluster and
-//	      mgmt/kubeadm/etcd against the API server and etcd. Builds Kubernetes the first time.
+//	      mgmt/kubeadm/etcd against the API server and etcd. nfs-ganesha plays the NFS server of the kernel, and
+//	      libnfs the client. Builds Kubernetes the first time.
+//	kubeadm-full
+//	      long scenarios of mgmt/kubeadm on the same machines: nodes that a script of the package makes, and a CNF by the helm
+//	      program on three control-plane nodes of which one dies.
 //	helm
 //	      helmclient and infra/kubernetes on etcd, kube-apiserver, kube-controller-manager and scheduler, whose nodes
 //	      kwok plays (package controlplane): Helm in the test process, and the helm program on machines behind sshd;
@@ -28,6 +32,9 @@
 //	kubespray
 //	      mgmt/kubespray and mgmt/loadbalancer with Debian's Ansible on one machine, playbooks with kubespray's names and
 //	      contract that build real clusters on others, and haproxy from packages; a client that counts what fails.
+//	kubespray-real
+//	      mgmt/kubespray with kubespray's own playbooks of a checkout that VNFKIT_KUBESPRAY names, and what they download
+//	      built from the Go module proxy.
 //	registry
 //	      mgmt/registry with Docker and the registry of Debian, apt and disks, on the same machines; machines
 //	      with containerd and with Docker, and a cluster, pull from it. A benchmark compares with scp.

@@ -14,7 +14,7 @@ import (
 // proxy takes the place of http://user1:password1@host1:port1 and the like.
 const proxy = `{"additionalParams":{"k8s_cluster_installation_param":{"proxy":{"http_proxy":"http://user1:password1@192.0.2.1:3128","https_proxy":"http://user1:password1@192.0.2.1:3128"}}}}`
 
-// script is that of the sample package with a CNI of its own, as Tacker's script has one.
+// script is the script of the sample package with a separate CNI file, as Tacker's script has one.
 func script(t *testing.T) map[string]string {
 	t.Helper()
 	const name = "Scripts/install_k8s_cluster.sh"
@@ -29,7 +29,7 @@ func script(t *testing.T) map[string]string {
 	return map[string]string{name: options + "set -euo pipefail\ncat >/tmp/cni.yaml <<'CNI'\n" + string(cni) + "\nCNI\n" + rest}
 }
 
-// with adds files to others.
+// with adds files to other files.
 func with(files, others map[string]string) map[string]string {
 	maps.Copy(files, others)
 	return files

@@ -145,7 +145,7 @@ func (l *lab) addPackage(sample string, files map[string]string) (vnfdID string)
 	return vnfdID
 }
 
-// body is a request of a guide with what takes the place of its placeholders: a JSON merge patch, "" for none.
+// body is a request of a guide with values for its placeholders: a JSON merge patch, "" for none.
 func (l *lab) body(file, placeholders string) []byte {
 	l.t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", file+".json"))

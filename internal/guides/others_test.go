@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// resources are what the Manager knows of an instance.
+// resources returns the Manager's VNFCs of an instance.
 func (l *lab) resources(id string) []vnflcm.VnfcResourceInfo {
 	l.t.Helper()
 	inst, err := l.manager.Get(l.t.Context(), id)

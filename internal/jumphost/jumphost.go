@@ -22,9 +22,9 @@ type attributes struct {
 // Path is where the attribute is.
 const Path = "vimConnectionInfo.extra.jump_host"
 
-// Target reads and checks extra.jump_host of the VIM: where machines and APIs are reached through, nil without a jump
-// host, and the names of attributes that mean nothing. Its host key is the one of host_key or, without that, the first
-// that is seen, which keys keeps. The error is every fault (*vnflcm.ParamError, joined).
+// Target reads and checks extra.jump_host of the VIM. It returns the jump host for machines and APIs, nil if there is
+// none, and the names of attributes that have no effect. The trusted host key is host_key or, without that, the first
+// one that the jump host shows, which is stored in keys. The error is every fault (*vnflcm.ParamError, joined).
 func Target(vim vnflcm.VimConnectionInfo, keys sshexec.HostKeyStore) (target *sshexec.Target, unknown []string, err error) {
 	j, unknown, err := read(vim)
 	if j == nil || err != nil {
@@ -59,7 +59,7 @@ func read(vim vnflcm.VimConnectionInfo) (j *attributes, unknown []string, err er
 	return extra.JumpHost, unknown, vnflcm.AtPath("vimConnectionInfo.extra", err)
 }
 
-// target checks and translates in one: what was checked is what is used.
+// target checks and converts in one step, so that exactly the checked values are used.
 func (j *attributes) target(keys sshexec.HostKeyStore) (*sshexec.Target, error) {
 	c := &faults{}
 	t := &sshexec.Target{Addr: c.address(j.Address), User: j.Username, Auth: c.auth(j)}

@@ -29,7 +29,7 @@ const canary = "hunter2"
 
 type attrs = map[string]any
 
-// api answers as a Kubernetes API does, to whoever has the token, the password or a certificate.
+// api answers as a Kubernetes API does, to clients with the token, the password or a certificate.
 type api struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -130,7 +130,7 @@ func client(t *testing.T) (certificate, key string) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}))
 }
 
-// kubeconfig is the text of one; cluster and user are what is in them beside the server.
+// kubeconfig is the text of a kubeconfig; cluster and user are additional fields beside the server.
 func kubeconfig(server, cluster, user string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\npreferences: {}\ncontexts: [{name: c, context: {cluster: k, user: u, namespace: mine}}]\n"+
 		"clusters: [{name: k, cluster: {server: %q, %s}}]\nusers: [{name: u, user: {%s}}]\n", server, cluster, user)

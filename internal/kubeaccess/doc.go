@@ -1,2 +1,3 @@
-// Package kubeaccess reaches a Kubernetes cluster: from a vimConnectionInfo to client-go's configuration and clients.
+// Package kubeaccess connects to Kubernetes clusters: it makes client-go's configuration and clients from a
+// vimConnectionInfo.
 package kubeaccess

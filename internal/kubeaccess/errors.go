@@ -25,7 +25,7 @@ var (
 // Error is a request to the cluster that failed. It shows no credentials.
 type Error struct {
 	Endpoint string // scheme and host
-	Message  string // empty for ErrAuth: a server may quote what it was sent
+	Message  string // empty for ErrAuth: a server may quote the credentials
 	kind     error
 	cause    error
 }
@@ -39,7 +39,7 @@ func (e *Error) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// Unwrap gives the sentinel, and what client-go or net/http said.
+// Unwrap returns the sentinel, and the error of client-go or net/http.
 func (e *Error) Unwrap() []error {
 	return slices.DeleteFunc([]error{e.kind, e.cause}, func(err error) bool { return err == nil })
 }
@@ -70,7 +70,7 @@ func distrusted(err error) bool {
 		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") // net/http has no value for it
 }
 
-// Explain gives an error of client-go its sentinel, where one fits; others stay as they are.
+// Explain adds a sentinel to an error of client-go, if one fits; it returns other errors unchanged.
 func (c *Cluster) Explain(err error) error {
 	if _, ok := errors.AsType[*Error](err); ok || err == nil {
 		return err
@@ -84,10 +84,10 @@ func (c *Cluster) Explain(err error) error {
 	return err
 }
 
-// away is what a server or a load balancer answers when nobody is there to do the work.
+// away are the statuses of a server or a load balancer without a working backend.
 var away = []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
-// errStatus stands for an answer whose text is not to be shown.
+// errStatus replaces an answer whose text must not be shown.
 type errStatus int
 
 func (e errStatus) Error() string { return "HTTP status " + http.StatusText(int(e)) }

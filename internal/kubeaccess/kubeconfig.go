@@ -12,8 +12,9 @@ import (
 // maxKubeconfig bytes: one with a certificate chain has a few ten thousand.
 const maxKubeconfig = 1 << 20
 
-// kubeconfig takes over what is inside a kubeconfig and returns its server. What would have this process read files, run
-// programs, become somebody else or take another way is refused: who wrote the text may not do that.
+// kubeconfig reads the content of a kubeconfig and returns its server. It refuses fields that would make this process
+// read files, run programs, impersonate another user or use a proxy: the author of the text must not be able to do
+// that.
 func (id *identity) kubeconfig(a *vimattributes.Section, text string) (server string) {
 	var k api.Config
 	// No error is quoted: credentials are in the text.
@@ -52,7 +53,7 @@ func (id *identity) kubeconfig(a *vimattributes.Section, text string) (server st
 	return cluster.Server
 }
 
-// fromCluster returns what is refused.
+// fromCluster returns the refused fields.
 func (id *identity) fromCluster(c *api.Cluster) (refused []string) {
 	if c.CertificateAuthority != "" {
 		refused = append(refused, "certificate-authority")
@@ -67,7 +68,7 @@ func (id *identity) fromCluster(c *api.Cluster) (refused []string) {
 	return refused
 }
 
-// fromUser returns what is refused.
+// fromUser returns the refused fields.
 func (id *identity) fromUser(u *api.AuthInfo) (refused []string) {
 	for name, given := range map[string]bool{
 		"client-certificate": u.ClientCertificate != "", "client-key": u.ClientKey != "", "tokenFile": u.TokenFile != "",

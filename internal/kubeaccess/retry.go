@@ -14,9 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Do calls try until it succeeds, fails for good or ctx ends; then the last reason is in the error. Tried again is what
-// passes: a lost connection, no answer, "too many requests", and a server that fails (429 and 5xx). A try must be one that
-// may be made twice.
+// Do calls try until it succeeds, fails with a permanent error or ctx ends; then the error has the last reason. It
+// retries errors that may pass: a lost connection, no answer, "too many requests", and a failing server (429 and 5xx).
+// try must be safe to repeat.
 func (c *Cluster) Do(ctx context.Context, try func(context.Context) error) error {
 	return Retry(ctx, Passing, func(ctx context.Context) error { return c.Explain(try(ctx)) })
 }
@@ -55,7 +55,7 @@ func Wait(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// Passing reports whether an error of a request may be gone the next time.
+// Passing reports whether a retry of the request may succeed.
 func Passing(err error) bool {
 	if errors.Is(err, ErrAuth) || errors.Is(err, ErrTLS) || errors.Is(err, errRedirect) {
 		return false

@@ -22,11 +22,11 @@ type Ansible struct {
 
 	// Dial leads to the machines.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Unexpected is told of what no caller may ever do, such as removing nodes without naming them.
+	// Unexpected is called for misuse that is always a bug of the caller, such as removing nodes without naming them.
 	Unexpected func(argv []string)
 }
 
-// AnsiblePrograms are those of an Ansible server.
+// AnsiblePrograms are the programs of an Ansible server.
 func (w *World) AnsiblePrograms(a Ansible) map[string]sshtest.Command {
 	k := &kubespray{w: w, server: a}
 	server := &ansiblesim.Server{User: a.User, Version: a.Version, Posix: a.Posix, Sshpass: a.Sshpass, Dial: a.Dial, Playbooks: map[string]ansiblesim.Playbook{}}

@@ -26,7 +26,7 @@ const (
 // userOf is the user name of a service account.
 func userOf(namespace, name string) string { return "system:serviceaccount:" + namespace + ":" + name }
 
-// fillToken does what the token controller does with a new Secret for a service account.
+// fillToken does the work of the token controller for a new Secret of a service account.
 func (q *request) fillToken(o object) error {
 	name := textAt(o, "metadata", "annotations", accountAnnotation)
 	if _, exists := q.c.Objects["ServiceAccount/"+q.path.namespace+"/"+name]; !exists {
@@ -105,7 +105,7 @@ func (q *request) requestToken() (any, error) {
 		"spec": object{"expirationSeconds": seconds}, "status": object{"token": token, "expirationTimestamp": expires.UTC().Format(time.RFC3339)}}, nil
 }
 
-// tokenSecret is the Secret of a bootstrap token. The secret part is left out: nobody needs to read it here.
+// tokenSecret is the Secret of a bootstrap token, without the secret part, which no client reads here.
 func (c *cluster) tokenSecret(name string) (object, bool) {
 	for token := range c.Tokens {
 		if id, _, _ := strings.Cut(token, "."); tokenSecret+id == name {

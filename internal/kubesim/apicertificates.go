@@ -23,7 +23,7 @@ func (c *cluster) issue(template *x509.Certificate, now time.Time) (certPEM, key
 	return pair.Cert, pair.Key, err
 }
 
-// serverCertificate is that of the API server on a machine. It is made once, as kubeadm does.
+// serverCertificate is the certificate of the API server on a machine. It is made once, as by kubeadm.
 func (w *World) serverCertificate(c *cluster, m *machine) (tls.Certificate, error) {
 	key := m.ID + " " + c.ID + " " + m.Node
 	cert, made := w.certificates[key]

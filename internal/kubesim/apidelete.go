@@ -83,7 +83,7 @@ func (q *request) remove() (any, error) {
 	return done, nil
 }
 
-// end deletes an object, or marks it where somebody holds it.
+// end deletes an object, or marks it for deletion if a finalizer blocks that.
 func (c *cluster) end(k apiKind, o object, policy string) error {
 	meta := inner(o, "metadata")
 	held := list(meta, "finalizers")

@@ -14,7 +14,7 @@ type apiKind struct {
 	Namespaced                   bool
 }
 
-// builtin are the kinds that this API server knows without definitions of clients, of a group the preferred version
+// builtin are the kinds that this API server serves without CustomResourceDefinitions, the preferred version of a group
 // first.
 var builtin = []apiKind{
 	{"", "v1", "nodes", "Node", false}, {"", "v1", "namespaces", "Namespace", false}, {"", "v1", "pods", "Pod", true},
@@ -43,7 +43,7 @@ var builtin = []apiKind{
 	{"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false},
 }
 
-// shortNames are those that clients may ask for by discovery.
+// shortNames are the short names in discovery.
 var shortNames = map[string][]string{
 	"configmaps": {"cm"}, "cronjobs": {"cj"}, "customresourcedefinitions": {"crd", "crds"}, "daemonsets": {"ds"}, "deployments": {"deploy"},
 	"events": {"ev"}, "horizontalpodautoscalers": {"hpa"}, "ingresses": {"ing"}, "namespaces": {"ns"}, "networkpolicies": {"netpol"},
@@ -57,7 +57,7 @@ var subresources = map[string]map[string]any{
 	"serviceaccounts": {"name": "serviceaccounts/token", "namespaced": true, "group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest", "verbs": []string{"create"}},
 }
 
-// custom reports whether a kind is one of a CustomResourceDefinition.
+// custom reports whether a CustomResourceDefinition defines the kind.
 func (k apiKind) custom() bool {
 	return k.Group != "" && !slices.ContainsFunc(builtin, func(b apiKind) bool { return b.Group == k.Group })
 }
@@ -99,7 +99,8 @@ func (k apiKind) apiVersion() string {
 	return k.Group + "/" + k.Version
 }
 
-// prefix begins the keys of all objects of a kind, whatever its version. The name of a built-in kind is unique here.
+// prefix is the prefix of the keys of all objects of a kind, for any version. The name of a built-in kind is unique
+// here.
 func (k apiKind) prefix() string {
 	if k.custom() {
 		return k.Kind + "." + k.Group + "/"
@@ -187,7 +188,7 @@ func (q *request) resources(group, version string) any {
 	return map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": apiKind{Group: group, Version: version}.apiVersion(), "resources": list}
 }
 
-// apiPath is where a request goes.
+// apiPath is the target of a request.
 type apiPath struct {
 	kind                 apiKind
 	namespace, name, sub string

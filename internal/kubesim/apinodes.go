@@ -136,8 +136,8 @@ func ownedBy(pod object, kind string) bool {
 // guarded marks a pod that was asked to leave and may not.
 const guarded = "kubesim/guarded"
 
-// deleteNode removes a Node; its pods end with it. A real API server would also take away a node that works,
-// but whoever does that has forgotten to drain it, unless disruption budgets were in the way.
+// deleteNode removes a Node; its pods end with it. It refuses to remove a Ready node with pods, which a real API server
+// does not: a caller that does so has forgotten to drain the node, unless disruption budgets prevented that.
 func (w *World) deleteNode(c *cluster, name string) error {
 	pods := c.podsOn(name)
 	for key, pod := range pods {
@@ -152,8 +152,8 @@ func (w *World) deleteNode(c *cluster, name string) error {
 	return nil
 }
 
-// endPod ends a pod where its kubelet answers, after the delay of pods. Otherwise nobody confirms that it has ended, and
-// it is there until it is deleted by force or its node is. Without a grace of its own the pod has that of its spec.
+// endPod ends a pod after the delay of pods, if its kubelet answers. Otherwise nothing confirms its end, and it exists
+// until it or its node is deleted by force. Without an explicit grace the pod has that of its spec.
 func (w *World) endPod(c *cluster, pod object, grace *int) error {
 	n := c.Nodes[textAt(pod, "spec", "nodeName")]
 	seconds := numberOr(0, pod, "spec", "terminationGracePeriodSeconds")
@@ -164,7 +164,7 @@ func (w *World) endPod(c *cluster, pod object, grace *int) error {
 	if force := grace != nil && *grace == 0; force || n == nil || w.ready(c, n) && (c.delay <= 0 || ended) {
 		seconds = 0
 	} else if !w.ready(c, n) {
-		seconds = max(seconds, 1) // the kubelet would have to say that it has ended
+		seconds = max(seconds, 1) // the kubelet would have to confirm the end
 	}
 	if left, going := numberAt(pod, "metadata", "deletionGracePeriodSeconds"); going && seconds >= left && seconds > 0 {
 		return nil
@@ -197,7 +197,7 @@ func (q *request) evict(pod object) (any, error) {
 	return object{"kind": "Status", "apiVersion": "v1", "status": "Success"}, q.w.endPod(q.c, pod, nil)
 }
 
-// budget fails if the pod is one that a disruption budget needs.
+// budget fails if a disruption budget needs the pod.
 func (c *cluster) budget(key string, pod object) error {
 	var budget object
 	if err := json.Unmarshal(c.Objects[key], &budget); err != nil {

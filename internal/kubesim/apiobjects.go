@@ -17,7 +17,7 @@ import (
 // object is any object of the API.
 type object = map[string]any
 
-// at walks into an object; what is missing on the way is nil.
+// at returns a value inside an object, nil if a part of the path does not exist.
 func at(o any, path ...string) any {
 	for _, name := range path {
 		inner, _ := o.(object)
@@ -41,7 +41,7 @@ func inner(o object, name string) object {
 	return m
 }
 
-// load reads an object. Nodes are not kept as they are: what the kubelet says is computed.
+// load reads an object. Nodes are not stored: they are computed from the state of their kubelets.
 func (q *request) load(p apiPath) (object, bool) {
 	switch {
 	case p.kind.Kind == "Node":
@@ -62,7 +62,7 @@ func (q *request) load(p apiPath) (object, bool) {
 	return o, true
 }
 
-// store keeps an object as etcd does: with a uid and a new revision. Nothing is kept when nothing changes.
+// store stores an object as etcd does: with a uid and a new revision. It stores nothing if nothing changes.
 func (c *cluster) store(k apiKind, o object) error {
 	meta := inner(o, "metadata")
 	key := k.key(textAt(meta, "namespace"), textAt(meta, "name"))

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// openAPI answers what clients read there before they send objects: that the API server itself validates fields. What
-// fields there are is not in it, so clients that validate themselves find nothing wrong. It is nil for other paths.
+// openAPI answers the requests that clients make before they send objects: the answer says that the API server itself
+// validates fields. It lists no fields, so clients that validate find no faults. It is nil for other paths.
 func (q *request) openAPI() (any, error) {
 	const root = "/openapi/v3"
 	path := q.http.URL.Path
@@ -45,7 +45,7 @@ func (q *request) openAPI() (any, error) {
 	return object{"openapi": "3.0.0", "info": object{"title": "Kubernetes", "version": "v" + q.c.Version}, "paths": doc}, nil
 }
 
-// checkQuery refuses what is not simulated rather than to pass over it.
+// checkQuery refuses parameters that are not simulated, instead of ignoring them.
 func (q *request) checkQuery() error {
 	query := q.http.URL.Query()
 	if v := query.Get("fieldValidation"); !slices.Contains([]string{"", "Ignore", "Warn", "Strict"}, v) {

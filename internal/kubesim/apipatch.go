@@ -78,8 +78,8 @@ const (
 	deleteDirective = "$deleteFromPrimitiveList/"
 )
 
-// strategicMerge lays a patch over an object: as a merge patch, but lists whose items have a key are merged by it.
-// The path is where in the object it happens.
+// strategicMerge applies a patch to an object: as a merge patch, but lists whose items have a key are merged by it.
+// path is the position in the object.
 func strategicMerge(into, patch object, path []string) error {
 	if patch[patchDirective] == "replace" {
 		clear(into)
@@ -249,7 +249,7 @@ func containsValue(items []any, wanted any) bool {
 	return false
 }
 
-// ordered puts items into the order that is asked for; the others follow.
+// ordered sorts items in the requested order; the remaining ones follow.
 func ordered(items []any, order any, keys []string) []any {
 	out, wanted := []any{}, list(object{"order": order}, "order")
 	taken := map[int]bool{}

@@ -44,7 +44,7 @@ func (q *request) changed(old object) (object, error) {
 	return q.patched(kind, old, o)
 }
 
-// status changes the status, and of the metadata nothing.
+// status changes only the status.
 func (q *request) status(old object) (any, error) {
 	if q.http.Method == http.MethodGet {
 		return old, nil
@@ -133,7 +133,7 @@ func setDefault(o object, name string, value any) {
 	}
 }
 
-// defaults sets what a real API server would, as far as clients or the controllers here look at it.
+// defaults sets the defaults of a real API server that clients or the controllers here read.
 func (q *request) defaults(old, o object) error {
 	kind := q.path.kind.Kind
 	if path := templated[kind]; path != nil && !q.path.kind.custom() {

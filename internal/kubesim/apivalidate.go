@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// validate finds what clients and charts get wrong most easily. It is not the whole of what a real API server checks:
-// above all it does not know which fields there are.
+// validate finds the most frequent mistakes of clients and charts. A real API server checks more: this one does not
+// know the valid fields.
 func (q *request) validate(old, o object) error {
 	if q.path.kind.custom() {
 		return nil
@@ -126,7 +126,7 @@ func (q *request) checkWorkload(old, o object) error {
 			return q.invalid(fmt.Sprintf("spec.%s: Invalid value: %d: must be greater than or equal to 0", name, n))
 		}
 	}
-	if template["spec"] == nil { // it stands for a workload whose pods nobody looks at: the controllers make none
+	if template["spec"] == nil { // a workload whose pods do not matter in the test: the controllers make none
 		return nil
 	}
 	if !selects(spec["selector"], at(template, "metadata", "labels")) {
@@ -211,7 +211,7 @@ func (q *request) checkPod(old, o object) error {
 	return q.checkPodSpec(spec, "spec")
 }
 
-// checkPodChange lets only images, tolerations and the like be changed.
+// checkPodChange allows changes only of images, tolerations and the like.
 func (q *request) checkPodChange(old, o object) error {
 	strip := func(o object) object {
 		spec, _ := plain(o["spec"]).(object)

@@ -14,8 +14,8 @@ var (
 	claimKind  = apiKind{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true}
 )
 
-// checkVolume finds what the API server refuses of a persistent volume. A new one is Pending until the controller has
-// seen it.
+// checkVolume finds faults for which the API server refuses a persistent volume. A new one is Pending until the
+// controller has processed it.
 func (q *request) checkVolume(old, o object) error {
 	spec, _ := at(o, "spec").(object)
 	modes, _ := spec["accessModes"].([]any)
@@ -36,7 +36,7 @@ func (q *request) checkVolume(old, o object) error {
 	return nil
 }
 
-// objects are all of a kind, by key. Whoever changes one must store it.
+// objects returns all objects of a kind, by key. A caller that changes one must store it.
 func (c *cluster) objects(k apiKind) (out []object, err error) {
 	prefix := k.prefix()
 	var keys []string
@@ -72,7 +72,7 @@ func (c *cluster) object(key string) object {
 	return o
 }
 
-// controlVolumes does what the controllers of volumes have done since the last request.
+// controlVolumes does the work of the volume controllers since the last request.
 func (c *cluster) controlVolumes() error {
 	volumes, err := c.objects(volumeKind)
 	if err != nil || len(volumes) == 0 {

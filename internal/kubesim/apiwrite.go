@@ -77,7 +77,7 @@ func (q *request) write(old, o object) (any, error) {
 	return q.keep(old, o)
 }
 
-// keep stores what has been checked, unless nothing has changed.
+// keep stores a checked object, unless nothing has changed.
 func (q *request) keep(old, o object) (any, error) {
 	if old != nil && reflect.DeepEqual(plain(old), plain(o)) {
 		return old, nil
@@ -113,7 +113,7 @@ func (q *request) specChanged(old, o object) bool {
 	return !reflect.DeepEqual(plain(strip(old)), plain(strip(o)))
 }
 
-// checkMeta finds what does not fit the path, or what is there.
+// checkMeta finds metadata that contradict the path or the existing object.
 func (q *request) checkMeta(old, o object) error {
 	meta := inner(o, "metadata")
 	switch {
@@ -189,14 +189,14 @@ func (q *request) systemMeta(old, o object) {
 			meta["managedFields"] = value
 		}
 	}
-	for name, value := range meta { // null is the same as nothing
+	for name, value := range meta { // null counts as absent
 		if value == nil {
 			delete(meta, name)
 		}
 	}
 }
 
-// keepStatus keeps clients from changing the status but by its subresource.
+// keepStatus prevents changes of the status except through its subresource.
 func (q *request) keepStatus(old, o object) {
 	if !q.c.hasStatus(q.path.kind) {
 		return
@@ -207,7 +207,8 @@ func (q *request) keepStatus(old, o object) {
 	}
 }
 
-// finish deletes an object that was asked to go, once nobody holds it: no finalizer, and for a pod its kubelet.
+// finish deletes an object that is marked for deletion, once nothing blocks it: no finalizer, and for a pod its
+// kubelet.
 func (c *cluster) finish(k apiKind, o object) {
 	held, _ := at(o, "metadata", "finalizers").([]any)
 	seconds, _ := numberAt(o, "metadata", "deletionGracePeriodSeconds")
@@ -217,7 +218,7 @@ func (c *cluster) finish(k apiKind, o object) {
 	c.drop(k.key(textAt(o, "metadata", "namespace"), textAt(o, "metadata", "name")))
 }
 
-// mark notes that an object is to go.
+// mark marks an object for deletion.
 func mark(o object, seconds int) {
 	meta := inner(o, "metadata")
 	if meta["deletionTimestamp"] == nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// keepalivedConfig finds what "keepalived -t" refuses, as far as the braces and the needed words go.
+// keepalivedConfig finds faults that "keepalived -t" reports, limited to the braces and the required words.
 func keepalivedConfig(text string) error {
 	depth := 0
 	for _, r := range text {
@@ -51,7 +51,7 @@ func virtualAddresses(conf string) (out []netip.Addr) {
 	return out
 }
 
-// keepalived checks a configuration, or tells its version.
+// keepalived checks a configuration, or prints its version.
 func keepalived(_ context.Context, c *call) error {
 	if slices.Equal(c.args, []string{"--version"}) {
 		_, _ = fmt.Fprintln(c.process.Stderr, "Keepalived v2.2.7 (01/16,2022)")

@@ -56,8 +56,7 @@ func issue(issuer *keyPair, template *x509.Certificate, now time.Time) (keyPair,
 	}, nil
 }
 
-// newCA makes a certificate authority. It is a real one: callers compute the hash of its key, and verify what it has
-// signed.
+// newCA makes a real certificate authority: callers compute the hash of its key, and verify its signatures.
 func newCA(name string, now time.Time) (keyPair, error) {
 	return issue(nil, &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}, now)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// namespaces gives namespaces what each has, and empties those that are to go.
+// namespaces creates the default objects of namespaces, and empties those that are marked for deletion.
 func (w *World) namespaces(c *cluster) error {
 	all, err := c.objects(namespaceKind)
 	if err != nil {
@@ -35,7 +35,7 @@ func (w *World) namespaces(c *cluster) error {
 	return nil
 }
 
-// empty deletes what is in a namespace, and then the namespace, unless clients hold it.
+// empty deletes the objects in a namespace, and then the namespace, unless finalizers block that.
 func (w *World) empty(c *cluster, ns object, name string) error {
 	kinds, left := c.kinds(), 0
 	for _, key := range slices.Sorted(maps.Keys(c.Objects)) {
@@ -68,14 +68,14 @@ func (w *World) empty(c *cluster, ns object, name string) error {
 	return nil
 }
 
-// uidLength is that of the uids that are given here. Owners with others are stand-ins, of the pods that clusters begin
-// with for one: they are taken to be there.
+// uidLength is the length of generated uids. Owners with other uids are stand-ins, such as those of the initial pods of
+// clusters: they count as existing.
 const uidLength = 36
 
 // collect is the garbage collector.
 func (w *World) collect(c *cluster) error {
 	kinds := c.kinds()
-	alive := map[string]string{} // uids: how they are to go
+	alive := map[string]string{} // how they are deleted, by uid
 	dependents := map[string][]string{}
 	for _, key := range slices.Sorted(maps.Keys(c.Objects)) {
 		o := c.light(key)
@@ -112,7 +112,7 @@ func (w *World) collect(c *cluster) error {
 	return w.releaseOwners(c, kinds, dependents)
 }
 
-// collectOne deletes an object all of whose owners are gone, or takes the reference to the one that is.
+// collectOne deletes an object all of whose owners no longer exist, or removes the reference to the missing owner.
 func (w *World) collectOne(c *cluster, kinds []apiKind, key, owner string, alive map[string]string, how string) error {
 	k, known := c.kindByKey(key, kinds)
 	o := clone(c.object(key))
@@ -145,7 +145,7 @@ func (w *World) collectOne(c *cluster, kinds []apiKind, key, owner string, alive
 	return c.end(k, o, "Background")
 }
 
-// releaseOwners lets owners go that have waited for their dependents.
+// releaseOwners deletes owners that have waited for their dependents.
 func (w *World) releaseOwners(c *cluster, kinds []apiKind, dependents map[string][]string) error {
 	for _, key := range slices.Sorted(maps.Keys(c.Objects)) {
 		o := c.light(key)

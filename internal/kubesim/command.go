@@ -101,7 +101,7 @@ func (c *call) root() error {
 	return nil
 }
 
-// flags parses the arguments strictly and returns the others.
+// flags parses the arguments strictly and returns the remaining ones.
 func (c *call) flags(args []string, define func(*pflag.FlagSet)) ([]string, error) {
 	set := pflag.NewFlagSet(c.process.Args[0], pflag.ContinueOnError)
 	set.SetOutput(io.Discard)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// PodsRunTwice lists the pods of StatefulSets of which two copies have run at the same time: two writers on one volume. A
-// copy runs on where its Pod or its Node was deleted and the kubelet cannot be told.
+// PodsRunTwice lists the pods of StatefulSets of which two copies have run at the same time: two writers on one volume.
+// A copy continues to run if its Pod or its Node was deleted while the kubelet cannot be reached.
 func (w *World) PodsRunTwice() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +35,7 @@ func (w *World) noteCopy(c *cluster, n *node, p object) {
 	m.Pods[key] = textAt(p, "metadata", "uid")
 }
 
-// endCopies ends what kubelets run that the API has no more. A machine that does not answer is not told.
+// endCopies ends pods that kubelets run and the API no longer has, on machines that answer.
 func (w *World) endCopies(c *cluster) {
 	for _, m := range w.state.Machines {
 		if m.Cluster != c.ID || !m.runs("kubelet") {

@@ -22,7 +22,7 @@ func (w *World) daemonSets(c *cluster) error {
 	return nil
 }
 
-// daemonTolerations are those that the controller adds: its pods run on nodes that take no others.
+// daemonTolerations are added by the controller: its pods also run on nodes that accept no other pods.
 var daemonTolerations = []any{
 	object{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"},
 	object{"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"},

@@ -179,7 +179,7 @@ func (c *cluster) roll(d, fresh object, old []object, wanted int) error {
 	}
 	freshReady := min(numberOr(0, fresh, "status", "availableReplicas"), freshHas)
 	spare := oldTotal + freshHas - (wanted - unavailable) - (freshHas - freshReady)
-	broken := oldTotal - oldReady // those that do not work go first, and cost nothing
+	broken := oldTotal - oldReady // pods that do not work are removed first, without counting as unavailable
 	for _, rs := range old {
 		n := numberOr(0, rs, "spec", "replicas")
 		gone := min(n, max(spare, 0))

@@ -30,6 +30,6 @@
 // they fail on real machines.
 //
 // A World holds all machines and clusters; it can be saved as JSON and restored. What a command changes on
-// its machine is in the machine's files; what survives in nobody's files (tokens, nodes, etcd members) is in
+// its machine is in the machine's files; state that is in no file (tokens, nodes, etcd members) is in
 // the World.
 package kubesim

@@ -37,7 +37,7 @@ func docker(ctx context.Context, c *call) error {
 	if err := c.on(func(m *machine) error {
 		if !m.runs("docker") {
 			if slices.Contains(set.Args(), "--format") {
-				c.printf("\n") // the client formats what it has not been told
+				c.printf("\n") // the client prints the template even without values
 			}
 			return errors.New("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?")
 		}
@@ -90,14 +90,14 @@ func (c *call) dockerVersion(args []string) error {
 	})
 }
 
-// dockerVersion is that of the package, without its epoch and its revision.
+// dockerVersion is the version of the package, without its epoch and its revision.
 func (m *machine) dockerVersion() string {
 	version := cmp.Or(m.Packages["docker-ce"], m.Packages["docker.io"])
 	version, _, _ = strings.Cut(strings.TrimPrefix(version, "5:"), "-")
 	return version
 }
 
-// dockerWay is what the daemon does with a server: HTTP for those that it has been told of.
+// dockerWay returns how the daemon accesses a server: by HTTP if its configuration says so.
 func (c *call) dockerWay(server string) (way, error) {
 	w := way{scheme: "https"}
 	if err := c.on(func(m *machine) error {
@@ -136,7 +136,7 @@ func (c *call) dockerConfig(name string) map[string]dockerAuth {
 	return f.Auths
 }
 
-// writeDockerConfig changes the entries; the client keeps what else is there, and formats it anew.
+// writeDockerConfig changes the entries; the client keeps the rest of the file, and formats it again.
 func (c *call) writeDockerConfig(name string, auths map[string]dockerAuth) error {
 	f := map[string]any{}
 	if text, err := afero.ReadFile(c.process.FS, name); err == nil {
@@ -201,7 +201,7 @@ func (c *call) dockerLogout(file string, args []string) error {
 	return c.writeDockerConfig(file, f)
 }
 
-// dockerInfo tells which registries without TLS the daemon knows now.
+// dockerInfo prints the registries without TLS in the current configuration.
 func (c *call) dockerInfo(args []string) error {
 	if !slices.Equal(args, []string{"--format", "{{json .RegistryConfig.IndexConfigs}}"}) {
 		return fmt.Errorf("kubesim: docker info %q is not simulated", args)
@@ -218,7 +218,8 @@ func (c *call) dockerInfo(args []string) error {
 	})
 }
 
-// loadDaemon is what Docker does when it starts or is told to reload. A reload does not notice that a list is gone.
+// loadDaemon loads the configuration as Docker does at its start or reload. A reload does not notice that a list was
+// removed.
 func (c *call) loadDaemon(m *machine, reload bool) error {
 	var f struct {
 		Insecure *[]string `json:"insecure-registries"`

@@ -41,7 +41,7 @@ type container struct {
 	Registry bool              `json:"registry,omitempty"`
 	Labels   map[string]string `json:"labels,omitempty"`
 	Env      map[string]string `json:"env,omitempty"`
-	Ports    map[string]string `json:"ports,omitempty"` // those of the machine, and where they lead inside
+	Ports    map[string]string `json:"ports,omitempty"` // ports of the machine, and their ports in the container
 	Volumes  []bind            `json:"volumes,omitempty"`
 	Restart  string            `json:"restart"`
 	Status   string            `json:"status"` // created, running, restarting, exited
@@ -49,7 +49,7 @@ type container struct {
 	Error    string            `json:"error,omitempty"`
 	Restarts int               `json:"restarts,omitempty"`
 	Logs     []string          `json:"logs,omitempty"`
-	TLS      *keyPair          `json:"tls,omitempty"` // what it has read when it started
+	TLS      *keyPair          `json:"tls,omitempty"` // read at its start
 }
 
 // bind is a directory of the machine that a container sees.
@@ -113,7 +113,7 @@ func (c *call) imageInspect(args []string) error {
 	})
 }
 
-// containerInspect tells what a driver reads of a container (Docker Engine API, ContainerInspect).
+// containerInspect prints the fields that a driver reads (Docker Engine API, ContainerInspect).
 func (c *call) containerInspect(args []string) error {
 	if len(args) != 3 || args[0] != "--format" || args[1] != "{{json .}}" {
 		return fmt.Errorf("kubesim: docker container inspect %q is not simulated", args)
@@ -220,7 +220,7 @@ func (k *container) stop() {
 	}
 }
 
-// containerLogs shows what a registry has said, which it does on standard error.
+// containerLogs prints the messages of a registry, which writes them to standard error.
 func (c *call) containerLogs(args []string) error {
 	var tail int
 	rest, err := c.flags(args, func(f *pflag.FlagSet) { f.IntVarP(&tail, "tail", "n", -1, "") })

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// startRegistry is what the registry does first (distribution 2.8, registry/registry.go and registry/handlers/app.go):
-// what it says, and the code with which it ends, 0 while it serves.
+// startRegistry simulates the start of the registry (distribution 2.8, registry/registry.go and
+// registry/handlers/app.go). It returns the messages, and the code with which the registry ends, 0 while it serves.
 func (w *World) startRegistry(m *machine, k *container) (code int, said string) {
 	if err := w.startAuth(m, k); err != nil {
 		return 2, fmt.Sprintf("panic: unable to configure authorization (%s): %v\n\n%s", k.Env["REGISTRY_AUTH"], err, trace)
@@ -39,7 +39,7 @@ func (w *World) startRegistry(m *machine, k *container) (code int, said string) 
 	return 0, w.logged("info", "listening on [::]:%s, tls", k.listensAt())
 }
 
-// trace stands below what a registry says when it panics: whoever looks at the last line learns nothing.
+// trace follows the message of a registry that panics, so that the last line of the log does not contain the cause.
 var trace = "goroutine 1 [running]:\n" + strings.Repeat("github.com/docker/distribution/registry.glob..func1(0x17653c0?, {0xc0002ebf30, 0x1, 0x1})\n\tgithub.com/docker/distribution/registry/registry.go:119 +0x18f\n", 5) +
 	"main.main()\n\tgithub.com/docker/distribution/cmd/registry/main.go:22 +0x25"
 
@@ -100,8 +100,8 @@ func (w *World) running(id, containerID string) (k container, files afero.Fs, ok
 	return *found, w.files[id](), true
 }
 
-// serveRegistry answers at a port that Docker publishes: as long as nothing listens inside, its proxy takes connections
-// and drops them.
+// serveRegistry answers at a port that Docker publishes. While nothing listens in the container, Docker's proxy accepts
+// connections and drops them.
 func (w *World) serveRegistry(id, containerID, inside string, conn net.Conn) {
 	k, _, ok := w.running(id, containerID)
 	if !ok || k.listensAt() != inside {
@@ -136,8 +136,8 @@ func (w *World) serveRegistry(id, containerID, inside string, conn net.Conn) {
 	serveHTTPS(conn, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, handler)
 }
 
-// content is the directory of the machine where the registry keeps what it is given; without a volume, an anonymous
-// one of Docker's.
+// content is the directory of the machine in which the registry stores its data; without a volume, an anonymous one of
+// Docker's.
 func (k *container) content() string {
 	const inside = "/var/lib/registry"
 	if dir, _, mounted := k.within(inside); mounted {

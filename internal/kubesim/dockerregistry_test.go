@@ -45,7 +45,7 @@ func (s *site) client(on string, cas string, options ...remote.Option) *client {
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return s.world.Dialer(on)(ctx, network, addr)
 		}}
-	once := remote.WithRetryPredicate(func(error) bool { return false }) // what goes wrong here goes wrong again
+	once := remote.WithRetryPredicate(func(error) bool { return false }) // a retry would fail too
 	return &client{s, on, append([]remote.Option{remote.WithTransport(t), remote.WithContext(s.t.Context()), once}, options...)}
 }
 
@@ -58,7 +58,7 @@ func (c *client) ref(image string, options ...name.Option) name.Reference {
 	return ref
 }
 
-// push pushes an image of its own and returns it.
+// push pushes a new image and returns it.
 func (c *client) push(ref name.Reference) (v1.Image, error) {
 	c.s.t.Helper()
 	img, err := random.Image(3000, 2)
@@ -247,7 +247,7 @@ func (s *site) do(method, path, body string) *http.Response {
 	return response
 }
 
-// uploadTo begins an upload and returns where it goes on.
+// uploadTo begins an upload and returns the URL for its next part.
 func (s *site) uploadTo(path string) string {
 	s.t.Helper()
 	response := s.do(http.MethodPost, path, "")
@@ -352,7 +352,7 @@ func TestRegistryWithTLSAndLogin(t *testing.T) {
 	}
 }
 
-// TestOthersPull: the runtimes of other machines reach the registry, by what it is.
+// TestOthersPull: the runtimes of other machines reach the registry, with their configured protocol.
 func TestOthersPull(t *testing.T) {
 	t.Parallel()
 	s := plainRegistry(t, "m2", "m3")

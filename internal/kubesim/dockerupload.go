@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// upload begins an upload (POST), goes on with it (PATCH), ends it (PUT), or gives it up (DELETE).
+// upload begins an upload (POST), continues it (PATCH), completes it (PUT), or cancels it (DELETE).
 func (s store) upload(out http.ResponseWriter, r *http.Request, repository, id string) error {
 	if r.Method == http.MethodPost && id == "" {
 		return s.begin(out, r, repository)

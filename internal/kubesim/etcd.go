@@ -72,7 +72,7 @@ func (w *World) quorate(c *cluster) bool {
 	return c.Standalone || len(w.aliveVoters(c))*2 > len(c.Etcd.voters())
 }
 
-// leader is the member that the others follow; 0 without a quorum. A new one is elected when the last is gone.
+// leader returns the leading member; 0 without a quorum. A new one is elected when the last one no longer runs.
 func (w *World) leader(c *cluster) uint64 {
 	if !w.quorate(c) {
 		return 0
@@ -96,9 +96,9 @@ var (
 	errEtcdBadTransfer = &rpcError{9, "etcdserver: bad leader transferee"}
 )
 
-// addLearner is what kubeadm join begins with. It checks first that every member answers, and passes over the
-// addition when its peer URL is there already (kubeadm 1.35, phases/join/checketcd.go, util/etcd addMember). A
-// member that has run has lost its data then: it cannot start.
+// addLearner is the first step of kubeadm join. It checks first that every member answers, and skips the addition if
+// its peer URL is already a member (kubeadm 1.35, phases/join/checketcd.go, util/etcd addMember). A member that has run
+// has lost its data then: it cannot start.
 func (w *World) addLearner(c *cluster, m *machine) error {
 	e := &c.Etcd
 	for _, known := range e.Members {
@@ -163,7 +163,7 @@ func (w *World) moveLeader(c *cluster, self, to uint64) error {
 	return nil
 }
 
-// writeEtcdFiles writes what the member of this machine, and its clients, are known by.
+// writeEtcdFiles writes the certificates of the member on this machine, and of its clients.
 func (c *call) writeEtcdFiles(e *etcdCluster, name, address string) error {
 	addr, err := netip.ParseAddr(address)
 	if err != nil {
@@ -206,12 +206,12 @@ func (c *call) promote(cl *cluster, name string) error {
 	return c.writeEtcdFiles(&cl.Etcd, name, e.Address.String())
 }
 
-// leaveEtcd is what kubeadm reset does: it takes the member out if it runs, and the others take the change; then
-// the data is deleted. The last member takes the cluster with it.
+// leaveEtcd is the etcd part of kubeadm reset: it removes the member if it runs and the remaining members accept the
+// change; then it deletes the data. The last member ends the cluster.
 func (c *call) leaveEtcd(m *machine) {
 	cl := c.w.state.Clusters[m.Cluster]
 	if cl == nil {
-		return // it does not know of any cluster
+		return // the machine belongs to no cluster
 	}
 	e := cl.Etcd.of(m.ID)
 	switch {
@@ -223,7 +223,7 @@ func (c *call) leaveEtcd(m *machine) {
 	}
 }
 
-// Member is what the world knows of an etcd member, for tests.
+// Member describes an etcd member, for tests.
 type Member struct {
 	Name, Machine   string
 	Address         netip.Addr

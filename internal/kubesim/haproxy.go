@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// haproxyState is what haproxy has read, which is not always what is in its file.
+// haproxyState is the configuration that haproxy has loaded, which may differ from its file.
 type haproxyState struct {
 	Config string `json:"config,omitempty"`
 	PID    int    `json:"pid,omitempty"` // of its worker
@@ -55,8 +55,8 @@ func haproxy(_ context.Context, c *call) error {
 	return nil
 }
 
-// startBalancer has haproxy read its configuration. A reload that finds a port taken is a success for systemctl, but the old worker
-// goes on; it does not start anew then.
+// startBalancer makes haproxy load its configuration. If a reload finds a port in use, systemctl reports success, but
+// the old worker continues; a start fails.
 func (c *call) startBalancer(m *machine, reload bool) error {
 	text, err := afero.ReadFile(c.process.FS, configOf["haproxy"])
 	if err != nil {

@@ -46,7 +46,7 @@ backend a-1
 var haproxyConfigs = map[string]struct {
 	text   string
 	sound  bool
-	passed bool // haproxy passes over what nobody means
+	passed bool // haproxy ignores it
 }{
 	"sound":             {soundHaproxy, true, false},
 	"empty backend":     {soundHaproxy + "backend none\n", true, false},

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// haproxyFile is what a haproxy.cfg says, as far as it matters here.
+// haproxyFile is the content of a haproxy.cfg that the simulation uses.
 type haproxyFile struct {
 	frontends []*frontend
 	backends  map[string]*backend
@@ -64,7 +64,7 @@ type haproxyParser struct {
 	faults  []string
 }
 
-// parseHaproxy reads a haproxy.cfg: keywords that are known, in their sections, and what they lead to.
+// parseHaproxy reads a haproxy.cfg: known keywords in their sections, and their targets.
 func parseHaproxy(text string) (*haproxyFile, error) {
 	p := &haproxyParser{file: haproxyFile{backends: map[string]*backend{}}, named: map[string]bool{}}
 	if text != "" && !strings.HasSuffix(text, "\n") {

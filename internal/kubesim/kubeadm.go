@@ -130,8 +130,8 @@ func (c *call) init(ctx context.Context, args []string) error {
 	return nil
 }
 
-// throughEndpoint makes sure that a new control plane is found at its endpoint, by way of which kubeadm puts everything into it
-// (kubeadm, phases upload-config and following). Without that there is nothing.
+// throughEndpoint checks that a new control plane can be reached at its endpoint, through which kubeadm uploads its
+// configuration (kubeadm, phases upload-config and following).
 func (w *World) throughEndpoint(cl *cluster, m *machine) error {
 	found, err := w.reach(cl.Endpoint)
 	if err == nil && found != cl {

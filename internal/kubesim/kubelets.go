@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// kubelets runs pods on their nodes and ends those that are to go.
+// kubelets runs pods on their nodes and ends pods that are marked for deletion.
 func (w *World) kubelets(c *cluster) error {
 	w.endCopies(c)
 	pods, err := c.objects(podKind)
@@ -36,7 +36,7 @@ func (w *World) kubelets(c *cluster) error {
 	return nil
 }
 
-// lost is what the control plane says of pods whose node does not answer: not ready.
+// lost sets the status of pods whose node does not answer: not ready.
 func (w *World) lost(c *cluster, p object) error {
 	if !hasCondition(p, "Ready") {
 		return nil

@@ -239,7 +239,7 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// TestSaveAndRestore: another world with the same files goes on where the first one was.
+// TestSaveAndRestore: another world with the same files continues from the state of the first one.
 func TestSaveAndRestore(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "m1", "m2")

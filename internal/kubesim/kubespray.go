@@ -27,7 +27,7 @@ func (k *kubespray) begin(r *ansiblesim.Run) (n nodes, err error) {
 	r.Local(play, fmt.Sprintf(task, least, below))
 	n = nodes{masters: hostsOf(r, "kube_control_plane", "kube-master"), etcd: hostsOf(r, "etcd"), workers: hostsOf(r, "kube_node", "kube-node")}
 	n.all = hostsOf(r, "k8s_cluster", "k8s-cluster")
-	if k.minor() >= 29 { // dynamic_groups: what is in the others is in this one too
+	if k.minor() >= 29 { // dynamic_groups: this group has the hosts of all groups
 		n.all = merged(n.masters, n.workers, n.all)
 	}
 	all := merged(n.all, n.etcd)
@@ -246,7 +246,7 @@ func address(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host) (string
 	return strings.TrimSpace(out), err
 }
 
-// controlPlane makes the cluster on the first node, and joins the others.
+// controlPlane creates the cluster on the first node, and joins the remaining ones.
 func (k *kubespray) controlPlane(ctx context.Context, r *ansiblesim.Run, n nodes) error {
 	first := r.Play("Install the control plane", n.masters[:1])
 	if err := first.Task(ctx, "kubernetes/control-plane : kubeadm | Initialize first control plane node", func(ctx context.Context, h *ansiblesim.Host) error {
@@ -267,7 +267,7 @@ func (k *kubespray) controlPlane(ctx context.Context, r *ansiblesim.Run, n nodes
 	})
 }
 
-// initConfig is what kubeadm is told: the networks of the group variables, and every name by which the API is reached.
+// initConfig is the configuration for kubeadm: the networks of the group variables, and every name of the API.
 func (k *kubespray) initConfig(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host, n nodes) (string, error) {
 	ip, err := address(ctx, r, h)
 	if err != nil {

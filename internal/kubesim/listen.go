@@ -10,8 +10,8 @@ import (
 // Ports are those at which machines serve something, but for SSH and what haproxy, Services and containers are configured to.
 func Ports() []string { return append(slices.Sorted(maps.Keys(ports)), "16443") }
 
-// Serve answers at a port of a machine what comes over a real network, until it is told to stop. While nothing
-// listens there in the simulation, connections are closed at once.
+// Serve serves a port of a machine to real network connections, until stop is called. While nothing listens there in
+// the simulation, connections are closed at once.
 func (w *World) Serve(id, number string, l net.Listener) (stop func()) {
 	s := &service{open: map[net.Conn]bool{}}
 	s.running.Go(func() {

@@ -23,7 +23,7 @@ func init() {
 // exportOptions are those of exports(5) that are known here.
 var exportOptions = []string{"rw", "ro", "sync", "no_subtree_check", "all_squash", "root_squash", "secure", "insecure"}
 
-// exportfs lists what is exported, or reads the configuration anew.
+// exportfs lists the exports, or reads the configuration again.
 func exportfs(_ context.Context, c *call) error {
 	if err := c.root(); err != nil {
 		return err

@@ -110,7 +110,7 @@ func setOwners(o, old object, owners []*owner) {
 	}
 }
 
-// unowned are the metadata that nobody owns.
+// unowned are metadata that no manager owns.
 var unowned = []string{"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "generateName"}
 
 // fieldsOf are the fields of an object that managers own.
@@ -205,7 +205,7 @@ func find(items []any, element string) int {
 	return indexBy(items, slices.Collect(maps.Keys(keys)), wanted)
 }
 
-// valueAt is what is at a path.
+// valueAt returns the value at a path.
 func valueAt(o any, path string) (any, bool) {
 	for _, element := range split(path) {
 		if name, isField := strings.CutPrefix(element, "f:"); isField {
@@ -227,7 +227,7 @@ func valueAt(o any, path string) (any, bool) {
 	return o, true
 }
 
-// removeAt removes what is at a path, and what is empty without it. It returns what is left of o.
+// removeAt removes the value at a path, and containers that become empty. It returns the rest of o.
 func removeAt(o any, elements []string) any {
 	element := elements[0]
 	if name, isField := strings.CutPrefix(element, "f:"); isField {

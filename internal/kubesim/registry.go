@@ -22,7 +22,7 @@ import (
 type Registry struct {
 	Address            netip.AddrPort
 	CA                 string // PEM of the CA that has signed its certificate; "" speaks HTTP
-	Username, Password string // "" lets everybody pull
+	Username, Password string // "" allows every client to pull
 	Images             []string
 }
 
@@ -79,7 +79,7 @@ func (c *call) containerdFile() (containerdFile, error) {
 	return f, nil
 }
 
-// way is how a runtime goes about a registry.
+// way is how a runtime accesses a registry.
 type way struct {
 	scheme string
 	cas    []byte
@@ -144,7 +144,7 @@ func (c *call) hostsWay(dir, server string) (way, error) {
 	return way{}, fmt.Errorf("%s: no host of hosts.toml can pull", server)
 }
 
-// cutServer parts host:port; brackets of an IPv6 address go.
+// cutServer splits host:port, without the brackets of an IPv6 address.
 func cutServer(server string) (host, port string, found bool) {
 	i := strings.LastIndexByte(server, ':')
 	if i < 0 || strings.HasSuffix(server, "]") {

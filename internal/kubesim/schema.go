@@ -3,7 +3,7 @@ package kubesim
 import "strings"
 
 // keyedLists are the lists of built-in kinds whose items have keys, by the end of their path
-// (x-kubernetes-list-map-keys and x-kubernetes-patch-merge-key; the first key is that of patches).
+// (x-kubernetes-list-map-keys and x-kubernetes-patch-merge-key; patches use the first key).
 var keyedLists = map[string][]string{
 	"containers": {"name"}, "initContainers": {"name"}, "ephemeralContainers": {"name"}, "volumes": {"name"}, "env": {"name"},
 	"imagePullSecrets": {"name"}, "volumeMounts": {"mountPath"}, "volumeDevices": {"devicePath"}, "hostAliases": {"ip"},

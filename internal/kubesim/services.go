@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// defaultService gives a Service its address and its ports. The range is that of kubeadm, 10.96.0.0/12; of it only
-// the first 65000 are given.
+// defaultService gives a Service its address and its ports. It uses the first 65000 addresses of kubeadm's range,
+// 10.96.0.0/12.
 func (q *request) defaultService(old, spec object) error {
 	setDefault(spec, "type", "ClusterIP")
 	setDefault(spec, "sessionAffinity", "None")

@@ -9,7 +9,7 @@ import (
 
 const controllerHash = "controller-revision-hash"
 
-// statefulSets makes pods with ordinals and claims of their own.
+// statefulSets makes pods with ordinals, and a set of claims for each.
 func (w *World) statefulSets(c *cluster) error {
 	all, err := c.objects(statefulKind)
 	if err != nil {
@@ -73,7 +73,7 @@ func ordinalOf(p object) int {
 	return n
 }
 
-// condemn ends pods that are too many, the highest first and one after the other.
+// condemn deletes surplus pods, the highest ordinal first and one after the other.
 func (w *World) condemn(c *cluster, pods []object, start, wanted int, parallel bool) error {
 	slices.SortFunc(pods, func(a, b object) int { return ordinalOf(b) - ordinalOf(a) })
 	for _, p := range pods {

@@ -21,11 +21,11 @@ type volume struct {
 	Machine    string `json:"machine,omitempty"`    // the one it is attached to
 	Filesystem string `json:"filesystem,omitempty"` // what blkid finds on it
 	UUID       string `json:"uuid,omitempty"`       // of the file system: another one after each mkfs
-	// What is on the file system while it is not mounted: paths below its root.
+	// Content of the file system while it is not mounted: paths below its root.
 	Files map[string][]byte `json:"files,omitempty"`
 }
 
-// Volume is what the world knows of a volume, for tests.
+// Volume describes a volume, for tests.
 type Volume struct {
 	ID, Machine, Filesystem, UUID string
 	MountedAt                     string
@@ -63,8 +63,8 @@ func (w *World) AttachVolume(id, machine string) error {
 // RemoveVolume deletes a volume with what is on it.
 func (w *World) RemoveVolume(id string) { w.change(func() { delete(w.state.Volumes, id) }) }
 
-// FormatVolume has something on a volume as if somebody else had put it there: ext4, xfs; "" empties it. It reports
-// whether there is such a volume.
+// FormatVolume sets the content of a volume as another program would: ext4, xfs; "" empties it. It reports whether the
+// volume exists.
 func (w *World) FormatVolume(id, filesystem string) (found bool) {
 	w.change(func() {
 		if v := w.state.Volumes[id]; v != nil {
@@ -94,7 +94,7 @@ func (w *World) Volumes() []Volume {
 	return out
 }
 
-// detach takes all volumes from a machine that is gone. What was written to them stays on them.
+// detach detaches all volumes from a machine that no longer exists. Their content stays.
 func (w *World) detach(machine string) {
 	if m, files := w.state.Machines[machine], w.files[machine]; m != nil && files != nil {
 		for where, id := range m.Mounts {
@@ -157,7 +157,7 @@ func blkid(_ context.Context, c *call) error {
 	})
 }
 
-// mkfsExt4 makes a file system. Cut short it leaves none: the superblock is written last.
+// mkfsExt4 creates a file system. If it is interrupted there is none: the superblock is written last.
 func mkfsExt4(ctx context.Context, c *call) error {
 	args, err := c.flags(c.args, func(f *pflag.FlagSet) { f.BoolP("quiet", "q", false, "") })
 	if err != nil || len(args) != 1 {

@@ -21,7 +21,7 @@ func swapoff(_ context.Context, c *call) error {
 	return c.on(func(m *machine) error { m.SwapOff = true; return nil })
 }
 
-// modprobe shows what a module brings where programs look for it.
+// modprobe creates the files by which programs detect a module.
 func modprobe(_ context.Context, c *call) error {
 	if err := c.root(); err != nil {
 		return err
@@ -44,7 +44,7 @@ func modprobe(_ context.Context, c *call) error {
 	return nil
 }
 
-// show puts a file where the kernel has it, unless what is asked for is in it: it may be that of a real kernel.
+// show writes a file of the kernel, unless it already has the wanted content: it may be that of a real kernel.
 func (c *call) show(name, wanted, content string) error {
 	c.w.mu.Lock()
 	files := c.w.files[c.id]

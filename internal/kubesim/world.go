@@ -131,7 +131,7 @@ func (w *World) Join(id string, others ...netip.Addr) {
 	w.state.Machines[id].Others = others
 }
 
-// Remove takes a machine out of the world, as deleting a VM does: what ran on it is gone.
+// Remove removes a machine from the world, as deleting a VM does: its programs end.
 func (w *World) Remove(id string) {
 	w.change(func() {
 		w.detach(id)

@@ -35,9 +35,9 @@ func (l Login) Validate(prefix string) error {
 	return err
 }
 
-// Auth checks and translates in one: what was checked is what is used. It returns the credentials in the order in which
-// they are tried. The error is every fault (*vnflcm.ParamError, joined); prefix is what the attribute names begin with,
-// such as "ssh_".
+// Auth checks and converts in one step, so that exactly the checked values are used. It returns the credentials in the
+// order in which they are tried. The error is every fault (*vnflcm.ParamError, joined); prefix is the beginning of the
+// attribute names, such as "ssh_".
 func (l Login) Auth(prefix string) ([]sshexec.Auth, error) {
 	var faults []error
 	key := prefix[strings.LastIndexByte(prefix, '.')+1:] + "private_key"

@@ -15,7 +15,7 @@ import (
 // limit is how many bytes one direction holds before a write waits for the reader.
 const limit = 1 << 20
 
-// Pair returns the two ends of a connection. The addresses are those that the ends tell; either may be nil.
+// Pair returns the two ends of a connection. near and far are their addresses; either may be nil.
 func Pair(near, far net.Addr) (*Conn, *Conn) {
 	there, back := newStream(), newStream()
 	return &Conn{in: back, out: there, local: near, remote: far}, &Conn{in: there, out: back, local: far, remote: near}
@@ -95,7 +95,7 @@ type stream struct {
 
 // side is what holds for the reading or the writing end of a stream.
 type side struct {
-	closed   error // what the side itself gets once it is closed
+	closed   error // the error for calls on this side after it is closed
 	deadline time.Time
 	timer    *time.Timer
 }

@@ -34,7 +34,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestHeld: what was written is read after the writer has closed, and a half-closed connection still reads.
+// TestHeld: data can be read after the writer has closed, and a half-closed connection still reads.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	a, b := pair()

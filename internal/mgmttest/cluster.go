@@ -37,14 +37,14 @@ func (l *Lab) WantNodes(masters, workers, notReady int) {
 	}
 }
 
-// Entry is what the VIM registry holds of a cluster.
+// Entry is the content of a cluster's entry in the VIM registry.
 type Entry struct {
 	AuthURL string        `json:"auth_url"`
 	Token   vnflcm.Secret `json:"bearer_token"`
 	CA      string        `json:"ssl_ca_cert"`
 }
 
-// Entry reads an entry of the VIM registry, and what it has beside.
+// Entry reads an entry of the VIM registry, and its additional fields.
 func (l *Lab) Entry(vimID string) (entry Entry, extra map[string]any) {
 	l.t.Helper()
 	vim, err := l.VIMs().Get(l.t.Context(), vimID)

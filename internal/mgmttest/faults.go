@@ -37,8 +37,8 @@ func Under(param string, faults []string) (out []string) {
 	return out
 }
 
-// Refused makes sure that a request was refused before anything was touched. Requests that give a secret give "hunter2":
-// nobody is told of it.
+// Refused checks that a request was refused before anything was changed. Requests with a secret use "hunter2", which
+// must not appear in any output.
 func (l *Lab) Refused(err error) {
 	l.t.Helper()
 	if !errors.Is(err, vnflcm.ErrInvalidRequest) || strings.Contains(err.Error(), "hunter2") || len(err.Error()) > 8192 {

@@ -29,21 +29,23 @@ type Lab struct {
 // Dial is how a process reaches machines.
 type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// Setup says what a Lab is made of.
+// Setup describes a Lab.
 type Setup struct {
-	// Sandbox is the world. Unless it has Unexpected, a program that the sandbox does not know fails the test.
+	// Sandbox is the configuration of the world. Unless it has Unexpected, a program that the sandbox does not have
+	// fails the test.
 	Sandbox sandbox.Config
-	// From is what the world and the store begin with; the world has the Config of that one. Default: Sandbox, and nothing.
+	// From is the initial state of the world and the store; the world then has the Config of the snapshot. Default:
+	// Sandbox, and an empty store.
 	From *Snapshot
 	// Sample is the folder of a package, and of the requests that Request reads.
 	Sample string
-	// Change is made in every sample request. Default: none.
+	// Change is applied to every sample request. Default: none.
 	Change Change
 	// Package is the folder of the VNF package. Default: Sample.
 	Package string
-	// Drivers are those of a process, which has that pool.
+	// Drivers returns the drivers of a process, which use the pool.
 	Drivers func(*sshexec.Pool) map[string]vnflcm.MgmtDriver
-	// Dial is how processes reach machines. Default: that of the world.
+	// Dial makes the connections of processes to machines. Default: that of the world.
 	Dial Dial
 }
 
@@ -108,7 +110,7 @@ func (l *Lab) Process(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	return l.ProcessOver(l.setup.Dial, change...)
 }
 
-// ProcessOver is a Process whose connections are made by dial.
+// ProcessOver is Process with connections that dial makes.
 func (l *Lab) ProcessOver(dial Dial, change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	l.t.Helper()
 	pool := sshexec.NewPool(sshexec.Options{Dial: dial})
@@ -154,7 +156,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// closed goes on: what else is to be closed shall be.
+// closed reports an error as a failure, and lets the test continue to close other resources.
 func closed(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

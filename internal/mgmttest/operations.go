@@ -73,7 +73,7 @@ func (l *Lab) RollBack(opID string, in ...*vnflcm.Manager) {
 	}
 }
 
-// VNFCs are those of an instance.
+// VNFCs returns the VNFCs of an instance.
 func (l *Lab) VNFCs(id string) []vnflcm.VnfcResourceInfo {
 	l.t.Helper()
 	inst, err := l.Get(l.t.Context(), id)
@@ -81,8 +81,8 @@ func (l *Lab) VNFCs(id string) []vnflcm.VnfcResourceInfo {
 	return inst.InstantiatedVnfInfo.VnfcResourceInfo
 }
 
-// Adopted makes a VNF with one Manager, and has another one adopt it whose store is empty: what drivers have recorded is gone. It
-// returns the id of the instance.
+// Adopted makes a VNF with one Manager, and a second Manager with an empty store adopts it: the drivers' records are
+// lost. It returns the id of the instance.
 func (l *Lab) Adopted(request string, changes ...Change) string {
 	l.t.Helper()
 	id := l.Instantiated(request, changes...)

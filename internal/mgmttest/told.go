@@ -8,7 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// told is what the processes of a lab tell.
+// told collects the log and the events of the processes of a lab.
 type told struct {
 	mu     sync.Mutex
 	log    bytes.Buffer
@@ -32,21 +32,21 @@ func (t *told) observe(e vnflcm.Event) {
 	}
 }
 
-// Log is what the processes have logged.
+// Log returns the log of the processes.
 func (l *Lab) Log() string {
 	l.told.mu.Lock()
 	defer l.told.mu.Unlock()
 	return l.told.log.String()
 }
 
-// Events are those of all processes.
+// Events returns the events of all processes.
 func (l *Lab) Events() []vnflcm.Event {
 	l.told.mu.Lock()
 	defer l.told.mu.Unlock()
 	return slices.Clone(l.told.events)
 }
 
-// NameOf is the machine that a VNFC has had, "" when there was none.
+// NameOf returns the machine that a VNFC has had, "" if there was none.
 func (l *Lab) NameOf(vnfc string) string {
 	l.told.mu.Lock()
 	defer l.told.mu.Unlock()

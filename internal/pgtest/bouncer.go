@@ -26,8 +26,8 @@ default_pool_size = 5
 pidfile = %s/pgbouncer.pid
 `
 
-// Bouncer starts a pgbouncer in transaction mode before the server. It returns a function that takes the address of a database to
-// the address by way of pgbouncer.
+// Bouncer starts a pgbouncer in transaction mode before the server. It returns a function that converts the address of
+// a database to its address through pgbouncer.
 func (s *Server) Bouncer(tb testing.TB) func(dsn string) string {
 	tb.Helper()
 	port, err := freePort(tb.Context())

@@ -20,13 +20,13 @@ import (
 	"time"
 )
 
-// Server is a running PostgreSQL server with default settings but for the number of connections; it syncs to disk.
+// Server is a running PostgreSQL server with default settings except for the number of connections; it syncs to disk.
 type Server struct {
 	port      int
 	password  string
 	programs  string // folder
 	dir       string
-	account   *user.User // that runs the server; nil: that of the test
+	account   *user.User // user that runs the server; nil: that of the test
 	databases atomic.Int32
 }
 
@@ -84,7 +84,7 @@ func (s *Server) SQL(tb testing.TB, dsn, statement string) string {
 	return s.Program(tb, "psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", "--command="+statement, dsn)
 }
 
-// Program runs a program of PostgreSQL, such as pg_dump, and returns what it prints.
+// Program runs a program of PostgreSQL, such as pg_dump, and returns its output.
 func (s *Server) Program(tb testing.TB, name string, args ...string) string {
 	tb.Helper()
 	out, err := s.run(context.WithoutCancel(tb.Context()), name, args...)
@@ -101,7 +101,7 @@ func (s *Server) Restart(tb testing.TB) {
 	s.Continue(tb)
 }
 
-// Crash ends the server without warning and without writing what it has in memory.
+// Crash ends the server at once, without writing its memory to disk.
 func (s *Server) Crash(tb testing.TB) {
 	tb.Helper()
 	if err := s.stop("immediate"); err != nil {

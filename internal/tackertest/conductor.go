@@ -12,7 +12,7 @@ import (
 
 // Conductor is a management driver that has its hooks run as Tacker does.
 type Conductor struct {
-	Of  vnflcm.MgmtDriver // whose hooks they are
+	Of  vnflcm.MgmtDriver // driver whose hooks are called
 	Dir string            // of the unpacked VNF package
 	VIM vnflcm.VimConnectionInfo
 	Run func(ctx context.Context, op *vnflcm.Operation, said []byte) error
@@ -53,7 +53,7 @@ func (c *Conductor) said(op *vnflcm.Operation) ([]byte, error) {
 	return text, errors.Join(err1, err2, err3)
 }
 
-// info has no addresses, as that of Tacker.
+// info has no addresses, like Tacker's.
 func (*Conductor) info(op *vnflcm.Operation) map[string]any {
 	vnfcs, infos := []map[string]any{}, []map[string]any{}
 	for _, v := range op.VNFCs {
@@ -64,7 +64,7 @@ func (*Conductor) info(op *vnflcm.Operation) map[string]any {
 		"metadata": map[string]any{"stack_id": op.Metadata["stack_id"]}}
 }
 
-// request is that of the operation. Tacker names the VNFCs to heal by their servers.
+// request returns the request of the operation. Tacker names the VNFCs to heal by their servers.
 func request(op *vnflcm.Operation) any {
 	switch {
 	case op.Instantiate != nil:

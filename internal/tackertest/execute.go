@@ -12,8 +12,8 @@ import (
 //go:embed executor.py
 var executor string
 
-// TackerEnv names the variable with the root of a checkout of OpenStack Tacker, whose own code then runs scripts. Its libraries are
-// those of Debian's OpenStack packages.
+// TackerEnv names the variable with the root of a checkout of OpenStack Tacker, whose code then runs scripts. Its
+// libraries are those of Debian's OpenStack packages.
 const TackerEnv = "VNFKIT_TACKER"
 
 // Python returns the interpreter that runs scripts, empty on a machine without Python.
@@ -25,8 +25,8 @@ func Python() string {
 	return name
 }
 
-// Execute runs a script, whose name is relative to Definitions/ of the package, as the conductor does. It returns what the VNF instance
-// has become.
+// Execute runs a script, whose name is relative to Definitions/ of the package, as the conductor does. It returns the
+// resulting VNF instance.
 func Execute(ctx context.Context, said []byte, script string, env ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, Python(), "-c", executor, script) //nolint:gosec // of the tests
 	var out, failure bytes.Buffer

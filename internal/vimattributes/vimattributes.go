@@ -1,5 +1,5 @@
-// Package vimattributes reads the sections of a vimConnectionInfo that infra drivers log in with: free-form attributes of
-// which one may have several names, whose values may be secret, and of which those that mean nothing are warned of.
+// Package vimattributes reads the sections of a vimConnectionInfo with which infra drivers log in. The attributes are
+// free-form: one may have several names, values may be secret, and unknown attributes cause a warning.
 package vimattributes
 
 import (
@@ -43,24 +43,24 @@ func (s *Section) Fault(attribute, value, reason string) {
 // Faulty reports whether there is a fault.
 func (s *Section) Faulty() bool { return len(s.faults) > 0 }
 
-// Ignore says which attributes are no mistake, although they say nothing here.
+// Ignore names attributes that are valid although they have no effect.
 func (s *Section) Ignore(attributes ...string) {
 	for _, a := range attributes {
 		s.known[a] = true
 	}
 }
 
-// Value returns an attribute as it is, nil when it is not there.
+// Value returns an attribute unchanged, nil if it does not exist.
 func (s *Section) Value(attribute string) any {
 	s.Ignore(attribute)
 	return s.values[attribute]
 }
 
-// Text returns the value of whichever name is there, empty when none is. Two names must agree: which one was meant is
-// unknown. A fault shows the value.
+// Text returns the value of the name that is present, "" if none is. If several names are present, their values must be
+// equal: otherwise it is a fault, which shows the value.
 func (s *Section) Text(names ...string) string { return s.lookUp(names, true) }
 
-// Secret is Text whose value is not shown.
+// Secret is Text for a value that is not shown.
 func (s *Section) Secret(names ...string) string { return s.lookUp(names, false) }
 
 func (s *Section) lookUp(names []string, shown bool) string {
@@ -94,7 +94,7 @@ func (s *Section) lookUp(names []string, shown bool) string {
 	return found
 }
 
-// Bool returns the value of the first name that is there, the preset when none is. It may be text, as in Tacker.
+// Bool returns the value of the first name that is present, the preset if none is. It may be text, as in Tacker.
 func (s *Section) Bool(preset bool, names ...string) bool {
 	out, found := preset, false
 	for _, name := range names {
@@ -112,7 +112,7 @@ func (s *Section) Bool(preset bool, names ...string) bool {
 	return out
 }
 
-// Faults are those of all sections (*vnflcm.ParamError, joined).
+// Faults returns the faults of all sections (*vnflcm.ParamError, joined).
 func Faults(sections ...*Section) error {
 	var all []error
 	for _, s := range sections {
@@ -121,7 +121,7 @@ func Faults(sections ...*Section) error {
 	return vnflcm.AtPath("vimConnectionInfo", errors.Join(all...))
 }
 
-// Unknown are the paths of attributes that nobody has asked for.
+// Unknown returns the paths of attributes that the program has not read.
 func Unknown(sections ...*Section) (out []string) {
 	for _, s := range sections {
 		for _, name := range slices.Sorted(maps.Keys(s.values)) {

@@ -15,14 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// fieldManager is who owns, in server-side apply, what is applied here.
+// fieldManager owns, in server-side apply, the fields that this package sets.
 const fieldManager = "vnfkit"
 
-// Apply applies a manifest: documents of YAML or JSON, lists too (server-side apply, field manager "vnfkit";
-// fields that others manage are taken over). Objects without a namespace go to "default". What may pass is tried
-// again until ctx ends: an API that does not answer, a webhook that is not up, a namespace or kind that another
-// object of the manifest defines. What does not pass ends it at once: a manifest that is none, and what the API
-// server finds invalid or forbids. The error names the objects.
+// Apply applies a manifest: documents of YAML or JSON, lists too (server-side apply, field manager "vnfkit"; it takes
+// over fields of other managers). Objects without a namespace are created in "default". Apply retries errors that may
+// pass until ctx ends: an API that does not answer, a webhook that is not running, a namespace or kind that another
+// object of the manifest defines. It returns other errors at once: an invalid manifest, and objects that the API server
+// finds invalid or forbids. The error names the objects.
 func (c *Cluster[R]) Apply(ctx context.Context, manifest []byte) error {
 	left, err := objectsOf(manifest)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Cluster[R]) Apply(ctx context.Context, manifest []byte) error {
 		var failed []unstructured.Unstructured
 		var errs []error
 		for _, o := range left {
-			// The others are applied all the same: this one may need them.
+			// The remaining objects are applied too: this one may need them.
 			if err := s.apply(ctx, known, o); err != nil {
 				failed, errs = append(failed, o), append(errs, permanent(fmt.Errorf("%s: %w", describe(o), err)))
 			}
@@ -56,7 +56,7 @@ func objectsOf(manifest []byte) ([]unstructured.Unstructured, error) {
 		}
 		items := []unstructured.Unstructured{o}
 		switch {
-		case len(o.Object) == 0: // nothing between two lines of dashes
+		case len(o.Object) == 0: // an empty document
 			continue
 		case o.IsList():
 			list, err := o.ToList()
@@ -105,7 +105,7 @@ func (s *session) apply(ctx context.Context, known kindsOf, o unstructured.Unstr
 	return err
 }
 
-// Exists reports whether there is such an object, of a kind that Kubernetes has itself: "daemonset", "secret".
+// Exists reports whether an object of a built-in kind exists: "daemonset", "secret".
 func (c *Cluster[R]) Exists(ctx context.Context, namespace, kind, name string) (found bool, err error) {
 	k, err := kindNamed(kind)
 	if err != nil {

@@ -338,8 +338,8 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// TestConnectionCut: a call connects anew when its connection has ended since the last one, also when several
-// calls find that at once; the node is not taken for dead.
+// TestConnectionCut: a call connects again if its connection has ended since the last call, also if several calls
+// notice that at once. The node is not considered dead.
 func TestConnectionCut(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "w2")

@@ -71,7 +71,7 @@ func (c *Cluster[R]) Nodes(ctx context.Context) (nodes []Node, err error) {
 	return nodes, err
 }
 
-// NodeAt finds the node with that InternalIP, whatever its name.
+// NodeAt finds the node with that InternalIP, independent of its name.
 func (c *Cluster[R]) NodeAt(ctx context.Context, addr netip.Addr) (Node, bool, error) {
 	nodes, err := c.Nodes(ctx)
 	for _, n := range nodes {
@@ -82,8 +82,8 @@ func (c *Cluster[R]) NodeAt(ctx context.Context, addr netip.Addr) (Node, bool, e
 	return Node{}, false, err
 }
 
-// DeleteNode removes the Node object of that name and UID. It is no error if the object is gone, or if another machine
-// has joined under the name since: that one has another UID and stays.
+// DeleteNode removes the Node object of that name and UID. It succeeds if the object does not exist, and if another
+// machine has joined under the name since: that one has another UID and stays.
 func (c *Cluster[R]) DeleteNode(ctx context.Context, name string, uid types.UID) error {
 	return c.on(ctx, func(ctx context.Context, s *session) error {
 		err := s.of(nodeKind, "").Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
@@ -94,7 +94,7 @@ func (c *Cluster[R]) DeleteNode(ctx context.Context, name string, uid types.UID)
 	})
 }
 
-// SetLabels gives a node these labels, and leaves its others as they are.
+// SetLabels sets these labels of a node, and keeps its other labels.
 func (c *Cluster[R]) SetLabels(ctx context.Context, node string, labels map[string]string) error {
 	if len(labels) == 0 {
 		return nil
@@ -104,8 +104,7 @@ func (c *Cluster[R]) SetLabels(ctx context.Context, node string, labels map[stri
 	})
 }
 
-// SetTaints gives a node these taints, and leaves its others as they are. A taint of the same key and effect is
-// replaced.
+// SetTaints sets these taints of a node, and keeps its other taints. A taint of the same key and effect is replaced.
 func (c *Cluster[R]) SetTaints(ctx context.Context, node string, taints []corev1.Taint) error {
 	if len(taints) == 0 {
 		return nil
@@ -118,7 +117,8 @@ func (c *Cluster[R]) SetTaints(ctx context.Context, node string, taints []corev1
 		set := slices.DeleteFunc(slices.Clone(old.Spec.Taints), func(t corev1.Taint) bool {
 			return slices.ContainsFunc(taints, func(wanted corev1.Taint) bool { return wanted.Key == t.Key && wanted.Effect == t.Effect })
 		})
-		// The list is replaced whole: the version keeps others' changes from being lost (409, then again).
+		// The patch replaces the complete list. The version in it prevents overwriting a concurrent change (409, then
+		// retry).
 		return permanent(s.mergeNode(ctx, node, map[string]any{
 			"metadata": map[string]any{"resourceVersion": old.ResourceVersion},
 			"spec":     map[string]any{"taints": append(set, taints...)},
@@ -145,7 +145,7 @@ func (s *session) mergeNode(ctx context.Context, node string, patch any) error {
 	return err
 }
 
-// WaitReady waits until a node is Ready at each of these addresses. report is told what blocks, when that changes.
+// WaitReady waits until a node is Ready at each of these addresses. It calls report with the reasons, when they change.
 func (c *Cluster[R]) WaitReady(ctx context.Context, addrs []netip.Addr, report func(string)) error {
 	told := ""
 	return c.poll(ctx, "all nodes to be Ready", func(ctx context.Context, s *session) error {
@@ -166,7 +166,7 @@ func (c *Cluster[R]) WaitReady(ctx context.Context, addrs []netip.Addr, report f
 	})
 }
 
-// notReady says of each address without a Ready node what is missing.
+// notReady returns a reason for each address without a Ready node.
 func notReady(nodes []Node, addrs []netip.Addr) (blocking []error) {
 	byAddr := map[netip.Addr]Node{}
 	for _, n := range nodes {

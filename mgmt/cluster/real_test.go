@@ -315,7 +315,7 @@ func (c *control) drain(ctx context.Context, t *testing.T, k *cluster.Cluster[cl
 	if left == nil || len(left.Pods) != 1 || !strings.Contains(left.Pods[0].Reason, "disruption budget keep needs 1 healthy pods and has 1 currently") {
 		t.Fatalf("%v", err)
 	}
-	// Nobody ends the pod: its kubelet is no longer heard of, so that it is not waited for.
+	// Nothing ends the pod, since its kubelet does not report: Drain does not wait for it.
 	c.status(ctx, "/api/v1/nodes/w2", `{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`)
 	if err := k.Drain(ctx, "w2", cluster.DrainOptions{Timeout: time.Second, Policy: cluster.DrainDelete}); err != nil {
 		t.Fatal(err)

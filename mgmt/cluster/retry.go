@@ -20,8 +20,8 @@ type permanentError struct{ error }
 
 func (e permanentError) Unwrap() error { return e.error }
 
-// permanent marks an error of the API as one that stays, if it is one: what was asked is not allowed, or wrong.
-// Everything else may pass: another node answers, a webhook comes up, a namespace or a kind is there later.
+// permanent marks an error of the API as permanent, if it is: the request is forbidden or invalid. Any other error may
+// pass: another node answers, a webhook starts, a namespace or a kind appears.
 func permanent(err error) error {
 	if namespaceEnding(err) {
 		return err
@@ -38,16 +38,16 @@ func permanent(err error) error {
 	return err
 }
 
-// mistyped is what an API server says, with a 500, of an applied object that does not fit its schema
+// mistyped is the message of an API server, with status 500, for an applied object that does not fit its schema
 // (k8s.io/apimachinery/pkg/util/managedfields).
 const mistyped = "failed to create typed patch object"
 
-// namespaceEnding: the namespace of that name can be made anew once the old one is gone.
+// namespaceEnding: the namespace is being deleted and can be created again afterwards.
 func namespaceEnding(err error) bool {
 	return apierrors.HasStatusCause(err, "NamespaceTerminating")
 }
 
-// statusCode is what the API server answered, 0 when it did not.
+// statusCode is the status of the API server's answer, 0 without an answer.
 func statusCode(err error) int {
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return int(status.ErrStatus.Code)
@@ -58,7 +58,7 @@ func statusCode(err error) int {
 	return 0
 }
 
-// helpsElsewhere reports whether another control-plane node may do what this one could not.
+// helpsElsewhere reports whether another control-plane node may succeed.
 func helpsElsewhere(err error) bool {
 	if err == nil {
 		return false
@@ -71,7 +71,7 @@ func helpsElsewhere(err error) bool {
 	return request || network || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// retry calls try until it succeeds or fails for good; when ctx ends, the last reason is in the error.
+// retry calls try until it succeeds or fails with a permanent error; when ctx ends, the error has the last reason.
 func retry(ctx context.Context, what string, try func() error) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 5*time.Second

@@ -44,8 +44,8 @@ type session struct {
 	ended bool
 }
 
-// kubeconfig is what is taken of one (k8s.io/client-go/tools/clientcmd/api/v1). The rest would have this process
-// read files or run programs: who has written it may not.
+// kubeconfig has the supported fields of a kubeconfig (k8s.io/client-go/tools/clientcmd/api/v1). Other fields would
+// make this process read files or run programs, which the author of the file must not be able to do.
 type kubeconfig struct {
 	Clusters []struct {
 		Cluster struct {
@@ -136,7 +136,7 @@ func (s *session) keep(conn net.Conn, err error) (net.Conn, error) {
 	return conn, nil
 }
 
-// close ends every connection, also those of requests that were given up. s may be nil.
+// close closes every connection, also those of cancelled requests. s may be nil.
 func (s *session) close() {
 	if s == nil {
 		return
@@ -146,7 +146,7 @@ func (s *session) close() {
 	defer s.mu.Unlock()
 	s.ended = true
 	for _, conn := range s.conns {
-		_ = conn.Close() // what was to be said has been said
+		_ = conn.Close() // all data has been sent
 	}
 }
 

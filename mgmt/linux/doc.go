@@ -1,4 +1,4 @@
-// Package linux is what management drivers do on a machine that they have set up over SSH, as root: write files,
+// Package linux has operations on machines for management drivers, over SSH and as root: write files,
 // install packages of Debian and Ubuntu, start units of systemd.
 //
 //	m := linux.On(node.SSH)
@@ -6,5 +6,5 @@
 //	err = m.Write(ctx, "/etc/haproxy/haproxy.cfg", config, 0o644)
 //	err = m.Unit(ctx, "reload-or-restart", "haproxy")
 //
-// All of it may be repeated: whatever a process that died has left half done is made good by the next call.
+// All operations can be repeated: a call completes the work of an earlier call that was interrupted.
 package linux

@@ -55,7 +55,7 @@ func unquote(s string) (text string, closed bool) {
 	return out.String(), false
 }
 
-// FuzzSources: the file of a repository that is accepted has our lines and no others.
+// FuzzSources: the file of an accepted repository has exactly the expected lines.
 func FuzzSources(f *testing.F) {
 	for _, seed := range [][3]string{{"https://pkgs.k8s.io/core:/stable:/v1.35/deb/", "/", ""}, {"http://[::1]:80/x", "stable", "main"},
 		{"https://x/\nTrusted: yes", "/", ""}, {"https://x/ [trusted=yes]", "a b", "c\nd"}, {"https://$(ARCH)/", "stable/", "main"}} {

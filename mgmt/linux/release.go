@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// CheckRelease refuses a machine whose system is none of these: ID and VERSION_ID of os-release(5), such as
-// "debian 12".
+// CheckRelease returns an error unless the system of the machine is one of these: ID and VERSION_ID of os-release(5),
+// such as "debian 12".
 func (m Machine) CheckRelease(ctx context.Context, known ...string) error {
 	text, _, err := m.Read(ctx, "/etc/os-release")
 	if err != nil {

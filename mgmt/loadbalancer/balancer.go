@@ -13,14 +13,14 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// Balancer is haproxy on a machine. It is safe for concurrent use, in this process and others. Its methods take as long
-// as their context lets them.
+// Balancer is haproxy on a machine. It is safe for concurrent use, in this process and others. Only the context bounds
+// the time of its methods.
 type Balancer struct{ machine linux.Machine }
 
 // On returns the load balancer on a machine.
 func On(host *sshexec.Host) *Balancer { return &Balancer{machine: linux.On(host)} }
 
-// Install installs haproxy from packages of the distribution, unless it is there. env is how they are fetched
+// Install installs haproxy from packages of the distribution, unless it is installed. env is the environment of apt
 // (mgmt.Proxy.Environment).
 func (b *Balancer) Install(ctx context.Context, env map[string]string) error {
 	var missing []string
@@ -29,7 +29,7 @@ func (b *Balancer) Install(ctx context.Context, env map[string]string) error {
 		fromPackage string
 	}{
 		{[]string{"haproxy", "-v"}, "haproxy"},
-		{[]string{"id", "haproxy"}, "haproxy"}, // an installation that was cut short has unpacked the program, and made no user yet
+		{[]string{"id", "haproxy"}, "haproxy"}, // an interrupted installation has unpacked the program, but not created the user
 		{[]string{"ss", "-V"}, "iproute2"},
 	} {
 		err := b.machine.Run(ctx, p.argv...)
@@ -47,18 +47,19 @@ func (b *Balancer) Install(ctx context.Context, env map[string]string) error {
 	return linux.Packages{Machine: b.machine, Env: env, Secrets: secrets(env)}.Install(ctx, missing...)
 }
 
-// secrets are the URLs of proxies, which may hold a password.
+// secrets returns the URLs of proxies, which may contain a password.
 func secrets(env map[string]string) []string { return []string{env["http_proxy"], env["https_proxy"]} }
 
-// scriptFile is where Tacker puts the package's script. scriptLock is held while it runs, not by what it leaves running.
+// scriptFile is the path that Tacker uses for the package's script. scriptLock is held while the script runs, but not
+// by processes that it leaves running.
 const (
 	scriptFile = "/tmp/install_external_lb.sh"
 	scriptLock = scriptFile + ".lock"
 )
 
 // Script runs a package's script with Tacker's arguments, as the login user: -m and -w with the addresses of the
-// control-plane nodes and of the workers, separated by commas. It has to install haproxy; what it does to haproxy.cfg does
-// not last.
+// control-plane nodes and of the workers, separated by commas. The script has to install haproxy; its changes to
+// haproxy.cfg are overwritten.
 func (b *Balancer) Script(ctx context.Context, content io.Reader, masters, workers []netip.Addr, env map[string]string) error {
 	if err := b.machine.SSH.Upload(ctx, content, sshexec.File{Path: scriptFile, Mode: 0o755}); err != nil {
 		return err
@@ -77,8 +78,9 @@ func list(addresses []netip.Addr) string {
 	return strings.Join(out, ",")
 }
 
-// Put makes this the part of that owner, in the place of the one it had, and has haproxy serve it. Its servers are led to,
-// drained before or not. The error is a *PortError when a port has another owner, or another program of the machine.
+// Put sets the part of an owner, replacing its previous part, and waits until haproxy serves it. Servers in the part
+// get connections again if they were drained. The error is a *PortError if another owner, or another program on the
+// machine, has one of the ports.
 func (b *Balancer) Put(ctx context.Context, owner string, p Part) error {
 	return b.update(ctx, func(s *stored) error {
 		s.Parts[owner] = p
@@ -87,7 +89,7 @@ func (b *Balancer) Put(ctx context.Context, owner string, p Part) error {
 	})
 }
 
-// Remove takes the part of an owner away, if it has one.
+// Remove removes the part of an owner, if it has one.
 func (b *Balancer) Remove(ctx context.Context, owner string) error {
 	return b.update(ctx, func(s *stored) error {
 		delete(s.Parts, owner)
@@ -96,7 +98,7 @@ func (b *Balancer) Remove(ctx context.Context, owner string) error {
 	})
 }
 
-// Parts are the parts by owner.
+// Parts returns the parts by owner.
 func (b *Balancer) Parts(ctx context.Context) (map[string]Part, error) {
 	s, _, err := b.read(ctx)
 	return s.Parts, err

@@ -1,5 +1,5 @@
-// Package loadbalancer makes a machine the load balancer of a Kubernetes cluster, with haproxy: for its API, and for
-// what runs in it and is to be reached from outside.
+// Package loadbalancer sets up haproxy on a machine as the load balancer of a Kubernetes cluster: for its API, and for
+// services in the cluster that clients outside use.
 //
 //	lb := loadbalancer.On(node.SSH)
 //	err := lb.Install(ctx, proxy)
@@ -11,23 +11,23 @@
 //
 // # Parts
 //
-// What haproxy does is the sum of the parts of owners who know nothing of each other: a cluster and the services of
-// several VNFs in it. An owner puts its part and takes it away again; the services name the groups of machines of the
-// cluster, and so follow it when it grows and shrinks. The parts are kept on the machine, in [PartsFile], and
-// haproxy.cfg is rendered whole from them. Writers who come at once lose nothing of each other: each replaces what it
-// has read, and reads anew when somebody was faster. A writer that dies leaves the old state or the new one, or new
-// parts with the old haproxy.cfg, which the next writer mends.
+// The configuration of haproxy is made of parts. Each part has an owner: a cluster, or a VNF with services in it. Owners
+// are independent; each puts and removes only its part. A service names the groups of machines of the cluster, so it
+// follows the cluster when that is scaled. The parts are stored on the machine, in [PartsFile], and haproxy.cfg is
+// rendered from all of them. Concurrent writers lose no changes: a writer replaces the version that it has read, and
+// reads again if another writer was faster. If a writer dies, the machine has the old state, the new state, or new parts
+// with the old haproxy.cfg, which the next writer completes.
 //
-// haproxy itself checks each configuration before it takes the place of the last one. A haproxy.cfg that was there
-// before is kept once, as haproxy.cfg.before-vnfkit.
+// haproxy itself checks each configuration before it replaces the current one. The haproxy.cfg from before the first
+// change is kept as haproxy.cfg.before-vnfkit.
 //
 // # Connections
 //
-// haproxy is reloaded, never restarted: its new worker takes over the listening sockets, and the old one goes on with
-// the connections that it has. Put returns when all that is meant to be served is, by the new worker alone.
+// haproxy is reloaded, never restarted: its new worker takes over the listening sockets, and the old worker keeps its
+// connections. Put returns when the new worker alone serves all ports.
 //
-// Drain renders the machines out of haproxy.cfg, which makes it hold across whatever others do meanwhile, and counts the
-// connections of all workers, old and new, with ss(8). haproxy's own interface, a UNIX socket, is not used: it takes
-// effect in one worker only, until the next reload, and a minimal Debian or Ubuntu has no program to speak to it, while
-// iproute2 is there for the network itself.
+// Drain removes the machines from haproxy.cfg, which has effect also after changes by other writers, and counts the
+// connections of all workers, old and new, with ss(8). It does not use haproxy's control socket: a command there affects
+// one worker until the next reload, and a minimal Debian or Ubuntu has no program that can use the socket, while iproute2
+// is always installed.
 package loadbalancer

@@ -15,9 +15,9 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// Drain leads no new connection to these servers, by id, and waits, for at most limit, until they have none left. It
-// returns how many they still had then. They stay drained until the part that has them is put again. Servers that are not
-// known have no connections.
+// Drain stops new connections to these servers, by id, and waits, for at most limit, until they have no connections. It
+// returns the number of connections that are left. The servers stay drained until Put is called for the part that has
+// them. Unknown servers have no connections.
 func (b *Balancer) Drain(ctx context.Context, servers []string, limit time.Duration) (left int, err error) {
 	var targets []string
 	err = b.update(ctx, func(s *stored) error {
@@ -48,14 +48,14 @@ func (b *Balancer) Drain(ctx context.Context, servers []string, limit time.Durat
 			return struct{}{}, errLeft
 		}
 		return struct{}{}, nil
-	}, backoff.WithBackOff(polling()), backoff.WithMaxElapsedTime(max(limit, 1))) // 0 would be for ever
+	}, backoff.WithBackOff(polling()), backoff.WithMaxElapsedTime(max(limit, 1))) // 0 would mean no limit
 	if errors.Is(err, errLeft) && ctx.Err() == nil {
 		err = nil
 	}
 	return left, err
 }
 
-// targets are the addresses and ports at which frontends reach these servers.
+// targets returns the addresses and ports at which frontends reach these servers.
 func (s *stored) targets(ids []string) []string {
 	groups := map[string][]Server{}
 	for _, p := range s.Parts {
@@ -76,10 +76,10 @@ func (s *stored) targets(ids []string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// mostFilters bounds the command line: of more servers all connections of the machine are looked at.
+// mostFilters bounds the length of the command line: for more servers ss lists all connections of the machine.
 const mostFilters = 100
 
-// connections counts those that haproxy, its old workers too, has to these addresses (ss(8), "STATE-FILTER",
+// connections counts the connections of haproxy, its old workers included, to these addresses (ss(8), "STATE-FILTER",
 // "EXPRESSION").
 func (b *Balancer) connections(ctx context.Context, targets []string) (int, error) {
 	argv := []string{"ss", "-Htnp", "state", "connected"}
@@ -98,14 +98,15 @@ func (b *Balancer) connections(ctx context.Context, targets []string) (int, erro
 	return c.n, err
 }
 
-// connectionCounter reads State, Recv-Q, Send-Q, Local Address:Port, Peer Address:Port and the process, line by line.
+// connectionCounter reads the output of ss: State, Recv-Q, Send-Q, Local Address:Port, Peer Address:Port and the
+// process.
 type connectionCounter struct {
 	targets map[string]bool
 	line    []byte
 	n       int
 }
 
-// longestLine is more than a line of one connection has.
+// longestLine is longer than any line about one connection.
 const longestLine = 4096
 
 func (c *connectionCounter) Write(text []byte) (int, error) {

@@ -48,7 +48,7 @@ func TestDrain(t *testing.T) {
 	if diff := cmp.Diff(drained, s.servers(30080)); diff != "" {
 		t.Error(diff)
 	}
-	// It holds whatever others do, until the cluster puts its machines again.
+	// The drain stays in effect in spite of other writers, until the cluster puts its machines again.
 	if err := s.Put(ctx, "cnf/a", service("other", 30080)); err != nil {
 		t.Fatal(err)
 	}

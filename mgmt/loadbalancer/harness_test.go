@@ -35,7 +35,7 @@ type site struct {
 	missing     []string // programs that are not installed
 	pid         int      // of the worker
 	serving     []int    // ports of the worker
-	old         []string // lines of ss of the worker before, which goes on for some calls
+	old         []string // lines of ss of the previous worker, which continues for some calls
 	oldFor      int      // how many calls
 	linger      int      // what oldFor begins with
 	others      []string // lines of ss of other programs

@@ -5,14 +5,14 @@ import (
 	"net/netip"
 )
 
-// Server is a machine that traffic is led to.
+// Server is a target of connections.
 type Server struct {
-	ID      string     `json:"id"`   // identity, such as the id of the VNFC: never an address
-	Name    string     `json:"name"` // what haproxy calls it, such as worker-10-10-0-7
+	ID      string     `json:"id"`   // identity, for example the id of the VNFC; never an address
+	Name    string     `json:"name"` // name in haproxy.cfg, such as worker-10-10-0-7
 	Address netip.Addr `json:"address"`
 }
 
-// Frontend is a port of the load balancer, on all its addresses, and where it leads to.
+// Frontend is a port of the load balancer, on all its addresses, with its targets.
 type Frontend struct {
 	Name   string   `json:"name"`   // letters, digits and . _ : -
 	Port   int      `json:"port"`   // of the load balancer
@@ -21,36 +21,36 @@ type Frontend struct {
 	Check  Check    `json:"check,omitempty"`
 }
 
-// Check says how haproxy finds out whether a server is alive. Default: CheckTCP.
+// Check says how haproxy checks whether a server is alive. Default: CheckTCP.
 type Check string
 
 // The checks.
 const (
-	CheckTCP Check = "tcp"       // the port takes connections
+	CheckTCP Check = "tcp"       // the port accepts connections
 	CheckAPI Check = "apiserver" // GET /readyz over TLS answers 200
 )
 
-// Part is what one owner has the load balancer do: a cluster its API, a CNF its services. Groups that a part names
-// may be another's: services follow the nodes of the cluster.
+// Part is the configuration of one owner: a cluster has its API, a CNF its services. A part may name groups of another
+// owner: the services of a CNF follow the nodes of the cluster.
 type Part struct {
 	Groups    map[string][]Server `json:"groups,omitempty"` // by name, such as masters, workers
 	Frontends []Frontend          `json:"frontends,omitempty"`
 }
 
-// The groups of the part of a cluster.
+// The groups in the part of a cluster.
 const (
 	Masters = "masters"
 	Workers = "workers"
 )
 
-// DefaultPort is that of a cluster's API, as Tacker has it.
+// DefaultPort is the default port of a cluster's API, as in Tacker.
 const DefaultPort = 8383
 
-// apiPort is that of the API servers.
+// apiPort is the port of the API servers.
 const apiPort = 6443
 
-// Cluster is the part of a Kubernetes cluster: its API at a port of the load balancer (0: DefaultPort), and the groups
-// Masters and Workers.
+// Cluster returns the part of a Kubernetes cluster: its API at a port of the load balancer (0: DefaultPort), and the
+// groups Masters and Workers.
 func Cluster(port int, masters, workers []Server) Part {
 	return Part{
 		Groups:    map[string][]Server{Masters: masters, Workers: workers},

@@ -28,7 +28,7 @@ func backend(t *testing.T, name, address string, port int) (loadbalancer.Server,
 	}
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {
-			time.Sleep(400 * time.Millisecond) // a request that is under way when others come and go
+			time.Sleep(400 * time.Millisecond) // a request that runs while other requests begin and end
 		}
 		_, _ = io.WriteString(w, name)
 	}))
@@ -221,14 +221,14 @@ func TestRealDrainWaits(t *testing.T) {
 	}
 }
 
-// TestRealDeath: a server that dies is led to no more within the time that is promised, and what is refused goes
-// elsewhere meanwhile.
+// TestRealDeath: a dead server gets no connections after the documented time, and refused connections are retried on
+// another server meanwhile.
 func TestRealDeath(t *testing.T) {
 	t.Parallel()
 	r := newRealSite(t)
 	ctx := t.Context()
 	w1, toward := backend(t, "w1", "127.0.0.1", 0)
-	w2 := loadbalancer.Server{ID: "id-w2", Name: "w2", Address: netip.MustParseAddr("127.0.0.2")} // nobody listens there
+	w2 := loadbalancer.Server{ID: "id-w2", Name: "w2", Address: netip.MustParseAddr("127.0.0.2")} // no process listens there
 	port := freePort(t)
 	if err := r.Put(ctx, "cluster/c", loadbalancer.Part{Groups: map[string][]loadbalancer.Server{"workers": {w1, w2}},
 		Frontends: []loadbalancer.Frontend{{Name: "web", Port: port, To: []string{"workers"}, Toward: toward}}}); err != nil {

@@ -9,27 +9,28 @@ import (
 	"strings"
 )
 
-// What a client meets when a server dies, as calculated from these figures. One whose port is closed is found after checkFall checks, checkInterval apart:
-// within 3 s. One that is silent fails a check only after checkInterval: within 4 s, and within 18 s where its port takes
-// connections but its API server says nothing (checkTimeout). The connections of the API are closed then. Until then a new connection
-// that is refused goes to another server at once, and one that gets no answer after connectTimeout (option redispatch). The same
-// holds after each reload, since the new worker takes all servers for alive at first.
+// These figures determine how long clients notice the death of a server. If its port is closed, haproxy finds out after
+// checkFall checks, checkInterval apart: within 3 s. If the server is silent, a check fails after checkInterval: within
+// 4 s, and within 18 s if its port accepts connections but its API server does not answer (checkTimeout). Then haproxy
+// closes the connections of the API. Until then a refused new connection is retried on another server at once, and an
+// unanswered one after connectTimeout (option redispatch). The same times apply after each reload, since the new worker
+// initially considers all servers alive.
 const (
 	checkInterval = "1s"
 	checkFall     = 3
-	checkRise     = 1 // as kubeadm's own: one answer is enough to be led to again
+	checkRise     = 1 // as in kubeadm's own configuration: after one answer the server gets connections again
 	checkTimeout  = "5s"
 
 	connectTimeout = "2s"
 )
 
-// socket is haproxy's own interface, for root alone: its new workers ask the old one for the listening sockets there, where
-// they are so old (before 2.2) that the master does not hand them over. It is not in /run/haproxy, where the user haproxy
-// could put another one, and which not every package has.
+// socket is haproxy's control socket, for root alone. Before 2.2 a new worker gets the listening sockets from the old
+// one through it. It is not in /run/haproxy: there the user haproxy could replace it, and not every package has that
+// folder.
 const socket = "/run/haproxy-vnfkit.sock"
 
-// oldWorkers is how long the worker of an earlier configuration goes on with its connections: without end there would be
-// one more of them with each change.
+// oldWorkers bounds how long the worker of an earlier configuration keeps its connections: without a limit every change
+// would leave one more worker.
 const oldWorkers = "12h"
 
 const header = `# Written by vnfkit: changes are lost.
@@ -55,7 +56,7 @@ defaults
     timeout server 1h
 `
 
-// alive has no servers: a check of the port of a service would open a connection to one of the service's servers each time.
+// alive has no servers: a check of a service's port would open a connection to one of the service's servers each time.
 const alive = `
 frontend alive
     mode http
@@ -64,10 +65,10 @@ frontend alive
     monitor-uri /alive
 `
 
-// Render returns haproxy.cfg: the same bytes for the same configuration. Connections are balanced as they are: TLS is
-// between the client and the server. The checks of API servers do not verify them: they only choose whom to ask. Watches
-// are quiet for long: dead clients and servers are noticed by keep-alive packets, and servers by data that they do not
-// acknowledge, which counts for connections of old workers too, which check nobody. There is no page of statistics.
+// Render returns haproxy.cfg: the same bytes for the same configuration. Connections are balanced at TCP level: TLS is
+// between client and server. The checks of API servers do not verify certificates: they only choose a server. Watches
+// are idle for long times: keep-alive packets detect dead clients and servers, and unacknowledged data detects dead
+// servers also for connections of old workers, which run no checks. There is no statistics page.
 func (c Config) Render() ([]byte, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func (c Config) Render() ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// frontend renders a frontend and the backend of the same name, which has the port in it: no other has that.
+// frontend renders a frontend and its backend of the same name. The name contains the port, so it is unique.
 func (c Config) frontend(out *strings.Builder, owner string, f Frontend, groups map[string][]Server) {
 	name := f.Name + "-" + strconv.Itoa(f.Port)
 	fmt.Fprintf(out, "\n# %s\nfrontend %s\n    bind 0.0.0.0:%d\n", owner, name, f.Port)
@@ -97,13 +98,13 @@ func (c Config) frontend(out *strings.Builder, owner string, f Frontend, groups 
 		fmt.Fprintf(out, "    bind [::]:%d v6only\n", f.Port)
 	}
 	fmt.Fprintf(out, "    default_backend %s\n\nbackend %s\n    balance roundrobin\n", name, name)
-	// With shutdown-sessions also the connections end that are still being made, instead of going to another server: those of
-	// services are left to keep-alive packets and to data that is not acknowledged. Watches of the API are quiet for longer
-	// than their clients wait, and have to be begun anew.
+	// shutdown-sessions also ends connections that are still being set up, which would otherwise be retried on another
+	// server. So services do not use it: keep-alive packets and unacknowledged data end their connections. Watches of
+	// the API are idle for longer than their clients wait, and have to be started again.
 	check, closing := "check", ""
 	if f.Check == CheckAPI {
-		// Other answers than 200 come from an API server that starts, or that has lost its etcd; /readyz is open to
-		// everybody, which the probes of kubeadm's own static pods need too.
+		// Answers other than 200 come from an API server that starts, or that has lost its etcd. /readyz needs no
+		// authentication; the probes of kubeadm's static pods rely on that too.
 		out.WriteString("    option httpchk GET /readyz\n    http-check expect status 200\n")
 		check, closing = "check check-ssl verify none", " on-marked-down shutdown-sessions"
 	}

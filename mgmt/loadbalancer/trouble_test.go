@@ -16,7 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// TestOvertaken: somebody else is faster with the next change, and dies before haproxy is told.
+// TestOvertaken: another process is faster with the next change, and dies before it reloads haproxy.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	s, other := newSite(t), newSite(t)
@@ -111,7 +111,7 @@ func TestCutAnywhere(t *testing.T) {
 		if first != nil && !errors.Is(first, sshexec.ErrDisconnected) {
 			t.Errorf("cut %d: %v", cut, first)
 		}
-		// Somebody else is the next to come, and must find a whole world.
+		// Another process is next, and must find consistent files.
 		if err := s.Put(t.Context(), "cnf/z", loadbalancer.Part{}); err != nil {
 			t.Errorf("cut %d: somebody else: %v", cut, err)
 		}
@@ -163,7 +163,7 @@ func TestRefused(t *testing.T) {
 	if before != s.file(loadbalancer.ConfigFile)+s.file(loadbalancer.PartsFile) {
 		t.Error("the files have changed")
 	}
-	// Somebody has written into the parts.
+	// Another program has written invalid parts.
 	for _, text := range []string{"{", `{"parts":{"cnf/x":{"groups":{"g":[{"id":"a","name":"a\nb","address":"1.2.3.4"}]}}}}`} {
 		if err := afero.WriteFile(s.host.FS(), loadbalancer.PartsFile, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// ordinary is another user than root: nobody, if this is root.
+// ordinary is a user other than root: the Unix user nobody, if this is root.
 func ordinary() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() == 0 {

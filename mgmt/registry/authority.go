@@ -23,7 +23,7 @@ import (
 )
 
 // authority is the CA of an instance, which signs the certificates of its machines. It stays the same when they are
-// healed: those who trust it go on to do so.
+// healed, so that clients need not change their trust.
 type authority struct {
 	Certificate string        `json:"certificate"` // PEM
 	Key         vnflcm.Secret `json:"key"`         // PEM, PKCS #8
@@ -31,9 +31,9 @@ type authority struct {
 
 const (
 	authorityState = "registry/authority"
-	// authorityLife is that of the CA and of the certificates: nothing renews them but a heal.
+	// authorityLife is the validity of the CA and of the certificates: only a heal renews them.
 	authorityLife = 10 * 365 * 24 * time.Hour
-	// renewal is how long before its end a certificate is made anew.
+	// renewal is how long before its end a certificate is renewed.
 	renewal = 90 * 24 * time.Hour
 )
 
@@ -162,7 +162,7 @@ func (s *site) writeCertificate(ctx context.Context) error {
 	return errors.Join(s.replace(ctx, keyFile, key), s.replace(ctx, certificateFile, certificate))
 }
 
-// identities are all by which somebody may reach the machine.
+// identities returns all names and addresses by which clients may reach the machine.
 func (s *site) identities() (names []string, addresses []netip.Addr) {
 	if s.p.ServerName != "" {
 		names = []string{s.p.ServerName}
@@ -176,7 +176,8 @@ func (s *site) identities() (names []string, addresses []netip.Addr) {
 	return names, addresses
 }
 
-// caCertificate is what clients of the registry have to trust, in PEM form: nothing when they do already.
+// caCertificate returns the certificate that clients of the registry have to trust, in PEM form: nil if they trust it
+// already.
 func (s *site) caCertificate() ([]byte, error) {
 	switch {
 	case s.p.TLS == nil:

@@ -20,7 +20,7 @@ const containerName = "private_registry"
 // settingsLabel holds a digest of what the container was made from.
 const settingsLabel = "vnfkit.settings"
 
-// container is what Docker tells of one (docker container inspect).
+// container is Docker's description of a container (docker container inspect).
 type container struct {
 	Image string
 	State struct {
@@ -49,8 +49,8 @@ func (s *site) inspect(ctx context.Context) (*container, error) {
 	return &c, nil
 }
 
-// runContainer has the container run with the settings of the request. One that was made with others, by whomever,
-// gives way: its name is ours (Tacker's), its images are in the volume.
+// runContainer runs the container with the settings of the request. It replaces any container of this name with other
+// settings: the name is Tacker's for this purpose, and the images are on the volume.
 func (s *site) runContainer(ctx context.Context, image string) error {
 	args, err := s.settings(ctx, image)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *site) runContainer(ctx context.Context, image string) error {
 	return err
 }
 
-// settings are what the container is made from: arguments of docker run, and the digest of them and of the files that
-// it reads when it starts.
+// settings are the arguments of docker run, and a digest of them and of the files that the container reads when it
+// starts.
 type settings struct {
 	argv   []string
 	digest string

@@ -34,7 +34,7 @@ func (s *site) checkPlatform(ctx context.Context) error {
 	return nil
 }
 
-// docker runs the client, and returns what it prints.
+// docker runs the client, and returns its output.
 func (s *site) docker(ctx context.Context, args ...string) (string, error) {
 	return s.dockerWith(ctx, sshexec.Command{Argv: append([]string{"docker"}, args...)})
 }
@@ -46,7 +46,7 @@ func (s *site) dockerWith(ctx context.Context, c sshexec.Command) (string, error
 	return strings.TrimSpace(out.String()), err
 }
 
-// installDocker installs Docker where it is not, or not as it is wanted.
+// installDocker installs Docker if it is missing or does not match the request.
 func (s *site) installDocker(ctx context.Context) error {
 	p := s.p.Packages
 	_, err := s.docker(ctx, "--version")

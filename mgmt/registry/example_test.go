@@ -10,8 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// The driver makes a private registry of the machine of a VNF, here one of the sandbox, and the instance tells how
-// others reach it. The request is what a client would send: a registry with TLS, a name, and a user.
+// The driver sets up a private registry on the machine of a VNF, here one of the sandbox, and the instance has the
+// connection for clients. The request is a typical one: a registry with TLS, a name, and a user.
 func Example() {
 	ctx := context.Background()
 	world, err := sandbox.Open(sandbox.Config{PublicImages: []string{"registry:latest"}})

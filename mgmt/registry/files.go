@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// What the container reads is in a directory that only root can enter; in the container it has the same name.
+// The files for the container are in a directory that only root can enter; the container mounts them under the same
+// path.
 const (
 	filesDir        = "/etc/vnfkit/registry"
 	certificateFile = filesDir + "/tls.crt"
@@ -14,7 +15,7 @@ const (
 	usersFile       = filesDir + "/htpasswd"
 )
 
-// files are those that the request asks for.
+// files returns the names of the files that the request needs.
 func (p *installParam) files() (names []string) {
 	if p.TLS != nil {
 		names = append(names, certificateFile, keyFile)
@@ -25,8 +26,8 @@ func (p *installParam) files() (names []string) {
 	return names
 }
 
-// writeFiles brings the files up to date. Those that are right stay as they are, so that the container need not be
-// made anew; those that are no longer asked for go.
+// writeFiles updates the files. Unchanged files are not written, so that the container need not be recreated; files
+// that the request no longer needs are removed.
 func (s *site) writeFiles(ctx context.Context) error {
 	if err := s.machine.Run(ctx, "mkdir", "-p", "-m", "0700", filesDir); err != nil {
 		return err

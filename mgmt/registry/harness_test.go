@@ -41,7 +41,7 @@ const (
 	imageFile  = "Files/images/registry.tar"
 )
 
-// lab is that of the driver of registries.
+// lab is the lab of the registry driver.
 type lab struct {
 	*mgmttest.Lab
 	t      testing.TB

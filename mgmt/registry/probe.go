@@ -17,7 +17,7 @@ import (
 // probeRepository is where the image of the probe is for a moment.
 const probeRepository = "vnfkit/probe"
 
-// pushAndPull pushes a small image, pulls it and removes it: the volume can be written, and what is in it is whole.
+// pushAndPull pushes a small image, pulls it and removes it: this proves that the volume can be written and read.
 func (s *site) pushAndPull(ctx context.Context) error {
 	if err := s.exchange(ctx); err != nil {
 		return fmt.Errorf("registry: %s: probe: %w", s.server(), err)

@@ -10,16 +10,16 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// MetadataKey is where the connection to a registry is among the metadata of its vnfcResourceInfo: a JSON object with
-// the attributes of private_registry_connection_info, but for credentials.
+// MetadataKey is the key of a registry's connection in the metadata of its vnfcResourceInfo: a JSON object with the
+// attributes of private_registry_connection_info, without credentials.
 const MetadataKey = "private_registry_connection_info"
 
 // ErrNoRegistry is the error of a machine that is no private registry of this driver.
 var ErrNoRegistry = errors.New("registry: the VNFC has no metadata " + MetadataKey)
 
-// ConnectionOf returns how machines reach the registry that a VNFC is, for the list of registries of a cluster
-// (private_registry_connection_info): address, port, scheme, CA. Username, password and probe image are the caller's
-// to add. The error is ErrNoRegistry when the VNFC is none.
+// ConnectionOf returns how machines reach the registry on a VNFC, for the list of registries of a cluster
+// (private_registry_connection_info): address, port, scheme, CA. The caller adds username, password and probe image.
+// The error is ErrNoRegistry if the VNFC has no registry.
 func ConnectionOf(v vnflcm.VnfcResourceInfo) (client.Connection, error) {
 	var c client.Connection
 	text, found := v.Metadata[MetadataKey]
@@ -32,7 +32,7 @@ func ConnectionOf(v vnflcm.VnfcResourceInfo) (client.Connection, error) {
 	return c, nil
 }
 
-// published are those attributes of a client.Connection that are everybody's to know.
+// published are the attributes of a client.Connection that are not secret.
 type published struct {
 	Type          string `json:"connection_type"`
 	Server        string `json:"server"`

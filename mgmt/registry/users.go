@@ -18,7 +18,7 @@ type userParam struct {
 	Password vnflcm.Secret `json:"password"`
 }
 
-// longestPassword is what bcrypt takes, the only form of passwords that the registry knows (distribution, "htpasswd").
+// longestPassword is the limit of bcrypt, the only hash that the registry supports (distribution, "htpasswd").
 const longestPassword = 72
 
 // users leaves out what lines of "name:hash", and the header of a login, cannot hold.
@@ -70,8 +70,8 @@ func htpasswd(users []userParam) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// hashForm begins each hash of ours (bcrypt.DefaultCost). Others are not looked into: the machine that has them would
-// say how much work that is.
+// hashForm is the prefix of hashes of this driver (bcrypt.DefaultCost). Other hashes are not verified: they would let
+// the machine choose the cost of the computation.
 const hashForm = "$2a$10$"
 
 // matches reports whether a file has exactly these users.

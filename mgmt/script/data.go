@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// input is what a script reads.
+// input is the dict for a script.
 type input struct {
 	Operation    vnflcm.Hook     `json:"operation"`
 	Request      json.RawMessage `json:"request"`
@@ -26,7 +26,7 @@ type input struct {
 	ErrorData    errorData       `json:"user_script_err_handling_data"`
 }
 
-// output is what is read of a script's result.
+// output is the part of a script's result that the driver uses.
 type output struct {
 	Instance  json.RawMessage `json:"vnf_instance"`
 	ErrorData errorData       `json:"user_script_err_handling_data"`
@@ -64,7 +64,8 @@ func request(op *vnflcm.Operation) any {
 	return struct{}{}
 }
 
-// grantRequest is what a script reads of the request for a grant (SOL003 v3.3.1 9.5.2.2), with the names that Tacker fills in.
+// grantRequest is the part of a grant request that scripts read (SOL003 v3.3.1 9.5.2.2), with the names that Tacker
+// fills in.
 type grantRequest struct {
 	InstanceID      string              `json:"vnfInstanceId"`
 	OperationID     string              `json:"vnfLcmOpOccId"`
@@ -101,7 +102,8 @@ func resources(vnfcs []vnflcm.VNFC) []resource {
 	return out
 }
 
-// errorDataState is where the state of the instance has what the scripts of the latest operation have returned for those that follow.
+// errorDataState is the state key of the user_script_err_handling_data that the scripts of the latest operation
+// returned.
 const errorDataState = "script/error-data"
 
 type errorData map[string]json.RawMessage
@@ -129,7 +131,7 @@ func (before errorData) keep(ctx context.Context, op *vnflcm.Operation, returned
 	return op.State().Put(ctx, errorDataState, keptErrorData{op.ID, data})
 }
 
-// instance is what is compared of a VNF instance that a script returns.
+// instance is the part of a returned VNF instance that the driver compares.
 type instance struct {
 	VIMs map[string]vnflcm.VimConnectionInfo `json:"vimConnectionInfo"`
 	Info struct {
@@ -187,7 +189,7 @@ func (i *instance) metadata(id string) map[string]any {
 	return i.Info.VNFCs[at].Metadata
 }
 
-// published are the metadata that are not those of the infrastructure driver. Values that are no text are JSON.
+// published returns the metadata that do not come from the infrastructure driver. Values that are not texts are JSON.
 func published(v vnflcm.VNFC, metadata map[string]any) map[string]string {
 	out := map[string]string{}
 	for key, value := range metadata {

@@ -18,7 +18,7 @@
 //	user_script_err_handling_data   what earlier scripts of the operation have returned under this name
 //
 // It may write a pickle of a dict to its standard output. Of that, user_script_err_handling_data is kept for the hooks of the
-// operation that follow, also if the script fails. Of vnf_instance, two changes are taken over: metadata of a VNFC
+// operation that follow, also if the script fails. Two changes of vnf_instance have effect: metadata of a VNFC
 // (Operation.Publish) and further entries of vimConnectionInfo (Operation.RegisterVIM), which get a vimId that follows from the VNF
 // instance and their key. A warning names other changes. Pickles that name a class or function are refused.
 //
@@ -26,6 +26,6 @@
 // are masked there. After a crash the script may run twice. It has no secret in its arguments or environment, which is
 // PATH, HOME, TMPDIR and LANG alone.
 //
-// Validate refuses a script that is missing, is no Python, or imports a module that this machine lacks: scripts that import tacker
+// Validate refuses a script that is missing, is not Python, or imports a module that this machine lacks: scripts that import tacker
 // work inside Tacker only.
 package script

@@ -69,7 +69,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	if op.Terminate != nil {
-		return nil // nothing of a package may keep a VNF from being removed
+		return nil // a fault of the package must not prevent removing a VNF
 	}
 	file := op.Flavour.Drivers[d.name].File
 	script, err := readSource(op, file)

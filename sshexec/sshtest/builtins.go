@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// builtins are the programs that every host has. They know the options that
-// scripts really use and refuse others.
+// builtins are the programs that every host has. They support the options that scripts really use and refuse others.
 func builtins() map[string]Command {
 	return map[string]Command{
 		"sh": sh, "bash": sh, "dash": sh,
@@ -27,7 +26,7 @@ func builtins() map[string]Command {
 	}
 }
 
-// ofShell runs what the shell has itself, for those who start it as a program.
+// ofShell runs a builtin of the shell that is started as a program.
 func ofShell(ctx context.Context, p *Process) int {
 	return p.script(ctx, nil, "sh", p.Args[1:], path.Base(p.Args[0])+` "$@"`)
 }
@@ -118,7 +117,7 @@ func lines(content []byte) []string {
 	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 }
 
-// cat streams: what it is given may be large or come slowly.
+// cat streams: its input may be large or arrive slowly.
 func cat(_ context.Context, p *Process) int {
 	_, names, err := p.parseOptions("u", false)
 	if err != nil {
@@ -144,7 +143,7 @@ func (p *Process) catOne(name string) error {
 	return errors.Join(copyInput(writerOnly{p.Stdout}, in), in.Close())
 }
 
-// copyInput takes the end of a killed command for the end of its input.
+// copyInput treats the end of a killed command as the end of its input.
 func copyInput(to io.Writer, from io.Reader) error {
 	_, err := copyAll(to, from)
 	if errors.Is(err, os.ErrClosed) {

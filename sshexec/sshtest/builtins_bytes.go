@@ -43,8 +43,7 @@ func (s *stoppable) Read(p []byte) (int, error) {
 	return s.File.Read(p)
 }
 
-// digests calls fn with the SHA-256 of each operand, or of standard input. They
-// may be large: nothing is kept.
+// digests calls fn with the SHA-256 of each operand, or of standard input. It does not hold large files in memory.
 func (p *Process) digests(names []string, fn func(name, digest string)) int {
 	if len(names) == 0 {
 		names = []string{"-"}

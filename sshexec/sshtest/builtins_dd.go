@@ -18,7 +18,7 @@ type copying struct {
 	in, out           string
 	block             int64
 	skip, seek, count int64 // bytes; count -1: all
-	keep              bool  // what the output file has beyond
+	keep              bool  // keep the rest of the output file
 	quiet             bool
 }
 

@@ -50,8 +50,7 @@ func mv(_ context.Context, p *Process) int {
 	return p.toTarget(names, found.has('T'), p.FS.Rename)
 }
 
-// toTarget calls fn for each source with where it goes: the last name, or below
-// it when that is a directory.
+// toTarget calls fn for each source with its target path: the last name, or a path below it if that is a directory.
 func (p *Process) toTarget(names []string, plain bool, fn func(from, to string) error) int {
 	last := p.abs(names[len(names)-1])
 	isDir, _ := afero.IsDir(p.FS, last)

@@ -63,9 +63,8 @@ func grep(_ context.Context, p *Process) int {
 	return 1
 }
 
-// grepPattern turns a pattern into one of Go: in basic ones the characters that
-// Go takes as operators are plain, and with a backslash they are operators. Each
-// line is a pattern.
+// grepPattern converts a pattern to Go's syntax: in basic patterns, characters that are operators in Go are plain, and
+// with a backslash they are operators. Each line is a pattern.
 func grepPattern(pattern string, found options) (*regexp.Regexp, error) {
 	patterns := strings.Split(pattern, "\n")
 	for i, one := range patterns {

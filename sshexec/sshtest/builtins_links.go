@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// lstat tells about a file, and about a symbolic link itself.
+// lstat returns information about a file, or about a symbolic link itself.
 func (p *Process) lstat(at string) (fs.FileInfo, error) {
 	if fs, ok := p.FS.(afero.Lstater); ok {
 		info, _, err := fs.LstatIfPossible(at)
@@ -66,7 +66,7 @@ func readlink(_ context.Context, p *Process) int {
 		}
 		target, err := links.ReadlinkIfPossible(p.abs(name))
 		if err != nil {
-			code = 1 // and says nothing, as the real one
+			code = 1 // without a message, as the real one
 			continue
 		}
 		p.print([]string{target})

@@ -75,7 +75,7 @@ func chmod(_ context.Context, p *Process) int {
 	})
 }
 
-// walk calls fn for a file, and for what is below it when recursive.
+// walk calls fn for a file and, if recursive, for the files below it.
 func (p *Process) walk(at string, recursive bool, fn func(at string, info fs.FileInfo) error) error {
 	info, err := p.FS.Stat(at)
 	if err != nil {

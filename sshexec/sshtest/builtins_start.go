@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// sudo asks as the real one does: on standard error, and reads the answer from
-// standard input byte by byte, so that nothing of what follows is lost.
+// sudo asks as the real one does: on standard error, and reads the answer from standard input byte by byte, so that the
+// input of the command stays complete.
 func sudo(ctx context.Context, p *Process) int {
 	found, args, err := p.parseOptions("nSHEp:u:", true)
 	if err != nil {
@@ -56,7 +56,7 @@ func (p *Process) askSudo(found options) error {
 	}
 	for attempt := 1; ; attempt++ {
 		_, _ = io.WriteString(p.Stderr, prompt)
-		answer, err := readLine(plain(p.Stdin)) // which nobody records
+		answer, err := readLine(plain(p.Stdin)) // not recorded
 		switch {
 		case err != nil && answer == "":
 			return errors.New("no password was provided")

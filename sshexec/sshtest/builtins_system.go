@@ -90,7 +90,7 @@ func whoami(_ context.Context, p *Process) int {
 	return 0
 }
 
-// syncDisks has nothing to do: nothing is kept back here.
+// syncDisks does nothing: writes are not buffered here.
 func syncDisks(context.Context, *Process) int { return 0 }
 
 func uname(_ context.Context, p *Process) int {

@@ -6,15 +6,13 @@ import (
 	"sync"
 )
 
-// Faults is what is wrong with a host. The zero value is a healthy one. What
-// stalls goes on once [Host.SetFaults] takes the fault away, and ends with its
-// connection and with [Host.Close].
+// Faults are the faults of a host. The zero value is a healthy host. A stalled operation continues when
+// [Host.SetFaults] removes the fault, and ends with its connection and with [Host.Close].
 type Faults struct {
 	// Refuse resets new connections, as a host that is down. Open ones stay: see
 	// Host.CutConnections.
 	Refuse bool
-	// StallHandshake takes new connections and says nothing, not even the
-	// version of SSH.
+	// StallHandshake accepts new connections and sends nothing, not even the version of SSH.
 	StallHandshake bool
 	// MaxStartups is how many connections may be in their handshake or login at
 	// once; more are closed before the version of SSH is sent. 0: any number.
@@ -28,8 +26,7 @@ type Faults struct {
 
 	// StallSessions leaves the opening of a session without an answer.
 	StallSessions bool
-	// StallCommands opens sessions and leaves the request for a command or for
-	// SFTP without an answer. Nothing is started.
+	// StallCommands opens sessions and does not answer requests for a command or for SFTP. Nothing is started.
 	StallCommands bool
 	// RefuseSessions refuses to open sessions ("open failed").
 	RefuseSessions bool
@@ -45,18 +42,17 @@ type Faults struct {
 	CutAfter int64
 	// Cuts is how many connections CutAfter drops. 0: every one.
 	Cuts int
-	// StallAfter lets each connection that has sent the host so many bytes fall
-	// silent in both directions, counted as for CutAfter. 0: never.
+	// StallAfter silences each connection, in both directions, after it has sent the host so many bytes, counted as for
+	// CutAfter. 0: never.
 	StallAfter int64
 	// BytesPerSecond limits each connection, in each direction. 0: no limit.
 	BytesPerSecond int
 
-	// DiskFull lets what writes to files fail with ENOSPC after DiskLeft more
-	// bytes, programs and SFTP alike. Deleting files gives nothing back.
+	// DiskFull makes writes to files fail with ENOSPC after DiskLeft more bytes, by programs and SFTP alike. Deleting
+	// files frees no space.
 	DiskFull bool
 	DiskLeft int64
-	// ReadOnly are absolute paths of directories below which nothing can be
-	// changed (EROFS), by root neither.
+	// ReadOnly are absolute paths of directories below which no user can change anything (EROFS), not even root.
 	ReadOnly []string
 }
 
@@ -68,12 +64,12 @@ func (h *Host) SetFaults(f Faults) {
 	h.faults.set(f)
 }
 
-// Refuse changes Faults.Refuse and leaves the other faults as they are.
+// Refuse changes Faults.Refuse and keeps the other faults.
 func (h *Host) Refuse(refuse bool) {
 	h.faults.change(func(f *Faults) { f.Refuse = refuse })
 }
 
-// faults are what is wrong now.
+// faults are the current faults.
 type faults struct {
 	mu       sync.Mutex
 	now      Faults
@@ -102,8 +98,7 @@ func (f *faults) change(fn func(*Faults)) {
 	f.changed = make(chan struct{})
 }
 
-// get returns the faults, how often they were set, and what is closed when they
-// change.
+// get returns the faults, how often they were set, and a channel that is closed when they change.
 func (f *faults) get() (now Faults, since int, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,7 +110,7 @@ func (f *faults) current() Faults {
 	return now
 }
 
-// await returns when stalls no longer holds; false when ctx ended first.
+// await returns true when stalls returns false for the current faults; false if ctx ended first.
 func (f *faults) await(ctx context.Context, stalls func(Faults) bool) bool {
 	for {
 		now, _, changed := f.get()

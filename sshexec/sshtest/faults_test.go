@@ -220,8 +220,7 @@ func TestNoSFTP(t *testing.T) {
 	}
 }
 
-// TestCutAfter sends more than a connection may: each one that goes on from
-// where the last has come to gets further.
+// TestCutAfter sends more than a connection allows: each new connection resumes and transfers more.
 func TestCutAfter(t *testing.T) {
 	h := sshtest.Start(t, sshtest.Config{})
 	send := func() error {

@@ -22,7 +22,7 @@ type files struct {
 
 	faults *faults
 	clock  func() time.Time // of the host
-	// ownClock: it is not that of the machine, and files must be dated by it.
+	// ownClock: the host has another clock than the machine, and files get its time.
 	ownClock bool
 	procFs   func(user, name string) afero.Fs // what /proc shows now
 
@@ -75,7 +75,7 @@ func newFiles(c Config, faults *faults) (*files, error) {
 
 func (f *files) close() error { return f.done() }
 
-// clear removes what is in a directory.
+// clear removes the content of a directory.
 func (f *files) clear(dir string) error {
 	root := f.ofTest()
 	entries, err := afero.ReadDir(root, dir)
@@ -125,7 +125,7 @@ func (f *files) owner(name string) string {
 	return f.login + ":" + f.login
 }
 
-// ownerOf is owner for a path that may lead over symbolic links.
+// ownerOf is owner for a path that may contain symbolic links.
 func (f *files) ownerOf(name string) string {
 	if at, err := f.follow(name, true); err == nil {
 		name = at

@@ -15,12 +15,11 @@ import (
 type Config struct {
 	// Name is the hostname. Default "host".
 	Name string
-	// User and Password are the login. Default "ubuntu" and "ubuntu". Nobody
-	// else can log in.
+	// User and Password are the login. Default "ubuntu" and "ubuntu". It is the only user who can log in.
 	User, Password string
 	// AuthorizedKeys are authorized_keys lines that may log in as User.
 	AuthorizedKeys []string
-	// SudoPassword is what sudo asks for. Default: it asks for nothing.
+	// SudoPassword is the password for sudo. Default: sudo needs none.
 	SudoPassword string
 	// Dir is the directory of the real machine below which the files are kept;
 	// it must exist. Default: they are kept in memory.
@@ -34,8 +33,7 @@ type Config struct {
 	// AuthenticationMethods are all needed to log in, in this order: of
 	// "publickey", "password" and "keyboard-interactive". Default: any one.
 	AuthenticationMethods []string
-	// Users are other users of the host, for sudo -u and chown. Nobody logs in
-	// as them.
+	// Users are other users of the host, for sudo -u and chown. They cannot log in.
 	Users []string
 	// HostKey is the private key in PEM form. Default: a new ed25519 key.
 	HostKey []byte
@@ -53,8 +51,7 @@ type Config struct {
 	// (direct-tcpip). Default: they are refused. With new(net.Dialer).DialContext
 	// the host is a jump host.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Unexpected is told of programs that are neither built in nor in Commands.
-	// Start sets it to fail the test.
+	// Unexpected is called for programs that are neither built in nor in Commands. Start sets it to fail the test.
 	Unexpected func(argv []string)
 
 	ownClock bool // Clock is not time.Now
@@ -81,10 +78,10 @@ type Host struct {
 	mu       sync.Mutex
 	keys     hostKeys
 	clients  map[*client]struct{}
-	startups int // connections that nobody has logged in on yet
+	startups int // connections that are not logged in yet
 }
 
-// New makes a host and lets it listen. Close it when it is no longer needed.
+// New makes a host and starts it. Close it when it is no longer needed.
 func New(c Config) (*Host, error) {
 	c = c.withDefaults()
 	h := &Host{config: c, builtins: builtins(), faults: newFaults(), users: newUsers(c), clients: map[*client]struct{}{}}
@@ -160,7 +157,7 @@ func (h *Host) FS() afero.Fs { return h.files.ofTest() }
 // Commands returns what ran so far, in the order of starting.
 func (h *Host) Commands() []Record { return h.recorder.all() }
 
-// Transfers returns what was asked by SFTP so far: what opened or changed files.
+// Transfers returns the SFTP requests so far that opened or changed files.
 func (h *Host) Transfers() []Transfer { return h.recorder.allTransfers() }
 
 // OnCommand has fn called before each program starts, in the goroutine that
@@ -178,9 +175,8 @@ func (h *Host) CutConnections() {
 	}
 }
 
-// Reboot ends everything that runs, cuts the connections and starts the host
-// anew, with the same files but for those below /run. It listens all the time:
-// Refuse connections around it to test a host that takes a while.
+// Reboot ends all processes, cuts the connections and starts the host again, with the same files except those below
+// /run. The host listens all the time: Refuse connections around it to test a slow reboot.
 func (h *Host) Reboot() error {
 	h.CutConnections()
 	h.processes.reboot(h.ctx)
@@ -199,8 +195,7 @@ func (h *Host) spawn(fn func()) bool {
 	return true
 }
 
-// Close stops listening, cuts all connections and waits for what runs on them.
-// Closing again does nothing.
+// Close stops listening, cuts all connections and waits for their processes. Closing again does nothing.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	closed := h.ctx.Err() != nil

@@ -95,8 +95,8 @@ func (h *Host) HostKeyPEM() []byte {
 	return bytes.Clone(h.keys.keys[0].PEM)
 }
 
-// ReplaceHostKey gives the host new keys of the same types, as if another
-// machine had got its address. Open connections stay, certificates go.
+// ReplaceHostKey gives the host new keys of the same types, as if another machine had got its address. Open connections
+// stay, certificates are removed.
 func (h *Host) ReplaceHostKey() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

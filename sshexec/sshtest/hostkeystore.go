@@ -13,7 +13,7 @@ type HostKeyStore struct {
 	keys map[string]string
 }
 
-// HostKey returns the key of the machine id, "" when none is kept.
+// HostKey returns the key of the machine id, "" if none is stored.
 func (s *HostKeyStore) HostKey(_ context.Context, id string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

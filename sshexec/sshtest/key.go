@@ -78,8 +78,8 @@ func (k Key) SignUser(t testing.TB, public string, users ...string) string {
 	return k.sign(t, ssh.UserCert, public, users)
 }
 
-// SignHost returns a certificate, in authorized_keys form, that a public key is
-// the host key of these names, for ever. It goes into Config.HostCertificates.
+// SignHost returns a certificate, in authorized_keys form, that a public key is the host key of these names, without an
+// end. Use it in Config.HostCertificates.
 func (k Key) SignHost(t testing.TB, public string, names ...string) string {
 	t.Helper()
 	return k.sign(t, ssh.HostCert, public, names)

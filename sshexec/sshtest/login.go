@@ -13,7 +13,7 @@ import (
 // Question is what keyboard-interactive asks, and the answer that it accepts.
 type Question struct {
 	Prompt, Answer string
-	Echo           bool // what is typed is shown
+	Echo           bool // the input is echoed
 }
 
 var errDenied = errors.New("permission denied")
@@ -108,8 +108,8 @@ func (l *logins) publicKey(c ssh.ConnMetadata, key ssh.PublicKey) error {
 	return nil
 }
 
-// keyExchanges are two of those that OpenSSH 9.2 of Debian 12 offers. Go would prefer ML-KEM, which that server does not
-// have; without ML-KEM a login takes a tenth to a fifth less time.
+// keyExchanges are two of the algorithms that OpenSSH 9.2 of Debian 12 offers. Go would prefer ML-KEM, which that
+// server does not have; without ML-KEM a login takes a tenth to a fifth less time.
 var keyExchanges = []string{ssh.KeyExchangeCurve25519, ssh.KeyExchangeECDHP256}
 
 // serverConfig is for one connection: its faults stall and refuse logins.
@@ -132,7 +132,7 @@ func (h *Host) serverConfig(c *client) *ssh.ServerConfig {
 	return config
 }
 
-// sequence offers the first method, and after it the others.
+// sequence offers the first method, and after it the remaining ones.
 func (c *client) sequence(methods []string) ssh.ServerAuthCallbacks {
 	if len(methods) == 1 {
 		return c.callbacks(methods[0])

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/afero/mem"
 )
 
-// memFs keeps files in memory. A symbolic link is a file that holds its target
-// and has the mode of one: afero has none in memory.
+// memFs stores files in memory. A symbolic link is a file with the mode of a link and its target as content: afero has
+// none in memory.
 type memFs struct{ afero.Fs }
 
 func newMemFs() memFs { return memFs{afero.NewMemMapFs()} }

@@ -38,7 +38,7 @@ func denied(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: syscall.EACCES}
 }
 
-// writable checks that nothing keeps name from being changed, whoever asks.
+// writable checks that no fault prevents changing name, for any user.
 func (u *userFs) writable(op, name string) error {
 	if u.faults.readOnly(name) {
 		return &fs.PathError{Op: op, Path: name, Err: syscall.EROFS}
@@ -62,7 +62,7 @@ func (u *userFs) parent(op, name string) error {
 	return u.writable(op, name)
 }
 
-// taking checks that what is at name may be removed or renamed.
+// taking checks that the file at name may be removed or renamed.
 func (u *userFs) taking(op, name string) error {
 	if err := u.parent(op, name); err != nil {
 		return err
@@ -74,8 +74,7 @@ func (u *userFs) taking(op, name string) error {
 	return nil
 }
 
-// own makes a new file the user's, where that of its directory is somebody
-// else: in /tmp.
+// own sets the user as owner of a new file if its directory belongs to another user: in /tmp.
 func (u *userFs) own(name string) {
 	if !u.owns(name) {
 		u.setOwner(name, u.user+":"+u.user)

@@ -10,10 +10,9 @@ import (
 	"github.com/spf13/afero"
 )
 
-// procFs is /proc as a user sees it now: stat, cmdline and environ of each
-// process, and what tells one start of the host from another. It has only the
-// file with that name, or what is below the directory with that name: commands
-// read it often, and there may be many processes.
+// procFs is the current /proc for a user: stat, cmdline and environ of each process, and an id that changes with each
+// start of the host. It contains only the file with that name, or the files below the directory with that name:
+// commands read it often, and there may be many processes.
 func (p *processes) procFs(user, name string) afero.Fs {
 	now := afero.NewMemMapFs()
 	add := func(file string, content func() string) {

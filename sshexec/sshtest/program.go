@@ -12,8 +12,8 @@ import (
 
 var binDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
-// find returns the program that Args[0] means, or the exit code when there is
-// none: first a file, then what was registered, then what is built in.
+// find returns the program for Args[0], or the exit code if there is none: first a file, then a registered program,
+// then a built-in one.
 func (p *Process) find() (program Command, builtin bool, code int) {
 	name := p.Args[0]
 	if p.isFile(name) {
@@ -57,8 +57,7 @@ func (p *Process) lookPath(name string) string {
 	return ""
 }
 
-// file returns how to run a file: a shell script as such, anything else as the
-// registered program of that name.
+// file returns how to run a file: a shell script by the shell, any other file as the registered program of that name.
 func (p *Process) file(name string) (Command, bool, int) {
 	info, err := p.FS.Stat(name)
 	if err != nil || info.Mode()&0o111 == 0 {
@@ -102,8 +101,7 @@ func isShellScript(content []byte) bool {
 	return slices.Contains([]string{"sh", "bash", "dash"}, path.Base(words[0]))
 }
 
-// program returns a registered or built-in program by its name, nil when there
-// is none.
+// program returns a registered or built-in program by its name, nil if there is none.
 func (h *Host) program(name string) (program Command, builtin bool) {
 	if program, ok := h.config.Commands[name]; ok {
 		return program, false

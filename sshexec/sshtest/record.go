@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Record tells about one program that ran.
+// Record describes one program that ran.
 type Record struct {
-	Argv     []string // Argv[0] is the program as it was called
+	Argv     []string // Argv[0] is the name by which the program was called
 	User     string   // "root" under sudo
-	PID      int      // process id; exec, env, nohup and setsid keep that of what they replace
+	PID      int      // process id; exec, env, nohup and setsid keep that of the process they replace
 	Dir      string   // working directory
 	Env      []string // exported variables as NAME=value, sorted
 	BuiltIn  bool     // a program of the host itself, not one of Config.Commands
@@ -22,22 +22,20 @@ type Record struct {
 	streams *streams
 }
 
-// Stdin returns the first 64 KiB of what it has read so far: not what nobody
-// read, nor a password given to sudo, nor what a shell reads itself. Streams are
-// not printed with the record: what is sent that way may be a secret.
+// Stdin returns the first 64 KiB that the program has read so far. Unread input, a password for sudo and the input of a
+// shell itself are not part of it. Streams are not printed with the record: they may contain secrets.
 func (r Record) Stdin() string { return r.streams.text(0) }
 
-// Stdout returns the first 64 KiB of what it has written so far, with the
-// programs that it started.
+// Stdout returns the first 64 KiB that the program and its children have written so far.
 func (r Record) Stdout() string { return r.streams.text(1) }
 
 // Stderr is like Stdout.
 func (r Record) Stderr() string { return r.streams.text(2) }
 
-// streams are what is kept of a program's input and output.
+// streams are samples of a program's input and output.
 type streams [3]sample
 
-// text returns what is kept of a stream; nothing of one that never was.
+// text returns the sample of a stream; "" if the stream never existed.
 func (s *streams) text(number int) string {
 	if s == nil {
 		return ""
@@ -45,7 +43,7 @@ func (s *streams) text(number int) string {
 	return s[number].String()
 }
 
-// Transfer tells about one request of SFTP.
+// Transfer describes one SFTP request.
 type Transfer struct {
 	// Op is get or put when a file was opened, or list, mkdir, remove, rename,
 	// posix-rename, rmdir, setstat or symlink.

@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// Call is one run of a program that a test expects, and what it answers.
+// Call is one expected run of a program, and its answer.
 type Call struct {
 	// Argv is the whole command line. Of the program only the name counts, not
 	// its directory.
 	Argv []string
-	// Stdin is what the program must be given. Its input is read to the end
-	// only when Stdin is not "": a script may have more programs that read.
+	// Stdin is the expected input. The input is read to the end only if Stdin is not "": a script may have several
+	// programs that read it.
 	Stdin string
 	// Env are variables that must have these values, among others.
 	Env map[string]string
@@ -30,8 +30,8 @@ type Call struct {
 	Code           int
 	// Wait holds the answer back until it is closed. nil: no wait.
 	Wait <-chan struct{}
-	// Do is what the program does instead of Stdout, Stderr and Code. What
-	// Stdin says has been read by then.
+	// Do runs instead of printing Stdout and Stderr and returning Code. The input that Stdin expects has been read by
+	// then.
 	Do Command
 }
 
@@ -43,8 +43,8 @@ func Script(t testing.TB, calls ...Call) map[string]Command {
 	return newScript(t, calls, false).commands()
 }
 
-// ScriptAnyOrder is Script for calls that may come in any order, as those of
-// programs that run at once. Each is expected once.
+// ScriptAnyOrder is Script for calls that may come in any order, for example from concurrent programs. Each is expected
+// once.
 func ScriptAnyOrder(t testing.TB, calls ...Call) map[string]Command {
 	return newScript(t, calls, true).commands()
 }
@@ -154,7 +154,7 @@ func (s *script) take(p *Process) (int, error) {
 	return next, nil
 }
 
-// unfit tells how the calls that have not come differ from a process.
+// unfit returns how the missing calls differ from a process.
 func (s *script) unfit(p *Process) string {
 	var text strings.Builder
 	for i, call := range s.calls {
@@ -165,7 +165,7 @@ func (s *script) unfit(p *Process) string {
 	return text.String()
 }
 
-// differences tells what of a process, but for its input, is not as expected.
+// differences returns how a process differs from the call, except for its input.
 func (c Call) differences(p *Process) string {
 	var text strings.Builder
 	if path.Base(c.Argv[0]) != path.Base(p.Args[0]) || !slices.Equal(c.Argv[1:], p.Args[1:]) {

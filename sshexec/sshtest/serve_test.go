@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// TestServe: a client may come over any connection, is cut with the others, and a host that refuses connections closes it.
+// TestServe: a client may use any connection, Close cuts it too, and a host that refuses connections closes it.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	h := sshtest.Start(t, sshtest.Config{})

@@ -23,7 +23,7 @@ type client struct {
 }
 
 func (c *client) cut() {
-	_ = c.raw.Close() // first: nobody is told how the programs ended
+	_ = c.raw.Close() // first, so that no exit status is sent
 	c.cancel()
 }
 
@@ -117,7 +117,7 @@ func (c *client) serve() {
 	_ = conn.Close()
 }
 
-// open lets a session begin unless there are too many.
+// open starts a session unless there are too many.
 func (c *client) open(channel ssh.NewChannel) {
 	f := c.host.faults.current()
 	c.mu.Lock()

@@ -99,7 +99,7 @@ func (s *session) request(r *ssh.Request) bool {
 	}
 }
 
-// signal goes to the process group of the command, as with sshd.
+// signal sends a signal to the process group of the command, as sshd does.
 func (s *session) signal(name string) bool {
 	signal, err := signalName(name)
 	if err != nil || s.leader == nil {
@@ -159,8 +159,8 @@ func (s *session) command(line string) bool {
 	return true
 }
 
-// end tells how the command ended. The caller closes the channel; there is no
-// EOF before, for a program that was killed may still be writing.
+// end sends the exit status of the command. The caller closes the channel; there is no EOF before, because the children
+// of a killed program may still be writing.
 func (s *session) end(code int, signal string) {
 	if signal != "" {
 		_, _ = s.channel.SendRequest("exit-signal", false, ssh.Marshal(struct {

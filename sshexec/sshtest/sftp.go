@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// serveSFTP speaks SFTP until the other side ends it.
+// serveSFTP serves SFTP until the other side ends it.
 func (h *Host) serveSFTP(channel io.ReadWriteCloser, user string) {
 	handlers := &sftpFiles{host: h, user: user, fs: h.files.masked(user, loginUmask)}
 	server := sftp.NewRequestServer(channel, sftp.Handlers{
@@ -30,8 +30,8 @@ type sftpFiles struct {
 	fs   *userFs
 }
 
-// did records what was done and gives the answer that OpenSSH has for it, which
-// does not tell a full disk from any other failure.
+// did records a request and returns the error that OpenSSH sends, which does not distinguish a full disk from other
+// failures.
 func (s *sftpFiles) did(op, path, target string, err error) error {
 	s.host.recorder.transfer(Transfer{Op: op, Path: path, Target: target, User: s.user, Time: time.Now(), Err: err})
 	return sftpError(err)
@@ -212,7 +212,7 @@ func (s *sftpFiles) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 	}
 }
 
-// Lstat tells about a symbolic link itself.
+// Lstat returns information about a symbolic link itself.
 func (s *sftpFiles) Lstat(r *sftp.Request) (sftp.ListerAt, error) {
 	return s.found(r.Filepath, s.fs.lstat)
 }

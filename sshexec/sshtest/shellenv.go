@@ -28,9 +28,9 @@ func newEnviron(p *Process) *environ {
 	return e
 }
 
-// nowhere can be no directory. The interpreter makes the named pipes of process
-// substitutions in TMPDIR as it is when a shell begins; parse finds those in the
-// script itself, and this stops those in text given to eval, trap or source.
+// nowhere cannot be a directory. The interpreter creates the named pipes of process substitutions in the TMPDIR at the
+// start of a shell. parse finds process substitutions in the script itself; this value stops those in text for eval,
+// trap or source.
 const nowhere = "/dev/null/sshtest"
 
 func (e *environ) start(runner *interp.Runner) {
@@ -63,7 +63,7 @@ func (e *environ) Get(name string) expand.Variable {
 }
 
 func (e *environ) Each(fn func(name string, vr expand.Variable) bool) {
-	// A background job copies what is listed here.
+	// A background job copies these variables.
 	if !fn(varPID, e.Get(varPID)) || !fn(varParent, e.Get(varParent)) {
 		return
 	}
@@ -83,7 +83,7 @@ func variable(value string, exported bool) expand.Variable {
 	return expand.Variable{Set: true, Exported: exported, Kind: expand.String, Str: value}
 }
 
-// exported returns what a program started by the shell is given.
+// exported returns the environment of a program that the shell starts.
 func exported(env expand.Environ) []string {
 	values := map[string]string{}
 	env.Each(func(name string, vr expand.Variable) bool {

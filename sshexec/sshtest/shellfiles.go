@@ -78,12 +78,12 @@ func (s *shell) asText(f afero.File, name string) io.ReadCloser {
 	return io.NopCloser(strings.NewReader(changed(string(text))))
 }
 
-// files are those of the host, as the shell makes new ones.
+// files are the files of the host, with the shell's mode for new files.
 func (s *shell) files() *userFs {
 	return s.process.host.files.masked(s.process.User, os.FileMode(s.umask.Load())) //nolint:gosec // parsed from octal digits
 }
 
-// shellError is the one type of error the interpreter prints and goes on with.
+// shellError is the one type of error after which the interpreter prints the error and continues.
 func shellError(err error, name string) error {
 	return &os.PathError{Op: "open", Path: name, Err: errText(reason(unwrapPath(err)))}
 }

@@ -13,12 +13,11 @@ import (
 	"mvdan.cc/sh/v3/interp"
 )
 
-// shell stands between the interpreter and the host: files, programs and
-// look-ups go through it, and nothing else is left to the interpreter that
-// reaches the real machine.
+// shell connects the interpreter to the host: it handles all files, programs and look-ups, so that the interpreter
+// cannot access the real machine.
 type shell struct {
 	process  *Process
-	entering bool         // the working directory is entered whoever may read it
+	entering bool         // the working directory is entered without a check of its permissions
 	umask    atomic.Int64 // as it is now
 
 	mu      sync.Mutex
@@ -27,9 +26,8 @@ type shell struct {
 	sourced string              // the file that is about to be read as shell text
 }
 
-// call rewrites commands before the interpreter takes them for its own: those
-// that it does not have, and those that would search the PATH of the real
-// machine.
+// call rewrites commands before the interpreter runs its own builtins: those that it lacks, and those that would search
+// the PATH of the real machine.
 func (s *shell) call(ctx context.Context, args []string) ([]string, error) {
 	hc := interp.HandlerCtx(ctx)
 	self := s.self(hc)
@@ -125,7 +123,7 @@ func (s *shell) command(ctx context.Context, hc interp.HandlerContext, args []st
 	return append([]string{"/usr/bin/env", "--"}, args[1:]...)
 }
 
-// rewritten are those builtins that rewrite has to see by their own name.
+// rewritten are the builtins that rewrite has to see by their real names.
 var rewritten = map[string]bool{"command": true, "builtin": true, "type": true, "hash": true, ".": true, "source": true, "kill": true, "umask": true, "wait": true, "trap": true, "eval": true, "exec": true, "pwd": true}
 
 // lookup answers where programs are, from the host's point of view.
@@ -145,7 +143,7 @@ func (s *shell) lookup(hc interp.HandlerContext, names []string) []string {
 	return []string{"printf", "%s\n", strings.Join(found, "\n")}
 }
 
-// which returns the path of a program, "" when there is none.
+// which returns the path of a program, "" if there is none.
 func (p *Process) which(name string) string {
 	if strings.Contains(name, "/") {
 		if info, err := p.FS.Stat(p.abs(name)); err == nil && info.Mode()&0o111 != 0 {
@@ -162,7 +160,7 @@ func (p *Process) which(name string) string {
 	return ""
 }
 
-// started returns a process for what the shell starts.
+// started returns the process for a program that the shell starts.
 func (s *shell) started(hc interp.HandlerContext, args []string) *Process {
 	p := s.process.with(args, exported(hc.Env))
 	p.Dir, p.Stdin, p.Stdout, p.Stderr = hc.Dir, hc.Stdin, hc.Stdout, hc.Stderr

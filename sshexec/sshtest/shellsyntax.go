@@ -8,15 +8,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// What the interpreter does with processes is not what the host shows: it knows
-// no process ids, signals or traps. So scripts are changed before they run.
-// Words that begin with a colon are commands of shell.call.
+// The interpreter does not simulate processes: it has no process ids, signals or traps. So scripts are changed before
+// they run. Words that begin with a colon are commands of shell.call.
 const (
 	varPID        = "_sshtest_pid"        // $$
 	varParent     = "_sshtest_ppid"       // $PPID
 	varBackground = "_sshtest_background" // $!
 	varSelf       = "_sshtest_self"       // the process of a background job
-	varSubshell   = "_sshtest_subshell"   // set in a subshell, which has none of its own
+	varSubshell   = "_sshtest_subshell"   // set in a subshell, which has no process id
 	cmdFork       = ":fork"
 	cmdExited     = ":exited"
 	cmdWait       = ":wait"
@@ -35,7 +34,7 @@ var parsed = struct {
 // maxParsed bounds how many texts are kept.
 const maxParsed = 256
 
-// parse returns shell text as it runs here. It is not to be changed.
+// parse returns shell text in the form in which it runs here. The caller must not change it.
 func parse(name, text string) (*syntax.File, error) {
 	key := [2]string{name, text}
 	parsed.Lock()
@@ -115,7 +114,7 @@ func renameSpecial(node *syntax.ParamExp) {
 		node.Param = &syntax.Lit{Value: name}
 		node.Short = false
 	case len(node.Param.Value) > 1 && strings.Trim(node.Param.Value, "0123456789") == "" && node.Exp == nil && node.Slice == nil && node.Repl == nil:
-		// ${10}, which the interpreter does not know
+		// ${10}, which the interpreter does not support
 		number := literalPart(node.Param.Value)
 		node.Param = &syntax.Lit{Value: "*"}
 		node.Slice = &syntax.Slice{Offset: number, Length: literalPart("1")}

@@ -11,10 +11,10 @@ var signalNumbers = map[string]int{
 	"HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "USR1": 10, "USR2": 12, "PIPE": 13, "ALRM": 14, "TERM": 15, "CONT": 18,
 }
 
-// signal does what the signal does to the process.
+// signal applies the effect of a signal to the process.
 func (t *task) signal(signal string) {
 	if signal == "CONT" {
-		return // nothing here ever stops
+		return // processes here cannot be stopped
 	}
 	t.mu.Lock()
 	action, trapped := t.traps[signal]
@@ -43,15 +43,14 @@ func (t *task) signal(signal string) {
 	}
 }
 
-// killed returns the exit code of a process that a signal has ended; false when
-// none has.
+// killed returns the exit code of a process that a signal has ended; false if no signal has.
 func (t *task) killed() (code int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return 128 + signalNumbers[t.killedBy], t.killedBy != ""
 }
 
-// trap says what a signal does from now on; reset makes it end the process.
+// trap sets the action for a signal; reset restores the default, which ends the process.
 func (t *task) trap(signal, action string, reset bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

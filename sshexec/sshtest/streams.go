@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// buffers are what is copied through: there are many commands, and most say little.
+// buffers is a pool of copy buffers: there are many commands, and most produce little output.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // copyAll copies as io.Copy does, through a buffer that was used before.
@@ -20,8 +20,8 @@ func copyAll(to io.Writer, from io.Reader) (int64, error) {
 	return io.CopyBuffer(writerOnly{to}, struct{ io.Reader }{from}, buffer[:])
 }
 
-// pipe gives what a file holds as a pipe: the interpreter reads from *os.File,
-// and would make a pipe of its own that nobody closes.
+// pipe returns the content of a file as a pipe: the interpreter reads from *os.File, and would otherwise create a pipe
+// that is never closed.
 func (h *Host) pipe(ctx context.Context, f io.ReadCloser) (*os.File, error) {
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -42,7 +42,7 @@ func (h *Host) pipe(ctx context.Context, f io.ReadCloser) (*os.File, error) {
 	return out, nil
 }
 
-// target is where output goes. Background jobs may share it.
+// target is the destination of output. Background jobs may share it.
 type target struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -83,7 +83,7 @@ func hold(w io.Writer) (release func()) {
 	return func() {}
 }
 
-// taken bounds what a Record keeps of each stream.
+// taken bounds the bytes of each stream in a Record.
 const taken = 64 << 10
 
 // sample is the beginning of what went through a stream.
@@ -106,7 +106,7 @@ func (s *sample) String() string {
 
 // tap is an output of a program that is recorded.
 type tap struct {
-	ctx context.Context // of the program: nothing is written once it is killed
+	ctx context.Context // of the program: nothing is written after it was killed
 	to  io.Writer
 	*sample
 }
@@ -136,8 +136,7 @@ func (t *tapped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// untapped returns where an output really goes, for a process that outlives
-// those whose records it would be in.
+// untapped returns the real destination of an output, for a process that outlives the processes that record it.
 func untapped(w io.Writer) io.Writer {
 	for {
 		tap, ok := w.(*tap)
@@ -148,8 +147,7 @@ func untapped(w io.Writer) io.Writer {
 	}
 }
 
-// plain returns the input as the interpreter needs it, which reads from *os.File
-// only: what a shell itself reads is not recorded.
+// plain returns the input as an *os.File for the interpreter. Input of a shell itself is not recorded.
 func plain(r io.Reader) io.Reader {
 	for {
 		tapped, ok := r.(*tapped)

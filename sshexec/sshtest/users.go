@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// users gives the users of a host their numbers; a group has that of the user of
-// its name.
+// users assigns numbers to the users of a host; a group has the number of the user with its name.
 type users struct {
 	mu    sync.Mutex
 	names []string // those that exist, the first two being root and the login
@@ -56,7 +55,7 @@ func (u *users) number(name string) int {
 
 func (u *users) id(name string) string { return strconv.Itoa(u.number(name)) }
 
-// name returns who has a number; the number when nobody does.
+// name returns the user with a number; the number if there is none.
 func (u *users) name(number int) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -71,7 +70,7 @@ func (u *users) name(number int) string {
 	return strconv.Itoa(number)
 }
 
-// owned adds the owner of a file to what is told about it.
+// owned adds the owner of a file to its information.
 func (h *Host) owned(info fs.FileInfo, name string) fs.FileInfo {
 	user, group, _ := strings.Cut(h.files.ownerOf(name), ":")
 	return withOwner(info, h.users.number(user), h.users.number(group))

@@ -13,17 +13,17 @@ type wire struct {
 	net.Conn
 	faults *faults
 	ctx    context.Context // of the connection
-	lost   func()          // called when the other side has gone
+	lost   func()          // called when the other side has disconnected
 
 	mu    sync.Mutex
 	since int   // the faults that count
 	count int64 // bytes received under them
 	ahead []byte
-	err   error // after what is ahead
+	err   error // returned after the buffered data
 }
 
-// stallBytes bounds what is read ahead of a stalled connection, only to see its
-// end: more than the window that a client of x/crypto/ssh fills.
+// stallBytes bounds the data that is read from a stalled connection to notice its end: more than the window that a
+// client of x/crypto/ssh fills.
 const stallBytes = 4 << 20
 
 // stalled waits as long as stalls holds, and reads what arrives meanwhile: that
@@ -102,7 +102,7 @@ func (w *wire) next(p []byte) (int, error) {
 	return w.Conn.Read(p)
 }
 
-// exhausted does what the faults say about a connection that has had its bytes.
+// exhausted applies the faults to a connection that has sent its number of bytes.
 func (w *wire) exhausted(f Faults) bool {
 	if f.CutAfter > 0 && (f.StallAfter == 0 || f.CutAfter <= f.StallAfter) {
 		if w.faults.mayCut() {
@@ -167,7 +167,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// slice is how much goes over a slow connection at once: a fiftieth of a second.
+// slice is the amount of data per write on a slow connection: a fiftieth of a second.
 func slice(f Faults) int {
 	if f.BytesPerSecond <= 0 {
 		return int(^uint(0) >> 1)

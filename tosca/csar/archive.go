@@ -27,14 +27,14 @@ type Archive struct {
 
 	signers  []Signer     // of the manifest
 	warnings problem.List // of opening
-	listing  problem.List // those of warnings that concern the list of members
+	listing  problem.List // warnings about the list of members
 
-	passing chan struct{} // holds one value while somebody reads the whole package
+	passing chan struct{} // holds one value while a goroutine reads the whole package
 	// mu guards what follows and, since Judge replaces them, signers and warnings.
 	mu      sync.Mutex
 	checked *findings // of reading the whole package, nil before
-	// sums are the SHA-256 digests of all files, nil before the first pass over them; early are those of the files
-	// that were read before that pass.
+	// sums are the SHA-256 digests of all files, nil before the first pass over the package; early are the digests of
+	// files that were read before that pass.
 	sums, early map[string]string
 }
 
@@ -45,11 +45,10 @@ func newArchive(s *source, limits Limits, integrity Integrity) *Archive {
 
 var _ fs.FS = (*Archive)(nil)
 
-// Open opens a file of the package by its path (fs.ValidPath), for instance
-// "BaseHOT/simple/simple_hot_top.yaml". A Read that reaches the end of a file whose
-// content is not the one that was read before, for instance by Digest, fails with
-// problem.Changed: of a directory or a file that others can write, only what the
-// digest stands for is used.
+// Open opens a file of the package by its path (fs.ValidPath), for instance "BaseHOT/simple/simple_hot_top.yaml". If
+// the content differs from the content that was read before, for instance by Digest, the Read that reaches the end of
+// the file fails with problem.Changed. So a directory or a file that other programs can write yields only content that
+// the digest covers.
 func (a *Archive) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
@@ -67,12 +66,11 @@ func (a *Archive) Open(name string) (fs.File, error) {
 // Meta returns what TOSCA.meta says.
 func (a *Archive) Meta() Meta { return a.meta }
 
-// Manifest returns what the manifest says, nil for a package without one. It is
-// shared: do not change it.
+// Manifest returns the parsed manifest, nil for a package without one. It is shared: do not change it.
 func (a *Archive) Manifest() *Manifest { return a.manifest }
 
-// Warnings returns the faults that did not refuse the package, sorted by position:
-// those of opening it and, after Verify or Digest, those they found.
+// Warnings returns the faults that did not cause the package to be refused, sorted by position: faults found when
+// opening it and, after Verify or Digest, the faults they found.
 func (a *Archive) Warnings() problem.List {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,12 +93,10 @@ func (a *Archive) Has(name string) bool {
 // Close releases the package; files opened from it must not be used any more.
 func (a *Archive) Close() error { return a.source.close() }
 
-// Artifact resolves the file of an artifact as a VNFD writes it to a path for
-// Archive.Open. Packages write such paths relative to the folder of the entry
-// definitions ("../Scripts/install.sh"), as SOL001 demands, or relative to the
-// root ("Scripts/install.sh"); both are tried, in this order. A path that leads
-// out of the package gives a problem.Problem with problem.OutsidePackage, one that
-// names no file an error that wraps fs.ErrNotExist.
+// Artifact resolves the file of an artifact, as a VNFD writes it, to a path for Archive.Open. Packages write such paths
+// relative to the folder of the entry definitions ("../Scripts/install.sh"), as SOL001 demands, or relative to the root
+// ("Scripts/install.sh"); both are tried, in this order. The error is a problem.Problem with problem.OutsidePackage if
+// the path leads out of the package, and wraps fs.ErrNotExist if the file does not exist.
 func (a *Archive) Artifact(file string) (string, error) {
 	name, inside := a.Locate(path.Dir(a.meta.EntryDefinitions), file)
 	switch {
@@ -117,10 +113,9 @@ func (a *Archive) Artifact(file string) (string, error) {
 	return name, nil
 }
 
-// Locate finds the file that a path written in a file of folder dir names:
-// relative to that folder or, as some packages write it, to the root of the
-// package. It returns "" when there is no such file, and inside tells whether the
-// path stays in the package.
+// Locate resolves a path that is written in a file of folder dir. The path is relative to dir or, in some packages, to
+// the root of the package. It returns "" if the file does not exist. inside reports whether the path stays in the
+// package.
 func (a *Archive) Locate(dir, file string) (name string, inside bool) {
 	for _, from := range []string{dir, "."} {
 		candidate, ok := resolve(from, file)

@@ -9,8 +9,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// packageCertificates reads the certificates for the manifest: that of
-// ETSI-Entry-Certificate, and one that lies beside it under its name (SOL004 4.1.3).
+// packageCertificates reads the certificates for the manifest: the one that ETSI-Entry-Certificate names, and the one
+// beside the manifest with the same name (SOL004 4.1.3).
 func (a *Archive) packageCertificates(j judge) []*x509.Certificate {
 	var all []*x509.Certificate
 	for _, name := range a.certificateFiles() {

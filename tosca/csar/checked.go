@@ -97,8 +97,8 @@ func (f *checkedFile) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// seekableFile is a checkedFile of a file system whose files are io.Seekers. Bytes that the caller skips are read
-// for the digest.
+// seekableFile is a checkedFile of a file system whose files are io.Seekers. Bytes that the caller skips are read for
+// the digest.
 type seekableFile struct {
 	*checkedFile
 	seeker io.Seeker

@@ -15,8 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// facts are what the index of the corpus says of a manifest, found out by other
-// means than ours.
+// facts are statements of the corpus' index about a manifest. They were found with other programs than this package.
 type facts struct {
 	sources, ok, bad, noFile, none, absent int
 	cms                                    string // "", "verifies" or "does NOT verify"
@@ -31,7 +30,7 @@ var differs = map[string]string{
 	"vnfsdk-val-vnf-noDirectoryEntry":                    "the signature verifies with the certificate of Entry-Certificate, which the index did not use",
 }
 
-// refused are the packages that cannot be opened, whatever the policy.
+// refused are the packages that no policy opens.
 var refused = map[string]problem.Code{
 	"sdc-NEW_NC_with_manifest":             problem.MissingEntry, // two YAML files in the root
 	"sdc-csar-and-cms-in-root":             problem.NotPackage,   // the CSAR in it has 0 bytes
@@ -64,9 +63,8 @@ var signedAsWhole = map[string]bool{
 	"vnfsdk-val-r816745-zip-with-valid-pm-dictionary":   false,
 }
 
-// TestCorpus compares the digests and signatures of real packages with what the
-// index of the corpus says of them. Set VNFKIT_CORPUS to the folder that holds
-// tosca/INDEX.md and tosca/pkg.
+// TestCorpus compares the digests and signatures of real packages with the index of the corpus. Set VNFKIT_CORPUS to
+// the folder that holds tosca/INDEX.md and tosca/pkg.
 func TestCorpus(t *testing.T) {
 	corpus := os.Getenv("VNFKIT_CORPUS")
 	if corpus == "" {
@@ -136,8 +134,7 @@ func wholeIsRight(a *csar.Archive) bool {
 	return false
 }
 
-// factsOf counts as the index does: a digest without an algorithm is a bad one, and
-// one of a URL is of no file.
+// factsOf counts as the index does: a digest without an algorithm counts as bad, a digest of a URL belongs to no file.
 func factsOf(a *csar.Archive, omitted map[string]string) facts {
 	var f facts
 	m := a.Manifest()

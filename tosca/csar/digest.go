@@ -19,7 +19,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// digestOf is the digest of a package whose files have those digests.
+// digestOf returns the digest of a package from the digests of its files.
 func digestOf(sums map[string]string) string {
 	all := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(sums)) {

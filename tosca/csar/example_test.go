@@ -54,7 +54,7 @@ Hash: 486ea46224d1bb4fb680f34f7c9ad96a8f24ec88be73ea8e5a6c65260e9cb8a7
 	// vnfd.mf:5:1 csar.missing-file
 }
 
-// Only packages signed by somebody whom the roots vouch for are opened.
+// Only packages signed by a signer that the roots trust are opened.
 func ExampleIntegrity() {
 	_, err := csar.Open(context.Background(), "../../examples/packages/k8s-cluster", csar.Options{
 		Integrity: csar.Integrity{Policy: csar.Require},

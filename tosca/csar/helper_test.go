@@ -59,8 +59,8 @@ func zipOf(t *testing.T, dir string) []byte {
 	return b.Bytes()
 }
 
-// large tells files for which compressing would take most of the time of a test:
-// they get a deflate stream that says everything as it is.
+// large reports whether compressing the files would take most of the time of a test. They get a deflate stream of
+// stored blocks instead.
 func large(files map[string][]byte) bool {
 	n := 0
 	for _, content := range files {
@@ -95,7 +95,7 @@ func zipWith(t testing.TB, method uint16, files map[string][]byte) []byte {
 	return b.Bytes()
 }
 
-// problems are those an error holds.
+// problems returns the problems that an error consists of.
 func problems(t *testing.T, err error) problem.List {
 	t.Helper()
 	var list problem.List

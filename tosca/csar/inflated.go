@@ -9,19 +9,18 @@ import (
 	"sync"
 )
 
-// inflated reads a deflated member at any place. Deflate can only be read from its
-// beginning, so what lies before is decompressed and dropped; to make that rare,
-// some streams are kept where they stopped, and the last blocks are remembered. It
-// needs about 4 MiB, and no disk, whatever the size of the member.
+// inflated gives random access to a deflated member. Deflate can only be read from its beginning, so earlier bytes are
+// decompressed and dropped. To make that rare, some streams are kept where they stopped, and the last blocks are
+// cached. It needs about 4 MiB and no disk, for a member of any size.
 //
-// The work is bounded: what is dropped may be so many times the member
-// (maxPasses), which is far more than reading a package in any usual way takes.
+// The work is bounded: at most maxPasses times the size of the member is dropped, which is far more than any usual way
+// of reading a package needs.
 type inflated struct {
 	packed           io.ReaderAt
 	packedSize, size int64
 
 	mu sync.Mutex
-	// ctx ends the opening of the package; what is read later has no end of its own.
+	// ctx bounds the opening of the package; later reads are not bounded by it.
 	ctx     context.Context //nolint:containedctx // see opened
 	streams [4]*inflating   // those used last come first
 	blocks  map[int64][]byte
@@ -41,8 +40,8 @@ const (
 	maxPasses = 32
 )
 
-// errScattered is for an archive whose members lie so that reading it would take
-// much more work than its size justifies.
+// errScattered reports that the members are ordered so that reading the archive takes much more work than its size
+// justifies.
 var errScattered = errors.New("too much had to be decompressed again: store the package in the archive instead of compressing it")
 
 // errInflate is for a member that is no deflate stream of the size that is stated.
@@ -106,8 +105,8 @@ func (z *inflated) block(number int64) ([]byte, error) {
 	}
 }
 
-// streamBefore finds the stream that has the least to decompress, and puts it
-// first. A new one takes the place of the one not used for longest.
+// streamBefore finds the stream that has the least to decompress, and puts it first. A new stream replaces the least
+// recently used one.
 func (z *inflated) streamBefore(number int64) *inflating {
 	best := -1
 	for i, s := range z.streams {
@@ -147,7 +146,7 @@ func (z *inflated) read(s *inflating) ([]byte, error) {
 	return b, nil
 }
 
-// room gives memory for a block: that of the oldest one when all is used.
+// room returns memory for a block: the memory of the oldest block if all is used.
 func (z *inflated) room(size int64) []byte {
 	if len(z.recent) < maxBlocks {
 		return make([]byte, size, blockSize)

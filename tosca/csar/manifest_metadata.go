@@ -2,8 +2,8 @@ package csar
 
 import "github.com/vnfkit/vnfkit/tosca/problem"
 
-// metadataField is where the value of a metadata key goes; nil for other keys.
-// The keys are those of SOL004 4.3.2, for VNF packages and PNFD archives.
+// metadataField returns the field for a metadata key; nil for other keys. The keys are those of SOL004 4.3.2, for VNF
+// packages and PNFD archives.
 func (m *Metadata) field(key string) *string {
 	switch key {
 	case "vnf_product_name", "pnfd_name":
@@ -22,7 +22,7 @@ func (m *Metadata) field(key string) *string {
 	return nil
 }
 
-// misspelled are keys that packages of the field have instead of those of SOL004.
+// misspelled maps keys that real packages use to the keys of SOL004.
 var misspelled = map[string]string{
 	"vnf_release_data_time":  "vnf_release_date_time",
 	"pnfd_release_data_time": "pnfd_release_date_time",

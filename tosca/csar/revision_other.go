@@ -4,5 +4,5 @@ package csar
 
 import "io/fs"
 
-// inodeOf returns nothing: the fields of other systems have other names.
+// inodeOf returns "": other systems have no portable fields for inode and change time.
 func inodeOf(fs.FileInfo) string { return "" }

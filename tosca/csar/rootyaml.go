@@ -33,15 +33,14 @@ func (a *Archive) entryInRoot(r *report.Report) error {
 	return nil
 }
 
-// readTemplateMetadata reads what the YAML file says in place of TOSCA.meta (TOSCA
-// Simple Profile 1.3 clause 6.3). Only the metadata are parsed, since whoever wants
-// the rest parses all.
+// readTemplateMetadata reads the metadata of the YAML file that replaces TOSCA.meta (TOSCA Simple Profile 1.3 clause
+// 6.3). It parses only the metadata. The rest is parsed with the descriptor.
 func (a *Archive) readTemplateMetadata(r *report.Report) error {
 	content, err := a.Document(a.meta.EntryDefinitions)
 	if err != nil {
 		return r.Take(err)
 	}
-	// What is wrong with the YAML is reported when all of it is parsed.
+	// Faults of the YAML are reported when the whole file is parsed.
 	root := yamltree.NewParser(&report.Report{}).Parse(a.meta.EntryDefinitions, metadataBlock(content))
 	metadata := root.Get("metadata")
 	a.meta.CreatedBy = metadata.Get("template_author").Str()

@@ -23,7 +23,7 @@ import (
 	der "golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// holder is somebody with a certificate and its key.
+// holder is a certificate with its key.
 type holder struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey

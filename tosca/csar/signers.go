@@ -10,13 +10,12 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// Signer is somebody who signed the package or a part of it.
+// Signer is a signer of the package or of a part of it.
 type Signer struct {
 	// File is where the signature is: the manifest, a signature file, or one
 	// beside the CSAR (option 2).
 	File string
-	// Signed is what the signature is over: the manifest, a file of the package,
-	// or the CSAR.
+	// Signed names the signed content: the manifest, a file of the package, or the CSAR.
 	Signed string
 	// Name is how the signature names the signer.
 	Name string
@@ -31,8 +30,8 @@ type Signer struct {
 	Reason string
 }
 
-// Signers returns who signed: after opening those of the manifest, after Verify or
-// Digest all. With the policy Off nobody is looked for.
+// Signers returns the signers: after Open those of the manifest, after Verify or Digest all of them. With the policy
+// Off the list is empty.
 func (a *Archive) Signers() []Signer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -47,13 +46,13 @@ func (a *Archive) Signers() []Signer {
 type signature struct {
 	cms          *cms.Signed
 	certificates []*x509.Certificate
-	// pos is what faults are reported at; file and signed are those of Signer.
+	// pos is the position for faults; file and signed are the fields of Signer.
 	pos          problem.Position
 	file, signed string
 }
 
-// verify checks a signature against the digests of what it is over. There may be
-// several forms of it: that fits which has a signer who really signed it.
+// verify checks a signature against the digests of its content. forms are alternative encodings of the content. The
+// encoding with a valid signature is used.
 func (s *signature) verify(j judge, forms ...map[crypto.Hash][]byte) []Signer {
 	var found []cms.Signer
 	for _, sums := range forms {
@@ -79,8 +78,8 @@ func anyValid(signers []cms.Signer) bool {
 	return false
 }
 
-// report judges the signers. One who is trusted vouches for the whole: then others
-// need not be trusted, but what they signed must be right.
+// report judges the signers. One trusted signer suffices: the other signers need not be trusted, but their signatures
+// must be valid.
 func (s *signature) report(j judge, found []cms.Signer) []Signer {
 	var out []Signer
 	trusted := false
@@ -158,9 +157,9 @@ func (a *Archive) checkManifest(j judge) {
 	a.signers = s.verify(j, forms...)
 }
 
-// textForms are the ways in which programs sign the text before a signature: as it
-// is, with the line ends of Unix or, as CMS wants text (RFC 8551 3.1.1), CRLF, and
-// without the line end that separates the two. The manifest says the same in all.
+// textForms returns the encodings in which programs sign the text before a signature: unchanged, with the line ends of
+// Unix or with CRLF, as CMS requires for text (RFC 8551 3.1.1), and each without the last line end. All mean the same
+// manifest.
 func textForms(text []byte) [][]byte {
 	unix := bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	var forms [][]byte

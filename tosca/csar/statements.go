@@ -20,8 +20,8 @@ type statement struct {
 // maxSignatures is how many files may be signed on their own.
 const maxSignatures = 1000
 
-// statements collects what is said about files, and reports what is said about
-// files that are not there.
+// statements collects the digests and signatures that the package states for files, and reports statements about files
+// that do not exist.
 func (a *Archive) statements(j judge) []statement {
 	var all []statement
 	for _, e := range a.meta.Artifacts {
@@ -42,7 +42,7 @@ func (a *Archive) statements(j judge) []statement {
 	return all
 }
 
-// statement appends what an entry says.
+// statement appends the statement of one entry.
 func (a *Archive) statement(all []statement, e Source, j judge) []statement {
 	says := e.Hash != "" || e.Signature != ""
 	name, inside := e.path()
@@ -94,8 +94,8 @@ func (a *Archive) readSignature(e Source, j judge) *signature {
 	return &signature{cms: signed, pos: e.Pos, file: e.Signature, signed: e.Name}
 }
 
-// certificatesOf are those for the signature over a single file: the one that the
-// manifest names, else what lies beside the file; and those that all have in common.
+// certificatesOf returns the certificates for the signature of a single file: the one that the manifest names, else the
+// ones beside the file; and the certificates for the whole package.
 func (a *Archive) certificatesOf(s statement, common []*x509.Certificate, j judge) []*x509.Certificate {
 	all := slices.Clone(common)
 	files := []string{s.Certificate}
@@ -108,9 +108,9 @@ func (a *Archive) certificatesOf(s statement, common []*x509.Certificate, j judg
 	return all
 }
 
-// checkListed reports, in a package with a signed manifest, what the signature does
-// not protect. The manifest and the files of signatures and certificates need no
-// protection: SOL004 5.2 gives them no digest, and changing them gains nothing.
+// checkListed reports, in a package with a signed manifest, the files that the signature does not protect. The manifest
+// and the files of signatures and certificates need no protection: SOL004 5.2 gives them no digest, and changing them
+// gains an attacker nothing.
 func (a *Archive) checkListed(j judge) {
 	exempt := map[string]bool{a.manifest.File: true}
 	for _, file := range a.certificateFiles() {

@@ -16,7 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// TestStatements: what a manifest says of files that are there, or not.
+// TestStatements: statements of a manifest about files that exist, or do not exist.
 func TestStatements(t *testing.T) {
 	entry := func(source, algorithm string, hash any) string {
 		return fmt.Sprintf("Source: %s\nAlgorithm: %s\nHash: %x\n", source, algorithm, hash)

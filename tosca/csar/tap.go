@@ -5,9 +5,8 @@ import (
 	"io"
 )
 
-// tap passes reads on and, while into is set, writes everything into it from the
-// first byte to the last, in order and once, whatever order it is read in: so the
-// members of a CSAR and the CSAR as a file are hashed in one pass.
+// tap passes reads through. While into is set, it also writes all bytes to into in order, from first to last and once,
+// in whatever order they are read. So the members of a CSAR and the CSAR as a file are hashed in one pass.
 type tap struct {
 	from io.ReaderAt
 	size int64

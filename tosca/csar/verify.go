@@ -19,7 +19,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// findings are what one pass over the whole package found out.
+// findings are the results of one pass over the whole package.
 type findings struct {
 	digest   string
 	sums     map[string]string // SHA-256 of each file
@@ -28,12 +28,11 @@ type findings struct {
 	signers  []Signer
 }
 
-// Verify reads the whole package once, as a stream, and returns a problem.List with
-// every file that is not what TOSCA.meta, the manifest or its own signature say,
-// and, for a package of option 2, with what is wrong with the signature over the
-// CSAR. It is nil for a package that states nothing. What Integrity takes for a
-// warning is in Warnings then. Entries that are URLs are outside the package and
-// passed over. The result is remembered, also for Digest.
+// Verify reads the whole package once, as a stream. It returns a problem.List with every file that differs from what
+// TOSCA.meta, the manifest or the file's signature state and, for a package of option 2, with the faults of the
+// signature over the CSAR. It is nil for a package that states nothing. Faults that Integrity treats as warnings are
+// then in Warnings. Entries that are URLs are outside the package and are skipped. The result is cached, also for
+// Digest.
 func (a *Archive) Verify(ctx context.Context) error {
 	if a.integrity.Policy == Off {
 		return nil
@@ -45,11 +44,10 @@ func (a *Archive) Verify(ctx context.Context) error {
 	return f.faults
 }
 
-// Judge does what opening the package again with i and Verify would do, without
-// opening it again: it reads the package and returns what i refuses. Afterwards
-// Signers and Warnings have what was found, and Digest does not read the package
-// once more. So a package can be opened and parsed with the policy Off, and be
-// judged when the time comes, or several times, since certificates expire.
+// Judge returns the faults for which Open and Verify with i would refuse the package, without opening it again. It
+// reads the package if needed. Afterwards Signers and Warnings have the result, and Digest does not read the package
+// again. So a package can be opened and parsed with the policy Off, and be judged later, or repeatedly, since
+// certificates expire.
 func (a *Archive) Judge(ctx context.Context, i Integrity) error {
 	i, err := i.withDefaults()
 	if err != nil || i.Policy == Off {
@@ -79,11 +77,9 @@ func (a *Archive) Judge(ctx context.Context, i Integrity) error {
 	return nil
 }
 
-// Digest returns "sha256:" and the hexadecimal digest over the names and
-// contents of all files, the same for a CSAR, for the directory it was made from,
-// and for the zip of option 2 that holds it: pin a package by it. It reads the
-// package as Verify does; a package that Verify refuses has no digest, but the
-// error of Verify.
+// Digest returns "sha256:" and the hexadecimal digest over the names and contents of all files. It is the same for a
+// CSAR, for the directory it was made from, and for the zip of option 2 that holds it: use it to pin a package. It
+// reads the package as Verify does. For a package that Verify refuses, it returns the error of Verify.
 func (a *Archive) Digest(ctx context.Context) (string, error) {
 	f, err := a.findings(ctx)
 	if err != nil {
@@ -165,7 +161,7 @@ func (a *Archive) pass(ctx context.Context) (*findings, error) {
 	return f, nil
 }
 
-// compare holds a file against what is said of it.
+// compare checks a file against the statements about it.
 func (a *Archive) compare(s statement, read *wanted, common []*x509.Certificate, j judge) []Signer {
 	if read == nil || !read.done {
 		return nil // it cannot be read, which is reported
@@ -271,7 +267,7 @@ func (p *pass) read() (map[string]string, error) {
 	return sums, nil
 }
 
-// readErrors are those that say that a member is broken, not that the disk is.
+// readErrors are the errors that mean a broken member rather than a failing disk.
 var readErrors = []error{zip.ErrFormat, zip.ErrChecksum, zip.ErrAlgorithm, io.EOF, io.ErrUnexpectedEOF, errScattered, errInflate}
 
 func broken(err error) bool {

@@ -35,7 +35,7 @@ func TestSignedCSAR(t *testing.T) {
 	}
 	inner := zipWith(t, zip.Deflate, bytesOf(listed()))
 	tampered := zipWith(t, zip.Deflate, bytesOf(listed("vnfd.yaml")))
-	// A byte of a gap between members is read by nobody, but it is signed.
+	// No reader reads a byte in a gap between members, but the signature covers it.
 	comment := append(bytes.Clone(inner), 'x')
 	comment[len(inner)-2] = 1
 
@@ -144,8 +144,7 @@ func TestHostileWrapping(t *testing.T) {
 	}
 }
 
-// TestMemberBehindTheEnd: the directory of the CSAR says that a member lies where
-// there is nothing.
+// TestMemberBehindTheEnd: according to the directory of the CSAR, a member lies after the end of the archive.
 func TestMemberBehindTheEnd(t *testing.T) {
 	vendor := certify(t, "vendor", nil, time.Now().Add(time.Hour))
 	inner := zipWith(t, zip.Store, map[string][]byte{"image": []byte("image"), "vnfd.yaml": []byte("x")})
@@ -160,8 +159,7 @@ func TestMemberBehindTheEnd(t *testing.T) {
 	}
 }
 
-// TestDeflatedCSAR reads a CSAR that is compressed in its archive and larger than
-// what is remembered of it, in every order.
+// TestDeflatedCSAR reads a CSAR, compressed in its archive and larger than the cache of blocks, in every order.
 func TestDeflatedCSAR(t *testing.T) {
 	files := map[string]string{"vnfd.yaml": "x"}
 	random := rand.NewChaCha8([32]byte{})

@@ -1,8 +1,8 @@
-// Package problem holds what is wrong with a VNF package, so that a program can
+// Package problem describes the faults of a VNF package, so that a program can
 // act on it: each Problem has a place in the package, a code that does not change
 // between releases, and a text for people.
 //
-// Whoever opens a package gets all its faults at once:
+// Opening a package reports all its faults at once:
 //
 //	_, err := tosca.Open(ctx, name)
 //	var faults problem.List

@@ -1,7 +1,7 @@
 package problem
 
-// Nearest returns the name among some that a misspelt one is most likely to mean, "" if none is similar. Names of more than
-// 80 bytes, and lists of more than 500 names, have none.
+// Nearest returns the name in among that is most similar to a misspelt name, "" if none is similar. It returns "" for a
+// name of more than 80 bytes, and for a list of more than 500 names.
 func Nearest(name string, among []string) string {
 	const longest, most = 80, 500
 	if len(name) > longest || len(among) > most {

@@ -27,7 +27,7 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Severity says what a problem means for the package.
+// Severity says whether a problem refuses the package or is a warning.
 type Severity string
 
 const (
@@ -37,10 +37,9 @@ const (
 	Warning Severity = "warning"
 )
 
-// Code names a kind of problem, for instance "csar.zip-slip". Codes are stable:
-// a program may store and compare them. The part before the dot tells what is at
-// fault: the package (csar), the YAML (yaml), the TOSCA grammar (tosca) or the
-// descriptor (vnfd).
+// Code names a kind of problem, for instance "csar.zip-slip". Codes are stable: a program may store and compare them.
+// The part before the dot names the part of the package at fault: the archive (csar), the YAML (yaml), the TOSCA
+// grammar (tosca) or the descriptor (vnfd).
 type Code string
 
 // Problem is one fault found in a package. It is an error.
@@ -48,14 +47,14 @@ type Problem struct {
 	Position
 	Severity Severity `json:"severity"`
 	Code     Code     `json:"code"`
-	// Message says what is wrong.
+	// Message describes the fault.
 	Message string `json:"message"`
 	// Expected says what would be right, where that is not in the message; "" else.
 	Expected string `json:"expected,omitempty"`
-	// Nearest is the valid name that is most like the wrong one, "" when none is.
+	// Nearest is the valid name that is most similar to the wrong one, "" if none is similar.
 	Nearest string `json:"nearest,omitempty"`
-	// Quirk is the leniency that lets this pass as a warning, or would if it were
-	// allowed; "" for what nothing lets pass.
+	// Quirk names the deviation that makes this problem a warning, or would if it were allowed; "" if the problem is
+	// always an error.
 	Quirk Quirk `json:"quirk,omitempty"`
 }
 
@@ -64,7 +63,7 @@ func (p Problem) Error() string {
 	return p.Position.String() + ": " + p.Text() + " [" + string(p.Code) + "]"
 }
 
-// Text renders the message and, behind it, what is expected and the nearest valid name.
+// Text renders the message, followed by the expected value and the nearest valid name.
 func (p Problem) Text() string {
 	text := p.Message
 	if p.Expected != "" {
@@ -86,8 +85,8 @@ func (p Problem) Is(target error) bool {
 	return ok && t == Problem{Code: p.Code}
 }
 
-// List holds every fault found in one pass, sorted by position. It is an error
-// whose single faults errors.As and errors.Is find.
+// List holds every fault found in one pass, sorted by position. It is an error; errors.As and errors.Is find the single
+// faults.
 type List []Problem
 
 // Error renders all problems, one per line.

@@ -10,31 +10,25 @@ const (
 	// UnimportedTypes takes types of SOL001 that a descriptor does not import from
 	// the bundled definitions.
 	UnimportedTypes Quirk = "unimported-types"
-	// IncompleteProperties lets pass that properties are missing which their type
-	// requires.
+	// IncompleteProperties allows properties to be missing that their type requires.
 	IncompleteProperties Quirk = "incomplete-properties"
-	// UnquotedText takes numbers, booleans and dates for the texts they are to be:
-	// "version: 1.0".
+	// UnquotedText accepts numbers, booleans and dates where a text is required: "version: 1.0".
 	UnquotedText Quirk = "unquoted-text"
-	// QuotedValue takes texts for the numbers and booleans they are to be:
-	// "order: '1'", and yes and no for booleans.
+	// QuotedValue accepts texts where numbers or booleans are required, "order: '1'", and yes and no for booleans.
 	QuotedValue Quirk = "quoted-value"
-	// ValueCase takes values for those that their type allows in spite of letters
-	// in the wrong case: SHA-512 for sha-512.
+	// ValueCase accepts values that differ from a valid value only in case: SHA-512 for sha-512.
 	ValueCase Quirk = "value-case"
-	// MissingUnit takes numbers for sizes, times and the like without a unit.
+	// MissingUnit accepts numbers without a unit for sizes, times and other scalars with units.
 	MissingUnit Quirk = "missing-unit"
-	// EmptyRequirement takes a requirement with no value for one that is not
-	// assigned.
+	// EmptyRequirement treats a requirement with no value as not assigned.
 	EmptyRequirement Quirk = "empty-requirement"
 	// MappedRequirements reads requirements that are a mapping instead of a list.
 	MappedRequirements Quirk = "mapped-requirements"
-	// RollbackHooks lets VNFDs hook the rollback of operations, as in
-	// instantiate_rollback_start: SOL001 has no such hooks, VNFMs do.
+	// RollbackHooks accepts hooks for the rollback of operations, for example instantiate_rollback_start. VNFMs have
+	// these hooks, SOL001 does not.
 	RollbackHooks Quirk = "rollback-hooks"
-	// LooseMappings lets pass substitution mappings of requirements and
-	// capabilities that the node type does not have, or that lead to node
-	// templates that do not exist.
+	// LooseMappings accepts substitution mappings of requirements and capabilities that the node type does not have, or
+	// that lead to node templates that do not exist.
 	LooseMappings Quirk = "loose-mappings"
 	// MisplacedSections reads policies and groups that stand beside the
 	// topology_template instead of in it.

@@ -8,7 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Steps are those of operations that nobody disturbs, in the order in which they began.
+// Steps records the steps of undisturbed operations, in the order in which they began.
 type Steps struct {
 	mu   sync.Mutex
 	list []vnflcm.StepInfo

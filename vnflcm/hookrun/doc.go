@@ -1,5 +1,5 @@
-// Package hookrun runs one hook of a management driver for a program that has the lifecycle of VNFs itself: another VNFM, a
-// workflow, a script. The program makes the machines, then has a driver make a cluster or a registry of them:
+// Package hookrun runs one hook of a management driver for a program that manages the lifecycle of VNFs itself: another VNFM, a
+// workflow, a script. The program makes the machines, then a driver sets up a cluster or a registry on them:
 //
 //	runner := hookrun.Runner{Store: store, Key: key, Driver: kubeadm.New(kubeadm.Config{Pool: pool})}
 //	result, err := runner.Run(ctx, hookrun.Call{
@@ -8,7 +8,7 @@
 //	})
 //
 // store is any vnflcm.Store; a file of vnflcm/sqlstore/sqlite is enough. It keeps, sealed under Key, the steps that are done,
-// the results, and what the driver must know of the instance in later hooks, such as host keys. A vnflcm.Manager is not needed.
+// the results, and the data that the driver needs in later hooks, such as host keys. A vnflcm.Manager is not needed.
 //
 // # When it fails, or the process dies
 //
@@ -18,6 +18,6 @@
 //
 // # The end of an instance
 //
-// TerminateEnd and InstantiateRollbackEnd remove what the store keeps of the instance. If the VNFD names neither hook for the
-// driver, call Forget when the instance is gone.
+// TerminateEnd and InstantiateRollbackEnd remove the stored data of the instance. If the VNFD names neither hook for the
+// driver, call Forget when the instance no longer exists.
 package hookrun

@@ -20,32 +20,33 @@ type Runner struct {
 	VIMs   vnflcm.VIMs       // where the driver registers a cluster as a VIM; default: in the Store
 
 	Intercept vnflcm.Interceptor // wraps every step
-	Observe   func(vnflcm.Event) // is told what happens; must not block
-	Logger    *slog.Logger       // default: nothing is logged
+	Observe   func(vnflcm.Event) // called for every event; must not block
+	Logger    *slog.Logger       // default: no log
 	// LeaseTTL is how long a call waits without a sign of life of the process that works on the same hook. Default 15 s.
 	LeaseTTL time.Duration
 }
 
 // Call is one hook of one operation.
 type Call struct {
-	// OperationID and InstanceID are the caller's own, without a slash. A retry has the same OperationID; each scaling of
-	// an operation that scales several aspects needs one of its own.
+	// OperationID and InstanceID are ids of the caller, without a slash. A retry has the same OperationID; each scaling
+	// of an operation that scales several aspects needs a separate one.
 	OperationID, InstanceID string
 	Hook                    vnflcm.Hook
 
-	// Request is that of the operation, of the type that belongs to the hook, such as vnflcm.ScaleVnfRequest (no pointer). A
-	// rollback hook has the request of the operation that is rolled back.
+	// Request is the request of the operation, of the type that belongs to the hook, such as vnflcm.ScaleVnfRequest
+	// (not a pointer). A rollback hook has the request of the operation that is rolled back.
 	Request any
-	// Initial is the request that the instance was instantiated with, with the external and managed links that hold now. Default:
-	// that of the latest hook of its instantiation in the store.
+	// Initial is the request that the instance was instantiated with, with the current external and managed links.
+	// Default: that of the latest hook of its instantiation in the store.
 	Initial vnflcm.InstantiateVnfRequest
 	Package *tosca.Package // required; the caller closes it
 
-	// Resources are those that there are now, Before those when the operation began. Default of Before: those of the start hook of
-	// the same operation. A VNFC has the same ID in all operations; a healed one has another ResourceID.
+	// Resources are the current ones, Before those when the operation began. Default of Before: those of the start hook
+	// of the same operation. A VNFC has the same ID in all operations; a healed one has another ResourceID.
 	Before, Resources vnflcm.Resources
-	// Change is what the operation does to the VNFCs. Default: what the request says, and the difference between Before and
-	// Resources. In the start hook of a scale-in there is no difference yet: name the VNFCs that will be removed.
+	// Change is what the operation does to the VNFCs. Default: derived from the request, and from the difference
+	// between Before and Resources. In the start hook of a scale-in there is no difference yet: name the VNFCs that
+	// will be removed.
 	Change vnflcm.Change
 	// Levels are the scale levels when the operation has succeeded, LevelsBefore those when it began, for drivers that read
 	// them.
@@ -55,7 +56,7 @@ type Call struct {
 	Grant *vnflcm.Grant
 }
 
-// Result is what the driver has done for the caller.
+// Result is the result of a hook for the caller.
 type Result = vnflcm.HookResult
 
 // Run runs the hook, or continues it, or returns its result if it has succeeded before. The driver validates the request first,
@@ -78,7 +79,7 @@ func (r Runner) Run(ctx context.Context, c Call) (Result, error) {
 	return vnflcm.RunHook(ctx, r.config(), r.Driver, c.Hook, op, c.Before.VNFCs)
 }
 
-// Forget removes what the store keeps of an instance. A hook of the instance that is running fails.
+// Forget removes the stored data of an instance. A running hook of the instance fails.
 func (r Runner) Forget(ctx context.Context, instanceID string) error {
 	if r.Store == nil {
 		return errors.New("hookrun: a Runner needs a Store")
@@ -101,7 +102,7 @@ func checkID(path, id string) error {
 	return nil
 }
 
-// operation returns what the driver sees of the call.
+// operation returns the call in the form for the driver.
 func (c Call) operation() (*vnflcm.Operation, error) {
 	op := &vnflcm.Operation{ID: c.OperationID, InstanceID: c.InstanceID, Initial: c.Initial, Package: c.Package, VIM: c.VIM, Grant: c.Grant,
 		Resources: c.Resources, Change: c.Change, Levels: c.Levels, Before: c.LevelsBefore}
@@ -155,7 +156,7 @@ func baseOf(hook vnflcm.Hook) (base string, rollback bool) {
 	return strings.CutSuffix(base, "_rollback")
 }
 
-// invert replaces the request by what a Manager shows drivers while it rolls back.
+// invert replaces the request by the one that a Manager passes to drivers while it rolls back.
 func invert(op *vnflcm.Operation) {
 	switch op.Kind {
 	case vnflcm.OpInstantiate:

@@ -11,8 +11,9 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TackerV2 is a Call that OpenStack Tacker makes: what the conductor of its version 2 API passes to the management driver script
-// of a VNF package. Tacker does not tell the addresses of machines: open the package in Dir, read the stack, and call SetResources.
+// TackerV2 is a Call from OpenStack Tacker: the data that the conductor of its version 2 API passes to the management
+// driver script of a VNF package. It lacks the addresses of machines: open the package in Dir, read the stack, and call
+// SetResources.
 type TackerV2 struct {
 	Call
 	Dir       string // where Tacker has unpacked the VNF package for the time of the hook
@@ -51,8 +52,9 @@ type tackerV2 struct {
 // maxTackerV2 bounds what FromTackerV2 reads: an instance of a thousand machines has about 2 MiB.
 const maxTackerV2 = 64 << 20
 
-// FromTackerV2 reads a Call from the JSON form of the dictionary that Tacker writes, pickled, to the standard input of a script. The
-// OperationID is that of Tacker's operation, so a retry continues. An error is ErrInvalidRequest and names the attribute.
+// FromTackerV2 reads a Call from the JSON form of the dictionary that Tacker writes, pickled, to the standard input of
+// a script. The OperationID is the id of Tacker's operation, so a retry continues. An error is ErrInvalidRequest and
+// names the attribute.
 func FromTackerV2(r io.Reader) (*TackerV2, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxTackerV2+1))
 	if err != nil {
@@ -126,8 +128,8 @@ func (t tackerV2) machines() (vnflcm.VimConnectionInfo, error) {
 	return t.Instance.VIMs[i], nil
 }
 
-// SetResources sets the resources that there are now, with the ids that VNFCs have in all operations. Tacker names VNFCs by their
-// servers: the Change of a scale-in and the VNFCs that a heal names follow from them.
+// SetResources sets the current resources, with the ids that VNFCs have in all operations. Tacker names VNFCs by their
+// servers: the Change of a scale-in and the VNFCs that a heal names are derived from them.
 func (t *TackerV2) SetResources(now vnflcm.Resources) {
 	t.Resources = now
 	var removed []vnflcm.VNFC

@@ -57,7 +57,7 @@ func (c *call) readBody(into any, media ...string) (body []byte, err error) {
 	return body, firstFaults(err)
 }
 
-// withoutEffect names attributes of a request that are known and change nothing: a VNF is on one VIM, and so are its networks.
+// withoutEffect names attributes of a request that are valid and change nothing: a VNF and its networks are on one VIM.
 func withoutEffect(request any) []string {
 	var external []vnflcm.ExtVirtualLinkData
 	var managed []vnflcm.ExtManagedVirtualLinkData
@@ -107,8 +107,8 @@ func (c *call) checkMedia(media []string) error {
 		header: http.Header{header: {supported}}}
 }
 
-// checkJSON refuses a document that is not JSON, goes beyond the limits, or names an attribute twice: a program on the way
-// may have checked the first, and this one reads the last.
+// checkJSON refuses a document that is not JSON, exceeds the limits, or names an attribute twice: a proxy may have
+// checked the first value, while this program reads the last.
 func checkJSON(data []byte) error {
 	var document json.RawMessage
 	if err := json.Unmarshal(data, &document); err != nil {

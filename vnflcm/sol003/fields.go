@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// attributes are those of a kind of document that lists can be asked for.
+// attributes are the attributes of a kind of document that a list request can select.
 type attributes struct {
 	all       []string // at the top of the document
 	optional  []string // paths of objects and lists that may be missing: selectors choose among them (SOL013 v2.6.1 5.3)
@@ -98,7 +98,7 @@ func (a attributes) selectAttributes(query map[string]string) (selection, error)
 	}
 }
 
-// except returns those of the paths that are neither wanted nor contain what is wanted, nor lie within it.
+// except returns the paths that are neither wanted, nor contain a wanted path, nor lie within one.
 func (a attributes) except(paths, wanted []string) []string {
 	// An attribute within one that is wanted in part is left out unless it is wanted.
 	var out []string

@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Manager is what the handler needs of a *vnflcm.Manager.
+// Manager is the part of *vnflcm.Manager that the handler uses.
 type Manager interface {
 	Create(ctx context.Context, req vnflcm.CreateVnfRequest) (*vnflcm.VnfInstance, error)
 	Get(ctx context.Context, instanceID string) (*vnflcm.VnfInstance, error)
@@ -50,27 +50,27 @@ type Options struct {
 	// Challenge is the WWW-Authenticate header of a 401. Default: Bearer.
 	Challenge string
 
-	// Subscriptions serves /subscriptions. Package notify has one, which also sends the notifications. nil: the VNFM has no such
-	// resource.
+	// Subscriptions serves /subscriptions. Package notify implements it and also sends the notifications. nil: the VNFM
+	// does not have the resource.
 	Subscriptions Subscriptions
 
-	// APIRoot is the beginning of every URI in an answer, such as https://vnfm.example.com:9890. Set it if clients reach the
-	// server by way of a proxy. Default: the scheme and the Host header of each request.
+	// APIRoot is the beginning of every URI in an answer, such as https://vnfm.example.com:9890. Set it if clients
+	// reach the server through a proxy. Default: the scheme and the Host header of each request.
 	APIRoot string
 	// PageSize is how many items a list has at most before its next page. Default 100.
 	PageSize int
 	// MaxBody is the size of the largest request body that is read, in bytes. Default 1 MiB.
 	MaxBody int64
-	// Logger is told of failures of the VNFM, and of attributes without effect in requests, which the header Warning of the
-	// answer names too. It never sees values of requests.
+	// Logger receives failures of the VNFM, and attributes of requests that have no effect, which the header Warning of
+	// the answer names too. It never gets values of requests.
 	Logger *slog.Logger
 }
 
 // NewHandler returns the VNF lifecycle management API of a Manager: below /vnflcm/v1 version 1 (SOL003 v2.6.1), below
 // /vnflcm/v2 version 2 (SOL003 v3.3.1). Every error is answered with ProblemDetails (see WriteProblem).
 //
-// The handler bounds the size of what it reads, and not the time: set ReadHeaderTimeout, ReadTimeout and IdleTimeout of the
-// http.Server.
+// The handler limits the size of requests, but not their time: set ReadHeaderTimeout, ReadTimeout and IdleTimeout of
+// the http.Server.
 func NewHandler(m Manager, o Options) (http.Handler, error) {
 	if o.Authorize == nil && !o.InsecureAllowAnyone {
 		return nil, errors.New("sol003: Options needs Authorize, or InsecureAllowAnyone to serve everyone")
@@ -113,7 +113,7 @@ type apiVersion struct {
 	operation     func(*vnflcm.VnfLcmOpOcc) ([]byte, error)
 }
 
-// The numbers are those that OpenStack Tacker has for the same documents.
+// The limits are those of OpenStack Tacker for the same documents.
 var (
 	version1 = &apiVersion{"v1", "1.3.0", marshalInstanceV1, marshalOperationV1}
 	version2 = &apiVersion{"v2", "2.0.0", MarshalInstanceV2, MarshalOperationV2}
@@ -121,7 +121,7 @@ var (
 
 func (v *apiVersion) prefix() string { return "/vnflcm/" + v.major }
 
-// methods are what a resource can do.
+// methods maps the HTTP methods of a resource to their functions.
 type methods map[string]func(*call) error
 
 // allowed is the Allow header of a resource.

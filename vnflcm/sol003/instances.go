@@ -168,7 +168,7 @@ func (c *call) deleteInstance() error {
 	return nil
 }
 
-// begin returns what answers a task of an instance, such as SOL003 v2.6.1 5.4.4.3.1.
+// begin returns the handler of a task of an instance, such as SOL003 v2.6.1 5.4.4.3.1.
 func begin[R any](start func(Manager, context.Context, string, R) (string, error)) func(*call) error {
 	return func(c *call) error {
 		id := c.r.PathValue("id")
@@ -228,7 +228,7 @@ func (c *call) document(status int, document any) error {
 	}
 	c.w.Header().Set("Content-Type", mediaJSON)
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write(body) // the client has gone
+	_, _ = c.w.Write(body) // an error means that the client has disconnected
 	return nil
 }
 

@@ -17,7 +17,7 @@ const markerParameter = "nextpage_opaque_marker"
 
 var listParameters = []string{"filter", "all_fields", "fields", "exclude_fields", "exclude_default", markerParameter}
 
-// listQuery is what a request wants of a list.
+// listQuery is the parsed query of a list request.
 type listQuery struct {
 	parameters map[string]string
 	filter     Filter
@@ -53,7 +53,7 @@ func (c *call) listQuery(a attributes) (q listQuery, err error) {
 
 var errBadMarker = badRequest(markerParameter + ": is not that of a page")
 
-// parseQuery reads a query. url.ParseQuery takes a semicolon for a fault, but clients send those of filters as they are.
+// parseQuery reads a query. url.ParseQuery rejects a semicolon, but clients send the semicolons of filters unescaped.
 func parseQuery(raw string) (map[string]string, error) {
 	out := map[string]string{}
 	for pair := range strings.SplitSeq(raw, "&") {
@@ -85,7 +85,7 @@ type lister[T any] struct {
 	err    error
 }
 
-// match returns a function that selects by what the store does not select by; nil if there is nothing of the kind.
+// match returns a function for the conditions that the store cannot check; nil if there are none.
 func (l *lister[T]) match(visible func(T) bool) func(T) bool {
 	if len(l.query.filter.terms) == 0 && visible == nil {
 		return nil
@@ -112,7 +112,7 @@ func (l *lister[T]) answer(c *call, page vnflcm.Page[T], err error) error {
 	switch {
 	case l.query.after != "" && errors.Is(err, vnflcm.ErrInvalidRequest):
 		return errBadMarker
-	case errors.Is(err, vnflcm.ErrUnreadable): // the page has the others
+	case errors.Is(err, vnflcm.ErrUnreadable): // the page has the readable ones
 		c.Logger.ErrorContext(c.r.Context(), "a list lacks records", "resource", c.r.Pattern, "error", vnflcm.Problem(err).Detail)
 	case err != nil:
 		return err

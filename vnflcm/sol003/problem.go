@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// retryAfter is what the Retry-After header of a 503 says, in seconds.
+// retryAfter is the Retry-After header of a 503, in seconds.
 const retryAfter = "5"
 
 // WriteProblem answers a request with the ProblemDetails of an error (SOL013 v2.6.1 6.3): what vnflcm.Problem makes of it, as
@@ -21,7 +21,7 @@ func WriteProblem(w http.ResponseWriter, err error) { writeProblem(w, problemOf(
 
 func writeProblem(w http.ResponseWriter, p *vnflcm.ProblemDetails) {
 	body, err := json.Marshal(p)
-	if err != nil { // there is nothing in p that does not marshal
+	if err != nil { // every field of p can be marshalled
 		body = []byte(`{"status":500,"detail":"the problem cannot be shown"}`)
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
@@ -29,10 +29,10 @@ func writeProblem(w http.ResponseWriter, p *vnflcm.ProblemDetails) {
 		w.Header().Set("Retry-After", retryAfter)
 	}
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(body) // an error: the client has gone
+	_, _ = w.Write(body) // an error means that the client has disconnected
 }
 
-// statusError is an error that only HTTP knows.
+// statusError is an error of the HTTP layer.
 type statusError struct {
 	status int
 	detail string

@@ -93,7 +93,7 @@ type VersionFilter struct {
 	VnfdVersions       []string `json:"vnfdVersions,omitempty"`
 }
 
-// Subscription is what a subscriber has asked for, without its credentials (LccnSubscription, SOL003 v2.6.1 5.5.2.16).
+// Subscription is the request of a subscriber, without its credentials (LccnSubscription, SOL003 v2.6.1 5.5.2.16).
 type Subscription struct {
 	ID          string              `json:"id"`
 	Filter      *NotificationFilter `json:"filter,omitempty"`
@@ -109,7 +109,7 @@ type Subscriber struct {
 	Tenant  string // "": changes of all instances
 }
 
-// Subscriptions is what the handler needs of a *notify.Notifier.
+// Subscriptions is the part of *notify.Notifier that the handler uses.
 type Subscriptions interface {
 	// Subscribe returns the subscription that the request has made, or an equal one that existed before: then existed is set.
 	Subscribe(ctx context.Context, who Subscriber, req SubscriptionRequest) (s *Subscription, existed bool, err error)

@@ -1,4 +1,4 @@
-// Package storetest checks an implementation of vnflcm.Store, such as one on a database of your own. Call Run
+// Package storetest checks an implementation of vnflcm.Store, for example one on another database. Call Run
 // in a test of it:
 //
 //	func TestStore(t *testing.T) {
@@ -6,6 +6,7 @@
 //	}
 //
 // It checks what a Manager relies on: the versions, so that of two writers one wins; that a batch is written as a
-// whole or not at all, and only while its assertions hold; that List is complete, in order and of the given kind only; that bodies come back byte for byte and are not shared with the caller; that
+// whole or not at all, and only while its assertions hold; that List is complete, in order and of the given kind only; that texts
+// of every kind are data and never part of a statement; that bodies come back byte for byte and are not shared with the caller; that
 // nothing is written once the context has ended. Run it with the race detector.
 package storetest

@@ -12,8 +12,8 @@ import (
 // not try again.
 var ErrCut = fmt.Errorf("storetest: the process is dead: %w", vnflcm.ErrShutdown)
 
-// Fence is a store as a process sees it that dies: while it is cut every call fails and changes nothing. Crash
-// tests give it to the Manager that is to die, and the store behind it to the one that resumes.
+// Fence is a store that can be cut off: then every call fails and changes nothing. Crash tests give it to the Manager
+// that dies, and the store behind it to the Manager that resumes.
 type Fence struct {
 	vnflcm.Store
 	cut atomic.Bool

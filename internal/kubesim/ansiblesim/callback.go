@@ -166,7 +166,7 @@ func (l *lines) task(name string) {
 	l.event("v2_playbook_on_task_start", map[string]any{"task": l.current, "hosts": map[string]any{}})
 }
 
-// nobody and nobodyLeft are told in no event.
+// Both print no event.
 func (l *lines) nobody()     {}
 func (l *lines) nobodyLeft() {}
 

@@ -7,6 +7,6 @@
 // not exist, a password without sshpass or an unknown host key fail here as they fail there. What it does not know,
 // such as other templates than references, it refuses.
 //
-// As with the real one, what ansible.cfg in the working directory says of ssh_args stands before the arguments of the
+// As with the real one, the ssh_args of ansible.cfg in the working directory come before the arguments of the
 // inventory, and ssh takes the first value of an option.
 package ansiblesim

@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// inventory is what the files of -i say together.
+// inventory is the combined content of the files of -i.
 type inventory struct {
 	order  []string // hosts, as they came
 	hosts  map[string]vars

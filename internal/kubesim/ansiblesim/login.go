@@ -260,7 +260,7 @@ func matches(pattern, name string) bool {
 	return errors.Join(err1, err2) == nil && hmac.Equal(mac.Sum(nil), sum)
 }
 
-// algorithmsOf are those of known keys first, as ssh prefers them, then the others.
+// algorithmsOf returns the algorithms of known keys first, as ssh prefers them, then all other ones.
 func algorithmsOf(keys []ssh.PublicKey) (out []string) {
 	for _, key := range keys {
 		if kind := key.Type(); kind == ssh.KeyAlgoRSA {

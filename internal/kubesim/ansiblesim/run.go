@@ -209,7 +209,7 @@ func (r *Run) Warn(format string, args ...any) {
 	_, _ = fmt.Fprintf(r.process.Stderr, "[WARNING]: "+format+"\n", args...)
 }
 
-// Play begins a play on hosts. One that nobody is left for has none. any_errors_fatal, as in kubespray.
+// Play begins a play on hosts. A play without remaining hosts has none. any_errors_fatal, as in kubespray.
 func (r *Run) Play(name string, hosts []string) *Play {
 	p := &Play{r: r}
 	for _, host := range hosts {

@@ -1,7 +1,6 @@
-// Package inventory writes the inventories that kubespray's playbooks are given, changes those that others wrote, and
-// reads them back. It links no Kubernetes library.
+// Package inventory writes the inventories that kubespray's playbooks take. It links no Kubernetes library.
 //
-// To build a cluster with kubespray by hand one writes down its machines:
+// To build a cluster with kubespray by hand, list its machines:
 //
 //	inv := inventory.Inventory{Nodes: []inventory.Node{
 //		{Name: "master-10-10-0-4", Address: netip.MustParseAddr("10.10.0.4"), User: "ubuntu", Password: vnflcm.NewSecret("…"),
@@ -26,12 +25,11 @@
 // # Secrets
 //
 // Passwords are kept out of the inventory: a host refers to a dictionary in group_vars/all/zz_vnfkit_secrets.yml, of mode 0600,
-// and encrypted by [Options.VaultPassword] (Ansible Vault 1.1; see [Encrypt] and [Decrypt]). Only [SecretsInline] puts them on the
+// and encrypted by [Options.VaultPassword] (Ansible Vault 1.1; see [Encrypt]). Only [SecretsInline] puts them on the
 // lines of the hosts.
 //
-// # Inventories of others
+// # Files beside the inventory
 //
-// Merge (of both forms) puts our hosts into an inventory that others keep too, and takes out those that were ours: foreign hosts,
-// groups, variables and comments stay, and those of an INI file byte for byte. A variables file beside it is another matter:
-// Ansible reads group_vars/etcd/ or group_vars/etcd.yml, never both. [Hides] names what must not be there.
+// Ansible reads the variables of a group from group_vars/etcd/ or from group_vars/etcd.yml, never from both. [Hides] names the files
+// that must not be there.
 package inventory

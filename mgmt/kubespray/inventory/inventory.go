@@ -75,8 +75,8 @@ type YAML struct{ Options }
 type Options struct {
 	// Secrets says where passwords are. Default: SecretsFile.
 	Secrets SecretsPlace
-	// VaultPassword encrypts the files with the secrets (Ansible Vault 1.1), and opens them for Parse. Default: they are
-	// in clear, of mode 0600.
+	// VaultPassword encrypts the files with the secrets (Ansible Vault 1.1). Default: they are in
+	// clear, of mode 0600.
 	VaultPassword vnflcm.Secret
 }
 

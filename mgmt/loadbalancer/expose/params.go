@@ -20,15 +20,15 @@ type parameters struct {
 }
 
 type externalLB struct {
-	ScriptPath string  `json:"script_path"` // Tacker's: has no effect
+	ScriptPath string  `json:"script_path"` // of Tacker; has no effect
 	Param      lbParam `json:"external_lb_param"`
 }
 
-// lbParam has the attributes of Tacker first, then ours.
+// lbParam has Tacker's attributes first, then those that only vnfkit has.
 type lbParam struct {
 	IP string `json:"ssh_ip"` // address or host name, with a port or without
 	login.SSH
-	HostKey string `json:"host_key"` // authorized_keys form; default: the first one that is seen
+	HostKey string `json:"host_key"` // authorized_keys form; default: the first key that the machine shows
 }
 
 // The names of the parameters.
@@ -43,8 +43,8 @@ func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{
 // PublicParams implements vnflcm.PublicParams.
 func (d *Driver) PublicParams() []string { return vnflcm.PublicPaths(parameters{}) }
 
-// read decodes and checks the parameters: target is where the load balancer is. unknown are attributes within them that
-// mean nothing; all others are those of infra drivers.
+// read decodes and checks the parameters. target is the machine of the load balancer. unknown are attributes within
+// lcm-kubernetes-external-lb that have no effect; other attributes belong to infra drivers.
 func read(op *vnflcm.Operation) (target sshexec.Target, p externalLB, unknown []string, err error) {
 	var all parameters
 	names, err := op.Params.Decode(&all)
@@ -63,7 +63,7 @@ func read(op *vnflcm.Operation) (target sshexec.Target, p externalLB, unknown []
 	return target, *all.ExternalLB, unknown, vnflcm.AtPath(paramPath+".external_lb_param", err)
 }
 
-// target checks and translates in one: what was checked is what is used.
+// target checks and converts in one step, so that exactly the checked values are used.
 func (p lbParam) target(op *vnflcm.Operation) (sshexec.Target, error) {
 	var faults []error
 	fault := func(name, value, reason string) {
@@ -91,7 +91,7 @@ func (p lbParam) target(op *vnflcm.Operation) (sshexec.Target, error) {
 
 var hostForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?)*$`)
 
-// address returns host:port, "" when the text is none.
+// address returns host:port, "" if the text is not an address.
 func address(text string) string {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {

@@ -132,7 +132,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestForeign: what others have set up stays as it is, byte for byte.
+// TestForeign: settings of other programs stay unchanged, byte for byte.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	const (
@@ -211,7 +211,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestRefused: what would not do what it is asked to says so, and why.
+// TestRefused: a call that cannot do its work returns the reason.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -30,14 +30,13 @@ type Connection struct {
 	Username string `json:"username"`
 	// Password is required with a Username.
 	Password vnflcm.Secret `json:"password"`
-	// CertificatePath is a file of the VNF package with the CA certificates (PEM) that the registry's certificate
-	// is checked against, beside those that the machine trusts already. Default: only those. It has no effect
-	// with HTTP.
+	// CertificatePath is a file of the VNF package with CA certificates (PEM) for the registry's certificate, in
+	// addition to those that the machine trusts already. Default: only the latter. It has no effect with HTTP.
 	CertificatePath string `json:"certificate_path"`
-	// CACertificate are such certificates themselves, in the place of a CertificatePath: of a registry that was made
-	// after the package, as registry.ConnectionOf tells of it. Beyond Tacker.
+	// CACertificate has the certificates themselves, instead of a CertificatePath, for a registry that was created
+	// after the package: see registry.ConnectionOf. An extension of Tacker's format.
 	CACertificate string `json:"ca_certificate"`
-	// HostsString is "address name", for machines that no DNS tells the name of the registry.
+	// HostsString is "address name", for machines whose DNS does not resolve the name of the registry.
 	HostsString string `json:"hosts_string"`
 	// ProbeImage is an image of the registry, without the server: "team/pause:3.10". Probe pulls it. Default: no
 	// probe. Beyond Tacker.
@@ -55,7 +54,7 @@ func (c Connection) url() string {
 	return "https://" + c.Server
 }
 
-// ownCA reports whether the registry is checked against a CA that the connection brings.
+// ownCA reports whether the connection has CA certificates for the registry.
 func (c Connection) ownCA() bool { return c.Type == HTTPS && c.CertificatePath+c.CACertificate != "" }
 
 // ca reads the CA certificates that the connection brings.
@@ -103,8 +102,8 @@ func hostEntry(text string) (mgmt.HostEntry, error) {
 	return mgmt.HostEntry{IP: addr, Name: fields[1]}, nil
 }
 
-// Warn tells of what is accepted but has no effect, or not the one that may be expected. path is where the list
-// lies in the request.
+// Warn logs attributes that are accepted and have no effect, or a limited one. path is the path of the list in the
+// request.
 func (c Connections) Warn(ctx context.Context, log *slog.Logger, path string) {
 	for i, r := range c {
 		warn := func(message, name string) {

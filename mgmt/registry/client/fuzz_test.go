@@ -130,8 +130,8 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-// FuzzDaemon: whatever daemon.json is, ours is in the list after it was added and not after it was removed; the
-// others stay in their order.
+// FuzzDaemon: with any daemon.json, an added entry is in the list, a removed one is not, and the remaining entries keep
+// their order.
 func FuzzDaemon(f *testing.F) {
 	for _, seed := range []string{"", "{}", `{"insecure-registries":[]}`, `{"insecure-registries":["a","ours","a"],"x":1}`, `{"insecure-registries":null}`, `{"insecure-registries":{}}`, `{"insecure-registries":[1]}`} {
 		f.Add([]byte(seed))
@@ -159,7 +159,7 @@ func FuzzDaemon(f *testing.F) {
 	})
 }
 
-// FuzzAuths: credentials are set and removed, those of others stay.
+// FuzzAuths: credentials are set and removed, those of other programs stay.
 func FuzzAuths(f *testing.F) {
 	for _, seed := range []string{"", "{}", `{"auths":{}}`, `{"auths":null,"x":1}`, `{"auths":{"other":{"auth":"b3RoZXI="},"ours":{"auth":"old"}},"credsStore":"x"}`, `{"auths":[]}`} {
 		f.Add([]byte(seed), "user:password")

@@ -170,7 +170,7 @@ func (n *node) tree() map[string]string {
 	return out
 }
 
-// secret looks for a text where everybody on the machine could see it.
+// secret checks that a text is in no place that all users of the machine can read.
 func (n *node) secret(text string) {
 	n.t.Helper()
 	for _, r := range n.Commands() {

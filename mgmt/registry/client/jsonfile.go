@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// errNoObject tells that a file that others own too does not hold a JSON object.
+// errNoObject reports that a shared file does not contain a JSON object.
 var errNoObject = errors.New("is not a JSON object")
 
 // member is where a member of a JSON object lies in its text.
@@ -38,13 +38,13 @@ func members(doc []byte) (list []member, closing int, err error) {
 			return nil, 0, err
 		}
 		end := int(d.InputOffset())
-		text, _ := name.(string) // the name of a member is one
+		text, _ := name.(string) // names of members are strings
 		list = append(list, member{text, begin, end - len(value), end})
 	}
 	return list, bytes.LastIndexByte(doc, '}'), nil
 }
 
-// orEmpty takes a file that is not there, or empty, for an object without members.
+// orEmpty treats a missing or empty file as an object without members.
 func orEmpty(doc []byte) []byte {
 	if len(bytes.TrimSpace(doc)) == 0 {
 		return []byte("{}\n")
@@ -52,8 +52,8 @@ func orEmpty(doc []byte) []byte {
 	return doc
 }
 
-// memberOf returns the value of a member, nil when there is none. As for Go's own programs, the last one of a name
-// counts.
+// memberOf returns the value of a member, nil if there is none. If a name occurs several times the last one counts, as
+// in Go programs.
 func memberOf(doc []byte, name string) (value []byte, err error) {
 	list, _, err := members(orEmpty(doc))
 	for _, m := range list {
@@ -85,7 +85,7 @@ func withMember(doc []byte, name string, value []byte) ([]byte, error) {
 		return splice(doc, closing, closing, entry), nil
 	}
 	last := list[len(list)-1]
-	before := bytes.LastIndexAny(doc[:last.begin], "{,") + 1 // what is between is white space: it is kept for ours
+	before := bytes.LastIndexAny(doc[:last.begin], "{,") + 1 // only white space is in between: it is kept for the new member
 	return splice(doc, last.end, last.end, append(append([]byte(","), doc[before:last.begin]...), entry...)), nil
 }
 

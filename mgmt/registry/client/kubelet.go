@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// kubeletFile is where the kubelet looks for credentials (kubernetes.io, "Configuring nodes to authenticate to a
-// private registry"). It has the form of Docker's config.json, and others may own it too.
+// kubeletFile is the file in which the kubelet looks for credentials (kubernetes.io, "Configuring nodes to authenticate
+// to a private registry"). It has the form of Docker's config.json, and other programs may write it too.
 const kubeletFile = "/var/lib/kubelet/config.json"
 
 // writeKubelet brings the credentials of the kubelet up to date.

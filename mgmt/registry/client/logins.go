@@ -8,8 +8,9 @@ import (
 	"fmt"
 )
 
-// claimLogins decides for which registries the credentials of a config.json, the kubelet's or the Docker client's,
-// will be ours. They are not where somebody else has put the same there. ours tells from what was noted.
+// claimLogins decides for which registries this package owns the credentials of a config.json, the kubelet's or the
+// Docker client's. It does not own them if another program has stored the same. ours returns whether a recorded claim
+// includes them.
 func (c *connector) claimLogins(ctx context.Context, name string, ours func(claim) bool) (map[string]bool, error) {
 	out := map[string]bool{}
 	config, _, err := c.Read(ctx, name)

@@ -16,8 +16,8 @@ import (
 // machine is where a connection is made.
 type machine struct{ linux.Machine }
 
-// update writes a JSON file that others own too, and returns whether anything changed. One that is left without
-// anything in it is removed. Mode 0 keeps the mode of a file that exists.
+// update writes a shared JSON file, and returns whether anything changed. It removes a file that becomes empty. Mode 0
+// keeps the mode of an existing file.
 func (m machine) update(ctx context.Context, name string, mode fs.FileMode, edit func(old []byte) ([]byte, error)) (changed bool, err error) {
 	old, exists, err := m.Read(ctx, name)
 	if err != nil {
@@ -45,12 +45,12 @@ func (m machine) update(ctx context.Context, name string, mode fs.FileMode, edit
 	return changed, m.Write(ctx, name, content, mode)
 }
 
-// broken tells that a file of others is not what it should be.
+// broken reports that a shared file has invalid content.
 func (m machine) broken(name string, err error) error {
 	return fmt.Errorf("registry: %s: %s %w: mend or remove it", m.SSH.Name(), name, err)
 }
 
-// mode returns the permission bits of a file, those of most files when there is none.
+// mode returns the permission bits of a file, or default ones if it does not exist.
 func (m machine) mode(ctx context.Context, name string, exists bool) (fs.FileMode, error) {
 	if !exists {
 		return 0o644, nil

@@ -14,7 +14,7 @@ import (
 // Why a registry could not be used, found with errors.Is. All are final until the request or the registry is
 // changed.
 var (
-	// ErrUnknownAuthority: the certificate of the registry is signed by no CA that the machine knows.
+	// ErrUnknownAuthority: the certificate of the registry is not signed by a CA that the machine trusts.
 	ErrUnknownAuthority = errors.New("its certificate is signed by no CA that is known: certificate_path must name the one that signed it")
 	// ErrPlainHTTP: the registry does not speak TLS.
 	ErrPlainHTTP = errors.New("it speaks HTTP, not HTTPS: connection_type must be 0")
@@ -22,10 +22,9 @@ var (
 	ErrLogin = errors.New("it refuses the login: username and password must be those of a user of it")
 )
 
-// Probe pulls the image of each connection that has a Connection.ProbeImage, as the runtime of the machine does: a
-// wrong CA, address or password is found now and not when the first Pod does not start. The error is an
-// *sshexec.ExitError with what the program said, wrapped in one of the errors of this package where the cause is
-// known.
+// Probe pulls the image of each connection that has a Connection.ProbeImage, as the runtime of the machine does, to
+// find a wrong CA, address or password before the first Pod needs it. The error is an *sshexec.ExitError with the
+// output of the program, wrapped in one of the errors of this package if the cause is known.
 func Probe(ctx context.Context, host *sshexec.Host, r Runtime, connections Connections) error {
 	m := machine{linux.On(host)}
 	var faults []error
@@ -65,8 +64,8 @@ func (m machine) ctr(ctx context.Context, dir, image string) error {
 // probeDir is where ctr finds the credentials for a probe while it runs. It lies in memory, and only root can read it.
 const probeDir = "/run/vnfkit-registry-probe"
 
-// ctrWithLogin is for machines without crictl: ctr takes credentials on its command line or from a terminal only,
-// but the hosts.toml that it is led to may have a header.
+// ctrWithLogin is for machines without crictl: ctr takes credentials only on its command line or from a terminal, but a
+// hosts.toml may have a header with them.
 func (m machine) ctrWithLogin(ctx context.Context, c Connection, image string) (err error) {
 	content, err := hostsTOML(c, c.credentials())
 	if err != nil {
@@ -104,7 +103,7 @@ func (m machine) crictl(ctx context.Context, c Connection, image string) error {
 	return m.SSH.Exec(ctx, command)
 }
 
-// explained names the registry and, where what a runtime said shows it, the cause.
+// explained adds the registry and, if the output of a runtime shows it, the cause.
 func explained(c Connection, err error) error {
 	exit, ok := errors.AsType[*sshexec.ExitError](err)
 	if !ok {

@@ -9,17 +9,17 @@ import (
 // recordFile is where a machine keeps which of its settings are ours. Only root reads it; it holds no secrets.
 const recordFile = "/var/lib/vnfkit/registries.json"
 
-// record is what is ours on a machine. It is written before the settings are, with old and new ones: whatever a
-// call that was cut short has written is known to the next.
+// record lists the settings of this package on a machine. It is written before the settings, with old and new ones, so
+// that the next call knows everything that an interrupted call may have written.
 type record struct {
 	Registries map[string]claim `json:"registries"` // by server
-	// Reserved is what somebody else sets up for us: see Reserve.
+	// Reserved are settings that another program makes for this package: see Reserve.
 	Reserved map[string]claim `json:"reserved,omitempty"`
-	// Reload: daemon.json may have been changed without Docker having been told.
+	// Reload: daemon.json may have changed without a reload of Docker.
 	Reload bool `json:"reload,omitempty"`
 }
 
-// claim is what is ours of one registry.
+// claim lists the settings of this package for one registry.
 type claim struct {
 	Containerd  bool `json:"containerd,omitempty"`  // its directory in containerd's certs.d
 	DockerCA    bool `json:"dockerCA,omitempty"`    // the CA in Docker's certs.d

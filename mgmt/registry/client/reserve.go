@@ -8,9 +8,9 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// Reserve notes that what is set up on the machine from now on for those registries without TLS is ours, though not
-// Connect does it but a script that is told of them: the next Connect takes it over and can change and remove it. What is
-// there already stays somebody else's. No runtime needs to be there yet. It is idempotent.
+// Reserve records that settings for these registries without TLS that appear on the machine from now on belong to this
+// package, although a script and not Connect makes them: the next Connect takes them over and can change and remove
+// them. Existing settings keep their owner. The runtime need not be installed yet. Reserve is idempotent.
 func Reserve(ctx context.Context, host *sshexec.Host, connections Connections) error {
 	m := machine{linux.On(host)}
 	r, err := m.readRecord(ctx)
@@ -37,7 +37,7 @@ func Reserve(ctx context.Context, host *sshexec.Host, connections Connections) e
 	return m.writeRecord(ctx, r)
 }
 
-// unclaimed are the settings of a registry without TLS that nobody has made.
+// unclaimed returns the settings of a registry without TLS that no program has made yet.
 func (m machine) unclaimed(ctx context.Context, server string) (claim, error) {
 	_, exists, err := m.Read(ctx, containerdDir(server)+"/hosts.toml")
 	if err != nil {
@@ -54,7 +54,7 @@ func (m machine) unclaimed(ctx context.Context, server string) (claim, error) {
 	return claim{Containerd: !exists, Insecure: !slices.Contains(listed, server)}, nil
 }
 
-// takeOver makes what was reserved, of the runtime, ours.
+// takeOver makes the reserved settings of the runtime owned by this package.
 func (r *record) takeOver(runtime Runtime) {
 	reserved := map[string]claim{}
 	for server, c := range r.Reserved {

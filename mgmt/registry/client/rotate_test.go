@@ -23,7 +23,7 @@ var configurations = map[string]string{
 	"2.x": "version = 3\n[plugins.'io.containerd.cri.v1.images'.registry]\nconfig_path = '/etc/containerd/certs.d:/etc/docker/certs.d'\n",
 }
 
-// foreignFiles are those of others, in a form in which every change of ours can be undone byte for byte.
+// foreignFiles are files of other programs, in a form in which every change by Connect can be undone byte for byte.
 var foreignFiles = map[string]string{
 	"/etc/docker/daemon.json":                               "{\n  \"log-driver\" : \"journald\",\n  \"insecure-registries\": [\"other:5000\"],\n  \"x\": 1.50\n}\n",
 	"/etc/docker/certs.d/registry.example.com/theirs.crt":   "theirs",
@@ -105,8 +105,8 @@ func stages() []stage {
 	}
 }
 
-// TestStages: from any list to any other the machine ends as one that never had the first; what others have set up
-// stays byte for byte, also when all of ours goes. A short run takes each list and the next one.
+// TestStages: from any list to any other list, the machine ends like one that never had the first. Settings of other
+// programs stay byte for byte, also when all of Connect's are removed. A short run takes each list and the next one.
 func TestStages(t *testing.T) {
 	t.Parallel()
 	for version, config := range configurations {
@@ -229,7 +229,7 @@ func TestAfterReset(t *testing.T) {
 	}
 }
 
-// TestOthersLogins: credentials that somebody else has set up for a registry are neither replaced nor removed.
+// TestOthersLogins: credentials that another program has set for a registry are neither replaced nor removed.
 func TestOthersLogins(t *testing.T) {
 	t.Parallel()
 	list := stages()[0].list[2:]
@@ -267,8 +267,8 @@ func TestOthersLogins(t *testing.T) {
 	}
 }
 
-// TestOthersInsecure: Docker would not verify the certificate of a registry that somebody has listed as one without
-// TLS.
+// TestOthersInsecure: Docker would not verify the certificate of a registry that another program has listed as one
+// without TLS.
 func TestOthersInsecure(t *testing.T) {
 	t.Parallel()
 	y := newYard(t, "docker.io", containerdConfig)

@@ -100,13 +100,12 @@ func methodOf(a algorithm, digest crypto.Hash) (method, error) {
 	return m, nil
 }
 
-// message is what a signature is over. The whole is nil where only the digest is
-// at hand.
+// message is the data that a signature covers. The whole is nil if only the digest is known.
 type message struct {
 	whole, digest []byte
 }
 
-// verify returns nil if the signature over a message is one of key.
+// verify returns nil if the signature over a message was made with the private key of key.
 func (m method) verify(key crypto.PublicKey, over message, signature []byte) error {
 	if err := acceptKey(key); err != nil {
 		return err

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// labels are the PEM labels of CMS: RFC 7468 section 9, section 8 (older tools),
-// and that of even older ones.
+// labels are the PEM labels of CMS: RFC 7468 section 9, section 8 (older tools), and the label of even older tools.
 var labels = []string{"CMS", "PKCS7", "PKCS #7 SIGNED DATA"}
 
 // unarmor returns the BER of data that is BER itself or holds it as the first PEM

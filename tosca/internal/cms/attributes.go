@@ -22,9 +22,8 @@ type attributes struct {
 	encodings [][]byte
 }
 
-// readAttributes reads SignedAttributes (RFC 5652 5.3). Content type and message
-// digest must be there exactly once, with one value each (11.1 and 11.2): of two
-// digests one could be that of the content and the other a decoy.
+// readAttributes reads SignedAttributes (RFC 5652 5.3). Content type and message digest must occur exactly once, with
+// one value each (11.1 and 11.2): with two digests, one could match the content and the other one the signature.
 func readAttributes(in cryptobyte.String) (attributes, error) {
 	var a attributes
 	var list [][]byte
@@ -64,9 +63,8 @@ func (a *attributes) take(id encoding.ObjectIdentifier, values cryptobyte.String
 	return nil
 }
 
-// encode returns what the signature of attributes is over: their encoding as SET
-// OF (RFC 5652 5.4), which DER sorts. Signers that do not sort sign what they
-// send, and openssl verifies it so; the set of attributes is the same in both.
+// encode returns the data that the signature of attributes covers: their encoding as SET OF (RFC 5652 5.4), which DER
+// sorts. Some signers sign the unsorted encoding that they send, and openssl verifies it; both encode the same set.
 func encode(list [][]byte) [][]byte {
 	asReceived := encodeSet(list)
 	slices.SortFunc(list, bytes.Compare)

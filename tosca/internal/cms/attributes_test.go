@@ -45,7 +45,7 @@ func TestSignedAttributes(t *testing.T) {
 	}
 }
 
-// Senders of BER need not sort what they send, and sign it sorted (RFC 5652 5.4).
+// Senders of BER need not sort the attributes that they send, but they sign the sorted encoding (RFC 5652 5.4).
 func TestAttributesSignedSorted(t *testing.T) {
 	vendor := certify(t, "vendor", ecdsaKey(), nil)
 	f := forgery{by: []*holder{vendor}, content: manifest, contentType: oidData, certificates: []*holder{vendor}}

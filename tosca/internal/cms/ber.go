@@ -11,9 +11,8 @@ const maxDepth = 32
 
 const constructed = 0x20
 
-// definite rewrites BER as signers write it that do not know the length
-// beforehand ("openssl cms -stream", Bouncy Castle) into what DER allows: definite
-// lengths in their shortest form and octet strings in one piece. DER stays as it is.
+// definite rewrites BER with indefinite lengths, as "openssl cms -stream" and Bouncy Castle write it, into what DER
+// allows: definite lengths in their shortest form and octet strings in one piece. DER stays unchanged.
 func definite(ber []byte) ([]byte, error) {
 	in := cryptobyte.String(ber)
 	out := cryptobyte.NewBuilder(make([]byte, 0, len(ber)))
@@ -91,8 +90,7 @@ type element struct {
 	indefinite bool
 }
 
-// atEnd reports whether nothing of an element is left, and takes the end-of-contents
-// octets (X.690 8.1.5) off in.
+// atEnd reports whether the element has been read completely, and consumes the end-of-contents octets (X.690 8.1.5).
 func (e element) atEnd(in *cryptobyte.String) (bool, error) {
 	switch {
 	case !e.indefinite:

@@ -9,8 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/cms"
 )
 
-// A vendor's manifest whose signature openssl verifies too; it ends before the
-// block that signs it.
+// A vendor's manifest whose signature openssl verifies too. The signed text ends before the block of the signature.
 func TestCorpusManifest(t *testing.T) {
 	corpus := os.Getenv("VNFKIT_CORPUS")
 	if corpus == "" {

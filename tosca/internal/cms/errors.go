@@ -17,9 +17,8 @@ var (
 	ErrAlgorithm = errors.New("algorithm not accepted")
 	// ErrDigest is wrapped when the content is not the one that was signed.
 	ErrDigest = errors.New("content differs from what was signed")
-	// ErrSignature is wrapped when the signature is not one of the certificate's
-	// key. Without signed attributes it also stands for changed content, because
-	// such a signature does not tell the two apart.
+	// ErrSignature is wrapped if the signature was not made with the certificate's key. Without signed attributes it
+	// also means changed content: such a signature cannot distinguish the two causes.
 	ErrSignature = errors.New("signature does not verify")
 	// ErrNoCertificate is wrapped when the certificate of a signer is neither in
 	// the CMS nor among those given.

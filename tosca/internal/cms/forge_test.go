@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The structures of RFC 5652 as encoding/asn1 writes them: what is under test reads
-// with another library, so that a mistake is not made twice.
+// The structures of RFC 5652 as encoding/asn1 writes them. The package under test reads them with another library, so
+// that a mistake of one library does not hide.
 type (
 	contentInfo struct {
 		Type    asn1.ObjectIdentifier
@@ -26,7 +26,7 @@ type (
 		Certificates asn1.RawValue `asn1:"optional"`
 		Revocations  asn1.RawValue `asn1:"optional"`
 		Signers      []signerInfo  `asn1:"set"`
-		More         asn1.RawValue `asn1:"optional"` // this and those below are against the rules
+		More         asn1.RawValue `asn1:"optional"` // this field and the fields below violate the RFC
 	}
 	encapsulated struct {
 		Type    asn1.ObjectIdentifier
@@ -83,7 +83,7 @@ type forgery struct {
 	unsorted     bool // signed attributes are sent and signed in the order given
 	contentType  asn1.ObjectIdentifier
 	attributes   []attribute              // instead of the right ones
-	digest       asn1.ObjectIdentifier    // instead of that of SHA-512
+	digest       asn1.ObjectIdentifier    // used instead of the identifier of SHA-512
 	algorithm    pkix.AlgorithmIdentifier // instead of the one of the key
 	parameters   *pssParameters           // signs by RSA-PSS
 	spoil        func(*signedData)        // before all is written

@@ -31,7 +31,7 @@ func openssl(t *testing.T, content []byte, by []*holder, args ...string) []byte 
 		name := filepath.Join(t.TempDir(), h.certificate.Subject.CommonName)
 		write(t, name+".cert", "CERTIFICATE", h.certificate.Raw)
 		write(t, name+".key", "PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(h.key)))
-		// Options of a key follow its signer; those of the last may come later.
+		// Options of a key follow its signer; options of the last key may come later.
 		signer := []string{"-signer", name + ".cert", "-inkey", name + ".key"}
 		args = slices.Insert(args, 2+4*i, signer...)
 	}
@@ -93,8 +93,8 @@ func TestOpenSSLEd25519(t *testing.T) {
 	}
 }
 
-// accepts checks that the signature is good for the manifest and for nothing else.
-// The certificate is given as well, for it may not be in the CMS.
+// accepts checks that the signature verifies for the manifest and for no other content. The certificate is passed too,
+// because the CMS may not contain it.
 func accepts(t *testing.T, signature []byte, vendor, root *holder) {
 	t.Helper()
 	o := trusting(root)
@@ -134,14 +134,14 @@ func sampled(all [][]string) [][]string {
 	return some
 }
 
-// Without -binary openssl signs lines that end in CRLF, whatever the file has.
+// Without -binary openssl signs lines that end in CRLF, independent of the line ends in the file.
 func TestOpenSSLText(t *testing.T) {
 	vendor := certify(t, "vendor", rsaKey(), nil)
 	canonical := bytes.ReplaceAll(manifest, []byte("\n"), []byte("\r\n"))
 	for name, tt := range map[string]struct {
 		args   []string
 		signed []byte
-		want   error // for the file as it is
+		want   error // for the unchanged file
 	}{
 		"lines":          {nil, canonical, cms.ErrDigest},
 		"without attrs":  {[]string{"-noattr"}, canonical, cms.ErrSignature},

@@ -20,13 +20,13 @@ var now = time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC)
 
 const halfYear = 182 * 24 * time.Hour
 
-// holder is somebody with a certificate and its key.
+// holder is a certificate with its key.
 type holder struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
 }
 
-// change is what a test wants different in a certificate.
+// change modifies the template of a certificate.
 type change func(*x509.Certificate)
 
 func authority(c *x509.Certificate) {
@@ -38,7 +38,7 @@ func validFrom(from time.Time, d time.Duration) change {
 	return func(c *x509.Certificate) { c.NotBefore, c.NotAfter = from, from.Add(d) }
 }
 
-// Keys for RSA are slow to make, so that it is one.
+// RSA keys are slow to make, so all tests share one.
 var (
 	rsaKey    = sync.OnceValue(func() crypto.Signer { return must(rsa.GenerateKey(rand.Reader, 2048)) })
 	ecdsaKey  = func() crypto.Signer { return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) }
@@ -50,8 +50,7 @@ var (
 	}
 )
 
-// sizedKey says that it is an RSA key of so many bits, which nobody needs to make
-// for a test.
+// sizedKey claims to be an RSA key of a given size, so that no test needs to make such a key.
 type sizedKey struct {
 	crypto.Signer
 	bits uint
@@ -62,7 +61,7 @@ func (k sizedKey) Public() crypto.PublicKey {
 	return &rsa.PublicKey{N: n.SetBit(n, 0, 1), E: 65537}
 }
 
-// must is for what fails only where nothing works.
+// must panics on errors that no test expects.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

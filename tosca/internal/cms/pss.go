@@ -20,10 +20,9 @@ const oidMGF1 = "1.2.840.113549.1.1.8"
 // maxSalt is above what fits the longest key.
 const maxSalt = maxRSA / 8
 
-// readPSS reads the parameters of a PSS signature. What they leave out is SHA-1 by
-// default, and so refused. crypto/rsa masks with the hash of the message, as RFC
-// 4056 section 3 recommends; another one is refused. A salt of length 0 means
-// "any" to crypto/rsa, which weakens nothing.
+// readPSS reads the parameters of a PSS signature. Parameters that are left out default to SHA-1 and are therefore
+// refused. crypto/rsa uses the hash of the message for the mask, as RFC 4056 section 3 recommends; another mask hash is
+// refused. crypto/rsa reads a salt length of 0 as "any", which does not weaken the signature.
 func readPSS(in cryptobyte.String) (pss, error) {
 	p := pss{salt: 20}
 	var params, hash, mask, salt, trailer cryptobyte.String

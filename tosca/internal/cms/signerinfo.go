@@ -12,13 +12,11 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// signerInfo is SignerInfo of RFC 5652 5.3 without its unsigned attributes, which
-// prove nothing.
+// signerInfo is SignerInfo of RFC 5652 5.3 without its unsigned attributes, which no signature protects.
 type signerInfo struct {
 	id     identifier
 	digest algorithm
-	// attributes are those signed, as they came; nil if the content is signed
-	// directly.
+	// attributes are the signed attributes as received; nil if the content is signed directly.
 	attributes         cryptobyte.String
 	signatureAlgorithm algorithm
 	signature          []byte

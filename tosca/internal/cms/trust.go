@@ -14,7 +14,7 @@ type trust struct {
 	now                  time.Time
 	// certificates are all that signers may have.
 	certificates []*x509.Certificate
-	// verdicts are those already given: several signers may name one certificate.
+	// verdicts are cached results: several signers may name one certificate.
 	verdicts map[*x509.Certificate]error
 }
 
@@ -58,8 +58,7 @@ func (t *trust) verify(c *x509.Certificate) error {
 	return verdict
 }
 
-// forSigning are the key usages of which one lets a key sign content (RFC 5280
-// 4.2.1.3).
+// forSigning are key usages; a certificate needs one of them to sign content (RFC 5280 4.2.1.3).
 const forSigning = x509.KeyUsageDigitalSignature | x509.KeyUsageContentCommitment
 
 func (t *trust) judge(c *x509.Certificate) error {
@@ -79,8 +78,8 @@ func (t *trust) judge(c *x509.Certificate) error {
 	return fmt.Errorf("%w: %w", ErrUntrusted, err)
 }
 
-// wasTrusted tells a certificate that only is too old or too young from one that
-// leads to no root at all: x509 looks at the time first.
+// wasTrusted distinguishes a certificate that is only expired or not yet valid from a certificate without a trusted
+// root: x509 checks the time first.
 func (t *trust) wasTrusted(c *x509.Certificate) bool {
 	return t.chain(c, c.NotBefore) == nil || t.chain(c, c.NotAfter) == nil
 }

@@ -70,7 +70,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// Without roots nobody is trusted, not even by the system's.
+// Without roots no signer is trusted, not even through the roots of the system.
 func TestNoRoots(t *testing.T) {
 	root := certify(t, "root", ecdsaKey(), nil, authority)
 	vendor := certify(t, "vendor", ecdsaKey(), root)
@@ -122,8 +122,8 @@ func TestManyCertificates(t *testing.T) {
 	wantReason(t, verify(t, f.bytes(t), manifest, trusting(root))[0], cms.ErrSignature)
 }
 
-// Other certificates are not mistaken for the signer's: those of the same issuer,
-// or those that have the same number elsewhere.
+// Certificates of the same issuer, and certificates with the same number of another issuer, are not mistaken for the
+// signer's.
 func TestOtherCertificates(t *testing.T) {
 	root, other := certify(t, "root", ecdsaKey(), nil, authority), certify(t, "other", ecdsaKey(), nil, authority)
 	vendor := certify(t, "vendor", ecdsaKey(), root)

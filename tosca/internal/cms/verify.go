@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Options are what the verifier knows beforehand.
+// Options are the trusted certificates and other input of the verifier.
 type Options struct {
-	// Roots are the certificates that trust begins with. If it is nil nobody is
-	// trusted; the system's are never asked.
+	// Roots are the trusted root certificates. If it is nil no signer is trusted; the roots of the system are never
+	// used.
 	Roots *x509.CertPool
 	// Certificates are further ones, of signers and of authorities between them
 	// and the roots: in SOL004 packages they may lie beside the signature. They
@@ -37,10 +37,9 @@ type Signer struct {
 	Reason error
 }
 
-// Verify checks every signature over the content whose digests are given, one for
-// each of Digests, and returns the signers in the order of the CMS, at least one.
-// With nil it checks the content that the CMS carries. Digests that are given are
-// always the measure: those of other content than the CMS carries are ErrDigest.
+// Verify checks every signature over the content whose digests are given, one for each of Digests, and returns the
+// signers in the order of the CMS, at least one. If digests is nil, Verify checks the content that the CMS carries. If
+// digests are given and differ from the carried content, the error is ErrDigest.
 func (s *Signed) Verify(digests map[crypto.Hash][]byte, o Options) []Signer {
 	t := newTrust(o, s.certificates)
 	out := make([]Signer, 0, len(s.signers))
@@ -95,8 +94,7 @@ func (s *Signed) noCertificate() error {
 	return ErrNoCertificate
 }
 
-// prepare checks all that needs no certificate, and returns a function that checks
-// the signature against a key.
+// prepare makes all checks that need no certificate, and returns a function that checks the signature against a key.
 func (s *Signed) prepare(si signerInfo, digests map[crypto.Hash][]byte) (func(crypto.PublicKey) error, error) {
 	hash, err := si.digest.hash()
 	if err != nil {
@@ -143,8 +141,8 @@ func (s *Signed) digest(hash crypto.Hash, digests map[crypto.Hash][]byte) ([]byt
 	return carried, nil
 }
 
-// messages returns what the signature may be over: the signed attributes or, in
-// their absence, the content (RFC 5652 5.4).
+// messages returns the data that the signature may cover: the signed attributes or, without them, the content (RFC 5652
+// 5.4).
 func (s *Signed) messages(si signerInfo, hash crypto.Hash, digest []byte) ([]message, error) {
 	if si.attributes == nil {
 		if !s.contentType.Equal(oidData) {

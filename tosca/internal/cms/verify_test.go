@@ -14,14 +14,14 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/cms"
 )
 
-// manifest is what is signed.
+// manifest is the signed content.
 var manifest = []byte("metadata:\n  vnf_product_name: router\n\nSource: Definitions/vnfd.yaml\nAlgorithm: SHA-256\nHash: 00\n")
 
 func trusting(roots ...*holder) cms.Options {
 	return cms.Options{Roots: pool(roots...), Now: now}
 }
 
-// verify does what callers do: it hashes the content with what is asked for.
+// verify hashes the content with the requested algorithms and verifies, as callers do.
 func verify(t testing.TB, signature, content []byte, o cms.Options) []cms.Signer {
 	t.Helper()
 	s, err := cms.Parse(signature)
@@ -39,7 +39,7 @@ func digests(s *cms.Signed, content []byte) map[crypto.Hash][]byte {
 	return out
 }
 
-// wantReason checks a signer against the error wanted, nil if it shall be trusted.
+// wantReason checks a signer against the error wanted, nil if the signer must be trusted.
 func wantReason(t testing.TB, got cms.Signer, want error) {
 	t.Helper()
 	if !errors.Is(got.Reason, want) || want == nil && got.Reason != nil {
@@ -158,7 +158,7 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// A signature counts as what it says to be.
+// A signature is verified with the algorithm that it states.
 func TestAlgorithmConfusion(t *testing.T) {
 	pss, short := pssOf(oidSHA512, 64), pssOf(oidSHA512, 32)
 	rsa, edward := certify(t, "rsa", rsaKey(), nil), certify(t, "edward", edwardKey(), nil)

@@ -16,8 +16,8 @@ type bundle struct {
 	release   string // of the first file that was imported
 }
 
-// load adds the bundled file that a document imports, and what that imports. It is
-// false when there is none.
+// load adds the bundled file that a document imports, and the imports of that file. It returns false if no bundled file
+// has that name.
 func (b *bundle) load(importer Document, target string) bool {
 	metadata := importer.Root.Get("metadata")
 	f, ok := etsi.Lookup(target, etsi.VersionFor(importer.Version,

@@ -13,8 +13,7 @@ var simpleProfile []byte
 // ProfileName names the file of Profile, for problems.
 const ProfileName = "tosca:simple_profile.yaml"
 
-// profiles are the values of tosca_definitions_version and what they are called
-// in simple_profile.yaml.
+// profiles maps the values of tosca_definitions_version to their names in simple_profile.yaml.
 var profiles = map[string]string{
 	"tosca_simple_yaml_1_0":   "1.0",
 	"tosca_simple_yaml_1_0_0": "1.0",
@@ -34,8 +33,8 @@ func Profile(toscaVersion string) ([]byte, bool) {
 	return profileOf(version), true
 }
 
-// profileOf empties the lines of simple_profile.yaml that are of other versions,
-// so that positions stay those of the file.
+// profileOf replaces the lines of simple_profile.yaml that belong to other versions by empty lines, so that positions
+// stay valid.
 func profileOf(version string) []byte {
 	var out bytes.Buffer
 	out.Grow(len(simpleProfile))

@@ -24,7 +24,7 @@ func (n names) add(doc *yaml.Node) {
 	}
 }
 
-// has also knows the types of YAML and TOSCA that need no definition.
+// has also returns true for the types of YAML and TOSCA that need no definition.
 func (n names) has(kind, name string) bool {
 	switch name {
 	case "string", "integer", "float", "boolean", "timestamp", "version", "range", "list", "map",
@@ -37,7 +37,7 @@ func (n names) has(kind, name string) bool {
 // reference is a type that a document names.
 type reference struct{ kind, name string }
 
-// references lists what the type definitions of a document refer to.
+// references lists the types that the type definitions of a document refer to.
 func references(doc *yaml.Node) []reference {
 	var found []reference
 	add := func(kind string, value *yaml.Node) {
@@ -69,7 +69,7 @@ func references(doc *yaml.Node) []reference {
 	return found
 }
 
-// schemas visits property definitions: their type, and that of their entries.
+// schemas visits the types of property definitions and of their entries.
 func schemas(section *yaml.Node, add func(string, *yaml.Node)) {
 	each(section, func(_ string, p *yaml.Node) {
 		for ; p != nil; p = get(p, "entry_schema") {

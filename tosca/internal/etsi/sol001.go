@@ -30,17 +30,17 @@ func Versions() []string { return slices.Clone(versions) }
 type File struct {
 	// Name is what ETSI calls the file: etsi_nfv_sol001_vnfd_types.yaml.
 	Name string
-	// Version is the release of SOL001 it belongs to, such as 2.6.1. The imports
-	// of the file, which name no version, mean files of the same one.
+	// Version is the release of SOL001 that the file belongs to, for example 2.6.1. The imports of the file state no
+	// version; they mean files of the same release.
 	Version string
 }
 
 // String names the file with its release, as problems in it are reported.
 func (f File) String() string { return "etsi:" + f.Version + "/" + f.Name }
 
-// typeFile matches the names under which the files are imported. Those of 2.5.1
-// were published with the release inside the name, and packages do without the
-// extension: etsi_nfv_sol001_vnfd_2_5_1_types.yaml, etsi_nfv_sol001_vnfd_types.
+// typeFile matches the names under which packages import the files. The files of 2.5.1 were published with the release
+// inside the name, and some packages omit the extension: etsi_nfv_sol001_vnfd_2_5_1_types.yaml,
+// etsi_nfv_sol001_vnfd_types.
 var typeFile = regexp.MustCompile(
 	`^etsi_nfv_sol001_(vnfd|common|nsd|pnfd)(?:_v?([0-9]+[._][0-9]+[._][0-9]+))?_types(?:_v?([0-9]+[._][0-9]+[._][0-9]+))?(?:\.ya?ml)?$`)
 
@@ -48,11 +48,9 @@ var typeFile = regexp.MustCompile(
 // https://forge.etsi.org/rep/nfv/SOL001/raw/v2.6.1/etsi_nfv_sol001_vnfd_types.yaml.
 var pathVersion = regexp.MustCompile(`^v?([0-9]+[._][0-9]+[._][0-9]+)$`)
 
-// Lookup returns the file that an import names by file name, path or URL. The
-// release is that of the name or of the path, and otherwise the given one (see
-// VersionFor). It is false for names that are none of ETSI's, and for releases
-// that are not bundled: the types of another release would find faults where
-// there are none.
+// Lookup returns the file that an import names by file name, path or URL. The release is taken from the name or the
+// path; without one it is otherwise (see VersionFor). It returns false for names that are not ETSI's, and for releases
+// that are not bundled: the types of another release would report faults where there are none.
 func Lookup(target, otherwise string) (File, bool) {
 	target, _, _ = strings.Cut(target, "?") // GitLab's ?inline=false
 	dir, base := path.Split(strings.ToLower(strings.ReplaceAll(target, `\`, "/")))
@@ -81,22 +79,18 @@ func Lookup(target, otherwise string) (File, bool) {
 	return f, true
 }
 
-// IsTypeFile reports whether an import names a type file of SOL001, of whatever
-// release.
+// IsTypeFile reports whether an import names a type file of SOL001, of any release.
 func IsTypeFile(target string) bool {
 	target, _, _ = strings.Cut(target, "?")
 	return typeFile.MatchString(strings.ToLower(path.Base(strings.ReplaceAll(target, `\`, "/"))))
 }
 
-// VersionFor returns the release of SOL001 that imports without a version mean in
-// a document, as most packages write them. It takes tosca_definitions_version, and
-// template_name and template_version of the metadata.
+// VersionFor returns the release of SOL001 for imports without a version, as most packages write them. It takes
+// tosca_definitions_version, and template_name and template_version of the metadata.
 //
-// A copy of one of ETSI's files, which packages contain without the others, means
-// its own release. ETSI wrote the releases up to 2.8.1 in TOSCA 1.2 and those from
-// 3.3.1 on in 1.3. Other documents in 1.3 get the newest, 4.4.1, and the rest gets
-// 2.6.1: it is what VNFMs implement, and what nearly all public packages are
-// written for.
+// If a package contains a copy of one of ETSI's files, imports in the copy mean the release of the copy. ETSI wrote the
+// releases up to 2.8.1 in TOSCA 1.2 and those from 3.3.1 on in 1.3. Other documents in 1.3 use the newest, 4.4.1, and
+// all other documents use 2.6.1: VNFMs implement that release, and nearly all public packages are written for it.
 func VersionFor(toscaVersion, templateName, templateVersion string) string {
 	switch {
 	case IsTypeFile(templateName) && slices.Contains(versions, templateVersion):
@@ -107,7 +101,7 @@ func VersionFor(toscaVersion, templateName, templateVersion string) string {
 	return "2.6.1"
 }
 
-// Content returns what is in the file.
+// Content returns the content of the file.
 func (f File) Content() []byte {
 	packed, err := files.ReadFile(f.path())
 	if err == nil {

@@ -67,7 +67,7 @@ func TestReferences(t *testing.T) {
 	for _, version := range etsi.Versions() {
 		for _, part := range []string{"vnfd", "common", "nsd", "pnfd"} {
 			if version == "2.5.1" && part == "common" {
-				continue // what is common is in the VNFD types
+				continue // the VNFD types contain the common types
 			}
 			file := "etsi_nfv_sol001_" + part + "_types.yaml"
 			t.Run(version+"/"+part, func(t *testing.T) {

@@ -12,13 +12,13 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// operators are those of constraint clauses (TOSCA Simple Profile 1.3, 3.6.3).
+// operators are the operators of constraint clauses (TOSCA Simple Profile 1.3, 3.6.3).
 var operators = []string{
 	"equal", "greater_than", "greater_or_equal", "less_than", "less_or_equal", "in_range",
 	"valid_values", "length", "min_length", "max_length", "pattern", "schema",
 }
 
-// constraints holds a value of the right type against constraint clauses.
+// constraints checks a value of the right type against constraint clauses.
 func (v *validator) constraints(n *yamltree.Node, kind string, clauses *yamltree.Node) {
 	for _, c := range clauses.Named() {
 		if !v.spend(1) {
@@ -40,8 +40,8 @@ func (v *validator) constraints(n *yamltree.Node, kind string, clauses *yamltree
 	}
 }
 
-// nearestValue completes the problem of a value that is none of the valid ones. It
-// is true when a valid one has the same letters.
+// nearestValue adds the nearest valid value to the problem of an invalid value. It returns true if the two differ only
+// in case.
 func (v *validator) nearestValue(n *yamltree.Node, allowed []*yamltree.Node, p *problem.Problem) bool {
 	var texts []string
 	for _, a := range allowed {
@@ -56,8 +56,8 @@ func (v *validator) nearestValue(n *yamltree.Node, allowed []*yamltree.Node, p *
 	return false
 }
 
-// satisfies evaluates one clause. What cannot be compared counts as satisfied:
-// that the clause is of use for the type is not the fault of the value.
+// satisfies evaluates one clause. A value that cannot be compared counts as satisfied: a clause that does not fit the
+// type is not a fault of the value.
 func (v *validator) satisfies(n *yamltree.Node, kind, operator string, limit *yamltree.Node) bool {
 	switch operator {
 	case "equal":

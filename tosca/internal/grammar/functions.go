@@ -8,8 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// functions are those of the TOSCA Simple Profile 1.3, chapter 4, with the fewest
-// arguments they take.
+// functions are the functions of the TOSCA Simple Profile 1.3, chapter 4, with their minimum number of arguments.
 var functions = map[string]int{
 	"get_input": 1, "get_property": 2, "get_attribute": 2, "get_operation_output": 4,
 	"get_nodes_of_type": 1, "get_artifact": 2, "concat": 1, "join": 1, "token": 3,
@@ -19,8 +18,8 @@ var functions = map[string]int{
 // one it is related to.
 var entities = []string{"SELF", "SOURCE", "TARGET", "HOST"}
 
-// function returns the name and the arguments of a function, "" when a value is
-// none: a mapping with the name as its only key.
+// function returns the name and the arguments of a function, "" if the value is not a function: a mapping with the name
+// as its only key.
 func function(n *yamltree.Node) (string, *yamltree.Node) {
 	f := n.Map()
 	if len(f) != 1 || functions[f[0].Key] == 0 {

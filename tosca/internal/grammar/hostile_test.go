@@ -8,8 +8,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// TestHostile holds that descriptors made to be slow to check are either checked
-// or refused in time: each would take minutes if the work were not bounded.
+// TestHostile: descriptors that are made to be slow to check are either checked or refused in time. Each would take
+// minutes if the work were not bounded.
 func TestHostile(t *testing.T) {
 	repeat := func(n int, format string) string {
 		var b strings.Builder
@@ -50,7 +50,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLinear holds that ten times the templates cost ten times the work.
+// TestLinear: ten times the templates cost ten times the work.
 func TestLinear(t *testing.T) {
 	cost := func(templates int) float64 {
 		var b strings.Builder
@@ -68,8 +68,7 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// TestShapes holds that nothing in a descriptor is expected to be of a kind it
-// might not be: every keyname with every kind of value.
+// TestShapes: the validator accepts every kind of value for every keyname without a panic.
 func TestShapes(t *testing.T) {
 	values := []string{"", "x", "1", "[]", "[x]", "[[x]]", "{}", "{x: y}", "{x: {y: z}}", "{x: [y]}", "[{x: y}]", "[{x: {y: [z]}}]", "{get_input: x}", "{get_property: {x: y}}", "{type: {}}", "{x: {type: Server, properties: x}}"}
 	for _, key := range []string{

@@ -10,8 +10,8 @@ import (
 
 var rollbackHook = regexp.MustCompile(`^[a-z_]+_rollback(_start|_end)?$`)
 
-// operationsOf lists the operations and notifications of an interface, which stand
-// under keynames of their own in 1.3 and among the keynames before.
+// operationsOf lists the operations and notifications of an interface. In 1.3 they are below the keynames operations
+// and notifications, in earlier versions beside the other keynames.
 func operationsOf(n *yamltree.Node) []yamltree.Field {
 	list := append(n.Get("operations").Map(), n.Get("notifications").Map()...)
 	for _, f := range n.Map() {
@@ -49,7 +49,7 @@ func (v *validator) interfaceDefinitions(section *yamltree.Node) {
 	}
 }
 
-// interfaces checks the interfaces of a template against those of its type.
+// interfaces checks the interfaces of a template against its type.
 func (v *validator) interfaces(s *scope, section *yamltree.Node, d *Type) {
 	if !v.mapping(section, "interfaces") {
 		return
@@ -74,8 +74,8 @@ func (v *validator) interfaces(s *scope, section *yamltree.Node, d *Type) {
 	}
 }
 
-// operations checks the operations of an interface against its type and, in a
-// template, those that the definition in the type of the template adds.
+// operations checks the operations of an interface against its type and, in a template, against the operations that the
+// template's type adds.
 func (v *validator) operations(s *scope, n *yamltree.Node, d *Type, def *yamltree.Node) {
 	if !v.mapping(n, "an interface") {
 		return
@@ -122,9 +122,8 @@ func (v *validator) operationNames(d *Type) []string {
 	return names
 }
 
-// operation checks an operation in the short notation, the name of an
-// implementation, or the long one. Nothing and an empty list say that there is
-// none.
+// operation checks an operation in the short notation, the name of an implementation, or the long one. Null and an
+// empty list mean that there is no implementation.
 func (v *validator) operation(s *scope, f yamltree.Field) {
 	n := f.Value.Present()
 	if n == nil || n.Kind == yamltree.Scalar || n.Kind == yamltree.Sequence && len(n.Items) == 0 {

@@ -9,8 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// construct is an entity of the grammar with the keynames it may have. They are
-// those of all versions from 1.0 to 1.3 together.
+// construct is an entity of the grammar with the keynames of all versions from 1.0 to 1.3 together.
 type construct struct {
 	name string
 	keys []string
@@ -18,7 +17,7 @@ type construct struct {
 
 func entity(name, keys string) construct { return construct{name, strings.Fields(keys)} }
 
-// The clauses are those of the TOSCA Simple Profile 1.3.
+// The clauses refer to the TOSCA Simple Profile 1.3.
 var (
 	serviceTemplate = entity("a service template", // 3.10
 		`tosca_definitions_version namespace metadata template_name template_author template_version description
@@ -69,8 +68,8 @@ var typeDefinition = map[Kind]construct{
 // stand among them before 1.3.
 var interfaceKeys = []string{"type", "inputs", "operations", "notifications", "derived_from", "version", "metadata", "description"}
 
-// keys checks that a node is a mapping and has only the keynames of a construct.
-// It is false when the node is no mapping: nothing can be looked for in it.
+// keys checks that a node is a mapping and has only the keynames of a construct. It returns false if the node is not a
+// mapping: then the caller cannot look up keys in it.
 func (v *validator) keys(n *yamltree.Node, of construct) bool {
 	if !v.mapping(n, of.name) {
 		return false
@@ -84,7 +83,7 @@ func (v *validator) keys(n *yamltree.Node, of construct) bool {
 	return true
 }
 
-// mapping checks that a node is a mapping. Nothing is an empty mapping.
+// mapping checks that a node is a mapping. Null counts as an empty mapping.
 func (v *validator) mapping(n *yamltree.Node, what string) bool {
 	if n.Present() == nil || n.Kind == yamltree.Mapping {
 		return n != nil
@@ -93,7 +92,7 @@ func (v *validator) mapping(n *yamltree.Node, what string) bool {
 	return false
 }
 
-// unknown reports a name that is none of those that are known.
+// unknown reports a name that is not among the known names.
 func (v *validator) unknown(pos problem.Position, code problem.Code, what, name string, known []string) {
 	v.add(v.unknownName(pos, code, what, name, known))
 }

@@ -5,12 +5,11 @@ import (
 	"strconv"
 )
 
-// maxPattern is how many letters a pattern may have with its repetitions written
-// out. Those of SOL001 have 80.
+// maxPattern bounds the letters of a pattern with its repetitions written out. The patterns of SOL001 have 80.
 const maxPattern = 20_000
 
-// matches reports whether a text matches a whole pattern. Patterns that are too
-// large, or that RE2 does not know, are not checked.
+// matches reports whether a text matches a whole pattern. Patterns that are too large, or that RE2 does not support,
+// are not checked.
 func (v *validator) matches(pattern, text string) bool {
 	re, known := v.patterns[pattern]
 	if !known {

@@ -8,9 +8,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// requirements checks requirement assignments (TOSCA Simple Profile 1.3, 3.8.2).
-// A requirement that is not assigned is none of the template's faults: whoever
-// deploys it finds the target.
+// requirements checks requirement assignments (TOSCA Simple Profile 1.3, 3.8.2). A requirement without an assignment is
+// valid: the orchestrator finds the target at deployment.
 func (v *validator) requirements(s *scope, section *yamltree.Node, d *Type) {
 	if section == nil {
 		return
@@ -70,8 +69,8 @@ func mostOccurrences(def *yamltree.Node) int {
 	return 1
 }
 
-// target checks that what a requirement names is a node template, or a node type
-// the target is to have, and that it offers what the requirement wants.
+// target checks that a requirement names a node template, or a node type of a template, that offers the required
+// capability.
 func (v *validator) target(s *scope, n, def, capability *yamltree.Node) {
 	if n.Kind != yamltree.Scalar {
 		v.errorf(n.Pos, problem.Type, "this must be the name of a node template")

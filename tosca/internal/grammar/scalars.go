@@ -10,8 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// scalarTypes are the types of YAML and TOSCA that are no collections, with what a
-// value of them must be (TOSCA Simple Profile 1.3, 3.3).
+// scalarTypes maps the scalar types of YAML and TOSCA to the description of a valid value (TOSCA Simple Profile 1.3,
+// 3.3).
 var scalarTypes = map[string]string{
 	"string":                "a text",
 	"integer":               "a whole number",

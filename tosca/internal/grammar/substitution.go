@@ -43,14 +43,14 @@ func (v *validator) mappedProperty(s *scope, f yamltree.Field, d *Type) {
 	}
 }
 
-// mapped checks a mapped capability or requirement: [node, name], or a list of
-// such pairs where it may be there more than once.
+// mapped checks a mapped capability or requirement: [node, name], or a list of such pairs if it may occur several
+// times.
 func (v *validator) mapped(s *scope, f yamltree.Field, section string, d *Type) {
 	v.mappedName(d, section, f.Key, f.Pos)
 	items := f.Value.List()
 	switch {
 	case f.Value.Present() == nil, f.Value.Kind == yamltree.Sequence && len(items) == 0, f.Value.Kind == yamltree.Mapping:
-		return // nothing is mapped, or in the notation of 1.3 with properties
+		return // no mapping, or the notation of 1.3 with properties
 	case f.Value.Kind == yamltree.Scalar:
 		v.errorf(f.Value.Pos, problem.Type, "a mapping must be [node template, %s]", singular(section))
 	case items[0].Kind == yamltree.Sequence:

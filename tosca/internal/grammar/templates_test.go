@@ -118,7 +118,7 @@ func TestTypeDefinitions(t *testing.T) {
 	}
 }
 
-// TestMessages holds what a reader is told.
+// TestMessages compares the texts of problems.
 func TestMessages(t *testing.T) {
 	for lines, want := range map[string]string{
 		in(", naem: x}"):                  `v.yaml:36:46: Server has no property "naem"; expected one of count, name, size, tags; did you mean "name"? [tosca.unknown-property]`,

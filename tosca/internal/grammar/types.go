@@ -1,5 +1,5 @@
-// Package grammar holds service templates against the TOSCA Simple Profile in
-// YAML, versions 1.0 to 1.3, and against the types they use.
+// Package grammar checks service templates against the TOSCA Simple Profile in YAML, versions 1.0 to 1.3, and against
+// the types they use.
 package grammar
 
 import (
@@ -41,10 +41,10 @@ type Type struct {
 	Kind Kind
 	Pos  problem.Position
 	Node *yamltree.Node
-	// Implicit types are those of SOL001 that the descriptor does not import.
+	// Implicit types are types of SOL001 that the descriptor does not import.
 	Implicit bool
-	// Base is what derived_from names, "" for none; Parent is its definition, nil
-	// when there is none, or when the lineage would not end.
+	// Base is the type that derived_from names, "" if there is none. Parent is the definition of Base, nil if there is
+	// none or if the derivation is circular.
 	Base   string
 	Parent *Type
 }
@@ -55,9 +55,8 @@ type Types struct {
 	prefixes map[string]bool
 }
 
-// NewTypes collects the types of a descriptor and reports those that are derived
-// from themselves. Where two documents define the same type the first one counts:
-// what a package has itself comes before what is bundled.
+// NewTypes collects the types of a descriptor and reports types that are derived from themselves. If two documents
+// define the same type, the first definition is used: definitions of the package precede bundled ones.
 func NewTypes(set *documents.Set, r *report.Report) Types {
 	t := Types{byName: map[Kind]map[string]*Type{}, prefixes: set.Prefixes}
 	for _, kind := range kinds {
@@ -169,8 +168,8 @@ func (t Types) Property(kind Kind, name, property string) *yamltree.Node {
 	return f.Value.Present()
 }
 
-// member returns the definition that a type or its nearest ancestor has under a
-// name in one of its sections, such as properties or requirements.
+// member returns the definition that a type, or its nearest ancestor, has for a name in one of its sections, for
+// example properties or requirements.
 func (d *Type) member(section, name string) (yamltree.Field, bool) {
 	for ; d != nil; d = d.Parent {
 		if f, ok := named(d.Node.Get(section), name); ok {
@@ -203,8 +202,8 @@ func ValidValues(definition *yamltree.Node) []*yamltree.Node {
 	return nil
 }
 
-// Default returns what a property has when a template does not set it: its
-// default or, as descriptors often leave it, the only value it may have.
+// Default returns the value of a property that a template does not set: its default or, since descriptors often rely on
+// it, the only valid value.
 func Default(definition *yamltree.Node) *yamltree.Node {
 	if d := definition.Get("default"); d != nil {
 		return d

@@ -15,7 +15,7 @@ import (
 // thousand steps, and less than one for each YAML node.
 const maxSteps = 3_000_000
 
-// validator holds the documents of a package against grammar and types.
+// validator checks the documents of a package against grammar and types.
 type validator struct {
 	types    Types
 	allowed  map[problem.Quirk]bool
@@ -92,8 +92,7 @@ func (v *validator) errorf(pos problem.Position, code problem.Code, format strin
 	v.add(problem.Problem{Position: pos, Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
-// deviation reports what a quirk names: a warning when it is allowed, an error
-// otherwise.
+// deviation reports a deviation: as a warning if its quirk is allowed, as an error otherwise.
 func (v *validator) deviation(q problem.Quirk, p problem.Problem) {
 	p.Quirk = q
 	if v.allowed[q] {

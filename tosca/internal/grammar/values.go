@@ -5,9 +5,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// properties holds the properties of a template against the definitions its type
-// has in a section. refined are definitions that stand nearer than those of the
-// type, as a node type gives them for a capability.
+// properties checks the properties of a template against the definitions in a section of its type. refined are
+// definitions that override those of the type, as a node type gives them for a capability.
 func (v *validator) properties(s *scope, n *yamltree.Node, d *Type, section string, refined *yamltree.Node) {
 	if d == nil || !v.mapping(n, section) {
 		return
@@ -31,8 +30,8 @@ func (v *validator) properties(s *scope, n *yamltree.Node, d *Type, section stri
 	}
 }
 
-// typeOf returns the nearest definition with a type of a property whose own
-// definition has none: types refine a default or constraints only.
+// typeOf returns the nearest definition that states the type of a property, if the property's definition in the type
+// itself does not: a type may refine only a default or constraints.
 func (d *Type) typeOf(section, name string, own yamltree.Field) *yamltree.Node {
 	if own.Value.Get("type") != nil {
 		return nil
@@ -86,8 +85,7 @@ func isRequired(def *yamltree.Node) bool {
 	return def.Get("required").Str() != "false" && !def.Has("default")
 }
 
-// value holds a value against its definition: a property definition, or the
-// schema of the entries of a list or map.
+// value checks a value against its definition: a property definition, or the schema of the entries of a list or map.
 func (v *validator) value(s *scope, n, def *yamltree.Node) {
 	if n.Present() == nil || !v.spend(1) {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// TestValues holds values against types, each as the default of a property.
+// TestValues checks values against types, each as the default of a property.
 func TestValues(t *testing.T) {
 	const ok = ""
 	tests := []struct {
@@ -107,8 +107,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestDeviations holds that each quirk lets pass what it is about, as a warning
-// that names it, and nothing lets it pass otherwise.
+// TestDeviations: each quirk turns its deviation into a warning that names the quirk, and no other quirk does.
 func TestDeviations(t *testing.T) {
 	tests := []struct {
 		quirk problem.Quirk

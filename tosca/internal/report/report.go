@@ -9,15 +9,14 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// What is kept of a package made to be faulty: so many problems, with messages of
-// so many bytes.
+// Limits for the problems of one package and the bytes of one message, so that a hostile package cannot fill the
+// memory.
 const (
 	maxProblems = 1000
 	maxMessage  = 1000
 )
 
-// Report collects what is found wrong: errors refuse the package, warnings do
-// not. The zero Report is empty.
+// Report collects faults: errors refuse the package, warnings do not. The zero Report is empty.
 type Report struct {
 	errors, warnings problem.List
 }
@@ -47,8 +46,7 @@ func (r *Report) Warnf(pos problem.Position, code problem.Code, format string, a
 	r.Add(problem.Problem{Position: pos, Severity: problem.Warning, Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
-// Merge adds the problems of a second pass, which sees some faults of the first
-// once more, under codes of its own.
+// Merge adds the problems of a second pass, which reports some faults of the first pass again with other codes.
 func (r *Report) Merge(second *Report) {
 	type fault struct {
 		at   problem.Position

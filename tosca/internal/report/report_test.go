@@ -9,8 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// TestMerge holds that a second pass adds what is new, and errors where the first
-// one only warns.
+// TestMerge: a second pass adds new problems, and errors where the first one only warns.
 func TestMerge(t *testing.T) {
 	at := func(line int) problem.Position { return problem.Position{File: "f", Line: line, Column: 1} }
 	first, second := &report.Report{}, &report.Report{}

@@ -9,10 +9,10 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// Kind tells what a YAML node is.
+// Kind is the kind of a YAML node.
 type Kind int
 
-// What a node is.
+// The kinds of nodes.
 const (
 	Scalar Kind = iota
 	Mapping
@@ -82,7 +82,7 @@ func (n *Node) Get(key string) *Node {
 	return f.Value.Present()
 }
 
-// Path is get for one key after the other.
+// Path looks up one key after the other.
 func (n *Node) Path(keys ...string) *Node {
 	for _, key := range keys {
 		n = n.Get(key)
@@ -104,7 +104,7 @@ func (n *Node) Present() *Node {
 	return n
 }
 
-// Map returns the fields of a mapping and nothing for other nodes.
+// Map returns the fields of a mapping; no fields for other nodes.
 func (n *Node) Map() []Field {
 	if n == nil || n.Kind != Mapping {
 		return nil
@@ -112,7 +112,7 @@ func (n *Node) Map() []Field {
 	return n.Fields
 }
 
-// List returns the items of a sequence and nothing for other nodes.
+// List returns the items of a sequence; no items for other nodes.
 func (n *Node) List() []*Node {
 	if n == nil || n.Kind != Sequence {
 		return nil
@@ -128,9 +128,8 @@ func (n *Node) Str() string {
 	return n.Text
 }
 
-// Named returns the fields of a mapping, and those of a sequence of mappings
-// with one key each: TOSCA writes policies, requirements and imports so, and
-// packages use either form for all three.
+// Named returns the fields of a mapping, or of a sequence of mappings with one key each. TOSCA writes policies,
+// requirements and imports as such sequences; packages use either form for all three.
 func (n *Node) Named() []Field {
 	fields := n.Map()
 	for _, item := range n.List() {
@@ -139,7 +138,7 @@ func (n *Node) Named() []Field {
 	return fields
 }
 
-// At is the position of n, or that of the first of the others that is there.
+// At returns the position of n. If n is nil, it returns the position of the first of others that is not nil.
 func (n *Node) At(others ...*Node) problem.Position {
 	for _, c := range append([]*Node{n}, others...) {
 		if c != nil {

@@ -33,7 +33,7 @@ type Config struct {
 	Client *http.Client
 }
 
-// algorithms are those of asymmetric keys: whoever verifies a token must not be able to make one.
+// algorithms are asymmetric only: a server that verifies tokens must not be able to make them.
 var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 const (
@@ -99,7 +99,7 @@ func (v *verifier) authorize(r *http.Request) (who sol003.Principal, err error) 
 	return who, nil
 }
 
-// boundedTransport bounds what is read of a key set.
+// boundedTransport limits the size of a key set.
 type boundedTransport struct{ next http.RoundTripper }
 
 func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {

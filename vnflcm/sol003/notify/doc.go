@@ -1,4 +1,4 @@
-// Package notify sends the notifications of the SOL003 API of a VNFM to those who have subscribed.
+// Package notify sends the notifications of the SOL003 API of a VNFM to its subscribers.
 //
 // To serve subscriptions and to send notifications:
 //
@@ -6,17 +6,17 @@
 //	handler, err := sol003.NewHandler(manager, sol003.Options{Subscriptions: notifier, Authorize: authorize})
 //	go notifier.Run(ctx)
 //
-// Several processes on the same store may do this: one of them sends, and another one takes over when it ends.
+// Several processes on the same store may do this: one of them sends, and another process takes over when it ends.
 //
-// # What is promised
+// # Guarantees
 //
-// Every change of the existence of a VNF instance and of the state of an operation is told to each subscriber whose filter
+// Every change of the existence of a VNF instance and of the state of an operation is sent to each subscriber whose filter
 // matches, at least once, also if the VNFM dies at any moment. Notifications of the same instance are sent in the order of
 // the changes. After a death of the VNFM the latest ones are sent again, with the same ids.
 //
-// A notification that the subscriber does not take is sent again, after pauses of up to a minute, until it is older than
+// A notification that the subscriber does not accept is sent again, after pauses of up to a minute, until it is older than
 // Options.GiveUpAfter. One that the subscriber refuses by 400, 413, 415 or 422 is not sent again. Both are logged. A
-// subscriber that does not answer holds up no other subscriber.
+// subscriber that does not answer does not delay other subscribers.
 //
 // # Where requests go
 //

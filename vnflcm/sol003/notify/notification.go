@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
-// kindOf returns how a change is told, "" for one that SOL003 has no notification of.
+// kindOf returns the type of the notification for a change, "" if SOL003 has none.
 func kindOf(c vnflcm.ChangeEntry) sol003.NotificationType {
 	switch c.Kind {
 	case vnflcm.InstanceCreated:
@@ -24,7 +24,7 @@ func kindOf(c vnflcm.ChangeEntry) sol003.NotificationType {
 	}
 }
 
-// matches reports whether a subscription is for a change, which is told in this way.
+// matches reports whether a subscription selects a change, which is sent as a notification of this type.
 func (s *subscription) matches(c vnflcm.ChangeEntry, kind sol003.NotificationType) bool {
 	if kind == "" || s.Subscriber.Tenant != "" && s.Subscriber.Tenant != c.VNF.Tenant {
 		return false
@@ -65,7 +65,7 @@ type link struct {
 	Href string `json:"href"`
 }
 
-// notification returns the document that tells a subscriber of a change (SOL003 v2.6.1 5.5.2.17 to 5.5.2.19).
+// notification returns the document for a change (SOL003 v2.6.1 5.5.2.17 to 5.5.2.19).
 func (s *subscription) notification(c vnflcm.ChangeEntry, kind sol003.NotificationType) ([]byte, error) {
 	base := s.Subscriber.APIRoot + "/vnflcm/" + s.Subscriber.API
 	links := map[string]link{

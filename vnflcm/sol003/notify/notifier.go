@@ -20,12 +20,12 @@ type Options struct {
 	// Allow is asked before each connection to a subscriber or a token endpoint, with the address that the name has. An error
 	// refuses the connection. Default: RefuseLocal.
 	Allow func(netip.AddrPort) error
-	// TLS configures the connections to subscribers and token endpoints: authorities beside those of the system, and the
-	// client certificate for subscribers that ask for TLS_CERT.
+	// TLS configures the connections to subscribers and token endpoints: additional authorities, and the client
+	// certificate for subscribers that request TLS_CERT.
 	TLS *tls.Config
 	// GiveUpAfter is the age of a notification after which it is not sent again. Default 24 h.
 	GiveUpAfter time.Duration
-	// Logger is told of notifications that are given up and of subscribers that cannot be reached. It never sees a URI.
+	// Logger receives notifications that are given up and subscribers that cannot be reached. It never gets a URI.
 	Logger *slog.Logger
 }
 
@@ -66,8 +66,8 @@ func (n *Notifier) wake() {
 	}
 }
 
-// Run sends notifications until ctx ends or the Manager is closed. Of several processes on one store, the first one sends;
-// the others wait for its end.
+// Run sends notifications until ctx ends or the Manager is closed. Of several processes on one store, the first one
+// sends; each other process waits until it ends.
 func (n *Notifier) Run(ctx context.Context) error {
 	defer n.client.CloseIdleConnections()
 	return n.manager.Exclusively(ctx, "notifications", n.sendAll)

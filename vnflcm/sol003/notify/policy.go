@@ -14,11 +14,12 @@ import (
 // ErrAddress is the error of a connection that Options.Allow has refused.
 var ErrAddress = errors.New("notify: the address is not allowed")
 
-// nat64 are the addresses that stand for those of IPv4 (RFC 6052 2.1).
+// nat64 is the prefix of IPv6 addresses that embed an IPv4 address (RFC 6052 2.1).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// RefuseLocal allows every address but those of this machine and of its links: loopback, link-local, multicast, unspecified
-// and "this network" (0.0.0.0/8). Cloud metadata services have link-local addresses; fd00:ec2::254 is one more of them.
+// RefuseLocal allows every address except those of this machine and of its links: loopback, link-local, multicast,
+// unspecified and "this network" (0.0.0.0/8). Cloud metadata services have link-local addresses; it refuses
+// fd00:ec2::254 too.
 func RefuseLocal(to netip.AddrPort) error {
 	address := to.Addr().Unmap().WithZone("")
 	if nat64.Contains(address) {

@@ -33,7 +33,7 @@ const (
 
 var authTypes = []string{oauth2Type, certificateType, basicType}
 
-// faults collects what is wrong with a request.
+// faults collects the faults of a request.
 type faults []error
 
 func (f *faults) add(path, value, reason string) {

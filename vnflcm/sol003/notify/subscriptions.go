@@ -31,9 +31,10 @@ func (s *subscription) shown() *sol003.Subscription {
 // maxSubscriptions is how many subscriptions there can be: each costs time for every change.
 const maxSubscriptions = 500
 
-// Subscribe stores a subscription, after a test call of its callback URI (SOL003 v2.6.1 5.4.20.3.2). The subscriber is told of
-// changes from then on. An equal request of the same subscriber makes no other subscription. Errors: *vnflcm.ParamError for
-// each fault of the request, also if the test call fails; vnflcm.ErrState when there are 500 subscriptions.
+// Subscribe stores a subscription, after a test call of its callback URI (SOL003 v2.6.1 5.4.20.3.2). From then on the
+// subscriber gets notifications. An equal request of the same subscriber makes no second subscription. Errors:
+// *vnflcm.ParamError for each fault of the request, also if the test call fails; vnflcm.ErrState when there are 500
+// subscriptions.
 func (n *Notifier) Subscribe(ctx context.Context, who sol003.Subscriber, req sol003.SubscriptionRequest) (*sol003.Subscription, bool, error) {
 	if err := check(req, n.hasCertificate()); err != nil {
 		return nil, false, err
@@ -120,8 +121,8 @@ func (n *Notifier) Subscriptions(ctx context.Context, after string, limit int) (
 	return out, err
 }
 
-// Unsubscribe removes a subscription. ErrNotFound: there is no such subscription. Notifications that are being sent at this
-// moment, up to 64, may still arrive.
+// Unsubscribe removes a subscription. ErrNotFound: the subscription does not exist. Notifications that are being sent
+// at this moment, up to 64, may still arrive.
 func (n *Notifier) Unsubscribe(ctx context.Context, id string) error {
 	document, err := n.subscriptions.Get(ctx, id)
 	if err == nil {

@@ -64,11 +64,12 @@ func (s *Store) Apply(ctx context.Context, b vnflcm.Batch) error {
 	return nil
 }
 
-// maxTries is how often Apply tries to write a batch that the server takes back for the sake of other transactions.
+// maxTries is how often Apply tries to write a batch that the server rolls back because of other transactions.
 const maxTries = 20
 
-// mayRepeat reports whether the server has rolled the batch back because of other transactions: a serialization failure, where
-// the database has a stricter isolation than READ COMMITTED, or a deadlock with somebody who does not lock in our order.
+// mayRepeat reports whether the server has rolled the batch back because of other transactions: a serialization
+// failure, if the database has a stricter isolation than READ COMMITTED, or a deadlock with a client that locks in
+// another order.
 func mayRepeat(err error) bool { return hasCode(err, "40001", "40P01") }
 
 func isConflict(err error) bool {
@@ -76,7 +77,7 @@ func isConflict(err error) bool {
 	return ok && (failure.Code == codeConflict || failure.Code == "23505" && failure.ConstraintName == "vnfkit_records_pkey")
 }
 
-// change is what a batch does with a record.
+// change is the effect of a batch on one record.
 type change struct {
 	record vnflcm.Record
 	queue  func(*pgx.Batch, vnflcm.Record) // nil deletes the record
@@ -125,8 +126,8 @@ func deletions(changes []change) int {
 	return n
 }
 
-// queueAssertion locks the record. A record that must not exist is inserted and removed again: until this transaction ends
-// nobody else can insert it.
+// queueAssertion locks the record. A record that must not exist is inserted and removed again: until this transaction
+// ends no other one can insert it.
 func queueAssertion(out *pgx.Batch, r vnflcm.Record) {
 	if r.Version == 0 {
 		out.Queue(insertion, selection.Values(vnflcm.Record{Kind: r.Kind, ID: r.ID})...)

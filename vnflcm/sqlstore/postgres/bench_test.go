@@ -17,8 +17,8 @@ import (
 // bodySize is about that of the sealed record of a step.
 const bodySize = 1000
 
-// BenchmarkApply compares batches with bare transactions of one INSERT in the same database, at as many connections. Those
-// who write the batches of one worker have a claim of their own, as operations do.
+// BenchmarkApply compares batches with bare transactions of one INSERT in the same database, with the same number of
+// connections. Each worker has a separate claim, as operations do.
 func BenchmarkApply(b *testing.B) {
 	server := pgtest.Start(b)
 	for _, workers := range []int{1, 10, 100} {

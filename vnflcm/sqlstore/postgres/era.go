@@ -6,9 +6,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The id of the transaction that appends a record is the position of the record in the feed. Ids only increase within one
-// history of one cluster. A cluster that was made from a backup, or promoted, goes on from other ids than those that readers
-// of the feed have already seen. Positions therefore begin with an era, which the first connection to such a cluster raises.
+// The id of the transaction that appends a record is the position of the record in the feed. Ids only increase within
+// one history of one cluster. A cluster that was restored from a backup, or promoted, may assign ids that readers of
+// the feed have already seen. Positions therefore begin with an era, which the first connection to such a cluster
+// increments.
 
 // identify names the cluster by its system identifier and its timeline: restoring to a point in time and promoting a
 // standby begin a new timeline.

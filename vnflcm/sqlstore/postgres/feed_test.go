@@ -80,8 +80,8 @@ func TestFeedWaitsForEarlierTransactions(t *testing.T) {
 	wantFeed(t, "after it has been rolled back", got, "late")
 }
 
-// TestFeedAfterRestore dumps a database, appends to the original, and restores the dump into a cluster whose transaction ids are
-// lower. Whoever has read the original then gets all that is appended to the copy.
+// TestFeedAfterRestore dumps a database, appends to the original, and restores the dump into a cluster whose
+// transaction ids are lower. A reader of the original then gets all records that are appended to the copy.
 func TestFeedAfterRestore(t *testing.T) {
 	t.Parallel()
 	original := pgtest.Start(t)

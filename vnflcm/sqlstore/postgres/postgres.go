@@ -19,7 +19,7 @@ type Options struct {
 	// MaxConns is the greatest number of connections in the pool. The default is pool_max_conns of the DSN, or else 10.
 	// Watch uses one more connection.
 	MaxConns int
-	// ListenDSN is the address for Watch, which needs a session of its own: behind pgbouncer in transaction mode set it
+	// ListenDSN is the address for Watch, which needs a separate session: behind pgbouncer in transaction mode set it
 	// to the address of the server itself. The default is the DSN of the pool.
 	ListenDSN string
 }
@@ -90,7 +90,7 @@ func poolConfig(dsn string, options Options) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	plain, err := pgx.ParseConfig(dsn) // keeps the settings of a pool among those of the session
+	plain, err := pgx.ParseConfig(dsn) // unlike pgxpool, it keeps the settings of the pool in RuntimeParams
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
@@ -135,7 +135,7 @@ func prepare(ctx context.Context, config *pgx.ConnConfig) error {
 	return checkEra(ctx, conn)
 }
 
-// wrap names the store and what it did. A context that has ended gives the error its cause.
+// wrap adds the name of the store and the action. If the context has ended, the error has its cause.
 func wrap(ctx context.Context, verb string, err error) error {
 	if err == nil {
 		return nil

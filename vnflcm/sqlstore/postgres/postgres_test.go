@@ -75,7 +75,7 @@ func apply(t *testing.T, s vnflcm.Store, b vnflcm.Batch) {
 	}
 }
 
-// runStoretest gives each check tables in a schema of their own.
+// runStoretest gives each check tables in a separate schema.
 func runStoretest(t *testing.T, dsn string, options postgres.Options) {
 	t.Helper()
 	conn, schemas := connect(t, dsn), 0
@@ -100,7 +100,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestOtherCollation has a server whose order of texts is that of a language: "b" comes before "C" and "é" before "f".
+// TestOtherCollation uses a server that sorts texts by the rules of a language: "b" comes before "C" and "é" before
+// "f".
 func TestOtherCollation(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t, "--locale-provider=icu", "--icu-locale=en")

@@ -44,8 +44,8 @@ func (s *Store) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, erro
 
 func placeholder(n int) string { return "$" + strconv.Itoa(n) }
 
-// feedQuery reads the positions of transactions that have ended, and none above the oldest transaction that has not: that
-// one may still commit a lower position than those that others have committed meanwhile.
+// feedQuery reads the positions of ended transactions, and none above the oldest running one: a running transaction may
+// commit a lower position than later ones that have committed already.
 const feedQuery = `SELECT ` + selection.Columns + `, era, xid::text, seq FROM vnfkit_records
 	WHERE era IS NOT NULL AND (era, xid, seq) > ($1::bigint, $2::text::xid8, $3::integer)
 	AND (era < (SELECT era FROM vnfkit_era) OR xid < pg_snapshot_xmin(pg_current_snapshot()))

@@ -49,7 +49,7 @@ const migrationLock = 0x766e666b6974 // "vnfkit"
 // oldestServer is the first version of PostgreSQL with 64-bit transaction ids (xid8).
 const oldestServer = 13_00_00
 
-// migrate creates or updates the tables. It changes nothing, and needs no right to, if they are current.
+// migrate creates or updates the tables. If they are current, it changes nothing and needs no right to.
 func migrate(ctx context.Context, conn *pgx.Conn) error {
 	var server int
 	if err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::integer`).Scan(&server); err != nil {
@@ -86,7 +86,7 @@ func migrate(ctx context.Context, conn *pgx.Conn) error {
 	})
 }
 
-// schemaVersion returns the version of the tables, 0 if there are none. A version that this program does not know is an error.
+// schemaVersion returns the version of the tables, 0 if there are no tables. An unknown version is an error.
 func schemaVersion(ctx context.Context, conn *pgx.Conn) (version int, err error) {
 	var exists bool
 	if err := conn.QueryRow(ctx, `SELECT to_regclass('vnfkit_schema') IS NOT NULL`).Scan(&exists); err != nil || !exists {

@@ -29,8 +29,8 @@ func (s *Store) notify() {
 	}
 }
 
-// sendNotices sends what notify asks for: the first one at once, later ones together. NOTIFY is not part of the transactions
-// of Apply because PostgreSQL commits transactions with a NOTIFY one after the other.
+// sendNotices sends the notifications that notify requests: the first one at once, later ones together. NOTIFY is not
+// part of the transactions of Apply because PostgreSQL commits transactions with a NOTIFY one after the other.
 func (s *Store) sendNotices() {
 	for {
 		select {
@@ -50,8 +50,9 @@ func (s *Store) sendNotices() {
 	}
 }
 
-// Watch implements vnflcm.Watcher with a connection of its own. It connects again when the connection is lost. It returns
-// an error if the server refuses the connection for good, for example because of a wrong password, or when the store is closed.
+// Watch implements vnflcm.Watcher with a separate connection. It connects again when the connection is lost. It returns
+// an error if the server refuses the connection permanently, for example because of a wrong password, or when the store
+// is closed.
 func (s *Store) Watch(ctx context.Context, changed func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -88,7 +89,7 @@ func (s *Store) listenOnce(ctx context.Context, changed func()) (err error) {
 	if _, err := conn.Exec(ctx, `LISTEN `+channel, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
-	changed() // what was written while nobody listened
+	changed() // for records written while the connection was lost
 	for {
 		waiting, cancel := context.WithTimeout(ctx, checkEvery)
 		_, err := conn.WaitForNotification(waiting)
@@ -114,7 +115,7 @@ func ping(ctx context.Context, conn *pgx.Conn) error {
 	return conn.Ping(ctx)
 }
 
-// refusedForGood reports whether connecting again is of no use: wrong credentials, or no such database.
+// refusedForGood reports whether connecting again is useless: wrong credentials, or an unknown database.
 func refusedForGood(err error) bool {
 	failure, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (strings.HasPrefix(failure.Code, "28") || failure.Code == "3D000")

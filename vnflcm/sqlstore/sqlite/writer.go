@@ -30,7 +30,7 @@ type job struct {
 	done  chan struct{} // closed when err is set
 }
 
-// maxGroup is how many batches share a transaction: a long one would hold up what is urgent.
+// maxGroup is how many batches share a transaction: a longer one would delay urgent batches.
 const maxGroup = 64
 
 var errClosed = errors.New("sqlite: the store is closed")
@@ -160,7 +160,7 @@ func (w *writer) transact(ctx context.Context, group []*job) error {
 	return wrap("commit", tx.Commit())
 }
 
-// applyAlone applies one job so that its failure changes nothing for the others.
+// applyAlone applies one job so that its failure does not affect the remaining ones.
 func (w *writer) applyAlone(ctx context.Context, tx *sql.Tx, j *job) error {
 	if _, err := tx.ExecContext(ctx, `SAVEPOINT one`); err != nil {
 		return wrap("savepoint", err)

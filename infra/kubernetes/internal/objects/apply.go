@@ -15,11 +15,12 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 )
 
-// Apply makes objects what they are to be (server-side apply), in the order in which they need each other, and gives each
-// the label of its owner, pods of workloads not. Place comes before. An object of the same name that is not the owner's
-// is an ErrForeign, before anything is applied; one that is being deleted is waited for. What may pass is tried again
-// until ctx ends: an API that does not answer, a webhook that is not up, a kind that another object defines. What the API
-// server finds invalid or forbids ends it. The error names the objects.
+// Apply creates or updates objects (server-side apply), in the order of their dependencies, and gives each the label of
+// its owner, except pods of workloads. Call Place first. If an object of the same name does not belong to the owner,
+// Apply returns ErrForeign before it applies anything; it waits for an object that is being deleted. Apply retries
+// errors that may pass until ctx ends: an API that does not answer, a webhook that is not running, a kind that another
+// object defines. It does not retry an object that the API server finds invalid or forbids. The error names the
+// objects.
 func (c *Client) Apply(ctx context.Context, objs []*Object, owner Owner) error {
 	if err := each(ctx, objs, func(ctx context.Context, _ int, o *Object) error {
 		_, err := c.ours(ctx, RefOf(o), owner)
@@ -44,7 +45,7 @@ func (c *Client) ours(ctx context.Context, r Ref, owner Owner) (*Object, error) 
 	return there, err
 }
 
-// errLeaving: an object of the same name has to go first.
+// errLeaving: an object of the same name is still being deleted.
 var errLeaving = errors.New("is being deleted")
 
 func (c *Client) applyOne(ctx context.Context, o *Object, owner Owner) error {
@@ -89,7 +90,7 @@ func mine(o *Object, owner Owner) *Object {
 	return o
 }
 
-// mistyped is what an API server says, with a 500, of an applied object that does not fit its schema
+// mistyped is the message of an API server, with status 500, for an applied object that does not fit its schema
 // (k8s.io/apimachinery/pkg/util/managedfields).
 const mistyped = "failed to create typed patch object"
 

@@ -16,12 +16,12 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 )
 
-// diagnosis is how long it may take to find out why objects are not ready, after the time for them is over.
+// diagnosis is the time to find out why objects are not ready, after the wait has timed out.
 const diagnosis = 15 * time.Second
 
-// Await waits until all objects are there and ready (helmclient/readiness). tell, unless it is nil, is called whenever
-// progress has changed. When ctx's deadline comes, and as soon as an object says that it has failed, the error is a
-// *NotReadyError with the objects that are not ready, what their pods wait for, and the last warnings about them.
+// Await waits until all objects exist and are ready (helmclient/readiness). tell, unless it is nil, is called when the
+// progress has changed. At the deadline of ctx, and as soon as the status of an object reports a failure, the error is
+// a *NotReadyError with the objects that are not ready, the reasons of their pods, and the last warnings about them.
 func (c *Client) Await(ctx context.Context, refs []Ref, tell func(helmclient.Progress)) error {
 	start := time.Now()
 	var last helmclient.Progress
@@ -50,7 +50,7 @@ func (c *Client) Await(ctx context.Context, refs []Ref, tell func(helmclient.Pro
 	}
 }
 
-// failed leaves out pods that run: one whose container crashes, or that finds no node, may still become ready.
+// failed ignores running pods: a pod whose container crashes, or for which no node fits, may still become ready.
 func failed(o *Object) bool {
 	if o == nil || o.GroupVersionKind() == podKind && field(o, "status", "phase") != string(corev1.PodFailed) {
 		return false
@@ -58,7 +58,7 @@ func failed(o *Object) bool {
 	return readiness.Failed(o)
 }
 
-// read returns the objects in the order of refs, nil for what is not there.
+// read returns the objects in the order of refs, nil for objects that do not exist.
 func (c *Client) read(ctx context.Context, refs []Ref) ([]*Object, error) {
 	out := make([]*Object, len(refs))
 	err := each(ctx, refs, func(ctx context.Context, i int, r Ref) (err error) {
@@ -68,7 +68,7 @@ func (c *Client) read(ctx context.Context, refs []Ref) ([]*Object, error) {
 	return out, err
 }
 
-// progress tells what the objects that are not ready wait for, with events only when asked.
+// progress returns what the objects that are not ready wait for, with their events only if events is set.
 func (c *Client) progress(ctx context.Context, refs []Ref, objs []*Object, events bool) (helmclient.Progress, error) {
 	var there, waiting []Object
 	var absent []helmclient.Object
@@ -112,7 +112,7 @@ func (c *Client) progress(ctx context.Context, refs []Ref, objs []*Object, event
 	return p, nil
 }
 
-// notReady finds out why, also when ctx is over; who cancelled does not want to know.
+// notReady returns the reasons, also after the deadline of ctx, but not if the caller cancelled ctx.
 func (c *Client) notReady(ctx context.Context, refs []Ref, start time.Time, failed bool) error {
 	cause := context.Cause(ctx)
 	if errors.Is(ctx.Err(), context.Canceled) {

@@ -22,8 +22,8 @@ var (
 	claimRank       = rankOf(claimKind.GroupKind())
 )
 
-// Claims returns the claims that StatefulSets among the workloads have made, with their UIDs. They stay when the
-// StatefulSet goes.
+// Claims returns the claims that StatefulSets among the workloads have created, with their UIDs. They stay when the
+// StatefulSet is deleted.
 func (c *Client) Claims(ctx context.Context, workloads []Ref) ([]Ref, error) {
 	var out []Ref
 	for _, r := range workloads {
@@ -50,8 +50,8 @@ func (c *Client) Claims(ctx context.Context, workloads []Ref) ([]Ref, error) {
 	return out, nil
 }
 
-// madeBy goes by what a StatefulSet gives its claims: the name is of template, set and ordinal, the labels are those of
-// its selector.
+// madeBy checks the properties that a StatefulSet gives its claims: the name consists of template, set and ordinal, and
+// the labels are those of its selector.
 func madeBy(claim, set *Object) bool {
 	chosen, _, _ := unstructured.NestedStringMap(set.Object, "spec", "selector", "matchLabels")
 	if !labels.SelectorFromSet(chosen).Matches(labels.Set(claim.GetLabels())) {
@@ -100,7 +100,7 @@ func (d *deletion) claims(ctx context.Context) error {
 	return d.gone(ctx, all)
 }
 
-// patch merges into the metadata of exactly this object; that it is gone is no error.
+// patch merges into the metadata of exactly this object. It succeeds if the object no longer exists.
 func (c *Client) patch(ctx context.Context, r Ref, metadata map[string]any) error {
 	at, err := c.at(ctx, r)
 	if err != nil {

@@ -65,12 +65,12 @@ func (c *Client) Get(ctx context.Context, r Ref) (o *Object, err error) {
 
 const (
 	pageSize = 500
-	maxList  = 200_000 // more than a cluster has; a hostile one could go on for ever
+	maxList  = 200_000 // more than a cluster has; a hostile one could send objects without end
 )
 
 var errEndless = errors.New("kubernetes: the cluster lists more objects than it can have")
 
-// list returns the objects of a kind; none when there is no such kind. Namespace "" is all.
+// list returns the objects of a kind; none if the kind does not exist. Namespace "" means all.
 func (c *Client) list(ctx context.Context, gvk schema.GroupVersionKind, namespace string, o metav1.ListOptions) ([]Object, error) {
 	k, err := c.cluster.Kind(ctx, gvk)
 	if errors.Is(err, kubeaccess.ErrNoKind) {

@@ -17,20 +17,20 @@ import (
 
 // DeleteOptions say how objects are deleted.
 type DeleteOptions struct {
-	Owner Owner // whose objects they are
-	// Propagation is Foreground by default: a workload is there as long as its pods are, so that a later attempt still
-	// knows which they are.
+	Owner Owner // the owner of the objects
+	// Propagation is Foreground by default: then a workload exists as long as its pods, so that a later attempt still
+	// finds them.
 	Propagation metav1.DeletionPropagation
-	// Grace is how long pods may take to end; nil: as long as they say themselves. It can only shorten that safely: a pod
-	// that the cluster has told to end first keeps its own.
+	// Grace is the time for pods to end; nil: their own. It cannot extend the time of a pod that the cluster has
+	// already told to end.
 	Grace *time.Duration
 	// Claims has the claims deleted too that StatefulSets among the objects have made, and with them the data.
 	Claims bool
 }
 
-// Delete deletes objects in the reverse of the order in which they are applied, and waits until they and their pods are
-// gone. Objects that do not carry the owner's label stay, unless their Ref has a UID, and so does what has another UID. A
-// definition takes the objects of its kind along. What is not gone when ctx ends is in the *StuckError.
+// Delete deletes objects in the reverse order of Apply, and waits until they and their pods no longer exist. It keeps
+// objects without the owner's label, unless their Ref has a UID, and objects with another UID. Deleting a definition
+// deletes the objects of its kind. Objects that still exist when ctx ends are in the *StuckError.
 func (c *Client) Delete(ctx context.Context, refs []Ref, o DeleteOptions) error {
 	d := &deletion{Client: c, how: o, namespaces: map[string]bool{}}
 	for _, r := range refs {
@@ -61,7 +61,7 @@ type deletion struct {
 	namespaces map[string]bool // of the objects
 }
 
-// rank deletes what can go at once, with what hangs on it, and waits.
+// rank deletes objects that can be deleted concurrently, with their dependents, and waits.
 func (d *deletion) rank(ctx context.Context, refs []Ref) error {
 	going, err := d.toGo(ctx, refs)
 	if err != nil || len(going) == 0 {
@@ -89,7 +89,7 @@ func (d *deletion) rank(ctx context.Context, refs []Ref) error {
 	}
 	var below []Ref
 	for _, p := range pods {
-		if p.Ref() != p.Top { // those that are among the objects themselves go with them
+		if p.Ref() != p.Top { // pods among the objects themselves are deleted with them
 			below = append(below, p.Ref())
 		}
 	}
@@ -101,7 +101,7 @@ func (d *deletion) rank(ctx context.Context, refs []Ref) error {
 	return d.gone(ctx, append(going, below...))
 }
 
-// toGo finds what is there and may be deleted, with its UID.
+// toGo returns the objects that exist and may be deleted, with their UIDs.
 func (d *deletion) toGo(ctx context.Context, refs []Ref) ([]Ref, error) {
 	there, err := d.read(ctx, refs)
 	if err != nil {
@@ -129,7 +129,7 @@ func (h DeleteOptions) options(grace *time.Duration) metav1.DeleteOptions {
 	return o
 }
 
-// removeAll gives pods their grace; for other kinds it means nothing.
+// removeAll deletes with the grace period, which only pods use.
 func (d *deletion) removeAll(ctx context.Context, refs []Ref) error {
 	return each(ctx, refs, func(ctx context.Context, _ int, r Ref) error {
 		grace := d.how.Grace
@@ -152,7 +152,7 @@ func (c *Client) remove(ctx context.Context, refs []Ref, o metav1.DeleteOptions)
 			o.Preconditions = &metav1.Preconditions{UID: &r.UID}
 			err = c.cluster.Do(ctx, func(ctx context.Context) error { return at.Delete(ctx, r.Name, o) })
 		}
-		// A conflict: the object of that UID is gone, another one has its name.
+		// A conflict: the object with that UID no longer exists, another one has its name.
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil
 		}
@@ -160,7 +160,8 @@ func (c *Client) remove(ctx context.Context, refs []Ref, o metav1.DeleteOptions)
 	})
 }
 
-// resources deletes all objects of the kind that a definition makes: whoever handles their finalizers is still there.
+// resources deletes all objects of the kind that a definition defines, while the controllers that handle their
+// finalizers still run.
 func (d *deletion) resources(ctx context.Context, definition Ref) error {
 	o, err := d.Get(ctx, definition)
 	if err != nil || o == nil {
@@ -189,7 +190,7 @@ func (d *deletion) resources(ctx context.Context, definition Ref) error {
 	return nil
 }
 
-// gone waits until objects are gone, and says what holds those that are not.
+// gone waits until objects no longer exist, and returns what blocks the deletion of the rest.
 func (c *Client) gone(ctx context.Context, refs []Ref) error {
 	var left []*Object
 	for pause := firstPause; ; pause = min(2*pause, pollPause) {

@@ -1,4 +1,4 @@
-// Package objects works on the objects of a cluster: manifests are read and applied, waited for and deleted, pods are
-// found by their owners and replaced, workloads scaled. What it applies carries the label of its VNF instance, and only
-// what carries that label is deleted.
+// Package objects works on the objects of a cluster: it reads manifests, applies objects, waits for them and deletes
+// them, finds pods by their owners and replaces them, and scales workloads. It labels the objects that it applies with
+// their VNF instance, and deletes only objects with that label.
 package objects

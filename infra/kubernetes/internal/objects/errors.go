@@ -15,7 +15,7 @@ var (
 	ErrForeign = errors.New("exists and is not of this VNF instance")
 	// ErrNotScalable: the kind has no number of replicas.
 	ErrNotScalable = errors.New("cannot be scaled")
-	// ErrOrder: a StatefulSet removes its highest ordinals first, and others were chosen.
+	// ErrOrder: a StatefulSet removes its highest ordinals first, and other pods were chosen.
 	ErrOrder = errors.New("is not one of the pods that a StatefulSet removes first")
 )
 
@@ -24,7 +24,7 @@ type NotReadyError struct {
 	After   time.Duration
 	Objects []helmclient.Object
 	Failed  bool  // they say themselves that they will not become ready
-	Cause   error // why it was waited no longer, nil with Failed
+	Cause   error // why the wait ended, nil with Failed
 }
 
 func (e *NotReadyError) Error() string {
@@ -42,16 +42,16 @@ func (e *NotReadyError) Error() string {
 // Is makes it a helmclient.ErrNotReady.
 func (e *NotReadyError) Is(target error) bool { return target == helmclient.ErrNotReady }
 
-// Unwrap gives why it was waited no longer.
+// Unwrap returns the reason why the wait ended.
 func (e *NotReadyError) Unwrap() error { return e.Cause }
 
-// StuckError says what was still there when the time for its deletion was over.
+// StuckError lists the objects that still existed when the time for their deletion was over.
 type StuckError struct {
 	Objects []Held
-	Cause   error // why it was waited no longer
+	Cause   error // why the wait ended
 }
 
-// Held is an object that does not go.
+// Held is an object whose deletion is blocked.
 type Held struct {
 	Ref
 	Reason string // finalizers, or what its pods wait for
@@ -65,19 +65,19 @@ func (e *StuckError) Error() string {
 	return "kubernetes: not gone: " + strings.Join(list, "; ")
 }
 
-// Unwrap gives why it was waited no longer.
+// Unwrap returns the reason why the wait ended.
 func (e *StuckError) Unwrap() error { return e.Cause }
 
-// BlockedError is a pod that no disruption budget lets go.
+// BlockedError is a pod whose eviction a disruption budget does not allow.
 type BlockedError struct {
 	Pod    Ref
-	Reason string // what the API server says; it names the budget
-	Cause  error  // why it was waited no longer
+	Reason string // message of the API server; it names the budget
+	Cause  error  // why the wait ended
 }
 
 func (e *BlockedError) Error() string {
 	return fmt.Sprintf("kubernetes: %s cannot be evicted: %s", e.Pod, e.Reason)
 }
 
-// Unwrap gives why it was waited no longer.
+// Unwrap returns the reason why the wait ended.
 func (e *BlockedError) Unwrap() error { return e.Cause }

@@ -74,7 +74,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}, status: {type: object, properties: {size: {type: integer}}}}}}
 `
 
-// volumes are what nobody on the test's cluster provides.
+// volumes creates volumes, because the test's cluster has no provisioner.
 func (w *world) volumes(n int) {
 	w.t.Helper()
 	for i := range n {
@@ -139,7 +139,7 @@ func TestLife(t *testing.T) {
 	if err != nil || len(claims) != 2 {
 		t.Fatalf("%v, %v", claims, err)
 	}
-	// Somebody else's object of that name stays.
+	// An object of that name that belongs to another owner stays.
 	w.patch("v1", "configmaps", "c", `{"metadata":{"labels":{"vnfkit.io/vnf-instance":"other"}}}`)
 	for range 2 {
 		if err := w.Delete(w.context(time.Minute), refs, objects.DeleteOptions{Owner: w.owner, Propagation: metav1.DeletePropagationBackground}); err != nil {
@@ -274,11 +274,11 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// Nobody ends the pods of a node that is gone: without grace they need not be ended.
+// The pods of a node that no longer exists do not end: without grace they are deleted immediately.
 func TestForceful(t *testing.T) {
 	w := newWorld(t)
 	node := "gone"
-	if w.sim != nil { // where nobody has pods on nodes that there are not
+	if w.sim != nil { // only on a cluster without real nodes
 		node = "node-1"
 		w.sim.SetNodeDown(node, true)
 	}

@@ -90,7 +90,7 @@ func resource(version, name string) schema.GroupVersionResource {
 	return gv.WithResource(name)
 }
 
-// remove deletes as somebody else, and waits.
+// remove deletes an object as another client, and waits.
 func (w *world) remove(version, kind, namespace, name string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -103,7 +103,7 @@ func (w *world) remove(version, kind, namespace, name string) {
 	}
 }
 
-// create makes an object as somebody else.
+// create creates an object as another client.
 func (w *world) create(version, kind, manifest string) *objects.Object {
 	w.t.Helper()
 	o := w.parse(manifest)[0]
@@ -114,7 +114,7 @@ func (w *world) create(version, kind, manifest string) *objects.Object {
 	return made
 }
 
-// patch changes an object as somebody else.
+// patch changes an object as another client.
 func (w *world) patch(version, kind, name, patch string, sub ...string) {
 	w.t.Helper()
 	_, err := w.cluster.Dynamic.Resource(resource(version, kind)).Namespace(w.namespace).Patch(context.WithoutCancel(w.t.Context()), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, sub...)

@@ -11,18 +11,18 @@ import (
 // Label is on each object that a VNF instance owns; its value is the instance's id.
 const Label = "vnfkit.io/vnf-instance"
 
-// FieldManager is who owns, in server-side apply, what is applied here.
+// FieldManager owns, in server-side apply, the fields that this package sets.
 const FieldManager = "vnfkit"
 
-// Object is one of a cluster or of a manifest.
+// Object is an object of a cluster or of a manifest.
 type Object = unstructured.Unstructured
 
-// Owner is whose objects are.
+// Owner is the VNF instance that objects belong to.
 type Owner struct {
 	Instance string // id of the VNF instance
 }
 
-// Ref names an object. UID, when it is there, is of that very object and none that has its name later.
+// Ref names an object. If UID is set, it means exactly the object with that UID, and no later one with the same name.
 type Ref struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ranks are the kinds in the order in which others need them. What is in no rank comes at restRank, since it may be of a
-// kind that a workload serves; what changes or hinders the others comes after all.
+// ranks lists kinds in the order of their dependencies. Kinds in no rank are at restRank, since a workload may serve
+// them; kinds that change or block other objects come last.
 var ranks = [][]schema.GroupKind{
 	{{Kind: "Namespace"}},
 	{crdKind},

@@ -18,16 +18,16 @@ import (
 
 const (
 	maxText    = 16 << 20 // of a manifest, in bytes
-	maxObject  = 3 << 20  // of one object as JSON: what an API server takes in one request
+	maxObject  = 3 << 20  // of one object as JSON: the limit of an API server for one request
 	maxObjects = 2000     // in a manifest
 )
 
-// ErrManifest is an error of Parse: a manifest that is none. Trying again does not help.
+// ErrManifest is the error of Parse for an invalid manifest. Retrying does not help.
 var ErrManifest = errors.New("is no manifest")
 
-// Parse reads a manifest: documents of YAML or JSON, lists too. name is that of the file, for errors. All faults are
-// reported at once (ErrManifest, joined), each with its document: what is no object, names twice, names that no path can
-// be made of, more than 16 MiB, 2000 objects, or 3 MiB in one object.
+// Parse reads a manifest: documents of YAML or JSON, lists too. name is the name of the file, for errors. It reports
+// all faults at once (ErrManifest, joined), each with its document: a document that is not an object, duplicates, names
+// that are invalid in a URL path, more than 16 MiB, 2000 objects, or 3 MiB in one object.
 func Parse(name string, text []byte) ([]*Object, error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("%s %w: it has more than %d bytes", name, ErrManifest, maxText)
@@ -60,7 +60,7 @@ func Parse(name string, text []byte) ([]*Object, error) {
 	return out, nil
 }
 
-// objectsOf reads one document; nothing, or only comments, is no object.
+// objectsOf reads one document; an empty one, or one of comments only, contains no object.
 func objectsOf(document []byte) ([]*Object, error) {
 	data, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {

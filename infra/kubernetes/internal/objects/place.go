@@ -12,9 +12,9 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 )
 
-// Place gives objects of namespaced kinds that have no namespace this one, and takes it from the others. An object of a
-// kind that neither the cluster knows nor a definition among the objects makes is an error (kubeaccess.ErrNoKind), and so is
-// one that is there twice; all are reported at once.
+// Place sets the namespace of objects of namespaced kinds that have none, and removes it from objects of other kinds.
+// It returns an error for an object whose kind neither the cluster nor a definition among the objects defines
+// (kubeaccess.ErrNoKind), and for duplicates; all are reported at once.
 func (c *Client) Place(ctx context.Context, objs []*Object, namespace string) error {
 	made := kindsMadeBy(objs)
 	seen := map[identity]bool{}

@@ -26,7 +26,7 @@ type Pod struct {
 	Phase           corev1.PodPhase
 	Ready           bool
 	Leaving         bool // it is being deleted
-	Controller      Ref  // who makes it anew; empty for a bare pod
+	Controller      Ref  // controller that recreates the pod; empty for a bare pod
 	Top             Ref  // which of the workloads that were asked for it belongs to, with its UID
 	Labels          map[string]string
 	Cost            string // of its deletion: see MarkForRemoval
@@ -37,12 +37,13 @@ func (p Pod) Ref() Ref {
 	return Ref{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID}
 }
 
-// Finished reports whether the pod has done its work, or failed for good.
+// Finished reports whether the pod has succeeded or failed permanently.
 func (p Pod) Finished() bool { return p.Phase == corev1.PodSucceeded || p.Phase == corev1.PodFailed }
 
-// Pods returns the pods that belong to the workloads by their owners, the oldest first: a Deployment's by its ReplicaSets,
-// a CronJob's by its Jobs, a custom resource's by whatever it made. Pods among the workloads are returned themselves. Where
-// one workload owns another, it is the upper one's. Pods of objects that own no pods are none.
+// Pods returns the pods that belong to the workloads by their owners, the oldest first: a Deployment's by its
+// ReplicaSets, a CronJob's by its Jobs, a custom resource's by the objects that it created. Pods among the workloads
+// are returned themselves. If one workload owns another, the pod belongs to the upper one. Objects of kinds without
+// pods have none.
 func (c *Client) Pods(ctx context.Context, workloads []Ref) ([]Pod, error) {
 	all, err := c.podObjects(ctx, workloads)
 	if err != nil {
@@ -71,11 +72,11 @@ func (c *Client) Pods(ctx context.Context, workloads []Ref) ([]Pod, error) {
 	return out, nil
 }
 
-// podObjects reads all pods of the namespaces where the workloads are; all namespaces when one has none.
+// podObjects reads all pods of the workloads' namespaces; of all namespaces if a workload has none.
 func (c *Client) podObjects(ctx context.Context, workloads []Ref) ([]Object, error) {
 	var namespaces []string
 	for _, w := range workloads {
-		if rank := rankOf(w.gvk().GroupKind()); rank == workloadRank || rank == restRank { // others have no pods
+		if rank := rankOf(w.gvk().GroupKind()); rank == workloadRank || rank == restRank { // other kinds have no pods
 			namespaces = append(namespaces, w.Namespace)
 		}
 	}
@@ -120,12 +121,12 @@ func podOf(o *Object) (Pod, error) {
 // owners climbs chains of owners, and reads each owner once.
 type owners struct {
 	client *Client
-	read   map[types.UID]*Object // nil: it is gone
+	read   map[types.UID]*Object // nil: it does not exist
 }
 
 func newOwners(c *Client) *owners { return &owners{c, map[types.UID]*Object{}} }
 
-// longestChain that is climbed: nobody has longer ones, and a hostile cluster could have a circle.
+// longestChain bounds the chain of owners: real ones are shorter, and a hostile cluster could return a circle.
 const longestChain = 10
 
 // top finds the uppermost of the workloads in the chain of controllers above o, itself included.
@@ -143,7 +144,7 @@ func (w *owners) top(ctx context.Context, o *Object, workloads []Ref) (top Ref, 
 		if o, err = w.get(ctx, &above); err != nil {
 			return top, false, err
 		}
-		if o == nil { // it is gone; its name may still be one that is asked for
+		if o == nil { // it does not exist; its name may still be a requested one
 			if slices.ContainsFunc(workloads, above.means) {
 				top, found = above, true
 			}
@@ -154,7 +155,7 @@ func (w *owners) top(ctx context.Context, o *Object, workloads []Ref) (top Ref, 
 	return top, found, nil
 }
 
-// get reads an owner, and corrects the namespace of one that has none.
+// get reads an owner, and clears the namespace of a cluster-scoped one.
 func (w *owners) get(ctx context.Context, r *Ref) (*Object, error) {
 	o, known := w.read[r.UID]
 	if !known {

@@ -14,9 +14,9 @@ import (
 // leavesFirst is the lowest cost that there is (k8s.io/kubernetes/pkg/controller, an int32).
 const leavesFirst = "-2147483648"
 
-// MarkForRemoval has a scale-in take exactly these pods: of ReplicaSets by their deletion cost, which is taken from the
-// others. A StatefulSet removes its highest ordinals first: other pods are an ErrOrder. Pods that are not ready leave before
-// all others, whatever they cost.
+// MarkForRemoval makes a scale-in remove exactly these pods: for ReplicaSets by the pod deletion cost, which it removes
+// from all other pods. A StatefulSet removes its highest ordinals first: other pods are an ErrOrder. Pods that are not
+// ready are removed before all others, independent of their cost.
 func (c *Client) MarkForRemoval(ctx context.Context, pods []Pod) error {
 	chosen := map[types.UID]bool{}
 	sets := map[Ref][]Pod{}
@@ -39,11 +39,11 @@ func (c *Client) MarkForRemoval(ctx context.Context, pods []Pod) error {
 		return err
 	}
 	return each(ctx, all, func(ctx context.Context, _ int, p Pod) error {
-		var cost any // none
+		var cost any // no cost
 		if chosen[p.UID] {
 			cost = leavesFirst
 		} else if p.Cost != leavesFirst {
-			return nil // somebody else's
+			return nil // set by another client
 		}
 		return c.patch(ctx, p.Ref(), map[string]any{"annotations": map[string]any{corev1.PodDeletionCost: cost}})
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Columns are what a selection returns of each record, in the order of Fields. Every database has the same names.
+// Columns are the columns of a selection, in the order of Fields. Every database has the same names.
 const Columns = `kind, id, version, state, operation, instance, vnfd, start, body`
 
 // Fields are the places into which Columns are scanned.
@@ -17,7 +17,7 @@ func Fields(r *vnflcm.Record) []any {
 	return []any{&r.Kind, &r.ID, &r.Version, &r.Index.State, &r.Index.Operation, &r.Index.Instance, &r.Index.VNFD, &r.Index.Start, &r.Body}
 }
 
-// Values are what a record has in Columns.
+// Values returns the values of a record for Columns.
 func Values(r vnflcm.Record) []any {
 	body := r.Body
 	if body == nil {
@@ -64,7 +64,8 @@ func (s *statement) inOrder(order string, limit int) *statement {
 	return s
 }
 
-// selectFrom adds a SELECT of the records in one of the states, or in any if there are none, without order and limit.
+// selectFrom adds a SELECT of the records in one of the states, or in any state if states is empty, without order and
+// limit.
 func (s *statement) selectFrom(q vnflcm.Query, states []string) *statement {
 	s.add("SELECT " + Columns + " FROM vnfkit_records WHERE kind = ").arg(q.Kind)
 	if q.Prefix != "" {
@@ -128,8 +129,8 @@ func (s *statement) oneOf(column string, values []string) {
 	}
 }
 
-// afterPrefix returns the least text that is greater than all texts with that prefix, "" if there is none. Of a prefix in UTF-8
-// it returns UTF-8, because PostgreSQL refuses other texts. The order of code points is that of their bytes.
+// afterPrefix returns the least text that is greater than all texts with that prefix, "" if there is none. For a prefix
+// in UTF-8 the result is UTF-8, because PostgreSQL refuses other texts. Code points have the same order as their bytes.
 func afterPrefix(prefix string) string {
 	for prefix != "" {
 		last, size := utf8.DecodeLastRuneInString(prefix)
