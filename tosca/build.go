@@ -20,17 +20,17 @@ type builder struct {
 	report *report.Report
 	budget int // of expressions
 	entry  *topology
-	df     []*topology // those of the flavours
+	all    []*topology // of all documents, the entry first
+	df     []*topology // topologies of the flavours
 }
 
-// buildVNFD makes the model. It goes on after faults, to find all of them; the
-// result is only of use when there were none.
+// buildVNFD makes the model. It continues after a fault, to report all faults at once. The result is valid only if
+// there were no faults.
 func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, r *report.Report) *VNFD {
 	b := builder{docs: docs, types: types, pkg: a, report: r, budget: maxEvaluations}
 	b.entry = b.topology(docs.Entry())
 	b.findFlavours()
-	if len(b.df) == 0 {
-		r.Errorf(problem.Position{File: docs.Entry().File}, problem.NotVNFD, "no node template has a type derived from %s", typeVNF)
+	if !b.describesOneVNF() {
 		return nil
 	}
 	v := b.descriptor()
@@ -51,8 +51,11 @@ func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, r *rep
 // is an input, and imports one file for each flavour, which substitutes it. A
 // VNFD of one flavour may have everything in the entry file.
 func (b *builder) findFlavours() {
+	b.all = []*topology{b.entry}
 	for _, d := range b.docs.All[1:] {
-		if t := b.topology(d); t.vnfType() != "" {
+		t := b.topology(d)
+		b.all = append(b.all, t)
+		if t.vnfType() != "" {
 			b.df = append(b.df, t)
 		}
 	}
@@ -119,7 +122,7 @@ func (b *builder) vnfProperty(name string) (*topology, *yamltree.Node) {
 	return b.entry, unresolved
 }
 
-// checkAllowed holds a property against the valid_values of its definition.
+// checkAllowed reports a property whose value is not among the valid_values of its definition.
 func (b *builder) checkAllowed(t *topology, name string, v *yamltree.Node) {
 	allowed := grammar.ValidValues(b.types.Property(grammar.NodeTypes, t.vnfType(), name))
 	if len(allowed) == 0 || v.Kind != yamltree.Scalar {
@@ -149,8 +152,8 @@ func (b *builder) flavourID(t *topology) string {
 	return "default"
 }
 
-// mappedValue is what a property of the substitution mappings stands for: a value,
-// or the input it is mapped to, [input] (TOSCA 1.3 3.8.8).
+// mappedValue returns the value of a property in the substitution mappings: a literal value, or the value of the input
+// that the property is mapped to, [input] (TOSCA 1.3 3.8.8).
 func mappedValue(t *topology, n *yamltree.Node) *yamltree.Node {
 	for _, long := range []string{"value", "mapping"} {
 		if v := n.Get(long); v != nil {

@@ -17,12 +17,12 @@ import (
 // refused are the packages that the corpus calls valid, by their origin's naming,
 // and that are wrong, each with the code of its first problem.
 var refused = map[string]problem.Code{
-	// provider is none of the valid_values.
+	// provider is not one of the valid_values.
 	"tacker-s-tests-etc-s-svp_csar_in_meta_and_manifest": problem.Value,
 	// Stubs of unit tests without their entry file.
 	"tacker-ut-test_csar_utils_data-test_csar_utils_common": problem.MissingEntry,
 	"tacker-unit-sol_refactored-s-sample2":                  problem.MissingEntry,
-	// The data types are none of SOL001's: LinkBitRateRequirements.
+	// SOL001 does not define the data types: LinkBitRateRequirements.
 	"etsicat-pnf-ran-du": problem.UnknownProperty,
 	// tosca_simple_profile_yaml_1_1 is no version, and values are not allowed.
 	"etsicat-vnf-vSBC": problem.Version,
@@ -36,10 +36,9 @@ var refused = map[string]problem.Code{
 	"openmsa-sol001-4.4.1-ubi-tosca": problem.UnknownProperty,
 }
 
-// withoutVDUs are descriptors whose VNFs have none.
+// withoutVDUs are descriptors of VNFs without VDUs.
 var withoutVDUs = map[string]bool{
 	"tacker-ut-test_cnf_ext_artifact": true, // all is in Kubernetes manifests
-	"etsicat-ns-ran":                  true, // a network service
 }
 
 // TestCorpus reads real packages, gathered from public projects, which the corpus
@@ -125,8 +124,7 @@ func readCorpusPackage(t *testing.T, path string) (problem.List, error) {
 	return p.Warnings(), nil
 }
 
-// validInIndex reads the names of the packages whose row says that their origin
-// takes them for valid.
+// validInIndex reads the names of the packages that their origin considers valid, according to their row.
 func validInIndex(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	valid := map[string]bool{}

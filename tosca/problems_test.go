@@ -29,9 +29,8 @@ const aspect = `  policies:
     - initial: {type: tosca.policies.nfv.VduInitialDelta, targets: [VDU], properties: {initial_delta: {number_of_instances: 1}}}
 `
 
-// found lists what is wrong with a package as "file:line:col code", warnings
-// with a question mark. That the VNFDs of these tests import nothing and leave out
-// what does not matter there is not listed.
+// found lists the faults of a package as "file:line:col code", warnings with a question mark. It leaves out the faults
+// that all VNFDs of these tests have: they import nothing and leave out properties that the tests do not need.
 func found(t *testing.T, files fstest.MapFS) []string {
 	t.Helper()
 	var list []string
@@ -199,8 +198,65 @@ func TestSameFlavourTwice(t *testing.T) {
 	}
 }
 
-// TestBombs holds that documents made to explode are refused, and quickly: each
-// would take longer than the test binary may run.
+// TestNotOneVNF: a package that describes a network service or several VNFs is no VNFD.
+func TestNotOneVNF(t *testing.T) {
+	const version = "tosca_definitions_version: tosca_simple_yaml_1_2\n"
+	vnf := func(id string) string { return strings.Replace(head, "descriptor_id: i", "descriptor_id: "+id, 1) }
+	flavour := func(id, name string) string {
+		return vnf(id) + "  substitution_mappings: {node_type: tosca.nodes.nfv.VNF, properties: {flavour_id: " + name + "}}\n"
+	}
+	another := strings.TrimPrefix(strings.SplitAfter(vnf("j"), "node_templates:\n")[1], "    VNF: &vnf")
+	tests := []struct {
+		name  string
+		entry string
+		a, b  string // imported
+		want  []string
+	}{
+		{"one", vnf("i"), "", "", nil},
+		{"flavours", minimal, flavour("i", "a"), flavour("i", "b"), nil},
+		{"two VNFs in a topology", vnf("i") + "    VNF2:" + strings.Split(another, "\n")[0] + "\n", "", "", []string{"v.yaml:6:5 vnfd.not-a-vnfd"}},
+		{"a network service", vnf("i") + "    NS: {type: tosca.nodes.nfv.NS}\n", "", "", []string{"v.yaml:6:5 vnfd.not-a-vnfd"}},
+		{"a network service of a type of its own", vnf("i") + "    NS: {type: my.NS}\nnode_types: {my.NS: {derived_from: tosca.nodes.nfv.NS}}\n", "", "",
+			[]string{"v.yaml:6:5 vnfd.not-a-vnfd"}},
+		{"substitutes a network service", vnf("i") + "  substitution_mappings: {node_type: tosca.nodes.nfv.NS}\n", "", "", []string{"v.yaml:6:38 vnfd.not-a-vnfd"}},
+		{"a network service that is imported", vnf("i"), version + "topology_template: {node_templates: {NS: {type: tosca.nodes.nfv.NS}}}\n", "",
+			[]string{"a.yaml:2:38 vnfd.not-a-vnfd"}},
+		{"imports two VNFs", version, flavour("i", "a"), flavour("j", "b"), []string{"b.yaml:4:5 vnfd.not-a-vnfd"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			files := fstest.MapFS{"TOSCA-Metadata/TOSCA.meta": file("Entry-Definitions: v.yaml\n"), "v.yaml": file(tt.entry)}
+			if tt.a != "" {
+				files["a.yaml"] = file(tt.a)
+				tt.entry += "imports: [a.yaml]\n"
+			}
+			if tt.b != "" {
+				files["b.yaml"] = file(tt.b)
+				tt.entry = strings.Replace(tt.entry, "[a.yaml]", "[a.yaml, b.yaml]", 1)
+			}
+			files["v.yaml"] = file(tt.entry)
+			var got []string
+			_, err := tosca.OpenFS(t.Context(), files)
+			var problems problem.List
+			errors.As(err, &problems)
+			for _, p := range problems {
+				if p.Code == problem.NotVNFD {
+					got = append(got, p.Position.String()+" "+string(p.Code))
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s\n%v", diff, err)
+			}
+			p, err := tosca.OpenFS(t.Context(), files, tosca.AnyDescriptor())
+			if tt.want != nil && err == nil && p.VNFD() != nil {
+				t.Errorf("with AnyDescriptor it has the VNFD %+v", p.VNFD())
+			}
+		})
+	}
+}
+
+// TestBombs: documents made to expand without bound are refused quickly. Each would otherwise take longer than the test
+// binary may run.
 func TestBombs(t *testing.T) {
 	var aliases strings.Builder
 	aliases.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")

@@ -1,8 +1,9 @@
 package tosca
 
-// Types of SOL001 and of the TOSCA Simple Profile that the model is made from.
-// What a package defines is looked up by derivation from these.
+// Types of SOL001 and of the TOSCA Simple Profile that the model is made from. Types that a package defines are found
+// because they are derived from these.
 const (
+	typeNS              = "tosca.nodes.nfv.NS"
 	typeVNF             = "tosca.nodes.nfv.VNF"
 	typeVDU             = "tosca.nodes.nfv.Vdu.Compute"
 	typeContainerVDU    = "tosca.nodes.nfv.Vdu.OsContainerDeployableUnit"

@@ -4,13 +4,19 @@ package problem
 const (
 	// The archive.
 
-	// NotPackage: the file is no zip archive, or is one that holds a package
-	// instead of being one.
+	// NotPackage: the file is not a zip archive, or is an archive that contains a package instead of being one.
 	NotPackage Code = "csar.not-a-package"
 	// ZipSlip: the name of a member leads out of the package.
 	ZipSlip Code = "csar.zip-slip"
-	// BadName: the name of a member is no plain relative path.
+	// ExtraData: there is data before the first member of the archive, or after
+	// its end.
+	ExtraData Code = "csar.extra-data"
+	// BadName: the name of a member is no plain relative path, or has characters
+	// that change how it is displayed.
 	BadName Code = "csar.bad-name"
+	// ReservedName: the name of a member stands for a device or another file on
+	// Windows. A warning.
+	ReservedName Code = "csar.reserved-name"
 	// Symlink: a member is a symbolic link that is not allowed.
 	Symlink Code = "csar.symlink"
 	// Irregular: a member is neither file nor folder: a device, a pipe.
@@ -51,8 +57,10 @@ const (
 
 	// Manifest: a line of the manifest is not as SOL004 wants it.
 	Manifest Code = "csar.manifest"
-	// ManifestMetadata: the metadata of the manifest lacks a key or has one
-	// that SOL004 does not know. A warning.
+	// UnnamedManifest: the package has a manifest that TOSCA.meta does not name. It
+	// is not read. A warning for one without a signature.
+	UnnamedManifest Code = "csar.unnamed-manifest"
+	// ManifestMetadata: the metadata of the manifest lacks a key or has a key that SOL004 does not define. A warning.
 	ManifestMetadata Code = "csar.manifest-metadata"
 	// Unsigned: a signature over the whole package is required, there is none.
 	Unsigned Code = "csar.unsigned"
@@ -64,7 +72,7 @@ const (
 	NoDigest Code = "csar.no-digest"
 	// BadCMS: a signature is no CMS that can be read.
 	BadCMS Code = "csar.bad-cms"
-	// BadSignature: a signature does not fit what it is over.
+	// BadSignature: a signature does not match its content.
 	BadSignature Code = "csar.bad-signature"
 	// SignatureAlgorithm: a signature is made with an algorithm that is too weak
 	// or not known.
@@ -76,14 +84,20 @@ const (
 	// Expired: the certificate of a signer, or of who vouches for it, is not
 	// valid at this time.
 	Expired Code = "csar.expired-certificate"
-	// Untrusted: the signature is right, but nobody vouches for the signer. A
-	// warning when no roots are given and no signature is required.
+	// Untrusted: the signature is valid, but no root certificate trusts the signer. A warning when no roots are given
+	// and no signature is required.
 	Untrusted Code = "csar.untrusted-signer"
 
 	// YAML and TOSCA.
 
 	// YAML: the file is no YAML that could be a service template.
 	YAML Code = "yaml.syntax"
+	// BidiText: a text has characters that change the direction in which it is
+	// displayed (Unicode Bidi_Control). A warning.
+	BidiText Code = "yaml.bidirectional-text"
+	// SecondDocument: a file has several YAML documents, of which only the first
+	// would be read. A warning where the second one is empty.
+	SecondDocument Code = "yaml.second-document"
 	// TooDeep: a YAML document is nested too deeply.
 	TooDeep Code = "yaml.too-deep"
 	// DuplicateKey: a mapping has a key twice.
@@ -102,29 +116,29 @@ const (
 	TypeCycle Code = "tosca.type-cycle"
 	// Type: a value is of another kind than SOL001 wants.
 	Type Code = "tosca.wrong-type"
-	// Value: a value is none of those its type allows.
+	// Value: the type does not allow this value.
 	Value Code = "tosca.value-not-allowed"
 	// Negative: a number that counts or measures is negative.
 	Negative Code = "tosca.negative-number"
-	// UnknownKeyname: the grammar of TOSCA has no such key here.
+	// UnknownKeyname: the grammar of TOSCA does not allow this key here.
 	UnknownKeyname Code = "tosca.unknown-keyname"
 	// MissingKeyname: a key that the grammar of TOSCA requires is not there.
 	MissingKeyname Code = "tosca.missing-keyname"
 	// UnknownType: a type that is named is not defined.
 	UnknownType Code = "tosca.unknown-type"
-	// UnknownProperty: the type has no such property.
+	// UnknownProperty: the type does not define this property.
 	UnknownProperty Code = "tosca.unknown-property"
 	// RequiredProperty: a property that the type requires is not there.
 	RequiredProperty Code = "tosca.missing-property"
-	// UnknownAttribute: the type has no such attribute.
+	// UnknownAttribute: the type does not define this attribute.
 	UnknownAttribute Code = "tosca.unknown-attribute"
-	// UnknownCapability: the type has no such capability.
+	// UnknownCapability: the type does not define this capability.
 	UnknownCapability Code = "tosca.unknown-capability"
-	// UnknownRequirement: the type has no such requirement.
+	// UnknownRequirement: the type does not define this requirement.
 	UnknownRequirement Code = "tosca.unknown-requirement"
-	// UnknownInterface: the type has no such interface.
+	// UnknownInterface: the type does not define this interface.
 	UnknownInterface Code = "tosca.unknown-interface"
-	// UnknownOperation: the interface has no such operation.
+	// UnknownOperation: the interface does not define this operation.
 	UnknownOperation Code = "tosca.unknown-operation"
 	// UnknownInput: the topology has no input of that name.
 	UnknownInput Code = "tosca.unknown-input"
@@ -138,8 +152,8 @@ const (
 
 	// The VNFD.
 
-	// NotVNFD: there is no node whose type is derived from
-	// tosca.nodes.nfv.VNF: the package may describe a network service or a PNF.
+	// NotVNFD: no node has a type derived from tosca.nodes.nfv.VNF, or there are several VNFs or a network service: the
+	// package may describe a network service or a PNF.
 	NotVNFD Code = "vnfd.not-a-vnfd"
 	// MissingProperty: a property that SOL001 requires is not there.
 	MissingProperty Code = "vnfd.missing-property"

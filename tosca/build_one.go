@@ -1,0 +1,61 @@
+package tosca
+
+import (
+	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+// describesOneVNF reports whether all topologies belong to one VNF. If not, it reports a problem that says what they
+// describe.
+func (b *builder) describesOneVNF() bool {
+	for _, t := range b.all {
+		if pos, found := t.networkService(); found {
+			b.report.Errorf(pos, problem.NotVNFD, "this is the descriptor of a network service")
+			return false
+		}
+		if vnfs := t.of(typeVNF); len(vnfs) > 1 {
+			b.report.Errorf(vnfs[1].pos, problem.NotVNFD, "the topology has several VNFs, %s and %s: a VNFD describes one", vnfs[0].id, vnfs[1].id)
+			return false
+		}
+	}
+	if len(b.df) == 0 {
+		b.report.Errorf(problem.Position{File: b.docs.Entry().File}, problem.NotVNFD, "no node template has a type derived from %s", typeVNF)
+		return false
+	}
+	for _, t := range b.df[1:] {
+		if !b.sameVNF(b.df[0], t) {
+			b.report.Errorf(t.pos(), problem.NotVNFD, "this is another VNF than the one at %s, and no flavour of it", b.df[0].pos())
+			return false
+		}
+	}
+	return true
+}
+
+// networkService returns where the topology has a network service.
+func (t *topology) networkService() (problem.Position, bool) {
+	if found := t.of(typeNS); len(found) > 0 {
+		return found[0].pos, true
+	}
+	kind := t.node.Path("substitution_mappings", "node_type")
+	return kind.At(), t.types.Is(grammar.NodeTypes, kind.Str(), typeNS)
+}
+
+// sameVNF reports whether two topologies are flavours of one VNF: both have the
+// same descriptor_id or, where one does not say its id, related types.
+func (b *builder) sameVNF(x, y *topology) bool {
+	if idX, idY := b.descriptorID(x), b.descriptorID(y); idX != "" && idY != "" {
+		return idX == idY
+	}
+	return b.types.Is(grammar.NodeTypes, x.vnfType(), y.vnfType()) || b.types.Is(grammar.NodeTypes, y.vnfType(), x.vnfType())
+}
+
+// descriptorID returns the id that a topology or the type of its VNF states; "" when
+// neither does, or it is the value of a function.
+func (b *builder) descriptorID(t *topology) string {
+	n, _ := t.vnf()
+	if v := t.eval(n.node.Path("properties", "descriptor_id"), n); v != nil && v.Kind == yamltree.Scalar {
+		return v.Text
+	}
+	return grammar.Default(b.types.Property(grammar.NodeTypes, t.vnfType(), "descriptor_id")).Str()
+}
