@@ -10,8 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/cms"
 )
 
-// Hostile input is refused or has no trusted signer: the fuzzer has none of the
-// keys. What it reports is consistent, and it never panics.
+// Hostile input is refused or has no trusted signer: the fuzzer has none of the keys. The result is consistent, and
+// nothing panics.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.cms")
 	if err != nil || len(files) == 0 {
@@ -53,7 +53,7 @@ func FuzzParse(f *testing.F) {
 func check(t *testing.T, signers []cms.Signer) {
 	t.Helper()
 	if len(signers) == 0 {
-		t.Error("nobody signed and that is no error")
+		t.Error("Parse accepts a CMS without a signature")
 	}
 	for _, s := range signers {
 		if s.Trusted || s.Reason == nil || s.Valid && s.Certificate == nil || s.ID == "" {
@@ -63,8 +63,7 @@ func check(t *testing.T, signers []cms.Signer) {
 	}
 }
 
-// FuzzSigner gets past the lengths, where FuzzParse mostly fails: its parts are
-// put into SignedData whose frame is right.
+// FuzzSigner gets past the checks of lengths, where FuzzParse mostly fails: it puts its parts into valid SignedData.
 func FuzzSigner(f *testing.F) {
 	vendor := certify(f, "vendor", rsaKey(), nil)
 	foreign := certify(f, "root", ecdsaKey(), nil, authority)

@@ -18,8 +18,7 @@ type Signed struct {
 	content      []byte
 	detached     bool
 	certificates []*x509.Certificate
-	// unread is why a certificate could not be read. That is no fault of its own:
-	// it may be one that nobody needs.
+	// unread is the reason why a certificate could not be read. It is a fault only if a signer needs the certificate.
 	unread  error
 	signers []signerInfo
 }
@@ -39,10 +38,9 @@ var (
 	tag1 = asn1.Tag(1).ContextSpecific().Constructed()
 )
 
-// Parse reads SignedData from a PEM block, DER, or BER with indefinite lengths. It
-// fails with ErrNotCMS or ErrMalformed. That it succeeds says nothing about the
-// signatures, but there is at least one. It takes memory in proportion to data,
-// whose size the caller limits.
+// Parse reads SignedData from a PEM block, DER, or BER with indefinite lengths. It fails with ErrNotCMS or
+// ErrMalformed. It does not verify the signatures; it guarantees that there is at least one. It takes memory in
+// proportion to data, whose size the caller limits.
 func Parse(data []byte) (*Signed, error) {
 	ber, err := unarmor(data)
 	if err != nil {
@@ -94,9 +92,8 @@ func readContentInfo(der cryptobyte.String) (cryptobyte.String, error) {
 	return body, nil
 }
 
-// readSignedData reads RFC 5652 5.1. Version, digest algorithms and revocation
-// lists are passed over: the signers say what is needed, and where a list is to be
-// believed the caller would have to say.
+// readSignedData reads RFC 5652 5.1. It skips the version and the digest algorithms, because each signer states its
+// own, and revocation lists, because nothing tells which of them to trust.
 func readSignedData(body cryptobyte.String) (*Signed, error) {
 	var encapsulated, certificates, signers cryptobyte.String
 	if !body.SkipASN1(asn1.INTEGER) || !body.SkipASN1(asn1.SET) ||
@@ -132,8 +129,7 @@ func (s *Signed) readContent(in cryptobyte.String) error {
 	return nil
 }
 
-// readCertificates reads CertificateSet (RFC 5652 10.2.3) and passes over what is
-// not an X.509 certificate.
+// readCertificates reads CertificateSet (RFC 5652 10.2.3) and skips entries that are not X.509 certificates.
 func (s *Signed) readCertificates(in cryptobyte.String) error {
 	for n := 0; !in.Empty(); n++ {
 		var one cryptobyte.String
@@ -173,7 +169,7 @@ func (s *Signed) readSigners(in cryptobyte.String) error {
 		s.signers = append(s.signers, si)
 	}
 	if len(s.signers) == 0 {
-		return malformed("nobody signed: it has certificates at most")
+		return malformed("there is no signature: it has certificates at most")
 	}
 	return nil
 }

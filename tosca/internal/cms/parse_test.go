@@ -63,7 +63,7 @@ func TestParseRefuses(t *testing.T) {
 		"empty PEM block":     {[]byte("-----BEGIN CMS-----\n-----END CMS-----\n"), cms.ErrMalformed, "ends within"},
 		"something follows":   {append(bytes.Clone(der), 0), cms.ErrMalformed, "1 bytes follow"},
 		"nothing in it":       {must(asn1.Marshal(struct{ ID asn1.ObjectIdentifier }{oidSignedData})), cms.ErrMalformed, "ContentInfo"},
-		"nobody signed":       {forgery{certificates: []*holder{vendor}}.bytes(t), cms.ErrMalformed, "nobody signed"},
+		"no signature":        {forgery{certificates: []*holder{vendor}}.bytes(t), cms.ErrMalformed, "there is no signature"},
 		"too many signers":    {spoiled(func(sd *signedData) { sd.Signers = repeat(sd.Signers[0], 5) }), cms.ErrMalformed, "more than 4 signers"},
 		"empty attributes":    {spoiled(func(sd *signedData) { sd.Signers[0].Attributes = implicit0([]byte{}) }), cms.ErrMalformed, "signed attributes"},
 		"signer without key":  {spoiled(func(sd *signedData) { sd.Signers[0].ID = asn1.RawValue{Class: 2, Tag: 0} }), cms.ErrMalformed, "identifier"},
@@ -133,7 +133,7 @@ func TestParsePassesOver(t *testing.T) {
 	wantReason(t, verify(t, f.bytes(t), manifest, trusting(vendor))[0], nil)
 }
 
-// Whatever is cut off or bent, the answer is an error or a signer with a reason.
+// Truncated or changed input gives an error, or a signer with a reason.
 func TestParseBroken(t *testing.T) {
 	vendor := certify(t, "vendor", ecdsaKey(), nil)
 	der := forgery{by: []*holder{vendor}, content: manifest, certificates: []*holder{vendor}, carried: true}.bytes(t)

@@ -19,17 +19,15 @@ const maxDocuments = 500
 type Document struct {
 	File string
 	Root *yamltree.Node
-	// Version is its tosca_definitions_version, "" when that is none this parser
-	// knows.
+	// Version is its tosca_definitions_version, "" if this parser does not support that version.
 	Version string
 	// Bundled documents are ETSI's and OASIS's: their faults are not those of the
 	// package. Implicit ones are bundled and not imported.
 	Bundled, Implicit bool
 }
 
-// Set holds the files a descriptor is made of: the entry file first, then what it
-// imports of the package in the order in which it is found, then the bundled files
-// that are imported, then the others.
+// Set holds the files of a descriptor: the entry file first, then the files of the package that it imports in the order
+// in which they are found, then the bundled files that are imported, then the implicit ones.
 type Set struct {
 	All []Document
 	// Prefixes are the namespace_prefix of imports, under which types may be named.
@@ -41,7 +39,7 @@ func (s *Set) Entry() Document { return s.All[0] }
 
 // Source is where the files come from: a csar.Archive.
 type Source interface {
-	// Locate finds the file that a path in a file of folder dir names, "" when there is none.
+	// Locate resolves a path in a file of folder dir, "" if the file does not exist.
 	Locate(dir, file string) (name string, inside bool)
 	// Document reads a file whole.
 	Document(name string) ([]byte, error)
@@ -64,10 +62,9 @@ type edge struct {
 	pos problem.Position
 }
 
-// Load reads the entry file and its imports. Nothing is ever fetched: what is not
-// in the package is looked for in the bundled definitions of ETSI, and is a
-// problem when it is not there either. The result is nil when not even the entry
-// can be read.
+// Load reads the entry file and its imports. It never accesses the network: imports that are not in the package are
+// looked up in the bundled definitions of ETSI, and are a problem if they are not there either. The result is nil if
+// the entry file cannot be read.
 func Load(ctx context.Context, source Source, entry string, r *report.Report) (*Set, error) {
 	l := loader{
 		source: source,
@@ -86,6 +83,9 @@ func Load(ctx context.Context, source Source, entry string, r *report.Report) (*
 			return nil, err
 		}
 		queue = append(queue[1:], imports...)
+		if l.parser.Exhausted() {
+			break
+		}
 		if len(l.seen) > maxDocuments {
 			r.Errorf(problem.Position{File: entry}, problem.TooLarge, "the VNFD imports more than %d files", maxDocuments)
 			break
@@ -134,8 +134,7 @@ func (l *loader) read(file string) ([]string, error) {
 	return found, nil
 }
 
-// follow finds what an import names: a file of the package, whose name it returns,
-// or a bundled one, which it loads.
+// follow resolves an import to a file of the package, whose name it returns, or to a bundled file, which it loads.
 func (l *loader) follow(d Document, i imported) string {
 	target := i.file.Str()
 	if i.prefix != "" {
@@ -154,8 +153,8 @@ func (l *loader) follow(d Document, i imported) string {
 	return ""
 }
 
-// checkCycles warns about files that import each other. TOSCA does not forbid it,
-// and each file is read once; but other parsers follow such imports for ever.
+// checkCycles warns about files that import each other. TOSCA does not forbid it, and each file is read once; but other
+// parsers do not terminate on such imports.
 func (l *loader) checkCycles(entry string) {
 	const open, done = 1, 2
 	state := map[string]int{}

@@ -2,6 +2,8 @@ package documents_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -123,6 +125,47 @@ func TestLoadProblems(t *testing.T) {
 			})
 			if got := problems.Error(); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// counted counts the documents that are read.
+type counted struct {
+	files
+	read int
+}
+
+func (c *counted) Document(name string) ([]byte, error) {
+	c.read++
+	return c.files.Document(name)
+}
+
+// TestManyImports: the cost of a descriptor does not grow with imports beyond the limits.
+func TestManyImports(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text string // of each of 400 imported files
+		most int    // that are read
+	}{
+		"many nodes": {head + "x: [" + strings.Repeat("a,", 10_000) + "]\n", 20},
+		"long texts": {head + "x: " + strings.Repeat("a", 1<<20) + "\n", 10},
+		"comments":   {head + strings.Repeat("#", 1<<20) + "\n", 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &counted{files: files{}}
+			entry := head + "imports:\n"
+			for i := range 400 {
+				file := fmt.Sprintf("f%d.yaml", i)
+				c.files[file] = tt.text
+				entry += "- " + file + "\n"
+			}
+			c.files["v.yaml"] = entry
+			r := &report.Report{}
+			if _, err := documents.Load(context.Background(), c, "v.yaml", r); err != nil {
+				t.Fatal(err)
+			}
+			if !errors.Is(r.Err(), problem.Problem{Code: problem.TooLarge}) || c.read > tt.most {
+				t.Errorf("%d documents are read, want at most %d: %v", c.read, tt.most, r.Err())
 			}
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"regexp"
 	"strconv"
+	"unicode"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
@@ -19,49 +21,115 @@ const (
 	maxDepth = 100
 	// maxNodes is how many nodes all documents of a VNFD may have together,
 	// aliases counted as often as they are used. The ETSI type files have 4000.
-	maxNodes = 250_000
+	maxNodes = 100_000
+	// maxIndicators bounds the characters in all documents of a VNFD together that can begin a node: a document has at
+	// most one node per such character. They are counted before a document is parsed, which takes 200 to 700 bytes of
+	// memory per node. The largest known package has 13,000.
+	maxIndicators = 150_000
+	// maxBytes is how large all documents of a VNFD may be together. The largest
+	// package that is known has 210 KiB, with the type files of ETSI.
+	maxBytes = 8 << 20
+	// maxDirectives bounds the directives (%TAG) of a file. SOL001 has none; parsing takes time in the square of their
+	// number.
+	maxDirectives = 10
 )
 
 // Parser reads the YAML files of one descriptor, which share a budget of nodes.
 type Parser struct {
-	report *report.Report
-	budget int
+	report     *report.Report
+	budget     int // nodes
+	indicators int
+	bytes      int
+	exhausted  bool
 }
 
 // NewParser returns a parser that reports faults to r.
-func NewParser(r *report.Report) *Parser { return &Parser{report: r, budget: maxNodes} }
+func NewParser(r *report.Report) *Parser {
+	return &Parser{report: r, budget: maxNodes, indicators: maxIndicators, bytes: maxBytes}
+}
 
-// Parse reads the first document of a YAML file; nil when nothing can be read.
+// Exhausted reports whether the documents are larger than a VNFD may be: no more of
+// them can be read.
+func (p *Parser) Exhausted() bool { return p.exhausted }
+
+// affordable counts what reading a document would cost.
+func (p *Parser) affordable(file string, content []byte) bool {
+	if p.bytes -= len(content); p.bytes < 0 {
+		return p.exhaust(file, "the documents of the VNFD have more than %d bytes together", maxBytes)
+	}
+	if bytes.Count(content, []byte("\n%")) > maxDirectives {
+		p.report.Errorf(problem.Position{File: file}, problem.TooLarge, "more than %d directives", maxDirectives)
+		return false
+	}
+	for _, c := range content {
+		switch c {
+		case '\n', '\r', ',', ':', '-', '?', '[', '{', '*', '&', '#':
+			p.indicators--
+		}
+	}
+	if p.indicators < 0 {
+		return p.exhaust(file, "the documents of the VNFD have more than %d lines, keys and values together", maxIndicators)
+	}
+	return true
+}
+
+func (p *Parser) exhaust(file, format string, limit int) bool {
+	p.report.Errorf(problem.Position{File: file}, problem.TooLarge, format, limit)
+	p.exhausted = true
+	return false
+}
+
+// Parse reads the only document of a YAML file; nil when nothing can be read.
 func (p *Parser) Parse(file string, content []byte) *Node {
 	r := p.report
-	var y yaml.Node
-	if err := decodeYAML(content, &y); err != nil {
+	if !p.affordable(file, content) {
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	y, err := decodeYAML(decoder)
+	if err != nil {
 		if !errors.Is(err, io.EOF) {
 			r.Errorf(yamlPosition(file, err), problem.YAML, "%v", err)
 		}
 		return nil
 	}
+	p.checkEnd(file, decoder)
 	c := converter{file: file, report: r, budget: &p.budget, anchors: map[*yaml.Node]*Node{}}
-	root := c.convert(&y, 0)
+	root := c.convert(y, 0)
 	if c.stopped || root == nil {
 		return nil
 	}
 	if root.height > maxDepth {
-		c.stop(&y, problem.TooDeep, "nested more than %d levels deep", maxDepth)
+		c.stop(y, problem.TooDeep, "nested more than %d levels deep", maxDepth)
 		return nil
 	}
 	return root.Present()
 }
 
-// decodeYAML turns a panic of the YAML library, which is no longer maintained,
-// into an error: packages come from strangers.
-func decodeYAML(content []byte, y *yaml.Node) (err error) {
+// checkEnd reports a second document of a file. Other parsers refuse such files, or read the last document.
+func (p *Parser) checkEnd(file string, decoder *yaml.Decoder) {
+	y, err := decodeYAML(decoder)
+	switch {
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		p.report.Errorf(yamlPosition(file, err), problem.YAML, "%v", err)
+	case len(y.Content) == 1 && y.Content[0].Kind == yaml.ScalarNode && y.Content[0].Value == "":
+		p.report.Warnf(problem.Position{File: file, Line: y.Line, Column: y.Column}, problem.SecondDocument, "a second, empty YAML document begins here")
+	default:
+		p.report.Errorf(problem.Position{File: file, Line: y.Line, Column: y.Column}, problem.SecondDocument, "a second YAML document begins here, and would not be read")
+	}
+}
+
+// decodeYAML reads the next document. It turns a panic of the YAML library, which is no longer maintained, into an
+// error: packages are untrusted input.
+func decodeYAML(decoder *yaml.Decoder) (y *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("yaml: %v", p)
 		}
 	}()
-	return yaml.NewDecoder(bytes.NewReader(content)).Decode(y)
+	y = &yaml.Node{}
+	return y, decoder.Decode(y)
 }
 
 var yamlLine = regexp.MustCompile(`line (\d+)`)
@@ -128,6 +196,7 @@ func (c *converter) convert(y *yaml.Node, depth int) *Node {
 	if y.Anchor != "" {
 		c.anchors[y] = nil
 	}
+	c.checkText(y)
 	n := &Node{Pos: c.pos(y), Text: y.Value, Tag: y.ShortTag(), size: 1, height: 1}
 	switch y.Kind {
 	case yaml.MappingNode:
@@ -177,6 +246,16 @@ func (c *converter) alias(y *yaml.Node) *Node {
 	return n
 }
 
+// checkText warns of a scalar that could be displayed as another one.
+func (c *converter) checkText(y *yaml.Node) {
+	for _, r := range y.Value {
+		if r >= utf8.RuneSelf && unicode.Is(unicode.Bidi_Control, r) {
+			c.report.Warnf(c.pos(y), problem.BidiText, "a text with a character that changes the direction in which it is displayed (%U)", r)
+			return
+		}
+	}
+}
+
 func (c *converter) mapping(n *Node, y *yaml.Node, depth int) {
 	seen := make(map[string]int, len(y.Content)/2)
 	var merged []*Node
@@ -190,6 +269,7 @@ func (c *converter) mapping(n *Node, y *yaml.Node, depth int) {
 			continue
 		}
 		child := n.adopt(c.convert(value, depth+1))
+		c.checkText(key)
 		if key.ShortTag() == "!!merge" {
 			merged = append(merged, child)
 			continue
