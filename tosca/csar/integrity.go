@@ -9,21 +9,19 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// Policy says what the digests and signatures of a package decide.
+// Policy sets how faults of digests and signatures are treated.
 type Policy string
 
 const (
-	// Verify checks what is present, and is the default: a digest that differs or
-	// a signature that does not hold refuses the package; one without any is
-	// taken. Whoever can change a package can also strip its signature: where
-	// that matters, use Require.
+	// Verify checks the digests and signatures that are present. It is the default without Integrity.Roots. A digest
+	// that differs or a signature that does not verify refuses the package; a package without any is accepted. A person
+	// who can change a package can also remove its signature. Use Require to detect that.
 	Verify Policy = "verify"
-	// Require is Verify and refuses a package that is not signed as a whole, by the
-	// manifest or over the CSAR, by somebody whom Integrity.Roots vouch for. Open
-	// reads and verifies the whole package, so that nothing of one that is refused
-	// is ever seen. A file that changes on disk later fails when it is read.
+	// Require checks what Verify checks. It also refuses a package that is not signed as a whole, by the manifest or
+	// over the CSAR, by a signer that Integrity.Roots trust. Open reads and verifies the whole package, so that no
+	// content of a refused package is visible. A file that changes on disk later fails when it is read.
 	Require Policy = "require"
-	// Warn checks the same as Verify, but what it finds are warnings.
+	// Warn checks what Verify checks, but faults are only warnings.
 	Warn Policy = "warn"
 	// Off checks neither digests nor signatures.
 	Off Policy = "off"
@@ -31,11 +29,11 @@ const (
 
 // Integrity says how a package is protected against changes.
 type Integrity struct {
-	// Policy is Verify when empty.
+	// Policy is Require when empty and Roots is given, else Verify.
 	Policy Policy
-	// Roots are the certificates that trust begins with. Without them signatures
-	// are checked, and their signers are reported as untrusted. Those of the
-	// system are never used: they vouch for web servers.
+	// Roots are the trusted root certificates. If they are given, a package must be signed, unless Policy says
+	// otherwise. Without them signatures are checked, and their signers are reported as untrusted. The roots of the
+	// system are never used: they are meant for web servers.
 	Roots *x509.CertPool
 	// Now is the time at which certificates must be valid; time.Now when nil.
 	Now func() time.Time
@@ -44,10 +42,12 @@ type Integrity struct {
 func (i Integrity) withDefaults() (Integrity, error) {
 	switch i.Policy {
 	case "":
-		i.Policy = Verify
+		if i.Policy = Verify; i.Roots != nil {
+			i.Policy = Require
+		}
 	case Verify, Require, Warn, Off:
 	default:
-		return i, fmt.Errorf("csar: integrity policy %q is none of %q, %q, %q and %q", i.Policy, Verify, Require, Warn, Off)
+		return i, fmt.Errorf("csar: integrity policy %q must be %q, %q, %q or %q", i.Policy, Verify, Require, Warn, Off)
 	}
 	if i.Now == nil {
 		i.Now = time.Now
@@ -55,7 +55,7 @@ func (i Integrity) withDefaults() (Integrity, error) {
 	return i, nil
 }
 
-// judge reports what is found wrong as the policy wants it.
+// judge reports faults as the policy requires.
 type judge struct {
 	integrity Integrity
 	report    *report.Report

@@ -32,7 +32,7 @@ func outcome(t *testing.T, fsys fs.FS, i csar.Integrity) []problem.Code {
 	return codes(t, err)
 }
 
-// only is what a policy finds when it finds one thing.
+// only returns the finding of a policy that finds one problem.
 func only(c problem.Code) []problem.Code { return []problem.Code{c} }
 
 func TestSignedManifest(t *testing.T) {
@@ -132,7 +132,7 @@ func TestSignedManifest(t *testing.T) {
 			files := contents()
 			tt.make(files)
 			for policy, want := range map[csar.Policy][]problem.Code{
-				"": tt.verify, csar.Verify: tt.verify, csar.Require: tt.require, csar.Warn: nil, csar.Off: nil,
+				"": tt.require, csar.Verify: tt.verify, csar.Require: tt.require, csar.Warn: nil, csar.Off: nil,
 			} {
 				got := outcome(t, mapFS(files), csar.Integrity{Policy: policy, Roots: root.pool()})
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -180,7 +180,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestSignedMembers: files with signatures of their own (SOL004 5.3).
+// TestSignedMembers: files with a signature for each (SOL004 5.3).
 func TestSignedMembers(t *testing.T) {
 	root := certify(t, "root", nil, time.Now().Add(time.Hour))
 	vendor := certify(t, "vendor", root, time.Now().Add(time.Hour))
