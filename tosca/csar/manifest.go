@@ -1,6 +1,7 @@
 package csar
 
 import (
+	"errors"
 	"path"
 	"strings"
 
@@ -11,20 +12,20 @@ import (
 type Manifest struct {
 	// File is its path in the package.
 	File string
-	// Metadata says what the package is.
+	// Metadata is the metadata block.
 	Metadata Metadata
 	// Sources are the files it lists, in their order.
 	Sources []Source
 	// NonMANO are the sets of artifacts that the VNFM has no use for (SOL004 4.3.7).
 	NonMANO []ArtifactSet
 
-	// signed is what the signature is over: all before it. cms is the signature,
-	// nil when there is none, and cmsPos its first line.
+	// signed is the text that the signature covers: everything before it. cms is the signature, nil if there is none,
+	// and cmsPos its first line.
 	signed, cms []byte
 	cmsPos      problem.Position
 }
 
-// Signed reports whether the manifest ends with a signature, whatever it is worth.
+// Signed reports whether the manifest ends with a signature. It does not say whether the signature is valid.
 func (m *Manifest) Signed() bool { return m != nil && m.cms != nil }
 
 // Metadata is the metadata block of a manifest. VNF packages write the keys with
@@ -93,9 +94,9 @@ func (m *Manifest) all(yield func(Source) bool) {
 	}
 }
 
-// readManifest reads the manifest that TOSCA.meta names or, where it names none, the
-// one with the name of the entry definitions, which SOL004 4.1.3 wants of packages
-// without TOSCA.meta and others have as well.
+// readManifest reads the manifest that TOSCA.meta names. If TOSCA.meta names none, it reads the manifest with the name
+// of the entry definitions: SOL004 4.1.3 requires that name for packages without TOSCA.meta, and other packages use it
+// as well.
 func (a *Archive) readManifest(j judge) error {
 	entry, named := a.meta.Entries["manifest"]
 	name, inside := resolve(".", entry)
@@ -119,8 +120,48 @@ func (a *Archive) readManifest(j judge) error {
 	return nil
 }
 
-// manifestOfEntry finds the manifest with the name of the entry definitions, beside
-// them or in the root; "" when there is none.
+// maxUnnamed is how many manifests that TOSCA.meta does not name are looked at.
+const maxUnnamed = 16
+
+// checkUnnamed reports the manifests that are not read. One with a signature is a
+// fault: the signer vouched for files that would be taken without it.
+func (a *Archive) checkUnnamed(j judge) error {
+	unnamed := 0
+	for _, name := range a.source.listed.order {
+		if !a.isUnnamed(name) {
+			continue
+		}
+		if unnamed++; unnamed > maxUnnamed {
+			j.fault(problem.Position{File: name}, problem.TooLarge, "more than %d manifests that are not named by TOSCA.meta", maxUnnamed)
+			return nil
+		}
+		content, err := a.Document(name)
+		if p, faulty := errors.AsType[problem.Problem](err); faulty {
+			j.fault(p.Position, p.Code, "%s", p.Message)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		const message = "the manifest is not read: TOSCA.meta does not name it, and it has not the name of the entry definitions"
+		if _, cms, _ := splitSignature(string(content)); cms != "" {
+			j.fault(problem.Position{File: name}, problem.UnnamedManifest, message+". It has a signature")
+		} else {
+			j.report.Warnf(problem.Position{File: name}, problem.UnnamedManifest, message)
+		}
+	}
+	return nil
+}
+
+// isUnnamed reports whether a file has the name of a manifest, and is neither the
+// manifest of this package nor that of a Java archive.
+func (a *Archive) isUnnamed(name string) bool {
+	return a.Has(name) && strings.EqualFold(path.Ext(name), ".mf") && !strings.EqualFold(path.Base(path.Dir(name)), "META-INF") &&
+		(a.manifest == nil || a.manifest.File != name)
+}
+
+// manifestOfEntry finds the manifest with the name of the entry definitions, in their folder or in the root; "" if
+// there is none.
 func (a *Archive) manifestOfEntry() string {
 	entry := a.meta.EntryDefinitions
 	beside := strings.TrimSuffix(entry, path.Ext(entry)) + ".mf"

@@ -6,7 +6,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// parseManifest reads a manifest; what is wrong with it is for the judge.
+// parseManifest reads a manifest and reports its faults to the judge.
 func parseManifest(file, content string, j judge) *Manifest {
 	body, cms, after := splitSignature(content)
 	p := &manifestParser{judge: j, m: &Manifest{File: file, signed: []byte(body)}}
@@ -26,7 +26,7 @@ func parseManifest(file, content string, j judge) *Manifest {
 	}
 	if strings.TrimSpace(after) != "" {
 		pos.Line += 1 + strings.Count(cms, "\n")
-		j.fault(pos, problem.Manifest, "there is text behind the signature, which nobody has signed")
+		j.fault(pos, problem.Manifest, "there is text after the signature, which the signature does not cover")
 	}
 	return p.m
 }
@@ -62,8 +62,8 @@ func lineWith(text, mark string) int {
 	return -1
 }
 
-// manifestParser reads a manifest line by line. Its sections are told apart by
-// their keys: real manifests are not indented reliably.
+// manifestParser reads a manifest line by line. It recognizes sections by their keys, because real manifests are not
+// indented reliably.
 type manifestParser struct {
 	judge   judge
 	m       *Manifest
@@ -136,7 +136,7 @@ func (p *manifestParser) begins(name string, indent int, pos problem.Position) {
 	p.source = &Source{Name: name, Pos: pos}
 }
 
-// field is where the value of a key of the source being read goes, nil for others.
+// field returns the field for a key of the source being read, nil for other keys.
 func (p *manifestParser) field(key string) *string {
 	if p.source == nil {
 		return nil

@@ -1,6 +1,7 @@
 package csar_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -135,7 +136,7 @@ func TestManifestProblems(t *testing.T) {
 		{"hash of nothing", "Hash: 00\n", `v.mf:1:1 "hash" belongs to no Source`},
 		{"source in no set", "non_mano_artifact_sets:\n  Source: a\n", "v.mf:2:1 the source belongs to no set of non-MANO artifacts"},
 		{"unknown key", "colour: red\n", `v.mf:1:1 the key "colour" is not known here`},
-		{"text behind the signature", "-----BEGIN CMS-----\nAAAA\n-----END CMS-----\n\nSource: a\n", "v.mf:4:1 there is text behind the signature, which nobody has signed"},
+		{"text behind the signature", "-----BEGIN CMS-----\nAAAA\n-----END CMS-----\n\nSource: a\n", "v.mf:4:1 there is text after the signature, which the signature does not cover"},
 		{"signature without end", "Source: a\n-----BEGIN CMS-----\nAAAA\n", "v.mf:2:1 the signature has no end"},
 		{"two versions", "metadata:\n vnf_package_version: 1\n pnfd_archive_version: 2\n", `v.mf:3:1 "pnfd_archive_version", or what means the same, stands twice`},
 	}
@@ -191,5 +192,26 @@ func TestWhichManifest(t *testing.T) {
 				t.Errorf("manifest %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestUnnamedManifests: manifests that are not read are warned of, and only so many are looked at.
+func TestUnnamedManifests(t *testing.T) {
+	files := contents()
+	files["vnf.mf"] = manifestOf(files)
+	files["Licenses/META-INF/MANIFEST.MF"] = "Manifest-Version: 1.0\n"
+	a, err := csar.OpenFS(t.Context(), mapFS(files), csar.Options{})
+	if err != nil || errors.Is(a.Warnings(), problem.Problem{Code: problem.UnnamedManifest}) {
+		t.Errorf("the manifest itself: %v", err)
+	}
+	files["old/vnf.MF"] = "metadata:\n"
+	if a, err = csar.OpenFS(t.Context(), mapFS(files), csar.Options{}); err != nil || !errors.Is(a.Warnings(), problem.Problem{Code: problem.UnnamedManifest}) {
+		t.Errorf("no warning of another one: %v", err)
+	}
+	for i := range 17 {
+		files[strings.Repeat("m", i+1)+".mf"] = "metadata:\n"
+	}
+	if _, err = csar.OpenFS(t.Context(), mapFS(files), csar.Options{}); !errors.Is(err, problem.Problem{Code: problem.TooLarge}) {
+		t.Errorf("18 of them: %v", err)
 	}
 }

@@ -76,7 +76,7 @@ type metaParser struct {
 	meta   Meta
 	lines  map[string]problem.Position // of the keys of the first block, lower case
 	entry  *ArtifactEntry              // the Name block being read, nil in the first block
-	last   *string                     // what a continuation line continues
+	last   *string                     // value that a continuation line continues
 }
 
 // parseMeta reads TOSCA.meta. Keys are compared without regard to case, since
@@ -115,7 +115,7 @@ func (p *metaParser) line(text string, pos problem.Position) {
 	if p.entry == nil && !p.first(key, pos) {
 		return
 	}
-	p.last = p.place(key)
+	p.last = p.field(key)
 	if p.last != nil {
 		*p.last = value
 		return
@@ -162,10 +162,9 @@ func (p *metaParser) entryKey(key, value string) {
 // wantedEntries are the keys that SOL004 v2.6.1 clause 4.1.2.3 demands.
 var wantedEntries = []string{"manifest", "change-log"}
 
-// checkEntries reports the files and folders of ETSI-Entry-* that are not there,
-// and the keys that are missing. Packages that have no such key at all are plain
-// TOSCA ones, as most made for Tacker are, and left in peace. The manifest
-// is judged where it is read.
+// checkEntries reports the files and folders of ETSI-Entry-* that do not exist, and missing keys. A package without any
+// such key is a plain TOSCA package, as most packages for Tacker are, and is not checked. The manifest is checked where
+// it is read.
 func (a *Archive) checkEntries(r *report.Report) {
 	if len(a.meta.Entries) == 0 {
 		return
@@ -194,8 +193,8 @@ func (a *Archive) entryLine(name string) problem.Position {
 	return a.entryLines["entry-"+name]
 }
 
-// place is where the value of a key goes; nil for keys that have no field.
-func (p *metaParser) place(key string) *string {
+// place returns the field for a key; nil for keys that have no field.
+func (p *metaParser) field(key string) *string {
 	if p.entry != nil {
 		switch key {
 		case "name":

@@ -112,6 +112,9 @@ func (a *Archive) load(ctx context.Context, r *report.Report) error {
 	if err := a.readManifest(j); err != nil {
 		return err
 	}
+	if err := a.checkUnnamed(j); err != nil {
+		return err
+	}
 	a.checkSigned(j)
 	if err := r.Err(); err != nil || a.integrity.Policy != Require {
 		return err

@@ -126,6 +126,10 @@ func TestSignedManifest(t *testing.T) {
 		{"manifest no longer named", then(sign, func(f map[string]string) {
 			delete(f, "vnf.mf")
 		}, replace("TOSCA-Metadata/TOSCA.meta", "ETSI-Entry-Manifest: vnf.mf\n", "")), nil, only(problem.Unsigned)},
+		{"signed manifest no longer named", then(sign, replace("TOSCA-Metadata/TOSCA.meta", "ETSI-Entry-Manifest: vnf.mf\n", "")),
+			only(problem.UnnamedManifest), []problem.Code{problem.Unsigned, problem.UnnamedManifest}},
+		{"another manifest named", then(sign, set("other.mf", manifestHead), replace("TOSCA-Metadata/TOSCA.meta", "vnf.mf", "other.mf")),
+			only(problem.UnnamedManifest), []problem.Code{problem.Unsigned, problem.UnnamedManifest}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
