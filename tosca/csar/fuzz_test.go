@@ -17,7 +17,7 @@ import (
 // small keeps the fuzzer from spending its time on large inputs.
 var small = csar.Options{Limits: csar.Limits{Members: 200, MemberSize: 1 << 20, TotalSize: 4 << 20, DocumentSize: 1 << 18}}
 
-// use does with an archive what a VNFM does with one.
+// use calls the functions that a VNFM calls for an archive.
 func use(t *testing.T, a *csar.Archive) {
 	t.Helper()
 	digest, err := a.Digest(t.Context())
@@ -73,6 +73,7 @@ func FuzzMeta(f *testing.F) {
 	f.Add("Entry-Definitions: v.yaml\n\nName: a\nHash: 00\nAlgorithm: SHA-256\n")
 	f.Add("Name: a\nName: b\n continued\n: \n")
 	f.Add(signedMeta + "ETSI-Entry-Certificate: v.yaml\nEntry-Manifest: x\n")
+	f.Add("Entry-Definitions: v.yaml\n") // names no manifest
 	f.Fuzz(func(t *testing.T, meta string) {
 		a, err := csar.OpenFS(t.Context(), fstest.MapFS{
 			"TOSCA-Metadata/TOSCA.meta": file(meta), "v.yaml": file("x"), "vnf.mf": file(manifestHead),

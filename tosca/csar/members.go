@@ -16,6 +16,7 @@ import (
 type members struct {
 	limits  Limits
 	report  *report.Report
+	most    int64            // bytes of all files together
 	files   map[string]int64 // size by name
 	dirs    map[string]bool  // folders that are members themselves
 	folders map[string]bool  // all folders, known after checkNames
@@ -24,8 +25,9 @@ type members struct {
 	full    bool
 }
 
-func newMembers(limits Limits, r *report.Report) *members {
-	return &members{limits: limits, report: r, files: map[string]int64{}, dirs: map[string]bool{}, folders: map[string]bool{}}
+// newMembers returns the empty list of a package with at most so many bytes.
+func newMembers(limits Limits, most int64, r *report.Report) *members {
+	return &members{limits: limits, most: most, report: r, files: map[string]int64{}, dirs: map[string]bool{}, folders: map[string]bool{}}
 }
 
 // more reports whether another member may come.
@@ -70,14 +72,14 @@ func (m *members) checkSize(pos problem.Position, size int64) {
 		m.report.Errorf(pos, problem.TooLarge, "larger than %d bytes", m.limits.MemberSize)
 		return
 	}
-	if m.total <= m.limits.TotalSize && m.total+size > m.limits.TotalSize {
-		m.report.Errorf(pos, problem.TooLarge, "the members up to here have more than %d bytes together", m.limits.TotalSize)
+	if m.total <= m.most && m.total+size > m.most {
+		m.report.Errorf(pos, problem.TooLarge, "the members up to here have more than %d bytes together, which is too much for the package or its size", m.most)
 	}
 	m.total += size
 }
 
-// checkNames finds files that other members use as a folder, and names that
-// differ only in case: where case does not count, one would replace the other.
+// checkNames finds files that other members use as a folder, and names that differ only in case: on a file system that
+// ignores case, one file would replace the other.
 func (m *members) checkNames() {
 	spelled := map[string]string{} // names as they were seen first, by their folded form
 	for _, member := range m.order {
@@ -108,7 +110,7 @@ const (
 	maxDepth = 64
 )
 
-// nameFault tells what is wrong with the name of a member; "" for nothing.
+// nameFault returns the fault of a member's name; "" if the name is valid.
 func nameFault(name string) (code problem.Code, why string) {
 	switch {
 	case name == "":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/report"
@@ -14,17 +15,15 @@ import (
 
 // Options change how a package is opened. The zero value is what most callers want.
 type Options struct {
-	// Limits bound what the package may hold.
+	// Limits bound the content of the package.
 	Limits Limits
 	// Integrity says what digests and signatures decide.
 	Integrity Integrity
 }
 
-// Open opens the package at name, a CSAR (.csar or .zip) or a directory with the
-// same layout. A zip that holds a CSAR with its signature and certificate (SOL004
-// 5.1, option 2) is opened through: the files are those of the CSAR. When the
-// package is faulty the error is a problem.List with all faults found. Close the
-// archive when done.
+// Open opens the package at name, a CSAR (.csar or .zip) or a directory with the same layout. If name is a zip that
+// holds a CSAR with its signature and certificate (SOL004 5.1, option 2), the files are those of the CSAR. If the
+// package is faulty, the error is a problem.List with all faults found. The caller closes the archive.
 func Open(ctx context.Context, name string, o Options) (*Archive, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -33,7 +32,7 @@ func Open(ctx context.Context, name string, o Options) (*Archive, error) {
 	switch {
 	case info.IsDir():
 		return open(ctx, o, func(p *opening) (*source, error) { return p.directory(ctx, name) })
-	case !info.Mode().IsRegular(): // to open a pipe would wait for somebody to write
+	case !info.Mode().IsRegular(): // opening a pipe would block until another process writes to it
 		return open(ctx, o, func(p *opening) (*source, error) {
 			p.report.Errorf(problem.Position{}, problem.NotPackage, "neither a file nor a directory (%s)", info.Mode())
 			return nil, p.report.Err()
@@ -48,15 +47,15 @@ func Open(ctx context.Context, name string, o Options) (*Archive, error) {
 	})
 }
 
-// OpenReader opens a CSAR of that many bytes that lies in r. It owes the same as
-// Open; r stays the caller's and must live as long as the package.
+// OpenReader opens a CSAR of size bytes from r. As after Open, the caller closes the archive. r stays the caller's and
+// must live as long as the archive.
 func OpenReader(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Archive, error) {
 	return open(ctx, o, func(p *opening) (*source, error) { return p.zip(ctx, r, size, nothing) })
 }
 
-// OpenFS opens a package from a file system: an embed.FS, a fstest.MapFS, an
-// *archive/zip.Reader. It owes the same as Open; fsys stays the caller's and
-// must live as long as the package. Symbolic links in fsys are refused.
+// OpenFS opens a package from a file system: an embed.FS, a fstest.MapFS, an *archive/zip.Reader. As after Open, the
+// caller closes the archive. fsys stays the caller's and must live as long as the archive. Symbolic links in fsys are
+// refused.
 func OpenFS(ctx context.Context, fsys fs.FS, o Options) (*Archive, error) {
 	return open(ctx, o, func(p *opening) (*source, error) { return p.fileSystem(ctx, fsys) })
 }
@@ -65,9 +64,10 @@ func OpenFS(ctx context.Context, fsys fs.FS, o Options) (*Archive, error) {
 type opening struct {
 	limits Limits
 	report *report.Report
+	packed int64 // bytes of the archive that is opened; math.MaxInt64 for a directory
 }
 
-// nothing closes what belongs to the caller.
+// nothing is the close function of a source that the caller owns.
 func nothing() error { return nil }
 
 // open lists the members of a source and reads TOSCA.meta and the manifest. The
@@ -78,7 +78,7 @@ func open(ctx context.Context, o Options, from func(*opening) (*source, error)) 
 		return nil, err
 	}
 	r := &report.Report{}
-	p := &opening{limits: o.Limits.withDefaults(), report: r}
+	p := &opening{limits: o.Limits.withDefaults(), report: r, packed: math.MaxInt64}
 	s, err := from(p)
 	if s == nil {
 		return nil, err
@@ -86,7 +86,7 @@ func open(ctx context.Context, o Options, from func(*opening) (*source, error)) 
 	a := newArchive(s, p.limits, integrity)
 	a.listing = r.Warnings()
 	if err == nil {
-		err = r.Err() // hostile members: nothing is read
+		err = r.Err() // hostile members: read nothing
 	}
 	if err == nil {
 		err = a.load(ctx, r)
@@ -99,8 +99,8 @@ func open(ctx context.Context, o Options, from func(*opening) (*source, error)) 
 	return a, nil
 }
 
-// load reads what describes the package. Under Require it also reads all the
-// rest, so that nobody gets at a package that is not vouched for.
+// load reads the files that describe the package. Under Require it also verifies the whole package, so that the caller
+// cannot read an unverified one.
 func (a *Archive) load(ctx context.Context, r *report.Report) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

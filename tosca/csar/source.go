@@ -36,7 +36,7 @@ func (p *opening) directory(ctx context.Context, name string) (*source, error) {
 	return p.unwrap(ctx, s)
 }
 
-// zip opens an archive, and closes it when it is none.
+// zip opens an archive. If the file is not an archive, zip closes it.
 func (p *opening) zip(ctx context.Context, r io.ReaderAt, size int64, closer func() error) (*source, error) {
 	z, err := newZip(r, size)
 	if errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
@@ -46,14 +46,15 @@ func (p *opening) zip(ctx context.Context, r io.ReaderAt, size int64, closer fun
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("csar: read archive: %w", err), closer())
 	}
+	p.packed = size
 	return p.unwrap(ctx, &source{fsys: z, close: closer, listed: p.listZip(z, size)})
 }
 
 // newZip reads the directory of an archive.
 func newZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	z, err := zip.NewReader(r, size)
-	// Whoever runs with GODEBUG=zipinsecurepath=0 gets this error together with
-	// a usable reader; our own list names the members it is about.
+	// With GODEBUG=zipinsecurepath=0, zip.NewReader returns this error together with a usable reader. checkNames
+	// reports the members concerned.
 	if errors.Is(err, zip.ErrInsecurePath) {
 		err = nil
 	}
@@ -66,8 +67,10 @@ func (p *opening) fileSystem(ctx context.Context, fsys fs.FS) (*source, error) {
 	var err error
 	switch z := fsys.(type) {
 	case *zip.Reader:
+		p.packed = compressed(z)
 		s.listed = p.listZip(z, math.MaxInt64)
 	case *zip.ReadCloser:
+		p.packed = compressed(&z.Reader)
 		s.fsys, s.listed = &z.Reader, p.listZip(&z.Reader, math.MaxInt64)
 	default:
 		s.listed, err = p.listFS(ctx, fsys, false)
@@ -78,11 +81,20 @@ func (p *opening) fileSystem(ctx context.Context, fsys fs.FS) (*source, error) {
 	return p.unwrap(ctx, s)
 }
 
+// compressed returns the total compressed size of the members. It is used if the size of the archive file is unknown.
+func compressed(z *zip.Reader) int64 {
+	var sum uint64
+	for _, f := range z.File {
+		sum = min(sum+min(f.CompressedSize64, math.MaxUint32<<16), math.MaxInt64)
+	}
+	return int64(sum)
+}
+
 // listZip lists the members of an archive of that many bytes. It works on the
 // list of members and not on the fs.FS of zip.Reader, which hides names it does
 // not like and names that stand twice.
 func (p *opening) listZip(z *zip.Reader, archiveSize int64) *members {
-	m := newMembers(p.limits, p.report)
+	m := newMembers(p.limits, p.limits.total(p.packed), p.report)
 	var packed uint64
 	for _, f := range z.File {
 		if !m.more() {
@@ -120,7 +132,7 @@ func (p *opening) checkPacking(f *zip.File) {
 // listFS lists the members of a file system. Links to files are allowed where
 // following them cannot leave the package (os.Root).
 func (p *opening) listFS(ctx context.Context, fsys fs.FS, links bool) (*members, error) {
-	m := newMembers(p.limits, p.report)
+	m := newMembers(p.limits, p.limits.total(p.packed), p.report)
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

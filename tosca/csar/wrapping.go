@@ -28,18 +28,16 @@ type wrapping struct {
 	tap    *tap
 }
 
-// signed reports whether there is a signature over the CSAR, whatever it is worth.
+// signed reports whether there is a signature over the CSAR. It does not say whether the signature is valid.
 func (w *wrapping) signed() bool { return w != nil && len(w.signatures) > 0 }
 
-// What the files beside the CSAR are, by their suffix. SOL004 5.1 names .cms and
-// .cert; packages of the field have the others.
+// Suffixes of the files beside the CSAR. SOL004 5.1 names .cms and .cert; real packages also use the other ones.
 var (
 	signatureSuffixes   = []string{".cms", ".p7s", ".p7m", ".sig"}
 	certificateSuffixes = []string{".cert", ".crt", ".cer", ".pem"}
 )
 
-// unwrap opens the CSAR inside an archive of option 2; any other source stays
-// what it is.
+// unwrap opens the CSAR inside an archive of option 2. It returns any other source unchanged.
 func (p *opening) unwrap(ctx context.Context, s *source) (*source, error) {
 	name := s.listed.wrapped()
 	if name == "" || p.report.Errors() > 0 {
@@ -90,6 +88,7 @@ func (p *opening) openInner(w *wrapping, r io.ReaderAt, size int64) (*source, er
 	if w.tapped, err = newZip(w.tap, size); err != nil {
 		return nil, err
 	}
+	p.packed = min(p.packed, size)
 	m := p.listZip(z, size)
 	if m.wrapped() != "" {
 		return nil, errNested
