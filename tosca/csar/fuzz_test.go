@@ -62,6 +62,9 @@ func FuzzOpen(f *testing.F) {
 		}))
 	}
 	f.Add([]byte("PK\x05\x06" + string(make([]byte, 18))))
+	f.Add(append([]byte("#!/bin/sh\n"), inner...))
+	f.Add(append(bytes.Clone(inner), "behind"...))
+	f.Add(zipWith(f, zip.Store, map[string][]byte{"vnfd.yaml": []byte("x"), "\u202egnp.sh": nil, "aux.txt": nil, "b.mf": []byte(files["vnfd.mf"])}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if a, err := csar.OpenReader(t.Context(), bytes.NewReader(data), int64(len(data)), small); err == nil {
 			use(t, a)

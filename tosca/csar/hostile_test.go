@@ -80,6 +80,9 @@ func TestHostileArchives(t *testing.T) {
 		{"dot", []member{{name: "./x"}}, csar.Limits{}, problem.BadName, "./x"},
 		{"control characters", []member{{name: "a\x1b[2Jb"}}, csar.Limits{}, problem.BadName, "a\uFFFD[2Jb"},
 		{"no UTF-8", []member{{name: "a\xffb"}}, csar.Limits{}, problem.BadName, "a\uFFFDb"},
+		{"right-to-left override", []member{{name: "Scripts/\u202egnp.sh"}}, csar.Limits{}, problem.BadName, "Scripts/\uFFFDgnp.sh"},
+		{"isolate", []member{{name: "a\u2066b"}}, csar.Limits{}, problem.BadName, "a\uFFFDb"},
+		{"line separator", []member{{name: "a\u2028b"}}, csar.Limits{}, problem.BadName, "a\uFFFDb"},
 		{"symbolic link", []member{{name: "x", content: "/etc/passwd", mode: fs.ModeSymlink}}, csar.Limits{}, problem.Symlink, "x"},
 		{"device", []member{{name: "x", mode: fs.ModeDevice}}, csar.Limits{}, problem.Irregular, "x"},
 		{"twice", []member{{name: "x"}, {name: "x"}}, csar.Limits{}, problem.DuplicateMember, "x"},
@@ -265,5 +268,25 @@ func TestTwoDocumentsInTheRoot(t *testing.T) {
 		if diff := cmp.Diff([]problem.Code{tt.want}, codes(t, err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
+	}
+}
+
+// TestReservedNames: names that stand for something else on Windows are warned of.
+func TestReservedNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"NUL": true, "Scripts/con": true, "aux.txt": true, "Aux/x": true, "com1": true, "LPT9.tar.gz": true, "COM²": true, "CONIN$": true,
+		"a.": true, "a /b": true, "nul .txt": true,
+		"console": false, "null": false, "com": false, "com10": false, "x.nul": false, ".hidden": false, "a b": false,
+	} {
+		data := archive(t, member{name: name})
+		a, err := csar.OpenReader(t.Context(), bytes.NewReader(data), int64(len(data)), csar.Options{})
+		if err != nil {
+			t.Errorf("%q: %v", name, err)
+			continue
+		}
+		if got := errors.Is(a.Warnings(), problem.Problem{Code: problem.ReservedName}); got != want {
+			t.Errorf("%q: a warning: %t, want %t", name, got, want)
+		}
+		a.Close()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -46,6 +47,9 @@ func (m *members) add(name string, mode fs.FileMode, size int64) {
 	if code, why := nameFault(clean); code != "" {
 		m.report.Errorf(pos, code, "%s", why)
 		return
+	}
+	if why := reservedName(clean); why != "" {
+		m.report.Warnf(pos, problem.ReservedName, "%s", why)
 	}
 	_, isFile := m.files[clean]
 	switch {
@@ -125,6 +129,8 @@ func nameFault(name string) (code problem.Code, why string) {
 		return problem.ZipSlip, `a path with a backslash, which some systems take for a separator`
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 		return problem.BadName, "a name with control characters or bytes that are no UTF-8"
+	case strings.ContainsFunc(name, reorders):
+		return problem.BadName, "a name with characters that change how it is displayed (bidirectional controls or line separators)"
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		if element == ".." {
@@ -135,6 +141,27 @@ func nameFault(name string) (code problem.Code, why string) {
 		return problem.BadName, "not in the plain form dir/file"
 	}
 	return "", ""
+}
+
+// reorders reports whether a character changes how the text around it is
+// displayed: a name could pass for another one.
+func reorders(r rune) bool { return unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) }
+
+// devices are the names that Windows takes for devices in every folder, with any
+// suffix ("Naming Files, Paths, and Namespaces").
+var devices = regexp.MustCompile(`(?i)^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])[ ]*(\.|:|$)`)
+
+// reservedName returns the device that a name means on Windows; "" if it means none.
+func reservedName(name string) string {
+	for element := range strings.SplitSeq(name, "/") {
+		switch {
+		case devices.MatchString(element):
+			return fmt.Sprintf("%q is the name of a device on Windows", element)
+		case strings.HasSuffix(element, ".") || strings.HasSuffix(element, " "):
+			return fmt.Sprintf("%q loses its last character on Windows", element)
+		}
+	}
+	return ""
 }
 
 // printable makes the name of a hostile member safe to show.

@@ -47,6 +47,7 @@ func (p *opening) zip(ctx context.Context, r io.ReaderAt, size int64, closer fun
 		return nil, errors.Join(fmt.Errorf("csar: read archive: %w", err), closer())
 	}
 	p.packed = size
+	p.checkExtent(z, r, size)
 	return p.unwrap(ctx, &source{fsys: z, close: closer, listed: p.listZip(z, size)})
 }
 

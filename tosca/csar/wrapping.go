@@ -88,6 +88,7 @@ func (p *opening) openInner(w *wrapping, r io.ReaderAt, size int64) (*source, er
 	if w.tapped, err = newZip(w.tap, size); err != nil {
 		return nil, err
 	}
+	p.checkExtent(z, r, size)
 	p.packed = min(p.packed, size)
 	m := p.listZip(z, size)
 	if m.wrapped() != "" {
