@@ -52,8 +52,8 @@ func hanging() (config sshtest.Config, begun chan struct{}, end chan struct{}) {
 	}}}, begun, end
 }
 
-// TestMaxSessions: a host that allows two sessions serves any number of callers, and what runs on a connection that
-// takes no more goes on.
+// TestMaxSessions: a host that allows two sessions serves any number of callers, and sessions on a full connection
+// continue.
 func TestMaxSessions(t *testing.T) {
 	config, begun, end := hanging()
 	remote := sshtest.Start(t, config)
@@ -177,11 +177,11 @@ func TestStartups(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
 	var now, most atomic.Int32
 	var mu sync.Mutex
-	pool := newPool(t, sshexec.Options{Startups: 2, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	pool := newPool(t, sshexec.Options{LoginsPerServer: 2, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		mu.Lock()
 		most.Store(max(most.Load(), now.Add(1)))
 		mu.Unlock()
-		time.Sleep(10 * time.Millisecond) // long enough to meet the others
+		time.Sleep(10 * time.Millisecond) // long enough for all to run at the same time
 		defer now.Add(-1)
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}})

@@ -12,36 +12,32 @@ import (
 
 // Options of a [Pool]. The zero value is usable.
 type Options struct {
-	// Dial opens the network connection to a machine that is reached directly,
-	// and to the first jump host of one that is not. Default: a net.Dialer
-	// that gives up after 15 s: a machine that is off answers nothing at all, and the kernel alone tries for two minutes.
+	// Dial opens the network connection to a machine without Via, and to the first jump host otherwise. Default: a
+	// net.Dialer with a timeout of 15 s: a machine that is off does not answer, and the kernel alone tries for two
+	// minutes.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Observe sees every command before and after it runs. It is called by the
 	// goroutine that runs the command and must not block.
 	Observe func(CommandEvent)
-	// Sessions is how many sessions one connection carries at once; more wait.
-	// Default 8. OpenSSH refuses more than MaxSessions, 10 unless configured; two
-	// are left for what ends commands. A connection on which the host refuses a
-	// session is replaced by one that carries as many as the host has allowed.
+	// Sessions is how many sessions one connection carries at once; further calls wait. Default 8. OpenSSH refuses more
+	// than MaxSessions, 10 unless configured; the default leaves two for the commands that end other commands. If the host
+	// refuses a session, the pool replaces the connection by one with as many sessions as the host has allowed.
 	Sessions int
-	// Startups is how many connections to one server are being set up at once;
-	// more wait. Default 8. OpenSSH turns away at random what comes beyond
-	// MaxStartups, by default from 10 on; that is tried again for a while when
-	// this pool itself sets up several.
-	Startups int
-	// Transfers is how many files and trees the pool carries at once, over all
-	// hosts; more wait. Default 8.
+	// LoginsPerServer is how many connections to one server are being set up at once; further ones wait. Default 8. OpenSSH
+	// refuses connections beyond MaxStartups at random, by default from 10 on. The pool retries refused ones for a limited
+	// time if it is setting up several itself.
+	LoginsPerServer int
+	// Transfers is how many files and trees the pool transfers at once, over all hosts; further ones wait. Default 8.
 	Transfers int
-	// KeepAlive is the time between two signs of life asked of a host; one that
-	// owes an answer for that long is given up. Default 15 s.
+	// KeepAlive is the interval of keep-alive requests. A connection whose host does not answer within an interval is
+	// closed. Default 15 s.
 	KeepAlive time.Duration
-	// Idle is how long a connection is kept that nobody uses. Default 5 min.
+	// Idle is how long an unused connection is kept. Default 5 min.
 	Idle time.Duration
 }
 
-// Pool keeps one connection per target and shares it among the callers. A
-// connection that broke is made anew by the next call that needs it. Close it
-// when it is no longer needed.
+// Pool keeps one connection per target and shares it among the callers. The next call that needs a broken connection
+// replaces it. Close the pool when it is no longer needed.
 type Pool struct {
 	options Options
 	ctx     context.Context // ends with Close
@@ -58,8 +54,7 @@ type Pool struct {
 // connectTimeout bounds a TCP connect where the caller does not dial.
 const connectTimeout = 15 * time.Second
 
-// link is the place of one connection: none, being made, or made. Dialling
-// happens outside the lock.
+// link holds the connection to one target: none, one being made, or an open one. Dialling happens outside the lock.
 type link struct {
 	conn    *connection
 	attempt *attempt
@@ -71,12 +66,12 @@ type attempt struct {
 	done    chan struct{}
 	cancel  context.CancelCauseFunc
 	waiters int
-	phase   atomic.Value // string: what it is doing
+	phase   atomic.Value // string: the current phase of the attempt
 	conn    *connection
 	err     error
 }
 
-// NewPool makes a pool. It connects to nothing yet.
+// NewPool makes a pool. It does not connect.
 func NewPool(o Options) *Pool {
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: connectTimeout}).DialContext
@@ -85,7 +80,7 @@ func NewPool(o Options) *Pool {
 		o.Observe = func(CommandEvent) {}
 	}
 	o.Sessions = positive(o.Sessions, 8)
-	o.Startups = positive(o.Startups, 8)
+	o.LoginsPerServer = positive(o.LoginsPerServer, 8)
 	o.Transfers = positive(o.Transfers, 8)
 	o.KeepAlive = positive(o.KeepAlive, 15*time.Second)
 	o.Idle = positive(o.Idle, 5*time.Minute)
@@ -104,9 +99,8 @@ func positive[N int | time.Duration](n, otherwise N) N {
 	return otherwise
 }
 
-// Host returns the machine t means. It connects to nothing yet and is cheap;
-// hosts of equal targets share a connection. A target that cannot work is
-// reported by the first call that needs the connection.
+// Host returns the machine that t describes. It is cheap and does not connect; hosts of equal targets share a
+// connection. The first call that needs the connection reports an invalid target.
 func (p *Pool) Host(t Target) *Host {
 	t = t.withDefaults()
 	return &Host{pool: p, target: t, machine: &remote{pool: p, target: t}}
@@ -165,9 +159,8 @@ func (l *link) shut(cause error) {
 	}
 }
 
-// connect returns the connection for t, making it when there is none. Callers
-// that come while it is made wait for the same attempt; the attempt ends
-// early only when all of them have gone.
+// connect returns the connection for t, and makes it if needed. Callers that arrive meanwhile wait for the same
+// attempt. The attempt ends early only if the contexts of all of them end.
 func (p *Pool) connect(ctx context.Context, t Target) (*connection, error) {
 	k := t.key()
 	p.mu.Lock()
@@ -238,13 +231,12 @@ func (p *Pool) leave(l *link, a *attempt) {
 	}
 	a.cancel(errNobodyWaits)
 	if l.attempt == a {
-		l.attempt = nil // whoever comes next starts afresh
+		l.attempt = nil // the next caller starts a new attempt
 	}
 }
 
-// retire takes a connection out of use: what runs on it goes on, new sessions
-// come on another one. With a limit, the next one carries no more sessions than
-// that.
+// retire takes a connection out of use: its sessions continue, new sessions use another connection. If limit is set,
+// the next connection carries at most that many sessions.
 func (p *Pool) retire(t Target, conn *connection, limit int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -257,8 +249,8 @@ func (p *Pool) retire(t Target, conn *connection, limit int) {
 	conn.retire()
 }
 
-// ended removes what is remembered of a connection that has ended: a pool that
-// lives long sees many machines. What the host has taught of its limits stays.
+// ended removes the record of a connection that has ended: a long-lived pool sees many machines. The limits learned
+// from the host stay.
 func (p *Pool) ended(t Target, conn *connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,7 +20,7 @@ func (p *Pool) startup(ctx context.Context, addr string) (release func(), err er
 	p.mu.Lock()
 	s := p.servers[addr]
 	if s == nil {
-		s = &server{slots: make(chan struct{}, p.options.Startups)}
+		s = &server{slots: make(chan struct{}, p.options.LoginsPerServer)}
 		p.servers[addr] = s
 	}
 	s.users++
@@ -50,9 +50,8 @@ func (p *Pool) crowded(addr string) bool {
 	return s != nil && s.users > 1
 }
 
-// errTurnedAway: the host ended the connection before it told its version of
-// SSH, which is how OpenSSH treats what comes beyond MaxStartups. Newer ones say
-// so.
+// errTurnedAway: the host ended the connection before it sent its SSH version. OpenSSH does that with connections
+// beyond MaxStartups. Newer versions send a message.
 var errTurnedAway = errors.New("the host ended the connection at once")
 
 const beyondStartups = "MaxStartups"
@@ -62,8 +61,8 @@ const (
 	turnedAwayLast  = 1600 * time.Millisecond
 )
 
-// dial sets up a connection. One that is turned away because there are too many,
-// also of others, is tried again, at moments that differ.
+// dial sets up a connection. If the host has too many unauthenticated connections, also of other clients, dial retries
+// at random intervals.
 func (p *Pool) dial(ctx context.Context, t Target, limit int, phase func(string)) (*connection, error) {
 	addr := t.Addr
 	if t.Via != nil {
@@ -75,10 +74,10 @@ func (p *Pool) dial(ctx context.Context, t Target, limit int, phase func(string)
 			return nil, err
 		}
 		conn, err := p.dialOnce(ctx, t, limit, phase)
-		again := errors.Is(err, errTurnedAway) && pause <= turnedAwayLast &&
+		retry := errors.Is(err, errTurnedAway) && pause <= turnedAwayLast &&
 			(p.crowded(addr) || strings.Contains(err.Error(), beyondStartups))
 		release()
-		if !again || !sleep(ctx, pause/2+rand.N(pause)) { //nolint:gosec // spreads attempts, hides nothing
+		if !retry || !sleep(ctx, pause/2+rand.N(pause)) { //nolint:gosec // spreads attempts, hides nothing
 			return conn, err
 		}
 	}
