@@ -13,26 +13,24 @@ import (
 )
 
 // HostKeyPolicy decides which host keys are trusted. Make one with
-// [PinnedHostKeys], [KnownHosts], [AcceptNewHostKeys] or
+// [PinnedHostKeys], [KnownHosts], [AcceptNewHostKeys], [AcceptListedHostKeys] or
 // [InsecureIgnoreHostKeys].
 type HostKeyPolicy interface {
-	// known returns what the machine is known by; nothing when any key is
-	// trusted, or when none is known yet.
+	// known returns the known keys of the machine; nothing if any key is trusted, or if no key is known yet.
 	known(ctx context.Context, t Target) (identity, error)
 	// accept is asked about a key presented. The error is a *HostKeyError when
 	// the key is not trusted.
 	accept(ctx context.Context, t Target, key ssh.PublicKey) error
 }
 
-// identity is what a machine is known by.
+// identity is the set of known keys of a machine.
 type identity struct {
-	algorithms []string // to offer, so that the host answers with a key that is known; none means all
+	algorithms []string // host key algorithms to offer, so that the host answers with a known key; empty means all
 	prints     []string // fingerprints
 }
 
-// stranger is for policies that know nothing of certificate authorities: a host
-// that has a certificate and a plain key answers with the key, which stays the
-// same when the certificate is renewed.
+// stranger is for policies without certificate authorities: a host that has a certificate and a plain key answers with
+// the key, which stays the same when the certificate is renewed.
 func stranger() identity {
 	return identity{algorithms: slices.DeleteFunc(ssh.SupportedAlgorithms().HostKeys, func(a string) bool {
 		return strings.Contains(a, "-cert-")
@@ -42,8 +40,8 @@ func stranger() identity {
 // HostKeyStore keeps the host key of each machine. It is called while a
 // connection is made or joined, with the context of that.
 type HostKeyStore interface {
-	// HostKey returns the key of the machine id in authorized_keys form
-	// ("ssh-ed25519 AAAA..."), or "" when none is known.
+	// HostKey returns the key of the machine id in authorized_keys form ("ssh-ed25519 AAAA..."), or "" if no key is
+	// known.
 	HostKey(ctx context.Context, id string) (key string, err error)
 	// PutHostKey keeps the key of the machine id.
 	PutHostKey(ctx context.Context, id, key string) error
@@ -51,10 +49,17 @@ type HostKeyStore interface {
 	DeleteHostKey(ctx context.Context, id string) error
 }
 
-// PinnedHostKeys trusts exactly these keys, each a line of an authorized_keys
-// file ("ssh-ed25519 AAAA... comment"), for example learned from the console log
-// of a VM. It fails on a line that is no key, and when there is none.
+// PinnedHostKeys trusts exactly these keys, each a line of an authorized_keys file ("ssh-ed25519 AAAA... comment"), for
+// example from the console log of a VM. It fails on a line that is not a key, and if there are no lines.
 func PinnedHostKeys(authorizedKeysLines ...string) (HostKeyPolicy, error) {
+	keys, err := pin(authorizedKeysLines)
+	if err != nil {
+		return nil, err
+	}
+	return keys, nil
+}
+
+func pin(authorizedKeysLines []string) (pinned, error) {
 	var keys pinned
 	for i, line := range authorizedKeysLines {
 		key, err := parseKey(line)
@@ -69,14 +74,23 @@ func PinnedHostKeys(authorizedKeysLines ...string) (HostKeyPolicy, error) {
 	return keys, nil
 }
 
-// AcceptNewHostKeys trusts the first key a machine presents and keeps it in
-// store under Target.ID. From then on only that key is trusted. A replaced VM
-// has a new ID, so nothing needs to be forgotten; where it keeps its ID,
-// [Host.ForgetKey] makes it new again.
+// AcceptNewHostKeys trusts the first key that a machine presents and stores it under Target.ID. From then on it trusts
+// only that key. A replaced VM usually has a new ID; if it keeps its ID, call [Host.ForgetKey].
 func AcceptNewHostKeys(store HostKeyStore) HostKeyPolicy { return &acceptNew{store: store} }
 
-// InsecureIgnoreHostKeys trusts every key: whoever answers at the address gets
-// the credentials and the commands.
+// AcceptListedHostKeys is AcceptNewHostKeys for a machine whose first key must be one of these, each a line of an
+// authorized_keys file. Use it for several machines whose keys are known before it is known which machine has which key.
+// Once store has a key of the machine, the list is ignored. It fails as [PinnedHostKeys] does.
+func AcceptListedHostKeys(store HostKeyStore, authorizedKeysLines ...string) (HostKeyPolicy, error) {
+	listed, err := pin(authorizedKeysLines)
+	if err != nil {
+		return nil, err
+	}
+	return &acceptNew{store: store, listed: listed}, nil
+}
+
+// InsecureIgnoreHostKeys trusts every key: any machine that answers at the address gets the credentials and the
+// commands.
 func InsecureIgnoreHostKeys() HostKeyPolicy { return ignoreHostKeys{} }
 
 type pinned []ssh.PublicKey
@@ -91,18 +105,24 @@ func (p pinned) accept(_ context.Context, t Target, key ssh.PublicKey) error {
 }
 
 type acceptNew struct {
-	store HostKeyStore
-	// One key is looked up and kept at a time: of two connections to a new
-	// machine the second must see what the first has kept.
+	store  HostKeyStore
+	listed pinned // keys that a new machine may present; empty means any key
+	// mu is held while a key is looked up and stored: of two connections to a new machine, the second one must find the
+	// key that the first one stored.
 	mu sync.Mutex
 }
 
 func (a *acceptNew) known(ctx context.Context, t Target) (identity, error) {
 	key, err := a.kept(ctx, t.ID)
-	if key == nil || err != nil {
+	switch {
+	case err != nil:
 		return stranger(), err
+	case key != nil:
+		return identityOf(key), nil
+	case len(a.listed) > 0:
+		return identityOf(a.listed...), nil
 	}
-	return identityOf(key), nil
+	return stranger(), nil
 }
 
 func (a *acceptNew) kept(ctx context.Context, id string) (ssh.PublicKey, error) {
@@ -128,6 +148,11 @@ func (a *acceptNew) accept(ctx context.Context, t Target, key ssh.PublicKey) err
 	case err != nil:
 		return err
 	case kept == nil:
+		if len(a.listed) > 0 {
+			if err := a.listed.accept(ctx, t, key); err != nil {
+				return err
+			}
+		}
 		if err := a.store.PutHostKey(ctx, t.ID, line(key)); err != nil {
 			return fmt.Errorf("keep host key: %w", err)
 		}
@@ -143,10 +168,9 @@ type ignoreHostKeys struct{}
 func (ignoreHostKeys) known(context.Context, Target) (identity, error)     { return stranger(), nil }
 func (ignoreHostKeys) accept(context.Context, Target, ssh.PublicKey) error { return nil }
 
-// ForgetKey makes the machine a new one: its key is removed from the store of
-// [AcceptNewHostKeys], and the connections to it are closed, as by
-// [Pool.Forget]. It is for a machine that was replaced and kept its Target.ID;
-// with any other policy it is an error.
+// ForgetKey removes the machine's key from the store of [AcceptNewHostKeys] and closes the connections to the machine,
+// as [Pool.Forget] does: the next connection trusts the first key again. Use it for a machine that was replaced and
+// kept its Target.ID. With any other policy it is an error.
 func (h *Host) ForgetKey(ctx context.Context) error {
 	policy, ok := h.target.HostKeys.(*acceptNew)
 	if !ok {

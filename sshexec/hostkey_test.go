@@ -67,6 +67,57 @@ func TestPinnedHostKeysRefuses(t *testing.T) {
 		if _, err := sshexec.PinnedHostKeys(lines...); err == nil {
 			t.Errorf("%q was accepted", lines)
 		}
+		if _, err := sshexec.AcceptListedHostKeys(&sshtest.HostKeyStore{}, lines...); err == nil {
+			t.Errorf("the list %q was accepted", lines)
+		}
+	}
+}
+
+// TestAcceptListedHostKeys: the list decides about the first key, and only about that.
+func TestAcceptListedHostKeys(t *testing.T) {
+	rsa := sshtest.NewKey(t, ssh.KeyAlgoRSA)
+	first, second := sshtest.Start(t, sshtest.Config{HostKeys: [][]byte{rsa.PEM}}), sshtest.Start(t, sshtest.Config{})
+	for _, tt := range []struct {
+		name         string
+		kept, listed string // lines
+		host         *sshtest.Host
+		known        []string // in the error; nil when the key is trusted
+		keeps        string
+	}{
+		{"listed", "", second.PublicKey() + "\n" + first.PublicKey(), first, nil, first.PublicKey()},
+		{"listed by the key of another type", "", rsa.Public, first, nil, rsa.Public},
+		{"not listed", "", second.PublicKey(), first, []string{printOf(t, second.PublicKey())}, ""},
+		{"kept and no longer listed", first.PublicKey(), second.PublicKey(), first, nil, first.PublicKey()},
+		{"listed, but another one is kept", first.PublicKey(), first.PublicKey() + "\n" + second.PublicKey(), second, []string{printOf(t, first.PublicKey())}, first.PublicKey()},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			store := &sshtest.HostKeyStore{}
+			tgt := target(t, tt.host)
+			if tt.kept != "" {
+				if err := store.PutHostKey(t.Context(), tgt.ID, tt.kept); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var err error
+			if tgt.HostKeys, err = sshexec.AcceptListedHostKeys(store, strings.Split(tt.listed, "\n")...); err != nil {
+				t.Fatal(err)
+			}
+			err = newPool(t, sshexec.Options{}).Host(tgt).Wait(within(t, 30*time.Second))
+			var got *sshexec.HostKeyError
+			if !errors.As(err, &got) && err != nil {
+				t.Fatal(err)
+			}
+			var known []string
+			if got != nil {
+				known = got.Known
+			}
+			if diff := cmp.Diff(tt.known, known); diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+			if diff := cmp.Diff(strings.Fields(tt.keeps), strings.Fields(keptKey(t, store))); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
