@@ -45,10 +45,9 @@ func firstWord(line string) string {
 const rangesScript = `LC_ALL=C; export LC_ALL; ` + digestFast +
 	`while read -r at n; do dd if="$1" bs=1048576 skip="$at" count="$n" 2>/dev/null | d || exit 1; done`
 
-// ranges digests parts of a file on the host, one after the other, while they
-// are being asked for.
+// ranges computes digests of parts of a file on the host, one after the other, while more parts are requested.
 type ranges struct {
-	ready chan struct{} // something was asked, or nothing more will be
+	ready chan struct{} // a part was requested, or close was called
 	ended chan error
 
 	mu     sync.Mutex
@@ -86,7 +85,7 @@ func (r *ranges) ask(c chunk) {
 	r.wake()
 }
 
-// close says that nothing more will be asked.
+// close ends the requests.
 func (r *ranges) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,14 +111,14 @@ func (r *ranges) wait(ctx context.Context) error {
 	}
 }
 
-// Read returns what is asked, for the command.
+// Read returns the requests as text for the command.
 func (r *ranges) Read(p []byte) (int, error) {
 	for {
 		r.mu.Lock()
 		n, _ := r.asked.Read(p)
 		ended := r.closed && r.asked.Len() == 0
 		if ended {
-			r.wake() // for whoever reads again
+			r.wake() // for the next Read
 		}
 		r.mu.Unlock()
 		switch {
@@ -130,6 +129,18 @@ func (r *ranges) Read(p []byte) (int, error) {
 		}
 		<-r.ready
 	}
+}
+
+// atMost hands over n lines. A host that prints more is not listened to any
+// longer: it was not asked for them.
+func atMost(n int, line func(string) error) *lineWriter {
+	lines := 0
+	return &lineWriter{line: func(text string) error {
+		if lines++; lines > n {
+			return &LimitError{What: "lines of output", Limit: int64(n)}
+		}
+		return line(text)
+	}}
 }
 
 // lineWriter hands over whole lines.
@@ -151,7 +162,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 		w.rest = rest
 	}
 	if len(w.rest) > outputBytes {
-		return 0, fmt.Errorf("line %w: more than %d bytes", ErrTooLarge, outputBytes)
+		return 0, &LimitError{What: "bytes in a line", Limit: outputBytes}
 	}
 	return len(p), nil
 }

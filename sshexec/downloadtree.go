@@ -11,27 +11,25 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
-	"strings"
 	"sync"
-	"time"
+	"sync/atomic"
 )
 
-// DownloadTree fetches the directories and files below t.Path into the local
-// directory to, which is made when there is none. Files get the permission bits
-// they have on the host, directories 0755 as the umask allows. Files that are
-// there with the same content are not fetched; what else is in the directory
-// stays. Each file is compared by its digest before it gets its name. A transfer
-// that was cut is gone on with on a new connection, from file to file.
+// DownloadTree fetches the directories and files below t.Path into the local directory to, which is created if it does
+// not exist. Files get the permission bits that they have on the host, directories 0755 as the umask allows. Existing
+// files with the same content are not fetched; other files in the directory stay. Each file is compared by its digest
+// before it gets its name. A transfer whose connection breaks is resumed on a new connection, file by file.
 //
-// Nothing is written outside of to, whatever names the host tells and whatever
-// links there are in to. What is neither a file nor a directory on the host is
-// left out, and the error names it and wraps [ErrIrregular], once all else has
-// been fetched.
+// t.Limits bounds the data from the host. Beyond a limit the error is a *[LimitError]; files fetched before stay.
+//
+// DownloadTree never writes outside of to, for any names sent by the host and any links in to. If the tree on the host
+// contains entries that are neither files nor directories, they are left out. After all other entries are fetched,
+// DownloadTree returns an error that names them and wraps [ErrIrregular].
 func (h *Host) DownloadTree(ctx context.Context, to string, t Tree) error {
 	if err := t.validate(); err != nil {
 		return h.fail(err)
 	}
+	t.Limits = t.Limits.withDefaults()
 	release, err := h.pool.transfer(ctx)
 	if err != nil {
 		return h.fail(err)
@@ -58,7 +56,7 @@ func (h *Host) DownloadTree(ctx context.Context, to string, t Tree) error {
 	return nil
 }
 
-// mark tells how far the download is.
+// mark returns the progress of the download.
 func (d *treeDownload) mark() int64 {
 	steps := int64(0)
 	for _, f := range d.files {
@@ -79,6 +77,7 @@ type treeDownload struct {
 	files     []*remoteFile
 	irregular faults
 	meter     *meter
+	received  atomic.Int64 // bytes of files
 }
 
 // remoteFile is a file of the host.
@@ -106,7 +105,7 @@ func (d *treeDownload) attempt(ctx context.Context) error {
 	if err == nil || !bySFTP {
 		err = each(len(d.files), sessionWorkers, func(i int) error {
 			if f := d.files[i]; f.digest == "" || !bySFTP {
-				return d.settled(ctx, f, &wrong, d.fetchOne)
+				return d.fetchFile(ctx, f, &wrong, d.fetchOne)
 			}
 			return nil
 		})
@@ -114,123 +113,20 @@ func (d *treeDownload) attempt(ctx context.Context) error {
 	return errors.Join(err, wrong.join())
 }
 
-// listScript tells the names of all directories, of all files, and of everything
-// below $1. Each name is ended by NUL, each list by another one.
-const listScript = `LC_ALL=C; export LC_ALL; [ -e "$1" ] || exit 44; cd "$1" || exit 1; ` +
-	`find . -type d -print0 && printf "\000" && find . -type f -print0 && printf "\000" && find . -print0 && printf "\000"`
-
-// list asks the host for names and digests.
-func (d *treeDownload) list(ctx context.Context) error {
-	var lists nameLists
-	err := d.host.Exec(ctx, Command{
-		Argv: []string{"/bin/sh", "-c", listScript, "sh", d.tree.Path}, Root: d.tree.Root, Stdout: &lists, Grace: time.Second,
-		does: doing("list", d.tree.Path),
-	})
-	if err != nil {
-		return d.host.fileFault("download", d.tree.Path, err)
-	}
-	if lists.at != len(lists.names) {
-		return errors.New("the host did not tell all names")
-	}
-	regular := map[string]bool{}
-	d.dirs, d.files, d.irregular = nil, nil, faults{}
-	for i, list := range lists.names {
-		for _, name := range list {
-			switch {
-			case !inside(name):
-				return fmt.Errorf("the host tells of %q, which is not below the directory", name)
-			case i == 0:
-				d.dirs = append(d.dirs, name)
-			case i == 1:
-				d.files = append(d.files, &remoteFile{name: name})
-			case !regular[name]:
-				d.irregular.add(fmt.Errorf("%q: %w", name, ErrIrregular))
-			}
-			regular[name] = true
-		}
-	}
-	return d.digests(ctx)
-}
-
-// inside reports whether a name stays below the directory, on this machine too.
-// os.Root sees to the links.
-func inside(name string) bool {
-	return path.Clean(name) == name && filepath.IsLocal(filepath.FromSlash(name))
-}
-
-// nameLists takes apart what listScript tells.
-type nameLists struct {
-	names [3][]string
-	at    int
-	rest  []byte
-	total int
-}
-
-// namesBytes bounds how much a host may tell.
-const namesBytes = 256 << 20
-
-func (l *nameLists) Write(p []byte) (int, error) {
-	if l.total += len(p); l.total > namesBytes {
-		return 0, fmt.Errorf("names of files %w: more than %d bytes", ErrTooLarge, namesBytes)
-	}
-	for _, c := range p {
-		switch {
-		case c != 0:
-			l.rest = append(l.rest, c)
-		case l.at == len(l.names):
-			return 0, errors.New("the host tells more than it was asked")
-		case len(l.rest) == 0:
-			l.at++
-		default:
-			name := strings.TrimPrefix(string(l.rest), "./")
-			l.names[l.at] = append(l.names[l.at], name)
-			l.rest = l.rest[:0]
-		}
-	}
-	return len(p), nil
-}
-
-const treeDigestScript = `LC_ALL=C; export LC_ALL; ` + digestMany + `cd "$1" || exit 1; b 2>/dev/null; exit 0`
-
-// digests asks for the digests of all files whose names can be read back.
-func (d *treeDownload) digests(ctx context.Context) error {
-	var names []string
-	files := map[string]*remoteFile{}
-	for _, f := range d.files {
-		if plain(f.name) {
-			files["./"+f.name] = f
-			names = append(names, "./"+f.name)
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	return d.host.Exec(ctx, Command{
-		Argv:  []string{"/bin/sh", "-c", treeDigestScript, "sh", d.tree.Path},
-		Stdin: zeroes(names), Root: d.tree.Root, Grace: time.Second, does: doing("digest files below", d.tree.Path),
-		Stdout: &lineWriter{line: func(line string) error {
-			if digest, name, ok := digestLine(line); ok && files[name] != nil {
-				files[name].digest = digest
-			}
-			return nil
-		}},
-	})
-}
-
-// fetchAll fetches the files whose digests are known by SFTP.
+// fetchAll fetches, by SFTP, the files whose digests are known.
 func (d *treeDownload) fetchAll(ctx context.Context, s *sftpSession, wrong *faults) error {
 	var one sync.Mutex // of large files only one at a time: each has many requests on their way
 	return each(len(d.files), treeWorkers, func(i int) error {
 		if d.files[i].digest == "" {
 			return nil
 		}
-		return d.settled(ctx, d.files[i], wrong, func(ctx context.Context, f *remoteFile) error { return d.fetch(ctx, s, f, &one) })
+		return d.fetchFile(ctx, d.files[i], wrong, func(ctx context.Context, f *remoteFile) error { return d.fetch(ctx, s, f, &one) })
 	})
 }
 
-// settled fetches a file unless that is done. A fault of the file alone is noted
-// and does not end the transfer.
-func (d *treeDownload) settled(ctx context.Context, f *remoteFile, wrong *faults, fetch func(context.Context, *remoteFile) error) error {
+// fetchFile fetches a file unless it was fetched already. It collects a fault of a single file in wrong, which does not
+// end the transfer.
+func (d *treeDownload) fetchFile(ctx context.Context, f *remoteFile, wrong *faults, fetch func(context.Context, *remoteFile) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -279,10 +175,10 @@ func (d *treeDownload) fetch(ctx context.Context, s *sftpSession, f *remoteFile,
 			one.Lock()
 			defer one.Unlock()
 		}
+		to := d.counted(io.MultiWriter(digest, file))
 		return info.Mode().Perm(), receive(ctx, s, remote, 0, info.Size(), func(p []byte) error {
-			_, _ = digest.Write(p)
+			_, err := to.Write(p)
 			d.meter.add(int64(len(p)))
-			_, err := file.Write(p)
 			return err
 		})
 	})
@@ -291,7 +187,7 @@ func (d *treeDownload) fetch(ctx context.Context, s *sftpSession, f *remoteFile,
 // fetchOne fetches a file by itself.
 func (d *treeDownload) fetchOne(ctx context.Context, f *remoteFile) error {
 	return d.local(f, func(file *os.File, digest hash.Hash) (fs.FileMode, error) {
-		to := io.MultiWriter(file, digest)
+		to := d.counted(io.MultiWriter(file, digest))
 		seen, err := d.host.download(ctx, to, File{Path: path.Join(d.tree.Path, f.name), Root: d.tree.Root})
 		if err != nil {
 			return 0, err
@@ -326,3 +222,17 @@ func (d *treeDownload) local(f *remoteFile, write func(*os.File, hash.Hash) (fs.
 	}
 	return err
 }
+
+// counted returns a writer to w that fails beyond the bytes that a tree may have.
+func (d *treeDownload) counted(w io.Writer) io.Writer {
+	return writerFunc(func(p []byte) (int, error) {
+		if d.received.Add(int64(len(p))) > d.tree.Limits.Bytes {
+			return 0, &LimitError{What: "bytes in the files of the tree", Limit: d.tree.Limits.Bytes}
+		}
+		return w.Write(p)
+	})
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

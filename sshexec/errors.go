@@ -7,37 +7,48 @@ import (
 	"strings"
 )
 
-// Sentinels, found with errors.Is. The comment of each says whether trying
-// again can help.
+// Sentinels, found with errors.Is. The comment of each says whether retrying can help.
 var (
-	// ErrConnect: the host could not be reached, did not finish the SSH handshake
-	// or opened no session. Nothing was asked of it. Trying again helps when the
-	// machine is starting.
+	// ErrConnect: the host could not be reached, did not finish the SSH handshake or opened no session. No command was
+	// sent. Retrying helps while the machine is starting.
 	ErrConnect = errors.New("cannot connect")
-	// ErrAuth: the host refused every credential. On a fresh VM this goes away
-	// once cloud-init has installed the key; otherwise it is final.
+	// ErrAuth: the host refused every credential. A fresh VM accepts the key after cloud-init has installed it;
+	// otherwise the error is final.
 	ErrAuth = errors.New("authentication refused")
-	// ErrHostKey: the host is not the one it should be. Final.
+	// ErrHostKey: the host does not have the expected key. Final.
 	ErrHostKey = errors.New("host key mismatch")
 	// ErrSudo: the login user could not become root, or Command.User. Final: the
 	// password was wrong, was needed and not given, or sudo does not allow it.
 	ErrSudo = errors.New("sudo refused")
-	// ErrDisconnected: the connection broke while a command ran or a file was
-	// sent. Whether it took effect is unknown: look before trying again.
+	// ErrDisconnected: the connection broke while a command ran or a file was sent. Whether it took effect is unknown:
+	// inspect the host before you retry.
 	ErrDisconnected = errors.New("connection lost")
 	// ErrTimeout: the command took longer than Command.Timeout and was ended.
 	ErrTimeout = errors.New("command took too long")
-	// ErrAbandoned: the call was ended because another host of a [Fan] with
-	// FailFast had failed.
+	// ErrAbandoned: the call was cancelled because another host of a [Fan] with FailFast had failed.
 	ErrAbandoned = errors.New("given up")
 	// ErrClosed: the pool is closed. Final.
 	ErrClosed = errors.New("pool is closed")
-	// ErrTooLarge: more output or a larger file than the call is made for.
+	// ErrTooLarge: the output or the file is larger than the call allows.
 	ErrTooLarge = errors.New("too large")
-	// ErrDigest: a file on the host is not what was sent, or what was to be
-	// sent is not what was announced. Trying again may help.
+	// ErrDigest: a file on the host differs from the content that was sent, or the content differs from the announced
+	// digest. Retrying may help.
 	ErrDigest = errors.New("digest mismatch")
 )
+
+// LimitError names the limit that the data from a host exceeded. errors.Is(err, ErrTooLarge) is true.
+type LimitError struct {
+	What  string // for example "bytes of output", "files and directories"
+	Limit int64  // how many of these are accepted
+}
+
+// Error names the bound.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%v: more than %d %s", ErrTooLarge, e.Limit, e.What)
+}
+
+// Is reports whether target is [ErrTooLarge].
+func (e *LimitError) Is(target error) bool { return target == ErrTooLarge }
 
 // HostError names the host an error comes from. Every error of this package
 // that concerns a host is a *HostError, an *ExitError or a *HostKeyError, or
@@ -60,8 +71,7 @@ func (e *HostError) Error() string {
 // Unwrap returns the reason.
 func (e *HostError) Unwrap() error { return e.Err }
 
-// ExitError tells that a command ran and ended with a code other than zero, or
-// by a signal. Secrets in it are masked.
+// ExitError reports that a command ran and ended with a code other than zero, or by a signal. Secrets in it are masked.
 type ExitError struct {
 	Host    string // Target.Name
 	Command string // the command line, for people
@@ -94,9 +104,8 @@ func lastLine(text string) string {
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-// HostKeyError tells that a host presented a key that it is not known by.
-// errors.Is(err, ErrHostKey) holds. It is final: either the address belongs to
-// another machine now, or somebody is in between.
+// HostKeyError reports that a host presented an unknown key. errors.Is(err, ErrHostKey) is true. It is final: either
+// the address belongs to another machine now, or an attacker intercepts the connection.
 type HostKeyError struct {
 	Host string // Target.Name
 	// Known are the fingerprints that would be accepted, "SHA256:...", each followed by the comment of the key in parentheses if the

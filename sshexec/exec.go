@@ -44,7 +44,7 @@ type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > outputBytes {
-		return 0, fmt.Errorf("output %w: more than %d bytes", ErrTooLarge, outputBytes)
+		return 0, &LimitError{What: "bytes of output", Limit: outputBytes}
 	}
 	return b.Buffer.Write(p)
 }

@@ -8,8 +8,8 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// CommandLine returns the exact line that would be sent for c, and what goes
-// ahead of its standard input. Random words are replaced by names.
+// CommandLine returns the exact line for c, and the data sent before its standard input. Random words are replaced by
+// names.
 func CommandLine(h *Host, c Command) (line, env string, err error) {
 	inv, err := h.invocation(c)
 	if err != nil {
@@ -46,17 +46,20 @@ func SendOnly(ctx context.Context, h *Host, content io.Reader, name string) erro
 	})
 }
 
-// Names takes apart what a host tells of a tree, written in steps.
+// Names parses a host's list of names, written in steps.
 func Names(told []byte, step int) (lists [3][]string, whole bool) {
-	var l nameLists
+	l := nameLists{limits: TreeLimits{}.withDefaults(), name: func(list int, name string) error {
+		lists[list] = append(lists[list], name)
+		return nil
+	}}
 	for len(told) > 0 {
 		n := min(step, len(told))
 		if _, err := l.Write(told[:n]); err != nil {
-			return l.names, false
+			return lists, false
 		}
 		told = told[n:]
 	}
-	return l.names, l.at == len(l.names)
+	return lists, l.at == listEnd
 }
 
 // DigestLine takes apart a line of sha256sum or openssl.

@@ -16,9 +16,8 @@ import (
 	"time"
 )
 
-// treeScript makes the directory $1 and in it the staging directory $2, removes
-// those that are a day old, and tells about what is there of the names that it
-// reads. $3 is how the names of staging directories begin.
+// treeScript creates the directory $1 and in it the staging directory $2, removes staging directories that are a day
+// old, and prints the state of each name that it reads. $3 is the prefix of the names of staging directories.
 const treeScript = `LC_ALL=C; export LC_ALL; umask 022; if [ ! -d "$1" ]; then mkdir -p "$1" || exit 1; echo made; fi; umask 077; me=$(id -un); now=$(date +%s); ` +
 	`for p in "$1/$3"*; do if [ -L "$p" ] || [ ! -d "$p" ]; then continue; fi; ` +
 	`s=$(stat -c "%U %Y" "$p") && [ "${s% *}" = "$me" ] && [ "$((now - ${s#* }))" -gt 86400 ] && rm -rf "$p"; done; ` +
@@ -49,7 +48,8 @@ func (u *treeUpload) look(ctx context.Context) error {
 	err := u.host.Exec(ctx, Command{
 		Argv:  []string{"/bin/sh", "-c", treeScript, "sh", u.tree.Path, u.staging, stagingPrefix},
 		Stdin: input, Root: u.tree.Root, Grace: time.Second, does: doing("look at files below", u.tree.Path),
-		Stdout: &lineWriter{line: func(line string) error {
+		// One line reports that the directory exists; the other lines are those of stat.
+		Stdout: atMost(len(names)+1, func(line string) error {
 			facts, name, named := strings.Cut(line, "/")
 			if !named {
 				u.made = true
@@ -73,7 +73,7 @@ func (u *treeUpload) look(ctx context.Context) error {
 				alike[name] = f
 			}
 			return nil
-		}},
+		}),
 	})
 	u.begun = u.begun || input.begun.Load()
 	if err != nil {
@@ -117,12 +117,12 @@ func (u *treeUpload) same(ctx context.Context, alike map[string]*treeFile) (map[
 		failed <- u.host.Exec(ctx, Command{
 			Argv:  []string{"/bin/sh", "-c", manyScript, "sh"},
 			Stdin: zeroes(names), Root: u.tree.Root, Grace: time.Second, does: doing("digest files below", u.tree.Path),
-			Stdout: &lineWriter{line: func(line string) error {
-				if digest, name, ok := digestLine(line); ok {
-					there[name] = digest
+			Stdout: atMost(len(names), func(line string) error {
+				if digest, name, ok := digestLine(line); ok && alike[name] != nil {
+					there[name] = strings.Clone(digest)
 				}
 				return nil
-			}},
+			}),
 		})
 	})
 	if !begun {
@@ -161,7 +161,7 @@ func (u *treeUpload) digest(ctx context.Context, f *treeFile) (string, error) {
 // gather makes the directories and sends the files into the staging directory.
 func (u *treeUpload) gather(ctx context.Context, s *sftpSession) error {
 	if _, ok := s.HasExtension("posix-rename@openssh.com"); !ok {
-		return errNoSFTP // nothing that replaces a file at once
+		return errNoSFTP // the server has no atomic rename
 	}
 	if err := u.makeDirs(s); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (u *treeUpload) gather(ctx context.Context, s *sftpSession) error {
 	return errors.Join(err, wrong.join())
 }
 
-// makeDirs makes the directories that are missing, those of one depth at once.
+// makeDirs creates the missing directories, those of one depth concurrently.
 func (u *treeUpload) makeDirs(s *sftpSession) error {
 	levels := map[int][]*treeDir{}
 	deepest := 0
@@ -250,7 +250,7 @@ func (u *treeUpload) stage(s *sftpSession, f *treeFile) (io.WriterAt, func() err
 	if err != nil {
 		return nil, nil, err
 	}
-	// Nobody else can enter the directory: the mode may be the last one.
+	// Only this user can enter the directory, so the file can have its final mode.
 	if err := file.Chmod(f.perm); err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}

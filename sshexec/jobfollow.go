@@ -14,25 +14,23 @@ import (
 )
 
 const (
-	// jobLooks is how often a command on the host looks for news of a job before
-	// it answers that there are none: for about 15 s. Short commands need no
-	// stream that must be found again when it breaks, and leave the session to
-	// others now and then.
+	// jobLooks is the number of times for which a command on the host looks for news of a job before it answers that
+	// there are none: about 15 s. Short commands need no stream that must be resumed after a lost connection, and free
+	// the session for other users from time to time.
 	jobLooks = 24
-	// jobBlock and jobBlocks say how much output one command sends.
+	// jobBlock and jobBlocks say how much output one command sends. A host that
+	// sends more is not listened to any longer.
 	jobBlock  = 64 << 10
 	jobBlocks = 256
 )
 
-// Follow writes the output of the job to w, standard output and standard error
-// as the command wrote them, from this offset in bytes on, until the job has
-// ended and all of it is written. It returns the offset from which a later call
-// goes on, whatever the error.
+// Follow writes the output of the job to w, standard output and standard error as the command wrote them, from this
+// offset in bytes on, until the job has ended and all output is written. It returns the offset at which a later call
+// continues, also with an error.
 //
-// It connects anew whenever the connection breaks, until ctx ends. The error
-// wraps [ErrNoJob] when there is no such job or it has not begun, and
-// [ErrJobLost], after the output, when it was lost. The exit code is not looked
-// at: see Wait. Secrets are not masked in what w receives.
+// It retries whenever the connection breaks until ctx ends. The
+// error wraps [ErrNoJob] if the job does not exist or has not begun, and [ErrJobLost], after the output, if it was
+// lost. Follow ignores the exit code: see Wait. Secrets are not masked in the data for w.
 func (j *Job) Follow(ctx context.Context, w io.Writer, offset int64) (next int64, err error) {
 	next = offset
 	if offset < 0 {
@@ -60,14 +58,11 @@ func (j *Job) Follow(ctx context.Context, w io.Writer, offset int64) (next int64
 	return next, err
 }
 
-// Wait waits until the job has ended. It returns nil when its exit code is zero.
-// The error is an *[ExitError] when it is not: its Stderr has the last lines of
-// the output, with the secrets that this handle knows masked. It wraps
-// [ErrJobLost] when the job ended and nobody knows how, and [ErrNoJob] when there
-// is no such job or it has not begun.
+// Wait waits until the job has ended. It returns nil if its exit code is zero, and an *[ExitError] otherwise: its
+// Stderr has the last lines of the output, with the secrets that this handle knows masked. The error wraps [ErrJobLost]
+// if the job ended without a recorded exit code, and [ErrNoJob] if the job does not exist or has not begun.
 //
-// It connects anew whenever the connection breaks, until ctx ends, which ends the
-// wait and not the job.
+// It retries as Follow does, until ctx ends. That ends the wait, not the job.
 func (j *Job) Wait(ctx context.Context) error {
 	return j.persist(ctx, func() (bool, error) {
 		s, err := j.await(ctx, math.MaxInt64, jobLooks, nil)
@@ -78,7 +73,7 @@ func (j *Job) Wait(ctx context.Context) error {
 			return true, unfinished(j, s)
 		}
 		said := &tail{masker: j.masker}
-		// One byte more than what tail keeps: so it knows that there was more.
+		// One byte more than tail keeps, so that tail notices that output was cut.
 		from := max(0, s.Size-int64(tailBytes+j.masker.longest()+1))
 		if _, err := j.await(ctx, from, 0, said); err != nil {
 			return false, err
@@ -99,8 +94,8 @@ func unfinished(j *Job, s JobStatus) error {
 	}
 }
 
-// await asks for the state of the job once there is output behind this offset, or
-// it runs no more, or the host has looked often enough. The output goes to w.
+// await returns the state of the job when there is output after this offset, when the job does not run any more, or
+// when the host has looked often enough. The output is written to w.
 func (j *Job) await(ctx context.Context, offset int64, looks int, w io.Writer) (JobStatus, error) {
 	encoded, err := encodeJobName(j.name)
 	if err != nil {
@@ -118,7 +113,8 @@ func (j *Job) await(ctx context.Context, offset int64, looks int, w io.Writer) (
 }
 
 // persist calls ask until it is done or fails, and again when the connection
-// breaks, at first after a quarter of a second and at last every 5 s.
+// breaks, at first after a quarter
+// of a second and at last every 5 s.
 func (j *Job) persist(ctx context.Context, ask func() (done bool, err error)) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval = 250 * time.Millisecond
@@ -144,6 +140,7 @@ func (j *Job) persist(ctx context.Context, ask func() (done bool, err error)) er
 type jobAnswer struct {
 	w    io.Writer
 	line []byte // with its newline
+	sent int    // bytes of output
 }
 
 func (a *jobAnswer) Write(p []byte) (int, error) {
@@ -158,6 +155,9 @@ func (a *jobAnswer) Write(p []byte) (int, error) {
 	if len(a.line) > 1024 {
 		return 0, errForeign
 	}
+	if a.sent += len(rest); a.sent > jobBlock*jobBlocks {
+		return 0, &LimitError{What: "bytes of output in one answer", Limit: jobBlock * jobBlocks}
+	}
 	if a.w != nil && len(rest) > 0 {
 		if _, err := a.w.Write(rest); err != nil {
 			return 0, err
@@ -166,7 +166,7 @@ func (a *jobAnswer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// jobOutput counts what has reached the writer of the caller.
+// jobOutput counts the bytes written to the caller's writer.
 type jobOutput struct {
 	w       io.Writer
 	written int64

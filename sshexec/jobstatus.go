@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// JobState says what has become of a job.
+// JobState is the state of a job.
 type JobState string
 
 // The states of a job.
 const (
-	// JobPending: StartJob is at work, or it was cut before the job began. The
-	// next StartJob begins it; Cancel and Remove see to it that nobody does.
+	// JobPending: StartJob is working, or was interrupted before the job began. The next StartJob begins it; Cancel and
+	// Remove prevent that.
 	JobPending JobState = "pending"
 	// JobRunning: the command runs.
 	JobRunning JobState = "running"
@@ -29,7 +29,7 @@ const (
 	JobLost JobState = "lost"
 )
 
-// JobStatus is what the host knows about a job.
+// JobStatus is the host's record of a job.
 type JobStatus struct {
 	Name  string
 	State JobState
@@ -38,21 +38,18 @@ type JobStatus struct {
 	Code int
 	// Size is how many bytes of output there are.
 	Size int64
-	// Started and Ended tell when the job began and ended, by the clock of the
-	// host, in whole seconds. Zero when it has not.
+	// Started and Ended are the times at which the job began and ended, by the clock of the host, in whole seconds.
+	// Zero if it has not.
 	Started, Ended time.Time
 }
 
-// Status asks the host what has become of the job. The error wraps [ErrNoJob]
-// when there is none.
+// Status reads the state of the job from the host. The error wraps [ErrNoJob] if the job does not exist.
 func (j *Job) Status(ctx context.Context) (JobStatus, error) {
 	return j.await(ctx, math.MaxInt64, 0, nil)
 }
 
-// Jobs returns what the host knows about all jobs of this user ("" is the login
-// user, "root" is root), in the order of their encoded names. What is no job in
-// the place where they are kept is named by the error; the jobs are returned all
-// the same.
+// Jobs returns all jobs of this user on the host ("" is the login user, "root" is root), in the order of their encoded
+// names. If the directory of jobs contains other entries, the error names them, and the jobs are returned nevertheless.
 func (h *Host) Jobs(ctx context.Context, user string) ([]JobStatus, error) {
 	j := h.Job("", user)
 	var out bounded
@@ -76,7 +73,7 @@ func (h *Host) Jobs(ctx context.Context, user string) ([]JobStatus, error) {
 	return jobs, errors.Join(foreign...)
 }
 
-// jobPath tells people where a job is kept.
+// jobPath returns the path of a job for messages.
 func (h *Host) jobPath(encoded, user string) string {
 	if user == "root" || user == "" && h.target.User == "root" {
 		return "/var/lib/sshexec/jobs/" + encoded
@@ -84,11 +81,11 @@ func (h *Host) jobPath(encoded, user string) string {
 	return "~/.local/state/sshexec/jobs/" + encoded
 }
 
-// jobLine is what the scripts say about a job: state, exit code, bytes of output,
-// beginning and end in seconds since 1970.
+// jobLine matches a line of the scripts about a job: state, exit code, bytes of output, beginning and end in seconds
+// since 1970.
 var jobLine = regexp.MustCompile(`^(pending|running|ended|lost) (\d{1,3}) (\d{1,18}) (\d{1,11}) (\d{1,11})$`)
 
-var errForeign = errors.New("what is kept under its name on the host is no job")
+var errForeign = errors.New("the entry of this name on the host is not a job")
 
 func parseJobStatus(name, line string) (JobStatus, error) {
 	if strings.HasPrefix(line, "absent ") {
@@ -116,7 +113,7 @@ func parseJobStatus(name, line string) (JobStatus, error) {
 	return s, nil
 }
 
-// parse reads what a script says about the job of this handle.
+// parse reads the line of a script about the job of this handle.
 func (j *Job) parse(line []byte) (JobStatus, error) {
 	s, err := parseJobStatus(j.name, string(bytes.TrimSuffix(line, []byte("\n"))))
 	if errors.Is(err, errForeign) {

@@ -11,15 +11,16 @@ import (
 // Tree says which directory on the host is meant.
 type Tree struct {
 	Path string // absolute
-	// Owner is "user" or "user:group", given by UploadTree to the files and to
-	// the directories that it makes. Default: whoever writes them.
+	// Owner is "user" or "user:group", set by UploadTree for the files and for the directories that it makes. Default:
+	// the user who writes them.
 	Owner string
 	// Root reads and writes as root.
 	Root bool
-	// Progress is called while the tree is carried, a few times a second at
-	// most, and at its end. It counts the bytes of the files that differ. It must
-	// not block. Default: nobody is told.
+	// Progress is called during the transfer, a few times a second at most, and at its end. It counts the bytes of the
+	// files that differ. It must not block. Default: no calls.
 	Progress func(Progress)
+	// Limits bound what DownloadTree takes from the host.
+	Limits TreeLimits
 }
 
 func (t Tree) validate() error {
@@ -41,10 +42,10 @@ const (
 	treeSmall   = 256 << 10
 )
 
-// faultsNamed is how many faults of a tree are named; the others are counted.
+// faultsNamed is the number of faults of a tree that an error names; further faults are counted.
 const faultsNamed = 20
 
-// faults collects what is wrong with a tree.
+// faults collects the faults of a tree.
 type faults struct {
 	mu    sync.Mutex
 	named []error
@@ -70,8 +71,8 @@ func (f *faults) join() error {
 	return errors.Join(f.named...)
 }
 
-// each calls fn for the numbers below n, several at once. A call that returns an
-// error ends it; the others' ends are waited for.
+// each calls fn for the numbers below n, several at once. If a call returns an error, no further calls begin, and each
+// waits for the running ones.
 func each(n, workers int, fn func(int) error) error {
 	var mu sync.Mutex
 	var failed error
@@ -114,8 +115,7 @@ func zeroes(names []string) *strings.Reader {
 	return strings.NewReader(list.String())
 }
 
-// digestMany defines b, which digests the files whose names it reads, each of
-// them ended by NUL.
+// digestMany defines b, which computes the digests of the files whose NUL-terminated names it reads.
 const digestMany = `b() { if command -v openssl >/dev/null 2>&1; then xargs -0 -r openssl dgst -sha256 -r; ` +
 	`elif command -v sha256sum >/dev/null 2>&1; then xargs -0 -r sha256sum; else xargs -0 -r shasum -a 256; fi; }; `
 

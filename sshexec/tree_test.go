@@ -13,13 +13,26 @@ import (
 func FuzzNames(f *testing.F) {
 	f.Add("a", "b\nc", "./", 1)
 	f.Add("\xff", " ", "'", 100)
+	f.Add(strings.Repeat("n", 5000), strings.Repeat("d/", 200), "c", 4096)
 	f.Fuzz(func(t *testing.T, a, b, c string, step int) {
+		bounded := true
 		for _, name := range []*string{&a, &b, &c} {
 			*name = strings.ReplaceAll(*name, "\x00", "") // no name has one
+			bounded = bounded && len(*name) < 4000 && strings.Count(*name, "/") <= 100
 		}
 		step = max(1, step)
 		told := "./" + a + "x\x00./" + b + "x\x00\x00" + "\x00./" + c + "x\x00\x00"
 		lists, whole := sshexec.Names([]byte(told), step)
+		if !bounded {
+			for _, list := range lists {
+				for _, name := range list {
+					if len(name) > 4096 || strings.Count(name, "/") > 100 {
+						t.Errorf("a name of %d bytes is accepted", len(name))
+					}
+				}
+			}
+			return
+		}
 		want := [3][]string{{a + "x", b + "x"}, nil, {c + "x"}}
 		if diff := cmp.Diff(want, lists); !whole || diff != "" {
 			t.Error(whole, diff)

@@ -31,7 +31,7 @@ type search struct {
 func find(ctx context.Context, p *Process) int {
 	args := p.Args[1:]
 	var roots []string
-	for len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+	for len(args) > 0 && !strings.HasPrefix(args[0], "-") && args[0] != "!" {
 		roots, args = append(roots, args[0]), args[1:]
 	}
 	if len(roots) == 0 {
@@ -76,10 +76,10 @@ func (p *Process) findBelow(s *search, root string) error {
 	})
 }
 
-// parseFind reads the expression. What it does with a file is a test too.
+// parseFind reads the expression. Actions on a file count as tests too.
 func (p *Process) parseFind(ctx context.Context, args []string, code *int) (*search, error) {
 	s := &search{max: int(^uint(0) >> 1)}
-	acts := false
+	acts, negated := false, false
 	for len(args) > 0 {
 		word := args[0]
 		args = args[1:]
@@ -97,6 +97,9 @@ func (p *Process) parseFind(ctx context.Context, args []string, code *int) (*sea
 			s.tests = append(s.tests, p.execFound(ctx, args[:end]))
 			args = args[end+1:]
 			continue
+		case "!":
+			negated = true
+			continue
 		}
 		if len(args) == 0 {
 			return nil, fmt.Errorf("%s is not supported by this simulated program, or needs a value", word)
@@ -105,6 +108,11 @@ func (p *Process) parseFind(ctx context.Context, args []string, code *int) (*sea
 			return nil, err
 		}
 		args = args[1:]
+		if last := len(s.tests) - 1; negated && last >= 0 {
+			holds := s.tests[last]
+			s.tests[last] = func(f foundFile) bool { return !holds(f) }
+		}
+		negated = false
 	}
 	if !acts {
 		s.tests = append(s.tests, p.printFound("\n"))

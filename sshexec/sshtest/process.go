@@ -19,11 +19,11 @@ import (
 // program is killed or its connection is cut; it must return then.
 type Command func(ctx context.Context, p *Process) int
 
-// Process is what a program can see.
+// Process is the environment of a program.
 type Process struct {
 	Host           string              // hostname
-	Args           []string            // Args[0] is the program as it was called
-	Env            func(string) string // value of an exported variable, "" when there is none
+	Args           []string            // Args[0] is the name by which the program was called
+	Env            func(string) string // value of an exported variable, "" if there is none
 	Environ        []string            // exported variables as NAME=value, sorted
 	Dir            string              // working directory, absolute
 	User           string              // "root" under sudo
@@ -34,9 +34,9 @@ type Process struct {
 	host     *Host
 	ctx      context.Context // given to the program too
 	depth    int             // how many programs started each other
-	task     *task           // its own once it runs, until then that of what starts it
+	task     *task           // its own task once it runs, until then that of its parent
 	replaces bool            // takes the place of what starts it, as with exec
-	input    string          // the file that Stdin reads, "" when it is none
+	input    string          // the file that Stdin reads, "" if it is not a file
 }
 
 // umask returns the permission bits that new files do not get.
@@ -55,7 +55,7 @@ func (p *Process) abs(name string) string {
 	return path.Join(p.Dir, name)
 }
 
-// fail says what is wrong, as programs do, and returns the exit code 1.
+// fail prints an error, as programs do, and returns the exit code 1.
 func (p *Process) fail(err error) int {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -85,8 +85,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// usage refuses arguments that the built-in program does not know: better than
-// doing something else than the real one.
+// usage refuses arguments that the built-in program does not support, because it would otherwise behave unlike the real
+// one.
 func (p *Process) usage(format string, args ...any) int {
 	_, _ = fmt.Fprintf(p.Stderr, "%s: %s\n", path.Base(p.Args[0]), fmt.Sprintf(format, args...))
 	return 2
@@ -157,7 +157,7 @@ func (p *Process) run(ctx context.Context) int {
 	}
 	end := p.host.recorder.begin(record)
 	if !builtin || !starters[path.Base(p.Args[0])] {
-		p.task.settle()
+		p.task.markStarted()
 	}
 	running, stop := p.task.context(ctx)
 	defer stop()

@@ -18,7 +18,7 @@ type processes struct {
 	all    map[int]*task
 	boot   time.Time
 	bootID string
-	ctx    context.Context // ends when the host goes down
+	ctx    context.Context // ends when the host stops
 	cancel context.CancelFunc
 }
 
@@ -29,8 +29,7 @@ func newProcesses(ctx context.Context) *processes {
 	return p
 }
 
-// bootTime is how long a host seems to be up when it begins: nothing a real one
-// runs was started at 0.
+// bootTime is the uptime of a host when it starts: on a real one no process was started at 0.
 const bootTime = 10 * time.Second
 
 func (p *processes) begin(ctx context.Context) {
@@ -40,7 +39,7 @@ func (p *processes) begin(ctx context.Context) {
 	p.ctx, p.cancel = context.WithCancel(ctx)
 }
 
-// reboot ends everything, and starts anew.
+// reboot ends all processes, and starts again.
 func (p *processes) reboot(ctx context.Context) {
 	p.mu.Lock()
 	tasks := slices.Collect(maps.Values(p.all))
@@ -58,8 +57,7 @@ func (p *processes) life() context.Context {
 	return p.ctx
 }
 
-// add starts a process as a child of parent, or of nobody as the leader of a
-// session.
+// add starts a process as a child of parent or, if parent is nil, as the leader of a session.
 func (p *processes) add(ctx context.Context, parent *task, argv []string, user string) *task {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +65,7 @@ func (p *processes) add(ctx context.Context, parent *task, argv []string, user s
 	t := &task{
 		table: p, pid: p.next, start: int64(time.Since(p.boot) / (10 * time.Millisecond)), ppid: 1,
 		group: p.next, session: p.next, argv: argv, user: user,
-		traps: map[string]string{}, noticed: make(chan struct{}, 1), ended: make(chan struct{}), settled: make(chan struct{}), parentTask: parent,
+		traps: map[string]string{}, noticed: make(chan struct{}, 1), ended: make(chan struct{}), started: make(chan struct{}), parentTask: parent,
 	}
 	t.ctx, t.cancel = context.WithCancel(ctx)
 	if parent != nil {

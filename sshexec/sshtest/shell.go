@@ -77,7 +77,7 @@ func (p *Process) script(ctx context.Context, options []string, name string, arg
 			code = exitCode(p, err)
 		}
 	}
-	s.settle(ctx)
+	s.awaitStart(ctx)
 	return code
 }
 

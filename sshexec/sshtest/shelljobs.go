@@ -35,7 +35,7 @@ func (s *shell) fork(ctx context.Context, hc interp.HandlerContext, stands bool)
 	parent := s.self(hc)
 	job := s.process.host.processes.add(ctx, parent, s.process.Args, s.process.User)
 	if job.stands = stands; !stands {
-		close(job.settled)
+		close(job.started)
 	}
 	context.AfterFunc(ctx, func() { // with the session
 		if !job.isDetached() {
@@ -49,15 +49,15 @@ func (s *shell) fork(ctx context.Context, hc interp.HandlerContext, stands bool)
 	return job.pid
 }
 
-// settle waits until the jobs have really started: the end of the session would
-// reach one that is about to leave it.
-func (s *shell) settle(ctx context.Context) {
+// awaitStart waits until the jobs have really started: otherwise the end of the session would end a job that is about
+// to leave the session.
+func (s *shell) awaitStart(ctx context.Context) {
 	s.mu.Lock()
 	jobs := slices.Collect(maps.Values(s.jobs))
 	s.mu.Unlock()
 	for _, job := range jobs {
 		select {
-		case <-job.settled:
+		case <-job.started:
 		case <-ctx.Done():
 			return
 		}
@@ -97,8 +97,7 @@ func (s *shell) wait(ctx context.Context, hc interp.HandlerContext, pids []strin
 	return interp.ExitStatus(code & 0xff)
 }
 
-// waited returns the jobs that wait means, and its code when the last of them
-// is none.
+// waited returns the jobs that the arguments of wait name, and the exit code if the last argument is not a job.
 func (s *shell) waited(hc interp.HandlerContext, self *task, pids []string) (jobs []*task, code int) {
 	if len(pids) == 0 {
 		s.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// task is one process. Its numbers are those that the host shows.
+// task is one process, with the numbers that the host shows.
 type task struct {
 	table *processes
 	pid   int
@@ -34,13 +34,12 @@ type task struct {
 	hasJobs    bool // in the background, which live on when it ends
 	finished   bool
 	ended      chan struct{} // closed by end
-	settled    chan struct{} // closed once it is known whether it will be detached
+	started    chan struct{} // closed once it is known whether it will be detached
 	parentTask *task
 	code       int
 }
 
-// inherit takes over what a child has of its parent: signals that are ignored
-// stay so, those with a trap do not.
+// inherit copies the state that a child inherits: ignored signals stay ignored, traps are not inherited.
 func (t *task) inherit(parent *task) {
 	parent.mu.Lock()
 	defer parent.mu.Unlock()
@@ -67,7 +66,7 @@ func (t *task) end(code int) {
 		delete(t.table.all, t.pid)
 	}
 	t.table.mu.Unlock()
-	t.settle()
+	t.markStarted()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.finished {
@@ -78,8 +77,7 @@ func (t *task) end(code int) {
 	close(t.ended)
 }
 
-// keepJobs lets what the process has started in the background live on when it
-// ends, as long as its session.
+// keepJobs lets the background jobs of the process live on when it ends, until the end of its session.
 func (t *task) keepJobs() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -103,11 +101,10 @@ func (t *task) context(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// detach lets the process live as long as the host is up, in its own session
-// if asked.
+// detach lets the process live until the host stops, in a new session if ownSession is set.
 func (t *task) detach(ownSession bool) context.Context {
 	life := t.table.life()
-	defer t.settle()
+	defer t.markStarted()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ctx, t.cancel = context.WithCancel(life)
@@ -118,15 +115,15 @@ func (t *task) detach(ownSession bool) context.Context {
 	return t.ctx
 }
 
-// settle says that the process, or what it is the beginning of, has started: a
-// session that ends now ends it too, unless it is detached.
-func (t *task) settle() {
+// markStarted records that the process and its parents have started: the end of the session now ends the process too,
+// unless it is detached.
+func (t *task) markStarted() {
 	for ; t != nil; t = t.parentTask {
 		t.mu.Lock()
 		select {
-		case <-t.settled:
+		case <-t.started:
 		default:
-			close(t.settled)
+			close(t.started)
 		}
 		t.mu.Unlock()
 	}
@@ -138,8 +135,7 @@ func (t *task) isDetached() bool {
 	return t.detached
 }
 
-// stat returns /proc/PID/stat: of its 52 fields those that tell who the process
-// is, zero for the rest.
+// stat returns /proc/PID/stat: of its 52 fields those that identify the process, zero for the rest.
 func (t *task) stat() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

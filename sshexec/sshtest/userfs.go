@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/afero/mem"
 )
 
-// userFs is an afero.Fs that refuses what a user may not do.
+// userFs is an afero.Fs that enforces the permissions of a user.
 type userFs struct {
 	*files
 	user   string
 	faults *faults
 	umask  os.FileMode
-	noProc bool // only what is kept
+	noProc bool // without /proc
 }
 
 func clean(name string) string { return path.Clean("/" + name) }
@@ -104,7 +104,7 @@ func (u *userFs) Stat(name string) (os.FileInfo, error) {
 	return u.look(at)
 }
 
-// look tells about the file at a path without links on the way.
+// look returns information about the file at a path without links in it.
 func (u *userFs) look(name string) (os.FileInfo, error) {
 	switch {
 	case strings.HasPrefix(name, "/root/") && !u.owns(name):
@@ -120,8 +120,7 @@ func (u *userFs) look(name string) (os.FileInfo, error) {
 	return u.fs.Lstat(name)
 }
 
-// procOf is /proc if the path is there: that of the host, unless somebody has put a file of that name below it,
-// for what this /proc does not show.
+// procOf is the simulated /proc for a path below /proc. It is nil if a stored file has a path that /proc lacks.
 func (u *userFs) procOf(name string) afero.Fs {
 	if u.noProc || !within(name, "/proc") {
 		return nil
@@ -235,7 +234,7 @@ func (u *userFs) Rename(from, to string) error {
 	if err := u.replaceable(moving, to); err != nil {
 		return err
 	}
-	u.settle(from)
+	u.keepOwner(from)
 	if err := u.fs.Rename(from, to); err != nil {
 		return err
 	}
@@ -243,11 +242,10 @@ func (u *userFs) Rename(from, to string) error {
 	return nil
 }
 
-// settle keeps who owns a file that is moved to where others would.
-func (u *userFs) settle(name string) { u.setOwner(name, u.owner(name)) }
+// keepOwner stores the current owner of a file before it is moved to a directory whose owner would be used otherwise.
+func (u *userFs) keepOwner(name string) { u.setOwner(name, u.owner(name)) }
 
-// replaceable checks that a file may take the place of what is at a path: only
-// an empty directory that of a directory.
+// replaceable checks that a file may replace the one at a path: a directory may replace only an empty directory.
 func (u *userFs) replaceable(moving os.FileInfo, to string) error {
 	info, err := u.fs.Lstat(to)
 	switch {
