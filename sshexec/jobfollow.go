@@ -28,7 +28,7 @@ const (
 // offset in bytes on, until the job has ended and all output is written. It returns the offset at which a later call
 // continues, also with an error.
 //
-// It retries whenever the connection breaks until ctx ends. The
+// It retries whenever the connection breaks or the host kills the command that reads the output, until ctx ends. The
 // error wraps [ErrNoJob] if the job does not exist or has not begun, and [ErrJobLost], after the output, if it was
 // lost. Follow ignores the exit code: see Wait. Secrets are not masked in the data for w.
 func (j *Job) Follow(ctx context.Context, w io.Writer, offset int64) (next int64, err error) {
@@ -113,7 +113,7 @@ func (j *Job) await(ctx context.Context, offset int64, looks int, w io.Writer) (
 }
 
 // persist calls ask until it is done or fails, and again when the connection
-// breaks, at first after a quarter
+// breaks or the command that looks at the job is killed, at first after a quarter
 // of a second and at last every 5 s.
 func (j *Job) persist(ctx context.Context, ask func() (done bool, err error)) error {
 	pauses := backoff.NewExponentialBackOff()
@@ -127,13 +127,19 @@ func (j *Job) persist(ctx context.Context, ask func() (done bool, err error)) er
 		case err == nil:
 			pauses.Reset()
 			continue
-		case ctx.Err() != nil, errors.Is(err, ErrClosed), !errors.Is(err, ErrDisconnected) && !errors.Is(err, ErrConnect):
+		case ctx.Err() != nil, errors.Is(err, ErrClosed), !interrupted(err):
 			return err
 		}
 		if !sleep(ctx, pauses.NextBackOff()) {
 			return j.fail(fmt.Errorf("%w: %w", context.Cause(ctx), err))
 		}
 	}
+}
+
+// interrupted reports whether a look at a job failed for a reason that says nothing about the job.
+func interrupted(err error) bool {
+	exit, ended := errors.AsType[*ExitError](err)
+	return errors.Is(err, ErrDisconnected) || errors.Is(err, ErrConnect) || ended && exit.Signal != ""
 }
 
 // jobAnswer takes the first line of an answer apart from the output behind it.

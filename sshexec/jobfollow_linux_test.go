@@ -57,9 +57,20 @@ func TestJobFollowMuch(t *testing.T) {
 	}
 }
 
-// TestJobFollowThroughCuts follows a job that writes while its connections are cut again and again.
+// TestJobFollowThroughCuts follows a job that writes while its connections are cut again and again, or the commands
+// that look at it are killed.
 func TestJobFollowThroughCuts(t *testing.T) {
 	t.Parallel()
+	for name, disturb := range map[string]func(*shellHost){"cut": (*shellHost).cut, "killed": (*shellHost).killSessions} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			followThrough(t, disturb)
+		})
+	}
+}
+
+func followThrough(t *testing.T, disturb func(*shellHost)) {
+	t.Helper()
 	host, remote := jobHost(t)
 	ctx := within(t, 30*time.Second)
 	c := sshexec.Command{Shell: `i=0; while [ $i -lt 60 ]; do printf '%s %0999d\n' $i 0; i=$((i + 1)); sleep 0.02; done`}
@@ -75,7 +86,7 @@ func TestJobFollowThroughCuts(t *testing.T) {
 		for n := 0; ; n++ {
 			select {
 			case <-ticker.C:
-				remote.cut()
+				disturb(remote)
 			case <-cutting.Done():
 				ended <- n
 				return
@@ -122,5 +133,20 @@ func TestJobFollowGoesOn(t *testing.T) {
 	}
 	if _, err := job.Follow(within(t, 10*time.Second), &out, next); err != nil || out.String() != whole {
 		t.Errorf("%d bytes, %v", out.Len(), err)
+	}
+}
+
+// TestSudoKilled: a command that the host kills while sudo starts was not refused by sudo.
+func TestSudoKilled(t *testing.T) {
+	t.Parallel()
+	host, remote := jobHost(t)
+	remote.path = remote.home + ":"
+	if err := os.WriteFile(filepath.Join(remote.home, "sudo"), []byte("#!/bin/sh\nkill -9 0\n"), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	err := host.Exec(within(t, 10*time.Second), sshexec.Command{Argv: []string{"true"}, Root: true})
+	exit, ok := errors.AsType[*sshexec.ExitError](err)
+	if !ok || exit.Signal != "KILL" || errors.Is(err, sshexec.ErrSudo) {
+		t.Errorf("got %v", err)
 	}
 }

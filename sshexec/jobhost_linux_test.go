@@ -19,8 +19,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// shellHost is an SSH server that runs commands with the real /bin/sh of this machine, each in a session of its
-// own as sshd does, with a home directory of its own, and never as root.
+// shellHost is an SSH server that runs commands with the real /bin/sh of this machine, each in a new session as sshd
+// does, with a temporary home directory, and never as root.
 type shellHost struct {
 	home     string
 	path     string // folders of programs to find first, each with a colon behind it
@@ -74,7 +74,7 @@ func (h *shellHost) close() error {
 	return errors.Join(err, os.RemoveAll(h.home))
 }
 
-// cut closes the connections; what runs goes on as it can.
+// cut closes the connections; running commands continue as they can.
 func (h *shellHost) cut() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -199,14 +199,17 @@ func (h *shellHost) wait(c *exec.Cmd, channel ssh.Channel) {
 	delete(h.sessions, c.Process)
 	h.mu.Unlock()
 	var exit *exec.ExitError
-	code := 0
-	if errors.As(err, &exit) {
-		code = exit.ExitCode()
-		if code < 0 {
-			code = 137
-		}
+	if errors.As(err, &exit) && exit.ExitCode() < 0 { // by a signal, which sshd tells apart from an exit code
+		killed := struct {
+			Signal      string
+			Core        bool
+			Error, Lang string
+		}{Signal: "KILL"}
+		_, _ = channel.SendRequest("exit-signal", false, ssh.Marshal(killed))
+	} else {
+		code := c.ProcessState.ExitCode()
+		_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code)})) //nolint:gosec // small
 	}
-	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code)})) //nolint:gosec // small
 	_ = channel.Close()
 }
 

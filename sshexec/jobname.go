@@ -7,14 +7,12 @@ import (
 	"strings"
 )
 
-// jobNameBytes bounds the name of a job as it is encoded: file names end at 255
-// bytes, and something goes before some of them.
+// jobNameBytes bounds the encoded name of a job: file names have at most 255 bytes, and some have a prefix.
 const jobNameBytes = 200
 
-// encodeJobName returns the name of the job's directory. Letters, digits, "_", "-"
-// and dots stand for themselves, except for a dot that comes first, because such
-// names are hidden and ours; every other byte becomes %XX. So keys such as
-// "instance/phase/step" are names, and no two names share a directory.
+// encodeJobName returns the name of the job's directory. Letters, digits, "_", "-" and dots are kept, except for a
+// leading dot, because this package uses such hidden names; every other byte becomes %XX. So keys such as
+// "instance/phase/step" are valid names, and no two names share a directory.
 func encodeJobName(name string) (string, error) {
 	var encoded strings.Builder
 	for i := range len(name) {
@@ -40,6 +38,6 @@ func decodeJobName(encoded string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	again, err := encodeJobName(name)
-	return name, err == nil && again == encoded
+	encodedName, err := encodeJobName(name)
+	return name, err == nil && encodedName == encoded
 }

@@ -128,7 +128,7 @@ func (r *process) outcome(err error) error {
 	switch {
 	case !ended:
 		return r.host.fail(fmt.Errorf("%s: %w: %w", r.inv.shown, ErrDisconnected, err))
-	case !begun && r.inv.sudo:
+	case !begun && r.inv.sudo && signal == "":
 		return r.host.fail(fmt.Errorf("%s: %w: %s", r.inv.shown, ErrSudo, lastLine(r.inv.masker.mask(string(r.gate.held)))))
 	case !begun && err == nil:
 		return r.host.fail(fmt.Errorf("%s: %w", r.inv.shown, errNoShell))
