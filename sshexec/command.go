@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// Shell is raw shell text. Nothing in it is quoted: it is for constant text.
-// Values belong in Argv or Env.
+// Shell is raw shell text. It is not quoted: use it for constant text only. Values belong in Argv or Env.
 type Shell string
 
 // Command says what to run and how.
 type Command struct {
 	// Argv is the program and its arguments. They reach the program byte for
-	// byte. Anybody on the host can see them while it runs: secrets belong in
+	// byte. Every user of the host can see them while it runs: secrets belong in
 	// Stdin or Env.
 	Argv []string
 	// Shell is text for /bin/sh. Exactly one of Argv and Shell is set.
@@ -21,10 +20,10 @@ type Command struct {
 	// Env is added to the environment of the command. It travels on standard
 	// input, so that it is on no command line and needs no AcceptEnv.
 	Env map[string]string
-	// Dir is the working directory. Default: what the login gives.
+	// Dir is the working directory. Default: the directory of the login.
 	Dir string
-	// Stdin is what the command reads. Default: nothing. When the command ends
-	// while a Read is blocked, that Read is not waited for.
+	// Stdin is the standard input. Default: empty. If the command ends while a Read is blocked, that Read is not waited
+	// for.
 	Stdin io.Reader
 	// Stdout and Stderr receive output while the command runs. nil discards it;
 	// the last lines of standard error are in the error all the same.
@@ -45,12 +44,14 @@ type Command struct {
 	// 5 s.
 	Grace time.Duration
 
-	// does is what a script of this package is for: people are told that, not the
-	// script.
+	// does describes a script of this package in messages, instead of its text.
 	does string
+	// begun, unless it is nil, is set to whether the host has begun to run the
+	// command.
+	begun *bool
 }
 
-// CommandEvent tells that a command starts or has ended. Secrets are masked.
+// CommandEvent reports the start or the end of a command. Secrets are masked.
 type CommandEvent struct {
 	Host     string        // Target.Name
 	Command  string        // the command line, for people
@@ -61,8 +62,7 @@ type CommandEvent struct {
 	Err      error         // why it failed, when Done
 }
 
-// Format prints the command line with Secrets masked, whatever the verb. Env and
-// the streams are left out.
+// Format prints the command line with Secrets masked, for every verb. Env and the streams are left out.
 func (c Command) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()) }
 
 // MarshalText returns what Format prints, which covers JSON and slog.

@@ -25,7 +25,7 @@ type connection struct {
 	idle    time.Duration // how long it is kept without users
 
 	mu      sync.Mutex
-	users   int // sessions and tunnels, and whoever is about to open one
+	users   int // sessions and tunnels, open or being opened
 	open    int // sessions
 	peak    int // most sessions that were open at once
 	retired bool
@@ -108,8 +108,8 @@ func handshake(ctx context.Context, raw *wire, t Target) (*ssh.Client, ssh.Publi
 			return refused
 		},
 	}
-	// x/crypto/ssh knows no context: closing the connection is what ends a
-	// handshake with a host that says nothing.
+	// x/crypto/ssh does not take a context: only closing the connection ends a handshake with a host that does not
+	// answer.
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	conn, channels, requests, err := ssh.NewClientConn(raw, t.Addr, config)
 	if !stop() && err == nil {
@@ -153,8 +153,11 @@ func noCommon(e *ssh.AlgorithmNegotiationError, wanted []string) bool {
 	return false
 }
 
-// keepAlive asks for a sign of life and closes the connection to a host that
-// owes one for a whole interval: a lost host ends no TCP connection by itself.
+// keepAliveRequest is unknown to every server, which therefore answers with a refusal.
+const keepAliveRequest = "keepalive@openssh.com"
+
+// keepAlive sends keep-alive requests and closes the connection if the host does not answer within an interval: TCP
+// does not detect a lost host.
 func (c *connection) keepAlive(interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -165,7 +168,7 @@ func (c *connection) keepAlive(interval time.Duration) {
 		case <-ticker.C:
 		}
 		late := time.AfterFunc(interval, func() { _ = c.client.Close() })
-		_, _, err := c.client.SendRequest("keepalive@openssh.com", true, nil)
+		_, _, err := c.client.SendRequest(keepAliveRequest, true, nil)
 		late.Stop()
 		if err != nil {
 			_ = c.client.Close()
@@ -174,17 +177,16 @@ func (c *connection) keepAlive(interval time.Duration) {
 	}
 }
 
-// stuckLimit is how long the end of a call waits for a message of a few bytes to
-// leave. Later, the message is left to itself: a network that takes nothing must
-// not keep who has given up already. Whether it is dead is for keepAlive to say,
-// not for one that is only slow.
+// stuckLimit bounds the time for which the end of a call waits until a short message is sent. After that the message is
+// sent in the background: a blocked network must not delay a caller whose context has ended. Only keepAlive decides
+// whether the connection is dead, since it may only be slow.
 const stuckLimit = 2 * time.Second
 
-// promptly runs fn, which sends such a message, and reports whether it has left.
+// promptly runs fn, which sends a short message, and reports whether the message was sent.
 func (c *connection) promptly(fn func()) bool {
 	sent := make(chan struct{})
 	if !c.pool.spawn(func() { fn(); close(sent) }) {
-		fn() // the pool is closed, and nothing blocks any more
+		fn() // the pool is closed, so fn does not block
 		return true
 	}
 	timer := time.NewTimer(stuckLimit)
@@ -253,7 +255,7 @@ func (c *connection) expire() {
 	}
 }
 
-// retire lets nobody else use the connection and closes it with its last user.
+// retire prevents new uses of the connection and closes it after its last use.
 func (c *connection) retire() {
 	c.mu.Lock()
 	if !c.retired {

@@ -101,7 +101,11 @@ func TestContextEndsEveryPhase(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), tt.phase) || !strings.Contains(err.Error(), "node1") {
 				t.Errorf("got %v", err)
 			}
-			if took := time.Since(start); took > 7*time.Second {
+			late := time.Second
+			if tt.name == "silence" { // what an upload has left is removed
+				late += 6 * time.Second
+			}
+			if took := time.Since(start); took > time.Second+late {
 				t.Errorf("took %v", took)
 			}
 			closing := time.Now()
@@ -125,7 +129,7 @@ func TestOneConnectionManySessions(t *testing.T) {
 			for most.Load() < now {
 				most.Store(now)
 			}
-			time.Sleep(20 * time.Millisecond) // long enough to meet the others
+			time.Sleep(20 * time.Millisecond) // long enough for all to run at the same time
 			running.Add(-1)
 			return 0
 		},
@@ -242,8 +246,8 @@ func (f *freezer) Write(p []byte) (int, error) {
 	return f.Conn.Write(p)
 }
 
-// TestLinkThatTakesNothing: when nothing can be written any more, because nobody on the way takes it, calls end with
-// their context all the same, long before the keepalive finds out.
+// TestLinkThatTakesNothing: when nothing on the network accepts data any more, calls nevertheless end with their
+// context, long before the keepalive closes the connection.
 func TestLinkThatTakesNothing(t *testing.T) {
 	for name, call := range map[string]func(context.Context, *sshexec.Host) error{
 		"command": func(ctx context.Context, h *sshexec.Host) error {

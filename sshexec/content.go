@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// content is what an upload reads.
+// content is the source of an upload.
 type content struct {
 	r      io.Reader
 	seeker io.Seeker // nil when the content can be read only once
@@ -17,8 +17,8 @@ type content struct {
 	used   bool      // what can be read only once has been
 }
 
-// newContent asks a reader what it can do. One that cannot really seek, as the
-// end of a pipe, is read only once.
+// newContent finds out whether a reader can seek. A reader whose Seek fails, such as the end of a pipe, is read only
+// once.
 func newContent(r io.Reader) (*content, error) {
 	once := &content{r: r, size: -1}
 	seeker, ok := r.(io.Seeker)
@@ -42,14 +42,14 @@ func newContent(r io.Reader) (*content, error) {
 	return &content{r: r, seeker: seeker, start: start, size: end - start}, nil
 }
 
-// again reports whether the content can be read again.
-func (c *content) again() bool { return c.seeker != nil }
+// rereadable reports whether the content can be read again.
+func (c *content) rereadable() bool { return c.seeker != nil }
 
 // untouched reports whether all of the content can still be read.
 func (c *content) untouched() bool { return c.seeker != nil || !c.used }
 
-// peek reads ahead as much as is sent in one go, and reports whether that is
-// all. A Read that blocks is left alone when ctx ends.
+// peek reads ahead up to limit bytes, and reports whether the content ends there. If ctx ends, peek does not wait for a
+// blocked Read.
 func (c *content) peek(ctx context.Context, limit int) (all bool, err error) {
 	buffer := make([]byte, limit+1)
 	type read struct {

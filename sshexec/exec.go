@@ -9,11 +9,14 @@ import (
 	"time"
 )
 
-// Exec runs c and waits for its end. The error is an *[ExitError] when the
-// command ran and failed; it wraps [ErrDisconnected] when the connection broke
-// while it ran, and the cause of ctx when ctx ended: then the command, with
-// everything it has started in its process group, was sent TERM and, after
-// Command.Grace, KILL. A command that was started is never started again.
+// Exec runs c and waits for its end. The error is an *[ExitError] if the command ran and failed. It wraps
+// [ErrDisconnected] if the connection broke while the command ran. It wraps the cause of ctx if ctx ended: then Exec
+// sent TERM and, after Command.Grace, KILL to the command and its process group. Exec never starts a started command
+// again.
+//
+// When ctx has ended, Exec waits for the end of the command as long as the host answers. If the host does not answer
+// for 0.8 s, Exec returns an error that also wraps ErrDisconnected, and the pool continues to end the command in the
+// background, within the times stated above.
 func (h *Host) Exec(ctx context.Context, c Command) error {
 	return h.exec(ctx, c, true)
 }
@@ -24,11 +27,12 @@ func (h *Host) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, 
 	return h.Exec(ctx, Command{Argv: argv, Stdin: stdin, Stdout: stdout, Stderr: stderr})
 }
 
-// outputBytes bounds what Output and ReadFile return.
+// outputBytes bounds what Output and ReadFile return, and a line that a script
+// of this package prints.
 const outputBytes = 1 << 20
 
 // Output runs c and returns its standard output. More than 1 MiB is an error
-// that wraps [ErrTooLarge]. c.Stdout must be nil.
+// that wraps [ErrTooLarge], a *[LimitError]. c.Stdout must be nil.
 func (h *Host) Output(ctx context.Context, c Command) ([]byte, error) {
 	if c.Stdout != nil {
 		return nil, h.fail(errors.New("the command of Output has a Stdout already"))
@@ -49,8 +53,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// exec runs c. What ends other commands is not stoppable, and does not wait for
-// its turn.
+// exec runs c. A command that ends another command is not stoppable, and does not wait for a free session.
 func (h *Host) exec(ctx context.Context, c Command, stoppable bool) error {
 	inv, err := h.invocation(c)
 	if err != nil {
@@ -65,8 +68,8 @@ func (h *Host) exec(ctx context.Context, c Command, stoppable bool) error {
 	return err
 }
 
-// open opens the session of a command. What ends another command has little time
-// for that: on a connection that takes nothing any more it is not waited for.
+// open opens the session of a command. A command that ends another command gets little time: it does not wait for a
+// blocked connection.
 func (h *Host) open(ctx context.Context, stoppable bool) (session, error) {
 	if stoppable {
 		return h.machine.session(ctx, false)
@@ -81,7 +84,8 @@ func (h *Host) perform(ctx context.Context, c Command, inv invocation, stoppable
 	if err != nil {
 		return h.fail(err)
 	}
-	defer session.close()
+	r := newProcess(h, inv, session)
+	defer r.close()
 	if c.Timeout > 0 {
 		limit, cancel := context.WithTimeoutCause(ctx, c.Timeout, timeout(c.Timeout))
 		defer cancel()
@@ -90,11 +94,13 @@ func (h *Host) perform(ctx context.Context, c Command, inv invocation, stoppable
 	caller := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r := newProcess(h, inv, session)
 	if err := r.connect(c, cancel); err != nil {
 		return h.fail(fmt.Errorf("%w: %w", ErrDisconnected, err))
 	}
 	defer r.detach()
+	if c.begun != nil {
+		defer func() { *c.begun = r.gate.hasBegun() }()
+	}
 	if !h.pool.spawn(func() { r.done <- r.run() }) {
 		return h.fail(ErrClosed)
 	}
@@ -110,8 +116,11 @@ func (h *Host) perform(ctx context.Context, c Command, inv invocation, stoppable
 		}
 		return r.outcome(err)
 	case <-ctx.Done():
-		r.stop(ctx, c, stoppable)
-		return h.fail(fmt.Errorf("%s: %w", inv.shown, context.Cause(ctx)))
+		err := fmt.Errorf("%s: %w", inv.shown, context.Cause(ctx))
+		if !r.end(ctx, c, stoppable) {
+			err = fmt.Errorf("%w: %w", err, errSilent)
+		}
+		return h.fail(err)
 	}
 }
 

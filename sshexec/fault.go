@@ -11,11 +11,11 @@ import (
 	"github.com/pkg/sftp"
 )
 
-// Exit codes by which the scripts of this package tell a fault.
+// Exit codes of the scripts of this package.
 const (
-	exitNoFile    = 44 // there is no such file or directory
+	exitNoFile    = 44 // the file or directory does not exist
 	exitDigest    = 65 // the digest is another one
-	exitVanished  = 66 // somebody else has taken the temporary file
+	exitVanished  = 66 // another process has removed the temporary file
 	exitIrregular = 67 // it is no regular file
 )
 
@@ -35,8 +35,8 @@ var spoken = []struct {
 	{"nonexistent", fs.ErrNotExist}, // dash: "cannot create x: Directory nonexistent"
 }
 
-// scriptError is the failure of a script of this package, told without the
-// script. errors.As finds the *[ExitError] in it.
+// scriptError is the failure of a script of this package. Its text does not contain the script. errors.As finds the
+// *[ExitError] in it.
 type scriptError struct {
 	op, path string
 	exit     *ExitError
@@ -58,7 +58,7 @@ func (e *scriptError) Unwrap() []error {
 	return []error{e.exit, e.fault}
 }
 
-// fileFault makes the failure of a script of this package what it means.
+// fileFault converts the failure of a script of this package to the error that its exit code stands for.
 func (h *Host) fileFault(op, path string, err error) error {
 	var exit *ExitError
 	if !errors.As(err, &exit) {
@@ -84,7 +84,7 @@ func (h *Host) fileFault(op, path string, err error) error {
 	return h.fail(told)
 }
 
-// during says what was being done when err came up.
+// during adds the operation and the path to err.
 func (h *Host) during(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -97,7 +97,7 @@ func (h *Host) during(op, path string, err error) error {
 
 // errVanished: another upload to the same path took the temporary file of this
 // one for a leftover.
-var errVanished = errors.New("the temporary file is gone")
+var errVanished = errors.New("the temporary file was removed")
 
 // refusal reports whether an SFTP server has answered, and refused.
 func refusal(err error) bool {
@@ -105,7 +105,7 @@ func refusal(err error) bool {
 	return errors.As(err, &status) || errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrExist)
 }
 
-// cut reports whether an error may be gone on another connection.
+// cut reports whether the transfer may be resumed on another connection.
 func cut(err error) bool {
 	return errors.Is(err, errVanished) || errors.Is(err, ErrDisconnected) || errors.Is(err, ErrConnect)
 }

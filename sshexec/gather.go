@@ -44,10 +44,10 @@ func (u *treeUpload) look(ctx context.Context) error {
 	}
 	var wrong faults
 	alike := map[string]*treeFile{}
-	input := &noticed{r: zeroes(names)}
+	begun := false
 	err := u.host.Exec(ctx, Command{
 		Argv:  []string{"/bin/sh", "-c", treeScript, "sh", u.tree.Path, u.staging, stagingPrefix},
-		Stdin: input, Root: u.tree.Root, Grace: time.Second, does: doing("look at files below", u.tree.Path),
+		Stdin: zeroes(names), Root: u.tree.Root, Grace: time.Second, does: doing("look at files below", u.tree.Path), begun: &begun,
 		// One line reports that the directory exists; the other lines are those of stat.
 		Stdout: atMost(len(names)+1, func(line string) error {
 			facts, name, named := strings.Cut(line, "/")
@@ -75,7 +75,7 @@ func (u *treeUpload) look(ctx context.Context) error {
 			return nil
 		}),
 	})
-	u.begun = u.begun || input.begun.Load()
+	u.begun = u.begun || begun
 	if err != nil {
 		return u.host.fileFault("upload", u.tree.Path, err)
 	}

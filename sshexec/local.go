@@ -15,11 +15,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Local returns this machine as a host, so that what works over SSH works here
-// in the same way: commands are run by /bin/sh as the user of this process, root
-// is reached through sudo, files are replaced and jobs outlive this process. Its
-// name is "localhost". There is no connection: Wait returns at once, and
-// DialContext dials.
+// Local returns this machine as a host, so that code for SSH works locally in the same way: /bin/sh runs commands as
+// the user of this process, sudo gives root, files are replaced atomically, and jobs outlive this process. Its name is
+// "localhost". There is no connection: Wait returns at once, and DialContext dials.
 func (p *Pool) Local(sudo Sudo) *Host {
 	t := Target{ID: "localhost", Name: "localhost", Sudo: sudo}
 	if self, err := user.Current(); err == nil {
@@ -45,8 +43,8 @@ func (local) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, network, addr)
 }
 
-// localSession is a command on this machine. It ends, as one over SSH does, when
-// the command has ended and nobody holds its output open any more.
+// localSession is a command on this machine. Like a session over SSH, it ends when the command has ended and no process
+// holds its output open.
 type localSession struct {
 	mu     sync.Mutex
 	cmd    *exec.Cmd // nil until it has started
@@ -57,7 +55,7 @@ type localSession struct {
 	once   sync.Once
 }
 
-// pipe makes a pipe whose ends close with the session.
+// pipe creates a pipe whose ends close with the session.
 func (s *localSession) pipe() (r, w *os.File, err error) {
 	if r, w, err = os.Pipe(); err == nil {
 		s.files = append(s.files, r, w)
@@ -138,6 +136,13 @@ func (s *localSession) signal(signal ssh.Signal) bool {
 		signalGroup(s.cmd.Process.Pid, signal)
 	}
 	return s.cmd != nil
+}
+
+// answers is always answered.
+func (s *localSession) answers() <-chan struct{} {
+	answered := make(chan struct{})
+	close(answered)
+	return answered
 }
 
 func (s *localSession) close() {

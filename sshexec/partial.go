@@ -11,8 +11,7 @@ import (
 	"sync"
 )
 
-// temporaryPrefix is how the names of temporary files of a path begin, and
-// temporaryName is one of them.
+// temporaryPrefix is the prefix of temporary files for a path. temporaryName is a full name.
 func temporaryPrefix(target string) string {
 	dir, name := path.Split(target)
 	return dir + "." + name[:min(len(name), 100)] + ".sshexec-"
@@ -20,17 +19,15 @@ func temporaryPrefix(target string) string {
 
 func temporaryName(target string) string { return temporaryPrefix(target) + rand.Text() }
 
-// sweep defines a function that removes what dead uploads to the same path have
-// left, or hands one of them on: $1 is the temporary file of this upload, $2 how
-// the names of temporary files begin, $3 the directory, $4 whether a partial file
-// is of use. It sets me to who we are.
+// sweep defines a function that removes the temporary files of dead uploads to the same path, or returns one of them
+// for reuse: $1 is the temporary file of this upload, $2 the prefix of temporary files, $3 the directory, $4 whether a
+// partial file can be used. It sets me to the current user.
 //
-// A partial file is gone on with only where nobody else can put another file in
-// its place while it is opened: in a directory of root or of ourselves that only
-// its owner may write to, or that is sticky. An upload is dead when its file was
-// untouched for 15 s, by the clock of the host, and no process is seen to have
-// it open; or when it was untouched for 10 min: who has it open then serves a
-// client that is gone. One of two that claim it by renaming wins.
+// A partial file is reused only if no other user can replace it while it is opened: in a directory of root or of the
+// current user that only its owner may write to, or that is sticky. An upload is dead if its file was not touched for
+// 15 s, by the clock of the host, and no visible process has it open; or if it was not touched for 10 min: a process
+// that has it open then serves a client that no longer exists. Of two uploads that claim a file by renaming it, one
+// wins.
 const sweep = `held() { for l in /proc/[0-9]*/fd/*; do if [ "$l" -ef "$1" ]; then return 0; fi; done; return 1; }; ` +
 	`sweep() { me=$(id -un); use=$4; ` +
 	`o=$(stat -c "%U %a" "$3") || exit 1; case "$o" in "root "*|"$me "*) ;; *) use=;; esac; ` +
@@ -43,8 +40,8 @@ const sweep = `held() { for l in /proc/[0-9]*/fd/*; do if [ "$l" -ef "$1" ]; the
 	`if [ -n "$use" ] && [ ! -e "$1" ]; then mv -f "$p" "$1"; else rm -f "$p"; fi; done; ` +
 	`if [ -z "$use" ]; then rm -f "$1"; fi; }; `
 
-// lookScript tells what is at the target, and how much of an earlier attempt can
-// be used: $1 target, then the arguments of sweep.
+// lookScript prints the state of the target, and how many bytes of an earlier attempt can be used: $1 target, then the
+// arguments of sweep.
 const lookScript = `LC_ALL=C; export LC_ALL; ` + sweep +
 	`if [ -d "$1" ]; then echo "$1 is a directory" >&2; exit 1; fi; ` +
 	`if [ ! -d "$4" ]; then exit 44; fi; sweep "$2" "$3" "$4" "$5"; ` +
@@ -53,7 +50,7 @@ const lookScript = `LC_ALL=C; export LC_ALL; ` + sweep +
 
 // sight is what lookScript has seen.
 type sight struct {
-	size    int64 // of the target, -1 when there is none or it is no regular file
+	size    int64 // of the target, -1 if it does not exist or is not a regular file
 	mode    string
 	owner   string // user:group
 	partial int64  // bytes of an earlier attempt, which may have holes
@@ -62,7 +59,7 @@ type sight struct {
 func (u *upload) look(ctx context.Context) (sight, error) {
 	f := u.file
 	use := ""
-	if u.content.again() {
+	if u.content.rereadable() {
 		use = "use"
 	}
 	out, err := u.host.Output(ctx, Command{
@@ -117,7 +114,10 @@ func (u *upload) usable(ctx context.Context, have int64) (int64, error) {
 	remote := u.host.startRanges(ctx, u.temporary, u.file.Root, func(digest string) error {
 		mu.Lock()
 		defer mu.Unlock()
-		there = append(there, digest)
+		if len(there) == len(parts) {
+			return &LimitError{What: "digests", Limit: int64(len(parts))}
+		}
+		there = append(there, strings.Clone(digest[:min(len(digest), 64)]))
 		return nil
 	})
 	for _, p := range parts {

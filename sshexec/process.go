@@ -20,9 +20,10 @@ type process struct {
 	input   io.WriteCloser
 	gate    *gate
 	stderr  *tail
-	outlets []*outlet
+	outlets []*outlet     // of standard output, of standard error with the gate, and of the caller's Stderr
 	done    chan error    // receives the end of the command
 	fed     chan struct{} // closed when nothing is written to input any more
+	left    bool          // the command is being ended in the background, which closes the session
 }
 
 func newProcess(h *Host, inv invocation, s session) *process {
@@ -38,12 +39,9 @@ func (r *process) connect(c Command, cancel context.CancelCauseFunc) (err error)
 	if err != nil {
 		return err
 	}
-	var said io.Writer = r.stderr
-	if c.Stderr != nil {
-		said = io.MultiWriter(r.stderr, c.Stderr)
-	}
-	r.gate = newGate(r.inv, said, r.answer)
-	r.outlets = []*outlet{{w: c.Stdout, failed: cancel}, {w: r.gate, failed: cancel}}
+	stderr := &outlet{w: c.Stderr, failed: cancel}
+	r.gate = newGate(r.inv, io.MultiWriter(r.stderr, stderr), r.answer)
+	r.outlets = []*outlet{{w: c.Stdout, failed: cancel}, {w: r.gate, failed: cancel}, stderr}
 	return nil
 }
 
@@ -64,9 +62,9 @@ func (r *process) run() error {
 	return r.session.wait()
 }
 
-// feed writes environment and standard input, once the command has begun.
-// Earlier, sudo would take the input for the password, and OpenSSH forgets an
-// end of input that comes before the command, which then waits for it for ever.
+// feed writes environment and standard input, once the command has begun. Earlier, sudo would read the input as the
+// password, and OpenSSH drops an end of input that arrives before the command starts; the command would then wait
+// forever.
 func (r *process) feed(ctx context.Context, stdin io.Reader, cancel context.CancelCauseFunc) {
 	defer close(r.fed)
 	select {
@@ -78,7 +76,7 @@ func (r *process) feed(ctx context.Context, stdin io.Reader, cancel context.Canc
 	if _, err := io.WriteString(r.input, r.inv.env); err != nil || stdin == nil {
 		return
 	}
-	source := &source{r: stdin}
+	source := &source{r: &while{ctx, stdin}} // reads nothing once the command is being ended
 	if _, err := io.Copy(r.input, source); err != nil && source.err != nil {
 		cancel(fmt.Errorf("read standard input: %w", source.err))
 	}
@@ -103,7 +101,7 @@ func (s *source) Read(p []byte) (int, error) {
 const feedGrace = 100 * time.Millisecond
 
 func (r *process) awaitFeed() {
-	r.session.close()
+	r.close()
 	timer := time.NewTimer(feedGrace)
 	defer timer.Stop()
 	select {
@@ -112,16 +110,23 @@ func (r *process) awaitFeed() {
 	}
 }
 
-// detach makes sure that nothing is written to the caller's writers any more.
-func (r *process) detach() {
-	for _, o := range r.outlets {
-		o.close()
+// close closes the session, unless the background still needs it.
+func (r *process) close() {
+	if !r.left {
+		r.session.close()
 	}
+}
+
+// detach ensures that nothing is written to the caller's writers any more. The gate stays, because ending the command
+// needs its process group.
+func (r *process) detach() {
+	r.outlets[0].close()
+	r.outlets[2].close()
 }
 
 func (r *process) outcome(err error) error {
 	for _, o := range r.outlets {
-		o.close() // also: what the writers have is safe to read from here on
+		o.close() // from here on the caller may read its writers
 	}
 	code, signal, ended := exitStatus(err)
 	begun := r.gate.hasBegun()
@@ -160,8 +165,8 @@ func exitStatus(err error) (code int, signal string, ended bool) {
 	return 0, "", false
 }
 
-// outlet leads output to a writer of the caller. A writer that fails ends the
-// command; nothing reaches it afterwards, nor once the command has ended.
+// outlet copies output to a writer of the caller. If the writer fails, the command is ended. Neither after that nor
+// after the end of the command does outlet write.
 type outlet struct {
 	mu     sync.Mutex
 	w      io.Writer
@@ -182,7 +187,7 @@ func (o *outlet) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// buffers are what output goes through: there are many commands, and most say little.
+// buffers is a pool of copy buffers: there are many commands, and most produce little output.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // ReadFrom implements io.ReaderFrom, by which each session copies two streams.

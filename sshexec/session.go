@@ -13,7 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// machine is what a [Host] stands for: one behind SSH, or this one.
+// machine is the implementation of a [Host]: a machine behind SSH, or this machine.
 type machine interface {
 	// session opens a session. An urgent one does not wait for its turn.
 	session(ctx context.Context, urgent bool) (session, error)
@@ -21,7 +21,7 @@ type machine interface {
 	dial(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// session is one command, or one conversation with a subsystem.
+// session is one command, or one use of a subsystem.
 type session interface {
 	stdin() (io.WriteCloser, error)
 	start(line string, stdout, stderr io.Writer) error
@@ -30,10 +30,12 @@ type session interface {
 	wait() error
 	// subsystem starts a subsystem in place of a command.
 	subsystem(name string) (io.WriteCloser, io.Reader, error)
-	// signal is sent to the command and what it has started. It reports whether
-	// it could be sent.
+	// signal sends a signal to the command and its children. It reports whether it could be sent.
 	signal(ssh.Signal) bool
-	// close ends the session and gives it back. Closing again does nothing.
+	// answers asks the machine for a sign of life. The channel is closed when it
+	// comes.
+	answers() <-chan struct{}
+	// close ends the session and releases its slot. Closing again does nothing.
 	close()
 }
 
@@ -41,8 +43,8 @@ type session interface {
 type remote struct {
 	pool   *Pool
 	target Target
-	// vouched is the connection whose host key the policy of this target trusts:
-	// it may have been made by somebody with another policy.
+	// vouched is the connection whose host key the policy of this target trusts: another caller with another policy may
+	// have made it.
 	vouched atomic.Pointer[connection]
 }
 
@@ -64,9 +66,8 @@ func (r *remote) connection(ctx context.Context) (*connection, error) {
 // maxReplaced bounds how many connections one call finds dead or refusing.
 const maxReplaced = 2
 
-// session opens a session. A connection that turns out to be dead is replaced:
-// nothing has been asked of the host yet. So is one on which the host refuses a
-// session for longer than a moment; what runs on it goes on.
+// session opens a session. If the connection is dead, session replaces it: no command has been sent yet. It also uses
+// another connection if the host refuses sessions for longer than a moment; sessions of the old connection continue.
 func (r *remote) session(ctx context.Context, urgent bool) (session, error) {
 	var asked *connection
 	replaced, pause := 0, firstPause
@@ -75,7 +76,7 @@ func (r *remote) session(ctx context.Context, urgent bool) (session, error) {
 		if err != nil {
 			return nil, err
 		}
-		if conn != asked { // somebody else may have replaced the last one
+		if conn != asked { // another caller may have replaced the connection
 			asked, pause = conn, firstPause
 		}
 		s, err := conn.session(ctx, urgent)
@@ -151,9 +152,8 @@ func (c *connection) session(ctx context.Context, urgent bool) (session, error) 
 	return &remoteSession{Session: s, conn: c, release: release}, nil
 }
 
-// openSession calls release unless it returns a session. x/crypto/ssh knows no
-// context: a host that breaks the protocol at the right moment can keep the call
-// waiting for as long as the connection lives, so nobody waits for it.
+// openSession calls release unless it returns a session. x/crypto/ssh does not take a context, and a host that violates
+// the protocol can block the call for as long as the connection lives, so openSession does not wait for it.
 func (c *connection) openSession(ctx context.Context, release func()) (*ssh.Session, error) {
 	type opened struct {
 		session *ssh.Session
@@ -188,8 +188,7 @@ func (c *connection) openSession(ctx context.Context, release func()) (*ssh.Sess
 	}
 }
 
-// openFailure tells a host that refuses to open one more channel from a
-// connection that is of no use any more.
+// openFailure distinguishes a host that refuses one more channel from a connection that is dead.
 func (c *connection) openFailure(err error) error {
 	var refused *ssh.OpenChannelError
 	if errors.As(err, &refused) {
@@ -206,8 +205,7 @@ func (c *connection) count(n int) {
 	c.peak = max(c.peak, c.open)
 }
 
-// allowed returns how many sessions a host that refuses one more has allowed; 0
-// when it refused none.
+// allowed returns how many sessions the host has allowed when it refuses another one; 0 if it did not refuse one.
 func (c *connection) allowed(err error) int {
 	if !busy(err) {
 		return 0
@@ -248,6 +246,16 @@ func (s *remoteSession) subsystem(name string) (io.WriteCloser, io.Reader, error
 
 func (s *remoteSession) signal(signal ssh.Signal) bool {
 	return s.conn.promptly(func() { _ = s.Signal(signal) })
+}
+
+func (s *remoteSession) answers() <-chan struct{} {
+	answered := make(chan struct{})
+	s.conn.pool.spawn(func() {
+		if _, _, err := s.conn.client.SendRequest(keepAliveRequest, true, nil); err == nil {
+			close(answered)
+		}
+	})
+	return answered
 }
 
 func (s *remoteSession) close() {

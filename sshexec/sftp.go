@@ -12,18 +12,18 @@ import (
 	"github.com/pkg/sftp"
 )
 
-// way says how the SFTP server of a host is reached.
-type way int
+// sftpMethod says how the SFTP server of a host is reached.
+type sftpMethod int
 
 const (
-	wayUnknown   way = iota
-	waySubsystem     // as sshd offers it, for the login user
-	wayCommand       // the program, as a command: also under sudo
-	wayNone          // there is none
+	methodUnknown   sftpMethod = iota
+	methodSubsystem            // as sshd offers it, for the login user
+	methodCommand              // the program, as a command: also under sudo
+	methodNone                 // the host has no SFTP
 )
 
-// wayKey: root is reached in another way than the login user.
-type wayKey struct {
+// sftpMethodKey is the key of a cached sftpMethod: root may need another one than the login user.
+type sftpMethodKey struct {
 	key
 	root bool
 }
@@ -38,15 +38,15 @@ type sftpSession struct {
 	packet int // bytes of content in one request
 }
 
-// stream is how one talks to an SFTP server. Its end unblocks whoever reads or
-// writes, whatever the host does, and gives the session back, waiting for nobody.
+// stream connects an SFTP client to a server. Its end unblocks readers and writers, whatever the host does, and
+// releases the session without waiting.
 type stream struct {
-	*io.PipeReader // what the server says
-	*io.PipeWriter // what it is told; closing it is the end of its input
+	*io.PipeReader // data from the server
+	*io.PipeWriter // data to the server; closing it ends the server's input
 	end            func()
 }
 
-// Read, Write and Close are those of the SFTP client.
+// Read, Write and Close are used by the SFTP client.
 func (s *stream) Read(p []byte) (int, error)  { return s.PipeReader.Read(p) }
 func (s *stream) Write(p []byte) (int, error) { return s.PipeWriter.Write(p) }
 
@@ -60,12 +60,11 @@ const (
 	largePacket = 255 << 10
 )
 
-// pumped is how much goes between a session and its stream at once.
+// pumped is the buffer size between a session and its stream.
 const pumped = 256 << 10
 
-// withSFTP calls fn with an SFTP client, as root when that is asked for. The end
-// of ctx ends whatever fn asks the client for. The error wraps errNoSFTP when
-// there is no SFTP, and [ErrDisconnected] when the connection broke.
+// withSFTP calls fn with an SFTP client, as root if root is set. The end of ctx ends all requests of fn. The error
+// wraps errNoSFTP if the host has no SFTP, and [ErrDisconnected] if the connection broke.
 func (h *Host) withSFTP(ctx context.Context, root bool, fn func(*sftpSession) error) error {
 	s, err := h.openSFTP(ctx, root)
 	if err == nil {
@@ -102,41 +101,41 @@ func (s *sftpSession) close() {
 // openSFTP finds out once what works on the host.
 func (h *Host) openSFTP(ctx context.Context, root bool) (*sftpSession, error) {
 	sudo := root && h.target.User != "root"
-	key := wayKey{h.target.key(), sudo}
-	if found, ok := h.pool.transfers.ways.Load(key); ok {
-		switch found.(way) {
-		case wayNone:
+	key := sftpMethodKey{h.target.key(), sudo}
+	if found, ok := h.pool.transfers.sftpMethods.Load(key); ok {
+		switch found.(sftpMethod) {
+		case methodNone:
 			return nil, errNoSFTP
-		case wayCommand:
-			if s, err := h.startSFTP(ctx, wayCommand, sudo); err == nil || cut(err) {
+		case methodCommand:
+			if s, err := h.startSFTP(ctx, methodCommand, sudo); err == nil || cut(err) {
 				return s, err
 			}
 		}
 	}
-	for _, w := range []way{waySubsystem, wayCommand} {
-		if w == waySubsystem && sudo {
+	for _, w := range []sftpMethod{methodSubsystem, methodCommand} {
+		if w == methodSubsystem && sudo {
 			continue // it logs in as the user
 		}
 		s, err := h.startSFTP(ctx, w, sudo)
 		switch {
 		case err == nil:
-			h.pool.transfers.ways.Store(key, w)
+			h.pool.transfers.sftpMethods.Store(key, w)
 			return s, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case w == wayCommand && !errors.Is(err, errNoSFTP), errors.Is(err, ErrConnect):
+		case w == methodCommand && !errors.Is(err, errNoSFTP), errors.Is(err, ErrConnect):
 			return nil, err
 		}
 	}
-	h.pool.transfers.ways.Store(key, wayNone)
+	h.pool.transfers.sftpMethods.Store(key, methodNone)
 	return nil, errNoSFTP
 }
 
-func (h *Host) startSFTP(ctx context.Context, w way, sudo bool) (*sftpSession, error) {
+func (h *Host) startSFTP(ctx context.Context, w sftpMethod, sudo bool) (*sftpSession, error) {
 	var through *stream
 	var failure func() error // why the stream ended
 	var err error
-	if w == waySubsystem {
+	if w == methodSubsystem {
 		through, err = h.subsystem(ctx)
 	} else {
 		through, failure = h.sftpServer(ctx, sudo)
@@ -162,8 +161,7 @@ func (h *Host) startSFTP(ctx context.Context, w way, sudo bool) (*sftpSession, e
 	return s, nil
 }
 
-// subsystem asks for the SFTP server of sshd. It is the only place that carries
-// files and knows an SSH session.
+// subsystem opens the SFTP server of sshd. It is the only code for file transfer that uses an SSH session directly.
 func (h *Host) subsystem(ctx context.Context) (*stream, error) {
 	session, err := h.machine.session(ctx, false)
 	if err != nil {
@@ -174,12 +172,12 @@ func (h *Host) subsystem(ctx context.Context) (*stream, error) {
 	s := &stream{PipeReader: output, PipeWriter: input}
 	s.end = sync.OnceFunc(func() {
 		_, _ = input.Close(), output.Close()
-		if !h.pool.spawn(session.close) { // it writes to the host, which may take nothing
+		if !h.pool.spawn(session.close) { // close writes to the host, which may block
 			session.close()
 		}
 	})
 	result := make(chan error, 1)
-	// The request knows no context, nor do the ends of the session.
+	// Neither the request nor the ends of the session take a context.
 	ask := func() {
 		to, from, err := session.subsystem("sftp")
 		if result <- err; err != nil {
@@ -212,8 +210,7 @@ func (h *Host) subsystem(ctx context.Context) (*stream, error) {
 const sftpScript = `for p in /usr/lib/openssh/sftp-server /usr/libexec/openssh/sftp-server /usr/lib/ssh/sftp-server /usr/libexec/sftp-server; do ` +
 	`if [ -x "$p" ]; then exec "$p"; fi; done; echo "no sftp-server" >&2; exit 44`
 
-// sftpServer starts the SFTP server as a command. failure tells why it ended,
-// when it did not say what an SFTP server says.
+// sftpServer starts the SFTP server as a command. failure returns why it ended, if it did not answer as an SFTP server.
 func (h *Host) sftpServer(ctx context.Context, root bool) (s *stream, failure func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stdin, input := io.Pipe()

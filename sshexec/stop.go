@@ -3,7 +3,10 @@ package sshexec
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -16,17 +19,73 @@ const defaultGrace = 5 * time.Second
 // it is left after $2 tenths of a second, KILL. It waits on the host, so that a
 // child that ignores TERM does not survive the command that made it. Of the ways
 // to write a signal and a group, this is the only one that bash, dash and busybox
-// have in common.
-const killScript = `kill -TERM "$1" || exit; n=$2; ` +
+// have in common. The line that it prints first says that the host answers.
+const killScript = `echo; kill -TERM "$1" || exit; n=$2; ` +
 	`while kill -0 "$1" 2>/dev/null; do ` +
 	`if [ "$n" -le 0 ]; then kill -KILL "$1"; exit; fi; sleep 0.1 2>/dev/null || { sleep 1; n=$((n - 9)); }; n=$((n - 1)); done`
 
-// stop ends a command whose context has ended. What ends it runs in a session of
-// its own: sshd passes signals on as the login user, which does not reach a
-// process of root, and it knows nothing of what outlives the command itself.
-// Where that does not work, and before the command has told its group, the signal
-// goes to the session.
-func (r *process) stop(ctx context.Context, c Command, stoppable bool) {
+// answerLimit is how long a call whose context has ended waits for an answer of the host.
+const answerLimit = 800 * time.Millisecond
+
+// answerPause is the time between two signs of life that are asked of a host
+// while it ends a command.
+const answerPause = 250 * time.Millisecond
+
+// errSilent is for a command of which it is not known whether it has ended.
+var errSilent = fmt.Errorf("%w: the host does not answer, and the command may still run", ErrDisconnected)
+
+// end ends a command whose context has ended, and waits for that. It returns false if the host does not answer for
+// answerLimit: first to the command that ends this one, then to keep-alive requests. Then the pool continues in the
+// background.
+func (r *process) end(ctx context.Context, c Command, stoppable bool) bool {
+	begun, stopped := &firstWrite{happened: make(chan struct{})}, make(chan struct{})
+	stop := func() {
+		r.stop(ctx, c, stoppable, begun)
+		close(stopped)
+		r.session.close()
+	}
+	if !r.host.pool.spawn(stop) {
+		return true // the pool is closed, and so are its connections
+	}
+	var answered <-chan struct{} = begun.happened
+	for {
+		late := time.NewTimer(answerLimit)
+		select {
+		case <-stopped:
+			late.Stop()
+			return true
+		case <-late.C:
+			r.left = true
+			return false
+		case <-answered:
+			late.Stop()
+		}
+		pause := time.NewTimer(answerPause)
+		select {
+		case <-stopped:
+			pause.Stop()
+			return true
+		case <-pause.C:
+		}
+		answered = r.session.answers()
+	}
+}
+
+// firstWrite closes its channel when something is written for the first time.
+type firstWrite struct {
+	happened chan struct{}
+	once     sync.Once
+}
+
+func (n *firstWrite) Write(p []byte) (int, error) {
+	n.once.Do(func() { close(n.happened) })
+	return len(p), nil
+}
+
+// stop ends a command whose context has ended. The script that ends it runs in a separate session: sshd sends signals
+// as the login user, which cannot signal a process of root, and sshd does not know processes that outlive the command.
+// If the script cannot run, or before the command has reported its process group, stop sends the signal to the session.
+func (r *process) stop(ctx context.Context, c Command, stoppable bool, begins io.Writer) {
 	grace := c.Grace
 	if grace <= 0 {
 		grace = defaultGrace
@@ -34,12 +93,12 @@ func (r *process) stop(ctx context.Context, c Command, stoppable bool) {
 	begun := stoppable && r.awaitBegin(min(grace, beginMargin))
 	var err error
 	if begun {
-		if err = r.kill(ctx, c, grace); err == nil {
+		if err = r.kill(ctx, c, grace, begins); err == nil {
 			r.await(grace)
 			return
 		}
 	}
-	if !begun || errors.Is(err, ErrConnect) { // there is nothing yet that has to clean up, or it cannot be heard
+	if !begun || errors.Is(err, ErrConnect) { // the command has not begun and has nothing to clean up, or the host cannot be reached
 		grace = min(grace, beginMargin)
 	}
 	if r.session.signal(ssh.SIGTERM) && !r.await(grace) {
@@ -47,12 +106,11 @@ func (r *process) stop(ctx context.Context, c Command, stoppable bool) {
 	}
 }
 
-// beginMargin is how long a command that was ended as it began has to tell its
-// group.
+// beginMargin is the time for a command that is ended while it starts to report its process group.
 const beginMargin = 2 * time.Second
 
-// awaitBegin waits for the command to tell its group, which it does first of
-// all: what it has started already could not be found without.
+// awaitBegin waits for the command to report its process group, which it does first. Without the group its children
+// cannot be found.
 func (r *process) awaitBegin(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -82,11 +140,12 @@ func (r *process) await(limit time.Duration) bool {
 // open a session, and to run.
 const killMargin = 5 * time.Second
 
-func (r *process) kill(ctx context.Context, c Command, grace time.Duration) error {
+// kill runs killScript and writes its output to begins.
+func (r *process) kill(ctx context.Context, c Command, grace time.Duration, begins io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+killMargin)
 	defer cancel()
 	return r.host.exec(ctx, Command{
-		Argv: []string{"/bin/sh", "-c", killScript, "sh", r.gate.group, strconv.FormatInt(grace.Milliseconds()/100, 10)},
-		Root: c.Root, User: c.User, does: "end " + r.inv.shown,
+		Argv:   []string{"/bin/sh", "-c", killScript, "sh", r.gate.group, strconv.FormatInt(grace.Milliseconds()/100, 10)},
+		Stdout: begins, Root: c.Root, User: c.User, does: "end " + r.inv.shown,
 	}, false)
 }

@@ -8,24 +8,24 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// transfers is what a pool knows about carrying files.
+// transfers is the state of file transfers of a pool.
 type transfers struct {
-	slots chan struct{} // one per transfer under way
-	ways  sync.Map      // wayKey to way: how SFTP is reached on each host
+	slots       chan struct{} // one per transfer under way
+	sftpMethods sync.Map      // sftpMethodKey to sftpMethod, for each host
 }
 
-// forget lets the machine with this Target.ID be asked anew.
+// forget deletes the cached SFTP methods of the machine with this Target.ID.
 func (t *transfers) forget(id string) {
-	t.ways.Range(func(k, _ any) bool {
-		if k.(wayKey).id == id { //nolint:forcetypeassert // nothing else is put there
-			t.ways.Delete(k)
+	t.sftpMethods.Range(func(k, _ any) bool {
+		if k.(sftpMethodKey).id == id { //nolint:forcetypeassert // nothing else is put there
+			t.sftpMethods.Delete(k)
 		}
 		return true
 	})
 }
 
-// transfer waits for a place among the transfers of the pool, and returns how
-// to give it back. Whoever has one must not ask for another.
+// transfer waits for a slot among the transfers of the pool, and returns a function that releases it. A caller that has
+// a slot must not ask for another one.
 func (p *Pool) transfer(ctx context.Context) (release func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -44,9 +44,8 @@ func (p *Pool) transfer(ctx context.Context) (release func(), err error) {
 // any further before it is given up.
 const cutsInVain = 5
 
-// resuming calls attempt until it succeeds or fails by more than a connection
-// that was cut. mark tells how far the transfer is; may, whether there is
-// something to go on with.
+// resuming calls attempt until it succeeds or fails with an error other than a lost connection. mark returns the
+// progress of the transfer. may returns whether the transfer can be resumed.
 func resuming(ctx context.Context, attempt func() error, mark func() int64, may func() bool) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval = 250 * time.Millisecond
@@ -108,7 +107,7 @@ func (m *meter) set(done int64) {
 	m.at.Done = done
 }
 
-// end reports the arrival. Nothing is reported afterwards.
+// end reports the end of the transfer. No report follows.
 func (m *meter) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,7 +125,7 @@ func (m *meter) done() int64 {
 	return m.at.Done
 }
 
-// mute ends the reports: a transfer that has failed says nothing any more.
+// mute ends the reports: a failed transfer sends no more.
 func (m *meter) mute() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

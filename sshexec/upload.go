@@ -11,28 +11,24 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/pkg/sftp"
 )
 
-// Upload writes content to the host so that the file is never seen half
-// written: into a temporary file beside it, of mode 0600, which replaces the
-// file once its digest on the host, its mode and its owner are right. Content is
-// streamed. What has arrived survives the end of this program and of the
-// connection; a host that loses its power in the same moment may lose it.
+// Upload writes content to a file of the host. The file is replaced atomically: Upload writes a temporary file of mode
+// 0600 beside it and renames that once its digest on the host, its mode and its owner are right. Content is streamed.
+// Data that has arrived survives the end of this program and of the connection, but possibly not a power failure of the
+// host at the same moment.
 //
-// When content is an io.Seeker, nothing is written when the host has the file
-// already, and a transfer that was cut is gone on with: by this call, on a new
-// connection, as long as it gets any further, or by a later one that finds the
-// temporary file. Otherwise the error of a cut wraps [ErrDisconnected].
+// If content is an io.Seeker, Upload sends nothing if the host has the same file already, and it resumes a transfer
+// whose connection breaks: in this call, on a new connection, as long as it makes progress, or in a later call that
+// finds the temporary file. Otherwise the error of a lost connection wraps [ErrDisconnected].
 //
-// The temporary file is removed when anything fails. When the host cannot be
-// reached any more, the next upload to the same path removes it or goes on with
-// it. The error wraps [ErrDigest] when what arrived is not what was sent or not
-// File.SHA256, and fs.ErrNotExist, fs.ErrPermission, syscall.ENOSPC,
-// syscall.EDQUOT or syscall.EROFS when that is what the host says.
+// The temporary file is removed after a failure. If the host cannot be reached any more, the next upload to the same
+// path removes or reuses it. The error wraps [ErrDigest] if the received content differs from the sent content or from
+// File.SHA256, and fs.ErrNotExist, fs.ErrPermission, syscall.ENOSPC, syscall.EDQUOT or syscall.EROFS if the host
+// reports that.
 func (h *Host) Upload(ctx context.Context, content io.Reader, f File) error {
 	if err := f.validate(); err != nil {
 		return h.fail(err)
@@ -45,8 +41,7 @@ func (h *Host) Upload(ctx context.Context, content io.Reader, f File) error {
 	return h.upload(ctx, content, f)
 }
 
-// smallFile is what is sent in one go, together with the command that puts it
-// in its place.
+// smallFile is the size up to which a file is sent in one step, together with the command that stores it.
 const smallFile = 64 << 10
 
 // upload is Upload for who has a place among the transfers.
@@ -87,7 +82,7 @@ type upload struct {
 	best      int64 // how far any attempt came
 }
 
-// mark tells how far the upload is.
+// mark returns the progress of the upload.
 func (u *upload) mark() int64 {
 	u.best = max(u.best, u.meter.done())
 	return u.best
@@ -102,7 +97,7 @@ func (u *upload) unread(err error) error {
 
 func sum(digest hash.Hash) string { return hex.EncodeToString(digest.Sum(nil)) }
 
-// announced checks a digest against the one that was announced.
+// announced checks a digest against File.SHA256.
 func (u *upload) announced(digest string) error {
 	if u.file.SHA256 == "" || strings.EqualFold(u.file.SHA256, digest) {
 		return nil
@@ -110,30 +105,28 @@ func (u *upload) announced(digest string) error {
 	return u.host.fail(fmt.Errorf("file %s: %w: content has %s, not %s", u.file.Path, ErrDigest, digest, u.file.SHA256))
 }
 
-// place checks the digest $3 of the temporary file $t, unless $3 is empty, gives
-// it owner $5 and mode $4, and puts it to $1. The owner comes before the mode:
-// chown takes away permission bits. The file is opened once, so that nobody who
-// may write to the directory gives another one to chown and chmod.
-const place = `fail() { rm -f "$t"; exit "$1"; }; ` +
+// placeScript checks the digest $3 of the temporary file $t, unless $3 is empty, gives it owner $5 and mode $4, and
+// renames it to $1. The owner is set before the mode: chown removes permission bits. The file is opened once, so that
+// another user who may write to the directory cannot substitute a file between chown and chmod.
+const placeScript = `fail() { rm -f "$t"; exit "$1"; }; ` +
 	`if [ -d "$1" ]; then echo "$1 is a directory" >&2; fail 1; fi; ` +
 	`{ if [ -n "$3" ]; then got=$(d) || fail 1; if [ "${got%% *}" != "$3" ]; then echo "the host has ${got%% *}" >&2; fail 65; fi; fi; ` +
 	`p=/proc/self/fd/0; [ -e "$p" ] || p=$t; ` +
 	`if [ -n "$5" ]; then chown "$5" "$p" || fail 1; fi; chmod "$4" "$p" || fail 1; } <"$t" || fail 1; ` +
 	`mv -f "$t" "$1" || fail 1`
 
-// putScript takes a small file from standard input, unless it is there already:
-// $1 target, $2 temporary file, $3 digest, $4 mode, $5 owner, $6 directory, $7 how
-// the names of temporary files begin. When the connection is cut, the digest is
-// wrong and nothing is left.
+// putScript stores a small file from standard input, unless the host has it already: $1 target, $2 temporary file, $3
+// digest, $4 mode, $5 owner, $6 directory, $7 the prefix of temporary files. If the connection breaks, the digest is
+// wrong and the script removes the temporary file.
 const putScript = `umask 077; LC_ALL=C; export LC_ALL; ` + digestQuickly + sweep +
 	`if [ ! -d "$6" ]; then exit 44; fi; ` +
 	`for p in "$7"*; do if [ -f "$p" ]; then sweep "$2" "$7" "$6" ""; break; fi; done; ` +
 	`owned() { [ -z "$1" ] || [ "$2" = "$1" ] || [ "${2%%:*}" = "$1" ]; }; ` +
 	`if [ -f "$1" ] && [ ! -L "$1" ] && [ -r "$1" ] && s=$(stat -c "%a %U:%G" "$1") && [ "${s%% *}" = "$4" ] && owned "$5" "${s#* }" && ` +
 	`got=$(d <"$1") && [ "${got%% *}" = "$3" ]; then exit 0; fi; ` +
-	`t=$2; cat >"$t" || { rm -f "$t"; exit 1; }; ` + place
+	`t=$2; cat >"$t" || { rm -f "$t"; exit 1; }; ` + placeScript
 
-// small sends a file in one go.
+// small sends a file in one step.
 func (u *upload) small(ctx context.Context) error {
 	f := u.file
 	digest := sha256.Sum256(u.content.head)
@@ -141,14 +134,15 @@ func (u *upload) small(ctx context.Context) error {
 	if err := u.announced(want); err != nil {
 		return err
 	}
-	input := &noticed{r: bytes.NewReader(u.content.head)}
+	begun := false
 	err := u.host.Exec(ctx, Command{
 		Argv:  []string{"/bin/sh", "-c", putScript, "sh", f.Path, u.temporary, want, f.octal(), f.Owner, f.folder(), temporaryPrefix(f.Path)},
-		Stdin: input, Root: f.Root, does: doing("upload", f.Path),
+		Stdin: bytes.NewReader(u.content.head), Root: f.Root, does: doing("upload", f.Path), begun: &begun,
 	})
-	u.reached = u.reached || input.begun.Load()
+	u.reached = u.reached || begun
 	var exit *ExitError
-	u.sent = u.reached && !errors.As(err, &exit) // the script has cleaned up
+	cleaned := errors.As(err, &exit) && exit.Signal == "" // by the script itself
+	u.sent = u.reached && !cleaned
 	if err != nil {
 		return u.host.fileFault("upload", f.Path, err)
 	}
@@ -156,19 +150,7 @@ func (u *upload) small(ctx context.Context) error {
 	return nil
 }
 
-// noticed knows whether it was read: the command has begun then.
-type noticed struct {
-	r     io.Reader
-	begun atomic.Bool
-}
-
-func (n *noticed) Read(p []byte) (int, error) {
-	n.begun.Store(true)
-	return n.r.Read(p)
-}
-
-// large sends a file that is not small, or what an earlier attempt has not sent
-// of it.
+// large sends a file that is not small, or the rest of it after an earlier attempt.
 func (u *upload) large(ctx context.Context) error {
 	seen, err := u.look(ctx)
 	if err != nil {
@@ -185,7 +167,7 @@ func (u *upload) large(ctx context.Context) error {
 	}
 	u.sent = true
 	offset := int64(0)
-	if u.content.again() && seen.partial > 0 {
+	if u.content.rereadable() && seen.partial > 0 {
 		if offset, err = u.usable(ctx, seen.partial); err != nil {
 			return err
 		}
@@ -220,7 +202,7 @@ func (u *upload) same(ctx context.Context, seen sight) (bool, error) {
 	got, err := u.host.digestOf(ctx, f, seen.size)
 	var exit *ExitError
 	if errors.As(err, &exit) {
-		return false, nil // cannot be looked at: writing will tell why
+		return false, nil // cannot be inspected: the write will report the reason
 	}
 	if err != nil || got != want {
 		return false, err
@@ -299,9 +281,8 @@ func (u *upload) transfer(ctx context.Context, out *outgoing, check *check) erro
 	return u.host.during("upload", u.file.Path, err)
 }
 
-// diagnoseScript finds out why a file cannot be written to, which SFTP does not
-// tell: $1 is a temporary file that will be removed. The last thing that cat says is
-// why; dd would go on with its counts.
+// diagnoseScript finds out why a file cannot be written, which SFTP does not report: $1 is a temporary file that will
+// be removed. The last line of cat's output is the reason; dd would print counts after it.
 const diagnoseScript = `LC_ALL=C; export LC_ALL; umask 077; dd if=/dev/zero bs=65536 count=64 2>/dev/null | cat >>"$1"`
 
 func (u *upload) diagnose(ctx context.Context, err error) error {
@@ -347,7 +328,7 @@ func (i *inOrder) Read(p []byte) (int, error) {
 // finishScript: $1 target, $2 temporary file, $3 digest, empty when it was
 // compared already, $4 mode, $5 owner, $6 size.
 const finishScript = `LC_ALL=C; export LC_ALL; ` + digestFast + `t=$2; if [ ! -f "$t" ]; then exit 66; fi; ` +
-	`s=$(stat -c %s "$t"); if [ "$s" != "$6" ]; then echo "the host has $s bytes, not $6" >&2; rm -f "$t"; exit 65; fi; ` + place
+	`s=$(stat -c %s "$t"); if [ "$s" != "$6" ]; then echo "the host has $s bytes, not $6" >&2; rm -f "$t"; exit 65; fi; ` + placeScript
 
 func (u *upload) finish(ctx context.Context, digest string, size int64) error {
 	f := u.file

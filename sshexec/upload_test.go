@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -36,7 +37,7 @@ func leftovers(t *testing.T, h *sshtest.Host) []string {
 		if strings.Contains(name, ".sshexec-") {
 			found = append(found, name)
 		}
-		if name == "/proc" { // comes and goes
+		if name == "/proc" { // changes all the time
 			return fs.SkipDir
 		}
 		return err
@@ -177,6 +178,27 @@ func TestUploadCancelled(t *testing.T) {
 				t.Errorf("left behind: %q", left)
 			}
 		})
+	}
+}
+
+// TestUploadCancelledAsItBegins ends the context when the host begins to run the script that takes the file, before anything was
+// sent: the script makes the temporary file all the same.
+func TestUploadCancelledAsItBegins(t *testing.T) {
+	t.Parallel()
+	host, remote := connect(t, sshtest.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	remote.OnCommand(func(r sshtest.Record) {
+		if path.Base(r.Argv[0]) == "sh" {
+			cancel()
+		}
+	})
+	err := host.Upload(ctx, strings.NewReader("content"), sshexec.File{Path: "/tmp/f"})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if left := leftovers(t, remote); left != nil {
+		t.Errorf("left behind: %q", left)
 	}
 }
 

@@ -12,23 +12,19 @@ import (
 	"time"
 )
 
-// UploadTree puts the directories and files of from into the directory t.Path of
-// the host, which is made when there is none. Files get the permission bits that
-// they have in from, 0644 when they have none. So do the directories it makes,
-// whose owner may always write to them; directories that are there already are
-// left as they are. Only files that differ, in content, mode or owner, are sent.
-// What else is in the directory stays.
+// UploadTree copies the directories and files of from into the directory t.Path of the host, which is created if it
+// does not exist. Files get the permission bits that they have in from, or 0644 if they have none. So do new
+// directories, and their owner may always write to them; existing directories are not changed. Only files that differ,
+// in content, mode or owner, are sent. Other files in the directory stay.
 //
-// Files are gathered in a directory of mode 0700 within t.Path, compared there by
-// their digests, and then put in their places one by one: none is ever seen half
-// written, but the tree may be. A transfer that was cut is gone on with on a new
-// connection, from file to file. A symbolic link in from is sent as the file it
-// leads to. One that leads to no file, whatever else is not a file or directory,
-// and what on the host is in the way, is an error that names it, and then
-// nothing is sent.
+// UploadTree stages the files in a directory of mode 0700 within t.Path, compares their digests there, and then renames
+// them one by one: each file is replaced atomically, the tree is not. A transfer whose connection breaks is resumed on
+// a new connection, file by file. A symbolic link in from is sent as the file that it points to. UploadTree sends
+// nothing, and returns an error that names the entries, if a link points to no file, if an entry is neither a file nor
+// a directory, or if an entry on the host is in the way.
 //
-// Whoever may write to a directory of the tree can put something else in its
-// place meanwhile: as root, write only below directories of root.
+// A user who may write to a directory of the tree can replace entries in it meanwhile: with Root, write only below
+// directories of root.
 func (h *Host) UploadTree(ctx context.Context, from fs.FS, t Tree) error {
 	if err := t.validate(); err != nil {
 		return h.fail(err)
@@ -55,7 +51,7 @@ func (h *Host) UploadTree(ctx context.Context, from fs.FS, t Tree) error {
 	return nil
 }
 
-// mark tells how far the upload is.
+// mark returns the progress of the upload.
 func (u *treeUpload) mark() int64 {
 	steps := int64(0)
 	for _, f := range u.send {
@@ -98,13 +94,13 @@ type treeFile struct {
 	name   string // below the tree
 	size   int64
 	perm   fs.FileMode
-	digest string // of what was sent, in hex
+	digest string // of the bytes sent, in hex
 	staged string // name within the staging directory
 	sent   bool
 	placed bool
 }
 
-// scan finds out what is to be sent.
+// scan lists the entries to send.
 func (u *treeUpload) scan(ctx context.Context) error {
 	var wrong faults
 	err := fs.WalkDir(u.from, ".", func(name string, d fs.DirEntry, err error) error {
@@ -151,7 +147,7 @@ func (u *treeUpload) take(name string, d fs.DirEntry) error {
 	return nil
 }
 
-// target returns where something goes.
+// target returns the path of an entry on the host.
 func (u *treeUpload) target(name string) string { return path.Join(u.tree.Path, name) }
 
 func (u *treeUpload) attempt(ctx context.Context) error {
@@ -166,18 +162,18 @@ func (u *treeUpload) attempt(ctx context.Context) error {
 		err = u.compare(ctx)
 	}
 	if err == nil {
-		err = u.host.withSFTP(ctx, u.tree.Root, func(s *sftpSession) error { return u.place(s) })
+		err = u.host.withSFTP(ctx, u.tree.Root, func(s *sftpSession) error { return u.moveIntoPlace(s) })
 	}
 	return u.host.during("upload tree", u.tree.Path, err)
 }
 
-// verifyScript gives the files in the staging directory $1 and the directories
-// that it reads to the owner $2, if there is one, and digests the files.
+// verifyScript sets the owner $2, if it is not empty, of the files in the staging directory $1 and of the directories
+// that it reads, and digests the files.
 const verifyScript = `LC_ALL=C; export LC_ALL; ` + digestMany + `cd "$1" || exit 1; ` +
 	`if [ -n "$2" ]; then xargs -0 -r chown -h "$2" || exit 1; find . -type f -print0 | xargs -0 -r chown -h "$2" || exit 1; fi; ` +
 	`find . -type f -print0 | b`
 
-// compare has the host digest what it was sent.
+// compare compares the digests on the host with those of the sent files.
 func (u *treeUpload) compare(ctx context.Context) error {
 	var made []string
 	if u.made {
@@ -211,8 +207,8 @@ func (u *treeUpload) compare(ctx context.Context) error {
 	return wrong.join()
 }
 
-// place puts the files in their places.
-func (u *treeUpload) place(s *sftpSession) error {
+// moveIntoPlace renames the staged files to their final names.
+func (u *treeUpload) moveIntoPlace(s *sftpSession) error {
 	var wrong faults
 	err := each(len(u.send), inFlight, func(i int) error {
 		f := u.send[i]
@@ -233,8 +229,7 @@ func (u *treeUpload) place(s *sftpSession) error {
 	return errors.Join(err, wrong.join())
 }
 
-// discard removes the staging directory, and with it all that was not put in its
-// place.
+// discard removes the staging directory with the files that were not moved.
 func (u *treeUpload) discard(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 4*discardLimit)
 	defer cancel()

@@ -1,0 +1,119 @@
+package sshexec_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+)
+
+// TestExecOnASilentHost: Exec returns within a second of the end of its context, whatever the host stops answering while
+// a command runs, and says that the command may still run.
+func TestExecOnASilentHost(t *testing.T) {
+	silent := func(_ *sshtest.Host, frozen *atomic.Bool) { frozen.Store(true) }
+	faulty := func(f sshtest.Faults) func(*sshtest.Host, *atomic.Bool) {
+		return func(h *sshtest.Host, _ *atomic.Bool) { h.SetFaults(f) }
+	}
+	for _, tt := range []struct {
+		name    string
+		command sshexec.Command
+		silence func(*sshtest.Host, *atomic.Bool)
+	}{
+		{"network", sshexec.Command{Argv: []string{"hang"}}, silent},
+		{"network, with input", sshexec.Command{Argv: []string{"hang"}, Stdin: zeros{}}, silent},
+		{"network, long grace", sshexec.Command{Argv: []string{"hang"}, Grace: time.Minute}, silent},
+		{"sessions", sshexec.Command{Argv: []string{"hang"}, Root: true}, faulty(sshtest.Faults{StallSessions: true})},
+		{"commands", sshexec.Command{Argv: []string{"hang"}}, faulty(sshtest.Faults{StallCommands: true})},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			config, begun, end := hanging()
+			defer close(end)
+			remote := sshtest.Start(t, config)
+			var frozen atomic.Bool
+			pool := newPool(t, sshexec.Options{KeepAlive: time.Hour, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				c, err := new(net.Dialer).DialContext(ctx, network, addr)
+				return &freezer{Conn: c, frozen: &frozen}, err
+			}})
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan time.Time, 1)
+			go func() {
+				<-begun
+				tt.silence(remote, &frozen)
+				ended <- time.Now()
+				cancel()
+			}()
+			err := pool.Host(target(t, remote)).Exec(ctx, tt.command)
+			if late := time.Since(<-ended); late > time.Second {
+				t.Errorf("returned after %v", late)
+			}
+			if !errors.Is(err, context.Canceled) || !errors.Is(err, sshexec.ErrDisconnected) || !strings.Contains(err.Error(), "may still run") {
+				t.Errorf("got %v", err)
+			}
+			remote.SetFaults(sshtest.Faults{})
+			frozen.Store(false)
+		})
+	}
+}
+
+// TestEndingGoesOn: a command that Exec could not wait for is ended once the host answers again, and Exec gives the
+// caller's writers back at once.
+func TestEndingGoesOn(t *testing.T) {
+	config, begun, end := hanging()
+	defer close(end)
+	remote := sshtest.Start(t, config)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		remote.SetFaults(sshtest.Faults{StallSessions: true})
+		cancel()
+	}()
+	pool := newPool(t, sshexec.Options{})
+	err := pool.Host(target(t, remote)).Exec(ctx, sshexec.Command{Argv: []string{"hang"}, Root: true})
+	if !errors.Is(err, sshexec.ErrDisconnected) {
+		t.Fatalf("got %v", err)
+	}
+	remote.SetFaults(sshtest.Faults{})
+	await(t, "the command to end", func() bool {
+		for _, r := range remote.Commands() {
+			if r.Argv[0] == "hang" {
+				return !r.End.IsZero()
+			}
+		}
+		return false
+	})
+}
+
+// TestGraceOfAnAnsweringHost: a command that needs its grace period is waited for, as long as the host answers.
+func TestGraceOfAnAnsweringHost(t *testing.T) {
+	begun, tidied := make(chan struct{}), make(chan struct{})
+	host, _ := connect(t, sshtest.Config{Commands: map[string]sshtest.Command{
+		"tidy": func(ctx context.Context, _ *sshtest.Process) int {
+			close(begun)
+			<-ctx.Done()
+			time.Sleep(1500 * time.Millisecond) // longer than a silent host would be waited for
+			close(tidied)
+			return 0
+		},
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		cancel()
+	}()
+	err := host.Exec(ctx, sshexec.Command{Argv: []string{"tidy"}})
+	if !errors.Is(err, context.Canceled) || errors.Is(err, sshexec.ErrDisconnected) {
+		t.Errorf("got %v", err)
+	}
+	select {
+	case <-tidied:
+	default:
+		t.Error("Exec has returned before the command had ended")
+	}
+}
