@@ -129,7 +129,7 @@ func testSubchart(t *testing.T, s *suite) {
 	is(t, "chart without the chart it depends on", err, helmclient.ErrInvalidChart)
 }
 
-// definition is a CRD whose objects have the fields given.
+// definition returns a CRD whose objects have the given fields.
 func definition(group, fields string) string {
 	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -155,7 +155,8 @@ func testCRDs(t *testing.T, s *suite) {
 		"values.yaml":           "spec: {size: 1}\n",
 	}
 	n := s.name("crd")
-	r := helmclient.Install{Name: n, Chart: given(pack(t, "widget", "1.0.0", members)), CRDs: helmclient.CRDSkip}
+	first := given(pack(t, "widget", "1.0.0", members))
+	r := helmclient.Install{Name: n, Chart: first, CRDs: helmclient.CRDSkip}
 	_, err := s.Client.Install(s.ctx, r)
 	is(t, "install without its CRD", err, helmclient.ErrInvalidChart)
 
@@ -178,11 +179,19 @@ func testCRDs(t *testing.T, s *suite) {
 	if color, _, _ := unstructured.NestedString(o.Object, "spec", "color"); color != "red" {
 		t.Errorf("the Widget is %v: the CRD was not replaced", o.Object["spec"])
 	}
+	s.install(t, helmclient.Install{Name: s.name("older"), Chart: first, Values: helmclient.Values{Set: []string{"spec.color=blue"}}})
+	o = s.get(t, kind, "older")
+	if color, _, _ := unstructured.NestedString(o.Object, "spec", "color"); color != "blue" {
+		t.Errorf("the Widget is %v: a chart has changed a CRD that was there already", o.Object["spec"])
+	}
+	if err := s.Client.Uninstall(s.ctx, helmclient.Uninstall{Name: s.name("older")}); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Client.Uninstall(s.ctx, helmclient.Uninstall{Name: n}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := crd.Get(s.ctx, "widgets."+group, metav1.GetOptions{}); err != nil {
-		t.Errorf("a CRD stays when its chart goes: %v", err)
+		t.Errorf("a CRD must stay when its chart is uninstalled: %v", err)
 	}
 }
 
@@ -207,10 +216,10 @@ func testBadCharts(t *testing.T, s *suite) {
 		"leads out":               archive(t, files{"bad/Chart.yaml": "apiVersion: v2\nname: bad\nversion: 1.0.0\n", "bad/../../x": "y"}),
 		"leads out at once":       archive(t, files{"bad/Chart.yaml": "apiVersion: v2\nname: bad\nversion: 1.0.0\n", "../bad/x": "y"}),
 		"absolute":                archive(t, files{"bad/Chart.yaml": "apiVersion: v2\nname: bad\nversion: 1.0.0\n", "/bad/x": "y"}),
-		"template is none":        manifest("{{ .Values.a"),
+		"template is broken":      manifest("{{ .Values.a"),
 		"template fails":          manifest(`{{ fail "no" }}`),
 		"manifest is no YAML":     manifest("a: b: c\n"),
-		"kind that nobody knows":  manifest("apiVersion: example.com/v1\nkind: Nothing\nmetadata: {name: a}\n"),
+		"kind that is unknown":    manifest("apiVersion: example.com/v1\nkind: Nothing\nmetadata: {name: a}\n"),
 		"field of the wrong type": manifest("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: 7\n"),
 		"refused by the API":      manifest("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n"),
 	} {

@@ -68,7 +68,7 @@ func testInstall(t *testing.T, s *suite) {
 		t.Errorf("updated %v", got.Updated)
 	}
 	if ready, _, _ := nested(s.get(t, deployments, n.Release+"-web"), "status", "readyReplicas"); ready != 2 {
-		t.Errorf("%d pods are ready, want 2: nothing was waited for", ready)
+		t.Errorf("%d pods are ready, want 2: the call did not wait", ready)
 	}
 	_, err := s.Client.Install(s.ctx, r)
 	is(t, "second install", err, helmclient.ErrExists)
@@ -91,7 +91,7 @@ func testUpgrade(t *testing.T, s *suite) {
 		return helmclient.Install{Name: n, Chart: chart, Values: helmclient.Values{Map: map[string]any{"text": text}}}
 	}
 	_, err := s.Client.Upgrade(s.ctx, helmclient.Upgrade{Install: request("a")})
-	is(t, "upgrade of nothing", err, helmclient.ErrNotFound)
+	is(t, "upgrade of a missing release", err, helmclient.ErrNotFound)
 
 	for i, text := range []string{"a", "b", "c"} {
 		out, err := s.Client.Upgrade(s.ctx, helmclient.Upgrade{Install: request(text), OrInstall: true})
@@ -117,7 +117,7 @@ func testUpgrade(t *testing.T, s *suite) {
 	}
 	s.hasHistory(t, n, helmclient.Superseded, helmclient.Superseded, helmclient.Superseded, helmclient.Superseded, helmclient.Deployed)
 	_, err = s.Client.Rollback(s.ctx, helmclient.Rollback{Name: n, Revision: 77})
-	is(t, "rollback to a revision that is none", err, helmclient.ErrNotFound)
+	is(t, "rollback to a revision that does not exist", err, helmclient.ErrNotFound)
 
 	manifest, err := s.Client.Manifest(s.ctx, n, 2)
 	if err != nil || !strings.Contains(manifest, `text: "b"`) {

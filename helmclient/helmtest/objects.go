@@ -20,14 +20,15 @@ import (
 )
 
 var (
-	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	jobs        = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	configMaps      = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	secrets         = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	deployments     = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	jobs            = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// get reads an object of the namespace of the test, nil when there is none.
+// get reads an object of the namespace of the test, nil if it does not exist.
 func (s *suite) get(t *testing.T, kind schema.GroupVersionResource, name string) *unstructured.Unstructured {
 	t.Helper()
 	o, err := s.dynamic.Resource(kind).Namespace(s.namespace).Get(s.ctx, name, metav1.GetOptions{})
@@ -64,8 +65,8 @@ func record(release string, revision int) string {
 	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, revision)
 }
 
-// stick leaves a release as somebody does who is killed in the middle of an operation: a copy of its newest revision, or
-// the only one itself, is pending since a time in the past.
+// stick leaves a release as a client does that is killed during an operation: a copy of its newest revision, or the
+// only revision itself, is pending since a time in the past.
 func (s *suite) stick(t *testing.T, n helmclient.Name, from, to int, state helmclient.State, ago time.Duration) {
 	t.Helper()
 	o := s.get(t, secrets, record(n.Release, from))
@@ -76,7 +77,7 @@ func (s *suite) stick(t *testing.T, n helmclient.Name, from, to int, state helmc
 	release["version"] = to
 	info := release["info"].(map[string]any) //nolint:forcetypeassert // Helm's form
 	info["status"] = string(state)
-	info["description"] = "begun by somebody else"
+	info["description"] = "begun by another client"
 	info["last_deployed"] = time.Now().Add(-ago).Format(time.RFC3339Nano)
 	encode(t, o, release)
 	labels := o.GetLabels()
@@ -96,7 +97,7 @@ func (s *suite) stick(t *testing.T, n helmclient.Name, from, to int, state helmc
 	}
 }
 
-// decode reads what Helm keeps: JSON, zipped, in base64, which is what a Secret has its data in once more.
+// decode reads the data that Helm stores: compressed JSON in base64, which a Secret encodes in base64 again.
 func decode(t *testing.T, secret *unstructured.Unstructured) map[string]any {
 	t.Helper()
 	text, _, _ := unstructured.NestedString(secret.Object, "data", "release")

@@ -108,7 +108,7 @@ func testUnreachableRepository(t *testing.T, s *suite) {
 		return s.Client.AddRepository(s.ctx, helmclient.Repository{Name: unique(), URL: url, Access: access()})
 	}
 	is(t, "nobody there", add("http://"+host), helmclient.ErrUnreachable)
-	is(t, "no such host", add("http://nobody.invalid"), helmclient.ErrUnreachable)
+	is(t, "no such host", add("http://missing.invalid"), helmclient.ErrUnreachable)
 	for _, url := range []string{"", "host/path", "ftp://" + host, "file:///etc", "http://"} {
 		is(t, "URL "+url, add(url), helmclient.ErrInvalid)
 	}
@@ -157,7 +157,7 @@ func testRegistry(t *testing.T, s *suite) {
 		}
 	}
 	_, err := s.Client.Show(s.ctx, helmclient.Chart{Ref: "oci://" + plain + "/charts/small", Version: "1.0.0"})
-	is(t, "plain HTTP that nobody asked for", err, helmclient.ErrUnreachable)
+	is(t, "plain HTTP that was not requested", err, helmclient.ErrUnreachable)
 	ref := helmclient.Chart{Ref: "oci://" + secured + "/charts/small", Version: "1.0.0", Access: access()}
 	_, err = s.Client.Show(s.ctx, ref)
 	is(t, "unknown authority", err, helmclient.ErrUnreachable)

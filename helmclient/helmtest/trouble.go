@@ -14,10 +14,10 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// short is a time in which nothing becomes ready that never does.
+// short is the timeout of waits for objects that never become ready.
 const short = 4 * time.Second
 
-// notReady checks that an error tells that a Deployment is not ready, and why.
+// notReady checks that an error names a Deployment that is not ready, and the reason.
 func notReady(t *testing.T, what string, err error, name string) {
 	t.Helper()
 	var detail *helmclient.NotReadyError
@@ -83,7 +83,7 @@ func testAtomic(t *testing.T, s *suite) {
 	s.hasHistory(t, n, helmclient.Superseded, helmclient.Failed, helmclient.Deployed)
 }
 
-// testCancel ends an install in the middle of its wait, while others want to work on the release too.
+// testCancel cancels an install during its wait, while other calls try to change the same release.
 func testCancel(t *testing.T, s *suite) {
 	n := s.name("cancel")
 	r := helmclient.Install{
@@ -134,7 +134,7 @@ func (s *suite) until(t *testing.T, so func() bool) {
 	}
 }
 
-// busyThenStale checks that what somebody else has begun is left alone unless it is old enough.
+// busyThenStale checks that an operation of another client is left alone unless it is old enough.
 func busyThenStale(t *testing.T, n helmclient.Name, state helmclient.State, do func(stale time.Duration) error) {
 	t.Helper()
 	for _, stale := range []time.Duration{0, 2 * time.Hour} {
@@ -192,7 +192,7 @@ func testStaleUpgrade(t *testing.T, s *suite) {
 		s.stick(t, n, 5, 6, state, time.Hour)
 		r.Stale = 30 * time.Minute
 		_, err := s.Client.Install(s.ctx, r)
-		is(t, "install over what an upgrade has left", err, helmclient.ErrExists)
+		is(t, "install over a release left by an upgrade", err, helmclient.ErrExists)
 	}
 }
 

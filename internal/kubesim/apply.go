@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// apply is server-side apply: what the manager applies is laid over the object, what it applied before and applies no
-// longer goes, unless another one owns it, and what others own with other values is a conflict. Lists of custom kinds
-// are owned as a whole, whatever their schemas say.
+// apply is server-side apply: the applied fields are merged into the object. Fields that the manager applied before and
+// no longer applies are removed, unless another manager owns them. Different values for fields of other managers are a
+// conflict. Lists of custom kinds are owned as a whole, independent of their schemas.
 func (q *request) apply(old object) (any, error) {
 	q.http.Header.Set("Content-Type", "yaml")
 	patch, err := q.decode()
@@ -57,7 +57,17 @@ func (q *request) apply(old object) (any, error) {
 	}
 	q.applied = patch
 	setOwners(changed, old, owners)
-	return q.write(old, changed)
+	out, err := q.write(old, changed)
+	return out, q.untyped(err)
+}
+
+// untyped is the error of a field of a wrong type as server-side apply has it.
+func (q *request) untyped(err error) error {
+	if err == nil || !strings.Contains(err.Error(), "cannot be handled as a ") {
+		return err
+	}
+	return apiFault(http.StatusInternalServerError, "InternalError", "failed to create typed patch object (%s/%s; %s, Kind=%s): %v",
+		q.path.namespace, q.path.name, q.path.kind.apiVersion(), q.path.kind.Kind, err)
 }
 
 func orElse(s, otherwise string) string {
@@ -67,7 +77,7 @@ func orElse(s, otherwise string) string {
 	return otherwise
 }
 
-// mergeApplied lays what is applied over an object: maps and lists with keys are merged, the rest is replaced.
+// mergeApplied merges applied fields into an object: maps and lists with keys are merged, other values are replaced.
 func mergeApplied(into, patch object, path []string, custom bool) {
 	for name, value := range patch {
 		below := slices.Concat(path, []string{name})
@@ -112,7 +122,7 @@ func mergeAppliedList(now, patch []any, path []string, custom bool) []any {
 	return out
 }
 
-// resolveConflicts finds fields that others own with other values. By force they are taken from them.
+// resolveConflicts finds fields that other managers own with different values. With force the manager takes them over.
 func resolveConflicts(owners []*owner, mine owner, old, patch object, force bool) error {
 	var messages []string
 	var causes []any
@@ -159,9 +169,9 @@ func resolveConflicts(owners []*owner, mine owner, old, patch object, force bool
 		message: fmt.Sprintf("Apply failed with %d conflict%s: %s", len(causes), many, strings.Join(messages, "\n"))}
 }
 
-// forget removes what the manager owned before and nobody owns now.
+// forget removes fields that the manager owned before and that no manager owns now.
 func forget(o object, before fieldSet, owners []*owner) {
-	// Items of lists come before what is in them: without their keys they would not be found.
+	// Items of lists come before their fields: without their keys they would not be found.
 	paths := slices.SortedFunc(maps.Keys(before), func(a, b string) int { return len(a) - len(b) })
 	for _, path := range paths {
 		owned := slices.ContainsFunc(owners, func(one *owner) bool { return one.fields.covers(path) })
@@ -171,7 +181,7 @@ func forget(o object, before fieldSet, owners []*owner) {
 	}
 }
 
-// ownUpdate has the manager of a request other than apply own what it changes.
+// ownUpdate makes the manager of a request other than apply own the fields that it changes.
 func (q *request) ownUpdate(old, o object) {
 	owners := ownersOf(old)
 	was, is := fieldSet{}, q.fieldsOf(o)
