@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Error is a class of error, found with errors.Is. Whether a retry of the same call can help is said with each.
+// Error is a class of error, found with errors.Is.
 type Error string
 
 func (e Error) Error() string { return "helm: " + string(e) }
 
-// The classes of errors, and whether the same call may succeed later.
+// The classes of errors. The comment says whether the same call may succeed later.
 const (
 	ErrNotFound     Error = "there is no such release"                          // no
 	ErrExists       Error = "there is a release of that name"                   // no
@@ -24,19 +24,20 @@ const (
 	ErrDenied       Error = "the credentials are refused"                       // no
 )
 
-// StaleError is an ErrStale, or an ErrBusy as long as its time is not over: it says which operation it is.
+// StaleError reports an unfinished operation. It is an ErrStale or, while the operation is younger than the Stale of
+// the call, an ErrBusy.
 type StaleError struct {
 	Release Name
 	State   State
 	Since   time.Time
-	Busy    bool // it is not old enough to count as dead
+	Busy    bool // not old enough to count as dead
 }
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("helm: release %s is %s since %s: whoever did that has not finished", e.Release, e.State, e.Since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("helm: release %s is %s since %s: that operation has not finished", e.Release, e.State, e.Since.UTC().Format(time.RFC3339))
 }
 
-// Is makes it one of the two.
+// Is makes the error an ErrBusy or an ErrStale.
 func (e *StaleError) Is(target error) bool {
 	return target == ErrStale && !e.Busy || target == ErrBusy && e.Busy
 }
@@ -59,7 +60,7 @@ func (e *NotReadyError) Error() string {
 // Is makes it an ErrNotReady.
 func (e *NotReadyError) Is(target error) bool { return target == ErrNotReady }
 
-// String is one line: what it is, and why it is not ready.
+// String returns one line with kind, name and the reason why the object is not ready.
 func (o Object) String() string {
 	text := o.Kind + " " + o.Name
 	for _, part := range append(append([]string{o.Reason}, o.Pods...), o.Events...) {

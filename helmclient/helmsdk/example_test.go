@@ -11,6 +11,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/helmclient/helmsdk"
+	"github.com/vnfkit/vnfkit/helmclient/internal/inprocess/inprocesstest"
 )
 
 // A chart out of a package of a VNF is rendered; Install takes the same request.
@@ -24,7 +25,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	chart := packed(map[string]string{
+	chart := inprocesstest.Packed(map[string]string{
 		"web/Chart.yaml":         "apiVersion: v2\nname: web\nversion: 1.2.3\n",
 		"web/templates/map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  text: {{ .Values.text }}\n",
 	})

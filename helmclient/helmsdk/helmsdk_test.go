@@ -1,321 +1,63 @@
 package helmsdk_test
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
-	"context"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/helmclient/helmsdk"
+	"github.com/vnfkit/vnfkit/helmclient/helmtest"
+	"github.com/vnfkit/vnfkit/helmclient/internal/inprocess/inprocesstest"
 )
 
-// packed is a .tgz with the members given.
-func packed(members map[string]string) []byte {
-	var out bytes.Buffer
-	zipped := gzip.NewWriter(&out)
-	w := tar.NewWriter(zipped)
-	for name, text := range members {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}); err != nil {
-			panic(err)
+func open(cluster *rest.Config, dir string) (helmclient.Client, error) {
+	return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
+}
+
+func TestAlone(t *testing.T) { inprocesstest.RunAlone(t, open) }
+
+func TestOnCluster(t *testing.T) { inprocesstest.RunOnCluster(t, open) }
+
+func TestContract(t *testing.T) {
+	config := inprocesstest.Cluster(t)
+	helmtest.Run(t, func(t *testing.T) helmtest.Subject {
+		t.Helper()
+		c, err := open(config, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
 		}
-		_, _ = io.WriteString(w, text)
-	}
-	_ = w.Close()
-	_ = zipped.Close()
-	return out.Bytes()
+		return helmtest.Subject{Client: c, Cluster: config}
+	})
 }
 
-func small(version string) map[string]string {
-	return map[string]string{
-		"small/Chart.yaml":            "apiVersion: v2\nname: small\nversion: " + version + "\n",
-		"small/templates/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {text: {{ .Values.text | quote }}}\n",
-	}
-}
-
-func archive(text []byte) helmclient.Chart {
-	return helmclient.Chart{Archive: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }}
-}
-
-func open(t *testing.T, host, dir string) *helmsdk.Client {
-	t.Helper()
-	c, err := helmsdk.New(helmsdk.Config{Cluster: &rest.Config{Host: host}, Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-func TestConfig(t *testing.T) {
+func TestStorage(t *testing.T) {
 	t.Parallel()
-	cluster := &rest.Config{Host: "https://192.0.2.1"}
-	for name, cfg := range map[string]helmsdk.Config{
-		"no cluster": {Dir: "x"},
-		"no dir":     {Cluster: cluster},
-		"storage":    {Cluster: cluster, Dir: "x", Storage: "etcd"},
-		"no DSN":     {Cluster: cluster, Dir: "x", Storage: helmsdk.SQL},
-		"bad CA":     {Cluster: &rest.Config{Host: "https://192.0.2.1", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x")}}, Dir: "x"},
-	} {
+	for name, cfg := range map[string]helmsdk.Config{"unknown": {Storage: "etcd"}, "no DSN": {Storage: helmsdk.SQL}} {
+		cfg.Cluster, cfg.Dir = &rest.Config{Host: "https://192.0.2.1"}, "x"
 		if _, err := helmsdk.New(cfg); !errors.Is(err, helmclient.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// api answers all with one status.
-func api(t *testing.T, status int) string {
-	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
-	t.Cleanup(s.Close)
-	return s.URL
-}
-
-// calls are those that ask the API server.
-func calls(ctx context.Context, c *helmsdk.Client) map[string]error {
-	n := helmclient.Name{Release: "web"}
-	out := map[string]error{}
-	_, out["status"] = c.Status(ctx, n)
-	_, out["list"] = c.List(ctx, helmclient.Filter{})
-	_, out["install"] = c.Install(ctx, helmclient.Install{Name: n, Chart: archive(packed(small("1.0.0")))})
-	_, out["upgrade"] = c.Upgrade(ctx, helmclient.Upgrade{Install: helmclient.Install{Name: n, Chart: archive(packed(small("1.0.0")))}})
-	_, out["rollback"] = c.Rollback(ctx, helmclient.Rollback{Name: n})
-	out["uninstall"] = c.Uninstall(ctx, helmclient.Uninstall{Name: n})
-	return out
-}
-
-func TestErrorsOfTheAPI(t *testing.T) {
-	t.Parallel()
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	strange := httptest.NewTLSServer(http.NotFoundHandler())
-	t.Cleanup(strange.Close)
-	strange.Config.ErrorLog = nil
-	for _, c := range []struct {
-		name, host string
-		want       error
-	}{
-		{"nobody there", gone.URL, helmclient.ErrUnreachable},
-		{"unknown authority", strange.URL, helmclient.ErrUnreachable},
-		{"no such host", "https://nobody.invalid", helmclient.ErrUnreachable},
-		{"401", api(t, http.StatusUnauthorized), helmclient.ErrDenied},
-		{"403", api(t, http.StatusForbidden), helmclient.ErrDenied},
-		{"502", api(t, http.StatusBadGateway), helmclient.ErrUnreachable},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+// TestStorages keeps releases elsewhere than in Secrets.
+func TestStorages(t *testing.T) {
+	config := inprocesstest.Cluster(t)
+	for _, storage := range []helmsdk.Storage{helmsdk.Memory, helmsdk.ConfigMaps} {
+		t.Run(string(storage), func(t *testing.T) {
 			t.Parallel()
-			for call, err := range calls(t.Context(), open(t, c.host, t.TempDir())) {
-				if !errors.Is(err, c.want) {
-					t.Errorf("%s: %v, want %v", call, err, c.want)
-				}
-				var status apierrors.APIStatus
-				if answered := errors.Is(c.want, helmclient.ErrDenied); answered && !errors.As(err, &status) {
-					t.Errorf("%s: %v: the API's own error is lost", call, err)
-				}
-			}
-		})
-	}
-}
-
-// TestHangingAPI ends calls against an API server that never answers.
-func TestHangingAPI(t *testing.T) {
-	t.Parallel()
-	asked := make(chan struct{}, 100)
-	free := make(chan struct{})
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
-		select {
-		case <-free:
-		case <-r.Context().Done():
-		}
-	}))
-	t.Cleanup(s.Close)
-	t.Cleanup(func() { close(free) })
-	c := open(t, s.URL, t.TempDir())
-	mine := errors.New("enough of it")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	done := make(chan map[string]error, 1)
-	go func() { done <- calls(ctx, c) }()
-	<-asked
-	cancel(mine)
-	select {
-	case ended := <-done:
-		for call, err := range ended {
-			if !errors.Is(err, mine) {
-				t.Errorf("%s: %v", call, err)
-			}
-		}
-	case <-time.After(time.Minute):
-		t.Error("the calls go on after their context has ended")
-	}
-}
-
-// TestOnlyOne has one operation on a release in the way of another, and none in the way of another release.
-func TestOnlyOne(t *testing.T) {
-	t.Parallel()
-	asked := make(chan struct{}, 100)
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
-		<-r.Context().Done()
-	}))
-	t.Cleanup(s.Close)
-	c := open(t, s.URL, t.TempDir())
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { _ = c.Uninstall(ctx, helmclient.Uninstall{Name: helmclient.Name{Release: "web"}}) })
-	<-asked
-	for _, n := range []helmclient.Name{{Release: "web"}, {Namespace: "default", Release: "web"}} {
-		if err := c.Uninstall(ctx, helmclient.Uninstall{Name: n}); !errors.Is(err, helmclient.ErrBusy) {
-			t.Errorf("%s: %v", n, err)
-		}
-	}
-	short, end := context.WithTimeout(ctx, 200*time.Millisecond)
-	defer end()
-	err := c.Uninstall(short, helmclient.Uninstall{Name: helmclient.Name{Namespace: "other", Release: "web"}})
-	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, helmclient.ErrBusy) {
-		t.Errorf("release of another namespace: %v", err)
-	}
-	cancel()
-	running.Wait()
-}
-
-// TestRepositoriesOfTwoClients adds through two clients at once: none may be lost.
-func TestRepositoriesOfTwoClients(t *testing.T) {
-	t.Parallel()
-	chart := packed(small("1.0.0"))
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "index.yaml") {
-			_, _ = io.WriteString(w, "apiVersion: v1\nentries:\n  small:\n  - {apiVersion: v2, name: small, version: 1.0.0, urls: [small.tgz]}\n")
-			return
-		}
-		_, _ = w.Write(chart)
-	}))
-	t.Cleanup(s.Close)
-	dir := filepath.Join(t.TempDir(), "helm")
-	clients := []*helmsdk.Client{open(t, "https://192.0.2.1", dir), open(t, "https://192.0.2.1", dir)}
-	const each = 8
-	var running sync.WaitGroup
-	for i := range 2 * each {
-		running.Go(func() {
-			err := clients[i%2].AddRepository(t.Context(), helmclient.Repository{
-				Name: fmt.Sprintf("r%d", i), URL: s.URL, Access: helmclient.Access{Username: "u", Password: helmclient.NewPassword("p")},
-			})
+			c, err := helmsdk.New(helmsdk.Config{Cluster: config, Dir: t.TempDir(), Storage: storage, Namespace: "default"})
 			if err != nil {
-				t.Error(err)
+				t.Fatal(err)
 			}
+			var running sync.WaitGroup
+			for _, name := range []string{"x", "y", "z"} {
+				running.Go(func() { inprocesstest.Life(t, c, string(storage)+"-"+name) })
+			}
+			running.Wait()
 		})
-	}
-	running.Wait()
-	for i := range 2 * each {
-		if info, err := clients[0].Show(t.Context(), helmclient.Chart{Ref: fmt.Sprintf("r%d/small", i)}); err != nil || info.Version != "1.0.0" {
-			t.Errorf("repository %d: %v %v", i, info, err)
-		}
-	}
-	if err := clients[1].UpdateRepositories(t.Context()); err != nil {
-		t.Error(err)
-	}
-	var left []string
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := e.Info()
-		if err == nil && info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s has mode %v: it can be read by others", path, info.Mode())
-		}
-		left = append(left, e.Name())
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, ".") }) {
-		t.Errorf("unfinished files are left: %v", left)
-	}
-}
-
-// TestDirectories reads an unpacked chart, and refuses one with a link out of it.
-func TestDirectories(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for name, text := range small("1.0.0") {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := open(t, "https://192.0.2.1", t.TempDir())
-	chart := helmclient.Chart{Path: filepath.Join(dir, "small")}
-	into := t.TempDir()
-	path, err := c.Pull(t.Context(), chart, into)
-	if err != nil || path != filepath.Join(into, "small-1.0.0.tgz") {
-		t.Fatal(path, err)
-	}
-	if info, err := c.Show(t.Context(), helmclient.Chart{Path: path}); err != nil || info.Name != "small" {
-		t.Error(info, err)
-	}
-	secret := filepath.Join(dir, "secret")
-	if err := os.WriteFile(secret, []byte("hunter2"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(secret, filepath.Join(dir, "small", "templates", "linked.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Show(t.Context(), chart); !errors.Is(err, helmclient.ErrInvalidChart) {
-		t.Errorf("chart with a link out of it: %v", err)
-	}
-}
-
-// TestNothingFromTheEnvironment has all of Helm's and kubectl's variables and files say something else.
-func TestNothingFromTheEnvironment(t *testing.T) {
-	home := t.TempDir()
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "HELM_CONFIG_HOME", "HELM_CACHE_HOME", "HELM_DATA_HOME", "DOCKER_CONFIG"} {
-		t.Setenv(name, home)
-	}
-	for _, name := range []string{"KUBECONFIG", "HELM_REPOSITORY_CONFIG", "HELM_REPOSITORY_CACHE", "HELM_REGISTRY_CONFIG"} {
-		t.Setenv(name, filepath.Join(home, "none"))
-	}
-	t.Setenv("HELM_DRIVER", "nonsense")
-	t.Setenv("HELM_NAMESPACE", "elsewhere")
-	var mu sync.Mutex
-	var asked []string
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		asked = append(asked, r.URL.Path)
-		w.WriteHeader(http.StatusForbidden)
-	}))
-	t.Cleanup(s.Close)
-	c := open(t, s.URL, t.TempDir())
-	calls(t.Context(), c)
-	_ = c.AddRepository(t.Context(), helmclient.Repository{Name: "a", URL: s.URL})
-	_, _ = c.Show(t.Context(), helmclient.Chart{
-		Ref: "oci://" + strings.TrimPrefix(s.URL, "http://") + "/a", Version: "1.0.0", Access: helmclient.Access{PlainHTTP: true},
-	})
-	mu.Lock()
-	defer mu.Unlock()
-	if !slices.Contains(asked, "/api/v1/namespaces/default/secrets") {
-		t.Errorf("the API was asked for %v", asked)
-	}
-	left, err := os.ReadDir(home)
-	if err != nil || len(left) > 0 {
-		t.Errorf("files in the home directory: %v %v", left, err)
 	}
 }

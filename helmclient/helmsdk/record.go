@@ -2,42 +2,45 @@ package helmsdk
 
 import (
 	"maps"
-	"slices"
 
-	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/internal/inprocess"
+	"github.com/vnfkit/vnfkit/helmclient/internal/systemlabels"
 )
 
-// told is a record of Helm as helmclient has it.
-func told(r *release.Release) *helmclient.Release {
-	if r == nil {
-		return nil
+// recordOf is a revision of Helm's as package inprocess has it.
+func recordOf(r *release.Release, err error) (*inprocess.Record, error) {
+	if r == nil || err != nil {
+		return nil, err
 	}
-	out := &helmclient.Release{
-		Name:     helmclient.Name{Namespace: r.Namespace, Release: r.Name},
-		Revision: r.Version,
-		State:    helmclient.Unknown,
-		Chart:    chartInfo(r.Chart),
-		Labels:   maps.Clone(r.Labels),
-		Manifest: r.Manifest,
+	out := &inprocess.Record{Helm: r, Values: func(all bool) (map[string]any, error) { return values(r, all) }, Release: helmclient.Release{
+		Name: helmclient.Name{Namespace: r.Namespace, Release: r.Name}, Revision: r.Version, State: helmclient.Unknown,
+		Chart: chartInfo(r.Chart), Labels: maps.Clone(r.Labels), Manifest: r.Manifest,
+	}}
+	maps.DeleteFunc(out.Labels, func(label, _ string) bool { return systemlabels.Has(label) })
+	if i := r.Info; i != nil {
+		out.State, out.Updated, out.Deleted = helmclient.State(i.Status), i.LastDeployed.Time, i.Deleted.Time
+		out.Description, out.Notes = i.Description, i.Notes
 	}
-	maps.DeleteFunc(out.Labels, func(key, _ string) bool { return slices.Contains(driver.GetSystemLabels(), key) })
-	if r.Info != nil {
-		out.State = helmclient.State(r.Info.Status)
-		out.Updated = r.Info.LastDeployed.Time
-		out.Description = r.Info.Description
-		out.Notes = r.Info.Notes
-	}
-	return out
+	return out, nil
 }
 
-func chartInfo(c *chart.Chart) helmclient.ChartInfo {
-	if c == nil || c.Metadata == nil {
-		return helmclient.ChartInfo{}
+func recordsOf(list []*release.Release, err error) ([]*inprocess.Record, error) {
+	var out []*inprocess.Record
+	for _, r := range list {
+		one, _ := recordOf(r, nil)
+		out = append(out, one)
 	}
-	m := c.Metadata
-	return helmclient.ChartInfo{Name: m.Name, Version: m.Version, AppVersion: m.AppVersion, Description: m.Description}
+	return out, err
+}
+
+func values(r *release.Release, all bool) (out map[string]any, err error) {
+	out = r.Config
+	if all {
+		out, err = chartutil.CoalesceValues(r.Chart, r.Config)
+	}
+	return out, err
 }

@@ -9,65 +9,60 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/internal/inprocess"
 )
 
-// releases opens the records of the namespace of the call.
-func (k *call) releases() (*storage.Storage, error) {
-	store, err := k.records()
+// storages is where releases are kept. Drivers that outlive a call are shared: Memory because it is all there is, SQL
+// because each of Helm's drivers has a pool of connections that it never closes.
+type storages struct {
+	kind   Storage
+	dsn    string
+	shared inprocess.PerNamespace[driver.Driver]
+}
+
+// releases opens the records of the namespace of a call.
+func (s *storages) releases(k *inprocess.Call) (*storage.Storage, error) {
+	d, err := s.driver(k)
 	if err != nil {
 		return nil, err
 	}
-	s := storage.Init(store)
-	s.Log = k.debug
-	return s, nil
+	out := storage.Init(d)
+	out.Log = k.Debug
+	return out, nil
 }
 
-func (k *call) records() (driver.Driver, error) {
-	if k.client.storage == Memory || k.client.storage == SQL {
-		return k.client.sharedRecords(k.name.Namespace)
-	}
-	clients, err := kubernetes.NewForConfig(k.config(true))
-	if err != nil {
-		return nil, fmt.Errorf("%w: Config.Cluster: %w", helmclient.ErrInvalid, err)
-	}
-	if k.client.storage == ConfigMaps {
-		d := driver.NewConfigMaps(clients.CoreV1().ConfigMaps(k.name.Namespace))
-		d.Log = k.debug
+func (s *storages) driver(k *inprocess.Call) (driver.Driver, error) {
+	namespace := k.Name.Namespace
+	switch s.kind {
+	case Memory:
+		return s.shared.Driver(namespace, func() (driver.Driver, error) {
+			d := driver.NewMemory()
+			d.SetNamespace(namespace)
+			return &copying{d}, nil
+		})
+	case SQL:
+		return s.shared.Driver(namespace, func() (driver.Driver, error) {
+			d, err := driver.NewSQL(s.dsn, func(string, ...any) {}, namespace)
+			if err != nil {
+				// The error may hold the connection string.
+				return nil, fmt.Errorf("%w: database of releases", helmclient.ErrUnreachable)
+			}
+			return d, nil
+		})
+	case ConfigMaps:
+		d := driver.NewConfigMaps(k.Records.CoreV1().ConfigMaps(namespace))
+		d.Log = k.Debug
 		return d, nil
 	}
-	d := driver.NewSecrets(clients.CoreV1().Secrets(k.name.Namespace))
-	d.Log = k.debug
+	d := driver.NewSecrets(k.Records.CoreV1().Secrets(namespace))
+	d.Log = k.Debug
 	return d, nil
 }
 
-// sharedRecords are those that outlive a call: Memory because it is all there is, SQL because each of Helm's drivers
-// has a pool of connections that it never closes. One per namespace: which one it works for is state of the driver.
-func (c *Client) sharedRecords(namespace string) (driver.Driver, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if d := c.shared[namespace]; d != nil {
-		return d, nil
-	}
-	if c.storage == SQL {
-		d, err := driver.NewSQL(c.dsn, func(string, ...any) {}, namespace)
-		if err != nil {
-			// The error may hold the connection string.
-			return nil, fmt.Errorf("%w: database of releases", helmclient.ErrUnreachable)
-		}
-		c.shared[namespace] = d
-		return d, nil
-	}
-	d := driver.NewMemory()
-	d.SetNamespace(namespace)
-	c.shared[namespace] = &copying{d}
-	return c.shared[namespace], nil
-}
-
-// copying keeps copies: Helm's Memory hands out what it holds, and Helm goes on changing what it has stored, while
-// other calls read it.
+// copying returns and stores copies: Helm's Memory returns the releases that it stores, and Helm changes a release
+// after storing it, while other calls read it.
 type copying struct{ driver.Driver }
 
 func (m *copying) Create(key string, r *release.Release) error {
@@ -111,7 +106,7 @@ func clones(list []*release.Release, err error) ([]*release.Release, error) {
 	return list, errors.Join(append(faults, err)...)
 }
 
-// clone goes through JSON, which is how Helm's other drivers keep a release.
+// clone copies a release through JSON, the format in which Helm's other drivers store it.
 func clone(r *release.Release) (*release.Release, error) {
 	text, err := json.Marshal(r)
 	if err != nil {

@@ -1,11 +1,8 @@
-package helmsdk
+package inprocess
 
 import (
 	"context"
 	"fmt"
-
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/release"
 
 	"github.com/vnfkit/vnfkit/helmclient"
 )
@@ -21,42 +18,38 @@ func (c *Client) Rollback(ctx context.Context, r helmclient.Rollback) (*helmclie
 	}
 	defer end()
 	//nolint:contextcheck // a call has its context in it
-	out, err := k.watched(true, func() (*release.Release, error) {
+	out, err := k.watched(true, func() (*Record, error) {
 		last, _, err := k.recover(r.Stale)
 		if err != nil {
 			return nil, err
 		}
 		if last == nil {
-			return nil, fmt.Errorf("%w: %s", helmclient.ErrNotFound, k.name)
+			return nil, fmt.Errorf("%w: %s", helmclient.ErrNotFound, k.Name)
 		}
-		to := r.Revision
-		if to == 0 {
-			to = last.Version - 1
+		if r.Revision == 0 {
+			r.Revision = last.Revision - 1
 		}
-		if _, err := k.cfg.Releases.Get(k.name.Release, to); err != nil {
-			return nil, fmt.Errorf("revision %d: %w", to, k.explain(err, nil))
+		to, err := k.helm.Get(r.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("revision %d: %w", r.Revision, k.explain(err, nil))
 		}
 		return k.rollback(r, to)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return told(out), nil
+	return out.told(), nil
 }
 
-func (k *call) rollback(r helmclient.Rollback, to int) (*release.Release, error) {
-	a := action.NewRollback(k.cfg)
-	a.Version = to
-	a.Wait, a.WaitForJobs, a.Timeout = r.Ready, r.Ready && r.Jobs, timeout(r.Wait)
-	if err := a.Run(k.name.Release); err != nil {
+func (k *Call) rollback(r helmclient.Rollback, to *Record) (*Record, error) {
+	if err := k.helm.Rollback(r, to); err != nil {
 		return nil, err
 	}
-	out, err := k.cfg.Releases.Last(k.name.Release)
+	out, err := k.helm.Last()
 	if err != nil || r.Description == "" {
 		return out, err
 	}
-	out.Info.Description = r.Description // which Helm's rollback has no field for
-	return out, k.cfg.Releases.Update(out)
+	return out, k.helm.Update(out, out.State, r.Description) // Helm 3 has no field for it, Helm 4 one of 256 characters
 }
 
 // Uninstall implements helmclient.Releases. A release that is pending, or that another uninstall has begun, is removed
@@ -67,25 +60,21 @@ func (c *Client) Uninstall(ctx context.Context, r helmclient.Uninstall) error {
 		return err
 	}
 	defer end()
-	if err := k.cfg.KubeClient.IsReachable(); err != nil {
+	if err := k.helm.Reachable(); err != nil {
 		return k.explain(err, helmclient.ErrUnreachable)
 	}
 	last, err := k.last()
 	if err != nil {
 		return err
 	}
-	if last == nil || last.Info.Status == release.StatusUninstalled && r.KeepHistory {
-		return fmt.Errorf("%w: %s", helmclient.ErrNotFound, k.name)
+	if last == nil || last.State == helmclient.Uninstalled && r.KeepHistory {
+		return fmt.Errorf("%w: %s", helmclient.ErrNotFound, k.Name)
 	}
-	a := action.NewUninstall(k.cfg)
-	a.KeepHistory, a.Description = r.KeepHistory, r.Description
-	a.Wait, a.Timeout = r.Ready, timeout(r.Wait)
-	_, err = a.Run(k.name.Release)
-	return k.explain(err, nil)
+	return k.explain(k.helm.Uninstall(r), nil)
 }
 
 // work begins a call that changes a release and needs no chart.
-func (c *Client) work(ctx context.Context, name helmclient.Name, w helmclient.Wait) (*call, func(), error) {
+func (c *Client) work(ctx context.Context, name helmclient.Name, w helmclient.Wait) (*Call, func(), error) {
 	n, err := c.name(name)
 	if err != nil {
 		return nil, nil, err

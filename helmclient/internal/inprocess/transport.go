@@ -1,4 +1,4 @@
-package helmsdk
+package inprocess
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // context.Background.
 type transport struct {
 	base http.RoundTripper
-	call *call
+	call *Call
 	// records is set for what reads and writes the records of releases: writes are not broken off by the end of ctx, so
 	// that how it ended is recorded; they have the grace of the call instead.
 	records bool
@@ -52,7 +52,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// lastLook marks the context of requests that ask what was not ready when the time was over.
+// lastLook marks the context of requests that read which objects were not ready when a wait has timed out.
 type lastLook struct{}
 
 // context says until when a request may take.
@@ -66,7 +66,7 @@ func (t *transport) context(r *http.Request) context.Context {
 	return t.call.ctx
 }
 
-// send tries again what could not be sent at all: then it is safe whatever it is.
+// send retries requests that could not be sent at all: a retry of these is always safe.
 func (t *transport) send(r *http.Request) (*http.Response, error) {
 	return backoff.Retry(r.Context(), func() (*http.Response, error) {
 		response, err := t.base.RoundTrip(r)

@@ -1,20 +1,19 @@
-package helmsdk
+package inprocess
 
 import (
 	"fmt"
 	"io"
 
-	"helm.sh/helm/v3/pkg/strvals"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// maxValues is how large a file of values may be: what is kept of a release has to fit into a Secret of 1 MiB.
+// maxValues bounds the size of a values file: the stored release has to fit into a Secret of 1 MiB.
 const maxValues = 4 << 20
 
 // values lays the values of a request over each other. Errors hold no value: it may be a password.
-func values(v helmclient.Values) (map[string]any, error) {
+func (helm *Version) values(v helmclient.Values) (map[string]any, error) {
 	if err := v.CheckLists(); err != nil {
 		return nil, err
 	}
@@ -36,9 +35,9 @@ func values(v helmclient.Values) (map[string]any, error) {
 		lines []string
 		parse func(string, map[string]any) error
 	}{
-		{"Set", v.Set, strvals.ParseInto},
-		{"SetString", v.SetString, strvals.ParseIntoString},
-		{"SetJSON", v.SetJSON, strvals.ParseJSON},
+		{"Set", v.Set, helm.Set},
+		{"SetString", v.SetString, helm.SetString},
+		{"SetJSON", v.SetJSON, helm.SetJSON},
 	} {
 		for i, line := range set.lines {
 			if err := set.parse(line, out); err != nil {
@@ -49,7 +48,7 @@ func values(v helmclient.Values) (map[string]any, error) {
 	return out, nil
 }
 
-// overlay lays maps over each other, as Helm does with files of values; from is copied: Helm changes what it is given.
+// overlay merges maps, as Helm does with values files. It copies from, because Helm changes the maps that it gets.
 func overlay(onto, from map[string]any) {
 	for key, value := range from {
 		if m, ok := value.(map[string]any); ok {

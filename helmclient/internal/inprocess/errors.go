@@ -1,4 +1,4 @@
-package helmsdk
+package inprocess
 
 import (
 	"context"
@@ -12,13 +12,12 @@ import (
 	"net/url"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// fault is what Helm says, the class that it is of, and what an API server or the network has said, found by errors.As.
+// fault is an error of Helm with its class, and the error of the API server or the network, found by errors.As.
 type fault struct {
 	class error
 	text  error
@@ -58,8 +57,9 @@ func classified(err error) bool {
 	return false
 }
 
-// explain gives an error of Helm its class. unknown is the class of what the API server has no part in, nil for none.
-func (k *call) explain(err error, unknown error) error {
+// explain adds the class to an error of Helm. unknown is the class for an error that does not come from the API server,
+// nil for none.
+func (k *Call) explain(err error, unknown error) error {
 	if err == nil {
 		return nil
 	}
@@ -76,9 +76,9 @@ func (k *call) explain(err error, unknown error) error {
 	if classified(kept) { // it says more than what Helm has made of it
 		return fmt.Errorf("%w (%s)", kept, shortened(err, kept))
 	}
-	class := classOf(err)
+	class := k.client.helm.classOf(err)
 	if class == nil && kept != nil {
-		class = classOf(kept)
+		class = k.client.helm.classOf(kept)
 	}
 	if class == nil && kept == nil && !strings.Contains(err.Error(), foreign) {
 		class = unknown
@@ -86,8 +86,8 @@ func (k *call) explain(err error, unknown error) error {
 	return &fault{class: class, text: err, cause: kept}
 }
 
-// foreign is how Helm says that an object exists that is of no release or of another one; it has no error value for it
-// (action.existingResourceConflict).
+// foreign is Helm's message for an object that exists and belongs to no release or to another one; Helm has no error
+// value for it (action.existingResourceConflict).
 const foreign = "cannot be imported into the current release"
 
 // shortened is what Helm says around an error, without the error itself, which it repeats.
@@ -96,14 +96,14 @@ func shortened(err, kept error) string {
 	return strings.TrimSpace(text)
 }
 
-// classOf looks at what Helm's storage, an API server and the network say. nil if none of them has said anything.
-func classOf(err error) error {
+// classOf finds the class by the errors of Helm's storage, an API server or the network; nil for other errors.
+func (v *Version) classOf(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, driver.ErrReleaseNotFound), errors.Is(err, driver.ErrNoDeployedReleases):
+	case errors.Is(err, v.ReleaseNotFound), errors.Is(err, v.NoDeployedReleases):
 		return helmclient.ErrNotFound
-	case errors.Is(err, driver.ErrReleaseExists): // the record of a revision that somebody else has made first
+	case errors.Is(err, v.ReleaseExists): // another client has created the record of the revision first
 		return helmclient.ErrBusy
 	}
 	var status apierrors.APIStatus
@@ -120,7 +120,7 @@ func statusClass(err error, code int) error {
 	switch {
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
 		return helmclient.ErrDenied
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), isUntyped(err):
 		return helmclient.ErrInvalidChart
 	case apierrors.IsNotFound(err) && missingNamespace(err):
 		return helmclient.ErrInvalid
@@ -130,17 +130,22 @@ func statusClass(err error, code int) error {
 	return nil
 }
 
+// isUntyped reports that an object of server-side apply has a field of a wrong type: the API server answers with code 500.
+func isUntyped(err error) bool {
+	return strings.Contains(err.Error(), "failed to create typed patch object")
+}
+
 func missingNamespace(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
 
-// transient reports that a server could not be reached, has not answered, or has trouble of its own.
+// transient reports whether a server could not be reached, has not answered, or reports an internal error.
 func transient(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		code := status.Status().Code
-		return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError && code != http.StatusNotImplemented
+		return !isUntyped(err) && (code == http.StatusTooManyRequests || code >= http.StatusInternalServerError && code != http.StatusNotImplemented)
 	}
 	var network net.Error
 	var request *url.Error

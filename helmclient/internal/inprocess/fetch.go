@@ -1,4 +1,4 @@
-package helmsdk
+package inprocess
 
 import (
 	"context"
@@ -11,16 +11,13 @@ import (
 	"os"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/registry"
-	"helm.sh/helm/v3/pkg/repo"
-
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
 // fetchChart reads the chart that a reference names.
 func (c *Client) fetchChart(ctx context.Context, from helmclient.Chart) ([]byte, error) {
-	if registry.IsOCI(from.Ref) {
-		return pullOCI(ctx, from)
+	if strings.HasPrefix(from.Ref, ociScheme) {
+		return c.pullOCI(ctx, from)
 	}
 	u, err := url.Parse(from.Ref)
 	if err != nil {
@@ -34,47 +31,47 @@ func (c *Client) fetchChart(ctx context.Context, from helmclient.Chart) ([]byte,
 		return c.fetchURL(ctx, u, from.Access, f)
 	}
 	name, chart, ok := strings.Cut(from.Ref, "/")
-	entry := f.Get(name)
+	e := f.get(name)
 	switch {
 	case !ok || u.Scheme != "":
 		return nil, fmt.Errorf("%w: chart %q: must be repository/chart, oci:// or the URL of an archive", helmclient.ErrInvalid, u.Redacted())
-	case entry == nil:
+	case e == nil:
 		return nil, fmt.Errorf("%w: chart %s: repository %q is not known, add it first", helmclient.ErrInvalid, from.Ref, name)
 	}
-	return c.fetchNamed(ctx, entry, chart, from.Version)
+	return c.fetchNamed(ctx, e, chart, from.Version)
 }
 
 // fetchNamed reads a chart that the index of a repository names.
-func (c *Client) fetchNamed(ctx context.Context, entry *repo.Entry, chart, version string) ([]byte, error) {
-	index, err := repo.LoadIndexFile(c.indexFile(entry.Name))
+func (c *Client) fetchNamed(ctx context.Context, e *entry, chart, version string) ([]byte, error) {
+	index, err := c.helm.LoadIndex(c.indexFile(e.Name))
 	if err != nil {
-		return nil, fmt.Errorf("%w: index of repository %s: %w", helmclient.ErrInvalidChart, entry.Name, err)
+		return nil, fmt.Errorf("%w: index of repository %s: %w", helmclient.ErrInvalidChart, e.Name, err)
 	}
-	found, err := index.Get(chart, version)
-	if err != nil || len(found.URLs) == 0 {
-		return nil, fmt.Errorf("%w: repository %s has no chart %s of version %q", helmclient.ErrInvalidChart, entry.Name, chart, version)
+	_, urls, err := index.Find(chart, version)
+	if err != nil || len(urls) == 0 {
+		return nil, fmt.Errorf("%w: repository %s has no chart %s of version %q", helmclient.ErrInvalidChart, e.Name, chart, version)
 	}
-	where, err := repo.ResolveReferenceURL(entry.URL, found.URLs[0])
+	where, err := c.helm.ResolveURL(e.URL, urls[0])
 	if err != nil {
-		return nil, fmt.Errorf("%w: repository %s: URL of chart %s", helmclient.ErrInvalidChart, entry.Name, chart)
+		return nil, fmt.Errorf("%w: repository %s: URL of chart %s", helmclient.ErrInvalidChart, e.Name, chart)
 	}
-	if registry.IsOCI(where) {
-		return pullOCI(ctx, helmclient.Chart{Ref: where})
+	if strings.HasPrefix(where, ociScheme) {
+		return c.pullOCI(ctx, helmclient.Chart{Ref: where})
 	}
 	u, err := url.Parse(where)
 	if err != nil {
-		return nil, fmt.Errorf("%w: repository %s: URL of chart %s", helmclient.ErrInvalidChart, entry.Name, chart)
+		return nil, fmt.Errorf("%w: repository %s: URL of chart %s", helmclient.ErrInvalidChart, e.Name, chart)
 	}
-	return fetchFrom(ctx, u, entry, maxArchive)
+	return fetchFrom(ctx, u, e, maxArchive)
 }
 
 // fetchURL reads an archive. One below the URL of a repository is read as that repository is, unless something else is
 // said.
-func (c *Client) fetchURL(ctx context.Context, u *url.URL, a helmclient.Access, known *repo.File) ([]byte, error) {
+func (c *Client) fetchURL(ctx context.Context, u *url.URL, a helmclient.Access, f *known) ([]byte, error) {
 	if a.Username == "" && len(a.CA) == 0 && u.User == nil {
-		for _, entry := range known.Repositories {
-			if strings.HasPrefix(u.String(), strings.TrimSuffix(entry.URL, "/")+"/") {
-				return fetchFrom(ctx, u, entry, maxArchive)
+		for _, e := range f.Repositories {
+			if strings.HasPrefix(u.String(), strings.TrimSuffix(e.URL, "/")+"/") {
+				return fetchFrom(ctx, u, e, maxArchive)
 			}
 		}
 	}
@@ -86,45 +83,45 @@ func (c *Client) fetchURL(ctx context.Context, u *url.URL, a helmclient.Access, 
 	return get(ctx, u.String(), a, maxArchive)
 }
 
-// fetchFrom reads a file of a repository; its password goes nowhere but to its own host.
-func fetchFrom(ctx context.Context, u *url.URL, entry *repo.Entry, limit int64) ([]byte, error) {
-	ca, err := authority(entry)
+// fetchFrom reads a file of a repository. It sends the password only to the host of the repository.
+func fetchFrom(ctx context.Context, u *url.URL, e *entry, limit int64) ([]byte, error) {
+	ca, err := e.authority()
 	if err != nil {
 		return nil, err
 	}
 	a := helmclient.Access{CA: ca}
-	if own, err := url.Parse(entry.URL); err == nil && own.Scheme == u.Scheme && own.Host == u.Host {
-		a.Username, a.Password = entry.Username, helmclient.NewPassword(entry.Password)
+	if own, err := url.Parse(e.URL); err == nil && own.Scheme == u.Scheme && own.Host == u.Host {
+		a.Username, a.Password = e.Username, helmclient.NewPassword(e.Password)
 	}
 	u.User = nil
 	return get(ctx, u.String(), a, limit)
 }
 
 // fetchIndex reads the index of a repository, which must be one.
-func (c *Client) fetchIndex(ctx context.Context, entry *repo.Entry, ca []byte) ([]byte, error) {
-	where, err := repo.ResolveReferenceURL(entry.URL, "index.yaml")
+func (c *Client) fetchIndex(ctx context.Context, e *entry, ca []byte) ([]byte, error) {
+	where, err := c.helm.ResolveURL(e.URL, "index.yaml")
 	if err != nil {
-		return nil, fmt.Errorf("%w: repository %s: its URL", helmclient.ErrInvalid, entry.Name)
+		return nil, fmt.Errorf("%w: repository %s: its URL", helmclient.ErrInvalid, e.Name)
 	}
-	a := helmclient.Access{Username: entry.Username, Password: helmclient.NewPassword(entry.Password), CA: ca}
+	a := helmclient.Access{Username: e.Username, Password: helmclient.NewPassword(e.Password), CA: ca}
 	text, err := get(ctx, where, a, maxArchive)
 	if err != nil {
-		return nil, fmt.Errorf("repository %s: %w", entry.Name, err)
+		return nil, fmt.Errorf("repository %s: %w", e.Name, err)
 	}
 	if _, err := c.file(configFile); err != nil {
 		return nil, err
 	}
 	f, err := os.CreateTemp(c.dir, ".index-*") // Helm's parser takes a file
 	if err != nil {
-		return nil, fmt.Errorf("helm: index of repository %s: %w", entry.Name, err)
+		return nil, fmt.Errorf("helm: index of repository %s: %w", e.Name, err)
 	}
 	_, err = f.Write(text)
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		_, err = repo.LoadIndexFile(f.Name())
+		_, err = c.helm.LoadIndex(f.Name())
 	}
 	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
-		return nil, fmt.Errorf("%w: repository %s: what is at its URL is no index", helmclient.ErrInvalidChart, entry.Name)
+		return nil, fmt.Errorf("%w: repository %s: its URL does not serve an index", helmclient.ErrInvalidChart, e.Name)
 	}
 	return text, nil
 }
@@ -158,7 +155,7 @@ func get(ctx context.Context, where string, a helmclient.Access, limit int64) ([
 	return text, nil
 }
 
-// redirected follows a server to others, but not from TLS to plain HTTP: there nobody is who he says.
+// redirected follows redirects, but not from TLS to plain HTTP: without TLS the server is not authenticated.
 func redirected(to *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) >= 10:

@@ -1,4 +1,4 @@
-package helmsdk_test
+package inprocesstest
 
 import (
 	"context"
@@ -16,12 +16,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/vnfkit/vnfkit/helmclient"
-	"github.com/vnfkit/vnfkit/helmclient/helmsdk"
-	"github.com/vnfkit/vnfkit/helmclient/helmtest"
 )
 
-// cluster is a real one, with controllers and nodes on which pods run, when there is one.
-func cluster(t *testing.T) *rest.Config {
+// Cluster is a real one, with controllers and nodes on which pods run, when there is one.
+func Cluster(t *testing.T) *rest.Config {
 	t.Helper()
 	path := os.Getenv("VNFKIT_KUBECONFIG")
 	if path == "" {
@@ -34,45 +32,36 @@ func cluster(t *testing.T) *rest.Config {
 	return config
 }
 
-func TestContract(t *testing.T) {
-	config := cluster(t)
-	helmtest.Run(t, func(t *testing.T) helmtest.Subject {
-		t.Helper()
-		c, err := helmsdk.New(helmsdk.Config{Cluster: config, Dir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return helmtest.Subject{Client: c, Cluster: config}
-	})
-}
-
-// TestStorages keeps releases elsewhere than in Secrets.
-func TestStorages(t *testing.T) {
-	config := cluster(t)
-	for _, storage := range []helmsdk.Storage{helmsdk.Memory, helmsdk.ConfigMaps} {
-		t.Run(string(storage), func(t *testing.T) {
+// RunOnCluster checks what is promised beyond the contract of helmclient (package helmtest), on a real cluster.
+func RunOnCluster(t *testing.T, open Open) {
+	t.Helper()
+	config := Cluster(t)
+	for name, test := range map[string]func(*testing.T, *rest.Config, Open){
+		"cancel atomic": testCancelAtomic, "outage": testOutage, "deadline": testDeadline, "failing rollback": testFailingRollback,
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := helmsdk.New(helmsdk.Config{Cluster: config, Dir: t.TempDir(), Storage: storage, Namespace: "default"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			names := []string{"x", "y", "z"}
-			var running sync.WaitGroup
-			for _, name := range names {
-				running.Go(func() { life(t, c, string(storage)+"-"+name) })
-			}
-			running.Wait()
+			test(t, config, open)
 		})
 	}
 }
 
-// life is that of one release, with others looking at it meanwhile.
-func life(t *testing.T, c *helmsdk.Client, release string) {
+func (o Open) on(t *testing.T, config *rest.Config) helmclient.Client {
+	t.Helper()
+	c, err := o(config, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Life runs through the operations on one release in the namespace default, with concurrent readers.
+func Life(t *testing.T, c helmclient.Client, release string) {
 	t.Helper()
 	n := helmclient.Name{Release: release}
 	members := small("1.0.0")
 	members["small/templates/config.yaml"] = strings.ReplaceAll(members["small/templates/config.yaml"], "name: a", "name: "+release)
-	r := helmclient.Install{Name: n, Chart: archive(packed(members)), Labels: map[string]string{"vnf": release}}
+	r := helmclient.Install{Name: n, Chart: archive(Packed(members)), Labels: map[string]string{"vnf": release}}
 	var looking sync.WaitGroup
 	looking.Go(func() {
 		for range 20 {
@@ -100,21 +89,17 @@ func life(t *testing.T, c *helmsdk.Client, release string) {
 	}
 }
 
-// TestCancelAtomic ends an atomic install in the middle of its wait: what was made is removed all the same.
-func TestCancelAtomic(t *testing.T) {
-	config := cluster(t)
-	c, err := helmsdk.New(helmsdk.Config{Cluster: config, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+// testCancelAtomic ends an atomic install in the middle of its wait: what was made is removed all the same.
+func testCancelAtomic(t *testing.T, config *rest.Config, open Open) {
+	c := open.on(t, config)
 	n := helmclient.Name{Release: "cancel-atomic"}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	mine := errors.New("enough of it")
 	members := small("1.0.0")
 	members["small/templates/pod.yaml"] = "apiVersion: v1\nkind: Pod\nmetadata: {name: cancel-atomic}\nspec:\n" +
 		"  nodeSelector: {never: ready}\n  terminationGracePeriodSeconds: 0\n  containers: [{name: a, image: a}]\n"
-	_, err = c.Install(ctx, helmclient.Install{
-		Name: n, Chart: archive(packed(members)), Atomic: true,
+	_, err := c.Install(ctx, helmclient.Install{
+		Name: n, Chart: archive(Packed(members)), Atomic: true,
 		Wait: helmclient.Wait{Timeout: time.Minute, Progress: func(helmclient.Progress) { cancel(mine) }},
 	})
 	if !errors.Is(err, mine) {
@@ -125,13 +110,13 @@ func TestCancelAtomic(t *testing.T) {
 	}
 }
 
-// TestOutage has the API server away for a moment in the middle of an install that waits.
-func TestOutage(t *testing.T) {
-	config := rest.CopyConfig(cluster(t))
+// testOutage has the API server away for a moment in the middle of an install that waits.
+func testOutage(t *testing.T, config *rest.Config, open Open) {
+	config = rest.CopyConfig(config)
 	var dialer net.Dialer
 	var mu sync.Mutex
 	var until time.Time
-	var open []net.Conn
+	var connections []net.Conn
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -139,27 +124,24 @@ func TestOutage(t *testing.T) {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 		}
 		conn, err := dialer.DialContext(ctx, network, address)
-		open = append(open, conn)
+		connections = append(connections, conn)
 		return conn, err
 	}
-	c, err := helmsdk.New(helmsdk.Config{Cluster: config, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := open.on(t, config)
 	n := helmclient.Name{Release: "outage"}
 	t.Cleanup(func() { _ = c.Uninstall(context.WithoutCancel(t.Context()), helmclient.Uninstall{Name: n}) })
 	members := small("1.0.0")
 	members["small/templates/config.yaml"] = "apiVersion: v1\nkind: Pod\nmetadata: {name: outage}\nspec:\n" +
 		"  schedulingGates: [{name: example.com/wait}]\n  terminationGracePeriodSeconds: 0\n  containers: [{name: a, image: a}]\n"
 	var once sync.Once
-	_, err = c.Install(t.Context(), helmclient.Install{
-		Name: n, Chart: archive(packed(members)),
+	_, err := c.Install(t.Context(), helmclient.Install{
+		Name: n, Chart: archive(Packed(members)),
 		Wait: helmclient.Wait{Ready: true, Timeout: 12 * time.Second, Progress: func(helmclient.Progress) {
 			once.Do(func() {
 				mu.Lock()
 				defer mu.Unlock()
 				until = time.Now().Add(5 * time.Second)
-				for _, conn := range open {
+				for _, conn := range connections {
 					_ = conn.Close()
 				}
 			})
@@ -174,12 +156,9 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestDeadline has the deadline of the caller come before that of the wait.
-func TestDeadline(t *testing.T) {
-	c, err := helmsdk.New(helmsdk.Config{Cluster: cluster(t), Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+// testDeadline has the deadline of the caller come before that of the wait.
+func testDeadline(t *testing.T, config *rest.Config, open Open) {
+	c := open.on(t, config)
 	n := helmclient.Name{Release: "deadline"}
 	t.Cleanup(func() { _ = c.Uninstall(context.WithoutCancel(t.Context()), helmclient.Uninstall{Name: n}) })
 	members := small("1.0.0")
@@ -188,7 +167,7 @@ func TestDeadline(t *testing.T) {
 	mine := errors.New("too late")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 4*time.Second, mine)
 	defer cancel()
-	_, err = c.Install(ctx, helmclient.Install{Name: n, Chart: archive(packed(members)), Wait: helmclient.Wait{Ready: true}})
+	_, err := c.Install(ctx, helmclient.Install{Name: n, Chart: archive(Packed(members)), Wait: helmclient.Wait{Ready: true}})
 	var detail *helmclient.NotReadyError
 	if !errors.Is(err, mine) || !errors.As(err, &detail) || len(detail.Objects) != 1 || !strings.Contains(detail.Objects[0].Reason, "SchedulingGated") {
 		t.Errorf("install: %v, want the cause and what was waited for", err)
@@ -198,25 +177,22 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestFailingRollback has a hook of a rollback fail: Helm's own command leaves such a release pending.
-func TestFailingRollback(t *testing.T) {
-	c, err := helmsdk.New(helmsdk.Config{Cluster: cluster(t), Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+// testFailingRollback has a hook of a rollback fail: Helm's own command leaves such a release pending.
+func testFailingRollback(t *testing.T, config *rest.Config, open Open) {
+	c := open.on(t, config)
 	n := helmclient.Name{Release: "rollback"}
 	t.Cleanup(func() { _ = c.Uninstall(context.WithoutCancel(t.Context()), helmclient.Uninstall{Name: n}) })
 	members := small("1.0.0")
 	members["small/templates/config.yaml"] = strings.ReplaceAll(members["small/templates/config.yaml"], "name: a", "name: rollback")
 	members["small/templates/hook.yaml"] = "apiVersion: v1\nkind: Pod\nmetadata: {name: rollback-hook, annotations: {\"helm.sh/hook\": pre-rollback}}\nspec:\n" +
 		"  schedulingGates: [{name: example.com/wait}]\n  terminationGracePeriodSeconds: 0\n  containers: [{name: a, image: a}]\n"
-	r := helmclient.Install{Name: n, Chart: archive(packed(members))}
+	r := helmclient.Install{Name: n, Chart: archive(Packed(members))}
 	for range 2 {
 		if _, err := c.Upgrade(t.Context(), helmclient.Upgrade{Install: r, OrInstall: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err = c.Rollback(t.Context(), helmclient.Rollback{Name: n, Wait: helmclient.Wait{Timeout: 2 * time.Second}})
+	_, err := c.Rollback(t.Context(), helmclient.Rollback{Name: n, Wait: helmclient.Wait{Timeout: 2 * time.Second}})
 	if !errors.Is(err, helmclient.ErrNotReady) {
 		t.Errorf("rollback: %v", err)
 	}

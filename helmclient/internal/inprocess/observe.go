@@ -1,9 +1,8 @@
-package helmsdk
+package inprocess
 
 import (
 	"context"
 
-	"helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,14 +18,14 @@ var (
 	events = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 )
 
-// observe reads objects and what tells more of those that are not ready. What cannot be read is left out: it is said of
-// a wait, whose outcome does not depend on it.
-func (c *kubeClient) observe(ctx context.Context, list kube.ResourceList) helmclient.Progress {
+// observe reads objects, and the related objects that explain why some are not ready. It leaves out objects that cannot
+// be read: the result only describes a wait and does not decide it.
+func (k *Call) observe(ctx context.Context, list []*resource.Info) helmclient.Progress {
 	var objects []unstructured.Unstructured
 	var missing []helmclient.Object
 	namespaces := map[string]bool{}
 	for _, info := range list {
-		o, err := c.call.dynamic.Resource(info.Mapping.Resource).Namespace(info.Namespace).Get(ctx, info.Name, metav1.GetOptions{})
+		o, err := k.Dynamic.Resource(info.Mapping.Resource).Namespace(info.Namespace).Get(ctx, info.Name, metav1.GetOptions{})
 		switch {
 		case err == nil:
 			objects = append(objects, *o)
@@ -40,11 +39,11 @@ func (c *kubeClient) observe(ctx context.Context, list kube.ResourceList) helmcl
 	}
 	var related readiness.Related
 	for namespace := range namespaces {
-		if found, err := c.call.dynamic.Resource(pods).Namespace(namespace).List(ctx, metav1.ListOptions{}); err == nil {
+		if found, err := k.Dynamic.Resource(pods).Namespace(namespace).List(ctx, metav1.ListOptions{}); err == nil {
 			related.Pods = append(related.Pods, found.Items...)
 		}
 		warnings := metav1.ListOptions{FieldSelector: "type=Warning"}
-		if found, err := c.call.dynamic.Resource(events).Namespace(namespace).List(ctx, warnings); err == nil {
+		if found, err := k.Dynamic.Resource(events).Namespace(namespace).List(ctx, warnings); err == nil {
 			related.Events = append(related.Events, found.Items...)
 		}
 	}
@@ -54,7 +53,7 @@ func (c *kubeClient) observe(ctx context.Context, list kube.ResourceList) helmcl
 	return p
 }
 
-// object is what is known of one without asking the cluster.
+// object returns the fields of an object that are known without asking the cluster.
 func object(info *resource.Info, reason string) helmclient.Object {
 	gvk := info.Mapping.GroupVersionKind
 	return helmclient.Object{

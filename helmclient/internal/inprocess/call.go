@@ -1,17 +1,15 @@
-package helmsdk
+package inprocess
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -25,24 +23,28 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// call is one call of a method: Helm's configuration, and what the methods of Helm's interfaces have no parameter for.
-type call struct {
+// Call is the state of one call of a method: values for which Helm's interfaces have no parameter, and Helm's access to
+// the cluster for the call.
+type Call struct {
+	Name    helmclient.Name
+	Clients kubernetes.Interface // requests end with the call
+	Records kubernetes.Interface // for the records of releases: how a call has ended is written after its end, too
+	Getter  *Getter
+	Dynamic dynamic.Interface
+
 	client *Client
-	name   helmclient.Name
+	helm   Release
 	ctx    context.Context //nolint:containedctx // Helm's interfaces take none
 	// grace is longer than ctx: for recording how it ended, and for undoing it.
 	grace    context.Context //nolint:containedctx // as above
 	cleansUp bool            // what failed is undone, after the end of ctx too
 	progress func(helmclient.Progress)
 
-	cfg      *action.Configuration
-	dynamic  dynamic.Interface
-	mapper   meta.RESTMapper
 	answered atomic.Bool // the API server has answered
 
 	mu       sync.Mutex
 	ended    bool  // a wait has been broken off by the end of ctx
-	reported error // what a step of Helm failed with: Helm keeps only the text of some
+	reported error // the error of a step: Helm keeps only the text of some
 }
 
 // How long recording the end of a release, and undoing what failed, may take after ctx has ended.
@@ -51,12 +53,12 @@ const (
 	undoGrace   = time.Minute
 )
 
-// open makes what one call needs. end must be called when nothing of Helm runs any more.
-func (c *Client) open(ctx context.Context, n helmclient.Name, cleansUp bool) (k *call, end func(), err error) {
+// open prepares one call. The caller calls end after Helm has ended.
+func (c *Client) open(ctx context.Context, n helmclient.Name, cleansUp bool) (k *Call, end func(), err error) {
 	if ctx.Err() != nil {
 		return nil, nil, stopped(ctx, nil)
 	}
-	k = &call{client: c, name: n, ctx: ctx, cleansUp: cleansUp}
+	k = &Call{client: c, Name: n, ctx: ctx, cleansUp: cleansUp}
 	grace, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	k.grace = grace
 	var mu sync.Mutex
@@ -87,7 +89,7 @@ func (c *Client) open(ctx context.Context, n helmclient.Name, cleansUp bool) (k 
 }
 
 // config is the cluster with the transport of this call.
-func (k *call) config(records bool) *rest.Config {
+func (k *Call) config(records bool) *rest.Config {
 	from := k.client.cluster
 	return &rest.Config{
 		Host: k.client.host, APIPath: from.APIPath, ContentConfig: from.ContentConfig, UserAgent: from.UserAgent,
@@ -96,44 +98,39 @@ func (k *call) config(records bool) *rest.Config {
 	}
 }
 
-func (k *call) configure() error {
+func (k *Call) configure() (err error) {
 	config := k.config(false)
 	cached, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return fmt.Errorf("%w: Config.Cluster: %w", helmclient.ErrInvalid, err)
+		return badCluster(err)
 	}
 	found := memory.NewMemCacheClient(cached)
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(found)
-	k.mapper = mapper
-	if k.dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return fmt.Errorf("%w: Config.Cluster: %w", helmclient.ErrInvalid, err)
+	k.Getter = &Getter{config: config, discovery: found, mapper: restmapper.NewDeferredDiscoveryRESTMapper(found), namespace: k.Name.Namespace}
+	var err2, err3 error
+	k.Dynamic, err = dynamic.NewForConfig(config)
+	k.Clients, err2 = kubernetes.NewForConfig(config)
+	k.Records, err3 = kubernetes.NewForConfig(k.config(true))
+	if err := errors.Join(err, err2, err3); err != nil {
+		return badCluster(err)
 	}
-	clients, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("%w: Config.Cluster: %w", helmclient.ErrInvalid, err)
-	}
-	g := &getter{config: config, discovery: found, mapper: mapper, namespace: k.name.Namespace}
-	helm := kube.New(g)
-	helm.Namespace = k.name.Namespace
-	helm.Log = k.debug
-	releases, err := k.releases()
-	if err != nil {
-		return err
-	}
-	k.cfg = &action.Configuration{
-		RESTClientGetter: g, Releases: releases, Log: k.debug,
-		KubeClient:     &kubeClient{Client: helm, call: k, clients: clients},
-		HookOutputFunc: func(_, _, _ string) io.Writer { return io.Discard },
-	}
-	return nil
+	k.helm, err = k.client.helm.Open(k)
+	return err
 }
 
-func (k *call) debug(format string, values ...any) {
-	k.client.log.DebugContext(k.ctx, strings.TrimSpace(fmt.Sprintf(format, values...)), "release", k.name.String())
+func badCluster(err error) error {
+	return fmt.Errorf("%w: Config.Cluster: %w", helmclient.ErrInvalid, err)
 }
 
-// report keeps what a step failed with.
-func (k *call) report(err error) error {
+// Debug logs a message of Helm.
+func (k *Call) Debug(format string, values ...any) {
+	k.Log().DebugContext(k.ctx, strings.TrimSpace(fmt.Sprintf(format, values...)))
+}
+
+// Log is the log of the client for this call.
+func (k *Call) Log() *slog.Logger { return k.client.log.With("release", k.Name.String()) }
+
+// Report stores the error of a step of Helm, and returns it.
+func (k *Call) Report(err error) error {
 	if err != nil {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -144,15 +141,15 @@ func (k *call) report(err error) error {
 	return err
 }
 
-func (k *call) failure() error {
+func (k *Call) failure() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.reported
 }
 
-// waits returns the context of a wait: that of the call, and when that has broken off one wait already and what was made
-// is being undone now, the longer one.
-func (k *call) waits() context.Context {
+// waits returns the context for a wait: the context of the call or, after that has ended during an earlier wait and the
+// call is undoing its changes, the longer context.
+func (k *Call) waits() context.Context {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ctx.Err() != nil && k.cleansUp && k.ended {
@@ -161,35 +158,39 @@ func (k *call) waits() context.Context {
 	return k.ctx
 }
 
-func (k *call) broken(err error) error {
+func (k *Call) broken(err error) error {
 	k.mu.Lock()
 	k.ended = k.ended || k.ctx.Err() != nil
 	k.mu.Unlock()
 	return err
 }
 
-// getter is how Helm finds the cluster; made by hand, so that no kubeconfig and no environment counts.
-type getter struct {
+// Getter is how Helm finds the cluster; made by hand, so that no kubeconfig and no environment counts.
+type Getter struct {
 	config    *rest.Config
 	discovery discovery.CachedDiscoveryInterface
 	mapper    meta.ResettableRESTMapper
 	namespace string
 }
 
-func (g *getter) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(g.config), nil }
+// ToRESTConfig is the configuration of clients.
+func (g *Getter) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(g.config), nil }
 
-func (g *getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+// ToDiscoveryClient returns the client that reads the APIs of the server.
+func (g *Getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
 	return g.discovery, nil
 }
 
-func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
+// ToRESTMapper finds the resources of kinds.
+func (g *Getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
 
-func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+// ToRawKubeConfigLoader is a kubeconfig that only has the namespace.
+func (g *Getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	overrides := &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}}
 	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), overrides)
 }
 
-// stopped is the error of a call whose ctx has ended.
+// stopped returns the error of a call whose ctx has ended.
 func stopped(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch {

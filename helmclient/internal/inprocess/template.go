@@ -1,11 +1,7 @@
-package helmsdk
+package inprocess
 
 import (
 	"context"
-	"fmt"
-	"strings"
-
-	"helm.sh/helm/v3/pkg/action"
 
 	"github.com/vnfkit/vnfkit/helmclient"
 )
@@ -17,7 +13,7 @@ func (c *Client) Template(ctx context.Context, r helmclient.Install) (string, er
 	if err != nil {
 		return "", err
 	}
-	values, err := values(r.Values)
+	values, err := c.helm.values(r.Values)
 	if err != nil {
 		return "", err
 	}
@@ -25,19 +21,10 @@ func (c *Client) Template(ctx context.Context, r helmclient.Install) (string, er
 	if err != nil {
 		return "", err
 	}
-	k := &call{client: c, name: n, ctx: ctx}
-	k.cfg = &action.Configuration{Log: k.debug}
-	a := action.NewInstall(k.cfg)
-	a.ReleaseName, a.Namespace = n.Release, n.Namespace
-	a.DryRun, a.ClientOnly, a.Replace = true, true, true
-	a.PostRenderer = k.postRenderer(r)
-	out, err := a.Run(ch, values)
+	k := &Call{client: c, Name: n, ctx: ctx}
+	manifest, err := c.helm.Template(k, r, ch, values)
 	if err != nil {
 		return "", k.explain(err, helmclient.ErrInvalidChart)
-	}
-	manifest := strings.TrimSpace(out.Manifest) + "\n"
-	for _, hook := range out.Hooks {
-		manifest += fmt.Sprintf("---\n# Source: %s\n%s\n", hook.Path, strings.TrimSpace(hook.Manifest))
 	}
 	return manifest, nil
 }

@@ -1,4 +1,4 @@
-package helmsdk
+package inprocess
 
 import (
 	"context"
@@ -12,11 +12,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	registryhttp "github.com/google/go-containerregistry/pkg/v1/remote/transport"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/registry"
-	"helm.sh/helm/v3/pkg/repo"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+)
+
+// Media types of charts in registries (Helm's pkg/registry, constants.go).
+const (
+	ociScheme  = "oci://"
+	chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
 // exact is a version and no range of versions.
@@ -24,7 +27,7 @@ var exact = regexp.MustCompile(`^v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]*)?$`)
 
 // pullOCI reads a chart from a registry. Helm's own client for them reads the credentials of Docker below $HOME, and
 // cannot be stopped.
-func pullOCI(ctx context.Context, from helmclient.Chart) ([]byte, error) {
+func (c *Client) pullOCI(ctx context.Context, from helmclient.Chart) ([]byte, error) {
 	t, err := web(from.Access)
 	if err != nil {
 		return nil, err
@@ -34,7 +37,7 @@ func pullOCI(ctx context.Context, from helmclient.Chart) ([]byte, error) {
 	if from.Access.Username != "" {
 		options = append(options, remote.WithAuth(&authn.Basic{Username: from.Access.Username, Password: from.Access.Password.Reveal()}))
 	}
-	ref, err := resolve(from, options)
+	ref, err := c.resolve(from, options)
 	if err != nil {
 		return nil, ociError(ctx, from.Ref, err)
 	}
@@ -47,7 +50,7 @@ func pullOCI(ctx context.Context, from helmclient.Chart) ([]byte, error) {
 		return nil, ociError(ctx, from.Ref, err)
 	}
 	for _, layer := range layers {
-		if kind, err := layer.MediaType(); err == nil && string(kind) == registry.ChartLayerMediaType {
+		if kind, err := layer.MediaType(); err == nil && string(kind) == chartLayer {
 			text, err := read(layer.Compressed, maxArchive) // which checks the digest
 			if err != nil {
 				return nil, ociError(ctx, from.Ref, err)
@@ -59,12 +62,12 @@ func pullOCI(ctx context.Context, from helmclient.Chart) ([]byte, error) {
 }
 
 // resolve finds the tag for a version.
-func resolve(from helmclient.Chart, options []remote.Option) (name.Reference, error) {
+func (c *Client) resolve(from helmclient.Chart, options []remote.Option) (name.Reference, error) {
 	var strict []name.Option
 	if from.Access.PlainHTTP {
 		strict = append(strict, name.Insecure)
 	}
-	path := strings.TrimPrefix(from.Ref, registry.OCIScheme+"://")
+	path := strings.TrimPrefix(from.Ref, ociScheme)
 	last := path[strings.LastIndex(path, "/")+1:]
 	switch {
 	case strings.ContainsAny(last, ":@"): // a tag or digest
@@ -80,18 +83,14 @@ func resolve(from helmclient.Chart, options []remote.Option) (name.Reference, er
 	if err != nil {
 		return nil, err
 	}
-	versions := repo.NewIndexFile()
-	for _, t := range tags {
-		versions.Entries[last] = append(versions.Entries[last], &repo.ChartVersion{
-			Metadata: &chart.Metadata{Name: last, Version: strings.ReplaceAll(t, "_", "+")},
-		})
+	for i := range tags {
+		tags[i] = strings.ReplaceAll(tags[i], "_", "+")
 	}
-	versions.SortEntries()
-	found, err := versions.Get(last, from.Version)
+	found, _, err := c.helm.IndexOf(last, tags).Find(last, from.Version)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: no version matches %q", helmclient.ErrInvalidChart, from.Ref, from.Version)
 	}
-	return repository.Tag(tag(found.Version)), nil
+	return repository.Tag(tag(found)), nil
 }
 
 // tag is how Helm writes a version as a tag, which must not hold a plus.
@@ -115,8 +114,8 @@ func ociError(ctx context.Context, ref string, err error) error {
 	return fmt.Errorf("%w: %s: %w", helmclient.ErrInvalidChart, ref, err)
 }
 
-// secure refuses requests without TLS unless they were asked for: the library takes to them by itself for addresses that
-// it takes for private ones.
+// secure refuses requests without TLS unless the caller asked for them: the library uses plain HTTP for addresses that
+// it considers private.
 type secure struct {
 	base  http.RoundTripper
 	plain bool

@@ -1,14 +1,10 @@
-package helmsdk
+package inprocess
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"slices"
-
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 
 	"github.com/vnfkit/vnfkit/helmclient"
 )
@@ -19,7 +15,7 @@ func (c *Client) Status(ctx context.Context, n helmclient.Name) (*helmclient.Rel
 	if err != nil {
 		return nil, err
 	}
-	return told(r), nil
+	return r.told(), nil
 }
 
 // Values implements helmclient.Releases.
@@ -28,11 +24,9 @@ func (c *Client) Values(ctx context.Context, n helmclient.Name, revision int, al
 	if err != nil {
 		return nil, err
 	}
-	out := r.Config
-	if all {
-		if out, err = chartutil.CoalesceValues(r.Chart, r.Config); err != nil {
-			return nil, fmt.Errorf("%w: values of %s: %w", helmclient.ErrInvalidChart, n, err)
-		}
+	out, err := r.Values(all)
+	if err != nil {
+		return nil, fmt.Errorf("%w: values of %s: %w", helmclient.ErrInvalidChart, n, err)
 	}
 	if out == nil {
 		out = map[string]any{}
@@ -50,7 +44,7 @@ func (c *Client) Manifest(ctx context.Context, n helmclient.Name, revision int) 
 }
 
 // revision reads one record; 0 is the newest.
-func (c *Client) revision(ctx context.Context, n helmclient.Name, revision int) (*release.Release, error) {
+func (c *Client) revision(ctx context.Context, n helmclient.Name, revision int) (*Record, error) {
 	k, end, err := c.look(ctx, n)
 	if err != nil {
 		return nil, err
@@ -59,11 +53,11 @@ func (c *Client) revision(ctx context.Context, n helmclient.Name, revision int) 
 	if revision < 0 {
 		return nil, fmt.Errorf("%w: revision %d", helmclient.ErrInvalid, revision)
 	}
-	var r *release.Release
+	var r *Record
 	if revision == 0 {
-		r, err = k.cfg.Releases.Last(k.name.Release)
+		r, err = k.helm.Last()
 	} else {
-		r, err = k.cfg.Releases.Get(k.name.Release, revision)
+		r, err = k.helm.Get(revision)
 	}
 	return r, k.explain(err, nil)
 }
@@ -75,17 +69,17 @@ func (c *Client) History(ctx context.Context, n helmclient.Name) ([]helmclient.R
 		return nil, err
 	}
 	defer end()
-	list, err := k.cfg.Releases.History(k.name.Release)
+	list, err := k.helm.History()
 	if err == nil && len(list) == 0 {
-		err = driver.ErrReleaseNotFound
+		err = c.helm.ReleaseNotFound
 	}
 	if err != nil {
 		return nil, k.explain(err, nil)
 	}
-	slices.SortFunc(list, func(a, b *release.Release) int { return cmp.Compare(a.Version, b.Version) })
+	slices.SortFunc(list, func(a, b *Record) int { return cmp.Compare(a.Revision, b.Revision) })
 	var out []helmclient.Release
 	for _, r := range list {
-		one := told(r)
+		one := r.told()
 		one.Manifest = ""
 		out = append(out, *one)
 	}
@@ -99,8 +93,8 @@ func (c *Client) List(ctx context.Context, f helmclient.Filter) ([]helmclient.Re
 		if err := (helmclient.Name{Namespace: f.Namespace, Release: "any"}).Validate(); err != nil {
 			return nil, err
 		}
-	} else if c.storage == Memory {
-		namespaces = c.known()
+	} else if c.helm.Namespaces != nil {
+		namespaces = c.helm.Namespaces()
 	}
 	newest := map[helmclient.Name]*helmclient.Release{}
 	for _, namespace := range namespaces {
@@ -109,7 +103,7 @@ func (c *Client) List(ctx context.Context, f helmclient.Filter) ([]helmclient.Re
 			return nil, err
 		}
 		for _, r := range list {
-			one := told(r)
+			one := r.told()
 			if old := newest[one.Name]; old == nil || old.Revision < one.Revision {
 				newest[one.Name] = one
 			}
@@ -126,25 +120,14 @@ func (c *Client) List(ctx context.Context, f helmclient.Filter) ([]helmclient.Re
 	return out, nil
 }
 
-func (c *Client) all(ctx context.Context, namespace string) ([]*release.Release, error) {
+func (c *Client) all(ctx context.Context, namespace string) ([]*Record, error) {
 	k, end, err := c.open(ctx, helmclient.Name{Namespace: namespace}, false)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	list, err := k.cfg.Releases.ListReleases()
+	list, err := k.helm.List()
 	return list, k.explain(err, nil)
-}
-
-// known are the namespaces of releases that are kept in memory.
-func (c *Client) known() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var out []string
-	for namespace := range c.shared {
-		out = append(out, namespace)
-	}
-	return out
 }
 
 func matches(f helmclient.Filter, r *helmclient.Release) bool {
@@ -156,8 +139,8 @@ func matches(f helmclient.Filter, r *helmclient.Release) bool {
 	return len(f.States) == 0 || slices.Contains(f.States, r.State)
 }
 
-// look begins a call that changes nothing.
-func (c *Client) look(ctx context.Context, name helmclient.Name) (*call, func(), error) {
+// look begins a call that only reads.
+func (c *Client) look(ctx context.Context, name helmclient.Name) (*Call, func(), error) {
 	n, err := c.name(name)
 	if err != nil {
 		return nil, nil, err

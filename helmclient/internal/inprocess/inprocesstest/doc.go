@@ -1,0 +1,2 @@
+// Package inprocesstest checks the packages that link Helm: what they promise beyond the contract of helmclient.
+package inprocesstest
