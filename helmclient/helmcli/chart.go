@@ -13,14 +13,14 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// withChart calls act with a chart on one of the masters.
-func (c *Client) withChart(ctx context.Context, chart helmclient.Chart, act func(m *master, p placed) error) error {
+// withChart provides a chart on one of the masters and calls act.
+func (c *Client) withChart(ctx context.Context, chart helmclient.Chart, act func(m *master, p providedChart) error) error {
 	s, err := prepare(chart)
 	if err != nil {
 		return err
 	}
 	return c.try(ctx, func(m *master) error {
-		p, err := c.place(ctx, m, s)
+		p, err := c.provideChart(ctx, m, s)
 		defer c.discard(ctx, m, p.temp)
 		if err != nil {
 			return err
@@ -29,7 +29,7 @@ func (c *Client) withChart(ctx context.Context, chart helmclient.Chart, act func
 	})
 }
 
-// Template implements helmclient.Releases: without asking a cluster, so that Capabilities in templates are helm's own.
+// Template implements helmclient.Releases. It does not ask a cluster, so Capabilities in templates are helm's defaults.
 func (c *Client) Template(ctx context.Context, r helmclient.Install) (string, error) {
 	n, err := c.name(r.Name)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Client) Template(ctx context.Context, r helmclient.Install) (string, er
 		return "", err
 	}
 	var manifest []byte
-	err = c.withChart(ctx, r.Chart, func(m *master, p placed) (err error) {
+	err = c.withChart(ctx, r.Chart, func(m *master, p providedChart) (err error) {
 		run := command{argv: append([]string{"helm", "template", n.Release, p.ref, "--namespace=" + n.Namespace}, append(p.args, v.args...)...), files: true}
 		if v.document != nil {
 			run.argv = append(run.argv, "--values=-")
@@ -61,7 +61,7 @@ func (c *Client) Template(ctx context.Context, r helmclient.Install) (string, er
 // Show implements helmclient.Charts.
 func (c *Client) Show(ctx context.Context, chart helmclient.Chart) (*helmclient.ChartInfo, error) {
 	var info *helmclient.ChartInfo
-	err := c.withChart(ctx, chart, func(m *master, p placed) error {
+	err := c.withChart(ctx, chart, func(m *master, p providedChart) error {
 		out, err := m.run(ctx, command{argv: append([]string{"helm", "show", "chart", p.ref}, p.args...), files: true})
 		if err == nil {
 			info, err = parseChart(out)
@@ -71,7 +71,6 @@ func (c *Client) Show(ctx context.Context, chart helmclient.Chart) (*helmclient.
 	return info, err
 }
 
-// parseChart reads a Chart.yaml.
 func parseChart(out []byte) (*helmclient.ChartInfo, error) {
 	var chart struct {
 		Name        string `json:"name"`
@@ -89,7 +88,8 @@ func parseChart(out []byte) (*helmclient.ChartInfo, error) {
 	return info, nil
 }
 
-// pull gets a chart into directory $2 and prints it: what helm makes of $1, or a directory or archive that lies there.
+// pull puts a chart into directory $2 and prints it. $1 is a reference for helm, or a directory or archive on the
+// master.
 const pull = `s=$1 t=$2; shift 2; if [ -d "$s" ]; then helm package "$s" --destination "$t" >/dev/null || exit; ` +
 	`elif [ -f "$s" ]; then cp "$s" "$t/chart.tgz" || exit 74; else helm pull "$s" --destination "$t" "$@" >/dev/null || exit; fi; ` +
 	`for f in "$t"/*.tgz; do cat "$f" || exit 74; exit 0; done; exit 74`
@@ -98,7 +98,7 @@ const pull = `s=$1 t=$2; shift 2; if [ -d "$s" ]; then helm package "$s" --desti
 func (c *Client) Pull(ctx context.Context, chart helmclient.Chart, dir string) (string, error) {
 	var data []byte
 	var info *helmclient.ChartInfo
-	err := c.withChart(ctx, chart, func(m *master, p placed) (err error) {
+	err := c.withChart(ctx, chart, func(m *master, p providedChart) (err error) {
 		temp, err := m.temporary(ctx)
 		defer c.discard(ctx, m, temp)
 		if err != nil {
@@ -122,7 +122,7 @@ func (c *Client) Pull(ctx context.Context, chart helmclient.Chart, dir string) (
 	return save(data, info, dir)
 }
 
-// save writes an archive, whole or not at all. The name of the file is made of what the chart says of itself.
+// save writes an archive completely or not at all. It derives the name of the file from the metadata of the chart.
 func save(data []byte, info *helmclient.ChartInfo, dir string) (name string, err error) {
 	base := info.Name + "-" + info.Version + ".tgz"
 	if strings.ContainsAny(base, "/\\\x00") || strings.HasPrefix(base, ".") {

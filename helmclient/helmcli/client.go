@@ -12,31 +12,32 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// Runner runs a command on the machine that has helm. *sshexec.Host is one. Its error tells the exit code of a command
-// that ran and failed, by a method ExitCode() int, or CommandFailure() (host, command string, exitCode int, stderr
-// string); any other error means that the machine could not be reached, or the connection to it broke. When ctx ends it
-// ends the command, waits for that, and returns an error that wraps the cause.
+// Runner runs a command on the machine that has helm. *sshexec.Host is one. If the command ran and failed, the error
+// has a method ExitCode() int, or CommandFailure() (host, command string, exitCode int, stderr string). Any other error
+// means that the machine could not be reached or that the connection broke. When ctx ends, Runner ends the command,
+// waits until it has ended, and returns an error that wraps the cause.
 type Runner interface {
 	Run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error
 }
 
-// Master is a machine that has helm and reaches the cluster. The program kubectl is needed there for
-// helmclient.CRDCreateReplace, for marking releases as failed, and for events in a NotReadyError.
+// Master is a machine that has helm and reaches the cluster. It also needs kubectl for helmclient.CRDCreateReplace, for
+// all CRDs of charts with helm 4, to mark releases as failed, and for the events in a NotReadyError.
 type Master struct {
-	Name   string // in errors; required, each once
+	Name   string // used in errors; required, unique
 	Runner Runner // required
 }
 
-// Config says where helm is.
+// Config names the machines that have helm.
 type Config struct {
-	Masters []Master // at least one, in the order in which they are tried
-	// Dir is on the masters, absolute, made when it is missing (0700): charts, repositories, caches, credentials.
-	// Nothing is written anywhere else. The specification of Helm charts in Tacker says /var/tacker/helm/<instance>.
+	Masters []Master // at least one; tried in this order
+	// Dir is an absolute path on the masters, created if it is missing (0700). It holds charts, repositories, caches
+	// and credentials. Nothing is written elsewhere. The specification of Helm charts in Tacker uses
+	// /var/tacker/helm/<instance>.
 	Dir string
-	// Kubeconfig is a file on the masters. Default: what helm takes for the user that runs it ($KUBECONFIG,
-	// ~/.kube/config) and, where neither is there, /etc/kubernetes/admin.conf if it can be read.
+	// Kubeconfig is a file on the masters. Default: the file that helm uses for the user that runs it ($KUBECONFIG,
+	// ~/.kube/config) or, if neither exists, /etc/kubernetes/admin.conf if it can be read.
 	Kubeconfig string
-	Namespace  string       // of requests that name none; default "default"
+	Namespace  string       // of requests that name no namespace; default "default"
 	Log        *slog.Logger // default: none
 }
 
@@ -46,21 +47,21 @@ type Client struct {
 	masters []*master
 
 	mu        sync.Mutex
-	preferred int                        // index of the master that has worked last
-	working   map[helmclient.Name]bool   // releases that an operation works on
-	known     map[string]repository      // repositories that masters are to have
-	forgotten map[string]map[string]bool // repository, master: to be removed there as soon as it is reached
+	preferred int                        // index of the master that worked last
+	working   map[helmclient.Name]bool   // releases that an operation is changing
+	known     map[string]repository      // repositories that every master must have
+	forgotten map[string]map[string]bool // repository, master: to be removed on that master when it is next reached
 }
 
 var _ helmclient.Client = (*Client)(nil)
 
-// New returns a client. It reaches no master yet. Its error is an ErrInvalid that names the field.
+// New returns a client. It does not connect to a master. Its error is an ErrInvalid that names the field.
 func New(c Config) (*Client, error) {
 	if len(c.Masters) == 0 {
 		return nil, fmt.Errorf("%w: Config.Masters is empty", helmclient.ErrInvalid)
 	}
 	if !path.IsAbs(c.Dir) || path.Clean(c.Dir) == "/" || strings.ContainsAny(c.Dir, "\x00\n") {
-		return nil, fmt.Errorf("%w: Config.Dir %q: must be an absolute path of a directory of its own", helmclient.ErrInvalid, c.Dir)
+		return nil, fmt.Errorf("%w: Config.Dir %q: must be the absolute path of a directory that nothing else uses", helmclient.ErrInvalid, c.Dir)
 	}
 	if c.Kubeconfig != "" && !path.IsAbs(c.Kubeconfig) {
 		return nil, fmt.Errorf("%w: Config.Kubeconfig %q: must be absolute", helmclient.ErrInvalid, c.Kubeconfig)
@@ -87,7 +88,7 @@ func New(c Config) (*Client, error) {
 	return client, nil
 }
 
-// name checks a name and completes it.
+// name checks a name and fills in the default namespace.
 func (c *Client) name(n helmclient.Name) (helmclient.Name, error) {
 	if n.Namespace == "" {
 		n.Namespace = c.config.Namespace
@@ -95,7 +96,7 @@ func (c *Client) name(n helmclient.Name) (helmclient.Name, error) {
 	return n, n.Validate()
 }
 
-// hold makes sure that one operation at a time works on a release.
+// hold ensures that only one operation at a time changes a release.
 func (c *Client) hold(n helmclient.Name) (release func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

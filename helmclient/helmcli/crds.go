@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// sortObjects gives objects an order: Helm's JSON has them by kind, in any order.
+// sortObjects sorts objects: Helm's JSON groups them by kind, in random order.
 func sortObjects(list []unstructured.Unstructured) {
 	key := func(o unstructured.Unstructured) string {
 		return o.GetKind() + "/" + o.GetNamespace() + "/" + o.GetName()
@@ -19,25 +19,33 @@ func sortObjects(list []unstructured.Unstructured) {
 	slices.SortFunc(list, func(a, b unstructured.Unstructured) int { return strings.Compare(key(a), key(b)) })
 }
 
-// replaceCRDs makes the CRDs of a chart what they are in the chart, which Helm itself never does.
-func (m *master) replaceCRDs(ctx context.Context, o operation, p placed) error {
+// replaceCRDs updates the CRDs of the cluster to those of the chart. Helm itself never updates CRDs.
+func (m *master) replaceCRDs(ctx context.Context, o operation, p providedChart) error {
 	if o.crds != helmclient.CRDCreateReplace {
 		return nil
 	}
+	return m.withCRDs(ctx, p, func(crds []byte) error {
+		_, err := m.run(ctx, command{argv: []string{"kubectl", "apply", "--server-side", "--force-conflicts", "--field-manager=vnfkit", "--filename=-"}, stdin: bytes.NewReader(crds)})
+		return err
+	})
+}
+
+// withCRDs calls do with the CRDs of a chart, if it has any, and waits until the API server serves them.
+func (m *master) withCRDs(ctx context.Context, p providedChart, do func(crds []byte) error) error {
 	crds, err := m.run(ctx, command{argv: append([]string{"helm", "show", "crds", p.ref}, p.args...), files: true})
 	if err != nil || len(bytes.TrimSpace(crds)) == 0 {
 		return err
 	}
-	if _, err = m.run(ctx, command{argv: []string{"kubectl", "apply", "--server-side", "--force-conflicts", "--field-manager=vnfkit", "--filename=-"}, stdin: bytes.NewReader(crds)}); err != nil {
+	if err := do(crds); err != nil {
 		return err
 	}
 	_, err = m.run(ctx, command{argv: []string{"kubectl", "wait", "--for=condition=Established", "--timeout=60s", "--filename=-"}, stdin: bytes.NewReader(crds)})
 	return err
 }
 
-// rendered carries out PostRender: Helm calls a program for that, which here prints what was made from the manifest of a
-// dry run before. It is there for this call only.
-func (c *Client) rendered(ctx context.Context, m *master, o operation, p placed) (placed, error) {
+// rendered applies PostRender. Helm calls a program as post-renderer. Here that program prints the manifest that
+// PostRender made from an earlier dry run. It exists only for this call.
+func (c *Client) rendered(ctx context.Context, m *master, o operation, p providedChart) (providedChart, error) {
 	if o.postRender == nil {
 		return p, nil
 	}
@@ -55,11 +63,18 @@ func (c *Client) rendered(ctx context.Context, m *master, o operation, p placed)
 	if err != nil {
 		return p, err
 	}
+	if changed, err = m.withHooks(changed, out); err != nil {
+		return p, err
+	}
 	if p.temp == "" {
 		if p.temp, err = m.temporary(ctx); err != nil {
 			return p, err
 		}
 	}
-	p.args = append(slices.Clone(p.args), "--post-renderer=cat", "--post-renderer-args="+p.temp+"/manifest.yaml")
+	args, err := m.postRenderer(ctx, p.temp+"/manifest.yaml")
+	if err != nil {
+		return p, err
+	}
+	p.args = append(slices.Clone(p.args), args...)
 	return p, m.put(ctx, p.temp+"/manifest.yaml", changed)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// order are the masters as they are tried: the one that has worked last goes first.
+// order returns the masters in the order in which they are tried: the one that worked last comes first.
 func (c *Client) order() []*master {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,7 +32,7 @@ func (c *Client) prefer(m *master) {
 	}
 }
 
-// try calls act with one master after the other until one of them can be used. What act does must be safe to do again.
+// try calls act with one master after the other until one succeeds. act must be safe to repeat.
 func (c *Client) try(ctx context.Context, act func(m *master) error) error {
 	var all []error
 	for _, m := range c.order() {
@@ -50,12 +50,12 @@ func (c *Client) try(ctx context.Context, act func(m *master) error) error {
 	return errors.Join(all...)
 }
 
-// unusable is the error of a master that has no helm that can be driven.
+// unusable is the error of a master without a supported helm.
 type unusable struct{ error }
 
 func (e unusable) Unwrap() error { return e.error }
 
-// passOver reports whether another master may do what this one could not.
+// passOver reports whether err is a fault of this master, so that another master may succeed.
 func passOver(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -67,12 +67,12 @@ func passOver(ctx context.Context, err error) bool {
 		return true
 	}
 	f, ok := errors.AsType[*failure](err)
-	return ok && (strings.Contains(f.stderr, "Kubernetes cluster unreachable") || f.code == exitNoDirectory || f.code == exitNoProgram)
+	return ok && (strings.Contains(strings.ToLower(f.stderr), "kubernetes cluster unreachable") || f.code == exitNoDirectory || f.code == exitNoProgram)
 }
 
-// usable checks helm's version, once.
+// usable checks helm's version, once per master.
 func (m *master) usable(ctx context.Context) error {
-	if m.checked.Load() {
+	if m.major.Load() != 0 {
 		return nil
 	}
 	out, err := m.run(ctx, command{argv: []string{"helm", "version", "--template", "{{.Version}}"}})
@@ -82,9 +82,10 @@ func (m *master) usable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := helmclient.CheckProgram(string(out)); err != nil {
+	major, err := helmclient.ProgramMajor(string(out))
+	if err != nil {
 		return unusable{fmt.Errorf("%s: %w", m.name, err)}
 	}
-	m.checked.Store(true)
+	m.major.Store(int32(major)) //nolint:gosec // 3 or 4
 	return nil
 }

@@ -26,7 +26,7 @@ func TestFailover(t *testing.T) {
 		name   string
 		before func(*cluster)
 		verb   string
-		lost   func(c *cluster, m *machine) // what the first helm does before nobody hears of it
+		lost   func(c *cluster, m *machine) // the last calls of the first helm before its connection is lost
 		begun  []string
 		fails  string
 	}{
@@ -87,7 +87,7 @@ func TestFailover(t *testing.T) {
 					t.Fatal(err)
 				}
 				if tc.fails == "" && (c.release == nil) != (tc.verb == "uninstall") {
-					t.Error("the release is not what it should be", c.release)
+					t.Error("unexpected release", c.release)
 				}
 			})
 		})
@@ -135,7 +135,7 @@ func TestClusterIsReachedFromOneMasterOnly(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	for version, ok := range map[string]bool{"v3.22.0": true, "v3.22": true, "v3.14.0+g123": true, "v3.13.9": false, "v2.17.0": false, "v4.0.1": false, "": false,
+	for version, ok := range map[string]bool{"v3.22.0": true, "v3.22": true, "v3.14.0+g123": true, "v3.13.9": false, "v2.17.0": false, "v4.0.1": false, "v4.2.1": true, "v4.3": true, "v5.0.0": false, "": false,
 		"Client: v3": false, "v3.x": false} {
 		client, list, _ := masters(t, 1)
 		list[0].version = version

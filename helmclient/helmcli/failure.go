@@ -13,7 +13,7 @@ type failure struct {
 	master, verb string
 	code         int
 	stderr       string
-	ctx          error // the cause when the context had ended
+	ctx          error // the cause, if the context had ended
 }
 
 func (e *failure) Error() string {
@@ -27,7 +27,7 @@ func (e *failure) Error() string {
 	return text
 }
 
-// Unwrap gives the class of the error, by what helm has said.
+// Unwrap returns the class of the error, found by helm's messages.
 func (e *failure) Unwrap() []error {
 	var list []error
 	if class := e.class(); class != "" {
@@ -39,10 +39,10 @@ func (e *failure) Unwrap() []error {
 	return list
 }
 
-// maxLines is how much of standard error is told.
+// maxLines bounds the lines of standard error in an error text.
 const maxLines = 6
 
-// said are the last lines of standard error that are no warnings.
+// said returns the last lines of standard error that are not warnings.
 func (e *failure) said() string {
 	var lines []string
 	for line := range strings.Lines(e.stderr) {
@@ -55,8 +55,9 @@ func (e *failure) said() string {
 	return strings.Join(lines[max(0, len(lines)-maxLines):], "\n")
 }
 
-// classes are what helm says, lower case, the first that is found counts: its messages are not made for programs, and
-// are the same since 3.14 (helm.sh/helm: pkg/action, pkg/storage/driver, pkg/kube, pkg/repo).
+// classes maps messages of helm, in lower case, to classes; the first match counts. Helm's messages are not meant for
+// programs. They have been the same since 3.14; where helm 3 and 4 differ, both texts are given (helm.sh/helm:
+// pkg/action, pkg/storage/driver, pkg/kube, pkg/repo).
 var classes = []struct {
 	class helmclient.Error
 	said  []string
@@ -66,19 +67,19 @@ var classes = []struct {
 		"no route to host", "network is unreachable", "connection reset", "x509: ", "no valid certificates", "etcdserver: ", "unexpected eof", "server gave http response", "http: server closed",
 		"500 internal server error", "502 bad gateway", "503 service unavailable", "504 gateway timeout", "the server is currently unable", "apiserver not ready", "client.timeout exceeded"}},
 	{helmclient.ErrBusy, []string{"another operation (install/upgrade/rollback) is in progress"}},
-	{helmclient.ErrExists, []string{"cannot re-use a name that is still in use"}},
+	{helmclient.ErrExists, []string{"cannot re-use a name that is still in use", "cannot reuse a name that is still in use"}},
 	{helmclient.ErrNotFound, []string{"release: not found", "has no deployed releases", "release has no ", "is already deleted"}},
 	{helmclient.ErrNotReady, []string{"timed out waiting", "context deadline exceeded", "would exceed context deadline", "resource not ready", "client rate limiter wait", "not ready"}},
 	{helmclient.ErrInvalid, []string{`namespaces "`, "no repositories configured", "no repositories found", "\nrepo ", "failed: repo ", "invalid label", "unknown flag", "failed parsing --set", "is an invalid version", "plain http"}},
-	{helmclient.ErrInvalidChart, []string{"chart.yaml", "chart.metadata", "template:", "parse error", "execution error at", "don't meet the specifications of the schema",
+	{helmclient.ErrInvalidChart, []string{"chart.yaml", "chart.metadata", "template:", "parse error", "execution error at", `executing "`, "don't meet the specifications of the schema",
 		"values-schema", "schema", "unable to build kubernetes objects", "error validating", "chart requires kubeversion", "incompatible with kubernetes",
 		"not installable", "found in chart.yaml, but missing in charts", "gzip", "not a valid chart", "does not appear to be a gzipped archive", "no chart name found",
 		"no chart version found", "not found in ", "path ", "failed to download", "404 not found", "no cached repo", "yaml parse error", "error converting yaml",
 		"library charts", "unable to decode", "error unmarshaling json", "improper constraint", "could not locate a version", "manifest unknown", ": not found", "invalid chart reference",
-		"failed to load", "chart illegally contains", "chart file", "failed to install crd", " is invalid: ", "cannot be handled as a"}},
+		"failed to load", "chart illegally contains", "chart file", "failed to install crd", " is invalid: ", "cannot be handled as a", "failed to create typed patch object"}},
 }
 
-// class is empty when helm has said nothing that is known.
+// class is empty if helm printed no known message.
 func (e *failure) class() helmclient.Error {
 	if e.code == exitNoProgram || e.code == exitNoDirectory {
 		return helmclient.ErrInvalid

@@ -43,6 +43,8 @@ type machine struct {
 	argvs  [][]string
 	inputs []string
 	stderr string
+	// Of helm 4: how the release was applied, and the CRDs of its chart; what kubectl says when they are created.
+	applied, crds, exists string
 }
 
 func (m *machine) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
@@ -67,6 +69,10 @@ func (m *machine) Run(ctx context.Context, argv []string, stdin io.Reader, stdou
 		m.inputs = append(m.inputs, string(text))
 	}
 	if argv[0] != "helm" {
+		if argv[0] == "kubectl" && argv[1] == "create" && m.exists != "" {
+			_, _ = io.WriteString(stderr, m.exists)
+			return exit(1)
+		}
 		if argv[0] == "mktemp" {
 			_, _ = io.WriteString(stdout, strings.Replace(argv[2], "XXXXXXXX", "12345678", 1))
 		}
@@ -76,7 +82,14 @@ func (m *machine) Run(ctx context.Context, argv []string, stdin io.Reader, stdou
 	case "version":
 		_, _ = io.WriteString(stdout, m.version)
 		return nil
+	case "show":
+		_, _ = io.WriteString(stdout, m.crds)
+		return nil
 	case "get":
+		if argv[2] == "metadata" {
+			_, err := fmt.Fprintf(stdout, `{"applyMethod": %q}`, m.applied)
+			return err
+		}
 		return m.get(stdout, stderr)
 	case "install", "upgrade", "rollback", "uninstall":
 		m.cluster.begun = append(m.cluster.begun, m.name+" "+argv[1])

@@ -10,10 +10,11 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// ended is how helm says that a Job or pod that it has waited for has failed (pkg/kube, waitForJob and waitForPodSuccess).
-var ended = regexp.MustCompile(`(?i)\b(?:job|pod) (\S+) failed: ?(.*)`)
+// ended matches helm's message that a Job or pod it waited for has failed: helm 3 (pkg/kube, waitForJob and
+// waitForPodSuccess) and helm 4 (statusWaiter.wait).
+var ended = regexp.MustCompile(`(?i)\b(?:job|pod) (\S+) failed: ?(.*)|\bresource (?:job|pod)/[^/\s]*/(\S+) not ready\. status: \S+, message: (.*)`)
 
-// hooks are those of the newest revision that have failed or not ended, and what helm has said of them.
+// hooks returns the hooks of the newest revision that have failed or not ended, with helm's messages about them.
 func (m *master) hooks(ctx context.Context, n helmclient.Name, said string) []helmclient.Object {
 	out, err := m.helm(ctx, "status", n.Release, "--namespace="+n.Namespace, "--output=json")
 	if err != nil {
@@ -22,8 +23,8 @@ func (m *master) hooks(ctx context.Context, n helmclient.Name, said string) []he
 	list := parseHooks(out)
 	for i := range list {
 		list[i].Namespace = n.Namespace
-		if found := ended.FindStringSubmatch(said); found != nil && found[1] == list[i].Name {
-			list[i].Reason += ": " + strings.TrimSpace(found[2])
+		if found := ended.FindStringSubmatch(said); found != nil && found[1]+found[3] == list[i].Name {
+			list[i].Reason += ": " + strings.TrimSpace(found[2]+found[4])
 		}
 	}
 	return list

@@ -17,12 +17,12 @@ type master struct {
 	name, dir, kubeconfig string
 	runner                Runner
 
-	checked atomic.Bool // its helm is one that we can drive
+	major atomic.Int32 // major version of its helm, 0 until it is known to be supported
 }
 
-// frame runs a command in the environment that all of ours have: nothing of the caller's login is read but where the
-// cluster is, and files are for their owner only. A lock is held by the command itself, by an open file, so that it is
-// known whether the command still runs when nobody hears of it any more.
+// frame runs a command in the environment that all commands of this package share: of the caller's login only the
+// location of the cluster is used, and files are accessible only to their owner. The command holds its lock by an open
+// file, so the lock shows whether the command still runs after its connection was lost.
 //
 //	$1 directory, $2 whether to make it, $3 kubeconfig, $4 lock and $5 how many seconds to wait for it, then the command
 const frame = `umask 077; d=$1; ` +
@@ -34,7 +34,7 @@ const frame = `umask 077; d=$1; ` +
 	`HELM_DRIVER=secret HELM_CACHE_HOME=$d/cache HELM_CONFIG_HOME=$d/config HELM_DATA_HOME=$d/data HELM_PLUGINS=$d/plugins; ` +
 	`HELM_REPOSITORY_CONFIG=$d/repositories.yaml HELM_REPOSITORY_CACHE=$d/cache/repository HELM_REGISTRY_CONFIG=$d/registry.json; ` +
 	`export HELM_DRIVER HELM_CACHE_HOME HELM_CONFIG_HOME HELM_DATA_HOME HELM_PLUGINS HELM_REPOSITORY_CONFIG HELM_REPOSITORY_CACHE HELM_REGISTRY_CONFIG; ` +
-	`unset HELM_NAMESPACE HELM_KUBECONTEXT HELM_KUBEAPISERVER HELM_KUBETOKEN HELM_KUBEASUSER HELM_KUBEASGROUPS HELM_DEBUG; ` +
+	`unset HELM_NAMESPACE HELM_KUBECONTEXT HELM_KUBEAPISERVER HELM_KUBETOKEN HELM_KUBEASUSER HELM_KUBEASGROUPS HELM_DEBUG HELM_CONTENT_CACHE HELM_COLOR HELM_NO_PLUGINS; ` +
 	`if [ -n "$4" ] && command -v flock >/dev/null 2>&1; then exec 9>"$4" || exit 74; flock -w "$5" 9 || exit 75; fi; ` +
 	`shift 5; exec "$@"`
 
@@ -45,20 +45,20 @@ const (
 	exitNoProgram   = 127
 )
 
-// command is one that runs on a master.
+// command is a command on a master.
 type command struct {
 	argv    []string
 	stdin   io.Reader
 	files   bool   // needs the directory
-	lock    string // is held while it runs
+	lock    string // held while the command runs
 	wait    int    // seconds for the lock
 	secrets []string
 }
 
-// maxOutput bounds what a command may print: a release is at most 1 MiB packed, and notes and manifests are text.
+// maxOutput bounds the output of a command: a release is at most 1 MiB packed, and notes and manifests are text.
 const maxOutput = 64 << 20
 
-// output is a buffer that ends. What goes beyond is dropped, so that the command is not disturbed.
+// output is a buffer with a limit. It drops the rest, so that the command is not disturbed.
 type output struct {
 	bytes.Buffer
 	full bool
@@ -72,7 +72,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.Buffer.Write(p)
 }
 
-// run runs a command. Its error is a *failure when the command ran and failed, and *lost when the master could not be
+// run runs a command. Its error is a *failure if the command ran and failed, and *lost if the master could not be
 // reached or the connection broke.
 func (m *master) run(ctx context.Context, c command) ([]byte, error) {
 	if err := context.Cause(ctx); err != nil {
@@ -82,7 +82,7 @@ func (m *master) run(ctx context.Context, c command) ([]byte, error) {
 	if c.files || c.lock != "" {
 		made = "1"
 	}
-	argv := append([]string{"/bin/sh", "-c", frame, "sh", m.dir, made, m.kubeconfig, c.lock, fmt.Sprint(c.wait)}, c.argv...)
+	argv := append([]string{"/bin/sh", "-c", frame, "sh", m.dir, made, m.kubeconfig, c.lock, fmt.Sprint(c.wait)}, m.arguments(c.argv)...)
 	var stdout output
 	stderr := tail{}
 	err := m.runner.Run(ctx, argv, c.stdin, &stdout, &stderr)
@@ -98,7 +98,7 @@ func (m *master) run(ctx context.Context, c command) ([]byte, error) {
 	return stdout.Bytes(), &lost{master: m.name, err: err, ctx: context.Cause(ctx)}
 }
 
-// verb is the command for people: no argument that is not a fixed word.
+// verb describes the command in messages: only the arguments that are fixed words.
 func (c command) verb() string {
 	words := []string{c.argv[0]}
 	for _, a := range c.argv[1:] {
@@ -111,10 +111,10 @@ func (c command) verb() string {
 }
 
 var subcommands = map[string]bool{"install": true, "upgrade": true, "rollback": true, "uninstall": true, "status": true, "history": true,
-	"list": true, "get": true, "all": true, "values": true, "manifest": true, "template": true, "show": true, "chart": true, "crds": true, "pull": true,
-	"package": true, "repo": true, "add": true, "update": true, "remove": true, "version": true, "apply": true, "replace": true, "secret": true, "events": true}
+	"list": true, "get": true, "metadata": true, "all": true, "values": true, "manifest": true, "template": true, "show": true, "chart": true, "crds": true, "pull": true,
+	"package": true, "repo": true, "add": true, "update": true, "remove": true, "version": true, "apply": true, "create": true, "replace": true, "secret": true, "events": true}
 
-// exitCode is that of a command that ran and failed.
+// exitCode returns the exit code of a command that ran and failed.
 func exitCode(err error) (int, bool) {
 	var byMethod interface{ ExitCode() int }
 	if errors.As(err, &byMethod) {
@@ -130,11 +130,11 @@ func exitCode(err error) (int, bool) {
 	return 0, false
 }
 
-// lost is the error when a master could not be reached, or the connection broke while a command ran.
+// lost reports that a master could not be reached, or that the connection broke while a command ran.
 type lost struct {
 	master string
 	err    error
-	ctx    error // the cause when the context had ended
+	ctx    error // the cause, if the context had ended
 }
 
 func (e *lost) Error() string { return "helm: " + e.master + ": " + e.err.Error() }
@@ -146,7 +146,7 @@ func (e *lost) Unwrap() []error {
 	return []error{e.err, helmclient.ErrUnreachable}
 }
 
-// tail keeps the last of what is written.
+// tail keeps the last bytes that are written.
 type tail struct{ kept []byte }
 
 const tailBytes = 8 << 10
@@ -159,7 +159,7 @@ func (t *tail) Write(p []byte) (int, error) {
 
 func (t *tail) String() string { return strings.ToValidUTF8(string(t.kept), "") }
 
-// masked hides secrets that a program has printed.
+// masked replaces secrets in the output of a program.
 func masked(text string, secrets []string) string {
 	for _, s := range secrets {
 		if s != "" {

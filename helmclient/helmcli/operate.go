@@ -13,8 +13,8 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// operate carries out an operation on one master after the other. What a master was asked for before it was lost is
-// looked up before another one is asked.
+// operate runs an operation on one master after the other until one succeeds. If the connection to a master is lost,
+// operate inspects the release before it asks another master.
 func (c *Client) operate(ctx context.Context, o operation) (*helmclient.Release, error) {
 	release, err := c.hold(o.name)
 	if err != nil {
@@ -25,8 +25,8 @@ func (c *Client) operate(ctx context.Context, o operation) (*helmclient.Release,
 	for _, m := range c.order() {
 		r, asked, err := c.operateOn(ctx, m, o)
 		if asked != nil && err != nil && passOver(ctx, err) {
-			var settled bool
-			if r, settled, err = c.settle(ctx, m, o, *asked, err); settled {
+			var resolved bool
+			if r, resolved, err = c.resolveLost(ctx, m, o, *asked, err); resolved {
 				return r, err
 			}
 		}
@@ -40,16 +40,16 @@ func (c *Client) operate(ctx context.Context, o operation) (*helmclient.Release,
 	return nil, errors.Join(all...)
 }
 
-// before is how a release was before an operation.
+// before is the state of a release before an operation.
 type before struct {
 	revision int
 	state    helmclient.State
-	stale    *helmclient.Release // whose helm is dead
+	stale    *helmclient.Release // left by a helm that no longer runs
 	why      string
 }
 
-// annotate writes what helm's commands cannot into the records of an operation that has succeeded: the description of a
-// rollback, and that a revision which --replace has superseded had failed. It only matters to who reads the history.
+// annotate stores descriptions that helm's commands cannot set, after an operation has succeeded: the description of a
+// rollback, and that a revision which --replace has superseded had failed. Only the history shows them.
 func (c *Client) annotate(ctx context.Context, m *master, o operation, was before) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), looking)
 	defer cancel()
@@ -65,11 +65,11 @@ func (c *Client) annotate(ctx context.Context, m *master, o operation, was befor
 		err = errors.Join(err, lookErr)
 	}
 	if err != nil {
-		c.config.Log.WarnContext(ctx, "descriptions in the history are not what they should be", "release", o.name.String(), "error", err)
+		c.config.Log.WarnContext(ctx, "descriptions in the history could not be updated", "release", o.name.String(), "error", err)
 	}
 }
 
-// operateOn carries out an operation on a master. asked is nil when helm was not begun.
+// operateOn runs an operation on a master. asked is nil if helm was not started.
 func (c *Client) operateOn(ctx context.Context, m *master, o operation) (r *helmclient.Release, asked *before, err error) {
 	if err := m.usable(ctx); err != nil {
 		return nil, nil, err
@@ -78,17 +78,20 @@ func (c *Client) operateOn(ctx context.Context, m *master, o operation) (r *helm
 	if err != nil {
 		return nil, nil, err
 	}
-	p := placed{}
+	if o, err = m.forceConflicts(ctx, o, was); err != nil {
+		return nil, nil, err
+	}
+	p := providedChart{}
 	if o.hasChart() {
-		p, err = c.place(ctx, m, o.source)
+		p, err = c.provideChart(ctx, m, o.source)
 		defer func() { c.discard(ctx, m, p.temp) }()
 		if err != nil {
 			return nil, nil, err
 		}
-		if p, err = c.rendered(ctx, m, o, p); err != nil {
+		if err := errors.Join(m.replaceCRDs(ctx, o, p), m.createCRDs(ctx, o, p, was)); err != nil {
 			return nil, nil, err
 		}
-		if err := m.replaceCRDs(ctx, o, p); err != nil {
+		if p, err = c.rendered(ctx, m, o, p); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -109,8 +112,8 @@ func (c *Client) operateOn(ctx context.Context, m *master, o operation) (r *helm
 	return nil, &was, c.explain(ctx, m, o, was, last, time.Since(start), err)
 }
 
-// result is what an operation that has succeeded has made. It was made, whether this master can still be asked and the
-// context has ended meanwhile or not.
+// result reads the release after a successful operation, although ctx may have ended. It asks the other masters if m
+// cannot be reached. The error unread means that the operation has succeeded and only the read has failed.
 func (c *Client) result(ctx context.Context, m *master, o operation) (*helmclient.Release, error) {
 	if o.verb == "uninstall" {
 		return nil, nil
@@ -127,7 +130,7 @@ func (c *Client) result(ctx context.Context, m *master, o operation) (*helmclien
 	return r, nil
 }
 
-// unread is the error when an operation has succeeded and its result could not be read: it must not be done again.
+// unread reports that an operation has succeeded and its result could not be read: the operation must not be repeated.
 type unread struct{ error }
 
 func (e *unread) Error() string {
@@ -136,7 +139,7 @@ func (e *unread) Error() string {
 
 func (e *unread) Unwrap() error { return e.error }
 
-// unlock looks at the release and makes sure that nothing works on it: an operation that is long dead is marked as failed.
+// unlock reads the release and ensures that no operation works on it: a stale operation is marked as failed.
 func (c *Client) unlock(ctx context.Context, m *master, o *operation) (before, error) {
 	r, err := m.release(ctx, o.name, 0)
 	if errors.Is(err, helmclient.ErrNotFound) {
@@ -153,7 +156,7 @@ func (c *Client) unlock(ctx context.Context, m *master, o *operation) (before, e
 	if e.Busy {
 		return was, e
 	}
-	if err := c.ended(ctx, *o); err != nil { // its age says nothing of a helm that still runs
+	if err := c.ended(ctx, *o); err != nil { // the age of the record does not show whether a helm still runs
 		e.Busy = true
 		return was, errors.Join(e, err)
 	}
@@ -164,7 +167,7 @@ func (c *Client) unlock(ctx context.Context, m *master, o *operation) (before, e
 	if err != nil {
 		return was, err
 	}
-	if now.Revision != r.Revision || now.State != r.State { // it has come to its own end meanwhile
+	if now.Revision != r.Revision || now.State != r.State { // that operation has finished meanwhile
 		return before{revision: now.Revision, state: now.State}, nil
 	}
 	why := fmt.Sprintf("%s since %s was never finished", r.State, r.Updated.UTC().Format(time.RFC3339))
@@ -175,15 +178,16 @@ func (c *Client) unlock(ctx context.Context, m *master, o *operation) (before, e
 	if o.verb != "install" || r.State != helmclient.PendingInstall && r.State != helmclient.Uninstalling {
 		return was, nil
 	}
-	// There never was a release, or there should be none any more. What is left of it is removed, its history is kept.
+	// The release never existed, or was being uninstalled. --replace removes what is left of it and keeps its history.
 	o.args = append(slices.Clone(o.args), "--replace")
 	_, err = m.run(ctx, command{lock: lockName(o.name), argv: []string{"helm", "uninstall", o.name.Release, "--namespace=" + o.name.Namespace,
 		"--keep-history", "--no-hooks", "--wait", "--timeout=" + timeout(o.wait).String(), "--description=" + why}})
 	return was, err
 }
 
-// explain makes of helm's failure what the caller is told: with the objects that are not ready. A release that helm has
-// left pending, because it was killed or could not reach the cluster, is marked as failed: that helm has ended.
+// explain turns helm's failure into the error for the caller, with the objects that are not ready. If helm was killed
+// or could not reach the cluster and left the release pending, explain marks the release as failed: that helm has
+// ended.
 func (c *Client) explain(ctx context.Context, m *master, o operation, was before, last *helmclient.Progress, after time.Duration, err error) error {
 	f, ok := errors.AsType[*failure](err)
 	if !ok || passOver(ctx, err) {
@@ -208,7 +212,7 @@ func (c *Client) explain(ctx context.Context, m *master, o operation, was before
 	return errors.Join(err, c.markFailed(ctx, m, r, fmt.Sprintf("%s ended: %s", o.verb, firstLine(f.said()))))
 }
 
-// ours reports whether a revision was made by this operation.
+// ours reports whether this operation created a revision.
 func (o operation) ours(was before, r *helmclient.Release) bool {
 	return r.Revision > was.revision || o.verb == "uninstall" && !was.state.Pending()
 }
@@ -221,7 +225,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// state reads the newest revision. A cluster that cannot be reached at the moment is asked again for a while.
+// state reads the newest revision. While the cluster cannot be reached, it retries for a limited time.
 func (c *Client) state(ctx context.Context, m *master, n helmclient.Name) (*helmclient.Release, error) {
 	return backoff.Retry(ctx, func() (*helmclient.Release, error) {
 		r, err := m.release(ctx, n, 0)
@@ -232,8 +236,8 @@ func (c *Client) state(ctx context.Context, m *master, n helmclient.Name) (*helm
 	}, backoff.WithBackOff(backoff.NewExponentialBackOff()), backoff.WithMaxElapsedTime(looking))
 }
 
-// waiting reads what is not ready when helm has given up: hooks, or objects. After an atomic operation there is nothing
-// to be seen any more.
+// waiting lists the hooks or objects that were not ready when helm gave up. After an atomic operation they no longer
+// exist.
 func (c *Client) waiting(ctx context.Context, m *master, o operation, last *helmclient.Progress, f *failure) []helmclient.Object {
 	if hooks := m.hooks(ctx, o.name, f.said()); len(hooks) > 0 {
 		return hooks

@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/internal/systemlabels"
 )
 
-// releaseTemplate makes helm print a revision as lines of a word and quoted text: unlike the JSON of "helm status" it
-// has the chart and the labels.
+// releaseTemplate makes helm print a revision as lines of a word and quoted text. Unlike the JSON of "helm status", it
+// includes the chart and the labels.
 const releaseTemplate = `{{with .Release}}{{printf "name %q\n" .Name}}{{printf "namespace %q\n" .Namespace}}{{printf "revision %d\n" .Version}}` +
 	`{{range $k, $v := .Labels}}{{printf "label %q %q\n" $k $v}}{{end}}` +
 	`{{with .Info}}{{printf "state %q\n" (printf "%s" .Status)}}{{printf "description %q\n" .Description}}{{printf "notes %q\n" .Notes}}` +
@@ -23,10 +24,7 @@ const releaseTemplate = `{{with .Release}}{{printf "name %q\n" .Name}}{{printf "
 	`{{with .Chart}}{{with .Metadata}}{{printf "chart %q\n" .Name}}{{printf "version %q\n" .Version}}{{printf "app %q\n" .AppVersion}}{{printf "about %q\n" .Description}}{{end}}{{end}}` +
 	`{{printf "manifest %q\n" .Manifest}}{{end}}`
 
-// systemLabels are those that Helm itself puts on what it stores (pkg/storage/driver, systemLabels).
-var systemLabels = []string{"name", "owner", "status", "version", "createdAt", "modifiedAt"}
-
-// parseRelease reads what releaseTemplate has made.
+// parseRelease parses the output of releaseTemplate.
 func parseRelease(out []byte) (*helmclient.Release, error) {
 	r := &helmclient.Release{State: helmclient.Unknown}
 	var deleted time.Time
@@ -52,7 +50,7 @@ func parseRelease(out []byte) (*helmclient.Release, error) {
 		return nil, fmt.Errorf("helm: what it printed is no release: %.64q", out)
 	}
 	if deleted.After(r.Updated) {
-		r.Updated = deleted // when it was begun to be uninstalled
+		r.Updated = deleted // time at which uninstalling began
 	}
 	return r, nil
 }
@@ -76,7 +74,7 @@ func setField(r *helmclient.Release, deleted *time.Time, word string, texts []st
 	switch {
 	case word == "state":
 		r.State = helmclient.State(texts[0])
-	case word == "label" && len(texts) == 2 && !slices.Contains(systemLabels, texts[0]):
+	case word == "label" && len(texts) == 2 && !systemlabels.Has(texts[0]):
 		if r.Labels == nil {
 			r.Labels = map[string]string{}
 		}
@@ -85,7 +83,7 @@ func setField(r *helmclient.Release, deleted *time.Time, word string, texts []st
 	return nil
 }
 
-// quoted splits texts as Go quotes them.
+// quoted splits a sequence of Go string literals.
 func quoted(rest string) ([]string, error) {
 	var out []string
 	for rest = strings.TrimSpace(rest); rest != ""; rest = strings.TrimSpace(rest) {
@@ -102,7 +100,7 @@ func quoted(rest string) ([]string, error) {
 	return out, nil
 }
 
-// stored is a release in Helm's JSON: a line of a list or history, or the whole of "install --dry-run".
+// stored is a release in Helm's JSON: a line of a list or history, or the whole output of "install --dry-run".
 type stored struct {
 	Name       string          `json:"name"`
 	Namespace  string          `json:"namespace"`
@@ -139,7 +137,7 @@ func parseReleases(out []byte) ([]helmclient.Release, error) {
 	return list, nil
 }
 
-// parseTime takes the time of histories and that of lists, which is Go's own.
+// parseTime parses the time format of histories and the one of lists, which is Go's.
 func parseTime(text string) (time.Time, error) {
 	if text == "" || text == "-" {
 		return time.Time{}, nil
@@ -154,7 +152,7 @@ func parseTime(text string) (time.Time, error) {
 
 var chartVersion = regexp.MustCompile(`-v?(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)(?:[-+].*)?$`)
 
-// splitChart takes "name-version" apart: both may hold a "-".
+// splitChart splits "name-version"; both parts may contain a "-".
 func splitChart(text string) (name, version string) {
 	at := chartVersion.FindStringIndex(text)
 	if at == nil {
@@ -163,7 +161,7 @@ func splitChart(text string) (name, version string) {
 	return text[:at[0]], text[at[0]+1:]
 }
 
-// dryRun is what is read of the JSON of "helm install --dry-run".
+// dryRun are the fields used from the JSON of "helm install --dry-run".
 type dryRun struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
@@ -199,7 +197,7 @@ func parseDryRun(out []byte) (*helmclient.Release, error) {
 	return r, nil
 }
 
-// parseValues reads the JSON of "helm get values", which is null when there are none.
+// parseValues reads the JSON of "helm get values", which is null if there are no values.
 func parseValues(out []byte) (map[string]any, error) {
 	values := map[string]any{}
 	if out = bytes.TrimSpace(out); len(out) == 0 {
@@ -214,11 +212,11 @@ func parseValues(out []byte) (map[string]any, error) {
 	return values, nil
 }
 
-// labelArgument is "a=b,c=d". Kubernetes allows no "," or "=" in a label.
+// labelArgument returns "a=b,c=d". Kubernetes does not allow "," or "=" in a label.
 func labelArgument(labels map[string]string) (string, error) {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		if slices.Contains(systemLabels, k) {
+		if systemlabels.Has(k) {
 			return "", fmt.Errorf("%w: label %q is Helm's own", helmclient.ErrInvalid, k)
 		}
 		if !labelText.MatchString(k) || labels[k] != "" && !labelText.MatchString(labels[k]) {

@@ -99,3 +99,27 @@ func save(t *testing.T, name string, open func() (io.ReadCloser, error)) {
 		t.Fatal(err)
 	}
 }
+
+// flood is a machine that prints without end.
+type flood struct{}
+
+func (flood) Run(ctx context.Context, _ []string, _ io.Reader, stdout, _ io.Writer) error {
+	block := make([]byte, 1<<20)
+	for range 65 {
+		if _, err := stdout.Write(block); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// TestOutputIsBounded: what helm prints beyond 64 MiB is an error.
+func TestOutputIsBounded(t *testing.T) {
+	c, err := helmcli.New(helmcli.Config{Masters: []helmcli.Master{{Name: "m", Runner: flood{}}}, Dir: "/var/helm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Manifest(t.Context(), helmclient.Name{Release: "web"}, 0); err == nil || !strings.Contains(err.Error(), "printed more than 64 MiB") {
+		t.Errorf("got %v", err)
+	}
+}

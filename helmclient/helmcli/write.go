@@ -29,7 +29,7 @@ func (c *Client) Upgrade(ctx context.Context, r helmclient.Upgrade) (*helmclient
 	return c.deploy(ctx, r.Install, operation{verb: "upgrade", args: args, orInstall: r.OrInstall})
 }
 
-// deploy carries out an install or upgrade.
+// deploy runs an install or upgrade.
 func (c *Client) deploy(ctx context.Context, r helmclient.Install, o operation) (*helmclient.Release, error) {
 	var err error
 	if o.name, err = c.name(r.Name); err != nil {
@@ -49,7 +49,7 @@ func (c *Client) deploy(ctx context.Context, r helmclient.Install, o operation) 
 	return c.operate(ctx, o)
 }
 
-// rehearse is a dry run, which asks the API server and changes nothing.
+// rehearse makes a dry run, which asks the API server and changes nothing.
 func (c *Client) rehearse(ctx context.Context, o operation) (r *helmclient.Release, err error) {
 	err = c.try(ctx, func(m *master) error {
 		r, err = c.dryRun(ctx, m, o)
@@ -59,7 +59,7 @@ func (c *Client) rehearse(ctx context.Context, o operation) (r *helmclient.Relea
 }
 
 func (c *Client) dryRun(ctx context.Context, m *master, o operation) (*helmclient.Release, error) {
-	p, err := c.place(ctx, m, o.source)
+	p, err := c.provideChart(ctx, m, o.source)
 	defer c.discard(ctx, m, p.temp)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (c *Client) Uninstall(ctx context.Context, r helmclient.Uninstall) error {
 	return err
 }
 
-// operation is one that changes a release.
+// operation is a command that changes a release.
 type operation struct {
 	verb        string // install, upgrade, rollback, uninstall
 	name        helmclient.Name
@@ -121,15 +121,15 @@ type operation struct {
 	stale       time.Duration
 	atomic      bool
 	orInstall   bool
-	description string // of a rollback, which helm has no argument for
+	description string // of a rollback; helm has no argument for it
 	crds        helmclient.CRDPolicy
 	postRender  func(ctx context.Context, manifest []byte) ([]byte, error)
 }
 
 func (o operation) hasChart() bool { return o.verb == "install" || o.verb == "upgrade" }
 
-// command is helm's command line.
-func (o operation) command(p placed) command {
+// command returns helm's command line.
+func (o operation) command(p providedChart) command {
 	c := command{argv: append([]string{"helm", o.verb, o.name.Release}, o.positional...)}
 	if o.hasChart() {
 		c.argv = append(c.argv, p.ref)
@@ -150,5 +150,5 @@ func (o operation) command(p placed) command {
 
 func (v values) reader() io.Reader { return bytes.NewReader(v.document) }
 
-// lockName is a file of Config.Dir that is locked as long as one of our helms works on the release.
+// lockName is a file in Config.Dir that is locked while a helm of this package works on the release.
 func lockName(n helmclient.Name) string { return fmt.Sprintf("lock.%s.%s", n.Namespace, n.Release) }

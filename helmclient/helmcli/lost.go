@@ -11,25 +11,25 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// Times of looking after a helm that nobody hears of any more.
+// Time limits for the inspection of a release after the connection to its helm was lost.
 const (
-	appearing = 15 * time.Second // until its first trace must be there, if it was begun at all
-	looking   = 30 * time.Second // for finding out the state after a call's context has ended
-	ending    = 20               // seconds for a helm that was killed to be gone
+	appearing = 15 * time.Second // until the first record must exist, if helm was started
+	looking   = 30 * time.Second // to find the state after a call's context has ended
+	ending    = 20               // seconds until a killed helm has ended
 )
 
-// settle finds out what has become of an operation whose master was lost in the middle. It waits for the end of a helm
-// that still works. settled is false when helm has done nothing, so that another master may be asked.
-func (c *Client) settle(ctx context.Context, m *master, o operation, was before, lostErr error) (*helmclient.Release, bool, error) {
+// resolveLost finds the result of an operation whose connection was lost. It waits for the end of a helm that still
+// runs. resolved is false if helm has changed nothing, so that another master may be asked.
+func (c *Client) resolveLost(ctx context.Context, m *master, o operation, was before, lostErr error) (*helmclient.Release, bool, error) {
 	c.config.Log.WarnContext(ctx, "the connection broke while helm ran; looking at the release", "master", m.name, "release", o.name.String(), "error", lostErr)
 	start := time.Now()
-	if _, err := m.run(ctx, o.afterEnd()); err == nil { // the lock is free: that helm has ended, or was never begun
+	if _, err := m.run(ctx, o.afterEnd()); err == nil { // the lock is free: that helm has ended, or never started
 		start = start.Add(-appearing)
 	}
 	for wait := backoff.NewExponentialBackOff(); ; {
 		r, err := c.Status(ctx, o.name)
 		if err != nil && !errors.Is(err, helmclient.ErrNotFound) {
-			return nil, true, fmt.Errorf("what has become of the operation is not known: %w", errors.Join(err, lostErr))
+			return nil, true, fmt.Errorf("the result of the operation is not known: %w", errors.Join(err, lostErr))
 		}
 		switch o.fate(was, r) {
 		case done:
@@ -52,8 +52,8 @@ func (c *Client) settle(ctx context.Context, m *master, o operation, was before,
 	}
 }
 
-// patience is how long a helm that nobody hears of may go on: what the caller says of others, or what it was given, and
-// as much again for hooks.
+// patience bounds the wait for a helm whose connection was lost: the Stale of the request, or its timeout twice, since
+// hooks have the same timeout.
 func (o operation) patience() time.Duration {
 	if o.stale > 0 {
 		return o.stale
@@ -69,7 +69,7 @@ const (
 	done
 )
 
-// fate compares a release with what it was. r is nil when there is none.
+// fate compares a release with its state before the operation. r is nil if the release does not exist.
 func (o operation) fate(was before, r *helmclient.Release) fate {
 	switch {
 	case o.verb == "uninstall":
@@ -81,7 +81,7 @@ func (o operation) fate(was before, r *helmclient.Release) fate {
 		}
 		return untouched
 	case r == nil && was.revision > 0 && o.atomic:
-		return done // it was removed again
+		return done // it was removed
 	case r == nil || r.Revision <= was.revision:
 		return untouched
 	case r.State.Pending():
@@ -90,7 +90,7 @@ func (o operation) fate(was before, r *helmclient.Release) fate {
 	return done
 }
 
-// outcome is the result of an operation that has ended unheard.
+// outcome returns the result of an operation that ended while the connection was lost.
 func (o operation) outcome(r *helmclient.Release) (*helmclient.Release, bool, error) {
 	switch {
 	case o.verb == "uninstall":
@@ -103,12 +103,13 @@ func (o operation) outcome(r *helmclient.Release) (*helmclient.Release, bool, er
 	return r, true, fmt.Errorf("helm: %s of %s: it is %s: %s", o.verb, o.name, r.State, r.Description)
 }
 
-// afterEnd is a command that succeeds once no helm of ours works on the release on this master.
+// afterEnd returns a command that succeeds once no helm of this package works on the release on this master.
 func (o operation) afterEnd() command {
 	return command{argv: []string{"true"}, lock: lockName(o.name), wait: ending}
 }
 
-// ended waits until no helm of ours works on the release on any master that can be reached. An error says where one does.
+// ended waits until no helm of this package works on the release on any master that can be reached. The error names a
+// master where one still runs.
 func (c *Client) ended(ctx context.Context, o operation) error {
 	for _, m := range c.order() {
 		_, err := m.run(ctx, o.afterEnd())
@@ -119,8 +120,8 @@ func (c *Client) ended(ctx context.Context, o operation) error {
 	return context.Cause(ctx)
 }
 
-// cancelled finds out what is true after the call's context has ended and helm was stopped: a release that would be
-// pending for ever is marked as failed. The error wraps the cause.
+// cancelled handles a call whose context has ended and whose helm was stopped: a release that would stay pending is
+// marked as failed. The error wraps the cause.
 func (c *Client) cancelled(ended context.Context, m *master, o operation, was before, runErr error) error {
 	err := fmt.Errorf("helm: %s of %s: %w", o.verb, o.name, context.Cause(ended))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ended), looking)

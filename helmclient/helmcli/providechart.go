@@ -16,7 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// source is a chart as a call has it, before it is on a master.
+// source is the chart of a call before it is on a master.
 type source struct {
 	helmclient.Chart
 	archive []byte
@@ -57,44 +57,44 @@ func prepare(c helmclient.Chart) (source, error) {
 	return s, nil
 }
 
-// placed is a chart that helm on a master can use.
-type placed struct {
+// providedChart is a chart on a master, ready for helm.
+type providedChart struct {
 	ref  string
 	args []string
 	temp string // directory to be removed
 }
 
-// place puts a chart, or what is needed to get it, on a master.
-func (c *Client) place(ctx context.Context, m *master, s source) (placed, error) {
-	p := placed{ref: s.Ref}
+// provideChart writes a chart, or the files that helm needs to download it, on a master.
+func (c *Client) provideChart(ctx context.Context, m *master, s source) (providedChart, error) {
+	p := providedChart{ref: s.Ref}
 	if s.Version != "" {
 		p.args = append(p.args, "--version="+s.Version)
 	}
 	switch {
 	case s.archive != nil:
 		p.ref = m.dir + "/charts/" + s.digest + ".tgz"
-		return placed{ref: p.ref}, m.put(ctx, p.ref, s.archive)
+		return providedChart{ref: p.ref}, m.put(ctx, p.ref, s.archive)
 	case s.Path != "":
 		p.ref = s.Path
 		if !path.IsAbs(s.Path) {
 			p.ref = path.Join(m.dir, s.Path)
 		}
-		return placed{ref: p.ref}, nil
+		return providedChart{ref: p.ref}, nil
 	case s.host == "":
 		return p, c.equip(ctx, m, strings.SplitN(s.Ref, "/", 2)[0])
 	}
 	return m.access(ctx, s, p)
 }
 
-// access puts credentials and the CA of a Ref into files. Helm's own arguments for them would show them to everybody on
-// the machine.
-func (m *master) access(ctx context.Context, s source, p placed) (placed, error) {
+// access writes the credentials and the CA of a Ref into files. As arguments of helm they would be visible to every
+// user of the machine.
+func (m *master) access(ctx context.Context, s source, p providedChart) (providedChart, error) {
 	a, oci, ca := s.Access, strings.HasPrefix(s.Ref, "oci://"), ""
 	var err error
 	switch {
 	case oci && a.PlainHTTP:
 		p.args = append(p.args, "--plain-http")
-	case oci || len(a.CA) > 0: // helm takes plain HTTP of a registry that offers it, unless it is given certificates
+	case oci || len(a.CA) > 0: // helm falls back to plain HTTP for a registry that offers it, unless certificates are given
 		if ca, err = m.authority(ctx, a.CA); err != nil {
 			return p, err
 		}
@@ -139,8 +139,8 @@ func registryConfig(host string, a helmclient.Access) []byte {
 	return data
 }
 
-// repositoryOf makes a repository that holds one chart, by its URL: for the URL of an archive helm takes the credentials
-// of the repository that it is in (pkg/downloader, scanReposForURL).
+// repositoryOf returns the configuration and index of a repository that holds one chart, by its URL. For the URL of an
+// archive, helm uses the credentials of the repository that contains it (pkg/downloader, scanReposForURL).
 func repositoryOf(s source, ca string) (config, index []byte) {
 	base := s.Ref[:strings.LastIndexByte(s.Ref, '/')]
 	entry := map[string]any{"name": "x", "url": base, "username": s.Access.Username, "password": s.Access.Password.Reveal()}
@@ -153,15 +153,15 @@ func repositoryOf(s source, ca string) (config, index []byte) {
 	return config, index
 }
 
-// putFile writes standard input into file $1, whole or not at all: $2 is its digest.
+// putFile writes standard input into file $1, completely or not at all. $2 is its digest.
 const putFile = `mkdir -p "$(dirname "$1")" || exit 74; t=$(mktemp "$1.XXXXXXXX") || exit 74; ` +
 	`trap 'rm -f "$t"' EXIT; trap 'exit 143' HUP INT TERM; cat >"$t" || exit 74; ` +
-	`s=$(sha256sum <"$t") || exit 74; [ "${s%% *}" = "$2" ] || { echo "the file has come in pieces" >&2; exit 1; }; mv -f "$t" "$1"`
+	`s=$(sha256sum <"$t") || exit 74; [ "${s%% *}" = "$2" ] || { echo "the file arrived incomplete" >&2; exit 1; }; mv -f "$t" "$1"`
 
-// hasFile tells whether file $1 has digest $2.
+// hasFile prints "same" if file $1 has digest $2.
 const hasFile = `[ -f "$1" ] || exit 0; s=$(sha256sum <"$1") || exit 0; [ "${s%% *}" != "$2" ] || echo same`
 
-// put makes a file on a master, 0600, unless it is there already.
+// put writes a file on a master, 0600, unless a file with this content exists.
 func (m *master) put(ctx context.Context, name string, content []byte) error {
 	sum := sha256.Sum256(content)
 	digest := hex.EncodeToString(sum[:])
@@ -173,10 +173,10 @@ func (m *master) put(ctx context.Context, name string, content []byte) error {
 	return err
 }
 
-// cleanUp is how long removing a file may take when the call has ended already.
+// cleanUp bounds the removal of a file after the call has ended.
 const cleanUp = 20 * time.Second
 
-// discard removes what place has made for one call only, also when its context has ended.
+// discard removes the files that provideChart has made for one call only, also if the context of the call has ended.
 func (c *Client) discard(ctx context.Context, m *master, temp string) {
 	if temp == "" {
 		return
@@ -188,8 +188,8 @@ func (c *Client) discard(ctx context.Context, m *master, temp string) {
 	}
 }
 
-// RemoveFiles removes Config.Dir on all masters: charts, repositories and credentials. Its error joins those of masters
-// where it could not be removed.
+// RemoveFiles removes Config.Dir on all masters: charts, repositories and credentials. Its error joins the errors of
+// masters on which the directory could not be removed.
 func (c *Client) RemoveFiles(ctx context.Context) error {
 	return c.everywhere(ctx, func(m *master) error {
 		_, err := m.run(ctx, command{argv: []string{"/bin/sh", "-c", `cd / && rm -rf -- "$1"`, "sh", m.dir}})
