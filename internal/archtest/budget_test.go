@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// budget is how many packages of other modules a public package may link, all the way down. Whoever imports
-// only that package pays for them. Measured, plus a little. Raising a figure is a decision: for comparison,
+// budget is how many packages of other modules a public package may link, directly or indirectly: a program that
+// imports only that package pays for them. Measured, plus a little. Raising a figure is a decision: for comparison,
 // Helm's action package links about 920, client-go 360, the SSH client of x/crypto 9.
 var budget = map[string]int{
 	"":                         0,
@@ -29,6 +29,7 @@ var budget = map[string]int{
 	"helmclient":               0,
 	"helmclient/readiness":     66,  // apimachinery
 	"helmclient/helmsdk":       760, // Helm links kubectl, go-containerregistry links docker/cli
+	"helmclient/helm4sdk":      965, // Helm links kubectl, and a WebAssembly runtime for its plugins
 	"helmclient/helmtest":      165,
 	"infra":                    0,
 	"infra/kubernetes":         275, // client-go's dynamic client

@@ -27,9 +27,12 @@ var rules = []rule{
 	{of: []string{""}, except: []string{"internal/e2e"}, never: []string{"internal/pgtest"}, why: "it starts servers for tests"},
 	{of: []string{"vnflcm/sol003"}, only: []string{"vnflcm", "internal/sol003v2", "internal/pgtest"}, tests: true, why: "the HTTP interface is about types of vnflcm"},
 	{of: []string{""}, except: []string{"examples"}, never: []string{"examples"}, tests: true, why: "examples are programs and no library"},
-	{of: []string{""}, except: []string{"examples", "internal", "helmclient"}, never: []string{"helmclient/helmsdk"},
+	{of: []string{""}, except: []string{"examples", "internal", "helmclient"}, never: []string{"helmclient/helmsdk", "helmclient/helm4sdk"},
 		why: "it links all of Helm: take a factory of helmclient.Client"},
-	{of: []string{"infra/kubernetes"}, never: []string{"helmclient/helmsdk"}, why: "it links all of Helm: take a factory of helmclient.Client"},
+	{of: []string{"infra/kubernetes"}, never: []string{"helmclient/helmsdk", "helmclient/helm4sdk"}, why: "it links all of Helm: take a factory of helmclient.Client"},
+	{of: []string{"mgmt/internal/nodeprep", "mgmt/internal/storage", "mgmt/internal/apiaccess", "mgmt/internal/addons"}, never: []string{"vnflcm", "mgmt/kubeadm"},
+		why: "it knows of machines, not of operations"},
+	{of: []string{"mgmt/internal/controlplane", "mgmt/internal/plan"}, never: []string{"mgmt/kubeadm"}, why: "the driver runs its tasks, not the other way round"},
 	{of: []string{"mgmt"}, never: []string{"infra"}, why: "management drivers know the VIM only through vnflcm.Operation"},
 	{of: []string{"infra"}, never: []string{"mgmt"}, why: "infra drivers know nothing of what runs on their machines"},
 	{of: []string{""}, except: []string{"infra/sandbox", "internal"}, never: []string{"internal/kubesim"}, why: "the simulation stays behind the sandbox"},
@@ -103,8 +106,44 @@ func TestRules(t *testing.T) {
 		imports("tosca", "vnflcm"), imports("sshexec/sshtest", "internal/kubesim"), imports("helmclient/helmcli", "sshexec"), tested,
 		imports("mgmt", "examples/packages"), imports("infra/kubernetes", "helmclient/helmsdk", "mgmt/cluster"), imports("mgmt/kubeadm", "infra"),
 		{ImportPath: module, Imports: []string{module + "/internal/kubesim"}}, imports("vnflcm/sqlstore/postgres", "internal/pgtest"),
+		imports("mgmt/registry", "helmclient/helm4sdk"),
 	}
-	if got := breaches(bad); len(got) != 11 {
-		t.Errorf("%d breaches, not 11:\n%s", len(got), strings.Join(got, "\n"))
+	if got := breaches(bad); len(got) != 12 {
+		t.Errorf("%d breaches, not 12:\n%s", len(got), strings.Join(got, "\n"))
+	}
+}
+
+// grammar is the package for the grammar of --set, the only package of Helm that helmclient/helmcli links.
+const grammar = "helm.sh/helm/v3/pkg/strvals"
+
+// helmVersions lists the versions of Helm that a package links, beside the grammar.
+func helmVersions(p pkg) []string {
+	var out []string
+	for _, path := range p.Deps {
+		for _, version := range []string{"helm.sh/helm/v3", "helm.sh/helm/v4"} {
+			if within(path, version) && path != grammar && !slices.Contains(out, version) {
+				out = append(out, version)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestOneHelm: a program links one version of Helm, that of the package that it takes.
+func TestOneHelm(t *testing.T) {
+	want := map[string][]string{"helmclient/helmsdk": {"helm.sh/helm/v3"}, "helmclient/helm4sdk": {"helm.sh/helm/v4"}, "helmclient/helmcli": nil, "infra/kubernetes": nil}
+	got := map[string][]string{}
+	for _, p := range ours(t) {
+		versions := helmVersions(p)
+		if _, listed := want[p.short()]; listed {
+			got[p.short()] = versions
+		}
+		if len(versions) > 1 {
+			t.Errorf("%s links %q", p.short(), versions)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("versions of Helm: %s", diff)
 	}
 }

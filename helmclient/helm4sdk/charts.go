@@ -1,0 +1,86 @@
+package helm4sdk
+
+import (
+	"fmt"
+	"io"
+
+	"helm.sh/helm/v4/pkg/action"
+	helmchart "helm.sh/helm/v4/pkg/chart"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"helm.sh/helm/v4/pkg/repo/v1"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/internal/inprocess"
+)
+
+// loaded implements inprocess.Chart.
+type loaded struct{ *chart.Chart }
+
+func loadArchive(archive io.Reader) (inprocess.Chart, error) {
+	ch, err := loader.LoadArchive(archive)
+	return loaded{ch}, err
+}
+
+func loadDirectory(dir string) (inprocess.Chart, error) {
+	ch, err := loader.LoadDir(dir)
+	return loaded{ch}, err
+}
+
+func (l loaded) Info() helmclient.ChartInfo { return chartInfo(l.Chart) }
+
+func chartInfo(c *chart.Chart) helmclient.ChartInfo {
+	if c == nil || c.Metadata == nil {
+		return helmclient.ChartInfo{}
+	}
+	m := c.Metadata
+	return helmclient.ChartInfo{Name: m.Name, Version: m.Version, AppVersion: m.AppVersion, Description: m.Description}
+}
+
+// Installable refuses what Helm's command refuses.
+func (l loaded) Installable() error {
+	if kind := l.Metadata.Type; kind != "" && kind != "application" {
+		return fmt.Errorf("chart %s: charts of type %q cannot be installed", l.Name(), kind)
+	}
+	var wanted []helmchart.Dependency
+	for _, d := range l.Metadata.Dependencies {
+		wanted = append(wanted, d)
+	}
+	return action.CheckDependencies(l.Chart, wanted)
+}
+
+func (l loaded) Save(dir string) (string, error) { return chartutil.Save(l.Chart, dir) }
+
+func (l loaded) CRDs() []inprocess.File {
+	var out []inprocess.File
+	for _, crd := range l.CRDObjects() {
+		out = append(out, inprocess.File{Name: crd.Filename, Data: crd.File.Data})
+	}
+	return out
+}
+
+// index implements inprocess.Index.
+type index struct{ *repo.IndexFile }
+
+func loadIndex(file string) (inprocess.Index, error) {
+	f, err := repo.LoadIndexFile(file)
+	return index{f}, err
+}
+
+func indexOf(name string, versions []string) inprocess.Index {
+	f := repo.NewIndexFile()
+	for _, v := range versions {
+		f.Entries[name] = append(f.Entries[name], &repo.ChartVersion{Metadata: &chart.Metadata{Name: name, Version: v}})
+	}
+	f.SortEntries()
+	return index{f}
+}
+
+func (i index) Find(chart, version string) (string, []string, error) {
+	found, err := i.Get(chart, version)
+	if err != nil {
+		return "", nil, err
+	}
+	return found.Version, found.URLs, nil
+}

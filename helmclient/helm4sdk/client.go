@@ -1,0 +1,80 @@
+package helm4sdk
+
+import (
+	"fmt"
+	"log/slog"
+
+	"helm.sh/helm/v4/pkg/kube"
+	"helm.sh/helm/v4/pkg/repo/v1"
+	"helm.sh/helm/v4/pkg/storage/driver"
+	"helm.sh/helm/v4/pkg/strvals"
+	"k8s.io/client-go/rest"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/internal/inprocess"
+)
+
+// Storage is the kind of object in which Helm stores releases.
+type Storage string
+
+// Where releases can be kept.
+const (
+	Secrets    Storage = "secrets"    // one Secret per revision in the namespace of the release; the default
+	ConfigMaps Storage = "configmaps" // the same with ConfigMaps
+	SQL        Storage = "sql"        // a PostgreSQL database: see Config.DSN
+)
+
+// Config says where the cluster is and where files may be kept.
+type Config struct {
+	// Cluster is how the API server is reached. Required; it is copied.
+	Cluster *rest.Config
+	// Dir holds repositories, their indexes, passwords and certificates (mode 0600, in directories of mode 0700). It is
+	// created when needed. Several clients may share it, also in other processes and of package helmsdk. Required;
+	// nothing is written elsewhere.
+	Dir string
+	// Storage of releases; default Secrets.
+	Storage Storage
+	// DSN is the connection string of SQL. It is never part of an error.
+	DSN string
+	// Namespace is the namespace of releases that name none; default "default".
+	Namespace string
+	// Log receives Helm's log messages; default: none.
+	Log *slog.Logger
+}
+
+// Client implements helmclient.Client.
+type Client struct{ *client }
+
+type client = inprocess.Client
+
+var _ helmclient.Client = (*Client)(nil)
+
+func init() {
+	// Helm takes the name of the running program as field manager unless this is set; it is read by all calls, so it is
+	// set once.
+	kube.ManagedFieldsManager = inprocess.FieldManager
+}
+
+// New makes a client. It does not connect to the cluster. A fault in cfg is a helmclient.ErrInvalid.
+func New(cfg Config) (*Client, error) {
+	s := &storages{kind: cfg.Storage, dsn: cfg.DSN}
+	switch {
+	case s.kind == "":
+		s.kind = Secrets
+	case s.kind == SQL && s.dsn == "":
+		return nil, fmt.Errorf("%w: Config.DSN: is missing, storage is SQL", helmclient.ErrInvalid)
+	case s.kind != Secrets && s.kind != ConfigMaps && s.kind != SQL:
+		return nil, fmt.Errorf("%w: Config.Storage: %q is not known", helmclient.ErrInvalid, cfg.Storage)
+	}
+	c, err := inprocess.New(inprocess.Config{Cluster: cfg.Cluster, Dir: cfg.Dir, Namespace: cfg.Namespace, Log: cfg.Log}, inprocess.Version{
+		Open: s.open, Template: template,
+		LoadArchive: loadArchive, LoadDirectory: loadDirectory,
+		LoadIndex: loadIndex, IndexOf: indexOf, ResolveURL: repo.ResolveReferenceURL,
+		Set: strvals.ParseInto, SetString: strvals.ParseIntoString, SetJSON: strvals.ParseJSON,
+		ReleaseNotFound: driver.ErrReleaseNotFound, NoDeployedReleases: driver.ErrNoDeployedReleases, ReleaseExists: driver.ErrReleaseExists,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Client{c}, nil
+}

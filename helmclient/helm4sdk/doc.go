@@ -1,0 +1,19 @@
+// Package helm4sdk implements helmclient.Client with the Go packages of Helm 4 (helm.sh/helm/v4), in this process. Like
+// package helmsdk, which uses Helm 3, it needs no helm program, no kubeconfig and no environment variable, and writes
+// files only in one directory. A call ends when its ctx ends, and a wait reports the objects it waits for. Both
+// packages can read, upgrade and uninstall the releases of the other, and may share Config.Dir.
+//
+// Differences from package helmsdk:
+//   - Objects of new releases are applied by server-side apply, as field manager "helm". A release that Helm 3 has made
+//     stays with client-side apply, as with Helm 4's own command ("auto").
+//   - An upgrade also sets fields of the chart that another client, such as kubectl, has changed (--force-conflicts), as
+//     client-side apply does. Without that the upgrade would fail.
+//   - Objects are ready by the rules of kstatus, which also waits for custom resources. An object whose status reports a
+//     failure ends the wait.
+//   - PostRender gets the manifest without hooks, as with Helm 3, but each document is annotated with the file it
+//     comes from (postrenderer.helm.sh/postrender-filename), and Helm removes that annotation afterwards.
+//   - Existing CRDs stay unchanged unless the request replaces them. Helm 4's own command changes them.
+//
+// Helm 4 logs a few warnings, and errors while it handles a failed hook, to the default loggers of packages slog and
+// log, not to Config.Log.
+package helm4sdk

@@ -1,0 +1,151 @@
+package helm4sdk
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/kube"
+	"helm.sh/helm/v4/pkg/release/common"
+	releasev1 "helm.sh/helm/v4/pkg/release/v1"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/internal/inprocess"
+)
+
+// installed implements inprocess.Release.
+type installed struct {
+	call *inprocess.Call
+	cfg  *action.Configuration
+}
+
+// open makes Helm's configuration of one call.
+func (s *storages) open(k *inprocess.Call) (inprocess.Release, error) {
+	helm := kube.New(k.Getter)
+	helm.Namespace = k.Name.Namespace
+	helm.SetLogger(k.Log().Handler())
+	releases, err := s.releases(k)
+	if err != nil {
+		return nil, err
+	}
+	cfg := action.NewConfiguration(action.ConfigurationSetLogger(k.Log().Handler()))
+	cfg.RESTClientGetter, cfg.Releases, cfg.KubeClient = k.Getter, releases, &kubeClient{Client: helm, call: k}
+	cfg.HookOutputFunc = func(_, _, _ string) io.Writer { return io.Discard }
+	return &installed{k, cfg}, nil
+}
+
+func (i *installed) Reachable() error { return i.cfg.KubeClient.IsReachable() }
+
+func (i *installed) Last() (*inprocess.Record, error) {
+	return recordOf(i.cfg.Releases.Last(i.call.Name.Release))
+}
+
+func (i *installed) Get(revision int) (*inprocess.Record, error) {
+	return recordOf(i.cfg.Releases.Get(i.call.Name.Release, revision))
+}
+
+func (i *installed) History() ([]*inprocess.Record, error) {
+	return recordsOf(i.cfg.Releases.History(i.call.Name.Release))
+}
+
+func (i *installed) List() ([]*inprocess.Record, error) {
+	return recordsOf(i.cfg.Releases.ListReleases())
+}
+
+func (i *installed) Update(r *inprocess.Record, state helmclient.State, description string) error {
+	r.State, r.Description = state, description
+	record := r.Helm.(*releasev1.Release) //nolint:forcetypeassert // recordOf has made it
+	record.SetStatus(common.Status(state), description)
+	return i.cfg.Releases.Update(record)
+}
+
+// strategy is Helm's own: hooks are waited for in any case.
+func strategy(w helmclient.Wait) kube.WaitStrategy {
+	if w.Ready {
+		return kube.StatusWatcherStrategy
+	}
+	return kube.HookOnlyStrategy
+}
+
+func (i *installed) Install(r helmclient.Install, ch inprocess.Chart, values map[string]any, replace bool) (*inprocess.Record, error) {
+	// Helm applies CRDs by server-side apply, which changes those that exist.
+	if r.CRDs == helmclient.CRDCreate && !r.DryRun {
+		if err := i.call.CreateCRDs(ch, r); err != nil {
+			return nil, err
+		}
+	}
+	a := action.NewInstall(i.cfg)
+	a.ReleaseName, a.Namespace = i.call.Name.Release, i.call.Name.Namespace
+	a.CreateNamespace = r.CreateNamespace
+	a.WaitStrategy, a.WaitForJobs, a.Timeout = strategy(r.Wait), r.Ready && r.Jobs, inprocess.Timeout(r.Wait)
+	a.RollbackOnFailure = r.Atomic
+	a.SkipCRDs, a.ForceConflicts = true, true
+	a.Labels, a.Description = maps.Clone(r.Labels), r.Description
+	a.Replace = replace
+	if p := i.call.PostRenderer(r); p != nil {
+		a.PostRenderer, a.PostRenderStrategy = p, action.PostRenderStrategyNoHooks
+	}
+	a.DryRunStrategy = dryRun(r)
+	return recordOf(a.Run(ch.(loaded).Chart, values)) //nolint:forcetypeassert // this package has loaded it
+}
+
+func dryRun(r helmclient.Install) action.DryRunStrategy {
+	if r.DryRun {
+		return action.DryRunServer
+	}
+	return action.DryRunNone
+}
+
+func (i *installed) Upgrade(r helmclient.Upgrade, ch inprocess.Chart, values map[string]any, last *inprocess.Record) (*inprocess.Record, error) {
+	a := action.NewUpgrade(i.cfg) // which applies as the last revision was applied
+	a.ForceConflicts = serverSide(last)
+	a.Namespace = i.call.Name.Namespace
+	a.WaitStrategy, a.WaitForJobs, a.Timeout = strategy(r.Wait), r.Ready && r.Jobs, inprocess.Timeout(r.Wait)
+	a.RollbackOnFailure, a.CleanupOnFail, a.MaxHistory = r.Atomic, r.CleanupOnFail, r.MaxHistory
+	a.Labels, a.Description = maps.Clone(r.Labels), r.Description
+	a.ReuseValues, a.ResetValues, a.ResetThenReuseValues = r.Reuse == helmclient.ReuseValues, r.Reuse == helmclient.ReuseReset, r.Reuse == helmclient.ReuseThen
+	if p := i.call.PostRenderer(r.Install); p != nil {
+		a.PostRenderer, a.PostRenderStrategy = p, action.PostRenderStrategyNoHooks
+	}
+	a.DryRunStrategy = dryRun(r.Install)
+	return recordOf(a.Run(i.call.Name.Release, ch.(loaded).Chart, values)) //nolint:forcetypeassert // as above
+}
+
+func (i *installed) Rollback(r helmclient.Rollback, to *inprocess.Record) error {
+	a := action.NewRollback(i.cfg) // which applies as that revision was applied
+	a.ForceConflicts = serverSide(to)
+	a.Version = to.Revision
+	a.WaitStrategy, a.WaitForJobs, a.Timeout = strategy(r.Wait), r.Ready && r.Jobs, inprocess.Timeout(r.Wait)
+	return a.Run(i.call.Name.Release)
+}
+
+func (i *installed) Uninstall(r helmclient.Uninstall) error {
+	a := action.NewUninstall(i.cfg)
+	a.KeepHistory, a.Description = r.KeepHistory, r.Description
+	a.WaitStrategy, a.Timeout = strategy(r.Wait), inprocess.Timeout(r.Wait)
+	_, err := a.Run(i.call.Name.Release)
+	return err
+}
+
+// template renders a chart: no cluster is asked, what templates see of one are Helm's defaults. Hooks come last, as with
+// Helm's own command.
+func template(k *inprocess.Call, r helmclient.Install, ch inprocess.Chart, values map[string]any) (string, error) {
+	a := action.NewInstall(action.NewConfiguration(action.ConfigurationSetLogger(k.Log().Handler())))
+	a.ReleaseName, a.Namespace = k.Name.Release, k.Name.Namespace
+	a.DryRunStrategy, a.Replace = action.DryRunClient, true
+	if p := k.PostRenderer(r); p != nil {
+		a.PostRenderer, a.PostRenderStrategy = p, action.PostRenderStrategyNoHooks
+	}
+	rendered, err := a.Run(ch.(loaded).Chart, values) //nolint:forcetypeassert // as above
+	if err != nil {
+		return "", err
+	}
+	out := rendered.(*releasev1.Release) //nolint:forcetypeassert // which is what Run makes
+	manifest := strings.TrimSpace(out.Manifest) + "\n"
+	for _, hook := range out.Hooks {
+		manifest += fmt.Sprintf("---\n# Source: %s\n%s\n", hook.Path, strings.TrimSpace(hook.Manifest))
+	}
+	return manifest, nil
+}
