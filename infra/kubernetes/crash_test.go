@@ -208,7 +208,7 @@ func (s scenario) crashed(t *testing.T, c cut) outcome {
 	t.Helper()
 	l := s.open(t)
 	p := l.doomed(c)
-	op, err := p.Run(t.Context(), l.process(p.Doom), func(m *vnflcm.Manager) (string, error) { return s.begin(l, m) })
+	op, err := p.Run(t.Context(), l.process(p.Attach), func(m *vnflcm.Manager) (string, error) { return s.begin(l, m) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func (s scenario) crashed(t *testing.T, c cut) outcome {
 		return l.outcome() // it had fewer writes to make this time: pods come and go by themselves
 	}
 	l.cluster.Heal()
-	if _, err := p.Resume(t.Context(), l.process(p.Succeed), op); err != nil {
+	if _, err := p.Resume(t.Context(), l.process(p.AttachNext), op); err != nil {
 		t.Fatal(err)
 	}
 	return l.outcome()
@@ -230,7 +230,7 @@ func TestRollbackAfterCrash(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, kubernetes.VimTypeV1)
 			p := l.doomed(cut{"instantiate/install-releases", crashtest.InsideDo, write})
-			op, err := p.Run(t.Context(), l.process(p.Doom), func(m *vnflcm.Manager) (string, error) {
+			op, err := p.Run(t.Context(), l.process(p.Attach), func(m *vnflcm.Manager) (string, error) {
 				return m.Instantiate(t.Context(), l.id, l.request("simple", twoReleases))
 			})
 			if err != nil || !p.Dead() {

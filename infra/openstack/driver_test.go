@@ -593,7 +593,7 @@ func (l *lab) crash(begin func(*lab) (string, error), step string, point crashte
 	l.t.Helper()
 	doomed := crashtest.New(crashtest.Death{Point: point, Step: func(s vnflcm.StepInfo) bool { return s.Name == step },
 		Inside: l.dieInside, End: func() { l.failing(func(*http.Request) int { return -1 }) }})
-	opID, err := doomed.Run(l.t.Context(), l.start(doomed.Doom), func(m *vnflcm.Manager) (string, error) {
+	opID, err := doomed.Run(l.t.Context(), l.start(doomed.Attach), func(m *vnflcm.Manager) (string, error) {
 		l.Manager = m
 		return begin(l)
 	})
@@ -601,7 +601,7 @@ func (l *lab) crash(begin func(*lab) (string, error), step string, point crashte
 		l.t.Fatal(err)
 	}
 	l.failing(nil)
-	l.Manager = l.start(doomed.Succeed)
+	l.Manager = l.start(doomed.AttachNext)
 	if _, err := doomed.Resume(l.t.Context(), l.Manager, opID); err != nil {
 		l.t.Fatal(err)
 	}

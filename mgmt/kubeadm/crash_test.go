@@ -292,9 +292,9 @@ func (s scenario) crashed(t *testing.T, p prepared, c cut) outcome {
 		nodes[h.PublicKey()] = true
 	}
 	doomed := l.doomed(c.step, c.point)
-	opID, err := doomed.Run(ctx, l.Process(doomed.Doom), func(m *vnflcm.Manager) (string, error) { return s.begin(ctx, m, l, id) })
+	opID, err := doomed.Run(ctx, l.Process(doomed.Attach), func(m *vnflcm.Manager) (string, error) { return s.begin(ctx, m, l, id) })
 	if err == nil {
-		_, err = doomed.Resume(ctx, l.Process(doomed.Succeed), opID)
+		_, err = doomed.Resume(ctx, l.Process(doomed.AttachNext), opID)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -252,11 +252,11 @@ func (s scenario) crashed(t *testing.T, p prepared, c cut) outcome {
 	l, id := p.open(t)
 	before, conns := len(l.runs()), new(connections)
 	doomed := l.doomed(c, conns)
-	opID, err := doomed.Run(ctx, l.ProcessOver(conns.over(l.World.Dial), doomed.Doom), func(m *vnflcm.Manager) (string, error) {
+	opID, err := doomed.Run(ctx, l.ProcessOver(conns.over(l.World.Dial), doomed.Attach), func(m *vnflcm.Manager) (string, error) {
 		return s.begin(ctx, m, l, id)
 	})
 	if err == nil {
-		_, err = doomed.Resume(ctx, l.Process(doomed.Succeed), opID)
+		_, err = doomed.Resume(ctx, l.Process(doomed.AttachNext), opID)
 	}
 	if err != nil {
 		t.Fatal(err)

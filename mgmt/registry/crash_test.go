@@ -38,7 +38,7 @@ func (l *lab) onPrograms(do func()) {
 	}
 }
 
-// undisturbed begins an operation in a process that nobody kills, and returns where it could be.
+// undisturbed runs an operation in a process that is not killed, and returns the points at which it could be.
 func (l *lab) undisturbed(begin func(*vnflcm.Manager) (string, error)) (cuts []cut) {
 	l.t.Helper()
 	m := l.Process(func(c *vnflcm.Config) {
@@ -62,7 +62,7 @@ func (l *lab) undisturbed(begin func(*vnflcm.Manager) (string, error)) (cuts []c
 // crashed begins an operation in a process that dies there, and has the next one finish it.
 func (l *lab) crashed(c cut, begin func(*vnflcm.Manager) (string, error)) {
 	l.t.Helper()
-	doomed := crashtest.New(crashtest.Death{
+	dying := crashtest.New(crashtest.Death{
 		Step:  func(s vnflcm.StepInfo) bool { return stepName(s) == c.step },
 		Point: c.point,
 		Inside: func(_ vnflcm.StepInfo, die func()) (undo func()) {
@@ -80,9 +80,9 @@ func (l *lab) crashed(c cut, begin func(*vnflcm.Manager) (string, error)) {
 			}
 		},
 	})
-	opID, err := doomed.Run(l.t.Context(), l.Process(doomed.Doom), begin)
+	opID, err := dying.Run(l.t.Context(), l.Process(dying.Attach), begin)
 	if err == nil {
-		_, err = doomed.Resume(l.t.Context(), l.Process(doomed.Succeed), opID)
+		_, err = dying.Resume(l.t.Context(), l.Process(dying.AttachNext), opID)
 	}
 	must(l.t, err)
 }
@@ -110,8 +110,8 @@ func (l *lab) end(id string) map[string]string {
 // tlsOnly has no users: their hashes are meant to be slow to make.
 const tlsOnly = `{"server_name":"registry.example.org","tls":{},"probe":true}`
 
-// TestCrash kills the process at each program that it runs on the machine and around each entry in its journal;
-// whoever resumes comes to the same end.
+// TestCrash kills the process at each program that it runs on the machine and around each entry in its journal; the
+// next process reaches the same result.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	for name, scenario := range map[string]func(l *lab) (id string, begin func(*vnflcm.Manager) (string, error)){

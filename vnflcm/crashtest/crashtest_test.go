@@ -78,16 +78,16 @@ func TestPoints(t *testing.T) {
 			t.Run(step.Name+" "+string(point), func(t *testing.T) {
 				t.Parallel()
 				c, ends := &cloud{store: vnflcm.NewMemoryStore()}, 0
-				doomed := crashtest.New(crashtest.Death{Step: crashtest.At(step), Point: point, Inside: c.insideCreate, End: func() { time.Sleep(10 * time.Millisecond); ends++ }})
-				opID, err := doomed.Run(t.Context(), c.process(t, doomed.Doom), instantiate)
-				if err != nil || !doomed.Dead() || ends != 1 {
-					t.Fatalf("%v; dead: %v, ended %d times", err, doomed.Dead(), ends)
+				dying := crashtest.New(crashtest.Death{Step: crashtest.At(step), Point: point, Inside: c.insideCreate, End: func() { time.Sleep(10 * time.Millisecond); ends++ }})
+				opID, err := dying.Run(t.Context(), c.process(t, dying.Attach), instantiate)
+				if err != nil || !dying.Dead() || ends != 1 {
+					t.Fatalf("%v; dead: %v, ended %d times", err, dying.Dead(), ends)
 				}
 				before := len(c.servers)
 				if want := map[bool]int{true: 0, false: 1}[point == crashtest.BeforeDo && step.Name == "create-server"]; before != want {
 					t.Errorf("it left %d servers, not %d", before, want)
 				}
-				occ, err := doomed.Resume(t.Context(), c.process(t, doomed.Succeed), opID)
+				occ, err := dying.Resume(t.Context(), c.process(t, dying.AttachNext), opID)
 				if err != nil || occ.OperationState != vnflcm.Completed || len(c.servers) != 1 {
 					t.Errorf("%v, %v; %d servers", occ, err, len(c.servers))
 				}
@@ -100,12 +100,12 @@ func TestPoints(t *testing.T) {
 func TestNobodyDies(t *testing.T) {
 	t.Parallel()
 	c := &cloud{store: vnflcm.NewMemoryStore()}
-	doomed := crashtest.New(crashtest.Death{Step: func(vnflcm.StepInfo) bool { return false }, Point: crashtest.BeforeDo})
-	opID, err := doomed.Run(t.Context(), c.process(t, doomed.Doom), instantiate)
-	if err != nil || doomed.Dead() {
-		t.Fatalf("%v; dead: %v", err, doomed.Dead())
+	dying := crashtest.New(crashtest.Death{Step: func(vnflcm.StepInfo) bool { return false }, Point: crashtest.BeforeDo})
+	opID, err := dying.Run(t.Context(), c.process(t, dying.Attach), instantiate)
+	if err != nil || dying.Dead() {
+		t.Fatalf("%v; dead: %v", err, dying.Dead())
 	}
-	if _, err := doomed.Resume(t.Context(), c.process(t, doomed.Succeed), opID); err == nil || !strings.Contains(err.Error(), "did not die before Do") {
+	if _, err := dying.Resume(t.Context(), c.process(t, dying.AttachNext), opID); err == nil || !strings.Contains(err.Error(), "did not die before Do") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -113,13 +113,13 @@ func TestNobodyDies(t *testing.T) {
 func TestDieUnasked(t *testing.T) {
 	t.Parallel()
 	c := &cloud{store: vnflcm.NewMemoryStore()}
-	doomed := crashtest.New(crashtest.Death{})
-	c.created = doomed.Die
-	opID, err := doomed.Run(t.Context(), c.process(t, doomed.Doom), instantiate)
-	if err != nil || !doomed.Dead() {
-		t.Fatalf("%v; dead: %v", err, doomed.Dead())
+	dying := crashtest.New(crashtest.Death{})
+	c.created = dying.Die
+	opID, err := dying.Run(t.Context(), c.process(t, dying.Attach), instantiate)
+	if err != nil || !dying.Dead() {
+		t.Fatalf("%v; dead: %v", err, dying.Dead())
 	}
-	if _, err := doomed.Resume(t.Context(), c.process(t, doomed.Succeed), opID); err != nil {
+	if _, err := dying.Resume(t.Context(), c.process(t, dying.AttachNext), opID); err != nil {
 		t.Error(err)
 	}
 }
@@ -138,17 +138,17 @@ func TestErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &cloud{store: vnflcm.NewMemoryStore()}
-			doomed := crashtest.New(crashtest.Death{})
-			m := c.process(t, change, doomed.Doom)
+			dying := crashtest.New(crashtest.Death{})
+			m := c.process(t, change, dying.Attach)
 			if name == "begin" {
-				_, err := doomed.Run(t.Context(), m, func(*vnflcm.Manager) (string, error) { return "", errRefused })
+				_, err := dying.Run(t.Context(), m, func(*vnflcm.Manager) (string, error) { return "", errRefused })
 				if !errors.Is(err, errRefused) {
 					t.Errorf("error %v", err)
 				}
 				return
 			}
-			if _, err := doomed.Run(t.Context(), m, instantiate); !errors.Is(err, errRefused) || doomed.Dead() {
-				t.Errorf("error %v; dead: %v", err, doomed.Dead())
+			if _, err := dying.Run(t.Context(), m, instantiate); !errors.Is(err, errRefused) || dying.Dead() {
+				t.Errorf("error %v; dead: %v", err, dying.Dead())
 			}
 		})
 	}
@@ -176,13 +176,13 @@ func TestDoneAgain(t *testing.T) {
 	t.Parallel()
 	c := &cloud{store: vnflcm.NewMemoryStore()}
 	steps := undisturbed(t)
-	doomed := crashtest.New(crashtest.Death{Step: crashtest.At(steps[1]), Point: crashtest.BeforeDo})
-	opID, err := doomed.Run(t.Context(), c.process(t, doomed.Doom), instantiate)
+	dying := crashtest.New(crashtest.Death{Step: crashtest.At(steps[1]), Point: crashtest.BeforeDo})
+	opID, err := dying.Run(t.Context(), c.process(t, dying.Attach), instantiate)
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := c.process(t, doomed.Succeed, func(c *vnflcm.Config) { c.Store = forgetful{c.Store} })
-	if _, err := doomed.Resume(t.Context(), next, opID); err == nil || !strings.Contains(err.Error(), `create-server on "web-0" was in the journal and ran again`) {
+	next := c.process(t, dying.AttachNext, func(c *vnflcm.Config) { c.Store = forgetful{c.Store} })
+	if _, err := dying.Resume(t.Context(), next, opID); err == nil || !strings.Contains(err.Error(), `create-server on "web-0" was in the journal and ran again`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -191,11 +191,11 @@ func TestDoneAgain(t *testing.T) {
 func TestFenced(t *testing.T) {
 	t.Parallel()
 	c := &cloud{store: vnflcm.NewMemoryStore()}
-	doomed := crashtest.New(crashtest.Death{})
+	dying := crashtest.New(crashtest.Death{})
 	var fenced vnflcm.Store
-	c.process(t, doomed.Doom, func(c *vnflcm.Config) { fenced = c.Store })
-	doomed.Die()
-	doomed.Die()
+	c.process(t, dying.Attach, func(c *vnflcm.Config) { fenced = c.Store })
+	dying.Die()
+	dying.Die()
 	if err := fenced.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "step", ID: "x"}}}); !errors.Is(err, storetest.ErrCut) {
 		t.Errorf("error %v", err)
 	}

@@ -15,7 +15,7 @@ func Example() {
 	ctx := context.Background()
 	for _, point := range crashtest.Points {
 		world := &cloud{store: vnflcm.NewMemoryStore(), careless: true}
-		doomed := crashtest.New(crashtest.Death{
+		dying := crashtest.New(crashtest.Death{
 			Step:  func(s vnflcm.StepInfo) bool { return s.Name == "create-server" },
 			Point: point,
 			Inside: func(_ vnflcm.StepInfo, die func()) (undo func()) {
@@ -23,12 +23,12 @@ func Example() {
 				return func() { world.created = nil }
 			},
 		})
-		opID, err := doomed.Run(ctx, world.start(doomed.Doom), instantiate)
+		opID, err := dying.Run(ctx, world.start(dying.Attach), instantiate)
 		if err != nil {
 			log.Fatal(err)
 		}
-		next := world.start(doomed.Succeed)
-		if _, err := doomed.Resume(ctx, next, opID); err != nil {
+		next := world.start(dying.AttachNext)
+		if _, err := dying.Resume(ctx, next, opID); err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(point, len(world.servers))

@@ -14,8 +14,8 @@ import (
 // Point is where in a step a process dies.
 type Point string
 
-// The points of a step. At JournalLost it dies as at BeforeJournal, and the journal of all steps before is lost too:
-// the next process finds the world as it is, and no memory of what was done to it.
+// The points of a step. At JournalLost the process dies as at BeforeJournal, and the journal of all steps before is
+// lost too: the next process has to find out by probes what was done.
 const (
 	BeforeDo      Point = "before Do"
 	InsideDo      Point = "inside Do" // when Death.Inside says so
@@ -24,20 +24,21 @@ const (
 	JournalLost   Point = "journal lost"
 )
 
-// Points are all of them, in the order in which a step comes to them.
+// Points lists all points, in the order in which a step reaches them.
 var Points = []Point{BeforeDo, InsideDo, BeforeJournal, AfterJournal, JournalLost}
 
 // Death says where a process dies, and how.
 type Death struct {
-	// Step reports whether this is the step. Of several, it dies in the first. None: it dies when Die is called.
+	// Step selects the step. If it selects several, the process dies in the first. Nil: the process dies when Die is
+	// called.
 	Step func(vnflcm.StepInfo) bool
-	// Point is that in the step.
+	// Point is the point in the step.
 	Point Point
-	// Inside watches the world while Do of the step runs: it arranges that die is called in the middle. InsideDo
-	// needs it. What it returns, if that is not nil, takes the arrangement back when the step has returned.
+	// Inside prepares the death while Do of the step runs: it arranges that die is called during Do. InsideDo needs it.
+	// If it returns a function, that is called when the step has returned.
 	Inside func(s vnflcm.StepInfo, die func()) (undo func())
-	// End cuts what the process holds beside its store, such as connections: steps under way shall reach nothing any
-	// more. It is called once.
+	// End cuts the resources that the process has beside its store, such as connections: running steps must not reach
+	// anything any more. It is called once.
 	End func()
 }
 
@@ -46,7 +47,7 @@ func At(step vnflcm.StepInfo) func(vnflcm.StepInfo) bool {
 	return func(s vnflcm.StepInfo) bool { return s.Phase == step.Phase && s.Name == step.Name && s.On == step.On }
 }
 
-// Process is one that dies. It serves one Manager, and one that resumes.
+// Process is a simulated process that dies. It serves one Manager, and a second one that resumes.
 type Process struct {
 	death Death
 	fence storetest.Fence
@@ -56,7 +57,7 @@ type Process struct {
 	mu    sync.Mutex
 	key   string            // of the step, once it has begun
 	done  map[string]bool   // keys of the steps that are in the journal
-	again []vnflcm.StepInfo // of those, the ones that the next process ran
+	rerun []vnflcm.StepInfo // of those, the ones that the next process ran
 }
 
 // New returns a Process that lives until its Death.
@@ -64,8 +65,8 @@ func New(d Death) *Process {
 	return &Process{death: d, gone: make(chan struct{}), done: map[string]bool{}}
 }
 
-// Doom makes a Manager that of the process: it changes the Config that vnflcm.New gets.
-func (p *Process) Doom(c *vnflcm.Config) {
+// Attach connects a Manager to the process by its Config, before vnflcm.New: the Manager dies with the process.
+func (p *Process) Attach(c *vnflcm.Config) {
 	c.Owner = cmp.Or(c.Owner, owner)
 	p.fence.Store = c.Store
 	c.Store = store{&p.fence, p}
@@ -91,7 +92,8 @@ func (p *Process) Die() {
 func (p *Process) Dead() bool { return p.fence.IsCut() }
 
 // Run begins an operation and returns when the process is dead and the Manager closed, or when the operation has ended
-// before: Dead tells. The error is what kept it from beginning or closing; without its death, how the operation failed.
+// before: Dead reports which. The error is a failure to begin or close the operation or, if the process did not die,
+// the failure of the operation.
 func (p *Process) Run(ctx context.Context, m *vnflcm.Manager, begin func(*vnflcm.Manager) (opID string, err error)) (opID string, err error) {
 	opID, err = begin(m)
 	if err != nil {
@@ -104,13 +106,13 @@ func (p *Process) Run(ctx context.Context, m *vnflcm.Manager, begin func(*vnflcm
 	}()
 	select {
 	case <-ended:
-	case <-p.gone: // what is left of it need not wait for anything
+	case <-p.gone: // the rest of it need not wait
 	}
 	closed := m.Close(ctx)
 	<-ended
 	if p.Dead() {
-		<-p.gone  // nothing of it may end later what the next process holds
-		err = nil // whatever the dying have to say
+		<-p.gone  // so that it cannot later end resources of the next process
+		err = nil // errors of a dying process do not matter
 	}
 	return opID, errors.Join(err, closed)
 }
@@ -135,7 +137,7 @@ func (p *Process) intercept(ctx context.Context, s vnflcm.StepInfo, next func(co
 	return next(ctx)
 }
 
-// begins reports whether the step is that of the death.
+// begins reports whether the process is to die in this step.
 func (p *Process) begins(s vnflcm.StepInfo) bool {
 	if p.death.Step == nil || !p.death.Step(s) {
 		return false
@@ -149,7 +151,7 @@ func (p *Process) begins(s vnflcm.StepInfo) bool {
 	return true
 }
 
-// store is that of a process that dies when it journals the step.
+// store is the store of a process that dies when it journals the step.
 type store struct {
 	*storetest.Fence
 	p *Process
@@ -177,7 +179,7 @@ func (s store) Apply(ctx context.Context, b vnflcm.Batch) error {
 	return err
 }
 
-// stepKind is that of the records that are the journal.
+// stepKind is the kind of the records of the journal.
 const stepKind = "step"
 
 func (p *Process) isKey(key string) bool {

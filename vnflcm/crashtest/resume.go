@@ -10,21 +10,21 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Succeed makes a Manager that of the next process.
-func (p *Process) Succeed(c *vnflcm.Config) {
+// AttachNext connects the Manager of the next process by its Config, before vnflcm.New.
+func (p *Process) AttachNext(c *vnflcm.Config) {
 	c.Owner = cmp.Or(c.Owner, owner)
 	c.Intercept = around(func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 		p.mu.Lock()
 		if p.done[s.Key()] {
-			p.again = append(p.again, s)
+			p.rerun = append(p.rerun, s)
 		}
 		p.mu.Unlock()
 		return next(ctx)
 	}, c.Intercept)
 }
 
-// Resume has the next process finish the operation. The error says that nobody died, that the operation did not end well,
-// or which steps ran again although they were in the journal.
+// Resume lets the next process finish the operation. The error reports that the first process did not die, that the
+// operation did not succeed, or which steps ran again although they were in the journal.
 func (p *Process) Resume(ctx context.Context, next *vnflcm.Manager, opID string) (*vnflcm.VnfLcmOpOcc, error) {
 	if !p.Dead() {
 		return nil, fmt.Errorf("crashtest: the process did not die %s", p.death.Point)
@@ -50,7 +50,7 @@ func (p *Process) repeated() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var errs []error
-	for _, s := range p.again {
+	for _, s := range p.rerun {
 		errs = append(errs, fmt.Errorf("crashtest: step %s/%s on %q was in the journal and ran again", s.Phase, s.Name, s.On))
 	}
 	return errors.Join(errs...)

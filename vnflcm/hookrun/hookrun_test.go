@@ -410,15 +410,15 @@ func TestCrash(t *testing.T) {
 			t.Run(step.Name+" "+step.On+" "+string(point), func(t *testing.T) {
 				t.Parallel()
 				store, driver := vnflcm.NewMemoryStore(), &cluster{}
-				doomed := crashtest.New(crashtest.Death{Step: crashtest.At(step), Point: point})
+				dying := crashtest.New(crashtest.Death{Step: crashtest.At(step), Point: point})
 				c := vnflcm.Config{Store: store}
-				doomed.Doom(&c)
+				dying.Attach(&c)
 				dead := runner(c.Store, driver)
 				dead.Intercept, dead.LeaseTTL = c.Intercept, ttl/4
 				ctx, cancel := context.WithTimeout(t.Context(), ttl/4) // the end of the process
 				defer cancel()
-				if _, err := dead.Run(ctx, call(t)); err == nil || !doomed.Dead() {
-					t.Fatalf("error %v; dead: %t", err, doomed.Dead())
+				if _, err := dead.Run(ctx, call(t)); err == nil || !dying.Dead() {
+					t.Fatalf("error %v; dead: %t", err, dying.Dead())
 				}
 				journal, err := store.List(t.Context(), vnflcm.Query{Kind: "step"})
 				if err != nil {
