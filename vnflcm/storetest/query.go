@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// indexed are records whose indexes differ in one attribute each.
+// indexed returns records whose indexes differ in one attribute each.
 func indexed() []vnflcm.Record {
 	first := vnflcm.Index{State: "PROCESSING", Operation: "HEAL", Instance: "i1", VNFD: "d1", Start: 20}
 	out := []vnflcm.Record{{ID: "b", Index: first}, {ID: "a", Index: first}}
@@ -84,6 +84,38 @@ func queries(t *testing.T, s vnflcm.Store) {
 	}
 }
 
+// hostileTexts are texts that SQL, its patterns and its quoting could take for something else.
+var hostileTexts = []string{`'; DELETE FROM records; --`, `' OR ''='`, `"`, `\`, `\'`, "%", "_", "?", "$1", ":id", "/*", "a\nb", "\u202e", "''", "NULL"}
+
+// hostile texts in every attribute are kept as they are, and select the records that have them and no other.
+func hostile(t *testing.T, s vnflcm.Store) {
+	for _, text := range hostileTexts {
+		r := vnflcm.Record{Kind: "k" + text, ID: text, Body: []byte(text), Index: vnflcm.Index{State: text, Operation: text, Instance: text, VNFD: text}}
+		if err := apply(t.Context(), s, r); err != nil {
+			t.Fatalf("Put %q: %v", text, err)
+		}
+		r.Kind = "k"
+		if err := apply(t.Context(), s, r); err != nil {
+			t.Fatalf("Put %q: %v", text, err)
+		}
+	}
+	for _, text := range hostileTexts {
+		for name, q := range map[string]vnflcm.Query{
+			"kind": {Kind: "k" + text}, "prefix": {Kind: "k" + text, Prefix: text}, "state": {Kind: "k", States: []string{text}},
+			"operation": {Kind: "k", Operations: []string{text}}, "instance": {Kind: "k", Instance: text}, "VNFD": {Kind: "k", VNFD: text},
+		} {
+			got, err := s.List(t.Context(), q)
+			if diff := cmp.Diff([]string{text}, ids(got)); err != nil || diff != "" {
+				t.Errorf("%s %q: %v\n%s", name, text, err, diff)
+			}
+		}
+		got, err := s.Get(t.Context(), "k", text)
+		if err != nil || string(got.Body) != text {
+			t.Errorf("Get %q: %q, %v", text, got.Body, err)
+		}
+	}
+}
+
 // pages of every size together are the list.
 func pages(t *testing.T, s vnflcm.Store) {
 	if err := s.Apply(t.Context(), vnflcm.Batch{Put: indexed()}); err != nil {
@@ -117,7 +149,7 @@ func pages(t *testing.T, s vnflcm.Store) {
 	}
 }
 
-// feed returns what batches have appended, from any position, as it is now.
+// feed checks that Feed returns the appended records, from any position, in their current content.
 func feed(t *testing.T, s vnflcm.Store) {
 	entry := func(id string) vnflcm.Record { return vnflcm.Record{Kind: "change", ID: id, Body: []byte(id)} }
 	read := func(after string, limit int) ([]string, string) {
@@ -167,12 +199,12 @@ func feed(t *testing.T, s vnflcm.Store) {
 		t.Errorf("from the position before: %v", got)
 	}
 	if _, _, err := s.Feed(t.Context(), "nonsense", 1); err == nil {
-		t.Error("a position that is none was accepted")
+		t.Error("an invalid position was accepted")
 	}
 }
 
-// feedSkipsNothing lets writers append while a reader follows: each record comes once, also if a batch with an earlier
-// place commits after one with a later place.
+// feedSkipsNothing appends while a reader follows: each record is read once, also if a batch with an earlier position
+// commits after one with a later position.
 func feedSkipsNothing(t *testing.T, s vnflcm.Store) {
 	const writers, each = 8, 25
 	ctx := context.WithoutCancel(t.Context())

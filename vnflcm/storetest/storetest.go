@@ -24,7 +24,7 @@ func Run(t *testing.T, open func(t *testing.T) vnflcm.Store) {
 	}{
 		{"versions", versions}, {"list", list}, {"delete", remove}, {"bodies", bodies}, {"kinds", kinds}, {"batches", batches},
 		{"one writer wins", oneWriterWins}, {"no update is lost", noUpdateIsLost}, {"assertions hold", assertionsHold},
-		{"assertions of missing records hold", missingAssertionsHold}, {"queries", queries}, {"pages", pages}, {"feed", feed}, {"the feed skips nothing", feedSkipsNothing},
+		{"assertions of missing records hold", missingAssertionsHold}, {"queries", queries}, {"hostile texts", hostile}, {"pages", pages}, {"feed", feed}, {"the feed skips nothing", feedSkipsNothing},
 		{"ended context", endedContext},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.check(t, open(t)) })
@@ -43,7 +43,7 @@ func put(t *testing.T, s vnflcm.Store, kind, id string, version int64, body stri
 	}
 }
 
-// bodies come back byte for byte, whatever they hold and whatever the caller does with his slice.
+// bodies checks that bodies come back byte for byte, also after the caller has changed its slice.
 func bodies(t *testing.T, s vnflcm.Store) {
 	all := make([]byte, 64<<10)
 	for i := range all {
@@ -86,7 +86,7 @@ func kinds(t *testing.T, s vnflcm.Store) {
 	}
 }
 
-// noUpdateIsLost lets writers count in one record: each must see the others' counts.
+// noUpdateIsLost lets concurrent writers count in one record: no count may be lost.
 func noUpdateIsLost(t *testing.T, s vnflcm.Store) {
 	const writers, each = 4, 10
 	put(t, s, "k", "n", 0, "")

@@ -43,9 +43,12 @@ func TestLocks(t *testing.T) {
 
 	t.Run("a deadlock is tried again", func(t *testing.T) {
 		dsn := server.NewDatabase(t)
-		s := open(t, dsn, postgres.Options{})
+		// A session looks for a deadlock once, after it has waited for this time, and ends its own statement. This must be the
+		// session of the batch, and the stranger must wait by then.
+		s := open(t, dsn+"&deadlock_timeout=3s", postgres.Options{})
 		apply(t, s, vnflcm.Batch{Put: []vnflcm.Record{record("a"), record("b")}})
 		stranger := begin(t, dsn)
+		exec(t, stranger, `SET LOCAL deadlock_timeout = '1min'`)
 		exec(t, stranger, `UPDATE vnfkit_records SET vnfd = vnfd WHERE id = 'b'`)
 		a, b := record("a"), record("b")
 		a.Version, b.Version = 1, 1

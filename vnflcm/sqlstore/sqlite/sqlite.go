@@ -17,8 +17,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Store is a vnflcm.Store in one file. It is safe for concurrent use, by several processes too. One connection writes,
-// others read beside it.
+// Store is a vnflcm.Store in one file. It is safe for concurrent use, also by several processes. One connection writes,
+// other connections read at the same time.
 type Store struct {
 	readers *sql.DB
 	get     *sql.Stmt // of the readers
@@ -27,10 +27,10 @@ type Store struct {
 	file    fs.FileInfo // of the file that is open
 }
 
-// Open opens or creates the database in that file; the folder must be there. The file and those that SQLite puts beside
-// it have the mode 0600: Open takes the rights of others away. An empty file is an error, because a Manager would take
-// it for a store without instances. Close the store when the Manager has been closed. Writers of several processes wait
-// up to 10 s for each other.
+// Open opens or creates the database in that file; the folder must exist. The file and those that SQLite creates beside
+// it have the mode 0600: Open removes the rights of other users. An empty file is an error, because a Manager would
+// take it for a store without instances. Close the store when the Manager has been closed. Writers of several processes
+// wait up to 10 s for each other.
 func Open(ctx context.Context, path string) (*Store, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := create(ctx, path); err != nil {
@@ -59,7 +59,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		get, err = readers.PrepareContext(ctx, getQuery)
 	}
 	if err != nil {
-		return nil, errors.Join(err, db.Close(), readers.Close())
+		return nil, errors.Join(wrap("open "+path, err), db.Close(), readers.Close())
 	}
 	return &Store{readers: readers, get: get, writer: newWriter(ctx, db, statements), path: path, file: file}, nil
 }
@@ -114,7 +114,7 @@ const maxReaders = 5 // one of them may watch
 
 func connect(path string, connections int) (*sql.DB, error) {
 	options := url.Values{
-		// busy_timeout first: the other pragmas may have to wait too.
+		// busy_timeout comes first, because the other pragmas may have to wait too.
 		"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)"},
 		"_txlock": {"immediate"},
 	}
@@ -152,7 +152,7 @@ func create(ctx context.Context, path string) error {
 	return nil
 }
 
-// inspect refuses a file that cannot be a store, and takes the rights of others away.
+// inspect refuses a file that cannot be a store, and removes the rights of other users.
 func inspect(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -163,7 +163,7 @@ func inspect(path string) (fs.FileInfo, error) {
 	}
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		if err := tighten(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("sqlite: others have rights to the store: %w", err)
+			return nil, fmt.Errorf("sqlite: other users have rights to the store: %w", err)
 		}
 	}
 	return info, nil
@@ -177,8 +177,8 @@ func tighten(name string) error {
 	return os.Chmod(name, 0o600)
 }
 
-// migrate makes the tables. Processes that open a file at the same time all switch it to write-ahead mode,
-// for which SQLite does not wait, whatever busy_timeout says.
+// migrate makes the tables. Processes that open a file at the same time all switch it to write-ahead mode. SQLite does
+// not wait for that in spite of busy_timeout, so migrate retries.
 func migrate(ctx context.Context, db *sql.DB) error {
 	poll := backoff.NewExponentialBackOff()
 	poll.InitialInterval, poll.MaxInterval = 5*time.Millisecond, 250*time.Millisecond
@@ -198,5 +198,5 @@ func migrate(ctx context.Context, db *sql.DB) error {
 // busy is SQLITE_BUSY; the bits above the lowest eight say more.
 const busy = 5
 
-// busyTimeout is how long a writer waits for others.
+// busyTimeout is how long a writer waits for other writers.
 const busyTimeout = 10 * time.Second
