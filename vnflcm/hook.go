@@ -9,18 +9,19 @@ import (
 	"time"
 )
 
-// HookResult is what a driver has done for its caller in a hook.
+// HookResult is the result of a hook for the caller.
 type HookResult struct {
-	// Published is what the driver published of machines, by VNFC.ResourceID (Operation.Publish).
+	// Published is the metadata that the driver published for machines, by VNFC.ResourceID (Operation.Publish).
 	Published map[string]map[string]string `json:"published,omitempty"`
 	// VIMs are the entries that the driver has put into the registry of VIMs and not removed (Operation.RegisterVIM).
 	VIMs VimConnections `json:"vims,omitempty"`
 }
 
-// RunHook runs a hook of a driver for a program that has the lifecycle elsewhere. Package hookrun makes op of what such a
-// program knows: call RunHook by hookrun.Runner, which also says what is promised. op has its exported fields, but for Flavour,
-// Connectivity and ManagedLinks, and Params are those of the request alone. before are the VNFCs when the operation began, nil to
-// take those of its start hook. Of c, RunHook uses Store, Key, OldKeys, VIMs, PublicParams, Intercept, Observe, Logger and LeaseTTL.
+// RunHook runs a hook of a driver for a program that has its own lifecycle management. Do not call it directly: use
+// hookrun.Runner, which makes op and documents the guarantees. op has its exported fields except Flavour, Connectivity
+// and ManagedLinks, and Params are those of the request alone. before are the VNFCs when the operation began, nil to
+// take those of its start hook. Of c, RunHook uses Store, Key, OldKeys, VIMs, PublicParams, Intercept, Observe, Logger
+// and LeaseTTL.
 func RunHook(ctx context.Context, c Config, driver MgmtDriver, hook Hook, op *Operation, before []VNFC) (HookResult, error) {
 	do, err := hookOf(driver, hook)
 	if err != nil {
@@ -41,7 +42,7 @@ func RunHook(ctx context.Context, c Config, driver MgmtDriver, hook Hook, op *Op
 	var failed error
 	l := leases{records: recs, ttl: c.LeaseTTL, log: c.Logger, changed: func() <-chan struct{} { return nil }, closed: func() bool { return false }}
 	err = l.exclusively(ctx, leaseOf(h.id), func(ctx context.Context, lease *process) error {
-		own := *op // a second turn begins with what the caller has given
+		own := *op // a repeated call begins with the values of the caller
 		result, failed = h.run(ctx, lease, driver, do, &own)
 		if errors.Is(failed, errLostHook) {
 			return ErrLeased
@@ -54,8 +55,8 @@ func RunHook(ctx context.Context, c Config, driver MgmtDriver, hook Hook, op *Op
 	return result, failed
 }
 
-// hookOf finds the function for a hook. A rollback hook that the driver lacks is that of the inverse operation. A start hook that
-// it lacks does nothing: its record has the machines, which the end hook needs.
+// hookOf finds the function for a hook. If the driver has no rollback hook, that of the inverse operation is used. A
+// missing start hook does nothing: its record stores the machines, which the end hook needs.
 func hookOf(driver MgmtDriver, hook Hook) (func(context.Context, *Operation) error, error) {
 	hooks := driver.Hooks()
 	if do := hooks[hook]; do != nil {
@@ -122,7 +123,7 @@ func (h *hookRun) instantiation(ctx context.Context) (InstantiateVnfRequest, err
 	return request, err
 }
 
-// change finds out what the operation does to the VNFCs. In the start hook of a scaling only the caller knows.
+// change returns what the operation does to the VNFCs. In the start hook of a scaling only the caller knows it.
 func (h *hookRun) change(ctx context.Context, op *Operation, before []VNFC) (Change, error) {
 	starts := strings.HasSuffix(string(h.hook), startSuffix)
 	switch {
@@ -152,12 +153,12 @@ func (h *hookRun) change(ctx context.Context, op *Operation, before []VNFC) (Cha
 		return Change{Replaced: healed(op, before)}, nil
 	}
 	if starts {
-		return Change{Removed: Change{}.settle(before, op.VNFCs).Added}, nil
+		return Change{Removed: Change{}.confirm(before, op.VNFCs).Added}, nil
 	}
-	return Change{Added: Change{}.settle(before, op.VNFCs).Added, Removed: Change{}.settle(op.VNFCs, before).Added}, nil
+	return Change{Added: Change{}.confirm(before, op.VNFCs).Added, Removed: Change{}.confirm(op.VNFCs, before).Added}, nil
 }
 
-// healed are the VNFCs that the request names, or whose resource is another one than before: a caller may know VNFCs by these.
+// healed returns the VNFCs that the request names by id or by resource, and those whose resource has changed.
 func healed(op *Operation, before []VNFC) []VNFC {
 	former := map[string]string{}
 	for _, v := range before {
@@ -242,8 +243,8 @@ func (h *hookRun) run(ctx context.Context, lease *process, driver MgmtDriver, do
 	return HookResult{}, err
 }
 
-// take makes the claim on the hook that of this process, and records the resources that the hook works on, and the request that
-// instantiates the VNF.
+// take makes this process the holder of the claim on the hook, and records the resources that the hook works on, and
+// the request that instantiates the VNF.
 func (h *hookRun) take(ctx context.Context, c *claim, op *Operation) (HookResult, bool, error) {
 	stored, result, done, err := h.read(ctx)
 	if done || err != nil {
@@ -261,7 +262,7 @@ func (h *hookRun) take(ctx context.Context, c *claim, op *Operation) (HookResult
 			return result, false, err
 		}
 	}
-	if stored == nil || !strings.HasSuffix(string(h.hook), startSuffix) { // a start hook keeps what the operation began with
+	if stored == nil || !strings.HasSuffix(string(h.hook), startSuffix) { // a start hook stores the state at the beginning of the operation
 		inst.Resources = op.Resources
 	}
 	inst.Epoch = c.epoch + 1
@@ -295,7 +296,7 @@ func (h *hookRun) keep(ctx context.Context, request InstantiateVnfRequest) (Reco
 	return h.records.sealed(kindHookInitial, h.instance, stored.Version, request)
 }
 
-// equip gives op what it needs beside its exported fields.
+// equip sets the unexported fields of op.
 func (h *hookRun) equip(ctx context.Context, c *claim, driver MgmtDriver, op *Operation) error {
 	op.phase, op.state, op.occurrence = string(h.hook), Processing, op.Kind
 	op.records, op.claim, op.vims = h.records, c, h.config.VIMs
@@ -327,8 +328,8 @@ func (op *Operation) runHook(ctx context.Context, do func(context.Context, *Oper
 	return nil
 }
 
-// finish records that the hook is done, and removes what only the run needed. The last hook of an instance removes what the
-// drivers have kept of it, as the end of a termination does.
+// finish records that the hook is done, and removes data that only the run needed. The last hook of an instance removes
+// the state of the drivers, as the end of a termination does.
 func (h *hookRun) finish(ctx context.Context, c *claim) (result HookResult, err error) {
 	err = c.update(ctx, func(ctx context.Context, b *Batch) error {
 		err := c.changeInstance(ctx, b, h.id, func(i *instanceRecord) {
@@ -356,7 +357,7 @@ func ForgetHooks(ctx context.Context, c Config, instanceID string) error {
 	return recs.update(ctx, func(ctx context.Context, b *Batch) error { return recs.forgetHooks(ctx, b, instanceID, "") })
 }
 
-// forgetHooks adds to b that the state of an instance and its hooks are removed, but for the hook with the id except.
+// forgetHooks adds to b that the state of an instance and its hooks are removed, except the hook with the id except.
 func (r *records) forgetHooks(ctx context.Context, b *Batch, instanceID, except string) error {
 	err := errors.Join(r.dropAll(ctx, b, kindState, instanceID+"/"), r.drop(ctx, b, kindHookInitial, instanceID))
 	return errors.Join(err, r.allOf(ctx, Query{Kind: kindHook}, func(list []Record) error {

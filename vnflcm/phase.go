@@ -33,8 +33,8 @@ const (
 	changeExtConnPhase = "change_external_connectivity"
 )
 
-// The first and the last phase of every operation, for RunPhase. The phases between them have the names of hooks, or
-// are what the InfraDriver does.
+// The first and the last phase of every operation, for RunPhase. The phases between them have the names of hooks, or of
+// operations of the InfraDriver.
 const (
 	PhaseBegin = "begin" // asks for the grant and enters PROCESSING
 	PhaseEnd   = "end"   // enters the final state and unlocks the instance
@@ -113,7 +113,7 @@ func around(start Hook, name string, infra func(InfraDriver, context.Context, *O
 	return []phase{{name: string(start), hook: start}, {name: name, infra: infra}, {name: string(end), hook: end}}
 }
 
-// runPhase runs one phase of the operation. It needs nothing of earlier phases but what the store has.
+// runPhase runs one phase of the operation. Its only input from earlier phases is the store.
 func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 	if p.record {
 		return r.modifyInstance(ctx, p)
@@ -160,8 +160,8 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 	return r.finishInfraPhase(ctx, s, p, done, now)
 }
 
-// journal reads the entries of a phase, by their keys. Under the first claim there is none: no process has worked on the
-// operation before.
+// journal reads the entries of a phase, by their keys. Under the first claim there are none: no process has worked on
+// the operation before.
 func (r *run) journal(ctx context.Context, p phase) (map[string]Record, error) {
 	if r.claim.epoch == 1 {
 		return nil, nil
@@ -174,7 +174,7 @@ func (r *run) journal(ctx context.Context, p phase) (map[string]Record, error) {
 	return out, err
 }
 
-// doing is what the phase calls; nil when the VNFD names no driver for its hook.
+// doing returns the function of the phase; nil if the VNFD names no driver for its hook.
 func (s *session) doing(p phase) func(context.Context) error {
 	if p.infra != nil {
 		return func(ctx context.Context) error { return p.infra(s.infra, ctx, s.op) }
@@ -226,9 +226,9 @@ func (r *run) finishInfraPhase(ctx context.Context, s *session, p phase, done Pe
 	if r.rec.Occ.OperationState == RollingBack {
 		r.rec.recordResources(now, nil)
 	} else {
-		r.rec.Change = r.rec.Planned.settle(r.rec.VNFCs, now.VNFCs)
+		r.rec.Change = r.rec.Planned.confirm(r.rec.VNFCs, now.VNFCs)
 		if p.scaling > 0 {
-			r.rec.Scalings[p.scaling-1].Change = s.op.planned.settle(r.rec.vnfcsBefore(p.scaling-1), now.VNFCs)
+			r.rec.Scalings[p.scaling-1].Change = s.op.planned.confirm(r.rec.vnfcsBefore(p.scaling-1), now.VNFCs)
 		}
 		r.rec.recordResources(now, r.rec.Change.Replaced)
 	}

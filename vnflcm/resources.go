@@ -15,14 +15,14 @@ type Resources struct {
 // VNFC is one machine of a VNF.
 type VNFC struct {
 	ID         string `json:"id,omitempty"`         // for the life of the VNFC, kept when it is healed
-	ResourceID string `json:"resourceId,omitempty"` // the server on the VIM: another one after a heal. Host keys are kept under it
+	ResourceID string `json:"resourceId,omitempty"` // id of the server on the VIM; it changes with a heal. Host keys are stored under it
 	VDU        string `json:"vdu"`
 	Aspect     string `json:"aspect,omitempty"` // the scaling aspect that made it
 	Name       string `json:"name,omitempty"`
 	Zone       string `json:"zone,omitempty"`
 	Host       string `json:"host,omitempty"` // compute host, where the VIM shows it
-	// HostKey is the SSH host key of the machine in authorized_keys form, where the VIM tells it. Management drivers then accept no
-	// other key, not even at the first login; its comment is part of the error.
+	// HostKey is the SSH host key of the machine in authorized_keys form, if the VIM reports it. Management drivers
+	// then accept no other key, not even at the first login; its comment is part of the error.
 	HostKey    string            `json:"hostKey,omitempty"`
 	CPs        []ConnectionPoint `json:"cps,omitempty"`
 	StorageIDs []string          `json:"storageIds,omitempty"`
@@ -72,8 +72,8 @@ func (v VNFC) CP(cpd string) (ConnectionPoint, bool) {
 	return ConnectionPoint{}, false
 }
 
-// Address is where the connection point is reached from outside: its floating address, else its first fixed
-// one. It is invalid when there is none.
+// Address is the address at which the connection point is reached from outside: its floating address, else its first
+// fixed one. It is invalid if there is none.
 func (c ConnectionPoint) Address() netip.Addr {
 	if c.Floating.IsValid() || len(c.Fixed) == 0 {
 		return c.Floating
@@ -84,12 +84,12 @@ func (c ConnectionPoint) Address() netip.Addr {
 // Change is what an operation does to the VNFCs.
 type Change struct {
 	Added    []VNFC `json:"added,omitempty"`    // announced by Plan, replaced by what Resources reports once it is there
-	Removed  []VNFC `json:"removed,omitempty"`  // exactly these go
+	Removed  []VNFC `json:"removed,omitempty"`  // exactly these are removed
 	Replaced []VNFC `json:"replaced,omitempty"` // healed: the same ids, other resources afterwards
 }
 
-// settle replaces what Plan announced by what there is now.
-func (c Change) settle(before, now []VNFC) Change {
+// confirm replaces the VNFCs that Plan announced by the actual ones.
+func (c Change) confirm(before, now []VNFC) Change {
 	old := map[string]VNFC{}
 	for _, v := range before {
 		old[v.ID] = v

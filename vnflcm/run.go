@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 )
 
-// run is an operation at work in this process.
+// run is an operation that this process works on.
 type run struct {
 	m      *Manager
 	ctx    context.Context //nolint:containedctx // the life of the run, not of a call
@@ -20,20 +20,20 @@ type run struct {
 	mask   *masker
 	cancel context.CancelCauseFunc
 	done   chan struct{}
-	// What this run has done that no record has yet.
+	// Work of this run that is not stored yet.
 	performed performance
 	here      bool // this process works on the operation once it is accepted, retried or rolled back
 
 	err  error // why it ended other than well; set before done is closed
-	left error // why the operation was left as it is, for the next process: ErrShutdown, ErrLeased or ErrStore; set like err
+	left error // why the operation was left to the next process: ErrShutdown, ErrLeased or ErrStore; set like err
 
 	mu       sync.Mutex
 	stopping error // a cancel was asked for: no further step starts
-	starting bool  // nothing is touched yet, so that a cancel interrupts at once
+	starting bool  // no resource has been changed yet, so a cancel interrupts at once
 	begun    bool  // this process has the claim
 }
 
-// reserve makes this process's one run of an operation. If there is one already, that is returned as other.
+// reserve makes this process's one run of an operation. If there is one already, it is returned as other.
 func (m *Manager) reserve(ctx context.Context, opID string) (r, other *run, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,10 +65,10 @@ func (r *run) read(ctx context.Context) (err error) {
 	return err
 }
 
-// work drives the operation to its end, or as far as it gets.
+// work runs the operation to its end, or until it fails.
 func (r *run) work() {
 	r.start()
-	r.end(r.settle(r.ctx, r.execute(r.ctx)))
+	r.end(r.enterOutcome(r.ctx, r.execute(r.ctx)))
 }
 
 // start notes that this process has the claim.
@@ -102,7 +102,7 @@ func (r *run) end(err error) {
 	r.m.changed.tell() // there is room for another operation
 }
 
-// giveUp lets any process take the operation up at once. If this fails the lease has to run out first.
+// giveUp frees the operation for any process at once. If this fails, the lease has to expire first.
 func (r *run) giveUp(ctx context.Context) {
 	var b Batch
 	if err := r.claim.pass(&b, claimFree); err == nil {
@@ -110,7 +110,7 @@ func (r *run) giveUp(ctx context.Context) {
 	}
 }
 
-// execute runs every phase that is due, but for the end.
+// execute runs every phase that is due, except the last.
 func (r *run) execute(ctx context.Context) error {
 	return r.withPackage(ctx, func(pkg *tosca.Package, inst *instanceRecord) error {
 		for due := r.rec.due(); due != PhaseEnd; due = r.rec.due() {
@@ -171,7 +171,7 @@ func (r *run) begin(ctx context.Context, pkg *tosca.Package, inst *instanceRecor
 	if err := r.stopped(); err != nil {
 		return err
 	}
-	// Whether it was written must be known: from here on a cancel no longer leads to ROLLED_BACK.
+	// The result of the write must be known: from here on a cancel no longer leads to ROLLED_BACK.
 	return r.enter(context.WithoutCancel(ctx), Processing)
 }
 

@@ -94,7 +94,7 @@ func (r *run) seize(ctx context.Context, o RunOptions) error {
 	return err
 }
 
-// runDue runs the phase that is due now, unless that is another one than the caller wants: another process was faster.
+// runDue runs the phase that is due now. If the caller wants another phase, another process was faster.
 func (r *run) runDue(ctx context.Context, phase string) (next string, err error) {
 	due := r.rec.due()
 	if phase != "" && phase != due {
@@ -110,13 +110,13 @@ func (r *run) runDue(ctx context.Context, phase string) (next string, err error)
 			return r.rec.due(), nil
 		}
 	}
-	if err = r.settle(ctx, err); r.left != nil {
+	if err = r.enterOutcome(ctx, err); r.left != nil {
 		return phase, err
 	}
 	return "", err
 }
 
-// startElsewhere tells the Runner. What fails is repeated by watchRunner.
+// startElsewhere calls the Runner. watchRunner repeats a failed call.
 func (m *Manager) startElsewhere(ctx context.Context, opID string) {
 	if err := m.cfg.Runner.Start(ctx, opID); err != nil {
 		m.cfg.Logger.WarnContext(ctx, "the Runner cannot start an operation now", "operation", opID, "error", err)

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Step is the unit of resume: a piece of an operation that must not be done twice. Code between steps runs
-// again on resume and must decide the same then; what it learns from the world belongs in a step's result.
+// Step is the unit of resume: a piece of an operation that must not be done twice. Code between steps runs again on
+// resume and must decide the same then; data that it reads from the environment belongs in a step's result.
 type Step[T any] struct {
 	// Name is stored: keep it stable. Lower case letters, digits, -, _ and dots.
 	Name string
@@ -23,7 +23,7 @@ type Step[T any] struct {
 	On string
 	// Rev is raised when T or its meaning changes: entries of another Rev count as not done.
 	Rev int
-	// Probe changes nothing; true says that the world is already so. Nil only where Do merely overwrites.
+	// Probe changes nothing. It returns true if the step is already done. Nil only if repeating Do is harmless.
 	Probe func(ctx context.Context) (T, bool, error)
 	// Do does it. T is stored as JSON: small, without secrets and without what expires.
 	Do func(ctx context.Context) (T, error)
@@ -83,11 +83,11 @@ func Run[T any](ctx context.Context, op *Operation, s Step[T]) (T, error) {
 	}
 	start := time.Now()
 	err := op.perform(ctx, info, func(ctx context.Context) error {
-		found, err := s.settle(ctx, op)
+		found, err := s.probeOrDo(ctx, op)
 		if err != nil {
 			return causeOf(ctx, err)
 		}
-		// The caller gets what was read back, as it will after a resume.
+		// The caller gets the value that is read back, as it will after a resume.
 		result = *new(T)
 		return op.journal(context.WithoutCancel(ctx), op.performed(info, start), version, s.Rev, found, &result)
 	})
@@ -104,7 +104,8 @@ func Do(ctx context.Context, op *Operation, name, on string, do func(context.Con
 	return err
 }
 
-func (s Step[T]) settle(ctx context.Context, op *Operation) (T, error) {
+// probeOrDo returns the result of Probe if it finds the step done, and runs Do otherwise.
+func (s Step[T]) probeOrDo(ctx context.Context, op *Operation) (T, error) {
 	if s.Probe != nil {
 		result, done, err := s.Probe(ctx)
 		if done || err != nil {
@@ -168,8 +169,8 @@ type journalEntry struct {
 	Performed Performed       `json:"performed"`
 }
 
-// journaled reads the result of a step into into. An entry of another revision, or one that cannot be read, counts as not
-// done. version is that of the entry, 0 if there is none.
+// journaled reads the result of a step into into. An entry of another revision, or one that cannot be read, counts as
+// not done. version is the version of the entry, 0 if there is none.
 func (op *Operation) journaled(info StepInfo, rev int, into any) (version int64, done bool) {
 	stored, found := op.steps.journal[info.Key()]
 	if !found {

@@ -69,7 +69,7 @@ func (s *sender) follow(ctx context.Context) error {
 	for version, passed := document.Version, 0; ; {
 		changes, next, err := s.manager.AwaitChanges(ctx, at.After, batch)
 		if errors.Is(err, vnflcm.ErrUnreadable) {
-			s.log.ErrorContext(ctx, "changes that cannot be read are not told", "error", err)
+			s.log.ErrorContext(ctx, "changes that cannot be read are not sent", "error", err)
 		} else if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (s *sender) follow(ctx context.Context) error {
 		if passed += batch; len(list) == 0 && passed < maxAhead {
 			continue
 		}
-		// Also when ctx has just ended: the next process shall not send them again.
+		// Also if ctx has just ended: the next process must not send them again.
 		if err := s.places.Put(context.WithoutCancel(ctx), s.ID, version, at); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (s *sender) follow(ctx context.Context) error {
 	}
 }
 
-// selected returns the changes that the subscriber is told of.
+// selected returns the changes that the subscription selects.
 func (s *sender) selected(changes []vnflcm.ChangeEntry) (out []vnflcm.ChangeEntry) {
 	for _, c := range changes {
 		if s.matches(c, kindOf(c)) {
@@ -104,8 +104,8 @@ func (s *sender) selected(changes []vnflcm.ChangeEntry) (out []vnflcm.ChangeEntr
 	return out
 }
 
-// send sends the notifications of changes, those of one instance one after the other. It returns false if ctx has ended
-// before all were sent.
+// send sends the notifications of changes, those of one instance in order. It returns false if ctx ended before all
+// were sent.
 func (s *sender) send(ctx context.Context, changes []vnflcm.ChangeEntry) bool {
 	byInstance := map[string][]vnflcm.ChangeEntry{}
 	for _, c := range changes {
@@ -119,7 +119,7 @@ func (s *sender) send(ctx context.Context, changes []vnflcm.ChangeEntry) bool {
 		wg.Go(func() {
 			defer func() { <-room }()
 			for _, c := range list {
-				if !s.tell(ctx, c) {
+				if !s.deliver(ctx, c) {
 					cut.Store(true)
 					return
 				}
@@ -130,9 +130,9 @@ func (s *sender) send(ctx context.Context, changes []vnflcm.ChangeEntry) bool {
 	return !cut.Load()
 }
 
-// tell sends a notification until the subscriber takes or refuses it, or until it is too old. It returns false if ctx has
-// ended before.
-func (s *sender) tell(ctx context.Context, c vnflcm.ChangeEntry) bool {
+// deliver sends a notification until the subscriber accepts or refuses it, or until it is too old. It returns false if
+// ctx ended before.
+func (s *sender) deliver(ctx context.Context, c vnflcm.ChangeEntry) bool {
 	log := s.log.With("notification", c.ID)
 	body, err := s.notification(c, kindOf(c))
 	if err != nil {

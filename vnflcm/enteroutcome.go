@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// settle enters the state that the outcome leads to (SOL003 v2.6.1 5.6.2.2).
-func (r *run) settle(ctx context.Context, err error) error {
+// enterOutcome enters the state that the outcome leads to (SOL003 v2.6.1 5.6.2.2).
+func (r *run) enterOutcome(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err != nil {
 		err = causeOf(ctx, err)
@@ -24,7 +24,7 @@ func (r *run) settle(ctx context.Context, err error) error {
 	// Check the cause of the run's context. err may come from a Manager that the driver itself owns.
 	if errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrLeased) {
 		r.left = cause
-		return masked // the operation stays as it is, for the next process
+		return masked // the operation stays unchanged, for the next process
 	}
 	if r.m.store.failedWith(err) { // not a fault of the operation: it is taken up again once the store answers
 		r.left = err
@@ -32,7 +32,7 @@ func (r *run) settle(ctx context.Context, err error) error {
 		return masked
 	}
 	r.rec.Occ.Error = newProblem(err, r.mask)
-	if state == Starting { // nothing was touched yet
+	if state == Starting { // no resource has been changed
 		return errors.Join(masked, r.finish(ctx, RolledBack, func(i *instanceRecord) {
 			if r.rec.Occ.Operation == OpInstantiate {
 				i.clear()
@@ -65,7 +65,7 @@ func (r *run) complete(ctx context.Context, state OperationState) error {
 	})
 }
 
-// clear makes an instance what it was when it was created.
+// clear resets an instance to its state after creation.
 func (rec *instanceRecord) clear() {
 	rec.Instance.InstantiationState, rec.Instance.VimConnectionInfo = NotInstantiated, nil
 	rec.Initial, rec.Levels, rec.Resources, rec.Published, rec.RegisteredVIMs = InstantiateVnfRequest{}, nil, Resources{}, nil, nil
@@ -103,11 +103,11 @@ func (r *run) unlock(change func(*instanceRecord)) func(context.Context, *Batch)
 	}
 }
 
-// enter stores that the operation is in another state, together with what each of also adds to the batch. In a state in
-// which no process works on the operation there is nothing to cancel.
+// enter stores that the operation is in another state, together with the additions of also to the batch. In a state in
+// which no process works on the operation, it also removes the cancel request.
 func (r *run) enter(ctx context.Context, state OperationState, also ...func(context.Context, *Batch) error) error {
 	was, since := r.rec.Occ.OperationState, r.rec.Occ.StateEnteredTime
-	r.rec.Occ.OperationState, r.rec.Occ.StateEnteredTime = state, time.Now().Round(0) // as it will be read back
+	r.rec.Occ.OperationState, r.rec.Occ.StateEnteredTime = state, time.Now().Round(0) // the same value as after reading it back
 	if !state.active() {
 		also = append(also, r.dropCancel)
 	}
@@ -135,7 +135,7 @@ func (r *run) dropCancel(ctx context.Context, b *Batch) error {
 	return r.m.records.drop(ctx, b, kindCancel, r.rec.Occ.ID)
 }
 
-// announce tells the log and the observer which state an operation has entered.
+// announce reports a new state of an operation to the log and the observer.
 func (m *Manager) announce(ctx context.Context, occ *VnfLcmOpOcc) {
 	m.cfg.Logger.InfoContext(ctx, "operation state", "operation", occ.ID, "instance", occ.VnfInstanceID,
 		"kind", occ.Operation, "state", occ.OperationState)
