@@ -15,30 +15,46 @@ import (
 // anything is touched. ErrState: the instance is instantiated already. ErrConflict: another operation holds it,
 // be it one in FAILED_TEMP. ErrShutdown: the Manager is closed.
 func (m *Manager) Instantiate(ctx context.Context, instanceID string, req InstantiateVnfRequest) (string, error) {
-	return m.begin(ctx, instanceID, OpInstantiate, req, func(inst *instanceRecord, rec *operationRecord) {
-		inst.Initial, inst.Levels, rec.Before = req, nil, nil
-		inst.Instance.VimConnectionInfo, inst.Instance.Extensions = req.VimConnectionInfo, req.Extensions
-		if !req.VnfConfigurableProperties.IsZero() {
-			inst.Instance.VnfConfigurableProperties = req.VnfConfigurableProperties
-		}
-	})
+	return m.begin(ctx, instanceID, OpInstantiate, req, req.prepare)
+}
+
+// prepare gives an instance that is about to be instantiated what the request says of it.
+func (r *InstantiateVnfRequest) prepare(inst *instanceRecord, rec *operationRecord) {
+	inst.Initial, inst.Levels, rec.Before = *r, nil, nil
+	inst.Instance.VimConnectionInfo, inst.Instance.Extensions = r.VimConnectionInfo, r.Extensions
+	if !r.VnfConfigurableProperties.IsZero() {
+		inst.Instance.VnfConfigurableProperties = r.VnfConfigurableProperties
+	}
 }
 
 // Scale starts the scaling of one aspect (SOL003 v2.6.1 5.4.5). Errors are as for Instantiate, and so they are
 // for Heal and Terminate; ErrState says that the instance is not instantiated.
 func (m *Manager) Scale(ctx context.Context, instanceID string, req ScaleVnfRequest) (string, error) {
-	if req.NumberOfSteps == 0 {
-		req.NumberOfSteps = 1
+	return m.begin(ctx, instanceID, OpScale, req.completed(), nil)
+}
+
+// completed returns the request with the default of SOL003.
+func (r ScaleVnfRequest) completed() ScaleVnfRequest {
+	if r.NumberOfSteps == 0 {
+		r.NumberOfSteps = 1
 	}
-	return m.begin(ctx, instanceID, OpScale, req, nil)
+	return r
 }
 
 // Heal starts the healing of chosen VNFCs, or of the whole VNF (SOL003 v2.6.1 5.4.9).
 func (m *Manager) Heal(ctx context.Context, instanceID string, req HealVnfRequest) (string, error) {
-	if req.VnfcInstanceID != nil && len(req.VnfcInstanceID) == 0 {
-		return "", errNoVNFC
+	if err := req.check(); err != nil {
+		return "", err
 	}
 	return m.begin(ctx, instanceID, OpHeal, req, nil)
+}
+
+// check refuses a list without VNFCs: without a list the whole VNF is healed.
+func (r HealVnfRequest) check() error {
+	if r.VnfcInstanceID != nil && len(r.VnfcInstanceID) == 0 {
+		return errNoVNFC
+	}
+	return nil
 }
 
 // Terminate starts the termination of a VNF instance (SOL003 v2.6.1 5.4.8).
@@ -52,13 +68,14 @@ func (m *Manager) ChangeExtConn(ctx context.Context, instanceID string, req Chan
 	return m.begin(ctx, instanceID, OpChangeExtConn, req, nil)
 }
 
-// begin accepts a request: it checks everything, writes down what is planned, locks the instance and starts.
+// begin accepts a request: it checks everything, stores the plan, locks the instance and starts.
 func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperation, req any,
 	prepare func(*instanceRecord, *operationRecord)) (string, error) {
 	return m.beginAt(ctx, instanceID, "", kind, req, prepare)
 }
 
-// beginAt is begin for an instance that must have that Version, unless it is "".
+// beginAt is begin for an instance that must have that Version, unless it is "". A request begins again if an entry of the instance
+// was renewed while the request was checked.
 func (m *Manager) beginAt(ctx context.Context, instanceID, ifMatch string, kind LcmOperation, req any,
 	prepare func(*instanceRecord, *operationRecord)) (string, error) {
 	inst, version, err := m.instanceAt(ctx, instanceID, ifMatch)
@@ -68,21 +85,8 @@ func (m *Manager) beginAt(ctx context.Context, instanceID, ifMatch string, kind 
 	if err := m.admissible(ctx, inst, kind); err != nil {
 		return "", err
 	}
-	params, err := NewParams(req)
+	rec, err := m.planned(ctx, inst, kind, req, prepare)
 	if err != nil {
-		return "", err
-	}
-	if err := checkUnmasked(params); err != nil {
-		return "", err
-	}
-	now := time.Now().Round(0) // as it will be read back
-	rec := &operationRecord{VNF: inst.identity(), Before: inst.Levels, VNFCs: inst.Resources.VNFCs, Began: inst.beginning(), Occ: VnfLcmOpOcc{
-		ID: m.cfg.NewID(), OperationState: Starting, StateEnteredTime: now, StartTime: now,
-		VnfInstanceID: instanceID, Operation: kind, OperationParams: params}}
-	if prepare != nil {
-		prepare(inst, rec)
-	}
-	if err := m.plan(ctx, inst, rec); err != nil {
 		return "", err
 	}
 	inst.Holder = rec.Occ.ID
@@ -99,7 +103,26 @@ func (m *Manager) beginAt(ctx context.Context, instanceID, ifMatch string, kind 
 	return rec.Occ.ID, nil
 }
 
-// handOver begins the work on an operation whose claim is taken, or leaves it to others.
+// planned makes the record of an operation, with what the operation will do. It touches nothing.
+func (m *Manager) planned(ctx context.Context, inst *instanceRecord, kind LcmOperation, req any, prepare func(*instanceRecord, *operationRecord)) (*operationRecord, error) {
+	params, err := NewParams(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkUnmasked(params); err != nil {
+		return nil, err
+	}
+	now := time.Now().Round(0) // the same value as after reading it back
+	rec := &operationRecord{VNF: inst.identity(), Before: inst.Levels, VNFCs: inst.Resources.VNFCs, Began: inst.beginning(), Occ: VnfLcmOpOcc{
+		ID: m.cfg.NewID(), OperationState: Starting, StateEnteredTime: now, StartTime: now,
+		VnfInstanceID: inst.Instance.ID, Operation: kind, OperationParams: params}}
+	if prepare != nil {
+		prepare(inst, rec)
+	}
+	return rec, m.plan(ctx, inst, rec)
+}
+
+// handOver starts an operation whose claim is taken, or leaves it to other processes.
 func (r *run) handOver(ctx context.Context) {
 	if r.here {
 		go r.work()
@@ -164,8 +187,8 @@ func (m *Manager) admissible(ctx context.Context, inst *instanceRecord, kind Lcm
 	return nil
 }
 
-// plan collects every fault of a request, from the Manager, the infra driver and each management driver. It
-// touches nothing. Without a fault, rec and inst hold what the operation will do.
+// plan collects every fault of a request, from the Manager, the infra driver and each management driver. It changes
+// nothing. Without a fault, rec and inst describe what the operation will do.
 func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operationRecord) error {
 	if rec.Occ.Operation == OpModifyInfo {
 		return m.planModify(ctx, inst, rec)
@@ -229,12 +252,12 @@ func (s *session) targetLevels(now map[string]int) (map[string]int, error) {
 	return size.ScaleStatus, paramErrors(err)
 }
 
-// targetSize is what the request says about the size of the VNF.
+// targetSize returns the size that the request asks for.
 func (r *InstantiateVnfRequest) targetSize() tosca.TargetSize {
 	return tosca.TargetSize{InstantiationLevelID: r.InstantiationLevelID, TargetScaleLevelInfo: r.TargetScaleLevelInfo}
 }
 
-// paramErrors turns what the descriptor does not allow into faults of the request.
+// paramErrors turns errors of the descriptor into faults of the request.
 func paramErrors(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var out []error

@@ -1,0 +1,219 @@
+package vnflcm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/vnfkit/vnfkit/tosca"
+)
+
+// Preview is what an operation would do.
+type Preview struct {
+	Operation LcmOperation
+	Levels    map[string]int // the scale levels after the operation
+	Change    Change         // what happens to the VNFCs
+	Tasks     []PlannedTask  // the phases one after the other
+}
+
+// String returns the preview as a table: a line per task with its number, its step, its machine, the numbers of the tasks that come
+// immediately before, and its purpose.
+func (p *Preview) String() string {
+	var out strings.Builder
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	phase := ""
+	for i, t := range p.Tasks {
+		if t.Phase != phase {
+			phase = t.Phase
+			_, _ = fmt.Fprintf(table, "%s\n", phase)
+		}
+		after := ""
+		if len(t.After) > 0 {
+			after = "after " + numbers(t.After)
+		}
+		_, _ = fmt.Fprintf(table, "  %d\t%s\t%s\t%s\t%s\n", i+1, t.Name, t.Machine, after, t.remark())
+	}
+	_ = table.Flush() // to memory
+	return out.String()
+}
+
+// remark is what the task is for, and what is special about it.
+func (t PlannedTask) remark() string {
+	text := t.Why
+	if t.If != "" {
+		text += " (if " + t.If + ")"
+	}
+	if t.Alone != "" {
+		text += " (one at a time: " + t.Alone + ")"
+	}
+	if t.Repeats {
+		text += " (repeated when resumed)"
+	}
+	return text
+}
+
+// numbers counts from 1, and writes ranges: "1, 3-5".
+func numbers(positions []int) string {
+	var parts []string
+	for i := 0; i < len(positions); i++ {
+		first := positions[i]
+		for i+1 < len(positions) && positions[i+1] == positions[i]+1 {
+			i++
+		}
+		part := strconv.Itoa(first + 1)
+		if positions[i] > first {
+			part += "-" + strconv.Itoa(positions[i]+1)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// PlannedTask is one thing that an operation would do on one machine, or on the VNF as a whole.
+type PlannedTask struct {
+	Phase string // as in events: a hook, or what the infrastructure driver does
+	Name  string // of the step in events and in the history; "" if the driver does not tell what it does
+	// On is the id of the VNFC. It is empty for the VNF as a whole. A VNFC that does not exist yet has the id that the
+	// infrastructure driver announces, and another one in the operation.
+	On      string
+	Machine string // the name of the machine, for readers
+	Why     string // purpose of the task, in one sentence
+	If      string // the condition under which the task does something, where only the operation can tell; "" is always
+	Alone   string // a resource that only one of the tasks with the same text uses at a time; "" if there is no such resource
+	Repeats bool   // the task is no step: it has no events, and a resumed operation runs it again
+	After   []int  // the tasks that come immediately before, as positions in Preview.Tasks
+}
+
+// Previewer is a MgmtDriver that tells its tasks before it runs them.
+type Previewer interface {
+	// Preview returns the tasks of the hooks of an operation. Phase is the name of a hook; After has positions in the returned list, of
+	// tasks of the same hook. op is as for Validate, and op.Change has what the infrastructure driver has planned. Preview touches
+	// nothing.
+	Preview(ctx context.Context, op *Operation) ([]PlannedTask, error)
+}
+
+// Preview returns what an operation would do, without touching anything. request is an InstantiateVnfRequest, ScaleVnfRequest,
+// ScaleVnfToLevelRequest, HealVnfRequest or TerminateVnfRequest. The errors are those of the operation. Hooks of drivers that are no
+// Previewer have one task without a name.
+func (m *Manager) Preview(ctx context.Context, instanceID string, request any) (*Preview, error) {
+	kind, request, prepare, err := previewed(request)
+	if err != nil {
+		return nil, err
+	}
+	inst, _, err := m.instance(ctx, instanceID)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.admissible(ctx, inst, kind); err != nil {
+		return nil, err
+	}
+	rec, err := m.planned(ctx, inst, kind, request, prepare)
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := m.openPackage(ctx, inst)
+	if err != nil {
+		return nil, err
+	}
+	defer closePackage(pkg)
+	list, err := m.plannedTasks(ctx, pkg, inst, rec)
+	if err != nil {
+		return nil, err
+	}
+	return &Preview{Operation: kind, Levels: rec.Levels, Change: rec.Planned, Tasks: list}, nil
+}
+
+// previewed returns the kind of operation of a request, and how it is prepared.
+func previewed(request any) (LcmOperation, any, func(*instanceRecord, *operationRecord), error) {
+	switch r := request.(type) {
+	case InstantiateVnfRequest:
+		return OpInstantiate, r, r.prepare, nil
+	case ScaleVnfRequest:
+		return OpScale, r.completed(), nil, nil
+	case ScaleVnfToLevelRequest:
+		return OpScaleToLevel, r, nil, nil
+	case HealVnfRequest:
+		return OpHeal, r, nil, r.check()
+	case TerminateVnfRequest:
+		return OpTerminate, r, nil, nil
+	}
+	return "", nil, nil, fmt.Errorf("%w: no preview of a %T", ErrNotSupported, request)
+}
+
+// plannedTasks asks the drivers of all phases.
+func (m *Manager) plannedTasks(ctx context.Context, pkg *tosca.Package, inst *instanceRecord, rec *operationRecord) (out []PlannedTask, err error) {
+	vnfcs := rec.VNFCs
+	for _, p := range rec.phases() {
+		s, err := m.session(ctx, pkg, inst, rec, p.name)
+		if err != nil {
+			return nil, err
+		}
+		if s.op.VNFCs = vnfcs; p.scaling > 0 {
+			s.op.enterScaling(rec, p.scaling-1)
+		}
+		list, err := s.tasksOf(ctx, p)
+		if err != nil {
+			return nil, s.masked(err)
+		}
+		out = appendTasks(out, p, list)
+		if p.infra != nil && p.scaling > 0 {
+			vnfcs = s.op.Change.expected(vnfcs) // what the next scaling begins with
+		}
+	}
+	return out, nil
+}
+
+// tasksOf returns the tasks of one phase, and of other phases of the driver.
+func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err error) {
+	if p.infra != nil {
+		return s.op.Change.tasks(p.name), nil
+	}
+	called, named := s.op.Flavour.Hooks[string(p.hook)]
+	if !named {
+		return nil, nil
+	}
+	driver, tells := s.m.cfg.Mgmt[called.Driver].(Previewer)
+	if !tells {
+		return []PlannedTask{{Phase: string(p.hook), Why: "the driver " + called.Driver + " does not tell what it does"}}, nil
+	}
+	return driver.Preview(ctx, s.op)
+}
+
+// appendTasks appends the tasks of one phase of those that a driver returns, under the name of the phase.
+func appendTasks(to []PlannedTask, p phase, list []PlannedTask) []PlannedTask {
+	position := map[int]int{}
+	for i, t := range list {
+		if p.infra == nil && t.Phase != string(p.hook) {
+			continue
+		}
+		position[i] = len(to)
+		t.Phase, t.After = p.name, slices.Clone(t.After)
+		for k, before := range t.After {
+			t.After[k] = position[before]
+		}
+		to = append(to, t)
+	}
+	return to
+}
+
+// tasks are what the infrastructure driver does, machine by machine.
+func (c Change) tasks(phase string) (out []PlannedTask) {
+	for _, part := range []struct {
+		name, why string
+		vnfcs     []VNFC
+	}{{"add", "the VIM makes the machine", c.Added}, {"remove", "the VIM removes the machine", c.Removed}, {"replace", "the VIM makes another machine in the place of this one", c.Replaced}} {
+		for _, v := range part.vnfcs {
+			out = append(out, PlannedTask{Phase: phase, Name: part.name, On: v.ID, Machine: v.label(), Why: part.why})
+		}
+	}
+	return out
+}
+
+// label names a VNFC for readers. One that does not exist yet may have a VDU only.
+func (v VNFC) label() string {
+	return cmp.Or(v.Name, "new "+v.VDU)
+}
