@@ -208,8 +208,8 @@ func BenchmarkLCM(b *testing.B) {
 	}
 }
 
-// counted counts the calls of a store that operations make. The goroutines that watch the store only list claims, processes and
-// cancels.
+// counted counts the calls of a store that operations make. The goroutines that watch the store only list claims, processes,
+// cancels and renewals.
 type counted struct {
 	vnflcm.Store
 	reads, writes atomic.Int64
@@ -221,7 +221,7 @@ func (c *counted) Get(ctx context.Context, kind, id string) (vnflcm.Record, erro
 }
 
 func (c *counted) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
-	if !slices.Contains([]string{"claim", "process", "cancel"}, q.Kind) {
+	if !slices.Contains([]string{"claim", "process", "cancel", "renewal"}, q.Kind) {
 		c.reads.Add(1)
 	}
 	return c.Store.List(ctx, q)

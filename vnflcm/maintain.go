@@ -11,8 +11,8 @@ import (
 // keyCheck is the record by which New knows the format and the keys of a store.
 var keyCheck = Record{Kind: "meta", ID: "key"}
 
-// checkKey makes sure, before anything is written, that the keys open what is in the store. An empty store gets the record
-// that later processes check.
+// checkKey checks, before anything is written, that the keys can open the records of the store. It writes a record to
+// an empty store for the check by later processes.
 func (r *records) checkKey(ctx context.Context) error {
 	return r.update(ctx, func(ctx context.Context, b *Batch) error {
 		stored, err := r.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
@@ -41,7 +41,7 @@ func (r *records) checkKey(ctx context.Context) error {
 // them have the new key. Records that cannot be read stay as they are and are named by the error (ErrUnreadable).
 func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 	var errs []error
-	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, kindClaim, kindCancel, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, keyCheck.Kind} {
+	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, kindClaim, kindCancel, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindRenewal, keyCheck.Kind} {
 		list, err := m.cfg.Store.List(ctx, Query{Kind: kind})
 		if err != nil {
 			return left, err
@@ -89,9 +89,8 @@ func (m *Manager) reseal(ctx context.Context, stored Record) error {
 }
 
 // Forget removes one record that cannot be read, as the errors of List and Operations name it: kind "instance" with the
-// id of a VNF instance, kind "operation" with the id of an operation. What the record described is not touched: the
-// resources of a forgotten instance stay in the VIM. ErrState says that the record can be read, ErrNotFound that there is
-// none.
+// id of a VNF instance, kind "operation" with the id of an operation. The resources of a forgotten instance stay in the
+// VIM. ErrState: the record can be read. ErrNotFound: it does not exist.
 func (m *Manager) Forget(ctx context.Context, kind, id string) error {
 	return m.records.update(ctx, func(ctx context.Context, b *Batch) error {
 		stored, err := m.cfg.Store.Get(ctx, kind, id)

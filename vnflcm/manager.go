@@ -26,23 +26,23 @@ type Config struct {
 
 	VIMs    VIMs    // default: a registry in the Store
 	Granter Granter // default: no grant is needed
-	// PublicParams are paths of free-form attributes whose values documents show, beside those that drivers declare
-	// (PublicParams): additionalParams.site, extensions.zones[], vimConnectionInfo[].interfaceInfo.endpoint. "*" stands
-	// for every key of an object. All other free-form values are ***.
+	// PublicParams are paths of free-form attributes whose values documents show, in addition to those that drivers
+	// declare (PublicParams): additionalParams.site, extensions.zones[], vimConnectionInfo[].interfaceInfo.endpoint.
+	// "*" stands for every key of an object. All other free-form values are ***.
 	PublicParams []string
 	Intercept    Interceptor // wraps every step
-	Observe      func(Event) // is told what happens; must not block
+	Observe      func(Event) // called for every event; must not block
 	Logger       *slog.Logger
 	// NewID returns the id of a new instance or operation. Default: a random UUID.
 	NewID func() string
 
 	// Owner names this process. A Manager takes over the operations of an earlier process of the same Owner at once,
-	// without waiting for its lease to run out. Set it only if the caller has proof that the earlier process has ended,
-	// such as a lock on a file that the process held: of two processes that run under one Owner, the first can work
-	// on no operation any more. Default: a random name.
+	// without waiting for the end of its lease. Set it only if the caller can prove that the earlier process has ended,
+	// for example by a lock on a file that the process held: if two processes run under one Owner, the first can no
+	// longer work on any operation. Default: a random name.
 	Owner string
 	// AcceptOnly makes a Manager that accepts requests and works on no operation: processes that Serve, or that accept
-	// and resume operations themselves, take them up.
+	// and resume operations themselves, take them up. Nor does it renew credentials of VIMs.
 	AcceptOnly bool
 	// Runner starts operations elsewhere, by RunPhase: with it this Manager takes up no operation by itself.
 	Runner Runner
@@ -57,13 +57,14 @@ type Manager struct {
 	cfg     Config
 	store   *accountable // Config.Store
 	records *records
-	watcher Watcher // the Store, if it is one
+	watcher Watcher // the Store, if it is a Watcher
 	vims    VIMs
 
 	process  *process
 	watching sync.Mutex // held while orphans are looked for; guards seen
 	seen     sightings  // of other processes
 	keeping  sync.WaitGroup
+	renewals renewals
 
 	mu       sync.Mutex
 	runs     map[string]*run
@@ -75,9 +76,10 @@ type Manager struct {
 	closed   bool
 }
 
-// New returns a Manager. It starts no goroutine. From the first accepted operation or call of Resume on until Close, the
-// Manager also takes up operations that other processes have left. ErrUnreadable: the store was written under another key,
-// or by a version of vnfkit with another format; it is unchanged.
+// New returns a Manager. It starts no goroutine. From the first accepted operation or call of Resume until Close, the
+// Manager also takes up operations that other processes have left, and renews credentials of VIMs that expire
+// (VIMRenewer). ErrUnreadable: the store was written under another key, or by a version of vnfkit with another format;
+// it is unchanged.
 func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Store == nil || cfg.Packages == nil {
 		return nil, errors.New("vnflcm: Config needs a Store and Packages")
@@ -102,7 +104,7 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	return m, nil
 }
 
-// open makes the records of the Store, and sets what has to do with them where it is not set.
+// open makes the records of the Store, and fills in the related defaults.
 func (c *Config) open(ctx context.Context) (*records, error) {
 	recs, err := newRecords(&accountable{c.Store}, append([][]byte{c.Key}, c.OldKeys...)...)
 	if err == nil {
@@ -160,7 +162,7 @@ func (m *Manager) stopKeeping() {
 	}
 }
 
-// instanceRecord is what the store keeps of a VNF instance.
+// instanceRecord is the stored form of a VNF instance.
 type instanceRecord struct {
 	Instance      VnfInstance           `json:"instance"`
 	Tenant        string                `json:"tenant,omitempty"`
@@ -175,12 +177,12 @@ type instanceRecord struct {
 	Published map[string]map[string]string `json:"published,omitempty"`
 	// RegisteredVIMs are the VIMs that the instance has become, by RegisterVIM.
 	RegisteredVIMs []string `json:"registeredVims,omitempty"`
-	// What the instance is connected to now.
+	// The current external connections.
 	Links        []ExtVirtualLinkData        `json:"links,omitempty"`
 	ManagedLinks []ExtManagedVirtualLinkData `json:"managedLinks,omitempty"`
 }
 
-// operationRecord is what the store keeps of an operation. Only the process that has the claim changes it.
+// operationRecord is the stored form of an operation. Only the process that has the claim changes it.
 type operationRecord struct {
 	Occ     VnfLcmOpOcc    `json:"occ"`
 	VNF     VNFIdentity    `json:"vnf,omitzero"`     // when it began
@@ -192,7 +194,7 @@ type operationRecord struct {
 	VIMType string         `json:"vimType,omitempty"`
 	Planned Change         `json:"planned,omitzero"`
 	Change  Change         `json:"change,omitzero"`   // Planned until the resources have been changed
-	Undoing bool           `json:"undoing,omitempty"` // rolling back has begun: the journal of the way forth no longer holds
+	Undoing bool           `json:"undoing,omitempty"` // rolling back has begun: entries of the forward journal are void
 	Undo    Change         `json:"undo,omitzero"`     // what rolling back removes
 	Grant   *Grant         `json:"grant,omitempty"`
 	Done    []string       `json:"done,omitempty"`   // phases
@@ -227,7 +229,7 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 	return view, nil
 }
 
-// newInstance returns an instance with the names of given and what the VNFD says of it.
+// newInstance returns an instance with the names of given and the data of the VNFD.
 func newInstance(given VnfInstance, vnfd *tosca.VNFD) VnfInstance {
 	return VnfInstance{ID: given.ID, VnfInstanceName: given.VnfInstanceName, VnfInstanceDescription: given.VnfInstanceDescription,
 		VnfdID: given.VnfdID, VnfProvider: vnfd.Provider, VnfProductName: vnfd.ProductName, VnfSoftwareVersion: vnfd.SoftwareVersion,
@@ -282,8 +284,8 @@ func (m *Manager) Operation(ctx context.Context, opID string) (*VnfLcmOpOcc, err
 	return m.showOperation(ctx, rec, version), nil
 }
 
-// showOperation returns a document that shows a cancel which was asked for and has not been done yet. The cancel has a
-// record of its own, because the operation's is written by the process that works on it.
+// showOperation returns a document that also shows a pending cancel. The cancel has a separate record, because only the
+// process that works on the operation writes the operation's record.
 func (m *Manager) showOperation(ctx context.Context, rec *operationRecord, version int64) *VnfLcmOpOcc {
 	var pending int64
 	if rec.Occ.OperationState.active() {
@@ -347,5 +349,5 @@ func (m *Manager) heldBy(ctx context.Context, inst *instanceRecord) error {
 	return fmt.Errorf("%w (%s), which is %s: %s", err, rec.Occ.Operation, rec.Occ.OperationState, remedy)
 }
 
-// closePackage ends the reading of a package: there is nothing to be done about an error then.
+// closePackage closes a package and ignores the error: at that time nothing depends on it.
 func closePackage(p *tosca.Package) { _ = p.Close() }

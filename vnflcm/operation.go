@@ -12,8 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 )
 
-// Operation is all that a driver is given. It is read-only but for State, RegisterVIM, RemoveVIM,
-// StopMachine and Publish.
+// Operation is the input of a driver. It is read-only except for State, RegisterVIM, RemoveVIM, StopMachine and
+// Publish.
 type Operation struct {
 	ID         string
 	InstanceID string
@@ -38,30 +38,31 @@ type Operation struct {
 
 	Package *tosca.Package
 	Flavour *tosca.Flavour
-	// Levels are the scale levels per aspect that hold when the operation has succeeded; Before those that
-	// held when it began (none for instantiate).
+	// Levels are the scale levels per aspect after the operation has succeeded; Before those when it began (none for
+	// instantiate).
 	Levels, Before map[string]int
 
-	// Connectivity are the external links that hold when the operation has succeeded, ManagedLinks the networks
-	// that stand for internal links: those of the grant, or else of the requests.
+	// Connectivity are the external links after the operation has succeeded. ManagedLinks are the networks for internal
+	// links: those of the grant, or else of the requests.
 	Connectivity []ExtVirtualLinkData
 	ManagedLinks []ExtManagedVirtualLinkData
 
 	VIM   VimConnectionInfo // resolved: with interfaceInfo and accessInfo
 	Grant *Grant            // nil without a Granter, and while the request is only being checked
-	// GrantPending is set while a request is checked and a Granter will be asked: what a grant can say is not
-	// missing yet.
+	// GrantPending is set while a request is checked and a Granter will be asked: data that a grant can supply does not
+	// count as missing yet.
 	GrantPending bool
 
 	// Resources are as the InfraDriver last reported them.
 	Resources
-	// Change is what this operation does to the VNFCs. In start hooks it is what Plan announced; once the
-	// resources have been changed, Added and Replaced are what is really there.
+	// Change is what this operation does to the VNFCs. In start hooks it is the result of Plan; after the resources
+	// have been changed, Added and Replaced are the actual VNFCs.
 	Change Change
 
 	Log *slog.Logger
 
 	phase   string
+	driver  string // of the hook, in Config.Mgmt
 	state   OperationState
 	planned Change
 	// plannedBefore is how many VNFCs the scalings before this one add: the grant counts those of all scalings.
@@ -115,13 +116,13 @@ func (op *Operation) Mask(text string) string {
 	return op.mask.apply(text)
 }
 
-// State is the sealed store of the instance: what drivers must know in later operations. It is emptied when
-// the instance has been terminated. Outside of a phase (in Plan and Validate) it can only be read.
+// State is the sealed store of the instance for data that drivers need in later operations. It is emptied when the
+// instance has been terminated. Outside of a phase (in Plan and Validate) it can only be read.
 func (op *Operation) State() *State {
 	return &State{records: op.records, instance: op.InstanceID, update: op.update}
 }
 
-// Report tells observers how far the step in ctx is. It does not block.
+// Report sends the progress of the step in ctx to observers. It does not block.
 func (op *Operation) Report(ctx context.Context, message string) {
 	info, _ := ctx.Value(inStep{}).(StepInfo)
 	if info.OperationID == "" {
@@ -130,66 +131,9 @@ func (op *Operation) Report(ctx context.Context, message string) {
 	op.emit(Event{Kind: StepProgress, StepInfo: info, Message: op.Mask(message)})
 }
 
-// RegisterVIM puts an entry into the VIM registry and into the instance's vimConnectionInfo: a cluster that
-// the VNF has become, for other VNFs to be instantiated on. With a registry of the caller's own (Config.VIMs) the two
-// are not written at once: that this process still works on the operation is checked just before the registry is called.
-func (op *Operation) RegisterVIM(ctx context.Context, info VimConnectionInfo) error {
-	own, stored := op.vims.(*storeVIMs)
-	if !stored {
-		if err := op.mayCall(ctx); err != nil {
-			return err
-		}
-		if err := op.vims.Put(ctx, info); err != nil {
-			return err
-		}
-	}
-	return op.update(ctx, func(ctx context.Context, b *Batch) error {
-		if stored {
-			if err := own.put(ctx, b, info); err != nil {
-				return err
-			}
-		}
-		return op.changeInstance(ctx, b, func(i *instanceRecord) {
-			i.Instance.VimConnectionInfo = append(withoutVIM(i.Instance.VimConnectionInfo, info.VimID), info)
-			i.RegisteredVIMs = append(withoutID(i.RegisteredVIMs, info.VimID), info.VimID)
-		})
-	})
-}
-
-// RemoveVIM removes the entry from the VIM registry and from the instance's vimConnectionInfo, under the conditions of
-// RegisterVIM. A warning in the log names the VNF instances that are on the VIM: without the entry they can be neither
-// changed nor terminated.
-func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
-	if op.claim == nil {
-		return errReadOnly
-	}
-	if err := op.records.warnOfUsers(ctx, op.Log, vimID); err != nil {
-		return err
-	}
-	_, stored := op.vims.(*storeVIMs)
-	if !stored {
-		if err := op.mayCall(ctx); err != nil {
-			return err
-		}
-		if err := op.vims.Remove(ctx, vimID); err != nil {
-			return err
-		}
-	}
-	return op.update(ctx, func(ctx context.Context, b *Batch) error {
-		if stored {
-			if err := op.records.drop(ctx, b, kindVIM, vimID); err != nil {
-				return err
-			}
-		}
-		return op.changeInstance(ctx, b, func(i *instanceRecord) {
-			i.Instance.VimConnectionInfo = withoutVIM(i.Instance.VimConnectionInfo, vimID)
-			i.RegisteredVIMs = withoutID(i.RegisteredVIMs, vimID)
-		})
-	})
-}
-
-// VDUOf returns the VDU whose machines have a connection point: one of the VNFD, one that the machines have, or one that a
-// ConnectionPointNamer adds. It returns "" if there is none, also if the templates of the package cannot be read: planning reports that.
+// VDUOf returns the VDU whose machines have a connection point: one of the VNFD, one that the machines have, or one
+// that a ConnectionPointNamer adds. It returns "" if there is none, also if the templates of the package cannot be
+// read: Plan reports that.
 func (op *Operation) VDUOf(cp string) string {
 	if vdu, ok := op.vduOf(cp); ok {
 		return vdu
@@ -251,8 +195,8 @@ func withFirst(list VimConnections, vim VimConnectionInfo) VimConnections {
 	return out
 }
 
-// StopMachine turns off the machine of a VNFC, so that nothing on it writes any more: a step of a management driver calls
-// it before other machines take over. It returns ErrNotSupported if the InfraDriver is no MachineStopper.
+// StopMachine turns off the machine of a VNFC, so that the machine no longer writes. A step of a management driver
+// calls it before other machines take over. It returns ErrNotSupported if the InfraDriver is not a MachineStopper.
 func (op *Operation) StopMachine(ctx context.Context, v VNFC) error {
 	if op.claim == nil {
 		return errReadOnly
@@ -264,10 +208,9 @@ func (op *Operation) StopMachine(ctx context.Context, v VNFC) error {
 	return stopper.StopMachine(ctx, op, v)
 }
 
-// Publish shows everybody who reads the instance what a machine of it offers: its vnfcResourceInfo gets these
-// metadata (SOL003 v3.3.1 5.5.3.5) beside those of the infra driver, in the place of what was published of it
-// before. They are of the machine: one that takes its place, as after a heal, begins without. They are no place
-// for secrets.
+// Publish sets metadata of a machine that every reader of the instance sees: its vnfcResourceInfo gets these metadata
+// (SOL003 v3.3.1 5.5.3.5) in addition to those of the infra driver. They replace metadata that were published before.
+// They belong to the machine: its replacement, as after a heal, starts without them. Do not publish secrets.
 func (op *Operation) Publish(ctx context.Context, v VNFC, metadata map[string]string) error {
 	return op.update(ctx, func(ctx context.Context, b *Batch) error {
 		return op.changeInstance(ctx, b, func(i *instanceRecord) {
@@ -282,8 +225,8 @@ func (op *Operation) Publish(ctx context.Context, v VNFC, metadata map[string]st
 	})
 }
 
-// update writes the batch that build returns while this process has the claim. It fails outside of the phases, where
-// nothing is touched.
+// update writes the batch that build returns while this process has the claim. It fails outside of the phases, which
+// must not write.
 func (op *Operation) update(ctx context.Context, build func(context.Context, *Batch) error) error {
 	if op.claim == nil {
 		return errReadOnly
@@ -306,7 +249,7 @@ var errReadOnly = fmt.Errorf("%w: Plan, Validate and Resources change nothing", 
 
 // changeInstance adds to b that change is made to the instance while the operation runs.
 func (op *Operation) changeInstance(ctx context.Context, b *Batch, change func(*instanceRecord)) error {
-	if op.claim.kind == kindHook { // there is no instance whose readers follow the feed
+	if op.claim.kind == kindHook { // the readers of the feed do not follow this instance
 		return op.claim.changeInstance(ctx, b, op.claim.opID, change)
 	}
 	var vnf VNFIdentity
@@ -320,20 +263,6 @@ func (op *Operation) changeInstance(ctx context.Context, b *Batch, change func(*
 	return op.records.appendChange(b, InstanceChanged, vnf, nil)
 }
 
-func withoutVIM(list VimConnections, vimID string) VimConnections {
-	var out VimConnections
-	for _, v := range list {
-		if v.VimID != vimID {
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
-func withoutID(list []string, id string) []string {
-	return slices.DeleteFunc(list, func(other string) bool { return other == id })
-}
-
 func (op *Operation) emit(e Event) {
 	e.Time, e.InstanceID, e.Operation, e.State = time.Now(), op.InstanceID, op.occurrence, op.state
 	for _, v := range slices.Concat(op.VNFCs, op.Change.Added, op.Change.Removed) {
@@ -342,7 +271,7 @@ func (op *Operation) emit(e Event) {
 		}
 	}
 	if op.Log == nil {
-		return // made by hand: nothing observes it
+		return // made by a test or a program: it has no observer
 	}
 	op.Log.Debug(string(e.Kind), "phase", e.Phase, "step", e.Name, "on", e.On, "host", e.Host,
 		"duration", e.Duration, "message", e.Message)
@@ -351,7 +280,7 @@ func (op *Operation) emit(e Event) {
 	}
 }
 
-// State keeps what drivers know of one instance, sealed: host keys, made passwords. Keys are paths such as
+// State stores the drivers' data of one instance, sealed: host keys, generated passwords. Keys are paths such as
 // "hostkey/<resource id>"; parallel steps write different ones.
 type State struct {
 	records  *records
@@ -359,7 +288,7 @@ type State struct {
 	update   func(context.Context, func(context.Context, *Batch) error) error
 }
 
-// Get reads the value of a key into v; ErrNotFound when there is none.
+// Get reads the value of a key into v; ErrNotFound if there is no such key.
 func (s *State) Get(ctx context.Context, key string, v any) error {
 	if s.records == nil {
 		return errByHand

@@ -15,14 +15,14 @@ type sighting struct {
 	since   time.Time // its monotonic part counts: clocks of two machines are never compared
 }
 
-// sightings are those of several records, by their keys.
+// sightings has the sighting of each record, by its key.
 type sightings map[[2]string]sighting
 
-// Resume takes up the active operations on which no living process works, and continues them where they were. It returns
-// their ids as taken. Those of another process are observed: a Manager takes them up by itself once it has seen no sign
-// of life of that process for its LeaseTTL. Operations of an earlier process of the same Owner, and those that a closed
-// Manager has left, are taken at once. An operation that cannot be taken up does not keep others from it; its error is
-// joined to err.
+// Resume takes up the active operations on which no living process works, and continues them. It returns their ids as
+// taken. Operations of another process are observed: a Manager takes them up later, after it has seen no sign of life
+// of that process for its LeaseTTL. Operations of an earlier process of the same Owner, and those that a closed Manager
+// has left, are taken at once. If an operation cannot be taken up, Resume continues with the next one and joins the
+// error to err.
 func (m *Manager) Resume(ctx context.Context) (taken, observed []string, err error) {
 	if err := m.open(ctx); err != nil || !m.works() {
 		return nil, nil, err
@@ -30,7 +30,7 @@ func (m *Manager) Resume(ctx context.Context) (taken, observed []string, err err
 	return m.takeOrphans(ctx, claimFree, claimHeld)
 }
 
-// open starts what Resume promises to go on doing.
+// open starts the background work that Resume promises.
 func (m *Manager) open(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,7 +43,7 @@ func (m *Manager) open(ctx context.Context) error {
 	return nil
 }
 
-// startKeeping starts to renew the lease and to look for orphans. m.mu is held.
+// startKeeping starts to renew the lease, to look for orphans and to renew VIMs. m.mu is held.
 func (m *Manager) startKeeping(ctx context.Context) {
 	if m.keep != nil {
 		return
@@ -56,6 +56,9 @@ func (m *Manager) startKeeping(ctx context.Context) {
 		m.keeping.Go(func() { m.watchRunner(ctx) })
 	} else {
 		m.keeping.Go(func() { m.watchOrphans(ctx) })
+	}
+	if !m.cfg.AcceptOnly {
+		m.keeping.Go(func() { m.renewVIMs(ctx) })
 	}
 }
 
@@ -112,7 +115,7 @@ func (m *Manager) working() []*run {
 	return out
 }
 
-// renewFor renews the lease and tells each run if it has lost its claim, or if another process asks to cancel it.
+// renewFor renews the lease and notifies each run that has lost its claim, or that another process asks to cancel.
 func (m *Manager) renewFor(ctx context.Context, runs []*run) {
 	ctx, done := context.WithTimeout(ctx, m.cfg.LeaseTTL/2)
 	defer done()
@@ -128,12 +131,12 @@ func (m *Manager) renewFor(ctx context.Context, runs []*run) {
 		return
 	}
 	for _, r := range runs {
-		_ = r.claim.hold(ctx) // tells the run if it is lost
+		_ = r.claim.hold(ctx) // notifies the run if the claim is lost
 	}
 	m.findCancels(ctx, runs)
 }
 
-// findCancels tells each run if another process asks to cancel it.
+// findCancels notifies each run that another process asks to cancel.
 func (m *Manager) findCancels(ctx context.Context, runs []*run) {
 	if len(runs) == 0 {
 		return
@@ -175,7 +178,7 @@ func (m *Manager) watchOrphans(ctx context.Context) {
 	}
 }
 
-// watchEvery is short beside the TTL, so that little is added to it before an operation goes on.
+// watchEvery is short compared with the TTL, so that it adds little to the delay before an operation continues.
 func watchEvery(ttl time.Duration) time.Duration { return min(ttl/8, 500*time.Millisecond) }
 
 // seenClaim is a claim that was read.
@@ -199,7 +202,7 @@ func (m *Manager) claims(ctx context.Context, states ...claimState) ([]seenClaim
 	return out, nil
 }
 
-// takeOrphans takes up what can be taken up now of the operations whose claims are in these states.
+// takeOrphans takes up those operations whose claims are in these states and that can be taken up now.
 func (m *Manager) takeOrphans(ctx context.Context, states ...claimState) (taken, observed []string, err error) {
 	m.watching.Lock()
 	defer m.watching.Unlock()
@@ -254,11 +257,11 @@ func (m *Manager) forgetSightings(claims []seenClaim, processes []Record) {
 	maps.DeleteFunc(m.seen, func(key [2]string, _ sighting) bool { return !there[key] })
 }
 
-// isFree reports whether no living process works on an operation. holder is the record of the process that has the claim,
-// if it is another one.
+// isFree reports whether no living process works on an operation. holder is the record of the process that has the
+// claim, unless that is this process.
 func (m *Manager) isFree(c seenClaim, processes []Record) (holder Record, free bool) {
 	switch {
-	case c.err != nil: // damaged: as if it named a process that is gone
+	case c.err != nil: // damaged: treated as a claim of a process that no longer exists
 		return Record{}, m.seen.stoodStill(c.stored, m.cfg.LeaseTTL)
 	case c.held.State == claimFree || c.held.Process == m.process.owner:
 		return Record{}, true
@@ -335,7 +338,7 @@ func (m *Manager) takeUp(ctx context.Context, stored, holder Record) (bool, erro
 	return true, nil
 }
 
-// seize makes a claim that is as stored that of a run. If holder is a process, its record must be unchanged.
+// seize transfers a claim that is as stored to a run. If holder is a process, its record must be unchanged.
 func (m *Manager) seize(ctx context.Context, r *run, stored, holder Record) error {
 	r.claim.epoch, r.claim.accepted = stored.Version, stored.Index.Start
 	return m.process.assert(ctx, func(self Record) error {
@@ -351,8 +354,8 @@ func (m *Manager) seize(ctx context.Context, r *run, stored, holder Record) erro
 	})
 }
 
-// park gives up a claim on an operation that cannot go on: it is missing, unreadable or not active. A store that does
-// not answer is no reason.
+// park gives up a claim on an operation that cannot continue: it is missing, unreadable or not active. A store that
+// does not answer is not a reason to park.
 func (r *run) park(ctx context.Context, err error) {
 	var b Batch
 	switch {

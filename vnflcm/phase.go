@@ -194,6 +194,7 @@ func (s *session) doing(p phase) func(context.Context) error {
 			return fmt.Errorf("%w: the VNFD names driver %q for %s: it is not registered, or has no such hook", ErrInvalidRequest, name, hook)
 		}
 	}
+	s.op.driver = name
 	return func(ctx context.Context) error { return driver.Hooks()[hook](ctx, s.op) }
 }
 

@@ -25,6 +25,7 @@ const (
 	kindLease       = "lease"
 	kindVIM         = "vim"
 	kindVIMDefault  = "vim-default"
+	kindRenewal     = "renewal"
 )
 
 // records seals values into a Store and opens them again. A body is the JSON of the value with its secrets.
@@ -38,7 +39,7 @@ func newRecords(store *accountable, keys ...[]byte) (*records, error) {
 	return &records{store: store, keys: ring}, err
 }
 
-// indexed is what is kept with an index.
+// indexed is a value that is stored with an index.
 type indexed interface{ index() Index }
 
 // sealed returns the record of v that replaces the given version.
@@ -96,7 +97,7 @@ func (r *records) update(ctx context.Context, build func(context.Context, *Batch
 	}
 }
 
-// put adds to b that v replaces whatever the record holds.
+// put adds to b that v replaces the record, whatever its content.
 func (r *records) put(ctx context.Context, b *Batch, kind, id string, v any) error {
 	stored, err := r.store.Get(ctx, kind, id)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -176,7 +177,7 @@ func (a *accountable) Feed(ctx context.Context, after string, limit int) ([]Reco
 	return list, next, a.failure(ctx, err)
 }
 
-// failure returns what the Store has answered as it is, and a failure as ErrStore.
+// failure returns errors that the Store defines unchanged, and all other errors as ErrStore.
 func (a *accountable) failure(ctx context.Context, err error) error {
 	if _, isCode := errors.AsType[Code](err); err == nil || isCode || ctx.Err() != nil {
 		return err

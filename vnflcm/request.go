@@ -78,6 +78,20 @@ func (m *Manager) begin(ctx context.Context, instanceID string, kind LcmOperatio
 // was renewed while the request was checked.
 func (m *Manager) beginAt(ctx context.Context, instanceID, ifMatch string, kind LcmOperation, req any,
 	prepare func(*instanceRecord, *operationRecord)) (string, error) {
+	const most = 3
+	for tries := 1; ; tries++ {
+		opID, err := m.tryBegin(ctx, instanceID, ifMatch, kind, req, prepare)
+		if !errors.Is(err, errInstanceChanged) || tries == most {
+			return opID, err
+		}
+	}
+}
+
+// errInstanceChanged: the instance is not locked, and has changed since the request was checked.
+var errInstanceChanged = fmt.Errorf("%w: the VNF instance has changed meanwhile", ErrConflict)
+
+func (m *Manager) tryBegin(ctx context.Context, instanceID, ifMatch string, kind LcmOperation, req any,
+	prepare func(*instanceRecord, *operationRecord)) (string, error) {
 	inst, version, err := m.instanceAt(ctx, instanceID, ifMatch)
 	if err != nil {
 		return "", err
@@ -166,6 +180,8 @@ func (r *run) acceptedAfter(ctx context.Context, err error, inst *instanceRecord
 		return nil
 	case now.Holder != "":
 		return r.m.heldBy(ctx, now)
+	case errors.Is(err, ErrConflict):
+		return errInstanceChanged
 	}
 	return err
 }

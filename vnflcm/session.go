@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// session is one operation made ready for its drivers: the package open, the VIM resolved.
+// session is one operation prepared for its drivers: the package is open, the VIM resolved.
 type session struct {
 	m     *Manager
 	op    *Operation
@@ -37,9 +37,14 @@ func (m *Manager) session(ctx context.Context, pkg *tosca.Package, inst *instanc
 		return nil, err
 	}
 	op.connect(inst, rec)
-	op.mask = newMasker(s.secrets())
-	op.Log = maskedLogger(m.cfg.Logger.With("operation", op.ID, "instance", op.InstanceID), op.mask)
+	s.hide(s.secrets())
 	return s, nil
+}
+
+// hide masks these values in what drivers log and in errors.
+func (s *session) hide(secrets []string) {
+	s.op.mask = newMasker(secrets)
+	s.op.Log = maskedLogger(s.m.cfg.Logger.With("operation", s.op.ID, "instance", s.op.InstanceID), s.op.mask)
 }
 
 // findDriver resolves the VIM and takes the driver of its type.
@@ -50,6 +55,9 @@ func (s *session) findDriver(ctx context.Context, inst *instanceRecord) (err err
 		named = VimConnections{{VimID: inst.DefaultVIM}}
 	}
 	s.op.VIM, err = resolveVIM(ctx, s.m.vims, named, types)
+	if err == nil && s.m.renewOverdue(ctx, s.op.VIM.VimID) {
+		s.op.VIM, err = resolveVIM(ctx, s.m.vims, named, types)
+	}
 	if err != nil {
 		return err
 	}
@@ -191,7 +199,7 @@ func (m *Manager) openPackage(ctx context.Context, inst *instanceRecord) (*tosca
 	return pkg, nil
 }
 
-// packageError names the package in err, which is ErrPackageChanged if the content is another one.
+// packageError names the package in err, which is ErrPackageChanged if the content has changed.
 func packageError(vnfdID string, err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("%w: %s (%v)", ErrNoPackage, vnfdID, err) //nolint:errorlint // it is not the instance that is missing
@@ -290,7 +298,7 @@ func (s *session) masked(err error) error {
 	return &maskedError{text: s.op.mask.applyTo(err), err: err}
 }
 
-// maskedError shows a masked text; errors.Is and errors.As find what is beneath.
+// maskedError shows a masked text; errors.Is and errors.As find the wrapped error.
 type maskedError struct {
 	text string
 	err  error

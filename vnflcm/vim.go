@@ -29,8 +29,7 @@ func (c *VimConnections) UnmarshalJSON(data []byte) error {
 
 func (*VimConnections) asList(tree any) any { return idKeyed(tree, "id") }
 
-// VIMs is the registry of VIMs, by vimId. The Manager keeps one in its Store; a caller with a registry of
-// its own gives that instead.
+// VIMs is the registry of VIMs, by vimId. The Manager keeps one in its Store, unless Config.VIMs has the caller's.
 type VIMs interface {
 	// Get returns ErrNotFound for an unknown id.
 	Get(ctx context.Context, vimID string) (VimConnectionInfo, error)
@@ -39,7 +38,7 @@ type VIMs interface {
 	// Remove forgets an entry; a missing entry is no error. The registry in the Store logs a warning that names the VNF
 	// instances on the VIM.
 	Remove(ctx context.Context, vimID string) error
-	// Default returns the VIM of that type for requests that name none, ErrNotFound when there is none.
+	// Default returns the VIM of that type for requests that name none, or ErrNotFound.
 	Default(ctx context.Context, vimType string) (VimConnectionInfo, error)
 	// SetDefault makes a registered VIM the default of its type.
 	SetDefault(ctx context.Context, vimID string) error
@@ -65,14 +64,34 @@ func (v *storeVIMs) Put(ctx context.Context, info VimConnectionInfo) error {
 
 // put adds to b that the entry is added or replaced.
 func (v *storeVIMs) put(ctx context.Context, b *Batch, info VimConnectionInfo) error {
-	if info.VimID == "" || info.VimType == "" {
-		return errors.New("vnflcm: a VIM needs a vimId and a vimType")
-	}
-	entry, err := NewParams(info)
-	if err = errors.Join(err, checkUnmasked(entry)); err != nil {
+	if err := info.checkEntry(); err != nil {
 		return err
 	}
 	return v.records.put(ctx, b, kindVIM, info.VimID, info)
+}
+
+// checkEntry returns the reason why the registry cannot store the entry.
+func (v VimConnectionInfo) checkEntry() error {
+	if v.VimID == "" || v.VimType == "" {
+		return errors.New("vnflcm: a VIM needs a vimId and a vimType")
+	}
+	entry, err := NewParams(v)
+	return errors.Join(err, checkUnmasked(entry))
+}
+
+// replace adds to b that the entry is replaced, if it is still was; errEntryChanged otherwise.
+func (v *storeVIMs) replace(ctx context.Context, b *Batch, was, info VimConnectionInfo) error {
+	var now VimConnectionInfo
+	version, err := v.records.get(ctx, kindVIM, was.VimID, &now)
+	if errors.Is(err, ErrNotFound) || err == nil && !now.equal(was) {
+		return errEntryChanged
+	}
+	if err != nil {
+		return err
+	}
+	record, err := v.records.sealed(kindVIM, was.VimID, version, info)
+	b.Put = append(b.Put, record)
+	return errors.Join(err, info.checkEntry())
 }
 
 func (v *storeVIMs) Remove(ctx context.Context, vimID string) error {
@@ -129,7 +148,7 @@ func (v *storeVIMs) SetDefault(ctx context.Context, vimID string) error {
 	})
 }
 
-// resolveVIM completes what a request says of its VIM.
+// resolveVIM completes the VIM of a request.
 func resolveVIM(ctx context.Context, vims VIMs, named VimConnections, types []string) (VimConnectionInfo, error) {
 	const path = "vimConnectionInfo"
 	if len(named) == 0 {

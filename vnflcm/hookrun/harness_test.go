@@ -82,7 +82,8 @@ func (c *cluster) register(ctx context.Context, op *vnflcm.Operation) error {
 		return fail
 	}
 	access, err := vnflcm.ParseParams([]byte(`{"bearer_token": "` + canary + `"}`))
-	return errors.Join(err, op.RegisterVIM(ctx, vnflcm.VimConnectionInfo{VimID: "cluster-" + op.InstanceID, VimType: "kubernetes", AccessInfo: access}),
+	return errors.Join(err, op.RegisterVIMUntil(ctx, vnflcm.VimConnectionInfo{VimID: "cluster-" + op.InstanceID, VimType: "kubernetes", AccessInfo: access},
+		vnflcm.Validity{Until: time.Now(), For: time.Hour}),
 		op.Publish(ctx, op.VNFCs[0], map[string]string{"address": "192.0.2.1"}))
 }
 

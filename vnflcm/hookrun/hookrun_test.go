@@ -34,7 +34,7 @@ const wantResult = `{"published":{"vm0":{"address":"192.0.2.1"}},"vims":[{"vimId
 func count(t testing.TB, store vnflcm.Store) map[string]int {
 	t.Helper()
 	out := map[string]int{}
-	for _, kind := range []string{"claim", "hook", "hook-initial", "lease", "process", "state", "step", "vim", "instance", "operation", "change"} {
+	for _, kind := range []string{"claim", "hook", "hook-initial", "lease", "process", "state", "step", "vim", "renewal", "instance", "operation", "change"} {
 		list, err := store.List(t.Context(), vnflcm.Query{Kind: kind})
 		if err != nil {
 			t.Fatal(err)

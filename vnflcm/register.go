@@ -1,0 +1,108 @@
+package vnflcm
+
+import (
+	"context"
+	"slices"
+)
+
+// RegisterVIM puts an entry into the VIM registry and into the instance's vimConnectionInfo: a cluster that
+// the VNF has become, for other VNFs to be instantiated on. With a registry of the caller's own (Config.VIMs) the two
+// are not written at once: that this process still works on the operation is checked just before the registry is called.
+func (op *Operation) RegisterVIM(ctx context.Context, info VimConnectionInfo) error {
+	return op.RegisterVIMUntil(ctx, info, Validity{})
+}
+
+// RegisterVIMUntil is RegisterVIM for an entry whose credentials expire. The Manager calls the driver, which must be a
+// VIMRenewer, to renew the entry when half of the validity is over, or when the Manager runs again after that. In a
+// hook that package hookrun runs, nothing renews the entry.
+func (op *Operation) RegisterVIMUntil(ctx context.Context, info VimConnectionInfo, v Validity) error {
+	own, stored := op.vims.(*storeVIMs)
+	if !stored {
+		if err := op.mayCall(ctx); err != nil {
+			return err
+		}
+		if err := op.vims.Put(ctx, info); err != nil {
+			return err
+		}
+	}
+	return op.update(ctx, func(ctx context.Context, b *Batch) error {
+		if stored {
+			if err := own.put(ctx, b, info); err != nil {
+				return err
+			}
+		}
+		if err := op.planRenewal(ctx, b, info.VimID, v); err != nil {
+			return err
+		}
+		return op.changeInstance(ctx, b, func(i *instanceRecord) { i.register(info) })
+	})
+}
+
+// planRenewal adds to b when the entry of a VIM is to be renewed, or that it is not.
+func (op *Operation) planRenewal(ctx context.Context, b *Batch, vimID string, v Validity) error {
+	switch {
+	case op.claim.kind == kindHook:
+		if v != (Validity{}) {
+			op.Log.WarnContext(ctx, "the credentials of the VIM end, and without a Manager nothing renews them", "vim", vimID, "until", v.Until)
+		}
+		return nil
+	case v == Validity{}:
+		return op.records.drop(ctx, b, kindRenewal, vimID)
+	}
+	return op.records.put(ctx, b, kindRenewal, vimID, renewal{Instance: op.InstanceID, Driver: op.driver, Params: op.Params, Validity: v})
+}
+
+// register notes that the instance has become a VIM.
+func (rec *instanceRecord) register(info VimConnectionInfo) {
+	rec.Instance.VimConnectionInfo = append(withoutVIM(rec.Instance.VimConnectionInfo, info.VimID), info)
+	rec.RegisteredVIMs = append(withoutID(rec.RegisteredVIMs, info.VimID), info.VimID)
+}
+
+// RemoveVIM removes the entry from the VIM registry and from the instance's vimConnectionInfo, under the conditions of
+// RegisterVIM. A warning in the log names the VNF instances that are on the VIM: without the entry they can be neither
+// changed nor terminated.
+func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
+	if op.claim == nil {
+		return errReadOnly
+	}
+	if err := op.records.warnOfUsers(ctx, op.Log, vimID); err != nil {
+		return err
+	}
+	_, stored := op.vims.(*storeVIMs)
+	if !stored {
+		if err := op.mayCall(ctx); err != nil {
+			return err
+		}
+		if err := op.vims.Remove(ctx, vimID); err != nil {
+			return err
+		}
+	}
+	return op.update(ctx, func(ctx context.Context, b *Batch) error {
+		if stored {
+			if err := op.records.drop(ctx, b, kindVIM, vimID); err != nil {
+				return err
+			}
+		}
+		if err := op.planRenewal(ctx, b, vimID, Validity{}); err != nil {
+			return err
+		}
+		return op.changeInstance(ctx, b, func(i *instanceRecord) {
+			i.Instance.VimConnectionInfo = withoutVIM(i.Instance.VimConnectionInfo, vimID)
+			i.RegisteredVIMs = withoutID(i.RegisteredVIMs, vimID)
+		})
+	})
+}
+
+func withoutVIM(list VimConnections, vimID string) VimConnections {
+	var out VimConnections
+	for _, v := range list {
+		if v.VimID != vimID {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func withoutID(list []string, id string) []string {
+	return slices.DeleteFunc(list, func(other string) bool { return other == id })
+}

@@ -1,0 +1,355 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// VIMRenewer is a MgmtDriver that registers VIMs whose credentials expire (Operation.RegisterVIMUntil).
+type VIMRenewer interface {
+	// RenewVIM makes new credentials for a VIM that it has registered. It returns the entry with them, and their
+	// validity. vim is the entry in the registry, and was is the validity of its credentials: they may have expired, so
+	// RenewVIM must not need them.
+	//
+	// RenewVIM is not a hook. op has no request; its Params are those of the operation that registered the VIM. There
+	// are no steps, and the State of op can only be read. An operation may work on the instance at the same time:
+	// RenewVIM changes nothing that the operation relies on. RenewVIM may be called again if its result could not be
+	// stored.
+	RenewVIM(ctx context.Context, op *Operation, vim VimConnectionInfo, was Validity) (VimConnectionInfo, Validity, error)
+}
+
+// Validity says how long credentials are valid. The zero Validity means that they do not expire.
+type Validity struct {
+	Until time.Time     `json:"until"` // by the clock of the VIM
+	For   time.Duration `json:"for"`   // from when they were made until Until
+}
+
+// renewal says how the entry of a VIM is renewed. Every change of the entry by an operation or by a renewal writes it
+// in the same batch, so a changed version means a changed entry.
+type renewal struct {
+	Instance string   `json:"instance"`
+	Driver   string   `json:"driver"` // in Config.Mgmt
+	Params   Params   `json:"params,omitzero"`
+	Validity Validity `json:"validity"`
+}
+
+// index has the time from which on the entry is to be renewed: half of the life of the credentials. The clock of a
+// process may then be late by the other half.
+func (r renewal) index() Index {
+	return Index{Instance: r.Instance, Start: r.Validity.Until.Add(-r.Validity.For / 2).UnixNano()}
+}
+
+const (
+	// renewLimit is how long one attempt may take. A control-plane node that is dead takes 20 s.
+	renewLimit = time.Minute
+	// mostRenewals is how many entries a Manager renews at once.
+	mostRenewals = 64
+	// longestPause is the longest pause after an attempt that failed.
+	longestPause = 5 * time.Minute
+)
+
+// renewEvery is how often a Manager looks for entries that are to be renewed.
+func (m *Manager) renewEvery() time.Duration { return min(m.cfg.LeaseTTL, 5*time.Second) }
+
+// renewVIMs renews entries of VIMs until ctx ends.
+func (m *Manager) renewVIMs(ctx context.Context) {
+	for ctx.Err() == nil {
+		var due []string
+		for vimID, at := range m.listRenewals(ctx) {
+			if !at.After(time.Now()) {
+				due = append(due, vimID)
+			}
+		}
+		_ = Each(ctx, mostRenewals, due, func(ctx context.Context, vimID string) error {
+			m.renewVIM(ctx, vimID)
+			return nil
+		})
+		pause(ctx, m.renewEvery())
+	}
+}
+
+// listRenewals returns the time of renewal by entry; none if the store does not answer.
+func (m *Manager) listRenewals(ctx context.Context) map[string]time.Time {
+	list, err := m.cfg.Store.List(ctx, Query{Kind: kindRenewal})
+	if err != nil {
+		return nil
+	}
+	due := map[string]time.Time{}
+	for _, r := range list {
+		due[r.ID] = time.Unix(0, r.Index.Start)
+	}
+	m.renewals.note(due)
+	return due
+}
+
+// renewOverdue renews the entry of a VIM that an operation is about to use, if the renewal is late. It reports whether
+// the entry may have changed.
+func (m *Manager) renewOverdue(ctx context.Context, vimID string) bool {
+	if m.cfg.AcceptOnly {
+		return false
+	}
+	due := m.renewals.known()
+	if due == nil {
+		due = m.listRenewals(ctx)
+	}
+	if at, ends := due[vimID]; !ends || time.Since(at) < renewLimit {
+		return false
+	}
+	ctx, done := context.WithTimeoutCause(ctx, renewLimit, errOverdue)
+	defer done()
+	m.renewVIM(ctx, vimID)
+	return true
+}
+
+// renewVIM renews the entry of a VIM if that is due, in one process at a time. A failure is logged, and the next attempt is put off.
+func (m *Manager) renewVIM(ctx context.Context, vimID string) {
+	if !m.renewals.mayTry(vimID) {
+		return
+	}
+	_ = m.Exclusively(ctx, "renew-vim/"+vimID, func(ctx context.Context) error {
+		ctx, done := context.WithTimeoutCause(ctx, renewLimit, errOverdue)
+		defer done()
+		if m.renewals.mayTry(vimID) {
+			m.tryRenewal(ctx, vimID)
+		}
+		return nil
+	})
+}
+
+var errOverdue = fmt.Errorf("no success within %v", renewLimit)
+
+// tryRenewal makes one attempt.
+func (m *Manager) tryRenewal(ctx context.Context, vimID string) {
+	log := m.cfg.Logger.With("vim", vimID)
+	e, err := m.dueEntry(ctx, vimID)
+	if e == nil && err == nil {
+		m.renewals.rest(vimID, 0)
+		return
+	}
+	if e != nil {
+		log = log.With("instance", e.renewal.Instance, "until", e.renewal.Validity.Until)
+	}
+	var next Validity
+	if err == nil {
+		next, err = m.renew(ctx, e)
+	}
+	switch {
+	case err == nil:
+		m.renewals.rest(vimID, next.For/4)
+		log.InfoContext(ctx, "the credentials of the VIM have been renewed", "next", next.Until)
+	case errors.Is(err, errEntryChanged):
+		m.renewals.rest(vimID, 0)
+		log.InfoContext(ctx, "the credentials of the VIM were not renewed: its entry has changed meanwhile")
+	case ctx.Err() == nil || errors.Is(context.Cause(ctx), errOverdue):
+		again := m.renewals.failed(vimID, m.renewEvery())
+		log.WarnContext(ctx, "the credentials of the VIM cannot be renewed now", "again", again, "error", err)
+	}
+}
+
+// endingEntry is the entry of a VIM whose credentials expire, as read by an attempt to renew them.
+type endingEntry struct {
+	vimID    string
+	renewal  renewal
+	version  int64 // of renewal
+	instance *instanceRecord
+	vim      VimConnectionInfo
+}
+
+// dueEntry reads an entry, nil if it need not be renewed. It removes the renewal of an entry that no longer exists.
+func (m *Manager) dueEntry(ctx context.Context, vimID string) (*endingEntry, error) {
+	e := &endingEntry{vimID: vimID}
+	stored, err := m.cfg.Store.Get(ctx, kindRenewal, vimID)
+	if err == nil {
+		err = m.records.open(stored, &e.renewal)
+	}
+	if err != nil || stored.Index.Start > time.Now().UnixNano() {
+		return nil, ignoreNotFound(err)
+	}
+	e.version = stored.Version
+	e.instance, _, err = m.instance(ctx, e.renewal.Instance)
+	if err == nil && !slices.Contains(e.instance.RegisteredVIMs, vimID) {
+		err = ErrNotFound
+	}
+	if err == nil {
+		e.vim, err = m.vims.Get(ctx, vimID)
+	}
+	if errors.Is(err, ErrNotFound) {
+		return nil, ignoreConflict(m.cfg.Store.Apply(ctx, Batch{Delete: []Record{stored}}))
+	}
+	return e, err
+}
+
+// renew has the driver make new credentials and stores them.
+func (m *Manager) renew(ctx context.Context, e *endingEntry) (Validity, error) {
+	pkg, err := m.openPackage(ctx, e.instance)
+	if err != nil {
+		return Validity{}, err
+	}
+	defer closePackage(pkg)
+	rec := &operationRecord{Occ: VnfLcmOpOcc{VnfInstanceID: e.renewal.Instance}, Levels: e.instance.Levels, Before: e.instance.Levels}
+	s, err := m.session(ctx, pkg, e.instance, rec, "renew")
+	if err != nil {
+		return Validity{}, err
+	}
+	s.op.Params = e.renewal.Params
+	s.hide(append(s.secrets(), e.vim.AccessInfo.secrets(nil, nil)...))
+	driver, able := m.cfg.Mgmt[e.renewal.Driver].(VIMRenewer)
+	if !able {
+		return Validity{}, fmt.Errorf("%w: the driver %s is not registered, or is no VIMRenewer", ErrNotSupported, e.renewal.Driver)
+	}
+	info, validity, err := driver.RenewVIM(ctx, s.op, e.vim, e.renewal.Validity)
+	if err == nil && info.VimID != e.vimID {
+		err = fmt.Errorf("%w: the driver %s has renewed the VIM %q", ErrProgramming, e.renewal.Driver, info.VimID)
+	}
+	if err == nil {
+		err = m.storeRenewed(ctx, e, info, validity)
+	}
+	return validity, s.masked(err)
+}
+
+// errEntryChanged ends an attempt: an operation, the program or another process has replaced or removed the entry meanwhile.
+var errEntryChanged = errors.New("the entry has changed")
+
+// storeRenewed writes the entry into the registry and the instance, and the time of its next renewal. It writes nothing
+// if an operation has written the entry meanwhile. If the registry is the caller's, which has no versions, the entry of
+// the operation is restored.
+func (m *Manager) storeRenewed(ctx context.Context, e *endingEntry, info VimConnectionInfo, v Validity) error {
+	own, stored := m.vims.(*storeVIMs)
+	if !stored {
+		if err := m.checkUnchanged(ctx, e); err != nil {
+			return err
+		}
+		if err := m.vims.Put(ctx, info); err != nil {
+			return err
+		}
+	}
+	err := m.records.update(ctx, func(ctx context.Context, b *Batch) error {
+		if err := m.checkUnchanged(ctx, e); err != nil {
+			return err
+		}
+		if stored {
+			if err := own.replace(ctx, b, e.vim, info); err != nil {
+				return err
+			}
+		}
+		return m.putRenewed(ctx, b, e, info, v)
+	})
+	if errors.Is(err, errEntryChanged) && !stored {
+		if failed := m.restoreEntry(ctx, e); failed != nil {
+			return fmt.Errorf("the registry keeps an outdated entry: %w", failed)
+		}
+	}
+	return err
+}
+
+// checkUnchanged returns errEntryChanged if an operation or another process has written the entry since e was read.
+func (m *Manager) checkUnchanged(ctx context.Context, e *endingEntry) error {
+	stored, err := m.cfg.Store.Get(ctx, kindRenewal, e.vimID)
+	if errors.Is(err, ErrNotFound) || err == nil && stored.Version != e.version {
+		return errEntryChanged
+	}
+	return err
+}
+
+// putRenewed adds to b that the instance has the renewed entry, and when that is to be renewed. An operation that has the instance
+// locked reads the instance again when it finds another version.
+func (m *Manager) putRenewed(ctx context.Context, b *Batch, e *endingEntry, info VimConnectionInfo, v Validity) error {
+	inst, version, err := m.instance(ctx, e.renewal.Instance)
+	if err != nil {
+		return err
+	}
+	inst.register(info)
+	next := e.renewal
+	next.Validity = v
+	changed, err1 := m.records.sealed(kindInstance, inst.Instance.ID, version, inst)
+	renewed, err2 := m.records.sealed(kindRenewal, e.vimID, e.version, next)
+	b.Put = append(b.Put, changed)
+	if v == (Validity{}) {
+		b.Delete = append(b.Delete, renewed)
+	} else {
+		b.Put = append(b.Put, renewed)
+	}
+	return errors.Join(err1, err2, m.records.appendChange(b, InstanceChanged, inst.identity(), nil))
+}
+
+// restoreEntry writes the entry of the instance into a registry of the caller.
+func (m *Manager) restoreEntry(ctx context.Context, e *endingEntry) error {
+	inst, _, err := m.instance(ctx, e.renewal.Instance)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if err == nil && slices.Contains(inst.RegisteredVIMs, e.vimID) {
+		list := inst.Instance.VimConnectionInfo
+		if i := slices.IndexFunc(list, func(v VimConnectionInfo) bool { return v.VimID == e.vimID }); i >= 0 {
+			return m.vims.Put(ctx, list[i])
+		}
+	}
+	return m.vims.Remove(ctx, e.vimID)
+}
+
+// renewals is the cache of a process about renewals.
+type renewals struct {
+	mu     sync.Mutex
+	due    map[string]time.Time // by VIM, as listed
+	listed time.Time
+	next   map[string]attempt // by VIM
+}
+
+// attempt says when this process may next try to renew an entry.
+type attempt struct {
+	after    time.Time // its monotonic part counts
+	failures int
+}
+
+func (p *renewals) note(due map[string]time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.due, p.listed = due, time.Now()
+}
+
+// known returns the cached list, nil if it is old.
+func (p *renewals) known() map[string]time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.listed) > renewLimit {
+		return nil
+	}
+	return p.due
+}
+
+func (p *renewals) mayTry(vimID string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !time.Now().Before(p.next[vimID].after)
+}
+
+// rest puts the next attempt off by at least that: a clock that is fast would have entries be renewed all the time.
+func (p *renewals) rest(vimID string, least time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.next, vimID)
+	if least > 0 {
+		p.set(vimID, attempt{after: time.Now().Add(least)})
+	}
+}
+
+// failed puts the next attempt off, longer each time, and returns by how much.
+func (p *renewals) failed(vimID string, first time.Duration) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	failures := p.next[vimID].failures
+	again := min(first<<min(failures, 16), longestPause)
+	p.set(vimID, attempt{time.Now().Add(again), failures + 1})
+	return again
+}
+
+func (p *renewals) set(vimID string, a attempt) {
+	if p.next == nil {
+		p.next = map[string]attempt{}
+	}
+	p.next[vimID] = a
+}

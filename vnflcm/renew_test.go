@@ -1,0 +1,569 @@
+package vnflcm_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+)
+
+const (
+	renewTTL = 200 * time.Millisecond // Managers look for what is to be renewed as often
+	madeVIM  = "made"
+)
+
+// issuer is a MgmtDriver whose instances are VIMs with a token that ends.
+type issuer struct {
+	mu     sync.Mutex
+	issued int
+	lives  []vnflcm.Validity // of the tokens, by number; those after the last end in an hour
+	failed []error           // what the first calls of RenewVIM return
+	seen   []renewed
+	during func(op *vnflcm.Operation) // called in RenewVIM
+	inHook func(ctx context.Context, op *vnflcm.Operation) error
+}
+
+// renewed is what RenewVIM was given.
+type renewed struct {
+	Instance, Token, Params string
+	VNFCs                   int
+	Was                     vnflcm.Validity
+}
+
+func (d *issuer) Validate(context.Context, *vnflcm.Operation) error { return nil }
+
+func (d *issuer) Hooks() vnflcm.Hooks {
+	return vnflcm.Hooks{
+		vnflcm.InstantiateEnd: d.register, vnflcm.HealEnd: d.register, vnflcm.ScaleStart: vnflcm.Noop, vnflcm.ScaleEnd: d.hook, vnflcm.HealStart: vnflcm.Noop,
+		vnflcm.TerminateStart:           func(ctx context.Context, op *vnflcm.Operation) error { return op.RemoveVIM(ctx, madeVIM) },
+		vnflcm.InstantiateRollbackStart: vnflcm.Noop, vnflcm.ScaleRollbackStart: vnflcm.Noop, vnflcm.ModifyEnd: vnflcm.Noop,
+	}
+}
+
+func (d *issuer) register(ctx context.Context, op *vnflcm.Operation) error {
+	if op.VIM.VimID == madeVIM {
+		return nil // it is on a VIM of this kind
+	}
+	token, life := d.issue()
+	access, err := vnflcm.NewParams(map[string]string{"bearer_token": token, "auth_url": "https://k"})
+	if err != nil {
+		return err
+	}
+	return op.RegisterVIMUntil(ctx, vnflcm.VimConnectionInfo{ID: madeVIM, VimID: madeVIM, VimType: "toy", AccessInfo: access}, life)
+}
+
+func (d *issuer) hook(ctx context.Context, op *vnflcm.Operation) error {
+	if d.inHook == nil {
+		return nil
+	}
+	return d.inHook(ctx, op)
+}
+
+// issue makes the next token.
+func (d *issuer) issue() (string, vnflcm.Validity) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.issued++
+	life := vnflcm.Validity{Until: time.Now().Add(time.Hour).Round(0), For: time.Hour}
+	if n := d.issued - 1; n < len(d.lives) {
+		life = d.lives[n]
+	}
+	return fmt.Sprintf("hunter2-%d", d.issued), life
+}
+
+func (d *issuer) RenewVIM(ctx context.Context, op *vnflcm.Operation, vim vnflcm.VimConnectionInfo, was vnflcm.Validity) (vnflcm.VimConnectionInfo, vnflcm.Validity, error) {
+	d.mu.Lock()
+	d.seen = append(d.seen, renewed{op.InstanceID, tokenOf(vim), string(op.Params.Reveal()), len(op.VNFCs), was})
+	var failed error
+	if len(d.failed) > 0 {
+		failed, d.failed = d.failed[0], d.failed[1:]
+	}
+	during := d.during
+	d.mu.Unlock()
+	op.Log.InfoContext(ctx, "the old token is "+tokenOf(vim))
+	if during != nil {
+		during(op)
+	}
+	if failed != nil {
+		return vim, was, failed
+	}
+	token, life := d.issue()
+	access, err := vnflcm.NewParams(map[string]string{"bearer_token": token})
+	if err == nil {
+		vim.AccessInfo, err = vim.AccessInfo.Merge(access)
+	}
+	return vim, life, err
+}
+
+func (d *issuer) renewals() []renewed {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]renewed(nil), d.seen...)
+}
+
+func tokenOf(vim vnflcm.VimConnectionInfo) string {
+	var access struct {
+		Token string `json:"bearer_token"`
+	}
+	_, _ = vim.AccessInfo.Decode(&access)
+	return access.Token
+}
+
+// ended is the life of a token that has ended; it was due to be renewed before that.
+func ended() vnflcm.Validity {
+	return vnflcm.Validity{Until: time.Now().Add(-time.Hour).Round(0), For: 10 * time.Minute}
+}
+
+// guardedVIMs is a registry of the caller's own.
+type guardedVIMs struct {
+	mu  sync.Mutex
+	own fixedVIMs
+}
+
+func (g *guardedVIMs) Get(ctx context.Context, id string) (vnflcm.VimConnectionInfo, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.own.Get(ctx, id)
+}
+
+func (g *guardedVIMs) Put(ctx context.Context, v vnflcm.VimConnectionInfo) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.own.Put(ctx, v)
+}
+
+func (g *guardedVIMs) Remove(ctx context.Context, id string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.own.Remove(ctx, id)
+}
+
+func (g *guardedVIMs) SetDefault(context.Context, string) error { return nil }
+
+func (g *guardedVIMs) Default(ctx context.Context, _ string) (vnflcm.VimConnectionInfo, error) {
+	return g.Get(ctx, "vim1")
+}
+
+// vims are a Manager and a driver whose instances are VIMs.
+type vims struct {
+	*toys
+	driver *issuer
+	log    *safeBuffer
+}
+
+type safeBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// eachRegistry runs a test with the registry in the Store, and with one of the caller's own.
+func eachRegistry(t *testing.T, test func(t *testing.T, own vnflcm.VIMs)) {
+	t.Helper()
+	t.Run("registry in the store", func(t *testing.T) {
+		t.Parallel()
+		test(t, nil)
+	})
+	t.Run("own registry", func(t *testing.T) {
+		t.Parallel()
+		test(t, &guardedVIMs{own: fixedVIMs{}})
+	})
+}
+
+func newVIMs(t *testing.T, own vnflcm.VIMs, lives ...vnflcm.Validity) *vims {
+	t.Helper()
+	v := &vims{driver: &issuer{lives: lives}, log: &safeBuffer{}}
+	v.toys = newToys(t, func(c *vnflcm.Config) {
+		c.LeaseTTL, c.VIMs, c.Logger = renewTTL, own, slog.New(slog.NewTextHandler(v.log, nil))
+		c.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": v.driver}
+	})
+	t.Cleanup(func() {
+		if strings.Contains(v.log.String(), "hunter2") {
+			t.Errorf("the log has a secret:\n%s", v.log)
+		}
+	})
+	return v
+}
+
+func (v *vims) entry() vnflcm.VimConnectionInfo {
+	v.t.Helper()
+	vim, err := v.VIMs().Get(v.t.Context(), madeVIM)
+	must(v.t, err)
+	return vim
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+func (v *vims) awaitToken(n int) {
+	v.t.Helper()
+	await(v.t, fmt.Sprintf("token %d; the log:\n%s", n, v.log), func() bool { return tokenOf(v.entry()) == fmt.Sprintf("hunter2-%d", n) })
+}
+
+// count returns how many records of a kind there are.
+func (v *vims) count(kind string) int {
+	v.t.Helper()
+	list, err := v.cfg.Store.List(v.t.Context(), vnflcm.Query{Kind: kind})
+	must(v.t, err)
+	return len(list)
+}
+
+// ofInstance returns what the instance shows of its VIM.
+func (v *vims) ofInstance(id string) (found []string) {
+	for _, vim := range v.get(id).VimConnectionInfo {
+		if vim.VimID == madeVIM {
+			found = append(found, tokenOf(vim))
+		}
+	}
+	return found
+}
+
+// TestRenewal: a token is renewed when half of its life is over, once, for the registry and for the instance.
+func TestRenewal(t *testing.T) {
+	t.Parallel()
+	eachRegistry(t, func(t *testing.T, own vnflcm.VIMs) {
+		life := vnflcm.Validity{Until: time.Now().Add(4 * time.Second).Round(0), For: 4 * time.Second} // half of it is over in 2 s
+		v := newVIMs(t, own, life)
+		id := v.create()
+		opID, err := v.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params(t, `{"password":"hunter2"}`)})
+		v.wait(opID, err, vnflcm.Completed)
+		from, err := v.LatestChange(t.Context())
+		must(t, err)
+		if got := tokenOf(v.entry()); got != "hunter2-1" {
+			t.Fatalf("the entry has %q too soon", got)
+		}
+		v.awaitToken(2)
+		if time.Now().Before(life.Until.Add(-life.For / 2)) {
+			t.Error("too soon")
+		}
+		await(t, "the instance", func() bool { return slices.Equal(v.ofInstance(id), []string{"hunter2-2"}) })
+		want := []renewed{{id, "hunter2-1", `{"password":"hunter2"}`, 3, life}}
+		if diff := cmp.Diff(want, v.driver.renewals()); diff != "" {
+			t.Errorf("RenewVIM was given:\n%s", diff)
+		}
+		list, _, err := v.Changes(t.Context(), from, 10)
+		if err != nil || len(list) != 1 || list[0].Kind != vnflcm.InstanceChanged || list[0].VNF.InstanceID != id {
+			t.Errorf("the feed has %+v, %v", list, err)
+		}
+		time.Sleep(3 * renewTTL)
+		if n := len(v.driver.renewals()); n != 1 || v.count("lease") != 0 {
+			t.Errorf("%d renewals, %d leases", n, v.count("lease"))
+		}
+		opID, err = v.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+		v.wait(opID, err, vnflcm.Completed)
+		if n := v.count("renewal"); n != 0 {
+			t.Errorf("%d records are left", n)
+		}
+	})
+}
+
+// TestRenewalAfterOutage: tokens that have ended are renewed when a Manager runs again, by one of two. A Manager that only accepts
+// renews none.
+func TestRenewalAfterOutage(t *testing.T) {
+	t.Parallel()
+	eachRegistry(t, func(t *testing.T, own vnflcm.VIMs) {
+		v := newVIMs(t, own, ended())
+		v.driver.failed = []error{errCut}
+		accepting := v.other(func(c *vnflcm.Config) { c.Owner, c.AcceptOnly = "accepting", true })
+		v.instantiated("plain")
+		await(t, "the first attempt", func() bool { return len(v.driver.renewals()) == 1 })
+		closeManager(t, v.Manager)
+		if _, _, err := accepting.Resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * renewTTL)
+		if n := len(v.driver.renewals()); n > 1 {
+			t.Fatalf("%d attempts without a Manager that works", n)
+		}
+		for _, owner := range []string{"a", "b"} {
+			_, _, err := v.other(func(c *vnflcm.Config) { c.Owner = owner }).Resume(t.Context())
+			must(t, err)
+		}
+		v.awaitToken(2)
+		time.Sleep(3 * renewTTL)
+		if n := len(v.driver.renewals()); n != 2 {
+			t.Errorf("%d attempts, want 2", n)
+		}
+	})
+}
+
+// TestRenewalComesBeforeUse: a request that comes first after an outage finds the new token.
+func TestRenewalComesBeforeUse(t *testing.T) {
+	t.Parallel()
+	v := newVIMs(t, nil, ended())
+	v.driver.failed = []error{errCut}
+	v.instantiated("plain")
+	await(t, "the first attempt", func() bool { return len(v.driver.renewals()) == 1 })
+	closeManager(t, v.Manager)
+	var used []string
+	y := v.other(func(c *vnflcm.Config) {
+		c.LeaseTTL = time.Hour // nothing but the request looks
+		c.Infra = map[string]vnflcm.InfraDriver{"toy": &noting{cloud{world: v.world}, func(op *vnflcm.Operation) { used = append(used, tokenOf(op.VIM)) }}}
+	})
+	opID, err := y.Instantiate(t.Context(), y.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", VimConnectionInfo: vnflcm.VimConnections{{VimID: madeVIM}}})
+	y.wait(opID, err, vnflcm.Completed)
+	if diff := cmp.Diff([]string{"hunter2-2", "hunter2-2"}, used); diff != "" {
+		t.Errorf("tokens:\n%s", diff)
+	}
+}
+
+// noting is a cloud that tells which VIM it uses.
+type noting struct {
+	cloud
+	saw func(*vnflcm.Operation)
+}
+
+func (n *noting) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
+	n.saw(op)
+	return n.cloud.Plan(ctx, op)
+}
+
+func (n *noting) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	n.saw(op)
+	return n.cloud.Instantiate(ctx, op)
+}
+
+// TestRenewalFails: a failure is logged, with the VIM and the instance, and retried with growing pauses.
+func TestRenewalFails(t *testing.T) {
+	t.Parallel()
+	v := newVIMs(t, nil, ended())
+	v.driver.failed = []error{errors.New("no route, hunter2-1"), errCut}
+	id := v.instantiated("plain")
+	v.awaitToken(2)
+	lines := strings.Count(v.log.String(), "level=WARN")
+	if lines != 2 || strings.Count(v.log.String(), "vim=made instance="+id) < 3 || !strings.Contains(v.log.String(), "no route, ***") || !strings.Contains(v.log.String(), "again=400ms") {
+		t.Errorf("%d warnings:\n%s", lines, v.log)
+	}
+}
+
+// TestRenewalWithFastClock: a token that is to be renewed at once again waits for a quarter of its life.
+func TestRenewalWithFastClock(t *testing.T) {
+	t.Parallel()
+	v := newVIMs(t, nil, ended(), ended(), ended(), ended())
+	v.instantiated("plain")
+	v.awaitToken(2)
+	time.Sleep(4 * renewTTL)
+	if n := len(v.driver.renewals()); n != 1 {
+		t.Errorf("%d renewals", n)
+	}
+}
+
+// TestRenewalForGood: credentials that do not end any more are not renewed again.
+func TestRenewalForGood(t *testing.T) {
+	t.Parallel()
+	v := newVIMs(t, nil, ended(), vnflcm.Validity{})
+	id := v.instantiated("plain")
+	v.awaitToken(2)
+	await(t, "no record", func() bool { return v.count("renewal") == 0 })
+	if diff := cmp.Diff([]string{"hunter2-2"}, v.ofInstance(id)); diff != "" {
+		t.Errorf("the instance:\n%s", diff)
+	}
+}
+
+// TestRenewalBesideOperation: an operation that works on the instance meanwhile, and what it writes, stay.
+func TestRenewalBesideOperation(t *testing.T) {
+	t.Parallel()
+	eachRegistry(t, func(t *testing.T, own vnflcm.VIMs) {
+		v := newVIMs(t, own, ended())
+		hold := make(chan struct{})
+		v.driver.during = func(*vnflcm.Operation) { <-hold }
+		v.driver.inHook = func(ctx context.Context, op *vnflcm.Operation) error {
+			if err := op.Publish(ctx, op.VNFCs[0], map[string]string{"role": "first"}); err != nil {
+				return err
+			}
+			close(hold)
+			v.awaitToken(2)                        //nolint:contextcheck // what the test looks at, as below
+			await(t, "the instance", func() bool { //nolint:contextcheck // see above
+				return slices.Equal(v.ofInstance(op.InstanceID), []string{"hunter2-2"})
+			})
+			return errors.Join(op.Publish(ctx, op.VNFCs[1], map[string]string{"role": "second"}), op.State().Put(ctx, "k", "v"))
+		}
+		id := v.instantiated("plain")
+		opID, err := v.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
+		v.wait(opID, err, vnflcm.Completed)
+		if diff := cmp.Diff([]string{"hunter2-2"}, v.ofInstance(id)); diff != "" {
+			t.Errorf("the instance:\n%s", diff)
+		}
+		var roles []string
+		info := v.get(id).InstantiatedVnfInfo
+		for _, r := range info.VnfcResourceInfo {
+			if r.Metadata["role"] != "" {
+				roles = append(roles, r.Metadata["role"])
+			}
+		}
+		if len(info.VnfcResourceInfo) != 4 || !cmp.Equal(roles, []string{"first", "second"}) {
+			t.Errorf("%d machines, %q", len(info.VnfcResourceInfo), roles)
+		}
+	})
+}
+
+// TestRenewalBesideRequest: a request that was checked while the entry was renewed is accepted.
+func TestRenewalBesideRequest(t *testing.T) {
+	t.Parallel()
+	v := newVIMs(t, nil, ended())
+	hold := make(chan struct{})
+	v.driver.during = func(*vnflcm.Operation) { <-hold }
+	id := v.instantiated("plain")
+	await(t, "the renewal", func() bool { return len(v.driver.renewals()) == 1 })
+	var plans int
+	y := v.other(func(c *vnflcm.Config) {
+		c.Infra = map[string]vnflcm.InfraDriver{"toy": &noting{cloud{world: v.world}, func(op *vnflcm.Operation) {
+			if plans++; plans == 1 {
+				close(hold)
+				v.awaitToken(2)
+			}
+		}}}
+	})
+	opID, err := y.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
+	y.wait(opID, err, vnflcm.Completed)
+	if plans != 2 {
+		t.Errorf("it was planned %d times", plans)
+	}
+}
+
+// TestRenewalLosesToOperation: an entry that an operation has replaced or removed while it was renewed stays so.
+func TestRenewalLosesToOperation(t *testing.T) {
+	t.Parallel()
+	eachRegistry(t, func(t *testing.T, own vnflcm.VIMs) {
+		for name, c := range map[string]struct {
+			begin func(v *vims, id string) (string, error)
+			want  []string
+		}{
+			"heal": {func(v *vims, id string) (string, error) { return v.Heal(t.Context(), id, vnflcm.HealVnfRequest{}) }, []string{"hunter2-2"}},
+			"terminate": {func(v *vims, id string) (string, error) {
+				return v.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+			}, nil},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				registry := own
+				if registry != nil {
+					registry = &guardedVIMs{own: fixedVIMs{}}
+				}
+				v := newVIMs(t, registry, ended())
+				hold := make(chan struct{})
+				v.driver.during = func(*vnflcm.Operation) { <-hold }
+				id := v.instantiated("plain")
+				await(t, "the renewal", func() bool { return len(v.driver.renewals()) == 1 })
+				opID, err := c.begin(v, id)
+				v.wait(opID, err, vnflcm.Completed)
+				version := v.get(id).Version
+				close(hold)
+				await(t, "the end of the renewal", func() bool { return strings.Contains(v.log.String(), "has changed meanwhile") })
+				if got := v.get(id).Version; got != version {
+					t.Errorf("the instance has become %s, from %s", got, version)
+				}
+				if diff := cmp.Diff(c.want, v.ofInstance(id)); diff != "" {
+					t.Errorf("the instance:\n%s", diff)
+				}
+				vim, err := v.VIMs().Get(t.Context(), madeVIM)
+				if c.want == nil && !errors.Is(err, vnflcm.ErrNotFound) || c.want != nil && tokenOf(vim) != c.want[0] {
+					t.Errorf("the registry has %q, %v", tokenOf(vim), err)
+				}
+			})
+		}
+	})
+}
+
+// TestRenewalLosesToProgram: an entry that the program has replaced in the registry while it was renewed stays so.
+func TestRenewalLosesToProgram(t *testing.T) {
+	t.Parallel()
+	v := newVIMs(t, nil, ended())
+	mine := params(t, `{"bearer_token":"mine"}`)
+	v.driver.during = func(*vnflcm.Operation) {
+		if len(v.driver.renewals()) == 1 {
+			if err := v.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: madeVIM, VimType: "toy", AccessInfo: mine}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	v.driver.failed = []error{nil, errCut}
+	v.instantiated("plain")
+	await(t, "the second attempt", func() bool { return len(v.driver.renewals()) >= 2 })
+	if got := v.driver.renewals()[1].Token; got != "mine" || tokenOf(v.entry()) != "mine" {
+		t.Errorf("the entry has %q, then %q", got, tokenOf(v.entry()))
+	}
+}
+
+// TestRenewalIsCutOff: a process dies after the token was made, before it is written. The next process makes a new
+// token.
+func TestRenewalIsCutOff(t *testing.T) {
+	t.Parallel()
+	v := newVIMs(t, nil)
+	v.instantiated("plain")
+	closeManager(t, v.Manager)
+	fence := &storetest.Fence{Store: v.cfg.Store}
+	v.driver.lives, v.driver.issued = []vnflcm.Validity{ended()}, 0
+	completed := make(chan struct{})
+	v.driver.during = func(*vnflcm.Operation) {
+		<-completed
+		fence.Cut(true)
+	}
+	dying := v.other(func(c *vnflcm.Config) { c.Store, c.Owner = fence, "dying" })
+	opID, err := dying.Instantiate(t.Context(), dying.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	dying.wait(opID, err, vnflcm.Completed)
+	close(completed)
+	await(t, "the attempt", func() bool { return fence.IsCut() })
+	v.driver.mu.Lock()
+	v.driver.during = nil
+	v.driver.mu.Unlock()
+	if got := tokenOf(v.entry()); got != "hunter2-1" {
+		t.Fatalf("the entry has %q", got)
+	}
+	_, _, err = v.other(nil).Resume(t.Context())
+	must(t, err)
+	v.awaitToken(3)
+}
+
+// TestRenewalIsForgotten: what is not there any more is not renewed.
+func TestRenewalIsForgotten(t *testing.T) {
+	t.Parallel()
+	for name, remove := range map[string]func(v *vims, id string) error{
+		"entry removed by the program": func(v *vims, _ string) error { return v.VIMs().Remove(t.Context(), madeVIM) },
+		"instance abandoned": func(v *vims, id string) error {
+			_, err := v.Abandon(t.Context(), id)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newVIMs(t, nil, ended())
+			v.driver.failed = []error{errCut, errCut, errCut, errCut, errCut, errCut}
+			id := v.instantiated("plain")
+			must(t, remove(v, id))
+			await(t, "no record", func() bool { return v.count("renewal") == 0 })
+			if v.count("renewal")+v.count("lease") != 0 {
+				t.Error("records are left")
+			}
+		})
+	}
+}
