@@ -187,7 +187,7 @@ func (w *work) tell(ctx context.Context) heat.Observer {
 	}
 }
 
-// definition computes what the stack shall be. current are the parameters of the stack, nil when it is made.
+// definition computes what the stack shall be. current are the parameters of the stack, nil when it is made; present are its servers.
 func (w *work) definition(ctx context.Context, current map[string]string) (heat.Definition, error) {
 	def, err := w.define(ctx, w.op, current)
 	if err != nil {
@@ -210,5 +210,9 @@ func (d *Driver) define(ctx context.Context, op *vnflcm.Operation, current map[s
 	if err != nil {
 		return Definition{}, err
 	}
-	return userData(ctx, UserDataRequest{Op: op, Template: template, Current: parameters})
+	images, err := uploadedImages(ctx, op)
+	if err != nil {
+		return Definition{}, err
+	}
+	return userData(ctx, UserDataRequest{Op: op, Template: template, Current: parameters, Images: images})
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,14 +32,27 @@ const (
 
 var packages = vnflcm.DirPackages(samples)
 
-// idle is a management driver that does nothing.
-type idle struct{}
+// idle is a management driver that only notes the host keys which the infrastructure driver tells.
+type idle struct {
+	mu   sync.Mutex
+	told map[string]string // by server
+}
 
-func (idle) Validate(context.Context, *vnflcm.Operation) error { return nil }
-func (idle) Hooks() vnflcm.Hooks {
-	nothing := func(context.Context, *vnflcm.Operation) error { return nil }
-	return vnflcm.Hooks{vnflcm.InstantiateEnd: nothing, vnflcm.TerminateStart: nothing, vnflcm.TerminateEnd: nothing, vnflcm.HealStart: nothing,
-		vnflcm.HealEnd: nothing, vnflcm.ScaleStart: nothing, vnflcm.ScaleEnd: nothing}
+func (*idle) Validate(context.Context, *vnflcm.Operation) error { return nil }
+
+func (d *idle) Hooks() vnflcm.Hooks {
+	return vnflcm.Hooks{vnflcm.InstantiateEnd: d.note, vnflcm.TerminateStart: d.note, vnflcm.TerminateEnd: d.note, vnflcm.HealStart: d.note,
+		vnflcm.HealEnd: d.note, vnflcm.ScaleStart: d.note, vnflcm.ScaleEnd: d.note}
+}
+
+func (d *idle) note(_ context.Context, op *vnflcm.Operation) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.told = map[string]string{}
+	for _, v := range op.VNFCs {
+		d.told[v.ResourceID] = v.HostKey
+	}
+	return nil
 }
 
 // lab is a VNF instance on a fake cloud.
@@ -47,15 +61,22 @@ type lab struct {
 	*fake
 	t     *testing.T
 	store vnflcm.Store
+	pkgs  vnflcm.Packages
 	kind  string // vimType
 	cfg   openstack.Config
+	mgmt  *idle
 	id    string
 	said  []string // progress
 }
 
 func newLab(t *testing.T, kind string) *lab {
 	t.Helper()
-	l := &lab{fake: newFake(t), t: t, store: vnflcm.NewMemoryStore(), kind: kind, cfg: openstack.Config{Poll: time.Millisecond}}
+	return newLabOf(t, kind, packages)
+}
+
+func newLabOf(t *testing.T, kind string, pkgs vnflcm.Packages) *lab {
+	t.Helper()
+	l := &lab{fake: newFake(t), t: t, store: vnflcm.NewMemoryStore(), pkgs: pkgs, kind: kind, cfg: openstack.Config{Poll: time.Millisecond}, mgmt: &idle{}}
 	l.Manager = l.start()
 	at, err1 := vnflcm.NewParams(map[string]string{"endpoint": l.URL + "/v3"})
 	who, err2 := vnflcm.NewParams(map[string]string{"username": "u", "password": secret, "project": "nfv"})
@@ -73,9 +94,9 @@ func (l *lab) start(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	l.t.Helper()
 	driver := openstack.New(l.cfg)
 	config := vnflcm.Config{Store: l.store, Key: make([]byte, 32), Owner: "test",
-		Packages: packages,
+		Packages: l.pkgs,
 		Infra:    map[string]vnflcm.InfraDriver{l.kind: driver},
-		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": idle{}},
+		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": l.mgmt},
 		Observe: func(e vnflcm.Event) {
 			l.mu.Lock()
 			defer l.mu.Unlock()

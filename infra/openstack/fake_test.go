@@ -26,6 +26,8 @@ type fake struct {
 
 	mu        sync.Mutex
 	stacks    map[string]*fakeStack
+	images    fakeImages
+	cut       cut // of the next upload
 	serial    int
 	polls     int            // looks until work is done
 	requests  map[string]int // by method and pattern
@@ -34,6 +36,9 @@ type fake struct {
 	failures  []failure // of work that is still to come
 	running   int       // looks at servers until they are off
 	signalled int       // looks at the group of workers until it has ended what a signal has begun
+	loose     bool      // members are listed as resources of their own, workerNode-0 and so on
+	// console returns the console log of a server at each look at it. Default: no server has one.
+	console func(server string) (status int, log string)
 	// fault answers a request in the place of the fake: a status, or -1 to cut the connection before the
 	// request has an effect, -2 after it.
 	fault func(r *http.Request) int
@@ -59,13 +64,14 @@ type fakeStack struct {
 
 type member struct {
 	name, stack, server, port, address string
-	unhealthy, sick                    bool // the member, its server
-	floating                           bool // has a floating address
+	volume                             string // "" while there is none
+	unhealthy, sick, worn              bool   // the member, its server, its volume
+	floating                           bool   // has a floating address
 	created                            time.Time
 }
 
 func newFake(t *testing.T) *fake {
-	f := &fake{t: t, stacks: map[string]*fakeStack{}, requests: map[string]int{}, polls: 2}
+	f := &fake{t: t, stacks: map[string]*fakeStack{}, images: fakeImages{}, requests: map[string]int{}, polls: 2}
 	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
 	t.Cleanup(f.Close)
 	return f
@@ -88,6 +94,14 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	case fault == -1:
 		panic(http.ErrAbortHandler)
+	}
+	if strings.HasPrefix(r.URL.Path, "/glance/") {
+		if r.Header.Get("X-Auth-Token") != fmt.Sprint("token-", f.token) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		f.serveImages(w, r, fault)
+		return
 	}
 	body := map[string]any{}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil && !errors.Is(err, io.EOF) {
@@ -114,7 +128,7 @@ func (f *fake) login(w http.ResponseWriter) {
 	f.logins++
 	f.token++
 	var catalog []any
-	for service, path := range map[string]string{"orchestration": "/heat/v1/p", "compute": "/nova/v2.1", "network": "/neutron"} {
+	for service, path := range map[string]string{"orchestration": "/heat/v1/p", "compute": "/nova/v2.1", "network": "/neutron", "image": "/glance"} {
 		catalog = append(catalog, map[string]any{"type": service, "name": service, "id": service, "endpoints": []any{map[string]any{
 			"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "id": service, "url": f.URL + path}}})
 	}
@@ -132,7 +146,7 @@ func (f *fake) answer(r *http.Request, body map[string]any) (int, any) {
 	path := strings.Split(strings.Trim(strings.Replace(r.URL.Path, "/v1/p", "", 1), "/"), "/")
 	switch {
 	case path[0] == "nova":
-		return f.nova(r, path[2:])
+		return f.nova(r, path[2:], body)
 	case path[0] == "neutron":
 		return f.neutron(r, path[len(path)-1])
 	case len(path) == 2 && r.Method == http.MethodPost:
@@ -264,7 +278,7 @@ func (f *fake) look(s *fakeStack) any {
 			text, _ := json.Marshal(value)
 			params[name] = string(text)
 		}
-		if name == "login_password_hash" { // the sample declares it as hidden
+		if declared, _ := s.template.(map[string]any)["parameters"].(map[string]any)[name].(map[string]any); declared["hidden"] == true {
 			params[name] = "******"
 		}
 	}
@@ -315,13 +329,16 @@ func (f *fake) resize(s *fakeStack) {
 		members = members[max(0, len(members)-want):]
 		for len(members) < want {
 			f.serial++
-			members = append(members, &member{name: fmt.Sprint("m", f.serial), stack: f.id(), server: f.id(), port: f.id(),
+			members = append(members, &member{name: fmt.Sprint("m", f.serial), stack: f.id(), server: f.id(), port: f.id(), volume: f.id(),
 				address: fmt.Sprintf("10.1.%d.%d", f.serial/250, f.serial%250+1), created: time.Unix(int64(f.serial), 0),
 				floating: vdu == "workerNode"})
 		}
 		for _, m := range members {
 			if m.sick || m.unhealthy {
 				m.server, m.sick, m.unhealthy = f.id(), false, false
+			}
+			if m.worn {
+				m.volume, m.worn = f.id(), false
 			}
 		}
 		s.groups[group] = members
@@ -342,12 +359,19 @@ func (f *fake) resources(s *fakeStack) []any {
 	}
 	for vdu, names := range map[string][2]string{"masterNode": {"master_instance", "masterNode_CP1"}, "workerNode": {"worker_instance", "workerNode_CP2"}} {
 		group := names[0]
-		add(group, "OS::Heat::AutoScalingGroup", group+s.ID, "CREATE_COMPLETE", s.Name, s.ID, group+"-"+s.Name+"/"+group+s.ID, time.Time{})
-		for _, m := range s.groups[group] {
+		if !f.loose {
+			add(group, "OS::Heat::AutoScalingGroup", group+s.ID, "CREATE_COMPLETE", s.Name, s.ID, group+"-"+s.Name+"/"+group+s.ID, time.Time{})
+		}
+		for i, m := range s.groups[group] {
 			nested := "nested-" + m.name
-			add(m.name, "member.yaml", m.stack, status(m.unhealthy), group+"-"+s.Name, group+s.ID, nested+"/"+m.stack, m.created)
+			if f.loose {
+				add(fmt.Sprint(vdu, "-", i), "member.yaml", m.stack, status(m.unhealthy), s.Name, s.ID, nested+"/"+m.stack, m.created)
+			} else {
+				add(m.name, "member.yaml", m.stack, status(m.unhealthy), group+"-"+s.Name, group+s.ID, nested+"/"+m.stack, m.created)
+			}
 			add(vdu, "OS::Nova::Server", m.server, status(m.sick), nested, m.stack, "", m.created)
 			add(names[1], "OS::Neutron::Port", m.port, "CREATE_COMPLETE", nested, m.stack, "", m.created)
+			add("data", "OS::Cinder::Volume", m.volume, status(m.worn), nested, m.stack, "", m.created)
 		}
 	}
 	return out
@@ -372,7 +396,7 @@ func (f *fake) nested(r *http.Request, path []string, body map[string]any) (int,
 	return http.StatusOK, map[string]any{"stack": map[string]any{"stack_name": path[2], "id": path[3], "stack_status": status}}
 }
 
-// mark marks a member of a group, or its server.
+// mark marks a member of a group, its server or its volume.
 func (f *fake) mark(path []string, body map[string]any) (int, any) {
 	name := path[len(path)-1]
 	for _, s := range f.stacks {
@@ -380,6 +404,10 @@ func (f *fake) mark(path []string, body map[string]any) (int, any) {
 			for _, m := range members {
 				if m.name == name {
 					m.unhealthy = body["mark_unhealthy"].(bool)
+					return http.StatusOK, nil
+				}
+				if m.stack == path[3] && name == "data" {
+					m.worn = body["mark_unhealthy"].(bool)
 					return http.StatusOK, nil
 				}
 				if m.stack == path[3] {
@@ -402,9 +430,16 @@ func (f *fake) each(visit func(*member)) {
 	}
 }
 
-func (f *fake) nova(r *http.Request, path []string) (int, any) {
+func (f *fake) nova(r *http.Request, path []string, body map[string]any) (int, any) {
 	if len(path) == 0 {
 		return http.StatusOK, map[string]any{"version": map[string]any{"id": "v2.1", "status": "CURRENT", "version": "2.93", "min_version": "2.1"}}
+	}
+	if _, asked := body["os-getConsoleOutput"]; asked && f.console != nil {
+		status, log := f.console(path[1])
+		if status != http.StatusOK {
+			return refusal(status, log)
+		}
+		return status, map[string]any{"output": log}
 	}
 	if r.Method == http.MethodPost {
 		return http.StatusAccepted, nil

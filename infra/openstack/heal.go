@@ -23,11 +23,13 @@ func (d *Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	if remakes(op) {
-		return w.remake(ctx)
+		err = w.remake(ctx)
+	} else {
+		err = vnflcm.Do(ctx, op, "replace-servers", "", func(ctx context.Context) error {
+			return w.update(ctx, change{pending: w.unreplaced, prepare: w.markReplaced})
+		})
 	}
-	return vnflcm.Do(ctx, op, "replace-servers", "", func(ctx context.Context) error {
-		return w.update(ctx, change{pending: w.unreplaced, prepare: w.markReplaced})
-	})
+	return err
 }
 
 // healParams are the attributes of a heal request that this driver reads.
@@ -108,6 +110,9 @@ func (w *work) remake(ctx context.Context) error {
 	}
 	var parameters map[string]string // none when the stack was gone already: the request has them
 	if err := w.op.State().Get(ctx, parametersKey, &parameters); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
+		return err
+	}
+	if err := w.uploadImages(ctx, parameters); err != nil {
 		return err
 	}
 	def, err := w.definition(ctx, parameters)

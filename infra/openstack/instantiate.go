@@ -12,11 +12,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Instantiate implements vnflcm.InfraDriver: it makes the stack and waits until it is complete. A stack that
-// failed in an earlier attempt is deleted and made anew: nothing runs on it yet.
+// Instantiate implements vnflcm.InfraDriver: it uploads the images of the package, makes the stack and waits until it is complete. A
+// stack that failed in an earlier attempt is deleted first: nothing runs on it yet.
 func (d *Driver) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
+		return err
+	}
+	if err := w.uploadImages(ctx, nil); err != nil {
 		return err
 	}
 	def, err := w.definition(ctx, nil)

@@ -111,7 +111,9 @@ func (t tree) vnfc(s server, m machine, net *network) vnflcm.VNFC {
 	}
 	v.CPs = t.cpsOf(s, net)
 	for _, volume := range t.volumesOf(s) {
-		v.StorageIDs = append(v.StorageIDs, t.idOf(volume))
+		if volume.PhysicalID != "" { // storages shows no others
+			v.StorageIDs = append(v.StorageIDs, t.idOf(volume))
+		}
 	}
 	return v
 }

@@ -23,7 +23,14 @@ func (d *Driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
 	if err != nil {
 		return err
 	}
-	return vnflcm.Do(ctx, op, "resize-stack", "", func(ctx context.Context) error {
+	s, err := w.find(ctx)
+	if err == nil && s != nil {
+		err = w.uploadImages(ctx, s.Parameters) // those of VDUs that had no VNFC before
+	}
+	if err != nil {
+		return err
+	}
+	err = vnflcm.Do(ctx, op, "resize-stack", "", func(ctx context.Context) error {
 		want, err := op.Instances()
 		if err != nil {
 			return err
@@ -33,6 +40,7 @@ func (d *Driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
 			prepare: w.markLeaving,
 		})
 	})
+	return err
 }
 
 // missized tells in what the stack differs from the wanted numbers of VNFCs.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ type lookingAt func(vnflcm.VNFC)
 
 func (lookingAt) Validate(context.Context, *vnflcm.Operation) error { return nil }
 func (look lookingAt) Hooks() vnflcm.Hooks {
-	hooks := idle{}.Hooks()
+	hooks := new(idle).Hooks()
 	hooks[vnflcm.InstantiateEnd] = func(_ context.Context, op *vnflcm.Operation) error {
 		for _, v := range op.VNFCs {
 			look(v)
@@ -55,7 +56,8 @@ func TestWhatAnInstanceShows(t *testing.T) {
 	m := stack.groups["worker_instance"][0]
 	i := slices.IndexFunc(info.VnfcResourceInfo, func(v vnflcm.VnfcResourceInfo) bool { return v.ComputeResource.ResourceID == m.server })
 	got := info.VnfcResourceInfo[i]
-	want := vnflcm.VnfcResourceInfo{ID: got.ID, VduID: "workerNode", ZoneID: "nova",
+	volume := slices.IndexFunc(info.VirtualStorageResourceInfo, func(s vnflcm.VirtualStorageResourceInfo) bool { return s.StorageResource.ResourceID == m.volume })
+	want := vnflcm.VnfcResourceInfo{ID: got.ID, VduID: "workerNode", ZoneID: "nova", StorageResourceIDs: []string{info.VirtualStorageResourceInfo[volume].ID},
 		ComputeResource: vnflcm.ResourceHandle{VimConnectionID: "vim", ResourceID: m.server},
 		VnfcCpInfo: []vnflcm.VnfcCpInfo{{ID: m.port, CpdID: "workerNode_CP2", VnfExtCpID: "ext-" + m.port, CpProtocolInfo: []vnflcm.CpProtocolInfo{{
 			LayerProtocol: "IP_OVER_ETHERNET", IPOverEthernet: &vnflcm.IPOverEthernetAddressInfo{MacAddress: "fa:16:3e:00:00:01",
@@ -79,7 +81,7 @@ func TestSecretsStay(t *testing.T) {
 	driver := openstack.New(l.cfg)
 	t.Cleanup(driver.Close)
 	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: l.store, Key: make([]byte, 32), Owner: "test", Packages: packages,
-		Infra: map[string]vnflcm.InfraDriver{l.kind: driver}, Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": idle{}},
+		Infra: map[string]vnflcm.InfraDriver{l.kind: driver}, Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": &idle{}},
 		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +115,7 @@ func TestGrantFillsIn(t *testing.T) {
 	driver := openstack.New(l.cfg)
 	t.Cleanup(driver.Close)
 	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: l.store, Key: make([]byte, 32), Owner: "test", Packages: packages, Granter: nfvo{},
-		Infra: map[string]vnflcm.InfraDriver{l.kind: driver}, Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": idle{}}})
+		Infra: map[string]vnflcm.InfraDriver{l.kind: driver}, Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": &idle{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,4 +143,67 @@ func (nfvo) Grant(context.Context, vnflcm.GrantRequest) (*vnflcm.Grant, error) {
 		SoftwareImages:          []vnflcm.VimSoftwareImage{{VnfdSoftwareImageID: "workerNode", VimSoftwareImageID: "granted-image"}}},
 		ExtVirtualLinks: []vnflcm.ExtVirtualLinkData{{ID: "l", ResourceID: "granted-net",
 			ExtCps: []vnflcm.VnfExtCpData{{CpdID: "masterNode_CP1"}, {CpdID: "workerNode_CP2"}}}}}, nil
+}
+
+// volumes are the volumes of VNFCs by the ids of these. Those that the instance shows of its own are the same.
+func (l *lab) volumes() map[string]string {
+	l.t.Helper()
+	inst, err := l.Get(l.t.Context(), l.id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	resources := map[string]string{}
+	for _, s := range inst.InstantiatedVnfInfo.VirtualStorageResourceInfo {
+		resources[s.ID] = s.StorageResource.ResourceID
+	}
+	out := map[string]string{}
+	for _, v := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
+		for _, id := range v.StorageResourceIDs {
+			if out[v.ID] = resources[id]; out[v.ID] == "" {
+				l.t.Errorf("VNFC %s has the storage %s, which the instance does not show", v.ID, id)
+			}
+			delete(resources, id)
+		}
+	}
+	if len(resources) != 0 {
+		l.t.Errorf("no VNFC has the storages %v", resources)
+	}
+	return out
+}
+
+// TestVolumes: healing VNFCs keeps their volumes unless the request asks for new ones; those of other VNFCs stay.
+func TestVolumes(t *testing.T) {
+	t.Parallel()
+	for all, replaced := range map[string]bool{"": false, "false": false, "true": true, `"True"`: true} {
+		for _, kind := range []string{openstack.VimTypeV1, openstack.VimTypeV2} {
+			t.Run(kind+" "+all, func(t *testing.T) {
+				t.Parallel()
+				l := newLab(t, kind)
+				servers := l.must(l.instantiate())
+				before := l.volumes()
+				one := slices.Min(slices.Collect(maps.Keys(before)))
+				now := l.must(l.heal(all, one))
+				var want []string
+				if replaced {
+					want = []string{one}
+				}
+				if diff := cmp.Diff(want, changed(before, l.volumes())); diff != "" || len(changed(servers, now)) != 1 {
+					t.Errorf("volumes that were replaced:\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestVolumeIsMissing: a volume that Heat has not made yet is not shown.
+func TestVolumeIsMissing(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	l.must(l.instantiate())
+	stack := l.stacks[openstack.StackName(l.id)]
+	stack.groups["worker_instance"][0].volume = ""
+	l.must(l.reconnect())
+	if got := l.volumes(); len(got) != 2 {
+		t.Errorf("volumes %v", got)
+	}
 }

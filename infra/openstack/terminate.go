@@ -12,7 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Terminate implements vnflcm.InfraDriver: it deletes the stack, and nothing else. A graceful termination
+// Terminate implements vnflcm.InfraDriver: it deletes the stack and the uploaded images that no other VNF instance uses, and
+// nothing else. A graceful termination
 // shuts the servers down first, so that what runs on them can end in order, and waits for that for at most
 // gracefulTerminationTimeout seconds, by default 120.
 func (d *Driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
@@ -25,7 +26,7 @@ func (d *Driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 			return err
 		}
 	}
-	return vnflcm.Do(ctx, op, "delete-stack", "", func(ctx context.Context) error {
+	err = vnflcm.Do(ctx, op, "delete-stack", "", func(ctx context.Context) error {
 		s, err := w.find(ctx)
 		if errors.Is(err, ErrForeignStack) {
 			op.Log.WarnContext(ctx, "left alone", "reason", err)
@@ -36,6 +37,10 @@ func (d *Driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 		}
 		return w.remove(ctx, s)
 	})
+	if err != nil {
+		return err
+	}
+	return w.releaseImages(ctx)
 }
 
 // remove deletes a stack. A deletion that fails is tried again: Neutron and Nova can hold a resource for a

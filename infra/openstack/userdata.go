@@ -20,6 +20,9 @@ type UserDataRequest struct {
 	Template *hot.Template
 	// Current are the parameters that the stack has; nil when it is made.
 	Current map[string]any
+	// Images are the ids in Glance of the images that were uploaded from the package, by the VDU or storage. While a request is only
+	// being checked, images that will be uploaded are missing.
+	Images map[string]string
 }
 
 // UserData computes what the stack of a VNF is made from: what the UserData classes of Tacker packages do in

@@ -34,7 +34,7 @@ func StandardUserData(_ context.Context, req UserDataRequest) (Definition, error
 }
 
 func define(req UserDataRequest, individual bool) (Definition, error) {
-	f := &filler{op: req.Op, template: req.Template, groups: req.Template.Groups(), individual: individual, current: object(req.Current[nfv])}
+	f := &filler{op: req.Op, template: req.Template, groups: req.Template.Groups(), individual: individual, current: object(req.Current[nfv]), images: req.Images}
 	for _, link := range f.op.ManagedLinks {
 		f.template.UseNetwork(link.Link(), link.ResourceID)
 	}
@@ -55,6 +55,7 @@ type filler struct {
 	groups     []hot.Group // as the package has them
 	individual bool
 	current    map[string]any // nfv as the stack has it; nil when it is made
+	images     map[string]string
 	capacity   map[string]int // by VDU
 	faults     []error
 }
@@ -65,16 +66,7 @@ func (f *filler) fault(path, value, format string, args ...any) {
 
 // fill makes the value of nfv.
 func (f *filler) fill() map[string]any {
-	over := map[string]any{}
-	var params, granted struct {
-		NFV map[string]any `json:"nfv"`
-	}
-	f.decode(f.op.Params, &params)
-	if f.op.Grant != nil {
-		f.decode(f.op.Grant.AdditionalParams, &granted)
-	}
-	merge(over, params.NFV)
-	merge(over, granted.NFV)
+	over := f.given()
 	out := map[string]any{}
 	merge(out, f.current)
 	f.dropMoved(out)
@@ -95,6 +87,21 @@ func (f *filler) fill() map[string]any {
 		f.dropGone(out)
 	}
 	merge(out, over)
+	return out
+}
+
+// given is what the request and the grant lay over nfv.
+func (f *filler) given() map[string]any {
+	out := map[string]any{}
+	var params, granted struct {
+		NFV map[string]any `json:"nfv"`
+	}
+	f.decode(f.op.Params, &params)
+	if f.op.Grant != nil {
+		f.decode(f.op.Grant.AdditionalParams, &granted)
+	}
+	merge(out, params.NFV)
+	merge(out, granted.NFV)
 	return out
 }
 

@@ -148,7 +148,7 @@ func (f *filler) vduValue(path []string) (any, bool) {
 	case "flavor.vcpus", "flavor.ram", "flavor.disk":
 		return size(vdu, path[4])
 	case "vcImageId", "image":
-		return f.image(vdu, name, f.has(path))
+		return f.image(name, f.has(path))
 	case "locationConstraints":
 		return f.zone(name, index)
 	case "desired_capacity":
@@ -189,27 +189,46 @@ func (f *filler) flavor(vdu *tosca.VDU, name string, has bool) (any, bool) {
 }
 
 // image is that of a VDU or of a storage.
-func (f *filler) image(vdu *tosca.VDU, name string, has bool) (any, bool) {
-	if a := f.assets(); a != nil {
-		for _, known := range a.SoftwareImages {
-			if known.VnfdSoftwareImageID == name {
-				return known.VimSoftwareImageID, true
-			}
-		}
+func (f *filler) image(name string, has bool) (any, bool) {
+	if granted := f.grantedImage(name); granted != "" {
+		return granted, true
 	}
-	var image *tosca.SoftwareImage
-	if vdu != nil {
-		image = vdu.Image
+	if has {
+		return nil, false
 	}
-	for _, s := range f.op.Flavour.Storages {
-		if s.ID == name {
-			image = s.Image
-		}
+	if id := f.images[name]; id != "" {
+		return id, true
 	}
-	if has || image == nil || image.Name == "" {
+	image := f.declaredImage(name)
+	if image == nil || image.Name == "" {
 		return nil, false
 	}
 	return image.Name, true
+}
+
+// grantedImage is the image of the VIM that the grant names for a VDU or a storage, "" if it names none.
+func (f *filler) grantedImage(name string) string {
+	if a := f.assets(); a != nil {
+		for _, known := range a.SoftwareImages {
+			if known.VnfdSoftwareImageID == name {
+				return known.VimSoftwareImageID
+			}
+		}
+	}
+	return ""
+}
+
+// declaredImage is the image that the VNFD has for a VDU or a storage, nil if it has none.
+func (f *filler) declaredImage(name string) *tosca.SoftwareImage {
+	for _, s := range f.op.Flavour.Storages {
+		if s.ID == name {
+			return s.Image
+		}
+	}
+	if vdu := f.op.Flavour.VDU(name); vdu != nil {
+		return vdu.Image
+	}
+	return nil
 }
 
 func (f *filler) assets() *vnflcm.VimAssets {

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
@@ -22,12 +23,21 @@ type Clients struct {
 	Heat, Nova, Neutron *gophercloud.ServiceClient
 	// NovaMicroversion is what Nova is asked by: the highest it has, up to the one in Config.
 	NovaMicroversion string
+	// Project is the id of the project that the credentials are for.
+	Project string
 	// Insecure tells that certificates or their names are not verified, for a warning.
 	Insecure bool
 
-	id      identity
-	offered microversions
+	id       identity
+	offered  microversions
+	limit    time.Duration // Config.ResponseTimeout
+	glance   *gophercloud.ServiceClient
+	noGlance error
 }
+
+// Glance returns the client of the image service. Only VNFs whose images are uploaded need the service: a catalog without it is
+// reported here, not by Cache.Clients.
+func (c *Clients) Glance() (*gophercloud.ServiceClient, error) { return c.glance, c.noGlance }
 
 func (c *Cache) authenticate(ctx context.Context, id identity) (*Clients, error) {
 	provider, err := openstack.NewClient(id.Endpoint)
@@ -52,7 +62,7 @@ func (c *Cache) authenticate(ctx context.Context, id identity) (*Clients, error)
 			return again(ctx)
 		}
 	}
-	clients := &Clients{id: id, Insecure: id.Insecure || id.AnyHostname}
+	clients := &Clients{id: id, Insecure: id.Insecure || id.AnyHostname, limit: c.config.ResponseTimeout}
 	if err := clients.locate(provider); err != nil {
 		provider.HTTPClient.CloseIdleConnections()
 		return nil, err
@@ -80,19 +90,18 @@ func (c *Clients) locate(provider *gophercloud.ProviderClient) error {
 	if err != nil || catalog == nil {
 		return c.id.explain(fmt.Errorf("the answer of Keystone has no service catalog: %w", err), c.id.Endpoint, "")
 	}
-	if err := c.id.checkRegion(catalog); err != nil {
+	if err := c.id.checkRegion(catalog, heatTypes, novaTypes, neutronTypes); err != nil {
 		return err
 	}
-	projectID := ""
 	if project != nil {
-		projectID = project.ID
+		c.Project = project.ID
 	}
 	for _, s := range []struct {
 		into    **gophercloud.ServiceClient
 		types   []string
 		version string
 	}{
-		{&c.Heat, heatTypes, path.Join("v1", projectID)},
+		{&c.Heat, heatTypes, path.Join("v1", c.Project)},
 		{&c.Nova, novaTypes, "v2.1"},
 		{&c.Neutron, neutronTypes, "v2.0"},
 	} {
@@ -103,6 +112,19 @@ func (c *Clients) locate(provider *gophercloud.ProviderClient) error {
 		*s.into = &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: versioned(endpoint, s.version), Type: s.types[0]}
 	}
 	c.Neutron.ResourceBase = c.Neutron.Endpoint
+	c.noGlance = c.locateGlance(provider, catalog)
+	return nil
+}
+
+func (c *Clients) locateGlance(provider *gophercloud.ProviderClient, catalog *tokens.ServiceCatalog) error {
+	if err := c.id.checkRegion(catalog, novaTypes, glanceTypes); err != nil {
+		return err
+	}
+	endpoint, err := c.id.find(catalog, glanceTypes)
+	if err != nil {
+		return err
+	}
+	c.glance = &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: versioned(endpoint, "v2"), Type: glanceTypes[0]}
 	return nil
 }
 
@@ -111,18 +133,19 @@ var (
 	heatTypes    = []string{"orchestration"}
 	novaTypes    = []string{"compute"}
 	neutronTypes = []string{"network", "networking"}
+	glanceTypes  = []string{"image"}
 )
 
-// checkRegion refuses a catalog with several regions if the VIM names none: Heat of one region would be used with Nova of
-// another.
-func (id *identity) checkRegion(catalog *tokens.ServiceCatalog) error {
+// checkRegion refuses a catalog that has services of these types in several regions if the VIM names none: Heat of one region
+// would be used with Nova of another.
+func (id *identity) checkRegion(catalog *tokens.ServiceCatalog, types ...[]string) error {
 	if id.Region != "" {
 		return nil
 	}
 	regions := map[string]bool{}
 	for _, entry := range catalog.Entries {
 		for _, e := range entry.Endpoints {
-			if e.Interface == id.Interface && slices.Contains(slices.Concat(heatTypes, novaTypes, neutronTypes), entry.Type) {
+			if e.Interface == id.Interface && slices.Contains(slices.Concat(types...), entry.Type) {
 				regions[cmp.Or(e.RegionID, e.Region)] = true
 			}
 		}

@@ -63,7 +63,8 @@ func (c *cloud) tokens(w http.ResponseWriter, r *http.Request) {
 	c.valid = fmt.Sprintf("%s-token-%d", canary, c.logins)
 	w.Header().Set("X-Subject-Token", c.valid)
 	var catalog []any
-	for kind, path := range map[string]string{"orchestration": "/heat/v1/p1", "compute": "/compute/v2.1", "network": "/neutron"} {
+	for kind, path := range map[string]string{"orchestration": "/heat/v1/p1", "compute": "/compute/v2.1", "network": "/neutron",
+		"image": "/image"} {
 		if strings.Contains(strings.Join(c.types, " "), kind) {
 			var endpoints []any
 			for region := range strings.SplitSeq(c.region, " ") {

@@ -1,0 +1,108 @@
+package access_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/vnfkit/vnfkit/infra/openstack/internal/access"
+)
+
+var errBroken = errors.New("broken")
+
+// TestUpload: an upload takes as long as the service takes bytes, and is made again after a new login.
+func TestUpload(t *testing.T) {
+	t.Parallel()
+	const limit = 800 * time.Millisecond
+	content := make([]byte, 16<<20) // more than the buffers of a connection
+	hang := func(r *http.Request) {
+		select { // the server notices that the client has gone only once the body has been read
+		case <-r.Context().Done():
+		case <-time.After(4 * limit):
+		}
+	}
+	for name, c := range map[string]struct {
+		expired bool
+		size    int
+		answer  func(w http.ResponseWriter, r *http.Request)
+		want    string // in the error
+	}{
+		"slow": {false, len(content), func(_ http.ResponseWriter, r *http.Request) {
+			for range 40 { // in all more than twice as long as an answer may take
+				time.Sleep(limit / 16)
+				_, _ = io.CopyN(io.Discard, r.Body, 1<<18)
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+		}, ""},
+		"token has expired": {true, len(content), nil, ""},
+		"stalled":           {false, len(content), func(_ http.ResponseWriter, r *http.Request) { hang(r) }, "the VIM cannot be reached: the service took no bytes"},
+		"no answer": {false, len(content), func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			hang(r)
+		}, "the VIM cannot be reached"},
+		"too large":      {false, len(content), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestEntityTooLarge) }, "HTTP status 413"},
+		"broken file":    {false, len(content), nil, "broken"},
+		"file too short": {false, len(content) + 1, nil, "http: ContentLength=16777217 with Body length 16777216"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cloud := newCloud(t, httptest.NewServer)
+			clients, err := open(t, access.Config{ResponseTimeout: limit}).Clients(t.Context(), vim(t, cloud.URL, nil, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := int64(-1)
+			cloud.heat = func(w http.ResponseWriter, r *http.Request) bool {
+				if c.answer != nil {
+					c.answer(w, r)
+				} else {
+					got, _ = io.Copy(io.Discard, r.Body)
+				}
+				return true
+			}
+			if c.expired {
+				cloud.expire()
+			}
+			err = clients.Upload(t.Context(), clients.Heat, clients.Heat.ServiceURL("stacks"), int64(c.size), func() (io.ReadCloser, error) {
+				file := io.Reader(bytes.NewReader(content))
+				if name == "broken file" {
+					file = io.MultiReader(io.LimitReader(file, 1<<20), iotest.ErrReader(errBroken))
+				}
+				return io.NopCloser(file), nil
+			})
+			if name == "broken file" && (!errors.Is(err, errBroken) || errors.Is(err, access.ErrUnreachable)) {
+				t.Errorf("error %v is not that of the file", err)
+			}
+			if (err != nil) != (c.want != "") || !strings.Contains(fmt.Sprint(err), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+			if c.expired && (got != int64(len(content)) || cloud.logins != 2) {
+				t.Errorf("%d bytes came, %d logins", got, cloud.logins)
+			}
+		})
+	}
+}
+
+// TestGlance: a catalog without Glance, or with several, is a fault only for those who need it.
+func TestGlance(t *testing.T) {
+	t.Parallel()
+	cloud := newCloud(t, httptest.NewServer)
+	for types, want := range map[string]error{"orchestration compute network": access.ErrEndpoint, "orchestration compute network image": nil} {
+		cloud.types = []string{types}
+		clients, err := open(t, access.Config{}).Clients(t.Context(), vim(t, cloud.URL, nil, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		api, err := clients.Glance()
+		if !errors.Is(err, want) || want == nil && api.Endpoint != cloud.URL+"/image/v2/" {
+			t.Errorf("%s: %+v, %v", types, api, err)
+		}
+	}
+}
