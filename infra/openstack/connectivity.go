@@ -21,7 +21,11 @@ func (d *Driver) ChangeExtConn(ctx context.Context, op *vnflcm.Operation) error 
 		if err != nil {
 			return err
 		}
-		def, err := w.definition(ctx, s.Parameters)
+		resources, err := w.tree(ctx, s)
+		if err != nil {
+			return err
+		}
+		def, err := w.definition(ctx, s.Parameters, resources.servers())
 		if err != nil || s.Status.Complete() && sameParameters(s.Parameters, def.Parameters) {
 			return err
 		}

@@ -37,6 +37,9 @@ type Config struct {
 	// DeleteAttempts is how often a deletion that fails is tried, because Neutron or Nova still held a
 	// resource. Default 5.
 	DeleteAttempts int
+	// ConsoleTimeout is how long a new server may take until its console log shows its host key, where the VIM's extra.host_keys
+	// asks for that. Default 10 minutes.
+	ConsoleTimeout time.Duration
 	// Poll is the time between the first looks at a stack; it grows to tenfold. Default 1 s.
 	Poll time.Duration
 	// Transport carries the HTTP requests, below authentication and TLS settings of the VIM: for tests and
@@ -55,6 +58,7 @@ type Driver struct {
 func New(cfg Config) *Driver {
 	cfg.StackTimeout = cmp.Or(cfg.StackTimeout, time.Hour)
 	cfg.DeleteAttempts = cmp.Or(cfg.DeleteAttempts, 5)
+	cfg.ConsoleTimeout = cmp.Or(cfg.ConsoleTimeout, 10*time.Minute)
 	cfg.Poll = cmp.Or(cfg.Poll, time.Second)
 	return &Driver{cfg: cfg, access: access.New(access.Config{Transport: cfg.Transport, UserAgent: "vnfkit"})}
 }
@@ -188,8 +192,11 @@ func (w *work) tell(ctx context.Context) heat.Observer {
 }
 
 // definition computes what the stack shall be. current are the parameters of the stack, nil when it is made; present are its servers.
-func (w *work) definition(ctx context.Context, current map[string]string) (heat.Definition, error) {
+func (w *work) definition(ctx context.Context, current map[string]string, present []server) (heat.Definition, error) {
 	def, err := w.define(ctx, w.op, current)
+	if err == nil {
+		err = w.fillHostKeys(ctx, &def, present)
+	}
 	if err != nil {
 		return heat.Definition{}, err
 	}
@@ -214,5 +221,7 @@ func (d *Driver) define(ctx context.Context, op *vnflcm.Operation, current map[s
 	if err != nil {
 		return Definition{}, err
 	}
-	return userData(ctx, UserDataRequest{Op: op, Template: template, Current: parameters, Images: images})
+	fault := checkHostKeys(template, op)
+	def, err := userData(ctx, UserDataRequest{Op: op, Template: template, Current: parameters, Images: images})
+	return def, errors.Join(fault, err)
 }

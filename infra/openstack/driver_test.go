@@ -582,13 +582,14 @@ func TestCrash(t *testing.T) {
 		{"resize-stack", func(l *lab) (string, error) { return l.scale(vnflcm.ScaleOut, 2) }, 5},
 		{"resize-stack", func(l *lab) (string, error) { return l.scale(vnflcm.ScaleIn, 1) }, 4},
 		{"replace-servers", func(l *lab) (string, error) { return l.heal("", slices.Sorted(maps.Keys(l.servers()))[0]) }, 4},
-		{"delete-stack", heal, 4}, {"create-stack", heal, 4}, {"adopt-vnfcs", heal, 4},
+		{"read-host-key", heal, 4}, {"delete-stack", heal, 4}, {"create-stack", heal, 4}, {"adopt-vnfcs", heal, 4},
 		{"delete-stack", (*lab).terminate, 0},
 	}
 	for _, point := range crashtest.Points {
 		t.Run(string(point), func(t *testing.T) {
 			t.Parallel()
-			l := newLab(t, openstack.VimTypeV1)
+			l := keyedLab(t, openstack.VimTypeV1, keyedPackage(t, hostKeysDeclared, map[string]string{"masterNode": "[ ssh_host_keys, masterNode ]"}), "console")
+			keys := l.showKeys()
 			for i, o := range operations {
 				if point == crashtest.InsideDo && o.step == "adopt-vnfcs" {
 					continue // it changes nothing outside
@@ -603,6 +604,9 @@ func TestCrash(t *testing.T) {
 					if after, stays := now[id]; stays && o.step == "resize-stack" && after != server || !stays && len(now) == len(before) {
 						t.Errorf("%d, died %s of %s: VNFC %s had server %s, has %q", i, point, o.step, id, server, after)
 					}
+				}
+				if o.vnfcs > 0 {
+					l.wantKeys(keys)
 				}
 			}
 		})

@@ -29,7 +29,10 @@ func (d *Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
 			return w.update(ctx, change{pending: w.unreplaced, prepare: w.markReplaced})
 		})
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return w.readConsoleKeys(ctx)
 }
 
 // healParams are the attributes of a heal request that this driver reads.
@@ -103,6 +106,9 @@ func (w *work) remake(ctx context.Context) error {
 		if err := w.op.State().Put(ctx, parametersKey, s.Parameters); err != nil {
 			return err
 		}
+		if err := w.forgetPairs(ctx); err != nil {
+			return err
+		}
 		return w.remove(ctx, s)
 	})
 	if err != nil {
@@ -115,7 +121,7 @@ func (w *work) remake(ctx context.Context) error {
 	if err := w.uploadImages(ctx, parameters); err != nil {
 		return err
 	}
-	def, err := w.definition(ctx, parameters)
+	def, err := w.definition(ctx, parameters, nil)
 	if err != nil {
 		return err
 	}

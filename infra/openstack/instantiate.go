@@ -22,11 +22,14 @@ func (d *Driver) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 	if err := w.uploadImages(ctx, nil); err != nil {
 		return err
 	}
-	def, err := w.definition(ctx, nil)
+	def, err := w.definition(ctx, nil, nil)
 	if err != nil {
 		return err
 	}
-	return w.makeStack(ctx, def)
+	if err := w.makeStack(ctx, def); err != nil {
+		return err
+	}
+	return w.readConsoleKeys(ctx)
 }
 
 // makeStack is the step that makes the stack. Its name is that of the instance, so a stack which an earlier

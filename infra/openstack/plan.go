@@ -30,7 +30,8 @@ func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change,
 	planned := *op // user data counts with the change, which the Manager only knows afterwards
 	planned.Change = change
 	_, fault := d.define(ctx, &planned, current)
-	return change, errors.Join(err, fault, d.planImages(ctx, op, current, err))
+	_, source := readsConsole(op.VIM)
+	return change, errors.Join(err, fault, source, d.planImages(ctx, op, current, err))
 }
 
 // present are the parameters of the stack as it is, nil when one will be made.

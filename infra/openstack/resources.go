@@ -41,7 +41,15 @@ func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Re
 	if err != nil {
 		return vnflcm.Resources{}, err
 	}
-	return w.resources(ctx, s, t)
+	out, err := w.resources(ctx, s, t)
+	if err != nil {
+		return vnflcm.Resources{}, err
+	}
+	known, err := w.knownKeys(ctx)
+	for i := range out.VNFCs {
+		out.VNFCs[i].HostKey = known.of(out.VNFCs[i])
+	}
+	return out, err
 }
 
 // ReadStack reads the resources of a stack that another program has made for a VNF, such as Tacker. It changes nothing. The stack

@@ -40,7 +40,10 @@ func (d *Driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
 			prepare: w.markLeaving,
 		})
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return w.readConsoleKeys(ctx)
 }
 
 // missized tells in what the stack differs from the wanted numbers of VNFCs.

@@ -2,14 +2,12 @@ package openstack
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
 	"github.com/vnfkit/vnfkit/tosca"
-	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // Types of resources that mean something to a VNF.
@@ -126,17 +124,6 @@ const aliasKey = "openstack/vnfc/"
 
 // aliases reads the ids that adopt has written.
 func (w *work) aliases(ctx context.Context) (map[string]string, error) {
-	keys, err := w.op.State().Keys(ctx, aliasKey)
-	if err != nil {
-		return nil, err
-	}
 	out := map[string]string{}
-	for _, key := range keys {
-		var id string
-		if err := w.op.State().Get(ctx, key, &id); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
-			return nil, err
-		}
-		out[strings.TrimPrefix(key, aliasKey)] = id
-	}
-	return out, nil
+	return out, readState(ctx, w.op.State(), aliasKey, out)
 }

@@ -30,7 +30,7 @@ func (w *work) update(ctx context.Context, c change) error {
 	if s.Status.Complete() && c.pending(resources) == nil {
 		return nil
 	}
-	def, err := w.definition(ctx, s.Parameters)
+	def, err := w.definition(ctx, s.Parameters, resources.servers())
 	if err != nil {
 		return err
 	}

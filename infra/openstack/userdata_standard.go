@@ -192,7 +192,7 @@ func (f *filler) ownParameters(current, out map[string]any) {
 		_, has := current[p.Name]
 		sized := slices.IndexFunc(f.groups, func(g hot.Group) bool { return len(g.Parameter) == 1 && g.Parameter[0] == p.Name })
 		switch {
-		case p.Name == nfv:
+		case p.Name == nfv, p.Name == hot.HostKeys: // the driver fills the latter
 		case sized >= 0 && f.sizeOf(f.groups[sized]) >= 0:
 			out[p.Name] = f.sizeOf(f.groups[sized])
 		case there:

@@ -93,10 +93,13 @@ func mentions(n *yaml.Node, resources []string) bool {
 	return found
 }
 
+// HostKeys is the parameter of a base HOT that takes the SSH host keys of servers, by VDU: [ssh_host_keys, VDU1].
+const HostKeys = "ssh_host_keys"
+
 // Individual makes a resource of its own for each VNFC of a VDU: of the resource that is named as the VDU come
 // VDU-0, VDU-1 and so on, with these indices. Each takes its values from parameters of its own: the third
 // element of its get_param paths gets the index as well, as in [nfv, VDU, VDU1-0, vcImageId]. This is how
-// Tacker's StandardUserData addresses VNFCs one by one.
+// Tacker's StandardUserData addresses VNFCs one by one. So does the second element of the paths in HostKeys.
 func (t *Template) Individual(vdu string, indices []int) error {
 	resources := get(t.root, "resources")
 	model := get(resources, vdu)
@@ -111,8 +114,14 @@ func (t *Template) Individual(vdu string, indices []int) error {
 		r := clone(model)
 		suffix := "-" + strconv.Itoa(index)
 		walk(get(r, "properties"), func(key string, value *yaml.Node) {
-			if key == "get_param" && len(value.Content) >= 4 && value.Content[0].Value == "nfv" && value.Content[2].Kind == yaml.ScalarNode {
+			if key != "get_param" {
+				return
+			}
+			if len(value.Content) >= 4 && value.Content[0].Value == "nfv" && value.Content[2].Kind == yaml.ScalarNode {
 				value.Content[2] = scalar(value.Content[2].Value + suffix)
+			}
+			if len(value.Content) >= 2 && value.Content[0].Value == HostKeys && value.Content[1].Value == vdu {
+				value.Content[1] = scalar(vdu + suffix)
 			}
 		})
 		set(resources, vdu+suffix, r)

@@ -160,8 +160,12 @@ func TestNetworkFromOutside(t *testing.T) {
 
 func TestIndividual(t *testing.T) {
 	t.Parallel()
-	template := load(t)
-	if err := template.Individual("VDU1", []int{0, 2}); err != nil {
+	template, err := hot.Load(pkg("BaseHOT/df/top.yaml", strings.Replace(base, "      internal:",
+		"      key: { get_param: [ ssh_host_keys, VDU1 ] }\n      keys: { get_param: [ ssh_host_keys, VDU2 ] }\n      internal:", 1)), "df")
+	if err == nil {
+		err = template.Individual("VDU1", []int{0, 2})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	resources := tree(t, template)["resources"].(map[string]any)
@@ -169,6 +173,10 @@ func TestIndividual(t *testing.T) {
 	want := map[string]any{"get_param": []any{"nfv", "CP", "VDU1_CP1-2", "fixed_ips", 0, "subnet"}}
 	if diff := cmp.Diff(want, two["subnet"]); diff != "" || resources["VDU1"] != nil || resources["VDU1-0"] == nil {
 		t.Errorf("%s\n%s", diff, template.Text())
+	}
+	keys := []any{map[string]any{"get_param": []any{"ssh_host_keys", "VDU1-2"}}, map[string]any{"get_param": []any{"ssh_host_keys", "VDU2"}}}
+	if diff := cmp.Diff(keys, []any{two["key"], two["keys"]}); diff != "" {
+		t.Error(diff)
 	}
 	for _, vdu := range []string{"VDU9", "group"} {
 		if err := template.Individual(vdu, []int{0}); !errors.Is(err, hot.ErrTemplate) {

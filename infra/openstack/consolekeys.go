@@ -1,0 +1,167 @@
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+const (
+	// hostKeysPath is the attribute of the VIM that says where the host keys of machines are read.
+	hostKeysPath = "vimConnectionInfo.extra.host_keys"
+	// fromConsole is its value for the console log.
+	fromConsole = "console"
+	// consoleKey begins the keys under which the state has the host keys that were read from console logs, by server.
+	consoleKey = "openstack/console-key/"
+)
+
+// ErrNoHostKey says that the console log of a server has not shown a host key within Config.ConsoleTimeout.
+var ErrNoHostKey = errors.New("the console log shows no SSH host key between the lines that cloud-init writes: BEGIN and END SSH HOST KEY KEYS")
+
+// readsConsole reports whether the VIM's extra.host_keys asks for host keys from console logs.
+func readsConsole(vim vnflcm.VimConnectionInfo) (bool, error) {
+	var extra struct {
+		HostKeys string `json:"host_keys"`
+	}
+	if _, err := vim.Extra.Decode(&extra); err != nil {
+		return false, vnflcm.AtPath("vimConnectionInfo.extra", err)
+	}
+	if extra.HostKeys != "" && extra.HostKeys != fromConsole {
+		return false, &vnflcm.ParamError{Path: hostKeysPath, Value: extra.HostKeys, Reason: `must be "` + fromConsole + `", or left out`}
+	}
+	return extra.HostKeys == fromConsole, nil
+}
+
+// readConsoleKeys reads the host keys of the servers that the operation has made from their console logs, if the VIM asks for that, and
+// forgets the keys of servers that are gone. A server whose key the driver has made itself is left out.
+func (w *work) readConsoleKeys(ctx context.Context) error {
+	wanted, err := readsConsole(w.op.VIM)
+	if err != nil || !wanted {
+		return err
+	}
+	s, err := w.find(ctx)
+	if err != nil || s == nil {
+		return err
+	}
+	t, err := w.tree(ctx, s)
+	if err != nil {
+		return err
+	}
+	known, err := w.knownKeys(ctx)
+	if err != nil {
+		return err
+	}
+	list := t.servers()
+	for id := range known.console {
+		if !slices.ContainsFunc(list, func(s server) bool { return s.PhysicalID == id }) {
+			if err := w.op.State().Delete(ctx, consoleKey+id); err != nil {
+				return err
+			}
+		}
+	}
+	list = slices.DeleteFunc(list, func(s server) bool {
+		_, made := known.pair(s.vdu, s.index)
+		return made || known.console[s.PhysicalID] != "" || w.isFormer(s)
+	})
+	return vnflcm.Each(ctx, 0, list, func(ctx context.Context, s server) error {
+		return vnflcm.Do(ctx, w.op, "read-host-key", s.vnfc, func(ctx context.Context) error {
+			key, err := w.awaitConsoleKey(ctx, s)
+			if err != nil {
+				return err
+			}
+			return w.op.State().Put(ctx, consoleKey+s.PhysicalID, key)
+		})
+	})
+}
+
+// isFormer reports whether the server was there before the operation: its console log may have lost the beginning.
+func (w *work) isFormer(s server) bool {
+	return slices.ContainsFunc(w.op.VNFCs, func(v vnflcm.VNFC) bool { return v.ResourceID == s.PhysicalID })
+}
+
+// awaitConsoleKey returns the host key of a server as soon as its console log shows it.
+func (w *work) awaitConsoleKey(ctx context.Context, s server) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.cfg.ConsoleTimeout, fmt.Errorf("%w after %s", ErrNoHostKey, w.cfg.ConsoleTimeout))
+	defer cancel()
+	for pause := w.cfg.Poll; ; pause = min(2*pause, 10*w.cfg.Poll) {
+		log, err := servers.ShowConsoleOutput(ctx, w.clients.Nova, s.PhysicalID, servers.ShowConsoleOutputOpts{}).Extract()
+		if key := hostKeyIn(log); key != "" {
+			return key, nil
+		}
+		busy := gophercloud.ResponseCodeIs(err, http.StatusConflict) // not running yet
+		refused := gophercloud.ResponseCodeIs(err, http.StatusNotImplemented)
+		if err != nil && ctx.Err() == nil && (refused || !busy && !heat.Passing(err)) {
+			return "", fmt.Errorf("read the console log of server %s: %w", s.PhysicalID, w.clients.Explain(err))
+		}
+		select {
+		case <-ctx.Done():
+			if err != nil {
+				err = w.clients.Explain(err)
+			}
+			return "", errors.Join(fmt.Errorf("server %s (VDU %s): %w", s.PhysicalID, s.vdu, context.Cause(ctx)), err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// The lines between which cloud-init writes host keys (tools/write-ssh-key-fingerprints, cc_keys_to_console).
+const (
+	keysBegin = "-----BEGIN SSH HOST KEY KEYS-----"
+	keysEnd   = "-----END SSH HOST KEY KEYS-----"
+)
+
+// maxConsole bounds what is looked at of a console log: the last bytes. Nova's libvirt driver shows 100 KiB.
+const maxConsole = 1 << 20
+
+// hostKeyTypes are in the order in which one of several keys is chosen.
+var hostKeyTypes = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA}
+
+// hostKeyIn returns a host key that cloud-init has written into a console log, "" if the log has none. Of several boots the last one
+// counts. Lines of the kernel may stand between those of cloud-init.
+func hostKeyIn(log string) string {
+	before, _, ended := cutLast(log[max(0, len(log)-maxConsole):], keysEnd)
+	_, block, begun := cutLast(before, keysBegin)
+	if !ended || !begun {
+		return ""
+	}
+	var keys []ssh.PublicKey
+	for line := range strings.Lines(block) {
+		key, _, options, _, err := ssh.ParseAuthorizedKey([]byte(strings.TrimSpace(line)))
+		if err == nil && len(options) == 0 && slices.Contains(hostKeyTypes, key.Type()) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return ""
+	}
+	best := slices.MinFunc(keys, func(a, b ssh.PublicKey) int {
+		return cmp.Compare(slices.Index(hostKeyTypes, a.Type()), slices.Index(hostKeyTypes, b.Type()))
+	})
+	return authorizedKey(best, "console log")
+}
+
+// cutLast cuts text around the last sep.
+func cutLast(text, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(text, sep)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+len(sep):], true
+}
+
+// authorizedKey returns a key in authorized_keys form. Errors about another key name the comment.
+func authorizedKey(key ssh.PublicKey, comment string) string {
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) + " " + comment
+}
