@@ -14,7 +14,7 @@ import (
 func CheckJumpHost(ctx context.Context, op *vnflcm.Operation) error {
 	_, unknown, err := jumphost.Target(op.VIM, hostkeys.Of(op))
 	for _, name := range unknown {
-		op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", jumphost.Path+"."+name)
+		op.Log.WarnContext(ctx, "unknown attribute has no effect", "attribute", jumphost.Path+"."+name)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ import (
 type Node struct {
 	vnflcm.VNFC
 	HostName string     // as HostName makes it
-	IP       netip.Addr // by which the other nodes know it
+	IP       netip.Addr // address for the other nodes
 	SSH      *sshexec.Host
 }
 
@@ -30,7 +30,10 @@ type Access struct {
 	CP    string // connection point descriptor for SSH
 	NIC   string // the one whose address the other nodes use; default CP
 	Login Login
-	// SudoPassword is what sudo is told. Default: that of Login.
+	// HostKeys are trusted host keys: a machine must present one of them at the first login. They take precedence over a key
+	// that the VIM reports. Without either of them a machine is trusted at the first login, with a warning.
+	HostKeys HostKeys
+	// SudoPassword is the password for sudo. Default: that of Login.
 	SudoPassword vnflcm.Secret
 	// LoginGrace is how long a refused login is tried again (sshexec.Target). Default: as long as one waits for the
 	// machine.
@@ -49,12 +52,19 @@ func (a Access) Nodes(op *vnflcm.Operation, pool *sshexec.Pool, role string) ([]
 	if err != nil {
 		return nil, err
 	}
+	trust, err := hostkeys.Policy(op, a.HostKeys)
+	if err != nil {
+		return nil, err
+	}
 	var errs []error
 	for _, v := range op.VNFCs {
 		if _, ours := v.CP(a.CP); !ours {
 			continue
 		}
-		n, err := a.node(op, pool, role, v, via, auth)
+		n, err := a.node(role, v)
+		if err == nil {
+			n.SSH = pool.Host(a.target(n, via, auth, trust))
+		}
 		nodes, errs = append(nodes, n), append(errs, err)
 	}
 	return nodes, errors.Join(errs...)
@@ -67,7 +77,7 @@ func (a Access) sudoPassword() vnflcm.Secret {
 	return a.SudoPassword
 }
 
-func (a Access) node(op *vnflcm.Operation, pool *sshexec.Pool, role string, v vnflcm.VNFC, via *sshexec.Target, auth []sshexec.Auth) (Node, error) {
+func (a Access) node(role string, v vnflcm.VNFC) (Node, error) {
 	ssh, _ := v.CP(a.CP)
 	nic := ssh
 	if a.NIC != "" {
@@ -86,14 +96,19 @@ func (a Access) node(op *vnflcm.Operation, pool *sshexec.Pool, role string, v vn
 	}
 	n.IP = nic.Fixed[0]
 	n.HostName = HostName(role, n.IP)
-	n.SSH = pool.Host(sshexec.Target{
-		ID: v.ResourceID, Name: n.HostName, Addr: netip.AddrPortFrom(ssh.Address(), 22).String(), User: a.Login.Username,
+	return n, nil
+}
+
+// target is how one logs in to a node.
+func (a Access) target(n Node, via *sshexec.Target, auth []sshexec.Auth, trust sshexec.HostKeyPolicy) sshexec.Target {
+	ssh, _ := n.CP(a.CP)
+	return sshexec.Target{
+		ID: n.ResourceID, Name: n.HostName, Addr: netip.AddrPortFrom(ssh.Address(), 22).String(), User: a.Login.Username,
 		Auth:     auth,
 		Sudo:     sshexec.SudoPassword(a.sudoPassword().Reveal()),
-		HostKeys: sshexec.AcceptNewHostKeys(hostkeys.Of(op)),
+		HostKeys: trust,
 		Via:      via, LoginGrace: a.LoginGrace,
-	})
-	return n, nil
+	}
 }
 
 // Reach runs the step "reach" on a new machine: it waits until one can log in and cloud-init, where the image has it, has
@@ -120,15 +135,31 @@ func HostName(role string, addr netip.Addr) string {
 	return role + "-" + strings.NewReplacer(".", "-", ":", "-").Replace(text)
 }
 
-// HostKey returns the key by which a machine is known, in authorized_keys form without a comment: the key that the VIM tells, or
-// the one that the machine has shown. It returns "" before the first login if the VIM tells no key.
+// HostKeys are SSH host keys of machines, each a line in authorized_keys form. Their order does not matter: it need not be
+// known which machine has which key.
+type HostKeys []string
+
+// Validate reports every line that is not a key (*vnflcm.ParamError, joined), by its index in the list called name.
+func (k HostKeys) Validate(name string) error {
+	var faults []error
+	for i, line := range k {
+		if _, err := sshexec.PinnedHostKeys(line); err != nil || strings.Contains(strings.TrimSpace(line), "\n") {
+			faults = append(faults, &vnflcm.ParamError{Path: fmt.Sprintf("%s[%d]", name, i), // without the value: it may be a private key
+				Reason: "must be one public key in authorized_keys form, such as the line in /etc/ssh/ssh_host_ed25519_key.pub"})
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// HostKey returns the known key of a machine, in authorized_keys form without a comment: the key that the VIM reports,
+// or the one that the machine has shown. It returns "" before the first login if the VIM reports no key.
 func HostKey(ctx context.Context, op *vnflcm.Operation, resourceID string) (string, error) {
 	key, err := hostkeys.Of(op).HostKey(ctx, resourceID)
 	fields := strings.Fields(key)
 	return strings.Join(fields[:min(2, len(fields))], " "), err
 }
 
-// ForgetHostKey removes the key of a machine that is gone.
+// ForgetHostKey removes the key of a machine that no longer exists.
 func ForgetHostKey(ctx context.Context, op *vnflcm.Operation, resourceID string) error {
 	return hostkeys.Of(op).DeleteHostKey(ctx, resourceID)
 }
