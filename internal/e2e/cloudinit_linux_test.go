@@ -105,7 +105,7 @@ func TestCloudInit(t *testing.T) {
 			if !strings.Contains(complaints, c.complaint) || c.complaint == "" && complaints != "" {
 				t.Errorf("complaints %q, want %q", complaints, c.complaint)
 			}
-			if done, err := machine.Holds(t.Context(), "test", "-f", "/var/lib/finished"); err != nil || !done {
+			if done, err := machine.Succeeds(t.Context(), "test", "-f", "/var/lib/finished"); err != nil || !done {
 				t.Errorf("AwaitBoot returned before cloud-init had finished (%v)", err)
 			}
 			if template, err := machine.HostsTemplate(t.Context()); err != nil || template != c.template {

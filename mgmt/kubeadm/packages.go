@@ -59,7 +59,7 @@ func (c *checker) idlePackages(p *clusterParam) {
 	given, source := p.Packages, p.Packages.source()
 	var idle []string
 	if source != fromRepository {
-		idle = given.Given()
+		idle = given.Present()
 	}
 	if source == fromNowhere && given.ContainerdPackage != "" {
 		idle = append(idle, "containerd_package")

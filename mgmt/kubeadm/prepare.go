@@ -81,5 +81,5 @@ func put(ctx context.Context, n mgmt.Node, path, content string, mode fs.FileMod
 
 // succeeds runs a command that answers by its exit code.
 func succeeds(ctx context.Context, n mgmt.Node, argv ...string) (bool, error) {
-	return linux.On(n.SSH).Holds(ctx, argv...)
+	return linux.On(n.SSH).Succeeds(ctx, argv...)
 }

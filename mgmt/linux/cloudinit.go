@@ -31,7 +31,7 @@ func (m Machine) AwaitBoot(ctx context.Context) (complaints string, err error) {
 		backoff.WithMaxElapsedTime(0))
 }
 
-// awaitCloudInit needs no root: users are made before sudo lets them in.
+// awaitCloudInit does not use root: users exist before sudo accepts them.
 func (m Machine) awaitCloudInit(ctx context.Context) (complaints string, err error) {
 	err = m.SSH.Exec(ctx, sshexec.Command{Shell: "command -v cloud-init >/dev/null"})
 	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && (exit.Code == 1 || exit.Code == 127) {
@@ -80,7 +80,7 @@ func (m Machine) awaitCloudInitResult(ctx context.Context) error {
 	return err
 }
 
-// maxCloudInitStatus bounds what is told of a status.
+// maxCloudInitStatus bounds the text of a status in an error.
 const maxCloudInitStatus = 2 << 10
 
 // cloudInitStatus is what cloud-init reports, in one line. While it waits it prints a line of dots.
@@ -96,14 +96,14 @@ func (m Machine) cloudInitStatus(ctx context.Context, options ...string) (string
 	return strings.ToValidUTF8(status[:min(len(status), maxCloudInitStatus)], ""), err
 }
 
-// hostsSetting reads who writes /etc/hosts, the strongest setting last: the system's, those of the vendor, the user's
-// (cloud-init, "Configuration sources").
+// hostsSetting reads whether cloud-init manages /etc/hosts, from the setting with the lowest to the one with the
+// highest priority: the system's, the vendor's, the user's (cloud-init, "Configuration sources").
 const hostsSetting = `grep -hs '^manage_etc_hosts:' /etc/cloud/cloud.cfg /etc/cloud/cloud.cfg.d/*.cfg ` +
 	`/var/lib/cloud/instance/vendor-cloud-config.txt /var/lib/cloud/instance/vendor2-cloud-config.txt ` +
 	`/var/lib/cloud/instance/cloud-config.txt; true`
 
-// HostsTemplate returns the file that cloud-init writes /etc/hosts from at every start of the machine, "" if it does not:
-// only what is in the template stays in /etc/hosts. A machine whose template is missing is refused.
+// HostsTemplate returns the file from which cloud-init writes /etc/hosts at every start of the machine, "" if it does
+// not: only the content of the template stays in /etc/hosts. It returns an error if the template is missing.
 func (m Machine) HostsTemplate(ctx context.Context) (name string, err error) {
 	settings, err := m.SSH.Output(ctx, sshexec.Command{Shell: hostsSetting, Root: true})
 	if err != nil || !rendersHosts(settings) {
@@ -114,7 +114,7 @@ func (m Machine) HostsTemplate(ctx context.Context) (name string, err error) {
 		return "", err
 	}
 	name = "/etc/cloud/templates/hosts." + osFamily(release) + ".tmpl"
-	exists, err := m.Holds(ctx, "test", "-f", name)
+	exists, err := m.Succeeds(ctx, "test", "-f", name)
 	if err == nil && !exists {
 		err = fmt.Errorf("cloud-init writes /etc/hosts of %s at every start (manage_etc_hosts: true), but there is no %s that could keep the names of the nodes: "+
 			"set manage_etc_hosts to false in the image or in user_data", m.SSH.Name(), name)

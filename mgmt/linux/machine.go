@@ -16,13 +16,14 @@ type Machine struct{ SSH *sshexec.Host }
 // On returns the machine that is reached so.
 func On(host *sshexec.Host) Machine { return Machine{SSH: host} }
 
-// Run runs a program. What it prints is only in the error.
+// Run runs a program. Its output appears only in the error.
 func (m Machine) Run(ctx context.Context, argv ...string) error {
 	return m.SSH.Exec(ctx, sshexec.Command{Argv: argv, Root: true})
 }
 
-// Holds runs a program that answers by its exit code: 1, or as systemctl does 3 or 4, is no.
-func (m Machine) Holds(ctx context.Context, argv ...string) (bool, error) {
+// Succeeds runs a program and reports whether it ends with exit code 0. It returns false for the exit codes 1, 3 and 4
+// (systemctl answers with the latter two), and an error for any other one.
+func (m Machine) Succeeds(ctx context.Context, argv ...string) (bool, error) {
 	err := m.Run(ctx, argv...)
 	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && (exit.Code == 1 || exit.Code == 3 || exit.Code == 4) {
 		return false, nil
@@ -30,7 +31,7 @@ func (m Machine) Holds(ctx context.Context, argv ...string) (bool, error) {
 	return err == nil, err
 }
 
-// Read returns a file, nothing when there is none.
+// Read returns the content of a file; exists is false if the file does not exist.
 func (m Machine) Read(ctx context.Context, name string) (content []byte, exists bool, err error) {
 	content, err = m.SSH.ReadFile(ctx, sshexec.File{Path: name, Root: true})
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,7 +1,6 @@
 package linux
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -19,11 +18,11 @@ import (
 
 var versionForm = regexp.MustCompile(`^[0-9][A-Za-z0-9.+:~-]*\*?$`)
 
-// IsVersion reports whether apt takes a text as the version of a package, after "=": "1.7.27-1", or "1.7.*" for the
+// IsVersion reports whether apt accepts a text as the version of a package, after "=": "1.7.27-1", or "1.7.*" for the
 // newest of these (Debian policy 5.6.12).
 func IsVersion(text string) bool { return versionForm.MatchString(text) }
 
-// aptLock is how long apt waits for others that install, such as the upgrades of a machine that has just
+// aptLock is how long apt waits for other package installations, such as the upgrades of a machine that has just
 // started.
 const aptLock = 5 * time.Minute
 
@@ -34,9 +33,9 @@ type Packages struct {
 	Secrets []string          // in Env, to be left out of errors
 }
 
-// Install installs packages, each as apt-get takes it ("haproxy", "docker.io=20.10.*"), held and newer ones too:
-// what is pinned is meant. Configuration files that somebody changed stay. It waits up to five minutes for others
-// that install, and mends what an installation that was cut short has left.
+// Install installs packages, each in the form of apt-get ("haproxy", "docker.io=20.10.*"), also if the installed ones are held or
+// newer: the caller pins the version. Configuration files that were changed on the machine stay. Install waits up to
+// five minutes for other installations, and repairs an interrupted one.
 func (p Packages) Install(ctx context.Context, names ...string) error {
 	if err := p.repair(ctx); err != nil {
 		return aptFailure(err, "")
@@ -48,8 +47,8 @@ func (p Packages) Install(ctx context.Context, names ...string) error {
 	return aptFailure(p.SSH.Exec(ctx, p.install(names)), warnings)
 }
 
-// LookUp returns an error if Install could not install these packages. It changes nothing but the package lists. The error has
-// what apt says, and the versions that the package sources have of each package whose version is given.
+// LookUp returns an error if Install could not install these packages. It changes nothing but the package lists. The
+// error has apt's message, and the available versions of each package whose version is given.
 func (p Packages) LookUp(ctx context.Context, names ...string) error {
 	warnings, err := p.update(ctx)
 	if err != nil {
@@ -97,18 +96,18 @@ func offered(madison []byte, names []string) string {
 	return strings.Join(out, "; ")
 }
 
-// aptOptions are those of every run of apt-get.
+// aptOptions are the options of every run of apt-get.
 var aptOptions = []string{"-q", "-o", fmt.Sprintf("DPkg::Lock::Timeout=%d", int(aptLock.Seconds())), "-o", "Acquire::Retries=3"}
 
-// update reads the package lists of all sources. What it could not read is in the warnings.
+// update reads the package lists of all sources. warnings names the ones that it could not read.
 func (p Packages) update(ctx context.Context) (warnings string, err error) {
 	update := p.command(slices.Concat([]string{"apt-get"}, aptOptions, []string{"update"}))
-	var said bytes.Buffer
-	// The lock of the lists is none that apt waits for.
+	var said *Tail
+	// apt does not wait for the lock of the package lists.
 	listed := func(e *sshexec.ExitError) bool { return strings.Contains(e.Stderr, "/var/lib/apt/lists/lock") }
 	err = whenUnlocked(ctx, listed, func() error {
-		said.Reset()
-		update.Stderr = &said
+		said = &Tail{Most: 64 << 10}
+		update.Stderr = said
 		return p.SSH.Exec(ctx, update)
 	})
 	return said.String(), aptFailure(err, "")
@@ -119,14 +118,14 @@ func (p Packages) install(names []string, options ...string) sshexec.Command {
 		"install", "-y", "--no-install-recommends", "--allow-change-held-packages", "--allow-downgrades"}, options, names))
 }
 
-// repair finishes what an installation that was cut short has left: apt refuses to work before that.
-// dpkg itself does not wait for its lock, but ends with 2 (dpkg(1), "Exit status").
+// repair completes an interrupted installation: apt refuses to work before that. dpkg itself does not wait for its
+// lock, but ends with 2 (dpkg(1), "Exit status").
 func (p Packages) repair(ctx context.Context) error {
 	repair := p.command([]string{"dpkg", "--force-confdef", "--force-confold", "--configure", "-a"})
 	return whenUnlocked(ctx, func(e *sshexec.ExitError) bool { return e.Code == 2 }, func() error { return p.SSH.Exec(ctx, repair) })
 }
 
-// whenUnlocked runs a program again as long as somebody else has the lock that it needs.
+// whenUnlocked repeats a program as long as another process holds the lock that it needs.
 func whenUnlocked(ctx context.Context, locked func(*sshexec.ExitError) bool, program func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := program()

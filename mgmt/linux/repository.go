@@ -16,8 +16,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Open opens a file of the VNF package by the path that a request gives. The error wraps fs.ErrNotExist when there
-// is none.
+// Open opens a file of the VNF package by the path in a request. The error wraps fs.ErrNotExist if the file does not
+// exist.
 type Open func(path string) (io.ReadCloser, error)
 
 // Repository is a repository of Debian packages, as requests give it.
@@ -29,8 +29,8 @@ type Repository struct {
 	Suite string `json:"repository_suite"`
 	// Components of the suite, such as "main". A flat repository has none.
 	Components []string `json:"repository_components"`
-	// KeyPath is a file of the VNF package with the OpenPGP key, armored or binary, that the repository is signed
-	// with. Required: nothing is installed whose signature is not right.
+	// KeyPath is a file of the VNF package with the OpenPGP key, armored or binary, that signs the repository.
+	// Required: packages without a valid signature are not installed.
 	KeyPath string `json:"repository_key_path"`
 }
 
@@ -79,8 +79,8 @@ func (r Repository) Validate(open Open) error {
 	return errors.Join(faults...)
 }
 
-// Given are the names of the attributes that have a value.
-func (r Repository) Given() (names []string) {
+// Present returns the names of the attributes that have a value.
+func (r Repository) Present() (names []string) {
 	for _, a := range []struct {
 		name  string
 		given bool
@@ -103,8 +103,8 @@ func isPort(text string) bool {
 // largestKey bounds a file with a key.
 const largestKey = 1 << 20
 
-// readKey reads an OpenPGP public key, and says under which name apt takes it: it tells armored keys from
-// binary ones by that (apt-secure(8), sources.list(5)).
+// readKey reads an OpenPGP public key, and returns the suffix of the file for it: apt distinguishes armored keys from
+// binary ones by the suffix (apt-secure(8), sources.list(5)).
 func readKey(open Open, name string) (key []byte, suffix string, err error) {
 	f, err := open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,8 +143,8 @@ func keyForm(key []byte) string {
 	}
 }
 
-// AddRepository lets apt know a repository, in files that are named after name. It trusts the key for this
-// repository alone.
+// AddRepository adds a repository to apt's configuration, in files that are named after name. apt accepts the key for
+// this repository only.
 func (p Packages) AddRepository(ctx context.Context, name string, r Repository, open Open) error {
 	key, suffix, err := readKey(open, r.KeyPath)
 	if err != nil {

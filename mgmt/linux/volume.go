@@ -1,7 +1,6 @@
 package linux
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,19 +14,19 @@ import (
 )
 
 const (
-	// volumeLock is held while a file system is made: what a process has begun that died runs on there.
+	// volumeLock is held while a file system is created: the command of a process that died continues on the machine.
 	volumeLock = "/run/vnfkit-volume.lock"
 	// deviceWait bounds how long an attached volume takes to show up.
 	deviceWait = 2 * time.Minute
 )
 
-// ErrForeignVolume is the error of a disk with something else on it than a file system that could be used, or of a
-// directory where something else is mounted. It is left as it is.
+// ErrForeignVolume reports a disk whose content is not a usable file system, or a directory where another disk is
+// mounted. Mount does not change them.
 var ErrForeignVolume = errors.New("is in use for something else, and left as it is")
 
-// Mount mounts a disk, such as "/dev/vdb", at a directory, now and after a reboot, by a unit of systemd. An ext4 file
-// system is made only where there is nothing at all. It waits up to two minutes for a disk that is being attached. The
-// paths must be clean. The error wraps ErrForeignVolume when the disk, or the directory, is somebody else's.
+// Mount mounts a disk, such as "/dev/vdb", at a directory, now and after a reboot, by a unit of systemd. It creates an
+// ext4 file system only on an empty disk. It waits up to two minutes for a disk that is being attached. The paths must
+// be clean. The error wraps ErrForeignVolume if the disk or the directory is used for another purpose.
 func (m Machine) Mount(ctx context.Context, device, dir string) error {
 	if err := m.awaitDevice(ctx, device); err != nil {
 		return err
@@ -53,15 +52,16 @@ func (m Machine) Mount(ctx context.Context, device, dir string) error {
 	if err := m.Run(ctx, "systemctl", "enable", "--now", unit); err != nil {
 		return err
 	}
-	// systemd is content with whatever is mounted there.
-	ours, err := m.Holds(ctx, "findmnt", "--source", device, "--mountpoint", dir)
+	// systemd reports success for any disk that is mounted there.
+	ours, err := m.Succeeds(ctx, "findmnt", "--source", device, "--mountpoint", dir)
 	if err == nil && !ours {
 		err = fmt.Errorf("linux: something else than %s is mounted at %s of %s: the directory %w", device, dir, m.SSH.Name(), ErrForeignVolume)
 	}
 	return err
 }
 
-// awaitDevice waits until the disk is there and can be read: blkid finds nothing on a disk that cannot be read, too.
+// awaitDevice waits until the disk exists and can be read: blkid also reports no content for a disk that it cannot
+// read.
 func (m Machine) awaitDevice(ctx context.Context, device string) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 200*time.Millisecond, 5*time.Second
@@ -74,19 +74,18 @@ func (m Machine) awaitDevice(ctx context.Context, device string) error {
 	return nil
 }
 
-// probeDevice says what is on a disk: a type of file system, something else, or "" for nothing. blkid ends with 2 when
-// it finds nothing, silently, and also when it cannot open the disk (blkid(8)).
+// probeDevice returns the content of a disk: the type of its file system, other content, or "" for none. blkid ends
+// with 2 if it finds no content, silently, and also if it cannot open the disk (blkid(8)).
 func (m Machine) probeDevice(ctx context.Context, device string) (string, error) {
-	var out bytes.Buffer
-	err := m.SSH.Exec(ctx, sshexec.Command{Argv: []string{"blkid", "-p", "-o", "export", device}, Root: true, Stdout: &out})
-	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && exit.Code == 2 && !strings.Contains(exit.Stderr, "blkid: ") && out.Len() == 0 {
+	out, err := m.SSH.Output(ctx, sshexec.Command{Argv: []string{"blkid", "-p", "-o", "export", device}, Root: true})
+	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && exit.Code == 2 && !strings.Contains(exit.Stderr, "blkid: ") && len(out) == 0 {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
 	kind := "something"
-	for line := range strings.Lines(out.String()) {
+	for line := range strings.Lines(string(out)) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		switch key {
 		case "TYPE":
@@ -98,8 +97,8 @@ func (m Machine) probeDevice(ctx context.Context, device string) (string, error)
 	return kind, nil
 }
 
-// MountUnit is the name of the unit that mounts something at a directory whose name has letters, digits, _, - and .
-// only (systemd.unit(5), "String escaping": of these the hyphen is escaped).
+// MountUnit returns the name of the unit that mounts a disk at a directory whose name has only letters, digits, _, -
+// and . (systemd.unit(5), "String escaping": of these the hyphen is escaped).
 func MountUnit(dir string) string {
 	name := strings.ReplaceAll(strings.TrimPrefix(path.Clean(dir), "/"), "-", `\x2d`)
 	return strings.ReplaceAll(name, "/", "-") + ".mount"

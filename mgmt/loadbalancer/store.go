@@ -110,7 +110,7 @@ func (b *Balancer) attempt(ctx context.Context, change func(*stored) error) erro
 		return err
 	}
 	c := s.config()
-	if c.IPv6, err = b.machine.Holds(ctx, "test", "-e", "/proc/net/if_inet6"); err != nil {
+	if c.IPv6, err = b.machine.Succeeds(ctx, "test", "-e", "/proc/net/if_inet6"); err != nil {
 		return err
 	}
 	conf, err := c.Render()

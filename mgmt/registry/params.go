@@ -212,7 +212,7 @@ func (p packagesParam) source() string { return cmp.Or(p.Source, fromImage) }
 func (c *checker) packages(p packagesParam) {
 	switch p.source() {
 	case fromImage, fromNowhere:
-		for _, name := range p.Given() {
+		for _, name := range p.Present() {
 			c.fault("packages."+name, "", "has no effect with packages.source "+p.source())
 		}
 	case fromRepository:

@@ -131,6 +131,6 @@ func (c *connector) removeDir(ctx context.Context, dir string, names ...string) 
 	if err := c.Remove(ctx, names...); err != nil {
 		return err
 	}
-	_, err := c.Holds(ctx, "rmdir", dir) // it stays when somebody else has something in it
+	_, err := c.Succeeds(ctx, "rmdir", dir) // it stays when somebody else has something in it
 	return err
 }

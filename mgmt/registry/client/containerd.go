@@ -110,7 +110,7 @@ func (c *connector) claimContainerd(ctx context.Context, out map[string]claim) e
 // set up the same there.
 func (c *connector) claimDir(ctx context.Context, w Connection) (ours bool, err error) {
 	if dir := shadowDir(w.Server); dir != "" {
-		exists, err := c.Holds(ctx, "test", "-e", dir)
+		exists, err := c.Succeeds(ctx, "test", "-e", dir)
 		if err != nil {
 			return false, err
 		}

@@ -30,7 +30,7 @@ func Detect(ctx context.Context, host *sshexec.Host) (Runtime, error) {
 	var runs [3]bool
 	for i, unit := range []string{"cri-docker", "docker", "containerd"} {
 		var err error
-		if runs[i], err = m.Holds(ctx, "systemctl", "is-active", "--quiet", unit); err != nil {
+		if runs[i], err = m.Succeeds(ctx, "systemctl", "is-active", "--quiet", unit); err != nil {
 			return "", err
 		}
 	}
