@@ -55,7 +55,7 @@ func (l *lab) routes(id string) (masters, workers []string) {
 	if err := json.Unmarshal(data, &kept); err != nil {
 		l.t.Fatal(err)
 	}
-	groups := kept.Parts[loadbalancer.OfCluster(id)].Groups
+	groups := kept.Parts[loadbalancer.ClusterOwner(id)].Groups
 	for _, s := range groups[loadbalancer.Masters] {
 		masters = append(masters, s.Name)
 	}

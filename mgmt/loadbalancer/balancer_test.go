@@ -54,10 +54,10 @@ func TestPutAndRemove(t *testing.T) {
 	}
 	unknown := service("x", 30090)
 	unknown.Frontends[0].To = []string{"storage"}
-	if err := s.Put(ctx, "cnf/b", unknown); err == nil || !strings.Contains(err.Error(), `the group "storage", which nobody has`) {
+	if err := s.Put(ctx, "cnf/b", unknown); err == nil || !strings.Contains(err.Error(), `the group "storage", which does not exist`) {
 		t.Error(err)
 	}
-	// The cluster goes, and the service leads nowhere; then all is gone.
+	// The cluster is removed and the service has no servers; then both are removed.
 	for owner, want := range map[string]int{"cluster/c": 1} {
 		if err := s.Remove(ctx, owner); err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func isPort(err error, owner, taken string) bool {
 	return ok && port.Owner == owner && port.Taken == taken
 }
 
-// TestManyWriters: whoever puts at once, from several programs, loses nothing of others.
+// TestManyWriters: concurrent calls of Put from several programs lose no changes.
 func TestManyWriters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// Config is all that haproxy is to do.
+// Config is the complete configuration of haproxy.
 type Config struct {
 	Parts map[string]Part // by owner, such as cluster/ID, cnf/ID
-	// Drained are servers, by id, that get no new connection.
+	// Drained are ids of servers that get no new connections.
 	Drained []string
-	// IPv6 has the ports answer at IPv6 addresses too: haproxy does not start with it where the kernel has no IPv6.
+	// IPv6 makes haproxy listen at IPv6 addresses too: haproxy does not start with it if the kernel has no IPv6.
 	IPv6 bool
 	// AlivePort is a port of loopback at which haproxy answers "GET /alive" with 200 while it runs, for keepalived. Default: none.
 	AlivePort int
 }
 
-// PortError tells that a port of the load balancer has somebody already.
+// PortError reports that a port of the load balancer is already in use.
 type PortError struct {
 	Port   int
-	Owner  string // who wants it
-	Taken  string // whose it is: an owner, or the name of a program of the machine
+	Owner  string // owner that requests the port
+	Taken  string // current user of the port: an owner, or the name of a program on the machine
 	Remedy string
 }
 
@@ -32,16 +32,16 @@ func (e *PortError) Error() string {
 	return fmt.Sprintf("loadbalancer: port %d, which %s wants, is taken by %s: %s", e.Port, e.Owner, e.Taken, e.Remedy)
 }
 
-// haproxy's names have letters, digits and these (haproxy's configuration.txt, 4 "Proxies"). A line of its
-// configuration had no more than 2048 characters before 2.2.
+// Characters of haproxy's names beside letters and digits (haproxy's configuration.txt, 4 "Proxies"). Before 2.2 a line
+// of its configuration had at most 2048 characters.
 var (
 	nameForm  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,251}$`)
 	ownerForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 	idForm    = regexp.MustCompile(`^[^\x00-\x1f\x7f]{1,256}$`)
 )
 
-// Validate reports everything that keeps haproxy.cfg from being rendered (errors.Join; *PortError for two owners at one
-// port). A group that nobody has is none: it has no servers, as a cluster that is gone.
+// Validate reports everything that prevents rendering haproxy.cfg (errors.Join; *PortError for two owners of one port).
+// A frontend may name a group that does not exist: it has no servers, for example because the cluster was terminated.
 func (c Config) Validate() error {
 	v := validator{ports: map[int]string{}, groups: map[string]string{}, ids: map[string]Server{}, names: map[string]string{}}
 	for _, owner := range slices.Sorted(maps.Keys(c.Parts)) {
@@ -52,7 +52,7 @@ func (c Config) Validate() error {
 		v.part(c.Parts[owner])
 	}
 	if c.AlivePort < 0 || c.AlivePort > 65535 {
-		v.fault("the alive port is %d, no number from 1 to 65535", c.AlivePort)
+		v.fault("the alive port is %d, must be 1 to 65535", c.AlivePort)
 	}
 	if owner, taken := v.ports[c.AlivePort]; taken && c.AlivePort != 0 {
 		v.faults = append(v.faults, &PortError{Port: c.AlivePort, Owner: owner, Taken: "GET /alive", Remedy: "choose another one"})
@@ -62,10 +62,10 @@ func (c Config) Validate() error {
 
 type validator struct {
 	owner  string
-	ports  map[int]string    // owners
-	groups map[string]string // owners
-	ids    map[string]Server // as they are known first
-	names  map[string]string // ids
+	ports  map[int]string    // owner by port
+	groups map[string]string // owner by group
+	ids    map[string]Server // first description of each server, by id
+	names  map[string]string // id by name
 	faults []error
 }
 
@@ -84,7 +84,7 @@ func (v *validator) part(p Part) {
 			v.fault("%s: the name %q must have letters, digits and . _ : -", at, f.Name)
 		}
 		if names[f.Name] {
-			v.fault("%s: the name %q is another one's too", at, f.Name)
+			v.fault("%s: the name %q is used twice", at, f.Name)
 		}
 		names[f.Name] = true
 		v.frontend(at, f)
@@ -94,7 +94,7 @@ func (v *validator) part(p Part) {
 func (v *validator) frontend(at string, f Frontend) {
 	for what, port := range map[string]int{"port": f.Port, "toward": f.Toward} {
 		if port < 1 || port > 65535 {
-			v.fault("%s: %s is %d, no number from 1 to 65535", at, what, port)
+			v.fault("%s: %s is %d, must be 1 to 65535", at, what, port)
 		}
 	}
 	if other, taken := v.ports[f.Port]; taken {
@@ -106,11 +106,11 @@ func (v *validator) frontend(at string, f Frontend) {
 		v.fault("%s: the check %q must be %s or %s", at, f.Check, CheckTCP, CheckAPI)
 	}
 	if len(f.To) == 0 {
-		v.fault("%s: leads to no group of servers", at)
+		v.fault("%s: has no group of servers", at)
 	}
 	for _, group := range f.To {
 		if !nameForm.MatchString(group) {
-			v.fault("%s: leads to %q, which is no name of a group", at, group)
+			v.fault("%s: leads to %q, which is not a valid name of a group", at, group)
 		}
 	}
 }
@@ -121,20 +121,20 @@ func (v *validator) group(name string, servers []Server) {
 		v.fault("%s: the name of the group %q must have letters, digits and . _ : -", v.owner, name)
 	}
 	if other, taken := v.groups[name]; taken {
-		v.fault("%s: %s has a group of this name: a load balancer is of one cluster", at, other)
+		v.fault("%s: %s has a group of this name: a load balancer serves one cluster", at, other)
 	}
 	v.groups[name] = v.owner
 	inGroup := map[string]bool{}
 	for i, s := range servers {
 		v.server(fmt.Sprintf("%s[%d]", at, i), s)
 		if inGroup[s.ID] {
-			v.fault("%s[%d]: the id %q is another one's too", at, i, s.ID)
+			v.fault("%s[%d]: the id %q is used twice", at, i, s.ID)
 		}
 		inGroup[s.ID] = true
 	}
 }
 
-// server checks a machine, which is the same one in all groups.
+// server checks a machine, which must have the same description in all groups.
 func (v *validator) server(at string, s Server) {
 	if !idForm.MatchString(s.ID) {
 		v.fault("%s: the id %q must have 1 to 256 printable characters", at, s.ID)
@@ -143,7 +143,7 @@ func (v *validator) server(at string, s Server) {
 		v.fault("%s: the name %q must have letters, digits and . _ : -", at, s.Name)
 	}
 	if a := s.Address; !a.IsValid() || a.Zone() != "" || a.IsUnspecified() || a.IsMulticast() {
-		v.fault("%s: %q is no address of a machine", at, strings.Trim(a.String(), "\n"))
+		v.fault("%s: %q is not an address of a machine", at, strings.Trim(a.String(), "\n"))
 	}
 	if known, ok := v.ids[s.ID]; ok && known != s {
 		v.fault("%s: the id %q is that of %s at %s", at, s.ID, known.Name, known.Address)

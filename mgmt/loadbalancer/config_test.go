@@ -106,20 +106,20 @@ func TestValidate(t *testing.T) {
 		"a long name":        {frontend(func(f *loadbalancer.Frontend) { f.Name = strings.Repeat("a", 253) }), []string{"frontends[0]: the name"}},
 		"port 0":             {frontend(func(f *loadbalancer.Frontend) { f.Port = 0 }), []string{"port is 0"}},
 		"port 65536":         {frontend(func(f *loadbalancer.Frontend) { f.Toward = 65536 }), []string{"toward is 65536"}},
-		"nowhere":            {frontend(func(f *loadbalancer.Frontend) { f.To = nil }), []string{"leads to no group"}},
-		"a strange group":    {frontend(func(f *loadbalancer.Frontend) { f.To = []string{"a\nb"} }), []string{"no name of a group"}},
+		"nowhere":            {frontend(func(f *loadbalancer.Frontend) { f.To = nil }), []string{"has no group"}},
+		"a strange group":    {frontend(func(f *loadbalancer.Frontend) { f.To = []string{"a\nb"} }), []string{"not a valid name of a group"}},
 		"a strange check":    {frontend(func(f *loadbalancer.Frontend) { f.Check = "ping" }), []string{`the check "ping"`}},
 		"a server's line":    {worker(func(s *loadbalancer.Server) { s.Name = "a\nserver b 1.2.3.4:5" }), []string{"workers[0]: the name"}},
 		"no id":              {worker(func(s *loadbalancer.Server) { s.ID = "" }), []string{"workers[0]: the id"}},
 		"an id's line":       {worker(func(s *loadbalancer.Server) { s.ID = "a\nb" }), []string{"workers[0]: the id"}},
-		"no address":         {worker(func(s *loadbalancer.Server) { s.Address = netip.Addr{} }), []string{"no address of a machine"}},
-		"a zone":             {worker(func(s *loadbalancer.Server) { s.Address = netip.MustParseAddr("fe80::1%x\ny") }), []string{"no address of a machine"}},
-		"everywhere":         {worker(func(s *loadbalancer.Server) { s.Address = netip.IPv4Unspecified() }), []string{"no address of a machine"}},
+		"no address":         {worker(func(s *loadbalancer.Server) { s.Address = netip.Addr{} }), []string{"not an address of a machine"}},
+		"a zone":             {worker(func(s *loadbalancer.Server) { s.Address = netip.MustParseAddr("fe80::1%x\ny") }), []string{"not an address of a machine"}},
+		"everywhere":         {worker(func(s *loadbalancer.Server) { s.Address = netip.IPv4Unspecified() }), []string{"not an address of a machine"}},
 		"a group's line":     {one(func(p *loadbalancer.Part) { p.Groups["a\nb"] = nil }), []string{"the name of the group"}},
 		"an id twice":        {one(func(p *loadbalancer.Part) { p.Groups["workers"] = servers("w1", "w1") }), []string{"workers[1]: the id"}},
 		"an id of two":       {one(func(p *loadbalancer.Part) { p.Groups["masters"][0].ID = "id-w1" }), []string{"is that of m1 at 10.10.0.1"}},
 		"a name of two":      {one(func(p *loadbalancer.Part) { p.Groups["masters"][0].Name = "w1" }), []string{"is that of another machine"}},
-		"a frontend twice":   {one(func(p *loadbalancer.Part) { p.Frontends = append(p.Frontends, p.Frontends...) }), []string{"another one's too", "port 8383"}},
+		"a frontend twice":   {one(func(p *loadbalancer.Part) { p.Frontends = append(p.Frontends, p.Frontends...) }), []string{"is used twice", "port 8383"}},
 		"a group of others":  {map[string]loadbalancer.Part{"cluster/c": loadbalancer.Cluster(1, nil, nil), "cluster/d": loadbalancer.Cluster(2, nil, nil)}, []string{"cluster/d: group masters: cluster/c has"}},
 		"several at once":    {frontend(func(f *loadbalancer.Frontend) { f.Port, f.Name = -1, "" }), []string{"port is -1", `the name ""`}},
 		"a name that widens": {worker(func(s *loadbalancer.Server) { s.Name = "w1 1.2.3.4:80 # " }), []string{"workers[0]: the name"}},
@@ -145,17 +145,17 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestKept: what a cluster keeps leads to nobody but its nodes.
-func TestKept(t *testing.T) {
+// TestParseStored: a part that is stored in a cluster can lead only to nodes of the cluster.
+func TestParseStored(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ configMap, text, want string }{
 		"fine":      {"vnfkit-lb-a", `{"frontends":[{"name":"web","port":30080,"to":["workers"],"toward":30080}]}`, ""},
-		"not ours":  {"other-a", `{}`, "of somebody else"},
-		"no JSON":   {"vnfkit-lb-a", `{`, "is no part"},
-		"nothing":   {"vnfkit-lb-a", ``, "is no part"},
-		"elsewhere": {"vnfkit-lb-a", `{"groups":{"db":[{"id":"1","name":"db","address":"192.0.2.1"}]}}`, "machines of its own"},
+		"not ours":  {"other-a", `{}`, "does not have the name of a part"},
+		"no JSON":   {"vnfkit-lb-a", `{`, "is not a part"},
+		"nothing":   {"vnfkit-lb-a", ``, "is not a part"},
+		"elsewhere": {"vnfkit-lb-a", `{"groups":{"db":[{"id":"1","name":"db","address":"192.0.2.1"}]}}`, "names machines"},
 	} {
-		owner, p, err := loadbalancer.Kept(c.configMap, map[string]string{"part.json": c.text})
+		owner, p, err := loadbalancer.ParseStored(c.configMap, map[string]string{"part.json": c.text})
 		if c.want == "" && (err != nil || owner != "cnf/a" || len(p.Frontends) != 1) {
 			t.Errorf("%s: %q, %v, %v", name, owner, p, err)
 		}

@@ -16,8 +16,8 @@ func ExampleConfig_Render() {
 	master := loadbalancer.Server{ID: "3f2a", Name: "master-10-10-0-4", Address: netip.MustParseAddr("10.10.0.4")}
 	worker := loadbalancer.Server{ID: "77c1", Name: "worker-10-10-0-7", Address: netip.MustParseAddr("10.10.0.7")}
 	config := loadbalancer.Config{Parts: map[string]loadbalancer.Part{
-		loadbalancer.OfCluster("a"): loadbalancer.Cluster(0, []loadbalancer.Server{master}, []loadbalancer.Server{worker}),
-		loadbalancer.OfCNF("b"): {Frontends: []loadbalancer.Frontend{
+		loadbalancer.ClusterOwner("a"): loadbalancer.Cluster(0, []loadbalancer.Server{master}, []loadbalancer.Server{worker}),
+		loadbalancer.CNFOwner("b"): {Frontends: []loadbalancer.Frontend{
 			{Name: "shop.web", Port: 30080, To: []string{loadbalancer.Workers}, Toward: 30080},
 		}},
 	}}
@@ -48,7 +48,7 @@ func ExampleBalancer_Drain() {
 			return err
 		}
 		fmt.Printf("%d connections end with %s\n", left, worker.Name)
-		return lb.Put(ctx, loadbalancer.OfCluster("a"), loadbalancer.Cluster(0, masters, others))
+		return lb.Put(ctx, loadbalancer.ClusterOwner("a"), loadbalancer.Cluster(0, masters, others))
 	}
 	_ = leave
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// program is what haproxy's processes are called.
+// program is the name of haproxy's processes.
 const program = "haproxy"
 
-// listener is a process that takes connections at a port of the machine.
+// listener is a process that listens at a port of the machine.
 type listener struct {
 	port    int
 	program string
@@ -31,7 +31,7 @@ type listeners []listener
 // processForm finds the processes in a line of ss -p: users:(("haproxy",pid=12,fd=6),...).
 var processForm = regexp.MustCompile(`\("((?:[^"\\]|\\.)*)",pid=(\d+),fd=\d+\)`)
 
-// listeners asks who takes connections (ss(8)).
+// listeners lists the listening processes (ss(8)).
 func (b *Balancer) listeners(ctx context.Context) (listeners, error) {
 	out, err := b.machine.SSH.Output(ctx, sshexec.Command{Argv: []string{"ss", "-Htlnp"}, Root: true})
 	return parseListeners(string(out)), err
@@ -50,7 +50,7 @@ func parseListeners(text string) (out listeners) {
 		}
 		processes := processForm.FindAllStringSubmatch(line, -1)
 		if len(processes) == 0 {
-			out = append(out, listener{port: port, program: "the kernel"}) // such as NFS
+			out = append(out, listener{port: port, program: "the kernel"}) // in-kernel servers such as NFS
 		}
 		for _, p := range processes {
 			out = append(out, listener{port: port, program: p[1], pid: p[2]})
@@ -59,7 +59,7 @@ func parseListeners(text string) (out listeners) {
 	return out
 }
 
-// foreign refuses ports of the parts that other programs have: "haproxy -c" does not look.
+// foreign refuses ports that other programs use: "haproxy -c" does not check that.
 func (l listeners) foreign(parts map[string]Part) error {
 	var faults []error
 	for _, owner := range slices.Sorted(maps.Keys(parts)) {
@@ -73,8 +73,8 @@ func (l listeners) foreign(parts map[string]Part) error {
 	return errors.Join(faults...)
 }
 
-// serves says what is missing until haproxy does what the parts say, in a process that was not there before: "" when
-// nothing is.
+// serves returns what is missing until haproxy serves the parts in a process that did not exist before: "" if nothing
+// is missing.
 func (l listeners) serves(parts map[string]Part, before listeners) string {
 	old := map[string]bool{}
 	for _, p := range before {
@@ -93,19 +93,19 @@ func (l listeners) serves(parts map[string]Part, before listeners) string {
 	for _, owner := range slices.Sorted(maps.Keys(parts)) {
 		for _, f := range parts[owner].Frontends {
 			if !served[f.Port] {
-				return fmt.Sprintf("nobody listens at port %d", f.Port)
+				return fmt.Sprintf("no process listens at port %d", f.Port)
 			}
 		}
 	}
 	return ""
 }
 
-// takeOver bounds how long a new worker takes until it has the ports and the old one has left them.
+// takeOver bounds the time until a new worker has the ports and the old worker has closed them.
 const takeOver = 30 * time.Second
 
-// reload has haproxy take over a new configuration, or starts it, and waits until it has: "systemctl reload" does not
-// (haproxy.service of Debian and Ubuntu only signals the master). What it waits for is what the parts say by now: somebody
-// may have changed them since, and died before the reload.
+// reload makes haproxy load a new configuration, or starts haproxy, and waits until the configuration is in use.
+// "systemctl reload" does not wait (haproxy.service of Debian and Ubuntu only signals the master). reload waits for the
+// current parts: another process may have changed them since, and died before its reload.
 func (b *Balancer) reload(ctx context.Context, before listeners) error {
 	if err := b.machine.Run(ctx, "systemctl", "enable", "haproxy"); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (b *Balancer) reload(ctx context.Context, before listeners) error {
 	return err
 }
 
-// polling is how often a machine is asked.
+// polling returns the pauses between looks at a machine.
 func polling() *backoff.ExponentialBackOff {
 	return &backoff.ExponentialBackOff{InitialInterval: 20 * time.Millisecond, RandomizationFactor: 0.2, Multiplier: 1.5, MaxInterval: time.Second}
 }

@@ -21,24 +21,24 @@ import (
 
 // The files of the load balancer.
 const (
-	// PartsFile keeps the parts, for root alone.
+	// PartsFile contains the parts, for root alone.
 	PartsFile = "/etc/haproxy/vnfkit-parts.json"
-	// ConfigFile is what haproxy reads.
+	// ConfigFile is the configuration of haproxy.
 	ConfigFile = "/etc/haproxy/haproxy.cfg"
 )
 
-// stored is what PartsFile has.
+// stored is the content of PartsFile.
 type stored struct {
 	Parts   map[string]Part     `json:"parts"`
 	Drained map[string][]string `json:"drained,omitempty"` // ids of servers, by the owner of their group
 }
 
-// config is what haproxy is to do.
+// config returns the configuration of haproxy.
 func (s *stored) config() Config {
 	return Config{Parts: s.Parts, Drained: slices.Concat(slices.Collect(maps.Values(s.Drained))...)}
 }
 
-// known refuses frontends of an owner that lead to groups which nobody has.
+// known returns an error if frontends of an owner lead to groups that do not exist.
 func (s *stored) known(owner string) error {
 	known := map[string]bool{}
 	for _, p := range s.Parts {
@@ -50,14 +50,14 @@ func (s *stored) known(owner string) error {
 	for _, f := range s.Parts[owner].Frontends {
 		for _, group := range f.To {
 			if !known[group] {
-				faults = append(faults, fmt.Errorf("loadbalancer: %s: %q leads to the group %q, which nobody has: there are %q", owner, f.Name, group, slices.Sorted(maps.Keys(known))))
+				faults = append(faults, fmt.Errorf("loadbalancer: %s: %q leads to the group %q, which does not exist: there are %q", owner, f.Name, group, slices.Sorted(maps.Keys(known))))
 			}
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// read reads PartsFile. digest is what replaces it must expect.
+// read reads PartsFile. digest is the value that a replacement must expect.
 func (b *Balancer) read(ctx context.Context) (s stored, digest string, err error) {
 	text, exists, err := b.machine.Read(ctx, PartsFile)
 	if err != nil {
@@ -67,7 +67,7 @@ func (b *Balancer) read(ctx context.Context) (s stored, digest string, err error
 	if exists {
 		digest = sum(text)
 		if err := json.Unmarshal(text, &s); err != nil {
-			return s, "", fmt.Errorf("loadbalancer: %s of %s is not as it was written: %w", PartsFile, b.machine.SSH.Name(), err)
+			return s, "", fmt.Errorf("loadbalancer: %s of %s is damaged: %w", PartsFile, b.machine.SSH.Name(), err)
 		}
 	}
 	if s.Parts == nil {
@@ -84,11 +84,11 @@ func sum(text []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// errFaster tells that somebody else has changed the parts meanwhile.
-var errFaster = errors.New("loadbalancer: others change the load balancer all the time")
+// errFaster reports that another process has changed the parts meanwhile.
+var errFaster = errors.New("loadbalancer: other processes keep changing the load balancer")
 
-// update changes the parts, as often as others are faster, and has haproxy do what they say: also when nothing has
-// changed, since a process may have died between the two.
+// update changes the parts, and repeats that if another process was faster, and makes haproxy serve them. It reloads
+// haproxy also without a change, since an earlier process may have died between the two.
 func (b *Balancer) update(ctx context.Context, change func(*stored) error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := b.attempt(ctx, change)
@@ -134,15 +134,15 @@ func (b *Balancer) attempt(ctx context.Context, change func(*stored) error) erro
 	return b.reload(ctx, before)
 }
 
-// replaceLock is held by whoever replaces the files.
+// replaceLock is held while the files are replaced.
 const replaceLock = "/run/vnfkit-haproxy.lock"
 
-// faster is the exit code of replaceScript when the parts are not those that are expected.
+// faster is the exit code of replaceScript if the parts are not the expected ones.
 const faster = 75
 
-// replaceScript replaces both files: $1 is the digest of the parts that are expected, $2 that of the input, $3 the size
-// of the configuration, with which it begins, $4 where the parts begin in it. The parts are replaced first: whoever comes
-// next renders haproxy.cfg from them.
+// replaceScript replaces both files: $1 is the digest of the expected parts, $2 that of the input, $3 the size of the
+// configuration at the beginning of the input, $4 the offset of the parts in it. The parts are replaced first: the next
+// process renders haproxy.cfg from them.
 const replaceScript = `set -eu
 umask 077
 mkdir -p /etc/haproxy
@@ -152,7 +152,7 @@ now=none
 [ "${now%% *}" = "$1" ] || exit 75
 cat >vnfkit-new
 got=$(sha256sum <vnfkit-new)
-[ "${got%% *}" = "$2" ] || { echo "not all of the configuration has arrived" >&2; exit 1; }
+[ "${got%% *}" = "$2" ] || { echo "the configuration arrived incomplete" >&2; exit 1; }
 head -c "$3" vnfkit-new >haproxy.cfg.vnfkit-new
 tail -c "+$4" vnfkit-new >vnfkit-parts.json.vnfkit-new
 rm -f vnfkit-new
@@ -166,8 +166,8 @@ mv -f vnfkit-parts.json.vnfkit-new vnfkit-parts.json
 mv -f haproxy.cfg.vnfkit-new haproxy.cfg
 `
 
-// replace replaces the files unless somebody else has replaced the parts meanwhile (errFaster), or haproxy has something
-// against the new configuration.
+// replace replaces the files unless another process has replaced the parts meanwhile (errFaster), or haproxy rejects
+// the new configuration.
 func (b *Balancer) replace(ctx context.Context, expected string, conf, parts []byte) error {
 	input := slices.Concat(conf, parts)
 	err := b.machine.SSH.Exec(ctx, sshexec.Command{
@@ -185,19 +185,19 @@ func (b *Balancer) replace(ctx context.Context, expected string, conf, parts []b
 	return &replaceError{host: b.machine.SSH.Name(), said: complaints(exit.Stderr), err: exit}
 }
 
-// replaceError is an *sshexec.ExitError without the script, which would hide what is the matter.
+// replaceError is an *sshexec.ExitError whose text shows the cause instead of the script.
 type replaceError struct {
 	host, said string
 	err        *sshexec.ExitError
 }
 
 func (e *replaceError) Error() string {
-	return fmt.Sprintf("loadbalancer: the configuration of %s stays as it was: %s (exit code %d)", e.host, e.said, e.err.Code)
+	return fmt.Sprintf("loadbalancer: the configuration of %s was not changed: %s (exit code %d)", e.host, e.said, e.err.Code)
 }
 
 func (e *replaceError) Unwrap() error { return e.err }
 
-// complaints are what haproxy has against a configuration, or else all that was said.
+// complaints returns haproxy's errors about a configuration, or else its complete output.
 func complaints(stderr string) string {
 	var alerts, all []string
 	for line := range strings.Lines(stderr) {

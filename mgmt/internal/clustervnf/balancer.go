@@ -63,7 +63,7 @@ func ips(nodes []mgmt.Node) (out []netip.Addr) {
 func (b Balancing) Route(ctx context.Context, step string, machines []mgmt.Node, to Lead) error {
 	part := loadbalancer.Cluster(loadbalancer.DefaultPort, Servers(to.Masters), Servers(to.Workers))
 	return b.on(ctx, machines, step, b.Limits.Change, func(ctx context.Context, n mgmt.Node) error {
-		return b.lenient(ctx, n, loadbalancer.On(n.SSH).Put(ctx, loadbalancer.OfCluster(b.Op.InstanceID), part))
+		return b.lenient(ctx, n, loadbalancer.On(n.SSH).Put(ctx, loadbalancer.ClusterOwner(b.Op.InstanceID), part))
 	})
 }
 
@@ -122,12 +122,12 @@ func (b Balancing) RestoreParts(ctx context.Context, kube *Cluster, machines []m
 		keys = append(keys, key)
 	}
 	return b.on(ctx, machines, "parts", b.Limits.Change, func(ctx context.Context, n mgmt.Node) error {
-		kept, err := kube.ConfigMaps(ctx, loadbalancer.KeptNamespace, loadbalancer.KeptLabel+"="+loadbalancer.KeptLabelValue)
+		kept, err := kube.ConfigMaps(ctx, loadbalancer.StoredNamespace, loadbalancer.StoredLabel+"="+loadbalancer.StoredLabelValue)
 		if err != nil {
 			return err
 		}
 		for name, data := range kept {
-			owner, part, err := loadbalancer.Kept(name, data)
+			owner, part, err := loadbalancer.ParseStored(name, data)
 			if err == nil {
 				err = loadbalancer.On(n.SSH).Put(ctx, owner, part)
 			}
@@ -150,8 +150,8 @@ func (b Balancing) RestoreParts(ctx context.Context, kube *Cluster, machines []m
 func announcement(name string, hostKeys []string) []byte {
 	text, _ := json.Marshal(map[string]any{ // of strings only
 		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]string{"name": name, "namespace": loadbalancer.KeptNamespace},
-		"data":     map[string]string{loadbalancer.KeptHostKeys: strings.Join(hostKeys, "\n")},
+		"metadata": map[string]string{"name": name, "namespace": loadbalancer.StoredNamespace},
+		"data":     map[string]string{loadbalancer.StoredHostKeys: strings.Join(hostKeys, "\n")},
 	})
 	return text
 }

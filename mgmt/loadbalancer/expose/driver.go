@@ -87,7 +87,7 @@ func (d *Driver) expose(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	return errors.Join(
 		d.do(ctx, op, "keep", func(ctx context.Context) error { return d.keep(ctx, op, part) }),
-		d.do(ctx, op, "expose", func(ctx context.Context) error { return lb.Put(ctx, loadbalancer.OfCNF(op.InstanceID), part) }),
+		d.do(ctx, op, "expose", func(ctx context.Context) error { return lb.Put(ctx, loadbalancer.CNFOwner(op.InstanceID), part) }),
 	)
 }
 
@@ -95,7 +95,7 @@ func (d *Driver) expose(ctx context.Context, op *vnflcm.Operation) error {
 func (d *Driver) withdraw(ctx context.Context, op *vnflcm.Operation, lb *loadbalancer.Balancer) error {
 	return errors.Join(
 		d.do(ctx, op, "forget", func(ctx context.Context) error { return d.forget(ctx, op) }),
-		d.do(ctx, op, "conceal", func(ctx context.Context) error { return lb.Remove(ctx, loadbalancer.OfCNF(op.InstanceID)) }),
+		d.do(ctx, op, "conceal", func(ctx context.Context) error { return lb.Remove(ctx, loadbalancer.CNFOwner(op.InstanceID)) }),
 	)
 }
 
@@ -112,13 +112,13 @@ func (d *Driver) conceal(ctx context.Context, op *vnflcm.Operation) error {
 	forceful := op.Terminate != nil && op.Terminate.TerminationType == vnflcm.TerminateForceful
 	lb, err := d.reach(ctx, op)
 	if gone := errors.Is(err, sshexec.ErrConnect) || errors.Is(err, sshexec.ErrHostKey); gone && op.Heal == nil && ctx.Err() == nil {
-		op.Log.WarnContext(ctx, "the load balancer cannot be reached: what it serves of the CNF is left there", "owner", loadbalancer.OfCNF(op.InstanceID), "error", err)
+		op.Log.WarnContext(ctx, "the load balancer cannot be reached: what it serves of the CNF is left there", "owner", loadbalancer.CNFOwner(op.InstanceID), "error", err)
 		err = d.do(ctx, op, "forget", func(ctx context.Context) error { return d.forget(ctx, op) })
 	} else if err == nil {
 		err = d.withdraw(ctx, op, lb)
 	}
 	if err != nil && forceful && ctx.Err() == nil {
-		op.Log.WarnContext(ctx, "not all that exposes the CNF could be taken away", "owner", loadbalancer.OfCNF(op.InstanceID), "error", err)
+		op.Log.WarnContext(ctx, "not all that exposes the CNF could be taken away", "owner", loadbalancer.CNFOwner(op.InstanceID), "error", err)
 		err = nil
 	}
 	return err

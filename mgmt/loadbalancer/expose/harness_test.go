@@ -143,7 +143,7 @@ func newLab(t *testing.T, hooks ...vnflcm.Hook) *lab {
 	node := func(name, address string) []loadbalancer.Server {
 		return []loadbalancer.Server{{ID: name, Name: name, Address: netip.MustParseAddr(address)}}
 	}
-	if err := l.direct.Put(t.Context(), loadbalancer.OfCluster("c"), loadbalancer.Cluster(0, node("m1", "10.10.0.1"), node("w1", "10.10.0.2"))); err != nil {
+	if err := l.direct.Put(t.Context(), loadbalancer.ClusterOwner("c"), loadbalancer.Cluster(0, node("m1", "10.10.0.1"), node("w1", "10.10.0.2"))); err != nil {
 		t.Fatal(err)
 	}
 	l.Manager = l.start()
@@ -263,7 +263,7 @@ func (l *lab) want(frontends map[int]string) {
 		l.t.Fatal(err)
 	}
 	got := map[int]string{}
-	part, known := parts[loadbalancer.OfCNF(l.id)]
+	part, known := parts[loadbalancer.CNFOwner(l.id)]
 	for _, f := range part.Frontends {
 		if f.Toward != f.Port || !slices.Equal(f.To, []string{"masters", "workers"}) {
 			l.t.Errorf("%+v", f)
@@ -285,8 +285,8 @@ func (l *lab) want(frontends map[int]string) {
 		l.t.Fatalf("%v, %v", kept, err)
 	}
 	data, _, err := unstructured.NestedStringMap(kept.Object, "data")
-	owner, again, err2 := loadbalancer.Kept(kept.GetName(), data)
-	if err := errors.Join(err, err2); err != nil || owner != loadbalancer.OfCNF(l.id) {
+	owner, again, err2 := loadbalancer.ParseStored(kept.GetName(), data)
+	if err := errors.Join(err, err2); err != nil || owner != loadbalancer.CNFOwner(l.id) {
 		l.t.Fatal(owner, err)
 	}
 	if diff := gocmp.Diff(part, again); diff != "" {

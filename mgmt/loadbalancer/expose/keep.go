@@ -28,10 +28,10 @@ func (d *Driver) keep(ctx context.Context, op *vnflcm.Operation, part loadbalanc
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{
-			"name": loadbalancer.KeptPrefix + op.InstanceID, "namespace": loadbalancer.KeptNamespace,
-			"labels": map[string]any{loadbalancer.KeptLabel: loadbalancer.KeptLabelValue},
+			"name": loadbalancer.StoredPrefix + op.InstanceID, "namespace": loadbalancer.StoredNamespace,
+			"labels": map[string]any{loadbalancer.StoredLabel: loadbalancer.StoredLabelValue},
 		},
-		"data": map[string]any{loadbalancer.KeptKey: string(text)},
+		"data": map[string]any{loadbalancer.StoredKey: string(text)},
 	}}
 	// Applied, so that what the driver of the cluster has there stays.
 	return d.inCluster(ctx, op, func(ctx context.Context, all dynamic.ResourceInterface) error {
@@ -46,11 +46,11 @@ const fieldManager = "vnfkit-expose"
 // announced are the host keys of the load balancer that the driver of its cluster has left beside the part.
 func (d *Driver) announced(ctx context.Context, op *vnflcm.Operation) (keys []string) {
 	err := d.inCluster(ctx, op, func(ctx context.Context, all dynamic.ResourceInterface) error {
-		kept, err := all.Get(ctx, loadbalancer.KeptPrefix+op.InstanceID, metav1.GetOptions{})
+		kept, err := all.Get(ctx, loadbalancer.StoredPrefix+op.InstanceID, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		text, _, err := unstructured.NestedString(kept.Object, "data", loadbalancer.KeptHostKeys)
+		text, _, err := unstructured.NestedString(kept.Object, "data", loadbalancer.StoredHostKeys)
 		keys = strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 		return err
 	})
@@ -63,7 +63,7 @@ func (d *Driver) announced(ctx context.Context, op *vnflcm.Operation) (keys []st
 // forget removes what keep has left.
 func (d *Driver) forget(ctx context.Context, op *vnflcm.Operation) error {
 	return d.inCluster(ctx, op, func(ctx context.Context, all dynamic.ResourceInterface) error {
-		err := all.Delete(ctx, loadbalancer.KeptPrefix+op.InstanceID, metav1.DeleteOptions{})
+		err := all.Delete(ctx, loadbalancer.StoredPrefix+op.InstanceID, metav1.DeleteOptions{})
 		if apierrors.IsNotFound(err) {
 			err = nil
 		}
@@ -78,7 +78,7 @@ func (d *Driver) inCluster(ctx context.Context, op *vnflcm.Operation, do func(co
 		return err
 	}
 	defer c.Close()
-	all := c.Dynamic.Resource(configMaps).Namespace(loadbalancer.KeptNamespace)
+	all := c.Dynamic.Resource(configMaps).Namespace(loadbalancer.StoredNamespace)
 	err = c.Do(ctx, func(ctx context.Context) error { return do(ctx, all) })
 	if apierrors.IsForbidden(err) {
 		op.Log.WarnContext(ctx, "what is exposed cannot be kept in the cluster: it does not come back by itself when the load balancer is healed", "error", err)

@@ -45,7 +45,7 @@ func TestLife(t *testing.T) {
 	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}))
 	l.want(map[int]string{})
 	parts, err := l.direct.Parts(t.Context())
-	if _, ok := parts[loadbalancer.OfCluster("c")]; !ok || len(parts) != 1 {
+	if _, ok := parts[loadbalancer.ClusterOwner("c")]; !ok || len(parts) != 1 {
 		t.Errorf("%v, %v", parts, err)
 	}
 	if strings.Contains(l.said(), canary) {

@@ -40,7 +40,7 @@ func TestGone(t *testing.T) {
 func (l *lab) wantLeft() {
 	l.t.Helper()
 	parts, err := l.direct.Parts(l.t.Context())
-	if err != nil || len(parts[loadbalancer.OfCNF(l.id)].Frontends) != 2 {
+	if err != nil || len(parts[loadbalancer.CNFOwner(l.id)].Frontends) != 2 {
 		l.t.Errorf("%v, %v", parts, err)
 	}
 	l.wantForgotten()
