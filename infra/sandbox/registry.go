@@ -7,12 +7,11 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubesim"
 )
 
-// Registry is a private container registry from which machines pull, with whatever their runtimes are configured
-// to do.
+// Registry is a private container registry from which machines pull, according to the configuration of their runtimes.
 type Registry struct {
 	Address            netip.AddrPort
 	CA                 string   // PEM of the CA that has signed its certificate; "" speaks HTTP
-	Username, Password string   // "" lets everybody pull
+	Username, Password string   // "" allows every client to pull
 	Images             []string // without the server: "team/pause:3.10"
 }
 
@@ -25,9 +24,9 @@ func (c Config) simulation(changed func()) kubesim.Options {
 	return o
 }
 
-// TakePort has a foreign program listen at a TCP port of a machine, named by resource id or name: nothing else can
-// listen there, until taken is false.
-func (w *World) TakePort(idOrName string, port int, taken bool) error {
+// OccupyPort makes another program listen at a TCP port of a machine, named by resource id or name. No other program can
+// listen there until a call with taken false.
+func (w *World) OccupyPort(idOrName string, port int, taken bool) error {
 	w.mu.Lock()
 	id := ""
 	for _, m := range w.sorted() {
@@ -40,6 +39,6 @@ func (w *World) TakePort(idOrName string, port int, taken bool) error {
 	if id == "" {
 		return fmt.Errorf("sandbox: no machine %q", idOrName)
 	}
-	w.kube.TakePort(id, port, taken)
+	w.kube.OccupyPort(id, port, taken)
 	return nil
 }

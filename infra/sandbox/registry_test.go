@@ -32,10 +32,10 @@ func TestMachineWithRegistry(t *testing.T) {
 	if out, err := run("apt-get install -y haproxy"); err == nil || !strings.Contains(out, "Unable to locate package haproxy") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if err := s.world.TakePort("nobody", 5000, true); err == nil {
+	if err := s.world.OccupyPort("nobody", 5000, true); err == nil {
 		t.Error("a port of no machine was taken")
 	}
-	if err := s.world.TakePort(m.Name, 5000, true); err != nil {
+	if err := s.world.OccupyPort(m.Name, 5000, true); err != nil {
 		t.Fatal(err)
 	}
 	out, err := run("docker run --detach --name private_registry --restart=always --publish 5000:5000 --volume /srv:/var/lib/registry registry:latest")
@@ -57,7 +57,7 @@ func TestMachineWithRegistry(t *testing.T) {
 	if got, err := ask(); err == nil {
 		t.Error(got)
 	}
-	if err := s.world.TakePort(m.Resource, 5000, false); err != nil {
+	if err := s.world.OccupyPort(m.Resource, 5000, false); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := run("docker container start private_registry"); err != nil {

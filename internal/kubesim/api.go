@@ -56,7 +56,7 @@ type request struct {
 	body []byte
 	path apiPath
 
-	dry     bool // nothing is kept
+	dry     bool // nothing is stored
 	created bool
 	applied object // what server-side apply was given
 }
@@ -75,7 +75,7 @@ func apiFault(code int, reason, format string, args ...any) error {
 	return &apiError{code: code, reason: reason, message: fmt.Sprintf(format, args...)}
 }
 
-// answer answers a request to the API server of a machine, which is that of one cluster.
+// answer answers a request to the API server of a cluster on a machine.
 func (w *World) answer(id, clusterID string, rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 3<<20)) // the limit of a real API server
 	if err != nil {
@@ -109,7 +109,7 @@ func (w *World) answer(id, clusterID string, rw http.ResponseWriter, r *http.Req
 		}
 	})
 	if gone {
-		panic(http.ErrAbortHandler) // the server is gone
+		panic(http.ErrAbortHandler) // the server no longer runs
 	}
 	if changed {
 		w.changed()
@@ -168,12 +168,12 @@ func (q *request) answer() (any, error) {
 	if q.path, err = q.c.parsePath(q.http.URL.Path); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(q.checkQuery(), q.w.settle(q.c)); err != nil {
+	if err := errors.Join(q.checkQuery(), q.w.runControllers(q.c)); err != nil {
 		return nil, err
 	}
 	out, err := q.resource()
 	if q.http.Method != http.MethodGet && !q.dry {
-		err = errors.Join(err, q.w.settle(q.c)) // the controllers hear of it at once
+		err = errors.Join(err, q.w.runControllers(q.c)) // the controllers hear of it at once
 	}
 	return out, err
 }
@@ -197,7 +197,7 @@ func (q *request) user() (string, error) {
 	return "", apiFault(http.StatusUnauthorized, "Unauthorized", "Unauthorized")
 }
 
-// authorize knows two roles: cluster-admin may everything, any other may read.
+// authorize knows two roles: cluster-admin may do everything, any other may read.
 func (q *request) authorize(user string) error {
 	roles := q.c.rolesOf(user)
 	reads := q.http.Method == http.MethodGet

@@ -77,7 +77,7 @@ type watch struct {
 	matches   func(object) bool
 	from      int   // revision
 	initial   []any // sent first
-	marked    bool  // a bookmark ends what is sent first
+	marked    bool  // a bookmark follows the initial objects
 	bookmarks bool
 	ends      time.Time
 }
@@ -112,7 +112,7 @@ func (q *request) startWatch() (any, error) {
 	return w, err
 }
 
-// stream sends changes until the client goes, the time is over or the server is gone.
+// stream sends changes until the client disconnects, the time is over or the server stops.
 func (w *watch) stream(rw http.ResponseWriter, alive func() bool) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(http.StatusOK)
@@ -136,12 +136,12 @@ func (w *watch) stream(rw http.ResponseWriter, alive func() bool) {
 			if gone = !alive(); gone {
 				return
 			}
-			err = world.settle(c)
+			err = world.runControllers(c)
 			old = w.from < c.history.before || w.from > c.Revision
 			events = w.events()
 			next, wake = c.next(), time.Until(c.due)
 			if c.due.IsZero() || wake > time.Second {
-				wake = time.Second // to see that the server is gone
+				wake = time.Second // to notice that the server has stopped
 			}
 		})
 		if gone {

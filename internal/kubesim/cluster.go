@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// cluster is a Kubernetes cluster: what is in its etcd.
+// cluster is a Kubernetes cluster: the content of its etcd.
 type cluster struct {
 	ID          string                     `json:"id"`
 	Version     string                     `json:"version"`
-	Endpoint    string                     `json:"endpoint"` // host:port that members were told
+	Endpoint    string                     `json:"endpoint"` // host:port for members
 	CA          string                     `json:"ca"`       // PEM
 	CAKey       string                     `json:"caKey"`    // PEM
 	CertSANs    []string                   `json:"certSANs,omitempty"`
@@ -33,8 +33,8 @@ type cluster struct {
 	Standalone  bool                       `json:"standalone,omitempty"`  // it is on no machines
 
 	history history
-	settled int                  // the revision at which the controllers had nothing to do
-	due     time.Time            // when they have again, if nothing changes
+	idleAt  int                  // the revision at which the controllers had no work
+	due     time.Time            // when they have work again, if nothing changes
 	delay   time.Duration        // of pods
 	since   map[string]time.Time // when pods began to start or to end
 }

@@ -229,7 +229,7 @@ func TestDockerPortTaken(t *testing.T) {
 	t.Parallel()
 	s := dockerSite(t, "m1")
 	s.must("m1", "sudo docker pull --quiet registry:latest")
-	s.world.TakePort("m1", 5000, true)
+	s.world.OccupyPort("m1", 5000, true)
 	out, err := s.run("m1", registryRun()+" 2>&1")
 	if want := "Error starting userland proxy: listen tcp4 0.0.0.0:5000: bind: address already in use."; err == nil || !strings.Contains(out, want) {
 		t.Errorf("%v: %s", err, out)
@@ -244,7 +244,7 @@ func TestDockerPortTaken(t *testing.T) {
 	if out, err := s.run("m1", "sudo docker container start private_registry 2>&1"); err == nil || !strings.Contains(out, "failed to start containers: private_registry") {
 		t.Errorf("%v: %s", err, out)
 	}
-	s.world.TakePort("m1", 5000, false)
+	s.world.OccupyPort("m1", 5000, false)
 	s.must("m1", "sudo systemctl restart docker")
 	if got := s.inspect("m1"); got.State.Status != "created" {
 		t.Errorf("what never ran does not come back with Docker: %+v", got)

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TakePort has a foreign program listen at a port of a machine, or ends that.
-func (w *World) TakePort(id string, number int, taken bool) {
+// OccupyPort makes another program listen at a port of a machine, or ends that.
+func (w *World) OccupyPort(id string, number int, taken bool) {
 	w.change(func() {
 		m := w.state.Machines[id]
 		if m == nil {
@@ -36,7 +36,7 @@ func (c *call) dockerRun(args []string) error {
 	if err != nil {
 		return exitError{125, err.Error() + "\nSee 'docker run --help'."}
 	}
-	for _, v := range k.Volumes { // Docker makes what it binds
+	for _, v := range k.Volumes { // Docker creates missing directories of volumes
 		if err := c.process.FS.MkdirAll(v.From, 0o755); err != nil {
 			return exitError{125, fmt.Sprintf("docker: Error response from daemon: error while creating mount source path '%s': %v.", v.From, err)}
 		}
@@ -148,7 +148,7 @@ func (w *World) portTaken(m *machine, number string) error {
 	return nil
 }
 
-// published is what a container of the machine serves at a port.
+// published returns the container port behind a port of the machine.
 func (m *machine) published(number string) (port, bool) {
 	if !m.runs("docker") {
 		return port{}, false
@@ -198,8 +198,8 @@ func (c *call) startDaemon(m *machine, restart bool) error {
 	return nil
 }
 
-// daemonChanged is called when Docker has ended or started: its containers end with it, and those that always
-// restart come back with it, but for the ones that never ran.
+// daemonChanged is called when Docker has ended or started: its containers end with it, and those with restart policy
+// "always" start with it, except those that never ran.
 func (w *World) daemonChanged(m *machine) {
 	for _, k := range m.Docker.Containers {
 		switch {

@@ -16,7 +16,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// kubectl knows what scripts of packages need: "apply -f", and what kubespray does: "get node", "drain" and "delete node".
+// kubectl supports what scripts of packages use, "apply -f", and what kubespray uses: "get node", "drain" and "delete
+// node".
 func kubectl(ctx context.Context, c *call) error {
 	kubeconfig := path.Join(home(c.process.User), ".kube/config")
 	var file string
@@ -105,7 +106,7 @@ func (c *call) applyObject(cl *cluster, o object) error {
 	if _, err := q.apply(old); err != nil {
 		return err
 	}
-	if err := c.w.settle(cl); err != nil {
+	if err := c.w.runControllers(cl); err != nil {
 		return err
 	}
 	c.printf("%s/%s serverside-applied\n", strings.ToLower(kind.Kind), q.path.name)

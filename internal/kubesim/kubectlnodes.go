@@ -21,7 +21,7 @@ func (c *call) node(kubeconfig, verb, name string) error {
 				return fmt.Errorf("Error from server: %w", err)
 			}
 			c.printf("node %q deleted\n", name)
-			return c.w.settle(cl)
+			return c.w.runControllers(cl)
 		}
 		c.printf("%s\n", name)
 		return nil
@@ -87,5 +87,5 @@ func (c *call) evictAll(cl *cluster, name string) (left int, err error) {
 			}
 		}
 	}
-	return left, c.w.settle(cl)
+	return left, c.w.runControllers(cl)
 }

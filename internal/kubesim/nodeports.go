@@ -9,14 +9,14 @@ import (
 
 var serviceKind = apiKind{"", "v1", "services", "Service", true}
 
-// nodePort is what kube-proxy leads to at a port of a node: a ready pod of the Service that has the port. There is none
-// when no pod is ready: connections are refused then.
+// nodePort returns the target of kube-proxy for a port of a node: a ready pod of the Service with that port. Without a
+// ready pod there is none, and connections are refused.
 func (w *World) nodePort(m *machine, number string) (port, bool) {
 	c := w.state.Clusters[m.Cluster]
 	if c == nil || !m.runs("kubelet") || c.Nodes[m.Node] == nil {
 		return port{}, false
 	}
-	_ = w.settle(c) // the kubelets have their say
+	_ = w.runControllers(c) // the kubelets have their say
 	pod := w.endpoint(c, m.Node, number)
 	if pod == nil {
 		return port{}, false

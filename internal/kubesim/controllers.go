@@ -35,18 +35,18 @@ var controllers = []func(*World, *cluster) error{
 	(*World).daemonSets, (*World).jobs, (*World).schedule, (*World).kubelets,
 }
 
-// settle lets the controllers, the scheduler and the kubelets do all that they have to do by now. They work while a
-// request is answered or watched, in a fixed order, so that what happens does not depend on goroutines.
-func (w *World) settle(c *cluster) error {
+// runControllers runs the controllers, the scheduler and the kubelets until they have no more work. They run while a request is
+// answered or watched, in a fixed order, so that the result does not depend on goroutines.
+func (w *World) runControllers(c *cluster) error {
 	if !w.quorate(c) {
 		return nil
 	}
 	w.recordNodes(c)
-	if c.settled == c.Revision && c.settled > 0 && (c.due.IsZero() || time.Now().Before(c.due)) {
+	if c.idleAt == c.Revision && c.idleAt > 0 && (c.due.IsZero() || time.Now().Before(c.due)) {
 		return nil
 	}
 	type look struct {
-		revision int       // of the cluster when the controller last found nothing to do
+		revision int       // of the cluster when the controller last had no work
 		due      time.Time // when the controller wants to look again
 	}
 	last := make([]look, len(controllers))
@@ -67,7 +67,7 @@ func (w *World) settle(c *cluster) error {
 			}
 		}
 		if c.Revision == before {
-			c.settled, c.due = c.Revision, time.Time{}
+			c.idleAt, c.due = c.Revision, time.Time{}
 			for _, l := range last {
 				if !l.due.IsZero() {
 					c.dueAt(l.due)
@@ -79,7 +79,7 @@ func (w *World) settle(c *cluster) error {
 	return fmt.Errorf("kubesim: the controllers of cluster %s do not come to rest", c.ID)
 }
 
-// dueAt has settle look again at that time.
+// dueAt makes runControllers run again at that time.
 func (c *cluster) dueAt(t time.Time) {
 	if c.due.IsZero() || t.Before(c.due) {
 		c.due = t
@@ -113,8 +113,8 @@ func (w *World) recordNodes(c *cluster) {
 	}
 }
 
-// volumes runs the controllers of volumes, and the provisioner of claims: a claim whose class there is gets a volume
-// at once. An empty or missing class is the default one where the cluster has one.
+// volumes runs the volume controllers and the provisioner: a claim whose class exists gets a volume at once. An empty
+// or missing class means the default one if the cluster has one.
 func (w *World) volumes(c *cluster) error {
 	if err := c.controlVolumes(); err != nil {
 		return err
@@ -184,7 +184,7 @@ func hasCondition(o any, kind string) bool {
 	return slices.ContainsFunc(list(o, "status", "conditions"), func(c any) bool { return textAt(c, "type") == kind && textAt(c, "status") == "True" })
 }
 
-// event tells of something about an object. Only the last ones are kept.
+// event records an event about an object. Only the last ones are kept.
 func (c *cluster) event(about object, kind, reason, source, format string, args ...any) error {
 	namespace, message := textAt(about, "metadata", "namespace"), fmt.Sprintf(format, args...)
 	if namespace == "" {
