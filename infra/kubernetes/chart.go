@@ -25,14 +25,14 @@ type chartMeta struct {
 func (m chartMeta) check() error {
 	switch {
 	case m.Name == "" || !chartNames.MatchString(m.Name) || strings.Contains(m.Name, "/"):
-		return fmt.Errorf("is no chart: Chart.yaml has no valid name (%q)", m.Name)
+		return fmt.Errorf("is not a chart: Chart.yaml has no valid name (%q)", m.Name)
 	case m.Version == "":
-		return errors.New("is no chart: Chart.yaml has no version")
+		return errors.New("is not a chart: Chart.yaml has no version")
 	}
 	return nil
 }
 
-// isFile reports why a path is no file of the package.
+// isFile returns an error if the path is not a file of the package.
 func isFile(files fs.FS, name string) error {
 	info, err := stat(files, name)
 	if err == nil && info.IsDir() {
@@ -52,7 +52,7 @@ func stat(files fs.FS, name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// inspect reads a chart of the package, an archive or a directory, and says what is wrong with it.
+// inspect reads a chart of the package, an archive or a directory, and returns its metadata or its fault.
 func inspect(files fs.FS, name string) (chartMeta, error) {
 	info, err := stat(files, name)
 	if err != nil {
@@ -61,7 +61,7 @@ func inspect(files fs.FS, name string) (chartMeta, error) {
 	if info.IsDir() {
 		data, err := fs.ReadFile(files, path.Join(name, "Chart.yaml"))
 		if err != nil {
-			return chartMeta{}, errors.New("is a directory without Chart.yaml: no chart")
+			return chartMeta{}, errors.New("is not a chart: the directory has no Chart.yaml")
 		}
 		return parseMeta(data)
 	}
@@ -80,12 +80,12 @@ func inspect(files fs.FS, name string) (chartMeta, error) {
 func parseMeta(data []byte) (chartMeta, error) {
 	var m chartMeta
 	if err := yaml.Unmarshal(data, &m); err != nil {
-		return m, errors.New("is no chart: Chart.yaml cannot be read")
+		return m, errors.New("is not a chart: Chart.yaml cannot be read")
 	}
 	return m, m.check()
 }
 
-// packaged opens a chart of the package as an archive; a directory becomes one on the way.
+// packaged opens a chart of the package as an archive; a directory is packed while it is read.
 func packaged(files fs.FS, name string) (io.ReadCloser, error) {
 	info, err := stat(files, name)
 	if err != nil {
@@ -120,7 +120,7 @@ func pack(to io.Writer, dir fs.FS, top string) error {
 			return err
 		}
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is no file", name)
+			return fmt.Errorf("%s is not a file", name)
 		}
 		if err := archive.WriteHeader(&tar.Header{Name: top + "/" + name, Typeflag: tar.TypeReg, Mode: 0o644, Size: info.Size()}); err != nil {
 			return err

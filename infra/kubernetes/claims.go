@@ -15,19 +15,19 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// claimsKey is where the volume claims are kept that StatefulSets have made: once the StatefulSets are gone, nothing says
-// whose they were.
+// claimsKey is the state key of the volume claims that StatefulSets have made: after the StatefulSets are deleted, the
+// cluster does not show which claims were theirs.
 const claimsKey = "kubernetes/claims"
 
 var claimResource = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 
-// claims finds the volume claims of the VNF's StatefulSets, and writes them down.
+// claims finds the volume claims of the VNF's StatefulSets, and stores them.
 func (w *work) claims(ctx context.Context) ([]objects.Ref, error) {
 	var found []objects.Ref
 	if err := w.op.State().Get(ctx, claimsKey, &found); err == nil || !errors.Is(err, vnflcm.ErrNotFound) {
 		return found, err
 	}
-	refs, err := w.kept(ctx)
+	refs, err := w.storedObjects(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (w *work) claimsOf(ctx context.Context, set *objects.Object) ([]objects.Ref
 	return out, nil
 }
 
-// deleteClaims deletes those very claims.
+// deleteClaims deletes exactly these claims, by UID.
 func (w *work) deleteClaims(ctx context.Context, claims []objects.Ref) error {
 	if len(claims) == 0 {
 		return nil

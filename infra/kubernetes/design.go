@@ -9,11 +9,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// design is what the requests ask for, whichever form they have. It follows from the request that the VNF was
-// instantiated with, the package and the present request alone.
+// design is the content of the requests, in either version. It is derived only from the request that the VNF was
+// instantiated with, the package and the current request.
 type design struct {
 	params
-	unknown   []string // attributes that mean nothing
+	unknown   []string // attributes that have no effect
 	version2  bool     // charts as in version 2 of Tacker's API
 	namespace string
 	releases  []release      // charts
@@ -44,11 +44,12 @@ type source struct {
 // vdu says how a VDU is found on the cluster and resized.
 type vdu struct {
 	mapping vduMapping // empty: found by labels and names
-	// value is the value that counts the pods, and release the one that has it. Empty: the workload is scaled itself.
+	// value is the value of a chart that counts the pods, and release the release that has it. Empty: the workload is
+	// scaled.
 	value, release string
 }
 
-// faults collects what is wrong with additionalParams.
+// faults collects the faults of additionalParams.
 type faults struct{ list []error }
 
 func (f *faults) add(path, value, reason string) {
@@ -57,10 +58,10 @@ func (f *faults) add(path, value, reason string) {
 
 func (f *faults) err() error { return errors.Join(f.list...) }
 
-// charts reports whether the VNF is made of charts.
+// charts reports whether the VNF consists of charts.
 func (p *params) charts(vimType string) bool { return p.UseHelm || vimType == VimTypeHelm }
 
-// read makes the design of an operation, with every fault of its additionalParams.
+// read makes the design of an operation, and reports every fault of its additionalParams.
 func read(op *vnflcm.Operation) (*design, error) {
 	d := &design{vdus: map[string]vdu{}}
 	var err error
@@ -88,7 +89,7 @@ func read(op *vnflcm.Operation) (*design, error) {
 
 func (d *design) readCharts(f *faults, op *vnflcm.Operation) {
 	if len(d.Files) > 0 {
-		f.add("lcm-kubernetes-def-files", "", "is of no use with charts (use_helm): a VNF is made of the one or the other")
+		f.add("lcm-kubernetes-def-files", "", "cannot be combined with charts (use_helm): a VNF consists of either charts or manifests")
 	}
 	d.version2 = d.ChartPath != "" || op.VIM.VimType == VimTypeHelm && len(d.Install) == 0
 	if d.version2 {
@@ -107,7 +108,7 @@ func (d *design) readManifests(f *faults, op *vnflcm.Operation) {
 	}
 }
 
-// readMapping checks vdu_mapping, which serves charts and manifests.
+// readMapping checks vdu_mapping, which applies to charts and manifests.
 func (d *design) readMapping(f *faults, op *vnflcm.Operation) {
 	for _, id := range sortedKeys(d.VDUMapping) {
 		m, path := d.VDUMapping[id], "vdu_mapping."+id
@@ -122,7 +123,7 @@ func (d *design) readMapping(f *faults, op *vnflcm.Operation) {
 			f.add(path+".kind", "", "is required: the kind of the workload, such as Deployment")
 		}
 		if m.Release != "" && !d.has(m.Release) {
-			f.add(path+".helmreleasename", m.Release, "is none of the releases of using_helm_install_param")
+			f.add(path+".helmreleasename", m.Release, "is not a release of using_helm_install_param")
 		}
 		v := d.vdus[id]
 		v.mapping = m

@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// The vimTypes that requests name this driver by: register it under all three.
+// The vimTypes of this driver in requests: register it under all three.
 const (
 	VimTypeV1   = "kubernetes"             // version 1 of Tacker's API
 	VimTypeV2   = "ETSINFV.KUBERNETES.V_1" // version 2, manifests
@@ -29,7 +29,7 @@ type HelmMode string
 
 // The modes of HelmMode.
 const (
-	// Auto is the helm program on the machines that extra.helm_info of the VIM names; without them, Config.Helm.
+	// Auto uses the helm program on the machines that extra.helm_info of the VIM names; without them, Config.Helm.
 	Auto HelmMode = ""
 	CLI  HelmMode = "cli" // always the helm program: a VIM without helm_info is a fault of the request
 	SDK  HelmMode = "sdk" // always Config.Helm
@@ -42,25 +42,34 @@ type Config struct {
 	// Dial makes the connections to the APIs of VIMs without a jump host, such as sandbox.World.Dial. Default: directly, or
 	// by the proxies of the environment.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Helm makes a client that runs in this process, such as helmsdk.New; dir is a directory of its own, one for each
-	// VNF instance, which is removed when the VNF has been terminated. Nil: only the helm program on machines of the cluster.
+	// Cluster returns the connection to the cluster of a VIM if its credentials cannot be part of a VIM entry: the
+	// credentials of this process in its own cluster (rest.InClusterConfig), of a cloud's identity service, or of a
+	// program (ExecProvider). A nil result means to use the VIM entry. Otherwise the VIM needs no endpoint and no
+	// credentials; its jump host is used. Cluster is called for every connection. The limits for answers, redirects and
+	// times apply, unless the rest.Config has a Transport, which makes the connections itself. Nil: all VIM entries
+	// have endpoint and credentials.
+	Cluster func(ctx context.Context, vim vnflcm.VimConnectionInfo) (*rest.Config, error)
+	// Helm makes a client that runs in this process, such as helmsdk.New. dir is a directory per VNF instance, which is
+	// removed after the VNF has been terminated. Nil: only the helm program on machines of the cluster.
 	Helm func(cluster *rest.Config, dir string) (helmclient.Client, error)
-	// HelmBy forces one of the two. Default Auto.
+	// HelmBy overrides the choice. Default Auto.
 	HelmBy HelmMode
-	// Dir holds the directories that Helm is given. Required with Helm.
+	// Dir is the parent of the directories for Config.Helm. Required with Helm.
 	Dir string
 	// Ready is how long an operation waits until all objects are ready. Default 10 minutes.
 	Ready time.Duration
-	// Gone is how long an operation waits until deleted objects and pods are gone, beyond the grace period. Default 5 minutes.
+	// Gone is how long an operation waits until deleted objects and pods no longer exist, beyond the grace period.
+	// Default 5 minutes.
 	Gone time.Duration
-	// Hooks is how long each hook of a chart may take. Default 5 minutes, as Helm has it.
+	// Hooks is the time limit for each hook of a chart. Default 5 minutes, as in Helm.
 	Hooks time.Duration
-	// StaleAfter is how long an unfinished operation of somebody else on a release must be quiet to count as dead.
-	// Default 10 minutes.
+	// StaleAfter is the age at which another client's unfinished operation on a release counts as dead. Default 10
+	// minutes.
 	StaleAfter time.Duration
 }
 
-// Driver implements vnflcm.InfraDriver on Kubernetes. It keeps nothing between operations and is safe for concurrent use.
+// Driver implements vnflcm.InfraDriver on Kubernetes. It has no state between operations and is safe for concurrent
+// use.
 type Driver struct{ cfg Config }
 
 // New returns a driver.
@@ -76,18 +85,20 @@ var _ vnflcm.InfraDriver = (*Driver)(nil)
 
 // Errors about reaching the VIM.
 var (
-	// ErrAuth says that the cluster refuses the credentials: trying again does not help.
+	// ErrAuth says that the cluster refuses the credentials: retrying does not help.
 	ErrAuth = kubeaccess.ErrAuth
-	// ErrUnreachable says that the API gave no answer: trying again may help.
+	// ErrUnreachable says that the API gave no answer: retrying may help.
 	ErrUnreachable = kubeaccess.ErrUnreachable
 	// ErrTLS says that the API does not prove its identity.
 	ErrTLS = kubeaccess.ErrTLS
 )
 
-// ErrForeign says that an object of a name that the VNF needs was made by somebody else. It is not touched.
+// ErrForeign says that an object has a name that the VNF needs and belongs to another client. The driver does not touch
+// it.
 var ErrForeign = objects.ErrForeign
 
-// ErrForeignRelease says that a release of a name that the VNF needs was made by somebody else. It is not touched.
+// ErrForeignRelease says that a release has a name that the VNF needs and belongs to another client. The driver does
+// not touch it.
 var ErrForeignRelease = errors.New("the release was not made for this VNF instance")
 
 // work is one operation with the clients that it needs.
@@ -110,8 +121,13 @@ func (d *Driver) begin(ctx context.Context, op *vnflcm.Operation) (*work, error)
 	return d.connect(ctx, op, design)
 }
 
+// access returns the options for connections to clusters.
+func (d *Driver) access(op *vnflcm.Operation) kubeaccess.Options {
+	return kubeaccess.Options{SSH: d.cfg.SSH, HostKeys: hostKeys{hostkeys.Of(op)}, Log: op.Log, Dial: d.cfg.Dial, Cluster: d.cfg.Cluster}
+}
+
 func (d *Driver) connect(ctx context.Context, op *vnflcm.Operation, design *design) (*work, error) {
-	cluster, err := kubeaccess.Open(ctx, op.VIM, kubeaccess.Options{SSH: d.cfg.SSH, HostKeys: hostKeys{hostkeys.Of(op)}, Log: op.Log, Dial: d.cfg.Dial})
+	cluster, err := kubeaccess.Open(ctx, op.VIM, d.access(op))
 	if err != nil {
 		return nil, err
 	}
@@ -134,12 +150,12 @@ func (w *work) close() {
 	}
 }
 
-// within bounds a wait.
+// within runs do with a time limit.
 func within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errOverdue)
 	defer cancel()
 	return do(ctx)
 }
 
-// errOverdue is why a bounded wait ends.
-var errOverdue = errors.New("the time for it is over")
+// errOverdue is the cause when the time limit of a wait ends.
+var errOverdue = errors.New("the time limit has been reached")

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/helmclient/helmsdk"
@@ -33,4 +34,35 @@ func Example() {
 	})
 	fmt.Println(manager != nil, err)
 	// Output: true <nil>
+}
+
+// A program reaches the cluster that it runs in with its own service account, and any other cluster by a plugin. Of these clusters
+// the registry of VIMs has no credentials.
+func ExampleConfig_cluster() {
+	driver := kubernetes.New(kubernetes.Config{
+		Cluster: func(_ context.Context, vim vnflcm.VimConnectionInfo) (*rest.Config, error) {
+			switch vim.VimID {
+			case "here":
+				return rest.InClusterConfig()
+			case "cloud":
+				return &rest.Config{
+					Host: "https://cluster.example.org", TLSClientConfig: rest.TLSClientConfig{CAFile: "/etc/vnfm/cluster-ca.pem"},
+					ExecProvider: &api.ExecConfig{
+						APIVersion: "client.authentication.k8s.io/v1", Command: "cloud-login", Args: []string{"get-token"},
+						InteractiveMode: api.NeverExecInteractiveMode,
+					},
+				}, nil
+			}
+			return nil, nil // as the entry of the VIM says
+		},
+	})
+	manager, err := vnflcm.New(context.Background(), vnflcm.Config{
+		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Owner: "example", Packages: packages(nil),
+		Infra: map[string]vnflcm.InfraDriver{kubernetes.VimTypeV2: driver},
+	})
+	if err == nil {
+		err = manager.VIMs().Put(context.Background(), vnflcm.VimConnectionInfo{VimID: "here", VimType: kubernetes.VimTypeV2})
+	}
+	fmt.Println(err)
+	// Output: <nil>
 }

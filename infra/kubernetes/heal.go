@@ -12,9 +12,9 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Heal implements vnflcm.InfraDriver. The pods of chosen VNFCs are deleted, or with additionalParams.eviction evicted, and
-// their replacements waited for; bare pods are made again. Healing the whole VNF removes all of it and makes it anew, at
-// the present scale levels; volume claims of StatefulSets stay.
+// Heal implements vnflcm.InfraDriver. It deletes the pods of chosen VNFCs, or evicts them with
+// additionalParams.eviction, and waits for their replacements; it creates bare pods again. Healing the whole VNF
+// removes and recreates all of it, at the current scale levels; volume claims of StatefulSets stay.
 func (d *Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -33,7 +33,7 @@ func (d *Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
 	return w.await(ctx)
 }
 
-// bareKey is where bare pods are kept while they are deleted and made again.
+// bareKey is the state key of bare pods while they are deleted and created again.
 const bareKey = "kubernetes/bare-pods"
 
 type bare struct {
@@ -41,7 +41,7 @@ type bare struct {
 	Pods      []*objects.Object `json:"pods"`
 }
 
-// replace replaces those pods that are still the ones which were announced.
+// replace replaces the announced pods that still exist.
 func (w *work) replace(ctx context.Context) error {
 	pods, err := w.podsOf(ctx, w.op.Change.Replaced)
 	if err != nil {
@@ -54,10 +54,10 @@ func (w *work) replace(ctx context.Context) error {
 		return err
 	}
 	if kept.Operation == w.op.ID {
-		o.Kept = kept.Pods
+		o.Earlier = kept.Pods
 		pods = append(pods, w.lost(kept.Pods, pods)...)
 	}
-	o.Keep = func(ctx context.Context, pods []*objects.Object) error {
+	o.Save = func(ctx context.Context, pods []*objects.Object) error {
 		return state.Put(ctx, bareKey, bare{w.op.ID, pods})
 	}
 	if len(pods) == 0 {
@@ -66,7 +66,7 @@ func (w *work) replace(ctx context.Context) error {
 	return within(ctx, w.cfg.Ready, func(ctx context.Context) error { return w.objects.Replace(ctx, pods, o) })
 }
 
-// lost are the bare pods that an earlier attempt has deleted.
+// lost returns the bare pods that an earlier attempt has deleted.
 func (w *work) lost(kept []*objects.Object, there []objects.Pod) []objects.Pod {
 	var out []objects.Pod
 	for _, o := range kept {
@@ -82,7 +82,7 @@ func (w *work) lost(kept []*objects.Object, there []objects.Pod) []objects.Pod {
 	return out
 }
 
-// removeFormer removes what there was before the operation, and not what it has made.
+// removeFormer removes the objects from before the operation, and not those that it has created.
 func (w *work) removeFormer(ctx context.Context) error {
 	var former []string
 	for _, r := range w.design.releases {
@@ -103,7 +103,7 @@ func (w *work) removeFormer(ctx context.Context) error {
 	return w.removeReleases(ctx, former, removal{})
 }
 
-// removeReleases uninstalls releases, the last first, and waits until their pods are gone.
+// removeReleases uninstalls releases, the last first, and waits until their pods no longer exist.
 func (w *work) removeReleases(ctx context.Context, names []string, how removal) error {
 	pods, err := w.podsNow(ctx)
 	if err != nil {

@@ -23,7 +23,7 @@ func (d *Driver) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 	return w.make(ctx)
 }
 
-// make brings everything to life.
+// make installs the charts or applies the manifests.
 func (w *work) make(ctx context.Context) error {
 	first := w.apply
 	if w.helm != nil {
@@ -40,7 +40,7 @@ func (w *work) make(ctx context.Context) error {
 // await is the step that waits until all objects are ready.
 func (w *work) await(ctx context.Context) error {
 	return vnflcm.Do(ctx, w.op, "await-ready", "", func(ctx context.Context) error {
-		refs, err := w.kept(ctx)
+		refs, err := w.storedObjects(ctx)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (w *work) awaitObjects(ctx context.Context, refs []objects.Ref) error {
 	return within(ctx, w.cfg.Ready, func(ctx context.Context) error { return w.objects.Await(ctx, refs, w.tell(ctx)) })
 }
 
-// tell reports how far a wait is.
+// tell reports the progress of a wait.
 func (w *work) tell(ctx context.Context) func(helmclient.Progress) {
 	return func(p helmclient.Progress) {
 		text := fmt.Sprintf("%d/%d ready", p.Ready, p.Total)

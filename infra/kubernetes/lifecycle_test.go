@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
@@ -213,6 +214,38 @@ func TestLifeOfManifests(t *testing.T) {
 			l.terminate(vnflcm.TerminateGraceful, `{}`)
 			if diff := cmp.Diff([]string{"configmaps/precious"}, l.objects("default", workloads...)); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestClusterOfProgram: the VIM has neither endpoint nor credentials, for Kubernetes' API and for Helm.
+func TestClusterOfProgram(t *testing.T) {
+	t.Parallel()
+	for kind, params := range map[string]string{kubernetes.VimTypeHelm: version2, kubernetes.VimTypeV2: `{"lcm-kubernetes-def-files": ["Files/plain.yaml"]}`} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, kind)
+			entry := vnflcm.VimConnectionInfo{VimID: "vim", VimType: kind}
+			if err := l.VIMs().Put(t.Context(), entry); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Instantiate(t.Context(), l.id, l.request("simple", params)); !errors.Is(err, vnflcm.ErrInvalidRequest) {
+				t.Fatalf("without credentials: %v", err)
+			}
+			l.Manager = l.start(func(c *kubernetes.Config) {
+				c.Cluster = func(_ context.Context, vim vnflcm.VimConnectionInfo) (*rest.Config, error) {
+					if diff := cmp.Diff(entry, vim); diff != "" {
+						t.Errorf("the VIM:\n%s", diff)
+					}
+					return l.cluster.Config(), nil
+				}
+			})
+			l.instantiate("simple", params)
+			l.scale(vnflcm.ScaleOut, "webs", 1)
+			l.terminate(vnflcm.TerminateForceful, `{}`)
+			if left := l.objects("default", workloads...); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 // maxManifest bounds a manifest of a package, in bytes.
 const maxManifest = 8 << 20
 
-// manifest reads one of the package.
+// manifest reads a manifest of the package.
 func manifest(files fs.FS, name string) ([]*objects.Object, error) {
 	if err := isFile(files, name); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func manifest(files fs.FS, name string) ([]*objects.Object, error) {
 	return objects.Parse(name, text)
 }
 
-// manifests are the objects of the manifests, with the numbers of pods that the scale levels give.
+// manifests returns the objects of the manifests, with the numbers of pods for the scale levels.
 func (w *work) manifests(ctx context.Context) ([]*objects.Object, error) {
 	var all []*objects.Object
 	for _, name := range w.design.files {
@@ -49,15 +49,15 @@ func (w *work) manifests(ctx context.Context) ([]*objects.Object, error) {
 	return all, err
 }
 
-// apply is the step that makes the objects of the manifests. What they are is written down before the first is made:
-// whoever comes later removes exactly these.
+// apply is the step that creates the objects of the manifests. It stores the list of objects before it creates the
+// first one: a later operation removes exactly these.
 func (w *work) apply(ctx context.Context) error {
 	return vnflcm.Do(ctx, w.op, "apply-manifests", "", func(ctx context.Context) error {
 		all, err := w.manifests(ctx)
 		if err != nil {
 			return err
 		}
-		if err := w.keep(ctx, objects.Refs(all)); err != nil {
+		if err := w.storeObjects(ctx, objects.Refs(all)); err != nil {
 			return err
 		}
 		return w.objects.Apply(ctx, all, w.owner())
@@ -66,12 +66,13 @@ func (w *work) apply(ctx context.Context) error {
 
 func (w *work) owner() objects.Owner { return objects.Owner{Instance: w.op.InstanceID} }
 
-// objectsKey is where the objects of the VNF are kept.
+// objectsKey is the state key of the objects of the VNF.
 const objectsKey = "kubernetes/objects"
 
-// keep writes down which objects the VNF has, those that it had included: what an earlier attempt made is not forgotten.
-func (w *work) keep(ctx context.Context, refs []objects.Ref) error {
-	known, err := w.kept(ctx)
+// storeObjects stores the objects of the VNF in addition to the stored ones, so that the objects of an earlier attempt stay
+// known.
+func (w *work) storeObjects(ctx context.Context, refs []objects.Ref) error {
+	known, err := w.storedObjects(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,8 +94,8 @@ func unique(refs []objects.Ref) []objects.Ref {
 	return out
 }
 
-// kept are the objects that the VNF has.
-func (w *work) kept(ctx context.Context) ([]objects.Ref, error) {
+// storedObjects returns the stored objects of the VNF.
+func (w *work) storedObjects(ctx context.Context) ([]objects.Ref, error) {
 	var refs []objects.Ref
 	err := w.op.State().Get(ctx, objectsKey, &refs)
 	if errors.Is(err, vnflcm.ErrNotFound) {
@@ -103,9 +104,9 @@ func (w *work) kept(ctx context.Context) ([]objects.Ref, error) {
 	return refs, err
 }
 
-// removeObjects removes exactly the objects that were applied, and waits until they and their pods are gone.
+// removeObjects removes exactly the objects that were applied, and waits until they and their pods no longer exist.
 func (w *work) removeObjects(ctx context.Context, how removal) error {
-	refs, err := w.kept(ctx)
+	refs, err := w.storedObjects(ctx)
 	if err != nil || len(refs) == 0 {
 		return err
 	}

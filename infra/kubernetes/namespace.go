@@ -16,11 +16,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// namespaceKey says that the namespace was made for the VNF.
+// namespaceKey is the state key that records that the namespace was created for the VNF.
 const namespaceKey = "kubernetes/namespace"
 
-// makeNamespace is the step that makes the namespace, if the request names one and it is not there. That it is to be ours
-// is written down before: whoever dies in between leaves nothing behind.
+// makeNamespace is the step that creates the namespace, if the request names one that does not exist. It stores its
+// intention first, so that a namespace is removed later even if the process dies in between.
 func (w *work) makeNamespace(ctx context.Context) error {
 	name := w.design.Namespace
 	if name == "" {
@@ -32,14 +32,14 @@ func (w *work) makeNamespace(ctx context.Context) error {
 		}
 		n := &objects.Object{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
 		err := w.objects.Apply(ctx, []*objects.Object{n}, w.owner())
-		if errors.Is(err, objects.ErrForeign) { // it was there
+		if errors.Is(err, objects.ErrForeign) { // it existed
 			return w.op.State().Delete(ctx, namespaceKey)
 		}
 		return err
 	})
 }
 
-// removeNamespace removes the namespace if it was made for the VNF and nothing is in it that somebody may miss.
+// removeNamespace removes the namespace if it was created for the VNF and contains no objects of other clients.
 func (w *work) removeNamespace(ctx context.Context) error {
 	var name string
 	err := w.op.State().Get(ctx, namespaceKey, &name)
@@ -54,7 +54,7 @@ func (w *work) removeNamespace(ctx context.Context) error {
 		return err
 	}
 	if len(left) > 0 {
-		w.op.Log.WarnContext(ctx, "the namespace stays: not all in it is of this VNF", "namespace", name, "objects", left)
+		w.op.Log.WarnContext(ctx, "the namespace is not removed: it contains objects that do not belong to this VNF", "namespace", name, "objects", left)
 		return w.op.State().Delete(ctx, namespaceKey)
 	}
 	err = within(ctx, w.cfg.Gone, func(ctx context.Context) error {
@@ -66,10 +66,10 @@ func (w *work) removeNamespace(ctx context.Context) error {
 	return w.op.State().Delete(ctx, namespaceKey)
 }
 
-// shownObjects bounds how many objects a message names.
+// shownObjects bounds the number of objects that a message names.
 const shownObjects = 10
 
-// inside lists what is in a namespace beside what Kubernetes puts into each.
+// inside lists the objects of a namespace without those that Kubernetes creates in each.
 func (w *work) inside(ctx context.Context, name string) ([]string, error) {
 	var out []string
 	resources, err := w.namespaced(ctx)
@@ -83,7 +83,7 @@ func (w *work) inside(ctx context.Context, name string) ([]string, error) {
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("what is in namespace %s: %s: %w", name, r.Resource, err)
+			return nil, fmt.Errorf("list the objects of namespace %s: %s: %w", name, r.Resource, err)
 		}
 		for i := range list.Items {
 			if o := &list.Items[i]; !common(r, o) && len(out) < shownObjects {
@@ -94,7 +94,7 @@ func (w *work) inside(ctx context.Context, name string) ([]string, error) {
 	return out, nil
 }
 
-// common reports whether an object is one that Kubernetes itself puts into a namespace, or goes by itself.
+// common reports whether Kubernetes itself creates the object in a namespace, or deletes it automatically.
 func common(r schema.GroupVersionResource, o *unstructured.Unstructured) bool {
 	switch r.Resource {
 	case "events", "endpoints", "endpointslices", "leases", "controllerrevisions":
@@ -104,8 +104,8 @@ func common(r schema.GroupVersionResource, o *unstructured.Unstructured) bool {
 	case "configmaps":
 		return o.GetName() == "kube-root-ca.crt"
 	}
-	return len(o.GetOwnerReferences()) > 0 || // its owner counts
-		o.GetAnnotations()["helm.sh/hook"] != "" || // Helm leaves its hooks behind
+	return len(o.GetOwnerReferences()) > 0 || // the owner is checked instead
+		o.GetAnnotations()["helm.sh/hook"] != "" || // Helm does not delete its hooks
 		o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0
 }
 

@@ -126,6 +126,7 @@ func TestFaultsOfParameters(t *testing.T) {
 			"exthelmrepo_url": "https://u:` + canary + `@charts.example/x"`), []string{list0 + ".exthelmrepo_url"}},
 		{"two names of the repository", "kubernetes", entry(`"exthelmchart": true, "helmreleasename": "r", "helmchartname": "x", "helmrepostitoryname": "a",
 			"helmrepositoryname": "b", "exthelmrepo_url": "https://charts.example/x"`), []string{list0 + ".helmrepostitoryname"}},
+		{"the namespace of a specification's sample", "kubernetes", `{"namespace": "namespaceA", "lcm-kubernetes-def-files": ["Files/plain.yaml"]}`, []string{"namespace"}},
 		{"a namespace that is none", "kubernetes", `{"namespace": "a/b", "lcm-kubernetes-def-files": ["Files/plain.yaml"]}`, []string{"namespace"}},
 		{"manifests that are none", "kubernetes", `{"lcm-kubernetes-def-files": ["Files/plain.yaml", "Files/broken.yaml", "Files/no.yaml", "Files"]}`,
 			[]string{"lcm-kubernetes-def-files[1]", "lcm-kubernetes-def-files[2]", "lcm-kubernetes-def-files[3]"}},

@@ -9,10 +9,10 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// readV2 reads the one release of version 2.
+// readV2 reads the single release of version 2.
 func (d *design) readV2(f *faults, op *vnflcm.Operation) {
 	if len(d.Install) > 0 {
-		f.add(listPath, "", "is of no use beside helm_chart_path")
+		f.add(listPath, "", "cannot be combined with helm_chart_path")
 	}
 	r := release{name: releaseNameV2(op.InstanceID), path: "helm_chart_path", chart: source{file: d.ChartPath}}
 	checkChart(f, op, "helm_chart_path", d.ChartPath)
@@ -43,11 +43,11 @@ func (d *design) readV2(f *faults, op *vnflcm.Operation) {
 	d.checkSharedValues(f, op)
 }
 
-// literal keeps text from being read as Helm's grammar: as several settings, or as a list.
+// literal escapes text so that Helm's grammar does not read it as several settings or as a list.
 var literal = strings.NewReplacer(`\`, `\\`, `,`, `\,`)
 
-// setting writes a value as Helm's --set takes it, which reads "3" as a number as Tacker has it. What has a structure
-// is JSON.
+// setting writes a value for Helm's --set, which reads "3" as a number as Tacker does. A list or mapping is written as
+// JSON.
 func setting(name string, value any) (text string, isJSON bool) {
 	switch v := value.(type) {
 	case string:
@@ -60,7 +60,7 @@ func setting(name string, value any) (text string, isJSON bool) {
 		return fmt.Sprintf("%s=%v", name, v), false
 	default:
 		data, err := json.Marshal(v)
-		if err != nil { // it was JSON before
+		if err != nil { // cannot fail: the value came from JSON
 			data = []byte("null")
 		}
 		return name + "=" + string(data), true

@@ -11,15 +11,15 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Plan implements vnflcm.InfraDriver. It reads the package and the request, and looks on the cluster for releases of
-// somebody else that have the names which are needed.
+// Plan implements vnflcm.InfraDriver. It reads the package and the request, and checks on the cluster that no other
+// client has releases with the names of this VNF.
 func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
 	change, err := plannedChange(op)
 	design, faults := read(op)
-	err = errors.Join(err, faults, kubeaccess.Check(op.VIM))
+	err = errors.Join(err, faults, kubeaccess.Check(ctx, op.VIM, d.access(op)))
 	if design != nil {
 		for _, name := range design.unknown {
-			op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", "additionalParams."+name)
+			op.Log.WarnContext(ctx, "unknown attribute has no effect", "attribute", "additionalParams."+name)
 		}
 		err = errors.Join(err, d.checkHelm(op, design))
 	}
@@ -48,7 +48,7 @@ func (d *Driver) checkHelm(op *vnflcm.Operation, design *design) error {
 	return err
 }
 
-// checkNames finds releases of somebody else.
+// checkNames finds releases of other clients.
 func (w *work) checkNames(ctx context.Context) error {
 	var list []error
 	for _, r := range w.design.releases {
@@ -66,9 +66,9 @@ func (w *work) checkNames(ctx context.Context) error {
 	return errors.Join(list...)
 }
 
-// checkScale makes sure that what is to be scaled can be.
+// checkScale checks that the VDUs of the operation can be scaled.
 func (w *work) checkScale(ctx context.Context) error {
-	refs, err := w.kept(ctx)
+	refs, err := w.storedObjects(ctx)
 	if err != nil {
 		return err
 	}
@@ -111,12 +111,12 @@ func plannedChange(op *vnflcm.Operation) (vnflcm.Change, error) {
 	return change, nil
 }
 
-// scaled reports whether a scaling operation changes a VDU: what is more than its number otherwise was made by the chart.
+// scaled reports whether a scaling operation changes a VDU. Other VDUs may have more pods because of their chart.
 func scaled(op *vnflcm.Operation, vduID string) bool {
 	return op.Scale != nil && slices.Contains(op.Flavour.VDUsOf(op.Scale.AspectID), vduID)
 }
 
-// podRefs are the pods themselves.
+// podRefs returns the Refs of pods.
 func podRefs(pods []objects.Pod) []objects.Ref {
 	var out []objects.Ref
 	for _, p := range pods {

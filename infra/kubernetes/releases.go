@@ -18,8 +18,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// find returns the newest revision of a release, nil when there is none, ErrForeignRelease when it is not ours. Whose it is
-// follows from the label, which every client can filter by.
+// find returns the newest revision of a release, nil if it does not exist, ErrForeignRelease if it does not belong to
+// the VNF. The label decides that, because every client can filter by it.
 func (w *work) find(ctx context.Context, name string) (*helmclient.Release, error) {
 	n := w.named(name)
 	r, err := w.helm.Status(ctx, n)
@@ -43,17 +43,17 @@ func (w *work) named(name string) helmclient.Name {
 	return helmclient.Name{Namespace: w.design.namespace, Release: name}
 }
 
-// mark is the description of the revisions that a phase of an operation makes: it tells them from those before. A
-// SCALE_TO_LEVEL has several phases that change releases.
+// mark is the description of the revisions that a phase of an operation creates. It distinguishes them from earlier
+// revisions. A SCALE_TO_LEVEL has several phases that change releases.
 func (w *work) mark() string { return "vnfkit operation " + w.op.ID + ", " + w.op.Phase() }
 
-// done reports whether the phase has brought a release where it is to be.
+// done reports whether the phase has already changed the release.
 func (w *work) done(r *helmclient.Release) bool {
 	return r != nil && r.State == helmclient.Deployed && r.Description == w.mark()
 }
 
-// install is the step that makes all releases, in their order: a chart may need what the one before it made. When one
-// fails, those that the operation has made go again; what they were is made anew by a retry.
+// install is the step that installs all releases, in their order: a chart may need objects of an earlier one. If one
+// fails, the releases that this operation installed are uninstalled; a retry installs them again.
 func (w *work) install(ctx context.Context) error {
 	return vnflcm.Do(ctx, w.op, "install-releases", "", func(ctx context.Context) error {
 		var made []string
@@ -66,7 +66,7 @@ func (w *work) install(ctx context.Context) error {
 			}
 			if err != nil {
 				err = fmt.Errorf("release %s: %w", r.name, err)
-				if goesOn(ctx) {
+				if continuesElsewhere(ctx) {
 					return err
 				}
 				return errors.Join(err, w.undo(ctx, made))
@@ -85,40 +85,40 @@ func (w *work) awaitRelease(ctx context.Context, name string) error {
 	return w.awaitObjects(ctx, refs)
 }
 
-// goesOn reports whether the operation will go on in another process, which takes what is there.
-func goesOn(ctx context.Context) bool {
+// continuesElsewhere reports whether another process will continue the operation with the current state.
+func continuesElsewhere(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, vnflcm.ErrShutdown) || errors.Is(cause, vnflcm.ErrLeased)
 }
 
-// undoTime is how long the removal of one release may take that was made in vain.
+// undoTime bounds the removal of one release after a failed installation.
 const undoTime = time.Minute
 
-// undo removes releases, the last first. It has its own time: that of the operation may be over.
+// undo uninstalls releases, the last first. It has a separate time limit, because that of the operation may be over.
 func (w *work) undo(ctx context.Context, names []string) error {
 	var errs []error
 	for _, name := range slices.Backward(names) {
 		bounded, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), undoTime, errOverdue)
 		if err := w.uninstallOne(bounded, name, false); err != nil && !errors.Is(err, ErrForeignRelease) {
-			errs = append(errs, fmt.Errorf("and release %s is left behind: %w", name, err))
+			errs = append(errs, fmt.Errorf("and release %s could not be uninstalled: %w", name, err))
 		}
 		cancel()
 	}
 	return errors.Join(errs...)
 }
 
-// installOne makes one release, or finishes what an earlier process began.
+// installOne installs one release, or finishes the installation of an earlier process.
 func (w *work) installOne(ctx context.Context, r release) error {
 	now, err := w.find(ctx, r.name)
 	if err != nil || w.done(now) {
 		return err
 	}
-	if err := w.ready(ctx, r); err != nil {
+	if err := w.ensureRepository(ctx, r); err != nil {
 		return err
 	}
 	request, err := w.request(r)
 	if err == nil {
-		request.Stale, err = w.begins(ctx, r.name, now)
+		request.Stale, err = w.recordPreviousRevision(ctx, r.name, now)
 	}
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (w *work) installOne(ctx context.Context, r release) error {
 		if _, err := w.helm.Install(ctx, request); !errors.Is(err, helmclient.ErrBusy) {
 			return err
 		}
-		// The machine that ran Helm was lost in the middle, or somebody else was quicker.
+		// The connection to the machine that ran Helm was lost, or another client was faster.
 		if now, err = w.find(ctx, r.name); err != nil || w.done(now) {
 			return err
 		}
@@ -138,29 +138,30 @@ func (w *work) installOne(ctx context.Context, r release) error {
 	})
 }
 
-// ready makes the repository of a chart known.
-func (w *work) ready(ctx context.Context, r release) error {
+// ensureRepository adds or updates the chart repository.
+func (w *work) ensureRepository(ctx context.Context, r release) error {
 	if r.chart.repository == nil {
 		return nil
 	}
 	return w.helm.AddRepository(ctx, *r.chart.repository)
 }
 
-// takeUp repeats a call while Helm of an earlier process is at work: the process is dead, since this one holds its
-// lease, but a helm program on another machine may outlive it for a while.
+// takeUp repeats a call while Helm of an earlier process still runs: that process is dead, since this process has its
+// lease, but its helm program on another machine may run for a while.
 func (w *work) takeUp(ctx context.Context, call func() error) error {
 	until := time.Now().Add(w.cfg.StaleAfter) // a call that has begun may take longer
 	return kubeaccess.Retry(ctx, func(err error) bool { return errors.Is(err, helmclient.ErrBusy) && time.Now().Before(until) },
 		func(context.Context) error { return call() })
 }
 
-// ownStale is for how long a pending revision of ours must be quiet: whoever made it has lost the lease.
+// ownStale is the age at which a pending revision of this VNF counts as dead: the process that created it has lost the
+// lease.
 const ownStale = time.Nanosecond
 
-// revisionKey is where it is kept what a release was before the operation that changed it last.
+// revisionKey is the state key of the revision that a release had before the last operation that changed it.
 func revisionKey(name string) string { return "kubernetes/revision/" + name }
 
-// before is what a release was before an operation: a revision, or 0.
+// before is the state of a release before an operation: a revision, or 0.
 type before struct {
 	Operation string `json:"operation"`
 	Revision  int    `json:"revision"`
@@ -169,15 +170,16 @@ type before struct {
 // keptRevisions is how many revisions of a release Helm keeps, since each one is a Secret in etcd.
 const keptRevisions = 10
 
-// historyFrom returns how many revisions an upgrade keeps: one is the revision that rolling back returns to, also when the
-// operation upgrades the release many times.
+// historyFrom returns how many revisions an upgrade keeps. The revision for rolling back must be among them, also if
+// the operation upgrades the release several times.
 func (b before) historyFrom(now *helmclient.Release) int {
 	return max(keptRevisions, now.Revision-b.Revision+2)
 }
 
-// begins writes down what a release is before the operation first changes it, and says for how long a pending revision
-// must be quiet to count as dead: what an earlier process of this operation has left is, whatever its age.
-func (w *work) begins(ctx context.Context, name string, now *helmclient.Release) (stale time.Duration, err error) {
+// recordPreviousRevision stores the revision that a release has before the operation, for rolling back. It returns the
+// age at which a pending revision counts as dead; a pending revision of an earlier process of this operation is dead at
+// any age.
+func (w *work) recordPreviousRevision(ctx context.Context, name string, now *helmclient.Release) (stale time.Duration, err error) {
 	was, err := w.was(ctx, name)
 	if err != nil || was.Operation == w.op.ID {
 		return ownStale, err
@@ -198,7 +200,7 @@ func (w *work) was(ctx context.Context, name string) (before, error) {
 	return was, err
 }
 
-// request is what Helm is asked to install.
+// request returns Helm's request to install the release.
 func (w *work) request(r release) (helmclient.Install, error) {
 	values, err := w.values(r)
 	if err != nil {
@@ -220,7 +222,7 @@ func (w *work) chart(s source) helmclient.Chart {
 	return helmclient.Chart{Archive: func() (io.ReadCloser, error) { return packaged(w.op.Package, s.file) }}
 }
 
-// values are those of the request, with the numbers of pods laid over them.
+// values returns the values of the request, merged with the numbers of pods.
 func (w *work) values(r release) (helmclient.Values, error) {
 	counts, err := w.counts(r.name)
 	if err != nil {
@@ -236,7 +238,7 @@ func (w *work) values(r release) (helmclient.Values, error) {
 	return v, nil
 }
 
-// counts are the values of a release that count pods, at the scale levels that the operation leads to.
+// counts returns the values of a release that count pods, at the scale levels after the operation.
 func (w *work) counts(name string) ([]string, error) {
 	want, err := w.op.Instances()
 	if err != nil {
@@ -251,7 +253,7 @@ func (w *work) counts(name string) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// keepReleases writes down which objects the releases have made.
+// keepReleases stores the objects that the releases created.
 func (w *work) keepReleases(ctx context.Context) error {
 	var refs []objects.Ref
 	for _, r := range w.design.releases {
@@ -264,7 +266,7 @@ func (w *work) keepReleases(ctx context.Context) error {
 	return w.op.State().Put(ctx, objectsKey, unique(refs))
 }
 
-// keepUnfinished writes down what releases have made that were never finished, as far as they say.
+// keepUnfinished stores the objects of releases that were never finished, as far as the releases list them.
 func (w *work) keepUnfinished(ctx context.Context) {
 	for _, r := range w.design.releases {
 		now, err := w.find(ctx, r.name)
@@ -273,15 +275,15 @@ func (w *work) keepUnfinished(ctx context.Context) {
 		}
 		refs, err := w.refsOf(ctx, r.name)
 		if err == nil {
-			err = w.keep(ctx, refs)
+			err = w.storeObjects(ctx, refs)
 		}
 		if err != nil {
-			w.op.Log.WarnContext(ctx, "it is not known what a release has made", "release", r.name, "error", err)
+			w.op.Log.WarnContext(ctx, "the objects of an unfinished release are unknown", "release", r.name, "error", err)
 		}
 	}
 }
 
-// refsOf are the objects of the newest revision of a release.
+// refsOf returns the objects of the newest revision of a release.
 func (w *work) refsOf(ctx context.Context, name string) ([]objects.Ref, error) {
 	text, err := w.helm.Manifest(ctx, w.named(name), 0)
 	if err != nil {
@@ -300,7 +302,7 @@ func (w *work) refsOf(ctx context.Context, name string) ([]objects.Ref, error) {
 	return objects.Refs(list), nil
 }
 
-// uninstallOne removes a release. One that is not there is removed already.
+// uninstallOne uninstalls a release. It succeeds if the release does not exist.
 func (w *work) uninstallOne(ctx context.Context, name string, wait bool) error {
 	now, err := w.find(ctx, name)
 	if err != nil || now == nil {

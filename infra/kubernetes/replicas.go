@@ -11,8 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// overlay lays the numbers of pods over a manifest that Helm has rendered, for the workloads whose number no value gives:
-// what they were scaled to in the meantime would otherwise be undone by the next revision.
+// overlay sets the numbers of pods in a manifest that Helm has rendered, for workloads whose number is not a value of
+// the chart: otherwise the next revision would undo an earlier scaling.
 func (w *work) overlay(ctx context.Context, rendered []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(rendered)) == 0 {
 		return rendered, nil
@@ -21,7 +21,7 @@ func (w *work) overlay(ctx context.Context, rendered []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var placed []*objects.Object // copies: the manifest is to stay as it is otherwise
+	var placed []*objects.Object // copies, so that the rest of the manifest stays unchanged
 	for _, o := range all {
 		placed = append(placed, o.DeepCopy())
 	}
@@ -43,7 +43,7 @@ func (w *work) overlay(ctx context.Context, rendered []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// size writes the number of pods into the workloads that scaling aspects resize and no value counts.
+// size sets the number of pods of the workloads that scaling aspects resize and no value counts.
 func (w *work) size(all []*objects.Object, refs []objects.Ref) (changed bool, err error) {
 	want, err := w.op.Instances()
 	if err != nil {
@@ -63,19 +63,19 @@ func (w *work) size(all []*objects.Object, refs []objects.Ref) (changed bool, er
 	return changed, nil
 }
 
-// resizes reports whether the workload of a VDU is scaled itself.
+// resizes reports whether the workload of a VDU is scaled directly.
 func (w *work) resizes(vduID string) bool {
 	return len(w.op.Flavour.AspectsOf(vduID)) > 0 && w.design.vdus[vduID].value == ""
 }
 
-// resize is the step that makes sure of the numbers of pods that no value gives.
+// resize is the step that sets the numbers of pods that no value of a chart gives.
 func (w *work) resize(ctx context.Context) error {
 	return vnflcm.Do(ctx, w.op, "set-replicas", "", func(ctx context.Context) error {
 		want, err := w.op.Instances()
 		if err != nil {
 			return err
 		}
-		refs, err := w.kept(ctx)
+		refs, err := w.storedObjects(ctx)
 		if err != nil {
 			return err
 		}

@@ -14,10 +14,10 @@ import (
 const (
 	metaReleases  = "helm_releases" // JSON: name, revision, state, chart and its version, of each release
 	metaResources = "resources"     // JSON: the objects of the VNF
-	metaRelease   = "release_name"  // of version 2 of Tacker's API, which has one
+	metaRelease   = "release_name"  // of version 2 of Tacker's API, which has one release
 )
 
-// shownRelease is a release as the instance shows it.
+// shownRelease is a release in the metadata of the instance.
 type shownRelease struct {
 	Name     string `json:"name"`
 	Revision int    `json:"revision"`
@@ -27,14 +27,15 @@ type shownRelease struct {
 }
 
 // Resources implements vnflcm.InfraDriver: the VNFCs are the pods, the metadata name the objects and the releases.
-// NodePorts are those of the Services of the manifests and charts, by namespace, service, name of the port, and number.
+// NodePorts are the node ports of the Services of the manifests and charts, by namespace, service, name of the port,
+// and number.
 func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
 	w, err := d.begin(ctx, op)
 	if err != nil {
 		return vnflcm.Resources{}, err
 	}
 	defer w.close()
-	refs, err := w.kept(ctx)
+	refs, err := w.storedObjects(ctx)
 	if err != nil || len(refs) == 0 {
 		return vnflcm.Resources{}, err
 	}
@@ -45,7 +46,7 @@ func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Re
 	pods = slices.DeleteFunc(pods, func(p objects.Pod) bool { return p.Leaving || p.Finished() })
 	vnfcs, unmapped := w.vnfcs(pods)
 	for _, p := range unmapped {
-		op.Log.WarnContext(ctx, "a pod is of no VDU: give vdu_mapping, or the label "+labelVDU, "namespace", p.Namespace, "pod", p.Name,
+		op.Log.WarnContext(ctx, "a pod belongs to no VDU: give vdu_mapping, or the label "+labelVDU, "namespace", p.Namespace, "pod", p.Name,
 			"workload", p.Top.String())
 	}
 	ports, err := w.nodePorts(ctx, refs)

@@ -8,11 +8,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Scale implements vnflcm.InfraDriver. VDUs whose number of pods is a value of a chart are scaled by upgrading the release
-// with that value and all others as they are. The workloads of other VDUs are scaled themselves; the number follows from
-// the scale levels and is laid over what a chart renders, so that no upgrade undoes it.
+// Scale implements vnflcm.InfraDriver. If the number of pods of a VDU is a value of a chart, Scale upgrades the release
+// with a new value and keeps all other values. The workloads of other VDUs are scaled directly. Their number follows
+// from the scale levels and is set in the manifests that a chart renders, so that no upgrade undoes it.
 //
-// Rolling back takes a release to the revision that it had before.
+// Rolling back restores the revision that a release had before.
 func (d *Driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -33,7 +33,7 @@ func (d *Driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
 	return w.await(ctx)
 }
 
-// markLeaving is the step that marks the pods of the VNFCs that go, so that controllers take these.
+// markLeaving is the step that marks the pods of the VNFCs to remove, so that controllers delete these.
 func (w *work) markLeaving(ctx context.Context) error {
 	if len(w.op.Change.Removed) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func (w *work) changeOne(ctx context.Context, r release, counts []string) error 
 		return err
 	}
 	if now == nil {
-		return fmt.Errorf("%w: heal the whole VNF to make it anew", helmclient.ErrNotFound)
+		return fmt.Errorf("%w: heal the whole VNF to install it again", helmclient.ErrNotFound)
 	}
 	if w.op.RollingBack {
 		was, err := w.was(ctx, r.name)
@@ -84,12 +84,12 @@ func (w *work) changeOne(ctx context.Context, r release, counts []string) error 
 	if w.done(now) {
 		return nil
 	}
-	if err := w.ready(ctx, r); err != nil {
+	if err := w.ensureRepository(ctx, r); err != nil {
 		return err
 	}
 	request, err := w.request(r)
 	if err == nil {
-		request.Stale, err = w.begins(ctx, r.name, now)
+		request.Stale, err = w.recordPreviousRevision(ctx, r.name, now)
 	}
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (w *work) changeOne(ctx context.Context, r release, counts []string) error 
 	}
 	request.Values = helmclient.Values{Set: counts}
 	if r.chart.file == "" && now.Chart.Version != "" {
-		request.Version = now.Chart.Version // the chart that it has: a newer one was not asked for
+		request.Version = now.Chart.Version // keep the version of the chart: the request does not ask for a newer one
 	}
 	return w.takeUp(ctx, func() error {
 		_, err := w.helm.Upgrade(ctx, helmclient.Upgrade{Install: request, Reuse: helmclient.ReuseValues, MaxHistory: was.historyFrom(now)})
@@ -108,7 +108,7 @@ func (w *work) changeOne(ctx context.Context, r release, counts []string) error 
 	})
 }
 
-// goBack takes a release to a revision, once.
+// goBack rolls a release back to a revision, once.
 func (w *work) goBack(ctx context.Context, now *helmclient.Release, revision int) error {
 	description := "vnfkit rollback of operation " + w.op.ID
 	if now.Revision == revision || now.State == helmclient.Deployed && now.Description == description {

@@ -19,26 +19,26 @@ import (
 // Keys of the metadata of VNFCs.
 const (
 	metaNamespace = "namespace"
-	metaKind      = "kind"          // of the workload that the pod is of
-	metaWorkload  = "name"          // its name
-	metaUID       = "uid"           // of the pod: one that takes its place under its name has another
+	metaKind      = "kind"          // kind of the pod's workload
+	metaWorkload  = "name"          // name of the workload
+	metaUID       = "uid"           // UID of the pod: a replacement with the same name has another
 	metaCreated   = "creation_time" // RFC 3339
 )
 
-// Labels by which a pod says which VDU it is.
+// Labels of pods that name the VDU.
 const (
 	labelVDU       = "vnfkit.io/vdu"
 	labelComponent = "app.kubernetes.io/component"
 )
 
-// scalable are the kinds that a VDU may be and that have a number of pods.
+// scalable are the kinds of workloads of VDUs that have a number of pods.
 var scalable = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"}
 
-// running are the kinds that pods are of, on which a VNFC may be. Pods of Jobs come to an end by themselves.
+// running are the kinds of workloads whose pods can be VNFCs. Pods of Jobs end by themselves.
 var running = append([]string{"DaemonSet", "Pod"}, scalable...)
 
-// vduOf tells which VDU a pod is of: by the mapping, else by labels, else by the name of its workload, else because there
-// is but one VDU. "" when none of these says.
+// vduOf returns the VDU of a pod: by the mapping, else by labels, else by the name of its workload, else because there
+// is only one VDU. It returns "" if none of these applies.
 func (w *work) vduOf(p objects.Pod) string {
 	if id := w.vduOfWorkload(p.Top); id != "" {
 		return id
@@ -56,8 +56,8 @@ func (w *work) vduOf(p objects.Pod) string {
 	return ""
 }
 
-// vduOfWorkload is the VDU of a workload by the mapping or by the rule of version 2 of Tacker's API: it is named as the
-// VDU's property name, with "-" and the name of a release or without.
+// vduOfWorkload returns the VDU of a workload by the mapping or by the rule of version 2 of Tacker's API: its name is
+// the VDU's property name, with or without "-" and the name of a release.
 func (w *work) vduOfWorkload(r objects.Ref) string {
 	for _, v := range w.op.Flavour.VDUs {
 		if m := w.design.vdus[v.ID].mapping; m.Name == r.Name && m.Kind == r.Kind {
@@ -76,7 +76,8 @@ func (w *work) vduOfWorkload(r objects.Ref) string {
 	return ""
 }
 
-// workloads are the workloads that are VDUs and can be scaled, by VDU. Labels of pods are asked for what names do not say.
+// workloads returns the workloads of VDUs that can be scaled, by VDU. If the name of a workload does not show its VDU,
+// the labels of its pods do.
 func (w *work) workloads(refs []objects.Ref) map[string]objects.Ref {
 	out := map[string]objects.Ref{}
 	var rest []objects.Ref
@@ -87,7 +88,7 @@ func (w *work) workloads(refs []objects.Ref) map[string]objects.Ref {
 			rest = append(rest, r)
 		}
 	}
-	for _, v := range w.op.VNFCs { // those whose pods have said it
+	for _, v := range w.op.VNFCs { // found by the labels of their pods
 		for _, r := range rest {
 			if _, known := out[v.VDU]; !known && r.Kind == v.Metadata[metaKind] && r.Name == v.Metadata[metaWorkload] && r.Namespace == v.Metadata[metaNamespace] {
 				out[v.VDU] = r
@@ -100,16 +101,16 @@ func (w *work) workloads(refs []objects.Ref) map[string]objects.Ref {
 	return out
 }
 
-// podsNow are the pods of the VNF.
+// podsNow returns the pods of the VNF.
 func (w *work) podsNow(ctx context.Context) ([]objects.Pod, error) {
-	refs, err := w.kept(ctx)
+	refs, err := w.storedObjects(ctx)
 	if err != nil || len(refs) == 0 {
 		return nil, err
 	}
 	return w.objects.Pods(ctx, refs)
 }
 
-// podsOf are those pods that VNFCs still are: a pod of the same name that has come since is another one.
+// podsOf returns the pods that are still these VNFCs: a later pod with the same name is not one of them.
 func (w *work) podsOf(ctx context.Context, vnfcs []vnflcm.VNFC) ([]objects.Pod, error) {
 	all, err := w.podsNow(ctx)
 	return slices.DeleteFunc(all, func(p objects.Pod) bool {
@@ -117,8 +118,8 @@ func (w *work) podsOf(ctx context.Context, vnfcs []vnflcm.VNFC) ([]objects.Pod, 
 	}), err
 }
 
-// vnfcs are the VNFCs that pods are. Those known keep their ids, by the pod's name; a new pod takes the id of a VNFC of
-// its VDU whose pod has gone, the oldest first, and otherwise gets one that follows from its uid.
+// vnfcs returns the VNFCs for pods. A known pod keeps its id, by its name. A new pod gets the id of a VNFC of its VDU
+// whose pod no longer exists, the oldest first, or else an id derived from its UID.
 func (w *work) vnfcs(pods []objects.Pod) (out []vnflcm.VNFC, unmapped []objects.Pod) {
 	slices.SortFunc(pods, func(a, b objects.Pod) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -149,13 +150,13 @@ func (w *work) vnfcs(pods []objects.Pod) (out []vnflcm.VNFC, unmapped []objects.
 	}
 	place := map[string]int{}
 	for i, v := range w.op.VNFCs {
-		place[v.ID] = i - len(w.op.VNFCs) // new ones have 0
+		place[v.ID] = i - len(w.op.VNFCs) // new ones are at 0
 	}
 	slices.SortStableFunc(out, func(a, b vnflcm.VNFC) int { return cmp.Compare(place[a.ID], place[b.ID]) })
 	return out, unmapped
 }
 
-// inherit takes the id of a VNFC that has lost its pod.
+// inherit returns the id of a VNFC that has lost its pod.
 func (w *work) inherit(lost map[[2]string]vnflcm.VNFC, v *vnflcm.VNFC) string {
 	var heirs []vnflcm.VNFC
 	for _, was := range lost {

@@ -84,7 +84,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := kubeaccess.Check(vim(t, c.inter, c.access, c.extra))
+			err := kubeaccess.Check(t.Context(), vim(t, c.inter, c.access, c.extra), kubeaccess.Options{})
 			var got []string
 			for line := range strings.Lines(fmt.Sprint(err)) {
 				if path, _, ok := strings.Cut(line, ":"); ok && err != nil {
@@ -121,7 +121,7 @@ func TestOpen(t *testing.T) {
 		"kubeconfig":        {access: attrs{"kubeconfig": kubeconfig(a.URL, "certificate-authority-data: "+inline(a.ca()), "token: "+canary)}},
 		"other name":        {inter: attrs{"endpoint": other, "ssl_ca_cert": a.ca(), "tls_server_name": "example.com"}, access: token},
 		"http":              {inter: attrs{"endpoint": plain.URL}, access: token, log: "not encrypted"},
-		"not verified":      {inter: attrs{"endpoint": other, "insecure_skip_tls_verify": true}, access: token, log: "nobody verifies"},
+		"not verified":      {inter: attrs{"endpoint": other, "insecure_skip_tls_verify": true}, access: token, log: "is not verified"},
 		"unknown attribute": {inter: attrs{"endpoint": a.URL, "ssl_ca_cert": a.ca(), "colour": "x"}, access: token, log: "interfaceInfo.colour"},
 		"wrong token":       {inter: attrs{"endpoint": a.URL, "ssl_ca_cert": a.ca()}, access: attrs{"bearer_token": canary + "-expired"}, want: kubeaccess.ErrAuth},
 		"unknown CA":        {inter: attrs{"endpoint": a.URL}, access: token, want: kubeaccess.ErrTLS},
@@ -185,7 +185,7 @@ func TestFaults(t *testing.T) {
 		"cut, then well":         {times(2, cut), nil, ""},
 		"always cut":             {times(999, cut), kubeaccess.ErrUnreachable, ""},
 		"always starting":        {times(999, status(503)), kubeaccess.ErrUnreachable, "/api"},
-		"no Kubernetes":          {times(999, func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "<html>") }), kubeaccess.ErrUnreachable, "not what a Kubernetes API answers"},
+		"no Kubernetes":          {times(999, func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "<html>") }), kubeaccess.ErrUnreachable, "not an answer of a Kubernetes API"},
 		"forbidden":              {times(1, status(403)), nil, "Forbidden"},
 		"sent on to another API": {times(1, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }), kubeaccess.ErrUnreachable, "redirects"},
 	} {
@@ -306,7 +306,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add("https://k:6443", canary, kubeconfig("https://k", "insecure-skip-tls-verify: true", "exec: {command: x}"))
 	f.Add("http://[::1]:80", "", kubeconfig("https://k", "", "token: x"))
 	f.Fuzz(func(t *testing.T, endpoint, token, file string) {
-		err := kubeaccess.Check(vim(t, attrs{"endpoint": endpoint}, attrs{"bearer_token": token, "kubeconfig": file}, nil))
+		err := kubeaccess.Check(t.Context(), vim(t, attrs{"endpoint": endpoint}, attrs{"bearer_token": token, "kubeconfig": file}, nil), kubeaccess.Options{})
 		if err != nil && !errors.Is(err, vnflcm.ErrInvalidRequest) {
 			t.Fatal(err)
 		}

@@ -3,11 +3,11 @@ package kubeaccess
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -38,7 +38,12 @@ type Options struct {
 	Log      *slog.Logger         // for warnings; nil: none
 	// Dial makes the connections of VIMs without a jump host. Nil: directly.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Cluster is how the program reaches the cluster. Nil, or a nil result: as the VIM says.
+	Cluster ClusterFunc
 }
+
+// ClusterFunc returns how a program reaches the cluster that a VIM is, nil if as the VIM says.
+type ClusterFunc = func(ctx context.Context, vim vnflcm.VimConnectionInfo) (*rest.Config, error)
 
 // Cluster is a Kubernetes cluster that is reached. It is safe for concurrent use.
 type Cluster struct {
@@ -46,12 +51,12 @@ type Cluster struct {
 	Config *rest.Config
 	// Dynamic does not wait by itself when the server says later: see Do.
 	Dynamic dynamic.Interface
-	// DefaultNamespace is what the VIM says for objects without one; "default" when it says nothing.
+	// DefaultNamespace is the namespace that the VIM states for objects without one; "default" if it states none.
 	DefaultNamespace string
 
 	endpoint string // scheme and host, for errors
 	http     *http.Client
-	base     *http.Transport
+	base     *http.Transport // nil if the program has given one
 	line     *line
 	mu       sync.Mutex
 	kinds    map[schema.GroupVersion][]metav1.APIResource
@@ -60,18 +65,7 @@ type Cluster struct {
 // Open reaches the cluster and makes sure that it takes the credentials. It fails with the faults of Check, ErrAuth,
 // ErrUnreachable (after 20 s, or when ctx ends) or ErrTLS. The caller calls Close.
 func Open(ctx context.Context, vim vnflcm.VimConnectionInfo, o Options) (*Cluster, error) {
-	id, err := read(vim, o.HostKeys)
-	if err != nil {
-		return nil, err
-	}
-	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	for _, name := range id.unknown {
-		log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", name)
-	}
-	for _, text := range id.warnings() {
-		log.WarnContext(ctx, text, "endpoint", id.Endpoint.Host)
-	}
-	c, err := id.cluster(o)
+	c, err := newCluster(ctx, vim, o)
 	if err != nil {
 		return nil, err
 	}
@@ -85,37 +79,77 @@ func Open(ctx context.Context, vim vnflcm.VimConnectionInfo, o Options) (*Cluste
 	return c, nil
 }
 
-func (id *identity) cluster(o Options) (*Cluster, error) {
-	l := &line{through: o.Dial, conns: map[*keptConn]bool{}}
-	if id.Via != nil {
-		if o.SSH == nil {
-			return nil, errors.New("kubernetes: the VIM has a jump host, and the driver no SSH")
-		}
-		l.through = o.SSH.Host(*id.Via).DialContext
-	}
-	c := &Cluster{
-		DefaultNamespace: cmp.Or(id.Namespace, metav1.NamespaceDefault), endpoint: id.Endpoint.Scheme + "://" + id.Endpoint.Host,
-		base: id.transport(l), line: l, kinds: map[schema.GroupVersion][]metav1.APIResource{},
-	}
-	guard := guarded{c.base, c, id.Endpoint.Scheme, id.Endpoint.Host}
-	c.Config = &rest.Config{
-		Host: id.Endpoint.String(), BearerToken: id.Token, Username: id.Username, Password: id.Password,
-		Transport: guard, QPS: -1, UserAgent: userAgent, WarningHandler: rest.NoWarnings{},
-		// Typed clients prefer protobuf otherwise, which neither the sandbox nor all proxies and aggregated APIs know.
-		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON},
-	}
-	own := rest.CopyConfig(c.Config)
-	own.Transport, own.Timeout = patient{guard}, requestTimeout
-	var err error
-	if c.http, err = rest.HTTPClientFor(own); err != nil {
+// newCluster does not connect.
+func newCluster(ctx context.Context, vim vnflcm.VimConnectionInfo, o Options) (*Cluster, error) {
+	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	s, err := supplied(ctx, vim, o)
+	if err != nil {
 		return nil, err
 	}
-	c.Dynamic, err = dynamic.NewForConfigAndClient(own, c.http)
-	return c, err
+	if s != nil {
+		for _, text := range s.warnings() {
+			log.WarnContext(ctx, text, "endpoint", s.endpoint.Host)
+		}
+		return s.cluster(o)
+	}
+	id, err := read(vim, o.HostKeys)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range id.unknown {
+		log.WarnContext(ctx, "unknown attribute has no effect", "attribute", name)
+	}
+	for _, text := range id.warnings() {
+		log.WarnContext(ctx, text, "endpoint", id.Endpoint.Host)
+	}
+	return id.cluster(o)
 }
 
-// Close ends all connections, also those of clients that were made of Config.
+func (id *identity) cluster(o Options) (*Cluster, error) {
+	l, err := newLine(id.Via, o, o.Dial)
+	if err != nil {
+		return nil, err
+	}
+	c := clusterAt(id.Endpoint, l)
+	c.DefaultNamespace = cmp.Or(id.Namespace, metav1.NamespaceDefault)
+	c.base = newTransport(l, id.tlsConfig())
+	if l.through == nil {
+		c.base.Proxy = http.ProxyFromEnvironment
+	}
+	return c, c.connect(&rest.Config{
+		Host: id.Endpoint.String(), BearerToken: id.Token, Username: id.Username, Password: id.Password,
+		Transport: c.guard(id.Endpoint, c.base), UserAgent: userAgent,
+	})
+}
+
+// clusterAt is a cluster that is not connected yet.
+func clusterAt(endpoint *url.URL, l *line) *Cluster {
+	return &Cluster{DefaultNamespace: metav1.NamespaceDefault, endpoint: endpoint.Scheme + "://" + endpoint.Host, line: l,
+		kinds: map[schema.GroupVersion][]metav1.APIResource{}}
+}
+
+// connect makes the clients. The Transport of config is guarded.
+func (c *Cluster) connect(config *rest.Config) (err error) {
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	// Typed clients prefer protobuf otherwise, which neither the sandbox nor all proxies and aggregated APIs support.
+	config.ContentConfig = rest.ContentConfig{ContentType: runtime.ContentTypeJSON}
+	c.Config = config
+	own := rest.CopyConfig(config)
+	own.Transport, own.Timeout = patient{config.Transport}, requestTimeout
+	if config.Timeout > 0 {
+		own.Timeout = min(config.Timeout, requestTimeout)
+	}
+	if c.http, err = rest.HTTPClientFor(own); err != nil {
+		return err
+	}
+	c.Dynamic, err = dynamic.NewForConfigAndClient(own, c.http)
+	return err
+}
+
+// Close ends all connections, also those of clients that were made with Config.
 func (c *Cluster) Close() {
-	c.base.CloseIdleConnections()
+	if c.base != nil {
+		c.base.CloseIdleConnections()
+	}
 	c.line.close()
 }

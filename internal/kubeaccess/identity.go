@@ -2,6 +2,7 @@ package kubeaccess
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -30,17 +31,21 @@ type identity struct {
 	unknown            []string
 }
 
-// Check reports every fault of the attributes that say how the cluster is reached (*vnflcm.ParamError, joined). It
-// reaches nothing.
-func Check(vim vnflcm.VimConnectionInfo) error {
-	_, err := read(vim, nil)
+// Check reports every fault of the attributes for the connection to the cluster (*vnflcm.ParamError, joined). It does
+// not connect. The attributes are optional if the program supplies the connection (Options.Cluster).
+func Check(ctx context.Context, vim vnflcm.VimConnectionInfo, o Options) error {
+	s, err := supplied(ctx, vim, o)
+	if s != nil || err != nil {
+		return err
+	}
+	_, err = read(vim, nil)
 	return err
 }
 
-// read understands the attributes of both of Tacker's APIs, and those that go beyond.
+// read reads the attributes of both of Tacker's APIs, and those that only vnfkit has.
 func read(vim vnflcm.VimConnectionInfo, keys sshexec.HostKeyStore) (identity, error) {
 	inter, access := vimattributes.Of(vim)
-	// Tacker writes them, and they say nothing to a client.
+	// Tacker writes these attributes; clients do not need them.
 	access.Ignore("project_name", "type", "vim_project", "ssl_ca_cert_hash", "certificate_key")
 	id := identity{
 		Token:       access.Secret("bearer_token"),
@@ -81,7 +86,7 @@ func read(vim vnflcm.VimConnectionInfo, keys sshexec.HostKeyStore) (identity, er
 	return id, errors.Join(vimattributes.Faults(inter, access), err)
 }
 
-// certificates has no text where Tacker writes None.
+// certificates returns "" if Tacker wrote None.
 func certificates(text string) string {
 	if strings.EqualFold(strings.TrimSpace(text), "none") {
 		return ""
@@ -91,7 +96,7 @@ func certificates(text string) string {
 
 func (id *identity) endpoint(at *vimattributes.Section, name, text string) {
 	if text == "" {
-		if name != "kubeconfig" { // whose fault is told already
+		if name != "kubeconfig" { // its fault is already reported
 			at.Fault(name, "", "is required: the address of the Kubernetes API, as https://10.0.0.10:6443")
 		}
 		return
@@ -119,7 +124,7 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// check finds what is missing for exactly one way to log in, and what contradicts itself.
+// check reports missing attributes, contradictions, and more than one way to log in.
 func (id *identity) check(inter, access *vimattributes.Section) {
 	ways := 0
 	for _, given := range []bool{id.Token != "", id.Username != "" || id.Password != "", id.Certificate != "" || id.Key != ""} {
@@ -153,20 +158,22 @@ func (id *identity) check(inter, access *vimattributes.Section) {
 		return
 	}
 	if id.CA != "" || id.Certificate != "" || id.ServerName != "" || id.Insecure {
-		inter.Fault("endpoint", id.Endpoint.Scheme+"://"+id.Endpoint.Host, "is not encrypted, so that certificates mean nothing: use https")
+		inter.Fault("endpoint", id.Endpoint.Scheme+"://"+id.Endpoint.Host, "is not encrypted, so that certificates have no effect: use https")
 	}
 }
 
-// warnings are about what works and is not as it should be.
+// warnings are about settings that work and are insecure.
 func (id *identity) warnings() (out []string) {
 	if id.Insecure {
-		out = append(out, "nobody verifies that it is the cluster who answers: insecure_skip_tls_verify is set, and who answers gets the credentials")
+		out = append(out, "the certificate of the cluster is not verified: insecure_skip_tls_verify is set, and any server that answers gets the credentials")
 	}
 	if id.Spare {
 		out = append(out, "username and password are not used: there is a bearer_token")
 	}
 	if id.Endpoint.Scheme == "http" {
-		out = append(out, "the connection to the cluster is not encrypted")
+		out = append(out, notEncrypted)
 	}
 	return out
 }
+
+const notEncrypted = "the connection to the cluster is not encrypted"

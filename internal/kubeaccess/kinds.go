@@ -24,8 +24,9 @@ type Kind struct {
 	Scalable   bool // it has the subresource "scale"
 }
 
-// Kind asks how a kind is served, and remembers the answer. Only the kind's own group is asked: one whose server does
-// not answer does not disturb the others. The error is ErrNoKind when the cluster has no such kind.
+// Kind asks the cluster for the resource of a kind, and caches the answer. It asks only for the kind's group: an
+// aggregated API that does not answer does not affect other groups. The error is ErrNoKind if the cluster does not have
+// the kind.
 func (c *Cluster) Kind(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {
 	gv := gvk.GroupVersion()
 	c.mu.Lock()
@@ -92,7 +93,7 @@ func (c *Cluster) get(ctx context.Context, path string, into any) error {
 		return c.broken(err)
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return &Error{Endpoint: c.endpoint, Message: path + " is not what a Kubernetes API answers", kind: ErrUnreachable, cause: err}
+		return &Error{Endpoint: c.endpoint, Message: path + " is not an answer of a Kubernetes API", kind: ErrUnreachable, cause: err}
 	}
 	return nil
 }

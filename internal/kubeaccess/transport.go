@@ -8,8 +8,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
+
+	"github.com/vnfkit/vnfkit/sshexec"
 )
 
 const (
@@ -17,14 +20,18 @@ const (
 	maxAnswer   = 256 << 20 // a list of ten thousand objects; the server may be hostile
 )
 
-// errRedirect: client-go gives its credentials to whatever host an answer names.
+// errRedirect: client-go sends its credentials to any host that a redirect names.
 var errRedirect = errors.New("redirects to another host or port, which is not given the credentials: correct the endpoint")
 
 // guarded bounds answers, keeps to the one host, and sorts what fails.
 type guarded struct {
-	*http.Transport
+	base         http.RoundTripper
 	cluster      *Cluster
 	scheme, host string
+}
+
+func (c *Cluster) guard(endpoint *url.URL, base http.RoundTripper) guarded {
+	return guarded{base, c, endpoint.Scheme, endpoint.Host}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -32,11 +39,11 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Scheme != g.scheme || request.URL.Host != g.host {
 		return nil, &Error{Endpoint: g.cluster.endpoint, Message: errRedirect.Error(), kind: ErrUnreachable, cause: errRedirect}
 	}
-	answer, err := g.Transport.RoundTrip(request)
+	answer, err := g.base.RoundTrip(request)
 	if err != nil {
 		return nil, g.cluster.broken(err)
 	}
-	if answer.StatusCode != http.StatusSwitchingProtocols { // whose body is written too
+	if answer.StatusCode != http.StatusSwitchingProtocols { // its body is written too
 		answer.Body = limited{io.LimitReader(answer.Body, maxAnswer), answer.Body}
 	}
 	return answer, nil
@@ -47,7 +54,8 @@ type limited struct {
 	io.Closer
 }
 
-// patient has no client wait as long as a server tells it to: Do knows how long.
+// patient removes Retry-After from answers, so that clients do not wait as long as a server tells them to: Do limits
+// the wait.
 type patient struct{ http.RoundTripper }
 
 func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -58,21 +66,17 @@ func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-func (id *identity) transport(l *line) *http.Transport {
-	t := &http.Transport{
+func newTransport(l *line, config *tls.Config) *http.Transport {
+	return &http.Transport{
 		DialContext:         l.dial,
 		TLSHandshakeTimeout: dialTimeout,
 		IdleConnTimeout:     time.Minute,
 		MaxIdleConnsPerHost: 8,
 		ForceAttemptHTTP2:   true,
-		TLSClientConfig:     id.tlsConfig(),
-		// A connection whose other end is gone is noticed.
+		TLSClientConfig:     config,
+		// Detects a connection whose other end no longer exists.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}
-	if l.through == nil {
-		t.Proxy = http.ProxyFromEnvironment
-	}
-	return t
 }
 
 func (id *identity) tlsConfig() *tls.Config {
@@ -97,6 +101,17 @@ type line struct {
 	mu    sync.Mutex
 	conns map[*keptConn]bool
 	ended bool
+}
+
+// newLine leads through a jump host, or by a dialer; nil: directly.
+func newLine(via *sshexec.Target, o Options, dial func(ctx context.Context, network, address string) (net.Conn, error)) (*line, error) {
+	if via != nil {
+		if o.SSH == nil {
+			return nil, errors.New("kubernetes: the VIM has a jump host, and the driver no SSH")
+		}
+		dial = o.SSH.Host(*via).DialContext
+	}
+	return &line{through: dial, conns: map[*keptConn]bool{}}, nil
 }
 
 func (l *line) dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -129,7 +144,7 @@ func (l *line) close() {
 	}
 	l.mu.Unlock()
 	for _, conn := range all {
-		_ = conn.Close() // what was to be said has been said
+		_ = conn.Close() // all data has been sent
 	}
 }
 

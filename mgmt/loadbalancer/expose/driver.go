@@ -7,6 +7,8 @@ import (
 	"net"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/vnfkit/vnfkit/internal/hostkeys"
 	"github.com/vnfkit/vnfkit/internal/jumphost"
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -19,14 +21,17 @@ import (
 type Config struct {
 	Pool     *sshexec.Pool // required; the caller closes it
 	Timeouts Timeouts
-	// Dial makes the connections to the API of VIMs without a jump host. Nil: directly.
+	// Dial makes the connections to the API of VIMs without a jump host. Nil: direct connections.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Cluster is as in kubernetes.Config: it returns the connection to a cluster whose credentials cannot be part of a
+	// VIM entry.
+	Cluster func(ctx context.Context, vim vnflcm.VimConnectionInfo) (*rest.Config, error)
 }
 
-// Timeouts bound what waits for machines.
+// Timeouts bound the waits for machines.
 type Timeouts struct {
-	Reach  time.Duration // until one can log in to the load balancer; default 1 min
-	Change time.Duration // of what it serves; default 5 min
+	Reach  time.Duration // until a login to the load balancer succeeds; default 1 min
+	Change time.Duration // for a change of its configuration; default 5 min
 }
 
 // Driver exposes services of CNFs. It is safe for concurrent use.
@@ -48,7 +53,7 @@ func (d *Driver) Hooks() vnflcm.Hooks {
 	return vnflcm.Checked(vnflcm.Hooks{
 		vnflcm.InstantiateEnd: d.expose, vnflcm.ScaleEnd: d.expose, vnflcm.HealEnd: d.expose,
 		vnflcm.HealStart:      d.healStart,
-		vnflcm.ScaleStart:     vnflcm.Noop, // Tacker's package names it
+		vnflcm.ScaleStart:     vnflcm.Noop, // Tacker's package names this hook
 		vnflcm.TerminateStart: d.conceal, vnflcm.TerminateEnd: d.conceal,
 		vnflcm.InstantiateRollbackStart: d.conceal, vnflcm.InstantiateRollbackEnd: d.conceal,
 	})
@@ -61,7 +66,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	_, p, unknown, err := read(op)
 	for _, name := range unknown {
-		op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", name)
+		op.Log.WarnContext(ctx, "unknown attribute has no effect", "attribute", name)
 	}
 	if p.ScriptPath != "" {
 		op.Log.WarnContext(ctx, "the script is not run: haproxy.cfg is rendered whole, and what the script adds would be lost",
@@ -70,7 +75,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	return errors.Join(err, mgmt.CheckJumpHost(ctx, op))
 }
 
-// expose has the load balancer serve what the CNF offers by now.
+// expose makes the load balancer serve the current services of the CNF.
 func (d *Driver) expose(ctx context.Context, op *vnflcm.Operation) error {
 	lb, err := d.reach(ctx, op)
 	if err != nil {
@@ -91,7 +96,7 @@ func (d *Driver) expose(ctx context.Context, op *vnflcm.Operation) error {
 	)
 }
 
-// withdraw takes away what expose has made, here and there.
+// withdraw removes the part of the CNF from the load balancer and from the cluster.
 func (d *Driver) withdraw(ctx context.Context, op *vnflcm.Operation, lb *loadbalancer.Balancer) error {
 	return errors.Join(
 		d.do(ctx, op, "forget", func(ctx context.Context) error { return d.forget(ctx, op) }),
@@ -99,7 +104,8 @@ func (d *Driver) withdraw(ctx context.Context, op *vnflcm.Operation, lb *loadbal
 	)
 }
 
-// healStart takes the ports away that come anew when the whole CNF does: they may be given to others meanwhile.
+// healStart removes the ports before the whole CNF is installed again: the cluster may give them to other services
+// meanwhile.
 func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	if !op.WholeVNF() {
 		return nil
@@ -107,25 +113,25 @@ func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	return d.conceal(ctx, op)
 }
 
-// conceal has the load balancer serve nothing of the CNF any more. It lets a CNF go whose load balancer has gone before.
+// conceal removes the CNF from the load balancer. It succeeds if the load balancer no longer exists.
 func (d *Driver) conceal(ctx context.Context, op *vnflcm.Operation) error {
 	forceful := op.Terminate != nil && op.Terminate.TerminationType == vnflcm.TerminateForceful
 	lb, err := d.reach(ctx, op)
 	if gone := errors.Is(err, sshexec.ErrConnect) || errors.Is(err, sshexec.ErrHostKey); gone && op.Heal == nil && ctx.Err() == nil {
-		op.Log.WarnContext(ctx, "the load balancer cannot be reached: what it serves of the CNF is left there", "owner", loadbalancer.CNFOwner(op.InstanceID), "error", err)
+		op.Log.WarnContext(ctx, "the load balancer cannot be reached: its configuration for the CNF is not removed", "owner", loadbalancer.CNFOwner(op.InstanceID), "error", err)
 		err = d.do(ctx, op, "forget", func(ctx context.Context) error { return d.forget(ctx, op) })
 	} else if err == nil {
 		err = d.withdraw(ctx, op, lb)
 	}
 	if err != nil && forceful && ctx.Err() == nil {
-		op.Log.WarnContext(ctx, "not all that exposes the CNF could be taken away", "owner", loadbalancer.CNFOwner(op.InstanceID), "error", err)
+		op.Log.WarnContext(ctx, "the configuration that exposes the CNF could not be removed completely", "owner", loadbalancer.CNFOwner(op.InstanceID), "error", err)
 		err = nil
 	}
 	return err
 }
 
-// reach logs in to the load balancer. One that shows another host key than before is trusted if the driver of its cluster
-// has left that key in the cluster: it has made the machine.
+// reach logs in to the load balancer. A changed host key is trusted if the driver of its cluster has stored that key in
+// the cluster: that driver has set up the machine.
 func (d *Driver) reach(ctx context.Context, op *vnflcm.Operation) (*loadbalancer.Balancer, error) {
 	target, p, _, err := read(op)
 	if err != nil {
@@ -141,13 +147,13 @@ func (d *Driver) reach(ctx context.Context, op *vnflcm.Operation) (*loadbalancer
 	for _, key := range d.announced(ctx, op) {
 		policy, invalid := sshexec.PinnedHostKeys(key)
 		if invalid != nil {
-			err = errors.Join(err, fmt.Errorf("the host key that the cluster tells: %w", invalid))
+			err = errors.Join(err, fmt.Errorf("the host key that is stored in the cluster: %w", invalid))
 			continue
 		}
 		target.HostKeys = policy
 		lb, failed := d.login(ctx, target)
 		if failed == nil {
-			failed = hostkeys.Of(op).PutHostKey(ctx, target.ID, key)
+			failed = hostkeys.Keep(ctx, op, target.ID, key)
 		}
 		if !errors.Is(failed, sshexec.ErrHostKey) {
 			return lb, failed
@@ -168,7 +174,7 @@ func (d *Driver) do(ctx context.Context, op *vnflcm.Operation, name string, do f
 	return vnflcm.Do(ctx, op, name, "", func(ctx context.Context) error { return mgmt.Within(ctx, d.config.Timeouts.Change, do) })
 }
 
-// partOf makes a frontend of each port that haproxy can balance; the others are left.
+// partOf makes a frontend for each port that haproxy can balance, and returns the remaining ports.
 func partOf(ports []vnflcm.NodePort) (part loadbalancer.Part, left []vnflcm.NodePort) {
 	for _, p := range ports {
 		if p.Protocol != "TCP" && p.Protocol != "" {

@@ -109,6 +109,7 @@ type lab struct {
 	hooks   []vnflcm.Hook
 	id      string
 	cut     func(vnflcm.StepInfo, string) error
+	config  expose.Config // without its Pool and Timeouts
 
 	mu  sync.Mutex
 	log bytes.Buffer
@@ -189,11 +190,12 @@ func (l *lab) start() *vnflcm.Manager {
 		"driver.txt":                {},
 		"Definitions/top.yaml":      {Data: []byte(strings.Replace(vnfd, "HOOKS\n", hooks.String(), 1))},
 	}
+	config := l.config
+	config.Pool, config.Timeouts = l.pool(), expose.Timeouts{Reach: time.Second, Change: 20 * time.Second}
 	m, err := vnflcm.New(l.t.Context(), vnflcm.Config{Store: l.store, Key: make([]byte, 32), Owner: "test", Logger: slog.New(slog.NewTextHandler(l, nil)),
 		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil }),
 		Infra:    map[string]vnflcm.InfraDriver{"kubernetes": l.pods},
-		Mgmt: map[string]vnflcm.MgmtDriver{"nodeport": expose.New(expose.Config{Pool: l.pool(),
-			Timeouts: expose.Timeouts{Reach: time.Second, Change: 20 * time.Second}})},
+		Mgmt:     map[string]vnflcm.MgmtDriver{"nodeport": expose.New(config)},
 		Intercept: func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			if l.cut == nil {
 				return next(ctx)

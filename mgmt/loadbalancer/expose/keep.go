@@ -19,7 +19,7 @@ import (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// keep keeps the part in the cluster, for when the machine of the load balancer is another one.
+// keep stores the part in the cluster, so that it can be restored on a replacement machine of the load balancer.
 func (d *Driver) keep(ctx context.Context, op *vnflcm.Operation, part loadbalancer.Part) error {
 	text, err := json.Marshal(part)
 	if err != nil {
@@ -33,17 +33,17 @@ func (d *Driver) keep(ctx context.Context, op *vnflcm.Operation, part loadbalanc
 		},
 		"data": map[string]any{loadbalancer.StoredKey: string(text)},
 	}}
-	// Applied, so that what the driver of the cluster has there stays.
+	// Server-side apply, so that the data of the cluster's driver in the same ConfigMap stays.
 	return d.inCluster(ctx, op, func(ctx context.Context, all dynamic.ResourceInterface) error {
 		_, err := all.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 		return err
 	})
 }
 
-// fieldManager is who owns what is kept, in server-side apply.
+// fieldManager owns the stored fields in server-side apply.
 const fieldManager = "vnfkit-expose"
 
-// announced are the host keys of the load balancer that the driver of its cluster has left beside the part.
+// announced returns the host keys of the load balancer that the driver of its cluster has stored beside the part.
 func (d *Driver) announced(ctx context.Context, op *vnflcm.Operation) (keys []string) {
 	err := d.inCluster(ctx, op, func(ctx context.Context, all dynamic.ResourceInterface) error {
 		kept, err := all.Get(ctx, loadbalancer.StoredPrefix+op.InstanceID, metav1.GetOptions{})
@@ -55,12 +55,12 @@ func (d *Driver) announced(ctx context.Context, op *vnflcm.Operation) (keys []st
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		op.Log.WarnContext(ctx, "the cluster does not tell the host key of its load balancer", "error", err)
+		op.Log.WarnContext(ctx, "the host key of the load balancer cannot be read from the cluster", "error", err)
 	}
 	return keys
 }
 
-// forget removes what keep has left.
+// forget removes the stored part.
 func (d *Driver) forget(ctx context.Context, op *vnflcm.Operation) error {
 	return d.inCluster(ctx, op, func(ctx context.Context, all dynamic.ResourceInterface) error {
 		err := all.Delete(ctx, loadbalancer.StoredPrefix+op.InstanceID, metav1.DeleteOptions{})
@@ -71,9 +71,9 @@ func (d *Driver) forget(ctx context.Context, op *vnflcm.Operation) error {
 	})
 }
 
-// inCluster does something with ConfigMaps. A cluster that does not allow it is warned of.
+// inCluster works on ConfigMaps. If the cluster does not allow that, it only logs a warning.
 func (d *Driver) inCluster(ctx context.Context, op *vnflcm.Operation, do func(context.Context, dynamic.ResourceInterface) error) error {
-	c, err := kubeaccess.Open(ctx, op.VIM, kubeaccess.Options{SSH: d.config.Pool, HostKeys: hostkeys.Of(op), Log: op.Log, Dial: d.config.Dial})
+	c, err := kubeaccess.Open(ctx, op.VIM, kubeaccess.Options{SSH: d.config.Pool, HostKeys: hostkeys.Of(op), Log: op.Log, Dial: d.config.Dial, Cluster: d.config.Cluster})
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (d *Driver) inCluster(ctx context.Context, op *vnflcm.Operation, do func(co
 	all := c.Dynamic.Resource(configMaps).Namespace(loadbalancer.StoredNamespace)
 	err = c.Do(ctx, func(ctx context.Context) error { return do(ctx, all) })
 	if apierrors.IsForbidden(err) {
-		op.Log.WarnContext(ctx, "what is exposed cannot be kept in the cluster: it does not come back by itself when the load balancer is healed", "error", err)
+		op.Log.WarnContext(ctx, "the exposed ports cannot be stored in the cluster: they will be missing after the load balancer is healed", "error", err)
 		return nil
 	}
 	return err

@@ -1,6 +1,7 @@
 package expose_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -24,12 +26,12 @@ func TestLife(t *testing.T) {
 			t.Errorf("nobody was told: %s", text)
 		}
 	}
-	// The whole CNF comes anew, at another port.
+	// The whole CNF is installed again, with another port.
 	l.pods.set(port("web", "http", "TCP", 31000))
 	healed := 0
 	l.pods.heal = func() {
 		healed++
-		l.want(map[int]string{}) // the old ports may be given to others meanwhile
+		l.want(map[int]string{}) // the cluster may give the old ports to other services meanwhile
 	}
 	l.must(l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{}))
 	l.want(map[int]string{31000: "shop.web.http"})
@@ -58,6 +60,21 @@ func TestLife(t *testing.T) {
 	}
 }
 
+// TestClusterOfProgram: the VIM has neither endpoint nor credentials.
+func TestClusterOfProgram(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	if err := l.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim", VimType: "kubernetes"}); err != nil {
+		t.Fatal(err)
+	}
+	l.config.Cluster = func(context.Context, vnflcm.VimConnectionInfo) (*rest.Config, error) { return l.cluster.Config(), nil }
+	l.Manager = l.start()
+	l.must(l.Instantiate(t.Context(), l.id, l.request(nil)))
+	l.want(both)
+	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	l.want(map[int]string{})
+}
+
 // leftOver is what a process has kept in the cluster that died then.
 func (l *lab) leftOver() {
 	l.t.Helper()
@@ -68,7 +85,7 @@ func (l *lab) leftOver() {
 	}
 }
 
-// TestRollback: what was exposed goes with the CNF.
+// TestRollback: the exposed ports are removed with the CNF.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string][]vnflcm.Hook{"terminate": nil, "rollback": {vnflcm.InstantiateRollbackStart, vnflcm.InstantiateRollbackEnd}} {
@@ -94,7 +111,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestCrash: the process ends before and after each step of instantiating and terminating, and the next one goes on.
+// TestCrash: the process ends before and after each step of instantiating and terminating, and the next process
+// continues.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"keep", "expose", "forget", "conceal"} {

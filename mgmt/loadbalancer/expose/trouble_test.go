@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestGone: a CNF goes also when its load balancer has gone before, and does not come without it.
+// TestGone: a CNF can be terminated after its load balancer was removed, and cannot be instantiated without it.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -29,7 +29,7 @@ func TestGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}))
-	if !strings.Contains(l.said(), "what it serves of the CNF is left there") {
+	if !strings.Contains(l.said(), "its configuration for the CNF is not removed") {
 		t.Error("nobody was told")
 	}
 	l.lb.Refuse(false)
@@ -56,7 +56,7 @@ func (l *lab) wantForgotten() {
 	}
 }
 
-// TestWrongPassword: a termination that is graceful says so, one that is forceful goes on.
+// TestWrongPassword: a graceful termination returns the error, a forceful one continues.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -72,8 +72,8 @@ func TestWrongPassword(t *testing.T) {
 	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful, AdditionalParams: wrong}))
 }
 
-// TestReplaced: the load balancer is another machine. It is trusted when whoever has made it has left its host key in the
-// cluster, and not by what it shows.
+// TestReplaced: the load balancer is another machine. It is trusted if its driver has stored its host key in the
+// cluster, and not because of the key that it shows.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -90,6 +90,9 @@ func TestReplaced(t *testing.T) {
 	l.direct = loadbalancer.On(l.host(l.pool(), l.lb.Addr()))
 	l.must(opID, l.Retry(t.Context(), opID))
 	l.want(both)
+	if got := strings.Count(l.said(), "is trusted because it is the first one seen"); got != 1 {
+		t.Errorf("%d warnings, want that of the first login:\n%s", got, l.said())
+	}
 	l.must(l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{})) // what was left there is still there
 	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}))
 	l.want(map[int]string{})
@@ -156,14 +159,14 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestForbidden: a cluster that lets nobody write to kube-system is warned of.
+// TestForbidden: the driver warns if the cluster does not allow it to write to kube-system.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.cluster.Fail(cnftest.Fault{Path: "/configmaps", Code: 403, Times: -1})
 	l.must(l.Instantiate(t.Context(), l.id, l.request(nil)))
 	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}))
-	if !strings.Contains(l.said(), "cannot be kept in the cluster") {
-		t.Error("nobody was told")
+	if !strings.Contains(l.said(), "cannot be stored in the cluster") {
+		t.Error("no warning")
 	}
 }

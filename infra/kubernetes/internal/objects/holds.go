@@ -7,16 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// holds says why an object is not gone.
+// holds returns why an object still exists.
 func holds(o *Object) string {
 	var reasons []string
 	if o.GetDeletionTimestamp() == nil {
-		reasons = append(reasons, "nobody deletes it")
+		reasons = append(reasons, "it is not being deleted")
 	}
 	if list := o.GetFinalizers(); len(list) > 0 {
 		reasons = append(reasons, "held by the finalizers "+strings.Join(list, ", "))
 	}
-	// A namespace says which objects are left in it, and whose finalizers hold them.
+	// The status of a namespace lists the objects left in it, and their finalizers.
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, each := range conditions {
 		m, ok := each.(map[string]any)

@@ -113,7 +113,7 @@ func TestReplace(t *testing.T) {
 	var kept []*objects.Object
 	chosen := []objects.Pod{web[1], bare[0]}
 	grace := time.Second
-	options := objects.ReplaceOptions{Grace: &grace, Keep: func(_ context.Context, bare []*objects.Object) error { kept = bare; return nil }}
+	options := objects.ReplaceOptions{Grace: &grace, Save: func(_ context.Context, bare []*objects.Object) error { kept = bare; return nil }}
 	if err := w.Replace(w.context(time.Minute), chosen, options); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestReplace(t *testing.T) {
 	}
 	// Killed after the pod was deleted: what was kept makes it again.
 	w.remove("v1", "pods", w.namespace, "bare")
-	options.Kept, options.Keep = kept, nil
+	options.Earlier, options.Save = kept, nil
 	if err := w.Replace(w.context(time.Minute), chosen, options); err != nil {
 		t.Fatal(err)
 	}

@@ -18,23 +18,24 @@ import (
 type ReplaceOptions struct {
 	Evict bool           // by evictions, which respect disruption budgets
 	Grace *time.Duration // how long the pods may take to end; nil: as long as they say themselves
-	// Keep is called, before anything is deleted, with bare pods as they are to be made again; Kept is what an earlier
-	// attempt that did not end was given: its pods may be gone already.
-	Keep func(ctx context.Context, bare []*Object) error
-	Kept []*Object
+	// Save is called, before anything is deleted, with the bare pods in the form in which they will be created again.
+	// Earlier are the pods that an earlier, interrupted attempt passed to Save: they may have been deleted already.
+	Save    func(ctx context.Context, bare []*Object) error
+	Earlier []*Object
 }
 
-// Replace has pods leave, waits until each is gone, and until their workloads have as many ready pods as before. Bare pods
-// are made again from their spec. Pods that are gone already are no error. A pod that no disruption budget lets go until ctx
-// ends is a *BlockedError, workloads that do not get their pods back are a *NotReadyError.
+// Replace deletes or evicts pods, waits until each no longer exists, and until their workloads have as many ready pods
+// as before. It creates bare pods again from their spec. Pods that no longer exist are not an error. If a disruption
+// budget blocks a pod until ctx ends, the error is a *BlockedError; if workloads do not get their pods back, it is a
+// *NotReadyError.
 func (c *Client) Replace(ctx context.Context, pods []Pod, o ReplaceOptions) error {
 	start := time.Now()
-	bare, err := c.bare(ctx, pods, o.Kept)
+	bare, err := c.bare(ctx, pods, o.Earlier)
 	if err != nil {
 		return err
 	}
-	if len(bare) > 0 && o.Keep != nil {
-		if err := o.Keep(ctx, bare); err != nil {
+	if len(bare) > 0 && o.Save != nil {
+		if err := o.Save(ctx, bare); err != nil {
 			return err
 		}
 	}
@@ -51,7 +52,8 @@ func (c *Client) Replace(ctx context.Context, pods []Pod, o ReplaceOptions) erro
 	return c.restored(ctx, want, Refs(bare), start)
 }
 
-// bare returns the pods that nobody makes again, as they are to be made; those of an earlier attempt as they were then.
+// bare returns the pods without a controller, in the form in which they will be created again; for an earlier attempt,
+// in their form then.
 func (c *Client) bare(ctx context.Context, pods []Pod, kept []*Object) ([]*Object, error) {
 	known := map[identity]*Object{}
 	for _, o := range kept {
@@ -71,13 +73,13 @@ func (c *Client) bare(ctx context.Context, pods []Pod, kept []*Object) ([]*Objec
 			return nil, err
 		}
 		if o != nil {
-			out = append(out, anew(o))
+			out = append(out, fresh(o))
 		}
 	}
 	return out, nil
 }
 
-// leave has a pod go and waits until it is gone.
+// leave deletes or evicts a pod and waits until it no longer exists.
 func (c *Client) leave(ctx context.Context, p Pod, o ReplaceOptions) error {
 	options := DeleteOptions{Propagation: metav1.DeletePropagationBackground}.options(o.Grace)
 	var err error
@@ -157,9 +159,9 @@ func (c *Client) again(ctx context.Context, pod *Object) error {
 	return nil
 }
 
-// wanted counts, for each workload, how many ready pods it is to have: the ones that stay and are ready, and one for each
-// that leaves; never more than the workload wants itself or, where it does not say that, has: a pod that is gone may have
-// been replaced already. What comes after the pods of a Job is for the Job to say.
+// wanted counts, for each workload, how many ready pods to wait for: the remaining ready pods, and one for each that is
+// replaced; at most as many as the workload requests or, if it requests no number, has: a deleted pod may have been
+// replaced already. For Jobs, the Job controller decides whether to replace its pods.
 func (c *Client) wanted(ctx context.Context, pods []Pod) (map[Ref]int, error) {
 	leaving, tops := map[Ref]bool{}, map[Ref]bool{}
 	want, has := map[Ref]int{}, map[Ref]int{}
@@ -202,7 +204,7 @@ func keys(m map[Ref]bool) (out []Ref) {
 	return out
 }
 
-// most is how many pods a workload wants, if it says so; none when it is gone.
+// most returns how many pods a workload requests, if it requests a number; none if it no longer exists.
 func (c *Client) most(ctx context.Context, r Ref) (n int, says bool, err error) {
 	n, err = c.Replicas(ctx, r)
 	if !errors.Is(err, ErrNotScalable) {
@@ -255,7 +257,7 @@ func (c *Client) restored(ctx context.Context, want map[Ref]int, bare []Ref, sta
 	return nil
 }
 
-// notRestored says what the pods of workloads wait for.
+// notRestored returns the reasons why the pods of workloads are missing.
 func (c *Client) notRestored(ctx context.Context, want, ready map[Ref]int, start time.Time) error {
 	var refs []Ref
 	for top := range want {

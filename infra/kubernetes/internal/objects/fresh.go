@@ -11,8 +11,8 @@ import (
 // (k8s.io/kubernetes/plugin/pkg/admission/serviceaccount).
 const accountVolume = "kube-api-access-"
 
-// anew is a pod as somebody wrote it, as far as that can be known: without what the cluster has said of it.
-func anew(pod *Object) *Object {
+// fresh returns a pod for creating it again: its spec without the fields that the cluster has added.
+func fresh(pod *Object) *Object {
 	o := pod.DeepCopy()
 	unstructured.RemoveNestedField(o.Object, "status")
 	for _, name := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "generateName", "selfLink",
