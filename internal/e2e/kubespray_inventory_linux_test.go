@@ -310,7 +310,7 @@ func TestKubesprayPasswords(t *testing.T) {
 	}
 }
 
-// TestKubesprayVault: ansible-vault opens what Encrypt makes, and Decrypt what ansible-vault makes.
+// TestKubesprayVault: ansible-vault opens the vaults that Encrypt returns.
 func TestKubesprayVault(t *testing.T) {
 	needAnsible(t, "ansible-vault")
 	dir := t.TempDir()
@@ -328,10 +328,6 @@ func TestKubesprayVault(t *testing.T) {
 		}
 		if got := ansibleRun(t, dir, nil, "ansible-vault", "decrypt", "--vault-password-file", key, "--output", "-", write(fmt.Sprint("ours", i), string(vault))); got != content {
 			t.Errorf("ansible-vault reads %q from %q", got, content)
-		}
-		theirs := ansibleRun(t, dir, nil, "ansible-vault", "encrypt", "--vault-password-file", key, "--output", "-", write(fmt.Sprint("clear", i), content))
-		if got, err := inventory.Decrypt([]byte(theirs), password); err != nil || string(got) != content {
-			t.Errorf("Decrypt reads %q from %q: %v", got, content, err)
 		}
 	}
 }
@@ -369,7 +365,18 @@ func needTree(t testing.TB) string {
 	if tree == "" {
 		t.Skip("VNFKIT_KUBESPRAY names no directory of kubespray; v2.23 suits Debian's Ansible")
 	}
+	requireCollections(t)
 	return tree
+}
+
+// requireCollections fails the test unless Ansible has the collections that kubespray's playbooks use.
+func requireCollections(t testing.TB) {
+	t.Helper()
+	// Ansible 2.14 warns of a module that is missing, and ends with 0.
+	const module = "community.general.modprobe"
+	if !strings.Contains(ansibleRun(t, "", nil, "ansible-doc", "-t", "module", "--json", module), module) {
+		t.Fatal("ansible-core has no collections, which kubespray's playbooks need: sudo .ci/apt-install ansible")
+	}
 }
 
 // TestKubesprayTree: kubespray's own playbooks take the inventories, and pick exactly the hosts that are meant.

@@ -113,12 +113,7 @@ func (f *faults) checkNode(path string, n Node) {
 	}
 	for i, role := range n.Roles {
 		at := fmt.Sprintf("%s.roles[%d]", path, i)
-		if !slices.ContainsFunc(roleGroups, func(each struct {
-			role  Role
-			group string
-		}) bool {
-			return each.role == role
-		}) {
+		if !slices.ContainsFunc(roleGroups, func(each roleGroup) bool { return each.role == role }) {
 			f.add(at, string(role), "must be %q, %q, %q or %q", ControlPlane, Etcd, Worker, RouteReflector)
 		}
 		if slices.Contains(n.Roles[:i], role) {

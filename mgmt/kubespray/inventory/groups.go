@@ -1,5 +1,7 @@
 package inventory
 
+import "slices"
+
 // Generation says by which names kubespray knows its groups.
 type Generation string
 
@@ -29,10 +31,12 @@ const (
 )
 
 // roleGroups are the groups of the roles in the specification's order.
-var roleGroups = []struct {
+var roleGroups = []roleGroup{{ControlPlane, groupControlPlane}, {Etcd, groupEtcd}, {Worker, groupWorker}, {RouteReflector, groupRouteReflector}}
+
+type roleGroup struct {
 	role  Role
 	group string
-}{{ControlPlane, groupControlPlane}, {Etcd, groupEtcd}, {Worker, groupWorker}, {RouteReflector, groupRouteReflector}}
+}
 
 // clusterGroups are the children of k8s_cluster.
 var clusterGroups = []string{groupControlPlane, groupWorker, groupRouteReflector}
@@ -87,15 +91,5 @@ func ofKubespray(group string) bool {
 	if group == groupAll || group == groupCluster {
 		return true
 	}
-	_, isRole := roleOf(group)
-	return isRole
-}
-
-func roleOf(group string) (Role, bool) {
-	for _, each := range roleGroups {
-		if each.group == group {
-			return each.role, true
-		}
-	}
-	return "", false
+	return slices.ContainsFunc(roleGroups, func(each roleGroup) bool { return each.group == group })
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -20,26 +22,23 @@ const (
 
 func groupFile(group, file string) string { return "group_vars/" + group + "/" + file }
 
-// Hides names the files that Ansible does not read any more once files, with paths as from Generate, are in place: of a group's variables it
-// reads the directory group_vars/<group>, or else the first of group_vars/<group>.yml, .yaml and .json, never two of these
-// (find_vars_files in lib/ansible/parsing/dataloader.py). Where somebody else has one of them, it belongs into that directory.
+// Hides returns the paths that Ansible ignores once files, which Generate has returned, are in place. Ansible reads the variables of
+// a group from the directory group_vars/<group>, or else from the first of group_vars/<group>.yml, .yaml and .json, and never from
+// two of these (find_vars_files in lib/ansible/parsing/dataloader.py). Move a file of that name into the directory.
 func Hides(files []File) []string {
 	var out []string
 	for _, f := range files {
-		group, file, _ := groupOfFile(f.Path)
-		if file == "" {
+		group, inDirectory := strings.CutPrefix(path.Dir(f.Path), "group_vars/")
+		if !inDirectory {
 			continue
 		}
-		for _, suffix := range variablesSuffixes {
+		for _, suffix := range []string{".yml", ".yaml", ".json"} {
 			out = append(out, "group_vars/"+group+suffix)
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
-
-// variablesSuffixes are those of files of variables, in the order in which Ansible looks for them.
-var variablesSuffixes = []string{".yml", ".yaml", ".json"}
 
 // variablesFiles are the files of the variables by group, and of what is kept apart from the hosts.
 func variablesFiles(inv Inventory, o Options, secrets, values apart) ([]File, error) {

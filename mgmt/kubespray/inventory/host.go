@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -151,20 +150,4 @@ func (a apart) put(dictionary, host string, v variable) Template {
 		filter = " | string"
 	}
 	return Template(fmt.Sprintf("{{ %s['%s']['%s']%s }}", dictionary, host, v.name, filter))
-}
-
-var referencePattern = regexp.MustCompile(`^\{\{ (` + secretsVariable + `|` + valuesVariable + `)\['([a-z0-9.-]+)'\]\['([A-Za-z0-9_]+)'\](?: \| string)? \}\}$`)
-
-// resolve follows a reference that put has made. Others are left alone.
-func (a apart) resolve(dictionary string, value any) (any, bool) {
-	text, isTemplate := value.(Template)
-	if !isTemplate {
-		return nil, false
-	}
-	m := referencePattern.FindStringSubmatch(string(text))
-	if m == nil || m[1] != dictionary {
-		return nil, false
-	}
-	out, found := a[m[2]][m[3]]
-	return out, found
 }

@@ -9,21 +9,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/inventory"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// form is INI or YAML with all that they do.
-type form interface {
-	inventory.Generator
-	Parse(files []inventory.File) (inventory.Inventory, error)
-	Merge(existing []byte, inv inventory.Inventory, former []string) ([]inventory.File, error)
-}
-
-func forms(o inventory.Options) map[string]form {
-	return map[string]form{"ini": inventory.INI{Options: o}, "yaml": inventory.YAML{Options: o}}
+func forms(o inventory.Options) map[string]inventory.Generator {
+	return map[string]inventory.Generator{"ini": inventory.INI{Options: o}, "yaml": inventory.YAML{Options: o}}
 }
 
 // sample is the specification's, with fewer nodes.
@@ -214,51 +206,6 @@ func hostile() inventory.Inventory {
 	inv.Nodes[2].Vars = vars
 	inv.GroupVars["kube_node"] = map[string]any{"words": list, "evaluated": inventory.Template("{{ 1 + 1 }}")}
 	return inv
-}
-
-func TestParseIsTheInverse(t *testing.T) {
-	for _, o := range []inventory.Options{{}, {Secrets: inventory.SecretsInline}, {VaultPassword: vnflcm.NewSecret("open me")}} {
-		for name, f := range forms(o) {
-			for _, generation := range []inventory.Generation{inventory.Current, inventory.Legacy} {
-				t.Run(fmt.Sprint(name, o, generation), func(t *testing.T) {
-					inv := hostile()
-					inv.Generation = generation
-					sameAfter(t, f, inv)
-				})
-			}
-		}
-	}
-}
-
-func sameAfter(t *testing.T, f form, inv inventory.Inventory) {
-	t.Helper()
-	files := generate(t, f, inv)
-	got, err := f.Parse(files)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text(files))
-	}
-	if diff := cmp.Diff(inv, got, cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty(), secretsInline); diff != "" {
-		t.Errorf("%s\n%s", diff, text(files))
-	}
-	again := generate(t, f, got)
-	if diff := cmp.Diff(text(files), text(again)); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// secretsInline lets a secret among the variables of a host come back as text: its place tells that it is secret, nothing on the
-// line of a host does.
-var secretsInline = cmp.FilterValues(func(a, b any) bool {
-	_, first := a.(vnflcm.Secret)
-	_, second := b.(vnflcm.Secret)
-	return first != second
-}, cmp.Comparer(func(a, b any) bool { return reveal(a) == reveal(b) }))
-
-func reveal(v any) string {
-	if s, isSecret := v.(vnflcm.Secret); isSecret {
-		return s.Reveal()
-	}
-	return fmt.Sprint(v)
 }
 
 func TestFaults(t *testing.T) {

@@ -129,11 +129,3 @@ func hasTemplateData(value any) bool {
 	}
 	return false
 }
-
-// dataOrTemplate is the value of a text that is not marked as data.
-func dataOrTemplate(text string) any {
-	if looksLikeTemplate(text) {
-		return Template(text)
-	}
-	return text
-}

@@ -25,25 +25,18 @@ const (
 	vaultWidth      = 80
 )
 
-// ErrVault is the error of a vault that the password does not open.
-var ErrVault = errors.New("the vault password does not open it, or it was changed")
-
 // Encrypt makes an Ansible Vault 1.1 of content, which ansible-vault and ansible-playbook open with the same password. The salt
 // comes from password and content, by way of PBKDF2, so that equal content gives equal bytes and no two contents share a key.
 func Encrypt(content []byte, password vnflcm.Secret) ([]byte, error) {
-	return encrypt(content, password, vaultIterations)
-}
-
-func encrypt(content []byte, password vnflcm.Secret, iterations int) ([]byte, error) {
 	if password.IsZero() {
 		return nil, errors.New("a vault needs a password")
 	}
 	digest := sha256.Sum256(content)
-	salt, err := pbkdf2.Key(sha256.New, password.Reveal(), digest[:], iterations, vaultSalt)
+	salt, err := pbkdf2.Key(sha256.New, password.Reveal(), digest[:], vaultIterations, vaultSalt)
 	if err != nil {
 		return nil, err
 	}
-	stream, mac, err := vaultKeys(password, salt, iterations)
+	stream, mac, err := vaultKeys(password, salt)
 	if err != nil {
 		return nil, err
 	}
@@ -64,54 +57,9 @@ func encrypt(content []byte, password vnflcm.Secret, iterations int) ([]byte, er
 	return out.Bytes(), nil
 }
 
-// Decrypt opens an Ansible Vault 1.1 or 1.2. Its error is ErrVault if the password is wrong.
-func Decrypt(vault []byte, password vnflcm.Secret) ([]byte, error) {
-	return decrypt(vault, password, vaultIterations)
-}
-
-func decrypt(vault []byte, password vnflcm.Secret, iterations int) ([]byte, error) {
-	header, body, _ := bytes.Cut(vault, []byte("\n"))
-	kind := bytes.Split(bytes.TrimSpace(header), []byte(";"))
-	if !isVault(vault) || len(kind) < 3 || (string(kind[1]) != "1.1" && string(kind[1]) != "1.2") || string(kind[2]) != "AES256" {
-		return nil, fmt.Errorf("not an Ansible Vault that can be opened: its first line is not like %q", vaultHeader)
-	}
-	inner := make([]byte, hex.DecodedLen(len(body)))
-	n, err := hex.Decode(inner, bytes.Join(bytes.Fields(body), nil))
-	if err != nil {
-		return nil, fmt.Errorf("not an Ansible Vault: %w", err)
-	}
-	var parts [3][]byte // salt, HMAC, ciphertext
-	fields := bytes.Split(inner[:n], []byte("\n"))
-	if len(fields) != len(parts) {
-		return nil, fmt.Errorf("not an Ansible Vault: %d parts instead of salt, HMAC and text", len(fields))
-	}
-	for i, field := range fields {
-		parts[i] = make([]byte, hex.DecodedLen(len(field)))
-		if _, err := hex.Decode(parts[i], field); err != nil {
-			return nil, fmt.Errorf("not an Ansible Vault: %w", err)
-		}
-	}
-	stream, mac, err := vaultKeys(password, parts[0], iterations)
-	if err != nil {
-		return nil, err
-	}
-	text := parts[2]
-	mac.Write(text)
-	if !hmac.Equal(mac.Sum(nil), parts[1]) {
-		return nil, ErrVault
-	}
-	stream.XORKeyStream(text, text)
-	if len(text) == 0 || int(text[len(text)-1]) > min(aes.BlockSize, len(text)) {
-		return nil, errors.New("not an Ansible Vault: wrong padding")
-	}
-	return text[:len(text)-int(text[len(text)-1])], nil
-}
-
-func isVault(content []byte) bool { return bytes.HasPrefix(content, []byte("$ANSIBLE_VAULT;")) }
-
-func vaultKeys(password vnflcm.Secret, salt []byte, iterations int) (cipher.Stream, hash.Hash, error) {
+func vaultKeys(password vnflcm.Secret, salt []byte) (cipher.Stream, hash.Hash, error) {
 	const key = 32
-	keys, err := pbkdf2.Key(sha256.New, password.Reveal(), salt, iterations, 2*key+aes.BlockSize)
+	keys, err := pbkdf2.Key(sha256.New, password.Reveal(), salt, vaultIterations, 2*key+aes.BlockSize)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,7 +1,0 @@
-package inventory
-
-// Encrypt and Decrypt with another number of PBKDF2's iterations.
-var (
-	EncryptIterated = encrypt
-	DecryptIterated = decrypt
-)
