@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Account is a service account with which others reach the cluster.
+// Account is a service account with which other programs access the cluster.
 type Account struct {
 	Namespace, Name string
-	// ClusterRole is what it may do; the role must be there.
+	// ClusterRole is the role of the account; it must exist.
 	ClusterRole string
 	// TokenLife makes it a token that ends by itself (TokenRequest; the API server takes 10 minutes at least, and
 	// may shorten it). Default: a token in a Secret, which ends when the account is removed.
@@ -27,9 +27,11 @@ type Credentials struct {
 	Token   string
 	CA      string    // PEM: verifies the API server
 	Expires time.Time // zero if the token does not end by itself
+	// Life is how long the API server makes the token valid, which may be less than TokenLife.
+	Life time.Duration
 }
 
-// ErrNoClusterRole says that the cluster has no role of the name that an account shall have.
+// ErrNoClusterRole reports that the ClusterRole of an account does not exist in the cluster.
 var ErrNoClusterRole = errors.New("cluster: there is no such ClusterRole")
 
 func object(apiVersion, kind, namespace, name string) unstructured.Unstructured {
@@ -44,8 +46,8 @@ const (
 	accountAnnotation = "kubernetes.io/service-account.name"
 )
 
-// EnsureAccount makes the account if it is not there, and what it is not yet like a is changed. It returns its
-// credentials. What may pass is tried again until ctx ends, as by Apply.
+// EnsureAccount creates the account, or updates it to match a. It returns its credentials. It retries errors that may
+// pass until ctx ends, as Apply does.
 func (c *Cluster[R]) EnsureAccount(ctx context.Context, a Account) (out Credentials, err error) {
 	err = c.poll(ctx, "the service account "+a.Name, func(ctx context.Context, s *session) error {
 		out, err = s.ensureAccount(ctx, a)
@@ -67,13 +69,26 @@ func (s *session) ensureAccount(ctx context.Context, a Account) (Credentials, er
 	if err := s.bind(ctx, known, a); err != nil {
 		return Credentials{}, err
 	}
-	if a.TokenLife > 0 {
-		return s.requestToken(ctx, a)
+	if a.TokenLife == 0 {
+		return s.secretToken(ctx, known, a)
 	}
-	return s.secretToken(ctx, known, a)
+	if err := s.delete(ctx, secretKind, a.Namespace, a.Name); err != nil { // a token that does not end
+		return Credentials{}, err
+	}
+	return s.requestToken(ctx, a)
 }
 
-// bind gives the account its role. A binding to another role is made anew: it cannot be changed.
+// RequestToken requests a new token that expires, for an account that EnsureAccount has created. It changes nothing
+// else. It asks one control-plane node after the other.
+func (c *Cluster[R]) RequestToken(ctx context.Context, a Account) (out Credentials, err error) {
+	err = c.on(ctx, func(ctx context.Context, s *session) error {
+		out, err = s.requestToken(ctx, a)
+		return err
+	})
+	return out, err
+}
+
+// bind gives the account its role. A binding to another role is recreated, because it cannot be changed.
 func (s *session) bind(ctx context.Context, known kindsOf, a Account) error {
 	bindings := named["clusterrolebinding"]
 	old, err := s.of(bindings, "").Get(ctx, a.Name, metav1.GetOptions{})
@@ -111,11 +126,8 @@ func (s *session) secretToken(ctx context.Context, known kindsOf, a Account) (Cr
 	return Credentials{Token: string(token), CA: string(s.ca)}, nil
 }
 
-// requestToken asks for a token that ends by itself, and ends one that does not.
+// requestToken asks for a token that ends by itself.
 func (s *session) requestToken(ctx context.Context, a Account) (Credentials, error) {
-	if err := s.delete(ctx, secretKind, a.Namespace, a.Name); err != nil {
-		return Credentials{}, err
-	}
 	request := object("authentication.k8s.io/v1", "TokenRequest", a.Namespace, a.Name)
 	request.Object["spec"] = map[string]any{"expirationSeconds": int64(a.TokenLife / time.Second)}
 	answer, err := s.of(accountKind, a.Namespace).Create(ctx, &request, metav1.CreateOptions{}, "token")
@@ -124,14 +136,15 @@ func (s *session) requestToken(ctx context.Context, a Account) (Credentials, err
 	}
 	token, _, _ := unstructured.NestedString(answer.Object, "status", "token")
 	expires, _, _ := unstructured.NestedString(answer.Object, "status", "expirationTimestamp")
+	life, _, _ := unstructured.NestedInt64(answer.Object, "spec", "expirationSeconds")
 	end, err := time.Parse(time.RFC3339, expires)
-	if err != nil || token == "" {
+	if err != nil || token == "" || life <= 0 {
 		return Credentials{}, errors.New("cluster: the API server has issued no token")
 	}
-	return Credentials{Token: token, CA: string(s.ca), Expires: end}, nil
+	return Credentials{Token: token, CA: string(s.ca), Expires: end, Life: time.Duration(life) * time.Second}, nil
 }
 
-// RemoveAccount removes the account and what was made with it. Tokens of it end.
+// RemoveAccount removes the account and the objects that were created with it. Its tokens become invalid.
 func (c *Cluster[R]) RemoveAccount(ctx context.Context, a Account) error {
 	return c.on(ctx, func(ctx context.Context, s *session) error {
 		return errors.Join(

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 )
 
@@ -46,7 +48,7 @@ const (
 	defaultPath = "/api/v1/namespaces/default/secrets/none"
 )
 
-// TestAccount: the token is that of the account, may what its role may, and ends with it.
+// TestAccount: the token belongs to the account, has the rights of its role, and becomes invalid with the account.
 func TestAccount(t *testing.T) {
 	t.Parallel()
 	for name, life := range map[string]time.Duration{"Secret": 0, "TokenRequest": time.Hour} {
@@ -67,6 +69,13 @@ func TestAccount(t *testing.T) {
 			}
 			if code := s.status(again, http.MethodDelete, defaultPath); code != http.StatusNotFound {
 				t.Errorf("an administrator: %d", code)
+			}
+			other, err := s.RequestToken(t.Context(), cluster.Account{Namespace: a.Namespace, Name: a.Name, TokenLife: time.Hour})
+			if err != nil || other.Life != time.Hour || other.Expires.IsZero() || other.Token == again.Token {
+				t.Errorf("another token lives for %v, until %v: %v", other.Life, other.Expires, err)
+			}
+			if a, b := s.status(again, http.MethodGet, nodesPath), s.status(other, http.MethodGet, nodesPath); a != http.StatusOK || b != http.StatusOK {
+				t.Errorf("both tokens: %d, %d", a, b)
 			}
 			a.ClusterRole = "view"
 			narrow, err := s.EnsureAccount(t.Context(), a)
@@ -118,6 +127,9 @@ func TestAccountFails(t *testing.T) {
 	a.ClusterRole, a.TokenLife = "view", time.Minute
 	if _, err := s.EnsureAccount(ctx, a); err == nil || !strings.Contains(err.Error(), "less than 10 minutes") {
 		t.Errorf("%v", err)
+	}
+	if _, err := s.RequestToken(ctx, cluster.Account{Namespace: "kube-system", Name: "none", TokenLife: time.Hour}); !apierrors.IsNotFound(err) {
+		t.Errorf("a token for an account that there is not: %v", err)
 	}
 	if ctx.Err() != nil {
 		t.Error("it was tried to the end")

@@ -29,13 +29,12 @@ type Cluster[R Master] struct {
 	kept map[int]*session // by master
 }
 
-// New returns the cluster of these control-plane nodes. It contacts none of them.
+// New returns the cluster of these control-plane nodes. It does not connect.
 func New[R Master](masters []R) *Cluster[R] {
 	return &Cluster[R]{masters: masters, kept: map[int]*session{}}
 }
 
-// Close ends the connections that are kept. It is called when no other call runs any more; a later call connects
-// anew.
+// Close closes the stored connections. Call it when no other call is running. A later call connects again.
 func (c *Cluster[R]) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,8 +71,8 @@ func (c *Cluster[R]) Leader(ctx context.Context) (leader R, err error) {
 	return leader, err
 }
 
-// open returns a session with the first control-plane node that answers, but for those in not. One that is kept from
-// an earlier call need not work any more.
+// open returns a session with the first control-plane node that answers, except those in not. A session that was kept
+// from an earlier call may no longer work.
 func (c *Cluster[R]) open(ctx context.Context, not ...int) (s *session, kept bool, err error) {
 	var errs []error
 	first := int(c.last.Load())
@@ -130,7 +129,7 @@ func (c *Cluster[R]) drop(s *session) {
 func (c *Cluster[R]) on(ctx context.Context, do func(context.Context, *session) error) error {
 	var failed []int
 	var errs []error
-	var anew *session // whose node is asked once more: maybe only the connection had ended since the last call
+	var retried *session // asked on the same node once more: possibly only the connection has ended since the last call
 	for {
 		s, kept, err := c.open(ctx, failed...)
 		if err != nil {
@@ -141,15 +140,15 @@ func (c *Cluster[R]) on(ctx context.Context, do func(context.Context, *session) 
 			return err
 		}
 		c.drop(s)
-		if kept && (anew == nil || anew.master != s.master) {
-			anew = s
+		if kept && (retried == nil || retried.master != s.master) {
+			retried = s
 			continue
 		}
 		failed, errs = append(failed, s.master), append(errs, err)
 	}
 }
 
-// poll tries until it succeeds, fails for good (permanent) or ctx ends; then the last reason is in the error.
+// poll tries until it succeeds, fails with a permanent error or ctx ends; then the error has the last reason.
 func (c *Cluster[R]) poll(ctx context.Context, what string, try func(context.Context, *session) error) error {
 	return retry(ctx, what, func() error {
 		s, kept, err := c.open(ctx)

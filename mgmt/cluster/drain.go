@@ -30,9 +30,9 @@ const (
 // DrainOptions of Drain.
 type DrainOptions struct {
 	Timeout time.Duration // how long pods may take to leave; required
-	Force   bool          // also pods that no controller makes anew elsewhere
+	Force   bool          // also evict pods that no controller recreates
 	Policy  DrainPolicy   // after Timeout; default DrainFail
-	Warn    func(error)   // is told what DrainContinue leaves; may be nil
+	Warn    func(error)   // called with the error that DrainContinue ignores; may be nil
 }
 
 // DrainError names the pods that did not leave a node, and why.
@@ -44,7 +44,7 @@ type DrainError struct {
 // BlockedPod is a pod that did not leave.
 type BlockedPod struct {
 	Namespace, Name string
-	Reason          string // what the API server said, with the disruption budget if one forbids it
+	Reason          string // message of the API server, with the disruption budget if one blocks the eviction
 }
 
 // Error names at most ten pods.
@@ -68,11 +68,10 @@ const lastWait = 30 * time.Second
 // errPodsLeft says that the drain has not ended.
 var errPodsLeft = errors.New("pods are left")
 
-// Drain cordons a node and evicts its pods, those of all namespaces, as kubectl drain does: pods of DaemonSets
-// and static pods stay, data in emptyDir volumes is lost, disruption budgets are respected. Pods on a node whose
-// kubelet does not report are evicted but not waited for: nobody would say that they have ended. Without
-// o.Force, a pod that no controller makes anew keeps the node from being drained at all. That there is no such
-// node is no error.
+// Drain cordons a node and evicts its pods, in all namespaces, as kubectl drain does: pods of DaemonSets and static
+// pods stay, data in emptyDir volumes is lost, disruption budgets are respected. Pods on a node whose kubelet does not
+// report are evicted but not waited for, because nothing would report their end. Without o.Force, Drain refuses to
+// start if a pod has no controller that recreates it. It succeeds if the node does not exist.
 func (c *Cluster[R]) Drain(ctx context.Context, node string, o DrainOptions) error {
 	left, err := c.empty(ctx, o.Timeout, &drain{node: node, force: o.Force})
 	if left == nil || err != nil {
@@ -95,7 +94,7 @@ func (c *Cluster[R]) Drain(ctx context.Context, node string, o DrainOptions) err
 	}
 }
 
-// empty works until the node is empty, or the time is over: then it says what is left.
+// empty works until the node is empty or the time is over. Then it returns the remaining pods.
 func (c *Cluster[R]) empty(ctx context.Context, limit time.Duration, d *drain) (*DrainError, error) {
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -109,7 +108,7 @@ func (c *Cluster[R]) empty(ctx context.Context, limit time.Duration, d *drain) (
 	return nil, err
 }
 
-// drain is one node that is being emptied.
+// drain is the state of draining one node.
 type drain struct {
 	node   string
 	force  bool
@@ -152,7 +151,7 @@ func (d *drain) round(ctx context.Context, s *session) error {
 			left[p.Namespace+"/"+p.Name] = BlockedPod{p.Namespace, p.Name, reason}
 		}
 		if ctx.Err() != nil {
-			return context.Cause(ctx) // what was left in the round before is what is known
+			return context.Cause(ctx) // report the pods that were left in the round before
 		}
 	}
 	d.left = left
@@ -162,12 +161,12 @@ func (d *drain) round(ctx context.Context, s *session) error {
 	return nil
 }
 
-// refuse names the pods that would be lost for good.
+// refuse names the pods that no controller would recreate.
 func (d *drain) refuse(pods []corev1.Pod) error {
 	e := &DrainError{Node: d.node}
 	for _, p := range pods {
 		if !d.force && metav1.GetControllerOf(&p) == nil && !finished(&p) {
-			e.Pods = append(e.Pods, BlockedPod{p.Namespace, p.Name, "no controller makes it anew elsewhere"})
+			e.Pods = append(e.Pods, BlockedPod{p.Namespace, p.Name, "no controller recreates it elsewhere"})
 		}
 	}
 	if len(e.Pods) == 0 {

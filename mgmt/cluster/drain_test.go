@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 )
 
-// pod is a manifest of a pod on w2. Of no owner there is one that nobody makes anew.
+// pod is a manifest of a pod on w2. Without an owner it is a pod that no controller recreates.
 func pod(namespace, name, owner, more string) string {
 	owners := ""
 	if owner != "" {
@@ -103,7 +103,7 @@ func TestDrainOfUnmanagedPods(t *testing.T) {
 	if !ok || ctx.Err() != nil {
 		t.Fatalf("%v", err)
 	}
-	want := &cluster.DrainError{Node: "w2", Pods: []cluster.BlockedPod{{Namespace: "shop", Name: "alone", Reason: "no controller makes it anew elsewhere"}}}
+	want := &cluster.DrainError{Node: "w2", Pods: []cluster.BlockedPod{{Namespace: "shop", Name: "alone", Reason: "no controller recreates it elsewhere"}}}
 	if diff := cmp.Diff(want, left); diff != "" {
 		t.Error(diff)
 	}
@@ -115,7 +115,7 @@ func TestDrainOfUnmanagedPods(t *testing.T) {
 	}
 }
 
-// TestDrainPolicies: a disruption budget forbids that a pod goes.
+// TestDrainPolicies: a disruption budget blocks an eviction.
 func TestDrainPolicies(t *testing.T) {
 	t.Parallel()
 	const reason = "Cannot evict pod as it would violate the pod's disruption budget. The disruption budget keep needs 1 healthy pods and has 1 currently"
@@ -152,7 +152,7 @@ func TestDrainPolicies(t *testing.T) {
 	}
 }
 
-// TestDrainWaitsForBudget: the pod goes as soon as the budget allows.
+// TestDrainWaitsForBudget: the pod is evicted as soon as the budget allows it.
 func TestDrainWaitsForBudget(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "w2")
@@ -174,7 +174,7 @@ func TestDrainWaitsForBudget(t *testing.T) {
 	}
 }
 
-// TestDrainOfTheDead: nobody says that the pods of a dead machine have ended; they are not waited for.
+// TestDrainOfTheDead: nothing reports the end of the pods of a dead machine; Drain does not wait for them.
 func TestDrainOfTheDead(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "w2")

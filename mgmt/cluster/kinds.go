@@ -44,7 +44,7 @@ var named = map[string]kind{
 func kindNamed(name string) (kind, error) {
 	k, known := named[strings.ToLower(name)]
 	if !known {
-		return kind{}, fmt.Errorf("cluster: kind %q is none that callers name", name)
+		return kind{}, fmt.Errorf("cluster: kind %q is not supported here", name)
 	}
 	return k, nil
 }
@@ -57,14 +57,14 @@ func (s *session) of(k kind, namespace string) dynamic.ResourceInterface {
 	return s.objects.Resource(k.resource).Namespace(namespace)
 }
 
-// kindsOf remembers what the API server serves.
+// kindsOf caches the kinds that the API server serves.
 type kindsOf map[schema.GroupVersion][]metav1.APIResource
 
 // errNoKind says that the API server does not serve a kind. It may later, when its definition was just applied.
 var errNoKind = errors.New("the API server does not know the kind")
 
-// kindFor asks the API server how it serves a kind. Only its own group is asked: one that does not answer, whose
-// server is still to be installed, does not disturb the others.
+// kindFor asks the API server for the resource of a kind. It asks only for the kind's group: an aggregated API that
+// does not answer, because its server is not installed yet, does not affect other groups.
 func (s *session) kindFor(ctx context.Context, known kindsOf, gvk schema.GroupVersionKind) (kind, error) {
 	gv := gvk.GroupVersion()
 	for _, cached := range []bool{true, false} {
@@ -98,7 +98,7 @@ func (s *session) served(ctx context.Context, gv schema.GroupVersion) ([]metav1.
 	}
 	var list metav1.APIResourceList
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("cluster: what the API server says of %s: %w", gv, err)
+		return nil, fmt.Errorf("cluster: read the kinds of %s from the API server: %w", gv, err)
 	}
 	return list.APIResources, nil
 }

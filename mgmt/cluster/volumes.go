@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ErrVolumeBound says that a persistent volume is bound to a claim, so that pods may use it. A retry helps once the
-// claim is gone.
+// ErrVolumeBound reports that a persistent volume is bound to a claim, so that pods may use it. A retry helps after the
+// claim was deleted.
 var ErrVolumeBound = errors.New("cluster: the persistent volume is bound to a claim")
 
 var volumeKind = named["persistentvolume"]
@@ -37,11 +37,11 @@ func (s *session) volumes(ctx context.Context, names []string) ([]corev1.Persist
 	return out, nil
 }
 
-// RemoveVolumes removes persistent volumes that nobody uses, and returns when they are gone. That there is none of a
-// name is no error. If one of them is bound to a claim, none is removed, and the error is ErrVolumeBound: it names the
-// claims. One that is bound in between stays too.
+// RemoveVolumes deletes unused persistent volumes, and returns when they no longer exist. A volume that does not exist
+// is not an error. If one of them is bound to a claim, none is deleted, and the error is ErrVolumeBound with the names
+// of the claims. A volume that becomes bound meanwhile is not deleted either.
 func (c *Cluster[R]) RemoveVolumes(ctx context.Context, names ...string) error {
-	return c.poll(ctx, "the persistent volumes to go", func(ctx context.Context, s *session) error {
+	return c.poll(ctx, "the persistent volumes to be deleted", func(ctx context.Context, s *session) error {
 		volumes, err := s.volumes(ctx, names)
 		if err != nil {
 			return permanent(err)
@@ -55,7 +55,8 @@ func (c *Cluster[R]) RemoveVolumes(ctx context.Context, names ...string) error {
 			if v.DeletionTimestamp != nil {
 				continue
 			}
-			// Only as it was looked at: a volume that is bound now has another version (409, then it is looked at again).
+			// The precondition detects a volume that became bound meanwhile: it has another version (409, then it is
+			// read again).
 			err := s.of(volumeKind, "").Delete(ctx, v.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion}})
 			if err != nil && !apierrors.IsNotFound(err) {
 				errs = append(errs, permanent(err))
@@ -80,8 +81,8 @@ func unbound(volumes []corev1.PersistentVolume) error {
 	return errors.Join(errs...)
 }
 
-// WaitVolumes waits until each of these persistent volumes can be claimed (Available), or is (Bound). report is told
-// what blocks, when that changes.
+// WaitVolumes waits until each of these persistent volumes is Available or Bound. It calls report with the reasons,
+// when they change.
 func (c *Cluster[R]) WaitVolumes(ctx context.Context, names []string, report func(string)) error {
 	told := ""
 	return c.poll(ctx, "all persistent volumes to be Available", func(ctx context.Context, s *session) error {
