@@ -19,7 +19,7 @@ type Config struct {
 
 // Timeouts bound the parts of an operation that wait for a machine.
 type Timeouts struct {
-	Boot    time.Duration // until a new machine lets us log in and cloud-init has finished; default 15 min
+	Boot    time.Duration // until a new machine accepts a login and cloud-init has finished; default 15 min
 	Login   time.Duration // of that, while it refuses the password: users are set up last; default 1 min
 	Install time.Duration // of Docker, and of the image; default 45 min
 	Ready   time.Duration // until the registry answers; default 2 min
@@ -40,8 +40,7 @@ func New(c Config) *Driver {
 	return &Driver{config: c}
 }
 
-// Hooks implements vnflcm.MgmtDriver. Nothing of a registry is outside its machine but what the Manager keeps of the
-// instance: terminating needs no hook.
+// Hooks implements vnflcm.MgmtDriver. All of the registry's data is on its machine, so terminating it needs no hook.
 func (d *Driver) Hooks() vnflcm.Hooks {
 	return vnflcm.Checked(vnflcm.Hooks{vnflcm.InstantiateEnd: d.instantiateEnd, vnflcm.HealEnd: d.healEnd})
 }
@@ -50,7 +49,7 @@ func (d *Driver) Hooks() vnflcm.Hooks {
 func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	switch {
 	case op.Terminate != nil:
-		return nil // nothing of a request may keep a registry from being removed
+		return nil // a fault in the request must not prevent removing a registry
 	case op.Scale != nil:
 		return &vnflcm.ParamError{Path: "aspectId", Value: op.Scale.AspectID,
 			Reason: "a private registry cannot be scaled: its machines would not share their images"}
@@ -67,7 +66,7 @@ func (d *Driver) instantiateEnd(ctx context.Context, op *vnflcm.Operation) error
 	return d.setUp(ctx, op, op.VNFCs)
 }
 
-// healEnd makes the new machines what the old ones were, as the request of the instantiation has it.
+// healEnd sets up the new machines like the old ones, by the request of the instantiation.
 func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
 	if op.WholeVNF() {
 		return d.setUp(ctx, op, op.VNFCs)
@@ -86,7 +85,7 @@ type site struct {
 	machine linux.Machine
 }
 
-// setUp makes registries of those of the machines that are to be one.
+// setUp sets up a registry on each machine that the request selects.
 func (d *Driver) setUp(ctx context.Context, op *vnflcm.Operation, machines []vnflcm.VNFC) error {
 	params, err := read(op)
 	if err != nil {
@@ -96,7 +95,8 @@ func (d *Driver) setUp(ctx context.Context, op *vnflcm.Operation, machines []vnf
 		return err
 	}
 	p := &params.Registry
-	nodes, err := mgmt.Access{CP: p.SSHCPName, Login: mgmt.Login(p.SSH), LoginGrace: d.config.Timeouts.Login}.Nodes(op, d.config.Pool, "registry")
+	access := mgmt.Access{CP: p.SSHCPName, Login: mgmt.Login(p.SSH), HostKeys: p.HostKeys, LoginGrace: d.config.Timeouts.Login}
+	nodes, err := access.Nodes(op, d.config.Pool, "registry")
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (d *Driver) setUp(ctx context.Context, op *vnflcm.Operation, machines []vnf
 	})
 }
 
-// build is everything that happens on a machine. What it is told by a step it is told again after a crash.
+// build does all the work on a machine. Results of steps are the same after a crash.
 func (s *site) build(ctx context.Context) error {
 	limits := s.config.Timeouts
 	if err := s.node.Reach(ctx, s.op, limits.Boot); err != nil {

@@ -25,8 +25,8 @@ func (s *site) fetchImage(ctx context.Context) (id string, err error) {
 	return s.docker(ctx, "image", "inspect", "--format", "{{.Id}}", image)
 }
 
-// loadImage streams the archive from the package to Docker: it is neither on our disk nor, beside what Docker makes of
-// it, on that of the machine. It returns the name that the image has in the archive.
+// loadImage streams the archive from the package to Docker, without a copy on the disk of this program or of the
+// machine. It returns the name of the image in the archive.
 func (s *site) loadImage(ctx context.Context) (string, error) {
 	archive, err := mgmt.Artifacts(s.op)(s.p.ImagePath)
 	if err != nil {
@@ -44,8 +44,8 @@ func (s *site) loadImage(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// imageForm leaves out what a program would take for an option. It is what Docker says, on a machine that may be
-// anybody's by now.
+// imageForm excludes texts that a program would read as an option. The name comes from Docker on a machine that an
+// attacker may control.
 var imageForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
 
 // chooseImage finds the registry in what "docker load" says it has loaded: the only image or, in an archive of
@@ -76,5 +76,5 @@ func chooseImage(said string) (string, error) {
 	case len(all) == 0:
 		return "", fmt.Errorf("has no image in it that Docker could load, which says %.200q", said)
 	}
-	return "", fmt.Errorf("holds several images, and none is called registry: %s", strings.Join(all, ", "))
+	return "", fmt.Errorf("contains several images, and none of them is named registry: %s", strings.Join(all, ", "))
 }

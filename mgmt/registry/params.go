@@ -33,8 +33,9 @@ type parameters struct {
 type installParam struct {
 	SSHCPName string `json:"ssh_cp_name"`
 	login.SSH
-	ImagePath string `json:"image_path"`
-	Port      int    `json:"port_no"`
+	HostKeys  mgmt.HostKeys `json:"ssh_host_keys"`
+	ImagePath string        `json:"image_path"`
+	Port      int           `json:"port_no"`
 
 	Proxy proxyParam `json:"proxy"`
 
@@ -47,7 +48,7 @@ type installParam struct {
 	Probe      bool          `json:"probe"`
 }
 
-// proxyParam is mgmt.Proxy without what is of clusters.
+// proxyParam is mgmt.Proxy without the attributes for clusters.
 type proxyParam struct {
 	HTTPProxy  vnflcm.Secret `json:"http_proxy"`
 	HTTPSProxy vnflcm.Secret `json:"https_proxy"`
@@ -74,7 +75,7 @@ func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{
 // PublicParams implements vnflcm.PublicParams.
 func (d *Driver) PublicParams() []string { return vnflcm.PublicPaths(parameters{}) }
 
-// read decodes the parameters and fills in defaults. The fault of a wrong type does not hide others.
+// read decodes the parameters and fills in defaults. A wrong type does not hide other faults.
 func read(op *vnflcm.Operation) (*parameters, error) {
 	p := &parameters{Registry: installParam{Port: defaultPort}}
 	_, err := op.Params.Decode(p)
@@ -84,11 +85,11 @@ func read(op *vnflcm.Operation) (*parameters, error) {
 	return p, vnflcm.AtPath("additionalParams", err)
 }
 
-// warn names what is accepted but is not, or not as may be expected, put to use.
+// warn logs attributes that are accepted and have no effect, or a limited one.
 func (p *parameters) warn(ctx context.Context, op *vnflcm.Operation) {
 	unknown, _ := op.Params.Decode(&parameters{}) // read has reported the error
 	for _, name := range unknown {
-		op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", "additionalParams."+name)
+		op.Log.WarnContext(ctx, "unknown attribute has no effect", "attribute", "additionalParams."+name)
 	}
 	r := &p.Registry
 	warn := func(message, name string) { op.Log.WarnContext(ctx, message, "attribute", paramPath+"."+name) }
@@ -137,11 +138,11 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	return vnflcm.AtPath(paramPath, errors.Join(c.faults...))
 }
 
-// hostNameForm leaves out upper case: names of images have none.
+// hostNameForm excludes upper case: image names have none.
 var hostNameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
 
 func (c *checker) login(p *installParam) {
-	c.faults = append(c.faults, mgmt.Login(p.SSH).Validate("ssh_"))
+	c.faults = append(c.faults, mgmt.Login(p.SSH).Validate("ssh_"), p.HostKeys.Validate("ssh_host_keys"))
 	switch {
 	case p.SSHCPName == "":
 		c.fault("ssh_cp_name", "", "is required")
@@ -150,8 +151,8 @@ func (c *checker) login(p *installParam) {
 	}
 }
 
-// image checks the name of the image, or that its file is an archive at all: what is in it shows only when it has been
-// read whole.
+// image checks the name of the image, or that its file is an archive. The content of the archive is checked when it is
+// loaded.
 func (c *checker) image(p *installParam) {
 	if _, err := name.ParseReference(p.Image); err != nil {
 		c.fault("image", p.Image, "must be the name of an image, such as registry:2")
@@ -174,7 +175,7 @@ func (c *checker) image(p *installParam) {
 	}
 }
 
-// isArchive knows what Docker reads: tar (POSIX.1-1988 and later), also compressed.
+// isArchive recognizes the formats that Docker reads: tar (POSIX.1-1988 and later), also compressed.
 func isArchive(head []byte) bool {
 	for _, magic := range []string{"\x1f\x8b", "BZh", "\xfd7zXZ\x00", "\x28\xb5\x2f\xfd"} {
 		if strings.HasPrefix(string(head), magic) {
@@ -197,7 +198,7 @@ type packagesParam struct {
 	Source           string `json:"source"` // fromImage, fromRepository or fromNowhere; default fromImage
 	linux.Repository        // of Docker
 	DockerPackage    string `json:"docker_package"` // docker.io (default) or docker-ce
-	DockerVersion    string `json:"docker_version"` // as apt takes it after "="; default: whatever is there, or newest
+	DockerVersion    string `json:"docker_version"` // as apt takes it after "="; default: the installed version, or the newest
 }
 
 // Where packages come from.

@@ -45,6 +45,7 @@ func TestFaults(t *testing.T) {
 		"nothing": {`null`, []string{"ssh_cp_name: is required", "ssh_password: is required, unless there is a ssh_private_key", "ssh_username: is required"}},
 		"login": {`{"ssh_cp_name":"CP9","ssh_username":"","ssh_password":""}`, []string{
 			`ssh_cp_name: "CP9": the flavour has no such connection point`, "ssh_password: is required, unless there is a ssh_private_key", "ssh_username: is required"}},
+		"host keys": {`{"ssh_host_keys":["canary"]}`, []string{"ssh_host_keys[0]: must be one public key in authorized_keys form, such as the line in /etc/ssh/ssh_host_ed25519_key.pub"}},
 		"image": {`{"image":"Registry:latest","image_path":"Files/none.tar"}`, []string{
 			`image: "Registry:latest": must be the name of an image, such as registry:2`, `image_path: "Files/none.tar": the package has no such file`}},
 		"no archive":        {`{"image_path":"Files/text"}`, []string{`image_path: "Files/text": is no archive: "docker save" makes one`}},
@@ -74,7 +75,7 @@ func TestFaults(t *testing.T) {
 		"tls of a made certificate": {`{"tls":{"ca_path":"Files/ca.crt"}}`, []string{
 			`tls.ca_path: "Files/ca.crt": has no effect on a certificate that is made for the registry: its CA is made too`}},
 		"tls with another key": {`{"tls":{"certificate_path":"Files/other.crt","key_path":"Files/tls.key"}}`, []string{
-			`tls.certificate_path: "Files/other.crt": goes not with key_path: tls: private key does not match public key`}},
+			`tls.certificate_path: "Files/other.crt": does not match key_path: tls: private key does not match public key`}},
 		"tls of nobody": {`{"tls":{"certificate_path":"Files/tls.crt","key_path":"Files/tls.key"}}`, []string{
 			`tls.certificate_path: "Files/tls.crt": is signed by no CA that is trusted here: ca_path must name the one that signed it`}},
 		"tls of another CA": {`{"tls":{"certificate_path":"Files/tls.crt","key_path":"Files/tls.key","ca_path":"Files/text"}}`, []string{
@@ -88,9 +89,9 @@ func TestFaults(t *testing.T) {
 		"volume": {`{"volume":{"path":"/srv/../etc","device":"/dev/../etc/passwd"}}`, []string{
 			`volume.device: "/dev/../etc/passwd": must be a block device, such as /dev/vdb or /dev/disk/by-id/virtio-0a1b2c3d`,
 			`volume.path: "/srv/../etc": must be an absolute path of letters, digits, -, _ and .`}},
-		"volume of the system": {`{"volume":{"path":"/var"}}`, []string{`volume.path: "/var": belongs to the system: give a directory of its own, such as /private_registry`}},
-		"volume in the system": {`{"volume":{"path":"/etc/registry"}}`, []string{`volume.path: "/etc/registry": belongs to the system: give a directory of its own, such as /private_registry`}},
-		"two volumes":          {`{"volume":{"device":"/dev/vdb","volume_resource_id":"images"}}`, []string{`volume.device: "/dev/vdb": goes with no volume_resource_id: give one of them`}},
+		"volume of the system": {`{"volume":{"path":"/var"}}`, []string{`volume.path: "/var": belongs to the system: give a separate directory, such as /private_registry`}},
+		"volume in the system": {`{"volume":{"path":"/etc/registry"}}`, []string{`volume.path: "/etc/registry": belongs to the system: give a separate directory, such as /private_registry`}},
+		"two volumes":          {`{"volume":{"device":"/dev/vdb","volume_resource_id":"images"}}`, []string{`volume.device: "/dev/vdb": cannot be combined with volume_resource_id: give one of them`}},
 		"volume for Docker":    {`{"volume":{"path":"/a:/etc"}}`, []string{`volume.path: "/a:/etc": must be an absolute path of letters, digits, -, _ and .`}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -55,8 +56,8 @@ func (s *site) scheme() string {
 	return "http"
 }
 
-// awaitReady waits until the registry answers as it should: 200 or, with users, 401 to strangers and 200 to them
-// (OCI distribution specification, "Determining Support"). The error has what the container last said.
+// awaitReady waits until the registry answers correctly: 200 or, with users, 401 without credentials and 200 with them
+// (OCI distribution specification, "Determining Support"). The error has the last output of the container.
 func (s *site) awaitReady(ctx context.Context) error {
 	transport, err := s.transport()
 	if err != nil {
@@ -122,20 +123,20 @@ func (s *site) answers(ctx context.Context, client *http.Client) error {
 	return nil
 }
 
-// condition is what is known of a container that does not work: for an error.
+// condition describes the state of a container that does not work, for an error.
 func (s *site) condition(ctx context.Context) string {
 	found, err := s.inspect(ctx)
 	switch {
 	case err != nil:
 		return "and its container cannot be inspected: " + err.Error()
 	case found == nil:
-		return "and its container is gone"
+		return "and its container no longer exists"
 	}
 	state := fmt.Sprintf("its container is %s (exit code %d, restarted %d times)", found.State.Status, found.State.ExitCode, found.RestartCount)
 	if found.State.Error != "" {
 		state += ": " + found.State.Error
 	}
-	var logs strings.Builder
+	logs := linux.Tail{Most: 64 << 10} // more than is shown, so that secrets are masked before the text is cut
 	command := sshexec.Command{Argv: []string{"docker", "container", "logs", "--tail", "20", containerName}, Root: true, Stdout: &logs, Stderr: &logs}
 	if err := s.node.SSH.Exec(ctx, command); err != nil {
 		return state

@@ -17,16 +17,17 @@ import (
 type tlsParam struct {
 	CertificatePath string `json:"certificate_path"` // PEM, the certificate of the registry first
 	KeyPath         string `json:"key_path"`         // PEM
-	CAPath          string `json:"ca_path"`          // PEM, what clients are to trust; default: what they trust already
+	CAPath          string `json:"ca_path"`          // PEM certificates that clients have to trust; default: the ones that they trust already
 }
 
-// material is what the package has of TLS.
+// material is the TLS material of the package.
 type material struct{ certificate, key, ca []byte }
 
 // largestPEM bounds each of its files.
 const largestPEM = 1 << 20
 
-// read returns what the package has. The error is one *vnflcm.ParamError or more, by the names of the attributes.
+// read returns the TLS files of the package. The error is one *vnflcm.ParamError or more, with the names of the
+// attributes.
 func (p *tlsParam) read(open linux.Open) (m material, err error) {
 	var faults []error
 	for _, file := range []struct {
@@ -62,7 +63,7 @@ func readFile(open linux.Open, path string) ([]byte, error) {
 	return content, err
 }
 
-// tls checks that the certificate of the package is one that clients will take.
+// tls checks that clients will accept the certificate of the package.
 func (c *checker) tls(p *installParam) {
 	t := p.TLS
 	if t == nil {
@@ -81,7 +82,7 @@ func (c *checker) tls(p *installParam) {
 	}
 	pair, err := tls.X509KeyPair(m.certificate, m.key)
 	if err != nil {
-		c.fault("tls.certificate_path", t.CertificatePath, "goes not with key_path: "+err.Error())
+		c.fault("tls.certificate_path", t.CertificatePath, "does not match key_path: "+err.Error())
 		return
 	}
 	c.chain(p, pair, m.ca)

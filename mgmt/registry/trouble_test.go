@@ -28,7 +28,8 @@ func before(step string, do func()) func(*vnflcm.Config) {
 	}
 }
 
-// TestTrouble: what goes wrong on a machine is told with its reason and, once that is gone, the operation goes on.
+// TestTrouble: a failure on a machine is reported with its reason, and the operation continues after the cause is
+// removed.
 func TestTrouble(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -50,7 +51,7 @@ func TestTrouble(t *testing.T) {
 			cure: func(l *lab) { l.machine().SetFaults(sshtest.Faults{}) }},
 		"no image": {setup: setup{files: map[string]string{imageFile: archive(t)}}, want: []string{"image_path " + imageFile, "has no image in it that Docker could load"}},
 		"several images": {setup: setup{files: map[string]string{imageFile: archive(t, "web:1", "db:2")}},
-			want: []string{"holds several images, and none is called registry: "}},
+			want: []string{"contains several images, and none of them is named registry: "}},
 		"another program": {setup: setup{driver: impatient, files: map[string]string{imageFile: strings.ReplaceAll(archive(t, "web:1"), "/bin/registry", "/bin/somethin")}},
 			want: []string{"ready on ", "198.18.0.10:5000 does not answer as it should: no success within 4s", "its container is restarting"}},
 		"the public registry cannot be reached": {patch: `{"image_path":null}`, want: []string{"image on ", "registry-1.docker.io"}},
@@ -94,7 +95,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestWrongPassword: a machine that lets nobody in with this password does not begin to do so later.
+// TestWrongPassword: a machine that refuses the password is not retried.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, setup{driver: registry.Config{Timeouts: registry.Timeouts{Login: 3 * time.Second}}})

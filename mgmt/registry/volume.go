@@ -22,8 +22,8 @@ type volumeParam struct {
 // outlives reports whether the images are on more than the machine's own disk.
 func (v volumeParam) outlives() bool { return v.ResourceID+v.Device != "" }
 
-// pathForm leaves out what has a meaning to Docker's --volume, in unit files and to shells, and names that begin with
-// a dot or a hyphen.
+// pathForm excludes characters that are special in Docker's --volume, in unit files and in shells, and names that begin
+// with a dot or a hyphen.
 var pathForm = regexp.MustCompile(`^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$`)
 
 // deviceForm allows the names that udev makes, too.
@@ -38,7 +38,7 @@ func (c *checker) volume(v volumeParam) {
 	case !pathForm.MatchString(v.Path), path.Clean(v.Path) != v.Path:
 		c.fault("volume.path", v.Path, "must be an absolute path of letters, digits, -, _ and .")
 	case systemDirs[top] && !below, ownDirs[top]:
-		c.fault("volume.path", v.Path, "belongs to the system: give a directory of its own, such as "+defaultVolume)
+		c.fault("volume.path", v.Path, "belongs to the system: give a separate directory, such as "+defaultVolume)
 	case len(linux.MountUnit(v.Path)) > maxUnitName:
 		c.fault("volume.path", v.Path, "is too long for the name of a systemd unit, where a - takes four characters")
 	}
@@ -46,12 +46,12 @@ func (c *checker) volume(v volumeParam) {
 		c.fault("volume.device", v.Device, "must be a block device, such as /dev/vdb or /dev/disk/by-id/virtio-0a1b2c3d")
 	}
 	if v.Device != "" && v.ResourceID != "" {
-		c.fault("volume.device", v.Device, "goes with no volume_resource_id: give one of them")
+		c.fault("volume.device", v.Device, "cannot be combined with volume_resource_id: give one of them")
 	}
 }
 
-// systemDirs are those below / that are no place for images themselves, ownDirs those that have none for them at all
-// (Filesystem Hierarchy Standard 3.0, 3.2).
+// systemDirs are directories below / that must not contain the images themselves. ownDirs must not contain them in a
+// subdirectory either (Filesystem Hierarchy Standard 3.0, 3.2).
 var (
 	systemDirs = map[string]bool{"home": true, "media": true, "mnt": true, "opt": true, "srv": true, "tmp": true, "var": true}
 	ownDirs    = map[string]bool{"bin": true, "boot": true, "dev": true, "etc": true, "lib": true, "lib32": true, "lib64": true, "libx32": true,
@@ -78,7 +78,7 @@ func (s *site) prepareVolume(ctx context.Context) error {
 	if err := s.machine.Mount(ctx, device, v.Path); err != nil {
 		return err
 	}
-	// Otherwise, when the disk is missing after a reboot, the registry would begin anew on that of the machine.
+	// Otherwise, if the disk is missing after a reboot, the registry would start empty on the disk of the machine.
 	if err := s.machine.Write(ctx, volumeFile, []byte("[Unit]\nRequiresMountsFor="+v.Path+"\n"), 0o644); err != nil {
 		return err
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// Connect makes the machine reach exactly these registries, beside those that others have set up: it adds, changes
-// and removes what differs. It is idempotent, and makes good what a call that was cut short has left. The
-// connections must be valid (Connections.Validate); open reads their CA certificates from the package.
+// Connect configures the machine to reach exactly these registries, in addition to those that other programs have
+// configured: it adds, changes and removes what differs. It is idempotent, and completes an earlier call that was
+// interrupted. The connections must be valid (Connections.Validate); open reads their CA certificates from the package.
 //
-// The error wraps ErrForeign when somebody else has set up one of the registries in another way, or has credentials of
-// another user for it where ours would be; ErrNotConfigured when containerd is not told to look for registries: nothing
-// has been touched then. It wraps ErrLogin, ErrUnknownAuthority or ErrPlainHTTP when that is why Docker could not log in.
+// The error wraps ErrForeign if another program has configured one of the registries differently, or with credentials
+// of another user; ErrNotConfigured if containerd is not configured to look for registries: then nothing has been
+// changed. It wraps ErrLogin, ErrUnknownAuthority or ErrPlainHTTP if that is the reason why Docker could not log in.
 func Connect(ctx context.Context, host *sshexec.Host, r Runtime, wanted Connections, open linux.Open) error {
 	c := &connector{machine: machine{linux.On(host)}, runtime: r, wanted: wanted, cas: map[string][]byte{}}
 	var err error
@@ -52,7 +52,7 @@ type connector struct {
 	now     map[string]claim
 }
 
-// claims decides what will be ours. It changes nothing.
+// claims decides which settings this package will own. It changes nothing.
 func (c *connector) claims(ctx context.Context) (map[string]claim, error) {
 	out := map[string]claim{}
 	ours, err := c.claimLogins(ctx, kubeletFile, func(had claim) bool { return had.Kubelet })
@@ -99,8 +99,8 @@ func (c *connector) change(ctx context.Context) error {
 	return c.writeRecord(ctx, record{Registries: c.now})
 }
 
-// removeOld removes the files that are ours and no longer wanted. Entries in the files of others go where those
-// are written.
+// removeOld removes files of this package that are no longer needed. Entries in files of other programs are removed
+// where those files are written.
 func (c *connector) removeOld(ctx context.Context) error {
 	for _, server := range slices.Sorted(maps.Keys(c.old.Registries)) {
 		had, has := c.old.Registries[server], c.now[server]
@@ -123,7 +123,7 @@ func (c *connector) removeOld(ctx context.Context) error {
 	return nil
 }
 
-// removeDir removes files of ours, and their directory when nobody else has anything in it.
+// removeDir removes files of this package, and their directory if it is empty then.
 func (c *connector) removeDir(ctx context.Context, dir string, names ...string) error {
 	for i, name := range names {
 		names[i] = dir + "/" + name
@@ -131,6 +131,6 @@ func (c *connector) removeDir(ctx context.Context, dir string, names ...string) 
 	if err := c.Remove(ctx, names...); err != nil {
 		return err
 	}
-	_, err := c.Succeeds(ctx, "rmdir", dir) // it stays when somebody else has something in it
+	_, err := c.Succeeds(ctx, "rmdir", dir) // fails if other files are in it
 	return err
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// Errors of what is on a machine already, found with errors.Is. Both are final until somebody changes that.
+// Errors about settings that are already on the machine, found with errors.Is. Both are final until an operator changes
+// that.
 var (
-	// ErrForeign: somebody else has set up the same registry in another way.
-	ErrForeign = errors.New("set up by somebody else")
+	// ErrForeign: another program has configured the same registry differently.
+	ErrForeign = errors.New("configured by another program")
 	// ErrNotConfigured: containerd does not look for registries where it should.
 	ErrNotConfigured = errors.New("containerd has no config_path for registries")
 )
@@ -50,14 +51,14 @@ type hostsFile struct {
 
 type hostConfig struct {
 	Capabilities []string `toml:"capabilities,omitempty"`
-	CA           any      `toml:"ca,omitempty"` // a path; others may have a list of them
+	CA           any      `toml:"ca,omitempty"` // a path; files of other programs may have a list
 	SkipVerify   bool     `toml:"skip_verify,omitempty"`
 
 	Header map[string]string `toml:"header,omitempty"`
 }
 
-// hostsTOML renders hosts.toml of a connection, with credentials ("name:password") if there are any. Those are for a
-// probe: containerd would send them with each pull, whoever asks for it.
+// hostsTOML renders hosts.toml of a connection, with credentials ("name:password") if there are any. Use credentials
+// only for a probe: containerd would send them with each pull, for every client.
 func hostsTOML(c Connection, credentials string) ([]byte, error) {
 	host := hostConfig{Capabilities: []string{"pull", "resolve"}}
 	if credentials != "" {
@@ -70,7 +71,7 @@ func hostsTOML(c Connection, credentials string) ([]byte, error) {
 	return append([]byte("# Written by vnfkit: changes will be lost.\n"), out...), err
 }
 
-// servesAs reports whether a hosts.toml of somebody else does what ours would.
+// servesAs reports whether a hosts.toml of another program has the same effect.
 func servesAs(content []byte, c Connection) bool {
 	var f hostsFile
 	if err := toml.Unmarshal(content, &f); err != nil || len(f.Host) != 1 || c.ownCA() {
@@ -106,8 +107,8 @@ func (c *connector) claimContainerd(ctx context.Context, out map[string]claim) e
 	return errors.Join(faults...)
 }
 
-// claimDir reports whether the directory of a registry is, or can become, ours. It is not when somebody else has
-// set up the same there.
+// claimDir reports whether this package owns, or can take, the directory of a registry. It cannot if another program
+// has configured the same registry there.
 func (c *connector) claimDir(ctx context.Context, w Connection) (ours bool, err error) {
 	if dir := shadowDir(w.Server); dir != "" {
 		exists, err := c.Succeeds(ctx, "test", "-e", dir)
@@ -140,7 +141,7 @@ func (c *connector) writeContainerd(ctx context.Context) error {
 			continue
 		}
 		dir := containerdDir(w.Server)
-		// The CA first: hosts.toml that names a file that is not there lets every pull fail.
+		// The CA first: a hosts.toml that names a missing file makes every pull fail.
 		if ca := c.cas[w.Server]; ca != nil {
 			if err := c.Write(ctx, dir+"/"+caFile, ca, 0o644); err != nil {
 				return err
@@ -162,8 +163,8 @@ func (c *connector) writeContainerd(ctx context.Context) error {
 	return nil
 }
 
-// The plugins whose registry.config_path counts: containerd 1.x, and 2.x in configurations of version 3
-// (containerd, docs/cri/registry.md).
+// The plugins whose registry.config_path is used: containerd 1.x, and 2.x in configurations of version 3 (containerd,
+// docs/cri/registry.md).
 const (
 	criV2 = "io.containerd.grpc.v1.cri"
 	criV3 = "io.containerd.cri.v1.images"
@@ -179,7 +180,7 @@ type containerdConfig struct {
 	} `toml:"plugins"`
 }
 
-// containerdConfig asks containerd for its configuration as it reads it, with all files that are included.
+// containerdConfig asks containerd for its effective configuration, with all included files.
 func (m machine) containerdConfig(ctx context.Context) (containerdConfig, error) {
 	var c containerdConfig
 	out, err := m.SSH.Output(ctx, sshexec.Command{Argv: []string{"containerd", "config", "dump"}, Root: true})

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// daemonFile configures Docker; others own it too.
+// daemonFile configures Docker; other programs write it too.
 const daemonFile = "/etc/docker/daemon.json"
 
 // insecureKey is the member of daemonFile that lists the registries without TLS.
@@ -31,7 +30,7 @@ const (
 // dockerDir is where Docker looks for the CA certificates of a registry, at each use.
 func dockerDir(server string) string { return "/etc/docker/certs.d/" + server }
 
-// claimDocker leaves entries of insecure-registries, and logins, to whoever has made them.
+// claimDocker leaves entries of insecure-registries, and logins, that another program has made.
 func (c *connector) claimDocker(ctx context.Context, out map[string]claim) error {
 	content, _, err := c.Read(ctx, daemonFile)
 	if err != nil {
@@ -79,8 +78,8 @@ func insecureRegistries(daemon []byte) ([]string, error) {
 	return list, nil
 }
 
-// withInsecure changes the list of a daemon.json; what else is in it stays byte for byte. The list stays when it
-// is empty: a reload does not take notice of one that is not there (moby, daemon/reload.go).
+// withInsecure changes the list in a daemon.json; the rest stays byte for byte. An empty list stays in the file: a
+// reload ignores a missing one (moby, daemon/reload.go).
 func withInsecure(daemon []byte, add, remove []string) ([]byte, error) {
 	old, err := insecureRegistries(daemon)
 	if err != nil {
@@ -195,8 +194,7 @@ func (c *connector) writeDocker(ctx context.Context) error {
 	return nil
 }
 
-// docker runs the client as root, with root's own configuration: sudo may leave HOME as it was.
+// docker runs the client as root, with root's own configuration: sudo may keep HOME of the login user.
 func (m machine) docker(ctx context.Context, stdin io.Reader, args ...string) error {
-	var out bytes.Buffer
-	return m.SSH.Exec(ctx, sshexec.Command{Argv: append([]string{"docker", "--config", loginDir}, args...), Root: true, Stdin: stdin, Stdout: &out})
+	return m.SSH.Exec(ctx, sshexec.Command{Argv: append([]string{"docker", "--config", loginDir}, args...), Root: true, Stdin: stdin})
 }

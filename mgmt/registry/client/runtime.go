@@ -12,7 +12,7 @@ import (
 // Runtime is what pulls the images of a machine.
 type Runtime string
 
-// The runtimes that Connect knows.
+// The runtimes that Connect supports.
 const (
 	Containerd Runtime = "containerd" // 1.5 and later
 	Docker     Runtime = "docker"     // Docker Engine, for Kubernetes with cri-dockerd

@@ -17,8 +17,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// The forms leave out what a path, a shell, TOML or JSON would take for something else: files and directories are
-// named after servers. An image name is that of the OCI distribution specification.
+// The forms exclude characters that are special in paths, shells, TOML or JSON: files and directories are named after
+// servers. The OCI distribution specification defines image names.
 var (
 	hostName   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
 	serverForm = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
@@ -73,7 +73,7 @@ func (v *validator) connection(r Connection) {
 	}
 	if r.CACertificate != "" {
 		if r.CertificatePath != "" {
-			v.fault("ca_certificate", "", "goes with no certificate_path: give one of them")
+			v.fault("ca_certificate", "", "cannot be combined with certificate_path: give one of them")
 		}
 		if _, err := caCertificates([]byte(r.CACertificate)); err != nil {
 			v.fault("ca_certificate", "", err.Error())
@@ -109,8 +109,8 @@ func serverPort(server string) int {
 	return port
 }
 
-// login leaves out what the files and programs that credentials go through cannot hold: they are stored as
-// "name:password", and given to programs as one line.
+// login excludes characters that the files and programs for credentials cannot store: files have "name:password", and
+// programs get each value as one line.
 func (v *validator) login(r Connection) {
 	if strings.ContainsFunc(r.Username, unicode.IsControl) || strings.Contains(r.Username, ":") || len(r.Username) > maxCredential {
 		v.fault("username", "", fmt.Sprintf("may hold neither a colon nor control characters, and no more than %d bytes", maxCredential))
@@ -130,8 +130,7 @@ const maxCredential = 16 << 10
 // maxCA bounds a file of CA certificates: the bundle of all public ones has a quarter of that.
 const maxCA = 1 << 20
 
-// readCA reads the CA certificates of a file of the package, and returns them without whatever text is around
-// them.
+// readCA reads the CA certificates of a file of the package, and returns them without other text.
 func readCA(open linux.Open, path string) ([]byte, error) {
 	f, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +164,7 @@ func caCertificates(data []byte) ([]byte, error) {
 		if err != nil {
 			return nil, errors.New("holds a certificate that cannot be read")
 		}
-		// As crypto/x509 judges whether a certificate may sign others: those of version 1 do not say.
+		// As crypto/x509 decides whether a certificate may sign others: version 1 does not state it.
 		if cert.Version >= 3 && (!cert.BasicConstraintsValid || !cert.IsCA) {
 			return nil, fmt.Errorf("holds the certificate of %.100q, which is no CA: give the one that has signed the registry's", cert.Subject)
 		}

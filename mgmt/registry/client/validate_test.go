@@ -89,7 +89,7 @@ func TestCACertificate(t *testing.T) {
 		"right":     {ca, "", nil},
 		"a leaf":    {newCA(t, false), "", []string{"list[0].ca_certificate: holds the certificate of", "which is no CA"}},
 		"none":      {"x", "", []string{"list[0].ca_certificate: must hold CA certificates in PEM form"}},
-		"two of it": {ca, "ca.crt", []string{"list[0].ca_certificate: goes with no certificate_path: give one of them"}},
+		"two of it": {ca, "ca.crt", []string{"list[0].ca_certificate: cannot be combined with certificate_path: give one of them"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
