@@ -55,24 +55,25 @@ func (d *Driver) run(ctx context.Context, op *vnflcm.Operation, hook vnflcm.Hook
 	}
 	printed, failed := d.python(ctx, home, pkg, d.config.Timeout, pickle, filepath.Join(pkg, filepath.FromSlash(script)))
 	if ctx.Err() != nil || errors.Is(failed, sshexec.ErrTimeout) {
-		return failed // nothing complete was printed
+		return failed // the output is incomplete
 	}
 	return errors.Join(failed, d.take(ctx, op, given, printed, failed == nil))
 }
 
-// take takes over what the script has printed; of a script that has failed, only what the next hooks of the operation shall know.
+// take applies the output of the script. If the script has failed, it applies only the data for later hooks of the
+// operation.
 func (d *Driver) take(ctx context.Context, op *vnflcm.Operation, given *input, printed []byte, succeeded bool) error {
 	if len(printed) == 0 {
 		return nil
 	}
 	text, err := d.shim(ctx, printed, "decode", strconv.Itoa(maxOutput))
 	if err != nil {
-		op.Log.WarnContext(ctx, "what the script has printed has no effect", "error", err)
+		op.Log.WarnContext(ctx, "the output of the script is ignored", "error", err)
 		return nil
 	}
 	var result output
 	if err := json.Unmarshal(text, &result); err != nil {
-		op.Log.WarnContext(ctx, "what the script has printed has no effect: it is no dict with the entries that are read", "error", err)
+		op.Log.WarnContext(ctx, "the output of the script is ignored: it is not a dict with the expected entries", "error", err)
 		return nil
 	}
 	if err := given.ErrorData.keep(ctx, op, result.ErrorData); err != nil || !succeeded || result.Instance == nil {
