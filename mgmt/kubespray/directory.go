@@ -104,6 +104,10 @@ func (d *deployment) claim(ctx context.Context) error {
 	switch {
 	case err == nil && m.Instance == w.instance:
 		w.mark = m
+		// Heal of the whole VNF forgets a directory that it could not remove.
+		if err := d.op.State().Put(ctx, directoryState, d.taken()); err != nil {
+			return err
+		}
 	case err == nil:
 		return fmt.Errorf("%w: %s is that of VNF instance %.80q; choose another transferring_inventory_path", ErrDirectory, w.path, m.Instance)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -121,7 +125,7 @@ func (d *deployment) claim(ctx context.Context) error {
 
 // take takes a directory that has no mark.
 func (d *deployment) take(ctx context.Context) error {
-	w, ours := d.dir, taken{Server: d.serverName(), Path: d.dir.path}
+	w, ours := d.dir, d.taken()
 	var before taken
 	if err := d.op.State().Get(ctx, directoryState, &before); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
 		return err
@@ -153,6 +157,9 @@ func (d *deployment) take(ctx context.Context) error {
 	}
 	return w.writeMark(ctx)
 }
+
+// taken is what the state has of the directory.
+func (d *deployment) taken() taken { return taken{Server: d.serverName(), Path: d.dir.path} }
 
 // serverName is what the state calls the Ansible server.
 func (d *deployment) serverName() string {

@@ -217,6 +217,31 @@ func TestServerIsGone(t *testing.T) {
 	}
 }
 
+// TestDirectoryLeftByHeal: a heal of the whole VNF that could not remove the directory uses it again, and terminating removes it.
+func TestDirectoryLeftByHeal(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	before := files(t, l.server())
+	id := l.Instantiated(sample)
+	m := l.Process(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			away := s.Name == "remove-directory"
+			l.server().Refuse(away)
+			if away {
+				l.server().CutConnections()
+			}
+			return next(ctx)
+		}
+	})
+	opID, err := m.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
+	l.Must(opID, err, m)
+	if !strings.Contains(l.Log(), "is left on the Ansible server") {
+		t.Fatal("the directory was removed")
+	}
+	l.Must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	sameFiles(t, before, files(t, l.server()))
+}
+
 // TestConnectionLost: the run goes on, and is not started twice.
 func TestConnectionLost(t *testing.T) {
 	t.Parallel()
