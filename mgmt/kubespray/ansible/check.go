@@ -1,7 +1,6 @@
 package ansible
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -105,19 +104,18 @@ func (s Server) wrong(kind error, found, wanted, remedy string) error {
 
 // version asks Ansible itself.
 func (s Server) version(ctx context.Context, root string) (string, error) {
-	var stderr bytes.Buffer
 	out, err := s.Host.Output(ctx, sshexec.Command{
-		Argv: []string{"ansible-playbook", "--version"}, Env: map[string]string{"LC_ALL": utf8Locale}, Timeout: checkLimit, Stderr: &stderr,
+		Argv: []string{"ansible-playbook", "--version"}, Env: map[string]string{"LC_ALL": utf8Locale}, Timeout: checkLimit,
 	})
 	exit, exited := errors.AsType[*sshexec.ExitError](err)
 	switch {
 	case exited && exit.Code == 127:
 		return "", s.wrong(ErrAbsent, "no ansible-playbook in the PATH of the login user", "ansible-core",
 			"install it with what the playbooks need, see requirements.txt in "+root)
-	case exited && strings.Contains(stderr.String(), "locale"):
-		return "", s.wrong(ErrBroken, clean(oneLine(stderr.String()), maxName), "the locale "+utf8Locale, "install that locale")
+	case exited && strings.Contains(exit.Stderr, "locale"):
+		return "", s.wrong(ErrBroken, clean(oneLine(exit.Stderr), maxName), "the locale "+utf8Locale, "install that locale")
 	case exited:
-		return "", s.wrong(ErrBroken, clean(oneLine(stderr.String()), maxName), "", "repair it until ansible-playbook --version ends with exit code 0")
+		return "", s.wrong(ErrBroken, clean(oneLine(exit.Stderr), maxName), "", "repair it until ansible-playbook --version ends with exit code 0")
 	case err != nil:
 		return "", err
 	}

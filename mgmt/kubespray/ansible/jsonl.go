@@ -3,7 +3,9 @@ package ansible
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"regexp"
+	"slices"
 )
 
 // line is one of the callback ansible.posix.jsonl.
@@ -66,8 +68,9 @@ func readLine(r *reading, text []byte) bool {
 			}
 		}
 	default:
-		for host, result := range l.Hosts { // it is one
-			readResult(r, l.Event, r.name(l.Task.Name), host, result)
+		// The callback writes one host. Of several, the order is that of their names, so that two readings agree.
+		for _, host := range slices.Sorted(maps.Keys(l.Hosts)) {
+			readResult(r, l.Event, r.name(l.Task.Name), host, l.Hosts[host])
 		}
 	}
 	return true

@@ -234,6 +234,7 @@ func seeds(f *testing.F, callback string) {
 	f.Add([]byte(goodLines), 1)
 	f.Add([]byte("fatal: [h]: FAILED! => {\n{\nfatal: [h -> ]: UNREACHABLE! => {\n}\n...ignoring\n"), 3)
 	f.Add([]byte("TASK [\nincluded: for for , => (item=\nfailed: [h] (item=) => {) => {) => {"), 3)
+	f.Add([]byte(`{"_event":"v2_runner_on_failed","hosts":{"b":"","a":"","c":""}}`+"\n"), 3)
 	f.Add([]byte("\r\n\x00{\"_event\":\"v2_runner_on_failed\",\"hosts\":{\"\":null}}\n"), 3)
 }
 

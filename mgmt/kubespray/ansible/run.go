@@ -103,7 +103,11 @@ func (s Server) start(ctx context.Context, p Play) (*sshexec.Job, error) {
 	case err != nil:
 		return nil, err
 	case status.State == sshexec.JobPending:
-		// It has not begun, and it may be another command than what would be started now.
+		// The start was cut, and the run may begin at any moment. StartJob goes on with it, unless it is another command
+		// than what would be started now.
+		if job, err = s.launch(ctx, p); !errors.Is(err, sshexec.ErrJobExists) {
+			return job, err
+		}
 	case status.State == sshexec.JobRunning, !p.Again, s.succeeded(ctx, job, p, status):
 		return job, nil
 	}
