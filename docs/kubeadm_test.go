@@ -29,7 +29,8 @@ func parameterTypes(t *testing.T) structs {
 	out := structs{}
 	for pkg, dir := range map[string]string{"kubeadm": "../mgmt/kubeadm", "mgmt": "../mgmt", "linux": "../mgmt/linux",
 		"client": "../mgmt/registry/client", "registry": "../mgmt/registry", "kubernetes": "../infra/kubernetes",
-		"kubespray": "../mgmt/kubespray", "clustervnf": "../mgmt/internal/clustervnf", "login": "../internal/login"} {
+		"kubespray": "../mgmt/kubespray", "vimentry": "../mgmt/internal/vimentry", "vnfbalancer": "../mgmt/internal/vnfbalancer",
+		"clusterparam": "../mgmt/internal/clusterparam", "login": "../internal/login"} {
 		files, err := filepath.Glob(dir + "/*.go")
 		check(t, err)
 		for _, file := range files {
@@ -220,7 +221,7 @@ func TestKubeadmSteps(t *testing.T) {
 		v.must(t, op, err)
 		for name := range v.steps {
 			if rest, ok := strings.CutPrefix(name, "balance-"); ok && len(rest) == 8 {
-				name = "balance" // goes on with a digest
+				name = "balance" // followed by a digest
 			}
 			steps[name] = true
 		}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -282,7 +282,7 @@ func (d *deployment) certSANs() []string {
 		}
 	}
 	add(d.api.floating)
-	sans = append(sans, clustervnf.Names(d.balancers)...)
+	sans = append(sans, vnfbalancer.Names(d.balancers)...)
 	for _, m := range d.masters {
 		sans = append(sans, m.HostName)
 		for _, cp := range m.CPs {

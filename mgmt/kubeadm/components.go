@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -190,7 +190,7 @@ func (p *parameters) warnVersion(ctx context.Context, op *vnflcm.Operation) {
 func (c *checker) version(text string) {
 	switch v, ok := parseVersion(text); {
 	case !ok:
-		c.Fault("kubernetes_version", text, "must be a full version such as "+clustervnf.Defaults.KubernetesVersion)
+		c.Fault("kubernetes_version", text, "must be a full version such as "+clusterparam.Defaults.KubernetesVersion)
 	case v.major != 1 || v.minor < oldestMinor:
 		c.Fault("kubernetes_version", text, fmt.Sprintf("is not supported: 1.%d.0 and later versions 1 are", oldestMinor))
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -77,14 +77,14 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	p.warn(ctx, op)
 	p.warnVersion(ctx, op)
 	if d.config.ConfirmWholeHeal {
-		err = errors.Join(err, clustervnf.ConfirmWholeHeal(op))
+		err = errors.Join(err, clusterparam.ConfirmWholeHeal(op))
 	}
 	return errors.Join(err, err1, p.check(op), p.checkTargets(op), mgmt.CheckJumpHost(ctx, op))
 }
 
 // checkTargets refuses what cannot be done to a control plane.
 func (p *parameters) checkTargets(op *vnflcm.Operation) error {
-	if err := newChecker(op).ScalesBalancer(p.Cluster.Balancer); err != nil {
+	if err := p.Cluster.Balancer.CheckScaling(&newChecker(op).Checker); err != nil {
 		return err
 	}
 	switch {

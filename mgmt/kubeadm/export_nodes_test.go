@@ -9,7 +9,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -38,7 +38,7 @@ func NewSite(param string, masters, workers []mgmt.Node, points []vnflcm.Connect
 		if len(d.balancers) == 0 {
 			return Site{}, errors.New("no load balancer")
 		}
-		d.workers = clustervnf.Without(workers, d.balancers)
+		d.workers = clusternodes.Without(workers, d.balancers)
 	}
 	return Site{d}, d.findEndpoint()
 }

@@ -7,7 +7,8 @@ import (
 	"strconv"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -17,11 +18,11 @@ func (c *checker) externalBalancer(k *clusterParam) {
 	if k.Balancer == nil {
 		return
 	}
-	others := []clustervnf.Role{{Machines: "control-plane nodes", CP: k.Master.SSHCPName}, {Machines: "workers", CP: k.Worker.SSHCPName}}
+	others := []vnfbalancer.Role{{Machines: "control-plane nodes", CP: k.Master.SSHCPName}, {Machines: "workers", CP: k.Worker.SSHCPName}}
 	if k.Storage != nil {
-		others = append(others, clustervnf.Role{Machines: "the storage server", CP: k.Storage.SSHCPName})
+		others = append(others, vnfbalancer.Role{Machines: "the storage server", CP: k.Storage.SSHCPName})
 	}
-	c.Balancer(k.Balancer, others...)
+	k.Balancer.Check(&c.Checker, others...)
 	for _, other := range []struct{ path, value, reason string }{
 		{"api_endpoint", k.APIEndpoint, "cannot be given beside external_lb_param, whose load balancer is the endpoint: leave one of them out"},
 		{"script_path", k.ScriptPath, "cannot be given beside external_lb_param: the script sets up the endpoint itself"},
@@ -44,14 +45,14 @@ func (d *deployment) balancerAddress() apiAddress {
 }
 
 // ways is how the load balancers are worked on.
-func (d *deployment) ways() clustervnf.Balancing {
+func (d *deployment) ways() vnfbalancer.Balancing {
 	t := d.config.Timeouts
-	return clustervnf.Balancing{Op: d.op, Parallel: d.config.Parallel,
-		Limits: clustervnf.BalancingLimits{Install: t.Install, Change: t.Boot, Drain: t.Drain}}
+	return vnfbalancer.Balancing{Op: d.op, Parallel: d.config.Parallel,
+		Limits: vnfbalancer.BalancingLimits{Install: t.Install, Change: t.Boot, Drain: t.Drain}}
 }
 
 // setUpBalancers makes machines load balancers that lead to these nodes.
-func (d *deployment) setUpBalancers(ctx context.Context, machines []mgmt.Node, to clustervnf.Lead) error {
+func (d *deployment) setUpBalancers(ctx context.Context, machines []mgmt.Node, to vnfbalancer.Lead) error {
 	if len(machines) == 0 {
 		return nil
 	}
@@ -61,7 +62,7 @@ func (d *deployment) setUpBalancers(ctx context.Context, machines []mgmt.Node, t
 	if err != nil {
 		return err
 	}
-	everybody := clustervnf.Lead{Masters: d.masters, Workers: d.workers}
+	everybody := vnfbalancer.Lead{Masters: d.masters, Workers: d.workers}
 	if err := d.ways().Install(ctx, machines, d.p.Balancer.ScriptPath, everybody, d.environment()); err != nil {
 		return err
 	}
@@ -70,22 +71,22 @@ func (d *deployment) setUpBalancers(ctx context.Context, machines []mgmt.Node, t
 
 // route has the load balancers lead to all nodes, and to nobody else.
 func (d *deployment) route(ctx context.Context) error {
-	return d.ways().Route(ctx, "routes", d.balancers, clustervnf.Lead{Masters: d.masters, Workers: d.workers})
+	return d.ways().Route(ctx, "routes", d.balancers, vnfbalancer.Lead{Masters: d.masters, Workers: d.workers})
 }
 
 // unroute takes nodes that will go out of the routes of the load balancers that stay. The connections of workers that are
 // alive have ended before. Those of control-plane nodes are not waited for: clients of the API, such as kubelets, keep
 // theirs for as long as they get answers.
 func (d *deployment) unroute(ctx context.Context, gone []mgmt.Node) error {
-	balancers := clustervnf.Without(d.balancers, clustervnf.Among(d.balancers, d.op.Change.Replaced))
+	balancers := clusternodes.Without(d.balancers, clusternodes.Among(d.balancers, d.op.Change.Replaced))
 	if len(balancers) == 0 || len(gone) == 0 {
 		return nil
 	}
-	alive, err := clustervnf.Alive(ctx, d.op, d.config.Parallel, clustervnf.Without(gone, d.masters))
+	alive, err := vnfbalancer.Alive(ctx, d.op, d.config.Parallel, clusternodes.Without(gone, d.masters))
 	if err != nil {
 		return err
 	}
-	staying := clustervnf.Lead{Masters: clustervnf.Without(d.masters, gone), Workers: clustervnf.Without(d.workers, gone)}
+	staying := vnfbalancer.Lead{Masters: clusternodes.Without(d.masters, gone), Workers: clusternodes.Without(d.workers, gone)}
 	return d.ways().Release(ctx, balancers, alive, staying)
 }
 
@@ -98,12 +99,12 @@ func (d *deployment) healBalancers(ctx context.Context, replaced []mgmt.Node) er
 	if err := d.checkEndpoint(ctx); err != nil {
 		return err
 	}
-	newNodes := clustervnf.Among(d.nodes(), d.op.Change.Replaced)
-	there := clustervnf.Lead{Masters: clustervnf.Without(d.masters, newNodes), Workers: clustervnf.Without(d.workers, newNodes)}
+	newNodes := clusternodes.Among(d.nodes(), d.op.Change.Replaced)
+	there := vnfbalancer.Lead{Masters: clusternodes.Without(d.masters, newNodes), Workers: clusternodes.Without(d.workers, newNodes)}
 	if err := d.setUpBalancers(ctx, replaced, there); err != nil {
 		return err
 	}
-	return d.ways().RestoreParts(ctx, d.kube, replaced)
+	return d.ways().RestoreParts(ctx, d.kube, replaced, replaced...)
 }
 
 // endpointState is where the state of the instance has the endpoint that the cluster was made with, if it is at a load

@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -18,7 +20,7 @@ func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	defer dep.close()
 	if op.WholeVNF() {
-		err = clustervnf.RemoveVIM(ctx, op)
+		err = vimentry.RemoveVIM(ctx, op)
 	} else {
 		err = dep.withdraw(ctx)
 	}
@@ -30,8 +32,8 @@ func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 
 // withdraw empties single nodes, and removes the etcd members of control-plane nodes.
 func (d *deployment) withdraw(ctx context.Context) error {
-	masters, workers := clustervnf.Among(d.masters, d.op.Change.Replaced), clustervnf.Among(d.workers, d.op.Change.Replaced)
-	d.ask(clustervnf.Without(d.masters, masters))
+	masters, workers := clusternodes.Among(d.masters, d.op.Change.Replaced), clusternodes.Among(d.workers, d.op.Change.Replaced)
+	d.ask(clusternodes.Without(d.masters, masters))
 	if len(d.up) == 0 {
 		return errors.New("kubeadm: no control-plane node would be left: heal the whole VNF")
 	}
@@ -54,9 +56,9 @@ func (d *deployment) withdraw(ctx context.Context) error {
 
 // deleteReplaced deletes the Node objects of the machines that are gone. The new machines are not asked.
 func (d *deployment) deleteReplaced(ctx context.Context) error {
-	replaced := slices.Concat(clustervnf.Among(d.masters, d.op.Change.Replaced), clustervnf.Among(d.workers, d.op.Change.Replaced))
-	d.ask(clustervnf.Without(d.masters, replaced))
-	return clustervnf.DeleteNodes(ctx, d.op, d.kube, d.config.Parallel, clustervnf.VNFCs(replaced))
+	replaced := slices.Concat(clusternodes.Among(d.masters, d.op.Change.Replaced), clusternodes.Among(d.workers, d.op.Change.Replaced))
+	d.ask(clusternodes.Without(d.masters, replaced))
+	return nodedrain.DeleteNodes(ctx, d.op, d.kube, d.config.Parallel, clusternodes.VNFCs(replaced))
 }
 
 // healEnd makes the new machines what the old ones were.
@@ -74,8 +76,8 @@ func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
 	if err := dep.changeRegistries(ctx, dep.staying()); err != nil {
 		return err
 	}
-	masters, workers := clustervnf.Among(dep.masters, op.Change.Replaced), clustervnf.Among(dep.workers, op.Change.Replaced)
-	storage, balancers := clustervnf.Among(dep.storage, op.Change.Replaced), clustervnf.Among(dep.balancers, op.Change.Replaced)
+	masters, workers := clusternodes.Among(dep.masters, op.Change.Replaced), clusternodes.Among(dep.workers, op.Change.Replaced)
+	storage, balancers := clusternodes.Among(dep.storage, op.Change.Replaced), clusternodes.Among(dep.balancers, op.Change.Replaced)
 	if op.WholeVNF() {
 		return dep.build(ctx)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -93,7 +93,7 @@ func (d *deployment) decide(ctx context.Context, targets []mgmt.Node) ([]mgmt.No
 	}
 	var out []mgmt.Node
 	for _, id := range ids {
-		out = append(out, clustervnf.Among(targets, []vnflcm.VNFC{{ID: id}})...)
+		out = append(out, clusternodes.Among(targets, []vnflcm.VNFC{{ID: id}})...)
 	}
 	return out, nil
 }
@@ -139,7 +139,7 @@ func (d *deployment) replace(ctx context.Context, masters, workers []mgmt.Node) 
 	if err := d.checkScriptNames(); err != nil {
 		return err
 	}
-	stayed := clustervnf.Without(d.masters, masters)
+	stayed := clusternodes.Without(d.masters, masters)
 	b, err := d.existing(ctx)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (d *deployment) replace(ctx context.Context, masters, workers []mgmt.Node) 
 	tokens := &batch{d: d}
 	replaced := slices.Concat(masters, workers)
 	err = vnflcm.Each(ctx, d.config.Parallel, d.machines(), func(ctx context.Context, n mgmt.Node) error {
-		if len(clustervnf.Among(replaced, []vnflcm.VNFC{n.VNFC})) == 0 {
+		if len(clusternodes.Among(replaced, []vnflcm.VNFC{n.VNFC})) == 0 {
 			return d.updateOther(ctx, n)
 		}
 		if err := d.prepare(ctx, n); err != nil || d.isMaster(n) {
@@ -164,7 +164,7 @@ func (d *deployment) replace(ctx context.Context, masters, workers []mgmt.Node) 
 	if err := d.balance(ctx, d.masters); err != nil {
 		return err
 	}
-	if err := clustervnf.AwaitReady(ctx, d.op, d.kube, replaced, d.config.Timeouts.Ready); err != nil {
+	if err := clusternodes.AwaitReady(ctx, d.op, d.kube, replaced, d.config.Timeouts.Ready); err != nil {
 		return err
 	}
 	if err := d.route(ctx); err != nil {

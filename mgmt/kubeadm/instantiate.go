@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -29,14 +31,14 @@ func (d *deployment) build(ctx context.Context) error {
 	if err := d.checkScriptNames(); err != nil {
 		return err
 	}
-	settings := clustervnf.Settings{PodCIDR: d.p.Master.PodCIDR, ClusterCIDR: d.p.Master.ClusterCIDR, KubernetesVersion: d.p.KubernetesVersion}
+	settings := clusterparam.Settings{PodCIDR: d.p.Master.PodCIDR, ClusterCIDR: d.p.Master.ClusterCIDR, KubernetesVersion: d.p.KubernetesVersion}
 	if err := errors.Join(d.noteEndpoint(ctx), settings.Record(ctx, d.op)); err != nil {
 		return err
 	}
 	tokens, way := &batch{d: d}, newPassage()
 	err := vnflcm.Each(ctx, 0, []func(context.Context) error{
 		func(ctx context.Context) error {
-			first := clustervnf.Lead{Masters: d.masters[:1]} // the others, and the workers, once they are Ready
+			first := vnfbalancer.Lead{Masters: d.masters[:1]} // the others, and the workers, once they are Ready
 			return way.open(func() error { return d.setUpBalancers(ctx, d.balancers, first) })
 		},
 		func(ctx context.Context) error { return d.makeNodes(ctx, tokens, way) },
@@ -45,7 +47,7 @@ func (d *deployment) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := clustervnf.AwaitReady(ctx, d.op, d.kube, d.nodes(), d.config.Timeouts.Ready); err != nil {
+	if err := clusternodes.AwaitReady(ctx, d.op, d.kube, d.nodes(), d.config.Timeouts.Ready); err != nil {
 		return err
 	}
 	if err := d.route(ctx); err != nil {
@@ -70,7 +72,7 @@ func (d *deployment) makeNodes(ctx context.Context, tokens *batch, way *passage)
 		if n.ID == d.masters[0].ID {
 			return control.open(func() (bootstrap, error) { return d.bringUp(ctx, n, way) })
 		}
-		if len(clustervnf.Among(d.storage, []vnflcm.VNFC{n.VNFC})) > 0 {
+		if len(clusternodes.Among(d.storage, []vnflcm.VNFC{n.VNFC})) > 0 {
 			return d.setUpStorage(ctx, n)
 		}
 		if err := d.prepare(ctx, n); err != nil {
@@ -88,7 +90,7 @@ func (d *deployment) makeNodes(ctx context.Context, tokens *batch, way *passage)
 }
 
 func (d *deployment) isMaster(n mgmt.Node) bool {
-	return len(clustervnf.Among(d.masters, []vnflcm.VNFC{n.VNFC})) > 0
+	return len(clusternodes.Among(d.masters, []vnflcm.VNFC{n.VNFC})) > 0
 }
 
 // bringUp makes the control plane on its first node.

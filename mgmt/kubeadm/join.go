@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -216,7 +216,7 @@ func (d *deployment) joinNow(ctx context.Context, n mgmt.Node, b bootstrap, toke
 		return err
 	}
 	// The object of an attempt that was cut short.
-	if err := clustervnf.ForgetNode(ctx, d.kube, n); err != nil {
+	if err := nodedrain.ForgetNode(ctx, d.kube, n); err != nil {
 		return err
 	}
 	c, err := tokens.credentials(ctx, controlPlane)

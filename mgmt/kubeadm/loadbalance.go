@@ -10,7 +10,7 @@ import (
 	"net/netip"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -144,7 +144,7 @@ func replaceChecked(ctx context.Context, n mgmt.Node, path, content string, mode
 // haproxyConfig leads the clients of the API to these control-plane nodes, as the load balancer of a VNF does.
 func haproxyConfig(vip netip.Addr, masters []mgmt.Node) ([]byte, error) {
 	return loadbalancer.Config{
-		Parts: map[string]loadbalancer.Part{"cluster": loadbalancer.Cluster(balancedPort, clustervnf.Servers(masters), nil)},
+		Parts: map[string]loadbalancer.Part{"cluster": loadbalancer.Cluster(balancedPort, vnfbalancer.Servers(masters), nil)},
 		IPv6:  vip.Is6(), AlivePort: alivePort,
 	}.Render()
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
@@ -167,7 +167,7 @@ func (d *deployment) moveLeader(ctx context.Context, client *etcd.Client, leader
 // time, and any member at the address of the node that will join. It is called when no join is under way, and
 // before the machine is reset: a voting member must still be alive to be taken out of two.
 func (d *deployment) clearMembers(ctx context.Context, n mgmt.Node) error {
-	others := cluster.New(clustervnf.Without(d.up, []mgmt.Node{n}))
+	others := cluster.New(clusternodes.Without(d.up, []mgmt.Node{n}))
 	defer others.Close()
 	leader, err := others.Leader(ctx)
 	if err != nil {
@@ -216,7 +216,7 @@ func (d *deployment) clearMembersBy(ctx context.Context, leader, n mgmt.Node) er
 func (d *deployment) awaitMembers(ctx context.Context, joined []mgmt.Node) error {
 	return poll(ctx, func() error {
 		return d.withEtcd(ctx, joined, nil, func(_ *etcd.Client, members []etcd.Member) error {
-			return checkMembers(members, joined, clustervnf.Without(d.masters, joined))
+			return checkMembers(members, joined, clusternodes.Without(d.masters, joined))
 		})
 	})
 }

@@ -7,7 +7,9 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -41,16 +43,16 @@ type clusterParam struct {
 	Worker            nodeParam   `json:"worker_node"`
 	Proxy             mgmt.Proxy  `json:"proxy"`
 
-	Balancer    *clustervnf.BalancerParam `json:"external_lb_param"` // Tacker's for kubespray
-	Registries  client.Connections        `json:"private_registry_connection_info"`
-	DrainPolicy cluster.DrainPolicy       `json:"drain_policy"` // beyond Tacker; default Fail
-	HelmScript  string                    `json:"helm_installation_script_path"`
-	Storage     *storageParam             `json:"storage_server"`
-	Packages    packagesParam             `json:"packages"`
-	Flannel     flannelParam              `json:"flannel"`
+	Balancer    *vnfbalancer.BalancerParam `json:"external_lb_param"` // Tacker's for kubespray
+	Registries  client.Connections         `json:"private_registry_connection_info"`
+	DrainPolicy cluster.DrainPolicy        `json:"drain_policy"` // beyond Tacker; default Fail
+	HelmScript  string                     `json:"helm_installation_script_path"`
+	Storage     *storageParam              `json:"storage_server"`
+	Packages    packagesParam              `json:"packages"`
+	Flannel     flannelParam               `json:"flannel"`
 	componentParam
-	Volumes []nfsVolumeParam    `json:"pv_registration_params"`
-	VIM     clustervnf.VIMParam `json:"vim_registration"` // beyond Tacker
+	Volumes []nfsVolumeParam  `json:"pv_registration_params"`
+	VIM     vimentry.VIMParam `json:"vim_registration"` // beyond Tacker
 }
 
 type nodeParam struct {
@@ -71,7 +73,7 @@ type masterParam struct {
 }
 
 // clusterPath is where most parameters are.
-const clusterPath = clustervnf.Path
+const clusterPath = clusterparam.Path
 
 // SecretParams implements vnflcm.SecretParams.
 func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{}) }
@@ -83,7 +85,7 @@ func (d *Driver) PublicParams() []string { return vnflcm.PublicPaths(parameters{
 func read(ctx context.Context, op *vnflcm.Operation) (*parameters, error) {
 	p := &parameters{}
 	_, err := op.Params.Decode(p)
-	settings, err1 := clustervnf.ReadSettings(ctx, op)
+	settings, err1 := clusterparam.ReadSettings(ctx, op)
 	c := &p.Cluster
 	c.Master.PodCIDR = cmp.Or(c.Master.PodCIDR, settings.PodCIDR)
 	c.Master.ClusterCIDR = cmp.Or(c.Master.ClusterCIDR, settings.ClusterCIDR)
@@ -104,7 +106,7 @@ func changed(old, given mgmt.Login) mgmt.Login {
 
 // warn names what is accepted but is not, or not as given, put to use. Once per operation: in Validate.
 func (p *parameters) warn(ctx context.Context, op *vnflcm.Operation) {
-	clustervnf.Warn(ctx, op, &parameters{}, p.Cluster.Master.PodCIDR, p.Cluster.Master.ClusterCIDR, p.Cluster.Proxy)
+	clusterparam.Warn(ctx, op, &parameters{}, p.Cluster.Master.PodCIDR, p.Cluster.Master.ClusterCIDR, p.Cluster.Proxy)
 	if cp := p.Cluster.Master.ClusterCPName; cp != "" && p.Cluster.Balancer != nil {
 		op.Log.WarnContext(ctx, "cluster_cp_name has no effect with external_lb_param, whose load balancer has the API",
 			"attribute", clusterPath+".master_node.cluster_cp_name", "value", cp)
@@ -113,9 +115,9 @@ func (p *parameters) warn(ctx context.Context, op *vnflcm.Operation) {
 }
 
 // checker collects the faults of the parameters against the package.
-type checker struct{ clustervnf.Checker }
+type checker struct{ clusterparam.Checker }
 
-func newChecker(op *vnflcm.Operation) *checker { return &checker{clustervnf.Checker{Op: op}} }
+func newChecker(op *vnflcm.Operation) *checker { return &checker{clusterparam.Checker{Op: op}} }
 
 // check finds every fault; the paths are relative to k8s_cluster_installation_param.
 func (p *parameters) check(op *vnflcm.Operation) error {
@@ -142,12 +144,12 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.Add(vnflcm.AtPath("proxy", k.Proxy.Validate()))
 	c.registries(k)
 	c.DrainPolicy(k.DrainPolicy)
-	c.VIM(k.VIM)
+	k.VIM.Check(&c.Checker)
 	c.storage(k)
 	return vnflcm.AtPath(clusterPath, c.Err())
 }
 
 func (c *checker) node(path string, n nodeParam) {
-	c.Place(path, clustervnf.Place{AspectID: n.AspectID, VDUID: n.VDUID, SSHCPName: n.SSHCPName, NICCPName: n.NICCPName})
+	c.Place(path, clusterparam.Place{AspectID: n.AspectID, VDUID: n.VDUID, SSHCPName: n.SSHCPName, NICCPName: n.NICCPName})
 	c.Add(vnflcm.AtPath(path, n.Validate("")))
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -121,7 +121,7 @@ func (d *deployment) changeRegistriesOf(ctx context.Context, n mgmt.Node) error 
 	switch {
 	case !d.op.RollingBack && err == nil:
 		return client.Probe(ctx, n.SSH, runtime, d.p.Registries)
-	case d.op.RollingBack && (clustervnf.Unreachable(ctx, err) || refused(err)):
+	case d.op.RollingBack && (clusternodes.Unreachable(ctx, err) || refused(err)):
 		d.op.Log.WarnContext(ctx, "the private registries of a node could not be set back", "host", n.HostName, "error", err)
 		return nil
 	}
@@ -137,7 +137,7 @@ func (d *deployment) updateOther(ctx context.Context, n mgmt.Node) error {
 }
 
 func (d *deployment) isStorage(n mgmt.Node) bool {
-	return len(clustervnf.Among(d.storage, []vnflcm.VNFC{n.VNFC})) > 0
+	return len(clusternodes.Among(d.storage, []vnflcm.VNFC{n.VNFC})) > 0
 }
 
 // refused reports that a registry does not take the connection as it is.
@@ -148,5 +148,5 @@ func refused(err error) bool {
 // staying are the machines that were there before the operation.
 func (d *deployment) staying() []mgmt.Node {
 	change := d.op.Change
-	return clustervnf.Without(d.machines(), clustervnf.Among(d.machines(), slices.Concat(change.Added, change.Replaced)))
+	return clusternodes.Without(d.machines(), clusternodes.Among(d.machines(), slices.Concat(change.Added, change.Replaced)))
 }

@@ -12,7 +12,8 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -26,7 +27,7 @@ func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	defer dep.close()
-	gone := clustervnf.Among(dep.workers, op.Change.Removed)
+	gone := clusternodes.Among(dep.workers, op.Change.Removed)
 	if err := dep.unroute(ctx, gone); err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 // evict empties a node whose machine will be removed. With force, a drain that fails does not stop the operation.
 func (d *deployment) evict(ctx context.Context, n mgmt.Node, force bool) error {
 	o := cluster.DrainOptions{Timeout: d.config.Timeouts.Drain, Force: force, Policy: d.p.DrainPolicy}
-	return clustervnf.Withdraw(ctx, d.op, d.kube, n, o)
+	return nodedrain.Withdraw(ctx, d.op, d.kube, n, o)
 }
 
 // scaleEnd makes new machines nodes, or deletes the nodes of removed machines, and tells the other machines which nodes
@@ -58,7 +59,7 @@ func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	defer dep.close()
 	if op.Scale.Type == vnflcm.ScaleIn {
-		if err := clustervnf.DeleteNodes(ctx, op, dep.kube, d.config.Parallel, op.Change.Removed); err != nil {
+		if err := nodedrain.DeleteNodes(ctx, op, dep.kube, d.config.Parallel, op.Change.Removed); err != nil {
 			return err
 		}
 		err = errors.Join(d.forget(ctx, op, op.Change.Removed), dep.changeRegistries(ctx, dep.staying()))
@@ -67,7 +68,7 @@ func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
 	if err := dep.changeRegistries(ctx, dep.staying()); err != nil {
 		return err
 	}
-	return dep.addWorkers(ctx, clustervnf.Among(dep.workers, op.Change.Added))
+	return dep.addWorkers(ctx, clusternodes.Among(dep.workers, op.Change.Added))
 }
 
 // addWorkers joins new machines to the running cluster.
@@ -81,7 +82,7 @@ func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
 	}
 	tokens := &batch{d: d}
 	err = vnflcm.Each(ctx, d.config.Parallel, d.machines(), func(ctx context.Context, n mgmt.Node) error {
-		if len(clustervnf.Among(added, []vnflcm.VNFC{n.VNFC})) == 0 {
+		if len(clusternodes.Among(added, []vnflcm.VNFC{n.VNFC})) == 0 {
 			return d.updateOther(ctx, n)
 		}
 		if err := d.prepare(ctx, n); err != nil {
@@ -92,7 +93,7 @@ func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
 	if err = errors.Join(err, d.revokeTokens(ctx)); err != nil {
 		return err
 	}
-	if err := clustervnf.AwaitReady(ctx, d.op, d.kube, added, d.config.Timeouts.Ready); err != nil {
+	if err := clusternodes.AwaitReady(ctx, d.op, d.kube, added, d.config.Timeouts.Ready); err != nil {
 		return err
 	}
 	if err := d.route(ctx); err != nil {
@@ -145,7 +146,7 @@ func (d *deployment) updateHosts(ctx context.Context, nodes []mgmt.Node) error {
 	return vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
 		return d.do(ctx, "hosts", n, time.Minute, func(ctx context.Context) error {
 			err := d.writeHosts(ctx, n)
-			if clustervnf.Unreachable(ctx, err) {
+			if clusternodes.Unreachable(ctx, err) {
 				d.op.Log.WarnContext(ctx, "the hosts file of a node could not be brought up to date", "host", n.HostName, "error", err)
 				return nil
 			}

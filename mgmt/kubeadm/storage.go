@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 )
 
@@ -187,5 +187,5 @@ func (d *deployment) findStorage() error {
 
 // machines are all nodes and the storage server, unless that is being replaced.
 func (d *deployment) machines() []mgmt.Node {
-	return append(d.nodes(), clustervnf.Without(d.storage, clustervnf.Among(d.storage, d.op.Change.Replaced))...)
+	return append(d.nodes(), clusternodes.Without(d.storage, clusternodes.Among(d.storage, d.op.Change.Replaced))...)
 }

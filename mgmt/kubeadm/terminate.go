@@ -6,14 +6,15 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // terminateStart takes the cluster out of the VIM registry while it is still there, so that nothing new is
 // put on it, and ends the account that the entry had.
 func (d *Driver) terminateStart(ctx context.Context, op *vnflcm.Operation) error {
-	if err := clustervnf.RemoveVIM(ctx, op); err != nil {
+	if err := vimentry.RemoveVIM(ctx, op); err != nil {
 		return err
 	}
 	if op.Terminate.TerminationType == vnflcm.TerminateGraceful {
@@ -38,7 +39,7 @@ func (d *Driver) drainAll(ctx context.Context, op *vnflcm.Operation) error {
 		limit = d.config.Timeouts.Drain
 	}
 	err = vnflcm.Each(ctx, d.config.Parallel, dep.workers, func(ctx context.Context, n mgmt.Node) error {
-		return clustervnf.Drain(ctx, op, dep.kube, n, cluster.DrainOptions{Timeout: limit, Force: true, Policy: cluster.DrainContinue})
+		return nodedrain.Drain(ctx, op, dep.kube, n, cluster.DrainOptions{Timeout: limit, Force: true, Policy: cluster.DrainContinue})
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -52,7 +53,7 @@ func (d *Driver) drainAll(ctx context.Context, op *vnflcm.Operation) error {
 // terminateEnd drops what is kept of the machines. The entry in the VIM registry goes here too: a VNFD need
 // not name terminate_start.
 func (d *Driver) terminateEnd(ctx context.Context, op *vnflcm.Operation) error {
-	if err := clustervnf.RemoveVIM(ctx, op); err != nil {
+	if err := vimentry.RemoveVIM(ctx, op); err != nil {
 		return err
 	}
 	return d.forget(ctx, op, op.Change.Removed)

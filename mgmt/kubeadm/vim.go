@@ -5,24 +5,25 @@ import (
 	"net"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // VIMType is the vimType of the entry that a cluster gets in the VIM registry.
-const VIMType = clustervnf.VIMType
+const VIMType = vimentry.VIMType
 
 // VIMID is the id of that entry: it follows from the id of the VNF instance.
-func VIMID(instanceID string) string { return clustervnf.VIMID(instanceID) }
+func VIMID(instanceID string) string { return vimentry.VIMID(instanceID) }
 
 // registerVIM makes the cluster a VIM that CNFs can be instantiated on, or brings its entry up to date.
 func (d *deployment) registerVIM(ctx context.Context) error {
-	r := clustervnf.Registration{VIMParam: d.p.VIM, Name: d.p.VIMName, Endpoint: d.verifiedEndpoint}
+	r := vimentry.Registration{VIMParam: d.p.VIM, Name: d.p.VIMName, Endpoint: d.verifiedEndpoint}
 	if d.p.HelmScript != "" {
 		r.Extra = d.helmInfo
 	}
-	return clustervnf.RegisterVIM(ctx, d.op, d.kube, d.config.Timeouts.Ready, r)
+	return vimentry.RegisterVIM(ctx, d.op, d.kube, d.config.Timeouts.Ready, r)
 }
 
 // verifiedEndpoint is where others reach the API: the floating address, if there is one. A certificate that does
@@ -96,10 +97,10 @@ func (d *deployment) needsPassword(ctx context.Context) bool {
 
 // removeAccount ends the token of the registration.
 func (d *Driver) removeAccount(ctx context.Context, op *vnflcm.Operation) error {
-	return clustervnf.RemoveAccount(ctx, op, func(ctx context.Context) (*clustervnf.Cluster, clustervnf.VIMParam, error) {
+	return vimentry.RemoveAccount(ctx, op, func(ctx context.Context) (*clusternodes.Cluster, vimentry.VIMParam, error) {
 		dep, err := d.open(ctx, op)
 		if err != nil {
-			return nil, clustervnf.VIMParam{}, err
+			return nil, vimentry.VIMParam{}, err
 		}
 		return dep.kube, dep.p.VIM, nil
 	})

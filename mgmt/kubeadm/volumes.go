@@ -15,7 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -173,7 +173,7 @@ func (d *deployment) registerVolumes(ctx context.Context) error {
 // releaseVolumes removes the persistent volumes before their storage server is replaced: the address in them cannot be
 // changed. Where one is bound to a claim, nothing is touched, and the storage server is not healed.
 func (d *deployment) releaseVolumes(ctx context.Context) error {
-	if len(clustervnf.Among(d.storage, d.op.Change.Replaced)) == 0 || len(d.p.Volumes) == 0 {
+	if len(clusternodes.Among(d.storage, d.op.Change.Replaced)) == 0 || len(d.p.Volumes) == 0 {
 		return nil
 	}
 	return vnflcm.Do(ctx, d.op, "release-volumes", "", func(ctx context.Context) error {

@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 )
 
 // balancing is how the load balancers are worked on.
-func (d *deployment) balancing() clustervnf.Balancing {
+func (d *deployment) balancing() vnfbalancer.Balancing {
 	t := d.config.Timeouts
-	return clustervnf.Balancing{Op: d.op, Parallel: d.config.Parallel,
-		Limits: clustervnf.BalancingLimits{Install: t.Playbook, Change: t.Boot, Drain: t.Drain}}
+	return vnfbalancer.Balancing{Op: d.op, Parallel: d.config.Parallel,
+		Limits: vnfbalancer.BalancingLimits{Install: t.Playbook, Change: t.Boot, Drain: t.Drain}}
 }
 
 // installBalancers makes machines load balancers.
@@ -24,8 +24,8 @@ func (d *deployment) installBalancers(ctx context.Context, machines []mgmt.Node)
 }
 
 // leadTo are the control plane and these workers.
-func (d *deployment) leadTo(workers []mgmt.Node) clustervnf.Lead {
-	return clustervnf.Lead{Masters: d.masters, Workers: workers}
+func (d *deployment) leadTo(workers []mgmt.Node) vnfbalancer.Lead {
+	return vnfbalancer.Lead{Masters: d.masters, Workers: workers}
 }
 
 // route has the load balancers lead to the control plane and these workers, and to nobody else: the step of that name.
@@ -41,5 +41,5 @@ func (d *deployment) release(ctx context.Context, machines, alive, staying []mgm
 
 // restoreParts gives new load balancers what CNFs have had on the old ones.
 func (d *deployment) restoreParts(ctx context.Context, machines []mgmt.Node) error {
-	return d.balancing().RestoreParts(ctx, d.kube, machines)
+	return d.balancing().RestoreParts(ctx, d.kube, machines, machines...)
 }

@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/inventory"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -18,11 +19,11 @@ import (
 func joined(errs ...error) error { return errors.Join(errs...) }
 
 // checker collects the faults of the parameters against the package.
-type checker struct{ clustervnf.Checker }
+type checker struct{ clusterparam.Checker }
 
 // check finds every fault, what cannot be done to this cluster among them.
 func (d *Driver) check(p *parameters, op *vnflcm.Operation) error {
-	c := &checker{clustervnf.Checker{Op: op}}
+	c := &checker{clusterparam.Checker{Op: op}}
 	k := &p.Cluster
 	c.node("master_node", k.Master.nodeParam)
 	c.node("worker_node", k.Worker)
@@ -30,16 +31,16 @@ func (d *Driver) check(p *parameters, op *vnflcm.Operation) error {
 	c.CP("master_node.cluster_cp_name", k.Master.ClusterCPName)
 	c.networks(&k.Master)
 	c.ansible(k.Ansible, d.config.Server != nil)
-	c.Balancer(k.Balancer, clustervnf.Role{Machines: "control-plane nodes", CP: k.Master.SSHCPName}, clustervnf.Role{Machines: "workers", CP: k.Worker.SSHCPName})
+	k.Balancer.Check(&c.Checker, vnfbalancer.Role{Machines: "control-plane nodes", CP: k.Master.SSHCPName}, vnfbalancer.Role{Machines: "workers", CP: k.Worker.SSHCPName})
 	c.Add(vnflcm.AtPath("proxy", k.Proxy.Validate()))
 	c.groups(k.Groups)
 	c.DrainPolicy(k.Drain)
-	c.VIM(k.VIM)
-	return joined(vnflcm.AtPath(clustervnf.Path, c.Err()), c.odd(k.Master.SSHCPName), c.targets(k))
+	k.VIM.Check(&c.Checker)
+	return joined(vnflcm.AtPath(clusterparam.Path, c.Err()), c.odd(k.Master.SSHCPName), c.targets(k))
 }
 
 func (c *checker) node(at string, n nodeParam) {
-	c.Place(at, clustervnf.Place{AspectID: n.AspectID, VDUID: n.VDUID, SSHCPName: n.SSHCPName, NICCPName: n.NICCPName})
+	c.Place(at, clusterparam.Place{AspectID: n.AspectID, VDUID: n.VDUID, SSHCPName: n.SSHCPName, NICCPName: n.NICCPName})
 	c.Add(n.Validate(at + "."))
 }
 
@@ -110,7 +111,7 @@ func (c *checker) targets(k *clusterParam) error {
 	if k.Master.SSHCPName != "" && c.Scales(k.Master.SSHCPName) {
 		return &vnflcm.ParamError{Path: "aspectId", Value: c.Op.Scale.AspectID, Reason: "control-plane nodes cannot be scaled: choose their number when instantiating"}
 	}
-	if err := c.ScalesBalancer(k.Balancer); err != nil {
+	if err := k.Balancer.CheckScaling(&c.Checker); err != nil {
 		return err
 	}
 	if c.Op.Heal == nil || c.Op.WholeVNF() {

@@ -9,7 +9,8 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -88,7 +89,7 @@ type deployment struct {
 	masters   []mgmt.Node // by address: the first one is the same in every operation
 	workers   []mgmt.Node
 	balancers []mgmt.Node
-	kube      *clustervnf.Cluster
+	kube      *clusternodes.Cluster
 
 	versions ansible.Versions // since prepare
 	dir      *directory       // since prepare
@@ -127,7 +128,7 @@ func (d *deployment) close() { d.kube.Close() }
 func (d *Driver) nodes(op *vnflcm.Operation, n nodeParam, role string) ([]mgmt.Node, error) {
 	access := mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, Login: n.Login, SudoPassword: n.BecomePassword, LoginGrace: d.config.Timeouts.Login}
 	nodes, err := access.Nodes(op, d.config.Pool, role)
-	clustervnf.SortByAddress(nodes)
+	vnfbalancer.SortByAddress(nodes)
 	return nodes, err
 }
 

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 )
 
 // tunnelOverhead is what Calico's tunnels take of every packet: 50 bytes for VXLAN, which is kubespray's default since
@@ -45,11 +45,11 @@ func (d *deployment) groupVars() map[string]map[string]any {
 
 // certificateNames are the addresses at which clients reach the API, beside those by which kubespray knows its nodes.
 func (d *deployment) certificateNames() []string {
-	names := clustervnf.Names(d.balancers)
+	names := vnfbalancer.Names(d.balancers)
 	for _, n := range d.masters {
 		for _, name := range []string{d.p.Master.SSHCPName, d.p.Master.ClusterCPName} {
 			if cp, has := n.CP(name); has {
-				names = append(names, clustervnf.Addresses(cp)...)
+				names = append(names, vnfbalancer.Addresses(cp)...)
 			}
 		}
 	}

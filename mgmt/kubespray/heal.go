@@ -3,7 +3,8 @@ package kubespray
 import (
 	"context"
 
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -19,7 +20,7 @@ func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	defer dep.close()
 	replaced := op.Change.Replaced
-	err = dep.withdraw(ctx, clustervnf.Among(dep.workers, replaced), clustervnf.Without(dep.balancers, clustervnf.Among(dep.balancers, replaced)))
+	err = dep.withdraw(ctx, clusternodes.Among(dep.workers, replaced), clusternodes.Without(dep.balancers, clusternodes.Among(dep.balancers, replaced)))
 	if err != nil {
 		return err
 	}
@@ -36,9 +37,9 @@ func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
 	if op.WholeVNF() {
 		return dep.build(ctx)
 	}
-	balancers, workers := clustervnf.Among(dep.balancers, op.Change.Replaced), clustervnf.Among(dep.workers, op.Change.Replaced)
+	balancers, workers := clusternodes.Among(dep.balancers, op.Change.Replaced), clusternodes.Among(dep.workers, op.Change.Replaced)
 	if len(workers) > 0 {
-		if err := clustervnf.DeleteNodes(ctx, op, dep.kube, d.config.Parallel, clustervnf.VNFCs(workers)); err != nil {
+		if err := nodedrain.DeleteNodes(ctx, op, dep.kube, d.config.Parallel, clusternodes.VNFCs(workers)); err != nil {
 			return err
 		}
 		if err := dep.prepare(ctx); err != nil {

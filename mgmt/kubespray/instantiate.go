@@ -4,7 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -19,7 +20,7 @@ func (d *Driver) instantiateEnd(ctx context.Context, op *vnflcm.Operation) error
 
 // build makes the cluster, and its load balancer meanwhile.
 func (d *deployment) build(ctx context.Context) error {
-	settings := clustervnf.Settings{PodCIDR: d.p.Master.PodCIDR, ClusterCIDR: d.p.Master.ClusterCIDR}
+	settings := clusterparam.Settings{PodCIDR: d.p.Master.PodCIDR, ClusterCIDR: d.p.Master.ClusterCIDR}
 	if err := settings.Record(ctx, d.op); err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func (d *deployment) build(ctx context.Context) error {
 	if err := d.route(ctx, "routes", d.balancers, d.workers); err != nil {
 		return err
 	}
-	if err := clustervnf.AwaitReady(ctx, d.op, d.kube, d.members(), d.config.Timeouts.Ready); err != nil {
+	if err := clusternodes.AwaitReady(ctx, d.op, d.kube, d.members(), d.config.Timeouts.Ready); err != nil {
 		return err
 	}
 	if err := d.registerVIM(ctx); err != nil {

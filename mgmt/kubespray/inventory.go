@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/inventory"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -55,7 +55,7 @@ func (d *deployment) files(ctx context.Context, workers []mgmt.Node) ([]inventor
 
 func (d *deployment) inventoryNode(n mgmt.Node) inventory.Node {
 	role, p, roles := "master", d.p.Master.nodeParam, []inventory.Role{inventory.ControlPlane, inventory.Etcd}
-	if len(clustervnf.Among(d.masters, []vnflcm.VNFC{n.VNFC})) == 0 {
+	if len(clusternodes.Among(d.masters, []vnflcm.VNFC{n.VNFC})) == 0 {
 		role, p, roles = "worker", d.p.Worker, []inventory.Role{inventory.Worker}
 	}
 	node := inventory.Node{Name: n.HostName, Address: d.sshAddress(n), IP: n.IP, User: p.Username, BecomePassword: p.becomePassword(), Roles: roles}

@@ -7,7 +7,9 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -35,8 +37,8 @@ type clusterParam struct {
 
 type (
 	drainPolicy     = cluster.DrainPolicy
-	vimRegistration = clustervnf.VIMParam
-	balancerParam   = clustervnf.BalancerParam
+	vimRegistration = vimentry.VIMParam
+	balancerParam   = vnfbalancer.BalancerParam
 )
 
 type nodeParam struct {
@@ -65,7 +67,7 @@ func (d *Driver) PublicParams() []string { return vnflcm.PublicPaths(parameters{
 func (d *Driver) read(ctx context.Context, op *vnflcm.Operation) (*parameters, error) {
 	p := &parameters{}
 	_, err := op.Params.Decode(p)
-	settings, err1 := clustervnf.ReadSettings(ctx, op)
+	settings, err1 := clusterparam.ReadSettings(ctx, op)
 	m := &p.Cluster.Master
 	m.PodCIDR = cmp.Or(m.PodCIDR, settings.PodCIDR)
 	m.ClusterCIDR = cmp.Or(m.ClusterCIDR, settings.ClusterCIDR)
@@ -79,9 +81,9 @@ func (d *Driver) read(ctx context.Context, op *vnflcm.Operation) (*parameters, e
 func (p *parameters) warn(ctx context.Context, op *vnflcm.Operation) {
 	c := &p.Cluster
 	if c.ScriptPath != "" {
-		op.Log.WarnContext(ctx, "script_path has no effect: kubespray's playbooks make the nodes", "attribute", clustervnf.Path+".script_path")
+		op.Log.WarnContext(ctx, "script_path has no effect: kubespray's playbooks make the nodes", "attribute", clusterparam.Path+".script_path")
 	}
-	clustervnf.Warn(ctx, op, &parameters{}, c.Master.PodCIDR, c.Master.ClusterCIDR, c.Proxy)
+	clusterparam.Warn(ctx, op, &parameters{}, c.Master.PodCIDR, c.Master.ClusterCIDR, c.Proxy)
 }
 
 // Validate implements vnflcm.MgmtDriver.
@@ -95,7 +97,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	p, err := d.read(ctx, op)
 	p.warn(ctx, op)
 	if d.config.ConfirmWholeHeal {
-		err = errors.Join(err, clustervnf.ConfirmWholeHeal(op))
+		err = errors.Join(err, clusterparam.ConfirmWholeHeal(op))
 	}
 	return joined(err, d.check(p, op), mgmt.CheckJumpHost(ctx, op))
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -20,7 +22,7 @@ func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	defer dep.close()
-	return dep.withdraw(ctx, clustervnf.Among(dep.workers, op.Change.Removed), dep.balancers)
+	return dep.withdraw(ctx, clusternodes.Among(dep.workers, op.Change.Removed), dep.balancers)
 }
 
 // scaleEnd makes new machines nodes, or deletes what is left of removed machines.
@@ -31,7 +33,7 @@ func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	defer dep.close()
 	if op.Scale.Type == vnflcm.ScaleIn {
-		if err := clustervnf.DeleteNodes(ctx, op, dep.kube, d.config.Parallel, op.Change.Removed); err != nil {
+		if err := nodedrain.DeleteNodes(ctx, op, dep.kube, d.config.Parallel, op.Change.Removed); err != nil {
 			return err
 		}
 		return d.forget(ctx, op, op.Change.Removed)
@@ -39,7 +41,7 @@ func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
 	if err := dep.prepare(ctx); err != nil {
 		return err
 	}
-	if err := dep.addWorkers(ctx, clustervnf.Among(dep.workers, op.Change.Added)); err != nil {
+	if err := dep.addWorkers(ctx, clusternodes.Among(dep.workers, op.Change.Added)); err != nil {
 		return err
 	}
 	if err := dep.route(ctx, "routes", dep.balancers, dep.workers); err != nil {
@@ -75,7 +77,7 @@ func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
 	if err := d.run(ctx, play{step: "scale", playbook: d.p.Ansible.Root + "/" + scalePlaybook, limit: added}); err != nil {
 		return err
 	}
-	return clustervnf.AwaitReady(ctx, d.op, d.kube, added, d.config.Timeouts.Ready)
+	return clusternodes.AwaitReady(ctx, d.op, d.kube, added, d.config.Timeouts.Ready)
 }
 
 // factsPlaybook is the playbook that gathers facts, "" where the tree has none: its place has changed.
@@ -93,24 +95,24 @@ func (d *deployment) factsPlaybook(ctx context.Context) (string, error) {
 }
 
 // withdraw takes workers out of the cluster: no new connections, no pods, then no node. Unless kubespray can reset their
-// machines, they stay nodes until the machines are gone (clustervnf.Withdraw). machines are the load balancers that are asked.
+// machines, they stay nodes until the machines are gone (nodedrain.Withdraw). machines are the load balancers that are asked.
 func (d *deployment) withdraw(ctx context.Context, gone, machines []mgmt.Node) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	staying := clustervnf.Without(d.workers, gone)
+	staying := clusternodes.Without(d.workers, gone)
 	members, err := d.known(ctx, gone)
 	if err != nil {
 		return err
 	}
-	alive, err := clustervnf.Alive(ctx, d.op, d.config.Parallel, gone)
+	alive, err := vnfbalancer.Alive(ctx, d.op, d.config.Parallel, gone)
 	if err != nil {
 		return err
 	}
 	if err := d.release(ctx, machines, alive, staying); err != nil {
 		return err
 	}
-	removable := clustervnf.Among(members, clustervnf.VNFCs(alive))
+	removable := clusternodes.Among(members, clusternodes.VNFCs(alive))
 	if d.op.Heal != nil || d.op.RollingBack {
 		removable = nil // they are not logged in to
 	}
@@ -160,18 +162,18 @@ func only(nodes []mgmt.Node, ids []string) []mgmt.Node {
 	for _, id := range ids {
 		vnfcs = append(vnfcs, vnflcm.VNFC{ID: id})
 	}
-	return clustervnf.Among(nodes, vnfcs)
+	return clusternodes.Among(nodes, vnfcs)
 }
 
 // empty drains nodes. removable are those that remove-node.yml takes out while their machines still run.
 func (d *deployment) empty(ctx context.Context, nodes, removable []mgmt.Node) error {
 	return vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
 		o := cluster.DrainOptions{Timeout: d.config.Timeouts.Drain, Force: true, Policy: d.p.Drain}
-		if len(clustervnf.Among(removable, []vnflcm.VNFC{n.VNFC})) == 0 {
-			return clustervnf.Withdraw(ctx, d.op, d.kube, n, o)
+		if len(clusternodes.Among(removable, []vnflcm.VNFC{n.VNFC})) == 0 {
+			return nodedrain.Withdraw(ctx, d.op, d.kube, n, o)
 		}
 		o.Force = false
-		return clustervnf.Drain(ctx, d.op, d.kube, n, o)
+		return nodedrain.Drain(ctx, d.op, d.kube, n, o)
 	})
 }
 

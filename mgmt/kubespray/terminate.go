@@ -6,20 +6,21 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // terminateStart takes the cluster out of the VIM registry while it is still there, so that nothing new is put on it,
 // and ends the account that the entry had.
 func (d *Driver) terminateStart(ctx context.Context, op *vnflcm.Operation) error {
-	if err := clustervnf.RemoveVIM(ctx, op); err != nil {
+	if err := vimentry.RemoveVIM(ctx, op); err != nil {
 		return err
 	}
-	return clustervnf.RemoveAccount(ctx, op, func(context.Context) (*clustervnf.Cluster, clustervnf.VIMParam, error) {
+	return vimentry.RemoveAccount(ctx, op, func(context.Context) (*clusternodes.Cluster, vimentry.VIMParam, error) {
 		dep, err := d.open(ctx, op)
 		if err != nil {
-			return nil, clustervnf.VIMParam{}, err
+			return nil, vimentry.VIMParam{}, err
 		}
 		return dep.kube, dep.p.VIM, nil
 	})
@@ -28,7 +29,7 @@ func (d *Driver) terminateStart(ctx context.Context, op *vnflcm.Operation) error
 // terminateEnd removes what the driver has made outside of the machines, and what is kept of them. The entry in the VIM
 // registry goes here too: a VNFD need not name terminate_start.
 func (d *Driver) terminateEnd(ctx context.Context, op *vnflcm.Operation) error {
-	if err := clustervnf.RemoveVIM(ctx, op); err != nil {
+	if err := vimentry.RemoveVIM(ctx, op); err != nil {
 		return err
 	}
 	if err := d.clear(ctx, op); err != nil {

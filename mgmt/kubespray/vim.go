@@ -5,20 +5,20 @@ import (
 	"net"
 	"strconv"
 
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 )
 
 // VIMType is the vimType of the entry that a cluster gets in the VIM registry.
-const VIMType = clustervnf.VIMType
+const VIMType = vimentry.VIMType
 
 // VIMID is the id of that entry: it follows from the id of the VNF instance.
-func VIMID(instanceID string) string { return clustervnf.VIMID(instanceID) }
+func VIMID(instanceID string) string { return vimentry.VIMID(instanceID) }
 
 // registerVIM makes the cluster a VIM that CNFs can be instantiated on, or brings its entry up to date.
 func (d *deployment) registerVIM(ctx context.Context) error {
-	return clustervnf.RegisterVIM(ctx, d.op, d.kube, d.config.Timeouts.Ready,
-		clustervnf.Registration{VIMParam: d.p.VIM, Name: d.p.VIMName, Endpoint: d.endpoint})
+	return vimentry.RegisterVIM(ctx, d.op, d.kube, d.config.Timeouts.Ready,
+		vimentry.Registration{VIMParam: d.p.VIM, Name: d.p.VIMName, Endpoint: d.endpoint})
 }
 
 // apiPort is that of the API server on a control-plane node (kubespray, kube_apiserver_port).

@@ -1,4 +1,4 @@
-package clustervnf
+package clusterparam
 
 import (
 	"context"

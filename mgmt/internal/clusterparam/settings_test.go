@@ -1,4 +1,4 @@
-package clustervnf_test
+package clusterparam_test
 
 import (
 	"context"
@@ -7,15 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/internal/mgmttest"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // recorder is a management driver that reads the settings in each operation, and may record some.
 type recorder struct {
-	record *clustervnf.Settings
-	read   []clustervnf.Settings
+	record *clusterparam.Settings
+	read   []clusterparam.Settings
 }
 
 func (*recorder) Validate(context.Context, *vnflcm.Operation) error { return nil }
@@ -26,7 +26,7 @@ func (r *recorder) Hooks() vnflcm.Hooks {
 		hooks[h] = func(context.Context, *vnflcm.Operation) error { return nil }
 	}
 	read := func(ctx context.Context, op *vnflcm.Operation) error {
-		s, err := clustervnf.ReadSettings(ctx, op)
+		s, err := clusterparam.ReadSettings(ctx, op)
 		r.read = append(r.read, s)
 		return err
 	}
@@ -44,14 +44,14 @@ func (r *recorder) Hooks() vnflcm.Hooks {
 // settings had Tacker's pod network.
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	made := clustervnf.Settings{PodCIDR: "10.1.0.0/16", ClusterCIDR: "10.2.0.0/16", KubernetesVersion: "1.33.1"}
+	made := clusterparam.Settings{PodCIDR: "10.1.0.0/16", ClusterCIDR: "10.2.0.0/16", KubernetesVersion: "1.33.1"}
 	for _, c := range []struct {
 		name   string
-		record *clustervnf.Settings
-		later  clustervnf.Settings
+		record *clusterparam.Settings
+		later  clusterparam.Settings
 	}{
 		{"recorded", &made, made},
-		{"not recorded", nil, clustervnf.Settings{PodCIDR: "192.168.0.0/16", ClusterCIDR: "10.96.0.0/12", KubernetesVersion: "1.34.4"}},
+		{"not recorded", nil, clusterparam.Settings{PodCIDR: "192.168.0.0/16", ClusterCIDR: "10.96.0.0/12", KubernetesVersion: "1.34.4"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +62,7 @@ func TestSettings(t *testing.T) {
 				}})
 			id := l.Instantiated("instantiate_sandbox.json")
 			l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
-			if diff := cmp.Diff([]clustervnf.Settings{clustervnf.Defaults, c.later}, r.read); diff != "" {
+			if diff := cmp.Diff([]clusterparam.Settings{clusterparam.Defaults, c.later}, r.read); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -1,8 +1,10 @@
-package clustervnf
+// Package vimentry keeps the entry of a cluster in the VIM registry.
+package vimentry
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +14,8 @@ import (
 	"github.com/vnfkit/vnfkit/internal/jumphost"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -43,8 +47,8 @@ const (
 	maxTokenLife = 1 << 32
 )
 
-// VIM checks vim_registration.
-func (c *Checker) VIM(p VIMParam) {
+// Check checks vim_registration.
+func (p VIMParam) Check(c *clusterparam.Checker) {
 	const path = "vim_registration."
 	if strings.ContainsAny(p.ClusterRole, "/%\x00") || p.ClusterRole == "." || p.ClusterRole == ".." {
 		c.Fault(path+"cluster_role", p.ClusterRole, "is no name of a ClusterRole")
@@ -86,7 +90,7 @@ type Registration struct {
 // RegisterVIM makes the cluster a VIM that CNFs can be instantiated on, or brings its entry up to date: step
 // "register-vim". The attribute names are Tacker's; the CA that verifies the API, which Tacker leaves out for
 // clusters of kubespray, is always there.
-func RegisterVIM(ctx context.Context, op *vnflcm.Operation, kube *Cluster, limit time.Duration, r Registration) error {
+func RegisterVIM(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cluster, limit time.Duration, r Registration) error {
 	return vnflcm.Do(ctx, op, "register-vim", "", func(ctx context.Context) error {
 		return mgmt.Within(ctx, limit, func(ctx context.Context) error {
 			endpoint, err := r.Endpoint(ctx)
@@ -97,22 +101,40 @@ func RegisterVIM(ctx context.Context, op *vnflcm.Operation, kube *Cluster, limit
 			if err != nil {
 				return err
 			}
-			access, err := vnflcm.NewParams(map[string]string{"auth_url": "https://" + endpoint, "bearer_token": c.Token, "ssl_ca_cert": c.CA})
+			access, err := vnflcm.NewParams(map[string]string{"auth_url": "https://" + endpoint})
 			if err != nil {
 				return err
 			}
-			extra, err := r.extra(ctx, op, c)
+			extra, err := r.extra(ctx, op)
 			if err != nil {
 				return err
 			}
 			id := VIMID(op.InstanceID)
-			return op.RegisterVIM(ctx, vnflcm.VimConnectionInfo{ID: id, VimID: id, VimType: VIMType, AccessInfo: access, Extra: extra})
+			info, _, err := withCredentials(vnflcm.VimConnectionInfo{ID: id, VimID: id, VimType: VIMType, AccessInfo: access, Extra: extra}, c)
+			if err != nil {
+				return err
+			}
+			return op.RegisterVIM(ctx, info)
 		})
 	})
 }
 
-// extra has the name, when the token ends, the jump host of the VIM that the machines are on, and what r.Extra finds.
-func (r Registration) extra(ctx context.Context, op *vnflcm.Operation, c cluster.Credentials) (vnflcm.Params, error) {
+// withCredentials returns an entry with the credentials of the account, and how long they are valid.
+func withCredentials(info vnflcm.VimConnectionInfo, c cluster.Credentials) (vnflcm.VimConnectionInfo, vnflcm.Validity, error) {
+	access, err1 := vnflcm.NewParams(map[string]string{"bearer_token": c.Token, "ssl_ca_cert": c.CA})
+	ends := map[string]string{}
+	if !c.Expires.IsZero() {
+		ends["bearer_token_expires"] = c.Expires.UTC().Format(time.RFC3339)
+	}
+	extra, err2 := vnflcm.NewParams(ends)
+	var err3, err4 error
+	info.AccessInfo, err3 = info.AccessInfo.Merge(access)
+	info.Extra, err4 = info.Extra.Merge(extra)
+	return info, vnflcm.Validity{Until: c.Expires, For: c.Life}, errors.Join(err1, err2, err3, err4)
+}
+
+// extra has the name, the jump host of the VIM that the machines are on, and what r.Extra finds.
+func (r Registration) extra(ctx context.Context, op *vnflcm.Operation) (vnflcm.Params, error) {
 	extra := map[string]any{}
 	if r.Extra != nil {
 		var err error
@@ -128,9 +150,6 @@ func (r Registration) extra(ctx context.Context, op *vnflcm.Operation, c cluster
 		extra["jump_host"] = via
 	}
 	extra["vim_name"] = cmp.Or(r.Name, "kubernetes_vim_"+op.InstanceID)
-	if !c.Expires.IsZero() {
-		extra["bearer_token_expires"] = c.Expires.UTC().Format(time.RFC3339)
-	}
 	return vnflcm.NewParams(extra)
 }
 
@@ -146,7 +165,7 @@ const accountTimeout = 30 * time.Second
 
 // RemoveAccount ends the token of the registration: step "remove-account". open finds the cluster, which need not
 // answer any more, nor need there be one.
-func RemoveAccount(ctx context.Context, op *vnflcm.Operation, open func(context.Context) (*Cluster, VIMParam, error)) error {
+func RemoveAccount(ctx context.Context, op *vnflcm.Operation, open func(context.Context) (*clusternodes.Cluster, VIMParam, error)) error {
 	return vnflcm.Do(ctx, op, "remove-account", "", func(ctx context.Context) error {
 		kube, param, err := open(ctx)
 		if err == nil {

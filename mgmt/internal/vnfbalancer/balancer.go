@@ -1,4 +1,5 @@
-package clustervnf
+// Package vnfbalancer works on load balancers that are machines of the VNF: they lead to the API and to the services of CNFs.
+package vnfbalancer
 
 import (
 	"context"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -70,7 +72,7 @@ func (b Balancing) Route(ctx context.Context, step string, machines []mgmt.Node,
 // lenient lets an operation be undone while the load balancer cannot be reached: what it does now is rendered anew with
 // the next change.
 func (b Balancing) lenient(ctx context.Context, n mgmt.Node, err error) error {
-	if b.Op.RollingBack && Unreachable(ctx, err) {
+	if b.Op.RollingBack && clusternodes.Unreachable(ctx, err) {
 		b.Op.Log.WarnContext(ctx, "the load balancer could not be brought up to date", "host", n.HostName, "error", err)
 		return nil
 	}
@@ -89,18 +91,23 @@ func Servers(nodes []mgmt.Node) (out []loadbalancer.Server) {
 // "routes". Of those that are alive their connections have ended before.
 func (b Balancing) Release(ctx context.Context, machines, alive []mgmt.Node, staying Lead) error {
 	if len(alive) > 0 {
-		err := b.on(ctx, machines, "drain-routes", b.Limits.Drain+b.Limits.Change, func(ctx context.Context, n mgmt.Node) error {
-			left, err := loadbalancer.On(n.SSH).Drain(ctx, ids(alive), b.Limits.Drain)
-			if left > 0 && err == nil {
-				b.Op.Log.WarnContext(ctx, "connections to nodes that go are cut", "host", n.HostName, "connections", left)
-			}
-			return b.lenient(ctx, n, err)
-		})
-		if err != nil {
+		if err := b.DrainRoutes(ctx, machines, alive); err != nil {
 			return err
 		}
 	}
 	return b.Route(ctx, "routes", machines, staying)
+}
+
+// DrainRoutes has load balancers make no new connections to nodes that leave, and waits until the connections that there are have
+// ended: step "drain-routes".
+func (b Balancing) DrainRoutes(ctx context.Context, machines, leave []mgmt.Node) error {
+	return b.on(ctx, machines, "drain-routes", b.Limits.Drain+b.Limits.Change, func(ctx context.Context, n mgmt.Node) error {
+		left, err := loadbalancer.On(n.SSH).Drain(ctx, ids(leave), b.Limits.Drain)
+		if left > 0 && err == nil {
+			b.Op.Log.WarnContext(ctx, "connections to nodes that go are cut", "host", n.HostName, "connections", left)
+		}
+		return b.lenient(ctx, n, err)
+	})
 }
 
 func ids(nodes []mgmt.Node) (out []string) {
@@ -111,10 +118,10 @@ func ids(nodes []mgmt.Node) (out []string) {
 }
 
 // RestoreParts gives new load balancers what CNFs have had on the old ones, and lets the drivers of the CNFs know the host
-// keys: step "parts". A part that is not accepted keeps none of the others from being.
-func (b Balancing) RestoreParts(ctx context.Context, kube *Cluster, machines []mgmt.Node) error {
+// keys of all new ones: step "parts". A rejected part does not block the other parts.
+func (b Balancing) RestoreParts(ctx context.Context, kube *clusternodes.Cluster, all []mgmt.Node, machines ...mgmt.Node) error {
 	var keys []string
-	for _, n := range machines {
+	for _, n := range all {
 		key, err := mgmt.HostKey(ctx, b.Op, n.ResourceID)
 		if err != nil {
 			return err
@@ -131,7 +138,7 @@ func (b Balancing) RestoreParts(ctx context.Context, kube *Cluster, machines []m
 			if err == nil {
 				err = loadbalancer.On(n.SSH).Put(ctx, owner, part)
 			}
-			if ctx.Err() != nil || Unreachable(ctx, err) {
+			if ctx.Err() != nil || clusternodes.Unreachable(ctx, err) {
 				return err
 			}
 			if err != nil {

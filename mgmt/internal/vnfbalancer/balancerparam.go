@@ -1,4 +1,4 @@
-package clustervnf
+package vnfbalancer
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/login"
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -29,12 +30,12 @@ type Role struct {
 // balancerPath is where BalancerParam is.
 const balancerPath = "external_lb_param"
 
-// Balancer checks external_lb_param, if it is given: its machines must have no other role. No operation can scale them.
-func (c *Checker) Balancer(b *BalancerParam, others ...Role) {
+// Check checks external_lb_param, if it is given: its machines must have no other role. No operation can scale them.
+func (b *BalancerParam) Check(c *clusterparam.Checker, others ...Role) {
 	if b == nil {
 		return
 	}
-	c.Place(balancerPath, Place{SSHCPName: b.SSHCPName, NICCPName: b.NICCPName})
+	c.Place(balancerPath, clusterparam.Place{SSHCPName: b.SSHCPName, NICCPName: b.NICCPName})
 	c.Add(vnflcm.AtPath(balancerPath, mgmt.Login(b.SSH).Validate("ssh_")))
 	c.File(balancerPath+".script_path", b.ScriptPath)
 	for _, other := range others {
@@ -44,8 +45,8 @@ func (c *Checker) Balancer(b *BalancerParam, others ...Role) {
 	}
 }
 
-// ScalesBalancer is the fault of an operation that scales the load balancer, nil for any other.
-func (c *Checker) ScalesBalancer(b *BalancerParam) error {
+// CheckScaling returns the fault of an operation that scales the load balancer, nil for any other.
+func (b *BalancerParam) CheckScaling(c *clusterparam.Checker) error {
 	if b == nil || b.SSHCPName == "" || !c.Scales(b.SSHCPName) {
 		return nil
 	}
@@ -61,7 +62,7 @@ func (b *BalancerParam) Balancers(op *vnflcm.Operation, pool *sshexec.Pool, logi
 	logins.CP, logins.NIC, logins.Login = b.SSHCPName, b.NICCPName, mgmt.Login(b.SSH)
 	nodes, err := logins.Nodes(op, pool, "lb")
 	if err == nil && len(nodes) == 0 {
-		err = &vnflcm.ParamError{Path: Path + "." + balancerPath + ".ssh_cp_name", Value: b.SSHCPName, Reason: "the VNF has no machine with this connection point"}
+		err = &vnflcm.ParamError{Path: clusterparam.Path + "." + balancerPath + ".ssh_cp_name", Value: b.SSHCPName, Reason: "the VNF has no machine with this connection point"}
 	}
 	SortByAddress(nodes)
 	return nodes, err

@@ -1,4 +1,5 @@
-package clustervnf
+// Package clusternodes picks nodes of a cluster among the machines of its VNF, and waits for them.
+package clusternodes
 
 import (
 	"context"
@@ -47,33 +48,6 @@ func Without(nodes, out []mgmt.Node) []mgmt.Node {
 // Unreachable reports whether a machine could not be reached, and may be dead.
 func Unreachable(ctx context.Context, err error) bool {
 	return errors.Is(err, sshexec.ErrConnect) && !errors.Is(err, sshexec.ErrHostKey) && ctx.Err() == nil
-}
-
-// Drain empties a node, if the cluster has it: step "drain". With force, pods that do not leave do not keep it from
-// going.
-func Drain(ctx context.Context, op *vnflcm.Operation, kube *Cluster, n mgmt.Node, o cluster.DrainOptions) error {
-	if o.Force && o.Policy != cluster.DrainDelete {
-		o.Policy = cluster.DrainContinue
-	}
-	return n.Do(ctx, op, "drain", o.Timeout+time.Minute, func(ctx context.Context) error {
-		node, found, err := kube.NodeAt(ctx, n.IP)
-		if !found || err != nil {
-			return err
-		}
-		o.Warn = func(err error) {
-			op.Log.WarnContext(ctx, "not every pod could be moved", "host", node.Name, "error", err)
-		}
-		return kube.Drain(ctx, node.Name, o)
-	})
-}
-
-// ForgetNode deletes the Node object that has the address of a machine, if the cluster has one.
-func ForgetNode(ctx context.Context, kube *Cluster, n mgmt.Node) error {
-	node, found, err := kube.NodeAt(ctx, n.IP)
-	if !found || err != nil {
-		return err
-	}
-	return kube.DeleteNode(ctx, node.Name, node.UID)
 }
 
 // AwaitReady waits until these machines are nodes that are Ready: step "ready".

@@ -1,4 +1,4 @@
-package clustervnf_test
+package vnfbalancer_test
 
 import (
 	"net/netip"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clustervnf"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -33,7 +33,7 @@ func TestClientAddress(t *testing.T) {
 		{"203.0.113.3", "N", []vnflcm.ConnectionPoint{point("E", "192.0.2.7", "203.0.113.9"), point("N", "10.0.0.7", "203.0.113.3")}},
 		{"10.0.0.7", "N", []vnflcm.ConnectionPoint{point("E", "192.0.2.7", ""), point("N", "10.0.0.7", "")}},
 	} {
-		b := clustervnf.BalancerParam{SSHCPName: "E", NICCPName: c.nic}
+		b := vnfbalancer.BalancerParam{SSHCPName: "E", NICCPName: c.nic}
 		got := b.ClientAddress(mgmt.Node{VNFC: vnflcm.VNFC{CPs: c.cps}, IP: ip}).String()
 		if got != c.want {
 			t.Errorf("%+v: %s", c, got)
@@ -44,7 +44,7 @@ func TestClientAddress(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	n := mgmt.Node{VNFC: vnflcm.VNFC{CPs: []vnflcm.ConnectionPoint{point("E", "192.0.2.7", "203.0.113.2"), {CPD: "none"}, point("N", "10.0.0.7", "")}}}
-	if diff := cmp.Diff([]string{"203.0.113.2", "192.0.2.7", "10.0.0.7"}, clustervnf.Names([]mgmt.Node{n})); diff != "" {
+	if diff := cmp.Diff([]string{"203.0.113.2", "192.0.2.7", "10.0.0.7"}, vnfbalancer.Names([]mgmt.Node{n})); diff != "" {
 		t.Error(diff)
 	}
 }
