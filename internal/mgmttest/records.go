@@ -9,8 +9,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// kinds are those of all records.
-var kinds = []string{"instance", "operation", "state", "step", "claim", "cancel", "vim", "vim-default", "meta"}
+// kinds are the kinds of all records.
+var kinds = []string{"instance", "operation", "state", "step", "claim", "cancel", "vim", "vim-default", "renewal", "meta"}
 
 // Snapshot is a world at rest and what its store has, for other labs to begin with.
 type Snapshot struct {
@@ -24,7 +24,7 @@ func (l *Lab) Snapshot() *Snapshot {
 	return &Snapshot{world: l.World, records: l.Records(kinds...)}
 }
 
-// Records are those of these kinds.
+// Records returns the records of these kinds.
 func (l *Lab) Records(kinds ...string) (out []vnflcm.Record) {
 	l.t.Helper()
 	for _, kind := range kinds {
@@ -35,26 +35,26 @@ func (l *Lab) Records(kinds ...string) (out []vnflcm.Record) {
 	return out
 }
 
-// Counted is how many records there are, by kind: those of operations stay, and say nothing.
+// Counted returns the number of records by kind, without those of operations, which always stay.
 func (l *Lab) Counted() map[string]int {
 	l.t.Helper()
 	out := map[string]int{}
-	for _, kind := range []string{"instance", "state", "step", "claim", "cancel", "vim"} {
+	for _, kind := range []string{"instance", "state", "step", "claim", "cancel", "vim", "renewal"} {
 		out[kind] = len(l.Records(kind))
 	}
 	return out
 }
 
-// Forgotten makes sure that the store has nothing of an instance but what its operations were.
+// Forgotten checks that the store has no records of an instance except those of its operations.
 func (l *Lab) Forgotten() {
 	l.t.Helper()
-	want := map[string]int{"instance": 0, "state": 0, "step": 0, "claim": 0, "cancel": 0, "vim": 1} // the sandbox
+	want := map[string]int{"instance": 0, "state": 0, "step": 0, "claim": 0, "cancel": 0, "vim": 1, "renewal": 0} // the sandbox
 	if diff := cmp.Diff(want, l.Counted()); diff != "" {
 		l.t.Errorf("records are left:\n%s", diff)
 	}
 }
 
-// Stored is all that the store keeps, as it keeps it.
+// Stored returns the complete content of the store, in its stored form.
 func (l *Lab) Stored() string {
 	l.t.Helper()
 	var out strings.Builder
@@ -64,7 +64,7 @@ func (l *Lab) Stored() string {
 	return out.String()
 }
 
-// DropJournal has the next process know of nothing that was done.
+// DropJournal removes the journal, so that the next process has to use probes.
 func (l *Lab) DropJournal() {
 	l.t.Helper()
 	for _, r := range l.Records("step") {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
+	"github.com/vnfkit/vnfkit/mgmt/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -99,10 +100,6 @@ func (c *checker) kubelet(settings map[string]any) {
 	}
 }
 
-// systemdCgroups reports whether the kubelet and the container runtime let systemd manage cgroups: kubeadm's
-// default.
-func (p *clusterParam) systemdCgroups() bool { return p.Kubelet["cgroupDriver"] != "cgroupfs" }
-
 // swapAllowed reports whether the kubelet was told to run beside swap.
 func (p *clusterParam) swapAllowed() bool { return p.Kubelet["failSwapOn"] == false }
 
@@ -110,14 +107,14 @@ func (p *clusterParam) swapAllowed() bool { return p.Kubelet["failSwapOn"] == fa
 func (p *clusterParam) componentDocuments() []any {
 	var out []any
 	for _, part := range []struct {
-		settings map[string]any
-		head     typeMeta
-	}{{p.Kubelet, typeMeta{"kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"}}, {p.KubeProxy, typeMeta{"kubeproxy.config.k8s.io/v1alpha1", "KubeProxyConfiguration"}}} {
+		settings         map[string]any
+		apiVersion, kind string
+	}{{p.Kubelet, "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"}, {p.KubeProxy, "kubeproxy.config.k8s.io/v1alpha1", "KubeProxyConfiguration"}} {
 		if len(part.settings) == 0 {
 			continue
 		}
 		document, _ := plain(part.settings).(map[string]any)
-		document["apiVersion"], document["kind"] = part.head.APIVersion, part.head.Kind
+		document["apiVersion"], document["kind"] = part.apiVersion, part.kind
 		out = append(out, document)
 	}
 	return out
@@ -151,27 +148,6 @@ func plain(v any) any {
 	}
 }
 
-// version is a version of Kubernetes.
-type version struct{ major, minor, patch int }
-
-var versionForm = regexp.MustCompile(`^([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})$`)
-
-func parseVersion(text string) (v version, ok bool) {
-	match := versionForm.FindStringSubmatch(text)
-	if match == nil {
-		return version{}, false
-	}
-	for i, part := range []*int{&v.major, &v.minor, &v.patch} {
-		*part, _ = strconv.Atoi(match[i+1]) // digits
-	}
-	return v, true
-}
-
-func (p *clusterParam) version() version {
-	v, _ := parseVersion(p.KubernetesVersion) // checked
-	return v
-}
-
 // oldestMinor is the first version of Kubernetes whose kubeadm reads v1beta3.
 const oldestMinor = 22
 
@@ -181,17 +157,17 @@ const newestMinor = 36
 // warnVersion names a version of a new cluster that the driver was not tested with.
 func (p *parameters) warnVersion(ctx context.Context, op *vnflcm.Operation) {
 	c := &p.Cluster
-	if op.Kind == vnflcm.OpInstantiate && c.ScriptPath == "" && c.version().minor > newestMinor {
+	if op.Kind == vnflcm.OpInstantiate && c.ScriptPath == "" && kubeversion.Minor(c.KubernetesVersion) > newestMinor {
 		op.Log.WarnContext(ctx, fmt.Sprintf("the driver is not tested with this version of Kubernetes: it is up to 1.%d", newestMinor),
 			"attribute", clusterPath+".kubernetes_version", "value", c.KubernetesVersion)
 	}
 }
 
 func (c *checker) version(text string) {
-	switch v, ok := parseVersion(text); {
+	switch v, ok := kubeversion.Parse(text); {
 	case !ok:
 		c.Fault("kubernetes_version", text, "must be a full version such as "+clusterparam.Defaults.KubernetesVersion)
-	case v.major != 1 || v.minor < oldestMinor:
+	case v.Major != 1 || v.Minor < oldestMinor:
 		c.Fault("kubernetes_version", text, fmt.Sprintf("is not supported: 1.%d.0 and later versions 1 are", oldestMinor))
 	}
 }

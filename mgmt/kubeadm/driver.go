@@ -3,11 +3,9 @@ package kubeadm
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -54,14 +52,56 @@ func New(c Config) *Driver {
 // Hooks implements vnflcm.MgmtDriver.
 func (d *Driver) Hooks() vnflcm.Hooks {
 	return vnflcm.Checked(vnflcm.Hooks{
-		vnflcm.InstantiateEnd: d.instantiateEnd,
-		vnflcm.ScaleStart:     d.scaleStart,
-		vnflcm.ScaleEnd:       d.scaleEnd,
-		vnflcm.HealStart:      d.healStart,
-		vnflcm.HealEnd:        d.healEnd,
-		vnflcm.TerminateStart: d.terminateStart,
-		vnflcm.TerminateEnd:   d.terminateEnd,
+		vnflcm.InstantiateEnd: d.hook(vnflcm.InstantiateEnd),
+		vnflcm.ScaleStart:     d.hook(vnflcm.ScaleStart),
+		vnflcm.ScaleEnd:       d.hook(vnflcm.ScaleEnd),
+		vnflcm.HealStart:      d.hook(vnflcm.HealStart),
+		vnflcm.HealEnd:        d.hook(vnflcm.HealEnd),
+		vnflcm.TerminateStart: d.hook(vnflcm.TerminateStart),
+		vnflcm.TerminateEnd:   d.hook(vnflcm.TerminateEnd),
 	})
+}
+
+// hook runs the tasks that the plan of the operation has for a hook.
+func (d *Driver) hook(hook vnflcm.Hook) func(context.Context, *vnflcm.Operation) error {
+	return func(ctx context.Context, op *vnflcm.Operation) error {
+		e, err := d.environmentOf(ctx, op)
+		if err != nil {
+			return err
+		}
+		defer e.kube.Close()
+		return planOf(op, e.shape).Of(hook).Run(ctx, e, d.config.Parallel)
+	}
+}
+
+var _ vnflcm.Previewer = (*Driver)(nil)
+
+// Preview implements vnflcm.Previewer.
+func (d *Driver) Preview(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.PlannedTask, error) {
+	params, rotation, err := readRunning(ctx, op)
+	if err != nil && op.Terminate == nil {
+		return nil, err
+	}
+	c := shapeOf(op, &params.Cluster, rotation)
+	if len(c.Masters) == 0 && op.Terminate == nil {
+		return nil, errNoMaster
+	}
+	return planOf(op, c).Preview(), nil
+}
+
+// planOf returns the plan of an operation.
+func planOf(op *vnflcm.Operation, c Cluster) *Plan {
+	switch {
+	case op.Terminate != nil:
+		return Terminate(c)
+	case op.Heal != nil:
+		return Heal(c)
+	case op.Scale != nil && op.Scale.Type == vnflcm.ScaleIn:
+		return ScaleIn(c)
+	case op.Scale != nil:
+		return ScaleOut(c)
+	}
+	return Instantiate(c)
 }
 
 // Validate implements vnflcm.MgmtDriver.
@@ -96,69 +136,4 @@ func (p *parameters) checkTargets(op *vnflcm.Operation) error {
 		return p.checkMasters(op)
 	}
 	return nil
-}
-
-// deployment is the cluster of one operation.
-type deployment struct {
-	*Driver
-	op      *vnflcm.Operation
-	p       *clusterParam
-	masters []mgmt.Node
-	workers []mgmt.Node
-	storage []mgmt.Node // the storage server, if there is one
-	up      []mgmt.Node // control-plane nodes that may be asked
-	// Of external_lb_param, by address: the first one has the API.
-	balancers []mgmt.Node
-	kube      *cluster.Cluster[mgmt.Node]
-	api       apiAddress // where nodes and others reach the API
-
-	rotation rotation
-
-	balancing sync.Mutex // see balancer
-}
-
-// open finds the nodes of the cluster.
-func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*deployment, error) {
-	params, err := read(ctx, op)
-	if err != nil {
-		return nil, err
-	}
-	rotation, err := params.findRegistries(ctx, op)
-	if err != nil {
-		return nil, err
-	}
-	if err := params.check(op); err != nil {
-		return nil, err
-	}
-	p := &params.Cluster
-	dep := &deployment{Driver: d, op: op, p: p, rotation: rotation}
-	var err1, err2, err3 error
-	dep.masters, err1 = d.access(p.Master.nodeParam).Nodes(op, d.config.Pool, "master")
-	dep.workers, err2 = d.access(p.Worker).Nodes(op, d.config.Pool, "worker")
-	dep.balancers, err3 = p.Balancer.Balancers(op, d.config.Pool, mgmt.Access{LoginGrace: d.config.Timeouts.Login})
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, err
-	}
-	if len(dep.masters) == 0 {
-		return nil, errors.New("kubeadm: the VNF has no control-plane node")
-	}
-	dep.ask(dep.masters)
-	if err := errors.Join(dep.findEndpoint(), dep.findStorage()); err != nil {
-		return nil, err
-	}
-	return dep, nil
-}
-
-func (d *Driver) access(n nodeParam) mgmt.Access {
-	return mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, Login: n.Login, LoginGrace: d.config.Timeouts.Login}
-}
-
-// nodes are all nodes, the control plane first.
-func (d *deployment) nodes() []mgmt.Node {
-	return append(append([]mgmt.Node(nil), d.masters...), d.workers...)
-}
-
-// do runs a step on a node, for at most limit.
-func (d *deployment) do(ctx context.Context, name string, n mgmt.Node, limit time.Duration, fn func(context.Context) error) error {
-	return n.Do(ctx, d.op, name, limit, fn)
 }

@@ -6,15 +6,15 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/apiaccess"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // Site is a deployment without machines, for the tests of what is rendered.
-type Site struct{ d *deployment }
+type Site struct{ d *environment }
 
 // NewSite reads k8s_cluster_installation_param from JSON; it does not check it. Workers that have its connection point are
 // load balancers.
@@ -28,7 +28,7 @@ func NewSite(param string, masters, workers []mgmt.Node, points []vnflcm.Connect
 	if err != nil {
 		return Site{}, err
 	}
-	d := &deployment{Driver: New(Config{}), op: op, p: &p.Cluster, masters: masters, workers: workers}
+	d := &environment{Driver: New(Config{}), op: op, p: &p.Cluster, masters: masters, workers: workers}
 	if b := p.Cluster.Balancer; b != nil {
 		for _, n := range slices.Concat(masters, workers) {
 			if _, found := n.CP(b.SSHCPName); found {
@@ -63,15 +63,14 @@ func (s Site) Faults() []error {
 
 // Init is what kubeadm init is given on the first control-plane node.
 func (s Site) Init() ([]byte, error) {
-	documents := append([]any{s.d.initConfiguration(s.d.masters[0]), s.d.clusterConfiguration()}, s.d.p.componentDocuments()...)
-	return marshal(documents...)
+	return s.d.kubeadm().InitConfig(s.d.masters[0])
 }
 
 // Join is what kubeadm join is given.
 func (s Site) Join(n mgmt.Node, controlPlane bool) ([]byte, error) {
-	b := bootstrap{Endpoint: s.d.endpoint(), CAHash: "sha256:0000000000000000000000000000000000000000000000000000000000000000"}
-	c := credentials{token: "abcdef.0123456789abcdef", certificateKey: "1111111111111111111111111111111111111111111111111111111111111111"}
-	return marshal(s.d.joinConfig(n, b, c, controlPlane))
+	b := controlplane.Bootstrap{Endpoint: s.d.endpoint(), CAHash: "sha256:0000000000000000000000000000000000000000000000000000000000000000"}
+	c := controlplane.Credentials{Token: "abcdef.0123456789abcdef", CertificateKey: "1111111111111111111111111111111111111111111111111111111111111111"}
+	return s.d.kubeadm().JoinConfig(n, b, c, controlPlane)
 }
 
 // Labels of a node.
@@ -87,13 +86,12 @@ func (s Site) Balancer(n mgmt.Node, addresses string) (haproxy, keepalived strin
 	if err != nil {
 		return "", "", err
 	}
-	at, found := findPlace(addresses, vip)
+	address := apiaccess.VirtualAddress{Address: vip, Agreement: apiaccess.Agreement{RouterID: 57, Password: "pass0000"}}
+	haproxy, keepalived, found, err := address.Render(n, s.d.masters, addresses)
 	if !found {
 		return "", "", errors.New("no interface")
 	}
-	vrrp := vrrpConfig{balancer: balancer{RouterID: 57, Password: "pass0000"}, node: n, masters: s.d.masters, place: at, vip: vip}
-	conf, err := haproxyConfig(vip, s.d.masters)
-	return string(conf), vrrp.String(), err
+	return haproxy, keepalived, err
 }
 
 // Balanced reports whether our own load balancer is used.
@@ -101,25 +99,12 @@ func (s Site) Balanced() bool { return s.d.balanced() }
 
 // ContainerdConfig is the configuration for what containerd --version prints.
 func (s Site) ContainerdConfig(printed, images, status string) (config []byte, err error) {
-	r := runtimeSettings{systemdCgroups: s.d.p.systemdCgroups(), pause: pauseImage(images)}
-	if r.major, r.minor, err = containerdVersion(printed); err != nil {
-		return nil, err
-	}
-	if err := s.d.p.checkContainerd(r.major); err != nil {
-		return nil, err
-	}
-	if r.limitedOOM, err = lacksSysResource(status); err != nil {
-		return nil, err
-	}
-	return toml.Marshal(r.config())
+	return s.d.preparation().RuntimeConfig(printed, images, status)
 }
 
 // For the tests of parsers.
 var (
-	FindPlace = func(text string, vip netip.Addr) (device string, bits int, found bool) {
-		p, ok := findPlace(text, vip)
-		return p.device, p.bits, ok
-	}
+	FindPlace  = apiaccess.FindPlace
 	ParseTaint = func(text string) bool { _, ok := parseTaint(text); return ok }
 )
 
@@ -129,6 +114,7 @@ func Balance(ctx context.Context, d *Driver, op *vnflcm.Operation, choose func([
 	if err != nil {
 		return err
 	}
-	defer dep.close()
-	return dep.balance(ctx, choose(dep.masters))
+	defer dep.kube.Close()
+	masters := choose(dep.masters)
+	return vnflcm.Each(ctx, 0, masters, func(ctx context.Context, n mgmt.Node) error { return balance(ctx, dep, n, masters) })
 }

@@ -3,17 +3,22 @@ package kubeadm
 import (
 	"context"
 	"encoding/json"
+	"time"
 
+	"github.com/vnfkit/vnfkit/mgmt/internal/addons"
+	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/internal/jointoken"
+	"github.com/vnfkit/vnfkit/mgmt/internal/nodeprep"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // For the fuzz tests of parsers and quoting.
 var (
-	WithoutSwap = withoutSwap
-	ScriptLine  = scriptLine
-	CAHash      = caHash
-	HelmVar     = helmVariable
-	NewToken    = newToken
+	WithoutSwap = nodeprep.WithoutSwap
+	ScriptLine  = controlplane.Line
+	CAHash      = controlplane.CAHash
+	HelmVar     = addons.Variable
+	NewToken    = jointoken.New
 
 	PathForm     = pathForm
 	ExportTarget = exportTarget
@@ -35,5 +40,7 @@ func (d *Driver) RestoreHelm(ctx context.Context, op *vnflcm.Operation) error {
 	if err != nil {
 		return err
 	}
-	return dep.restoreHelm(ctx, dep.masters[0], dep.masters[len(dep.masters)-1])
+	defer dep.kube.Close()
+	to := dep.masters[len(dep.masters)-1]
+	return to.Do(ctx, op, "restore-helm", time.Minute, func(ctx context.Context) error { return dep.helm().Copy(ctx, dep.masters[0], to) })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -35,7 +36,7 @@ func (c *checker) externalBalancer(k *clusterParam) {
 }
 
 // balancerAddress is where the API is reached behind the load balancer of the VNF.
-func (d *deployment) balancerAddress() apiAddress {
+func (d *environment) balancerAddress() apiAddress {
 	first := d.balancers[0]
 	a := apiAddress{host: first.IP.String(), port: strconv.Itoa(loadbalancer.DefaultPort)}
 	if client := d.p.Balancer.ClientAddress(first); client != first.IP {
@@ -44,67 +45,76 @@ func (d *deployment) balancerAddress() apiAddress {
 	return a
 }
 
-// ways is how the load balancers are worked on.
-func (d *deployment) ways() vnfbalancer.Balancing {
+// balancing is how the load balancers are worked on.
+func (d *environment) balancing() vnfbalancer.Balancing {
 	t := d.config.Timeouts
 	return vnfbalancer.Balancing{Op: d.op, Parallel: d.config.Parallel,
 		Limits: vnfbalancer.BalancingLimits{Install: t.Install, Change: t.Boot, Drain: t.Drain}}
 }
 
-// setUpBalancers makes machines load balancers that lead to these nodes.
-func (d *deployment) setUpBalancers(ctx context.Context, machines []mgmt.Node, to vnfbalancer.Lead) error {
-	if len(machines) == 0 {
-		return nil
-	}
-	err := vnflcm.Each(ctx, d.config.Parallel, machines, func(ctx context.Context, n mgmt.Node) error {
-		return n.Reach(ctx, d.op, d.config.Timeouts.Boot)
-	})
-	if err != nil {
-		return err
-	}
-	everybody := vnfbalancer.Lead{Masters: d.masters, Workers: d.workers}
-	if err := d.ways().Install(ctx, machines, d.p.Balancer.ScriptPath, everybody, d.environment()); err != nil {
-		return err
-	}
-	return d.ways().Route(ctx, "first-routes", machines, to)
+// allNodes are the nodes that a load balancer leads to after the operation.
+func (d *environment) allNodes() vnfbalancer.Lead {
+	return vnfbalancer.Lead{Masters: d.masters, Workers: d.workers}
 }
 
-// route has the load balancers lead to all nodes, and to nobody else.
-func (d *deployment) route(ctx context.Context) error {
-	return d.ways().Route(ctx, "routes", d.balancers, vnfbalancer.Lead{Masters: d.masters, Workers: d.workers})
+// presentNodes are the nodes that a load balancer leads to before new nodes join.
+func (d *environment) presentNodes() vnfbalancer.Lead {
+	if d.makesCluster() {
+		return vnfbalancer.Lead{Masters: d.masters[:1]} // the other nodes once they are Ready
+	}
+	gone := slices.Concat(d.op.Change.Replaced, d.op.Change.Removed)
+	return vnfbalancer.Lead{Masters: clusternodes.Without(d.masters, clusternodes.Among(d.masters, gone)),
+		Workers: clusternodes.Without(d.workers, clusternodes.Among(d.workers, gone))}
 }
 
-// unroute takes nodes that will go out of the routes of the load balancers that stay. The connections of workers that are
-// alive have ended before. Those of control-plane nodes are not waited for: clients of the API, such as kubelets, keep
-// theirs for as long as they get answers.
-func (d *deployment) unroute(ctx context.Context, gone []mgmt.Node) error {
-	balancers := clusternodes.Without(d.balancers, clusternodes.Among(d.balancers, d.op.Change.Replaced))
-	if len(balancers) == 0 || len(gone) == 0 {
-		return nil
-	}
-	alive, err := vnfbalancer.Alive(ctx, d.op, d.config.Parallel, clusternodes.Without(gone, d.masters))
-	if err != nil {
-		return err
-	}
-	staying := vnfbalancer.Lead{Masters: clusternodes.Without(d.masters, gone), Workers: clusternodes.Without(d.workers, gone)}
-	return d.ways().Release(ctx, balancers, alive, staying)
+func runInstallBalancer(ctx context.Context, e *environment, n mgmt.Node) error {
+	return needed(e, e.balancing().Install(ctx, []mgmt.Node{n}, e.p.Balancer.ScriptPath, e.allNodes(), e.proxyEnvironment()))
 }
 
-// healBalancers makes new machines the load balancers that the old ones were, before anybody joins through them. The parts
-// of CNFs are restored too.
-func (d *deployment) healBalancers(ctx context.Context, replaced []mgmt.Node) error {
-	if len(replaced) == 0 {
+func runRouteFirst(ctx context.Context, e *environment, n mgmt.Node) error {
+	return needed(e, e.balancing().Route(ctx, "first-routes", []mgmt.Node{n}, e.presentNodes()))
+}
+
+// errNoBalancer is joined with the error of the load balancer.
+var errNoBalancer = errors.New("kubeadm: the control plane is not made, since its load balancer is not there")
+
+// needed adds to the error of a load balancer what it keeps the driver from.
+func needed(e *environment, err error) error {
+	if err != nil && e.makesCluster() {
+		return errors.Join(err, errNoBalancer)
+	}
+	return err
+}
+
+// runRoute has a load balancer lead to exactly the nodes of the cluster.
+func runRoute(ctx context.Context, e *environment, n mgmt.Node) error {
+	return e.balancing().Route(ctx, "routes", []mgmt.Node{n}, e.allNodes())
+}
+
+// runRouteStaying takes nodes that leave out of the routes of a load balancer.
+func runRouteStaying(ctx context.Context, e *environment, n mgmt.Node) error {
+	return e.balancing().Route(ctx, "routes", []mgmt.Node{n}, e.presentNodes())
+}
+
+func runCheckAlive(ctx context.Context, e *environment, n mgmt.Node) error {
+	alive, err := vnfbalancer.Alive(ctx, e.op, 1, []mgmt.Node{n})
+	e.alive.Set(n.ID, len(alive) > 0)
+	return err
+}
+
+// runDrainRoutes waits until the connections of workers that leave and are alive have ended. Those of control-plane nodes are not waited
+// for: clients of the API, such as kubelets, keep theirs for as long as they get answers.
+func runDrainRoutes(ctx context.Context, e *environment, n mgmt.Node) error {
+	leave := slices.DeleteFunc(slices.Clone(e.workers), func(w mgmt.Node) bool { return !e.alive.Of(w.ID) })
+	if len(leave) == 0 {
 		return nil
 	}
-	if err := d.checkEndpoint(ctx); err != nil {
-		return err
-	}
-	newNodes := clusternodes.Among(d.nodes(), d.op.Change.Replaced)
-	there := vnfbalancer.Lead{Masters: clusternodes.Without(d.masters, newNodes), Workers: clusternodes.Without(d.workers, newNodes)}
-	if err := d.setUpBalancers(ctx, replaced, there); err != nil {
-		return err
-	}
-	return d.ways().RestoreParts(ctx, d.kube, replaced, replaced...)
+	return e.balancing().DrainRoutes(ctx, []mgmt.Node{n}, leave)
+}
+
+// runRestoreParts gives a new load balancer the parts of CNFs that the old one had.
+func runRestoreParts(ctx context.Context, e *environment, n mgmt.Node) error {
+	return e.balancing().RestoreParts(ctx, e.kube, e.replaced(e.balancers), n)
 }
 
 // endpointState is where the state of the instance has the endpoint that the cluster was made with, if it is at a load
@@ -112,52 +122,23 @@ func (d *deployment) healBalancers(ctx context.Context, replaced []mgmt.Node) er
 const endpointState = "endpoint"
 
 // noteEndpoint notes the endpoint of the cluster that will be made.
-func (d *deployment) noteEndpoint(ctx context.Context) error {
-	if d.p.Balancer == nil {
-		return d.op.State().Delete(ctx, endpointState)
+func noteEndpoint(ctx context.Context, e *environment) error {
+	if e.p.Balancer == nil {
+		return e.op.State().Delete(ctx, endpointState)
 	}
-	return d.op.State().Put(ctx, endpointState, d.endpoint())
+	return e.op.State().Put(ctx, endpointState, e.endpoint())
 }
 
-// checkEndpoint makes sure that the API is where the nodes know it.
-func (d *deployment) checkEndpoint(ctx context.Context) error {
+// runCheckEndpoint makes sure that the API is where the nodes know it.
+func runCheckEndpoint(ctx context.Context, e *environment, _ mgmt.Node) error {
 	var made string
-	err := d.op.State().Get(ctx, endpointState, &made)
-	if errors.Is(err, vnflcm.ErrNotFound) || err == nil && made == d.endpoint() {
+	err := e.op.State().Get(ctx, endpointState, &made)
+	if errors.Is(err, vnflcm.ErrNotFound) || err == nil && made == e.endpoint() {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	return fmt.Errorf("kubeadm: the cluster was made with its API at %s, where its nodes look for it, and now it would be at %s: "+
-		"let the load balancer keep its address (in a template: a port of its own), or heal the whole VNF", made, d.endpoint())
-}
-
-// passage is opened when the load balancers lead to the first control-plane node, which is initialised through them.
-type passage struct {
-	opened chan struct{}
-	err    error
-}
-
-func newPassage() *passage { return &passage{opened: make(chan struct{})} }
-
-func (p *passage) open(lead func() error) error {
-	defer close(p.opened)
-	p.err = lead()
-	return p.err
-}
-
-// errPassage is beside the error that tells why.
-var errPassage = errors.New("kubeadm: the control plane is not made, since its load balancer is not there")
-
-func (p *passage) wait(ctx context.Context) error {
-	select {
-	case <-p.opened:
-		if p.err != nil {
-			return errPassage
-		}
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+		"let the load balancer keep its address (in a template: a port of its own), or heal the whole VNF", made, e.endpoint())
 }

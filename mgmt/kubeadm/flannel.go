@@ -12,6 +12,8 @@ import (
 	"regexp"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
 )
 
 // flannelParam is the parameter "flannel": the pod network of clusters whose package brings none.
@@ -52,7 +54,7 @@ func (p *clusterParam) usesFlannel() bool { return p.CNIManifestPath == "" && p.
 
 // networkManifest is the manifest of the pod network: the package's, or flannel's. Nil when the script sets up
 // the network.
-func (d *deployment) networkManifest() ([]byte, error) {
+func (d *environment) networkManifest() ([]byte, error) {
 	switch {
 	case d.p.CNIManifestPath != "":
 		name, err := d.op.Package.Artifact(d.p.CNIManifestPath)
@@ -86,7 +88,7 @@ func (p *clusterParam) flannelManifest() ([]byte, error) {
 	for in := yaml.NewDecoder(bytes.NewReader(flannelTemplate)); ; {
 		var doc yaml.Node
 		if err := in.Decode(&doc); errors.Is(err, io.EOF) {
-			return marshal(documents...)
+			return controlplane.Marshal(documents...)
 		} else if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
@@ -38,6 +39,7 @@ type lab struct {
 	t      testing.TB
 	driver kubeadm.Config // without its Pool
 	dials  dials
+	plans  sync.Map // operation and phase: its plan
 }
 
 // dials lets a test watch the connections to machines.
@@ -86,7 +88,31 @@ func openLab(t testing.TB, s setup) *lab {
 func (l *lab) drivers(pool *sshexec.Pool) map[string]vnflcm.MgmtDriver {
 	driver := l.driver
 	driver.Pool = pool
-	return map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(driver), balancerDriver: kubeadm.New(driver)}
+	return map[string]vnflcm.MgmtDriver{driverName: planned{kubeadm.New(driver), l}, balancerDriver: planned{kubeadm.New(driver), l}}
+}
+
+// planned is the driver, and compares the plans of a phase: a process that resumes an operation must make the same one.
+type planned struct {
+	*kubeadm.Driver
+	l *lab
+}
+
+func (p planned) Hooks() vnflcm.Hooks {
+	hooks := p.Driver.Hooks()
+	for name, do := range hooks {
+		hooks[name] = func(ctx context.Context, op *vnflcm.Operation) error {
+			tasks, err := p.Preview(ctx, op)
+			if err != nil {
+				p.l.t.Errorf("%s has no plan: %v", op.Phase(), err)
+			}
+			plan := (&vnflcm.Preview{Tasks: tasks}).String()
+			if first, found := p.l.plans.LoadOrStore(op.ID+"/"+op.Phase(), plan); found && first != plan {
+				p.l.t.Errorf("%s has another plan when it is resumed:\n%s", op.Phase(), gocmp.Diff(first, plan))
+			}
+			return do(ctx, op)
+		}
+	}
+	return hooks
 }
 
 // with changes the cluster parameters by a JSON merge patch.

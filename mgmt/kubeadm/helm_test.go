@@ -137,7 +137,7 @@ func TestHelmDoesNothing(t *testing.T) {
 // TestHelmTooOld: a Helm that cannot make CNFs fails the step that installed it.
 func TestHelmTooOld(t *testing.T) {
 	t.Parallel()
-	for version, want := range map[string]string{"v3.5.4": "helm is v3.5.4: must be 3.14 or newer", "v4.0.1": "and of version 3", "v3.14.0": ""} {
+	for version, want := range map[string]string{"v3.5.4": "helm is v3.5.4: must be 3.14 or a later 3.x", "v4.0.1": "or 4.2 or a later 4.x", "v3.14.0": "", "v4.3.1": ""} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{pkg: helmPackage(t, strings.Replace(helmInstaller, "echo helm", "echo "+version, 1))})

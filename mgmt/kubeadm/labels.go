@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
 )
 
 // nodeMarks are the parameters by which the nodes of a group are told apart. Labels are keys and values; taints
@@ -18,13 +19,6 @@ import (
 type nodeMarks struct {
 	Labels map[string]string `json:"labels"`
 	Taints *[]string         `json:"taints"`
-}
-
-// taint of a node, as kubeadm's configuration has it.
-type taint struct {
-	Key    string `yaml:"key"`
-	Value  string `yaml:"value,omitempty"`
-	Effect string `yaml:"effect"`
 }
 
 // The syntax of labels (kubernetes.io, "Labels and Selectors").
@@ -76,19 +70,19 @@ func (c *checker) marks(path string, m nodeMarks) {
 	}
 }
 
-func parseTaint(text string) (t taint, ok bool) {
+func parseTaint(text string) (t controlplane.Taint, ok bool) {
 	left, effect, found := strings.Cut(text, ":")
 	key, value, _ := strings.Cut(left, "=")
 	known := slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, effect)
-	return taint{key, value, effect}, found && known && isLabelKey(key) && isLabelValue(value)
+	return controlplane.Taint{Key: key, Value: value, Effect: effect}, found && known && isLabelKey(key) && isLabelValue(value)
 }
 
 // taints are those that the node registers with; nil where kubeadm decides.
-func (m nodeMarks) taints() *[]taint {
+func (m nodeMarks) taints() *[]controlplane.Taint {
 	if m.Taints == nil {
 		return nil
 	}
-	out := []taint{}
+	out := []controlplane.Taint{}
 	for _, text := range *m.Taints {
 		t, _ := parseTaint(text) // checked
 		out = append(out, t)
@@ -98,7 +92,7 @@ func (m nodeMarks) taints() *[]taint {
 
 // taintsAfterScript are the taints of a node that has not registered with them, since the package's script ran
 // kubeadm. Those that the script itself gives it stay.
-func (d *deployment) taintsAfterScript(n mgmt.Node) (out []corev1.Taint) {
+func (d *environment) taintsAfterScript(n mgmt.Node) (out []corev1.Taint) {
 	taints := d.marks(n).taints()
 	if d.p.ScriptPath == "" || taints == nil {
 		return nil
@@ -137,7 +131,7 @@ func kubeletMaySet(key string) bool {
 	}
 }
 
-func (d *deployment) marks(n mgmt.Node) nodeMarks {
+func (d *environment) marks(n mgmt.Node) nodeMarks {
 	if d.isMaster(n) {
 		return d.p.Master.nodeMarks
 	}
@@ -147,7 +141,7 @@ func (d *deployment) marks(n mgmt.Node) nodeMarks {
 // nodeLabels are all labels that the node shall have: those of the parameters and, where the VIM shows them, its
 // compute host and zone under the names that Tacker gives them (anti-affinity rules of its packages use them)
 // and Kubernetes' own. What is no value of a label is left out: the VIM's names are not ours to change.
-func (d *deployment) nodeLabels(n mgmt.Node) map[string]string {
+func (d *environment) nodeLabels(n mgmt.Node) map[string]string {
 	labels := map[string]string{}
 	for key, value := range map[string]string{"CIS-node": n.Host, "kubernetes.io/zone": n.Zone, "topology.kubernetes.io/zone": n.Zone} {
 		if value != "" && isLabelValue(value) {

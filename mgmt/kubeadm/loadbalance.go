@@ -6,59 +6,68 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
-	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
-	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/mgmt/internal/apiaccess"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/jointoken"
+	"github.com/vnfkit/vnfkit/mgmt/internal/nodeprep"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // balanced reports whether our own haproxy and keepalived serve the API: at a virtual address, unless the
 // package's script sets that up.
-func (d *deployment) balanced() bool { return d.api.virtual && d.p.ScriptPath == "" }
+func (d *environment) balanced() bool { return d.api.virtual && d.p.ScriptPath == "" }
 
-// balancerKey is where the state of the instance has what keepalived on all its machines must agree on.
+// balancerKey is where the state of the instance has the agreement of keepalived.
 const balancerKey = "balancer"
 
-type balancer struct {
-	RouterID int    // 1 to 255: other clusters in the same network should have others
-	Password string // against a mistaken neighbour, since VRRP has nothing better; 8 characters count
+// serve has a control-plane node serve the API of these nodes at the virtual address.
+func serve(ctx context.Context, e *environment, n mgmt.Node, masters []mgmt.Node) error {
+	agreement, err := e.agreement(ctx)
+	if err != nil {
+		return err
+	}
+	address, err := netip.ParseAddr(e.api.host)
+	if err != nil {
+		return err
+	}
+	return apiaccess.VirtualAddress{Address: address, Agreement: agreement}.Serve(ctx, n, masters)
 }
 
-// balancer reads what keepalived agrees on, and makes it when it is first asked for.
-func (d *deployment) balancer(ctx context.Context) (b balancer, err error) {
-	d.balancing.Lock()
-	defer d.balancing.Unlock()
+// agreement reads what keepalived agrees on, and makes it when it is first asked for.
+func (d *environment) agreement(ctx context.Context) (b apiaccess.Agreement, err error) {
+	d.agreeing.Lock()
+	defer d.agreeing.Unlock()
 	err = d.op.State().Get(ctx, balancerKey, &b)
 	if !errors.Is(err, vnflcm.ErrNotFound) {
 		return b, err
 	}
 	id := sha256.Sum256([]byte(d.op.InstanceID))
-	b = balancer{RouterID: int(id[0])%255 + 1, Password: randomText(8)}
+	b = apiaccess.Agreement{RouterID: int(id[0])%255 + 1, Password: jointoken.RandomText(8)}
 	return b, d.op.State().Put(ctx, balancerKey, b)
 }
 
-// balance lets haproxy and keepalived on these control-plane nodes know them as all there are: before one is
-// taken out of the cluster those that stay, and all again when another one has come. It does nothing where the
-// API is reached otherwise. A node that cannot be reached is passed over: it may be dead, and its heal writes
-// its files anew. Within a phase it is called once for the same nodes.
-func (d *deployment) balance(ctx context.Context, masters []mgmt.Node) error {
-	if !d.balanced() {
-		return nil
+// runRebalance lets haproxy and keepalived on a control-plane node know the nodes that there are from now on: those that stay before
+// nodes leave, and all when the new ones have joined. A node that cannot be reached is passed over: it may be dead, and its heal
+// writes its files again.
+func runRebalance(ctx context.Context, e *environment, n mgmt.Node) error {
+	masters := e.masters
+	if e.op.Phase() == string(vnflcm.HealStart) {
+		masters = e.up
 	}
-	name := "balance-" + fingerprint(masters)
-	return vnflcm.Each(ctx, d.config.Parallel, masters, func(ctx context.Context, n mgmt.Node) error {
-		return d.do(ctx, name, n, d.config.Timeouts.Install, func(ctx context.Context) error {
-			err := d.writeBalancer(ctx, n, masters)
-			if errors.Is(err, sshexec.ErrConnect) && !errors.Is(err, sshexec.ErrHostKey) && ctx.Err() == nil {
-				d.op.Log.WarnContext(ctx, "the load balancer of a node could not be brought up to date", "host", n.HostName, "error", err)
-				return nil
-			}
-			return err
-		})
+	return balance(ctx, e, n, masters)
+}
+
+func balance(ctx context.Context, e *environment, n mgmt.Node, masters []mgmt.Node) error {
+	return n.Do(ctx, e.op, "balance-"+fingerprint(masters), e.config.Timeouts.Install, func(ctx context.Context) error {
+		err := serve(ctx, e, n, masters)
+		if clusternodes.Unreachable(ctx, err) {
+			e.op.Log.WarnContext(ctx, "the load balancer of a node could not be brought up to date", "host", n.HostName, "error", err)
+			return nil
+		}
+		return err
 	})
 }
 
@@ -71,80 +80,12 @@ func fingerprint(nodes []mgmt.Node) string {
 	return hex.EncodeToString(h.Sum(nil)[:4])
 }
 
-// setUpBalancer puts haproxy and keepalived on a control-plane node.
-func (d *deployment) setUpBalancer(ctx context.Context, n mgmt.Node) error {
-	var err error
-	if d.p.Packages.source() == fromNowhere {
-		err = d.expect(ctx, n, []program{{[]string{"haproxy", "-v"}, ""}, {[]string{"keepalived", "--version"}, ""}})
-	} else {
-		err = d.install(ctx, n, "haproxy", "keepalived")
-	}
+// runSetUpVirtualAddress puts haproxy and keepalived on a control-plane node.
+func runSetUpVirtualAddress(ctx context.Context, e *environment, n mgmt.Node) error {
+	err := e.preparation().Need(ctx, n, nodeprep.Program{Package: "haproxy", Shows: []string{"haproxy", "-v"}},
+		nodeprep.Program{Package: "keepalived", Shows: []string{"keepalived", "--version"}})
 	if err != nil {
 		return err
 	}
-	return d.writeBalancer(ctx, n, d.masters)
-}
-
-// The files of keepalived.
-const (
-	keepalivedFile = "/etc/keepalived/keepalived.conf"
-	aliveScript    = "/etc/keepalived/vnfkit-haproxy-alive"
-)
-
-// writeBalancer renders both configurations whole, has each program check its own before it replaces the old
-// one, and reloads: connections stay.
-func (d *deployment) writeBalancer(ctx context.Context, n mgmt.Node, masters []mgmt.Node) error {
-	b, err := d.balancer(ctx)
-	if err != nil {
-		return err
-	}
-	vip, err := netip.ParseAddr(d.api.host)
-	if err != nil {
-		return err
-	}
-	place, err := placeOf(ctx, n, vip)
-	if err != nil {
-		return err
-	}
-	vrrp := vrrpConfig{balancer: b, node: n, masters: masters, place: place, vip: vip}
-	if err := put(ctx, n, aliveScript, alive, 0o755); err != nil {
-		return err
-	}
-	conf, err := haproxyConfig(vip, masters)
-	if err != nil {
-		return err
-	}
-	if err := replaceChecked(ctx, n, loadbalancer.ConfigFile, string(conf), 0o644, "haproxy", "-c", "-f"); err != nil {
-		return err
-	}
-	if err := replaceChecked(ctx, n, keepalivedFile, vrrp.String(), 0o600, "keepalived", "-t", "-f"); err != nil {
-		return err
-	}
-	if err := n.RunRoot(ctx, []string{"systemctl", "enable", "haproxy", "keepalived"}, nil, nil, nil); err != nil {
-		return err
-	}
-	if err := startUnit(ctx, n, "reload-or-restart", "haproxy"); err != nil {
-		return err
-	}
-	return startUnit(ctx, n, "reload-or-restart", "keepalived")
-}
-
-// replaceChecked replaces a file when the program that reads it has nothing against the new one.
-func replaceChecked(ctx context.Context, n mgmt.Node, path, content string, mode fs.FileMode, check ...string) error {
-	candidate := path + ".vnfkit-new"
-	if err := put(ctx, n, candidate, content, mode); err != nil {
-		return err
-	}
-	if err := n.RunRoot(ctx, append(check, candidate), nil, nil, nil); err != nil {
-		return err
-	}
-	return n.RunRoot(ctx, []string{"mv", "-f", candidate, path}, nil, nil, nil)
-}
-
-// haproxyConfig leads the clients of the API to these control-plane nodes, as the load balancer of a VNF does.
-func haproxyConfig(vip netip.Addr, masters []mgmt.Node) ([]byte, error) {
-	return loadbalancer.Config{
-		Parts: map[string]loadbalancer.Part{"cluster": loadbalancer.Cluster(balancedPort, vnfbalancer.Servers(masters), nil)},
-		IPv6:  vip.Is6(), AlivePort: alivePort,
-	}.Render()
+	return serve(ctx, e, n, e.masters)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
+	"github.com/vnfkit/vnfkit/mgmt/internal/nodeprep"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
@@ -48,7 +49,7 @@ type clusterParam struct {
 	DrainPolicy cluster.DrainPolicy        `json:"drain_policy"` // beyond Tacker; default Fail
 	HelmScript  string                     `json:"helm_installation_script_path"`
 	Storage     *storageParam              `json:"storage_server"`
-	Packages    packagesParam              `json:"packages"`
+	Packages    nodeprep.Packages          `json:"packages"`
 	Flannel     flannelParam               `json:"flannel"`
 	componentParam
 	Volumes []nfsVolumeParam  `json:"pv_registration_params"`

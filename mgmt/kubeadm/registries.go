@@ -2,7 +2,6 @@ package kubeadm
 
 import (
 	"context"
-	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
@@ -16,64 +15,31 @@ func (c *checker) registries(p *clusterParam) {
 	c.Add(p.Registries.Validate(registriesParam, mgmt.Artifacts(c.Op)))
 }
 
-// prepareRegistries connects a machine that was prepared by our own steps. That is before it becomes a node: the
-// pods that start with it find their registry.
-func (d *deployment) prepareRegistries(ctx context.Context, n mgmt.Node) error {
-	if d.p.ScriptPath != "" {
-		return nil
+// runConnectRegistries connects a machine to the private registries, and pulls the probe images. It runs before kubeadm makes the machine a
+// node, so that the first pods find their registry, but after a package's script, which sets up the runtime.
+func runConnectRegistries(ctx context.Context, e *environment, n mgmt.Node) error {
+	runtime, err := connectRuntime(ctx, e, n)
+	if err != nil {
+		return err
 	}
-	return d.registriesStep(ctx, n)
-}
-
-// registriesAfterScript does what a package's script does not, which is told only of the registries without TLS.
-// It comes after the script, since that sets up the runtime.
-func (d *deployment) registriesAfterScript(ctx context.Context, n mgmt.Node) error {
-	if d.p.ScriptPath == "" {
-		return nil
-	}
-	return d.registriesStep(ctx, n)
-}
-
-func (d *deployment) registriesStep(ctx context.Context, n mgmt.Node) error {
-	if len(d.p.Registries) == 0 {
-		return nil
-	}
-	return d.do(ctx, "registries", n, d.config.Timeouts.Install, func(ctx context.Context) error {
-		runtime, err := d.connectRegistries(ctx, n)
-		if err != nil {
-			return err
-		}
-		return client.Probe(ctx, n.SSH, runtime, d.p.Registries)
-	})
+	return client.Probe(ctx, n.SSH, runtime, e.p.Registries)
 }
 
 // restoreRegistries is for our own preparation: "kubeadm reset", which may have run on the machine in this
 // attempt or in one that died after it, empties the kubelet's directory, credentials and all.
-func (d *deployment) restoreRegistries(ctx context.Context, n mgmt.Node) error {
-	if d.p.ScriptPath != "" || len(d.p.Registries) == 0 {
+func restoreRegistries(ctx context.Context, e *environment, n mgmt.Node) error {
+	if e.p.ScriptPath != "" || len(e.p.Registries) == 0 {
 		return nil
 	}
-	_, err := d.connectRegistries(ctx, n)
+	_, err := connectRuntime(ctx, e, n)
 	return err
 }
 
-// connectRegistries makes the runtime of a machine use the private registries.
-func (d *deployment) connectRegistries(ctx context.Context, n mgmt.Node) (client.Runtime, error) {
+// connectRuntime makes the runtime of a machine use the private registries.
+func connectRuntime(ctx context.Context, e *environment, n mgmt.Node) (client.Runtime, error) {
 	runtime, err := client.Detect(ctx, n.SSH)
 	if err != nil {
 		return "", err
 	}
-	return runtime, client.Connect(ctx, n.SSH, runtime, d.p.Registries, mgmt.Artifacts(d.op))
-}
-
-// httpRegistries is the list of registries without TLS in the form that Tacker's script puts into
-// daemon.json: "a:5000","b:5000".
-func (d *deployment) httpRegistries() string {
-	var out []string
-	for _, r := range d.p.Registries {
-		if r.Type == client.HTTP {
-			out = append(out, `"`+r.Server+`"`)
-		}
-	}
-	return strings.Join(out, ",")
+	return runtime, client.Connect(ctx, n.SSH, runtime, e.p.Registries, mgmt.Artifacts(e.op))
 }

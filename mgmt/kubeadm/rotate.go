@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -83,70 +83,35 @@ func registriesOf(request vnflcm.Params) (list client.Connections, given bool) {
 	return p.Cluster.Registries, given
 }
 
-// changeRegistries connects the nodes that stay to the registries of the request, if it gives any, and then keeps
-// them for later operations. It comes before new nodes join, and on one node before the others: when it fails there is
-// a cluster that works, and a wrong password or CA has come to one of its nodes only.
-func (d *deployment) changeRegistries(ctx context.Context, stay []mgmt.Node) error {
-	if !d.rotation.changes {
-		return nil
-	}
-	first := min(1, len(stay))
-	for _, nodes := range [][]mgmt.Node{stay[:first], stay[first:]} {
-		err := vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
-			if err := d.updateHosts(ctx, []mgmt.Node{n}); err != nil || d.isStorage(n) {
-				return err
-			}
-			return d.do(ctx, "registries", n, d.config.Timeouts.Install, func(ctx context.Context) error { return d.changeRegistriesOf(ctx, n) })
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return d.op.State().Put(ctx, registriesState, givenRegistries{Now: d.p.Registries, Before: d.rotation.before, Operation: d.op.ID})
+// runKeepRegistries stores the registries of the request for later operations.
+func runKeepRegistries(ctx context.Context, e *environment, _ mgmt.Node) error {
+	return e.op.State().Put(ctx, registriesState, givenRegistries{Now: e.p.Registries, Before: e.rotation.before, Operation: e.op.ID})
 }
 
-// changeRegistriesOf changes one node. A machine that an operation that was given up has left is none: its heal brings
-// the list to it. On the way back nothing is probed, and a node that does not answer, or a registry that no longer
+// runChangeRegistriesOf changes one node. Machines left behind by an abandoned operation are not nodes: their heal brings
+// the list to them. On the way back nothing is probed, and a node that does not answer, or a registry that no longer
 // takes what it took before, is passed over: the operation could not be undone otherwise.
-func (d *deployment) changeRegistriesOf(ctx context.Context, n mgmt.Node) error {
-	isNode, err := succeeds(ctx, n, "test", "-e", "/etc/kubernetes/kubelet.conf")
+func runChangeRegistriesOf(ctx context.Context, e *environment, n mgmt.Node) error {
+	isNode, err := linux.On(n.SSH).Succeeds(ctx, "test", "-e", "/etc/kubernetes/kubelet.conf")
 	if err == nil && !isNode {
-		d.op.Log.WarnContext(ctx, "the machine is no node and is not connected to the private registries", "host", n.HostName)
+		e.op.Log.WarnContext(ctx, "the machine is no node and is not connected to the private registries", "host", n.HostName)
 		return nil
 	}
 	var runtime client.Runtime
 	if err == nil {
-		runtime, err = d.connectRegistries(ctx, n)
+		runtime, err = connectRuntime(ctx, e, n)
 	}
 	switch {
-	case !d.op.RollingBack && err == nil:
-		return client.Probe(ctx, n.SSH, runtime, d.p.Registries)
-	case d.op.RollingBack && (clusternodes.Unreachable(ctx, err) || refused(err)):
-		d.op.Log.WarnContext(ctx, "the private registries of a node could not be set back", "host", n.HostName, "error", err)
+	case !e.op.RollingBack && err == nil:
+		return client.Probe(ctx, n.SSH, runtime, e.p.Registries)
+	case e.op.RollingBack && (clusternodes.Unreachable(ctx, err) || refused(err)):
+		e.op.Log.WarnContext(ctx, "the private registries of a node could not be set back", "host", n.HostName, "error", err)
 		return nil
 	}
 	return err
 }
 
-// updateOther tells a machine that stays which nodes there are, unless changeRegistries has done so.
-func (d *deployment) updateOther(ctx context.Context, n mgmt.Node) error {
-	if d.rotation.changes {
-		return nil
-	}
-	return d.updateHosts(ctx, []mgmt.Node{n})
-}
-
-func (d *deployment) isStorage(n mgmt.Node) bool {
-	return len(clusternodes.Among(d.storage, []vnflcm.VNFC{n.VNFC})) > 0
-}
-
 // refused reports that a registry does not take the connection as it is.
 func refused(err error) bool {
 	return errors.Is(err, client.ErrLogin) || errors.Is(err, client.ErrUnknownAuthority) || errors.Is(err, client.ErrPlainHTTP)
-}
-
-// staying are the machines that were there before the operation.
-func (d *deployment) staying() []mgmt.Node {
-	change := d.op.Change
-	return clusternodes.Without(d.machines(), clusternodes.Among(d.machines(), slices.Concat(change.Added, change.Replaced)))
 }

@@ -116,6 +116,47 @@ func TestScriptArguments(t *testing.T) {
 	}
 }
 
+// TestScriptHealsFirst: the first of the addresses is never that of a node which is being replaced. A script of Tacker that finds its
+// machine's address there makes a new cluster.
+func TestScriptHealsFirst(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	id := l.Instantiated("instantiate_script.json", append(virtual(t), mgmttest.Sized("complex", 0))...)
+	m := l.Process(func(c *vnflcm.Config) { c.Infra = map[string]vnflcm.InfraDriver{"sandbox": byAddress{l.World}} })
+	opID, err := m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-0")})
+	l.Must(opID, err, m)
+	runs := scriptRuns(l.host("masterNode-0"))
+	if len(runs) != 1 {
+		t.Fatalf("the script ran %d times on the new machine", len(runs))
+	}
+	if diff := cmp.Diff([]string{"-m", "198.18.1.11,198.18.2.12,198.18.0.10"}, runs[0].Argv[2:4]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// byAddress lists a new machine where the one was that it replaces, as Heat does with the members of a group.
+type byAddress struct{ *sandbox.World }
+
+func (b byAddress) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
+	r, err := b.World.Resources(ctx, op)
+	slices.SortFunc(r.VNFCs, func(a, b vnflcm.VNFC) int { return a.CPs[0].Fixed[0].Compare(b.CPs[0].Fixed[0]) })
+	return r, err
+}
+
+// TestScriptHostNames: every machine finds the names in /etc/hosts that the script gives the machines.
+func TestScriptHostNames(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.Instantiated("instantiate_script.json", func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = "simple" })
+	for _, machine := range []string{"masterNode-0", "workerNode-0"} {
+		_, block, _ := strings.Cut(l.file(machine, "/etc/hosts"), "# BEGIN vnfkit\n")
+		want := "198.18.0.10 master-198-18-0-10\n198.18.1.11 worker-198-18-1-11\n198.18.0.10 master10\n198.18.1.11 worker11\n# END vnfkit\n"
+		if diff := cmp.Diff(want, block); diff != "" {
+			t.Errorf("%s:\n%s", machine, diff)
+		}
+	}
+}
+
 func TestScriptOutput(t *testing.T) {
 	t.Parallel()
 	for _, missing := range []string{"token:", "server:", "ssl_ca_cert_hash:"} {

@@ -5,10 +5,9 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/storage"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 )
 
@@ -122,13 +121,13 @@ func (c *checker) exports(s *storageParam) {
 		}
 		seen[nfsExportParam{e.Dir, to}] = i
 		for _, other := range s.Exports {
-			if other.Dir != "" && other.Dir != e.Dir && isIn(e.Dir, other.Dir) {
+			if other.Dir != "" && other.Dir != e.Dir && storage.IsIn(e.Dir, other.Dir) {
 				c.Fault(at+".export_dir", e.Dir, "is in "+other.Dir+", which is exported too: its clients could put something else in its place")
 				break
 			}
 		}
 		for _, v := range s.Volumes {
-			if v.MountTo != e.Dir && isIn(v.MountTo, e.Dir) {
+			if v.MountTo != e.Dir && storage.IsIn(v.MountTo, e.Dir) {
 				c.Fault(at+".export_dir", e.Dir, "holds "+v.MountTo+", where a volume is mounted: its clients could put something else in its place")
 			}
 		}
@@ -149,16 +148,13 @@ func (c *checker) directory(at, name string) bool {
 		c.Fault(at, "", "is required")
 	case !pathForm.MatchString(name):
 		c.Fault(at, name, "must be an absolute path of letters, digits, _, - and ., such as /volume/nfs")
-	case slices.ContainsFunc(systemDirectories, func(dir string) bool { return isIn(name, dir) || isIn(dir, name) }):
+	case slices.ContainsFunc(systemDirectories, func(dir string) bool { return storage.IsIn(name, dir) || storage.IsIn(dir, name) }):
 		c.Fault(at, name, "is a directory of the system, or in one, or holds one: choose another, such as /volume/nfs")
 	default:
 		return true
 	}
 	return false
 }
-
-// isIn reports whether a path is that of dir or of something in it. Both are clean.
-func isIn(name, dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
 
 // exportTarget is a client as exports(5) has it. Host bits are masked. A zone would be text of the request's choice.
 func exportTarget(text string) (string, bool) {
@@ -173,7 +169,7 @@ func exportTarget(text string) (string, bool) {
 const maxUnitName = 255
 
 // findStorage finds the storage server, if there is one.
-func (d *deployment) findStorage() error {
+func (d *environment) findStorage() error {
 	if d.p.Storage == nil {
 		return nil
 	}
@@ -183,9 +179,4 @@ func (d *deployment) findStorage() error {
 		err = fmt.Errorf("kubeadm: the VNF has %d machines with connection point %s of storage_server, and not one", len(d.storage), d.p.Storage.SSHCPName)
 	}
 	return err
-}
-
-// machines are all nodes and the storage server, unless that is being replaced.
-func (d *deployment) machines() []mgmt.Node {
-	return append(d.nodes(), clusternodes.Without(d.storage, clusternodes.Among(d.storage, d.op.Change.Replaced))...)
 }

@@ -78,13 +78,13 @@ const (
 func TestStorageFaults(t *testing.T) {
 	t.Parallel()
 	pkg := packageWithStorage(t, map[string]string{
-		"Files/elsewhere.yaml": volumeManifest("a", "/elsewhere"), "Files/above.yaml": volumeManifest("b", "/srv/pv2/../../etc"),
+		"Files/elsewhere.yaml": mgmttest.VolumeManifest("a", "/elsewhere"), "Files/above.yaml": mgmttest.VolumeManifest("b", "/srv/pv2/../../etc"),
 		"Files/host.yaml":  "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: c}\nspec: {hostPath: {path: /}}\n",
-		"Files/two.yaml":   volumeManifest("d", "/srv/pv2") + "---\nkind: ClusterRoleBinding\n",
+		"Files/two.yaml":   mgmttest.VolumeManifest("d", "/srv/pv2") + "---\nkind: ClusterRoleBinding\n",
 		"Files/role.yaml":  "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: e}\nspec: {nfs: {path: /srv/pv2}}\n",
-		"Files/name.yaml":  volumeManifest("../secrets", "/srv/pv2"),
-		"Files/large.yaml": volumeManifest("f", "/srv/pv2") + strings.Repeat("#", 1<<20),
-		"Files/keys.yaml":  volumeManifest("g", "/srv/pv2") + "status: {1: x}\n",
+		"Files/name.yaml":  mgmttest.VolumeManifest("../secrets", "/srv/pv2"),
+		"Files/large.yaml": mgmttest.VolumeManifest("f", "/srv/pv2") + strings.Repeat("#", 1<<20),
+		"Files/keys.yaml":  mgmttest.VolumeManifest("g", "/srv/pv2") + "status: {1: x}\n",
 	})
 	for _, c := range storageFaults {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,8 +102,8 @@ func TestStorageFaults(t *testing.T) {
 // TestTwoStorageServers: there is one, or the request is refused.
 func TestTwoStorageServers(t *testing.T) {
 	t.Parallel()
-	roomForTwo := strings.Replace(storageVDU, "max_number_of_instances: 1", "max_number_of_instances: 2", 1)
-	two := strings.Replace(storageFlavour(t, "simple"), storageVDU, roomForTwo, 1)
+	roomForTwo := strings.Replace(mgmttest.StorageVDU, "max_number_of_instances: 1", "max_number_of_instances: 2", 1)
+	two := strings.Replace(mgmttest.StorageFlavour(t, packageDir, "simple"), mgmttest.StorageVDU, roomForTwo, 1)
 	l := openLab(t, setup{pkg: packageWithStorage(t, map[string]string{"Definitions/k8s_cluster_df_simple.yaml": strings.Replace(two,
 		"  policies:\n", "  policies:\n    - storage_initial_delta:\n        type: tosca.policies.nfv.VduInitialDelta\n        properties:\n"+
 			"          initial_delta:\n            number_of_instances: 2\n        targets: [ storage ]\n", 1)})})
@@ -129,7 +129,7 @@ func FuzzExportTarget(f *testing.F) {
 
 // FuzzVolume: what is taken can be applied, and is a volume on NFS.
 func FuzzVolume(f *testing.F) {
-	f.Add([]byte(volumeManifest("nfs-pv1", "/volume/nfs/pv1")))
+	f.Add([]byte(mgmttest.VolumeManifest("nfs-pv1", "/volume/nfs/pv1")))
 	f.Add([]byte("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nspec: {nfs: {path: /a}, x: .nan}\n"))
 	f.Add([]byte("a: &a [*a]\n---\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {

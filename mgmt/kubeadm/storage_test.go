@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,74 +21,22 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// storageVDU is a storage server with a volume, as in Tacker's guide.
-const storageVDU = `
-    storage:
-      type: tosca.nodes.nfv.Vdu.Compute
-      properties:
-        name: storage
-        description: storage server
-        vdu_profile:
-          min_number_of_instances: 1
-          max_number_of_instances: 1
-      capabilities:
-        virtual_compute:
-          properties:
-            virtual_memory:
-              virtual_mem_size: 4 GiB
-            virtual_cpu:
-              num_virtual_cpu: 2
-      requirements:
-        - virtual_storage: storage_volume
-
-    storage_volume:
-      type: tosca.nodes.nfv.Vdu.VirtualBlockStorage
-      properties:
-        virtual_block_storage_data:
-          size_of_storage: 5 GB
-
-    storage_CP:
-      type: tosca.nodes.nfv.VduCp
-      properties:
-        layer_protocols: [ ipv4 ]
-        order: 0
-      requirements:
-        - virtual_binding: storage
-
-    masterNode_CP1:
-`
-
 const storageParams = `{"storage_server":{"ssh_cp_name":"storage_CP","nic_cp_name":"storage_CP","username":"ubuntu","password":"ubuntu",
 	"cinder_volume_setup_params":[{"volume_resource_id":"storage_volume","mount_to":"/volume-1"}],
 	"nfs_server_setup_params":[{"export_dir":"/volume-1/nfs/pv1","export_to":"198.18.0.7/16"},{"export_dir":"/srv/pv2","export_to":"198.18.0.0/16"}]},
 	"pv_registration_params":[{"pv_manifest_file_path":"Files/pv1.yaml","nfs_server_cp":"storage_CP"},{"pv_manifest_file_path":"Files/pv2.yaml","nfs_server_cp":"storage_CP"}]}`
 
-func volumeManifest(name, dir string) string {
-	return "apiVersion: v1\nkind: PersistentVolume\nmetadata:\n  name: " + name + "\nspec:\n  capacity:\n    storage: 1Gi\n" +
-		"  persistentVolumeReclaimPolicy: Retain\n  accessModes:\n    - ReadWriteOnce\n  nfs:\n    server: 0.0.0.0\n    path: \"" + dir + "\"\n"
-}
-
 // packageWithStorage is the sample package with a storage server in each flavour, and more files.
 func packageWithStorage(t testing.TB, files map[string]string) string {
 	t.Helper()
-	all := map[string]string{"Files/pv1.yaml": volumeManifest("nfs-pv1", "/volume-1/nfs/pv1"), "Files/pv2.yaml": volumeManifest("nfs-pv2", "/srv/pv2/of-it")}
+	all := map[string]string{"Files/pv1.yaml": mgmttest.VolumeManifest("nfs-pv1", "/volume-1/nfs/pv1"), "Files/pv2.yaml": mgmttest.VolumeManifest("nfs-pv2", "/srv/pv2/of-it")}
 	for _, flavour := range []string{"simple", "complex"} {
-		all["Definitions/k8s_cluster_df_"+flavour+".yaml"] = storageFlavour(t, flavour)
+		all["Definitions/k8s_cluster_df_"+flavour+".yaml"] = mgmttest.StorageFlavour(t, packageDir, flavour)
 	}
 	for name, text := range files {
 		all[name] = text
 	}
 	return mgmttest.Package(t, packageDir, all)
-}
-
-// storageFlavour is a flavour of the sample package with a storage server.
-func storageFlavour(t testing.TB, flavour string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(packageDir, "Definitions/k8s_cluster_df_"+flavour+".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Replace(string(text), "\n    masterNode_CP1:\n", storageVDU, 1)
 }
 
 func storageSetup(t testing.TB) setup {
@@ -155,13 +101,16 @@ func (l *lab) exported() {
 		text, err := afero.ReadFile(h.FS(), "/etc/hosts")
 		_, block, _ := strings.Cut(string(text), "# BEGIN vnfkit\n")
 		block, _, _ = strings.Cut(block, "# END")
-		if err != nil || strings.Count(block, "\n") != len(l.World.Nodes()) {
-			l.t.Errorf("%s knows other nodes than there are: %v\n%s", h.Name(), err, text)
+		known, nodes := map[string]bool{}, map[string]bool{}
+		for line := range strings.Lines(block) {
+			address, _, _ := strings.Cut(line, " ")
+			known[address] = true
 		}
 		for _, n := range l.World.Nodes() {
-			if !strings.Contains("\n"+block, "\n"+n.Address.String()+" ") {
-				l.t.Errorf("%s does not know %s", h.Name(), n.Name)
-			}
+			nodes[n.Address.String()] = true
+		}
+		if diff := cmp.Diff(nodes, known); diff != "" || err != nil {
+			l.t.Errorf("%s knows other nodes than there are: %v\n%s", h.Name(), err, diff)
 		}
 	}
 }
@@ -402,7 +351,7 @@ func TestStorageTrouble(t *testing.T) {
 // TestVolumesOfOneName: of several volumes of one name it is that of the machine.
 func TestVolumesOfOneName(t *testing.T) {
 	t.Parallel()
-	flavour := strings.Replace(storageFlavour(t, "simple"), "    workerNode:\n      type: tosca.nodes.nfv.Vdu.Compute\n",
+	flavour := strings.Replace(mgmttest.StorageFlavour(t, packageDir, "simple"), "    workerNode:\n      type: tosca.nodes.nfv.Vdu.Compute\n",
 		"    workerNode:\n      type: tosca.nodes.nfv.Vdu.Compute\n      requirements:\n        - virtual_storage: storage_volume\n", 1)
 	l := openLab(t, setup{pkg: packageWithStorage(t, map[string]string{"Definitions/k8s_cluster_df_simple.yaml": flavour})})
 	l.Instantiated("instantiate_sandbox.json", with(t, storageParams))

@@ -8,7 +8,6 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/sshexec"
-	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // VIMType is the vimType of the entry that a cluster gets in the VIM registry.
@@ -17,19 +16,19 @@ const VIMType = vimentry.VIMType
 // VIMID is the id of that entry: it follows from the id of the VNF instance.
 func VIMID(instanceID string) string { return vimentry.VIMID(instanceID) }
 
-// registerVIM makes the cluster a VIM that CNFs can be instantiated on, or brings its entry up to date.
-func (d *deployment) registerVIM(ctx context.Context) error {
-	r := vimentry.Registration{VIMParam: d.p.VIM, Name: d.p.VIMName, Endpoint: d.verifiedEndpoint}
-	if d.p.HelmScript != "" {
-		r.Extra = d.helmInfo
+// runRegisterVIM makes the cluster a VIM that CNFs can be instantiated on, or brings its entry up to date.
+func runRegisterVIM(ctx context.Context, e *environment, _ mgmt.Node) error {
+	r := vimentry.Registration{VIMParam: e.p.VIM, Name: e.p.VIMName, Endpoint: e.verifiedEndpoint}
+	if e.p.HelmScript != "" {
+		r.Extra = e.helmInfo
 	}
-	return vimentry.RegisterVIM(ctx, d.op, d.kube, d.config.Timeouts.Ready, r)
+	return vimentry.RegisterVIM(ctx, e.op, e.kube, e.config.Timeouts.Ready, r)
 }
 
 // verifiedEndpoint is where others reach the API: the floating address, if there is one. A certificate that does
 // not name it (a package's script may have made it) leaves the address that the nodes use, since nobody is to be
 // registered whom a client cannot verify.
-func (d *deployment) verifiedEndpoint(ctx context.Context) (string, error) {
+func (d *environment) verifiedEndpoint(ctx context.Context) (string, error) {
 	endpoint := d.endpoint()
 	host, port, err := net.SplitHostPort(endpoint)
 	if err != nil {
@@ -52,7 +51,7 @@ func (d *deployment) verifiedEndpoint(ctx context.Context) (string, error) {
 // helmInfo is how others log in to the control-plane nodes, where Helm is: one address as text, several as a
 // list. The registry keeps it sealed. The host keys are beyond Tacker: whoever is given them need not trust the first
 // one that answers, also when a node has been replaced at its address.
-func (d *deployment) helmInfo(ctx context.Context) (map[string]any, error) {
+func (d *environment) helmInfo(ctx context.Context) (map[string]any, error) {
 	var addrs, keys []string
 	for _, n := range d.masters {
 		cp, _ := n.CP(d.p.Master.SSHCPName)
@@ -83,7 +82,7 @@ func (d *deployment) helmInfo(ctx context.Context) (map[string]any, error) {
 }
 
 // needsPassword reports whether a login to control-plane nodes needs the password: without a key for SSH, otherwise for sudo.
-func (d *deployment) needsPassword(ctx context.Context) bool {
+func (d *environment) needsPassword(ctx context.Context) bool {
 	if d.p.Master.PrivateKey.IsZero() {
 		return true
 	}
@@ -95,13 +94,12 @@ func (d *deployment) needsPassword(ctx context.Context) bool {
 	return false
 }
 
-// removeAccount ends the token of the registration.
-func (d *Driver) removeAccount(ctx context.Context, op *vnflcm.Operation) error {
-	return vimentry.RemoveAccount(ctx, op, func(ctx context.Context) (*clusternodes.Cluster, vimentry.VIMParam, error) {
-		dep, err := d.open(ctx, op)
-		if err != nil {
-			return nil, vimentry.VIMParam{}, err
+// runRemoveAccount ends the token of the registration.
+func runRemoveAccount(ctx context.Context, e *environment, _ mgmt.Node) error {
+	return vimentry.RemoveAccount(ctx, e.op, func(context.Context) (*clusternodes.Cluster, vimentry.VIMParam, error) {
+		if e.broken != nil {
+			return nil, vimentry.VIMParam{}, e.broken
 		}
-		return dep.kube, dep.p.VIM, nil
+		return e.kube, e.p.VIM, nil
 	})
 }

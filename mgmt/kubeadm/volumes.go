@@ -10,12 +10,11 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"time"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/storage"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -38,7 +37,7 @@ type persistentVolume struct {
 	name   string
 }
 
-// manifests checks the persistent volumes against the storage server and the package.
+// readVolumes checks the persistent volumes against the storage server and the package.
 func (c *checker) manifests(p *clusterParam) {
 	vdu := c.Op.VDUOf(p.Storage.SSHCPName)
 	names := map[string]int{}
@@ -67,7 +66,7 @@ func (c *checker) manifests(p *clusterParam) {
 		}
 		names[volume.name] = i
 		dir, _ := volume.nfs["path"].(string)
-		exported := slices.ContainsFunc(p.Storage.Exports, func(e nfsExportParam) bool { return isIn(dir, e.Dir) })
+		exported := slices.ContainsFunc(p.Storage.Exports, func(e nfsExportParam) bool { return storage.IsIn(dir, e.Dir) })
 		if !exported || path.Clean(dir) != dir {
 			c.Fault(at, v.ManifestPath, fmt.Sprintf("its spec.nfs.path %q is in no export_dir of nfs_server_setup_params", dir))
 		}
@@ -122,10 +121,10 @@ func parseVolume(text []byte) (v persistentVolume, err error) {
 	return v, nil
 }
 
-// manifests are those of the persistent volumes, as the package has them.
-func (d *deployment) manifests() (volumes []persistentVolume, names []string, err error) {
-	for _, p := range d.p.Volumes {
-		v, err := (newChecker(d.op)).readVolume(p.ManifestPath)
+// readVolumes are those of the persistent volumes, as the package has them.
+func readVolumes(e *environment) (volumes []persistentVolume, names []string, err error) {
+	for _, p := range e.p.Volumes {
+		v, err := (newChecker(e.op)).readVolume(p.ManifestPath)
 		if err != nil {
 			return nil, nil, fmt.Errorf("kubeadm: %s %w", p.ManifestPath, err)
 		}
@@ -135,8 +134,8 @@ func (d *deployment) manifests() (volumes []persistentVolume, names []string, er
 }
 
 // applyVolume gives the cluster a persistent volume with the address of the storage server in it.
-func (d *deployment) applyVolume(ctx context.Context, v persistentVolume, serverCP string) error {
-	cp, _ := d.storage[0].CP(serverCP)
+func applyVolume(ctx context.Context, e *environment, v persistentVolume, serverCP string) error {
+	cp, _ := e.storage[0].CP(serverCP)
 	if len(cp.Fixed) == 0 {
 		return &vnflcm.ParamError{Path: clusterPath + "." + volumesParam + ".nfs_server_cp", Value: serverCP,
 			Reason: "the storage server has no address at this connection point"}
@@ -146,56 +145,29 @@ func (d *deployment) applyVolume(ctx context.Context, v persistentVolume, server
 	if err != nil {
 		return err
 	}
-	return d.kube.Apply(ctx, manifest)
+	return e.kube.Apply(ctx, manifest)
 }
 
-// registerVolumes gives the cluster the persistent volumes of the storage server, and waits until they can be claimed.
-func (d *deployment) registerVolumes(ctx context.Context) error {
-	if len(d.p.Volumes) == 0 {
-		return nil
+// runRegisterVolumes gives the cluster the persistent volumes of the storage server, and waits until they can be claimed.
+func runRegisterVolumes(ctx context.Context, e *environment, _ mgmt.Node) error {
+	volumes, names, err := readVolumes(e)
+	if err != nil {
+		return err
 	}
-	return vnflcm.Do(ctx, d.op, "persistent-volumes", "", func(ctx context.Context) error {
-		return mgmt.Within(ctx, d.config.Timeouts.Ready, func(ctx context.Context) error {
-			volumes, names, err := d.manifests()
-			if err != nil {
-				return err
-			}
-			for i, v := range volumes {
-				if err := d.applyVolume(ctx, v, d.p.Volumes[i].ServerCP); err != nil {
-					return err
-				}
-			}
-			return d.kube.WaitVolumes(ctx, names, func(message string) { d.op.Report(ctx, message) })
-		})
-	})
-}
-
-// releaseVolumes removes the persistent volumes before their storage server is replaced: the address in them cannot be
-// changed. Where one is bound to a claim, nothing is touched, and the storage server is not healed.
-func (d *deployment) releaseVolumes(ctx context.Context) error {
-	if len(clusternodes.Among(d.storage, d.op.Change.Replaced)) == 0 || len(d.p.Volumes) == 0 {
-		return nil
-	}
-	return vnflcm.Do(ctx, d.op, "release-volumes", "", func(ctx context.Context) error {
-		return mgmt.Within(ctx, 2*time.Minute, func(ctx context.Context) error {
-			_, names, err := d.manifests()
-			if err != nil {
-				return err
-			}
-			return d.kube.RemoveVolumes(ctx, names...)
-		})
-	})
-}
-
-// healStorage makes a new machine the storage server that the old one was.
-func (d *deployment) healStorage(ctx context.Context, replaced []mgmt.Node) error {
-	if len(replaced) == 0 {
-		return nil
-	}
-	for _, n := range replaced {
-		if err := d.setUpStorage(ctx, n); err != nil {
+	for i, v := range volumes {
+		if err := applyVolume(ctx, e, v, e.p.Volumes[i].ServerCP); err != nil {
 			return err
 		}
 	}
-	return d.registerVolumes(ctx)
+	return e.kube.WaitVolumes(ctx, names, func(message string) { e.op.Report(ctx, message) })
+}
+
+// runReleaseVolumes removes the persistent volumes before their storage server is replaced: the address in them cannot be
+// changed. Where one is bound to a claim, nothing is touched, and the storage server is not healed.
+func runReleaseVolumes(ctx context.Context, e *environment, _ mgmt.Node) error {
+	_, names, err := readVolumes(e)
+	if err != nil {
+		return err
+	}
+	return e.kube.RemoveVolumes(ctx, names...)
 }

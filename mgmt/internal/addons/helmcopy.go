@@ -1,4 +1,4 @@
-package kubeadm
+package addons
 
 import (
 	"bytes"
@@ -14,37 +14,34 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/jointoken"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// restoreHelm gives a new control-plane node, on which setUpHelm has run, the repositories of root and of the
+// Copy gives a new control-plane node, on which Install has run, the repositories of root and of the
 // login user and the charts that a healthy one has. They travel through this process: the nodes need no way to
-// each other, and no password of a repository is on a command line. It does nothing without a script.
-func (d *deployment) restoreHelm(ctx context.Context, from, to mgmt.Node) error {
-	if d.p.HelmScript == "" {
+// each other, and no password of a repository is on a command line.
+func (h Helm) Copy(ctx context.Context, from, to mgmt.Node) error {
+	err := h.run(ctx, from, true, "version", "--short")
+	if _, failed := errors.AsType[*sshexec.ExitError](err); failed {
+		h.Log.WarnContext(ctx, "there is no Helm to bring back: the cluster was made without", "host", from.HostName)
 		return nil
 	}
-	return d.do(ctx, "restore-helm", to, d.config.Timeouts.Install, func(ctx context.Context) error {
-		err := d.helm(ctx, from, true, "version", "--short")
-		if _, failed := errors.AsType[*sshexec.ExitError](err); failed {
-			d.op.Log.WarnContext(ctx, "there is no Helm to bring back: the cluster was made without", "host", from.HostName)
-			return nil
-		}
-		if err != nil {
+	if err != nil {
+		return err
+	}
+	for _, root := range []bool{true, false} {
+		if err := h.restoreRepositories(ctx, from, to, root); err != nil {
 			return err
 		}
-		for _, root := range []bool{true, false} {
-			if err := d.restoreRepositories(ctx, from, to, root); err != nil {
-				return err
-			}
-		}
-		return d.restoreCharts(ctx, from, to)
-	})
+	}
+	return h.restoreCharts(ctx, from, to)
 }
 
 // restoreRepositories copies the list of repositories of one user, with the credentials in it.
-func (d *deployment) restoreRepositories(ctx context.Context, from, to mgmt.Node, root bool) error {
-	source, err := d.repositoryFile(ctx, from, root)
+func (h Helm) restoreRepositories(ctx context.Context, from, to mgmt.Node, root bool) error {
+	source, err := h.repositoryFile(ctx, from, root)
 	if err != nil {
 		return err
 	}
@@ -62,7 +59,7 @@ func (d *deployment) restoreRepositories(ctx context.Context, from, to mgmt.Node
 	if len(repositories) == 0 {
 		return nil
 	}
-	target, err := d.repositoryFile(ctx, to, root)
+	target, err := h.repositoryFile(ctx, to, root)
 	if err != nil {
 		return err
 	}
@@ -74,15 +71,15 @@ func (d *deployment) restoreRepositories(ctx context.Context, from, to mgmt.Node
 	}
 	for _, r := range repositories {
 		if r.CAFile != "" || r.CertFile != "" || r.KeyFile != "" {
-			d.op.Log.WarnContext(ctx, "certificates of a Helm repository are not copied", "host", to.HostName, "repository", r.Name)
+			h.Log.WarnContext(ctx, "certificates of a Helm repository are not copied", "host", to.HostName, "repository", r.Name)
 		}
 	}
 	// The indexes are fetched anew. A repository that does not answer now may do so later.
-	if err := d.helm(ctx, to, root, "repo", "update"); err != nil {
+	if err := h.run(ctx, to, root, "repo", "update"); err != nil {
 		if _, failed := errors.AsType[*sshexec.ExitError](err); !failed {
 			return err
 		}
-		d.op.Log.WarnContext(ctx, "not every Helm repository could be read: run helm repo update when they answer", "host", to.HostName, "error", masked(err))
+		h.Log.WarnContext(ctx, "not every Helm repository could be read: run helm repo update when they answer", "host", to.HostName, "error", jointoken.Masked(err))
 	}
 	return nil
 }
@@ -107,20 +104,20 @@ func repositoriesOf(list []byte) ([]repository, error) {
 }
 
 // repositoryFile is where Helm keeps the repositories of a user.
-func (d *deployment) repositoryFile(ctx context.Context, n mgmt.Node, root bool) (string, error) {
-	out, err := n.SSH.Output(ctx, d.helmCommand(root, "env"))
+func (h Helm) repositoryFile(ctx context.Context, n mgmt.Node, root bool) (string, error) {
+	out, err := n.SSH.Output(ctx, h.command(root, "env"))
 	if err != nil {
 		return "", err
 	}
-	name := helmVariable(string(out), "HELM_REPOSITORY_CONFIG")
+	name := Variable(string(out), "HELM_REPOSITORY_CONFIG")
 	if !path.IsAbs(name) || path.Clean(name) != name {
 		return "", fmt.Errorf("kubeadm: %s: helm env names no file as HELM_REPOSITORY_CONFIG: %.200q", n.HostName, name)
 	}
 	return name, nil
 }
 
-// helmVariable reads a line NAME="value" of helm env.
-func helmVariable(out, name string) string {
+// Variable reads a line NAME="value" of helm env.
+func Variable(out, name string) string {
 	for line := range strings.Lines(out) {
 		if quoted, ok := strings.CutPrefix(strings.TrimSpace(line), name+"="); ok {
 			if value, err := strconv.Unquote(quoted); err == nil {
@@ -132,10 +129,13 @@ func helmVariable(out, name string) string {
 	return ""
 }
 
+// mostCharts bounds what restoreCharts copies: Helm accepts charts of a few MiB.
+const mostCharts = 1 << 30
+
 // restoreCharts copies the charts. Root reads them, whoever put them there; the login user, whose directory it is,
 // writes them.
-func (d *deployment) restoreCharts(ctx context.Context, from, to mgmt.Node) error {
-	exists, err := succeeds(ctx, from, "test", "-d", helmCharts)
+func (h Helm) restoreCharts(ctx context.Context, from, to mgmt.Node) error {
+	exists, err := linux.On(from.SSH).Succeeds(ctx, "test", "-d", helmCharts)
 	if !exists || err != nil {
 		return err
 	}
@@ -143,9 +143,9 @@ func (d *deployment) restoreCharts(ctx context.Context, from, to mgmt.Node) erro
 	if err != nil {
 		return err
 	}
-	err = from.SSH.DownloadTree(ctx, dir, sshexec.Tree{Path: helmCharts, Root: true})
+	err = from.SSH.DownloadTree(ctx, dir, sshexec.Tree{Path: helmCharts, Root: true, Limits: sshexec.TreeLimits{Bytes: mostCharts}})
 	if errors.Is(err, sshexec.ErrIrregular) {
-		d.op.Log.WarnContext(ctx, "not everything beside the charts could be copied", "host", from.HostName, "error", err)
+		h.Log.WarnContext(ctx, "not everything beside the charts could be copied", "host", from.HostName, "error", err)
 		err = nil
 	}
 	if err == nil {

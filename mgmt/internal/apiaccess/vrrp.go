@@ -1,7 +1,6 @@
-package kubeadm
+package apiaccess
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/netip"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/sshexec"
 )
 
 // place is where a virtual address belongs on a machine.
@@ -23,22 +23,22 @@ func placeOf(ctx context.Context, n mgmt.Node, vip netip.Addr) (place, error) {
 	if vip.Is6() {
 		family = "-6"
 	}
-	var out bytes.Buffer
-	if err := n.RunRoot(ctx, []string{"ip", "-o", family, "addr", "show"}, nil, &out, nil); err != nil {
+	out, err := n.SSH.Output(ctx, sshexec.Command{Argv: []string{"ip", "-o", family, "addr", "show"}, Root: true})
+	if err != nil {
 		return place{}, err
 	}
 	if n.IP.Is6() != vip.Is6() {
 		return place{}, fmt.Errorf("kubeadm: the virtual address %s and the address of %s, %s, are not of one family", vip, n.HostName, n.IP)
 	}
-	p, found := findPlace(out.String(), vip)
+	device, bits, found := FindPlace(string(out), vip)
 	if !found {
 		return place{}, fmt.Errorf("kubeadm: %s has no interface in the network of the virtual address %s: take one of a network of the control-plane nodes", n.HostName, vip)
 	}
-	return p, nil
+	return place{device, bits}, nil
 }
 
-// findPlace reads "2: eth0    inet 10.10.0.10/16 brd ..." (ip-address(8), -oneline).
-func findPlace(addresses string, vip netip.Addr) (place, bool) {
+// FindPlace returns the interface in whose network the virtual address is, and the length of that network. It reads "2: eth0    inet 10.10.0.10/16 brd ..." (ip-address(8), -oneline).
+func FindPlace(addresses string, vip netip.Addr) (device string, bits int, found bool) {
 	for line := range strings.Lines(addresses) {
 		words := strings.Fields(line)
 		if len(words) < 4 {
@@ -48,10 +48,10 @@ func findPlace(addresses string, vip netip.Addr) (place, bool) {
 		if err != nil || network.IsSingleIP() || !network.Masked().Contains(vip) {
 			continue // the virtual address itself may be there with a length of its own
 		}
-		device, _, _ := strings.Cut(words[1], "@")
-		return place{device, network.Bits()}, true
+		device, _, _ = strings.Cut(words[1], "@")
+		return device, network.Bits(), true
 	}
-	return place{}, false
+	return "", 0, false
 }
 
 // alivePort answers on the machine itself as long as haproxy works.
@@ -69,11 +69,10 @@ read -r -t 2 status <&3
 
 // vrrpConfig is the model of a keepalived.conf.
 type vrrpConfig struct {
-	balancer
+	VirtualAddress
 	node    mgmt.Node
 	masters []mgmt.Node
 	place   place
-	vip     netip.Addr
 }
 
 // priority is another one on each node: the first that comes up on equal terms has the highest.
@@ -123,9 +122,9 @@ vrrp_instance kubernetes {
 	if peers.Len() > 0 {
 		fmt.Fprintf(&out, "    unicast_src_ip %s\n    unicast_peer {\n%s    }\n", c.node.IP, peers.String())
 	}
-	if c.vip.Is4() {
+	if c.Address.Is4() {
 		fmt.Fprintf(&out, "    authentication {\n        auth_type PASS\n        auth_pass %s\n    }\n", c.Password)
 	}
-	fmt.Fprintf(&out, "    virtual_ipaddress {\n        %s/%d\n    }\n    track_script {\n        haproxy\n    }\n}\n", c.vip, c.place.bits)
+	fmt.Fprintf(&out, "    virtual_ipaddress {\n        %s/%d\n    }\n    track_script {\n        haproxy\n    }\n}\n", c.Address, c.place.bits)
 	return out.String()
 }

@@ -1,4 +1,5 @@
-package kubeadm
+// Package members changes the members of etcd on control-plane nodes. It knows of machines only, not of operations on a cluster.
+package members
 
 import (
 	"cmp"
@@ -9,31 +10,53 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
+
+// Etcd is the etcd of a cluster.
+type Etcd struct {
+	Ask []mgmt.Node       // the control-plane nodes through which etcd is asked
+	Op  *vnflcm.Operation // for reports and warnings
+}
+
+// Order decides whether etcd keeps its quorum with the members of all these nodes out at once, and returns the ids of the VNFCs in the
+// order in which the members may leave. It is an error that is etcd.ErrQuorum if they may not.
+func (e Etcd) Order(ctx context.Context, leaving []mgmt.Node) (ids []string, err error) {
+	return ids, withEtcd(ctx, e.Ask, leaving, func(client *etcd.Client, members []etcd.Member) error {
+		order, err := planRemoval(ctx, client, members, leaving)
+		if err != nil {
+			return err
+		}
+		ids = inOrder(leaving, members, order)
+		return nil
+	})
+}
+
+// inOrder sorts the targets as their members are in the order; those that have none come first.
+func inOrder(targets []mgmt.Node, members []etcd.Member, order []uint64) (ids []string) {
+	place := func(n mgmt.Node) int {
+		return slices.IndexFunc(order, func(id uint64) bool { return slices.Contains(idsOn(members, []mgmt.Node{n}), id) })
+	}
+	sorted := slices.Clone(targets)
+	slices.SortStableFunc(sorted, func(a, b mgmt.Node) int { return place(a) - place(b) })
+	for _, n := range sorted {
+		ids = append(ids, n.ID)
+	}
+	return ids
+}
 
 // etcdPort is where etcd has its clients on a control-plane node (kubeadm, constants.EtcdListenClientPort).
 const etcdPort = "2379"
 
 // etcdAttempt bounds how long etcd is looked for by way of one control-plane node.
 const etcdAttempt = 30 * time.Second
-
-// ask says which control-plane nodes are asked from now on: no other one is contacted for the cluster.
-func (d *deployment) ask(masters []mgmt.Node) {
-	d.close()
-	d.up, d.kube = masters, cluster.New(masters)
-}
-
-// close ends the connections to the cluster.
-func (d *deployment) close() {
-	if d.kube != nil {
-		d.kube.Close()
-	}
-}
 
 // openEtcd makes a client that asks the member of that node, through SSH, as who kubeadm made for it.
 func openEtcd(ctx context.Context, n mgmt.Node) (*etcd.Client, error) {
@@ -54,7 +77,7 @@ func openEtcd(ctx context.Context, n mgmt.Node) (*etcd.Client, error) {
 
 // withEtcd calls fn with a client of the first of these nodes where etcd answers, and has a leader; without one
 // anywhere, with that of any that answers. The members at the addresses of targets are not asked.
-func (d *deployment) withEtcd(ctx context.Context, through, targets []mgmt.Node, fn func(*etcd.Client, []etcd.Member) error) error {
+func withEtcd(ctx context.Context, through, targets []mgmt.Node, fn func(*etcd.Client, []etcd.Member) error) error {
 	type answer struct {
 		client  *etcd.Client
 		members []etcd.Member
@@ -128,10 +151,10 @@ func planRemoval(ctx context.Context, client *etcd.Client, members []etcd.Member
 	return order, etcd.CheckJoin(members, idsOn(members, targets)...)
 }
 
-// removeMember takes the member of n out. targets are those that are still to go, n among them: it is decided anew
-// that they may.
-func (d *deployment) removeMember(ctx context.Context, n mgmt.Node, targets []mgmt.Node) error {
-	return d.withEtcd(ctx, d.up, targets, func(client *etcd.Client, members []etcd.Member) error {
+// Remove takes the member of the first of these nodes out, when all of them may leave. The other nodes are those that leave later.
+func (e Etcd) Remove(ctx context.Context, leaving []mgmt.Node) error {
+	n, targets := leaving[0], leaving
+	return withEtcd(ctx, e.Ask, targets, func(client *etcd.Client, members []etcd.Member) error {
 		if _, err := planRemoval(ctx, client, members, targets); err != nil {
 			return err
 		}
@@ -140,7 +163,7 @@ func (d *deployment) removeMember(ctx context.Context, n mgmt.Node, targets []mg
 				continue
 			}
 			if m.Leader {
-				d.moveLeader(ctx, client, m, members)
+				e.moveLeader(ctx, client, m, members)
 			}
 			if err := client.Remove(ctx, m.ID); err != nil {
 				return err
@@ -152,22 +175,22 @@ func (d *deployment) removeMember(ctx context.Context, n mgmt.Node, targets []mg
 
 // moveLeader hands leadership over before the leader goes, so that nobody waits for an election. It is asked
 // itself: the others follow it, so it is alive. If it cannot any more, they elect another one.
-func (d *deployment) moveLeader(ctx context.Context, client *etcd.Client, leader etcd.Member, members []etcd.Member) {
+func (e Etcd) moveLeader(ctx context.Context, client *etcd.Client, leader etcd.Member, members []etcd.Member) {
 	i := slices.IndexFunc(members, func(m etcd.Member) bool { return m.Healthy && !m.Learner && m.ID != leader.ID })
 	if i < 0 {
 		return
 	}
-	d.op.Report(ctx, "moving leadership of etcd from "+leader.String()+" to "+members[i].String())
+	e.Op.Report(ctx, "moving leadership of etcd from "+leader.String()+" to "+members[i].String())
 	if err := client.MoveLeader(ctx, leader, members[i].ID); err != nil {
-		d.op.Log.WarnContext(ctx, "leadership of etcd could not be moved; the others will elect a new leader", "leader", leader.String(), "error", err)
+		e.Op.Log.WarnContext(ctx, "leadership of etcd could not be moved; the other members will elect a new leader", "leader", leader.String(), "error", err)
 	}
 }
 
-// clearMembers removes what joins that were cut short have left in etcd: learners, of which it takes one at a
+// Clear removes what joins that were cut short have left in etcd: learners, of which it takes one at a
 // time, and any member at the address of the node that will join. It is called when no join is under way, and
 // before the machine is reset: a voting member must still be alive to be taken out of two.
-func (d *deployment) clearMembers(ctx context.Context, n mgmt.Node) error {
-	others := cluster.New(clusternodes.Without(d.up, []mgmt.Node{n}))
+func (e Etcd) Clear(ctx context.Context, n mgmt.Node) error {
+	others := cluster.New(clusternodes.Without(e.Ask, []mgmt.Node{n}))
 	defer others.Close()
 	leader, err := others.Leader(ctx)
 	if err != nil {
@@ -176,7 +199,7 @@ func (d *deployment) clearMembers(ctx context.Context, n mgmt.Node) error {
 	var refused error
 	err = mgmt.Within(ctx, memberRecovery, func(ctx context.Context) error {
 		return poll(ctx, func() error {
-			refused = d.clearMembersBy(ctx, leader, n)
+			refused = e.clearBy(ctx, leader, n)
 			if errors.Is(refused, etcd.ErrQuorum) {
 				return refused // the member may be starting yet: the join that was cut short had just made it vote
 			}
@@ -189,8 +212,8 @@ func (d *deployment) clearMembers(ctx context.Context, n mgmt.Node) error {
 // memberRecovery is how long the etcd of a join that was cut short may take to come up again.
 const memberRecovery = time.Minute
 
-func (d *deployment) clearMembersBy(ctx context.Context, leader, n mgmt.Node) error {
-	return d.withEtcd(ctx, []mgmt.Node{leader}, nil, func(client *etcd.Client, members []etcd.Member) error {
+func (e Etcd) clearBy(ctx context.Context, leader, n mgmt.Node) error {
+	return withEtcd(ctx, []mgmt.Node{leader}, nil, func(client *etcd.Client, members []etcd.Member) error {
 		var left []uint64
 		for _, m := range members {
 			if m.Learner || m.At(n.IP) {
@@ -202,7 +225,7 @@ func (d *deployment) clearMembersBy(ctx context.Context, leader, n mgmt.Node) er
 			return err
 		}
 		for _, id := range order {
-			d.op.Report(ctx, "removing the etcd member of a join that was cut short")
+			e.Op.Report(ctx, "removing the etcd member of a join that was cut short")
 			if err := client.Remove(ctx, id); err != nil {
 				return err
 			}
@@ -211,12 +234,11 @@ func (d *deployment) clearMembersBy(ctx context.Context, leader, n mgmt.Node) er
 	})
 }
 
-// awaitMembers waits until etcd has a healthy voting member on each of these nodes, and none that is not on a
-// control-plane node.
-func (d *deployment) awaitMembers(ctx context.Context, joined []mgmt.Node) error {
+// Await waits until etcd has a healthy voting member on each of these nodes, and none that is on neither these nor other nodes.
+func (e Etcd) Await(ctx context.Context, joined, others []mgmt.Node) error {
 	return poll(ctx, func() error {
-		return d.withEtcd(ctx, joined, nil, func(_ *etcd.Client, members []etcd.Member) error {
-			return checkMembers(members, joined, clusternodes.Without(d.masters, joined))
+		return withEtcd(ctx, joined, nil, func(_ *etcd.Client, members []etcd.Member) error {
+			return checkMembers(members, joined, others)
 		})
 	})
 }
@@ -247,4 +269,21 @@ func checkMembers(members []etcd.Member, joined, others []mgmt.Node) error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// poll calls try until it succeeds; when ctx ends, the last reason is in the error.
+func poll(ctx context.Context, try func() error) error {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 5*time.Second
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w; last: %w", context.Cause(ctx), err)
+		case <-time.After(pause.NextBackOff()):
+		}
+	}
 }

@@ -1,7 +1,6 @@
-package kubeadm
+package nodeprep
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
@@ -26,23 +26,20 @@ const linkPlugins sshexec.Shell = `mkdir -p ` + cniDir + ` && for f in /usr/lib/
 	name=${f##*/}; [ ! -f "$f" ] || [ -e ` + cniDir + `/"$name" ] || ln -s "$f" ` + cniDir + `/"$name" || exit 1
 done`
 
-func (d *deployment) setUpRuntime(ctx context.Context, n mgmt.Node) error {
-	if err := d.findPlugins(ctx, n); err != nil {
+// SetUpRuntime configures containerd for the kubelet, and starts it.
+func (s Settings) SetUpRuntime(ctx context.Context, n mgmt.Node) error {
+	if err := s.findPlugins(ctx, n); err != nil {
 		return err
 	}
-	settings, err := d.runtimeSettings(ctx, n)
+	config, err := s.runtimeConfig(ctx, n)
 	if err != nil {
 		return err
 	}
-	config, err := toml.Marshal(settings.config())
-	if err != nil {
+	if err := linux.On(n.SSH).Write(ctx, "/etc/containerd/config.toml", config, 0o644); err != nil {
 		return err
 	}
-	if err := put(ctx, n, "/etc/containerd/config.toml", string(config), 0o644); err != nil {
-		return err
-	}
-	if env := d.environment(); env != nil {
-		if err := put(ctx, n, "/etc/systemd/system/containerd.service.d/50-vnfkit-proxy.conf", string(linux.ProxyDropIn(env)), 0o600); err != nil {
+	if env := s.Env; env != nil {
+		if err := linux.On(n.SSH).Write(ctx, "/etc/systemd/system/containerd.service.d/50-vnfkit-proxy.conf", linux.ProxyDropIn(env), 0o600); err != nil {
 			return err
 		}
 	}
@@ -51,26 +48,22 @@ func (d *deployment) setUpRuntime(ctx context.Context, n mgmt.Node) error {
 			return err
 		}
 	}
-	return startUnit(ctx, n, "restart", "containerd")
-}
-
-func startUnit(ctx context.Context, n mgmt.Node, verb, unit string) error {
-	return linux.On(n.SSH).Unit(ctx, verb, unit)
+	return linux.On(n.SSH).Unit(ctx, "restart", "containerd")
 }
 
 // findPlugins makes sure that the plugins are there which every network add-on calls: the kubelet's package
 // brings them where it is the project's own, Debian's otherwise.
-func (d *deployment) findPlugins(ctx context.Context, n mgmt.Node) error {
+func (s Settings) findPlugins(ctx context.Context, n mgmt.Node) error {
 	for _, install := range []bool{false, true} {
-		if install && d.p.Packages.source() != fromNowhere {
-			if err := d.install(ctx, n, "containernetworking-plugins"); err != nil {
+		if install && s.Packages.From() != FromNowhere {
+			if err := s.install(ctx, n, "containernetworking-plugins"); err != nil {
 				return err
 			}
 		}
 		if err := n.SSH.Exec(ctx, sshexec.Command{Shell: linkPlugins, Root: true}); err != nil {
 			return err
 		}
-		if found, err := succeeds(ctx, n, "test", "-e", cniDir+"/loopback"); found || err != nil {
+		if found, err := linux.On(n.SSH).Succeeds(ctx, "test", "-e", cniDir+"/loopback"); found || err != nil {
 			return err
 		}
 	}
@@ -85,31 +78,46 @@ type runtimeSettings struct {
 	limitedOOM     bool // the machine lets nobody make a process less likely to be killed
 }
 
-func (d *deployment) runtimeSettings(ctx context.Context, n mgmt.Node) (s runtimeSettings, err error) {
-	s.systemdCgroups = d.p.systemdCgroups()
-	printed, err := output(ctx, n, "containerd", "--version")
+// runtimeConfig asks a machine what its configuration of containerd depends on.
+func (s Settings) runtimeConfig(ctx context.Context, n mgmt.Node) ([]byte, error) {
+	printed, err := n.SSH.Output(ctx, sshexec.Command{Argv: []string{"containerd", "--version"}, Root: true})
 	if err != nil {
-		return s, err
+		return nil, err
 	}
-	if s.major, s.minor, err = containerdVersion(printed); err != nil {
-		return s, err
-	}
-	if err := d.p.checkContainerd(s.major); err != nil {
-		return s, fmt.Errorf("kubeadm: containerd of %s %w", n.HostName, err)
-	}
-	var images bytes.Buffer
-	if err := n.RunRoot(ctx, []string{"kubeadm", "config", "images", "list", "--kubernetes-version", "v" + d.p.KubernetesVersion}, nil, &images, nil); err != nil {
-		return s, err
-	}
-	if s.pause = pauseImage(images.String()); s.pause == "" {
-		return s, fmt.Errorf("kubeadm: config images list of %s names no pause image", n.HostName)
+	argv := []string{"kubeadm", "config", "images", "list", "--kubernetes-version", "v" + s.Version}
+	images, err := n.SSH.Output(ctx, sshexec.Command{Argv: argv, Root: true})
+	if err != nil {
+		return nil, err
 	}
 	status, err := n.SSH.ReadFile(ctx, sshexec.File{Path: "/proc/1/status", Root: true})
 	if err != nil {
-		return s, err
+		return nil, err
 	}
-	s.limitedOOM, err = lacksSysResource(string(status))
-	return s, err
+	config, err := s.RuntimeConfig(string(printed), string(images), string(status))
+	if err != nil {
+		err = fmt.Errorf("kubeadm: containerd of %s: %w", n.HostName, err)
+	}
+	return config, err
+}
+
+// RuntimeConfig renders containerd's configuration for what "containerd --version" and "kubeadm config images list" print on a machine,
+// and for its /proc/1/status.
+func (s Settings) RuntimeConfig(version, images, status string) ([]byte, error) {
+	r := runtimeSettings{systemdCgroups: !s.CgroupFS, pause: pauseImage(images)}
+	var err error
+	if r.major, r.minor, err = containerdVersion(strings.TrimSpace(version)); err != nil {
+		return nil, err
+	}
+	if err := CheckContainerd(r.major, s.Version); err != nil {
+		return nil, err
+	}
+	if r.pause == "" {
+		return nil, errors.New("kubeadm config images list names no pause image")
+	}
+	if r.limitedOOM, err = lacksSysResource(status); err != nil {
+		return nil, err
+	}
+	return toml.Marshal(r.config())
 }
 
 // containerdForm has the version in "containerd <where it comes from> 1.7.24 <commit>", with or without a v.
@@ -118,12 +126,12 @@ var containerdForm = regexp.MustCompile(`^containerd \S+ v?([0-9]{1,4})\.([0-9]{
 func containerdVersion(printed string) (major, minor int, err error) {
 	match := containerdForm.FindStringSubmatch(printed)
 	if match == nil {
-		return 0, 0, fmt.Errorf("kubeadm: containerd says %q of its version", printed)
+		return 0, 0, fmt.Errorf("containerd says %q of its version", printed)
 	}
 	major, _ = strconv.Atoi(match[1]) // digits
 	minor, _ = strconv.Atoi(match[2])
 	if major < 1 || major > 2 {
-		return 0, 0, fmt.Errorf("kubeadm: containerd %d is not known: 1 and 2 are", major)
+		return 0, 0, fmt.Errorf("containerd %d is not known: 1 and 2 are", major)
 	}
 	return major, minor, nil
 }
@@ -132,14 +140,14 @@ func containerdVersion(printed string) (major, minor int, err error) {
 // v1.35", deprecations).
 const lastMinorOfContainerd1 = 35
 
-func containerdReason(v version) string {
-	return fmt.Sprintf("is too old for Kubernetes 1.%d: containerd 1 is supported up to Kubernetes 1.%d, later versions take containerd 2", v.minor, lastMinorOfContainerd1)
+func containerdReason(minor int) string {
+	return fmt.Sprintf("is too old for Kubernetes 1.%d: containerd 1 is supported up to Kubernetes 1.%d, later versions take containerd 2", minor, lastMinorOfContainerd1)
 }
 
-// checkContainerd compares the version of containerd with that of Kubernetes.
-func (p *clusterParam) checkContainerd(major int) error {
-	if v := p.version(); major < 2 && v.minor > lastMinorOfContainerd1 {
-		return errors.New(containerdReason(v))
+// CheckContainerd compares the version of containerd with that of Kubernetes.
+func CheckContainerd(major int, kubernetes string) error {
+	if minor := kubeversion.Minor(kubernetes); major < 2 && minor > lastMinorOfContainerd1 {
+		return errors.New(containerdReason(minor))
 	}
 	return nil
 }
@@ -165,7 +173,7 @@ func lacksSysResource(status string) (bool, error) {
 			return mask>>sysResource&1 == 0, err
 		}
 	}
-	return false, errors.New("kubeadm: /proc/1/status has no CapBnd")
+	return false, errors.New("/proc/1/status has no CapBnd")
 }
 
 type table = map[string]any

@@ -1,14 +1,14 @@
-package kubeadm
+package controlplane
 
 import (
 	"bytes"
-	"crypto/rand"
-	"math/big"
 	"time"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/jointoken"
+	"github.com/vnfkit/vnfkit/mgmt/internal/kubeversion"
 )
 
 // The documents of kubeadm's configuration, as far as the driver sets them (kubeadm.k8s.io/v1beta4 and, where
@@ -34,7 +34,7 @@ type (
 		Name                  string   `yaml:"name,omitempty"`
 		CRISocket             string   `yaml:"criSocket,omitempty"`
 		KubeletExtraArgs      any      `yaml:"kubeletExtraArgs,omitempty"`
-		Taints                *[]taint `yaml:"taints,omitempty"` // nil: what kubeadm does by itself
+		Taints                *[]Taint `yaml:"taints,omitempty"` // nil: what kubeadm does by itself
 		IgnorePreflightErrors []string `yaml:"ignorePreflightErrors,omitempty"`
 	}
 	extraArg struct {
@@ -83,18 +83,18 @@ const containerdSocket = "unix:///run/containerd/containerd.sock"
 
 // kind is the head of a document, in the newest form that this version of kubeadm reads: v1beta4 since 1.31
 // (kubernetes.io, "kubeadm Configuration (v1beta4)").
-func (p *clusterParam) kind(name string) typeMeta {
-	if p.version().minor < 31 {
+func (k Kubeadm) kind(name string) typeMeta {
+	if kubeversion.Minor(k.Version) < 31 {
 		return typeMeta{"kubeadm.k8s.io/v1beta3", name}
 	}
 	return typeMeta{"kubeadm.k8s.io/v1beta4", name}
 }
 
-func (d *deployment) initConfiguration(n mgmt.Node) initConfiguration {
+func (k Kubeadm) initConfiguration(n mgmt.Node) initConfiguration {
 	return initConfiguration{
-		typeMeta:         d.p.kind("InitConfiguration"),
-		BootstrapTokens:  []bootstrapToken{bootstrapTokenFor(newToken(), initTokenTTL)},
-		NodeRegistration: d.registration(n),
+		typeMeta:         k.kind("InitConfiguration"),
+		BootstrapTokens:  []bootstrapToken{bootstrapTokenFor(jointoken.New(), initTokenTTL)},
+		NodeRegistration: k.registration(n),
 		LocalAPIEndpoint: localAPIEndpoint{n.IP.String()},
 	}
 }
@@ -106,15 +106,15 @@ func bootstrapTokenFor(token string, ttl time.Duration) bootstrapToken {
 
 // registration is what a node is told of itself. The address is given to the kubelet, which would take that of
 // the default route, the wrong one on a machine in several networks.
-func (d *deployment) registration(n mgmt.Node) nodeRegistration {
-	marks := d.marks(n)
+func (k Kubeadm) registration(n mgmt.Node) nodeRegistration {
+	given := k.Register(n)
 	args := []extraArg{{"node-ip", n.IP.String()}}
-	if labels := marks.byKubelet(); labels != "" {
-		args = append(args, extraArg{"node-labels", labels})
+	if given.Labels != "" {
+		args = append(args, extraArg{"node-labels", given.Labels})
 	}
 	r := nodeRegistration{Name: n.HostName, CRISocket: containerdSocket, KubeletExtraArgs: args,
-		IgnorePreflightErrors: d.p.IgnorePreflight, Taints: marks.taints()}
-	if d.p.version().minor < 31 {
+		IgnorePreflightErrors: k.IgnorePreflight, Taints: given.Taints}
+	if kubeversion.Minor(k.Version) < 31 {
 		byName := map[string]string{}
 		for _, a := range args {
 			byName[a.Name] = a.Value
@@ -124,30 +124,30 @@ func (d *deployment) registration(n mgmt.Node) nodeRegistration {
 	return r
 }
 
-func (d *deployment) clusterConfiguration() clusterConfiguration {
+func (k Kubeadm) clusterConfiguration() clusterConfiguration {
 	return clusterConfiguration{
-		typeMeta:             d.p.kind("ClusterConfiguration"),
-		KubernetesVersion:    "v" + d.p.KubernetesVersion,
-		ControlPlaneEndpoint: d.endpoint(),
-		Networking:           networking{d.p.Master.PodCIDR, d.p.Master.ClusterCIDR},
-		APIServer:            apiServer{d.certSANs()},
+		typeMeta:             k.kind("ClusterConfiguration"),
+		KubernetesVersion:    "v" + k.Version,
+		ControlPlaneEndpoint: k.Endpoint,
+		Networking:           networking{k.PodSubnet, k.ServiceSubnet},
+		APIServer:            apiServer{k.SANs},
 	}
 }
 
-func (d *deployment) joinConfig(n mgmt.Node, b bootstrap, c credentials, controlPlane bool) joinConfiguration {
+func (k Kubeadm) joinConfig(n mgmt.Node, b Bootstrap, c Credentials, controlPlane bool) joinConfiguration {
 	j := joinConfiguration{
-		typeMeta:         d.p.kind("JoinConfiguration"),
-		Discovery:        discovery{tokenDiscovery{b.Endpoint, c.token, []string{b.CAHash}}},
-		NodeRegistration: d.registration(n),
+		typeMeta:         k.kind("JoinConfiguration"),
+		Discovery:        discovery{tokenDiscovery{b.Endpoint, c.Token, []string{b.CAHash}}},
+		NodeRegistration: k.registration(n),
 	}
 	if controlPlane {
-		j.ControlPlane = &joinControlPlane{localAPIEndpoint{n.IP.String()}, c.certificateKey}
+		j.ControlPlane = &joinControlPlane{localAPIEndpoint{n.IP.String()}, c.CertificateKey}
 	}
 	return j
 }
 
-// marshal writes YAML documents.
-func marshal(documents ...any) ([]byte, error) {
+// Marshal writes YAML documents.
+func Marshal(documents ...any) ([]byte, error) {
 	var out bytes.Buffer
 	e := yaml.NewEncoder(&out)
 	for _, doc := range documents {
@@ -156,21 +156,4 @@ func marshal(documents ...any) ([]byte, error) {
 		}
 	}
 	return out.Bytes(), e.Close()
-}
-
-// newToken makes a bootstrap token: 6 and 16 characters of a-z and 0-9.
-func newToken() string { return randomText(6) + "." + randomText(16) }
-
-// randomText is n characters of a-z and 0-9.
-func randomText(n int) string {
-	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
-	out := make([]byte, n)
-	for i := range out {
-		at, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
-		if err != nil {
-			panic(err) // crypto/rand does not fail
-		}
-		out[i] = letters[at.Int64()]
-	}
-	return string(out)
 }

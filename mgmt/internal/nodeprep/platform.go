@@ -1,4 +1,4 @@
-package kubeadm
+package nodeprep
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 // platforms are the systems that the built-in preparation is made for: ID and VERSION_ID of os-release(5).
 var platforms = []string{"debian 12", "ubuntu 22.04", "ubuntu 24.04"}
 
-// checkPlatform refuses other systems before anything is changed.
-func (d *deployment) checkPlatform(ctx context.Context, n mgmt.Node) error {
+// CheckPlatform refuses other systems before anything is changed.
+func CheckPlatform(ctx context.Context, n mgmt.Node) error {
 	if err := linux.On(n.SSH).CheckRelease(ctx, platforms...); err != nil {
 		return fmt.Errorf("kubeadm: %w, or script_path", err)
 	}
@@ -30,27 +30,27 @@ const (
 	sysctlFile  = "/etc/sysctl.d/90-kubernetes.conf"
 )
 
-// setUpSystem makes the kernel ready: swap off, since the kubelet refuses to run beside it unless it is told
+// SetUpSystem makes the kernel ready: swap off, since the kubelet refuses to run beside it unless it is told
 // otherwise, and what Kubernetes and its network add-ons need (kubernetes.io, "Container Runtimes",
 // prerequisites).
-func (d *deployment) setUpSystem(ctx context.Context, n mgmt.Node) error {
-	if !d.p.swapAllowed() {
-		if err := d.disableSwap(ctx, n); err != nil {
+func (s Settings) SetUpSystem(ctx context.Context, n mgmt.Node) error {
+	if !s.Swap {
+		if err := disableSwap(ctx, n); err != nil {
 			return err
 		}
 	}
-	if err := d.loadModules(ctx, n); err != nil {
+	if err := loadModules(ctx, n); err != nil {
 		return err
 	}
 	settings := "net.bridge.bridge-nf-call-iptables = 1\nnet.ipv4.ip_forward = 1\n"
-	ipv6, err := succeeds(ctx, n, "test", "-e", "/proc/sys/net/ipv6")
+	ipv6, err := linux.On(n.SSH).Succeeds(ctx, "test", "-e", "/proc/sys/net/ipv6")
 	if err != nil {
 		return err
 	}
 	if ipv6 { // a kernel without has no such settings
 		settings += "net.bridge.bridge-nf-call-ip6tables = 1\nnet.ipv6.conf.all.forwarding = 1\n"
 	}
-	if err := put(ctx, n, sysctlFile, settings, 0o644); err != nil {
+	if err := linux.On(n.SSH).Write(ctx, sysctlFile, []byte(settings), 0o644); err != nil {
 		return err
 	}
 	return n.RunRoot(ctx, []string{"sysctl", "-p", sysctlFile}, nil, nil, nil)
@@ -58,8 +58,8 @@ func (d *deployment) setUpSystem(ctx context.Context, n mgmt.Node) error {
 
 // loadModules loads the kernel modules. modprobe fails also where they are part of the kernel: what counts is
 // what the kernel can do then.
-func (d *deployment) loadModules(ctx context.Context, n mgmt.Node) error {
-	if err := put(ctx, n, modulesFile, "overlay\nbr_netfilter\n", 0o644); err != nil {
+func loadModules(ctx context.Context, n mgmt.Node) error {
+	if err := linux.On(n.SSH).Write(ctx, modulesFile, []byte("overlay\nbr_netfilter\n"), 0o644); err != nil {
 		return err
 	}
 	for _, module := range []string{"overlay", "br_netfilter"} {
@@ -72,7 +72,7 @@ func (d *deployment) loadModules(ctx context.Context, n mgmt.Node) error {
 	if err != nil {
 		return err
 	}
-	bridge, err := succeeds(ctx, n, "test", "-e", "/proc/sys/net/bridge/bridge-nf-call-iptables")
+	bridge, err := linux.On(n.SSH).Succeeds(ctx, "test", "-e", "/proc/sys/net/bridge/bridge-nf-call-iptables")
 	if err != nil {
 		return err
 	}
@@ -90,11 +90,11 @@ func (d *deployment) loadModules(ctx context.Context, n mgmt.Node) error {
 }
 
 // disableSwap turns swap off, now and after a reboot.
-func (d *deployment) disableSwap(ctx context.Context, n mgmt.Node) error {
+func disableSwap(ctx context.Context, n mgmt.Node) error {
 	if err := n.RunRoot(ctx, []string{"swapoff", "-a"}, nil, nil, nil); err != nil {
 		return err
 	}
-	exists, err := succeeds(ctx, n, "test", "-e", "/etc/fstab")
+	exists, err := linux.On(n.SSH).Succeeds(ctx, "test", "-e", "/etc/fstab")
 	if !exists || err != nil {
 		return err
 	}
@@ -103,12 +103,12 @@ func (d *deployment) disableSwap(ctx context.Context, n mgmt.Node) error {
 	if err != nil {
 		return err
 	}
-	return n.SSH.Upload(ctx, bytes.NewReader(withoutSwap(table)), file)
+	return n.SSH.Upload(ctx, bytes.NewReader(WithoutSwap(table)), file)
 }
 
-// withoutSwap comments out the swap lines of an fstab (fstab(5): fields are separated by tabs or spaces, the third is
+// WithoutSwap comments out the swap lines of an fstab (fstab(5): fields are separated by tabs or spaces, the third is
 // the type).
-func withoutSwap(table []byte) []byte {
+func WithoutSwap(table []byte) []byte {
 	var out bytes.Buffer
 	for line := range bytes.Lines(table) {
 		f := bytes.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' })

@@ -1,0 +1,93 @@
+// Package apiaccess leads clients of the Kubernetes API to control-plane nodes: by an address that the nodes share. It knows of machines
+// only, not of operations on a cluster.
+package apiaccess
+
+import (
+	"context"
+	"io/fs"
+	"net/netip"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
+	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
+)
+
+// Port is where haproxy serves the API on control-plane nodes.
+const Port = 16443
+
+// VirtualAddress is an address that control-plane nodes share: keepalived gives it to one of them, and haproxy on each leads to the API
+// servers that answer.
+type VirtualAddress struct {
+	Address netip.Addr
+	Agreement
+}
+
+// Agreement is what keepalived on all nodes of a cluster must agree on.
+type Agreement struct {
+	RouterID int    // 1 to 255: other clusters in the same network should have others
+	Password string // against a mistaken neighbour, since VRRP has nothing better; 8 characters count
+}
+
+// The files of keepalived.
+const (
+	keepalivedFile = "/etc/keepalived/keepalived.conf"
+	aliveScript    = "/etc/keepalived/vnfkit-haproxy-alive"
+)
+
+// Serve has haproxy and keepalived on a node serve the API of these control-plane nodes. It renders both configurations whole, has
+// each program check its own before it replaces the old one, and reloads: connections stay.
+func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, masters []mgmt.Node) error {
+	place, err := placeOf(ctx, n, v.Address)
+	if err != nil {
+		return err
+	}
+	if err := linux.On(n.SSH).Write(ctx, aliveScript, []byte(alive), 0o755); err != nil {
+		return err
+	}
+	conf, err := v.haproxy(masters)
+	if err != nil {
+		return err
+	}
+	if err := replaceChecked(ctx, n, loadbalancer.ConfigFile, conf, 0o644, "haproxy", "-c", "-f"); err != nil {
+		return err
+	}
+	vrrp := vrrpConfig{VirtualAddress: v, node: n, masters: masters, place: place}
+	if err := replaceChecked(ctx, n, keepalivedFile, []byte(vrrp.String()), 0o600, "keepalived", "-t", "-f"); err != nil {
+		return err
+	}
+	if err := n.RunRoot(ctx, []string{"systemctl", "enable", "haproxy", "keepalived"}, nil, nil, nil); err != nil {
+		return err
+	}
+	if err := linux.On(n.SSH).Unit(ctx, "reload-or-restart", "haproxy"); err != nil {
+		return err
+	}
+	return linux.On(n.SSH).Unit(ctx, "reload-or-restart", "keepalived")
+}
+
+// replaceChecked replaces a file when the program that reads it has nothing against the new one.
+func replaceChecked(ctx context.Context, n mgmt.Node, path string, content []byte, mode fs.FileMode, check ...string) error {
+	candidate := path + ".vnfkit-new"
+	if err := linux.On(n.SSH).Write(ctx, candidate, content, mode); err != nil {
+		return err
+	}
+	if err := n.RunRoot(ctx, append(check, candidate), nil, nil, nil); err != nil {
+		return err
+	}
+	return n.RunRoot(ctx, []string{"mv", "-f", candidate, path}, nil, nil, nil)
+}
+
+// haproxy leads the clients of the API to these control-plane nodes, as the load balancer of a VNF does.
+func (v VirtualAddress) haproxy(masters []mgmt.Node) ([]byte, error) {
+	return loadbalancer.Config{
+		Parts: map[string]loadbalancer.Part{"cluster": loadbalancer.Cluster(Port, vnfbalancer.Servers(masters), nil)},
+		IPv6:  v.Address.Is6(), AlivePort: alivePort,
+	}.Render()
+}
+
+// Render returns the configurations of haproxy and keepalived on a node with these addresses, as "ip -o addr show" prints them.
+func (v VirtualAddress) Render(n mgmt.Node, masters []mgmt.Node, addresses string) (haproxy, keepalived string, found bool, err error) {
+	device, bits, found := FindPlace(addresses, v.Address)
+	conf, err := v.haproxy(masters)
+	return string(conf), vrrpConfig{VirtualAddress: v, node: n, masters: masters, place: place{device, bits}}.String(), found, err
+}

@@ -1,0 +1,142 @@
+package nodeprep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// Packages says where the programs of the nodes come from. It is the parameter "packages".
+type Packages struct {
+	Source            string `json:"source"` // FromImage, FromRepository or FromNowhere; default FromImage
+	linux.Repository         // of Kubernetes packages
+	ContainerdPackage string `json:"containerd_package"` // containerd (default) or containerd.io
+	ContainerdVersion string `json:"containerd_version"` // as apt takes it after "="; default: whatever is newest
+}
+
+// Where packages come from.
+const (
+	FromImage      = "image"      // the package sources that the image of the machine is set up with
+	FromRepository = "repository" // those, and a repository for Kubernetes
+	FromNowhere    = "installed"  // the image holds everything
+)
+
+// From returns the source of the packages.
+func (p Packages) From() string { return cmp.Or(p.Source, FromImage) }
+
+// packages is the package system of a node.
+func (s Settings) packages(n mgmt.Node) linux.Packages {
+	return linux.Packages{Machine: linux.On(n.SSH), Env: s.Env, Secrets: s.Secrets}
+}
+
+func (s Settings) install(ctx context.Context, n mgmt.Node, names ...string) error {
+	return s.packages(n).Install(ctx, names...)
+}
+
+// CheckPackages makes sure, before the machine is changed, that its image or its package sources have the programs of a node.
+func (s Settings) CheckPackages(ctx context.Context, n mgmt.Node) error {
+	p := s.Packages
+	switch p.From() {
+	case FromNowhere:
+		return s.checkInstalled(ctx, n)
+	case FromRepository:
+		if err := s.packages(n).AddRepository(ctx, "kubernetes", p.Repository, s.Artifacts); err != nil {
+			return err
+		}
+	}
+	if err := s.packages(n).LookUp(ctx, s.nodePackages()...); err != nil {
+		return fmt.Errorf("kubeadm: %s cannot have the packages of a node: %w", n.HostName, err)
+	}
+	return nil
+}
+
+var kubePackages = []string{"kubelet", "kubeadm", "kubectl"}
+
+func (p Packages) containerd() string { return cmp.Or(p.ContainerdPackage, "containerd") }
+
+// nodePackages are the packages of a node as apt-get takes them.
+func (s Settings) nodePackages() []string {
+	containerd := s.Packages.containerd()
+	if v := s.Packages.ContainerdVersion; v != "" {
+		containerd += "=" + v
+	}
+	names := []string{containerd, "conntrack"}
+	for _, name := range kubePackages {
+		names = append(names, name+"="+s.Version+"-*")
+	}
+	return names
+}
+
+// InstallPackages installs the programs of a node unless the image has them, and keeps upgrades of the system from changing them.
+func (s Settings) InstallPackages(ctx context.Context, n mgmt.Node) error {
+	if s.Packages.From() == FromNowhere {
+		return nil
+	}
+	if err := s.install(ctx, n, s.nodePackages()...); err != nil {
+		return err
+	}
+	return n.RunRoot(ctx, slices.Concat([]string{"apt-mark", "hold"}, kubePackages, []string{s.Packages.containerd()}), nil, nil, nil)
+}
+
+// checkInstalled makes sure that the image has what its operator says.
+func (s Settings) checkInstalled(ctx context.Context, n mgmt.Node) error {
+	want := "v" + s.Version
+	return expect(ctx, n, []program{
+		{[]string{"kubeadm", "version", "-o", "short"}, want}, {[]string{"kubelet", "--version"}, "Kubernetes " + want},
+		{[]string{"containerd", "--version"}, ""},
+	})
+}
+
+// program is one that the image must have, and what it must say of its version; "" for any.
+type program struct {
+	argv []string
+	want string
+}
+
+// expect names all that is missing, or is another version, at once.
+func expect(ctx context.Context, n mgmt.Node, programs []program) error {
+	var lacks []string
+	for _, p := range programs {
+		out, err := n.SSH.Output(ctx, sshexec.Command{Argv: p.argv, Root: true})
+		if _, failed := errors.AsType[*sshexec.ExitError](err); err != nil && !failed {
+			return err
+		}
+		got := strings.TrimSpace(string(out))
+		switch {
+		case err != nil:
+			lacks = append(lacks, "it lacks "+p.argv[0])
+		case p.want != "" && got != p.want:
+			lacks = append(lacks, fmt.Sprintf("%s says %q and not %q", p.argv[0], got, p.want))
+		}
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	return fmt.Errorf("kubeadm: packages.source is %s, but the image of %s is not so: %s", FromNowhere, n.HostName, strings.Join(lacks, ", "))
+}
+
+// Program is a program that a machine needs, the package that has it, and how the program shows that it is there.
+type Program struct {
+	Package string
+	Shows   []string
+}
+
+// Need installs programs or, where the image has everything, makes sure that they are there.
+func (s Settings) Need(ctx context.Context, n mgmt.Node, programs ...Program) error {
+	var names []string
+	var there []program
+	for _, p := range programs {
+		names, there = append(names, p.Package), append(there, program{argv: p.Shows})
+	}
+	if s.Packages.From() == FromNowhere {
+		return expect(ctx, n, there)
+	}
+	return s.install(ctx, n, names...)
+}

@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// state of a task while its phase runs.
+type state int
+
+const (
+	waiting state = iota
+	running
+	succeeded
+	failed
+	skipped // a task before it failed, or the operation was cancelled
+)
+
+// run is a phase that runs.
+type run[E any] struct {
+	Phase[E]
+	env    E
+	limit  int
+	states []state
+	errs   []error
+	ended  chan int
+}
+
+// Run runs the tasks of the phase, at most limit at once, each as soon as the tasks before it have succeeded. A task that fails
+// stops only the tasks after it. Run returns when no task runs any more, with the errors in the order of the tasks.
+func (ph Phase[E]) Run(ctx context.Context, env E, limit int) error {
+	r := &run[E]{Phase: ph, env: env, limit: limit, states: make([]state, len(ph.Tasks)), errs: make([]error, len(ph.Tasks)), ended: make(chan int)}
+	for {
+		for i := range r.Tasks {
+			r.consider(ctx, i)
+		}
+		if !slices.Contains(r.states, running) {
+			break
+		}
+		select {
+		case i := <-r.ended:
+			r.states[i] = succeeded
+			if r.errs[i] != nil {
+				r.states[i] = failed
+			}
+		case <-r.cancelled(ctx):
+		}
+	}
+	err := errors.Join(r.errs...)
+	if slices.Contains(r.states, skipped) && err == nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// cancelled is the end of ctx, as long as that changes something: tasks wait that would be skipped.
+func (r *run[E]) cancelled(ctx context.Context) <-chan struct{} {
+	if ctx.Err() == nil && slices.Contains(r.states, waiting) {
+		return ctx.Done()
+	}
+	return nil
+}
+
+// consider starts or skips task i, if it waits and its turn has come. Tasks are considered in their order.
+func (r *run[E]) consider(ctx context.Context, i int) {
+	t := r.Tasks[i]
+	if r.states[i] != waiting {
+		return
+	}
+	ready, hindered := true, ctx.Err() != nil
+	for _, before := range t.After {
+		ready = ready && r.states[before] > running
+		hindered = hindered || r.states[before] > succeeded
+	}
+	switch {
+	case hindered && !t.Cleanup:
+		r.states[i] = skipped
+	case ready && r.free(t):
+		r.start(ctx, i)
+	}
+}
+
+// free reports whether one more task may run, and what t must use alone is free.
+func (r *run[E]) free(t Task[E]) bool {
+	busy := 0
+	for i, s := range r.states {
+		if s != running {
+			continue
+		}
+		if busy++; t.Alone != "" && r.Tasks[i].Alone == t.Alone {
+			return false
+		}
+	}
+	return busy < r.limit
+}
+
+func (r *run[E]) start(ctx context.Context, i int) {
+	t := r.Tasks[i]
+	if t.Cleanup {
+		ctx = context.WithoutCancel(ctx)
+	}
+	r.states[i] = running
+	go func() {
+		r.errs[i] = t.Do(ctx, r.env, t.On)
+		r.ended <- i
+	}()
+}

@@ -1,0 +1,114 @@
+package kubeadm
+
+import (
+	"context"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// program makes machines nodes: the package's script, or kubeadm with our configuration.
+func (d *environment) program() controlplane.Program {
+	if d.p.ScriptPath != "" {
+		return d.script()
+	}
+	return d.kubeadm()
+}
+
+func (d *environment) kubeadm() controlplane.Kubeadm {
+	return controlplane.Kubeadm{Version: d.version(), Endpoint: d.endpoint(), PodSubnet: d.p.Master.PodCIDR, ServiceSubnet: d.p.Master.ClusterCIDR,
+		SANs: d.certSANs(), Components: d.p.componentDocuments(), IgnorePreflight: d.p.IgnorePreflight,
+		Register: func(n mgmt.Node) controlplane.Registration {
+			marks := d.marks(n)
+			return controlplane.Registration{Labels: marks.byKubelet(), Taints: marks.taints()}
+		}}
+}
+
+// runRevokeTokens ends the tokens that kubeadm init or the script has made.
+func runRevokeTokens(ctx context.Context, e *environment, n mgmt.Node) error {
+	return e.tokens.RevokeAll(ctx, n)
+}
+
+func runRevokeCredentials(ctx context.Context, e *environment, _ mgmt.Node) error {
+	return e.tokens.Revoke(ctx)
+}
+
+// runInitCluster makes the control plane on the first node.
+func runInitCluster(ctx context.Context, e *environment, first mgmt.Node) error {
+	b, err := vnflcm.Run(ctx, e.op, vnflcm.Step[controlplane.Bootstrap]{
+		Name: "init", On: first.ID,
+		Probe: func(ctx context.Context) (controlplane.Bootstrap, bool, error) { return initialised(ctx, e, first) },
+		Do: func(ctx context.Context) (b controlplane.Bootstrap, err error) {
+			err = mgmt.Within(ctx, e.config.Timeouts.Install, func(ctx context.Context) error {
+				if err := clean(ctx, e, first); err != nil {
+					return err
+				}
+				if err := e.program().Init(ctx, first); err != nil {
+					return err
+				}
+				b, err = controlplane.Describe(ctx, first, e.endpoint())
+				return err
+			})
+			return b, err
+		},
+	})
+	e.running.Set("", b)
+	return err
+}
+
+// settle waits until nothing runs on the machine any more that an earlier process has begun.
+func settle(ctx context.Context, e *environment, n mgmt.Node) error {
+	return mgmt.Within(ctx, e.config.Timeouts.Install, func(ctx context.Context) error {
+		if e.p.ScriptPath != "" {
+			if err := controlplane.AwaitScript(ctx, n); err != nil {
+				return err
+			}
+		}
+		return controlplane.Await(ctx, n)
+	})
+}
+
+// initialised reports whether kubeadm init has run to its end on the node. kube-proxy is what it does last,
+// so that anything less is a run that was cut short, on which no other node can have joined.
+func initialised(ctx context.Context, e *environment, n mgmt.Node) (controlplane.Bootstrap, bool, error) {
+	if err := settle(ctx, e, n); err != nil {
+		return controlplane.Bootstrap{}, false, err
+	}
+	begun, err := linux.On(n.SSH).Succeeds(ctx, "test", "-e", "/etc/kubernetes/admin.conf")
+	if !begun || err != nil {
+		return controlplane.Bootstrap{}, false, err
+	}
+	if err := cluster.Ready(ctx, n); err != nil {
+		if ctx.Err() != nil {
+			return controlplane.Bootstrap{}, false, err
+		}
+		return controlplane.Bootstrap{}, false, nil
+	}
+	kube := cluster.New([]mgmt.Node{n})
+	defer kube.Close()
+	done, err := kube.Exists(ctx, "kube-system", "daemonset", "kube-proxy")
+	if !done || err != nil {
+		return controlplane.Bootstrap{}, false, err
+	}
+	b, err := controlplane.Describe(ctx, n, e.endpoint())
+	return b, err == nil, err
+}
+
+// clean resets a machine on which an earlier attempt was cut short. It is called only before init and join,
+// where there is nothing on the machine that could be lost.
+func clean(ctx context.Context, e *environment, n mgmt.Node) error {
+	used, err := controlplane.IsUsed(ctx, n)
+	if err != nil {
+		return err
+	}
+	if used {
+		e.op.Report(ctx, "an earlier attempt was cut short: resetting the machine")
+		if err := controlplane.Reset(ctx, n); err != nil {
+			return err
+		}
+	}
+	return restoreRegistries(ctx, e, n)
+}

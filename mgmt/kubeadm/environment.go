@@ -1,0 +1,147 @@
+package kubeadm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// environment is what the tasks of a hook work with. Nothing of it changes while they run but the results of tasks.
+type environment struct {
+	*Driver
+	op        *vnflcm.Operation
+	p         *clusterParam
+	shape     Cluster
+	masters   []mgmt.Node
+	workers   []mgmt.Node
+	storage   []mgmt.Node // the storage server, if there is one
+	balancers []mgmt.Node // of external_lb_param, by address: the first one has the API
+	up        []mgmt.Node // the control-plane nodes that are asked about the cluster: none that is being replaced
+	kube      *clusternodes.Cluster
+	api       apiAddress // where nodes and others reach the API
+	rotation  rotation
+	broken    error                // of a termination: why the cluster cannot be asked
+	tokens    *controlplane.Tokens // the credentials of this hook's joins
+
+	running plan.Result[controlplane.Bootstrap] // by readCluster and initCluster
+	order   plan.Result[[]string]               // by decideQuorum: ids of VNFCs
+	silent  plan.Result[bool]                   // by recordNode: the node is not Ready
+	alive   plan.Result[bool]                   // by checkAlive
+
+	agreeing sync.Mutex // see agreement
+}
+
+// environmentOf finds the machines of an operation. A termination continues without them if the parameters cannot be read.
+func (d *Driver) environmentOf(ctx context.Context, op *vnflcm.Operation) (*environment, error) {
+	e, err := d.open(ctx, op)
+	if op.Terminate == nil || err == nil {
+		return e, err
+	}
+	e = &environment{Driver: d, op: op, kube: cluster.New[mgmt.Node](nil), broken: err}
+	if e.shape.Graceful = op.Terminate.TerminationType == vnflcm.TerminateGraceful; e.shape.Graceful && op.Phase() == string(vnflcm.TerminateStart) {
+		op.Log.WarnContext(ctx, "the cluster is not drained", "error", err)
+	}
+	return e, nil
+}
+
+// open finds the nodes of the cluster.
+func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, error) {
+	params, rotation, err := readRunning(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	if err := params.check(op); err != nil {
+		return nil, err
+	}
+	p := &params.Cluster
+	e := &environment{Driver: d, op: op, p: p, rotation: rotation, shape: shapeOf(op, p, rotation)}
+	var err1, err2, err3 error
+	e.masters, err1 = d.access(p.Master.nodeParam).Nodes(op, d.config.Pool, "master")
+	e.workers, err2 = d.access(p.Worker).Nodes(op, d.config.Pool, "worker")
+	e.balancers, err3 = p.Balancer.Balancers(op, d.config.Pool, mgmt.Access{LoginGrace: d.config.Timeouts.Login})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	if len(e.masters) == 0 {
+		return nil, errNoMaster
+	}
+	e.up = e.masters
+	if op.Heal != nil && !e.makesCluster() {
+		e.up = clusternodes.Without(e.masters, clusternodes.Among(e.masters, op.Change.Replaced))
+	}
+	if len(e.up) == 0 {
+		return nil, errors.New("kubeadm: no control-plane node would be left: heal the whole VNF")
+	}
+	e.kube = cluster.New(e.up)
+	if err := errors.Join(e.findEndpoint(), e.findStorage()); err != nil {
+		return nil, err
+	}
+	e.tokens = &controlplane.Tokens{Kubeadm: e.kubeadm, Kube: e.kube, State: op.State()}
+	return e, nil
+}
+
+var errNoMaster = errors.New("kubeadm: the VNF has no control-plane node")
+
+// readRunning reads the parameters, with the registries that hold in this operation.
+func readRunning(ctx context.Context, op *vnflcm.Operation) (*parameters, rotation, error) {
+	p, err := read(ctx, op)
+	if err != nil {
+		return p, rotation{}, err
+	}
+	r, err := p.findRegistries(ctx, op)
+	return p, r, err
+}
+
+func (d *Driver) access(n nodeParam) mgmt.Access {
+	return mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, Login: n.Login, LoginGrace: d.config.Timeouts.Login}
+}
+
+// nodes are all nodes, the control plane first.
+func (d *environment) nodes() []mgmt.Node { return slices.Concat(d.masters, d.workers) }
+
+// makesCluster reports whether the operation makes a cluster, of new machines.
+func (d *environment) makesCluster() bool {
+	return d.op.WholeVNF() || d.op.Heal == nil && d.op.Scale == nil && d.op.Terminate == nil
+}
+
+// node is the machine of a task. One that is gone has an id only.
+func (d *environment) node(on plan.Machine) mgmt.Node {
+	found := clusternodes.Among(slices.Concat(d.nodes(), d.storage, d.balancers), []vnflcm.VNFC{{ID: on.ID}})
+	if len(found) == 0 {
+		return mgmt.Node{VNFC: vnflcm.VNFC{ID: on.ID, Name: on.Name}}
+	}
+	return found[0]
+}
+
+// version is the version of Kubernetes: of the running cluster, or of the one that will be made. A script chooses its version itself.
+func (d *environment) version() string {
+	return cmp.Or(d.running.Of("").Version, d.p.KubernetesVersion)
+}
+
+// replaced are the machines that the operation replaces.
+func (d *environment) replaced(machines []mgmt.Node) []mgmt.Node {
+	return clusternodes.Among(machines, d.op.Change.Replaced)
+}
+
+// inQuorumOrder returns the control-plane node that leaves in the place of n.
+func (d *environment) inQuorumOrder(n mgmt.Node) mgmt.Node {
+	i := slices.IndexFunc(d.replaced(d.masters), func(m mgmt.Node) bool { return m.ID == n.ID })
+	return d.leaving()[i]
+}
+
+// leaving are the control-plane nodes that are replaced, in the order in which they leave etcd.
+func (d *environment) leaving() (out []mgmt.Node) {
+	for _, id := range d.order.Of("") {
+		out = append(out, clusternodes.Among(d.masters, []vnflcm.VNFC{{ID: id}})...)
+	}
+	return out
+}

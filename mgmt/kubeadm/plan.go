@@ -1,0 +1,235 @@
+package kubeadm
+
+import "github.com/vnfkit/vnfkit/vnflcm"
+
+// This file says what is done on which machine, in which order. Each operation is one function from a Cluster, which has no
+// connection to any machine, to a Plan. tasks.go says what each task is for and which code does it.
+
+// Instantiate makes a cluster of new machines.
+func Instantiate(c Cluster) *Plan {
+	p := &planner{Cluster: c}
+	p.Begin(vnflcm.InstantiateEnd)
+	p.makeCluster()
+	return &p.Plan
+}
+
+// ScaleOut makes new machines workers of the running cluster.
+func ScaleOut(c Cluster) *Plan {
+	p := &planner{Cluster: c}
+	p.Begin(vnflcm.ScaleEnd)
+	changed := p.changeRegistries()
+	running := p.once(readCluster, p.once(checkEndpoint, changed))
+	p.updateHosts(running)
+
+	workers := added(c.Workers)
+	var joined tasks
+	for _, n := range workers {
+		joined = append(joined, p.join(n, p.prepare(n, running))...)
+	}
+	p.finish(workers, joined)
+	return &p.Plan
+}
+
+// ScaleIn removes workers. They leave the cluster while their machines still run; the Node objects are deleted when the machines
+// are gone, because Kubernetes starts the pods of a deleted Node elsewhere.
+func ScaleIn(c Cluster) *Plan {
+	p := &planner{Cluster: c}
+	p.Begin(vnflcm.ScaleStart)
+	workers := removed(c.Workers)
+	unrouted := p.leaveRoutes(nil, workers, nil)
+	for _, n := range workers {
+		p.on(n, reset, p.leave(n, unrouted))
+	}
+
+	p.Begin(vnflcm.ScaleEnd)
+	deleted := p.each(c.Removed, deleteNode)
+	p.once(forget, deleted)
+	changed := p.changeRegistries(deleted)
+	p.updateHosts(changed)
+	return &p.Plan
+}
+
+// Heal replaces machines. In heal_start the old machines may be dead, in heal_end they are gone and new ones run in their place:
+// only machines that stay are asked about the cluster. Without a choice of machines all are replaced, by a new cluster.
+func Heal(c Cluster) *Plan {
+	p := &planner{Cluster: c}
+	p.Begin(vnflcm.HealStart)
+	if c.Whole {
+		p.once(forget, p.once(removeVIM))
+		p.Begin(vnflcm.HealEnd)
+		p.makeCluster(p.changeRegistries())
+		return &p.Plan
+	}
+	p.letGo()
+	p.Begin(vnflcm.HealEnd)
+	deleted := p.each(replaced(c.Masters, c.Workers), deleteNode)
+	changed := p.changeRegistries(deleted)
+	if len(replaced(c.Balancers)) > 0 || c.healsNodes() {
+		p.healBalancers(p.once(checkEndpoint, changed))
+	}
+	if c.healsNodes() {
+		p.healNodes(p.once(readCluster, p.All()))
+	}
+	if len(replaced(c.Balancers)) > 0 && len(replaced(c.Masters)) == 0 {
+		p.once(registerVIM, p.All()) // the floating address may be another one
+	}
+	p.healStorage(changed)
+	return &p.Plan
+}
+
+// Terminate takes the cluster out of the registry of VIMs before its machines are removed.
+func Terminate(c Cluster) *Plan {
+	p := &planner{Cluster: c}
+	p.Begin(vnflcm.TerminateStart)
+	closed := p.once(removeVIM)
+	if c.Graceful {
+		p.each(c.Workers, drainAll, closed)
+	}
+	p.once(removeAccount, p.All())
+
+	p.Begin(vnflcm.TerminateEnd) // a VNFD need not name terminate_start
+	p.once(forget, p.once(removeVIM))
+	return &p.Plan
+}
+
+// makeCluster sets up all machines at once. The first control-plane node is initialised through the load balancer of the VNF, if
+// there is one. The other nodes join as soon as they are prepared, control-plane nodes one at a time.
+func (p *planner) makeCluster(after ...tasks) {
+	recorded := p.once(recordSettings, after...)
+	routed := p.balancers(p.Balancers, recorded)
+	first := p.prepare(p.Masters[0], recorded)
+	up := p.initialise(p.Masters[0], first, routed)
+
+	ended := tasks{}
+	for _, n := range p.Masters[1:] {
+		ended = append(ended, p.joinControlPlane(n, p.prepare(n, recorded), up)...)
+	}
+	for _, n := range p.Workers {
+		ended = append(ended, p.join(n, p.prepare(n, recorded), up)...)
+	}
+	for _, n := range p.Storage {
+		ended = append(ended, p.exportVolumes(n, recorded)...)
+	}
+	ready := p.finish(p.nodes(), up, ended, routed)
+	if p.Volumes {
+		p.once(registerVolumes, ready)
+	}
+	if p.Helm {
+		p.each(p.Masters, installHelm, ready)
+	}
+	p.once(registerVIM, p.All())
+}
+
+// prepare makes a new machine ready for kubeadm, or for the package's script.
+func (p *planner) prepare(n Machine, after ...tasks) tasks {
+	// The new name is in the hosts file first: sudo looks its machine's name up, which takes long where no name server answers.
+	steps := []task{reach, checkPlatform, checkPackages, writeHosts, setHostName, setUpSystem, installPackages, setUpRuntime}
+	if p.Virtual && p.isMaster(n) {
+		steps = append(steps, setUpVirtualAddress)
+	}
+	if p.Script {
+		steps = []task{reach, writeHosts, uploadScript}
+	}
+	if len(p.Storage) > 0 {
+		steps = append(steps, installNFSClient)
+	}
+	if p.Registries && !p.Script {
+		steps = append(steps, connectRegistries)
+	}
+	return p.chain(n, steps, after...)
+}
+
+// initialise makes the first control-plane node.
+func (p *planner) initialise(n Machine, after ...tasks) tasks {
+	up := p.on(n, revokeTokens, p.connectAfterScript(n, p.on(n, initCluster, after...)))
+	if p.Network {
+		up = p.once(applyNetwork, up)
+	}
+	return up
+}
+
+func (p *planner) join(n Machine, after ...tasks) tasks {
+	return p.connectAfterScript(n, p.on(n, joinWorker, after...))
+}
+
+func (p *planner) joinControlPlane(n Machine, after ...tasks) tasks {
+	return p.connectAfterScript(n, p.on(n, joinMaster, after...))
+}
+
+// connectAfterScript connects a node to the registries with TLS, of which the package's script is not told.
+func (p *planner) connectAfterScript(n Machine, after tasks) tasks {
+	if p.Script && p.Registries {
+		return p.on(n, connectRegistries, after)
+	}
+	return after
+}
+
+// finish revokes what let nodes join, and waits for the nodes.
+func (p *planner) finish(nodes []Machine, after ...tasks) tasks {
+	after = append(after, p.once(revokeCredentials, after...))
+	if p.Virtual && len(replaced(p.Masters)) > 0 && !p.Whole {
+		after = append(after, p.each(p.Masters, rebalance, after...))
+	}
+	ready := p.once(awaitReady, after...)
+	p.each(p.Balancers, route, ready)
+	p.each(nodes, label, ready)
+	return ready
+}
+
+// letGo takes machines that will be replaced out of the cluster.
+func (p *planner) letGo() {
+	masters, workers := replaced(p.Masters), replaced(p.Workers)
+	var decided tasks
+	if len(masters) > 0 {
+		decided = p.once(decideQuorum)
+	}
+	if p.Volumes && len(replaced(p.Storage)) > 0 {
+		decided = p.once(releaseVolumes, decided)
+	}
+	left := p.leaveRoutes(masters, workers, decided)
+	for _, n := range workers {
+		p.leave(n, left)
+	}
+	if len(masters) > 0 {
+		left = p.All()
+		if p.Virtual {
+			left = p.each(staying(p.Masters), rebalance, left)
+		}
+	}
+	for _, n := range masters {
+		for _, t := range []task{removeMember, recordNode, stopMachine, drain} {
+			left = p.on(n, inQuorumOrder(t), left)
+		}
+	}
+	p.once(forget, p.All())
+}
+
+// leave empties a node whose machine will be removed.
+func (p *planner) leave(n Machine, after ...tasks) tasks {
+	return p.chain(n, []task{recordNode, stopMachine, drain}, after...)
+}
+
+// healNodes makes new machines the nodes that the old ones were. etcd takes one new member at a time: each control-plane node is a
+// voting member before the next one joins.
+func (p *planner) healNodes(running tasks) {
+	p.updateHosts(running)
+	masters, workers := replaced(p.Masters), replaced(p.Workers)
+	var joined, member tasks
+	for _, n := range workers {
+		joined = append(joined, p.join(n, p.prepare(n, running))...)
+	}
+	for _, n := range masters {
+		member = p.on(n, awaitMembers, p.joinControlPlane(n, p.prepare(n, running), member))
+		joined = append(joined, member...)
+	}
+	ready := p.finish(append(masters, workers...), joined)
+	if len(masters) == 0 {
+		return
+	}
+	if p.Helm {
+		for _, n := range masters {
+			p.chain(n, []task{installHelm, restoreHelm}, ready)
+		}
+	}
+	p.once(registerVIM, p.All())
+}

@@ -1,0 +1,120 @@
+package kubeadm
+
+import (
+	"context"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
+)
+
+// Plan is what the hooks of one operation do.
+type Plan = plan.Plan[*environment]
+
+type tasks = plan.Tasks
+
+// planner makes the plan of an operation on a cluster.
+type planner struct {
+	Plan
+	Cluster
+}
+
+// on adds a task on a machine.
+func (p *planner) on(n Machine, t task, after ...tasks) tasks {
+	return p.Add(plan.Task[*environment]{Name: t.name, On: n.Machine, Why: t.why, If: t.when, Repeats: t.repeats, Cleanup: t.cleanup, Alone: t.alone,
+		Do: func(ctx context.Context, e *environment, on plan.Machine) error { return t.do(ctx, e, e.node(on)) }}, after...)
+}
+
+// once adds a task for the cluster as a whole.
+func (p *planner) once(t task, after ...tasks) tasks { return p.on(Machine{}, t, after...) }
+
+// each adds a task on each of the machines, side by side.
+func (p *planner) each(machines []Machine, t task, after ...tasks) (all tasks) {
+	for _, n := range machines {
+		all = append(all, p.on(n, t, after...)...)
+	}
+	return all
+}
+
+// chain adds tasks on one machine, one after the other, and returns the last one.
+func (p *planner) chain(n Machine, list []task, after ...tasks) tasks {
+	last := slices.Concat(after...)
+	for _, t := range list {
+		last = p.on(n, t, last)
+	}
+	return last
+}
+
+// changeRegistries connects the machines that stay to the registries that the request gives, if it gives any. That comes before new
+// nodes join, and on one machine before the other ones: when it fails there is a cluster that works, and a wrong password or CA has
+// come to one of its nodes only.
+func (p *planner) changeRegistries(after ...tasks) tasks {
+	changed := slices.Concat(after...)
+	if !p.NewRegistries {
+		return changed
+	}
+	machines := staying(p.nodes(), p.Storage)
+	first := min(1, len(machines))
+	for _, some := range [][]Machine{machines[:first], machines[first:]} {
+		var now tasks
+		for _, n := range some {
+			hosts := p.on(n, updateHosts, changed)
+			if !slices.Contains(p.Storage, n) {
+				hosts = p.on(n, changeRegistriesOf, hosts)
+			}
+			now = append(now, hosts...)
+		}
+		if len(now) > 0 {
+			changed = now
+		}
+	}
+	return p.once(keepRegistries, p.All())
+}
+
+// updateHosts tells machines that stay which nodes there are, unless changeRegistries has done so.
+func (p *planner) updateHosts(after ...tasks) {
+	if !p.NewRegistries {
+		p.each(staying(p.nodes(), p.Storage), updateHosts, after...)
+	}
+}
+
+// balancers makes machines load balancers of the VNF.
+func (p *planner) balancers(machines []Machine, after ...tasks) (routed tasks) {
+	for _, n := range machines {
+		routed = append(routed, p.chain(n, []task{reach, installBalancer, routeFirst}, after...)...)
+	}
+	return routed
+}
+
+// healBalancers makes new machines the load balancers that the old ones were, before nodes join through them.
+func (p *planner) healBalancers(after ...tasks) {
+	machines := replaced(p.Balancers)
+	p.each(machines, restoreParts, p.balancers(machines, after...))
+}
+
+// leaveRoutes takes nodes out of the routes of the load balancers that stay.
+func (p *planner) leaveRoutes(masters, workers []Machine, after tasks) tasks {
+	balancers := staying(p.Balancers)
+	if len(balancers) == 0 || len(masters)+len(workers) == 0 {
+		return after
+	}
+	if len(workers) > 0 {
+		after = p.each(balancers, drainRoutes, p.each(workers, checkAlive, after))
+	}
+	return p.each(balancers, routeStaying, after)
+}
+
+// exportVolumes makes a machine the storage server.
+func (p *planner) exportVolumes(n Machine, after ...tasks) tasks {
+	return p.chain(n, []task{reach, checkPlatform, writeHosts, exportVolumes}, after...)
+}
+
+// healStorage makes a new machine the storage server that the old one was.
+func (p *planner) healStorage(after ...tasks) {
+	var exported tasks
+	for _, n := range replaced(p.Storage) {
+		exported = append(exported, p.exportVolumes(n, after...)...)
+	}
+	if p.Volumes && len(exported) > 0 {
+		p.once(registerVolumes, exported)
+	}
+}
