@@ -102,7 +102,7 @@ func readRunning(ctx context.Context, op *vnflcm.Operation) (*parameters, rotati
 }
 
 func (d *Driver) access(n nodeParam) mgmt.Access {
-	return mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, Login: n.Login, LoginGrace: d.config.Timeouts.Login}
+	return mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, Login: n.Login, HostKeys: n.HostKeys, LoginGrace: d.config.Timeouts.Login}
 }
 
 // nodes are all nodes, the control plane first.

@@ -62,6 +62,7 @@ type nodeParam struct {
 	SSHCPName string `json:"ssh_cp_name"`
 	NICCPName string `json:"nic_cp_name"`
 	mgmt.Login
+	HostKeys mgmt.HostKeys `json:"host_keys"` // beyond Tacker
 	nodeMarks
 }
 
@@ -152,5 +153,5 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 
 func (c *checker) node(path string, n nodeParam) {
 	c.Place(path, clusterparam.Place{AspectID: n.AspectID, VDUID: n.VDUID, SSHCPName: n.SSHCPName, NICCPName: n.NICCPName})
-	c.Add(vnflcm.AtPath(path, n.Validate("")))
+	c.Add(vnflcm.AtPath(path, errors.Join(n.Validate(""), n.HostKeys.Validate("host_keys"))))
 }

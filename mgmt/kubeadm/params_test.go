@@ -15,6 +15,9 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
+// hostKey is a public key as machines have it.
+const hostKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0GyzJg3cR36MGIf67O27ExKWSE2/NuQh5OakXccX5d root@node"
+
 // parameterFaults are merge patches on the good parameters, and what is wrong with each.
 var parameterFaults = []struct {
 	name, patch string
@@ -57,6 +60,16 @@ var parameterFaults = []struct {
 		`private_registry_connection_info[3].probe_image: "r/p:1:2": must be the name of an image without the server, such as team/pause:3.10`,
 		`private_registry_connection_info[3].server: "R": is the one of private_registry_connection_info[2] too: connect to each registry once`}},
 	{"Helm", `{"helm_installation_script_path":"Scripts/no.sh"}`, []string{`helm_installation_script_path: "Scripts/no.sh": the package has no such file`}},
+	{"host keys", `{"master_node":{"host_keys":["hunter2"]},"worker_node":{"host_keys":["` + hostKey + `","` + hostKey + `\n` + hostKey + `"]},
+		"external_lb_param":{"ssh_host_keys":[""]},"storage_server":{"host_keys":["-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2"]}}`, []string{
+		"external_lb_param.ssh_cp_name: is required",
+		"external_lb_param.ssh_host_keys[0]: must be one public key in authorized_keys form, such as the line in /etc/ssh/ssh_host_ed25519_key.pub",
+		"external_lb_param.ssh_password: is required, unless there is a ssh_private_key", "external_lb_param.ssh_username: is required",
+		"master_node.host_keys[0]: must be one public key in authorized_keys form, such as the line in /etc/ssh/ssh_host_ed25519_key.pub",
+		"storage_server.host_keys[0]: must be one public key in authorized_keys form, such as the line in /etc/ssh/ssh_host_ed25519_key.pub",
+		"storage_server.nfs_server_setup_params: is required: without it nothing is exported", "storage_server.password: is required, unless there is a private_key",
+		"storage_server.ssh_cp_name: is required", "storage_server.username: is required",
+		"worker_node.host_keys[1]: must be one public key in authorized_keys form, such as the line in /etc/ssh/ssh_host_ed25519_key.pub"}},
 	{"drain policy", `{"drain_policy":"delete"}`, []string{`drain_policy: "delete": must be Fail, Delete or Continue`}},
 	{"storage", `{"storage_server":{},"pv_registration_params":[{}]}`, []string{
 		"pv_registration_params[0].nfs_server_cp: is required", "pv_registration_params[0].pv_manifest_file_path: is required",

@@ -16,8 +16,9 @@ type storageParam struct {
 	SSHCPName string `json:"ssh_cp_name"`
 	NICCPName string `json:"nic_cp_name"`
 	mgmt.Login
-	Volumes []cinderVolumeParam `json:"cinder_volume_setup_params"`
-	Exports []nfsExportParam    `json:"nfs_server_setup_params"`
+	HostKeys mgmt.HostKeys       `json:"host_keys"` // beyond Tacker
+	Volumes  []cinderVolumeParam `json:"cinder_volume_setup_params"`
+	Exports  []nfsExportParam    `json:"nfs_server_setup_params"`
 }
 
 // cinderVolumeParam is a volume of the storage server.
@@ -36,7 +37,7 @@ type nfsExportParam struct {
 const storageRole = "storage"
 
 func (s *storageParam) node() nodeParam {
-	return nodeParam{SSHCPName: s.SSHCPName, NICCPName: s.NICCPName, Login: s.Login}
+	return nodeParam{SSHCPName: s.SSHCPName, NICCPName: s.NICCPName, Login: s.Login, HostKeys: s.HostKeys}
 }
 
 // storage checks storage_server, and the volumes that are registered of it.

@@ -41,7 +41,7 @@ func (d *Driver) check(p *parameters, op *vnflcm.Operation) error {
 
 func (c *checker) node(at string, n nodeParam) {
 	c.Place(at, clusterparam.Place{AspectID: n.AspectID, VDUID: n.VDUID, SSHCPName: n.SSHCPName, NICCPName: n.NICCPName})
-	c.Add(n.Validate(at + "."))
+	c.Add(errors.Join(n.Validate(at+"."), n.HostKeys.Validate(at+".host_keys")))
 }
 
 // odd refuses an even number of control-plane nodes, all of which are etcd hosts: kubespray does (roles/kubernetes/preinstall,

@@ -126,7 +126,7 @@ func (d *deployment) close() { d.kube.Close() }
 
 // nodes are the machines of one kind, by address.
 func (d *Driver) nodes(op *vnflcm.Operation, n nodeParam, role string) ([]mgmt.Node, error) {
-	access := mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, Login: n.Login, SudoPassword: n.BecomePassword, LoginGrace: d.config.Timeouts.Login}
+	access := mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, Login: n.Login, HostKeys: n.HostKeys, SudoPassword: n.BecomePassword, LoginGrace: d.config.Timeouts.Login}
 	nodes, err := access.Nodes(op, d.config.Pool, role)
 	vnfbalancer.SortByAddress(nodes)
 	return nodes, err

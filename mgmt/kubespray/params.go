@@ -47,6 +47,7 @@ type nodeParam struct {
 	SSHCPName string `json:"ssh_cp_name"`
 	NICCPName string `json:"nic_cp_name"`
 	mgmt.Login
+	HostKeys       mgmt.HostKeys `json:"host_keys"`       // beyond Tacker
 	BecomePassword vnflcm.Secret `json:"become_password"` // beyond Tacker; default: the password
 }
 

@@ -46,6 +46,10 @@ var parameterFaults = []struct {
 		"external_lb_param.ssh_private_key: must be a private key in PEM or OpenSSH form, with the passphrase that protects it and only then",
 		"master_node.private_key: must be a private key in PEM or OpenSSH form, with the passphrase that protects it and only then",
 		"worker_node.passphrase: is of no use without private_key"}},
+	{"host keys", `{"master_node":{"host_keys":["hunter2"]},"worker_node":{"host_keys":["ssh-ed25519"]},"external_lb_param":{"ssh_host_keys":["hunter2"]}}`, []string{
+		"external_lb_param.ssh_host_keys[0]: must be one public key in authorized_keys form, such as the line in /etc/ssh/ssh_host_ed25519_key.pub",
+		"master_node.host_keys[0]: must be one public key in authorized_keys form, such as the line in /etc/ssh/ssh_host_ed25519_key.pub",
+		"worker_node.host_keys[0]: must be one public key in authorized_keys form, such as the line in /etc/ssh/ssh_host_ed25519_key.pub"}},
 	{"no Ansible server", `{"ansible":null}`, []string{
 		"ansible.ip_address: is required: the VNFM has no Ansible server of its own", "ansible.kubespray_root_path: is required"}},
 	{"Ansible server", `{"ansible":{"ip_address":"10.9.0.300","port":70000,"username":"","password":"","kubespray_root_path":"kubespray","transferring_inventory_path":"/a/../b"}}`, []string{

@@ -2,6 +2,7 @@ package vnfbalancer
 
 import (
 	"cmp"
+	"errors"
 	"net/netip"
 	"slices"
 
@@ -18,7 +19,8 @@ type BalancerParam struct {
 	SSHCPName string `json:"ssh_cp_name"`
 	NICCPName string `json:"nic_cp_name"` // beyond Tacker; where the API is; default ssh_cp_name
 	login.SSH
-	ScriptPath string `json:"script_path"` // default: haproxy is installed from packages of the distribution
+	HostKeys   mgmt.HostKeys `json:"ssh_host_keys"` // beyond Tacker
+	ScriptPath string        `json:"script_path"`   // default: haproxy is installed from packages of the distribution
 }
 
 // Role is a kind of machine of the VNF: those with that connection point.
@@ -36,7 +38,7 @@ func (b *BalancerParam) Check(c *clusterparam.Checker, others ...Role) {
 		return
 	}
 	c.Place(balancerPath, clusterparam.Place{SSHCPName: b.SSHCPName, NICCPName: b.NICCPName})
-	c.Add(vnflcm.AtPath(balancerPath, mgmt.Login(b.SSH).Validate("ssh_")))
+	c.Add(vnflcm.AtPath(balancerPath, errors.Join(mgmt.Login(b.SSH).Validate("ssh_"), b.HostKeys.Validate("ssh_host_keys"))))
 	c.File(balancerPath+".script_path", b.ScriptPath)
 	for _, other := range others {
 		if vdu := c.Op.VDUOf(b.SSHCPName); vdu != "" && vdu == c.Op.VDUOf(other.CP) {
@@ -59,7 +61,7 @@ func (b *BalancerParam) Balancers(op *vnflcm.Operation, pool *sshexec.Pool, logi
 	if b == nil {
 		return nil, nil
 	}
-	logins.CP, logins.NIC, logins.Login = b.SSHCPName, b.NICCPName, mgmt.Login(b.SSH)
+	logins.CP, logins.NIC, logins.Login, logins.HostKeys = b.SSHCPName, b.NICCPName, mgmt.Login(b.SSH), b.HostKeys
 	nodes, err := logins.Nodes(op, pool, "lb")
 	if err == nil && len(nodes) == 0 {
 		err = &vnflcm.ParamError{Path: clusterparam.Path + "." + balancerPath + ".ssh_cp_name", Value: b.SSHCPName, Reason: "the VNF has no machine with this connection point"}
