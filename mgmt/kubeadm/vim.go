@@ -8,6 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // VIMType is the vimType of the entry that a cluster gets in the VIM registry.
@@ -23,6 +24,21 @@ func runRegisterVIM(ctx context.Context, e *environment, _ mgmt.Node) error {
 		r.Extra = e.helmInfo
 	}
 	return vimentry.RegisterVIM(ctx, e.op, e.kube, e.config.Timeouts.Ready, r)
+}
+
+var _ vnflcm.VIMRenewer = (*Driver)(nil)
+
+// RenewVIM implements vnflcm.VIMRenewer.
+func (d *Driver) RenewVIM(ctx context.Context, op *vnflcm.Operation, vim vnflcm.VimConnectionInfo, was vnflcm.Validity) (vnflcm.VimConnectionInfo, vnflcm.Validity, error) {
+	p, err := read(ctx, op)
+	if err != nil {
+		return vim, was, err
+	}
+	masters, err := d.access(p.Cluster.Master.nodeParam).Nodes(op, d.config.Pool, "master")
+	if err != nil {
+		return vim, was, err
+	}
+	return vimentry.RenewVIM(ctx, op, masters, vim, was)
 }
 
 // verifiedEndpoint is where others reach the API: the floating address, if there is one. A certificate that does

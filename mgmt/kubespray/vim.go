@@ -7,6 +7,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // VIMType is the vimType of the entry that a cluster gets in the VIM registry.
@@ -19,6 +20,21 @@ func VIMID(instanceID string) string { return vimentry.VIMID(instanceID) }
 func (d *deployment) registerVIM(ctx context.Context) error {
 	return vimentry.RegisterVIM(ctx, d.op, d.kube, d.config.Timeouts.Ready,
 		vimentry.Registration{VIMParam: d.p.VIM, Name: d.p.VIMName, Endpoint: d.endpoint})
+}
+
+var _ vnflcm.VIMRenewer = (*Driver)(nil)
+
+// RenewVIM implements vnflcm.VIMRenewer.
+func (d *Driver) RenewVIM(ctx context.Context, op *vnflcm.Operation, vim vnflcm.VimConnectionInfo, was vnflcm.Validity) (vnflcm.VimConnectionInfo, vnflcm.Validity, error) {
+	p, err := d.read(ctx, op)
+	if err != nil {
+		return vim, was, err
+	}
+	masters, err := d.nodes(op, p.Cluster.Master.nodeParam, "master")
+	if err != nil {
+		return vim, was, err
+	}
+	return vimentry.RenewVIM(ctx, op, masters, vim, was)
 }
 
 // apiPort is that of the API server on a control-plane node (kubespray, kube_apiserver_port).

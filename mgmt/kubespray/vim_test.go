@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
@@ -43,6 +45,38 @@ func TestAuthURL(t *testing.T) {
 				t.Errorf("%d, %v", code, err)
 			}
 		})
+	}
+}
+
+// TestTokenRenewal: a token that has ended is replaced by way of a control-plane node when a Manager runs again.
+func TestTokenRenewal(t *testing.T) {
+	t.Parallel()
+	var clock mgmttest.Clock
+	clock.Set(-6 * time.Minute) // of the API server: the token is to be renewed at once
+	l := openLab(t, setup{sandbox: sandbox.Config{Now: clock.Now}})
+	id := l.Instantiated(sample, with(t, `{"vim_registration":{"token":"request","token_expiration":600}}`))
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first, _ := l.Entry(kubespray.VIMID(id))
+	clock.Set(time.Hour)
+	if code, err := l.ask(id, "/api/v1/nodes"); code != http.StatusUnauthorized {
+		t.Errorf("after the end of the token: %d, %v", code, err)
+	}
+	if _, _, err := l.Process(func(c *vnflcm.Config) { c.LeaseTTL = 200 * time.Millisecond }).Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		entry, _ := l.Entry(kubespray.VIMID(id))
+		if !entry.Token.Equal(first.Token) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the token is not renewed:\n%s", l.Log())
+		}
+	}
+	if code, err := l.ask(id, "/api/v1/nodes"); code != http.StatusOK {
+		t.Errorf("%d, %v", code, err)
 	}
 }
 

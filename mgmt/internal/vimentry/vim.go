@@ -110,11 +110,11 @@ func RegisterVIM(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.C
 				return err
 			}
 			id := VIMID(op.InstanceID)
-			info, _, err := withCredentials(vnflcm.VimConnectionInfo{ID: id, VimID: id, VimType: VIMType, AccessInfo: access, Extra: extra}, c)
+			info, validity, err := withCredentials(vnflcm.VimConnectionInfo{ID: id, VimID: id, VimType: VIMType, AccessInfo: access, Extra: extra}, c)
 			if err != nil {
 				return err
 			}
-			return op.RegisterVIM(ctx, info)
+			return op.RegisterVIMUntil(ctx, info, validity)
 		})
 	})
 }
@@ -131,6 +131,31 @@ func withCredentials(info vnflcm.VimConnectionInfo, c cluster.Credentials) (vnfl
 	info.AccessInfo, err3 = info.AccessInfo.Merge(access)
 	info.Extra, err4 = info.Extra.Merge(extra)
 	return info, vnflcm.Validity{Until: c.Expires, For: c.Life}, errors.Join(err1, err2, err3, err4)
+}
+
+// RenewVIM makes another token for the account that RegisterVIM has made, by way of a control-plane node that an operation has
+// logged in to before. A node that an operation is about to add shows its host key to the operation first.
+func RenewVIM(ctx context.Context, op *vnflcm.Operation, masters []mgmt.Node, vim vnflcm.VimConnectionInfo, was vnflcm.Validity) (vnflcm.VimConnectionInfo, vnflcm.Validity, error) {
+	var known []mgmt.Node
+	for _, n := range masters {
+		key, err := mgmt.HostKey(ctx, op, n.ResourceID)
+		if err != nil {
+			return vim, was, err
+		}
+		if key != "" {
+			known = append(known, n)
+		}
+	}
+	if len(known) == 0 {
+		return vim, was, errors.New("no operation has logged in to a control-plane node of the VNF yet")
+	}
+	kube := cluster.New(known)
+	defer kube.Close()
+	c, err := kube.RequestToken(ctx, VIMParam{TokenExpiration: max(minTokenLife, int64(was.For/time.Second))}.account())
+	if err != nil {
+		return vim, was, err
+	}
+	return withCredentials(vim, c)
 }
 
 // extra has the name, the jump host of the VIM that the machines are on, and what r.Extra finds.

@@ -1,0 +1,241 @@
+package kubeadm_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// renewing is a lab with a cluster whose token lives for ten minutes.
+type renewing struct {
+	*lab
+	clock  mgmttest.Clock // of the API server
+	id     string
+	first  mgmttest.Entry
+	issued atomic.Int32 // tokens that were asked for since
+}
+
+// late has the clock of the API server be so late that a token is to be renewed at once.
+const late = -6 * time.Minute
+
+func newRenewing(t *testing.T, flavour string) *renewing {
+	t.Helper()
+	r := &renewing{}
+	r.clock.Set(late)
+	r.lab = openLab(t, setup{sandbox: sandbox.Config{Now: r.clock.Now}, pkg: helmPackage(t, helmInstaller)})
+	r.Manager = r.Process(r.keepsKeys)
+	r.id = r.Instantiated("instantiate_sandbox.json", mgmttest.Sized(flavour, 0), with(t, helmParams),
+		with(t, `{"master_node":{"cluster_cp_name":"vip_CP"},"vim_registration":{"cluster_role":"view","token":"request","token_expiration":600}}`))
+	if err := r.Close(t.Context()); err != nil { // the next process is in a hurry
+		t.Fatal(err)
+	}
+	r.first, _ = r.Entry(kubeadm.VIMID(r.id))
+	r.World.OnRequest(func(_, method, path string) {
+		if method == http.MethodPost && strings.HasSuffix(path, "/serviceaccounts/vnfkit-vim/token") {
+			r.issued.Add(1)
+		}
+	})
+	return r
+}
+
+// next is another process, which looks often for what is to be renewed.
+func (r *renewing) next(owner string, change ...func(*vnflcm.Config)) *vnflcm.Manager {
+	r.t.Helper()
+	m := r.Process(append(change, r.keepsKeys, inHurry(owner))...)
+	if _, _, err := m.Resume(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
+	return m
+}
+
+// keepsKeys has a process learn the host keys of machines, as from a VIM that does not tell them.
+func (r *renewing) keepsKeys(c *vnflcm.Config) {
+	c.Infra = map[string]vnflcm.InfraDriver{"sandbox": quiet{r.World}}
+}
+
+type quiet struct{ *sandbox.World }
+
+func (q quiet) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
+	now, err := q.World.Resources(ctx, op)
+	for i := range now.VNFCs {
+		now.VNFCs[i].HostKey = ""
+	}
+	return now, err
+}
+
+func inHurry(owner string) func(*vnflcm.Config) {
+	return func(c *vnflcm.Config) { c.Owner, c.LeaseTTL = owner, 200*time.Millisecond }
+}
+
+// another waits until the entry has another token than at first.
+func (r *renewing) another() mgmttest.Entry {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		entry, _ := r.Entry(kubeadm.VIMID(r.id))
+		if !entry.Token.Equal(r.first.Token) {
+			return entry
+		}
+		if time.Now().After(end) {
+			r.t.Errorf("the token is not renewed:\n%s", r.Log())
+			return entry
+		}
+	}
+}
+
+// renewed waits for another token. It must be good, for the same role.
+func (r *renewing) renewed() mgmttest.Entry {
+	r.t.Helper()
+	r.another()
+	entry, extra := r.Entry(kubeadm.VIMID(r.id))
+	if entry.AuthURL != r.first.AuthURL || entry.CA != r.first.CA || extra["vim_name"] == nil || extra["helm_info"] == nil {
+		r.t.Errorf("the entry is %+v %v", entry, extra)
+	}
+	text, _ := extra["bearer_token_expires"].(string)
+	if ends, err := time.Parse(time.RFC3339, text); err != nil || r.clock.Now().Add(9*time.Minute).After(ends) {
+		r.t.Errorf("it ends at %q: %v", text, err)
+	}
+	r.allows(entry, http.StatusOK)
+	if code, _, err := r.Ask(entry, http.MethodDelete, secretPath, ""); code != http.StatusForbidden {
+		r.t.Errorf("to delete: %d, %v", code, err)
+	}
+	return entry
+}
+
+func (r *renewing) allows(e mgmttest.Entry, want int) {
+	r.t.Helper()
+	if code, _, err := r.Ask(e, http.MethodGet, nodesPath, ""); code != want {
+		r.t.Errorf("%d, want %d: %v", code, want, err)
+	}
+}
+
+// TestTokenRenewal: the token of an entry is renewed by way of a control-plane node, by one of two processes, also when the old
+// token has ended and when the first control-plane node is dead. No text shows a token.
+func TestTokenRenewal(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		flavour string
+		off     time.Duration // of the clock of the API server, when the next processes run
+		dead    string
+		old     int // what the old token is good for then
+	}{
+		"half of its life is over": {"simple", 0, "", http.StatusOK},
+		"it has ended":             {"simple", time.Hour, "", http.StatusUnauthorized},
+		"the first node is dead":   {"complex", 0, "masterNode-0", http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRenewing(t, c.flavour)
+			r.clock.Set(c.off)
+			if c.dead != "" {
+				r.stop(c.dead)
+			}
+			r.allows(r.first, c.old)
+			r.next("a")
+			r.next("b")
+			entry := r.renewed()
+			time.Sleep(time.Second)
+			if now, _ := r.Entry(kubeadm.VIMID(r.id)); r.issued.Load() != 1 || !now.Token.Equal(entry.Token) {
+				t.Errorf("%d tokens were issued", r.issued.Load())
+			}
+			r.shownNowhere()
+		})
+	}
+}
+
+// shownNowhere makes sure that neither the log nor a document nor a record shows a token.
+func (r *renewing) shownNowhere() {
+	r.t.Helper()
+	inst, err := r.Get(r.t.Context(), r.id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	document, err := json.Marshal(inst)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for what, text := range map[string]string{"log": r.Log(), "document": string(document), "store": r.Stored()} {
+		if strings.Contains(text, "issued-") {
+			r.t.Errorf("the %s has a token:\n%s", what, text)
+		}
+	}
+}
+
+// TestTokenRenewalBesideHeal: another process renews the token while the first control-plane node is being replaced. It does not log
+// in to the new machine, whose host key the heal is to learn. The heal registers the cluster again.
+func TestTokenRenewalBesideHeal(t *testing.T) {
+	t.Parallel()
+	r := newRenewing(t, "complex")
+	r.clock.Set(0)
+	first := r.World.Nodes()[0].Address.String() + ":" // also of the new machine
+	var meanwhile vnflcm.Secret
+	pool := sshexec.NewPool(sshexec.Options{Dial: r.World.Dial})
+	t.Cleanup(func() { _ = pool.Close() })
+	m := r.next("a", func(c *vnflcm.Config) {
+		driver := kubeadm.New(kubeadm.Config{Pool: pool})
+		c.Mgmt = map[string]vnflcm.MgmtDriver{driverName: healer{driver, driver}}
+		c.Intercept = func(ctx context.Context, step vnflcm.StepInfo, do func(context.Context) error) error {
+			if step.Name == "reach" {
+				var tried sync.Map
+				fresh := r.ProcessOver(func(ctx context.Context, network, addr string) (net.Conn, error) { //nolint:contextcheck // of a process of its own
+					if strings.HasPrefix(addr, first) {
+						t.Error("the renewal logs in to the new machine")
+					}
+					if _, again := tried.LoadOrStore(addr, true); !again { // so that all nodes are tried
+						return nil, errors.New("no route")
+					}
+					return r.World.Dial(ctx, network, addr)
+				}, r.keepsKeys, inHurry("b"))
+				if _, _, err := fresh.Resume(ctx); err != nil {
+					return err
+				}
+				meanwhile = r.another().Token //nolint:contextcheck // what the test looks at
+			}
+			return do(ctx)
+		}
+	})
+	i := slices.IndexFunc(r.VNFCs(r.id), func(v vnflcm.VnfcResourceInfo) bool { return r.NameOf(v.ID) == "masterNode-0" })
+	opID, err := m.Heal(t.Context(), r.id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{r.VNFCs(r.id)[i].ID}})
+	r.Must(opID, err, m)
+	r.want(3, 1, 0)
+	if entry := r.renewed(); meanwhile.IsZero() || entry.Token.Equal(meanwhile) || r.issued.Load() != 2 {
+		t.Errorf("%d tokens were issued; the heal has registered none, or that of the renewal", r.issued.Load())
+	}
+	r.shownNowhere()
+}
+
+// healer is a driver without RenewVIM.
+type healer struct {
+	vnflcm.MgmtDriver
+	vnflcm.SecretParams
+}
+
+// TestTokenIsNotRenewed: when no control-plane node answers, a warning names the VIM and the instance.
+func TestTokenIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	r := newRenewing(t, "simple")
+	r.clock.Set(0)
+	r.stop("masterNode-0")
+	r.next("a")
+	want := "the credentials of the VIM cannot be renewed now"
+	for end := time.Now().Add(40 * time.Second); !strings.Contains(r.Log(), want) && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	for _, text := range []string{want, `"vim":"` + kubeadm.VIMID(r.id) + `"`, `"instance":"` + r.id + `"`} {
+		if !strings.Contains(r.Log(), text) {
+			t.Errorf("the log has no %s", text)
+		}
+	}
+}
