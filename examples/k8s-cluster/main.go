@@ -1,6 +1,6 @@
 // K8s-cluster manages a Kubernetes cluster as a VNF on a real OpenStack, from the sample package or one like
-// it. Everything it knows is in the state directory: interrupt or kill it at any moment, run the same command
-// again, and it goes on.
+// it. Its state is in the state directory: interrupt or kill the program at any moment, run the same command
+// again, and it continues.
 //
 //	k8s-cluster -cloud mycloud -network ID up    make the cluster
 //	k8s-cluster -cloud mycloud scale 2           two workers more; -2 for fewer
@@ -9,6 +9,8 @@
 //	k8s-cluster -cloud mycloud adopt STACK FILE  take over a cluster that Tacker has made
 //	k8s-cluster -cloud mycloud show              the instance as SOL003 describes it
 //	k8s-cluster -cloud mycloud down              remove everything
+//
+// With -plan, up, scale, heal and down show what they would do on which machine, and do nothing.
 //
 // STACK is the name or the id of the stack, FILE has the VNF instance as Tacker's API shows it, and -request is the request that
 // Tacker was sent. Without FILE the cluster gets a new id and has the scale levels of the request. Adopting only reads.
@@ -26,6 +28,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 
 	"github.com/vnfkit/vnfkit/examples/internal/progress"
@@ -36,6 +39,7 @@ type options struct {
 	cloud, network, pkg, request, state string
 	command                             string
 	args                                []string
+	plan                                bool // show what would be done, and do nothing
 }
 
 func main() {
@@ -45,6 +49,7 @@ func main() {
 	flag.StringVar(&o.pkg, "package", "examples/packages/k8s-cluster", "VNF package, a directory or a CSAR")
 	flag.StringVar(&o.request, "request", "examples/packages/k8s-cluster/requests/instantiate.json", "instantiate request, a JSON file")
 	flag.StringVar(&o.state, "state", "k8s-cluster.state", "directory that keeps the state between runs")
+	flag.BoolVar(&o.plan, "plan", false, "show what up, scale, heal or down would do, and do nothing")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		flag.Usage()
@@ -61,7 +66,7 @@ func main() {
 	}
 }
 
-// run finishes what an earlier run left unfinished, then does what the command says.
+// run finishes the work of an interrupted run, then runs the command.
 func run(ctx context.Context, o options) error {
 	screen := progress.New(os.Stdout)
 	defer screen.Close()
@@ -70,8 +75,13 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer v.close()
-	if err := v.finish(ctx); err != nil {
-		return err
+	if o.plan && !slices.Contains([]string{"up", "scale", "heal", "down"}, o.command) {
+		return fmt.Errorf("there is no plan for the command %q", o.command)
+	}
+	if !o.plan {
+		if err := v.finish(ctx); err != nil {
+			return err
+		}
 	}
 	switch o.command {
 	case "up":
@@ -114,11 +124,23 @@ func (v *vnfm) up(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	if o.plan {
+		return errors.Join(v.show(ctx, inst.ID, request), v.Delete(ctx, inst.ID, ""))
+	}
 	id, err := v.Instantiate(ctx, inst.ID, request)
 	if err != nil {
 		return errors.Join(err, v.Delete(ctx, inst.ID, ""))
 	}
 	return v.wait(ctx, id, nil)
+}
+
+// show shows what the operation of a request would do.
+func (v *vnfm) show(ctx context.Context, id string, request any) error {
+	plan, err := v.Preview(ctx, id, request)
+	if err == nil {
+		v.screen.Title("%s of VNF instance %s would do this:\n%s", plan.Operation, id, plan)
+	}
+	return err
 }
 
 // checkEmpty returns an error if there is a cluster.
@@ -168,12 +190,18 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
+		if o.plan {
+			return v.show(ctx, id, request)
+		}
 		operation, err := v.Scale(ctx, id, request)
 		return v.wait(ctx, operation, err)
 	case "heal":
 		request, err := healRequest(o.args)
 		if err != nil {
 			return err
+		}
+		if o.plan {
+			return v.show(ctx, id, request)
 		}
 		operation, err := v.Heal(ctx, id, request)
 		return v.wait(ctx, operation, err)
@@ -182,7 +210,11 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(list.Items[0])
 	}
-	operation, err := v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
+	request := vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}
+	if o.plan {
+		return v.show(ctx, id, request)
+	}
+	operation, err := v.Terminate(ctx, id, request)
 	if err := v.wait(ctx, operation, err); err != nil {
 		return err
 	}

@@ -47,6 +47,8 @@ func TestRun(t *testing.T) {
 		"adopt nothing":   {options{cloud: "lab", command: "adopt"}, "adopt takes the name or id of a stack"},
 		"adopt no file":   {options{cloud: "lab", command: "adopt", args: []string{"stack", "missing.json"}}, "missing.json"},
 		"adopt":           {options{cloud: "lab", command: "adopt", args: []string{"stack"}, network: "n"}, "cannot be reached"},
+		"no plan":         {options{cloud: "lab", command: "show", plan: true}, `there is no plan for the command "show"`},
+		"plan":            {options{cloud: "lab", command: "up", network: "n", plan: true}, "cannot be reached"},
 		"no answer":       {options{cloud: "lab", command: "up", network: "n"}, "cannot be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {

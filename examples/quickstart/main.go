@@ -4,7 +4,8 @@
 //
 // Without -state it also shows a crash: it runs itself as a child process on a temporary state directory,
 // kills that with SIGKILL in the middle of the scale-out, and runs it again, which resumes. With -state it
-// runs in this process: interrupt or kill it at any moment and run it again.
+// runs in this process: interrupt or kill it at any moment and run it again. With -plan it shows what the next
+// operation would do on which machine, and ends.
 package main
 
 import (
@@ -25,6 +26,7 @@ import (
 type options struct {
 	pkg, request, state, pauseBefore string
 	masters, workers                 int
+	plan                             bool
 }
 
 func main() {
@@ -34,15 +36,19 @@ func main() {
 	flag.IntVar(&o.masters, "masters", 1, "control-plane nodes of the sample request, 1 or 3")
 	flag.IntVar(&o.workers, "workers", 2, "workers of the sample request")
 	flag.StringVar(&o.state, "state", "", "directory that keeps state and machines between runs (default: a temporary one, and a crash is shown)")
+	flag.BoolVar(&o.plan, "plan", false, "show what the next operation would do, and end")
 	flag.StringVar(&o.pauseBefore, "pause-before", "", "wait before the step of this name, such as join or scale_end/join, so that you can kill the program there")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var err error
-	if o.state != "" {
+	switch {
+	case o.plan:
+		err = showPlan(ctx, o)
+	case o.state != "":
 		err = live(ctx, o)
-	} else {
+	default:
 		err = crash.Show(ctx, cmp.Or(o.pauseBefore, "scale_end/join"), []string{"-package", o.pkg, "-request", o.request,
 			"-masters", fmt.Sprint(o.masters), "-workers", fmt.Sprint(o.workers)})
 	}
@@ -55,28 +61,74 @@ func main() {
 
 // life is what happens to the VNF, in order.
 var life = []struct {
-	title string
-	begin func(context.Context, *vnfm, string) (operation string, err error)
+	title   string
+	before  func(context.Context, *vnfm, string) error // nil: nothing
+	request func(context.Context, *vnfm, string) (any, error)
 }{
-	{"instantiate the VNF from its package", func(ctx context.Context, v *vnfm, id string) (string, error) {
-		return v.Instantiate(ctx, id, v.request)
+	{"instantiate the VNF from its package", nil, func(_ context.Context, v *vnfm, _ string) (any, error) {
+		return v.request, nil
 	}},
-	{"scale out by one worker", func(ctx context.Context, v *vnfm, id string) (string, error) {
-		return v.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
+	{"scale out by one worker", nil, func(context.Context, *vnfm, string) (any, error) {
+		return vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}, nil
 	}},
-	{"scale in by one worker", func(ctx context.Context, v *vnfm, id string) (string, error) {
-		return v.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"})
+	{"scale in by one worker", nil, func(context.Context, *vnfm, string) (any, error) {
+		return vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}, nil
 	}},
-	{"a worker dies: heal it", func(ctx context.Context, v *vnfm, id string) (string, error) {
-		dead, err := v.killWorker(ctx, id)
+	{"a worker dies: heal it", killWorker, func(ctx context.Context, v *vnfm, id string) (any, error) {
+		worker, err := v.worker(ctx, id)
+		return vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker.ID}, Cause: "the machine does not answer"}, err
+	}},
+	{"terminate", nil, func(context.Context, *vnfm, string) (any, error) {
+		return vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}, nil
+	}},
+}
+
+// begin starts the operation of a request.
+func (v *vnfm) begin(ctx context.Context, id string, request any) (operation string, err error) {
+	switch r := request.(type) {
+	case vnflcm.InstantiateVnfRequest:
+		return v.Instantiate(ctx, id, r)
+	case vnflcm.ScaleVnfRequest:
+		return v.Scale(ctx, id, r)
+	case vnflcm.HealVnfRequest:
+		return v.Heal(ctx, id, r)
+	case vnflcm.TerminateVnfRequest:
+		return v.Terminate(ctx, id, r)
+	}
+	return "", fmt.Errorf("no operation for a %T", request)
+}
+
+// showPlan shows what the next operation of the life would do.
+func showPlan(ctx context.Context, o options) error {
+	if o.state == "" {
+		dir, err := os.MkdirTemp("", "vnfkit-quickstart-")
 		if err != nil {
-			return "", err
+			return err
 		}
-		return v.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{dead}, Cause: "the machine does not answer"})
-	}},
-	{"terminate", func(ctx context.Context, v *vnfm, id string) (string, error) {
-		return v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
-	}},
+		defer os.RemoveAll(dir) //nolint:errcheck // what is left is in the temporary directory
+		o.state = dir
+	}
+	screen := progress.New(os.Stdout)
+	defer screen.Close()
+	v, err := compose(ctx, o, screen)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	id, done, err := v.instance(ctx)
+	if err != nil || done == len(life) {
+		return err
+	}
+	request, err := life[done].request(ctx, v, id)
+	if err != nil {
+		return err
+	}
+	plan, err := v.Preview(ctx, id, request)
+	if err != nil {
+		return err
+	}
+	screen.Title("%s\n%s", life[done].title, plan)
+	return nil
 }
 
 // live runs the life, or what is left of it.
@@ -102,7 +154,16 @@ func live(ctx context.Context, o options) error {
 	}
 	for _, next := range life[done:] {
 		screen.Title("%s", next.title)
-		operation, err := next.begin(ctx, v, id)
+		if next.before != nil {
+			if err := next.before(ctx, v, id); err != nil {
+				return err
+			}
+		}
+		request, err := next.request(ctx, v, id)
+		if err != nil {
+			return err
+		}
+		operation, err := v.begin(ctx, id, request)
 		if err != nil {
 			return err
 		}

@@ -109,6 +109,7 @@ func TestKilledAnywhere(t *testing.T) {
 			if err := first.Wait(); err == nil {
 				t.Errorf("exit code 0 although it was cut short:\n%s", said.String())
 			}
+			checkPrivate(t, state)
 			out, err := run(t, args...)
 			if err != nil {
 				t.Fatalf("second run: %v\n%s\nfirst run:\n%s", err, out, said.String())
@@ -121,8 +122,24 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
+// checkPrivate checks that only the owner can read what the program keeps, whatever the umask and the state directory are.
+func checkPrivate(t *testing.T, state string) {
+	t.Helper()
+	entries, err := os.ReadDir(state)
+	if err != nil || len(entries) < 3 {
+		t.Fatalf("%v, %v", entries, err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v, %v", e.Name(), info.Mode(), err)
+		}
+	}
+}
+
 // TestKilledAtRandom kills the program with SIGKILL again and again, each time after some more lines of its output and a moment,
-// until a life of the VNF has seen five kills or its end. VNFKIT_KILLS is how many kills there are in all.
+// until a life of the VNF has seen five kills or its end. VNFKIT_KILLS is how many kills there are in all; VNFKIT_SEED chooses the
+// moments, as an earlier run has printed it.
 func TestKilledAtRandom(t *testing.T) {
 	if testing.Short() {
 		t.Skip("TestKilledAnywhere kills the program at one step: make test-full kills it at random moments too")
@@ -131,6 +148,11 @@ func TestKilledAtRandom(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("VNFKIT_KILLS")); err == nil {
 		kills = n
 	}
+	seed, err := strconv.ParseUint(os.Getenv("VNFKIT_SEED"), 10, 64)
+	if err != nil {
+		seed = rand.Uint64() //nolint:gosec // no secret
+	}
+	t.Logf("VNFKIT_SEED=%d", seed)
 	for life := range (kills + killsInLife - 1) / killsInLife {
 		t.Run(strconv.Itoa(life), func(t *testing.T) {
 			t.Parallel()
@@ -140,8 +162,9 @@ func TestKilledAtRandom(t *testing.T) {
 				args = append(args, "-masters", "3", "-workers", "1")
 			}
 			var said strings.Builder
+			random := rand.New(rand.NewPCG(seed, uint64(life))) //nolint:gosec // no secret
 			for range killsInLife {
-				lines, moment := rand.N(linesOfLife/killsInLife), rand.N(50*time.Millisecond) //nolint:gosec // no secret
+				lines, moment := random.IntN(linesOfLife/killsInLife), time.Duration(random.Int64N(int64(50*time.Millisecond)))
 				fmt.Fprintf(&said, "== killed after %d lines and %s\n", lines, moment)
 				if err := runUntil(t, &said, lines, moment, args...); err != nil {
 					t.Fatalf("%v\n%s", err, said.String())
@@ -230,5 +253,21 @@ func TestWrongInput(t *testing.T) {
 		if out, err := run(t, append(args, "-state", t.TempDir())...); err == nil {
 			t.Errorf("%v: exit code 0:\n%s", args, out)
 		}
+	}
+}
+
+// TestPlan: -plan shows the tasks of the next operation, and the run after it begins with that operation.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	for range 2 {
+		out, err := run(t, "-state", state, "-plan")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		wantInOrder(t, out, "instantiate the VNF from its package", "add", "masterNode-0", "kubeadm init", "join", "workerNode-1", "register-vim")
+	}
+	if out, err := run(t, "-plan"); err != nil || !strings.Contains(out, "kubeadm init") {
+		t.Errorf("without a state: %v\n%s", err, out)
 	}
 }

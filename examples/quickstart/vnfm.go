@@ -131,16 +131,25 @@ func (v *vnfm) instance(ctx context.Context) (id string, done int, err error) {
 	return list.Items[0].ID, done, err
 }
 
-// killWorker stops a worker's machine and returns the VNFC.
-func (v *vnfm) killWorker(ctx context.Context, id string) (string, error) {
+// killWorker stops a worker's machine.
+func killWorker(ctx context.Context, v *vnfm, id string) error {
+	worker, err := v.worker(ctx, id)
+	if err != nil {
+		return err
+	}
+	return v.world.Stop(worker.ComputeResource.ResourceID)
+}
+
+// worker returns the first worker.
+func (v *vnfm) worker(ctx context.Context, id string) (vnflcm.VnfcResourceInfo, error) {
 	inst, err := v.Get(ctx, id)
 	if err != nil {
-		return "", err
+		return vnflcm.VnfcResourceInfo{}, err
 	}
 	for _, vnfc := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
 		if vnfc.VduID == "workerNode" {
-			return vnfc.ID, v.world.Stop(vnfc.ComputeResource.ResourceID)
+			return vnfc, nil
 		}
 	}
-	return "", errors.New("the VNF has no worker")
+	return vnflcm.VnfcResourceInfo{}, errors.New("the VNF has no worker")
 }

@@ -24,11 +24,12 @@ func PauseBefore(name, state string) vnflcm.Interceptor {
 		if name == "" || name != step.Name && name != step.Phase+"/"+step.Name {
 			return next(ctx)
 		}
+		fmt.Printf("\n== paused before %s/%s: kill or interrupt this program, process %d, and run it again without -pause-before\n",
+			step.Phase, step.Name, os.Getpid())
+		// Show kills the program as soon as the file exists: the line above is printed by then.
 		if err := os.WriteFile(filepath.Join(state, paused), nil, 0o600); err != nil {
 			return err
 		}
-		fmt.Printf("\n== paused before %s/%s: kill or interrupt this program, process %d, and run it again without -pause-before\n",
-			step.Phase, step.Name, os.Getpid())
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
