@@ -1,5 +1,5 @@
-// Package packages_test holds the sample packages against what they promise: the
-// digests in TOSCA.meta, the requests, and the script that nodes run.
+// Package packages_test checks the sample packages: the digests in TOSCA.meta, the requests, and the script that nodes
+// run.
 package packages_test
 
 import (
@@ -152,7 +152,7 @@ func hasCP(f *tosca.Flavour, id, vdu string) bool {
 	return slices.ContainsFunc(f.CPs, func(cp tosca.ConnectionPoint) bool { return cp.ID == id && cp.VDU == vdu })
 }
 
-// TestHooks: the sample lets its driver do all that it can.
+// TestHooks: the sample names every hook of its driver.
 func TestHooks(t *testing.T) {
 	can := slices.Sorted(maps.Keys(kubeadm.New(kubeadm.Config{}).Hooks()))
 	for _, name := range []string{"simple", "complex"} {
@@ -170,7 +170,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// TestRequestsDecode: no request has an attribute that nobody knows.
+// TestRequestsDecode: no request has an unknown attribute.
 func TestRequestsDecode(t *testing.T) {
 	names, err := filepath.Glob(k8s + "/requests/*.json")
 	if err != nil || len(names) < 10 {
@@ -219,8 +219,8 @@ func TestScaleRequests(t *testing.T) {
 	}
 }
 
-// tools stand in for what the script calls on a node. Each call is logged with its
-// arguments; files under / go below $ROOT.
+// tools replace the programs that the script calls on a node. Each call is logged with its arguments; files under / are
+// written below $ROOT.
 var tools = map[string]string{
 	"id":         `echo 1000`,
 	"sudo":       `shift; exec "$@"`,
@@ -241,13 +241,15 @@ var tools = map[string]string{
 	"kubeadm": `[ -z "${FAIL:-}" ] || exit 3
 case "$*" in
 "token create --print-join-command") echo "kubeadm join 10.0.0.100:6443 --token abc.def --discovery-token-ca-cert-hash sha256:1234 " ;;
+"version -o short") echo v1.35.4 ;;
+"config images list --kubernetes-version v1.35.4") printf 'registry.k8s.io/etcd:3.6.6-0\nregistry.k8s.io/pause:3.10.1\n' ;;
 "init phase upload-certs --upload-certs") printf '[upload-certs] Storing\n[upload-certs] Using certificate key:\nfeed\n' ;;
 *) echo "token: not the one" ;;
 esac`,
 }
 
-// runScript runs the install script with stand-ins for all tools and returns its
-// standard output, what was called, and the folder with the files it wrote.
+// runScript runs the install script with replacements for all tools and returns its standard output, the calls, and the
+// folder with the files it wrote.
 func runScript(t *testing.T, env []string, args ...string) (stdout, calls, root string, err error) {
 	t.Helper()
 	bash, lookErr := exec.LookPath("bash")
@@ -305,6 +307,10 @@ Install Success!
 		t.Errorf("standard output (-want +got):\n%s", diff)
 	}
 	called(t, calls, "kubeadm init --node-name master7 --apiserver-advertise-address 10.0.0.7 --control-plane-endpoint 10.0.0.7:6443 --pod-network-cidr 10.244.0.0/16 --service-cidr 10.96.0.0/12 --upload-certs")
+	config, err := os.ReadFile(filepath.Join(root, "etc/containerd/config.toml"))
+	if line := `sandbox_image = "registry.k8s.io/pause:3.10.1"`; err != nil || !strings.Contains(string(config), line+"\n") {
+		t.Errorf("containerd's configuration lacks %s: %s, %v", line, config, err)
+	}
 	hosts, err := os.ReadFile(filepath.Join(root, "etc/containerd/certs.d/10.0.0.9:5000/hosts.toml"))
 	if err != nil || !strings.Contains(string(hosts), `[host."http://10.0.0.9:5000"]`) {
 		t.Errorf("hosts.toml of the private registry: %q, %v", hosts, err)
@@ -368,8 +374,8 @@ func called(t *testing.T, calls, want string) {
 	}
 }
 
-// warnings are those of a package, but that its images have no checksum: they are
-// expected in the VIM under a name, and who put them there knows it.
+// warnings returns the warnings of a package, except that its images have no checksum: the images are expected in the
+// VIM under a name, and their provider knows the checksum.
 func warnings(p *tosca.Package) problem.List {
 	return slices.DeleteFunc(p.Warnings(), func(w problem.Problem) bool {
 		return w.Quirk == problem.IncompleteProperties && strings.Contains(w.Message, `"checksum"`)

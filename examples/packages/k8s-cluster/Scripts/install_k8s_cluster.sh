@@ -66,6 +66,11 @@ else
 fi
 name=$role${own##*.}
 
+# load_module NAME PATH loads a kernel module. modprobe fails also where the kernel has it built in; PATH shows that it is there.
+load_module() {
+  as_root modprobe "$1" || [ -e "$2" ] || die "the kernel has no $1"
+}
+
 prepare() {
   echo "$name" | write /etc/hostname
   as_root hostname "$name"
@@ -78,10 +83,10 @@ prepare() {
     as_root mv /etc/fstab.vnfkit /etc/fstab
   fi
   printf 'overlay\nbr_netfilter\n' | write /etc/modules-load.d/kubernetes.conf
-  as_root modprobe overlay
-  as_root modprobe br_netfilter
+  load_module overlay /sys/module/overlay
+  load_module br_netfilter /proc/sys/net/bridge
   printf 'net.ipv4.ip_forward = 1\nnet.bridge.bridge-nf-call-iptables = 1\n' | write /etc/sysctl.d/90-kubernetes.conf
-  as_root sysctl --system
+  as_root sysctl -p /etc/sysctl.d/90-kubernetes.conf
 }
 
 apt() {
@@ -91,8 +96,8 @@ apt() {
 install_packages() {
   local missing=""
   containerd --version >/dev/null 2>&1 || missing="$missing containerd"
-  kubeadm version >/dev/null 2>&1 || missing="$missing kubelet kubeadm kubectl"
-  [ "$role$port" != master16443 ] || haproxy -v >/dev/null 2>&1 || missing="$missing haproxy keepalived"
+  kubeadm version >/dev/null 2>&1 || missing="$missing kubelet kubeadm kubectl conntrack"
+  [ "$role$port" != master16443 ] || as_root haproxy -v >/dev/null 2>&1 || missing="$missing haproxy keepalived"
   [ -n "$missing" ] || return 0
   if [ -n "${http_proxy:-}${https_proxy:-}" ]; then
     printf 'Acquire::http::Proxy "%s";\nAcquire::https::Proxy "%s";\n' "${http_proxy:-}" "${https_proxy:-}" |
@@ -102,9 +107,16 @@ install_packages() {
   apt install $missing
 }
 
+# The pause image is that of kubeadm: containerd's own default may be missing on a machine without access to public registries.
 configure_containerd() {
-  write /etc/containerd/config.toml <<'EOF'
+  local image pause=""
+  for image in $(kubeadm config images list --kubernetes-version "$(kubeadm version -o short)"); do
+    case $image in */pause:*) pause=$image ;; esac
+  done
+  write /etc/containerd/config.toml <<EOF
 version = 2
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "$pause"
 [plugins."io.containerd.grpc.v1.cri".registry]
   config_path = "/etc/containerd/certs.d"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
