@@ -203,8 +203,8 @@ func TestJumpHosts(t *testing.T) {
 	outer := newHost(t, vmhost.Spec{Config: []string{"PasswordAuthentication no"}, AuthorizedKeys: []string{string(read(t, key+".pub"))}})
 	middle, inner := newHost(t, vmhost.Spec{}), newHost(t, vmhost.Spec{AskPassword: true})
 	// Only its neighbour reaches each of the two.
-	root(t, inner, "ip", "route", "add", "unreachable", "10.213.0.1")
-	root(t, middle, "ip", "route", "add", "unreachable", "10.213.0.1")
+	root(t, inner, "ip", "route", "add", "unreachable", site.network.Gateway().String())
+	root(t, middle, "ip", "route", "add", "unreachable", site.network.Gateway().String())
 	root(t, inner, "ip", "route", "add", "unreachable", outer.Address.String())
 	for _, m := range []*vmhost.Host{outer, middle, inner} {
 		_ = m.Listening(within(t, time.Second))

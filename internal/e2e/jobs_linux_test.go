@@ -61,7 +61,12 @@ func TestJobOutlivesItsCaller(t *testing.T) {
 					followed <- err
 				}()
 				for range 2 {
-					await(t, "the follower to be connected", func() bool { return sessions(t, machine) > 0 })
+					await(t, "the follower to be connected", func() bool {
+						if len(followed) > 0 {
+							t.Fatalf("the follower ended: %v", <-followed)
+						}
+						return sessions(t, machine) > 0
+					})
 					must(t, machine.CutConnections(within(t, 10*time.Second)))
 					must(t, machine.RestartSSH(within(t, 10*time.Second)))
 				}

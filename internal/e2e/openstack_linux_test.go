@@ -54,15 +54,26 @@ func (o *openStack) prepare(ctx context.Context) error {
 	fmt.Fprintf(os.Stderr, "OpenStack took %s to start\n", time.Since(begin).Round(time.Second))
 	errs := []error{o.cloud.AddFlavor(ctx, "m1.medium"), o.cloud.AddFlavor(ctx, "m1.small"), o.cloud.AddImage(ctx, "ubuntu-24.04-server-cloudimg-amd64")}
 	for i := range o.networks {
-		prefix := []string{"10.213.0.0/16", "127.61.0.0/16"}[i] // the first is that of the hosts
-		base := netip.MustParsePrefix(prefix).Addr().As4()
+		prefix := []netip.Prefix{hostNetwork(), otherNetwork}[i]
+		base := prefix.Addr().As4()
 		first, last := netip.AddrFrom4([4]byte{base[0], base[1], 200, 10}), netip.AddrFrom4([4]byte{base[0], base[1], 250, 250})
 		var err error
-		o.networks[i], err = o.cloud.AddNetwork(ctx, fmt.Sprintf("net%d", i), netip.MustParsePrefix(prefix), first, last)
+		o.networks[i], err = o.cloud.AddNetwork(ctx, fmt.Sprintf("net%d", i), prefix, first, last)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
+
+// hostNetwork is the subnet of the hosts, or one like it if no test of this run needs hosts.
+func hostNetwork() netip.Prefix {
+	if site.network == nil {
+		return netip.MustParsePrefix("10.213.0.0/16")
+	}
+	return site.network.Prefix()
+}
+
+// otherNetwork is the subnet of the cloud's second network.
+var otherNetwork = netip.MustParsePrefix("127.61.0.0/16")
 
 // needCloud returns the cloud, or skips the test.
 func needCloud(t testing.TB) *openStack {
@@ -118,6 +129,27 @@ type stackLab struct {
 type planner struct {
 	*openstack.Driver
 	change func(op *vnflcm.Operation, planned *vnflcm.Change)
+
+	mu   sync.Mutex
+	keys map[string]string // that the driver has told last, by server
+}
+
+func (p *planner) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
+	out, err := p.Driver.Resources(ctx, op)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keys = map[string]string{}
+	for _, v := range out.VNFCs {
+		p.keys[v.ResourceID] = v.HostKey
+	}
+	return out, err
+}
+
+// hostKeys are the host keys of the servers, as the driver has told them last.
+func (p *planner) hostKeys() map[string]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.keys
 }
 
 func (p *planner) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
@@ -458,7 +490,7 @@ func (l *stackLab) moveWorkers(before map[string]vnflcm.VnfcResourceInfo) {
 		{ID: "net0_worker", ResourceID: l.networks[0], ExtCps: []vnflcm.VnfExtCpData{{CpdID: "workerNode_CP2"}}}}}))
 	for id, v := range now {
 		address := v.VnfcCpInfo[0].CpProtocolInfo[0].IPOverEthernet.IPAddresses[0].Addresses[0]
-		if onFirst := strings.HasPrefix(address, "10.213."); onFirst != (v.VduID == "workerNode") {
+		if onFirst := hostNetwork().Contains(netip.MustParseAddr(address)); onFirst != (v.VduID == "workerNode") {
 			l.t.Errorf("%s has address %s", v.VduID, address)
 		}
 		if _, known := before[id]; !known {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -159,13 +160,13 @@ func (c *tackerClient) moveWorkers(o *openStack) {
 	instantiate, err := stackRequest("instantiate.json", "simple", o.networks[1], 1)
 	must(c.t, err)
 	c.operates(instance, "INSTANTIATE", "instantiate", instance, c.file("instantiate.json", instantiate))
-	before := c.addresses(instance, "127.61.", "127.61.")
+	before := c.addresses(instance, otherNetwork, otherNetwork)
 
 	c.operates(instance, "CHANGE_EXT_CONN", "change-ext-conn", instance, c.file("change.json", vnflcm.ChangeExtVnfConnectivityRequest{
 		ExtVirtualLinks: []vnflcm.ExtVirtualLinkData{{ID: "net0_worker", ResourceID: o.networks[0], ExtCps: []vnflcm.VnfExtCpData{{CpdID: "workerNode_CP2"}}}}}))
-	after := c.addresses(instance, "127.61.", "10.213.")
+	after := c.addresses(instance, otherNetwork, hostNetwork())
 	for id, address := range after {
-		if before[id] == "" || (before[id] == address) == strings.HasPrefix(address, "10.213.") {
+		if before[id] == "" || (before[id] == address) == hostNetwork().Contains(netip.MustParseAddr(address)) {
 			c.t.Errorf("VNFC %s had the address %q, has %s", id, before[id], address)
 		}
 	}
@@ -178,7 +179,7 @@ func (c *tackerClient) moveWorkers(o *openStack) {
 }
 
 // addresses returns the address of each VNFC, which must begin with that of the network of the masters or of the workers.
-func (c *tackerClient) addresses(instance, masters, workers string) map[string]string {
+func (c *tackerClient) addresses(instance string, masters, workers netip.Prefix) map[string]string {
 	c.t.Helper()
 	var found vnflcm.VnfInstance
 	c.get("/vnf_instances/"+instance, &found)
@@ -188,7 +189,7 @@ func (c *tackerClient) addresses(instance, masters, workers string) map[string]s
 		if v.VduID == "workerNode" {
 			want = workers
 		}
-		if out[v.ID] = v.VnfcCpInfo[0].CpProtocolInfo[0].IPOverEthernet.IPAddresses[0].Addresses[0]; !strings.HasPrefix(out[v.ID], want) {
+		if out[v.ID] = v.VnfcCpInfo[0].CpProtocolInfo[0].IPOverEthernet.IPAddresses[0].Addresses[0]; !want.Contains(netip.MustParseAddr(out[v.ID])) {
 			c.t.Errorf("%s has the address %s, want one in %s", v.VduID, out[v.ID], want)
 		}
 	}

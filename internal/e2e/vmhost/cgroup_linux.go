@@ -12,19 +12,17 @@ import (
 	"time"
 )
 
-// groups is the control group, below that of the machine, of all hosts that run systemd.
-const groups = "vnfkit-e2e"
-
 // SystemdMissing says why no host with systemd can be made here, nil when one can.
 func SystemdMissing() error {
 	root, err := hierarchy()
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(root, groups), 0o755); err != nil { //nolint:gosec // as every other one
+	group, err := os.MkdirTemp(root, "vnfkit-e2e-*")
+	if err != nil {
 		return fmt.Errorf("vmhost: hosts with systemd need control groups of their own: %w", err)
 	}
-	return nil
+	return os.Remove(group)
 }
 
 // controlGroup makes the control group of a host that runs systemd, which tracks the processes of a service by
@@ -37,7 +35,7 @@ func (h *Host) controlGroup() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	group := filepath.Join(root, groups, filepath.Base(h.dir))
+	group := filepath.Join(root, h.network.groups, filepath.Base(h.dir))
 	return group, os.MkdirAll(group, 0o755) //nolint:gosec // as every other one
 }
 
@@ -47,7 +45,7 @@ func (h *Host) controlGroups() ([]string, error) {
 	roots, err := hierarchies()
 	var made []string
 	for _, root := range roots {
-		group := filepath.Join(root, groups, filepath.Base(h.dir))
+		group := filepath.Join(root, h.network.groups, filepath.Base(h.dir))
 		made = append(made, group)
 		err = errors.Join(err, os.MkdirAll(group, 0o755), //nolint:gosec // as every other one
 			inheritCPUs(filepath.Dir(group)), inheritCPUs(group))

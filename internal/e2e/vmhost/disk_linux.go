@@ -12,7 +12,7 @@ import (
 // Disk makes an empty block device of so many bytes for Spec.Devices, and returns its name on the machine. It goes with
 // the network.
 func (n *Network) Disk(ctx context.Context, size int64) (device string, err error) {
-	file, err := os.CreateTemp(stateDir, "disk-*")
+	file, err := os.CreateTemp(n.stateDir, "disk-*")
 	if err != nil {
 		return "", err
 	}
@@ -23,12 +23,12 @@ func (n *Network) Disk(ctx context.Context, size int64) (device string, err erro
 }
 
 // detachDisks gives up the loop devices of what Disk has made, also of a killed run.
-func detachDisks(ctx context.Context) error {
+func (n *Network) detachDisks(ctx context.Context) error {
 	all, err := losetup(ctx, "--list", "--noheadings", "--output", "NAME,BACK-FILE")
 	errs := []error{err}
 	for line := range strings.Lines(all) {
 		device, file, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if strings.HasPrefix(strings.TrimSpace(file), stateDir+"/") {
+		if strings.HasPrefix(strings.TrimSpace(file), n.stateDir+"/") {
 			_, err := losetup(ctx, "--detach", device)
 			errs = append(errs, err)
 		}

@@ -86,7 +86,7 @@ func (n *Network) Create(ctx context.Context, s Spec) (*Host, error) {
 	} else if err := n.take(s.Address); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(stateDir, "host-*")
+	dir, err := os.MkdirTemp(n.stateDir, "host-*")
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (h *Host) script() ([]string, error) {
 	if h.AskPassword {
 		rule = "ALL=(ALL:ALL) ALL"
 	}
-	arguments := []string{"init", h.dir, h.Layer, h.Name, netip.PrefixFrom(h.Address, subnet.Bits()).String(), gateway.String(), h.User, rule}
+	arguments := []string{"init", h.dir, h.Layer, h.Name, netip.PrefixFrom(h.Address, h.network.subnet.Bits()).String(), h.network.Gateway().String(), h.User, rule}
 	if h.Tree != "" {
 		made, err := h.controlGroups()
 		var devices []string
@@ -185,7 +185,7 @@ func (h *Host) connect(ctx context.Context) error {
 	return errors.Join(
 		ip(ctx, "link", "add", h.device, "type", "veth", "peer", "name", "eth0", "address", fmt.Sprintf("02:76:%02x:%02x:%02x:%02x", a[0], a[1], a[2], a[3]),
 			"netns", strconv.Itoa(h.init.Process.Pid)),
-		ip(ctx, "link", "set", h.device, "master", bridge, "up"),
+		ip(ctx, "link", "set", h.device, "master", h.network.bridge, "up"),
 		h.forgetPredecessor(ctx))
 }
 
@@ -193,7 +193,7 @@ func (h *Host) connect(ctx context.Context) error {
 // The entry can go by itself meanwhile, and flushing it fails then.
 func (h *Host) forgetPredecessor(ctx context.Context) (err error) {
 	for range 3 {
-		if err = ip(ctx, "neigh", "flush", "to", h.Address.String(), "dev", bridge); err == nil {
+		if err = ip(ctx, "neigh", "flush", "to", h.Address.String(), "dev", h.network.bridge); err == nil {
 			return nil
 		}
 	}
@@ -232,7 +232,7 @@ func (h *Host) Kill() (err error) {
 func (h *Host) Close() error {
 	err := h.Kill()
 	h.network.release(h.Address)
-	return errors.Join(err, removeGroups(filepath.Join(groups, filepath.Base(h.dir))), os.RemoveAll(h.dir))
+	return errors.Join(err, removeGroups(filepath.Join(h.network.groups, filepath.Base(h.dir))), os.RemoveAll(h.dir))
 }
 
 // FS is the files of the host, as its root sees them. Absolute symbolic links lead out of it.

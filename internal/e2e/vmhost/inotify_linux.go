@@ -3,6 +3,7 @@ package vmhost
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -13,23 +14,47 @@ import (
 const (
 	inotifyLimit = "/proc/sys/fs/inotify/max_user_instances"
 	inotifyNeed  = 4096
+	// inotifyBefore keeps what the limit was before the first network.
+	inotifyBefore = "/run/lock/vnfkit-e2e-inotify"
 )
 
-// raiseInotify lets the hosts have what they need, and returns what to call to have it as it was.
-func raiseInotify() (restore func() error, err error) {
+// raiseInotify lets the hosts of all networks have what they need.
+func raiseInotify() error {
 	old, err := os.ReadFile(inotifyLimit)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	limit, err := strconv.Atoi(strings.TrimSpace(string(old)))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", inotifyLimit, err)
+		return fmt.Errorf("%s: %w", inotifyLimit, err)
 	}
 	if limit >= inotifyNeed {
-		return func() error { return nil }, nil
+		return nil
 	}
-	if err := os.WriteFile(inotifyLimit, []byte(strconv.Itoa(inotifyNeed)), 0o644); err != nil {
-		return nil, errors.Join(errors.New("vmhost: the hosts need more inotify instances"), err)
+	if err := os.WriteFile(inotifyBefore, old, 0o600); err != nil {
+		return err
 	}
-	return func() error { return os.WriteFile(inotifyLimit, old, 0o644) }, nil
+	if err := os.WriteFile(inotifyLimit, []byte(strconv.Itoa(inotifyNeed)), 0o644); err != nil { //nolint:gosec // of the kernel
+		return errors.Join(errors.New("vmhost: the hosts need more inotify instances"), err)
+	}
+	return nil
+}
+
+// restoreInotify sets the limit back when no process has a network.
+func restoreInotify() error {
+	for number := range networks {
+		lock := newNetwork(number).lock
+		if locked, err := lock.TryLock(); !locked || err != nil {
+			return err
+		}
+		defer func() { _ = lock.Unlock() }()
+	}
+	before, err := os.ReadFile(inotifyBefore)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the limit was high enough
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(inotifyLimit, before, 0o644), os.Remove(inotifyBefore)) //nolint:gosec // of the kernel
 }

@@ -83,7 +83,7 @@ boot() (
   unified=0
   [ -e /sys/fs/cgroup/cgroup.controllers ] && unified=1
   exec env SYSTEMD_NSPAWN_API_VFS_WRITABLE=$writable SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=$unified systemd-nspawn -q -D "$PWD/root" --boot -M "$name" \
-    --register=no --keep-unit --network-namespace-path=/proc/self/ns/net --capability=all --system-call-filter="@keyring bpf" \
+    --register=no --keep-unit --network-namespace-path=/proc/self/ns/net --capability=all --system-call-filter="@keyring bpf open_by_handle_at" \
     --bind=/dev/kmsg --bind=/dev/fuse --resolv-conf=off --timezone=off "${binds[@]}" </dev/null >"$dir/console.log" 2>&1
 )
 

@@ -15,82 +15,102 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// What the hosts have of the machine. Neither names nor addresses are used by anything else.
-const (
-	bridge   = "vnfkit0"
-	lockFile = "/run/lock/vnfkit-e2e"
-	stateDir = "/var/lib/vnfkit-e2e"
-)
+// networks is how many networks a machine can have at once.
+const networks = 4
 
-var (
-	subnet  = netip.MustParsePrefix("10.213.0.0/16")
-	gateway = netip.MustParseAddr("10.213.0.1")
-)
-
-// Network is a bridge with hosts on it.
+// Network is a bridge with hosts on it. What a network has of the machine is named by its number: neither names nor
+// addresses are used by anything else.
 type Network struct {
-	lock    *flock.Flock
-	inotify func() error // sets the machine's limit back
+	number   int
+	bridge   string
+	subnet   netip.Prefix
+	stateDir string
+	groups   string // the control group, below that of the machine, of all hosts that run systemd
+	lock     *flock.Flock
 
 	mu     sync.Mutex
 	taken  map[netip.Addr]bool
 	serial int
 }
 
-// Up makes the network, in place of one that a killed run has left. One process of the machine can have it:
-// others wait, until ctx ends. Close it.
-func Up(ctx context.Context) (*Network, error) {
-	n := &Network{lock: flock.New(lockFile), inotify: func() error { return nil }, taken: map[netip.Addr]bool{}}
-	if _, err := n.lock.TryLockContext(ctx, 200*time.Millisecond); err != nil {
-		return nil, fmt.Errorf("vmhost: another process has the network %s: %w", bridge, err)
+func newNetwork(number int) *Network {
+	return &Network{
+		number:   number,
+		bridge:   fmt.Sprintf("vnfkit%d", number),
+		subnet:   netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(213 + number), 0, 0}), 16),
+		stateDir: fmt.Sprintf("/var/lib/vnfkit-e2e/%d", number),
+		groups:   fmt.Sprintf("vnfkit-e2e-%d", number),
+		lock:     flock.New(fmt.Sprintf("/run/lock/vnfkit-e2e-%d", number)),
+		taken:    map[netip.Addr]bool{},
 	}
-	err := n.up(ctx)
+}
+
+// Up makes a network, in place of one that a killed run has left. Other processes can have networks at the same time; when
+// all are in use Up waits until one is free or ctx ends. Close it.
+func Up(ctx context.Context) (*Network, error) {
+	n, err := lockNetwork(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = n.up(ctx)
 	if err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
 }
 
+// lockNetwork takes the first network that no other process has.
+func lockNetwork(ctx context.Context) (*Network, error) {
+	for {
+		for number := range networks {
+			n := newNetwork(number)
+			if locked, err := n.lock.TryLock(); locked || err != nil {
+				return n, err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("vmhost: other processes have all %d networks: %w", networks, context.Cause(ctx))
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
 func (n *Network) up(ctx context.Context) error {
-	if err := clean(ctx); err != nil {
+	if err := n.clean(ctx); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(stateDir, 0o700); err != nil {
+	if err := errors.Join(os.MkdirAll(n.stateDir, 0o700), raiseInotify()); err != nil {
 		return err
 	}
-	restore, err := raiseInotify()
-	if err != nil {
-		return err
-	}
-	n.inotify = restore
 	others, err := net.InterfaceAddrs()
 	if err != nil {
 		return err
 	}
 	for _, other := range others {
-		if p, err := netip.ParsePrefix(other.String()); err == nil && p.Overlaps(subnet) {
-			return fmt.Errorf("vmhost: the machine has %s, which overlaps %s", p, subnet)
+		if p, err := netip.ParsePrefix(other.String()); err == nil && p.Overlaps(n.subnet) {
+			return fmt.Errorf("vmhost: the machine has %s, which overlaps %s", p, n.subnet)
 		}
 	}
 	return errors.Join(
 		// Without an address of its own the bridge takes one of its devices', which changes as hosts come and go:
 		// the others would send to the old one for a while.
-		ip(ctx, "link", "add", bridge, "address", "02:76:6e:66:6b:30", "type", "bridge"),
-		ip(ctx, "addr", "add", netip.PrefixFrom(gateway, subnet.Bits()).String(), "dev", bridge),
-		ip(ctx, "link", "set", bridge, "up"))
+		ip(ctx, "link", "add", n.bridge, "address", fmt.Sprintf("02:76:6e:66:6b:3%d", n.number), "type", "bridge"),
+		ip(ctx, "addr", "add", netip.PrefixFrom(n.Gateway(), n.subnet.Bits()).String(), "dev", n.bridge),
+		ip(ctx, "link", "set", n.bridge, "up"))
 }
 
 // clean removes what a run makes, or what an earlier one has left.
-func clean(ctx context.Context) error {
-	return errors.Join(removeBridge(ctx), removeGroups(groups), detachDisks(ctx), os.RemoveAll(stateDir))
+func (n *Network) clean(ctx context.Context) error {
+	return errors.Join(n.removeBridge(ctx), removeGroups(n.groups), n.detachDisks(ctx), os.RemoveAll(n.stateDir))
 }
 
 // removeBridge removes the bridge, and the devices of hosts that still hang on it.
-func removeBridge(ctx context.Context) error {
-	if _, err := net.InterfaceByName(bridge); err != nil {
+func (n *Network) removeBridge(ctx context.Context) error {
+	if _, err := net.InterfaceByName(n.bridge); err != nil {
 		return nil //nolint:nilerr // there is none
 	}
-	out, err := exec.CommandContext(ctx, "ip", "-o", "link", "show", "master", bridge).Output()
+	out, err := exec.CommandContext(ctx, "ip", "-o", "link", "show", "master", n.bridge).Output()
 	if err != nil {
 		return err
 	}
@@ -99,19 +119,22 @@ func removeBridge(ctx context.Context) error {
 		name, _, _ := strings.Cut(rest, "@")
 		_ = ip(ctx, "link", "del", name) // it may be going by itself
 	}
-	return ip(ctx, "link", "del", bridge)
+	return ip(ctx, "link", "del", n.bridge)
 }
 
 // Close removes the network. The hosts must be gone.
 func (n *Network) Close() error {
-	return errors.Join(clean(context.Background()), n.inotify(), n.lock.Unlock())
+	return errors.Join(n.clean(context.Background()), n.lock.Unlock(), restoreInotify())
 }
 
 // Dir is a directory for what the hosts are made from. It is removed with the network.
-func (n *Network) Dir() string { return stateDir }
+func (n *Network) Dir() string { return n.stateDir }
 
 // Gateway is the address of the machine itself, as the hosts see it.
-func (n *Network) Gateway() netip.Addr { return gateway }
+func (n *Network) Gateway() netip.Addr { return n.subnet.Addr().Next() }
+
+// Prefix is the subnet of the hosts, a /16.
+func (n *Network) Prefix() netip.Prefix { return n.subnet }
 
 // Reserve takes an address that no host gets, such as one that hosts share. It is the network's until that is closed.
 func (n *Network) Reserve() netip.Addr { return n.address() }
@@ -120,8 +143,9 @@ func (n *Network) Reserve() netip.Addr { return n.address() }
 func (n *Network) address() netip.Addr {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	base := n.subnet.Addr().As4()
 	for i := 0; ; i++ {
-		addr := netip.AddrFrom4([4]byte{10, 213, byte(i/240*3 + i%3), byte(10 + i%240)})
+		addr := netip.AddrFrom4([4]byte{10, base[1], byte(i/240*3 + i%3), byte(10 + i%240)})
 		if !n.taken[addr] {
 			n.taken[addr] = true
 			return addr
@@ -150,7 +174,7 @@ func (n *Network) device() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.serial++
-	return fmt.Sprintf("vnfkit0.%d", n.serial)
+	return fmt.Sprintf("%s.%d", n.bridge, n.serial)
 }
 
 func ip(ctx context.Context, args ...string) error {
