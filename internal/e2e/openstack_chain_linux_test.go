@@ -17,7 +17,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestClusterOnOpenStack runs the kubeadm driver on servers of OpenStack: each server that Nova calls ACTIVE gets a real
+// TestClusterOnOpenStack runs the kubeadm driver on servers of OpenStack, with three control-plane nodes: instantiate, scale, heal a
+// worker and the whole VNF, terminate. Each server that Nova calls ACTIVE gets a real
 // sshd at the address that Neutron gave it, and simulated programs of Kubernetes. The test is in the part all, since the
 // part openstack has no hosts.
 func TestClusterOnOpenStack(t *testing.T) {
@@ -82,6 +83,13 @@ func TestClusterOnOpenStack(t *testing.T) {
 		t.Error("the healed worker is not the one that is older")
 	}
 	want(3, 1)
+	healed := l.must(l.Heal(ctx, l.id, vnflcm.HealVnfRequest{})) // the whole VNF: new servers for all
+	want(3, 1)
+	for id, v := range now {
+		if len(healed) != len(now) || server(healed[id]) == server(v) || healed[id].VduID != v.VduID {
+			t.Errorf("VNFC %s: %+v was healed to %+v", id, v, healed[id])
+		}
+	}
 	l.terminate(vnflcm.TerminateForceful)
 	for deadline := time.Now().Add(10 * time.Second); len(hosts.IDs()) > 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -39,34 +39,9 @@ var given = map[string]string{
 	"tacker-s-practical_vnf_package/scalable":                   `{"security_group": "vnfkit"}`,
 }
 
-// Outcomes of a preview other than that Heat accepts it.
-const (
-	// volumes says that Heat accepts it with nothing in the place of the volumes: there is no Cinder here.
-	volumes = "needs Cinder"
-	// faulty is a template that its author made wrong.
-	faulty = "Property error: resources.VDU1.properties: Property flavor not assigned"
-)
-
 // refused are the flavours of packages that are not accepted as they are.
-var refused = map[string]string{
-	"tacker-ft-sol_v2_common-basic_lcms_max/simple":                                volumes,
-	"tacker-ft-sol_v2_common-basic_lcms_max_individual_vnfc/simple":                volumes,
-	"tacker-ft-sol_v2_common-change_vnfpkg_max_individual_vnfc/simple":             volumes,
-	"tacker-ft-sol_v2_common-scale_ng/simple":                                      volumes,
-	"tacker-ft-sol_v2_common-test_instantiate_vnf_with_old_image_or_volume/volume": volumes,
-	"tacker-ft-sol_v2_common-update_vnf_max_individual_vnfc/simple":                volumes,
-	"tacker-ft-sol_v2_common-userdata_standard/simple":                             volumes,
-	"tacker-ft-sol_v2_common-userdata_standard_az_retry/simple":                    volumes,
-	"tacker-ft-sol_v2_common-userdata_standard_change_vnfpkg/simple":               volumes,
-	"tacker-unit-sol_refactored-s-standard_sample/simple":                          volumes,
-	"tacker-ut-functional2/simple":                                                 volumes,
-	"tacker-ut-functional3/simple":                                                 volumes,
-	"tacker-ut-functional4/simple":                                                 volumes,
-	"tacker-ut-functional5/simple":                                                 volumes,
-	"tacker-ut-stack_update_in_heal/simple":                                        volumes,
-	"tacker-ut-stack_update_in_scale/simple":                                       volumes,
-	"tacker-ut-user_data_sample_basehot_invalid/simple":                            faulty,
-	"tacker-ut-user_data_sample_normal_scaling/simple":                             volumes,
+var refused = map[string]string{ // made wrong by its author
+	"tacker-ut-user_data_sample_basehot_invalid/simple": "Property error: resources.VDU1.properties: Property flavor not assigned",
 }
 
 // TestPackagesOfOthers takes the packages of the corpus as far as a request that Heat says it would accept.
@@ -106,12 +81,7 @@ func (o *openStack) outcome(t *testing.T, pkg *tosca.Package, f *tosca.Flavour, 
 	t.Helper()
 	def, err := o.definition(t, pkg, f, params)
 	if err == nil {
-		err = o.preview(t, def, nil)
-	}
-	if err != nil && strings.Contains(err.Error(), "Service cinder is not available") {
-		if err = o.preview(t, def, map[string]any{"resource_registry": map[string]any{"OS::Cinder::*": "OS::Heat::None"}}); err == nil {
-			return volumes
-		}
+		err = o.preview(t, def)
 	}
 	if err != nil {
 		return err.Error()
@@ -144,12 +114,12 @@ func (o *openStack) definition(t *testing.T, pkg *tosca.Package, f *tosca.Flavou
 }
 
 // preview asks Heat what it would make, which Heat checks as it does before it makes a stack.
-func (o *openStack) preview(t *testing.T, def openstack.Definition, environment map[string]any) error {
+func (o *openStack) preview(t *testing.T, def openstack.Definition) error {
 	t.Helper()
 	api := o.cloud.Orchestration
 	_, err := api.Request(t.Context(), http.MethodPost, api.ServiceURL("stacks", "preview"), &gophercloud.RequestOpts{ //nolint:bodyclose // gophercloud closes it
 		OkCodes: []int{http.StatusOK}, JSONBody: map[string]any{"stack_name": "preview", "template": def.Template.Text(),
-			"files": def.Template.Files(), "parameters": def.Parameters, "environment": environment}})
+			"files": def.Template.Files(), "parameters": def.Parameters}})
 	var code gophercloud.ErrUnexpectedResponseCode
 	var body struct {
 		Error struct {

@@ -5,20 +5,23 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // TestRegistryPackageOnOpenStack: the machine of the sample package of the registry VNF is made, healed in both forms
-// and removed. What the driver does on it is proved by the part registry.
+// and removed, and its volume is attached to the new machine each time. What the driver does on it is proved by the part registry.
 func TestRegistryPackageOnOpenStack(t *testing.T) {
 	ctx := t.Context()
 	l := newStackLab(t, openstack.VimTypeV2, registryDir)
-	request, err := instantiation(registryDir, "instantiate.json", "simple")
+	request, err := instantiation(registryDir, "instantiate.json", "volume")
 	must(t, err)
 	request.VimConnectionInfo = vnflcm.VimConnections{{VimID: "cloud"}}
 	request.ExtVirtualLinks[0].ResourceID = l.networks[1]
 	vnfcs, last := l.must(l.Instantiate(ctx, l.id, request)), ""
+	volumes := l.wantVolumes(vnfcs, "RegistryVolume")
 	for _, whole := range []bool{false, true} {
 		last = l.wantRegistry(vnfcs, last)
 		var heal vnflcm.HealVnfRequest
@@ -28,6 +31,9 @@ func TestRegistryPackageOnOpenStack(t *testing.T) {
 		vnfcs = l.must(l.Heal(ctx, l.id, heal))
 	}
 	l.wantRegistry(vnfcs, last)
+	if diff := cmp.Diff(volumes, l.wantVolumes(vnfcs, "RegistryVolume")); diff != "" {
+		t.Errorf("healing has replaced the volume:\n%s", diff)
+	}
 	l.terminate(vnflcm.TerminateForceful)
 }
 

@@ -51,7 +51,7 @@ type Cloud struct {
 	kept bool
 	port int
 
-	Compute, Network, Orchestration, Image *gophercloud.ServiceClient
+	Compute, Network, Orchestration, Image, Volume *gophercloud.ServiceClient
 }
 
 // Up starts an OpenStack in a folder of its own; that takes some 40 s. It ends when it is closed, or this
@@ -113,7 +113,7 @@ func (c *Cloud) choosePort(ctx context.Context) (int, error) {
 // freePorts finds a row of free ports, below those that the kernel gives to outgoing connections. Processes begin
 // to look at different ones, as it takes a while until a port that was found is listened on.
 func freePorts(ctx context.Context) (int, error) {
-	const row = 9
+	const row = 10
 	first := 21000 + os.Getpid()%100*row
 next:
 	for port := first; port < 32000; port += row {
@@ -208,10 +208,11 @@ func (c *Cloud) login(ctx context.Context) error {
 		return err
 	}
 	at := gophercloud.EndpointOpts{Region: region}
-	var errs [4]error
+	var errs [5]error
 	c.Compute, errs[0] = openstack.NewComputeV2(provider, at)
 	c.Network, errs[1] = openstack.NewNetworkV2(provider, at)
 	c.Orchestration, errs[2] = openstack.NewOrchestrationV1(provider, at)
 	c.Image, errs[3] = openstack.NewImageV2(provider, at)
+	c.Volume, errs[4] = openstack.NewBlockStorageV3(provider, at)
 	return errors.Join(errs[:]...)
 }

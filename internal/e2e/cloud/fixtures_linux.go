@@ -69,14 +69,14 @@ func (c *Cloud) DeletePort(ctx context.Context, id string) error {
 	return call(ctx, c.Network, http.MethodDelete, nil, nil, "ports", id)
 }
 
-// Left lists the servers, ports and stacks that there are.
+// Left lists the servers, ports, stacks, volumes and uploaded images that there are.
 func (c *Cloud) Left(ctx context.Context) ([]string, error) {
 	var out []string
 	var errs []error
 	for _, kind := range []struct {
 		service *gophercloud.ServiceClient
 		name    string
-	}{{c.Compute, "servers"}, {c.Network, "ports"}, {c.Orchestration, "stacks"}} {
+	}{{c.Compute, "servers"}, {c.Network, "ports"}, {c.Orchestration, "stacks"}, {c.Volume, "volumes"}, {c.Image, "images?tag=vnfkit"}} {
 		items, err := list(ctx, kind.service, kind.name)
 		errs = append(errs, err)
 		for _, i := range items {

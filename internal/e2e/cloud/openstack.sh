@@ -4,8 +4,8 @@
 # openstack.sh stop DIR SERVICE...         stops single services
 # openstack.sh down DIR                    stops everything that up started there, and nothing else
 #
-# Keystone, Heat, Placement, Nova with the fake driver, Neutron (ml2, no agents), Glance, from Debian's python3-*
-# packages. Everything it writes is under DIR: configuration, data, logs, DIR/pids/NAME. It uses the ports from PORT
+# Keystone, Heat, Placement, Nova with the fake driver, Neutron (ml2, no agents), Glance, Cinder with the driver of its
+# own tests, from Debian's python3-* packages. Everything it writes is under DIR: configuration, data, logs, DIR/pids/NAME. It uses the ports from PORT
 # on. When the process GUARDED-PID ends, everything is stopped and DIR is removed.
 set -euo pipefail
 what=$1 S=$(realpath -m "$2")
@@ -34,7 +34,7 @@ stop() { # NAME... : TERM to each one's process group, KILL to what is left of i
   done
 }
 down() {
-  stop nova-compute nova-api nova-scheduler nova-conductor neutron glance placement heat keystone rabbit
+  stop nova-compute nova-api nova-scheduler nova-conductor neutron cinder glance placement heat keystone rabbit
   stop epmd mysql # last: the others still write to the database while they end
 }
 case $what in
@@ -49,6 +49,7 @@ esac
 BASE=$3 PW=secret NOVA_HOST=testbed
 KS=$BASE HEAT=$((BASE + 1)) NOVA=$((BASE + 2)) PLACEMENT=$((BASE + 3)) GLANCE=$((BASE + 4)) NEUTRON=$((BASE + 5))
 AMQP=$((BASE + 6)) EPMD=$((BASE + 8)) # AMQP + 1 is RabbitMQ's own
+CINDER=$((BASE + 9))
 AUTH=http://127.0.0.1:$KS/v3
 mkdir -p "$S"/{pids,logs,etc,lock}
 if [ -n "${4-}" ]; then setsid bash "$0" guard "$S" "$4" "$(born "$4")" $$ "$(born $$)" >/dev/null 2>&1 </dev/null & fi
@@ -120,7 +121,7 @@ start mysql mariadbd --no-defaults --user=root --datadir="$S/mysql" --socket="$S
   --skip-networking --max-connections=1000 --innodb-flush-log-at-trx-commit=0 --innodb-flush-method=nosync \
   --innodb-doublewrite=0 --character-set-server=utf8 --collation-server=utf8_general_ci
 ready mysql sql -e 'select 1'
-dbs="keystone heat nova_api nova nova_cell0 neutron placement glance"
+dbs="keystone heat nova_api nova nova_cell0 neutron placement glance cinder"
 for d in $dbs; do echo "create database if not exists $d;"; done | sql
 
 # ---------------------------------------------------------------- configuration
@@ -340,8 +341,10 @@ catalog_info = volumev3::publicURL
 $(creds placement)
 [neutron]
 $(creds neutron)
+# Cinder lets only services detach volumes from servers (CVE-2023-2088)
 [service_user]
-send_service_user_token = False
+send_service_user_token = True
+$(creds nova)
 [oslo_messaging_notifications]
 driver = noop
 $(authtoken nova)
@@ -377,7 +380,64 @@ paste.filter_factory = keystonemiddleware.auth_token:filter_factory
 [filter:keystonecontext]
 paste.filter_factory = nova.api.auth:NovaKeystoneContext.factory
 X
-mkdir -p "$S"/{images,neutron,nova,rabbit}
+cat >"$S/etc/cinder.conf" <<X
+[DEFAULT]
+host = $NOVA_HOST
+# API, scheduler and volume service run in one process, so RPC needs no broker
+transport_url = fake://
+osapi_volume_listen = 127.0.0.1
+osapi_volume_listen_port = $CINDER
+osapi_volume_workers = 1
+state_path = $S/cinder
+api_paste_config = $S/etc/cinder-paste.ini
+resource_query_filters_file = $S/etc/cinder-filters.json
+enabled_backends = fake
+default_volume_type = __DEFAULT__
+glance_api_servers = http://127.0.0.1:$GLANCE
+# not the CapacityFilter: the fake has 5 GB
+scheduler_default_filters = AvailabilityZoneFilter,CapabilitiesFilter
+quota_volumes = -1
+quota_gigabytes = -1
+[fake]
+# Writes the calls into the log: there are no disks. No volume can be made from an image.
+volume_driver = cinder.tests.fake_driver.FakeLoggingVolumeDriver
+volume_backend_name = fake
+[coordination]
+backend_url = file://$S/cinder
+[oslo_messaging_notifications]
+driver = noop
+$(authtoken cinder)
+service_token_roles = admin
+service_token_roles_required = True
+$(dbopts cinder)
+X
+echo '{}' >"$S/etc/cinder-filters.json"
+cat >"$S/etc/cinder-paste.ini" <<'X'
+[composite:osapi_volume]
+use = call:cinder.api:root_app_factory
+/: apiversions
+/v3: openstack_volume_api_v3
+[composite:openstack_volume_api_v3]
+use = call:cinder.api.middleware.auth:pipeline_factory
+keystone = request_id faultwrap sizelimit authtoken keystonecontext apiv3
+[pipeline:apiversions]
+pipeline = request_id faultwrap osvolumeversionapp
+[app:osvolumeversionapp]
+paste.app_factory = cinder.api.versions:Versions.factory
+[app:apiv3]
+paste.app_factory = cinder.api.v3.router:APIRouter.factory
+[filter:request_id]
+paste.filter_factory = cinder.api.middleware.request_id:RequestId.factory
+[filter:faultwrap]
+paste.filter_factory = cinder.api.middleware.fault:FaultWrapper.factory
+[filter:sizelimit]
+paste.filter_factory = oslo_middleware.sizelimit:RequestBodySizeLimiter.factory
+[filter:authtoken]
+paste.filter_factory = keystonemiddleware.auth_token:filter_factory
+[filter:keystonecontext]
+paste.filter_factory = cinder.api.middleware.auth:CinderKeystoneContext.factory
+X
+mkdir -p "$S"/{images,neutron,nova,rabbit,cinder}
 }
 # ---------------------------------------------------------------- databases
 say "database schemas"
@@ -404,6 +464,7 @@ once heat-db py heat-manage heat.cmd.manage --config-file "$S/etc/heat.conf" db_
   once neutron-db py neutron-db-manage neutron.db.migration.cli --config-file "$S/etc/neutron.conf" upgrade heads & jobs_+=($!)
   once nova-db nova_setup & jobs_+=($!)
   once placement-db placement-manage --config-file "$S/etc/placement.conf" db sync & jobs_+=($!)
+  once cinder-db py cinder-manage cinder.cmd.manage --config-file "$S/etc/cinder.conf" db sync & jobs_+=($!)
   once glance-db py glance-manage glance.cmd.manage --config-file "$S/etc/glance-api.conf" db_sync & jobs_+=($!)
 }
 for j in "${jobs_[@]}"; do wait "$j"; done
@@ -415,7 +476,8 @@ ready keystone get $KS
 # Users, services and endpoints in one python process: `openstack` takes 2 s for each command.
 services="heat:orchestration:http://127.0.0.1:$HEAT/v1/%(tenant_id)s"
 services+=" nova:compute:http://127.0.0.1:$NOVA/v2.1 placement:placement:http://127.0.0.1:$PLACEMENT
-  neutron:network:http://127.0.0.1:$NEUTRON glance:image:http://127.0.0.1:$GLANCE"
+  neutron:network:http://127.0.0.1:$NEUTRON glance:image:http://127.0.0.1:$GLANCE
+  cinder:volumev3:http://127.0.0.1:$CINDER/v3/%(project_id)s"
 catalog() { python3 - $PW $AUTH $services <<'X'
 import sys
 from keystoneauth1 import session
@@ -468,6 +530,23 @@ sys.exit(main())" --config-file "$S/etc/heat.conf"
     /usr/lib/rabbitmq/bin/rabbitmq-server
   OS_PLACEMENT_CONFIG_DIR="$S/etc" wsgi placement $PLACEMENT 'placement.wsgi:init_application()'
   startpy glance glance.cmd.api --config-file "$S/etc/glance-api.conf"
+  start cinder python3 -c "import sys; sys.argv[0] = 'cinder'
+from cinder.cmd import volume # replaces blocking functions of Python before the rest is imported
+from cinder import coordination, objects, rpc, service, version
+from cinder.common import config
+from oslo_log import log
+from oslo_service import service as oslo
+objects.register_all()
+volume.CONF(sys.argv[1:], project='cinder', version=version.version_string())
+config.set_middleware_defaults()
+log.setup(volume.CONF, 'cinder')
+coordination.COORDINATOR.start()
+rpc.init(volume.CONF)
+launcher = oslo.ServiceLauncher(volume.CONF)
+launcher.launch_service(service.Service.create(binary='cinder-scheduler'))
+launcher.launch_service(service.Service.create(host=volume.CONF.host + '@fake', service_name='fake', binary='cinder-volume', coordination=True))
+launcher.launch_service(service.WSGIService('osapi_volume'))
+launcher.wait()" --config-file "$S/etc/cinder.conf"
   startpy neutron neutron.cmd.eventlet.server --config-file "$S/etc/neutron.conf"
   ready rabbit bash -c ": </dev/tcp/127.0.0.1/$AMQP"
   startpy nova-conductor nova.cmd.conductor --config-file "$S/etc/nova.conf"
@@ -476,6 +555,7 @@ sys.exit(main())" --config-file "$S/etc/heat.conf"
   ready placement get $PLACEMENT
   startpy nova-compute nova.cmd.compute --config-file "$S/etc/nova.conf"
   ready glance get $GLANCE
+  ready cinder get $CINDER
   ready neutron get $NEUTRON
   ready nova-api get $NOVA
   # An L2 agent that is always alive (heartbeat in 2099) and does nothing: without one ml2 cannot

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
 )
@@ -34,13 +35,14 @@ func (i *item) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// list reads a list of servers, ports and so on. Services may say other things beside it.
+// list reads a list of servers, ports and so on; a query may follow the kind. Services may say other things beside it.
 func list(ctx context.Context, service *gophercloud.ServiceClient, kind string) (items []item, err error) {
 	var body map[string]json.RawMessage
 	if err := call(ctx, service, http.MethodGet, nil, &body, kind); err != nil {
 		return nil, err
 	}
-	return items, json.Unmarshal(body[kind], &items)
+	what, _, _ := strings.Cut(kind, "?")
+	return items, json.Unmarshal(body[what], &items)
 }
 
 // find returns the id of what has a name, empty when nothing has.
