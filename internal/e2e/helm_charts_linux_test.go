@@ -75,7 +75,7 @@ type helmProgram struct {
 
 func newHelm(t testing.TB, cluster *controlplane.Cluster) *helmProgram {
 	t.Helper()
-	h := &helmProgram{t: t, program: filepath.Join(needParts(t, "helm").Programs(), "helm"), dir: t.TempDir()}
+	h := &helmProgram{t: t, program: helm3Program(t), dir: t.TempDir()}
 	must(t, os.WriteFile(filepath.Join(h.dir, "kubeconfig"), controlplane.Kubeconfig(cluster.Client()), 0o600))
 	return h
 }

@@ -118,7 +118,7 @@ func TestCNFKilled(t *testing.T) {
 		t.Run(mode.name, func(t *testing.T) {
 			var masters []*master
 			if mode.masters {
-				masters = newMasters(t, cluster.Client(), 1)
+				masters = newMasters(t, cluster.Client(), 1, helm3Program(t))
 			}
 			file := filepath.Join(t.TempDir(), "vnfm.db")
 			store, err := sqlite.Open(t.Context(), file)

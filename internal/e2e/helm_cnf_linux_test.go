@@ -10,6 +10,8 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +20,7 @@ import (
 
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	clientcmd "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/internal/e2e/controlplane"
@@ -79,15 +82,17 @@ func cnfDir(t testing.TB) string {
 	return writePackage(t, files)
 }
 
-// cnfModes are the ways a CNF is made: what the request says, and whether the VIM names machines with Helm.
+// cnfModes are the ways a CNF is made: what the request says, whether the VIM names machines with Helm, and whether the program
+// rather than the VIM has the credentials.
 var cnfModes = []struct {
-	name    string
-	masters bool
-	params  string
+	name     string
+	masters  bool
+	supplied bool
+	params   string
 }{
-	{"chart by CLI", true, chartParams},
-	{"chart by SDK", false, chartParams},
-	{"manifests", false, `{"namespace": %q, "lcm-kubernetes-def-files": ["Files/web.yaml"]}`},
+	{"chart by CLI", true, false, chartParams},
+	{"chart by SDK", false, false, chartParams},
+	{"manifests", false, true, `{"namespace": %q, "lcm-kubernetes-def-files": ["Files/web.yaml"]}`},
 }
 
 const chartParams = `{"namespace": %q, "use_helm": "true", "helm_replica_values": {"web": "replicas"},
@@ -98,6 +103,8 @@ const chartParams = `{"namespace": %q, "use_helm": "true", "helm_replica_values"
 type cnfSite struct {
 	Dir      string            // of Helm
 	Packages map[string]string // directories, by VNFD id
+	// Cluster is that of the driver.
+	Cluster func(context.Context, vnflcm.VimConnectionInfo) (*rest.Config, error) `json:"-"`
 	// Only is the one machine that can be connected to. Default: all can.
 	Only netip.Addr
 }
@@ -112,7 +119,7 @@ func (s cnfSite) dial(ctx context.Context, network, address string) (net.Conn, e
 
 // config composes a Manager. The pool ends with the caller.
 func (s cnfSite) config(store vnflcm.Store, pool *sshexec.Pool) vnflcm.Config {
-	driver := kubernetes.New(kubernetes.Config{SSH: pool, Dial: s.dial, Dir: s.Dir, Helm: helmInProcess, Ready: time.Minute, Gone: time.Minute})
+	driver := kubernetes.New(kubernetes.Config{SSH: pool, Dial: s.dial, Cluster: s.Cluster, Dir: s.Dir, Helm: helmInProcess, Ready: time.Minute, Gone: time.Minute})
 	return vnflcm.Config{Store: store, Key: key, Owner: "e2e", Packages: packagesBy("", s.Packages),
 		Mgmt: map[string]vnflcm.MgmtDriver{"sample-script": scriptless{}, "mgmt-container-update": scriptless{}}, Infra: map[string]vnflcm.InfraDriver{
 			kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver}}
@@ -128,7 +135,7 @@ func cnfVIM(t testing.TB, vimType string, c *rest.Config, masters []*master) vnf
 	entry := map[string]any{"id": "1", "vimId": "cnf", "vimType": vimType, "interfaceInfo": map[string]any{"endpoint": c.Host, "ssl_ca_cert": string(c.CAData)},
 		"accessInfo": map[string]any{"bearer_token": c.BearerToken}}
 	if len(masters) > 0 {
-		info := map[string]any{"masternode_username": user, "masternode_password": password}
+		info := maps.Clone(masters[0].login)
 		var addresses []string
 		for _, m := range masters {
 			addresses = append(addresses, m.machine.Address.String())
@@ -262,7 +269,7 @@ func TestCNFBehindJumpHost(t *testing.T) {
 			jump := newHosts(t, 1, vmhost.Spec{Config: []string{"PasswordAuthentication no"}, AuthorizedKeys: []string{string(read(t, key+".pub"))}})[0]
 			var masters []*master
 			if mode.masters {
-				masters = newMasters(t, cluster.Client(), 1)
+				masters = newMasters(t, cluster.Client(), 1, helm3Program(t))
 			}
 			vim := cnfVIM(t, kubernetes.VimTypeV1, cluster.Client(), masters)
 			behind, err := vnflcm.NewParams(map[string]any{"jump_host": map[string]any{"address": jump.Address.String(), "username": user, "private_key": string(read(t, key))}})
@@ -281,7 +288,19 @@ func TestCNFBehindJumpHost(t *testing.T) {
 	}
 }
 
-// TestCNFLife takes CNFs through their life: made, scaled, one pod healed, healed as a whole, scaled in, gone.
+// byPlugin reaches a cluster with the token that a program prints.
+func byPlugin(t testing.TB, c *rest.Config) func(context.Context, vnflcm.VimConnectionInfo) (*rest.Config, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "credentials")
+	must(t, os.WriteFile(file, []byte(`{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "`+c.BearerToken+`"}}`), 0o600))
+	return func(context.Context, vnflcm.VimConnectionInfo) (*rest.Config, error) {
+		return &rest.Config{Host: c.Host, TLSClientConfig: rest.TLSClientConfig{CAData: c.CAData}, ExecProvider: &clientcmd.ExecConfig{
+			APIVersion: "client.authentication.k8s.io/v1", Command: "cat", Args: []string{file}, InteractiveMode: clientcmd.NeverExecInteractiveMode}}, nil
+	}
+}
+
+// TestCNFLife takes CNFs through their life: made, scaled, one pod healed, healed as a whole, scaled in, gone. The machines with Helm
+// let in an encrypted key only.
 func TestCNFLife(t *testing.T) {
 	cluster := needCluster(t)
 	for _, mode := range cnfModes {
@@ -289,10 +308,13 @@ func TestCNFLife(t *testing.T) {
 			ctx := t.Context()
 			var masters []*master
 			if mode.masters {
-				masters = newMasters(t, cluster.Client(), 2)
+				masters = newKeyMasters(t, cluster.Client(), 2, helm3Program(t))
 			}
-			c := newCNF(t, vnflcm.NewMemoryStore(), cnfSite{Dir: t.TempDir(), Packages: map[string]string{cnfVNFD: cnfDir(t)}},
-				cnfVIM(t, kubernetes.VimTypeV1, cluster.Client(), masters), cnfVNFD, "simple", mode.params)
+			site, vim := cnfSite{Dir: t.TempDir(), Packages: map[string]string{cnfVNFD: cnfDir(t)}}, cnfVIM(t, kubernetes.VimTypeV1, cluster.Client(), masters)
+			if mode.supplied {
+				site.Cluster, vim.InterfaceInfo, vim.AccessInfo = byPlugin(t, cluster.Client()), vnflcm.Params{}, vnflcm.Params{}
+			}
+			c := newCNF(t, vnflcm.NewMemoryStore(), site, vim, cnfVNFD, "simple", mode.params)
 			c.must(c.Instantiate(ctx, c.id, c.request))
 			one := c.vnfcs(1)
 			c.must(c.Scale(ctx, c.id, webScale(vnflcm.ScaleOut, 2)))

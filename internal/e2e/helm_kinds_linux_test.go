@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/helm4sdk"
 	"github.com/vnfkit/vnfkit/helmclient/helmcli"
 	"github.com/vnfkit/vnfkit/helmclient/helmsdk"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -24,6 +25,7 @@ type helmOpening struct {
 	Host, Token string // of the API: Helm in this process, unless there are masters
 	CA          []byte
 	Dir         string
+	Helm4       bool // of Helm in this process
 
 	Masters []helmMaster // helm on these machines
 }
@@ -32,7 +34,11 @@ type helmMaster struct{ Name, Address, Key string }
 
 func (o helmOpening) open() (client helmclient.Client, end func() error, err error) {
 	if len(o.Masters) == 0 {
-		client, err := helmInProcess(&rest.Config{Host: o.Host, BearerToken: o.Token, TLSClientConfig: rest.TLSClientConfig{CAData: o.CA}, QPS: -1}, o.Dir)
+		open := helmInProcess
+		if o.Helm4 {
+			open = helm4InProcess
+		}
+		client, err := open(&rest.Config{Host: o.Host, BearerToken: o.Token, TLSClientConfig: rest.TLSClientConfig{CAData: o.CA}, QPS: -1}, o.Dir)
 		return client, func() error { return nil }, err
 	}
 	// The kernel tries for two minutes to connect to a machine that is dead.
@@ -50,9 +56,13 @@ func (o helmOpening) open() (client helmclient.Client, end func() error, err err
 	return c, pool.Close, err
 }
 
-// helmInProcess is Helm in this process.
+// helmInProcess is Helm 3 in this process.
 func helmInProcess(cluster *rest.Config, dir string) (helmclient.Client, error) {
 	return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
+}
+
+func helm4InProcess(cluster *rest.Config, dir string) (helmclient.Client, error) {
+	return helm4sdk.New(helm4sdk.Config{Cluster: cluster, Dir: dir})
 }
 
 // opened is a client for the time of a test.
@@ -80,17 +90,27 @@ func (k helmKind) open(t testing.TB, cluster *rest.Config) helmclient.Client {
 	return opening.opened(t)
 }
 
-var helmKinds = []helmKind{
-	{"SDK", func(t testing.TB, c *rest.Config) (helmOpening, []*master) {
-		return helmOpening{Host: c.Host, Token: c.BearerToken, CA: c.CAData, Dir: t.TempDir()}, nil
-	}},
-	{"CLI", func(t testing.TB, c *rest.Config) (helmOpening, []*master) { return openCLI(t, c, 2) }},
+// helmKinds are those of Helm 3, which all scenarios run with. helm4Kinds pass the contract of helmclient, and take over
+// from those of Helm 3.
+var (
+	helmKinds  = []helmKind{{"SDK", inThisProcess(false)}, {"CLI", onMasters(helm3Program)}}
+	helm4Kinds = []helmKind{{"SDK4", inThisProcess(true)}, {"CLI4", onMasters(helm4Program)}}
+)
+
+func inThisProcess(helm4 bool) func(testing.TB, *rest.Config) (helmOpening, []*master) {
+	return func(t testing.TB, c *rest.Config) (helmOpening, []*master) {
+		return helmOpening{Host: c.Host, Token: c.BearerToken, CA: c.CAData, Dir: t.TempDir(), Helm4: helm4}, nil
+	}
 }
 
-// openCLI makes masters and a client's way to them.
-func openCLI(t testing.TB, cluster *rest.Config, n int) (helmOpening, []*master) {
+func onMasters(helm func(testing.TB) string) func(testing.TB, *rest.Config) (helmOpening, []*master) {
+	return func(t testing.TB, c *rest.Config) (helmOpening, []*master) { return openCLI(t, c, 2, helm(t)) }
+}
+
+// openCLI makes masters with a program helm, and a client's way to them.
+func openCLI(t testing.TB, cluster *rest.Config, n int, helm string) (helmOpening, []*master) {
 	t.Helper()
-	o, masters := helmOpening{Dir: helmDir + "/" + uuid.NewString()}, newMasters(t, cluster, n)
+	o, masters := helmOpening{Dir: helmDir + "/" + uuid.NewString()}, newMasters(t, cluster, n, helm)
 	for _, m := range masters {
 		key, err := m.machine.HostKey()
 		must(t, err)
@@ -99,7 +119,7 @@ func openCLI(t testing.TB, cluster *rest.Config, n int) (helmOpening, []*master)
 	return o, masters
 }
 
-// onEveryHelm runs a test with each of the two.
+// onEveryHelm runs a test with each kind of Helm 3.
 func onEveryHelm(t *testing.T, test func(t *testing.T, k helmKind)) {
 	t.Helper()
 	for _, k := range helmKinds {

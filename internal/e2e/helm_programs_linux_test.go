@@ -17,25 +17,35 @@ var (
 	skipped = regexp.MustCompile(`(?m)^ *--- SKIP: .*`)
 )
 
+// clusterTests are a package and its tests that want a cluster, with the helm of a version.
+type clusterTests struct {
+	pkg, run string
+	helm     func(testing.TB) string
+}
+
+// Tests of helmcli that ask of helm what its versions do differently.
+const different = "^TestReal(Repositories|Registry|CRDs|Rendering|Failures|HelmKilled)$"
+
 // TestHelmPrograms lets the packages that speak to Helm and to the Kubernetes API prove themselves on the real ones: their
-// tests that want a cluster (VNFKIT_KUBECONFIG) or, beside it, helm and kubectl. TestHelmContract holds helmsdk against the
-// contract already.
+// tests that want a cluster (VNFKIT_KUBECONFIG) or, beside it, helm and kubectl. TestHelmContract holds the packages that link
+// Helm against the contract already.
 func TestHelmPrograms(t *testing.T) {
 	programs, cluster := needParts(t, "helm").Programs(), needCluster(t)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	must(t, os.WriteFile(kubeconfig, controlplane.Kubeconfig(cluster.Client()), 0o600))
-	for _, row := range [][][2]string{ // a package and its tests; those of a row use the same names of releases
-		{{"helmclient/helmcli", "^TestReal"}, {"helmclient/helmsdk", "^Test(Storages|CancelAtomic|Outage|Deadline|FailingRollback)$"}},
-		{{"infra/kubernetes/internal/objects", "^Test"}},
+	for _, row := range [][]clusterTests{ // those of a row use the same names of releases
+		{{"helmclient/helmcli", "^TestReal", helm3Program}, {"helmclient/helmsdk", "^Test(Storages|OnCluster)$", helm3Program},
+			{"helmclient/helmcli", different, helm4Program}, {"helmclient/helm4sdk", "^Test(Storages|OnCluster)$", helm4Program}},
+		{{"infra/kubernetes/internal/objects", "^Test", helm3Program}},
 	} {
-		t.Run(row[0][0], func(t *testing.T) {
+		t.Run(row[0].pkg, func(t *testing.T) {
 			t.Parallel()
 			for _, p := range row {
-				test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", p[1], "-v", "github.com/vnfkit/vnfkit/"+p[0]) //nolint:gosec // from the table
-				test.Env = append(os.Environ(), "VNFKIT_KUBECONFIG="+kubeconfig, fmt.Sprintf("PATH=%s:%s", programs, os.Getenv("PATH")))
+				test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", p.run, "-v", "github.com/vnfkit/vnfkit/"+p.pkg) //nolint:gosec // from the table
+				test.Env = append(os.Environ(), "VNFKIT_KUBECONFIG="+kubeconfig, fmt.Sprintf("PATH=%s:%s:%s", filepath.Dir(p.helm(t)), programs, os.Getenv("PATH")))
 				out, err := test.CombinedOutput()
 				if left := skipped.FindAll(out, -1); err != nil || left != nil || !passed.Match(out) {
-					t.Errorf("%s: %v, skipped %q\n%s", p[0], err, left, out)
+					t.Errorf("%s: %v, skipped %q\n%s", p.pkg, err, left, out)
 				}
 			}
 		})

@@ -92,7 +92,7 @@ func TestHelmTokenExpired(t *testing.T) {
 func TestHelmMasterDown(t *testing.T) {
 	cluster := needCluster(t)
 	api := typed(t, cluster.Client())
-	opening, masters := openCLI(t, cluster.Client(), 3)
+	opening, masters := openCLI(t, cluster.Client(), 3, helm3Program(t))
 	client := opening.opened(t)
 	ctx := within(t, 3*time.Minute)
 	name := helmclient.Name{Namespace: newNamespace(t, cluster.Client()), Release: "web"}

@@ -14,14 +14,23 @@ type Parts struct{ dir string }
 
 // Build makes the parts, or finds those of an earlier run. The first time takes about ten minutes on two cores.
 func Build(ctx context.Context) (Parts, error) {
+	dir, err := script(ctx, "build.sh")
+	return Parts{dir}, err
+}
+
+// Helm4 is the directory of the program helm of version 4. The first time it is built, in seconds when the tests are built already.
+func Helm4(ctx context.Context) (string, error) { return script(ctx, "helm4.sh") }
+
+// script runs one of the scripts of this directory, and returns what it says.
+func script(ctx context.Context, name string) (string, error) {
 	source, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", "github.com/vnfkit/vnfkit/internal/e2e/kube").Output()
 	if err != nil {
-		return Parts{}, err
+		return "", err
 	}
-	build := exec.CommandContext(ctx, "bash", filepath.Join(strings.TrimSpace(string(source)), "build.sh")) //nolint:gosec // our own script
+	build := exec.CommandContext(ctx, "bash", filepath.Join(strings.TrimSpace(string(source)), name)) //nolint:gosec // our own scripts
 	build.Stderr = os.Stderr
-	dir, err := build.Output()
-	return Parts{strings.TrimSpace(string(dir))}, err
+	said, err := build.Output()
+	return strings.TrimSpace(string(said)), err
 }
 
 // Tree is a Debian without anything of Kubernetes, for vmhost.Spec.
