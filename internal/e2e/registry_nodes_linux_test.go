@@ -116,6 +116,21 @@ func (n *node) pulls(c client.Connection, want bool) {
 	}
 }
 
+// runs has Docker run a container whose image it must pull with what it has been told.
+func (n *node) runs(c client.Connection) {
+	n.t.Helper()
+	image := c.Server + "/" + c.ProbeImage
+	for _, command := range [][]string{{"image", "rm", image}, {"run", "--detach", "--name=pulled", image}} {
+		_, err := asRoot(n.host, append([]string{"docker"}, command...)...)
+		must(n.t, err)
+	}
+	if state, err := asRoot(n.host, "docker", "container", "inspect", "--format", "{{.State.Status}}", "pulled"); state != "running\n" || err != nil {
+		n.t.Errorf("the container of %s is %s, %v", image, state, err)
+	}
+	_, err := asRoot(n.host, "docker", "container", "rm", "--force", "pulled")
+	must(n.t, err)
+}
+
 // pemLine is a line of a certificate that no other has.
 func pemLine(certificate string) string {
 	lines := strings.Split(certificate, "\n")
@@ -158,6 +173,7 @@ func TestRegistryNodes(t *testing.T) {
 	for _, n := range nodes {
 		n.connect("both registries", plain, safe)
 	}
+	nodes[1].runs(safe)
 
 	y.must(y.Terminate(ctx, first.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	other := y.offered(y.begun(protected(t, registryName, rotated)), registryUser, rotated)
