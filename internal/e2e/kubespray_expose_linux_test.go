@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -58,6 +59,12 @@ func writePackage(t testing.TB, files map[string]string) string {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	return dir
+}
+
+// cnfDrivers are what the shop is made with.
+func cnfDrivers(t testing.TB) map[string]vnflcm.InfraDriver {
+	t.Helper()
+	return map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: kubernetes.New(kubernetes.Config{Dir: t.TempDir(), Ready: time.Minute, Gone: time.Minute})}
 }
 
 // exposedShop is the shop as a CNF on a cluster, which the load balancer of the cluster leads to.

@@ -78,16 +78,22 @@ func (s *ansibleServer) parameters(t testing.TB) string {
 	return string(text)
 }
 
-// TestKubesprayLife takes a cluster behind a load balancer through its life. It is alone: clients count what fails.
+// TestKubesprayLife takes a cluster behind a load balancer, which a script of the package installs, through its life; a CNF has
+// its services exposed there. It is alone: clients count what fails.
 func TestKubesprayLife(t *testing.T) {
-	y, server := newKubesprayYard(t, nil)
+	y, server := newKubesprayYard(t, func(y *yard, _ *vmhost.Spec) {
+		y.others = map[string]string{shopVNFD: writePackage(t, shopPackage),
+			kubesprayVNFD: packageWith(t, kubesprayDir, map[string][]byte{balancerScript: []byte(balancerInstaller)})}
+		y.drivers = cnfDrivers(t)
+	})
 	secrets := server.watch(t)
 	ctx := t.Context()
-	id, request := y.kubesprayed(server)
+	id, request := y.kubesprayed(server, `{"k8s_cluster_installation_param": {"external_lb_param": {"script_path": "`+balancerScript+`"}}}`)
 	y.must(y.Instantiate(ctx, id, request))
 	y.wantNodes(id, 1, 2)
 	y.wantVIM(id)
-	y.shop(id)
+	y.wantScriptRun(id)
+	cnf := y.exposedShop(id)
 
 	y.must(y.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 	y.wantNodes(id, 1, 3)
@@ -122,6 +128,9 @@ func TestKubesprayLife(t *testing.T) {
 	y.kill(balancer)
 	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{balancer.ID}}))
 	y.wantVIM(id)
+	y.wantScriptRun(id)
+	y.visited(id)
+	y.closedDown(id, cnf)
 
 	master := y.vnfcs(id, masterVDU)[0]
 	op, err := y.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{master.ID}})
@@ -165,14 +174,6 @@ func (y *yard) balancer(id string) string {
 		y.t.Fatalf("%d load balancers", len(list))
 	}
 	return y.machines.Host(list[0].ComputeResource.ResourceID).Address.String()
-}
-
-// shop lets the cluster run a service of real pods, to which the load balancer leads.
-func (y *yard) shop(id string) {
-	y.t.Helper()
-	y.apply(id, shop)
-	must(y.t, y.exposeWeb(y.t.Context(), loadbalancer.On(y.host(y.vnfcs(id, balancerVDU)[0]))))
-	y.open(id)
 }
 
 // open waits until all pods of the service are there.
