@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func serveRepositories(t testing.TB, parts kube.Parts) string {
 	t.Helper()
 	files := http.FileServerFS(parts.Repositories())
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // a ServeMux redirects what apt asks for: /debian/./InRelease
-		if strings.HasPrefix(r.URL.Path, "/debian/") || strings.HasPrefix(r.URL.Path, "/kubernetes/") {
+		if slices.ContainsFunc([]string{"/debian/", "/kubernetes/", "/nfs/debian/", "/kubespray/files/"}, func(dir string) bool { return strings.HasPrefix(r.URL.Path, dir) }) {
 			files.ServeHTTP(w, r)
 			return
 		}
@@ -87,14 +88,17 @@ time.sleep(15)
 open("/var/lib/first-upgrade-done", "w")
 `
 
-const sources = "/etc/apt/sources.list"
+const (
+	sources    = "/etc/apt/sources.list"
+	sourcesKey = "/etc/apt/keyrings/distribution.asc"
+)
 
 // bare are machines without anything of Kubernetes, whose own packages come from the repository at an address.
 func bare(parts kube.Parts, repositories string, key []byte, spec *vmhost.Spec) {
 	spec.Tree = parts.Tree()
 	spec.Files = map[string]string{
-		sources:                              "deb [signed-by=/etc/apt/keyrings/distribution.asc] " + repositories + "/debian/ ./\n",
-		"/etc/apt/keyrings/distribution.asc": string(key),
+		sources:    "deb [signed-by=" + sourcesKey + "] " + repositories + "/debian/ ./\n",
+		sourcesKey: string(key),
 	}
 }
 
@@ -117,8 +121,9 @@ func fromRepository(t *testing.T, repository, key string) string {
 }
 
 // newBareYard makes machines from an image for clouds, which knows nothing of Kubernetes: cloud-init makes the login and writes the
-// package sources while it boots. It makes a package with the key of the repository at the address, and another one.
-func newBareYard(t *testing.T) (y *yard, repositories string) {
+// package sources while it boots. It makes a package with the key of the repository at the address, and another one. change, if any,
+// is the last to change it.
+func newBareYard(t *testing.T, change func(y *yard, spec *vmhost.Spec, repositories string)) (y *yard, repositories string) {
 	t.Helper()
 	y = newYard(t, func(y *yard, spec *vmhost.Spec) {
 		repositories = serveRepositories(t, y.parts)
@@ -128,16 +133,20 @@ func newBareYard(t *testing.T) (y *yard, repositories string) {
 		delete(spec.Files, sources)
 		upgrading(spec)
 		y.packages = samplePackage(t, map[string][]byte{"Files/repository.asc": key, "Files/stranger.asc": strangersKey(t)})
+		if change != nil {
+			change(y, spec, repositories)
+		}
 	})
 	return y, repositories
 }
 
 // TestKubeadmPackages makes a cluster of machines on which nothing is installed, while they install upgrades of their
-// own, from a signed repository.
+// own, from a signed repository, with a storage server.
 func TestKubeadmPackages(t *testing.T) {
-	y, repositories := newBareYard(t)
+	t.Parallel()
+	y, repositories := newStorageYard(t)
 	ctx := t.Context()
-	id, request := y.cluster("simple", fromRepository(t, repositories+"/kubernetes/", "Files/repository.asc"))
+	id, request := y.cluster("simple", fromRepository(t, repositories+"/kubernetes/", "Files/repository.asc"), storageParameters(t))
 	y.must(y.Instantiate(ctx, id, request))
 	y.wantNodes(id, 1, 1)
 	for _, v := range append(y.vnfcs(id, masterVDU), y.vnfcs(id, workerVDU)...) {
@@ -156,6 +165,7 @@ func TestKubeadmPackages(t *testing.T) {
 			}
 		}
 	}
+	y.stores(id)
 	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	y.gone(id)
 }
@@ -163,7 +173,7 @@ func TestKubeadmPackages(t *testing.T) {
 // TestKubeadmPackagesRefused: apt takes nothing from a repository that another key has signed, the error of one that does not answer
 // says so, though apt only warns of that, and the error of one without the version names those that it has.
 func TestKubeadmPackagesRefused(t *testing.T) {
-	y, repositories := newBareYard(t)
+	y, repositories := newBareYard(t, nil)
 	for _, c := range []struct{ name, repository, key, version, want string }{
 		{"signed by another", repositories + "/kubernetes/", "Files/stranger.asc", "1.35.4", "NO_PUBKEY"},
 		{"without the version", repositories + "/kubernetes/", "Files/repository.asc", "1.35.99", "kubelet 1.35.4-1.1; kubeadm 1.35.4-1.1;"},

@@ -38,6 +38,8 @@ type Cloud interface {
 type Driver struct {
 	Cloud  Cloud
 	Shared map[string]netip.Addr // addresses of the VNF as a whole, by connection point
+	// Volumes are the volumes of every VNF. The Cloud attaches them.
+	Volumes []vnflcm.Storage
 }
 
 var _ vnflcm.InfraDriver = Driver{}
@@ -143,6 +145,7 @@ func (d Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Res
 	machines, err := d.Cloud.Machines(ctx, op.InstanceID)
 	var out vnflcm.Resources
 	if len(machines) > 0 {
+		out.Storages = d.Volumes
 		for cp, address := range d.Shared {
 			out.ConnectionPoints = append(out.ConnectionPoints, vnflcm.ConnectionPoint{CPD: cp, ResourceID: op.InstanceID + "-" + cp, Fixed: []netip.Addr{address}})
 		}
