@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -55,8 +56,14 @@ type scene struct {
 	drivers map[string]vnflcm.InfraDriver
 	// conductor has the hooks of clusters run, in the place of the driver. Default: the driver runs them.
 	conductor *tackertest.Conductor
+	// wrap wraps the driver of clusters by kubeadm. Default: nothing does.
+	wrap func(*kubeadm.Driver) vnflcm.MgmtDriver
 	// intercept wraps every step. Default: nothing does.
 	intercept vnflcm.Interceptor
+	// patience bounds how long one operation may take. Default: the constant of that name.
+	patience time.Duration
+	// output receives what playbooks of kubespray write. Default: it is discarded.
+	output func(op *vnflcm.Operation, playbook string) io.Writer
 
 	mu     sync.Mutex
 	events []vnflcm.Event
@@ -161,10 +168,16 @@ func (s *scene) start(store vnflcm.Store) *process {
 	p := &process{}
 	p.pool = sshexec.NewPool(sshexec.Options{Dial: p.dial})
 	m, err := vnflcm.New(s.t.Context(), managerConfig(store, s.infra, p.pool, func(c *vnflcm.Config) {
+		if s.patience > 0 {
+			c.Mgmt[kubesprayDriver] = kubesprayIn(p.pool, s.patience, s.output)
+		}
 		c.Observe, c.Logger = s.event, slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		c.Intercept = s.intercept
 		c.Packages = packagesBy(cmp.Or(s.packages, packageDir), s.others)
 		maps.Copy(c.Infra, s.drivers)
+		if s.wrap != nil {
+			c.Mgmt[driverName] = s.wrap(c.Mgmt[driverName].(*kubeadm.Driver))
+		}
 		if s.conductor != nil {
 			s.conductor.Of = c.Mgmt[driverName]
 			c.Mgmt[driverName] = s.conductor
@@ -220,13 +233,18 @@ func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool,
 		Infra:    map[string]vnflcm.InfraDriver{"e2e": infra},
 		Mgmt: map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool,
 			Timeouts: kubeadm.Timeouts{Drain: 15 * time.Second}}),
-			kubesprayDriver: kubespray.New(kubespray.Config{Pool: pool, Timeouts: kubespray.Timeouts{Login: loginGrace, Drain: 30 * time.Second,
-				Playbook: patience, Ready: 2 * time.Minute}}),
-			exposeDriver:   expose.New(expose.Config{Pool: pool}),
-			registryDriver: registry.New(registry.Config{Pool: pool, Timeouts: registry.Timeouts{Login: loginGrace}})},
+			kubesprayDriver: kubesprayIn(pool, patience, nil),
+			exposeDriver:    expose.New(expose.Config{Pool: pool}),
+			registryDriver:  registry.New(registry.Config{Pool: pool, Timeouts: registry.Timeouts{Login: loginGrace}})},
 	}
 	change(&c)
 	return c
+}
+
+// kubesprayIn is a driver whose playbooks may take that long.
+func kubesprayIn(pool *sshexec.Pool, playbook time.Duration, output func(*vnflcm.Operation, string) io.Writer) *kubespray.Driver {
+	return kubespray.New(kubespray.Config{Pool: pool, Output: output,
+		Timeouts: kubespray.Timeouts{Login: loginGrace, Drain: 30 * time.Second, Playbook: playbook, Ready: 2 * time.Minute}})
 }
 
 // packagesBy has packages by their VNFD ids, and one for all other VNFDs.
@@ -282,7 +300,7 @@ func (s *scene) must(opID string, err error) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), cmp.Or(s.patience, patience))
 	defer cancel()
 	begin := time.Now()
 	occ, err := s.Wait(ctx, opID)

@@ -53,20 +53,34 @@ type ansibleServer struct {
 	before  string // the files that were there before
 }
 
-// newAnsibleServer makes one. Its programs are those of the machine that the tests run on.
+// newAnsibleServer makes one with the playbooks that stand for kubespray's.
 func (y *yard) newAnsibleServer() *ansibleServer {
 	y.t.Helper()
+	return y.ansibleServerWith(os.DirFS("kubespray"), map[string]string{
+		"roles/network/files/flannel.yaml": string(read(y.t, packageDir+"/Files/kubernetes/cni.yaml"))})
+}
+
+// ansibleServerWith makes one with the playbooks of a tree and more files. Its programs are those of the machine that the tests run on.
+func (y *yard) ansibleServerWith(tree fs.FS, more map[string]string) *ansibleServer {
+	y.t.Helper()
 	files := map[string]string{"/usr/local/bin/ansible-playbook": runRecorder, ansibleRuns: ""}
-	own := os.DirFS("kubespray")
-	must(y.t, fs.WalkDir(own, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	must(y.t, fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name == ".git" && d.IsDir():
+			return fs.SkipDir
+		}
+		if info, err := fs.Stat(tree, name); err != nil || !info.Mode().IsRegular() { // links to modules are followed
 			return err
 		}
-		content, err := fs.ReadFile(own, name)
+		content, err := fs.ReadFile(tree, name)
 		files[path.Join(kubesprayRoot, name)] = string(content)
 		return err
 	}))
-	files[kubesprayRoot+"/roles/network/files/flannel.yaml"] = string(read(y.t, packageDir+"/Files/kubernetes/cni.yaml"))
+	for name, content := range more {
+		files[path.Join(kubesprayRoot, name)] = content
+	}
 	machine, err := site.network.Create(y.t.Context(), vmhost.Spec{Name: "ansible", User: ansibleUser, Password: ansiblePassword, Systemd: true, Files: files})
 	must(y.t, err)
 	y.t.Cleanup(func() { must(y.t, machine.Close()) })

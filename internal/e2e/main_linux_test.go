@@ -30,7 +30,7 @@ var site struct {
 }
 
 // partNames are those that VNFKIT_E2E may name.
-var partNames = []string{"ssh", "openstack", "kubeadm", "registry", "helm", "all", "tacker", "kubespray"}
+var partNames = []string{"ssh", "openstack", "kubeadm", "kubeadm-full", "registry", "helm", "all", "tacker", "kubespray", "kubespray-real"}
 
 // named reports whether this run is to have a part.
 func named(part string) bool {
@@ -96,8 +96,8 @@ func setUp(ctx context.Context) (down func() error, err error) {
 	return func() error { return errors.Join(site.cloud.close(), removeHosts()) }, nil
 }
 
-// setUpHosts makes what hosts need: their network, which one process of the machine can have, their files and the
-// server of their programs. It returns what removes them, and reports files of this machine that have changed meanwhile.
+// setUpHosts makes what hosts need: a network, their files and the server of their programs. It returns what removes
+// them, and reports files of this machine that have changed meanwhile.
 func setUpHosts(ctx context.Context) (remove func() error, err error) {
 	patient, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()

@@ -229,6 +229,15 @@ func (y *yard) apply(id, manifest string) {
 // wantNodes checks the nodes of the cluster: as many as there are machines, all Ready, and no way left to join.
 func (y *yard) wantNodes(id string, masters, workers int) {
 	y.t.Helper()
+	y.wantReadyNodes(id, masters, workers)
+	if tokens := y.kubectl(id, "get", "secrets", "-n", "kube-system", "--field-selector=type=bootstrap.kubernetes.io/token", "-o", "name"); tokens != "" {
+		y.t.Errorf("join tokens are left: %s", tokens)
+	}
+}
+
+// wantReadyNodes checks the nodes of the cluster: as many as there are machines, all Ready.
+func (y *yard) wantReadyNodes(id string, masters, workers int) {
+	y.t.Helper()
 	var list struct {
 		Items []struct {
 			Metadata struct {
@@ -262,10 +271,6 @@ func (y *yard) wantNodes(id string, masters, workers int) {
 	}
 	if diff := cmp.Diff(count{masters, workers, 0, masters + workers}, got); diff != "" {
 		y.t.Errorf("nodes:\n%s\n%s", diff, y.kubectl(id, "get", "nodes", "-o", "wide"))
-	}
-	tokens := y.kubectl(id, "get", "secrets", "-n", "kube-system", "--field-selector=type=bootstrap.kubernetes.io/token", "-o", "name")
-	if tokens != "" {
-		y.t.Errorf("join tokens are left: %s", tokens)
 	}
 }
 
