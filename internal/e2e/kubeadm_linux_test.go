@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -46,18 +47,25 @@ func (y *yard) work(id string, replicas int) {
 	y.kubectl(id, "rollout", "status", "-n", "shop", "deployment/web", "--timeout=50s")
 }
 
-// TestKubeadmLife takes a real cluster of one control-plane node through its life. Its machines let in keys only.
+// TestKubeadmLife takes a real cluster of one control-plane node through its life. Its machines let in keys only. The token of its VIM
+// entry ends, and is renewed.
 func TestKubeadmLife(t *testing.T) {
 	file := keygen(t, t.TempDir(), "key", "", "-t", "ed25519")
 	key, err := sshexec.PrivateKey(read(t, file))
 	must(t, err)
+	token := &expiring{}
 	y := newYard(t, func(y *yard, spec *vmhost.Spec) {
 		y.auth = key
+		y.wrap = func(d *kubeadm.Driver) vnflcm.MgmtDriver {
+			token.Driver, token.yard = d, y
+			return token
+		}
 		spec.Config, spec.AuthorizedKeys = []string{"PasswordAuthentication no"}, []string{string(read(t, file+".pub"))}
 	})
 	ctx := t.Context()
 	login := map[string]any{"password": nil, "private_key": string(read(t, file))}
-	params, err := json.Marshal(map[string]any{"k8s_cluster_installation_param": map[string]any{"master_node": login, "worker_node": login}})
+	params, err := json.Marshal(map[string]any{"k8s_cluster_installation_param": map[string]any{"master_node": login, "worker_node": login,
+		"vim_registration": map[string]any{"token": "request", "token_expiration": 600}}})
 	must(t, err)
 	id, request := y.cluster("simple", string(params))
 	y.must(y.Instantiate(ctx, id, request))
@@ -65,6 +73,7 @@ func TestKubeadmLife(t *testing.T) {
 	if code, err := y.viaVIM(id, "/api/v1/namespaces/kube-system/secrets"); code != 200 || err != nil {
 		t.Errorf("through the VIM entry: %d, %v", code, err)
 	}
+	token.wantRenewed(id)
 
 	// The name of the first worker begins those of the others, as worker1 begins worker10.
 	first := y.machines.Host(y.vnfcs(id, workerVDU)[0].ComputeResource.ResourceID).Address.As4()
@@ -128,21 +137,29 @@ func scaleIn(t *testing.T, policy string) vnflcm.ScaleVnfRequest {
 const highlyAvailable = `{"k8s_cluster_installation_param": {"master_node": {"cluster_cp_name": "vip_CP"}, "cni_manifest_path": null}}`
 
 // TestKubeadmHighlyAvailable: three control-plane nodes behind a virtual address lose one, which is healed alone, and
-// then two, which is refused; healing all makes the cluster anew.
+// then two, which is refused; healing all makes the cluster anew. All nodes pull from a private registry that the request to scale
+// has given, also those that later requests, without a registry, make.
 func TestKubeadmHighlyAvailable(t *testing.T) {
 	var virtual netip.Addr
+	var private *privateRegistry
 	y := newYard(t, func(y *yard, _ *vmhost.Spec) {
 		virtual = site.network.Reserve()
 		y.infra.Shared = map[string]netip.Addr{"vip_CP": virtual}
+		private = newRegistry(t, y.parts)
+		y.packages = samplePackage(t, map[string][]byte{registryCA: private.ca})
 	})
+	private.push(t, y.parts.Image("pause"), "team/web", "1")
+	private.push(t, y.parts.Image("pause"), "team/probe", "1")
 	ctx := t.Context()
 	id, request := y.cluster("complex", highlyAvailable)
 	y.must(y.Instantiate(ctx, id, request))
 	y.wantNodes(id, 3, 1)
 	y.wantMembers(id)
-	y.must(y.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+	y.must(y.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance",
+		AdditionalParams: y.laid(vnflcm.Params{}, private.parameters(t))}))
 	y.wantNodes(id, 3, 2)
 	y.work(id, 2)
+	y.pullsEverywhere(id)
 
 	victim := y.holder(id, virtual.String())
 	longest := y.watchAPI(id)
@@ -152,6 +169,7 @@ func TestKubeadmHighlyAvailable(t *testing.T) {
 	t.Logf("longest gap of the API while its holder was dead and was healed (%s): %s", time.Since(begin).Round(time.Second), longest().Round(10*time.Millisecond))
 	y.wantNodes(id, 3, 2)
 	y.wantMembers(id)
+	y.pullsEverywhere(id)
 
 	masters := y.vnfcs(id, masterVDU)
 	before, err := y.machines.Machines(ctx, id)
@@ -179,6 +197,7 @@ func TestKubeadmHighlyAvailable(t *testing.T) {
 	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{}))
 	y.wantNodes(id, 3, 2)
 	y.wantMembers(id)
+	y.pullsEverywhere(id)
 	if code, err := y.viaVIM(id, "/version"); code != 200 || err != nil {
 		t.Errorf("through the VIM entry, after the whole heal: %d, %v", code, err)
 	}

@@ -15,11 +15,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/vnfkit/vnfkit/internal/e2e/kube"
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
@@ -93,6 +95,38 @@ func (y *yard) pulls(id string, workers int) {
 	nodes := strings.Fields(y.kubectl(id, "get", "pods", "-n", "shop", "--field-selector=status.phase=Running", "-o", "jsonpath={.items[*].spec.nodeName}"))
 	if len(nodes) != workers {
 		y.t.Errorf("pods from the registry run on %v", nodes)
+	}
+}
+
+// everyNode is a DaemonSet with a pod on every node, control-plane nodes among them, whose image only the private registry has. Another
+// round replaces all pods at once.
+const everyNode = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: private}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: web, namespace: private}
+spec:
+  selector: {matchLabels: {app: web}}
+  updateStrategy: {rollingUpdate: {maxUnavailable: 100%%}}
+  template:
+    metadata: {labels: {app: web}, annotations: {round: "%s"}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      tolerations: [{operator: Exists}]
+      containers: [{name: web, imagePullPolicy: Always, image: "` + registryServer + `/team/web:1"}]
+`
+
+// pullsEverywhere has every node run a new pod whose image it must pull, with no credentials but those of the node.
+func (y *yard) pullsEverywhere(id string) {
+	y.t.Helper()
+	y.apply(id, fmt.Sprintf(everyNode, uuid.NewString()))
+	y.kubectl(id, "rollout", "status", "-n", "private", "daemonset/web", "--timeout=60s")
+	ready := y.kubectl(id, "get", "daemonset", "-n", "private", "web", "-o", "jsonpath={.status.numberReady}")
+	if want := strconv.Itoa(len(y.vnfcs(id, masterVDU)) + len(y.vnfcs(id, workerVDU))); ready != want {
+		y.t.Errorf("pods of the private registry run on %s nodes, want %s", ready, want)
 	}
 }
 
