@@ -4,11 +4,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // TestReadmeProgram compares the program in the README with the body of Example, which is compiled and run.
@@ -91,5 +95,22 @@ func TestPackageMaps(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestReadmeOperations wants every method of Manager that takes a request in the README, and no name there that Manager lacks.
+func TestReadmeOperations(t *testing.T) {
+	manager := reflect.TypeFor[*vnflcm.Manager]()
+	named := regexp.MustCompile(`\b[A-Z]\w+`).FindAllString(between(t, "README.md", "`Manager` with ", ", in the states of"), -1)
+	for _, name := range named {
+		if _, exists := manager.MethodByName(name); !exists {
+			t.Errorf("the README names Manager.%s, which does not exist", name)
+		}
+	}
+	for m := range manager.Methods() {
+		last := m.Type.In(m.Type.NumIn() - 1)
+		if takesRequest := strings.HasSuffix(last.Name(), "Request"); takesRequest && !slices.Contains(named, m.Name) {
+			t.Errorf("the README does not name Manager.%s", m.Name)
+		}
 	}
 }
