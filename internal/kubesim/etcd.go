@@ -196,14 +196,20 @@ func (c *call) enterEtcd(o *joinOptions) error {
 	})
 }
 
-// promote starts the learner of this machine and makes it a voting member.
-func (c *call) promote(cl *cluster, name string) error {
+// writeMemberFiles writes the certificates of the member that is to run on this machine.
+func (c *call) writeMemberFiles(cl *cluster, name string) error {
 	e := cl.Etcd.of(c.id)
 	if e == nil {
 		return errors.New("error execution phase control-plane-join/etcd: failed to get member status: member not found")
 	}
-	e.Name, e.Learner = name, false
 	return c.writeEtcdFiles(&cl.Etcd, name, e.Address.String())
+}
+
+// promote makes the learner of this machine a voting member. kubeadm does so when the member runs (util/etcd, MemberPromote): a join that
+// fails earlier leaves the other members their quorum.
+func (e *etcdCluster) promote(machine, name string) {
+	m := e.of(machine)
+	m.Name, m.Learner = name, false
 }
 
 // leaveEtcd is the etcd part of kubeadm reset: it removes the member if it runs and the remaining members accept the

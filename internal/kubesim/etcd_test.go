@@ -18,6 +18,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/kubesim"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
 // controlPlane makes a cluster of these machines, m1 first; no other one is a node of it.
@@ -216,6 +217,25 @@ func TestControlPlaneJoins(t *testing.T) {
 		refused(s, "m3", join, "too many learner members in cluster")
 		s.must("m2", joinAs("m2", join)) // the member that is there has never run
 		s.must("m3", joinAs("m3", join))
+	})
+	t.Run("a disk is full", func(t *testing.T) {
+		t.Parallel()
+		for left, joined := int64(0), false; !joined; left += 500 {
+			s := newSite(t, "m1", "m2")
+			join := joinAs("m2", s.cluster()+" --control-plane --certificate-key "+s.certificateKey())
+			s.must("m2", prepare)
+			s.hosts["m2"].SetFaults(sshtest.Faults{DiskFull: true, DiskLeft: left})
+			_, err := s.run("m2", join)
+			joined = err == nil
+			for _, m := range s.world.Members() {
+				if !m.Learner && !m.Alive {
+					t.Errorf("with %d bytes left the member on %s votes and does not run", left, m.Machine)
+				}
+			}
+			s.hosts["m2"].SetFaults(sshtest.Faults{})
+			s.must("m2", "sudo kubeadm reset --force")
+			s.must("m2", join)
+		}
 	})
 	t.Run("reset", func(t *testing.T) {
 		t.Parallel()

@@ -300,7 +300,7 @@ func (c *call) joined(o *joinOptions, m *machine) error {
 		return err
 	}
 	if o.controlPlane {
-		if err := c.promote(cl, o.name); err != nil {
+		if err := c.writeMemberFiles(cl, o.name); err != nil {
 			return err
 		}
 	}
@@ -308,6 +308,9 @@ func (c *call) joined(o *joinOptions, m *machine) error {
 		return err
 	}
 	m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.name, true
+	if o.controlPlane {
+		cl.Etcd.promote(c.id, o.name)
+	}
 	if err := cl.addNode(&node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: o.controlPlane}); err != nil {
 		return err
 	}
