@@ -91,7 +91,8 @@ func (y *yard) rebooted(v vnflcm.VnfcResourceInfo) {
 	started := []string{"stat", "--format=%.9Y", "/proc/1"}
 	old, err := y.on(v, started...)
 	must(y.t, err)
-	must(y.t, y.machines.Host(v.ComputeResource.ResourceID).Reboot())
+	host := y.machines.Host(v.ComputeResource.ResourceID)
+	must(y.t, host.Reboot())
 	ctx := within(y.t, 30*time.Second)
 	for {
 		now, err := y.on(v, started...)
@@ -100,7 +101,7 @@ func (y *yard) rebooted(v vnflcm.VnfcResourceInfo) {
 		}
 		select {
 		case <-ctx.Done():
-			y.t.Fatalf("the machine does not come back: %v", err)
+			y.t.Fatalf("the machine does not come back: %v\n%s\n%s", err, host.Console(), host.Log())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

@@ -260,3 +260,12 @@ func (h *Host) Log() string {
 	}
 	return string(text)
 }
+
+// Console is what a host with a Tree has printed since it was last booted.
+func (h *Host) Console() string {
+	text, err := os.ReadFile(filepath.Join(h.dir, "console.log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

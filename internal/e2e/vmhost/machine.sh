@@ -87,14 +87,20 @@ boot() (
     --bind=/dev/kmsg --bind=/dev/fuse --resolv-conf=off --timezone=off "${binds[@]}" </dev/null >"$dir/console.log" 2>&1
 )
 
+# down ends all processes of the machine but this one, as a power cut. It returns when the kernel has done away with the last process:
+# until then systemd-nspawn can find the tree locked, and the old system has the machine's disks mounted.
+down() {
+  kill -9 -1
+  while set -- /proc/[0-9]*; [ $# -gt 1 ]; do wait -n; done
+}
+
 set +e
 echo ready
-while read -r order; do
+while read -r order; do # bash reaps the orphans of the machine while it reads
   case $order in
     boot) boot & ;;
     reboot)
-      kill -9 -1
-      wait
+      down
       boot & ;;
   esac
 done
