@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,6 +45,45 @@ func (x *toys) renewals(n int64) {
 		}
 		return r.Version >= first+n
 	})
+}
+
+// TestHeartbeat: a process renews one record for all operations that it runs, however many these are.
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	const operations, renewals = 50, 4
+	store := &counted{Store: vnflcm.NewMemoryStore()}
+	var mu sync.Mutex
+	running, finish := map[string]bool{}, make(chan struct{})
+	x := newToys(t, func(c *vnflcm.Config) {
+		c.Store, c.LeaseTTL = store, shortTTL
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			mu.Lock()
+			running[s.OperationID] = true
+			mu.Unlock()
+			<-finish
+			return next(ctx)
+		}
+	})
+	var ids []string
+	for range operations {
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		ids = append(ids, opID)
+	}
+	poll(t, "a step of each operation runs", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(running) == operations
+	})
+	before := store.writes.Load()
+	x.renewals(renewals)
+	if n := store.writes.Load() - before; n > renewals+1 { // one more may have begun before
+		t.Errorf("%d writes during %d renewals", n, renewals)
+	}
+	close(finish)
+	for _, opID := range ids {
+		x.wait(opID, nil, vnflcm.Completed)
+	}
 }
 
 // other is a Manager in another process: the same composition under another name.

@@ -70,6 +70,28 @@ func TestOperationsInPages(t *testing.T) {
 	}
 }
 
+// TestPageIsBounded: a page looks at no more than 1,000 instances, even if none of them matches.
+func TestPageIsBounded(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	for range 1001 {
+		x.create()
+	}
+	seen := 0
+	q := vnflcm.InstanceQuery{Limit: 10, Match: func(*vnflcm.VnfInstance) bool { seen++; return seen == 1001 }}
+	first, err := x.Instances(t.Context(), q)
+	must(t, err)
+	if len(first.Items) > 0 || first.Next == "" || seen != 1000 {
+		t.Errorf("the first page has %d items of %d instances, continued at %q", len(first.Items), seen, first.Next)
+	}
+	q.After = first.Next
+	last, err := x.Instances(t.Context(), q)
+	must(t, err)
+	if len(last.Items) != 1 || last.Next != "" {
+		t.Errorf("the last page has %d items, continued at %q", len(last.Items), last.Next)
+	}
+}
+
 func TestInstancesInPages(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -189,7 +211,6 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestHistory holds that the steps of an operation are known after its end, with those that failed.
 func TestTenant(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
