@@ -19,7 +19,7 @@
 //   - Make a Kubernetes cluster out of the machines of a VNF: [github.com/vnfkit/vnfkit/mgmt/kubeadm]. Whether its
 //     etcd can do without a member: [github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd].
 //   - Have kubespray make that cluster, on an Ansible server of yours: [github.com/vnfkit/vnfkit/mgmt/kubespray].
-//     Write, read and merge its inventories: [github.com/vnfkit/vnfkit/mgmt/kubespray/inventory]; run any playbook and
+//     Write its inventories: [github.com/vnfkit/vnfkit/mgmt/kubespray/inventory]; run any playbook and
 //     read its output as events: [github.com/vnfkit/vnfkit/mgmt/kubespray/ansible].
 //   - Put a load balancer in front of a cluster: [github.com/vnfkit/vnfkit/mgmt/loadbalancer]; lead clients to the
 //     services of CNFs there: [github.com/vnfkit/vnfkit/mgmt/loadbalancer/expose].
