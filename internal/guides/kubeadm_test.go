@@ -54,6 +54,8 @@ func TestKubeadmV1(t *testing.T) {
 	l.wantNodes(3, 1)
 	l.run(uri+"/heal", l.body("heal_v1", fmt.Sprintf(`{"vnfcInstanceId":%q}`, l.vnfcs(uri, "masterNode")[1])))
 	l.wantNodes(3, 1)
+	l.run(uri+"/heal", []byte(`{}`))
+	l.wantNodes(3, 1)
 }
 
 // TestPodAffinity is the same guide's flavour podaffinity: the sample's flavour complex, whose nodes are on different hosts, under another name.
@@ -80,14 +82,14 @@ func TestKubeadmV2(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, sandbox.Config{Virtual: []string{"vip_CP"}, Floating: map[string]string{
 				"masterNode_CP1_floating_ip": "masterNode_CP1", "workerNode_CP1_floating_ip": "workerNode_CP1", "vip_CP_floating_ip": "vip_CP"}})
-			vnfd := l.addPackage("k8s-cluster", with(script(t), replaceIn(t, "k8s-cluster", "workerNode_CP2", "workerNode_CP1")))
+			vnfd := l.addPackage("k8s-cluster", with(script(t), replaceIn(t, "k8s-cluster", "workerNode_CP2", "workerNode_CP1", "worker_instance", "workerNode_scale")))
 			uri, _ := l.instantiated("v2", vnfd, "kubeadm_v2_"+c.flavour, "")
 			l.wantNodes(c.masters, 1)
 			params := "kubeadm_v2_" + c.flavour + "_params"
 			// The client adds its options to the parameters of the file.
-			l.run(uri+"/scale", l.body(params, `{"type":"SCALE_OUT","aspectId":"worker_instance","numberOfSteps":1}`))
+			l.run(uri+"/scale", l.body(params, `{"type":"SCALE_OUT","aspectId":"workerNode_scale","numberOfSteps":1}`))
 			l.wantNodes(c.masters, 2)
-			l.run(uri+"/scale", l.body(params, `{"type":"SCALE_IN","aspectId":"worker_instance","numberOfSteps":1}`))
+			l.run(uri+"/scale", l.body(params, `{"type":"SCALE_IN","aspectId":"workerNode_scale","numberOfSteps":1}`))
 			l.wantNodes(c.masters, 1)
 			l.run(uri+"/heal", l.body(params, fmt.Sprintf(`{"vnfcInstanceId":[%q]}`, l.vnfcs(uri, "workerNode")[0])))
 			if c.masters > 1 {

@@ -30,6 +30,7 @@ func TestRegistry(t *testing.T) {
 	l.addVIM("05ef7ca5-7e32-4a6b-a03d-52f811f04496", "openstack")
 	uri, id := l.instantiated("v1", l.addPackage("private-registry", nil), "registry", strings.ReplaceAll(proxy, "k8s_cluster_installation_param", "private_registry_installation_param"))
 	l.run(uri+"/heal", l.body("heal_v1", fmt.Sprintf(`{"vnfcInstanceId":%q}`, l.vnfcs(uri, "PrivateRegistryVDU")[0])))
+	l.run(uri+"/heal", []byte(`{}`))
 	connection, err := registry.ConnectionOf(l.resources(id)[0])
 	must(t, err)
 	// The flavour simple has no vip_CP, neither here nor in the package of the guide.
@@ -96,6 +97,8 @@ func TestKubespray(t *testing.T) {
 	l.run(uri+"/scale", l.body("kubespray_scale_in", "{"+credentials+"}"))
 	l.wantNodes(1, 1)
 	l.run(uri+"/heal", l.body("kubespray_heal", fmt.Sprintf(`{"vnfcInstanceId":%q}`, l.vnfcs(uri, "workerNode")[0])))
+	l.wantNodes(1, 1)
+	l.run(uri+"/heal", []byte(`{}`))
 	l.wantNodes(1, 1)
 
 	address := ""
