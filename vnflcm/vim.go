@@ -170,11 +170,26 @@ func resolveVIM(ctx context.Context, vims VIMs, named VimConnections, types []st
 			Reason: "is no registered VIM: register it, or give vimType, interfaceInfo and accessInfo in the request"}
 	case err != nil:
 		return given, err
+	case given.VimType == vimTypeHelm && known.forCharts():
+		known.VimType = vimTypeHelm
 	case given.VimType != "" && given.VimType != known.VimType:
 		return given, &ParamError{Path: path + "[0].vimType", Value: given.VimType,
 			Reason: fmt.Sprintf("the VIM %s is registered as %s", given.VimID, known.VimType)}
 	}
 	return overlayVIM(known, given)
+}
+
+// vimTypeHelm is the type of a VIM in requests for charts (version 2 of Tacker's API).
+const vimTypeHelm = "ETSINFV.HELM.V_3"
+
+// forCharts reports whether an entry of the type kubernetes is a VIM for charts. Tacker's registry has no type for them: it
+// marks the entry.
+func (v VimConnectionInfo) forCharts() bool {
+	var extra struct {
+		UseHelm bool `json:"use_helm"`
+	}
+	_, err := v.Extra.Decode(&extra)
+	return err == nil && extra.UseHelm && v.VimType == "kubernetes"
 }
 
 func overlayVIM(known, given VimConnectionInfo) (VimConnectionInfo, error) {

@@ -44,12 +44,17 @@ func TestVIMLookup(t *testing.T) {
 		"default of the type": {want: vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}},
 		"unknown":             {named: vnflcm.VimConnections{{VimID: "vim9", VimType: "toy"}}, faults: []string{"vimConnectionInfo[0].vimId"}},
 		"wrong type":          {named: vnflcm.VimConnections{{VimID: "vim2", VimType: "other"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
+		"charts":              {named: vnflcm.VimConnections{{VimID: "vim4", VimType: "ETSINFV.HELM.V_3"}}, want: vnflcm.VimConnectionInfo{VimID: "vim4", VimType: "ETSINFV.HELM.V_3", Extra: params(t, `{"use_helm":"True"}`)}},
+		"no charts":           {named: vnflcm.VimConnections{{VimID: "vim5", VimType: "ETSINFV.HELM.V_3"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
+		"charts, other type":  {named: vnflcm.VimConnections{{VimID: "vim4", VimType: "toy"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
 		"no driver":           {named: vnflcm.VimConnections{{VimID: "vim3"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
 		"nothing said":        {named: vnflcm.VimConnections{{ID: "c1"}}, faults: []string{"vimConnectionInfo[0].vimId"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := newToys(t, nil)
+			x := newToys(t, func(c *vnflcm.Config) { c.Infra["ETSINFV.HELM.V_3"] = c.Infra["toy"] })
+			must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim4", VimType: "kubernetes", Extra: params(t, `{"use_helm":"True"}`)}))
+			must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim5", VimType: "kubernetes", Extra: params(t, `{"use_helm":false}`)}))
 			must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy", AccessInfo: params(t, `{"username":"v2","region":"r"}`)}))
 			must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim3", VimType: "cloudy"}))
 			var got vnflcm.VimConnectionInfo

@@ -58,8 +58,15 @@ func (f *faults) add(path, value, reason string) {
 
 func (f *faults) err() error { return errors.Join(f.list...) }
 
-// charts reports whether the VNF consists of charts.
-func (p *params) charts(vimType string) bool { return p.UseHelm || vimType == VimTypeHelm }
+// charts reports whether the VNF consists of charts. extra.use_helm of a VIM concerns only version 2 of Tacker's API: version 1
+// uses the same VIM for manifests.
+func (p *params) charts(vim vnflcm.VimConnectionInfo) bool {
+	var extra struct {
+		UseHelm bool `json:"use_helm"`
+	}
+	_, err := vim.Extra.Decode(&extra)
+	return p.UseHelm || vim.VimType == VimTypeHelm || err == nil && extra.UseHelm && p.ChartPath != ""
+}
 
 // read makes the design of an operation, and reports every fault of its additionalParams.
 func read(op *vnflcm.Operation) (*design, error) {
@@ -74,7 +81,7 @@ func read(op *vnflcm.Operation) (*design, error) {
 		f.add("namespace", d.namespace, "must be at most 63 lower case letters, digits and '-', beginning and ending with a letter or digit")
 	}
 	switch {
-	case d.charts(op.VIM.VimType):
+	case d.charts(op.VIM):
 		d.readCharts(f, op)
 	case len(d.Install) > 0 || d.ChartPath != "":
 		f.add("use_helm", "", "must be true when there are charts")

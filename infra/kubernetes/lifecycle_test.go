@@ -188,6 +188,27 @@ func TestLifeOfVersion2(t *testing.T) {
 	}
 }
 
+// TestChartsByVIM: with extra.use_helm in the VIM entry a chart of version 2 needs no use_helm in the request. Manifests stay manifests.
+func TestChartsByVIM(t *testing.T) {
+	t.Parallel()
+	for _, params := range []string{version2, `{"lcm-kubernetes-def-files": ["Files/plain.yaml"]}`} {
+		l := newLab(t, kubernetes.VimTypeV1)
+		entry, err := l.VIMs().Get(t.Context(), "vim")
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry.Extra = parse(t, `{"use_helm": true}`)
+		if err := l.VIMs().Put(t.Context(), entry); err != nil {
+			t.Fatal(err)
+		}
+		l.instantiate("simple", params)
+		l.scale(vnflcm.ScaleOut, "webs", 1)
+		if n := len(l.vnfcs("WEB")); n != 2 {
+			t.Errorf("%d webs", n)
+		}
+	}
+}
+
 func TestLifeOfManifests(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{kubernetes.VimTypeV1, kubernetes.VimTypeV2} {

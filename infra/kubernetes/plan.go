@@ -41,7 +41,7 @@ func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change,
 }
 
 func (d *Driver) checkHelm(op *vnflcm.Operation, design *design) error {
-	if !design.charts(op.VIM.VimType) {
+	if !design.charts(op.VIM) {
 		return nil
 	}
 	_, _, err := d.byCLI(op.VIM)

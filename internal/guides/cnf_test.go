@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 const cnfVNFD = "b1bb0ce7-0001-4fa7-95ed-4840d70a1177"
@@ -144,9 +144,13 @@ func TestHelmV2(t *testing.T) {
 	_, clusterID := l.instantiated("v1", l.addPackage("k8s-cluster", script(t)), "kubeadm_v1_simple", proxy)
 	l.addCNF(map[string]string{"Files/kubernetes/test-chart-0.1.0.tgz": chart(t, "test-chart", map[string]string{"vdu1-{{ .Release.Name }}": "replicaCountVdu1", "vdu2-{{ .Release.Name }}": "replicaCountVdu2"})},
 		"", nil, vdu{"VDU1", "vdu1"}, vdu{"VDU2", "vdu2"})
-	entry, err := l.manager.VIMs().Get(t.Context(), kubeadm.VIMID(clusterID)) // the guide has it registered with use_helm
+	entry, err := l.manager.VIMs().Get(t.Context(), kubeadm.VIMID(clusterID)) // the guide registers it with use_helm
 	must(t, err)
-	entry.VimID, entry.VimType = "9c37f36f-f569-4259-b388-d550e55dd65c", kubernetes.VimTypeHelm
+	useHelm, err := vnflcm.ParseParams([]byte(`{"use_helm":true}`))
+	must(t, err)
+	entry.Extra, err = entry.Extra.Merge(useHelm)
+	must(t, err)
+	entry.VimID = "9c37f36f-f569-4259-b388-d550e55dd65c"
 	must(t, l.manager.VIMs().Put(t.Context(), entry))
 	uri, _ := l.instantiated("v2", cnfVNFD, "helm_v2", `{"vimConnectionInfo":{"vim1":{"vimId":"9c37f36f-f569-4259-b388-d550e55dd65c"}}}`)
 	l.wantPods(uri, "VDU1", 1)
