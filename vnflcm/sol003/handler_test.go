@@ -671,7 +671,15 @@ func TestWarning(t *testing.T) {
 	if got := answer.Header.Values("Warning"); got != nil {
 		t.Errorf("Warning: %q without a reason", got)
 	}
+	ready := x.create("v1")
+	x.begin(ready+"/instantiate", `{"flavourId":"simple"}`, vnflcm.Completed)
+	external := x.send("POST", ready+"/change_ext_conn", `{"extVirtualLinks":[{"id":"l","vimConnectionId":"`+canary+`","resourceId":"net","extCps":[{"cpdId":"worker_cp"}]}]}`, 202)
+	if got := external.Header.Get("Warning"); got != `299 - "without effect: extVirtualLinks[0].vimConnectionId"` {
+		t.Errorf("change_ext_conn: Warning: %s", got)
+	}
 	for name, c := range map[string]struct{ body, want string }{
+		"managed link": {`"extManagedVirtualLinks":[{"id":"a","vnfVirtualLinkDescId":"internal","vimConnectionId":"` + canary + `","resourceId":"n","extManagedMultisiteVirtualLinkId":"m"}]`,
+			`299 - "without effect: extManagedVirtualLinks[0].extManagedMultisiteVirtualLinkId, extManagedVirtualLinks[0].vimConnectionId"`},
 		"unknown": {`"mistake":"` + canary + `","extVirtualLinks":[{"id":"a","resourceId":"n","extCps":[{"cpdId":"worker_cp","cpConfig":[{"parentCpConfigId":"x"}]}]}]`,
 			`299 - "without effect: extVirtualLinks[0].extCps[0].cpConfig[0].parentCpConfigId, mistake"`},
 		"other VIM": {`"extVirtualLinks":[{"id":"a","vimConnectionId":"` + canary + `","resourceId":"n","extCps":[]}]`, `299 - "without effect: extVirtualLinks[0].vimConnectionId"`},
