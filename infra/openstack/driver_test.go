@@ -172,9 +172,18 @@ func (l *lab) scale(kind vnflcm.ScaleType, steps int) (string, error) {
 }
 
 func (l *lab) heal(all string, vnfcs ...string) (string, error) {
-	r := vnflcm.HealVnfRequest{VnfcInstanceID: vnfcs}
+	params := ""
 	if all != "" {
-		r.AdditionalParams, _ = vnflcm.ParseParams([]byte(`{"all": ` + all + `}`))
+		params = `{"all": ` + all + `}`
+	}
+	return l.healWith(params, vnfcs...)
+}
+
+// healWith heals with additionalParams.
+func (l *lab) healWith(params string, vnfcs ...string) (string, error) {
+	r := vnflcm.HealVnfRequest{VnfcInstanceID: vnfcs}
+	if params != "" {
+		r.AdditionalParams, _ = vnflcm.ParseParams([]byte(params))
 	}
 	return l.Heal(l.t.Context(), l.id, r)
 }

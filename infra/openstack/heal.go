@@ -16,7 +16,8 @@ import (
 // addresses, stay. Whole VNFs are healed as the version of Tacker's API does it that the request is for:
 // version 1 (vimType openstack) deletes the stack and makes it anew at the present scale levels, version 2
 // replaces the servers of all VNFCs. additionalParams.all decides otherwise: true makes the stack anew, false
-// replaces the servers. Together with chosen VNFCs, all replaces their volumes as well.
+// replaces the servers. With chosen VNFCs, all replaces their volumes as well; Tacker's
+// tacker_extension_heal_include_block_storage does so too, and overrides all.
 func (d *Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -38,14 +39,25 @@ func (d *Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
 // healParams are the attributes of a heal request that this driver reads.
 type healParams struct {
 	All *bool `json:"all"`
+	// IncludeStorage concerns requests that name VNFCs. It has the default name of Tacker's heal_include_block_storage_key.
+	IncludeStorage *bool `json:"tacker_extension_heal_include_block_storage"`
 }
 
-func healAll(op *vnflcm.Operation) *bool {
+func readHeal(op *vnflcm.Operation) healParams {
 	var params healParams
 	if _, err := op.Heal.AdditionalParams.Decode(&params); err != nil {
-		return nil // Plan has reported it
+		return healParams{} // Plan has reported it
 	}
-	return params.All
+	return params
+}
+
+// replacesVolumes reports whether the replaced VNFCs get new volumes.
+func replacesVolumes(op *vnflcm.Operation) bool {
+	params := readHeal(op)
+	if params.IncludeStorage != nil && !op.WholeVNF() {
+		return *params.IncludeStorage
+	}
+	return params.All != nil && *params.All
 }
 
 // remakes reports whether the operation makes the stack anew.
@@ -53,7 +65,7 @@ func remakes(op *vnflcm.Operation) bool {
 	if !op.WholeVNF() {
 		return false
 	}
-	if all := healAll(op); all != nil {
+	if all := readHeal(op).All; all != nil {
 		return *all
 	}
 	return op.VIM.VimType == VimTypeV1
@@ -84,7 +96,7 @@ func (w *work) markReplaced(ctx context.Context, t tree) error {
 			continue
 		}
 		marked = append(marked, s.Resource)
-		if all := healAll(w.op); all != nil && *all {
+		if replacesVolumes(w.op) {
 			marked = append(marked, t.volumesOf(s)...)
 		}
 	}

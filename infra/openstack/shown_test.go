@@ -174,15 +174,17 @@ func (l *lab) volumes() map[string]string {
 // TestVolumes: healing VNFCs keeps their volumes unless the request asks for new ones; those of other VNFCs stay.
 func TestVolumes(t *testing.T) {
 	t.Parallel()
-	for all, replaced := range map[string]bool{"": false, "false": false, "true": true, `"True"`: true} {
+	const storage = `"tacker_extension_heal_include_block_storage": `
+	for params, replaced := range map[string]bool{"": false, `{"all": false}`: false, `{"all": true}`: true, `{"all": "True"}`: true,
+		"{" + storage + "true}": true, "{" + storage + "false}": false, `{"all": false, ` + storage + `"true"}`: true, `{"all": true, ` + storage + "false}": false} {
 		for _, kind := range []string{openstack.VimTypeV1, openstack.VimTypeV2} {
-			t.Run(kind+" "+all, func(t *testing.T) {
+			t.Run(kind+" "+params, func(t *testing.T) {
 				t.Parallel()
 				l := newLab(t, kind)
 				servers := l.must(l.instantiate())
 				before := l.volumes()
 				one := slices.Min(slices.Collect(maps.Keys(before)))
-				now := l.must(l.heal(all, one))
+				now := l.must(l.healWith(params, one))
 				var want []string
 				if replaced {
 					want = []string{one}
