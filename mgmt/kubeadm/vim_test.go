@@ -1,6 +1,7 @@
 package kubeadm_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,10 +12,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
 
+	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -148,6 +152,44 @@ func TestHelmInfo(t *testing.T) {
 				if _, err := sshexec.PinnedHostKeys(key); err != nil || isText && address != one || isList && address != list[i] {
 					t.Errorf("%q: %v", line, err)
 				}
+			}
+		})
+	}
+}
+
+// TestLoginInHelmInfo: the entry has the key that the request gives, and the password only if a login needs it.
+func TestLoginInHelmInfo(t *testing.T) {
+	t.Parallel()
+	key := sshtest.NewKey(t, ssh.KeyAlgoED25519)
+	plain, locked := string(key.PEM), mgmttest.Protected(t, key, "phrase")
+	for name, c := range map[string]struct {
+		login         map[string]any // of the request; null removes an attribute
+		sshPass, sudo string         // passwords of the machines
+		want          map[string]any
+	}{
+		"password":                         {map[string]any{"password": "pw"}, "pw", "", map[string]any{"masternode_password": "pw"}},
+		"password, sudo asks":              {map[string]any{"password": "pw"}, "pw", "pw", map[string]any{"masternode_password": "pw"}},
+		"key":                              {map[string]any{"password": nil, "private_key": plain}, "unknown", "", map[string]any{"masternode_private_key": plain}},
+		"key with passphrase":              {map[string]any{"password": nil, "private_key": locked, "passphrase": "phrase"}, "unknown", "", map[string]any{"masternode_private_key": locked, "masternode_passphrase": "phrase"}},
+		"key and password that is needed":  {map[string]any{"password": "pw", "private_key": plain}, "unknown", "pw", map[string]any{"masternode_private_key": plain, "masternode_password": "pw"}},
+		"key and password without purpose": {map[string]any{"password": "pw", "private_key": plain}, "unknown", "", map[string]any{"masternode_private_key": plain}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{pkg: helmPackage(t, helmInstaller), sandbox: sandbox.Config{AuthorizedKeys: []string{key.Public}, Password: c.sshPass, SudoPassword: c.sudo}})
+			login, err := json.Marshal(c.login)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 0), with(t, helmParams),
+				with(t, fmt.Sprintf(`{"master_node":%s,"worker_node":%[1]s}`, login)))
+			_, extra := l.Entry(kubeadm.VIMID(id))
+			info, _ := extra["helm_info"].(map[string]any)
+			delete(info, "masternode_ip")
+			delete(info, "masternode_host_keys")
+			c.want["masternode_username"] = "ubuntu"
+			if diff := cmp.Diff(c.want, info); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

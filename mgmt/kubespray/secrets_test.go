@@ -1,9 +1,7 @@
 package kubespray_test
 
 import (
-	"crypto"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -19,20 +17,6 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// protected is the private key behind a passphrase.
-func protected(t testing.TB, key sshtest.Key, passphrase string) string {
-	t.Helper()
-	raw, err := ssh.ParseRawPrivateKey(key.PEM)
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, err := ssh.MarshalPrivateKeyWithPassphrase(raw.(crypto.PrivateKey), "", []byte(passphrase))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(block))
-}
-
 // TestKeys: machines and the Ansible server are logged in to with keys, also from the Ansible server and where the key has
 // a passphrase; sudo asks for its own password.
 func TestKeys(t *testing.T) {
@@ -44,7 +28,7 @@ func TestKeys(t *testing.T) {
 			s.AuthorizedKeys, s.Password, s.Sshpass = []string{server.Public}, "unknown", false
 		},
 	})
-	secret := protected(t, nodes, "phrase")
+	secret := mgmttest.Protected(t, nodes, "phrase")
 	id := l.Instantiated(sample, mgmttest.Sized("simple", 0), with(t, `{
 		"ansible":{"password":null,"private_key":`+mgmttest.Quoted(string(server.PEM))+`,"host_key":`+mgmttest.Quoted(l.server().PublicKey())+`},
 		"master_node":{"password":null,"private_key":`+mgmttest.Quoted(string(nodes.PEM))+`,"become_password":"become"},

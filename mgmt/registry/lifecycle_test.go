@@ -9,10 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -52,6 +55,27 @@ func TestFloatingAddress(t *testing.T) {
 	must(t, l.push(l.connection(id), "team/web:1"))
 	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
 	must(t, l.push(l.connection(id), "team/web:2"))
+}
+
+// TestKeys: the machine accepts only a key, with and without a passphrase; the password is only for sudo.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	key := sshtest.NewKey(t, ssh.KeyAlgoED25519)
+	plain, locked := mgmttest.Quoted(string(key.PEM)), mgmttest.Quoted(mgmttest.Protected(t, key, "phrase"))
+	for name, c := range map[string]struct{ login, sudo string }{
+		"key":                   {`{"ssh_password":null,"ssh_private_key":` + plain + `}`, ""},
+		"key with passphrase":   {`{"ssh_password":null,"ssh_private_key":` + locked + `,"ssh_passphrase":"phrase"}`, ""},
+		"key and sudo password": {`{"ssh_password":"become","ssh_private_key":` + plain + `}`, "become"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, setup{sandbox: sandbox.Config{AuthorizedKeys: []string{key.Public}, Password: "unknown", SudoPassword: c.sudo}})
+			id := l.Instantiated("instantiate.json", with(t, c.login))
+			must(t, l.push(l.connection(id), "team/web:1"))
+			l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.VNFCs(id)[0].ID}}))
+			must(t, l.push(l.connection(id), "team/web:2"))
+		})
+	}
 }
 
 func TestConnectionOfOthers(t *testing.T) {
