@@ -7,14 +7,18 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
+	"github.com/vnfkit/vnfkit/infra/openstack"
+	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/bearer"
@@ -22,18 +26,19 @@ import (
 
 // config are the settings of the program: a YAML file, and flags that override it.
 type config struct {
-	Listen   string      `yaml:"listen"`   // address and port
-	APIRoot  string      `yaml:"api_root"` // of URIs in answers and notifications, such as https://vnfm.example.com:9890
-	Packages string      `yaml:"packages"` // folder of CSARs, or of folders with the layout of one
-	Data     string      `yaml:"data"`     // folder of the database, the key and what Helm keeps
-	Key      string      `yaml:"key"`      // file with the key that seals the database; default: key in Data, made if missing
-	Postgres string      `yaml:"postgres"` // DSN of a PostgreSQL instead of SQLite; the environment variable VNFM_POSTGRES overrides it
-	TLS      tlsConfig   `yaml:"tls"`
-	Tokens   tokenConfig `yaml:"tokens"`
-	Scripts  []string    `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
-	VIMs     []vimConfig `yaml:"vims"`    // requests that name no VIM use the first one
+	Listen   string        `yaml:"listen"`   // address and port
+	APIRoot  string        `yaml:"api_root"` // of URIs in answers and notifications, such as https://vnfm.example.com:9890
+	Packages string        `yaml:"packages"` // folder of CSARs, or of folders with the layout of one
+	Data     string        `yaml:"data"`     // folder of the database, the key and what Helm keeps
+	Key      string        `yaml:"key"`      // file with the key that seals the database; default: key in Data, made if missing
+	Postgres string        `yaml:"postgres"` // DSN of a PostgreSQL instead of SQLite; the environment variable VNFM_POSTGRES overrides it
+	TLS      tlsConfig     `yaml:"tls"`
+	Tokens   tokenConfig   `yaml:"tokens"`
+	Scripts  []string      `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
+	VIMs     []vimConfig   `yaml:"vims"`    // requests that name no VIM use the first one
+	Sandbox  sandboxConfig `yaml:"sandbox"` // with -sandbox
 
-	sandbox bool
+	onSandbox bool
 }
 
 type tlsConfig struct {
@@ -58,20 +63,27 @@ type vimConfig struct {
 	AccessInfo    map[string]any `yaml:"access_info"`
 }
 
+// sandboxConfig makes the sandbox like the OpenStack that requests were written for.
+type sandboxConfig struct {
+	VIMs     map[string]string       `yaml:"vims"`     // ids by which requests name the sandbox, and the vimType of each
+	Floating map[string]string       `yaml:"floating"` // sandbox.Config.Floating
+	Ansible  []sandbox.AnsibleServer `yaml:"ansible"`  // sandbox.Config.Ansible
+}
+
 // readConfig reads the flags and the file that they name.
 func readConfig(args []string) (*config, error) {
 	var flags config
 	set := flag.NewFlagSet("vnfm", flag.ContinueOnError)
 	file := set.String("config", "", "YAML file with settings; README.md has them")
-	set.BoolVar(&flags.sandbox, "sandbox", false, "serve machines inside this process, with the sample packages; anyone on this machine may use it")
+	set.BoolVar(&flags.onSandbox, "sandbox", false, "serve machines inside this process, with the sample packages; anyone on this machine may use it")
 	set.StringVar(&flags.Listen, "listen", "", "address and port (default 127.0.0.1:9890)")
 	set.StringVar(&flags.Packages, "packages", "", "folder of VNF packages")
 	set.StringVar(&flags.Data, "data", "", "folder that keeps all state (with -sandbox by default a temporary one)")
 	if err := set.Parse(args); err != nil {
 		return nil, err
 	}
-	c := &config{Listen: "127.0.0.1:9890", sandbox: flags.sandbox}
-	if c.sandbox {
+	c := &config{Listen: "127.0.0.1:9890", onSandbox: flags.onSandbox}
+	if c.onSandbox {
 		c.Packages = filepath.Dir(samples.Package("k8s-cluster"))
 	}
 	if *file != "" {
@@ -111,7 +123,7 @@ func (c *config) check() error {
 	host, _, badListen := net.SplitHostPort(c.Listen)
 	wrong(badListen != nil, "listen", "must be an address and a port, such as 127.0.0.1:9890")
 	wrong(c.Packages == "", "packages", "is required: a folder of VNF packages")
-	wrong(c.Data == "" && !c.sandbox, "data", "is required: a folder for the state")
+	wrong(c.Data == "" && !c.onSandbox, "data", "is required: a folder for the state")
 	wrong((c.TLS.Certificate == "") != (c.TLS.Key == ""), "tls", "needs both certificate and key")
 	wrong((c.TLS.ClientCA == "") != (len(c.TLS.Clients) == 0), "tls", "needs both client_ca and clients to identify clients by certificates")
 	wrong(c.TLS.ClientCA != "" && c.TLS.Certificate == "", "tls.client_ca", "needs certificate and key")
@@ -122,6 +134,12 @@ func (c *config) check() error {
 		c.Listen+" can be reached from other machines: that needs tls.certificate, and tokens or tls.client_ca to identify clients")
 	for i, v := range c.VIMs {
 		wrong(v.ID == "" || v.Type == "", fmt.Sprintf("vims[%d]", i), "needs id and type")
+		wrong(slices.Contains(slices.Collect(maps.Values(c.Sandbox.VIMs)), v.Type), fmt.Sprintf("vims[%d]", i), "has a type that sandbox.vims gives to the sandbox")
+	}
+	wrong(!c.onSandbox && (c.Sandbox.VIMs != nil || c.Sandbox.Floating != nil || c.Sandbox.Ansible != nil), "sandbox", "needs the flag -sandbox")
+	for _, id := range slices.Sorted(maps.Keys(c.Sandbox.VIMs)) {
+		kind := c.Sandbox.VIMs[id]
+		wrong(kind != openstack.VimTypeV1 && kind != openstack.VimTypeV2, "sandbox.vims."+id, "must be "+openstack.VimTypeV1+" or "+openstack.VimTypeV2)
 	}
 	return errors.Join(faults...)
 }

@@ -10,7 +10,7 @@ import (
 
 // greet says where the VNFM is and, on a sandbox that anyone on this machine may use, what to try.
 func (v *vnfm) greet(address net.Addr) {
-	if !v.config.sandbox || v.config.TLS.Certificate != "" || v.config.identifies() {
+	if !v.config.onSandbox || v.config.TLS.Certificate != "" || v.config.identifies() {
 		v.log.Info("serving", "address", address.String())
 		return
 	}

@@ -54,6 +54,10 @@ func TestConfig(t *testing.T) {
 		"local":          {"packages: p\ndata: d", nil, nil},
 		"flags go first": {"listen: nonsense", []string{"-packages=p", "-data=d", "-listen=[::1]:1"}, nil},
 		"reachable":      {"listen: :9890", []string{"-sandbox"}, []string{"listen: :9890 can be reached from other machines"}},
+		"like OpenStack": {"sandbox: {vims: {a: openstack, b: ETSINFV.OPENSTACK_KEYSTONE.V_3}, floating: {f: cp}, ansible: [{address: 10.0.0.1}]}", []string{"-sandbox"}, nil},
+		"no sandbox":     {"packages: p\ndata: d\nsandbox: {floating: {f: cp}}", nil, []string{"sandbox: needs the flag"}},
+		"two of a type": {"vims: [{id: a, type: openstack}]\nsandbox: {vims: {b: openstack, c: kubernetes}}", []string{"-sandbox"}, []string{
+			"vims[0]: has a type that sandbox.vims gives", "sandbox.vims.c: must be openstack or ETSINFV.OPENSTACK_KEYSTONE.V_3"}},
 		"many": {"listen: x\ntls: {certificate: c, clients: {CN=a: ''}}\ntokens: {issuer: i}\nvims: [{id: a}]", nil, []string{
 			"packages: ", "data: ", "listen: must be", "tls: needs both certificate and key", "tls: needs both client_ca and clients", "tokens: needs key_set", "vims[0]: needs id and type"}},
 		"TLS and tokens": {"listen: 0.0.0.0:9890\npackages: p\ndata: d\ntls: {certificate: c, key: k}\ntokens: {key_set: s, issuer: i, audience: a}", nil, nil},

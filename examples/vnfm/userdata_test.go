@@ -24,7 +24,7 @@ func TestUserDataClasses(t *testing.T) {
 			must(t, err)
 			var request vnflcm.InstantiateVnfRequest
 			must(t, json.Unmarshal(text, &request))
-			v, err := compose(t.Context(), &config{sandbox: true, Packages: samples.Package(pkg), VIMs: []vimConfig{{ID: request.VimConnectionInfo[0].VimID, Type: "openstack",
+			v, err := compose(t.Context(), &config{onSandbox: true, Packages: samples.Package(pkg), VIMs: []vimConfig{{ID: request.VimConnectionInfo[0].VimID, Type: "openstack",
 				InterfaceInfo: map[string]any{"endpoint": "http://127.0.0.1:1/v3"}, AccessInfo: map[string]any{"username": "u", "password": "p", "project": "nfv"}}}}, slog.New(slog.DiscardHandler))
 			must(t, err)
 			defer v.close()

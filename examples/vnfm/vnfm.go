@@ -95,7 +95,7 @@ func (v *vnfm) addAPI(ctx context.Context) error {
 		return err
 	}
 	policy := notify.RefuseLocal
-	if v.config.sandbox {
+	if v.config.onSandbox {
 		policy = notify.AllowAny // a subscriber on this machine
 	}
 	v.notifier = notify.New(v.Manager, notify.Options{Allow: policy, Logger: v.log})
@@ -163,15 +163,18 @@ func (v *vnfm) addDrivers(c *vnflcm.Config) error {
 		"KubernetesClusterUserData": openstack.DefaultUserData, "SampleUserData": openstack.DefaultUserData}})
 	v.atEnd(func() error { heat.Close(); return nil })
 	c.Infra = map[string]vnflcm.InfraDriver{openstack.VimTypeV1: heat, openstack.VimTypeV2: heat}
-	if v.config.sandbox {
+	if v.config.onSandbox {
 		// Slow programs take a moment, so that there is something to see.
 		world, err := sandbox.Open(sandbox.Config{Dir: filepath.Join(v.config.Data, "world"), Takes: 300 * time.Millisecond,
-			Virtual: []string{"vip_CP"}, PublicImages: []string{"registry:latest"}})
+			Virtual: []string{"vip_CP"}, PublicImages: []string{"registry:latest"}, Floating: v.config.Sandbox.Floating, Ansible: v.config.Sandbox.Ansible})
 		if err != nil {
 			return err
 		}
 		v.atEnd(world.Close)
 		c.Infra["sandbox"], dial = world, world.Dial
+		for _, kind := range v.config.Sandbox.VIMs {
+			c.Infra[kind] = world
+		}
 	}
 	pool := sshexec.NewPool(sshexec.Options{Dial: dial})
 	v.atEnd(pool.Close)
@@ -203,8 +206,11 @@ func helm(cluster *rest.Config, dir string) (helmclient.Client, error) {
 // addVIMs registers the VIMs of the configuration. The first one is the default.
 func (v *vnfm) addVIMs(ctx context.Context) error {
 	list := v.config.VIMs
-	if v.config.sandbox {
+	if v.config.onSandbox {
 		list = append(slices.Clone(list), vimConfig{ID: "sandbox", Type: "sandbox"})
+		for id, kind := range v.config.Sandbox.VIMs {
+			list = append(list, vimConfig{ID: id, Type: kind})
+		}
 	}
 	for i, vim := range list {
 		info, err := vim.connection()
