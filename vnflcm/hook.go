@@ -56,7 +56,8 @@ func RunHook(ctx context.Context, c Config, driver MgmtDriver, hook Hook, op *Op
 }
 
 // hookOf finds the function for a hook. If the driver has no rollback hook, that of the inverse operation is used. A
-// missing start hook does nothing: its record stores the machines, which the end hook needs.
+// missing start hook does nothing: its record stores the machines, which the end hook needs. A missing hook of the
+// termination does nothing, as in the operations of a Manager.
 func hookOf(driver MgmtDriver, hook Hook) (func(context.Context, *Operation) error, error) {
 	hooks := driver.Hooks()
 	if do := hooks[hook]; do != nil {
@@ -64,6 +65,9 @@ func hookOf(driver MgmtDriver, hook Hook) (func(context.Context, *Operation) err
 	}
 	if do := hooks[hook.inverse()]; do != nil {
 		return do, nil
+	}
+	if inverse := hook.inverse(); inverse == TerminateStart || inverse == TerminateEnd {
+		return Noop, nil
 	}
 	if base, starts := strings.CutSuffix(string(hook.inverse()), startSuffix); starts && hooks[Hook(base+endSuffix)] != nil {
 		return Noop, nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/internal/tackertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -47,25 +49,52 @@ type lab struct {
 	t         *testing.T
 	world     *sandbox.World
 	data      string
+	driver    string // of the program
 	conductor *tackertest.Conductor
 	id        string
 	results   map[string]string                             // by hooks
 	limit     func(context.Context, string) context.Context // of the next hooks
 }
 
-func newLab(t *testing.T) *lab {
+// setup is a driver of the program with the sample package that names it.
+type setup struct {
+	driver, pkg, name string // name is the name of the driver in the VNFD
+	sandbox           sandbox.Config
+}
+
+var kubeadmSetup = setup{driver: "kubeadm", pkg: "k8s-cluster", name: "mgmt-drivers-kubernetes"}
+
+// withHooks copies a package and names the driver at every hook that docs/tacker.md lists.
+func withHooks(t *testing.T, dir, name string) string {
 	t.Helper()
-	dir := samples.Package("k8s-cluster")
-	world, err := sandbox.Open(sandbox.Config{})
+	files := map[string]string{}
+	definitions, err := filepath.Glob(filepath.Join(dir, "Definitions", "*_df_*.yaml"))
 	must(t, err)
-	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
-	l := &lab{t: t, world: world, data: t.TempDir(), results: map[string]string{}}
-	l.conductor = &tackertest.Conductor{Of: kubeadm.New(kubeadm.Config{Pool: pool}), Dir: dir, VIM: openStack(t), Run: l.run}
+	interfaces := regexp.MustCompile(`(        Vnflcm:\n)(?:          .+\n)+`)
+	for _, file := range definitions {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		hooks := "${1}"
+		for hook := range (&tackertest.Conductor{}).Hooks() {
+			hooks += "          " + string(hook) + ": {implementation: " + name + "}\n"
+		}
+		files["Definitions/"+filepath.Base(file)] = interfaces.ReplaceAllString(string(text), hooks)
+	}
+	return mgmttest.Package(t, dir, files)
+}
+
+func newLab(t *testing.T, s setup) *lab {
+	t.Helper()
+	dir := withHooks(t, samples.Package(s.pkg), s.name)
+	world, err := sandbox.Open(s.sandbox)
+	must(t, err)
+	l := &lab{t: t, world: world, data: t.TempDir(), driver: s.driver, results: map[string]string{}}
+	l.conductor = &tackertest.Conductor{Dir: dir, VIM: openStack(t), Run: l.run}
 	l.Manager, err = vnflcm.New(t.Context(), vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Packages: vnflcm.DirPackages(dir),
-		Infra: map[string]vnflcm.InfraDriver{"sandbox": world}, Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": l.conductor}})
+		Infra: map[string]vnflcm.InfraDriver{"sandbox": world}, Mgmt: map[string]vnflcm.MgmtDriver{s.name: l.conductor}})
 	must(t, err)
 	t.Cleanup(func() {
-		if err := errors.Join(l.Close(context.Background()), pool.Close(), world.Close()); err != nil {
+		if err := errors.Join(l.Close(context.Background()), world.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -91,9 +120,18 @@ func (l *lab) run(ctx context.Context, op *vnflcm.Operation, said []byte) error 
 	h.drivers = drivers(pool)
 	h.resources = func(context.Context, *hookrun.TackerV2) (vnflcm.Resources, error) { return op.Resources, nil }
 	var out bytes.Buffer
-	err = h.hook(ctx, "kubeadm", bytes.NewReader(said), &out)
+	err = h.hook(ctx, l.driver, bytes.NewReader(said), &out)
 	l.results[op.Phase()] = out.String()
 	return errors.Join(err, h.close(), pool.Close())
+}
+
+// request is a request of the sample package.
+func (l *lab) request(name string) vnflcm.InstantiateVnfRequest {
+	l.t.Helper()
+	request, err := samples.Request(filepath.Join(l.conductor.Dir, "requests", name), nil)
+	must(l.t, err)
+	request.VimConnectionInfo = vnflcm.VimConnections{{VimID: "sandbox"}}
+	return request
 }
 
 func (l *lab) must(opID string, err error) {
@@ -128,9 +166,8 @@ func (l *lab) worker() string {
 // TestLife is a cluster whose hooks Tacker has run, each by a process. The first process is stopped after the first node has joined.
 func TestLife(t *testing.T) {
 	t.Parallel()
-	l := newLab(t)
-	request, err := samples.Request(filepath.Join(l.conductor.Dir, "requests", "instantiate_sandbox.json"), nil)
-	must(t, err)
+	l := newLab(t, kubeadmSetup)
+	request := l.request("instantiate_sandbox.json")
 	var stopped atomic.Bool
 	l.limit = func(ctx context.Context, _ string) context.Context {
 		ctx, stop := context.WithCancelCause(ctx)

@@ -29,12 +29,12 @@ func TestScript(t *testing.T) {
 	if os.Getenv(tackertest.TackerEnv) == "" {
 		t.Logf("%s names no checkout of Tacker: the conductor is imitated", tackertest.TackerEnv)
 	}
-	for name, c := range map[string]struct{ program, before, vims, published, failure string }{
-		"nothing": {"echo '{}'", `{"old": {"a": "1"}}`, `vim1`, `{"old":{"a":"1"}}`, ""},
-		"a cluster": {`echo '{"published": {"srv1": {"address": "192.0.2.1"}}, "vims": [{"vimId": "a", "vimType": "kubernetes", "accessInfo": {"bearer_token": "t"}}]}'`,
+	for name, c := range map[string]struct{ driver, program, before, vims, published, failure string }{
+		"nothing": {"registry", "echo '{}'", `{"old": {"a": "1"}}`, `vim1`, `{"old":{"a":"1"}}`, ""},
+		"a cluster": {"kubeadm", `echo '{"published": {"srv1": {"address": "192.0.2.1"}}, "vims": [{"vimId": "a", "vimType": "kubernetes", "accessInfo": {"bearer_token": "t"}}]}'`,
 			`{"old": {"a": "1"}}`, `vim1 a`, `{"srv1":{"address":"192.0.2.1"}}`, ""},
-		"kept":   {`echo '{"vims": [{"vimId": "a", "vimType": "kubernetes"}]}'`, `{"srv1": {"b": "2"}}`, `vim1 a`, `{"srv1":{"b":"2"}}`, ""},
-		"failed": {"echo why it failed >&2; exit 3", "{}", "", "", "heal_end failed: b'why it failed"},
+		"kept":   {"kubespray", `echo '{"vims": [{"vimId": "a", "vimType": "kubernetes"}]}'`, `{"srv1": {"b": "2"}}`, `vim1 a`, `{"srv1":{"b":"2"}}`, ""},
+		"failed": {"kubeadm", "echo why it failed >&2; exit 3", "{}", "", "", "heal_end failed: b'why it failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,11 +43,11 @@ func TestScript(t *testing.T) {
 			must(t, err)
 			must(t, os.MkdirAll(filepath.Join(dir, "Definitions"), 0o700))
 			must(t, os.MkdirAll(filepath.Join(dir, "Scripts"), 0o700))
-			must(t, os.WriteFile(filepath.Join(dir, "Scripts", "kubeadm.py"), text, 0o600))
-			program := "#!/bin/sh\ncat >" + dir + "/in\n[ \"$*\" = '-driver kubeadm' ] || exit 9\n" + c.program + "\n"
+			must(t, os.WriteFile(filepath.Join(dir, "Scripts", c.driver+".py"), text, 0o600))
+			program := "#!/bin/sh\ncat >" + dir + "/in\n[ \"$*\" = '-driver " + c.driver + "' ] || exit 9\n" + c.program + "\n"
 			must(t, os.WriteFile(filepath.Join(dir, "Scripts", "tacker-mgmt-driver"), []byte(program), 0o700)) //nolint:gosec // a program
 			given := strings.NewReplacer("DIR", dir, "PUBLISHED", c.before).Replace(said)
-			out, err := tackertest.Execute(t.Context(), []byte(given), "../Scripts/kubeadm.py")
+			out, err := tackertest.Execute(t.Context(), []byte(given), "../Scripts/"+c.driver+".py")
 			if c.failure != "" {
 				if err == nil || !strings.Contains(err.Error(), c.failure) {
 					t.Errorf("error %v", err)

@@ -179,7 +179,6 @@ func (s *scene) start(store vnflcm.Store) *process {
 			c.Mgmt[driverName] = s.wrap(c.Mgmt[driverName].(*kubeadm.Driver))
 		}
 		if s.conductor != nil {
-			s.conductor.Of = c.Mgmt[driverName]
 			c.Mgmt[driverName] = s.conductor
 		}
 	}))

@@ -12,8 +12,7 @@ import (
 
 // Conductor is a management driver that has its hooks run as Tacker does.
 type Conductor struct {
-	Of  vnflcm.MgmtDriver // driver whose hooks are called
-	Dir string            // of the unpacked VNF package
+	Dir string // of the unpacked VNF package
 	VIM vnflcm.VimConnectionInfo
 	Run func(ctx context.Context, op *vnflcm.Operation, said []byte) error
 }
@@ -21,11 +20,15 @@ type Conductor struct {
 // Validate implements vnflcm.MgmtDriver. Tacker does not validate.
 func (*Conductor) Validate(context.Context, *vnflcm.Operation) error { return nil }
 
+// hooks are those at which docs/tacker.md has the driver named in the VNFD, whether or not the driver has them.
+var hooks = []vnflcm.Hook{vnflcm.InstantiateEnd, vnflcm.ScaleStart, vnflcm.ScaleEnd, vnflcm.HealStart, vnflcm.HealEnd, vnflcm.TerminateStart, vnflcm.TerminateEnd,
+	vnflcm.InstantiateRollbackStart, vnflcm.InstantiateRollbackEnd, vnflcm.ScaleRollbackStart, vnflcm.ScaleRollbackEnd}
+
 // Hooks implements vnflcm.MgmtDriver.
 func (c *Conductor) Hooks() vnflcm.Hooks {
-	hooks := vnflcm.Hooks{}
-	for name := range c.Of.Hooks() {
-		hooks[name] = func(ctx context.Context, op *vnflcm.Operation) error {
+	out := vnflcm.Hooks{}
+	for _, name := range hooks {
+		out[name] = func(ctx context.Context, op *vnflcm.Operation) error {
 			said, err := c.said(op)
 			if err != nil {
 				return err
@@ -33,7 +36,7 @@ func (c *Conductor) Hooks() vnflcm.Hooks {
 			return c.Run(ctx, op, said)
 		}
 	}
-	return hooks
+	return out
 }
 
 // said is the dictionary of Tacker.
@@ -64,9 +67,15 @@ func (*Conductor) info(op *vnflcm.Operation) map[string]any {
 		"metadata": map[string]any{"stack_id": op.Metadata["stack_id"]}}
 }
 
-// request returns the request of the operation. Tacker names the VNFCs to heal by their servers.
+// request returns the request of the operation, also while it is rolled back. Tacker names the VNFCs to heal by their servers.
 func request(op *vnflcm.Operation) any {
 	switch {
+	case op.RollingBack && op.Terminate != nil:
+		return op.Initial
+	case op.RollingBack && op.Scale != nil:
+		scale := *op.Scale
+		scale.Type = vnflcm.ScaleOut // no other scaling is rolled back
+		return scale
 	case op.Instantiate != nil:
 		return *op.Instantiate
 	case op.Scale != nil:

@@ -62,8 +62,9 @@ type Result = vnflcm.HookResult
 // Run runs the hook, or continues it, or returns its result if it has succeeded before. The driver validates the request first,
 // except in a rollback.
 //
-// A start hook that the driver lacks does nothing if the driver has the end hook, which then finds out what has changed. In the
-// place of a rollback hook that the driver lacks, Run runs the hook of the inverse operation.
+// A start hook that the driver lacks does nothing if the driver has the end hook, which then finds out what has changed. A hook of
+// the termination that the driver lacks does nothing, as in the operations of a Manager. In the place of a rollback
+// hook that the driver lacks, Run runs the hook of the inverse operation.
 //
 // ErrInvalidRequest: the Call or the request has faults. ErrNotSupported: the driver lacks the hook. ErrConflict: an earlier Call gave
 // the OperationID and hook another InstanceID. ErrUnreadable: the store is sealed under another key. The driver returns all other

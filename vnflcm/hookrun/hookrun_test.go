@@ -297,6 +297,42 @@ func TestEnd(t *testing.T) {
 	want(map[string]int{"hook": 1, "hook-initial": 1, "state": 2, "vim": 2})
 }
 
+// onMachines is a driver with nothing outside of the machines: its VNFs are terminated without it.
+type onMachines struct{ *cluster }
+
+func (d onMachines) Hooks() vnflcm.Hooks { return vnflcm.Hooks{vnflcm.InstantiateEnd: d.setUp} }
+
+// TestMissingHooks: hooks of the termination that the driver lacks do nothing but remove the records. Other hooks are refused.
+func TestMissingHooks(t *testing.T) {
+	t.Parallel()
+	for _, hooks := range [][]vnflcm.Hook{{vnflcm.TerminateStart, vnflcm.TerminateEnd}, {vnflcm.InstantiateRollbackStart, vnflcm.InstantiateRollbackEnd}} {
+		store, driver := vnflcm.NewMemoryStore(), onMachines{&cluster{}}
+		r := runner(store, driver)
+		if _, err := r.Run(t.Context(), call(t)); err != nil {
+			t.Fatal(err)
+		}
+		for _, hook := range hooks {
+			_, err := r.Run(t.Context(), call(t, func(c *hookrun.Call) {
+				if c.Hook = hook; hook == vnflcm.TerminateStart || hook == vnflcm.TerminateEnd {
+					c.OperationID, c.Request = "op-2", vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}
+				}
+			}))
+			if err != nil {
+				t.Errorf("%s: %v", hook, err)
+			}
+		}
+		if diff := cmp.Diff(map[string]int{"hook": 1, "vim": 1}, count(t, store)); diff != "" {
+			t.Errorf("records after %s:\n%s", hooks[1], diff)
+		}
+		_, err := r.Run(t.Context(), call(t, func(c *hookrun.Call) {
+			c.Hook, c.Request = vnflcm.ScaleStart, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}
+		}))
+		if !errors.Is(err, vnflcm.ErrNotSupported) {
+			t.Errorf("scaling: %v", err)
+		}
+	}
+}
+
 // TestTwice: a second call waits for the first one, and returns its result.
 func TestTwice(t *testing.T) {
 	t.Parallel()
