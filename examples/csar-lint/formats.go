@@ -17,7 +17,7 @@ func writeText(out io.Writer, results []result) error {
 	var b strings.Builder
 	for _, r := range results {
 		for _, p := range r.Problems {
-			fmt.Fprintf(&b, "%s: %s: %s\n", where(r.Path, p), p.Severity, p.Text())
+			fmt.Fprintf(&b, "%s: %s: %s [%s]\n", where(r.Path, p), p.Severity, p.Text(), p.Code)
 		}
 		fmt.Fprintf(&b, "%s: %s", r.Path, r.Verdict)
 		if r.Reason != "" {
@@ -58,7 +58,9 @@ type (
 		Invocations []sarifInvocation `json:"invocations"`
 	}
 	sarifRule struct {
-		ID problem.Code `json:"id"`
+		ID          problem.Code `json:"id"`
+		Description sarifText    `json:"shortDescription"`
+		HelpURI     string       `json:"helpUri"`
 	}
 	sarifText struct {
 		Text string `json:"text"`
@@ -91,6 +93,9 @@ type (
 	}
 )
 
+// codesURI is the documentation of the codes.
+const codesURI = "https://pkg.go.dev/github.com/vnfkit/vnfkit/tosca/problem#pkg-constants"
+
 func writeSARIF(out io.Writer, results []result) error {
 	var run sarifRun
 	run.Tool.Driver.Name = "csar-lint"
@@ -111,7 +116,7 @@ func writeSARIF(out io.Writer, results []result) error {
 	}
 	run.Tool.Driver.Rules = []sarifRule{}
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{code})
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{code, sarifText{code.Description()}, codesURI})
 	}
 	run.Invocations = []sarifInvocation{invocation}
 	to := json.NewEncoder(out)

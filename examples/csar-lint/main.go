@@ -43,7 +43,8 @@ type result struct {
 type verdict string
 
 const (
-	clean      verdict = "clean" // perhaps with warnings
+	clean      verdict = "clean"
+	warned     verdict = "warnings" // and no problems
 	faulty     verdict = "problems"
 	unreadable verdict = "unreadable"
 )
@@ -63,6 +64,17 @@ func main() {
 
 var errUsage = errors.New("usage: csar-lint [-format text|json|sarif] [-strict] [-roots PEM] [-require-signature] PATH [PATH ...]")
 
+// help says how the program is called. The flags follow.
+const help = `Csar-lint checks VNF packages: their form, digests, signatures and descriptors.
+
+	csar-lint vnf.csar                             for people
+	csar-lint -format sarif vnf.csar               for code scanners
+	csar-lint -strict -roots vendor.pem *.csar     as a VNF manager that trusts one vendor
+
+Exit codes: 0 no package has errors, 1 a package has errors, 2 a package could not be read or the command line is wrong.
+
+`
+
 // run returns the exit code, and why the packages could not be checked or the results not be written.
 func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	flags := flag.NewFlagSet("csar-lint", flag.ContinueOnError)
@@ -71,7 +83,10 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	strict := flags.Bool("strict", false, "let no deviation from the specifications pass")
 	roots := flags.String("roots", "", "file with the certificates (PEM) of trusted signers; implies -require-signature")
 	signed := flags.Bool("require-signature", false, "refuse a package that no trusted signer has signed as a whole")
-	if err := flags.Parse(args); err != nil {
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return exitClean, writeHelp(out, flags)
+	case err != nil:
 		return exitUnreadable, fmt.Errorf("%w\n%w", err, errUsage)
 	}
 	write, known := writers[*format]
@@ -98,6 +113,13 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	return code, nil
 }
 
+func writeHelp(out io.Writer, flags *flag.FlagSet) error {
+	_, err := fmt.Fprintf(out, "%s\n\n%s", errUsage, help)
+	flags.SetOutput(out)
+	flags.PrintDefaults()
+	return err
+}
+
 // options are the options of the parser: any descriptor, of a VNF, a PNF or a network service. Roots imply that a
 // signature is required: a person who changes a package could also remove its signature.
 func options(strict, signed bool, roots string) ([]tosca.Option, error) {
@@ -122,8 +144,8 @@ func options(strict, signed bool, roots string) ([]tosca.Option, error) {
 	return append(opts, tosca.WithIntegrity(integrity)), nil
 }
 
-// check checks a package, and returns the exit code that it alone would give. Problems of the tolerated severity leave
-// it clean.
+// check checks a package, and returns the exit code that it alone would give. Problems of the tolerated severity do not change
+// that.
 func check(ctx context.Context, path string, tolerated problem.Severity, opts []tosca.Option) (result, int) {
 	problems, err := tosca.Check(ctx, path, opts...)
 	switch {
@@ -132,7 +154,11 @@ func check(ctx context.Context, path string, tolerated problem.Severity, opts []
 	case slices.ContainsFunc(problems, func(p problem.Problem) bool { return p.Severity != tolerated }):
 		return result{Path: path, Verdict: faulty, Problems: problems}, exitProblems
 	}
-	return result{Path: path, Verdict: clean, Problems: append(problem.List{}, problems...)}, exitClean
+	r := result{Path: path, Verdict: clean, Problems: append(problem.List{}, problems...)}
+	if len(problems) > 0 {
+		r.Verdict = warned
+	}
+	return r, exitClean
 }
 
 // where is a position as editors and CI systems take it to jump there: a path of the file system where the package is a

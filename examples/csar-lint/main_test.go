@@ -49,7 +49,7 @@ func TestExitCodes(t *testing.T) {
 	if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	warned := samples.Package("k8s-cluster") // its images have no checksums
+	withWarnings := samples.Package("k8s-cluster") // its images have no checksums
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -57,10 +57,11 @@ func TestExitCodes(t *testing.T) {
 		want []string // in the output
 	}{
 		{"clean", []string{good}, exitClean, []string{good + ": clean"}},
-		{"problems", []string{good, bad}, exitProblems, []string{"TOSCA 2.0 is not supported", "x.csar/vnfd.yaml:1:28: error:", bad + ": problems"}},
-		{"warnings", []string{warned}, exitClean, []string{": warning: ", warned + ": clean"}},
+		{"problems", []string{good, bad}, exitProblems, []string{"TOSCA 2.0 is not supported", "[tosca.version]", "x.csar/vnfd.yaml:1:28: error:", bad + ": problems"}},
+		{"help", []string{"-h"}, exitClean, []string{"usage: csar-lint", "csar-lint vnf.csar", "-require-signature", "Exit codes:"}},
+		{"warnings", []string{withWarnings}, exitClean, []string{": warning: ", withWarnings + ": warnings"}},
 		{"strict", []string{"-strict", good}, exitClean, []string{good + ": clean"}},
-		{"strict, warnings", []string{"-strict", warned}, exitProblems, []string{": error: ", warned + ": problems"}},
+		{"strict, warnings", []string{"-strict", withWarnings}, exitProblems, []string{": error: ", withWarnings + ": problems"}},
 		{"roots, no signature", []string{"-roots", roots, good}, exitProblems, []string{": error: the package is not signed", good + ": problems"}},
 		{"no signature", []string{"-require-signature", good}, exitProblems, []string{": error: the package is not signed", good + ": problems"}},
 		{"not there", []string{bad, none}, exitUnreadable, []string{none + ": unreadable: "}},
@@ -112,7 +113,7 @@ func TestJSON(t *testing.T) {
 		}
 		got = append(got, f)
 	}
-	want := []found{{good, "clean", "", ""}, {bad, "problems", "vnfd.yaml", "tosca.version"}}
+	want := []found{{good, "warnings", "", ""}, {bad, "problems", "vnfd.yaml", "tosca.version"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -139,5 +140,8 @@ func TestSARIF(t *testing.T) {
 	if first.RuleID != "tosca.version" || first.Level != "error" || !strings.HasSuffix(first.Locations[0].Physical.Artifact.URI, "/x.csar/vnfd.yaml") ||
 		first.Locations[0].Physical.Region.Line != 1 {
 		t.Errorf("first result: %+v", first)
+	}
+	if rule := r.Tool.Driver.Rules[0]; rule.ID != "tosca.version" || rule.Description.Text == "" || rule.HelpURI == "" {
+		t.Errorf("rule: %+v", rule)
 	}
 }

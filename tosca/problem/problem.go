@@ -42,6 +42,9 @@ const (
 // grammar (tosca) or the descriptor (vnfd).
 type Code string
 
+// Description says in one or two sentences what problems of this kind are; "" for a code that this package does not have.
+func (c Code) Description() string { return descriptions[c] }
+
 // Problem is one fault found in a package. It is an error.
 type Problem struct {
 	Position

@@ -1,0 +1,68 @@
+package problem_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/tosca/problem"
+)
+
+var update = flag.Bool("update", false, "write descriptions.go")
+
+// TestDescriptions holds that descriptions.go has the sentences of the comments in codes.go.
+func TestDescriptions(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	b.WriteString("package problem\n\n// Written by TestDescriptions with -update.\nvar descriptions = map[Code]string{\n")
+	ast.Inspect(file, func(n ast.Node) bool {
+		v, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		name, text, found := strings.Cut(strings.Join(strings.Fields(v.Doc.Text()), " "), ": ")
+		if !found || name != v.Names[0].Name {
+			t.Errorf("the comment of %s does not begin with its name and a colon", v.Names[0].Name)
+		}
+		fmt.Fprintf(&b, "%s: %s,\n", name, strconv.Quote(strings.ToUpper(text[:1])+text[1:]))
+		return true
+	})
+	b.WriteString("}\n")
+	want, err := format.Source(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("descriptions.go", want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile("descriptions.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("run the test with -update:\n%s", diff)
+	}
+	if text := problem.ZipSlip.Description(); text != "The name of a member leads out of the package." {
+		t.Errorf("%q", text)
+	}
+	if text := problem.Code("other").Description(); text != "" {
+		t.Errorf("a code that does not exist: %q", text)
+	}
+}
