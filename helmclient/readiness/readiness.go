@@ -20,10 +20,11 @@ type Related struct {
 	Events []unstructured.Unstructured // of kind Event; only warnings count
 }
 
-// maxEvents and maxPods bound the details for one object.
+// maxEvents and maxPods bound the details for one object, maxText each text of the cluster.
 const (
 	maxEvents = 3
 	maxPods   = 5
+	maxText   = 1 << 10
 )
 
 // Of counts the ready objects, and explains for each other object what it waits for: its status by kstatus, the state
@@ -66,7 +67,7 @@ func State(o *unstructured.Unstructured) (ready bool, reason string) {
 	result, err := status.Compute(o)
 	switch {
 	case err != nil:
-		return false, err.Error()
+		return false, shorten(err.Error())
 	case result.Status == status.CurrentStatus:
 		return true, ""
 	case o.GetKind() == "Pod":
@@ -74,7 +75,7 @@ func State(o *unstructured.Unstructured) (ready bool, reason string) {
 			return false, why
 		}
 	}
-	return false, result.Message
+	return false, shorten(result.Message)
 }
 
 // Failed reports whether the status of an object says that it will not become ready, so that waiting longer is useless.
@@ -191,5 +192,13 @@ func sentence(reason, message string) string {
 
 func text(m map[string]any, path ...string) string {
 	s, _, _ := unstructured.NestedString(m, path...)
-	return s
+	return shorten(s)
+}
+
+// shorten cuts a text of the cluster.
+func shorten(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + " ..."
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/vnfkit/vnfkit/internal/answerlimit"
 )
 
 // Sentinels, found with errors.Is.
@@ -52,11 +54,14 @@ func (c *Cluster) broken(err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err
 	}
+	if errors.Is(err, answerlimit.ErrTooLong) {
+		return &Error{Endpoint: c.endpoint, kind: answerlimit.ErrTooLong}
+	}
 	kind := ErrUnreachable
 	if distrusted(err) {
 		kind = ErrTLS
 	}
-	return &Error{Endpoint: c.endpoint, Message: err.Error(), kind: kind, cause: err}
+	return &Error{Endpoint: c.endpoint, Message: answerlimit.Shorten(err.Error()), kind: kind, cause: err}
 }
 
 // distrusted: the handshake failed for a reason that stays.
@@ -74,6 +79,9 @@ func distrusted(err error) bool {
 func (c *Cluster) Explain(err error) error {
 	if _, ok := errors.AsType[*Error](err); ok || err == nil {
 		return err
+	}
+	if errors.Is(err, answerlimit.ErrTooLong) {
+		return c.broken(err)
 	}
 	if apierrors.IsUnauthorized(err) {
 		return &Error{Endpoint: c.endpoint, kind: ErrAuth, cause: errStatus(http.StatusUnauthorized)}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/vnfkit/vnfkit/internal/answerlimit"
 )
 
 // Do calls try until it succeeds, fails with a permanent error or ctx ends; then the error has the last reason. It
@@ -57,7 +59,7 @@ func Wait(ctx context.Context, pause time.Duration) error {
 
 // Passing reports whether a retry of the request may succeed.
 func Passing(err error) bool {
-	if errors.Is(err, ErrAuth) || errors.Is(err, ErrTLS) || errors.Is(err, errRedirect) {
+	if errors.Is(err, ErrAuth) || errors.Is(err, ErrTLS) || errors.Is(err, errRedirect) || errors.Is(err, answerlimit.ErrTooLong) {
 		return false
 	}
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {

@@ -5,20 +5,17 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"sync"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/answerlimit"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-const (
-	dialTimeout = 15 * time.Second
-	maxAnswer   = 256 << 20 // a list of ten thousand objects; the server may be hostile
-)
+const dialTimeout = 15 * time.Second
 
 // errRedirect: client-go sends its credentials to any host that a redirect names.
 var errRedirect = errors.New("redirects to another host or port, which is not given the credentials: correct the endpoint")
@@ -44,14 +41,9 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, g.cluster.broken(err)
 	}
 	if answer.StatusCode != http.StatusSwitchingProtocols { // its body is written too
-		answer.Body = limited{io.LimitReader(answer.Body, maxAnswer), answer.Body}
+		answerlimit.ApplyKubernetes(answer)
 	}
 	return answer, nil
-}
-
-type limited struct {
-	io.Reader
-	io.Closer
 }
 
 // patient removes Retry-After from answers, so that clients do not wait as long as a server tells them to: Do limits

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/vnfkit/vnfkit/internal/answerlimit"
 )
 
 // Node is a node of the cluster.
@@ -35,7 +37,7 @@ func newNode(o corev1.Node) Node {
 	}
 	for _, c := range o.Status.Conditions {
 		if c.Type == corev1.NodeReady {
-			n.Ready, n.Reason = c.Status == corev1.ConditionTrue, cmp.Or(c.Message, c.Reason)
+			n.Ready, n.Reason = c.Status == corev1.ConditionTrue, answerlimit.Shorten(cmp.Or(c.Message, c.Reason))
 		}
 	}
 	return n

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
+
+	"github.com/vnfkit/vnfkit/internal/answerlimit"
 )
 
 const (
@@ -26,8 +28,7 @@ const (
 	serverName = "kubernetes"
 
 	requestTimeout = 30 * time.Second
-	maxAnswer      = 64 << 20 // a list of ten thousand pods; the node may be hostile
-	parallel       = 8        // connections through one node
+	parallel       = 8 // connections through one node
 )
 
 // session is a connection to the API server on one control-plane node.
@@ -207,9 +208,6 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer.Header.Del("Retry-After")
-	answer.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(answer.Body, maxAnswer), answer.Body}
+	answerlimit.ApplyKubernetes(answer)
 	return answer, nil
 }

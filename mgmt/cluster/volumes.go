@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/vnfkit/vnfkit/internal/answerlimit"
 )
 
 // ErrVolumeBound reports that a persistent volume is bound to a claim, so that pods may use it. A retry helps after the
@@ -98,7 +100,7 @@ func (c *Cluster[R]) WaitVolumes(ctx context.Context, names []string, report fun
 			switch v.Status.Phase {
 			case corev1.VolumeAvailable, corev1.VolumeBound:
 			case corev1.VolumeFailed:
-				return permanentError{fmt.Errorf("cluster: the persistent volume %s has failed: %s", v.Name, v.Status.Message)}
+				return permanentError{fmt.Errorf("cluster: the persistent volume %s has failed: %s", v.Name, answerlimit.Shorten(v.Status.Message))}
 			default:
 				blocking = append(blocking, fmt.Errorf("the persistent volume %s is %s", v.Name, v.Status.Phase))
 			}

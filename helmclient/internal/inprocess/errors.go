@@ -57,12 +57,32 @@ func classified(err error) bool {
 	return false
 }
 
-// explain adds the class to an error of Helm. unknown is the class for an error that does not come from the API server,
-// nil for none.
+// maxError bounds the text of an error, in which Helm quotes the API server and the chart.
+const maxError = 16 << 10
+
+// shortError is an error with the beginning of its text.
+type shortError struct {
+	text string
+	err  error
+}
+
+func (e *shortError) Error() string { return e.text }
+func (e *shortError) Unwrap() error { return e.err }
+
+// explain adds the class to an error of Helm, and bounds its text. unknown is the class for an error that does not come
+// from the API server, nil for none.
 func (k *Call) explain(err error, unknown error) error {
 	if err == nil {
 		return nil
 	}
+	err = k.classify(err, unknown)
+	if text := err.Error(); len(text) > maxError {
+		return &shortError{strings.ToValidUTF8(text[:maxError], "") + " ...", err}
+	}
+	return err
+}
+
+func (k *Call) classify(err error, unknown error) error {
 	kept := k.failure()
 	if k.ctx.Err() != nil {
 		if classified(kept) {

@@ -3,6 +3,7 @@ package inprocess
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -48,7 +49,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.call.answered.Store(true)
-	response.Body = &body{response.Body, done}
+	response.Body = &body{ReadCloser: response.Body, left: maxAnswer, done: done}
 	return response, nil
 }
 
@@ -100,10 +101,25 @@ func closeBody(r *http.Request) {
 	}
 }
 
-// body ends what ties a request to the call when it has been read.
+// maxAnswer bounds an answer in memory. Helm reads all revisions of the releases of a namespace at once.
+const maxAnswer = 64 << 20
+
+var errTooLong = fmt.Errorf("the answer of the API server is longer than %d MiB", maxAnswer>>20)
+
+// body has a bounded length. When it has been read, it ends what ties a request to the call.
 type body struct {
 	io.ReadCloser
+	left int64
 	done func()
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooLong
+	}
+	return n, err
 }
 
 func (b *body) Close() error {

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,7 +70,7 @@ func (o Open) at(t *testing.T, host, dir string) helmclient.Client {
 func RunAlone(t *testing.T, open Open) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Open){
-		"config": testConfig, "errors of the API": testErrorsOfTheAPI, "hanging API": testHangingAPI, "only one": testOnlyOne,
+		"config": testConfig, "errors of the API": testErrorsOfTheAPI, "hanging API": testHangingAPI, "huge answers": testHugeAnswers, "only one": testOnlyOne,
 		"repositories of two clients": testRepositoriesOfTwoClients, "directories": testDirectories, "nothing from the environment": testNothingFromTheEnvironment,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
@@ -141,6 +142,45 @@ func testErrorsOfTheAPI(t *testing.T, open Open) {
 				if answered := errors.Is(c.want, helmclient.ErrDenied); answered && !errors.As(err, &status) {
 					t.Errorf("%s: %v: the API's own error is lost", call, err)
 				}
+			}
+		})
+	}
+}
+
+// testHugeAnswers: an API server that does not end its answers, or whose messages are long, fails the call with a short
+// error.
+func testHugeAnswers(t *testing.T, open Open) {
+	t.Parallel()
+	long := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"` + strings.Repeat("x", 1<<19) + `"}`
+	for name, c := range map[string]struct {
+		status    int
+		begin     string
+		endless   bool
+		wantError string
+	}{
+		"endless list":   {http.StatusOK, `{"kind":"SecretList","apiVersion":"v1","items":[{}`, true, "longer than 64 MiB"},
+		"a long refusal": {http.StatusForbidden, long, false, "xxx"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sent atomic.Int64
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(c.status)
+				_, err := io.WriteString(w, c.begin)
+				filler := strings.Repeat(",{},{},{}", 1<<13)
+				for before := sent.Load(); c.endless && err == nil && sent.Load() < before+256<<20; {
+					_, err = io.WriteString(w, filler)
+					sent.Add(int64(len(filler)))
+				}
+			}))
+			t.Cleanup(s.Close)
+			_, err := open.at(t, s.URL, t.TempDir()).List(t.Context(), helmclient.Filter{})
+			if err == nil || !strings.Contains(err.Error(), c.wantError) || len(err.Error()) > 20<<10 {
+				t.Errorf("%.300v, %d bytes", err, len(fmt.Sprint(err)))
+			}
+			if n := sent.Load(); n > 80<<20 {
+				t.Errorf("%d MiB were read", n>>20)
 			}
 		})
 	}

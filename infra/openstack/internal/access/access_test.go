@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gophercloud/gophercloud/v2"
 
 	"github.com/vnfkit/vnfkit/infra/openstack/internal/access"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -388,22 +389,24 @@ func TestHugeAnswers(t *testing.T) {
 	t.Parallel()
 	filler := strings.Repeat("x", 1<<16)
 	for name, c := range map[string]struct {
-		status int
-		want   string
+		service string
+		status  int
+		want    string
 	}{
-		"endless JSON":    {http.StatusOK, "the answer is longer than 64 MiB"},
-		"endless refusal": {http.StatusBadGateway, "HTTP status 502"},
-		"endless fault":   {http.StatusBadRequest, "HTTP status 400"},
+		"endless JSON":             {"Heat", http.StatusOK, "the answer is longer than 64 MiB"},
+		"endless refusal":          {"Heat", http.StatusBadGateway, "HTTP status 502"},
+		"endless fault":            {"Heat", http.StatusBadRequest, "HTTP status 400"},
+		"endless JSON of Nova":     {"Nova", http.StatusOK, "the answer is longer than 64 MiB"},
+		"endless refusal of Nova":  {"Nova", http.StatusForbidden, "HTTP status 403"},
+		"endless login":            {"Keystone", http.StatusCreated, "the answer is longer than 64 MiB"},
+		"endless refusal of login": {"Keystone", http.StatusBadGateway, "HTTP status 502"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var sent atomic.Int64
 			cloud := newCloud(t, httptest.NewServer)
-			clients, err := open(t, access.Config{}).Clients(t.Context(), vim(t, cloud.URL, nil, nil))
-			if err != nil {
-				t.Fatal(err)
-			}
-			cloud.heat = func(w http.ResponseWriter, _ *http.Request) bool {
+			endless := func(w http.ResponseWriter, _ *http.Request) bool {
+				w.Header().Set("X-Subject-Token", "x")
 				w.WriteHeader(c.status)
 				_, err := w.Write([]byte(`{"stacks": ["`))
 				for err == nil && sent.Load() < 256<<20 {
@@ -412,9 +415,21 @@ func TestHugeAnswers(t *testing.T) {
 				}
 				return true
 			}
-			var into any
-			_, err = clients.Heat.Get(t.Context(), clients.Heat.ServiceURL("stacks"), &into, nil) //nolint:bodyclose // gophercloud closes it
-			err = clients.Explain(err)
+			if c.service == "Keystone" {
+				cloud.login = endless
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			clients, err := open(t, access.Config{}).Clients(ctx, vim(t, cloud.URL, nil, nil))
+			if err == nil {
+				cloud.mu.Lock()
+				cloud.heat, cloud.compute = endless, endless
+				cloud.mu.Unlock()
+				service := map[string]*gophercloud.ServiceClient{"Heat": clients.Heat, "Nova": clients.Nova}[c.service]
+				var into any
+				_, err = service.Get(ctx, service.ServiceURL("stacks"), &into, nil) //nolint:bodyclose // gophercloud closes it
+				err = clients.Explain(err)
+			}
 			if err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 4<<10 {
 				t.Errorf("%.300v, %d bytes", err, len(fmt.Sprint(err)))
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 
+	"github.com/vnfkit/vnfkit/internal/answerlimit"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -75,7 +76,7 @@ func (c *Clients) Explain(err error) error {
 func (id *identity) explain(err error, endpoint, token string) *Error {
 	if already, ok := errors.AsType[*Error](err); ok {
 		same := *already // others may hold it
-		same.Message = Shorten(id.mask(same.Message, token))
+		same.Message = answerlimit.Shorten(id.mask(same.Message, token))
 		return &same
 	}
 	e := &Error{Endpoint: endpoint, cause: err}
@@ -112,19 +113,8 @@ func (id *identity) explain(err error, endpoint, token string) *Error {
 			e.Message = "a token cannot be renewed: give a password or an application credential, or a new token"
 		}
 	}
-	e.Message = Shorten(id.mask(e.Message, token)) // masked first: a secret that is cut in two is not found
+	e.Message = answerlimit.Shorten(id.mask(e.Message, token)) // masked first: a secret that is cut in two is not found
 	return e
-}
-
-// maxMessage bounds what is shown of a service's message.
-const maxMessage = 2 << 10
-
-// Shorten cuts a message of a service.
-func Shorten(text string) string {
-	if len(text) <= maxMessage {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxMessage], "") + " ..."
 }
 
 func later(status int) bool {

@@ -4,11 +4,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/vnfkit/vnfkit/internal/answerlimit"
 )
 
 // errRedirect: credentials travel in a header of our own, which net/http would send on to any host.
@@ -34,15 +34,6 @@ func (id *identity) httpClient(limit time.Duration, transport http.RoundTripper)
 	return http.Client{Transport: bounding{transport}, Timeout: 2 * limit, CheckRedirect: sameHost}
 }
 
-const (
-	// maxAnswer bounds an answer in memory: the stack of a VNF with thousands of VNFCs takes some MiB.
-	maxAnswer = 64 << 20
-	// maxRefusal bounds the body of an answer with an error, of which only a sentence is shown.
-	maxRefusal = 64 << 10
-)
-
-var errTooLong = fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
-
 // bounding bounds the answers of services, which may be hostile.
 type bounding struct{ http.RoundTripper }
 
@@ -52,11 +43,7 @@ func (b bounding) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	left, excess := int64(maxAnswer), errTooLong
-	if answer.StatusCode >= http.StatusBadRequest {
-		left, excess = maxRefusal, io.EOF
-	}
-	answer.Body = &bounded{ReadCloser: answer.Body, left: left, excess: excess}
+	answerlimit.Apply(answer)
 	return answer, nil
 }
 
@@ -65,25 +52,6 @@ func (b bounding) CloseIdleConnections() {
 	if t, ok := b.RoundTripper.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
-}
-
-// bounded is a body of at most so many bytes.
-type bounded struct {
-	io.ReadCloser
-	left   int64
-	excess error // of Read when more bytes come
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1] // one more tells a longer body from one that ends here
-	}
-	n, err := b.ReadCloser.Read(p)
-	if int64(n) > b.left {
-		n, err = int(b.left), b.excess
-	}
-	b.left -= int64(n)
-	return n, err
 }
 
 func sameHost(next *http.Request, via []*http.Request) error {

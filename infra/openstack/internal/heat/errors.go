@@ -10,7 +10,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 
-	"github.com/vnfkit/vnfkit/infra/openstack/internal/access"
+	"github.com/vnfkit/vnfkit/internal/answerlimit"
 )
 
 // StackError is what Heat could not do with a stack.
@@ -49,7 +49,7 @@ func (e *StackError) Error() string {
 // failure finds the reason of a failure among the events, which hold it even after a rollback or a deletion
 // has removed the resource.
 func (w *wait) failure(now *Stack) error {
-	out := &StackError{Stack: now.Name, ID: now.ID, Action: w.course.action, Status: now.Status, Reason: access.Shorten(now.Reason)}
+	out := &StackError{Stack: now.Name, ID: now.ID, Action: w.course.action, Status: now.Status, Reason: answerlimit.Shorten(now.Reason)}
 	failedIn := map[string]bool{} // ids of stacks in which something failed
 	for _, e := range w.events {
 		if e.failed() && !e.ofStack() {
@@ -60,7 +60,7 @@ func (w *wait) failure(now *Stack) error {
 	for _, e := range w.events {
 		// A resource that is a stack fails because of what is in it.
 		if e.failed() && !e.ofStack() && !failedIn[e.PhysicalID] {
-			out.Resource = &ResourceFailure{Name: e.Resource, Stack: e.stack(), PhysicalID: e.PhysicalID, Reason: access.Shorten(e.Reason)}
+			out.Resource = &ResourceFailure{Name: e.Resource, Stack: e.stack(), PhysicalID: e.PhysicalID, Reason: answerlimit.Shorten(e.Reason)}
 			break
 		}
 	}
@@ -106,10 +106,10 @@ func reason(answer gophercloud.ErrUnexpectedResponseCode) string {
 	}
 	if json.Unmarshal(answer.Body, &body) == nil {
 		if body.Error.Message != "" {
-			return access.Shorten(body.Error.Message)
+			return answerlimit.Shorten(body.Error.Message)
 		}
 		if body.Explanation != "" {
-			return access.Shorten(body.Explanation)
+			return answerlimit.Shorten(body.Explanation)
 		}
 	}
 	return http.StatusText(answer.Actual)

@@ -1,0 +1,114 @@
+package cluster_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+)
+
+// hostileMaster is a control-plane node whose API server answers with what serve writes.
+type hostileMaster struct {
+	kubeconfig string
+	address    string
+}
+
+func (m hostileMaster) ReadRoot(context.Context, string) ([]byte, error) {
+	return []byte(m.kubeconfig), nil
+}
+
+func (m hostileMaster) DialContext(ctx context.Context, network, _ string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, network, m.address)
+}
+
+func newHostileMaster(t *testing.T, serve http.HandlerFunc) hostileMaster {
+	t.Helper()
+	key, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"kubernetes"}, NotBefore: time.Now().Add(-time.Minute),
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err2 := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	secret, err3 := x509.MarshalECPrivateKey(key)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			serve(w, r)
+		}
+	}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	encoded := func(kind string, data []byte) string {
+		return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}))
+	}
+	ca := encoded("CERTIFICATE", der)
+	return hostileMaster{fmt.Sprintf("clusters: [{cluster: {certificate-authority-data: %s}}]\nusers: [{user: {client-certificate-data: %s, client-key-data: %s}}]\n",
+		ca, ca, encoded("EC PRIVATE KEY", secret)), server.Listener.Addr().String()}
+}
+
+// TestHugeAnswers: the bodies of answers, and the messages in errors and reports, are bounded.
+func TestHugeAnswers(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 1<<19)
+	for name, c := range map[string]struct {
+		status int
+		text   string
+		fill   string // without end; empty: none
+		want   string
+	}{
+		"endless list":   {http.StatusOK, `{"kind":"NodeList","apiVersion":"v1","items":[{}`, ",{},{},{}", "the answer is longer than 64 MiB"},
+		"a long refusal": {http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"` + long + `"}`, "", "xxx"},
+		"a long condition": {http.StatusOK, `{"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":"n"},"status":{"addresses":[{"type":"InternalIP","address":"10.0.0.1"}],` +
+			`"conditions":[{"type":"Ready","status":"False","message":"` + long + `"}]}}]}`, "", "node n: xxx"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sent atomic.Int64
+			k := cluster.New([]hostileMaster{newHostileMaster(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(c.status)
+				_, err := w.Write([]byte(c.text))
+				filler := []byte(strings.Repeat(c.fill, 1<<13))
+				for c.fill != "" && err == nil && sent.Load() < 256<<20 {
+					_, err = w.Write(filler)
+					sent.Add(int64(len(filler)))
+				}
+			})})
+			defer k.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			_, err := k.Nodes(t.Context())
+			if name == "a long condition" {
+				err = k.WaitReady(ctx, []netip.Addr{netip.MustParseAddr("10.0.0.1")}, func(message string) {
+					if len(message) > 4<<10 {
+						t.Errorf("the report has %d bytes", len(message))
+					}
+				})
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 8<<10 {
+				t.Errorf("%.300v, %d bytes", err, len(fmt.Sprint(err)))
+			}
+			if n := sent.Load(); n > 80<<20 {
+				t.Errorf("%d MiB were read", n>>20)
+			}
+		})
+	}
+}
