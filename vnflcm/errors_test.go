@@ -1,9 +1,12 @@
 package vnflcm_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -201,5 +204,63 @@ func TestEventsOfAnOperation(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, phases); diff != "" {
 		t.Errorf("events:\n%s\nall: %q", diff, got)
+	}
+}
+
+// verbose fails with an error of a MiB, after it has reported and logged as much.
+type verbose struct{ cluster }
+
+func (d *verbose) Hooks() vnflcm.Hooks {
+	flood := strings.Repeat("flooding words ", 1<<16)
+	hooks := d.cluster.Hooks()
+	hooks[vnflcm.InstantiateEnd] = func(ctx context.Context, op *vnflcm.Operation) error {
+		return vnflcm.Do(ctx, op, "flood", "", func(ctx context.Context) error {
+			op.Report(ctx, flood)
+			op.Log.InfoContext(ctx, flood, "text", flood, "error", errors.New(flood))
+			return errors.Join(errCut, &exitError{flood})
+		})
+	}
+	return hooks
+}
+
+// TestLongErrors: a driver that quotes all that a peer has sent fills no error, event, log or record.
+func TestLongErrors(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var events []string
+	var log bytes.Buffer
+	x := newToys(t, func(cfg *vnflcm.Config) {
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		cfg.Observe = func(e vnflcm.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			events = append(events, e.Message)
+		}
+	})
+	x.cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": &verbose{cluster{world: x.world}}}
+	x.start()
+	occ, err := x.instantiate(x.create(), "plain", vnflcm.FailedTemp)
+	wantIs(t, err, errCut)
+	const limit = 40 << 10
+	if n := len(err.Error()); n > limit || !strings.Contains(err.Error(), "… and more") {
+		t.Errorf("the error has %d bytes", n)
+	}
+	document, err := json.Marshal(occ)
+	must(t, err)
+	if len(document) > 2*limit || len(occ.Error.Steps) != 1 || !strings.HasPrefix(occ.Error.Steps[0].Message, errCut.Error()) {
+		t.Errorf("the operation has %d bytes, and %d failed steps", len(document), len(occ.Error.Steps))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, message := range events {
+		if len(message) > limit {
+			t.Errorf("an event has %d bytes", len(message))
+		}
+	}
+	if n := len(x.stored()); n > 4*limit {
+		t.Errorf("the store has %d bytes", n)
+	}
+	if log.Len() > 6*limit {
+		t.Errorf("the log has %d bytes", log.Len())
 	}
 }

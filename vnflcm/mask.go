@@ -130,8 +130,11 @@ func (m *masker) labelled(name, text string) string {
 	return m.apply(text)
 }
 
-// applyTo masks the text of an error. The paths of its *ParamError are names of attributes and stay readable.
-func (m *masker) applyTo(err error) string { return m.applyExcept(err.Error(), paramPaths(err)) }
+// applyTo masks the text of an error, and bounds it. The paths of its *ParamError are names of attributes and stay
+// readable.
+func (m *masker) applyTo(err error) string {
+	return shorten(m.applyExcept(err.Error(), paramPaths(err)), maxText)
+}
 
 // applyExcept masks a text, except for the names in it that a colon follows, as in the text of a *ParamError.
 func (m *masker) applyExcept(text string, names []string) string {

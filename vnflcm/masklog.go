@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// maskedLogger masks the texts that drivers log of an operation.
+// maskedLogger masks the texts that drivers log of an operation, and bounds them.
 func maskedLogger(log *slog.Logger, mask *masker) *slog.Logger {
 	return slog.New(&maskHandler{Handler: log.Handler(), mask: mask})
 }
@@ -17,7 +17,7 @@ type maskHandler struct {
 }
 
 func (h *maskHandler) Handle(ctx context.Context, r slog.Record) error {
-	out := slog.NewRecord(r.Time, r.Level, h.mask.apply(r.Message), r.PC)
+	out := slog.NewRecord(r.Time, r.Level, shorten(h.mask.apply(r.Message), maxText), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		out.AddAttrs(h.attr(a))
 		return true
@@ -49,7 +49,7 @@ func (h *maskHandler) attr(a slog.Attr) slog.Attr {
 		if err, isError := v.Any().(error); isError && !isNil(err) {
 			return slog.String(a.Key, h.mask.applyTo(err))
 		}
-		return slog.String(a.Key, h.mask.labelled(a.Key, v.String()))
+		return slog.String(a.Key, shorten(h.mask.labelled(a.Key, v.String()), maxText))
 	default:
 		return a
 	}

@@ -128,7 +128,7 @@ func (op *Operation) Report(ctx context.Context, message string) {
 	if info.OperationID == "" {
 		info = StepInfo{OperationID: op.ID, Phase: op.phase}
 	}
-	op.emit(Event{Kind: StepProgress, StepInfo: info, Message: op.Mask(message)})
+	op.emit(Event{Kind: StepProgress, StepInfo: info, Message: shorten(op.Mask(message), maxText)})
 }
 
 // VDUOf returns the VDU whose machines have a connection point: one of the VNFD, one that the machines have, or one

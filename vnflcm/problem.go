@@ -125,8 +125,8 @@ func (p *ProblemDetails) Is(target error) bool {
 
 func newProblem(err error, m *masker) *ProblemDetails {
 	names := paramPaths(err)
-	mask := func(text string) string { return m.applyExcept(text, names) }
-	p := &ProblemDetails{Status: http.StatusInternalServerError, Title: "operation failed", Detail: mask(err.Error())}
+	mask := func(text string) string { return shorten(m.applyExcept(text, names), maxStepText) }
+	p := &ProblemDetails{Status: http.StatusInternalServerError, Title: "operation failed", Detail: m.applyTo(err)}
 	collectProblem(err, p)
 	slices.Sort(p.Codes)
 	p.Codes = slices.Compact(p.Codes)

@@ -290,7 +290,7 @@ func (op *Operation) secrets(publicParams []string, drivers ...any) []string {
 	return append(found, op.Initial.Extensions.secrets(nil, allowed.key(extensionsPath))...)
 }
 
-// masked keeps the types of err and masks its text.
+// masked keeps the types of err, masks its text and bounds it.
 func (s *session) masked(err error) error {
 	if err == nil {
 		return nil
