@@ -21,7 +21,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/afero"
+
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
 // hostileMaster is a control-plane node whose API server answers with what serve writes.
@@ -110,5 +114,31 @@ func TestHugeAnswers(t *testing.T) {
 				t.Errorf("%d MiB were read", n>>20)
 			}
 		})
+	}
+}
+
+// TestKubeconfigFlood: a node whose kubeconfig does not end is an error that names the bound.
+func TestKubeconfigFlood(t *testing.T) {
+	t.Parallel()
+	host := sshtest.Start(t, sshtest.Config{Commands: map[string]sshtest.Command{"cat": func(ctx context.Context, p *sshtest.Process) int {
+		for block := make([]byte, 32<<10); ctx.Err() == nil; {
+			if _, err := p.Stdout.Write(block); err != nil {
+				break
+			}
+		}
+		return 1
+	}}})
+	if err := errors.Join(host.FS().MkdirAll("/etc/kubernetes", 0o755), afero.WriteFile(host.FS(), "/etc/kubernetes/admin.conf", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	keys, err1 := sshexec.PinnedHostKeys(host.PublicKey())
+	pool := sshexec.NewPool(sshexec.Options{})
+	defer func() { _ = pool.Close() }()
+	m := master{pool.Host(sshexec.Target{Addr: host.Addr(), User: "ubuntu", Auth: []sshexec.Auth{sshexec.Password("ubuntu")}, HostKeys: keys}), "m1"}
+	k := cluster.New([]master{m})
+	defer k.Close()
+	_, err2 := k.Nodes(t.Context())
+	if err1 != nil || !errors.Is(err2, sshexec.ErrTooLarge) || len(err2.Error()) > 1<<10 {
+		t.Errorf("%v, %.300v", err1, err2)
 	}
 }

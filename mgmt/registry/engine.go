@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -40,10 +39,9 @@ func (s *site) docker(ctx context.Context, args ...string) (string, error) {
 }
 
 func (s *site) dockerWith(ctx context.Context, c sshexec.Command) (string, error) {
-	var out bytes.Buffer
-	c.Root, c.Stdout = true, &out
-	err := s.node.SSH.Exec(ctx, c)
-	return strings.TrimSpace(out.String()), err
+	c.Root = true
+	out, err := s.node.SSH.Output(ctx, c)
+	return strings.TrimSpace(string(out)), err
 }
 
 // installDocker installs Docker if it is missing or does not match the request.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,5 +107,27 @@ func TestWrongPassword(t *testing.T) {
 	}
 	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("it took %v to say so", took)
+	}
+}
+
+// TestDockerFlood: a docker that prints without end fails the step with an error that names the bound.
+func TestDockerFlood(t *testing.T) {
+	t.Parallel()
+	var printed atomic.Int64
+	docker := func(ctx context.Context, p *sshtest.Process) int {
+		for block := []byte(strings.Repeat("flood ", 8<<10)); ctx.Err() == nil && printed.Load() < 256<<20; printed.Add(int64(len(block))) {
+			if _, err := p.Stdout.Write(block); err != nil {
+				break
+			}
+		}
+		return 0
+	}
+	l := newLab(t, setup{sandbox: sandbox.Config{Commands: map[string]sshtest.Command{"docker": docker}}})
+	_, opID, err := l.Begin("instantiate_pull.json")
+	if err = l.Fails(opID, err); !errors.Is(err, sshexec.ErrTooLarge) || len(err.Error()) > 4<<10 {
+		t.Errorf("%.300v, %d bytes", err, len(err.Error()))
+	}
+	if n := printed.Load(); n > 16<<20 {
+		t.Errorf("%d MiB were read", n>>20)
 	}
 }

@@ -39,6 +39,9 @@ type Client struct {
 // maxAnswer bounds what a member may answer: lists of members are small.
 const maxAnswer = 4 << 20
 
+// maxHeaders bounds the headers of an answer: the text of an error is one.
+const maxHeaders = 4 << 10
+
 // Open returns a Client. It connects when it is first used.
 func Open(c Config) (*Client, error) {
 	if c.Timeout <= 0 {
@@ -54,7 +57,7 @@ func Open(c Config) (*Client, error) {
 func (c *Client) connect(endpoint string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints: []string{endpoint}, TLS: c.config.TLS, Logger: zap.NewNop(), MaxUnaryRetries: 1, MaxCallRecvMsgSize: maxAnswer,
-		DialOptions: []grpc.DialOption{grpc.WithContextDialer(c.dial), grpc.WithChainUnaryInterceptor(failFast)},
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(c.dial), grpc.WithMaxHeaderListSize(maxHeaders), grpc.WithChainUnaryInterceptor(failFast)},
 	})
 }
 
