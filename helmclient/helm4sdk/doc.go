@@ -14,6 +14,10 @@
 //     comes from (postrenderer.helm.sh/postrender-filename), and Helm removes that annotation afterwards.
 //   - Existing CRDs stay unchanged unless the request replaces them. Helm 4's own command changes them.
 //
-// Helm 4 logs a few warnings, and errors while it handles a failed hook, to the default loggers of packages slog and
-// log, not to Config.Log.
+// Kubernetes' Go packages log to klog as with package helmsdk. Some messages reach the default loggers of packages slog
+// and log, because Helm 4 calls them without a way to replace them, and this package does not change loggers that belong
+// to the program. To slog: patterns of .helmignore (ignore), lookups and required values in templates (engine), unknown hooks
+// (release/v1/util), entries of a repository index (repo/v1), an object that the last revision lacks, and at level debug
+// patches (kube). To log: values that do not fit a chart (chart/common/util), outdated files in a chart (chart/v2/loader), and
+// failed deletions of hooks (action).
 package helm4sdk

@@ -2,6 +2,7 @@ package helm4sdk_test
 
 import (
 	"errors"
+	"log/slog"
 	"sync"
 	"testing"
 
@@ -18,6 +19,12 @@ func open(cluster *rest.Config, dir string) (helmclient.Client, error) {
 }
 
 func TestAlone(t *testing.T) { inprocesstest.RunAlone(t, open) }
+
+func TestLog(t *testing.T) {
+	inprocesstest.RunLog(t, func(cluster *rest.Config, dir string, log *slog.Logger) (helmclient.Client, error) {
+		return helm4sdk.New(helm4sdk.Config{Cluster: cluster, Dir: dir, Log: log})
+	})
+}
 
 func TestOnCluster(t *testing.T) { inprocesstest.RunOnCluster(t, open) }
 

@@ -9,8 +9,15 @@
 //     and why.
 //   - Charts are fetched with size limits, and with errors that distinguish an unreachable server from a refused password.
 //
-// Kubernetes' Go packages report some errors of discovery by klog, which writes to standard error by default:
-// klog.SetSlogLogger redirects it to a log.
+// Kubernetes' Go packages log to klog, which has one destination for the process. This package sets it when the program
+// starts: to the Config.Log of the Client that was made last, and to nothing without one. A program that wants another
+// destination calls klog.SetSlogLogger in its main function.
+//
+// Some messages reach the default logger of package log, because Helm 3 calls it without a way to replace it, and this
+// package does not change a logger that belongs to the program: warnings about values that do not fit a chart
+// (chartutil.CoalesceValues, chartutil.ProcessDependencies), about outdated files in a chart and symbolic links (chart/loader),
+// patterns of .helmignore (ignore), lookups and required values in templates (engine), entries of a repository index (repo),
+// unknown hooks (releaseutil), and failed deletions of hooks (action).
 //
 // HTTP proxies are taken from the environment, as Go's HTTP client does. Nothing else is.
 package helmsdk

@@ -18,11 +18,21 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"k8s.io/klog/v2"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// silent fails the process when a Kubernetes package prints: errors are returned, and a library does not print.
+type silent struct{}
+
+func (silent) Write(p []byte) (int, error) { panic("printed: " + string(p)) }
+
+func TestMain(m *testing.M) {
+	klog.LogToStderr(false)
+	klog.SetOutput(silent{})
+	goleak.VerifyTestMain(m)
+}
 
 // canary is in every secret.
 const canary = "hunter2"

@@ -29,7 +29,7 @@ func TestHugeAnswers(t *testing.T) {
 		endless     bool
 		want        func(error) bool
 	}{
-		"dense list": {http.StatusOK, `{"kind":"PodList","apiVersion":"v1","items":[{"x":[0` + strings.Repeat(",{}", 3<<20) + `]}]}`, "", false, isTooLong},
+		"dense list":   {http.StatusOK, `{"kind":"PodList","apiVersion":"v1","items":[{"x":[0` + strings.Repeat(",{}", 3<<20) + `]}]}`, "", false, isTooLong},
 		"endless text": {http.StatusOK, `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"`, "xxxxxxxx", true, isTooLong},
 		"endless list": {http.StatusOK, `{"kind":"PodList","apiVersion":"v1","items":[{}`, ",{},{},{}", true, isTooLong},
 		"endless refusal": {http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"`, "xxxxxxxx", true,

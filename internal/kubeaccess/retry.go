@@ -12,6 +12,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 
 	"github.com/vnfkit/vnfkit/internal/answerlimit"
 )
@@ -28,8 +29,9 @@ func (c *Cluster) Do(ctx context.Context, try func(context.Context) error) error
 func Retry(ctx context.Context, again func(error) bool, try func(context.Context) error) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 5*time.Second
+	silent := klog.NewContext(ctx, klog.Logger{}) // client-go would print errors that it also returns
 	for {
-		err := try(ctx)
+		err := try(silent)
 		if err == nil {
 			return nil
 		}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/klog/v2"
 )
 
 // Master is a control-plane node.
@@ -135,7 +137,7 @@ func (c *Cluster[R]) on(ctx context.Context, do func(context.Context, *session) 
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		err = do(ctx, s)
+		err = do(silent(ctx), s)
 		if err == nil || !helpsElsewhere(err) || ctx.Err() != nil {
 			return err
 		}
@@ -148,6 +150,9 @@ func (c *Cluster[R]) on(ctx context.Context, do func(context.Context, *session) 
 	}
 }
 
+// silent keeps client-go from printing errors that it also returns.
+func silent(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
+
 // poll tries until it succeeds, fails with a permanent error or ctx ends; then the error has the last reason.
 func (c *Cluster[R]) poll(ctx context.Context, what string, try func(context.Context, *session) error) error {
 	return retry(ctx, what, func() error {
@@ -155,7 +160,7 @@ func (c *Cluster[R]) poll(ctx context.Context, what string, try func(context.Con
 		if err != nil {
 			return err
 		}
-		err = try(ctx, s)
+		err = try(silent(ctx), s)
 		if helpsElsewhere(err) && ctx.Err() == nil {
 			c.drop(s)
 			if !kept {

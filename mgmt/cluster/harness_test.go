@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/afero"
 	"go.uber.org/goleak"
+	"k8s.io/klog/v2"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
@@ -18,7 +19,16 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// silent fails the process when a Kubernetes package prints: errors are returned, and a library does not print.
+type silent struct{}
+
+func (silent) Write(p []byte) (int, error) { panic("printed: " + string(p)) }
+
+func TestMain(m *testing.M) {
+	klog.LogToStderr(false)
+	klog.SetOutput(silent{})
+	goleak.VerifyTestMain(m)
+}
 
 // site is a cluster of simulated machines, reached through SSH.
 type site struct {

@@ -63,6 +63,8 @@ func New(cfg Config, helm Version) (*Client, error) {
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
+	} else {
+		kubernetesLog.Store(c.log)
 	}
 	var err error
 	if c.dir, err = filepath.Abs(cfg.Dir); err != nil {

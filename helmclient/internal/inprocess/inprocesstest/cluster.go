@@ -18,12 +18,15 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
+// clusterEnv is the environment variable with the kubeconfig of a cluster.
+const clusterEnv = "VNFKIT_KUBECONFIG"
+
 // Cluster is a real one, with controllers and nodes on which pods run, when there is one.
 func Cluster(t *testing.T) *rest.Config {
 	t.Helper()
-	path := os.Getenv("VNFKIT_KUBECONFIG")
+	path := os.Getenv(clusterEnv)
 	if path == "" {
-		t.Skip("needs a cluster: VNFKIT_KUBECONFIG names the kubeconfig of one")
+		t.Skip("needs a cluster: " + clusterEnv + " names the kubeconfig of one")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
