@@ -14,7 +14,7 @@ import (
 
 // attempt is one process that works on an operation, and meets a disturbance.
 type attempt struct {
-	*place
+	*lab
 	*process
 	manager *vnflcm.Manager
 	random  *rand.Rand

@@ -37,7 +37,7 @@ var optional = map[string][]string{
 }
 
 // injections are additionalParams with one hostile text: in each text of the sample request, and in each optional attribute.
-func (p *place) injections(text string) (out []vnflcm.Params) {
+func (p *lab) injections(text string) (out []vnflcm.Params) {
 	p.t.Helper()
 	quoted, err := json.Marshal(text)
 	must(p.t, err)
@@ -108,7 +108,7 @@ func TestInjection(t *testing.T) {
 }
 
 // inject instantiates a VNF by a request with these parameters, and removes it.
-func (p *place) inject(params vnflcm.Params) {
+func (p *lab) inject(params vnflcm.Params) {
 	p.t.Helper()
 	id := p.Created()
 	m := p.Process(func(c *vnflcm.Config) { p.addCNF(c, p.dial) })
@@ -136,14 +136,14 @@ func (p *place) inject(params vnflcm.Params) {
 	}
 }
 
-func (p *place) readable(err error) {
+func (p *lab) readable(err error) {
 	if n := len(err.Error()); n > 8192 {
 		p.t.Errorf("the error has %d bytes: %.200s", n, err)
 	}
 }
 
 // unharmed makes sure that nothing ran the text.
-func (p *place) unharmed(text string) {
+func (p *lab) unharmed(text string) {
 	p.t.Helper()
 	for _, h := range p.hosts() {
 		if found, err := afero.Exists(h.FS(), "/pwned"); found || err != nil {

@@ -64,8 +64,8 @@ var lifecycles = []lifecycle{
 
 func unchanged(*vnflcm.InstantiateVnfRequest) {}
 
-// place is where a lifecycle runs: machines of a sandbox, or for a CNF a simulated cluster.
-type place struct {
+// lab is where a lifecycle runs: machines of a sandbox, or for a CNF a simulated cluster.
+type lab struct {
 	*mgmttest.Lab
 	t       *testing.T
 	of      lifecycle
@@ -78,9 +78,9 @@ type place struct {
 
 const cnfVIM = "cluster"
 
-func (c lifecycle) open(t *testing.T) *place {
+func (c lifecycle) open(t *testing.T) *lab {
 	t.Helper()
-	p := &place{t: t, of: c, dead: map[*sshtest.Host]bool{}, login: time.Minute}
+	p := &lab{t: t, of: c, dead: map[*sshtest.Host]bool{}, login: time.Minute}
 	c.sandbox.Virtual = []string{"vip_CP"}
 	c.sandbox.Unexpected = func(string, []string) {} // programs are also asked whether they are there
 	p.Lab = mgmttest.Open(t, mgmttest.Setup{Sandbox: c.sandbox, Sample: packages + c.pkg, Drivers: p.drivers})
@@ -95,7 +95,7 @@ func (c lifecycle) open(t *testing.T) *place {
 	return p
 }
 
-func (p *place) drivers(pool *sshexec.Pool) map[string]vnflcm.MgmtDriver {
+func (p *lab) drivers(pool *sshexec.Pool) map[string]vnflcm.MgmtDriver {
 	out := map[string]vnflcm.MgmtDriver{}
 	for name, driver := range p.of.drivers {
 		out[name] = driver(pool, p.login)
@@ -103,38 +103,38 @@ func (p *place) drivers(pool *sshexec.Pool) map[string]vnflcm.MgmtDriver {
 	return out
 }
 
-// addCNF adds the driver of CNFs, in any place.
-func (p *place) addCNF(c *vnflcm.Config, dial mgmttest.Dial) {
+// addCNF adds the driver of CNFs, with any lab.
+func (p *lab) addCNF(c *vnflcm.Config, dial mgmttest.Dial) {
 	c.Infra[kubernetes.VimTypeV1] = kubernetes.New(kubernetes.Config{Dial: dial})
 }
 
 // living are the machines but those that have died.
-func (p *place) living() []*sshtest.Host {
+func (p *lab) living() []*sshtest.Host {
 	return slices.DeleteFunc(p.hosts(), func(h *sshtest.Host) bool { return p.dead[h] })
 }
 
 // operation is one of a lifecycle.
 type operation struct {
 	name  string
-	begin func(p *place, m *vnflcm.Manager, id string) (opID string, err error)
+	begin func(p *lab, m *vnflcm.Manager, id string) (opID string, err error)
 }
 
 // operations are those of a lifecycle, in order.
 func (c lifecycle) operations() []operation {
-	scale := func(kind vnflcm.ScaleType) func(*place, *vnflcm.Manager, string) (string, error) {
-		return func(p *place, m *vnflcm.Manager, id string) (string, error) {
+	scale := func(kind vnflcm.ScaleType) func(*lab, *vnflcm.Manager, string) (string, error) {
+		return func(p *lab, m *vnflcm.Manager, id string) (string, error) {
 			return m.Scale(p.t.Context(), id, vnflcm.ScaleVnfRequest{Type: kind, AspectID: c.aspect})
 		}
 	}
 	all := []operation{
-		{"instantiate", (*place).instantiate},
+		{"instantiate", (*lab).instantiate},
 		{"scale out", scale(vnflcm.ScaleOut)},
-		{"heal one VNFC", (*place).healOne},
+		{"heal one VNFC", (*lab).healOne},
 		{"scale in", scale(vnflcm.ScaleIn)},
-		{"heal the whole VNF", func(p *place, m *vnflcm.Manager, id string) (string, error) {
+		{"heal the whole VNF", func(p *lab, m *vnflcm.Manager, id string) (string, error) {
 			return m.Heal(p.t.Context(), id, vnflcm.HealVnfRequest{})
 		}},
-		{"terminate", func(p *place, m *vnflcm.Manager, id string) (string, error) {
+		{"terminate", func(p *lab, m *vnflcm.Manager, id string) (string, error) {
 			return m.Terminate(p.t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 		}},
 	}
@@ -144,7 +144,7 @@ func (c lifecycle) operations() []operation {
 	return all
 }
 
-func (p *place) instantiate(m *vnflcm.Manager, id string) (string, error) {
+func (p *lab) instantiate(m *vnflcm.Manager, id string) (string, error) {
 	request := p.Request(p.of.request, p.of.size)
 	if p.cluster != nil {
 		request.VimConnectionInfo = vnflcm.VimConnections{{VimID: cnfVIM}}
@@ -153,7 +153,7 @@ func (p *place) instantiate(m *vnflcm.Manager, id string) (string, error) {
 }
 
 // healOne replaces a VNFC, whose machine has died.
-func (p *place) healOne(m *vnflcm.Manager, id string) (string, error) {
+func (p *lab) healOne(m *vnflcm.Manager, id string) (string, error) {
 	for _, v := range p.VNFCs(id) {
 		if v.VduID != p.of.vdu {
 			continue

@@ -24,14 +24,14 @@ func newProcess(dial mgmttest.Dial) *process {
 	return &process{crashtest.New(crashtest.Death{End: n.kill}), n}
 }
 
-// configure makes a Manager that of the process. moment is called whenever a step begins.
-func (p *process) configure(c *vnflcm.Config, moment func()) {
+// configure makes a Manager that of the process. onEvent is called whenever a step begins.
+func (p *process) configure(c *vnflcm.Config, onEvent func()) {
 	p.Attach(c)
 	c.Store = stoppedStore{c.Store, p.network}
 	intercept := c.Intercept
 	c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 		return intercept(ctx, s, func(ctx context.Context) error {
-			moment()
+			onEvent()
 			return next(ctx)
 		})
 	}

@@ -69,7 +69,7 @@ func TestSecrets(t *testing.T) {
 }
 
 // failing instantiates another VNF, which does not succeed: errors are where secrets come out.
-func (p *place) failing(secrets map[string]bool) {
+func (p *lab) failing(secrets map[string]bool) {
 	p.t.Helper()
 	id := p.Created()
 	m := p.Process(func(c *vnflcm.Config) {
@@ -93,7 +93,7 @@ func (p *place) failing(secrets map[string]bool) {
 }
 
 // collect adds the credentials of VIM entries.
-func (p *place) collect(secrets map[string]bool) {
+func (p *lab) collect(secrets map[string]bool) {
 	p.t.Helper()
 	for _, r := range p.Records("vim") {
 		vim, err := p.VIMs().Get(p.t.Context(), r.ID)
@@ -110,7 +110,7 @@ func (p *place) collect(secrets map[string]bool) {
 }
 
 // untold makes sure that no secret is where people read.
-func (p *place) untold(after string, secrets map[string]bool, id, opID string, failure error) {
+func (p *lab) untold(after string, secrets map[string]bool, id, opID string, failure error) {
 	p.t.Helper()
 	inst, err1 := p.Get(p.t.Context(), id)
 	var occ *vnflcm.VnfLcmOpOcc

@@ -54,9 +54,9 @@ func TestSoak(t *testing.T) {
 
 // undisturbed is a lifecycle in which no fault happens.
 type undisturbed struct {
-	once    sync.Once
-	moments []int   // of each operation
-	states  []state // at its end
+	once   sync.Once
+	events []int   // of each operation
+	states []state // at its end
 }
 
 var baselines = make([]undisturbed, len(lifecycles))
@@ -75,8 +75,8 @@ func runCase(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
 	t.Logf("VNFKIT_SEED=%d: %s", seed, lifecycles[of].name)
 	for i, op := range lifecycles[of].operations() {
-		p.disturbed(op, id, random, want.moments[i])
-		if diff := cmp.Diff(want.states[i], p.settled(id, want.states[i])); diff != "" {
+		p.disturbed(op, id, random, want.events[i])
+		if diff := cmp.Diff(want.states[i], p.awaitState(id, want.states[i])); diff != "" {
 			t.Fatalf("VNFKIT_SEED=%d: after %q of %q the state is another one than when nothing goes wrong:\n%s", seed, op.name, lifecycles[of].name, diff)
 		}
 	}
@@ -97,25 +97,25 @@ func (u *undisturbed) measure(t *testing.T, c lifecycle) {
 		})
 		_, err := pr.Run(t.Context(), m, func(m *vnflcm.Manager) (string, error) { return op.begin(p, m, id) })
 		must(t, err)
-		u.moments, u.states = append(u.moments, n), append(u.states, p.state(id))
+		u.events, u.states = append(u.events, n), append(u.states, p.state(id))
 	}
 }
 
-// start begins a process. moment is called when a step begins in it, and before each program on a machine and each request to a cluster.
-func (p *place) start(moment func()) (*process, *vnflcm.Manager) {
+// start begins a process. onEvent is called when a step begins in it, and before each program on a machine and each request to a cluster.
+func (p *lab) start(onEvent func()) (*process, *vnflcm.Manager) {
 	p.t.Helper()
 	pr := newProcess(p.dial)
 	m := p.ProcessOver(pr.Dial, func(c *vnflcm.Config) {
 		p.addCNF(c, pr.Dial)
 		pr.configure(c, func() {
 			for _, h := range p.hosts() { // a step may have made new ones
-				h.OnCommand(func(sshtest.Record) { moment() })
+				h.OnCommand(func(sshtest.Record) { onEvent() })
 			}
-			moment()
+			onEvent()
 		})
 	})
 	if p.cluster != nil {
-		p.cluster.Observe(func(string, string) { moment() })
+		p.cluster.Observe(func(string, string) { onEvent() })
 	}
 	return pr, m
 }
@@ -124,15 +124,15 @@ func (p *place) start(moment func()) (*process, *vnflcm.Manager) {
 const attempts = 3
 
 // disturbed runs an operation to its end: disturbed at random in some processes, then in one that nothing happens to.
-func (p *place) disturbed(op operation, id string, random *rand.Rand, moments int) {
+func (p *lab) disturbed(op operation, id string, random *rand.Rand, events int) {
 	p.t.Helper()
 	begin := func(m *vnflcm.Manager) (string, error) { return op.begin(p, m, id) }
 	for n := range attempts + 2 {
 		d, after := disturbances[0], 1
 		if n < attempts {
-			d, after = disturbances[random.IntN(len(disturbances))], 1+random.IntN(moments)
+			d, after = disturbances[random.IntN(len(disturbances))], 1+random.IntN(events)
 		}
-		p.t.Logf("%s: %s after %d of %d moments", op.name, d.name, after, moments)
+		p.t.Logf("%s: %s after %d of %d events", op.name, d.name, after, events)
 		p.cut = p.cut || d.cuts
 		a := p.attempt(d, after, random.Uint64())
 		err := a.run(begin)
@@ -157,16 +157,16 @@ func (p *place) disturbed(op operation, id string, random *rand.Rand, moments in
 	p.t.Fatalf("%s: the operation does not succeed, although nothing goes wrong any more. The log ends with %s", op.name, last(p.Log()))
 }
 
-// attempt makes a process that meets a disturbance after so many moments.
-func (p *place) attempt(d disturbance, after int, seed uint64) *attempt {
+// attempt makes a process that meets a disturbance after so many events.
+func (p *lab) attempt(d disturbance, after int, seed uint64) *attempt {
 	p.t.Helper()
-	a := &attempt{place: p, random: rand.New(rand.NewPCG(seed, 0)), begun: make(chan struct{})} //nolint:gosec // no secret
+	a := &attempt{lab: p, random: rand.New(rand.NewPCG(seed, 0)), begun: make(chan struct{})} //nolint:gosec // no secret
 	var count atomic.Int64
 	a.process, a.manager = p.start(func() {
 		select {
 		case <-a.begun:
 			if count.Add(1) == int64(after) {
-				a.meet(d)
+				a.disturb(d)
 			}
 		default: // while the request is checked
 		}
@@ -192,8 +192,8 @@ func (a *attempt) run(begin func(*vnflcm.Manager) (string, error)) error {
 	return err
 }
 
-// meet lets the disturbance happen, unless the process has ended.
-func (a *attempt) meet(d disturbance) {
+// disturb lets the disturbance happen, unless the process has ended.
+func (a *attempt) disturb(d disturbance) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.over {
@@ -206,7 +206,7 @@ func (a *attempt) meet(d disturbance) {
 }
 
 // mend ends all that is wrong with machines and clusters.
-func (p *place) mend() {
+func (p *lab) mend() {
 	for _, h := range p.living() {
 		h.SetFaults(sshtest.Faults{})
 	}
@@ -215,8 +215,8 @@ func (p *place) mend() {
 	}
 }
 
-// settled is the state when it is as wanted, or has had time to become so: pods end, and machines are swept, by themselves.
-func (p *place) settled(id string, want state) state {
+// awaitState returns the state when it is as wanted, or has had time to become so: pods end, and machines are swept, by themselves.
+func (p *lab) awaitState(id string, want state) state {
 	p.t.Helper()
 	got := p.state(id)
 	for deadline := time.Now().Add(20 * time.Second); !cmp.Equal(want, got) && time.Now().Before(deadline); got = p.state(id) {

@@ -30,7 +30,7 @@ type state struct {
 	Objects  []string // of the cluster on which a CNF is
 }
 
-func (p *place) state(id string) state {
+func (p *lab) state(id string) state {
 	p.t.Helper()
 	inst, err := p.Get(p.t.Context(), id)
 	must(p.t, err)
@@ -66,7 +66,7 @@ func (p *place) state(id string) state {
 }
 
 // hosts are the machines, and the Ansible server if there is one.
-func (p *place) hosts() []*sshtest.Host {
+func (p *lab) hosts() []*sshtest.Host {
 	hosts := p.World.Hosts()
 	if h := p.World.AnsibleHost(ansible); h != nil {
 		hosts = append(hosts, h)
@@ -74,7 +74,7 @@ func (p *place) hosts() []*sshtest.Host {
 	return hosts
 }
 
-func (p *place) running(id string) bool {
+func (p *lab) running(id string) bool {
 	p.t.Helper()
 	inst, err := p.Get(p.t.Context(), id)
 	must(p.t, err)
@@ -92,7 +92,7 @@ var temporary = regexp.MustCompile(`/\.[^/]*\.sshexec-[0-9A-Z]+$`)
 var random = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{12,64}`)
 
 // files are those of a machine with their modes.
-func (p *place) files(h *sshtest.Host, id string) (out []string) {
+func (p *lab) files(h *sshtest.Host, id string) (out []string) {
 	p.t.Helper()
 	left := !p.running(id) && strings.Contains(p.Log(), "the directory of the inventory is left on the Ansible server") // docs/kubespray.md: terminate
 	must(p.t, afero.Walk(h.FS(), "/", func(name string, info fs.FileInfo, err error) error {
@@ -113,7 +113,7 @@ var kinds = []schema.GroupVersionResource{
 var podSuffix = regexp.MustCompile(`-[0-9a-z]{6,10}-[0-9a-z]{5}$`) // of a pod of a Deployment
 
 // objects are those of the cluster, without pods that are ending.
-func (p *place) objects() (out []string) {
+func (p *lab) objects() (out []string) {
 	if p.cluster == nil {
 		return nil
 	}
