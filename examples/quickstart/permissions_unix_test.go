@@ -40,6 +40,11 @@ func TestLostPermissions(t *testing.T) {
 			_ = paused.Process.Kill()
 			_ = paused.Wait()
 
+			for _, name := range []string{"key", "state.db", "world/world.json"} {
+				if info, err := os.Stat(filepath.Join(u.state, name)); err != nil || info.Mode().Perm() != 0o600 {
+					t.Errorf("%s: %v, %v", name, info, err)
+				}
+			}
 			file := filepath.Join(u.state, c.file)
 			info, err := os.Stat(file)
 			if err != nil {
