@@ -24,7 +24,8 @@ import (
 
 // TestKubeadmHelmChain is the chain of Tacker's specification of Helm charts: a cluster of three control-plane nodes with Helm,
 // and a CNF by the helm program on these nodes, of a chart of the package and of one of a repository. A control-plane node dies
-// and is healed with its Helm repositories; meanwhile and afterwards the CNF is scaled and healed by way of other nodes.
+// and is healed with its Helm repositories; meanwhile and afterwards the CNF is scaled and healed by way of other nodes. The whole
+// cluster is healed at the end, and gets a CNF again. Its machines let in keys only.
 func TestKubeadmHelmChain(t *testing.T) {
 	c := newChain(t)
 	ctx := t.Context()
@@ -59,8 +60,17 @@ func TestKubeadmHelmChain(t *testing.T) {
 	c.pods(map[string]int{"WEB": 2, "EXT": 3})
 
 	c.gate.only(netip.Addr{})
-	c.must(c.Terminate(ctx, c.cnf, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 2}))
-	c.nothingLeft()
+	c.terminateCNF()
+	for _, m := range c.vnfcs(c.cluster, masterVDU) {
+		c.finds(m) // the operator's own repository stays
+	}
+
+	c.must(c.Heal(ctx, c.cluster, vnflcm.HealVnfRequest{}))
+	c.wantNodes(c.cluster, 3, 1)
+	c.wantHelmInfo()
+	c.makeCNF()
+	c.pods(map[string]int{"WEB": 1, "EXT": 1})
+	c.terminateCNF()
 	c.must(c.Terminate(ctx, c.cluster, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	c.gone(c.cluster)
 }
@@ -71,6 +81,7 @@ type chain struct {
 	gate         *gate // for the helm program of the CNF
 	url          string
 	ca           []byte
+	key          string // of the login user
 	cluster, cnf string
 }
 
@@ -84,6 +95,7 @@ func newChain(t *testing.T) *chain {
 	c.url, c.ca = chartRepository(t, map[string][]byte{"1.0.0": chart})
 	pool := newPool(t, sshexec.Options{Dial: c.gate.dial})
 	c.yard = yardOf(t, parts, func(y *yard, spec *vmhost.Spec) {
+		c.key = y.keysOnly(spec)
 		archive, script := offlineHelm(t, parts)
 		spec.Files = map[string]string{archive.name: archive.content}
 		y.packages = samplePackage(t, map[string][]byte{helmScript: script})
@@ -122,7 +134,11 @@ func twoVDUs(t *testing.T) map[string]string {
 
 func (c *chain) makeCluster() {
 	c.t.Helper()
-	id, request := c.yard.cluster("complex", highlyAvailable, `{"k8s_cluster_installation_param": {"helm_installation_script_path": "`+helmScript+`"}}`)
+	login := map[string]string{"private_key": c.key} // the password of the request is for sudo, which does not ask
+	params, err := json.Marshal(map[string]any{"k8s_cluster_installation_param": map[string]any{
+		"helm_installation_script_path": helmScript, "master_node": login, "worker_node": login}})
+	must(c.t, err)
+	id, request := c.yard.cluster("complex", highlyAvailable, string(params))
 	c.cluster = id
 	c.must(c.Instantiate(c.t.Context(), id, request))
 	c.wantNodes(id, 3, 1)
@@ -133,33 +149,10 @@ func (c *chain) address(master vnflcm.VnfcResourceInfo) netip.Addr {
 	return c.machines.Host(master.ComputeResource.ResourceID).Address
 }
 
-// wantHelmInfo checks that the VIM entry has the control-plane nodes and the host keys that they have now.
+// wantHelmInfo checks the VIM entry: it has the key of the login user, and no password, since sudo does not ask.
 func (c *chain) wantHelmInfo() {
 	c.t.Helper()
-	vim, err := c.VIMs().Get(c.t.Context(), kubeadm.VIMID(c.cluster))
-	must(c.t, err)
-	type helmInfo struct {
-		Addresses []string `json:"masternode_ip"`
-		HostKeys  []string `json:"masternode_host_keys"`
-	}
-	var extra struct {
-		HelmInfo helmInfo `json:"helm_info"`
-	}
-	must(c.t, json.Unmarshal(vim.Extra.Reveal(), &extra))
-	var want helmInfo
-	for _, m := range c.vnfcs(c.cluster, masterVDU) {
-		key, err := c.machines.Host(m.ComputeResource.ResourceID).HostKey()
-		must(c.t, err)
-		fields := strings.Fields(key)
-		want.Addresses = append(want.Addresses, c.address(m).String())
-		want.HostKeys = append(want.HostKeys, strings.Join([]string{c.address(m).String(), fields[0], fields[1]}, " "))
-	}
-	for _, list := range [][]string{want.Addresses, want.HostKeys, extra.HelmInfo.Addresses, extra.HelmInfo.HostKeys} {
-		slices.Sort(list)
-	}
-	if diff := cmp.Diff(want, extra.HelmInfo); diff != "" {
-		c.t.Errorf("helm_info:\n%s", diff)
-	}
+	c.yard.wantHelmInfo(c.cluster, map[string]any{"masternode_username": user, "masternode_private_key": c.key})
 }
 
 // addOperatorRepository lets root and the login user know a repository on every control-plane node, with its password.
@@ -270,9 +263,10 @@ func (c *chain) finds(m vnflcm.VnfcResourceInfo) {
 	}
 }
 
-// nothingLeft checks that the CNF has left nothing in the cluster and no file on its nodes.
-func (c *chain) nothingLeft() {
+// terminateCNF terminates the CNF and checks that it has left nothing in the cluster and no file on its nodes.
+func (c *chain) terminateCNF() {
 	c.t.Helper()
+	c.must(c.Terminate(c.t.Context(), c.cnf, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 2}))
 	if left := strings.TrimSpace(c.kubectl(c.cluster, "get", "pods,deployments,secrets", "-n", "shop", "-o", "name")); left != "" {
 		c.t.Errorf("left in the namespace: %s", left)
 	}
@@ -280,7 +274,6 @@ func (c *chain) nothingLeft() {
 		if left, err := c.on(m, "ls", "-A", helmDir); left != "" || err != nil {
 			c.t.Errorf("left on %s: %s, %v", c.address(m), left, err)
 		}
-		c.finds(m) // the operator's own repository stays
 	}
 }
 

@@ -50,20 +50,17 @@ func (y *yard) work(id string, replicas int) {
 // TestKubeadmLife takes a real cluster of one control-plane node through its life. Its machines let in keys only. The token of its VIM
 // entry ends, and is renewed.
 func TestKubeadmLife(t *testing.T) {
-	file := keygen(t, t.TempDir(), "key", "", "-t", "ed25519")
-	key, err := sshexec.PrivateKey(read(t, file))
-	must(t, err)
+	var key string
 	token := &expiring{}
 	y := newYard(t, func(y *yard, spec *vmhost.Spec) {
-		y.auth = key
+		key = y.keysOnly(spec)
 		y.wrap = func(d *kubeadm.Driver) vnflcm.MgmtDriver {
 			token.Driver, token.yard = d, y
 			return token
 		}
-		spec.Config, spec.AuthorizedKeys = []string{"PasswordAuthentication no"}, []string{string(read(t, file+".pub"))}
 	})
 	ctx := t.Context()
-	login := map[string]any{"password": nil, "private_key": string(read(t, file))}
+	login := map[string]any{"password": nil, "private_key": key}
 	params, err := json.Marshal(map[string]any{"k8s_cluster_installation_param": map[string]any{"master_node": login, "worker_node": login,
 		"vim_registration": map[string]any{"token": "request", "token_expiration": 600}}})
 	must(t, err)
@@ -117,6 +114,17 @@ func TestKubeadmLife(t *testing.T) {
 	y.work(id, 1)
 	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 5}))
 	y.gone(id)
+}
+
+// keysOnly has the machines let in one key and no password, and returns the private key. sudo does not ask.
+func (y *yard) keysOnly(spec *vmhost.Spec) (key string) {
+	y.t.Helper()
+	file := keygen(y.t, y.t.TempDir(), "key", "", "-t", "ed25519")
+	auth, err := sshexec.PrivateKey(read(y.t, file))
+	must(y.t, err)
+	y.auth = auth
+	spec.Config, spec.AuthorizedKeys = []string{"PasswordAuthentication no"}, []string{string(read(y.t, file+".pub"))}
+	return string(read(y.t, file))
 }
 
 // scaleIn takes a worker away, and says what becomes of pods that do not leave it.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -21,10 +22,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
 	"github.com/vnfkit/vnfkit/internal/e2e/kube"
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -55,6 +58,7 @@ func TestKubeadmRegistry(t *testing.T) {
 	y.wantNodes(id, 1, 1)
 	y.pulls(id, 1)
 	y.wantHelm(id)
+	y.wantHelmInfo(id, map[string]any{"masternode_username": user, "masternode_password": password})
 	t.Run("faults", func(t *testing.T) { y.registryFaults(t, y.vnfcs(id, workerVDU)[0], private) })
 
 	y.must(y.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
@@ -276,6 +280,35 @@ func offlineHelm(t *testing.T, parts kube.Parts) (imageFile, []byte) {
 	}
 	// Beside the script, as the driver puts it on machines.
 	return imageFile{"/var/lib/vnfkit/helm-v" + version + "-linux-" + runtime.GOARCH + ".tar.gz", packed.String()}, script
+}
+
+// wantHelmInfo checks that helm_info in the VIM entry is this login, the control-plane nodes, and the host keys that they have now.
+func (y *yard) wantHelmInfo(id string, login map[string]any) {
+	y.t.Helper()
+	vim, err := y.VIMs().Get(y.t.Context(), kubeadm.VIMID(id))
+	must(y.t, err)
+	var extra struct {
+		HelmInfo map[string]any `json:"helm_info"`
+	}
+	must(y.t, json.Unmarshal(vim.Extra.Reveal(), &extra))
+	var addresses, keys []any
+	for _, m := range y.vnfcs(id, masterVDU) {
+		host := y.machines.Host(m.ComputeResource.ResourceID)
+		key, err := host.HostKey()
+		must(y.t, err)
+		fields := strings.Fields(key)
+		addresses = append(addresses, host.Address.String())
+		keys = append(keys, strings.Join([]string{host.Address.String(), fields[0], fields[1]}, " "))
+	}
+	want := maps.Clone(login)
+	want["masternode_ip"], want["masternode_host_keys"] = addresses, keys
+	if len(addresses) == 1 {
+		want["masternode_ip"] = addresses[0]
+	}
+	sorted := cmpopts.SortSlices(func(a, b any) bool { return fmt.Sprint(a) < fmt.Sprint(b) })
+	if diff := cmp.Diff(want, extra.HelmInfo, sorted); diff != "" {
+		y.t.Errorf("helm_info:\n%s", diff)
+	}
 }
 
 // wantHelm checks that a chart which the login user puts where charts are kept can be installed.
