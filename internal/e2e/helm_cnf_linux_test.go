@@ -82,18 +82,27 @@ func cnfDir(t testing.TB) string {
 	return writePackage(t, files)
 }
 
-// cnfModes are the ways a CNF is made: what the request says, whether the VIM names machines with Helm, and whether the program
-// rather than the VIM has the credentials.
-var cnfModes = []struct {
+// cnfMode is a way to make a CNF.
+type cnfMode struct {
 	name     string
-	masters  bool
-	supplied bool
+	masters  bool // the VIM names machines with Helm
+	supplied bool // the program rather than the VIM has the credentials
+	helm4    bool // on these machines or in this process
 	params   string
-}{
-	{"chart by CLI", true, false, chartParams},
-	{"chart by SDK", false, false, chartParams},
-	{"manifests", false, true, `{"namespace": %q, "lcm-kubernetes-def-files": ["Files/web.yaml"]}`},
 }
+
+// cnfModes are those of Helm 3, which all scenarios run with, and the one without Helm. helm4Modes are those of Helm 4.
+var (
+	cnfModes = []cnfMode{
+		{"chart by CLI", true, false, false, chartParams},
+		{"chart by SDK", false, false, false, chartParams},
+		{"manifests", false, true, false, `{"namespace": %q, "lcm-kubernetes-def-files": ["Files/web.yaml"]}`},
+	}
+	helm4Modes = []cnfMode{
+		{"chart by CLI of Helm 4", true, false, true, chartParams},
+		{"chart by SDK of Helm 4", false, false, true, chartParams},
+	}
+)
 
 const chartParams = `{"namespace": %q, "use_helm": "true", "helm_replica_values": {"web": "replicas"},
 	"using_helm_install_param": [{"exthelmchart": "false", "helmchartfile_path": "Files/web.tgz", "helmreleasename": "web"}],
@@ -107,6 +116,8 @@ type cnfSite struct {
 	Cluster func(context.Context, vnflcm.VimConnectionInfo) (*rest.Config, error) `json:"-"`
 	// Only is the one machine that can be connected to. Default: all can.
 	Only netip.Addr
+	// Helm4 is whether Helm in this process is of version 4. Default: of version 3.
+	Helm4 bool
 }
 
 // dial connects as the firewall of the site allows.
@@ -119,7 +130,11 @@ func (s cnfSite) dial(ctx context.Context, network, address string) (net.Conn, e
 
 // config composes a Manager. The pool ends with the caller.
 func (s cnfSite) config(store vnflcm.Store, pool *sshexec.Pool) vnflcm.Config {
-	driver := kubernetes.New(kubernetes.Config{SSH: pool, Dial: s.dial, Cluster: s.Cluster, Dir: s.Dir, Helm: helmInProcess, Ready: time.Minute, Gone: time.Minute})
+	helm := helmInProcess
+	if s.Helm4 {
+		helm = helm4InProcess
+	}
+	driver := kubernetes.New(kubernetes.Config{SSH: pool, Dial: s.dial, Cluster: s.Cluster, Dir: s.Dir, Helm: helm, Ready: time.Minute, Gone: time.Minute})
 	return vnflcm.Config{Store: store, Key: key, Owner: "e2e", Packages: packagesBy("", s.Packages),
 		Mgmt: map[string]vnflcm.MgmtDriver{"sample-script": scriptless{}, "mgmt-container-update": scriptless{}}, Infra: map[string]vnflcm.InfraDriver{
 			kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver}}
@@ -303,14 +318,19 @@ func byPlugin(t testing.TB, c *rest.Config) func(context.Context, vnflcm.VimConn
 // let in an encrypted key only.
 func TestCNFLife(t *testing.T) {
 	cluster := needCluster(t)
-	for _, mode := range cnfModes {
+	for _, mode := range slices.Concat(cnfModes, helm4Modes) {
 		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
 			ctx := t.Context()
 			var masters []*master
 			if mode.masters {
-				masters = newKeyMasters(t, cluster.Client(), 2, helm3Program(t))
+				helm := helm3Program
+				if mode.helm4 {
+					helm = helm4Program
+				}
+				masters = newKeyMasters(t, cluster.Client(), 2, helm(t))
 			}
-			site, vim := cnfSite{Dir: t.TempDir(), Packages: map[string]string{cnfVNFD: cnfDir(t)}}, cnfVIM(t, kubernetes.VimTypeV1, cluster.Client(), masters)
+			site, vim := cnfSite{Dir: t.TempDir(), Helm4: mode.helm4, Packages: map[string]string{cnfVNFD: cnfDir(t)}}, cnfVIM(t, kubernetes.VimTypeV1, cluster.Client(), masters)
 			if mode.supplied {
 				site.Cluster, vim.InterfaceInfo, vim.AccessInfo = byPlugin(t, cluster.Client()), vnflcm.Params{}, vnflcm.Params{}
 			}
