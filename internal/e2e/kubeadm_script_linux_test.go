@@ -56,6 +56,8 @@ func scriptLife(t *testing.T, script string) {
 		t.Errorf("through the VIM entry: %d, %v", code, err)
 	}
 	y.wantNoToken()
+	y.must(y.Scale(ctx, id, scaleIn(t, "Delete"))) // the budget of the workload forbids to evict its pod
+	y.wantNodes(id, 3, 1)
 
 	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	y.gone(id)
