@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/internal/e2e/cloud"
 	"github.com/vnfkit/vnfkit/internal/e2e/kube"
+	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -20,6 +22,65 @@ func TestAllOnOpenStack(t *testing.T) {
 		return allYard(t, parts, map[string]vnflcm.InfraDriver{openstack.VimTypeV2: driver})
 	})
 	y.allInOne(y)
+}
+
+// TestHighlyAvailableOnOpenStack takes a cluster of three control-plane nodes on such machines through its life, behind an address that
+// Neutron has reserved: a worker is added, the whole VNF is healed with a control-plane node that is dead, and terminated. The nodes have
+// the labels of their compute host and zone.
+func TestHighlyAvailableOnOpenStack(t *testing.T) {
+	y := stackYard(t, "kubeadm-full", func(parts kube.Parts, driver *openstack.Driver) *yard {
+		return yardOf(t, parts, func(y *yard, _ *vmhost.Spec) {
+			y.drivers = map[string]vnflcm.InfraDriver{openstack.VimTypeV2: driver}
+		})
+	})
+	ctx := t.Context()
+	id, request := y.cluster("complex", highlyAvailable)
+	y.place(&request)
+	wantCluster := func(workers int) {
+		t.Helper()
+		y.wantNodes(id, 3, workers)
+		y.wantMembers(id)
+		if code, err := y.viaVIM(id, "/version"); code != 200 || err != nil {
+			t.Errorf("through the VIM entry: %d, %v", code, err)
+		}
+		if n := y.count(); n != 3+workers {
+			t.Errorf("%d machines of %d nodes", n, 3+workers)
+		}
+		if labelled := y.kubectl(id, "get", "nodes", "-l", "CIS-node,kubernetes.io/zone=nova,topology.kubernetes.io/zone=nova", "-o", "name"); strings.Count(labelled, "\n") != 3+workers {
+			t.Errorf("nodes with labels of their host and zone: %q", labelled)
+		}
+		y.holder(id, y.externalAddress(id, "vip_CP"))
+	}
+	y.must(y.Instantiate(ctx, id, request))
+	wantCluster(1)
+	y.must(y.Scale(ctx, id, scale(vnflcm.ScaleOut, 1)))
+	wantCluster(2)
+	before := y.vnfcs(id, masterVDU)
+	y.kill(before[0])
+	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+	wantCluster(2)
+	for _, was := range before {
+		if slices.ContainsFunc(y.vnfcs(id, masterVDU), func(v vnflcm.VnfcResourceInfo) bool { return server(v) == server(was) }) {
+			t.Errorf("VNFC %s still has the server %s", was.ID, server(was))
+		}
+	}
+	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	y.gone(id)
+	awaitFor(t, 10*time.Second, "the machines to go", func() bool { return y.count() == 0 })
+}
+
+// externalAddress is the address of an external connection point of an instance.
+func (s stackVMs) externalAddress(id, cpd string) string {
+	s.t.Helper()
+	inst, err := s.Get(s.t.Context(), id)
+	must(s.t, err)
+	for _, cp := range inst.InstantiatedVnfInfo.ExtCpInfo {
+		if cp.CpdID == cpd {
+			return cp.CpProtocolInfo[0].IPOverEthernet.IPAddresses[0].Addresses[0]
+		}
+	}
+	s.t.Fatalf("the instance has no %s", cpd)
+	return ""
 }
 
 // stackYard makes a yard whose machines are those of OpenStack. Nothing may be left there when the test ends.
