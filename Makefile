@@ -134,8 +134,8 @@ e2e-kubeadm: kubernetes $(GOTESTSUM) ## mgmt/kubeadm on real machines and cluste
 	$(AS_ROOT) VNFKIT_E2E=kubeadm $(E2E) -timeout 30m ./internal/e2e/...
 
 .PHONY: e2e-kubeadm-full
-e2e-kubeadm-full: kubernetes $(GOTESTSUM) ## long scenarios of mgmt/kubeadm: node scripts, Helm on three control-plane nodes (as e2e-kubeadm; not part of CI)
-	$(AS_ROOT) VNFKIT_E2E=kubeadm-full $(E2E) -timeout 30m ./internal/e2e/...
+e2e-kubeadm-full: kubernetes $(GOTESTSUM) ## long scenarios of mgmt/kubeadm: node scripts, three control-plane nodes with Helm and on OpenStack (as e2e-all; not part of CI)
+	$(AS_ROOT) VNFKIT_E2E=kubeadm-full $(E2E) -timeout 45m ./internal/e2e/...
 
 .PHONY: e2e-registry
 e2e-registry: kubernetes $(GOTESTSUM) ## mgmt/registry: real registries, and machines and a cluster that use them (as e2e-kubeadm)

@@ -17,11 +17,12 @@
 //	      mgmt/kubeadm/etcd against the API server and etcd. nfs-ganesha plays the NFS server of the kernel, and
 //	      libnfs the client. Builds Kubernetes the first time.
 //	kubeadm-full
-//	      long scenarios of mgmt/kubeadm on the same machines: nodes that a script of the package makes, and a CNF by the helm
-//	      program on three control-plane nodes of which one dies.
+//	      long scenarios of mgmt/kubeadm on the same machines: nodes that a script of the package makes, a CNF by the helm
+//	      program on three control-plane nodes of which one dies, and, where the packages of OpenStack are installed, three
+//	      control-plane nodes at the addresses of OpenStack's servers.
 //	helm
 //	      helmclient and infra/kubernetes on etcd, kube-apiserver, kube-controller-manager and scheduler, whose nodes
-//	      kwok plays (package controlplane): Helm in the test process, and the helm program on machines behind sshd;
+//	      kwok plays (package controlplane): Helm 3 and 4 in the test process, and their programs on machines behind sshd;
 //	      chart repository and Debian's registry with passwords and certificates.
 //	all
 //	      a cluster VNF, a registry VNF, and a CNF whose chart runs on the one with its image in the other: on machines
