@@ -184,9 +184,9 @@ func (h *Host) ForgetKey(ctx context.Context) error {
 }
 
 func parseKey(line string) (ssh.PublicKey, error) {
-	key, comment, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
-	if err != nil {
-		return nil, errors.New("not a public key in authorized_keys form")
+	key, comment, options, _, err := ssh.ParseAuthorizedKey([]byte(line))
+	if err != nil || len(options) > 0 || strings.Contains(strings.TrimSpace(line), "\n") {
+		return nil, errors.New("not one public key in authorized_keys form, without options")
 	}
 	if comment != "" {
 		return commentedKey{key, comment}, nil
