@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/internal/answerlimit"
 )
 
 // Config is the complete configuration of haproxy.
@@ -70,7 +72,7 @@ type validator struct {
 }
 
 func (v *validator) fault(format string, args ...any) {
-	v.faults = append(v.faults, fmt.Errorf("loadbalancer: "+format, args...))
+	v.faults = append(v.faults, errors.New(answerlimit.Shorten(fmt.Sprintf("loadbalancer: "+format, args...)))) // names are those of a cluster
 }
 
 func (v *validator) part(p Part) {
