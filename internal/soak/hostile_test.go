@@ -2,7 +2,9 @@ package soak_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -21,8 +23,15 @@ var hostile = []string{
 	"x\n    server pwned 192.0.2.1:1", `${x:-$(touch /pwned)}`, `%s%n`, "\x00touch /pwned", "\u202etouch /pwned", `'); DROP TABLE records; --`,
 }
 
-// optional are attributes of drivers that the sample requests do not give. $ stands for a hostile text.
+// optional are attributes of drivers that the sample requests do not give, or give within a list. $ stands for a hostile text in
+// quotes, § for one within a longer text.
 var optional = map[string][]string{
+	"using_helm_install_param": {
+		chartParam(`"helmparameter":["greeting=§"]`), chartParam(`"helmparameter":["§=x"]`), chartParam(`"helmparameter":[$]`), chartParam(`"helmreleasename":$`),
+		chartParam(`"helmchartfile_path":$`), chartParam(`"exthelmchart":"true","helmchartname":$,"helmrepositoryname":"r","exthelmrepo_url":"https://127.0.0.1:1"`),
+		chartParam(`"exthelmchart":"true","helmchartname":"c","helmrepositoryname":$,"exthelmrepo_url":$`),
+	},
+	"vdu_mapping": {`{"web":{"kind":"Deployment","name":$,"helmreleasename":"shop"}}`, `{"web":{"kind":$,"name":"shop-web"}}`},
 	"k8s_cluster_installation_param": {
 		`{"proxy":{"http_proxy":$}}`, `{"proxy":{"no_proxy":$}}`, `{"vim_name":$}`, `{"script_path":$}`, `{"kubernetes_version":$}`,
 		`{"private_registry_connection_info":[{"connection_type":"1","server":$}]}`, `{"private_registry_connection_info":[{"connection_type":"1","server":"r","username":$,"password":$}]}`,
@@ -36,12 +45,18 @@ var optional = map[string][]string{
 	},
 }
 
+// chartParam is a using_helm_install_param of the sample chart with another attribute.
+func chartParam(attribute string) string {
+	return `[{"exthelmchart":"false","helmchartfile_path":"Files/kubernetes/web-0.1.0.tgz","helmreleasename":"shop",` + attribute + `}]`
+}
+
 // injections are additionalParams with one hostile text: in each text of the sample request, and in each optional attribute.
 func (p *lab) injections(text string) (out []vnflcm.Params) {
 	p.t.Helper()
 	quoted, err := json.Marshal(text)
 	must(p.t, err)
 	add := func(patch string) {
+		patch = strings.ReplaceAll(strings.ReplaceAll(patch, "$", string(quoted)), "§", string(quoted[1:len(quoted)-1]))
 		params, err := vnflcm.ParseParams([]byte(patch))
 		must(p.t, err)
 		out = append(out, params)
@@ -51,12 +66,12 @@ func (p *lab) injections(text string) (out []vnflcm.Params) {
 	var request struct{ AdditionalParams map[string]any }
 	must(p.t, json.Unmarshal(data, &request))
 	for _, patch := range patches(request.AdditionalParams) {
-		add(strings.ReplaceAll(patch, "$", string(quoted)))
+		add(patch)
 	}
 	for name, attributes := range optional {
 		for _, patch := range attributes {
 			if request.AdditionalParams[name] != nil {
-				add(`{"` + name + `":` + strings.ReplaceAll(patch, "$", string(quoted)) + `}`)
+				add(`{"` + name + `":` + patch + `}`)
 			}
 		}
 	}
@@ -81,7 +96,7 @@ func patches(value any) (out []string) {
 	return out
 }
 
-// TestInjection puts hostile texts into requests, one at a time. The request is refused with an error of a readable length, or the
+// TestInjection puts hostile texts into additionalParams of the sample requests, one at a time. The request is refused with an error of a readable length, or the
 // operation ends in one way or another; no machine and no Ansible server runs the text, and none gets the file.
 func TestInjection(t *testing.T) {
 	t.Parallel()
@@ -145,6 +160,9 @@ func (p *lab) readable(err error) {
 // unharmed makes sure that nothing ran the text.
 func (p *lab) unharmed(text string) {
 	p.t.Helper()
+	if _, err := os.Stat("/pwned"); !errors.Is(err, fs.ErrNotExist) { // Helm renders templates in this process
+		p.t.Errorf("this machine has /pwned after %q, %v", text, err)
+	}
 	for _, h := range p.hosts() {
 		if found, err := afero.Exists(h.FS(), "/pwned"); found || err != nil {
 			p.t.Errorf("%s has /pwned after %q, %v", h.Name(), text, err)

@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/helmsdk"
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/cnftest"
@@ -60,6 +64,7 @@ var lifecycles = []lifecycle{
 			},
 		}, "", "PrivateRegistryVDU"},
 	{"CNF", "cnf", "instantiate_manifests.json", unchanged, sandbox.Config{}, nil, "web_aspect", "web"},
+	{"CNF of a chart", "cnf", "instantiate_chart.json", unchanged, sandbox.Config{}, nil, "web_aspect", "web"},
 }
 
 func unchanged(*vnflcm.InstantiateVnfRequest) {}
@@ -74,13 +79,15 @@ type lab struct {
 	dead    map[*sshtest.Host]bool
 	cut     bool // something has cut connections
 	login   time.Duration
+
+	generated map[string]int // secrets that were collected, by kind
 }
 
 const cnfVIM = "cluster"
 
 func (c lifecycle) open(t *testing.T) *lab {
 	t.Helper()
-	p := &lab{t: t, of: c, dead: map[*sshtest.Host]bool{}, login: time.Minute}
+	p := &lab{t: t, of: c, dead: map[*sshtest.Host]bool{}, login: time.Minute, generated: map[string]int{}}
 	c.sandbox.Virtual = []string{"vip_CP"}
 	c.sandbox.Unexpected = func(string, []string) {} // programs are also asked whether they are there
 	p.Lab = mgmttest.Open(t, mgmttest.Setup{Sandbox: c.sandbox, Sample: packages + c.pkg, Drivers: p.drivers})
@@ -105,7 +112,9 @@ func (p *lab) drivers(pool *sshexec.Pool) map[string]vnflcm.MgmtDriver {
 
 // addCNF adds the driver of CNFs, with any lab.
 func (p *lab) addCNF(c *vnflcm.Config, dial mgmttest.Dial) {
-	c.Infra[kubernetes.VimTypeV1] = kubernetes.New(kubernetes.Config{Dial: dial})
+	c.Infra[kubernetes.VimTypeV1] = kubernetes.New(kubernetes.Config{Dial: dial, Dir: p.t.TempDir(), Helm: func(cluster *rest.Config, dir string) (helmclient.Client, error) {
+		return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
+	}})
 }
 
 // living are the machines but those that have died.

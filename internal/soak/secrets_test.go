@@ -5,11 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -30,9 +35,9 @@ var secretParams = map[string]string{
 	"cnf": `{"helm_parameters":{"password":"` + planted + `"}}`,
 }
 
-// TestSecrets plants secrets in requests, takes up those that drivers make (tokens and keys of VIM entries), and looks for all of
-// them in logs, events, documents, errors, the store, command lines and environments of machines, after each operation and after one
-// that fails.
+// TestSecrets plants secrets in requests, collects those that drivers and machines generate (credentials of VIM entries, join tokens,
+// certificate keys, passwords of keepalived, private keys), and looks for all of them in logs, events, documents, errors, the store,
+// command lines and, but for proxies, environments of machines, after each operation and after one that fails.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	for _, c := range lifecycles {
@@ -50,6 +55,9 @@ func TestSecrets(t *testing.T) {
 				c.size(r)
 				r.AdditionalParams, err = r.AdditionalParams.Merge(params)
 				must(t, err)
+				if slices.Contains(generatedBy[c.name], "password of keepalived") {
+					mgmttest.With(t, "k8s_cluster_installation_param", `{"master_node":{"cluster_cp_name":"vip_CP"}}`)(r)
+				}
 			}
 			id := p.Created()
 			m := p.Process(func(cfg *vnflcm.Config) { p.addCNF(cfg, p.dial) })
@@ -61,6 +69,11 @@ func TestSecrets(t *testing.T) {
 				must(t, err)
 				p.collect(secrets)
 				p.untold(op.name, secrets, id, opID, nil)
+			}
+			for _, kind := range generatedBy[c.name] {
+				if p.generated[kind] == 0 {
+					t.Errorf("no %s was generated: the test has lost its way", kind)
+				}
 			}
 			p.login = 200 * time.Millisecond // the operation is to fail
 			p.failing(secrets)
@@ -92,9 +105,44 @@ func (p *lab) failing(secrets map[string]bool) {
 	p.untold("a failing operation", secrets, id, opID, err)
 }
 
-// collect adds the credentials of VIM entries.
+// generated are the secrets that drivers and machines make: the first group of each match.
+var generated = map[string]*regexp.Regexp{
+	"join token":             regexp.MustCompile(`\b([a-z0-9]{6}\.[a-z0-9]{16})\b`),
+	"certificate key":        regexp.MustCompile(`certificateKey: "?([0-9a-f]{64})`),
+	"password of keepalived": regexp.MustCompile(`auth_pass (\S+)`),
+	"private key":            regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----\n(\S{16,})`),
+}
+
+// generatedBy are the generated secrets that a lifecycle must have, by its name.
+var generatedBy = map[string][]string{
+	"kubeadm":                                {"join token", "private key"},
+	"kubeadm with three control-plane nodes": {"join token", "certificate key", "password of keepalived", "private key"},
+}
+
+// collect adds the credentials of VIM entries, and the generated secrets in files and in what programs read and printed.
 func (p *lab) collect(secrets map[string]bool) {
 	p.t.Helper()
+	find := func(text string) {
+		for kind, pattern := range generated {
+			for _, found := range pattern.FindAllStringSubmatch(text, -1) {
+				secrets[found[1]] = true
+				p.generated[kind]++
+			}
+		}
+	}
+	for _, h := range p.hosts() {
+		must(p.t, afero.Walk(h.FS(), "/", func(name string, info fs.FileInfo, err error) error {
+			if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+				return err
+			}
+			content, err := afero.ReadFile(h.FS(), name)
+			find(string(content))
+			return err
+		}))
+		for _, r := range h.Commands() {
+			find(r.Stdin() + "\n" + r.Stdout())
+		}
+	}
 	for _, r := range p.Records("vim") {
 		vim, err := p.VIMs().Get(p.t.Context(), r.ID)
 		must(p.t, err)
@@ -125,6 +173,11 @@ func (p *lab) untold(after string, secrets map[string]bool, id, opID string, fai
 	for _, h := range p.hosts() {
 		for _, r := range h.Commands() {
 			told["command line on "+h.Name()] += strings.Join(r.Argv, " ") + "\n"
+			for _, variable := range r.Env {
+				if name, _, _ := strings.Cut(variable, "="); !strings.HasSuffix(strings.ToLower(name), "_proxy") { // a proxy has its password there
+					told["environment on "+h.Name()] += variable + "\n"
+				}
+			}
 		}
 	}
 	for where, text := range told {
