@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// cluster has three masters and n-3 workers.
+// cluster returns an inventory of three control-plane nodes and n-3 workers.
 func cluster(n int) inventory.Inventory {
 	var inv inventory.Inventory
 	for i := range n {

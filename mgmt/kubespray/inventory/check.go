@@ -20,14 +20,14 @@ var (
 	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// faults collects what is wrong with an inventory.
+// faults collects the faults of an inventory.
 type faults []error
 
 func (f *faults) add(path, value, format string, args ...any) {
 	*f = append(*f, &vnflcm.ParamError{Path: path, Value: value, Reason: fmt.Sprintf(format, args...)})
 }
 
-// check tells all that is wrong with an inventory.
+// check returns all faults of an inventory and its options.
 func check(inv Inventory, o Options) error {
 	var f faults
 	switch inv.Generation {
@@ -64,7 +64,8 @@ func check(inv Inventory, o Options) error {
 	return errors.Join(f...)
 }
 
-// checkGroups looks at what is said by group: names that stand for a host and for a group are told apart by nobody.
+// checkGroups checks the names of groups and their variables. It refuses a node with the name of a group, because Ansible
+// cannot tell a host from a group of the same name.
 func (f *faults) checkGroups(inv Inventory) {
 	groups := map[string]bool{"ungrouped": true, groupAll: true, groupEtcd: true, groupControlPlane: true}
 	for _, n := range inv.Nodes {

@@ -13,23 +13,23 @@
 //
 //	ansible-playbook -i hosts.ini --become --become-user=root cluster.yml
 //
-// [YAML] writes hosts.yaml instead. The bytes depend on the Inventory and the [Options] alone.
+// [YAML] writes hosts.yaml instead. The bytes depend only on the Inventory and the [Options].
 //
-// # What Ansible reads is what was meant
+// # Quoting
 //
-// A value of an inventory passes through a shell-like splitter, Python's literals and Jinja before it is used: a password 12345,
-// a user True or a proxy with {{ in it become something else when they are written as they are. Both forms quote for all three, and
-// what no quoting can express is an error before anything is written (a line break in a password, which is typed at a terminal). A
-// string is data; a [Template] is for Ansible to evaluate.
+// Ansible passes a value of an inventory through a shell-like splitter, Python's literals and Jinja. Without quoting, a
+// password 12345, a user True or a proxy with {{ in it would become another value. Both forms quote for all three, so
+// Ansible reads the value that was given. Generate refuses a value that cannot be quoted, such as a password with a line
+// break, which Ansible would type at a terminal. A string is data; only a [Template] is evaluated by Ansible.
 //
 // # Secrets
 //
-// Passwords are kept out of the inventory: a host refers to a dictionary in group_vars/all/zz_vnfkit_secrets.yml, of mode 0600,
-// and encrypted by [Options.VaultPassword] (Ansible Vault 1.1; see [Encrypt]). Only [SecretsInline] puts them on the
-// lines of the hosts.
+// Passwords are not in the inventory: a host refers to a dictionary in group_vars/all/zz_vnfkit_secrets.yml, a file of mode
+// 0600, encrypted if [Options.VaultPassword] is set (Ansible Vault 1.1, see [Encrypt]). Only with [SecretsInline] are
+// passwords on the lines of the hosts.
 //
 // # Files beside the inventory
 //
-// Ansible reads the variables of a group from group_vars/etcd/ or from group_vars/etcd.yml, never from both. [Hides] names the files
-// that must not be there.
+// Ansible reads the variables of a group either from group_vars/etcd/ or from group_vars/etcd.yml, never from both. [Hides]
+// names the files that must not exist beside those of Generate.
 package inventory

@@ -2,23 +2,25 @@ package inventory
 
 import "slices"
 
-// Generation says by which names kubespray knows its groups.
+// Generation selects the names of kubespray's groups, which depend on its release.
 type Generation string
 
-// The generations. Kubespray 2.16.0 has the current names in its playbooks (its commits 486b223e0 and 360aff4a5), 2.15 has
-// kube-master, kube-node, calico-rr and k8s-cluster. The specification's sample is from between the two: kube_control_plane
-// beside kube-node.
+// The generations of group names. Kubespray has the current names in its playbooks since 2.16.0 (its commits 486b223e0 and
+// 360aff4a5). Release 2.15 has kube-master, kube-node, calico-rr and k8s-cluster. The specification's sample has names from
+// between the two: kube_control_plane together with kube-node.
 const (
 	// Current names: kube_control_plane, kube_node, etcd, calico_rr, k8s_cluster. It is the default.
 	Current Generation = "current"
-	// Legacy names are those of the specification's sample: kube_control_plane, kube-node, calico-rr, k8s-cluster. The groups
-	// kube-master, kube_node, calico_rr and k8s_cluster have them as children, so that any kubespray finds its own: before 2.16 it
-	// looks for kube-master, later it maps old names while it runs, which leaves workers out of k8s_cluster from 2.27 on
-	// (github.com/kubernetes-sigs/kubespray issue 12625), and with --limit whoever is not named up to 2.26 (pull request 11577).
+	// Legacy are the names of the specification's sample: kube_control_plane, kube-node, calico-rr, k8s-cluster. The
+	// inventory also has groups kube-master, kube_node, calico_rr and k8s_cluster with these groups as children, so that
+	// every release of kubespray finds its names. Releases before 2.16 look for kube-master. Later releases map the old
+	// names while they run, and that mapping has faults: from 2.27 on it leaves workers out of k8s_cluster
+	// (github.com/kubernetes-sigs/kubespray issue 12625), and up to 2.26 it leaves out every host that --limit does not
+	// name (pull request 11577).
 	Legacy Generation = "legacy"
 )
 
-// The groups, by their current names.
+// The groups by their current names.
 const (
 	groupAll            = "all"
 	groupControlPlane   = "kube_control_plane"
@@ -26,11 +28,11 @@ const (
 	groupWorker         = "kube_node"
 	groupRouteReflector = "calico_rr"
 	groupCluster        = "k8s_cluster"
-	// groupMaster exists in the Legacy generation only.
+	// groupMaster is only in inventories of the Legacy generation.
 	groupMaster = "kube-master"
 )
 
-// roleGroups are the groups of the roles in the specification's order.
+// roleGroups are the groups of the roles, in the order of the specification.
 var roleGroups = []roleGroup{{ControlPlane, groupControlPlane}, {Etcd, groupEtcd}, {Worker, groupWorker}, {RouteReflector, groupRouteReflector}}
 
 type roleGroup struct {
@@ -43,7 +45,7 @@ var clusterGroups = []string{groupControlPlane, groupWorker, groupRouteReflector
 
 var legacyNames = map[string]string{groupWorker: "kube-node", groupRouteReflector: "calico-rr", groupCluster: "k8s-cluster"}
 
-// group is how the generation spells a group.
+// group returns the name of a group in this generation.
 func (g Generation) group(current string) string {
 	if old, renamed := legacyNames[current]; renamed && g == Legacy {
 		return old
@@ -51,8 +53,8 @@ func (g Generation) group(current string) string {
 	return current
 }
 
-// groupTree are the groups of groups, in order. The Legacy generation has the specification's one, then each group by the name that
-// other releases of kubespray have for it.
+// groupTree returns the groups that have groups as children, in order. For Legacy it has the specification's group first,
+// then the names that other releases of kubespray use.
 func (g Generation) groupTree() []parent {
 	cluster := parent{name: g.group(groupCluster)}
 	for _, child := range clusterGroups {

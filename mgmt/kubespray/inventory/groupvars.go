@@ -13,8 +13,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// The names of our files in the directory of a group's variables: Ansible reads them in alphabetical order and the last one
-// wins, so that what a sample directory has beside them yields.
+// The files of variables in the directory of a group. Ansible reads the files in alphabetical order and the last value
+// wins, so these names take precedence over files of a sample directory.
 const (
 	varsFile    = "zz_vnfkit.yml"
 	secretsFile = "zz_vnfkit_secrets.yml" //nolint:gosec // a name
@@ -40,7 +40,7 @@ func Hides(files []File) []string {
 	return slices.Compact(out)
 }
 
-// variablesFiles are the files of the variables by group, and of what is kept apart from the hosts.
+// variablesFiles returns the files with the variables of the groups and with the dictionaries that hosts refer to.
 func variablesFiles(inv Inventory, o Options, secrets, values apart) ([]File, error) {
 	clear, hidden := map[string]map[string]any{}, map[string]map[string]any{}
 	put := func(to map[string]map[string]any, group, name string, value any) {
@@ -55,7 +55,7 @@ func variablesFiles(inv Inventory, o Options, secrets, values apart) ([]File, er
 				put(hidden, group, name, secret.Reveal())
 				continue
 			}
-			p, _ := plain(value) // checked
+			p, _ := plain(value) // check has found no error
 			put(clear, group, name, p)
 		}
 	}
@@ -112,7 +112,8 @@ func encodeYAML(n *yaml.Node) ([]byte, error) {
 	return out.Bytes(), e.Close()
 }
 
-// spellNulls writes out what is nothing within braces: the encoder would make an empty string of it, which Ansible takes for no group.
+// spellNulls writes null for empty values within braces. The encoder would write an empty string, which Ansible does not
+// accept as an empty group.
 func spellNulls(n *yaml.Node, inFlow bool) {
 	inFlow = inFlow || n.Style&yaml.FlowStyle != 0
 	if inFlow && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" && n.Value == "" {

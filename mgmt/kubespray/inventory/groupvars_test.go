@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/inventory"
 )
 
-// TestHides: the files that Ansible reads no longer, as the real one has it where there is one.
+// TestHides checks which files Ansible ignores, also with the real Ansible if it is installed.
 func TestHides(t *testing.T) {
 	files := generate(t, inventory.INI{}, sample())
 	want := []string{
@@ -35,7 +35,7 @@ func TestHides(t *testing.T) {
 	}
 }
 
-// readByAnsible are those of foreign files of variables that Ansible reads beside ours.
+// readByAnsible returns those of the foreign files of variables that Ansible reads beside the generated files.
 func readByAnsible(t *testing.T, files []inventory.File, foreign []string) (read []string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// The variables that fields of a Node stand for.
+// The variables that hold the fields of a Node.
 const (
 	varHost     = "ansible_host"
 	varPort     = "ansible_port"
@@ -24,21 +24,21 @@ const (
 // managed are the variables of the fields, in the order of the specification's sample.
 var managed = []string{varHost, varPort, varIP, varMember, varUser, varPassword, varBecome, varKey}
 
-// The dictionaries that hosts refer to.
+// The variables with dictionaries that hosts refer to.
 const (
 	secretsVariable = "vnfkit_secrets" //nolint:gosec // a name
-	// valuesVariable has what an INI file cannot say: data that looks like a template.
+	// valuesVariable has the values that an INI file cannot quote: data that looks like a template.
 	valuesVariable = "vnfkit_values"
 )
 
-// variable of a host. Its value is plain, see there.
+// variable is a variable of a host. Its value is of a type that plain returns.
 type variable struct {
 	name   string
 	value  any
 	secret bool
 }
 
-// field returns the value of the field that a variable stands for, nil if it is not set.
+// field returns the value of the field that a variable holds, or nil if the field is not set.
 func (n Node) field(name string) any {
 	var text string
 	switch name {
@@ -75,7 +75,7 @@ func address(a netip.Addr) any {
 	return a.Unmap().String()
 }
 
-// variables are those of a checked node, in the order in which they are written.
+// variables returns the variables of a checked node, in the order in which they are written.
 func (n Node) variables() []variable {
 	var out []variable
 	for _, name := range managed {
@@ -88,13 +88,13 @@ func (n Node) variables() []variable {
 			out = append(out, variable{name, secret.Reveal(), true})
 			continue
 		}
-		value, _ := plain(n.Vars[name]) // checked
+		value, _ := plain(n.Vars[name]) // check has found no error
 		out = append(out, variable{name, value, false})
 	}
 	return out
 }
 
-// complete gives etcd hosts their member names.
+// complete sets the member names of etcd hosts that have none.
 func complete(inv Inventory) Inventory {
 	inv.Nodes = slices.Clone(inv.Nodes)
 	count := 0
@@ -111,16 +111,17 @@ func complete(inv Inventory) Inventory {
 	return inv
 }
 
-// apart are values that are kept apart from their hosts, by host and variable.
+// apart are the values that are written into a dictionary instead of the line of their host, by host and variable.
 type apart map[string]map[string]any
 
-// host is a node as it is written: what is kept apart is a reference.
+// host is a node as it is written: values in dictionaries are replaced by references.
 type host struct {
 	Node
 	lines []variable
 }
 
-// written puts what does not belong on the lines of the hosts into dictionaries. unquotable tells what the form cannot say.
+// written moves values that must not be on the lines of the hosts into dictionaries: secrets, and values for which
+// unquotable returns true, because the form cannot quote them.
 func written(nodes []Node, o Options, unquotable func(any) bool) (hosts []host, secrets, values apart) {
 	secrets, values = apart{}, apart{}
 	for _, n := range nodes {
@@ -138,8 +139,9 @@ func written(nodes []Node, o Options, unquotable func(any) bool) (hosts []host, 
 	return hosts, secrets, values
 }
 
-// put keeps a value and returns the reference to it. The reference names the host, since inventory_hostname is another one in a
-// delegated task; its filter `string` keeps Ansible from reading a password [1] as a list.
+// put stores a value and returns a template that refers to it. The template has the name of the host, because
+// inventory_hostname is another host's name in a delegated task. The filter `string` prevents Ansible from reading a
+// password such as [1] as a list.
 func (a apart) put(dictionary, host string, v variable) Template {
 	if a[host] == nil {
 		a[host] = map[string]any{}

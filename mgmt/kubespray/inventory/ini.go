@@ -43,19 +43,19 @@ func (g INI) Generate(inv Inventory) ([]File, error) {
 	return append([]File{{iniName, g.inventoryMode(), out.Bytes()}}, files...), err
 }
 
-// written puts data that looks like a template apart: an INI file has no !unsafe.
+// written also moves data that looks like a template into a dictionary, because an INI file has no !unsafe.
 func (g INI) written(inv Inventory) ([]host, apart, apart) {
 	return written(inv.Nodes, g.Options, hasTemplateData)
 }
 
-// assignment is a variable on the line of a host.
+// assignment returns a variable as it is written on the line of a host.
 func assignment(v variable) string { return v.name + "=" + token(v.value) }
 
-// bareText is what neither the splitter (shlex) nor Python's literals take for anything but itself. It is short, since Ansible
-// gives every value to Python's parser, which has a limit to what it takes apart.
+// bareText matches texts that need no quotes: neither the splitter (shlex) nor Python's literals change them. It limits the
+// length, because Ansible passes every value to Python's parser, which refuses very long expressions.
 var bareText = regexp.MustCompile(`^([A-Za-z_/][A-Za-z0-9_./@-]{0,63}|[0-9]{1,3}(\.[0-9]{1,3}){3})$`)
 
-// token writes a plain value as a Python literal within the quotes of a shell: Ansible takes off both
+// token writes a plain value as a Python literal within quotes of a shell. Ansible removes both
 // (lib/ansible/plugins/inventory/ini.py).
 func token(value any) string {
 	var text string
@@ -73,7 +73,7 @@ func token(value any) string {
 	return "'" + literal(text) + "'"
 }
 
-// literal writes a plain value as Python does, without single quotes and line breaks.
+// literal writes a plain value as a Python literal without single quotes and line breaks.
 func literal(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -104,8 +104,8 @@ func literal(value any) string {
 	panic(fmt.Sprintf("inventory: %T is not plain", value))
 }
 
-// quote writes a string literal of Python. What Python takes for the end of a line (str.splitlines) is escaped: Ansible divides the
-// file so before it looks for quotes.
+// quote writes a string literal of Python. It escapes every character that Python takes as the end of a line
+// (str.splitlines), because Ansible splits the file at these before it looks for quotes.
 func quote(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -18,7 +18,7 @@ func forms(o inventory.Options) map[string]inventory.Generator {
 	return map[string]inventory.Generator{"ini": inventory.INI{Options: o}, "yaml": inventory.YAML{Options: o}}
 }
 
-// sample is the specification's, with fewer nodes.
+// sample is the inventory of the specification with fewer nodes.
 func sample() inventory.Inventory {
 	inv := inventory.Inventory{
 		Generation: inventory.Current,
@@ -178,7 +178,7 @@ all:
 	}
 }
 
-// hostile values are what inventories are usually broken by.
+// hostile has values that inventories often fail to quote.
 func hostile() inventory.Inventory {
 	inv := sample()
 	words := []string{"12345", "True", "none", "yes", "#a", "a=b c", `'"\`, "{{ 1 + 1 }}", "{% raw %}", "[1, 2]", "{'a': 1}", " x ", "ä\u2028\x01", "1:30", "0x10", "1e3", "!vault", "@x", "$HOME `id`", "~", "a: b", "{#", "\u0085", "😀"}

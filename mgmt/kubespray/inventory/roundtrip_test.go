@@ -18,8 +18,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestRoundTrip and FuzzRoundTrip: the values that Ansible reads are those that were written. Python's own parsers read INI files,
-// as Ansible calls them; e2e-kubespray has the same check by Ansible itself.
+// TestRoundTrip and FuzzRoundTrip check that Ansible reads the values that were written. INI files are read by Python's
+// parsers, called as Ansible calls them. e2e-kubespray repeats the check with Ansible itself.
 func TestRoundTrip(t *testing.T) {
 	reader := startPython(t)
 	for _, o := range []inventory.Options{{}, {Secrets: inventory.SecretsInline}} {
@@ -52,7 +52,7 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// sameAfter writes an inventory, reads it and compares the variables of hosts and groups.
+// sameAfter writes an inventory, reads it again and compares the variables of hosts and groups.
 func sameAfter(t *testing.T, reader *python, g inventory.Generator, inv inventory.Inventory) {
 	t.Helper()
 	files := generate(t, g, inv)
@@ -115,7 +115,7 @@ func variablesOf(n inventory.Node) map[string]any {
 
 var reference = regexp.MustCompile(`^\{\{ (vnfkit_secrets|vnfkit_values)\['([^']+)'\]\['([^']+)'\](?: \| string)? \}\}$`)
 
-// resolve returns the value in the dictionary that a host refers to, or the value itself.
+// resolve returns the value in the dictionary that a host refers to, or the value itself if it is not a reference.
 func resolve(all map[string]any, value any) any {
 	template, _ := value.(inventory.Template)
 	m := reference.FindStringSubmatch(string(template))
@@ -127,7 +127,7 @@ func resolve(all map[string]any, value any) any {
 	return vars[m[3]]
 }
 
-// asJSON writes a value so that strings, templates and numbers differ.
+// asJSON writes a value as JSON in which strings, templates and numbers differ.
 func asJSON(t *testing.T, value any) string {
 	t.Helper()
 	out, err := json.MarshalIndent(marked(value), "", " ")
@@ -161,7 +161,7 @@ func marked(value any) any {
 	return value
 }
 
-// evaluated returns the strings of a value that Ansible evaluates as templates.
+// evaluated returns a value in which the strings that Ansible evaluates are templates.
 func evaluated(value any) any {
 	switch v := value.(type) {
 	case string:
@@ -184,7 +184,7 @@ func evaluated(value any) any {
 	return value
 }
 
-// readYAML reads a document. Strings that are not marked as data are templates if they look like one.
+// readYAML reads a document. A string that is not marked as data is a template if it looks like one.
 func readYAML(t *testing.T, content []byte) any {
 	t.Helper()
 	var doc yaml.Node
@@ -220,7 +220,8 @@ func readNode(t *testing.T, n *yaml.Node) any {
 	return evaluated(value)
 }
 
-// pythonSource reads the hosts of INI inventories, each a line of JSON, as lib/ansible/plugins/inventory/ini.py does.
+// pythonSource reads hosts of INI inventories, one line of JSON per inventory, as lib/ansible/plugins/inventory/ini.py
+// does.
 const pythonSource = `
 import ast, json, shlex, sys
 for request in sys.stdin:
@@ -254,7 +255,7 @@ func startPython(tb testing.TB) *python {
 	if err != nil {
 		tb.Skip("no python3, whose parsers Ansible uses, on this machine")
 	}
-	c := exec.Command(program, "-c", pythonSource) //nolint:noctx // it ends with its input
+	c := exec.Command(program, "-c", pythonSource) //nolint:noctx // the program ends when its input is closed
 	in, err := c.StdinPipe()
 	if err != nil {
 		tb.Fatal(err)

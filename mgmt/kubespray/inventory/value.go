@@ -13,11 +13,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// deepest is how deep a value may be nested.
+// deepest is the greatest depth of nested values.
 const deepest = 64
 
-// plain turns the value of a variable into one of nil, bool, int64, uint64 (if it is no int64), float64, string, Template,
-// []any, map[string]any: there is one way then to write it.
+// plain converts the value of a variable to nil, bool, int64, uint64 (if it exceeds int64), float64, string, Template,
+// []any or map[string]any, so that the writers handle few types.
 func plain(value any) (any, error) { return plainAt(value, 0) }
 
 func plainAt(value any, depth int) (any, error) {
@@ -44,7 +44,7 @@ func plainAt(value any, depth int) (any, error) {
 		if r.Uint() > math.MaxInt64 {
 			return r.Uint(), nil
 		}
-		return int64(r.Uint()), nil //nolint:gosec // it fits
+		return int64(r.Uint()), nil //nolint:gosec // within the range of int64
 	case reflect.Float32, reflect.Float64:
 		if math.IsNaN(r.Float()) || math.IsInf(r.Float(), 0) {
 			return nil, errors.New("must be a finite number")
@@ -113,7 +113,7 @@ func looksLikeTemplate(text string) bool {
 	return slices.ContainsFunc([]string{"{{", "{%", "{#"}, func(mark string) bool { return strings.Contains(text, mark) })
 }
 
-// hasTemplateData reports whether a plain value has a string that Ansible would evaluate although it is data.
+// hasTemplateData reports whether a plain value has a string that is data but that Ansible would evaluate.
 func hasTemplateData(value any) bool {
 	switch v := value.(type) {
 	case string:

@@ -15,9 +15,10 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// The format of Ansible Vault 1.1 (lib/ansible/parsing/vault, "Ansible Vault payload format 1.1 - 1.2" of Ansible's guide): a
-// line of header, then in hexadecimal, 80 to a line, three parts of hexadecimal: salt, HMAC-SHA256 of the ciphertext, ciphertext.
-// PBKDF2-SHA256 makes 32 bytes of AES key, 32 of HMAC key and the first counter block from password and salt.
+// The format of Ansible Vault 1.1 (lib/ansible/parsing/vault, "Ansible Vault payload format 1.1 - 1.2" in Ansible's guide):
+// a header line, then hexadecimal text, 80 characters per line. Decoded, it has three parts, again in hexadecimal: salt,
+// HMAC-SHA256 of the ciphertext, ciphertext. PBKDF2-SHA256 derives 32 bytes of AES key, 32 bytes of HMAC key and the first
+// counter block from password and salt.
 const (
 	vaultHeader     = "$ANSIBLE_VAULT;1.1;AES256"
 	vaultIterations = 10000
@@ -25,8 +26,9 @@ const (
 	vaultWidth      = 80
 )
 
-// Encrypt makes an Ansible Vault 1.1 of content, which ansible-vault and ansible-playbook open with the same password. The salt
-// comes from password and content, by way of PBKDF2, so that equal content gives equal bytes and no two contents share a key.
+// Encrypt returns content as an Ansible Vault 1.1, which ansible-vault and ansible-playbook open with the same password.
+// The salt is derived from password and content with PBKDF2, so that equal content gives equal bytes and different contents
+// have different keys.
 func Encrypt(content []byte, password vnflcm.Secret) ([]byte, error) {
 	if password.IsZero() {
 		return nil, errors.New("a vault needs a password")
@@ -40,7 +42,7 @@ func Encrypt(content []byte, password vnflcm.Secret) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Ansible pads although the mode of the cipher has no need of it (PKCS #7).
+	// Ansible expects padding (PKCS #7), although counter mode does not need it.
 	padding := aes.BlockSize - len(content)%aes.BlockSize
 	text := append(bytes.Clone(content), bytes.Repeat([]byte{byte(padding)}, padding)...)
 	stream.XORKeyStream(text, text)

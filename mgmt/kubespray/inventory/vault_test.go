@@ -8,8 +8,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestEncrypt: equal input gives equal bytes, other input shares nothing, and lines are as wide as those of ansible-vault.
-// e2e-kubespray opens vaults with ansible-vault.
+// TestEncrypt checks that equal input gives equal bytes, that different input has nothing in common, and that lines are as
+// long as those of ansible-vault. e2e-kubespray opens vaults with ansible-vault.
 func TestEncrypt(t *testing.T) {
 	if _, err := inventory.Encrypt([]byte("a: b\n"), vnflcm.Secret{}); err == nil {
 		t.Error("encrypted without a password")

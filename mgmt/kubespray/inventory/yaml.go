@@ -58,7 +58,8 @@ func (g YAML) written(inv Inventory) ([]host, apart, apart) {
 	return written(inv.Nodes, g.Options, func(any) bool { return false })
 }
 
-// memberships are the groups of hosts with their hosts: those of the roles in the specification's order, then further ones by name.
+// memberships returns the groups that have hosts, with their hosts: first those of the roles in the specification's order,
+// then further groups by name.
 func (inv Inventory) memberships() []parent {
 	var out []parent
 	for _, each := range roleGroups {
@@ -101,7 +102,7 @@ func add(to *yaml.Node, key string, value *yaml.Node) {
 	to.Content = append(to.Content, textNode(key), value)
 }
 
-// valueNode writes a plain value, see there.
+// valueNode writes a value of a type that plain returns.
 func valueNode(value any) *yaml.Node {
 	switch v := value.(type) {
 	case nil:
@@ -138,7 +139,8 @@ func valueNode(value any) *yaml.Node {
 
 var plainText = regexp.MustCompile(`^([A-Za-z_/][A-Za-z0-9_./@-]*|[0-9]{1,3}(\.[0-9]{1,3}){3})$`)
 
-// textNode writes a string so that PyYAML, which reads YAML 1.1, finds a string: yes is a boolean there, 1:30 the number 90.
+// textNode writes a string so that PyYAML reads a string. PyYAML reads YAML 1.1, where yes without quotes is a boolean and
+// 1:30 the number 90.
 func textNode(text string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Style: yaml.DoubleQuotedStyle}
 	if plainText.MatchString(text) && !slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}, strings.ToLower(text)) {
@@ -147,7 +149,7 @@ func textNode(text string) *yaml.Node {
 	return n
 }
 
-// floatText writes a number with a point and a sign of the exponent, without which PyYAML reads a string.
+// floatText writes a number with a decimal point and a sign of the exponent. Without them PyYAML reads a string.
 func floatText(v float64) string {
 	text := strconv.FormatFloat(v, 'g', -1, 64)
 	mantissa, exponent, scientific := strings.Cut(text, "e")
