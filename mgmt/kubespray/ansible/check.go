@@ -14,25 +14,26 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// What Check finds wrong, each in a *CheckError. Final until somebody has changed the server.
+// Kinds of faults that Check finds. Each is the Kind of a *CheckError. A retry succeeds only after an operator has changed
+// the server.
 var (
-	// ErrAbsent: the server has no ansible-playbook.
+	// ErrAbsent reports that the server has no program ansible-playbook.
 	ErrAbsent = errors.New("no Ansible is installed")
-	// ErrBroken: ansible-playbook is there and does not start.
+	// ErrBroken reports that ansible-playbook is installed, but "ansible-playbook --version" fails or prints no version.
 	ErrBroken = errors.New("the installed Ansible does not start")
-	// ErrVersion: the playbooks do not run with this version of Ansible.
+	// ErrVersion reports that the playbooks do not run with the installed version of Ansible.
 	ErrVersion = errors.New("the version of Ansible does not fit the playbooks")
-	// ErrTree: there are no such playbooks.
+	// ErrTree reports that the directory or some of the playbooks do not exist.
 	ErrTree = errors.New("the playbooks are not there")
-	// ErrNoSSHPass: without the program sshpass Ansible cannot log in with passwords.
+	// ErrNoSSHPass reports that the program sshpass is not installed. Ansible needs sshpass to log in with passwords.
 	ErrNoSSHPass = errors.New("sshpass is not installed")
 )
 
-// CheckError is one thing that keeps playbooks from being run on a server.
+// CheckError is one fault that prevents playbooks from running on a server.
 type CheckError struct {
 	Host   string // the Ansible server
 	Kind   error  // one of ErrAbsent, ErrBroken, ErrVersion, ErrTree, ErrNoSSHPass
-	Found  string // what is there
+	Found  string // what the check found on the server; may be empty
 	Wanted string
 	Remedy string
 }
@@ -48,28 +49,29 @@ func (e *CheckError) Error() string {
 	return text + ": " + e.Remedy
 }
 
-// Unwrap returns the Kind.
+// Unwrap returns e.Kind, so that errors.Is(err, ErrAbsent) and the like report the kind of fault.
 func (e *CheckError) Unwrap() error { return e.Kind }
 
-// Requirements of Check.
+// Requirements are what Check requires of a server.
 type Requirements struct {
 	Root      string   // kubespray_root_path
-	Playbooks []string // file names in Root that must be there
-	Passwords bool     // nodes are logged in to with passwords: sshpass is needed
+	Playbooks []string // file names that must exist in Root
+	Passwords bool     // Ansible logs in to nodes with passwords, so sshpass is required
 }
 
-// Versions are those of a server.
+// Versions are the versions of the programs on a server.
 type Versions struct {
 	Ansible   string // ansible-core, such as 2.14.18
-	Kubespray string // such as 2.23.3; "" if the tree does not say
+	Kubespray string // such as 2.23.3; "" if kubespray's directory does not say
 }
 
-// checkLimit is how long one question of Check may take: Python starts slowly on a machine under load.
+// checkLimit bounds each command of Check: Python starts slowly on a machine under load.
 const checkLimit = 2 * time.Minute
 
-// Check looks whether the playbooks of a directory can be run: which versions there are, whether the playbooks want this
-// Ansible, sshpass where passwords are used. The limits of the version are those of the tree, or, where it has none,
-// those of its release. The error joins a *CheckError for everything that is wrong.
+// Check reports whether the playbooks of a directory can run on the server: whether Ansible, the playbooks and, if needed,
+// sshpass exist, and whether the version of Ansible suits the playbooks. It takes the limits of the version from the
+// directory, or, if the directory states none, from the known limits of its release. The error joins a *CheckError for
+// every fault.
 func (s Server) Check(ctx context.Context, r Requirements) (Versions, error) {
 	if !path.IsAbs(r.Root) {
 		return Versions{}, fmt.Errorf("ansible: root %q is not an absolute path", r.Root)
@@ -102,7 +104,7 @@ func (s Server) wrong(kind error, found, wanted, remedy string) error {
 	return &CheckError{Host: s.Host.Name(), Kind: kind, Found: found, Wanted: wanted, Remedy: remedy}
 }
 
-// version asks Ansible itself.
+// version returns the version that ansible-playbook prints.
 func (s Server) version(ctx context.Context, root string) (string, error) {
 	out, err := s.Host.Output(ctx, sshexec.Command{
 		Argv: []string{"ansible-playbook", "--version"}, Env: map[string]string{"LC_ALL": utf8Locale}, Timeout: checkLimit,
@@ -134,7 +136,7 @@ func (s Server) sshpass(ctx context.Context) error {
 	return err
 }
 
-// playbooksScript names the files that are missing: $1 directory, $2... names.
+// playbooksScript prints the names of missing files: $1 directory, $2... names.
 const playbooksScript = `cd "$1" 2>/dev/null || { echo .; exit 0; }; shift; for f; do [ -f "$f" ] || printf "%s\n" "$f"; done`
 
 func (s Server) playbooks(ctx context.Context, r Requirements) error {
@@ -153,13 +155,13 @@ func (s Server) playbooks(ctx context.Context, r Requirements) error {
 	return s.wrong(ErrTree, r.Root+" without "+strings.Join(missing, ", "), "", "name the directory of a whole kubespray")
 }
 
-// tree is what a directory of playbooks says of itself.
+// tree describes a directory of kubespray's playbooks, from the files in the directory.
 type tree struct {
 	version string
 	limits
 }
 
-// tree reads the files of kubespray that tell its version and which Ansible it wants.
+// tree reads the files of kubespray that state its version and the versions of Ansible it supports.
 func (s Server) tree(ctx context.Context, root string) (tree, error) {
 	var t tree
 	var galaxy struct {
@@ -190,11 +192,11 @@ func (s Server) tree(ctx context.Context, root string) (tree, error) {
 	return t, nil
 }
 
-// maxTreeFile bounds a file of the tree: kubespray's have some hundred bytes.
+// maxTreeFile bounds the size of the files that Check reads. kubespray's files have some hundred bytes.
 const maxTreeFile = 64 << 10
 
-// read decodes a file of the tree. One that is absent says nothing, and neither does one that is written otherwise: it
-// is Ansible that has to understand it.
+// read decodes a file of kubespray. It ignores a file that does not exist or that has another form: Ansible itself reports
+// a file that it cannot use.
 func (s Server) read(ctx context.Context, name string, into any) error {
 	content, err := s.Host.ReadFile(ctx, sshexec.File{Path: name})
 	switch {
@@ -205,6 +207,6 @@ func (s Server) read(ctx context.Context, name string, into any) error {
 	case len(content) > maxTreeFile:
 		return nil
 	}
-	_ = yaml.Unmarshal(content, into) // as said above
+	_ = yaml.Unmarshal(content, into) // a file of another form is ignored, see above
 	return nil
 }

@@ -2,35 +2,35 @@ package ansible
 
 import "fmt"
 
-// EventKind says what an Event tells.
+// EventKind is the kind of an Event.
 type EventKind string
 
-// The kinds. Of a task with a loop there is one event per host, for all of its items.
+// The kinds of events. For a task with a loop there is one event per host, for all items together.
 const (
 	PlayStarted EventKind = "play"
-	TaskStarted EventKind = "task" // handlers, too
-	HostOK      EventKind = "ok"
-	HostChanged EventKind = "changed"
-	HostSkipped EventKind = "skipped"
-	HostFailed  EventKind = "failed"
-	Unreachable EventKind = "unreachable"
+	TaskStarted EventKind = "task"        // also for handlers
+	HostOK      EventKind = "ok"          // the task succeeded and changed nothing on the host
+	HostChanged EventKind = "changed"     // the task succeeded and changed the host
+	HostSkipped EventKind = "skipped"     // a condition of the task is false for the host
+	HostFailed  EventKind = "failed"      // the task failed on the host
+	Unreachable EventKind = "unreachable" // Ansible cannot log in to the host
 )
 
-// Event is one thing that happened in a run. Its texts come from playbooks and machines: they are masked, bounded and
-// without control characters, and otherwise to be trusted as little as these.
+// Event is one event of a run. Its texts come from playbooks and machines. They are masked, bounded and without control
+// characters, but a machine may have forged them.
 type Event struct {
 	Kind    EventKind
 	Play    string
 	Task    string
 	Host    string // empty for PlayStarted and TaskStarted
-	Message string // why, of HostFailed and Unreachable
-	// Ignored is a failure that the playbook lets pass: it ignores or rescues it, and the host goes on. A failure that
-	// only the always section of its block comes after looks the same until the run ends: then it is told of again,
-	// without Ignored.
+	Message string // reason of HostFailed and Unreachable
+	// Ignored is true if the playbook ignored or rescued the failure, so that the host continued. If the host ran only an
+	// always section after the failure, the event is first reported with Ignored, and at the end of the run again without
+	// Ignored.
 	Ignored bool
 }
 
-// String is the event as a line for people.
+// String formats the event as a line to be read by people.
 func (e Event) String() string {
 	switch e.Kind {
 	case PlayStarted:
@@ -48,10 +48,10 @@ func (e Event) String() string {
 	}
 }
 
-// failure reports whether the event tells that something went wrong on a host.
+// failure reports whether the event is a failed task or an unreachable host.
 func (e Event) failure() bool { return e.Kind == HostFailed || e.Kind == Unreachable }
 
-// HostRecap counts what became of the tasks on a host (PLAY RECAP).
+// HostRecap counts the results of tasks on a host, as in Ansible's PLAY RECAP.
 type HostRecap struct {
 	OK, Changed, Unreachable, Failed, Skipped, Rescued, Ignored int
 }

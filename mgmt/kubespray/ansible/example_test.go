@@ -10,7 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// A playbook runs on the Ansible server. Its events are told as they come, its failure is an error with host and task.
+// A playbook runs on the Ansible server. Run reports its events while it runs, and returns an error with host and task when
+// it fails.
 func ExampleServer_Run() {
 	remote, err := sshtest.New(sshtest.Config{Name: "ansible", Commands: exampleAnsible})
 	if err != nil {
@@ -30,7 +31,7 @@ func ExampleServer_Run() {
 	})}
 
 	_, err = server.Run(context.Background(), ansible.Play{
-		Name:      "kubespray/7f3c/scale_end/scale.yml", // finds the run again after a crash
+		Name:      "kubespray/7f3c/scale_end/scale.yml", // a process that resumes after a crash finds the run by this name
 		Playbook:  "scale.yml",
 		Inventory: []string{"/home/ubuntu/.vnfkit/kubespray/7/hosts.ini"},
 		Limit:     []string{"worker-10-10-0-7", "worker-10-10-0-8"},
@@ -50,9 +51,9 @@ func ExampleServer_Run() {
 	// 2 1
 }
 
-// exampleAnsible stands for the real programs.
+// exampleAnsible simulates Ansible's programs.
 var exampleAnsible = map[string]sshtest.Command{
-	"ansible-doc": func(context.Context, *sshtest.Process) int { return 1 }, // no ansible.posix: text is read
+	"ansible-doc": func(context.Context, *sshtest.Process) int { return 1 }, // without ansible.posix, the text of the default callback is read
 	"ansible-playbook": func(_ context.Context, p *sshtest.Process) int {
 		fmt.Fprint(p.Stdout, `
 PLAY [Add workers] *************************************************************

@@ -2,7 +2,7 @@ package ansible
 
 import "io"
 
-// Read reads what a run has written, in pieces of so many bytes.
+// Read reads the output of a run, in pieces of this many bytes, and returns the recap.
 func Read(text []byte, piece int, secrets []string, output io.Writer, observe func(Event)) map[string]HostRecap {
 	m := newMasker(secrets)
 	r := newReading(observe, m)
@@ -16,5 +16,5 @@ func Read(text []byte, piece int, secrets []string, output io.Writer, observe fu
 	return r.recap
 }
 
-// Header is the first line of a run with this callback.
+// Header returns the first line of a run with this callback.
 func Header(callback string) string { return header + callback + "\n" }

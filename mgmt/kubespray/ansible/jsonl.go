@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// line is one of the callback ansible.posix.jsonl.
+// line is one line of the output of the callback ansible.posix.jsonl.
 type line struct {
 	Event string `json:"_event"`
 	Play  struct {
@@ -30,12 +30,12 @@ type line struct {
 	} `json:"stats"`
 }
 
-// The names of its events.
+// The events of ansible.posix.jsonl that are read.
 const (
 	onPlay        = "v2_playbook_on_play_start"
 	onTask        = "v2_playbook_on_task_start"
 	onHandler     = "v2_playbook_on_handler_task_start"
-	onStart       = "v2_runner_on_start" // of a host, where hosts do not go in step (strategy: free)
+	onStart       = "v2_runner_on_start" // a task starts on one host, with strategy: free, where each host runs at its own pace
 	onOK          = "v2_runner_on_ok"
 	onFailed      = "v2_runner_on_failed"
 	onSkipped     = "v2_runner_on_skipped"
@@ -43,7 +43,7 @@ const (
 	onStats       = "v2_playbook_on_stats"
 )
 
-// readLine reads a line of JSON. It returns false for one that is none of the callback.
+// readLine reads a line of JSON. It returns false for a line that the callback did not write.
 func readLine(r *reading, text []byte) bool {
 	var l line
 	if !bytes.HasPrefix(text, []byte("{")) || json.Unmarshal(text, &l) != nil || l.Event == "" {
@@ -68,7 +68,8 @@ func readLine(r *reading, text []byte) bool {
 			}
 		}
 	default:
-		// The callback writes one host. Of several, the order is that of their names, so that two readings agree.
+		// The callback writes one host per line. If there are several, sort them, so that reading twice gives the same
+		// order.
 		for _, host := range slices.Sorted(maps.Keys(l.Hosts)) {
 			readResult(r, l.Event, r.name(l.Task.Name), host, l.Hosts[host])
 		}
@@ -88,7 +89,7 @@ func readResult(r *reading, event, task, host string, result json.RawMessage) {
 		var how struct {
 			Changed any `json:"changed"`
 		}
-		_ = json.Unmarshal(result, &how) // what is no object has not changed anything
+		_ = json.Unmarshal(result, &how) // a result that is not an object has changed nothing
 		e.Kind = HostOK
 		if changed, _ := how.Changed.(bool); changed {
 			e.Kind = HostChanged
@@ -100,7 +101,7 @@ func readResult(r *reading, event, task, host string, result json.RawMessage) {
 	case onUnreachable:
 		e.Kind, e.Message = Unreachable, explainResult(result)
 	default:
-		return // of a later version
+		return // an event of a later version
 	}
 	r.result(e)
 	if e.failure() {
@@ -108,10 +109,10 @@ func readResult(r *reading, event, task, host string, result json.RawMessage) {
 	}
 }
 
-// longLine finds event and host in the beginning of a line that is too long to be read: its keys are sorted.
+// longLine finds event and host at the beginning of a line that is too long to be read. The callback sorts the keys.
 var longLine = regexp.MustCompile(`^\{"_event":"(v2_runner_on_[a-z]+)","_timestamp":"[^"]*","hosts":\{"([^"\\]+)":\{`)
 
-// readLongLine reads the beginning of a line.
+// readLongLine reads the beginning of a line that is too long.
 func readLongLine(r *reading, text []byte) bool {
 	m := longLine.FindSubmatch(cutBytes(text, 1000))
 	if m == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
 )
 
-// TestReadLinear: ten times the hosts, each with a password of its own, take about ten times as long. The time of the
-// processor is measured: the machine may have other things to do.
+// TestReadLinear checks that ten times the hosts, each with a separate password, take about ten times as long. It measures
+// CPU time, because other processes may run on the machine.
 func TestReadLinear(t *testing.T) {
 	for _, callback := range []string{textCallback, linesCallback} {
 		few, many := readTime(t, callback, 1000), readTime(t, callback, 10_000)

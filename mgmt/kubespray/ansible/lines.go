@@ -5,34 +5,34 @@ import (
 	"strings"
 )
 
-// maxLine bounds a line of output: the recap of ten thousand hosts is one of 1.5 MB.
+// maxLine bounds a line of output. The recap of ten thousand hosts is one line of 1.5 MB.
 const maxLine = 8 << 20
 
-// header begins the output of a run and names the callback, for whoever reads it later.
+// header begins the output of a run and names the callback, so that a later process knows how to read the output.
 const header = "vnfkit-run "
 
-// The callbacks that can be read.
+// The callbacks whose output can be read.
 const (
 	callbackLines = "ansible.posix.jsonl"
 	callbackText  = "default"
 )
 
-// lines splits what a run writes and gives it to the reader of the callback that its first line names.
+// lines splits the output of a run into lines and passes them to the reader of the callback that the first line names.
 type lines struct {
 	reading *reading
-	output  *maskWriter // nil: nobody
+	output  *maskWriter // nil discards the output
 	begun   bool
 	jsonl   bool
 	text    textReader
 	rest    []byte
-	dropped bool // the rest of a line that was too long
+	dropped bool // the line was too long, and its rest was dropped
 }
 
 func newLines(r *reading, output *maskWriter) *lines {
 	return &lines{reading: r, output: output, text: textReader{reading: r}}
 }
 
-// Write never fails.
+// Write implements io.Writer. It never returns an error.
 func (l *lines) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 && !l.begun {
@@ -47,7 +47,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// next takes in what belongs to the present line and returns the rest.
+// next adds the bytes up to the end of the current line and returns the remaining bytes.
 func (l *lines) next(p []byte) []byte {
 	end := bytes.IndexByte(p, '\n')
 	if end < 0 {
@@ -66,7 +66,7 @@ func (l *lines) keep(p []byte) {
 	l.rest = append(l.rest, p...)
 }
 
-// line reads the line that is kept.
+// line reads the line that has been collected.
 func (l *lines) line() {
 	text, dropped := l.rest, l.dropped
 	l.rest, l.dropped = l.rest[:0], false
@@ -95,8 +95,8 @@ func (l *lines) line() {
 
 func cutBytes(p []byte, limit int) []byte { return p[:min(len(p), limit)] }
 
-// end ends the reading of a run that is over. A line without an end was cut off, by a full disk for example: it is
-// not read, since it could end in half a secret, which nobody would know.
+// end finishes reading after the run has ended. It drops a last line without a line break, which was cut off, for example
+// by a full disk: the line may end with half a secret, which cannot be recognized and masked.
 func (l *lines) end() {
 	l.text.end()
 	l.reading.end()

@@ -10,14 +10,14 @@ import (
 	"unicode/utf16"
 )
 
-// masked stands for a secret.
+// masked replaces a secret.
 const masked = "***"
 
-// minLine is the length from which single lines of a secret of several lines are secret, too.
+// minLine is the length from which each line of a secret with several lines is masked, too.
 const minLine = 8
 
-// masker replaces secrets in text. Forms are found by their first two bytes, so that the time does not grow with the
-// number of secrets: each node may have its own.
+// masker replaces secrets in text. It finds the forms of secrets by their first two bytes, so that the time does not grow
+// with the number of secrets: each node may have a different password.
 type masker struct {
 	forms   map[uint16][]string
 	single  map[byte]bool // secrets of one byte
@@ -38,7 +38,7 @@ func newMasker(secrets []string) *masker {
 	return m
 }
 
-// add takes in a secret as it is, and as JSON, JSON in JSON, the shell, Python and URLs write it.
+// add adds a secret in all its forms: unchanged, and as JSON, JSON in JSON, the shell, Python and URLs write it.
 func (m *masker) add(secret string) {
 	single := strings.ReplaceAll(strings.ReplaceAll(secret, `\`, `\\`), `'`, `\'`)
 	forms := []string{
@@ -71,7 +71,7 @@ func (m *masker) form(form string) {
 	m.longest = max(m.longest, len(form))
 }
 
-// quoted is what stands between the quotes of JSON.
+// quoted returns text as JSON writes it, without the quotes.
 func quoted(text string) string {
 	var out strings.Builder
 	e := json.NewEncoder(&out)
@@ -83,7 +83,7 @@ func quoted(text string) string {
 	return line[1 : len(line)-1]
 }
 
-// quotedASCII is quoted as Python does it, with all but ASCII as \uXXXX.
+// quotedASCII returns text as Python's JSON encoder writes it, without the quotes: characters beyond ASCII as \uXXXX.
 func quotedASCII(text string) string {
 	var out strings.Builder
 	for _, c := range quoted(text) {
@@ -100,10 +100,11 @@ func quotedASCII(text string) string {
 	return out.String()
 }
 
-// span is a stretch of text that is covered by secrets.
+// span is a range of text that is covered by secrets.
 type span struct{ start, end int }
 
-// spans returns the stretches of text covered by secrets, in order, merged. The first bytes may be covered already.
+// spans returns the ranges of text that are covered by secrets, sorted and merged. The first covered bytes count as
+// covered.
 func (m *masker) spans(text string, covered int) []span {
 	var out []span
 	if covered > 0 {
@@ -132,7 +133,7 @@ func (m *masker) spans(text string, covered int) []span {
 	return out
 }
 
-// mask replaces every stretch that is covered by secrets: no piece of one remains, however they overlap.
+// mask replaces every range that is covered by secrets, so that no part of a secret remains where secrets overlap.
 func (m *masker) mask(text string) string {
 	if m.count == 0 {
 		return text
@@ -148,29 +149,29 @@ func (m *masker) mask(text string) string {
 	return out.String()
 }
 
-// maskWriter masks a stream. It keeps back as much as could be the beginning of a secret.
+// maskWriter masks a stream. It holds back bytes that could be the beginning of a secret.
 type maskWriter struct {
 	to      io.Writer
 	masker  *masker
 	kept    string
-	covered int // bytes of kept that *** has been written for
+	covered int // bytes of kept for which *** has been written already
 	err     error
 }
 
-// Write never fails: see Play.Output.
+// Write implements io.Writer. It never returns an error, see Play.Output.
 func (w *maskWriter) Write(p []byte) (int, error) {
 	w.flush(w.kept+string(p), max(0, w.masker.longest-1))
 	return len(p), nil
 }
 
-// end writes what was kept back, up to the end of a line: see lines.end.
+// end writes the bytes that were held back, up to the last end of a line, see lines.end.
 func (w *maskWriter) end() {
 	whole := w.kept[:strings.LastIndexByte(w.kept, '\n')+1]
 	w.covered = min(w.covered, len(whole))
 	w.flush(whole, 0)
 }
 
-// flush writes text but for its last bytes.
+// flush writes text except for its last keep bytes.
 func (w *maskWriter) flush(text string, keep int) {
 	safe := max(0, len(text)-keep)
 	var out strings.Builder

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// result is what a module returns. Modules return what they like: each field is looked at by itself.
+// result is the result of a module. Modules may return anything, so each field is decoded separately.
 type result map[string]json.RawMessage
 
-// explainResult says in some words why a task failed on a host.
+// explainResult returns a short reason why a task failed on a host.
 func explainResult(raw json.RawMessage) string {
 	var r result
 	if json.Unmarshal(raw, &r) != nil {
@@ -50,7 +50,7 @@ func (r result) explain() string {
 	return text
 }
 
-// explainItem is explain for an item of a loop, which it names.
+// explainItem is like explain for an item of a loop, and names the item.
 func (r result) explainItem() string {
 	if label := r.text(r.text("ansible_loop_var")); label != "" && !strings.HasPrefix(label, "{") && !strings.HasPrefix(label, "[") {
 		return "item " + label + ": " + r.explain()
@@ -58,7 +58,7 @@ func (r result) explainItem() string {
 	return r.explain()
 }
 
-// shownItems is how many items of a loop a message tells of.
+// shownItems is how many items of a loop a message names.
 const shownItems = 3
 
 func joined(items []string) string {
@@ -71,7 +71,7 @@ func joined(items []string) string {
 
 func (r result) truth(key string) bool { return string(r[key]) == "true" }
 
-// text is a field as text: what is no string, as JSON.
+// text returns a field as text: a string unchanged, any other value as JSON.
 func (r result) text(key string) string {
 	raw, there := r[key]
 	if !there || string(raw) == "null" {
@@ -84,7 +84,7 @@ func (r result) text(key string) string {
 	return strings.TrimSpace(text)
 }
 
-// lastLines returns the last lines of what a program said: errors come at the end.
+// lastLines returns the last lines of a program's output, because programs print errors at the end.
 func lastLines(text string) string {
 	const most = 3
 	lines := strings.Split(strings.TrimSpace(text), "\n")

@@ -18,45 +18,45 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Play is one run of a playbook.
+// Play describes one run of a playbook.
 type Play struct {
-	// Name of the run: unique on the server, the same when the same run is looked for again. At most 200 bytes, of which
-	// one that is no letter, digit, "_", "-" or "." counts three (sshexec.Host.StartJob).
+	// Name identifies the run on the server: Server.Run with the same name finds the same run. At most 200 bytes, where a
+	// byte other than a letter, digit, "_", "-" or "." counts as three (sshexec.Host.StartJob).
 	Name      string
-	Dir       string   // working directory: where ansible.cfg is, kubespray_root_path
+	Dir       string   // working directory, which has ansible.cfg: kubespray_root_path
 	Playbook  string   // path, relative to Dir or absolute
 	Inventory []string // paths
-	// Limit names the hosts that the playbook works on. Default: all. Patterns and groups are refused, and a host that the
-	// run has not worked on is an error (ErrNoHosts).
+	// Limit names the hosts on which the playbook runs. Default: all. Patterns and groups are refused. If no play runs on a
+	// host of Limit, the run fails with ErrNoHosts.
 	Limit []string
-	// Vars are extra variables (-e). They travel in a file of mode 0600, as JSON, which goes with the run. They reach the
-	// playbook as they are: nothing in them is a template.
+	// Vars are extra variables (-e). They are sent as JSON in a file of mode 0600, which is removed when the run ends.
+	// Ansible takes them as data, even texts that look like a template.
 	Vars map[string]any
-	// Vault opens what is encrypted in the inventory. Default: nothing is.
+	// Vault is the password that decrypts values of the inventory. Default: no value is encrypted.
 	Vault vnflcm.Secret
-	// Env is added to the environment of ansible-playbook, beside what reading its output takes. LC_ALL is C.UTF-8,
-	// ANSIBLE_HOST_KEY_CHECKING True, ANSIBLE_RETRY_FILES_ENABLED False and an ANSIBLE_SSH_CONTROL_PATH of its own unless given
-	// here.
+	// Env is added to the environment of ansible-playbook. Variables on which reading the output depends cannot be changed.
+	// Defaults: LC_ALL is C.UTF-8, ANSIBLE_HOST_KEY_CHECKING True, ANSIBLE_RETRY_FILES_ENABLED False, and
+	// ANSIBLE_SSH_CONTROL_PATH a path that no other run uses.
 	Env   map[string]string
-	Forks int // hosts worked on at once; default: Ansible's
-	// Again starts a run anew that has failed, was stopped or lost, instead of telling of it again. One that goes on, or
-	// has succeeded, is never started twice.
+	Forks int // hosts that Ansible configures concurrently; default: Ansible's
+	// Again starts a run again that failed, was stopped or was lost. Otherwise Server.Run returns the old result. A run
+	// that is still running or has succeeded is never started again.
 	Again bool
 	// Secrets are masked in events, errors and output.
 	Secrets []string
-	// Output receives everything that the run writes, masked. nil: nobody. It gets nothing more after it has failed,
-	// which is no failure of the run.
+	// Output receives everything that the run prints, masked. nil discards it. After a failed write, Output receives
+	// nothing more; the run continues.
 	Output io.Writer
 }
 
 var (
-	// hostName is a name of an inventory that is no pattern: Ansible gives a meaning to ":,!&*?[]@~" and a first "-".
+	// hostName matches the name of a host that is not a pattern. ":,!&*?[]@~" and a first "-" have a meaning for Ansible.
 	hostName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
-	// variableName is what Ansible takes for a variable.
+	// variableName matches the names of Ansible's variables.
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// check finds what cannot be run, before anything is.
+// check returns all faults of a play, before anything runs.
 func (p Play) check() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("ansible: "+format, args...)) }
@@ -73,7 +73,7 @@ func (p Play) check() error {
 		fault("a run needs an inventory")
 	}
 	for _, i := range p.Inventory {
-		// A comma makes it a list of hosts.
+		// Ansible takes a text with a comma as a list of hosts.
 		if i == "" || option(i) || strings.Contains(i, ",") {
 			fault("inventory %q is no path without commas", i)
 		}
@@ -99,7 +99,7 @@ func (p Play) check() error {
 
 func option(arg string) bool { return strings.HasPrefix(arg, "-") || strings.Contains(arg, "\x00") }
 
-// args are the arguments of ansible-playbook, without those of the files that the run makes for itself.
+// args returns the arguments of ansible-playbook, except for those that name files of the run.
 func (p Play) args() []string {
 	var args []string
 	for _, i := range p.Inventory {
@@ -115,12 +115,12 @@ func (p Play) args() []string {
 	return append(args, p.Playbook)
 }
 
-// env is the environment of the run. The output must be what our readers know, whatever the ansible.cfg of the
-// directory says: kubespray's leaves out the skipped hosts.
+// env returns the environment of the run. It fixes the form of the output, whatever the directory's ansible.cfg says:
+// kubespray's, for example, leaves out skipped hosts.
 func (p Play) env(callback string) map[string]string {
 	env := map[string]string{"LC_ALL": utf8Locale, "ANSIBLE_HOST_KEY_CHECKING": "True", "ANSIBLE_RETRY_FILES_ENABLED": "False",
-		// Connections stay open for the next run (ControlPersist). This one uses none that a machine had which has been
-		// replaced since, at the same address.
+		// Ansible keeps connections open for later tasks (ControlPersist). A path per run prevents this run from using a
+		// connection to a machine that has been replaced since by another one at the same address.
 		"ANSIBLE_SSH_CONTROL_PATH": "%(directory)s/" + files(p.Name)[:8] + "-%%h"}
 	maps.Copy(env, p.Env)
 	maps.Copy(env, map[string]string{
@@ -133,14 +133,14 @@ func (p Play) env(callback string) map[string]string {
 	return env
 }
 
-// utf8Locale is a locale that Ansible starts in: it refuses one whose encoding is not UTF-8.
+// utf8Locale is a UTF-8 locale. Ansible does not start in a locale with another encoding.
 const utf8Locale = "C.UTF-8"
 
-// input is what the run reads: the vault password in the first line, then the variables.
+// input returns the standard input of the run: the vault password in the first line, then the variables.
 func (p Play) input() ([]byte, error) {
 	given := p.Vars
 	if given == nil {
-		given = map[string]any{} // null is no dictionary to Ansible
+		given = map[string]any{} // Ansible refuses null
 	}
 	plain, err := json.Marshal(given)
 	if err != nil {
@@ -159,8 +159,8 @@ func (p Play) input() ([]byte, error) {
 	return slices.Concat([]byte(p.Vault.Reveal()+"\n"), out, []byte("\n")), nil
 }
 
-// untemplated marks every text that Ansible would take for a template, in the form in which its JSON reader knows
-// what the YAML reader calls !unsafe.
+// untemplated marks every text that looks like a template as data, in the form of Ansible's JSON reader. The YAML reader
+// calls this !unsafe.
 func untemplated(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -179,7 +179,7 @@ func untemplated(v any) any {
 	return v
 }
 
-// files names the directory of the run's files on the server.
+// files returns the name of the directory of the run's files on the server.
 func files(name string) string {
 	digest := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(digest[:16])

@@ -26,7 +26,7 @@ func read(callback, text string, secrets ...string) ([]ansible.Event, map[string
 	return events, recap
 }
 
-// TestReadText: what the default callback writes beside the usual.
+// TestReadText reads unusual output of the default callback.
 func TestReadText(t *testing.T) {
 	t.Parallel()
 	const begin = "PLAY [p] ***\n\nTASK [t] ***\n"
@@ -35,7 +35,7 @@ func TestReadText(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		text string
-		want []ansible.Event // after the beginning
+		want []ansible.Event // after the events of the beginning
 	}{
 		"block over lines": {
 			"fatal: [h]: FAILED! => {\n    \"assertion\": \"x\",\n    \"msg\": \"Assertion failed\"\n}\n...ignoring\nok: [i]\n",
@@ -91,7 +91,7 @@ func TestReadText(t *testing.T) {
 	}
 }
 
-// TestReadLines: what stands between and in lines of JSON.
+// TestReadLines reads lines of JSON with other text between and in them.
 func TestReadLines(t *testing.T) {
 	t.Parallel()
 	long := fmt.Sprintf(`{"_event":"v2_runner_on_ok","_timestamp":"T","hosts":{"h":{"changed":true,"stdout":"%s"}},"task":{"name":"t"}}`, strings.Repeat("x", 9<<20))
@@ -121,7 +121,7 @@ func TestReadLines(t *testing.T) {
 	}
 }
 
-// TestMasked: a secret is masked however it is written and wherever the stream is cut.
+// TestMasked checks that secrets are masked in every form, wherever the stream is cut.
 func TestMasked(t *testing.T) {
 	t.Parallel()
 	check := func(text string, secrets ...string) bool {
@@ -173,7 +173,7 @@ func TestMasked(t *testing.T) {
 	}
 }
 
-// big is the output of a playbook with so many hosts.
+// big returns the output of a playbook with this many hosts and tasks.
 func big(callback string, hosts, tasks int) []byte {
 	var out bytes.Buffer
 	out.WriteString(ansible.Header(callback))
@@ -227,7 +227,7 @@ func seeds(f *testing.F, callback string) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for part := range slices.Chunk(content, 4000) { // whoever makes an input smaller takes long with a large one
+	for part := range slices.Chunk(content, 4000) { // the fuzzing engine minimizes inputs, which is slow for large ones
 		f.Add(part, 7)
 	}
 	f.Add([]byte(goodText), 100)
@@ -238,7 +238,8 @@ func seeds(f *testing.F, callback string) {
 	f.Add([]byte("\r\n\x00{\"_event\":\"v2_runner_on_failed\",\"hosts\":{\"\":null}}\n"), 3)
 }
 
-// fuzz: it makes no difference how the output is cut, events are fit to be printed, and no secret is in anything.
+// fuzz checks that the events do not depend on how the output is cut, that events can be printed, and that no secret
+// appears.
 func fuzz(t *testing.T, callback string, text []byte, piece int) {
 	t.Helper()
 	const secret = "S3cr"

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// What is kept of a run besides its counts. The hosts that a playbook works on may write as much as they like.
+// Bounds of what is stored of a run besides its counts. The hosts of a playbook may print any amount of text.
 const (
 	maxLast     = 20
 	maxLines    = 20
@@ -17,29 +17,29 @@ const (
 	maxName     = 300  // bytes of the name of a play or task, and of a line
 )
 
-// reading makes events of what a run says, whichever callback says it.
+// reading makes events of the output of a run. The readers of both callbacks call it.
 type reading struct {
 	observe func(Event)
 	masker  *masker
 
 	play, task string
-	// held are failures of which it is not known yet whether the playbook lets them pass: neither the JSON lines nor a
-	// rescued block in the text say so when it happens. The host that goes on does.
+	// held are failures that may still be ignored or rescued: neither the JSON lines nor, for a rescued block, the text say
+	// so when the task fails. When the host continues, the failure was ignored or rescued.
 	held  map[string]Event
-	order []string // hosts of held, and some that are held no more
-	// passed is the last failure of a host that was let pass.
+	order []string // hosts of held, and some that have been removed from held
+	// passed has the last ignored or rescued failure of each host.
 	passed map[string]Event
-	// failed are the failures that count, after the end, and broken their hosts.
+	// failed are the failures of the run, known after its end. broken has their hosts.
 	failed []Event
 	broken map[string]bool
 	last   ring[Event]
 	lines  ring[string]
 	recap  map[string]HostRecap
-	// counted tells that there was a recap, be it an empty one.
+	// counted is true if there was a recap, even an empty one.
 	counted bool
-	// complaint is what Ansible itself said last, beside the results of tasks.
+	// complaint is the last error that Ansible itself printed, apart from results of tasks.
 	complaint string
-	spoken    string // the last line that says anything
+	spoken    string // the last line that is not empty
 }
 
 func newReading(observe func(Event), m *masker) *reading {
@@ -52,26 +52,26 @@ func newReading(observe func(Event), m *masker) *reading {
 	}
 }
 
-// startPlay begins a play.
+// startPlay is called for the beginning of a play.
 func (r *reading) startPlay(name string) {
 	r.play, r.task = r.name(name), ""
 	r.tell(Event{Kind: PlayStarted})
 }
 
-// startTask begins a task.
+// startTask is called for the beginning of a task.
 func (r *reading) startTask(name string) {
 	r.task = r.name(name)
 	r.tell(Event{Kind: TaskStarted})
 }
 
-// startRecap begins the counts of the run. The last ones count: what hosts have modules and ssh say is in warnings of
-// Ansible, which are broken into lines at white space, so that a host can have a line say what it likes, but none after
-// the end of the last play, where the true counts are.
+// startRecap is called for the beginning of a recap. Only the last recap counts. A host can forge a recap: Ansible breaks
+// its warnings, which quote texts of modules and ssh, into lines at white space. But no host can print anything after the
+// end of the last play, where the true recap is.
 func (r *reading) startRecap() {
 	r.recap, r.counted = map[string]HostRecap{}, true
 }
 
-// result takes what became of a task on a host. A failure is held back.
+// result is called for the result of a task on a host. It holds failures back.
 func (r *reading) result(e Event) {
 	r.pass(e.Host)
 	e.Play = r.play
@@ -93,7 +93,7 @@ func (r *reading) result(e Event) {
 	r.order = append(r.order, e.Host)
 }
 
-// pass tells of the failure of a host that is held back: it was let pass.
+// pass reports the failure of a host that is held back as ignored.
 func (r *reading) pass(host string) {
 	e, held := r.held[host]
 	if !held {
@@ -105,9 +105,9 @@ func (r *reading) pass(host string) {
 	r.tell(e)
 }
 
-// end tells of all failures that are held back, once nothing more comes. Those of hosts that the recap knows no
-// failure of were let pass; of one that only tasks of an always section came after, the recap knows better, and it is
-// told of again.
+// end reports all failures that are held back, after the end of the output. A failure was ignored if the recap counts no
+// failure of its host. If a host was reported as ignored because it ran tasks of an always section, but the recap counts a
+// failure, end reports the failure again.
 func (r *reading) end() {
 	for _, host := range r.order {
 		e, held := r.held[host]
@@ -132,7 +132,7 @@ func (r *reading) end() {
 	}
 }
 
-// fail tells of a failure that counts.
+// fail reports a failure that was not ignored.
 func (r *reading) fail(e Event) {
 	r.broken[e.Host] = true
 	if len(r.failed) < maxFailures {
@@ -152,7 +152,7 @@ func (r *reading) tell(e Event) {
 	r.observe(e)
 }
 
-// say keeps a line for people.
+// say stores a line for error messages.
 func (r *reading) say(line string) {
 	line = clean(r.masker.mask(line), maxName)
 	if strings.TrimSpace(line) == "" {
@@ -165,7 +165,7 @@ func (r *reading) say(line string) {
 	}
 }
 
-// said is what explains a run that ended without a failure on a host.
+// said returns the line that best explains a run that ended without a failure on a host.
 func (r *reading) said() string {
 	if r.complaint != "" {
 		return r.complaint
@@ -173,14 +173,14 @@ func (r *reading) said() string {
 	return r.spoken
 }
 
-// name makes the name of a play or task fit for one line. The text callback wraps none; what follows a line break in a
-// name is dropped, since only one of the callbacks tells it.
+// name returns the name of a play or task on one line. It drops the text after a line break, because only one of the
+// callbacks prints it.
 func (r *reading) name(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	return strings.TrimSpace(clean(r.masker.mask(text), maxName))
 }
 
-// clean takes control characters out of text, which could command a terminal, and bounds its length.
+// clean removes control characters, which could command a terminal, and bounds the length.
 func clean(text string, limit int) string {
 	text = strings.Map(func(c rune) rune {
 		switch {
@@ -199,7 +199,7 @@ func clean(text string, limit int) string {
 	return text
 }
 
-// cut returns the first bytes of text, without part of a character.
+// cut returns the first bytes of text, without splitting a character.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -210,10 +210,10 @@ func cut(text string, limit int) string {
 	return text[:limit]
 }
 
-// oneLine makes one line of several.
+// oneLine joins the lines of text.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// ring keeps the last elements.
+// ring stores the last elements, as many as size.
 type ring[T any] struct {
 	size  int
 	items []T

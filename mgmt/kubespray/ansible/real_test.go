@@ -20,7 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// realServer is this machine with its Ansible, and a home of its own.
+// realServer returns this machine as an Ansible server, with a separate home directory.
 func realServer(t *testing.T) (ansible.Server, string) {
 	t.Helper()
 	if _, err := exec.LookPath("ansible-playbook"); err != nil {
@@ -37,7 +37,7 @@ func realServer(t *testing.T) (ansible.Server, string) {
 	return ansible.Server{Host: pool.Local(sshexec.Sudo{})}, root
 }
 
-// realPlay runs without becoming another user: whoever runs the test has no sudo.
+// realPlay returns a play that does not use sudo, because the user who runs the tests may not have it.
 func realPlay(t *testing.T, server ansible.Server, root, playbook string) ansible.Play {
 	t.Helper()
 	return ansible.Play{
@@ -46,7 +46,8 @@ func realPlay(t *testing.T, server ansible.Server, root, playbook string) ansibl
 	}
 }
 
-// realName is the name of a run that is no more when the test ends: root's jobs are not in the home.
+// realName returns a unique name of a run, and removes the run when the test ends: the jobs of root are outside of the home
+// directory.
 func realName(t *testing.T, server ansible.Server) string {
 	t.Helper()
 	name := "test/" + rand.Text()
@@ -58,10 +59,10 @@ func realName(t *testing.T, server ansible.Server) string {
 	return name
 }
 
-// textOnly hides the collection that has the JSON lines.
+// textOnly hides the collection that has the callback for JSON lines.
 func textOnly(t *testing.T, p *ansible.Play) {
 	t.Helper()
-	// A directory of plugins of its own does not hide a collection; ansible-doc that is not there does.
+	// A separate directory of plugins does not hide a collection, but an ansible-doc that finds nothing does.
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "ansible-doc"), []byte("#!/bin/sh\necho '{}'\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -69,7 +70,8 @@ func textOnly(t *testing.T, p *ansible.Play) {
 	p.Env = map[string]string{"PATH": dir + ":" + os.Getenv("PATH")}
 }
 
-// perHost are the events of each host, in order: hosts go on side by side. Those of plays and tasks are under "".
+// perHost returns the events of each host in order, because hosts run concurrently. The events of plays and tasks are under
+// "".
 func perHost(events []ansible.Event) map[string][]ansible.Event {
 	out := map[string][]ansible.Event{}
 	for _, e := range events {
@@ -78,7 +80,8 @@ func perHost(events []ansible.Event) map[string][]ansible.Event {
 	return out
 }
 
-// TestRealCallbacks runs the same playbook with both callbacks, at once: everything that can become of a task, in both.
+// TestRealCallbacks runs the same playbook with both callbacks, and expects the same events for every possible result of a
+// task.
 func TestRealCallbacks(t *testing.T) {
 	server, root := realServer(t)
 	type told struct {
@@ -178,7 +181,7 @@ func TestRealVault(t *testing.T) {
 	}
 }
 
-// checkRealLog: what a playbook prints without no_log is in the log of the job, which nobody else can read.
+// checkRealLog checks that a text printed without no_log is in the log of the job, which only its owner can read.
 func checkRealLog(t *testing.T, root, name, secret string) {
 	t.Helper()
 	jobs := filepath.Join(filepath.Dir(root), ".local/state/sshexec/jobs")
@@ -207,7 +210,7 @@ func TestRealEnds(t *testing.T) {
 		t.Errorf("Check: %+v, %v", v, err)
 	}
 	p := realPlay(t, server, root, "good.yml")
-	textOnly(t, &p) // which is quicker
+	textOnly(t, &p) // the text callback starts faster
 	p.Limit = []string{"node-2"}
 	if result, err := server.Run(t.Context(), p, nil); err != nil || len(result.Recap) != 1 || result.Started.IsZero() {
 		t.Errorf("limited: %+v, %v", result, err)
@@ -222,11 +225,12 @@ func TestRealEnds(t *testing.T) {
 	}
 }
 
-// TestRealStop: a shutdown leaves the run going, which another process stops, with what it has started.
+// TestRealStop checks that a run continues after a shutdown, and that another process can stop it with all processes that
+// it started.
 func TestRealStop(t *testing.T) {
 	server, root := realServer(t)
 	p := realPlay(t, server, root, "slow.yml")
-	textOnly(t, &p) // which is quicker
+	textOnly(t, &p) // the text callback starts faster
 	run := func(cause error) error {
 		ctx, end := context.WithCancelCause(t.Context())
 		_, err := server.Run(ctx, p, func(e ansible.Event) {

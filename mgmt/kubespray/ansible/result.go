@@ -11,43 +11,43 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// Reasons that are not of the playbook.
+// Reasons of a failed run that lie outside of the playbook.
 var (
 	errNoRecap = errors.New("its output ends before the recap: the disk of the Ansible server may be full")
 	errFiles   = errors.New("its files could not be written: the disk of the Ansible server may be full")
 )
 
-// ErrNoHosts tells that a run did nothing, or nothing on a host of Play.Limit: the inventory has no such host, or the
-// playbook no play for it. Ansible itself only warns. A retry helps once the inventory names the host.
+// ErrNoHosts reports that a run did nothing, or nothing on a host of Play.Limit: the inventory does not name the host, or
+// no play is for it. Ansible itself only warns. A retry succeeds after the inventory names the host.
 var ErrNoHosts = errors.New("no play for the hosts")
 
-// Result of a run that has ended well.
+// Result is the result of a successful run.
 type Result struct {
 	Recap          map[string]HostRecap // by host
 	Started, Ended time.Time            // by the clock of the server, in whole seconds
 	Code           int                  // exit code of ansible-playbook: 0
 }
 
-// Error tells that a run failed. Secrets in it are masked. Of one that cannot be helped by the playbook itself the
-// Reason says so; otherwise a retry helps when what the Failures tell of has been seen to.
+// Error reports that a run failed. Its secrets are masked. If Reason is set, the cause lies outside of the playbook.
+// Otherwise retry after the causes of the Failures have been fixed.
 type Error struct {
 	Host     string // the Ansible server
 	Playbook string
-	Code     int // exit code of ansible-playbook: 2 hosts failed, 4 unreachable; of a shell when it did not come so far
-	// Failures are those that the playbook did not let pass, in their order, at most 1,000.
+	Code     int // exit code of ansible-playbook: 2 hosts failed, 4 unreachable; or of the shell that starts ansible-playbook
+	// Failures are the failures that the playbook neither ignored nor rescued, in order, at most 1,000.
 	Failures []Event
 	Last     []Event // the last events before the end
-	Output   string  // the last lines
+	Output   string  // the last lines of the output
 	Recap    map[string]HostRecap
-	Reason   error // ErrNoHosts, ErrAbsent, another one, or nil
-	// said is what Ansible itself complained of.
+	Reason   error // ErrNoHosts, ErrAbsent, another reason, or nil
+	// said is the line of the output that best explains the failure.
 	said string
 }
 
-// shownFailures is how many hosts Error names.
+// shownFailures is how many failures the text of an Error has.
 const shownFailures = 3
 
-// Error names the hosts, tasks and messages in one line.
+// Error returns the hosts, tasks and messages in one line.
 func (e *Error) Error() string {
 	var why string
 	switch {
@@ -86,17 +86,17 @@ func explain(f Event) string {
 	return text
 }
 
-// Unwrap returns the Reason.
+// Unwrap returns e.Reason.
 func (e *Error) Unwrap() error { return e.Reason }
 
-// CommandFailure implements vnflcm.CommandFailure: the problem details of the operation name the Ansible server, the
-// playbook and the last lines.
+// CommandFailure implements vnflcm.CommandFailure, so that the problem details of the operation have the Ansible server,
+// the playbook and the last lines of the output.
 func (e *Error) CommandFailure() (host, command string, exitCode int, stderr string) {
 	return e.Host, "ansible-playbook " + e.Playbook, e.Code, e.Output
 }
 
-// conclude says how a run ended. Hosts may forge lines (see reading.startRecap): the exit code alone can make a success,
-// and of what was read only the last recap can make a failure of that.
+// conclude returns the result of a run. Hosts may forge lines (see reading.startRecap), so a run succeeds only by its exit
+// code. Of the output only the last recap is used to turn exit code 0 into a failure.
 func (p Play) conclude(host string, status sshexec.JobStatus, r *reading) (*Result, error) {
 	reason := p.reason(status.Code, r)
 	if status.Code == 0 && reason == nil {
@@ -108,7 +108,7 @@ func (p Play) conclude(host string, status sshexec.JobStatus, r *reading) (*Resu
 	}
 }
 
-// reason is why a run failed, where that is no failure on a host.
+// reason returns why a run failed, or nil if it succeeded or the cause is a failure on a host.
 func (p Play) reason(code int, r *reading) error {
 	missing := p.missing(r)
 	switch {
@@ -116,7 +116,7 @@ func (p Play) reason(code int, r *reading) error {
 		return ErrAbsent
 	case code == 125 && r.spoken == "":
 		return errFiles
-	case 128 < code && code <= 128+64: // 250 is a mistake within Ansible
+	case 128 < code && code <= 128+64: // 250 is an unexpected error in Ansible
 		return fmt.Errorf("signal %d ended it", code-128)
 	case code == 0 && !r.counted:
 		return errNoRecap
@@ -128,12 +128,12 @@ func (p Play) reason(code int, r *reading) error {
 	return nil
 }
 
-// noHosts reports whether Ansible complains of a limit without hosts.
+// noHosts reports whether Ansible's error says that the limit matches no host.
 func noHosts(complaint string) bool {
 	return strings.Contains(complaint, "no hosts to target") || strings.Contains(complaint, "does not match any hosts")
 }
 
-// missing are the hosts of the limit that no play has worked on.
+// missing returns the hosts of the limit on which no play ran.
 func (p Play) missing(r *reading) []string {
 	return slices.DeleteFunc(slices.Clone(p.Limit), func(host string) bool {
 		_, worked := r.recap[host]

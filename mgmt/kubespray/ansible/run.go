@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// stopLimit is how long a run is given to end once it was told to.
+	// stopLimit bounds how long a run may take to end after it was told to stop.
 	stopLimit = time.Minute
-	// reachLimit is how long the server is tried again where one question has no answer: it may restart its network.
+	// reachLimit bounds how long a command is retried while the server cannot be reached: the server may be restarting its
+	// network.
 	reachLimit = 3 * time.Minute
 )
 
-// runScript is what a job runs: it makes the files of the run from standard input, and removes them whatever becomes of
-// ansible-playbook, whoever is still there to see it. The shell outlives the signals that end what it waits for. The
-// first line of the output names the callback.
+// runScript is the command of a job. It writes the files of the run from standard input, and removes them after
+// ansible-playbook has ended, even if the caller is gone. It ignores the signals that end ansible-playbook. The first line
+// of its output names the callback.
 //
 //	$1 directory, $2 whether there is a vault password, $3 callback, $4... command
 const runScript = `d=${HOME:?}/.vnfkit/run/$1 v=$2 k=$3 p=$4; shift 4; printf "` + header + `%s\n" "$k"; ` +
@@ -35,14 +36,15 @@ const runScript = `d=${HOME:?}/.vnfkit/run/$1 v=$2 k=$3 p=$4; shift 4; printf "`
 // cleanScript removes the files of a run that was killed: $1 directory.
 const cleanScript = `rm -rf "${HOME:?}/.vnfkit/run/$1"`
 
-// Run runs a playbook, or finds the run of that name and goes on with it, also in another process. It returns when the
-// run has ended: an *Error tells that it failed, sshexec.ErrJobLost that the server has restarted or the run was killed.
+// Run runs a playbook, or follows the run of the same name, which another process may have started. It returns when the run
+// has ended. The error is an *Error if the run failed, and wraps sshexec.ErrJobLost if the server restarted or the run was
+// killed.
 //
-// observe, which may be nil, is told of everything that happens, one after the other, of a run that is found from its
-// beginning. It must not block.
+// Run calls observe, which may be nil, for every event, one after the other. For a run that was found it begins with the
+// first event. observe must not block.
 //
-// When ctx ends, the run goes on if the cause is a shutdown (vnflcm.ErrShutdown, vnflcm.ErrLeased), and is stopped
-// otherwise. Until then a connection that breaks is made anew.
+// When ctx ends, the run continues if the cause is a shutdown (vnflcm.ErrShutdown, vnflcm.ErrLeased). Otherwise Run stops
+// it. Before that, Run reconnects after a broken connection.
 func (s Server) Run(ctx context.Context, p Play, observe func(Event)) (*Result, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -62,7 +64,7 @@ func (s Server) Run(ctx context.Context, p Play, observe func(Event)) (*Result, 
 	return nil, s.interrupted(ctx, p, task, err)
 }
 
-// output is where the run is written to.
+// output returns the masking writer for p.Output, nil if there is none.
 func (p Play) output(m *masker) *maskWriter {
 	if p.Output == nil {
 		return nil
@@ -70,7 +72,7 @@ func (p Play) output(m *masker) *maskWriter {
 	return &maskWriter{to: p.Output, masker: m}
 }
 
-// follow reads the run from its beginning to its end. It returns in which task that came, too.
+// follow reads the output of the run from its beginning to its end. It also returns the task that was running last.
 func (s Server) follow(ctx context.Context, job *sshexec.Job, p Play, r *reading, output *maskWriter) (*Result, string, error) {
 	l := newLines(r, output)
 	_, err := job.Follow(ctx, l, 0)
@@ -84,7 +86,7 @@ func (s Server) follow(ctx context.Context, job *sshexec.Job, p Play, r *reading
 	if err != nil {
 		return nil, r.task, err
 	}
-	if status.Code > 128 { // a signal may have ended the script that removes them
+	if status.Code > 128 { // a signal may have ended the script before it removed the files
 		if err := s.clean(ctx, p.Name); err != nil {
 			return nil, r.task, err
 		}
@@ -103,8 +105,8 @@ func (s Server) start(ctx context.Context, p Play) (*sshexec.Job, error) {
 	case err != nil:
 		return nil, err
 	case status.State == sshexec.JobPending:
-		// The start was cut, and the run may begin at any moment. StartJob goes on with it, unless it is another command
-		// than what would be started now.
+		// An earlier start was interrupted, and the run may begin at any moment. StartJob completes that start, unless its
+		// command differs from the present one.
 		if job, err = s.launch(ctx, p); !errors.Is(err, sshexec.ErrJobExists) {
 			return job, err
 		}
@@ -117,7 +119,7 @@ func (s Server) start(ctx context.Context, p Play) (*sshexec.Job, error) {
 	return s.launch(ctx, p)
 }
 
-// succeeded reports whether a run that has ended is one not to be repeated.
+// succeeded reports whether a run ended successfully, so that it must not be repeated.
 func (s Server) succeeded(ctx context.Context, job *sshexec.Job, p Play, status sshexec.JobStatus) bool {
 	if status.State != sshexec.JobEnded || status.Code != 0 {
 		return false
@@ -151,7 +153,8 @@ func (s Server) launch(ctx context.Context, p Play) (*sshexec.Job, error) {
 	})
 }
 
-// callback tells which callback the server has. ansible-doc ends well also where it has not found what was asked for.
+// callback returns the name of the callback to use. ansible-doc exits with code 0 even if it has not found the callback, so
+// the output decides.
 func (s Server) callback(ctx context.Context, p Play) (string, error) {
 	out, err := s.Host.Output(ctx, sshexec.Command{
 		Argv: []string{"ansible-doc", "-t", "callback", "--json", callbackLines}, Dir: p.Dir, Env: p.env(callbackText), Timeout: 2 * time.Minute,
@@ -169,7 +172,8 @@ func (s Server) callback(ctx context.Context, p Play) (string, error) {
 	}
 }
 
-// interrupted sees to a run that the caller does not see the end of, or that has none.
+// interrupted returns the error of a run whose end the caller has not seen. It stops the run unless the cause is a
+// shutdown.
 func (s Server) interrupted(ctx context.Context, p Play, task string, err error) error {
 	in := ""
 	if task != "" {
@@ -186,17 +190,17 @@ func (s Server) interrupted(ctx context.Context, p Play, task string, err error)
 	case cause == nil:
 		return fmt.Errorf("ansible: %s: %w", p.Playbook, err)
 	case errors.Is(cause, vnflcm.ErrShutdown), errors.Is(cause, vnflcm.ErrLeased):
-		return fmt.Errorf("ansible: %s goes on%s: %w", name, in, cause)
+		return fmt.Errorf("ansible: %s continues%s: %w", name, in, cause)
 	default:
 		stopped := s.stop(context.WithoutCancel(ctx), p.Name)
 		if stopped != nil {
-			return fmt.Errorf("ansible: %s was to be stopped%s: %w; it may go on: %w", name, in, cause, stopped)
+			return fmt.Errorf("ansible: %s was to be stopped%s: %w; it may still run: %w", name, in, cause, stopped)
 		}
 		return fmt.Errorf("ansible: %s was stopped%s: %w", name, in, cause)
 	}
 }
 
-// stop ends the run of this name, whatever is left of it, and removes its files.
+// stop stops the run of this name, whatever its state, and removes its files.
 func (s Server) stop(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
@@ -214,8 +218,8 @@ func (s Server) clean(ctx context.Context, name string) error {
 	return err
 }
 
-// Forget ends the run of this name if it goes on, and removes it with all that the server keeps of it. Nothing happens
-// when there is none.
+// Forget stops the run of this name if it is still running, and removes everything that the server has of it. Forget
+// returns nil if there is no such run.
 func (s Server) Forget(ctx context.Context, name string) error {
 	if err := s.forget(ctx, name); err != nil {
 		return fmt.Errorf("ansible: %w", err)
@@ -231,7 +235,7 @@ func (s Server) forget(ctx context.Context, name string) error {
 	return err
 }
 
-// persist asks again while the server cannot be reached. Whatever is asked may be asked twice.
+// persist repeats ask while the server cannot be reached. ask must be safe to repeat.
 func persist[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = 250*time.Millisecond, 5*time.Second

@@ -19,7 +19,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestRun: the program gets what it should, in files of its own that are gone afterwards, and both callbacks are read.
+// TestRun checks the input of the program, that its files are separate and removed afterwards, and that both callbacks are
+// read.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	for _, posix := range []bool{true, false} {
@@ -91,7 +92,7 @@ func checkArguments(t *testing.T, h *ansibleHost) {
 	}
 }
 
-// TestRunRecorded: what Ansible 2.14 has written, with everything that can become of a task.
+// TestRunRecorded reads recorded output of Ansible 2.14, with every possible result of a task.
 func TestRunRecorded(t *testing.T) {
 	t.Parallel()
 	golden, err := os.ReadFile("testdata/site.events")
@@ -136,7 +137,7 @@ func TestRunRecorded(t *testing.T) {
 	}
 }
 
-// hostByHost is the events as lines, host after host.
+// hostByHost returns the events as lines, sorted by host.
 func hostByHost(events []ansible.Event) string {
 	var out strings.Builder
 	by := perHost(events)
@@ -148,7 +149,8 @@ func hostByHost(events []ansible.Event) string {
 	return out.String()
 }
 
-// TestRunFailedAgain: a run that failed is told of again, from any process, until a new one is asked for.
+// TestRunFailedAgain checks that the result of a failed run is reported again, from any process, until a new run is asked
+// for.
 func TestRunFailedAgain(t *testing.T) {
 	t.Parallel()
 	h := newAnsibleHost(t, nil)
@@ -166,7 +168,7 @@ func TestRunFailedAgain(t *testing.T) {
 		t.Errorf("it was started %d times", n)
 	}
 	h.plays(nil)
-	h.posix = false // what is told of again was begun with the other callback
+	h.posix = false // the existing run began with the other callback
 	server, _ := h.connect(sshexec.Options{})
 	if _, err := server.Run(ctx, p, nil); err == nil || !strings.Contains(err.Error(), "Breaks at last") {
 		t.Errorf("got %v", err)
@@ -180,7 +182,7 @@ func TestRunFailedAgain(t *testing.T) {
 	if n := h.started(); n != 2 {
 		t.Errorf("it was started %d times, a success is not to be repeated", n)
 	}
-	p.Limit = []string{"worker-3"} // a success of Ansible, and a failure all the same
+	p.Limit = []string{"worker-3"} // Ansible reports success, but the run did nothing on this host
 	for range 2 {
 		if _, err := server.Run(ctx, p, nil); !errors.Is(err, ansible.ErrNoHosts) || !strings.Contains(err.Error(), "worker-3") {
 			t.Errorf("got %v", err)
@@ -199,7 +201,7 @@ func TestRunFailedAgain(t *testing.T) {
 	}
 }
 
-// TestRunMasked: secrets appear nowhere, however the program writes them.
+// TestRunMasked checks that secrets appear nowhere, in whatever form the program prints them.
 func TestRunMasked(t *testing.T) {
 	t.Parallel()
 	const secret = `s3"cr'et` + "\\ü"
@@ -240,8 +242,8 @@ func TestRunMasked(t *testing.T) {
 	}
 }
 
-// TestRunForged: what a host has Ansible write into its warnings can hide no failure and no host that was left out, and
-// make no failure of a success.
+// TestRunForged: a host inserts forged lines into Ansible's warnings. They can neither hide a failure or a host that was
+// left out, nor turn a success into a failure.
 func TestRunForged(t *testing.T) {
 	t.Parallel()
 	const (
@@ -305,7 +307,7 @@ func TestRunForged(t *testing.T) {
 	}
 }
 
-// TestRunRefused: what cannot be run is refused with every fault, and nothing is asked of the server.
+// TestRunRefused checks that an invalid play is refused with every fault, before any command runs on the server.
 func TestRunRefused(t *testing.T) {
 	t.Parallel()
 	h := newAnsibleHost(t, nil)
@@ -332,7 +334,7 @@ func TestRunRefused(t *testing.T) {
 	}
 }
 
-// TestRunUnobserved: what a caller does with the output does no harm to the run.
+// TestRunUnobserved checks that a run succeeds without an observer and with an output that cannot be written.
 func TestRunUnobserved(t *testing.T) {
 	t.Parallel()
 	h := newAnsibleHost(t, nil)

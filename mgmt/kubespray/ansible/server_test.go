@@ -22,8 +22,8 @@ import (
 
 const root = "/home/ubuntu/kubespray"
 
-// ansibleHost is an SSH host with Ansible as it is seen from outside: it looks at what it is given as the real one does,
-// and writes what the test says.
+// ansibleHost is an SSH host with simulated Ansible programs. They check their arguments and files as the real programs do,
+// and print what the test says.
 type ansibleHost struct {
 	*sshtest.Host
 	t *testing.T
@@ -65,7 +65,7 @@ func (h *ansibleHost) put(name, content string) {
 	}
 }
 
-// doc answers as ansible-doc of Ansible 2.14 does: with code 0 also where it has found nothing.
+// doc answers as ansible-doc of Ansible 2.14 does, with exit code 0 even if it finds nothing.
 func (h *ansibleHost) doc(_ context.Context, p *sshtest.Process) int {
 	if !slices.Equal(p.Args[1:], []string{"-t", "callback", "--json", "ansible.posix.jsonl"}) {
 		fmt.Fprintf(p.Stderr, "ansible-doc: error: %q\n", p.Args)
@@ -135,7 +135,7 @@ func (h *ansibleHost) secretFile(p *sshtest.Process, name string) string {
 	return string(content)
 }
 
-// good is a playbook that succeeds on worker-1 and worker-2.
+// good simulates a playbook that succeeds on worker-1 and worker-2.
 func (h *ansibleHost) good(_ context.Context, p *sshtest.Process) int {
 	if h.jsonl(p) {
 		fmt.Fprint(p.Stdout, goodLines)
@@ -186,7 +186,7 @@ var goodEvents = []ansible.Event{
 
 var goodRecap = map[string]ansible.HostRecap{"worker-1": {OK: 1, Changed: 1}, "worker-2": {OK: 1}}
 
-// recorded plays what Ansible 2.14 has written for testdata/playbooks/site.yml.
+// recorded prints the recorded output of Ansible 2.14 for testdata/playbooks/site.yml.
 func (h *ansibleHost) recorded(_ context.Context, p *sshtest.Process) int {
 	name := "testdata/site.default"
 	if h.jsonl(p) {
@@ -200,7 +200,7 @@ func (h *ansibleHost) recorded(_ context.Context, p *sshtest.Process) int {
 	return 4
 }
 
-// started tells how often ansible-playbook has run a playbook.
+// started returns how often ansible-playbook has run a playbook.
 func (h *ansibleHost) started() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -213,7 +213,7 @@ func (h *ansibleHost) plays(play sshtest.Command) {
 	h.play = play
 }
 
-// connect returns the server in a pool of its own, and what ends that.
+// connect returns the server in a separate pool, and a function that closes the pool.
 func (h *ansibleHost) connect(o sshexec.Options) (ansible.Server, func()) {
 	h.t.Helper()
 	keys, err := sshexec.PinnedHostKeys(h.PublicKey())
@@ -228,7 +228,7 @@ func (h *ansibleHost) connect(o sshexec.Options) (ansible.Server, func()) {
 	})}, end
 }
 
-// left are the files that a run leaves behind.
+// left returns the files that a run has left behind.
 func (h *ansibleHost) left() []string {
 	var names []string
 	_ = afero.Walk(h.FS(), "/home/ubuntu/.vnfkit", func(path string, info os.FileInfo, err error) error {

@@ -7,32 +7,34 @@ import (
 	"strings"
 )
 
-// What the default callback writes, of Ansible 2.9 to 2.19.
+// Lines that the default callback of Ansible 2.9 to 2.19 writes.
 var (
 	mark       = regexp.MustCompile(`^(PLAY RECAP|NO MORE HOSTS LEFT|PLAY) \*{3,}$`)
 	banner     = regexp.MustCompile(`^(PLAY|TASK|RUNNING HANDLER|CLEANUP TASK) \[(.*)\] \*{3,}$`)
-	broken     = regexp.MustCompile(`^(PLAY|TASK|RUNNING HANDLER) \[(.*[^*])$`) // the name goes on in the next line
+	broken     = regexp.MustCompile(`^(PLAY|TASK|RUNNING HANDLER) \[(.*[^*])$`) // the name continues in the next line
 	outcome    = regexp.MustCompile(`^(ok|changed|skipping|failed|fatal): \[([^\]]+)\](.*)$`)
 	included   = regexp.MustCompile(`^included: (?:.*) for (.+?)(?: => \(item=.*)?$`)
 	recapOf    = regexp.MustCompile(`^(\S+)\s+: (ok=\d+\s.*)$`)
 	recapField = regexp.MustCompile(`([a-z]+)=(\d{1,9})`)
 )
 
-// maxBlock bounds a result that is written over several lines.
+// maxBlock bounds a result that has several lines.
 const maxBlock = 1 << 20
 
-// textReader reads the default callback.
+// textReader reads the output of the default callback.
 type textReader struct {
 	reading *reading
 	inRecap bool
-	// block is a result under way that is written over several lines.
+	// block is a result with several lines of which not all have been read.
 	block *block
-	// fatal is the host of the last result, if that was a failure: "...ignoring" in the next line is about it.
+	// fatal is the host of the last result, if that was a failure. If the next line is "...ignoring", the playbook ignored
+	// this failure.
 	fatal string
-	// items are the hosts that a loop of this task is at, in their order. What it is told of one by one becomes one event.
+	// items are the hosts on which a loop of the current task runs, order their order. The results of all items become one
+	// event per host.
 	items   map[string]*loop
 	order   []string
-	ignored bool // the failures of the loop
+	ignored bool // the playbook ignores the failures of the loop
 }
 
 type block struct {
@@ -40,13 +42,13 @@ type block struct {
 	done func(json string)
 }
 
-// loop is what is known of a loop on a host.
+// loop is the combined result of a loop on one host.
 type loop struct {
 	kind EventKind
 	said []string
 }
 
-// weight orders what became of items: the heaviest is what became of the task.
+// weight orders the results of items: the result with the highest weight is the result of the task.
 var weight = map[EventKind]int{HostSkipped: 0, HostOK: 1, HostChanged: 2, HostFailed: 3}
 
 func (t *textReader) line(text string) {
@@ -76,7 +78,7 @@ func (t *textReader) line(text string) {
 	}
 }
 
-// heading takes a line apart that begins a play, a task or the recap.
+// heading parses a line that begins a play, a task or the recap.
 func heading(text string) (kind, name string, ok bool) {
 	if m := mark.FindStringSubmatch(text); m != nil {
 		return m[1], "", true
@@ -89,7 +91,7 @@ func heading(text string) (kind, name string, ok bool) {
 	return "", "", false
 }
 
-// continued takes a line of a result that is written over several. It returns false for a line that cannot be of it.
+// continued adds a line to the current block. It returns false for a line that cannot belong to the block.
 func (t *textReader) continued(text string) bool {
 	inside := strings.HasPrefix(text, " ") || text == "}"
 	if inside && t.block.text.Len()+len(text) <= maxBlock {
@@ -104,7 +106,7 @@ func (t *textReader) continued(text string) bool {
 	return inside
 }
 
-// after calls done with the JSON that begins in a line and may go on in the next ones.
+// after calls done with the JSON that begins in a line and may continue in the next lines.
 func (t *textReader) after(text string, done func(json string)) {
 	if text == "{" {
 		t.block = &block{done: done}
@@ -129,7 +131,7 @@ func (t *textReader) banner(kind, name string) {
 }
 
 func (t *textReader) outcome(word, label, rest string) {
-	host, _, _ := strings.Cut(label, " -> ") // delegated
+	host, _, _ := strings.Cut(label, " -> ") // delegated task
 	t.fatal = ""
 	switch {
 	case word == "failed":
@@ -141,7 +143,7 @@ func (t *textReader) outcome(word, label, rest string) {
 		t.item(host, map[string]EventKind{"ok": HostOK, "changed": HostChanged, "skipping": HostSkipped}[word], "")
 		return
 	}
-	delete(t.items, host) // what follows is the whole
+	delete(t.items, host) // this line is the result of the whole loop
 	switch word {
 	case "ok":
 		t.reading.result(Event{Kind: HostOK, Host: host})
@@ -163,7 +165,7 @@ func (t *textReader) outcome(word, label, rest string) {
 	}
 }
 
-// resultOf finds the JSON behind the label of an item, which may be any text.
+// resultOf finds the JSON behind the label of an item. The label may be any text.
 func resultOf(text string) (string, bool) {
 	const arrow, most = ") => {", 8
 	for at, tries := 0, 0; tries < most; tries++ {
@@ -188,7 +190,7 @@ func (t *textReader) failedItem(host, text string) {
 	t.item(host, HostFailed, r.explainItem())
 }
 
-// item takes what became of one item of a loop.
+// item adds the result of one item of a loop.
 func (t *textReader) item(host string, kind EventKind, said string) {
 	if t.items == nil {
 		t.items = map[string]*loop{}
@@ -207,7 +209,8 @@ func (t *textReader) item(host string, kind EventKind, said string) {
 	}
 }
 
-// ignoring is about the failure before it, or about the loop of the task, of which the end is not told.
+// ignoring handles a line "...ignoring", which is about the failure before it or, after a loop, about the loop of the
+// current task.
 func (t *textReader) ignoring() {
 	if t.fatal != "" {
 		t.reading.pass(t.fatal)
@@ -217,7 +220,7 @@ func (t *textReader) ignoring() {
 	t.ignored = true
 }
 
-// endTask tells what became of the loops of the task.
+// endTask reports the results of the loops of the task.
 func (t *textReader) endTask() {
 	for _, host := range t.order {
 		l := t.items[host]
@@ -233,7 +236,7 @@ func (t *textReader) endTask() {
 	t.items, t.order, t.ignored, t.fatal = nil, nil, false, ""
 }
 
-// recapLine takes the counts of a host. It returns false for a line after which there is no recap any more.
+// recapLine reads the counts of a host. It returns false for a line that ends the recap.
 func (t *textReader) recapLine(text string) bool {
 	m := recapOf.FindStringSubmatch(text)
 	if m == nil {
@@ -247,14 +250,14 @@ func (t *textReader) recapLine(text string) bool {
 	}
 	for _, f := range recapField.FindAllStringSubmatch(m[2], -1) {
 		if into := fields[f[1]]; into != nil {
-			*into, _ = strconv.Atoi(f[2]) // digits, by the expression
+			*into, _ = strconv.Atoi(f[2]) // the expression matches digits only
 		}
 	}
 	t.reading.recap[m[1]] = recap
 	return true
 }
 
-// end ends what the text broke off in.
+// end finishes a result that the end of the output has cut off.
 func (t *textReader) end() {
 	if b := t.block; b != nil {
 		t.block = nil

@@ -18,7 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// slowly runs a playbook that waits after its first task until go on is closed.
+// slowly makes ansible-playbook wait after its first task until goOn is closed.
 func (h *ansibleHost) slowly() (begun <-chan struct{}, goOn chan struct{}) {
 	started, goOn := make(chan struct{}, 10), make(chan struct{})
 	h.plays(func(ctx context.Context, p *sshtest.Process) int {
@@ -40,7 +40,7 @@ func (h *ansibleHost) slowly() (begun <-chan struct{}, goOn chan struct{}) {
 	return started, goOn
 }
 
-// TestRunShutdown: the run goes on without us, and another process sees all of it.
+// TestRunShutdown: the caller shuts down. The run continues, and another process gets all of its events.
 func TestRunShutdown(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []error{vnflcm.ErrShutdown, vnflcm.ErrLeased} {
@@ -49,7 +49,7 @@ func TestRunShutdown(t *testing.T) {
 		first, end := h.connect(sshexec.Options{})
 		ctx, stop := context.WithCancelCause(within(t, 60*time.Second))
 		go func() { <-begun; stop(cause) }()
-		if _, err := first.Run(ctx, clusterPlay(), nil); !errors.Is(err, cause) || !strings.Contains(err.Error(), "goes on") {
+		if _, err := first.Run(ctx, clusterPlay(), nil); !errors.Is(err, cause) || !strings.Contains(err.Error(), "continues") {
 			t.Errorf("got %v", err)
 		}
 		end()
@@ -68,7 +68,7 @@ func TestRunShutdown(t *testing.T) {
 	}
 }
 
-// TestRunShutdownHeld: of a failure that may be let pass yet nothing is told when the caller leaves.
+// TestRunShutdownHeld: a failure that may still be ignored is not reported to a caller that shuts down.
 func TestRunShutdownHeld(t *testing.T) {
 	t.Parallel()
 	h := newAnsibleHost(t, nil)
@@ -102,7 +102,7 @@ func TestRunShutdownHeld(t *testing.T) {
 	}
 }
 
-// TestRunCancel: a cancelled run is stopped on the server, and leaves no files.
+// TestRunCancel checks that a cancelled run is stopped on the server, and leaves no files.
 func TestRunCancel(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(context.Context) (context.Context, func()){
@@ -148,7 +148,7 @@ func TestRunCancel(t *testing.T) {
 	}
 }
 
-// TestRunReboot: a run that the server has lost is told as such, and a new attempt starts it again.
+// TestRunReboot checks the error of a run that ended because the server restarted, and that a new attempt starts it again.
 func TestRunReboot(t *testing.T) {
 	t.Parallel()
 	h := newAnsibleHost(t, nil)
@@ -177,7 +177,7 @@ func TestRunReboot(t *testing.T) {
 	}
 }
 
-// TestRunKilledOnServer: somebody kills the run there, which cannot remove its files any more.
+// TestRunKilledOnServer: a user of the server kills the run, which then cannot remove its files.
 func TestRunKilledOnServer(t *testing.T) {
 	t.Parallel()
 	h := newAnsibleHost(t, nil)
@@ -209,7 +209,7 @@ func TestRunKilledOnServer(t *testing.T) {
 	}
 }
 
-// TestRunConnectionLost: connections break again and again, and nothing is missed or told twice.
+// TestRunConnectionLost: connections break repeatedly. No event is missed or reported twice.
 func TestRunConnectionLost(t *testing.T) {
 	t.Parallel()
 	h := newAnsibleHost(t, nil)
@@ -233,7 +233,7 @@ func TestRunConnectionLost(t *testing.T) {
 	}
 }
 
-// TestRunCutEverywhere: the connection breaks at each command of the run once, and it is started once.
+// TestRunCutEverywhere breaks the connection at each command of a run. The playbook is started once.
 func TestRunCutEverywhere(t *testing.T) {
 	t.Parallel()
 	for at := range moments(t) {
@@ -252,8 +252,8 @@ func TestRunCutEverywhere(t *testing.T) {
 	}
 }
 
-// TestRunKilledEverywhere: the process ends at each command of the run, and another one begins: the playbook is started
-// once, and nothing is left behind.
+// TestRunKilledEverywhere ends the process at each command of a run, and starts another process. The playbook is started
+// once, and no file is left behind.
 func TestRunKilledEverywhere(t *testing.T) {
 	t.Parallel()
 	for at := range moments(t) {
@@ -288,7 +288,7 @@ func TestRunKilledEverywhere(t *testing.T) {
 	}
 }
 
-// moments is how many commands a run takes on the server, its own scripts among them.
+// moments returns how many commands a run executes on the server, including those of the script.
 func moments(t *testing.T) int {
 	t.Helper()
 	h := newAnsibleHost(t, nil)
@@ -303,7 +303,7 @@ func moments(t *testing.T) int {
 	return n
 }
 
-// atCommand does something before a command of the server, counted from 0, other than the playbook itself.
+// atCommand calls do before the command number n of the server, counted from 0. The playbook itself does not count.
 func atCommand(h *ansibleHost, n int, do func()) {
 	var mu sync.Mutex
 	count := 0
@@ -321,8 +321,8 @@ func atCommand(h *ansibleHost, n int, do func()) {
 	})
 }
 
-// TestRunDiskFull: a full disk is told as such wherever it fills up, and a playbook never runs with half of its
-// variables. Once there is room again a new attempt succeeds.
+// TestRunDiskFull checks that the error says when a disk is full, whichever command fills it, that a playbook never runs
+// with incomplete variables, and that a new attempt succeeds after the disk has room.
 func TestRunDiskFull(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

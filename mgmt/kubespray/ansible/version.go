@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// versionOf finds the version in what ansible-playbook --version says: "ansible-playbook [core 2.14.18]", or before
+// versionOf finds the version in the output of ansible-playbook --version: "ansible-playbook [core 2.14.18]", or before
 // 2.11 "ansible-playbook 2.9.27".
 var versionOf = regexp.MustCompile(`(?m)^ansible-playbook (?:\[core )?(\d[0-9A-Za-z.]*)\]?`)
 
-// compareVersions compares by numbers: 2.9 is older than 2.14.
+// compareVersions compares the parts of versions as numbers: 2.9 is older than 2.14.
 func compareVersions(a, b string) int {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range max(len(as), len(bs)) {
@@ -21,17 +21,17 @@ func compareVersions(a, b string) int {
 	return 0
 }
 
-// number is the number that a part of a version begins with: 0 of "0b1".
+// number returns the number at the beginning of a part of a version: 0 for "0b1".
 func number(parts []string, i int) int {
 	if i >= len(parts) {
 		return 0
 	}
 	digits := len(parts[i]) - len(strings.TrimLeft(parts[i], "0123456789"))
-	n, _ := strconv.Atoi(parts[i][:min(digits, 6)]) // no digits are 0
+	n, _ := strconv.Atoi(parts[i][:min(digits, 6)]) // without digits the number is 0
 	return n
 }
 
-// limits of the version of ansible-core that a release of kubespray runs with.
+// limits are the versions of ansible-core with which a release of kubespray runs.
 type limits struct{ from, below string }
 
 func (l limits) allow(version string) bool {
@@ -49,8 +49,8 @@ func (l limits) String() string {
 	}
 }
 
-// released is for trees that do not say what they want themselves, by the version in galaxy.yml from which on a limit
-// holds, the newest first: as the releases with that file have it in playbooks/ansible_version.yml. Releases 2.23.0 and
+// released are the limits for releases that do not state them, newest first. kubespray is the version in galaxy.yml from
+// which on the limits hold. The limits are those of playbooks/ansible_version.yml in the release. Releases 2.23.0 and
 // 2.23.1 call themselves 2.22.1.
 var released = []struct {
 	kubespray string
@@ -66,7 +66,7 @@ var released = []struct {
 	{"2.21.0", limits{"2.11.0", "2.13.0"}},
 }
 
-// limitsOf a release; none are known of an older one.
+// limitsOf returns the limits of a release. A release older than all known ones has no limits.
 func limitsOf(kubespray string) limits {
 	for _, r := range released {
 		if kubespray != "" && compareVersions(kubespray, r.kubespray) >= 0 {
