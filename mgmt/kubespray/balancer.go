@@ -7,14 +7,14 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 )
 
-// balancing is how the load balancers are worked on.
+// balancing returns the operation and the limits with which package vnfbalancer works on the load balancers.
 func (d *deployment) balancing() vnfbalancer.Balancing {
 	t := d.config.Timeouts
 	return vnfbalancer.Balancing{Op: d.op, Parallel: d.config.Parallel,
 		Limits: vnfbalancer.BalancingLimits{Install: t.Playbook, Change: t.Boot, Drain: t.Drain}}
 }
 
-// installBalancers makes machines load balancers.
+// installBalancers installs and configures haproxy on these machines.
 func (d *deployment) installBalancers(ctx context.Context, machines []mgmt.Node) error {
 	if len(machines) == 0 {
 		return nil
@@ -23,23 +23,23 @@ func (d *deployment) installBalancers(ctx context.Context, machines []mgmt.Node)
 	return d.balancing().Install(ctx, machines, d.p.Balancer.ScriptPath, d.leadTo(d.workers), proxy)
 }
 
-// leadTo are the control plane and these workers.
+// leadTo returns the routes of a load balancer: to all control-plane nodes and to these workers.
 func (d *deployment) leadTo(workers []mgmt.Node) vnfbalancer.Lead {
 	return vnfbalancer.Lead{Masters: d.masters, Workers: workers}
 }
 
-// route has the load balancers lead to the control plane and these workers, and to nobody else: the step of that name.
+// route configures the load balancers with exactly the control-plane nodes and these workers. It is one step, named step.
 func (d *deployment) route(ctx context.Context, step string, machines, workers []mgmt.Node) error {
 	return d.balancing().Route(ctx, step, machines, d.leadTo(workers))
 }
 
-// release takes nodes that will go out of the load balancers' routes: of those that are alive, once their connections
-// have ended.
+// release removes leaving nodes from the routes of the load balancers. A leaving node that is alive is removed after its
+// connections have ended.
 func (d *deployment) release(ctx context.Context, machines, alive, staying []mgmt.Node) error {
 	return d.balancing().Release(ctx, machines, alive, d.leadTo(staying))
 }
 
-// restoreParts gives new load balancers what CNFs have had on the old ones.
+// restoreParts gives new load balancers the routes to services of CNFs that the replaced load balancers had.
 func (d *deployment) restoreParts(ctx context.Context, machines []mgmt.Node) error {
 	return d.balancing().RestoreParts(ctx, d.kube, machines, machines...)
 }

@@ -21,7 +21,7 @@ func joined(errs ...error) error { return errors.Join(errs...) }
 // checker collects the faults of the parameters against the package.
 type checker struct{ clusterparam.Checker }
 
-// check finds every fault, what cannot be done to this cluster among them.
+// check finds every fault of the parameters, and requests that kubespray cannot carry out on this cluster.
 func (d *Driver) check(p *parameters, op *vnflcm.Operation) error {
 	c := &checker{clusterparam.Checker{Op: op}}
 	k := &p.Cluster
@@ -44,8 +44,8 @@ func (c *checker) node(at string, n nodeParam) {
 	c.Add(errors.Join(n.Validate(at+"."), n.HostKeys.Validate(at+".host_keys")))
 }
 
-// odd refuses an even number of control-plane nodes, all of which are etcd hosts: kubespray does (roles/kubernetes/preinstall,
-// "Stop if even number of etcd hosts"), once the machines have been made.
+// odd refuses an even number of control-plane nodes, because each of them runs etcd. kubespray refuses an even number too
+// (roles/kubernetes/preinstall, "Stop if even number of etcd hosts"), but only after the machines have been created.
 func (c *checker) odd(masterCP string) error {
 	vdu := c.Op.VDUOf(masterCP)
 	if c.Op.Kind != vnflcm.OpInstantiate || vdu == "" {
@@ -59,7 +59,7 @@ func (c *checker) odd(masterCP string) error {
 	return err
 }
 
-// networks takes IPv4 only: the variables for IPv6 are others, and differ between versions of kubespray.
+// networks refuses IPv6: kubespray has separate variables for IPv6, and they differ between its versions.
 func (c *checker) networks(m *masterParam) {
 	c.Networks(&m.PodCIDR, &m.ClusterCIDR)
 	for _, n := range []struct{ name, value string }{{"pod_cidr", m.PodCIDR}, {"cluster_cidr", m.ClusterCIDR}} {
@@ -69,10 +69,10 @@ func (c *checker) networks(m *masterParam) {
 	}
 }
 
-// groupNames is kubespray_groups.
+// groupNames is the type of the parameter kubespray_groups.
 type groupNames string
 
-// auto chooses by the version of kubespray. It is the default.
+// auto chooses the names of the groups by the version of kubespray. It is the default.
 const auto groupNames = "auto"
 
 func (c *checker) groups(g groupNames) {
@@ -83,8 +83,8 @@ func (c *checker) groups(g groupNames) {
 	}
 }
 
-// generation is by which names that version of kubespray knows its groups: kube_node since 2.16
-// (kubespray, "Rename ansible groups to use _ instead of -").
+// generation returns the group names that this version of kubespray uses: kube_node since 2.16 (kubespray, "Rename ansible
+// groups to use _ instead of -").
 func (g groupNames) generation(version string) inventory.Generation {
 	switch {
 	case g != "" && g != auto:
@@ -95,7 +95,8 @@ func (g groupNames) generation(version string) inventory.Generation {
 	return inventory.Current
 }
 
-// olderThan compares a version such as 2.15.1; one that cannot be read is not older.
+// olderThan reports whether a version such as 2.15.1 is older than major.minor. It returns false for a version that it
+// cannot parse.
 func olderThan(version string, major, minor int) bool {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	if len(parts) < 2 {
@@ -106,7 +107,7 @@ func olderThan(version string, major, minor int) bool {
 	return err1 == nil && err2 == nil && (a < major || a == major && b < minor)
 }
 
-// targets refuses what kubespray cannot do to single machines.
+// targets refuses scaling or healing single machines for which kubespray has no playbook.
 func (c *checker) targets(k *clusterParam) error {
 	if k.Master.SSHCPName != "" && c.Scales(k.Master.SSHCPName) {
 		return &vnflcm.ParamError{Path: "aspectId", Value: c.Op.Scale.AspectID, Reason: "control-plane nodes cannot be scaled: choose their number when instantiating"}
@@ -127,8 +128,8 @@ func (c *checker) targets(k *clusterParam) error {
 	return errors.Join(faults...)
 }
 
-// pathForm is what a path on the Ansible server may be made of: it becomes a part of options of ssh, where other
-// characters have a meaning.
+// pathForm matches the paths on the Ansible server that the driver accepts. A path becomes a part of options of ssh, where
+// other characters have a meaning.
 var pathForm = regexp.MustCompile(`^/[A-Za-z0-9._/@+-]+$`)
 
 func goodPath(text string) bool {
@@ -145,7 +146,7 @@ func (c *checker) ansible(a ansibleParam, ours bool) {
 			c.Fault(at+"ip_address", "", "is required with a username, password or key: without it the Ansible server of the VNFM is used")
 		}
 	case a.Address == "":
-		c.Fault(at+"ip_address", "", "is required: the VNFM has no Ansible server of its own")
+		c.Fault(at+"ip_address", "", "is required: the VNFM has no default Ansible server")
 	default:
 		c.server(a)
 	}
@@ -159,7 +160,7 @@ func (c *checker) ansible(a ansibleParam, ours bool) {
 	}
 }
 
-// server checks how the Ansible server is reached.
+// server checks the parameters of the connection to the Ansible server.
 func (c *checker) server(a ansibleParam) {
 	const at = "ansible."
 	if _, err := netip.ParseAddr(a.Address); err != nil && !hostName.MatchString(a.Address) {
@@ -176,5 +177,5 @@ func (c *checker) server(a ansibleParam) {
 	}
 }
 
-// hostName has a letter: what has none is an address, or a mistyped one.
+// hostName matches host names. A name must have a letter: a text without letters is an address, perhaps mistyped.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9.-]{0,252}[A-Za-z][A-Za-z0-9.-]{0,252}$`)

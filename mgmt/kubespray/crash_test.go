@@ -29,7 +29,7 @@ type scenario struct {
 	name    string
 	running bool // the operation needs a running cluster
 	begin   func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error)
-	variant bool // another scenario has the same operation: short runs leave this one out
+	variant bool // another scenario has the same operation, so short runs skip this one
 }
 
 var scenarios = []scenario{
@@ -60,13 +60,13 @@ var scenarios = []scenario{
 	}, false},
 }
 
-// prepared is what the cases of a scenario begin with. It is made once.
+// prepared is the state in which all cases of a scenario begin. Each scenario creates it once.
 type prepared struct {
 	from     *mgmttest.Snapshot // nil: an empty world
 	instance string
 }
 
-// takes is how long playbooks take: long enough to die meanwhile.
+// takes is how long simulated playbooks run: long enough for the process to die meanwhile.
 const takes = 10 * time.Millisecond
 
 func (s scenario) prepare(t *testing.T) prepared {
@@ -80,7 +80,7 @@ func (s scenario) prepare(t *testing.T) prepared {
 	return prepared{instance: id, from: l.Snapshot()}
 }
 
-// open returns a lab of its own that begins with what was prepared.
+// open returns a separate lab that begins with the prepared state.
 func (p prepared) open(t *testing.T) (l *lab, instance string) {
 	t.Helper()
 	l = openLab(t, setup{sandbox: sandbox.Config{Takes: takes}, from: p.from})
@@ -90,12 +90,12 @@ func (p prepared) open(t *testing.T) (l *lab, instance string) {
 	return l, p.instance
 }
 
-// outcome is the end state, in terms that do not change from run to run.
+// outcome is the end state in terms that are the same in every run.
 type outcome struct {
 	Nodes    []string // machine, role, readiness
-	Files    []string // of the Ansible server
-	Hosts    []string // that its inventory has
-	Known    int      // host keys
+	Files    []string // files of the Ansible server
+	Hosts    []string // hosts in its inventory
+	Known    int      // number of host keys
 	Routes   []string // servers in haproxy.cfg
 	Instance vnflcm.InstantiationState
 	VIMs     int
@@ -119,10 +119,10 @@ func (l *lab) outcome(id string) outcome {
 	plain := strings.NewReplacer(names...)
 	for name, content := range files(l.t, l.server()) {
 		if strings.Contains(name, "/logs/") || strings.Contains(name, "/sshexec/jobs/.new-") {
-			continue // one for each run, by its operation; jobs that never began are removed by sshexec in its own time
+			continue // job directories are named by the operation; sshexec removes jobs that never began after some time
 		}
 		if strings.Contains(name, "/.vnfkit/cp/") && out.Instance == vnflcm.Instantiated {
-			continue // connections, which come and go
+			continue // sockets of connections, which exist only for some time
 		}
 		out.Files = append(out.Files, strings.ReplaceAll(name, id, "ID"))
 		switch {
@@ -151,14 +151,14 @@ func (l *lab) outcome(id string) outcome {
 	return out
 }
 
-// connections are those of a process.
+// connections records the connections of one process.
 type connections struct {
 	mu     sync.Mutex
 	closed bool
 	list   []net.Conn
 }
 
-// over makes a connection that is one of them.
+// over returns a dial function whose connections are recorded in c.
 func (c *connections) over(dial mgmttest.Dial) mgmttest.Dial {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
@@ -180,12 +180,12 @@ func (c *connections) close() {
 	defer c.mu.Unlock()
 	c.closed = true
 	for _, conn := range c.list {
-		_ = conn.Close() // many have ended before
+		_ = conn.Close() // many have been closed before
 	}
 }
 
-// doomed is a process that dies there: its own connections end. Jobs on the hosts go on, and so do the connections that
-// Ansible has.
+// doomed returns a process that dies at the cut. Its connections end. Jobs on the hosts continue, and so do the connections
+// of Ansible.
 func (l *lab) doomed(c cut, conns *connections) *crashtest.Process {
 	return crashtest.New(crashtest.Death{
 		Step:  func(s vnflcm.StepInfo) bool { return l.stepName(s) == c.step },
@@ -193,7 +193,7 @@ func (l *lab) doomed(c cut, conns *connections) *crashtest.Process {
 		End:   conns.close,
 		Inside: func(s vnflcm.StepInfo, die func()) (undo func()) {
 			h := l.server()
-			if machine := l.World.Host(l.NameOf(s.On)); s.On != "" && machine != nil { // nil: it is gone
+			if machine := l.World.Host(l.NameOf(s.On)); s.On != "" && machine != nil { // nil: the machine has been deleted
 				h = machine
 			}
 			once := new(sync.Once)
@@ -211,7 +211,8 @@ func (l *lab) doomed(c cut, conns *connections) *crashtest.Process {
 	})
 }
 
-// inTheMiddle dies while a playbook runs, or before another program changes something: that does not run any more.
+// inTheMiddle returns a command hook that kills the process while a playbook runs, or before another program changes
+// something. That other program does not run.
 func inTheMiddle(h *sshtest.Host, once *sync.Once, die func()) func(sshtest.Record) {
 	return func(r sshtest.Record) {
 		switch {
@@ -226,12 +227,12 @@ func inTheMiddle(h *sshtest.Host, once *sync.Once, die func()) func(sshtest.Reco
 	}
 }
 
-// stepName is the step in terms that do not change from run to run.
+// stepName returns the name of a step in terms that are the same in every run.
 func (l *lab) stepName(s vnflcm.StepInfo) string {
 	return s.Phase + "/" + s.Name + "/" + l.NameOf(s.On)
 }
 
-// undisturbed runs the scenario to its end, and returns its steps.
+// undisturbed runs the scenario to its end without a crash, and returns its steps and its end state.
 func (s scenario) undisturbed(t *testing.T, p prepared) (steps []string, want outcome) {
 	t.Helper()
 	l, id := p.open(t)
@@ -245,7 +246,7 @@ func (s scenario) undisturbed(t *testing.T, p prepared) (steps []string, want ou
 	return steps, l.outcome(id)
 }
 
-// crashed runs the scenario in a process that dies, and resumes it in another.
+// crashed runs the scenario in a process that dies, resumes the operation in another process, and returns the end state.
 func (s scenario) crashed(t *testing.T, p prepared, c cut) outcome {
 	t.Helper()
 	ctx := t.Context()
@@ -267,7 +268,8 @@ func (s scenario) crashed(t *testing.T, p prepared, c cut) outcome {
 	return l.outcome(id)
 }
 
-// onlyOnce makes sure that no run was started twice.
+// onlyOnce fails the test if a playbook was started more than once. It skips the first runs of the server, as many as
+// before.
 func (l *lab) onlyOnce(before int) {
 	l.t.Helper()
 	seen := map[string]int{}
@@ -281,7 +283,8 @@ func (l *lab) onlyOnce(before int) {
 	}
 }
 
-// TestCrash kills the process in every step, at points that take turns; whoever resumes comes to the same end.
+// TestCrash kills the process in every step, at alternating points. The process that resumes the operation must reach the
+// same end state.
 func TestCrash(t *testing.T) {
 	for i, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
@@ -307,7 +310,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// cut is where a process dies.
+// cut is the point of a step at which the process dies.
 type cut struct {
 	step  string
 	point crashtest.Point
@@ -315,11 +318,12 @@ type cut struct {
 
 func (c cut) String() string { return c.step + " " + string(c.point) }
 
-// turns are the points that the steps of the table take turns in.
+// turns are the points at which the steps of an operation are cut, in turn.
 var turns = []crashtest.Point{crashtest.BeforeJournal, crashtest.AfterJournal, crashtest.JournalLost}
 
-// cuts are one of turns for every step, before Do of the first step of each phase (of others, that is what "after the journal"
-// of the step before leaves), and inside Do of each step in which a program changes something: on one of its machines.
+// cuts returns the cuts of a scenario: one of turns for every step; before Do of the first step of each phase (for a later
+// step this equals "after the journal" of the step before it); and inside Do of each step in which a program changes
+// something, on one of its machines.
 func (s scenario) cuts(steps []string, turn int) (out []cut) {
 	begun, inside := map[string]bool{}, map[string]bool{}
 	for _, step := range steps {
@@ -340,11 +344,11 @@ func (s scenario) cuts(steps []string, turn int) (out []cut) {
 	return out
 }
 
-// changes reports whether programs of machines change something in a step, and not only the sandbox itself.
+// changes reports whether programs on machines change something in a step. Some steps change only the sandbox, or nothing.
 func (s scenario) changes(step string) bool {
 	name := strings.Split(step, "/")[1]
 	if name == "directory" && s.running && s.name != "heal the whole VNF" {
-		return false // it is there
+		return false // the directory exists already
 	}
 	if name == "delete-node" && s.name == "scale in" {
 		return false // remove-node.yml has deleted it

@@ -15,39 +15,39 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// directory is where the inventory of an instance is on the Ansible server.
+// directory is the directory on the Ansible server that holds the inventory of an instance.
 type directory struct {
 	host      *sshexec.Host
 	instance  string
 	path      string // absolute
 	inventory string // path of the inventory in it
-	named     bool   // the request names a file: the directory may be somebody else's
-	parent    string // ours too, shared by all instances; "" where the request says where
-	control   string // of connections; "" where none are kept
+	named     bool   // the request names a file: the directory may belong to another program
+	parent    string // created by the driver and shared by all instances; "" if the request names the directory
+	control   string // directory of the sockets of SSH connections; "" if connections are not kept
 
-	algorithms []string // with which the nodes prove their host keys
-	mark       mark     // since claim
+	algorithms []string // signature algorithms with which the nodes prove their host keys
+	mark       mark     // set by claim
 }
 
-// mark is what lies in the directory to say whose it is.
+// mark is the content of the file that says which VNF instance owns the directory.
 type mark struct {
 	Instance string `json:"instance"`
-	Whole    bool   `json:"whole"`  // the directory is ours, not only what Files names
+	Whole    bool   `json:"whole"`  // the driver owns the directory, not only the paths in Files
 	Sample   bool   `json:"sample"` // the variables of kubespray's sample have been copied
-	// Files are ours, with their paths: those that the next inventory does not have any more are removed.
+	// Files are the paths that the driver has written. It removes those that the next inventory no longer has.
 	Files []string `json:"files,omitempty"`
 }
 
-// markFile is where a directory says whose it is.
+// markFile is the name of the file that has the mark, in the directory.
 const markFile = ".vnfkit.json"
 
-// directoryState is where the state of the instance has which directory it has taken, or is about to.
+// directoryState is the key in the state of the instance under which the driver records the directory before it creates it.
 const directoryState = "kubespray/directory"
 
-// taken is what is kept at directoryState.
+// taken is the value recorded under directoryState.
 type taken struct{ Server, Path string }
 
-// directory is that of the request, or of the login user's home.
+// directory returns the directory that the request names, or the default one in the login user's home.
 func (d *deployment) directory(home string) (*directory, error) {
 	dir := &directory{host: d.server.Host, instance: d.op.InstanceID, control: controlDir(home, d.op.InstanceID)}
 	switch p := strings.TrimSuffix(d.p.Ansible.Inventory, "/"); path.Ext(p) {
@@ -66,10 +66,10 @@ func (d *deployment) directory(home string) (*directory, error) {
 	return dir, nil
 }
 
-// whole reports whether the directory is ours.
+// whole reports whether the driver owns the directory.
 func (w *directory) whole() bool { return w.mark.Whole }
 
-// own is where what belongs to no inventory is: host keys, keys, facts and logs.
+// own returns the directory for files that are not a part of the inventory: host keys, private keys, facts and logs.
 func (w *directory) own() string {
 	if w.whole() {
 		return w.path
@@ -84,7 +84,7 @@ func (w *directory) generator(o inventory.Options) inventory.Generator {
 	return inventory.YAML{Options: o}
 }
 
-// sshArgs has Ansible's ssh trust the host keys that the driver has seen, and no other.
+// sshArgs makes Ansible's ssh trust only the host keys that the driver has recorded.
 func (w *directory) sshArgs(algorithms []string) string {
 	args := fmt.Sprintf("-o UserKnownHostsFile=%s/known_hosts -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes", w.own())
 	if len(algorithms) > 0 {
@@ -93,23 +93,24 @@ func (w *directory) sshArgs(algorithms []string) string {
 	return args
 }
 
-// ErrDirectory says that transferring_inventory_path is somebody else's. A retry helps once it is gone.
+// ErrDirectory reports that the directory of the inventory (transferring_inventory_path) has files that this VNF instance
+// did not write. Retry after they have been removed or moved, as the text of the error says.
 var ErrDirectory = errors.New("kubespray: the directory of the inventory is not ours")
 
-// claim makes the directory ours, or finds that it is. Killed in between, it goes on: what it is about to make is
-// written down first.
+// claim marks the directory as owned by the instance, unless it is marked already. After a crash, calling claim again
+// continues: the driver records each path before it creates it.
 func (d *deployment) claim(ctx context.Context) error {
 	w := d.dir
 	m, err := w.readMark(ctx)
 	switch {
 	case err == nil && m.Instance == w.instance:
 		w.mark = m
-		// Heal of the whole VNF forgets a directory that it could not remove.
+		// Healing the whole VNF deletes directoryState even if it could not remove the directory.
 		if err := d.op.State().Put(ctx, directoryState, d.taken()); err != nil {
 			return err
 		}
 	case err == nil:
-		return fmt.Errorf("%w: %s is that of VNF instance %.80q; choose another transferring_inventory_path", ErrDirectory, w.path, m.Instance)
+		return fmt.Errorf("%w: %s belongs to VNF instance %.80q; choose another transferring_inventory_path", ErrDirectory, w.path, m.Instance)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	default:
@@ -123,7 +124,7 @@ func (d *deployment) claim(ctx context.Context) error {
 	return nil
 }
 
-// take takes a directory that has no mark.
+// take claims a directory that has no mark.
 func (d *deployment) take(ctx context.Context) error {
 	w, ours := d.dir, d.taken()
 	var before taken
@@ -142,7 +143,7 @@ func (d *deployment) take(ctx context.Context) error {
 		w.mark = mark{Instance: w.instance, Whole: true}
 	case err != nil:
 		return err
-	case before == ours && len(entries) == 0: // made before this process, or the one before, was killed
+	case before == ours && len(entries) == 0: // this process, or one before it, was killed after creating the directory
 		w.mark = mark{Instance: w.instance, Whole: true}
 	case !w.named:
 		return fmt.Errorf("%w: %s exists already; choose another transferring_inventory_path", ErrDirectory, w.path)
@@ -158,10 +159,10 @@ func (d *deployment) take(ctx context.Context) error {
 	return w.writeMark(ctx)
 }
 
-// taken is what the state has of the directory.
+// taken returns the directory as it is recorded in the state.
 func (d *deployment) taken() taken { return taken{Server: d.serverName(), Path: d.dir.path} }
 
-// serverName is what the state calls the Ansible server.
+// serverName returns the name of the Ansible server in the state of the instance.
 func (d *deployment) serverName() string {
 	if d.p.Ansible.Address == "" {
 		return "of the VNFM"
@@ -188,7 +189,7 @@ func (w *directory) writeMark(ctx context.Context) error {
 	return w.host.Upload(ctx, strings.NewReader(string(data)), sshexec.File{Path: w.path + "/" + markFile, Mode: 0o600})
 }
 
-// entries lists a directory; the error wraps fs.ErrNotExist when it is not there.
+// entries lists a directory. The error wraps fs.ErrNotExist if the directory does not exist.
 func (w *directory) entries(ctx context.Context, dir string) ([]string, error) {
 	there, err := holds(ctx, w.host, "test", "-e", dir)
 	if err != nil {
@@ -208,7 +209,8 @@ func (w *directory) entries(ctx context.Context, dir string) ([]string, error) {
 	return names, nil
 }
 
-// hidesNothing fails where Ansible would read variables of somebody else no longer once these files of ours are there.
+// hidesNothing returns ErrDirectory if writing files would make Ansible ignore files of variables that another program has
+// written.
 func (w *directory) hidesNothing(ctx context.Context, files []inventory.File) error {
 	var ours []inventory.File
 	for _, f := range files {
@@ -227,7 +229,7 @@ func (w *directory) hidesNothing(ctx context.Context, files []inventory.File) er
 	return nil
 }
 
-// make makes the directory, for us alone. It fails where there is one.
+// make creates the directory, readable for the login user only. It fails if the directory exists.
 func (w *directory) make(ctx context.Context) error {
 	if w.parent != "" {
 		if err := w.host.Exec(ctx, sshexec.Command{Argv: []string{"mkdir", "-p", "-m", "700", "--", w.parent}}); err != nil {
@@ -237,8 +239,8 @@ func (w *directory) make(ctx context.Context) error {
 	return w.host.Exec(ctx, sshexec.Command{Argv: []string{"mkdir", "-m", "700", "--", w.path}})
 }
 
-// copySample gives the inventory the variables of kubespray's sample, as Tacker does. Ours, in files of their own that
-// come later in the alphabet, win.
+// copySample copies the variables of kubespray's sample inventory into the directory, as Tacker does. The driver's
+// variables are in separate files that come later in the alphabet, so they take precedence.
 func (w *directory) copySample(ctx context.Context, root string) error {
 	sample := root + "/inventory/sample/group_vars"
 	there, err := holds(ctx, w.host, "test", "-d", sample)
@@ -254,7 +256,7 @@ func (w *directory) copySample(ctx context.Context, root string) error {
 	return w.writeMark(ctx)
 }
 
-// holds runs a command that answers by its exit code: 0 or 1.
+// holds runs a command whose exit code is an answer: 0 is true, 1 is false.
 func holds(ctx context.Context, host *sshexec.Host, argv ...string) (bool, error) {
 	err := host.Exec(ctx, sshexec.Command{Argv: argv})
 	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && exit.Code == 1 {
@@ -263,26 +265,26 @@ func holds(ctx context.Context, host *sshexec.Host, argv ...string) (bool, error
 	return err == nil, err
 }
 
-// forgotten are files of ours that the next inventory does not have.
+// forgotten returns the recorded files that the next inventory no longer has.
 func (m mark) forgotten(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(m.Files), func(name string) bool { return slices.Contains(paths, name) })
 }
 
-// union are names of either list, sorted.
+// union returns the names that are in one or both lists, sorted.
 func union(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// removeEmpty removes a directory that was made and never marked.
+// removeEmpty removes a directory that was created and not marked before the process died.
 func (w *directory) removeEmpty(ctx context.Context) error {
 	entries, err := w.entries(ctx, w.path)
 	if err != nil {
 		return ignoring(err, fs.ErrNotExist)
 	}
 	if len(entries) > 0 {
-		return nil // not ours
+		return nil // another program has written files into it
 	}
 	_, err = holds(ctx, w.host, "rmdir", "--", w.path)
 	return err

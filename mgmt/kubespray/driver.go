@@ -19,17 +19,18 @@ import (
 // Config of a Driver.
 type Config struct {
 	Pool *sshexec.Pool // required; the caller closes it
-	// Server is the Ansible server of requests that name none, such as this machine. Default: requests must name one.
+	// Server is the Ansible server for requests that name none. It may be this machine. Default: requests must name one.
 	Server   *Server
-	Parallel int // machines worked on at once, and hosts that Ansible works on at once; default 32
+	Parallel int // bound of machines set up concurrently, and Ansible's forks; default 32
 	Timeouts Timeouts
 	// ConfirmWholeHeal refuses a heal request without vnfcInstanceId, which replaces every machine of the cluster, unless
 	// additionalParams.all is given, true or false. Default: Tacker's guides send requests without it, which are accepted.
 	ConfirmWholeHeal bool
-	// Output returns what is to receive all that a run of a playbook, such as "cluster.yml", writes, with secrets masked;
-	// nil: nobody is. It is called once per run, by operations that go on at the same time. After a resume or a retry it is
-	// called again, and receives a run that went on meanwhile from its beginning; a connection that breaks repeats
-	// nothing. Writes must not block; one that fails ends the writing, not the run. Default: nobody.
+	// Output returns the writer that receives everything that a run of a playbook, such as "cluster.yml", prints, with
+	// secrets masked. If Output returns nil, the text is discarded. The driver calls Output once per run; concurrent
+	// operations call it concurrently. After a resume or a retry the driver calls Output again, and a run that continued
+	// meanwhile is written from its beginning; after a broken connection nothing is written twice. Writes must not block.
+	// If a write fails, the driver writes nothing more, and the run continues. Default: the text is discarded.
 	Output func(op *vnflcm.Operation, playbook string) io.Writer
 }
 
@@ -41,14 +42,14 @@ type Server struct {
 
 // Timeouts bound the parts of an operation that wait for machines.
 type Timeouts struct {
-	Boot     time.Duration // until a new machine lets us log in and cloud-init has finished; default 15 min
-	Login    time.Duration // of that, while it refuses the credentials; also for the Ansible server; default 1 min
+	Boot     time.Duration // until a new machine accepts the login and cloud-init has finished; default 15 min
+	Login    time.Duration // part of Boot: how long a machine may refuse the credentials; also for the Ansible server; default 1 min
 	Playbook time.Duration // of one run, and of installing the load balancer; default 2 h
-	Drain    time.Duration // until the connections, then the pods, of a node have left; default 5 min
+	Drain    time.Duration // until the connections, then the pods, of a node have ended; default 5 min
 	Ready    time.Duration // until every node is Ready; default 15 min
 }
 
-// Driver makes and changes Kubernetes clusters with kubespray. It is safe for concurrent use.
+// Driver creates and changes Kubernetes clusters with kubespray. It is safe for concurrent use.
 type Driver struct{ config Config }
 
 // New returns a Driver.
@@ -80,23 +81,23 @@ func (d *Driver) Hooks() vnflcm.Hooks {
 	})
 }
 
-// deployment is the cluster of one operation.
+// deployment is the cluster as one operation sees it.
 type deployment struct {
 	*Driver
 	op        *vnflcm.Operation
 	p         *clusterParam
 	server    ansible.Server
-	masters   []mgmt.Node // by address: the first one is the same in every operation
+	masters   []mgmt.Node // sorted by address, so that the first one is the same in every operation
 	workers   []mgmt.Node
 	balancers []mgmt.Node
 	kube      *clusternodes.Cluster
 
-	versions ansible.Versions // since prepare
-	dir      *directory       // since prepare
-	mtu      int              // of the control-plane nodes, since measure
+	versions ansible.Versions // set by prepare
+	dir      *directory       // set by prepare
+	mtu      int              // MTU of the control-plane nodes' network, set by measure
 }
 
-// open finds the nodes of the cluster. It contacts nobody.
+// open reads the parameters and finds the nodes of the cluster. It opens no connection.
 func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*deployment, error) {
 	params, err := d.read(ctx, op)
 	if err != nil {
@@ -121,10 +122,10 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*deployment, e
 	return dep, nil
 }
 
-// close ends the connections to the cluster.
+// close closes the connections to the cluster.
 func (d *deployment) close() { d.kube.Close() }
 
-// nodes are the machines of one kind, by address.
+// nodes returns the machines of one kind, sorted by address.
 func (d *Driver) nodes(op *vnflcm.Operation, n nodeParam, role string) ([]mgmt.Node, error) {
 	access := mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, Login: n.Login, HostKeys: n.HostKeys, SudoPassword: n.BecomePassword, LoginGrace: d.config.Timeouts.Login}
 	nodes, err := access.Nodes(op, d.config.Pool, role)
@@ -132,17 +133,17 @@ func (d *Driver) nodes(op *vnflcm.Operation, n nodeParam, role string) ([]mgmt.N
 	return nodes, err
 }
 
-// members are all nodes of the cluster, the control plane first.
+// members returns all nodes of the cluster, control-plane nodes first.
 func (d *deployment) members() []mgmt.Node { return slices.Concat(d.masters, d.workers) }
 
-// reach waits until machines let us log in and cloud-init has finished, and learns their host keys.
+// reach waits until the machines accept the login and cloud-init has finished, and records their host keys.
 func (d *deployment) reach(ctx context.Context, nodes []mgmt.Node) error {
 	return vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
 		return n.Reach(ctx, d.op, d.config.Timeouts.Boot)
 	})
 }
 
-// forget drops what is kept of machines that are gone.
+// forget deletes the host keys and the connections of machines that no longer exist.
 func (d *Driver) forget(ctx context.Context, op *vnflcm.Operation, gone []vnflcm.VNFC) error {
 	var errs []error
 	for _, v := range gone {

@@ -11,8 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// The driver has an Ansible server make a cluster of the machines of a VNF. Here all of them are those of the sandbox; the
-// request is what a client would send, with the parameters of Tacker's kubespray sample.
+// An Ansible server sets up a Kubernetes cluster on the machines of a VNF. All machines of this example are simulated by
+// the sandbox. The request is what a client would send, with the parameters of Tacker's kubespray sample.
 func Example() {
 	ctx := context.Background()
 	world, err := sandbox.Open(sandbox.Config{Ansible: []sandbox.AnsibleServer{

@@ -13,8 +13,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// put replaces the files of the inventory, each at once. What there will be is written down before, so that nothing of
-// ours is ever unknown; the inventory itself comes last.
+// put replaces the files of the inventory, each one atomically. It records all paths in the mark before it writes them, so
+// that every file of the driver is known even after a crash. It writes the inventory itself last.
 func (d *deployment) put(ctx context.Context, files []inventory.File, nodes []mgmt.Node) error {
 	w := d.dir
 	if err := w.hidesNothing(ctx, files); err != nil {
@@ -49,7 +49,7 @@ func (d *deployment) put(ctx context.Context, files []inventory.File, nodes []mg
 	return w.tidy(ctx, forgotten, nodes)
 }
 
-// folders are the directories that the files and the runs need.
+// folders returns the directories that the files and the runs of playbooks need.
 func (w *directory) folders(paths []string) []string {
 	out := []string{w.own() + "/facts", w.own() + "/logs"}
 	for _, p := range paths {
@@ -59,8 +59,8 @@ func (w *directory) folders(paths []string) []string {
 	return slices.Compact(out)
 }
 
-// newFolders are those that the files need and that are not there, with a slash at the end: in somebody else's directory
-// they are to be removed one by one.
+// newFolders returns the directories that the files need and that do not exist yet, with a slash at the end. In a directory
+// that another program owns, the driver later removes exactly these.
 func (w *directory) newFolders(ctx context.Context, paths []string) (out []string, err error) {
 	if w.whole() {
 		return nil, nil
@@ -80,8 +80,8 @@ func (w *directory) newFolders(ctx context.Context, paths []string) (out []strin
 	return slices.Compact(out), nil
 }
 
-// tidy removes what no inventory has any more: files, what Ansible remembers of machines that are gone, whose names
-// others may get, and what processes that were killed have left of their uploads.
+// tidy removes files that are no longer needed: files that the inventory no longer has, Ansible's facts of machines that no
+// longer exist (a new machine may get the same name), and unfinished uploads of processes that were killed.
 func (w *directory) tidy(ctx context.Context, forgotten []string, nodes []mgmt.Node) error {
 	facts, err := w.listed(ctx, w.own()+"/facts")
 	if err != nil {
@@ -107,7 +107,7 @@ func (w *directory) tidy(ctx context.Context, forgotten []string, nodes []mgmt.N
 	return w.writeMark(ctx)
 }
 
-// listed are the files in directories.
+// listed returns the files in these directories.
 func (w *directory) listed(ctx context.Context, folders ...string) (names []string, err error) {
 	argv := append(append([]string{"find"}, folders...), "-mindepth", "1", "-maxdepth", "1", "-type", "f")
 	out, err := w.host.Output(ctx, sshexec.Command{Argv: argv})
@@ -117,8 +117,8 @@ func (w *directory) listed(ctx context.Context, folders ...string) (names []stri
 	return names, err
 }
 
-// uploads are what processes that were killed have left of uploads of our files: sshexec writes them under a name that
-// is made of that of the file, beside it.
+// uploads returns the unfinished uploads that killed processes have left. sshexec uploads a file beside its destination,
+// under a name derived from the name of the file.
 func (w *directory) uploads(ctx context.Context) (left []string, err error) {
 	ours := append([]string{w.path + "/" + markFile}, w.mark.Files...)
 	var folders []string
@@ -150,7 +150,7 @@ func (w *directory) uploads(ctx context.Context) (left []string, err error) {
 	return left, nil
 }
 
-// remove removes what is ours. A directory without our mark is left as it is.
+// remove removes the files that the driver wrote. If the driver owns the directory, it removes the directory.
 func (w *directory) remove(ctx context.Context) error {
 	if w.whole() {
 		return w.removeWhole(ctx)
@@ -171,9 +171,9 @@ func (w *directory) remove(ctx context.Context) error {
 	if err := w.host.Exec(ctx, sshexec.Command{Argv: gone}); err != nil {
 		return err
 	}
-	slices.SortFunc(folders, func(a, b string) int { return len(b) - len(a) }) // those within others first
+	slices.SortFunc(folders, func(a, b string) int { return len(b) - len(a) }) // nested directories first
 	for _, name := range folders {
-		// Somebody may have put something there meanwhile: then it stays.
+		// rmdir leaves a directory that has files of another program.
 		if _, err := holds(ctx, w.host, "rmdir", "--", name); err != nil {
 			return err
 		}
@@ -181,7 +181,8 @@ func (w *directory) remove(ctx context.Context) error {
 	return w.host.Exec(ctx, sshexec.Command{Argv: []string{"rm", "-f", "--", w.path + "/" + markFile}})
 }
 
-// removeWhole removes the directory. The mark goes last: without it nobody would know whose the rest is.
+// removeWhole removes the directory, and the mark last: a process that resumes after a crash recognizes the directory by
+// the mark.
 func (w *directory) removeWhole(ctx context.Context) error {
 	entries, err := w.entries(ctx, w.path)
 	if err != nil {
@@ -201,8 +202,8 @@ func (w *directory) removeWhole(ctx context.Context) error {
 	return nil
 }
 
-// clear removes the directory of the instance, if it has taken one. A server that does not answer must not keep the VNF
-// from being removed: then what is left is named.
+// clear removes the directory that the instance has claimed. If the server does not answer, clear logs a warning that names
+// the directory, so that the VNF can still be terminated.
 func (d *Driver) clear(ctx context.Context, op *vnflcm.Operation) error {
 	var t taken
 	if err := op.State().Get(ctx, directoryState, &t); err != nil {

@@ -12,16 +12,16 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// shared are directories of all instances and of the jobs of sshexec: they stay, empty.
+// shared matches directories that all instances and the jobs of sshexec use. They remain after terminating, empty.
 var shared = regexp.MustCompile(`^/home/ansible/(\.local|\.local/state|\.local/state/sshexec|\.local/state/sshexec/jobs|\.vnfkit|\.vnfkit/run|\.vnfkit/cp|\.vnfkit/kubespray)/$`)
 
-// files are those of the Ansible server's login user, with their content.
+// files returns the files of the login user on the Ansible server, with their content.
 func files(t testing.TB, h *sshtest.Host) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	err := afero.Walk(h.FS(), "/home/ansible", func(name string, info fs.FileInfo, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it has just been removed
+			return nil // the file has just been removed
 		}
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ func sameFiles(t testing.TB, before, after map[string]string) {
 	}
 }
 
-// read is the content of a file.
+// read returns the content of a file.
 func read(t testing.TB, h *sshtest.Host, name string) string {
 	t.Helper()
 	data, err := afero.ReadFile(h.FS(), name)

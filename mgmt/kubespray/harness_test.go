@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Many small worlds, each soon garbage: collect less often, as long as the process is small.
+	// The tests create many small worlds, each soon garbage. Collect less often while the process is small.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(500 << 20)
 	goleak.VerifyTestMain(m)
@@ -25,29 +25,30 @@ func TestMain(m *testing.M) {
 
 const (
 	packageDir = "../../examples/packages/k8s-cluster-kubespray"
-	sample     = "instantiate_sandbox.json" // of its requests
+	sample     = "instantiate_sandbox.json" // sample is the name of the request file to instantiate the sandbox package
 	driverName = "mgmt-drivers-kubespray"
 	root       = "/home/ansible/kubespray"
-	inventory  = root + "/inventory/mycluster" // of the sample requests
-	// serverPassword is no word that turns up elsewhere, as that of the sample requests does: it is masked in errors.
+	inventory  = root + "/inventory/mycluster" // inventory directory of the sample requests
+	// serverPassword is a word that occurs in no other text. Errors mask secrets, so the password of the sample requests, a
+	// common word, would mask other words too.
 	serverPassword = "opensesame"
 )
 
 var serverAddress = netip.MustParseAddr("10.9.0.1")
 
-// ansibleServer is that of the sample requests.
+// ansibleServer returns the Ansible server that the sample requests name.
 func ansibleServer() sandbox.AnsibleServer {
 	return sandbox.AnsibleServer{Address: serverAddress, User: "ansible", Password: serverPassword, Version: "2.14.18", Kubespray: "2.23.3", Posix: true, Sshpass: true}
 }
 
-// lab is that of the driver of clusters by kubespray.
+// lab runs the kubespray driver on simulated machines.
 type lab struct {
 	*mgmttest.Lab
 	t      testing.TB
-	driver kubespray.Config // without its Pool
+	driver kubespray.Config // configuration of the driver without its Pool
 }
 
-// setup says how a lab differs from the usual one.
+// setup lists the differences of a lab from the default one.
 type setup struct {
 	sandbox sandbox.Config
 	from    *mgmttest.Snapshot
@@ -84,16 +85,16 @@ const param = "k8s_cluster_installation_param"
 // with changes the cluster parameters by a JSON merge patch.
 func with(t testing.TB, patch string) mgmttest.Change { return mgmttest.With(t, param, patch) }
 
-// params are additionalParams with these cluster parameters.
+// params returns additionalParams with these cluster parameters.
 func params(t testing.TB, patch string) vnflcm.Params {
 	t.Helper()
 	return mgmttest.Params(t, param, patch)
 }
 
-// server is the Ansible server.
+// server returns the simulated Ansible server.
 func (l *lab) server() *sshtest.Host { return l.World.AnsibleHost(serverAddress) }
 
-// vnfcs are those of a VDU.
+// vnfcs returns the VNFCs of a VDU.
 func (l *lab) vnfcs(id, vdu string) (out []vnflcm.VnfcResourceInfo) {
 	l.t.Helper()
 	for _, v := range l.VNFCs(id) {
@@ -107,7 +108,7 @@ func (l *lab) vnfcs(id, vdu string) (out []vnflcm.VnfcResourceInfo) {
 	return out
 }
 
-// runs are the playbooks that the server has run, with their arguments.
+// runs returns the playbook runs that the server has started, each with its arguments.
 func (l *lab) runs() (out [][]string) {
 	for _, r := range l.server().Commands() {
 		if !r.BuiltIn && r.Argv[0] == "ansible-playbook" && !slices.Contains(r.Argv, "--version") {

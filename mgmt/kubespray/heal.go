@@ -8,8 +8,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// healStart empties the workers that will be replaced. They may be dead: only nodes that stay are asked. A whole VNF is removed
-// as terminate does it.
+// healStart drains the workers that will be replaced. These workers may be dead, so the driver asks only nodes that remain.
+// Healing the whole VNF first removes the cluster as terminating does.
 func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	if op.WholeVNF() {
 		return d.terminateEnd(ctx, op)
@@ -27,7 +27,7 @@ func (d *Driver) healStart(ctx context.Context, op *vnflcm.Operation) error {
 	return d.forget(ctx, op, replaced)
 }
 
-// healEnd makes the new machines what the old ones were.
+// healEnd sets up the new machines in the roles of the replaced ones.
 func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
 	dep, err := d.open(ctx, op)
 	if err != nil {
@@ -64,7 +64,7 @@ func (d *Driver) healEnd(ctx context.Context, op *vnflcm.Operation) error {
 	if err := dep.restoreParts(ctx, balancers); err != nil {
 		return err
 	}
-	if err := dep.registerVIM(ctx); err != nil { // its address may be another one
+	if err := dep.registerVIM(ctx); err != nil { // a replaced load balancer may have another address
 		return err
 	}
 	return dep.finish(ctx)

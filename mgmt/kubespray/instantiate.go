@@ -18,7 +18,7 @@ func (d *Driver) instantiateEnd(ctx context.Context, op *vnflcm.Operation) error
 	return dep.build(ctx)
 }
 
-// build makes the cluster, and its load balancer meanwhile.
+// build sets up the cluster and, at the same time, its load balancer.
 func (d *deployment) build(ctx context.Context) error {
 	settings := clusterparam.Settings{PodCIDR: d.p.Master.PodCIDR, ClusterCIDR: d.p.Master.ClusterCIDR}
 	if err := settings.Record(ctx, d.op); err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// writeInventory gives the server an inventory of these nodes, with all that belongs to it: the step of that name.
+// writeInventory writes the inventory of these nodes, and the files that belong to it, to the server. It is one step, named
+// step.
 func (d *deployment) writeInventory(ctx context.Context, step string, workers []mgmt.Node) error {
 	return vnflcm.Do(ctx, d.op, step, "", func(ctx context.Context) error {
 		return mgmt.Within(ctx, d.config.Timeouts.Login, func(ctx context.Context) error {
@@ -28,7 +29,7 @@ func (d *deployment) writeInventory(ctx context.Context, step string, workers []
 	})
 }
 
-// files are those of the inventory, by their paths on the server.
+// files returns the files of the inventory, with absolute paths on the server.
 func (d *deployment) files(ctx context.Context, workers []mgmt.Node) ([]inventory.File, error) {
 	nodes := append(append([]mgmt.Node(nil), d.masters...), workers...)
 	known, algorithms, err := d.knownHosts(ctx, nodes)
@@ -67,7 +68,7 @@ func (d *deployment) inventoryNode(n mgmt.Node) inventory.Node {
 	return node
 }
 
-// becomePassword is what sudo is told.
+// becomePassword returns the password for sudo.
 func (n nodeParam) becomePassword() vnflcm.Secret {
 	if n.BecomePassword.IsZero() {
 		return n.Password
@@ -77,7 +78,8 @@ func (n nodeParam) becomePassword() vnflcm.Secret {
 
 func (d *deployment) keyFile(role string) string { return d.dir.own() + "/keys/" + role }
 
-// keyFiles are the private keys of the nodes. A passphrase is taken off: nobody is there to type it.
+// keyFiles returns the private keys of the nodes, without a passphrase: Ansible runs unattended, so it cannot be asked for
+// one.
 func (d *deployment) keyFiles() (files []inventory.File, err error) {
 	for role, n := range map[string]nodeParam{"master": d.p.Master.nodeParam, "worker": d.p.Worker} {
 		if n.PrivateKey.IsZero() {
@@ -89,13 +91,13 @@ func (d *deployment) keyFiles() (files []inventory.File, err error) {
 				return nil, err
 			}
 		}
-		content = append(bytes.TrimRight(content, "\n"), '\n') // ssh(1) wants the last line ended
+		content = append(bytes.TrimRight(content, "\n"), '\n') // ssh(1) requires a line break at the end
 		files = append(files, inventory.File{Path: d.keyFile(role), Mode: 0o600, Content: content})
 	}
 	return files, nil
 }
 
-// open takes the passphrase off a private key. The error never quotes it.
+// open decrypts a private key with its passphrase. The error never quotes the key or the passphrase.
 func open(key, passphrase []byte) ([]byte, error) {
 	errKey := errors.New("kubespray: the private key cannot be opened with its passphrase")
 	raw, err := ssh.ParseRawPrivateKeyWithPassphrase(key, passphrase)

@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/storetest"
 )
 
-// during has fn called when cluster.yml begins, which does nothing until fn returns.
+// during calls fn when cluster.yml begins. The playbook waits until fn returns.
 func (l *lab) during(fn func()) {
 	var once sync.Once
 	l.server().OnCommand(func(r sshtest.Record) {
@@ -24,8 +24,8 @@ func (l *lab) during(fn func()) {
 	})
 }
 
-// TestLeftRunning: a process that loses the store or the lease, or is shut down, leaves the playbook going, and the next
-// one follows it. Nothing is started twice.
+// TestLeftRunning checks that a process that loses the store or the lease, or is shut down, leaves the playbook running,
+// that the next process follows the same run, and that no playbook is started twice.
 func TestLeftRunning(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(context.Context, *storetest.Fence, *vnflcm.Manager) error{
@@ -70,7 +70,8 @@ func TestLeftRunning(t *testing.T) {
 	}
 }
 
-// resumed has a Manager go on with an operation, once nobody else has it, to its good end.
+// resumed lets a Manager resume an operation as soon as no other process has its claim, and expects the operation to
+// succeed.
 func (l *lab) resumed(m *vnflcm.Manager, opID string) {
 	l.t.Helper()
 	for {
@@ -83,14 +84,14 @@ func (l *lab) resumed(m *vnflcm.Manager, opID string) {
 		}
 		select {
 		case <-l.t.Context().Done():
-			l.t.Fatal("nobody can go on with it")
+			l.t.Fatal("no process can resume the operation")
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	l.Must(opID, nil, m)
 }
 
-// TestCancelStops: a user who gives up the operation does not leave a playbook behind that goes on.
+// TestCancelStops checks that cancelling an operation stops its playbook.
 func TestCancelStops(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: time.Minute}})

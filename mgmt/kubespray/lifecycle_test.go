@@ -67,7 +67,7 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// TestAdopted scales and heals a cluster of which the driver has recorded nothing: one that another program has made.
+// TestAdopted scales and heals a cluster that another program created, so the driver has recorded nothing of it.
 func TestAdopted(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -14,10 +14,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// mtuState is where the state of the instance has the MTU of the network that the nodes share.
+// mtuState is the key in the state of the instance of the MTU of the network that the nodes share.
 const mtuState = "kubespray/mtu"
 
-// measure finds the MTU of the control-plane nodes' interface: once in the life of a cluster, unless anew.
+// measure sets d.mtu to the MTU of the control-plane nodes' network interface. It uses the value recorded in the state of
+// the instance if there is one, and measures if there is none or if the argument is true.
 func (d *deployment) measure(ctx context.Context, anew bool) error {
 	if !anew {
 		err := d.op.State().Get(ctx, mtuState, &d.mtu)
@@ -33,7 +34,7 @@ func (d *deployment) measure(ctx context.Context, anew bool) error {
 	return d.op.State().Put(ctx, mtuState, d.mtu)
 }
 
-// readMTU asks the first control-plane node that answers.
+// readMTU returns the MTU of the first control-plane node that answers.
 func (d *deployment) readMTU(ctx context.Context) (mtu int, err error) {
 	var errs []error
 	for _, n := range d.masters {
@@ -52,10 +53,10 @@ func (d *deployment) readMTU(ctx context.Context) (mtu int, err error) {
 	return 0, errors.Join(errs...)
 }
 
-// interfaceName is what may be a name of a network interface: it becomes a part of a path.
+// interfaceName matches names of network interfaces. The name becomes a part of a path.
 var interfaceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$`)
 
-// mtuOf is the MTU of the interface that has the node's address.
+// mtuOf returns the MTU of the interface that has the node's address.
 func mtuOf(ctx context.Context, n mgmt.Node) (int, error) {
 	family := "-4"
 	if n.IP.Is6() {
@@ -65,7 +66,7 @@ func mtuOf(ctx context.Context, n mgmt.Node) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// "2: eth0    inet 10.10.0.10/16 brd ..." (ip-address(8), -oneline)
+	// Example of a line: "2: eth0    inet 10.10.0.10/16 brd ..." (ip-address(8), -oneline)
 	words := strings.Fields(string(out))
 	if len(words) < 2 {
 		return 0, fmt.Errorf("kubespray: no interface of %s has the address %s", n.HostName, n.IP)
@@ -85,7 +86,7 @@ func mtuOf(ctx context.Context, n mgmt.Node) (int, error) {
 	return mtu, nil
 }
 
-// What an MTU may be: IPv4 has no less than 576 bytes (RFC 791), loopback no more than 65536.
+// Bounds of an MTU: at least 576 bytes for IPv4 (RFC 791), at most 65536 as on loopback.
 const (
 	minMTU = 576
 	maxMTU = 65536

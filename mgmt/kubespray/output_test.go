@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/storetest"
 )
 
-// outputs keeps what the runs of a driver write.
+// outputs records what the runs of a driver print.
 type outputs struct {
 	mu   sync.Mutex
 	runs []*output
@@ -50,7 +50,7 @@ func (o *outputs) playbooks() (names []string) {
 	return names
 }
 
-// TestOutput: the caller gets all that each run writes, without secrets.
+// TestOutput checks that the writers of Config.Output receive everything that each run prints, without secrets.
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	var all outputs
@@ -75,10 +75,10 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errNoRoom }
 
-// TestOutputIsNoConcern: nobody, or one who cannot take it, keeps no run from succeeding.
+// TestOutputIsNoConcern checks that a run succeeds if its output is discarded or cannot be written.
 func TestOutputIsNoConcern(t *testing.T) {
 	t.Parallel()
-	for name, w := range map[string]io.Writer{"nobody": nil, "full": full{}} {
+	for name, w := range map[string]io.Writer{"discarded": nil, "full": full{}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{driver: kubespray.Config{Output: func(*vnflcm.Operation, string) io.Writer { return w }}})
@@ -87,7 +87,7 @@ func TestOutputIsNoConcern(t *testing.T) {
 	}
 }
 
-// TestOutputAfterResume: who goes on with an operation gets the output of the run from its beginning.
+// TestOutputAfterResume checks that the process that resumes an operation gets the output of the run from its beginning.
 func TestOutputAfterResume(t *testing.T) {
 	t.Parallel()
 	var all outputs

@@ -17,13 +17,13 @@ import (
 type parameters struct {
 	Cluster clusterParam `json:"k8s_cluster_installation_param"`
 
-	// For infra drivers; named here so that they do not count as unknown.
+	// Parameters of infra drivers, declared here so that the driver does not report them as unknown.
 	UserData      string `json:"lcm-operation-user-data"`
 	UserDataClass string `json:"lcm-operation-user-data-class"`
 }
 
 type clusterParam struct {
-	ScriptPath string          `json:"script_path"` // the specification has it empty; it has no effect
+	ScriptPath string          `json:"script_path"` // empty in the specification; has no effect
 	VIMName    string          `json:"vim_name"`
 	Ansible    ansibleParam    `json:"ansible"`
 	Master     masterParam     `json:"master_node"`
@@ -43,7 +43,7 @@ type (
 
 type nodeParam struct {
 	AspectID  string `json:"aspect_id"`
-	VDUID     string `json:"vdu_id"` // as version 2 of Tacker's API has it
+	VDUID     string `json:"vdu_id"` // name in version 2 of Tacker's API
 	SSHCPName string `json:"ssh_cp_name"`
 	NICCPName string `json:"nic_cp_name"`
 	mgmt.Login
@@ -55,7 +55,7 @@ type masterParam struct {
 	nodeParam
 	PodCIDR       string `json:"pod_cidr"`
 	ClusterCIDR   string `json:"cluster_cidr"`
-	ClusterCPName string `json:"cluster_cp_name"` // where the API is without a load balancer; default nic_cp_name
+	ClusterCPName string `json:"cluster_cp_name"` // connection point of the API if there is no load balancer; default nic_cp_name
 }
 
 // SecretParams implements vnflcm.SecretParams.
@@ -64,7 +64,7 @@ func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{
 // PublicParams implements vnflcm.PublicParams.
 func (d *Driver) PublicParams() []string { return vnflcm.PublicPaths(parameters{}) }
 
-// read decodes the parameters and fills in defaults. The fault of a wrong type does not hide others.
+// read decodes the parameters and fills in defaults. A value of a wrong type does not hide other faults.
 func (d *Driver) read(ctx context.Context, op *vnflcm.Operation) (*parameters, error) {
 	p := &parameters{}
 	_, err := op.Params.Decode(p)
@@ -78,7 +78,8 @@ func (d *Driver) read(ctx context.Context, op *vnflcm.Operation) (*parameters, e
 	return p, errors.Join(vnflcm.AtPath("additionalParams", err), err1)
 }
 
-// warn names what is accepted but is not, or not as given, put to use. Once per operation: in Validate.
+// warn logs parameters that are accepted but have no effect, or another effect than the name says. It is called once per
+// operation, in Validate.
 func (p *parameters) warn(ctx context.Context, op *vnflcm.Operation) {
 	c := &p.Cluster
 	if c.ScriptPath != "" {
@@ -93,7 +94,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	if op.Terminate != nil {
-		return nil // nothing of a request may keep a cluster from being removed
+		return nil // a wrong parameter must not prevent terminating
 	}
 	p, err := d.read(ctx, op)
 	p.warn(ctx, op)

@@ -16,7 +16,7 @@ import (
 
 const pathReason = "must be an absolute path of letters, digits and . _ @ + - without /../"
 
-// parameterFaults are merge patches on the good parameters, and what is wrong with each.
+// parameterFaults are merge patches of the good parameters, each with the faults that it causes.
 var parameterFaults = []struct {
 	name, patch string
 	want        []string
@@ -51,7 +51,7 @@ var parameterFaults = []struct {
 		"master_node.host_keys[0]: must be one public key in authorized_keys form, such as the line in /etc/ssh/ssh_host_ed25519_key.pub",
 		"worker_node.host_keys[0]: must be one public key in authorized_keys form, such as the line in /etc/ssh/ssh_host_ed25519_key.pub"}},
 	{"no Ansible server", `{"ansible":null}`, []string{
-		"ansible.ip_address: is required: the VNFM has no Ansible server of its own", "ansible.kubespray_root_path: is required"}},
+		"ansible.ip_address: is required: the VNFM has no default Ansible server", "ansible.kubespray_root_path: is required"}},
 	{"Ansible server", `{"ansible":{"ip_address":"10.9.0.300","port":70000,"username":"","password":"","kubespray_root_path":"kubespray","transferring_inventory_path":"/a/../b"}}`, []string{
 		`ansible.ip_address: "10.9.0.300": must be an address or a host name`, `ansible.kubespray_root_path: "kubespray": ` + pathReason,
 		"ansible.password: is required, unless there is a private_key", `ansible.port: "70000": must be from 1 to 65535`,
@@ -65,7 +65,7 @@ var parameterFaults = []struct {
 		`vim_registration.token: "file": must be "secret" or "request"`}},
 }
 
-// refused makes sure that the Ansible server was not touched either.
+// refused checks that the operation was refused and that the driver ran no program on the Ansible server.
 func (l *lab) refused(err error) {
 	l.t.Helper()
 	l.Refused(err)
@@ -89,7 +89,7 @@ func TestParameterFaults(t *testing.T) {
 	}
 }
 
-// TestAllFaultsAtOnce makes many of the faults in one request.
+// TestAllFaultsAtOnce puts several faults into one request and expects all of them to be reported.
 func TestAllFaultsAtOnce(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -126,7 +126,7 @@ func TestLeniency(t *testing.T) {
 	}
 }
 
-// TestSpecificationRequest holds the request of the specification against the sample package.
+// TestSpecificationRequest validates the specification's sample request against the sample package.
 func TestSpecificationRequest(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filepath.Join("../../vnflcm/testdata/requests", "instantiate_kubespray_cluster.json"))
@@ -142,7 +142,8 @@ func TestSpecificationRequest(t *testing.T) {
 	l := newLab(t)
 	_, err = l.Instantiate(t.Context(), l.Created(), req)
 	l.refused(err)
-	// What is wrong with it is wrong with Tacker too: ports that are no numbers, and what the user is to fill in.
+	// The faults of the specification's sample are faults for Tacker too: ports that are not numbers, and values that the
+	// user must fill in.
 	want := []string{"ansible.kubespray_root_path: is required",
 		`external_lb_param.script_path: "./Scripts/ExternalLB_installation.sh": the package has no such file`,
 		`external_lb_param.ssh_cp_name: "externalLB_instance": the flavour has no such connection point`,
@@ -164,7 +165,7 @@ func TestSpecificationRequest(t *testing.T) {
 	}
 }
 
-// TestTargets: the refusal says what to do instead.
+// TestTargets checks that an operation that kubespray cannot do is refused with advice what to do instead.
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{driver: kubespray.Config{ConfirmWholeHeal: true}})
@@ -188,7 +189,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestEvenControlPlane: kubespray would refuse it after the machines have been made.
+// TestEvenControlPlane checks that an even number of control-plane nodes is refused before any machine is created.
+// kubespray would refuse it only afterwards.
 func TestEvenControlPlane(t *testing.T) {
 	t.Parallel()
 	const name = "Definitions/k8s_cluster_kubespray_df_complex.yaml"

@@ -10,8 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestPartitionedWorker: the pods of a worker that no longer answers run on. Its Node object is deleted after its machine,
-// and not by remove-node.yml.
+// TestPartitionedWorker checks that a worker that no longer answers, whose pods still run, keeps its Node object until its
+// machine has been deleted, and that remove-node.yml does not run for it.
 func TestPartitionedWorker(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -14,17 +14,18 @@ import (
 
 // play is one run of a playbook in an operation.
 type play struct {
-	step     string // of the run; unique in the phase
+	step     string // name of the step; unique in the phase
 	playbook string
 	limit    []mgmt.Node
 	vars     map[string]any
 }
 
-// runsState is below what the state of the instance has the names of runs that are, or may be, on the Ansible server.
+// runsState is the prefix of the keys in the state of the instance that name runs which are, or may be, on the Ansible
+// server.
 const runsState = "kubespray/run/"
 
-// run runs a playbook on the inventory: a step. The server keeps the run until finish, for whoever resumes, and one that
-// failed until the next attempt.
+// run runs a playbook on the inventory, as a step. The server keeps a successful run until finish, so that a process that
+// resumes finds its result, and a failed run until the next attempt.
 func (d *deployment) run(ctx context.Context, p play) error {
 	run := d.ansiblePlay(p)
 	return vnflcm.Do(ctx, d.op, p.step, "", func(ctx context.Context) error {
@@ -43,7 +44,7 @@ func (d *deployment) run(ctx context.Context, p play) error {
 	})
 }
 
-// finish ends a hook that has done all it had to: nobody asks for its runs any more.
+// finish removes the records of the hook's runs from the Ansible server. Call it when the hook has nothing more to do.
 func (d *deployment) finish(ctx context.Context) error {
 	err := mgmt.Within(ctx, d.config.Timeouts.Login, func(ctx context.Context) error { return d.forgetRuns(ctx, d.server) })
 	if ctx.Err() != nil {
@@ -55,7 +56,7 @@ func (d *deployment) finish(ctx context.Context) error {
 	return nil
 }
 
-// forgetRuns removes what the server keeps of all runs of the instance, and ends those that go on.
+// forgetRuns stops all runs of the instance that are still running, and removes all records of runs from the server.
 func (d *deployment) forgetRuns(ctx context.Context, server ansible.Server) error {
 	keys, err := d.op.State().Keys(ctx, runsState)
 	if err != nil {
@@ -84,9 +85,9 @@ func (d *deployment) ansiblePlay(p play) ansible.Play {
 	return a
 }
 
-// environment overrides what kubespray's ansible.cfg has for everybody: there host keys are not checked, connections
-// are kept for half an hour, and what is known of hosts is kept in /tmp by their names alone, where instances and
-// machines that were replaced would meet.
+// environment overrides settings of kubespray's ansible.cfg that are unsafe with several instances: it disables host key
+// checking, keeps connections for half an hour, and caches facts in /tmp by host name alone, so that instances, or a
+// machine and its replacement, would share them.
 func (d *deployment) environment(step string) map[string]string {
 	own := d.dir.own()
 	env := map[string]string{
@@ -99,7 +100,7 @@ func (d *deployment) environment(step string) map[string]string {
 	return env
 }
 
-// secrets are what no output may show.
+// secrets returns the texts that must be masked in all output.
 func (d *deployment) secrets() (out []string) {
 	for _, s := range []vnflcm.Secret{
 		d.p.Master.Password, d.p.Master.BecomePassword, d.p.Master.PrivateKey, d.p.Master.Passphrase,
@@ -113,7 +114,7 @@ func (d *deployment) secrets() (out []string) {
 	return out
 }
 
-// progress reports the plays and tasks of a run, and on how many hosts each has ended how.
+// progress reports the plays and tasks of a run, with the number of hosts for each result of a task.
 type progress struct {
 	op       *vnflcm.Operation
 	playbook string
@@ -145,7 +146,7 @@ func (p *progress) observe(ctx context.Context, e ansible.Event) {
 	}
 }
 
-// end reports the task that has ended.
+// end reports the results of the current task, which has ended.
 func (p *progress) end(ctx context.Context) {
 	p.mu.Lock()
 	task, count := p.task, p.count

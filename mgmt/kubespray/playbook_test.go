@@ -14,8 +14,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestTaskFails: one task that fails on one host is named with both, and with what the host said. A retry starts the
-// playbook again.
+// TestTaskFails checks that the error of a failed task names the task, the host and the host's message, and that a retry
+// starts the playbook again.
 func TestTaskFails(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -42,8 +42,8 @@ func TestTaskFails(t *testing.T) {
 	}
 }
 
-// TestWrongVaultPassword: variables of the tree that another password opens end the run before it touches a host. The
-// error says so, and neither of the passwords.
+// TestWrongVaultPassword: variables in kubespray's directory are encrypted with another password, so the run ends before it
+// contacts a host. The error says so and shows neither password.
 func TestWrongVaultPassword(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -10,20 +10,20 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// The playbooks that kubespray has for what the driver does.
+// The playbooks of kubespray that the driver runs.
 const (
 	clusterPlaybook = "cluster.yml"
 	scalePlaybook   = "scale.yml"
 	removePlaybook  = "remove-node.yml"
 )
 
-// found is what the Ansible server was seen to have.
+// found is what the driver has found on the Ansible server.
 type found struct {
 	ansible.Versions
-	Home string // of the login user
+	Home string // home directory of the login user
 }
 
-// prepare checks the Ansible server before anything else is done, and takes the directory of the inventory.
+// prepare checks the Ansible server and claims the directory of the inventory. Hooks call it before they change anything.
 func (d *deployment) prepare(ctx context.Context) error {
 	f, err := vnflcm.Run(ctx, d.op, vnflcm.Step[found]{Name: "ansible", Do: func(ctx context.Context) (f found, err error) {
 		err = mgmt.Within(ctx, d.config.Timeouts.Login, func(ctx context.Context) error {
@@ -45,14 +45,14 @@ func (d *deployment) prepare(ctx context.Context) error {
 	if err != nil || d.dir.mark.Instance != "" {
 		return err
 	}
-	// The step was done by another process: what it has written is read.
+	// Another process has done the step, so this process reads the mark.
 	return mgmt.Within(ctx, d.config.Timeouts.Login, func(ctx context.Context) (err error) {
 		d.dir.mark, err = d.dir.readMark(ctx)
 		return err
 	})
 }
 
-// look asks the server what it has.
+// look checks the server and returns its versions and the home directory.
 func (d *deployment) look(ctx context.Context) (f found, err error) {
 	if err := d.server.Host.Wait(ctx); err != nil {
 		return found{}, err
@@ -66,13 +66,13 @@ func (d *deployment) look(ctx context.Context) (f found, err error) {
 	return f, err
 }
 
-// home is the directory in which the login user starts.
+// home returns the directory in which the login user starts.
 func home(ctx context.Context, host *sshexec.Host) (string, error) {
 	out, err := host.Output(ctx, sshexec.Command{Argv: []string{"sh", "-c", "cd && pwd -P"}})
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// passwords reports whether nodes are logged in to with passwords.
+// passwords reports whether Ansible logs in to some nodes with passwords.
 func (d *deployment) passwords() bool {
 	return d.p.Master.PrivateKey.IsZero() || d.p.Worker.PrivateKey.IsZero()
 }

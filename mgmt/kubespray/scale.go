@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// scaleStart takes the nodes that will be removed out of the cluster.
+// scaleStart removes the nodes from the cluster whose machines will be removed.
 func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 	if op.Scale.Type != vnflcm.ScaleIn {
 		return nil
@@ -25,7 +25,7 @@ func (d *Driver) scaleStart(ctx context.Context, op *vnflcm.Operation) error {
 	return dep.withdraw(ctx, clusternodes.Among(dep.workers, op.Change.Removed), dep.balancers)
 }
 
-// scaleEnd makes new machines nodes, or deletes what is left of removed machines.
+// scaleEnd sets up new machines as workers, or deletes what is left of removed machines.
 func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
 	dep, err := d.open(ctx, op)
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *Driver) scaleEnd(ctx context.Context, op *vnflcm.Operation) error {
 	return dep.finish(ctx)
 }
 
-// addWorkers joins new machines to the running cluster.
+// addWorkers joins new machines to the running cluster, and waits until they are Ready.
 func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
 	if len(added) == 0 {
 		return nil
@@ -73,14 +73,15 @@ func (d *deployment) addWorkers(ctx context.Context, added []mgmt.Node) error {
 			return err
 		}
 	}
-	// What scale.yml does on the new nodes needs facts of the others, which the limit keeps it from gathering.
+	// The tasks of scale.yml on new nodes need facts of all nodes. The limit prevents scale.yml from gathering them.
 	if err := d.run(ctx, play{step: "scale", playbook: d.p.Ansible.Root + "/" + scalePlaybook, limit: added}); err != nil {
 		return err
 	}
 	return clusternodes.AwaitReady(ctx, d.op, d.kube, added, d.config.Timeouts.Ready)
 }
 
-// factsPlaybook is the playbook that gathers facts, "" where the tree has none: its place has changed.
+// factsPlaybook returns the path of the playbook that gathers facts, which depends on kubespray's release, or "" if there
+// is none.
 func (d *deployment) factsPlaybook(ctx context.Context) (string, error) {
 	return vnflcm.Run(ctx, d.op, vnflcm.Step[string]{Name: "find-facts", Do: func(ctx context.Context) (string, error) {
 		for _, name := range []string{"playbooks/facts.yml", "facts.yml"} {
@@ -94,8 +95,9 @@ func (d *deployment) factsPlaybook(ctx context.Context) (string, error) {
 	}})
 }
 
-// withdraw takes workers out of the cluster: no new connections, no pods, then no node. Unless kubespray can reset their
-// machines, they stay nodes until the machines are gone (nodedrain.Withdraw). machines are the load balancers that are asked.
+// withdraw removes workers from the cluster: it ends new connections, drains the pods, then removes the node. A worker that
+// remove-node.yml cannot reset remains a node until its machine has been deleted (nodedrain.Withdraw). machines are the
+// load balancers to configure.
 func (d *deployment) withdraw(ctx context.Context, gone, machines []mgmt.Node) error {
 	if len(gone) == 0 {
 		return nil
@@ -114,13 +116,13 @@ func (d *deployment) withdraw(ctx context.Context, gone, machines []mgmt.Node) e
 	}
 	removable := clusternodes.Among(members, clusternodes.VNFCs(alive))
 	if d.op.Heal != nil || d.op.RollingBack {
-		removable = nil // they are not logged in to
+		removable = nil // healing replaces the machines and rolling back deletes them, so kubespray does not log in to them
 	}
 	if err := d.empty(ctx, members, removable); err != nil {
 		return err
 	}
 	if len(members) == 0 && d.op.RollingBack {
-		return d.finish(ctx) // nothing that was begun had come to the nodes: the next change renders the inventory anew
+		return d.finish(ctx) // the failed operation changed no node; the next operation writes a new inventory
 	}
 	if err := d.prepare(ctx); err != nil {
 		return err
@@ -137,7 +139,8 @@ func (d *deployment) withdraw(ctx context.Context, gone, machines []mgmt.Node) e
 	return d.finish(ctx)
 }
 
-// known are those of the machines that the cluster has as nodes: it is asked before anything is changed.
+// known returns the machines that are nodes of the cluster. It is a step, so that resuming uses the answer from before any
+// change.
 func (d *deployment) known(ctx context.Context, gone []mgmt.Node) ([]mgmt.Node, error) {
 	have, err := vnflcm.Run(ctx, d.op, vnflcm.Step[[]string]{Name: "members", Do: func(ctx context.Context) (have []string, err error) {
 		err = mgmt.Within(ctx, d.config.Timeouts.Ready, func(ctx context.Context) error {
@@ -156,7 +159,7 @@ func (d *deployment) known(ctx context.Context, gone []mgmt.Node) ([]mgmt.Node, 
 	return only(gone, have), err
 }
 
-// only are the nodes with these ids.
+// only returns the nodes with these ids.
 func only(nodes []mgmt.Node, ids []string) []mgmt.Node {
 	var vnfcs []vnflcm.VNFC
 	for _, id := range ids {
@@ -165,7 +168,7 @@ func only(nodes []mgmt.Node, ids []string) []mgmt.Node {
 	return clusternodes.Among(nodes, vnfcs)
 }
 
-// empty drains nodes. removable are those that remove-node.yml takes out while their machines still run.
+// empty drains nodes. removable are the nodes that remove-node.yml will reset while their machines still run.
 func (d *deployment) empty(ctx context.Context, nodes, removable []mgmt.Node) error {
 	return vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
 		o := cluster.DrainOptions{Timeout: d.config.Timeouts.Drain, Force: true, Policy: d.p.Drain}
@@ -177,10 +180,10 @@ func (d *deployment) empty(ctx context.Context, nodes, removable []mgmt.Node) er
 	})
 }
 
-// removeNodes has kubespray take nodes out.
+// removeNodes runs remove-node.yml for these nodes.
 func (d *deployment) removeNodes(ctx context.Context, nodes []mgmt.Node) error {
 	if len(nodes) == 0 {
-		return nil // without node, remove-node.yml is for every node of the inventory
+		return nil // without the variable node, remove-node.yml removes every node of the inventory
 	}
 	if err := d.writeInventory(ctx, "inventory-before", d.workers); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestKeys: machines and the Ansible server are logged in to with keys, also from the Ansible server and where the key has
-// a passphrase; sudo asks for its own password.
+// TestKeys checks logins with keys: from this process to machines and to the Ansible server, and from the Ansible server to
+// nodes, also with a passphrase. sudo gets a separate password.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	nodes, server := sshtest.NewKey(t, ssh.KeyAlgoED25519), sshtest.NewKey(t, ssh.KeyAlgoED25519)
@@ -45,7 +45,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestCanaries plants secrets in every credential field, and looks for them wherever something is told, kept or visible.
+// TestCanaries plants secrets in every credential field, and looks for them in everything that is logged, stored or
+// visible.
 func TestCanaries(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{
@@ -57,7 +58,7 @@ func TestCanaries(t *testing.T) {
 		"external_lb_param":{"ssh_password":"canary-node"},
 		"proxy":{"http_proxy":"http://user:canary-proxy-1@proxy:3128","https_proxy":"http://user:canary-proxy-2@proxy:3128"}}`))
 	l.scaleOut(id)
-	// One that fails: errors are where secrets come out.
+	// This operation fails, because errors are where secrets leak most often.
 	l.driver.Timeouts.Login = time.Second
 	m := l.Process()
 	opID, err := m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance",
@@ -90,7 +91,7 @@ func TestCanaries(t *testing.T) {
 	for _, h := range append(l.World.Hosts(), l.server()) {
 		for _, r := range h.Commands() {
 			for _, arg := range r.Argv {
-				// Ansible itself hands the environment of tasks, with the proxy, to the nodes on command lines.
+				// Ansible puts the environment of tasks, with the proxy, on command lines of the nodes.
 				if strings.Contains(arg, "canary") && (h == l.server() || !strings.Contains(arg, "_proxy=http://user:canary-proxy-")) {
 					t.Errorf("%s: on the command line %q", h.Name(), r.Argv)
 				}
@@ -100,7 +101,7 @@ func TestCanaries(t *testing.T) {
 	l.privately(l.server().FS())
 }
 
-// privately makes sure that nobody else reads what has a secret on the Ansible server.
+// privately checks that only the owner can read files with secrets on the Ansible server.
 func (l *lab) privately(files afero.Fs) {
 	l.t.Helper()
 	found := 0

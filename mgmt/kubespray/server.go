@@ -14,12 +14,12 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// ansibleParam is how the Ansible server is reached, and what is where on it.
+// ansibleParam are the parameters of the Ansible server: its address, its login, and paths on it.
 type ansibleParam struct {
-	Address string `json:"ip_address"` // or a host name
+	Address string `json:"ip_address"` // may also be a host name
 	Port    int    `json:"port"`       // beyond Tacker; default 22
 	mgmt.Login
-	HostKey       string        `json:"host_key"` // beyond Tacker; default: the first one seen
+	HostKey       string        `json:"host_key"` // beyond Tacker; default: trust the first key seen
 	Root          string        `json:"kubespray_root_path"`
 	Inventory     string        `json:"transferring_inventory_path"` // default: in the login user's home
 	VaultPassword vnflcm.Secret `json:"vault_password"`              // beyond Tacker
@@ -29,15 +29,16 @@ func (a ansibleParam) ownLogin() bool {
 	return a.Username != "" || !a.Password.IsZero() || !a.PrivateKey.IsZero() || a.HostKey != ""
 }
 
-// endpoint is host:port.
+// endpoint returns host:port.
 func (a ansibleParam) endpoint() string {
 	return net.JoinHostPort(a.Address, strconv.Itoa(cmp.Or(a.Port, 22)))
 }
 
-// refusal is how long an Ansible server may refuse the credentials: it has been set up before.
+// refusal is how long an Ansible server may refuse the credentials. It is short because the server was set up before the
+// operation.
 const refusal = time.Second
 
-// ansibleServer is where the playbooks of an operation run.
+// ansibleServer returns the server on which the playbooks of an operation run.
 func (d *Driver) ansibleServer(op *vnflcm.Operation, a ansibleParam) (ansible.Server, error) {
 	if a.Address == "" {
 		return d.config.Server.Server, nil
@@ -56,7 +57,7 @@ func (d *Driver) ansibleServer(op *vnflcm.Operation, a ansibleParam) (ansible.Se
 	return ansible.Server{Host: d.config.Pool.Host(target)}, nil
 }
 
-// forgetServer drops what is kept of the Ansible server.
+// forgetServer deletes the recorded host key of the Ansible server.
 func (d *Driver) forgetServer(ctx context.Context, op *vnflcm.Operation, a ansibleParam) error {
 	if a.Address == "" {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// terminateStart takes the cluster out of the VIM registry while it is still there, so that nothing new is put on it,
-// and ends the account that the entry had.
+// terminateStart removes the cluster from the VIM registry while the cluster still exists, so that no new CNFs are created
+// on it, and deletes the account that the entry used.
 func (d *Driver) terminateStart(ctx context.Context, op *vnflcm.Operation) error {
 	if err := vimentry.RemoveVIM(ctx, op); err != nil {
 		return err
@@ -26,8 +26,8 @@ func (d *Driver) terminateStart(ctx context.Context, op *vnflcm.Operation) error
 	})
 }
 
-// terminateEnd removes what the driver has made outside of the machines, and what is kept of them. The entry in the VIM
-// registry goes here too: a VNFD need not name terminate_start.
+// terminateEnd removes what the driver has created outside of the machines, and the records of them. It removes the entry
+// in the VIM registry too, because a VNFD may leave out terminate_start.
 func (d *Driver) terminateEnd(ctx context.Context, op *vnflcm.Operation) error {
 	if err := vimentry.RemoveVIM(ctx, op); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (d *Driver) terminateEnd(ctx context.Context, op *vnflcm.Operation) error {
 	return err
 }
 
-// removeTaken removes the directory that the instance has taken, if it is still its.
+// removeTaken removes the directory that the instance has claimed, if the instance still owns it.
 func (d *Driver) removeTaken(ctx context.Context, op *vnflcm.Operation, t taken) error {
 	p, err := d.read(ctx, op)
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *Driver) removeTaken(ctx context.Context, op *vnflcm.Operation, t taken)
 	case err != nil:
 		return err
 	case w.mark.Instance != w.instance:
-		return nil // somebody else has taken it since
+		return nil // another instance has claimed the directory since
 	}
 	return w.remove(ctx)
 }

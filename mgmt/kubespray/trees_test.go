@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// onCluster has a Manager call fn before the playbook that makes the cluster, the first time.
+// onCluster returns a Manager that calls fn once, before the playbook that creates the cluster.
 func (l *lab) onCluster(fn func()) *vnflcm.Manager {
 	var once sync.Once
 	return l.Process(func(c *vnflcm.Config) {
@@ -28,7 +28,7 @@ func (l *lab) onCluster(fn func()) *vnflcm.Manager {
 	})
 }
 
-// TestGroups: old releases of kubespray know the groups by other names, which a request may ask for, too.
+// TestGroups: old releases of kubespray have other names for the groups, and a request may choose them, too.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	old := func(s *sandbox.AnsibleServer) { s.Kubespray, s.Version = "2.15.1", "2.10.17" }
@@ -58,8 +58,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestHostKeysCount: whatever the ansible.cfg of a tree says, a node whose host key is not the one that was seen is not
-// logged in to.
+// TestHostKeysCount checks that Ansible does not log in to a node whose host key differs from the recorded one, whatever
+// ansible.cfg says.
 func TestHostKeysCount(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]func(*sandbox.AnsibleServer){
@@ -90,7 +90,7 @@ func TestHostKeysCount(t *testing.T) {
 	}
 }
 
-// TestOwnServer: requests need not name an Ansible server where the VNFM has one.
+// TestOwnServer: if the VNFM has an Ansible server, requests need not name one.
 func TestOwnServer(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

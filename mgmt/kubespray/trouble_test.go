@@ -20,7 +20,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestServerIsCheckedFirst: what an Ansible server lacks is said before a playbook runs, or a directory is made.
+// TestServerIsCheckedFirst checks that the driver reports what an Ansible server lacks before it runs a playbook or creates
+// a directory.
 func TestServerIsCheckedFirst(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -54,7 +55,7 @@ func TestServerIsCheckedFirst(t *testing.T) {
 
 var errHere = errors.New("it ends here")
 
-// failing has a step end with an error, once it has been done.
+// failing makes a step fail after it has been done.
 func failing(phase, step string) vnflcm.Interceptor {
 	return func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 		err := next(ctx)
@@ -65,7 +66,8 @@ func failing(phase, step string) vnflcm.Interceptor {
 	}
 }
 
-// TestRetry: a playbook that fails says where; a retry, once somebody has seen to it, starts it again.
+// TestRetry checks that the error of a failed playbook names the task and the host, and that a retry starts the playbook
+// again.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -82,7 +84,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestUnreachable: a machine that dies before the playbook is named, and the operation can be undone.
+// TestUnreachable checks that the error names a machine that dies before the playbook, and that the operation can be rolled
+// back.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -104,7 +107,7 @@ func TestUnreachable(t *testing.T) {
 	sameFiles(t, before, files(t, l.server()))
 }
 
-// TestForeignPath: what is there already and is not ours stays as it is.
+// TestForeignPath checks that the driver leaves existing files of other programs unchanged.
 func TestForeignPath(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{"directory": root + "/inventory/sample", "file": root + "/cluster.yml"} {
@@ -123,8 +126,9 @@ func TestForeignPath(t *testing.T) {
 	}
 }
 
-// TestForeignVariables: variables of others that Ansible would not read any more beside ours are named, and stay as they
-// are; once they are where both are read, it goes on.
+// TestForeignVariables: Ansible would ignore another program's files of variables beside the driver's files. The driver
+// names these files and leaves them unchanged. After an operator has moved them to where Ansible reads both, the operation
+// succeeds.
 func TestForeignVariables(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -150,8 +154,8 @@ func TestForeignVariables(t *testing.T) {
 	}
 }
 
-// TestTwoInstances: clusters that are made at once on one Ansible server do not meet, and one does not take the directory
-// of the other.
+// TestTwoInstances sets up two clusters concurrently on one Ansible server. They share no files, and neither may claim the
+// directory of the other.
 func TestTwoInstances(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}})
@@ -181,7 +185,7 @@ func TestTwoInstances(t *testing.T) {
 	}
 }
 
-// TestLongHome: where the path of a socket would be too long, connections are not kept.
+// TestLongHome: if the path of a socket would be too long, connections are not kept open.
 func TestLongHome(t *testing.T) {
 	t.Parallel()
 	user := "ansible-" + strings.Repeat("x", 60)
@@ -189,7 +193,7 @@ func TestLongHome(t *testing.T) {
 	l.Instantiated(sample, with(t, `{"ansible":{"username":"`+user+`","kubespray_root_path":"/home/`+user+`/kubespray","transferring_inventory_path":null}}`))
 }
 
-// sharing are the directories in which Ansible keeps connections.
+// sharing returns the directories in which Ansible keeps the sockets of connections.
 func (l *lab) sharing() (dirs []string) {
 	l.t.Helper()
 	for name := range files(l.t, l.server()) {
@@ -200,7 +204,8 @@ func (l *lab) sharing() (dirs []string) {
 	return dirs
 }
 
-// TestServerIsGone: an Ansible server that does not answer keeps no VNF from being terminated; what is left is named.
+// TestServerIsGone checks that a VNF can be terminated while its Ansible server does not answer, and that the log names
+// what is left there.
 func TestServerIsGone(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
@@ -217,7 +222,8 @@ func TestServerIsGone(t *testing.T) {
 	}
 }
 
-// TestDirectoryLeftByHeal: a heal of the whole VNF that could not remove the directory uses it again, and terminating removes it.
+// TestDirectoryLeftByHeal: healing the whole VNF could not remove the directory. The same operation uses the directory
+// again, and terminating removes it.
 func TestDirectoryLeftByHeal(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -242,7 +248,7 @@ func TestDirectoryLeftByHeal(t *testing.T) {
 	sameFiles(t, before, files(t, l.server()))
 }
 
-// TestConnectionLost: the run goes on, and is not started twice.
+// TestConnectionLost: the connection breaks during a run. The run continues, and is not started twice.
 func TestConnectionLost(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 50 * time.Millisecond}})
@@ -259,7 +265,7 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// TestVault: with a password for it, the passwords of nodes are on no disk of the Ansible server in clear, nor is it.
+// TestVault: with a vault password, neither this password nor those of the nodes are stored in clear on the Ansible server.
 func TestVault(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Password: "canary-password"}})
@@ -295,7 +301,7 @@ func TestOverrides(t *testing.T) {
 	l.WantNodes(1, 1, 0)
 }
 
-// TestRemoveNodeIsNeverForAll: kubespray takes a run without node for one on every node.
+// TestRemoveNodeIsNeverForAll: without the variable node, remove-node.yml would remove every node.
 func TestRemoveNodeIsNeverForAll(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -313,7 +319,7 @@ func TestRemoveNodeIsNeverForAll(t *testing.T) {
 	}
 }
 
-// TestRollBackOfScaleOut: new nodes go again, whether scale.yml has come to them or not.
+// TestRollBackOfScaleOut checks that rolling back removes the new nodes, whether or not scale.yml has run on them.
 func TestRollBackOfScaleOut(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"facts", "scale", "routes"} {
@@ -337,7 +343,8 @@ func TestRollBackOfScaleOut(t *testing.T) {
 	}
 }
 
-// TestDiskFull: an Ansible server without room is named, and a retry goes on once there is some.
+// TestDiskFull checks that the error names a full disk of the Ansible server, and that a retry succeeds once the disk has
+// room.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -350,7 +357,8 @@ func TestDiskFull(t *testing.T) {
 	l.Must(opID, l.Retry(t.Context(), opID))
 }
 
-// TestBalancerServesTheAPI: the entry in the VIM registry leads through the load balancer, also to a new one.
+// TestBalancerServesTheAPI checks that the entry in the VIM registry leads to the API through the load balancer, also after
+// the load balancer has been replaced.
 func TestBalancerServesTheAPI(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

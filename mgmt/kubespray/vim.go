@@ -10,13 +10,13 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// VIMType is the vimType of the entry that a cluster gets in the VIM registry.
+// VIMType is the vimType of a cluster's entry in the VIM registry.
 const VIMType = vimentry.VIMType
 
-// VIMID is the id of that entry: it follows from the id of the VNF instance.
+// VIMID returns the id of the cluster's entry in the VIM registry. It depends only on the id of the VNF instance.
 func VIMID(instanceID string) string { return vimentry.VIMID(instanceID) }
 
-// registerVIM makes the cluster a VIM that CNFs can be instantiated on, or brings its entry up to date.
+// registerVIM creates or updates the cluster's entry in the VIM registry. CNFs can be instantiated on a registered cluster.
 func (d *deployment) registerVIM(ctx context.Context) error {
 	return vimentry.RegisterVIM(ctx, d.op, d.kube, d.config.Timeouts.Ready,
 		vimentry.Registration{VIMParam: d.p.VIM, Name: d.p.VIMName, Endpoint: d.endpoint})
@@ -37,12 +37,12 @@ func (d *Driver) RenewVIM(ctx context.Context, op *vnflcm.Operation, vim vnflcm.
 	return vimentry.RenewVIM(ctx, op, masters, vim, was)
 }
 
-// apiPort is that of the API server on a control-plane node (kubespray, kube_apiserver_port).
+// apiPort is the port of the API server on a control-plane node (kubespray, kube_apiserver_port).
 const apiPort = "6443"
 
-// endpoint is where others reach the API: at the load balancer or, without one, at the first control-plane node. A load
-// balancer that the certificate does not name, since it got another address when it was replaced, is passed over:
-// nobody is to be registered whom a client cannot verify.
+// endpoint returns the address of the API for clients: the load balancer or, without one, the first control-plane node. It
+// skips a load balancer whose address is not in the certificate, for example because it got another address when it was
+// replaced: a client could not verify the server there.
 func (d *deployment) endpoint(ctx context.Context) (string, error) {
 	if len(d.balancers) > 0 {
 		host := d.p.Balancer.ClientAddress(d.balancers[0]).String()

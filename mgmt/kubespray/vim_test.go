@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// ask asks the API as the entry in the VIM registry says. It returns the code of the answer.
+// ask sends a request to the API as the entry in the VIM registry says. It returns the status code.
 func (l *lab) ask(id, path string) (int, error) {
 	l.t.Helper()
 	entry, _ := l.Entry(kubespray.VIMID(id))
@@ -23,7 +23,7 @@ func (l *lab) ask(id, path string) (int, error) {
 	return code, err
 }
 
-// TestAuthURL: at the load balancer's port, or at the first control-plane node's.
+// TestAuthURL: the URL has the port of the load balancer, or of the first control-plane node.
 func TestAuthURL(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -48,11 +48,12 @@ func TestAuthURL(t *testing.T) {
 	}
 }
 
-// TestTokenRenewal: a token that has ended is replaced by way of a control-plane node when a Manager runs again.
+// TestTokenRenewal checks that a Manager that starts after a token has expired gets a new token through a control-plane
+// node.
 func TestTokenRenewal(t *testing.T) {
 	t.Parallel()
 	var clock mgmttest.Clock
-	clock.Set(-6 * time.Minute) // of the API server: the token is to be renewed at once
+	clock.Set(-6 * time.Minute) // clock of the API server: the token must be renewed at once
 	l := openLab(t, setup{sandbox: sandbox.Config{Now: clock.Now}})
 	id := l.Instantiated(sample, with(t, `{"vim_registration":{"token":"request","token_expiration":600}}`))
 	if err := l.Close(t.Context()); err != nil {
@@ -80,8 +81,8 @@ func TestTokenRenewal(t *testing.T) {
 	}
 }
 
-// TestPartsOfCNFs: a new load balancer leads to the services of CNFs again, at workers as they are, and one that cannot be
-// read keeps none of the others from it.
+// TestPartsOfCNFs checks that a new load balancer gets the routes to services of CNFs, to the workers that exist now, and
+// that a part that cannot be read does not block the other parts.
 func TestPartsOfCNFs(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -91,7 +92,7 @@ func TestPartsOfCNFs(t *testing.T) {
 		"vnfkit-lb-1": `{"frontends":[{"name":"web","port":30080,"to":["workers"],"toward":30080}]}`,
 		"vnfkit-lb-2": `{"frontends":[{"name":"a\nb","port":30081,"to":["workers"],"toward":30081}]}`,
 		"vnfkit-lb-3": `none`,
-		// Who may write ConfigMaps must not have the load balancer lead elsewhere.
+		// A user who may write ConfigMaps must not be able to route the load balancer to other machines.
 		"vnfkit-lb-4": `{"groups":{"workers":[{"id":"x","name":"x","address":"192.0.2.1"}]},"frontends":[{"name":"web","port":30082,"to":["workers"],"toward":30082}]}`,
 	} {
 		object, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
