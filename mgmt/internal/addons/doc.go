@@ -1,2 +1,3 @@
-// Package addons sets up what control-plane nodes have beside Kubernetes. It knows of machines only, not of operations on a cluster.
+// Package addons sets up programs on control-plane nodes that are not part of Kubernetes, such as Helm. It works on given
+// machines and does not depend on operations of a cluster.
 package addons

@@ -19,31 +19,32 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// Helm on control-plane nodes: the package's script installs it, and charts are kept in helmCharts, where the login
-// user puts them (Tacker's contract).
+// Files of Helm on control-plane nodes. The package's script installs Helm. The login user puts charts into helmCharts
+// (Tacker's contract).
 const (
 	helmCharts = "/var/tacker/helm"
-	// helmScript is the package's script. Only root can write there: what runs as root must not lie in /tmp.
+	// helmScript is the package's script. The script runs as root, so it is in a directory that only root can write, and
+	// not in /tmp.
 	helmScript = "/var/lib/vnfkit/install_helm.sh"
-	// helmMark has the digest of the script that has run to its end.
+	// helmMark has the digest of the script that was run last and has succeeded.
 	helmMark = "/var/lib/vnfkit/install_helm.sha256"
-	// helmLock is held while the script runs: one that a process has begun that died runs on there.
+	// helmLock is held while the script runs, because a script started by a process that has died continues to run.
 	helmLock = "/run/vnfkit-helm.lock"
-	// adminConf is how programs on a control-plane node reach the API.
+	// adminConf is the kubeconfig for programs on a control-plane node.
 	adminConf = "/etc/kubernetes/admin.conf"
 )
 
 // Helm installs Helm on control-plane nodes.
 type Helm struct {
-	Name    string            // of the package's script
-	User    string            // who logs in to the nodes
+	Name    string            // name of the script in the package
+	User    string            // login user of the nodes
 	Env     map[string]string // the proxy of the nodes
-	Secrets []string          // of Env
+	Secrets []string          // secrets in Env
 	Log     *slog.Logger
 }
 
-// Installed reports whether the script of that digest has run to its end on the node, and what it has installed is there. It waits for a
-// script that runs, at most for limit.
+// Installed reports whether the script with this digest has succeeded on the node and Helm works. If the script is running,
+// Installed waits until the script has ended, at most for limit.
 func (h Helm) Installed(ctx context.Context, n mgmt.Node, digest string, limit time.Duration) (bool, error) {
 	err := mgmt.Within(ctx, limit, func(ctx context.Context) error {
 		return n.RunRoot(ctx, []string{"flock", helmLock, "true"}, nil, nil, nil)
@@ -65,7 +66,8 @@ func (h Helm) Installed(ctx context.Context, n mgmt.Node, digest string, limit t
 	return err == nil, err
 }
 
-// check returns an error unless Helm runs on the node and has a version with which CNFs can be made: helmclient.ErrInvalid.
+// check returns an error unless Helm runs on the node. The error wraps helmclient.ErrInvalid if this version of Helm cannot
+// install CNFs.
 func (h Helm) check(ctx context.Context, n mgmt.Node) error {
 	version, err := n.SSH.Output(ctx, h.command(true, "version", "--template", "{{.Version}}"))
 	if err != nil {
@@ -102,8 +104,8 @@ func (h Helm) Install(ctx context.Context, n mgmt.Node, script []byte, digest st
 	return linux.On(n.SSH).Write(ctx, helmMark, []byte(digest+"\n"), 0o644)
 }
 
-// giveKubeconfig lets the login user reach the API: Tacker's contract is that the user of helm_info can run
-// Helm. The user is root's equal already. One that the user has stays.
+// giveKubeconfig copies the administrator's kubeconfig to the login user, because Tacker's contract is that the user of
+// helm_info can run Helm. The user can become root already. An existing kubeconfig is left unchanged.
 func giveKubeconfig(ctx context.Context, n mgmt.Node) error {
 	home, err := n.SSH.Output(ctx, sshexec.Command{Argv: []string{"pwd"}})
 	if err != nil {
@@ -124,7 +126,7 @@ func giveKubeconfig(ctx context.Context, n mgmt.Node) error {
 	return n.SSH.Upload(ctx, bytes.NewReader(config), sshexec.File{Path: name, Mode: 0o600})
 }
 
-// helm runs Helm as root or as the login user.
+// run runs Helm as root or as the login user.
 func (h Helm) run(ctx context.Context, n mgmt.Node, root bool, args ...string) error {
 	return n.SSH.Exec(ctx, h.command(root, args...))
 }
@@ -133,7 +135,7 @@ func (h Helm) command(root bool, args ...string) sshexec.Command {
 	return sshexec.Command{Argv: append([]string{"helm"}, args...), Root: root, Env: h.environment(root)}
 }
 
-// environment adds KUBECONFIG, which has no default on a node, and root's home, which sudo may leave as it was.
+// environment adds KUBECONFIG, which has no default on a node, and for root HOME, which sudo may leave unchanged.
 func (h Helm) environment(root bool) map[string]string {
 	env := maps.Clone(h.Env)
 	if env == nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// Copy gives a new control-plane node, on which Install has run, the repositories of root and of the
-// login user and the charts that a healthy one has. They travel through this process: the nodes need no way to
-// each other, and no password of a repository is on a command line.
+// Copy copies the Helm repositories of root and of the login user, and the charts, from a healthy control-plane node to a
+// new one. Call it after Install. The files pass through this process, so the nodes need no connection to each other, and
+// no password of a repository is on a command line.
 func (h Helm) Copy(ctx context.Context, from, to mgmt.Node) error {
 	err := h.run(ctx, from, true, "version", "--short")
 	if _, failed := errors.AsType[*sshexec.ExitError](err); failed {
@@ -74,7 +74,7 @@ func (h Helm) restoreRepositories(ctx context.Context, from, to mgmt.Node, root 
 			h.Log.WarnContext(ctx, "certificates of a Helm repository are not copied", "host", to.HostName, "repository", r.Name)
 		}
 	}
-	// The indexes are fetched anew. A repository that does not answer now may do so later.
+	// Fetch the indexes again. A repository that does not answer now may answer later, so a failure is only logged.
 	if err := h.run(ctx, to, root, "repo", "update"); err != nil {
 		if _, failed := errors.AsType[*sshexec.ExitError](err); !failed {
 			return err
@@ -84,7 +84,7 @@ func (h Helm) restoreRepositories(ctx context.Context, from, to mgmt.Node, root 
 	return nil
 }
 
-// repository is an entry of Helm's repositories.yaml, as far as it matters here.
+// repository is an entry of Helm's repositories.yaml, with the fields that Copy reads.
 type repository struct {
 	Name     string `yaml:"name"`
 	CAFile   string `yaml:"caFile"`
@@ -97,13 +97,13 @@ func repositoriesOf(list []byte) ([]repository, error) {
 		Repositories []repository `yaml:"repositories"`
 	}
 	if err := yaml.Unmarshal(list, &file); err != nil {
-		// The error of the parser is left out: it may quote a password.
+		// The parser's error may quote a password, so it is not wrapped.
 		return nil, errors.New("is no list of Helm repositories")
 	}
 	return file.Repositories, nil
 }
 
-// repositoryFile is where Helm keeps the repositories of a user.
+// repositoryFile returns the path of the file in which Helm stores the repositories of a user.
 func (h Helm) repositoryFile(ctx context.Context, n mgmt.Node, root bool) (string, error) {
 	out, err := n.SSH.Output(ctx, h.command(root, "env"))
 	if err != nil {
@@ -132,8 +132,8 @@ func Variable(out, name string) string {
 // mostCharts bounds what restoreCharts copies: Helm accepts charts of a few MiB.
 const mostCharts = 1 << 30
 
-// restoreCharts copies the charts. Root reads them, whoever put them there; the login user, whose directory it is,
-// writes them.
+// restoreCharts copies the charts. It reads them as root, because any user may own them, and writes them as the login user,
+// who owns the directory.
 func (h Helm) restoreCharts(ctx context.Context, from, to mgmt.Node) error {
 	exists, err := linux.On(from.SSH).Succeeds(ctx, "test", "-d", helmCharts)
 	if !exists || err != nil {

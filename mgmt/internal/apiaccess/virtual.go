@@ -1,5 +1,5 @@
-// Package apiaccess leads clients of the Kubernetes API to control-plane nodes: by an address that the nodes share. It knows of machines
-// only, not of operations on a cluster.
+// Package apiaccess gives clients of the Kubernetes API one address for all control-plane nodes: an address that the nodes
+// share. It works on given machines and does not depend on operations of a cluster.
 package apiaccess
 
 import (
@@ -13,20 +13,20 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 )
 
-// Port is where haproxy serves the API on control-plane nodes.
+// Port is the port of the API at the virtual address: haproxy listens there on every control-plane node.
 const Port = 16443
 
-// VirtualAddress is an address that control-plane nodes share: keepalived gives it to one of them, and haproxy on each leads to the API
-// servers that answer.
+// VirtualAddress is an address that control-plane nodes share. keepalived assigns it to one node at a time, and haproxy on
+// that node forwards connections to the API servers that answer.
 type VirtualAddress struct {
 	Address netip.Addr
 	Agreement
 }
 
-// Agreement is what keepalived on all nodes of a cluster must agree on.
+// Agreement has the settings of keepalived that must be equal on all nodes of a cluster.
 type Agreement struct {
-	RouterID int    // 1 to 255: other clusters in the same network should have others
-	Password string // against a mistaken neighbour, since VRRP has nothing better; 8 characters count
+	RouterID int    // 1 to 255; must differ from those of other clusters in the same network
+	Password string // protects against misconfigured neighbours only, since VRRP has no real authentication; 8 characters count
 }
 
 // The files of keepalived.
@@ -35,8 +35,9 @@ const (
 	aliveScript    = "/etc/keepalived/vnfkit-haproxy-alive"
 )
 
-// Serve has haproxy and keepalived on a node serve the API of these control-plane nodes. It renders both configurations whole, has
-// each program check its own before it replaces the old one, and reloads: connections stay.
+// Serve configures haproxy and keepalived on a node to serve the API of these control-plane nodes. It writes each
+// configuration as a whole, lets the program check it before it replaces the old one, and reloads the program, so that
+// connections continue.
 func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, masters []mgmt.Node) error {
 	place, err := placeOf(ctx, n, v.Address)
 	if err != nil {
@@ -65,7 +66,7 @@ func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, masters []mgmt.N
 	return linux.On(n.SSH).Unit(ctx, "reload-or-restart", "keepalived")
 }
 
-// replaceChecked replaces a file when the program that reads it has nothing against the new one.
+// replaceChecked replaces a configuration file after the program that reads it has accepted the new content.
 func replaceChecked(ctx context.Context, n mgmt.Node, path string, content []byte, mode fs.FileMode, check ...string) error {
 	candidate := path + ".vnfkit-new"
 	if err := linux.On(n.SSH).Write(ctx, candidate, content, mode); err != nil {
@@ -77,7 +78,8 @@ func replaceChecked(ctx context.Context, n mgmt.Node, path string, content []byt
 	return n.RunRoot(ctx, []string{"mv", "-f", candidate, path}, nil, nil, nil)
 }
 
-// haproxy leads the clients of the API to these control-plane nodes, as the load balancer of a VNF does.
+// haproxy returns the configuration of haproxy that forwards clients of the API to these control-plane nodes, as the load
+// balancer of a VNF does.
 func (v VirtualAddress) haproxy(masters []mgmt.Node) ([]byte, error) {
 	return loadbalancer.Config{
 		Parts: map[string]loadbalancer.Part{"cluster": loadbalancer.Cluster(Port, vnfbalancer.Servers(masters), nil)},
@@ -85,7 +87,8 @@ func (v VirtualAddress) haproxy(masters []mgmt.Node) ([]byte, error) {
 	}.Render()
 }
 
-// Render returns the configurations of haproxy and keepalived on a node with these addresses, as "ip -o addr show" prints them.
+// Render returns the configurations of haproxy and keepalived for a node. addresses is what "ip -o addr show" prints on the
+// node.
 func (v VirtualAddress) Render(n mgmt.Node, masters []mgmt.Node, addresses string) (haproxy, keepalived string, found bool, err error) {
 	device, bits, found := FindPlace(addresses, v.Address)
 	conf, err := v.haproxy(masters)

@@ -11,13 +11,13 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// place is where a virtual address belongs on a machine.
+// place is the interface of a machine that gets the virtual address.
 type place struct {
 	device string
-	bits   int // of the network
+	bits   int // length of the network's prefix
 }
 
-// placeOf finds the interface in whose network the virtual address is.
+// placeOf finds the interface whose network contains the virtual address.
 func placeOf(ctx context.Context, n mgmt.Node, vip netip.Addr) (place, error) {
 	family := "-4"
 	if vip.Is6() {
@@ -37,7 +37,8 @@ func placeOf(ctx context.Context, n mgmt.Node, vip netip.Addr) (place, error) {
 	return place{device, bits}, nil
 }
 
-// FindPlace returns the interface in whose network the virtual address is, and the length of that network. It reads "2: eth0    inet 10.10.0.10/16 brd ..." (ip-address(8), -oneline).
+// FindPlace returns the interface whose network contains the virtual address, and the length of the network's prefix. It
+// reads lines such as "2: eth0    inet 10.10.0.10/16 brd ..." (ip-address(8), -oneline).
 func FindPlace(addresses string, vip netip.Addr) (device string, bits int, found bool) {
 	for line := range strings.Lines(addresses) {
 		words := strings.Fields(line)
@@ -46,7 +47,7 @@ func FindPlace(addresses string, vip netip.Addr) (device string, bits int, found
 		}
 		network, err := netip.ParsePrefix(words[3])
 		if err != nil || network.IsSingleIP() || !network.Masked().Contains(vip) {
-			continue // the virtual address itself may be there with a length of its own
+			continue // skip the virtual address itself, whose prefix length may differ from the network's
 		}
 		device, _, _ = strings.Cut(words[1], "@")
 		return device, network.Bits(), true
@@ -54,11 +55,11 @@ func FindPlace(addresses string, vip netip.Addr) (device string, bits int, found
 	return "", 0, false
 }
 
-// alivePort answers on the machine itself as long as haproxy works.
+// alivePort is a port on loopback at which haproxy answers while it works.
 const alivePort = 16442
 
-// alive is what keepalived asks before it holds the address: haproxy's answer, since its port alone would open
-// a connection to an API server each time.
+// alive is the script that keepalived runs before it takes the address. It sends a request that haproxy answers itself:
+// connecting to the API's port would open a connection to an API server each time.
 var alive = `#!/bin/bash
 # Written by vnfkit. Ends with 0 when haproxy answers.
 exec 3<>/dev/tcp/127.0.0.1/` + strconv.Itoa(alivePort) + ` || exit 1
@@ -67,7 +68,7 @@ read -r -t 2 status <&3
 [[ $status == *" 200 "* ]]
 `
 
-// vrrpConfig is the model of a keepalived.conf.
+// vrrpConfig has the values of a keepalived.conf.
 type vrrpConfig struct {
 	VirtualAddress
 	node    mgmt.Node
@@ -75,7 +76,8 @@ type vrrpConfig struct {
 	place   place
 }
 
-// priority is another one on each node: the first that comes up on equal terms has the highest.
+// priority differs for each node. If several nodes start at the same time, the one with the highest priority takes the
+// address.
 func (c vrrpConfig) priority() int {
 	for i, m := range c.masters {
 		if m.ID == c.node.ID {
@@ -85,9 +87,9 @@ func (c vrrpConfig) priority() int {
 	return 1
 }
 
-// String is the file. No node is preferred: the address moves when its holder fails, and not back.
-// Announcements go to the other nodes only. VRRP for IPv6 knows no password (RFC 5798, 9). The script runs as
-// root, whose file it is: for another user, keepalived before 2.2.8 ends its own check by a signal
+// String returns the file keepalived.conf. No node is preferred: the address moves when its holder fails, and does not move
+// back. Announcements are sent to the other nodes only. VRRP for IPv6 has no password (RFC 5798, 9). The script runs as
+// root, its owner: if it ran as another user, keepalived before 2.2.8 would end its own check by a signal
 // (github.com/acassen/keepalived/issues/2617).
 func (c vrrpConfig) String() string {
 	var peers strings.Builder
@@ -97,7 +99,7 @@ func (c vrrpConfig) String() string {
 		}
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, `# Written by vnfkit, and written anew when control-plane nodes come or go.
+	fmt.Fprintf(&out, `# Written by vnfkit, which replaces this file when control-plane nodes are added or removed.
 global_defs {
     enable_script_security
     script_user root

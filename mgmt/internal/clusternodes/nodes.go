@@ -1,4 +1,4 @@
-// Package clusternodes picks nodes of a cluster among the machines of its VNF, and waits for them.
+// Package clusternodes selects nodes of a cluster among the machines of its VNF, and waits until they are Ready.
 package clusternodes
 
 import (
@@ -17,7 +17,7 @@ import (
 // Cluster is a cluster whose control-plane nodes are machines of the VNF.
 type Cluster = cluster.Cluster[mgmt.Node]
 
-// Among keeps the nodes that are in the list of VNFCs.
+// Among returns the nodes whose VNFC is in the list.
 func Among(nodes []mgmt.Node, vnfcs []vnflcm.VNFC) []mgmt.Node {
 	var out []mgmt.Node
 	for _, n := range nodes {
@@ -30,7 +30,7 @@ func Among(nodes []mgmt.Node, vnfcs []vnflcm.VNFC) []mgmt.Node {
 	return out
 }
 
-// VNFCs are the VNFCs of nodes.
+// VNFCs returns the VNFCs of nodes.
 func VNFCs(nodes []mgmt.Node) (out []vnflcm.VNFC) {
 	for _, n := range nodes {
 		out = append(out, n.VNFC)
@@ -38,19 +38,19 @@ func VNFCs(nodes []mgmt.Node) (out []vnflcm.VNFC) {
 	return out
 }
 
-// Without leaves nodes out.
+// Without returns nodes except for those in out.
 func Without(nodes, out []mgmt.Node) []mgmt.Node {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n mgmt.Node) bool {
 		return slices.ContainsFunc(out, func(o mgmt.Node) bool { return o.ID == n.ID })
 	})
 }
 
-// Unreachable reports whether a machine could not be reached, and may be dead.
+// Unreachable reports whether err means that the machine could not be reached, so that it may be dead.
 func Unreachable(ctx context.Context, err error) bool {
 	return errors.Is(err, sshexec.ErrConnect) && !errors.Is(err, sshexec.ErrHostKey) && ctx.Err() == nil
 }
 
-// AwaitReady waits until these machines are nodes that are Ready: step "ready".
+// AwaitReady waits until all these machines are Ready nodes of the cluster. It is the step "ready".
 func AwaitReady(ctx context.Context, op *vnflcm.Operation, kube *Cluster, nodes []mgmt.Node, limit time.Duration) error {
 	var addrs []netip.Addr
 	for _, n := range nodes {

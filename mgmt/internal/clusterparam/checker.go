@@ -11,27 +11,27 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Checker collects the faults of the parameters against the package.
+// Checker checks parameters against the package and collects the faults.
 type Checker struct {
 	Op     *vnflcm.Operation
 	faults []error
 }
 
-// Fault notes one fault.
+// Fault adds one fault.
 func (c *Checker) Fault(path, value, reason string) {
 	c.Add(&vnflcm.ParamError{Path: path, Value: value, Reason: reason})
 }
 
-// Add notes faults that others have found; nil is none.
+// Add adds faults that another check has found. nil adds nothing.
 func (c *Checker) Add(err error) { c.faults = append(c.faults, err) }
 
-// Err is all that was found, joined.
+// Err returns all faults, joined, or nil.
 func (c *Checker) Err() error { return errors.Join(c.faults...) }
 
-// Place says by which attributes the machines of one kind are found.
+// Place has the attributes that select the machines of one kind, such as workers.
 type Place struct{ AspectID, VDUID, SSHCPName, NICCPName string }
 
-// Place checks that the flavour has such machines.
+// Place checks that the flavour has machines with these attributes.
 func (c *Checker) Place(path string, n Place) {
 	if n.SSHCPName == "" {
 		c.Fault(path+".ssh_cp_name", "", "is required")
@@ -50,22 +50,22 @@ func (c *Checker) Place(path string, n Place) {
 	}
 }
 
-// Workers checks that the workers' machines are not the control plane's.
+// Workers checks that workers and control-plane nodes are different VDUs.
 func (c *Checker) Workers(masterCP, workerCP string) {
 	if vdu := c.Op.VDUOf(masterCP); vdu != "" && vdu == c.Op.VDUOf(workerCP) {
 		c.Fault("worker_node.ssh_cp_name", workerCP, "is of VDU "+vdu+", whose machines are control-plane nodes")
 	}
 }
 
-// CP checks that machines of the VNF have that connection point, if one is named.
+// CP checks that the VNF has machines with this connection point. "" is accepted.
 func (c *Checker) CP(path, cp string) {
 	if cp != "" && c.Op.VDUOf(cp) == "" {
 		c.Fault(path, cp, "the flavour has no such connection point")
 	}
 }
 
-// Networks parses the CIDRs of master_node. Host bits are masked, since the meaning is clear: Tacker's own guide has
-// some. A new cluster is refused if one of the networks contains the address of a machine.
+// Networks parses the CIDRs of master_node, and clears host bits, which Tacker's guide has in its examples. For a new
+// cluster, a network that contains the address of a machine is a fault.
 func (c *Checker) Networks(pod, service *string) {
 	var parsed []netip.Prefix
 	for _, n := range []struct {
@@ -88,7 +88,8 @@ func (c *Checker) Networks(pod, service *string) {
 	}
 }
 
-// machineIn finds an address of a machine in a network, among those that the machines have and those that the request gives them.
+// machineIn returns an address of a machine in the network, among those that machines have and those that the request
+// assigns.
 func machineIn(op *vnflcm.Operation, network string) (machine netip.Addr, found bool) {
 	prefix, err := netip.ParsePrefix(network)
 	if err != nil {
@@ -107,7 +108,7 @@ func machineIn(op *vnflcm.Operation, network string) (machine netip.Addr, found 
 	return addresses[i], true
 }
 
-// requested are the fixed addresses of external connection points.
+// requested returns the fixed addresses that a request assigns to external connection points.
 func requested(links []vnflcm.ExtVirtualLinkData) (out []netip.Addr) {
 	for _, link := range links {
 		for _, cp := range link.ExtCps {
@@ -135,7 +136,7 @@ func fixedAddresses(config vnflcm.VnfExtCpConfig) (out []netip.Addr) {
 	return out
 }
 
-// File checks that the package has the file, if one is named.
+// File checks that the package has this file. "" is accepted.
 func (c *Checker) File(path, name string) {
 	if name == "" {
 		return

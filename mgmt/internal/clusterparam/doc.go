@@ -1,3 +1,3 @@
-// Package clusterparam checks the parameters that the drivers of Kubernetes clusters share against the package, and stores what a cluster is
-// made with.
+// Package clusterparam checks the parameters that the drivers of Kubernetes clusters have in common, and stores the
+// settings of a cluster.
 package clusterparam

@@ -2,12 +2,12 @@ package clusterparam
 
 import "github.com/vnfkit/vnfkit/vnflcm"
 
-// healParams are the attributes of a heal request that say how the whole VNF is healed. The infrastructure driver reads them.
+// healParams are the attributes of a heal request about healing the whole VNF. The infrastructure driver uses them.
 type healParams struct {
 	All *bool `json:"all"`
 }
 
-// ConfirmWholeHeal refuses to heal the whole VNF unless the request says that it is meant, by additionalParams.all.
+// ConfirmWholeHeal refuses to heal the whole VNF unless the request has additionalParams.all, true or false.
 func ConfirmWholeHeal(op *vnflcm.Operation) error {
 	if !op.WholeVNF() {
 		return nil

@@ -40,8 +40,8 @@ func (r *recorder) Hooks() vnflcm.Hooks {
 	return hooks
 }
 
-// TestSettings: new clusters have the defaults, later operations what the cluster was made with. Releases that did not record
-// settings had Tacker's pod network.
+// TestSettings checks that a new cluster has the defaults, and that later operations use the recorded settings. Releases
+// that did not record settings used Tacker's pod network.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	made := clusterparam.Settings{PodCIDR: "10.1.0.0/16", ClusterCIDR: "10.2.0.0/16", KubernetesVersion: "1.33.1"}

@@ -8,17 +8,17 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Path is where most parameters are.
+// Path is the path of the parameters of a cluster in a request.
 const Path = "additionalParams.k8s_cluster_installation_param"
 
-// Warn names what is accepted but is not, or not as given, put to use: attributes that a struct of parameters, as
-// empty points to one, does not have, host bits of networks, networks of a running cluster that contain machines, and a proxy that
-// is not whole.
+// Warn logs parameters that are accepted but not used as given: unknown attributes, host bits of networks, networks of a
+// running cluster that contain machines, and a proxy with only one of its two URLs. empty points to an empty struct of the
+// parameters.
 func Warn(ctx context.Context, op *vnflcm.Operation, empty any, podCIDR, clusterCIDR string, proxy mgmt.Proxy) {
-	unknown, _ := op.Params.Decode(empty) // whoever reads them reports the error
+	unknown, _ := op.Params.Decode(empty) // the error is reported by the code that reads the parameters
 	for _, name := range unknown {
 		if name == "all" && op.Heal != nil {
-			continue // of the infrastructure driver
+			continue // read by the infrastructure driver
 		}
 		op.Log.WarnContext(ctx, "attribute is not known and has no effect", "attribute", "additionalParams."+name)
 	}

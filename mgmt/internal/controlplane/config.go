@@ -11,8 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/kubeversion"
 )
 
-// The documents of kubeadm's configuration, as far as the driver sets them (kubeadm.k8s.io/v1beta4 and, where
-// it differs, v1beta3).
+// The documents of kubeadm's configuration, with the fields that the driver sets (kubeadm.k8s.io/v1beta4 and, where it
+// differs, v1beta3).
 type (
 	typeMeta struct {
 		APIVersion string `yaml:"apiVersion"`
@@ -34,7 +34,7 @@ type (
 		Name                  string   `yaml:"name,omitempty"`
 		CRISocket             string   `yaml:"criSocket,omitempty"`
 		KubeletExtraArgs      any      `yaml:"kubeletExtraArgs,omitempty"`
-		Taints                *[]Taint `yaml:"taints,omitempty"` // nil: what kubeadm does by itself
+		Taints                *[]Taint `yaml:"taints,omitempty"` // nil: kubeadm's default
 		IgnorePreflightErrors []string `yaml:"ignorePreflightErrors,omitempty"`
 	}
 	extraArg struct {
@@ -78,10 +78,11 @@ type (
 	}
 )
 
-// containerdSocket is named so that a machine with several container runtimes is no question to kubeadm.
+// containerdSocket is in the configuration because kubeadm fails on a machine with several container runtimes if none is
+// named.
 const containerdSocket = "unix:///run/containerd/containerd.sock"
 
-// kind is the head of a document, in the newest form that this version of kubeadm reads: v1beta4 since 1.31
+// kind returns the head of a document in the newest API version that this version of kubeadm reads: v1beta4 since 1.31
 // (kubernetes.io, "kubeadm Configuration (v1beta4)").
 func (k Kubeadm) kind(name string) typeMeta {
 	if kubeversion.Minor(k.Version) < 31 {
@@ -104,8 +105,8 @@ func bootstrapTokenFor(token string, ttl time.Duration) bootstrapToken {
 		Groups: []string{"system:bootstrappers:kubeadm:default-node-token"}}
 }
 
-// registration is what a node is told of itself. The address is given to the kubelet, which would take that of
-// the default route, the wrong one on a machine in several networks.
+// registration returns the registration of a node. It sets the node's address, because the kubelet would choose the address
+// of the default route, which is wrong on a machine in several networks.
 func (k Kubeadm) registration(n mgmt.Node) nodeRegistration {
 	given := k.Register(n)
 	args := []extraArg{{"node-ip", n.IP.String()}}
@@ -146,7 +147,7 @@ func (k Kubeadm) joinConfig(n mgmt.Node, b Bootstrap, c Credentials, controlPlan
 	return j
 }
 
-// Marshal writes YAML documents.
+// Marshal returns the documents as YAML.
 func Marshal(documents ...any) ([]byte, error) {
 	var out bytes.Buffer
 	e := yaml.NewEncoder(&out)

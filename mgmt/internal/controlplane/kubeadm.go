@@ -1,5 +1,5 @@
-// Package controlplane runs kubeadm, or a script of the package that runs it, on machines. It knows of machines only, not of operations on a
-// cluster.
+// Package controlplane runs kubeadm, or a script of the package that runs kubeadm, on machines. It works on given machines
+// and does not depend on operations of a cluster.
 package controlplane
 
 import (
@@ -19,57 +19,57 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// Program makes machines nodes.
+// Program sets up machines as nodes of a cluster.
 type Program interface {
-	// Init makes the first control-plane node.
+	// Init sets up the first control-plane node.
 	Init(ctx context.Context, n mgmt.Node) error
-	// Join makes a further node.
+	// Join adds a node to the cluster.
 	Join(ctx context.Context, n mgmt.Node, b Bootstrap, c Credentials, controlPlane bool) error
 }
 
-// Bootstrap is what later steps must know of the new control plane. It is journaled: no secret in it.
+// Bootstrap describes the control plane for nodes that join. It is stored in the journal, so it has no secret.
 type Bootstrap struct {
-	Endpoint string // host:port of the API, as nodes are told
-	CAHash   string // sha256:..., which joining nodes pin
-	Version  string `json:",omitempty"` // of Kubernetes, of a cluster that exists
+	Endpoint string // host:port of the API for nodes
+	CAHash   string // sha256:..., by which joining nodes verify the CA
+	Version  string `json:",omitempty"` // version of Kubernetes; only of an existing cluster
 }
 
-// Credentials let machines join. They are never stored.
+// Credentials allow machines to join. They are never stored.
 type Credentials struct {
 	Token          string
-	CertificateKey string // for control-plane nodes
+	CertificateKey string // for control-plane nodes only
 }
 
-// Kubeadm is the Program that gives kubeadm its configuration itself.
+// Kubeadm is a Program that runs kubeadm with a configuration that the driver writes.
 type Kubeadm struct {
-	Version                  string // of Kubernetes
+	Version                  string // version of Kubernetes
 	Endpoint                 string // host:port of the API
 	PodSubnet, ServiceSubnet string
-	SANs                     []string // names and addresses that clients of the API may use
-	Components               []any    // configuration files of components that are not as kubeadm has them by itself
+	SANs                     []string // names and addresses of the API for its certificate
+	Components               []any    // configuration documents of components that differ from kubeadm's defaults
 	IgnorePreflight          []string
 	Register                 func(mgmt.Node) Registration
 }
 
-// Registration is what a node has from the beginning.
+// Registration has the labels and taints with which a node registers.
 type Registration struct {
-	Labels string   // as the option of the kubelet takes them
-	Taints *[]Taint // nil: what kubeadm does by itself
+	Labels string   // in the form of the kubelet's option
+	Taints *[]Taint // nil: kubeadm's default
 }
 
-// Taint of a node, as kubeadm's configuration has it.
+// Taint is a taint of a node in the form of kubeadm's configuration.
 type Taint struct {
 	Key    string `yaml:"key"`
 	Value  string `yaml:"value,omitempty"`
 	Effect string `yaml:"effect"`
 }
 
-// InitConfig is what kubeadm init is given.
+// InitConfig returns the configuration for kubeadm init.
 func (k Kubeadm) InitConfig(n mgmt.Node) ([]byte, error) {
 	return Marshal(append([]any{k.initConfiguration(n), k.clusterConfiguration()}, k.Components...)...)
 }
 
-// JoinConfig is what kubeadm join is given.
+// JoinConfig returns the configuration for kubeadm join.
 func (k Kubeadm) JoinConfig(n mgmt.Node, b Bootstrap, c Credentials, controlPlane bool) ([]byte, error) {
 	return Marshal(k.joinConfig(n, b, c, controlPlane))
 }
@@ -92,7 +92,7 @@ func (k Kubeadm) Join(ctx context.Context, n mgmt.Node, b Bootstrap, c Credentia
 	return run(ctx, n, config, "join")
 }
 
-// createToken lets machines join with a token, until it expires.
+// createToken creates a bootstrap token in the cluster.
 func (k Kubeadm) createToken(ctx context.Context, n mgmt.Node, token string) error {
 	config, err := Marshal(initConfiguration{typeMeta: k.kind("InitConfiguration"), BootstrapTokens: []bootstrapToken{bootstrapTokenFor(token, tokenTTL)}})
 	if err != nil {
@@ -101,31 +101,31 @@ func (k Kubeadm) createToken(ctx context.Context, n mgmt.Node, token string) err
 	return run(ctx, n, config, "token", "create")
 }
 
-// run gives kubeadm its configuration on standard input, so that no file with a token stays on the
-// machine. sshd's standard input is a socket, which /dev/stdin cannot open: hence the pipe.
+// run passes the configuration to kubeadm on standard input, so that no file with a token stays on the machine. The
+// standard input of sshd is a socket, which /dev/stdin cannot open, so cat feeds it through a pipe.
 func run(ctx context.Context, n mgmt.Node, config []byte, verb ...string) error {
 	argv := slices.Concat([]string{"sh", "-c", `cat | "$@"`, "sh", "flock", lock, "kubeadm"}, verb, []string{"--config", "/dev/stdin"})
 	return jointoken.Masked(n.RunRoot(ctx, argv, bytes.NewReader(config), nil, nil))
 }
 
-// lock is held on a machine while kubeadm changes it: what a process has begun that died runs on there,
-// and two at once would spoil each other's work.
+// lock is held on a machine while kubeadm changes it. A kubeadm that was started by a process that has died continues to
+// run, and two kubeadm at the same time would corrupt each other's files.
 const lock = "/run/vnfkit-kubeadm.lock"
 
-// Await waits until kubeadm does not run on a machine any more.
+// Await waits until no kubeadm runs on a machine.
 func Await(ctx context.Context, n mgmt.Node) error {
 	return n.RunRoot(ctx, []string{"flock", lock, "true"}, nil, nil, nil)
 }
 
-// Reset ends what kubeadm has started on a machine, and removes its files.
+// Reset stops what kubeadm has started on a machine, and removes its files.
 func Reset(ctx context.Context, n mgmt.Node) error {
 	return n.RunRoot(ctx, []string{"flock", lock, "kubeadm", "reset", "--force"}, nil, nil, nil)
 }
 
-// leftovers are the files by which kubeadm knows that a machine is, or was, a node.
+// leftovers succeeds on a machine that is, or was, a node: it looks for files of kubeadm.
 const leftovers sshexec.Shell = "test -e /etc/kubernetes/kubelet.conf || test -e /etc/kubernetes/pki/ca.crt || test -e /etc/kubernetes/manifests/kube-apiserver.yaml"
 
-// IsUsed reports whether kubeadm has run on a machine.
+// IsUsed reports whether kubeadm has made a machine a node before.
 func IsUsed(ctx context.Context, n mgmt.Node) (bool, error) {
 	err := n.SSH.Exec(ctx, sshexec.Command{Shell: leftovers, Root: true})
 	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && exit.Code == 1 {
@@ -144,7 +144,7 @@ func Describe(ctx context.Context, n mgmt.Node, endpoint string) (Bootstrap, err
 	return Bootstrap{Endpoint: endpoint, CAHash: hash}, err
 }
 
-// CAHash is the pin of a certificate authority as kubeadm takes it: over the public key info.
+// CAHash returns the hash of a CA certificate in the form of kubeadm: over the public key info.
 func CAHash(data []byte) (string, error) {
 	block, _ := pem.Decode(data)
 	if block == nil {
@@ -158,5 +158,5 @@ func CAHash(data []byte) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// initTokenTTL is how long the token of init is valid if the driver does not revoke it.
+// initTokenTTL bounds the life of the token of kubeadm init in case the driver cannot revoke it.
 const initTokenTTL = time.Minute

@@ -7,7 +7,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
 )
 
-// TestBootstrapIsStored: journals of older versions have the description of a cluster in this form.
+// TestBootstrapIsStored checks the stored form of Bootstrap, because journals of older versions have it.
 func TestBootstrapIsStored(t *testing.T) {
 	t.Parallel()
 	for want, b := range map[string]controlplane.Bootstrap{

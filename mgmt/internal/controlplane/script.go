@@ -15,26 +15,27 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// Script is the Program of a package, by Tacker's contract.
+// Script is a Program that runs a script of the package, as in Tacker's contract.
 type Script struct {
-	Name string                                   // in the package
+	Name string                                   // path in the package
 	Open func(name string) (io.ReadCloser, error) // opens files of the package
-	// Masters are the control-plane nodes. The first one makes the cluster: scripts of Tacker initialise a new cluster on the node that
-	// finds its own address there.
+	// Masters are the control-plane nodes. The first one initialises the cluster: Tacker's scripts run kubeadm init on the
+	// node whose address is first in the list.
 	Masters                  []mgmt.Node
-	API                      string // host
+	API                      string // host of the API
 	PodSubnet, ServiceSubnet string
 	Env                      map[string]string // the proxy of the nodes
 	Registries               client.Connections
 }
 
-// scriptFile is where Tacker puts the package's script.
+// scriptFile is the path on machines to which Tacker uploads the package's script.
 const scriptFile = "/tmp/install_k8s_cluster.sh"
 
-// scriptLock is held while the script runs, by the login user; not by what the script leaves running (flock -o).
+// scriptLock is held by the login user while the script runs. Processes that the script leaves running do not hold it
+// (flock -o).
 const scriptLock = scriptFile + ".lock"
 
-// Upload puts the script on a machine.
+// Upload uploads the script to a machine.
 func (s Script) Upload(ctx context.Context, n mgmt.Node) error {
 	f, err := s.Open(s.Name)
 	if err != nil {
@@ -44,15 +45,15 @@ func (s Script) Upload(ctx context.Context, n mgmt.Node) error {
 	return n.SSH.Upload(ctx, f, sshexec.File{Path: scriptFile, Mode: 0o755})
 }
 
-// AwaitScript waits until the script does not run on a machine any more.
+// AwaitScript waits until the script does not run on a machine.
 func AwaitScript(ctx context.Context, n mgmt.Node) error {
 	return n.SSH.Run(ctx, []string{"flock", scriptLock, "true"}, nil, nil, nil)
 }
 
-// keptOutput is how much of a script's output is kept: its contract is in the last lines.
+// keptOutput bounds the output of a script that is stored: the lines of the contract are the last ones.
 const keptOutput = 1 << 20
 
-// Init implements Program. The token that it prints is not used.
+// Init implements Program. It ignores the token that the script prints.
 func (s Script) Init(ctx context.Context, n mgmt.Node) error {
 	out, faults := linux.Tail{Most: keptOutput}, linux.Tail{Most: keptOutput}
 	if err := s.run(ctx, n, s.masterArgs(), nil, &out, &faults); err != nil {
@@ -67,16 +68,16 @@ func (s Script) Init(ctx context.Context, n mgmt.Node) error {
 	return nil
 }
 
-// maxScriptTail bounds what an error shows of a script's output.
+// maxScriptTail bounds how much of a script's output an error quotes.
 const maxScriptTail = 1 << 10
 
-// scriptTail returns the end of a script's output without credentials. They are masked before the text is cut.
+// scriptTail returns the end of a script's output. It masks credentials before it cuts the text.
 func scriptTail(text string) string {
 	text = jointoken.MaskedText(strings.TrimSpace(text))
 	return strings.ToValidUTF8(text[max(0, len(text)-maxScriptTail):], "")
 }
 
-// Line returns what follows label on the last line that begins with it.
+// Line returns the text after label on the last line that begins with label.
 func Line(out, label string) string {
 	found := ""
 	for line := range strings.Lines(out) {
@@ -87,7 +88,7 @@ func Line(out, label string) string {
 	return found
 }
 
-// masterArgs are the arguments for control-plane nodes.
+// masterArgs returns the arguments of the script that are the same for all control-plane nodes.
 func (s Script) masterArgs() []string {
 	var ips []string
 	for _, m := range s.Masters {
@@ -96,8 +97,8 @@ func (s Script) masterArgs() []string {
 	return []string{"-m", strings.Join(ips, ","), "-i", s.API, "-p", s.PodSubnet, "-a", s.ServiceSubnet}
 }
 
-// Join implements Program. Tacker's contract has the credentials on the command line:
-// the one place where we do that, and they are revoked after the batch.
+// Join implements Program. Tacker's contract has credentials on the command line. No other code does this, and the driver
+// revokes the credentials after the joins.
 func (s Script) Join(ctx context.Context, n mgmt.Node, b Bootstrap, c Credentials, controlPlane bool) error {
 	join := []string{"-t", c.Token, "-s", strings.TrimPrefix(b.CAHash, "sha256:")}
 	secrets := []string{c.Token}
@@ -126,8 +127,8 @@ func (s Script) run(ctx context.Context, n mgmt.Node, args, secrets []string, st
 	return jointoken.Masked(n.SSH.Exec(ctx, sshexec.Command{Argv: argv, Env: env, Secrets: secrets, Stdout: stdout, Stderr: stderr}))
 }
 
-// httpRegistries is the list of registries without TLS in the form that Tacker's script puts into
-// daemon.json: "a:5000","b:5000".
+// httpRegistries returns the registries without TLS in the form that Tacker's script writes into daemon.json:
+// "a:5000","b:5000".
 func (s Script) httpRegistries() string {
 	var out []string
 	for _, r := range s.Registries {

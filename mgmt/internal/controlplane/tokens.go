@@ -18,21 +18,22 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// tokenTTL is how long a token is valid. Another one is made when half of that has passed, and all are revoked after the joins.
+// tokenTTL is how long a token is valid. The driver makes a new one after half of this time, and revokes all tokens after
+// the joins.
 const tokenTTL = 30 * time.Minute
 
-// Tokens makes the credentials of the joins of one phase, when the first join asks for them.
+// Tokens makes the credentials for the joins of one phase. It makes them when the first join asks for them.
 type Tokens struct {
-	Kubeadm func() Kubeadm // of the version that the cluster is known to have by then
+	Kubeadm func() Kubeadm // called when a token is needed, because the version of an existing cluster is read only then
 	Kube    *clusternodes.Cluster
-	State   *vnflcm.State // where it is noted what must be revoked
+	State   *vnflcm.State // has the ids of tokens that must be revoked
 
 	mu   sync.Mutex
 	made time.Time
 	now  Credentials
 }
 
-// Credentials returns credentials that live for a while yet.
+// Credentials returns credentials that are valid for at least half of tokenTTL.
 func (b *Tokens) Credentials(ctx context.Context, controlPlane bool) (Credentials, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,7 +55,7 @@ func (b *Tokens) Credentials(ctx context.Context, controlPlane bool) (Credential
 		if err := b.State.Put(ctx, certificatesState, time.Now()); err != nil {
 			return Credentials{}, err
 		}
-		// The key is the last line.
+		// kubeadm prints the key on the last line.
 		if b.now.CertificateKey, err = output(ctx, leader, "kubeadm", "init", "phase", "upload-certs", "--upload-certs"); err != nil {
 			return Credentials{}, err
 		}
@@ -62,11 +63,12 @@ func (b *Tokens) Credentials(ctx context.Context, controlPlane bool) (Credential
 	return b.now, nil
 }
 
-// tokenState is where the ids of the tokens are noted that must be revoked, by whichever process comes to it.
-// The id, the part before the dot, is public.
+// tokenState is the prefix of the state keys of tokens that must be revoked. A later process reads them if this one dies.
+// The id of a token, the part before the dot, is not secret.
 const tokenState = "jointoken/"
 
-// create notes the id of the token before it is made: a process that dies leaves it to be revoked.
+// create records the id of the token before it creates the token, so that another process can revoke the token if this one
+// dies.
 func (b *Tokens) create(ctx context.Context, leader mgmt.Node, token string) error {
 	id, _, _ := strings.Cut(token, ".")
 	if err := b.State.Put(ctx, tokenState+id, time.Now()); err != nil {
@@ -75,15 +77,16 @@ func (b *Tokens) create(ctx context.Context, leader mgmt.Node, token string) err
 	return b.Kubeadm().createToken(ctx, leader, token)
 }
 
-// certificatesState is where it is noted that certificates for control-plane nodes are in the cluster, encrypted.
+// certificatesState is the state key that records that encrypted certificates for control-plane nodes are stored in the
+// cluster.
 const certificatesState = "uploadedcertificates"
 
-// certificatesToken is how kubeadm describes the token by which those certificates end (cmd/phases/copycerts). A
-// machine could join with it.
+// certificatesToken is kubeadm's description of the token that bounds the life of these certificates
+// (cmd/phases/copycerts). A machine could join with this token, so it must be revoked.
 const certificatesToken = "Proxy for managing TTL for the kubeadm-certs secret"
 
-// Revoke ends every token that was made for the cluster, and the certificates that were put into it. They would live on
-// otherwise.
+// Revoke deletes every token that was made for the cluster, and the uploaded certificates. Without it they would remain
+// valid for some time.
 func (b *Tokens) Revoke(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -99,7 +102,7 @@ func (b *Tokens) Revoke(ctx context.Context) error {
 	return errors.Join(err, b.removeCertificates(ctx))
 }
 
-// removeCertificates takes back what "upload-certs" has put into the cluster, if it has.
+// removeCertificates deletes the certificates that "upload-certs" has stored in the cluster, if there are any.
 func (b *Tokens) removeCertificates(ctx context.Context) error {
 	noted, err := b.State.Keys(ctx, certificatesState)
 	if len(noted) == 0 || err != nil {
@@ -118,12 +121,12 @@ func (b *Tokens) removeCertificates(ctx context.Context) error {
 	return b.State.Delete(ctx, certificatesState)
 }
 
-// revoke deletes the token of that id, if there is one.
+// revoke deletes the token with this id, if it exists.
 func (b *Tokens) revoke(ctx context.Context, id string) error {
 	return b.Kube.Delete(ctx, "kube-system", "secret", "bootstrap-token-"+id)
 }
 
-// output is the last line that a command prints.
+// output returns the last line that a command prints.
 func output(ctx context.Context, n mgmt.Node, argv ...string) (string, error) {
 	out, err := n.SSH.Output(ctx, sshexec.Command{Argv: argv, Root: true})
 	if err != nil {
@@ -137,13 +140,13 @@ func output(ctx context.Context, n mgmt.Node, argv ...string) (string, error) {
 	return last, nil
 }
 
-// RevokeAll deletes every bootstrap token of a cluster that has just been made: kubeadm init insists on one,
-// and a package's script prints one. Joins use fresh ones.
+// RevokeAll deletes every bootstrap token of a new cluster: kubeadm init always makes one, and a package's script prints
+// one. Joins use new tokens.
 func (b *Tokens) RevokeAll(ctx context.Context, n mgmt.Node) error {
 	return b.revokeListed(ctx, n, func(string) bool { return true })
 }
 
-// revokeListed deletes the bootstrap tokens whose description is as wanted, asking kubeadm on a node which there are.
+// revokeListed deletes the bootstrap tokens whose description is wanted. It runs kubeadm on a node to list the tokens.
 func (b *Tokens) revokeListed(ctx context.Context, n mgmt.Node, wanted func(description string) bool) error {
 	out, err := n.SSH.Output(ctx, sshexec.Command{Argv: []string{"kubeadm", "token", "list", "-o", "json"}, Root: true})
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package jointoken makes the bootstrap tokens with which machines join a cluster, and keeps them, and certificate keys, out of texts.
+// Package jointoken makes bootstrap tokens, with which machines join a cluster, and masks them and certificate keys in
+// texts.
 package jointoken
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// New makes a bootstrap token: 6 and 16 characters of a-z and 0-9.
+// New returns a bootstrap token: 6 and 16 characters of a-z and 0-9, separated by a dot.
 func New() string { return RandomText(6) + "." + RandomText(16) }
 
 // RandomText returns n characters of a-z and 0-9.
@@ -29,12 +30,12 @@ func RandomText(n int) string {
 	return string(out)
 }
 
-// credentialForms are bootstrap tokens (kubernetes.io, "Bootstrap token format") and certificate keys, which
-// have the form of a CA hash but no "sha256:" before them.
+// credentialForms matches bootstrap tokens (kubernetes.io, "Bootstrap token format") and certificate keys. A certificate
+// key has the form of a CA hash without "sha256:".
 var credentialForms = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|(sha256:)?\b[0-9a-f]{64}\b`)
 
-// Masked takes credentials out of what kubeadm or a script printed, also those that they made themselves, and the
-// advice that kubeadm ends with: the last line is what a reader sees first.
+// Masked masks credentials in the standard error of kubeadm or of a script, also credentials that the program made itself.
+// It removes the advice that kubeadm prints at the end, because readers look at the last line first.
 func Masked(err error) error {
 	e, ok := errors.AsType[*sshexec.ExitError](err)
 	if !ok {
@@ -45,7 +46,7 @@ func Masked(err error) error {
 	return &out
 }
 
-// MaskedText takes credentials out of a text.
+// MaskedText masks credentials in a text.
 func MaskedText(text string) string {
 	return credentialForms.ReplaceAllStringFunc(text, func(found string) string {
 		if strings.HasPrefix(found, "sha256:") {

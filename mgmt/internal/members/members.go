@@ -1,4 +1,5 @@
-// Package members changes the members of etcd on control-plane nodes. It knows of machines only, not of operations on a cluster.
+// Package members changes the members of etcd on control-plane nodes. It works on given machines and does not depend on
+// operations of a cluster.
 package members
 
 import (
@@ -22,12 +23,12 @@ import (
 
 // Etcd is the etcd of a cluster.
 type Etcd struct {
-	Ask []mgmt.Node       // the control-plane nodes through which etcd is asked
+	Ask []mgmt.Node       // control-plane nodes through which requests are sent to etcd
 	Op  *vnflcm.Operation // for reports and warnings
 }
 
-// Order decides whether etcd keeps its quorum with the members of all these nodes out at once, and returns the ids of the VNFCs in the
-// order in which the members may leave. It is an error that is etcd.ErrQuorum if they may not.
+// Order checks that etcd keeps its quorum without the members of all these nodes, and returns the ids of the VNFCs in the
+// order in which their members may be removed. The error wraps etcd.ErrQuorum if they may not be removed.
 func (e Etcd) Order(ctx context.Context, leaving []mgmt.Node) (ids []string, err error) {
 	return ids, withEtcd(ctx, e.Ask, leaving, func(client *etcd.Client, members []etcd.Member) error {
 		order, err := planRemoval(ctx, client, members, leaving)
@@ -39,7 +40,7 @@ func (e Etcd) Order(ctx context.Context, leaving []mgmt.Node) (ids []string, err
 	})
 }
 
-// inOrder sorts the targets as their members are in the order; those that have none come first.
+// inOrder returns the ids of the targets in the order of their members. Targets without a member come first.
 func inOrder(targets []mgmt.Node, members []etcd.Member, order []uint64) (ids []string) {
 	place := func(n mgmt.Node) int {
 		return slices.IndexFunc(order, func(id uint64) bool { return slices.Contains(idsOn(members, []mgmt.Node{n}), id) })
@@ -52,13 +53,14 @@ func inOrder(targets []mgmt.Node, members []etcd.Member, order []uint64) (ids []
 	return ids
 }
 
-// etcdPort is where etcd has its clients on a control-plane node (kubeadm, constants.EtcdListenClientPort).
+// etcdPort is the port of etcd for clients on a control-plane node (kubeadm, constants.EtcdListenClientPort).
 const etcdPort = "2379"
 
-// etcdAttempt bounds how long etcd is looked for by way of one control-plane node.
+// etcdAttempt bounds the requests to etcd through one control-plane node.
 const etcdAttempt = 30 * time.Second
 
-// openEtcd makes a client that asks the member of that node, through SSH, as who kubeadm made for it.
+// openEtcd returns a client of the etcd member on a node. The client connects through SSH and uses the client certificate
+// that kubeadm made on the node.
 func openEtcd(ctx context.Context, n mgmt.Node) (*etcd.Client, error) {
 	files := map[string][]byte{}
 	for _, path := range []string{etcd.CAFile, etcd.CertFile, etcd.KeyFile} {
@@ -75,8 +77,8 @@ func openEtcd(ctx context.Context, n mgmt.Node) (*etcd.Client, error) {
 	return etcd.Open(etcd.Config{Endpoint: "https://" + net.JoinHostPort(n.IP.String(), etcdPort), TLS: config, Dial: n.SSH.DialContext})
 }
 
-// withEtcd calls fn with a client of the first of these nodes where etcd answers, and has a leader; without one
-// anywhere, with that of any that answers. The members at the addresses of targets are not asked.
+// withEtcd calls fn with a client of the first of these nodes whose etcd answers and has a leader. If no etcd has a leader,
+// it uses a node whose etcd answers. The members on targets are not asked for their health.
 func withEtcd(ctx context.Context, through, targets []mgmt.Node, fn func(*etcd.Client, []etcd.Member) error) error {
 	type answer struct {
 		client  *etcd.Client
@@ -93,7 +95,7 @@ func withEtcd(ctx context.Context, through, targets []mgmt.Node, fn func(*etcd.C
 			}
 			continue
 		}
-		defer client.Close() //nolint:errcheck // whatever was asked has been answered
+		defer client.Close() //nolint:errcheck // all requests have been answered
 		if slices.ContainsFunc(members, func(m etcd.Member) bool { return m.Leader }) {
 			return fn(client, members)
 		}
@@ -120,7 +122,7 @@ func lookAtEtcd(ctx context.Context, n mgmt.Node, targets []mgmt.Node) (client *
 	return client, members, err
 }
 
-// onOne reports whether the member is that of one of the nodes: whose address it has.
+// onOne reports whether the member runs on one of the nodes, by its address.
 func onOne(m etcd.Member, nodes []mgmt.Node) bool {
 	return slices.ContainsFunc(nodes, func(n mgmt.Node) bool { return m.At(n.IP) })
 }
@@ -134,9 +136,9 @@ func idsOn(members []etcd.Member, nodes []mgmt.Node) (ids []uint64) {
 	return ids
 }
 
-// planRemoval decides whether the members of the targets may go, all of them, and their replacements can join. If
-// the others are a majority without them, nobody asks the targets; otherwise it matters which of them are alive,
-// and they are asked, by etcd's own port and from the node that is asked.
+// planRemoval checks that all members of the targets may be removed, and that their replacements can join afterwards. If
+// the remaining members are a majority without the targets, the targets are not asked. Otherwise the answer depends on
+// which targets are alive, so the node that is asked connects to the etcd port of each target.
 func planRemoval(ctx context.Context, client *etcd.Client, members []etcd.Member, targets []mgmt.Node) (order []uint64, err error) {
 	order, err = etcd.PlanRemoval(members, idsOn(members, targets)...)
 	if errors.Is(err, etcd.ErrQuorum) {
@@ -151,7 +153,8 @@ func planRemoval(ctx context.Context, client *etcd.Client, members []etcd.Member
 	return order, etcd.CheckJoin(members, idsOn(members, targets)...)
 }
 
-// Remove takes the member of the first of these nodes out, when all of them may leave. The other nodes are those that leave later.
+// Remove removes the etcd member of the first of these nodes, if all of them may leave. The remaining nodes in the list
+// will leave later.
 func (e Etcd) Remove(ctx context.Context, leaving []mgmt.Node) error {
 	n, targets := leaving[0], leaving
 	return withEtcd(ctx, e.Ask, targets, func(client *etcd.Client, members []etcd.Member) error {
@@ -173,8 +176,9 @@ func (e Etcd) Remove(ctx context.Context, leaving []mgmt.Node) error {
 	})
 }
 
-// moveLeader hands leadership over before the leader goes, so that nobody waits for an election. It is asked
-// itself: the others follow it, so it is alive. If it cannot any more, they elect another one.
+// moveLeader moves leadership to another member before the leader is removed, so that the cluster does not wait for an
+// election. The leader itself must do this, and it is alive because it has followers. If it fails, the remaining members
+// elect a new leader.
 func (e Etcd) moveLeader(ctx context.Context, client *etcd.Client, leader etcd.Member, members []etcd.Member) {
 	i := slices.IndexFunc(members, func(m etcd.Member) bool { return m.Healthy && !m.Learner && m.ID != leader.ID })
 	if i < 0 {
@@ -186,9 +190,9 @@ func (e Etcd) moveLeader(ctx context.Context, client *etcd.Client, leader etcd.M
 	}
 }
 
-// Clear removes what joins that were cut short have left in etcd: learners, of which it takes one at a
-// time, and any member at the address of the node that will join. It is called when no join is under way, and
-// before the machine is reset: a voting member must still be alive to be taken out of two.
+// Clear removes members that interrupted joins have left in etcd: learners, because etcd accepts only one at a time, and
+// any member at the address of the node that will join. Call it while no join runs, and before the machine is reset: etcd
+// removes one of two voting members only while both are alive.
 func (e Etcd) Clear(ctx context.Context, n mgmt.Node) error {
 	others := cluster.New(clusternodes.Without(e.Ask, []mgmt.Node{n}))
 	defer others.Close()
@@ -201,7 +205,7 @@ func (e Etcd) Clear(ctx context.Context, n mgmt.Node) error {
 		return poll(ctx, func() error {
 			refused = e.clearBy(ctx, leader, n)
 			if errors.Is(refused, etcd.ErrQuorum) {
-				return refused // the member may be starting yet: the join that was cut short had just made it vote
+				return refused // the member may still be starting: the interrupted join has just made it a voting member
 			}
 			return nil
 		})
@@ -209,7 +213,7 @@ func (e Etcd) Clear(ctx context.Context, n mgmt.Node) error {
 	return cmp.Or(refused, err)
 }
 
-// memberRecovery is how long the etcd of a join that was cut short may take to come up again.
+// memberRecovery bounds how long the etcd of an interrupted join may take to start.
 const memberRecovery = time.Minute
 
 func (e Etcd) clearBy(ctx context.Context, leader, n mgmt.Node) error {
@@ -234,7 +238,8 @@ func (e Etcd) clearBy(ctx context.Context, leader, n mgmt.Node) error {
 	})
 }
 
-// Await waits until etcd has a healthy voting member on each of these nodes, and none that is on neither these nor other nodes.
+// Await waits until etcd has a healthy voting member on each of the joined nodes, and no member outside of joined and
+// others.
 func (e Etcd) Await(ctx context.Context, joined, others []mgmt.Node) error {
 	return poll(ctx, func() error {
 		return withEtcd(ctx, joined, nil, func(_ *etcd.Client, members []etcd.Member) error {
@@ -243,8 +248,8 @@ func (e Etcd) Await(ctx context.Context, joined, others []mgmt.Node) error {
 	})
 }
 
-// checkMembers finds what is wrong with the members on the nodes that have joined. Others may be members already:
-// their joins were cut short, or are journaled no more.
+// checkMembers returns the faults of the members on the nodes that have joined. The nodes in others may have members
+// already, from joins that were interrupted or are no longer in the journal.
 func checkMembers(members []etcd.Member, joined, others []mgmt.Node) error {
 	var faults []error
 	seen := map[string]bool{}
@@ -271,7 +276,7 @@ func checkMembers(members []etcd.Member, joined, others []mgmt.Node) error {
 	return errors.Join(faults...)
 }
 
-// poll calls try until it succeeds; when ctx ends, the last reason is in the error.
+// poll calls try until it succeeds. If ctx ends first, the error has the last error of try.
 func poll(ctx context.Context, try func() error) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 5*time.Second

@@ -1,4 +1,5 @@
-// Package nodedrain lets nodes leave a cluster: their pods move to other nodes, and their Node objects are deleted when the machines are gone.
+// Package nodedrain removes nodes from a cluster: it moves their pods to other nodes, and deletes their Node objects after
+// the machines have been deleted.
 package nodedrain
 
 import (
@@ -14,11 +15,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// leavingState is where the Node objects of machines that will be removed are noted, by VNFC id. The start hook of an
-// operation writes them and the end hook deletes them.
+// leavingState is the prefix of the state keys that record the Node objects of machines that will be removed, by VNFC id.
+// The start hook of an operation writes them, and the end hook deletes the Node objects and the keys.
 const leavingState = "leaving-node/"
 
-// leavingNode identifies a Node object. The machine that takes the place of the old one may have its name and address.
+// leavingNode identifies a Node object by its UID, because a replacement machine may have the same name and address.
 type leavingNode struct {
 	Name string
 	UID  types.UID
@@ -27,9 +28,10 @@ type leavingNode struct {
 // stopLimit bounds how long a machine may take to stop. Nova cuts the power after one minute by default.
 const stopLimit = 2 * time.Minute
 
-// Withdraw empties a node whose machine will be removed: steps "record-node", "stop-machine" (unless the node is Ready)
-// and "drain". The Node object stays until DeleteNodes: without it Kubernetes starts the pods of the node elsewhere, and
-// on a node that is not Ready they may still run and write to their volumes.
+// Withdraw drains a node whose machine will be removed: steps "record-node", "stop-machine" (unless the node is Ready) and
+// "drain". It does not delete the Node object, which DeleteNodes does after the machine has been deleted. Without a Node
+// object Kubernetes would start the pods elsewhere, while on a node that is not Ready they may still run and write to their
+// volumes.
 func Withdraw(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cluster, n mgmt.Node, o cluster.DrainOptions) error {
 	silent, err := RecordNode(ctx, op, kube, n)
 	if err != nil {
@@ -43,7 +45,8 @@ func Withdraw(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Clus
 	return Drain(ctx, op, kube, n, o)
 }
 
-// RecordNode notes the Node object of a machine: step "record-node". It reports whether the node is not Ready.
+// RecordNode records the Node object of a machine in the state, and reports whether the node is not Ready. It is the step
+// "record-node".
 func RecordNode(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cluster, n mgmt.Node) (silent bool, err error) {
 	return vnflcm.Run(ctx, op, vnflcm.Step[bool]{Name: "record-node", On: n.ID, Do: func(ctx context.Context) (silent bool, err error) {
 		err = mgmt.Within(ctx, time.Minute, func(ctx context.Context) error {
@@ -58,7 +61,8 @@ func RecordNode(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cl
 	}})
 }
 
-// StopMachine turns a machine off where the infrastructure driver can: step "stop-machine". Otherwise the machine runs until it is removed.
+// StopMachine stops a machine, if the infrastructure driver supports that. It is the step "stop-machine". Otherwise the
+// machine runs until it is removed.
 func StopMachine(ctx context.Context, op *vnflcm.Operation, n mgmt.Node) error {
 	return vnflcm.Do(ctx, op, "stop-machine", n.ID, func(ctx context.Context) error {
 		err := mgmt.Within(ctx, stopLimit, func(ctx context.Context) error { return op.StopMachine(ctx, n.VNFC) })
@@ -72,12 +76,13 @@ func StopMachine(ctx context.Context, op *vnflcm.Operation, n mgmt.Node) error {
 	})
 }
 
-// DeleteNodes deletes the Node objects of VNFCs whose machines are gone: DeleteNode for each.
+// DeleteNodes calls DeleteNode for each VNFC.
 func DeleteNodes(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cluster, parallel int, gone []vnflcm.VNFC) error {
 	return vnflcm.Each(ctx, parallel, gone, func(ctx context.Context, v vnflcm.VNFC) error { return DeleteNode(ctx, op, kube, v) })
 }
 
-// DeleteNode deletes the Node object that RecordNode has noted of a VNFC whose machine is gone: step "delete-node".
+// DeleteNode deletes the Node object that RecordNode has recorded. Call it after the machine has been deleted. It is the
+// step "delete-node".
 func DeleteNode(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cluster, v vnflcm.VNFC) error {
 	return vnflcm.Do(ctx, op, "delete-node", v.ID, func(ctx context.Context) error {
 		return mgmt.Within(ctx, time.Minute, func(ctx context.Context) error { return deleteNode(ctx, op, kube, v) })
@@ -88,7 +93,7 @@ func deleteNode(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cl
 	var node leavingNode
 	err := op.State().Get(ctx, leavingState+v.ID, &node)
 	if errors.Is(err, vnflcm.ErrNotFound) {
-		return nil // the machine was no node
+		return nil // the machine was not a node
 	}
 	if err != nil {
 		return err
@@ -99,8 +104,8 @@ func deleteNode(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cl
 	return op.State().Delete(ctx, leavingState+v.ID)
 }
 
-// Drain empties a node, if the cluster has it: step "drain". With force, pods that do not leave do not keep it from
-// going.
+// Drain drains a node if it is in the cluster. It is the step "drain". With o.Force, Drain succeeds even if some pods could
+// not be moved.
 func Drain(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cluster, n mgmt.Node, o cluster.DrainOptions) error {
 	if o.Force && o.Policy != cluster.DrainDelete {
 		o.Policy = cluster.DrainContinue

@@ -1,16 +1,17 @@
-// Package nodeprep makes a machine ready for kubeadm: it checks the operating system, writes the hosts file, sets up kernel and container
-// runtime, and installs packages. It knows of machines only, not of operations on a cluster.
+// Package nodeprep prepares a machine for kubeadm: it checks the operating system, writes the hosts file, sets up the
+// kernel and the container runtime, and installs packages. It works on given machines and does not depend on operations of
+// a cluster.
 package nodeprep
 
 import "io"
 
-// Settings are what the machines of a cluster are prepared with.
+// Settings are the settings with which all machines of a cluster are prepared.
 type Settings struct {
-	Version   string // of Kubernetes
+	Version   string // version of Kubernetes
 	Packages  Packages
-	Swap      bool                                     // the kubelet was told to run beside swap
-	CgroupFS  bool                                     // the kubelet manages cgroups itself, not systemd
+	Swap      bool                                     // keep swap on, because the kubelet is configured to accept it
+	CgroupFS  bool                                     // the kubelet manages cgroups itself, without systemd
 	Env       map[string]string                        // the proxy of the machines
-	Secrets   []string                                 // of Env
+	Secrets   []string                                 // secrets in Env
 	Artifacts func(name string) (io.ReadCloser, error) // opens files of the package
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// SetHostName gives a machine the name of its node.
+// SetHostName sets the host name of a machine to the name of its node.
 func SetHostName(ctx context.Context, n mgmt.Node) error {
 	return n.RunRoot(ctx, []string{"hostnamectl", "set-hostname", n.HostName}, nil, nil, nil)
 }
 
-// WriteHosts puts the nodes and other names into /etc/hosts and, where cloud-init writes that file, into its template.
+// WriteHosts writes the nodes and other names into /etc/hosts and, if cloud-init writes that file, also into cloud-init's
+// template.
 func WriteHosts(ctx context.Context, n mgmt.Node, nodes []mgmt.Node, others []mgmt.HostEntry) error {
 	template, err := linux.On(n.SSH).HostsTemplate(ctx)
 	if err != nil {

@@ -13,25 +13,25 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// Packages says where the programs of the nodes come from. It is the parameter "packages".
+// Packages is the parameter "packages": the source of the programs of the nodes.
 type Packages struct {
 	Source            string `json:"source"` // FromImage, FromRepository or FromNowhere; default FromImage
-	linux.Repository         // of Kubernetes packages
+	linux.Repository         // repository of Kubernetes packages
 	ContainerdPackage string `json:"containerd_package"` // containerd (default) or containerd.io
-	ContainerdVersion string `json:"containerd_version"` // as apt takes it after "="; default: whatever is newest
+	ContainerdVersion string `json:"containerd_version"` // in the form of apt after "="; default: the newest
 }
 
-// Where packages come from.
+// The sources of packages.
 const (
-	FromImage      = "image"      // the package sources that the image of the machine is set up with
-	FromRepository = "repository" // those, and a repository for Kubernetes
-	FromNowhere    = "installed"  // the image holds everything
+	FromImage      = "image"      // the package sources that the machine's image has
+	FromRepository = "repository" // the same, and a repository for Kubernetes
+	FromNowhere    = "installed"  // none: the image has all programs
 )
 
 // From returns the source of the packages.
 func (p Packages) From() string { return cmp.Or(p.Source, FromImage) }
 
-// packages is the package system of a node.
+// packages returns the package manager of a node.
 func (s Settings) packages(n mgmt.Node) linux.Packages {
 	return linux.Packages{Machine: linux.On(n.SSH), Env: s.Env, Secrets: s.Secrets}
 }
@@ -40,7 +40,8 @@ func (s Settings) install(ctx context.Context, n mgmt.Node, names ...string) err
 	return s.packages(n).Install(ctx, names...)
 }
 
-// CheckPackages makes sure, before the machine is changed, that its image or its package sources have the programs of a node.
+// CheckPackages checks that the image or the package sources of a machine have the programs of a node. Call it before the
+// machine is changed.
 func (s Settings) CheckPackages(ctx context.Context, n mgmt.Node) error {
 	p := s.Packages
 	switch p.From() {
@@ -61,7 +62,7 @@ var kubePackages = []string{"kubelet", "kubeadm", "kubectl"}
 
 func (p Packages) containerd() string { return cmp.Or(p.ContainerdPackage, "containerd") }
 
-// nodePackages are the packages of a node as apt-get takes them.
+// nodePackages returns the packages of a node as arguments of apt-get.
 func (s Settings) nodePackages() []string {
 	containerd := s.Packages.containerd()
 	if v := s.Packages.ContainerdVersion; v != "" {
@@ -74,7 +75,8 @@ func (s Settings) nodePackages() []string {
 	return names
 }
 
-// InstallPackages installs the programs of a node unless the image has them, and keeps upgrades of the system from changing them.
+// InstallPackages installs the programs of a node, unless the image has them, and prevents upgrades of the system from
+// changing them.
 func (s Settings) InstallPackages(ctx context.Context, n mgmt.Node) error {
 	if s.Packages.From() == FromNowhere {
 		return nil
@@ -85,7 +87,7 @@ func (s Settings) InstallPackages(ctx context.Context, n mgmt.Node) error {
 	return n.RunRoot(ctx, slices.Concat([]string{"apt-mark", "hold"}, kubePackages, []string{s.Packages.containerd()}), nil, nil, nil)
 }
 
-// checkInstalled makes sure that the image has what its operator says.
+// checkInstalled checks that the image has all programs, with the right versions.
 func (s Settings) checkInstalled(ctx context.Context, n mgmt.Node) error {
 	want := "v" + s.Version
 	return expect(ctx, n, []program{
@@ -94,13 +96,13 @@ func (s Settings) checkInstalled(ctx context.Context, n mgmt.Node) error {
 	})
 }
 
-// program is one that the image must have, and what it must say of its version; "" for any.
+// program is a program that the image must have. want is what the program must print; "" accepts any output.
 type program struct {
 	argv []string
 	want string
 }
 
-// expect names all that is missing, or is another version, at once.
+// expect returns one error that names all programs that are missing or have another version.
 func expect(ctx context.Context, n mgmt.Node, programs []program) error {
 	var lacks []string
 	for _, p := range programs {
@@ -122,13 +124,14 @@ func expect(ctx context.Context, n mgmt.Node, programs []program) error {
 	return fmt.Errorf("kubeadm: packages.source is %s, but the image of %s is not so: %s", FromNowhere, n.HostName, strings.Join(lacks, ", "))
 }
 
-// Program is a program that a machine needs, the package that has it, and how the program shows that it is there.
+// Program is a program that a machine needs: the package that has it, and a command that succeeds if the program is
+// installed.
 type Program struct {
 	Package string
 	Shows   []string
 }
 
-// Need installs programs or, where the image has everything, makes sure that they are there.
+// Need installs programs. If the image must have all programs, Need only checks them.
 func (s Settings) Need(ctx context.Context, n mgmt.Node, programs ...Program) error {
 	var names []string
 	var there []program

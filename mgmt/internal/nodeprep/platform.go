@@ -13,10 +13,10 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// platforms are the systems that the built-in preparation is made for: ID and VERSION_ID of os-release(5).
+// platforms are the systems that this package supports: ID and VERSION_ID of os-release(5).
 var platforms = []string{"debian 12", "ubuntu 22.04", "ubuntu 24.04"}
 
-// CheckPlatform refuses other systems before anything is changed.
+// CheckPlatform returns an error if the system of the machine is not supported. It changes nothing.
 func CheckPlatform(ctx context.Context, n mgmt.Node) error {
 	if err := linux.On(n.SSH).CheckRelease(ctx, platforms...); err != nil {
 		return fmt.Errorf("kubeadm: %w, or script_path", err)
@@ -24,15 +24,14 @@ func CheckPlatform(ctx context.Context, n mgmt.Node) error {
 	return nil
 }
 
-// The files by which modules and settings are there after a reboot.
+// The files that load modules and settings when the machine starts.
 const (
 	modulesFile = "/etc/modules-load.d/kubernetes.conf"
 	sysctlFile  = "/etc/sysctl.d/90-kubernetes.conf"
 )
 
-// SetUpSystem makes the kernel ready: swap off, since the kubelet refuses to run beside it unless it is told
-// otherwise, and what Kubernetes and its network add-ons need (kubernetes.io, "Container Runtimes",
-// prerequisites).
+// SetUpSystem sets up the kernel. It turns swap off, because the kubelet refuses to run with swap by default, and sets what
+// Kubernetes and its network add-ons require (kubernetes.io, "Container Runtimes", prerequisites).
 func (s Settings) SetUpSystem(ctx context.Context, n mgmt.Node) error {
 	if !s.Swap {
 		if err := disableSwap(ctx, n); err != nil {
@@ -47,7 +46,7 @@ func (s Settings) SetUpSystem(ctx context.Context, n mgmt.Node) error {
 	if err != nil {
 		return err
 	}
-	if ipv6 { // a kernel without has no such settings
+	if ipv6 { // a kernel without IPv6 lacks these settings
 		settings += "net.bridge.bridge-nf-call-ip6tables = 1\nnet.ipv6.conf.all.forwarding = 1\n"
 	}
 	if err := linux.On(n.SSH).Write(ctx, sysctlFile, []byte(settings), 0o644); err != nil {
@@ -56,8 +55,8 @@ func (s Settings) SetUpSystem(ctx context.Context, n mgmt.Node) error {
 	return n.RunRoot(ctx, []string{"sysctl", "-p", sysctlFile}, nil, nil, nil)
 }
 
-// loadModules loads the kernel modules. modprobe fails also where they are part of the kernel: what counts is
-// what the kernel can do then.
+// loadModules loads the kernel modules. It ignores the exit code of modprobe, which also fails if a module is built into
+// the kernel, and checks the features of the kernel instead.
 func loadModules(ctx context.Context, n mgmt.Node) error {
 	if err := linux.On(n.SSH).Write(ctx, modulesFile, []byte("overlay\nbr_netfilter\n"), 0o644); err != nil {
 		return err
@@ -89,7 +88,7 @@ func loadModules(ctx context.Context, n mgmt.Node) error {
 	return fmt.Errorf("kubeadm: the kernel of %s lacks %s: install the package with its modules, or another kernel", n.HostName, strings.Join(missing, " and "))
 }
 
-// disableSwap turns swap off, now and after a reboot.
+// disableSwap turns swap off, and keeps it off after a reboot.
 func disableSwap(ctx context.Context, n mgmt.Node) error {
 	if err := n.RunRoot(ctx, []string{"swapoff", "-a"}, nil, nil, nil); err != nil {
 		return err
@@ -106,8 +105,8 @@ func disableSwap(ctx context.Context, n mgmt.Node) error {
 	return n.SSH.Upload(ctx, bytes.NewReader(WithoutSwap(table)), file)
 }
 
-// WithoutSwap comments out the swap lines of an fstab (fstab(5): fields are separated by tabs or spaces, the third is
-// the type).
+// WithoutSwap comments out the lines of an fstab that mount swap (fstab(5): fields are separated by tabs or spaces; the
+// third is the type).
 func WithoutSwap(table []byte) []byte {
 	var out bytes.Buffer
 	for line := range bytes.Lines(table) {

@@ -17,11 +17,11 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// cniDir is where network add-ons put their plugins, and kubernetes-cni its own.
+// cniDir is the directory in which network add-ons and the package kubernetes-cni install plugins.
 const cniDir = "/opt/cni/bin"
 
-// linkPlugins shows the plugins of Debian's containernetworking-plugins there too: its containerd looks only
-// where they are, that of others only in cniDir, and add-ons know nothing of either.
+// linkPlugins links the plugins of Debian's package containernetworking-plugins into cniDir. Debian's containerd looks for
+// plugins only in /usr/lib/cni, other builds of containerd only in cniDir, and add-ons assume cniDir.
 const linkPlugins sshexec.Shell = `mkdir -p ` + cniDir + ` && for f in /usr/lib/cni/*; do
 	name=${f##*/}; [ ! -f "$f" ] || [ -e ` + cniDir + `/"$name" ] || ln -s "$f" ` + cniDir + `/"$name" || exit 1
 done`
@@ -51,8 +51,8 @@ func (s Settings) SetUpRuntime(ctx context.Context, n mgmt.Node) error {
 	return linux.On(n.SSH).Unit(ctx, "restart", "containerd")
 }
 
-// findPlugins makes sure that the plugins are there which every network add-on calls: the kubelet's package
-// brings them where it is the project's own, Debian's otherwise.
+// findPlugins makes sure that the basic CNI plugins exist, which every network add-on calls. The kubelet package of the
+// Kubernetes project depends on them; otherwise Debian's package is installed.
 func (s Settings) findPlugins(ctx context.Context, n mgmt.Node) error {
 	for _, install := range []bool{false, true} {
 		if install && s.Packages.From() != FromNowhere {
@@ -70,15 +70,15 @@ func (s Settings) findPlugins(ctx context.Context, n mgmt.Node) error {
 	return fmt.Errorf("kubeadm: %s has no CNI plugins in %s or /usr/lib/cni: its image needs kubernetes-cni or containernetworking-plugins", n.HostName, cniDir)
 }
 
-// runtimeSettings are what containerd's configuration depends on.
+// runtimeSettings are the facts on which containerd's configuration depends.
 type runtimeSettings struct {
-	major, minor   int    // of containerd
+	major, minor   int    // version of containerd
 	pause          string // image of the sandbox container
 	systemdCgroups bool
-	limitedOOM     bool // the machine lets nobody make a process less likely to be killed
+	limitedOOM     bool // no process on the machine may lower its oom_score_adj
 }
 
-// runtimeConfig asks a machine what its configuration of containerd depends on.
+// runtimeConfig reads the facts from a machine and returns containerd's configuration.
 func (s Settings) runtimeConfig(ctx context.Context, n mgmt.Node) ([]byte, error) {
 	printed, err := n.SSH.Output(ctx, sshexec.Command{Argv: []string{"containerd", "--version"}, Root: true})
 	if err != nil {
@@ -100,8 +100,8 @@ func (s Settings) runtimeConfig(ctx context.Context, n mgmt.Node) ([]byte, error
 	return config, err
 }
 
-// RuntimeConfig renders containerd's configuration for what "containerd --version" and "kubeadm config images list" print on a machine,
-// and for its /proc/1/status.
+// RuntimeConfig returns containerd's configuration for a machine, from what "containerd --version" and "kubeadm config
+// images list" print there and from its /proc/1/status.
 func (s Settings) RuntimeConfig(version, images, status string) ([]byte, error) {
 	r := runtimeSettings{systemdCgroups: !s.CgroupFS, pause: pauseImage(images)}
 	var err error
@@ -120,7 +120,7 @@ func (s Settings) RuntimeConfig(version, images, status string) ([]byte, error) 
 	return toml.Marshal(r.config())
 }
 
-// containerdForm has the version in "containerd <where it comes from> 1.7.24 <commit>", with or without a v.
+// containerdForm matches the version in "containerd <origin> 1.7.24 <commit>", with or without a v.
 var containerdForm = regexp.MustCompile(`^containerd \S+ v?([0-9]{1,4})\.([0-9]{1,4})\.`)
 
 func containerdVersion(printed string) (major, minor int, err error) {
@@ -128,7 +128,7 @@ func containerdVersion(printed string) (major, minor int, err error) {
 	if match == nil {
 		return 0, 0, fmt.Errorf("containerd says %q of its version", printed)
 	}
-	major, _ = strconv.Atoi(match[1]) // digits
+	major, _ = strconv.Atoi(match[1]) // the expression matches digits only
 	minor, _ = strconv.Atoi(match[2])
 	if major < 1 || major > 2 {
 		return 0, 0, fmt.Errorf("containerd %d is not known: 1 and 2 are", major)
@@ -144,7 +144,7 @@ func containerdReason(minor int) string {
 	return fmt.Sprintf("is too old for Kubernetes 1.%d: containerd 1 is supported up to Kubernetes 1.%d, later versions take containerd 2", minor, lastMinorOfContainerd1)
 }
 
-// CheckContainerd compares the version of containerd with that of Kubernetes.
+// CheckContainerd returns an error if containerd is too old for this version of Kubernetes.
 func CheckContainerd(major int, kubernetes string) error {
 	if minor := kubeversion.Minor(kubernetes); major < 2 && minor > lastMinorOfContainerd1 {
 		return errors.New(containerdReason(minor))
@@ -152,7 +152,7 @@ func CheckContainerd(major int, kubernetes string) error {
 	return nil
 }
 
-// pauseImage is the one that kubeadm would have pulled: with another one every node held two.
+// pauseImage returns the pause image of kubeadm's list. With another one, every node would store two pause images.
 func pauseImage(images string) string {
 	for image := range strings.Lines(images) {
 		if name := strings.TrimSpace(image); strings.HasPrefix(path.Base(name), "pause:") {
@@ -162,9 +162,9 @@ func pauseImage(images string) string {
 	return ""
 }
 
-// lacksSysResource reads what the services of PID 1 may do at most (proc_pid_status(5), CapBnd). Without
-// CAP_SYS_RESOURCE (capabilities(7), number 24), as on machines that are containers, a process cannot lower its
-// oom_score_adj, and containers for which Kubernetes asks for that would not start.
+// lacksSysResource reports whether services on the machine lack CAP_SYS_RESOURCE (capabilities(7), number 24), from the
+// bounding set of PID 1 (proc_pid_status(5), CapBnd). Machines that are containers often lack it. Then a process cannot
+// lower its oom_score_adj, and containers for which Kubernetes requests that would fail to start.
 func lacksSysResource(status string) (bool, error) {
 	const sysResource = 24
 	for line := range strings.Lines(status) {
@@ -178,14 +178,14 @@ func lacksSysResource(status string) (bool, error) {
 
 type table = map[string]any
 
-// config is containerd's configuration: registries are looked for in certs.d, cgroups are managed as the
-// kubelet does it, and plugins are where network add-ons put them (github.com/containerd/containerd,
-// docs/cri/config.md: version 2 until containerd 1.7, version 3 since 2.0).
+// config returns containerd's configuration: registries are configured in certs.d, cgroups are managed as in the kubelet,
+// and plugins are in cniDir (github.com/containerd/containerd, docs/cri/config.md: version 2 until containerd 1.7, version
+// 3 since 2.0).
 func (s runtimeSettings) config() any {
 	registry := table{"config_path": "/etc/containerd/certs.d"}
 	runc := table{"runtimes": table{"runc": table{"runtime_type": "io.containerd.runc.v2", "options": table{"SystemdCgroup": s.systemdCgroups}}}}
 	cni := table{"conf_dir": "/etc/cni/net.d"}
-	if s.major > 1 && s.minor > 0 { // bin_dir is deprecated since 2.1
+	if s.major > 1 && s.minor > 0 { // bin_dir is deprecated since containerd 2.1
 		cni["bin_dirs"] = []string{cniDir}
 	} else {
 		cni["bin_dir"] = cniDir

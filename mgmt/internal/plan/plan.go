@@ -1,5 +1,5 @@
-// Package plan describes the work of a management driver as tasks with an order, and runs them. A plan can be shown before it
-// runs: making it contacts no machine.
+// Package plan describes the work of a management driver as ordered tasks, and runs them. A plan can be shown before it
+// runs: building a plan contacts no machine.
 package plan
 
 import (
@@ -11,28 +11,29 @@ import (
 
 // Machine is a machine of the VNF. The zero Machine stands for the VNF as a whole.
 type Machine struct {
-	ID   string // of the VNFC
-	Name string // for readers
+	ID   string // id of the VNFC
+	Name string // name to be read by people
 }
 
-// Task is one thing that is done on one machine, with an environment E that the driver makes for each hook.
+// Task is one piece of work on one machine. E is the environment that the driver makes for each hook.
 type Task[E any] struct {
-	Name string // of the step in the journal
+	Name string // name of the step in the journal
 	On   Machine
-	Why  string // what the task is for, in one sentence
-	// If is the condition under which the task does something, where only its run can tell. "" is always.
+	Why  string // purpose of the task in one sentence
+	// If is a condition under which the task does something, known only when the task runs. "" means always.
 	If string
-	// Repeats says that the task is no step: it has no entry in the journal, and a resumed operation runs it again.
+	// Repeats marks a task that is not a step: it has no entry in the journal, and a resumed operation runs it again.
 	Repeats bool
-	// Cleanup says that the task runs when the tasks before it have ended, even if they failed or the operation was cancelled.
+	// Cleanup marks a task that runs after the tasks before it have ended, even if they failed or the operation was
+	// cancelled.
 	Cleanup bool
-	// Alone names a resource that one task at a time may use, such as the membership of etcd. "" is none.
+	// Alone names a resource that only one task at a time may use, such as the membership of etcd. "" means no resource.
 	Alone string
 	After Tasks
 	Do    func(ctx context.Context, env E, on Machine) error
 }
 
-// Tasks refers to tasks of one phase, by their position.
+// Tasks are references to tasks of one phase, by position.
 type Tasks []int
 
 // Phase has the tasks of one hook.
@@ -41,13 +42,13 @@ type Phase[E any] struct {
 	Tasks []Task[E]
 }
 
-// Plan is what the hooks of one operation do, in the order in which they are called.
+// Plan has the tasks of all hooks of one operation, in the order in which the hooks are called.
 type Plan[E any] struct{ Phases []Phase[E] }
 
-// Begin begins the next phase.
+// Begin adds a phase. Later calls of Add add tasks to this phase.
 func (p *Plan[E]) Begin(hook vnflcm.Hook) { p.Phases = append(p.Phases, Phase[E]{Hook: hook}) }
 
-// Add adds a task to the last phase, after these other ones.
+// Add adds a task to the last phase. The task runs after the tasks in after.
 func (p *Plan[E]) Add(t Task[E], after ...Tasks) Tasks {
 	last := &p.Phases[len(p.Phases)-1]
 	t.After = slices.Concat(after...)
@@ -57,7 +58,7 @@ func (p *Plan[E]) Add(t Task[E], after ...Tasks) Tasks {
 	return Tasks{len(last.Tasks) - 1}
 }
 
-// All refers to all tasks that the last phase has so far.
+// All returns references to all tasks of the last phase so far.
 func (p *Plan[E]) All() (all Tasks) {
 	for i := range p.Phases[len(p.Phases)-1].Tasks {
 		all = append(all, i)
@@ -65,7 +66,7 @@ func (p *Plan[E]) All() (all Tasks) {
 	return all
 }
 
-// Of returns the phase of a hook, which has no tasks if the plan has none.
+// Of returns the phase of a hook. The phase has no tasks if the plan has none for the hook.
 func (p *Plan[E]) Of(hook vnflcm.Hook) Phase[E] {
 	i := slices.IndexFunc(p.Phases, func(ph Phase[E]) bool { return ph.Hook == hook })
 	if i < 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Preview returns the tasks in the form in which a Manager shows them.
+// Preview returns the tasks in the form that Manager.Preview returns.
 func (p *Plan[E]) Preview() (out []vnflcm.PlannedTask) {
 	for _, ph := range p.Phases {
 		offset := len(out)
@@ -21,10 +21,11 @@ func (p *Plan[E]) Preview() (out []vnflcm.PlannedTask) {
 	return out
 }
 
-// direct returns the tasks that come immediately before task i: those of After that no other one of them comes after.
+// direct returns the tasks that come immediately before task i: those of After that do not come before another task of
+// After.
 func (ph Phase[E]) direct(i int) (out Tasks) {
 	after := ph.Tasks[i].After
-	implied := map[int]bool{} // tasks that come before one of these
+	implied := map[int]bool{} // tasks that come before a task of after
 	for _, before := range after {
 		ph.before(before, implied)
 	}

@@ -2,7 +2,7 @@ package plan
 
 import "sync"
 
-// Result is what tasks have found out for later tasks, by machine. The zero Result is empty.
+// Result passes results from tasks to later tasks, by machine. The zero Result is empty.
 type Result[T any] struct {
 	mu sync.Mutex
 	of map[string]T
@@ -18,7 +18,7 @@ func (r *Result[T]) Set(on string, value T) {
 	r.of[on] = value
 }
 
-// Of returns the result for a machine, the zero value if there is none.
+// Of returns the result for a machine, or the zero value if there is none.
 func (r *Result[T]) Of(on string) T {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// state of a task while its phase runs.
+// state is the state of a task while its phase runs.
 type state int
 
 const (
@@ -17,7 +17,7 @@ const (
 	skipped // a task before it failed, or the operation was cancelled
 )
 
-// run is a phase that runs.
+// run is a phase while it runs.
 type run[E any] struct {
 	Phase[E]
 	env    E
@@ -27,8 +27,9 @@ type run[E any] struct {
 	ended  chan int
 }
 
-// Run runs the tasks of the phase, at most limit at once, each as soon as the tasks before it have succeeded. A task that fails
-// stops only the tasks after it. Run returns when no task runs any more, with the errors in the order of the tasks.
+// Run runs the tasks of the phase, at most limit at once, each task as soon as the tasks before it have succeeded. A failed
+// task stops only the tasks after it. Run returns when no task runs any more. Its error joins the errors of the tasks in
+// their order.
 func (ph Phase[E]) Run(ctx context.Context, env E, limit int) error {
 	r := &run[E]{Phase: ph, env: env, limit: limit, states: make([]state, len(ph.Tasks)), errs: make([]error, len(ph.Tasks)), ended: make(chan int)}
 	for {
@@ -54,7 +55,8 @@ func (ph Phase[E]) Run(ctx context.Context, env E, limit int) error {
 	return err
 }
 
-// cancelled is the end of ctx, as long as that changes something: tasks wait that would be skipped.
+// cancelled returns a channel that is closed when ctx ends, or nil if cancelling would change nothing: ctx has ended
+// already, or no task waits.
 func (r *run[E]) cancelled(ctx context.Context) <-chan struct{} {
 	if ctx.Err() == nil && slices.Contains(r.states, waiting) {
 		return ctx.Done()
@@ -62,7 +64,7 @@ func (r *run[E]) cancelled(ctx context.Context) <-chan struct{} {
 	return nil
 }
 
-// consider starts or skips task i, if it waits and its turn has come. Tasks are considered in their order.
+// consider starts or skips task i if the task waits and can be started or must be skipped.
 func (r *run[E]) consider(ctx context.Context, i int) {
 	t := r.Tasks[i]
 	if r.states[i] != waiting {
@@ -81,7 +83,7 @@ func (r *run[E]) consider(ctx context.Context, i int) {
 	}
 }
 
-// free reports whether one more task may run, and what t must use alone is free.
+// free reports whether the limit allows one more task and no running task uses the resource that t needs alone.
 func (r *run[E]) free(t Task[E]) bool {
 	busy := 0
 	for i, s := range r.states {

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// journal is the environment of the tests: what has begun and ended, in order.
+// journal is the environment of the tests. It records what has begun and ended, in order.
 type journal struct {
 	mu   sync.Mutex
 	list []string
@@ -29,7 +29,7 @@ func (j *journal) add(text string) {
 	j.list = append(j.list, text)
 }
 
-// task notes that it has run, and fails if err is given.
+// task returns a task that records that it has run, and returns err.
 func task(name string, err error) plan.Task[*journal] {
 	return plan.Task[*journal]{Name: name, Do: func(_ context.Context, j *journal, _ plan.Machine) error {
 		j.add(name)
@@ -45,7 +45,7 @@ func cleanup(name string) plan.Task[*journal] {
 	return t
 }
 
-// TestRun runs one task at a time, so that the order is the one of the plan.
+// TestRun runs one task at a time, so that the tasks run in the order of the plan.
 func TestRun(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -96,7 +96,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestCancelled: no task begins after the end of the context but cleanup, which is not cancelled.
+// TestCancelled checks that after the end of the context only cleanup tasks begin, with a context that is not cancelled.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -118,7 +118,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestSideBySide: independent tasks run at the same time up to the limit, and those that use something alone do not.
+// TestSideBySide checks that independent tasks run concurrently up to the limit, and that tasks with the same Alone do not.
 func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	var now, alone atomic.Int32
@@ -158,7 +158,7 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// TestPhases: a phase has its own tasks, a hook without tasks has none.
+// TestPhases checks that each phase has separate tasks, and that a hook without a phase has no tasks.
 func TestPhases(t *testing.T) {
 	t.Parallel()
 	var p plan.Plan[*journal]

@@ -1,4 +1,5 @@
-// Package storage makes a machine an NFS server. It knows of machines only, not of operations on a cluster.
+// Package storage sets up a machine as an NFS server. It works on given machines and does not depend on operations of a
+// cluster.
 package storage
 
 import (
@@ -13,25 +14,25 @@ import (
 
 // Server is a machine that exports directories over NFS.
 type Server struct {
-	Volumes []Volume // each before those that are mounted in it
+	Volumes []Volume // a volume comes before volumes that are mounted inside of it
 	Exports []Export
 }
 
-// Volume is a block device, and where it is mounted.
+// Volume is a block device with its mount point.
 type Volume struct{ Name, Device, MountTo string }
 
-// Export is a directory, and the network or address that may mount it.
+// Export is a directory with the network or address that may mount it.
 type Export struct{ Dir, To string }
 
 const (
-	// exportsFile is ours whole; exportfs reads it beside /etc/exports (exports(5)).
+	// exportsFile is written by the driver only. exportfs reads it in addition to /etc/exports (exports(5)).
 	exportsFile = "/etc/exports.d/vnfkit.exports"
-	// exportOptions are Tacker's but for "insecure": kubelets mount from ports that only root has. All clients are
-	// nobody, so that no pod is root there.
+	// exportOptions are Tacker's without "insecure", because kubelets mount from privileged ports. all_squash maps every
+	// client to the user nobody, so that no pod is root on the server.
 	exportOptions = "rw,sync,no_subtree_check,all_squash"
 )
 
-// SetUp mounts the volumes and exports the directories, now and after a reboot.
+// SetUp mounts the volumes and exports the directories, permanently.
 func (s Server) SetUp(ctx context.Context, n mgmt.Node) error {
 	for _, v := range s.Volumes {
 		if err := linux.On(n.SSH).Mount(ctx, v.Device, v.MountTo); err != nil {
@@ -39,7 +40,7 @@ func (s Server) SetUp(ctx context.Context, n mgmt.Node) error {
 		}
 	}
 	for _, e := range s.Exports {
-		// Clients are nobody: the directory is theirs.
+		// all_squash maps clients to the user nobody, who must own the directory
 		if err := n.RunRoot(ctx, []string{"install", "-d", "-m", "0755", "-o", "nobody", "-g", "nogroup", e.Dir}, nil, nil, nil); err != nil {
 			return err
 		}
@@ -55,8 +56,8 @@ func (s Server) SetUp(ctx context.Context, n mgmt.Node) error {
 	return nil
 }
 
-// render renders what is exported. A directory of a volume is exported only while that is mounted ("mp"):
-// otherwise, when the volume is missing after a reboot, pods would write to the disk of the machine.
+// render returns the exports file. A directory of a volume is exported only while the volume is mounted ("mp"). Otherwise
+// pods would write to the machine's own disk if the volume is missing after a reboot.
 func (s Server) render() string {
 	out := "# Written by vnfkit: changes are lost.\n"
 	for _, e := range s.Exports {
@@ -72,5 +73,5 @@ func (s Server) render() string {
 	return out
 }
 
-// IsIn reports whether a path is that of dir or of something in it. Both are clean.
+// IsIn reports whether name is dir or a path inside of dir. Both must be clean paths.
 func IsIn(name, dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }

@@ -1,4 +1,4 @@
-// Package vimentry keeps the entry of a cluster in the VIM registry.
+// Package vimentry creates, renews and removes the entry of a cluster in the VIM registry.
 package vimentry
 
 import (
@@ -19,35 +19,35 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// VIMType is the vimType of the entry that a cluster gets in the VIM registry.
+// VIMType is the vimType of a cluster's entry in the VIM registry.
 const VIMType = "kubernetes"
 
-// VIMID is the id of that entry: it follows from the id of the VNF instance.
+// VIMID returns the id of the cluster's entry in the VIM registry. It depends only on the id of the VNF instance.
 func VIMID(instanceID string) string {
 	return uuid.NewSHA1(uuid.NameSpaceOID, []byte("vnfkit/kubernetes/"+instanceID)).String()
 }
 
-// VIMParam says as whom others reach the cluster. It goes beyond Tacker, whose account is a cluster
-// administrator with a token that does not end.
+// VIMParam is the parameter vim_registration: the role and the token of the account in the cluster's entry. Tacker has no
+// such parameter; its account is a cluster administrator with a token that never expires.
 type VIMParam struct {
-	ClusterRole     string `json:"cluster_role"`     // default cluster-admin; must be a role of the cluster
+	ClusterRole     string `json:"cluster_role"`     // default cluster-admin; the role must exist in the cluster
 	Token           string `json:"token"`            // default "secret"
-	TokenExpiration int64  `json:"token_expiration"` // seconds; with "request" only
+	TokenExpiration int64  `json:"token_expiration"` // in seconds; with "request" only
 }
 
-// The values of vim_registration.token.
+// The values of the parameter vim_registration.token.
 const (
-	tokenSecret  = "secret"  // long-lived: it ends when the account is removed
-	tokenRequest = "request" // ends by itself
+	tokenSecret  = "secret"  // valid until the account is removed
+	tokenRequest = "request" // expires after token_expiration
 )
 
-// What the API server takes as the life of a token, in seconds (authentication.k8s.io/v1, TokenRequestSpec).
+// Bounds of a token's life in seconds that the API server accepts (authentication.k8s.io/v1, TokenRequestSpec).
 const (
 	minTokenLife = 600
 	maxTokenLife = 1 << 32
 )
 
-// Check checks vim_registration.
+// Check checks the parameter vim_registration.
 func (p VIMParam) Check(c *clusterparam.Checker) {
 	const path = "vim_registration."
 	if strings.ContainsAny(p.ClusterRole, "/%\x00") || p.ClusterRole == "." || p.ClusterRole == ".." {
@@ -71,25 +71,25 @@ func (p VIMParam) Check(c *clusterparam.Checker) {
 	}
 }
 
-// account is what others reach the cluster as.
+// account returns the service account for clients of the cluster.
 func (p VIMParam) account() cluster.Account {
 	return cluster.Account{Namespace: "kube-system", Name: "vnfkit-vim", ClusterRole: cmp.Or(p.ClusterRole, "cluster-admin"),
 		TokenLife: time.Duration(p.TokenExpiration) * time.Second}
 }
 
-// Registration is the entry of a cluster in the VIM registry.
+// Registration has the values of a cluster's entry in the VIM registry.
 type Registration struct {
 	VIMParam
 	Name string // default: kubernetes_vim_<instance id>
-	// Endpoint finds where others reach the API: host:port that its certificate names.
+	// Endpoint returns host:port of the API for clients. The API's certificate must name the host.
 	Endpoint func(context.Context) (string, error)
-	// Extra finds further attributes of the entry's extra; may be nil.
+	// Extra returns further attributes for the field extra of the entry; may be nil.
 	Extra func(context.Context) (map[string]any, error)
 }
 
-// RegisterVIM makes the cluster a VIM that CNFs can be instantiated on, or brings its entry up to date: step
-// "register-vim". The attribute names are Tacker's; the CA that verifies the API, which Tacker leaves out for
-// clusters of kubespray, is always there.
+// RegisterVIM creates or updates the cluster's entry in the VIM registry, so that CNFs can be instantiated on the cluster.
+// It is the step "register-vim". The attributes have Tacker's names. The entry always has the CA that verifies the API,
+// which Tacker leaves out for clusters of kubespray.
 func RegisterVIM(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cluster, limit time.Duration, r Registration) error {
 	return vnflcm.Do(ctx, op, "register-vim", "", func(ctx context.Context) error {
 		return mgmt.Within(ctx, limit, func(ctx context.Context) error {
@@ -119,7 +119,8 @@ func RegisterVIM(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.C
 	})
 }
 
-// withCredentials returns an entry with the credentials of the account, and how long they are valid.
+// withCredentials adds the credentials of the account to an entry, and returns the entry and how long the credentials are
+// valid.
 func withCredentials(info vnflcm.VimConnectionInfo, c cluster.Credentials) (vnflcm.VimConnectionInfo, vnflcm.Validity, error) {
 	access, err1 := vnflcm.NewParams(map[string]string{"bearer_token": c.Token, "ssl_ca_cert": c.CA})
 	ends := map[string]string{}
@@ -133,8 +134,8 @@ func withCredentials(info vnflcm.VimConnectionInfo, c cluster.Credentials) (vnfl
 	return info, vnflcm.Validity{Until: c.Expires, For: c.Life}, errors.Join(err1, err2, err3, err4)
 }
 
-// RenewVIM makes another token for the account that RegisterVIM has made, by way of a control-plane node that an operation has
-// logged in to before. A node that an operation is about to add shows its host key to the operation first.
+// RenewVIM requests a new token for the account that RegisterVIM has created. It uses only control-plane nodes whose host
+// key an earlier operation has recorded: a node that an operation is adding now must be verified by that operation first.
 func RenewVIM(ctx context.Context, op *vnflcm.Operation, masters []mgmt.Node, vim vnflcm.VimConnectionInfo, was vnflcm.Validity) (vnflcm.VimConnectionInfo, vnflcm.Validity, error) {
 	var known []mgmt.Node
 	for _, n := range masters {
@@ -158,7 +159,7 @@ func RenewVIM(ctx context.Context, op *vnflcm.Operation, masters []mgmt.Node, vi
 	return withCredentials(vim, c)
 }
 
-// extra has the name, the jump host of the VIM that the machines are on, and what r.Extra finds.
+// extra returns the name, the jump host of the VIM of the machines, and the attributes of r.Extra.
 func (r Registration) extra(ctx context.Context, op *vnflcm.Operation) (vnflcm.Params, error) {
 	extra := map[string]any{}
 	if r.Extra != nil {
@@ -178,18 +179,18 @@ func (r Registration) extra(ctx context.Context, op *vnflcm.Operation) (vnflcm.P
 	return vnflcm.NewParams(extra)
 }
 
-// RemoveVIM takes the entry out of the registry: step "remove-vim".
+// RemoveVIM removes the entry from the registry. It is the step "remove-vim".
 func RemoveVIM(ctx context.Context, op *vnflcm.Operation) error {
 	return vnflcm.Do(ctx, op, "remove-vim", "", func(ctx context.Context) error {
 		return op.RemoveVIM(ctx, VIMID(op.InstanceID))
 	})
 }
 
-// accountTimeout is how long a cluster that is about to go is given to answer.
+// accountTimeout bounds how long a cluster that will be removed may take to answer.
 const accountTimeout = 30 * time.Second
 
-// RemoveAccount ends the token of the registration: step "remove-account". open finds the cluster, which need not
-// answer any more, nor need there be one.
+// RemoveAccount deletes the service account of the entry, and its token with it. It is the step "remove-account". open
+// connects to the cluster. If there is no cluster or it does not answer, RemoveAccount logs a warning and succeeds.
 func RemoveAccount(ctx context.Context, op *vnflcm.Operation, open func(context.Context) (*clusternodes.Cluster, VIMParam, error)) error {
 	return vnflcm.Do(ctx, op, "remove-account", "", func(ctx context.Context) error {
 		kube, param, err := open(ctx)

@@ -1,4 +1,5 @@
-// Package vnfbalancer works on load balancers that are machines of the VNF: they lead to the API and to the services of CNFs.
+// Package vnfbalancer sets up load balancers that are machines of the VNF. They forward clients to the Kubernetes API and
+// to services of CNFs.
 package vnfbalancer
 
 import (
@@ -14,32 +15,33 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Balancing is how an operation on a cluster works on its load balancers.
+// Balancing has the operation and the limits with which load balancers are set up and changed.
 type Balancing struct {
 	Op       *vnflcm.Operation
-	Parallel int // machines worked on at once
+	Parallel int // bound of machines changed concurrently
 	Limits   BalancingLimits
 }
 
-// BalancingLimits bound the steps.
+// BalancingLimits bound the duration of the steps.
 type BalancingLimits struct {
-	Install time.Duration // of a machine: packages or the package's script
-	Change  time.Duration // of what it leads to
-	Drain   time.Duration // until the connections of a node have ended
+	Install time.Duration // installing a machine, from packages or by the package's script
+	Change  time.Duration // changing the routes
+	Drain   time.Duration // waiting until the connections of a node have ended
 }
 
-// Lead is whom load balancers lead to.
+// Lead has the nodes to which load balancers forward: Masters for the API, Workers for services.
 type Lead struct{ Masters, Workers []mgmt.Node }
 
-// on runs a step on machines.
+// on runs do as a step on each machine, several machines concurrently.
 func (b Balancing) on(ctx context.Context, machines []mgmt.Node, step string, limit time.Duration, do func(context.Context, mgmt.Node) error) error {
 	return vnflcm.Each(ctx, b.Parallel, machines, func(ctx context.Context, n mgmt.Node) error {
 		return n.Do(ctx, b.Op, step, limit, func(ctx context.Context) error { return do(ctx, n) })
 	})
 }
 
-// Install makes machines load balancers: by the package's script, which is told the nodes, or, without one, from packages
-// of the distribution: step "load-balancer". env is how packages are fetched (mgmt.Proxy.Environment).
+// Install installs load balancers from packages of the distribution or, if script is set, by the package's script, which
+// gets the addresses of the nodes. It is the step "load-balancer". env has the proxy for fetching packages
+// (mgmt.Proxy.Environment).
 func (b Balancing) Install(ctx context.Context, machines []mgmt.Node, script string, nodes Lead, env map[string]string) error {
 	return b.on(ctx, machines, "load-balancer", b.Limits.Install, func(ctx context.Context, n mgmt.Node) error {
 		if script == "" {
@@ -49,7 +51,7 @@ func (b Balancing) Install(ctx context.Context, machines []mgmt.Node, script str
 		if err != nil {
 			return err
 		}
-		defer func() { _ = content.Close() }() // it was only read
+		defer func() { _ = content.Close() }() // the file was only read
 		return loadbalancer.On(n.SSH).Script(ctx, content, ips(nodes.Masters), ips(nodes.Workers), env)
 	})
 }
@@ -61,7 +63,7 @@ func ips(nodes []mgmt.Node) (out []netip.Addr) {
 	return out
 }
 
-// Route has load balancers lead to these nodes of the cluster, and to nobody else: the step of that name.
+// Route configures load balancers with exactly these nodes of the cluster. It is one step, named step.
 func (b Balancing) Route(ctx context.Context, step string, machines []mgmt.Node, to Lead) error {
 	part := loadbalancer.Cluster(loadbalancer.DefaultPort, Servers(to.Masters), Servers(to.Workers))
 	return b.on(ctx, machines, step, b.Limits.Change, func(ctx context.Context, n mgmt.Node) error {
@@ -69,8 +71,8 @@ func (b Balancing) Route(ctx context.Context, step string, machines []mgmt.Node,
 	})
 }
 
-// lenient lets an operation be undone while the load balancer cannot be reached: what it does now is rendered anew with
-// the next change.
+// lenient ignores an unreachable load balancer while an operation is rolled back. The next change writes the whole
+// configuration.
 func (b Balancing) lenient(ctx context.Context, n mgmt.Node, err error) error {
 	if b.Op.RollingBack && clusternodes.Unreachable(ctx, err) {
 		b.Op.Log.WarnContext(ctx, "the load balancer could not be brought up to date", "host", n.HostName, "error", err)
@@ -79,7 +81,7 @@ func (b Balancing) lenient(ctx context.Context, n mgmt.Node, err error) error {
 	return err
 }
 
-// Servers are machines as load balancers know them.
+// Servers returns machines in the form of package loadbalancer.
 func Servers(nodes []mgmt.Node) (out []loadbalancer.Server) {
 	for _, n := range nodes {
 		out = append(out, loadbalancer.Server{ID: n.ID, Name: n.HostName, Address: n.IP})
@@ -87,8 +89,8 @@ func Servers(nodes []mgmt.Node) (out []loadbalancer.Server) {
 	return out
 }
 
-// Release takes nodes that will go out of the load balancers' routes, and leads to those that stay: steps "drain-routes" and
-// "routes". Of those that are alive their connections have ended before.
+// Release removes leaving nodes from the routes of load balancers: steps "drain-routes" and "routes". It waits until the
+// connections of those that are alive have ended. staying are the remaining nodes.
 func (b Balancing) Release(ctx context.Context, machines, alive []mgmt.Node, staying Lead) error {
 	if len(alive) > 0 {
 		if err := b.DrainRoutes(ctx, machines, alive); err != nil {
@@ -98,8 +100,8 @@ func (b Balancing) Release(ctx context.Context, machines, alive []mgmt.Node, sta
 	return b.Route(ctx, "routes", machines, staying)
 }
 
-// DrainRoutes has load balancers make no new connections to nodes that leave, and waits until the connections that there are have
-// ended: step "drain-routes".
+// DrainRoutes makes load balancers stop opening connections to leaving nodes, and waits until the existing connections have
+// ended. It is the step "drain-routes".
 func (b Balancing) DrainRoutes(ctx context.Context, machines, leave []mgmt.Node) error {
 	return b.on(ctx, machines, "drain-routes", b.Limits.Drain+b.Limits.Change, func(ctx context.Context, n mgmt.Node) error {
 		left, err := loadbalancer.On(n.SSH).Drain(ctx, ids(leave), b.Limits.Drain)
@@ -117,8 +119,9 @@ func ids(nodes []mgmt.Node) (out []string) {
 	return out
 }
 
-// RestoreParts gives new load balancers what CNFs have had on the old ones, and lets the drivers of the CNFs know the host
-// keys of all new ones: step "parts". A rejected part does not block the other parts.
+// RestoreParts gives new load balancers the routes to services of CNFs that the replaced ones had, and publishes the host
+// keys of all load balancers for the drivers of the CNFs. It is the step "parts". A rejected part does not block the other
+// parts.
 func (b Balancing) RestoreParts(ctx context.Context, kube *clusternodes.Cluster, all []mgmt.Node, machines ...mgmt.Node) error {
 	var keys []string
 	for _, n := range all {
@@ -153,9 +156,9 @@ func (b Balancing) RestoreParts(ctx context.Context, kube *clusternodes.Cluster,
 	})
 }
 
-// announcement is what is applied to a ConfigMap of a CNF's part.
+// announcement returns the patch of a CNF's ConfigMap that has the host keys.
 func announcement(name string, hostKeys []string) []byte {
-	text, _ := json.Marshal(map[string]any{ // of strings only
+	text, _ := json.Marshal(map[string]any{ // cannot fail: strings only
 		"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]string{"name": name, "namespace": loadbalancer.StoredNamespace},
 		"data":     map[string]string{loadbalancer.StoredHostKeys: strings.Join(hostKeys, "\n")},
@@ -163,10 +166,10 @@ func announcement(name string, hostKeys []string) []byte {
 	return text
 }
 
-// answerLimit is how long a machine is given to show that it is alive.
+// answerLimit bounds how long a machine may take to answer.
 const answerLimit = 20 * time.Second
 
-// Alive are those of the machines that let us log in: step "alive".
+// Alive returns the machines to which the driver can log in. It is the step "alive".
 func Alive(ctx context.Context, op *vnflcm.Operation, parallel int, nodes []mgmt.Node) ([]mgmt.Node, error) {
 	answers := make([]bool, len(nodes))
 	index := map[string]int{}

@@ -19,7 +19,8 @@ func point(cpd, fixed, floating string) vnflcm.ConnectionPoint {
 	return cp
 }
 
-// TestClientAddress: a floating address is where clients are, that of the nodes' network before the other's.
+// TestClientAddress: clients use a floating address if there is one, preferably of the connection point of the nodes'
+// network.
 func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	ip := netip.MustParseAddr("10.0.0.7")

@@ -13,26 +13,25 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// BalancerParam is the parameter "external_lb_param": machines of the VNF that lead to the API and to the services of
-// CNFs.
+// BalancerParam is the parameter "external_lb_param": the load balancers of the VNF.
 type BalancerParam struct {
 	SSHCPName string `json:"ssh_cp_name"`
-	NICCPName string `json:"nic_cp_name"` // beyond Tacker; where the API is; default ssh_cp_name
+	NICCPName string `json:"nic_cp_name"` // beyond Tacker; connection point for the API; default ssh_cp_name
 	login.SSH
 	HostKeys   mgmt.HostKeys `json:"ssh_host_keys"` // beyond Tacker
 	ScriptPath string        `json:"script_path"`   // default: haproxy is installed from packages of the distribution
 }
 
-// Role is a kind of machine of the VNF: those with that connection point.
+// Role is a kind of machine of the VNF, selected by its connection point.
 type Role struct {
-	Machines string // as they are called in messages
+	Machines string // name in messages, such as "workers"
 	CP       string
 }
 
-// balancerPath is where BalancerParam is.
+// balancerPath is the path of BalancerParam in the parameters.
 const balancerPath = "external_lb_param"
 
-// Check checks external_lb_param, if it is given: its machines must have no other role. No operation can scale them.
+// Check checks external_lb_param if it is given. Its machines must have no other role.
 func (b *BalancerParam) Check(c *clusterparam.Checker, others ...Role) {
 	if b == nil {
 		return
@@ -47,7 +46,7 @@ func (b *BalancerParam) Check(c *clusterparam.Checker, others ...Role) {
 	}
 }
 
-// CheckScaling returns the fault of an operation that scales the load balancer, nil for any other.
+// CheckScaling returns an error if the operation scales the load balancer.
 func (b *BalancerParam) CheckScaling(c *clusterparam.Checker) error {
 	if b == nil || b.SSHCPName == "" || !c.Scales(b.SSHCPName) {
 		return nil
@@ -55,8 +54,8 @@ func (b *BalancerParam) CheckScaling(c *clusterparam.Checker) error {
 	return &vnflcm.ParamError{Path: "aspectId", Value: c.Op.Scale.AspectID, Reason: "the load balancer cannot be scaled"}
 }
 
-// Balancers are the machines of external_lb_param by address, none without it: the first one is the same in every operation. logins is
-// how a machine is logged in to, but for what the parameter says.
+// Balancers returns the machines of external_lb_param, sorted by address so that the first one is the same in every
+// operation. It returns none without the parameter. logins is how to log in, except for what the parameter sets.
 func (b *BalancerParam) Balancers(op *vnflcm.Operation, pool *sshexec.Pool, logins mgmt.Access) ([]mgmt.Node, error) {
 	if b == nil {
 		return nil, nil
@@ -75,8 +74,8 @@ func SortByAddress(nodes []mgmt.Node) {
 	slices.SortFunc(nodes, func(a, b mgmt.Node) int { return cmp.Or(a.IP.Compare(b.IP), cmp.Compare(a.ID, b.ID)) })
 }
 
-// ClientAddress is where clients outside reach a load balancer: its floating address, if it has one, or else where the
-// nodes do.
+// ClientAddress returns the address of a load balancer for clients: its floating address or, without one, the address that
+// the nodes use.
 func (b *BalancerParam) ClientAddress(n mgmt.Node) netip.Addr {
 	for _, name := range []string{b.NICCPName, b.SSHCPName} {
 		if cp, has := n.CP(name); has && cp.Floating.IsValid() {
@@ -86,7 +85,7 @@ func (b *BalancerParam) ClientAddress(n mgmt.Node) netip.Addr {
 	return n.IP
 }
 
-// Names are all addresses of machines, for certificates.
+// Names returns all addresses of machines, for certificates.
 func Names(machines []mgmt.Node) (out []string) {
 	for _, n := range machines {
 		for _, cp := range n.CPs {
@@ -96,7 +95,7 @@ func Names(machines []mgmt.Node) (out []string) {
 	return out
 }
 
-// Addresses are those of a connection point.
+// Addresses returns all addresses of a connection point.
 func Addresses(cp vnflcm.ConnectionPoint) (out []string) {
 	for _, a := range append([]netip.Addr{cp.Floating}, cp.Fixed...) {
 		if a.IsValid() {
