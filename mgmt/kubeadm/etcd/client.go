@@ -18,31 +18,32 @@ import (
 
 // Config of a Client.
 type Config struct {
-	// Endpoint is the client URL of the member that is asked: https://10.0.0.11:2379. Required. It is only
-	// ever this one that is told to change something, but for MoveLeader.
+	// Endpoint is the client URL of the member that answers requests: https://10.0.0.11:2379. Required. The Client sends
+	// every change to this member, except for MoveLeader.
 	Endpoint string
-	// TLS is how members know us, and we them; see TLS. nil where etcd has none.
+	// TLS has the certificates by which the Client and the members trust each other, see the function TLS. nil connects
+	// without TLS.
 	TLS *tls.Config
-	// Dial opens the connections to the members, by way of a machine that is in their network. Required.
+	// Dial opens connections to the members, for example through an SSH connection to a machine in their network. Required.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Timeout is how long a member may take to answer a question; default 5 s.
+	// Timeout bounds each request to a member; default 5 s.
 	Timeout time.Duration
 }
 
-// Client of an etcd cluster. Close it. It is safe for concurrent use.
+// Client sends requests to an etcd cluster. Call Close when it is no longer needed. It is safe for concurrent use.
 type Client struct {
 	config Config
 	etcd   *clientv3.Client
 	dials  sync.WaitGroup
 }
 
-// maxAnswer bounds what a member may answer: lists of members are small.
+// maxAnswer bounds the size of an answer. Lists of members are small.
 const maxAnswer = 4 << 20
 
 // maxHeaders bounds the headers of an answer: the text of an error is one.
 const maxHeaders = 4 << 10
 
-// Open returns a Client. It connects when it is first used.
+// Open returns a Client. The Client connects with its first request.
 func Open(c Config) (*Client, error) {
 	if c.Timeout <= 0 {
 		c.Timeout = 5 * time.Second
@@ -53,7 +54,7 @@ func Open(c Config) (*Client, error) {
 	return client, err
 }
 
-// connect makes a client of etcd's own for one member. It neither logs nor tries again by itself.
+// connect returns a client of package clientv3 for one member. It neither logs nor retries.
 func (c *Client) connect(endpoint string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints: []string{endpoint}, TLS: c.config.TLS, Logger: zap.NewNop(), MaxUnaryRetries: 1, MaxCallRecvMsgSize: maxAnswer,
@@ -61,7 +62,8 @@ func (c *Client) connect(endpoint string) (*clientv3.Client, error) {
 	})
 }
 
-// failFast has a call fail when the connection does, with the reason. etcd's client would wait for a better one.
+// failFast makes a call fail with the reason as soon as the connection fails. By default etcd's client would wait for
+// another connection.
 func failFast(ctx context.Context, method string, in, out any, cc *grpc.ClientConn, next grpc.UnaryInvoker, o ...grpc.CallOption) error {
 	return next(ctx, method, in, out, cc, append(o, grpc.WaitForReady(false))...)
 }
@@ -77,14 +79,14 @@ func (c *Client) Close() error {
 	err := c.etcd.Close()
 	c.dials.Wait()
 	if errors.Is(err, context.Canceled) {
-		return nil // how etcd's client says that it is closed
+		return nil // etcd's client returns this error after every Close
 	}
 	return err
 }
 
-// Members lists the members and asks each, all at once, how it is. A member for which skip holds is not asked,
-// and not Healthy; nil asks all. The list is that of the whole cluster or, if that has no quorum any more, of the
-// member that is asked.
+// Members lists the members and asks all of them concurrently for their status. It does not ask a member for which skip
+// returns true; such a member is not Healthy. A nil skip asks all members. The list is agreed by the cluster. If the
+// cluster has no quorum, it is the list of the member at Endpoint.
 func (c *Client) Members(ctx context.Context, skip func(Member) bool) ([]Member, error) {
 	members, err := c.list(ctx)
 	if err != nil {
@@ -109,7 +111,7 @@ func (c *Client) Members(ctx context.Context, skip func(Member) bool) ([]Member,
 func (c *Client) list(ctx context.Context) ([]Member, error) {
 	answer, err := c.listOnce(ctx)
 	if err != nil && ctx.Err() == nil {
-		var local error // without a quorum a member answers only for itself
+		var local error // without a quorum a member can answer only from its own data
 		if answer, local = c.listOnce(ctx, clientv3.WithSerializable()); local != nil {
 			return nil, fmt.Errorf("etcd: list of members from %s: %w", c.config.Endpoint, errors.Join(err, local))
 		}
@@ -130,7 +132,7 @@ func (c *Client) listOnce(ctx context.Context, o ...clientv3.OpOption) (*clientv
 	return c.etcd.MemberList(ctx, o...)
 }
 
-// ask fills in Healthy and Leader. It reports whether all that answered follow one leader.
+// ask sets Healthy and Leader of the members. It reports whether all members that answered have the same leader.
 func (c *Client) ask(ctx context.Context, members []Member, skip func(Member) bool) (agreed bool) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
@@ -162,8 +164,8 @@ func (c *Client) ask(ctx context.Context, members []Member, skip func(Member) bo
 	return agreed
 }
 
-// Remove takes a member out; that it is no member (any more) is no error. What passes by itself is waited out
-// until ctx ends: an election, or a member that has been seen for less than five seconds.
+// Remove removes a member. It returns nil if there is no such member. It retries temporary errors until ctx ends: during an
+// election, and until the remaining members have been connected for five seconds.
 func (c *Client) Remove(ctx context.Context, id uint64) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 2*time.Second
@@ -185,14 +187,14 @@ func (c *Client) Remove(ctx context.Context, id uint64) error {
 }
 
 func (c *Client) removeOnce(ctx context.Context, id uint64) error {
-	// Etcd itself gives up after 5 s and a few elections.
+	// etcd itself stops waiting after 5 s and a few elections.
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout+5*time.Second)
 	defer cancel()
 	_, err := c.etcd.MemberRemove(ctx, id)
 	return err
 }
 
-// passes reports whether it may go by itself (etcd 3.6, server/etcdserver/errors).
+// passes reports whether an error is temporary (etcd 3.6, server/etcdserver/errors).
 func passes(err error) bool {
 	for _, e := range []error{rpctypes.ErrUnhealthy, rpctypes.ErrNoLeader, rpctypes.ErrNotLeader, rpctypes.ErrLeaderChanged,
 		rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrTimeoutDueToConnectionLost, rpctypes.ErrTooManyRequests,
@@ -204,8 +206,8 @@ func passes(err error) bool {
 	return false
 }
 
-// MoveLeader has the leader, if it is that, hand leadership to another voting member. It is asked itself: etcd
-// does not pass the request on.
+// MoveLeader moves leadership from the member leader to the voting member with the id to. It connects to the leader itself,
+// because etcd does not forward this request. It returns nil if leader is not the leader any more.
 func (c *Client) MoveLeader(ctx context.Context, leader Member, to uint64) error {
 	if len(leader.ClientURLs) == 0 {
 		return fmt.Errorf("etcd: member %s has no client URL", leader)
@@ -214,7 +216,7 @@ func (c *Client) MoveLeader(ctx context.Context, leader Member, to uint64) error
 	if err != nil {
 		return err
 	}
-	defer etcd.Close() //nolint:errcheck // says only that it is closed
+	defer etcd.Close() //nolint:errcheck // the error says only that the client is closed
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
 	_, err = etcd.MoveLeader(ctx, to)

@@ -1,7 +1,8 @@
-// Package etcd looks after the etcd members of a cluster that kubeadm made: it answers whether control-plane
-// nodes may be taken away, and takes their members out.
+// Package etcd lists and removes etcd members of a cluster that kubeadm created, and decides whether control-plane nodes
+// may be removed.
 //
-// First ask whether the cluster survives it, then remove, in the order that the answer gives:
+// First decide whether the cluster keeps its quorum without the members, then remove them in the order that PlanRemoval
+// returns:
 //
 //	client, err := etcd.Open(etcd.Config{Endpoint: "https://10.0.0.11:2379", TLS: tls, Dial: master.DialContext})
 //	defer client.Close()
@@ -11,5 +12,5 @@
 //		err = client.Remove(ctx, id)
 //	}
 //
-// The decision is a pure function of what the members are; nothing but the client does any I/O.
+// PlanRemoval and CheckJoin depend only on their arguments. Only the Client sends requests.
 package etcd

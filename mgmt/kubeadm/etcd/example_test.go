@@ -6,7 +6,8 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 )
 
-// Two of five control-plane nodes are dead. They may go; a third one may not go with them dead.
+// Two of five control-plane nodes are dead. Both may be removed. A third, healthy one may not be removed while they are
+// members.
 func ExamplePlanRemoval() {
 	members := []etcd.Member{
 		{ID: 1, Name: "master-1", Healthy: true}, {ID: 2, Name: "master-2", Healthy: true}, {ID: 3, Name: "master-3", Healthy: true},

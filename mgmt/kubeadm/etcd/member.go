@@ -8,18 +8,19 @@ import (
 	"slices"
 )
 
-// Member of an etcd cluster.
+// Member is a member of an etcd cluster.
 type Member struct {
 	ID         uint64
-	Name       string   // that of the node with kubeadm; empty if the member has never started
-	PeerURLs   []string // where other members reach it
-	ClientURLs []string // where clients do; none if it has never started
-	Learner    bool     // it gets the data but does not vote
-	Healthy    bool     // it answers, and has the same leader as the others; Client.Members finds out
-	Leader     bool     // the others follow it, as far as Client.Members was told
+	Name       string   // kubeadm sets the name of the node; empty if the member has never started
+	PeerURLs   []string // addresses for other members
+	ClientURLs []string // addresses for clients; none if the member has never started
+	Learner    bool     // receives the data but does not vote
+	Healthy    bool     // answers, and names the leader of the latest election; set by Client.Members
+	Leader     bool     // the members that answered follow this member; set by Client.Members
 }
 
-// At reports whether other members reach the member at the address: that is who it is, whatever its name.
+// At reports whether the member has a peer URL with this address. It identifies the member of a machine independently of
+// its name.
 func (m Member) At(addr netip.Addr) bool {
 	return slices.ContainsFunc(m.PeerURLs, func(peer string) bool {
 		u, err := url.Parse(peer)
@@ -31,7 +32,7 @@ func (m Member) At(addr netip.Addr) bool {
 	})
 }
 
-// String is the name of the member or, before it has one, its address.
+// String returns the name of the member. If the member has no name yet, String returns its first peer URL.
 func (m Member) String() string {
 	if m.Name == "" && len(m.PeerURLs) > 0 {
 		return m.PeerURLs[0]

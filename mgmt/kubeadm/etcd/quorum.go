@@ -7,18 +7,19 @@ import (
 	"strings"
 )
 
-// ErrQuorum is what a *QuorumError is. A retry helps once more members are healthy.
+// ErrQuorum reports that etcd would not have enough healthy members. Every *QuorumError matches it with errors.Is. Retry
+// when more members are healthy.
 var ErrQuorum = errors.New("etcd: too few healthy members")
 
-// QuorumError says why members cannot be removed: etcd, and the Kubernetes API with it, would stop, or has
-// stopped already. errors.Is(err, ErrQuorum) holds.
+// QuorumError reports why members cannot be removed: etcd, and with it the Kubernetes API, would stop or has stopped
+// already. It matches ErrQuorum.
 type QuorumError struct {
-	Targets []string // what was to be removed
-	Voters  int      // voting members that would be left; with Lost, those that there are
-	Healthy int      // of them
-	Needed  int      // how many healthy ones that takes: more than half of Voters
-	Down    []string // the unhealthy ones among Voters, by name
-	Lost    bool     // there is no majority even now: etcd takes no change of its members
+	Targets []string // members to remove
+	Voters  int      // voting members after the removal; if Lost, voting members now
+	Healthy int      // healthy ones among Voters
+	Needed  int      // how many healthy ones a majority needs: more than half of Voters
+	Down    []string // names of the unhealthy ones among Voters
+	Lost    bool     // etcd has no majority now, so it accepts no change of its members
 }
 
 func (e *QuorumError) Error() string {
@@ -42,14 +43,15 @@ func (e *QuorumError) Error() string {
 	return out.String()
 }
 
-// Is makes it an ErrQuorum.
+// Is reports that a QuorumError matches ErrQuorum.
 func (e *QuorumError) Is(target error) bool { return target == ErrQuorum }
 
-// PlanRemoval decides whether the targets may be out all at once, before any of them is replaced: more than
-// half of the voting members must be healthy now, or etcd takes no change, and more than half of those that are
-// left, or it stops. Learners do not count. It returns the order of removal, those that are dead first: etcd
-// keeps its quorum at each step then. A target that is no member, or named twice, is passed over: removal may
-// have been cut short. A *QuorumError says why not.
+// PlanRemoval decides whether all targets may be removed before any of them is replaced. More than half of the voting
+// members must be healthy now, because otherwise etcd accepts no change. More than half of the remaining voting members
+// must be healthy, because otherwise etcd stops. Learners do not count. PlanRemoval returns the order in which to remove
+// the targets: dead members first, so that etcd keeps its quorum after each removal. It ignores a target that is not a
+// member or is listed twice, because an earlier removal may have been interrupted. If the targets may not be removed, the
+// error is a *QuorumError.
 func PlanRemoval(members []Member, targets ...uint64) (order []uint64, err error) {
 	var going, staying []Member
 	for _, m := range members {
@@ -97,7 +99,7 @@ func names(members []Member) (out []string) {
 	return out
 }
 
-// tally counts the members that vote.
+// tally counts voting members.
 type tally struct {
 	voters, healthy int
 	down            []Member
@@ -123,13 +125,13 @@ func (t tally) refusal(going []Member, lost bool) *QuorumError {
 	return &QuorumError{Targets: names(going), Voters: t.voters, Healthy: t.healthy, Needed: t.needed(), Down: names(t.down), Lost: lost}
 }
 
-// ErrUnhealthy says that a member that stays is down, so that no control-plane node can join. A retry helps once
-// it is back.
+// ErrUnhealthy reports that a remaining member is down, so that no control-plane node can join. Retry when the member is
+// healthy again, or remove it too.
 var ErrUnhealthy = errors.New("etcd: a member is down")
 
-// CheckJoin decides whether a control-plane node could join once the targets are out. etcd would take the new
-// member with a majority; kubeadm insists that every member answers (kubeadm 1.35, phase check-etcd). Members that
-// have never started are passed over, as by kubeadm.
+// CheckJoin decides whether a control-plane node can join after the targets have been removed. It returns ErrUnhealthy if a
+// remaining member is down: a majority would be enough for etcd, but kubeadm requires an answer from every member (kubeadm
+// 1.35, phase check-etcd). Like kubeadm, it ignores members that have never started.
 func CheckJoin(members []Member, targets ...uint64) error {
 	var down []Member
 	for _, m := range members {

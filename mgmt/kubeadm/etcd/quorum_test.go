@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 )
 
-// membersOf makes members from letters: h(ealthy), d(ead), l(earner, healthy), x (learner, dead). Ids count from 1.
+// membersOf returns members from letters: h(ealthy), d(ead), l(earner, healthy), x (learner, dead). Ids count from 1.
 func membersOf(letters string) []etcd.Member {
 	var out []etcd.Member
 	for i, kind := range letters {
@@ -122,8 +122,8 @@ func TestQuorumErrorSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// survives is the model: can the targets be removed one by one, in some order, so that before and after each
-// removal more than half of the voting members answer? All orders are tried.
+// survives is a model of PlanRemoval. It tries all orders of removal, and reports whether in one of them more than half of
+// the voting members are healthy before and after each removal.
 func survives(voters, healthy, targets uint) bool {
 	majority := bits.OnesCount(voters&healthy) > bits.OnesCount(voters)/2
 	if !majority || targets == 0 {
@@ -160,7 +160,7 @@ func FuzzPlanRemoval(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, id := range order { // the order that is given keeps the quorum at each step
+		for _, id := range order { // in the order that is returned, each removal keeps the quorum
 			if !survives(v, h, uint(id)) {
 				t.Fatalf("voters %b, healthy %b: removing %b", v, h, id)
 			}

@@ -30,7 +30,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 )
 
-// program is the real etcd: that of VNFKIT_ETCD, or of the search path.
+// program returns the path of the real etcd: VNFKIT_ETCD, or etcd in PATH.
 func program(t *testing.T) string {
 	t.Helper()
 	if name := os.Getenv("VNFKIT_ETCD"); name != "" {
@@ -57,7 +57,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// issue writes name.crt and name.key.
+// issue issues a certificate and writes it to name.crt, its key to name.key.
 func (a *authority) issue(t *testing.T, name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -126,7 +126,7 @@ func (s *server) kill() {
 	_ = s.process.Wait()
 }
 
-// freePort finds a port of the address that nothing listens on.
+// freePort returns a port of the address on which no process listens.
 func freePort(t *testing.T, addr string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", addr+":0") //nolint:noctx // a port of this machine, at once
@@ -137,7 +137,7 @@ func freePort(t *testing.T, addr string) string {
 	return l.Addr().String()
 }
 
-// startCluster starts etcd members, each at an address of its own, as kubeadm sets them up.
+// startCluster starts etcd members, each at a separate address, as kubeadm sets them up.
 func startCluster(t *testing.T, n int) (*authority, []*server) {
 	t.Helper()
 	bin, ca := program(t), newAuthority(t)
@@ -150,7 +150,7 @@ func startCluster(t *testing.T, n int) (*authority, []*server) {
 		servers, initial = append(servers, s), append(initial, s.name+"="+s.peer)
 	}
 	for _, s := range servers {
-		// Members check that a peer has a certificate for the address it comes from: here 127.0.0.1 for all.
+		// A member checks that a peer has a certificate for the address that it connects from: here always 127.0.0.1.
 		ca.issue(t, s.name, &x509.Certificate{IPAddresses: []net.IP{net.ParseIP(s.addr), net.ParseIP("127.0.0.1")},
 			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}})
 		s.process = exec.CommandContext(t.Context(), bin, "--name", s.name, "--data-dir", t.TempDir(), "--log-level", "error",
@@ -180,7 +180,7 @@ func open(t *testing.T, endpoint string, config *tls.Config) *etcd.Client {
 	return client
 }
 
-// until lists the members until they are as wanted.
+// until lists the members until ok returns true.
 func until(t *testing.T, client *etcd.Client, what string, ok func([]etcd.Member) bool) []etcd.Member {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -221,7 +221,7 @@ func memberAt(t *testing.T, members []etcd.Member, addr string) etcd.Member {
 	return members[i]
 }
 
-// TestRealEtcd takes members out of a real cluster until that has no quorum any more.
+// TestRealEtcd removes members of a real cluster until the cluster has no quorum.
 func TestRealEtcd(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -236,7 +236,7 @@ func TestRealEtcd(t *testing.T) {
 	}
 	first, second, third := memberAt(t, members, servers[0].addr), memberAt(t, members, servers[1].addr), memberAt(t, members, servers[2].addr)
 
-	// Leadership goes where it is sent; one that is not the leader has nothing to hand on.
+	// Leadership moves to the given member. Moving it from a member that is not the leader changes nothing.
 	leader := members[slices.IndexFunc(members, func(m etcd.Member) bool { return m.Leader })]
 	for _, to := range []etcd.Member{second, third} {
 		if to.ID == leader.ID {
@@ -252,7 +252,7 @@ func TestRealEtcd(t *testing.T) {
 		leader = to
 	}
 
-	// A living one goes. etcd refuses while its members have not known each other for five seconds: that is waited out.
+	// Remove a healthy member. etcd refuses until its members have been connected for five seconds; Remove retries.
 	fourth := memberAt(t, members, servers[3].addr)
 	if leader.ID != fourth.ID {
 		if err := client.MoveLeader(ctx, leader, fourth.ID); err != nil {
@@ -266,14 +266,14 @@ func TestRealEtcd(t *testing.T) {
 	remove(t, client, members, fourth)
 	until(t, client, "three members", func(now []etcd.Member) bool { return len(now) == 3 && healthy(3)(now) })
 
-	// A member that was added, and never started, is known by its address only.
+	// A member that was added and has never started has no name, only an address.
 	raw := rawClient(t, servers[0].client, ca.client(t))
 	for {
 		_, err := raw.MemberAddAsLearner(ctx, []string{"https://127.0.0.77:2380"})
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, rpctypes.ErrUnhealthy) { // its members have not known each other for 5 s yet
+		if !errors.Is(err, rpctypes.ErrUnhealthy) { // the members have not been connected for 5 s yet
 			t.Fatal(err)
 		}
 		time.Sleep(200 * time.Millisecond)
@@ -285,7 +285,7 @@ func TestRealEtcd(t *testing.T) {
 	}
 	remove(t, client, members, learner)
 
-	// The dead leader: the others go on, and it is taken out; a second time changes nothing.
+	// Remove a dead leader: the remaining members continue. Removing it again changes nothing.
 	servers[2].kill()
 	members = until(t, client, "two healthy members", healthy(2))
 	if _, err := etcd.PlanRemoval(members, second.ID); !errors.Is(err, etcd.ErrQuorum) {
@@ -299,7 +299,7 @@ func TestRealEtcd(t *testing.T) {
 	remove(t, client, members, third)
 	until(t, client, "two members", func(now []etcd.Member) bool { return len(now) == 2 && healthy(2)(now) })
 
-	// Without a quorum nothing changes; it says so, and does not wait longer than it may.
+	// Without a quorum no member can be removed: PlanRemoval reports Lost, and Remove returns when ctx ends.
 	servers[1].kill()
 	members = until(t, client, "one healthy member without a leader", func(now []etcd.Member) bool {
 		return len(now) == 2 && memberAt(t, now, servers[0].addr).Healthy && !memberAt(t, now, servers[0].addr).Leader
@@ -323,7 +323,7 @@ func hostOf(m etcd.Member) string {
 	return host
 }
 
-// remove removes a member as callers must: the decision first.
+// remove removes a member as callers must: after PlanRemoval has allowed it.
 func remove(t *testing.T, client *etcd.Client, members []etcd.Member, m etcd.Member) {
 	t.Helper()
 	order, err := etcd.PlanRemoval(members, m.ID)
@@ -347,7 +347,7 @@ func rawClient(t *testing.T, endpoint string, config *tls.Config) *clientv3.Clie
 	return raw
 }
 
-// TestRealEtcdTLS: nobody is believed without a certificate of the CA, on either side.
+// TestRealEtcdTLS checks that client and member both refuse a peer without a certificate of the right CA.
 func TestRealEtcdTLS(t *testing.T) {
 	t.Parallel()
 	ca, servers := startCluster(t, 1)
@@ -363,7 +363,7 @@ func TestRealEtcdTLS(t *testing.T) {
 			t.Errorf("%s: %+v", name, members)
 		}
 	}
-	// The certificate is for 127.0.0.11.
+	// The member's certificate is for 127.0.0.11 only.
 	moved := func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(servers[0].client, "https://"))
 	}
@@ -377,7 +377,7 @@ func TestRealEtcdTLS(t *testing.T) {
 	}
 }
 
-// TestUnreachable: a connection that hangs ends with the context, and with Close.
+// TestUnreachable: requests on a connection that hangs return when their context ends, and Close returns.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	client, err := etcd.Open(etcd.Config{Endpoint: "http://10.0.0.1:2379", Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -7,16 +7,16 @@ import (
 	"fmt"
 )
 
-// Where kubeadm keeps, on each control-plane node and for root only, the CA of etcd and a client certificate of
-// it that may do anything (kubeadm, cmd/kubeadm/app/constants).
+// The files of kubeadm on each control-plane node, readable for root only: the CA of etcd, and a client certificate with
+// all rights (kubeadm, cmd/kubeadm/app/constants).
 const (
 	CAFile   = "/etc/kubernetes/pki/etcd/ca.crt"
 	CertFile = "/etc/kubernetes/pki/etcd/healthcheck-client.crt"
 	KeyFile  = "/etc/kubernetes/pki/etcd/healthcheck-client.key"
 )
 
-// TLS makes the configuration of a client from the contents of CAFile, CertFile and KeyFile. Members must have a
-// certificate of that CA for the host of their client URL.
+// TLS returns a client configuration from the contents of CAFile, CertFile and KeyFile. Members must have a certificate of
+// this CA for the host of their client URL.
 func TLS(ca, cert, key []byte) (*tls.Config, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
