@@ -9,13 +9,13 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 )
 
-// sleeping is a package whose node script takes a second before it does its work.
+// sleeping returns a package whose node script sleeps for a second before it does its work.
 func sleeping(b *testing.B) string {
 	return packageWith(b, func(s string) string { return strings.Replace(s, "\nprepare >&2\n", "\nsleep 1\nprepare >&2\n", 1) })
 }
 
-// makeCluster instantiates 3 control-plane nodes and 20 workers and returns how long that took, and for how
-// long the scripts slept at least where one must wait for the other: the control-plane nodes, one by one.
+// makeCluster instantiates 3 control-plane nodes and 20 workers. It returns how long that took, and how long the scripts
+// slept on the critical path: those of the control-plane nodes, which run one after the other.
 func makeCluster(b *testing.B, pkg string, parallel int) (wall, critical time.Duration) {
 	b.Helper()
 	l := openLab(b, setup{pkg: pkg, driver: kubeadm.Config{Parallel: parallel}})
@@ -33,9 +33,9 @@ func makeCluster(b *testing.B, pkg string, parallel int) (wall, critical time.Du
 	return wall, critical
 }
 
-// BenchmarkClusterOf3Plus20 compares the time that a cluster takes with its critical path, when the script of
-// each node takes a second: that of three control-plane nodes, one after the other (workers join beside them).
-// "sequential" is the same driver with one node at a time.
+// BenchmarkClusterOf3Plus20 compares the time to set up a cluster with its critical path, when the script of each node
+// takes a second: three control-plane nodes join one after the other, and workers join concurrently. "sequential" is the
+// same driver with Parallel 1.
 func BenchmarkClusterOf3Plus20(b *testing.B) {
 	pkg := sleeping(b)
 	for b.Loop() {

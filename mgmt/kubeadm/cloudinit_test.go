@@ -18,8 +18,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// cloudInit is cloud-init on every machine. It writes the package sources after one can log in, and finishes with an error
-// that can be recovered from.
+// cloudInit simulates cloud-init on every machine. It writes the package sources after the first login is possible, and
+// finishes with a recoverable error.
 type cloudInit struct {
 	mu   sync.Mutex
 	done map[string]chan struct{} // by machine
@@ -51,7 +51,7 @@ func (c *cloudInit) status(ctx context.Context, p *sshtest.Process) int {
 	return 2
 }
 
-// late has machines begin without package sources.
+// late makes machines start without package sources.
 func (c *cloudInit) late(l *lab) func(*vnflcm.Config) {
 	const sources = "/etc/apt/sources.list.d/kubernetes.list"
 	return func(cfg *vnflcm.Config) {
@@ -77,7 +77,7 @@ func (c *cloudInit) late(l *lab) func(*vnflcm.Config) {
 	}
 }
 
-// TestCloudInit: machines are prepared once cloud-init has finished, and what it reports of errors is logged.
+// TestCloudInit checks that machines are prepared after cloud-init has finished, and that errors of cloud-init are logged.
 func TestCloudInit(t *testing.T) {
 	t.Parallel()
 	c := new(cloudInit)
@@ -102,8 +102,8 @@ func TestCloudInit(t *testing.T) {
 	}
 }
 
-// TestManagedHosts: where cloud-init writes /etc/hosts at every start, the names of the nodes are in its template. Without
-// a template the machine is refused.
+// TestManagedHosts: if cloud-init writes /etc/hosts at every start, the driver writes the names of the nodes into its
+// template. A machine without a template is refused.
 func TestManagedHosts(t *testing.T) {
 	t.Parallel()
 	const (

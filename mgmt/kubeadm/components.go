@@ -17,16 +17,16 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// componentParam are the parameters for what kubeadm sets up: settings of its components in the form of their
-// own configuration files, and checks of machines that are passed over.
+// componentParam are the parameters of kubeadm's components: settings in the form of the components' configuration files,
+// and preflight checks to ignore.
 type componentParam struct {
 	Kubelet         map[string]any `json:"kubelet_configuration"`    // kubelet.config.k8s.io/v1beta1
 	KubeProxy       map[string]any `json:"kube_proxy_configuration"` // kubeproxy.config.k8s.io/v1alpha1
 	IgnorePreflight []string       `json:"ignore_preflight_errors"`  // names of kubeadm's checks; default none
 }
 
-// Settings that others rely on. The first are how the kubelet lets the control plane, and nobody else, in
-// (kubeadm sets them); the others are where kubeadm and this driver look for things.
+// Settings that requests may not change. The first ones of the kubelet control who may access it; kubeadm sets them. The
+// remaining ones are paths and addresses on which kubeadm and this driver rely.
 var (
 	kubeletOwn = []string{"apiVersion", "kind", "authentication", "authorization", "readOnlyPort", "rotateCertificates",
 		"tlsCertFile", "tlsPrivateKeyFile", "staticPodPath", "staticPodURL", "staticPodURLHeader",
@@ -77,7 +77,7 @@ func (c *checker) components(p *clusterParam) {
 	}
 }
 
-// kubelet checks the settings that the driver reads itself.
+// kubelet checks the settings of the kubelet on which the driver depends.
 func (c *checker) kubelet(settings map[string]any) {
 	driver, given := settings["cgroupDriver"]
 	if given && driver != "systemd" && driver != "cgroupfs" {
@@ -100,10 +100,10 @@ func (c *checker) kubelet(settings map[string]any) {
 	}
 }
 
-// swapAllowed reports whether the kubelet was told to run beside swap.
+// swapAllowed reports whether the request configures the kubelet to accept swap.
 func (p *clusterParam) swapAllowed() bool { return p.Kubelet["failSwapOn"] == false }
 
-// componentDocuments are the configuration files of the components that are not as kubeadm has them by itself.
+// componentDocuments returns the configuration files of the components that have settings in the request.
 func (p *clusterParam) componentDocuments() []any {
 	var out []any
 	for _, part := range []struct {
@@ -120,7 +120,7 @@ func (p *clusterParam) componentDocuments() []any {
 	return out
 }
 
-// plain is a copy of decoded JSON with Go's own numbers, which YAML writes as numbers.
+// plain copies decoded JSON and replaces json.Number by Go's number types, which YAML writes as numbers.
 func plain(v any) any {
 	switch t := v.(type) {
 	case map[string]any:
@@ -151,10 +151,10 @@ func plain(v any) any {
 // oldestMinor is the first version of Kubernetes whose kubeadm reads v1beta3.
 const oldestMinor = 22
 
-// newestMinor is the last version of Kubernetes whose files are compared with expected ones.
+// newestMinor is the newest version of Kubernetes with which the driver's files are tested.
 const newestMinor = 36
 
-// warnVersion names a version of a new cluster that the driver was not tested with.
+// warnVersion logs a warning for a new cluster with a version of Kubernetes that the driver was not tested with.
 func (p *parameters) warnVersion(ctx context.Context, op *vnflcm.Operation) {
 	c := &p.Cluster
 	if op.Kind == vnflcm.OpInstantiate && c.ScriptPath == "" && kubeversion.Minor(c.KubernetesVersion) > newestMinor {
@@ -172,7 +172,7 @@ func (c *checker) version(text string) {
 	}
 }
 
-// apiEndpoint checks the address of a load balancer outside.
+// apiEndpoint checks api_endpoint, the address of a load balancer outside of the VNF.
 func (c *checker) apiEndpoint(p *clusterParam) {
 	if p.APIEndpoint == "" {
 		return
@@ -185,7 +185,8 @@ func (c *checker) apiEndpoint(p *clusterParam) {
 	}
 }
 
-// splitEndpoint parts host and port. The host is a DNS name or an address without brackets; no port is "".
+// splitEndpoint splits an endpoint into host and port. The host is a DNS name or an address without brackets. port is "" if
+// the text has none.
 func splitEndpoint(text string) (host, port string, ok bool) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {

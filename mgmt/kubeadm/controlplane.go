@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// program makes machines nodes: the package's script, or kubeadm with our configuration.
+// program returns the Program that sets up nodes: the package's script, or kubeadm with the driver's configuration.
 func (d *environment) program() controlplane.Program {
 	if d.p.ScriptPath != "" {
 		return d.script()
@@ -27,7 +27,7 @@ func (d *environment) kubeadm() controlplane.Kubeadm {
 		}}
 }
 
-// runRevokeTokens ends the tokens that kubeadm init or the script has made.
+// runRevokeTokens deletes the tokens that kubeadm init or the script has created.
 func runRevokeTokens(ctx context.Context, e *environment, n mgmt.Node) error {
 	return e.tokens.RevokeAll(ctx, n)
 }
@@ -36,7 +36,7 @@ func runRevokeCredentials(ctx context.Context, e *environment, _ mgmt.Node) erro
 	return e.tokens.Revoke(ctx)
 }
 
-// runInitCluster makes the control plane on the first node.
+// runInitCluster initialises the control plane on the first node.
 func runInitCluster(ctx context.Context, e *environment, first mgmt.Node) error {
 	b, err := vnflcm.Run(ctx, e.op, vnflcm.Step[controlplane.Bootstrap]{
 		Name: "init", On: first.ID,
@@ -59,7 +59,7 @@ func runInitCluster(ctx context.Context, e *environment, first mgmt.Node) error 
 	return err
 }
 
-// settle waits until nothing runs on the machine any more that an earlier process has begun.
+// settle waits until no program that an earlier process has started runs on the machine.
 func settle(ctx context.Context, e *environment, n mgmt.Node) error {
 	return mgmt.Within(ctx, e.config.Timeouts.Install, func(ctx context.Context) error {
 		if e.p.ScriptPath != "" {
@@ -71,8 +71,8 @@ func settle(ctx context.Context, e *environment, n mgmt.Node) error {
 	})
 }
 
-// initialised reports whether kubeadm init has run to its end on the node. kube-proxy is what it does last,
-// so that anything less is a run that was cut short, on which no other node can have joined.
+// initialised reports whether kubeadm init has completed on the node. kubeadm init creates kube-proxy last: without
+// kube-proxy the run was interrupted, and no other node can have joined.
 func initialised(ctx context.Context, e *environment, n mgmt.Node) (controlplane.Bootstrap, bool, error) {
 	if err := settle(ctx, e, n); err != nil {
 		return controlplane.Bootstrap{}, false, err
@@ -97,8 +97,8 @@ func initialised(ctx context.Context, e *environment, n mgmt.Node) (controlplane
 	return b, err == nil, err
 }
 
-// clean resets a machine on which an earlier attempt was cut short. It is called only before init and join,
-// where there is nothing on the machine that could be lost.
+// clean resets a machine on which an earlier attempt was interrupted. It is called only before init and join, when the
+// machine has no data that could be lost.
 func clean(ctx context.Context, e *environment, n mgmt.Node) error {
 	used, err := controlplane.IsUsed(ctx, n)
 	if err != nil {

@@ -26,16 +26,16 @@ type scenario struct {
 	begin   func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error)
 	flavour string   // of the running cluster; default simple
 	only    []string // names of steps that are cut; default all
-	but     []string // those that are not cut; "name/machine" on that machine only
-	variant bool     // another scenario has the same operation: short runs leave this one out
+	but     []string // steps that are not cut; "name/machine": on this machine only
+	variant bool     // another scenario has the same operation, so short runs skip this one
 }
 
-// preparation are the steps by which a new machine is made ready. They are the same code whoever needs the machine,
-// and know of nothing but that machine: they are cut in "instantiate", on a control-plane node while the cluster is
-// made, and in "scale out", on a worker beside a running one. The other scenarios run them without being cut there.
+// preparation are the steps that prepare a new machine. Their code depends on this machine only, so two scenarios cut them:
+// "instantiate", on a control-plane node of a new cluster, and "scale out", on a worker of a running one. The other
+// scenarios run them without cuts.
 var preparation = []string{"reach", "platform", "package-sources", "hostname", "system", "packages", "runtime"}
 
-// on has steps left out on one machine only.
+// on returns the names of steps, limited to one machine.
 func on(machine string, names []string) (out []string) {
 	for _, name := range names {
 		out = append(out, name+"/"+machine)
@@ -71,30 +71,30 @@ var scenarios = []scenario{
 			return "", err
 		}
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-0")})
-	}, "complex", nil, append([]string{"hosts"}, preparation...), false}, // the hosts files of others: as in "heal a worker"
+	}, "complex", nil, append([]string{"hosts"}, preparation...), false}, // the hosts files of other machines are cut in "heal a worker"
 	{"heal two control-plane nodes and a worker", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		if err := l.World.Stop("masterNode-2"); err != nil {
 			return "", err
 		}
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1", "masterNode-2", "workerNode-0")})
-	}, "complex", []string{"remove-member", "join", "members"}, nil, true}, // what depends on how many they are
+	}, "complex", []string{"remove-member", "join", "members"}, nil, true}, // steps that depend on the number of targets
 	{"heal the whole VNF", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{})
-	}, "", nil, append([]string{"replace-vm", "hosts"}, preparation...), false}, // the one as in "heal a worker", the other as in "instantiate"
+	}, "", nil, append([]string{"replace-vm", "hosts"}, preparation...), false}, // replace-vm and hosts are cut in "heal a worker", the preparation in "instantiate"
 	{"terminate", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 	}, "", nil, nil, false},
 }
 
-// prepared is what the cases of a scenario begin with. It is made once.
+// prepared is the state in which all cases of a scenario begin. Each scenario creates it once.
 type prepared struct {
 	from     *mgmttest.Snapshot // nil: an empty world
 	instance string
-	setup    *setup     // of the empty world, and package; nil: the usual ones
-	check    func(*lab) // looks at the end, beside the outcome
+	setup    *setup     // of the empty world, and the package; nil: the defaults
+	check    func(*lab) // checks the end, in addition to the outcome
 }
 
-// size is that of the running cluster: several control-plane nodes are behind a virtual address.
+// size returns the changes for the size of the running cluster. Several control-plane nodes share a virtual address.
 func (s scenario) size(t *testing.T) []mgmttest.Change {
 	if s.flavour == "complex" {
 		return append(virtual(t), mgmttest.Sized("complex", 1))
@@ -102,7 +102,7 @@ func (s scenario) size(t *testing.T) []mgmttest.Change {
 	return []mgmttest.Change{mgmttest.Sized("simple", 1)}
 }
 
-// prepare makes a cluster of one control-plane node (flavour simple) and two workers, if the scenario needs one.
+// prepare creates a cluster of one control-plane node (flavour simple) and two workers, if the scenario needs one.
 func (s scenario) prepare(t *testing.T) prepared {
 	t.Helper()
 	if !s.running {
@@ -114,7 +114,7 @@ func (s scenario) prepare(t *testing.T) prepared {
 	return prepared{instance: id, from: l.Snapshot()}
 }
 
-// open returns a lab of its own that begins with what was prepared.
+// open returns a separate lab that begins with the prepared state.
 func (p prepared) open(t *testing.T) (l *lab, instance string) {
 	t.Helper()
 	of := setup{sandbox: sandbox.Config{Takes: takes}}
@@ -129,11 +129,11 @@ func (p prepared) open(t *testing.T) (l *lab, instance string) {
 	return l, p.instance
 }
 
-// outcome is the end state, in terms that do not change from run to run.
+// outcome is the end state in terms that are the same in every run.
 type outcome struct {
 	Nodes     []string // machine, role, readiness
-	Etcd      []string // machine, whether it votes and is alive
-	HostFiles []string // machine: which machines its hosts file knows
+	Etcd      []string // machine, whether its member votes and is healthy
+	HostFiles []string // machine: the machines that its hosts file names
 	Instance  vnflcm.InstantiationState
 	VIMs      int
 	Records   map[string]int
@@ -184,7 +184,7 @@ func knownHosts(t testing.TB, h *sshtest.Host, byAddr map[string]string) []strin
 	return known
 }
 
-// doomed is a process that dies at a point of a step: every connection is cut, as the end of a process does.
+// doomed returns a process that dies at a point of a step. All of its connections are cut, as at the end of a real process.
 func (l *lab) doomed(step string, point crashtest.Point) *crashtest.Process {
 	return crashtest.New(crashtest.Death{
 		Step:  func(s vnflcm.StepInfo) bool { return l.stepName(s) == step },
@@ -194,7 +194,7 @@ func (l *lab) doomed(step string, point crashtest.Point) *crashtest.Process {
 			for _, h := range hosts {
 				h.OnCommand(inTheMiddle(die))
 			}
-			// Before the API answers: what is more than whether it answers, unless only that is asked.
+			// Die before the API answers a request other than /readyz, unless the step sends no other.
 			l.World.OnRequest(func(_, _, path string) {
 				if path != "/readyz" || s.Name == "cluster" {
 					die()
@@ -215,7 +215,7 @@ func (l *lab) doomed(step string, point crashtest.Point) *crashtest.Process {
 	})
 }
 
-// inTheMiddle dies while a slow program runs, or before another one does.
+// inTheMiddle returns a command hook that calls die while a slow program runs, or before another program.
 func inTheMiddle(die func()) func(sshtest.Record) {
 	return func(r sshtest.Record) {
 		slow := slices.Contains([]string{"init", "join", "install"}, slices.Concat(r.Argv, []string{"", ""})[1])
@@ -228,19 +228,19 @@ func inTheMiddle(die func()) func(sshtest.Record) {
 	}
 }
 
-// takes is how long slow programs take: long enough to die meanwhile.
+// takes is how long simulated slow programs take: long enough for the process to die meanwhile.
 const takes = 10 * time.Millisecond
 
-// stepName is the step in terms that do not change from run to run.
+// stepName returns the name of a step in terms that are the same in every run.
 func (l *lab) stepName(s vnflcm.StepInfo) string {
 	name := s.Name
 	if strings.HasPrefix(name, "balance-") {
-		name = "balance" // of machines whose resource ids are others in each run; once in a phase
+		name = "balance" // the rest of the name is a hash of resource ids, which differ in every run; the step occurs once in a phase
 	}
 	return s.Phase + "/" + name + "/" + l.NameOf(s.On)
 }
 
-// undisturbed runs the scenario to its end, and returns its steps in the order in which they began.
+// undisturbed runs the scenario to its end without a crash, and returns its steps in the order in which they began.
 func (s scenario) undisturbed(t *testing.T, p prepared) (steps []string, want outcome) {
 	t.Helper()
 	l, id := p.open(t)
@@ -254,7 +254,7 @@ func (s scenario) undisturbed(t *testing.T, p prepared) (steps []string, want ou
 	return steps, l.outcome(id)
 }
 
-// firstOf returns, as phase/name, with which step each phase begins.
+// firstOf returns the first step of each phase, as phase/name.
 func firstOf(steps []string) map[string]bool {
 	begun, first := map[string]bool{}, map[string]bool{}
 	for _, step := range steps {
@@ -266,7 +266,7 @@ func firstOf(steps []string) map[string]bool {
 	return first
 }
 
-// cut is where a process dies: a step as phase/name/machine, and a point of the step.
+// cut is a point at which the process dies: a step as phase/name/machine, and a point of the step.
 type cut struct {
 	step  string
 	point crashtest.Point
@@ -282,7 +282,7 @@ func cutsAt(step string, points []crashtest.Point) (cuts []cut) {
 	return cuts
 }
 
-// crashed runs the scenario in a process that dies, and resumes it in another.
+// crashed runs the scenario in a process that dies, resumes the operation in another process, and returns the end state.
 func (s scenario) crashed(t *testing.T, p prepared, c cut) outcome {
 	t.Helper()
 	ctx := t.Context()
@@ -306,8 +306,8 @@ func (s scenario) crashed(t *testing.T, p prepared, c cut) outcome {
 	return l.outcome(id)
 }
 
-// dies runs a case for each cut: the process dies there, and the resumed operation must come to the same end as without
-// the crash. A short run takes one cut of each step, whatever the phase and the machine.
+// dies runs a case for each cut: the process dies there, and the resumed operation must reach the same end state as without
+// the crash. A short run has one cut of each step, whatever the phase and the machine.
 func (s scenario) dies(t *testing.T, p prepared, cuts []cut, want outcome) {
 	t.Helper()
 	if testing.Short() {
@@ -323,7 +323,7 @@ func (s scenario) dies(t *testing.T, p prepared, cuts []cut, want outcome) {
 	}
 }
 
-// onlyOnce makes sure that no machine was made a node twice. Those with the keys in nodes are some already.
+// onlyOnce fails the test if a machine was made a node twice. nodes has the keys of machines that were nodes before.
 func (l *lab) onlyOnce(nodes map[string]bool) {
 	l.t.Helper()
 	for _, h := range l.World.Hosts() {
@@ -349,9 +349,9 @@ func (s scenario) cuts(step string) bool {
 	return (len(s.only) == 0 || slices.Contains(s.only, name)) && !slices.Contains(s.but, name) && !slices.Contains(s.but, step)
 }
 
-// cutPoints are those of the step in this scenario. Where the step before it is cut too, "before Do" is left out: it
-// is what "after the journal" of that one leaves, since nothing is stored in between. The first step of a phase has
-// none before it, and what precedes init and join may be cut elsewhere.
+// cutPoints returns the points at which the scenario cuts a step. "Before Do" is left out if the step before is cut too:
+// nothing is stored in between, so it equals "after the journal" of that step. The first step of a phase has no step before
+// it, and the steps before init and join may be cut in another scenario.
 func (s scenario) cutPoints(step string, first map[string]bool) []crashtest.Point {
 	points := cutPointsOf(step)
 	phase, rest, _ := strings.Cut(step, "/")
@@ -362,7 +362,7 @@ func (s scenario) cutPoints(step string, first map[string]bool) []crashtest.Poin
 	return points[1:]
 }
 
-// cutPointsOf leaves out the middle of steps in which no program runs on a machine.
+// cutPointsOf leaves out the middle of steps that run no program on a machine.
 func cutPointsOf(step string) []crashtest.Point {
 	return slices.DeleteFunc(slices.Clone(crashtest.Points), func(p crashtest.Point) bool {
 		return p == crashtest.InsideDo && slices.Contains(still, strings.Split(step, "/")[1])
@@ -371,7 +371,7 @@ func cutPointsOf(step string) []crashtest.Point {
 
 var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "remove-member", "members", "alive"}
 
-// TestCrash kills the process at every point of every step; whoever resumes comes to the same end.
+// TestCrash kills the process at every point of every step. The process that resumes must reach the same end state.
 func TestCrash(t *testing.T) {
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {

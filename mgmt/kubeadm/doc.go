@@ -1,4 +1,4 @@
-// Package kubeadm is the management driver that turns the machines of a VNF into a Kubernetes cluster.
+// Package kubeadm is the management driver that sets up a Kubernetes cluster on the machines of a VNF.
 //
 //	pool := sshexec.NewPool(sshexec.Options{})
 //	manager, err := vnflcm.New(ctx, vnflcm.Config{
@@ -6,11 +6,11 @@
 //		...
 //	})
 //
-// The VNFD names it, under the key of its artifact, for the hooks instantiate_end, scale_start, scale_end,
+// The VNFD names the driver, under the key of its artifact, for the hooks instantiate_end, scale_start, scale_end,
 // heal_start, heal_end, terminate_start and terminate_end. The instantiate request says in
-// additionalParams.k8s_cluster_installation_param which machines are control-plane nodes and which are
-// workers, how to log in, and the networks of the cluster; the attributes are Tacker's. docs/kubeadm.md of this
-// module has all of them, and says how a cluster is brought up, healed and terminated.
+// additionalParams.k8s_cluster_installation_param which machines are control-plane nodes and which are workers, how to log
+// in, and the networks of the cluster. The attributes are Tacker's. docs/kubeadm.md of this module lists all of them, and
+// describes how a cluster is created, healed and terminated.
 //
 // Nodes are prepared in one of two ways:
 //
@@ -22,16 +22,17 @@
 //     virtual address of the API haproxy and keepalived; then kubeadm with configuration documents on standard
 //     input. Nodes are named by role and whole address.
 //
-// With external_lb_param a further machine of the VNF is a load balancer, through which nodes and clients reach the API
+// With external_lb_param another machine of the VNF is a load balancer, through which nodes and clients reach the API
 // (package loadbalancer).
 //
-// All machines are worked on at once, but control-plane nodes join one after the other, as etcd demands.
-// Join tokens are made for each operation, pinned to the cluster's CA, and revoked after it.
+// The driver works on all machines concurrently, but control-plane nodes join one after the other, because etcd accepts one
+// new member at a time. Join tokens are created for each operation, pinned to the cluster's CA, and revoked after it.
 //
-// Single nodes are healed without the machines that are lost: control-plane nodes when etcd keeps its quorum
-// (package etcd), by whichever of the others answers. The Kubernetes API and etcd are asked through SSH. The
-// cluster is registered as a VIM, with an account whose role and token the request may choose.
+// Healing single nodes does not need the lost machines. Control-plane nodes can be healed as long as etcd keeps its quorum
+// (package etcd). The driver sends requests to the Kubernetes API and to etcd through SSH, by way of any remaining
+// control-plane node that answers. The cluster is registered as a VIM, with an account whose role and token the request may
+// choose.
 //
-// A machine of the VNF can export its volumes to the nodes over NFS. What the driver does not do it refuses by name:
-// scaling the control plane.
+// A machine of the VNF can export its volumes to the nodes over NFS. Scaling the control plane is not supported: the driver
+// refuses such a request.
 package kubeadm

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// golden compares with a file of testdata.
+// golden compares got with a file of testdata.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -35,7 +35,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// node is a machine with an address at the connection point M (masters) or W, and a floating one if given.
+// node returns a machine with an address at the connection point M (masters) or W, and a floating address if given.
 func node(role, addr, floating string) mgmt.Node {
 	ip, cpd := netip.MustParseAddr(addr), map[string]string{"master": "M", "worker": "W"}[role]
 	cp := vnflcm.ConnectionPoint{CPD: cpd, Fixed: []netip.Addr{ip}}
@@ -57,13 +57,13 @@ func point(cpd, addr, floating string) vnflcm.ConnectionPoint {
 var (
 	oneMaster    = []mgmt.Node{node("master", "10.10.0.10", "203.0.113.9")}
 	threeMasters = []mgmt.Node{node("master", "10.10.0.10", "203.0.113.9"), node("master", "10.10.1.11", ""), node("master", "10.10.2.12", "")}
-	// balancerNode is a load balancer in two networks, with a floating address in that of clients.
+	// balancerNode is a load balancer in two networks, with a floating address in the clients' network.
 	balancerNode = mgmt.Node{VNFC: vnflcm.VNFC{ID: "lb", CPs: []vnflcm.ConnectionPoint{point("E", "192.0.2.7", "203.0.113.7"), point("N", "10.10.0.7", "")}},
 		HostName: "lb-10-10-0-7", IP: netip.MustParseAddr("10.10.0.7")}
 	worker = []mgmt.Node{node("worker", "10.10.3.13", "")}
 )
 
-// sites are the clusters whose files are rendered, by the names of the golden files.
+// sites are the clusters whose files are rendered, by the name of their golden files.
 var sites = map[string]struct {
 	param   string
 	masters []mgmt.Node
@@ -100,7 +100,7 @@ func site(t *testing.T, name string) kubeadm.Site {
 	return out
 }
 
-// TestDocuments: what kubeadm is given, which "kubeadm config validate" has been seen to accept.
+// TestDocuments compares kubeadm's configuration. "kubeadm config validate" has accepted the golden files.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	for name, c := range sites {
@@ -124,7 +124,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestFlannel: the manifest of clusters whose package brings no network.
+// TestFlannel compares the manifest of clusters whose package has no pod network.
 func TestFlannel(t *testing.T) {
 	t.Parallel()
 	for name, param := range map[string]string{
@@ -149,8 +149,8 @@ func TestFlannel(t *testing.T) {
 	}
 }
 
-// TestBalancer: the files of haproxy and keepalived, which "haproxy -c" and "keepalived -t" have been seen to
-// accept.
+// TestBalancer compares the files of haproxy and keepalived. "haproxy -c" and "keepalived -t" have accepted the golden
+// files.
 func TestBalancer(t *testing.T) {
 	t.Parallel()
 	const (
@@ -174,7 +174,7 @@ func TestBalancer(t *testing.T) {
 	}
 }
 
-// TestContainerd: the configuration for each version, on machines that are containers and that are not.
+// TestContainerd compares the configuration for each version, on machines that are containers and on others.
 func TestContainerd(t *testing.T) {
 	t.Parallel()
 	const images = "registry.k8s.io/kube-apiserver:v1.35.4\nregistry.k8s.io/coredns/coredns:v1.13.1\nregistry.k8s.io/pause:3.10.1\n"
@@ -198,7 +198,7 @@ func TestContainerd(t *testing.T) {
 	}
 }
 
-// TestNodeLabels: what the VIM shows and what the request says.
+// TestNodeLabels checks the labels from the VIM and from the request.
 func TestNodeLabels(t *testing.T) {
 	t.Parallel()
 	s := site(t, "v1beta3")

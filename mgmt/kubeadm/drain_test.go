@@ -11,10 +11,10 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// shortDrain gives pods little time, but more than a busy machine needs to delete one.
+// shortDrain gives pods little time, but enough for a busy machine to delete one.
 var shortDrain = setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Drain: 2 * time.Second}}}
 
-// guarded makes a cluster of two workers with a disruption budget that lets no pod of theirs go.
+// guarded creates a cluster of two workers with a disruption budget that lets no pod be evicted.
 func (l *lab) guarded() (id string) {
 	l.t.Helper()
 	id = l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 1))
@@ -27,7 +27,7 @@ func (l *lab) guarded() (id string) {
 	return id
 }
 
-// TestDrainPolicy: what becomes of a scale-in that a disruption budget forbids is for the request to say.
+// TestDrainPolicy: a disruption budget forbids a scale-in. drain_policy of the request decides what happens.
 func TestDrainPolicy(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"", "Fail", "Delete", "Continue"} {
@@ -52,7 +52,7 @@ func TestDrainPolicy(t *testing.T) {
 	}
 }
 
-// TestGracefulTermination: pods are asked to leave for as long as the request says, and no longer.
+// TestGracefulTermination checks that pods get exactly the time to end that the request allows.
 func TestGracefulTermination(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, shortDrain)

@@ -14,7 +14,7 @@ import (
 // Config of a Driver.
 type Config struct {
 	Pool     *sshexec.Pool // required; the caller closes it
-	Parallel int           // nodes worked on at once; default 32
+	Parallel int           // bound of machines worked on concurrently; default 32
 	Timeouts Timeouts
 	// ConfirmWholeHeal refuses a heal request without vnfcInstanceId, which replaces every machine of the cluster, unless
 	// additionalParams.all is given, true or false. Default: Tacker's guides send requests without it, which are accepted.
@@ -23,14 +23,14 @@ type Config struct {
 
 // Timeouts bound the parts of an operation that wait for machines.
 type Timeouts struct {
-	Boot    time.Duration // until a new machine lets us log in and cloud-init has finished; default 15 min
-	Login   time.Duration // of that, while it refuses the password: users are set up last; default 1 min
+	Boot    time.Duration // until a new machine accepts the login and cloud-init has finished; default 15 min
+	Login   time.Duration // part of Boot: how long a machine may refuse the credentials, since images create users late; default 1 min
 	Install time.Duration // of one machine: packages, the package's script, kubeadm; default 45 min
 	Ready   time.Duration // until every node is Ready; default 15 min
-	Drain   time.Duration // until the connections (of a load balancer of the VNF), then the pods, of a node have left; default 5 min
+	Drain   time.Duration // until the connections (of a load balancer of the VNF), then the pods, of a node have ended; default 5 min
 }
 
-// Driver makes and changes Kubernetes clusters with kubeadm. It is safe for concurrent use.
+// Driver creates and changes Kubernetes clusters with kubeadm. It is safe for concurrent use.
 type Driver struct{ config Config }
 
 // New returns a Driver.
@@ -62,7 +62,7 @@ func (d *Driver) Hooks() vnflcm.Hooks {
 	})
 }
 
-// hook runs the tasks that the plan of the operation has for a hook.
+// hook returns a hook that runs the tasks of this hook in the operation's plan.
 func (d *Driver) hook(hook vnflcm.Hook) func(context.Context, *vnflcm.Operation) error {
 	return func(ctx context.Context, op *vnflcm.Operation) error {
 		e, err := d.environmentOf(ctx, op)
@@ -110,7 +110,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	if op.Terminate != nil {
-		return nil // nothing of a request may keep a cluster from being removed
+		return nil // a wrong parameter must not prevent terminating
 	}
 	p, err := read(ctx, op)
 	_, err1 := p.findRegistries(ctx, op)
@@ -122,7 +122,8 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	return errors.Join(err, err1, p.check(op), p.checkTargets(op), mgmt.CheckJumpHost(ctx, op))
 }
 
-// checkTargets refuses what cannot be done to a control plane.
+// checkTargets refuses to scale the control plane or the load balancer, and checks which control-plane nodes a heal
+// replaces.
 func (p *parameters) checkTargets(op *vnflcm.Operation) error {
 	if err := p.Cluster.Balancer.CheckScaling(&newChecker(op).Checker); err != nil {
 		return err

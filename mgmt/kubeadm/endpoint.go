@@ -14,20 +14,20 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// apiAddress is where nodes and other clients reach the API.
+// apiAddress is the address of the API for nodes and other clients.
 type apiAddress struct {
-	host     string     // an address, or the name of a load balancer outside
-	port     string     // empty: what endpoint says
-	floating netip.Addr // by which host is reached from outside, if there is one
-	virtual  bool       // no machine has it by itself
+	host     string     // an address, or the name of a load balancer outside of the VNF
+	port     string     // empty: see endpoint
+	floating netip.Addr // address of the host for clients outside, if there is one
+	virtual  bool       // no machine has the address as a fixed one
 }
 
-// String is the host.
+// String returns the host.
 func (a apiAddress) String() string { return a.host }
 
-// findEndpoint finds where the API is reached: at the load balancer of the VNF, at api_endpoint, or at the address of
-// cluster_cp_name, which is a virtual address of the VNF or one of the first control-plane node. That is known only
-// now: a template may make connection points that the VNFD does not show.
+// findEndpoint finds the address of the API: the load balancer of the VNF, api_endpoint, or the address of cluster_cp_name,
+// which is a virtual address of the VNF or an address of the first control-plane node. Only the created machines show
+// which: a template may create connection points that the VNFD does not declare.
 func (d *environment) findEndpoint() error {
 	if d.p.Balancer != nil {
 		d.api = d.balancerAddress()
@@ -52,7 +52,7 @@ func (d *environment) findEndpoint() error {
 		switch {
 		case i >= 0:
 			d.api.floating = candidates[i].Floating
-		case !d.api.floating.IsValid(): // a template may name the floating address otherwise than its port
+		case !d.api.floating.IsValid(): // a template may give the floating address another name than its port
 			faults = append(faults, &vnflcm.ParamError{Path: clusterPath + ".master_node.cluster_fip_name", Value: name,
 				Reason: "neither it nor cluster_cp_name is a connection point with a floating address"})
 		}
@@ -67,9 +67,10 @@ func (d *environment) hasAddress(addr netip.Addr) bool {
 	})
 }
 
-// endpoint has the port of the API server itself, of the load balancer outside or, where haproxy stands before
-// the API servers (ours, or that of the package's script for several of them), haproxy's, which Tacker's
-// scripts have at 16443.
+// endpoint returns host:port of the API. Without a load balancer, the port belongs to the API server. With a load balancer
+// outside of the VNF, api_endpoint has the port. With haproxy in front of the API servers, it is haproxy's port: the driver
+// sets up haproxy for a virtual address, and the package's script for several control-plane nodes. Tacker's scripts use port
+// 16443, and so does the driver.
 func (d *environment) endpoint() string {
 	port := cmp.Or(d.api.port, apiPort)
 	if d.balanced() || d.p.ScriptPath != "" && len(d.masters) > 1 {
@@ -78,11 +79,11 @@ func (d *environment) endpoint() string {
 	return net.JoinHostPort(d.api.host, port)
 }
 
-// apiPort is where API servers listen.
+// apiPort is the port of API servers.
 const apiPort = "6443"
 
-// certSANs are the names and addresses that clients of the API may use: the certificate holds for all of them,
-// so that TLS can always be verified. The endpoint's comes first.
+// certSANs returns the names and addresses that the API's certificate must have, so that every client can verify TLS. The
+// host of the endpoint is first.
 func (d *environment) certSANs() []string {
 	var sans []string
 	add := func(addr netip.Addr) {

@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// environment is what the tasks of a hook work with. Nothing of it changes while they run but the results of tasks.
+// environment has what the tasks of a hook need. While tasks run, only the results of tasks change.
 type environment struct {
 	*Driver
 	op        *vnflcm.Operation
@@ -24,18 +24,18 @@ type environment struct {
 	masters   []mgmt.Node
 	workers   []mgmt.Node
 	storage   []mgmt.Node // the storage server, if there is one
-	balancers []mgmt.Node // of external_lb_param, by address: the first one has the API
-	up        []mgmt.Node // the control-plane nodes that are asked about the cluster: none that is being replaced
+	balancers []mgmt.Node // machines of external_lb_param, sorted by address; the first one serves the API
+	up        []mgmt.Node // control-plane nodes through which requests are sent to the cluster: those that are not replaced
 	kube      *clusternodes.Cluster
-	api       apiAddress // where nodes and others reach the API
+	api       apiAddress // address of the API
 	rotation  rotation
-	broken    error                // of a termination: why the cluster cannot be asked
+	broken    error                // when terminating: why the cluster cannot be reached; nil if it can
 	tokens    *controlplane.Tokens // the credentials of this hook's joins
 
-	running plan.Result[controlplane.Bootstrap] // by readCluster and initCluster
-	order   plan.Result[[]string]               // by decideQuorum: ids of VNFCs
-	silent  plan.Result[bool]                   // by recordNode: the node is not Ready
-	alive   plan.Result[bool]                   // by checkAlive
+	running plan.Result[controlplane.Bootstrap] // set by readCluster and initCluster
+	order   plan.Result[[]string]               // set by decideQuorum: ids of VNFCs
+	silent  plan.Result[bool]                   // set by recordNode: the node is not Ready
+	alive   plan.Result[bool]                   // set by checkAlive
 
 	agreeing sync.Mutex // see agreement
 }
@@ -91,7 +91,7 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, 
 
 var errNoMaster = errors.New("kubeadm: the VNF has no control-plane node")
 
-// readRunning reads the parameters, with the registries that hold in this operation.
+// readRunning reads the parameters, with the registries that are in effect in this operation.
 func readRunning(ctx context.Context, op *vnflcm.Operation) (*parameters, rotation, error) {
 	p, err := read(ctx, op)
 	if err != nil {
@@ -105,15 +105,15 @@ func (d *Driver) access(n nodeParam) mgmt.Access {
 	return mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, Login: n.Login, HostKeys: n.HostKeys, LoginGrace: d.config.Timeouts.Login}
 }
 
-// nodes are all nodes, the control plane first.
+// nodes returns all nodes, control-plane nodes first.
 func (d *environment) nodes() []mgmt.Node { return slices.Concat(d.masters, d.workers) }
 
-// makesCluster reports whether the operation makes a cluster, of new machines.
+// makesCluster reports whether the operation creates a cluster of new machines.
 func (d *environment) makesCluster() bool {
 	return d.op.WholeVNF() || d.op.Heal == nil && d.op.Scale == nil && d.op.Terminate == nil
 }
 
-// node is the machine of a task. One that is gone has an id only.
+// node returns the machine of a task. A machine that no longer exists has only an id and a name.
 func (d *environment) node(on plan.Machine) mgmt.Node {
 	found := clusternodes.Among(slices.Concat(d.nodes(), d.storage, d.balancers), []vnflcm.VNFC{{ID: on.ID}})
 	if len(found) == 0 {
@@ -122,23 +122,24 @@ func (d *environment) node(on plan.Machine) mgmt.Node {
 	return found[0]
 }
 
-// version is the version of Kubernetes: of the running cluster, or of the one that will be made. A script chooses its version itself.
+// version returns the version of Kubernetes: of the running cluster, or of the one to create. It has no effect on a script,
+// which chooses the version itself.
 func (d *environment) version() string {
 	return cmp.Or(d.running.Of("").Version, d.p.KubernetesVersion)
 }
 
-// replaced are the machines that the operation replaces.
+// replaced returns those of the machines that the operation replaces.
 func (d *environment) replaced(machines []mgmt.Node) []mgmt.Node {
 	return clusternodes.Among(machines, d.op.Change.Replaced)
 }
 
-// inQuorumOrder returns the control-plane node that leaves in the place of n.
+// inQuorumOrder returns the control-plane node that leaves etcd at the position that n has in the plan.
 func (d *environment) inQuorumOrder(n mgmt.Node) mgmt.Node {
 	i := slices.IndexFunc(d.replaced(d.masters), func(m mgmt.Node) bool { return m.ID == n.ID })
 	return d.leaving()[i]
 }
 
-// leaving are the control-plane nodes that are replaced, in the order in which they leave etcd.
+// leaving returns the control-plane nodes that are replaced, in the order in which they leave etcd.
 func (d *environment) leaving() (out []mgmt.Node) {
 	for _, id := range d.order.Of("") {
 		out = append(out, clusternodes.Among(d.masters, []vnflcm.VNFC{{ID: id}})...)

@@ -10,9 +10,9 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// The driver makes a cluster of the machines of a VNF. Here they are those of the sandbox, and the control-plane
-// nodes share a virtual address; the request is what a client would send, with the parameters of Tacker's
-// Kubernetes samples.
+// The driver creates a cluster on the machines of a VNF. The machines are simulated by the sandbox, and the control-plane
+// nodes share a virtual address. The request is what a client would send, with the parameters of Tacker's Kubernetes
+// samples.
 func Example() {
 	ctx := context.Background()
 	world, err := sandbox.Open(sandbox.Config{Virtual: []string{"vip_CP"}})

@@ -13,11 +13,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Site is a deployment without machines, for the tests of what is rendered.
+// Site is a deployment without machines, to test the rendered files.
 type Site struct{ d *environment }
 
-// NewSite reads k8s_cluster_installation_param from JSON; it does not check it. Workers that have its connection point are
-// load balancers.
+// NewSite reads k8s_cluster_installation_param from JSON without checking it. Machines in workers that have the load
+// balancer's connection point are load balancers.
 func NewSite(param string, masters, workers []mgmt.Node, points []vnflcm.ConnectionPoint) (Site, error) {
 	params, err := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param":` + param + `}`))
 	if err != nil {
@@ -43,13 +43,13 @@ func NewSite(param string, masters, workers []mgmt.Node, points []vnflcm.Connect
 	return Site{d}, d.findEndpoint()
 }
 
-// Faults are those of the parameters that need no package.
+// Faults returns the faults of the parameters that can be found without a package.
 func (s Site) Faults() []error {
 	c := newChecker(s.d.op)
 	c.version(s.d.p.KubernetesVersion)
 	c.apiEndpoint(s.d.p)
 	c.components(s.d.p)
-	if s.d.p.Packages.KeyPath == "" { // no package is here to look into
+	if s.d.p.Packages.KeyPath == "" { // without a package, its key file cannot be checked
 		c.packages(s.d.p)
 	}
 	c.flannel(s.d.p)
@@ -61,26 +61,25 @@ func (s Site) Faults() []error {
 	return nil
 }
 
-// Init is what kubeadm init is given on the first control-plane node.
+// Init returns the configuration of kubeadm init on the first control-plane node.
 func (s Site) Init() ([]byte, error) {
 	return s.d.kubeadm().InitConfig(s.d.masters[0])
 }
 
-// Join is what kubeadm join is given.
+// Join returns the configuration of kubeadm join.
 func (s Site) Join(n mgmt.Node, controlPlane bool) ([]byte, error) {
 	b := controlplane.Bootstrap{Endpoint: s.d.endpoint(), CAHash: "sha256:0000000000000000000000000000000000000000000000000000000000000000"}
 	c := controlplane.Credentials{Token: "abcdef.0123456789abcdef", CertificateKey: "1111111111111111111111111111111111111111111111111111111111111111"}
 	return s.d.kubeadm().JoinConfig(n, b, c, controlPlane)
 }
 
-// Labels of a node.
+// Labels returns the labels of a node.
 func (s Site) Labels(n mgmt.Node) map[string]string { return s.d.nodeLabels(n) }
 
-// Network is the manifest of the pod network.
+// Network returns the manifest of the pod network.
 func (s Site) Network() ([]byte, error) { return s.d.networkManifest() }
 
-// Balancer are the files of haproxy and keepalived on a control-plane node with these addresses, as ip prints
-// them.
+// Balancer returns the files of haproxy and keepalived on a control-plane node. addresses is what ip prints there.
 func (s Site) Balancer(n mgmt.Node, addresses string) (haproxy, keepalived string, err error) {
 	vip, err := netip.ParseAddr(s.d.api.host)
 	if err != nil {
@@ -94,21 +93,21 @@ func (s Site) Balancer(n mgmt.Node, addresses string) (haproxy, keepalived strin
 	return haproxy, keepalived, err
 }
 
-// Balanced reports whether our own load balancer is used.
+// Balanced reports whether the driver's own haproxy and keepalived are used.
 func (s Site) Balanced() bool { return s.d.balanced() }
 
-// ContainerdConfig is the configuration for what containerd --version prints.
+// ContainerdConfig returns the configuration for a machine on which containerd --version prints this text.
 func (s Site) ContainerdConfig(printed, images, status string) (config []byte, err error) {
 	return s.d.preparation().RuntimeConfig(printed, images, status)
 }
 
-// For the tests of parsers.
+// Functions for the tests of parsers.
 var (
 	FindPlace  = apiaccess.FindPlace
 	ParseTaint = func(text string) bool { _, ok := parseTaint(text); return ok }
 )
 
-// Balance renders the load balancers for those control-plane nodes that choose keeps.
+// Balance renders the load balancers for those control-plane nodes that choose returns.
 func Balance(ctx context.Context, d *Driver, op *vnflcm.Operation, choose func([]mgmt.Node) []mgmt.Node) error {
 	dep, err := d.open(ctx, op)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// For the fuzz tests of parsers and quoting.
+// Functions for the fuzz tests of parsers and quoting.
 var (
 	WithoutSwap = nodeprep.WithoutSwap
 	ScriptLine  = controlplane.Line
@@ -34,7 +34,7 @@ func ParseVolume(text []byte) (name string, manifest []byte, err error) {
 	return v.name, manifest, err
 }
 
-// RestoreHelm gives the last control-plane node what the first has of Helm.
+// RestoreHelm copies the Helm repositories and charts of the first control-plane node to the last.
 func (d *Driver) RestoreHelm(ctx context.Context, op *vnflcm.Operation) error {
 	dep, err := d.open(ctx, op)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// externalBalancer checks external_lb_param, which says by itself where the API is.
+// externalBalancer checks external_lb_param. With it the API is at the load balancer, so other parameters of the API's
+// address are faults.
 func (c *checker) externalBalancer(k *clusterParam) {
 	if k.Balancer == nil {
 		return
@@ -35,7 +36,7 @@ func (c *checker) externalBalancer(k *clusterParam) {
 	}
 }
 
-// balancerAddress is where the API is reached behind the load balancer of the VNF.
+// balancerAddress returns the address of the API at the load balancer of the VNF.
 func (d *environment) balancerAddress() apiAddress {
 	first := d.balancers[0]
 	a := apiAddress{host: first.IP.String(), port: strconv.Itoa(loadbalancer.DefaultPort)}
@@ -45,22 +46,22 @@ func (d *environment) balancerAddress() apiAddress {
 	return a
 }
 
-// balancing is how the load balancers are worked on.
+// balancing returns the operation and the limits with which package vnfbalancer works on the load balancers.
 func (d *environment) balancing() vnfbalancer.Balancing {
 	t := d.config.Timeouts
 	return vnfbalancer.Balancing{Op: d.op, Parallel: d.config.Parallel,
 		Limits: vnfbalancer.BalancingLimits{Install: t.Install, Change: t.Boot, Drain: t.Drain}}
 }
 
-// allNodes are the nodes that a load balancer leads to after the operation.
+// allNodes returns the nodes to which a load balancer forwards after the operation.
 func (d *environment) allNodes() vnfbalancer.Lead {
 	return vnfbalancer.Lead{Masters: d.masters, Workers: d.workers}
 }
 
-// presentNodes are the nodes that a load balancer leads to before new nodes join.
+// presentNodes returns the nodes to which a load balancer forwards before new nodes join.
 func (d *environment) presentNodes() vnfbalancer.Lead {
 	if d.makesCluster() {
-		return vnfbalancer.Lead{Masters: d.masters[:1]} // the other nodes once they are Ready
+		return vnfbalancer.Lead{Masters: d.masters[:1]} // the other nodes are added once they are Ready
 	}
 	gone := slices.Concat(d.op.Change.Replaced, d.op.Change.Removed)
 	return vnfbalancer.Lead{Masters: clusternodes.Without(d.masters, clusternodes.Among(d.masters, gone)),
@@ -75,10 +76,10 @@ func runRouteFirst(ctx context.Context, e *environment, n mgmt.Node) error {
 	return needed(e, e.balancing().Route(ctx, "first-routes", []mgmt.Node{n}, e.presentNodes()))
 }
 
-// errNoBalancer is joined with the error of the load balancer.
+// errNoBalancer is joined with the error of a load balancer, without which no cluster is created.
 var errNoBalancer = errors.New("kubeadm: the control plane is not made, since its load balancer is not there")
 
-// needed adds to the error of a load balancer what it keeps the driver from.
+// needed adds errNoBalancer to the error of a load balancer if the operation creates a cluster.
 func needed(e *environment, err error) error {
 	if err != nil && e.makesCluster() {
 		return errors.Join(err, errNoBalancer)
@@ -86,12 +87,12 @@ func needed(e *environment, err error) error {
 	return err
 }
 
-// runRoute has a load balancer lead to exactly the nodes of the cluster.
+// runRoute configures a load balancer with exactly the nodes of the cluster.
 func runRoute(ctx context.Context, e *environment, n mgmt.Node) error {
 	return e.balancing().Route(ctx, "routes", []mgmt.Node{n}, e.allNodes())
 }
 
-// runRouteStaying takes nodes that leave out of the routes of a load balancer.
+// runRouteStaying removes leaving nodes from the routes of a load balancer.
 func runRouteStaying(ctx context.Context, e *environment, n mgmt.Node) error {
 	return e.balancing().Route(ctx, "routes", []mgmt.Node{n}, e.presentNodes())
 }
@@ -102,8 +103,8 @@ func runCheckAlive(ctx context.Context, e *environment, n mgmt.Node) error {
 	return err
 }
 
-// runDrainRoutes waits until the connections of workers that leave and are alive have ended. Those of control-plane nodes are not waited
-// for: clients of the API, such as kubelets, keep theirs for as long as they get answers.
+// runDrainRoutes waits until the connections of leaving workers that are alive have ended. It does not wait for connections
+// to control-plane nodes: clients of the API, such as kubelets, keep their connections open.
 func runDrainRoutes(ctx context.Context, e *environment, n mgmt.Node) error {
 	leave := slices.DeleteFunc(slices.Clone(e.workers), func(w mgmt.Node) bool { return !e.alive.Of(w.ID) })
 	if len(leave) == 0 {
@@ -112,16 +113,16 @@ func runDrainRoutes(ctx context.Context, e *environment, n mgmt.Node) error {
 	return e.balancing().DrainRoutes(ctx, []mgmt.Node{n}, leave)
 }
 
-// runRestoreParts gives a new load balancer the parts of CNFs that the old one had.
+// runRestoreParts gives a new load balancer the routes to services of CNFs that the replaced one had.
 func runRestoreParts(ctx context.Context, e *environment, n mgmt.Node) error {
 	return e.balancing().RestoreParts(ctx, e.kube, e.replaced(e.balancers), n)
 }
 
-// endpointState is where the state of the instance has the endpoint that the cluster was made with, if it is at a load
-// balancer of the VNF: the nodes know no other.
+// endpointState is the state key of the endpoint with which the cluster was created, if it is at a load balancer of the
+// VNF. The nodes know no other endpoint.
 const endpointState = "endpoint"
 
-// noteEndpoint notes the endpoint of the cluster that will be made.
+// noteEndpoint records the endpoint of a new cluster.
 func noteEndpoint(ctx context.Context, e *environment) error {
 	if e.p.Balancer == nil {
 		return e.op.State().Delete(ctx, endpointState)
@@ -129,7 +130,7 @@ func noteEndpoint(ctx context.Context, e *environment) error {
 	return e.op.State().Put(ctx, endpointState, e.endpoint())
 }
 
-// runCheckEndpoint makes sure that the API is where the nodes know it.
+// runCheckEndpoint fails if the endpoint of the API differs from the one with which the cluster was created.
 func runCheckEndpoint(ctx context.Context, e *environment, _ mgmt.Node) error {
 	var made string
 	err := e.op.State().Get(ctx, endpointState, &made)
@@ -140,5 +141,5 @@ func runCheckEndpoint(ctx context.Context, e *environment, _ mgmt.Node) error {
 		return err
 	}
 	return fmt.Errorf("kubeadm: the cluster was made with its API at %s, where its nodes look for it, and now it would be at %s: "+
-		"let the load balancer keep its address (in a template: a port of its own), or heal the whole VNF", made, e.endpoint())
+		"let the load balancer keep its address (in a template: with a separate port resource), or heal the whole VNF", made, e.endpoint())
 }

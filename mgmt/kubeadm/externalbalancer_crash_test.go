@@ -11,12 +11,12 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// balancerSetup is a lab like that of prepare, with a load balancer.
+// balancerSetup returns the setup of prepare, with a load balancer.
 func balancerSetup() *setup {
 	return &setup{sandbox: sandbox.Config{Takes: takes}, pkg: balancerPackage}
 }
 
-// balancedWorld is a running cluster behind a load balancer.
+// balancedWorld returns a running cluster behind a load balancer.
 func balancedWorld(t *testing.T, flavour string) prepared {
 	t.Helper()
 	s := balancerSetup()
@@ -34,8 +34,8 @@ func (l *lab) onlyRoutes() {
 	l.wantRoutes(instances[0].ID)
 }
 
-// TestBalancerCrash dies in each step that has to do with the load balancer, at one point after the other: what the steps
-// share is cut at every point by TestCrash.
+// TestBalancerCrash kills the process in each step that works on the load balancer, at alternating points. TestCrash cuts
+// the code that all steps share at every point.
 func TestBalancerCrash(t *testing.T) {
 	begin := func(machines ...string) func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {

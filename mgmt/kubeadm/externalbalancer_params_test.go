@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestBalancerFaults are those of external_lb_param, and of what cannot be beside it.
+// TestBalancerFaults checks the faults of external_lb_param and of parameters that cannot be combined with it.
 func TestBalancerFaults(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -51,7 +51,8 @@ func TestBalancerFaults(t *testing.T) {
 	}
 }
 
-// TestBalancerIsNotScaled: nor is cluster_cp_name put to use, which a warning says.
+// TestBalancerIsNotScaled checks that the load balancer cannot be scaled, and that a warning says that cluster_cp_name has
+// no effect.
 func TestBalancerIsNotScaled(t *testing.T) {
 	t.Parallel()
 	const name = "Definitions/k8s_cluster_kubespray_df_simple.yaml"

@@ -18,19 +18,20 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// The sample package with a load balancer is one for kubespray. Here kubeadm's driver has the name that it asks for.
+// The sample package with a load balancer was made for kubespray. Here the kubeadm driver has the name that this package
+// requires.
 const (
 	balancerPackage = "../../examples/packages/k8s-cluster-kubespray"
 	balancerDriver  = "mgmt-drivers-kubespray"
 )
 
-// newBalancedLab is a lab whose package has a machine for a load balancer.
+// newBalancedLab returns a lab whose package has a machine for a load balancer.
 func newBalancedLab(t *testing.T) *lab {
 	t.Helper()
 	return openLab(t, *balancerSetup())
 }
 
-// behind asks for a cluster behind the load balancer.
+// behind returns the changes of a request for a cluster behind the load balancer.
 func behind(t testing.TB, flavour string, moreWorkers int) []mgmttest.Change {
 	return []mgmttest.Change{with(t, `{"external_lb_param":{"ssh_cp_name":"externalLB_CP1","nic_cp_name":"externalLB_CP2",
 		"ssh_username":"ubuntu","ssh_password":"ubuntu"},"master_node":{"cluster_cp_name":null},"cni_manifest_path":null}`), mgmttest.Sized(flavour, moreWorkers)}
@@ -42,7 +43,7 @@ func (l *lab) balanced(flavour string, moreWorkers int) string {
 	return l.Instantiated("instantiate_sandbox.json", behind(l.t, flavour, moreWorkers)...)
 }
 
-// routes are whom the load balancer leads to, by group.
+// routes returns the nodes to which the load balancer forwards, by group.
 func (l *lab) routes(id string) (masters, workers []string) {
 	l.t.Helper()
 	data, err := afero.ReadFile(l.host("externalLB-0").FS(), loadbalancer.PartsFile)
@@ -67,8 +68,8 @@ func (l *lab) routes(id string) (masters, workers []string) {
 	return masters, workers
 }
 
-// wantRoutes checks that the load balancer leads to all nodes of the cluster and that the API answers there, as the
-// entry in the VIM registry says.
+// wantRoutes checks that the load balancer forwards to all nodes of the cluster, and that the API answers at the address in
+// the VIM registry's entry.
 func (l *lab) wantRoutes(id string) {
 	l.t.Helper()
 	var wantMasters, wantWorkers []string
@@ -94,7 +95,7 @@ func (l *lab) wantRoutes(id string) {
 	}
 }
 
-// address is that of the load balancer at a connection point.
+// address returns the address of the load balancer at a connection point.
 func (l *lab) address(id, cpd string) string {
 	l.t.Helper()
 	for _, v := range l.VNFCs(id) {
@@ -108,12 +109,12 @@ func (l *lab) address(id, cpd string) string {
 	return ""
 }
 
-// TestBehindBalancer takes clusters behind a load balancer of the VNF through their life.
+// TestBehindBalancer runs all operations on clusters behind a load balancer of the VNF.
 func TestBehindBalancer(t *testing.T) {
 	for name, c := range map[string]struct {
 		flavour                string
 		masters, moreWorkers   int
-		healed                 []string // machines that are dead
+		healed                 []string // dead machines to heal
 		healedWithTheBalancers []string
 	}{
 		"one control-plane node":    {"simple", 1, 1, []string{"workerNode-0"}, []string{"workerNode-0"}},
@@ -162,7 +163,7 @@ func TestBehindBalancer(t *testing.T) {
 	}
 }
 
-// order runs an operation and returns its steps as they ended: name/machine.
+// order runs an operation and returns its steps in the order in which they ended: name/machine.
 func (l *lab) order(begin func(m *vnflcm.Manager) (string, error)) (steps []string) {
 	l.t.Helper()
 	var mu sync.Mutex
@@ -181,7 +182,7 @@ func (l *lab) order(begin func(m *vnflcm.Manager) (string, error)) (steps []stri
 	return steps
 }
 
-// inOrder checks that these steps ended one after the other.
+// inOrder checks that these steps ended in this order.
 func inOrder(t *testing.T, steps []string, want ...string) {
 	t.Helper()
 	at := -1
@@ -195,8 +196,8 @@ func inOrder(t *testing.T, steps []string, want ...string) {
 	}
 }
 
-// TestBalancerOrder: nobody is led to before it is Ready, nor when it is drained of its pods; a node that is dead is not waited
-// for, and control-plane nodes are not either.
+// TestBalancerOrder checks that the load balancer forwards only to nodes that are Ready and not being drained. It waits for
+// the connections of workers, but not for those of dead nodes and of control-plane nodes.
 func TestBalancerOrder(t *testing.T) {
 	t.Parallel()
 	l := newBalancedLab(t)
@@ -235,7 +236,7 @@ func TestBalancerOrder(t *testing.T) {
 	l.wantRoutes(id)
 }
 
-// TestBalancerKeepsParts: a new load balancer has the services of CNFs too.
+// TestBalancerKeepsParts checks that a new load balancer has the routes to services of CNFs.
 func TestBalancerKeepsParts(t *testing.T) {
 	t.Parallel()
 	l := newBalancedLab(t)
@@ -251,7 +252,7 @@ func TestBalancerKeepsParts(t *testing.T) {
 		t.Fatalf("%d, %v", code, err)
 	}
 	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "externalLB-0")}))
-	if n := strings.Count(l.file("externalLB-0", loadbalancer.ConfigFile), ":30080\n"); n != 3 { // a port, two servers
+	if n := strings.Count(l.file("externalLB-0", loadbalancer.ConfigFile), ":30080\n"); n != 3 { // a port line and two server lines
 		t.Errorf("%d ports:\n%s", n, l.file("externalLB-0", loadbalancer.ConfigFile))
 	}
 }

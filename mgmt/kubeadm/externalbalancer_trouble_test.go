@@ -10,10 +10,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestBalancerByScript: the package's script is told all nodes, and runs on the load balancer only.
+// TestBalancerByScript checks that the package's script gets the addresses of all nodes, and runs only on the load
+// balancer.
 func TestBalancerByScript(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}, pkg: balancerPackage, driver: kubeadm.Config{Parallel: 1}}) // nobody waits for who waits
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}, pkg: balancerPackage, driver: kubeadm.Config{Parallel: 1}}) // one task at a time: no two tasks wait for each other
 	id := l.Instantiated("instantiate_sandbox.json", append(behind(t, "simple", 1),
 		with(t, `{"external_lb_param":{"nic_cp_name":null,"ssh_cp_name":"externalLB_CP2","script_path":"Scripts/install_external_lb.sh"}}`))...)
 	l.want(1, 2, 0)
@@ -37,7 +38,8 @@ func TestBalancerByScript(t *testing.T) {
 	}
 }
 
-// TestBalancerElsewhere: nodes would look for the API where it is no more, so nothing is done.
+// TestBalancerElsewhere: the new load balancer has another address, where the nodes do not look for the API, so the
+// operation fails before it changes anything.
 func TestBalancerElsewhere(t *testing.T) {
 	t.Parallel()
 	l := newBalancedLab(t)
@@ -64,10 +66,11 @@ func TestBalancerElsewhere(t *testing.T) {
 	}
 	opID, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{AdditionalParams: elsewhere})
 	l.Must(opID, err)
-	l.want(1, 3, 0) // with the machine of the scale-out that was given up
+	l.want(1, 3, 0) // with the machine that the abandoned scale-out left behind
 }
 
-// TestNoBalancer: without the load balancer no control plane is begun, and the error says why.
+// TestNoBalancer checks that no control plane is created if the load balancer cannot be installed, and that the error says
+// why.
 func TestNoBalancer(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Commands: programs("haproxy", 1)}, pkg: balancerPackage})
@@ -83,7 +86,8 @@ func TestNoBalancer(t *testing.T) {
 	}
 }
 
-// TestScaleOutWithoutBalancer: a scale-out that fails for the load balancer is undone without it.
+// TestScaleOutWithoutBalancer: a scale-out fails because the load balancer does not answer. Rolling back succeeds without
+// it.
 func TestScaleOutWithoutBalancer(t *testing.T) {
 	t.Parallel()
 	l := newBalancedLab(t)

@@ -16,21 +16,21 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
 )
 
-// flannelParam is the parameter "flannel": the pod network of clusters whose package brings none.
+// flannelParam is the parameter "flannel": the pod network of clusters whose package has no manifest of one.
 type flannelParam struct {
 	Image          string `json:"image"`            // of the agent
-	CNIPluginImage string `json:"cni_plugin_image"` // of what containers are connected by
-	Backend        string `json:"backend"`          // vxlan (default) or host-gw: routes, for nodes in one network
+	CNIPluginImage string `json:"cni_plugin_image"` // of the plugin that connects containers
+	Backend        string `json:"backend"`          // vxlan (default) or host-gw, which sets routes and requires all nodes in one network
 }
 
-// The images of flannel's release 0.28.4. Both can be had elsewhere by parameter.
+// The images of flannel's release 0.28.4. Parameters can name other ones.
 const (
 	defaultFlannelImage  = "ghcr.io/flannel-io/flannel:v0.28.4"
 	defaultFlannelPlugin = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1"
 )
 
-// imageForm is a reference of an image with a tag or a digest (OCI distribution specification, "Pulling
-// manifests"), such as registry.example.org:5000/a/b:v1.
+// imageForm matches a reference of an image with a tag or a digest (OCI distribution specification, "Pulling manifests"),
+// such as registry.example.org:5000/a/b:v1.
 var imageForm = regexp.MustCompile(`^[a-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*` +
 	`(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}(@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})$`)
 
@@ -49,11 +49,12 @@ func (c *checker) flannel(p *clusterParam) {
 	}
 }
 
-// usesFlannel reports whether nobody else sets up the pod network.
+// usesFlannel reports whether the driver sets up the pod network with flannel: neither a manifest of the package nor a
+// script does.
 func (p *clusterParam) usesFlannel() bool { return p.CNIManifestPath == "" && p.ScriptPath == "" }
 
-// networkManifest is the manifest of the pod network: the package's, or flannel's. Nil when the script sets up
-// the network.
+// networkManifest returns the manifest of the pod network: the package's, or flannel's. It returns nil if the script sets
+// up the network.
 func (d *environment) networkManifest() ([]byte, error) {
 	switch {
 	case d.p.CNIManifestPath != "":
@@ -72,7 +73,7 @@ func (d *environment) networkManifest() ([]byte, error) {
 //go:embed flannel.yaml
 var flannelTemplate []byte
 
-// flannelManifest puts the values into the parsed documents, where no value can become anything but a text.
+// flannelManifest replaces values in the parsed documents, so that a value remains a string whatever it contains.
 func (p *clusterParam) flannelManifest() ([]byte, error) {
 	network, err := p.flannelNetwork()
 	if err != nil {
@@ -107,13 +108,13 @@ func replaceScalars(n *yaml.Node, values map[string]string) {
 	}
 }
 
-// flannelCNI chains flannel's plugin with that for host ports (github.com/containernetworking/cni, SPEC.md).
+// flannelCNI chains flannel's plugin with the plugin for host ports (github.com/containernetworking/cni, SPEC.md).
 const flannelCNI = `{"name":"cbr0","cniVersion":"0.3.1","plugins":[` +
 	`{"type":"flannel","delegate":{"hairpinMode":true,"isDefaultGateway":true}},` +
 	`{"type":"portmap","capabilities":{"portMappings":true}}]}`
 
-// flannelNetwork is flannel's own configuration: the pod network of one address family
-// (github.com/flannel-io/flannel, Documentation/configuration.md).
+// flannelNetwork returns flannel's configuration: the pod network of one address family (github.com/flannel-io/flannel,
+// Documentation/configuration.md).
 func (p *clusterParam) flannelNetwork() (string, error) {
 	type backend struct{ Type string }
 	conf := struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// TestForeignHost meets real machines at the addresses of the sandbox, as a program does that forgets Dial: world.Dial. The driver
-// sends them no password.
+// TestForeignHost: a program that forgets Dial: world.Dial connects to real machines that have the addresses of the
+// sandbox. The driver sends them no password.
 func TestForeignHost(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 )
 
-// yamlKinds are the kinds of the documents of a file, in order; it must be YAML.
+// yamlKinds returns the kinds of the documents of a YAML file in order, and the last document.
 func yamlKinds(t *testing.T, file []byte) (kinds []string, last map[string]any) {
 	t.Helper()
 	for d := yaml.NewDecoder(bytes.NewReader(file)); ; {
@@ -31,7 +31,7 @@ func yamlKinds(t *testing.T, file []byte) (kinds []string, last map[string]any) 
 	}
 }
 
-// FuzzComponents: settings that are accepted are one document, with what the request says and no other kind.
+// FuzzComponents: accepted settings are rendered as one document of the right kind, with the values of the request.
 func FuzzComponents(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"maxPods":110}`, `{"cgroupDriver":"cgroupfs","featureGates":{"A":true}}`, `{"kind":"Pod"}`,
 		`{"a":"\n---\nkind: Pod\n"}`, `{"a":[1,2.5,1e400,{"b":null}]}`, `{"a":"@","b":"yes","c":"0x1","d":"\u0000"}`, `{"A":9223372036854775808}`} {
@@ -64,7 +64,7 @@ func FuzzComponents(f *testing.F) {
 	})
 }
 
-// FuzzMarks: labels and taints that are accepted come to kubeadm as they are.
+// FuzzMarks: accepted labels and taints are rendered unchanged.
 func FuzzMarks(f *testing.F) {
 	for _, seed := range [][3]string{{"a", "b", "c:NoSchedule"}, {"a,b=c", "d", "a=b:NoExecute"}, {"example.org/x", "", "x"}, {"a", "b,c=d", ":NoSchedule"}, {"kubernetes.io/x", "y", "a=b=c:NoExecute"}} {
 		f.Add(seed[0], seed[1], seed[2])
@@ -98,7 +98,7 @@ func FuzzMarks(f *testing.F) {
 	})
 }
 
-// FuzzEndpoint: an endpoint that is accepted is one host and one port.
+// FuzzEndpoint: an accepted endpoint has one host and one port.
 func FuzzEndpoint(f *testing.F) {
 	for _, seed := range []string{"lb", "lb:1", "lb.example.org:6443", "[::1]:6443", "::1", "[::1]", "a:b", "[lb]:1", "10.0.0.1:06443", "fe80::1%eth0", "a b", "x\ny", "[::", "0.0.0.0"} {
 		f.Add(seed)
@@ -126,7 +126,7 @@ func FuzzEndpoint(f *testing.F) {
 	})
 }
 
-// FuzzContainerd: whatever the machine prints, the configuration is TOML with what was printed, or an error.
+// FuzzContainerd: for every output of the machine, the configuration is an error, or TOML with the values of the output.
 func FuzzContainerd(f *testing.F) {
 	f.Add("containerd x 1.7.1 y", "registry.k8s.io/pause:3.10.1\n", "CapBnd:\t000001ffffffffff\n")
 	f.Add("containerd x v2.1.0-rc.1 y", "a/pause:\"\n'''\n", "CapBnd:\tffffffffffffffffff\n")
@@ -149,7 +149,7 @@ func FuzzContainerd(f *testing.F) {
 	})
 }
 
-// FuzzAddresses: what ip prints is never more than looked at.
+// FuzzAddresses: FindPlace accepts every output of ip, and returns only an interface that the output has.
 func FuzzAddresses(f *testing.F) {
 	f.Add("2: eth0    inet 10.10.0.10/16 scope global eth0\n")
 	f.Add("2: eth0@if3    inet 10.10.0.200/32 scope global eth0\n2: x inet 0.0.0.0/0\n")

@@ -8,7 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 )
 
-// FuzzFstab: only swap lines change, by a comment before them; doing it again changes nothing.
+// FuzzFstab: WithoutSwap changes only lines of swap, by a comment before them. A second call changes nothing.
 func FuzzFstab(f *testing.F) {
 	for _, seed := range []string{
 		"", "UUID=1 / ext4 defaults 0 1\n/swap.img none swap sw 0 0\n", "#/dev/sda2 none swap sw 0 0\n", "\t/dev/sda2\tnone\tswap\tsw\n",
@@ -38,7 +38,7 @@ func FuzzFstab(f *testing.F) {
 	})
 }
 
-// FuzzScriptLine: the last line with the label counts, without white space around it.
+// FuzzScriptLine: Line returns the last line with the label, without white space around it.
 func FuzzScriptLine(f *testing.F) {
 	for _, seed := range []string{"", "token:abc", "x\n token: abc \r\ntoken:def\n", "nottoken:abc\n", "token:", "token:\ntoken:x\ntoken:\n"} {
 		f.Add(seed)
@@ -54,7 +54,7 @@ func FuzzScriptLine(f *testing.F) {
 	})
 }
 
-// FuzzCAHash: no certificate is an error, never a panic.
+// FuzzCAHash: data without a certificate is an error, never a panic.
 func FuzzCAHash(f *testing.F) {
 	f.Add([]byte(""))
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"))

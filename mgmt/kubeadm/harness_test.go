@@ -20,8 +20,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Hundreds of small worlds, each soon garbage: collecting less often, as long as the process is small, halves the
-	// time of the package.
+	// The tests create hundreds of small worlds, each soon garbage. Collecting less often while the process is small halves
+	// the time of the package.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(500 << 20)
 	goleak.VerifyTestMain(m)
@@ -33,16 +33,16 @@ const (
 	param      = "k8s_cluster_installation_param"
 )
 
-// lab is that of the driver of clusters by kubeadm.
+// lab runs the kubeadm driver on simulated machines.
 type lab struct {
 	*mgmttest.Lab
 	t      testing.TB
-	driver kubeadm.Config // without its Pool
+	driver kubeadm.Config // configuration of the driver without its Pool
 	dials  dials
-	plans  sync.Map // operation and phase: its plan
+	plans  sync.Map // operation and phase: the plan
 }
 
-// dials lets a test watch the connections to machines.
+// dials reports connections to machines to a test.
 type dials struct {
 	mu    sync.Mutex
 	check func(addr string)
@@ -63,7 +63,7 @@ func (l *lab) dial(ctx context.Context, network, addr string) (net.Conn, error) 
 	return l.World.Dial(ctx, network, addr)
 }
 
-// setup says how a lab differs from the usual one.
+// setup lists the differences of a lab from the default one.
 type setup struct {
 	sandbox sandbox.Config
 	from    *mgmttest.Snapshot // default: an empty world
@@ -71,7 +71,7 @@ type setup struct {
 	pkg     string // default: the sample package
 }
 
-// newLab is a lab where there is time to die in the middle of a program.
+// newLab returns a lab whose programs take long enough to die while they run.
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	return openLab(t, setup{sandbox: sandbox.Config{Takes: takes}})
@@ -79,7 +79,7 @@ func newLab(t *testing.T) *lab {
 
 func openLab(t testing.TB, s setup) *lab {
 	t.Helper()
-	s.sandbox.Virtual = []string{"vip_CP"} // as the template of the sample package has it
+	s.sandbox.Virtual = []string{"vip_CP"} // as in the template of the sample package
 	l := &lab{t: t, driver: s.driver}
 	l.Lab = mgmttest.Open(t, mgmttest.Setup{Sandbox: s.sandbox, From: s.from, Sample: packageDir, Package: s.pkg, Drivers: l.drivers, Dial: l.dial})
 	return l
@@ -91,7 +91,8 @@ func (l *lab) drivers(pool *sshexec.Pool) map[string]vnflcm.MgmtDriver {
 	return map[string]vnflcm.MgmtDriver{driverName: planned{kubeadm.New(driver), l}, balancerDriver: planned{kubeadm.New(driver), l}}
 }
 
-// planned is the driver, and compares the plans of a phase: a process that resumes an operation must make the same one.
+// planned is the driver, and compares the plans of a phase: a process that resumes an operation must make the same plan as
+// the process before.
 type planned struct {
 	*kubeadm.Driver
 	l *lab
@@ -118,13 +119,13 @@ func (p planned) Hooks() vnflcm.Hooks {
 // with changes the cluster parameters by a JSON merge patch.
 func with(t testing.TB, patch string) mgmttest.Change { return mgmttest.With(t, param, patch) }
 
-// params are additionalParams with these cluster parameters.
+// params returns additionalParams with these cluster parameters.
 func params(t testing.TB, patch string) vnflcm.Params {
 	t.Helper()
 	return mgmttest.Params(t, param, patch)
 }
 
-// host is the machine of that name.
+// host returns the machine with this name.
 func (l *lab) host(name string) *sshtest.Host {
 	l.t.Helper()
 	h := l.World.Host(name)
@@ -134,7 +135,7 @@ func (l *lab) host(name string) *sshtest.Host {
 	return h
 }
 
-// when has do called, once, when the program of that name begins with that argument on a machine.
+// when calls do once, when a program with this name and argument begins on a machine.
 func (l *lab) when(h *sshtest.Host, program, arg string, do func()) {
 	var once sync.Once
 	h.OnCommand(func(r sshtest.Record) {

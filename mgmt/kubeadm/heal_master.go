@@ -12,8 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// checkMasters refuses to heal control-plane nodes by themselves when none of them would be left to carry the
-// cluster, or the address of the API goes with one of them.
+// checkMasters refuses to heal single control-plane nodes if no other one would remain to serve the cluster, or if one of
+// them has the address of the API.
 func (p *parameters) checkMasters(op *vnflcm.Operation) error {
 	var masters, targets []vnflcm.VNFC
 	for _, v := range op.VNFCs {
@@ -44,7 +44,8 @@ func (p *parameters) checkMasters(op *vnflcm.Operation) error {
 	return errors.Join(faults...)
 }
 
-// endpointOn reports whether the API is reached at an address of the machine. It is found as findEndpoint does.
+// endpointOn reports whether the address of the API is an address of the machine v. It looks for the address as
+// findEndpoint does.
 func (p *parameters) endpointOn(op *vnflcm.Operation, first, v vnflcm.VNFC) bool {
 	if p.Cluster.Balancer != nil {
 		return false
@@ -52,7 +53,7 @@ func (p *parameters) endpointOn(op *vnflcm.Operation, first, v vnflcm.VNFC) bool
 	var api netip.Addr
 	if endpoint := p.Cluster.APIEndpoint; endpoint != "" {
 		host, _, _ := splitEndpoint(endpoint)
-		api, _ = netip.ParseAddr(host) // a name is that of a load balancer outside
+		api, _ = netip.ParseAddr(host) // a host name belongs to a load balancer outside of the VNF
 	} else {
 		for _, cp := range slices.Backward(slices.Concat(op.ConnectionPoints, first.CPs)) {
 			if cp.CPD == p.Cluster.Master.ClusterCPName && len(cp.Fixed) > 0 {
@@ -65,12 +66,12 @@ func (p *parameters) endpointOn(op *vnflcm.Operation, first, v vnflcm.VNFC) bool
 	})
 }
 
-// etcd is the etcd of the cluster, asked through nodes that stay.
+// etcd returns the etcd of the cluster. Requests go through control-plane nodes that stay.
 func (d *environment) etcd() members.Etcd { return members.Etcd{Ask: d.up, Op: d.op} }
 
-// runDecideQuorum decides, for all the control-plane nodes that will be replaced and before anything is touched, whether
-// etcd keeps its quorum with all of them out at once: that is how heal_start leaves it. Its result is the order in which they may
-// leave: ids of VNFCs, so that a resumed operation goes on in the same order.
+// runDecideQuorum decides whether etcd keeps its quorum without all control-plane nodes that will be replaced, since
+// heal_start removes all of their members. It runs before anything is changed. Its result is the order in which the nodes
+// leave, as ids of VNFCs, so that a resumed operation uses the same order.
 func runDecideQuorum(ctx context.Context, e *environment, _ mgmt.Node) error {
 	ids, err := vnflcm.Run(ctx, e.op, vnflcm.Step[[]string]{Name: "quorum", Do: func(ctx context.Context) ([]string, error) {
 		return e.etcd().Order(ctx, e.replaced(e.masters))
@@ -79,7 +80,8 @@ func runDecideQuorum(ctx context.Context, e *environment, _ mgmt.Node) error {
 	return err
 }
 
-// runRemoveMember takes the member of a node out. It is decided again that the node and those that leave later may do so.
+// runRemoveMember removes the etcd member of a node, after checking again that this node and those that leave later may
+// leave.
 func runRemoveMember(ctx context.Context, e *environment, n mgmt.Node) error {
 	leaving := e.leaving()
 	return e.etcd().Remove(ctx, leaving[slices.IndexFunc(leaving, func(m mgmt.Node) bool { return m.ID == n.ID }):])

@@ -21,7 +21,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// stop makes machines dead.
+// stop makes machines dead, as after a power cut.
 func (l *lab) stop(names ...string) {
 	l.t.Helper()
 	for _, name := range names {
@@ -31,14 +31,14 @@ func (l *lab) stop(names ...string) {
 	}
 }
 
-// isolate has any connection to one of these machines fail the test, while it is still that machine.
+// isolate fails the test when a process connects to one of these machines before the machine is replaced.
 func (l *lab) isolate(names ...string) {
 	l.t.Helper()
-	going := map[string]string{} // address: resource id
+	going := map[string]string{} // by address: resource id
 	for _, n := range l.World.Nodes() {
 		if slices.Contains(names, l.World.Host(n.Machine).Name()) {
 			going[n.Address.String()] = n.Machine
-			l.World.Host(n.Machine).CutConnections() // those that are open would be used without a new one
+			l.World.Host(n.Machine).CutConnections() // open connections could be used without a new one
 		}
 	}
 	l.dials.watch(func(addr string) {
@@ -49,7 +49,7 @@ func (l *lab) isolate(names ...string) {
 	})
 }
 
-// etcd opens a client of etcd by way of a machine, as the driver does.
+// etcd returns a client of etcd that connects through a machine, as the driver does.
 func (l *lab) etcd(machine string) *etcd.Client {
 	l.t.Helper()
 	host := l.host(machine)
@@ -87,7 +87,7 @@ func (l *lab) etcd(machine string) *etcd.Client {
 	return client
 }
 
-// lead makes the member of that machine the leader.
+// lead makes the member on this machine the leader.
 func (l *lab) lead(machine string) {
 	l.t.Helper()
 	client := l.etcd("masterNode-0")
@@ -105,7 +105,7 @@ func (l *lab) lead(machine string) {
 	}
 }
 
-// wantMembers makes sure that etcd has one living voting member on each of these machines, and nothing else.
+// wantMembers checks that etcd has exactly one living voting member on each of these machines.
 func (l *lab) wantMembers(machines ...string) {
 	l.t.Helper()
 	var have []string
@@ -129,8 +129,8 @@ func (l *lab) reported(text string) bool {
 	return slices.ContainsFunc(l.Events(), func(e vnflcm.Event) bool { return strings.Contains(e.Message, text) })
 }
 
-// released makes sure that these machines are no members of etcd when the first one is replaced, but still nodes that get
-// no new pods: Kubernetes would start their pods elsewhere once the Node objects are gone.
+// released checks that these machines are not members of etcd when the first one is replaced, but are cordoned nodes:
+// Kubernetes would start their pods elsewhere after the Node objects have been deleted.
 func (l *lab) released(machines []string) func(*vnflcm.Config) {
 	var once sync.Once
 	return func(c *vnflcm.Config) {
@@ -162,7 +162,7 @@ func TestHealControlPlane(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, request string
-		virtual       bool // the API's address
+		virtual       bool // the API is at a virtual address
 		dead, heal    []string
 		leader        string
 		moved         bool
@@ -223,14 +223,14 @@ func TestHealControlPlane(t *testing.T) {
 			if now, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id)); err != nil || now.VimID != vim.VimID {
 				t.Errorf("%+v, %v", now, err)
 			}
-			// The next heal finds a cluster like any other.
+			// A later heal must find a healthy cluster.
 			l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1")}))
 			l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 		})
 	}
 }
 
-// TestHealWithoutQuorum: nothing is touched, and the error says what to do. What it asks for helps.
+// TestHealWithoutQuorum checks that nothing is changed, that the error says what to do, and that doing so helps.
 func TestHealWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -285,7 +285,7 @@ func TestHealWithoutQuorum(t *testing.T) {
 	}
 }
 
-// TestHealRefused: what can never be, whatever the state of the machines.
+// TestHealRefused: these heals are refused whatever the state of the machines is.
 func TestHealRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -301,8 +301,8 @@ func TestHealRefused(t *testing.T) {
 	}
 }
 
-// TestLearnerLeftBehind: a join of a control-plane node was cut short, and another one comes first afterwards. etcd
-// takes one learner at a time.
+// TestLearnerLeftBehind: the join of a control-plane node was interrupted, and another node joins first afterwards. etcd
+// accepts one learner at a time.
 func TestLearnerLeftBehind(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -368,7 +368,7 @@ func TestLearnerLeftBehind(t *testing.T) {
 	l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 }
 
-// learner is the machine of etcd's learner, if there is one.
+// learner returns the machine of etcd's learner, "" if there is none.
 func (l *lab) learner() string {
 	for _, m := range l.World.EtcdMembers() {
 		if m.Learner {
@@ -378,7 +378,7 @@ func (l *lab) learner() string {
 	return ""
 }
 
-// TestHealBringsHelmBack: a healed control-plane node has the Helm, and the repositories, of the others.
+// TestHealBringsHelmBack: a healed control-plane node has Helm and the repositories of the other nodes.
 func TestHealBringsHelmBack(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})

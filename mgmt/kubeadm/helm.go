@@ -15,8 +15,8 @@ func (d *environment) helm() addons.Helm {
 	return addons.Helm{Name: d.p.HelmScript, User: d.p.Master.Username, Env: d.proxyEnvironment(), Secrets: d.proxySecrets(), Log: d.op.Log}
 }
 
-// runInstallHelm installs Helm on a control-plane node with the script of helm_installation_script_path. The script runs again where Helm
-// does not answer, and where another script has run before.
+// runInstallHelm installs Helm on a control-plane node with the script of helm_installation_script_path. The script runs
+// again if Helm does not work, or if another script ran before.
 func runInstallHelm(ctx context.Context, e *environment, n mgmt.Node) error {
 	name, err := e.op.Package.Artifact(e.p.HelmScript)
 	if err != nil {
@@ -41,7 +41,7 @@ func runInstallHelm(ctx context.Context, e *environment, n mgmt.Node) error {
 	return err
 }
 
-// runRestoreHelm gives a new control-plane node the Helm of one that stayed.
+// runRestoreHelm copies the Helm repositories and charts of a node that stayed to a new control-plane node.
 func runRestoreHelm(ctx context.Context, e *environment, n mgmt.Node) error {
 	from, err := e.kube.Leader(ctx)
 	if err != nil {

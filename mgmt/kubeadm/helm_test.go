@@ -21,7 +21,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
 
-// helmInstaller installs the sandbox's Helm, if it is run as it should be. It counts its runs.
+// helmInstaller installs the sandbox's Helm if it is called correctly. It counts its runs.
 const helmInstaller = `#!/bin/bash
 set -euo pipefail
 [ "$(id -u)" = 0 ]
@@ -40,7 +40,7 @@ func helmPackage(t testing.TB, script string) string {
 	return mgmttest.Package(t, packageDir, map[string]string{"Scripts/helm.sh": script})
 }
 
-// helmRuns is what the script has noted on a machine.
+// helmRuns returns the runs that the script has recorded on a machine.
 func (l *lab) helmRuns(h *sshtest.Host) string {
 	l.t.Helper()
 	runs, err := afero.ReadFile(h.FS(), "/root/helm-runs")
@@ -50,7 +50,7 @@ func (l *lab) helmRuns(h *sshtest.Host) string {
 	return string(runs)
 }
 
-// withHelm makes sure that the script has run once on each master, and nowhere else.
+// withHelm checks that the script has run once on each control-plane node, and on no other machine.
 func (l *lab) withHelm(masters int) {
 	l.t.Helper()
 	have := 0
@@ -100,8 +100,8 @@ func TestHelm(t *testing.T) {
 	}
 }
 
-// TestHelmProxy: the script finds the proxy in its environment; its password is told nowhere, also when the script
-// fails and prints it.
+// TestHelmProxy checks that the script has the proxy in its environment, and that the password of the proxy appears
+// nowhere, even if the script fails and prints it.
 func TestHelmProxy(t *testing.T) {
 	t.Parallel()
 	const params = `{"helm_installation_script_path":"Scripts/helm.sh","proxy":{"http_proxy":"http://user:canary-1@p:1","https_proxy":"http://user:canary-2@p:2"}}`
@@ -124,7 +124,7 @@ func TestHelmProxy(t *testing.T) {
 	}
 }
 
-// TestHelmDoesNothing: a script that ends well and leaves no Helm is no success.
+// TestHelmDoesNothing: a script that exits with 0 but installs no Helm fails the step.
 func TestHelmDoesNothing(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: helmPackage(t, "exit 0\n")})
@@ -134,7 +134,7 @@ func TestHelmDoesNothing(t *testing.T) {
 	}
 }
 
-// TestHelmTooOld: a Helm that cannot make CNFs fails the step that installed it.
+// TestHelmTooOld: a version of Helm that cannot install CNFs fails the step that installed it.
 func TestHelmTooOld(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{"v3.5.4": "helm is v3.5.4: must be 3.14 or a later 3.x", "v4.0.1": "or 4.2 or a later 4.x", "v3.14.0": "", "v4.3.1": ""} {
@@ -154,7 +154,7 @@ func TestHelmTooOld(t *testing.T) {
 	}
 }
 
-// onScaleOut has something done at the end of a scale-out, within its operation.
+// onScaleOut calls a function at the end of a scale-out, within the operation.
 type onScaleOut struct {
 	*kubeadm.Driver
 	do func(context.Context, *vnflcm.Operation) error
@@ -166,7 +166,8 @@ func (o onScaleOut) Hooks() vnflcm.Hooks {
 	return h
 }
 
-// TestRestoreHelm: repositories, of both users and with their credentials, and charts come to the other master.
+// TestRestoreHelm checks that the repositories of both users, with credentials, and the charts are copied to the other
+// control-plane node.
 func TestRestoreHelm(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
@@ -225,7 +226,7 @@ func TestRestoreHelm(t *testing.T) {
 	}
 }
 
-// TestNoHelmToRestore: a cluster that was made without Helm, and a later request that names a script.
+// TestNoHelmToRestore: the cluster was created without Helm, and a later request names a script.
 func TestNoHelmToRestore(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
@@ -241,8 +242,8 @@ func TestNoHelmToRestore(t *testing.T) {
 	}
 }
 
-// TestHelmCrash dies at every point of the step, also while the script runs: the next process runs it again only
-// if it had not come to its end.
+// TestHelmCrash kills the process at every point of the step, also while the script runs. The next process runs the script
+// again only if it had not completed.
 func TestHelmCrash(t *testing.T) {
 	s := scenario{name: "instantiate", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", with(l.t, helmParams)))
@@ -258,11 +259,11 @@ func TestHelmCrash(t *testing.T) {
 	steps, want := s.undisturbed(t, p)
 	step := steps[slices.IndexFunc(steps, func(step string) bool { return strings.Contains(step, "/helm/") })]
 	s.dies(t, p, cutsAt(step, slices.DeleteFunc(cutPointsOf(step), func(p crashtest.Point) bool { return p == crashtest.JournalLost })), want)
-	p.check = func(l *lab) { l.withHelm(1) } // the probe finds it
+	p.check = func(l *lab) { l.withHelm(1) } // the probe finds Helm, so the script does not run again
 	s.dies(t, p, cutsAt(step, []crashtest.Point{crashtest.JournalLost}), want)
 }
 
-// FuzzHelmVariable: what helm env prints is read as it was, and nothing of it is more than one line.
+// FuzzHelmVariable: Variable returns a value as helm env prints it, and at most one line.
 func FuzzHelmVariable(f *testing.F) {
 	for _, seed := range []string{"", "/root/.config/helm/repositories.yaml", `a"b\`, "x\ny", "é", "\x00"} {
 		f.Add(seed)

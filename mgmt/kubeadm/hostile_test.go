@@ -20,7 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// hostile values, each of which would make /pwned where it is taken for shell text.
+// hostile values create /pwned if a shell runs them.
 var hostile = map[string]string{
 	"quotes":     `a'"'"; touch /pwned; echo '"`,
 	"semicolon":  `x; touch /pwned; :`,
@@ -36,7 +36,7 @@ var hostile = map[string]string{
 	"64 KiB":     strings.Repeat("touch /pwned;", 5042),
 }
 
-// unharmed makes sure that no machine ran what was text.
+// unharmed checks that no machine ran a value as a command.
 func (l *lab) unharmed() {
 	l.t.Helper()
 	for _, h := range l.World.Hosts() {
@@ -53,7 +53,7 @@ func (l *lab) unharmed() {
 
 var tokenSecret = regexp.MustCompile(`bootstrap-token-[a-z0-9]{6}`)
 
-// commands are the programs that ran, but for the host's own, in terms that do not change from run to run.
+// commands returns the programs that ran on machines, in terms that are the same in every run.
 func (l *lab) commands() []string {
 	var out []string
 	for _, h := range l.World.Hosts() {
@@ -67,8 +67,8 @@ func (l *lab) commands() []string {
 	return slices.Compact(out)
 }
 
-// TestHostileValuesAreCarried: where any text is allowed it arrives, and nothing else runs than with tame
-// values.
+// TestHostileValuesAreCarried: parameters that accept any text pass it on unchanged, and the same programs run as with
+// harmless values.
 func TestHostileValuesAreCarried(t *testing.T) {
 	t.Parallel()
 	tame := newLab(t)
@@ -98,8 +98,8 @@ func TestHostileValuesAreCarried(t *testing.T) {
 	}
 }
 
-// TestHostileUser: the login name is no shell text either. Path separators are left out: the home of such a
-// user is none.
+// TestHostileUser: a shell never runs the login name either. Path separators are left out, because a user with one cannot
+// have a home directory.
 func TestHostileUser(t *testing.T) {
 	t.Parallel()
 	for name, value := range hostile {
@@ -117,7 +117,7 @@ func TestHostileUser(t *testing.T) {
 	}
 }
 
-// TestHostileValuesAreRefused: where a value has a form, the error names it and is of a readable length.
+// TestHostileValuesAreRefused: if a parameter has a form, the error names the value and is short enough to read.
 func TestHostileValuesAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, parameter := range []string{
@@ -148,8 +148,8 @@ func TestHostileValuesAreRefused(t *testing.T) {
 	}
 }
 
-// TestProxyOnTheMachine: a password with everything in it that a URL can hold reaches the runtime's unit and
-// the environment of apt as it is.
+// TestProxyOnTheMachine: a password with every character that a URL can have reaches the runtime's unit and the environment
+// of apt unchanged.
 func TestProxyOnTheMachine(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -175,8 +175,8 @@ func TestProxyOnTheMachine(t *testing.T) {
 	}
 }
 
-// TestCanaries plants secrets in every credential field, collects those that are made, and looks for them
-// wherever something is told, kept or visible on a machine.
+// TestCanaries plants secrets in every credential field, collects generated secrets, and looks for them in everything that
+// is logged, stored or visible on a machine.
 func TestCanaries(t *testing.T) {
 	t.Parallel()
 	for _, sample := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
@@ -215,7 +215,7 @@ func TestCanaries(t *testing.T) {
 			scale := vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}
 			opID, err = m.Scale(ctx, id, scale)
 			l.Must(opID, err, m)
-			// One that fails: errors are where secrets come out.
+			// This operation fails, because errors are where secrets leak most often.
 			if err := l.World.Stop("masterNode-2"); err != nil {
 				t.Fatal(err)
 			}
@@ -247,7 +247,7 @@ func TestCanaries(t *testing.T) {
 				t.Fatalf("%v", err)
 			}
 			made.found[credentials.Token] = true
-			if len(made.found) < 4 { // of joins twice, a certificate key, the account's
+			if len(made.found) < 4 { // two join tokens, a certificate key, the account's token
 				t.Fatalf("only %d secrets were made: the test has lost its way", len(made.found))
 			}
 			told := map[string]string{"log": l.Log(), "events": fmt.Sprintf("%+v", l.Events()), "error": fmt.Sprintf("%v %+v %#v", failure, failure, failure),
@@ -268,7 +268,7 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// collector finds the tokens and certificate keys that a world on disk has at the time of joins.
+// collector finds the tokens and certificate keys that the world's file has during joins.
 type collector struct {
 	file  string
 	mu    sync.Mutex
@@ -284,7 +284,7 @@ func (c *collector) watch(l *lab) func(*vnflcm.Config) {
 			observe(e)
 			data, err := os.ReadFile(c.file)
 			if err != nil {
-				return // nothing is there yet
+				return // the file does not exist yet
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -295,9 +295,8 @@ func (c *collector) watch(l *lab) func(*vnflcm.Config) {
 	}
 }
 
-// notOnMachines looks at command lines and environments. The package's script is given the credentials of a
-// join on its command line (Tacker's contract) and hands them on; it and apt have the proxy in their
-// environment.
+// notOnMachines checks command lines and environments. By Tacker's contract the package's script gets the credentials of a
+// join on its command line, and passes them on. The script and apt have the proxy in their environment.
 func (l *lab) notOnMachines(secrets []string, script bool) {
 	l.t.Helper()
 	for _, h := range l.World.Hosts() {
@@ -320,6 +319,6 @@ func (l *lab) notOnMachines(secrets []string, script bool) {
 }
 
 func mayHold(pair string) bool {
-	// crictl runs as root: nobody else can see its environment.
+	// crictl runs as root, so no other user can see its environment.
 	return strings.HasPrefix(pair, "CRICTL_CREDS=") || strings.HasPrefix(pair, "http_proxy=") || strings.HasPrefix(pair, "https_proxy=")
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// runRecordSettings stores what later operations must know of the cluster.
+// runRecordSettings records the settings of the cluster for later operations.
 func runRecordSettings(ctx context.Context, e *environment, _ mgmt.Node) error {
 	if err := e.checkScriptNames(); err != nil {
 		return err
@@ -34,7 +34,7 @@ func runApplyNetwork(ctx context.Context, e *environment, _ mgmt.Node) error {
 	return e.kube.Apply(ctx, manifest)
 }
 
-// runAwaitReady waits until the new nodes are Ready, all nodes of a new cluster.
+// runAwaitReady waits until the new nodes are Ready. In a new cluster these are all nodes.
 func runAwaitReady(ctx context.Context, e *environment, _ mgmt.Node) error {
 	nodes := e.nodes()
 	if !e.makesCluster() {
@@ -43,7 +43,7 @@ func runAwaitReady(ctx context.Context, e *environment, _ mgmt.Node) error {
 	return clusternodes.AwaitReady(ctx, e.op, e.kube, nodes, e.config.Timeouts.Ready)
 }
 
-// runLabel gives a node the labels that kubelets may not give themselves and, where a script has made it a node, its taints.
+// runLabel sets the labels that a kubelet may not set. If a script has set up the node, runLabel also sets its taints.
 func runLabel(ctx context.Context, e *environment, n mgmt.Node) error {
 	labels, taints := e.nodeLabels(n), e.taintsAfterScript(n)
 	if len(labels) == 0 && len(taints) == 0 {

@@ -22,7 +22,7 @@ func runJoinMaster(ctx context.Context, e *environment, n mgmt.Node) error {
 	return e.op.State().Delete(ctx, joiningState+n.ResourceID)
 }
 
-// join makes a prepared machine a node.
+// join joins a prepared machine to the cluster, as the step "join".
 func join(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool) error {
 	_, err := vnflcm.Run(ctx, e.op, vnflcm.Step[struct{}]{
 		Name: "join", On: n.ID,
@@ -39,12 +39,13 @@ func join(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool) e
 	return err
 }
 
-// joiningState is where it is noted, by resource id, on which machines the join of a control-plane node has begun
-// and is not known to have ended well.
+// joiningState is the prefix of the state keys, by resource id, of machines on which the join of a control-plane node has
+// begun and has not succeeded.
 const joiningState = "joining/"
 
-// settleJoins waits until no join of a control-plane node runs any more that an earlier process has begun: etcd takes
-// one new member at a time. Other machines are not contacted: they may be starting yet, or dead.
+// settleJoins waits until no join of a control-plane node that an earlier process has started is running, because etcd
+// accepts one new member at a time. It contacts only machines where a join has begun: other machines may still be starting,
+// or may be dead.
 func settleJoins(ctx context.Context, e *environment) error {
 	noted, err := e.op.State().Keys(ctx, joiningState)
 	if err != nil {
@@ -61,8 +62,8 @@ func settleJoins(ctx context.Context, e *environment) error {
 	return nil
 }
 
-// joined reports whether the machine is a node already, as what it shall be: kubeadm labels control-plane
-// nodes last.
+// joined reports whether the machine is a node already, in the right role. kubeadm sets the label of a control-plane node
+// last.
 func joined(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool) (bool, error) {
 	if controlPlane {
 		if err := settleJoins(ctx, e); err != nil {
@@ -88,7 +89,7 @@ func joinNow(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool
 	if err := clean(ctx, e, n); err != nil {
 		return err
 	}
-	// The object of an attempt that was cut short.
+	// Delete the Node object of an interrupted attempt.
 	if err := nodedrain.ForgetNode(ctx, e.kube, n); err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestJumpHost makes a cluster whose machines only the jump host of their VIM can reach. Drivers of CNFs reach it by its entry in the
-// registry of VIMs.
+// TestJumpHost creates a cluster whose machines can be reached only through the jump host of their VIM. Drivers of CNFs
+// connect to the cluster as its entry in the VIM registry says.
 func TestJumpHost(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -13,9 +13,8 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
 )
 
-// nodeMarks are the parameters by which the nodes of a group are told apart. Labels are keys and values; taints
-// are written as kubectl has them: key=value:Effect or key:Effect. No taints at all is written as an empty list;
-// where the list is absent, control-plane nodes have the taint that kubeadm gives them.
+// nodeMarks are the parameters for the labels and taints of a group of nodes. Taints have kubectl's form: key=value:Effect
+// or key:Effect. An empty list means no taints; without a list, control-plane nodes have kubeadm's default taint.
 type nodeMarks struct {
 	Labels map[string]string `json:"labels"`
 	Taints *[]string         `json:"taints"`
@@ -37,7 +36,7 @@ func isLabelKey(key string) bool {
 
 func isLabelValue(value string) bool { return value == "" || labelForm.MatchString(value) }
 
-// reservedLabels are set by kubeadm and the kubelet; this driver finds nodes by them.
+// reservedLabels are set by kubeadm and the kubelet. The driver finds nodes by them.
 var reservedLabels = []string{"kubernetes.io/hostname", "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 
 // marks checks the labels and taints of a group of nodes.
@@ -77,7 +76,7 @@ func parseTaint(text string) (t controlplane.Taint, ok bool) {
 	return controlplane.Taint{Key: key, Value: value, Effect: effect}, found && known && isLabelKey(key) && isLabelValue(value)
 }
 
-// taints are those that the node registers with; nil where kubeadm decides.
+// taints returns the taints with which a node registers, or nil for kubeadm's default.
 func (m nodeMarks) taints() *[]controlplane.Taint {
 	if m.Taints == nil {
 		return nil
@@ -90,8 +89,8 @@ func (m nodeMarks) taints() *[]controlplane.Taint {
 	return &out
 }
 
-// taintsAfterScript are the taints of a node that has not registered with them, since the package's script ran
-// kubeadm. Those that the script itself gives it stay.
+// taintsAfterScript returns the taints to add to a node that the package's script has set up, because the script does not
+// register the node with them. Taints that the script sets remain.
 func (d *environment) taintsAfterScript(n mgmt.Node) (out []corev1.Taint) {
 	taints := d.marks(n).taints()
 	if d.p.ScriptPath == "" || taints == nil {
@@ -103,8 +102,8 @@ func (d *environment) taintsAfterScript(n mgmt.Node) (out []corev1.Taint) {
 	return out
 }
 
-// byKubelet are the labels that the kubelet registers the node with, as its option takes them: schedulers see
-// the node with them from the beginning.
+// byKubelet returns the labels with which the kubelet registers the node, in the form of its option, so that schedulers see
+// them from the beginning.
 func (m nodeMarks) byKubelet() string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
@@ -115,8 +114,8 @@ func (m nodeMarks) byKubelet() string {
 	return strings.Join(out, ",")
 }
 
-// kubeletLabels are the labels of Kubernetes' own domains that a kubelet may give its node; it does not start
-// with others (kubernetes.io, "Admission Control", NodeRestriction).
+// kubeletLabels are the labels of Kubernetes' own domains that a kubelet may set. A kubelet does not start with other
+// labels of these domains (kubernetes.io, "Admission Control", NodeRestriction).
 var kubeletLabels = []string{"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch", "node.kubernetes.io/instance-type",
 	"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}
 
@@ -138,9 +137,9 @@ func (d *environment) marks(n mgmt.Node) nodeMarks {
 	return d.p.Worker.nodeMarks
 }
 
-// nodeLabels are all labels that the node shall have: those of the parameters and, where the VIM shows them, its
-// compute host and zone under the names that Tacker gives them (anti-affinity rules of its packages use them)
-// and Kubernetes' own. What is no value of a label is left out: the VIM's names are not ours to change.
+// nodeLabels returns all labels of a node: those of the parameters and, if the VIM provides them, the compute host and the
+// zone. They have Tacker's names, which anti-affinity rules of its packages use, and Kubernetes' name. A name of the VIM
+// that is not valid as a label's value is left out, not changed.
 func (d *environment) nodeLabels(n mgmt.Node) map[string]string {
 	labels := map[string]string{}
 	for key, value := range map[string]string{"CIS-node": n.Host, "kubernetes.io/zone": n.Zone, "topology.kubernetes.io/zone": n.Zone} {

@@ -11,8 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestMarks: nodes have the labels that kubelets may not set, and with a script their taints, through the API: also
-// those that come later.
+// TestMarks checks that nodes get, through the API, the labels that kubelets may not set and, with a script, their taints.
+// This holds for nodes that are added later, too.
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	type marks struct {

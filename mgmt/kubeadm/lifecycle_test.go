@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// want makes sure that the cluster has that many nodes, and that the joins have left no token.
+// want checks the number of nodes, and that no join token is left.
 func (l *lab) want(masters, workers, notReady int) {
 	l.t.Helper()
 	l.WantNodes(masters, workers, notReady)
@@ -97,7 +97,7 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// TestAdopted scales and heals a cluster of which the driver has recorded nothing: one that another program has made.
+// TestAdopted scales and heals a cluster that another program created, so the driver has recorded nothing of it.
 func TestAdopted(t *testing.T) {
 	for name, c := range map[string]struct {
 		request string
@@ -149,7 +149,7 @@ func (l *lab) worker(id string) vnflcm.VnfcResourceInfo {
 	return vnflcm.VnfcResourceInfo{}
 }
 
-// vnfcs are the ids of the VNFCs whose machines have these names.
+// vnfcs returns the ids of the VNFCs whose machines have these names.
 func (l *lab) vnfcs(id string, machines ...string) (ids []string) {
 	l.t.Helper()
 	for _, name := range machines {
@@ -166,7 +166,7 @@ func (l *lab) vnfcs(id string, machines ...string) (ids []string) {
 	return ids
 }
 
-// virtual has the API at an address that no machine has by itself.
+// virtual returns the changes of a request whose API is at a virtual address.
 func virtual(t testing.TB) []mgmttest.Change {
 	return []mgmttest.Change{with(t, `{"master_node":{"cluster_cp_name":"vip_CP"}}`)}
 }

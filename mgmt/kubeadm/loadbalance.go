@@ -16,14 +16,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// balanced reports whether our own haproxy and keepalived serve the API: at a virtual address, unless the
-// package's script sets that up.
+// balanced reports whether the driver's haproxy and keepalived serve the API: if the address is virtual, and the package
+// has no script, which would set them up.
 func (d *environment) balanced() bool { return d.api.virtual && d.p.ScriptPath == "" }
 
-// balancerKey is where the state of the instance has the agreement of keepalived.
+// balancerKey is the state key of the agreement of keepalived.
 const balancerKey = "balancer"
 
-// serve has a control-plane node serve the API of these nodes at the virtual address.
+// serve makes a control-plane node serve the API of masters at the virtual address.
 func serve(ctx context.Context, e *environment, n mgmt.Node, masters []mgmt.Node) error {
 	agreement, err := e.agreement(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func serve(ctx context.Context, e *environment, n mgmt.Node, masters []mgmt.Node
 	return apiaccess.VirtualAddress{Address: address, Agreement: agreement}.Serve(ctx, n, masters)
 }
 
-// agreement reads what keepalived agrees on, and makes it when it is first asked for.
+// agreement returns the recorded agreement of keepalived. It creates and records one if there is none.
 func (d *environment) agreement(ctx context.Context) (b apiaccess.Agreement, err error) {
 	d.agreeing.Lock()
 	defer d.agreeing.Unlock()
@@ -49,9 +49,9 @@ func (d *environment) agreement(ctx context.Context) (b apiaccess.Agreement, err
 	return b, d.op.State().Put(ctx, balancerKey, b)
 }
 
-// runRebalance lets haproxy and keepalived on a control-plane node know the nodes that there are from now on: those that stay before
-// nodes leave, and all when the new ones have joined. A node that cannot be reached is passed over: it may be dead, and its heal
-// writes its files again.
+// runRebalance configures haproxy and keepalived on a control-plane node: before nodes leave, with the nodes that stay;
+// after new nodes have joined, with all. It ignores a node that cannot be reached, because the node may be dead, and
+// healing it writes its files again.
 func runRebalance(ctx context.Context, e *environment, n mgmt.Node) error {
 	masters := e.masters
 	if e.op.Phase() == string(vnflcm.HealStart) {
@@ -71,7 +71,7 @@ func balance(ctx context.Context, e *environment, n mgmt.Node, masters []mgmt.No
 	})
 }
 
-// fingerprint tells one set of machines from another in the names of steps.
+// fingerprint returns a short hash of a set of machines, for names of steps.
 func fingerprint(nodes []mgmt.Node) string {
 	h := sha256.New()
 	for _, n := range nodes {
@@ -80,7 +80,7 @@ func fingerprint(nodes []mgmt.Node) string {
 	return hex.EncodeToString(h.Sum(nil)[:4])
 }
 
-// runSetUpVirtualAddress puts haproxy and keepalived on a control-plane node.
+// runSetUpVirtualAddress installs and configures haproxy and keepalived on a control-plane node.
 func runSetUpVirtualAddress(ctx context.Context, e *environment, n mgmt.Node) error {
 	err := e.preparation().Need(ctx, n, nodeprep.Program{Package: "haproxy", Shows: []string{"haproxy", "-v"}},
 		nodeprep.Program{Package: "keepalived", Shows: []string{"keepalived", "--version"}})

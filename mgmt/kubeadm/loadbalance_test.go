@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// rebalancing is the driver, which in a scale-out lets haproxy know the control-plane nodes but the last.
+// rebalancing is the driver. In a scale-out it configures haproxy with all control-plane nodes except for the last.
 type rebalancing struct{ *kubeadm.Driver }
 
 func (r rebalancing) Hooks() vnflcm.Hooks {
@@ -26,7 +26,8 @@ func (r rebalancing) Hooks() vnflcm.Hooks {
 	return hooks
 }
 
-// TestBalance: the API answers at the virtual address, whoever holds it, and a node can be taken out.
+// TestBalance checks that the API answers at the virtual address, whichever node has it, and that a control-plane node can
+// be removed from haproxy.
 func TestBalance(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -53,7 +54,7 @@ func TestBalance(t *testing.T) {
 		t.Error("two nodes have the same priority")
 	}
 
-	// The holder of the address, and the node that leads, die: the others hold both.
+	// The node that has the address and the node that leads etcd die. The remaining nodes take over both.
 	if err := l.World.Stop("masterNode-0"); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func lineOf(text, keyword string) string {
 	return ""
 }
 
-// TestRefusedByHaproxy: what haproxy does not take does not replace what it has.
+// TestRefusedByHaproxy: haproxy keeps its configuration if it refuses the new one.
 func TestRefusedByHaproxy(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Commands: programs("haproxy", 1)}})
@@ -104,7 +105,7 @@ func TestRefusedByHaproxy(t *testing.T) {
 	}
 }
 
-// TestEndpoints: the API at a load balancer outside, and what a floating address can be called.
+// TestEndpoints checks the API at a load balancer outside of the VNF, and the names that a floating address can have.
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
@@ -118,7 +119,7 @@ func TestEndpoints(t *testing.T) {
 	floating := []mgmt.Node{node("master", "198.18.0.10", "203.0.113.9")}
 	for param, want := range map[string]bool{
 		`{"master_node":{"cluster_cp_name":"M","cluster_fip_name":"M"}}`:               true,
-		`{"master_node":{"cluster_cp_name":"M","cluster_fip_name":"cluster_fip"}}`:     true, // that of M
+		`{"master_node":{"cluster_cp_name":"M","cluster_fip_name":"cluster_fip"}}`:     true, // the floating address of M
 		`{"master_node":{"cluster_cp_name":"vip_CP","cluster_fip_name":"M"}}`:          true,
 		`{"master_node":{"cluster_cp_name":"vip_CP","cluster_fip_name":"vip_CP_fip"}}`: false,
 		`{"api_endpoint":"lb.example.org","master_node":{"cluster_fip_name":"x"}}`:     false,
@@ -131,8 +132,8 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestHealBehindVirtualAddress: the survivors forget a dead control-plane node before its member goes, and know
-// the new machine when it has come.
+// TestHealBehindVirtualAddress: haproxy on the surviving nodes is configured without the dead control-plane node before its
+// etcd member is removed, and with the new machine after it has joined.
 func TestHealBehindVirtualAddress(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -141,7 +142,7 @@ func TestHealBehindVirtualAddress(t *testing.T) {
 	if err := l.World.Stop("masterNode-0"); err != nil {
 		t.Fatal(err)
 	}
-	known := -1 // servers that haproxy of a survivor knows when etcd's member goes
+	known := -1 // servers in haproxy's configuration on a surviving node when the etcd member is removed
 	m := l.Process(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			if s.Name == "remove-member" {

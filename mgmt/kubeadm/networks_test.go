@@ -10,8 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestNetworkOfMachines refuses networks of a new cluster that contain machines: before anything is made if the request has the
-// addresses, otherwise before anything runs on the machines.
+// TestNetworkOfMachines checks that a network of a new cluster that contains machines is refused: before anything is
+// created if the request assigns the addresses, otherwise before any program runs on the machines.
 func TestNetworkOfMachines(t *testing.T) {
 	t.Parallel()
 	t.Run("requested addresses", func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// runExportVolumes has the storage server mount its volumes and export directories of them.
+// runExportVolumes makes the storage server mount its volumes and export directories.
 func runExportVolumes(ctx context.Context, e *environment, n mgmt.Node) error {
 	if err := e.preparation().Need(ctx, n, nodeprep.Program{Package: "nfs-kernel-server", Shows: []string{"exportfs"}}); err != nil {
 		return err
@@ -27,12 +27,12 @@ func runExportVolumes(ctx context.Context, e *environment, n mgmt.Node) error {
 	return server.SetUp(ctx, n)
 }
 
-// runInstallNFSClient gives a node what its kubelet mounts NFS with.
+// runInstallNFSClient installs the programs with which a kubelet mounts NFS.
 func runInstallNFSClient(ctx context.Context, e *environment, n mgmt.Node) error {
 	return e.preparation().Need(ctx, n, nodeprep.Program{Package: "nfs-common", Shows: []string{"mount.nfs", "-V"}})
 }
 
-// sorted has volumes before those that are mounted in them.
+// sorted returns the volumes in an order in which a volume comes before volumes that are mounted inside of it.
 func (s *storageParam) sorted() []cinderVolumeParam {
 	return slices.SortedFunc(slices.Values(s.Volumes), func(a, b cinderVolumeParam) int { return cmp.Compare(a.MountTo, b.MountTo) })
 }

@@ -33,7 +33,7 @@ func (c *checker) packages(p *clusterParam) {
 	}
 }
 
-// idlePackages refuses what would have no effect.
+// idlePackages refuses parameters that would have no effect.
 func (c *checker) idlePackages(p *clusterParam) {
 	given, source := p.Packages, p.Packages.From()
 	var idle []string

@@ -19,7 +19,8 @@ import (
 
 const armoredKey = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmDMEZ\n-----END PGP PUBLIC KEY BLOCK-----\n"
 
-// machines run shell text on each machine once it is there, as its image might have done.
+// machines returns a configuration in which a shell text runs on each machine after it was created, as its image might have
+// done.
 func (l *lab) machines(text string) func(*vnflcm.Config) {
 	return func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
@@ -32,13 +33,13 @@ func (l *lab) machines(text string) func(*vnflcm.Config) {
 	}
 }
 
-// instantiateBy instantiates with that manager.
+// instantiateBy instantiates with this manager.
 func (l *lab) instantiateBy(m *vnflcm.Manager, change ...mgmttest.Change) (opID string, err error) {
 	l.t.Helper()
 	return m.Instantiate(l.t.Context(), l.Created(), l.Request("instantiate_sandbox.json", change...))
 }
 
-// ran are the runs of a program on a machine, as root.
+// ran returns the runs of a program on a machine, as root.
 func (l *lab) ran(host, program string) (out [][]string) {
 	l.t.Helper()
 	for _, r := range l.host(host).Commands() {
@@ -85,8 +86,8 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-// TestRepositorySilent: apt only warns of a repository that does not answer, and misses its packages later. The error
-// says both.
+// TestRepositorySilent: apt only warns of a repository that does not answer, and later does not find its packages. The
+// error says both.
 func TestRepositorySilent(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/kubernetes/key": armoredKey})})
@@ -161,13 +162,13 @@ func TestMissingVersion(t *testing.T) {
 	}
 }
 
-// TestOtherSystem is refused before anything is changed.
+// TestOtherSystem: an unsupported system is refused before the machine is changed.
 func TestOtherSystem(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
 	m := l.Process(l.machines(`printf 'ID=debian\nVERSION_ID="11"\n' | sudo tee /etc/os-release >/dev/null`))
 	opID, err := l.instantiateBy(m)
-	// The password of the sandbox is "ubuntu": that leaves the message readable.
+	// Errors mask the password of the sandbox, "ubuntu". This message has the word as well, but stays readable.
 	const want = `is "debian 11"; the built-in preparation is made for debian 12, ubuntu 22.04, ubuntu 24.04: use an image with one of them, or script_path`
 	if err := l.Fails(opID, err, m); !strings.Contains(err.Error(), want) {
 		t.Errorf("the error is %v", err)
@@ -177,7 +178,7 @@ func TestOtherSystem(t *testing.T) {
 	}
 }
 
-// TestKernelLacks: modprobe's word does not count, what the kernel can do does.
+// TestKernelLacks: the driver ignores the result of modprobe and checks the features of the kernel.
 func TestKernelLacks(t *testing.T) {
 	t.Parallel()
 	broken := sandbox.Config{Commands: programs("modprobe", 1)}
@@ -196,14 +197,15 @@ func TestKernelLacks(t *testing.T) {
 	l.want(1, 1, 0)
 }
 
-// TestInstallationCutShort: the machine has half of its packages, and something may still be at work on it.
+// TestInstallationCutShort: only half of the packages are installed, and a package manager may still be running on the
+// machine.
 func TestInstallationCutShort(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		takes    time.Duration
-		commands string // that were begun on the machine
-		program  string // that the driver runs again while it waits
-		times    int    // that it runs at least
+		commands string // commands that were started on the machine before
+		program  string // program that the driver runs repeatedly while it waits
+		times    int    // least number of its runs
 	}{
 		"installation is cut": {300 * time.Millisecond, `(sudo apt-get update && sudo timeout 0.05 apt-get install -y haproxy; true)`, "apt-get", 1},
 		"installation goes on": {1500 * time.Millisecond, `sudo apt-get update && {
@@ -225,7 +227,7 @@ func TestInstallationCutShort(t *testing.T) {
 	}
 }
 
-// TestSwapStays when the kubelet was told to run beside it.
+// TestSwapStays: swap remains on if the kubelet is configured to accept it.
 func TestSwapStays(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
@@ -239,7 +241,7 @@ func TestSwapStays(t *testing.T) {
 	}
 }
 
-// programs is a program of that name that does nothing but end with a code.
+// programs returns a simulated program that only exits with a code.
 func programs(name string, code int) map[string]sshtest.Command {
 	return map[string]sshtest.Command{name: func(context.Context, *sshtest.Process) int { return code }}
 }

@@ -19,7 +19,7 @@ import (
 type parameters struct {
 	Cluster clusterParam `json:"k8s_cluster_installation_param"`
 
-	// Scale and heal requests may give other credentials than instantiate did.
+	// Credentials in scale and heal requests, which replace those of the instantiate request.
 	MasterUsername   string        `json:"master_node_username"`
 	MasterPassword   vnflcm.Secret `json:"master_node_password"`
 	MasterKey        vnflcm.Secret `json:"master_node_private_key"` // beyond Tacker
@@ -29,7 +29,7 @@ type parameters struct {
 	WorkerKey        vnflcm.Secret `json:"worker_node_private_key"` // beyond Tacker
 	WorkerPassphrase vnflcm.Secret `json:"worker_node_passphrase"`  // beyond Tacker
 
-	// For infra drivers; named here so that they do not count as unknown.
+	// Parameters of infra drivers, declared here so that the driver does not report them as unknown.
 	UserData      string `json:"lcm-operation-user-data"`
 	UserDataClass string `json:"lcm-operation-user-data-class"`
 }
@@ -58,7 +58,7 @@ type clusterParam struct {
 
 type nodeParam struct {
 	AspectID  string `json:"aspect_id"`
-	VDUID     string `json:"vdu_id"` // as version 2 of Tacker's API has it
+	VDUID     string `json:"vdu_id"` // name in version 2 of Tacker's API
 	SSHCPName string `json:"ssh_cp_name"`
 	NICCPName string `json:"nic_cp_name"`
 	mgmt.Login
@@ -74,7 +74,7 @@ type masterParam struct {
 	ClusterFIPName string `json:"cluster_fip_name"`
 }
 
-// clusterPath is where most parameters are.
+// clusterPath is the path of most parameters.
 const clusterPath = clusterparam.Path
 
 // SecretParams implements vnflcm.SecretParams.
@@ -83,7 +83,7 @@ func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(parameters{
 // PublicParams implements vnflcm.PublicParams.
 func (d *Driver) PublicParams() []string { return vnflcm.PublicPaths(parameters{}) }
 
-// read decodes the parameters and fills in defaults. The fault of a wrong type does not hide others.
+// read decodes the parameters and fills in defaults. A value of a wrong type does not hide other faults.
 func read(ctx context.Context, op *vnflcm.Operation) (*parameters, error) {
 	p := &parameters{}
 	_, err := op.Params.Decode(p)
@@ -97,7 +97,8 @@ func read(ctx context.Context, op *vnflcm.Operation) (*parameters, error) {
 	return p, errors.Join(vnflcm.AtPath("additionalParams", err), err1)
 }
 
-// changed returns a login with what another one gives in its place. A new password takes the place of a key, and the other way round.
+// changed returns the login old with the changes of given. A new password replaces an old key, and a new key replaces an
+// old password.
 func changed(old, given mgmt.Login) mgmt.Login {
 	given.Username = cmp.Or(given.Username, old.Username)
 	if given.Password.IsZero() && given.PrivateKey.IsZero() && given.Passphrase.IsZero() {
@@ -106,7 +107,8 @@ func changed(old, given mgmt.Login) mgmt.Login {
 	return given
 }
 
-// warn names what is accepted but is not, or not as given, put to use. Once per operation: in Validate.
+// warn logs parameters that are accepted but have no effect, or another effect than the name says. It is called once per
+// operation, in Validate.
 func (p *parameters) warn(ctx context.Context, op *vnflcm.Operation) {
 	clusterparam.Warn(ctx, op, &parameters{}, p.Cluster.Master.PodCIDR, p.Cluster.Master.ClusterCIDR, p.Cluster.Proxy)
 	if cp := p.Cluster.Master.ClusterCPName; cp != "" && p.Cluster.Balancer != nil {

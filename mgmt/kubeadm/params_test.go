@@ -18,7 +18,7 @@ import (
 // hostKey is a public key as machines have it.
 const hostKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0GyzJg3cR36MGIf67O27ExKWSE2/NuQh5OakXccX5d root@node"
 
-// parameterFaults are merge patches on the good parameters, and what is wrong with each.
+// parameterFaults are merge patches of the good parameters, each with the faults that it causes.
 var parameterFaults = []struct {
 	name, patch string
 	want        []string
@@ -145,7 +145,7 @@ func TestParameterFaults(t *testing.T) {
 			_, _, err := l.Begin("instantiate_sandbox.json", with(t, c.patch))
 			l.Refused(err)
 			want, got := mgmttest.Under(param, c.want), mgmttest.Faults(err)
-			if want == nil { // what vnflcm says of it is its own
+			if want == nil { // package vnflcm tests the text
 				if len(got) == 0 || !strings.HasPrefix(got[0], "additionalParams."+param) {
 					t.Errorf("faults: %q", got)
 				}
@@ -156,7 +156,7 @@ func TestParameterFaults(t *testing.T) {
 	}
 }
 
-// TestAllFaultsAtOnce makes many of the faults in one request.
+// TestAllFaultsAtOnce puts several faults into one request and expects all of them to be reported.
 func TestAllFaultsAtOnce(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -200,7 +200,7 @@ func TestLeniency(t *testing.T) {
 	}
 }
 
-// TestSpecificationRequests holds the request bodies of the specifications against the sample package.
+// TestSpecificationRequests validates the sample requests of the specifications against the sample package.
 func TestSpecificationRequests(t *testing.T) {
 	t.Parallel()
 	const notPort = "proxy.http_proxy: the port is not a number"
@@ -209,20 +209,21 @@ func TestSpecificationRequests(t *testing.T) {
 			`private_registry_connection_info[1].certificate_path: "Files/registries/ca.crt": the package has no such file`,
 			notPort, "proxy.https_proxy: the port is not a number",
 		},
-		// Of a package with other names, hence what else it lacks.
+		// The request is for a package with other names, so the sample package lacks them.
 		"instantiate_cluster_with_helm.json": {
 			`master_node.ssh_cp_name: "CP1": the flavour has no such connection point`,
 			notPort, "proxy.https_proxy: the port is not a number",
 			`script_path: "Scripts/install_k8s_ha.sh": the package has no such file`,
 			`worker_node.ssh_cp_name: "CP2": the flavour has no such connection point`,
 		},
-		// For the kubespray driver: its own attributes are unknown here, and warned of, but for external_lb_param.
+		// The request is for the kubespray driver. Its attributes are unknown here, which is a warning, except for
+		// external_lb_param.
 		"instantiate_kubespray_cluster.json": {
 			`external_lb_param.script_path: "./Scripts/ExternalLB_installation.sh": the package has no such file`,
 			`external_lb_param.ssh_cp_name: "externalLB_instance": the flavour has no such connection point`,
 			notPort, "proxy.https_proxy: the port is not a number",
 		},
-		// Not of this driver at all: nothing of what it needs is there.
+		// The request is for another driver, so all required attributes are missing.
 		"instantiate_private_registry.json": {
 			"master_node.cluster_cp_name: is required", "master_node.password: is required, unless there is a private_key", "master_node.ssh_cp_name: is required",
 			"master_node.username: is required", "worker_node.password: is required, unless there is a private_key", "worker_node.ssh_cp_name: is required", "worker_node.username: is required",
@@ -242,7 +243,7 @@ func TestSpecificationRequests(t *testing.T) {
 				mgmttest.OnSandbox(&req)
 				req.FlavourID, req.InstantiationLevelID = "simple", ""
 				wanted := slices.Clone(want)
-				if repaired { // the port of the proxies is the only fault that is the sample's; the package has no load balancer
+				if repaired { // the port of the proxies is the only fault of the sample itself; the package has no load balancer
 					with(t, `{"proxy":{"http_proxy":"http://user1:password1@host1:3128","https_proxy":"https://user2:password2@host2:3128"},"external_lb_param":null}`)(&req)
 					wanted = slices.DeleteFunc(wanted, func(w string) bool {
 						return strings.HasPrefix(w, "proxy.") || strings.HasPrefix(w, "external_lb_param.")
@@ -285,7 +286,7 @@ func TestSpecificationRequests(t *testing.T) {
 	})
 }
 
-// TestControlPlaneIsNotScaledOrHealedAlone: the refusal says what to do instead.
+// TestControlPlaneIsNotScaledOrHealedAlone checks that the operation is refused with advice what to do instead.
 func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}, driver: kubeadm.Config{ConfirmWholeHeal: true}})

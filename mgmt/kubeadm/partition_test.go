@@ -16,8 +16,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestPartitionedWorker: the pods of a worker that no longer answers run on. Kubernetes starts copies of them elsewhere
-// as soon as the Node object is deleted, so the machine is removed first.
+// TestPartitionedWorker: the pods of a worker that no longer answers still run. Kubernetes starts replacements as soon as
+// the Node object is deleted, so the machine must be removed first.
 func TestPartitionedWorker(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -48,7 +48,7 @@ func TestPartitionedWorker(t *testing.T) {
 	}
 }
 
-// stopper is a sandbox whose machines can be stopped by its driver.
+// stopper is a sandbox whose infrastructure driver can stop machines.
 type stopper struct {
 	*sandbox.World
 	fault error
@@ -67,8 +67,8 @@ func (s *stopper) StopMachine(_ context.Context, _ *vnflcm.Operation, v vnflcm.V
 	return s.Stop(v.ResourceID)
 }
 
-// TestHealStopsMachines: the machines of nodes that are not Ready are stopped before the infrastructure driver removes
-// them. A VIM that cannot stop a machine does not stop the heal.
+// TestHealStopsMachines checks that machines of nodes that are not Ready are stopped before the infrastructure driver
+// removes them, and that the heal continues if the VIM cannot stop a machine.
 func TestHealStopsMachines(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -2,10 +2,10 @@ package kubeadm
 
 import "github.com/vnfkit/vnfkit/vnflcm"
 
-// This file says what is done on which machine, in which order. Each operation is one function from a Cluster, which has no
-// connection to any machine, to a Plan. tasks.go says what each task is for and which code does it.
+// This file defines the tasks of each operation, their machines and their order. Each operation is one function from a
+// Cluster, which has no connection to any machine, to a Plan. tasks.go says what each task is for and which code runs it.
 
-// Instantiate makes a cluster of new machines.
+// Instantiate creates a cluster of new machines.
 func Instantiate(c Cluster) *Plan {
 	p := &planner{Cluster: c}
 	p.Begin(vnflcm.InstantiateEnd)
@@ -13,7 +13,7 @@ func Instantiate(c Cluster) *Plan {
 	return &p.Plan
 }
 
-// ScaleOut makes new machines workers of the running cluster.
+// ScaleOut adds new machines to the running cluster as workers.
 func ScaleOut(c Cluster) *Plan {
 	p := &planner{Cluster: c}
 	p.Begin(vnflcm.ScaleEnd)
@@ -30,8 +30,8 @@ func ScaleOut(c Cluster) *Plan {
 	return &p.Plan
 }
 
-// ScaleIn removes workers. They leave the cluster while their machines still run; the Node objects are deleted when the machines
-// are gone, because Kubernetes starts the pods of a deleted Node elsewhere.
+// ScaleIn removes workers. They leave the cluster while their machines still run. The Node objects are deleted after the
+// machines, because Kubernetes starts the pods of a deleted Node elsewhere.
 func ScaleIn(c Cluster) *Plan {
 	p := &planner{Cluster: c}
 	p.Begin(vnflcm.ScaleStart)
@@ -49,8 +49,9 @@ func ScaleIn(c Cluster) *Plan {
 	return &p.Plan
 }
 
-// Heal replaces machines. In heal_start the old machines may be dead, in heal_end they are gone and new ones run in their place:
-// only machines that stay are asked about the cluster. Without a choice of machines all are replaced, by a new cluster.
+// Heal replaces machines. In heal_start the old machines may be dead; in heal_end new machines run in their place. So the
+// driver asks only machines that stay about the cluster. If the request names no machines, Heal replaces all of them and
+// creates a new cluster.
 func Heal(c Cluster) *Plan {
 	p := &planner{Cluster: c}
 	p.Begin(vnflcm.HealStart)
@@ -71,13 +72,13 @@ func Heal(c Cluster) *Plan {
 		p.healNodes(p.once(readCluster, p.All()))
 	}
 	if len(replaced(c.Balancers)) > 0 && len(replaced(c.Masters)) == 0 {
-		p.once(registerVIM, p.All()) // the floating address may be another one
+		p.once(registerVIM, p.All()) // a replaced load balancer may have another floating address
 	}
 	p.healStorage(changed)
 	return &p.Plan
 }
 
-// Terminate takes the cluster out of the registry of VIMs before its machines are removed.
+// Terminate removes the cluster from the VIM registry before its machines are removed.
 func Terminate(c Cluster) *Plan {
 	p := &planner{Cluster: c}
 	p.Begin(vnflcm.TerminateStart)
@@ -87,13 +88,13 @@ func Terminate(c Cluster) *Plan {
 	}
 	p.once(removeAccount, p.All())
 
-	p.Begin(vnflcm.TerminateEnd) // a VNFD need not name terminate_start
+	p.Begin(vnflcm.TerminateEnd) // a VNFD may leave out terminate_start
 	p.once(forget, p.once(removeVIM))
 	return &p.Plan
 }
 
-// makeCluster sets up all machines at once. The first control-plane node is initialised through the load balancer of the VNF, if
-// there is one. The other nodes join as soon as they are prepared, control-plane nodes one at a time.
+// makeCluster sets up all machines concurrently. The first control-plane node is initialised through the load balancer of
+// the VNF, if there is one. The remaining nodes join as soon as they are prepared, control-plane nodes one at a time.
 func (p *planner) makeCluster(after ...tasks) {
 	recorded := p.once(recordSettings, after...)
 	routed := p.balancers(p.Balancers, recorded)
@@ -120,9 +121,9 @@ func (p *planner) makeCluster(after ...tasks) {
 	p.once(registerVIM, p.All())
 }
 
-// prepare makes a new machine ready for kubeadm, or for the package's script.
+// prepare prepares a new machine for kubeadm, or for the package's script.
 func (p *planner) prepare(n Machine, after ...tasks) tasks {
-	// The new name is in the hosts file first: sudo looks its machine's name up, which takes long where no name server answers.
+	// writeHosts comes before setHostName: sudo looks up the name of its machine, which takes long without a name server.
 	steps := []task{reach, checkPlatform, checkPackages, writeHosts, setHostName, setUpSystem, installPackages, setUpRuntime}
 	if p.Virtual && p.isMaster(n) {
 		steps = append(steps, setUpVirtualAddress)
@@ -139,7 +140,7 @@ func (p *planner) prepare(n Machine, after ...tasks) tasks {
 	return p.chain(n, steps, after...)
 }
 
-// initialise makes the first control-plane node.
+// initialise sets up the first control-plane node.
 func (p *planner) initialise(n Machine, after ...tasks) tasks {
 	up := p.on(n, revokeTokens, p.connectAfterScript(n, p.on(n, initCluster, after...)))
 	if p.Network {
@@ -156,7 +157,7 @@ func (p *planner) joinControlPlane(n Machine, after ...tasks) tasks {
 	return p.connectAfterScript(n, p.on(n, joinMaster, after...))
 }
 
-// connectAfterScript connects a node to the registries with TLS, of which the package's script is not told.
+// connectAfterScript connects a node to the registries with TLS, which the package's script does not know.
 func (p *planner) connectAfterScript(n Machine, after tasks) tasks {
 	if p.Script && p.Registries {
 		return p.on(n, connectRegistries, after)
@@ -164,7 +165,7 @@ func (p *planner) connectAfterScript(n Machine, after tasks) tasks {
 	return after
 }
 
-// finish revokes what let nodes join, and waits for the nodes.
+// finish revokes the credentials of the joins, and waits until the nodes are Ready.
 func (p *planner) finish(nodes []Machine, after ...tasks) tasks {
 	after = append(after, p.once(revokeCredentials, after...))
 	if p.Virtual && len(replaced(p.Masters)) > 0 && !p.Whole {
@@ -176,7 +177,7 @@ func (p *planner) finish(nodes []Machine, after ...tasks) tasks {
 	return ready
 }
 
-// letGo takes machines that will be replaced out of the cluster.
+// letGo removes machines that will be replaced from the cluster.
 func (p *planner) letGo() {
 	masters, workers := replaced(p.Masters), replaced(p.Workers)
 	var decided tasks
@@ -204,13 +205,13 @@ func (p *planner) letGo() {
 	p.once(forget, p.All())
 }
 
-// leave empties a node whose machine will be removed.
+// leave drains a node whose machine will be removed.
 func (p *planner) leave(n Machine, after ...tasks) tasks {
 	return p.chain(n, []task{recordNode, stopMachine, drain}, after...)
 }
 
-// healNodes makes new machines the nodes that the old ones were. etcd takes one new member at a time: each control-plane node is a
-// voting member before the next one joins.
+// healNodes sets up new machines in the roles of the replaced nodes. etcd accepts one new member at a time: each
+// control-plane node is a voting member before the next one joins.
 func (p *planner) healNodes(running tasks) {
 	p.updateHosts(running)
 	masters, workers := replaced(p.Masters), replaced(p.Workers)

@@ -18,17 +18,17 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
 
-// shape is an operation on a cluster of some shape.
+// shape is an operation on a cluster of a certain shape.
 type shape struct {
-	name    string // of the files in testdata
+	name    string // name of the files in testdata
 	setup   setup
 	file    string            // of the instantiate request; default instantiate_sandbox.json
-	cluster []mgmttest.Change // how the instantiate request differs
+	cluster []mgmttest.Change // changes of the instantiate request
 	before  func(*lab, string)
 	request func(l *lab, id string) any // nil: the operation is the instantiation
 }
 
-// heals asks for the heal of machines, of all if none is named.
+// heals returns a request to heal these machines, or all machines if none is named.
 func heals(machines ...string) func(*lab, string) any {
 	return func(l *lab, id string) any {
 		var request vnflcm.HealVnfRequest
@@ -47,7 +47,7 @@ func terminates(kind vnflcm.TerminationType) func(*lab, string) any {
 	return func(*lab, string) any { return vnflcm.TerminateVnfRequest{TerminationType: kind} }
 }
 
-// start starts the operation of a request.
+// start starts the operation for a request.
 func start(ctx context.Context, m *vnflcm.Manager, id string, request any) (string, error) {
 	switch r := request.(type) {
 	case vnflcm.InstantiateVnfRequest:
@@ -66,7 +66,7 @@ func stops(machines ...string) func(*lab, string) {
 	return func(l *lab, _ string) { l.stop(machines...) }
 }
 
-// shapes are all operations on the shapes of cluster that make a difference to what is done.
+// shapes are the operations and shapes of clusters that have different plans.
 func shapes(t testing.TB) []shape {
 	three := append(virtual(t), mgmttest.Sized("complex", 1))
 	two := []mgmttest.Change{mgmttest.Sized("simple", 1)}
@@ -105,7 +105,7 @@ func shapes(t testing.TB) []shape {
 	}
 }
 
-// run runs the operation, and returns its steps as phase/name/machine, and what Preview has told before.
+// run runs the operation, and returns its steps as phase/name/machine and the earlier answer of Preview.
 func (s shape) run(t *testing.T) (steps []string, plan *vnflcm.Preview) {
 	t.Helper()
 	l := openLab(t, s.setup)
@@ -142,14 +142,14 @@ func (s shape) run(t *testing.T) (steps []string, plan *vnflcm.Preview) {
 	return steps, plan
 }
 
-// isHook tells the phases of the driver from those of the sandbox.
+// isHook reports whether a phase is a hook of the driver, not a phase of the sandbox.
 func isHook(phase string) bool {
 	return strings.HasSuffix(phase, "_start") || strings.HasSuffix(phase, "_end")
 }
 
-// TestPlans: Preview tells the plan of an operation; reviewers read it in testdata/plans. The journal of the operation then has
-// exactly the tasks of the plan, but for those that have a condition. Its keys are those in testdata/journal, which released
-// versions have written. Otherwise a new version could not finish what an old one has begun.
+// TestPlans compares the plan that Preview returns with testdata/plans, for reviewers, and the steps of the journal with
+// the plan, except for tasks that have a condition. The keys of the journal must be those in testdata/journal, which
+// released versions have written. Otherwise a new version could not finish operations that an old version has begun.
 func TestPlans(t *testing.T) {
 	for _, s := range shapes(t) {
 		t.Run(s.name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// plannedSteps are the steps of a plan. One with a condition is left out unless it is one of those that have run.
+// plannedSteps returns the steps of a plan. It leaves out a step with a condition unless the step has run.
 func plannedSteps(plan *vnflcm.Preview, run []string) (out []string) {
 	for _, task := range plan.Tasks {
 		step := task.Phase + "/" + task.Name + "/" + task.Machine
@@ -176,7 +176,7 @@ func plannedSteps(plan *vnflcm.Preview, run []string) (out []string) {
 	return out
 }
 
-// TestTerminateWithoutWorkers: the account of the VIM entry ends after the entry, also where no worker is known to be drained.
+// TestTerminateWithoutWorkers checks that the account is removed after the VIM entry, also if there is no worker to drain.
 func TestTerminateWithoutWorkers(t *testing.T) {
 	t.Parallel()
 	tasks := kubeadm.Terminate(kubeadm.Cluster{Graceful: true}).Preview()

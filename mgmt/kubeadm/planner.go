@@ -7,12 +7,12 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 )
 
-// Plan is what the hooks of one operation do.
+// Plan has the tasks of all hooks of one operation.
 type Plan = plan.Plan[*environment]
 
 type tasks = plan.Tasks
 
-// planner makes the plan of an operation on a cluster.
+// planner builds the plan of an operation on a cluster.
 type planner struct {
 	Plan
 	Cluster
@@ -27,7 +27,7 @@ func (p *planner) on(n Machine, t task, after ...tasks) tasks {
 // once adds a task for the cluster as a whole.
 func (p *planner) once(t task, after ...tasks) tasks { return p.on(Machine{}, t, after...) }
 
-// each adds a task on each of the machines, side by side.
+// each adds a task on each of the machines, to run concurrently.
 func (p *planner) each(machines []Machine, t task, after ...tasks) (all tasks) {
 	for _, n := range machines {
 		all = append(all, p.on(n, t, after...)...)
@@ -35,7 +35,7 @@ func (p *planner) each(machines []Machine, t task, after ...tasks) (all tasks) {
 	return all
 }
 
-// chain adds tasks on one machine, one after the other, and returns the last one.
+// chain adds tasks on one machine, to run one after the other, and returns the last one.
 func (p *planner) chain(n Machine, list []task, after ...tasks) tasks {
 	last := slices.Concat(after...)
 	for _, t := range list {
@@ -44,9 +44,9 @@ func (p *planner) chain(n Machine, list []task, after ...tasks) tasks {
 	return last
 }
 
-// changeRegistries connects the machines that stay to the registries that the request gives, if it gives any. That comes before new
-// nodes join, and on one machine before the other ones: when it fails there is a cluster that works, and a wrong password or CA has
-// come to one of its nodes only.
+// changeRegistries connects the machines that stay to the registries of the request, if it has any. It does so before new
+// nodes join, and on one machine first: if that fails the cluster still works, and a wrong password or CA is on one node
+// only.
 func (p *planner) changeRegistries(after ...tasks) tasks {
 	changed := slices.Concat(after...)
 	if !p.NewRegistries {
@@ -70,14 +70,14 @@ func (p *planner) changeRegistries(after ...tasks) tasks {
 	return p.once(keepRegistries, p.All())
 }
 
-// updateHosts tells machines that stay which nodes there are, unless changeRegistries has done so.
+// updateHosts updates the hosts files of machines that stay, unless changeRegistries has done so.
 func (p *planner) updateHosts(after ...tasks) {
 	if !p.NewRegistries {
 		p.each(staying(p.nodes(), p.Storage), updateHosts, after...)
 	}
 }
 
-// balancers makes machines load balancers of the VNF.
+// balancers sets up machines as load balancers of the VNF.
 func (p *planner) balancers(machines []Machine, after ...tasks) (routed tasks) {
 	for _, n := range machines {
 		routed = append(routed, p.chain(n, []task{reach, installBalancer, routeFirst}, after...)...)
@@ -85,13 +85,13 @@ func (p *planner) balancers(machines []Machine, after ...tasks) (routed tasks) {
 	return routed
 }
 
-// healBalancers makes new machines the load balancers that the old ones were, before nodes join through them.
+// healBalancers sets up new load balancers before nodes join through them.
 func (p *planner) healBalancers(after ...tasks) {
 	machines := replaced(p.Balancers)
 	p.each(machines, restoreParts, p.balancers(machines, after...))
 }
 
-// leaveRoutes takes nodes out of the routes of the load balancers that stay.
+// leaveRoutes removes leaving nodes from the routes of the load balancers that stay.
 func (p *planner) leaveRoutes(masters, workers []Machine, after tasks) tasks {
 	balancers := staying(p.Balancers)
 	if len(balancers) == 0 || len(masters)+len(workers) == 0 {
@@ -103,12 +103,12 @@ func (p *planner) leaveRoutes(masters, workers []Machine, after tasks) tasks {
 	return p.each(balancers, routeStaying, after)
 }
 
-// exportVolumes makes a machine the storage server.
+// exportVolumes sets up a machine as the storage server.
 func (p *planner) exportVolumes(n Machine, after ...tasks) tasks {
 	return p.chain(n, []task{reach, checkPlatform, writeHosts, exportVolumes}, after...)
 }
 
-// healStorage makes a new machine the storage server that the old one was.
+// healStorage sets up a new storage server.
 func (p *planner) healStorage(after ...tasks) {
 	var exported tasks
 	for _, n := range replaced(p.Storage) {

@@ -31,7 +31,7 @@ import (
 
 const registryPassword = "canary-registry-1"
 
-// registryParams name one registry without TLS and one with TLS, a CA of the package and a login.
+// registryParams have one registry without TLS, and one with TLS, a CA of the package and a login.
 const registryParams = `{"private_registry_connection_info":[
 	{"connection_type":"0","server":"198.18.9.8:5000","probe_image":"team/pause:3.10"},
 	{"connection_type":"1","server":"registry.example.com","username":"user","password":"` + registryPassword + `","certificate_path":"Files/registries/ca.crt",
@@ -52,7 +52,7 @@ func registryCA(t testing.TB) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-// registrySetup is a lab whose machines reach the registries of registryParams.
+// registrySetup returns a setup whose machines reach the registries of registryParams.
 func registrySetup(t testing.TB) setup {
 	t.Helper()
 	ca := registryCA(t)
@@ -62,8 +62,8 @@ func registrySetup(t testing.TB) setup {
 	}}}
 }
 
-// connected makes sure that every machine has the connections, and only root the credentials. Each of them has
-// pulled the probe images, or the operation had failed.
+// connected checks that every machine has the connections, and that only root can read the credentials. Each machine has
+// pulled the probe images, because otherwise the operation would have failed.
 func (l *lab) connected() {
 	l.t.Helper()
 	for _, h := range l.World.Hosts() {
@@ -90,8 +90,8 @@ func (l *lab) connected() {
 	}
 }
 
-// TestRegistries: every node that there is, at any time, pulls from the registries; the password is nowhere but in
-// files of root's.
+// TestRegistries checks that every node can pull from the registries after every operation, and that the password is only
+// in files of root.
 func TestRegistries(t *testing.T) {
 	t.Parallel()
 	for _, sample := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
@@ -131,8 +131,8 @@ func TestRegistries(t *testing.T) {
 	}
 }
 
-// TestRegistryTrouble: what is wrong with a registry is found when the first node is prepared, in words that name
-// the parameter, and without the password.
+// TestRegistryTrouble checks that problems with a registry are found when the first node is prepared, and that the error
+// names the parameter and not the password.
 func TestRegistryTrouble(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -165,7 +165,7 @@ func TestRegistryTrouble(t *testing.T) {
 	}
 }
 
-// TestRegistryWarnings: what has no effect is said.
+// TestRegistryWarnings checks that parameters without effect are logged.
 func TestRegistryWarnings(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, registrySetup(t))
@@ -178,8 +178,8 @@ func TestRegistryWarnings(t *testing.T) {
 	}
 }
 
-// TestRegistriesCrash dies at every point of the steps that have to do with registries, also where a later reset
-// of the machine takes the credentials with it.
+// TestRegistriesCrash kills the process at every point of the steps that configure registries, also if a later reset of the
+// machine deletes the credentials.
 func TestRegistriesCrash(t *testing.T) {
 	for _, sample := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
 		t.Run(sample, func(t *testing.T) {

@@ -20,16 +20,16 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// renewing is a lab with a cluster whose token lives for ten minutes.
+// renewing is a lab with a cluster whose token is valid for ten minutes.
 type renewing struct {
 	*lab
 	clock  mgmttest.Clock // of the API server
 	id     string
 	first  mgmttest.Entry
-	issued atomic.Int32 // tokens that were asked for since
+	issued atomic.Int32 // tokens that were requested since
 }
 
-// late has the clock of the API server be so late that a token is to be renewed at once.
+// late sets the clock of the API server back so far that the token must be renewed at once.
 const late = -6 * time.Minute
 
 func newRenewing(t *testing.T, flavour string) *renewing {
@@ -40,7 +40,7 @@ func newRenewing(t *testing.T, flavour string) *renewing {
 	r.Manager = r.Process(r.keepsKeys)
 	r.id = r.Instantiated("instantiate_sandbox.json", mgmttest.Sized(flavour, 0), with(t, helmParams),
 		with(t, `{"master_node":{"cluster_cp_name":"vip_CP"},"vim_registration":{"cluster_role":"view","token":"request","token_expiration":600}}`))
-	if err := r.Close(t.Context()); err != nil { // the next process is in a hurry
+	if err := r.Close(t.Context()); err != nil { // the next process has a short LeaseTTL
 		t.Fatal(err)
 	}
 	r.first, _ = r.Entry(kubeadm.VIMID(r.id))
@@ -52,7 +52,7 @@ func newRenewing(t *testing.T, flavour string) *renewing {
 	return r
 }
 
-// next is another process, which looks often for what is to be renewed.
+// next returns a Manager of another process, which looks often for credentials to renew.
 func (r *renewing) next(owner string, change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	r.t.Helper()
 	m := r.Process(append(change, r.keepsKeys, inHurry(owner))...)
@@ -62,7 +62,8 @@ func (r *renewing) next(owner string, change ...func(*vnflcm.Config)) *vnflcm.Ma
 	return m
 }
 
-// keepsKeys has a process learn the host keys of machines, as from a VIM that does not tell them.
+// keepsKeys makes a process record the host keys of machines at the first login, as with a VIM that does not report host
+// keys.
 func (r *renewing) keepsKeys(c *vnflcm.Config) {
 	c.Infra = map[string]vnflcm.InfraDriver{"sandbox": quiet{r.World}}
 }
@@ -81,7 +82,7 @@ func inHurry(owner string) func(*vnflcm.Config) {
 	return func(c *vnflcm.Config) { c.Owner, c.LeaseTTL = owner, 200*time.Millisecond }
 }
 
-// another waits until the entry has another token than at first.
+// another waits until the entry has a token other than the first.
 func (r *renewing) another() mgmttest.Entry {
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		entry, _ := r.Entry(kubeadm.VIMID(r.id))
@@ -95,7 +96,7 @@ func (r *renewing) another() mgmttest.Entry {
 	}
 }
 
-// renewed waits for another token. It must be good, for the same role.
+// renewed waits for a new token, and checks that it is valid for the same role.
 func (r *renewing) renewed() mgmttest.Entry {
 	r.t.Helper()
 	r.another()
@@ -121,15 +122,15 @@ func (r *renewing) allows(e mgmttest.Entry, want int) {
 	}
 }
 
-// TestTokenRenewal: the token of an entry is renewed by way of a control-plane node, by one of two processes, also when the old
-// token has ended and when the first control-plane node is dead. No text shows a token.
+// TestTokenRenewal checks that one of two processes renews the token of an entry through a control-plane node, also after
+// the old token has expired and if the first control-plane node is dead. No log, document or record shows a token.
 func TestTokenRenewal(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		flavour string
-		off     time.Duration // of the clock of the API server, when the next processes run
+		off     time.Duration // offset of the API server's clock when the next processes run
 		dead    string
-		old     int // what the old token is good for then
+		old     int // status code for the old token at that time
 	}{
 		"half of its life is over": {"simple", 0, "", http.StatusOK},
 		"it has ended":             {"simple", time.Hour, "", http.StatusUnauthorized},
@@ -155,7 +156,7 @@ func TestTokenRenewal(t *testing.T) {
 	}
 }
 
-// shownNowhere makes sure that neither the log nor a document nor a record shows a token.
+// shownNowhere checks that neither the log nor a document nor a record shows a token.
 func (r *renewing) shownNowhere() {
 	r.t.Helper()
 	inst, err := r.Get(r.t.Context(), r.id)
@@ -173,13 +174,14 @@ func (r *renewing) shownNowhere() {
 	}
 }
 
-// TestTokenRenewalBesideHeal: another process renews the token while the first control-plane node is being replaced. It does not log
-// in to the new machine, whose host key the heal is to learn. The heal registers the cluster again.
+// TestTokenRenewalBesideHeal: another process renews the token while the first control-plane node is being replaced. It
+// does not log in to the new machine, because the heal must record its host key first. The heal registers the cluster
+// again.
 func TestTokenRenewalBesideHeal(t *testing.T) {
 	t.Parallel()
 	r := newRenewing(t, "complex")
 	r.clock.Set(0)
-	first := r.World.Nodes()[0].Address.String() + ":" // also of the new machine
+	first := r.World.Nodes()[0].Address.String() + ":" // the new machine has the same address
 	var meanwhile vnflcm.Secret
 	pool := sshexec.NewPool(sshexec.Options{Dial: r.World.Dial})
 	t.Cleanup(func() { _ = pool.Close() })
@@ -189,11 +191,11 @@ func TestTokenRenewalBesideHeal(t *testing.T) {
 		c.Intercept = func(ctx context.Context, step vnflcm.StepInfo, do func(context.Context) error) error {
 			if step.Name == "reach" {
 				var tried sync.Map
-				fresh := r.ProcessOver(func(ctx context.Context, network, addr string) (net.Conn, error) { //nolint:contextcheck // of a process of its own
+				fresh := r.ProcessOver(func(ctx context.Context, network, addr string) (net.Conn, error) { //nolint:contextcheck // the other process has a separate context
 					if strings.HasPrefix(addr, first) {
 						t.Error("the renewal logs in to the new machine")
 					}
-					if _, again := tried.LoadOrStore(addr, true); !again { // so that all nodes are tried
+					if _, again := tried.LoadOrStore(addr, true); !again { // fail the first connection to each address, so that all nodes are tried
 						return nil, errors.New("no route")
 					}
 					return r.World.Dial(ctx, network, addr)
@@ -201,7 +203,7 @@ func TestTokenRenewalBesideHeal(t *testing.T) {
 				if _, _, err := fresh.Resume(ctx); err != nil {
 					return err
 				}
-				meanwhile = r.another().Token //nolint:contextcheck // what the test looks at
+				meanwhile = r.another().Token //nolint:contextcheck // reads the entry only
 			}
 			return do(ctx)
 		}
@@ -222,7 +224,7 @@ type healer struct {
 	vnflcm.SecretParams
 }
 
-// TestTokenIsNotRenewed: when no control-plane node answers, a warning names the VIM and the instance.
+// TestTokenIsNotRenewed: if no control-plane node answers, a warning names the VIM and the instance.
 func TestTokenIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	r := newRenewing(t, "simple")

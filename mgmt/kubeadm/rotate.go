@@ -12,26 +12,26 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// registriesState is where it is kept which private registries a request has given to the running cluster. As long
-// as there is nothing, those of the instantiate request hold.
+// registriesState is the state key of the private registries that a later request has given to the running cluster. Without
+// it, the registries of the instantiate request are in effect.
 const registriesState = "registries"
 
-// givenRegistries are what is kept there. It is sealed: passwords are in it.
+// givenRegistries is the value under registriesState. It is sealed, because it has passwords.
 type givenRegistries struct {
 	Now client.Connections `json:"now"`
-	// Before held until Operation gave others: what a rollback of it goes back to.
+	// Before are the registries before the operation changed them. Rolling back the operation restores them.
 	Before    client.Connections `json:"before"`
 	Operation string             `json:"operation"`
 }
 
-// rotation is what an operation does to the registries of a running cluster.
+// rotation describes how an operation changes the registries of a running cluster.
 type rotation struct {
 	changes bool // the request gives a list
 	before  client.Connections
 }
 
-// findRegistries puts the registries that hold in this operation in the place of those of the merged parameters: the
-// ones that a scale or heal request gives itself, or else those that the cluster has.
+// findRegistries sets the registries that are in effect in this operation: those of a scale or heal request or, if the
+// request has none, those of the cluster. They replace the registries of the merged parameters.
 func (p *parameters) findRegistries(ctx context.Context, op *vnflcm.Operation) (rotation, error) {
 	var request vnflcm.Params
 	switch {
@@ -54,7 +54,7 @@ func (p *parameters) findRegistries(ctx context.Context, op *vnflcm.Operation) (
 	return rotation{changes: given, before: before}, nil
 }
 
-// registriesBefore are those that the cluster had when the operation began.
+// registriesBefore returns the registries of the cluster when the operation began.
 func registriesBefore(ctx context.Context, op *vnflcm.Operation) (client.Connections, error) {
 	var kept givenRegistries
 	err := op.State().Get(ctx, registriesState, &kept)
@@ -70,8 +70,8 @@ func registriesBefore(ctx context.Context, op *vnflcm.Operation) (client.Connect
 	return kept.Now, nil
 }
 
-// registriesOf reads the list of a request by itself: as a whole it takes the place of another. null is an empty one.
-// That something has a wrong type is left to read.
+// registriesOf returns the list of one request, because a list replaces another list as a whole. null is an empty list.
+// Wrong types are reported by read.
 func registriesOf(request vnflcm.Params) (list client.Connections, given bool) {
 	var names struct {
 		Cluster map[string]json.RawMessage `json:"k8s_cluster_installation_param"`
@@ -88,9 +88,9 @@ func runKeepRegistries(ctx context.Context, e *environment, _ mgmt.Node) error {
 	return e.op.State().Put(ctx, registriesState, givenRegistries{Now: e.p.Registries, Before: e.rotation.before, Operation: e.op.ID})
 }
 
-// runChangeRegistriesOf changes one node. Machines left behind by an abandoned operation are not nodes: their heal brings
-// the list to them. On the way back nothing is probed, and a node that does not answer, or a registry that no longer
-// takes what it took before, is passed over: the operation could not be undone otherwise.
+// runChangeRegistriesOf changes the registries of one node. Machines left behind by an abandoned operation are not nodes;
+// they get the registries when they are healed. While rolling back nothing is probed, and the function ignores a node that
+// does not answer and a registry that refuses the old credentials. Otherwise the operation could not be rolled back.
 func runChangeRegistriesOf(ctx context.Context, e *environment, n mgmt.Node) error {
 	isNode, err := linux.On(n.SSH).Succeeds(ctx, "test", "-e", "/etc/kubernetes/kubelet.conf")
 	if err == nil && !isNode {
@@ -111,7 +111,7 @@ func runChangeRegistriesOf(ctx context.Context, e *environment, n mgmt.Node) err
 	return err
 }
 
-// refused reports that a registry does not take the connection as it is.
+// refused reports whether err means that a registry refuses the connection as configured.
 func refused(err error) bool {
 	return errors.Is(err, client.ErrLogin) || errors.Is(err, client.ErrUnknownAuthority) || errors.Is(err, client.ErrPlainHTTP)
 }

@@ -26,8 +26,8 @@ import (
 
 const rotatedPassword = "canary-registry-2"
 
-// The lists that requests give. The second has the name of the first at another address, with another CA, user and
-// password; the registry without TLS is gone.
+// The lists of the requests. The second list has a registry with the first one's name, but with another address, CA, user
+// and password. It has no registry without TLS.
 const (
 	firstList  = registryParams
 	secondList = `{"private_registry_connection_info":[
@@ -36,7 +36,7 @@ const (
 	noList = `{"private_registry_connection_info":[]}`
 )
 
-// rotationSetup is registrySetup with the registry of secondList.
+// rotationSetup returns registrySetup with the registry of secondList.
 func rotationSetup(t testing.TB) setup {
 	t.Helper()
 	s, ca := registrySetup(t), registryCA(t)
@@ -48,7 +48,7 @@ func rotationSetup(t testing.TB) setup {
 	return s
 }
 
-// What machines have of the lists, as registriesOn tells it.
+// The registries of a machine with each list, in the form of registriesOn.
 var (
 	firstOn = []string{"/etc/hosts: 198.18.9.9 registry.example.com", "certs.d/198.18.9.8:5000: http://198.18.9.8:5000",
 		"certs.d/registry.example.com: https://registry.example.com, Files/registries/ca.crt", "kubelet: registry.example.com user:" + registryPassword}
@@ -56,7 +56,7 @@ var (
 		"certs.d/registry.example.com: https://registry.example.com, Files/registries/second.crt", "kubelet: registry.example.com other:" + rotatedPassword}
 )
 
-// registriesOn is what a machine has of registries.
+// registriesOn returns the configuration of registries on a machine.
 func (l *lab) registriesOn(fsys afero.Fs) (out []string) {
 	l.t.Helper()
 	read := func(name string) string {
@@ -99,7 +99,7 @@ func (l *lab) registriesOn(fsys afero.Fs) (out []string) {
 	return out
 }
 
-// wantRegistries holds every machine against what it should have.
+// wantRegistries compares the registries of every machine.
 func (l *lab) wantRegistries(when string, want []string) {
 	l.t.Helper()
 	for _, h := range l.World.Hosts() {
@@ -109,7 +109,7 @@ func (l *lab) wantRegistries(when string, want []string) {
 	}
 }
 
-// scaling is a request for one worker more, or less.
+// scaling returns a request to add or remove one worker.
 func scaling(t testing.TB, kind vnflcm.ScaleType, list string) vnflcm.ScaleVnfRequest {
 	t.Helper()
 	req := vnflcm.ScaleVnfRequest{Type: kind, AspectID: "worker_instance"}
@@ -119,7 +119,7 @@ func scaling(t testing.TB, kind vnflcm.ScaleType, list string) vnflcm.ScaleVnfRe
 	return req
 }
 
-// TestRotate: a list of a scale or heal request is that of the whole cluster from then on, until another comes.
+// TestRotate: the list of a scale or heal request is in effect for the whole cluster until another request has a list.
 func TestRotate(t *testing.T) {
 	t.Parallel()
 	for _, sample := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
@@ -176,8 +176,8 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-// TestRotateDead: the machine that a heal replaces is never contacted, a dead one that stays fails the operation and
-// is named; the list comes to it with its heal.
+// TestRotateDead: the machine that a heal replaces is never contacted. A dead machine that stays fails the operation, and
+// the error names it. It gets the list when it is healed.
 func TestRotateDead(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -201,7 +201,7 @@ func TestRotateDead(t *testing.T) {
 	l.wantRegistries("healed", secondOn)
 }
 
-// TestRotateRefused: a fault of the list is found before anything is touched.
+// TestRotateRefused: a fault of the list is found before anything is changed.
 func TestRotateRefused(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -231,16 +231,16 @@ func TestRotateRefused(t *testing.T) {
 	l.wantRegistries("after the refusals", firstOn)
 }
 
-// TestRotateFails: whatever the operation fails of, the cluster works, a rollback brings the list back, and giving up
-// keeps what the nodes have.
+// TestRotateFails: whatever fails the operation, the cluster works. Rolling back restores the list; giving up keeps the
+// list that the nodes have.
 func TestRotateFails(t *testing.T) {
 	t.Parallel()
 	wrong := strings.Replace(secondList, rotatedPassword, "canary-wrong", 1)
 	for name, c := range map[string]struct {
-		list, step string // the step that fails
+		list, step string // step that fails
 		is         error
 		rollback   bool
-		then, kept []string // of the nodes that stay; of all after another scale-out
+		then, kept []string // registries of the nodes that stay; of all nodes after another scale-out
 	}{
 		"wrong password, rollback":    {list: wrong, is: client.ErrLogin, rollback: true, then: firstOn, kept: firstOn},
 		"wrong password, given up":    {list: wrong, is: client.ErrLogin, then: firstOn},
@@ -283,7 +283,7 @@ func TestRotateFails(t *testing.T) {
 			if c.then != nil {
 				for _, name := range []string{"masterNode-0", "workerNode-0"} {
 					if name == "masterNode-0" && !c.rollback && c.is != nil {
-						continue // it is the first, and the others did not get the wrong password
+						continue // the first node; the other nodes did not get the wrong password
 					}
 					if diff := cmp.Diff(c.then, l.registriesOn(l.host(name).FS())); diff != "" {
 						t.Errorf("%s:\n%s", name, diff)
@@ -304,13 +304,12 @@ func TestRotateFails(t *testing.T) {
 	}
 }
 
-// TestRotateBack: what was given back does not depend on machines that are dead, or on registries that no longer take
-// the old password.
+// TestRotateBack: rolling back does not depend on dead machines, or on registries that refuse the old password.
 func TestRotateBack(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	l := openLab(t, rotationSetup(t))
-	// Nobody tries this password: containerd has no login, and there is no probe.
+	// No program uses this password: containerd does not log in, and there is no probe image.
 	old := `{"private_registry_connection_info":[{"connection_type":"1","server":"registry.example.com","username":"user","password":"canary-old",
 		"certificate_path":"Files/registries/ca.crt","hosts_string":"198.18.9.9 registry.example.com"}]}`
 	oldOn := []string{firstOn[0], firstOn[2], "kubelet: registry.example.com user:canary-old"}
@@ -345,13 +344,13 @@ func TestRotateBack(t *testing.T) {
 	l.wantRegistries("healed", oldOn)
 }
 
-// healWithList heals a worker, and changes the registries of all nodes.
+// healWithList heals a worker and changes the registries of all nodes.
 var healWithList = scenario{name: "heal", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 	return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "workerNode-0"), AdditionalParams: params(l.t, secondList)})
 }}
 
-// TestRotateCrash dies at every point where the registries of a running cluster change; who resumes comes to the same
-// end, and so does the next operation.
+// TestRotateCrash kills the process at every point where the registries of a running cluster change. The process that
+// resumes, and the next operation, must reach the same end state.
 func TestRotateCrash(t *testing.T) {
 	out := func(list string) func(context.Context, *vnflcm.Manager, *lab, string) (string, error) {
 		return func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
@@ -378,7 +377,7 @@ func TestRotateCrash(t *testing.T) {
 			p.check = func(l *lab) {
 				l.wantRegistries("resumed", c.want)
 				if c.s.name != "scale out" {
-					return // the list is kept by the same code
+					return // the first scenario tests the code that stores the list
 				}
 				l.Must(l.Scale(t.Context(), p.instance, scaling(t, vnflcm.ScaleOut, "")))
 				l.wantRegistries("scaled out after that", c.want)

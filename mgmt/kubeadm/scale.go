@@ -18,7 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// runReset ends what kubeadm has started on a machine that is removed in any case.
+// runReset stops what kubeadm has started on a machine. The machine is removed even if that fails.
 func runReset(ctx context.Context, e *environment, n mgmt.Node) error {
 	if err := controlplane.Reset(ctx, n); err != nil {
 		e.op.Log.WarnContext(ctx, "the removed machine could not be reset", "host", n.HostName, "error", err)
@@ -26,7 +26,7 @@ func runReset(ctx context.Context, e *environment, n mgmt.Node) error {
 	return nil
 }
 
-// runRecordNode notes the Node object of a machine that leaves, and whether it is not Ready.
+// runRecordNode records the Node object of a leaving machine, and whether the node is not Ready.
 func runRecordNode(ctx context.Context, e *environment, n mgmt.Node) error {
 	silent, err := nodedrain.RecordNode(ctx, e.op, e.kube, n)
 	e.silent.Set(n.ID, silent)
@@ -40,7 +40,7 @@ func runStopMachine(ctx context.Context, e *environment, n mgmt.Node) error {
 	return nodedrain.StopMachine(ctx, e.op, n)
 }
 
-// runDrain empties a node whose machine will be removed. A drain that fails does not stop a heal or a rollback.
+// runDrain drains a node whose machine will be removed. A failed drain does not stop a heal or a rollback.
 func runDrain(ctx context.Context, e *environment, n mgmt.Node) error {
 	o := cluster.DrainOptions{Timeout: e.config.Timeouts.Drain, Force: e.op.Heal != nil || e.op.RollingBack, Policy: e.p.DrainPolicy}
 	return nodedrain.Drain(ctx, e.op, e.kube, n, o)
@@ -50,7 +50,7 @@ func runDeleteNode(ctx context.Context, e *environment, n mgmt.Node) error {
 	return nodedrain.DeleteNode(ctx, e.op, e.kube, n.VNFC)
 }
 
-// runReadCluster describes the running cluster, as whichever control-plane node answers sees it.
+// runReadCluster describes the running cluster, as seen by the first control-plane node that answers.
 func runReadCluster(ctx context.Context, e *environment, _ mgmt.Node) error {
 	if err := e.checkScriptNames(); err != nil {
 		return err
@@ -70,8 +70,8 @@ func runReadCluster(ctx context.Context, e *environment, _ mgmt.Node) error {
 	return err
 }
 
-// clusterVersion reads the version of the control plane from kubeadm-config, which "kubeadm upgrade" keeps up to date
-// and "kubeadm join" demands of a node.
+// clusterVersion reads the version of the control plane from kubeadm-config. "kubeadm upgrade" keeps it up to date, and
+// "kubeadm join" requires nodes to have it.
 func clusterVersion(ctx context.Context, e *environment) (string, error) {
 	maps, err := e.kube.ConfigMaps(ctx, "kube-system", "")
 	if err != nil {
@@ -90,8 +90,8 @@ func clusterVersion(ctx context.Context, e *environment) (string, error) {
 	return text, nil
 }
 
-// runUpdateHosts tells a machine that stays as it is which nodes there are. One that cannot be reached is passed over: it may be dead,
-// and its heal writes the file again.
+// runUpdateHosts updates the hosts file of a machine that stays. It ignores a machine that cannot be reached, because the
+// machine may be dead, and healing it writes the file again.
 func runUpdateHosts(ctx context.Context, e *environment, n mgmt.Node) error {
 	err := runWriteHosts(ctx, e, n)
 	if clusternodes.Unreachable(ctx, err) {
@@ -101,7 +101,7 @@ func runUpdateHosts(ctx context.Context, e *environment, n mgmt.Node) error {
 	return err
 }
 
-// runForget drops what is kept of machines that are removed or replaced: connections, host keys, and joins that have not ended.
+// runForget deletes the connections, host keys and unfinished joins of machines that are removed or replaced.
 func runForget(ctx context.Context, e *environment, _ mgmt.Node) error {
 	var errs []error
 	for _, v := range slices.Concat(e.op.Change.Removed, e.op.Change.Replaced) {

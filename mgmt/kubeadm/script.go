@@ -12,7 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
 )
 
-// script is the package's script. Nodes that are being replaced are not the first one: it would make a new cluster there.
+// script returns the package's script. Nodes that are being replaced come last in Masters, because the script creates a new
+// cluster on the first one.
 func (d *environment) script() controlplane.Script {
 	gone := d.replaced(d.masters)
 	return controlplane.Script{Name: d.p.ScriptPath, Open: mgmt.Artifacts(d.op), Masters: slices.Concat(clusternodes.Without(d.masters, gone), gone),
@@ -23,15 +24,15 @@ func runUploadScript(ctx context.Context, e *environment, n mgmt.Node) error {
 	return e.script().Upload(ctx, n)
 }
 
-// scriptName is the host name that the script gives a machine (Tacker's contract): its role and the last part of its
+// scriptName returns the host name that the script gives a machine (Tacker's contract): its role and the last part of its
 // address.
 func scriptName(role string, ip netip.Addr) string {
 	parts := ip.AsSlice()
 	return fmt.Sprintf("%s%d", role, parts[len(parts)-1])
 }
 
-// scriptHosts are the names that the script gives the machines, for /etc/hosts: sudo looks up the name of its machine, which
-// takes long where no name server answers.
+// scriptHosts returns the host names that the script sets, for /etc/hosts: sudo looks up the name of its machine, which
+// takes long without a name server.
 func (d *environment) scriptHosts() (out []mgmt.HostEntry) {
 	if d.p.ScriptPath == "" {
 		return nil
@@ -45,7 +46,7 @@ func (d *environment) scriptHosts() (out []mgmt.HostEntry) {
 	return out
 }
 
-// checkScriptNames refuses machines that the script would give the same host name.
+// checkScriptNames refuses machines to which the script would give the same host name.
 func (d *environment) checkScriptNames() error {
 	var faults []error
 	taken := map[string]netip.Addr{}

@@ -30,7 +30,7 @@ var (
 	hexHash        = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// packageWith copies the sample package with another node script.
+// packageWith returns a copy of the sample package with an edited node script.
 func packageWith(t testing.TB, edit func(script string) string) string {
 	t.Helper()
 	script, err := os.ReadFile(filepath.Join(packageDir, scriptName))
@@ -44,7 +44,7 @@ func packageWith(t testing.TB, edit func(script string) string) string {
 	return mgmttest.Package(t, packageDir, map[string]string{scriptName: edited})
 }
 
-// scriptRuns are the runs of the node script on a machine.
+// scriptRuns returns the runs of the node script on a machine.
 func scriptRuns(h *sshtest.Host) []sshtest.Record {
 	return slices.DeleteFunc(h.Commands(), func(r sshtest.Record) bool {
 		return r.Argv[0] != "bash" || len(r.Argv) < 2 || r.Argv[1] != "/tmp/install_k8s_cluster.sh"
@@ -71,7 +71,7 @@ func TestScriptArguments(t *testing.T) {
 				"workerNode-0": {"-w", "198.18.0.13", "-i", "198.18.0.10", "-t", "TOKEN", "-s", "HASH"},
 			}, []string{
 				`HTTP_PRIVATE_REGISTRIES="192.168.0.10:5000","r.example.com"`, "ha_flag=True", "http_proxy=http://user:pw@proxy:3128", "https_proxy=http://proxy:3129",
-				// The network of the nodes as a network: its 65,536 addresses one by one would be a megabyte.
+				// The nodes' network is one entry: its 65,536 addresses one by one would take a megabyte.
 				"no_proxy=a.example.com,.b,127.0.0.1,localhost,172.16.0.0/16,172.20.0.0/16,198.18.0.10,198.18.0.0/16",
 			}},
 	} {
@@ -85,7 +85,7 @@ func TestScriptArguments(t *testing.T) {
 					t.Fatalf("%s: the script ran %d times", name, len(runs))
 				}
 				got := runs[0].Argv[2:]
-				for i := 1; i < len(got); i++ { // secrets differ from run to run
+				for i := 1; i < len(got); i++ { // secrets differ in every run
 					switch {
 					case got[i-1] == "-t" && bootstrapToken.MatchString(got[i]):
 						got[i] = "TOKEN"
@@ -116,8 +116,8 @@ func TestScriptArguments(t *testing.T) {
 	}
 }
 
-// TestScriptHealsFirst: the first of the addresses is never that of a node which is being replaced. A script of Tacker that finds its
-// machine's address there makes a new cluster.
+// TestScriptHealsFirst checks that the first address is never that of a node which is being replaced. Tacker's scripts
+// create a new cluster on the machine with the first address.
 func TestScriptHealsFirst(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -134,7 +134,7 @@ func TestScriptHealsFirst(t *testing.T) {
 	}
 }
 
-// byAddress lists a new machine where the one was that it replaces, as Heat does with the members of a group.
+// byAddress puts a new machine at the place of the replaced one in the list, as Heat does with members of a group.
 type byAddress struct{ *sandbox.World }
 
 func (b byAddress) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
@@ -143,7 +143,7 @@ func (b byAddress) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.
 	return r, err
 }
 
-// TestScriptHostNames: every machine finds the names in /etc/hosts that the script gives the machines.
+// TestScriptHostNames checks that every machine has the host names that the script sets in /etc/hosts.
 func TestScriptHostNames(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -178,7 +178,8 @@ func TestScriptOutput(t *testing.T) {
 	}
 }
 
-// TestScriptFails: where it failed, what ran and what it said is in the error, now and after a reload.
+// TestScriptFails checks that the error names the machine, the command and its output, also after it was read from the
+// store.
 func TestScriptFails(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ role, condition, host string }{
@@ -210,7 +211,7 @@ func TestScriptFails(t *testing.T) {
 	}
 }
 
-// noTokens finds the credentials that joins and scripts were given, on the machines, in what was told.
+// noTokens fails the test if credentials of joins and scripts are on the machines or in told.
 func (l *lab) noTokens(told ...any) {
 	l.t.Helper()
 	var secrets []string
@@ -236,8 +237,7 @@ func (l *lab) noTokens(told ...any) {
 	}
 }
 
-// TestScriptPrintsItsToken: what the script made itself and printed before it failed is not in the error
-// either.
+// TestScriptPrintsItsToken checks that the error has no token that the script itself created and printed before it failed.
 func TestScriptPrintsItsToken(t *testing.T) {
 	t.Parallel()
 	const key = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -257,7 +257,8 @@ func TestScriptPrintsItsToken(t *testing.T) {
 	}
 }
 
-// TestCollidingNames: two workers whose addresses end alike are refused before the script runs anywhere.
+// TestCollidingNames: two workers whose addresses end with the same number are refused before the script runs on any
+// machine.
 func TestCollidingNames(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -275,7 +276,7 @@ func TestCollidingNames(t *testing.T) {
 	}
 }
 
-// sameOctets reports addresses that end alike.
+// sameOctets reports addresses that end with the same number.
 type sameOctets struct{ *sandbox.World }
 
 func (s sameOctets) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
@@ -290,8 +291,8 @@ func (s sameOctets) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm
 	return r, err
 }
 
-// TestWrongPassword: a machine that lets nobody in is waited for, since cloud-init may come to it yet, and
-// then named.
+// TestWrongPassword: the driver waits for a machine that refuses the login, because cloud-init may still create the user.
+// Then the error names the machine.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Boot: 2 * time.Second}}})

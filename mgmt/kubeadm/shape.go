@@ -9,23 +9,23 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Cluster is what a plan depends on: the machines of the VNF, what the operation does to them, and what the parameters ask for.
+// Cluster is the input of a plan: the machines of the VNF, how the operation changes them, and what the parameters ask for.
 type Cluster struct {
 	Masters, Workers, Storage, Balancers []Machine
-	Removed                              []Machine // those that the operation removes, whatever they are
+	Removed                              []Machine // all machines that the operation removes: nodes, and machines without a role in the cluster
 
 	Whole         bool // every machine is replaced
-	Graceful      bool // the pods may end before the machines are removed
-	Script        bool // the package's script makes the nodes
+	Graceful      bool // the pods get time to end before the machines are removed
+	Script        bool // the package's script sets up the nodes
 	Network       bool // the driver sets up the pod network
 	Virtual       bool // the control-plane nodes share the address of the API
-	Helm          bool // control-plane nodes have Helm
+	Helm          bool // Helm is installed on control-plane nodes
 	Volumes       bool // the cluster has persistent volumes of the storage server
 	Registries    bool // nodes pull from private registries
-	NewRegistries bool // the request gives other ones than before
+	NewRegistries bool // the request changes the registries of the cluster
 }
 
-// Machine is a machine of the VNF, and what the operation does to it.
+// Machine is a machine of the VNF, and how the operation changes it.
 type Machine struct {
 	plan.Machine
 	Change machineChange
@@ -49,17 +49,17 @@ func added(groups ...[]Machine) []Machine    { return having(isAdded, groups...)
 func removed(groups ...[]Machine) []Machine  { return having(isRemoved, groups...) }
 func replaced(groups ...[]Machine) []Machine { return having(isReplaced, groups...) }
 
-// nodes are all nodes, the control plane first.
+// nodes returns all nodes, control-plane nodes first.
 func (c Cluster) nodes() []Machine { return slices.Concat(c.Masters, c.Workers) }
 
 func (c Cluster) isMaster(m Machine) bool { return slices.Contains(c.Masters, m) }
 
-// healsNodes reports whether the operation replaces nodes, or machines that are nothing to the cluster.
+// healsNodes reports whether the operation replaces nodes, or only machines without a role in the cluster.
 func (c Cluster) healsNodes() bool {
 	return len(replaced(c.Masters, c.Workers)) > 0 || len(replaced(c.Storage, c.Balancers)) == 0
 }
 
-// shapeOf finds the cluster of an operation. Machines that do not exist yet are told by their VDU.
+// shapeOf returns the cluster of an operation. Machines that do not exist yet are grouped by their VDU.
 func shapeOf(op *vnflcm.Operation, p *clusterParam, r rotation) Cluster {
 	c := Cluster{
 		Whole:    op.WholeVNF(),
@@ -89,7 +89,7 @@ func shapeOf(op *vnflcm.Operation, p *clusterParam, r rotation) Cluster {
 	return c
 }
 
-// involved are the machines that there are, and those that the operation adds.
+// involved returns the existing machines and those that the operation adds.
 func involved(op *vnflcm.Operation) []vnflcm.VNFC {
 	out := slices.Clone(op.VNFCs)
 	for _, v := range op.Change.Added {
@@ -117,7 +117,7 @@ func machineOf(op *vnflcm.Operation, v vnflcm.VNFC) Machine {
 	return m
 }
 
-// virtualAddress reports whether the API is at an address that no machine has by itself.
+// virtualAddress reports whether the address of the API is not a fixed address of any machine.
 func virtualAddress(op *vnflcm.Operation, p *clusterParam) bool {
 	if p.Balancer != nil || p.APIEndpoint != "" {
 		return false
@@ -136,7 +136,7 @@ func virtualAddress(op *vnflcm.Operation, p *clusterParam) bool {
 		}
 	}
 	i := slices.IndexFunc(candidates, func(cp vnflcm.ConnectionPoint) bool { return cp.CPD == p.Master.ClusterCPName && len(cp.Fixed) > 0 })
-	if i < 0 { // before the machines are made
+	if i < 0 { // the machines have not been created yet
 		return op.VDUOf(p.Master.ClusterCPName) != op.VDUOf(p.Master.SSHCPName)
 	}
 	return !slices.Contains(fixed, candidates[i].Fixed[0])

@@ -33,14 +33,14 @@ type nfsExportParam struct {
 	To  string `json:"export_to"`
 }
 
-// storageRole begins the name that the storage server has in events and errors.
+// storageRole is the prefix of the storage server's name in events and errors.
 const storageRole = "storage"
 
 func (s *storageParam) node() nodeParam {
 	return nodeParam{SSHCPName: s.SSHCPName, NICCPName: s.NICCPName, Login: s.Login, HostKeys: s.HostKeys}
 }
 
-// storage checks storage_server, and the volumes that are registered of it.
+// storage checks storage_server, and the persistent volumes that the cluster gets from it.
 func (c *checker) storage(p *clusterParam) {
 	s := p.Storage
 	if s == nil {
@@ -56,13 +56,13 @@ func (c *checker) storage(p *clusterParam) {
 	c.manifests(p)
 }
 
-// storageMachine makes sure that the storage server is one machine, and no node.
+// storageMachine checks that the storage server is one machine, and not a node.
 func (c *checker) storageMachine(p *clusterParam) {
 	const at = "storage_server.ssh_cp_name"
 	cp := p.Storage.SSHCPName
 	vdu := c.Op.VDUOf(cp)
 	if vdu == "" {
-		return // reported
+		return // reported already
 	}
 	if vdu == c.Op.VDUOf(p.Master.SSHCPName) || vdu == c.Op.VDUOf(p.Worker.SSHCPName) {
 		c.Fault(at, cp, "is of VDU "+vdu+", whose machines are nodes of the cluster")
@@ -97,8 +97,8 @@ func (c *checker) mounts(volumes []cinderVolumeParam) {
 	}
 }
 
-// exports checks what is exported. What clients write to must hold no directory that root sets up here: they could
-// put a link in its place.
+// exports checks the exported directories. A directory that clients can write must not contain a directory that root sets
+// up here, because clients could replace that one by a link.
 func (c *checker) exports(s *storageParam) {
 	const list = "storage_server.nfs_server_setup_params"
 	if len(s.Exports) == 0 {
@@ -135,11 +135,11 @@ func (c *checker) exports(s *storageParam) {
 	}
 }
 
-// pathForm leaves out what has a meaning in exports(5), in unit files or to a shell, and names that begin with a dot
-// or a hyphen.
+// pathForm excludes characters that have a meaning in exports(5), in unit files or to a shell, and names that begin with a
+// dot or a hyphen.
 var pathForm = regexp.MustCompile(`^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$`)
 
-// systemDirectories must neither be hidden by a volume nor given to clients.
+// systemDirectories must not be covered by a volume or exported to clients.
 var systemDirectories = []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/root", "/run", "/sbin",
 	"/sys", "/tmp", "/usr", "/var/cache", "/var/lib/apt", "/var/lib/dpkg", "/var/lib/nfs", "/var/lib/systemd", "/var/log", "/var/run", "/var/tmp"}
 
@@ -157,7 +157,8 @@ func (c *checker) directory(at, name string) bool {
 	return false
 }
 
-// exportTarget is a client as exports(5) has it. Host bits are masked. A zone would be text of the request's choice.
+// exportTarget returns a client in the form of exports(5), with host bits cleared. It refuses a zone, which could be any
+// text.
 func exportTarget(text string) (string, bool) {
 	if prefix, err := netip.ParsePrefix(text); err == nil {
 		return prefix.Masked().String(), true
@@ -166,7 +167,7 @@ func exportTarget(text string) (string, bool) {
 	return addr.String(), err == nil && addr.Zone() == ""
 }
 
-// maxUnitName is what systemd takes (UNIT_NAME_MAX).
+// maxUnitName is the longest name of a systemd unit (UNIT_NAME_MAX).
 const maxUnitName = 255
 
 // findStorage finds the storage server, if there is one.

@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 )
 
-// storageFaults are merge patches on good parameters of a storage server, and what is wrong with each.
+// storageFaults are merge patches of good parameters of a storage server, each with the faults that it causes.
 var storageFaults = []struct {
 	name, patch string
 	want        []string
@@ -62,8 +62,8 @@ var storageFaults = []struct {
 		`pv_registration_params[3].pv_manifest_file_path: "Files/elsewhere.yaml": its spec.nfs.path "/elsewhere" is in no export_dir of nfs_server_setup_params`,
 		`pv_registration_params[4].pv_manifest_file_path: "Files/above.yaml": its spec.nfs.path "/srv/pv2/../../etc" is in no export_dir of nfs_server_setup_params`,
 		`pv_registration_params[5].pv_manifest_file_path: "Files/host.yaml": has no spec.nfs: only volumes on NFS are registered`,
-		`pv_registration_params[6].pv_manifest_file_path: "Files/two.yaml": holds more than one document: give each volume a file of its own`,
-		`pv_registration_params[7].pv_manifest_file_path: "Files/kubernetes/cni.yaml": holds more than one document: give each volume a file of its own`,
+		`pv_registration_params[6].pv_manifest_file_path: "Files/two.yaml": holds more than one document: give each volume a separate file`,
+		`pv_registration_params[7].pv_manifest_file_path: "Files/kubernetes/cni.yaml": holds more than one document: give each volume a separate file`,
 		`pv_registration_params[8].pv_manifest_file_path: "Files/role.yaml": is no PersistentVolume of v1`,
 		`pv_registration_params[9].pv_manifest_file_path: "Files/name.yaml": its metadata.name is no name of a PersistentVolume`}},
 	{"no manifest at all", `{"pv_registration_params":[{"pv_manifest_file_path":"Scripts/install_helm.sh","nfs_server_cp":"storage_CP"}]}`, []string{
@@ -99,7 +99,7 @@ func TestStorageFaults(t *testing.T) {
 	}
 }
 
-// TestTwoStorageServers: there is one, or the request is refused.
+// TestTwoStorageServers: a request with more than one storage server is refused.
 func TestTwoStorageServers(t *testing.T) {
 	t.Parallel()
 	roomForTwo := strings.Replace(mgmttest.StorageVDU, "max_number_of_instances: 1", "max_number_of_instances: 2", 1)
@@ -115,7 +115,7 @@ func TestTwoStorageServers(t *testing.T) {
 	}
 }
 
-// FuzzExportTarget: whatever is taken is one word without options.
+// FuzzExportTarget: an accepted target is one word without options.
 func FuzzExportTarget(f *testing.F) {
 	for _, seed := range []string{"10.10.0.0/24", "10.0.0.1", "2001:db8::/64", "fe80::1%eth0", "10.0.0.1(rw)", "*", "::ffff:10.0.0.1"} {
 		f.Add(seed)
@@ -127,7 +127,7 @@ func FuzzExportTarget(f *testing.F) {
 	})
 }
 
-// FuzzVolume: what is taken can be applied, and is a volume on NFS.
+// FuzzVolume: an accepted manifest can be applied, and is a volume on NFS.
 func FuzzVolume(f *testing.F) {
 	f.Add([]byte(mgmttest.VolumeManifest("nfs-pv1", "/volume/nfs/pv1")))
 	f.Add([]byte("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nspec: {nfs: {path: /a}, x: .nan}\n"))

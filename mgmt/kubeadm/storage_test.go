@@ -26,7 +26,7 @@ const storageParams = `{"storage_server":{"ssh_cp_name":"storage_CP","nic_cp_nam
 	"nfs_server_setup_params":[{"export_dir":"/volume-1/nfs/pv1","export_to":"198.18.0.7/16"},{"export_dir":"/srv/pv2","export_to":"198.18.0.0/16"}]},
 	"pv_registration_params":[{"pv_manifest_file_path":"Files/pv1.yaml","nfs_server_cp":"storage_CP"},{"pv_manifest_file_path":"Files/pv2.yaml","nfs_server_cp":"storage_CP"}]}`
 
-// packageWithStorage is the sample package with a storage server in each flavour, and more files.
+// packageWithStorage returns the sample package with a storage server in each flavour, and with more files.
 func packageWithStorage(t testing.TB, files map[string]string) string {
 	t.Helper()
 	all := map[string]string{"Files/pv1.yaml": mgmttest.VolumeManifest("nfs-pv1", "/volume-1/nfs/pv1"), "Files/pv2.yaml": mgmttest.VolumeManifest("nfs-pv2", "/srv/pv2/of-it")}
@@ -43,7 +43,7 @@ func storageSetup(t testing.TB) setup {
 	return setup{sandbox: sandbox.Config{Takes: takes}, pkg: packageWithStorage(t, nil)}
 }
 
-// volume is the only one.
+// volume returns the only volume of the sandbox.
 func (l *lab) volume() sandbox.Volume {
 	l.t.Helper()
 	all := l.World.Volumes()
@@ -53,7 +53,7 @@ func (l *lab) volume() sandbox.Volume {
 	return all[0]
 }
 
-// persistent are the persistent volumes of the cluster: name, server, path, phase.
+// persistent returns the persistent volumes of the cluster: name, server, path, phase.
 func (l *lab) persistent(id string) (out []string) {
 	l.t.Helper()
 	access, _ := l.Entry(kubeadm.VIMID(id))
@@ -77,7 +77,7 @@ func (l *lab) persistent(id string) (out []string) {
 	return out
 }
 
-// exported makes sure that the storage server and all nodes are as they shall be.
+// exported checks the configuration of the storage server and of all nodes.
 func (l *lab) exported() {
 	l.t.Helper()
 	storage := l.host("storage-0")
@@ -115,7 +115,7 @@ func (l *lab) exported() {
 	}
 }
 
-// runRoot runs a program on a machine, and returns what it says.
+// runRoot runs a program on a machine and returns its output.
 func (l *lab) runRoot(host *sshtest.Host, argv ...string) string {
 	l.t.Helper()
 	out, err := mgmttest.Run(l.t.Context(), host, sshexec.Command{Argv: argv, Root: true})
@@ -125,7 +125,7 @@ func (l *lab) runRoot(host *sshtest.Host, argv ...string) string {
 	return out
 }
 
-// claim has a claim wait for a volume, and be bound to the first.
+// claim creates a claim, which is bound to the first volume.
 func (l *lab) claim(id string) {
 	l.t.Helper()
 	access, _ := l.Entry(kubeadm.VIMID(id))
@@ -160,7 +160,7 @@ func (l *lab) healed(id string, machines ...string) {
 	l.Must(l.Heal(l.t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, machines...)}))
 }
 
-// TestStorage: every node that there is, at any time, can mount what the storage server exports.
+// TestStorage checks that every node can mount the exports of the storage server after every operation.
 func TestStorage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ request, flavour string }{{"instantiate_sandbox.json", "complex"}, {"instantiate_script.json", "simple"}} {
@@ -199,7 +199,7 @@ func TestStorage(t *testing.T) {
 				l.healed(id, "masterNode-1", "workerNode-1", "storage-0")
 				l.exported()
 				registered(want)
-				// Who heals a control-plane node tells the storage server, too.
+				// Healing a control-plane node updates the hosts file of the storage server, too.
 				if err := afero.WriteFile(l.host("storage-0").FS(), "/etc/hosts", nil, 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -224,7 +224,7 @@ func TestStorage(t *testing.T) {
 			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
 			l.exported()
 			l.claim(id)
-			// What is in use is in the way of the storage server only.
+			// Volumes in use block healing the storage server, but not healing other machines.
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}}))
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
 			l.exported()
@@ -237,7 +237,7 @@ func TestStorage(t *testing.T) {
 	}
 }
 
-// resource is what the instance shows of a machine.
+// resource returns the instance's resource of a machine.
 func (l *lab) resource(id, machine string) vnflcm.VnfcResourceInfo {
 	l.t.Helper()
 	for _, v := range l.VNFCs(id) {
@@ -249,8 +249,8 @@ func (l *lab) resource(id, machine string) vnflcm.VnfcResourceInfo {
 	return vnflcm.VnfcResourceInfo{}
 }
 
-// TestStorageInUse: a storage server whose volumes are bound is not healed, and nothing is touched; once they are free
-// the same operation goes on.
+// TestStorageInUse: a storage server whose volumes are bound is not healed, and nothing is changed. A retry succeeds after
+// the volumes have been released.
 func TestStorageInUse(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, storageSetup(t))
@@ -277,7 +277,7 @@ func TestStorageInUse(t *testing.T) {
 	}
 }
 
-// TestVolumeIsBoundMeanwhile: a claim that comes between looking and removing keeps its volume.
+// TestVolumeIsBoundMeanwhile: a claim that is created between the check and the removal keeps its volume.
 func TestVolumeIsBoundMeanwhile(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, storageSetup(t))
@@ -299,7 +299,7 @@ func TestVolumeIsBoundMeanwhile(t *testing.T) {
 	}
 }
 
-// TestForeignDisk: what is on a volume stays.
+// TestForeignDisk checks that the driver never deletes data on a volume.
 func TestForeignDisk(t *testing.T) {
 	t.Parallel()
 	for on, want := range map[string]string{"xfs": "holds xfs, no ext4", "gpt": "a table of partitions (gpt)"} {
@@ -325,7 +325,7 @@ func TestForeignDisk(t *testing.T) {
 	}
 }
 
-// TestStorageTrouble: what the parameters cannot tell is found on the machines.
+// TestStorageTrouble: problems that the parameters do not show are found on the machines.
 func TestStorageTrouble(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ patch, want string }{
@@ -348,7 +348,7 @@ func TestStorageTrouble(t *testing.T) {
 	}
 }
 
-// TestVolumesOfOneName: of several volumes of one name it is that of the machine.
+// TestVolumesOfOneName: of several volumes with the same name, the driver uses the one of the machine.
 func TestVolumesOfOneName(t *testing.T) {
 	t.Parallel()
 	flavour := strings.Replace(mgmttest.StorageFlavour(t, packageDir, "simple"), "    workerNode:\n      type: tosca.nodes.nfv.Vdu.Compute\n",
@@ -366,7 +366,7 @@ func TestVolumesOfOneName(t *testing.T) {
 	}
 }
 
-// TestStorageCrash dies at every point of the steps that have to do with the storage server.
+// TestStorageCrash kills the process at every point of the steps that set up the storage server.
 func TestStorageCrash(t *testing.T) {
 	labSetup := storageSetup(t)
 	fresh := prepared{setup: &labSetup, check: (*lab).exported}
@@ -381,7 +381,7 @@ func TestStorageCrash(t *testing.T) {
 			return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", with(l.t, storageParams)))
 		}}, fresh},
 		{scenario{name: "heal", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-			return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "storage-0")}) //nolint:contextcheck // looks at the world only
+			return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "storage-0")}) //nolint:contextcheck // reads the world only
 		}}, running},
 	} {
 		t.Run(c.name, func(t *testing.T) {

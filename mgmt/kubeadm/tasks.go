@@ -8,10 +8,10 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/nodeprep"
 )
 
-// action does the work of a task on a machine. The machine is the zero Node if the task is for the cluster as a whole.
+// action does the work of a task on a machine. The machine is the zero Node if the task is for the whole cluster.
 type action func(ctx context.Context, e *environment, n mgmt.Node) error
 
-// task is what a plan says of one kind of task, and the code that does it.
+// task is one kind of task: its description in a plan, and the code that runs it.
 type task struct {
 	name, why        string
 	when             string // the condition under which the task does something; "" is always
@@ -20,19 +20,20 @@ type task struct {
 	do               action
 }
 
-// step is a task whose action is one step of that name in the journal, within a limit.
+// step returns a task whose action is one step with this name in the journal, bounded by limit.
 func step(name, why string, limit func(Timeouts) time.Duration, do action) task {
 	return task{name: name, why: why, do: func(ctx context.Context, e *environment, n mgmt.Node) error {
 		return n.Do(ctx, e.op, name, limit(e.config.Timeouts), func(ctx context.Context) error { return do(ctx, e, n) })
 	}}
 }
 
-// repeated is a task that is no step: a resumed operation runs it again.
+// repeated returns a task that is not a step: a resumed operation runs it again.
 func repeated(name, why string, do action) task {
 	return task{name: name, why: why, repeats: true, do: do}
 }
 
-// inQuorumOrder returns the task for control-plane nodes that leave: decideQuorum says on which node it runs first.
+// inQuorumOrder returns the task for leaving control-plane nodes. It runs on the nodes in the order that decideQuorum has
+// returned.
 func inQuorumOrder(t task) task {
 	do := t.do
 	t.why += "; quorum decides which node is next"
@@ -96,7 +97,7 @@ var (
 	forget     = repeated("forget", "connections to machines that go, their host keys and unfinished joins are not kept", runForget)
 )
 
-// The way to the API.
+// Access to the API.
 var (
 	setUpVirtualAddress = step("load-balancer", "haproxy and keepalived serve the API at the virtual address", installLimit, runSetUpVirtualAddress)
 	rebalance           = task{name: "balance", why: "haproxy and keepalived know the control-plane nodes that there are from now on", do: runRebalance}
@@ -110,7 +111,7 @@ var (
 	restoreParts = task{name: "parts", why: "the services of CNFs are reached through the new load balancer", do: runRestoreParts}
 )
 
-// What the cluster has beside nodes.
+// Parts of the cluster other than nodes.
 var (
 	connectRegistries  = step("registries", "the node pulls from the private registries", installLimit, runConnectRegistries)
 	changeRegistriesOf = step("registries", "the node pulls from the registries that the request gives", installLimit, runChangeRegistriesOf)

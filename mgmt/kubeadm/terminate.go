@@ -14,8 +14,8 @@ func runRemoveVIM(ctx context.Context, e *environment, _ mgmt.Node) error {
 	return vimentry.RemoveVIM(ctx, e.op)
 }
 
-// runDrainAll lets the pods on a worker end as they would like to, for as long as the request allows: none has a
-// node left to go to. Then the cluster goes in any case, also when it does not answer.
+// runDrainAll gives the pods on a worker time to end, as much as the request allows: no other node could take them. The
+// cluster is terminated in any case, also if it does not answer.
 func runDrainAll(ctx context.Context, e *environment, n mgmt.Node) error {
 	limit := time.Duration(e.op.Terminate.GracefulTerminationTimeout) * time.Second
 	if limit <= 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// running counts the programs that run now on the machines.
+// running returns how many programs are running on the machines.
 func (l *lab) running() (n int) {
 	for _, h := range l.World.Hosts() {
 		for _, r := range h.Commands() {
@@ -31,8 +31,7 @@ func (l *lab) running() (n int) {
 	return n
 }
 
-// watchHosts has do called, once, when that program begins with that argument on the machine of that name,
-// also if the machine is yet to be made.
+// watchHosts calls do once, when a program with this name and argument begins on a machine. The machine may not exist yet.
 func (l *lab) watchHosts(name, program, arg string, do func()) func(*vnflcm.Config) {
 	return func(c *vnflcm.Config) {
 		var begun atomic.Bool
@@ -45,7 +44,7 @@ func (l *lab) watchHosts(name, program, arg string, do func()) func(*vnflcm.Conf
 	}
 }
 
-// TestCancel stops an operation in the middle of a slow program; nothing of it runs on, and Retry completes.
+// TestCancel cancels an operation while a slow program runs. No program continues, and Retry completes the operation.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ host, program, arg string }{
@@ -74,7 +73,7 @@ func TestCancel(t *testing.T) {
 				t.Errorf("%d programs still run", n)
 			}
 			if n := l.World.JoinTokens(); n > 1 || n == 1 && c.arg != "init" {
-				t.Errorf("%d tokens are left", n) // that of an init that was cut short ends with its machine's reset
+				t.Errorf("%d tokens are left", n) // resetting the machine ends the token of an interrupted init
 			}
 			l.Must(opID, m.Retry(ctx, opID), m)
 			l.want(3, 1, 0)
@@ -83,7 +82,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestRollbackInstantiate undoes what failed: nothing is left.
+// TestRollbackInstantiate checks that rolling back a failed instantiation leaves nothing.
 func TestRollbackInstantiate(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{"prepare >&2", "init_cluster >&2", "\n  join_cluster >&2"} {
@@ -107,7 +106,8 @@ func TestRollbackInstantiate(t *testing.T) {
 	}
 }
 
-// TestRollbackScaleOut: the new machine joined, and another one could not. Both go; the others are as before.
+// TestRollbackScaleOut: one new machine has joined, and another one could not. Rolling back removes both; the remaining
+// nodes are unchanged.
 func TestRollbackScaleOut(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -141,7 +141,8 @@ func TestRollbackScaleOut(t *testing.T) {
 	}
 }
 
-// TestHostNeverBoots: the error names the machine and why it could not be reached at last; it can be retried.
+// TestHostNeverBoots checks that the error names the machine and the last reason why it could not be reached, and that the
+// operation can be retried.
 func TestHostNeverBoots(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Boot: time.Hour}, driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Boot: 2 * time.Second}}})
@@ -162,7 +163,7 @@ func TestHostNeverBoots(t *testing.T) {
 	l.want(1, 1, 0)
 }
 
-// TestControlPlaneNodeBootsLate: the join of one control-plane node does not ask another one that is not up yet.
+// TestControlPlaneNodeBootsLate: the join of one control-plane node does not contact another one that is still starting.
 func TestControlPlaneNodeBootsLate(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -187,7 +188,7 @@ func TestControlPlaneNodeBootsLate(t *testing.T) {
 	l.want(3, 1, 0)
 }
 
-// TestNodeDies kills a machine in the middle of its join.
+// TestNodeDies kills a machine during its join.
 func TestNodeDies(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -201,12 +202,12 @@ func TestNodeDies(t *testing.T) {
 	if !errors.Is(err, sshexec.ErrDisconnected) || !strings.Contains(err.Error(), "worker-198-18-2-12") {
 		t.Errorf("the error is %v", err)
 	}
-	// The others did not wait for it.
+	// The other nodes did not wait for the dead one.
 	l.WantNodes(1, 2, 0)
 	l.noTokens()
 }
 
-// TestWorkerNeverReady: the error says which node, and what blocks it.
+// TestWorkerNeverReady checks that the error names the node and the reason why it is not Ready.
 func TestWorkerNeverReady(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Ready: 2 * time.Second}},
@@ -225,10 +226,11 @@ func TestWorkerNeverReady(t *testing.T) {
 	}
 }
 
-// TestJoinFails: kubeadm's reason comes through, the token does not; with the clock set right a retry helps.
+// TestJoinFails checks that the error has kubeadm's reason and not the token, and that a retry succeeds after the clock has
+// been corrected.
 func TestJoinFails(t *testing.T) {
 	t.Parallel()
-	var late atomic.Bool // the clock of the cluster is a day ahead: tokens have expired when they arrive
+	var late atomic.Bool // the clock of the cluster is a day ahead, so tokens have expired when nodes use them
 	now := func() time.Time {
 		if late.Load() {
 			return time.Now().Add(24 * time.Hour)
@@ -251,7 +253,7 @@ func TestJoinFails(t *testing.T) {
 	l.want(1, 1, 0)
 }
 
-// TestHealOneOfTwoDead: the other dead machine is in nobody's way.
+// TestHealOneOfTwoDead: another dead machine does not block healing the first one.
 func TestHealOneOfTwoDead(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -271,8 +273,8 @@ func TestHealOneOfTwoDead(t *testing.T) {
 	l.want(1, 3, 0)
 }
 
-// TestParallel: with 1+6 nodes, preparations overlap and workers join at the same time; with three
-// control-plane nodes their joins do not.
+// TestParallel: with 1+6 nodes, preparations overlap and workers join concurrently. With three control-plane nodes, their
+// joins do not overlap.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 300 * time.Millisecond}})
@@ -305,7 +307,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// overlapping is how many of them ran at the same time, at most.
+// overlapping returns the largest number of runs at the same time.
 func overlapping(records []sshtest.Record) int {
 	most := 0
 	for _, r := range records {
@@ -320,7 +322,8 @@ func overlapping(records []sshtest.Record) int {
 	return most
 }
 
-// TestNoEndpoint: a connection point that nobody has is found when there are machines, before they are touched.
+// TestNoEndpoint: no machine has the connection point of the API. The operation fails after the machines have been created
+// and before any program runs on them.
 func TestNoEndpoint(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

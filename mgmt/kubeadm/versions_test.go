@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// upgraded replaces the configuration of the cluster, as "kubeadm upgrade apply" by an administrator does.
+// upgraded replaces the configuration of the cluster, as an administrator does with "kubeadm upgrade apply".
 func (l *lab) upgraded(id, configuration string) {
 	l.t.Helper()
 	entry, _ := l.Entry(kubeadm.VIMID(id))
@@ -27,8 +27,7 @@ func (l *lab) upgraded(id, configuration string) {
 	}
 }
 
-// TestUpgradedCluster: a new node gets the version that the cluster has now. The package sources of the simulation offer
-// only 1.35.4.
+// TestUpgradedCluster: a new node gets the current version of the cluster. The simulated package sources have only 1.35.4.
 func TestUpgradedCluster(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ configuration, want string }{
@@ -49,7 +48,7 @@ func TestUpgradedCluster(t *testing.T) {
 	}
 }
 
-// TestNewestVersion: a version that was not tested is warned of, once and before a machine is made.
+// TestNewestVersion checks that an untested version is logged once, before a machine is created.
 func TestNewestVersion(t *testing.T) {
 	t.Parallel()
 	const warning = "the driver is not tested with this version of Kubernetes: it is up to 1.36"
@@ -57,7 +56,7 @@ func TestNewestVersion(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{})
-			// A second fault refuses the request: nothing is made.
+			// A second fault refuses the request, so nothing is created.
 			_, _, err := l.Begin("instantiate_sandbox.json", with(t, `{"kubernetes_version":"`+version+`","cni_manifest_path":"none.yaml"}`))
 			l.Refused(err)
 			if n := strings.Count(l.Log(), warning); n != want {
@@ -67,7 +66,7 @@ func TestNewestVersion(t *testing.T) {
 	}
 }
 
-// TestContainerdOfKubernetes: what is installed is compared too.
+// TestContainerdOfKubernetes: the version of an installed containerd is checked, too.
 func TestContainerdOfKubernetes(t *testing.T) {
 	t.Parallel()
 	const old, current = "containerd github.com/containerd/containerd v1.7.24 88bf19b", "containerd github.com/containerd/containerd/v2 v2.2.0 1c4457e"
@@ -91,7 +90,7 @@ func TestContainerdOfKubernetes(t *testing.T) {
 	}
 }
 
-// TestHeld: an upgrade of the machine's packages changes neither Kubernetes nor its container runtime.
+// TestHeld: upgrading the machine's packages changes neither Kubernetes nor its container runtime.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})

@@ -11,13 +11,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// VIMType is the vimType of the entry that a cluster gets in the VIM registry.
+// VIMType is the vimType of a cluster's entry in the VIM registry.
 const VIMType = vimentry.VIMType
 
-// VIMID is the id of that entry: it follows from the id of the VNF instance.
+// VIMID returns the id of the cluster's entry in the VIM registry. It depends only on the id of the VNF instance.
 func VIMID(instanceID string) string { return vimentry.VIMID(instanceID) }
 
-// runRegisterVIM makes the cluster a VIM that CNFs can be instantiated on, or brings its entry up to date.
+// runRegisterVIM creates or updates the cluster's entry in the VIM registry. CNFs can be instantiated on a registered
+// cluster.
 func runRegisterVIM(ctx context.Context, e *environment, _ mgmt.Node) error {
 	r := vimentry.Registration{VIMParam: e.p.VIM, Name: e.p.VIMName, Endpoint: e.verifiedEndpoint}
 	if e.p.HelmScript != "" {
@@ -41,9 +42,9 @@ func (d *Driver) RenewVIM(ctx context.Context, op *vnflcm.Operation, vim vnflcm.
 	return vimentry.RenewVIM(ctx, op, masters, vim, was)
 }
 
-// verifiedEndpoint is where others reach the API: the floating address, if there is one. A certificate that does
-// not name it (a package's script may have made it) leaves the address that the nodes use, since nobody is to be
-// registered whom a client cannot verify.
+// verifiedEndpoint returns the address of the API for clients: the floating address, if there is one and the certificate
+// names it, otherwise the address that nodes use. A package's script may create a certificate without the floating address;
+// a client could not verify the API there.
 func (d *environment) verifiedEndpoint(ctx context.Context) (string, error) {
 	endpoint := d.endpoint()
 	host, port, err := net.SplitHostPort(endpoint)
@@ -64,9 +65,9 @@ func (d *environment) verifiedEndpoint(ctx context.Context) (string, error) {
 	return endpoint, d.kube.CheckName(ctx, host)
 }
 
-// helmInfo is how others log in to the control-plane nodes, where Helm is: one address as text, several as a
-// list. The registry keeps it sealed. The host keys are beyond Tacker: whoever is given them need not trust the first
-// one that answers, also when a node has been replaced at its address.
+// helmInfo returns how to log in to the control-plane nodes, on which Helm is installed: one address as text, several as a
+// list. The registry seals it. The host keys are beyond Tacker: with them a client can verify the nodes, also after a node
+// has been replaced at its address.
 func (d *environment) helmInfo(ctx context.Context) (map[string]any, error) {
 	var addrs, keys []string
 	for _, n := range d.masters {
@@ -97,7 +98,7 @@ func (d *environment) helmInfo(ctx context.Context) (map[string]any, error) {
 	return map[string]any{"helm_info": info}, nil
 }
 
-// needsPassword reports whether a login to control-plane nodes needs the password: without a key for SSH, otherwise for sudo.
+// needsPassword reports whether logging in to control-plane nodes and running sudo there needs the password.
 func (d *environment) needsPassword(ctx context.Context) bool {
 	if d.p.Master.PrivateKey.IsZero() {
 		return true
@@ -110,7 +111,7 @@ func (d *environment) needsPassword(ctx context.Context) bool {
 	return false
 }
 
-// runRemoveAccount ends the token of the registration.
+// runRemoveAccount deletes the service account of the VIM entry, and its token with it.
 func runRemoveAccount(ctx context.Context, e *environment, _ mgmt.Node) error {
 	return vimentry.RemoveAccount(ctx, e.op, func(context.Context) (*clusternodes.Cluster, vimentry.VIMParam, error) {
 		if e.broken != nil {

@@ -27,7 +27,8 @@ const (
 	secretPath = "/api/v1/namespaces/default/secrets/none"
 )
 
-// TestRegistration: the entry leads to the cluster, to the new one after a whole heal, and nowhere after terminate.
+// TestRegistration checks that the entry leads to the cluster, after healing the whole VNF to the new cluster, and that
+// terminating removes the entry.
 func TestRegistration(t *testing.T) {
 	t.Parallel()
 	for _, flavour := range []string{"simple", "complex"} {
@@ -60,7 +61,7 @@ func TestRegistration(t *testing.T) {
 	}
 }
 
-// TestRegistrationParameters: a narrow role, and a token that ends.
+// TestRegistrationParameters checks a role with few rights, and a token that expires.
 func TestRegistrationParameters(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
@@ -78,7 +79,7 @@ func TestRegistrationParameters(t *testing.T) {
 	}
 }
 
-// TestRegistrationFails: a role that the cluster does not have is found at once, and named.
+// TestRegistrationFails: if the cluster lacks the role, registering fails at once, and the error names the role.
 func TestRegistrationFails(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
@@ -89,7 +90,8 @@ func TestRegistrationFails(t *testing.T) {
 	}
 }
 
-// TestAccountEnds: the account goes before the machines do; a cluster that does not answer is no obstacle.
+// TestAccountEnds checks that the account is deleted before the machines, and that terminating succeeds if the cluster does
+// not answer.
 func TestAccountEnds(t *testing.T) {
 	t.Parallel()
 	for _, dead := range []bool{false, true} {
@@ -124,8 +126,8 @@ func TestAccountEnds(t *testing.T) {
 	}
 }
 
-// TestHelmInfo: one address as text, several as a list; the password is there for who asks the registry, and
-// masked for all others.
+// TestHelmInfo checks that one address is a text and several are a list, and that only a reader of the registry gets the
+// password: all other readers get a mask.
 func TestHelmInfo(t *testing.T) {
 	t.Parallel()
 	for flavour, masters := range map[string]int{"simple": 1, "complex": 3} {

@@ -21,23 +21,23 @@ import (
 // volumesParam is the name of the list of persistent volumes.
 const volumesParam = "pv_registration_params"
 
-// nfsVolumeParam is a persistent volume that the cluster gets.
+// nfsVolumeParam is a persistent volume to create in the cluster.
 type nfsVolumeParam struct {
 	ManifestPath string `json:"pv_manifest_file_path"`
-	ServerCP     string `json:"nfs_server_cp"` // connection point whose address takes the place of the manifest's
+	ServerCP     string `json:"nfs_server_cp"` // connection point whose address replaces the server in the manifest
 }
 
 // maxManifest bounds the manifest of one persistent volume.
 const maxManifest = 1 << 20
 
-// persistentVolume is the manifest of one on NFS.
+// persistentVolume is the manifest of a persistent volume on NFS.
 type persistentVolume struct {
 	object map[string]any
 	nfs    map[string]any // object's spec.nfs
 	name   string
 }
 
-// readVolumes checks the persistent volumes against the storage server and the package.
+// manifests checks the persistent volumes against the storage server and the package.
 func (c *checker) manifests(p *clusterParam) {
 	vdu := c.Op.VDUOf(p.Storage.SSHCPName)
 	names := map[string]int{}
@@ -93,14 +93,14 @@ func (c *checker) readVolume(name string) (v persistentVolume, err error) {
 	return parseVolume(text)
 }
 
-// parseVolume takes one PersistentVolume on NFS, and nothing beside it.
+// parseVolume accepts exactly one PersistentVolume on NFS.
 func parseVolume(text []byte) (v persistentVolume, err error) {
 	documents := yaml.NewDecoder(bytes.NewReader(text))
 	if err := documents.Decode(&v.object); err != nil {
 		return v, errors.New("is no YAML object")
 	}
 	if err := documents.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return v, errors.New("holds more than one document: give each volume a file of its own")
+		return v, errors.New("holds more than one document: give each volume a separate file")
 	}
 	if v.object["apiVersion"] != "v1" || v.object["kind"] != "PersistentVolume" {
 		return v, errors.New("is no PersistentVolume of v1")
@@ -121,7 +121,7 @@ func parseVolume(text []byte) (v persistentVolume, err error) {
 	return v, nil
 }
 
-// readVolumes are those of the persistent volumes, as the package has them.
+// readVolumes reads the manifests of the persistent volumes from the package.
 func readVolumes(e *environment) (volumes []persistentVolume, names []string, err error) {
 	for _, p := range e.p.Volumes {
 		v, err := (newChecker(e.op)).readVolume(p.ManifestPath)
@@ -133,7 +133,7 @@ func readVolumes(e *environment) (volumes []persistentVolume, names []string, er
 	return volumes, names, nil
 }
 
-// applyVolume gives the cluster a persistent volume with the address of the storage server in it.
+// applyVolume creates or updates a persistent volume with the address of the storage server.
 func applyVolume(ctx context.Context, e *environment, v persistentVolume, serverCP string) error {
 	cp, _ := e.storage[0].CP(serverCP)
 	if len(cp.Fixed) == 0 {
@@ -148,7 +148,7 @@ func applyVolume(ctx context.Context, e *environment, v persistentVolume, server
 	return e.kube.Apply(ctx, manifest)
 }
 
-// runRegisterVolumes gives the cluster the persistent volumes of the storage server, and waits until they can be claimed.
+// runRegisterVolumes creates the persistent volumes of the storage server, and waits until pods can claim them.
 func runRegisterVolumes(ctx context.Context, e *environment, _ mgmt.Node) error {
 	volumes, names, err := readVolumes(e)
 	if err != nil {
@@ -162,8 +162,8 @@ func runRegisterVolumes(ctx context.Context, e *environment, _ mgmt.Node) error 
 	return e.kube.WaitVolumes(ctx, names, func(message string) { e.op.Report(ctx, message) })
 }
 
-// runReleaseVolumes removes the persistent volumes before their storage server is replaced: the address in them cannot be
-// changed. Where one is bound to a claim, nothing is touched, and the storage server is not healed.
+// runReleaseVolumes deletes the persistent volumes before their storage server is replaced, because their address cannot be
+// changed. If one is bound to a claim, runReleaseVolumes deletes none and fails.
 func runReleaseVolumes(ctx context.Context, e *environment, _ mgmt.Node) error {
 	_, names, err := readVolumes(e)
 	if err != nil {
