@@ -55,7 +55,7 @@ func (d *Driver) present(ctx context.Context, op *vnflcm.Operation) (map[string]
 	case remakes(op):
 		return nil, nil
 	}
-	return nil, fmt.Errorf("%w: %s; heal the whole VNF to make it anew", ErrNoStack, StackName(op.InstanceID))
+	return nil, fmt.Errorf("%w: %s; heal the whole VNF to create the stack again", ErrNoStack, StackName(op.InstanceID))
 }
 
 func plannedChange(op *vnflcm.Operation) (vnflcm.Change, error) {

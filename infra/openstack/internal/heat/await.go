@@ -222,7 +222,7 @@ func (w *wait) interrupted(ctx context.Context) error {
 	}
 	text := fmt.Sprintf("waiting for %s of stack %s, which is %s", w.course.action, w.stack.Name, w.stack.Status)
 	if len(busy) > 0 {
-		text += ", at work on " + strings.Join(busy[:min(len(busy), 5)], ", ")
+		text += ", unfinished resources: " + strings.Join(busy[:min(len(busy), 5)], ", ")
 	}
 	return fmt.Errorf("%s: %w", text, context.Cause(ctx))
 }

@@ -166,7 +166,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := s.client(t).Created(ctx, stack, nil)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "CREATE_IN_PROGRESS, at work on group") {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "CREATE_IN_PROGRESS, unfinished resources: group") {
 		t.Errorf("error %v", err)
 	}
 }
