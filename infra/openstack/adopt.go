@@ -17,16 +17,17 @@ import (
 
 var _ vnflcm.Adopter = (*Driver)(nil)
 
-// resourcePath is where faults of the stack to be adopted are reported.
+// resourcePath is the path in errors about the stack to be adopted.
 const resourcePath = "resource"
 
-// stackForm is the form of names and ids of stacks.
+// stackForm matches names and ids of stacks.
 var stackForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,254}$`)
 
-// Adopt implements vnflcm.Adopter. resource is the name or the id of a stack, by default StackName, which is also how version 2
-// of Tacker's API calls it; version 1 has another name. Adopt refuses a stack that is not complete, that belongs to another VNF
-// instance, or that was made from other templates or parameters than the package and the request give: its first update would
-// replace servers. The stack gets its tags with the first update.
+// Adopt implements vnflcm.Adopter. resource is the name or the id of a stack. Its default is StackName: version 2 of
+// Tacker's API uses this name, version 1 another one. Adopt refuses a stack that is not complete or that belongs to
+// another VNF instance. It also refuses a stack whose templates or parameters differ from those of the package and the
+// request, because the first update of that stack would replace servers. Adopt changes nothing: the stack gets the tags
+// of the instance with its first update.
 func (d *Driver) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Resources, error) {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -49,7 +50,7 @@ func (d *Driver) Adopt(ctx context.Context, op *vnflcm.Operation, resource strin
 	return w.read(ctx, s)
 }
 
-// checkAdoptable returns why a stack cannot be adopted.
+// checkAdoptable returns the reasons why the driver cannot adopt a stack, or nil.
 func (w *work) checkAdoptable(ctx context.Context, s *heat.Stack) error {
 	tags := w.tags()
 	if slices.Contains(s.Tags, tags[0]) && !slices.Contains(s.Tags, tags[1]) {
@@ -78,7 +79,7 @@ func (w *work) checkAdoptable(ctx context.Context, s *heat.Stack) error {
 	return errors.Join(append(faults, err)...)
 }
 
-// listed shows the first of many.
+// listed joins the first ten entries of a list and says how many follow.
 func listed(list []string) string {
 	const most = 10
 	if len(list) > most {
@@ -87,7 +88,7 @@ func listed(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// incomparable are the paths of the parameters that say how many members groups have, and of those that Heat hides.
+// incomparable returns the paths of parameters that may differ: sizes of groups, and parameters whose values Heat hides.
 func incomparable(t *hot.Template, shown map[string]string) map[string]bool {
 	out := map[string]bool{}
 	for _, g := range t.Groups() {
@@ -101,7 +102,7 @@ func incomparable(t *hot.Template, shown map[string]string) map[string]bool {
 	return out
 }
 
-// changedParameters are the paths of the parameters that the stack does not have as they are wanted, but for those in except.
+// changedParameters returns the paths, except those in except, at which the parameters of the stack differ from want.
 // Lists are not compared: Heat shows them in several forms.
 func changedParameters(prefix string, want, have map[string]any, except map[string]bool) []string {
 	var out []string

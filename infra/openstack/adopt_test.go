@@ -18,7 +18,8 @@ import (
 
 const foreignName = "vnflcm_made-elsewhere"
 
-// newForeign makes a stack with two workers that only Heat knows of: it has another name and no tags, and the lab has an empty store.
+// newForeign creates a stack with two workers, with another name and without tags, and a lab with an empty store. Only Heat
+// knows the stack.
 func newForeign(t *testing.T, vimType string) *lab {
 	t.Helper()
 	l := newLab(t, vimType)
@@ -47,7 +48,7 @@ func newForeign(t *testing.T, vimType string) *lab {
 	return l
 }
 
-// adopt adopts the stack as one with so many workers.
+// adopt adopts the stack with a request for the number of workers.
 func (l *lab) adopt(stack string, workers int, change ...func(*vnflcm.InstantiateVnfRequest)) error {
 	req := l.request("")
 	for _, c := range change {
@@ -58,7 +59,7 @@ func (l *lab) adopt(stack string, workers int, change ...func(*vnflcm.Instantiat
 	return err
 }
 
-// TestAdopt adopts a stack and changes it: in place, and by a new stack under the name that the driver chooses.
+// TestAdopt adopts a stack and changes it: by an update, and by a new stack with the name that the driver chooses.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	for _, byID := range []bool{false, true} {
@@ -96,7 +97,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestAdoptRefused holds that a stack is refused which the driver could not change afterwards without a loss.
+// TestAdoptRefused: the driver refuses a stack that it could not update later without replacing servers.
 func TestAdoptRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -152,7 +153,7 @@ func TestAdoptRefused(t *testing.T) {
 	}
 }
 
-// TestAdoptTacker adopts with the documents of Tacker: the instance as version 2 of its API shows it.
+// TestAdoptTacker adopts with a document of Tacker: the instance as version 2 of Tacker's API shows it.
 func TestAdoptTacker(t *testing.T) {
 	t.Parallel()
 	l := newForeign(t, openstack.VimTypeV2)

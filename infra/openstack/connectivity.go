@@ -9,8 +9,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// ChangeExtConn implements vnflcm.ConnectivityChanger (SOL003 v2.6.1 5.4.11): the networks and addresses of
-// external connection points are changed in the parameters of the stack, and Heat moves or replaces the ports.
+// ChangeExtConn implements vnflcm.ConnectivityChanger (SOL003 v2.6.1 5.4.11). It changes the networks and addresses of
+// external connection points in the parameters of the stack and updates the stack. Heat changes or replaces the ports.
 func (d *Driver) ChangeExtConn(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -34,7 +34,7 @@ func (d *Driver) ChangeExtConn(ctx context.Context, op *vnflcm.Operation) error 
 	})
 }
 
-// sameParameters reports whether a stack has these parameters already.
+// sameParameters reports whether the parameters of a stack already have the wanted values.
 func sameParameters(have map[string]string, want map[string]any) bool {
 	for name, value := range want {
 		text, isText := value.(string)

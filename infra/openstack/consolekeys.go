@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// hostKeysPath is the attribute of the VIM that says where the host keys of machines are read.
+	// hostKeysPath is the attribute of the VIM that says from where the driver reads host keys of servers.
 	hostKeysPath = "vimConnectionInfo.extra.host_keys"
-	// fromConsole is its value for the console log.
+	// fromConsole is the value of host_keys for the console log.
 	fromConsole = "console"
-	// consoleKey begins the keys under which the state has the host keys that were read from console logs, by server.
+	// consoleKey is the prefix of the state keys of host keys from console logs. The id of the server follows.
 	consoleKey = "openstack/console-key/"
 )
 
-// ErrNoHostKey says that the console log of a server has not shown a host key within Config.ConsoleTimeout.
+// ErrNoHostKey says that the console log of a server has shown no host key within Config.ConsoleTimeout.
 var ErrNoHostKey = errors.New("the console log shows no SSH host key between the lines that cloud-init writes: BEGIN and END SSH HOST KEY KEYS")
 
 // readsConsole reports whether the VIM's extra.host_keys asks for host keys from console logs.
@@ -44,8 +44,9 @@ func readsConsole(vim vnflcm.VimConnectionInfo) (bool, error) {
 	return extra.HostKeys == fromConsole, nil
 }
 
-// readConsoleKeys reads the host keys of the servers that the operation has made from their console logs, if the VIM asks for that, and
-// forgets the keys of servers that are gone. A server whose key the driver has made itself is left out.
+// readConsoleKeys reads the host keys of the servers that the operation has created from their console logs, if the VIM's
+// extra.host_keys is "console". It skips servers whose key the driver has generated, and deletes the keys of servers that
+// do not exist any more.
 func (w *work) readConsoleKeys(ctx context.Context) error {
 	wanted, err := readsConsole(w.op.VIM)
 	if err != nil || !wanted {
@@ -86,12 +87,12 @@ func (w *work) readConsoleKeys(ctx context.Context) error {
 	})
 }
 
-// isFormer reports whether the server was there before the operation: its console log may have lost the beginning.
+// isFormer reports whether the server existed before the operation. Its console log may have lost the beginning.
 func (w *work) isFormer(s server) bool {
 	return slices.ContainsFunc(w.op.VNFCs, func(v vnflcm.VNFC) bool { return v.ResourceID == s.PhysicalID })
 }
 
-// awaitConsoleKey returns the host key of a server as soon as its console log shows it.
+// awaitConsoleKey waits until the console log of a server shows a host key, and returns the key.
 func (w *work) awaitConsoleKey(ctx context.Context, s server) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.cfg.ConsoleTimeout, fmt.Errorf("%w after %s", ErrNoHostKey, w.cfg.ConsoleTimeout))
 	defer cancel()
@@ -100,7 +101,7 @@ func (w *work) awaitConsoleKey(ctx context.Context, s server) (string, error) {
 		if key := hostKeyIn(log); key != "" {
 			return key, nil
 		}
-		busy := gophercloud.ResponseCodeIs(err, http.StatusConflict) // not running yet
+		busy := gophercloud.ResponseCodeIs(err, http.StatusConflict) // the server does not run yet
 		refused := gophercloud.ResponseCodeIs(err, http.StatusNotImplemented)
 		if err != nil && ctx.Err() == nil && (refused || !busy && !heat.Passing(err)) {
 			return "", fmt.Errorf("read the console log of server %s: %w", s.PhysicalID, w.clients.Explain(err))
@@ -122,14 +123,14 @@ const (
 	keysEnd   = "-----END SSH HOST KEY KEYS-----"
 )
 
-// maxConsole bounds what is looked at of a console log: the last bytes. Nova's libvirt driver shows 100 KiB.
+// maxConsole is how many bytes at the end of a console log are searched. Nova's libvirt driver shows 100 KiB.
 const maxConsole = 1 << 20
 
-// hostKeyTypes are in the order in which one of several keys is chosen.
+// hostKeyTypes lists the accepted types of keys. Of several keys the driver takes the one that is first in this list.
 var hostKeyTypes = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA}
 
-// hostKeyIn returns a host key that cloud-init has written into a console log, "" if the log has none. Of several boots the last one
-// counts. Lines of the kernel may stand between those of cloud-init.
+// hostKeyIn returns a host key that cloud-init has written into a console log, or "". If the log shows several boots,
+// the last one counts. Lines of the kernel may stand between the lines of cloud-init.
 func hostKeyIn(log string) string {
 	before, _, ended := cutLast(log[max(0, len(log)-maxConsole):], keysEnd)
 	_, block, begun := cutLast(before, keysBegin)
@@ -161,7 +162,8 @@ func cutLast(text, sep string) (before, after string, found bool) {
 	return text[:i], text[i+len(sep):], true
 }
 
-// authorizedKey returns a key in authorized_keys form. Errors about another key name the comment.
+// authorizedKey returns a key in the format of authorized_keys. The comment says where the key comes from; an error about
+// a host key that does not match shows the comment.
 func authorizedKey(key ssh.PublicKey, comment string) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) + " " + comment
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// keyedLab is a lab whose VIM has extra.host_keys.
+// keyedLab returns a lab whose VIM has source as extra.host_keys.
 func keyedLab(t *testing.T, kind string, pkgs vnflcm.Packages, source any) *lab {
 	t.Helper()
 	l := newLabOf(t, kind, pkgs)
@@ -33,7 +33,7 @@ func keyedLab(t *testing.T, kind string, pkgs vnflcm.Packages, source any) *lab 
 	return l
 }
 
-// wantTold compares the host keys that the management driver was told with those that the servers have.
+// wantTold compares the host keys that the management driver has got with the host keys of the servers.
 func (l *lab) wantTold(want map[string]string) {
 	l.t.Helper()
 	l.mgmt.mu.Lock()
@@ -43,7 +43,7 @@ func (l *lab) wantTold(want map[string]string) {
 	}
 }
 
-// booted is the console log of a machine whose cloud-init has printed these lines as its host keys.
+// booted returns the console log of a server on which cloud-init has printed lines as the host keys.
 func booted(lines ...string) string {
 	before, after, _ := strings.Cut(recorded, "-----BEGIN SSH HOST KEY KEYS-----\r\n")
 	_, after, _ = strings.Cut(after, "-----END")
@@ -55,7 +55,7 @@ func booted(lines ...string) string {
 //go:embed testdata/console.log
 var recorded string
 
-// showKeys has the console log of each server show another key, and returns these keys by server.
+// showKeys makes the console log of each server show a different key, and returns the keys by server.
 func (l *lab) showKeys() map[string]string {
 	keys := map[string]string{}
 	l.console = func(server string) (int, string) {
@@ -67,8 +67,8 @@ func (l *lab) showKeys() map[string]string {
 	return keys
 }
 
-// wantKeys wants the management driver to have been told the key in the console log of each server, or the one that the stack was given for
-// the VDU.
+// wantKeys checks that the management driver has got, for each server, the key in the console log or the key that the stack
+// has for the VDU.
 func (l *lab) wantKeys(console map[string]string) {
 	l.t.Helper()
 	inst, err := l.Get(l.t.Context(), l.id)
@@ -173,7 +173,7 @@ func TestConsoleKeysOfLife(t *testing.T) {
 		check(l.must(l.heal("", one)))
 		break
 	}
-	check(l.must(l.heal("true"))) // the whole stack again
+	check(l.must(l.heal("true"))) // creates the whole stack again
 	l.must(l.terminate())
 }
 

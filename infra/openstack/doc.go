@@ -1,6 +1,6 @@
 // Package openstack creates VNFs on OpenStack through Heat: it implements vnflcm.InfraDriver.
 //
-// Give it to a Manager under the vimTypes that requests use, and register the VIM:
+// Register the driver with a Manager under the vimTypes that requests use, and register the VIM:
 //
 //	driver := openstack.New(openstack.Config{})
 //	defer driver.Close()
@@ -8,13 +8,13 @@
 //		Infra: map[string]vnflcm.InfraDriver{openstack.VimTypeV1: driver, openstack.VimTypeV2: driver},
 //		…
 //	})
-//	vim, err := openstack.VIMFromClouds("mycloud") // or from wherever credentials are kept
+//	vim, err := openstack.VIMFromClouds("mycloud") // or build a vnflcm.VimConnectionInfo from your own credentials
 //	vim.VimID = "mycloud"
 //	err = manager.VIMs().Put(ctx, vim)
 //
-// A VNF is one stack. Its template is the base HOT of the deployment flavour, in BaseHOT/<flavour> of the
-// package; resources are named as the VDUs, connection points and virtual links of the VNFD. What the
-// template takes from its parameter nfv is filled in by DefaultUserData, or by a function of your own:
+// Each VNF instance is one Heat stack. Its template is the base HOT of the deployment flavour, in BaseHOT/<flavour> of
+// the package. Resources of the template have the names of the VDUs, connection points and virtual links of the VNFD.
+// DefaultUserData computes the values that the template reads from its parameter nfv. You can register your own function:
 //
 //	openstack.Config{UserData: map[string]openstack.UserData{
 //		"SampleUserData": func(ctx context.Context, req openstack.UserDataRequest) (openstack.Definition, error) {
@@ -26,27 +26,31 @@
 //
 // # What happens in an operation
 //
-// Every operation computes the whole definition of the stack anew, from the package, the request, the scale
-// levels and the parameters that the stack has, and asks Heat for that: it is created, updated or deleted, and
-// waited for. Events of the stack become progress events of the operation.
+// Every operation computes the complete definition of the stack from the package, the request, the scale levels and the
+// current parameters of the stack. The driver asks Heat to create, update or delete the stack and waits until Heat has
+// finished. Events of the stack become progress events of the operation.
 //
-// Scaling sets the capacity of groups exactly, in one update for any number of steps, and removes those
-// VNFCs that were announced. Healing replaces the servers of VNFCs and keeps their ports. See Driver.Heal for
-// what healing a whole VNF does.
+// Scaling sets the exact capacity of groups in one update, for any number of steps, and removes exactly the VNFCs that
+// Plan has announced. Healing replaces the servers of VNFCs and keeps their ports. Driver.Heal describes how a whole VNF
+// is healed.
 //
-// An image that is a file of the package is uploaded before the stack is made, once for all VNF instances of the project that use it,
-// and deleted when the last of them is terminated. A grant or a request that names an image of the VIM comes first.
+// If the image of a VDU is a file of the package, the driver uploads it before it creates the stack. All VNF instances of
+// the project that use the image share one upload; terminating the last of these instances deletes the image. If the
+// grant or the request names an image of the VIM, the driver uses that image and uploads none.
 //
-// The driver tells the SSH host key of a server (vnflcm.VNFC.HostKey) where it has made the key, for a base HOT with the parameter
-// ssh_host_keys, or has read it from the console log, for a VIM whose extra.host_keys is "console".
+// The driver reports the SSH host key of a server (vnflcm.VNFC.HostKey) in two cases: the base HOT has the parameter
+// ssh_host_keys, so that the driver generates the key; or extra.host_keys of the VIM is "console", so that the driver
+// reads the key from the console log.
 //
-// # When it fails
+// # Failures
 //
-// A *StackError names the first resource that failed with Heat's reason, read from the events before
-// anything is removed. The stack is left as it is: a retry makes it anew (instantiation) or updates it again.
-// A deletion that fails is tried several times by itself.
+// A *StackError names the first resource that failed, with Heat's reason. The driver reads the reason from the events
+// before it removes anything. It leaves the failed stack in place. A retry of an instantiation deletes the failed stack
+// and creates a new one; a retry of any other operation updates the stack once more. The driver itself repeats a
+// deletion that fails, up to Config.DeleteAttempts times.
 //
-// A process that dies leaves Heat working. The next one finds the stack by its name, which contains the id of the instance,
-// waits until it is at rest, and does what is missing. A stack of that name that has neither the id that the Manager has recorded
-// nor the tags was made by another program and is not touched (ErrForeignStack).
+// If the process dies, Heat continues. The next process finds the stack by its name, which contains the id of the
+// instance, waits until Heat has finished, and then does the remaining work. A stack with this name belongs to another
+// program if it has neither the id that the Manager has recorded nor the tags of the instance. The driver does not change
+// or delete a stack of another program (ErrForeignStack).
 package openstack

@@ -15,8 +15,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// The vimTypes that requests name this driver by: register it under both. They also say which API of Tacker a
-// request was written for; that matters to the healing of a whole VNF (Driver.Heal).
+// The vimTypes of OpenStack in requests: register the driver under both. The vimType also says for which version of
+// Tacker's API a request was written. The healing of a whole VNF depends on that version (Driver.Heal).
 const (
 	VimTypeV1 = "openstack"
 	VimTypeV2 = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
@@ -24,31 +24,31 @@ const (
 
 // Config of a Driver. The zero Config is ready for use.
 type Config struct {
-	// UserData are functions of the caller's own, by the class name that requests give as
-	// additionalParams.lcm-operation-user-data-class. They come before the built-in names "DefaultUserData"
-	// and "StandardUserData".
+	// UserData holds the caller's functions by class name. Requests name a class in
+	// additionalParams.lcm-operation-user-data-class. A function here takes precedence over the built-in classes
+	// "DefaultUserData" and "StandardUserData".
 	UserData map[string]UserData
-	// DefaultForUnknown takes DefaultUserData for class names that are not registered. Without it a request
-	// with an unknown class is refused.
+	// DefaultForUnknown uses DefaultUserData if a request names a class that is not registered. Default: the driver
+	// refuses the request.
 	DefaultForUnknown bool
-	// StackTimeout is how long Heat may work on a stack; it fails what takes longer, and if it does not, it is
-	// told to stop. Whole minutes, default one hour.
+	// StackTimeout is the longest time that Heat may take for one action on a stack, in whole minutes. Heat fails a
+	// longer action; if Heat does not, the driver tells Heat to stop. Default one hour.
 	StackTimeout time.Duration
-	// DeleteAttempts is how often a deletion that fails is tried, because Neutron or Nova still held a
+	// DeleteAttempts is how often the driver tries to delete a stack. A deletion fails while Neutron or Nova still use a
 	// resource. Default 5.
 	DeleteAttempts int
 	// ConsoleTimeout is how long a new server may take until its console log shows its host key, where the VIM's extra.host_keys
 	// asks for that. Default 10 minutes.
 	ConsoleTimeout time.Duration
-	// Poll is the time between the first looks at a stack; it grows to tenfold. Default 1 s.
+	// Poll is the time between the first two requests for the state of a stack. It grows up to tenfold. Default 1 s.
 	Poll time.Duration
-	// Transport carries the HTTP requests, below authentication and TLS settings of the VIM: for tests and
-	// for proxies. Default: a transport of its own for each VIM.
+	// Transport sends the HTTP requests, for tests and for proxies. The driver adds authentication to the requests; the
+	// TLS settings of the VIM are not applied to this transport. Default: a separate transport for each VIM.
 	Transport http.RoundTripper
 }
 
-// Driver implements vnflcm.InfraDriver and vnflcm.ConnectivityChanger on OpenStack. It keeps authenticated
-// clients between operations, until it is closed, and is safe for concurrent use.
+// Driver implements vnflcm.InfraDriver and vnflcm.ConnectivityChanger on OpenStack. It keeps authenticated clients
+// between operations. It is safe for concurrent use.
 type Driver struct {
 	cfg    Config
 	access *access.Cache
@@ -63,7 +63,7 @@ func New(cfg Config) *Driver {
 	return &Driver{cfg: cfg, access: access.New(access.Config{Transport: cfg.Transport, UserAgent: "vnfkit"})}
 }
 
-// Close closes idle connections.
+// Close closes idle connections. The driver can be used afterwards; it opens new connections.
 func (d *Driver) Close() { d.access.Close() }
 
 var (
@@ -71,29 +71,31 @@ var (
 	_ vnflcm.ConnectivityChanger = (*Driver)(nil)
 )
 
-// StackError is what Heat could not do with a stack, with the first resource that failed and its reason.
+// StackError reports that an action of Heat on a stack failed. It names the first resource that failed and Heat's reason.
 type StackError = heat.StackError
 
 // Errors about reaching the VIM.
 var (
-	// ErrAuth says that the VIM refuses the credentials: trying again does not help.
+	// ErrAuth says that the VIM refuses the credentials. A retry with the same credentials fails as well.
 	ErrAuth = access.ErrAuth
-	// ErrUnreachable says that a service of the VIM gave no answer: trying again may help.
+	// ErrUnreachable says that a service of the VIM gave no answer. A retry can succeed.
 	ErrUnreachable = access.ErrUnreachable
-	// ErrEndpoint says that the service catalog lacks a service in the region, at the interface.
+	// ErrEndpoint says that the service catalog has no endpoint of a required service for the region and the interface
+	// of the VIM's entry.
 	ErrEndpoint = access.ErrEndpoint
-	// ErrMicroversion says that a service is too old.
+	// ErrMicroversion says that a service does not support the microversion that the driver needs.
 	ErrMicroversion = access.ErrMicroversion
 )
 
-// ErrForeignStack says that a stack of the name which belongs to the instance was made by somebody else. It is
-// not touched.
+// ErrForeignStack says that Heat has a stack with the name of the instance's stack (StackName), but another program or
+// another VNF instance created that stack. The driver does not change or delete it.
 var ErrForeignStack = errors.New("the stack was not made for this VNF instance")
 
-// ErrNoStack says that the stack of an instantiated VNF is gone. Healing the whole VNF makes it anew.
+// ErrNoStack says that the stack of the VNF instance does not exist, for example because an operator deleted it. Healing
+// the whole VNF can create a new stack: see Driver.Heal.
 var ErrNoStack = errors.New("the stack of the VNF does not exist")
 
-// work is one operation with the clients that it needs.
+// work is one operation with the clients of its VIM.
 type work struct {
 	*Driver
 	op      *vnflcm.Operation
@@ -109,16 +111,16 @@ func (d *Driver) begin(ctx context.Context, op *vnflcm.Operation) (*work, error)
 	return &work{Driver: d, op: op, clients: clients, heat: heat.New(clients.Heat, d.cfg.Poll, d.cfg.StackTimeout)}, nil
 }
 
-// StackName is the name of the stack of a VNF instance: the same as that of Tacker's version 2 API.
+// StackName returns the name of the stack of a VNF instance. Tacker's version 2 API uses the same name.
 func StackName(instanceID string) string { return "vnf-" + instanceID }
 
-// tags mark the stack as made for the instance.
+// tags returns the tags that show for which instance a stack was created.
 func (w *work) tags() []string { return []string{"vnfkit", w.op.InstanceID} }
 
-// find returns the stack of the instance, nil if it does not exist, ErrForeignStack if the stack with its name is another one. The
-// stack has the id that the Manager has recorded: then it may have another name, and it may have lost its tags ("openstack stack
-// update" without --existing), which apply gives back. Before an id is recorded, and after the recorded stack was deleted to be
-// made again, the stack has the name and all tags.
+// find returns the stack of the instance, or nil if it does not exist. It first looks for the id that the Manager has
+// recorded. A stack with that id may have another name, and it may have lost its tags ("openstack stack update" without
+// --existing); apply restores the tags. If there is no recorded id, or no stack with that id, find looks for the name.
+// It returns ErrForeignStack if the stack with the name lacks one of the tags.
 func (w *work) find(ctx context.Context) (*heat.Stack, error) {
 	if id := w.op.Metadata[metaStack]; id != "" {
 		if s, err := w.heat.Find(ctx, id); err != nil || s != nil {
@@ -137,11 +139,11 @@ func (w *work) find(ctx context.Context) (*heat.Stack, error) {
 	return s, nil
 }
 
-// ErrOverdue says that Heat did not come to an end with a stack within Config.StackTimeout.
+// ErrOverdue says that Heat did not finish an action on a stack within Config.StackTimeout.
 var ErrOverdue = heat.ErrOverdue
 
-// atRest returns the stack when nothing is at work on it any more: an earlier process may have asked for an
-// update before it died, an alarm may have had a group scaled. ErrNoStack when there is none.
+// atRest waits until Heat does not change the stack, and returns it, or ErrNoStack. Heat may still change the stack when
+// an operation begins: an earlier process may have asked for an update before it died, or an alarm may scale a group.
 func (w *work) atRest(ctx context.Context) (*heat.Stack, error) {
 	s, err := w.find(ctx)
 	if err == nil && s != nil {
@@ -157,9 +159,9 @@ func (w *work) atRest(ctx context.Context) (*heat.Stack, error) {
 	return s, err
 }
 
-// groupsAtRest waits until nothing is at work on a group. What a signal has begun there goes on while the stack itself
-// is complete; an update would have Heat give that up as failed, and then itself ("Stack UPDATE cancelled"). Work that
-// does not end in time was forgotten by Heat: the update takes it up.
+// groupsAtRest waits until Heat does not change any group of the stack. After a signal Heat changes a group although the
+// stack itself is complete. An update at this time would fail the change of the group and then the update as well ("Stack
+// UPDATE cancelled"). ErrOverdue is ignored: Heat has lost the change of the group, and the next update completes it.
 func (w *work) groupsAtRest(ctx context.Context, s *heat.Stack) error {
 	resources, err := w.heat.Resources(ctx, s)
 	if err != nil {
@@ -180,7 +182,7 @@ func (w *work) groupsAtRest(ctx context.Context, s *heat.Stack) error {
 	return nil
 }
 
-// tell reports what happens in the stack as progress of the step in ctx.
+// tell returns an observer that reports events of the stack as progress of the step in ctx.
 func (w *work) tell(ctx context.Context) heat.Observer {
 	return func(e heat.Event) {
 		text := e.Resource + " " + string(e.Status)
@@ -191,7 +193,8 @@ func (w *work) tell(ctx context.Context) heat.Observer {
 	}
 }
 
-// definition computes what the stack shall be. current are the parameters of the stack, nil when it is made; present are its servers.
+// definition computes the definition that the operation wants for the stack. current holds the current parameters of the
+// stack, present its servers; both are nil if the stack is to be created.
 func (w *work) definition(ctx context.Context, current map[string]string, present []server) (heat.Definition, error) {
 	def, err := w.define(ctx, w.op, current)
 	if err == nil {

@@ -279,8 +279,8 @@ func TestHealingAWholeVNF(t *testing.T) {
 	}
 }
 
-// TestHiddenParameters: Heat shows asterisks in the place of hidden parameters. A stack that is made anew gets their values, one that
-// is updated keeps them.
+// TestHiddenParameters: Heat shows asterisks instead of the values of hidden parameters. A stack that healing creates again
+// gets their values from the request; a stack that is updated keeps them.
 func TestHiddenParameters(t *testing.T) {
 	t.Parallel()
 	for _, all := range []string{"true", "false"} {
@@ -354,8 +354,8 @@ func TestFailures(t *testing.T) {
 	l.must(l.terminate())
 }
 
-// TestSignalled: a signal, such as of an alarm, has a group at work while the stack is complete. An operation waits for
-// that: Heat gives up the work of a signal when an update comes, and then the update as well.
+// TestSignalled: after a signal, for example of an alarm, Heat changes a group while the stack is complete. An operation
+// waits until Heat has finished: an update at this time would fail the change of the group and then the update.
 func TestSignalled(t *testing.T) {
 	t.Parallel()
 	for name, operation := range map[string]func(*lab) (string, error){
@@ -396,8 +396,8 @@ func TestForeignStack(t *testing.T) {
 	}
 }
 
-// TestLostTags has a stack lose its tags, as "openstack stack update" without --existing does. The stack stays that of the instance:
-// the next update gives it its tags again, and terminating deletes it.
+// TestLostTags removes the tags of a stack, as "openstack stack update" without --existing does. The driver still finds the
+// stack by its id: the next update restores the tags, and terminating deletes the stack.
 func TestLostTags(t *testing.T) {
 	t.Parallel()
 	for name, busy := range map[string]bool{"at rest": false, "by an update that still runs": true} {
@@ -488,7 +488,7 @@ func sameTags(a, b string) bool {
 	return slices.Equal(x, y)
 }
 
-// TestFaultsOnTheWay has answers that are lost or late, in every request of a life.
+// TestFaultsOnTheWay loses or delays one answer, in every request of a VNF's life.
 func TestFaultsOnTheWay(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]int{"cut before": -1, "cut after": -2, "503": 503, "401": 401} {
@@ -542,7 +542,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestCancelled has Heat told to stop.
+// TestCancelled: cancelling an operation tells Heat to stop.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)
@@ -577,8 +577,8 @@ func (l *lab) status() string {
 	return ""
 }
 
-// TestCrash ends the process at every point of the steps of every operation. The next one finishes, with the same world as
-// without.
+// TestCrash ends the process at every point of the steps of every operation. The next process finishes the operation, with
+// the same end state as without a crash.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	heal := func(l *lab) (string, error) { return l.heal("") }
@@ -601,7 +601,7 @@ func TestCrash(t *testing.T) {
 			keys := l.showKeys()
 			for i, o := range operations {
 				if point == crashtest.InsideDo && o.step == "adopt-vnfcs" {
-					continue // it changes nothing outside
+					continue // the step changes nothing outside of the process
 				}
 				before := l.servers()
 				l.crash(o.begin, o.step, point)
@@ -622,7 +622,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// crash runs an operation in a process that dies in a step, and finishes it in the next, which has the lab then.
+// crash runs an operation in a process that dies in a step, and finishes the operation in a second process. Afterwards the
+// lab uses the second process.
 func (l *lab) crash(begin func(*lab) (string, error), step string, point crashtest.Point) {
 	l.t.Helper()
 	doomed := crashtest.New(crashtest.Death{Point: point, Step: func(s vnflcm.StepInfo) bool { return s.Name == step },
@@ -641,19 +642,20 @@ func (l *lab) crash(begin func(*lab) (string, error), step string, point crashte
 	}
 }
 
-// dieInside has a process die of its first request that changes something: that has its effect, and nobody hears of it.
+// dieInside kills the process during its first request that changes something. The request takes effect, but the process
+// does not get the answer.
 func (l *lab) dieInside(_ vnflcm.StepInfo, die func()) (undo func()) {
 	l.failing(func(r *http.Request) int {
 		if r.Method == http.MethodGet {
 			return 0
 		}
-		go die() // which needs the fake
+		go die() // in a goroutine, because die needs the lock of the fake
 		return -2
 	})
 	return nil
 }
 
-// failing has requests fail from now on.
+// failing makes requests fail with fault from now on.
 func (l *lab) failing(fault func(*http.Request) int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -32,7 +32,7 @@ func (i *fakeImage) tags() []string {
 // most is how many tags an image of the fake can have.
 const most = 4
 
-// cut is a fault of uploads: half of the content comes, and the image is in this status then.
+// cut is a fault of uploads: Glance gets half of the content and gives the image this status.
 type cut string
 
 // serveImages answers a request of Glance.
@@ -76,7 +76,7 @@ func (f *fake) createImage(body io.Reader) any {
 	return shown
 }
 
-// add makes an image beside the driver.
+// add creates an image that does not belong to the driver.
 func (f *fake) add(name string, shown map[string]any) {
 	all := map[string]any{"id": f.id(), "name": name, "status": "active", "owner": "p", "tags": []any{}}
 	maps.Copy(all, shown)
@@ -116,7 +116,7 @@ func (f fakeImages) one(i *fakeImage, r *http.Request) (int, any) {
 	return http.StatusOK, i.shown
 }
 
-// upload takes the content as Glance does; 0 is no answer.
+// upload reads the content as Glance does and returns the status of the answer, 0 for no answer.
 func (f *fake) upload(i *fakeImage, body io.Reader) int {
 	if i.shown["status"] != "queued" {
 		return http.StatusConflict

@@ -17,9 +17,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// fake is an OpenStack with the answers of the real one (Heat 19, Nova 26, Neutron 21), as far as the driver
-// asks for them. Its stacks are those of the sample package: groups of masters and workers whose sizes come
-// from the parameter nfv. Work takes some looks at the stack. It outlives drivers.
+// fake simulates the parts of an OpenStack that the driver uses, with the answers of Heat 19, Nova 26 and Neutron 21. Its
+// stacks are those of the sample package: groups of masters and workers whose sizes come from the parameter nfv. An action
+// on a stack ends after some requests for its state. A fake can be used by several drivers, one after the other.
 type fake struct {
 	*httptest.Server
 	t *testing.T
@@ -27,24 +27,24 @@ type fake struct {
 	mu        sync.Mutex
 	stacks    map[string]*fakeStack
 	images    fakeImages
-	cut       cut // of the next upload
+	cut       cut // fault of the next upload
 	serial    int
-	polls     int            // looks until work is done
+	polls     int            // requests for the state of a stack until an action ends
 	requests  map[string]int // by method and pattern
 	token     int
 	logins    int
-	failures  []failure // of work that is still to come
-	running   int       // looks at servers until they are off
-	signalled int       // looks at the group of workers until it has ended what a signal has begun
-	loose     bool      // members are listed as resources of their own, workerNode-0 and so on
-	// console returns the console log of a server at each look at it. Default: no server has one.
+	failures  []failure // failures of the next actions
+	running   int       // requests for a server until it is off
+	signalled int       // requests for the group of workers until the change that a signal has begun ends
+	loose     bool      // members are listed as separate resources, workerNode-0 and so on
+	// console returns the console log of a server for each request. Default: no server has one.
 	console func(server string) (status int, log string)
-	// fault answers a request in the place of the fake: a status, or -1 to cut the connection before the
-	// request has an effect, -2 after it.
+	// fault replaces the answer to a request by a status, or cuts the connection: -1 before the request takes effect, -2
+	// after it. 0 means no fault.
 	fault func(r *http.Request) int
 }
 
-// failure is work that fails: the action and the reason of the resource workerNode.
+// failure is an action that fails, and the reason of the failed resource workerNode.
 type failure struct{ action, reason string }
 
 type fakeStack struct {
@@ -56,8 +56,8 @@ type fakeStack struct {
 	status   string
 	reason   string
 	updated  int
-	left     int    // looks until done
-	done     func() // what is then
+	left     int    // requests until the action ends
+	done     func() // changes the stack when the action ends
 	groups   map[string][]*member
 	events   []map[string]any
 }
@@ -226,7 +226,7 @@ func (f *fake) update(s *fakeStack, body map[string]any) (int, any) {
 	return http.StatusAccepted, nil
 }
 
-// begin starts work that is done, or fails, after some looks.
+// begin starts an action that ends, with success or failure, after some requests for the stack.
 func (f *fake) begin(s *fakeStack, action string, done func()) {
 	s.status, s.left = action+"_IN_PROGRESS", f.polls
 	f.event(s, s.Name, s.ID, s.status, "")
@@ -263,7 +263,7 @@ func (f *fake) links(stack, id, nested string) []any {
 	return out
 }
 
-// look shows the stack; work goes on while it is looked at.
+// look returns the stack as Heat shows it. Each call brings the current action one step forward.
 func (f *fake) look(s *fakeStack) any {
 	if s.done != nil {
 		if s.left--; s.left < 0 {
@@ -309,8 +309,8 @@ func (f *fake) events(s *fakeStack, r *http.Request) []map[string]any {
 	return list
 }
 
-// resize makes the groups what the parameters say: failed members go first, then the oldest, as
-// heat.scaling.template has it. Sick servers are replaced.
+// resize sets the sizes of the groups to the parameters. It removes failed members first, then the oldest, as
+// heat.scaling.template does. It replaces sick servers.
 func (f *fake) resize(s *fakeStack) {
 	vdus := s.params["nfv"].(map[string]any)["VDU"].(map[string]any)
 	for _, names := range [][2]string{{"masterNode", "master_instance"}, {"workerNode", "worker_instance"}} {
@@ -377,7 +377,7 @@ func (f *fake) resources(s *fakeStack) []any {
 	return out
 }
 
-// nested answers requests of the stacks that groups and their members are.
+// nested answers requests for the nested stacks of groups and of their members.
 func (f *fake) nested(r *http.Request, path []string, body map[string]any) (int, any) {
 	group, of, _ := strings.Cut(path[2], "-")
 	switch {

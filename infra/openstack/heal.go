@@ -12,12 +12,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Heal implements vnflcm.InfraDriver. Chosen VNFCs get new servers; their ports, and with them their
-// addresses, stay. Whole VNFs are healed as the version of Tacker's API does it that the request is for:
-// version 1 (vimType openstack) deletes the stack and makes it anew at the present scale levels, version 2
-// replaces the servers of all VNFCs. additionalParams.all decides otherwise: true makes the stack anew, false
-// replaces the servers. With chosen VNFCs, all replaces their volumes as well; Tacker's
-// tacker_extension_heal_include_block_storage does so too, and overrides all.
+// Heal implements vnflcm.InfraDriver. A request that names VNFCs gives these VNFCs new servers. Their ports, and so their
+// addresses, stay. Their volumes are replaced as well if additionalParams.tacker_extension_heal_include_block_storage is true or, without it,
+// additionalParams.all.
+//
+// A request without VNFCs heals the whole VNF in one of two ways. If additionalParams.all is true, Heal deletes the stack
+// and creates a new one at the current scale levels. If it is false, Heal replaces the servers of all VNFCs. Without
+// additionalParams.all the vimType decides, as in Tacker: for VimTypeV1 Heal creates a new stack, for VimTypeV2 it
+// replaces the servers.
 func (d *Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -60,7 +62,7 @@ func replacesVolumes(op *vnflcm.Operation) bool {
 	return params.All != nil && *params.All
 }
 
-// remakes reports whether the operation makes the stack anew.
+// remakes reports whether the operation deletes the stack and creates a new one.
 func remakes(op *vnflcm.Operation) bool {
 	if !op.WholeVNF() {
 		return false
@@ -71,7 +73,7 @@ func remakes(op *vnflcm.Operation) bool {
 	return op.VIM.VimType == VimTypeV1
 }
 
-// unreplaced tells which servers are still those that the operation found.
+// unreplaced returns an error that names the VNFCs to be healed that have no new server yet, or nil.
 func (w *work) unreplaced(t tree) error {
 	servers := t.servers()
 	var faults []error
@@ -87,7 +89,7 @@ func (w *work) unreplaced(t tree) error {
 	return errors.Join(faults...)
 }
 
-// markReplaced marks the servers that are to be replaced, each in the stack it is in.
+// markReplaced marks the servers that Heat is to replace, each in the stack that contains it.
 func (w *work) markReplaced(ctx context.Context, t tree) error {
 	var marked []heat.Resource
 	for _, s := range t.servers() {
@@ -104,16 +106,16 @@ func (w *work) markReplaced(ctx context.Context, t tree) error {
 	return w.mark(ctx, marked, "to be replaced by healing")
 }
 
-// parametersKey is where the parameters of a stack are kept while it is made anew.
+// parametersKey is the state key of the deleted stack's parameters. remake needs them for the new stack.
 const parametersKey = "openstack/parameters"
 
-// remake deletes the stack and makes it anew. The VNFCs keep their ids.
+// remake deletes the stack and creates a new one. The VNFCs keep their ids.
 func (w *work) remake(ctx context.Context) error {
 	old := w.op.Metadata[metaStack]
 	err := vnflcm.Do(ctx, w.op, "delete-stack", "", func(ctx context.Context) error {
 		s, err := w.find(ctx)
 		if err != nil || s == nil || old != "" && s.ID != old {
-			return err // deleted before, perhaps made anew
+			return err // an earlier attempt has deleted the stack, and may have created the new one
 		}
 		if err := w.op.State().Put(ctx, parametersKey, s.Parameters); err != nil {
 			return err
@@ -126,7 +128,7 @@ func (w *work) remake(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var parameters map[string]string // none when the stack was gone already: the request has them
+	var parameters map[string]string // nil if the stack did not exist: the parameters then come from the request
 	if err := w.op.State().Get(ctx, parametersKey, &parameters); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
 		return err
 	}
@@ -143,7 +145,8 @@ func (w *work) remake(ctx context.Context) error {
 	return vnflcm.Do(ctx, w.op, "adopt-vnfcs", "", w.adopt)
 }
 
-// adopt gives the servers of a new stack the ids of the VNFCs that they take the place of.
+// adopt gives the servers of a new stack the ids of the VNFCs that they replace, the oldest server the id of the oldest
+// VNFC of the same VDU.
 func (w *work) adopt(ctx context.Context) error {
 	s, err := w.atRest(ctx)
 	if err != nil {
@@ -171,7 +174,7 @@ func (w *work) adopt(ctx context.Context) error {
 	return w.keepAliases(ctx, wanted)
 }
 
-// keepAliases writes the aliases, removes those of earlier stacks, and forgets the parameters of the old one.
+// keepAliases stores the aliases, deletes the aliases of earlier stacks, and deletes the parameters of the old stack.
 func (w *work) keepAliases(ctx context.Context, wanted map[string]string) error {
 	state := w.op.State()
 	former, err := w.aliases(ctx)

@@ -16,14 +16,16 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// pairKey begins the keys under which the state has the host keys that the driver makes, by the name that the template gives them.
+// pairKey is the prefix of the state keys of the host keys that the driver generates. The name follows that the template
+// reads in ssh_host_keys.
 const pairKey = "openstack/host-key/"
 
-// pair is a host key that the driver has made for the servers of a VDU or, where VNFCs are resources of their own, for one server.
+// pair is a host key that the driver has generated: for all servers of a VDU or, with StandardUserData, for one server.
 type pair struct {
 	Private vnflcm.Secret `json:"private"`
 	Public  string        `json:"public"`
-	// Replaced is the server in whose place the pair was made, Former the public key of that server.
+	// Replaced is the id of the server that is healed, if the pair was generated for healing. Former is the public key of
+	// that server.
 	Replaced string `json:"replaced,omitempty"`
 	Former   string `json:"former,omitempty"`
 }
@@ -44,7 +46,7 @@ func newPair() (pair, error) {
 	return pair{Private: vnflcm.NewSecret(string(pem.EncodeToMemory(block))), Public: authorizedKey(key, "made by the VNFM")}, nil
 }
 
-// hostKeys are the host keys that are known of the servers of an instance.
+// hostKeys holds the known host keys of the servers of an instance: generated pairs by name, and keys from console logs.
 type hostKeys struct {
 	pairs   map[string]pair
 	console map[string]string // by server
@@ -56,7 +58,7 @@ func (w *work) knownKeys(ctx context.Context) (hostKeys, error) {
 	return known, errors.Join(err, readState(ctx, w.op.State(), consoleKey, known.console))
 }
 
-// readState reads the values of all keys that begin with prefix.
+// readState reads the values of all state keys that begin with prefix. It removes the prefix from the keys of into.
 func readState[T any](ctx context.Context, state *vnflcm.State, prefix string, into map[string]T) error {
 	keys, err := state.Keys(ctx, prefix)
 	if err != nil {
@@ -72,7 +74,7 @@ func readState[T any](ctx context.Context, state *vnflcm.State, prefix string, i
 	return nil
 }
 
-// pair returns the pair of a server of the VDU, and whether there is one. index is that of a VNFC with a numbered resource.
+// pair returns the pair of a server of the VDU, and whether there is one. index is the index of an individual VNFC, or "".
 func (k hostKeys) pair(vdu, index string) (pair, bool) {
 	if p, individual := k.pairs[vdu+"-"+index]; individual {
 		return p, true
@@ -81,7 +83,7 @@ func (k hostKeys) pair(vdu, index string) (pair, bool) {
 	return p, ok
 }
 
-// of returns the host key of a VNFC, "" if it is not known.
+// of returns the public host key of a VNFC, or "" if the key is not known.
 func (k hostKeys) of(v vnflcm.VNFC) string {
 	p, made := k.pair(v.VDU, v.Metadata[metaIndex])
 	switch {
@@ -93,9 +95,9 @@ func (k hostKeys) of(v vnflcm.VNFC) string {
 	return p.Public
 }
 
-// fillHostKeys gives the template the host keys that it takes, and makes those that are missing. A VNFC that is healed gets another key,
-// unless other servers have the same one. present are the servers of the stack, none when the stack is made. A stack that another
-// program has made keeps the keys that it has.
+// fillHostKeys sets the parameter ssh_host_keys and generates missing keys. A VNFC that is healed gets a new key, unless
+// other servers have the same key. present holds the servers of the stack; it is empty if the stack is to be created. A
+// stack that another program has created keeps its keys.
 func (w *work) fillHostKeys(ctx context.Context, def *Definition, present []server) error {
 	names := keyNames(def.Template, w.op.Flavour)
 	if len(names) == 0 {
@@ -120,8 +122,8 @@ func (w *work) fillHostKeys(ctx context.Context, def *Definition, present []serv
 	return w.dropPairs(ctx, known, names, present)
 }
 
-// currentPair returns the pair of that name. It is made, and stored before Heat has it, if there is none or if the server replaced has
-// the present one.
+// currentPair returns the pair with the name. If there is none, or if the server replaced has the current one, it
+// generates a pair and stores it, so that the pair is known before Heat gets it.
 func (w *work) currentPair(ctx context.Context, known hostKeys, name, replaced string) (pair, error) {
 	p, made := known.pairs[name]
 	if made && (replaced == "" || p.Replaced == replaced) {
@@ -135,7 +137,7 @@ func (w *work) currentPair(ctx context.Context, known hostKeys, name, replaced s
 	return next, w.op.State().Put(ctx, pairKey+name, next)
 }
 
-// healed returns the server that the operation is about to replace and that alone has the pair of that name, "" if there is none.
+// healed returns the id of the only server with the pair of the name if the operation replaces that server, "" otherwise.
 func (w *work) healed(name string, present []server) string {
 	of := slices.DeleteFunc(slices.Clone(present), func(s server) bool { return !s.keyName(name) })
 	if len(of) != 1 || of[0].group != nil {
@@ -148,12 +150,12 @@ func (w *work) healed(name string, present []server) string {
 	return id
 }
 
-// keyName reports whether the server may have the pair of that name.
+// keyName reports whether the server may have the pair with the name.
 func (s server) keyName(name string) bool {
 	return name == s.vdu || s.index != "" && name == s.vdu+"-"+s.index
 }
 
-// dropPairs removes the pairs that neither the template nor a server has.
+// dropPairs deletes the pairs that neither the template names nor a server has.
 func (w *work) dropPairs(ctx context.Context, known hostKeys, names []string, present []server) error {
 	for name := range known.pairs {
 		if slices.Contains(names, name) || slices.ContainsFunc(present, func(s server) bool { return s.keyName(name) }) {
@@ -166,7 +168,7 @@ func (w *work) dropPairs(ctx context.Context, known hostKeys, names []string, pr
 	return nil
 }
 
-// forgetPairs removes all pairs: the servers that have them are about to be deleted, and those of the next stack get others.
+// forgetPairs deletes all pairs before the driver deletes the stack. The servers of the next stack get new pairs.
 func (w *work) forgetPairs(ctx context.Context) error {
 	known, err := w.knownKeys(ctx)
 	if err != nil {
@@ -175,7 +177,8 @@ func (w *work) forgetPairs(ctx context.Context) error {
 	return w.dropPairs(ctx, known, nil, nil)
 }
 
-// keyNames are the names of the host keys that a template takes: of a VDU, with an index where VNFCs are resources of their own.
+// keyNames returns the names of the host keys that a template reads: the name of a VDU or, for individual VNFCs, the name
+// and the index.
 func keyNames(t *hot.Template, f *tosca.Flavour) []string {
 	var names []string
 	for _, ref := range t.References(hot.HostKeys) {
@@ -191,7 +194,7 @@ func isKeyName(name string, f *tosca.Flavour) bool {
 	return f.VDU(name) != nil || f.VDU(base) != nil
 }
 
-// checkHostKeys finds what is wrong with the parameter of host keys, if the template declares it.
+// checkHostKeys reports faults of the parameter ssh_host_keys, if the template declares it.
 func checkHostKeys(t *hot.Template, op *vnflcm.Operation) error {
 	i := slices.IndexFunc(t.Parameters(), func(p hot.Parameter) bool { return p.Name == hot.HostKeys })
 	if i < 0 {

@@ -22,7 +22,8 @@ import (
 
 const hostKeysDeclared = "  ssh_host_keys: {type: json, hidden: true}\n"
 
-// keyedPackage is the sample package with a parameter of host keys that is declared so, from which VDUs take these.
+// keyedPackage returns the sample package with a declaration of the parameter ssh_host_keys. taken holds, by VDU, the path
+// with which the VDU reads its key.
 func keyedPackage(t *testing.T, declared string, taken map[string]string) vnflcm.Packages {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,7 +46,8 @@ func keyedPackage(t *testing.T, declared string, taken map[string]string) vnflcm
 	return vnflcm.DirPackages(dir)
 }
 
-// given are the host keys that the stack has, by VDU, as management drivers must be told them. It checks that each pair belongs together.
+// given returns the public host keys in the parameters of the stack, by VDU, as the driver must report them. It checks that
+// the private and the public key of each pair belong together.
 func (l *lab) given() map[string]string {
 	l.t.Helper()
 	l.mu.Lock()
@@ -113,8 +115,8 @@ func TestMadeHostKeys(t *testing.T) {
 	}
 }
 
-// TestSharedHostKey: a key that several resources take stays when one of them is healed, since Heat would replace the other ones too.
-// The only one that takes a key gets another.
+// TestSharedHostKey: healing keeps a key that several resources read, because Heat would replace all of them for a new key.
+// If only the healed resource reads the key, it gets a new one.
 func TestSharedHostKey(t *testing.T) {
 	t.Parallel()
 	l := keyedLab(t, openstack.VimTypeV2, keyedPackage(t, hostKeysDeclared,
@@ -138,7 +140,7 @@ func TestSharedHostKey(t *testing.T) {
 	}
 }
 
-// TestHostKeysWithOwnUserData: a function of the caller's own may return no parameters.
+// TestHostKeysWithOwnUserData: a user data function of the caller may return no parameters.
 func TestHostKeysWithOwnUserData(t *testing.T) {
 	t.Parallel()
 	l := keyedLab(t, openstack.VimTypeV2, keyedPackage(t, hostKeysDeclared, map[string]string{"masterNode": "[ ssh_host_keys, masterNode ]"}), nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// imageKey begins the keys under which the ids of uploaded images are kept, by the VDU or storage. A key without an id says that an
-// upload has begun.
+// imageKey is the prefix of the state keys of uploaded images' ids. The name of the VDU or storage follows. An empty id
+// says that an upload has begun.
 const imageKey = "openstack/image/"
 
 // uploadedImages returns the ids of the images that were uploaded for the instance.
@@ -36,8 +36,8 @@ func uploadedImages(ctx context.Context, op *vnflcm.Operation) (map[string]strin
 	return out, nil
 }
 
-// uploadImages uploads the images that the stack takes from the package and that were not uploaded for the instance yet. current are
-// the parameters of the stack, nil when it is made.
+// uploadImages uploads the missing images (missingImages). current holds the current parameters of the stack; it is nil if
+// the stack is to be created.
 func (w *work) uploadImages(ctx context.Context, current map[string]string) error {
 	template, err := hot.Load(w.op.Package, w.op.Flavour.ID)
 	if err != nil {
@@ -56,7 +56,7 @@ func (w *work) uploadImages(ctx context.Context, current map[string]string) erro
 	}
 	for _, u := range uploads {
 		for _, id := range u.ids {
-			if err := w.op.State().Put(ctx, imageKey+id, ""); err != nil { // Terminate looks for images
+			if err := w.op.State().Put(ctx, imageKey+id, ""); err != nil { // tells Terminate to look for images
 				return err
 			}
 		}
@@ -72,7 +72,7 @@ type upload struct {
 	spec glance.Spec
 }
 
-// readImages reads the files and compares their checksums. Files with the same content become one upload.
+// readImages reads the files and compares their checksums with the VNFD. Files with the same content share one upload.
 func readImages(ctx context.Context, images []packageImage) ([]upload, error) {
 	all := make([]upload, len(images))
 	places := make([]int, len(images))
@@ -95,7 +95,7 @@ func readImages(ctx context.Context, images []packageImage) ([]upload, error) {
 	return out, err
 }
 
-// uploadImage finds or makes the image in Glance and records its id.
+// uploadImage finds or creates the image in Glance and records its id.
 func (w *work) uploadImage(ctx context.Context, u upload) error {
 	images, err := glance.New(w.clients)
 	if err != nil {
@@ -113,8 +113,8 @@ func (w *work) uploadImage(ctx context.Context, u upload) error {
 	return nil
 }
 
-// imageOf returns the id of an image with the content: one that an earlier process has uploaded for the instance, one that another
-// instance uses, or a new one. What an upload that was cut off has left is deleted.
+// imageOf returns the id of an image with the content: an image that an earlier process has uploaded for the instance, an
+// image that another instance uses, or a new one. It deletes incomplete images of interrupted uploads.
 func (w *work) imageOf(ctx context.Context, images *glance.Client, u upload) (string, error) {
 	tag := glance.UserTag(w.op.InstanceID)
 	own, err := images.Of(ctx, tag)
@@ -147,7 +147,7 @@ func (w *work) imageOf(ctx context.Context, images *glance.Client, u upload) (st
 	return w.newImage(ctx, images, u)
 }
 
-// newImage makes an image and sends its content.
+// newImage creates an image, uploads its content and checks the result.
 func (w *work) newImage(ctx context.Context, images *glance.Client, u upload) (string, error) {
 	id, err := images.Create(ctx, u.Name, glance.UserTag(w.op.InstanceID), u.spec)
 	if err != nil {
@@ -165,7 +165,7 @@ func (w *work) newImage(ctx context.Context, images *glance.Client, u upload) (s
 	return id, err
 }
 
-// releaseImages ends the use of all uploaded images by the instance: those that no other instance uses are deleted.
+// releaseImages ends the use of all uploaded images by the instance and deletes the images that no other instance uses.
 func (w *work) releaseImages(ctx context.Context) error {
 	if keys, err := w.op.State().Keys(ctx, imageKey); err != nil || len(keys) == 0 {
 		return err
@@ -196,8 +196,8 @@ func (w *work) releaseAll(ctx context.Context, images *glance.Client) error {
 	})
 }
 
-// planImages reports the faults of the images that will be uploaded, nil while a grant may still name images. offline is why the
-// VIM cannot be asked.
+// planImages reports faults of the images that will be uploaded. It returns nil while the grant is pending, because the
+// grant may name images. offline is the error with which the VIM could not be asked, or nil.
 func (d *Driver) planImages(ctx context.Context, op *vnflcm.Operation, current map[string]string, offline error) error {
 	template, err := hot.Load(op.Package, op.Flavour.ID)
 	if err != nil || op.GrantPending { // define reports the error
@@ -214,7 +214,7 @@ func (d *Driver) planImages(ctx context.Context, op *vnflcm.Operation, current m
 	return errors.Join(faults, err)
 }
 
-// checkFormats reports images whose formats Glance does not take.
+// checkFormats reports images with formats that Glance does not accept.
 func (w *work) checkFormats(ctx context.Context, images []packageImage) error {
 	client, err := glance.New(w.clients)
 	if err != nil {

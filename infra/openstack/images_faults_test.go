@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
 
-// TestFaultyImages are refused before anything is touched.
+// TestFaultyImages: the Manager refuses the request before it changes anything.
 func TestFaultyImages(t *testing.T) {
 	t.Parallel()
 	l := newLabOf(t, openstack.VimTypeV2, imagePackage(t, "disk_format: qcow2", "disk_format: vmdk", "container_format: bare", "container_format: docker",
@@ -33,7 +33,7 @@ func TestFaultyImages(t *testing.T) {
 	}
 }
 
-// TestMissingImage: the error names the file and what can be done.
+// TestMissingImage: the error names the file and the possible remedies.
 func TestMissingImage(t *testing.T) {
 	t.Parallel()
 	l := newLabOf(t, openstack.VimTypeV2, imagePackage(t, "node.img", "other.img"))
@@ -57,7 +57,7 @@ func TestWrongChecksum(t *testing.T) {
 	}
 }
 
-// TestInterruptedUpload: what an upload that was cut off has left is neither used nor left, whatever Glance makes of it.
+// TestInterruptedUpload: the driver does not use an image of an interrupted upload and deletes it, whatever its status.
 func TestInterruptedUpload(t *testing.T) {
 	t.Parallel()
 	for _, status := range []cut{"queued", "saving", "active", "killed"} {
@@ -114,20 +114,20 @@ func TestProtectedImage(t *testing.T) {
 	}
 }
 
-// granter grants what it has for an operation.
+// granter returns the grant for each kind of operation.
 type granter map[vnflcm.LcmOperation]*vnflcm.Grant
 
 func (g granter) Grant(_ context.Context, request vnflcm.GrantRequest) (*vnflcm.Grant, error) {
 	return cmp.Or(g[request.Operation], &vnflcm.Grant{}), nil
 }
 
-// granting names the image of both VDUs.
+// granting returns a grant that names the image for both VDUs.
 func granting(image string) *vnflcm.Grant {
 	return &vnflcm.Grant{VimAssets: &vnflcm.VimAssets{SoftwareImages: []vnflcm.VimSoftwareImage{
 		{VnfdSoftwareImageID: "masterNode", VimSoftwareImageID: image}, {VnfdSoftwareImageID: "workerNode", VimSoftwareImageID: image}}}}
 }
 
-// TestImagesOfScaling: a scaling uploads the image of a VDU that the stack has none for yet, and no other.
+// TestImagesOfScaling: a scaling uploads the image of a VDU only if the stack has no image for the VDU yet.
 func TestImagesOfScaling(t *testing.T) {
 	t.Parallel()
 	for name, uploads := range map[string]int{"": 1, "workerNode-0": 0} { // the individual VNFC that has an image
@@ -157,7 +157,8 @@ func TestImagesOfScaling(t *testing.T) {
 	}
 }
 
-// TestFaultsOfGlance has one answer that is lost or late, in every request of the lives of two instances that share an image.
+// TestFaultsOfGlance loses or delays one answer of Glance, in every request of the lives of two instances that share an
+// image.
 func TestFaultsOfGlance(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]int{"cut before": -1, "cut after": -2, "503": 503, "401": 401} {

@@ -23,18 +23,19 @@ import (
 type packageImage struct {
 	*tosca.SoftwareImage
 	pkg  *tosca.Package
-	ids  []string // of the VDUs and storages that take it
-	file string   // for Package.Open
-	size int64    // of the file
+	ids  []string // of the VDUs and storages that use the image
+	file string   // name for Package.Open
+	size int64    // of the file, in bytes
 }
 
-// fault is a fault of the VNFD.
+// fault returns an error about the image in the VNFD.
 func (i packageImage) fault(value, format string, args ...any) error {
 	return &vnflcm.ParamError{Path: fmt.Sprintf("VNFD %s (%s)", strings.Join(i.ids, ", "), i.Pos), Value: value, Reason: fmt.Sprintf(format, args...)}
 }
 
-// missingImages lists the images that the template takes from nfv, that are files of the package, that neither the request nor the
-// grant nor the stack names, and that were not uploaded yet. VDUs and storages with the same image share an entry.
+// missingImages lists the images that must be uploaded: the template reads the image from nfv, the image is a file of the
+// package, neither the request nor the grant nor the stack names an image, and no process has uploaded it for the
+// instance. VDUs and storages with the same image share an entry.
 func missingImages(ctx context.Context, op *vnflcm.Operation, template *hot.Template, current map[string]string) ([]packageImage, error) {
 	uploaded, err := uploadedImages(ctx, op)
 	if err != nil {
@@ -45,7 +46,7 @@ func missingImages(ctx context.Context, op *vnflcm.Operation, template *hot.Temp
 		return nil, err
 	}
 	f := &filler{op: op, template: template, current: object(parameters[nfv])}
-	over := f.given() // its faults are reported when the template is filled
+	over := f.given() // define reports the faults that given adds to f
 	var out []packageImage
 	var faults []error
 	for _, ref := range template.References(nfv) {
@@ -67,7 +68,7 @@ func missingImages(ctx context.Context, op *vnflcm.Operation, template *hot.Temp
 	return out, errors.Join(faults...)
 }
 
-// stackNames reports whether the stack has a value at a path, or at that of an individual VNFC of the VDU.
+// stackNames reports whether nfv of the stack has a value at a path, or at the path of an individual VNFC of the VDU.
 func (f *filler) stackNames(path []string) bool {
 	for name, values := range object(f.current[path[1]]) {
 		if base, _ := cutIndex(name); name == path[2] || base == path[2] {
@@ -79,8 +80,8 @@ func (f *filler) stackNames(path []string) bool {
 	return false
 }
 
-// imageAt returns the image of the package that belongs at a path of nfv, and the VDU or storage that takes it; nil when the path is
-// not that of an image, or the image is not a file of the package.
+// imageAt returns the image of the package for a path of nfv, and the id of the VDU or storage that uses it. image is nil
+// if the path does not stand for an image, if the image is not a file of the package, or if the grant names another one.
 func (f *filler) imageAt(path []string) (id string, image *tosca.SoftwareImage) {
 	if len(path) != 4 || path[1] != "VDU" || path[3] != "vcImageId" && path[3] != "image" {
 		return "", nil
@@ -96,18 +97,18 @@ func (f *filler) imageAt(path []string) (id string, image *tosca.SoftwareImage) 
 	return id, image
 }
 
-// same reports whether two VDUs or storages can take one image in Glance.
+// same reports whether i and other can share one image in Glance.
 func (i packageImage) same(other packageImage) bool {
 	return i.file == other.file && i.spec("") == other.spec("") && i.Checksum == other.Checksum
 }
 
-// spec is what the image is in Glance, which counts whole GiB and MiB.
+// spec returns the attributes of the image in Glance. It rounds up, because Glance counts whole GiB and MiB.
 func (i packageImage) spec(digest string) glance.Spec {
 	return glance.Spec{Digest: digest, DiskFormat: i.DiskFormat, ContainerFormat: i.ContainerFormat,
 		MinDisk: (i.MinDisk + 1<<30 - 1) >> 30, MinRAM: (i.MinRAM + 1<<20 - 1) >> 20}
 }
 
-// locate finds the file, and reports what is known of it before it is read.
+// locate finds the file of the image and reports faults that show without reading the file.
 func (i *packageImage) locate() error {
 	var err error
 	if i.file, err = i.pkg.Artifact(i.File); err != nil {
@@ -156,13 +157,14 @@ func (f *filler) checkSizes(i packageImage) error {
 	return errors.Join(faults...)
 }
 
-// checksums are the algorithms of SOL001, with the lengths of their digests in hexadecimal for packages that name no algorithm.
+// checksums holds the algorithms of SOL001 and the lengths of their digests in hexadecimal. The length shows the algorithm
+// if the package names none.
 var checksums = map[string]struct {
 	hash   crypto.Hash
 	length int
 }{"sha224": {crypto.SHA224, 56}, "sha256": {crypto.SHA256, 64}, "sha384": {crypto.SHA384, 96}, "sha512": {crypto.SHA512, 128}}
 
-// algorithm is that of the checksum, 0 if it is not known.
+// algorithm returns the hash algorithm of the checksum, or 0 if it is unknown.
 func (i packageImage) algorithm() crypto.Hash {
 	if i.ChecksumAlgorithm != "" {
 		return checksums[strings.ReplaceAll(i.ChecksumAlgorithm, "-", "")].hash
@@ -175,7 +177,7 @@ func (i packageImage) algorithm() crypto.Hash {
 	return 0
 }
 
-// read reads the file once, compares its checksum with that of the VNFD, and returns what the image is in Glance.
+// read reads the file once, compares its checksum with the checksum in the VNFD, and returns its attributes in Glance.
 func (i packageImage) read(ctx context.Context) (glance.Spec, error) {
 	f, err := i.pkg.Open(i.file)
 	if err != nil {

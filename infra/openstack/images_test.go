@@ -19,13 +19,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// content is that of the image in the package.
+// content is the content of the image file in the package.
 var content = []byte(strings.Repeat("content of an image\n", 1000))
 
-// imageName is that of the image in the VNFD of the sample.
+// imageName is the name of the image in the VNFD of the sample package.
 const imageName = "ubuntu-24.04-server-cloudimg-amd64"
 
-// imagePackage is the sample package with the image of its machines in a file, and texts of the VNFD replaced.
+// imagePackage returns the sample package with the image of its servers as a file. replaced holds pairs of a text of the
+// VNFD and its replacement.
 func imagePackage(t *testing.T, replaced ...string) vnflcm.Packages {
 	t.Helper()
 	return vnflcm.DirPackages(imageDir(t, replaced...))
@@ -65,7 +66,7 @@ func newImageLab(t *testing.T, kind string) *lab {
 	return newLabOf(t, kind, imagePackage(t))
 }
 
-// another is a further VNF instance on the same cloud.
+// another returns another VNF instance on the same cloud.
 func (l *lab) another() *lab {
 	l.t.Helper()
 	inst, err := l.Create(l.t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
@@ -77,7 +78,7 @@ func (l *lab) another() *lab {
 	return &other
 }
 
-// own are the images that the driver has made.
+// own returns the images that the driver has created.
 func (l *lab) own() (out []*fakeImage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +90,7 @@ func (l *lab) own() (out []*fakeImage) {
 	return out
 }
 
-// wantImages checks how many images there are that the driver has made.
+// wantImages checks the number of images that the driver has created.
 func (l *lab) wantImages(n int) {
 	l.t.Helper()
 	if own := l.own(); len(own) != n {
@@ -97,7 +98,8 @@ func (l *lab) wantImages(n int) {
 	}
 }
 
-// wantImage checks that there is one image that the driver has made: it is complete, and the instance uses it for all machines.
+// wantImage checks that the driver has created exactly one image, that it is complete, and that the instance uses it for
+// all servers.
 func (l *lab) wantImage() {
 	l.t.Helper()
 	l.wantImages(1)
@@ -119,8 +121,8 @@ func (l *lab) uploads() int {
 	return l.requests["PUT /glance/v2/images/*/file"]
 }
 
-// TestPackageImages: the machines of both VDUs have the image of the package, which was uploaded once. Images of others that have the
-// same name, content or tags are neither used nor removed.
+// TestPackageImages: the servers of both VDUs have the image of the package, which was uploaded once. The driver neither
+// uses nor deletes images of other programs that have the same name, content or tags.
 func TestPackageImages(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{openstack.VimTypeV1, openstack.VimTypeV2} {
@@ -157,7 +159,7 @@ func TestPackageImages(t *testing.T) {
 	}
 }
 
-// TestSameContent: two files with the same content become one image, unless the VNFD asks for other minima.
+// TestSameContent: two files with the same content become one image, unless their minimum sizes in the VNFD differ.
 func TestSameContent(t *testing.T) {
 	t.Parallel()
 	for minimum, images := range map[string]int{"2 GB": 1, "1 GB": 2} {
@@ -184,8 +186,8 @@ func TestSameContent(t *testing.T) {
 	}
 }
 
-// TestSharedImage: instances share an image until the last one is terminated. One that has as many tags as Glance allows is left to
-// those who have it.
+// TestSharedImage: instances share an image until the last one is terminated. If an image has as many tags as Glance
+// allows, the next instance uploads another image.
 func TestSharedImage(t *testing.T) {
 	t.Parallel()
 	l := newImageLab(t, openstack.VimTypeV2)
@@ -239,7 +241,7 @@ func TestImageIsRetired(t *testing.T) {
 	}
 }
 
-// TestNamedImages: what the request or the grant names is taken, and nothing is uploaded.
+// TestNamedImages: the driver uses an image that the request or the grant names, and uploads none.
 func TestNamedImages(t *testing.T) {
 	t.Parallel()
 	const named = `{"nfv": {"VDU": {"masterNode": {"vcImageId": "theirs"}, "workerNode": {"vcImageId": "theirs"}}}}`

@@ -15,10 +15,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// machine is what Nova says of a server.
+// machine holds attributes of a server in Nova.
 type machine struct{ name, zone, host string }
 
-// machines asks Nova for each server. One that is gone leaves its place empty: healing replaces it.
+// machines asks Nova for each server of list. The entry of a server that Nova does not have stays empty: healing replaces
+// the server.
 func (w *work) machines(ctx context.Context, list []server) ([]machine, error) {
 	out := make([]machine, len(list))
 	places := make([]int, len(list))
@@ -33,13 +34,13 @@ func (w *work) machines(ctx context.Context, list []server) ([]machine, error) {
 		if err != nil {
 			return fmt.Errorf("look at server %s: %w", list[i].PhysicalID, w.clients.Explain(err))
 		}
-		// Tenants who may not see the compute host see a hash of it and of their project.
+		// A user without the right to see the compute host gets a hash of the host and the project instead.
 		out[i] = machine{name: s.Name, zone: s.AvailabilityZone, host: cmp.Or(s.Host, s.HostID)}
 		return nil
 	})
 }
 
-// inOneRequest is how many ids one request asks for: their text must fit into a URL.
+// inOneRequest is how many ids one request asks for. It is limited by the length of a URL.
 const inOneRequest = 100
 
 // network asks Neutron for the ports of the servers, for those of the stack, and for their floating addresses.
@@ -123,7 +124,7 @@ func (w *work) floatingIPs(ctx context.Context, n *network) error {
 	return nil
 }
 
-// neutron asks for a list. gophercloud's own requests take one value for each filter; these take many.
+// neutron asks Neutron for a list. The list functions of gophercloud accept one value per filter; this query has many.
 func (w *work) neutron(ctx context.Context, list string, query url.Values, into any) error {
 	_, err := w.clients.Neutron.Get(ctx, w.clients.Neutron.ServiceURL(list)+"?"+query.Encode(), into, nil) //nolint:bodyclose // gophercloud closes it
 	if err != nil {

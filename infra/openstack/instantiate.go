@@ -12,8 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Instantiate implements vnflcm.InfraDriver: it uploads the images of the package, makes the stack and waits until it is complete. A
-// stack that failed in an earlier attempt is deleted first: nothing runs on it yet.
+// Instantiate implements vnflcm.InfraDriver. It uploads the images of the package, creates the stack and waits until the
+// stack is complete. If an earlier attempt has left a failed stack, Instantiate deletes that stack first.
 func (d *Driver) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -32,8 +32,8 @@ func (d *Driver) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 	return w.readConsoleKeys(ctx)
 }
 
-// makeStack is the step that makes the stack. Its name is that of the instance, so a stack which an earlier
-// process asked for is found, and a second one cannot come to be.
+// makeStack runs the step that creates the stack. The name of the stack contains the id of the instance and is unique in
+// the project. So makeStack finds a stack that an earlier process asked for, and Heat refuses a second stack.
 func (w *work) makeStack(ctx context.Context, def heat.Definition) error {
 	return vnflcm.Do(ctx, w.op, "create-stack", "", func(ctx context.Context) error {
 		s, err := w.made(ctx, def)
@@ -44,8 +44,8 @@ func (w *work) makeStack(ctx context.Context, def heat.Definition) error {
 	})
 }
 
-// made returns the stack that is being made, or is complete. When the answer to the request is lost, it looks
-// whether the request has taken effect before it repeats it.
+// made returns the stack, which may still be in progress, and creates it if necessary. If the answer to the request is
+// lost, made looks for the stack before it repeats the request.
 func (w *work) made(ctx context.Context, def heat.Definition) (*heat.Stack, error) {
 	return persist(ctx, w.cfg.Poll, func() (*heat.Stack, error) {
 		s, err := w.find(ctx)
@@ -65,11 +65,10 @@ func (w *work) made(ctx context.Context, def heat.Definition) (*heat.Stack, erro
 	})
 }
 
-// stubborn is for how long a request is repeated that Heat does not take: because it does not answer, or is
-// still at work on the stack.
+// stubborn is how long persist repeats a request while Heat does not answer or is busy with the stack.
 const stubborn = 3 * time.Minute
 
-// persist repeats a request while its error is one that passes.
+// persist repeats a request, with increasing pauses, while its error is temporary (heat.Busy, heat.Passing).
 func persist[T any](ctx context.Context, poll time.Duration, request func() (T, error)) (T, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = poll, 10*poll
@@ -86,16 +85,16 @@ func persist[T any](ctx context.Context, poll time.Duration, request func() (T, 
 	return result, err
 }
 
-// stopped has Heat leave off when the operation was cancelled, or the time is up: what nobody waits for any
-// more shall not go on, and the next attempt needs a stack at rest. A process that is shut down lets it go on,
-// for the next one to find.
+// stopped tells Heat to stop if the operation was cancelled or Heat did not finish in time, and returns err. After that no
+// process waits for Heat, and the next attempt needs a stack that Heat does not change. If the process is shut down,
+// stopped lets Heat continue: the next process waits for the same action.
 func (w *work) stopped(ctx context.Context, err error) error {
 	if !errors.Is(err, heat.ErrOverdue) && (err == nil || !errors.Is(context.Cause(ctx), vnflcm.ErrCancelled)) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	s, stopErr := w.find(ctx) // the request may have taken effect although its answer was not waited for
+	s, stopErr := w.find(ctx) // Heat may have accepted the request although its answer did not arrive
 	if stopErr == nil && s != nil && s.Status.InProgress() {
 		stopErr = w.heat.Stop(ctx, s)
 	}

@@ -12,29 +12,29 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Plan implements vnflcm.InfraDriver. It reads the package and the request, logs in to the VIM and, for all but an
-// instantiation, reads the stack. An instantiation shows the faults of its request also when those of the VIM
-// keep it from being asked.
+// Plan implements vnflcm.InfraDriver. It checks the package and the request, and logs in to the VIM. For operations other
+// than an instantiation it also reads the stack. For a termination it only checks the VIM's entry. If the VIM of an
+// instantiation cannot be asked, Plan reports the faults of the request together with that error.
 func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
 	for _, name := range access.Unknown(op.VIM) {
 		op.Log.WarnContext(ctx, "an attribute of vimConnectionInfo is not known", "attribute", name)
 	}
 	change, err := plannedChange(op)
-	if err != nil || op.Kind == vnflcm.OpTerminate { // that asks nothing of the package
+	if err != nil || op.Kind == vnflcm.OpTerminate { // a termination does not need the package
 		return change, errors.Join(access.Validate(op.VIM), err)
 	}
 	current, err := d.present(ctx, op)
 	if err != nil && op.Kind != vnflcm.OpInstantiate {
 		return change, err
 	}
-	planned := *op // user data counts with the change, which the Manager only knows afterwards
+	planned := *op // user data needs the change, which the Manager sets only after Plan has returned it
 	planned.Change = change
 	_, fault := d.define(ctx, &planned, current)
 	_, source := readsConsole(op.VIM)
 	return change, errors.Join(err, fault, source, d.planImages(ctx, op, current, err))
 }
 
-// present are the parameters of the stack as it is, nil when one will be made.
+// present returns the current parameters of the stack, or nil if the operation will create the stack.
 func (d *Driver) present(ctx context.Context, op *vnflcm.Operation) (map[string]string, error) {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -84,13 +84,13 @@ func plannedChange(op *vnflcm.Operation) (vnflcm.Change, error) {
 	return change, nil
 }
 
-// newestFirst orders VNFCs by the time they were made, then by their index, in which groups with numbered
-// members remove them.
+// newestFirst orders VNFCs by the time of their creation, the newest first, and then by their index, the highest first.
+// Groups with numbered members remove them in this order.
 func newestFirst(a, b vnflcm.VNFC) int {
 	return cmp.Or(cmp.Compare(b.Metadata[metaCreated], a.Metadata[metaCreated]), cmp.Compare(index(b), index(a)), cmp.Compare(b.ID, a.ID))
 }
 
-// index is the number in the name of the resource that the VNFC is made by, -1 when it has none.
+// index returns the number in the name of the VNFC's resource, or -1 if the name has none.
 func index(v vnflcm.VNFC) int {
 	for _, key := range []string{metaIndex, metaMember} {
 		if n, err := strconv.Atoi(v.Metadata[key]); err == nil {
@@ -100,7 +100,8 @@ func index(v vnflcm.VNFC) int {
 	return -1
 }
 
-// announced names n new VNFCs of a VDU. They get ids when their resources have names.
+// announced returns n new VNFCs of a VDU, with names and without ids. Resources sets the ids once the stack has the
+// servers.
 func announced(op *vnflcm.Operation, vdu string, have []vnflcm.VNFC, n int) []vnflcm.VNFC {
 	taken := map[int]bool{}
 	for _, v := range have {

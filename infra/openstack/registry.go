@@ -10,14 +10,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// userDataParams are the attributes that name a user data class, as Tacker has them. The script is Python and
-// is not run; naming one without its class is refused, as Tacker does.
+// userDataParams holds Tacker's attributes for a user data class. The script is a Python file, which the driver does not
+// run. The driver refuses a request with a script and without a class, as Tacker does.
 type userDataParams struct {
 	Script string `json:"lcm-operation-user-data"`
 	Class  string `json:"lcm-operation-user-data-class"`
 }
 
-// PublicParams implements vnflcm.PublicParams.
+// PublicParams implements vnflcm.PublicParams: it returns the additionalParams that hold no secrets.
 func (d *Driver) PublicParams() []string {
 	return slices.Concat(vnflcm.PublicPaths(userDataParams{}), vnflcm.PublicPaths(healParams{}))
 }
@@ -27,7 +27,7 @@ const (
 	classPath  = "additionalParams.lcm-operation-user-data-class"
 )
 
-// builtin are the classes that Tacker's version 2 API brings along.
+// builtin holds the user data classes that Tacker's version 2 API has.
 var builtin = map[string]UserData{
 	"":                 DefaultUserData,
 	"DefaultUserData":  DefaultUserData,
@@ -62,11 +62,11 @@ func (d *Driver) userData(op *vnflcm.Operation) (UserData, error) {
 		strings.Join(append(known, "DefaultUserData", "StandardUserData"), ", "))}
 }
 
-// hidden is what Heat shows in the place of a parameter that the template declares as hidden.
+// hidden is the text that Heat shows instead of the value of a hidden parameter.
 const hidden = "******"
 
-// decoded are the parameters of a stack in the types that the template declares. Hidden ones are left out:
-// Heat keeps their values.
+// decoded returns the parameters of a stack, those of type json decoded. It leaves out hidden parameters: Heat keeps their
+// values in an update.
 func decoded(current map[string]string, template *hot.Template) (map[string]any, error) {
 	if current == nil {
 		return nil, nil

@@ -14,17 +14,17 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Keys of the metadata of VNFCs, volumes and of the VNF, those of Tacker's version 2 API where it has them.
+// Keys of the metadata of VNFCs and of the VNF. Keys that Tacker's version 2 API has as well have the same names.
 const (
-	metaStack       = "stack_id"             // of the stack that the resource is in, name/id; of the VNF: id of its stack
-	metaParentStack = "parent_stack_id"      // of the group whose member the VNFC is, name/id
-	metaMember      = "parent_resource_name" // of the member in it
-	metaCreated     = "creation_time"        // of the member, or of the resource outside of groups; RFC 3339
-	metaIndex       = "vdu_idx"              // of a VNFC with a numbered resource, as in VDU1-0
+	metaStack       = "stack_id"             // VNFC: name/id of the stack with its resource; VNF: id of the stack
+	metaParentStack = "parent_stack_id"      // name/id of the nested stack of the group that the VNFC belongs to
+	metaMember      = "parent_resource_name" // name of the group member in that stack
+	metaCreated     = "creation_time"        // of the group member or, outside of groups, of the server; RFC 3339
+	metaIndex       = "vdu_idx"              // number in the name of the resource, "0" of VDU1-0
 )
 
-// Resources implements vnflcm.InfraDriver. It asks Heat once, Neutron once for every hundred ports, and Nova
-// once for every server.
+// Resources implements vnflcm.InfraDriver. It sends a fixed number of requests to Heat, requests for up to a hundred
+// servers or ports each to Neutron, and one request for every server to Nova.
 func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -32,7 +32,7 @@ func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Re
 	}
 	s, err := w.find(ctx)
 	if errors.Is(err, ErrForeignStack) {
-		return vnflcm.Resources{}, nil // the VNF has none
+		return vnflcm.Resources{}, nil // the VNF has no stack
 	}
 	if err != nil || s == nil {
 		return vnflcm.Resources{}, err
@@ -52,9 +52,10 @@ func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Re
 	return out, err
 }
 
-// ReadStack reads the resources of a stack that another program has made for a VNF, such as Tacker. It changes nothing. The stack
-// has the name StackName(instanceID) and the given id. ErrForeignStack: a stack with another id has the name. ErrNoStack: no stack has it. The
-// ID of a VNFC follows from instanceID and the names of the resources that hold the server: it stays when Heat replaces the server.
+// ReadStack reads the resources of a stack that another program, for example Tacker, has created for a VNF. It changes
+// nothing. The stack must have the name StackName(instanceID) and the id stackID. ReadStack returns ErrNoStack if no
+// stack has this name, and ErrForeignStack if the stack with this name has another id. The ID of a VNFC is computed from
+// instanceID and the names of the resources that contain the server, so it stays the same when Heat replaces the server.
 func (d *Driver) ReadStack(ctx context.Context, vim vnflcm.VimConnectionInfo, instanceID, stackID string, flavour *tosca.Flavour) (vnflcm.Resources, error) {
 	w, err := d.begin(ctx, &vnflcm.Operation{InstanceID: instanceID, VIM: vim, Flavour: flavour})
 	if err != nil {
@@ -72,7 +73,7 @@ func (d *Driver) ReadStack(ctx context.Context, vim vnflcm.VimConnectionInfo, in
 	return w.read(ctx, s)
 }
 
-// read returns the resources of a stack that another program has made: its VNFCs have no ids of an earlier stack.
+// read returns the resources of a stack that another program has created. No VNFC has an alias from an earlier stack.
 func (w *work) read(ctx context.Context, s *heat.Stack) (vnflcm.Resources, error) {
 	list, err := w.heat.Resources(ctx, s)
 	if err != nil {
@@ -81,7 +82,8 @@ func (w *work) read(ctx context.Context, s *heat.Stack) (vnflcm.Resources, error
 	return w.resources(ctx, s, tree{instance: w.op.InstanceID, flavour: w.op.Flavour, list: list})
 }
 
-// resources are what the stack has made.
+// resources returns the VNFCs, connection points, links and storages of the stack. Servers that Heat has not created yet
+// are left out.
 func (w *work) resources(ctx context.Context, s *heat.Stack, t tree) (vnflcm.Resources, error) {
 	made := slices.DeleteFunc(t.servers(), func(s server) bool { return s.PhysicalID == "" })
 	net, err := w.network(ctx, t, made)
@@ -119,7 +121,7 @@ func (t tree) vnfc(s server, m machine, net *network) vnflcm.VNFC {
 	}
 	v.CPs = t.cpsOf(s, net)
 	for _, volume := range t.volumesOf(s) {
-		if volume.PhysicalID != "" { // storages shows no others
+		if volume.PhysicalID != "" { // storages leaves out volumes without an id
 			v.StorageIDs = append(v.StorageIDs, t.idOf(volume))
 		}
 	}
@@ -128,7 +130,8 @@ func (t tree) vnfc(s server, m machine, net *network) vnflcm.VNFC {
 
 var _ vnflcm.ConnectionPointNamer = (*Driver)(nil)
 
-// ConnectionPoints implements vnflcm.ConnectionPointNamer: the floating addresses of the base HOT, by their names.
+// ConnectionPoints implements vnflcm.ConnectionPointNamer. It returns, for each floating address of the base HOT by its
+// name, the name of the port that has the address.
 func (d *Driver) ConnectionPoints(op *vnflcm.Operation) (map[string]string, error) {
 	template, err := hot.Load(op.Package, op.Flavour.ID)
 	if err != nil {
@@ -137,9 +140,9 @@ func (d *Driver) ConnectionPoints(op *vnflcm.Operation) (map[string]string, erro
 	return template.FloatingIPs(), nil
 }
 
-// cpsOf are the connection points of a server: the ports beside it that are named as connection points of its
-// VDU, floating addresses beside it under their own names, and ports that Nova made itself when the VNFD
-// leaves no doubt which they are.
+// cpsOf returns the connection points of a server: ports in the stack of the server that have the name of a connection
+// point of the VDU, and floating addresses of these ports under the name of the address. If exactly one connection point
+// of the VDU has no port resource and Nova has created exactly one port, cpsOf takes this port for that connection point.
 func (t tree) cpsOf(s server, net *network) []vnflcm.ConnectionPoint {
 	var out []vnflcm.ConnectionPoint
 	named := map[string]bool{}
@@ -175,7 +178,7 @@ func (t tree) cpsOf(s server, net *network) []vnflcm.ConnectionPoint {
 	return out
 }
 
-// ownPorts are the ports of the VNF as a whole: those that no server has, such as a virtual address.
+// ownPorts returns the ports of the VNF that belong to no server, for example the port of a virtual address.
 func (t tree) ownPorts(net *network) []vnflcm.ConnectionPoint {
 	var out []vnflcm.ConnectionPoint
 	for _, r := range t.list {
@@ -186,7 +189,7 @@ func (t tree) ownPorts(net *network) []vnflcm.ConnectionPoint {
 	return out
 }
 
-// besideServer reports whether a port is a connection point of a server that is not there (yet).
+// besideServer reports whether a port has the name of a VDU's connection point. Its server may not exist yet.
 func (t tree) besideServer(r heat.Resource) bool {
 	return slices.ContainsFunc(t.flavour.CPs, func(cp tosca.ConnectionPoint) bool { return cp.ID == r.Name })
 }
@@ -211,7 +214,8 @@ func (t tree) storages() []vnflcm.Storage {
 	return out
 }
 
-// volumesOf are the volumes beside a server: all in a nested stack, those of its VDU in the base HOT's.
+// volumesOf returns the volumes in the stack of a server: in a nested stack all volumes, in the stack of the base HOT the
+// volumes that have the name of a storage of the VDU.
 func (t tree) volumesOf(s server) []heat.Resource {
 	vdu := t.flavour.VDU(s.vdu)
 	var out []heat.Resource
@@ -230,7 +234,7 @@ func aspectOf(f *tosca.Flavour, vdu string) string {
 	return ""
 }
 
-// network is what Neutron says of the ports of the VNF.
+// network holds the attributes of the VNF's ports in Neutron.
 type network struct {
 	ports          map[string]port
 	ofServer       map[string][]string   // ports by server

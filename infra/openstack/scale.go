@@ -11,13 +11,13 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Scale implements vnflcm.InfraDriver. It sets the capacity of the groups in the definition of the stack, in
-// one update for any number of steps. Policies are not signalled: a signal counts the members of a group
-// without those that are marked to go (grouputils.get_size in Heat), so it would remove one more than was
-// announced; during the cooldown of the policy it is swallowed; and the next update would bring the group
-// back to the number in the template.
+// Scale implements vnflcm.InfraDriver. It sets the size of the groups in the definition of the stack and updates the
+// stack once, for any number of scaling steps. Before scaling in, it marks the members that Plan has announced for removal
+// as unhealthy: Heat removes unhealthy members of a group before healthy ones.
 //
-// What is announced to go is marked unhealthy first: groups remove such members before healthy ones.
+// Scale does not use the scaling policies of the template, for three reasons. A signal to a policy does not count
+// unhealthy members (grouputils.get_size in Heat), so it would remove one member too many. Heat ignores a signal during
+// the cooldown of the policy. The next update would set the size of the group back to the number in the template.
 func (d *Driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -25,7 +25,7 @@ func (d *Driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	s, err := w.find(ctx)
 	if err == nil && s != nil {
-		err = w.uploadImages(ctx, s.Parameters) // those of VDUs that had no VNFC before
+		err = w.uploadImages(ctx, s.Parameters) // images of VDUs that had no VNFC before
 	}
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (d *Driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
 	return w.readConsoleKeys(ctx)
 }
 
-// missized tells in what the stack differs from the wanted numbers of VNFCs.
+// missized returns an error that names the differences between the VNFCs of the stack and the wanted VNFCs, or nil.
 func (w *work) missized(t tree, want map[string]int) error {
 	var faults []error
 	have := map[string]int{}
@@ -69,7 +69,7 @@ func (w *work) missized(t tree, want map[string]int) error {
 	return errors.Join(faults...)
 }
 
-// staying are the VNFCs that the operation neither adds nor removes.
+// staying returns the VNFCs that the operation neither adds nor removes.
 func (w *work) staying() []vnflcm.VNFC {
 	return slices.DeleteFunc(slices.Clone(w.op.VNFCs), func(v vnflcm.VNFC) bool {
 		return slices.ContainsFunc(w.op.Change.Removed, func(r vnflcm.VNFC) bool { return r.ID == v.ID })
@@ -80,8 +80,8 @@ func leaving(op *vnflcm.Operation, s server) bool {
 	return slices.ContainsFunc(op.Change.Removed, func(v vnflcm.VNFC) bool { return v.ID == s.vnfc })
 }
 
-// markLeaving marks the members of groups that are to go, in the stack of their group: a mark on the server
-// within the member would not choose the member.
+// markLeaving marks the group members that Heat is to remove. It marks the member in the stack of the group: Heat would
+// not choose a member because of a mark on the server inside it.
 func (w *work) markLeaving(ctx context.Context, t tree) error {
 	if err := w.highest(t); err != nil {
 		return err
@@ -95,10 +95,10 @@ func (w *work) markLeaving(ctx context.Context, t tree) error {
 	return w.mark(ctx, members, "to be removed by scaling in")
 }
 
-// highest makes sure that what leaves a group with numbered members has the highest numbers: those it removes,
-// whatever is marked.
+// highest returns an error unless the leaving members of each OS::Heat::ResourceGroup have the highest numbers. Heat
+// removes the highest numbers of these groups, whichever members are marked.
 func (w *work) highest(t tree) error {
-	staying, left := map[string]int{}, map[string]int{} // by group: the highest that stays, the lowest that leaves
+	staying, left := map[string]int{}, map[string]int{} // by group: highest number that stays, lowest number that leaves
 	for _, s := range t.servers() {
 		if s.group == nil || s.group.Type != hot.ResourceGroup {
 			continue
@@ -125,5 +125,5 @@ func (w *work) mark(ctx context.Context, resources []heat.Resource, why string) 
 	})
 }
 
-// parallel is how many requests are made at once.
+// parallel is how many requests to the VIM run at the same time.
 const parallel = 8

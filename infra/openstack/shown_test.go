@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// lookingAt is a management driver that looks at each VNFC when the VNF has been instantiated.
+// lookingAt is a management driver that is called with each VNFC after the instantiation.
 type lookingAt func(vnflcm.VNFC)
 
 func (lookingAt) Validate(context.Context, *vnflcm.Operation) error { return nil }
@@ -32,7 +32,7 @@ func (look lookingAt) Hooks() vnflcm.Hooks {
 	return hooks
 }
 
-// TestWhatAnInstanceShows: all that management drivers and clients see of the stack.
+// TestWhatAnInstanceShows checks all attributes of the stack that management drivers and clients see.
 func TestWhatAnInstanceShows(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)
@@ -73,7 +73,7 @@ func TestWhatAnInstanceShows(t *testing.T) {
 	}
 }
 
-// TestSecretsStay: the password of the VIM is in no log, event, error or record, whatever goes wrong.
+// TestSecretsStay: the password of the VIM is in no log, event, error or record, also after failures.
 func TestSecretsStay(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)
@@ -108,7 +108,7 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
-// TestGrantFillsIn: what a grant can say is not missing while there is none yet.
+// TestGrantFillsIn: a value that the grant can give is no fault while the grant is pending.
 func TestGrantFillsIn(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)
@@ -145,7 +145,7 @@ func (nfvo) Grant(context.Context, vnflcm.GrantRequest) (*vnflcm.Grant, error) {
 			ExtCps: []vnflcm.VnfExtCpData{{CpdID: "masterNode_CP1"}, {CpdID: "workerNode_CP2"}}}}}, nil
 }
 
-// volumes are the volumes of VNFCs by the ids of these. Those that the instance shows of its own are the same.
+// volumes returns the volumes of VNFCs by the id of the VNFC. It checks that the instance lists the same volumes.
 func (l *lab) volumes() map[string]string {
 	l.t.Helper()
 	inst, err := l.Get(l.t.Context(), l.id)
@@ -197,7 +197,7 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
-// TestVolumeIsMissing: a volume that Heat has not made yet is not shown.
+// TestVolumeIsMissing: an instance does not show a volume that Heat has not created yet.
 func TestVolumeIsMissing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)

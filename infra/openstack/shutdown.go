@@ -13,12 +13,12 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// defaultGrace is how long a graceful termination waits for servers to shut down when the request does not
-// say: twice what Nova gives a guest before it cuts the power (shutdown_timeout).
+// defaultGrace is how long a graceful termination waits for servers to shut down if the request gives no time: twice the
+// default time after which Nova cuts the power of a guest (shutdown_timeout).
 const defaultGrace = 2 * time.Minute
 
-// shutDown asks Nova to shut the servers of the VNF down and waits until they are off. One that cannot be
-// shut down does not keep the VNF from being terminated.
+// shutDown asks Nova to shut the servers of the VNF down and waits until they are off. If Nova cannot shut down a server,
+// shutDown logs a warning, and the VNF is terminated anyway.
 func (w *work) shutDown(ctx context.Context) error {
 	grace := defaultGrace
 	if seconds := w.op.Terminate.GracefulTerminationTimeout; seconds > 0 {
@@ -38,8 +38,9 @@ func (w *work) shutDown(ctx context.Context) error {
 	return nil
 }
 
-// StopMachine implements vnflcm.MachineStopper: Nova shuts the guest down and cuts its power after shutdown_timeout, one
-// minute by default. While the compute host does not answer, Nova still calls the server ACTIVE.
+// StopMachine implements vnflcm.MachineStopper. Nova shuts the guest down, and cuts its power after shutdown_timeout, by
+// default one minute. StopMachine waits until the server is not ACTIVE any more. If the compute host does not answer, Nova
+// continues to report ACTIVE, and StopMachine waits until ctx ends.
 func (d *Driver) StopMachine(ctx context.Context, op *vnflcm.Operation, v vnflcm.VNFC) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {

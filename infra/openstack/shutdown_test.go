@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// stopper stops the machines of a heal before they are replaced.
+// stopper is a management driver that stops the servers of a healing before they are replaced.
 type stopper struct {
 	idle
 	limit   time.Duration

@@ -12,10 +12,9 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Terminate implements vnflcm.InfraDriver: it deletes the stack and the uploaded images that no other VNF instance uses, and
-// nothing else. A graceful termination
-// shuts the servers down first, so that what runs on them can end in order, and waits for that for at most
-// gracefulTerminationTimeout seconds, by default 120.
+// Terminate implements vnflcm.InfraDriver. It deletes the stack and the uploaded images that no other VNF instance uses,
+// and nothing else. A graceful termination first shuts the servers down, so that their programs can end properly. It waits
+// for at most gracefulTerminationTimeout seconds, by default 120.
 func (d *Driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -43,8 +42,8 @@ func (d *Driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 	return w.releaseImages(ctx)
 }
 
-// remove deletes a stack. A deletion that fails is tried again: Neutron and Nova can hold a resource for a
-// moment longer than Heat waits.
+// remove deletes a stack. It repeats a deletion that fails, up to Config.DeleteAttempts times: Neutron and Nova can use a
+// resource for longer than Heat waits.
 func (w *work) remove(ctx context.Context, s *heat.Stack) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = w.cfg.Poll, 10*w.cfg.Poll

@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 )
 
-// Types of resources that mean something to a VNF.
+// Types of resources that become part of vnflcm.Resources.
 const (
 	typeServer     = "OS::Nova::Server"
 	typePort       = "OS::Neutron::Port"
@@ -19,28 +19,29 @@ const (
 	typeVolume     = "OS::Cinder::Volume"
 )
 
-// tree is the resources of the stack of an instance, as Heat lists them.
+// tree holds the resources of the stack of an instance, as Heat lists them.
 type tree struct {
 	instance string
 	flavour  *tosca.Flavour
 	list     []heat.Resource
-	aliases  map[string]string // ids that VNFCs have from an earlier stack
+	aliases  map[string]string // VNFC ids from an earlier stack, by the id in this stack
 }
 
-// server is a resource that makes a VNFC.
+// server is a resource of type OS::Nova::Server that belongs to a VDU: one VNFC.
 type server struct {
 	heat.Resource
 	vnfc string // id of the VNFC
 	vdu  string
-	// group and member are set when the server is in a member of a scaling group: the resource of the group,
-	// and that of the member in the group's own stack.
+	// group and member are set if the server belongs to a scaling group: the resource of the group, and the resource of
+	// the member in the nested stack of the group.
 	group, member *heat.Resource
-	index         string // of a VNFC whose resource is numbered: VDU1-0
+	index         string // number in the name of the resource, "0" of VDU1-0; empty outside of numbered resources
 }
 
-// servers are the resources that make VNFCs: servers named as a VDU, or within a resource `VDU-number`.
+// servers returns the servers that belong to a VDU: the server, or a resource that contains it, has the name of the VDU
+// or the form VDU-number.
 func (t tree) servers() []server {
-	byID := map[string]*heat.Resource{} // what a nested stack is made by
+	byID := map[string]*heat.Resource{} // the resource that creates a nested stack, by the id of the stack
 	for i := range t.list {
 		if t.list[i].Nested != "" {
 			byID[t.list[i].Nested] = &t.list[i]
@@ -63,7 +64,7 @@ func (t tree) servers() []server {
 		}
 		if group := byID[r.StackID]; group != nil && isGroup(group.Type) {
 			member := r
-			s.group, s.member = group, &member // the group's members are servers themselves
+			s.group, s.member = group, &member // each member of the group is a server
 		}
 		out = append(out, s)
 	}
@@ -74,8 +75,8 @@ func isGroup(kind string) bool {
 	return strings.HasPrefix(kind, "OS::Heat::") && strings.HasSuffix(kind, "Group")
 }
 
-// vduOf finds the VDU that a server is of, and its index: by its own name or, the innermost first, by the name
-// of what holds it.
+// vduOf returns the VDU of a server and its index. It compares the name of the server and then, from the innermost to the
+// outermost, the names of the resources that contain the server. A name with an index takes precedence.
 func (t tree) vduOf(r heat.Resource) (vdu, index string) {
 	for i := len(r.Path) - 1; i >= 0; i-- {
 		name := r.Path[i]
@@ -99,8 +100,8 @@ func cutIndex(name string) (base, index string) {
 	return name[:at], name[at+1:]
 }
 
-// idOf is the id of what a resource makes. It follows from the names of the resource and its holders, which
-// stay when what they make is replaced.
+// idOf returns the id of the VNFC, link or storage of a resource. The id is computed from the names of the resource and
+// of the resources that contain it, so it stays the same when Heat replaces the server, network or volume.
 func (t tree) idOf(r heat.Resource) string {
 	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte(t.instance+"/"+strings.Join(r.Path, "/"))).String()
 	if alias := t.aliases[id]; alias != "" {
@@ -109,7 +110,7 @@ func (t tree) idOf(r heat.Resource) string {
 	return id
 }
 
-// sibling returns the resource of that name beside another one.
+// sibling returns the resource with the given name in the stack of r, or nil.
 func (t tree) sibling(r heat.Resource, name string) *heat.Resource {
 	for i := range t.list {
 		if t.list[i].StackID == r.StackID && t.list[i].Name == name {
@@ -119,7 +120,7 @@ func (t tree) sibling(r heat.Resource, name string) *heat.Resource {
 	return nil
 }
 
-// aliasKey begins the keys under which the ids of VNFCs are kept that have come over from an earlier stack.
+// aliasKey is the prefix of the state keys of VNFC ids that were taken over from an earlier stack.
 const aliasKey = "openstack/vnfc/"
 
 // aliases reads the ids that adopt has written.

@@ -6,18 +6,18 @@ import (
 	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
 )
 
-// change is a difference between the stack and what an operation wants of it.
+// change describes an update of the stack by an operation.
 type change struct {
-	// pending returns what is still to be done, nil when the stack is already so. It is asked before and after
-	// the update.
+	// pending returns an error that names the remaining differences, or nil if the stack has the wanted state. update
+	// calls it before and after it updates the stack.
 	pending func(tree) error
-	// prepare marks resources before the update; it may be nil.
+	// prepare marks resources before the update. It may be nil.
 	prepare func(context.Context, tree) error
 }
 
-// update brings the stack to what the operation wants of it: it waits until the stack is at rest, and unless
-// it is complete and nothing is pending, sends its definition and waits again. So it finishes what an earlier
-// process began, and does nothing twice.
+// update brings the stack into the state that the operation wants. It waits until Heat does not change the stack. If the
+// stack is not complete, or differences are pending, it sends the definition and waits until Heat has finished. After a
+// crash update waits for the update that the earlier process has sent, and repeats it only if it was not enough.
 func (w *work) update(ctx context.Context, c change) error {
 	s, err := w.atRest(ctx)
 	if err != nil {
@@ -48,11 +48,11 @@ func (w *work) update(ctx context.Context, c change) error {
 	return c.pending(resources)
 }
 
-// apply sends a definition and waits until the stack has become that. When the answer to the request is lost,
-// it looks whether Heat is at work before it repeats it.
+// apply sends a definition and waits until Heat has updated the stack. If the answer to the request is lost, apply waits
+// until Heat does not change the stack before it repeats the request.
 func (w *work) apply(ctx context.Context, s *heat.Stack, def heat.Definition) (*heat.Stack, error) {
 	return persist(ctx, w.cfg.Poll, func() (*heat.Stack, error) {
-		s.Tags = append(s.Tags, w.tags()...) // Heat gets each tag once
+		s.Tags = append(s.Tags, w.tags()...) // heat.Client removes duplicates
 		now, err := w.heat.Apply(ctx, s, def, w.tell(ctx))
 		if err != nil && (heat.Busy(err) || heat.Passing(err)) {
 			if rested, restErr := w.atRest(ctx); restErr == nil {

@@ -7,26 +7,29 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Definition is what a stack is made from, or updated to.
+// Definition is the template and the parameters with which the driver creates or updates a stack.
 type Definition struct {
 	Template   *hot.Template
-	Parameters map[string]any // of the template, by name: "nfv" and the package's own
+	Parameters map[string]any // values of the template's parameters by name: "nfv", and parameters that the package declares
 }
 
-// UserDataRequest is what a UserData function is given.
+// UserDataRequest is the argument of a UserData function: an operation, and the stack for which the function computes the
+// template and the parameters.
 type UserDataRequest struct {
+	// Op is the operation with its request, package, flavour, grant and VNFCs. The function must not change it.
 	Op *vnflcm.Operation
-	// Template is the base HOT of the flavour: a copy, the function may change it.
+	// Template is a copy of the base HOT of the flavour. The function may change it.
 	Template *hot.Template
-	// Current are the parameters that the stack has; nil when it is made.
+	// Current holds the current values of the stack's parameters by name. It is nil if the stack is to be created.
+	// Parameters that the template hides are missing: Heat does not show them.
 	Current map[string]any
-	// Images are the ids in Glance of the images that were uploaded from the package, by the VDU or storage. While a request is only
-	// being checked, images that will be uploaded are missing.
+	// Images holds the Glance ids of the images that the driver has uploaded from the package, by the name of the VDU or
+	// storage. While the Manager only checks a request, images that are still to be uploaded are missing.
 	Images map[string]string
 }
 
-// UserData computes what the stack of a VNF is made from: what the UserData classes of Tacker packages do in
-// Python. It is called for every operation that makes or changes the stack, also while the request is only
-// being checked, and again after a crash: it touches nothing and answers the same each time. Its faults are
-// *vnflcm.ParamError, joined.
+// UserData computes the template and the parameters of a VNF's stack. UserData classes in Tacker packages do the same in
+// Python. The driver calls the function for every operation that creates or updates the stack: when the Manager checks the
+// request, when the operation runs, and again after a crash. The function must have no side effects and must return the
+// same result each time. It reports faults of the request as *vnflcm.ParamError, several of them with errors.Join.
 type UserData func(ctx context.Context, req UserDataRequest) (Definition, error)

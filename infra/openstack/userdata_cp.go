@@ -11,14 +11,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// connection is what a request says of one external connection point: the link and its configuration.
+// connection is the part of a request about one external connection point: its link and its configuration.
 type connection struct {
 	path   string
 	link   vnflcm.ExtVirtualLinkData
 	config []vnflcm.VnfExtCpConfig
 }
 
-// connection finds a connection point among the links that hold.
+// connection finds a connection point in the external links that the operation uses, or returns nil.
 func (f *filler) connection(cpd string) *connection {
 	for i, link := range f.op.Connectivity {
 		for j, cp := range link.ExtCps {
@@ -30,7 +30,7 @@ func (f *filler) connection(cpd string) *connection {
 	return nil
 }
 
-// cpValue is a leaf below nfv.CP.
+// cpValue returns the value of a leaf below nfv.CP.
 func (f *filler) cpValue(path []string) (any, bool) {
 	name, index := f.baseName(path[2])
 	c := f.connection(name)
@@ -66,8 +66,8 @@ type address struct{ ip, subnet string }
 
 type addresses []address
 
-// fixedIPs lists the fixed addresses and subnets of a connection point. Where several addresses of one entry
-// stand for several VNFCs, the VNFC takes that at its place.
+// fixedIPs lists the fixed addresses and subnets of a connection point. If one entry has several addresses, one for each
+// VNFC, fixedIPs takes the address at the index place.
 func fixedIPs(config []vnflcm.VnfExtCpConfig, place int) addresses {
 	var out addresses
 	for _, c := range config {
@@ -89,8 +89,8 @@ func fixedIPs(config []vnflcm.VnfExtCpConfig, place int) addresses {
 	return out
 }
 
-// leaf is one value of one entry. What the request does not say is not null: Heat makes an empty text of that,
-// which is no address and no subnet.
+// leaf returns one value of one entry. For a value that the request does not give it returns false instead of null: Heat
+// converts null to an empty string, which is neither an address nor a subnet.
 func (a addresses) leaf(place, of string) (any, bool) {
 	i, err := strconv.Atoi(place)
 	if err != nil {
@@ -129,7 +129,7 @@ func macOf(config []vnflcm.VnfExtCpConfig) (any, bool) {
 	return nil, false
 }
 
-// portOf is the port from outside that the connection point uses.
+// portOf returns the existing port (extLinkPorts) that the connection point uses.
 func portOf(link vnflcm.ExtVirtualLinkData, config []vnflcm.VnfExtCpConfig) (any, bool) {
 	for _, c := range config {
 		for _, p := range link.ExtLinkPorts {
@@ -141,7 +141,7 @@ func portOf(link vnflcm.ExtVirtualLinkData, config []vnflcm.VnfExtCpConfig) (any
 	return nil, false
 }
 
-// checkConnections finds faults in what the requests say of external links.
+// checkConnections reports faults of the external links in requests.
 func (f *filler) checkConnections() {
 	for i, link := range f.op.Connectivity {
 		path := fmt.Sprintf("extVirtualLinks[%d]", i)
@@ -184,7 +184,7 @@ func (f *filler) vduOfCP(cpd string) string {
 	return ""
 }
 
-// checkProtocol checks the syntax of addresses, and reports whether one is fixed.
+// checkProtocol checks the syntax of addresses. fixed says whether there is a fixed IP or MAC address.
 func (f *filler) checkProtocol(path string, data *vnflcm.IPOverEthernetAddressData) (fixed bool) {
 	if data == nil {
 		return false

@@ -13,22 +13,23 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// nfv is the parameter of a base HOT that user data fills: what the template takes from it tells what the VNF
-// needs to know.
+// nfv is the parameter of a base HOT that user data fills. The get_param expressions of the template show which values
+// the VNF needs.
 const nfv = "nfv"
 
-// DefaultUserData fills the parameter nfv with what the template takes from it: names of flavors, images,
-// zones and capacities of VDUs, networks, addresses and ports of connection points. Values come from the grant,
-// from the request, from the stack as it is, or from the VNFD, in this order; additionalParams.nfv is laid over
-// them (RFC 7396). Other parameters of the template are taken from additionalParams by their names. What
-// nobody knows is a fault that names the line of the template.
+// DefaultUserData fills the parameter nfv with the values that the template reads from it: flavor, image, zone and
+// capacity of each VDU, and network, addresses and port of each connection point. It takes each value from the first of
+// these sources that has it: the grant, the request, the current stack, the VNFD. Then it applies additionalParams.nfv of
+// the request and of the grant as JSON merge patches (RFC 7396). Other parameters of the template get the value that
+// additionalParams has under the same name or, if a group reads its size from the parameter, the number of VNFCs. If a
+// value has no source, DefaultUserData returns a *vnflcm.ParamError that names the line of the template.
 func DefaultUserData(_ context.Context, req UserDataRequest) (Definition, error) {
 	return define(req, false)
 }
 
-// StandardUserData is DefaultUserData for packages whose VNFCs are separate resources rather than
-// members of groups: the resource of the base HOT that is named as a VDU is repeated as VDU-0, VDU-1 and so on.
-// Both have the names of the classes of Tacker's version 2 API.
+// StandardUserData does what DefaultUserData does, for packages whose VNFCs are separate resources instead of members of
+// groups. It replaces the resource of the base HOT that has the name of a VDU by one copy per VNFC, named VDU-0, VDU-1
+// and so on (hot.Template.Individual). Both functions have the names of the classes of Tacker's version 2 API.
 func StandardUserData(_ context.Context, req UserDataRequest) (Definition, error) {
 	return define(req, true)
 }
@@ -52,9 +53,9 @@ func define(req UserDataRequest, individual bool) (Definition, error) {
 type filler struct {
 	op         *vnflcm.Operation
 	template   *hot.Template
-	groups     []hot.Group // as the package has them
+	groups     []hot.Group // as in the package, before changes
 	individual bool
-	current    map[string]any // nfv as the stack has it; nil when it is made
+	current    map[string]any // nfv of the current stack; nil if the stack is to be created
 	images     map[string]string
 	capacity   map[string]int // by VDU
 	faults     []error
@@ -64,7 +65,7 @@ func (f *filler) fault(path, value, format string, args ...any) {
 	f.faults = append(f.faults, &vnflcm.ParamError{Path: path, Value: value, Reason: fmt.Sprintf(format, args...)})
 }
 
-// fill makes the value of nfv.
+// fill computes the value of nfv.
 func (f *filler) fill() map[string]any {
 	over := f.given()
 	out := map[string]any{}
@@ -90,7 +91,7 @@ func (f *filler) fill() map[string]any {
 	return out
 }
 
-// given is what the request and the grant lay over nfv.
+// given returns the values for nfv in additionalParams of the request and of the grant; the grant takes precedence.
 func (f *filler) given() map[string]any {
 	out := map[string]any{}
 	var params, granted struct {
@@ -111,7 +112,8 @@ func (f *filler) decode(p vnflcm.Params, into any) {
 	}
 }
 
-// value finds what a leaf of nfv is. known is false when the stack's present value stays, or nobody knows it.
+// value returns the value of a leaf of nfv. known is false if the current value of the stack stays, or if no source has a
+// value.
 func (f *filler) value(ref hot.Reference) (value any, known bool) {
 	path := ref.Path
 	switch {
@@ -137,7 +139,7 @@ func (f *filler) linkValue(name string) (any, bool) {
 	return nil, false
 }
 
-// remedy says how a leaf that nobody knows can be given.
+// remedy says how the client can give a leaf of nfv that no source has.
 func (f *filler) remedy(path []string) string {
 	if len(path) > 3 && path[1] == "CP" {
 		return "name the connection point " + path[2] + " in extVirtualLinks, with the address, subnet, port or MAC address that the template asks for, or give the value itself"
@@ -145,8 +147,8 @@ func (f *filler) remedy(path []string) string {
 	return "give it there, or register user data of your own (Config.UserData) that computes it"
 }
 
-// dropMoved takes what the stack has for connection points that move out of nfv: subnets and addresses are those
-// of the former network.
+// dropMoved removes the current values of connection points that the operation connects to another network. Subnets and
+// addresses of the former network are not valid in the new one.
 func (f *filler) dropMoved(out map[string]any) {
 	if f.op.ChangeExtConn == nil {
 		return
@@ -163,7 +165,7 @@ func (f *filler) dropMoved(out map[string]any) {
 	}
 }
 
-// dropGone takes what belongs to VNFCs that are no more out of nfv.
+// dropGone removes the values of VNFCs that the template does not have any more.
 func (f *filler) dropGone(out map[string]any) {
 	wanted := map[string]bool{}
 	for _, ref := range f.template.References(nfv) {
@@ -181,7 +183,7 @@ func (f *filler) dropGone(out map[string]any) {
 	}
 }
 
-// ownParameters fills the parameters that the package itself declares.
+// ownParameters fills the parameters of the template other than nfv.
 func (f *filler) ownParameters(current, out map[string]any) {
 	var given map[string]any
 	if err := json.Unmarshal(f.op.Params.Reveal(), &given); err != nil {
@@ -192,7 +194,7 @@ func (f *filler) ownParameters(current, out map[string]any) {
 		_, has := current[p.Name]
 		sized := slices.IndexFunc(f.groups, func(g hot.Group) bool { return len(g.Parameter) == 1 && g.Parameter[0] == p.Name })
 		switch {
-		case p.Name == nfv, p.Name == hot.HostKeys: // the driver fills the latter
+		case p.Name == nfv, p.Name == hot.HostKeys: // fill and fillHostKeys compute these two
 		case sized >= 0 && f.sizeOf(f.groups[sized]) >= 0:
 			out[p.Name] = f.sizeOf(f.groups[sized])
 		case there:
@@ -208,7 +210,7 @@ func object(v any) map[string]any {
 	return m
 }
 
-// merge lays a JSON merge patch over a tree (RFC 7396). What it takes over is copied.
+// merge applies a JSON merge patch (RFC 7396) to into. It copies the objects of the patch.
 func merge(into, patch map[string]any) {
 	for key, value := range patch {
 		sub, isObject := value.(map[string]any)
@@ -251,10 +253,10 @@ func lookUp(v any, path []string) (any, bool) {
 	return v, true
 }
 
-// maxPlace is how long a list in nfv may become because the template names a place in it.
+// maxPlace bounds the index of a list element that put creates.
 const maxPlace = 1000
 
-// put writes a value at a path, making objects and, for numbers, lists on the way.
+// put writes a value at a path. It creates the missing objects and, for numbers in the path, lists.
 func put(in map[string]any, path []string, value any) {
 	in[path[0]] = placed(in[path[0]], path[1:], value)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// hotOf is a base HOT of one resource VDU1 with these properties.
+// hotOf returns a base HOT with one resource VDU1 that has the properties.
 func hotOf(t *testing.T, properties string) *hot.Template {
 	t.Helper()
 	template, err := hot.Load(fstest.MapFS{
@@ -35,7 +35,7 @@ func connection(network string, addresses ...vnflcm.IPAddressData) []vnflcm.ExtV
 	return []vnflcm.ExtVirtualLinkData{l}
 }
 
-// df is a flavour with one VDU, of which there are some.
+// df returns a flavour with one VDU that has n VNFCs.
 func df(n int) *tosca.Flavour {
 	return &tosca.Flavour{ID: "df", VDUs: []tosca.VDU{{ID: "VDU1", Initial: n, Image: &tosca.SoftwareImage{Name: "cirros"},
 		Compute: tosca.Compute{FlavourName: "m1.tiny", VirtualCPUs: 2, Memory: 512 << 20, LocalStorage: []int64{3 << 30}}}},

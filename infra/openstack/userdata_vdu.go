@@ -10,8 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// capacities sets the numbers of members that templates say themselves, repeats individual resources, and
-// finds what the template cannot make.
+// capacities sets the size of groups whose size is a number in the template, makes the copies of individual resources,
+// and reports VDUs for which the template cannot create the wanted number of VNFCs.
 func (f *filler) capacities() {
 	f.capacity = f.wanted()
 	for _, g := range f.groups {
@@ -27,7 +27,7 @@ func (f *filler) capacities() {
 	}
 }
 
-// wanted is how many VNFCs of each VDU there shall be.
+// wanted returns the number of VNFCs that each VDU has after the operation.
 func (f *filler) wanted() map[string]int {
 	scaled := f.op.Kind == vnflcm.OpInstantiate || f.op.Kind == vnflcm.OpScale
 	if !scaled && len(f.op.VNFCs) > 0 {
@@ -44,7 +44,7 @@ func (f *filler) wanted() map[string]int {
 	return out
 }
 
-// sizeOf is how many members a group shall have, -1 when it has none of a VDU's servers.
+// sizeOf returns the number of members that a group has after the operation, or -1 if none of its servers belongs to a VDU.
 func (f *filler) sizeOf(g hot.Group) int {
 	size := -1
 	for _, server := range g.Servers {
@@ -61,7 +61,7 @@ func (f *filler) sizeOf(g hot.Group) int {
 	return size
 }
 
-// group is the group that takes its number of members from a path of nfv.
+// group returns the group that reads its size from a path of nfv, or nil.
 func (f *filler) group(path []string) *hot.Group {
 	if i := slices.IndexFunc(f.groups, func(g hot.Group) bool { return slices.Equal(g.Parameter, path) }); i >= 0 {
 		return &f.groups[i]
@@ -74,7 +74,8 @@ func (f *filler) groupSize(path []string) (any, bool) {
 	return size, size >= 0
 }
 
-// checkPlace makes sure that the template can make as many VNFCs of a VDU as are wanted.
+// checkPlace reports a fault if the template cannot create the wanted number of VNFCs of a VDU. It also makes the copies
+// of an individual resource.
 func (f *filler) checkPlace(vdu string) {
 	if f.template.GroupOf(vdu) != nil {
 		return
@@ -97,7 +98,7 @@ func (f *filler) checkPlace(vdu string) {
 	}
 }
 
-// indices are those of the individual VNFCs of a VDU when the operation has succeeded.
+// indices returns the indices that the individual VNFCs of a VDU have after the operation.
 func (f *filler) indices(vdu string) []int {
 	var out []int
 	add := func(list []vnflcm.VNFC) {
@@ -121,7 +122,8 @@ func (f *filler) indices(vdu string) []int {
 	return out
 }
 
-// indexOf is the index of an individual VNFC: of its resource or, before that is made, of its announced name.
+// indexOf returns the index of an individual VNFC: from its resource or, before the resource exists, from the announced
+// name.
 func indexOf(v vnflcm.VNFC) int {
 	if _, text := cutIndex(v.Name); len(v.Metadata) == 0 && text != "" {
 		return numberOf(text)
@@ -137,8 +139,8 @@ func numberOf(text string) int {
 	return n
 }
 
-// vduValue is a leaf below nfv.VDU: of a VDU or, for images, of a storage. Names carry an index where VNFCs
-// are individual.
+// vduValue returns the value of a leaf below nfv.VDU. The leaf belongs to a VDU or, for images, to a storage. With
+// StandardUserData the name has the index of a VNFC, as in VDU1-0.
 func (f *filler) vduValue(path []string) (any, bool) {
 	name, index := f.baseName(path[2])
 	vdu := f.op.Flavour.VDU(name)
@@ -160,7 +162,7 @@ func (f *filler) vduValue(path []string) (any, bool) {
 	return nil, false
 }
 
-// baseName cuts the index of an individual VNFC off a name, -1 when there is none.
+// baseName splits the name of an individual VNFC into the name of the VDU and the index. index is -1 for other names.
 func (f *filler) baseName(name string) (base string, index int) {
 	if base, text := cutIndex(name); f.individual && text != "" {
 		return base, numberOf(text)
@@ -168,7 +170,7 @@ func (f *filler) baseName(name string) (base string, index int) {
 	return name, -1
 }
 
-// has reports whether the stack has a value there, which an update keeps.
+// has reports whether the current stack has a value at a path of nfv. An update keeps that value.
 func (f *filler) has(path []string) bool {
 	_, has := lookUp(f.current, path[1:])
 	return has
@@ -188,7 +190,7 @@ func (f *filler) flavor(vdu *tosca.VDU, name string, has bool) (any, bool) {
 	return vdu.Compute.FlavourName, true
 }
 
-// image is that of a VDU or of a storage.
+// image returns the image of a VDU or of a storage: from the grant, the uploaded images or the VNFD.
 func (f *filler) image(name string, has bool) (any, bool) {
 	if granted := f.grantedImage(name); granted != "" {
 		return granted, true
@@ -206,7 +208,7 @@ func (f *filler) image(name string, has bool) (any, bool) {
 	return image.Name, true
 }
 
-// grantedImage is the image of the VIM that the grant names for a VDU or a storage, "" if it names none.
+// grantedImage returns the image of the VIM that the grant names for a VDU or a storage, or "".
 func (f *filler) grantedImage(name string) string {
 	if a := f.assets(); a != nil {
 		for _, known := range a.SoftwareImages {
@@ -218,7 +220,7 @@ func (f *filler) grantedImage(name string) string {
 	return ""
 }
 
-// declaredImage is the image that the VNFD has for a VDU or a storage, nil if it has none.
+// declaredImage returns the image that the VNFD has for a VDU or a storage, or nil.
 func (f *filler) declaredImage(name string) *tosca.SoftwareImage {
 	for _, s := range f.op.Flavour.Storages {
 		if s.ID == name {
@@ -238,7 +240,8 @@ func (f *filler) assets() *vnflcm.VimAssets {
 	return f.op.Grant.VimAssets
 }
 
-// zone is what the grant says. Without that it is null, which Heat takes as not given, or stays.
+// zone returns the zone from the grant. Without one a new VNFC gets null, which Heat takes as no zone, and an existing
+// VNFC keeps its value.
 func (f *filler) zone(vdu string, index int) (any, bool) {
 	zones := f.op.GrantedZones(vdu)
 	if index >= 0 {
@@ -252,7 +255,8 @@ func (f *filler) zone(vdu string, index int) (any, bool) {
 	return nil, f.current == nil || index >= 0 && !f.existed(vdu, index)
 }
 
-// zoneOf narrows zones, which are those of the added or replaced VNFCs, to that of one of them.
+// zoneOf returns, as a list of one, the zone of the VNFC with the index. zones holds the zones of the added VNFCs of the
+// VDU, followed by those of its replaced VNFCs.
 func (f *filler) zoneOf(vdu string, index int, zones []string) []string {
 	place := 0
 	for _, v := range slices.Concat(f.op.Change.Added, f.op.Change.Replaced) {
@@ -271,7 +275,8 @@ func (f *filler) existed(vdu string, index int) bool {
 	return slices.ContainsFunc(f.op.VNFCs, func(v vnflcm.VNFC) bool { return v.VDU == vdu && indexOf(v) == index })
 }
 
-// size is a measure of the machine that the VNFD asks for, in the units of Nova's flavors: MiB and GiB.
+// size returns the number of virtual CPUs, the memory or the disk that the VNFD requires, in the units of Nova's flavors:
+// MiB for memory and GiB for disks.
 func size(vdu *tosca.VDU, of string) (any, bool) {
 	if vdu == nil {
 		return nil, false

@@ -12,11 +12,13 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// VIMFromClouds returns the entry of a cloud in clouds.yaml, with what secure.yaml beside it adds, so that
-// programs and examples need no second place for credentials. Default of cloud: the environment variable
-// OS_CLOUD. The file is searched where openstackclient does: OS_CLIENT_CONFIG_FILE alone when that is set, or
-// the working directory, openstack in the user's configuration folder, and /etc/openstack. The vimId is the
-// name of the cloud, the vimType openstack. Profiles and vendors (clouds-public.yaml) are not supported.
+// VIMFromClouds reads a cloud from clouds.yaml, the configuration file of openstackclient, and returns it as the
+// connection info of a VIM. cloud is the name of the cloud; if it is empty, the environment variable OS_CLOUD names it.
+//
+// The file is the one that OS_CLIENT_CONFIG_FILE names. Without that variable it is the first clouds.yaml in the working
+// directory, in the folder openstack of the user's configuration folder, or in /etc/openstack. Values in secure.yaml in
+// the same folder take precedence. The result has the name of the cloud as vimId, and the vimType openstack. Profiles and
+// vendors (clouds-public.yaml) are not supported.
 func VIMFromClouds(cloud string) (vnflcm.VimConnectionInfo, error) {
 	var none vnflcm.VimConnectionInfo
 	cloud = cmp.Or(cloud, os.Getenv("OS_CLOUD"))
@@ -73,7 +75,8 @@ func findClouds() (file string, data []byte, err error) {
 	return "", nil, fmt.Errorf("openstack: no clouds.yaml in %q", places)
 }
 
-// cloudEntry is nil when the file does not have that cloud. Errors of yaml are left out: they quote the file.
+// cloudEntry returns the entry of a cloud, or nil if the file does not have the cloud. It does not show errors of the YAML
+// parser: they quote the file, which has passwords.
 func cloudEntry(file string, data []byte, cloud string) (map[string]any, error) {
 	var document struct {
 		Clouds map[string]map[string]any `yaml:"clouds"`
@@ -95,7 +98,7 @@ func overlay(under, over map[string]any) {
 	}
 }
 
-// cloudVIM keeps the names of clouds.yaml where the driver knows them.
+// cloudVIM converts an entry of clouds.yaml. It keeps the names of attributes that the driver also accepts.
 func cloudVIM(cloud string, entry map[string]any) (vnflcm.VimConnectionInfo, error) {
 	access, _ := entry["auth"].(map[string]any)
 	inter := map[string]any{"endpoint": access["auth_url"]}
@@ -103,7 +106,7 @@ func cloudVIM(cloud string, entry map[string]any) (vnflcm.VimConnectionInfo, err
 	for key, value := range access {
 		switch key {
 		case "auth_url":
-		case "domain_name", "domain_id": // stands for both
+		case "domain_name", "domain_id": // the domain of the user and of the project
 			rest := key[len("domain_"):]
 			for _, of := range []string{"user_domain_", "project_domain_"} {
 				if access[of+rest] == nil {

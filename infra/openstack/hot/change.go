@@ -8,7 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// SetCapacity writes the number of members of a group into the base HOT, in the place of what is there.
+// SetCapacity sets the number of members of a group in the base HOT. It replaces a number or a get_param.
 func (t *Template) SetCapacity(group string, n int) error {
 	r := at(t.root, "resources", group)
 	keys, isGroup := capacityKeys[text(get(r, "type"))]
@@ -21,8 +21,9 @@ func (t *Template) SetCapacity(group string, n int) error {
 	return nil
 }
 
-// UseNetwork takes a network from outside for a virtual link: the network of that name is not made, nor are
-// its subnets, and whatever refers to it gets the id. It reports whether the base HOT has such a network.
+// UseNetwork makes the template use an existing network for a virtual link. It removes the network resource with the name
+// of the virtual link and the subnets of that network, and replaces references to the resource by networkID. It returns
+// false, and changes nothing, if the base HOT has no such network.
 func (t *Template) UseNetwork(virtualLink, networkID string) bool {
 	resources := get(t.root, "resources")
 	if text(at(resources, virtualLink, "type")) != "OS::Neutron::Net" {
@@ -45,7 +46,7 @@ func (t *Template) UseNetwork(virtualLink, networkID string) bool {
 	return true
 }
 
-// replaceResource puts an id in the place of every get_resource of a resource.
+// replaceResource replaces every get_resource of the resource name by id.
 func replaceResource(n *yaml.Node, name, id string) {
 	for i, c := range n.Content {
 		if c.Kind == yaml.MappingNode && len(c.Content) == 2 && c.Content[0].Value == "get_resource" && c.Content[1].Value == name {
@@ -56,7 +57,7 @@ func replaceResource(n *yaml.Node, name, id string) {
 	}
 }
 
-// forget removes what still names removed resources: entries of depends_on, outputs.
+// forget removes entries of depends_on, and outputs, that refer to removed resources.
 func (t *Template) forget(gone []string) {
 	t.eachResource(func(_, r *yaml.Node) {
 		on := get(r, "depends_on")
@@ -79,7 +80,7 @@ func (t *Template) forget(gone []string) {
 	}
 }
 
-// mentions reports whether something is taken from one of the resources.
+// mentions reports whether a get_resource or get_attr below n refers to one of the resources.
 func mentions(n *yaml.Node, resources []string) bool {
 	found := false
 	walk(n, func(key string, value *yaml.Node) {
@@ -93,13 +94,15 @@ func mentions(n *yaml.Node, resources []string) bool {
 	return found
 }
 
-// HostKeys is the parameter of a base HOT that takes the SSH host keys of servers, by VDU: [ssh_host_keys, VDU1].
+// HostKeys is the parameter of a base HOT through which the driver passes SSH host keys to servers. A template reads the
+// keys by the name of the VDU: get_param: [ssh_host_keys, VDU1].
 const HostKeys = "ssh_host_keys"
 
-// Individual makes a resource of its own for each VNFC of a VDU: of the resource that is named as the VDU come
-// VDU-0, VDU-1 and so on, with these indices. Each takes its values from parameters of its own: the third
-// element of its get_param paths gets the index as well, as in [nfv, VDU, VDU1-0, vcImageId]. This is how
-// Tacker's StandardUserData addresses VNFCs one by one. So does the second element of the paths in HostKeys.
+// Individual replaces the resource with the name of a VDU by one copy for each index, so that each VNFC of the VDU has a
+// separate resource and separate parameters. For VDU1 and the indices 0 and 1 the copies are named VDU1-0 and VDU1-1. In
+// the copy VDU1-0 the path [nfv, VDU, VDU1, vcImageId] of a get_param becomes [nfv, VDU, VDU1-0, vcImageId], and
+// [ssh_host_keys, VDU1] becomes [ssh_host_keys, VDU1-0]. Tacker's StandardUserData uses the same names. Individual returns
+// an error if the resource is missing or a group, or if another resource refers to it.
 func (t *Template) Individual(vdu string, indices []int) error {
 	resources := get(t.root, "resources")
 	model := get(resources, vdu)
@@ -133,7 +136,7 @@ func (t *Template) Individual(vdu string, indices []int) error {
 	return nil
 }
 
-// GroupOf returns the group whose members hold a server of that name, nil when none does.
+// GroupOf returns the group whose members contain the server, or nil.
 func (t *Template) GroupOf(server string) *Group {
 	groups := t.Groups()
 	if i := slices.IndexFunc(groups, func(g Group) bool { return slices.Contains(g.Servers, server) }); i >= 0 {
@@ -142,5 +145,5 @@ func (t *Template) GroupOf(server string) *Group {
 	return nil
 }
 
-// String names the template by its file.
+// String returns "HOT" and the path of the file.
 func (t *Template) String() string { return fmt.Sprintf("HOT %s", t.path) }

@@ -10,9 +10,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Differences returns where a stack's template and files are other than t: "resources.worker" of the base HOT,
-// "worker.yaml: resources.server" of a file, or "worker.yaml" if that file is missing or no template. Descriptions, outputs and the
-// numbers of members of groups are not compared, nor are files that t does not refer to.
+// Differences compares t with the template and the files of a stack, and returns the names of the entries that differ or
+// that only one of the two has. "resources.worker" is an entry of the base HOT, "worker.yaml: resources.server" an entry
+// of a nested template. "worker.yaml" alone is a file that the stack does not have, whose content differs, or that is not
+// a template there; "base HOT" alone says that top is not a template. Differences compares parameters, conditions and
+// resources. It ignores descriptions, outputs, the sizes of groups, and files that t does not refer to.
 func (t *Template) Differences(top string, files map[string]string) []string {
 	out := t.differences(t.root, "base HOT", top)
 	for i := range out {
@@ -51,8 +53,8 @@ func (t *Template) differences(mine *yaml.Node, name, text string) []string {
 	return out
 }
 
-// entries returns the values of a section in a form in which equal values are equal whether they were written as YAML or as JSON,
-// without what Differences leaves out.
+// entries returns the values of a section, without descriptions and sizes of groups. Equal values have the same form
+// whether they were written as YAML or as JSON.
 func entries(section *yaml.Node) map[string]any {
 	out, _ := plain(section).(map[string]any)
 	if out == nil {
@@ -87,7 +89,7 @@ func plain(n *yaml.Node) any {
 	return plainScalar(n)
 }
 
-// plainScalar returns a scalar as a text, such as Heat has it, which reads YAML 1.1 without dates.
+// plainScalar returns a scalar as a string, read as Heat reads it: as YAML 1.1, and dates as strings.
 func plainScalar(n *yaml.Node) string {
 	switch strings.ToLower(n.Value) {
 	case "yes", "on":

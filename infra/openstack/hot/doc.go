@@ -1,12 +1,12 @@
 // Package hot reads the Heat templates of a VNF package and changes them.
 //
-// A package describes its machines for OpenStack in a base HOT per deployment flavour, with nested templates
-// beside it:
+// A package describes its servers on OpenStack in a base HOT for each deployment flavour, with nested templates in the
+// folder nested:
 //
 //	BaseHOT/simple/simple_hot_top.yaml
 //	BaseHOT/simple/nested/simple_nested_worker.yaml
 //
-// To see what a stack made from it would ask for:
+// To list the parameters and groups of a template and to prepare a request to Heat:
 //
 //	t, err := hot.Load(pkg, "simple")
 //	for _, r := range t.References("nfv") { … } // [nfv VDU workerNode vcImageId] …
@@ -14,6 +14,6 @@
 //	err = t.SetCapacity("worker_instance", 3)
 //	request := map[string]any{"template": t.Text(), "files": t.Files()}
 //
-// What a template refers to (`type: worker.yaml`, `get_file`) is read from the package and from nowhere else:
-// a path that leads out of it, or a URL, is an error that names the line.
+// Load reads files that a template refers to (`type: worker.yaml`, `get_file`) only from the package. A path that leads
+// out of the package, or a URL, is an error that names the line.
 package hot

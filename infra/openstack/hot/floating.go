@@ -2,8 +2,8 @@ package hot
 
 import "gopkg.in/yaml.v3"
 
-// FloatingIPs returns the floating addresses of the base HOT and of its nested templates that are on a port of the same template: the
-// name of the port's resource by that of the floating address.
+// FloatingIPs returns the floating addresses of the base HOT and of its nested templates that belong to a port of the same
+// template. Keys are the names of the resources of the floating addresses, values are the names of the ports' resources.
 func (t *Template) FloatingIPs() map[string]string {
 	out := map[string]string{}
 	t.floatingIPs(out)

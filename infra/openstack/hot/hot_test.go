@@ -185,7 +185,7 @@ func TestIndividual(t *testing.T) {
 	}
 }
 
-// TestAliases: a change in one place is none in another.
+// TestAliases: changing one copy of an alias does not change the other copies.
 func TestAliases(t *testing.T) {
 	t.Parallel()
 	text := `heat_template_version: 2018-08-31
@@ -250,7 +250,7 @@ func TestFaultyPackages(t *testing.T) {
 	}
 }
 
-// FuzzTemplate: whatever stands in a base HOT, nothing panics, and what is sent to Heat can be parsed.
+// FuzzTemplate: no base HOT causes a panic, and the request to Heat can always be parsed.
 func FuzzTemplate(f *testing.F) {
 	f.Add(base)
 	f.Add(strings.ReplaceAll(base, "resources:", "resources: &r"))
@@ -279,7 +279,7 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// TestDifferences compares the sample with what Heat says of a stack.
+// TestDifferences compares the sample package with the template of a stack as Heat shows it.
 func TestDifferences(t *testing.T) {
 	t.Parallel()
 	template, err := hot.Load(pkg(), "df")
@@ -325,7 +325,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// FuzzDifferences: whatever Heat answers, nothing panics, and a template is no other than itself.
+// FuzzDifferences: no answer of Heat causes a panic, and a template has no differences to itself.
 func FuzzDifferences(f *testing.F) {
 	f.Add(base)
 	f.Add("resources: {a: {type: OS::Heat::ResourceGroup, properties: {count: 1}}, b: {1: yes, no: 2}}")

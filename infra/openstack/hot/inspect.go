@@ -9,19 +9,19 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Reference is a value that a template takes from a parameter.
+// Reference is a get_param expression of a template: a value that the template reads from a parameter.
 type Reference struct {
-	// Path begins with the name of the parameter: nfv, VDU, workerNode, vcImageId. Numbers are places in lists.
+	// Path begins with the name of the parameter: nfv, VDU, workerNode, vcImageId. Numbers are indices of lists.
 	Path []string
 	File string // in the package
 	Line int
 }
 
-// String is the place of the reference, file:line.
+// String returns the position of the reference as file:line.
 func (r Reference) String() string { return fmt.Sprintf("%s:%d", r.File, r.Line) }
 
-// References lists what the base HOT, and nested templates that declare the parameter themselves, take from a
-// parameter, in the order of the text.
+// References lists the values that the base HOT reads from a parameter, in the order of the text, followed by those of
+// nested templates that declare a parameter with the same name.
 func (t *Template) References(parameter string) []Reference {
 	out := t.references(parameter)
 	for _, ref := range t.nested() {
@@ -45,7 +45,7 @@ func (f *file) references(parameter string) []Reference {
 	return out
 }
 
-// paramPath is the path of a get_param; a path that is only known when the stack is made ends there.
+// paramPath returns the path of a get_param. The path ends before the first element that Heat computes.
 func paramPath(n *yaml.Node) []string {
 	if n.Kind == yaml.ScalarNode {
 		return []string{n.Value}
@@ -62,7 +62,7 @@ func paramPath(n *yaml.Node) []string {
 	return out
 }
 
-// nested are the references to nested templates, sorted.
+// nested returns the references to nested templates, sorted.
 func (t *Template) nested() []string {
 	var out []string
 	for ref, f := range t.files {
@@ -74,7 +74,7 @@ func (t *Template) nested() []string {
 	return out
 }
 
-// Parameter is a parameter that the base HOT declares.
+// Parameter is the declaration of a parameter in the base HOT.
 type Parameter struct {
 	Name       string
 	Type       string // string, number, json, comma_delimited_list, boolean
@@ -116,7 +116,7 @@ func (t *Template) Resources() []Resource {
 	return out
 }
 
-// Resource returns the resource of that name, nil when the base HOT has none.
+// Resource returns the resource of the base HOT with the name, or nil.
 func (t *Template) Resource(name string) *Resource {
 	all := t.Resources()
 	if i := slices.IndexFunc(all, func(r Resource) bool { return r.Name == name }); i >= 0 {
@@ -132,29 +132,32 @@ func (f *file) eachResource(visit func(key, resource *yaml.Node)) {
 	}
 }
 
-// The types of groups.
+// The types of groups. Heat creates the members of a group from one resource definition of the template.
 const (
+	// AutoScalingGroup names its members with random names. It removes unhealthy members first, then the oldest.
 	AutoScalingGroup = "OS::Heat::AutoScalingGroup"
-	ResourceGroup    = "OS::Heat::ResourceGroup"
+	// ResourceGroup numbers its members from 0. It removes the members with the highest numbers.
+	ResourceGroup = "OS::Heat::ResourceGroup"
 )
 
 const serverType = "OS::Nova::Server"
 
-// Group is a resource that makes a number of equal members.
+// Group is a resource of the type AutoScalingGroup or ResourceGroup: Heat creates a number of equal members from it.
 type Group struct {
 	Name, Type string
-	// Parameter is the path that the number is taken from; empty when the template says the number itself.
+	// Parameter is the path of the parameter from which the template reads the number of members. It is empty if the
+	// template has no get_param for the number.
 	Parameter []string
-	// Number is what the template says, -1 when it says none or it is computed.
+	// Number is the number of members if the template contains it as a number, -1 otherwise.
 	Number int
-	// Servers are the names of the servers within a member, in nested templates too. A member that is a server
-	// itself has the group's name here.
+	// Servers holds the names of the servers in one member, including servers of nested templates. If the member is a
+	// server, Servers holds the name of the group.
 	Servers []string
 	File    string
 	Line    int
 }
 
-// capacityKeys are the properties that say how many members a group has, and what one is.
+// capacityKeys holds the properties of groups for the number of members and for the definition of a member.
 var capacityKeys = map[string]struct{ number, member string }{
 	AutoScalingGroup: {"desired_capacity", "resource"},
 	ResourceGroup:    {"count", "resource_def"},
@@ -182,7 +185,8 @@ func (t *Template) Groups() []Group {
 	return out
 }
 
-// serversOf are the servers that a resource makes: itself, or those in its template.
+// serversOf returns the names of the servers of a resource: its own name if it is a server, or the servers of its nested
+// template.
 func (t *Template) serversOf(resource *yaml.Node, name string, level int) []string {
 	kind := text(get(resource, "type"))
 	if kind == serverType {
@@ -197,13 +201,13 @@ func (t *Template) serversOf(resource *yaml.Node, name string, level int) []stri
 	return out
 }
 
-// Single is a resource outside of the groups that makes a server: the server itself, or a nested template.
+// Single is a resource outside of groups that creates servers: a server, or a nested template with servers.
 type Single struct {
 	Resource
-	Servers []string // within it
+	Servers []string // names of the servers
 }
 
-// Singles lists the resources outside of groups that make servers.
+// Singles lists the resources of the base HOT outside of groups that create servers.
 func (t *Template) Singles() []Single {
 	var out []Single
 	t.eachResource(func(key, r *yaml.Node) {

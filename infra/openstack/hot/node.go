@@ -6,7 +6,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// get returns the value of a key of a mapping, nil when there is none.
+// get returns the value of a key of a mapping, or nil.
 func get(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -19,7 +19,7 @@ func get(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// at follows keys through mappings.
+// at follows keys through nested mappings and returns the value of the last key, or nil.
 func at(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		n = get(n, key)
@@ -27,7 +27,7 @@ func at(n *yaml.Node, keys ...string) *yaml.Node {
 	return n
 }
 
-// set gives a key of a mapping a value.
+// set sets the value of a key of a mapping. It adds the key if necessary.
 func set(n *yaml.Node, key string, value *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
@@ -38,7 +38,7 @@ func set(n *yaml.Node, key string, value *yaml.Node) {
 	n.Content = append(n.Content, scalar(key), value)
 }
 
-// remove takes a key out of a mapping.
+// remove deletes a key from a mapping.
 func remove(n *yaml.Node, key string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
@@ -48,7 +48,7 @@ func remove(n *yaml.Node, key string) {
 	}
 }
 
-// walk visits the entries of all mappings beneath a node, the outer ones first.
+// walk calls visit for the entries of all mappings below a node, the outer mappings first.
 func walk(n *yaml.Node, visit func(key string, value *yaml.Node)) {
 	if n == nil {
 		return
@@ -87,7 +87,7 @@ func clone(n *yaml.Node) *yaml.Node {
 	return &out
 }
 
-// text is the value of a scalar, empty for anything else.
+// text returns the value of a scalar, or "" for other nodes.
 func text(n *yaml.Node) string {
 	if n == nil || n.Kind != yaml.ScalarNode {
 		return ""

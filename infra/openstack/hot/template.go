@@ -13,11 +13,10 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Template is a base HOT with the files that it refers to.
+// Template is a base HOT with all files that it and its nested templates refer to.
 type Template struct {
 	file
-	// files are what the template and the nested ones refer to, by the text of the reference: so Heat looks
-	// them up.
+	// files holds these files by the text of the reference: Heat uses the same key.
 	files map[string]*file
 	fsys  fs.FS
 }
@@ -26,14 +25,15 @@ type Template struct {
 type file struct {
 	path    string
 	text    []byte
-	root    *yaml.Node // nil for what get_file names
+	root    *yaml.Node // nil for files that only get_file names
 	changed bool
 }
 
-// ErrTemplate is wrapped by the errors about what a package has for templates.
+// ErrTemplate is wrapped by all errors about the templates of a package: a template that is missing, cannot be read or
+// parsed, or cannot be changed as an operation needs.
 var ErrTemplate = errors.New("heat template")
 
-// Limits of what a package may hold. Heat takes no template of more than 512 KiB (max_template_size).
+// Limits of the templates of a package. Heat refuses a template of more than 512 KiB (max_template_size).
 const (
 	maxFile  = 512 << 10
 	maxFiles = 100
@@ -41,7 +41,7 @@ const (
 	maxDepth = 100
 )
 
-// fault is an error at a place of a file.
+// fault returns an error that names the file and the line of n.
 func (f *file) fault(n *yaml.Node, format string, args ...any) error {
 	at := f.path
 	if n != nil && n.Line > 0 {
@@ -50,8 +50,9 @@ func (f *file) fault(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%w %s: %s", ErrTemplate, at, fmt.Sprintf(format, args...))
 }
 
-// Load reads the base HOT of a deployment flavour: the one template in BaseHOT/<flavour> or, in packages that
-// have no such folder, in BaseHOT. Errors wrap ErrTemplate and name file and line.
+// Load reads the base HOT of a deployment flavour and the files that it refers to. The base HOT is the only file with the
+// extension .yaml, .yml or .hot in BaseHOT/<flavour> or, if that folder has none, in BaseHOT. Errors wrap ErrTemplate and
+// name file and line.
 func Load(pkg fs.FS, flavour string) (*Template, error) {
 	name, err := baseOf(pkg, flavour)
 	if err != nil {
@@ -95,7 +96,7 @@ func baseOf(pkg fs.FS, flavour string) (string, error) {
 	return "", fmt.Errorf("%w: the package has none for flavour %s: one .yaml file in BaseHOT/%s is wanted", ErrTemplate, flavour, flavour)
 }
 
-// read reads a file of the package, up to the limit.
+// read reads a file of the package. It refuses files larger than maxFile.
 func (t *Template) read(name string) (*file, error) {
 	out := &file{path: name}
 	f, err := t.fsys.Open(name)
@@ -113,7 +114,7 @@ func (t *Template) read(name string) (*file, error) {
 	return out, nil
 }
 
-// parse makes the tree of a template: one mapping, without aliases, of bounded size.
+// parse parses a template into f.root: one mapping, without aliases, of bounded size.
 func (t *Template) parse(f *file) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(f.text, &doc); err != nil {
@@ -137,8 +138,7 @@ func (t *Template) parse(f *file) error {
 	return nil
 }
 
-// flat copies a tree with what its aliases mean in their places, so that a change in one place is none in
-// another.
+// flat copies a tree and replaces each alias by a copy of its target. Then a change of one copy does not change another.
 func (f *file) flat(n *yaml.Node, nodes *int, level int) (*yaml.Node, error) {
 	if *nodes++; *nodes > maxNodes || level > maxDepth {
 		return nil, f.fault(n, "is too large or nested too deeply")
@@ -162,8 +162,8 @@ func (f *file) flat(n *yaml.Node, nodes *int, level int) (*yaml.Node, error) {
 	return &out, nil
 }
 
-// keys refuses a mapping whose keys are no texts, or that says something twice: which one counts is anybody's
-// guess.
+// keys refuses a mapping with a key that is not a string, or with the same key twice: YAML does not define which of the
+// two values counts.
 func (f *file) keys(n *yaml.Node) error {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -179,7 +179,7 @@ func (f *file) keys(n *yaml.Node) error {
 	return nil
 }
 
-// resolve reads what a template refers to. above are the templates that led here.
+// resolve reads the files that a template refers to. above holds the templates that include f, the base HOT first.
 func (t *Template) resolve(f *file, above []string) error {
 	above = append(above, f.path)
 	if len(above) > 10 {
@@ -232,7 +232,8 @@ func (t *Template) include(from *file, ref *yaml.Node, nested bool, above []stri
 	return t.resolve(f, slices.Clone(above))
 }
 
-// find resolves a reference: relative to the file that refers, or in the folders of nested templates.
+// find returns the path of a referenced file in the package. It looks in the folder of from, in the folder nested beside
+// the base HOT, and in the folder of the base HOT.
 func (t *Template) find(from *file, ref *yaml.Node) (string, error) {
 	if strings.Contains(ref.Value, "://") || path.IsAbs(ref.Value) || strings.Contains(ref.Value, "\\") || strings.HasPrefix(ref.Value, "file:") {
 		return "", from.fault(ref, "%q is no path within the package", ref.Value)
@@ -250,15 +251,15 @@ func (t *Template) find(from *file, ref *yaml.Node) (string, error) {
 	return "", from.fault(ref, "%q is not in the package, neither beside this file nor in %s", ref.Value, path.Join(base, "nested"))
 }
 
-// isNested reports whether Heat takes a resource type for a template.
+// isNested reports whether Heat takes a resource type as the name of a nested template.
 func isNested(kind string) bool {
 	return strings.HasSuffix(kind, ".yaml") || strings.HasSuffix(kind, ".template")
 }
 
-// Text is the base HOT as it is sent to Heat.
+// Text returns the base HOT for a request to Heat.
 func (t *Template) Text() string { return t.render() }
 
-// Files are the other files, by the text that templates refer to them with.
+// Files returns the other files for a request to Heat. Keys are the texts with which templates refer to the files.
 func (t *Template) Files() map[string]string {
 	out := map[string]string{}
 	for ref, f := range t.files {
@@ -267,7 +268,7 @@ func (t *Template) Files() map[string]string {
 	return out
 }
 
-// render gives the text: the original bytes unless something was changed.
+// render returns the text of the file. A file that was not changed keeps its original bytes.
 func (f *file) render() string {
 	if !f.changed {
 		return string(f.text)

@@ -146,7 +146,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// Fifty requests meet an expired token at once: one logs in, all succeed.
+// TestExpiry sends fifty requests at the same time with an expired token: one of them logs in, and all succeed.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	cloud := newCloud(t, httptest.NewServer)
@@ -253,7 +253,7 @@ func TestFaults(t *testing.T) {
 			if text := fmt.Sprintf("%v %+v", err, err); strings.Contains(text, canary) {
 				t.Errorf("a secret is shown: %s", text)
 			}
-			// A failure is not kept.
+			// A failure is not cached.
 			cloud.heal()
 			if _, err := cache.Clients(ctx, vim(t, cloud.URL, nil, nil)); err != nil {
 				t.Error(err)
@@ -262,7 +262,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestRegions: a VIM that names no region is of the only one that there is.
+// TestRegions: a VIM that names no region uses the only region of the catalog.
 func TestRegions(t *testing.T) {
 	t.Parallel()
 	cloud := newCloud(t, httptest.NewServer)
@@ -323,7 +323,7 @@ func TestRequire(t *testing.T) {
 	}
 }
 
-// The identity is the key: other credentials log in anew, and only so many are kept.
+// TestCache: the identity is the key of the cache. Other credentials log in again, and the number of entries is bounded.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	cloud := newCloud(t, httptest.NewServer)
@@ -341,7 +341,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// The end of one caller's context does not fail those who wait for the same clients.
+// TestAbandonedLogin: the end of one caller's context does not fail other callers that wait for the same clients.
 func TestAbandonedLogin(t *testing.T) {
 	t.Parallel()
 	cloud := newCloud(t, httptest.NewServer)
@@ -384,7 +384,7 @@ func list(ctx context.Context, c *access.Clients) error {
 	return err
 }
 
-// TestHugeAnswers: answers are bounded, and what an error shows of them.
+// TestHugeAnswers: the size of answers is bounded, and so is the part of an answer that an error shows.
 func TestHugeAnswers(t *testing.T) {
 	t.Parallel()
 	filler := strings.Repeat("x", 1<<16)

@@ -16,35 +16,35 @@ import (
 
 // Config of a Cache.
 type Config struct {
-	// Transport replaces the one that is made from the attributes of each VIM; certificates are then its
-	// business. Default: none.
+	// Transport replaces the transport that the cache creates from the attributes of each VIM. TLS settings of the VIM do
+	// not apply to this transport. Default: none.
 	Transport http.RoundTripper
-	// UserAgent is put before gophercloud's own.
+	// UserAgent is put before gophercloud's user agent.
 	UserAgent string
-	// ResponseTimeout is how long a server may take until its answer begins; the whole answer may take twice
-	// that. Default 90 s: Heat waits up to 60 s for its engine.
+	// ResponseTimeout is how long a server may take until its answer begins. The whole answer may take twice as long.
+	// Default 90 s: Heat waits up to 60 s for its engine.
 	ResponseTimeout time.Duration
-	// NovaMicroversion is the highest that may be used. Default 2.90 (OpenStack Xena).
+	// NovaMicroversion is the highest microversion of Nova that may be used. Default 2.90 (OpenStack Xena).
 	NovaMicroversion string
-	// Identities is how many are kept, the least recently used leave. Default 64.
+	// Identities is how many identities the cache holds. It evicts the least recently used one. Default 64.
 	Identities int
 }
 
-// Cache makes Clients once per identity and keeps them. It is safe for concurrent use.
+// Cache creates Clients once per identity and keeps them. It is safe for concurrent use.
 type Cache struct {
 	config Config
-	key    [32]byte // of the hash by which identities are known: secrets are no keys
+	key    [32]byte // key of the HMAC of identities. The map has HMACs as keys, because an identity contains secrets
 	mu     sync.Mutex
 	made   map[[32]byte]*entry
 	clock  uint64
 }
 
-// entry is written by the one who made it until done is closed.
+// entry holds the clients of one identity. Only the goroutine that has created the entry writes it, until done is closed.
 type entry struct {
 	done    chan struct{}
 	clients *Clients
 	err     error
-	// abandoned: the context of the maker ended, which says nothing of the VIM.
+	// abandoned says that the context of that goroutine has ended: err says nothing about the VIM.
 	abandoned bool
 	used      uint64
 }
@@ -59,8 +59,8 @@ func New(config Config) *Cache {
 	return c
 }
 
-// Clients returns the clients of the VIM's identity, after logging in where that has not been done. It fails
-// with the faults of Validate, ErrAuth, ErrUnreachable, ErrEndpoint or ErrMicroversion; a failure is not kept.
+// Clients returns the clients of the VIM's identity. It logs in if the cache has no clients of the identity. It fails with
+// the faults of Validate, ErrAuth, ErrUnreachable, ErrEndpoint or ErrMicroversion. A failure is not cached.
 func (c *Cache) Clients(ctx context.Context, vim vnflcm.VimConnectionInfo) (*Clients, error) {
 	id, _, err := read(vim)
 	if err != nil {
@@ -98,13 +98,13 @@ func (c *Cache) Close() {
 		case <-e.done:
 			delete(c.made, key)
 			e.close()
-		default: // being made: its maker closes nothing that is in use
+		default: // another goroutine still logs in and will use the clients
 		}
 	}
 }
 
 func (c *Cache) keyOf(id identity) (key [32]byte, err error) {
-	text, err := json.Marshal(id) //nolint:gosec // it goes into the hash and nowhere else
+	text, err := json.Marshal(id) //nolint:gosec // the text is only hashed
 	if err != nil {
 		return key, err
 	}
@@ -114,7 +114,7 @@ func (c *Cache) keyOf(id identity) (key [32]byte, err error) {
 	return key, nil
 }
 
-// entry returns that of the key; mine when the caller has to fill it.
+// entry returns the entry of the key. mine says that the entry is new and that the caller must fill it.
 func (c *Cache) entry(key [32]byte) (e *entry, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,7 +129,8 @@ func (c *Cache) entry(key [32]byte) (e *entry, mine bool) {
 	return e, !ok
 }
 
-// evict makes room for one. Who uses the clients of an evicted identity goes on with them.
+// evict removes the least recently used entries until one more fits. Operations that use the clients of an evicted entry
+// can continue to use them.
 func (c *Cache) evict() {
 	for len(c.made) >= c.config.Identities {
 		var oldest [32]byte

@@ -7,7 +7,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/vimattributes"
 )
 
-// certificates are one text or a list of texts.
+// certificates returns the certificates of a section as PEM. The attribute is a string or a list of strings.
 func certificates(s *vimattributes.Section) string {
 	var all []string
 	for _, name := range []string{"trustedCertificates", "ssl_ca_cert", "caCert"} {
@@ -28,7 +28,7 @@ func certificates(s *vimattributes.Section) string {
 	return strings.Join(all, "\n")
 }
 
-// certificatesPEM takes PEM, and PEM that is once more in base64 as SOL003's certificates are.
+// certificatesPEM returns PEM. It accepts PEM, and PEM in base64 as in SOL003.
 func certificatesPEM(text string) string {
 	if !strings.Contains(text, "-----BEGIN") {
 		if plain, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); err == nil {

@@ -17,15 +17,15 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
 
-// Clients talk to the services of one VIM as one identity. They are shared: do not change them; a request
-// for another microversion is made with a copy of Nova.
+// Clients holds the clients of the services of one VIM for one identity. Operations share it: do not change it. For a
+// request with another microversion use a copy of Nova.
 type Clients struct {
 	Heat, Nova, Neutron *gophercloud.ServiceClient
-	// NovaMicroversion is what Nova is asked by: the highest it has, up to the one in Config.
+	// NovaMicroversion is the microversion of requests to Nova: the highest that Nova supports, up to the one in Config.
 	NovaMicroversion string
-	// Project is the id of the project that the credentials are for.
+	// Project is the id of the project of the credentials.
 	Project string
-	// Insecure tells that certificates or their names are not verified, for a warning.
+	// Insecure says that certificates, or the names in them, are not verified. The driver logs a warning.
 	Insecure bool
 
 	id       identity
@@ -35,8 +35,8 @@ type Clients struct {
 	noGlance error
 }
 
-// Glance returns the client of the image service. Only VNFs whose images are uploaded need the service: a catalog without it is
-// reported here, not by Cache.Clients.
+// Glance returns the client of the image service, or ErrEndpoint if the service catalog has none. Cache.Clients does not
+// report this error, because only VNFs with images to upload need the service.
 func (c *Clients) Glance() (*gophercloud.ServiceClient, error) { return c.glance, c.noGlance }
 
 func (c *Cache) authenticate(ctx context.Context, id identity) (*Clients, error) {
@@ -49,13 +49,13 @@ func (c *Cache) authenticate(ctx context.Context, id identity) (*Clients, error)
 	if c.config.UserAgent != "" {
 		provider.UserAgent.Prepend(c.config.UserAgent)
 	}
-	// AuthenticateV3 asks for no version document, whose links could lead the credentials elsewhere.
+	// AuthenticateV3 does not read a version document. Links in that document could lead the credentials to another host.
 	if err := openstack.AuthenticateV3(ctx, provider, id.options(), gophercloud.EndpointOpts{}); err != nil {
 		return nil, id.explain(err, id.Endpoint, "")
 	}
 	if again := provider.ReauthFunc; again != nil {
-		// Those who wait for the new token get the error of the one who fetches it: the end of one
-		// operation must not end the others. So it goes on without its context, for a bounded time.
+		// Several operations wait for the one that gets the new token, and get its error. The end of that operation
+		// must not fail the waiting operations, so the login continues without its context, for a bounded time.
 		provider.ReauthFunc = func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.ResponseTimeout)
 			defer cancel()
@@ -74,7 +74,7 @@ func (c *Cache) authenticate(ctx context.Context, id identity) (*Clients, error)
 	return clients, nil
 }
 
-// locate finds the endpoints. gophercloud's own search asks services without a context.
+// locate finds the endpoints in the service catalog. gophercloud's search sends requests without a context.
 func (c *Clients) locate(provider *gophercloud.ProviderClient) error {
 	var catalog *tokens.ServiceCatalog
 	var project *tokens.Project
@@ -128,7 +128,7 @@ func (c *Clients) locateGlance(provider *gophercloud.ProviderClient, catalog *to
 	return nil
 }
 
-// The names of the services in catalogs.
+// The types of the services in catalogs.
 var (
 	heatTypes    = []string{"orchestration"}
 	novaTypes    = []string{"compute"}
@@ -136,8 +136,8 @@ var (
 	glanceTypes  = []string{"image"}
 )
 
-// checkRegion refuses a catalog that has services of these types in several regions if the VIM names none: Heat of one region
-// would be used with Nova of another.
+// checkRegion refuses a catalog with services of these types in several regions if the VIM's entry names no region.
+// Otherwise the driver could combine Heat of one region with Nova of another.
 func (id *identity) checkRegion(catalog *tokens.ServiceCatalog, types ...[]string) error {
 	if id.Region != "" {
 		return nil
@@ -157,7 +157,7 @@ func (id *identity) checkRegion(catalog *tokens.ServiceCatalog, types ...[]strin
 		strings.Join(slices.Sorted(maps.Keys(regions)), ", ")}
 }
 
-// find returns the one endpoint that fits, or says what there is.
+// find returns the endpoint of the service for the region and the interface. Its error lists the endpoints in the catalog.
 func (id *identity) find(catalog *tokens.ServiceCatalog, types []string) (string, error) {
 	var there []string
 	for _, entry := range catalog.Entries {
@@ -184,7 +184,7 @@ var versionPattern = regexp.MustCompile(`^v[0-9]+(\.[0-9]+)?$`)
 
 func versionSegment(s string) bool { return versionPattern.MatchString(s) }
 
-// versioned adds the version of the API to an endpoint that leaves it out, as those of newer clouds do.
+// versioned adds the version of the API to an endpoint without one. Newer clouds have these endpoints.
 func versioned(endpoint, version string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil || slices.ContainsFunc(strings.Split(u.Path, "/"), versionSegment) {

@@ -1,3 +1,3 @@
-// Package access reaches an OpenStack: from a vimConnectionInfo to authenticated clients of Heat, Nova and
-// Neutron, made once per identity.
+// Package access logs in to an OpenStack with the attributes of a vimConnectionInfo and returns authenticated clients of
+// Heat, Nova, Neutron and Glance. It logs in once per identity and caches the clients.
 package access

@@ -17,26 +17,26 @@ import (
 
 // Sentinels, found with errors.Is.
 var (
-	// ErrAuth: Keystone refuses the credentials, or a token has expired that cannot be had again. Final.
+	// ErrAuth says that Keystone refuses the credentials, or that a token without other credentials has expired. Final.
 	ErrAuth = errors.New("the VIM refuses the credentials")
-	// ErrUnreachable: no answer, a broken one, or one that says "later". Trying again can help.
+	// ErrUnreachable says that a service gave no answer, an incomplete answer, or a temporary error. A retry can succeed.
 	ErrUnreachable = errors.New("the VIM cannot be reached")
-	// ErrEndpoint: the service catalog has no such service in this region with this interface. Final.
+	// ErrEndpoint says that the service catalog has no endpoint of the service for the region and interface. Final.
 	ErrEndpoint = errors.New("no such endpoint in the service catalog")
-	// ErrMicroversion: the service is older than needed. Final.
+	// ErrMicroversion says that the service does not support the microversion that the driver needs. Final.
 	ErrMicroversion = errors.New("the service is too old")
 )
 
 // Error is a request to the VIM that failed. It shows neither credentials nor tokens.
 type Error struct {
 	Endpoint string // scheme, host and path, without query
-	Status   int    // of HTTP, 0 without an answer
-	Message  string // what the service said, masked; empty for Keystone
+	Status   int    // HTTP status, 0 without an answer
+	Message  string // message of the service with secrets masked; empty for Keystone
 	kind     error
 	cause    error
 }
 
-// Error names endpoint and reason.
+// Error returns the endpoint and the reason.
 func (e *Error) Error() string {
 	parts := []string{"openstack"}
 	if e.Endpoint != "" {
@@ -54,13 +54,13 @@ func (e *Error) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// Unwrap gives the sentinel and gophercloud's error, for gophercloud.ResponseCodeIs. The latter's text can
-// quote anything that the VIM said: it is not for a log.
+// Unwrap returns the sentinel, and gophercloud's error for gophercloud.ResponseCodeIs. Do not log gophercloud's error: its
+// text can quote the answer of the VIM with secrets.
 func (e *Error) Unwrap() []error {
 	return slices.DeleteFunc([]error{e.kind, e.cause}, func(err error) bool { return err == nil })
 }
 
-// Explain turns an error of gophercloud into one that has a sentinel where one fits, and no secret.
+// Explain converts an error of gophercloud into an *Error without secrets, with a sentinel of this package if one applies.
 func (c *Clients) Explain(err error) error {
 	if err == nil {
 		return nil
@@ -72,10 +72,11 @@ func (c *Clients) Explain(err error) error {
 	return c.id.explain(err, "", token)
 }
 
-// explain sorts an error and masks the credentials and the token. What Keystone says is left out, as it may quote what it was sent.
+// explain converts an error and masks the credentials and the token. It leaves out messages of Keystone, because Keystone
+// may quote the request.
 func (id *identity) explain(err error, endpoint, token string) *Error {
 	if already, ok := errors.AsType[*Error](err); ok {
-		same := *already // others may hold it
+		same := *already // copy: another goroutine may use the error
 		same.Message = answerlimit.Shorten(id.mask(same.Message, token))
 		return &same
 	}
@@ -113,7 +114,7 @@ func (id *identity) explain(err error, endpoint, token string) *Error {
 			e.Message = "a token cannot be renewed: give a password or an application credential, or a new token"
 		}
 	}
-	e.Message = answerlimit.Shorten(id.mask(e.Message, token)) // masked first: a secret that is cut in two is not found
+	e.Message = answerlimit.Shorten(id.mask(e.Message, token)) // mask first: mask does not find a secret that Shorten has cut in two
 	return e
 }
 

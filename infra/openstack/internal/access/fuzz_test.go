@@ -8,7 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// FuzzAttributes: whatever a vimConnectionInfo holds, nothing panics, and faults never show a password.
+// FuzzAttributes: no vimConnectionInfo causes a panic, and faults never show a password.
 func FuzzAttributes(f *testing.F) {
 	f.Add(`{"endpoint": "https://k/v3", "trustedCertificates": ["x"]}`, `{"username": "u", "project": "p"}`)
 	f.Add(`{"endpoint": "https://u:p@k", "interface": 7}`, `{"token": "t", "cert_verify": "perhaps"}`)

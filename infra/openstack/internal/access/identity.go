@@ -14,10 +14,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// defaultDomain is the domain of users and projects that name none, as in Tacker.
+// defaultDomain is the domain of users and projects if the VIM's entry names no domain, as in Tacker.
 const defaultDomain = "Default"
 
-// identity is who asks which OpenStack, and how. All of it is part of the key in the Cache.
+// identity holds the address of an OpenStack, the credentials and the TLS settings. All fields are part of the key in the
+// Cache.
 type identity struct {
 	Endpoint string // Keystone, ends in /v3/
 	Username, UserID, Password,
@@ -30,19 +31,21 @@ type identity struct {
 	Insecure, AnyHostname bool
 }
 
-// Validate reports every fault of the attributes that say how the VIM is reached (*vnflcm.ParamError, joined).
+// Validate reports every fault of the address, credentials and TLS settings in a VIM's entry, as *vnflcm.ParamError,
+// joined.
 func Validate(vim vnflcm.VimConnectionInfo) error {
 	_, _, err := read(vim)
 	return err
 }
 
-// Unknown names the attributes of interfaceInfo and accessInfo that mean nothing here: they are for a warning.
+// Unknown returns the names of the attributes of interfaceInfo and accessInfo that this package does not know, for a
+// warning.
 func Unknown(vim vnflcm.VimConnectionInfo) []string {
 	_, unknown, _ := read(vim)
 	return unknown
 }
 
-// read understands the names of SOL003, of both of Tacker's APIs, and of clouds.yaml.
+// read reads a VIM's entry. It accepts the attribute names of SOL003, of both versions of Tacker's API, and of clouds.yaml.
 func read(vim vnflcm.VimConnectionInfo) (identity, []string, error) {
 	inter, access := vimattributes.Of(vim)
 	id := identity{
@@ -64,7 +67,7 @@ func read(vim vnflcm.VimConnectionInfo) (identity, []string, error) {
 	}
 	id.Insecure = inter.Bool(false, "skipCertificateVerification") || !access.Bool(true, "cert_verify", "certVerify")
 	id.AnyHostname = inter.Bool(false, "skipCertificateHostnameCheck")
-	// Both sections are read: each name that is there counts as known.
+	// Read both sections, so that Unknown does not report attributes of the second one.
 	ca, fallback := certificates(inter), certificates(access)
 	id.CA = cmp.Or(ca, fallback)
 	endpoint, other := inter.Text("endpoint"), access.Text("auth_url", "authUrl", "endpoint")
@@ -80,7 +83,7 @@ func read(vim vnflcm.VimConnectionInfo) (identity, []string, error) {
 	return id, vimattributes.Unknown(inter, access), err
 }
 
-// endpoint takes the address of Keystone with and without its version.
+// endpoint sets the address of Keystone. It accepts the address with and without the version of the API.
 func (id *identity) endpoint(inter *vimattributes.Section, text string) {
 	if text == "" {
 		inter.Fault("endpoint", "", "is required: the address of Keystone, as https://cloud.example:5000/v3")
@@ -107,7 +110,7 @@ func (id *identity) endpoint(inter *vimattributes.Section, text string) {
 	id.Endpoint = strings.TrimSuffix(u.String(), "/") + "/"
 }
 
-// check finds what is missing for exactly one way to log in.
+// check reports faults unless the attributes give exactly one way to log in.
 func (id *identity) check(inter, access *vimattributes.Section) {
 	credential := id.CredentialID != "" || id.CredentialName != "" || id.CredentialSecret != ""
 	ways := 0
@@ -156,7 +159,8 @@ func (id *identity) checkCredential(access *vimattributes.Section) {
 	}
 }
 
-// options are what gophercloud logs in with. A token cannot be had again without other credentials.
+// options returns the options with which gophercloud logs in. With a token gophercloud must not log in again: only other
+// credentials give a new token.
 func (id *identity) options() *gophercloud.AuthOptions {
 	o := &gophercloud.AuthOptions{IdentityEndpoint: id.Endpoint, AllowReauth: id.Token == ""}
 	switch {
@@ -168,7 +172,7 @@ func (id *identity) options() *gophercloud.AuthOptions {
 			o.ApplicationCredentialName = id.CredentialName
 			id.user(o)
 		}
-		return o // it is bound to a project
+		return o // an application credential is bound to a project
 	default:
 		o.Password = id.Password
 		id.user(o)
@@ -185,7 +189,7 @@ func (id *identity) options() *gophercloud.AuthOptions {
 	return o
 }
 
-// user names one by id alone, or by name and domain: Keystone takes no mixture.
+// user sets the user: the id alone, or the name and the domain. Keystone refuses an id together with a domain.
 func (id *identity) user(o *gophercloud.AuthOptions) {
 	if id.UserID != "" {
 		o.UserID = id.UserID

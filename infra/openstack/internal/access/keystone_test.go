@@ -103,7 +103,7 @@ func (c *cloud) stacks(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// heal ends whatever a test made fail.
+// heal ends all faults that a test has set.
 func (c *cloud) heal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *cloud) certificate() string {
 
 type attrs map[string]any
 
-// vim is a connection with a password, with changes: nil removes.
+// vim returns a VIM's entry with a password. inter and access change attributes; nil removes an attribute.
 func vim(t *testing.T, endpoint string, inter, access attrs) vnflcm.VimConnectionInfo {
 	t.Helper()
 	i := attrs{"endpoint": endpoint}

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// microversions that a service offers.
+// microversions is the range of microversions that a service supports.
 type microversions struct{ min, max string }
 
-// negotiate asks Nova for its range (its version document, at the root of the endpoint).
+// negotiate reads the range of Nova's microversions from the version document at the root of the endpoint.
 func (c *Clients) negotiate(ctx context.Context, wanted string) error {
 	root := c.Nova.Endpoint
 	if i := strings.Index(root, "/v2.1/"); i >= 0 {
-		root = root[:i+len("/v2.1/")] // older catalogs end in the id of the project
+		root = root[:i+len("/v2.1/")] // the endpoints of older catalogs end in the id of the project
 	}
 	var document struct {
 		Version struct {
@@ -39,7 +39,7 @@ func (c *Clients) negotiate(ctx context.Context, wanted string) error {
 	return nil
 }
 
-// Require is an ErrMicroversion when Nova does not do what it does since that microversion.
+// Require returns ErrMicroversion if the negotiated microversion of Nova is older than since.
 func (c *Clients) Require(since string) error {
 	if !older(c.NovaMicroversion, since) {
 		return nil
@@ -48,7 +48,8 @@ func (c *Clients) Require(since string) error {
 		Message: fmt.Sprintf("compute microversion %s is needed, %s to %s is offered", since, c.offered.min, c.offered.max)}
 }
 
-// older compares microversions, which are two numbers. What is none is older than all.
+// older reports whether the microversion a is older than b. A text that is not a microversion is older than every
+// microversion.
 func older(a, b string) bool {
 	a1, a2 := numbers(a)
 	b1, b2 := numbers(b)

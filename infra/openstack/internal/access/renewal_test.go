@@ -34,7 +34,7 @@ func TestPasswordChanged(t *testing.T) {
 	}
 }
 
-// The one who fetches the new token is cancelled: those who wait for it get it all the same.
+// TestCancelledRenewal cancels the request that gets the new token. The requests that wait for the token get it.
 func TestCancelledRenewal(t *testing.T) {
 	t.Parallel()
 	cloud := newCloud(t, httptest.NewServer)

@@ -15,14 +15,15 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// attempts of one request. Few: they bridge a restart of one server behind a load balancer. Longer outages
-// are for the caller, who knows how long the operation may take.
+// attempts is how often a request is sent. It is small: it covers the restart of one server behind a load balancer. The
+// caller handles longer outages, because the caller knows how long the operation may take.
 const attempts = 4
 
-// longestWait that a server may ask for by Retry-After; one that asks for more gets its way: no more requests.
+// longestWait is the longest Retry-After that retry accepts. If a server asks for a longer wait, the request fails.
 const longestWait = 30 * time.Second
 
-// retry decides, as gophercloud's RetryFunc, whether a request that failed is made again: nil after the wait.
+// retry is gophercloud's RetryFunc. It waits and returns nil if gophercloud shall repeat the failed request, or returns the
+// error.
 func retry(ctx context.Context, method, _ string, options *gophercloud.RequestOpts, err error, failed uint) error {
 	if failed >= attempts || ctx.Err() != nil || options.RawBody != nil || !passing(method, err) {
 		return err
@@ -46,8 +47,8 @@ func retry(ctx context.Context, method, _ string, options *gophercloud.RequestOp
 	}
 }
 
-// passing faults: the server says that it did nothing, or the connection broke under a request that may be
-// made twice.
+// passing reports whether a request may be repeated: the server says that it did nothing, or the connection broke during
+// a request that is idempotent.
 func passing(method string, err error) bool {
 	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
 		return answer.Actual == http.StatusTooManyRequests || answer.Actual == http.StatusServiceUnavailable
@@ -60,7 +61,7 @@ func passing(method string, err error) bool {
 		(broken || errors.Is(err, io.ErrUnexpectedEOF))
 }
 
-// pause is 0.5 s, 1 s, 2 s, each give or take a half, so that many do not come back together.
+// pause returns 0.5 s, 1 s, 2 s, each plus or minus a half at random, so that many clients do not repeat at the same time.
 func pause(failed uint) time.Duration {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.Multiplier = 500*time.Millisecond<<(failed-1), 1
@@ -68,7 +69,7 @@ func pause(failed uint) time.Duration {
 	return b.NextBackOff()
 }
 
-// retryAfter reads both forms (RFC 9110 10.2.3).
+// retryAfter reads the header Retry-After, which holds seconds or a date (RFC 9110 10.2.3).
 func retryAfter(h http.Header) (time.Duration, bool) {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {

@@ -14,10 +14,11 @@ import (
 // errRedirect: credentials travel in a header of our own, which net/http would send on to any host.
 var errRedirect = errors.New("redirects to another host or port, which is not given the credentials: correct the endpoint")
 
-// redirects is how many on the same host are followed.
+// redirects is how many redirects on the same host a request follows.
 const redirects = 5
 
-// httpClient bounds each request: its header by limit, the whole answer by twice that.
+// httpClient returns a client that waits for the header of an answer for at most limit, and for the whole answer for at
+// most twice limit.
 func (id *identity) httpClient(limit time.Duration, transport http.RoundTripper) http.Client {
 	if transport == nil {
 		transport = &http.Transport{
@@ -47,7 +48,7 @@ func (b bounding) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// CloseIdleConnections lets http.Client reach the connections.
+// CloseIdleConnections is called by http.Client.CloseIdleConnections.
 func (b bounding) CloseIdleConnections() {
 	if t, ok := b.RoundTripper.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()

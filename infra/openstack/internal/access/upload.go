@@ -13,10 +13,10 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// Upload puts a file of a known size to a URL of a service. The answer to any other request must be complete within twice
-// Config.ResponseTimeout; an upload may take as long as it makes progress: it fails when the service takes no bytes, or gives no
-// answer after the last byte, for Config.ResponseTimeout. open is called for each attempt: a second one is made after a new login
-// when the token has expired. The error is explained, or that of open or of the file.
+// Upload sends a file of a known size to a URL of a service with PUT. An upload may take as long as it makes progress: it
+// fails if the service accepts no bytes, or gives no answer after the last byte, for Config.ResponseTimeout. Upload calls
+// open once for each attempt. It makes a second attempt, after a new login, if the token has expired. The error is an
+// *Error (Clients.Explain), or the error of open or of reading the file.
 func (c *Clients) Upload(ctx context.Context, service *gophercloud.ServiceClient, to string, size int64, open func() (io.ReadCloser, error)) error {
 	token := service.Token()
 	err := c.put(ctx, service.ProviderClient, token, to, size, open)
@@ -69,7 +69,7 @@ func (c *Clients) put(ctx context.Context, provider *gophercloud.ProviderClient,
 		Actual: answer.StatusCode, Body: text, ResponseHeader: answer.Header})
 }
 
-// progress resets a timer whenever bytes are taken, and keeps the error of a file that cannot be read.
+// progress resets a timer whenever the service accepts bytes, and records the error of reading the file.
 type progress struct {
 	io.Reader
 	idle   *time.Timer

@@ -17,7 +17,7 @@ import (
 
 var errBroken = errors.New("broken")
 
-// TestUpload: an upload takes as long as the service takes bytes, and is made again after a new login.
+// TestUpload: an upload continues as long as the service accepts bytes, and is repeated after a new login.
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	const limit = 800 * time.Millisecond
@@ -90,7 +90,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// TestGlance: a catalog without Glance, or with several, is a fault only for those who need it.
+// TestGlance: a catalog without Glance, or with Glance in several regions, is an error only if a VNF uploads images.
 func TestGlance(t *testing.T) {
 	t.Parallel()
 	cloud := newCloud(t, httptest.NewServer)

@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/openstack/internal/access"
 )
 
-// Client speaks to Glance for one project. It is safe for concurrent use.
+// Client sends requests to Glance for one project. It is safe for concurrent use.
 type Client struct {
 	clients *access.Clients
 	api     *gophercloud.ServiceClient
@@ -29,21 +29,21 @@ func New(clients *access.Clients) (*Client, error) {
 	return &Client{clients: clients, api: api}, nil
 }
 
-// Names of what marks the images of this driver.
+// Tags and properties that mark the images of this driver.
 const (
 	ownTag = "vnfkit"
-	// digestProperty is the SHA-512 of the content: Glance shows its own digest only after an upload.
+	// digestProperty holds the SHA-512 of the content. Glance shows the digest that it computes only after an upload.
 	digestProperty = "vnfkit_sha512"
-	// retiredProperty is set before an image is deleted: no instance begins to use the image any more.
+	// retiredProperty is set before an image is deleted, so that no other instance begins to use the image.
 	retiredProperty = "vnfkit_retired"
-	// userPrefix begins the tags that name the users of an image.
+	// userPrefix is the prefix of tags with the ids of the instances that use an image.
 	userPrefix = "vnf-"
 )
 
-// UserTag is the tag of an instance on the images that it uses.
+// UserTag returns the tag that an instance sets on the images that it uses.
 func UserTag(instanceID string) string { return userPrefix + instanceID }
 
-// Spec is what an image is made of. Images of equal Specs are interchangeable.
+// Spec holds the content and the attributes of an image. Images with equal Specs are interchangeable.
 type Spec struct {
 	Digest          string `json:"vnfkit_sha512"` // SHA-512 of the content, hexadecimal
 	DiskFormat      string `json:"disk_format"`
@@ -61,23 +61,23 @@ type Image struct {
 	Tags    []string `json:"tags"`
 	Size    int64    `json:"size"`
 	Retired string   `json:"vnfkit_retired"`
-	// Algorithm and Hash are what Glance computed of the content: by default sha512.
+	// Algorithm and Hash are the digest that Glance has computed of the content, by default with sha512.
 	Algorithm string `json:"os_hash_algo"`
 	Hash      string `json:"os_hash_value"`
 }
 
-// Holds reports whether the image is complete: Glance has all bytes of the content, and they have its digest. An upload that was
-// cut off can leave an active image with a part of the content.
+// Holds reports whether the image is complete: Glance has all bytes of the content, with the digest of s. An interrupted
+// upload can leave an active image with a part of the content.
 func (i *Image) Holds(s Spec, size int64) bool {
 	return i.Spec == s && i.Status == "active" && i.Size == size && (i.Algorithm != "sha512" || strings.EqualFold(i.Hash, s.Digest))
 }
 
-// usedBesides reports whether an instance other than that of the tag uses the image.
+// usedBesides reports whether an instance with another tag uses the image.
 func (i *Image) usedBesides(tag string) bool {
 	return slices.ContainsFunc(i.Tags, func(t string) bool { return t != tag && strings.HasPrefix(t, userPrefix) })
 }
 
-// call makes one request of the API.
+// call sends one request. doing names the purpose of the request in errors.
 func (c *Client) call(ctx context.Context, doing, method, to string, options gophercloud.RequestOpts) error {
 	options.OkCodes = []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
 	if _, err := c.api.Request(ctx, method, to, &options); err != nil { //nolint:bodyclose // gophercloud closes it
@@ -86,7 +86,7 @@ func (c *Client) call(ctx context.Context, doing, method, to string, options gop
 	return nil
 }
 
-// Formats are the disk formats and container formats that this Glance takes.
+// Formats returns the disk formats and container formats that Glance accepts.
 func (c *Client) Formats(ctx context.Context) (disk, container []string, err error) {
 	var schema struct {
 		Properties struct {
@@ -98,7 +98,7 @@ func (c *Client) Formats(ctx context.Context) (disk, container []string, err err
 	return named(schema.Properties.Disk.Enum), named(schema.Properties.Container.Enum), err
 }
 
-// named leaves null out, which an image has before it has a format.
+// named returns the names of a list without null, which stands for an image without a format.
 func named(list []*string) []string {
 	var out []string
 	for _, name := range list {
@@ -109,10 +109,10 @@ func named(list []*string) []string {
 	return out
 }
 
-// atOnce is how many images one request lists.
+// atOnce is how many images one request lists at most.
 const atOnce = "100"
 
-// find lists images of this driver that have further properties.
+// find lists the images of this driver that match the query.
 func (c *Client) find(ctx context.Context, with url.Values) ([]Image, error) {
 	with.Add("tag", ownTag)
 	with.Set("owner", c.clients.Project)
@@ -122,7 +122,7 @@ func (c *Client) find(ctx context.Context, with url.Values) ([]Image, error) {
 	return slices.DeleteFunc(body.Images, func(i Image) bool { return !c.own(&i) }), err
 }
 
-// own reports whether the image was made by this driver in this project.
+// own reports whether this driver has created the image in this project.
 func (c *Client) own(i *Image) bool {
 	return i.Owner == c.clients.Project && slices.Contains(i.Tags, ownTag)
 }
@@ -132,12 +132,12 @@ func (c *Client) Of(ctx context.Context, tag string) ([]Image, error) {
 	return c.find(ctx, url.Values{"tag": {tag}})
 }
 
-// With lists the images of a content: at most 100.
+// With lists the images with the digest of a content: at most 100.
 func (c *Client) With(ctx context.Context, digest string) ([]Image, error) {
 	return c.find(ctx, url.Values{digestProperty: {digest}})
 }
 
-// Get returns the image as it is now, nil if it does not exist or is not of this driver any more.
+// Get returns the current state of an image, or nil if it does not exist or does not have the driver's tag.
 func (c *Client) Get(ctx context.Context, id string) (*Image, error) {
 	var i Image
 	err := c.call(ctx, "look at image "+id, http.MethodGet, c.api.ServiceURL("images", id), gophercloud.RequestOpts{JSONResponse: &i})
@@ -147,7 +147,7 @@ func (c *Client) Get(ctx context.Context, id string) (*Image, error) {
 	return &i, err
 }
 
-// Create makes an image without content that an instance uses, and returns its id.
+// Create creates an image without content, with the tag of an instance, and returns its id.
 func (c *Client) Create(ctx context.Context, name, tag string, s Spec) (string, error) {
 	var made Image
 	err := c.call(ctx, "create image "+name, http.MethodPost, c.api.ServiceURL("images"), gophercloud.RequestOpts{JSONResponse: &made, JSONBody: map[string]any{
@@ -156,7 +156,7 @@ func (c *Client) Create(ctx context.Context, name, tag string, s Spec) (string, 
 	return made.ID, err
 }
 
-// Upload sends the content of an image.
+// Upload sends the content of an image. open is called for each attempt.
 func (c *Client) Upload(ctx context.Context, id string, size int64, open func() (io.ReadCloser, error)) error {
 	if err := c.clients.Upload(ctx, c.api, c.api.ServiceURL("images", id, "file"), size, open); err != nil {
 		return fmt.Errorf("upload image %s: %w", id, err)
@@ -164,7 +164,7 @@ func (c *Client) Upload(ctx context.Context, id string, size int64, open func() 
 	return nil
 }
 
-// Delete removes an image. A missing image is no error.
+// Delete deletes an image. A missing image is no error.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	err := c.call(ctx, "delete image "+id, http.MethodDelete, c.api.ServiceURL("images", id), gophercloud.RequestOpts{})
 	if gone(err) {
@@ -173,8 +173,8 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// Claim has an instance use an image that others have made. It returns false if the image cannot be used: it is about to be deleted,
-// or has as many tags as Glance allows.
+// Claim adds the tag of an instance to an existing image. It returns false if the instance cannot use the image: the image
+// is about to be deleted, or it has as many tags as Glance allows.
 func (c *Client) Claim(ctx context.Context, id, tag string) (bool, error) {
 	err := c.call(ctx, "tag image "+id, http.MethodPut, c.api.ServiceURL("images", id, "tags", tag), gophercloud.RequestOpts{})
 	if gone(err) || gophercloud.ResponseCodeIs(err, http.StatusRequestEntityTooLarge) {
@@ -183,7 +183,8 @@ func (c *Client) Claim(ctx context.Context, id, tag string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// remove sets the property and then looks for tags: one of the two sees the other.
+	// Claim adds the tag and then reads the property; remove sets the property and then reads the tags. So one of the two
+	// always sees the change of the other.
 	now, err := c.Get(ctx, id)
 	if err != nil || now == nil {
 		return false, err
@@ -194,8 +195,8 @@ func (c *Client) Claim(ctx context.Context, id, tag string) (bool, error) {
 	return true, nil
 }
 
-// Release ends the use of an image by an instance, and deletes the image if no other instance uses it. An image that is deleted
-// keeps the tag until then, so that Of lists it when the process dies before.
+// Release ends the use of an image by an instance, and deletes the image if no other instance uses it. An image to be
+// deleted keeps the tag, so that Of still lists the image if the process dies before the deletion.
 func (c *Client) Release(ctx context.Context, id, tag string) error {
 	now, err := c.Get(ctx, id)
 	if err != nil || now == nil {
@@ -208,14 +209,15 @@ func (c *Client) Release(ctx context.Context, id, tag string) error {
 	if err != nil && !gone(err) {
 		return err
 	}
-	// The other instance may have ended its use meanwhile, because it saw the tag.
+	// The other instance may have ended its use meanwhile and left the image, because it saw this instance's tag.
 	if now, err = c.Get(ctx, id); err != nil || now == nil || now.usedBesides(tag) {
 		return err
 	}
 	return c.remove(ctx, id, tag)
 }
 
-// remove deletes an image that no instance but that of the tag uses. If another instance claims the image meanwhile, it releases it.
+// remove deletes an image that only the instance with the tag uses. If another instance claims the image meanwhile, remove
+// keeps the image and removes the tag.
 func (c *Client) remove(ctx context.Context, id, tag string) error {
 	if err := c.retire(ctx, id); err != nil {
 		return err
@@ -240,7 +242,7 @@ func (c *Client) retire(ctx context.Context, id string) error {
 	return err
 }
 
-// gone reports whether what was asked for does not exist (any more).
+// gone reports whether the answer was 404: the image does not exist (any more).
 func gone(err error) bool { return gophercloud.ResponseCodeIs(err, http.StatusNotFound) }
 
 // Protected reports whether Glance refuses to delete an image because it is protected.

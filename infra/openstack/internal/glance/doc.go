@@ -1,6 +1,6 @@
-// Package glance does with Glance's images (Image API v2) what a VNF driver needs: it uploads them, lists those that have the
-// driver's marks, and removes them. Images of other projects, and images without the marks, are never listed.
+// Package glance uploads, lists and deletes images in Glance (Image API v2) for a VNF driver. It marks its images, and only
+// lists and deletes images of the project that have these marks.
 //
-// An image has as many users as it has tags of instances. Glance adds and removes single tags atomically, so VNFMs that know nothing
-// of each other can share an image.
+// An image has one tag for each instance that uses it. Glance adds and removes single tags atomically, so several VNFMs
+// can share an image without other coordination.
 package glance

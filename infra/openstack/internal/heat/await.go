@@ -12,15 +12,15 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Observer is told what happens in a stack that is waited for. It must not block.
+// Observer receives the events of a stack while a function waits for the stack. It must not block.
 type Observer func(Event)
 
-// Created waits until a stack is made: *StackError when that fails.
+// Created waits until Heat has created a stack. It returns *StackError if the creation fails.
 func (c *Client) Created(ctx context.Context, s *Stack, tell Observer) (*Stack, error) {
 	return c.await(ctx, s, creating, "", tell, nil)
 }
 
-// Deleted waits until a stack is gone: *StackError when the deletion fails.
+// Deleted waits until Heat has deleted a stack. It returns *StackError if the deletion fails.
 func (c *Client) Deleted(ctx context.Context, s *Stack, tell Observer) error {
 	marker, err := c.lastEvent(ctx, s)
 	if err != nil {
@@ -32,8 +32,8 @@ func (c *Client) Deleted(ctx context.Context, s *Stack, tell Observer) error {
 	return c.forgotten(ctx, s)
 }
 
-// forgotten waits until a deleted stack no longer has its name: for a moment it is still listed, and no other can
-// be made. What lasts longer is not waited for.
+// forgotten waits until the name of a deleted stack is free. Heat still finds a deleted stack by its name for a moment and
+// refuses a new one with that name. forgotten returns nil after grace even if the name is not free.
 func (c *Client) forgotten(ctx context.Context, s *Stack) error {
 	for end := time.Now().Add(grace); time.Now().Before(end); {
 		var body stackBody
@@ -53,8 +53,8 @@ func (c *Client) forgotten(ctx context.Context, s *Stack) error {
 	return nil
 }
 
-// AtRest waits until Heat is at work on a stack no longer, whatever comes of it, and returns it as it is then:
-// nil when it is gone.
+// AtRest waits until Heat does not change the stack any more, whether the action succeeds or fails. It returns the stack
+// in its new state, or nil if the stack was deleted.
 func (c *Client) AtRest(ctx context.Context, s *Stack, tell Observer) (*Stack, error) {
 	if s == nil || !s.Status.InProgress() {
 		return s, nil
@@ -66,7 +66,8 @@ func (c *Client) AtRest(ctx context.Context, s *Stack, tell Observer) (*Stack, e
 	return c.await(ctx, s, resting, marker, tell, nil)
 }
 
-// Apply updates a stack at rest and waits until that is done: *StackError when it fails.
+// Apply updates a stack and waits until Heat has finished. It returns *StackError if the update fails. Heat must not be
+// changing the stack when Apply is called.
 func (c *Client) Apply(ctx context.Context, s *Stack, d Definition, tell Observer) (*Stack, error) {
 	marker, err := c.lastEvent(ctx, s)
 	if err != nil {
@@ -78,35 +79,36 @@ func (c *Client) Apply(ctx context.Context, s *Stack, d Definition, tell Observe
 	return c.await(ctx, s, updating, marker, tell, s)
 }
 
-// ErrOverdue says that a stack did not come to rest within the time that Heat was given.
+// ErrOverdue says that Heat did not finish an action on a stack within the timeout of the Client.
 var ErrOverdue = errors.New("Heat did not come to an end in time") //nolint:staticcheck // Heat is a name
 
 const (
-	// grace is how much longer than that a stack is waited for: Heat's own end of it has a better reason.
+	// grace is how much longer than the timeout this package waits. If Heat itself ends the action at the timeout, its error
+	// has a better reason.
 	grace = 15 * time.Second
-	// patience is how long Heat may give no answer while a stack is waited for: it can be restarted meanwhile.
+	// patience is how long Heat may give no answer during a wait: an operator may restart Heat meanwhile.
 	patience = 5 * time.Minute
-	// unbegun is how often a stack may show what it showed before an update was accepted.
+	// unbegun is how many times a stack may show its former state after Heat has accepted an update.
 	unbegun = 30
 )
 
-// wait is one waiting for a stack.
+// wait is the state of one call of await.
 type wait struct {
 	client *Client
 	stack  *Stack
 	course course
-	before *Stack // as it was before an update was asked for: it may show so for a while
+	before *Stack // state before the update; Heat may show it for a while after it has accepted the update
 	tell   Observer
 
 	marker string
 	events []Event // since the action began
 	stale  int
-	silent time.Time // since when Heat gives no answer
+	silent time.Time // time of the first request without an answer; zero after an answer
 }
 
-// await looks at a stack until it has gone through its course. marker is the last event before that.
+// await polls a stack until the action of course has ended. marker is the id of the last event before the action.
 func (c *Client) await(ctx context.Context, s *Stack, course course, marker string, tell Observer, before *Stack) (*Stack, error) {
-	// Heat keeps its own limit only while it works: an engine that is restarted can forget a stack for good.
+	// Heat does not enforce its timeout after a restart of its engine: the stack can stay in progress forever.
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout+grace, ErrOverdue)
 	defer cancel()
 	w := &wait{client: c, stack: s, course: course, before: before, tell: tell, marker: marker}
@@ -145,7 +147,7 @@ func (w *wait) look(ctx context.Context) (now *Stack, done bool, err error) {
 	return now, done, err
 }
 
-// judge says whether the waiting is over.
+// judge reports whether the action has ended, and its error.
 func (w *wait) judge(now *Stack) (done bool, err error) {
 	switch {
 	case now == nil && len(w.course.good) > 0:
@@ -167,7 +169,7 @@ func (w *wait) judge(now *Stack) (done bool, err error) {
 	return false, w.failure(now)
 }
 
-// unchanged reports whether the stack still shows what it did before the action was asked for.
+// unchanged reports whether the stack still shows the state before the action.
 func (w *wait) unchanged(now *Stack) bool {
 	if w.course.action == deleting.action {
 		return now.Status.Action() != deleting.action
@@ -175,7 +177,7 @@ func (w *wait) unchanged(now *Stack) bool {
 	return w.before != nil && now.Status == w.before.Status && now.updated == w.before.updated
 }
 
-// follow reads what happened since the last look.
+// follow reads the new events and passes them to the observer.
 func (w *wait) follow(ctx context.Context) error {
 	events, err := w.client.eventsAfter(ctx, w.stack, w.marker)
 	if err != nil {
@@ -183,7 +185,7 @@ func (w *wait) follow(ctx context.Context) error {
 	}
 	for _, e := range events {
 		if slices.ContainsFunc(w.events, func(known Event) bool { return known.ID == e.ID }) {
-			continue // Heat begins anew when it has dropped the event of the marker
+			continue // Heat sends all events again if it has deleted the event of the marker
 		}
 		w.marker = e.ID
 		w.events = append(w.events, e)
@@ -194,7 +196,7 @@ func (w *wait) follow(ctx context.Context) error {
 	return nil
 }
 
-// endure bears errors that can pass, for as long as patience lasts.
+// endure ignores temporary errors until there was no answer for the time patience.
 func (w *wait) endure(err error) error {
 	if !Passing(err) {
 		return err
@@ -208,7 +210,7 @@ func (w *wait) endure(err error) error {
 	return nil
 }
 
-// interrupted says what was waited for and what was still going on.
+// interrupted returns an error that names the action and the resources that Heat has not finished.
 func (w *wait) interrupted(ctx context.Context) error {
 	last := map[string]Status{}
 	for _, e := range w.events {

@@ -21,14 +21,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script is a Heat that answers each look at a stack with the next of its states; the last one stays.
+// script simulates a Heat that answers each request for a stack with the next of its states, and then always with the last.
 type script struct {
 	mu     sync.Mutex
 	states []string // status, or "404", "503", "cut"
 	looks  int
 	events []event
-	asked  []string // requests other than looks
-	later  []event  // come while the stack is looked at for the third time
+	asked  []string // requests other than those for the state of the stack
+	later  []event  // events that are added at the third request for the stack
 }
 
 type event struct{ id, resource, stack, stackID, physical, status, reason string }
@@ -70,7 +70,7 @@ func (s *script) serveStack(w http.ResponseWriter) {
 	}
 }
 
-// serveEvents gives in descending order unless asked otherwise, as Heat does.
+// serveEvents returns events in descending order unless the request asks for another order, as Heat does.
 func (s *script) serveEvents(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	var list []map[string]any
@@ -181,7 +181,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestEventsComeOnce has events from before the operation, and more while it runs.
+// TestEventsComeOnce: the observer gets each new event once, and no events from before the operation.
 func TestEventsComeOnce(t *testing.T) {
 	t.Parallel()
 	s := &script{states: []string{"UPDATE_COMPLETE@1", "UPDATE_IN_PROGRESS@2", "UPDATE_IN_PROGRESS@2", "UPDATE_COMPLETE@2"},

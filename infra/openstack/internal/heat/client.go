@@ -11,15 +11,15 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// Client speaks to Heat for one project. It is safe for concurrent use.
+// Client sends requests to Heat for one project. It is safe for concurrent use.
 type Client struct {
 	api     *gophercloud.ServiceClient
 	poll    time.Duration
 	timeout time.Duration
 }
 
-// New returns a client. poll is the time between the first looks at a stack that is waited for; it grows to
-// tenfold. Heat is given timeout for whatever it does with a stack, and is waited for a little longer.
+// New returns a client. poll is the time between the first two requests for the state of a stack; it grows up to tenfold.
+// timeout is the time that Heat gets for one action on a stack. The client waits a little longer.
 func New(api *gophercloud.ServiceClient, poll, timeout time.Duration) *Client {
 	return &Client{api: api, poll: poll, timeout: timeout}
 }
@@ -30,11 +30,11 @@ type Stack struct {
 	Status     Status
 	Reason     string
 	Tags       []string
-	Parameters map[string]string // values of the json type are JSON
-	updated    string            // changes when an update begins
+	Parameters map[string]string // values of parameters with the type json are JSON
+	updated    string            // time of the last update; Heat changes it when an update begins
 }
 
-// stackBody is the part of Heat's answer that is read.
+// stackBody holds the used fields of Heat's answer.
 type stackBody struct {
 	Stack struct {
 		Name        string            `json:"stack_name"`
@@ -47,10 +47,10 @@ type stackBody struct {
 	} `json:"stack"`
 }
 
-// Definition is what a stack is made from.
+// Definition is the template, the files and the parameters of a stack.
 type Definition struct {
 	Template   string
-	Files      map[string]string // by the text that templates refer to them with
+	Files      map[string]string // by the text with which templates refer to the file
 	Parameters map[string]any
 }
 
@@ -58,14 +58,14 @@ func (d Definition) body() map[string]any {
 	return map[string]any{"template": d.Template, "files": d.Files, "parameters": d.Parameters}
 }
 
-// call makes one request of the API: doing says what for, for errors.
+// call sends one request. doing names the purpose of the request in errors.
 func (c *Client) call(ctx context.Context, doing, method, url string, body, into any) error {
 	_, err := c.api.Request(ctx, method, url, &gophercloud.RequestOpts{JSONBody: body, JSONResponse: into, //nolint:bodyclose // gophercloud closes it
 		OkCodes: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent}})
 	return explained(doing, err)
 }
 
-// Create begins to make a stack. What fails is left as it is, to be looked at.
+// Create asks Heat to create a stack and does not wait. Heat leaves a failed stack in place, for inspection.
 func (c *Client) Create(ctx context.Context, name string, tags []string, d Definition) (*Stack, error) {
 	body := d.body()
 	body["stack_name"], body["tags"] = name, joined(tags)
@@ -77,7 +77,8 @@ func (c *Client) Create(ctx context.Context, name string, tags []string, d Defin
 	return &Stack{Name: name, ID: made.Stack.ID, Status: createInProgress}, nil
 }
 
-// Definition returns what a stack was last made or updated from. The template is JSON.
+// Definition returns the template (as JSON) and the files with which a stack was last created or updated. It does not
+// return parameters.
 func (c *Client) Definition(ctx context.Context, s *Stack) (Definition, error) {
 	var template json.RawMessage
 	var files map[string]string
@@ -88,15 +89,15 @@ func (c *Client) Definition(ctx context.Context, s *Stack) (Definition, error) {
 	return Definition{Template: string(template), Files: files}, err
 }
 
-// Update begins to change a stack into d. Parameters that d does not name stay.
+// Update asks Heat to change a stack into d and does not wait. Parameters that d does not name keep their values.
 func (c *Client) Update(ctx context.Context, s *Stack, d Definition) error {
 	body := d.body()
-	body["tags"] = joined(s.Tags) // those of an update replace the former ones
+	body["tags"] = joined(s.Tags) // the tags of an update replace the former tags
 	body["timeout_mins"], body["disable_rollback"] = minutes(c.timeout), true
 	return c.call(ctx, "update stack "+s.Name, http.MethodPatch, c.api.ServiceURL("stacks", s.Name, s.ID), body, nil)
 }
 
-// Delete begins to delete a stack; that there is none is no error.
+// Delete asks Heat to delete a stack and does not wait. A missing stack is no error.
 func (c *Client) Delete(ctx context.Context, s *Stack) error {
 	err := c.call(ctx, "delete stack "+s.Name, http.MethodDelete, c.api.ServiceURL("stacks", s.Name, s.ID), nil, nil)
 	if gone(err) {
@@ -105,18 +106,18 @@ func (c *Client) Delete(ctx context.Context, s *Stack) error {
 	return err
 }
 
-// Stop asks Heat to leave off what it does with a stack: what is made stays as it is then.
+// Stop asks Heat to end the current action on a stack. Resources keep the state that they have then.
 func (c *Client) Stop(ctx context.Context, s *Stack) error {
 	return c.call(ctx, "stop stack "+s.Name, http.MethodPost, c.api.ServiceURL("stacks", s.Name, s.ID, "actions"),
 		map[string]any{"cancel_without_rollback": nil}, nil)
 }
 
-// Find returns the stack of that name or id, or nil if it does not exist.
+// Find returns the stack with the name or id, or nil if it does not exist.
 func (c *Client) Find(ctx context.Context, name string) (*Stack, error) {
 	return c.get(ctx, "stacks", name)
 }
 
-// Get returns the stack as it is now, nil when it has been deleted.
+// Get returns the current state of a stack, or nil if the stack was deleted.
 func (c *Client) Get(ctx context.Context, s *Stack) (*Stack, error) {
 	return c.get(ctx, "stacks", s.Name, s.ID)
 }
@@ -131,26 +132,26 @@ func (c *Client) get(ctx context.Context, path ...string) (*Stack, error) {
 		return nil, err
 	}
 	s := body.Stack
-	if s.Status == deleteComplete { // Heat shows deleted stacks to whoever knows their id
+	if s.Status == deleteComplete { // Heat shows a deleted stack in requests with its id
 		return nil, nil
 	}
 	return &Stack{Name: s.Name, ID: s.ID, Status: s.Status, Reason: s.Reason, Tags: s.Tags,
 		Parameters: s.Parameters, updated: s.UpdatedTime}, nil
 }
 
-// Mark says that a resource is unhealthy: the next update replaces it, or its group removes it first.
+// Mark marks a resource as unhealthy: the next update replaces the resource, or its group removes it before others.
 func (c *Client) Mark(ctx context.Context, r Resource, reason string) error {
 	body := map[string]any{"mark_unhealthy": true, "resource_status_reason": reason}
 	return c.call(ctx, fmt.Sprintf("mark resource %s of stack %s", r.Name, r.StackName), http.MethodPatch,
 		c.api.ServiceURL("stacks", r.StackName, r.StackID, "resources", r.Name), body, nil)
 }
 
-// gone reports whether what was asked for does not exist (any more).
+// gone reports whether the answer was 404: the stack or resource does not exist (any more).
 func gone(err error) bool {
 	return gophercloud.ResponseCodeIs(err, http.StatusNotFound)
 }
 
-// Busy reports whether Heat refused because it is at work on the stack, or on one of that name.
+// Busy reports whether Heat refused a request because it is changing the stack, or because a stack with the name exists.
 func Busy(err error) bool {
 	return gophercloud.ResponseCodeIs(err, http.StatusConflict)
 }

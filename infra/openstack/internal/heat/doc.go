@@ -1,7 +1,7 @@
-// Package heat does with Heat's stacks (Orchestration API v1) what a VNF driver needs: it makes, updates and
-// deletes them, waits for each with the exact states that its operation can pass through, tells what
-// happens meanwhile, and on a failure which resource failed first and why.
+// Package heat creates, updates and deletes Heat stacks (Orchestration API v1) for a VNF driver. It waits until Heat has
+// finished, knows which states a stack can pass through meanwhile, and reports the events of the stack. If an action
+// fails, the error names the resource that failed first and the reason.
 //
-// Templates are sent as they are given. gophercloud would fetch what a template refers to, from the file
-// system of this machine too: its template types are not used.
+// The package sends templates unchanged. It does not use the template types of gophercloud: these fetch the files that a
+// template refers to, also from the file system of this machine.
 package heat

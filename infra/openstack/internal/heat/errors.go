@@ -13,20 +13,20 @@ import (
 	"github.com/vnfkit/vnfkit/internal/answerlimit"
 )
 
-// StackError is what Heat could not do with a stack.
+// StackError reports that an action of Heat on a stack failed.
 type StackError struct {
 	Stack, ID string
 	Action    string // CREATE, UPDATE, DELETE
-	Status    Status // of the stack; empty when it is gone
-	Reason    string // Heat's, about the stack
-	// Resource is the first resource that failed, nil when Heat names none.
+	Status    Status // status of the stack; empty if the stack was deleted
+	Reason    string // Heat's reason for the status of the stack
+	// Resource is the first resource that failed, nil if Heat names none.
 	Resource *ResourceFailure
 }
 
-// ResourceFailure is why a resource failed, in Heat's words.
+// ResourceFailure names a resource that failed, with Heat's reason.
 type ResourceFailure struct {
 	Name       string // of the resource in its template
-	Stack      string // the stack, perhaps a nested one, that it is in
+	Stack      string // name of the stack, perhaps a nested one, that contains the resource
 	PhysicalID string
 	Reason     string
 }
@@ -46,11 +46,11 @@ func (e *StackError) Error() string {
 	return text + ": " + e.Reason
 }
 
-// failure finds the reason of a failure among the events, which hold it even after a rollback or a deletion
-// has removed the resource.
+// failure returns a StackError with the first failed resource. It searches the events: they name the resource even if a
+// rollback or a deletion has removed it.
 func (w *wait) failure(now *Stack) error {
 	out := &StackError{Stack: now.Name, ID: now.ID, Action: w.course.action, Status: now.Status, Reason: answerlimit.Shorten(now.Reason)}
-	failedIn := map[string]bool{} // ids of stacks in which something failed
+	failedIn := map[string]bool{} // ids of stacks with a failed resource
 	for _, e := range w.events {
 		if e.failed() && !e.ofStack() {
 			_, id := stackOf(e.stackURL())
@@ -58,7 +58,7 @@ func (w *wait) failure(now *Stack) error {
 		}
 	}
 	for _, e := range w.events {
-		// A resource that is a stack fails because of what is in it.
+		// A resource that is a nested stack fails because a resource in that stack has failed: skip it.
 		if e.failed() && !e.ofStack() && !failedIn[e.PhysicalID] {
 			out.Resource = &ResourceFailure{Name: e.Resource, Stack: e.stack(), PhysicalID: e.PhysicalID, Reason: answerlimit.Shorten(e.Reason)}
 			break
@@ -67,10 +67,10 @@ func (w *wait) failure(now *Stack) error {
 	return out
 }
 
-// failed passes over the marks that are set on healthy resources to have them replaced.
+// failed reports whether the event is a failure. A CHECK that failed is not one: Client.Mark causes it on purpose.
 func (e Event) failed() bool { return e.Status.Failed() && e.Status.Action() != "CHECK" }
 
-// APIError is a request that an OpenStack service refused, with the reason that it gave.
+// APIError reports that an OpenStack service refused a request, with the reason of the service.
 type APIError struct {
 	Doing  string
 	Code   int
@@ -84,7 +84,7 @@ func (e *APIError) Error() string {
 
 func (e *APIError) Unwrap() error { return e.err }
 
-// explained names what was being done and takes the reason out of the body of the answer.
+// explained adds the purpose of the request to an error, and the reason from the body of the answer.
 func explained(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -96,7 +96,7 @@ func explained(doing string, err error) error {
 	return &APIError{Doing: doing, Code: answer.Actual, Reason: reason(answer), err: err}
 }
 
-// reason reads Heat's error document; other bodies can be anything and are not shown.
+// reason reads the reason from Heat's error document. If the body is another document, it returns the text of the status.
 func reason(answer gophercloud.ErrUnexpectedResponseCode) string {
 	var body struct {
 		Explanation string `json:"explanation"`
@@ -115,13 +115,13 @@ func reason(answer gophercloud.ErrUnexpectedResponseCode) string {
 	return http.StatusText(answer.Actual)
 }
 
-// Passing reports whether an error can go away by itself: no answer, an overloaded or a restarting service.
+// Passing reports whether an error is temporary: no answer, or a service that is overloaded or restarts.
 func Passing(err error) bool {
 	var answer gophercloud.ErrUnexpectedResponseCode
 	if errors.As(err, &answer) {
 		return answer.Actual >= 500 || answer.Actual == http.StatusTooManyRequests
 	}
-	// A token that has expired while Keystone was away.
+	// The token has expired while Keystone could not be reached.
 	if again := (*gophercloud.ErrUnableToReauthenticate)(nil); errors.As(err, &again) {
 		return Passing(again.ErrReauth)
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// Event tells that a resource of a stack, nested stacks included, entered a state.
+// Event says that a resource of a stack, or of a stack nested in it, has entered a state.
 type Event struct {
 	ID         string             `json:"id"`
-	Time       string             `json:"event_time"` // RFC 3339, in seconds
+	Time       string             `json:"event_time"` // RFC 3339 without fractions of a second
 	Resource   string             `json:"resource_name"`
 	Status     Status             `json:"resource_status"`
 	Reason     string             `json:"resource_status_reason"`
@@ -21,10 +21,10 @@ type Event struct {
 	Links      []gophercloud.Link `json:"links"`
 }
 
-// depth is how deep stacks may be nested: Heat's own limit (max_nested_stack_depth) is 5 by default.
+// depth is how deep stacks may be nested. Heat's limit (max_nested_stack_depth) is 5 by default.
 const depth = 5
 
-// lastEvent is the id of the newest event of a stack, empty when there is none.
+// lastEvent returns the id of the newest event of a stack, or "".
 func (c *Client) lastEvent(ctx context.Context, s *Stack) (string, error) {
 	events, err := c.events(ctx, s, url.Values{"sort_dir": {"desc"}, "limit": {"1"}})
 	if err != nil || len(events) == 0 {
@@ -36,11 +36,11 @@ func (c *Client) lastEvent(ctx context.Context, s *Stack) (string, error) {
 // pageSize is how many events one request asks for.
 const pageSize = 200
 
-// eventsAfter returns the events that came after one, the oldest first.
+// eventsAfter returns the events after the event marker, the oldest first.
 func (c *Client) eventsAfter(ctx context.Context, s *Stack, marker string) ([]Event, error) {
 	var out []Event
 	for {
-		// The default is descending, and a marker then leads into the past.
+		// The default order is descending. With it, Heat returns the events before the marker.
 		query := url.Values{"sort_dir": {"asc"}, "limit": {strconv.Itoa(pageSize)}}
 		if marker != "" {
 			query.Set("marker", marker)
@@ -67,7 +67,7 @@ func (c *Client) events(ctx context.Context, s *Stack, query url.Values) ([]Even
 	return body.Events, err
 }
 
-// stackURL is that of the stack that the resource of the event is in.
+// stackURL returns the URL of the stack that contains the resource of the event.
 func (e Event) stackURL() string {
 	for _, link := range e.Links {
 		if link.Rel == "stack" {
@@ -77,16 +77,16 @@ func (e Event) stackURL() string {
 	return ""
 }
 
-// stack is the name of that stack.
+// stack returns the name of the stack that contains the resource of the event.
 func (e Event) stack() string {
 	name, _ := stackOf(e.stackURL())
 	return name
 }
 
-// ofStack reports whether the event is of a stack as a whole, nested ones included.
+// ofStack reports whether the event is about a stack as a whole, which may be a nested one.
 func (e Event) ofStack() bool { return e.Resource == e.stack() }
 
-// stackOf reads the name and the id of a stack from its URL.
+// stackOf returns the name and the id of a stack from its URL.
 func stackOf(href string) (name, id string) {
 	u, err := url.Parse(href)
 	if err != nil {

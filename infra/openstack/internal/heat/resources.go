@@ -18,15 +18,15 @@ type Resource struct {
 	Reason     string
 	Created    time.Time
 
-	StackName, StackID string // of the stack that it is in
-	Nested             string // id of the stack that it is, if it is one
-	NestedName         string // and the name of that
-	// Path are the names of the resources that hold it, the outermost first, and its own at the end.
+	StackName, StackID string // of the stack that contains the resource
+	Nested             string // id of the nested stack, if the resource is a stack
+	NestedName         string // name of the nested stack
+	// Path holds the names of the resources that contain the resource, the outermost first, and its name at the end.
 	Path []string
 }
 
-// Resources lists the resources of a stack and of the stacks nested in it, holders before what they hold. It
-// is one request, however many there are.
+// Resources lists the resources of a stack and of the stacks nested in it. A nested stack comes before its resources.
+// Resources sends one request, for any number of resources.
 func (c *Client) Resources(ctx context.Context, s *Stack) ([]Resource, error) {
 	var body struct {
 		Resources []struct {
@@ -45,7 +45,7 @@ func (c *Client) Resources(ctx context.Context, s *Stack) ([]Resource, error) {
 		return nil, err
 	}
 	out := make([]Resource, len(body.Resources))
-	holders := map[string]*Resource{} // by the id of the nested stack
+	holders := map[string]*Resource{} // resources that are stacks, by the id of the nested stack
 	for i, r := range body.Resources {
 		out[i] = Resource{Name: r.Name, Type: r.Type, PhysicalID: r.PhysicalID, Status: r.Status, Reason: r.Reason, Created: r.Created}
 		for _, link := range r.Links {
@@ -63,7 +63,7 @@ func (c *Client) Resources(ctx context.Context, s *Stack) ([]Resource, error) {
 	return inTree(out, holders), nil
 }
 
-// inTree gives the resources their paths and puts holders before what they hold.
+// inTree sets the paths of the resources and sorts nested stacks before their resources.
 func inTree(list []Resource, holders map[string]*Resource) []Resource {
 	for i := range list {
 		for r := &list[i]; r != nil && len(list[i].Path) <= depth+1; r = holders[r.StackID] {
