@@ -124,7 +124,7 @@ func runChild[J interface {
 	return 0
 }
 
-// resumeOr goes on with what an earlier child began, or begins.
+// resumeOr resumes the operation of an earlier child process, or begins the operation if there is none.
 func resumeOr(ctx context.Context, m *vnflcm.Manager, begin func(context.Context, *vnflcm.Manager) (string, error)) error {
 	resumed, _, err := m.Resume(ctx)
 	if err == nil && len(resumed) == 0 {

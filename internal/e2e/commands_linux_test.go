@@ -104,7 +104,7 @@ func TestUser(t *testing.T) {
 	})
 }
 
-// TestTimeout: a command that takes too long is ended, whoever runs it, and leaves nothing.
+// TestTimeout: a command that takes too long is killed, whichever user runs it, and leaves no process or file.
 func TestTimeout(t *testing.T) {
 	onEveryKind(t, func(t *testing.T, host *sshexec.Host, machine *vmhost.Host) {
 		for _, c := range []sshexec.Command{{}, {Root: true}, {User: "www-data"}} {

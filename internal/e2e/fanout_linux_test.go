@@ -124,7 +124,7 @@ func wantFailures(t *testing.T, err error, names ...string) {
 	}
 }
 
-// TestFailFast: the failure of one host ends what runs on the others.
+// TestFailFast: the failure of a command on one host ends the commands on the other hosts.
 func TestFailFast(t *testing.T) {
 	needSite(t)
 	machines := newHosts(t, 4, vmhost.Spec{})

@@ -211,7 +211,7 @@ func cutWhen(t *testing.T, machine *vmhost.Host, content *slowly, marks ...int64
 	}
 }
 
-// TestTree: a directory goes to the host and comes back, with all names that there can be.
+// TestTree uploads a directory with all kinds of file names and downloads it again.
 func TestTree(t *testing.T) {
 	tree := fstest.MapFS{
 		"plain":                  {Data: []byte("plain\n")},

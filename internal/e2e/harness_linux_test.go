@@ -36,13 +36,13 @@ const (
 	driverName = "mgmt-drivers-kubernetes"
 	vnfdID     = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90"
 	user       = "ubuntu"
-	// password is hostile to whoever quotes wrongly, and easily found where it must not be.
+	// password breaks code that quotes it wrongly, and is easy to find in outputs that must not contain it.
 	password = `ca'na"ry$(id) \n`
 )
 
 var key = bytes.Repeat([]byte{7}, 32)
 
-// scene is a cloud, and the store that outlives Managers.
+// scene is a cloud, and a store that successive Managers use.
 type scene struct {
 	*process
 	t     testing.TB
@@ -52,17 +52,17 @@ type scene struct {
 	packages string
 	// others are the directories of further packages, by VNFD id.
 	others map[string]string
-	// drivers are those of further VIMs, by vimType.
+	// drivers are the infrastructure drivers of further VIMs, by vimType.
 	drivers map[string]vnflcm.InfraDriver
-	// conductor has the hooks of clusters run, in the place of the driver. Default: the driver runs them.
+	// conductor runs the hooks of clusters instead of the driver. Default: the driver runs them.
 	conductor *tackertest.Conductor
-	// wrap wraps the driver of clusters by kubeadm. Default: nothing does.
+	// wrap wraps the kubeadm driver. Default: the driver is not wrapped.
 	wrap func(*kubeadm.Driver) vnflcm.MgmtDriver
-	// intercept wraps every step. Default: nothing does.
+	// intercept wraps every step. Default: steps are not wrapped.
 	intercept vnflcm.Interceptor
-	// patience bounds how long one operation may take. Default: the constant of that name.
+	// patience is the longest time of one operation. Default: the constant patience.
 	patience time.Duration
-	// output receives what playbooks of kubespray write. Default: it is discarded.
+	// output returns the writer for the output of kubespray's playbooks. Default: the output is discarded.
 	output func(op *vnflcm.Operation, playbook string) io.Writer
 
 	mu     sync.Mutex
@@ -70,14 +70,14 @@ type scene struct {
 	log    bytes.Buffer
 }
 
-// lab is a scene on real hosts whose node programs a simulated world answers.
+// lab is a scene on real hosts. A simulation answers the programs of the nodes.
 type lab struct {
 	*scene
 	cloud *vminfra.Hosts
 	kube  *kubesim.World
 
 	records []programs.Record     // of programs that ended
-	started func(programs.Record) // is told of every program before it does anything
+	started func(programs.Record) // called for every program before the program does anything
 }
 
 type labConfig struct {
@@ -141,7 +141,7 @@ func (l *lab) explain() {
 	}
 }
 
-// Write takes the log of the Managers.
+// Write receives the log of the Managers.
 func (s *scene) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +154,7 @@ func (s *scene) event(e vnflcm.Event) {
 	s.events = append(s.events, e)
 }
 
-// process is a Manager with its connections, as one process has them.
+// process simulates one process of a VNFM: a Manager with its connections.
 type process struct {
 	*vnflcm.Manager
 	pool *sshexec.Pool
@@ -212,7 +212,7 @@ func (p *process) dial(ctx context.Context, network, addr string) (net.Conn, err
 	return conn, err
 }
 
-// cut ends the connections of a process that dies.
+// cut closes the connections of a process that dies.
 func (p *process) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -221,10 +221,11 @@ func (p *process) cut() {
 	}
 }
 
-// loginGrace is how long machines of registries may refuse the password: users of ours are there before sshd is.
+// loginGrace is how long machines of registries may refuse the password. It is short, because these machines have their
+// users before sshd starts.
 const loginGrace = 15 * time.Second
 
-// managerConfig composes a Manager for the sample package on a cloud.
+// managerConfig returns the configuration of a Manager for the sample package on a cloud.
 func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool, change func(*vnflcm.Config)) vnflcm.Config {
 	c := vnflcm.Config{
 		Store: store, Key: key, Owner: "e2e",
@@ -240,13 +241,13 @@ func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool,
 	return c
 }
 
-// kubesprayIn is a driver whose playbooks may take that long.
+// kubesprayIn returns a kubespray driver with a time limit for each playbook.
 func kubesprayIn(pool *sshexec.Pool, playbook time.Duration, output func(*vnflcm.Operation, string) io.Writer) *kubespray.Driver {
 	return kubespray.New(kubespray.Config{Pool: pool, Output: output,
 		Timeouts: kubespray.Timeouts{Login: loginGrace, Drain: 30 * time.Second, Playbook: playbook, Ready: 2 * time.Minute}})
 }
 
-// packagesBy has packages by their VNFD ids, and one for all other VNFDs.
+// packagesBy returns the packages of others by VNFD id, and the package in dir for every other VNFD.
 func packagesBy(dir string, others map[string]string) vnflcm.Packages {
 	return vnflcm.PackagesFunc(func(_ context.Context, vnfd string) (tosca.Source, error) {
 		return tosca.File(cmp.Or(others[vnfd], dir)), nil
@@ -273,13 +274,13 @@ func instantiation(dir, file, flavour string) (vnflcm.InstantiateVnfRequest, err
 	return r, nil
 }
 
-// created makes an instance, and the request to instantiate it.
+// created creates an instance and returns its id and the request to instantiate it.
 func (s *scene) created(file, flavour string) (string, vnflcm.InstantiateVnfRequest) {
 	s.t.Helper()
 	return s.createdOf(packageDir, vnfdID, file, flavour)
 }
 
-// createdOf makes an instance of a sample package, and the request to instantiate it.
+// createdOf creates an instance of a sample package and returns its id and the request to instantiate it.
 func (s *scene) createdOf(dir, vnfd, file, flavour string) (string, vnflcm.InstantiateVnfRequest) {
 	s.t.Helper()
 	r, err := instantiation(dir, file, flavour)
@@ -293,7 +294,7 @@ func (s *scene) createdOf(dir, vnfd, file, flavour string) (string, vnflcm.Insta
 	return inst.ID, r
 }
 
-// must waits for an operation that must succeed.
+// must waits for an operation and fails the test unless the operation succeeds.
 func (s *scene) must(opID string, err error) {
 	s.t.Helper()
 	if err != nil {
@@ -309,7 +310,7 @@ func (s *scene) must(opID string, err error) {
 	s.t.Logf("%s took %s: %s", occ.Operation, time.Since(begin).Round(10*time.Millisecond), s.slowest(opID))
 }
 
-// patience bounds how long one operation may take.
+// patience is the longest time of one operation.
 const patience = 5 * time.Minute
 
 // slowest names the steps of an operation that took more than two seconds.

@@ -66,7 +66,7 @@ func streamed(archive []byte) helmclient.Chart {
 	return helmclient.Chart{Archive: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil }}
 }
 
-// helmProgram is the real helm on this machine, with files of its own.
+// helmProgram is the real helm program on this machine, with separate configuration and cache folders.
 type helmProgram struct {
 	t       testing.TB
 	program string

@@ -20,8 +20,8 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/controlplane"
 )
 
-// controlPlane is the cluster that all scenarios of Helm share, each in namespaces of its own. It is started for the
-// first one.
+// controlPlane is the cluster that all scenarios of Helm share. Each scenario uses separate namespaces. The first scenario
+// starts the cluster.
 var controlPlane struct {
 	once    sync.Once
 	err     error

@@ -68,7 +68,7 @@ func (j cnfJob) run(ctx context.Context) (err error) {
 	return resumeOr(ctx, m, j.begin)
 }
 
-// die kills the process. Whoever calls it does nothing any more.
+// die kills the process with SIGKILL. It does not return.
 func die() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}

@@ -112,7 +112,7 @@ const chartParams = `{"namespace": %q, "use_helm": "true", "helm_replica_values"
 type cnfSite struct {
 	Dir      string            // of Helm
 	Packages map[string]string // directories, by VNFD id
-	// Cluster is that of the driver.
+	// Cluster is the function for the field Cluster of the driver's Config.
 	Cluster func(context.Context, vnflcm.VimConnectionInfo) (*rest.Config, error) `json:"-"`
 	// Only is the one machine that can be connected to. Default: all can.
 	Only netip.Addr
@@ -165,7 +165,7 @@ func cnfVIM(t testing.TB, vimType string, c *rest.Config, masters []*master) vnf
 	return vim
 }
 
-// cnf is a CNF in a namespace of its own, and the process that works on it.
+// cnf is a CNF in a separate namespace, and the process that runs its operations.
 type cnf struct {
 	*vnflcm.Manager
 	t         testing.TB

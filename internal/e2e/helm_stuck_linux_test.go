@@ -35,8 +35,9 @@ func states(t testing.TB, client helmclient.Client, name helmclient.Name) (out [
 	return out
 }
 
-// TestHelmStuck: a helm program is killed with SIGKILL while it installs, upgrades or rolls back. Whoever finds the
-// release like that is told so, and, when he says that whoever did it is dead, goes on. The history tells all of it.
+// TestHelmStuck: a helm program is killed with SIGKILL while it installs, upgrades or rolls back. The next client gets an
+// error that names the unfinished release. If this client then says that the former process is dead, it finishes the
+// release. The history of the release shows all attempts.
 func TestHelmStuck(t *testing.T) {
 	cluster := needCluster(t)
 	program := newHelm(t, cluster)
@@ -89,7 +90,7 @@ func TestHelmStuck(t *testing.T) {
 // helmChildVariable makes this test binary a program that installs a release, and says how.
 const helmChildVariable = "VNFKIT_E2E_HELM_CHILD"
 
-// helmJob is an installation that never comes to its end, so that it can be killed at work.
+// helmJob is an installation that never ends, so that a test can kill it while it runs.
 type helmJob struct {
 	Helm      helmOpening
 	Namespace string
@@ -106,7 +107,8 @@ func (j helmJob) run(ctx context.Context) error {
 	return errors.Join(err, end())
 }
 
-// TestHelmProcessKilled: our own process is killed with SIGKILL in mid-install. The next one goes on.
+// TestHelmProcessKilled: the process with the Helm library is killed with SIGKILL during an installation. The next process
+// finishes the installation.
 func TestHelmProcessKilled(t *testing.T) {
 	cluster := needCluster(t)
 	api := typed(t, cluster.Client())

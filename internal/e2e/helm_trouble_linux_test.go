@@ -50,7 +50,8 @@ func TestHelmAPIStopped(t *testing.T) {
 	})
 }
 
-// TestHelmAPIAway: an API that does not answer is said to be unreachable, and when it is back all goes on.
+// TestHelmAPIAway: if the API server does not answer, errors say that it is unreachable. After its restart the client works
+// again.
 func TestHelmAPIAway(t *testing.T) {
 	cluster := needCluster(t)
 	onEveryHelm(t, func(t *testing.T, k helmKind) {

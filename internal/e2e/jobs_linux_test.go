@@ -19,7 +19,7 @@ import (
 // owners are whose jobs there can be.
 var owners = map[string]bool{"": false, "root": true}
 
-// patient is a job that goes on until a file is there, and fails then.
+// patient returns a job that runs until a file exists, and then fails.
 func patient(name string, asRoot bool) sshexec.Command {
 	return sshexec.Command{Root: asRoot, Env: map[string]string{"SECRET": "canary's secret"}, Secrets: []string{"canary's secret"},
 		Argv: []string{"sh", "-c", `echo "begun $#"; while [ ! -e "/go-$1" ]; do sleep 0.05; done; echo "ended $SECRET"; exit 7`, name, name}}
@@ -110,8 +110,8 @@ func TestJobIsCancelled(t *testing.T) {
 	})
 }
 
-// TestJobIsLostWithItsHost: a job that ran when its host went down is not taken for one that runs, though
-// process numbers come again, and can be started anew.
+// TestJobIsLostWithItsHost: after a reboot of the host, sshexec does not take a job from before the reboot for a running
+// one, although another process may have its process id. The job can be started again.
 func TestJobIsLostWithItsHost(t *testing.T) {
 	onEveryKind(t, func(t *testing.T, host *sshexec.Host, machine *vmhost.Host) {
 		for owner, asRoot := range owners {

@@ -226,7 +226,7 @@ func (c *chain) pods(want map[string]int) map[string]string {
 	return all
 }
 
-// healMaster heals a dead control-plane node and checks that its Helm is that of a node which has stayed.
+// healMaster heals a dead control-plane node and checks that it has the same Helm as a node that was not replaced.
 func (c *chain) healMaster(master vnflcm.VnfcResourceInfo) {
 	c.t.Helper()
 	c.must(c.Heal(c.t.Context(), c.cluster, vnflcm.HealVnfRequest{VnfcInstanceID: []string{master.ID}}))

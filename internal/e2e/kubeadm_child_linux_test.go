@@ -34,8 +34,8 @@ type yardJob struct {
 	After time.Duration // and that time has passed; "" for not at all
 }
 
-// TestKubeadmKilled kills the process with SIGKILL while kubeadm, etcd and the API are at work. The next process
-// finishes, and the cluster is as if nothing had been.
+// TestKubeadmKilled kills the process with SIGKILL while kubeadm, etcd and the API server are running. The next process
+// finishes the operation. The cluster is in the same state as after an undisturbed run.
 func TestKubeadmKilled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "vnfm.db")
 	j := yardJob{Store: file, Socket: filepath.Join(t.TempDir(), "cloud")}

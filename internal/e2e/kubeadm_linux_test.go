@@ -72,7 +72,7 @@ func TestKubeadmLife(t *testing.T) {
 	}
 	token.wantRenewed(id)
 
-	// The name of the first worker begins those of the others, as worker1 begins worker10.
+	// The name of the first worker is a prefix of the names of the other workers, as worker1 is a prefix of worker10.
 	first := y.machines.Host(y.vnfcs(id, workerVDU)[0].ComputeResource.ResourceID).Address.As4()
 	first[3] *= 10
 	second := first
@@ -144,9 +144,9 @@ func scaleIn(t *testing.T, policy string) vnflcm.ScaleVnfRequest {
 // brings along.
 const highlyAvailable = `{"k8s_cluster_installation_param": {"master_node": {"cluster_cp_name": "vip_CP"}, "cni_manifest_path": null}}`
 
-// TestKubeadmHighlyAvailable: three control-plane nodes behind a virtual address lose one, which is healed alone, and
-// then two, which is refused; healing all makes the cluster anew. All nodes pull from a private registry that the request to scale
-// has given, also those that later requests, without a registry, make.
+// TestKubeadmHighlyAvailable has three control-plane nodes behind a virtual address. If one of them dies, the driver heals
+// it. If two die, the driver refuses to heal one node; healing all nodes creates the cluster again. All nodes pull from a
+// private registry that the request to scale has given, also nodes that later requests without a registry create.
 func TestKubeadmHighlyAvailable(t *testing.T) {
 	var virtual netip.Addr
 	var private *privateRegistry

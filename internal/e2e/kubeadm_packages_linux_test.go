@@ -140,8 +140,8 @@ func newBareYard(t *testing.T, change func(y *yard, spec *vmhost.Spec, repositor
 	return y, repositories
 }
 
-// TestKubeadmPackages makes a cluster of machines on which nothing is installed, while they install upgrades of their
-// own, from a signed repository, with a storage server.
+// TestKubeadmPackages creates a cluster with a storage server on machines without any installed packages. The packages come
+// from a signed repository. Meanwhile the machines install automatic upgrades.
 func TestKubeadmPackages(t *testing.T) {
 	t.Parallel()
 	y, repositories := newStorageYard(t)

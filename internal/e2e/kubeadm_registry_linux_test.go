@@ -87,8 +87,8 @@ func (r *privateRegistry) hostsString() string {
 	return r.host.Address.String() + " " + registryName
 }
 
-// pulls lets each of so many workers run a pod whose image nobody but the registry has, with no credentials but those
-// of the node.
+// pulls runs a pod on each of the workers. Only the registry has the image of the pod, and only the node has credentials of
+// the registry.
 func (y *yard) pulls(id string, workers int) {
 	y.t.Helper()
 	deployment, _, _ := strings.Cut(fmt.Sprintf(workload, workers), "---")
@@ -186,7 +186,7 @@ func grep(t testing.TB, host *sshexec.Host, texts []string, dirs ...string) stri
 		dirs = []string{"/etc", "/root", "/home", "/tmp", "/run", "/var"}
 	}
 	var found bytes.Buffer
-	// It ends with 2 when a file goes meanwhile.
+	// grep exits with 2 if a file is deleted while it runs.
 	_ = host.Exec(t.Context(), sshexec.Command{Root: true, Stdin: strings.NewReader(strings.Join(texts, "\n")), Stdout: &found,
 		Argv: append([]string{"grep", "-rlaF", "-D", "skip", "--exclude-dir=containerd", "--exclude-dir=netns", "-f", "-"}, dirs...)})
 	return found.String()

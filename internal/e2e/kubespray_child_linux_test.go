@@ -11,8 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 )
 
-// TestKubesprayKilled kills the process with SIGKILL while Ansible is at work: that goes on, and the next process finds
-// it, also when it has ended meanwhile.
+// TestKubesprayKilled kills the process with SIGKILL while Ansible is running. Ansible continues, and the next process gets
+// its result, also if Ansible has ended before the process starts.
 func TestKubesprayKilled(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "vnfm.db")

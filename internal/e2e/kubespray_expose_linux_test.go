@@ -50,7 +50,7 @@ topology_template:
 `,
 }
 
-// writePackage writes the files of a package to a folder of its own.
+// writePackage writes the files of a package to a new folder.
 func writePackage(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

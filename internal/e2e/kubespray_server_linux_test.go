@@ -133,7 +133,7 @@ func (s *ansibleServer) count(t testing.TB, playbook string) (n int) {
 	return n
 }
 
-// play runs a playbook as somebody does who logs in, and returns what it says.
+// play runs a playbook in an SSH session, as a user of the machine would, and returns its output.
 func (s *ansibleServer) play(ctx context.Context, args ...string) (string, error) {
 	var out bytes.Buffer
 	err := s.Exec(ctx, sshexec.Command{Argv: append([]string{"env", "-C", kubesprayRoot, "LC_ALL=C.UTF-8", "ANSIBLE_NOCOLOR=1", "ansible-playbook",

@@ -19,9 +19,9 @@ const (
 	localPort = 30081
 )
 
-// shop is a service of real pods: those of a Deployment, which a drain moves elsewhere, and those of a DaemonSet, behind a
-// port that no node passes on to another one. The server is the health endpoint of CoreDNS, whose image every node has: it
-// goes on for some seconds after it was told to end.
+// shop is a service of real pods: pods of a Deployment, which a drain moves to other nodes, and pods of a DaemonSet, behind a
+// port that no node forwards to another node. The server is the health endpoint of CoreDNS, whose image every node has.
+// After SIGTERM, CoreDNS continues to answer for some seconds.
 const shop = `
 apiVersion: v1
 kind: Namespace
@@ -98,7 +98,7 @@ spec:
   ports: [{port: 80, targetPort: 8080, nodePort: 30081}]
 `
 
-// traffic is a client that requests a page without end, every 10 ms, each time over a connection of its own.
+// traffic is a client that requests a page every 10 ms, each time over a new connection, until the test stops it.
 type traffic struct {
 	t      testing.TB
 	name   string

@@ -17,8 +17,9 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestAdoptedStack takes over a stack that was made without the SDK, as version 1 of Tacker's API makes one: under a name of its
-// own, without tags, scaled by a signal, which leaves the parameters as they were. Then it scales, heals and deletes it.
+// TestAdoptedStack adopts a stack that was created without the SDK, as version 1 of Tacker's API creates one: with a different
+// name, without tags, and scaled by a signal, which does not change the parameters. Then the test scales, heals and deletes
+// the stack.
 func TestAdoptedStack(t *testing.T) {
 	ctx := t.Context()
 	l := newStackLab(t, openstack.VimTypeV2, packageDir)
@@ -136,7 +137,7 @@ func (l *stackLab) wantNotAdopted(known vnflcm.VnfInstance, req vnflcm.Instantia
 	}
 }
 
-// adoptWithProgram has examples/k8s-cluster adopt the stack, in a state directory of its own, and show the instance.
+// adoptWithProgram runs examples/k8s-cluster, with a new state directory, to adopt the stack and to show the instance.
 func (l *stackLab) adoptWithProgram(known vnflcm.VnfInstance, req vnflcm.InstantiateVnfRequest) {
 	l.t.Helper()
 	dir := l.t.TempDir()

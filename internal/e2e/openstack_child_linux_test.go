@@ -22,8 +22,8 @@ type stackJob struct {
 	Store, Endpoint, Network, Instance, Operation string
 }
 
-// TestVNFMIsKilled kills the process with SIGKILL while Heat is at work, in every operation. The next process
-// finishes, and there is one stack, or none.
+// TestVNFMIsKilled kills the process with SIGKILL while Heat changes the stack, in every operation. The next process finishes
+// the operation. Then there is exactly one stack or, after a termination, no stack.
 func TestVNFMIsKilled(t *testing.T) {
 	l := newStackLab(t, openstack.VimTypeV1, packageDir)
 	ctx := t.Context()

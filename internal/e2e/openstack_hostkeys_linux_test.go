@@ -22,8 +22,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// keyedPackage is the sample package with the template of docs/host-keys.md: workers are resources of their own, each with a
-// host key, and the control-plane nodes are members of a group that have one together.
+// keyedPackage returns the sample package with the template of docs/host-keys.md: each worker is a separate resource with a
+// separate host key, and the control-plane nodes are members of a group that share one host key.
 func keyedPackage(t *testing.T) string {
 	t.Helper()
 	pkg := variant(t, "BaseHOT/simple/simple_hot_top.yaml", "parameters:\n", "parameters:\n  ssh_host_keys: { type: json, hidden: true }\n")

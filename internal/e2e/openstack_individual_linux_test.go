@@ -11,8 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestIndividualVNFCs has workers that are resources of their own, as in the packages of Tacker's version 2 API
-// with the class StandardUserData, instead of members of a group.
+// TestIndividualVNFCs has workers that are separate resources instead of members of a group, as in packages for Tacker's
+// version 2 API with the class StandardUserData.
 func TestIndividualVNFCs(t *testing.T) {
 	ctx := t.Context()
 	pkg := variant(t, "BaseHOT/simple/simple_hot_top.yaml", "  worker_instance:\n", "  workers_of_the_sample:\n")

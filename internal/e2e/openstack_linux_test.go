@@ -337,7 +337,7 @@ func (l *stackLab) wantNothingLeft() {
 	}
 }
 
-// heat makes a request of Heat beside the driver, as somebody else would.
+// heat sends a request to Heat without the driver, as another program would.
 func (l *stackLab) heat(method string, body, into any, path ...string) {
 	l.t.Helper()
 	api := l.cloud.Orchestration

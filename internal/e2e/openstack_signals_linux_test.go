@@ -52,8 +52,8 @@ func TestScalingInACooldown(t *testing.T) {
 	l.terminate(vnflcm.TerminateForceful)
 }
 
-// TestScaledMeanwhile scales while Heat is still busy with a signal, such as of an alarm: with the members that stay, which
-// it goes through some time after the new one is complete.
+// TestScaledMeanwhile scales while Heat still processes a signal, for example of an alarm: Heat checks the existing members
+// for some time after the new member is complete.
 func TestScaledMeanwhile(t *testing.T) {
 	l := newStackLab(t, openstack.VimTypeV2, packageDir)
 	l.must(l.instantiate("simple", 1))

@@ -12,8 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 )
 
-// TestRegistryKilled kills the process with SIGKILL while dpkg, Docker and the registry are at work. The next process
-// finishes, and the registry is as if nothing had been.
+// TestRegistryKilled kills the process with SIGKILL while dpkg, Docker and the registry are running. The next process
+// finishes the operation. The registry is in the same state as after an undisturbed run.
 func TestRegistryKilled(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "vnfm.db")

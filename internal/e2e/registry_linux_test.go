@@ -39,8 +39,7 @@ const (
 	registryPassword = `reg'istry"$(id) \n-canary`
 )
 
-// privateRegistry is Debian's docker-registry on a machine of its own: HTTPS with a certificate of a CA that nobody
-// knows, and a login.
+// privateRegistry is Debian's docker-registry on a separate machine: HTTPS with a certificate of a private CA, and a login.
 type privateRegistry struct {
 	host   *vmhost.Host
 	ca     []byte // PEM

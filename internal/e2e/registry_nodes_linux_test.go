@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// foreign is what somebody else has set up on a machine, by runtime: nothing of it may change.
+// foreign holds files that another program has written on a machine, by container runtime. The driver must not change them.
 var foreign = map[client.Runtime]map[string]string{
 	client.Containerd: {
 		"/etc/containerd/config.toml":                        "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".registry]\n  config_path = \"/etc/containerd/certs.d\"\n",
@@ -28,7 +28,7 @@ var foreign = map[client.Runtime]map[string]string{
 		"/etc/containerd/config.toml":                "disabled_plugins = [\"cri\"]\n",
 		"/etc/docker/daemon.json":                    "{\n\t\"log-level\": \"warn\",\n\t\"insecure-registries\": [\"foreign.example:5000\"]\n}\n",
 		"/etc/docker/certs.d/foreign.example/ca.crt": "somebody's\n",
-		// "docker login" and "docker logout" write it anew in this form.
+		// "docker login" and "docker logout" rewrite the file in this form.
 		"/root/.docker/config.json":    "{\n\t\"auths\": {\n\t\t\"foreign.example\": {\n\t\t\t\"auth\": \"Zm9yZWlnbjpwYXNz\"\n\t\t}\n\t}\n}",
 		"/var/lib/kubelet/config.json": `{"auths":{"foreign.example":{"auth":"Zm9yZWlnbjpwYXNz"}}}`,
 	},

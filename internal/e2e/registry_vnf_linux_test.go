@@ -129,7 +129,8 @@ func TestRegistryVNF(t *testing.T) {
 	}
 }
 
-// protected is a registry with a certificate of its own, one user, and a push and pull at its end.
+// protected returns the parameters of a registry with a generated certificate and one user, which checks a push and a pull
+// at the end.
 func protected(t testing.TB, name, password string) string {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"private_registry_installation_param": map[string]any{"server_name": name, "tls": struct{}{},
@@ -138,8 +139,8 @@ func protected(t testing.TB, name, password string) string {
 	return string(text)
 }
 
-// TestRegistryHeal: a machine dies, and the images of its registry with it. The CA of the instance stays, so that
-// nobody has to be told of another one.
+// TestRegistryHeal: a machine dies, and the images of its registry are lost. The CA of the instance stays the same, so that
+// clients continue to trust the registry.
 func TestRegistryHeal(t *testing.T) {
 	t.Parallel()
 	newRegistryYard(t, nil).heals(false)

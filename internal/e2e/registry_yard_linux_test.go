@@ -126,13 +126,13 @@ func (y *yard) connection(id, username, password string) client.Connection {
 	return c
 }
 
-// outside is a registry for somebody who has what its instance tells, and uses nothing of this project.
+// outside is a client of a registry that uses only the connection that the instance publishes, and no code of this project.
 type outside struct {
 	connection client.Connection
 	transport  *http.Transport
 }
 
-// from reaches a registry as somebody outside of its VNF.
+// from returns a client of a registry with the connection c. The client runs in this process, outside of the registry's VNF.
 func (y *yard) from(c client.Connection) outside {
 	y.t.Helper()
 	addresses := map[string]string{}

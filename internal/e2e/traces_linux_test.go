@@ -11,8 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// checkFiles looks at the files of every host: each knows the others and swap stays off. Unless a process was
-// killed while it wrote one, no temporary file is left.
+// checkFiles checks the files of every host: /etc/hosts has all hosts, and swap stays off. Temporary files may only be left
+// if a process was killed while it wrote a file.
 func (l *lab) checkFiles(undisturbed bool) {
 	l.t.Helper()
 	for _, id := range l.cloud.IDs() {

@@ -64,7 +64,7 @@ func TestTunnels(t *testing.T) {
 		if _, err := io.Copy(conn, &endless{}); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("write: %v", err)
 		}
-		output(t, host, "true") // the connection itself goes on
+		output(t, host, "true") // the SSH connection still works
 	})
 	t.Run("the other side ends", func(t *testing.T) {
 		conn := dial(t, rude)

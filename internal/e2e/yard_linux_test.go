@@ -307,7 +307,8 @@ func (y *yard) wantMembers(id string) {
 	}
 }
 
-// viaVIM asks the API as somebody outside of the cluster does: with what the VIM registry has of it.
+// viaVIM sends a request to the API server as a client outside of the cluster: with the address and credentials in the
+// VIM registry.
 func (y *yard) viaVIM(id, path string) (int, error) {
 	vim, err := y.VIMs().Get(y.t.Context(), kubeadm.VIMID(id))
 	if err != nil {

@@ -27,7 +27,7 @@ var script []byte
 //go:embed packages.txt
 var packages string
 
-// Missing says why there can be no OpenStack on this machine, empty when there can.
+// Missing returns the reason why this machine cannot run OpenStack, or "".
 func Missing(ctx context.Context) string {
 	if os.Geteuid() != 0 {
 		return "it takes root to start OpenStack's services"
@@ -54,11 +54,10 @@ type Cloud struct {
 	Compute, Network, Orchestration, Image, Volume *gophercloud.ServiceClient
 }
 
-// Up starts an OpenStack in a folder of its own; that takes some 40 s. It ends when it is closed, or this
-// process dies.
+// Up starts an OpenStack in a new folder, which takes about 40 s. The OpenStack ends with Close, or when this process dies.
 //
-// With a dir the OpenStack is kept there instead: it runs on after Close, and the next Up with that dir takes it
-// as it is, in a second, or starts it again, but for the stacks in it, which are deleted.
+// If dir is not empty, Up uses that folder, and the OpenStack continues to run after Close. The next Up with the same dir
+// then uses the running OpenStack, which takes a second, or starts it again. In both cases Up deletes all stacks.
 func Up(ctx context.Context, dir string) (*Cloud, error) {
 	c := &Cloud{dir: dir, kept: dir != ""}
 	var err error
@@ -98,8 +97,8 @@ func (c *Cloud) start(ctx context.Context) (err error) {
 
 func (c *Cloud) script() string { return filepath.Join(c.dir, "openstack.sh") }
 
-// choosePort returns the first port of a row of free ones, or that which the services in the folder have had
-// since the first time: it is in Keystone's catalog.
+// choosePort returns the first port of a row of free ports. If the folder has an OpenStack of an earlier run, it returns the
+// port of that run, because Keystone's catalog contains the port.
 func (c *Cloud) choosePort(ctx context.Context) (int, error) {
 	file := filepath.Join(c.dir, "port")
 	text, err := os.ReadFile(file) //nolint:gosec // our own
@@ -110,8 +109,8 @@ func (c *Cloud) choosePort(ctx context.Context) (int, error) {
 	return port, errors.Join(err, os.WriteFile(file, []byte(strconv.Itoa(port)), 0o600))
 }
 
-// freePorts finds a row of free ports, below those that the kernel gives to outgoing connections. Processes begin
-// to look at different ones, as it takes a while until a port that was found is listened on.
+// freePorts finds a row of free ports, below the ports that the kernel gives to outgoing connections. Different processes
+// begin the search at different ports, because a service listens on its port only some time after the search.
 func freePorts(ctx context.Context) (int, error) {
 	const row = 10
 	first := 21000 + os.Getpid()%100*row
@@ -131,16 +130,16 @@ next:
 	return 0, errors.New("no free ports")
 }
 
-// run runs the script. The services that it starts outlive ctx: Close ends them.
+// run runs the script. The services that the script starts continue after the end of ctx: Close ends them.
 func (c *Cloud) run(ctx context.Context, args ...string) error {
-	said, err := os.Create(filepath.Join(c.dir, "log")) // not a pipe: services would keep it open
+	said, err := os.Create(filepath.Join(c.dir, "log")) // a file, because services would keep a pipe open
 	if err != nil {
 		return err
 	}
 	defer said.Close()
 	cmd := exec.CommandContext(ctx, "bash", append([]string{c.script()}, args...)...) //nolint:gosec // our own script
 	cmd.Stdout, cmd.Stderr = said, said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what it waits for ends with it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the child processes of the script end with it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(said.Name())
@@ -149,17 +148,17 @@ func (c *Cloud) run(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// Stop ends a service, such as heat: its clients get no answer any more.
+// Stop stops a service, for example heat. Clients of the service then get no answer.
 func (c *Cloud) Stop(ctx context.Context, service string) error {
 	return c.run(ctx, "stop", c.dir, service)
 }
 
-// Start starts what was stopped.
+// Start starts all stopped services.
 func (c *Cloud) Start(ctx context.Context) error {
 	return c.run(ctx, "up", c.dir, strconv.Itoa(c.port))
 }
 
-// Close ends everything, unless it is to be kept.
+// Close ends the OpenStack and deletes its folder, unless Up was called with a dir.
 func (c *Cloud) Close() error {
 	if c.kept {
 		return nil
@@ -167,7 +166,7 @@ func (c *Cloud) Close() error {
 	return errors.Join(c.run(context.Background(), "down", c.dir), os.RemoveAll(c.dir))
 }
 
-// Logs are the last lines of each service, for a test that failed.
+// Logs returns the last lines of the log of each service, for a test that failed.
 func (c *Cloud) Logs() string {
 	var out strings.Builder
 	files, _ := filepath.Glob(filepath.Join(c.dir, "logs", "*"))
@@ -184,10 +183,10 @@ func (c *Cloud) Logs() string {
 
 const user, password, project, region = "admin", "secret", "admin", "RegionOne"
 
-// AuthURL is the URL of Keystone.
+// AuthURL returns the URL of Keystone.
 func (c *Cloud) AuthURL() string { return fmt.Sprintf("http://127.0.0.1:%d/v3", c.port) }
 
-// VIM is how the cloud is reached, as a VIM registry has it.
+// VIM returns the address and the credentials of the cloud, as an entry of a VIM registry.
 func (c *Cloud) VIM(id, vimType string) (vnflcm.VimConnectionInfo, error) {
 	at, err1 := vnflcm.NewParams(map[string]string{"endpoint": c.AuthURL()})
 	who, err2 := vnflcm.NewParams(map[string]string{"username": user, "password": password, "project": project, "region": region,
@@ -200,7 +199,7 @@ func (c *Cloud) login(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A transport of its own, so that nothing of it is left when the tests look for leaks.
+	// A separate transport without idle connections, so that the tests find no leaked goroutines.
 	provider.HTTPClient = http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	err = openstack.Authenticate(ctx, provider, gophercloud.AuthOptions{IdentityEndpoint: c.AuthURL() + "/", Username: user,
 		Password: password, TenantName: project, DomainName: "Default", AllowReauth: true})

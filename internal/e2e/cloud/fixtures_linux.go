@@ -13,8 +13,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// AddFlavor makes a flavor for servers that boot nothing. This and the like do nothing when a kept cloud has what
-// they make.
+// AddFlavor creates a flavor. It does nothing if the cloud has a flavor with the name from an earlier run. AddImage and
+// AddNetwork do the same for their resources.
 func (c *Cloud) AddFlavor(ctx context.Context, name string) error {
 	if id, err := find(ctx, c.Compute, "flavors", name); id != "" || err != nil {
 		return err
@@ -22,7 +22,7 @@ func (c *Cloud) AddFlavor(ctx context.Context, name string) error {
 	return call(ctx, c.Compute, http.MethodPost, map[string]any{"flavor": map[string]any{"name": name, "ram": 64, "vcpus": 1, "disk": 1}}, nil, "flavors")
 }
 
-// AddImage makes an image of zeros.
+// AddImage creates an image of zeros.
 func (c *Cloud) AddImage(ctx context.Context, name string) error {
 	if id, err := find(ctx, c.Image, "images", name); id != "" || err != nil {
 		return err
@@ -38,7 +38,8 @@ func (c *Cloud) AddImage(ctx context.Context, name string) error {
 	return err
 }
 
-// AddNetwork makes a network with a subnet of the same name, and returns the id of the network. Neutron gives the addresses from first to last.
+// AddNetwork creates a network and a subnet with the same name, and returns the id of the network. Neutron allocates the
+// addresses from first to last.
 func (c *Cloud) AddNetwork(ctx context.Context, name string, prefix netip.Prefix, first, last netip.Addr) (string, error) {
 	if id, err := find(ctx, c.Network, "networks", name); id != "" || err != nil {
 		return id, err
@@ -55,7 +56,7 @@ func (c *Cloud) AddNetwork(ctx context.Context, name string, prefix netip.Prefix
 		"allocation_pools": []any{map[string]any{"start": first.String(), "end": last.String()}}}}, nil, "subnets")
 }
 
-// AddPort makes a port on a network and returns its id.
+// AddPort creates a port on a network and returns its id.
 func (c *Cloud) AddPort(ctx context.Context, network string) (string, error) {
 	var made struct {
 		Port item `json:"port"`
@@ -69,7 +70,7 @@ func (c *Cloud) DeletePort(ctx context.Context, id string) error {
 	return call(ctx, c.Network, http.MethodDelete, nil, nil, "ports", id)
 }
 
-// Left lists the servers, ports, stacks, volumes and uploaded images that there are.
+// Left lists the existing servers, ports, stacks, volumes and uploaded images.
 func (c *Cloud) Left(ctx context.Context) ([]string, error) {
 	var out []string
 	var errs []error
@@ -86,8 +87,7 @@ func (c *Cloud) Left(ctx context.Context) ([]string, error) {
 	return out, errors.Join(errs...)
 }
 
-// Clear deletes the stacks that a test which failed, or a run which was killed, has left, and waits until nothing is
-// left of them.
+// Clear deletes the stacks that a failed test or a killed run has left, and waits until all their resources are deleted.
 func (c *Cloud) Clear(ctx context.Context) error {
 	stacks, err := list(ctx, c.Orchestration, "stacks")
 	if err != nil {

@@ -13,24 +13,25 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
 )
 
-// Machines keeps a real host for every server that is ACTIVE, at its address and with a fresh disk, until the
-// server is gone.
+// Machines runs a real host for every server that is ACTIVE, at the address of the server and with a new disk. The host ends
+// when the server is deleted.
 type Machines struct {
 	cloud *Cloud
 	hosts Hosts
 	stop  context.CancelFunc
 	done  chan error
-	have  map[string]netip.Addr // by the id of the server, which is that of the host too
+	have  map[string]netip.Addr // by the id of the server; the host has the same id
 }
 
-// Hosts makes the hosts.
+// Hosts creates and ends the hosts of Machines.
 type Hosts interface {
 	vminfra.Cloud
 	// Kill ends all processes of a machine with SIGKILL. Its address stays taken until it is deleted.
 	Kill(id string) error
 }
 
-// Boot begins to keep machines. Their VDU is the first word of the server's name. Close them.
+// Boot begins to run hosts for servers. The VDU of a host is the first word of the server's name. The caller closes the
+// Machines.
 func (c *Cloud) Boot(ctx context.Context, hosts Hosts) *Machines {
 	ctx, stop := context.WithCancel(ctx)
 	m := &Machines{cloud: c, hosts: hosts, stop: stop, done: make(chan error, 1), have: map[string]netip.Addr{}}
@@ -52,7 +53,7 @@ func (m *Machines) run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// server is what Nova says of one.
+// server holds the attributes of a server in Nova.
 type server struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
@@ -62,7 +63,7 @@ type server struct {
 	} `json:"addresses"`
 }
 
-// follow ends the hosts of servers that are gone, and makes hosts for new ones.
+// follow ends the hosts of deleted servers and creates hosts for new servers.
 func (m *Machines) follow(ctx context.Context) error {
 	var body struct {
 		Servers []server `json:"servers"`
@@ -73,7 +74,7 @@ func (m *Machines) follow(ctx context.Context) error {
 	var errs []error
 	for id := range maps.Clone(m.have) {
 		i := slices.IndexFunc(body.Servers, func(s server) bool { return s.ID == id })
-		// A server that is replaced is deleted while the new one is built: both have the port for a moment.
+		// Heat builds the replacement of a server while it deletes the server: both have the port for a moment.
 		if i < 0 || body.Servers[i].Status == "DELETED" {
 			errs = append(errs, m.hosts.Delete(ctx, id))
 			delete(m.have, id)
@@ -92,7 +93,7 @@ func (m *Machines) boot(ctx context.Context, s server) error {
 	addr, ok := s.address()
 	for _, other := range m.have {
 		if other == addr {
-			ok = false // its predecessor is still there
+			ok = false // the replaced server still exists
 		}
 	}
 	if !ok {
@@ -107,7 +108,7 @@ func (m *Machines) boot(ctx context.Context, s server) error {
 	return nil
 }
 
-// address is the first address on the first network.
+// address returns the first address on the first network.
 func (s server) address() (netip.Addr, bool) {
 	for _, network := range slices.Sorted(maps.Keys(s.Addresses)) {
 		if list := s.Addresses[network]; len(list) > 0 {
@@ -117,10 +118,10 @@ func (s server) address() (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// Kill ends all processes on the machine of a server, which Nova does not notice.
+// Kill ends all processes on the machine of a server. Nova does not notice it.
 func (m *Machines) Kill(server string) error { return m.hosts.Kill(server) }
 
-// Close stops following the servers. The hosts are ended with their Hosts.
+// Close stops following the servers. It does not end the hosts: the Hosts do.
 func (m *Machines) Close() error {
 	m.stop()
 	return <-m.done

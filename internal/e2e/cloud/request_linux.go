@@ -10,7 +10,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// call makes one request of a service.
+// call sends one request to a service.
 func call(ctx context.Context, service *gophercloud.ServiceClient, method string, body, into any, path ...string) error {
 	_, err := service.Request(ctx, method, service.ServiceURL(path...), &gophercloud.RequestOpts{JSONBody: body, JSONResponse: into, //nolint:bodyclose // gophercloud closes it
 		OkCodes: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent}})
@@ -20,10 +20,10 @@ func call(ctx context.Context, service *gophercloud.ServiceClient, method string
 	return nil
 }
 
-// item is one of a list.
+// item is an entry of a list.
 type item struct{ ID, Name string }
 
-// UnmarshalJSON reads what all services call alike, but for the names of stacks.
+// UnmarshalJSON reads the id and the name. The name of a stack has a different key than the names of other resources.
 func (i *item) UnmarshalJSON(text []byte) error {
 	var body struct {
 		ID        string `json:"id"`
@@ -35,7 +35,7 @@ func (i *item) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// list reads a list of servers, ports and so on; a query may follow the kind. Services may say other things beside it.
+// list reads a list of servers, ports and so on. kind may contain a query. It ignores other keys of the answer.
 func list(ctx context.Context, service *gophercloud.ServiceClient, kind string) (items []item, err error) {
 	var body map[string]json.RawMessage
 	if err := call(ctx, service, http.MethodGet, nil, &body, kind); err != nil {
@@ -45,7 +45,7 @@ func list(ctx context.Context, service *gophercloud.ServiceClient, kind string) 
 	return items, json.Unmarshal(body[what], &items)
 }
 
-// find returns the id of what has a name, empty when nothing has.
+// find returns the id of the resource with the name, or "".
 func find(ctx context.Context, service *gophercloud.ServiceClient, kind, name string) (string, error) {
 	items, err := list(ctx, service, kind)
 	for _, i := range items {

@@ -14,21 +14,22 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Server is the URL of the API.
+// Server returns the URL of the API server.
 func (c *Cluster) Server() string { return "https://" + netip.AddrPortFrom(c.Address, 6443).String() }
 
-// CA is the certificate that the API is known by, as PEM.
+// CA returns the certificate, as PEM, of the authority that has signed the API server's certificate.
 func (c *Cluster) CA() []byte { return c.ca }
 
-// Token is that of a user who may do everything.
+// Token returns the token of a user with all rights.
 func (c *Cluster) Token() string { return c.token }
 
-// Client is how to reach the API as that user, without a limit of requests. Each call makes a new one.
+// Client returns a configuration for client-go with the token of Token and without a rate limit. Each call returns a new
+// configuration.
 func (c *Cluster) Client() *rest.Config {
 	return &rest.Config{Host: c.Server(), BearerToken: c.token, TLSClientConfig: rest.TLSClientConfig{CAData: c.ca}, QPS: -1}
 }
 
-// Kubeconfig is such a configuration as a file.
+// Kubeconfig returns the configuration as the content of a kubeconfig file.
 func Kubeconfig(c *rest.Config) []byte {
 	named := func(key string, value map[string]any) []any {
 		return []any{map[string]any{"name": "e2e", key: value}}
@@ -38,7 +39,7 @@ func Kubeconfig(c *rest.Config) []byte {
 		"users":    named("user", map[string]any{"token": c.BearerToken}),
 		"contexts": named("context", map[string]any{"cluster": "e2e", "user": "e2e"})})
 	if err != nil {
-		panic(err) // not of these values
+		panic(err) // cannot happen with these values
 	}
 	return text
 }
@@ -46,8 +47,8 @@ func Kubeconfig(c *rest.Config) []byte {
 // issuer of the tokens of service accounts.
 const issuer = "https://kubernetes.default.svc"
 
-// TokenUntil makes a user who may do everything (service account NAME in the namespace default), unless it is there,
-// and returns a token of it that ends when it is said to, which may be past.
+// TokenUntil returns a token of the service account name in the namespace default. The token is valid until end, which may
+// be in the past. TokenUntil creates the service account, with all rights, if it does not exist.
 func (c *Cluster) TokenUntil(ctx context.Context, name string, end time.Time) (string, error) {
 	client, err := kubernetes.NewForConfig(c.Client())
 	if err != nil {
@@ -69,7 +70,7 @@ func (c *Cluster) TokenUntil(ctx context.Context, name string, end time.Time) (s
 		"kubernetes.io": map[string]any{"namespace": "default", "serviceaccount": map[string]any{"name": name, "uid": account.UID}}})
 }
 
-// allow lets a service account of the namespace default do everything.
+// allow gives a service account of the namespace default all rights.
 func allow(ctx context.Context, client kubernetes.Interface, name string) error {
 	_, err := client.RbacV1().ClusterRoleBindings().Create(ctx, &rbac.ClusterRoleBinding{ObjectMeta: meta.ObjectMeta{Name: "e2e-" + name},
 		RoleRef:  rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},

@@ -19,34 +19,34 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Config says what a cluster is made from.
+// Config is the configuration of a Cluster.
 type Config struct {
 	Programs string     // directory of etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok
-	Stages   string     // file: what kwok's nodes and pods do
-	Dir      string     // for state and logs; the caller removes it
-	Address  netip.Addr // of this machine, where the API is at port 6443
+	Stages   string     // file with the behaviour of kwok's nodes and pods
+	Dir      string     // directory for state and logs; the caller deletes it
+	Address  netip.Addr // address of this machine on which the API server listens, at port 6443
 	Nodes    int
 }
 
-// Cluster is a running control plane. Its programs end with this process. A machine can have one: their addresses are
-// those of inside below.
+// Cluster is a running control plane. Its programs end with this process. A machine can run one Cluster at a time, because
+// the programs always use the address inside.
 type Cluster struct {
 	Config
 
 	ca     []byte
 	token  string
-	tokens *rsa.PrivateKey // signs those of service accounts
+	tokens *rsa.PrivateKey // signs the tokens of service accounts
 	api    *process
 	others []*process
 }
 
-// inside is where the programs find each other.
+// inside is the address at which the programs reach each other.
 const inside = "127.213.0.1"
 
-// patience bounds a start, on a busy machine.
+// patience is the longest time of a start, on a busy machine.
 const patience = 2 * time.Minute
 
-// Start starts a cluster and waits until pods can be scheduled. Close it.
+// Start starts a cluster and waits until pods can be scheduled. The caller closes the cluster.
 func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	c := &Cluster{Config: cfg, token: rand.Text()}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -61,7 +61,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return err
 	}
-	// Tests reach the API through relays on this machine too.
+	// 127.0.0.1, because tests also reach the API server through relays on this machine.
 	if c.ca, c.tokens, err = certify(c.Dir, c.Address.AsSlice(), net.ParseIP(inside), net.IPv4(10, 96, 0, 1), net.IPv4(127, 0, 0, 1)); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *Cluster) run(ctx context.Context, program string, args ...string) error
 	return err
 }
 
-// populate adds the nodes, and waits for them and for what namespaces must have for pods.
+// populate adds the nodes, and waits for the nodes and for the objects that a namespace needs before it can have pods.
 func (c *Cluster) populate(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.Client())
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *Cluster) populate(ctx context.Context) error {
 	})
 }
 
-// ready reports whether pods may go to a node.
+// ready reports whether pods can be scheduled to a node.
 func ready(node core.Node) bool {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == core.NodeReady {
@@ -142,7 +142,7 @@ func ready(node core.Node) bool {
 	return false
 }
 
-// until asks again until there is no error, or ctx ends.
+// until repeats ask until it returns no error, or ctx ends.
 func until(ctx context.Context, what string, ask func() error) error {
 	every := time.NewTicker(50 * time.Millisecond)
 	defer every.Stop()
@@ -159,8 +159,8 @@ func until(ctx context.Context, what string, ask func() error) error {
 	}
 }
 
-// StartAPI starts the API server, or starts it again, and waits until it answers. The programs that work with it begin
-// anew then, as in a cluster whose leases have run out: by themselves they take up to a minute to look for it again.
+// StartAPI starts the API server, or starts it again, and waits until it answers. Then it restarts the programs that use the
+// API server, as after the end of their leases: otherwise they take up to a minute to connect again.
 func (c *Cluster) StartAPI(ctx context.Context) (err error) {
 	c.api, err = begin(ctx, c.Dir, filepath.Join(c.Programs, "kube-apiserver"), "--etcd-servers=http://"+inside+":2379",
 		"--bind-address="+c.Address.String(), "--advertise-address="+c.Address.String(), "--tls-cert-file=server.crt", "--tls-private-key-file=server.key",
@@ -190,7 +190,7 @@ func (c *Cluster) StartAPI(ctx context.Context) (err error) {
 	return err
 }
 
-// StopAPI kills the API server, as a crash does. All else goes on.
+// StopAPI kills the API server with SIGKILL, as a crash does. All other programs continue.
 func (c *Cluster) StopAPI() { c.api.end(syscall.SIGKILL) }
 
 // Close ends all programs.
@@ -207,7 +207,7 @@ func (c *Cluster) Close() error {
 	return nil
 }
 
-// Logs is the end of what each program has said.
+// Logs returns the end of the log of each program.
 func (c *Cluster) Logs() string {
 	var text strings.Builder
 	for _, p := range c.others {

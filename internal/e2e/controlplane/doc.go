@@ -1,6 +1,6 @@
 // Package controlplane runs a real Kubernetes control plane on this machine for tests: etcd, kube-apiserver,
-// kube-controller-manager and scheduler, and kwok, which plays nodes whose pods are ready at once. Nothing in a pod
-// runs: what is real is the API and all that looks at it.
+// kube-controller-manager, scheduler and kwok. kwok simulates nodes, on which pods are ready at once; the containers of
+// these pods do not run. The API server, the controllers and the scheduler are real.
 //
 //	cluster, err := controlplane.Start(ctx, controlplane.Config{...}) // about 10 seconds
 //	defer cluster.Close()

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// lifetime is that of certificates, longer than any test.
+// lifetime is the lifetime of certificates, longer than any test.
 const lifetime = 24 * time.Hour
 
 // certify writes a certification authority (ca.crt, ca.key), a certificate of the API server (server.crt, server.key)
@@ -52,7 +52,7 @@ func certify(dir string, addresses ...net.IP) (ca []byte, tokens *rsa.PrivateKey
 		write(dir, "sa.key", "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(tokens)))
 }
 
-// sign writes a certificate and its key, and returns the first.
+// sign writes a certificate and its key, and returns the certificate.
 func sign(dir, name string, template, parent *x509.Certificate, key, by *ecdsa.PrivateKey) ([]byte, error) {
 	certificate, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), by)
 	if err != nil {

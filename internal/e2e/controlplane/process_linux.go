@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// process is a program that runs until it is stopped, and never longer than this one.
+// process is a program that runs until it is stopped or this process ends.
 type process struct {
 	name  string
 	log   string // file
@@ -22,7 +22,7 @@ type process struct {
 	stop  sync.Once
 }
 
-// begin starts a program. What it says is added to NAME.log in a directory.
+// begin starts a program. It appends the output of the program to NAME.log in dir.
 func begin(ctx context.Context, dir, program string, args ...string) (*process, error) {
 	p := &process{name: filepath.Base(program), ended: make(chan struct{})}
 	p.log = filepath.Join(dir, p.name+".log")
@@ -36,20 +36,20 @@ func begin(ctx context.Context, dir, program string, args ...string) (*process, 
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
-		// The signal comes when the thread ends that started the program. This one ends after it.
+		// The kernel sends Pdeathsig when the thread ends that has started the program. This thread ends after the program.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
-			_ = p.cmd.Wait() // how it ended is in its log
+			_ = p.cmd.Wait() // the log shows how the program has ended
 			close(p.ended)
 		}
 	}()
 	return p, <-started
 }
 
-// end sends a signal and waits until the process is gone.
+// end sends a signal and waits until the process has ended.
 func (p *process) end(s syscall.Signal) {
 	p.stop.Do(func() {
 		select {
@@ -67,7 +67,7 @@ func (p *process) end(s syscall.Signal) {
 	})
 }
 
-// logged is the end of what a process has said.
+// logged returns the end of the log of a process.
 func (p *process) logged() string {
 	const most = 4000
 	text, err := os.ReadFile(p.log)

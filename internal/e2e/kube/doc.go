@@ -1,3 +1,3 @@
-// Package kube makes machines that real Kubernetes clusters run on, for end-to-end tests: Debian under systemd with
-// containerd, kubelet and kubeadm built from the Go module proxy, and all images of a cluster at hand.
+// Package kube creates machines for real Kubernetes clusters, for end-to-end tests: Debian with systemd, with containerd,
+// kubelet and kubeadm built from the Go module proxy, and with all images of a cluster.
 package kube

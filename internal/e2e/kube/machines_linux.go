@@ -16,11 +16,11 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
 )
 
-// Machines is a Cloud of machines that Kubernetes runs on.
+// Machines is a vminfra.Cloud of machines for Kubernetes.
 type Machines struct {
 	Network *vmhost.Network
-	Spec    vmhost.Spec // what all have in common
-	// Change, when set, makes one differ from the others.
+	Spec    vmhost.Spec // for all machines
+	// Change, if set, changes the Spec of a single machine.
 	Change func(vminfra.Machine, *vmhost.Spec)
 
 	mu     sync.Mutex
@@ -65,7 +65,7 @@ func (c *Machines) Create(ctx context.Context, m vminfra.Machine) error {
 	return nil
 }
 
-// Next has the next new machines get these addresses, which must be free.
+// Next sets the addresses of the next new machines. The addresses must be free.
 func (c *Machines) Next(addresses ...netip.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,14 +98,15 @@ func (c *Machines) Machines(_ context.Context, instance string) ([]vminfra.Machi
 	return out, nil
 }
 
-// Host returns the host of a machine, nil when there is none.
+// Host returns the host of a machine, or nil.
 func (c *Machines) Host(id string) *vmhost.Host {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.made[id].host
 }
 
-// Kill ends all processes of a machine with SIGKILL, as a power cut. Its address stays taken until it is deleted.
+// Kill ends all processes of a machine with SIGKILL, like a power cut. Its address stays reserved until the machine is
+// deleted.
 func (c *Machines) Kill(id string) error {
 	c.mu.Lock()
 	m, there := c.made[id]

@@ -9,19 +9,20 @@ import (
 	"strings"
 )
 
-// Parts are what machines are made from. build.sh says what is where.
+// Parts is a directory with file systems, programs and images for machines. build.sh describes its content.
 type Parts struct{ dir string }
 
-// Build makes the parts, or finds those of an earlier run. The first time takes about ten minutes on two cores.
+// Build builds the parts, or returns the parts of an earlier run. The first run takes about ten minutes on two cores.
 func Build(ctx context.Context) (Parts, error) {
 	dir, err := script(ctx, "build.sh")
 	return Parts{dir}, err
 }
 
-// Helm4 is the directory of the program helm of version 4. The first time it is built, in seconds when the tests are built already.
+// Helm4 returns the directory of the program helm of version 4. The first call builds the program, in seconds if the tests
+// were built before.
 func Helm4(ctx context.Context) (string, error) { return script(ctx, "helm4.sh") }
 
-// script runs one of the scripts of this directory, and returns what it says.
+// script runs one of the scripts of this directory and returns its output.
 func script(ctx context.Context, name string) (string, error) {
 	source, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", "github.com/vnfkit/vnfkit/internal/e2e/kube").Output()
 	if err != nil {
@@ -33,29 +34,29 @@ func script(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(string(said)), err
 }
 
-// Tree is a Debian without anything of Kubernetes, for vmhost.Spec.
+// Tree returns a Debian file system without Kubernetes, for vmhost.Spec.Tree.
 func (p Parts) Tree() string { return filepath.Join(p.dir, "tree") }
 
-// CloudTree is one with cloud-init, as in an image for clouds, for vmhost.Spec.
+// CloudTree returns a Debian file system with cloud-init, as in an image for clouds, for vmhost.Spec.Tree.
 func (p Parts) CloudTree() string { return filepath.Join(p.dir, "cloud") + ":" + p.Tree() }
 
-// NodeTree is one that is ready for kubeadm, for vmhost.Spec.
+// NodeTree returns a Debian file system with the programs that kubeadm needs, for vmhost.Spec.Tree.
 func (p Parts) NodeTree() string { return filepath.Join(p.dir, "node") + ":" + p.Tree() }
 
-// Images is what containerd keeps, with all images of a cluster, for vmhost.Spec.Data.
+// Images returns containerd's data directory with all images of a cluster, for vmhost.Spec.Data.
 func (p Parts) Images() string { return filepath.Join(p.dir, "containerd") }
 
-// Image is an image in docker-archive form, by the last part of its name.
+// Image returns the file of an image in the docker-archive format. name is the last part of the image's name.
 func (p Parts) Image(name string) string { return filepath.Join(p.dir, "images", name+".tar") }
 
-// Programs is the directory of what was built: kube-apiserver, etcd, helm, kwok and others.
+// Programs returns the directory of the built programs: kube-apiserver, etcd, helm, kwok and others.
 func (p Parts) Programs() string { return filepath.Join(p.dir, "bin") }
 
-// Key is what both repositories are signed with, armoured.
+// Key returns the file with the public key of both repositories, armoured.
 func (p Parts) Key() string { return filepath.Join(p.dir, "key.asc") }
 
-// Repositories are the apt repositories: debian and kubernetes.
+// Repositories returns the apt repositories: the folders debian and kubernetes.
 func (p Parts) Repositories() fs.FS { return os.DirFS(p.dir) }
 
-// Stages is what the nodes and pods of kwok do.
+// Stages returns the file with the behaviour of kwok's nodes and pods, for controlplane.Config.
 func (p Parts) Stages() string { return filepath.Join(p.dir, "kwok.yaml") }

@@ -1,4 +1,4 @@
-// Package programs lets the test process do what stand-in programs on real hosts are called for.
+// Package programs runs, in the test process, the work of stand-in programs on real hosts.
 package programs
 
 import (
@@ -20,26 +20,26 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// Machine is the programs of one host.
+// Machine holds the programs of one host.
 type Machine struct {
 	Name     string
 	User     string // name of the login user; uid 0 is root
 	Commands map[string]sshtest.Command
 	Files    afero.Fs
-	Observe  func(Record) // is told of every program before it does anything, and when it has ended
+	Observe  func(Record) // called for every program before the program does anything, and after it has ended
 }
 
-// Record tells about one program that ran.
+// Record describes one run of a program.
 type Record struct {
 	Host, User string
 	Argv       []string
 	Env        []string
-	Start, End time.Time // End is zero while it runs
+	Start, End time.Time // End is zero while the program runs
 	Code       int
-	Killed     bool // it ended before its work was done
+	Killed     bool // the program was killed before its work was done
 }
 
-// Server answers the programs of all hosts.
+// Server runs the programs of all hosts.
 type Server struct {
 	listener net.Listener
 	ctx      context.Context
@@ -50,7 +50,7 @@ type Server struct {
 	machines map[netip.Addr]Machine
 }
 
-// Listen starts a server at the gateway of the hosts. Close it.
+// Listen starts a server at the gateway of the hosts. The caller closes the server.
 func Listen(ctx context.Context, gateway netip.Addr) (*Server, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", netip.AddrPortFrom(gateway, wire.Port).String())
 	if err != nil {
@@ -70,14 +70,14 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Attach gives the host at an address its programs.
+// Attach sets the programs of the host with the address.
 func (s *Server) Attach(addr netip.Addr, m Machine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.machines[addr] = m
 }
 
-// Detach takes the programs of the host away.
+// Detach removes the programs of the host.
 func (s *Server) Detach(addr netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *Server) machine(remote net.Addr) (Machine, bool) {
 	return m, known
 }
 
-// receive takes what the program reads. The end of the connection is the end of the program.
+// receive receives the standard input of the program. When the connection ends, the program has ended.
 func receive(from *json.Decoder, to *io.PipeWriter, ended context.CancelFunc) {
 	for {
 		var in wire.Input
@@ -152,7 +152,7 @@ func receive(from *json.Decoder, to *io.PipeWriter, ended context.CancelFunc) {
 			_ = to.CloseWithError(io.ErrUnexpectedEOF)
 			return
 		}
-		_, _ = to.Write(in.Data) // fails when the program reads no more
+		_, _ = to.Write(in.Data) // fails if the program does not read its input to the end
 		if in.Err != "" {
 			_ = to.CloseWithError(errors.New(in.Err))
 		} else if in.End {
@@ -180,7 +180,7 @@ func process(m Machine, call wire.Call, in io.Reader, out *replies) *sshtest.Pro
 	}
 }
 
-// stdin asks for standard input when it is read: real programs leave it alone until then.
+// stdin asks the stand-in for standard input at the first Read, because real programs do not touch it earlier.
 type stdin struct {
 	to    *replies
 	ask   sync.Once
@@ -193,7 +193,7 @@ func (s *stdin) Read(p []byte) (int, error) {
 	return s.read.Read(p)
 }
 
-// replies sends what the program does. A program that is gone is not told.
+// replies sends the output and the exit code to the stand-in. It ignores errors of a stand-in that has ended.
 type replies struct {
 	mu sync.Mutex
 	to *json.Encoder

@@ -1,5 +1,5 @@
-// Command stub stands in for the programs of a host (kubeadm, systemctl, ...) in end-to-end tests: it lets
-// the test process, at the gateway, do what it was called for. Installed under the name of each program.
+// Command stub stands in for the programs of a host (kubeadm, systemctl, ...) in end-to-end tests. It is installed under the
+// name of each program, and sends its arguments to the test process at the gateway, which does the work of the program.
 package main
 
 import (
@@ -59,8 +59,8 @@ func run() (int, error) {
 	}
 }
 
-// feed sends standard input, opened by its name when that is what the program was told to read: that fails
-// where it is a socket, as the one of sshd is.
+// feed sends standard input. If /dev/stdin is an argument of the program, feed opens this file. As in a real program, that
+// fails if standard input is a socket, as in sessions of sshd.
 func feed(to *json.Encoder) {
 	input := os.Stdin
 	if slices.Contains(os.Args, "/dev/stdin") {

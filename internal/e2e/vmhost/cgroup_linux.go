@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// SystemdMissing says why no host with systemd can be made here, nil when one can.
+// SystemdMissing returns the reason why this machine cannot run a host with systemd, or nil if it can.
 func SystemdMissing() error {
 	root, err := hierarchy()
 	if err != nil {
@@ -25,8 +25,8 @@ func SystemdMissing() error {
 	return os.Remove(group)
 }
 
-// controlGroup makes the control group of a host that runs systemd, which tracks the processes of a service by
-// it, and returns where it is. Other hosts have none.
+// controlGroup creates the control group of a host with systemd and returns its path, or "" for other hosts. systemd needs
+// the group to track the processes of services.
 func (h *Host) controlGroup() (string, error) {
 	if !h.Systemd {
 		return "", nil
@@ -39,8 +39,8 @@ func (h *Host) controlGroup() (string, error) {
 	return group, os.MkdirAll(group, 0o755) //nolint:gosec // as every other one
 }
 
-// controlGroups makes a control group in every hierarchy of the machine: on one with version 1 a container
-// runtime uses them all.
+// controlGroups creates a control group in every hierarchy of the machine: with cgroup version 1 a container runtime uses
+// all hierarchies.
 func (h *Host) controlGroups() ([]string, error) {
 	roots, err := hierarchies()
 	var made []string
@@ -53,7 +53,7 @@ func (h *Host) controlGroups() ([]string, error) {
 	return made, err
 }
 
-// inheritCPUs lets a new group of version 1 have the processors and memory of the one above: it begins with none.
+// inheritCPUs copies the processors and memory nodes of the parent to a new group of version 1, which begins without any.
 func inheritCPUs(group string) error {
 	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 		above, err := os.ReadFile(filepath.Join(filepath.Dir(group), name)) //nolint:gosec // of the kernel
@@ -70,7 +70,7 @@ func inheritCPUs(group string) error {
 	return nil
 }
 
-// removeGroups removes a control group without processes and those below it, in every hierarchy.
+// removeGroups removes a control group without processes, and the groups below it, in every hierarchy.
 func removeGroups(group string) error {
 	roots, err := hierarchies()
 	var dirs []string
@@ -90,8 +90,8 @@ func removeGroups(group string) error {
 	return err
 }
 
-// remove removes one control group. It is busy until the kernel has done away with the last process, which
-// takes a moment after that has ended.
+// remove removes one control group. It repeats the attempt, because the group is busy for a moment after its last process
+// has ended.
 func remove(dir string) (err error) {
 	for range 100 {
 		if err = os.Remove(dir); !errors.Is(err, syscall.EBUSY) {
@@ -102,7 +102,7 @@ func remove(dir string) (err error) {
 	return err
 }
 
-// hierarchy returns where the machine has cgroup v2 mounted: alone, or beside v1.
+// hierarchy returns the mount point of cgroup v2, alone or beside v1.
 func hierarchy() (string, error) {
 	found, err := mounted("cgroup2")
 	if err == nil && len(found) == 0 {
@@ -114,7 +114,7 @@ func hierarchy() (string, error) {
 	return found[0], nil
 }
 
-// hierarchies returns where the machine has control groups of either version mounted.
+// hierarchies returns the mount points of control groups of both versions.
 func hierarchies() ([]string, error) { return mounted("cgroup", "cgroup2") }
 
 func mounted(kinds ...string) (found []string, err error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// baseConfig is what sshd of every host is told, unless Spec.Config says otherwise: of two settings of the
-// same name sshd takes the first.
+// baseConfig holds the lines of sshd_config of every host. Spec.Config comes before them: sshd uses the first of two lines
+// with the same keyword.
 var baseConfig = []string{
 	"HostKey /etc/ssh/ssh_host_ed25519_key",
 	"UsePAM yes",
@@ -19,7 +19,7 @@ var baseConfig = []string{
 	"MaxStartups 100",
 }
 
-// configure writes what the host has of its own beyond what init.sh makes.
+// configure writes the files that depend on the Spec, and that init.sh does not write.
 func (h *Host) configure() error {
 	lines := slices.Concat(h.Config, baseConfig)
 	if !h.NoSFTP {

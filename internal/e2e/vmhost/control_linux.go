@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Exec runs a program on the host as root, without SSH and with the capabilities that root of the host lacks,
-// and returns what it writes.
+// Exec runs a program on the host as root, without SSH, and returns its output. The program also has the capabilities that
+// the host's user root lacks.
 func (h *Host) Exec(ctx context.Context, argv ...string) (string, error) {
 	pid, err := h.first()
 	if err != nil {
@@ -30,7 +30,7 @@ func (h *Host) Exec(ctx context.Context, argv ...string) (string, error) {
 	return string(out), nil
 }
 
-// first is the process id, on the machine, of the first process that the host sees.
+// first returns the process id, on the machine, of the host's process 1.
 func (h *Host) first() (int, error) {
 	pid := h.init.Process.Pid
 	if !h.Systemd {
@@ -63,13 +63,13 @@ func (h *Host) Listening(ctx context.Context) error {
 	}
 }
 
-// RestartSSH restarts sshd as its service is restarted: what listens ends and begins anew, sessions go on.
+// RestartSSH restarts sshd like a restart of its service: the listening process is replaced, sessions continue.
 func (h *Host) RestartSSH(ctx context.Context) error {
 	if h.Systemd {
 		_, err := h.Exec(ctx, "systemctl", "restart", "ssh")
 		return err
 	}
-	// Right after another restart the number of the process is not there yet.
+	// Right after another restart the file with the process id may not exist yet.
 	if _, err := h.Exec(ctx, "sh", "-c", `until p=$(cat /run/sshd.pid 2>/dev/null); do sleep 0.01; done
 		kill "$p" && while kill -0 "$p" 2>/dev/null; do sleep 0.01; done`); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (h *Host) RestartSSH(ctx context.Context) error {
 	return h.Listening(ctx)
 }
 
-// CutConnections kills what serves the SSH connections of the host, which ends them. What they have started
-// lives on.
+// CutConnections kills the processes that serve the SSH connections of the host, and so ends the connections. Programs that
+// were started over these connections continue.
 func (h *Host) CutConnections(ctx context.Context) error {
 	// sshd: user [priv] and sshd: user@notty; since OpenSSH 9.8 sshd-session. The listener keeps its arguments.
 	_, err := h.Exec(ctx, "sh", "-c", `for p in /proc/[0-9]*; do
@@ -91,7 +91,7 @@ func (h *Host) CutConnections(ctx context.Context) error {
 	return err
 }
 
-// ReplaceHostKey gives the host another key, of the same type, and restarts sshd.
+// ReplaceHostKey generates a new host key of the same type and restarts sshd.
 func (h *Host) ReplaceHostKey(ctx context.Context) error {
 	if _, err := h.Exec(ctx, "sh", "-ec", `cd /etc/ssh; rm ssh_host_ed25519_key*; exec ssh-keygen -q -t ed25519 -N "" -f ssh_host_ed25519_key`); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (h *Host) ReplaceHostKey(ctx context.Context) error {
 	return h.RestartSSH(ctx)
 }
 
-// SetCable pulls the network cable of the host or plugs it in again: nothing that is sent arrives, and nobody
-// is told.
+// SetCable simulates unplugging the network cable of the host, or plugging it in again. While it is unplugged, packets in
+// both directions are lost without an error.
 func (h *Host) SetCable(ctx context.Context, plugged bool) error {
 	state := "down"
 	if plugged {
@@ -109,7 +109,8 @@ func (h *Host) SetCable(ctx context.Context, plugged bool) error {
 	return ip(ctx, "link", "set", h.device, state)
 }
 
-// SetFrozen stops all processes of the host or lets them go on. Its kernel still answers what is sent to it.
+// SetFrozen stops all processes of the host (SIGSTOP) or continues them (SIGCONT). The kernel of a frozen host still
+// acknowledges packets.
 func (h *Host) SetFrozen(ctx context.Context, frozen bool) error {
 	signal := "CONT"
 	if frozen {
@@ -119,7 +120,7 @@ func (h *Host) SetFrozen(ctx context.Context, frozen bool) error {
 	return err
 }
 
-// Processes lists the command lines that run on the host, arguments separated by blanks.
+// Processes lists the command lines of the host's processes, arguments separated by blanks.
 func (h *Host) Processes() ([]string, error) {
 	files, err := filepath.Glob(h.root() + "/proc/[0-9]*/cmdline")
 	if err != nil {

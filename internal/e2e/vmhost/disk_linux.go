@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Disk makes an empty block device of so many bytes for Spec.Devices, and returns its name on the machine. It goes with
-// the network.
+// Disk creates an empty block device of size bytes for Spec.Devices, and returns its name on the machine. Network.Close
+// removes the device.
 func (n *Network) Disk(ctx context.Context, size int64) (device string, err error) {
 	file, err := os.CreateTemp(n.stateDir, "disk-*")
 	if err != nil {
@@ -22,7 +22,7 @@ func (n *Network) Disk(ctx context.Context, size int64) (device string, err erro
 	return losetup(ctx, "--find", "--show", file.Name())
 }
 
-// detachDisks gives up the loop devices of what Disk has made, also of a killed run.
+// detachDisks detaches the loop devices that Disk has created, also in a killed run.
 func (n *Network) detachDisks(ctx context.Context) error {
 	all, err := losetup(ctx, "--list", "--noheadings", "--output", "NAME,BACK-FILE")
 	errs := []error{err}

@@ -27,36 +27,37 @@ var initScript string
 //go:embed machine.sh
 var machineScript string
 
-// Spec says what a host shall be like.
+// Spec is the configuration of a host.
 type Spec struct {
 	Name string // host name
 	// Address in 10.213.0.0/16. Default: a free one.
 	Address netip.Addr
-	// User may log in with Password and become root with sudo.
+	// User is a user who may log in with Password and become root with sudo.
 	User, Password string
 	// AskPassword makes sudo ask for the password.
 	AskPassword bool
-	// AuthorizedKeys are public keys that User may log in with.
+	// AuthorizedKeys are public keys with which User may log in.
 	AuthorizedKeys []string
-	// Config are lines of sshd_config. They win over those that every host has.
+	// Config holds lines of sshd_config. They override the lines that every host has.
 	Config []string
 	// NoSFTP leaves the SFTP subsystem out of sshd_config.
 	NoSFTP bool
-	// Files are written before sshd starts: content by absolute path, owned by root, mode 0644.
+	// Files are written before sshd starts. Keys are absolute paths, values are contents. The owner is root, the mode 0644.
 	Files map[string]string
 	// Systemd makes systemd the first process that the host sees, and sshd its ssh.service.
 	Systemd bool
-	// Layer is a directory whose files are laid over those of the machine, or of Tree. Default: none.
+	// Layer is a directory whose files replace files of the machine, or of Tree. Default: none.
 	Layer string
-	// Tree is a Debian file system to boot instead of that of the machine: under systemd, with all that a virtual
-	// machine may do, so that container runtimes run on it. What they keep is on disk, not in memory.
+	// Tree is a Debian file system that the host boots instead of the file system of the machine. The host then runs
+	// systemd and has the rights of a virtual machine, so that container runtimes work. Their data are on disk, not in
+	// memory.
 	Tree string
-	// Data are directories that a host with a Tree gets a copy of: where from, by where to.
+	// Data holds directories of this machine that are copied to a host with a Tree. Keys are the paths on the host.
 	Data map[string]string
-	// Devices are block devices of this machine, such as a Disk, that a host with a Tree gets, by their names on the
-	// host. What is on them outlives the host.
+	// Devices holds block devices of this machine, for example from Network.Disk, for a host with a Tree. Keys are the
+	// names on the host. The content of a device stays when the host is closed.
 	Devices map[string]string
-	// Off leaves sshd out until Boot: connections are refused.
+	// Off creates the host without a running sshd: it refuses connections until Boot is called.
 	Off bool
 }
 
@@ -67,7 +68,7 @@ type Host struct {
 	network *Network
 	dir     string
 	device  string // on the machine
-	unplug  func() // takes the device away
+	unplug  func() // removes the device
 	init    *exec.Cmd
 	orders  io.WriteCloser
 	said    bytes.Buffer
@@ -75,11 +76,11 @@ type Host struct {
 	stop    sync.Once
 }
 
-// bootLimit bounds how long a host may take until it is ready for sshd.
+// bootLimit is the longest time until a host is ready to start sshd.
 const bootLimit = 30 * time.Second
 
-// Create makes a host and, unless it is Off, starts sshd, without waiting until that listens. Close
-// it.
+// Create creates a host and, unless Spec.Off is set, starts sshd. It does not wait until sshd listens: see Host.Listening.
+// The caller closes the host.
 func (n *Network) Create(ctx context.Context, s Spec) (*Host, error) {
 	if !s.Address.IsValid() {
 		s.Address = n.address()
@@ -92,7 +93,7 @@ func (n *Network) Create(ctx context.Context, s Spec) (*Host, error) {
 	}
 	h := &Host{Spec: s, network: n, dir: dir, ended: make(chan struct{})}
 	h.unplug = func() {
-		_ = ip(context.WithoutCancel(ctx), "link", "del", h.device) // it may be gone by itself
+		_ = ip(context.WithoutCancel(ctx), "link", "del", h.device) // fails if the kernel has removed the device
 	}
 	if err := h.start(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())
@@ -144,7 +145,7 @@ func (h *Host) start(ctx context.Context) error {
 	return h.Boot()
 }
 
-// script is the first process of the host, for bash.
+// script returns the arguments of bash for the first process of the host.
 func (h *Host) script() ([]string, error) {
 	rule := "ALL=(ALL:ALL) NOPASSWD: ALL"
 	if h.AskPassword {
@@ -167,7 +168,7 @@ func (h *Host) script() ([]string, error) {
 	return append([]string{"-c", initScript}, append(arguments, group)...), err
 }
 
-// await tells whether the host came up, and waits for its end.
+// await reports whether the host has started, and waits for its end.
 func (h *Host) await(answers io.Reader, ready chan<- bool) {
 	r := bufio.NewReader(answers)
 	line, err := r.ReadString('\n')
@@ -177,8 +178,8 @@ func (h *Host) await(answers io.Reader, ready chan<- bool) {
 	close(h.ended)
 }
 
-// connect gives the host its network device. The hardware address follows from the address, as those of a cloud stay with
-// their ports: neighbours that knew a host which this one replaces would send to that for ten seconds.
+// connect gives the host its network device. The hardware address is computed from the IP address, as the port of a cloud
+// keeps its hardware address. Otherwise neighbours would send to the address of a replaced host for ten seconds.
 func (h *Host) connect(ctx context.Context) error {
 	h.device = h.network.device()
 	a := h.Address.As4()
@@ -189,8 +190,8 @@ func (h *Host) connect(ctx context.Context) error {
 		h.forgetPredecessor(ctx))
 }
 
-// forgetPredecessor makes the bridge look for the address again: a host that had it before had another device.
-// The entry can go by itself meanwhile, and flushing it fails then.
+// forgetPredecessor removes the address from the neighbour table of the bridge: an earlier host with the address had
+// another device. Flushing fails if the kernel removes the entry at the same time; then the function tries again.
 func (h *Host) forgetPredecessor(ctx context.Context) (err error) {
 	for range 3 {
 		if err = ip(ctx, "neigh", "flush", "to", h.Address.String(), "dev", h.network.bridge); err == nil {
@@ -205,14 +206,14 @@ func (h *Host) order(line string) error {
 	return err
 }
 
-// Boot starts sshd, or systemd, on a host that is Off. It does not wait until it listens.
+// Boot starts sshd or systemd on a host that was created with Spec.Off. It does not wait until sshd listens.
 func (h *Host) Boot() error { return h.order("boot") }
 
-// Reboot ends all processes of the host at once and starts it again, with another boot id. Files outside of
-// /run, /tmp and /dev/shm stay. It waits for nothing.
+// Reboot ends all processes of the host at once and starts the host again, with another boot id. Files outside of /run,
+// /tmp and /dev/shm stay. Reboot does not wait.
 func (h *Host) Reboot() error { return h.order("reboot") }
 
-// Kill ends all processes of the host at once, with SIGKILL. Its address stays taken. Killing it again does
+// Kill ends all processes of the host at once, with SIGKILL. The address stays reserved until Close. A second Kill does
 // nothing.
 func (h *Host) Kill() (err error) {
 	h.stop.Do(func() {
@@ -220,22 +221,22 @@ func (h *Host) Kill() (err error) {
 			// The kernel ends a whole process namespace with its first process.
 			err = h.init.Process.Kill()
 			<-h.ended
-			// The kernel takes the network of the host away when it finds time to: until then the dead host answers,
-			// also after its address has been given to another one.
+			// The kernel removes the network of the host some time later. Until then the dead host would answer, even if
+			// another host has its address.
 			h.unplug()
 		}
 	})
 	return err
 }
 
-// Close kills the host and gives up what it had.
+// Close kills the host, deletes its files and control groups, and releases its address.
 func (h *Host) Close() error {
 	err := h.Kill()
 	h.network.release(h.Address)
 	return errors.Join(err, removeGroups(filepath.Join(h.network.groups, filepath.Base(h.dir))), os.RemoveAll(h.dir))
 }
 
-// FS is the files of the host, as its root sees them. Absolute symbolic links lead out of it.
+// FS returns the files of the host as its user root sees them. Absolute symbolic links lead to files of the machine.
 func (h *Host) FS() afero.Fs { return afero.NewBasePathFs(afero.NewOsFs(), h.root()) }
 
 func (h *Host) root() string {
@@ -246,13 +247,13 @@ func (h *Host) root() string {
 	return root
 }
 
-// HostKey is the line of the host's public key.
+// HostKey returns the public SSH host key as a line of authorized_keys.
 func (h *Host) HostKey() (string, error) {
 	line, err := afero.ReadFile(h.FS(), "/etc/ssh/ssh_host_ed25519_key.pub")
 	return strings.TrimSpace(string(line)), err
 }
 
-// Log is what sshd of the host has said.
+// Log returns the log of the host's sshd.
 func (h *Host) Log() string {
 	text, err := afero.ReadFile(h.FS(), "/var/log/sshd.log")
 	if err != nil {
@@ -261,7 +262,7 @@ func (h *Host) Log() string {
 	return string(text)
 }
 
-// Console is what a host with a Tree has printed since it was last booted.
+// Console returns the console output of a host with a Tree since its last boot.
 func (h *Host) Console() string {
 	text, err := os.ReadFile(filepath.Join(h.dir, "console.log"))
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Hosts share the kernel, and with it the number of inotify instances that root may have: by default 128. systemd,
-// containerd and a kubelet take some ten on each host; a kubelet that gets none runs, but never registers its node.
+// Hosts share the kernel, and so the limit of inotify instances of the user root, by default 128. systemd, containerd and a
+// kubelet use about ten on each host. A kubelet without one runs, but never registers its node.
 const (
 	inotifyLimit = "/proc/sys/fs/inotify/max_user_instances"
 	inotifyNeed  = 4096
-	// inotifyBefore keeps what the limit was before the first network.
+	// inotifyBefore is the file with the limit before the first network.
 	inotifyBefore = "/run/lock/vnfkit-e2e-inotify"
 )
 
-// raiseInotify lets the hosts of all networks have what they need.
+// raiseInotify raises the limit for the hosts of all networks.
 func raiseInotify() error {
 	old, err := os.ReadFile(inotifyLimit)
 	if err != nil {
@@ -40,7 +40,7 @@ func raiseInotify() error {
 	return nil
 }
 
-// restoreInotify sets the limit back when no process has a network.
+// restoreInotify restores the limit if no process has a network.
 func restoreInotify() error {
 	for number := range networks {
 		lock := newNetwork(number).lock

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Listen listens where only the host and who goes through it can connect to, for a service that this process
-// plays.
+// Listen listens in the network of the host, for a service that this process simulates. Only the host, and clients that
+// connect through the host, can reach the listener.
 func (h *Host) Listen(ctx context.Context, network, addr string) (net.Listener, error) {
 	type result struct {
 		listener net.Listener
@@ -19,7 +19,7 @@ func (h *Host) Listen(ctx context.Context, network, addr string) (net.Listener, 
 	}
 	made := make(chan result)
 	go func() {
-		// The network is that of a thread. This one is of no other use afterwards: it ends with the goroutine.
+		// The network namespace belongs to the thread. The thread is not reused: it ends with the goroutine.
 		runtime.LockOSThread()
 		listener, err := h.listen(ctx, network, addr)
 		made <- result{listener, err}

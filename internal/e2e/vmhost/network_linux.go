@@ -15,17 +15,17 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// networks is how many networks a machine can have at once.
+// networks is how many networks a machine can have at the same time.
 const networks = 4
 
-// Network is a bridge with hosts on it. What a network has of the machine is named by its number: neither names nor
-// addresses are used by anything else.
+// Network is a bridge with hosts. Its number is part of the names of the bridge, the directories and the locks, and of the
+// addresses, so that networks of several processes do not conflict.
 type Network struct {
 	number   int
 	bridge   string
 	subnet   netip.Prefix
 	stateDir string
-	groups   string // the control group, below that of the machine, of all hosts that run systemd
+	groups   string // control group, below the machine's, of all hosts that run systemd
 	lock     *flock.Flock
 
 	mu     sync.Mutex
@@ -45,8 +45,8 @@ func newNetwork(number int) *Network {
 	}
 }
 
-// Up makes a network, in place of one that a killed run has left. Other processes can have networks at the same time; when
-// all are in use Up waits until one is free or ctx ends. Close it.
+// Up creates a network. It first removes the remains of a killed run. Other processes can have networks at the same time;
+// if all networks are in use, Up waits until one is free or ctx ends. The caller closes the network.
 func Up(ctx context.Context) (*Network, error) {
 	n, err := lockNetwork(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func Up(ctx context.Context) (*Network, error) {
 	return n, nil
 }
 
-// lockNetwork takes the first network that no other process has.
+// lockNetwork locks and returns the first network that no other process uses.
 func lockNetwork(ctx context.Context) (*Network, error) {
 	for {
 		for number := range networks {
@@ -93,22 +93,22 @@ func (n *Network) up(ctx context.Context) error {
 		}
 	}
 	return errors.Join(
-		// Without an address of its own the bridge takes one of its devices', which changes as hosts come and go:
-		// the others would send to the old one for a while.
+		// Without a fixed hardware address the bridge uses the address of one of its devices. That address changes when
+		// hosts are created and closed, and other hosts would send to the former address for a while.
 		ip(ctx, "link", "add", n.bridge, "address", fmt.Sprintf("02:76:6e:66:6b:3%d", n.number), "type", "bridge"),
 		ip(ctx, "addr", "add", netip.PrefixFrom(n.Gateway(), n.subnet.Bits()).String(), "dev", n.bridge),
 		ip(ctx, "link", "set", n.bridge, "up"))
 }
 
-// clean removes what a run makes, or what an earlier one has left.
+// clean removes the bridge, control groups, disks and files of this run or of an earlier one.
 func (n *Network) clean(ctx context.Context) error {
 	return errors.Join(n.removeBridge(ctx), removeGroups(n.groups), n.detachDisks(ctx), os.RemoveAll(n.stateDir))
 }
 
-// removeBridge removes the bridge, and the devices of hosts that still hang on it.
+// removeBridge removes the bridge and the devices of hosts that are still connected to it.
 func (n *Network) removeBridge(ctx context.Context) error {
 	if _, err := net.InterfaceByName(n.bridge); err != nil {
-		return nil //nolint:nilerr // there is none
+		return nil //nolint:nilerr // there is no bridge
 	}
 	out, err := exec.CommandContext(ctx, "ip", "-o", "link", "show", "master", n.bridge).Output()
 	if err != nil {
@@ -117,29 +117,30 @@ func (n *Network) removeBridge(ctx context.Context) error {
 	for line := range strings.Lines(string(out)) { // 7: vnfkit3@if2: <BROADCAST...
 		_, rest, _ := strings.Cut(line, ": ")
 		name, _, _ := strings.Cut(rest, "@")
-		_ = ip(ctx, "link", "del", name) // it may be going by itself
+		_ = ip(ctx, "link", "del", name) // fails if the kernel removes the device at the same time
 	}
 	return ip(ctx, "link", "del", n.bridge)
 }
 
-// Close removes the network. The hosts must be gone.
+// Close removes the network. All hosts must be closed before.
 func (n *Network) Close() error {
 	return errors.Join(n.clean(context.Background()), n.lock.Unlock(), restoreInotify())
 }
 
-// Dir is a directory for what the hosts are made from. It is removed with the network.
+// Dir returns a directory for files that hosts are created from. Close deletes the directory.
 func (n *Network) Dir() string { return n.stateDir }
 
-// Gateway is the address of the machine itself, as the hosts see it.
+// Gateway returns the address of the machine in the network.
 func (n *Network) Gateway() netip.Addr { return n.subnet.Addr().Next() }
 
-// Prefix is the subnet of the hosts, a /16.
+// Prefix returns the subnet of the hosts, a /16.
 func (n *Network) Prefix() netip.Prefix { return n.subnet }
 
-// Reserve takes an address that no host gets, such as one that hosts share. It is the network's until that is closed.
+// Reserve returns an address that no host gets, for example for a virtual address. It stays reserved until Close.
 func (n *Network) Reserve() netip.Addr { return n.address() }
 
-// address takes the lowest free address. Neighbours are in different /24s, so that nobody relies on one.
+// address reserves the lowest free address. Successive addresses are in different /24 networks, so that no code can rely
+// on a common /24.
 func (n *Network) address() netip.Addr {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -169,7 +170,8 @@ func (n *Network) release(addr netip.Addr) {
 	delete(n.taken, addr)
 }
 
-// device returns a name for a network device that none had before: those of killed hosts go a moment later.
+// device returns a new name for a network device. Names are not reused, because the kernel removes the device of a killed
+// host some time later.
 func (n *Network) device() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -1,4 +1,3 @@
-// Package vminfra is an infrastructure driver for hosts that package vmhost makes. The Driver knows only a
-// Cloud, which keeps the machines and can be in another process (Serve, Dial): a process that is killed in the
-// middle of an operation finds them again.
+// Package vminfra is an infrastructure driver for hosts of package vmhost. The Driver only uses the interface Cloud. The
+// Cloud can be in another process (Serve, Dial), so that the machines survive when the process with the Driver is killed.
 package vminfra

@@ -17,20 +17,20 @@ import (
 type Machine struct {
 	ID       string // resource id
 	Instance string // of the VNF
-	VNFC     string // id of the VNFC, kept when it is healed
+	VNFC     string // id of the VNFC; stays the same when the VNFC is healed
 	VDU      string
 	Name     string
-	Address  netip.Addr // of every connection point; kept when given
-	Serial   int        // in the order of creation
+	Address  netip.Addr // of every connection point; Create chooses one if it is not valid
+	Serial   int        // number in the order of creation
 }
 
 // Cloud keeps machines.
 type Cloud interface {
-	// Create makes a machine. It does not wait until that has booted.
+	// Create creates a machine. It does not wait until the machine has booted.
 	Create(ctx context.Context, m Machine) error
-	// Delete removes a machine; that there is none is no error.
+	// Delete deletes a machine. A missing machine is no error.
 	Delete(ctx context.Context, id string) error
-	// Machines lists those of a VNF instance, the oldest first.
+	// Machines lists the machines of a VNF instance, the oldest first.
 	Machines(ctx context.Context, instance string) ([]Machine, error)
 }
 
@@ -72,7 +72,7 @@ func (d Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change, 
 			change.Removed = append(change.Removed, have[n-want[vdu.ID]])
 		}
 		for n := len(have); n < want[vdu.ID]; n++ {
-			// The id follows from the operation, so that a repeated call announces the same VNFC.
+			// The id is computed from the operation, so that a repeated call announces the same VNFC.
 			id := uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s/%s/%d", op.ID, vdu.ID, n)).String()
 			change.Added = append(change.Added, vnflcm.VNFC{ID: id, VDU: vdu.ID, Name: vdu.ID + "-" + id[:8]})
 		}
@@ -119,7 +119,7 @@ func (d Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
 		return vnflcm.Do(ctx, op, "replace-vm", v.ID, func(ctx context.Context) error {
 			old, there, err := d.machine(ctx, op, v.ID)
 			if err != nil || there && old.ID != v.ResourceID {
-				return err // replaced before
+				return err // an earlier attempt has replaced the machine
 			}
 			if there {
 				if err := d.Cloud.Delete(ctx, old.ID); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubesim"
 )
 
-// Hosts is a Cloud of real hosts whose node programs a simulated world answers.
+// Hosts is a Cloud of real hosts. A simulation answers the programs of the nodes.
 type Hosts struct {
 	Network  *vmhost.Network
 	Programs *programs.Server
@@ -33,10 +33,10 @@ type Hosts struct {
 type running struct {
 	Machine
 	host  *vmhost.Host
-	stops []func() // what is served at its ports
+	stops []func() // stop the services at the ports of the machine
 }
 
-// end ends what the machine serves.
+// end stops the services at the ports of the machine.
 func (m *running) end() {
 	for _, stop := range m.stops {
 		stop()
@@ -46,7 +46,7 @@ func (m *running) end() {
 
 var _ Cloud = (*Hosts)(nil)
 
-// real are programs that the hosts have themselves.
+// real lists programs for which the hosts use the real program.
 var real = []string{"ip"}
 
 // Create implements Cloud.
@@ -84,7 +84,7 @@ func (c *Hosts) Create(ctx context.Context, m Machine) error {
 	return host.Boot()
 }
 
-// listen has the world answer at the ports of the machine.
+// listen starts the simulated services at the ports of the machine.
 func (c *Hosts) listen(ctx context.Context, id string, m *running) error {
 	for _, port := range kubesim.Ports() {
 		l, err := m.host.Listen(ctx, "tcp", ":"+port)
@@ -125,7 +125,7 @@ func (c *Hosts) Machines(_ context.Context, instance string) ([]Machine, error) 
 	return out, nil
 }
 
-// Kill ends all processes of a machine with SIGKILL. The cloud keeps what is left of it until it is deleted.
+// Kill ends all processes of a machine with SIGKILL. The machine stays in the list until it is deleted.
 func (c *Hosts) Kill(id string) error {
 	m := c.machine(id)
 	if m == nil {
@@ -137,7 +137,7 @@ func (c *Hosts) Kill(id string) error {
 	return m.host.Kill()
 }
 
-// Host returns the host of a machine, nil when there is none.
+// Host returns the host of a machine, or nil.
 func (c *Hosts) Host(id string) *vmhost.Host {
 	if m := c.machine(id); m != nil {
 		return m.host
@@ -151,7 +151,7 @@ func (c *Hosts) machine(id string) *running {
 	return c.machines[id]
 }
 
-// IDs are the resource ids of all machines.
+// IDs returns the resource ids of all machines.
 func (c *Hosts) IDs() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +171,7 @@ func (c *Hosts) Close() error {
 	return errors.Join(errs...)
 }
 
-// Names are the programs that stand-ins are needed for.
+// Names returns the names of the programs that need a stand-in.
 func Names() []string {
 	var out []string
 	for name := range kubesim.NewWorld(kubesim.Options{}).Attach("", vmhost.Spec{}.Address, "", func() afero.Fs { return nil }) {

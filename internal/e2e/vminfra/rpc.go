@@ -6,7 +6,8 @@ import (
 	"net/rpc"
 )
 
-// Serve lets one other process after the other use the cloud, until the listener is closed and they have gone.
+// Serve serves the cloud to other processes, one at a time. It returns after the listener was closed and the last
+// connection has ended.
 func Serve(l net.Listener, c Cloud) error {
 	server := rpc.NewServer()
 	if err := server.RegisterName("Cloud", &service{c}); err != nil {
@@ -21,26 +22,26 @@ func Serve(l net.Listener, c Cloud) error {
 	}
 }
 
-// service has the methods of Cloud in the form of net/rpc.
+// service has the methods of Cloud with the signatures that net/rpc requires.
 type service struct{ cloud Cloud }
 
-// Create makes a machine.
+// Create creates a machine.
 func (s *service) Create(m Machine, _ *struct{}) error {
 	return s.cloud.Create(context.Background(), m)
 }
 
-// Delete removes one.
+// Delete deletes a machine.
 func (s *service) Delete(id string, _ *struct{}) error {
 	return s.cloud.Delete(context.Background(), id)
 }
 
-// Machines lists those of an instance.
+// Machines lists the machines of an instance.
 func (s *service) Machines(instance string, out *[]Machine) (err error) {
 	*out, err = s.cloud.Machines(context.Background(), instance)
 	return err
 }
 
-// Dial connects to a cloud that another process serves at a UNIX socket. Close it.
+// Dial connects to a cloud that another process serves at a UNIX socket. The caller closes the Remote.
 func Dial(socket string) (*Remote, error) {
 	client, err := rpc.Dial("unix", socket)
 	if err != nil {

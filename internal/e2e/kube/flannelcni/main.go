@@ -1,5 +1,6 @@
-// Command flannelcni is the CNI plugin "flannel" for the end-to-end tests: it gives pods the network that flanneld has
-// noted in /run/flannel/subnet.env, through the plugin "bridge". The original is no Go module that can be built.
+// Command flannelcni is the CNI plugin "flannel" for the end-to-end tests. It connects pods to the network in
+// /run/flannel/subnet.env, a file of flanneld, through the plugin "bridge". The original plugin cannot be built as a Go
+// module.
 package main
 
 import (
@@ -38,7 +39,7 @@ func run() error {
 	if err := json.NewDecoder(os.Stdin).Decode(&conf); err != nil {
 		return err
 	}
-	// What a container was connected with is kept, as the original does: it is disconnected with the same.
+	// Store the configuration with which a container is connected, as the original does. DEL needs the same configuration.
 	note := filepath.Join("/var/lib/cni/flannel", filepath.Base(os.Getenv("CNI_CONTAINERID")))
 	text, err := os.ReadFile(note) //nolint:gosec // its name is the id of a container
 	switch command := os.Getenv("CNI_COMMAND"); {
@@ -56,7 +57,7 @@ func run() error {
 			return err
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // it never was connected
+		return nil // the container was never connected
 	case err != nil:
 		return err
 	case command == "DEL":
@@ -72,7 +73,7 @@ func run() error {
 	return err
 }
 
-// bridge is the configuration that follows from what flanneld has noted.
+// bridge returns the configuration of the plugin "bridge", computed from the file of flanneld.
 func bridge() (map[string]any, error) {
 	noted, err := os.ReadFile("/run/flannel/subnet.env")
 	if err != nil {

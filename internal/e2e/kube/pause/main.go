@@ -1,4 +1,4 @@
-// Command pause is what keeps the namespaces of a pod: it waits, and reaps orphans.
+// Command pause is the first container of a pod. It keeps the namespaces of the pod alive and reaps orphaned processes.
 package main
 
 import (

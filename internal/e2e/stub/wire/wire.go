@@ -1,11 +1,11 @@
-// Package wire is what a stand-in program and the test process say to each other, over TCP: a stream of JSON
-// values each way.
+// Package wire defines the protocol between a stand-in program and the test process: a stream of JSON values in each
+// direction, over TCP.
 package wire
 
-// Port is where the test process listens, on the gateway of the hosts.
+// Port is the port of the test process on the gateway of the hosts.
 const Port = 7213
 
-// Call is the first thing a program says: what it was called as.
+// Call is the first message of a program: how it was called.
 type Call struct {
 	Args    []string // Args[0] is the program
 	Environ []string // NAME=value
@@ -13,16 +13,16 @@ type Call struct {
 	UID     int
 }
 
-// Input is standard input, sent once it has been asked for.
+// Input is a part of standard input. The program sends it after the test process has asked for it.
 type Input struct {
 	Data []byte
 	End  bool
-	Err  string // why it could not be read
+	Err  string // error of reading standard input
 }
 
-// Reply is what the program does: one of the fields.
+// Reply tells the program what to do. Exactly one field is set.
 type Reply struct {
 	Stdout, Stderr []byte
-	Stdin          bool // it wants standard input
+	Stdin          bool // send standard input
 	Exit           *int
 }
