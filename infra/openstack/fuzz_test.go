@@ -8,7 +8,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// FuzzConsoleLog: a console log, which the machine and whoever reaches its console write, gives one host key that SSH accepts, or none.
+// FuzzConsoleLog: a console log gives one host key that SSH accepts, or none. The machine writes the log, and every user of its console
+// can write there too.
 func FuzzConsoleLog(f *testing.F) {
 	recorded, err := os.ReadFile("testdata/console.log")
 	if err != nil || hostKeyIn(string(recorded)) == "" {
