@@ -42,7 +42,7 @@ type refusal struct {
 // Read implements io.Reader.
 func (r *refusal) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	if err == io.EOF && r.err != nil { //nolint:errorlint // bytes.Reader returns io.EOF itself
+	if err == io.EOF && r.err != nil {
 		err = r.err
 	}
 	return n, err
