@@ -13,19 +13,23 @@ func (e Error) Error() string { return "helm: " + string(e) }
 
 // The classes of errors. The comment says whether the same call may succeed later.
 const (
-	ErrNotFound     Error = "there is no such release"                          // no
-	ErrExists       Error = "there is a release of that name"                   // no
-	ErrBusy         Error = "another operation works on the release"            // yes, later
-	ErrStale        Error = "an operation on the release was never finished"    // yes, with Stale set
-	ErrNotReady     Error = "not all objects have become ready"                 // perhaps
+	ErrNotFound Error = "there is no such release"        // no
+	ErrExists   Error = "there is a release of that name" // no
+	// ErrBusy: yes, when the other operation has ended. If the client of that operation has died, its record stays
+	// unfinished: set Stale in the request.
+	ErrBusy Error = "another operation works on the release"
+	// ErrStale: yes. The other operation is older than the request's Stale, but it could not be marked as failed; the
+	// error says why.
+	ErrStale Error = "an operation on the release was never finished"
+	// ErrNotReady: yes, if the objects have only been slow. A *NotReadyError names them with the reasons.
+	ErrNotReady     Error = "not all objects have become ready"
 	ErrInvalidChart Error = "the chart cannot be used"                          // no
 	ErrInvalid      Error = "the request is not valid"                          // no
 	ErrUnreachable  Error = "the cluster, repository or host cannot be reached" // yes
 	ErrDenied       Error = "the credentials are refused"                       // no
 )
 
-// StaleError reports an unfinished operation. It is an ErrStale or, while the operation is younger than the Stale of
-// the call, an ErrBusy.
+// StaleError reports an unfinished operation of another client. With Busy it matches ErrBusy, otherwise ErrStale.
 type StaleError struct {
 	Release Name
 	State   State
