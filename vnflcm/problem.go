@@ -27,7 +27,7 @@ const (
 	ErrGrantRejected  Code = "grant-rejected"        // no
 	ErrProgramming    Code = "step-misused"          // no: a driver broke the rules of Run
 	ErrUnreadable     Code = "store-record-unsealed" // no: wrong key, or a damaged record
-	ErrNoPackage      Code = "package-not-found"     // no: there is no package with that VNFD
+	ErrNoPackage      Code = "package-not-found"     // no: Config.Packages has no package for the vnfdId of the request
 	ErrPrecondition   Code = "precondition"          // no: the instance has changed since the caller read it
 	ErrStore          Code = "store"                 // yes, later: the Store has failed
 )

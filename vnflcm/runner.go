@@ -25,13 +25,14 @@ type RunOptions struct {
 	TakeOver bool
 }
 
-// RunPhase runs one phase of an operation, and returns the next: PhaseBegin, the phases in their order, PhaseEnd. "" as
-// phase stands for the one that is due; "" as next says that there is nothing more to run, because the operation
-// has ended or is in FAILED_TEMP, and err is then why, if it did not end well.
+// RunPhase runs one phase of an operation and returns the name of the next phase. An operation has the phases PhaseBegin,
+// those of its hooks and drivers in their order, and PhaseEnd. With phase "", RunPhase runs the phase that is due. If next
+// is "", no phase is left: the operation has ended or is in FAILED_TEMP, and err is the reason if it did not succeed.
 //
-// A phase that is done is not run again. RunPhase may therefore be called again at any time, also by two processes at once:
-// one of them gets ErrLeased, and should try again later. With ErrLeased or ErrShutdown (ctx has ended, or the Manager is
-// closed) the operation stays as it is, and the same phase is to be run again. ErrState: another phase is due.
+// RunPhase does not run a completed phase again, so the caller may repeat a call at any time. If two processes call
+// RunPhase for one operation at the same time, one of them gets ErrLeased and should try again later. ErrLeased and
+// ErrShutdown (ctx has ended, or the Manager is closed) leave the operation unchanged: run the same phase again later.
+// ErrState reports that another phase is due.
 func (m *Manager) RunPhase(ctx context.Context, operationID, phase string, o RunOptions) (next string, err error) {
 	if m.cfg.Runner == nil {
 		return "", fmt.Errorf("%w: RunPhase needs a Manager with a Runner", ErrProgramming)

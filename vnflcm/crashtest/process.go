@@ -42,7 +42,8 @@ type Death struct {
 	End func()
 }
 
-// At returns a Death.Step that is the step of that phase and name, on the same thing.
+// At returns a function for Death.Step that selects the step with the Phase, Name and On of the argument. On is the id of the
+// VNFC that the step works on, or "" for a step of the whole VNF.
 func At(step vnflcm.StepInfo) func(vnflcm.StepInfo) bool {
 	return func(s vnflcm.StepInfo) bool { return s.Phase == step.Phase && s.Name == step.Name && s.On == step.On }
 }

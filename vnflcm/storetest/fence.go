@@ -19,10 +19,11 @@ type Fence struct {
 	cut atomic.Bool
 }
 
-// Cut ends the process, or with false brings it back: it was only out of reach.
+// Cut(true) makes every call fail with ErrCut and change nothing, as if the process had died or lost the store. Cut(false)
+// lets calls reach the store again, as if only the connection had been lost.
 func (f *Fence) Cut(cut bool) { f.cut.Store(cut) }
 
-// IsCut reports whether the process is dead.
+// IsCut reports whether calls fail.
 func (f *Fence) IsCut() bool { return f.cut.Load() }
 
 // Get implements vnflcm.Store.
