@@ -8,11 +8,16 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Why VolumeDevice finds no disk.
+// Errors of VolumeDevice.
 var (
-	ErrNoVolume       = errors.New("the VNF has no volume of that name")
+	// ErrNoVolume reports that no volume of the VNF has this descriptor. Correct the name in the request: it must be the
+	// volume's name in the VNFD or its resource in the template.
+	ErrNoVolume = errors.New("the VNF has no volume of that name")
+	// ErrSeveralVolumes reports that several volumes of the VNF have this descriptor, and not exactly one of them is
+	// attached to the machine.
 	ErrSeveralVolumes = errors.New("the VNF has several volumes of that name")
-	ErrVolumeID       = errors.New("the VIM gives this volume no id that a disk could be found by")
+	// ErrVolumeID reports that the VIM's id of the volume cannot be a part of the name of a disk.
+	ErrVolumeID = errors.New("the VIM gives this volume no id that a disk could be found by")
 )
 
 // volumeIDForm is what ids of volumes are made of; they become part of paths.

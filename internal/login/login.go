@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Login says as whom one logs in to a machine. The user may use sudo.
+// Login has the credentials for logging in to a machine. The user must be allowed to use sudo.
 type Login struct {
 	Username string `json:"username"`
 	// Password is for SSH, and for sudo if that asks. It may be missing where there is a PrivateKey.

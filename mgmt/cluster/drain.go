@@ -14,16 +14,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DrainPolicy says what becomes of pods that have not left a node in time.
+// DrainPolicy says what Drain does if pods are still on the node after the timeout.
 type DrainPolicy string
 
 // The policies.
 const (
-	// DrainFail fails, with a *DrainError that names them. It is the default.
+	// DrainFail makes Drain return a *DrainError that names the remaining pods. It is the default.
 	DrainFail DrainPolicy = "Fail"
-	// DrainDelete deletes them: disruption budgets do not count any more.
+	// DrainDelete makes Drain delete the remaining pods, without regard to disruption budgets.
 	DrainDelete DrainPolicy = "Delete"
-	// DrainContinue leaves them where they are, with a warning.
+	// DrainContinue makes Drain leave the remaining pods on the node, call DrainOptions.Warn, and succeed.
 	DrainContinue DrainPolicy = "Continue"
 )
 

@@ -26,10 +26,10 @@ func IsVersion(text string) bool { return versionForm.MatchString(text) }
 // started.
 const aptLock = 5 * time.Minute
 
-// Packages is the package system of a machine with Debian or Ubuntu.
+// Packages installs packages on a machine with Debian or Ubuntu.
 type Packages struct {
 	Machine
-	Env     map[string]string // of its programs: how they get through a proxy
+	Env     map[string]string // environment of apt-get, such as http_proxy
 	Secrets []string          // in Env, to be left out of errors
 }
 
