@@ -148,11 +148,11 @@ func (v *validator) server(at string, s Server) {
 		v.fault("%s: %q is not an address of a machine", at, strings.Trim(a.String(), "\n"))
 	}
 	if known, ok := v.ids[s.ID]; ok && known != s {
-		v.fault("%s: the id %q is that of %s at %s", at, s.ID, known.Name, known.Address)
+		v.fault("%s: the id %q belongs to %s at %s already", at, s.ID, known.Name, known.Address)
 	}
 	v.ids[s.ID] = s
 	if id, ok := v.names[s.Name]; ok && id != s.ID {
-		v.fault("%s: the name %q is that of another machine, %q", at, s.Name, id)
+		v.fault("%s: the name %q belongs to another machine, %q", at, s.Name, id)
 	}
 	v.names[s.Name] = s.ID
 }
