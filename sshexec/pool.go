@@ -220,7 +220,7 @@ func (p *Pool) start(l *link, t Target) {
 	})
 }
 
-var errNobodyWaits = errors.New("nobody waits for the connection")
+var errNobodyWaits = errors.New("no call waits for the connection any more")
 
 func (p *Pool) leave(l *link, a *attempt) {
 	p.mu.Lock()

@@ -17,7 +17,7 @@ type statement struct {
 	signature *signature  // nil when it is not signed on its own
 }
 
-// maxSignatures is how many files may be signed on their own.
+// maxSignatures is how many files may have separate signatures.
 const maxSignatures = 1000
 
 // statements collects the digests and signatures that the package states for files, and reports statements about files
@@ -33,7 +33,7 @@ func (a *Archive) statements(j judge) []statement {
 	for s := range a.manifest.all {
 		if s.Signature != "" {
 			if signed++; signed > maxSignatures {
-				j.fault(s.Pos, problem.TooLarge, "more than %d files have signatures of their own", maxSignatures)
+				j.fault(s.Pos, problem.TooLarge, "more than %d files have separate signatures", maxSignatures)
 				break
 			}
 		}
