@@ -35,10 +35,10 @@ type Call struct {
 	Do Command
 }
 
-// Script returns programs for Config.Commands that expect these calls in this
-// order, however many hosts have them. A call that is another one, or one too
-// many, fails the test and ends with code 126; so does at the end of the test
-// a call that never came. Programs not named here are not touched.
+// Script returns programs for Config.Commands that expect exactly these calls, in this order. Give the programs to several
+// hosts to expect one order of calls across all of them. A call that differs from the next expected one, or that comes after
+// the last one, fails the test, and the program ends with code 126. At the end of the test, an expected call that never came
+// fails the test. Script replaces only programs that calls name.
 func Script(t testing.TB, calls ...Call) map[string]Command {
 	return newScript(t, calls, false).commands()
 }
