@@ -14,12 +14,12 @@
 //
 // Nodes are prepared in one of two ways:
 //
-//   - With script_path, the package's own script runs on each node, with the arguments, environment and
-//     output lines of Tacker's contract. Such a script names nodes by the last part of their address, so the
-//     driver finds nodes by their InternalIP, and refuses addresses whose names would collide.
-//   - Without, the driver sets the machine up itself: hosts file, kernel settings, packages in the pinned
-//     version from a signed repository or from the sources that the machine's image knows, containerd, with a
-//     virtual address of the API haproxy and keepalived; then kubeadm with configuration documents on standard
+//   - With script_path, the driver runs a script of the package on each node, with the arguments, environment and
+//     output lines of Tacker's contract. The script names nodes by the last part of their address, so the driver
+//     finds nodes by their InternalIP, and refuses addresses that would get the same name.
+//   - Without script_path, the driver sets up the machine itself: hosts file, kernel settings, packages in a fixed
+//     version from a signed repository or from the package sources of the machine's image, containerd, and haproxy
+//     and keepalived if the API has a virtual address. Then it runs kubeadm with configuration documents on standard
 //     input. Nodes are named by role and whole address.
 //
 // With external_lb_param another machine of the VNF is a load balancer, through which nodes and clients reach the API

@@ -11,13 +11,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Config of a Driver.
+// Config configures a Driver.
 type Config struct {
 	Pool     *sshexec.Pool // required; the caller closes it
 	Parallel int           // bound of machines worked on concurrently; default 32
 	Timeouts Timeouts
-	// ConfirmWholeHeal refuses a heal request without vnfcInstanceId, which replaces every machine of the cluster, unless
-	// additionalParams.all is given, true or false. Default: Tacker's guides send requests without it, which are accepted.
+	// ConfirmWholeHeal refuses to heal the whole VNF unless the request has additionalParams.all, true or false. A heal
+	// request without vnfcInstanceId replaces every machine of the cluster. Default: false, because requests in Tacker's
+	// guides lack this parameter.
 	ConfirmWholeHeal bool
 }
 

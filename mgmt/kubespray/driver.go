@@ -16,15 +16,16 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Config of a Driver.
+// Config configures a Driver.
 type Config struct {
 	Pool *sshexec.Pool // required; the caller closes it
 	// Server is the Ansible server for requests that name none. It may be this machine. Default: requests must name one.
 	Server   *Server
 	Parallel int // bound of machines set up concurrently, and Ansible's forks; default 32
 	Timeouts Timeouts
-	// ConfirmWholeHeal refuses a heal request without vnfcInstanceId, which replaces every machine of the cluster, unless
-	// additionalParams.all is given, true or false. Default: Tacker's guides send requests without it, which are accepted.
+	// ConfirmWholeHeal refuses to heal the whole VNF unless the request has additionalParams.all, true or false. A heal
+	// request without vnfcInstanceId replaces every machine of the cluster. Default: false, because requests in Tacker's
+	// guides lack this parameter.
 	ConfirmWholeHeal bool
 	// Output returns the writer that receives everything that a run of a playbook, such as "cluster.yml", prints, with
 	// secrets masked. If Output returns nil, the text is discarded. The driver calls Output once per run; concurrent

@@ -134,7 +134,7 @@ func IsUsed(ctx context.Context, n mgmt.Node) (bool, error) {
 	return err == nil, err
 }
 
-// Describe returns what joining nodes must know of the cluster of a control-plane node.
+// Describe reads the CA of the cluster on a control-plane node, and returns the data with which nodes join at endpoint.
 func Describe(ctx context.Context, n mgmt.Node, endpoint string) (Bootstrap, error) {
 	ca, err := n.SSH.ReadFile(ctx, sshexec.File{Path: "/etc/kubernetes/pki/ca.crt", Root: true})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Config of a Client.
+// Config configures a Client.
 type Config struct {
 	// Endpoint is the client URL of the member that answers requests: https://10.0.0.11:2379. Required. The Client sends
 	// every change to this member, except for MoveLeader.
@@ -99,7 +99,7 @@ func (c *Client) Members(ctx context.Context, skip func(Member) bool) ([]Member,
 		if agreed || time.Now().After(until) {
 			return members, nil
 		}
-		// Members that answer but name different leaders are in the middle of an election.
+		// The members name different leaders, so an election is in progress: ask again.
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

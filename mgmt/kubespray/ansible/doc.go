@@ -12,7 +12,7 @@
 //		Again:     true,
 //	}, func(e ansible.Event) { progress(e.Play, e.Task, e.Host, e.Kind) })
 //
-// # A run has a name
+// # Names of runs
 //
 // The same name finds the same run, from any process. Server.Run follows a run that is still running from its beginning,
 // and returns the result of a run that has ended without starting it again. With Play.Again, Server.Run starts a failed run
@@ -45,7 +45,7 @@
 // invocation.module_args of every result; ansible_facts.ansible_env has the environment of the task, such as a proxy with
 // its password). The same holds for a log that Ansible writes (ANSIBLE_LOG_PATH), whose mode depends on the umask.
 //
-// # Hosts that lie
+// # Forged output
 //
 // A host that a playbook configures can insert forged lines into the output, in either form, because Ansible breaks
 // warnings, with texts of modules and ssh, into lines at white space. So an event proves only that the output says so. The

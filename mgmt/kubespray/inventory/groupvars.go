@@ -22,9 +22,9 @@ const (
 
 func groupFile(group, file string) string { return "group_vars/" + group + "/" + file }
 
-// Hides returns the paths that Ansible ignores once files, which Generate has returned, are in place. Ansible reads the variables of
-// a group from the directory group_vars/<group>, or else from the first of group_vars/<group>.yml, .yaml and .json, and never from
-// two of these (find_vars_files in lib/ansible/parsing/dataloader.py). Move a file of that name into the directory.
+// Hides returns the paths of files that Ansible ignores if files, which Generate has returned, exist. Ansible reads the
+// variables of a group either from the directory group_vars/<group> or from the first of group_vars/<group>.yml, .yaml and
+// .json (find_vars_files in lib/ansible/parsing/dataloader.py). If such a file exists, move it into the directory.
 func Hides(files []File) []string {
 	var out []string
 	for _, f := range files {
