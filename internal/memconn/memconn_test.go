@@ -68,11 +68,13 @@ func TestHeld(t *testing.T) {
 func TestBound(t *testing.T) {
 	t.Parallel()
 	a, b := pair()
+	if n, err := a.Write(make([]byte, 1<<20)); n != 1<<20 || err != nil {
+		t.Fatalf("%d bytes, %v", n, err)
+	}
 	if err := a.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
-	n, err := a.Write(make([]byte, 2<<20))
-	if n != 1<<20 || !errors.Is(err, os.ErrDeadlineExceeded) {
+	if n, err := a.Write([]byte("more")); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	if err := a.SetWriteDeadline(time.Time{}); err != nil {
