@@ -32,7 +32,7 @@ func TestWaitGivesTheReason(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
 	tgt := target(t, remote)
 	tgt.Auth = []sshexec.Auth{sshexec.Password("wrong-7f3a")}
-	ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	err := newPool(t, sshexec.Options{}).Host(tgt).Wait(ctx)
 	if !errors.Is(err, sshexec.ErrAuth) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "node1") {

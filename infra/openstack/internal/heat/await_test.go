@@ -163,7 +163,7 @@ func TestCourses(t *testing.T) {
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := &script{states: []string{"CREATE_IN_PROGRESS"}, events: failing[:2]}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err := s.client(t).Created(ctx, stack, nil)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "CREATE_IN_PROGRESS, unfinished resources: group") {
