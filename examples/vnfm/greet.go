@@ -22,6 +22,7 @@ func greeting(address string) string {
 	return fmt.Sprintf(`A VNFM on a sandbox: http://%[1]s/vnflcm/v2. Try in another terminal:
 
 vnf=$(curl -si http://%[1]s/vnflcm/v2/vnf_instances -H 'Content-Type: application/json' -d '{"vnfdId": %[2]q}' | tr -d '\r' | sed -n 's/^Location: //p')
+curl http://%[1]s/preview/v1/vnf_instances/${vnf##*/}/instantiate -H 'Content-Type: application/json' -d @%[3]s
 curl -i $vnf/instantiate -H 'Content-Type: application/json' -d @%[3]s
 curl "http://%[1]s/vnflcm/v2/vnf_lcm_op_occs"
 

@@ -266,7 +266,12 @@ func TestGreeting(t *testing.T) {
 	p := start(t, t.TempDir())
 	script := strings.Join(strings.Split(greeting(strings.TrimPrefix(strings.TrimSuffix(p.api, "/vnflcm/v2"), "http://")), "\n")[2:], "\n")
 	out, err := exec.CommandContext(t.Context(), "sh", "-ec", script).Output() //nolint:gosec // that is what is tested
-	if err != nil || !strings.Contains(string(out), "202 Accepted") || !strings.Contains(string(out), `"operation":"INSTANTIATE"`) {
+	for _, want := range []string{`"phase":"instantiate_end","name":"init"`, "202 Accepted", `"operation":"INSTANTIATE"`} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if err != nil || t.Failed() {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -277,6 +277,7 @@ func (v *vnfm) report(what string, err error) {
 func (v *vnfm) routes(ending <-chan struct{}) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/vnflcm/", v.handler)
+	mux.Handle("/preview/", v.handler)
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		select {
