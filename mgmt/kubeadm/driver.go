@@ -91,18 +91,18 @@ func (d *Driver) Preview(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.Pl
 }
 
 // planOf returns the plan of an operation.
-func planOf(op *vnflcm.Operation, c Cluster) *Plan {
+func planOf(op *vnflcm.Operation, c clusterShape) *operationPlan {
 	switch {
 	case op.Terminate != nil:
-		return Terminate(c)
+		return terminate(c)
 	case op.Heal != nil:
-		return Heal(c)
+		return heal(c)
 	case op.Scale != nil && op.Scale.Type == vnflcm.ScaleIn:
-		return ScaleIn(c)
+		return scaleIn(c)
 	case op.Scale != nil:
-		return ScaleOut(c)
+		return scaleOut(c)
 	}
-	return Instantiate(c)
+	return instantiate(c)
 }
 
 // Validate implements vnflcm.MgmtDriver.

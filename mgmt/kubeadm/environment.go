@@ -20,7 +20,7 @@ type environment struct {
 	*Driver
 	op        *vnflcm.Operation
 	p         *clusterParam
-	shape     Cluster
+	shape     clusterShape
 	masters   []mgmt.Node
 	workers   []mgmt.Node
 	storage   []mgmt.Node // the storage server, if there is one

@@ -44,3 +44,8 @@ func (d *Driver) RestoreHelm(ctx context.Context, op *vnflcm.Operation) error {
 	to := dep.masters[len(dep.masters)-1]
 	return to.Do(ctx, op, "restore-helm", time.Minute, func(ctx context.Context) error { return dep.helm().Copy(ctx, dep.masters[0], to) })
 }
+
+// TerminateWithoutWorkers returns the tasks of a graceful termination of a cluster that has no workers.
+func TerminateWithoutWorkers() []vnflcm.PlannedTask {
+	return terminate(clusterShape{Graceful: true}).Preview()
+}

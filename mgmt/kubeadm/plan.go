@@ -2,20 +2,20 @@ package kubeadm
 
 import "github.com/vnfkit/vnfkit/vnflcm"
 
-// This file defines the tasks of each operation, their machines and their order. Each operation is one function from a
-// Cluster, which has no connection to any machine, to a Plan. tasks.go says what each task is for and which code runs it.
+// This file defines the tasks of each operation, their machines and their order. Each operation is one function from the shape
+// of the cluster, which has no connection to any machine, to a plan. tasks.go says what each task is for and which code runs it.
 
-// Instantiate creates a cluster of new machines.
-func Instantiate(c Cluster) *Plan {
-	p := &planner{Cluster: c}
+// instantiate creates a cluster of new machines.
+func instantiate(c clusterShape) *operationPlan {
+	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.InstantiateEnd)
 	p.makeCluster()
-	return &p.Plan
+	return &p.operationPlan
 }
 
-// ScaleOut adds new machines to the running cluster as workers.
-func ScaleOut(c Cluster) *Plan {
-	p := &planner{Cluster: c}
+// scaleOut adds new machines to the running cluster as workers.
+func scaleOut(c clusterShape) *operationPlan {
+	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.ScaleEnd)
 	changed := p.changeRegistries()
 	running := p.once(readCluster, p.once(checkEndpoint, changed))
@@ -27,13 +27,13 @@ func ScaleOut(c Cluster) *Plan {
 		joined = append(joined, p.join(n, p.prepare(n, running))...)
 	}
 	p.finish(workers, joined)
-	return &p.Plan
+	return &p.operationPlan
 }
 
-// ScaleIn removes workers. They leave the cluster while their machines still run. The Node objects are deleted after the
+// scaleIn removes workers. They leave the cluster while their machines still run. The Node objects are deleted after the
 // machines, because Kubernetes starts the pods of a deleted Node elsewhere.
-func ScaleIn(c Cluster) *Plan {
-	p := &planner{Cluster: c}
+func scaleIn(c clusterShape) *operationPlan {
+	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.ScaleStart)
 	workers := removed(c.Workers)
 	unrouted := p.leaveRoutes(nil, workers, nil)
@@ -46,20 +46,20 @@ func ScaleIn(c Cluster) *Plan {
 	p.once(forget, deleted)
 	changed := p.changeRegistries(deleted)
 	p.updateHosts(changed)
-	return &p.Plan
+	return &p.operationPlan
 }
 
-// Heal replaces machines. In heal_start the old machines may be dead; in heal_end new machines run in their place. So the
+// heal replaces machines. In heal_start the old machines may be dead; in heal_end new machines run in their place. So the
 // driver asks only machines that stay about the cluster. If the request names no machines, Heal replaces all of them and
 // creates a new cluster.
-func Heal(c Cluster) *Plan {
-	p := &planner{Cluster: c}
+func heal(c clusterShape) *operationPlan {
+	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.HealStart)
 	if c.Whole {
 		p.once(forget, p.once(removeVIM))
 		p.Begin(vnflcm.HealEnd)
 		p.makeCluster(p.changeRegistries())
-		return &p.Plan
+		return &p.operationPlan
 	}
 	p.letGo()
 	p.Begin(vnflcm.HealEnd)
@@ -75,12 +75,12 @@ func Heal(c Cluster) *Plan {
 		p.once(registerVIM, p.All()) // a replaced load balancer may have another floating address
 	}
 	p.healStorage(changed)
-	return &p.Plan
+	return &p.operationPlan
 }
 
-// Terminate removes the cluster from the VIM registry before its machines are removed.
-func Terminate(c Cluster) *Plan {
-	p := &planner{Cluster: c}
+// terminate removes the cluster from the VIM registry before its machines are removed.
+func terminate(c clusterShape) *operationPlan {
+	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.TerminateStart)
 	closed := p.once(removeVIM)
 	if c.Graceful {
@@ -90,7 +90,7 @@ func Terminate(c Cluster) *Plan {
 
 	p.Begin(vnflcm.TerminateEnd) // a VNFD may leave out terminate_start
 	p.once(forget, p.once(removeVIM))
-	return &p.Plan
+	return &p.operationPlan
 }
 
 // makeCluster sets up all machines concurrently. The first control-plane node is initialised through the load balancer of
@@ -122,7 +122,7 @@ func (p *planner) makeCluster(after ...tasks) {
 }
 
 // prepare prepares a new machine for kubeadm, or for the package's script.
-func (p *planner) prepare(n Machine, after ...tasks) tasks {
+func (p *planner) prepare(n plannedMachine, after ...tasks) tasks {
 	// writeHosts comes before setHostName: sudo looks up the name of its machine, which takes long without a name server.
 	steps := []task{reach, checkPlatform, checkPackages, writeHosts, setHostName, setUpSystem, installPackages, setUpRuntime}
 	if p.Virtual && p.isMaster(n) {
@@ -141,7 +141,7 @@ func (p *planner) prepare(n Machine, after ...tasks) tasks {
 }
 
 // initialise sets up the first control-plane node.
-func (p *planner) initialise(n Machine, after ...tasks) tasks {
+func (p *planner) initialise(n plannedMachine, after ...tasks) tasks {
 	up := p.on(n, revokeTokens, p.connectAfterScript(n, p.on(n, initCluster, after...)))
 	if p.Network {
 		up = p.once(applyNetwork, up)
@@ -149,16 +149,16 @@ func (p *planner) initialise(n Machine, after ...tasks) tasks {
 	return up
 }
 
-func (p *planner) join(n Machine, after ...tasks) tasks {
+func (p *planner) join(n plannedMachine, after ...tasks) tasks {
 	return p.connectAfterScript(n, p.on(n, joinWorker, after...))
 }
 
-func (p *planner) joinControlPlane(n Machine, after ...tasks) tasks {
+func (p *planner) joinControlPlane(n plannedMachine, after ...tasks) tasks {
 	return p.connectAfterScript(n, p.on(n, joinMaster, after...))
 }
 
 // connectAfterScript connects a node to the registries with TLS, which the package's script does not know.
-func (p *planner) connectAfterScript(n Machine, after tasks) tasks {
+func (p *planner) connectAfterScript(n plannedMachine, after tasks) tasks {
 	if p.Script && p.Registries {
 		return p.on(n, connectRegistries, after)
 	}
@@ -166,7 +166,7 @@ func (p *planner) connectAfterScript(n Machine, after tasks) tasks {
 }
 
 // finish revokes the credentials of the joins, and waits until the nodes are Ready.
-func (p *planner) finish(nodes []Machine, after ...tasks) tasks {
+func (p *planner) finish(nodes []plannedMachine, after ...tasks) tasks {
 	after = append(after, p.once(revokeCredentials, after...))
 	if p.Virtual && len(replaced(p.Masters)) > 0 && !p.Whole {
 		after = append(after, p.each(p.Masters, rebalance, after...))
@@ -206,7 +206,7 @@ func (p *planner) letGo() {
 }
 
 // leave drains a node whose machine will be removed.
-func (p *planner) leave(n Machine, after ...tasks) tasks {
+func (p *planner) leave(n plannedMachine, after ...tasks) tasks {
 	return p.chain(n, []task{recordNode, stopMachine, drain}, after...)
 }
 

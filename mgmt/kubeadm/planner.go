@@ -7,28 +7,28 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 )
 
-// Plan has the tasks of all hooks of one operation.
-type Plan = plan.Plan[*environment]
+// operationPlan has the tasks of all hooks of one operation.
+type operationPlan = plan.Plan[*environment]
 
 type tasks = plan.Tasks
 
 // planner builds the plan of an operation on a cluster.
 type planner struct {
-	Plan
-	Cluster
+	operationPlan
+	clusterShape
 }
 
 // on adds a task on a machine.
-func (p *planner) on(n Machine, t task, after ...tasks) tasks {
+func (p *planner) on(n plannedMachine, t task, after ...tasks) tasks {
 	return p.Add(plan.Task[*environment]{Name: t.name, On: n.Machine, Why: t.why, If: t.when, Repeats: t.repeats, Cleanup: t.cleanup, Alone: t.alone,
 		Do: func(ctx context.Context, e *environment, on plan.Machine) error { return t.do(ctx, e, e.node(on)) }}, after...)
 }
 
 // once adds a task for the cluster as a whole.
-func (p *planner) once(t task, after ...tasks) tasks { return p.on(Machine{}, t, after...) }
+func (p *planner) once(t task, after ...tasks) tasks { return p.on(plannedMachine{}, t, after...) }
 
 // each adds a task on each of the machines, to run concurrently.
-func (p *planner) each(machines []Machine, t task, after ...tasks) (all tasks) {
+func (p *planner) each(machines []plannedMachine, t task, after ...tasks) (all tasks) {
 	for _, n := range machines {
 		all = append(all, p.on(n, t, after...)...)
 	}
@@ -36,7 +36,7 @@ func (p *planner) each(machines []Machine, t task, after ...tasks) (all tasks) {
 }
 
 // chain adds tasks on one machine, to run one after the other, and returns the last one.
-func (p *planner) chain(n Machine, list []task, after ...tasks) tasks {
+func (p *planner) chain(n plannedMachine, list []task, after ...tasks) tasks {
 	last := slices.Concat(after...)
 	for _, t := range list {
 		last = p.on(n, t, last)
@@ -54,7 +54,7 @@ func (p *planner) changeRegistries(after ...tasks) tasks {
 	}
 	machines := staying(p.nodes(), p.Storage)
 	first := min(1, len(machines))
-	for _, some := range [][]Machine{machines[:first], machines[first:]} {
+	for _, some := range [][]plannedMachine{machines[:first], machines[first:]} {
 		var now tasks
 		for _, n := range some {
 			hosts := p.on(n, updateHosts, changed)
@@ -78,7 +78,7 @@ func (p *planner) updateHosts(after ...tasks) {
 }
 
 // balancers sets up machines as load balancers of the VNF.
-func (p *planner) balancers(machines []Machine, after ...tasks) (routed tasks) {
+func (p *planner) balancers(machines []plannedMachine, after ...tasks) (routed tasks) {
 	for _, n := range machines {
 		routed = append(routed, p.chain(n, []task{reach, installBalancer, routeFirst}, after...)...)
 	}
@@ -92,7 +92,7 @@ func (p *planner) healBalancers(after ...tasks) {
 }
 
 // leaveRoutes removes leaving nodes from the routes of the load balancers that stay.
-func (p *planner) leaveRoutes(masters, workers []Machine, after tasks) tasks {
+func (p *planner) leaveRoutes(masters, workers []plannedMachine, after tasks) tasks {
 	balancers := staying(p.Balancers)
 	if len(balancers) == 0 || len(masters)+len(workers) == 0 {
 		return after
@@ -104,7 +104,7 @@ func (p *planner) leaveRoutes(masters, workers []Machine, after tasks) tasks {
 }
 
 // exportVolumes sets up a machine as the storage server.
-func (p *planner) exportVolumes(n Machine, after ...tasks) tasks {
+func (p *planner) exportVolumes(n plannedMachine, after ...tasks) tasks {
 	return p.chain(n, []task{reach, checkPlatform, writeHosts, exportVolumes}, after...)
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Cluster is the input of a plan: the machines of the VNF, how the operation changes them, and what the parameters ask for.
-type Cluster struct {
-	Masters, Workers, Storage, Balancers []Machine
-	Removed                              []Machine // all machines that the operation removes: nodes, and machines without a role in the cluster
+// clusterShape is the input of a plan: the machines of the VNF, how the operation changes them, and what the parameters ask for.
+type clusterShape struct {
+	Masters, Workers, Storage, Balancers []plannedMachine
+	Removed                              []plannedMachine // all machines that the operation removes: nodes, and machines without a role in the cluster
 
 	Whole         bool // every machine is replaced
 	Graceful      bool // the pods get time to end before the machines are removed
@@ -25,8 +25,8 @@ type Cluster struct {
 	NewRegistries bool // the request changes the registries of the cluster
 }
 
-// Machine is a machine of the VNF, and how the operation changes it.
-type Machine struct {
+// plannedMachine is a machine of the VNF, and how the operation changes it.
+type plannedMachine struct {
 	plan.Machine
 	Change machineChange
 }
@@ -40,35 +40,35 @@ const (
 	isReplaced
 )
 
-func having(change machineChange, groups ...[]Machine) []Machine {
-	return slices.DeleteFunc(slices.Concat(groups...), func(m Machine) bool { return m.Change != change })
+func having(change machineChange, groups ...[]plannedMachine) []plannedMachine {
+	return slices.DeleteFunc(slices.Concat(groups...), func(m plannedMachine) bool { return m.Change != change })
 }
 
-func staying(groups ...[]Machine) []Machine  { return having(unchanged, groups...) }
-func added(groups ...[]Machine) []Machine    { return having(isAdded, groups...) }
-func removed(groups ...[]Machine) []Machine  { return having(isRemoved, groups...) }
-func replaced(groups ...[]Machine) []Machine { return having(isReplaced, groups...) }
+func staying(groups ...[]plannedMachine) []plannedMachine  { return having(unchanged, groups...) }
+func added(groups ...[]plannedMachine) []plannedMachine    { return having(isAdded, groups...) }
+func removed(groups ...[]plannedMachine) []plannedMachine  { return having(isRemoved, groups...) }
+func replaced(groups ...[]plannedMachine) []plannedMachine { return having(isReplaced, groups...) }
 
 // nodes returns all nodes, control-plane nodes first.
-func (c Cluster) nodes() []Machine { return slices.Concat(c.Masters, c.Workers) }
+func (c clusterShape) nodes() []plannedMachine { return slices.Concat(c.Masters, c.Workers) }
 
-func (c Cluster) isMaster(m Machine) bool { return slices.Contains(c.Masters, m) }
+func (c clusterShape) isMaster(m plannedMachine) bool { return slices.Contains(c.Masters, m) }
 
 // healsNodes reports whether the operation replaces nodes, or only machines without a role in the cluster.
-func (c Cluster) healsNodes() bool {
+func (c clusterShape) healsNodes() bool {
 	return len(replaced(c.Masters, c.Workers)) > 0 || len(replaced(c.Storage, c.Balancers)) == 0
 }
 
 // shapeOf returns the cluster of an operation. Machines that do not exist yet are grouped by their VDU.
-func shapeOf(op *vnflcm.Operation, p *clusterParam, r rotation) Cluster {
-	c := Cluster{
+func shapeOf(op *vnflcm.Operation, p *clusterParam, r rotation) clusterShape {
+	c := clusterShape{
 		Whole:    op.WholeVNF(),
 		Graceful: op.Terminate != nil && op.Terminate.TerminationType == vnflcm.TerminateGraceful,
 		Script:   p.ScriptPath != "", Network: p.CNIManifestPath != "" || p.usesFlannel(), Helm: p.HelmScript != "",
 		Volumes: len(p.Volumes) > 0, Registries: len(p.Registries) > 0, NewRegistries: r.changes,
 	}
 	c.Virtual = !c.Script && virtualAddress(op, p)
-	group := func(cp string) (out []Machine) {
+	group := func(cp string) (out []plannedMachine) {
 		for _, v := range involved(op) {
 			if _, has := v.CP(cp); has || len(v.CPs) == 0 && v.VDU == op.VDUOf(cp) {
 				out = append(out, machineOf(op, v))
@@ -104,8 +104,8 @@ func contains(list []vnflcm.VNFC, v vnflcm.VNFC) bool {
 	return slices.ContainsFunc(list, func(other vnflcm.VNFC) bool { return other.ID == v.ID })
 }
 
-func machineOf(op *vnflcm.Operation, v vnflcm.VNFC) Machine {
-	m := Machine{Machine: plan.Machine{ID: v.ID, Name: cmp.Or(v.Name, "new "+v.VDU)}}
+func machineOf(op *vnflcm.Operation, v vnflcm.VNFC) plannedMachine {
+	m := plannedMachine{Machine: plan.Machine{ID: v.ID, Name: cmp.Or(v.Name, "new "+v.VDU)}}
 	switch {
 	case contains(op.Change.Added, v):
 		m.Change = isAdded
