@@ -418,7 +418,7 @@ func TestHugeAnswers(t *testing.T) {
 			if c.service == "Keystone" {
 				cloud.login = endless
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			clients, err := open(t, access.Config{}).Clients(ctx, vim(t, cloud.URL, nil, nil))
 			if err == nil {
