@@ -19,8 +19,8 @@ type Fence struct {
 	cut atomic.Bool
 }
 
-// Cut(true) makes every call fail with ErrCut and change nothing, as if the process had died or lost the store. Cut(false)
-// lets calls reach the store again, as if only the connection had been lost.
+// Cut makes every call fail with ErrCut and change nothing, as if the process had died or lost the store. With false it lets
+// calls reach the store again, as if only the connection had been lost.
 func (f *Fence) Cut(cut bool) { f.cut.Store(cut) }
 
 // IsCut reports whether calls fail.
