@@ -14,7 +14,8 @@ type Performed struct {
 	Phase string `json:"phase"`
 	// Step is empty for the phase as a whole.
 	Step  string    `json:"step,omitempty"`
-	On    string    `json:"on,omitempty"` // VNFC
+	On    string    `json:"on,omitempty"`   // VNFC
+	Host  string    `json:"host,omitempty"` // name of the VNFC
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
 	// Attempt counts the times that a process has worked on the operation: 1, and one more after each retry, rollback and

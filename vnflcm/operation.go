@@ -263,13 +263,22 @@ func (op *Operation) changeInstance(ctx context.Context, b *Batch, change func(*
 	return op.records.appendChange(b, InstanceChanged, vnf, nil)
 }
 
-func (op *Operation) emit(e Event) {
-	e.Time, e.InstanceID, e.Operation, e.State = time.Now(), op.InstanceID, op.occurrence, op.state
-	for _, v := range slices.Concat(op.VNFCs, op.Change.Added, op.Change.Removed) {
-		if e.On != "" && v.ID == e.On {
-			e.Host = v.Name
+// hostOf returns the name of a VNFC, "" if it has none.
+func (op *Operation) hostOf(id string) string {
+	if id == "" {
+		return ""
+	}
+	for _, list := range [][]VNFC{op.Change.Removed, op.Change.Added, op.VNFCs} {
+		if i := slices.IndexFunc(list, func(v VNFC) bool { return v.ID == id }); i >= 0 {
+			return list[i].Name
 		}
 	}
+	return ""
+}
+
+func (op *Operation) emit(e Event) {
+	e.Time, e.InstanceID, e.Operation, e.State = time.Now(), op.InstanceID, op.occurrence, op.state
+	e.Host = op.hostOf(e.On)
 	if op.Log == nil {
 		return // made by a test or a program: it has no observer
 	}

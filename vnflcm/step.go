@@ -142,7 +142,7 @@ func (op *Operation) perform(ctx context.Context, info StepInfo, do func(context
 
 // performed is a run of a step or a phase that ends now.
 func (op *Operation) performed(info StepInfo, start time.Time) Performed {
-	return Performed{Phase: info.Phase, Step: info.Name, On: info.On, Start: start.Round(0), End: time.Now().Round(0),
+	return Performed{Phase: info.Phase, Step: info.Name, On: info.On, Host: op.hostOf(info.On), Start: start.Round(0), End: time.Now().Round(0),
 		Attempt: int(op.claim.epoch), Process: op.claim.process.owner}
 }
 
