@@ -5,10 +5,11 @@
 // Without -state it also shows a crash: it runs itself as a child process on a temporary state directory,
 // kills that with SIGKILL in the middle of the scale-out, and runs it again, which resumes. With -state it
 // runs in this process: interrupt or kill it at any moment and run it again. With -plan it shows what the next
-// operation would do on which machine, and ends.
+// operation would do on which machine, and ends. With -timeline it draws which steps ran when, on which machine.
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,17 +17,20 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/vnfkit/vnfkit/examples/internal/crash"
 	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/timeline"
 )
 
 type options struct {
 	pkg, request, state, pauseBefore string
 	masters, workers                 int
 	plan                             bool
+	timeline                         string
 }
 
 func main() {
@@ -37,6 +41,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 2, "workers of the sample request")
 	flag.StringVar(&o.state, "state", "", "directory that keeps state and machines between runs (default: a temporary one, and a crash is shown)")
 	flag.BoolVar(&o.plan, "plan", false, "show what the next operation would do, and end")
+	flag.StringVar(&o.timeline, "timeline", "", "write a picture of all operations to this file, as SVG")
 	flag.StringVar(&o.pauseBefore, "pause-before", "", "wait before the step of this name, such as join or scale_end/join, so that you can kill the program there")
 	flag.Parse()
 
@@ -50,7 +55,7 @@ func main() {
 		err = live(ctx, o)
 	default:
 		err = crash.Show(ctx, cmp.Or(o.pauseBefore, "scale_end/join"), []string{"-package", o.pkg, "-request", o.request,
-			"-masters", fmt.Sprint(o.masters), "-workers", fmt.Sprint(o.workers)})
+			"-masters", fmt.Sprint(o.masters), "-workers", fmt.Sprint(o.workers), "-timeline", o.timeline})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
@@ -177,7 +182,30 @@ func live(ctx context.Context, o options) error {
 	}
 	screen.Title("everything is done, nothing is left")
 	screen.Table(operations.Items)
+	if err := v.draw(ctx, operations.Items, o.timeline); err != nil {
+		return err
+	}
 	return v.Delete(ctx, id, "")
+}
+
+// draw writes a picture of the operations.
+func (v *vnfm) draw(ctx context.Context, operations []*vnflcm.VnfLcmOpOcc, file string) error {
+	if file == "" {
+		return nil
+	}
+	var charts []*timeline.Chart
+	for _, operation := range operations {
+		chart, err := timeline.Read(ctx, v, operation.ID)
+		if err != nil {
+			return err
+		}
+		charts = append(charts, chart)
+	}
+	var picture bytes.Buffer
+	if err := timeline.WriteSVG(&picture, time.Now(), charts...); err != nil {
+		return err
+	}
+	return os.WriteFile(file, picture.Bytes(), 0o644) //nolint:gosec // the picture has no secrets
 }
 
 // wait waits for the end of an operation. An interrupt leaves it for the next run.

@@ -64,10 +64,16 @@ func wantInOrder(t *testing.T, out string, wanted ...string) {
 
 func TestWholeLifeWithCrash(t *testing.T) {
 	t.Parallel()
-	out, err := run(t)
+	file := filepath.Join(t.TempDir(), "life.svg")
+	out, err := run(t, "-timeline", file)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	picture, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantInOrder(t, string(picture), "<svg ", "INSTANTIATE COMPLETED", "masterNode-0", ">init<", "SCALE COMPLETED", "attempt 2", "HEAL COMPLETED", "TERMINATE COMPLETED")
 	wantInOrder(t, out, "INSTANTIATE COMPLETED", "paused before scale_end/join", "was killed with SIGKILL before scale_end/join", "resuming it",
 		"done before", "scale_end/packages", "SCALE COMPLETED", "SCALE COMPLETED", "heal_end/join", "HEAL COMPLETED", "TERMINATE COMPLETED",
 		"everything is done", "operation", "INSTANTIATE", "TERMINATE    COMPLETED")
