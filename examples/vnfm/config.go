@@ -136,7 +136,7 @@ func (c *config) check() error {
 		wrong(v.ID == "" || v.Type == "", fmt.Sprintf("vims[%d]", i), "needs id and type")
 		wrong(slices.Contains(slices.Collect(maps.Values(c.Sandbox.VIMs)), v.Type), fmt.Sprintf("vims[%d]", i), "has a type that sandbox.vims gives to the sandbox")
 	}
-	wrong(!c.onSandbox && (c.Sandbox.VIMs != nil || c.Sandbox.Floating != nil || c.Sandbox.Ansible != nil), "sandbox", "needs the flag -sandbox")
+	wrong(!c.onSandbox && len(c.Sandbox.VIMs)+len(c.Sandbox.Floating)+len(c.Sandbox.Ansible) > 0, "sandbox", "needs the flag -sandbox")
 	for _, id := range slices.Sorted(maps.Keys(c.Sandbox.VIMs)) {
 		kind := c.Sandbox.VIMs[id]
 		wrong(kind != openstack.VimTypeV1 && kind != openstack.VimTypeV2, "sandbox.vims."+id, "must be "+openstack.VimTypeV1+" or "+openstack.VimTypeV2)

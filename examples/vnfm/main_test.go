@@ -52,6 +52,7 @@ func TestConfig(t *testing.T) {
 		"unknown key":    {"listn: x", nil, []string{"field listn not found"}},
 		"no YAML":        {"{", nil, []string{"vnfm.yaml"}},
 		"local":          {"packages: p\ndata: d", nil, nil},
+		"empty sandbox":  {"packages: p\ndata: d\nsandbox: {vims: {}, floating: {}, ansible: []}", nil, nil},
 		"flags go first": {"listen: nonsense", []string{"-packages=p", "-data=d", "-listen=[::1]:1"}, nil},
 		"reachable":      {"listen: :9890", []string{"-sandbox"}, []string{"listen: :9890 can be reached from other machines"}},
 		"like OpenStack": {"sandbox: {vims: {a: openstack, b: ETSINFV.OPENSTACK_KEYSTONE.V_3}, floating: {f: cp}, ansible: [{address: 10.0.0.1}]}", []string{"-sandbox"}, nil},
