@@ -182,8 +182,8 @@ soak: soak-lifecycles ## soak-lifecycles; all hostile texts in every parameter; 
 	VNFKIT_KILLS=200 $(GO) test -count=1 -parallel 4 -timeout 30m -run TestKilledAtRandom ./examples/quickstart
 
 .PHONY: soak-lifecycles
-soak-lifecycles: ## lifecycles disturbed at random, with the race detector, for SOAK (default 10m); a case that fails prints its VNFKIT_SEED
-	VNFKIT_SOAK=$(SOAK) $(GO) test $(TESTFLAGS) $(RACE) -v -timeout 0 -run TestSoak ./internal/soak
+soak-lifecycles: $(GOTESTSUM) ## lifecycles disturbed at random, with the race detector, for SOAK (default 10m); a case that fails prints its VNFKIT_SEED
+	VNFKIT_SOAK=$(SOAK) $(GOTESTSUM) --format standard-verbose -- $(TESTFLAGS) $(RACE) -timeout 0 -run TestSoak ./internal/soak
 
 .PHONY: vulnerabilities
 vulnerabilities: ## known vulnerabilities in what the packages call; needs the database of https://vuln.go.dev, or the one that GOVULNDB names
