@@ -35,6 +35,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/timeline"
 )
 
 // vnfm is a VNF manager, composed of parts of the SDK.
@@ -44,6 +45,7 @@ type vnfm struct {
 	log      *slog.Logger
 	notifier *notify.Notifier
 	handler  http.Handler
+	pages    *pages
 	closers  []func() error // in the order in which they were opened
 }
 
@@ -74,7 +76,8 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	managed := vnflcm.Config{Store: store, Key: key, Owner: owner, Packages: vnflcm.DirPackages(c.Packages), Logger: log}
+	running := new(timeline.Running)
+	managed := vnflcm.Config{Store: store, Key: key, Owner: owner, Packages: vnflcm.DirPackages(c.Packages), Logger: log, Observe: running.Observe}
 	if err := v.addDrivers(&managed); err != nil { //nolint:contextcheck // a world is closed, not cancelled
 		return nil, err
 	}
@@ -85,11 +88,11 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 	if err := v.addVIMs(ctx); err != nil {
 		return nil, err
 	}
-	return v, v.addAPI(ctx)
+	return v, v.addAPI(ctx, running)
 }
 
 // addAPI makes the HTTP interface.
-func (v *vnfm) addAPI(ctx context.Context) error {
+func (v *vnfm) addAPI(ctx context.Context, running *timeline.Running) error {
 	authorize, err := v.config.authorize(ctx)
 	if err != nil {
 		return err
@@ -101,6 +104,7 @@ func (v *vnfm) addAPI(ctx context.Context) error {
 	v.notifier = notify.New(v.Manager, notify.Options{Allow: policy, Logger: v.log})
 	v.handler, err = sol003.NewHandler(v.Manager, sol003.Options{Authorize: authorize, InsecureAllowAnyone: authorize == nil,
 		Subscriptions: v.notifier, APIRoot: v.config.APIRoot, Logger: v.log})
+	v.pages = &pages{manager: v.Manager, running: running, authorize: authorize}
 	return err
 }
 
@@ -273,11 +277,12 @@ func (v *vnfm) report(what string, err error) {
 	}
 }
 
-// routes are the API and the health of the process. /readyz fails while the process shuts down or the store does not answer.
+// routes are the API, pages for people, and the health of the process. /readyz fails while the process shuts down or the store does not answer.
 func (v *vnfm) routes(ending <-chan struct{}) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/vnflcm/", v.handler)
 	mux.Handle("/preview/", v.handler)
+	v.pages.routes(mux)
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		select {

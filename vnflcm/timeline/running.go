@@ -36,8 +36,8 @@ func (r *Running) Observe(e vnflcm.Event) {
 	}
 }
 
-// Steps returns the steps of an operation that are running in this process, in the order of their beginning, to be appended to
-// Chart.Work. Their End is zero.
+// Steps returns the steps of an operation that are running in this process, in the order of their beginning, for
+// Chart.AddRunning. Their End is zero.
 func (r *Running) Steps(opID string) []vnflcm.Performed {
 	r.mu.Lock()
 	defer r.mu.Unlock()

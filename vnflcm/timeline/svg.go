@@ -135,16 +135,18 @@ func count(n int, noun string) string {
 	return fmt.Sprint(n, " ", noun)
 }
 
-// phaseBand shows the phases above the axis.
+// phaseBand shows the phases above the axis. A short phase has no name if the next one needs the place.
 func (p *picture) phaseBand() {
 	p.y += 14
 	end := -1.0
-	for _, phase := range p.phases {
+	for i, phase := range p.phases {
 		x, to := p.scale.at(phase.Start), p.scale.at(latest(phase.Start, phase.End))
 		p.printf("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"phase\"/>\n", x, p.y+4, max(to-1, x+1), p.y+4)
-		width := charWidth * float64(utf8.RuneCountInString(clean(phase.Phase)))
-		if x = min(x, pictureWidth-margin-width); x > end {
-			p.text(x, p.y, "d", clean(phase.Phase))
+		name := clean(phase.Phase)
+		width := charWidth * float64(utf8.RuneCountInString(name))
+		fits := to-x >= width || i == len(p.phases)-1 || p.scale.at(p.phases[i+1].Start) > x+width
+		if x = min(x, pictureWidth-margin-width); x > end && fits {
+			p.text(x, p.y, "d", name)
 			end = x + width + 4
 		}
 	}

@@ -48,6 +48,18 @@ func Read(ctx context.Context, m Manager, opID string) (*Chart, error) {
 	return c, nil
 }
 
+// AddRunning adds steps that are running, from Running.Steps, except those that the chart knows as ended by now.
+func (c *Chart) AddRunning(steps []vnflcm.Performed) {
+	for _, s := range steps {
+		ended := slices.ContainsFunc(c.Work, func(p vnflcm.Performed) bool {
+			return p.Phase == s.Phase && p.Step == s.Step && p.On == s.On && p.End.After(s.Start)
+		})
+		if !ended {
+			c.Work = append(c.Work, s)
+		}
+	}
+}
+
 // steps returns the work without the phases, in the order of its beginning.
 func (c *Chart) steps() []vnflcm.Performed {
 	steps := slices.DeleteFunc(slices.Clone(c.Work), func(p vnflcm.Performed) bool { return p.Step == "" })

@@ -187,6 +187,14 @@ func TestRunning(t *testing.T) {
 	if diff := cmp.Diff(want, r.Steps("a")); diff != "" {
 		t.Error(diff)
 	}
+	ended, other := step("join", "node-1", 1, 3), step("reach", "node-1", 1, 3)
+	ended.Phase, ended.On = "scale_end", "n"
+	for _, c := range []struct{ work, want []vnflcm.Performed }{{[]vnflcm.Performed{other}, append([]vnflcm.Performed{other}, want...)}, {[]vnflcm.Performed{ended}, []vnflcm.Performed{ended}}} {
+		chart := &timeline.Chart{Work: c.work}
+		if chart.AddRunning(want); cmp.Diff(c.want, chart.Work) != "" {
+			t.Error(cmp.Diff(c.want, chart.Work))
+		}
+	}
 	if left := r.Steps("b"); left != nil {
 		t.Errorf("an operation without running steps has %v", left)
 	}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/timeline"
+)
+
+//go:embed page.html
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"time": func(t time.Time) string { return t.UTC().Format(time.DateTime) },
+}).Parse(pageText))
+
+// pages show instances and their operations to people. They change nothing, need no scripts, and have the clients and tenants
+// of the API.
+type pages struct {
+	manager   *vnflcm.Manager
+	running   *timeline.Running
+	authorize func(*http.Request) (sol003.Principal, error) // nil: anyone
+}
+
+// pageSize is how many instances or operations a page has.
+const pageSize = 50
+
+// view is what page.html shows: one instance with its operations, or a list of instances.
+type view struct {
+	Title      string
+	Instance   *vnflcm.VnfInstance
+	Instances  []*vnflcm.VnfInstance
+	Operations []*vnflcm.VnfLcmOpOcc
+	Next       string // the URI of the next page
+	Busy       bool   // an operation is running
+}
+
+func (p *pages) routes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /{$}", p.answer(p.instances))
+	mux.HandleFunc("GET /instances/{id}", p.answer(p.instance))
+	mux.HandleFunc("GET /operations/{file}", p.answer(p.timeline))
+}
+
+// answer identifies the client, as the API does, and sends what show returns.
+func (p *pages) answer(show func(r *http.Request, tenant string) (body []byte, media string, err error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var who sol003.Principal
+		var err error
+		if p.authorize != nil {
+			who, err = p.authorize(r)
+		}
+		switch {
+		case errors.Is(err, sol003.ErrForbidden):
+			http.Error(w, "the sender may not do this", http.StatusForbidden)
+			return
+		case errors.Is(err, sol003.ErrUnavailable):
+			http.Error(w, "the sender cannot be identified at the moment", http.StatusServiceUnavailable)
+			return
+		case err != nil:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "the request has no valid credentials", http.StatusUnauthorized)
+			return
+		}
+		body, media, err := show(r, who.Tenant)
+		if err != nil {
+			sol003.WriteProblem(w, err)
+			return
+		}
+		header := w.Header()
+		header.Set("Content-Type", media)
+		header.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Cache-Control", "no-store")
+		_, _ = w.Write(body) // an error means that the client has disconnected
+	}
+}
+
+func render(v view) (body []byte, media string, err error) {
+	var out bytes.Buffer
+	err = pageTemplate.Execute(&out, v)
+	return out.Bytes(), "text/html; charset=utf-8", err
+}
+
+// sees reports whether a tenant may see what belongs to an owner. "" sees everything.
+func sees(tenant, owner string) bool { return tenant == "" || tenant == owner }
+
+func (p *pages) instances(r *http.Request, tenant string) (body []byte, media string, err error) {
+	page, err := p.manager.Instances(r.Context(), vnflcm.InstanceQuery{After: r.URL.Query().Get("after"), Limit: pageSize,
+		Match: func(i *vnflcm.VnfInstance) bool { return sees(tenant, i.Tenant) }})
+	if err != nil {
+		return nil, "", err
+	}
+	return render(view{Title: "VNF instances", Instances: page.Items, Next: next(r, page.Next)})
+}
+
+// next returns the URI of the page after that of a request, "" if there is none.
+func next(r *http.Request, after string) string {
+	if after == "" {
+		return ""
+	}
+	return r.URL.Path + "?" + url.Values{"after": {after}}.Encode()
+}
+
+func (p *pages) instance(r *http.Request, tenant string) (body []byte, media string, err error) {
+	id := r.PathValue("id")
+	instance, err := p.manager.Get(r.Context(), id)
+	if err == nil && !sees(tenant, instance.Tenant) {
+		err = fmt.Errorf("VNF instance %s: %w", id, vnflcm.ErrNotFound)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	page, err := p.manager.Operations(r.Context(), vnflcm.OperationQuery{InstanceID: id, After: r.URL.Query().Get("after"), Limit: pageSize})
+	if err != nil {
+		return nil, "", err
+	}
+	slices.SortFunc(page.Items, func(a, b *vnflcm.VnfLcmOpOcc) int { return b.StartTime.Compare(a.StartTime) })
+	v := view{Title: instance.VnfInstanceName, Instance: instance, Operations: page.Items, Next: next(r, page.Next)}
+	if v.Title == "" {
+		v.Title = "VNF instance without a name"
+	}
+	for _, o := range v.Operations {
+		v.Busy = v.Busy || !o.OperationState.Final() && o.OperationState != vnflcm.FailedTemp
+	}
+	return render(v)
+}
+
+// timeline draws one operation.
+func (p *pages) timeline(r *http.Request, tenant string) (body []byte, media string, err error) {
+	id := strings.TrimSuffix(r.PathValue("file"), ".svg")
+	operation, err := p.manager.Operation(r.Context(), id)
+	if err == nil && !sees(tenant, operation.Tenant) {
+		err = fmt.Errorf("operation %s: %w", id, vnflcm.ErrNotFound)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	running := p.running.Steps(id) // before the history, so that no step is missing
+	chart, err := timeline.Read(r.Context(), p.manager, id)
+	if err != nil {
+		return nil, "", err
+	}
+	chart.AddRunning(running)
+	var out bytes.Buffer
+	err = timeline.WriteSVG(&out, time.Now(), chart)
+	return out.Bytes(), "image/svg+xml", err
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vnfkit/vnfkit/examples/internal/samples"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+)
+
+// TestPages: people see the instances and operations of their tenant, hostile names are text, and no script is needed.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	v, err := compose(t.Context(), &config{onSandbox: true, Packages: filepath.Dir(samples.Package("k8s-cluster"))}, slog.New(slog.DiscardHandler))
+	must(t, err)
+	t.Cleanup(v.close)
+	v.pages.authorize = func(r *http.Request) (sol003.Principal, error) {
+		switch name := r.Header.Get("X-Name"); name {
+		case "":
+			return sol003.Principal{}, errors.New("password s3cret is wrong")
+		case "banned":
+			return sol003.Principal{}, sol003.ErrForbidden
+		case "operator":
+			return sol003.Principal{}, nil
+		default:
+			return sol003.Principal{Tenant: name}, nil
+		}
+	}
+	server := httptest.NewServer(v.routes(nil))
+	t.Cleanup(server.Close)
+	get := func(path, name string, want int) string {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+		must(t, err)
+		r.Header.Set("X-Name", name)
+		response, err := server.Client().Do(r)
+		must(t, err)
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		must(t, err)
+		if response.StatusCode != want {
+			t.Fatalf("%s for %q: status %d, want %d\n%s", path, name, response.StatusCode, want, body)
+		}
+		policy := response.Header.Get("Content-Security-Policy")
+		if want == 200 && !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script") || strings.Contains(string(body), "s3cret") {
+			t.Errorf("%s: policy %q\n%s", path, policy, body)
+		}
+		return string(body)
+	}
+
+	const hostile = "<script>alert(1)</script>\" onload=\"x"
+	instance, err := v.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: sampleVNFD, VnfInstanceName: hostile, Tenant: "north"})
+	must(t, err)
+	if page := get("/instances/"+instance.ID, "north", 200); !strings.Contains(page, "No operation has begun") {
+		t.Errorf("without operations:\n%s", page)
+	}
+	request, err := samples.Request(filepath.Join(samples.Package("k8s-cluster"), "requests", "instantiate_sandbox.json"), nil)
+	must(t, err)
+	operation, err := v.Instantiate(t.Context(), instance.ID, request)
+	must(t, err)
+	_, err = v.Wait(t.Context(), operation)
+	must(t, err)
+
+	home, page, picture := get("/", "north", 200), get("/instances/"+instance.ID, "operator", 200), get("/operations/"+operation+".svg", "north", 200)
+	for _, text := range []string{home, page} {
+		if strings.Contains(text, "<script") || !strings.Contains(text, "&lt;script&gt;alert(1)") || strings.Contains(text, "refresh") {
+			t.Errorf("a hostile name:\n%s", text)
+		}
+	}
+	if !strings.Contains(home, `href="/instances/`+instance.ID) || !strings.Contains(page, `src="/operations/`+operation+`.svg"`) || !strings.Contains(picture, "INSTANTIATE COMPLETED") {
+		t.Errorf("%s\n%s\n%s", home, page, picture)
+	}
+
+	if other := get("/", "south", 200); !strings.Contains(other, "There are no instances") {
+		t.Errorf("another tenant sees\n%s", other)
+	}
+	for path, want := range map[string]int{"/": 200, "/instances/" + instance.ID: 404, "/operations/" + operation + ".svg": 404, "/instances/none": 404, "/operations/none.svg": 404, "/none": 404} {
+		get(path, "south", want)
+		if want == 404 && path == "/none" {
+			continue
+		}
+		get(path, "", 401)
+		get(path, "banned", 403)
+	}
+}
