@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
 
+	"github.com/vnfkit/vnfkit/examples/packages"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -14,7 +14,7 @@ import (
 
 // A VNF package and a request become a Kubernetes cluster, on machines that live in this process.
 func Example() {
-	ctx, pkg := context.Background(), "examples/packages/k8s-cluster"
+	ctx, sample := context.Background(), packages.KubernetesCluster
 	world := must(sandbox.Open(sandbox.Config{}))
 	defer world.Close()
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
@@ -22,16 +22,15 @@ func Example() {
 	manager := must(vnflcm.New(ctx, vnflcm.Config{
 		Store:    vnflcm.NewMemoryStore(),
 		Key:      make([]byte, 32), // seals the state: take a real one from where you keep secrets
-		Packages: vnflcm.DirPackages(pkg),
+		Packages: vnflcm.PackagesFunc(sample.Find),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
 	}))
 	defer manager.Close(ctx)
 	check(manager.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "sandbox", VimType: "sandbox"}))
 
-	var request vnflcm.InstantiateVnfRequest
-	must(vnflcm.DecodeRequest(must(os.ReadFile(pkg+"/requests/instantiate_sandbox.json")), &request))
-	vnf := must(manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90"}))
+	vnf := must(manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: sample.VNFDID}))
+	request := must(sample.Request("instantiate_sandbox.json"))
 	operation := must(manager.Wait(ctx, must(manager.Instantiate(ctx, vnf.ID, request))))
 	fmt.Println(operation.OperationState)
 	for _, node := range world.Nodes() {

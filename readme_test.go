@@ -3,6 +3,7 @@ package vnfkit_test
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -15,15 +16,50 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestReadmeProgram compares the program in the README with the body of Example, which is compiled and run.
+// TestReadmeProgram compares the program in the README with Example, which is compiled and run.
 func TestReadmeProgram(t *testing.T) {
-	shown := between(t, "README.md", "```go\nfunc main() {\n", "\n}\n```")
-	tested := between(t, "example_test.go", "func Example() {\n", "\n\t// Output:")
-	if diff := cmp.Diff(tested, shown); diff != "" {
+	program := between(t, "README.md", "```go\n", "```")
+	example, err := os.ReadFile("example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, rest, _ := strings.Cut(string(example), "\n\t// Output:")
+	_, helpers, _ := strings.Cut(rest, "\n}\n")
+	want := strings.NewReplacer("package vnfkit_test\n", "package main\n", "func Example() {", "func main() {",
+		"// A VNF package and a request become a Kubernetes cluster, on machines that live in this process.\n", "").Replace(text + "\n}\n" + helpers)
+	if diff := cmp.Diff(want, program); diff != "" {
 		t.Errorf("the program in README.md is not the one in example_test.go:\n%s", diff)
 	}
+	_, shown, _ := strings.Cut(program, "func main() {\n")
+	shown, _, _ = strings.Cut(shown, "\n}\n")
 	if n := strings.Count(shown, "\n") + 3; n > 30 {
-		t.Errorf("the program in README.md has %d lines: nobody reads that many first", n)
+		t.Errorf("main in README.md has %d lines: nobody reads that many first", n)
+	}
+}
+
+// TestReadmeProgramElsewhere runs the program of the README in an empty directory, with this module in the place of the released one.
+func TestReadmeProgramElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles and links a program: make test-full runs it")
+	}
+	dir, root := t.TempDir(), must(os.Getwd())
+	run := func(name string, args ...string) string {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), name, args...) //nolint:gosec // the commands of this test
+		command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		}
+		return string(out)
+	}
+	check(os.WriteFile(filepath.Join(dir, "main.go"), []byte(between(t, "README.md", "```go\n", "```")), 0o600))
+	check(os.WriteFile(filepath.Join(dir, "go.sum"), must(os.ReadFile("go.sum")), 0o600))
+	run("go", "mod", "init", "vnfm")
+	run("go", "mod", "edit", "-require=github.com/vnfkit/vnfkit@v0.0.0", "-replace=github.com/vnfkit/vnfkit="+root)
+	out := run("go", "run", ".")
+	if want := "COMPLETED\ncontrol plane: true, ready: true\ncontrol plane: false, ready: true\n"; !strings.HasSuffix(out, want) {
+		t.Errorf("the program has printed\n%s", out)
 	}
 }
 
@@ -41,7 +77,10 @@ func between(t *testing.T, file, begin, end string) string {
 	return text
 }
 
-var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+var (
+	link      = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	codeBlock = regexp.MustCompile("(?s)\n```.*?\n```")
+)
 
 // TestLinks follows the relative links of the documents.
 func TestLinks(t *testing.T) {
@@ -55,7 +94,7 @@ func TestLinks(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
+		for _, m := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(string(data), ""), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
 				t.Errorf("%s links to %s: %v", file, m[1], err)
 			}

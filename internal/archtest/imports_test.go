@@ -26,7 +26,7 @@ var rules = []rule{
 	{of: []string{"vnflcm"}, only: []string{"vnflcm", "tosca", "internal/sol003v2", "internal/pgtest"}, tests: true, why: "the lifecycle knows drivers by their interfaces"},
 	{of: []string{""}, except: []string{"internal/e2e"}, never: []string{"internal/pgtest"}, why: "it starts servers for tests"},
 	{of: []string{"vnflcm/sol003"}, only: []string{"vnflcm", "internal/sol003v2", "internal/pgtest"}, tests: true, why: "the HTTP interface is about types of vnflcm"},
-	{of: []string{""}, except: []string{"examples"}, never: []string{"examples"}, tests: true, why: "examples are programs and no library"},
+	{of: []string{""}, except: []string{"examples"}, never: []string{"examples"}, why: "examples are programs and no library"},
 	{of: []string{""}, except: []string{"examples", "internal", "helmclient"}, never: []string{"helmclient/helmsdk", "helmclient/helm4sdk"},
 		why: "it links all of Helm: take a factory of helmclient.Client"},
 	{of: []string{"infra/kubernetes"}, never: []string{"helmclient/helmsdk", "helmclient/helm4sdk"}, why: "it links all of Helm: take a factory of helmclient.Client"},

@@ -1,0 +1,58 @@
+package packages
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+//go:embed all:cnf all:k8s-cluster all:k8s-cluster-kubespray all:private-registry
+var files embed.FS
+
+// Sample is a sample package.
+type Sample struct {
+	Name   string // of its folder
+	VNFDID string // for vnflcm.CreateVnfRequest
+}
+
+// The sample packages.
+var (
+	// KubernetesCluster is for mgmt/kubeadm, on infra/sandbox or infra/openstack.
+	KubernetesCluster = Sample{"k8s-cluster", "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90"}
+	// KubesprayCluster is for mgmt/kubespray, on infra/sandbox or infra/openstack.
+	KubesprayCluster = Sample{"k8s-cluster-kubespray", "1b7a4b52-4c1f-4f0e-8c43-6f2e1a9d5c70"}
+	// PrivateRegistry is for mgmt/registry, on infra/sandbox or infra/openstack.
+	PrivateRegistry = Sample{"private-registry", "b3d9c1e4-7a52-4c0e-9f1b-2e6a8d4c5f71"}
+	// CNF is for infra/kubernetes.
+	CNF = Sample{"cnf", "5f0c2b7e-93d4-4a68-b1c5-7d2e9a4f6081"}
+)
+
+// FS returns the files of the package.
+func (s Sample) FS() (fs.FS, error) { return fs.Sub(files, s.Name) }
+
+// Find is a function for vnflcm.PackagesFunc. The error is vnflcm.ErrNotFound if another package has the id.
+func (s Sample) Find(_ context.Context, vnfdID string) (tosca.Source, error) {
+	if vnfdID != s.VNFDID {
+		return tosca.Source{}, vnflcm.ErrNotFound
+	}
+	dir, err := s.FS()
+	return tosca.FS(dir), err
+}
+
+// Request reads an instantiate request in the folder requests of the package, such as instantiate_sandbox.json. The error is
+// fs.ErrNotExist if the folder has no such file.
+func (s Sample) Request(file string) (request vnflcm.InstantiateVnfRequest, err error) {
+	data, err := files.ReadFile(path.Join(s.Name, "requests", file))
+	if err != nil {
+		return request, err
+	}
+	if _, err := vnflcm.DecodeRequest(data, &request); err != nil {
+		return request, fmt.Errorf("%s: %w", file, err)
+	}
+	return request, nil
+}
