@@ -19,7 +19,7 @@ func (v *vnfm) greet(address net.Addr) {
 
 // greeting has commands to try.
 func greeting(address string) string {
-	return fmt.Sprintf(`A VNFM on a sandbox: http://%[1]s for a browser, http://%[1]s/vnflcm/v2 for programs. Try in another terminal:
+	return fmt.Sprintf(`A VNFM on a sandbox: http://%[1]s/vnflcm/v2 (in a browser http://%[1]s). Try in another terminal:
 
 vnf=$(curl -si http://%[1]s/vnflcm/v2/vnf_instances -H 'Content-Type: application/json' -d '{"vnfdId": %[2]q}' | tr -d '\r' | sed -n 's/^Location: //p')
 curl http://%[1]s/preview/v1/vnf_instances/${vnf##*/}/instantiate -H 'Content-Type: application/json' -d @%[3]s
