@@ -33,7 +33,7 @@ func TestReadmeProgram(t *testing.T) {
 	_, shown, _ := strings.Cut(program, "func main() {\n")
 	shown, _, _ = strings.Cut(shown, "\n}\n")
 	if n := strings.Count(shown, "\n") + 3; n > 30 {
-		t.Errorf("main in README.md has %d lines: nobody reads that many first", n)
+		t.Errorf("main in README.md has %d lines: too many for the first screen", n)
 	}
 }
 
