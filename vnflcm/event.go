@@ -24,8 +24,7 @@ type Event struct {
 	InstanceID string
 	Operation  LcmOperation
 	State      OperationState
-	StepInfo          // Phase, Name and On are empty where they do not apply
-	Host       string // name of the VNFC that the step is on
+	StepInfo   // Phase, Name, On and Host are empty where they do not apply
 	// Duration is how long the step or phase took, when it is done or the step failed. For an operation that
 	// ended or became FAILED_TEMP it is the time since StartTime, including earlier attempts and pauses.
 	Duration time.Duration

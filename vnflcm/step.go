@@ -30,9 +30,13 @@ type Step[T any] struct {
 }
 
 // StepInfo names a step.
-type StepInfo struct{ OperationID, Phase, Name, On string }
+type StepInfo struct {
+	OperationID, Phase, Name string
+	On                       string // id of the VNFC that the step works on; "": the whole VNF
+	Host                     string // name of that VNFC, such as workerNode-0; "" while it has none
+}
 
-// Key names the step for the outside world (a detached job, a tag). It is the same after a resume.
+// Key names the step for the outside world (a detached job, a tag). It is the same after a resume, and does not contain Host.
 func (i StepInfo) Key() string {
 	return i.OperationID + "/" + i.Phase + "/" + i.Name + "/" + url.PathEscape(i.On)
 }
@@ -65,7 +69,7 @@ type Interceptor func(ctx context.Context, step StepInfo, next func(context.Cont
 // A step within a step, or a key that comes twice in a phase, is ErrProgramming.
 func Run[T any](ctx context.Context, op *Operation, s Step[T]) (T, error) {
 	var result T
-	info := StepInfo{OperationID: op.ID, Phase: op.phase, Name: s.Name, On: s.On}
+	info := StepInfo{OperationID: op.ID, Phase: op.phase, Name: s.Name, On: s.On, Host: op.hostOf(s.On)}
 	fail := func(err error) (T, error) {
 		var zero T
 		return zero, &StepError{StepInfo: info, Err: err}

@@ -105,8 +105,47 @@ func TestNobodyDies(t *testing.T) {
 	if err != nil || dying.Dead() {
 		t.Fatalf("%v; dead: %v", err, dying.Dead())
 	}
-	if _, err := dying.Resume(t.Context(), c.process(t, dying.AttachNext), opID); err == nil || !strings.Contains(err.Error(), "did not die before Do") {
+	want := `crashtest: the process did not die before Do: Death.Step selected none of the steps, which were ["instantiate/create-server/web-0" "instantiate/name-server/web-0"]`
+	if _, err := dying.Resume(t.Context(), c.process(t, dying.AttachNext), opID); err == nil || err.Error() != want {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestSurvivesTheStep: the step is found, but nothing in it calls die.
+func TestSurvivesTheStep(t *testing.T) {
+	t.Parallel()
+	c := &cloud{store: vnflcm.NewMemoryStore()}
+	dying := crashtest.New(crashtest.Death{Step: func(vnflcm.StepInfo) bool { return true }, Point: crashtest.InsideDo, Inside: func(vnflcm.StepInfo, func()) func() { return nil }})
+	opID, err := dying.Run(t.Context(), c.process(t, dying.Attach), instantiate)
+	if err != nil || dying.Dead() {
+		t.Fatalf("%v; dead: %v", err, dying.Dead())
+	}
+	_, err = dying.Resume(t.Context(), c.process(t, dying.AttachNext), opID)
+	if want := "did not die inside Do of step " + opID + "/instantiate/create-server/web-0"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAt(t *testing.T) {
+	t.Parallel()
+	recorded := vnflcm.StepInfo{OperationID: "1", Phase: "heal_end", Name: "join", On: "id-1", Host: "workerNode-0"}
+	for name, tc := range map[string]struct {
+		step, now vnflcm.StepInfo
+		want      bool
+	}{
+		"same id":            {recorded, vnflcm.StepInfo{Phase: "heal_end", Name: "join", On: "id-1"}, true},
+		"same name":          {recorded, vnflcm.StepInfo{Phase: "heal_end", Name: "join", On: "id-2", Host: "workerNode-0"}, true},
+		"another VNFC":       {recorded, vnflcm.StepInfo{Phase: "heal_end", Name: "join", On: "id-2", Host: "workerNode-1"}, false},
+		"two without a name": {vnflcm.StepInfo{Name: "join", On: "id-1"}, vnflcm.StepInfo{Name: "join", On: "id-2"}, false},
+		"by name only":       {vnflcm.StepInfo{Name: "join", Host: "workerNode-0"}, vnflcm.StepInfo{Name: "join", On: "id-2", Host: "workerNode-0"}, true},
+		"of the whole VNF":   {vnflcm.StepInfo{Name: "cluster"}, vnflcm.StepInfo{Name: "cluster"}, true},
+		"not of a VNFC":      {vnflcm.StepInfo{Name: "cluster"}, vnflcm.StepInfo{Name: "cluster", On: "id-1", Host: "workerNode-0"}, false},
+		"another phase":      {recorded, vnflcm.StepInfo{Phase: "heal_start", Name: "join", On: "id-1"}, false},
+		"another step":       {recorded, vnflcm.StepInfo{Phase: "heal_end", Name: "leave", On: "id-1"}, false},
+	} {
+		if got := crashtest.At(tc.step)(tc.now); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
 	}
 }
 

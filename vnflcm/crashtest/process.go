@@ -42,10 +42,18 @@ type Death struct {
 	End func()
 }
 
-// At returns a function for Death.Step that selects the step with the Phase, Name and On of the argument. On is the id of the
-// VNFC that the step works on, or "" for a step of the whole VNF.
+// At returns a function for Death.Step that selects the step with the Phase and Name of the argument on the same VNFC.
+// VNFCs are the same if they have the same id (On) or the same name (Host): ids differ from run to run, and names need
+// not. infra/sandbox names VNFCs by VDU and index, such as workerNode-0, so a step that was recorded in one run is found in
+// the next, and a test can also write the step itself:
+//
+//	crashtest.At(vnflcm.StepInfo{Phase: "instantiate_end", Name: "join", Host: "workerNode-0"})
+//
+// Without On and Host the step is one of the whole VNF.
 func At(step vnflcm.StepInfo) func(vnflcm.StepInfo) bool {
-	return func(s vnflcm.StepInfo) bool { return s.Phase == step.Phase && s.Name == step.Name && s.On == step.On }
+	return func(s vnflcm.StepInfo) bool {
+		return s.Phase == step.Phase && s.Name == step.Name && (s.On == step.On || s.Host != "" && s.Host == step.Host)
+	}
 }
 
 // Process is a simulated process that dies. It serves one Manager, and a second one that resumes.
@@ -57,6 +65,7 @@ type Process struct {
 
 	mu    sync.Mutex
 	key   string            // of the step, once it has begun
+	seen  []vnflcm.StepInfo // steps that have begun
 	done  map[string]bool   // keys of the steps that are in the journal
 	rerun []vnflcm.StepInfo // of those, the ones that the next process ran
 }
@@ -140,12 +149,10 @@ func (p *Process) intercept(ctx context.Context, s vnflcm.StepInfo, next func(co
 
 // begins reports whether the process is to die in this step.
 func (p *Process) begins(s vnflcm.StepInfo) bool {
-	if p.death.Step == nil || !p.death.Step(s) {
-		return false
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.key != "" {
+	p.seen = append(p.seen, s)
+	if p.key != "" || p.death.Step == nil || !p.death.Step(s) {
 		return false
 	}
 	p.key = s.Key()

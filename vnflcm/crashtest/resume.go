@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -27,7 +28,7 @@ func (p *Process) AttachNext(c *vnflcm.Config) {
 // operation did not succeed, or which steps ran again although they were in the journal.
 func (p *Process) Resume(ctx context.Context, next *vnflcm.Manager, opID string) (*vnflcm.VnfLcmOpOcc, error) {
 	if !p.Dead() {
-		return nil, fmt.Errorf("crashtest: the process did not die %s", p.death.Point)
+		return nil, p.survived()
 	}
 	if p.death.Point == JournalLost {
 		if err := p.loseJournal(ctx); err != nil {
@@ -43,6 +44,20 @@ func (p *Process) Resume(ctx context.Context, next *vnflcm.Manager, opID string)
 	}
 	occ, err := next.Wait(ctx, opID)
 	return occ, errors.Join(err, p.repeated())
+}
+
+// survived says why the process did not die: at which steps it could have.
+func (p *Process) survived() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.key != "" {
+		return fmt.Errorf("crashtest: the process did not die %s of step %s", p.death.Point, p.key)
+	}
+	var seen []string
+	for _, s := range p.seen {
+		seen = append(seen, strings.TrimSuffix(s.Phase+"/"+s.Name+"/"+cmp.Or(s.Host, s.On), "/"))
+	}
+	return fmt.Errorf("crashtest: the process did not die %s: Death.Step selected none of the steps, which were %q", p.death.Point, seen)
 }
 
 // repeated reports what ran again.

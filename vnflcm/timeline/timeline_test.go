@@ -175,7 +175,7 @@ func TestRunning(t *testing.T) {
 	t.Parallel()
 	var r timeline.Running
 	event := func(kind vnflcm.EventKind, op, name string, second float64) {
-		r.Observe(vnflcm.Event{Kind: kind, Time: at(second), Host: "node-1", StepInfo: vnflcm.StepInfo{OperationID: op, Phase: "scale_end", Name: name, On: "n"}})
+		r.Observe(vnflcm.Event{Kind: kind, Time: at(second), StepInfo: vnflcm.StepInfo{OperationID: op, Phase: "scale_end", Name: name, On: "n", Host: "node-1"}})
 	}
 	event(vnflcm.StepStarted, "a", "reach", 1)
 	event(vnflcm.StepStarted, "a", "join", 2)
