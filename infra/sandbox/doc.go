@@ -22,6 +22,7 @@
 // that are on its disk, logs in to the machines with the credentials and host keys that it finds there, and makes and
 // changes the simulated clusters. haproxy on a machine, and the node ports of Services, answer through Dial.
 //
-// Config.Commands adds programs. An unknown program ends with "command not found",
-// and Config.Unexpected is called, so that a test can fail.
+// Config.Packages adds packages for apt-get, with their services, files and programs, and Config.Commands adds programs
+// that every machine has. An unknown program ends with "command not found", and Config.Unexpected is called, so that a test
+// can fail.
 package sandbox

@@ -1,10 +1,12 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
 // Registry is a private container registry from which machines pull, according to the configuration of their runtimes.
@@ -15,9 +17,21 @@ type Registry struct {
 	Images             []string // without the server: "team/pause:3.10"
 }
 
+// Package is a package of Debian that machines can install, in addition to those of Kubernetes and its runtimes.
+type Package struct {
+	Version  string                     // default "1.0-1"
+	Services []string                   // units that it brings, and starts when it is installed, such as "nginx"
+	Files    map[string]string          // files that it brings, by path. Those that a machine has already stay as they are
+	Commands map[string]sshtest.Command // programs that a machine has while the package is installed, by name
+}
+
 // simulation is how the machines behave. changed is called after each change.
 func (c Config) simulation(changed func()) kubesim.Options {
-	o := kubesim.Options{Changed: changed, Takes: c.Takes, Now: c.Now, PublicImages: c.PublicImages, Missing: c.Missing}
+	o := kubesim.Options{Changed: changed, Takes: c.Takes, Now: c.Now, PublicImages: c.PublicImages, Missing: c.Missing, Services: c.Services, Packages: map[string]kubesim.Package{}}
+	for name, p := range c.Packages {
+		p.Version = cmp.Or(p.Version, "1.0-1")
+		o.Packages[name] = kubesim.Package(p)
+	}
 	for _, r := range c.Registries {
 		o.Registries = append(o.Registries, kubesim.Registry(r))
 	}

@@ -36,6 +36,12 @@ type Config struct {
 	Takes time.Duration
 	// Commands are programs that every machine has beside the built-in ones, by name.
 	Commands map[string]sshtest.Command
+	// Packages are what "apt-get install" finds beside the packages of Kubernetes and its runtimes, by name:
+	// {"nginx": {Services: []string{"nginx"}}}. A package is installed completely or not at all, and has no behaviour
+	// beyond its units, files and programs.
+	Packages map[string]Package
+	// Services are units of systemd that every machine has from the beginning, stopped, such as "ntp".
+	Services []string
 	// Virtual names connection points of the VNF as a whole, such as "vip_CP": each instance gets an address
 	// for each, which no machine has by itself; the one on which keepalived runs with it answers there.
 	Virtual []string

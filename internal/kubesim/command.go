@@ -68,7 +68,27 @@ func (w *World) commands(id string) map[string]sshtest.Command {
 			return 0
 		}
 	}
+	for pkg, p := range w.packages {
+		for name, program := range p.Commands {
+			out[name] = w.whileInstalled(id, pkg, program)
+		}
+	}
 	return out
+}
+
+// whileInstalled returns a program that exists on a machine while a package is installed there.
+func (w *World) whileInstalled(id, pkg string, program sshtest.Command) sshtest.Command {
+	return func(ctx context.Context, p *sshtest.Process) int {
+		w.mu.Lock()
+		m := w.state.Machines[id]
+		installed := m != nil && m.Packages[pkg] != ""
+		w.mu.Unlock()
+		if !installed {
+			_, _ = fmt.Fprintf(p.Stderr, "bash: %s: command not found\n", p.Args[0])
+			return 127
+		}
+		return program(ctx, p)
+	}
 }
 
 // packagesOf names the package that a program comes with; the rest is there from the beginning.

@@ -1,6 +1,7 @@
 package kubesim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
+
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
 // versions is what the package sources offer.
@@ -21,6 +24,35 @@ var versions = map[string]string{"kubeadm": DefaultVersion, "kubelet": DefaultVe
 
 // DefaultVersion is the Kubernetes version that the package sources offer.
 const DefaultVersion = "1.35.4"
+
+// Package is a package beside those of versions. Nothing else is simulated of it than what the fields say.
+type Package struct {
+	Version  string
+	Services []string // units that it brings, and starts when it is installed
+	Files    map[string]string
+	Commands map[string]sshtest.Command // programs that a machine has while the package is installed
+}
+
+// offered returns the version of a package that the sources offer, "" if they do not have it.
+func (w *World) offered(name string) string {
+	if slices.Contains(w.missing, name) {
+		return ""
+	}
+	return cmp.Or(w.packages[name].Version, versions[name])
+}
+
+// hasUnit reports whether a machine has a unit, by a package or from the beginning.
+func (w *World) hasUnit(m *machine, unit string) bool {
+	if slices.Contains(w.services, unit) || m.has(servicesOf[unit]) {
+		return true
+	}
+	for name := range m.Packages {
+		if slices.Contains(w.packages[name].Services, unit) {
+			return true
+		}
+	}
+	return false
+}
 
 // aptGet installs what the sources offer; Kubernetes comes from a source that must have been configured.
 func aptGet(ctx context.Context, c *call) error {
@@ -88,7 +120,7 @@ func aptCache(_ context.Context, c *call) error {
 		return fmt.Errorf("E: Invalid operation %s", strings.Join(c.args, " "))
 	}
 	for _, name := range c.args[1:] {
-		if version := versions[name]; version != "" {
+		if version := c.w.offered(name); version != "" {
 			_, _ = fmt.Fprintf(c.process.Stdout, "%10s | %s-1.1 | https://packages.example/deb  Packages\n", name, version)
 		}
 	}
@@ -184,9 +216,9 @@ func (c *call) install(packages []string, simulate bool) error {
 	err = c.on(func(m *machine) error {
 		for _, arg := range packages {
 			name, wanted, pinned := strings.Cut(arg, "=")
-			offered, known := versions[name]
+			offered := c.w.offered(name)
 			switch {
-			case !known, !m.Fetched, slices.Contains(c.w.missing, name):
+			case offered == "", !m.Fetched:
 				return fmt.Errorf("E: Unable to locate package %s", name)
 			case name == "docker-ce" && !c.offersDocker():
 				return fmt.Errorf("E: Unable to locate package %s", name)
@@ -199,6 +231,9 @@ func (c *call) install(packages []string, simulate bool) error {
 				continue
 			}
 			m.Packages[name] = offered
+			for _, unit := range c.w.packages[name].Services {
+				m.Services[unit] = true
+			}
 			switch name {
 			case "haproxy":
 				if !m.Services[name] {
@@ -223,6 +258,23 @@ func (c *call) install(packages []string, simulate bool) error {
 	})
 	for _, name := range files {
 		err = errors.Join(err, c.write(name, "", 0o755))
+	}
+	if err != nil || simulate {
+		return err
+	}
+	for _, arg := range packages {
+		name, _, _ := strings.Cut(arg, "=")
+		err = errors.Join(err, c.unpack(c.w.packages[name].Files))
+	}
+	return err
+}
+
+// unpack writes the files of a package that the machine does not have. Like dpkg it leaves those that were changed.
+func (c *call) unpack(files map[string]string) (err error) {
+	for name, content := range files {
+		if exists, _ := afero.Exists(c.process.FS, name); !exists {
+			err = errors.Join(err, c.write(name, content, 0o644))
+		}
 	}
 	return err
 }

@@ -55,7 +55,7 @@ func (c *call) unit(verb, name string, now, quiet bool) error {
 		}
 	}
 	return c.on(func(m *machine) error {
-		if !m.has(servicesOf[name]) {
+		if !c.w.hasUnit(m, name) {
 			return fmt.Errorf("Failed to %s %s.service: Unit %s.service not found.", verb, name, name)
 		}
 		switch verb {

@@ -24,6 +24,8 @@ type World struct {
 	takes        time.Duration
 	nowFunc      func() time.Time
 	packageLocks map[string]chan struct{} // by machine
+	packages     map[string]Package       // of the Options
+	services     []string                 // of the Options
 	registries   []Registry
 	publicImages []string
 	missing      []string   // packages
@@ -50,11 +52,14 @@ type Options struct {
 	Registries   []Registry // private registries that machines reach
 	PublicImages []string   // what Docker's public registry has, such as "registry:latest"; none: it cannot be reached
 	Missing      []string   // packages that no source offers
+
+	Packages map[string]Package // packages that the sources offer beside those of versions
+	Services []string           // units that every machine has without a package
 }
 
 // NewWorld returns an empty World.
 func NewWorld(o Options) *World {
-	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, packageLocks: map[string]chan struct{}{}, certificates: map[string]tls.Certificate{}, led: map[led]int{}, registries: o.Registries, publicImages: o.PublicImages, missing: o.Missing,
+	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, packageLocks: map[string]chan struct{}{}, certificates: map[string]tls.Certificate{}, led: map[led]int{}, registries: o.Registries, publicImages: o.PublicImages, missing: o.Missing, packages: o.Packages, services: o.Services,
 		state: state{Machines: map[string]*machine{}, Clusters: map[string]*cluster{}}}
 	if w.changed == nil {
 		w.changed = func() {}
