@@ -26,7 +26,8 @@
 //     services of CNFs there: [github.com/vnfkit/vnfkit/mgmt/loadbalancer/expose].
 //   - Write a management driver of your own: [github.com/vnfkit/vnfkit/mgmt] and the interface
 //     MgmtDriver of package vnflcm; files, packages, units and volumes of machines:
-//     [github.com/vnfkit/vnfkit/mgmt/linux]; on a running cluster also [github.com/vnfkit/vnfkit/mgmt/cluster].
+//     [github.com/vnfkit/vnfkit/mgmt/linux]; on a running cluster also [github.com/vnfkit/vnfkit/mgmt/cluster]. Test it
+//     without machines: [github.com/vnfkit/vnfkit/mgmt/mgmttest].
 //   - Make a private container registry out of the machine of a VNF: [github.com/vnfkit/vnfkit/mgmt/registry].
 //     Connect machines to such registries, and to others: [github.com/vnfkit/vnfkit/mgmt/registry/client].
 //   - Run the management driver scripts of a package that was made for Tacker: [github.com/vnfkit/vnfkit/mgmt/script].

@@ -13,9 +13,10 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/internal/memconn"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -103,7 +104,7 @@ func TestHostKeysOfMachines(t *testing.T) {
 			t.Parallel()
 			before, after := sshtest.Start(t, sshtest.Config{HostKey: first.PEM}), sshtest.Start(t, sshtest.Config{HostKey: second.PEM})
 			at := &site{current: before}
-			l := mgmttest.Open(t, mgmttest.Setup{Sandbox: sandbox.Config{Virtual: []string{"vip_CP"}}, Sample: "../examples/packages/k8s-cluster", Dial: at.dial,
+			l := mgmttest.Open(t, mgmttest.Setup{Sandbox: sandbox.Config{Virtual: []string{"vip_CP"}}, Package: "../examples/packages/k8s-cluster", Dial: at.dial,
 				Drivers: func(pool *sshexec.Pool) map[string]vnflcm.MgmtDriver {
 					return map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": greeter{pool}}
 				}})
@@ -131,7 +132,7 @@ func TestHostKeysOfMachines(t *testing.T) {
 				refused = name
 				return false
 			}
-			opID, err := m.Instantiate(t.Context(), id, l.Request("instantiate_sandbox.json", mgmttest.Sized("simple", 0),
+			opID, err := m.Instantiate(t.Context(), id, l.Request("instantiate_sandbox.json", clustertest.Sized("simple", 0),
 				func(r *vnflcm.InstantiateVnfRequest) { r.AdditionalParams = listed(tt.listed) }))
 			if begin("instantiate", before, opID, err) {
 				worker := l.VNFCs(id)[slices.IndexFunc(l.VNFCs(id), func(v vnflcm.VnfcResourceInfo) bool { return v.VduID == "workerNode" })]

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 )
 
 // TestSettingsForGuides: with tacker-guides.yaml the sandbox has the VIMs, floating addresses and Ansible server of Tacker's user

@@ -9,10 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/internal/e2e/kube"
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -39,8 +40,8 @@ func newStorageYard(t *testing.T) (y *yard, repositories string) {
 		spec.Files["/etc/apt/sources.list.d/nfs.list"] = nfs.Source(repositories, sourcesKey)
 		y.infra.Volumes = []vnflcm.Storage{{ID: "volume", Descriptor: "storage_volume", ResourceID: storageVolume}}
 		y.packages = mgmttest.Package(t, y.packages, map[string]string{
-			"Definitions/k8s_cluster_df_simple.yaml": mgmttest.StorageFlavour(t, packageDir, "simple"),
-			"Files/pv1.yaml":                         mgmttest.VolumeManifest("nfs-pv1", exported),
+			"Definitions/k8s_cluster_df_simple.yaml": clustertest.StorageFlavour(t, packageDir, "simple"),
+			"Files/pv1.yaml":                         clustertest.VolumeManifest("nfs-pv1", exported),
 		})
 	})
 	y.machines.Change = func(m vminfra.Machine, spec *vmhost.Spec) {

@@ -14,10 +14,11 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient/helmsdk"
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/internal/cnftest"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -47,10 +48,10 @@ var clusters = map[string]driver{
 }
 
 var lifecycles = []lifecycle{
-	{"kubeadm", "k8s-cluster", "instantiate_sandbox.json", mgmttest.Sized("simple", 1), sandbox.Config{}, clusters, "worker_instance", "workerNode"},
-	{"kubeadm with three control-plane nodes", "k8s-cluster", "instantiate_sandbox.json", mgmttest.Sized("complex", 0), sandbox.Config{},
+	{"kubeadm", "k8s-cluster", "instantiate_sandbox.json", clustertest.Sized("simple", 1), sandbox.Config{}, clusters, "worker_instance", "workerNode"},
+	{"kubeadm with three control-plane nodes", "k8s-cluster", "instantiate_sandbox.json", clustertest.Sized("complex", 0), sandbox.Config{},
 		clusters, "worker_instance", "workerNode"},
-	{"kubespray", "k8s-cluster-kubespray", "instantiate_sandbox.json", mgmttest.Sized("simple", 1),
+	{"kubespray", "k8s-cluster-kubespray", "instantiate_sandbox.json", clustertest.Sized("simple", 1),
 		sandbox.Config{Ansible: []sandbox.AnsibleServer{{Address: ansible, User: "ansible", Password: "ansible", Version: "2.14.18", Kubespray: "2.23.3", Posix: true, Sshpass: true}}},
 		map[string]driver{
 			"mgmt-drivers-kubespray": func(p *sshexec.Pool, login time.Duration) vnflcm.MgmtDriver {
@@ -90,7 +91,7 @@ func (c lifecycle) open(t *testing.T) *lab {
 	p := &lab{t: t, of: c, dead: map[*sshtest.Host]bool{}, login: time.Minute, generated: map[string]int{}}
 	c.sandbox.Virtual = []string{"vip_CP"}
 	c.sandbox.Unexpected = func(string, []string) {} // programs are also asked whether they are there
-	p.Lab = mgmttest.Open(t, mgmttest.Setup{Sandbox: c.sandbox, Sample: packages + c.pkg, Drivers: p.drivers})
+	p.Lab = mgmttest.Open(t, mgmttest.Setup{Sandbox: c.sandbox, Package: packages + c.pkg, Drivers: p.drivers})
 	p.dial = p.World.Dial
 	if c.drivers == nil {
 		p.cluster, p.dial = cnftest.Start(t), new(net.Dialer).DialContext

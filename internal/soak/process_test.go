@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 	"github.com/vnfkit/vnfkit/vnflcm/storetest"

@@ -16,7 +16,8 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -209,7 +210,7 @@ func TestManInTheMiddle(t *testing.T) {
 			if h := p.World.AnsibleHost(ansible); h != nil {
 				p.of.size = func(r *vnflcm.InstantiateVnfRequest) {
 					c.size(r)
-					mgmttest.With(t, "k8s_cluster_installation_param", `{"ansible":{"host_key":`+mgmttest.Quoted(h.PublicKey())+`}}`)(r)
+					mgmttest.With(t, "k8s_cluster_installation_param", `{"ansible":{"host_key":`+clustertest.Quoted(h.PublicKey())+`}}`)(r)
 				}
 			}
 			opID, err := p.instantiate(m, p.Created())

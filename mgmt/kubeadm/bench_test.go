@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 )
 
@@ -20,7 +20,7 @@ func makeCluster(b *testing.B, pkg string, parallel int) (wall, critical time.Du
 	b.Helper()
 	l := openLab(b, setup{pkg: pkg, driver: kubeadm.Config{Parallel: parallel}})
 	begin := time.Now()
-	l.Instantiated("instantiate_script.json", mgmttest.Sized("complex", 19))
+	l.Instantiated("instantiate_script.json", clustertest.Sized("complex", 19))
 	wall = time.Since(begin)
 	l.want(3, 20, 0)
 	for _, h := range l.World.Hosts() {

@@ -3,8 +3,8 @@ package kubeadm_test
 import (
 	"testing"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 )
 
 func TestOperationByHand(t *testing.T) {

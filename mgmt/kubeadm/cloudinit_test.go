@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -115,7 +115,7 @@ func TestManagedHosts(t *testing.T) {
 		l := newLab(t)
 		m := l.Process(l.machines(managed + "printf '## template:jinja\\n127.0.1.1 {{fqdn}} {{hostname}}\\n' | sudo tee " + template + " >/dev/null"))
 		id := l.Created()
-		opID, err := m.Instantiate(t.Context(), id, l.Request("instantiate_sandbox.json", mgmttest.Sized("simple", 0)))
+		opID, err := m.Instantiate(t.Context(), id, l.Request("instantiate_sandbox.json", clustertest.Sized("simple", 0)))
 		l.Must(opID, err, m)
 		opID, err = m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
 		l.Must(opID, err, m)

@@ -12,8 +12,9 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
@@ -51,7 +52,7 @@ var scenarios = []scenario{
 		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", virtual(l.t)...))
 	}, "", []string{"load-balancer", "init", "join"}, nil, true},
 	{"instantiate three control-plane nodes", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", mgmttest.Sized("complex", 0)))
+		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", clustertest.Sized("complex", 0)))
 	}, "", []string{"join"}, nil, true},
 	{"scale out", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
@@ -97,9 +98,9 @@ type prepared struct {
 // size returns the changes for the size of the running cluster. Several control-plane nodes share a virtual address.
 func (s scenario) size(t *testing.T) []mgmttest.Change {
 	if s.flavour == "complex" {
-		return append(virtual(t), mgmttest.Sized("complex", 1))
+		return append(virtual(t), clustertest.Sized("complex", 1))
 	}
-	return []mgmttest.Change{mgmttest.Sized("simple", 1)}
+	return []mgmttest.Change{clustertest.Sized("simple", 1)}
 }
 
 // prepare creates a cluster of one control-plane node (flavour simple) and two workers, if the scenario needs one.
@@ -377,7 +378,7 @@ func TestCrash(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			if s.variant {
-				mgmttest.SkipVariant(t)
+				clustertest.SkipVariant(t)
 			}
 			p := s.prepare(t)
 			steps, want := s.undisturbed(t, p)

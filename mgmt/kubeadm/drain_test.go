@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -17,7 +17,7 @@ var shortDrain = setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Drain: 
 // guarded creates a cluster of two workers with a disruption budget that lets no pod be evicted.
 func (l *lab) guarded() (id string) {
 	l.t.Helper()
-	id = l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 1))
+	id = l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 1))
 	access, _ := l.Entry(kubeadm.VIMID(id))
 	code, body, err := l.Ask(access, http.MethodPost, "/apis/policy/v1/namespaces/default/poddisruptionbudgets", `{"apiVersion": "policy/v1",
 		"kind": "PodDisruptionBudget", "metadata": {"name": "all"}, "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "workload"}}}}`)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -64,7 +64,7 @@ func TestBalancerCrash(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if c.variant {
-				mgmttest.SkipVariant(t)
+				clustertest.SkipVariant(t)
 			}
 			steps, want := c.undisturbed(t, c.prepared)
 			var cuts []cut

@@ -8,7 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -44,7 +45,7 @@ func TestBalancerFaults(t *testing.T) {
 			t.Parallel()
 			l := newBalancedLab(t)
 			_, _, err := l.Begin("instantiate_sandbox.json", append(behind(t, "simple", 0), with(t, c.patch))...)
-			if diff := cmp.Diff(mgmttest.Under(param, c.want), mgmttest.Faults(err)); diff != "" {
+			if diff := cmp.Diff(clustertest.Under(param, c.want), mgmttest.Faults(err)); diff != "" {
 				t.Errorf("%v\n%s", err, diff)
 			}
 		})

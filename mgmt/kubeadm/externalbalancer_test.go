@@ -12,9 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -34,7 +35,7 @@ func newBalancedLab(t *testing.T) *lab {
 // behind returns the changes of a request for a cluster behind the load balancer.
 func behind(t testing.TB, flavour string, moreWorkers int) []mgmttest.Change {
 	return []mgmttest.Change{with(t, `{"external_lb_param":{"ssh_cp_name":"externalLB_CP1","nic_cp_name":"externalLB_CP2",
-		"ssh_username":"ubuntu","ssh_password":"ubuntu"},"master_node":{"cluster_cp_name":null},"cni_manifest_path":null}`), mgmttest.Sized(flavour, moreWorkers)}
+		"ssh_username":"ubuntu","ssh_password":"ubuntu"},"master_node":{"cluster_cp_name":null},"cni_manifest_path":null}`), clustertest.Sized(flavour, moreWorkers)}
 }
 
 // balanced instantiates a cluster behind the load balancer.

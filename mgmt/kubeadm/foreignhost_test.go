@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/internal/memconn"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
@@ -45,7 +45,7 @@ func TestForeignHost(t *testing.T) {
 		return near, nil
 	})
 	id := l.Created()
-	opID, err := m.Instantiate(t.Context(), id, l.Request("instantiate_sandbox.json", mgmttest.Sized("simple", 1)))
+	opID, err := m.Instantiate(t.Context(), id, l.Request("instantiate_sandbox.json", clustertest.Sized("simple", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}

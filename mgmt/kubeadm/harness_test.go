@@ -1,6 +1,7 @@
 package kubeadm_test
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"runtime/debug"
@@ -12,8 +13,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -35,7 +37,7 @@ const (
 
 // lab runs the kubeadm driver on simulated machines.
 type lab struct {
-	*mgmttest.Lab
+	*clustertest.Lab
 	t      testing.TB
 	driver kubeadm.Config // configuration of the driver without its Pool
 	dials  dials
@@ -81,7 +83,7 @@ func openLab(t testing.TB, s setup) *lab {
 	t.Helper()
 	s.sandbox.Virtual = []string{"vip_CP"} // as in the template of the sample package
 	l := &lab{t: t, driver: s.driver}
-	l.Lab = mgmttest.Open(t, mgmttest.Setup{Sandbox: s.sandbox, From: s.from, Sample: packageDir, Package: s.pkg, Drivers: l.drivers, Dial: l.dial})
+	l.Lab = clustertest.Open(t, mgmttest.Setup{Sandbox: s.sandbox, From: s.from, Package: cmp.Or(s.pkg, packageDir), Requests: packageDir + "/requests", Drivers: l.drivers, Dial: l.dial})
 	return l
 }
 

@@ -14,9 +14,10 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -183,13 +184,13 @@ func TestHealControlPlane(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if c.variant {
-				mgmttest.SkipVariant(t)
+				clustertest.SkipVariant(t)
 			}
 			l := newLab(t)
 			if c.request == "" {
 				c.request = "instantiate_sandbox.json"
 			}
-			change := []mgmttest.Change{mgmttest.Sized("complex", 1)}
+			change := []mgmttest.Change{clustertest.Sized("complex", 1)}
 			if c.virtual {
 				change = append(change, virtual(t)...)
 			}
@@ -246,7 +247,7 @@ func TestHealWithoutQuorum(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
-			id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0))
+			id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0))
 			heal := l.vnfcs(id, c.heal...)
 			l.isolate(c.heal...)
 			l.stop(c.dead...)
@@ -289,7 +290,7 @@ func TestHealWithoutQuorum(t *testing.T) {
 func TestHealRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0))
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0))
 	for want, machines := range map[string][]string{
 		"would go with all other control-plane nodes": {"masterNode-0", "masterNode-1", "masterNode-2"},
 		"has the address of the API":                  {"masterNode-0"},
@@ -327,7 +328,7 @@ func TestLearnerLeftBehind(t *testing.T) {
 			return next(ctx)
 		}
 	})
-	opID, err := m.Instantiate(ctx, l.Created(), l.Request("instantiate_sandbox.json", mgmttest.Sized("complex", 0)))
+	opID, err := m.Instantiate(ctx, l.Created(), l.Request("instantiate_sandbox.json", clustertest.Sized("complex", 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +383,7 @@ func (l *lab) learner() string {
 func TestHealBringsHelmBack(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
-	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0), with(t, helmParams))
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0), with(t, helmParams))
 	add := []string{"helm", "repo", "add", "charts", "https://charts.example.com", "--username", "u", "--password-stdin"}
 	if err := l.login(l.host("masterNode-0"), add...); err != nil {
 		t.Fatal(err)

@@ -13,8 +13,9 @@ import (
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -87,10 +88,10 @@ func TestHelm(t *testing.T) {
 		t.Run(sample, func(t *testing.T) {
 			t.Parallel()
 			if sample == "instantiate_script.json" {
-				mgmttest.SkipVariant(t)
+				clustertest.SkipVariant(t)
 			}
 			l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
-			id := l.Instantiated(sample, mgmttest.Sized("complex", 0), with(t, helmParams))
+			id := l.Instantiated(sample, clustertest.Sized("complex", 0), with(t, helmParams))
 			l.withHelm(3)
 			l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 			l.withHelm(3)
@@ -171,7 +172,7 @@ func (o onScaleOut) Hooks() vnflcm.Hooks {
 func TestRestoreHelm(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
-	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0), with(t, helmParams))
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0), with(t, helmParams))
 	from, to := l.host("masterNode-0"), l.host("masterNode-2")
 	for _, argv := range [][]string{
 		{"helm", "repo", "add", "charts", "https://charts.example.com", "--username", "u", "--password-stdin"},
@@ -230,7 +231,7 @@ func TestRestoreHelm(t *testing.T) {
 func TestNoHelmToRestore(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
-	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0))
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0))
 	pool := sshexec.NewPool(sshexec.Options{Dial: l.World.Dial})
 	defer pool.Close()
 	driver := kubeadm.New(kubeadm.Config{Pool: pool})

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -78,7 +78,7 @@ func TestHostileValuesAreCarried(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{sandbox: sandbox.Config{Password: value}})
-			id := l.Instantiated("instantiate_sandbox.json", with(t, `{"vim_name":`+mgmttest.Quoted(value)+`,"master_node":{"password":`+mgmttest.Quoted(value)+`},"worker_node":{"password":`+mgmttest.Quoted(value)+`}}`))
+			id := l.Instantiated("instantiate_sandbox.json", with(t, `{"vim_name":`+clustertest.Quoted(value)+`,"master_node":{"password":`+clustertest.Quoted(value)+`},"worker_node":{"password":`+clustertest.Quoted(value)+`}}`))
 			l.want(1, 1, 0)
 			l.unharmed()
 			if diff := cmp.Diff(want, l.commands()); diff != "" {
@@ -110,7 +110,7 @@ func TestHostileUser(t *testing.T) {
 			t.Parallel()
 			user := strings.ReplaceAll(value, "/", "")
 			l := openLab(t, setup{sandbox: sandbox.Config{User: user}})
-			l.Instantiated("instantiate_sandbox.json", with(t, `{"master_node":{"username":`+mgmttest.Quoted(user)+`},"worker_node":{"username":`+mgmttest.Quoted(user)+`}}`))
+			l.Instantiated("instantiate_sandbox.json", with(t, `{"master_node":{"username":`+clustertest.Quoted(user)+`},"worker_node":{"username":`+clustertest.Quoted(user)+`}}`))
 			l.want(1, 1, 0)
 			l.unharmed()
 		})
@@ -138,7 +138,7 @@ func TestHostileValuesAreRefused(t *testing.T) {
 				if name == "parent" && strings.Contains(parameter, "no_proxy") {
 					continue // such a text means nothing to a shell
 				}
-				_, _, err := l.Begin("instantiate_sandbox.json", with(t, strings.Replace(parameter, "%s", mgmttest.Quoted(value), 1)))
+				_, _, err := l.Begin("instantiate_sandbox.json", with(t, strings.Replace(parameter, "%s", clustertest.Quoted(value), 1)))
 				l.Refused(err)
 				if err != nil && len(err.Error()) > 4096 {
 					t.Errorf("%s: the error has %d bytes", name, len(err.Error()))
@@ -183,7 +183,7 @@ func TestCanaries(t *testing.T) {
 		t.Run(sample, func(t *testing.T) {
 			t.Parallel()
 			if sample == "instantiate_script.json" {
-				mgmttest.SkipVariant(t)
+				clustertest.SkipVariant(t)
 			}
 			ctx, dir := t.Context(), t.TempDir()
 			const password = "canary-password-1"
@@ -203,7 +203,7 @@ func TestCanaries(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := l.Process(made.watch(l))
-			req := l.Request(sample, mgmttest.Sized("complex", 0), with(t, patch+`}`), with(t, storageParams),
+			req := l.Request(sample, clustertest.Sized("complex", 0), with(t, patch+`}`), with(t, storageParams),
 				with(t, `{"storage_server":{"password":"`+password+`"}}`))
 			if req.AdditionalParams, err = req.AdditionalParams.Merge(over); err != nil {
 				t.Fatal(err)

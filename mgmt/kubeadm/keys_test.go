@@ -9,7 +9,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -23,13 +23,13 @@ func TestKeysOfRequests(t *testing.T) {
 	first, second, foreign := sshtest.NewKey(t, ssh.KeyAlgoED25519), sshtest.NewKey(t, ssh.KeyAlgoED25519), sshtest.NewKey(t, ssh.KeyAlgoED25519)
 	l := openLab(t, setup{sandbox: sandbox.Config{AuthorizedKeys: []string{first.Public, second.Public}, Password: "unknown"},
 		driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Login: 2 * time.Second}}})
-	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0), with(t, fmt.Sprintf(
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0), with(t, fmt.Sprintf(
 		`{"master_node":{"cluster_cp_name":"vip_CP","password":null,"private_key":%s,"passphrase":"phrase"},"worker_node":{"password":null,"private_key":%s}}`,
-		mgmttest.Quoted(mgmttest.Protected(t, first, "phrase")), mgmttest.Quoted(string(first.PEM)))))
+		clustertest.Quoted(clustertest.Protected(t, first, "phrase")), clustertest.Quoted(string(first.PEM)))))
 	l.WantNodes(3, 1, 0)
 	keys := func(master, worker string) vnflcm.Params {
 		params, err := vnflcm.ParseParams(fmt.Appendf(nil, `{"master_node_private_key":%s,"worker_node_private_key":%s,"worker_node_passphrase":"phrase"}`,
-			mgmttest.Quoted(master), mgmttest.Quoted(mgmttest.Protected(t, sshtest.Key{PEM: []byte(worker)}, "phrase"))))
+			clustertest.Quoted(master), clustertest.Quoted(clustertest.Protected(t, sshtest.Key{PEM: []byte(worker)}, "phrase"))))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -54,7 +55,7 @@ func TestLifecycle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if c.variant {
-				mgmttest.SkipVariant(t)
+				clustertest.SkipVariant(t)
 			}
 			ctx := t.Context()
 			l := newLab(t)
@@ -110,7 +111,7 @@ func TestAdopted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name != "virtual address" {
-				mgmttest.SkipVariant(t)
+				clustertest.SkipVariant(t)
 			}
 			ctx := t.Context()
 			l := newLab(t)

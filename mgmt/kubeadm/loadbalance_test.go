@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -31,7 +31,7 @@ func (r rebalancing) Hooks() vnflcm.Hooks {
 func TestBalance(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), mgmttest.Sized("complex", 0))...)
+	id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), clustertest.Sized("complex", 0))...)
 	l.want(3, 1, 0)
 	vim, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id))
 	if err != nil || !strings.Contains(string(vim.AccessInfo.Reveal()), ":16443") {

@@ -6,7 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -17,13 +18,13 @@ func TestNetworkOfMachines(t *testing.T) {
 	t.Run("requested addresses", func(t *testing.T) {
 		t.Parallel()
 		l := newLab(t)
-		r := l.Request("instantiate_sandbox.json", mgmttest.Sized("simple", 1))
+		r := l.Request("instantiate_sandbox.json", clustertest.Sized("simple", 1))
 		r.ExtVirtualLinks = []vnflcm.ExtVirtualLinkData{{ID: "net", ResourceID: "net", ExtCps: []vnflcm.VnfExtCpData{{CpdID: "masterNode_CP1",
 			CpConfig: vnflcm.ExtCpConfigs{{CpProtocolData: []vnflcm.CpProtocolData{{LayerProtocol: "IP_OVER_ETHERNET", IPOverEthernet: &vnflcm.IPOverEthernetAddressData{
 				IPAddresses: []vnflcm.IPAddressData{{Type: "IPV4", FixedAddresses: []string{"10.244.3.4"}}}}}}}}}}}}
 		_, err := l.Instantiate(t.Context(), l.Created(), r)
 		l.Refused(err)
-		if diff := cmp.Diff(mgmttest.Under(param, []string{`master_node.pod_cidr: "10.244.0.0/16": contains the address 10.244.3.4 of a machine of the VNF: choose a network that is used nowhere else`}), mgmttest.Faults(err)); diff != "" {
+		if diff := cmp.Diff(clustertest.Under(param, []string{`master_node.pod_cidr: "10.244.0.0/16": contains the address 10.244.3.4 of a machine of the VNF: choose a network that is used nowhere else`}), mgmttest.Faults(err)); diff != "" {
 			t.Errorf("%v\n%s", err, diff)
 		}
 	})

@@ -10,8 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -144,7 +145,7 @@ func TestParameterFaults(t *testing.T) {
 			l := newLab(t)
 			_, _, err := l.Begin("instantiate_sandbox.json", with(t, c.patch))
 			l.Refused(err)
-			want, got := mgmttest.Under(param, c.want), mgmttest.Faults(err)
+			want, got := clustertest.Under(param, c.want), mgmttest.Faults(err)
 			if want == nil { // package vnflcm tests the text
 				if len(got) == 0 || !strings.HasPrefix(got[0], "additionalParams."+param) {
 					t.Errorf("faults: %q", got)
@@ -166,7 +167,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		if slices.Contains([]string{"no user", "no password", "no API connection point", "unknown NIC", "cluster_cidr is text", "script is missing",
 			"manifest is missing", "version", "proxy", "Helm", "storage", "labels", "taints"}, c.name) {
 			change = append(change, with(t, c.patch))
-			want = append(want, mgmttest.Under(param, c.want)...)
+			want = append(want, clustertest.Under(param, c.want)...)
 		}
 	}
 	_, _, err := l.Begin("instantiate_sandbox.json", change...)
@@ -257,7 +258,7 @@ func TestSpecificationRequests(t *testing.T) {
 					continue
 				}
 				l.Refused(err)
-				if diff := cmp.Diff(mgmttest.Under(param, wanted), mgmttest.Faults(err)); diff != "" {
+				if diff := cmp.Diff(clustertest.Under(param, wanted), mgmttest.Faults(err)); diff != "" {
 					t.Error(diff)
 				}
 				if err != nil && strings.Contains(err.Error(), "password1") {
@@ -290,7 +291,7 @@ func TestSpecificationRequests(t *testing.T) {
 func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}, driver: kubeadm.Config{ConfirmWholeHeal: true}})
-	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 0))
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0))
 	ran := len(l.host("masterNode-0").Commands())
 	master := l.vnfcs(id, "masterNode-0")[0]
 	_, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"})

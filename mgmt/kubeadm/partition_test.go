@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -35,7 +35,7 @@ func TestPartitionedWorker(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
-			id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 1))
+			id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 1))
 			l.RunStatefulSet(kubeadm.VIMID(id), 2)
 			if err := l.World.Partition("workerNode-1"); err != nil {
 				t.Fatal(err)
@@ -82,7 +82,7 @@ func TestHealStopsMachines(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
-			id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 1))
+			id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 1))
 			l.RunStatefulSet(kubeadm.VIMID(id), 2)
 			heal := l.vnfcs(id, "masterNode-1", "workerNode-0", "workerNode-1")
 			l.stop("masterNode-1")

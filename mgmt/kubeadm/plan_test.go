@@ -12,8 +12,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
@@ -68,8 +69,8 @@ func stops(machines ...string) func(*lab, string) {
 
 // shapes are the operations and shapes of clusters that have different plans.
 func shapes(t testing.TB) []shape {
-	three := append(virtual(t), mgmttest.Sized("complex", 1))
-	two := []mgmttest.Change{mgmttest.Sized("simple", 1)}
+	three := append(virtual(t), clustertest.Sized("complex", 1))
+	two := []mgmttest.Change{clustertest.Sized("simple", 1)}
 	behindLB, whole := setup{pkg: balancerPackage}, storageSetup(t)
 	whole.sandbox = sandbox.Config{}
 	helm := setup{pkg: helmPackage(t, helmInstaller)}
@@ -79,7 +80,7 @@ func shapes(t testing.TB) []shape {
 	return []shape{
 		{name: "instantiate", cluster: two},
 		{name: "instantiate-virtual-address", cluster: three},
-		{name: "instantiate-script", file: "instantiate_script.json", cluster: []mgmttest.Change{mgmttest.Sized("complex", 0)}},
+		{name: "instantiate-script", file: "instantiate_script.json", cluster: []mgmttest.Change{clustertest.Sized("complex", 0)}},
 		{name: "instantiate-load-balancer", setup: behindLB, cluster: behind(t, "complex", 0)},
 		{name: "instantiate-storage", setup: whole, cluster: []mgmttest.Change{with(t, storageParams)}},
 		{name: "instantiate-helm", setup: helm, cluster: append(three[:len(three):len(three)], with(t, helmParams))},

@@ -24,7 +24,8 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -98,11 +99,11 @@ func TestRegistries(t *testing.T) {
 		t.Run(sample, func(t *testing.T) {
 			t.Parallel()
 			if sample == "instantiate_script.json" {
-				mgmttest.SkipVariant(t)
+				clustertest.SkipVariant(t)
 			}
 			ctx := t.Context()
 			l := openLab(t, registrySetup(t))
-			id := l.Instantiated(sample, mgmttest.Sized("complex", 0), with(t, registryParams))
+			id := l.Instantiated(sample, clustertest.Sized("complex", 0), with(t, registryParams))
 			l.want(3, 1, 0)
 			l.connected()
 			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
@@ -185,7 +186,7 @@ func TestRegistriesCrash(t *testing.T) {
 		t.Run(sample, func(t *testing.T) {
 			t.Parallel()
 			if sample == "instantiate_script.json" {
-				mgmttest.SkipVariant(t)
+				clustertest.SkipVariant(t)
 			}
 			s := scenario{name: "instantiate", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 				return m.Instantiate(ctx, id, l.Request(sample, with(l.t, registryParams)))

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -23,9 +23,9 @@ import (
 // renewing is a lab with a cluster whose token is valid for ten minutes.
 type renewing struct {
 	*lab
-	clock  mgmttest.Clock // of the API server
+	clock  clustertest.Clock // of the API server
 	id     string
-	first  mgmttest.Entry
+	first  clustertest.Entry
 	issued atomic.Int32 // tokens that were requested since
 }
 
@@ -38,7 +38,7 @@ func newRenewing(t *testing.T, flavour string) *renewing {
 	r.clock.Set(late)
 	r.lab = openLab(t, setup{sandbox: sandbox.Config{Now: r.clock.Now}, pkg: helmPackage(t, helmInstaller)})
 	r.Manager = r.Process(r.keepsKeys)
-	r.id = r.Instantiated("instantiate_sandbox.json", mgmttest.Sized(flavour, 0), with(t, helmParams),
+	r.id = r.Instantiated("instantiate_sandbox.json", clustertest.Sized(flavour, 0), with(t, helmParams),
 		with(t, `{"master_node":{"cluster_cp_name":"vip_CP"},"vim_registration":{"cluster_role":"view","token":"request","token_expiration":600}}`))
 	if err := r.Close(t.Context()); err != nil { // the next process has a short LeaseTTL
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func inHurry(owner string) func(*vnflcm.Config) {
 }
 
 // another waits until the entry has a token other than the first.
-func (r *renewing) another() mgmttest.Entry {
+func (r *renewing) another() clustertest.Entry {
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		entry, _ := r.Entry(kubeadm.VIMID(r.id))
 		if !entry.Token.Equal(r.first.Token) {
@@ -97,7 +97,7 @@ func (r *renewing) another() mgmttest.Entry {
 }
 
 // renewed waits for a new token, and checks that it is valid for the same role.
-func (r *renewing) renewed() mgmttest.Entry {
+func (r *renewing) renewed() clustertest.Entry {
 	r.t.Helper()
 	r.another()
 	entry, extra := r.Entry(kubeadm.VIMID(r.id))
@@ -115,7 +115,7 @@ func (r *renewing) renewed() mgmttest.Entry {
 	return entry
 }
 
-func (r *renewing) allows(e mgmttest.Entry, want int) {
+func (r *renewing) allows(e clustertest.Entry, want int) {
 	r.t.Helper()
 	if code, _, err := r.Ask(e, http.MethodGet, nodesPath, ""); code != want {
 		r.t.Errorf("%d, want %d: %v", code, want, err)
@@ -203,7 +203,7 @@ func TestTokenRenewalBesideHeal(t *testing.T) {
 				if _, _, err := fresh.Resume(ctx); err != nil {
 					return err
 				}
-				meanwhile = r.another().Token //nolint:contextcheck // reads the entry only
+				meanwhile = r.another().Token
 			}
 			return do(ctx)
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -126,11 +126,11 @@ func TestRotate(t *testing.T) {
 		t.Run(sample, func(t *testing.T) {
 			t.Parallel()
 			if sample == "instantiate_script.json" {
-				mgmttest.SkipVariant(t)
+				clustertest.SkipVariant(t)
 			}
 			ctx := t.Context()
 			l := openLab(t, rotationSetup(t))
-			id := l.Instantiated(sample, mgmttest.Sized("simple", 0), with(t, firstList))
+			id := l.Instantiated(sample, clustertest.Sized("simple", 0), with(t, firstList))
 			l.wantRegistries("instantiated", firstOn)
 			scale := func(kind vnflcm.ScaleType, list string) { l.Must(l.Scale(t.Context(), id, scaling(t, kind, list))) }
 			heal := func(list string, targets ...string) {
@@ -182,7 +182,7 @@ func TestRotateDead(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	l := openLab(t, rotationSetup(t))
-	changes := append(virtual(t), mgmttest.Sized("complex", 1), with(t, firstList))
+	changes := append(virtual(t), clustertest.Sized("complex", 1), with(t, firstList))
 	id := l.Instantiated("instantiate_sandbox.json", changes...)
 	dead := []string{"masterNode-0", "workerNode-0"}
 	l.stop(dead...)
@@ -313,7 +313,7 @@ func TestRotateBack(t *testing.T) {
 	old := `{"private_registry_connection_info":[{"connection_type":"1","server":"registry.example.com","username":"user","password":"canary-old",
 		"certificate_path":"Files/registries/ca.crt","hosts_string":"198.18.9.9 registry.example.com"}]}`
 	oldOn := []string{firstOn[0], firstOn[2], "kubelet: registry.example.com user:canary-old"}
-	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 2), with(t, old))
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 2), with(t, old))
 	for _, line := range []string{"apt-get install -y docker.io", "apt-get install -y cri-dockerd", "systemctl start docker", "systemctl start cri-docker"} {
 		l.runRoot(l.host("workerNode-0"), strings.Fields(line)...)
 	}
@@ -373,7 +373,7 @@ func TestRotateCrash(t *testing.T) {
 			labSetup := rotationSetup(t)
 			labSetup.sandbox.Takes = takes
 			l := openLab(t, labSetup)
-			p := prepared{setup: &labSetup, instance: l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 1), with(t, firstList)), from: l.Snapshot()}
+			p := prepared{setup: &labSetup, instance: l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 1), with(t, firstList)), from: l.Snapshot()}
 			p.check = func(l *lab) {
 				l.wantRegistries("resumed", c.want)
 				if c.s.name != "scale out" {

@@ -16,8 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -121,7 +122,7 @@ func TestScriptArguments(t *testing.T) {
 func TestScriptHealsFirst(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.Instantiated("instantiate_script.json", append(virtual(t), mgmttest.Sized("complex", 0))...)
+	id := l.Instantiated("instantiate_script.json", append(virtual(t), clustertest.Sized("complex", 0))...)
 	m := l.Process(func(c *vnflcm.Config) { c.Infra = map[string]vnflcm.InfraDriver{"sandbox": byAddress{l.World}} })
 	opID, err := m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-0")})
 	l.Must(opID, err, m)

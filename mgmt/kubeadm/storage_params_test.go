@@ -6,8 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 )
 
 // storageFaults are merge patches of good parameters of a storage server, each with the faults that it causes.
@@ -78,13 +79,13 @@ const (
 func TestStorageFaults(t *testing.T) {
 	t.Parallel()
 	pkg := packageWithStorage(t, map[string]string{
-		"Files/elsewhere.yaml": mgmttest.VolumeManifest("a", "/elsewhere"), "Files/above.yaml": mgmttest.VolumeManifest("b", "/srv/pv2/../../etc"),
+		"Files/elsewhere.yaml": clustertest.VolumeManifest("a", "/elsewhere"), "Files/above.yaml": clustertest.VolumeManifest("b", "/srv/pv2/../../etc"),
 		"Files/host.yaml":  "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: c}\nspec: {hostPath: {path: /}}\n",
-		"Files/two.yaml":   mgmttest.VolumeManifest("d", "/srv/pv2") + "---\nkind: ClusterRoleBinding\n",
+		"Files/two.yaml":   clustertest.VolumeManifest("d", "/srv/pv2") + "---\nkind: ClusterRoleBinding\n",
 		"Files/role.yaml":  "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: e}\nspec: {nfs: {path: /srv/pv2}}\n",
-		"Files/name.yaml":  mgmttest.VolumeManifest("../secrets", "/srv/pv2"),
-		"Files/large.yaml": mgmttest.VolumeManifest("f", "/srv/pv2") + strings.Repeat("#", 1<<20),
-		"Files/keys.yaml":  mgmttest.VolumeManifest("g", "/srv/pv2") + "status: {1: x}\n",
+		"Files/name.yaml":  clustertest.VolumeManifest("../secrets", "/srv/pv2"),
+		"Files/large.yaml": clustertest.VolumeManifest("f", "/srv/pv2") + strings.Repeat("#", 1<<20),
+		"Files/keys.yaml":  clustertest.VolumeManifest("g", "/srv/pv2") + "status: {1: x}\n",
 	})
 	for _, c := range storageFaults {
 		t.Run(c.name, func(t *testing.T) {
@@ -92,7 +93,7 @@ func TestStorageFaults(t *testing.T) {
 			l := openLab(t, setup{pkg: pkg})
 			_, _, err := l.Begin("instantiate_sandbox.json", with(t, storageParams), with(t, c.patch))
 			l.Refused(err)
-			if diff := cmp.Diff(mgmttest.Under(param, c.want), mgmttest.Faults(err)); diff != "" {
+			if diff := cmp.Diff(clustertest.Under(param, c.want), mgmttest.Faults(err)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -102,15 +103,15 @@ func TestStorageFaults(t *testing.T) {
 // TestTwoStorageServers: a request with more than one storage server is refused.
 func TestTwoStorageServers(t *testing.T) {
 	t.Parallel()
-	roomForTwo := strings.Replace(mgmttest.StorageVDU, "max_number_of_instances: 1", "max_number_of_instances: 2", 1)
-	two := strings.Replace(mgmttest.StorageFlavour(t, packageDir, "simple"), mgmttest.StorageVDU, roomForTwo, 1)
+	roomForTwo := strings.Replace(clustertest.StorageVDU, "max_number_of_instances: 1", "max_number_of_instances: 2", 1)
+	two := strings.Replace(clustertest.StorageFlavour(t, packageDir, "simple"), clustertest.StorageVDU, roomForTwo, 1)
 	l := openLab(t, setup{pkg: packageWithStorage(t, map[string]string{"Definitions/k8s_cluster_df_simple.yaml": strings.Replace(two,
 		"  policies:\n", "  policies:\n    - storage_initial_delta:\n        type: tosca.policies.nfv.VduInitialDelta\n        properties:\n"+
 			"          initial_delta:\n            number_of_instances: 2\n        targets: [ storage ]\n", 1)})})
 	_, _, err := l.Begin("instantiate_sandbox.json", with(t, storageParams))
 	l.Refused(err)
 	want := []string{`storage_server.ssh_cp_name: "storage_CP": is of VDU storage, of which there would be 2 machines: there must be one`}
-	if diff := cmp.Diff(mgmttest.Under(param, want), mgmttest.Faults(err)); diff != "" {
+	if diff := cmp.Diff(clustertest.Under(param, want), mgmttest.Faults(err)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -129,7 +130,7 @@ func FuzzExportTarget(f *testing.F) {
 
 // FuzzVolume: an accepted manifest can be applied, and is a volume on NFS.
 func FuzzVolume(f *testing.F) {
-	f.Add([]byte(mgmttest.VolumeManifest("nfs-pv1", "/volume/nfs/pv1")))
+	f.Add([]byte(clustertest.VolumeManifest("nfs-pv1", "/volume/nfs/pv1")))
 	f.Add([]byte("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nspec: {nfs: {path: /a}, x: .nan}\n"))
 	f.Add([]byte("a: &a [*a]\n---\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {

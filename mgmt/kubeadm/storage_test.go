@@ -13,9 +13,10 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -29,9 +30,9 @@ const storageParams = `{"storage_server":{"ssh_cp_name":"storage_CP","nic_cp_nam
 // packageWithStorage returns the sample package with a storage server in each flavour, and with more files.
 func packageWithStorage(t testing.TB, files map[string]string) string {
 	t.Helper()
-	all := map[string]string{"Files/pv1.yaml": mgmttest.VolumeManifest("nfs-pv1", "/volume-1/nfs/pv1"), "Files/pv2.yaml": mgmttest.VolumeManifest("nfs-pv2", "/srv/pv2/of-it")}
+	all := map[string]string{"Files/pv1.yaml": clustertest.VolumeManifest("nfs-pv1", "/volume-1/nfs/pv1"), "Files/pv2.yaml": clustertest.VolumeManifest("nfs-pv2", "/srv/pv2/of-it")}
 	for _, flavour := range []string{"simple", "complex"} {
-		all["Definitions/k8s_cluster_df_"+flavour+".yaml"] = mgmttest.StorageFlavour(t, packageDir, flavour)
+		all["Definitions/k8s_cluster_df_"+flavour+".yaml"] = clustertest.StorageFlavour(t, packageDir, flavour)
 	}
 	for name, text := range files {
 		all[name] = text
@@ -167,11 +168,11 @@ func TestStorage(t *testing.T) {
 		t.Run(c.request, func(t *testing.T) {
 			t.Parallel()
 			if c.request == "instantiate_script.json" {
-				mgmttest.SkipVariant(t)
+				clustertest.SkipVariant(t)
 			}
 			ctx := t.Context()
 			l := openLab(t, storageSetup(t))
-			change := []mgmttest.Change{mgmttest.Sized(c.flavour, 0), with(t, storageParams)}
+			change := []mgmttest.Change{clustertest.Sized(c.flavour, 0), with(t, storageParams)}
 			masters := 1
 			if c.flavour == "complex" {
 				change, masters = append(change, virtual(t)...), 3
@@ -351,7 +352,7 @@ func TestStorageTrouble(t *testing.T) {
 // TestVolumesOfOneName: of several volumes with the same name, the driver uses the one of the machine.
 func TestVolumesOfOneName(t *testing.T) {
 	t.Parallel()
-	flavour := strings.Replace(mgmttest.StorageFlavour(t, packageDir, "simple"), "    workerNode:\n      type: tosca.nodes.nfv.Vdu.Compute\n",
+	flavour := strings.Replace(clustertest.StorageFlavour(t, packageDir, "simple"), "    workerNode:\n      type: tosca.nodes.nfv.Vdu.Compute\n",
 		"    workerNode:\n      type: tosca.nodes.nfv.Vdu.Compute\n      requirements:\n        - virtual_storage: storage_volume\n", 1)
 	l := openLab(t, setup{pkg: packageWithStorage(t, map[string]string{"Definitions/k8s_cluster_df_simple.yaml": flavour})})
 	l.Instantiated("instantiate_sandbox.json", with(t, storageParams))

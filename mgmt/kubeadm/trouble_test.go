@@ -12,8 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -61,7 +62,7 @@ func TestCancel(t *testing.T) {
 					t.Error(err)
 				}
 			}))
-			opID, err := m.Instantiate(ctx, l.Created(), l.Request("instantiate_sandbox.json", mgmttest.Sized("complex", 0)))
+			opID, err := m.Instantiate(ctx, l.Created(), l.Request("instantiate_sandbox.json", clustertest.Sized("complex", 0)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +112,7 @@ func TestRollbackInstantiate(t *testing.T) {
 func TestRollbackScaleOut(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 1))
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 1))
 	before, files := l.outcome(id), l.World.Nodes()
 	broken := l.Process(l.watchHosts("workerNode-3", "kubeadm", "join", func() {
 		if err := l.World.Stop("workerNode-3"); err != nil {
@@ -183,7 +184,7 @@ func TestControlPlaneNodeBootsLate(t *testing.T) {
 			return next(ctx)
 		}
 	})
-	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json", mgmttest.Sized("complex", 0)))
+	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json", clustertest.Sized("complex", 0)))
 	l.Must(opID, err, m)
 	l.want(3, 1, 0)
 }
@@ -197,7 +198,7 @@ func TestNodeDies(t *testing.T) {
 			t.Error(err)
 		}
 	}))
-	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json", mgmttest.Sized("simple", 2)))
+	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json", clustertest.Sized("simple", 2)))
 	err = l.Fails(opID, err, m)
 	if !errors.Is(err, sshexec.ErrDisconnected) || !strings.Contains(err.Error(), "worker-198-18-2-12") {
 		t.Errorf("the error is %v", err)
@@ -257,7 +258,7 @@ func TestJoinFails(t *testing.T) {
 func TestHealOneOfTwoDead(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 2))
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 2))
 	for _, name := range []string{"workerNode-0", "workerNode-2"} {
 		if err := l.World.Stop(name); err != nil {
 			t.Fatal(err)
@@ -278,7 +279,7 @@ func TestHealOneOfTwoDead(t *testing.T) {
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 300 * time.Millisecond}})
-	l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("complex", 5))
+	l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 5))
 	var installs, masters, workers []sshtest.Record
 	for _, h := range l.World.Hosts() {
 		for _, r := range h.Commands() {

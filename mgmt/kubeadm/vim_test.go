@@ -15,7 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -36,7 +36,7 @@ func TestRegistration(t *testing.T) {
 			t.Run(flavour+" "+file, func(t *testing.T) {
 				t.Parallel()
 				l := openLab(t, setup{})
-				id := l.Instantiated(file, mgmttest.Sized(flavour, 0))
+				id := l.Instantiated(file, clustertest.Sized(flavour, 0))
 				first, extra := l.Entry(kubeadm.VIMID(id))
 				if diff := cmp.Diff(map[string]any{"vim_name": extra["vim_name"]}, extra); diff != "" {
 					t.Error(diff)
@@ -134,7 +134,7 @@ func TestHelmInfo(t *testing.T) {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
-			id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized(flavour, 0), with(t, helmParams))
+			id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized(flavour, 0), with(t, helmParams))
 			_, extra := l.Entry(kubeadm.VIMID(id))
 			info, _ := extra["helm_info"].(map[string]any)
 			list, isList := info["masternode_ip"].([]any)
@@ -163,7 +163,7 @@ func TestHelmInfo(t *testing.T) {
 func TestLoginInHelmInfo(t *testing.T) {
 	t.Parallel()
 	key := sshtest.NewKey(t, ssh.KeyAlgoED25519)
-	plain, locked := string(key.PEM), mgmttest.Protected(t, key, "phrase")
+	plain, locked := string(key.PEM), clustertest.Protected(t, key, "phrase")
 	for name, c := range map[string]struct {
 		login         map[string]any // of the request; null removes an attribute
 		sshPass, sudo string         // passwords of the machines
@@ -183,7 +183,7 @@ func TestLoginInHelmInfo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			id := l.Instantiated("instantiate_sandbox.json", mgmttest.Sized("simple", 0), with(t, helmParams),
+			id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 0), with(t, helmParams),
 				with(t, fmt.Sprintf(`{"master_node":%s,"worker_node":%[1]s}`, login)))
 			_, extra := l.Entry(kubeadm.VIMID(id))
 			info, _ := extra["helm_info"].(map[string]any)

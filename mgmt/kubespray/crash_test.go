@@ -15,9 +15,10 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
@@ -75,7 +76,7 @@ func (s scenario) prepare(t *testing.T) prepared {
 		return prepared{}
 	}
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}})
-	id := l.Instantiated(sample, mgmttest.Sized("simple", 1))
+	id := l.Instantiated(sample, clustertest.Sized("simple", 1))
 	l.RunStatefulSet(kubespray.VIMID(id), 2)
 	return prepared{instance: id, from: l.Snapshot()}
 }
@@ -290,7 +291,7 @@ func TestCrash(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			if s.variant {
-				mgmttest.SkipVariant(t)
+				clustertest.SkipVariant(t)
 			}
 			p := s.prepare(t)
 			steps, want := s.undisturbed(t, p)

@@ -1,6 +1,7 @@
 package kubespray_test
 
 import (
+	"cmp"
 	"net/netip"
 	"runtime/debug"
 	"slices"
@@ -9,8 +10,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -43,7 +45,7 @@ func ansibleServer() sandbox.AnsibleServer {
 
 // lab runs the kubespray driver on simulated machines.
 type lab struct {
-	*mgmttest.Lab
+	*clustertest.Lab
 	t      testing.TB
 	driver kubespray.Config // configuration of the driver without its Pool
 }
@@ -67,8 +69,8 @@ func openLab(t testing.TB, s setup) *lab {
 	}
 	s.sandbox.Ansible = []sandbox.AnsibleServer{server}
 	l := &lab{t: t, driver: s.driver}
-	l.Lab = mgmttest.Open(t, mgmttest.Setup{
-		Sandbox: s.sandbox, From: s.from, Sample: packageDir, Package: s.pkg, Drivers: l.drivers,
+	l.Lab = clustertest.Open(t, mgmttest.Setup{
+		Sandbox: s.sandbox, From: s.from, Package: cmp.Or(s.pkg, packageDir), Requests: packageDir + "/requests", Drivers: l.drivers,
 		Change: with(t, `{"ansible":{"password":"`+serverPassword+`"}}`),
 	})
 	return l

@@ -4,23 +4,24 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 func TestLifecycle(t *testing.T) {
 	for name, changes := range map[string][]mgmttest.Change{
-		"one control-plane node, haproxy from packages": {mgmttest.Sized("simple", 1)},
-		"three control-plane nodes":                     {mgmttest.Sized("complex", 1)},
-		"no load balancer":                              {mgmttest.Sized("simple", 1), with(t, `{"external_lb_param":null}`)},
-		"directory in the home":                         {mgmttest.Sized("simple", 1), with(t, `{"ansible":{"transferring_inventory_path":null}}`)},
-		"YAML file in a directory of others":            {mgmttest.Sized("simple", 1), with(t, `{"ansible":{"transferring_inventory_path":"/home/ansible/hosts.yaml"}}`)},
+		"one control-plane node, haproxy from packages": {clustertest.Sized("simple", 1)},
+		"three control-plane nodes":                     {clustertest.Sized("complex", 1)},
+		"no load balancer":                              {clustertest.Sized("simple", 1), with(t, `{"external_lb_param":null}`)},
+		"directory in the home":                         {clustertest.Sized("simple", 1), with(t, `{"ansible":{"transferring_inventory_path":null}}`)},
+		"YAML file in a directory of others":            {clustertest.Sized("simple", 1), with(t, `{"ansible":{"transferring_inventory_path":"/home/ansible/hosts.yaml"}}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name != "three control-plane nodes" {
-				mgmttest.SkipVariant(t)
+				clustertest.SkipVariant(t)
 			}
 			ctx := t.Context()
 			l := newLab(t)
@@ -72,7 +73,7 @@ func TestAdopted(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	l := newLab(t)
-	id := l.Adopted(sample, mgmttest.Sized("simple", 1))
+	id := l.Adopted(sample, clustertest.Sized("simple", 1))
 	l.scaleOut(id)
 	l.WantNodes(1, 3, 0)
 	l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.vnfcs(id, "workerNode")[0].ID}}))

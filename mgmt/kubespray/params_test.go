@@ -9,8 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -82,7 +83,7 @@ func TestParameterFaults(t *testing.T) {
 			l := newLab(t)
 			_, _, err := l.Begin(sample, with(t, c.patch))
 			l.refused(err)
-			if diff := cmp.Diff(mgmttest.Under(param, c.want), mgmttest.Faults(err)); diff != "" {
+			if diff := cmp.Diff(clustertest.Under(param, c.want), mgmttest.Faults(err)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -98,7 +99,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	for _, c := range parameterFaults {
 		if slices.Contains([]string{"unknown connection points", "networks", "Ansible server", "proxy", "choices", "load balancer without anything"}, c.name) {
 			changes = append(changes, with(t, c.patch))
-			want = append(want, mgmttest.Under(param, c.want)...)
+			want = append(want, clustertest.Under(param, c.want)...)
 		}
 	}
 	_, _, err := l.Begin(sample, changes...)
@@ -148,7 +149,7 @@ func TestSpecificationRequest(t *testing.T) {
 		`external_lb_param.script_path: "./Scripts/ExternalLB_installation.sh": the package has no such file`,
 		`external_lb_param.ssh_cp_name: "externalLB_instance": the flavour has no such connection point`,
 		"proxy.http_proxy: the port is not a number", "proxy.https_proxy: the port is not a number"}
-	if diff := cmp.Diff(mgmttest.Under(param, want), mgmttest.Faults(err)); diff != "" {
+	if diff := cmp.Diff(clustertest.Under(param, want), mgmttest.Faults(err)); diff != "" {
 		t.Error(diff)
 	}
 	with(t, `{"proxy":{"http_proxy":"http://user1:password1@host1:3128","https_proxy":"https://user2:password2@host2:3129"},
@@ -169,7 +170,7 @@ func TestSpecificationRequest(t *testing.T) {
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{driver: kubespray.Config{ConfirmWholeHeal: true}})
-	id := l.Instantiated(sample, mgmttest.Sized("complex", 0))
+	id := l.Instantiated(sample, clustertest.Sized("complex", 0))
 	ran := len(l.server().Commands())
 	_, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
 	if faults := mgmttest.Faults(err); len(faults) != 1 || !strings.HasPrefix(faults[0], "additionalParams.all: is required") {

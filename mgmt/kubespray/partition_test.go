@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -29,7 +29,7 @@ func TestPartitionedWorker(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
-			id := l.Instantiated(sample, mgmttest.Sized("simple", 1))
+			id := l.Instantiated(sample, clustertest.Sized("simple", 1))
 			l.RunStatefulSet(kubespray.VIMID(id), 2)
 			workers := l.vnfcs(id, "workerNode")
 			newest := workers[len(workers)-1]

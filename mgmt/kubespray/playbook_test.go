@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
 	kubesprayinventory "github.com/vnfkit/vnfkit/mgmt/kubespray/inventory"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -20,7 +20,7 @@ func TestTaskFails(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	m := l.onCluster(func() { l.World.Host("workerNode-0").SetFaults(sshtest.Faults{DiskFull: true}) })
-	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request(sample, mgmttest.Sized("simple", 1)))
+	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request(sample, clustertest.Sized("simple", 1)))
 	err = l.Fails(opID, err, m)
 	failed, is := errors.AsType[*ansible.Error](err)
 	if !is || len(failed.Failures) != 1 {

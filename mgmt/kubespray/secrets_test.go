@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -28,11 +28,11 @@ func TestKeys(t *testing.T) {
 			s.AuthorizedKeys, s.Password, s.Sshpass = []string{server.Public}, "unknown", false
 		},
 	})
-	secret := mgmttest.Protected(t, nodes, "phrase")
-	id := l.Instantiated(sample, mgmttest.Sized("simple", 0), with(t, `{
-		"ansible":{"password":null,"private_key":`+mgmttest.Quoted(string(server.PEM))+`,"host_key":`+mgmttest.Quoted(l.server().PublicKey())+`},
-		"master_node":{"password":null,"private_key":`+mgmttest.Quoted(string(nodes.PEM))+`,"become_password":"become"},
-		"worker_node":{"password":null,"private_key":`+mgmttest.Quoted(secret)+`,"passphrase":"phrase","become_password":"become"},
+	secret := clustertest.Protected(t, nodes, "phrase")
+	id := l.Instantiated(sample, clustertest.Sized("simple", 0), with(t, `{
+		"ansible":{"password":null,"private_key":`+clustertest.Quoted(string(server.PEM))+`,"host_key":`+clustertest.Quoted(l.server().PublicKey())+`},
+		"master_node":{"password":null,"private_key":`+clustertest.Quoted(string(nodes.PEM))+`,"become_password":"become"},
+		"worker_node":{"password":null,"private_key":`+clustertest.Quoted(secret)+`,"passphrase":"phrase","become_password":"become"},
 		"external_lb_param":null}`))
 	l.WantNodes(1, 1, 0)
 	l.scaleOut(id)
@@ -53,7 +53,7 @@ func TestCanaries(t *testing.T) {
 		sandbox: sandbox.Config{Password: "canary-node"},
 		server:  func(s *sandbox.AnsibleServer) { s.Password = "canary-server" },
 	})
-	id := l.Instantiated(sample, mgmttest.Sized("simple", 1), with(t, `{"ansible":{"password":"canary-server"},
+	id := l.Instantiated(sample, clustertest.Sized("simple", 1), with(t, `{"ansible":{"password":"canary-server"},
 		"master_node":{"password":"canary-node","become_password":"canary-node"},"worker_node":{"password":"canary-node"},
 		"external_lb_param":{"ssh_password":"canary-node"},
 		"proxy":{"http_proxy":"http://user:canary-proxy-1@proxy:3128","https_proxy":"http://user:canary-proxy-2@proxy:3128"}}`))

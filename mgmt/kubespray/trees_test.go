@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -45,7 +45,7 @@ func TestGroups(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{server: c.server})
-			id := l.Instantiated(sample, mgmttest.Sized("simple", 0), with(t, `{"kubespray_groups":"`+c.groups+`"}`))
+			id := l.Instantiated(sample, clustertest.Sized("simple", 0), with(t, `{"kubespray_groups":"`+c.groups+`"}`))
 			l.scaleOut(id)
 			l.WantNodes(1, 2, 0)
 			hosts := read(t, l.server(), inventory+"/hosts.ini")
@@ -113,7 +113,7 @@ func TestOwnServer(t *testing.T) {
 	if !strings.Contains(err.Error(), "without it the Ansible server of the VNFM is used") {
 		t.Errorf("the error is %v", err)
 	}
-	id := l.Instantiated(sample, mgmttest.Sized("simple", 0), with(t, `{"ansible":null}`))
+	id := l.Instantiated(sample, clustertest.Sized("simple", 0), with(t, `{"ansible":null}`))
 	l.scaleOut(id)
 	l.WantNodes(1, 2, 0)
 	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -286,7 +286,7 @@ func TestVault(t *testing.T) {
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.Instantiated(sample, mgmttest.Sized("simple", 0))
+	id := l.Instantiated(sample, clustertest.Sized("simple", 0))
 	req := vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", AdditionalParams: params(t, `{"ansible":{"password":"other"}}`)}
 	opID, err := l.Scale(t.Context(), id, req)
 	if err := l.Fails(opID, err); !strings.Contains(err.Error(), "authentication") {
@@ -305,7 +305,7 @@ func TestOverrides(t *testing.T) {
 func TestRemoveNodeIsNeverForAll(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.Instantiated(sample, mgmttest.Sized("simple", 2))
+	id := l.Instantiated(sample, clustertest.Sized("simple", 2))
 	l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance", NumberOfSteps: 2}))
 	l.WantNodes(1, 1, 0)
 	var removals int
@@ -326,7 +326,7 @@ func TestRollBackOfScaleOut(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
-			id := l.Instantiated(sample, mgmttest.Sized("simple", 0))
+			id := l.Instantiated(sample, clustertest.Sized("simple", 0))
 			m := l.Process(func(c *vnflcm.Config) { c.Intercept = failing("scale_end", step) })
 			opID, err := m.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
 			if err := l.Fails(opID, err, m); !errors.Is(err, errHere) {
@@ -362,7 +362,7 @@ func TestDiskFull(t *testing.T) {
 func TestBalancerServesTheAPI(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.Instantiated(sample, mgmttest.Sized("simple", 1))
+	id := l.Instantiated(sample, clustertest.Sized("simple", 1))
 	if code, err := l.ask(id, "/api/v1/nodes"); code != http.StatusOK {
 		t.Errorf("%d, %v", code, err)
 	}

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -52,7 +53,7 @@ func TestAuthURL(t *testing.T) {
 // node.
 func TestTokenRenewal(t *testing.T) {
 	t.Parallel()
-	var clock mgmttest.Clock
+	var clock clustertest.Clock
 	clock.Set(-6 * time.Minute) // clock of the API server: the token must be renewed at once
 	l := openLab(t, setup{sandbox: sandbox.Config{Now: clock.Now}})
 	id := l.Instantiated(sample, with(t, `{"vim_registration":{"token":"request","token_expiration":600}}`))
@@ -86,7 +87,7 @@ func TestTokenRenewal(t *testing.T) {
 func TestPartsOfCNFs(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	id := l.Instantiated(sample, mgmttest.Sized("simple", 1))
+	id := l.Instantiated(sample, clustertest.Sized("simple", 1))
 	entry, _ := l.Entry(kubespray.VIMID(id))
 	for name, part := range map[string]string{
 		"vnfkit-lb-1": `{"frontends":[{"name":"web","port":30080,"to":["workers"],"toward":30080}]}`,

@@ -3,7 +3,7 @@ package registry_test
 import (
 	"testing"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
 )
 

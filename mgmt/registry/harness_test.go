@@ -25,7 +25,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -44,19 +44,23 @@ const (
 // lab is the lab of the registry driver.
 type lab struct {
 	*mgmttest.Lab
-	t      testing.TB
-	driver registry.Config // without its Pool
+	t testing.TB
 }
 
 // setup says how a lab differs from the usual one.
 type setup struct {
 	sandbox sandbox.Config
-	driver  registry.Config
+	driver  registry.Config   // without its Pool
 	files   map[string]string // of the package, beside those of the sample
 }
 
 // newLab has the sample package with an image.
 func newLab(t testing.TB, s setup) *lab {
+	t.Helper()
+	return &lab{Lab: mgmttest.Open(t, s.lab(t)), t: t}
+}
+
+func (s setup) lab(t testing.TB) mgmttest.Setup {
 	t.Helper()
 	s.sandbox.Unexpected = func(host string, argv []string) {
 		if argv[0] != "docker" { // that is asked for where it may not be
@@ -65,15 +69,12 @@ func newLab(t testing.TB, s setup) *lab {
 	}
 	files := map[string]string{imageFile: archive(t, "registry:latest")}
 	maps.Copy(files, s.files)
-	l := &lab{t: t, driver: s.driver}
-	l.Lab = mgmttest.Open(t, mgmttest.Setup{Sandbox: s.sandbox, Sample: sample, Package: mgmttest.Package(t, sample, files), Drivers: l.drivers})
-	return l
+	return mgmttest.Setup{Sandbox: s.sandbox, Package: mgmttest.Package(t, sample, files), Drivers: s.drivers}
 }
 
-func (l *lab) drivers(pool *sshexec.Pool) map[string]vnflcm.MgmtDriver {
-	driver := l.driver
-	driver.Pool = pool
-	return map[string]vnflcm.MgmtDriver{driverName: registry.New(driver)}
+func (s setup) drivers(pool *sshexec.Pool) map[string]vnflcm.MgmtDriver {
+	s.driver.Pool = pool
+	return map[string]vnflcm.MgmtDriver{driverName: registry.New(s.driver)}
 }
 
 // with changes the parameters by a JSON merge patch.

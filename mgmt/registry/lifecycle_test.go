@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -61,7 +61,7 @@ func TestFloatingAddress(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	key := sshtest.NewKey(t, ssh.KeyAlgoED25519)
-	plain, locked := mgmttest.Quoted(string(key.PEM)), mgmttest.Quoted(mgmttest.Protected(t, key, "phrase"))
+	plain, locked := clustertest.Quoted(string(key.PEM)), clustertest.Quoted(clustertest.Protected(t, key, "phrase"))
 	for name, c := range map[string]struct{ login, sudo string }{
 		"key":                   {`{"ssh_password":null,"ssh_private_key":` + plain + `}`, ""},
 		"key with passphrase":   {`{"ssh_password":null,"ssh_private_key":` + locked + `,"ssh_passphrase":"phrase"}`, ""},

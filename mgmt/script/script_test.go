@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/script"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -48,7 +48,7 @@ func newLab(t *testing.T, source string, files map[string]string, config script.
 		pkg[name] = text
 	}
 	l := &lab{t: t, report: filepath.Join(t.TempDir(), "report")}
-	l.Lab = mgmttest.Open(t, mgmttest.Setup{Sample: sample, Package: mgmttest.Package(t, sample, pkg),
+	l.Lab = mgmttest.Open(t, mgmttest.Setup{Package: mgmttest.Package(t, sample, pkg),
 		Drivers: func(pool *sshexec.Pool) map[string]vnflcm.MgmtDriver {
 			config.Pool = pool
 			return map[string]vnflcm.MgmtDriver{driverName: script.New(driverName, config)}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -56,7 +56,7 @@ func TestSettings(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := &recorder{record: c.record}
-			l := mgmttest.Open(t, mgmttest.Setup{Sample: "../../../examples/packages/k8s-cluster",
+			l := mgmttest.Open(t, mgmttest.Setup{Package: "../../../examples/packages/k8s-cluster",
 				Drivers: func(*sshexec.Pool) map[string]vnflcm.MgmtDriver {
 					return map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": r}
 				}})

@@ -3,8 +3,8 @@ package expose_test
 import (
 	"testing"
 
-	"github.com/vnfkit/vnfkit/internal/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer/expose"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 )
 
 func TestOperationByHand(t *testing.T) {

@@ -9,13 +9,13 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Change changes a request.
+// Change changes a request before it is sent.
 type Change = func(*vnflcm.InstantiateVnfRequest)
 
-// Request is a sample request, on the sandbox and changed.
+// Request returns a request of Setup.Requests, with the sandbox as VIM and with the changes.
 func (l *Lab) Request(name string, changes ...Change) vnflcm.InstantiateVnfRequest {
 	l.t.Helper()
-	data, err := os.ReadFile(filepath.Join(l.setup.Sample, "requests", name))
+	data, err := os.ReadFile(filepath.Join(l.setup.Requests, name))
 	check(l.t, err)
 	var r vnflcm.InstantiateVnfRequest
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -31,12 +31,12 @@ func (l *Lab) Request(name string, changes ...Change) vnflcm.InstantiateVnfReque
 	return r
 }
 
-// OnSandbox has the sandbox be the VIM.
+// OnSandbox makes the sandbox the VIM of a request.
 func OnSandbox(r *vnflcm.InstantiateVnfRequest) {
 	r.VimConnectionInfo = vnflcm.VimConnections{{ID: "1", VimID: vimID, VimType: vimID}}
 }
 
-// With changes the parameter of a driver by a JSON merge patch.
+// With returns a change of the parameter of a driver by a JSON merge patch (RFC 7396).
 func With(t testing.TB, param, patch string) Change {
 	return func(r *vnflcm.InstantiateVnfRequest) {
 		t.Helper()
@@ -46,24 +46,10 @@ func With(t testing.TB, param, patch string) Change {
 	}
 }
 
-// Params are additionalParams with the parameter of a driver, as JSON.
+// Params returns additionalParams with the parameter of a driver, whose value is JSON.
 func Params(t testing.TB, param, value string) vnflcm.Params {
 	t.Helper()
 	p, err := vnflcm.ParseParams([]byte(`{"` + param + `":` + value + `}`))
 	check(t, err)
 	return p
-}
-
-// Sized asks for that flavour of a cluster with so many workers beyond the first.
-func Sized(flavour string, moreWorkers int) Change {
-	return func(r *vnflcm.InstantiateVnfRequest) {
-		r.FlavourID, r.InstantiationLevelID = flavour, ""
-		r.TargetScaleLevelInfo = []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: moreWorkers}}
-	}
-}
-
-// Quoted is a text in JSON.
-func Quoted(s string) string {
-	b, _ := json.Marshal(s) // a string always encodes
-	return string(b)
 }

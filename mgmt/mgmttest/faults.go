@@ -8,7 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Faults lists the faults of parameters in an error, sorted.
+// Faults lists the faults of parameters (*vnflcm.ParamError) that are joined in an error, sorted by their texts.
 func Faults(err error) []string {
 	var out []string
 	var walk func(error)
@@ -29,25 +29,20 @@ func Faults(err error) []string {
 	return out
 }
 
-// Under puts the name of a parameter before faults of its attributes.
-func Under(param string, faults []string) (out []string) {
-	for _, f := range faults {
-		out = append(out, "additionalParams."+param+"."+f)
-	}
-	return out
-}
+// Canary is the secret that tests put into requests. It must not appear in any output.
+const Canary = "hunter2"
 
-// Refused checks that a request was refused before anything was changed. Requests with a secret use "hunter2", which
-// must not appear in any output.
+// Refused checks that a request was refused with vnflcm.ErrInvalidRequest before a machine was made, that neither the error nor
+// the log has the Canary, and that the error is no longer than 8 KiB.
 func (l *Lab) Refused(err error) {
 	l.t.Helper()
-	if !errors.Is(err, vnflcm.ErrInvalidRequest) || strings.Contains(err.Error(), "hunter2") || len(err.Error()) > 8192 {
+	if !errors.Is(err, vnflcm.ErrInvalidRequest) || strings.Contains(err.Error(), Canary) || len(err.Error()) > 8192 {
 		l.t.Errorf("the error is %v", err)
 	}
 	if n := len(l.World.Hosts()); n > 0 {
 		l.t.Errorf("%d machines were made", n)
 	}
-	if strings.Contains(l.Log(), "hunter2") {
+	if strings.Contains(l.Log(), Canary) {
 		l.t.Error("the log has a secret")
 	}
 }

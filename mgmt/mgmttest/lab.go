@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"testing"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
@@ -14,12 +15,12 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Lab is a sandbox with a Manager on it: the first process.
+// Lab is a sandbox and a store with a Manager on them. The Manager is the first process; Process starts others.
 type Lab struct {
 	*vnflcm.Manager
 	World   *sandbox.World
-	Store   vnflcm.Store
-	Package string // folder of the VNF package
+	Store   vnflcm.Store // in memory
+	Package string       // of the Setup; a test of another version of the package changes it
 
 	t     testing.TB
 	setup Setup
@@ -31,31 +32,34 @@ type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Setup describes a Lab.
 type Setup struct {
-	// Sandbox is the configuration of the world. Unless it has Unexpected, a program that the sandbox does not have
-	// fails the test.
+	// Sandbox is the configuration of the world. Unless it has Unexpected, a command that the sandbox does not know fails
+	// the test.
 	Sandbox sandbox.Config
 	// From is the initial state of the world and the store; the world then has the Config of the snapshot. Default:
 	// Sandbox, and an empty store.
 	From *Snapshot
-	// Sample is the folder of a package, and of the requests that Request reads.
-	Sample string
-	// Change is applied to every sample request. Default: none.
-	Change Change
-	// Package is the folder of the VNF package. Default: Sample.
+	// Package is the VNF package: a folder or a CSAR file.
 	Package string
-	// Drivers returns the drivers of a process, which use the pool.
+	// Requests is the folder of the requests that Request reads. Default: requests in the folder Package.
+	Requests string
+	// Change is applied to every request that Request reads. Default: none.
+	Change Change
+	// Drivers returns the drivers of a process by the names that the VNFD gives them. They reach machines by the pool, which
+	// is closed with the process.
 	Drivers func(*sshexec.Pool) map[string]vnflcm.MgmtDriver
-	// Dial makes the connections of processes to machines. Default: that of the world.
+	// Dial makes the connections of processes to machines. Default: sandbox.World.Dial.
 	Dial Dial
 }
 
-// Open opens a lab, which ends with the test.
+// Open opens a lab. It ends with the test, which fails then if two copies of a pod of a StatefulSet have ever run at the same
+// time. Errors of the lab fail the test at once.
 func Open(t testing.TB, s Setup) *Lab {
 	t.Helper()
 	if s.Sandbox.Unexpected == nil {
 		s.Sandbox.Unexpected = func(host string, argv []string) { t.Errorf("%s: unexpected command %q", host, argv) }
 	}
-	l := &Lab{t: t, setup: s, Store: vnflcm.NewMemoryStore(), Package: cmp.Or(s.Package, s.Sample), told: told{hosts: map[string]string{}}}
+	l := &Lab{t: t, setup: s, Store: vnflcm.NewMemoryStore(), Package: s.Package, told: told{hosts: map[string]string{}}}
+	l.setup.Requests = cmp.Or(s.Requests, filepath.Join(s.Package, "requests"))
 	l.build()
 	t.Cleanup(func() {
 		for _, pod := range l.World.PodsRunTwice() {
@@ -72,6 +76,9 @@ func Open(t testing.TB, s Setup) *Lab {
 	}
 	return l
 }
+
+// T returns the test that the lab belongs to.
+func (l *Lab) T() testing.TB { return l.t }
 
 func (l *Lab) registerVIM() error {
 	return l.VIMs().Put(l.t.Context(), vnflcm.VimConnectionInfo{VimID: vimID, VimType: vimID})
@@ -104,13 +111,14 @@ func (l *Lab) restore(r vnflcm.Record) {
 
 const vimID = "sandbox"
 
-// Process returns a new Manager on the world and the store: the next process.
+// Process starts the next process: another Manager on the same world and the same store, with a pool and drivers that no other
+// process has. It ends with the test. change changes the Config, for example crashtest.Process.AttachNext.
 func (l *Lab) Process(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	l.t.Helper()
 	return l.ProcessOver(l.setup.Dial, change...)
 }
 
-// ProcessOver is Process with connections that dial makes.
+// ProcessOver is Process with connections to machines that dial makes.
 func (l *Lab) ProcessOver(dial Dial, change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	l.t.Helper()
 	pool := sshexec.NewPool(sshexec.Options{Dial: dial})

@@ -1,4 +1,4 @@
-package mgmttest
+package clustertest
 
 import (
 	"sync/atomic"
