@@ -1,10 +1,12 @@
 package vnflcm
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -142,6 +144,26 @@ func (p *dirPackages) scan(ctx context.Context) error {
 	return nil
 }
 
+// isPackage reports whether a folder is a package: it has TOSCA.meta, or a service template in the root (SOL004 4.1.2.3).
+func isPackage(dir string) bool {
+	entries, _ := os.ReadDir(dir) // the caller reads it again
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		ext := strings.ToLower(filepath.Ext(e.Name()))
+		return e.Name() == "TOSCA-Metadata" || e.Type().IsRegular() && (ext == ".yaml" || ext == ".yml") && isTemplate(filepath.Join(dir, e.Name()))
+	})
+}
+
+// isTemplate reports whether a file begins as a TOSCA service template, whose first key this is (TOSCA Simple Profile in YAML 1.3,
+// 3.10.3.1).
+func isTemplate(name string) bool {
+	f, err := os.Open(name) //nolint:gosec // a file of the folder that the program has named
+	if err != nil {
+		return false
+	}
+	begin, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	return errors.Join(err, f.Close()) == nil && bytes.Contains(append([]byte("\n"), begin...), []byte("\ntosca_definitions_version:"))
+}
+
 // list returns the files and folders that can be packages.
 func (p *dirPackages) list() (map[string]dirPackage, error) {
 	dir, err := filepath.EvalSymlinks(p.dir)
@@ -153,7 +175,7 @@ func (p *dirPackages) list() (map[string]dirPackage, error) {
 		return nil, err
 	}
 	found := map[string]dirPackage{}
-	if _, err := os.Stat(filepath.Join(dir, "TOSCA-Metadata")); !info.IsDir() || err == nil {
+	if !info.IsDir() || isPackage(dir) {
 		found[dir] = dirPackage{}
 		return found, nil
 	}

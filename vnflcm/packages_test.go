@@ -390,6 +390,37 @@ func TestFolder(t *testing.T) {
 	wantIs(t, err, context.Canceled)
 }
 
+// template is a package of one file, without TOSCA.meta (SOL004 4.1.2.3).
+const template = `# The license of the author is here.
+tosca_definitions_version: tosca_simple_yaml_1_2
+metadata: {template_name: web, template_author: toys, template_version: '1.0'}
+node_types:
+  toy.Web: {derived_from: tosca.nodes.nfv.VNF}
+topology_template:
+  substitution_mappings: {node_type: toy.Web, properties: {flavour_id: plain}}
+  node_templates:
+    VNF:
+      type: toy.Web
+      properties: {descriptor_id: web, descriptor_version: '1.0', provider: Toys, product_name: Web, software_version: '1.0',
+        vnfm_info: ['0:vnfkit'], flavour_id: plain, flavour_description: a toy}
+`
+
+// TestFolderOfOneTemplate: the folder is a package although it has no TOSCA.meta, with files and folders beside the template.
+func TestFolderOfOneTemplate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	place(t, dir, "web", fstest.MapFS{"Web.YAML": {Data: []byte(template)}, "requests/instantiate.json": {Data: []byte("{}")}})
+	for _, folder := range []string{dir, filepath.Join(dir, "web")} {
+		pkg, err := vnflcm.DirPackages(folder).Open(t.Context(), "web", "")
+		must(t, err)
+		must(t, pkg.Close())
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte("services: {}\n"), 0o600)) // makes no package of the folder
+	pkg, err := vnflcm.DirPackages(dir).Open(t.Context(), "web", "")
+	must(t, err)
+	must(t, pkg.Close())
+}
+
 // TestFolderLinks has symbolic links to packages inside and outside of the folder.
 func TestFolderLinks(t *testing.T) {
 	t.Parallel()
