@@ -1,0 +1,105 @@
+package docs_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	// block is a fenced block with the line before it.
+	block = regexp.MustCompile("(?m)(?:^(.*)\n\n)?^```(\\w+)\n((?s:.*?))```$")
+	// fileOf and below are lines that say what a reader does with the block.
+	fileOf   = regexp.MustCompile("`([\\w./]+)`:$")
+	below    = regexp.MustCompile("^Below `([^`]+)` in `([^`]+)`:$")
+	duration = regexp.MustCompile(`\b\d+\.\d+s`)
+)
+
+// tutorial is a reader who does what a page says, in a directory.
+type tutorial struct {
+	t      *testing.T
+	dir    string
+	output string // of the commands of the last block
+}
+
+// TestTutorials does what the pages say, one after the other in one empty directory: writes the files, runs the commands and
+// compares what they print. The module of the checkout takes the place of the released one, and of modules that the machine does
+// not have nothing is downloaded.
+func TestTutorials(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("compiles and links programs: make test-full runs it")
+	}
+	reader := &tutorial{t: t, dir: t.TempDir()}
+	for _, page := range []string{"first-package.md", "first-driver.md"} {
+		text, err := os.ReadFile(page)
+		check(t, err)
+		for _, b := range block.FindAllStringSubmatch(string(text), -1) {
+			reader.follow(b[1], b[2], b[3])
+		}
+	}
+}
+
+// follow does what a block is for.
+func (r *tutorial) follow(before, language, content string) {
+	r.t.Helper()
+	switch into, file := below.FindStringSubmatch(before), fileOf.FindStringSubmatch(before); {
+	case language == "sh":
+		r.run(content)
+	case language == "text":
+		r.compare(content)
+	case into != nil:
+		r.write(into[2], strings.Replace(r.read(into[2]), into[1]+"\n", into[1]+"\n"+content, 1))
+	case file != nil:
+		r.write(file[1], content)
+	default:
+		r.t.Errorf("nothing says what to do with the block after %q", before)
+	}
+}
+
+func (r *tutorial) run(commands string) {
+	r.t.Helper()
+	root, err := filepath.Abs("..")
+	check(r.t, err)
+	released := "go get github.com/vnfkit/vnfkit@latest\n"
+	if strings.Contains(commands, released) {
+		sums, err := os.ReadFile("../go.sum")
+		check(r.t, err)
+		r.write("go.sum", string(sums))
+		commands = strings.ReplaceAll(commands, released, "go mod edit -require=github.com/vnfkit/vnfkit@v0.0.0 -replace=github.com/vnfkit/vnfkit='"+root+"'\n")
+	}
+	commands = strings.ReplaceAll(commands, "go mod tidy\n", "") // -mod=mod does that, without the tests of other modules
+	command := exec.CommandContext(r.t.Context(), "sh", "-e")
+	command.Dir, command.Env = r.dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	command.Stdin = strings.NewReader(commands)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("%s: %v\n%s", commands, err, out)
+	}
+	r.output = string(out)
+}
+
+// compare wants that the commands have printed these lines one after the other, with any durations.
+func (r *tutorial) compare(lines string) {
+	r.t.Helper()
+	if got := duration.ReplaceAllString(r.output, "1.0s"); !strings.Contains(got, duration.ReplaceAllString(lines, "1.0s")) {
+		r.t.Errorf("the commands have printed\n%s\nThe page says\n%s", r.output, lines)
+	}
+}
+
+func (r *tutorial) read(name string) string {
+	r.t.Helper()
+	text, err := os.ReadFile(filepath.Join(r.dir, name))
+	check(r.t, err)
+	return string(text)
+}
+
+func (r *tutorial) write(name, content string) {
+	r.t.Helper()
+	path := filepath.Join(r.dir, name)
+	check(r.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	check(r.t, os.WriteFile(path, []byte(content), 0o600))
+}
