@@ -99,3 +99,48 @@ func runnableExamples(p pkg) (int, error) {
 	}
 	return n, err
 }
+
+// TestConstantsShowTheirValues: go doc shows the value of an exported constant. One that is taken from an internal package
+// shows a name that the reader cannot look up.
+func TestConstantsShowTheirValues(t *testing.T) {
+	for _, p := range ours(t) {
+		if !p.public() {
+			continue
+		}
+		files, err := parse(p, p.GoFiles)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, f := range files {
+			for _, name := range hiddenConstants(f) {
+				t.Errorf("%s.%s: write the value itself instead of a constant of an internal package", p.ImportPath, name)
+			}
+		}
+	}
+}
+
+// hiddenConstants lists the exported constants whose value is a name of an internal package.
+func hiddenConstants(f *ast.File) (names []string) {
+	internal := map[string]bool{}
+	for _, i := range f.Imports {
+		if path := strings.Trim(i.Path.Value, `"`); strings.Contains(path, "/internal/") {
+			internal[path[strings.LastIndex(path, "/")+1:]] = true
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		d, ok := n.(*ast.GenDecl)
+		if !ok || d.Tok != token.CONST {
+			return true
+		}
+		for _, s := range d.Specs {
+			spec := s.(*ast.ValueSpec) //nolint:forcetypeassert // of a declaration of constants
+			for i, value := range spec.Values {
+				if sel, ok := value.(*ast.SelectorExpr); ok && spec.Names[i].IsExported() && internal[sel.X.(*ast.Ident).Name] { //nolint:forcetypeassert // a constant of a package
+					names = append(names, spec.Names[i].Name)
+				}
+			}
+		}
+		return false
+	})
+	return names
+}

@@ -11,7 +11,7 @@ import (
 )
 
 // VIMType is the vimType of a cluster's entry in the VIM registry.
-const VIMType = vimentry.VIMType
+const VIMType = "kubernetes"
 
 // VIMID returns the id of the cluster's entry in the VIM registry. It depends only on the id of the VNF instance.
 func VIMID(instanceID string) string { return vimentry.VIMID(instanceID) }
