@@ -78,33 +78,47 @@ func between(t *testing.T, file, begin, end string) string {
 }
 
 var (
-	link      = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
-	codeBlock = regexp.MustCompile("(?s)\n```.*?\n```")
+	link         = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
+	codeBlock    = regexp.MustCompile("(?s)\n```.*?\n```")
+	heading      = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	notInAnchors = regexp.MustCompile(`[^\pL\pN _-]`)
 )
 
-// TestLinks follows the relative links of the documents.
+// TestLinks follows the relative links of the documents, to files and to headings in them.
 func TestLinks(t *testing.T) {
-	files, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*/*.md", "examples/packages/*/*.md"} {
+		files = append(files, must(filepath.Glob(pattern))...)
 	}
-	for _, file := range append(files, "README.md", "CONTRIBUTING.md", "CHANGELOG.md") {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		for _, m := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(string(data), ""), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+	for _, file := range files {
+		text := codeBlock.ReplaceAllString(string(must(os.ReadFile(file))), "")
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			target := file
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(file), m[1])
+			}
+			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s links to %s: %v", file, m[1], err)
+				continue
+			}
+			if m[2] != "" && !slices.Contains(anchors(target), m[2]) {
+				t.Errorf("%s links to %s%s: there is no such heading", file, m[1], m[2])
 			}
 		}
 	}
 }
 
-// TestPackageMaps wants every public package in the map of the README and in the one of godoc.
+// anchors returns the links to the headings of a document, as GitHub makes them.
+func anchors(file string) (out []string) {
+	for _, m := range heading.FindAllStringSubmatch(string(must(os.ReadFile(file))), -1) {
+		out = append(out, "#"+strings.ReplaceAll(notInAnchors.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return out
+}
+
+// TestPackageMaps wants every public package in the table of docs and in the map of godoc.
 func TestPackageMaps(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+	table, err := os.ReadFile("docs/go-packages.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +138,8 @@ func TestPackageMaps(t *testing.T) {
 			return nil
 		}
 		pkg := filepath.ToSlash(filepath.Dir(path))
-		if !strings.Contains(string(readme), "| ["+pkg+"]("+pkg+") |") {
-			t.Errorf("the table of packages in README.md lacks %s", pkg)
+		if !strings.Contains(string(table), "| ["+pkg+"](../"+pkg+") |") {
+			t.Errorf("docs/go-packages.md lacks %s", pkg)
 		}
 		if !strings.Contains(string(godoc), "[github.com/vnfkit/vnfkit/"+pkg+"]") {
 			t.Errorf("the map in doc.go lacks %s", pkg)
@@ -137,19 +151,19 @@ func TestPackageMaps(t *testing.T) {
 	}
 }
 
-// TestReadmeOperations wants every method of Manager that takes a request in the README, and no name there that Manager lacks.
-func TestReadmeOperations(t *testing.T) {
+// TestOperations wants every method of Manager that takes a request in docs/tasks.md, and no name there that Manager lacks.
+func TestOperations(t *testing.T) {
 	manager := reflect.TypeFor[*vnflcm.Manager]()
-	named := regexp.MustCompile(`\b[A-Z]\w+`).FindAllString(between(t, "README.md", "`Manager` with ", ", in the states of"), -1)
+	named := regexp.MustCompile(`\b[A-Z]\w+`).FindAllString(between(t, "docs/tasks.md", "`Manager` with ", ", in the states of"), -1)
 	for _, name := range named {
 		if _, exists := manager.MethodByName(name); !exists {
-			t.Errorf("the README names Manager.%s, which does not exist", name)
+			t.Errorf("docs/tasks.md names Manager.%s, which does not exist", name)
 		}
 	}
 	for m := range manager.Methods() {
 		last := m.Type.In(m.Type.NumIn() - 1)
 		if takesRequest := strings.HasSuffix(last.Name(), "Request"); takesRequest && !slices.Contains(named, m.Name) {
-			t.Errorf("the README does not name Manager.%s", m.Name)
+			t.Errorf("docs/tasks.md does not name Manager.%s", m.Name)
 		}
 	}
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// readmeRow is a row of the table of packages in the README: name, link, description, imports.
-var readmeRow = regexp.MustCompile(`(?m)^\| \[([^]]+)\]\([^)]*\) \| [^|]* \| ([^|]*) \|$`)
+// packageRow is a row of the table in docs/go-packages.md: name, link, description, imports.
+var packageRow = regexp.MustCompile(`(?m)^\| \[([^]]+)\]\([^)]*\) \| [^|]* \| ([^|]*) \|$`)
 
-// TestReadmeImports compares the column "imports of ours" of the README with the public packages that the code imports, itself or
+// TestPackageTable compares the column "imports of ours" of docs/go-packages.md with the public packages that the code imports, itself or
 // by internal packages.
-func TestReadmeImports(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+func TestPackageTable(t *testing.T) {
+	table, err := os.ReadFile(filepath.Join(root, "docs", "go-packages.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	shown := map[string][]string{}
-	for _, row := range readmeRow.FindAllStringSubmatch(string(readme), -1) {
+	for _, row := range packageRow.FindAllStringSubmatch(string(table), -1) {
 		shown[row[1]] = slices.Sorted(slices.Values(strings.Split(row[2], ", ")))
 	}
 	packages := map[string]pkg{}
@@ -40,7 +40,7 @@ func TestReadmeImports(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(imports, shown); diff != "" {
-		t.Errorf("imports of ours (-code +README):\n%s", diff)
+		t.Errorf("imports of ours (-code +table):\n%s", diff)
 	}
 }
 
