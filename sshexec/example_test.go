@@ -130,7 +130,7 @@ func ExampleOptions_observe() {
 	remote, _ := sshtest.New(sshtest.Config{})
 	defer remote.Close()
 	keys, _ := sshexec.PinnedHostKeys(remote.PublicKey())
-	pool := sshexec.NewPool(sshexec.Options{Observe: func(e sshexec.CommandEvent) {
+	pool := sshexec.NewPool(sshexec.Options{Observe: func(_ context.Context, e sshexec.CommandEvent) {
 		fmt.Println(e.Host, e.Command, "done:", e.Done)
 	}})
 	defer pool.Close()

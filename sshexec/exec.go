@@ -60,11 +60,11 @@ func (h *Host) exec(ctx context.Context, c Command, stoppable bool) error {
 		return h.fail(err)
 	}
 	event := CommandEvent{Host: h.target.Name, Command: inv.shown, Root: c.Root, User: c.User}
-	h.pool.options.Observe(event)
+	h.pool.options.Observe(ctx, event)
 	start := time.Now()
 	err = h.perform(ctx, c, inv, stoppable)
 	event.Done, event.Duration, event.Err = true, time.Since(start), err
-	h.pool.options.Observe(event)
+	h.pool.options.Observe(ctx, event)
 	return err
 }
 

@@ -230,7 +230,7 @@ func TestStdinThatFails(t *testing.T) {
 func TestObserve(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
 	var events []sshexec.CommandEvent
-	host := newPool(t, sshexec.Options{Observe: func(e sshexec.CommandEvent) { events = append(events, e) }}).Host(target(t, remote))
+	host := newPool(t, sshexec.Options{Observe: func(_ context.Context, e sshexec.CommandEvent) { events = append(events, e) }}).Host(target(t, remote))
 	err := host.Exec(within(t, 5*time.Second), sshexec.Command{
 		Argv: []string{"sh", "-c", "exit 2", "it's hunter2"}, Root: true, Secrets: []string{"it's hunter2"}, Env: map[string]string{"A": "env-7f3a"},
 	})

@@ -16,9 +16,9 @@ type Options struct {
 	// net.Dialer with a timeout of 15 s: a machine that is off does not answer, and the kernel alone tries for two
 	// minutes.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Observe sees every command before and after it runs. It is called by the
-	// goroutine that runs the command and must not block.
-	Observe func(CommandEvent)
+	// Observe sees every command before and after it runs, with the context that the caller runs it with. It is called by
+	// the goroutine that runs the command and must not block.
+	Observe func(context.Context, CommandEvent)
 	// Sessions is how many sessions one connection carries at once; further calls wait. Default 8. OpenSSH refuses more
 	// than MaxSessions, 10 unless configured; the default leaves two for the commands that end other commands. If the host
 	// refuses a session, the pool replaces the connection by one with as many sessions as the host has allowed.
@@ -77,7 +77,7 @@ func NewPool(o Options) *Pool {
 		o.Dial = (&net.Dialer{Timeout: connectTimeout}).DialContext
 	}
 	if o.Observe == nil {
-		o.Observe = func(CommandEvent) {}
+		o.Observe = func(context.Context, CommandEvent) {}
 	}
 	o.Sessions = positive(o.Sessions, 8)
 	o.LoginsPerServer = positive(o.LoginsPerServer, 8)

@@ -2,6 +2,7 @@ package sshexec_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,7 +40,7 @@ func TestSudo(t *testing.T) {
 			}
 			var mu sync.Mutex
 			var events []string
-			host := newPool(t, sshexec.Options{Observe: func(e sshexec.CommandEvent) {
+			host := newPool(t, sshexec.Options{Observe: func(_ context.Context, e sshexec.CommandEvent) {
 				mu.Lock()
 				defer mu.Unlock()
 				events = append(events, fmt.Sprintf("%+v %v", e, e.Err))

@@ -24,6 +24,10 @@ func (r *run) enterOutcome(ctx context.Context, err error) error {
 	// Check the cause of the run's context. err may come from a Manager that the driver itself owns.
 	if errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrLeased) {
 		r.left = cause
+		if errors.Is(cause, ErrLeased) {
+			r.m.cfg.Logger.WarnContext(ctx, "the operation is left to another process", "operation", r.rec.Occ.ID, "error", masked)
+			r.m.report(OperationLost, &r.rec.Occ)
+		}
 		return masked // the operation stays unchanged, for the next process
 	}
 	if r.m.store.failedWith(err) { // not a fault of the operation: it is taken up again once the store answers
@@ -139,10 +143,15 @@ func (r *run) dropCancel(ctx context.Context, b *Batch) error {
 func (m *Manager) announce(ctx context.Context, occ *VnfLcmOpOcc) {
 	m.cfg.Logger.InfoContext(ctx, "operation state", "operation", occ.ID, "instance", occ.VnfInstanceID,
 		"kind", occ.Operation, "state", occ.OperationState)
+	m.report(OperationChanged, occ)
+}
+
+// report tells the observer about an operation.
+func (m *Manager) report(kind EventKind, occ *VnfLcmOpOcc) {
 	if m.cfg.Observe == nil {
 		return
 	}
-	e := Event{Time: time.Now(), Kind: OperationChanged, InstanceID: occ.VnfInstanceID,
+	e := Event{Time: time.Now(), Kind: kind, InstanceID: occ.VnfInstanceID,
 		Operation: occ.Operation, State: occ.OperationState, StepInfo: StepInfo{OperationID: occ.ID}}
 	if !occ.OperationState.active() {
 		e.Duration = max(0, occ.StateEnteredTime.Sub(occ.StartTime))

@@ -7,7 +7,9 @@ type EventKind string
 
 // The kinds of events.
 const (
-	OperationChanged EventKind = "operation" // State is the operation's new state
+	OperationChanged EventKind = "operation"       // State is the operation's new state
+	OperationTaken   EventKind = "operation-taken" // this process continues the work of another one, or of an earlier one
+	OperationLost    EventKind = "operation-lost"  // another process continues the work of this one
 	PhaseStarted     EventKind = "phase-started"
 	PhaseDone        EventKind = "phase-done"
 	StepStarted      EventKind = "step-started"

@@ -161,11 +161,23 @@ func TestStoppedAlone(t *testing.T) {
 	x.wait(opID, nil, vnflcm.Completed)
 }
 
-// TestStoppedProcessBeginsNothing stops a process between two steps; after the takeover it begins no step.
+// takeovers receives the events of operations that change their process.
+type takeovers chan vnflcm.EventKind
+
+func (o takeovers) observe(e vnflcm.Event) {
+	if e.Kind == vnflcm.OperationTaken || e.Kind == vnflcm.OperationLost {
+		o <- e.Kind
+	}
+}
+
+// TestStoppedProcessBeginsNothing stops a process between two steps; after the takeover it begins no step. Both processes report
+// the takeover.
 func TestStoppedProcessBeginsNothing(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+	first, second := make(takeovers, 8), make(takeovers, 8)
 	healthy := x.cfg
+	x.cfg.Observe, healthy.Observe = first.observe, second.observe
 	store := newStoppable(x.cfg.Store, nil)
 	g := newGate()
 	var mu sync.Mutex
@@ -198,6 +210,9 @@ func TestStoppedProcessBeginsNothing(t *testing.T) {
 	mu.Unlock()
 	close(g.open)
 	close(store.gate)
+	if lost, taken := <-first, <-second; lost != vnflcm.OperationLost || taken != vnflcm.OperationTaken {
+		t.Errorf("the stopped process reports %s, the other %s", lost, taken)
+	}
 	closeManager(t, x.Manager)
 	if begun != before {
 		t.Errorf("the stopped process ran %d steps after the takeover", begun-before)

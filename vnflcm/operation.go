@@ -263,6 +263,14 @@ func (op *Operation) changeInstance(ctx context.Context, b *Batch, change func(*
 	return op.records.appendChange(b, InstanceChanged, vnf, nil)
 }
 
+// attempt is the StepInfo.Attempt of steps that begin now.
+func (op *Operation) attempt() int {
+	if op.claim == nil {
+		return 0
+	}
+	return int(op.claim.epoch)
+}
+
 // hostOf returns the name of a VNFC, "" if it has none.
 func (op *Operation) hostOf(id string) string {
 	if id == "" {
@@ -278,7 +286,7 @@ func (op *Operation) hostOf(id string) string {
 
 func (op *Operation) emit(e Event) {
 	e.Time, e.InstanceID, e.Operation, e.State = time.Now(), op.InstanceID, op.occurrence, op.state
-	e.Host = op.hostOf(e.On)
+	e.Host, e.Attempt = op.hostOf(e.On), op.attempt()
 	if op.Log == nil {
 		return // made by a test or a program: it has no observer
 	}

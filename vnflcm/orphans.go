@@ -334,6 +334,10 @@ func (m *Manager) takeUp(ctx context.Context, stored, holder Record) (bool, erro
 		r.end(nil)
 		return false, err
 	}
+	if stored.Index.State == string(claimHeld) || stored.Version > 1 { // a process had it before
+		m.cfg.Logger.InfoContext(ctx, "the operation is taken over", "operation", stored.ID, "from", holder.ID)
+		m.report(OperationTaken, &r.rec.Occ)
+	}
 	go r.work()
 	return true, nil
 }

@@ -34,6 +34,8 @@ type StepInfo struct {
 	OperationID, Phase, Name string
 	On                       string // id of the VNFC that the step works on; "": the whole VNF
 	Host                     string // name of that VNFC, such as workerNode-0; "" while it has none
+	// Attempt grows with each time that a process takes the operation up: after a retry, a rollback, or the death of a process.
+	Attempt int
 }
 
 // Key names the step for the outside world (a detached job, a tag). It is the same after a resume, and does not contain Host.
@@ -69,7 +71,7 @@ type Interceptor func(ctx context.Context, step StepInfo, next func(context.Cont
 // A step within a step, or a key that comes twice in a phase, is ErrProgramming.
 func Run[T any](ctx context.Context, op *Operation, s Step[T]) (T, error) {
 	var result T
-	info := StepInfo{OperationID: op.ID, Phase: op.phase, Name: s.Name, On: s.On, Host: op.hostOf(s.On)}
+	info := StepInfo{OperationID: op.ID, Phase: op.phase, Name: s.Name, On: s.On, Host: op.hostOf(s.On), Attempt: op.attempt()}
 	fail := func(err error) (T, error) {
 		var zero T
 		return zero, &StepError{StepInfo: info, Err: err}
@@ -147,7 +149,7 @@ func (op *Operation) perform(ctx context.Context, info StepInfo, do func(context
 // performed is a run of a step or a phase that ends now.
 func (op *Operation) performed(info StepInfo, start time.Time) Performed {
 	return Performed{Phase: info.Phase, Step: info.Name, On: info.On, Host: op.hostOf(info.On), Start: start.Round(0), End: time.Now().Round(0),
-		Attempt: int(op.claim.epoch), Process: op.claim.process.owner}
+		Attempt: op.attempt(), Process: op.claim.process.owner}
 }
 
 // intercepted holds the interceptor to its contract: a step that it passed over in silence would count as
