@@ -36,6 +36,7 @@ type config struct {
 	Tokens   tokenConfig   `yaml:"tokens"`
 	Scripts  []string      `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
 	VIMs     []vimConfig   `yaml:"vims"`    // requests that name no VIM use the first one
+	Metrics  string        `yaml:"metrics"` // address and port at which Prometheus reads /metrics, without TLS; default: none
 	Sandbox  sandboxConfig `yaml:"sandbox"` // with -sandbox
 
 	onSandbox bool
@@ -122,6 +123,8 @@ func (c *config) check() error {
 	}
 	host, _, badListen := net.SplitHostPort(c.Listen)
 	wrong(badListen != nil, "listen", "must be an address and a port, such as 127.0.0.1:9890")
+	_, _, badMetrics := net.SplitHostPort(c.Metrics)
+	wrong(c.Metrics != "" && badMetrics != nil, "metrics", "must be an address and a port, such as 127.0.0.1:9464")
 	wrong(c.Packages == "", "packages", "is required: a folder of VNF packages")
 	wrong(c.Data == "" && !c.onSandbox, "data", "is required: a folder for the state")
 	wrong((c.TLS.Certificate == "") != (c.TLS.Key == ""), "tls", "needs both certificate and key")

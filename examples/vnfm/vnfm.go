@@ -46,6 +46,7 @@ type vnfm struct {
 	notifier *notify.Notifier
 	handler  http.Handler
 	pages    *pages
+	measured measured
 	closers  []func() error // in the order in which they were opened
 }
 
@@ -76,11 +77,15 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
+	if err := v.measure(ctx); err != nil {
+		return nil, err
+	}
 	running := new(timeline.Running)
 	managed := vnflcm.Config{Store: store, Key: key, Owner: owner, Packages: vnflcm.DirPackages(c.Packages), Logger: log, Observe: running.Observe}
 	if err := v.addDrivers(&managed); err != nil { //nolint:contextcheck // a world is closed, not cancelled
 		return nil, err
 	}
+	v.measured.attach(&managed) //nolint:contextcheck // an event has no context
 	if v.Manager, err = vnflcm.New(ctx, managed); err != nil {
 		return nil, err
 	}
@@ -180,7 +185,10 @@ func (v *vnfm) addDrivers(c *vnflcm.Config) error {
 			c.Infra[kind] = world
 		}
 	}
-	pool := sshexec.NewPool(sshexec.Options{Dial: dial})
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 15 * time.Second}).DialContext
+	}
+	pool := sshexec.NewPool(sshexec.Options{Dial: v.measured.commands.Dial(dial), Observe: v.measured.commands.Command})
 	v.atEnd(pool.Close)
 	clusters := kubernetes.New(kubernetes.Config{SSH: pool, Dial: dial, Helm: helm, Dir: filepath.Join(v.config.Data, "helm")})
 	for _, kind := range []string{kubernetes.VimTypeV1, kubernetes.VimTypeV2, kubernetes.VimTypeHelm} {
@@ -250,6 +258,7 @@ func (v *vnfm) serve(ctx context.Context) error {
 	defer stop()
 	background.Go(func() { v.report("serving operations", v.Serve(work, vnflcm.ServeOptions{})) })
 	background.Go(func() { v.report("sending notifications", v.notifier.Run(work)) })
+	background.Go(func() { v.report("serving metrics", v.serveMetrics(work)) })
 	ended := make(chan error, 1)
 	go func() {
 		if tlsConfig == nil {
@@ -272,7 +281,7 @@ func (v *vnfm) serve(ctx context.Context) error {
 
 // report logs why something has ended that should not.
 func (v *vnfm) report(what string, err error) {
-	if !errors.Is(err, context.Canceled) && !errors.Is(err, vnflcm.ErrShutdown) {
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, vnflcm.ErrShutdown) {
 		v.log.Error(what+" has ended", "error", err)
 	}
 }

@@ -1,0 +1,320 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
+
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/telemetry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var files = fstest.MapFS{"web.yaml": {Data: []byte(`tosca_definitions_version: tosca_simple_yaml_1_2
+metadata: {template_name: web, template_author: toys, template_version: '1.0'}
+node_types:
+  toy.VNF: {derived_from: tosca.nodes.nfv.VNF}
+topology_template:
+  substitution_mappings: {node_type: toy.VNF, properties: {flavour_id: small}}
+  node_templates:
+    VNF:
+      type: toy.VNF
+      properties: {descriptor_id: web, descriptor_version: '1.0', provider: Toys, product_name: Web, software_version: '1.0',
+        vnfm_info: ['0:vnfkit'], flavour_id: small, flavour_description: a toy}
+`)}}
+
+// cloud makes a server in two steps. The second can fail.
+type cloud struct{ broken atomic.Bool }
+
+func (c *cloud) Plan(context.Context, *vnflcm.Operation) (vnflcm.Change, error) {
+	return vnflcm.Change{}, nil
+}
+func (c *cloud) Scale(context.Context, *vnflcm.Operation) error     { return nil }
+func (c *cloud) Heal(context.Context, *vnflcm.Operation) error      { return nil }
+func (c *cloud) Terminate(context.Context, *vnflcm.Operation) error { return nil }
+func (c *cloud) Resources(context.Context, *vnflcm.Operation) (vnflcm.Resources, error) {
+	return vnflcm.Resources{}, nil
+}
+
+// errQuota quotes what the cloud has said, which has no place in a trace.
+var errQuota = errors.New("no quota, password hunter2")
+
+func (c *cloud) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	for _, name := range []string{"create-server", "start-server"} {
+		err := vnflcm.Do(ctx, op, name, "", func(ctx context.Context) error {
+			op.Log.InfoContext(ctx, "at work", "step", name)
+			if name == "start-server" && c.broken.Load() {
+				return errors.Join(errQuota, vnflcm.ErrStore)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// vnfm is a Manager whose spans, metrics and log a test reads.
+type vnfm struct {
+	*vnflcm.Manager
+	t      *testing.T
+	spans  *tracetest.InMemoryExporter
+	reader *metric.ManualReader
+	log    bytes.Buffer
+}
+
+func start(t *testing.T, c *cloud) *vnfm {
+	t.Helper()
+	m := &vnfm{t: t, spans: tracetest.NewInMemoryExporter(), reader: metric.NewManualReader()}
+	traces := sdktrace.NewTracerProvider(sdktrace.WithSyncer(m.spans), sdktrace.WithIDGenerator(telemetry.IDs()))
+	metrics := metric.NewMeterProvider(metric.WithReader(m.reader))
+	tel, err := telemetry.New(telemetry.Options{Traces: traces, Metrics: metrics})
+	check(t, err)
+	config := vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": c},
+		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil }),
+		Logger:   slog.New(slog.NewJSONHandler(&m.log, nil))}
+	tel.Attach(&config)
+	m.Manager, err = vnflcm.New(t.Context(), config)
+	check(t, err)
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		check(t, errors.Join(m.Close(ctx), traces.Shutdown(ctx), metrics.Shutdown(ctx)))
+	})
+	check(t, m.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "toy", VimType: "toy"}))
+	return m
+}
+
+func (m *vnfm) instantiate() (instance, opID string) {
+	m.t.Helper()
+	inst, err := m.Create(m.t.Context(), vnflcm.CreateVnfRequest{VnfdID: "web"})
+	check(m.t, err)
+	opID, err = m.Instantiate(m.t.Context(), inst.ID, vnflcm.InstantiateVnfRequest{FlavourID: "small", VimConnectionInfo: vnflcm.VimConnections{{VimID: "toy"}}})
+	check(m.t, err)
+	_, _ = m.Wait(m.t.Context(), opID)
+	return inst.ID, opID
+}
+
+// shown is a span in terms that are the same in every run.
+type shown struct {
+	Name, Parent, Error string
+	Attributes          map[string]string
+}
+
+// show returns the ended spans, with ids replaced by what they are the ids of.
+func (m *vnfm) show(ids map[string]string) (out []shown) {
+	m.t.Helper()
+	names := map[trace.SpanID]string{}
+	for _, s := range m.spans.GetSpans() {
+		names[s.SpanContext.SpanID()] = s.Name
+	}
+	for _, s := range m.spans.GetSpans() {
+		v := shown{Name: s.Name, Parent: names[s.Parent.SpanID()], Error: s.Status.Description, Attributes: map[string]string{}}
+		for _, a := range s.Attributes {
+			text := a.Value.String()
+			if is := ids[text]; is != "" {
+				text = is
+			}
+			v.Attributes[string(a.Key)] = text
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	m := start(t, &cloud{})
+	instance, opID := m.instantiate()
+	of := func(more map[string]string) map[string]string {
+		maps.Copy(more, map[string]string{"vnfkit.operation.id": "operation", "vnfkit.instance.id": "instance"})
+		return more
+	}
+	want := []shown{
+		{Name: "create-server", Parent: "INSTANTIATE", Attributes: of(map[string]string{"vnfkit.phase": "instantiate", "vnfkit.step": "create-server", "vnfkit.attempt": "1"})},
+		{Name: "start-server", Parent: "INSTANTIATE", Attributes: of(map[string]string{"vnfkit.phase": "instantiate", "vnfkit.step": "start-server", "vnfkit.attempt": "1"})},
+		{Name: "instantiate", Parent: "INSTANTIATE", Attributes: of(map[string]string{"vnfkit.phase": "instantiate", "vnfkit.attempt": "1"})},
+		{Name: "INSTANTIATE", Attributes: of(map[string]string{"vnfkit.operation.type": "INSTANTIATE", "vnfkit.operation.state": "COMPLETED"})},
+	}
+	if diff := cmp.Diff(want, m.show(map[string]string{opID: "operation", instance: "instance"})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestFailure: a failed step and the operation that is given up have codes, and no text.
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	c := &cloud{}
+	c.broken.Store(true)
+	m := start(t, c)
+	_, opID := m.instantiate()
+	check(t, m.Fail(t.Context(), opID))
+	var failed []string
+	for _, s := range m.show(nil) {
+		if s.Error != "" {
+			failed = append(failed, s.Name+" "+s.Error+" "+s.Attributes["error.type"])
+		}
+		if strings.Contains(s.Error, "hunter2") {
+			t.Errorf("%+v", s)
+		}
+	}
+	if diff := cmp.Diff([]string{"start-server store store", "INSTANTIATE FAILED FAILED"}, failed); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLog: records of an operation have the id of its trace, and those in a step that of its span.
+func TestLog(t *testing.T) {
+	t.Parallel()
+	m := start(t, &cloud{})
+	m.instantiate()
+	spans := m.spans.GetSpans()
+	id := spans[0].SpanContext.TraceID().String()
+	inSteps := map[string]string{}
+	for line := range strings.Lines(m.log.String()) {
+		var r struct {
+			Msg, Operation, Step string
+			TraceID              string `json:"trace_id"`
+			SpanID               string `json:"span_id"`
+		}
+		check(t, json.Unmarshal([]byte(line), &r))
+		if (r.Operation != "") != (r.TraceID == id) {
+			t.Errorf("trace: %s", line)
+		}
+		if r.Msg == "at work" {
+			inSteps[r.Step] = r.SpanID
+		}
+	}
+	want := map[string]string{}
+	for _, s := range spans[:2] {
+		want[s.Name] = s.SpanContext.SpanID().String()
+	}
+	if diff := cmp.Diff(want, inSteps); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	c := &cloud{}
+	m := start(t, c)
+	m.instantiate()
+	c.broken.Store(true)
+	m.instantiate()
+	var all metricdata.ResourceMetrics
+	check(t, m.reader.Collect(t.Context(), &all))
+	got := map[string]uint64{}
+	for _, metrics := range all.ScopeMetrics[0].Metrics {
+		switch data := metrics.Data.(type) {
+		case metricdata.Histogram[float64]:
+			for _, p := range data.DataPoints {
+				got[metrics.Name+" "+labels(p.Attributes)] = p.Count
+			}
+		case metricdata.Gauge[int64]:
+			for _, p := range data.DataPoints {
+				got[metrics.Name+" "+labels(p.Attributes)] = uint64(p.Value) //nolint:gosec // a number of operations
+			}
+		}
+	}
+	for name := range got {
+		if strings.HasPrefix(name, "vnfkit.store.duration") {
+			if got[name] == 0 {
+				t.Error(name)
+			}
+			delete(got, name)
+		}
+	}
+	want := map[string]uint64{
+		"vnfkit.operation.duration COMPLETED INSTANTIATE":      1,
+		"vnfkit.operation.duration FAILED_TEMP INSTANTIATE":    1,
+		"vnfkit.operation.active STARTING":                     0,
+		"vnfkit.operation.active PROCESSING":                   0,
+		"vnfkit.operation.active ROLLING_BACK":                 0,
+		"vnfkit.operation.active FAILED_TEMP":                  1,
+		"vnfkit.operation.queue ":                              0,
+		"vnfkit.step.duration instantiate done create-server":  2,
+		"vnfkit.step.duration instantiate done start-server":   1,
+		"vnfkit.step.duration instantiate failed start-server": 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// labels are the values of attributes, in the order of their keys.
+func labels(s attribute.Set) string {
+	var out []string
+	for _, a := range s.ToSlice() {
+		out = append(out, a.Value.String())
+	}
+	return strings.Join(out, " ")
+}
+
+// TestTakeoverMetrics counts the events of operations that move between processes.
+func TestTakeoverMetrics(t *testing.T) {
+	t.Parallel()
+	reader := metric.NewManualReader()
+	tel, err := telemetry.New(telemetry.Options{Metrics: metric.NewMeterProvider(metric.WithReader(reader))})
+	check(t, err)
+	var seen []vnflcm.EventKind
+	config := vnflcm.Config{Observe: func(e vnflcm.Event) { seen = append(seen, e.Kind) }}
+	tel.Attach(&config)
+	for _, kind := range []vnflcm.EventKind{vnflcm.OperationTaken, vnflcm.OperationTaken, vnflcm.OperationLost} {
+		config.Observe(vnflcm.Event{Kind: kind, Operation: vnflcm.OpHeal})
+	}
+	var all metricdata.ResourceMetrics
+	check(t, reader.Collect(t.Context(), &all))
+	got := map[string]int64{}
+	for _, metrics := range all.ScopeMetrics[0].Metrics {
+		got[metrics.Name] = metrics.Data.(metricdata.Sum[int64]).DataPoints[0].Value //nolint:forcetypeassert // the counters only
+	}
+	if diff := cmp.Diff(map[string]int64{"vnfkit.operation.takeovers": 2, "vnfkit.operation.losses": 1}, got); diff != "" || !slices.Contains(seen, vnflcm.OperationLost) {
+		t.Errorf("%v\n%s", seen, diff)
+	}
+}
+
+// plain is a store that cannot be watched.
+type plain struct{ vnflcm.Store }
+
+// TestStoreKeepsWatching: the store that is measured can be watched if the store below can.
+func TestStoreKeepsWatching(t *testing.T) {
+	t.Parallel()
+	tel, err := telemetry.New(telemetry.Options{})
+	check(t, err)
+	for _, c := range []struct {
+		store vnflcm.Store
+		want  bool
+	}{{plain{vnflcm.NewMemoryStore()}, false}, {vnflcm.NewMemoryStore(), true}} {
+		config := vnflcm.Config{Store: c.store}
+		tel.Attach(&config)
+		if _, got := config.Store.(vnflcm.Watcher); got != c.want {
+			t.Errorf("%T: %v, want %v", c.store, got, c.want)
+		}
+	}
+}
