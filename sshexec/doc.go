@@ -29,7 +29,8 @@
 // # Host keys
 //
 // Target.HostKeys has no default. [PinnedHostKeys] trusts keys learned elsewhere, for example from the console log of a
-// VM. [KnownHosts] trusts what OpenSSH would trust. [AcceptNewHostKeys] trusts the first key that a machine shows and from
+// VM. [KnownHosts] trusts what OpenSSH would trust, and [LearnKnownHosts] also writes the first key of a new machine to the
+// file. [AcceptNewHostKeys] trusts the first key that a machine shows and from
 // then on only that key. It stores the key under the ID of the VM and not under its address, so that another VM at the
 // same address is a new machine. The package requests a host key of the known type. A [HostKeyError] is final and has both
 // fingerprints.

@@ -64,3 +64,6 @@ func Names(told []byte, step int) (lists [3][]string, whole bool) {
 
 // DigestLine takes apart a line of sha256sum or openssl.
 func DigestLine(line string) (digest, name string, ok bool) { return digestLine(line) }
+
+// WithoutHost is withoutHost, for a fuzz target.
+func WithoutHost(content []byte, host string) []byte { return withoutHost(content, host) }

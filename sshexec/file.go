@@ -21,6 +21,9 @@ type File struct {
 	Owner string
 	// Root reads and writes as root.
 	Root bool
+	// Parents has Upload make the directory of the file and those above, where they are missing, with mode 0755. Default: a
+	// missing directory is an error that is fs.ErrNotExist.
+	Parents bool
 	// SHA256 is the digest of the content in hex, if it is known beforehand:
 	// Upload and Download refuse other content.
 	SHA256 string
@@ -68,6 +71,14 @@ func (f File) octal() string {
 
 // folder returns the directory of the file.
 func (f File) folder() string { return path.Dir(f.Path) }
+
+// parents returns a word for scripts: not empty to make the directory of the file.
+func (f File) parents() string {
+	if f.Parents {
+		return "parents"
+	}
+	return ""
+}
 
 const readScript = `LC_ALL=C; export LC_ALL; [ -e "$1" ] || exit 44; exec cat "$1"`
 

@@ -13,7 +13,7 @@ import (
 )
 
 // HostKeyPolicy decides which host keys are trusted. Make one with
-// [PinnedHostKeys], [KnownHosts], [AcceptNewHostKeys], [AcceptListedHostKeys] or
+// [PinnedHostKeys], [KnownHosts], [LearnKnownHosts], [AcceptNewHostKeys], [AcceptListedHostKeys] or
 // [InsecureIgnoreHostKeys].
 type HostKeyPolicy interface {
 	// known returns the known keys of the machine; nothing if any key is trusted, or if no key is known yet.
@@ -168,19 +168,25 @@ type ignoreHostKeys struct{}
 func (ignoreHostKeys) known(context.Context, Target) (identity, error)     { return stranger(), nil }
 func (ignoreHostKeys) accept(context.Context, Target, ssh.PublicKey) error { return nil }
 
-// ForgetKey removes the machine's key from the store of [AcceptNewHostKeys] and closes the connections to the machine,
-// as [Pool.Forget] does: the next connection trusts the first key again. Use it for a machine that was replaced and
-// kept its Target.ID. With any other policy it is an error.
+// ForgetKey removes the machine's key from the store of [AcceptNewHostKeys] or the file of [LearnKnownHosts], and closes the
+// connections to the machine, as [Pool.Forget] does: the next connection trusts the first key again. Use it for a machine
+// that was replaced and kept its Target.ID or its address. With any other policy it is an error.
 func (h *Host) ForgetKey(ctx context.Context) error {
-	policy, ok := h.target.HostKeys.(*acceptNew)
+	policy, ok := h.target.HostKeys.(interface {
+		forget(ctx context.Context, t Target) error
+	})
 	if !ok {
-		return h.fail(errors.New("its host key is not kept in a store (AcceptNewHostKeys)"))
+		return h.fail(errors.New("its host key is not kept by AcceptNewHostKeys or LearnKnownHosts"))
 	}
-	if err := policy.store.DeleteHostKey(ctx, h.target.ID); err != nil {
+	if err := policy.forget(ctx, h.target); err != nil {
 		return h.fail(fmt.Errorf("forget host key: %w", err))
 	}
 	h.pool.Forget(h.target.ID)
 	return nil
+}
+
+func (a *acceptNew) forget(ctx context.Context, t Target) error {
+	return a.store.DeleteHostKey(ctx, t.ID)
 }
 
 func parseKey(line string) (ssh.PublicKey, error) {

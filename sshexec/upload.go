@@ -116,15 +116,28 @@ const placeScript = `fail() { rm -f "$t"; exit "$1"; }; ` +
 	`mv -f "$t" "$1" || fail 1`
 
 // putScript stores a small file from standard input, unless the host has it already: $1 target, $2 temporary file, $3
-// digest, $4 mode, $5 owner, $6 directory, $7 the prefix of temporary files. If the connection breaks, the digest is
+// digest, $4 mode, $5 owner, $6 directory, $7 the prefix of temporary files, $8 not empty to make the directory. If the connection breaks, the digest is
 // wrong and the script removes the temporary file.
 const putScript = `umask 077; LC_ALL=C; export LC_ALL; ` + digestQuickly + sweep +
-	`if [ ! -d "$6" ]; then exit 44; fi; ` +
+	`if [ ! -d "$6" ]; then [ -n "$8" ] || exit 44; (umask 022; mkdir -p -- "$6") || exit 1; fi; ` +
 	`for p in "$7"*; do if [ -f "$p" ]; then sweep "$2" "$7" "$6" ""; break; fi; done; ` +
 	`owned() { [ -z "$1" ] || [ "$2" = "$1" ] || [ "${2%%:*}" = "$1" ]; }; ` +
 	`if [ -f "$1" ] && [ ! -L "$1" ] && [ -r "$1" ] && s=$(stat -c "%a %U:%G" "$1") && [ "${s%% *}" = "$4" ] && owned "$5" "${s#* }" && ` +
 	`got=$(d <"$1") && [ "${got%% *}" = "$3" ]; then exit 0; fi; ` +
 	`t=$2; cat >"$t" || { rm -f "$t"; exit 1; }; ` + placeScript
+
+// makeFolder makes the directory of the file if Parents is set.
+func (u *upload) makeFolder(ctx context.Context) error {
+	f := u.file
+	if !f.Parents {
+		return nil
+	}
+	err := u.host.Exec(ctx, Command{Argv: []string{"/bin/sh", "-c", `LC_ALL=C; export LC_ALL; umask 022; exec mkdir -p -- "$1"`, "sh", f.folder()}, Root: f.Root, does: doing("make directory", f.folder())})
+	if err != nil {
+		return u.host.fileFault("upload", f.Path, err)
+	}
+	return nil
+}
 
 // small sends a file in one step.
 func (u *upload) small(ctx context.Context) error {
@@ -136,7 +149,7 @@ func (u *upload) small(ctx context.Context) error {
 	}
 	begun := false
 	err := u.host.Exec(ctx, Command{
-		Argv:  []string{"/bin/sh", "-c", putScript, "sh", f.Path, u.temporary, want, f.octal(), f.Owner, f.folder(), temporaryPrefix(f.Path)},
+		Argv:  []string{"/bin/sh", "-c", putScript, "sh", f.Path, u.temporary, want, f.octal(), f.Owner, f.folder(), temporaryPrefix(f.Path), f.parents()},
 		Stdin: bytes.NewReader(u.content.head), Root: f.Root, does: doing("upload", f.Path), begun: &begun,
 	})
 	u.reached = u.reached || begun
@@ -152,6 +165,9 @@ func (u *upload) small(ctx context.Context) error {
 
 // large sends a file that is not small, or the rest of it after an earlier attempt.
 func (u *upload) large(ctx context.Context) error {
+	if err := u.makeFolder(ctx); err != nil {
+		return err
+	}
 	seen, err := u.look(ctx)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path"
 
 	"github.com/vnfkit/vnfkit/sshexec"
 )
@@ -42,10 +41,7 @@ func (m Machine) Read(ctx context.Context, name string) (content []byte, exists 
 
 // Write replaces a file at once, or makes it, with the directory that it is in.
 func (m Machine) Write(ctx context.Context, name string, content []byte, mode fs.FileMode) error {
-	if err := m.Run(ctx, "mkdir", "-p", path.Dir(name)); err != nil {
-		return err
-	}
-	return m.SSH.Upload(ctx, bytes.NewReader(content), sshexec.File{Path: name, Mode: mode, Root: true})
+	return m.SSH.Upload(ctx, bytes.NewReader(content), sshexec.File{Path: name, Mode: mode, Root: true, Parents: true})
 }
 
 // Remove removes files. Those that are not there are removed already.

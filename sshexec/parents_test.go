@@ -1,0 +1,45 @@
+package sshexec_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+)
+
+// TestUploadParents makes the missing directories of a small and of a large file, and only when it is told to.
+func TestUploadParents(t *testing.T) {
+	t.Parallel()
+	host, remote := connect(t, sshtest.Config{})
+	for name, size := range map[string]int{"small": 10, "large": 1 << 20} {
+		t.Run(name, func(t *testing.T) {
+			content := bytes.Repeat([]byte("x"), size)
+			file := sshexec.File{Path: "/srv/" + name + "/it's/a b/file", Mode: 0o600, Root: true}
+			if err := host.Upload(within(t, 10*time.Second), bytes.NewReader(content), file); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("without Parents: %v", err)
+			}
+			file.Parents = true
+			for range 2 { // the second time everything is there
+				if err := host.Upload(within(t, 10*time.Second), bytes.NewReader(content), file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, err := afero.ReadFile(remote.FS(), file.Path); err != nil || !bytes.Equal(got, content) {
+				t.Errorf("%d bytes, %v", len(got), err)
+			}
+			if info, err := remote.FS().Stat("/srv/" + name + "/it's"); err != nil || info.Mode().Perm() != 0o755 {
+				t.Errorf("directory: %v, %v", info, err)
+			}
+			below := sshexec.File{Path: file.Path + "/below/file", Root: true, Parents: true}
+			if err := host.Upload(within(t, 10*time.Second), bytes.NewReader(content), below); err == nil {
+				t.Error("a file was made a directory")
+			}
+		})
+	}
+}
