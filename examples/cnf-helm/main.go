@@ -8,15 +8,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/vnfkit/vnfkit/examples/internal/cli"
 	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
@@ -29,20 +27,19 @@ type options struct {
 	image      string // that the pods run
 }
 
+const help = `Cnf-helm makes a CNF from the Helm chart of a VNF package, scales, heals and terminates it.
+
+	cnf-helm                               on a simulated cluster
+	cnf-helm -kubeconfig ~/.kube/config    on a real one, in the namespace shop
+`
+
 func main() {
 	var o options
-	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of a real cluster; default: one is made on the sandbox")
-	flag.StringVar(&o.cnf, "package", samples.Package("cnf"), "VNF package of the CNF")
-	flag.StringVar(&o.image, "image", "", "image that the pods run; default: that of the chart, which exists nowhere but in the simulation")
-	flag.Parse()
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, o, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "cnf-helm:", err)
-		os.Exit(1)
-	}
+	program := cli.New("cnf-helm", help)
+	program.Flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of a real cluster; default: one is made on the sandbox")
+	program.Flags.StringVar(&o.cnf, "package", samples.Package("cnf"), "VNF package of the CNF")
+	program.Flags.StringVar(&o.image, "image", "", "image that the pods run; default: that of the chart, which exists nowhere but in the simulation")
+	program.Main(func(ctx context.Context, _ []string) error { return run(ctx, o, os.Stdout) })
 }
 
 func run(ctx context.Context, o options, out io.Writer) error {

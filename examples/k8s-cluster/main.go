@@ -2,13 +2,7 @@
 // it. Its state is in the state directory: interrupt or kill the program at any moment, run the same command
 // again, and it continues.
 //
-//	k8s-cluster -cloud mycloud -network ID up    make the cluster
-//	k8s-cluster -cloud mycloud scale 2           two workers more; -2 for fewer
-//	k8s-cluster -cloud mycloud heal VNFC ...     replace these machines
-//	k8s-cluster -cloud mycloud heal all          replace every machine: a new cluster
-//	k8s-cluster -cloud mycloud adopt STACK FILE  take over a cluster that Tacker has made
-//	k8s-cluster -cloud mycloud show              the instance as SOL003 describes it
-//	k8s-cluster -cloud mycloud down              remove everything
+//	k8s-cluster -h    every command
 //
 // With -plan, up, scale, heal and down show what they would do on which machine, and do nothing.
 //
@@ -24,14 +18,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 
+	"github.com/vnfkit/vnfkit/examples/internal/cli"
 	"github.com/vnfkit/vnfkit/examples/internal/progress"
+	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -42,43 +37,55 @@ type options struct {
 	plan                                bool // show what would be done, and do nothing
 }
 
+const help = `K8s-cluster manages a Kubernetes cluster as a VNF on OpenStack. Its state is in the folder -state: interrupt the program at any
+moment, run the same command again, and it continues.
+
+	k8s-cluster -cloud mycloud -network ID up    make the cluster
+	k8s-cluster -cloud mycloud kubeconfig        print a kubeconfig for the cluster; it has a credential
+	k8s-cluster -cloud mycloud ssh 10.10.0.80   open a shell on a machine, by its address, VDU or VNFC id
+	k8s-cluster -cloud mycloud ssh               list the machines
+	k8s-cluster -cloud mycloud scale 2           two workers more; -2 for fewer
+	k8s-cluster -cloud mycloud heal VNFC ...     replace these machines
+	k8s-cluster -cloud mycloud heal all          replace every machine: a new cluster
+	k8s-cluster -cloud mycloud adopt STACK FILE  take over a cluster that Tacker has made
+	k8s-cluster -cloud mycloud show              the instance as SOL003 describes it
+	k8s-cluster -cloud mycloud down              remove everything
+	k8s-cluster -cloud mycloud -plan scale 2     show what scale would do; also for up, heal and down
+`
+
 func main() {
 	var o options
-	flag.StringVar(&o.cloud, "cloud", os.Getenv("OS_CLOUD"), "entry of clouds.yaml")
-	flag.StringVar(&o.network, "network", "", "id of the network for the machines (default: those of the request)")
-	flag.StringVar(&o.pkg, "package", "examples/packages/k8s-cluster", "VNF package, a directory or a CSAR")
-	flag.StringVar(&o.request, "request", "examples/packages/k8s-cluster/requests/instantiate.json", "instantiate request, a JSON file")
-	flag.StringVar(&o.state, "state", "k8s-cluster.state", "directory that keeps the state between runs")
-	flag.BoolVar(&o.plan, "plan", false, "show what up, scale, heal or down would do, and do nothing")
-	flag.Parse()
-	if flag.NArg() == 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	o.command, o.args = flag.Arg(0), flag.Args()[1:]
+	commandLine(&o).Main(func(ctx context.Context, words []string) error {
+		o.command, o.args = words[0], words[1:]
+		return run(ctx, o)
+	})
+}
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, o)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "k8s-cluster:", err)
-		os.Exit(1)
-	}
+// commandLine is the command line of the program. Parsing it sets the flags in o.
+func commandLine(o *options) *cli.Program {
+	program := cli.New("k8s-cluster", help, "up", "kubeconfig", "ssh", "scale", "heal", "adopt", "show", "down")
+	program.Flags.StringVar(&o.cloud, "cloud", os.Getenv("OS_CLOUD"), "entry of clouds.yaml")
+	program.Flags.StringVar(&o.network, "network", "", "id of the network for the machines (default: those of the request)")
+	program.Flags.StringVar(&o.pkg, "package", samples.Package("k8s-cluster"), "VNF package, a directory or a CSAR")
+	program.Flags.StringVar(&o.request, "request", filepath.Join(samples.Package("k8s-cluster"), "requests", "instantiate.json"), "instantiate request, a JSON file")
+	program.Flags.StringVar(&o.state, "state", "k8s-cluster.state", "directory that keeps the state between runs")
+	program.Flags.BoolVar(&o.plan, "plan", false, "show what up, scale, heal or down would do, and do nothing")
+	return program
 }
 
 // run finishes the work of an interrupted run, then runs the command.
 func run(ctx context.Context, o options) error {
-	screen := progress.New(os.Stdout)
+	if o.plan && !slices.Contains([]string{"up", "scale", "heal", "down"}, o.command) {
+		return cli.Wrong("there is no plan for the command %q", o.command)
+	}
+	screen := progress.New(o.screen())
 	defer screen.Close()
 	v, err := compose(ctx, o, screen)
 	if err != nil {
 		return err
 	}
 	defer v.close()
-	if o.plan && !slices.Contains([]string{"up", "scale", "heal", "down"}, o.command) {
-		return fmt.Errorf("there is no plan for the command %q", o.command)
-	}
-	if !o.plan {
+	if !o.plan && !o.reads() {
 		if err := v.finish(ctx); err != nil {
 			return err
 		}
@@ -88,10 +95,21 @@ func run(ctx context.Context, o options) error {
 		return v.up(ctx, o)
 	case "adopt":
 		return v.adopt(ctx, o)
-	case "scale", "heal", "show", "down":
-		return v.manage(ctx, o)
 	}
-	return fmt.Errorf("unknown command %q", o.command)
+	return v.manage(ctx, o)
+}
+
+// reads reports whether the command only reads the state. Its output is for other programs.
+func (o options) reads() bool {
+	return slices.Contains([]string{"show", "kubeconfig", "ssh"}, o.command)
+}
+
+// screen returns where progress is shown.
+func (o options) screen() *os.File {
+	if o.reads() {
+		return os.Stderr
+	}
+	return os.Stdout
 }
 
 // finish resumes operations of a process that died, and retries one that failed: the cloud may be well again.
@@ -209,6 +227,10 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 		encoder := json.NewEncoder(os.Stdout)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(list.Items[0])
+	case "kubeconfig":
+		return v.kubeconfig(ctx, id, os.Stdout)
+	case "ssh":
+		return v.ssh(ctx, o, list.Items[0])
 	}
 	request := vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}
 	if o.plan {

@@ -29,6 +29,20 @@ func TestScaleRequest(t *testing.T) {
 	}
 }
 
+// TestCommandLine: an unknown word is named before anything is done, and the defaults are files that exist, wherever the program runs.
+func TestCommandLine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var o options
+	if _, err := commandLine(&o).Parse([]string{"-cloud=lab", "fly"}, os.Stderr); err == nil || !strings.Contains(err.Error(), `unknown command "fly"`) {
+		t.Errorf("error %v", err)
+	}
+	for _, name := range []string{o.pkg, o.request} {
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestRun uses the program on a cloud that does not answer.
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "clouds.yaml")
@@ -42,15 +56,15 @@ func TestRun(t *testing.T) {
 		o    options
 		want string
 	}{
-		"no such cloud":   {options{cloud: "other", command: "up"}, `no cloud "other"`},
-		"no such command": {options{cloud: "lab", command: "fly"}, `unknown command "fly"`},
-		"no cluster yet":  {options{cloud: "lab", command: "down"}, "there is no cluster"},
-		"adopt nothing":   {options{cloud: "lab", command: "adopt"}, "adopt takes the name or id of a stack"},
-		"adopt no file":   {options{cloud: "lab", command: "adopt", args: []string{"stack", "missing.json"}}, "missing.json"},
-		"adopt":           {options{cloud: "lab", command: "adopt", args: []string{"stack"}, network: "n"}, "cannot be reached"},
-		"no plan":         {options{cloud: "lab", command: "show", plan: true}, `there is no plan for the command "show"`},
-		"plan":            {options{cloud: "lab", command: "up", network: "n", plan: true}, "cannot be reached"},
-		"no answer":       {options{cloud: "lab", command: "up", network: "n"}, "cannot be reached"},
+		"no such cloud":  {options{cloud: "other", command: "up"}, `no cloud "other"`},
+		"no kubeconfig":  {options{cloud: "lab", command: "kubeconfig"}, "there is no cluster"},
+		"no cluster yet": {options{cloud: "lab", command: "down"}, "there is no cluster"},
+		"adopt nothing":  {options{cloud: "lab", command: "adopt"}, "adopt takes the name or id of a stack"},
+		"adopt no file":  {options{cloud: "lab", command: "adopt", args: []string{"stack", "missing.json"}}, "missing.json"},
+		"adopt":          {options{cloud: "lab", command: "adopt", args: []string{"stack"}, network: "n"}, "cannot be reached"},
+		"no plan":        {options{cloud: "lab", command: "show", plan: true}, `there is no plan for the command "show"`},
+		"plan":           {options{cloud: "lab", command: "up", network: "n", plan: true}, "cannot be reached"},
+		"no answer":      {options{cloud: "lab", command: "up", network: "n"}, "cannot be reached"},
 		// The requests of Tacker's guides have the classes KubernetesClusterUserData and SampleUserData.
 		"kubeadm guide":   {options{cloud: "lab", command: "up", request: guides + "kubeadm_v1_simple.json"}, "cannot be reached"},
 		"kubespray guide": {options{cloud: "lab", command: "up", pkg: samples + "-kubespray", request: guides + "kubespray.json"}, "cannot be reached"},

@@ -14,13 +14,11 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 
+	"github.com/vnfkit/vnfkit/examples/internal/cli"
 	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -31,19 +29,18 @@ type options struct {
 	workers int
 }
 
+const help = `Kubespray takes a Kubernetes cluster that an Ansible server makes with kubespray through its life, on machines inside the process.
+
+	kubespray              a cluster of two workers
+	kubespray -workers 3   a larger one
+`
+
 func main() {
 	var o options
-	flag.StringVar(&o.pkg, "package", samples.Package("k8s-cluster-kubespray"), "VNF package, a directory with requests/instantiate_sandbox.json")
-	flag.IntVar(&o.workers, "workers", 2, "workers of the cluster")
-	flag.Parse()
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, o, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "kubespray:", err)
-		os.Exit(1)
-	}
+	program := cli.New("kubespray", help)
+	program.Flags.StringVar(&o.pkg, "package", samples.Package("k8s-cluster-kubespray"), "VNF package, a directory with requests/instantiate_sandbox.json")
+	program.Flags.IntVar(&o.workers, "workers", 2, "workers of the cluster")
+	program.Main(func(ctx context.Context, _ []string) error { return run(ctx, o, os.Stdout) })
 }
 
 func run(ctx context.Context, o options, out io.Writer) error {

@@ -13,14 +13,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"flag"
-	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 
+	"github.com/vnfkit/vnfkit/examples/internal/cli"
 	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
@@ -33,20 +31,19 @@ type options struct {
 	workers           int
 }
 
+const help = `Private-registry runs a private container registry and a cluster that pulls from it, on machines inside the process.
+
+	private-registry              a registry, and a cluster of two workers
+	private-registry -workers 3   a larger cluster
+`
+
 func main() {
 	var o options
-	flag.StringVar(&o.registry, "registry", samples.Package("private-registry"), "VNF package of the registry, a directory with requests/instantiate_sandbox.json")
-	flag.StringVar(&o.cluster, "cluster", samples.Package("k8s-cluster"), "VNF package of the cluster, the same")
-	flag.IntVar(&o.workers, "workers", 2, "workers of the cluster")
-	flag.Parse()
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, o, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "private-registry:", err)
-		os.Exit(1)
-	}
+	program := cli.New("private-registry", help)
+	program.Flags.StringVar(&o.registry, "registry", samples.Package("private-registry"), "VNF package of the registry, a directory with requests/instantiate_sandbox.json")
+	program.Flags.StringVar(&o.cluster, "cluster", samples.Package("k8s-cluster"), "VNF package of the cluster, the same")
+	program.Flags.IntVar(&o.workers, "workers", 2, "workers of the cluster")
+	program.Main(func(ctx context.Context, _ []string) error { return run(ctx, o, os.Stdout) })
 }
 
 const (

@@ -13,12 +13,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"time"
 
+	"github.com/vnfkit/vnfkit/examples/internal/cli"
 	"github.com/vnfkit/vnfkit/examples/internal/crash"
 	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
@@ -33,35 +32,36 @@ type options struct {
 	timeline                         string
 }
 
+const help = `Quickstart runs the whole life of a Kubernetes cluster as a VNF, on machines inside the process.
+
+	quickstart                         the life; the process is killed in the middle, and the next one continues
+	quickstart -masters 3 -workers 3   a larger cluster
+	quickstart -state dir              keep the machines and the state: interrupt it, run it again, and it continues
+	quickstart -plan                   show what the first operation would do on which machine
+	quickstart -timeline life.svg      draw which steps ran when, on which machine
+`
+
 func main() {
 	var o options
-	flag.StringVar(&o.pkg, "package", samples.Package("k8s-cluster"), "VNF package, a directory or a CSAR")
-	flag.StringVar(&o.request, "request", "", "instantiate request, a JSON file (default: the sample request)")
-	flag.IntVar(&o.masters, "masters", 1, "control-plane nodes of the sample request, 1 or 3")
-	flag.IntVar(&o.workers, "workers", 2, "workers of the sample request")
-	flag.StringVar(&o.state, "state", "", "directory that keeps state and machines between runs (default: a temporary one, and a crash is shown)")
-	flag.BoolVar(&o.plan, "plan", false, "show what the next operation would do, and end")
-	flag.StringVar(&o.timeline, "timeline", "", "write a picture of all operations to this file, as SVG")
-	flag.StringVar(&o.pauseBefore, "pause-before", "", "wait before the step of this name, such as join or scale_end/join, so that you can kill the program there")
-	flag.Parse()
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	var err error
-	switch {
-	case o.plan:
-		err = showPlan(ctx, o)
-	case o.state != "":
-		err = live(ctx, o)
-	default:
-		err = crash.Show(ctx, cmp.Or(o.pauseBefore, "scale_end/join"), []string{"-package", o.pkg, "-request", o.request,
+	program := cli.New("quickstart", help)
+	program.Flags.StringVar(&o.pkg, "package", samples.Package("k8s-cluster"), "VNF package, a directory or a CSAR")
+	program.Flags.StringVar(&o.request, "request", "", "instantiate request, a JSON file (default: the sample request)")
+	program.Flags.IntVar(&o.masters, "masters", 1, "control-plane nodes of the sample request, 1 or 3")
+	program.Flags.IntVar(&o.workers, "workers", 2, "workers of the sample request")
+	program.Flags.StringVar(&o.state, "state", "", "directory that keeps state and machines between runs (default: a temporary one, and a crash is shown)")
+	program.Flags.BoolVar(&o.plan, "plan", false, "show what the next operation would do, and end")
+	program.Flags.StringVar(&o.timeline, "timeline", "", "write a picture of all operations to this file, as SVG")
+	program.Flags.StringVar(&o.pauseBefore, "pause-before", "", "wait before the step of this name, such as join or scale_end/join, so that you can kill the program there")
+	program.Main(func(ctx context.Context, _ []string) error {
+		switch {
+		case o.plan:
+			return showPlan(ctx, o)
+		case o.state != "":
+			return live(ctx, o)
+		}
+		return crash.Show(ctx, cmp.Or(o.pauseBefore, "scale_end/join"), []string{"-package", o.pkg, "-request", o.request,
 			"-masters", fmt.Sprint(o.masters), "-workers", fmt.Sprint(o.workers), "-timeline", o.timeline})
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "quickstart:", err)
-		stop()
-		os.Exit(1) //nolint:gocritic // stop has just been called
-	}
+	})
 }
 
 // life is what happens to the VNF, in order.

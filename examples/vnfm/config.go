@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"net"
@@ -16,6 +15,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/vnfkit/vnfkit/examples/internal/cli"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
@@ -71,16 +71,23 @@ type sandboxConfig struct {
 	Ansible  []sandbox.AnsibleServer `yaml:"ansible"`  // sandbox.Config.Ansible
 }
 
+const help = `Vnfm is a VNF manager that serves SOL003 over HTTP.
+
+	vnfm -sandbox            machines inside the process, no cloud
+	vnfm -config vnfm.yaml   a real one; README.md has every setting
+`
+
 // readConfig reads the flags and the file that they name.
 func readConfig(args []string) (*config, error) {
 	var flags config
-	set := flag.NewFlagSet("vnfm", flag.ContinueOnError)
+	program := cli.New("vnfm", help)
+	set := program.Flags
 	file := set.String("config", "", "YAML file with settings; README.md has them")
 	set.BoolVar(&flags.onSandbox, "sandbox", false, "serve machines inside this process, with the sample packages; anyone on this machine may use it")
 	set.StringVar(&flags.Listen, "listen", "", "address and port (default 127.0.0.1:9890)")
 	set.StringVar(&flags.Packages, "packages", "", "folder of VNF packages")
 	set.StringVar(&flags.Data, "data", "", "folder that keeps all state (with -sandbox by default a temporary one)")
-	if err := set.Parse(args); err != nil {
+	if _, err := program.Parse(args, os.Stdout); err != nil {
 		return nil, err
 	}
 	c := &config{Listen: "127.0.0.1:9890", onSandbox: flags.onSandbox}

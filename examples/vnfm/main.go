@@ -8,26 +8,20 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
-	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/vnfkit/vnfkit/examples/internal/cli"
 )
 
 func main() {
-	c, err := readConfig(os.Args[1:])
-	if err == nil {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		context.AfterFunc(ctx, stop) // a second signal ends the program at once
-		err = run(ctx, c)
-	}
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "vnfm:", err)
-		os.Exit(1)
-	}
+	cli.Main("vnfm", func(ctx context.Context) error {
+		c, err := readConfig(os.Args[1:])
+		if err != nil {
+			return err
+		}
+		return run(ctx, c)
+	})
 }
 
 // run serves until ctx ends.

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		commands, args []string
+		words          []string
+		code           int
+		says           string
+	}{
+		"nothing":          {nil, nil, nil, 0, ""},
+		"help":             {nil, []string{"-h"}, nil, 0, ""},
+		"unknown flag":     {nil, []string{"-x"}, nil, Usage, "flag provided but not defined: -x"},
+		"bad value":        {nil, []string{"-n=x"}, nil, Usage, `invalid value "x" for flag -n`},
+		"unknown word":     {nil, []string{"frob"}, nil, Usage, `unknown word "frob"`},
+		"command":          {[]string{"up", "down"}, []string{"-n=2", "up", "-x"}, []string{"up", "-x"}, 0, ""},
+		"no command":       {[]string{"up", "down"}, nil, nil, Usage, "a command is missing: up, down"},
+		"unknown command":  {[]string{"up", "down"}, []string{"upp"}, nil, Usage, `unknown command "upp": the commands are up, down`},
+		"help of commands": {[]string{"up"}, []string{"--help"}, nil, 0, ""},
+	} {
+		p := New("toy", "Toy plays.\n\n\ttoy up   begin\n", c.commands...)
+		p.Flags.Int("n", 1, "a number")
+		var help, out bytes.Buffer
+		words, err := p.Parse(c.args, &help)
+		if diff := cmp.Diff(c.words, words); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if got := code(t.Context(), p.Name, err, &out); got != c.code || !strings.Contains(out.String(), c.says) {
+			t.Errorf("%s: code %d, %q", name, got, out.String())
+		}
+		if asked := errors.Is(err, flag.ErrHelp); asked != strings.Contains(help.String(), "toy up   begin") || asked != strings.Contains(help.String(), "a number (default 1)") ||
+			asked != strings.Contains(help.String(), "Exit codes: 0") {
+			t.Errorf("%s: help %q", name, help.String())
+		}
+	}
+}
+
+func TestCode(t *testing.T) {
+	t.Parallel()
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		err  error
+		code int
+		says string
+	}{
+		"failed":                 {t.Context(), errors.New("no cloud"), Failed, "toy: no cloud\n"},
+		"interrupted":            {interrupted, fmt.Errorf("waiting: %w", context.Canceled), Interrupted, "toy: interrupted\n"},
+		"failed when cancelled":  {interrupted, errors.New("no cloud"), Failed, "toy: no cloud\n"},
+		"cancelled, not by user": {t.Context(), context.Canceled, Failed, "toy: context canceled\n"},
+	} {
+		var out bytes.Buffer
+		if got := code(c.ctx, "toy", c.err, &out); got != c.code || out.String() != c.says {
+			t.Errorf("%s: %d, %q", name, got, out.String())
+		}
+	}
+}
