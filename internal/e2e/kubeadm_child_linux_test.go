@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,7 @@ type yardJob struct {
 	Store, Socket, Instance string
 	Virtual                 netip.Addr
 	Packages                map[string]string // directories, by VNFD id; the sample for all others
+	Patience                time.Duration     // the longest time of a playbook; 0: the constant patience
 
 	Instantiate json.RawMessage         `json:",omitempty"` // one of these, unless there is something to resume
 	Scale       *vnflcm.ScaleVnfRequest `json:",omitempty"`
@@ -142,6 +144,7 @@ func (j yardJob) run(ctx context.Context) (err error) {
 	}
 	m, err := vnflcm.New(ctx, managerConfig(store, infra, pool, func(c *vnflcm.Config) {
 		c.Observe, c.Packages = j.observe, packagesBy(packageDir, j.Packages)
+		c.Mgmt[kubesprayDriver] = kubesprayIn(pool, cmp.Or(j.Patience, patience), nil)
 	}))
 	if err != nil {
 		return err

@@ -198,9 +198,9 @@ func (y *yard) customers(id string) []*traffic {
 	roots.AppendCertsFromPEM([]byte(access.CA))
 	lb := y.balancer(id)
 	return []*traffic{
-		request(y.t, "API", fmt.Sprintf("https://%s:%d/readyz", lb, loadbalancer.DefaultPort), &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)}),
-		request(y.t, "pods anywhere", fmt.Sprintf("http://%s:%d/health", lb, webPort), nil),
-		request(y.t, "pods of the node", fmt.Sprintf("http://%s:%d/health", lb, localPort), nil),
+		request(y.t, pace, "API", fmt.Sprintf("https://%s:%d/readyz", lb, loadbalancer.DefaultPort), &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)}),
+		request(y.t, pace, "pods anywhere", fmt.Sprintf("http://%s:%d/health", lb, webPort), nil),
+		request(y.t, pace, "pods of the node", fmt.Sprintf("http://%s:%d/health", lb, localPort), nil),
 	}
 }
 

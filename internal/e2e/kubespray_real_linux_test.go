@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/kube"
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 )
 
 // realPatience bounds how long one operation with the playbooks of kubespray itself may take.
@@ -72,7 +74,7 @@ func (r *recorder) recap() {
 }
 
 // newRealYard makes machines that kubespray builds clusters on, and the Ansible server with its own playbooks.
-func newRealYard(t testing.TB) (*yard, *ansibleServer) {
+func newRealYard(t testing.TB, change func(*yard)) (*yard, *ansibleServer) {
 	t.Helper()
 	tree := needKubespray(t)
 	p, err := parts()
@@ -83,13 +85,14 @@ func newRealYard(t testing.TB) (*yard, *ansibleServer) {
 	y := yardOf(t, p, func(y *yard, spec *vmhost.Spec) {
 		spec.Tree, spec.Data = files.Over(p.Tree()), map[string]string{"/var/lib/containerd": files.Images()}
 		spec.Files = map[string]string{sources: ""} // kubespray installs Debian packages that are there already
-		y.others = map[string]string{kubesprayVNFD: kubesprayDir}
+		y.others = map[string]string{kubesprayVNFD: kubesprayDir, shopVNFD: writePackage(t, shopPackage)}
 		y.patience = realPatience
 		y.output = func(_ *vnflcm.Operation, playbook string) io.Writer {
 			r := &recorder{t: t, name: playbook}
 			t.Cleanup(r.recap)
 			return r
 		}
+		change(y)
 	})
 	y.balancers()
 	t.Cleanup(func() {
@@ -101,18 +104,81 @@ func newRealYard(t testing.TB) (*yard, *ansibleServer) {
 	return y, y.ansibleServerWith(os.DirFS(tree), map[string]string{"inventory/sample/group_vars/k8s_cluster/zz_real.yml": variables})
 }
 
-// TestKubesprayReal has kubespray itself make a cluster behind the load balancer of the VNF. kubespray leaves its join tokens, which
-// end after a day.
+// realPace is how often the client of the CNF asks.
+const realPace = 100 * time.Millisecond
+
+// TestKubesprayReal takes a cluster that kubespray itself makes, behind the load balancer of the VNF, through its life. The process is
+// killed with SIGKILL in the middle of cluster.yml and of scale.yml; the next one continues, and no playbook is started again. A
+// client of a CNF asks all the time from the scaling out on. kubespray leaves its join tokens, which end after a day.
 func TestKubesprayReal(t *testing.T) {
-	y, server := newRealYard(t)
+	file, socket := filepath.Join(t.TempDir(), "vnfm.db"), filepath.Join(t.TempDir(), "cloud")
+	y, server := newRealYard(t, func(y *yard) {
+		store, err := sqlite.Open(t.Context(), file)
+		must(t, err)
+		t.Cleanup(func() { _ = store.Close() })
+		y.store, y.drivers = store, cnfDrivers(t)
+	})
+	serveCloud(t, socket, y.machines)
 	ctx := t.Context()
 	id, request := y.kubesprayed(server)
 	request.InstantiationLevelID = "instantiation_level_1"
-	y.must(y.Instantiate(ctx, id, request))
+	job := yardJob{Store: file, Socket: socket, Packages: y.others, Instance: id, Patience: realPatience}
+
+	instantiate := job
+	instantiate.Instantiate = revealed(t, request)
+	y.killedReal(server, instantiate, "cluster", "cluster.yml")
 	y.wantReadyNodes(id, 1, 1)
 	y.wantVIM(id)
+	cnf := y.exposedShop(id)
+
+	client := y.customer(id)
+	out := job
+	out.Scale = &vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}
+	y.killedReal(server, out, "scale", "scale.yml")
+	client.none("scale-out")
+	y.wantReadyNodes(id, 1, 2)
+	y.open(id)
+
+	dead := y.vnfcs(id, workerVDU)[0]
+	client = y.customer(id)
+	y.kill(dead)
+	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{dead.ID}}))
+	client.bounded("heal of a dead worker")
+	y.wantReadyNodes(id, 1, 2)
+	y.open(id)
+
+	client = y.customer(id)
+	y.must(y.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
+	client.none("scale-in")
+	y.wantReadyNodes(id, 1, 1)
+	y.closedDown(id, cnf)
 
 	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 2}))
 	y.gone(id)
 	server.clean(t)
+}
+
+// killedReal begins an operation in a process that is killed a minute after it has started a playbook. The playbook continues, and
+// the next process finishes the operation without starting the playbook again.
+func (y *yard) killedReal(server *ansibleServer, j yardJob, step, playbook string) {
+	y.t.Helper()
+	y.killed(j, step, time.Minute)
+	if !server.playing(y.t, playbook) {
+		y.t.Errorf("%s does not go on without its caller", playbook)
+	}
+	y.process = y.start(y.store)
+	taken, _, err := y.Resume(y.t.Context())
+	if err != nil || len(taken) != 1 {
+		y.t.Fatalf("taken up: %q, %v", taken, err)
+	}
+	y.must(taken[0], nil)
+	if n := server.count(y.t, playbook); n != 1 {
+		y.t.Errorf("%s was run %d times", playbook, n)
+	}
+}
+
+// customer begins to use the service of the CNF through the load balancer.
+func (y *yard) customer(id string) *traffic {
+	y.t.Helper()
+	return request(y.t, realPace, "pods anywhere", fmt.Sprintf("http://%s:%d/health", y.balancer(id), webPort), nil)
 }

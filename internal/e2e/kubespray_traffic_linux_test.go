@@ -98,7 +98,7 @@ spec:
   ports: [{port: 80, targetPort: 8080, nodePort: 30081}]
 `
 
-// traffic is a client that requests a page every 10 ms, each time over a new connection, until the test stops it.
+// traffic is a client that requests a page at a pace, each time over a new connection, until the test stops it.
 type traffic struct {
 	t      testing.TB
 	name   string
@@ -118,20 +118,20 @@ type failure struct {
 	err      error
 }
 
-// pace is how often, and trafficPatience how long a client waits for an answer.
+// pace is how often a client asks, and trafficPatience how long it waits for an answer.
 const (
 	pace            = 10 * time.Millisecond
 	trafficPatience = 5 * time.Second
 )
 
 // request begins to request a page.
-func request(t testing.TB, name, url string, tlsConfig *tls.Config) *traffic {
+func request(t testing.TB, every time.Duration, name, url string, tlsConfig *tls.Config) *traffic {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &traffic{t: t, name: name, stop: cancel, began: time.Now(), client: &http.Client{Timeout: trafficPatience,
 		Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: tlsConfig, DialContext: (&net.Dialer{}).DialContext}}}
 	w.ended.Go(func() {
-		tick := time.NewTicker(pace)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
 			select {
