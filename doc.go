@@ -16,7 +16,8 @@
 //     share: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres]; in a store that you write:
 //     [github.com/vnfkit/vnfkit/vnflcm/storetest] checks it. Check that a driver that you write survives the death of
 //     its process: [github.com/vnfkit/vnfkit/vnflcm/crashtest].
-//   - See what an operation did on which machine, and what it waited for: [github.com/vnfkit/vnfkit/vnflcm/timeline]. Traces and
+//   - See what an operation did on which machine, and what it waited for: [github.com/vnfkit/vnfkit/vnflcm/timeline]. Show it on a
+//     terminal while it happens: [github.com/vnfkit/vnfkit/vnflcm/progress]. Traces and
 //     metrics of operations in OpenTelemetry: [github.com/vnfkit/vnfkit/vnflcm/telemetry]; of commands over SSH:
 //     [github.com/vnfkit/vnfkit/sshexec/sshotel].
 //   - Make a Kubernetes cluster out of the machines of a VNF: [github.com/vnfkit/vnfkit/mgmt/kubeadm]. Whether its

@@ -28,7 +28,9 @@ func NewLines(to io.Writer) *Lines { return &Lines{to: to} }
 
 // Of returns a writer for the output of a host. Close it: that writes a last line that has no end. Lines of more than 64 KiB are
 // broken. A writer is safe for concurrent use, so it can be the Stdout and the Stderr of one command.
-func (l *Lines) Of(name string) io.WriteCloser { return &hostLines{lines: l, prefix: []byte(name + ": ")} }
+func (l *Lines) Of(name string) io.WriteCloser {
+	return &hostLines{lines: l, prefix: []byte(name + ": ")}
+}
 
 type hostLines struct {
 	lines  *Lines

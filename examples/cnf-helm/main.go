@@ -15,16 +15,17 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/examples/internal/cli"
-	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/progress"
 )
 
 type options struct {
 	kubeconfig string // of a real cluster
 	cnf        string // VNF package with requests/instantiate_chart.json
 	image      string // that the pods run
+	json       bool   // write events as JSON
 }
 
 const help = `Cnf-helm makes a CNF from the Helm chart of a VNF package, scales, heals and terminates it.
@@ -39,11 +40,12 @@ func main() {
 	program.Flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of a real cluster; default: one is made on the sandbox")
 	program.Flags.StringVar(&o.cnf, "package", samples.Package("cnf"), "VNF package of the CNF")
 	program.Flags.StringVar(&o.image, "image", "", "image that the pods run; default: that of the chart, which exists nowhere but in the simulation")
+	program.Flags.BoolVar(&o.json, "json", false, "write the events as JSON, an object per line, for other programs")
 	program.Main(func(ctx context.Context, _ []string) error { return run(ctx, o, os.Stdout) })
 }
 
 func run(ctx context.Context, o options, out io.Writer) error {
-	screen := progress.New(out)
+	screen := progress.New(out, progress.Options{Interrupted: ctx, JSON: o.json})
 	defer screen.Close()
 	v, err := compose(ctx, o, screen)
 	if err != nil {

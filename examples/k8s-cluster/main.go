@@ -25,9 +25,9 @@ import (
 	"strconv"
 
 	"github.com/vnfkit/vnfkit/examples/internal/cli"
-	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/progress"
 )
 
 type options struct {
@@ -35,6 +35,7 @@ type options struct {
 	command                             string
 	args                                []string
 	plan                                bool // show what would be done, and do nothing
+	json                                bool // write events as JSON
 }
 
 const help = `K8s-cluster manages a Kubernetes cluster as a VNF on OpenStack. Its state is in the folder -state: interrupt the program at any
@@ -70,6 +71,7 @@ func commandLine(o *options) *cli.Program {
 	program.Flags.StringVar(&o.request, "request", filepath.Join(samples.Package("k8s-cluster"), "requests", "instantiate.json"), "instantiate request, a JSON file")
 	program.Flags.StringVar(&o.state, "state", "k8s-cluster.state", "directory that keeps the state between runs")
 	program.Flags.BoolVar(&o.plan, "plan", false, "show what up, scale, heal or down would do, and do nothing")
+	program.Flags.BoolVar(&o.json, "json", false, "write the events as JSON, an object per line, for other programs")
 	return program
 }
 
@@ -78,7 +80,7 @@ func run(ctx context.Context, o options) error {
 	if o.plan && !slices.Contains([]string{"up", "scale", "heal", "down"}, o.command) {
 		return cli.Wrong("there is no plan for the command %q", o.command)
 	}
-	screen := progress.New(o.screen())
+	screen := progress.New(o.screen(), progress.Options{Interrupted: ctx, JSON: o.json})
 	defer screen.Close()
 	v, err := compose(ctx, o, screen)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/examples/internal/sealing"
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
@@ -17,6 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/progress"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 )
 

@@ -19,14 +19,15 @@ import (
 	"path/filepath"
 
 	"github.com/vnfkit/vnfkit/examples/internal/cli"
-	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/progress"
 )
 
 type options struct {
 	pkg     string
 	workers int
+	json    bool // write events as JSON
 }
 
 const help = `Kubespray takes a Kubernetes cluster that an Ansible server makes with kubespray through its life, on machines inside the process.
@@ -40,11 +41,12 @@ func main() {
 	program := cli.New("kubespray", help)
 	program.Flags.StringVar(&o.pkg, "package", samples.Package("k8s-cluster-kubespray"), "VNF package, a directory with requests/instantiate_sandbox.json")
 	program.Flags.IntVar(&o.workers, "workers", 2, "workers of the cluster")
+	program.Flags.BoolVar(&o.json, "json", false, "write the events as JSON, an object per line, for other programs")
 	program.Main(func(ctx context.Context, _ []string) error { return run(ctx, o, os.Stdout) })
 }
 
 func run(ctx context.Context, o options, out io.Writer) error {
-	screen := progress.New(out)
+	screen := progress.New(out, progress.Options{Interrupted: ctx, JSON: o.json})
 	defer screen.Close()
 	v, err := compose(ctx, o, screen)
 	if err != nil {

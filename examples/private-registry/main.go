@@ -19,16 +19,17 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/examples/internal/cli"
-	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/progress"
 )
 
 type options struct {
 	registry, cluster string // VNF packages
 	workers           int
+	json              bool // write events as JSON
 }
 
 const help = `Private-registry runs a private container registry and a cluster that pulls from it, on machines inside the process.
@@ -43,6 +44,7 @@ func main() {
 	program.Flags.StringVar(&o.registry, "registry", samples.Package("private-registry"), "VNF package of the registry, a directory with requests/instantiate_sandbox.json")
 	program.Flags.StringVar(&o.cluster, "cluster", samples.Package("k8s-cluster"), "VNF package of the cluster, the same")
 	program.Flags.IntVar(&o.workers, "workers", 2, "workers of the cluster")
+	program.Flags.BoolVar(&o.json, "json", false, "write the events as JSON, an object per line, for other programs")
 	program.Main(func(ctx context.Context, _ []string) error { return run(ctx, o, os.Stdout) })
 }
 
@@ -53,7 +55,7 @@ const (
 )
 
 func run(ctx context.Context, o options, out io.Writer) error {
-	screen := progress.New(out)
+	screen := progress.New(out, progress.Options{Interrupted: ctx, JSON: o.json})
 	defer screen.Close()
 	v, err := compose(ctx, o, screen)
 	if err != nil {

@@ -19,16 +19,16 @@ import (
 
 	"github.com/vnfkit/vnfkit/examples/internal/cli"
 	"github.com/vnfkit/vnfkit/examples/internal/crash"
-	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/progress"
 	"github.com/vnfkit/vnfkit/vnflcm/timeline"
 )
 
 type options struct {
 	pkg, request, state, pauseBefore string
 	masters, workers                 int
-	plan                             bool
+	plan, json                       bool
 	timeline                         string
 }
 
@@ -52,6 +52,7 @@ func main() {
 	program.Flags.BoolVar(&o.plan, "plan", false, "show what the next operation would do, and end")
 	program.Flags.StringVar(&o.timeline, "timeline", "", "write a picture of all operations to this file, as SVG")
 	program.Flags.StringVar(&o.pauseBefore, "pause-before", "", "wait before the step of this name, such as join or scale_end/join, so that you can kill the program there")
+	program.Flags.BoolVar(&o.json, "json", false, "write the events as JSON, an object per line, for other programs")
 	program.Main(func(ctx context.Context, _ []string) error {
 		switch {
 		case o.plan:
@@ -59,9 +60,16 @@ func main() {
 		case o.state != "":
 			return live(ctx, o)
 		}
-		return crash.Show(ctx, cmp.Or(o.pauseBefore, "scale_end/join"), []string{"-package", o.pkg, "-request", o.request,
-			"-masters", fmt.Sprint(o.masters), "-workers", fmt.Sprint(o.workers), "-timeline", o.timeline})
+		screen := o.screen(ctx)
+		defer screen.Close()
+		return crash.Show(ctx, screen.Title, cmp.Or(o.pauseBefore, "scale_end/join"), []string{"-package", o.pkg, "-request", o.request,
+			"-masters", fmt.Sprint(o.masters), "-workers", fmt.Sprint(o.workers), "-timeline", o.timeline, "-json=" + fmt.Sprint(o.json)})
 	})
+}
+
+// screen shows what happens.
+func (o options) screen(ctx context.Context) *progress.Screen {
+	return progress.New(os.Stdout, progress.Options{Interrupted: ctx, JSON: o.json})
 }
 
 // life is what happens to the VNF, in order.
@@ -113,7 +121,7 @@ func showPlan(ctx context.Context, o options) error {
 		defer os.RemoveAll(dir) //nolint:errcheck // what is left is in the temporary directory
 		o.state = dir
 	}
-	screen := progress.New(os.Stdout)
+	screen := o.screen(ctx)
 	defer screen.Close()
 	v, err := compose(ctx, o, screen)
 	if err != nil {
@@ -138,7 +146,7 @@ func showPlan(ctx context.Context, o options) error {
 
 // live runs the life, or what is left of it.
 func live(ctx context.Context, o options) error {
-	screen := progress.New(os.Stdout)
+	screen := o.screen(ctx)
 	defer screen.Close()
 	v, err := compose(ctx, o, screen)
 	if err != nil {
@@ -168,6 +176,11 @@ func live(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
+		plan, err := v.Preview(ctx, id, request)
+		if err != nil {
+			return err
+		}
+		screen.Expect(len(plan.Tasks))
 		operation, err := v.begin(ctx, id, request)
 		if err != nil {
 			return err

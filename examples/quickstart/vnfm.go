@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/examples/internal/crash"
-	"github.com/vnfkit/vnfkit/examples/internal/progress"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/examples/internal/sealing"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
@@ -17,6 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/progress"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 )
 
@@ -50,7 +50,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 		Packages:  vnflcm.DirPackages(o.pkg),
 		Infra:     map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:      map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
-		Intercept: crash.PauseBefore(o.pauseBefore, o.state),
+		Intercept: crash.PauseBefore(screen.Title, o.pauseBefore, o.state),
 		Observe:   screen.Observe,
 	})
 	if err != nil {

@@ -5,7 +5,6 @@ package crash
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,14 +16,17 @@ import (
 // paused is the file in the state directory that says that the program has paused.
 const paused = "paused"
 
+// Say tells the user something, as fmt.Printf formats it.
+type Say func(format string, args ...any)
+
 // PauseBefore stops before the step of that name ("join", or "scale_end/join") for as long as the program
 // runs. An empty name stops nowhere.
-func PauseBefore(name, state string) vnflcm.Interceptor {
+func PauseBefore(say Say, name, state string) vnflcm.Interceptor {
 	return func(ctx context.Context, step vnflcm.StepInfo, next func(context.Context) error) error {
 		if name == "" || name != step.Name && name != step.Phase+"/"+step.Name {
 			return next(ctx)
 		}
-		fmt.Printf("\n== paused before %s/%s: kill or interrupt this program, process %d, and run it again without -pause-before\n",
+		say("paused before %s/%s: kill or interrupt this program, process %d, and run it again without -pause-before",
 			step.Phase, step.Name, os.Getpid())
 		// Show kills the program as soon as the file exists: the line above is printed by then.
 		if err := os.WriteFile(filepath.Join(state, paused), nil, 0o600); err != nil {
@@ -37,7 +39,7 @@ func PauseBefore(name, state string) vnflcm.Interceptor {
 
 // Show runs this program twice as a child, with -state, -pause-before and the given arguments, on a temporary
 // state directory: the first is killed where it pauses, without a chance to clean up; the second resumes.
-func Show(ctx context.Context, pause string, args []string) error {
+func Show(ctx context.Context, say Say, pause string, args []string) error {
 	state, err := os.MkdirTemp("", "vnfkit-")
 	if err != nil {
 		return err
@@ -50,7 +52,7 @@ func Show(ctx context.Context, pause string, args []string) error {
 	if err := killOncePaused(first, filepath.Join(state, paused)); err != nil {
 		return err
 	}
-	fmt.Printf("\n== process %d was killed with SIGKILL before %s; starting again\n", first.Process.Pid, pause)
+	say("process %d was killed with SIGKILL before %s; starting again", first.Process.Pid, pause)
 	second, err := start(ctx, append([]string{"-state", state}, args...))
 	if err != nil {
 		return err
