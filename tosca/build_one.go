@@ -1,7 +1,10 @@
 package tosca
 
 import (
+	"github.com/vnfkit/vnfkit/tosca/csar"
+	"github.com/vnfkit/vnfkit/tosca/internal/documents"
 	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
@@ -10,7 +13,7 @@ import (
 // describe.
 func (b *builder) describesOneVNF() bool {
 	for _, t := range b.all {
-		if pos, found := t.networkService(); found {
+		if pos, found := t.describes(typeNS); found {
 			b.report.Errorf(pos, problem.NotVNFD, "this is the descriptor of a network service")
 			return false
 		}
@@ -32,13 +35,24 @@ func (b *builder) describesOneVNF() bool {
 	return true
 }
 
-// networkService returns where the topology has a network service.
-func (t *topology) networkService() (problem.Position, bool) {
-	if found := t.of(typeNS); len(found) > 0 {
+// describes returns where the topology has a node of a type, or stands for one.
+func (t *topology) describes(base string) (problem.Position, bool) {
+	if found := t.of(base); len(found) > 0 {
 		return found[0].pos, true
 	}
 	kind := t.node.Path("substitution_mappings", "node_type")
-	return kind.At(), t.types.Is(grammar.NodeTypes, kind.Str(), typeNS)
+	return kind.At(), t.types.Is(grammar.NodeTypes, kind.Str(), base)
+}
+
+// wantDescriptor reports a problem unless one of the files describes what is wanted.
+func wantDescriptor(d Descriptor, docs *documents.Set, types grammar.Types, a *csar.Archive, r *report.Report) {
+	b := builder{docs: docs, types: types, pkg: a, report: &report.Report{}, budget: maxEvaluations}
+	for _, doc := range docs.All {
+		if _, found := b.topology(doc).describes(descriptorTypes[d]); found {
+			return
+		}
+	}
+	r.Errorf(problem.Position{File: docs.Entry().File}, problem.OtherDescriptor, "no node template has a type derived from %s", descriptorTypes[d])
 }
 
 // sameVNF reports whether two topologies are flavours of one VNF: both have the

@@ -15,6 +15,7 @@ type settings struct {
 	strict        bool
 	allowed       []Quirk
 	anyDescriptor bool
+	descriptor    Descriptor // "": a VNFD, or anything with anyDescriptor
 }
 
 // WithLimits replaces the default limits; fields left zero keep their default.
@@ -43,6 +44,24 @@ func Allow(quirks ...Quirk) Option {
 // AnyDescriptor also opens packages whose descriptor is not a VNFD but that of a network service or of a PNF. Such a
 // descriptor is validated too. Package.VNFD is nil.
 func AnyDescriptor() Option { return func(s *settings) { s.anyDescriptor = true } }
+
+// Descriptor is what a package describes.
+type Descriptor string
+
+// The descriptors of SOL001 beside the VNFD.
+const (
+	NSD  Descriptor = "nsd"  // of a network service
+	PNFD Descriptor = "pnfd" // of a physical network function
+)
+
+// descriptorTypes are the types whose nodes make a descriptor one of its kind.
+var descriptorTypes = map[Descriptor]string{NSD: typeNS, PNFD: typePNF}
+
+// Describing opens packages with this descriptor instead of a VNFD. Another one is a fault with the code problem.OtherDescriptor.
+// Package.VNFD is nil.
+func Describing(d Descriptor) Option {
+	return func(s *settings) { s.descriptor, s.anyDescriptor = d, true }
+}
 
 // quirks are the deviations that are only warnings.
 func (s settings) quirks() []Quirk {

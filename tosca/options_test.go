@@ -3,6 +3,8 @@ package tosca_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -117,5 +119,34 @@ topology_template:
 	files["v.yaml"] = file(service + "        naem: n\n")
 	if _, err := tosca.OpenFS(context.Background(), files, tosca.AnyDescriptor()); !errors.Is(err, problem.Problem{Code: problem.UnknownProperty}) {
 		t.Errorf("a faulty NSD: %v", err)
+	}
+}
+
+// TestDescribing: a package of another kind is refused.
+func TestDescribing(t *testing.T) {
+	const (
+		head    = "tosca_definitions_version: tosca_simple_yaml_1_2\nimports: [etsi_nfv_sol001_%s_types.yaml]\ntopology_template:\n  node_templates:\n"
+		service = "    NS: {type: tosca.nodes.nfv.NS, properties: {descriptor_id: i, designer: d, version: '1', name: n, invariant_id: v, flavour_id: f}}\n"
+		pnf     = "    PNF: {type: tosca.nodes.nfv.PNF, properties: {descriptor_id: 11111111-1111-4111-8111-111111111111, function_description: f, provider: p, version: '1',\n" +
+			"      descriptor_invariant_id: 11111111-1111-4111-8111-111111111112, name: n}}\n"
+	)
+	for name, c := range map[string]struct {
+		text string
+		d    tosca.Descriptor
+		want problem.Code // "": accepted
+	}{
+		"NSD":              {fmt.Sprintf(head, "nsd") + service, tosca.NSD, ""},
+		"NSD, not a PNFD":  {fmt.Sprintf(head, "nsd") + service, tosca.PNFD, problem.OtherDescriptor},
+		"PNFD":             {fmt.Sprintf(head, "pnfd") + pnf, tosca.PNFD, ""},
+		"PNFD, not an NSD": {fmt.Sprintf(head, "pnfd") + pnf, tosca.NSD, problem.OtherDescriptor},
+		"faulty NSD":       {fmt.Sprintf(head, "nsd") + strings.Replace(service, "name: n", "naem: n", 1), tosca.NSD, problem.UnknownProperty},
+	} {
+		p, err := tosca.OpenFS(t.Context(), fstest.MapFS{"v.yaml": file(c.text)}, tosca.Describing(c.d))
+		if (err == nil) != (c.want == "") || err != nil && !errors.Is(err, problem.Problem{Code: c.want}) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if err == nil && p.VNFD() != nil {
+			t.Errorf("%s: it has the VNFD %+v", name, p.VNFD())
+		}
 	}
 }

@@ -69,6 +69,11 @@ func (p *Package) parse(ctx context.Context, s settings) error {
 	}
 	types := grammar.NewTypes(docs, r)
 	grammar.Validate(docs, types, s.quirks(), r)
+	if s.descriptor != "" {
+		wantDescriptor(s.descriptor, docs, types, p.Archive, r)
+		p.warnings = r.Warnings()
+		return r.Err()
+	}
 	model := &report.Report{}
 	p.vnfd = buildVNFD(docs, types, p.Archive, model)
 	if p.vnfd != nil || !s.anyDescriptor {
@@ -87,7 +92,7 @@ func (p *Package) Close() error {
 }
 
 // VNFD returns the parsed descriptor. It is shared: do not change it. It is nil for descriptors that are accepted only
-// because of AnyDescriptor.
+// because of AnyDescriptor or Describing.
 func (p *Package) VNFD() *VNFD { return p.vnfd }
 
 // Warnings returns the faults that did not prevent opening the package, sorted by position: faults of the archive

@@ -4,6 +4,7 @@ package tosca
 // because they are derived from these.
 const (
 	typeNS              = "tosca.nodes.nfv.NS"
+	typePNF             = "tosca.nodes.nfv.PNF"
 	typeVNF             = "tosca.nodes.nfv.VNF"
 	typeVDU             = "tosca.nodes.nfv.Vdu.Compute"
 	typeContainerVDU    = "tosca.nodes.nfv.Vdu.OsContainerDeployableUnit"

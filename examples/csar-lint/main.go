@@ -1,6 +1,6 @@
 // Csar-lint checks VNF packages: their form, digests, signatures and descriptors.
 //
-//	csar-lint [-format text|json|sarif] [-strict] [-roots PEM] [-require-signature] PATH...
+//	csar-lint [-format text|json|sarif] [-strict] [-roots PEM] [-require-signature] [-as vnfd|nsd|pnfd] PATH...
 //
 // PATH is a CSAR or a directory with the layout of one. The exit code is 0 when no package has errors, 1 when one has,
 // and 2 when one could not be read or the command line is wrong. Warnings alone leave it at 0, unless -strict is given:
@@ -62,13 +62,14 @@ func main() {
 	os.Exit(code)
 }
 
-var errUsage = errors.New("usage: csar-lint [-format text|json|sarif] [-strict] [-roots PEM] [-require-signature] PATH [PATH ...]")
+var errUsage = errors.New("usage: csar-lint [-format text|json|sarif] [-strict] [-roots PEM] [-require-signature] [-as vnfd|nsd|pnfd] PATH [PATH ...]")
 
 // help says how the program is called. The flags follow.
 const help = `Csar-lint checks VNF packages: their form, digests, signatures and descriptors.
 
 	csar-lint vnf.csar                             for people
 	csar-lint -format sarif vnf.csar               for code scanners
+	csar-lint -as nsd ns.csar                      to refuse a package that describes something else
 	csar-lint -strict -roots vendor.pem *.csar     as a VNF manager that trusts one vendor
 
 Exit codes: 0 no package has errors, 1 a package has errors, 2 a package could not be read or the command line is wrong.
@@ -83,6 +84,7 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	strict := flags.Bool("strict", false, "let no deviation from the specifications pass")
 	roots := flags.String("roots", "", "file with the certificates (PEM) of trusted signers; implies -require-signature")
 	signed := flags.Bool("require-signature", false, "refuse a package that no trusted signer has signed as a whole")
+	as := flags.String("as", "", "vnfd, nsd or pnfd: what the package must describe (default: any of them)")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return exitClean, writeHelp(out, flags)
@@ -93,10 +95,15 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if !known || flags.NArg() == 0 {
 		return exitUnreadable, errUsage
 	}
+	described, known := descriptors[*as]
+	if !known {
+		return exitUnreadable, fmt.Errorf("-as %q: must be vnfd, nsd or pnfd\n%w", *as, errUsage)
+	}
 	opts, err := options(*strict, *signed, *roots)
 	if err != nil {
 		return exitUnreadable, err
 	}
+	opts = append(opts, described...)
 	tolerated := problem.Warning
 	if *strict {
 		tolerated = ""
@@ -120,10 +127,13 @@ func writeHelp(out io.Writer, flags *flag.FlagSet) error {
 	return err
 }
 
-// options are the options of the parser: any descriptor, of a VNF, a PNF or a network service. Roots imply that a
+// descriptors are the options of the parser for the values of -as.
+var descriptors = map[string][]tosca.Option{"": {tosca.AnyDescriptor()}, "vnfd": nil, "nsd": {tosca.Describing(tosca.NSD)}, "pnfd": {tosca.Describing(tosca.PNFD)}}
+
+// options are the other options of the parser. Roots imply that a
 // signature is required: a person who changes a package could also remove its signature.
 func options(strict, signed bool, roots string) ([]tosca.Option, error) {
-	opts := []tosca.Option{tosca.AnyDescriptor()}
+	var opts []tosca.Option
 	if strict {
 		opts = append(opts, tosca.Strict())
 	}

@@ -155,6 +155,8 @@ const (
 	// NotVNFD: no node has a type derived from tosca.nodes.nfv.VNF, or there are several VNFs or a network service: the
 	// package may describe a network service or a PNF.
 	NotVNFD Code = "vnfd.not-a-vnfd"
+	// OtherDescriptor: the package should describe a network service or a PNF (tosca.Describing), and no node has its type.
+	OtherDescriptor Code = "tosca.other-descriptor"
 	// MissingProperty: a property that SOL001 requires is not there.
 	MissingProperty Code = "vnfd.missing-property"
 	// FlavourID: flavours have no or the same flavour_id.

@@ -63,6 +63,7 @@ var descriptions = map[Code]string{
 	Occurrences:        "Something is there more often than its type allows.",
 	Function:           "A function has the wrong arguments.",
 	NotVNFD:            "No node has a type derived from tosca.nodes.nfv.VNF, or there are several VNFs or a network service: the package may describe a network service or a PNF.",
+	OtherDescriptor:    "The package should describe a network service or a PNF (tosca.Describing), and no node has its type.",
 	MissingProperty:    "A property that SOL001 requires is not there.",
 	FlavourID:          "Flavours have no or the same flavour_id.",
 	UnknownNode:        "A node template, or group, that is named does not exist. A warning in the substitution mappings.",
