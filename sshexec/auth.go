@@ -155,12 +155,26 @@ func KeyboardInteractive(answer func(ctx context.Context, c Challenge) ([]string
 // sudo asks for no password. It prints as *** in every format.
 type Sudo struct {
 	secret *string // a pointer to a string: fmt does not follow it when nested
+	listed bool
 }
 
 // SudoPassword is for hosts where sudo asks for the user's password. The
 // password is written to the standard input of sudo, and only once sudo has
 // asked for it. It is never part of a command line.
-func SudoPassword(password string) Sudo { return Sudo{&password} }
+func SudoPassword(password string) Sudo { return Sudo{secret: &password} }
+
+// SudoListed is for hosts whose sudoers file lists the commands that the user may run, without a password:
+//
+//	deploy ALL=(root) NOPASSWD: /usr/bin/systemctl restart nginx, /usr/bin/kill
+//
+// sudo runs the command itself then, and the log of sudo has it as it is in Argv. Otherwise sudo runs /bin/sh, which reports its
+// process group and runs the command, and the file has to allow /bin/sh, that is everything.
+//
+// This is so for commands with Argv, and without Env and Dir. Commands with Shell, Env or Dir, and all transfers of files as
+// root, still need /bin/sh, as do [Host.Start] and the other calls that run scripts. A command that sudo refuses is an
+// [ErrSudo], which is recognised by what sudo says in English. A command whose context ends is ended with kill, which the file has
+// to list; without it the command continues.
+func SudoListed() Sudo { return Sudo{listed: true} }
 
 const masked = "***"
 

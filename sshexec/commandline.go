@@ -34,6 +34,7 @@ type invocation struct {
 	line   string // text for the login shell
 	env    string // sent before standard input
 	sudo   bool
+	listed bool   // sudo runs the command itself
 	prompt string // what sudo asks with; "" when it must not ask
 	marker string // what frame says when it has begun
 	shown  string // the command for people, masked
@@ -55,6 +56,7 @@ func (h *Host) invocation(c Command) (invocation, error) {
 		user = "root"
 	}
 	inv.sudo = user != "" && user != h.target.User
+	inv.listed = inv.sudo && h.target.Sudo.listed && c.Shell == "" && len(c.Env) == 0 && c.Dir == ""
 	if inv.sudo && h.target.Sudo.secret != nil {
 		inv.prompt = "sshexec-" + rand.Text() + ":"
 	}
@@ -63,22 +65,30 @@ func (h *Host) invocation(c Command) (invocation, error) {
 }
 
 func (inv invocation) framed(c Command, user string) string {
-	var words []string
-	if inv.sudo {
-		words = []string{"sudo", "-H", "-n"} // -H: some distributions keep the home of the login user
-		if inv.prompt != "" {
-			words = []string{"sudo", "-H", "-S", "-p", inv.prompt}
-		}
-		if !c.Root {
-			words = append(words, "-u", user)
-		}
-		words = append(words, "--")
-	}
-	words = append(words, "/bin/sh", "-c", frame, "sh", inv.marker, strconv.Itoa(len(c.Env)), c.Dir)
+	framing := []string{"/bin/sh", "-c", frame, "sh", inv.marker, strconv.Itoa(len(c.Env)), c.Dir}
+	command := c.Argv
 	if c.Shell != "" {
-		words = append(words, "/bin/sh", "-c", string(c.Shell))
+		command = []string{"/bin/sh", "-c", string(c.Shell)}
 	}
-	return shellescape.QuoteCommand(append(words, c.Argv...))
+	if inv.listed {
+		return shellescape.QuoteCommand(slices.Concat(framing, inv.asUser(c, user), command))
+	}
+	return shellescape.QuoteCommand(slices.Concat(inv.asUser(c, user), framing, command))
+}
+
+// asUser returns the words before a command that sudo runs, none without sudo.
+func (inv invocation) asUser(c Command, user string) []string {
+	if !inv.sudo {
+		return nil
+	}
+	words := []string{"sudo", "-H", "-n"} // -H: some distributions keep the home of the login user
+	if inv.prompt != "" {
+		words = []string{"sudo", "-H", "-S", "-p", inv.prompt}
+	}
+	if !c.Root {
+		words = append(words, "-u", user)
+	}
+	return append(words, "--")
 }
 
 func (c Command) validate() error {

@@ -42,7 +42,9 @@
 //
 // Command.Root and Command.User use sudo. Environment variables and the sudo password are sent on standard input, so
 // neither is on a command line of the host. The password is written only after sudo has asked for it with a random prompt
-// that no command can know.
+// that no command can know. sudo runs /bin/sh, which reports its process group and then runs the command, so the sudoers file
+// has to allow everything. Where the file lists commands, Target.Sudo is [SudoListed]: sudo runs a plain command itself, and its
+// log is readable.
 //
 // When ctx or Command.Timeout ends, the package sends TERM and, after Command.Grace, KILL to the command and its process
 // group, for any user of the command. It does so in a second session, so a command of root without a terminal ends as

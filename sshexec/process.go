@@ -20,6 +20,7 @@ type process struct {
 	input   io.WriteCloser
 	gate    *gate
 	stderr  *tail
+	sudo    *sudoSays     // of a command that sudo runs itself; else nil
 	outlets []*outlet     // of standard output, of standard error with the gate, and of the caller's Stderr
 	done    chan error    // receives the end of the command
 	fed     chan struct{} // closed when nothing is written to input any more
@@ -40,7 +41,12 @@ func (r *process) connect(c Command, cancel context.CancelCauseFunc) (err error)
 		return err
 	}
 	stderr := &outlet{w: c.Stderr, failed: cancel}
-	r.gate = newGate(r.inv, io.MultiWriter(r.stderr, stderr), r.answer)
+	var stream io.Writer = io.MultiWriter(r.stderr, stderr)
+	if r.inv.listed {
+		r.sudo = &sudoSays{user: r.host.target.User, to: stream}
+		stream = r.sudo
+	}
+	r.gate = newGate(r.inv, stream, r.answer)
 	r.outlets = []*outlet{{w: c.Stdout, failed: cancel}, {w: r.gate, failed: cancel}, stderr}
 	return nil
 }
@@ -125,22 +131,25 @@ func (r *process) detach() {
 }
 
 func (r *process) outcome(err error) error {
+	code, signal, ended := exitStatus(err)
+	said, refused := r.sudo.end(code)
 	for _, o := range r.outlets {
 		o.close() // from here on the caller may read its writers
 	}
-	code, signal, ended := exitStatus(err)
 	begun := r.gate.hasBegun()
 	switch {
 	case !ended:
 		return r.host.fail(fmt.Errorf("%s: %w: %w", r.inv.shown, ErrDisconnected, err))
 	case !begun && r.inv.sudo && signal == "":
 		return r.host.fail(fmt.Errorf("%s: %w: %s", r.inv.shown, ErrSudo, lastLine(r.inv.masker.mask(string(r.gate.held)))))
+	case refused:
+		return r.host.fail(fmt.Errorf("%s: %w: %s", r.inv.shown, ErrSudo, r.inv.masker.mask(said)))
 	case !begun && err == nil:
 		return r.host.fail(fmt.Errorf("%s: %w", r.inv.shown, errNoShell))
 	case err == nil:
 		return nil
 	}
-	said := r.stderr.text()
+	said = r.stderr.text()
 	if !begun { // from the login shell: it could not run /bin/sh
 		said = r.inv.masker.mask(string(r.gate.held))
 	}

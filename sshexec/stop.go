@@ -140,8 +140,28 @@ func (r *process) await(limit time.Duration) bool {
 // open a session, and to run.
 const killMargin = 5 * time.Second
 
+// killListed ends the process group with the kill program, which a sudoers file can list.
+func (r *process) killListed(ctx context.Context, c Command, grace time.Duration, begins io.Writer) error {
+	send := func(signal string) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killMargin)
+		defer cancel()
+		return r.host.exec(ctx, Command{Argv: []string{"kill", signal, "--", r.gate.group}, Root: c.Root, User: c.User, does: "end " + r.inv.shown}, false)
+	}
+	if err := send("-TERM"); err != nil {
+		return err
+	}
+	_, _ = begins.Write(nil) // the host answers
+	if !r.await(grace) {
+		return send("-KILL")
+	}
+	return nil
+}
+
 // kill runs killScript and writes its output to begins.
 func (r *process) kill(ctx context.Context, c Command, grace time.Duration, begins io.Writer) error {
+	if r.inv.listed {
+		return r.killListed(ctx, c, grace, begins)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+killMargin)
 	defer cancel()
 	return r.host.exec(ctx, Command{

@@ -1,0 +1,46 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+// TestSudoersListCommands: with a sudoers file that lists programs, sudo runs these and no others, its log has them as they are called,
+// and a command is ended by the kill program that the file lists.
+func TestSudoersListCommands(t *testing.T) {
+	machine := newHost(t, vmhost.Spec{})
+	rule := user + " ALL=(root) NOPASSWD: /usr/bin/printenv, /usr/bin/sleep 300, /usr/bin/kill\n"
+	root(t, machine, "sh", "-c", `printf %s "$1" >/etc/sudoers.d/login && visudo -c -q`, "sh", rule)
+	to := targetOf(t, machine)
+	to.Sudo = sshexec.SudoListed()
+	host := newPool(t, sshexec.Options{}).Host(to)
+	must(t, host.Wait(within(t, 10*time.Second)))
+
+	out, err := host.Output(within(t, 10*time.Second), sshexec.Command{Argv: []string{"printenv", "SUDO_COMMAND"}, Root: true})
+	if err != nil || string(out) != "/usr/bin/printenv SUDO_COMMAND\n" {
+		t.Errorf("sudo was called for %q: %v", out, err)
+	}
+	for _, c := range []sshexec.Command{{Argv: []string{"cat", "/etc/shadow"}, Root: true}, {Argv: []string{"sleep", "301"}, Root: true}, {Shell: "id", Root: true}} {
+		if err := host.Exec(within(t, 10*time.Second), c); !errors.Is(err, sshexec.ErrSudo) {
+			t.Errorf("%s: %v", c, err)
+		}
+	}
+	var exit *sshexec.ExitError
+	if err := host.Exec(within(t, 10*time.Second), sshexec.Command{Argv: []string{"printenv", "NOT_SET"}, Root: true}); !errors.As(err, &exit) || exit.Code != 1 {
+		t.Errorf("a command that fails: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := host.Exec(ctx, sshexec.Command{Argv: []string{"sleep", "300"}, Root: true}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a command whose context ends: %v", err)
+	}
+	if left := root(t, machine, "sh", "-c", "ps axo args"); strings.Contains(left, "sleep 300") {
+		t.Errorf("it still runs:\n%s", left)
+	}
+}
