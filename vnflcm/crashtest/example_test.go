@@ -2,9 +2,14 @@ package crashtest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
+	"slices"
+	"sync"
+	"testing/fstest"
 
+	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
@@ -40,4 +45,101 @@ func Example() {
 	// before the journal 2
 	// after the journal 1
 	// journal lost 2
+}
+
+const vnfdID = "b1bb0ce7-ebca-4fa7-95ed-4840d70a1177"
+
+var files = fstest.MapFS{"web.yaml": {Data: []byte(`tosca_definitions_version: tosca_simple_yaml_1_2
+metadata: {template_name: web, template_author: toys, template_version: '1.0'}
+node_types:
+  toy.VNF: {derived_from: tosca.nodes.nfv.VNF}
+topology_template:
+  substitution_mappings: {node_type: toy.VNF, properties: {flavour_id: small}}
+  node_templates:
+    VNF:
+      type: toy.VNF
+      properties:
+        {descriptor_id: ` + vnfdID + `, descriptor_version: '1.0', provider: Toys, product_name: Web, software_version: '1.0',
+         vnfm_info: ['0:vnfkit'], flavour_id: small, flavour_description: a toy}
+    web:
+      type: tosca.nodes.nfv.Vdu.Compute
+      properties: {name: web, description: web, vdu_profile: {min_number_of_instances: 1, max_number_of_instances: 1}}
+`)}}
+
+// cloud is a driver that makes a server, and then gives it a name.
+type cloud struct {
+	careless bool // makes it without a look at whether it is there
+
+	mu      sync.Mutex
+	store   vnflcm.Store
+	servers []string
+	created func() // called in the middle of create-server
+}
+
+var errWrongOperation = errors.New("the toy can only be instantiated")
+
+func (c *cloud) Plan(context.Context, *vnflcm.Operation) (vnflcm.Change, error) {
+	return vnflcm.Change{}, nil
+}
+func (c *cloud) Scale(context.Context, *vnflcm.Operation) error     { return errWrongOperation }
+func (c *cloud) Heal(context.Context, *vnflcm.Operation) error      { return errWrongOperation }
+func (c *cloud) Terminate(context.Context, *vnflcm.Operation) error { return errWrongOperation }
+
+func (c *cloud) Resources(context.Context, *vnflcm.Operation) (vnflcm.Resources, error) {
+	return vnflcm.Resources{}, nil
+}
+
+func (c *cloud) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	create := vnflcm.Step[string]{Name: "create-server", On: "web-0", Do: c.create}
+	if !c.careless {
+		create.Probe = c.find
+	}
+	if _, err := vnflcm.Run(ctx, op, create); err != nil {
+		return err
+	}
+	return vnflcm.Do(ctx, op, "name-server", "web-0", func(context.Context) error { return nil })
+}
+
+func (c *cloud) create(context.Context) (string, error) {
+	c.mu.Lock()
+	c.servers = append(c.servers, "web-0")
+	created := c.created
+	c.mu.Unlock()
+	if created != nil {
+		created()
+	}
+	return "web-0", nil
+}
+
+func (c *cloud) find(context.Context) (string, bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return "web-0", slices.Contains(c.servers, "web-0"), nil
+}
+
+// start begins a process.
+func (c *cloud) start(change ...func(*vnflcm.Config)) *vnflcm.Manager {
+	config := vnflcm.Config{Store: c.store, Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": c},
+		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil })}
+	for _, f := range change {
+		f(&config)
+	}
+	m, err := vnflcm.New(context.Background(), config)
+	if err == nil {
+		err = m.VIMs().Put(context.Background(), vnflcm.VimConnectionInfo{VimID: "toy", VimType: "toy"})
+	}
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// instantiate begins that.
+func instantiate(m *vnflcm.Manager) (string, error) {
+	ctx := context.Background()
+	inst, err := m.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: vnfdID})
+	if err != nil {
+		return "", err
+	}
+	return m.Instantiate(ctx, inst.ID, vnflcm.InstantiateVnfRequest{FlavourID: "small", VimConnectionInfo: vnflcm.VimConnections{{VimID: "toy"}}})
 }

@@ -9,9 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
@@ -28,51 +26,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var files = fstest.MapFS{"web.yaml": {Data: []byte(`tosca_definitions_version: tosca_simple_yaml_1_2
-metadata: {template_name: web, template_author: toys, template_version: '1.0'}
-node_types:
-  toy.VNF: {derived_from: tosca.nodes.nfv.VNF}
-topology_template:
-  substitution_mappings: {node_type: toy.VNF, properties: {flavour_id: small}}
-  node_templates:
-    VNF:
-      type: toy.VNF
-      properties: {descriptor_id: web, descriptor_version: '1.0', provider: Toys, product_name: Web, software_version: '1.0',
-        vnfm_info: ['0:vnfkit'], flavour_id: small, flavour_description: a toy}
-`)}}
-
-// cloud makes a server in two steps. The second can fail.
-type cloud struct{ broken atomic.Bool }
-
-func (c *cloud) Plan(context.Context, *vnflcm.Operation) (vnflcm.Change, error) {
-	return vnflcm.Change{}, nil
-}
-func (c *cloud) Scale(context.Context, *vnflcm.Operation) error     { return nil }
-func (c *cloud) Heal(context.Context, *vnflcm.Operation) error      { return nil }
-func (c *cloud) Terminate(context.Context, *vnflcm.Operation) error { return nil }
-func (c *cloud) Resources(context.Context, *vnflcm.Operation) (vnflcm.Resources, error) {
-	return vnflcm.Resources{}, nil
-}
-
-// errQuota quotes what the cloud has said, which has no place in a trace.
-var errQuota = errors.New("no quota, password hunter2")
-
-func (c *cloud) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
-	for _, name := range []string{"create-server", "start-server"} {
-		err := vnflcm.Do(ctx, op, name, "", func(ctx context.Context) error {
-			op.Log.InfoContext(ctx, "at work", "step", name)
-			if name == "start-server" && c.broken.Load() {
-				return errors.Join(errQuota, vnflcm.ErrStore)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // vnfm is a Manager whose spans, metrics and log a test reads.
 type vnfm struct {
