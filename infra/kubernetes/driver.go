@@ -37,7 +37,7 @@ const (
 
 // Config of a Driver. The zero Config serves manifests; charts need SSH or Helm.
 type Config struct {
-	// SSH reaches the machines of clusters that have Helm, and the jump hosts of VIMs. It stays the caller's.
+	// SSH reaches the machines of clusters that have Helm, and the jump hosts of VIMs. The caller closes it.
 	SSH *sshexec.Pool
 	// Dial makes the connections to the APIs of VIMs without a jump host, such as sandbox.World.Dial. Default: directly, or
 	// by the proxies of the environment.

@@ -20,8 +20,8 @@ type Config struct {
 // Timeouts bound the parts of an operation that wait for a machine.
 type Timeouts struct {
 	Boot    time.Duration // until a new machine accepts a login and cloud-init has finished; default 15 min
-	Login   time.Duration // of that, while it refuses the password: users are set up last; default 1 min
-	Install time.Duration // of Docker, and of the image; default 45 min
+	Login   time.Duration // how long a new machine may refuse the login, since its users are set up last; default 1 min
+	Install time.Duration // the installation of Docker, and the download of the image; default 45 min
 	Ready   time.Duration // until the registry answers; default 2 min
 }
 
