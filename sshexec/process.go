@@ -41,7 +41,7 @@ func (r *process) connect(c Command, cancel context.CancelCauseFunc) (err error)
 		return err
 	}
 	stderr := &outlet{w: c.Stderr, failed: cancel}
-	var stream io.Writer = io.MultiWriter(r.stderr, stderr)
+	stream := io.MultiWriter(r.stderr, stderr)
 	if r.inv.listed {
 		r.sudo = &sudoSays{user: r.host.target.User, to: stream}
 		stream = r.sudo

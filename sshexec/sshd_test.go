@@ -86,6 +86,15 @@ func startSSHD(t testing.TB, lines ...string) *sshd {
 	return s
 }
 
+// onServerCPU returns a command of the server, which ends with its connection. SSHEXEC_BENCH_SERVER_CPU is the CPU that it runs on, for
+// benchmarks whose clients run on another one (taskset): then the server takes no time from them.
+func onServerCPU(program string, args ...string) *exec.Cmd {
+	if cpu := os.Getenv("SSHEXEC_BENCH_SERVER_CPU"); cpu != "" {
+		program, args = "taskset", append([]string{"-c", cpu, program}, args...)
+	}
+	return exec.Command(program, args...) //nolint:noctx,gosec // ends with its connection; the CPU is that the person who runs the benchmark names
+}
+
 // inetd starts an sshd per connection, as inetd does, so that the test needs no reserved port.
 func inetd(t testing.TB, program, config string) (addr string) {
 	t.Helper()
@@ -108,7 +117,7 @@ func inetd(t testing.TB, program, config string) (addr string) {
 				t.Error(err)
 				return
 			}
-			cmd := exec.Command(program, "-i", "-e", "-f", config) //nolint:noctx // ends with its connection
+			cmd := onServerCPU(program, "-i", "-e", "-f", config)
 			cmd.Stdin, cmd.Stdout = file, file
 			if err := cmd.Start(); err != nil {
 				t.Error(err)

@@ -16,7 +16,7 @@ import (
 func TestSudoersListCommands(t *testing.T) {
 	machine := newHost(t, vmhost.Spec{})
 	rule := user + " ALL=(root) NOPASSWD: /usr/bin/printenv, /usr/bin/sleep 300, /usr/bin/kill\n"
-	root(t, machine, "sh", "-c", `printf %s "$1" >/etc/sudoers.d/login && visudo -c -q`, "sh", rule)
+	root(t, machine, "sh", "-c", `printf %s "$1" >/etc/sudoers.d/login`, "sh", rule)
 	to := targetOf(t, machine)
 	to.Sudo = sshexec.SudoListed()
 	host := newPool(t, sshexec.Options{}).Host(to)
