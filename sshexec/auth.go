@@ -171,7 +171,7 @@ func SudoPassword(password string) Sudo { return Sudo{secret: &password} }
 // process group and runs the command, and the file has to allow /bin/sh, that is everything.
 //
 // This is so for commands with Argv, and without Env and Dir. Commands with Shell, Env or Dir, and all transfers of files as
-// root, still need /bin/sh, as do [Host.Start] and the other calls that run scripts. A command that sudo refuses is an
+// root, still need /bin/sh, as do [Host.StartJob] and the other calls that run scripts. A command that sudo refuses is an
 // [ErrSudo], which is recognised by what sudo says in English. A command whose context ends is ended with kill, which the file has
 // to list; without it the command continues.
 func SudoListed() Sudo { return Sudo{listed: true} }

@@ -132,7 +132,7 @@ func (r *process) detach() {
 
 func (r *process) outcome(err error) error {
 	code, signal, ended := exitStatus(err)
-	said, refused := r.sudo.end(code)
+	said, refused, code := r.sudo.end(code)
 	for _, o := range r.outlets {
 		o.close() // from here on the caller may read its writers
 	}

@@ -140,7 +140,8 @@ func (r *process) await(limit time.Duration) bool {
 // open a session, and to run.
 const killMargin = 5 * time.Second
 
-// killListed ends the process group with the kill program, which a sudoers file can list.
+// killListed ends the process group with the kill program, which a sudoers file can list. The session can end before the group
+// has, so kill is also asked whether something of the group is left.
 func (r *process) killListed(ctx context.Context, c Command, grace time.Duration, begins io.Writer) error {
 	send := func(signal string) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killMargin)
@@ -151,11 +152,19 @@ func (r *process) killListed(ctx context.Context, c Command, grace time.Duration
 		return err
 	}
 	_, _ = begins.Write(nil) // the host answers
-	if !r.await(grace) {
-		return send("-KILL")
+	for end := time.Now().Add(grace); time.Now().Before(end); sleep(context.WithoutCancel(ctx), min(grace, killEvery)) {
+		if exit, ok := errors.AsType[*ExitError](send("-0")); ok && exit.Code == 1 {
+			return nil // there is no such process
+		}
+	}
+	if exit, ok := errors.AsType[*ExitError](send("-KILL")); ok && exit.Code != 1 {
+		return exit
 	}
 	return nil
 }
+
+// killEvery is how often kill is asked whether a process group has ended.
+const killEvery = 100 * time.Millisecond
 
 // kill runs killScript and writes its output to begins.
 func (r *process) kill(ctx context.Context, c Command, grace time.Duration, begins io.Writer) error {

@@ -90,6 +90,11 @@ func TestSudoListedRefuses(t *testing.T) {
 			t.Errorf("%s: standard error:\n%s", name, diff)
 		}
 	}
+	var exit *sshexec.ExitError
+	missing, _ := listed(t, sshtest.Config{})
+	if err := missing.Exec(within(t, 5*time.Second), say("sudo: frob: command not found\n", "1")); !errors.As(err, &exit) || exit.Code != 127 {
+		t.Errorf("no such program: %v", err)
+	}
 	host, _ := listed(t, sshtest.Config{SudoPassword: "needed"})
 	if err := host.Exec(within(t, 5*time.Second), sshexec.Command{Argv: []string{"true"}, Root: true}); !errors.Is(err, sshexec.ErrSudo) || !strings.Contains(err.Error(), "a password is required") {
 		t.Errorf("sudo that wants a password: %v", err)

@@ -10,6 +10,9 @@ import (
 // refused is what sudo says when it does not run a command, in English.
 var refused = regexp.MustCompile(`(?m)^(sudo: a (password|terminal) is required|Sorry, user \S+ (is not allowed|may not run)|\S+ is not (in the sudoers file|allowed to run sudo))`)
 
+// notFound is what sudo says when there is no such program. Its exit code is 1 then, and that of a shell 127.
+var notFound = regexp.MustCompile(`(?m)^sudo: \S+: command not found\r?$`)
+
 // sudoSaysBytes bounds what is held of a command whose standard error begins as a message of sudo.
 const sudoSaysBytes = 4 << 10
 
@@ -48,14 +51,18 @@ func (s *sudoSays) flush() error {
 	return err
 }
 
-// end returns the message if sudo has refused the command. Otherwise it writes what is held.
-func (s *sudoSays) end(code int) (message string, is bool) {
+// end returns the message if sudo has refused the command. Otherwise it writes what is held, and returns the exit code as it is without
+// sudo: 127 if there is no such program.
+func (s *sudoSays) end(code int) (message string, is bool, asShell int) {
 	if s == nil || s.open {
-		return "", false
+		return "", false, code
 	}
 	if code == 1 && refused.Match(s.held) {
-		return lastLine(string(s.held)), true
+		return lastLine(string(s.held)), true, code
+	}
+	if code == 1 && notFound.Match(s.held) {
+		code = 127
 	}
 	_ = s.flush() // an outlet does not fail
-	return "", false
+	return "", false, code
 }

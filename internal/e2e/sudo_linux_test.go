@@ -15,7 +15,9 @@ import (
 // and a command is ended by the kill program that the file lists.
 func TestSudoersListCommands(t *testing.T) {
 	machine := newHost(t, vmhost.Spec{})
-	rule := user + " ALL=(root) NOPASSWD: /usr/bin/printenv, /usr/bin/sleep 300, /usr/bin/kill\n"
+	rule := user + " ALL=(root) NOPASSWD: /usr/bin/printenv, /usr/bin/sleep 300, /usr/local/bin/stubborn, /usr/bin/kill\n"
+	// A program whose child ignores TERM and has none of its streams: the session ends, and the process group does not.
+	root(t, machine, "sh", "-c", `printf '#!/bin/sh\n(trap "" TERM; exec sleep 600 >/dev/null 2>&1 </dev/null) &\nsleep 600; wait\n' >/usr/local/bin/stubborn; chmod 755 /usr/local/bin/stubborn`)
 	root(t, machine, "sh", "-c", `printf %s "$1" >/etc/sudoers.d/login`, "sh", rule)
 	to := targetOf(t, machine)
 	to.Sudo = sshexec.SudoListed()
@@ -35,12 +37,14 @@ func TestSudoersListCommands(t *testing.T) {
 	if err := host.Exec(within(t, 10*time.Second), sshexec.Command{Argv: []string{"printenv", "NOT_SET"}, Root: true}); !errors.As(err, &exit) || exit.Code != 1 {
 		t.Errorf("a command that fails: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if err := host.Exec(ctx, sshexec.Command{Argv: []string{"sleep", "300"}, Root: true}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a command whose context ends: %v", err)
-	}
-	if left := root(t, machine, "sh", "-c", "ps axo args"); strings.Contains(left, "sleep 300") {
-		t.Errorf("it still runs:\n%s", left)
+	for _, argv := range [][]string{{"sleep", "300"}, {"stubborn"}} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := host.Exec(ctx, sshexec.Command{Argv: argv, Root: true, Grace: 300 * time.Millisecond}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%q, whose context ends: %v", argv, err)
+		}
+		if left := root(t, machine, "sh", "-c", "ps axo args"); strings.Contains(left, "sleep 300") || strings.Contains(left, "sleep 600") {
+			t.Errorf("%q still runs:\n%s", argv, left)
+		}
 	}
 }
