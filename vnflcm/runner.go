@@ -18,22 +18,15 @@ type Runner interface {
 	Start(ctx context.Context, operationID string) error
 }
 
-// RunOptions configure RunPhase.
-type RunOptions struct {
-	// TakeOver takes the operation from the process that works on it, which from then on writes nothing and begins no
-	// step. Set it when the engine knows that this process has been given up.
-	TakeOver bool
-}
-
 // RunPhase runs one phase of an operation and returns the name of the next phase. An operation has the phases PhaseBegin,
 // those of its hooks and drivers in their order, and PhaseEnd. With phase "", RunPhase runs the phase that is due. If next
 // is "", no phase is left: the operation has ended or is in FAILED_TEMP, and err is the reason if it did not succeed.
 //
-// RunPhase does not run a completed phase again, so the caller may repeat a call at any time. If two processes call
-// RunPhase for one operation at the same time, one of them gets ErrLeased and should try again later. ErrLeased and
-// ErrShutdown (ctx has ended, or the Manager is closed) leave the operation unchanged: run the same phase again later.
-// ErrState reports that another phase is due.
-func (m *Manager) RunPhase(ctx context.Context, operationID, phase string, o RunOptions) (next string, err error) {
+// RunPhase does not run a completed phase again, so the caller may repeat a call at any time. While another process runs a
+// phase of the operation, RunPhase returns ErrLeased; it continues the phase after that process has shown no sign of life
+// for its LeaseTTL. ErrLeased and ErrShutdown (ctx has ended, or the Manager is closed) leave the operation unchanged: run
+// the same phase again later. ErrState reports that another phase is due.
+func (m *Manager) RunPhase(ctx context.Context, operationID, phase string) (next string, err error) {
 	if m.cfg.Runner == nil {
 		return "", fmt.Errorf("%w: RunPhase needs a Manager with a Runner", ErrProgramming)
 	}
@@ -50,13 +43,13 @@ func (m *Manager) RunPhase(ctx context.Context, operationID, phase string, o Run
 	}
 	stop := context.AfterFunc(ctx, func() { r.cancel(ended()) })
 	defer stop()
-	next, err = r.single(r.ctx, phase, o) //nolint:contextcheck // ends with ctx, and for the causes of the run
+	next, err = r.single(r.ctx, phase) //nolint:contextcheck // ends with ctx, and for the causes of the run
 	r.end(err)
 	return next, err
 }
 
 // single runs one phase, if it is due.
-func (r *run) single(ctx context.Context, phase string, o RunOptions) (next string, err error) {
+func (r *run) single(ctx context.Context, phase string) (next string, err error) {
 	if err := r.read(ctx); err != nil {
 		return phase, causeOf(ctx, err)
 	}
@@ -68,29 +61,39 @@ func (r *run) single(ctx context.Context, phase string, o RunOptions) (next stri
 	case phase != "" && phase != due:
 		return due, fmt.Errorf("%w: phase %q of operation %s is due, not %q", ErrState, due, r.rec.Occ.ID, phase)
 	}
-	if err := errors.Join(r.seize(ctx, o), r.read(ctx)); err != nil { // as the process before has left it
+	if err := errors.Join(r.seize(ctx), r.read(ctx)); err != nil { // as the process before has left it
 		return phase, causeOf(ctx, err)
 	}
 	r.start()
 	return r.runDue(ctx, phase)
 }
 
-// seize takes the claim. The claim of another process it takes only with TakeOver.
-func (r *run) seize(ctx context.Context, o RunOptions) error {
+// seize takes the claim, from another process only if that has shown no sign of life for its TTL.
+func (r *run) seize(ctx context.Context) error {
 	stored, err := r.m.cfg.Store.Get(ctx, kindClaim, r.claim.opID)
 	if err != nil {
 		return fmt.Errorf("claim of operation %s: %w", r.claim.opID, err)
 	}
-	var held claimRecord
-	if err := r.m.records.open(stored, &held); err != nil && !o.TakeOver {
-		return unreadableRecord(stored, err)
+	c := seenClaim{stored: stored}
+	if c.err = r.m.records.open(stored, &c.held); c.err != nil && r.m.records.keys.keyOf(stored) == nil {
+		return unreadableRecord(stored, c.err) // of a process with another key, which may live
 	}
-	if held.State == claimHeld && held.Process != r.m.process.owner && !o.TakeOver {
-		return fmt.Errorf("%w: process %q has operation %s", ErrLeased, held.Process, r.claim.opID)
+	processes, err := r.m.cfg.Store.List(ctx, Query{Kind: kindProcess})
+	if err != nil {
+		return err
 	}
-	err = r.m.seize(ctx, r, stored, Record{})
+	r.m.watching.Lock()
+	holder, free := r.m.isFree(c, processes)
+	r.m.watching.Unlock()
+	if !free {
+		return fmt.Errorf("%w: process %q has operation %s", ErrLeased, c.held.Process, r.claim.opID)
+	}
+	err = r.m.seize(ctx, r, stored, holder)
 	if errors.Is(err, ErrConflict) {
 		return fmt.Errorf("%w: another process was faster", ErrLeased)
+	}
+	if err == nil && c.held.State != claimFree {
+		r.m.report(OperationTaken, &r.rec.Occ)
 	}
 	return err
 }

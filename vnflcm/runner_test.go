@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/storetest"
 )
 
 // engine is a Runner that stores the operations to start, as a workflow engine does.
@@ -52,8 +53,8 @@ func runPhases(t *testing.T, opID string, processes []*toys) (phases []string, e
 			t.Fatalf("the operation does not end: %q", phases)
 		}
 		phases = append(phases, phase)
-		next, err := processes[n%len(processes)].RunPhase(t.Context(), opID, phase, vnflcm.RunOptions{})
-		again, errAgain := processes[(n+1)%len(processes)].RunPhase(t.Context(), opID, phase, vnflcm.RunOptions{})
+		next, err := processes[n%len(processes)].RunPhase(t.Context(), opID, phase)
+		again, errAgain := processes[(n+1)%len(processes)].RunPhase(t.Context(), opID, phase)
 		if again != next || (err == nil) != (errAgain == nil) {
 			t.Errorf("phase %s leads to %q (%v), and to %q (%v) when it is run again", phase, next, err, again, errAgain)
 		}
@@ -75,7 +76,7 @@ func TestRunPhase(t *testing.T) {
 	if diff := cmp.Diff([]string{opID}, engine.starts()); diff != "" {
 		t.Errorf("what the engine is to start:\n%s", diff)
 	}
-	next, err := x.RunPhase(t.Context(), opID, "instantiate", vnflcm.RunOptions{})
+	next, err := x.RunPhase(t.Context(), opID, "instantiate")
 	if wantIs(t, err, vnflcm.ErrState); next != vnflcm.PhaseBegin {
 		t.Errorf("%s is due", next)
 	}
@@ -110,43 +111,56 @@ func TestRunPhase(t *testing.T) {
 		t.Errorf("the engine was told of %v", starts)
 	}
 	for phase := "scale_end"; phase != ""; {
-		phase, err = w[2].RunPhase(t.Context(), opID, phase, vnflcm.RunOptions{})
+		phase, err = w[2].RunPhase(t.Context(), opID, phase)
 		must(t, err)
 	}
 	x.wait(opID, nil, vnflcm.Completed)
 }
 
-// TestRunPhaseElsewhere runs a phase that another process is running: refused, unless the engine knows better.
+// TestRunPhaseElsewhere runs a phase that another process is running. It is refused while the lease of that process holds,
+// and continued after the process has lost the store for longer than that.
 func TestRunPhaseElsewhere(t *testing.T) {
 	t.Parallel()
-	_, w := workers(t, 2)
-	x, y := w[0], w[1]
+	_, w := workers(t, 1)
+	x := w[0]
+	fence := &storetest.Fence{Store: x.cfg.Store}
+	y := x.other(nil)
+	x.cfg.Store = fence
 	g := x.holdAt("instantiate_end/init/")
 	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 	must(t, err)
 	for _, phase := range []string{"begin", "instantiate_start", "instantiate"} {
-		_, err := x.RunPhase(t.Context(), opID, phase, vnflcm.RunOptions{})
+		_, err := x.RunPhase(t.Context(), opID, phase)
 		must(t, err)
 	}
 	first := make(chan error, 1)
 	go func() {
-		_, err := x.RunPhase(t.Context(), opID, "instantiate_end", vnflcm.RunOptions{})
+		_, err := x.RunPhase(t.Context(), opID, "instantiate_end")
 		first <- err
 	}()
 	<-g.reached
-	for _, p := range w {
-		next, err := p.RunPhase(t.Context(), opID, "instantiate_end", vnflcm.RunOptions{})
-		if wantIs(t, err, vnflcm.ErrLeased); next != "instantiate_end" {
-			t.Errorf("next is %q", next)
+	for range 2 {
+		for _, p := range []*toys{x, y} {
+			next, err := p.RunPhase(t.Context(), opID, "instantiate_end")
+			if wantIs(t, err, vnflcm.ErrLeased); next != "instantiate_end" {
+				t.Errorf("next is %q", next)
+			}
 		}
+		x.renewals(5) // longer than the TTL
 	}
-	next, err := y.RunPhase(t.Context(), opID, "instantiate_end", vnflcm.RunOptions{TakeOver: true})
-	if must(t, err); next != vnflcm.PhaseEnd {
-		t.Errorf("next is %q", next)
-	}
+	fence.Cut(true)
+	poll(t, "the other process continues the phase", func() bool {
+		next, err := y.RunPhase(t.Context(), opID, "instantiate_end")
+		if err != nil {
+			wantIs(t, err, vnflcm.ErrLeased)
+			return false
+		}
+		return next == vnflcm.PhaseEnd
+	})
+	fence.Cut(false)
 	close(g.open)
 	wantIs(t, <-first, vnflcm.ErrLeased)
-	_, err = y.RunPhase(t.Context(), opID, "", vnflcm.RunOptions{})
+	_, err = y.RunPhase(t.Context(), opID, "")
 	must(t, err)
 	y.wait(opID, nil, vnflcm.Completed)
 }
@@ -160,16 +174,16 @@ func TestRunPhaseInterrupted(t *testing.T) {
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	next, err := x.RunPhase(ctx, opID, "begin", vnflcm.RunOptions{})
+	next, err := x.RunPhase(ctx, opID, "begin")
 	if wantIs(t, err, vnflcm.ErrShutdown); next != "begin" {
 		t.Errorf("next is %q", next)
 	}
-	next, err = y.RunPhase(t.Context(), opID, "begin", vnflcm.RunOptions{})
+	next, err = y.RunPhase(t.Context(), opID, "begin")
 	if must(t, err); next != "instantiate_start" {
 		t.Errorf("next is %q", next)
 	}
 	must(t, x.Cancel(t.Context(), opID, vnflcm.CancelGraceful))
-	next, err = y.RunPhase(t.Context(), opID, next, vnflcm.RunOptions{})
+	next, err = y.RunPhase(t.Context(), opID, next)
 	if wantIs(t, err, vnflcm.ErrCancelled); next != "" {
 		t.Errorf("next is %q", next)
 	}
@@ -191,6 +205,6 @@ func TestRunnerIsToldAgain(t *testing.T) {
 		}
 	}
 	alone := newToys(t, nil)
-	_, err = alone.RunPhase(t.Context(), opID, "", vnflcm.RunOptions{})
+	_, err = alone.RunPhase(t.Context(), opID, "")
 	wantIs(t, err, vnflcm.ErrProgramming)
 }
