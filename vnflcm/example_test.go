@@ -5,26 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"slices"
+	"testing/fstest"
 
+	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// A whole life: instantiate, scale out, heal one machine, terminate. The cloud and the cluster are toys of this
-// package's tests.
+// A whole life: instantiate, scale out, heal one machine, terminate.
 func Example() {
-	ctx, toys := context.Background(), newWorld()
-	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store:    vnflcm.NewMemoryStore(),
-		Key:      []byte("32 bytes that seal all records.."),
-		Packages: toyPackage("cluster"),
-		Infra:    map[string]vnflcm.InfraDriver{"toy": &cloud{world: toys}},
-		Mgmt:     map[string]vnflcm.MgmtDriver{"cluster": &cluster{world: toys}},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	ctx := context.Background()
+	manager := newExampleManager(nil)
 	defer func() { _ = manager.Close(ctx) }()
-	instance, err := manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: toyVNFD})
+	instance, err := manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: "pool"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -45,29 +38,21 @@ func Example() {
 			fmt.Println(" ", v.ChangeType, v.ID)
 		}
 	}
-	access, err := vnflcm.ParseParams([]byte(`{"username": "admin", "password": "secret"}`))
-	if err != nil {
-		log.Fatal(err)
-	}
-	wait(manager.Instantiate(ctx, instance.ID, vnflcm.InstantiateVnfRequest{FlavourID: "plain",
-		VimConnectionInfo: vnflcm.VimConnections{{VimType: "toy", AccessInfo: access}}}))
+	wait(manager.Instantiate(ctx, instance.ID, vnflcm.InstantiateVnfRequest{FlavourID: "small",
+		VimConnectionInfo: vnflcm.VimConnections{{VimID: "lab"}}}))
 	wait(manager.Scale(ctx, instance.ID, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "workers"}))
 	wait(manager.Heal(ctx, instance.ID, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-1"}}))
 	wait(manager.Terminate(ctx, instance.ID, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	// Output:
 	// INSTANTIATE COMPLETED INSTANTIATED
-	//   ADDED master-0
 	//   ADDED worker-0
-	//   ADDED worker-1
 	// SCALE COMPLETED INSTANTIATED
-	//   ADDED worker-2
+	//   ADDED worker-1
 	// HEAL COMPLETED INSTANTIATED
 	//   MODIFIED worker-1
 	// TERMINATE COMPLETED NOT_INSTANTIATED
-	//   REMOVED master-0
 	//   REMOVED worker-0
 	//   REMOVED worker-1
-	//   REMOVED worker-2
 }
 
 // A hook that was interrupted runs again from its beginning. The step that was done is not.
@@ -88,11 +73,15 @@ func ExampleRun() {
 		fmt.Println("joining", endpoint)
 		return nil
 	}
-	manager, instanceID := managerWithHook(hook)
 	ctx := context.Background()
+	manager := newExampleManager(hook)
 	defer func() { _ = manager.Close(ctx) }()
-
-	opID, err := manager.Instantiate(ctx, instanceID, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	instance, err := manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: "pool"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	opID, err := manager.Instantiate(ctx, instance.ID, vnflcm.InstantiateVnfRequest{FlavourID: "small",
+		VimConnectionInfo: vnflcm.VimConnections{{VimID: "lab"}}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -104,29 +93,140 @@ func ExampleRun() {
 	occ, err = manager.Wait(ctx, opID)
 	fmt.Println(occ.OperationState, err)
 	// Output:
-	// setting up master0
+	// setting up worker0
 	// FAILED_TEMP the network is down
-	// joining https://master0:6443
+	// joining https://worker0:6443
 	// COMPLETED <nil>
 }
 
-// managerWithHook composes a Manager of toys whose cluster driver has that instantiate_end.
-func managerWithHook(hook func(context.Context, *vnflcm.Operation) error) (*vnflcm.Manager, string) {
+// newExampleManager composes a Manager of the drivers below. hook runs at the end of an instantiation.
+func newExampleManager(hook func(context.Context, *vnflcm.Operation) error) *vnflcm.Manager {
 	ctx := context.Background()
-	w := newWorld()
-	hooks := (&cluster{world: w}).Hooks()
-	hooks[vnflcm.InstantiateEnd] = hook
-	manager, err := vnflcm.New(ctx, vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackage("cluster"),
-		Infra: map[string]vnflcm.InfraDriver{"toy": &cloud{world: w}}, Mgmt: map[string]vnflcm.MgmtDriver{"cluster": hooked{hooks}}})
+	manager, err := vnflcm.New(ctx, vnflcm.Config{
+		Store:    vnflcm.NewMemoryStore(),
+		Key:      []byte("32 bytes that seal all records.."),
+		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(poolPackage), nil }),
+		Infra:    map[string]vnflcm.InfraDriver{"memory": &memoryCloud{machines: map[string][]vnflcm.VNFC{}}},
+		Mgmt:     map[string]vnflcm.MgmtDriver{"pool-driver": poolDriver{hook}},
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	instance, err := manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: toyVNFD})
-	err = errors.Join(err, manager.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}), manager.VIMs().SetDefault(ctx, "vim1"))
+	access, err := vnflcm.ParseParams([]byte(`{"username": "admin", "password": "secret"}`))
 	if err != nil {
 		log.Fatal(err)
 	}
-	return manager, instance.ID
+	if err := manager.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "lab", VimType: "memory", AccessInfo: access}); err != nil {
+		log.Fatal(err)
+	}
+	return manager
+}
+
+// poolPackage is a VNF of one to three workers.
+var poolPackage = fstest.MapFS{"pool.yaml": {Data: []byte(`tosca_definitions_version: tosca_simple_yaml_1_2
+metadata: {template_name: pool, template_author: example, template_version: '1.0'}
+node_types:
+  example.VNF: {derived_from: tosca.nodes.nfv.VNF}
+topology_template:
+  substitution_mappings: {node_type: example.VNF, properties: {flavour_id: small}}
+  node_templates:
+    VNF:
+      type: example.VNF
+      properties: {descriptor_id: pool, descriptor_version: '1.0', provider: Example, product_name: Pool, software_version: '1.0',
+        vnfm_info: ['0:vnfkit'], flavour_id: small, flavour_description: workers}
+      artifacts:
+        pool-driver: {type: tosca.artifacts.Implementation.Python, file: driver.py}
+      interfaces:
+        Vnflcm:
+          instantiate: []
+          instantiate_end: {implementation: pool-driver}
+    worker:
+      type: tosca.nodes.nfv.Vdu.Compute
+      properties: {name: worker, description: worker, vdu_profile: {min_number_of_instances: 1, max_number_of_instances: 3}}
+    worker_cp:
+      type: tosca.nodes.nfv.VduCp
+      properties: {layer_protocols: [ipv4]}
+      requirements: [virtual_binding: worker]
+  policies:
+    - aspects:
+        type: tosca.policies.nfv.ScalingAspects
+        properties: {aspects: {workers: {name: workers, description: workers, max_scale_level: 2, step_deltas: [one]}}}
+    - initial: {type: tosca.policies.nfv.VduInitialDelta, targets: [worker], properties: {initial_delta: {number_of_instances: 1}}}
+    - deltas: {type: tosca.policies.nfv.VduScalingAspectDeltas, targets: [worker], properties: {aspect: workers, deltas: {one: {number_of_instances: 1}}}}
+`)}, "driver.py": {Data: []byte("# vnfkit has the driver in Go")}}
+
+// poolDriver is a management driver with one hook.
+type poolDriver struct {
+	atEnd func(context.Context, *vnflcm.Operation) error
+}
+
+func (d poolDriver) Validate(context.Context, *vnflcm.Operation) error { return nil }
+
+func (d poolDriver) Hooks() vnflcm.Hooks {
+	return vnflcm.Hooks{vnflcm.InstantiateEnd: func(ctx context.Context, op *vnflcm.Operation) error {
+		if d.atEnd == nil {
+			return nil
+		}
+		return d.atEnd(ctx, op)
+	}}
+}
+
+// memoryCloud is an infrastructure driver whose machines are entries of a map. Its methods can be repeated: what is there is left.
+type memoryCloud struct {
+	machines map[string][]vnflcm.VNFC // by VNF instance
+}
+
+func (c *memoryCloud) Plan(_ context.Context, op *vnflcm.Operation) (change vnflcm.Change, err error) {
+	size := 1 + op.Levels["workers"]
+	switch {
+	case op.Heal != nil:
+		for _, v := range op.VNFCs {
+			if slices.Contains(op.Heal.VnfcInstanceID, v.ID) {
+				change.Replaced = append(change.Replaced, v)
+			}
+		}
+	case op.Kind == vnflcm.OpTerminate:
+		change.Removed = op.VNFCs
+	case size < len(op.VNFCs):
+		change.Removed = op.VNFCs[size:]
+	default:
+		for range size - len(op.VNFCs) {
+			change.Added = append(change.Added, vnflcm.VNFC{VDU: "worker"})
+		}
+	}
+	return change, nil
+}
+
+func (c *memoryCloud) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	return c.Scale(ctx, op)
+}
+
+func (c *memoryCloud) Scale(_ context.Context, op *vnflcm.Operation) error {
+	list := c.machines[op.InstanceID]
+	for size := 1 + op.Levels["workers"]; len(list) < size; {
+		n := len(list)
+		list = append(list, vnflcm.VNFC{ID: fmt.Sprint("worker-", n), VDU: "worker", Name: fmt.Sprint("worker", n), ResourceID: fmt.Sprint("server-", n)})
+	}
+	c.machines[op.InstanceID] = list[:1+op.Levels["workers"]]
+	return nil
+}
+
+func (c *memoryCloud) Heal(_ context.Context, op *vnflcm.Operation) error {
+	for i, v := range c.machines[op.InstanceID] {
+		if slices.ContainsFunc(op.Change.Replaced, func(r vnflcm.VNFC) bool { return r.ID == v.ID }) {
+			c.machines[op.InstanceID][i].ResourceID = "server-of-" + op.ID
+		}
+	}
+	return nil
+}
+
+func (c *memoryCloud) Terminate(_ context.Context, op *vnflcm.Operation) error {
+	delete(c.machines, op.InstanceID)
+	return nil
+}
+
+func (c *memoryCloud) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
+	return vnflcm.Resources{VNFCs: slices.Clone(c.machines[op.InstanceID])}, nil
 }
 
 // Every fault is found at once, by its path; what is unknown is named, for a warning.

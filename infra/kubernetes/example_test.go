@@ -29,7 +29,7 @@ func Example() {
 		},
 	})
 	manager, err := vnflcm.New(context.Background(), vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Owner: "example", Packages: packages(nil),
+		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Owner: "example", Packages: vnflcm.DirPackages("packages"),
 		Infra: map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver},
 	})
 	fmt.Println(manager != nil, err)
@@ -57,7 +57,7 @@ func ExampleConfig_cluster() {
 		},
 	})
 	manager, err := vnflcm.New(context.Background(), vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Owner: "example", Packages: packages(nil),
+		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Owner: "example", Packages: vnflcm.DirPackages("packages"),
 		Infra: map[string]vnflcm.InfraDriver{kubernetes.VimTypeV2: driver},
 	})
 	if err == nil {

@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
+	"testing"
 	"time"
 
 	"github.com/pkg/sftp"
@@ -320,7 +322,9 @@ func ExampleKey_SignHost() {
 	host := start(sshtest.Config{HostKey: key.PEM, HostCertificates: []string{authority.SignHost(t, key.Public, "127.0.0.1")}})
 	defer func() { _ = host.Close() }()
 
-	checker := ssh.CertChecker{IsHostAuthority: func(given ssh.PublicKey, _ string) bool { return line(given) == authority.Public }}
+	checker := ssh.CertChecker{IsHostAuthority: func(given ssh.PublicKey, _ string) bool {
+		return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(given))) == authority.Public
+	}}
 	_, err := ssh.Dial("tcp", host.Addr(), &ssh.ClientConfig{
 		User: "ubuntu", Auth: []ssh.AuthMethod{ssh.Password("ubuntu")},
 		HostKeyAlgorithms: []string{ssh.CertAlgoED25519v01}, HostKeyCallback: checker.CheckHostKey,
@@ -387,4 +391,34 @@ func ExampleConfig_host() {
 	// 2030-01-01
 	// postgres
 	// none
+}
+
+// notes is a test that only takes notes.
+type notes struct {
+	testing.TB
+	mu      sync.Mutex
+	errors  []string
+	cleanup []func()
+}
+
+func (n *notes) Helper() {}
+
+func (n *notes) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+func (n *notes) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+func (n *notes) Errorf(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.errors = append(n.errors, fmt.Sprintf(format, args...))
+}
+
+func (n *notes) Cleanup(fn func()) { n.cleanup = append(n.cleanup, fn) }
+
+// end returns what the test has to say at its end.
+func (n *notes) end() []string {
+	for _, fn := range n.cleanup {
+		fn()
+	}
+	return n.errors
 }

@@ -2,46 +2,14 @@ package sshtest_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
-
-// notes is a test that only takes notes.
-type notes struct {
-	testing.TB
-	mu      sync.Mutex
-	errors  []string
-	cleanup []func()
-}
-
-func (n *notes) Helper() {}
-
-func (n *notes) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
-
-func (n *notes) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
-
-func (n *notes) Errorf(format string, args ...any) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.errors = append(n.errors, fmt.Sprintf(format, args...))
-}
-
-func (n *notes) Cleanup(fn func()) { n.cleanup = append(n.cleanup, fn) }
-
-// end returns what the test has to say at its end.
-func (n *notes) end() []string {
-	for _, fn := range n.cleanup {
-		fn()
-	}
-	return n.errors
-}
 
 func TestScript(t *testing.T) {
 	initialize := sshtest.Call{
