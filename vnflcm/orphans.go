@@ -13,6 +13,7 @@ import (
 type sighting struct {
 	version int64
 	since   time.Time // its monotonic part counts: clocks of two machines are never compared
+	started int       // how often the Runner has been called for a claim since
 }
 
 // sightings has the sighting of each record, by its key.
@@ -53,6 +54,7 @@ func (m *Manager) startKeeping(ctx context.Context) {
 	m.keep = stop
 	m.keeping.Go(func() { m.keepAlive(ctx) })
 	if m.cfg.Runner != nil {
+		m.keeping.Go(func() { m.watchProcesses(ctx) })
 		m.keeping.Go(func() { m.watchRunner(ctx) })
 	} else {
 		m.keeping.Go(func() { m.watchOrphans(ctx) })
@@ -309,7 +311,7 @@ func (r *records) ttlOf(holder Record, ours time.Duration) time.Duration {
 func (s sightings) stoodStill(r Record, ttl time.Duration) bool {
 	was, known := s[r.key()]
 	if !known || was.version != r.Version {
-		s[r.key()] = sighting{r.Version, time.Now()}
+		s[r.key()] = sighting{version: r.Version, since: time.Now()}
 		return false
 	}
 	return time.Since(was.since) >= ttl

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,8 +14,10 @@ import (
 // Runner starts operations outside of the Manager, such as in a workflow engine, which then calls RunPhase.
 type Runner interface {
 	// Start starts the work on an operation that is accepted, retried or rolled back. It returns at once. It may be called
-	// again for the same operation, by other processes too, and then does nothing while the operation is under way. When
-	// Start fails, or the process dies before it, a Manager with a Runner calls Start again after its LeaseTTL.
+	// again for the same operation, by other processes too, and then does nothing while the operation is under way. When no
+	// process has begun the next phase of an operation within the LeaseTTL, because Start has failed or the process died
+	// before it, one of the Managers with a Runner calls Start again, and after that in intervals that double up to 64
+	// times the LeaseTTL.
 	Start(ctx context.Context, operationID string) error
 }
 
@@ -127,8 +130,37 @@ func (m *Manager) startElsewhere(ctx context.Context, opID string) {
 	}
 }
 
-// watchRunner starts operations again that no process has worked on for a while, until ctx ends.
+// watchProcesses looks which processes are gone, so that RunPhase can continue their phases, until ctx ends.
+func (m *Manager) watchProcesses(ctx context.Context) {
+	m.often(ctx, func(ctx context.Context) error {
+		processes, err := m.cfg.Store.List(ctx, Query{Kind: kindProcess})
+		if err != nil {
+			return err
+		}
+		m.watching.Lock()
+		defer m.watching.Unlock()
+		there := map[[2]string]bool{}
+		for _, p := range processes {
+			there[p.key()] = true
+			_ = m.isGone(p)
+		}
+		maps.DeleteFunc(m.seen, func(key [2]string, _ sighting) bool { return key[0] == kindProcess && !there[key] })
+		return nil
+	})
+}
+
+// watchRunner starts operations again that no process has worked on for a while, until ctx ends. One of all processes does
+// that: a busy engine must not be asked by each of them.
 func (m *Manager) watchRunner(ctx context.Context) {
+	_ = m.Exclusively(ctx, "start-operations", func(ctx context.Context) error {
+		claims := sightings{}
+		m.often(ctx, func(ctx context.Context) error { return m.restart(ctx, claims) })
+		return context.Cause(ctx)
+	})
+}
+
+// often calls look until ctx ends.
+func (m *Manager) often(ctx context.Context, look func(context.Context) error) {
 	every := time.NewTicker(watchEvery(m.cfg.LeaseTTL))
 	defer every.Stop()
 	for {
@@ -137,15 +169,23 @@ func (m *Manager) watchRunner(ctx context.Context) {
 			return
 		case <-every.C:
 		}
-		if err := m.restart(ctx); err != nil && ctx.Err() == nil {
-			m.cfg.Logger.WarnContext(ctx, "operations that the Runner has not started cannot be found", "error", err)
+		if err := look(ctx); err != nil && ctx.Err() == nil {
+			m.cfg.Logger.WarnContext(ctx, "operations of other processes cannot be found now", "error", err)
 		}
 	}
 }
 
-func (m *Manager) restart(ctx context.Context) error {
-	m.watching.Lock()
-	defer m.watching.Unlock()
+// isDue reports whether the Runner is to be called for a claim that has not changed, and notes that it is.
+func (s sightings) isDue(claim Record, ttl time.Duration) bool {
+	if !s.stoodStill(claim, ttl<<s[claim.key()].started) {
+		return false
+	}
+	s[claim.key()] = sighting{version: claim.Version, since: time.Now(), started: min(s[claim.key()].started+1, 6)}
+	return true
+}
+
+// restart starts those operations again whose claims are due, and removes the records of processes that are gone.
+func (m *Manager) restart(ctx context.Context, seen sightings) error {
 	claims, err := m.claims(ctx, claimFree, claimHeld)
 	if err != nil {
 		return err
@@ -154,12 +194,28 @@ func (m *Manager) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.forgetSightings(claims, processes)
+	var named []string
+	there := map[[2]string]bool{}
 	for _, c := range claims {
-		if _, free := m.isFree(c, processes); free && !m.isRunning(c.stored.ID) && m.seen.stoodStill(c.stored, m.cfg.LeaseTTL) {
-			delete(m.seen, c.stored.key())
+		named, there[c.stored.key()] = append(named, c.held.Process), true
+		if !m.canStart(c, processes) || !seen.isDue(c.stored, m.cfg.LeaseTTL) {
+			continue
+		}
+		// The calls before may have taken a while.
+		if now, err := m.cfg.Store.Get(ctx, kindClaim, c.stored.ID); err == nil && now.Version == c.stored.Version {
 			m.startElsewhere(ctx, c.stored.ID)
 		}
 	}
-	return nil
+	maps.DeleteFunc(seen, func(key [2]string, _ sighting) bool { return !there[key] })
+	m.watching.Lock()
+	defer m.watching.Unlock()
+	return m.removeGone(ctx, processes, named)
+}
+
+// canStart reports whether no living process works on an operation.
+func (m *Manager) canStart(c seenClaim, processes []Record) bool {
+	m.watching.Lock()
+	defer m.watching.Unlock()
+	_, free := m.isFree(c, processes)
+	return free && !m.isRunning(c.stored.ID)
 }

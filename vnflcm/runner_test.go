@@ -163,6 +163,12 @@ func TestRunPhaseElsewhere(t *testing.T) {
 	_, err = y.RunPhase(t.Context(), opID, "")
 	must(t, err)
 	y.wait(opID, nil, vnflcm.Completed)
+
+	fence.Cut(true)
+	poll(t, "the record of the process that is gone is removed", func() bool {
+		left, err := y.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "process"})
+		return err == nil && len(left) == 1
+	})
 }
 
 // TestRunPhaseInterrupted ends the context of a phase, and cancels the operation of another.

@@ -44,6 +44,17 @@ func CheckLog(t *testing.T, dir string) {
 	t.Logf("%d steps, %d of them cut or stopped in the middle and repeated", len(begun), repeated)
 }
 
+// Began reports whether a process has begun a step.
+func Began(dir, process string) bool {
+	data, _ := os.ReadFile(filepath.Join(dir, "log")) //nolint:gosec // of the test
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(line, process+" ") {
+			return true
+		}
+	}
+	return false
+}
+
 // AcceptMany makes n instances and begins to instantiate them, in that time. What fails while the server restarts is asked
 // again, unless the request was accepted nevertheless.
 func AcceptMany(t *testing.T, api *vnflcm.Manager, n int, during time.Duration) map[string]bool {

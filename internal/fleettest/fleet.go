@@ -76,6 +76,6 @@ func AwaitEnds(t *testing.T, m *vnflcm.Manager, patience time.Duration) {
 			}
 			t.Fatalf("%d operations have not ended (%v)", len(page.Items), err)
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(500 * time.Millisecond)
 	}
 }
