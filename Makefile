@@ -121,6 +121,15 @@ e2e-postgres: $(GOTESTSUM) ## vnflcm and examples/vnfm on a real PostgreSQL that
 	VNFKIT_E2E=postgres $(E2E) -timeout 4m -run 'Postgres|TestFleet' ./vnflcm
 	VNFKIT_E2E=postgres $(E2E) -timeout 4m -run Postgres ./examples/vnfm
 
+.PHONY: e2e-temporal
+e2e-temporal: temporal $(GOTESTSUM) ## vnflcm/temporal and examples/vnfm on a real Temporal server and PostgreSQL (as e2e-postgres)
+	VNFKIT_E2E=temporal,postgres $(E2E) -timeout 15m ./vnflcm/temporal
+	VNFKIT_E2E=temporal,postgres $(E2E) -timeout 5m -run Temporal ./examples/vnfm
+
+.PHONY: temporal
+temporal: ## build the Temporal server that e2e-temporal needs, once (10 minutes, 190 MB)
+	bash internal/temporaltest/build.sh
+
 .PHONY: e2e-sol003
 e2e-sol003: $(GOTESTSUM) ## examples/vnfm driven by OpenStack Tacker's client (packages in CONTRIBUTING.md; no root)
 	VNFKIT_E2E=sol003 $(E2E) -timeout 5m -run TestTackerClient ./examples/vnfm

@@ -16,6 +16,7 @@
 //     share: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres]; in a store that you write:
 //     [github.com/vnfkit/vnfkit/vnflcm/storetest] checks it. Check that a driver that you write survives the death of
 //     its process: [github.com/vnfkit/vnfkit/vnflcm/crashtest].
+//   - Have Temporal give operations to processes on several machines and sites: [github.com/vnfkit/vnfkit/vnflcm/temporal].
 //   - See what an operation did on which machine, and what it waited for: [github.com/vnfkit/vnfkit/vnflcm/timeline]. Show it on a
 //     terminal while it happens: [github.com/vnfkit/vnfkit/vnflcm/progress]. Traces and
 //     metrics of operations in OpenTelemetry: [github.com/vnfkit/vnfkit/vnflcm/telemetry]; of commands over SSH:

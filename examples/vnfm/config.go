@@ -26,18 +26,19 @@ import (
 
 // config are the settings of the program: a YAML file, and flags that override it.
 type config struct {
-	Listen   string        `yaml:"listen"`   // address and port
-	APIRoot  string        `yaml:"api_root"` // of URIs in answers and notifications, such as https://vnfm.example.com:9890
-	Packages string        `yaml:"packages"` // folder of CSARs, or of folders with the layout of one
-	Data     string        `yaml:"data"`     // folder of the database, the key and what Helm keeps
-	Key      string        `yaml:"key"`      // file with the key that seals the database; default: key in Data, made if missing
-	Postgres string        `yaml:"postgres"` // DSN of a PostgreSQL instead of SQLite; the environment variable VNFM_POSTGRES overrides it
-	TLS      tlsConfig     `yaml:"tls"`
-	Tokens   tokenConfig   `yaml:"tokens"`
-	Scripts  []string      `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
-	VIMs     []vimConfig   `yaml:"vims"`    // requests that name no VIM use the first one
-	Metrics  string        `yaml:"metrics"` // address and port at which Prometheus reads /metrics, without TLS; default: none
-	Sandbox  sandboxConfig `yaml:"sandbox"` // with -sandbox
+	Listen   string         `yaml:"listen"`   // address and port
+	APIRoot  string         `yaml:"api_root"` // of URIs in answers and notifications, such as https://vnfm.example.com:9890
+	Packages string         `yaml:"packages"` // folder of CSARs, or of folders with the layout of one
+	Data     string         `yaml:"data"`     // folder of the database, the key and what Helm keeps
+	Key      string         `yaml:"key"`      // file with the key that seals the database; default: key in Data, made if missing
+	Postgres string         `yaml:"postgres"` // DSN of a PostgreSQL instead of SQLite; the environment variable VNFM_POSTGRES overrides it
+	Temporal temporalConfig `yaml:"temporal"`
+	TLS      tlsConfig      `yaml:"tls"`
+	Tokens   tokenConfig    `yaml:"tokens"`
+	Scripts  []string       `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
+	VIMs     []vimConfig    `yaml:"vims"`    // requests that name no VIM use the first one
+	Metrics  string         `yaml:"metrics"` // address and port at which Prometheus reads /metrics, without TLS; default: none
+	Sandbox  sandboxConfig  `yaml:"sandbox"` // with -sandbox
 
 	onSandbox bool
 }
@@ -87,6 +88,7 @@ func readConfig(args []string) (*config, error) {
 	set.StringVar(&flags.Listen, "listen", "", "address and port (default 127.0.0.1:9890)")
 	set.StringVar(&flags.Packages, "packages", "", "folder of VNF packages")
 	set.StringVar(&flags.Data, "data", "", "folder that keeps all state (with -sandbox by default a temporary one)")
+	set.StringVar(&flags.Temporal.Address, "temporal", "", "address and port of a Temporal server that shares operations out between processes; needs VNFM_POSTGRES or the setting postgres")
 	if _, err := program.Parse(args, os.Stdout); err != nil {
 		return nil, err
 	}
@@ -99,7 +101,7 @@ func readConfig(args []string) (*config, error) {
 			return nil, err
 		}
 	}
-	for setting, value := range map[*string]string{&c.Listen: flags.Listen, &c.Packages: flags.Packages, &c.Data: flags.Data, &c.Postgres: os.Getenv("VNFM_POSTGRES")} {
+	for setting, value := range map[*string]string{&c.Listen: flags.Listen, &c.Packages: flags.Packages, &c.Data: flags.Data, &c.Temporal.Address: flags.Temporal.Address, &c.Postgres: os.Getenv("VNFM_POSTGRES")} {
 		if value != "" {
 			*setting = value
 		}
@@ -132,6 +134,9 @@ func (c *config) check() error {
 	wrong(badListen != nil, "listen", "must be an address and a port, such as 127.0.0.1:9890")
 	_, _, badMetrics := net.SplitHostPort(c.Metrics)
 	wrong(c.Metrics != "" && badMetrics != nil, "metrics", "must be an address and a port, such as 127.0.0.1:9464")
+	_, _, badTemporal := net.SplitHostPort(c.Temporal.Address)
+	wrong(c.Temporal.Address != "" && badTemporal != nil, "temporal.address", "must be an address and a port, such as temporal.example:7233")
+	wrong(c.Temporal.Address != "" && c.Postgres == "", "temporal", "needs postgres: Temporal runs operations in any process")
 	wrong(c.Packages == "", "packages", "is required: a folder of VNF packages")
 	wrong(c.Data == "" && !c.onSandbox, "data", "is required: a folder for the state")
 	wrong((c.TLS.Certificate == "") != (c.TLS.Key == ""), "tls", "needs both certificate and key")

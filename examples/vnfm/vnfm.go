@@ -47,7 +47,10 @@ type vnfm struct {
 	handler  http.Handler
 	pages    *pages
 	measured measured
-	closers  []func() error // in the order in which they were opened
+
+	workflows *workflows // nil without Temporal
+
+	closers []func() error // in the order in which they were opened
 }
 
 // close closes what compose has opened, the latest first.
@@ -84,6 +87,12 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 	managed := vnflcm.Config{Store: store, Key: key, Owner: owner, Packages: vnflcm.DirPackages(c.Packages), Logger: log, Observe: running.Observe}
 	if err := v.addDrivers(&managed); err != nil { //nolint:contextcheck // a world is closed, not cancelled
 		return nil, err
+	}
+	if c.Temporal.Address != "" {
+		v.workflows = new(workflows)
+		if err := v.workflows.attach(ctx, v, &managed); err != nil {
+			return nil, err
+		}
 	}
 	v.measured.attach(&managed) //nolint:contextcheck // an event has no context
 	if v.Manager, err = vnflcm.New(ctx, managed); err != nil {
@@ -256,7 +265,7 @@ func (v *vnfm) serve(ctx context.Context) error {
 	defer background.Wait()
 	work, stop := context.WithCancel(ctx)
 	defer stop()
-	background.Go(func() { v.report("serving operations", v.Serve(work, vnflcm.ServeOptions{})) })
+	background.Go(func() { v.report("serving operations", v.work(work)) })
 	background.Go(func() { v.report("sending notifications", v.notifier.Run(work)) })
 	background.Go(func() { v.report("serving metrics", v.serveMetrics(work)) })
 	ended := make(chan error, 1)

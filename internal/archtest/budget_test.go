@@ -25,6 +25,7 @@ var budget = map[string]int{
 	"vnflcm/timeline":          5,
 	"vnflcm/progress":          8,  // the terminal
 	"vnflcm/telemetry":         20, // OpenTelemetry's API
+	"vnflcm/temporal":          220, // Temporal's client links gRPC
 	"sshexec/sshotel":          35, // sshexec, and OpenTelemetry's API
 	"vnflcm/storetest":         10,
 	"vnflcm/crashtest":         10, // storetest

@@ -17,7 +17,7 @@ import (
 // before and only counts as repeated.
 func CheckLog(t *testing.T, dir string) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, "log")) //nolint:gosec // of the test
+	data, err := os.ReadFile(filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func CheckLog(t *testing.T, dir string) {
 
 // Began reports whether a process has begun a step.
 func Began(dir, process string) bool {
-	data, _ := os.ReadFile(filepath.Join(dir, "log")) //nolint:gosec // of the test
+	data, _ := os.ReadFile(filepath.Join(dir, "log"))
 	for line := range strings.Lines(string(data)) {
 		if strings.HasPrefix(line, process+" ") {
 			return true

@@ -70,7 +70,7 @@ func (d *disk) machines(instanceID string) (list []vnflcm.VNFC) {
 	names, _ := filepath.Glob(d.folder(instanceID) + "/*")
 	for _, name := range names {
 		var v vnflcm.VNFC
-		if data, err := os.ReadFile(name); err == nil && json.Unmarshal(data, &v) == nil { //nolint:gosec // of this test
+		if data, err := os.ReadFile(name); err == nil && json.Unmarshal(data, &v) == nil {
 			list = append(list, v)
 		}
 	}

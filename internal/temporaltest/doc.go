@@ -1,0 +1,8 @@
+// Package temporaltest starts Temporal servers on PostgreSQL for tests: each has a database, ports of the loopback interface and a
+// namespace that no other server has, and is removed when the test ends.
+//
+//	server := temporaltest.Start(t) // skips the test unless VNFKIT_E2E names temporal
+//	c := server.Dial(t)
+//
+// make temporal builds the server once (build.sh).
+package temporaltest
