@@ -12,41 +12,41 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
+	"github.com/vnfkit/vnfkit/examples/internal/cli"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/hookrun"
 )
 
+const help = `Tacker-mgmt-driver runs a management driver of vnfkit inside OpenStack Tacker.
+
+	tacker-mgmt-driver -driver kubeadm    as Tacker's conductor calls it: the hook is on standard input, as JSON
+	tacker-mgmt-driver vim INSTANCE       print the cluster of a VNF for "openstack vim register --config-file"
+`
+
 func main() {
 	data := os.Getenv("VNFKIT_DATA")
 	if data == "" {
 		data = "/var/lib/vnfkit"
 	}
-	driver := flag.String("driver", "", strings.Join(driverNames(), ", ")+": the driver whose hook is run")
-	flag.StringVar(&data, "data", data, "folder that keeps what drivers must know later; also VNFKIT_DATA")
-	flag.Parse()
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, data, *driver, flag.Args(), os.Stdin, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "tacker-mgmt-driver: %.4000s\n", err) // Tacker shows it to its clients
-		os.Exit(1)
-	}
+	program := cli.New("tacker-mgmt-driver", help, "vim")
+	program.Bare = true
+	driver := program.Flags.String("driver", "", strings.Join(driverNames(), ", ")+": the driver whose hook is run")
+	program.Flags.StringVar(&data, "data", data, "folder that keeps what drivers must know later; also VNFKIT_DATA")
+	program.Main(func(ctx context.Context, words []string) error {
+		return run(ctx, data, *driver, words, os.Stdin, os.Stdout)
+	})
 }
 
 func run(ctx context.Context, data, driver string, args []string, in io.Reader, out io.Writer) error {
 	if (driver == "") != (len(args) == 2 && args[0] == "vim") {
-		return errors.New(`give either -driver, or "vim" and the id of a VNF instance`)
+		return cli.Wrong(`give either -driver, or "vim" and the id of a VNF instance`)
 	}
 	h, err := open(ctx, data)
 	if err != nil {
@@ -55,9 +55,18 @@ func run(ctx context.Context, data, driver string, args []string, in io.Reader, 
 	if driver == "" {
 		err = h.showVIM(ctx, args[1], out)
 	} else {
-		err = h.hook(ctx, driver, in, out)
+		err = shortened(h.hook(ctx, driver, in, out))
 	}
 	return errors.Join(err, h.close())
+}
+
+// shortened bounds the text of an error, which Tacker shows to its clients.
+func shortened(err error) error {
+	const most = 4000
+	if err == nil || len(err.Error()) <= most {
+		return err
+	}
+	return fmt.Errorf("%.*s", most, err.Error())
 }
 
 // hook runs a hook of the driver for Tacker, and writes its result as JSON.

@@ -264,6 +264,18 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestShortened: Tacker gets the beginning of a long error.
+func TestShortened(t *testing.T) {
+	t.Parallel()
+	short := errors.New("no machine")
+	if got := shortened(short); !errors.Is(got, short) {
+		t.Errorf("a short error became %v", got)
+	}
+	if got := shortened(errors.New(strings.Repeat("x", 5000))); len(got.Error()) != 4000 {
+		t.Errorf("a long error has %d bytes", len(got.Error()))
+	}
+}
+
 // TestData: the folder is for its owner alone, and no secret is in it in the clear.
 func TestData(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,9 @@ type Program struct {
 	Help string
 	// Commands are the first words after the flags that are allowed. None: the program takes no words.
 	Commands []string
-	Flags    *flag.FlagSet
+	// Bare is set if the program also runs without a command.
+	Bare  bool
+	Flags *flag.FlagSet
 }
 
 // New returns a Program without commands.
@@ -65,6 +67,8 @@ func (p *Program) Parse(args []string, help io.Writer) ([]string, error) {
 		return nil, nil
 	case len(p.Commands) == 0:
 		return nil, Wrong("unknown word %q: the program takes flags only", words[0])
+	case len(words) == 0 && p.Bare:
+		return nil, nil
 	case len(p.Commands) > 0 && len(words) == 0:
 		return nil, Wrong("a command is missing: %s", strings.Join(p.Commands, ", "))
 	case len(p.Commands) > 0 && !slices.Contains(p.Commands, words[0]):

@@ -47,6 +47,18 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestBare: a program that also runs without a command.
+func TestBare(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"up"}} {
+		p := New("toy", "Toy plays.\n", "up")
+		p.Bare = true
+		if words, err := p.Parse(args, nil); len(words) != len(args) || err != nil {
+			t.Errorf("%q: %q, %v", args, words, err)
+		}
+	}
+}
+
 func TestCode(t *testing.T) {
 	t.Parallel()
 	interrupted, cancel := context.WithCancel(t.Context())
