@@ -173,7 +173,7 @@ func SudoPassword(password string) Sudo { return Sudo{secret: &password} }
 // This is so for commands with Argv, and without Env and Dir. Commands with Shell, Env or Dir, and all transfers of files as
 // root, still need /bin/sh, as do [Host.StartJob] and the other calls that run scripts. A command that sudo refuses is an
 // [ErrSudo], which is recognised by what sudo says in English. A command whose context ends is ended with kill, which the file has
-// to list; without it the command continues.
+// to list; without it the command continues. The file may set use_pty.
 func SudoListed() Sudo { return Sudo{listed: true} }
 
 const masked = "***"

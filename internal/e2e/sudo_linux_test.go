@@ -12,10 +12,18 @@ import (
 )
 
 // TestSudoersListCommands: with a sudoers file that lists programs, sudo runs these and no others, its log has them as they are called,
-// and a command is ended by the kill program that the file lists.
+// and a command is ended by the kill program that the file lists. With use_pty, the default of newer versions of sudo, the
+// command has a terminal and a session that sudo makes.
 func TestSudoersListCommands(t *testing.T) {
+	for name, defaults := range map[string]string{"plain": "Defaults !use_pty\n", "use_pty": "Defaults use_pty\n"} {
+		t.Run(name, func(t *testing.T) { sudoersListCommands(t, defaults) })
+	}
+}
+
+func sudoersListCommands(t *testing.T, defaults string) {
+	t.Helper()
 	machine := newHost(t, vmhost.Spec{})
-	rule := user + " ALL=(root) NOPASSWD: /usr/bin/printenv, /usr/bin/sleep 300, /usr/local/bin/stubborn, /usr/bin/kill\n"
+	rule := defaults + user + " ALL=(root) NOPASSWD: /usr/bin/printenv, /usr/bin/sleep 300, /usr/local/bin/stubborn, /usr/bin/kill\n"
 	// A program whose child ignores TERM and has none of its streams: the session ends, and the process group does not.
 	root(t, machine, "sh", "-c", `printf '#!/bin/sh\n(trap "" TERM; exec sleep 600 >/dev/null 2>&1 </dev/null) &\nsleep 600; wait\n' >/usr/local/bin/stubborn; chmod 755 /usr/local/bin/stubborn`)
 	root(t, machine, "sh", "-c", `printf %s "$1" >/etc/sudoers.d/login`, "sh", rule)
