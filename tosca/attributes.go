@@ -29,6 +29,6 @@ type Attribute struct {
 	// Default is the value if no request sets one: the value that the VNF node gives, or the default of the type. It is
 	// a text, a number, a truth value, a list or a mapping; nil if there is no default.
 	Default any
-	// Pos is its definition.
+	// Pos is the position of its definition.
 	Pos problem.Position
 }

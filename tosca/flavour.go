@@ -56,7 +56,7 @@ type Flavour struct {
 	Indicators []Indicator
 	// NodeFilters are the filters of requirements that do not name their target, as written in the descriptor.
 	NodeFilters []NodeFilter
-	// Pos is the VNF node of the flavour, or its topology template.
+	// Pos is the position of the VNF node of the flavour, or its topology template.
 	Pos problem.Position
 }
 
@@ -67,7 +67,7 @@ type Hook struct {
 	// Inputs are the inputs that the descriptor gives the operation: texts, numbers, truth values, lists and mappings.
 	// A value that only a request can give is the text of its expression.
 	Inputs map[string]any
-	// Pos is the operation.
+	// Pos is the position of the operation.
 	Pos problem.Position
 }
 
@@ -79,7 +79,7 @@ type Artifact struct {
 	// File is the path as the VNFD writes it; give it to Package.Artifact.
 	File        string
 	Description string
-	// Pos is the artifact's definition.
+	// Pos is the position of the artifact's definition.
 	Pos problem.Position
 }
 
@@ -94,7 +94,7 @@ type AffinityRule struct {
 	Scope string
 	// Targets are IDs of VDUs, virtual links or placement groups.
 	Targets []string
-	// Pos is the policy.
+	// Pos is the position of the policy.
 	Pos problem.Position
 }
 
@@ -104,7 +104,7 @@ type PlacementGroup struct {
 	ID, Description string
 	// Members are IDs of node templates.
 	Members []string
-	// Pos is the group.
+	// Pos is the position of the group.
 	Pos problem.Position
 }
 
@@ -114,7 +114,7 @@ type Indicator struct {
 	ID string
 	// Source is "vnf", "em" or "both_vnf_and_em".
 	Source string
-	// Pos is the policy.
+	// Pos is the position of the policy.
 	Pos problem.Position
 }
 
@@ -125,6 +125,6 @@ type NodeFilter struct {
 	Node, Requirement string
 	// Filter is the node_filter as written in the descriptor.
 	Filter any
-	// Pos is node_filter.
+	// Pos is the position of node_filter.
 	Pos problem.Position
 }

@@ -27,7 +27,7 @@ type ConnectionPoint struct {
 	VNICType string
 	// NICRequirements are the virtual_network_interface_requirements as found.
 	NICRequirements []NICRequirement
-	// Pos is the node template.
+	// Pos is the position of the node template.
 	Pos problem.Position
 }
 
@@ -54,7 +54,7 @@ type ExternalCP struct {
 	VirtualLink string
 	// LayerProtocols are for instance ["ipv4"].
 	LayerProtocols []string
-	// Pos is the node template.
+	// Pos is the position of the node template.
 	Pos problem.Position
 }
 
@@ -72,7 +72,7 @@ type VirtualLink struct {
 	Protocols []LinkProtocol
 	// ExternallyManaged is "allowed" or "required", "" when not given.
 	ExternallyManaged string
-	// Pos is the node template.
+	// Pos is the position of the node template.
 	Pos problem.Position
 }
 
@@ -128,7 +128,7 @@ type VirtualCP struct {
 	Services []Service
 	// PoolNameConfigurable is address_pool_name_configurable (SOL001 v4.4.1).
 	PoolNameConfigurable bool
-	// Pos is the node template.
+	// Pos is the position of the node template.
 	Pos problem.Position
 }
 
@@ -164,6 +164,6 @@ type VIP struct {
 	// SharedAddress is set when the address may be that of a connection point
 	// behind it too (dedicated_ip_address: false).
 	SharedAddress bool
-	// Pos is the node template.
+	// Pos is the position of the node template.
 	Pos problem.Position
 }

@@ -24,7 +24,7 @@ type Aspect struct {
 	StepDeltas []string
 	// Deltas gives, for each VDU, the number of instances that each delta adds.
 	Deltas map[string]map[string]int
-	// Pos is the aspect's definition.
+	// Pos is the position of the aspect's definition.
 	Pos problem.Position
 }
 
@@ -36,7 +36,7 @@ type InstantiationLevel struct {
 	// Instances maps VDUs to numbers of instances (VduInstantiationLevels). VDUs
 	// not named have the number their scale levels give.
 	Instances map[string]int
-	// Pos is the level's definition.
+	// Pos is the position of the level's definition.
 	Pos problem.Position
 }
 

@@ -48,7 +48,7 @@ type VDU struct {
 	ConfigurableProperties map[string]any
 	// Artifacts maps the keys of the VDU's artifacts, its image among them.
 	Artifacts map[string]Artifact
-	// Pos is the node template.
+	// Pos is the position of the node template.
 	Pos problem.Position
 }
 
@@ -106,7 +106,7 @@ type Container struct {
 	Image *SoftwareImage
 	// Artifacts maps the keys of the container's artifacts, its image among them.
 	Artifacts map[string]Artifact
-	// Pos is the node template.
+	// Pos is the position of the node template.
 	Pos problem.Position
 }
 
@@ -132,7 +132,7 @@ type MCIOP struct {
 	Chart string
 	// Artifacts maps the keys of its artifacts, the chart among them.
 	Artifacts map[string]Artifact
-	// Pos is the node template.
+	// Pos is the position of the node template.
 	Pos problem.Position
 }
 
@@ -189,6 +189,6 @@ type Storage struct {
 	Image *SoftwareImage
 	// Artifacts maps the keys of the storage's artifacts, its image among them.
 	Artifacts map[string]Artifact
-	// Pos is the node template.
+	// Pos is the position of the node template.
 	Pos problem.Position
 }

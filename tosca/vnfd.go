@@ -32,7 +32,7 @@ type VNFD struct {
 	Modifiable   ModifiableAttributes
 	// Flavours are the deployment flavours, sorted by ID. There is at least one.
 	Flavours []Flavour
-	// Pos is the VNF node of the entry definitions.
+	// Pos is the position of the VNF node of the entry definitions.
 	Pos problem.Position
 }
 

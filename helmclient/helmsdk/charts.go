@@ -37,7 +37,8 @@ func chartInfo(c *chart.Chart) helmclient.ChartInfo {
 	return helmclient.ChartInfo{Name: m.Name, Version: m.Version, AppVersion: m.AppVersion, Description: m.Description}
 }
 
-// Installable refuses what Helm's command refuses.
+// Installable returns an error for a chart that the program helm does not install either: a library, or one that lacks a chart
+// it depends on.
 func (l loaded) Installable() error {
 	if kind := l.Metadata.Type; kind != "" && kind != "application" {
 		return fmt.Errorf("chart %s: charts of type %q cannot be installed", l.Name(), kind)

@@ -52,7 +52,7 @@ var ErrNoAPI = errors.New("cluster: no control-plane node answers")
 // attempt bounds how long one node is asked whether it answers.
 const attempt = 20 * time.Second
 
-// Ready reports whether the API server on that node answers, and is ready to.
+// Ready returns nil if the API server on that node answers and says that it is ready (/readyz).
 func Ready(ctx context.Context, m Master) error {
 	s, err := connect(ctx, m)
 	if err == nil {

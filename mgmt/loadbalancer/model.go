@@ -49,7 +49,7 @@ const DefaultPort = 8383
 // apiPort is the port of the API servers.
 const apiPort = 6443
 
-// Cluster returns the part of a Kubernetes cluster: its API at a port of the load balancer (0: DefaultPort), and the
+// Cluster returns the Part that leads clients to a Kubernetes cluster: its API at a port of the load balancer (0: DefaultPort), and the
 // groups Masters and Workers.
 func Cluster(port int, masters, workers []Server) Part {
 	return Part{

@@ -34,7 +34,8 @@ type Driver struct {
 
 var _ vnflcm.MgmtDriver = (*Driver)(nil)
 
-// New returns a Driver for the script that VNFDs name so: it is the key of an artifact.
+// New returns a Driver that runs a script of the package. name is what VNFDs call it: the key of the artifact whose file is the
+// script, and the implementation of a hook.
 func New(name string, c Config) *Driver {
 	c.Python = cmp.Or(c.Python, "python3")
 	if c.Timeout <= 0 {

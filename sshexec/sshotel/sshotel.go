@@ -43,7 +43,7 @@ func New(traces trace.TracerProvider, metrics metric.MeterProvider) (*Observer, 
 	return &Observer{traces.Tracer(scope), durations, connections}, errors.Join(err1, err2)
 }
 
-// Command is for sshexec.Options.Observe.
+// Command makes the span and the metrics of a command. Set it as sshexec.Options.Observe.
 func (o *Observer) Command(ctx context.Context, e sshexec.CommandEvent) {
 	if !e.Done {
 		return

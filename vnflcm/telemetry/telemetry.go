@@ -19,7 +19,7 @@ import (
 // scope is the name of the instrumentation.
 const scope = "github.com/vnfkit/vnfkit/vnflcm/telemetry"
 
-// Options of a Telemetry.
+// Options configure a Telemetry.
 type Options struct {
 	// Traces makes spans. It needs IDs as its generator of ids. Default: there are no spans.
 	Traces trace.TracerProvider

@@ -23,7 +23,7 @@ type progress struct {
 	Done    int    `json:"stepsDone"` // also those that were done before
 }
 
-// Observe takes an event of the Manager.
+// Observe counts what an event reports. Set it as vnflcm.Config.Observe.
 func (p *Progress) Observe(e vnflcm.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

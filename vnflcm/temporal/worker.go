@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Options of a Worker.
+// Options configure a Worker.
 type Options struct {
 	// Limit is how many phases the worker runs at once. Default 64.
 	Limit int

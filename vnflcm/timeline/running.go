@@ -15,7 +15,7 @@ type Running struct {
 	steps map[string]map[string]vnflcm.Performed // by operation and by key of the step
 }
 
-// Observe takes an event.
+// Observe notes the steps that an event reports. Set it as vnflcm.Config.Observe.
 func (r *Running) Observe(e vnflcm.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

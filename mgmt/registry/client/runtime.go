@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// Runtime is what pulls the images of a machine.
+// Runtime is the container runtime of a machine, which pulls images.
 type Runtime string
 
 // The runtimes that Connect supports.
