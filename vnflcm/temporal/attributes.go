@@ -18,7 +18,7 @@ import (
 const (
 	AttributeInstance  = "VnfInstanceId"
 	AttributeOperation = "VnfOperation"      // such as INSTANTIATE
-	AttributeState     = "VnfOperationState" // such as PROCESSING
+	AttributeState     = "VnfOperationState" // such as PROCESSING; of a workflow that has ended: the state in which it ended
 )
 
 // CreateAttributes creates the search attributes in a namespace, and leaves those that exist. Without them the workflows wait:

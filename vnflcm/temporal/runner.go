@@ -37,9 +37,10 @@ func (r *runner) Start(ctx context.Context, operationID string) error {
 	defer done()
 	options := client.StartWorkflowOptions{ID: WorkflowID(operationID), TaskQueue: r.queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
 		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE}
-	_, err := r.client.ExecuteWorkflow(ctx, options, workflowName, operation{ID: operationID})
+	op := operation{ID: operationID}
+	_, err := r.client.ExecuteWorkflow(ctx, options, workflowName, op)
 	if _, exists := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); exists {
-		err = r.startAgain(ctx, options)
+		err = r.startAgain(ctx, options, op)
 	}
 	if err != nil {
 		return fmt.Errorf("the workflow of operation %s cannot be started: %w", operationID, err)
@@ -50,7 +51,7 @@ func (r *runner) Start(ctx context.Context, operationID string) error {
 // startAgain makes sure that a running workflow does not end before it has looked at the operation again: it may be about to
 // end because the operation was in FAILED_TEMP. A workflow that has not begun, or that waits for the end of a phase, will
 // look anyway; and then each signal would add to what a busy server has to do.
-func (r *runner) startAgain(ctx context.Context, options client.StartWorkflowOptions) error {
+func (r *runner) startAgain(ctx context.Context, options client.StartWorkflowOptions, op operation) error {
 	found, err := r.client.DescribeWorkflowExecution(ctx, options.ID, "")
 	if err != nil {
 		return err
@@ -59,6 +60,6 @@ func (r *runner) startAgain(ctx context.Context, options client.StartWorkflowOpt
 		return nil
 	}
 	options.WorkflowExecutionErrorWhenAlreadyStarted = false
-	_, err = r.client.SignalWithStartWorkflow(ctx, options.ID, signalStart, nil, options, workflowName, operation{ID: options.ID[len(WorkflowID("")):]})
+	_, err = r.client.SignalWithStartWorkflow(ctx, options.ID, signalStart, nil, options, workflowName, op)
 	return err
 }
