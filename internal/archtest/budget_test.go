@@ -23,10 +23,10 @@ var budget = map[string]int{
 	"vnflcm/sol003/bearer":     10, // JSON web tokens and key sets
 	"vnflcm/sol003/notify":     8,  // OAuth 2.0, backoff
 	"vnflcm/timeline":          5,
-	"vnflcm/progress":          8,  // the terminal
-	"vnflcm/telemetry":         20, // OpenTelemetry's API
+	"vnflcm/progress":          8,   // the terminal
+	"vnflcm/telemetry":         20,  // OpenTelemetry's API
 	"vnflcm/temporal":          220, // Temporal's client links gRPC
-	"sshexec/sshotel":          35, // sshexec, and OpenTelemetry's API
+	"sshexec/sshotel":          35,  // sshexec, and OpenTelemetry's API
 	"vnflcm/storetest":         10,
 	"vnflcm/crashtest":         10, // storetest
 	"vnflcm/sqlstore/sqlite":   18,
