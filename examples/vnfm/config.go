@@ -76,6 +76,8 @@ const help = `Vnfm is a VNF manager that serves SOL003 over HTTP.
 
 	vnfm -sandbox            machines inside the process, no cloud
 	vnfm -config vnfm.yaml   a real one; README.md has every setting
+	vnfm -config vnfm.yaml -temporal temporal.example.com:7233
+	                         one of several processes, to which Temporal gives the operations
 `
 
 // readConfig reads the flags and the file that they name.

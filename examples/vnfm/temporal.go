@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	temporalclient "go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
@@ -34,13 +35,16 @@ func (w *workflows) attach(ctx context.Context, v *vnfm, managed *vnflcm.Config)
 	var err error
 	w.client, err = temporalclient.DialContext(ctx, temporalclient.Options{HostPort: server.Address, Namespace: server.Namespace, Logger: sdklog.NewStructuredLogger(v.log)})
 	if err != nil {
-		return err
+		return fmt.Errorf("temporal: %w", err)
 	}
 	v.atEnd(func() error { w.client.Close(); return nil })
 	observe := managed.Observe
 	managed.Observe = func(e vnflcm.Event) { observe(e); w.progress.Observe(e) }
 	managed.Runner = temporal.Runner(w.client, queue)
-	return temporal.CreateAttributes(ctx, w.client, server.Namespace)
+	if err := temporal.CreateAttributes(ctx, w.client, server.Namespace); err != nil {
+		return fmt.Errorf("temporal: %w", err)
+	}
+	return nil
 }
 
 // work runs operations until ctx ends.
