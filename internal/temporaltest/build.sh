@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the Temporal server and the program that creates its tables, once, of the module that Go's proxy serves (8 minutes, 270 MB).
+# Builds the Temporal server and the program that creates its tables, once, of the module that Go's proxy serves (10 minutes, 190 MB).
 #   build.sh     says on standard output in which directory the programs server and sql are
 set -euo pipefail
 VERSION=v1.32.0 # the newest one for Go 1.26

@@ -1,5 +1,5 @@
-// Package temporaltest starts Temporal servers on PostgreSQL for tests: each has a database, ports of the loopback interface and a
-// namespace that no other server has, and is removed when the test ends.
+// Package temporaltest starts Temporal servers on PostgreSQL for tests: each has a database and ports of the loopback interface that
+// no other server has, and is removed when the test ends.
 //
 //	server := temporaltest.Start(t) // skips the test unless VNFKIT_E2E names temporal
 //	c := server.Dial(t)

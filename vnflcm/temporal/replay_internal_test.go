@@ -11,7 +11,8 @@ import (
 )
 
 // TestReplay runs today's workflow on histories that the versions up to now have written. It fails if a workflow that began
-// before an update would not end after it: then the change needs workflow.GetVersion. TestRetriedAtOnce records histories.
+// before an update would not end after it: then the change needs workflow.GetVersion. TestTakeover and TestRetriedAtOnce
+// record histories: of a workflow that is running, has completed, has failed.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	histories, err := filepath.Glob("testdata/*.json")

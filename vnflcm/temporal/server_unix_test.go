@@ -45,7 +45,7 @@ type engine struct {
 	dir, dsn string
 }
 
-func newEngine(t *testing.T, change func(*vnflcm.Config)) *engine {
+func newEngine(t *testing.T) *engine {
 	t.Helper()
 	e := &engine{server: temporaltest.Start(t), dir: t.TempDir(), dsn: pgtest.Start(t).NewDatabase(t)}
 	e.client = e.server.Dial(t)
@@ -58,9 +58,6 @@ func newEngine(t *testing.T, change func(*vnflcm.Config)) *engine {
 	t.Cleanup(func() { must(t, e.store.Close()) })
 	cfg := fleettest.Config(e.dir, e.store, "api")
 	cfg.AcceptOnly, cfg.Runner = true, temporal.Runner(e.client, queue)
-	if change != nil {
-		change(&cfg)
-	}
 	e.Manager, err = vnflcm.New(t.Context(), cfg)
 	must(t, err)
 	t.Cleanup(func() { must(t, e.Close(context.WithoutCancel(t.Context()))) })
@@ -122,7 +119,7 @@ func eventually[T any](try func() (T, error)) (out T, err error) {
 func TestFleet(t *testing.T) {
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("VNFKIT_FLEET_OPERATIONS"), "500"))
 	must(t, err)
-	e := newEngine(t, nil)
+	e := newEngine(t)
 	f := fleettest.StartFleet(func(name string) *fleettest.Process { return e.worker(t, name) })
 	during := time.Duration(n) * 200 * time.Millisecond
 	ctx, stop := context.WithTimeout(t.Context(), during)
@@ -177,7 +174,7 @@ func (e *engine) awaitWorkflows(t *testing.T, n int) {
 
 // TestTakeover kills the process that runs a phase, and tells how long it takes until another one begins the next step.
 func TestTakeover(t *testing.T) {
-	e := newEngine(t, nil)
+	e := newEngine(t)
 	first := e.worker(t, "first")
 	operationID := instantiate(t, e.Manager)
 	await := func(process string) {
@@ -191,6 +188,7 @@ func TestTakeover(t *testing.T) {
 	await("first")
 	first.Signal(syscall.SIGKILL)
 	killed := time.Now()
+	e.record(t, "running", operationID)
 	second := e.worker(t, "second")
 	await("second")
 	t.Logf("another process began a step %s after the first was killed", time.Since(killed).Round(100*time.Millisecond))
@@ -202,7 +200,7 @@ func TestTakeover(t *testing.T) {
 // TestRetriedAtOnce retries operations as soon as they are in FAILED_TEMP, while their workflows may not have ended. The TTL
 // is so long that the Manager does not start the workflows again by itself.
 func TestRetriedAtOnce(t *testing.T) {
-	e := newEngine(t, nil)
+	e := newEngine(t)
 	var mu sync.Mutex
 	failed := map[string]bool{}
 	cfg := fleettest.Config(e.dir, e.store, "worker")
@@ -227,31 +225,34 @@ func TestRetriedAtOnce(t *testing.T) {
 		wait(t, m, operationID, vnflcm.FailedTemp)
 		must(t, m.Retry(t.Context(), operationID))
 		wait(t, m, operationID, vnflcm.Completed)
-		err := e.client.GetWorkflow(t.Context(), temporal.WorkflowID(operationID), "").Get(t.Context(), nil)
-		if applied, ok := errors.AsType[*sdk.ApplicationError](err); err != nil && (!ok || applied.Type() != "FAILED_TEMP") {
-			t.Error(err)
-		}
+		must(t, e.client.GetWorkflow(t.Context(), temporal.WorkflowID(operationID), "").Get(t.Context(), nil))
+		e.record(t, "completed", operationID)
 	}
-	e.record(t)
+	operationID := instantiate(t, m)
+	err = e.client.GetWorkflow(t.Context(), temporal.WorkflowID(operationID), "").Get(t.Context(), nil)
+	if failed, ok := errors.AsType[*sdk.ApplicationError](err); !ok || failed.Type() != "FAILED_TEMP" {
+		t.Errorf("the workflow of an operation that is not retried ended with %v", err)
+	}
+	e.record(t, "failed", operationID)
 }
 
-// record writes the histories of all workflows into the folder that VNFKIT_RECORD_HISTORIES names, for TestReplay.
-func (e *engine) record(t *testing.T) {
+// record writes the history of an operation's workflow into the folder that VNFKIT_RECORD_HISTORIES names, for TestReplay.
+func (e *engine) record(t *testing.T, name, operationID string) {
 	t.Helper()
 	dir := os.Getenv("VNFKIT_RECORD_HISTORIES")
 	if dir == "" {
 		return
 	}
-	list, err := e.client.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: temporaltest.Namespace, PageSize: 2})
-	must(t, err)
-	for i, found := range list.Executions {
-		events := e.client.GetWorkflowHistory(t.Context(), found.Execution.WorkflowId, found.Execution.RunId, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		whole, err := collect(events)
+	whole := new(history.History)
+	events := e.client.GetWorkflowHistory(t.Context(), temporal.WorkflowID(operationID), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
 		must(t, err)
-		text, err := protojson.MarshalOptions{Indent: "  "}.Marshal(whole)
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("retried-%d.json", i)), text, 0o600))
+		whole.Events = append(whole.Events, event)
 	}
+	text, err := protojson.Marshal(whole)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, name+".json"), text, 0o600))
 }
 
 func wait(t *testing.T, m *vnflcm.Manager, operationID string, want vnflcm.OperationState) {
@@ -261,17 +262,4 @@ func wait(t *testing.T, m *vnflcm.Manager, operationID string, want vnflcm.Opera
 	if occ, err := m.Wait(ctx, operationID); occ == nil || occ.OperationState != want {
 		t.Fatalf("the operation is %+v (%v), want %s", occ, err, want)
 	}
-}
-
-// collect reads a whole history.
-func collect(events client.HistoryEventIterator) (*history.History, error) {
-	out := new(history.History)
-	for events.HasNext() {
-		event, err := events.Next()
-		if err != nil {
-			return nil, err
-		}
-		out.Events = append(out.Events, event)
-	}
-	return out, nil
 }

@@ -187,6 +187,7 @@ func TestCancel(t *testing.T) {
 					once.Do(func() {
 						close(reached)
 						for asked := []vnflcm.Record(nil); len(asked) == 0 && ctx.Err() == nil; {
+							time.Sleep(time.Millisecond)
 							asked, _ = c.Store.List(context.WithoutCancel(ctx), vnflcm.Query{Kind: "cancel"})
 						}
 					})
