@@ -627,7 +627,7 @@ func TestCrash(t *testing.T) {
 func (l *lab) crash(begin func(*lab) (string, error), step string, point crashtest.Point) {
 	l.t.Helper()
 	doomed := crashtest.New(crashtest.Death{Point: point, Step: func(s vnflcm.StepInfo) bool { return s.Name == step },
-		Inside: l.dieInside, End: func() { l.failing(func(*http.Request) int { return -1 }) }})
+		Inside: l.dieInside, End: func() { l.dead.Store(true) }})
 	opID, err := doomed.Run(l.t.Context(), l.start(doomed.Attach), func(m *vnflcm.Manager) (string, error) {
 		l.Manager = m
 		return begin(l)
@@ -636,6 +636,7 @@ func (l *lab) crash(begin func(*lab) (string, error), step string, point crashte
 		l.t.Fatal(err)
 	}
 	l.failing(nil)
+	l.dead.Store(false)
 	l.Manager = l.start(doomed.AttachNext)
 	if _, err := doomed.Resume(l.t.Context(), l.Manager, opID); err != nil {
 		l.t.Fatal(err)
@@ -646,10 +647,10 @@ func (l *lab) crash(begin func(*lab) (string, error), step string, point crashte
 // does not get the answer.
 func (l *lab) dieInside(_ vnflcm.StepInfo, die func()) (undo func()) {
 	l.failing(func(r *http.Request) int {
-		if r.Method == http.MethodGet {
+		if r.Method == http.MethodGet || l.dead.Load() {
 			return 0
 		}
-		go die() // in a goroutine, because die needs the lock of the fake
+		die() // before the connection ends, or else the step could fail while its process lives
 		return -2
 	})
 	return nil

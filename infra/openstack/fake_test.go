@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,6 +43,8 @@ type fake struct {
 	// fault replaces the answer to a request by a status, or cuts the connection: -1 before the request takes effect, -2
 	// after it. 0 means no fault.
 	fault func(r *http.Request) int
+	// dead is set when the client is dead: no request of it takes effect.
+	dead atomic.Bool
 }
 
 // failure is an action that fails, and the reason of the failed resource workerNode.
@@ -92,7 +95,7 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 	case fault > 0:
 		w.WriteHeader(fault)
 		return
-	case fault == -1:
+	case fault == -1 || f.dead.Load() && fault != -2: // -2 is the request during which the client died
 		panic(http.ErrAbortHandler)
 	}
 	if strings.HasPrefix(r.URL.Path, "/glance/") {
