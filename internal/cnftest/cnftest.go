@@ -17,13 +17,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/vnfkit/vnfkit/internal/kubesim"
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 )
 
 // Cluster is a simulated cluster. It is safe for concurrent use.
 type Cluster struct {
 	t     testing.TB
-	kube  *kubesim.Standalone
+	kube  *kubeapi.Standalone
 	tls   *tls.Config
 	token string
 
@@ -38,7 +38,7 @@ type Cluster struct {
 // Option changes what Start starts.
 type Option func(*options)
 
-type options struct{ kubesim.StandaloneOptions }
+type options struct{ kubeapi.StandaloneOptions }
 
 // Nodes is how many nodes there are: node-1, node-2, ... Default 3.
 func Nodes(n int) Option {
@@ -62,7 +62,7 @@ func Start(t testing.TB, with ...Option) *Cluster {
 	for _, option := range with {
 		option(&o)
 	}
-	kube, err := kubesim.NewWorld(kubesim.Options{}).Standalone(o.StandaloneOptions)
+	kube, err := kubeapi.NewStandalone(o.StandaloneOptions)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,73 +2,73 @@ package kubesim
 
 import (
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 )
 
-// cluster is a Kubernetes cluster: the content of its etcd.
+// cluster is a Kubernetes cluster on machines.
 type cluster struct {
-	ID          string                     `json:"id"`
-	Version     string                     `json:"version"`
-	Endpoint    string                     `json:"endpoint"` // host:port for members
-	CA          string                     `json:"ca"`       // PEM
-	CAKey       string                     `json:"caKey"`    // PEM
-	CertSANs    []string                   `json:"certSANs,omitempty"`
-	PodCIDR     string                     `json:"podCIDR"`
-	Nodes       map[string]*node           `json:"nodes"`
-	Etcd        etcdCluster                `json:"etcd"`
-	Tokens      map[string]time.Time       `json:"tokens"` // expiry
-	CertKeys    map[string]time.Time       `json:"certKeys"`
-	CertsTokens []string                   `json:"certsTokens,omitempty"` // those that upload-certs has made
-	Objects     map[string]json.RawMessage `json:"objects"`               // "kind/namespace/name"
-	Issued      map[string]issued          `json:"issued"`                // tokens of service accounts, by TokenRequest
-	Revision    int                        `json:"revision"`              // of etcd
-	Addresses   int                        `json:"addresses,omitempty"`   // how many Services and ports of theirs have been given
-	Standalone  bool                       `json:"standalone,omitempty"`  // it is on no machines
-
-	history history
-	idleAt  int                  // the revision at which the controllers had no work
-	due     time.Time            // when they have work again, if nothing changes
-	delay   time.Duration        // of pods
-	since   map[string]time.Time // when pods began to start or to end
+	*kubeapi.Cluster
+	Etcd        etcdCluster          `json:"etcd"`
+	CertKeys    map[string]time.Time `json:"certKeys"`
+	CertsTokens []string             `json:"certsTokens,omitempty"` // those that upload-certs has made
 }
 
-type node struct {
-	Name          string     `json:"name"`
-	Machine       string     `json:"machine"`
-	Address       netip.Addr `json:"address"`
-	ControlPlane  bool       `json:"controlPlane,omitempty"`
-	Unschedulable bool       `json:"unschedulable,omitempty"`
-
-	// What clients have set, beside what kubeadm and the kubelet do.
-	Labels      map[string]string `json:"labels,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-	Taints      []any             `json:"taints,omitempty"`
-	Down        bool              `json:"down,omitempty"` // of nodes without machines
-}
-
-func (w *World) ready(c *cluster, n *node) bool {
-	if c.Standalone {
-		return !n.Down
-	}
+func (w *World) ready(c *cluster, n *kubeapi.Node) bool {
 	m := w.state.Machines[n.Machine]
-	return m != nil && m.runs("kubelet") && m.runs("containerd") && m.Cluster == c.ID && m.Node == n.Name && c.hasNetwork()
+	return m != nil && m.runs("kubelet") && m.runs("containerd") && m.Cluster == c.ID && m.Node == n.Name && c.HasNetwork()
 }
 
-// hasNetwork reports whether a network add-on has been applied: kubelets are NotReady without.
-func (c *cluster) hasNetwork() bool {
-	for key := range c.Objects {
-		if strings.HasPrefix(key, "DaemonSet/") && !strings.HasSuffix(key, "/kube-proxy") {
-			return true
+// site is what a cluster sees of its machines.
+type site struct {
+	w *World
+	c *cluster
+}
+
+func (s site) Locked(fn func()) { s.w.locked(fn) }
+func (s site) Changed()         { s.w.changed() }
+func (s site) Now() time.Time   { return s.w.nowFunc() }
+func (s site) Quorate() bool    { return s.w.quorate(s.c) }
+
+func (s site) Kubelet(n *kubeapi.Node) (runs, ready bool) {
+	m := s.w.state.Machines[n.Machine]
+	return m != nil && m.runs("kubelet"), s.w.ready(s.c, n)
+}
+
+// serverCertificate is the certificate of the API server on a machine. It is made once, as by kubeadm.
+func (w *World) serverCertificate(c *cluster, m *machine) (tls.Certificate, error) {
+	key := m.ID + " " + c.ID + " " + m.Node
+	cert, made := w.certificates[key]
+	if made {
+		return cert, nil
+	}
+	cert, err := c.ServerCertificate(m.Node, m.Address, w.nowFunc())
+	if err == nil {
+		w.certificates[key] = cert
+	}
+	return cert, err
+}
+
+// clusterOf finds the cluster that a kubeconfig is of, and fails if its certificate is not accepted there.
+func (w *World) clusterOf(config []byte) (*cluster, error) {
+	ca, client, err := kubeapi.ReadKubeconfig(config)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range w.state.Clusters {
+		if c.CA == ca {
+			return c, c.Accepts(client)
 		}
 	}
-	return false
+	return nil, errors.New("The connection to the server was refused - did you specify the right host or port?")
 }
 
 // reach finds the cluster whose API answers at host:port.

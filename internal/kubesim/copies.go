@@ -3,6 +3,8 @@ package kubesim
 import (
 	"fmt"
 	"slices"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 )
 
 // PodsRunTwice lists the pods of StatefulSets of which two copies have run at the same time: two writers on one volume.
@@ -13,37 +15,36 @@ func (w *World) PodsRunTwice() []string {
 	return slices.Clone(w.state.Twice)
 }
 
-// noteCopy notes that a pod of a StatefulSet runs on a machine.
-func (w *World) noteCopy(c *cluster, n *node, p object) {
-	m := w.state.Machines[n.Machine]
-	key := textAt(p, "metadata", "namespace") + "/" + textAt(p, "metadata", "name")
-	if m == nil || !ownedBy(p, "StatefulSet") || textAt(c.object("Pod/"+key), "status", "phase") != "Running" {
+// RunPod notes that a pod of a StatefulSet runs on the machine of a node.
+func (s site) RunPod(n *kubeapi.Node, name, uid string) {
+	w, m := s.w, s.w.state.Machines[n.Machine]
+	if m == nil {
 		return
 	}
 	for _, id := range w.ids() {
 		other := w.state.Machines[id]
-		if other == m || other.Cluster != c.ID || other.Pods[key] == "" {
+		if other == m || other.Cluster != s.c.ID || other.Pods[name] == "" {
 			continue
 		}
-		if twice := fmt.Sprintf("%s on %s and on %s", key, other.Hostname, m.Hostname); !slices.Contains(w.state.Twice, twice) {
+		if twice := fmt.Sprintf("%s on %s and on %s", name, other.Hostname, m.Hostname); !slices.Contains(w.state.Twice, twice) {
 			w.state.Twice = append(w.state.Twice, twice)
 		}
 	}
 	if m.Pods == nil {
 		m.Pods = map[string]string{}
 	}
-	m.Pods[key] = textAt(p, "metadata", "uid")
+	m.Pods[name] = uid
 }
 
-// endCopies ends pods that kubelets run and the API no longer has, on machines that answer.
-func (w *World) endCopies(c *cluster) {
-	for _, m := range w.state.Machines {
-		if m.Cluster != c.ID || !m.runs("kubelet") {
+// EndPods ends pods that kubelets run and the API no longer has, on machines that answer.
+func (s site) EndPods(uid func(name string) string) {
+	for _, m := range s.w.state.Machines {
+		if m.Cluster != s.c.ID || !m.runs("kubelet") {
 			continue
 		}
-		for key, uid := range m.Pods {
-			if textAt(c.object("Pod/"+key), "metadata", "uid") != uid {
-				delete(m.Pods, key)
+		for name, running := range m.Pods {
+			if uid(name) != running {
+				delete(m.Pods, name)
 			}
 		}
 	}

@@ -1,18 +1,6 @@
 // Package kubesim simulates, on sshtest hosts, what a cluster driver meets on real machines: kubeadm,
-// kubectl, systemctl, apt-get and their kin, and the clusters they make. The API of such a cluster is served over TLS
-// (port 6443 of its control-plane nodes, and wherever haproxy leads to it), as far as drivers, Helm and client-go's dynamic client
-// need it: discovery, lists and watches by selectors, optimistic locking, merge and strategic merge patches, server-side
-// apply with owners of fields, status and scale, finalizers, owners and their garbage collection, namespaces, custom
-// kinds, dry runs, nodes, pods and their eviction, disruption budgets, service accounts and their tokens.
-//
-// Controllers of Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs, a scheduler and kubelets work while
-// requests are answered or watched, in a fixed order; what becomes of a pod is said by the name of its image. Standalone
-// is a cluster without machines.
-//
-// Not simulated: unknown fields and schemas of custom kinds (their lists are owned as a whole), conversion, admission
-// webhooks, JSON patches, protobuf, tables, pages of lists, resources that pods ask for, quotas, priorities,
-// affinity to other pods, probes, logs and exec, EndpointSlices, CronJobs and autoscalers, load balancers of clouds. Methods,
-// kinds of patches and selectors that are missing are refused; tables are answered with plain JSON.
+// kubectl, systemctl, apt-get and their kin, and the clusters they make. kubeapi serves the API of such a cluster, over TLS at port
+// 6443 of its control-plane nodes and wherever haproxy leads to it.
 //
 // Docker Engine loads, pulls and runs images; a container of the registry image serves the registry API at the port that
 // is published, from the files of its machine, to clients and to the runtimes of other machines.

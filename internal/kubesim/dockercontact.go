@@ -95,9 +95,9 @@ func (r *contacted) image(ctx context.Context, name, creds string) (image, error
 			return image{}, err
 		}
 		var manifest struct {
-			Manifests []descriptor
-			Config    descriptor
-			Layers    []descriptor
+			Manifests []struct{ Digest string }
+			Config    struct{ Digest string }
+			Layers    []struct{ Digest string }
 		}
 		if err := json.Unmarshal(text, &manifest); err != nil {
 			return image{}, err

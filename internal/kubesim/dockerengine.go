@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
 )
 
 // engine is what Docker Engine has on a machine.
@@ -49,7 +51,7 @@ type container struct {
 	Error    string            `json:"error,omitempty"`
 	Restarts int               `json:"restarts,omitempty"`
 	Logs     []string          `json:"logs,omitempty"`
-	TLS      *keyPair          `json:"tls,omitempty"` // read at its start
+	TLS      *pki.Pair         `json:"tls,omitempty"` // read at its start
 }
 
 // bind is a directory of the machine that a container sees.

@@ -11,6 +11,9 @@ import (
 
 	"github.com/spf13/afero"
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/distribution"
+	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
 )
 
 // startRegistry simulates the start of the registry (distribution 2.8, registry/registry.go and
@@ -31,7 +34,7 @@ func (w *World) startRegistry(m *machine, k *container) (code int, said string) 
 	if err != nil {
 		return 1, w.logged("fatal", "%v", err)
 	}
-	pair := keyPair{Cert: string(text), Key: string(secret)}
+	pair := pki.Pair{Cert: string(text), Key: string(secret)}
 	if _, err := tls.X509KeyPair([]byte(pair.Cert), []byte(pair.Key)); err != nil {
 		return 1, w.logged("fatal", "%v", err)
 	}
@@ -113,16 +116,11 @@ func (w *World) serveRegistry(id, containerID, inside string, conn net.Conn) {
 		if !ok {
 			panic(http.ErrAbortHandler)
 		}
-		out.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
-		if err := w.authorize(&k, files, r); err != nil {
-			out.Header().Set("WWW-Authenticate", fmt.Sprintf("Basic realm=%q", k.Env["REGISTRY_AUTH_HTPASSWD_REALM"]))
-			registryFault(out, err)
+		if !w.authorized(&k, files, r) {
+			distribution.Refuse(out, k.Env["REGISTRY_AUTH_HTPASSWD_REALM"])
 			return
 		}
-		s := store{files: files, making: &w.making, root: k.content(), deletes: k.Env["REGISTRY_STORAGE_DELETE_ENABLED"] == "true"}
-		if err := s.answer(out, r); err != nil {
-			registryFault(out, err)
-		}
+		distribution.Store{Files: files, Making: &w.making, Root: k.content(), Deletes: k.Env["REGISTRY_STORAGE_DELETE_ENABLED"] == "true"}.ServeHTTP(out, r)
 	}
 	if k.TLS == nil {
 		serveHTTP(conn, handler)
@@ -146,28 +144,27 @@ func (k *container) content() string {
 	return "/var/lib/docker/volumes/" + k.ID + "/_data/docker/registry/v2"
 }
 
-// authorize compares the credentials of a request with the lines of htpasswd, of which the registry takes bcrypt only.
-func (w *World) authorize(k *container, files afero.Fs, r *http.Request) error {
+// authorized compares the credentials of a request with the lines of htpasswd, of which the registry takes bcrypt only.
+func (w *World) authorized(k *container, files afero.Fs, r *http.Request) bool {
 	if k.Env["REGISTRY_AUTH"] == "" {
-		return nil
+		return true
 	}
-	refused := &registryError{http.StatusUnauthorized, "UNAUTHORIZED", "authentication required"}
 	name, password, given := r.BasicAuth()
 	file, _, mounted := k.within(k.Env["REGISTRY_AUTH_HTPASSWD_PATH"])
 	if !given || !mounted {
-		return refused
+		return false
 	}
 	text, err := afero.ReadFile(files, file)
 	if err != nil {
-		return refused
+		return false
 	}
 	for line := range strings.Lines(string(text)) {
 		user, hash, _ := strings.Cut(strings.TrimSpace(line), ":")
 		if user == name && w.matches(hash, password) {
-			return nil
+			return true
 		}
 	}
-	return refused
+	return false
 }
 
 // matches remembers passwords that were right: bcrypt is slow, and clients ask often.

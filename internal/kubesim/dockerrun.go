@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/distribution"
 )
 
 // OccupyPort makes another program listen at a port of a machine, or ends that.
@@ -44,7 +46,7 @@ func (c *call) dockerRun(args []string) error {
 	return c.on(func(m *machine) error {
 		found := m.Docker.image(ref)
 		switch other := m.Docker.container(k.Name); {
-		case found == nil && digests.MatchString(ref):
+		case found == nil && distribution.IsDigest(ref):
 			return exitError{125, "docker: Error response from daemon: No such image: " + ref + ".\nSee 'docker run --help'."}
 		case found == nil:
 			return exitError{125, fmt.Sprintf("Unable to find image '%s' locally\nkubesim: docker run does not pull", tagged(ref))}

@@ -9,11 +9,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
 )
 
 // etcdCluster is the etcd of a cluster: its members, and the CA that they and their clients have.
 type etcdCluster struct {
-	CA      keyPair      `json:"ca"`
+	CA      pki.Pair     `json:"ca"`
 	Members []etcdMember `json:"members"`
 	Leader  uint64       `json:"leader"`
 	Term    uint64       `json:"term"`
@@ -69,7 +71,7 @@ func (w *World) aliveVoters(c *cluster) []etcdMember {
 
 // quorate reports whether more than half of the voting members are alive: without, the API answers nothing.
 func (w *World) quorate(c *cluster) bool {
-	return c.Standalone || len(w.aliveVoters(c))*2 > len(c.Etcd.voters())
+	return len(w.aliveVoters(c))*2 > len(c.Etcd.voters())
 }
 
 // leader returns the leading member; 0 without a quorum. A new one is elected when the last one no longer runs.

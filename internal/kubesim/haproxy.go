@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/haproxyconf"
 )
 
 // haproxyState is the configuration that haproxy has loaded, which may differ from its file.
@@ -48,7 +50,7 @@ func haproxy(_ context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := haproxyConfig(string(text)); err != nil {
+	if err := haproxyconf.Check(string(text)); err != nil {
 		return err
 	}
 	c.printf("Configuration file is valid\n")
@@ -62,7 +64,7 @@ func (c *call) startBalancer(m *machine, reload bool) error {
 	if err != nil {
 		return err
 	}
-	file, err := parseHaproxy(string(text))
+	file, err := haproxyconf.Parse(string(text))
 	if err != nil {
 		return err
 	}
@@ -78,15 +80,15 @@ func (c *call) startBalancer(m *machine, reload bool) error {
 }
 
 // bindable reports ports that some other program has.
-func (w *World) bindable(m *machine, file *haproxyFile) error {
-	for _, f := range file.frontends {
-		for _, b := range f.binds {
-			n, _ := strconv.Atoi(b.port)
-			if _, docker := m.published(b.port); docker || b.port == "22" || slices.Contains(m.Taken, n) || b.port == "6443" && w.hasAPI(m) {
-				return fmt.Errorf("[ALERT] (1) : Binding [haproxy.cfg] for frontend %s: cannot bind socket (Address already in use) [%s:%s]", f.name, b.host, b.port)
+func (w *World) bindable(m *machine, file *haproxyconf.File) error {
+	for _, f := range file.Frontends {
+		for _, b := range f.Binds {
+			n, _ := strconv.Atoi(b.Port)
+			if _, docker := m.published(b.Port); docker || b.Port == "22" || slices.Contains(m.Taken, n) || b.Port == "6443" && w.hasAPI(m) {
+				return fmt.Errorf("[ALERT] (1) : Binding [haproxy.cfg] for frontend %s: cannot bind socket (Address already in use) [%s:%s]", f.Name, b.Host, b.Port)
 			}
-			if ip, err := netip.ParseAddr(b.host); err == nil && ip.Is6() {
-				return fmt.Errorf("[ALERT] (1) : Binding [haproxy.cfg] for frontend %s: cannot create receiving socket (Address family not supported by protocol) [%s:%s]", f.name, b.host, b.port)
+			if ip, err := netip.ParseAddr(b.Host); err == nil && ip.Is6() {
+				return fmt.Errorf("[ALERT] (1) : Binding [haproxy.cfg] for frontend %s: cannot create receiving socket (Address family not supported by protocol) [%s:%s]", f.Name, b.Host, b.Port)
 			}
 		}
 	}
@@ -94,11 +96,11 @@ func (w *World) bindable(m *machine, file *haproxyFile) error {
 }
 
 // balancing is what haproxy does on a machine, nil when it does not run.
-func (m *machine) balancing() *haproxyFile {
+func (m *machine) balancing() *haproxyconf.File {
 	if !m.runs("haproxy") || m.Haproxy.Config == "" {
 		return nil
 	}
-	file, err := parseHaproxy(m.Haproxy.Config)
+	file, err := haproxyconf.Parse(m.Haproxy.Config)
 	if err != nil {
 		return nil
 	}
@@ -106,14 +108,14 @@ func (m *machine) balancing() *haproxyFile {
 }
 
 // frontendAt is what haproxy serves at a port for other machines.
-func (w *World) frontendAt(m *machine, number string) *frontend {
+func (w *World) frontendAt(m *machine, number string) *haproxyconf.Frontend {
 	file := m.balancing()
 	if file == nil {
 		return nil
 	}
-	for _, f := range file.frontends {
-		for _, b := range f.binds {
-			if ip, err := netip.ParseAddr(b.host); b.port == number && (err != nil || !ip.IsLoopback()) {
+	for _, f := range file.Frontends {
+		for _, b := range f.Binds {
+			if ip, err := netip.ParseAddr(b.Host); b.Port == number && (err != nil || !ip.IsLoopback()) {
 				return f
 			}
 		}
@@ -122,18 +124,18 @@ func (w *World) frontendAt(m *machine, number string) *frontend {
 }
 
 // live are the servers of a port of haproxy that its checks find alive.
-func (w *World) live(m *machine, number string) (out []server) {
+func (w *World) live(m *machine, number string) (out []haproxyconf.Server) {
 	f := w.frontendAt(m, number)
-	if f == nil || f.backend == "" {
+	if f == nil || f.Backend == "" {
 		return nil
 	}
-	b := m.balancing().backends[f.backend]
-	for _, s := range b.servers {
+	b := m.balancing().Backends[f.Backend]
+	for _, s := range b.Servers {
 		to, toward := w.serverOf(s)
 		if to == nil {
 			continue
 		}
-		if _, listens := w.portOf(to, toward); listens && (!b.api || w.hasAPI(to) && w.quorate(w.state.Clusters[to.Cluster])) {
+		if _, listens := w.portOf(to, toward); listens && (!b.API || w.hasAPI(to) && w.quorate(w.state.Clusters[to.Cluster])) {
 			out = append(out, s)
 		}
 	}
@@ -141,8 +143,8 @@ func (w *World) live(m *machine, number string) (out []server) {
 }
 
 // serverOf is the machine of a server, nil when it does not answer.
-func (w *World) serverOf(s server) (*machine, string) {
-	host, number, _ := net.SplitHostPort(s.addr)
+func (w *World) serverOf(s haproxyconf.Server) (*machine, string) {
+	host, number, _ := net.SplitHostPort(s.Addr)
 	addr, err := netip.ParseAddr(host)
 	if err != nil {
 		return nil, ""
@@ -193,7 +195,7 @@ func (w *World) lead(id, number string) (to string, p port, done func(), err err
 	s := alive[m.Haproxy.Turn%len(alive)]
 	backend, toward := w.serverOf(s)
 	p, _ = w.portOf(backend, toward)
-	key := led{id, m.Haproxy.PID, s.addr}
+	key := led{id, m.Haproxy.PID, s.Addr}
 	w.led[key]++
 	return backend.ID, p, func() {
 		w.mu.Lock()

@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
-
 	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
+	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
 )
 
 func kubeadm(ctx context.Context, c *call) error {
@@ -93,12 +95,12 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	cl, err := newCluster(o, c.w.nowFunc())
+	cl, err := c.w.newCluster(o)
 	if err != nil {
 		return err
 	}
 	etcd := etcdCluster{Members: []etcdMember{{ID: newMemberID(), Machine: c.id, Name: o.name}}}
-	if etcd.CA, err = newCA("etcd-ca", c.w.nowFunc()); err != nil {
+	if etcd.CA, err = pki.NewCA("etcd-ca", c.w.nowFunc()); err != nil {
 		return err
 	}
 	if err := c.writeEtcdFiles(&etcd, o.name, o.advertise); err != nil {
@@ -115,7 +117,7 @@ func (c *call) init(ctx context.Context, args []string) error {
 		etcd.Members[0].Address = m.Address
 		cl.Etcd = etcd
 		c.w.state.Clusters[cl.ID] = cl
-		if err := cl.addNode(&node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true}); err != nil {
+		if err := cl.AddNode(&kubeapi.Node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true}); err != nil {
 			return err
 		}
 		if err := c.w.throughEndpoint(cl, m); err != nil {
@@ -147,31 +149,33 @@ func (w *World) throughEndpoint(cl *cluster, m *machine) error {
 
 // uploadConfig stores the configuration of the cluster where kubeadm looks for it (kubeadm, phases upload-config).
 func (c *cluster) uploadConfig() error {
-	config, err := yaml.Marshal(object{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "kubernetesVersion": "v" + c.Version,
-		"controlPlaneEndpoint": c.Endpoint, "networking": object{"podSubnet": c.PodCIDR}})
+	config, err := yaml.Marshal(kubeapi.Object{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "kubernetesVersion": "v" + c.Version,
+		"controlPlaneEndpoint": c.Endpoint, "networking": kubeapi.Object{"podSubnet": c.PodCIDR}})
 	if err != nil {
 		return err
 	}
-	return c.store(apiKind{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true},
-		object{"metadata": object{"name": "kubeadm-config", "namespace": "kube-system"}, "data": object{"ClusterConfiguration": string(config)}})
+	return c.Store(kubeapi.Kind{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true},
+		kubeapi.Object{"metadata": kubeapi.Object{"name": "kubeadm-config", "namespace": "kube-system"}, "data": kubeapi.Object{"ClusterConfiguration": string(config)}})
 }
 
-func newCluster(o *initOptions, now time.Time) (*cluster, error) {
-	ca, err := newCA("kubernetes", now)
+// newCluster makes the cluster of an init. It is not yet one of the world.
+func (w *World) newCluster(o *initOptions) (*cluster, error) {
+	now := w.nowFunc()
+	api, err := kubeapi.New(kubeapi.Options{Endpoint: o.endpoint, PodCIDR: o.podCIDR, CertSANs: o.certSANs}, now)
 	if err != nil {
 		return nil, err
 	}
-	cl := &cluster{ID: randomHex(4), CA: ca.Cert, CAKey: ca.Key, CertSANs: o.certSANs, Version: DefaultVersion, Endpoint: o.endpoint, PodCIDR: o.podCIDR,
-		Nodes: map[string]*node{}, Tokens: map[string]time.Time{o.token: now.Add(o.ttl)}, CertKeys: map[string]time.Time{},
-		Objects: map[string]jsonObject{}, Issued: map[string]issued{}}
-	return cl, cl.addDefaults()
+	api.Tokens[o.token] = now.Add(o.ttl)
+	cl := &cluster{Cluster: api, CertKeys: map[string]time.Time{}}
+	cl.Host = site{w, cl}
+	return cl, nil
 }
 
 // writeFiles leaves on the machine what kubeadm does, for a control-plane node or a worker.
 func (c *call) writeFiles(cl *cluster, controlPlane bool) error {
 	files := map[string]string{"kubelet.conf": cl.ID, "pki/ca.crt": cl.CA}
 	if controlPlane {
-		admin, err := cl.kubeconfig("kubernetes-admin", administrators, c.w.nowFunc())
+		admin, err := cl.Kubeconfig("kubernetes-admin", kubeapi.Administrators, c.w.nowFunc())
 		if err != nil {
 			return err
 		}
@@ -201,7 +205,7 @@ func (c *call) uploadCerts(_ context.Context, args []string) error {
 		// as any other to join with.
 		token := newToken()
 		cl.Tokens[token], cl.CertsTokens = expires, append(cl.CertsTokens, token)
-		return cl.store(apiKind{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}, object{"metadata": object{"name": "kubeadm-certs", "namespace": "kube-system"}})
+		return cl.Store(kubeapi.Kind{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}, kubeapi.Object{"metadata": kubeapi.Object{"name": "kubeadm-certs", "namespace": "kube-system"}})
 	})
 	if err == nil {
 		c.printf("[upload-certs] Storing the certificates in Secret \"kubeadm-certs\" in the \"kube-system\" Namespace\n[upload-certs] Using certificate key:\n%s\n", key)
@@ -236,7 +240,7 @@ func (c *call) tokenCreate(_ context.Context, args []string) error {
 	return c.asAdmin("/etc/kubernetes/admin.conf", func(cl *cluster) error {
 		cl.Tokens[token] = c.w.nowFunc().Add(ttl)
 		if printJoin {
-			c.printf("kubeadm join %s --token %s --discovery-token-ca-cert-hash %s \n", cl.Endpoint, token, cl.caHash())
+			c.printf("kubeadm join %s --token %s --discovery-token-ca-cert-hash %s \n", cl.Endpoint, token, cl.CAHash())
 		} else {
 			c.printf("%s\n", token)
 		}
@@ -311,7 +315,7 @@ func (c *call) joined(o *joinOptions, m *machine) error {
 	if o.controlPlane {
 		cl.Etcd.promote(c.id, o.name)
 	}
-	if err := cl.addNode(&node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: o.controlPlane}); err != nil {
+	if err := cl.AddNode(&kubeapi.Node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: o.controlPlane}); err != nil {
 		return err
 	}
 	c.printf("This node has joined the cluster\n")
@@ -330,7 +334,7 @@ func (c *call) admitted(o *joinOptions, m *machine) (*cluster, error) {
 		return nil, fmt.Errorf("error execution phase preflight: couldn't validate the identity of the API Server: "+
 			"could not find a JWS signature in the cluster-info ConfigMap for token ID %q", id)
 	}
-	if o.hash != cl.caHash() {
+	if o.hash != cl.CAHash() {
 		return nil, errors.New("error execution phase preflight: couldn't validate the identity of the API Server: " +
 			"cluster CA found in cluster-info ConfigMap is invalid: none of the public keys are pinned")
 	}

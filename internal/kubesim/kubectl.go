@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"path"
 	"strings"
 
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 )
 
 // kubectl supports what scripts of packages use, "apply -f", and what kubespray uses: "get node", "drain" and "delete
@@ -73,7 +73,7 @@ func (c *call) apply(cl *cluster, manifest []byte) error {
 		if err != nil {
 			return err
 		}
-		var o object
+		var o kubeapi.Object
 		if err := json.Unmarshal(raw, &o); err != nil {
 			return err
 		}
@@ -83,32 +83,21 @@ func (c *call) apply(cl *cluster, manifest []byte) error {
 	}
 }
 
-func (c *call) applyObject(cl *cluster, o object) error {
-	kind, known := cl.kindOf(textAt(o, "apiVersion"), textAt(o, "kind"))
+func (c *call) applyObject(cl *cluster, o kubeapi.Object) error {
+	kind, known := cl.KindOf(kubeapi.Text(o, "apiVersion"), kubeapi.Text(o, "kind"))
 	switch {
-	case textAt(o, "kind") == "" || textAt(o, "apiVersion") == "" || textAt(o, "metadata", "name") == "":
+	case kubeapi.Text(o, "kind") == "" || kubeapi.Text(o, "apiVersion") == "" || kubeapi.Text(o, "metadata", "name") == "":
 		return errors.New("error: error validating data: kind, apiVersion and metadata.name must be set")
 	case !known:
-		return fmt.Errorf("no matches for kind %q in version %q", textAt(o, "kind"), textAt(o, "apiVersion"))
+		return fmt.Errorf("no matches for kind %q in version %q", kubeapi.Text(o, "kind"), kubeapi.Text(o, "apiVersion"))
 	}
-	namespace := textAt(o, "metadata", "namespace")
+	namespace := kubeapi.Text(o, "metadata", "namespace")
 	if namespace == "" && kind.Namespaced {
 		namespace = "default"
 	}
-	q := &request{w: c.w, c: cl, path: apiPath{kind: kind, namespace: namespace, name: textAt(o, "metadata", "name")}}
-	q.http = &http.Request{Method: http.MethodPatch, URL: &url.URL{RawQuery: "fieldManager=kubectl&force=true"}, Header: http.Header{}}
-	raw, err := json.Marshal(o)
-	if err != nil {
+	if err := cl.Apply("kubectl", kind, namespace, o); err != nil {
 		return err
 	}
-	q.body = raw
-	old, _ := q.load(q.path)
-	if _, err := q.apply(old); err != nil {
-		return err
-	}
-	if err := c.w.runControllers(cl); err != nil {
-		return err
-	}
-	c.printf("%s/%s serverside-applied\n", strings.ToLower(kind.Kind), q.path.name)
+	c.printf("%s/%s serverside-applied\n", strings.ToLower(kind.Kind), kubeapi.Text(o, "metadata", "name"))
 	return nil
 }

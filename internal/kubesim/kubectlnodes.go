@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
-	"slices"
 	"time"
 )
 
@@ -17,11 +14,11 @@ func (c *call) node(kubeconfig, verb, name string) error {
 			return fmt.Errorf("Error from server (NotFound): nodes %q not found", name)
 		}
 		if verb == "delete" {
-			if err := c.w.deleteNode(cl, name); err != nil {
+			if err := cl.DeleteNode(name); err != nil {
 				return fmt.Errorf("Error from server: %w", err)
 			}
 			c.printf("node %q deleted\n", name)
-			return c.w.runControllers(cl)
+			return cl.RunControllers()
 		}
 		c.printf("%s\n", name)
 		return nil
@@ -44,7 +41,7 @@ func (c *call) drain(ctx context.Context, kubeconfig, name string, o drainOption
 	defer tick.Stop()
 	for {
 		left, err := 0, error(nil)
-		if asked := c.asAdmin(kubeconfig, func(cl *cluster) error { left, err = c.evictAll(cl, name); return nil }); asked != nil {
+		if asked := c.asAdmin(kubeconfig, func(cl *cluster) error { left, err = cl.EvictAll(name); return nil }); asked != nil {
 			return asked
 		}
 		if err != nil {
@@ -60,32 +57,4 @@ func (c *call) drain(ctx context.Context, kubeconfig, name string, o drainOption
 		case <-tick.C:
 		}
 	}
-}
-
-// evictAll asks every pod of a node to leave that is not there for the node itself, and counts them.
-func (c *call) evictAll(cl *cluster, name string) (left int, err error) {
-	n := cl.Nodes[name]
-	if n == nil {
-		return 0, fmt.Errorf("Error from server (NotFound): nodes %q not found", name)
-	}
-	n.Unschedulable = true
-	pods := cl.podsOn(name)
-	for _, key := range slices.Sorted(maps.Keys(pods)) {
-		pod := pods[key]
-		if ownedBy(pod, "DaemonSet") || ownedBy(pod, "Node") {
-			continue
-		}
-		left++
-		if at(pod, "metadata", "deletionTimestamp") != nil {
-			continue
-		}
-		q := &request{w: c.w, c: cl, body: []byte(`{"apiVersion":"policy/v1","kind":"Eviction"}`), http: &http.Request{Method: http.MethodPost, Header: http.Header{}},
-			path: apiPath{kind: podKind, namespace: textAt(pod, "metadata", "namespace"), name: textAt(pod, "metadata", "name"), sub: "eviction"}}
-		if _, err := q.evict(pod); err != nil {
-			if fault, ok := errors.AsType[*apiError](err); !ok || fault.code != http.StatusTooManyRequests {
-				return left, err
-			}
-		}
-	}
-	return left, c.w.runControllers(cl)
 }

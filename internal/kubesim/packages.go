@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
 
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
@@ -23,7 +24,7 @@ var versions = map[string]string{"kubeadm": DefaultVersion, "kubelet": DefaultVe
 	"containernetworking-plugins": "1.1.1"}
 
 // DefaultVersion is the Kubernetes version that the package sources offer.
-const DefaultVersion = "1.35.4"
+const DefaultVersion = kubeapi.Version
 
 // Package is a package beside those of versions. Nothing else is simulated of it than what the fields say.
 type Package struct {

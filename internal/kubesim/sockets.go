@@ -50,9 +50,9 @@ func (c *call) listeners(m *machine) {
 		}
 	}
 	if file := m.balancing(); file != nil {
-		for _, f := range file.frontends {
-			for _, b := range f.binds {
-				line(strings.Replace(b.host, "*", "0.0.0.0", 1)+":"+b.port, "haproxy", m.Haproxy.PID)
+		for _, f := range file.Frontends {
+			for _, b := range f.Binds {
+				line(strings.Replace(b.Host, "*", "0.0.0.0", 1)+":"+b.Port, "haproxy", m.Haproxy.PID)
 			}
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/haproxyconf"
 )
 
 // servicesOf says which packages bring a service.
@@ -107,7 +109,7 @@ func (c *call) unit(verb, name string, now, quiet bool) error {
 
 // startable reports what a service does not start with.
 func (c *call) startable(name string) error {
-	check := map[string]func(string) error{"containerd": containerdConfig, "haproxy": haproxyConfig, "keepalived": keepalivedConfig}[name]
+	check := map[string]func(string) error{"containerd": containerdConfig, "haproxy": haproxyconf.Check, "keepalived": keepalivedConfig}[name]
 	if check == nil {
 		return nil
 	}

@@ -85,7 +85,7 @@ func (w *World) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	for _, c := range w.state.Clusters {
-		c.history.before = c.Revision
+		c.Restore(site{w, c})
 	}
 	return nil
 }

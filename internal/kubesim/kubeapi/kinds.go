@@ -1,0 +1,252 @@
+package kubeapi
+
+import (
+	"cmp"
+	"crypto/rand"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Kind is a kind of objects that the API serves.
+type Kind struct {
+	Group, Version, Plural, Kind string
+	Namespaced                   bool
+}
+
+// builtin are the kinds that this API server serves without CustomResourceDefinitions, the preferred version of a group
+// first.
+var builtin = []Kind{
+	{"", "v1", "nodes", "Node", false}, {"", "v1", "namespaces", "Namespace", false}, {"", "v1", "pods", "Pod", true},
+	{"", "v1", "secrets", "Secret", true}, {"", "v1", "configmaps", "ConfigMap", true}, {"", "v1", "services", "Service", true},
+	{"", "v1", "serviceaccounts", "ServiceAccount", true}, {"", "v1", "persistentvolumes", "PersistentVolume", false},
+	{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true}, {"", "v1", "events", "Event", true},
+	{"", "v1", "resourcequotas", "ResourceQuota", true}, {"", "v1", "limitranges", "LimitRange", true},
+	{"", "v1", "endpoints", "Endpoints", true}, {"", "v1", "replicationcontrollers", "ReplicationController", true},
+	{"apps", "v1", "daemonsets", "DaemonSet", true}, {"apps", "v1", "deployments", "Deployment", true},
+	{"apps", "v1", "replicasets", "ReplicaSet", true}, {"apps", "v1", "statefulsets", "StatefulSet", true},
+	{"apps", "v1", "controllerrevisions", "ControllerRevision", true},
+	{"batch", "v1", "jobs", "Job", true}, {"batch", "v1", "cronjobs", "CronJob", true},
+	{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true},
+	{"autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true},
+	{"autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true},
+	{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false},
+	{"rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", false},
+	{"rbac.authorization.k8s.io", "v1", "roles", "Role", true}, {"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", true},
+	{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", true}, {"networking.k8s.io", "v1", "ingresses", "Ingress", true},
+	{"networking.k8s.io", "v1", "ingressclasses", "IngressClass", false},
+	{"storage.k8s.io", "v1", "storageclasses", "StorageClass", false},
+	{"coordination.k8s.io", "v1", "leases", "Lease", true}, {"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", true},
+	{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false},
+	{"admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false},
+	{"admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", false},
+	{"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false},
+}
+
+// shortNames are the short names in discovery.
+var shortNames = map[string][]string{
+	"configmaps": {"cm"}, "cronjobs": {"cj"}, "customresourcedefinitions": {"crd", "crds"}, "daemonsets": {"ds"}, "deployments": {"deploy"},
+	"events": {"ev"}, "horizontalpodautoscalers": {"hpa"}, "ingresses": {"ing"}, "namespaces": {"ns"}, "networkpolicies": {"netpol"},
+	"nodes": {"no"}, "persistentvolumeclaims": {"pvc"}, "persistentvolumes": {"pv"}, "poddisruptionbudgets": {"pdb"}, "pods": {"po"},
+	"replicasets": {"rs"}, "resourcequotas": {"quota"}, "serviceaccounts": {"sa"}, "services": {"svc"}, "statefulsets": {"sts"},
+}
+
+// subresources are what objects of a kind answer to beside themselves, their status and their scale.
+var subresources = map[string]map[string]any{
+	"pods":            {"name": "pods/eviction", "namespaced": true, "group": "policy", "version": "v1", "kind": "Eviction", "verbs": []string{"create"}},
+	"serviceaccounts": {"name": "serviceaccounts/token", "namespaced": true, "group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest", "verbs": []string{"create"}},
+}
+
+// custom reports whether a CustomResourceDefinition defines the kind.
+func (k Kind) custom() bool {
+	return k.Group != "" && !slices.ContainsFunc(builtin, func(b Kind) bool { return b.Group == k.Group })
+}
+
+// kinds are the built-in ones and those of CustomResourceDefinitions.
+func (c *Cluster) kinds() []Kind {
+	out := slices.Clone(builtin)
+	definitions, err := c.objects(definitionKind)
+	if err != nil {
+		return out
+	}
+	for _, crd := range definitions {
+		versions, _ := at(crd, "spec", "versions").([]any)
+		for _, v := range versions {
+			if served, given := at(v, "served").(bool); !served && given {
+				continue
+			}
+			out = append(out, Kind{Text(crd, "spec", "group"), Text(v, "name"), Text(crd, "spec", "names", "plural"), Text(crd, "spec", "names", "kind"),
+				Text(crd, "spec", "scope") == "Namespaced"})
+		}
+	}
+	return out
+}
+
+// KindOf finds the kind of an object.
+func (c *Cluster) KindOf(apiVersion, kind string) (Kind, bool) {
+	for _, k := range c.kinds() {
+		if k.apiVersion() == apiVersion && k.Kind == kind {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+func (k Kind) apiVersion() string {
+	if k.Group == "" {
+		return k.Version
+	}
+	return k.Group + "/" + k.Version
+}
+
+// prefix is the prefix of the keys of all objects of a kind, for any version. The name of a built-in kind is unique
+// here.
+func (k Kind) prefix() string {
+	if k.custom() {
+		return k.Kind + "." + k.Group + "/"
+	}
+	return k.Kind + "/"
+}
+
+func (k Kind) key(namespace, name string) string {
+	if !k.Namespaced {
+		namespace = ""
+	}
+	return k.prefix() + namespace + "/" + name
+}
+
+// discovery answers what kinds there are, nil for other paths. It is the form that clients fall back to when the
+// aggregated one is not offered.
+func (q *request) discovery() any {
+	parts := strings.Split(strings.Trim(q.http.URL.Path, "/"), "/")
+	switch {
+	case len(parts) == 1 && parts[0] == "api":
+		return map[string]any{"kind": "APIVersions", "versions": []string{"v1"}}
+	case len(parts) == 1 && parts[0] == "apis":
+		return map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": q.groups()}
+	case len(parts) == 2 && parts[0] == "api":
+		return q.resources("", parts[1])
+	case len(parts) == 2 && parts[0] == "apis":
+		for _, g := range q.groups() {
+			if g["name"] == parts[1] {
+				g["kind"], g["apiVersion"] = "APIGroup", "v1"
+				return g
+			}
+		}
+	case len(parts) == 3 && parts[0] == "apis":
+		return q.resources(parts[1], parts[2])
+	}
+	return nil
+}
+
+func (q *request) groups() (groups []Object) {
+	for _, k := range q.c.kinds() {
+		if k.Group == "" {
+			continue
+		}
+		version := Object{"groupVersion": k.apiVersion(), "version": k.Version}
+		i := slices.IndexFunc(groups, func(g Object) bool { return g["name"] == k.Group })
+		if i < 0 {
+			groups = append(groups, Object{"name": k.Group, "versions": []any{version}, "preferredVersion": version})
+			continue
+		}
+		versions, _ := groups[i]["versions"].([]any)
+		if !slices.ContainsFunc(versions, func(v any) bool { return Text(v, "version") == k.Version }) {
+			groups[i]["versions"] = append(versions, version)
+		}
+	}
+	return groups
+}
+
+// resources are nil for a version that there is not.
+func (q *request) resources(group, version string) any {
+	var list []any
+	for _, k := range q.c.kinds() {
+		if k.Group != group || k.Version != version {
+			continue
+		}
+		one := map[string]any{"name": k.Plural, "kind": k.Kind, "namespaced": k.Namespaced, "singularName": strings.ToLower(k.Kind),
+			"verbs": []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}}
+		if short := shortNames[k.Plural]; short != nil && !k.custom() {
+			one["shortNames"] = short
+		}
+		list = append(list, one)
+		if sub := subresources[k.Plural]; sub != nil && group == "" {
+			list = append(list, sub)
+		}
+		if q.c.hasStatus(k) {
+			list = append(list, Object{"name": k.Plural + "/status", "kind": k.Kind, "namespaced": k.Namespaced, "singularName": "", "verbs": []string{"get", "patch", "update"}})
+		}
+		if q.c.scaleOf(k) != nil {
+			list = append(list, Object{"name": k.Plural + "/scale", "kind": "Scale", "group": "autoscaling", "version": "v1", "namespaced": k.Namespaced, "singularName": "",
+				"verbs": []string{"get", "patch", "update"}})
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": Kind{Group: group, Version: version}.apiVersion(), "resources": list}
+}
+
+// apiPath is the target of a request.
+type apiPath struct {
+	kind                 Kind
+	namespace, name, sub string
+}
+
+func (p apiPath) key() string { return p.kind.key(p.namespace, p.name) }
+
+// parsePath reads /api/v1/... and /apis/group/version/..., with "namespaces/NAMESPACE/" for kinds that have one.
+func (c *Cluster) parsePath(path string) (p apiPath, err error) {
+	unknown := apiFault(http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	group, version := "", ""
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		version, parts = parts[1], parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		group, version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return p, unknown
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize" {
+		p.namespace, parts = parts[1], parts[2:]
+	}
+	kinds := c.kinds()
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Group == group && k.Version == version && k.Plural == parts[0] })
+	if i < 0 || len(parts) > 3 {
+		return p, unknown
+	}
+	parts = append(parts, "", "")
+	p.kind, p.name, p.sub = kinds[i], parts[1], parts[2]
+	if p.kind.Namespaced != (p.namespace != "") && (p.name != "" || p.namespace != "") {
+		return p, unknown
+	}
+	return p, nil
+}
+
+// generated is the name of an object of which only the beginning was given.
+func generated(prefix string) string { return prefix[:min(len(prefix), 58)] + randomName(5) }
+
+// randomName has the letters that the names of generated objects have (apimachinery, util/rand).
+func randomName(n int) string {
+	const letters = "bcdfghjklmnpqrstvwxz2456789"
+	var b strings.Builder
+	for _, r := range rand.Text()[:n] {
+		b.WriteByte(letters[int(r)%len(letters)])
+	}
+	return b.String()
+}
+
+// compareIn orders objects by a text in them.
+func compareIn(path ...string) func(a, b Object) int {
+	return func(a, b Object) int { return cmp.Compare(Text(a, path...), Text(b, path...)) }
+}
+
+// The forms of names in the API.
+var (
+	objectNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.:]*[a-z0-9])?$`)
+	labelNames  = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
+	labelValues = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
+)

@@ -1,0 +1,234 @@
+package kubeapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// addDefaults makes the objects that every cluster begins with.
+func (c *Cluster) addDefaults() error {
+	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
+		if err := c.Store(Kind{Version: "v1", Kind: "Namespace"}, Object{"metadata": Object{"name": name}}); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"cluster-admin", "admin", "edit", "view"} {
+		if err := c.Store(Kind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, Object{"metadata": Object{"name": name}}); err != nil {
+			return err
+		}
+	}
+	return c.Store(Kind{Group: "apps", Version: "v1", Kind: "DaemonSet", Namespaced: true},
+		Object{"metadata": Object{"name": "kube-proxy", "namespace": "kube-system"}})
+}
+
+// AddNode makes a Node, with the pods that it is given: kube-proxy, and on a worker one of a Deployment.
+func (c *Cluster) AddNode(n *Node) error {
+	c.Nodes[n.Name] = n
+	if err := c.addPod("kube-system", "kube-proxy-"+n.Name, n.Name, "DaemonSet", "kube-proxy"); err != nil || n.ControlPlane {
+		return err
+	}
+	return c.addPod("default", "workload-"+n.Name, n.Name, "ReplicaSet", "workload")
+}
+
+var podKind = Kind{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+
+func (c *Cluster) addPod(namespace, name, node, ownerKind, owner string) error {
+	return c.Store(podKind, Object{
+		"metadata": Object{"name": name, "namespace": namespace, "labels": Object{"app": owner},
+			"ownerReferences": []any{Object{"apiVersion": "apps/v1", "kind": ownerKind, "name": owner, "uid": owner, "controller": true}}},
+		"spec":   Object{"nodeName": node, "containers": []any{Object{"name": owner, "image": owner}}},
+		"status": Object{"phase": "Running", "conditions": []any{Object{"type": "Ready", "status": "True"}}},
+	})
+}
+
+func (c *Cluster) nodeObject(n *Node) Object {
+	ready, reason, message := "False", "KubeletNotReady", "container runtime network not ready: cni plugin not initialized"
+	runs, isReady := c.Host.Kubelet(n)
+	if isReady {
+		ready, reason, message = "True", "KubeletReady", "kubelet is posting ready status"
+	} else if !runs {
+		ready, reason, message = "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status."
+	}
+	labels := Object{"kubernetes.io/hostname": n.Name, "kubernetes.io/os": "linux"}
+	taints := slices.Clone(n.Taints)
+	if n.ControlPlane {
+		labels["node-role.kubernetes.io/control-plane"] = ""
+	}
+	for name, value := range n.Labels {
+		labels[name] = value
+	}
+	annotations := Object{}
+	for name, value := range n.Annotations {
+		annotations[name] = value
+	}
+	spec := Object{}
+	if n.Unschedulable {
+		spec["unschedulable"] = true
+	}
+	if len(taints) > 0 {
+		spec["taints"] = taints
+	}
+	return Object{"kind": "Node", "apiVersion": "v1", "spec": spec,
+		"metadata": Object{"name": n.Name, "uid": n.Machine + "/" + n.Name, "resourceVersion": strconv.Itoa(max(1, c.history.nodes[n.Name])), "labels": labels, "annotations": annotations},
+		"status": Object{
+			"addresses":  []any{Object{"type": "InternalIP", "address": n.Address.String()}, Object{"type": "Hostname", "address": n.Name}},
+			"conditions": []any{Object{"type": "Ready", "status": ready, "reason": reason, "message": message}},
+		}}
+}
+
+// writeNode takes over what clients may change of a Node.
+func (q *request) writeNode(old, o Object) (any, error) {
+	n := q.c.Nodes[q.path.name]
+	if n == nil || old == nil {
+		return nil, apiFault(http.StatusForbidden, "Forbidden", "kubesim: nodes join with kubeadm")
+	}
+	for _, list := range []struct {
+		name string
+		into *map[string]string
+	}{{"labels", &n.Labels}, {"annotations", &n.Annotations}} {
+		*list.into = map[string]string{}
+		values, _ := at(o, "metadata", list.name).(Object)
+		for name, value := range values {
+			s, ok := value.(string)
+			if !ok {
+				return nil, apiFault(http.StatusBadRequest, "BadRequest", "cannot unmarshal %s %q into string", list.name, name)
+			}
+			if !labelNames.MatchString(name) || list.name == "labels" && !labelValues.MatchString(s) {
+				return nil, q.invalid(fmt.Sprintf("metadata.%s: Invalid value: %q", list.name, name+"="+s))
+			}
+			(*list.into)[name] = s
+		}
+	}
+	n.Unschedulable, _ = at(o, "spec", "unschedulable").(bool)
+	n.Taints, _ = at(o, "spec", "taints").([]any)
+	for _, t := range n.Taints {
+		if effect := Text(t, "effect"); Text(t, "key") == "" || !slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, effect) {
+			return nil, q.invalid(fmt.Sprintf("spec.taints: Invalid value: %q", effect))
+		}
+	}
+	q.c.recordNodes()
+	return q.c.nodeObject(n), nil
+}
+
+// podsOn lists the pods of a node by key.
+func (c *Cluster) podsOn(node string) map[string]Object {
+	out := map[string]Object{}
+	for key, raw := range c.Objects {
+		var o Object
+		if strings.HasPrefix(key, "Pod/") && json.Unmarshal(raw, &o) == nil && Text(o, "spec", "nodeName") == node {
+			out[key] = o
+		}
+	}
+	return out
+}
+
+func ownedBy(pod Object, kind string) bool {
+	owners, _ := at(pod, "metadata", "ownerReferences").([]any)
+	return slices.ContainsFunc(owners, func(o any) bool { return Text(o, "kind") == kind })
+}
+
+// guarded marks a pod that was asked to leave and may not.
+const guarded = "kubesim/guarded"
+
+// DeleteNode removes a Node; its pods end with it. It refuses to remove a Ready node with pods, which a real API server
+// does not: a caller that does so has forgotten to drain the node, unless disruption budgets prevented that.
+func (c *Cluster) DeleteNode(name string) error {
+	pods := c.podsOn(name)
+	for key, pod := range pods {
+		if c.ready(c.Nodes[name]) && !ownedBy(pod, "DaemonSet") && !ownedBy(pod, "Node") && Text(pod, "metadata", "annotations", guarded) == "" {
+			return apiFault(http.StatusForbidden, "Forbidden", "kubesim: node %s is deleted with %s running: drain it first", name, key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(pods)) {
+		c.drop(key)
+	}
+	delete(c.Nodes, name)
+	return nil
+}
+
+// endPod ends a pod after the delay of pods, if its kubelet answers. Otherwise nothing confirms its end, and it exists
+// until it or its node is deleted by force. Without an explicit grace the pod has that of its spec.
+func (c *Cluster) endPod(pod Object, grace *int) error {
+	n := c.Nodes[Text(pod, "spec", "nodeName")]
+	seconds := numberOr(0, pod, "spec", "terminationGracePeriodSeconds")
+	if grace != nil {
+		seconds = *grace
+	}
+	ended := Text(pod, "status", "phase") == "Succeeded" || Text(pod, "status", "phase") == "Failed"
+	if force := grace != nil && *grace == 0; force || n == nil || c.ready(n) && (c.delay <= 0 || ended) {
+		seconds = 0
+	} else if !c.ready(n) {
+		seconds = max(seconds, 1) // the kubelet would have to confirm the end
+	}
+	if left, going := numberAt(pod, "metadata", "deletionGracePeriodSeconds"); going && seconds >= left && seconds > 0 {
+		return nil
+	}
+	mark(pod, seconds)
+	if err := c.Store(podKind, pod); err != nil {
+		return err
+	}
+	c.finish(podKind, pod)
+	return nil
+}
+
+// evict ends a pod unless a disruption budget forbids it (policy/v1).
+func (q *request) evict(pod Object) (any, error) {
+	eviction, err := q.decode()
+	if err != nil {
+		return nil, err
+	}
+	if Text(eviction, "kind") != "Eviction" || Text(eviction, "apiVersion") != "policy/v1" {
+		return nil, apiFault(http.StatusBadRequest, "BadRequest", "no kind %q is registered for version %q", Text(eviction, "kind"), Text(eviction, "apiVersion"))
+	}
+	for _, key := range slices.Sorted(maps.Keys(q.c.Objects)) {
+		if strings.HasPrefix(key, "PodDisruptionBudget/"+q.path.namespace+"/") {
+			if err := q.c.budget(key, pod); err != nil {
+				inner(inner(pod, "metadata"), "annotations")[guarded] = key
+				return nil, errors.Join(err, q.c.Store(podKind, pod))
+			}
+		}
+	}
+	return Object{"kind": "Status", "apiVersion": "v1", "status": "Success"}, q.c.endPod(pod, nil)
+}
+
+// budget fails if a disruption budget needs the pod.
+func (c *Cluster) budget(key string, pod Object) error {
+	var budget Object
+	if err := json.Unmarshal(c.Objects[key], &budget); err != nil {
+		return err
+	}
+	matches := func(pod Object) bool { return selects(at(budget, "spec", "selector"), at(pod, "metadata", "labels")) }
+	if !matches(pod) {
+		return nil
+	}
+	healthy, all := 0, 0
+	for other, raw := range c.Objects {
+		var o Object
+		if !strings.HasPrefix(other, "Pod/"+Text(pod, "metadata", "namespace")+"/") || json.Unmarshal(raw, &o) != nil || !matches(o) {
+			continue
+		}
+		all++
+		if at(o, "metadata", "deletionTimestamp") == nil && hasCondition(o, "Ready") {
+			healthy++
+		}
+	}
+	needed := 0
+	if v := at(budget, "spec", "minAvailable"); v != nil {
+		needed = share(v, all, true)
+	}
+	if v := at(budget, "spec", "maxUnavailable"); v != nil {
+		needed = max(0, all-share(v, all, true))
+	}
+	if healthy > needed || !hasCondition(pod, "Ready") {
+		return nil
+	}
+	return &apiError{code: http.StatusTooManyRequests, reason: "TooManyRequests", message: "Cannot evict pod as it would violate the pod's disruption budget.",
+		details: map[string]any{"causes": []any{map[string]any{"reason": "DisruptionBudget",
+			"message": fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", Text(budget, "metadata", "name"), needed, healthy)}}}}
+}

@@ -1,0 +1,159 @@
+package kubeapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// request is one request to the API.
+type request struct {
+	c    *Cluster
+	http *http.Request
+	body []byte
+	path apiPath
+
+	dry     bool // nothing is stored
+	created bool
+	applied Object // what server-side apply was given
+}
+
+// apiError is an answer other than success (meta/v1 Status).
+type apiError struct {
+	code    int
+	reason  string
+	message string
+	details map[string]any
+}
+
+func (e *apiError) Error() string { return e.message }
+
+func apiFault(code int, reason, format string, args ...any) error {
+	return &apiError{code: code, reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+// Serve answers a request. alive reports, under the lock, whether the API server that was asked still runs.
+func (c *Cluster) Serve(rw http.ResponseWriter, r *http.Request, alive func() bool) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 3<<20)) // the limit of a real API server
+	if err != nil {
+		return
+	}
+	q := &request{c: c, http: r, body: body}
+	var out any
+	var text []byte
+	changed, gone := false, false
+	c.Host.Locked(func() {
+		if gone = !alive(); gone {
+			return
+		}
+		before := c.Revision
+		out, err = q.answer()
+		changed = r.Method != http.MethodGet || c.Revision != before
+		if plain, ok := out.(string); ok {
+			text = []byte(plain)
+		} else if err == nil {
+			text, err = json.Marshal(out)
+		}
+	})
+	if gone {
+		panic(http.ErrAbortHandler) // the server no longer runs
+	}
+	if changed {
+		c.Host.Changed()
+	}
+	if watching, ok := out.(*watch); ok && err == nil {
+		watching.stream(rw, alive)
+		return
+	}
+	code := http.StatusOK
+	if err != nil {
+		code, text = status(err)
+	} else if r.Method == http.MethodPost || q.created && r.Method == http.MethodPatch {
+		code = http.StatusCreated
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	rw.WriteHeader(code)
+	_, _ = rw.Write(text)
+}
+
+func status(err error) (code int, body []byte) {
+	e, ok := errors.AsType[*apiError](err)
+	if !ok {
+		e = &apiError{code: http.StatusInternalServerError, reason: "InternalError", message: err.Error()}
+	}
+	body, _ = json.Marshal(map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Failure",
+		"message": e.message, "reason": e.reason, "details": e.details, "code": e.code})
+	return e.code, body
+}
+
+func (q *request) answer() (any, error) {
+	user, err := q.user()
+	if err != nil {
+		return nil, err
+	}
+	switch q.http.URL.Path {
+	case "/version":
+		return map[string]any{"major": "1", "minor": "35", "gitVersion": "v" + q.c.Version, "platform": "linux/amd64"}, nil
+	case "/livez":
+		return "ok", nil
+	}
+	if !q.c.Host.Quorate() {
+		return nil, apiFault(http.StatusInternalServerError, "", "etcdserver: request timed out")
+	}
+	if q.http.URL.Path == "/readyz" {
+		return "ok", nil
+	}
+	if err := q.authorize(user); err != nil {
+		return nil, err
+	}
+	if out := q.discovery(); out != nil {
+		return out, nil
+	}
+	if out, err := q.openAPI(); out != nil || err != nil {
+		return out, err
+	}
+	if q.path, err = q.c.parsePath(q.http.URL.Path); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(q.checkQuery(), q.c.RunControllers()); err != nil {
+		return nil, err
+	}
+	out, err := q.resource()
+	if q.http.Method != http.MethodGet && !q.dry {
+		err = errors.Join(err, q.c.RunControllers()) // the controllers hear of it at once
+	}
+	return out, err
+}
+
+// user is who asks: by a client certificate that the CA of the cluster has signed, or by a bearer token.
+func (q *request) user() (string, error) {
+	if state := q.http.TLS; state != nil && len(state.VerifiedChains) > 0 {
+		subject := state.VerifiedChains[0][0].Subject
+		if slices.Contains(subject.Organization, Administrators) {
+			return Administrators, nil
+		}
+		return subject.CommonName, nil
+	}
+	token, given := strings.CutPrefix(q.http.Header.Get("Authorization"), "Bearer ")
+	if !given {
+		return "system:anonymous", nil
+	}
+	if account := q.c.accountOf(token, q.c.Host.Now()); account != "" {
+		return account, nil
+	}
+	return "", apiFault(http.StatusUnauthorized, "Unauthorized", "Unauthorized")
+}
+
+// authorize knows two roles: cluster-admin may do everything, any other may read.
+func (q *request) authorize(user string) error {
+	roles := q.c.rolesOf(user)
+	reads := q.http.Method == http.MethodGet
+	if user == Administrators || slices.Contains(roles, "cluster-admin") || reads && len(roles) > 0 {
+		return nil
+	}
+	return apiFault(http.StatusForbidden, "Forbidden", "forbidden: User %q cannot %s path %q", user, strings.ToLower(q.http.Method), q.http.URL.Path)
+}

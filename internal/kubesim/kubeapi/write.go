@@ -1,0 +1,237 @@
+package kubeapi
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+)
+
+func (q *request) create() (any, error) {
+	o, err := q.decode()
+	if err != nil {
+		return nil, err
+	}
+	meta := inner(o, "metadata")
+	q.path.name = Text(meta, "name")
+	if prefix := Text(meta, "generateName"); q.path.name == "" && prefix != "" {
+		q.path.name = generated(prefix)
+		meta["name"] = q.path.name
+	}
+	if q.path.name == "" {
+		return nil, q.invalid("metadata.name: Required value: name or generateName is required")
+	}
+	if Text(meta, "resourceVersion") != "" {
+		return nil, apiFault(http.StatusBadRequest, "BadRequest", "resourceVersion should not be set on objects to be created")
+	}
+	if _, exists := q.load(q.path); exists {
+		return nil, &apiError{code: http.StatusConflict, reason: "AlreadyExists", message: fmt.Sprintf("%s %q already exists", q.path.resource(), q.path.name),
+			details: Object{"name": q.path.name, "group": q.path.kind.Group, "kind": q.path.kind.Plural}}
+	}
+	return q.write(nil, o)
+}
+
+// replace is an update (PUT).
+func (q *request) replace() (any, error) {
+	o, err := q.decode()
+	if err != nil {
+		return nil, err
+	}
+	old, exists := q.load(q.path)
+	if !exists {
+		return nil, q.notFound()
+	}
+	if q.path.kind.custom() && Text(o, "metadata", "resourceVersion") == "" {
+		return nil, q.invalid("metadata.resourceVersion: Invalid value: 0x0: must be specified for an update")
+	}
+	return q.write(old, o)
+}
+
+func (q *request) conflict() error {
+	return &apiError{code: http.StatusConflict, reason: "Conflict", details: Object{"name": q.path.name, "group": q.path.kind.Group, "kind": q.path.kind.Plural},
+		message: fmt.Sprintf("Operation cannot be fulfilled on %s %q: the object has been modified; please apply your changes to the latest version and try again", q.path.resource(), q.path.name)}
+}
+
+// write checks an object as the API server does, and keeps it.
+func (q *request) write(old, o Object) (any, error) {
+	if err := q.checkMeta(old, o); err != nil {
+		return nil, err
+	}
+	if q.path.kind.Kind == "Node" {
+		return q.writeNode(old, o)
+	}
+	q.systemMeta(old, o)
+	if q.path.kind.Kind != "Pod" || old != nil || q.dry {
+		q.keepStatus(old, o)
+	}
+	if err := q.defaults(old, o); err != nil {
+		return nil, err
+	}
+	if err := q.validate(old, o); err != nil {
+		return nil, err
+	}
+	if q.applied == nil {
+		q.ownUpdate(old, o)
+	}
+	return q.keep(old, o)
+}
+
+// keep stores a checked object, unless nothing has changed.
+func (q *request) keep(old, o Object) (any, error) {
+	if old != nil && reflect.DeepEqual(plain(old), plain(o)) {
+		return old, nil
+	}
+	meta := inner(o, "metadata")
+	if old == nil {
+		meta["generation"] = 1
+	} else if q.specChanged(old, o) {
+		n, _ := numberAt(old, "metadata", "generation")
+		meta["generation"] = n + 1
+	}
+	q.created = old == nil
+	if err := q.c.Store(q.path.kind, o); err != nil {
+		return nil, err
+	}
+	if at(o, "metadata", "deletionTimestamp") != nil {
+		q.c.finish(q.path.kind, o)
+	}
+	return o, nil
+}
+
+// specChanged reports whether something changed that controllers must do something about: all but metadata and status.
+func (q *request) specChanged(old, o Object) bool {
+	strip := func(o Object) Object {
+		out := Object{}
+		for name, value := range o {
+			if name != "metadata" && (name != "status" || !q.c.hasStatus(q.path.kind)) {
+				out[name] = value
+			}
+		}
+		return out
+	}
+	return !reflect.DeepEqual(plain(strip(old)), plain(strip(o)))
+}
+
+// checkMeta finds metadata that contradict the path or the existing object.
+func (q *request) checkMeta(old, o Object) error {
+	meta := inner(o, "metadata")
+	switch {
+	case Text(meta, "name") != q.path.name:
+		return apiFault(http.StatusBadRequest, "BadRequest", "the name of the object (%s) does not match the name on the URL (%s)", Text(meta, "name"), q.path.name)
+	case Text(o, "kind") != "" && Text(o, "kind") != q.path.kind.Kind:
+		return apiFault(http.StatusBadRequest, "BadRequest", "%s provided is not %s", Text(o, "kind"), q.path.kind.Kind)
+	case Text(o, "apiVersion") != "" && Text(o, "apiVersion") != q.path.kind.apiVersion():
+		return apiFault(http.StatusBadRequest, "BadRequest", "the API version in the data (%s) does not match the expected API version (%s)", Text(o, "apiVersion"), q.path.kind.apiVersion())
+	case q.path.kind.Namespaced && Text(meta, "namespace") != "" && Text(meta, "namespace") != q.path.namespace:
+		return apiFault(http.StatusBadRequest, "BadRequest", "the namespace of the provided object does not match the namespace sent on the request")
+	case !objectNames.MatchString(q.path.name) || len(q.path.name) > 253:
+		return q.invalid("metadata.name: Invalid value: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'")
+	}
+	if err := q.checkLabels(meta); err != nil {
+		return err
+	}
+	if old != nil {
+		if uid := Text(meta, "uid"); uid != "" && uid != Text(old, "metadata", "uid") {
+			return apiFault(http.StatusConflict, "Conflict", "Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, Text(old, "metadata", "uid"))
+		}
+		if version := Text(meta, "resourceVersion"); version != "" && version != Text(old, "metadata", "resourceVersion") {
+			return q.conflict()
+		}
+	}
+	if !q.path.kind.Namespaced {
+		delete(meta, "namespace")
+		return nil
+	}
+	meta["namespace"] = q.path.namespace
+	namespace, exists := q.load(apiPath{kind: namespaceKind, name: q.path.namespace})
+	switch {
+	case !exists:
+		return &apiError{code: http.StatusNotFound, reason: "NotFound", message: fmt.Sprintf("namespaces %q not found", q.path.namespace), details: Object{"name": q.path.namespace, "kind": "namespaces"}}
+	case old == nil && at(namespace, "metadata", "deletionTimestamp") != nil:
+		return &apiError{code: http.StatusForbidden, reason: "Forbidden", message: fmt.Sprintf("%s %q is forbidden: unable to create new content in namespace %s because it is being terminated", q.path.resource(), q.path.name, q.path.namespace),
+			details: Object{"name": q.path.name, "kind": q.path.kind.Plural, "causes": []any{Object{"reason": "NamespaceTerminating", "message": "namespace " + q.path.namespace + " is being terminated", "field": "metadata.namespace"}}}}
+	}
+	return nil
+}
+
+func (q *request) checkLabels(meta Object) error {
+	for _, list := range []string{"labels", "annotations"} {
+		values, isMap := meta[list].(Object)
+		if meta[list] != nil && !isMap {
+			return apiFault(http.StatusBadRequest, "BadRequest", "json: cannot unmarshal into Go struct field ObjectMeta.metadata.%s of type map[string]string", list)
+		}
+		for name, value := range values {
+			s, isText := value.(string)
+			if !isText {
+				return apiFault(http.StatusBadRequest, "BadRequest", "%s in version %q cannot be handled as a %s: json: cannot unmarshal into Go struct field ObjectMeta.metadata.%s of type string", q.path.kind.Kind, q.path.kind.Version, q.path.kind.Kind, list)
+			}
+			if list == "labels" && (!labelValues.MatchString(s) || !labelNames.MatchString(name)) {
+				return q.invalid(fmt.Sprintf("metadata.labels: Invalid value: %q: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.'", s))
+			}
+		}
+	}
+	return nil
+}
+
+// systemMeta sets what clients do not.
+func (q *request) systemMeta(old, o Object) {
+	meta := inner(o, "metadata")
+	for _, name := range []string{"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"} {
+		delete(meta, name)
+		if value := at(old, "metadata", name); value != nil {
+			meta[name] = value
+		}
+	}
+	if q.applied == nil {
+		delete(meta, "managedFields")
+		if value := at(old, "metadata", "managedFields"); value != nil {
+			meta["managedFields"] = value
+		}
+	}
+	for name, value := range meta { // null counts as absent
+		if value == nil {
+			delete(meta, name)
+		}
+	}
+}
+
+// keepStatus prevents changes of the status except through its subresource.
+func (q *request) keepStatus(old, o Object) {
+	if !q.c.hasStatus(q.path.kind) {
+		return
+	}
+	delete(o, "status")
+	if old != nil && old["status"] != nil {
+		o["status"] = old["status"]
+	}
+}
+
+// finish deletes an object that is marked for deletion, once nothing blocks it: no finalizer, and for a pod its
+// kubelet.
+func (c *Cluster) finish(k Kind, o Object) {
+	held, _ := at(o, "metadata", "finalizers").([]any)
+	seconds, _ := numberAt(o, "metadata", "deletionGracePeriodSeconds")
+	if len(held) > 0 || k.Kind == "Pod" && seconds > 0 || k.Kind == "Namespace" || k.Kind == "PersistentVolume" && Text(o, "status", "phase") == "Bound" {
+		return
+	}
+	c.drop(k.key(Text(o, "metadata", "namespace"), Text(o, "metadata", "name")))
+}
+
+// mark marks an object for deletion.
+func mark(o Object, seconds int) {
+	meta := inner(o, "metadata")
+	if meta["deletionTimestamp"] == nil {
+		meta["deletionTimestamp"] = time.Now().UTC().Add(time.Duration(seconds) * time.Second).Format(time.RFC3339)
+	}
+	meta["deletionGracePeriodSeconds"] = seconds
+}
+
+// manager is the name by which the fields that a request sets are owned.
+func (q *request) manager() string {
+	if name := q.http.URL.Query().Get("fieldManager"); name != "" {
+		return name
+	}
+	name, _, _ := strings.Cut(q.http.UserAgent(), "/")
+	return name
+}
