@@ -13,7 +13,7 @@ func init() {
 // hasAPI reports whether an API server listens on the machine.
 func (w *World) hasAPI(m *machine) bool {
 	c := w.state.Clusters[m.Cluster]
-	return c != nil && m.runs("kubelet") && c.Etcd.of(m.ID) != nil
+	return c != nil && m.runs("kubelet") && c.Etcd.Of(m.ID) != nil
 }
 
 // serveAPI speaks HTTPS on one connection as the API server of the machine.

@@ -11,13 +11,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/kubesim/etcd"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 )
 
 // cluster is a Kubernetes cluster on machines.
 type cluster struct {
 	*kubeapi.Cluster
-	Etcd        etcdCluster          `json:"etcd"`
+	Etcd        etcd.Cluster         `json:"etcd"`
 	CertKeys    map[string]time.Time `json:"certKeys"`
 	CertsTokens []string             `json:"certsTokens,omitempty"` // those that upload-certs has made
 }

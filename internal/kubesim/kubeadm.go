@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
 
+	"github.com/vnfkit/vnfkit/internal/kubesim/etcd"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
-	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
 )
 
 func kubeadm(ctx context.Context, c *call) error {
@@ -99,11 +99,14 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	etcd := etcdCluster{Members: []etcdMember{{ID: newMemberID(), Machine: c.id, Name: o.name}}}
-	if etcd.CA, err = pki.NewCA("etcd-ca", c.w.nowFunc()); err != nil {
+	address, err := netip.ParseAddr(o.advertise)
+	if err != nil {
 		return err
 	}
-	if err := c.writeEtcdFiles(&etcd, o.name, o.advertise); err != nil {
+	if cl.Etcd, err = etcd.New(c.id, o.name, address, c.w.nowFunc()); err != nil {
+		return err
+	}
+	if err := c.writeEtcdFiles(&cl.Etcd, o.name, o.advertise); err != nil {
 		return err
 	}
 	if err := c.writeFiles(cl, true); err != nil {
@@ -114,8 +117,7 @@ func (c *call) init(ctx context.Context, args []string) error {
 	}
 	err = c.on(func(m *machine) error {
 		m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.name, true
-		etcd.Members[0].Address = m.Address
-		cl.Etcd = etcd
+		cl.Etcd.Members[0].Address = m.Address
 		c.w.state.Clusters[cl.ID] = cl
 		if err := cl.AddNode(&kubeapi.Node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true}); err != nil {
 			return err
@@ -313,7 +315,7 @@ func (c *call) joined(o *joinOptions, m *machine) error {
 	}
 	m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.name, true
 	if o.controlPlane {
-		cl.Etcd.promote(c.id, o.name)
+		cl.Etcd.Promote(c.id, o.name)
 	}
 	if err := cl.AddNode(&kubeapi.Node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: o.controlPlane}); err != nil {
 		return err

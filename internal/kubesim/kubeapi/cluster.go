@@ -1,11 +1,12 @@
 package kubeapi
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
 )
@@ -67,7 +68,7 @@ func New(o Options, now time.Time) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{ID: strings.ToLower(rand.Text()[:8]), CA: ca.Cert, CAKey: ca.Key, CertSANs: o.CertSANs, Version: Version, Endpoint: o.Endpoint, PodCIDR: o.PodCIDR,
+	c := &Cluster{ID: uuid.NewString()[:8], CA: ca.Cert, CAKey: ca.Key, CertSANs: o.CertSANs, Version: Version, Endpoint: o.Endpoint, PodCIDR: o.PodCIDR,
 		Nodes: map[string]*Node{}, Tokens: map[string]time.Time{}, Objects: map[string]jsonObject{}, Issued: map[string]issued{}}
 	return c, c.addDefaults()
 }
