@@ -92,7 +92,7 @@ type Host interface {
 	// Kubelet reports whether the kubelet of a node runs, and whether the node is ready.
 	Kubelet(n *Node) (runs, ready bool)
 	// RunPod is called for a pod of a StatefulSet that runs. It runs on, also without its Pod, until EndPods is called
-	// while the kubelet runs. uid returns the uid of the Pod of that namespace and name, "" if there is none.
+	// while the kubelet runs. uid returns the uid of the Pod of that namespace and name, "" without one.
 	RunPod(n *Node, name, uid string)
 	EndPods(uid func(name string) string)
 }

@@ -27,7 +27,7 @@ func at(o any, path ...string) any {
 	return o
 }
 
-// Text returns a text inside an object, "" if there is none.
+// Text returns a text inside an object, "" if a part of the path is missing.
 func Text(o any, path ...string) string {
 	s, _ := at(o, path...).(string)
 	return s
