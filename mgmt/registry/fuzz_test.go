@@ -1,7 +1,7 @@
 package registry_test
 
 import (
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -29,12 +29,15 @@ func FuzzChooseImage(f *testing.F) {
 // FuzzMatches: whatever a machine says its file of users is, only the right users are.
 func FuzzMatches(f *testing.F) {
 	const hash = "$2a$10$0ikU/gJ6s4omXyuqDJrcUOO3J0efQjBeZvF8PxSHjixBIRxZhAUVy" // of "right"
-	for _, seed := range []string{"", "robot:" + hash + "\n", "robot:" + hash, "robot:right\n", "robot\n", ":\n", "robot:$2y$31$\n", "robot:$2a$31$" + strings.Repeat("a", 53)} {
+	// Of the last character of the salt, four bits are not used.
+	right := regexp.MustCompile(`^robot:\$2a\$10\$0ikU/gJ6s4omXyuqDJrcU[O-Za-d]O3J0efQjBeZvF8PxSHjixBIRxZhAUVy\n?$`)
+	for _, seed := range []string{"", "robot:" + hash + "\n", "robot:" + hash, "robot:right\n", "robot\n", ":\n", "robot:$2y$31$\n", "robot:$2a$31$" + strings.Repeat("a", 53), "robot:" + hash + "\x9c",
+		"robot:" + strings.Replace(hash, "UO", "UP", 1)} {
 		f.Add(seed)
 	}
 	users := []registry.User{{Username: "robot", Password: vnflcm.NewSecret("right")}}
 	f.Fuzz(func(t *testing.T, file string) {
-		if registry.Matches([]byte(file), users) && !slices.Contains([]string{"robot:" + hash, "robot:" + hash + "\n"}, file) {
+		if registry.Matches([]byte(file), users) && !right.MatchString(file) {
 			t.Errorf("%q", file)
 		}
 	})

@@ -74,6 +74,9 @@ func htpasswd(users []userParam) ([]byte, error) {
 // the machine choose the cost of the computation.
 const hashForm = "$2a$10$"
 
+// hashSize is the length of a hash. Package bcrypt ignores what follows it, and other programs may not.
+const hashSize = len(hashForm) + 53
+
 // matches reports whether a file has exactly these users.
 func matches(file []byte, users []userParam) bool {
 	lines := strings.Split(strings.TrimSuffix(string(file), "\n"), "\n")
@@ -82,7 +85,8 @@ func matches(file []byte, users []userParam) bool {
 	}
 	for i, u := range users {
 		name, hash, _ := strings.Cut(lines[i], ":")
-		if name != u.Username || !strings.HasPrefix(hash, hashForm) || bcrypt.CompareHashAndPassword([]byte(hash), []byte(u.Password.Reveal())) != nil {
+		if name != u.Username || len(hash) != hashSize || !strings.HasPrefix(hash, hashForm) ||
+			bcrypt.CompareHashAndPassword([]byte(hash), []byte(u.Password.Reveal())) != nil {
 			return false
 		}
 	}
