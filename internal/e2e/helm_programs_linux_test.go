@@ -36,7 +36,7 @@ func TestHelmPrograms(t *testing.T) {
 	for _, row := range [][]clusterTests{ // those of a row use the same names of releases
 		{{"helmclient/helmcli", "^TestReal", helm3Program}, {"helmclient/helmsdk", "^Test(Storages|OnCluster)$", helm3Program},
 			{"helmclient/helmcli", different, helm4Program}, {"helmclient/helm4sdk", "^Test(Storages|OnCluster)$", helm4Program}},
-		{{"infra/kubernetes/internal/objects", "^Test", helm3Program}},
+		{{"infra/kubernetes/internal/objects", "^Test", helm3Program}, {"internal/cnftest", "^TestContract$", helm3Program}},
 	} {
 		t.Run(row[0].pkg, func(t *testing.T) {
 			t.Parallel()

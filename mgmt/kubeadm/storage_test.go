@@ -131,7 +131,7 @@ func (l *lab) claim(id string) {
 	l.t.Helper()
 	access, _ := l.Entry(kubeadm.VIMID(id))
 	code, body, err := l.Ask(access, http.MethodPost, "/api/v1/namespaces/default/persistentvolumeclaims",
-		`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"]}}`)
+		`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}`)
 	if code != http.StatusCreated || err != nil {
 		l.t.Fatalf("%d %s %v", code, body, err)
 	}

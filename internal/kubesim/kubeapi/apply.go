@@ -21,13 +21,20 @@ func (q *request) apply(old Object) (any, error) {
 	query := q.http.URL.Query()
 	switch {
 	case query.Get("fieldManager") == "":
-		return nil, apiFault(http.StatusUnprocessableEntity, "Invalid", "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch")
+		return nil, q.invalid("fieldManager: Required value: is required for apply patch")
 	case Text(patch, "kind") == "" || Text(patch, "apiVersion") == "":
 		return nil, apiFault(http.StatusBadRequest, "BadRequest", "invalid object type: /, Kind=: apiVersion and kind must be set")
 	case at(patch, "metadata", "managedFields") != nil:
 		return nil, apiFault(http.StatusBadRequest, "BadRequest", "metadata.managedFields must be nil")
 	case old == nil && Text(patch, "metadata", "uid") != "":
 		return nil, apiFault(http.StatusConflict, "Conflict", "uid mismatch: the provided object specified uid %s, and no existing object was found", Text(patch, "metadata", "uid"))
+	}
+	unknown, err := q.unknownFields(patch)
+	if err == nil && len(unknown) > 0 {
+		err = fmt.Errorf(".%s: field not declared in schema", strings.Join(unknown, ", ."))
+	}
+	if err != nil {
+		return nil, q.untyped(q.undecoded(err.Error()))
 	}
 	inner(patch, "metadata")["name"] = orElse(Text(patch, "metadata", "name"), q.path.name)
 	patch, _ = plain(patch).(Object)
@@ -66,7 +73,7 @@ func (q *request) untyped(err error) error {
 	if err == nil || !strings.Contains(err.Error(), "cannot be handled as a ") {
 		return err
 	}
-	return apiFault(http.StatusInternalServerError, "InternalError", "failed to create typed patch object (%s/%s; %s, Kind=%s): %v",
+	return apiFault(http.StatusInternalServerError, "", "failed to create typed patch object (%s/%s; %s, Kind=%s): %v",
 		q.path.namespace, q.path.name, q.path.kind.apiVersion(), q.path.kind.Kind, err)
 }
 

@@ -11,10 +11,15 @@
 //
 // It refuses methods, kinds of patches and selectors that it does not know. It answers a request for a table with plain JSON.
 //
-// It does not know unknown fields and the schemas of custom kinds (their lists are owned as a whole), conversion, admission
+// Which fields built-in kinds have, and of which type, it knows only if a Schema is given to CheckFields: package typed does that, and
+// the kits of the project's tests import it.
+//
+// It does not know the schemas of custom kinds (their lists are owned as a whole), conversion, admission
 // webhooks, JSON patches, protobuf, pages of lists, resources that pods ask for, quotas, priorities, affinity to other pods,
 // probes, logs and exec, EndpointSlices, CronJobs and autoscalers, load balancers of clouds.
 //
-// Two answers differ from those of a real API server, so that a test notices what a driver has forgotten: a ready Node that has
-// pods is not deleted, and roles allow either everything or reading.
+// TestContract in internal/cnftest holds it and a real kube-apiserver to the same answers. Three answers differ from those of a real
+// one, so that a test notices what a driver has forgotten: a ready Node that has pods is not deleted, roles allow either
+// everything or reading, and unknown fields are refused where a real API server would only warn of them, unless the request
+// has a parameter fieldValidation.
 package kubeapi

@@ -214,6 +214,9 @@ func (c *Cluster) parsePath(path string) (p apiPath, err error) {
 		p.namespace, parts = parts[1], parts[2:]
 	}
 	kinds := c.kinds()
+	if !slices.ContainsFunc(kinds, func(k Kind) bool { return k.Group == group && k.Version == version }) {
+		return p, apiFault(http.StatusNotFound, "", "404 page not found")
+	}
 	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Group == group && k.Version == version && k.Plural == parts[0] })
 	if i < 0 || len(parts) > 3 {
 		return p, unknown
@@ -247,6 +250,8 @@ func compareIn(path ...string) func(a, b Object) int {
 // The forms of names in the API.
 var (
 	objectNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.:]*[a-z0-9])?$`)
+	labels      = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`) // of a DNS name
+	dataKeys    = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
 	labelNames  = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 	labelValues = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
 )

@@ -2,7 +2,6 @@ package kubeapi
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -175,60 +174,4 @@ func (c *Cluster) endPod(pod Object, grace *int) error {
 	}
 	c.finish(podKind, pod)
 	return nil
-}
-
-// evict ends a pod unless a disruption budget forbids it (policy/v1).
-func (q *request) evict(pod Object) (any, error) {
-	eviction, err := q.decode()
-	if err != nil {
-		return nil, err
-	}
-	if Text(eviction, "kind") != "Eviction" || Text(eviction, "apiVersion") != "policy/v1" {
-		return nil, apiFault(http.StatusBadRequest, "BadRequest", "no kind %q is registered for version %q", Text(eviction, "kind"), Text(eviction, "apiVersion"))
-	}
-	for _, key := range slices.Sorted(maps.Keys(q.c.Objects)) {
-		if strings.HasPrefix(key, "PodDisruptionBudget/"+q.path.namespace+"/") {
-			if err := q.c.budget(key, pod); err != nil {
-				inner(inner(pod, "metadata"), "annotations")[guarded] = key
-				return nil, errors.Join(err, q.c.Store(podKind, pod))
-			}
-		}
-	}
-	return Object{"kind": "Status", "apiVersion": "v1", "status": "Success"}, q.c.endPod(pod, nil)
-}
-
-// budget fails if a disruption budget needs the pod.
-func (c *Cluster) budget(key string, pod Object) error {
-	var budget Object
-	if err := json.Unmarshal(c.Objects[key], &budget); err != nil {
-		return err
-	}
-	matches := func(pod Object) bool { return selects(at(budget, "spec", "selector"), at(pod, "metadata", "labels")) }
-	if !matches(pod) {
-		return nil
-	}
-	healthy, all := 0, 0
-	for other, raw := range c.Objects {
-		var o Object
-		if !strings.HasPrefix(other, "Pod/"+Text(pod, "metadata", "namespace")+"/") || json.Unmarshal(raw, &o) != nil || !matches(o) {
-			continue
-		}
-		all++
-		if at(o, "metadata", "deletionTimestamp") == nil && hasCondition(o, "Ready") {
-			healthy++
-		}
-	}
-	needed := 0
-	if v := at(budget, "spec", "minAvailable"); v != nil {
-		needed = share(v, all, true)
-	}
-	if v := at(budget, "spec", "maxUnavailable"); v != nil {
-		needed = max(0, all-share(v, all, true))
-	}
-	if healthy > needed || !hasCondition(pod, "Ready") {
-		return nil
-	}
-	return &apiError{code: http.StatusTooManyRequests, reason: "TooManyRequests", message: "Cannot evict pod as it would violate the pod's disruption budget.",
-		details: map[string]any{"causes": []any{map[string]any{"reason": "DisruptionBudget",
-			"message": fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", Text(budget, "metadata", "name"), needed, healthy)}}}}
 }

@@ -106,10 +106,6 @@ func (p apiPath) resource() string {
 	return p.kind.Plural + "." + p.kind.Group
 }
 
-func (q *request) invalid(reason string) error {
-	return apiFault(http.StatusUnprocessableEntity, "Invalid", "%s %q is invalid: %s", q.path.kind.Kind, q.path.name, reason)
-}
-
 // resource answers a request to objects.
 func (q *request) resource() (any, error) {
 	query := q.http.URL.Query()
@@ -168,6 +164,13 @@ func (q *request) list() (any, error) {
 		return nil, err
 	}
 	items, err := q.items(matches)
+	if !q.path.kind.custom() {
+		for _, item := range items { // of built-in kinds only the list says what they are
+			o, _ := item.(Object)
+			delete(o, "kind")
+			delete(o, "apiVersion")
+		}
+	}
 	return Object{"kind": q.path.kind.Kind + "List", "apiVersion": q.path.kind.apiVersion(), "metadata": Object{"resourceVersion": strconv.Itoa(q.c.Revision)}, "items": items}, err
 }
 

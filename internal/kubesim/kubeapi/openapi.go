@@ -51,6 +51,9 @@ func (q *request) checkQuery() error {
 	if v := query.Get("fieldValidation"); !slices.Contains([]string{"", "Ignore", "Warn", "Strict"}, v) {
 		return q.invalid("fieldValidation: Unsupported value: \"" + v + "\"")
 	}
+	if query.Has("force") && !strings.HasPrefix(q.http.Header.Get("Content-Type"), applyPatch) {
+		return q.invalid("force: Forbidden: may not be specified for non-apply patch")
+	}
 	if query.Has("continue") {
 		return apiFault(http.StatusNotImplemented, "NotImplemented", "kubesim: lists are sent whole")
 	}

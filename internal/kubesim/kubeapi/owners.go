@@ -21,14 +21,25 @@ func isItem(path string) bool {
 	return strings.HasPrefix(path[strings.LastIndex(path, joint)+1:], "k:")
 }
 
-// covers reports whether the path, something in it or all around it is in the set.
+// covers reports whether the path, something in it, or all around it is in the set. An empty map is not all around: who owns
+// that owns nothing in it.
 func (s fieldSet) covers(path string) bool {
 	for other := range s {
-		if other == path || strings.HasPrefix(other, path+joint) || strings.HasPrefix(path, other+joint) && !isItem(other) {
+		if other == path || strings.HasPrefix(other, path+joint) || strings.HasPrefix(path, other+joint) && isAtomic(names(other)) {
 			return true
 		}
 	}
 	return false
+}
+
+// names are the names of fields in a path.
+func names(path string) (out []string) {
+	for _, element := range split(path) {
+		if name, isField := strings.CutPrefix(element, "f:"); isField {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // owner is an entry of managedFields.

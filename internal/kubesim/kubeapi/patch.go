@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -39,6 +40,9 @@ func (q *request) patch() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := q.checkFields(changed, func(reason string) error { return q.invalid("patch: Invalid value: " + reason) }); err != nil {
+		return nil, err
+	}
 	return q.write(old, changed)
 }
 
@@ -50,7 +54,7 @@ func (q *request) patched(kind string, old, patch Object) (Object, error) {
 		return changed, nil
 	}
 	if err := strategicMerge(changed, patch, nil); err != nil {
-		return nil, apiFault(http.StatusBadRequest, "BadRequest", "%v", err)
+		return nil, apiFault(http.StatusInternalServerError, "", "%v", err)
 	}
 	return changed, nil
 }
@@ -143,7 +147,7 @@ func mergeField(into Object, name string, value any, path []string) error {
 
 // mergeList merges a list by the keys of its items. Only the first key counts for these patches, as in the real API.
 func mergeList(now, patch []any, keys []string, path []string) ([]any, error) {
-	out := append([]any{}, now...)
+	out, fresh := append([]any{}, now...), 0
 	for _, p := range patch {
 		item, isMap := p.(Object)
 		if isMap && item[patchDirective] == "replace" {
@@ -158,11 +162,12 @@ func mergeList(now, patch []any, keys []string, path []string) ([]any, error) {
 			out = append(out[:i:i], out[i+1:]...)
 		case item[patchDirective] == "delete":
 		case i < 0:
-			fresh := Object{}
-			if err := strategicMerge(fresh, item, path); err != nil {
+			added := Object{}
+			if err := strategicMerge(added, item, path); err != nil {
 				return nil, err
 			}
-			out = append(out, fresh)
+			out = slices.Insert(out, fresh, any(added)) // before those that were there
+			fresh++
 		default:
 			merged, _ := clone(out[i]).(Object)
 			if err := strategicMerge(merged, item, path); err != nil {

@@ -82,7 +82,7 @@ func (q *request) scale(old Object, paths *scalePaths) (any, error) {
 	}
 	n, isNumber := numberAt(wanted, "spec", "replicas")
 	if at(wanted, "spec", "replicas") != nil && !isNumber || n < 0 {
-		return nil, apiFault(http.StatusUnprocessableEntity, "Invalid", "Scale.autoscaling %q is invalid: spec.replicas: Invalid value: must be greater than or equal to 0", q.path.name)
+		return nil, q.invalid("spec.replicas: Invalid value: must be greater than or equal to 0")
 	}
 	changed := clone(old)
 	setAt(changed, n, paths.spec...)

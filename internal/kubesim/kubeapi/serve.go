@@ -20,6 +20,9 @@ type request struct {
 	dry     bool // nothing is stored
 	created bool
 	applied Object // what server-side apply was given
+
+	warnings []string // unknown fields
+	faults   []string // of the object, each with the path of its field
 }
 
 // apiError is an answer other than success (meta/v1 Status).
@@ -76,6 +79,9 @@ func (c *Cluster) Serve(rw http.ResponseWriter, r *http.Request, alive func() bo
 		code = http.StatusCreated
 	}
 	rw.Header().Set("Content-Type", "application/json")
+	for _, field := range q.warnings {
+		rw.Header().Add("Warning", `299 - "unknown field \"`+field+`\""`)
+	}
 	rw.WriteHeader(code)
 	_, _ = rw.Write(text)
 }

@@ -19,9 +19,24 @@ func (q *request) defaultService(old, spec Object) error {
 		}
 		setDefault(port, "protocol", "TCP")
 		setDefault(port, "targetPort", port["port"])
-		if kind := Text(spec, "type"); kind == "NodePort" || kind == "LoadBalancer" {
+		switch {
+		case Text(spec, "type") == "LoadBalancer" && spec["allocateLoadBalancerNodePorts"] == false:
+			if n, _ := numberAt(port, "nodePort"); n == 0 {
+				delete(port, "nodePort")
+			}
+		case outside(spec):
 			q.keepNodePort(old, port)
+		case outside(at(old, "spec")) && sameJSON(port["nodePort"], nodePortOf(old, port)):
+			delete(port, "nodePort")
 		}
+	}
+	if Text(spec, "type") == "LoadBalancer" {
+		setDefault(spec, "allocateLoadBalancerNodePorts", true)
+	}
+	if outside(spec) {
+		setDefault(spec, "externalTrafficPolicy", "Cluster")
+	} else {
+		delete(spec, "externalTrafficPolicy")
 	}
 	if Text(spec, "type") == "ExternalName" {
 		return nil
@@ -45,17 +60,26 @@ func (q *request) defaultService(old, spec Object) error {
 	return nil
 }
 
+// outside reports whether a Service has ports at all nodes.
+func outside(spec any) bool {
+	return Text(spec, "type") == "NodePort" || Text(spec, "type") == "LoadBalancer"
+}
+
+// nodePortOf is the port that a port of a Service had at all nodes.
+func nodePortOf(old Object, port any) any {
+	if i := indexBy(list(old, "spec", "ports"), []string{"port", "protocol"}, port); i >= 0 {
+		return at(list(old, "spec", "ports")[i], "nodePort")
+	}
+	return nil
+}
+
 // keepNodePort gives a port of a Service the port that it has at all nodes, the same as before.
 func (q *request) keepNodePort(old, port Object) {
-	if port["nodePort"] != nil {
+	if n, _ := numberAt(port, "nodePort"); n != 0 {
 		return
 	}
-	if i := indexBy(list(old, "spec", "ports"), []string{"port", "protocol"}, port); i >= 0 {
-		if was := at(list(old, "spec", "ports")[i], "nodePort"); was != nil {
-			port["nodePort"] = was
-			return
-		}
+	if port["nodePort"] = nodePortOf(old, port); port["nodePort"] == nil {
+		q.c.Addresses++
+		port["nodePort"] = 30000 + q.c.Addresses%2768
 	}
-	q.c.Addresses++
-	port["nodePort"] = 30000 + q.c.Addresses%2768
 }

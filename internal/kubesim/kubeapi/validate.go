@@ -17,7 +17,7 @@ func (q *request) validate(old, o Object) error {
 	switch q.path.kind.Kind {
 	case "ClusterRoleBinding", "RoleBinding":
 		if Text(o, "roleRef", "name") == "" {
-			return q.invalid("roleRef.name: Required value")
+			return q.invalid("roleRef.kind: Unsupported value: \"\": supported values: \"ClusterRole\", \"Role\"", "roleRef.name: Required value")
 		}
 		if was := Text(old, "roleRef", "name"); was != "" && was != Text(o, "roleRef", "name") {
 			return q.invalid("roleRef: Invalid value: cannot change roleRef")
@@ -31,7 +31,9 @@ func (q *request) validate(old, o Object) error {
 	case "ConfigMap", "Secret":
 		return q.checkData(old, o)
 	case "Service":
-		return q.checkService(o)
+		q.checkService(o)
+	case "PersistentVolumeClaim":
+		q.checkClaim(old, o)
 	case "CustomResourceDefinition":
 		return q.checkDefinition(o)
 	}
@@ -50,35 +52,72 @@ func (q *request) checkData(old, o Object) error {
 			return apiFault(http.StatusBadRequest, "BadRequest", "%s in version \"v1\" cannot be handled as a %s: json: cannot unmarshal into Go struct field %s.data of type string", q.path.kind.Kind, q.path.kind.Kind, q.path.kind.Kind)
 		}
 	}
-	if at(old, "immutable") == true && (o["immutable"] != true || !reflect.DeepEqual(plain(old["data"]), plain(o["data"]))) {
+	for _, name := range sortedNames(inner(o, "data")) {
+		if !dataKeys.MatchString(name) {
+			q.fault("data[%s]: Invalid value: %q: a valid config key must consist of alphanumeric characters, '-', '_' or '.'", name, name)
+		}
+	}
+	switch {
+	case at(old, "immutable") != true:
+	case o["immutable"] != true:
+		return q.invalid("immutable: Forbidden: field is immutable when `immutable` is set")
+	case !reflect.DeepEqual(plain(old["data"]), plain(o["data"])):
 		return q.invalid("data: Forbidden: field is immutable when `immutable` is set")
 	}
-	if q.path.kind.Kind == "Secret" && Text(o, "type") == accountSecretType && at(o, "data", "token") == nil {
+	if q.path.kind.Kind == "Secret" {
+		return q.checkSecret(old, o)
+	}
+	return nil
+}
+
+// secretKeys are what Secrets of a type must have.
+var secretKeys = map[string][]string{"kubernetes.io/tls": {"tls.crt", "tls.key"}, "kubernetes.io/dockerconfigjson": {".dockerconfigjson"},
+	"kubernetes.io/ssh-auth": {"ssh-privatekey"}}
+
+func (q *request) checkSecret(old, o Object) error {
+	for _, name := range secretKeys[Text(o, "type")] {
+		if at(o, "data", name) == nil {
+			q.fault("data[%s]: Required value", name)
+		}
+	}
+	if Text(o, "type") == accountSecretType && at(o, "data", "token") == nil {
 		return q.fillToken(o)
 	}
-	if old != nil && q.path.kind.Kind == "Secret" && Text(old, "type") != Text(o, "type") {
+	if old != nil && Text(old, "type") != Text(o, "type") {
 		return q.invalid(fmt.Sprintf("type: Invalid value: %q: field is immutable", Text(o, "type")))
 	}
 	return nil
 }
 
-func (q *request) checkService(o Object) error {
-	kind := Text(o, "spec", "type")
-	switch {
-	case !slices.Contains([]string{"ClusterIP", "NodePort", "LoadBalancer", "ExternalName"}, kind):
-		return q.invalid(fmt.Sprintf("spec.type: Unsupported value: %q", kind))
-	case kind != "ExternalName" && len(list(o, "spec", "ports")) == 0 && Text(o, "spec", "clusterIP") != "None":
-		return q.invalid("spec.ports: Required value")
+func (q *request) checkService(o Object) {
+	kind, ports := Text(o, "spec", "type"), list(o, "spec", "ports")
+	if kind != "ExternalName" && len(ports) == 0 && Text(o, "spec", "clusterIP") != "None" {
+		q.fault("spec.ports: Required value")
 	}
-	for i, port := range list(o, "spec", "ports") {
+	for i, port := range ports {
 		if n, ok := numberAt(port, "port"); !ok || n < 1 || n > 65535 {
-			return q.invalid(fmt.Sprintf("spec.ports[%d].port: Invalid value: %v: must be between 1 and 65535, inclusive", i, at(port, "port")))
+			q.fault("spec.ports[%d].port: Invalid value: %v: must be between 1 and 65535, inclusive", i, at(port, "port"))
 		}
-		if len(list(o, "spec", "ports")) > 1 && Text(port, "name") == "" {
-			return q.invalid(fmt.Sprintf("spec.ports[%d].name: Required value", i))
+		if n, isNumber := numberAt(port, "targetPort"); isNumber && (n < 1 || n > 65535) {
+			q.fault("spec.ports[%d].targetPort: Invalid value: %v: must be between 1 and 65535, inclusive", i, at(port, "targetPort"))
+		}
+		if len(ports) > 1 && Text(port, "name") == "" {
+			q.fault("spec.ports[%d].name: Required value", i)
+		}
+		switch n, _ := numberAt(port, "nodePort"); {
+		case n == 0:
+		case kind == "ClusterIP":
+			q.fault("spec.ports[%d].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'", i)
+		case n < 30000 || n > 32767:
+			q.fault("spec.ports[%d].nodePort: Invalid value: %v: provided port is not in the valid range. The range of valid ports is 30000-32767", i, n)
+		}
+		if indexBy(ports, []string{"port", "protocol"}, port) < i {
+			q.fault("spec.ports[%d]: Duplicate value: %v", i, port)
 		}
 	}
-	return nil
+	if !slices.Contains([]string{"ClusterIP", "NodePort", "LoadBalancer", "ExternalName"}, kind) {
+		q.fault("spec.type: Unsupported value: %q", kind)
+	}
 }
 
 func (q *request) checkDefinition(o Object) error {
@@ -107,6 +146,27 @@ func (q *request) checkDefinition(o Object) error {
 	return nil
 }
 
+// checkClaim checks a PersistentVolumeClaim.
+func (q *request) checkClaim(old, o Object) {
+	spec, _ := o["spec"].(Object)
+	if len(list(spec, "accessModes")) == 0 {
+		q.fault("spec.accessModes: Required value: at least 1 access mode is required")
+	}
+	if at(spec, "resources", "requests", "storage") == nil {
+		q.fault("spec.resources[storage]: Required value")
+	}
+	strip := func(o Object) Object {
+		spec, _ := plain(o["spec"]).(Object)
+		for _, name := range []string{"resources", "volumeName", "volumeAttributesClassName"} {
+			delete(spec, name)
+		}
+		return spec
+	}
+	if old != nil && !reflect.DeepEqual(strip(old), strip(o)) {
+		q.fault("spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims")
+	}
+}
+
 // changeable are the fields of the spec of a StatefulSet that updates may change.
 var changeable = []string{"replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds"}
 
@@ -114,8 +174,8 @@ func (q *request) checkWorkload(old, o Object) error {
 	kind := q.path.kind.Kind
 	spec, _ := o["spec"].(Object)
 	template, _ := spec["template"].(Object)
-	if spec["selector"] == nil || template == nil {
-		return q.invalid("spec.selector: Required value")
+	if spec["selector"] == nil {
+		q.fault("spec.selector: Required value")
 	}
 	for _, name := range []string{"replicas", "parallelism", "completions", "backoffLimit", "minReadySeconds"} {
 		n, isNumber := numberAt(spec, name)
@@ -123,20 +183,32 @@ func (q *request) checkWorkload(old, o Object) error {
 			return apiFault(http.StatusBadRequest, "BadRequest", "%s in version %q cannot be handled as a %s: json: cannot unmarshal into Go struct field %sSpec.spec.%s of type int32", kind, q.path.kind.Version, kind, kind, name)
 		}
 		if n < 0 {
-			return q.invalid(fmt.Sprintf("spec.%s: Invalid value: %d: must be greater than or equal to 0", name, n))
+			q.fault("spec.%s: Invalid value: %d: must be greater than or equal to 0", name, n)
 		}
 	}
-	if template["spec"] == nil { // a workload whose pods do not matter in the test: the controllers make none
+	if template != nil && template["spec"] == nil { // a workload whose pods do not matter in the test: the controllers make none
 		return nil
 	}
-	if !selects(spec["selector"], at(template, "metadata", "labels")) {
-		return q.invalid(fmt.Sprintf("spec.template.metadata.labels: Invalid value: %v: `selector` does not match template `labels`", at(template, "metadata", "labels")))
+	if spec["selector"] == nil || !selects(spec["selector"], at(template, "metadata", "labels")) {
+		q.fault("spec.template.metadata.labels: Invalid value: %v: `selector` does not match template `labels`", at(template, "metadata", "labels"))
 	}
+	podSpec, _ := template["spec"].(Object)
+	q.checkPodSpec(podSpec, "spec.template.spec")
 	if old != nil && !reflect.DeepEqual(plain(at(old, "spec", "selector")), plain(spec["selector"])) {
-		return q.invalid(fmt.Sprintf("spec.selector: Invalid value: %v: field is immutable", spec["selector"]))
+		q.fault("spec.selector: Invalid value: %v: field is immutable", spec["selector"])
 	}
+	if q.faults == nil {
+		q.checkTemplate(kind, old, o)
+	}
+	return nil
+}
+
+// checkTemplate finds what updates must not change, and policies that pods of a kind cannot have.
+func (q *request) checkTemplate(kind string, old, o Object) {
+	spec, _ := o["spec"].(Object)
+	template, _ := spec["template"].(Object)
 	if kind == "Job" && old != nil && !reflect.DeepEqual(plain(at(old, "spec", "template")), plain(template)) {
-		return q.invalid("spec.template: Invalid value: field is immutable")
+		q.fault("spec.template: Invalid value: field is immutable")
 	}
 	if kind == "StatefulSet" && old != nil {
 		was, _ := plain(old["spec"]).(Object)
@@ -146,25 +218,24 @@ func (q *request) checkWorkload(old, o Object) error {
 			delete(is, name)
 		}
 		if !reflect.DeepEqual(was, is) {
-			return q.invalid("spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")
+			q.fault("spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")
 		}
 	}
-	podSpec, _ := template["spec"].(Object)
-	if err := q.checkPodSpec(podSpec, "spec.template.spec"); err != nil {
-		return err
-	}
-	switch policy := Text(podSpec, "restartPolicy"); {
+	switch policy := Text(template, "spec", "restartPolicy"); {
 	case kind == "Job" && policy == "Always":
-		return q.invalid("spec.template.spec.restartPolicy: Required value: valid values: \"OnFailure\", \"Never\"")
+		q.fault("spec.template.spec.restartPolicy: Required value: valid values: \"OnFailure\", \"Never\"")
 	case kind != "Job" && policy != "Always":
-		return q.invalid(fmt.Sprintf("spec.template.spec.restartPolicy: Unsupported value: %q: supported values: \"Always\"", policy))
+		q.fault("spec.template.spec.restartPolicy: Unsupported value: %q: supported values: \"Always\"", policy)
 	}
-	return nil
 }
 
-func (q *request) checkPodSpec(spec Object, path string) error {
+// checkPodSpec checks the spec of pods, which is at a path.
+func (q *request) checkPodSpec(spec Object, path string) {
 	if len(list(spec, "containers")) == 0 {
-		return q.invalid(path + ".containers: Required value")
+		q.fault("%s.containers: Required value", path)
+	}
+	if policy := Text(spec, "restartPolicy"); policy != "" && !slices.Contains([]string{"Always", "OnFailure", "Never"}, policy) {
+		q.fault("%s.restartPolicy: Unsupported value: %q: supported values: \"Always\", \"OnFailure\", \"Never\"", path, policy)
 	}
 	volumes := map[string]bool{}
 	for _, v := range list(spec, "volumes") {
@@ -176,22 +247,32 @@ func (q *request) checkPodSpec(spec Object, path string) error {
 			where := fmt.Sprintf("%s.%s[%d]", path, name, i)
 			switch id := Text(container, "name"); {
 			case id == "":
-				return q.invalid(where + ".name: Required value")
+				q.fault("%s.name: Required value", where)
+			case !labels.MatchString(id):
+				q.fault("%s.name: Invalid value: %q: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'", where, id)
 			case seen[id]:
-				return q.invalid(fmt.Sprintf("%s.name: Duplicate value: %q", where, id))
-			case strings.TrimSpace(Text(container, "image")) == "":
-				return q.invalid(where + ".image: Required value")
+				q.fault("%s.name: Duplicate value: %q", where, id)
 			default:
 				seen[id] = true
 			}
+			if strings.TrimSpace(Text(container, "image")) == "" {
+				q.fault("%s.image: Required value", where)
+			}
+			if policy := Text(container, "imagePullPolicy"); policy != "" && !slices.Contains([]string{"Always", "IfNotPresent", "Never"}, policy) {
+				q.fault("%s.imagePullPolicy: Unsupported value: %q: supported values: \"Always\", \"IfNotPresent\", \"Never\"", where, policy)
+			}
+			for j, port := range list(container, "ports") {
+				if n, _ := numberAt(port, "containerPort"); n < 1 || n > 65535 {
+					q.fault("%s.ports[%d].containerPort: Invalid value: %d: must be between 1 and 65535, inclusive", where, j, n)
+				}
+			}
 			for j, m := range list(container, "volumeMounts") {
 				if !volumes[Text(m, "name")] && !q.claimed(Text(m, "name")) {
-					return q.invalid(fmt.Sprintf("%s.volumeMounts[%d].name: Not found: %q", where, j, Text(m, "name")))
+					q.fault("%s.volumeMounts[%d].name: Not found: %q", where, j, Text(m, "name"))
 				}
 			}
 		}
 	}
-	return nil
 }
 
 // claimed reports whether a volume may be one of a StatefulSet's claims, which its template does not have.
@@ -208,7 +289,8 @@ func (q *request) checkPod(old, o Object) error {
 		}
 	}
 	setDefault(inner(o, "status"), "phase", "Pending")
-	return q.checkPodSpec(spec, "spec")
+	q.checkPodSpec(spec, "spec")
+	return nil
 }
 
 // checkPodChange allows changes only of images, tolerations and the like.

@@ -9,7 +9,7 @@ import (
 )
 
 func (q *request) create() (any, error) {
-	o, err := q.decode()
+	o, err := q.decodeWhole()
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func (q *request) create() (any, error) {
 		return nil, q.invalid("metadata.name: Required value: name or generateName is required")
 	}
 	if Text(meta, "resourceVersion") != "" {
-		return nil, apiFault(http.StatusBadRequest, "BadRequest", "resourceVersion should not be set on objects to be created")
+		return nil, apiFault(http.StatusInternalServerError, "", "resourceVersion should not be set on objects to be created")
 	}
 	if _, exists := q.load(q.path); exists {
 		return nil, &apiError{code: http.StatusConflict, reason: "AlreadyExists", message: fmt.Sprintf("%s %q already exists", q.path.resource(), q.path.name),
@@ -32,9 +32,21 @@ func (q *request) create() (any, error) {
 	return q.write(nil, o)
 }
 
+// decodeWhole reads an object that is not part of one.
+func (q *request) decodeWhole() (Object, error) {
+	o, err := q.decode()
+	if err != nil {
+		return nil, err
+	}
+	if q.path.kind.custom() && (Text(o, "kind") == "" || Text(o, "apiVersion") == "") {
+		return nil, apiFault(http.StatusBadRequest, "BadRequest", "Object 'Kind' or 'apiVersion' is missing")
+	}
+	return o, q.checkFields(o, q.undecoded)
+}
+
 // replace is an update (PUT).
 func (q *request) replace() (any, error) {
-	o, err := q.decode()
+	o, err := q.decodeWhole()
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +82,9 @@ func (q *request) write(old, o Object) (any, error) {
 	}
 	if err := q.validate(old, o); err != nil {
 		return nil, err
+	}
+	if q.faults != nil {
+		return nil, q.invalid()
 	}
 	if q.applied == nil {
 		q.ownUpdate(old, o)
@@ -125,12 +140,14 @@ func (q *request) checkMeta(old, o Object) error {
 		return apiFault(http.StatusBadRequest, "BadRequest", "the API version in the data (%s) does not match the expected API version (%s)", Text(o, "apiVersion"), q.path.kind.apiVersion())
 	case q.path.kind.Namespaced && Text(meta, "namespace") != "" && Text(meta, "namespace") != q.path.namespace:
 		return apiFault(http.StatusBadRequest, "BadRequest", "the namespace of the provided object does not match the namespace sent on the request")
-	case !objectNames.MatchString(q.path.name) || len(q.path.name) > 253:
-		return q.invalid("metadata.name: Invalid value: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'")
+	}
+	if !q.rightName() {
+		q.fault("metadata.name: Invalid value: %q: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'", q.path.name)
 	}
 	if err := q.checkLabels(meta); err != nil {
 		return err
 	}
+	q.checkReferences(old, meta)
 	if old != nil {
 		if uid := Text(meta, "uid"); uid != "" && uid != Text(old, "metadata", "uid") {
 			return apiFault(http.StatusConflict, "Conflict", "Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, Text(old, "metadata", "uid"))
@@ -155,6 +172,39 @@ func (q *request) checkMeta(old, o Object) error {
 	return nil
 }
 
+// rightName reports whether the name has the form that its kind demands.
+func (q *request) rightName() bool {
+	name := q.path.name
+	switch q.path.kind.Kind {
+	case "Namespace":
+		return len(name) <= 63 && labels.MatchString(name)
+	case "Service":
+		return len(name) <= 63 && labels.MatchString(name) && name[0] >= 'a'
+	}
+	return len(name) <= 253 && objectNames.MatchString(name)
+}
+
+// checkReferences checks owners and finalizers.
+func (q *request) checkReferences(old, meta Object) {
+	for _, owner := range list(meta, "ownerReferences") {
+		for _, field := range []string{"apiVersion", "kind", "name", "uid"} {
+			if Text(owner, field) == "" {
+				q.fault("metadata.ownerReferences.%s: Invalid value: \"\": must not be empty", field)
+			}
+		}
+	}
+	kept := list(old, "metadata", "finalizers")
+	for i, finalizer := range list(meta, "finalizers") {
+		name, _ := finalizer.(string)
+		switch {
+		case !strings.Contains(name, "/") && name != foreground && name != orphan && q.path.kind.Kind != "Namespace":
+			q.fault("metadata.finalizers[%d]: Invalid value: %q: name is neither a standard finalizer name nor is it fully qualified", i, name)
+		case at(old, "metadata", "deletionTimestamp") != nil && !containsValue(kept, name):
+			q.fault("metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers %q", name)
+		}
+	}
+}
+
 func (q *request) checkLabels(meta Object) error {
 	for _, list := range []string{"labels", "annotations"} {
 		values, isMap := meta[list].(Object)
@@ -167,7 +217,7 @@ func (q *request) checkLabels(meta Object) error {
 				return apiFault(http.StatusBadRequest, "BadRequest", "%s in version %q cannot be handled as a %s: json: cannot unmarshal into Go struct field ObjectMeta.metadata.%s of type string", q.path.kind.Kind, q.path.kind.Version, q.path.kind.Kind, list)
 			}
 			if list == "labels" && (!labelValues.MatchString(s) || !labelNames.MatchString(name)) {
-				return q.invalid(fmt.Sprintf("metadata.labels: Invalid value: %q: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.'", s))
+				q.fault("metadata.labels: Invalid value: %q: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.'", s)
 			}
 		}
 	}

@@ -1,0 +1,187 @@
+package cnftest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vnfkit/vnfkit/internal/cnftest"
+)
+
+// TestContract holds the simulated API server and a real one, which VNFKIT_KUBECONFIG names, to the same answers.
+func TestContract(t *testing.T) {
+	for name, calls := range contract {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t, "contract-"+strings.ReplaceAll(name, " ", "-"))
+			for _, c := range calls {
+				if got, answer := s.do(c); got != c.want {
+					t.Errorf("%s\ngot  %s\nwant %s\n%s", c.request, got, c.want, answer)
+				}
+			}
+		})
+	}
+}
+
+// call is a request and its answer.
+type call struct {
+	// A method, or the kind of a PATCH, and a path. A path that does not begin with "/" is in the namespace of the test.
+	request string
+	body    string // YAML
+	// The code; of a failure the reason and the fields that are wrong; of an object some fields of it.
+	want string
+}
+
+// server is an API server and a namespace for a test.
+type server struct {
+	t         *testing.T
+	client    *http.Client
+	url       string
+	namespace string
+}
+
+func newServer(t *testing.T, namespace string) *server {
+	t.Helper()
+	var config *rest.Config
+	if name := os.Getenv("VNFKIT_KUBECONFIG"); name == "" {
+		config = cnftest.Start(t, cnftest.Nodes(2)).Config()
+	} else {
+		var err error
+		if config, err = clientcmd.BuildConfigFromFlags("", name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config.QPS = -1
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, client: client, url: config.Host, namespace: namespace}
+	if !strings.HasPrefix(s.url, "https://") {
+		s.url = "https://" + s.url
+	}
+	if got, answer := s.do(call{request: "POST /api/v1/namespaces", body: "{metadata: {name: " + namespace + "}}"}); !strings.HasPrefix(got, "201") {
+		t.Fatalf("%s %s", got, answer)
+	}
+	t.Cleanup(func() {
+		s.do(call{request: "DELETE /api/v1/namespaces/" + namespace})
+		utilnet.CloseIdleConnectionsFor(client.Transport)
+	})
+	return s
+}
+
+// patches are the content types of the kinds of PATCH.
+var patches = map[string]string{"MERGE": "application/merge-patch+json", "STRATEGIC": "application/strategic-merge-patch+json",
+	"APPLY": "application/apply-patch+yaml", "JSON": "application/json-patch+json"}
+
+// groups are the paths of the resources that the calls name without a path.
+var groups = map[string]string{"deployments": "/apis/apps/v1", "statefulsets": "/apis/apps/v1", "daemonsets": "/apis/apps/v1", "replicasets": "/apis/apps/v1",
+	"jobs": "/apis/batch/v1", "poddisruptionbudgets": "/apis/policy/v1", "rolebindings": "/apis/rbac.authorization.k8s.io/v1"}
+
+// do returns the answer in the form of call.want, and whole.
+func (s *server) do(c call) (summary, answer string) {
+	s.t.Helper()
+	method, path, _ := strings.Cut(c.request, " ")
+	if !strings.HasPrefix(path, "/") {
+		resource, _, _ := strings.Cut(path, "/")
+		resource, _, _ = strings.Cut(resource, "?")
+		group := groups[resource]
+		if group == "" {
+			group = "/api/v1"
+		}
+		path = group + "/namespaces/" + s.namespace + "/" + path
+	}
+	contentType := "application/json"
+	if kind := patches[method]; kind != "" {
+		method, contentType = http.MethodPatch, kind
+	}
+	body, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(c.body, "NAMESPACE", s.namespace)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if c.body == "" {
+		body = nil
+	}
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, bytes.NewReader(body))
+		if s.t.Context().Err() != nil { // in Cleanup
+			request, err = http.NewRequest(method, s.url+path, bytes.NewReader(body)) //nolint:noctx // as above
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", contentType)
+		response, err := s.client.Do(request)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		summary, answer = s.summary(response.StatusCode, text, c.want), string(text)
+		if summary == c.want || method != http.MethodGet || time.Now().After(until) {
+			return summary, answer
+		}
+	}
+}
+
+// summary brings an answer into the form of call.want.
+func (s *server) summary(code int, text []byte, want string) string {
+	var object map[string]any
+	_ = json.Unmarshal(text, &object)
+	out := []string{fmt.Sprint(code)}
+	if code >= 300 {
+		reason, _, _ := unstructured.NestedString(object, "reason")
+		out = append(out, reason)
+		causes, _, _ := unstructured.NestedSlice(object, "details", "causes")
+		for _, cause := range causes {
+			if field, _ := cause.(map[string]any)["field"].(string); field != "" && !slices.Contains(out, field) {
+				out = append(out, field)
+			}
+		}
+		return strings.Join(out, " ")
+	}
+	for _, field := range strings.Fields(want)[min(1, len(strings.Fields(want))):] {
+		path, _, _ := strings.Cut(field, "=")
+		value, err := json.Marshal(valueAt(object, path))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		out = append(out, path+"="+strings.ReplaceAll(strings.ReplaceAll(string(value), `"`, ""), s.namespace, "NAMESPACE"))
+	}
+	return strings.Join(out, " ")
+}
+
+// valueAt finds a value by names and indexes.
+func valueAt(object any, path string) any {
+	for name := range strings.SplitSeq(path, "/") {
+		switch v := object.(type) {
+		case map[string]any:
+			object = v[name]
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(name, &i); err != nil || i >= len(v) {
+				return nil
+			}
+			object = v[i]
+		default:
+			return nil
+		}
+	}
+	return object
+}
