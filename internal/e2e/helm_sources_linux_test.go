@@ -1,20 +1,15 @@
 package e2e_test
 
 import (
-	"bytes"
-	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -78,36 +73,12 @@ func imageRegistry(t *testing.T) (server string, ca []byte) {
 	ca, certificate, key := issue(t, site.network.Gateway().String())
 	hash, err := bcrypt.GenerateFromPassword([]byte(repositoryPassword), bcrypt.MinCost)
 	must(t, err)
-	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", site.network.Gateway().String()+":0")
-	must(t, err)
-	server = free.Addr().String()
-	must(t, free.Close())
-	for name, content := range map[string][]byte{"htpasswd": []byte(repositoryUser + ":" + string(hash) + "\n"), "tls.crt": certificate, "tls.key": key, "ca.crt": ca,
-		"config.yml": fmt.Appendf(nil, `version: 0.1
-storage: {filesystem: {rootdirectory: %s/data}}
-auth: {htpasswd: {realm: lab, path: %[1]s/htpasswd}}
-http: {addr: "%s", secret: lab, tls: {certificate: %[1]s/tls.crt, key: %[1]s/tls.key}}
-`, dir, server)} {
+	for name, content := range map[string][]byte{"htpasswd": []byte(repositoryUser + ":" + string(hash) + "\n"), "tls.crt": certificate, "tls.key": key, "ca.crt": ca} {
 		must(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
-	program := exec.CommandContext(context.Background(), filepath.Join(strings.Split(needParts(t, "helm").NodeTree(), ":")[0], "usr/bin/docker-registry"), "serve", filepath.Join(dir, "config.yml"))
-	var said bytes.Buffer
-	program.Stdout, program.Stderr, program.SysProcAttr = &said, &said, &syscall.SysProcAttr{Setpgid: true}
-	must(t, program.Start())
-	t.Cleanup(func() {
-		_ = program.Process.Kill()
-		_ = program.Wait()
-		if t.Failed() {
-			t.Log(said.String())
-		}
-	})
-	await(t, "the registry to listen", func() bool {
-		connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", server)
-		if err == nil {
-			connection.Close()
-		}
-		return err == nil
-	})
+	server = dockerRegistry(t, needParts(t, "helm"), site.network.Gateway(), fmt.Sprintf(`storage: {filesystem: {rootdirectory: %s/data}}
+auth: {htpasswd: {realm: lab, path: %[1]s/htpasswd}}
+`, dir), fmt.Sprintf(", tls: {certificate: %s/tls.crt, key: %[1]s/tls.key}", dir))
 	return server, ca
 }
 

@@ -6,6 +6,8 @@
 //
 // It does not know pages of lists, uploads in chunks that arrive in another order, schema 1, referrers, garbage collection and tokens.
 //
+// TestContract holds it and a real registry to the same answers.
+//
 // pkg/registry of go-containerregistry is not used: its manifests end with the process, and it accepts manifests of which a part is
 // missing and deletion by tag.
 package distribution

@@ -3,6 +3,7 @@ package distribution
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -73,7 +74,11 @@ func (s Store) putManifest(out http.ResponseWriter, r *http.Request, repository,
 		Manifests, Layers []descriptor
 		Config            *descriptor
 	}
-	if err := json.Unmarshal(content, &f); err != nil || f.SchemaVersion != 2 || f.Config == nil && len(f.Manifests) == 0 {
+	err = json.Unmarshal(content, &f)
+	switch {
+	case err == nil && f.SchemaVersion != 2:
+		return fmt.Errorf("unrecognized manifest schema version %d", f.SchemaVersion)
+	case err != nil || f.Config == nil && len(f.Manifests) == 0:
 		return &fault{http.StatusBadRequest, "MANIFEST_INVALID", "manifest invalid"}
 	}
 	wanted := map[string][]descriptor{layers: f.Layers, revisions: f.Manifests}

@@ -69,6 +69,11 @@ var (
 // registryPaths are those of the API: what they name is a repository, and a thing in it.
 var registryPaths = regexp.MustCompile(`^/v2/([a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*)/(manifests|blobs/uploads|blobs|tags)/([A-Za-z0-9_:.-]*)$`)
 
+// methods are those that the things in a repository have.
+var methods = map[string][]string{"manifests": {http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete},
+	"blobs": {http.MethodGet, http.MethodHead, http.MethodDelete}, "tags": {http.MethodGet},
+	"blobs/uploads": {http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete}}
+
 func (s Store) answer(out http.ResponseWriter, r *http.Request) error {
 	switch r.URL.Path {
 	case "/v2/":
@@ -78,11 +83,18 @@ func (s Store) answer(out http.ResponseWriter, r *http.Request) error {
 		return s.catalog(out)
 	}
 	found := registryPaths.FindStringSubmatch(r.URL.Path)
-	if found == nil || found[2] == "blobs" && !IsDigest(found[3]) {
+	if found == nil || found[2] == "blobs" && !strings.Contains(found[3], ":") {
 		http.NotFound(out, r)
 		return nil
 	}
 	repository, kind, name := found[1], found[2], found[3]
+	switch {
+	case !slices.Contains(methods[kind], r.Method):
+		out.WriteHeader(http.StatusMethodNotAllowed)
+		return nil
+	case kind == "blobs" && !IsDigest(name):
+		return errDigest
+	}
 	switch kind {
 	case "manifests":
 		return s.manifest(out, r, repository, name)

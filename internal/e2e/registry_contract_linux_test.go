@@ -1,0 +1,59 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/vnfkit/vnfkit/internal/e2e/kube"
+)
+
+// dockerRegistry starts Debian's docker-registry at an address of this machine, with sections of its configuration and with
+// options of its section http. It returns HOST:PORT.
+func dockerRegistry(t *testing.T, parts kube.Parts, at netip.Addr, sections, options string) (server string) {
+	t.Helper()
+	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", netip.AddrPortFrom(at, 0).String())
+	must(t, err)
+	server = free.Addr().String()
+	must(t, free.Close())
+	config := filepath.Join(t.TempDir(), "config.yml")
+	must(t, os.WriteFile(config, fmt.Appendf(nil, "version: 0.1\n%shttp: {addr: %q, secret: lab%s}\n", sections, server, options), 0o600))
+	program := exec.CommandContext(context.Background(), filepath.Join(strings.Split(parts.NodeTree(), ":")[0], "usr/bin/docker-registry"), "serve", config) //nolint:gosec // a part of the cluster's machines
+	var said bytes.Buffer
+	program.Stdout, program.Stderr, program.SysProcAttr = &said, &said, &syscall.SysProcAttr{Setpgid: true}
+	must(t, program.Start())
+	t.Cleanup(func() {
+		_ = program.Process.Kill()
+		_ = program.Wait()
+		if t.Failed() {
+			t.Log(said.String())
+		}
+	})
+	await(t, "the registry to listen", func() bool {
+		connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", server)
+		if err == nil {
+			connection.Close()
+		}
+		return err == nil
+	})
+	return server
+}
+
+// TestRegistryContract: a real registry gives the answers of the simulated one.
+func TestRegistryContract(t *testing.T) {
+	t.Parallel()
+	server := dockerRegistry(t, needParts(t, "registry"), netip.MustParseAddr("127.0.0.1"), fmt.Sprintf("storage: {filesystem: {rootdirectory: %s}, delete: {enabled: true}}\n", t.TempDir()), "")
+	test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run=^TestContract$", "-v", "github.com/vnfkit/vnfkit/internal/kubesim/distribution")
+	test.Env = append(os.Environ(), "VNFKIT_REGISTRY=http://"+server)
+	if out, err := test.CombinedOutput(); err != nil || !passed.Match(out) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
