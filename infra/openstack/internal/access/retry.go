@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -24,8 +25,8 @@ const longestWait = 30 * time.Second
 
 // retry is gophercloud's RetryFunc. It waits and returns nil if gophercloud shall repeat the failed request, or returns the
 // error.
-func retry(ctx context.Context, method, _ string, options *gophercloud.RequestOpts, err error, failed uint) error {
-	if failed >= attempts || ctx.Err() != nil || options.RawBody != nil || !passing(method, err) {
+func retry(ctx context.Context, method, address string, options *gophercloud.RequestOpts, err error, failed uint) error {
+	if failed >= attempts || ctx.Err() != nil || options.RawBody != nil || !passing(method, address, err) {
 		return err
 	}
 	wait := pause(failed)
@@ -48,15 +49,18 @@ func retry(ctx context.Context, method, _ string, options *gophercloud.RequestOp
 }
 
 // passing reports whether a request may be repeated: the server says that it did nothing, or the connection broke during
-// a request that is idempotent.
-func passing(method string, err error) bool {
+// a request that is idempotent or a login. A second login gives another token and changes nothing else.
+func passing(method, address string, err error) bool {
 	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
 		return answer.Actual == http.StatusTooManyRequests || answer.Actual == http.StatusServiceUnavailable
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, errRedirect) {
 		return false
 	}
-	_, broken := errors.AsType[*url.Error](err)
+	network, broken := errors.AsType[*url.Error](err)
+	if strings.HasSuffix(address, "/auth/tokens") {
+		return broken && !network.Timeout() || errors.Is(err, io.ErrUnexpectedEOF)
+	}
 	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodDelete}, method) &&
 		(broken || errors.Is(err, io.ErrUnexpectedEOF))
 }
