@@ -167,9 +167,10 @@ func (s *server) summary(code int, text []byte, want string) string {
 	return strings.Join(out, " ")
 }
 
-// valueAt finds a value by names and indexes.
+// valueAt finds a value by names, in which "~1" stands for "/", and indexes.
 func valueAt(object any, path string) any {
 	for name := range strings.SplitSeq(path, "/") {
+		name = strings.ReplaceAll(name, "~1", "/")
 		switch v := object.(type) {
 		case map[string]any:
 			object = v[name]

@@ -114,8 +114,12 @@ func (q *request) keep(old, o Object) (any, error) {
 	return o, nil
 }
 
-// specChanged reports whether something changed that controllers must do something about: all but metadata and status.
+// specChanged reports whether something changed that controllers must do something about: all but metadata and status. The
+// annotations of a Deployment count too, as its controller copies them.
 func (q *request) specChanged(old, o Object) bool {
+	if q.path.kind.Kind == "Deployment" && !reflect.DeepEqual(at(old, "metadata", "annotations"), at(o, "metadata", "annotations")) {
+		return true
+	}
 	strip := func(o Object) Object {
 		out := Object{}
 		for name, value := range o {
