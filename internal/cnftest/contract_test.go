@@ -2,6 +2,7 @@ package cnftest_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -76,6 +77,7 @@ func newServer(t *testing.T, namespace string) *server {
 	if got, answer := s.do(call{request: "POST /api/v1/namespaces", body: "{metadata: {name: " + namespace + "}}"}); !strings.HasPrefix(got, "201") {
 		t.Fatalf("%s %s", got, answer)
 	}
+	s.do(call{request: "GET serviceaccounts/default", want: "200"}) // pods are refused until there is one
 	t.Cleanup(func() {
 		s.do(call{request: "DELETE /api/v1/namespaces/" + namespace})
 		utilnet.CloseIdleConnectionsFor(client.Transport)
@@ -85,13 +87,13 @@ func newServer(t *testing.T, namespace string) *server {
 
 // patches are the content types of the kinds of PATCH.
 var patches = map[string]string{"MERGE": "application/merge-patch+json", "STRATEGIC": "application/strategic-merge-patch+json",
-	"APPLY": "application/apply-patch+yaml", "JSON": "application/json-patch+json"}
+	"APPLY": "application/apply-patch+yaml"}
 
 // groups are the paths of the resources that the calls name without a path.
 var groups = map[string]string{"deployments": "/apis/apps/v1", "statefulsets": "/apis/apps/v1", "daemonsets": "/apis/apps/v1", "replicasets": "/apis/apps/v1",
 	"jobs": "/apis/batch/v1", "poddisruptionbudgets": "/apis/policy/v1", "rolebindings": "/apis/rbac.authorization.k8s.io/v1"}
 
-// do returns the answer in the form of call.want, and whole.
+// do returns the answer in the form of call.want, and whole. What it reads it awaits, as controllers take their time.
 func (s *server) do(c call) (summary, answer string) {
 	s.t.Helper()
 	method, path, _ := strings.Cut(c.request, " ")
@@ -116,10 +118,7 @@ func (s *server) do(c call) (summary, answer string) {
 		body = nil
 	}
 	for until := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, bytes.NewReader(body))
-		if s.t.Context().Err() != nil { // in Cleanup
-			request, err = http.NewRequest(method, s.url+path, bytes.NewReader(body)) //nolint:noctx // as above
-		}
+		request, err := http.NewRequestWithContext(context.WithoutCancel(s.t.Context()), method, s.url+path, bytes.NewReader(body))
 		if err != nil {
 			s.t.Fatal(err)
 		}
