@@ -11,7 +11,7 @@ var contract = map[string][]call{
 	"create": {
 		{"POST configmaps", "{metadata: {name: a}, data: {k: v}}", "201 kind=ConfigMap apiVersion=v1 metadata/namespace=NAMESPACE data={k:v}"},
 		{"POST configmaps", "{metadata: {name: a}}", "409 AlreadyExists"},
-		{"POST configmaps", "{metadata: {generateName: g-}}", "201 metadata/generateName=g-"},
+		{"POST configmaps", "{metadata: {generateName: g-}}", "201 metadata/generateName=g- data=null"},
 		{"POST configmaps", "{metadata: {}}", "422 Invalid metadata.name"},
 		{"POST configmaps", "{metadata: {name: A}}", "422 Invalid metadata.name"},
 		{"POST configmaps", "{metadata: {name: a_b}}", "422 Invalid metadata.name"},
@@ -142,6 +142,7 @@ var contract = map[string][]call{
 		{"POST deployments", "{metadata: {name: web}, spec: {}}", "422 Invalid spec.selector spec.template.metadata.labels spec.template.spec.containers"},
 		{"POST deployments", `{metadata: {name: web}, spec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}}}`, "422 Invalid spec.template.metadata.labels"},
 		{"POST deployments", `{metadata: {name: web}, spec: {replicas: -1, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}}}`, "422 Invalid spec.replicas"},
+		{"POST daemonsets", "{metadata: {name: cni}, spec: {selector: {}, template: {}}}", "422 Invalid spec.selector spec.template.spec.containers"},
 		{"POST deployments", webManifest, "201 spec/strategy/type=RollingUpdate spec/revisionHistoryLimit=10 spec/template/spec/restartPolicy=Always spec/template/spec/containers/0/imagePullPolicy=IfNotPresent metadata/generation=1"},
 		{"GET deployments/web", "", "200 status/readyReplicas=1 status/observedGeneration=1"},
 		{"MERGE deployments/web", "{metadata: {labels: {a: b}}}", "200 metadata/generation=1"},

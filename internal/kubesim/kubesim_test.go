@@ -90,7 +90,7 @@ sudo apt-get update && sudo apt-get install -y containerd kubelet kubeadm kubect
 
 const initialise = "sudo kubeadm init --node-name m1 --apiserver-advertise-address 10.0.0.1 --pod-network-cidr 10.244.0.0/16"
 
-const network = `printf 'apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  name: cni\n  namespace: kube-system\nspec:\n  selector: {}\n  template: {}\n' | sudo kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f -`
+const network = `printf 'apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  name: cni\n  namespace: kube-system\nspec:\n  selector: {matchLabels: {app: cni}}\n  template:\n    metadata: {labels: {app: cni}}\n    spec: {containers: [{name: cni, image: cni}]}\n' | sudo kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f -`
 
 // cluster makes m1 a control plane and returns "--token T --discovery-token-ca-cert-hash H" for others.
 func (s *site) cluster() (credentials string) {

@@ -60,7 +60,7 @@ func addressOf(name string) netip.Addr { return netip.MustParseAddr("10.0.0." + 
 const install = `sudo swapoff -a && sudo modprobe overlay br_netfilter && sudo mkdir -p /etc/sysctl.d /etc/apt/sources.list.d && echo deb | sudo tee /etc/apt/sources.list.d/k8s.list >/dev/null &&
 printf 'net.ipv4.ip_forward = 1\n' | sudo tee /etc/sysctl.d/90.conf >/dev/null && sudo sysctl --system && sudo apt-get update && sudo apt-get install -y containerd kubelet kubeadm kubectl`
 
-const network = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: cni, namespace: kube-system}\nspec: {selector: {}, template: {}}\n"
+const network = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: cni, namespace: kube-system}\nspec: {selector: {matchLabels: {app: cni}}, template: {metadata: {labels: {app: cni}}, spec: {containers: [{name: cni, image: cni}]}}}\n"
 
 // newSite has m1 and further control-plane nodes, and workers, whose names begin with "w": m1, m2, w3.
 func newSite(t *testing.T, others ...string) *site {

@@ -52,7 +52,8 @@ func (q *request) checkData(old, o Object) error {
 			return apiFault(http.StatusBadRequest, "BadRequest", "%s in version \"v1\" cannot be handled as a %s: json: cannot unmarshal into Go struct field %s.data of type string", q.path.kind.Kind, q.path.kind.Kind, q.path.kind.Kind)
 		}
 	}
-	for _, name := range sortedNames(inner(o, "data")) {
+	data, _ := o["data"].(Object)
+	for _, name := range sortedNames(data) {
 		if !dataKeys.MatchString(name) {
 			q.fault("data[%s]: Invalid value: %q: a valid config key must consist of alphanumeric characters, '-', '_' or '.'", name, name)
 		}
@@ -174,8 +175,12 @@ func (q *request) checkWorkload(old, o Object) error {
 	kind := q.path.kind.Kind
 	spec, _ := o["spec"].(Object)
 	template, _ := spec["template"].(Object)
-	if spec["selector"] == nil {
+	selector, given := spec["selector"].(Object)
+	switch {
+	case !given:
 		q.fault("spec.selector: Required value")
+	case len(selector) == 0:
+		q.fault("spec.selector: Invalid value: {}: empty selector is invalid for %s", strings.ToLower(kind))
 	}
 	for _, name := range []string{"replicas", "parallelism", "completions", "backoffLimit", "minReadySeconds"} {
 		n, isNumber := numberAt(spec, name)
@@ -186,10 +191,7 @@ func (q *request) checkWorkload(old, o Object) error {
 			q.fault("spec.%s: Invalid value: %d: must be greater than or equal to 0", name, n)
 		}
 	}
-	if template != nil && template["spec"] == nil { // a workload whose pods do not matter in the test: the controllers make none
-		return nil
-	}
-	if spec["selector"] == nil || !selects(spec["selector"], at(template, "metadata", "labels")) {
+	if !given || !selects(spec["selector"], at(template, "metadata", "labels")) {
 		q.fault("spec.template.metadata.labels: Invalid value: %v: `selector` does not match template `labels`", at(template, "metadata", "labels"))
 	}
 	podSpec, _ := template["spec"].(Object)
