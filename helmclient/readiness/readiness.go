@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,8 +101,8 @@ func belongs(pod, o *unstructured.Unstructured) bool {
 	return o.GetKind() == "Deployment" && found && err == nil && len(chosen) > 0 && labels.SelectorFromSet(chosen).Matches(labels.Set(pod.GetLabels()))
 }
 
-// PodReason returns the reason why a pod is not ready, empty if it is ready: no node fits, or a container waits or has
-// ended.
+// PodReason returns the reason why a pod is not ready, empty if it is ready: no node fits, a container waits or has ended,
+// or who has yet to act, the scheduler or a node.
 func PodReason(pod *unstructured.Unstructured) string {
 	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
 		containers, _, _ := unstructured.NestedSlice(pod.Object, "status", list)
@@ -119,10 +120,22 @@ func PodReason(pod *unstructured.Unstructured) string {
 			}
 		}
 	}
-	if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase != "Running" && phase != "Succeeded" {
+	switch phase := text(pod.Object, "status", "phase"); phase {
+	case "Running", "Succeeded":
+		return ""
+	case "Pending":
+		return sentence(phase, cmp.Or(text(pod.Object, "status", "message"), awaited(text(pod.Object, "spec", "nodeName"))))
+	default:
 		return sentence(phase, text(pod.Object, "status", "message"))
 	}
-	return ""
+}
+
+// awaited says what comes next for a pod that nothing is known to hinder, by the name of its node.
+func awaited(node string) string {
+	if node == "" {
+		return "no node is assigned yet"
+	}
+	return "node " + node + " does not run it yet"
 }
 
 // quiet are reasons without information.

@@ -17,7 +17,7 @@ func TestPodReason(t *testing.T) {
 		"done":  {`{phase: Succeeded}`, ""},
 		"no node": {`{phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: no nodes}]}`,
 			"Unschedulable: no nodes"},
-		"starting":           {`{phase: Pending, containerStatuses: [{name: a, state: {waiting: {reason: ContainerCreating}}}]}`, "Pending"},
+		"starting":           {`{phase: Pending, containerStatuses: [{name: a, state: {waiting: {reason: ContainerCreating}}}]}`, "Pending: no node is assigned yet"},
 		"image":              {`{phase: Pending, containerStatuses: [{name: a, state: {waiting: {reason: ErrImagePull, message: denied}}}]}`, "a: ErrImagePull: denied"},
 		"init container":     {`{phase: Pending, initContainerStatuses: [{name: i, state: {terminated: {reason: Error, exitCode: 2}}}]}`, "i: Error (Error, exit code 2)"},
 		"init is done":       {`{phase: Running, initContainerStatuses: [{name: i, state: {terminated: {reason: Completed, exitCode: 0}}}], conditions: [{type: Ready, status: "True"}]}`, ""},
@@ -49,7 +49,7 @@ func TestRelated(t *testing.T) {
 	job := object(`{apiVersion: batch/v1, kind: Job, metadata: {name: db-1, namespace: a, uid: j}, status: {startTime: "2026-01-01T00:00:00Z"}}`)
 	ready := object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: a, uid: c}}`)
 	pods := []unstructured.Unstructured{
-		object(`{apiVersion: v1, kind: Pod, metadata: {name: db-0, namespace: a, uid: p0, ownerReferences: [{uid: s}]}, status: {phase: Pending}}`),
+		object(`{apiVersion: v1, kind: Pod, metadata: {name: db-0, namespace: a, uid: p0, ownerReferences: [{uid: s}]}, spec: {nodeName: n1}, status: {phase: Pending}}`),
 		object(`{apiVersion: v1, kind: Pod, metadata: {name: db-1, namespace: a, uid: p1, ownerReferences: [{uid: other}]}, status: {phase: Failed}}`),
 		object(`{apiVersion: v1, kind: Pod, metadata: {name: db-0, namespace: b, uid: p2, ownerReferences: [{uid: s}]}, status: {phase: Failed}}`),
 	}
@@ -66,7 +66,7 @@ func TestRelated(t *testing.T) {
 	}
 	got := readiness.Of([]unstructured.Unstructured{set, ready, job}, readiness.Related{Pods: pods, Events: events})
 	want := helmclient.Progress{Ready: 2, Total: 3, Waiting: []helmclient.Object{{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "a", Name: "db",
-		Reason: "Replicas: 0/1", Pods: []string{"pod db-0: Pending"}, Events: []string{"B", "C", "D"}}}}
+		Reason: "Replicas: 0/1", Pods: []string{"pod db-0: Pending: node n1 does not run it yet"}, Events: []string{"B", "C", "D"}}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
