@@ -197,6 +197,7 @@ func newCNF(t testing.TB, store vnflcm.Store, site cnfSite, vim vnflcm.VimConnec
 	must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
+			t.Log(c.pods())
 			t.Log(c.log.String())
 		}
 		if err := errors.Join(c.Close(context.Background()), pool.Close()); err != nil {
@@ -247,6 +248,19 @@ func (c *cnf) vnfcs(want int) map[string]string {
 		c.t.Fatalf("VNFCs %v, pods %v, want %d", told, there, want)
 	}
 	return out
+}
+
+// pods says of each pod on which node it is, and in which state, in a line.
+func (c *cnf) pods() string {
+	list, err := typed(c.t, c.cluster.Client()).CoreV1().Pods(c.namespace).List(context.Background(), meta.ListOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	var text strings.Builder
+	for _, p := range list.Items {
+		fmt.Fprintf(&text, "pod %s on %q, created %s, deleted %v, is %s: %v\n", p.Name, p.Spec.NodeName, p.CreationTimestamp, p.DeletionTimestamp, p.Status.Phase, p.Status.Conditions)
+	}
+	return text.String()
 }
 
 // wantNothing checks that nothing of the CNF is left.

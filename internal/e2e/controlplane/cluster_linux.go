@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +18,7 @@ import (
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
 // Config is the configuration of a Cluster.
@@ -118,7 +120,7 @@ func (c *Cluster) populate(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return until(ctx, "the nodes", func() error {
+	if err := until(ctx, "the nodes", func() error {
 		list, err := client.CoreV1().Nodes().List(ctx, meta.ListOptions{})
 		if err != nil {
 			return err
@@ -129,7 +131,39 @@ func (c *Cluster) populate(ctx context.Context) error {
 			}
 		}
 		return nil
-	})
+	}); err != nil {
+		return err
+	}
+	for i := range c.Nodes {
+		if err := tryNode(ctx, client.CoreV1().Pods("default"), fmt.Sprintf("node-%d", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tryNode waits until a pod has run on a node. kwok makes a node ready before its cache shows that it holds the node's lease, and
+// ignores for good what is scheduled to the node in between, so that each pod has 2 s.
+func tryNode(ctx context.Context, pods typed.PodInterface, node string) error {
+	for {
+		pod, err := pods.Create(ctx, &core.Pod{ObjectMeta: meta.ObjectMeta{GenerateName: "try-"}, Spec: core.PodSpec{
+			NodeSelector: map[string]string{core.LabelHostname: node}, Containers: []core.Container{{Name: "try", Image: "try"}}}}, meta.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
+		ran := until(attempt, "a pod on "+node, func() error {
+			p, err := pods.Get(attempt, pod.Name, meta.GetOptions{})
+			if err == nil && p.Status.Phase != core.PodRunning {
+				err = fmt.Errorf("pod %s is %s", pod.Name, p.Status.Phase)
+			}
+			return err
+		})
+		cancel()
+		if err := pods.Delete(ctx, pod.Name, *meta.NewDeleteOptions(0)); ran == nil || err != nil {
+			return err
+		}
+	}
 }
 
 // ready reports whether pods can be scheduled to a node.
@@ -210,7 +244,7 @@ func (c *Cluster) Close() error {
 // Logs returns the end of the log of each program.
 func (c *Cluster) Logs() string {
 	var text strings.Builder
-	for _, p := range c.others {
+	for _, p := range slices.Backward(c.others) { // the first lines are those of kwok, without which nothing runs
 		text.WriteString(p.logged())
 	}
 	if c.api != nil {
