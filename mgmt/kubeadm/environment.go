@@ -113,8 +113,8 @@ func (d *environment) makesCluster() bool {
 	return d.op.WholeVNF() || d.op.Heal == nil && d.op.Scale == nil && d.op.Terminate == nil
 }
 
-// node returns the machine of a task. A machine that no longer exists has only an id and a name.
-func (d *environment) node(on plan.Machine) mgmt.Node {
+// Node implements plan.Environment. A machine that no longer exists has only an id and a name.
+func (d *environment) Node(on machine) mgmt.Node {
 	found := clusternodes.Among(slices.Concat(d.nodes(), d.storage, d.balancers), []vnflcm.VNFC{{ID: on.ID}})
 	if len(found) == 0 {
 		return mgmt.Node{VNFC: vnflcm.VNFC{ID: on.ID, Name: on.Name}}

@@ -1,6 +1,9 @@
 package kubeadm
 
-import "github.com/vnfkit/vnfkit/vnflcm"
+import (
+	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
 
 // This file defines the tasks of each operation, their machines and their order. Each operation is one function from the shape
 // of the cluster, which has no connection to any machine, to a plan. tasks.go says what each task is for and which code runs it.
@@ -18,10 +21,10 @@ func scaleOut(c clusterShape) *operationPlan {
 	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.ScaleEnd)
 	changed := p.changeRegistries()
-	running := p.once(readCluster, p.once(checkEndpoint, changed))
+	running := p.Once(readCluster, p.Once(checkEndpoint, changed))
 	p.updateHosts(running)
 
-	workers := added(c.Workers)
+	workers := plan.Added(c.Workers)
 	var joined tasks
 	for _, n := range workers {
 		joined = append(joined, p.join(n, p.prepare(n, running))...)
@@ -35,15 +38,15 @@ func scaleOut(c clusterShape) *operationPlan {
 func scaleIn(c clusterShape) *operationPlan {
 	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.ScaleStart)
-	workers := removed(c.Workers)
+	workers := plan.Removed(c.Workers)
 	unrouted := p.leaveRoutes(nil, workers, nil)
 	for _, n := range workers {
-		p.on(n, reset, p.leave(n, unrouted))
+		p.On(n, reset, p.leave(n, unrouted))
 	}
 
 	p.Begin(vnflcm.ScaleEnd)
-	deleted := p.each(c.Removed, deleteNode)
-	p.once(forget, deleted)
+	deleted := p.Each(c.Removed, deleteNode)
+	p.Once(forget, deleted)
 	changed := p.changeRegistries(deleted)
 	p.updateHosts(changed)
 	return &p.operationPlan
@@ -56,23 +59,23 @@ func heal(c clusterShape) *operationPlan {
 	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.HealStart)
 	if c.Whole {
-		p.once(forget, p.once(removeVIM))
+		p.Once(forget, p.Once(removeVIM))
 		p.Begin(vnflcm.HealEnd)
 		p.makeCluster(p.changeRegistries())
 		return &p.operationPlan
 	}
 	p.letGo()
 	p.Begin(vnflcm.HealEnd)
-	deleted := p.each(replaced(c.Masters, c.Workers), deleteNode)
+	deleted := p.Each(plan.Replaced(c.Masters, c.Workers), deleteNode)
 	changed := p.changeRegistries(deleted)
-	if len(replaced(c.Balancers)) > 0 || c.healsNodes() {
-		p.healBalancers(p.once(checkEndpoint, changed))
+	if len(plan.Replaced(c.Balancers)) > 0 || c.healsNodes() {
+		p.healBalancers(p.Once(checkEndpoint, changed))
 	}
 	if c.healsNodes() {
-		p.healNodes(p.once(readCluster, p.All()))
+		p.healNodes(p.Once(readCluster, p.All()))
 	}
-	if len(replaced(c.Balancers)) > 0 && len(replaced(c.Masters)) == 0 {
-		p.once(registerVIM, p.All()) // a replaced load balancer may have another floating address
+	if len(plan.Replaced(c.Balancers)) > 0 && len(plan.Replaced(c.Masters)) == 0 {
+		p.Once(registerVIM, p.All()) // a replaced load balancer may have another floating address
 	}
 	p.healStorage(changed)
 	return &p.operationPlan
@@ -82,21 +85,21 @@ func heal(c clusterShape) *operationPlan {
 func terminate(c clusterShape) *operationPlan {
 	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.TerminateStart)
-	closed := p.once(removeVIM)
+	closed := p.Once(removeVIM)
 	if c.Graceful {
-		p.each(c.Workers, drainAll, closed)
+		p.Each(c.Workers, drainAll, closed)
 	}
-	p.once(removeAccount, p.All())
+	p.Once(removeAccount, p.All())
 
 	p.Begin(vnflcm.TerminateEnd) // a VNFD may leave out terminate_start
-	p.once(forget, p.once(removeVIM))
+	p.Once(forget, p.Once(removeVIM))
 	return &p.operationPlan
 }
 
 // makeCluster sets up all machines concurrently. The first control-plane node is initialised through the load balancer of
 // the VNF, if there is one. The remaining nodes join as soon as they are prepared, control-plane nodes one at a time.
 func (p *planner) makeCluster(after ...tasks) {
-	recorded := p.once(recordSettings, after...)
+	recorded := p.Once(recordSettings, after...)
 	routed := p.balancers(p.Balancers, recorded)
 	first := p.prepare(p.Masters[0], recorded)
 	up := p.initialise(p.Masters[0], first, routed)
@@ -113,16 +116,16 @@ func (p *planner) makeCluster(after ...tasks) {
 	}
 	ready := p.finish(p.nodes(), up, ended, routed)
 	if p.Volumes {
-		p.once(registerVolumes, ready)
+		p.Once(registerVolumes, ready)
 	}
 	if p.Helm {
-		p.each(p.Masters, installHelm, ready)
+		p.Each(p.Masters, installHelm, ready)
 	}
-	p.once(registerVIM, p.All())
+	p.Once(registerVIM, p.All())
 }
 
 // prepare prepares a new machine for kubeadm, or for the package's script.
-func (p *planner) prepare(n plannedMachine, after ...tasks) tasks {
+func (p *planner) prepare(n machine, after ...tasks) tasks {
 	// writeHosts comes before setHostName: sudo looks up the name of its machine, which takes long without a name server.
 	steps := []task{reach, checkPlatform, checkPackages, writeHosts, setHostName, setUpSystem, installPackages, setUpRuntime}
 	if p.Virtual && p.isMaster(n) {
@@ -137,55 +140,55 @@ func (p *planner) prepare(n plannedMachine, after ...tasks) tasks {
 	if p.Registries && !p.Script {
 		steps = append(steps, connectRegistries)
 	}
-	return p.chain(n, steps, after...)
+	return p.Chain(n, steps, after...)
 }
 
 // initialise sets up the first control-plane node.
-func (p *planner) initialise(n plannedMachine, after ...tasks) tasks {
-	up := p.on(n, revokeTokens, p.connectAfterScript(n, p.on(n, initCluster, after...)))
+func (p *planner) initialise(n machine, after ...tasks) tasks {
+	up := p.On(n, revokeTokens, p.connectAfterScript(n, p.On(n, initCluster, after...)))
 	if p.Network {
-		up = p.once(applyNetwork, up)
+		up = p.Once(applyNetwork, up)
 	}
 	return up
 }
 
-func (p *planner) join(n plannedMachine, after ...tasks) tasks {
-	return p.connectAfterScript(n, p.on(n, joinWorker, after...))
+func (p *planner) join(n machine, after ...tasks) tasks {
+	return p.connectAfterScript(n, p.On(n, joinWorker, after...))
 }
 
-func (p *planner) joinControlPlane(n plannedMachine, after ...tasks) tasks {
-	return p.connectAfterScript(n, p.on(n, joinMaster, after...))
+func (p *planner) joinControlPlane(n machine, after ...tasks) tasks {
+	return p.connectAfterScript(n, p.On(n, joinMaster, after...))
 }
 
 // connectAfterScript connects a node to the registries with TLS, which the package's script does not know.
-func (p *planner) connectAfterScript(n plannedMachine, after tasks) tasks {
+func (p *planner) connectAfterScript(n machine, after tasks) tasks {
 	if p.Script && p.Registries {
-		return p.on(n, connectRegistries, after)
+		return p.On(n, connectRegistries, after)
 	}
 	return after
 }
 
 // finish revokes the credentials of the joins, and waits until the nodes are Ready.
-func (p *planner) finish(nodes []plannedMachine, after ...tasks) tasks {
-	after = append(after, p.once(revokeCredentials, after...))
-	if p.Virtual && len(replaced(p.Masters)) > 0 && !p.Whole {
-		after = append(after, p.each(p.Masters, rebalance, after...))
+func (p *planner) finish(nodes []machine, after ...tasks) tasks {
+	after = append(after, p.Once(revokeCredentials, after...))
+	if p.Virtual && len(plan.Replaced(p.Masters)) > 0 && !p.Whole {
+		after = append(after, p.Each(p.Masters, rebalance, after...))
 	}
-	ready := p.once(awaitReady, after...)
-	p.each(p.Balancers, route, ready)
-	p.each(nodes, label, ready)
+	ready := p.Once(awaitReady, after...)
+	p.Each(p.Balancers, route, ready)
+	p.Each(nodes, label, ready)
 	return ready
 }
 
 // letGo removes machines that will be replaced from the cluster.
 func (p *planner) letGo() {
-	masters, workers := replaced(p.Masters), replaced(p.Workers)
+	masters, workers := plan.Replaced(p.Masters), plan.Replaced(p.Workers)
 	var decided tasks
 	if len(masters) > 0 {
-		decided = p.once(decideQuorum)
+		decided = p.Once(decideQuorum)
 	}
-	if p.Volumes && len(replaced(p.Storage)) > 0 {
-		decided = p.once(releaseVolumes, decided)
+	if p.Volumes && len(plan.Replaced(p.Storage)) > 0 {
+		decided = p.Once(releaseVolumes, decided)
 	}
 	left := p.leaveRoutes(masters, workers, decided)
 	for _, n := range workers {
@@ -194,33 +197,33 @@ func (p *planner) letGo() {
 	if len(masters) > 0 {
 		left = p.All()
 		if p.Virtual {
-			left = p.each(staying(p.Masters), rebalance, left)
+			left = p.Each(plan.Staying(p.Masters), rebalance, left)
 		}
 	}
 	for _, n := range masters {
 		for _, t := range []task{removeMember, recordNode, stopMachine, drain} {
-			left = p.on(n, inQuorumOrder(t), left)
+			left = p.On(n, inQuorumOrder(t), left)
 		}
 	}
-	p.once(forget, p.All())
+	p.Once(forget, p.All())
 }
 
 // leave drains a node whose machine will be removed.
-func (p *planner) leave(n plannedMachine, after ...tasks) tasks {
-	return p.chain(n, []task{recordNode, stopMachine, drain}, after...)
+func (p *planner) leave(n machine, after ...tasks) tasks {
+	return p.Chain(n, []task{recordNode, stopMachine, drain}, after...)
 }
 
 // healNodes sets up new machines in the roles of the replaced nodes. etcd accepts one new member at a time: each
 // control-plane node is a voting member before the next one joins.
 func (p *planner) healNodes(running tasks) {
 	p.updateHosts(running)
-	masters, workers := replaced(p.Masters), replaced(p.Workers)
+	masters, workers := plan.Replaced(p.Masters), plan.Replaced(p.Workers)
 	var joined, member tasks
 	for _, n := range workers {
 		joined = append(joined, p.join(n, p.prepare(n, running))...)
 	}
 	for _, n := range masters {
-		member = p.on(n, awaitMembers, p.joinControlPlane(n, p.prepare(n, running), member))
+		member = p.On(n, awaitMembers, p.joinControlPlane(n, p.prepare(n, running), member))
 		joined = append(joined, member...)
 	}
 	ready := p.finish(append(masters, workers...), joined)
@@ -229,8 +232,8 @@ func (p *planner) healNodes(running tasks) {
 	}
 	if p.Helm {
 		for _, n := range masters {
-			p.chain(n, []task{installHelm, restoreHelm}, ready)
+			p.Chain(n, []task{installHelm, restoreHelm}, ready)
 		}
 	}
-	p.once(registerVIM, p.All())
+	p.Once(registerVIM, p.All())
 }

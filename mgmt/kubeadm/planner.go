@@ -1,7 +1,6 @@
 package kubeadm
 
 import (
-	"context"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
@@ -10,38 +9,16 @@ import (
 // operationPlan has the tasks of all hooks of one operation.
 type operationPlan = plan.Plan[*environment]
 
-type tasks = plan.Tasks
+type (
+	task    = plan.Kind[*environment]
+	tasks   = plan.Tasks
+	machine = plan.Machine
+)
 
 // planner builds the plan of an operation on a cluster.
 type planner struct {
 	operationPlan
 	clusterShape
-}
-
-// on adds a task on a machine.
-func (p *planner) on(n plannedMachine, t task, after ...tasks) tasks {
-	return p.Add(plan.Task[*environment]{Name: t.name, On: n.Machine, Why: t.why, If: t.when, Repeats: t.repeats, Cleanup: t.cleanup, Alone: t.alone,
-		Do: func(ctx context.Context, e *environment, on plan.Machine) error { return t.do(ctx, e, e.node(on)) }}, after...)
-}
-
-// once adds a task for the cluster as a whole.
-func (p *planner) once(t task, after ...tasks) tasks { return p.on(plannedMachine{}, t, after...) }
-
-// each adds a task on each of the machines, to run concurrently.
-func (p *planner) each(machines []plannedMachine, t task, after ...tasks) (all tasks) {
-	for _, n := range machines {
-		all = append(all, p.on(n, t, after...)...)
-	}
-	return all
-}
-
-// chain adds tasks on one machine, to run one after the other, and returns the last one.
-func (p *planner) chain(n plannedMachine, list []task, after ...tasks) tasks {
-	last := slices.Concat(after...)
-	for _, t := range list {
-		last = p.on(n, t, last)
-	}
-	return last
 }
 
 // changeRegistries connects the machines that stay to the registries of the request, if it has any. It does so before new
@@ -52,14 +29,14 @@ func (p *planner) changeRegistries(after ...tasks) tasks {
 	if !p.NewRegistries {
 		return changed
 	}
-	machines := staying(p.nodes(), p.Storage)
+	machines := plan.Staying(p.nodes(), p.Storage)
 	first := min(1, len(machines))
-	for _, some := range [][]plannedMachine{machines[:first], machines[first:]} {
+	for _, some := range [][]machine{machines[:first], machines[first:]} {
 		var now tasks
 		for _, n := range some {
-			hosts := p.on(n, updateHosts, changed)
+			hosts := p.On(n, updateHosts, changed)
 			if !slices.Contains(p.Storage, n) {
-				hosts = p.on(n, changeRegistriesOf, hosts)
+				hosts = p.On(n, changeRegistriesOf, hosts)
 			}
 			now = append(now, hosts...)
 		}
@@ -67,54 +44,54 @@ func (p *planner) changeRegistries(after ...tasks) tasks {
 			changed = now
 		}
 	}
-	return p.once(keepRegistries, p.All())
+	return p.Once(keepRegistries, p.All())
 }
 
 // updateHosts updates the hosts files of machines that stay, unless changeRegistries has done so.
 func (p *planner) updateHosts(after ...tasks) {
 	if !p.NewRegistries {
-		p.each(staying(p.nodes(), p.Storage), updateHosts, after...)
+		p.Each(plan.Staying(p.nodes(), p.Storage), updateHosts, after...)
 	}
 }
 
 // balancers sets up machines as load balancers of the VNF.
-func (p *planner) balancers(machines []plannedMachine, after ...tasks) (routed tasks) {
+func (p *planner) balancers(machines []machine, after ...tasks) (routed tasks) {
 	for _, n := range machines {
-		routed = append(routed, p.chain(n, []task{reach, installBalancer, routeFirst}, after...)...)
+		routed = append(routed, p.Chain(n, []task{reach, installBalancer, routeFirst}, after...)...)
 	}
 	return routed
 }
 
 // healBalancers sets up new load balancers before nodes join through them.
 func (p *planner) healBalancers(after ...tasks) {
-	machines := replaced(p.Balancers)
-	p.each(machines, restoreParts, p.balancers(machines, after...))
+	machines := plan.Replaced(p.Balancers)
+	p.Each(machines, restoreParts, p.balancers(machines, after...))
 }
 
 // leaveRoutes removes leaving nodes from the routes of the load balancers that stay.
-func (p *planner) leaveRoutes(masters, workers []plannedMachine, after tasks) tasks {
-	balancers := staying(p.Balancers)
+func (p *planner) leaveRoutes(masters, workers []machine, after tasks) tasks {
+	balancers := plan.Staying(p.Balancers)
 	if len(balancers) == 0 || len(masters)+len(workers) == 0 {
 		return after
 	}
 	if len(workers) > 0 {
-		after = p.each(balancers, drainRoutes, p.each(workers, checkAlive, after))
+		after = p.Each(balancers, drainRoutes, p.Each(workers, checkAlive, after))
 	}
-	return p.each(balancers, routeStaying, after)
+	return p.Each(balancers, routeStaying, after)
 }
 
 // exportVolumes sets up a machine as the storage server.
-func (p *planner) exportVolumes(n plannedMachine, after ...tasks) tasks {
-	return p.chain(n, []task{reach, checkPlatform, writeHosts, exportVolumes}, after...)
+func (p *planner) exportVolumes(n machine, after ...tasks) tasks {
+	return p.Chain(n, []task{reach, checkPlatform, writeHosts, exportVolumes}, after...)
 }
 
 // healStorage sets up a new storage server.
 func (p *planner) healStorage(after ...tasks) {
 	var exported tasks
-	for _, n := range replaced(p.Storage) {
+	for _, n := range plan.Replaced(p.Storage) {
 		exported = append(exported, p.exportVolumes(n, after...)...)
 	}
 	if p.Volumes && len(exported) > 0 {
-		p.once(registerVolumes, exported)
+		p.Once(registerVolumes, exported)
 	}
 }

@@ -11,33 +11,24 @@ import (
 // action does the work of a task on a machine. The machine is the zero Node if the task is for the whole cluster.
 type action func(ctx context.Context, e *environment, n mgmt.Node) error
 
-// task is one kind of task: its description in a plan, and the code that runs it.
-type task struct {
-	name, why        string
-	when             string // the condition under which the task does something; "" is always
-	repeats, cleanup bool
-	alone            string
-	do               action
-}
-
 // step returns a task whose action is one step with this name in the journal, bounded by limit.
 func step(name, why string, limit func(Timeouts) time.Duration, do action) task {
-	return task{name: name, why: why, do: func(ctx context.Context, e *environment, n mgmt.Node) error {
+	return task{Name: name, Why: why, Do: func(ctx context.Context, e *environment, n mgmt.Node) error {
 		return n.Do(ctx, e.op, name, limit(e.config.Timeouts), func(ctx context.Context) error { return do(ctx, e, n) })
 	}}
 }
 
 // repeated returns a task that is not a step: a resumed operation runs it again.
 func repeated(name, why string, do action) task {
-	return task{name: name, why: why, repeats: true, do: do}
+	return task{Name: name, Why: why, Repeats: true, Do: do}
 }
 
 // inQuorumOrder returns the task for leaving control-plane nodes. It runs on the nodes in the order that decideQuorum has
 // returned.
 func inQuorumOrder(t task) task {
-	do := t.do
-	t.why += "; quorum decides which node is next"
-	t.do = func(ctx context.Context, e *environment, n mgmt.Node) error { return do(ctx, e, e.inQuorumOrder(n)) }
+	do := t.Do
+	t.Why += "; quorum decides which node is next"
+	t.Do = func(ctx context.Context, e *environment, n mgmt.Node) error { return do(ctx, e, e.inQuorumOrder(n)) }
 	return t
 }
 
@@ -48,8 +39,8 @@ func twoMinutes(Timeouts) time.Duration     { return 2 * time.Minute }
 
 // Machines.
 var (
-	reach = task{name: "reach", why: "the machine lets us log in, and cloud-init has finished",
-		do: func(ctx context.Context, e *environment, n mgmt.Node) error {
+	reach = task{Name: "reach", Why: "the machine lets us log in, and cloud-init has finished",
+		Do: func(ctx context.Context, e *environment, n mgmt.Node) error {
 			return n.Reach(ctx, e.op, e.config.Timeouts.Boot)
 		}}
 	checkPlatform   = step("platform", "the operating system is one that the driver knows", installLimit, on(nodeprep.CheckPlatform))
@@ -67,20 +58,20 @@ var (
 var (
 	recordSettings = repeated("settings", "later operations know the networks, the version and the API's address", runRecordSettings)
 	checkEndpoint  = repeated("endpoint", "the API is where the nodes of the cluster look for it", runCheckEndpoint)
-	readCluster    = task{name: "cluster", why: "a running control-plane node tells the version, the CA and the address of the API", do: runReadCluster}
-	initCluster    = task{name: "init", why: "kubeadm init makes the first control-plane node", do: runInitCluster}
+	readCluster    = task{Name: "cluster", Why: "a running control-plane node tells the version, the CA and the address of the API", Do: runReadCluster}
+	initCluster    = task{Name: "init", Why: "kubeadm init makes the first control-plane node", Do: runInitCluster}
 	revokeTokens   = step("revoke-tokens", "no machine can join with the token that kubeadm init makes", oneMinute, runRevokeTokens)
 	applyNetwork   = step("network", "the cluster has a pod network", readyLimit, runApplyNetwork)
-	joinWorker     = task{name: "join", why: "kubeadm join makes the machine a worker", do: runJoinWorker}
-	joinMaster     = task{name: "join", why: "kubeadm join makes the machine a control-plane node and adds its etcd member", alone: "etcd",
-		do: runJoinMaster}
-	revokeCredentials = task{name: "revoke-credentials", why: "no machine can join with the tokens and certificates of this operation",
-		repeats: true, cleanup: true, do: runRevokeCredentials}
-	awaitReady = task{name: "ready", why: "the new nodes are Ready", do: runAwaitReady}
-	label      = task{name: "labels", why: "the Node has the labels and taints that its kubelet may not set",
-		when: "the request gives labels or taints, or the VIM tells where the machine is", do: runLabel}
-	decideQuorum = task{name: "quorum", why: "etcd keeps its majority without these nodes; the result is the order in which they leave",
-		do: runDecideQuorum}
+	joinWorker     = task{Name: "join", Why: "kubeadm join makes the machine a worker", Do: runJoinWorker}
+	joinMaster     = task{Name: "join", Why: "kubeadm join makes the machine a control-plane node and adds its etcd member", Alone: "etcd",
+		Do: runJoinMaster}
+	revokeCredentials = task{Name: "revoke-credentials", Why: "no machine can join with the tokens and certificates of this operation",
+		Repeats: true, Cleanup: true, Do: runRevokeCredentials}
+	awaitReady = task{Name: "ready", Why: "the new nodes are Ready", Do: runAwaitReady}
+	label      = task{Name: "labels", Why: "the Node has the labels and taints that its kubelet may not set",
+		If: "the request gives labels or taints, or the VIM tells where the machine is", Do: runLabel}
+	decideQuorum = task{Name: "quorum", Why: "etcd keeps its majority without these nodes; the result is the order in which they leave",
+		Do: runDecideQuorum}
 	removeMember = step("remove-member", "etcd does not wait for a member that is about to end", twoMinutes, runRemoveMember)
 	awaitMembers = step("members", "the new node is a healthy voting member of etcd before the next one joins", readyLimit, runAwaitMembers)
 	reset        = step("reset", "kubeadm reset ends what runs on the machine", oneMinute, runReset)
@@ -88,27 +79,27 @@ var (
 
 // Nodes that leave.
 var (
-	recordNode  = task{name: "record-node", why: "the Node object is known when its machine is gone", do: runRecordNode}
-	stopMachine = task{name: "stop-machine", why: "pods on a machine that does not answer write to no volume any more", when: "the node is not Ready",
-		do: runStopMachine}
-	drain      = task{name: "drain", why: "the pods of the node move to other nodes", do: runDrain}
-	drainAll   = task{name: "drain", why: "the pods of the node end as they would like to", do: runDrainAll}
-	deleteNode = task{name: "delete-node", why: "the machine is gone: Kubernetes may start its pods elsewhere", do: runDeleteNode}
+	recordNode  = task{Name: "record-node", Why: "the Node object is known when its machine is gone", Do: runRecordNode}
+	stopMachine = task{Name: "stop-machine", Why: "pods on a machine that does not answer write to no volume any more", If: "the node is not Ready",
+		Do: runStopMachine}
+	drain      = task{Name: "drain", Why: "the pods of the node move to other nodes", Do: runDrain}
+	drainAll   = task{Name: "drain", Why: "the pods of the node end as they would like to", Do: runDrainAll}
+	deleteNode = task{Name: "delete-node", Why: "the machine is gone: Kubernetes may start its pods elsewhere", Do: runDeleteNode}
 	forget     = repeated("forget", "connections to machines that go, their host keys and unfinished joins are not kept", runForget)
 )
 
 // Access to the API.
 var (
 	setUpVirtualAddress = step("load-balancer", "haproxy and keepalived serve the API at the virtual address", installLimit, runSetUpVirtualAddress)
-	rebalance           = task{name: "balance", why: "haproxy and keepalived know the control-plane nodes that there are from now on", do: runRebalance}
-	installBalancer     = task{name: "load-balancer", why: "the machine is a load balancer", do: runInstallBalancer}
-	routeFirst          = task{name: "first-routes", why: "the API is reached through the load balancer before nodes join", do: runRouteFirst}
-	route               = task{name: "routes", why: "the load balancer leads to all nodes", do: runRoute}
-	routeStaying        = task{name: "routes", why: "the load balancer leads to nodes that stay only", do: runRouteStaying}
-	checkAlive          = task{name: "alive", why: "the connections of a node that is dead need not end", do: runCheckAlive}
-	drainRoutes         = task{name: "drain-routes", why: "connections to the services on nodes that leave have ended", when: "one of the nodes is alive",
-		do: runDrainRoutes}
-	restoreParts = task{name: "parts", why: "the services of CNFs are reached through the new load balancer", do: runRestoreParts}
+	rebalance           = task{Name: "balance", Why: "haproxy and keepalived know the control-plane nodes that there are from now on", Do: runRebalance}
+	installBalancer     = task{Name: "load-balancer", Why: "the machine is a load balancer", Do: runInstallBalancer}
+	routeFirst          = task{Name: "first-routes", Why: "the API is reached through the load balancer before nodes join", Do: runRouteFirst}
+	route               = task{Name: "routes", Why: "the load balancer leads to all nodes", Do: runRoute}
+	routeStaying        = task{Name: "routes", Why: "the load balancer leads to nodes that stay only", Do: runRouteStaying}
+	checkAlive          = task{Name: "alive", Why: "the connections of a node that is dead need not end", Do: runCheckAlive}
+	drainRoutes         = task{Name: "drain-routes", Why: "connections to the services on nodes that leave have ended", If: "one of the nodes is alive",
+		Do: runDrainRoutes}
+	restoreParts = task{Name: "parts", Why: "the services of CNFs are reached through the new load balancer", Do: runRestoreParts}
 )
 
 // Parts of the cluster other than nodes.
@@ -120,9 +111,9 @@ var (
 	installNFSClient   = step("nfs-client", "kubelets can mount NFS", installLimit, runInstallNFSClient)
 	registerVolumes    = step("persistent-volumes", "pods can claim the volumes of the storage server", readyLimit, runRegisterVolumes)
 	releaseVolumes     = step("release-volumes", "the volumes of the storage server are bound to no claim; their address cannot be changed", twoMinutes, runReleaseVolumes)
-	installHelm        = task{name: "helm", why: "the package's script installs Helm", do: runInstallHelm}
+	installHelm        = task{Name: "helm", Why: "the package's script installs Helm", Do: runInstallHelm}
 	restoreHelm        = step("restore-helm", "the new node has the repositories and charts of a node that stayed", installLimit, runRestoreHelm)
-	registerVIM        = task{name: "register-vim", why: "CNFs can be instantiated on the cluster", do: runRegisterVIM}
-	removeVIM          = task{name: "remove-vim", why: "no CNF can be instantiated on the cluster any more", do: runRemoveVIM}
-	removeAccount      = task{name: "remove-account", why: "the token of the VIM entry has no effect any more", do: runRemoveAccount}
+	registerVIM        = task{Name: "register-vim", Why: "CNFs can be instantiated on the cluster", Do: runRegisterVIM}
+	removeVIM          = task{Name: "remove-vim", Why: "no CNF can be instantiated on the cluster any more", Do: runRemoveVIM}
+	removeAccount      = task{Name: "remove-account", Why: "the token of the VIM entry has no effect any more", Do: runRemoveAccount}
 )

@@ -6,19 +6,19 @@ import (
 	"context"
 	"slices"
 
+	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Machine is a machine of the VNF. The zero Machine stands for the VNF as a whole.
-type Machine struct {
-	ID   string // id of the VNFC
-	Name string // name to be read by people
+// Environment has what the tasks of a hook need. A driver makes one for each hook.
+type Environment interface {
+	// Node returns the machine of a task.
+	Node(on Machine) mgmt.Node
 }
 
-// Task is one piece of work on one machine. E is the environment that the driver makes for each hook.
-type Task[E any] struct {
+// Kind is a kind of task: its description in a plan, and the code that runs it.
+type Kind[E Environment] struct {
 	Name string // name of the step in the journal
-	On   Machine
 	Why  string // purpose of the task in one sentence
 	// If is a condition under which the task does something, known only when the task runs. "" means always.
 	If string
@@ -29,33 +29,61 @@ type Task[E any] struct {
 	Cleanup bool
 	// Alone names a resource that only one task at a time may use, such as the membership of etcd. "" means no resource.
 	Alone string
+	// Do does the work on a machine, which is the zero Node if the task is for the VNF as a whole.
+	Do func(ctx context.Context, env E, n mgmt.Node) error
+}
+
+// Task is one piece of work on one machine.
+type Task[E Environment] struct {
+	Kind[E]
+
+	On    Machine
 	After Tasks
-	Do    func(ctx context.Context, env E, on Machine) error
 }
 
 // Tasks are references to tasks of one phase, by position.
 type Tasks []int
 
 // Phase has the tasks of one hook.
-type Phase[E any] struct {
+type Phase[E Environment] struct {
 	Hook  vnflcm.Hook
 	Tasks []Task[E]
 }
 
 // Plan has the tasks of all hooks of one operation, in the order in which the hooks are called.
-type Plan[E any] struct{ Phases []Phase[E] }
+type Plan[E Environment] struct{ Phases []Phase[E] }
 
-// Begin adds a phase. Later calls of Add add tasks to this phase.
+// Begin adds a phase. Later calls add tasks to this phase.
 func (p *Plan[E]) Begin(hook vnflcm.Hook) { p.Phases = append(p.Phases, Phase[E]{Hook: hook}) }
 
-// Add adds a task to the last phase. The task runs after the tasks in after.
-func (p *Plan[E]) Add(t Task[E], after ...Tasks) Tasks {
+// On adds a task on a machine to the last phase. The task runs after the tasks in after.
+func (p *Plan[E]) On(m Machine, k Kind[E], after ...Tasks) Tasks {
 	last := &p.Phases[len(p.Phases)-1]
-	t.After = slices.Concat(after...)
+	t := Task[E]{Kind: k, On: m, After: slices.Concat(after...)}
 	slices.Sort(t.After)
 	t.After = slices.Compact(t.After)
 	last.Tasks = append(last.Tasks, t)
 	return Tasks{len(last.Tasks) - 1}
+}
+
+// Once adds a task for the VNF as a whole.
+func (p *Plan[E]) Once(k Kind[E], after ...Tasks) Tasks { return p.On(Machine{}, k, after...) }
+
+// Each adds a task on each of the machines, to run concurrently.
+func (p *Plan[E]) Each(machines []Machine, k Kind[E], after ...Tasks) (all Tasks) {
+	for _, m := range machines {
+		all = append(all, p.On(m, k, after...)...)
+	}
+	return all
+}
+
+// Chain adds tasks on one machine, to run one after the other, and returns the last one.
+func (p *Plan[E]) Chain(m Machine, kinds []Kind[E], after ...Tasks) Tasks {
+	last := slices.Concat(after...)
+	for _, k := range kinds {
+		last = p.On(m, k, last)
+	}
+	return last
 }
 
 // All returns references to all tasks of the last phase so far.

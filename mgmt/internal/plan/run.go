@@ -18,7 +18,7 @@ const (
 )
 
 // run is a phase while it runs.
-type run[E any] struct {
+type run[E Environment] struct {
 	Phase[E]
 	env    E
 	limit  int
@@ -104,7 +104,7 @@ func (r *run[E]) start(ctx context.Context, i int) {
 	}
 	r.states[i] = running
 	go func() {
-		r.errs[i] = t.Do(ctx, r.env, t.On)
+		r.errs[i] = t.Do(ctx, r.env, r.env.Node(t.On))
 		r.ended <- i
 	}()
 }

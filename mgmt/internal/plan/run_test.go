@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 )
 
@@ -29,17 +30,20 @@ func (j *journal) add(text string) {
 	j.list = append(j.list, text)
 }
 
+// Node implements plan.Environment.
+func (j *journal) Node(plan.Machine) mgmt.Node { return mgmt.Node{} }
+
 // task returns a task that records that it has run, and returns err.
-func task(name string, err error) plan.Task[*journal] {
-	return plan.Task[*journal]{Name: name, Do: func(_ context.Context, j *journal, _ plan.Machine) error {
+func task(name string, err error) plan.Kind[*journal] {
+	return plan.Kind[*journal]{Name: name, Do: func(_ context.Context, j *journal, _ mgmt.Node) error {
 		j.add(name)
 		return err
 	}}
 }
 
-func fails(name string) plan.Task[*journal] { return task(name, errors.New(name+" failed")) }
+func fails(name string) plan.Kind[*journal] { return task(name, errors.New(name+" failed")) }
 
-func cleanup(name string) plan.Task[*journal] {
+func cleanup(name string) plan.Kind[*journal] {
 	t := task(name, nil)
 	t.Cleanup = true
 	return t
@@ -55,28 +59,28 @@ func TestRun(t *testing.T) {
 	}{
 		{"no task", func(*plan.Plan[*journal]) {}, nil, ""},
 		{"in the order of the plan", func(p *plan.Plan[*journal]) {
-			p.Add(task("a", nil))
-			p.Add(task("b", nil))
+			p.Once(task("a", nil))
+			p.Once(task("b", nil))
 		}, []string{"a", "b"}, ""},
 		{"a task that fails stops those after it only", func(p *plan.Plan[*journal]) {
-			a := p.Add(fails("a"))
-			b := p.Add(task("b", nil), a)
-			p.Add(task("c", nil), b)
-			p.Add(task("d", nil))
+			a := p.Once(fails("a"))
+			b := p.Once(task("b", nil), a)
+			p.Once(task("c", nil), b)
+			p.Once(task("d", nil))
 		}, []string{"a", "d"}, "a failed"},
 		{"errors in the order of the tasks", func(p *plan.Plan[*journal]) {
-			p.Add(fails("a"))
-			p.Add(fails("b"))
+			p.Once(fails("a"))
+			p.Once(fails("b"))
 		}, []string{"a", "b"}, "a failed\nb failed"},
 		{"cleanup after a failure, and nothing after both", func(p *plan.Plan[*journal]) {
-			a := p.Add(fails("a"))
-			b := p.Add(task("b", nil), a)
-			c := p.Add(cleanup("c"), a, b)
-			p.Add(task("d", nil), a, b, c)
+			a := p.Once(fails("a"))
+			b := p.Once(task("b", nil), a)
+			c := p.Once(cleanup("c"), a, b)
+			p.Once(task("d", nil), a, b, c)
 		}, []string{"a", "c"}, "a failed"},
 		{"after cleanup", func(p *plan.Plan[*journal]) {
-			a := p.Add(task("a", nil))
-			p.Add(task("c", nil), a, p.Add(cleanup("b"), a))
+			a := p.Once(task("a", nil))
+			p.Once(task("c", nil), a, p.Once(cleanup("b"), a))
 		}, []string{"a", "b", "c"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -103,9 +107,9 @@ func TestCancelled(t *testing.T) {
 	cause := errors.New("stopped")
 	var p plan.Plan[*journal]
 	p.Begin("hook")
-	a := p.Add(plan.Task[*journal]{Name: "a", Do: func(context.Context, *journal, plan.Machine) error { cancel(cause); return nil }})
-	b := p.Add(task("b", nil), a)
-	p.Add(plan.Task[*journal]{Name: "c", Cleanup: true, Do: func(ctx context.Context, j *journal, _ plan.Machine) error {
+	a := p.Once(plan.Kind[*journal]{Name: "a", Do: func(context.Context, *journal, mgmt.Node) error { cancel(cause); return nil }})
+	b := p.Once(task("b", nil), a)
+	p.Once(plan.Kind[*journal]{Name: "c", Cleanup: true, Do: func(ctx context.Context, j *journal, _ mgmt.Node) error {
 		j.add(fmt.Sprint("cleanup ", ctx.Err()))
 		return nil
 	}}, a, b)
@@ -127,7 +131,7 @@ func TestSideBySide(t *testing.T) {
 	var p plan.Plan[*journal]
 	p.Begin("hook")
 	for i := range 3 {
-		p.Add(plan.Task[*journal]{Name: "meet", On: plan.Machine{ID: fmt.Sprint(i)}, Do: func(context.Context, *journal, plan.Machine) error {
+		p.On(plan.Machine{ID: fmt.Sprint(i)}, plan.Kind[*journal]{Name: "meet", Do: func(context.Context, *journal, mgmt.Node) error {
 			if now.Add(1) == 3 {
 				close(meet)
 			}
@@ -136,7 +140,7 @@ func TestSideBySide(t *testing.T) {
 		}})
 	}
 	for range 9 {
-		p.Add(plan.Task[*journal]{Name: "count", Do: func(context.Context, *journal, plan.Machine) error {
+		p.Once(plan.Kind[*journal]{Name: "count", Do: func(context.Context, *journal, mgmt.Node) error {
 			if now.Add(1) > 3+3 {
 				tooMany.Store(true)
 			}
@@ -145,7 +149,7 @@ func TestSideBySide(t *testing.T) {
 		}})
 	}
 	for range 5 {
-		p.Add(plan.Task[*journal]{Name: "alone", Alone: "etcd", Do: func(context.Context, *journal, plan.Machine) error {
+		p.Once(plan.Kind[*journal]{Name: "alone", Alone: "etcd", Do: func(context.Context, *journal, mgmt.Node) error {
 			defer alone.Add(-1)
 			if alone.Add(1) > 1 {
 				return errors.New("not alone")
@@ -163,9 +167,9 @@ func TestPhases(t *testing.T) {
 	t.Parallel()
 	var p plan.Plan[*journal]
 	p.Begin("start")
-	p.Add(task("a", nil))
+	p.Once(task("a", nil))
 	p.Begin("end")
-	p.Add(task("b", nil), p.Add(task("c", nil)), p.All())
+	p.Once(task("b", nil), p.Once(task("c", nil)), p.All())
 	var got []string
 	for _, ph := range append(p.Phases, p.Of("other")) {
 		for _, task := range ph.Tasks {

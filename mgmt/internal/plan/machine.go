@@ -1,0 +1,88 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// Machine is a machine of the VNF, and how the operation changes it. The zero Machine stands for the VNF as a whole.
+type Machine struct {
+	ID     string // id of the VNFC
+	Name   string // name to be read by people
+	Change Change
+}
+
+// Change is what an operation does with a machine.
+type Change int
+
+const (
+	Unchanged Change = iota
+	IsAdded
+	IsRemoved
+	IsReplaced
+)
+
+func having(change Change, groups ...[]Machine) []Machine {
+	return slices.DeleteFunc(slices.Concat(groups...), func(m Machine) bool { return m.Change != change })
+}
+
+// Staying returns the machines that the operation does not change.
+func Staying(groups ...[]Machine) []Machine { return having(Unchanged, groups...) }
+
+// Added returns the machines that the operation adds.
+func Added(groups ...[]Machine) []Machine { return having(IsAdded, groups...) }
+
+// Removed returns the machines that the operation removes.
+func Removed(groups ...[]Machine) []Machine { return having(IsRemoved, groups...) }
+
+// Replaced returns the machines that the operation replaces by new ones.
+func Replaced(groups ...[]Machine) []Machine { return having(IsReplaced, groups...) }
+
+// MachinesAt returns the existing machines that have a connection point, and those that the operation adds. Machines that do
+// not exist yet are recognised by their VDU.
+func MachinesAt(op *vnflcm.Operation, cp string) (out []Machine) {
+	for _, v := range involved(op) {
+		if _, has := v.CP(cp); has || len(v.CPs) == 0 && v.VDU == op.VDUOf(cp) {
+			out = append(out, machineOf(op, v))
+		}
+	}
+	return out
+}
+
+// AllRemoved returns all machines that the operation removes, also those without a role in the cluster.
+func AllRemoved(op *vnflcm.Operation) (out []Machine) {
+	for _, v := range op.Change.Removed {
+		out = append(out, machineOf(op, v))
+	}
+	return out
+}
+
+// involved returns the existing machines and those that the operation adds.
+func involved(op *vnflcm.Operation) []vnflcm.VNFC {
+	out := slices.Clone(op.VNFCs)
+	for _, v := range op.Change.Added {
+		if v.ID == "" || !contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func contains(list []vnflcm.VNFC, v vnflcm.VNFC) bool {
+	return slices.ContainsFunc(list, func(other vnflcm.VNFC) bool { return other.ID == v.ID })
+}
+
+func machineOf(op *vnflcm.Operation, v vnflcm.VNFC) Machine {
+	m := Machine{ID: v.ID, Name: cmp.Or(v.Name, "new "+v.VDU)}
+	switch {
+	case contains(op.Change.Added, v):
+		m.Change = IsAdded
+	case contains(op.Change.Removed, v):
+		m.Change = IsRemoved
+	case contains(op.Change.Replaced, v):
+		m.Change = IsReplaced
+	}
+	return m
+}
