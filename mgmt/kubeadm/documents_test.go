@@ -1,39 +1,17 @@
 package kubeadm_test
 
 import (
-	"flag"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares got with a file of testdata.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s:\n%s", name, diff)
-	}
-}
 
 // node returns a machine with an address at the connection point M (masters) or W, and a floating address if given.
 func node(role, addr, floating string) mgmt.Node {
@@ -111,14 +89,14 @@ func TestDocuments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".init.yaml", bootstrapToken.ReplaceAll(initial, []byte("abcdef.0123456789abcdef")))
+			clustertest.Golden(t, name+".init.yaml", bootstrapToken.ReplaceAll(initial, []byte("abcdef.0123456789abcdef")))
 			last := c.masters[len(c.masters)-1]
 			for kind, n := range map[string]mgmt.Node{"control-plane": last, "worker": c.workers[0]} {
 				join, err := s.Join(n, kind == "control-plane")
 				if err != nil {
 					t.Fatal(err)
 				}
-				golden(t, name+".join-"+kind+".yaml", join)
+				clustertest.Golden(t, name+".join-"+kind+".yaml", join)
 			}
 		})
 	}
@@ -142,7 +120,7 @@ func TestFlannel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name, got)
+		clustertest.Golden(t, name, got)
 		if strings.Contains(string(got), "@image") || strings.Contains(string(got), "@cni") || strings.Contains(string(got), "@net") {
 			t.Errorf("%s: something was not filled in", name)
 		}
@@ -164,8 +142,8 @@ func TestBalancer(t *testing.T) {
 		if err != nil || !s.Balanced() {
 			t.Fatalf("%v, %v", err, s.Balanced())
 		}
-		golden(t, name+".haproxy.cfg", []byte(haproxy))
-		golden(t, name+".keepalived.conf", []byte(keepalived))
+		clustertest.Golden(t, name+".haproxy.cfg", []byte(haproxy))
+		clustertest.Golden(t, name+".keepalived.conf", []byte(keepalived))
 	}
 	for _, name := range []string{"one-master", "outside"} {
 		if site(t, name).Balanced() {
@@ -189,7 +167,7 @@ func TestContainerd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name, got)
+		clustertest.Golden(t, name, got)
 	}
 	for _, version := range []string{"", "containerd", "containerd x 3.0.0", "containerd x 0.9.1", "runc version 1.1.5"} {
 		if _, err := site(t, "one-master").ContainerdConfig(version, images, whole); err == nil {

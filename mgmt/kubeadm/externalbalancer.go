@@ -49,8 +49,7 @@ func (d *environment) balancerAddress() apiAddress {
 // balancing returns the operation and the limits with which package vnfbalancer works on the load balancers.
 func (d *environment) balancing() vnfbalancer.Balancing {
 	t := d.config.Timeouts
-	return vnfbalancer.Balancing{Op: d.op, Parallel: d.config.Parallel,
-		Limits: vnfbalancer.BalancingLimits{Install: t.Install, Change: t.Boot, Drain: t.Drain}}
+	return vnfbalancer.Balancing{Op: d.op, Limits: vnfbalancer.BalancingLimits{Install: t.Install, Change: t.Boot, Drain: t.Drain}}
 }
 
 // allNodes returns the nodes to which a load balancer forwards after the operation.
@@ -69,11 +68,11 @@ func (d *environment) presentNodes() vnfbalancer.Lead {
 }
 
 func runInstallBalancer(ctx context.Context, e *environment, n mgmt.Node) error {
-	return needed(e, e.balancing().Install(ctx, []mgmt.Node{n}, e.p.Balancer.ScriptPath, e.allNodes(), e.proxyEnvironment()))
+	return needed(e, e.balancing().Install(ctx, n, e.p.Balancer.ScriptPath, e.allNodes(), e.proxyEnvironment()))
 }
 
 func runRouteFirst(ctx context.Context, e *environment, n mgmt.Node) error {
-	return needed(e, e.balancing().Route(ctx, "first-routes", []mgmt.Node{n}, e.presentNodes()))
+	return needed(e, e.balancing().Route(ctx, "first-routes", n, e.presentNodes()))
 }
 
 // errNoBalancer is joined with the error of a load balancer, without which no cluster is created.
@@ -89,17 +88,17 @@ func needed(e *environment, err error) error {
 
 // runRoute configures a load balancer with exactly the nodes of the cluster.
 func runRoute(ctx context.Context, e *environment, n mgmt.Node) error {
-	return e.balancing().Route(ctx, "routes", []mgmt.Node{n}, e.allNodes())
+	return e.balancing().Route(ctx, "routes", n, e.allNodes())
 }
 
 // runRouteStaying removes leaving nodes from the routes of a load balancer.
 func runRouteStaying(ctx context.Context, e *environment, n mgmt.Node) error {
-	return e.balancing().Route(ctx, "routes", []mgmt.Node{n}, e.presentNodes())
+	return e.balancing().Route(ctx, "routes", n, e.presentNodes())
 }
 
 func runCheckAlive(ctx context.Context, e *environment, n mgmt.Node) error {
-	alive, err := vnfbalancer.Alive(ctx, e.op, 1, []mgmt.Node{n})
-	e.alive.Set(n.ID, len(alive) > 0)
+	alive, err := vnfbalancer.Alive(ctx, e.op, n)
+	e.alive.Set(n.ID, alive)
 	return err
 }
 
@@ -110,12 +109,12 @@ func runDrainRoutes(ctx context.Context, e *environment, n mgmt.Node) error {
 	if len(leave) == 0 {
 		return nil
 	}
-	return e.balancing().DrainRoutes(ctx, []mgmt.Node{n}, leave)
+	return e.balancing().DrainRoutes(ctx, n, leave)
 }
 
 // runRestoreParts gives a new load balancer the routes to services of CNFs that the replaced one had.
 func runRestoreParts(ctx context.Context, e *environment, n mgmt.Node) error {
-	return e.balancing().RestoreParts(ctx, e.kube, e.replaced(e.balancers), n)
+	return e.balancing().RestoreParts(ctx, e.kube, n, e.balancers)
 }
 
 // endpointState is the state key of the endpoint with which the cluster was created, if it is at a load balancer of the

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -67,7 +68,7 @@ func TestRepository(t *testing.T) {
 		"repository_key_path":"Files/kubernetes/key","containerd_version":"1.6.20*"}}`))
 	l.Must(opID, err, m)
 	l.want(1, 1, 0)
-	golden(t, "../../linux/testdata/flat.sources", []byte(l.file("workerNode-0", "/etc/apt/sources.list.d/vnfkit-kubernetes.sources")))
+	clustertest.Golden(t, "../../linux/testdata/flat.sources", []byte(l.file("workerNode-0", "/etc/apt/sources.list.d/vnfkit-kubernetes.sources")))
 	if got := l.file("workerNode-0", "/etc/apt/keyrings/vnfkit-kubernetes.asc"); got != "\n"+armoredKey {
 		t.Errorf("the key is %q", got)
 	}

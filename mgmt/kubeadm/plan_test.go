@@ -2,11 +2,7 @@ package kubeadm_test
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -16,7 +12,6 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
 
 // shape is an operation on a cluster of a certain shape.
@@ -46,21 +41,6 @@ func scales(kind vnflcm.ScaleType) func(*lab, string) any {
 
 func terminates(kind vnflcm.TerminationType) func(*lab, string) any {
 	return func(*lab, string) any { return vnflcm.TerminateVnfRequest{TerminationType: kind} }
-}
-
-// start starts the operation for a request.
-func start(ctx context.Context, m *vnflcm.Manager, id string, request any) (string, error) {
-	switch r := request.(type) {
-	case vnflcm.InstantiateVnfRequest:
-		return m.Instantiate(ctx, id, r)
-	case vnflcm.ScaleVnfRequest:
-		return m.Scale(ctx, id, r)
-	case vnflcm.HealVnfRequest:
-		return m.Heal(ctx, id, r)
-	case vnflcm.TerminateVnfRequest:
-		return m.Terminate(ctx, id, r)
-	}
-	return "", errors.ErrUnsupported
 }
 
 func stops(machines ...string) func(*lab, string) {
@@ -106,75 +86,27 @@ func shapes(t testing.TB) []shape {
 	}
 }
 
-// run runs the operation, and returns its steps as phase/name/machine and the earlier answer of Preview.
-func (s shape) run(t *testing.T) (steps []string, plan *vnflcm.Preview) {
-	t.Helper()
-	l := openLab(t, s.setup)
-	file := cmp.Or(s.file, "instantiate_sandbox.json")
-	var id string
-	var request any
-	if s.request == nil {
-		id, request = l.Created(), l.Request(file, s.cluster...)
-	} else {
-		id = l.Instantiated(file, s.cluster...)
-		if s.before != nil {
-			s.before(l, id)
-		}
-		request = s.request(l, id)
-	}
-	recorded := new(crashtest.Steps)
-	m := l.Process(recorded.Record)
-	stored := l.Stored()
-	plan, err := m.Preview(t.Context(), id, request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l.Stored() != stored {
-		t.Error("Preview has stored something")
-	}
-	opID, err := start(t.Context(), m, id, request)
-	l.Must(opID, err, m)
-	for _, info := range recorded.List() {
-		if isHook(info.Phase) {
-			steps = append(steps, l.stepName(info))
-		}
-	}
-	slices.Sort(steps)
-	return steps, plan
-}
-
-// isHook reports whether a phase is a hook of the driver, not a phase of the sandbox.
-func isHook(phase string) bool {
-	return strings.HasSuffix(phase, "_start") || strings.HasSuffix(phase, "_end")
-}
-
-// TestPlans compares the plan that Preview returns with testdata/plans, for reviewers, and the steps of the journal with
-// the plan, except for tasks that have a condition. The keys of the journal must be those in testdata/journal, which
-// released versions have written. Otherwise a new version could not finish operations that an old version has begun.
+// TestPlans holds plans and journals of the operations; see clustertest.Lab.CheckPlan.
 func TestPlans(t *testing.T) {
 	for _, s := range shapes(t) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			steps, plan := s.run(t)
-			golden(t, "plans/"+s.name+".txt", []byte(plan.String()))
-			golden(t, "journal/"+s.name+".txt", []byte(strings.Join(steps, "\n")+"\n"))
-			if diff := gocmp.Diff(plannedSteps(plan, steps), steps); diff != "" {
-				t.Errorf("the journal is not the plan:\n%s", diff)
+			l := openLab(t, s.setup)
+			file := cmp.Or(s.file, "instantiate_sandbox.json")
+			var id string
+			var request any
+			if s.request == nil {
+				id, request = l.Created(), l.Request(file, s.cluster...)
+			} else {
+				id = l.Instantiated(file, s.cluster...)
+				if s.before != nil {
+					s.before(l, id)
+				}
+				request = s.request(l, id)
 			}
+			l.CheckPlan(s.name, id, request, l.stepName)
 		})
 	}
-}
-
-// plannedSteps returns the steps of a plan. It leaves out a step with a condition unless the step has run.
-func plannedSteps(plan *vnflcm.Preview, run []string) (out []string) {
-	for _, task := range plan.Tasks {
-		step := task.Phase + "/" + task.Name + "/" + task.Machine
-		if isHook(task.Phase) && !task.Repeats && (task.If == "" || slices.Contains(run, step)) {
-			out = append(out, step)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // TestTerminateWithoutWorkers checks that the account is removed after the VIM entry, also if there is no worker to drain.

@@ -2,6 +2,7 @@ package kubespray
 
 import (
 	"context"
+	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
@@ -10,17 +11,13 @@ import (
 // balancing returns the operation and the limits with which package vnfbalancer works on the load balancers.
 func (d *deployment) balancing() vnfbalancer.Balancing {
 	t := d.config.Timeouts
-	return vnfbalancer.Balancing{Op: d.op, Parallel: d.config.Parallel,
-		Limits: vnfbalancer.BalancingLimits{Install: t.Playbook, Change: t.Boot, Drain: t.Drain}}
+	return vnfbalancer.Balancing{Op: d.op, Limits: vnfbalancer.BalancingLimits{Install: t.Playbook, Change: t.Boot, Drain: t.Drain}}
 }
 
-// installBalancers installs and configures haproxy on these machines.
-func (d *deployment) installBalancers(ctx context.Context, machines []mgmt.Node) error {
-	if len(machines) == 0 {
-		return nil
-	}
+// runInstallBalancer installs haproxy on a machine.
+func runInstallBalancer(ctx context.Context, d *deployment, n mgmt.Node) error {
 	proxy := d.p.Proxy.Environment(d.p.Proxy.NodeNetwork(d.masters[0].IP), d.p.Master.PodCIDR, d.p.Master.ClusterCIDR)
-	return d.balancing().Install(ctx, machines, d.p.Balancer.ScriptPath, d.leadTo(d.workers), proxy)
+	return d.balancing().Install(ctx, n, d.p.Balancer.ScriptPath, d.leadTo(d.workers), proxy)
 }
 
 // leadTo returns the routes of a load balancer: to all control-plane nodes and to these workers.
@@ -28,18 +25,26 @@ func (d *deployment) leadTo(workers []mgmt.Node) vnfbalancer.Lead {
 	return vnfbalancer.Lead{Masters: d.masters, Workers: workers}
 }
 
-// route configures the load balancers with exactly the control-plane nodes and these workers. It is one step, named step.
-func (d *deployment) route(ctx context.Context, step string, machines, workers []mgmt.Node) error {
-	return d.balancing().Route(ctx, step, machines, d.leadTo(workers))
+// runRoute configures a load balancer with exactly the nodes of the cluster.
+func runRoute(ctx context.Context, d *deployment, n mgmt.Node) error {
+	return d.balancing().Route(ctx, "routes", n, d.leadTo(d.workers))
 }
 
-// release removes leaving nodes from the routes of the load balancers. A leaving node that is alive is removed after its
-// connections have ended.
-func (d *deployment) release(ctx context.Context, machines, alive, staying []mgmt.Node) error {
-	return d.balancing().Release(ctx, machines, alive, d.leadTo(staying))
+// runRouteStaying removes leaving workers from the routes of a load balancer.
+func runRouteStaying(ctx context.Context, d *deployment, n mgmt.Node) error {
+	return d.balancing().Route(ctx, "routes", n, d.leadTo(d.staying()))
 }
 
-// restoreParts gives new load balancers the routes to services of CNFs that the replaced load balancers had.
-func (d *deployment) restoreParts(ctx context.Context, machines []mgmt.Node) error {
-	return d.balancing().RestoreParts(ctx, d.kube, machines, machines...)
+// runDrainRoutes waits until the connections of leaving workers that are alive have ended.
+func runDrainRoutes(ctx context.Context, d *deployment, n mgmt.Node) error {
+	alive := slices.DeleteFunc(d.leaving(), func(w mgmt.Node) bool { return !d.alive.Of(w.ID) })
+	if len(alive) == 0 {
+		return nil
+	}
+	return d.balancing().DrainRoutes(ctx, n, alive)
+}
+
+// runRestoreParts gives a new load balancer the routes to services of CNFs that the replaced one had.
+func runRestoreParts(ctx context.Context, d *deployment, n mgmt.Node) error {
+	return d.balancing().RestoreParts(ctx, d.kube, n, d.balancers)
 }

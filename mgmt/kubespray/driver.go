@@ -2,15 +2,9 @@ package kubespray
 
 import (
 	"context"
-	"errors"
 	"io"
-	"slices"
 	"time"
 
-	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/cluster"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
-	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -72,84 +66,54 @@ func New(c Config) *Driver {
 // Hooks implements vnflcm.MgmtDriver.
 func (d *Driver) Hooks() vnflcm.Hooks {
 	return vnflcm.Checked(vnflcm.Hooks{
-		vnflcm.InstantiateEnd: d.instantiateEnd,
-		vnflcm.ScaleStart:     d.scaleStart,
-		vnflcm.ScaleEnd:       d.scaleEnd,
-		vnflcm.HealStart:      d.healStart,
-		vnflcm.HealEnd:        d.healEnd,
-		vnflcm.TerminateStart: d.terminateStart,
-		vnflcm.TerminateEnd:   d.terminateEnd,
+		vnflcm.InstantiateEnd: d.hook(vnflcm.InstantiateEnd),
+		vnflcm.ScaleStart:     d.hook(vnflcm.ScaleStart),
+		vnflcm.ScaleEnd:       d.hook(vnflcm.ScaleEnd),
+		vnflcm.HealStart:      d.hook(vnflcm.HealStart),
+		vnflcm.HealEnd:        d.hook(vnflcm.HealEnd),
+		vnflcm.TerminateStart: d.hook(vnflcm.TerminateStart),
+		vnflcm.TerminateEnd:   d.hook(vnflcm.TerminateEnd),
 	})
 }
 
-// deployment is the cluster as one operation sees it.
-type deployment struct {
-	*Driver
-	op        *vnflcm.Operation
-	p         *clusterParam
-	server    ansible.Server
-	masters   []mgmt.Node // sorted by address, so that the first one is the same in every operation
-	workers   []mgmt.Node
-	balancers []mgmt.Node
-	kube      *clusternodes.Cluster
-
-	versions ansible.Versions // set by prepare
-	dir      *directory       // set by prepare
-	mtu      int              // MTU of the control-plane nodes' network, set by measure
+// hook returns a hook that runs the tasks of this hook in the operation's plan.
+func (d *Driver) hook(hook vnflcm.Hook) func(context.Context, *vnflcm.Operation) error {
+	return func(ctx context.Context, op *vnflcm.Operation) error {
+		dep, err := d.open(ctx, op)
+		if err != nil {
+			return err
+		}
+		defer dep.kube.Close()
+		return planOf(op, dep.shape).Of(hook).Run(ctx, dep, d.config.Parallel)
+	}
 }
 
-// open reads the parameters and finds the nodes of the cluster. It opens no connection.
-func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*deployment, error) {
+var _ vnflcm.Previewer = (*Driver)(nil)
+
+// Preview implements vnflcm.Previewer.
+func (d *Driver) Preview(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.PlannedTask, error) {
 	params, err := d.read(ctx, op)
-	if err != nil {
+	if err != nil && op.Terminate == nil {
 		return nil, err
 	}
-	if err := d.check(params, op); err != nil {
-		return nil, err
+	c := shapeOf(op, &params.Cluster)
+	if len(c.Masters) == 0 && op.Terminate == nil {
+		return nil, errNoMaster
 	}
-	dep := &deployment{Driver: d, op: op, p: &params.Cluster}
-	var errs [4]error
-	dep.server, errs[0] = d.ansibleServer(op, dep.p.Ansible)
-	dep.masters, errs[1] = d.nodes(op, dep.p.Master.nodeParam, "master")
-	dep.workers, errs[2] = d.nodes(op, dep.p.Worker, "worker")
-	dep.balancers, errs[3] = dep.p.Balancer.Balancers(op, d.config.Pool, mgmt.Access{LoginGrace: d.config.Timeouts.Login})
-	switch err := errors.Join(errs[:]...); {
-	case err != nil:
-		return nil, err
-	case len(dep.masters) == 0:
-		return nil, errors.New("kubespray: the VNF has no control-plane node")
-	}
-	dep.kube = cluster.New(dep.masters)
-	return dep, nil
+	return planOf(op, c).Preview(), nil
 }
 
-// close closes the connections to the cluster.
-func (d *deployment) close() { d.kube.Close() }
-
-// nodes returns the machines of one kind, sorted by address.
-func (d *Driver) nodes(op *vnflcm.Operation, n nodeParam, role string) ([]mgmt.Node, error) {
-	access := mgmt.Access{CP: n.SSHCPName, NIC: n.NICCPName, Login: n.Login, HostKeys: n.HostKeys, SudoPassword: n.BecomePassword, LoginGrace: d.config.Timeouts.Login}
-	nodes, err := access.Nodes(op, d.config.Pool, role)
-	vnfbalancer.SortByAddress(nodes)
-	return nodes, err
-}
-
-// members returns all nodes of the cluster, control-plane nodes first.
-func (d *deployment) members() []mgmt.Node { return slices.Concat(d.masters, d.workers) }
-
-// reach waits until the machines accept the login and cloud-init has finished, and records their host keys.
-func (d *deployment) reach(ctx context.Context, nodes []mgmt.Node) error {
-	return vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
-		return n.Reach(ctx, d.op, d.config.Timeouts.Boot)
-	})
-}
-
-// forget deletes the host keys and the connections of machines that no longer exist.
-func (d *Driver) forget(ctx context.Context, op *vnflcm.Operation, gone []vnflcm.VNFC) error {
-	var errs []error
-	for _, v := range gone {
-		d.config.Pool.Forget(v.ResourceID)
-		errs = append(errs, mgmt.ForgetHostKey(ctx, op, v.ResourceID))
+// planOf returns the plan of an operation.
+func planOf(op *vnflcm.Operation, c clusterShape) *operationPlan {
+	switch {
+	case op.Terminate != nil:
+		return terminate(c)
+	case op.Heal != nil:
+		return heal(c)
+	case op.Scale != nil && op.Scale.Type == vnflcm.ScaleIn:
+		return scaleIn(c)
+	case op.Scale != nil:
+		return scaleOut(c)
 	}
-	return errors.Join(errs...)
+	return instantiate(c)
 }

@@ -17,18 +17,18 @@ import (
 // mtuState is the key in the state of the instance of the MTU of the network that the nodes share.
 const mtuState = "kubespray/mtu"
 
-// measure sets d.mtu to the MTU of the control-plane nodes' network interface. It uses the value recorded in the state of
-// the instance if there is one, and measures if there is none or if the argument is true.
-func (d *deployment) measure(ctx context.Context, anew bool) error {
-	if !anew {
-		err := d.op.State().Get(ctx, mtuState, &d.mtu)
-		if !errors.Is(err, vnflcm.ErrNotFound) {
-			return err
-		}
+// runMeasureMTUOnce uses the MTU recorded in the state of the instance, and measures if there is none.
+func runMeasureMTUOnce(ctx context.Context, d *deployment, n mgmt.Node) error {
+	err := d.op.State().Get(ctx, mtuState, &d.mtu)
+	if errors.Is(err, vnflcm.ErrNotFound) {
+		return runMeasureMTU(ctx, d, n)
 	}
-	var err error
-	d.mtu, err = vnflcm.Run(ctx, d.op, vnflcm.Step[int]{Name: "mtu", Do: d.readMTU})
-	if err != nil {
+	return err
+}
+
+// runMeasureMTU measures the MTU of the control-plane nodes' network interface, and records it.
+func runMeasureMTU(ctx context.Context, d *deployment, _ mgmt.Node) (err error) {
+	if d.mtu, err = vnflcm.Run(ctx, d.op, vnflcm.Step[int]{Name: "mtu", Do: d.readMTU}); err != nil {
 		return err
 	}
 	return d.op.State().Put(ctx, mtuState, d.mtu)

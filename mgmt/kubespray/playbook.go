@@ -24,7 +24,7 @@ type play struct {
 // server.
 const runsState = "kubespray/run/"
 
-// run runs a playbook on the inventory, as a step. The server keeps a successful run until finish, so that a process that
+// run runs a playbook on the inventory, as a step. The server keeps a successful run until the end of the hook, so that a process that
 // resumes finds its result, and a failed run until the next attempt.
 func (d *deployment) run(ctx context.Context, p play) error {
 	run := d.ansiblePlay(p)
@@ -44,8 +44,8 @@ func (d *deployment) run(ctx context.Context, p play) error {
 	})
 }
 
-// finish removes the records of the hook's runs from the Ansible server. Call it when the hook has nothing more to do.
-func (d *deployment) finish(ctx context.Context) error {
+// runForgetRuns removes the records of the hook's runs from the Ansible server. It comes last in the hook.
+func runForgetRuns(ctx context.Context, d *deployment, _ mgmt.Node) error {
 	err := mgmt.Within(ctx, d.config.Timeouts.Login, func(ctx context.Context) error { return d.forgetRuns(ctx, d.server) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

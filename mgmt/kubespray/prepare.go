@@ -23,8 +23,7 @@ type found struct {
 	Home string // home directory of the login user
 }
 
-// prepare checks the Ansible server and claims the directory of the inventory. Hooks call it before they change anything.
-func (d *deployment) prepare(ctx context.Context) error {
+func runCheckServer(ctx context.Context, d *deployment, _ mgmt.Node) error {
 	f, err := vnflcm.Run(ctx, d.op, vnflcm.Step[found]{Name: "ansible", Do: func(ctx context.Context) (f found, err error) {
 		err = mgmt.Within(ctx, d.config.Timeouts.Login, func(ctx context.Context) error {
 			f, err = d.look(ctx)
@@ -32,11 +31,13 @@ func (d *deployment) prepare(ctx context.Context) error {
 		})
 		return f, err
 	}})
-	if err != nil {
-		return err
-	}
-	d.versions = f.Versions
-	if d.dir, err = d.directory(f.Home); err != nil {
+	d.versions, d.home = f.Versions, f.Home
+	return err
+}
+
+// runClaimDirectory claims the directory of the inventory.
+func runClaimDirectory(ctx context.Context, d *deployment, _ mgmt.Node) (err error) {
+	if d.dir, err = d.directory(d.home); err != nil {
 		return err
 	}
 	err = vnflcm.Do(ctx, d.op, "directory", "", func(ctx context.Context) error {

@@ -4,40 +4,33 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 
+	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// terminateStart removes the cluster from the VIM registry while the cluster still exists, so that no new CNFs are created
-// on it, and deletes the account that the entry used.
-func (d *Driver) terminateStart(ctx context.Context, op *vnflcm.Operation) error {
-	if err := vimentry.RemoveVIM(ctx, op); err != nil {
-		return err
-	}
-	return vimentry.RemoveAccount(ctx, op, func(context.Context) (*clusternodes.Cluster, vimentry.VIMParam, error) {
-		dep, err := d.open(ctx, op)
-		if err != nil {
-			return nil, vimentry.VIMParam{}, err
-		}
-		return dep.kube, dep.p.VIM, nil
+func runRemoveVIM(ctx context.Context, d *deployment, _ mgmt.Node) error {
+	return vimentry.RemoveVIM(ctx, d.op)
+}
+
+// runRemoveAccount deletes the account that the entry in the VIM registry used.
+func runRemoveAccount(ctx context.Context, d *deployment, _ mgmt.Node) error {
+	return vimentry.RemoveAccount(ctx, d.op, func(context.Context) (*clusternodes.Cluster, vimentry.VIMParam, error) {
+		return d.kube, d.p.VIM, d.broken
 	})
 }
 
-// terminateEnd removes what the driver has created outside of the machines, and the records of them. It removes the entry
-// in the VIM registry too, because a VNFD may leave out terminate_start.
-func (d *Driver) terminateEnd(ctx context.Context, op *vnflcm.Operation) error {
-	if err := vimentry.RemoveVIM(ctx, op); err != nil {
+// runRemoveDirectory removes what the driver has created on the Ansible server, and the records of it. The recorded host key
+// of the server is kept if the VNF is healed.
+func runRemoveDirectory(ctx context.Context, d *deployment, _ mgmt.Node) error {
+	if err := d.clear(ctx, d.op); err != nil {
 		return err
 	}
-	if err := d.clear(ctx, op); err != nil {
-		return err
-	}
-	err := errors.Join(op.State().Delete(ctx, mtuState), d.forget(ctx, op, slices.Concat(op.Change.Removed, op.Change.Replaced)))
-	if p, errRead := d.read(ctx, op); op.Heal == nil && errRead == nil {
-		err = errors.Join(err, d.forgetServer(ctx, op, p.Cluster.Ansible))
+	err := d.op.State().Delete(ctx, mtuState)
+	if p, errRead := d.read(ctx, d.op); d.op.Heal == nil && errRead == nil {
+		err = errors.Join(err, d.forgetServer(ctx, d.op, p.Cluster.Ansible))
 	}
 	return err
 }

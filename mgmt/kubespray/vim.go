@@ -5,6 +5,7 @@ import (
 	"net"
 	"strconv"
 
+	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -16,8 +17,8 @@ const VIMType = "kubernetes"
 // VIMID returns the id of the cluster's entry in the VIM registry. It depends only on the id of the VNF instance.
 func VIMID(instanceID string) string { return vimentry.VIMID(instanceID) }
 
-// registerVIM creates or updates the cluster's entry in the VIM registry. CNFs can be instantiated on a registered cluster.
-func (d *deployment) registerVIM(ctx context.Context) error {
+// runRegisterVIM creates or updates the cluster's entry in the VIM registry. CNFs can be instantiated on a registered cluster.
+func runRegisterVIM(ctx context.Context, d *deployment, _ mgmt.Node) error {
 	return vimentry.RegisterVIM(ctx, d.op, d.kube, d.config.Timeouts.Ready,
 		vimentry.Registration{VIMParam: d.p.VIM, Name: d.p.VIMName, Endpoint: d.endpoint})
 }

@@ -30,14 +30,6 @@ func Among(nodes []mgmt.Node, vnfcs []vnflcm.VNFC) []mgmt.Node {
 	return out
 }
 
-// VNFCs returns the VNFCs of nodes.
-func VNFCs(nodes []mgmt.Node) (out []vnflcm.VNFC) {
-	for _, n := range nodes {
-		out = append(out, n.VNFC)
-	}
-	return out
-}
-
 // Without returns nodes except for those in out.
 func Without(nodes, out []mgmt.Node) []mgmt.Node {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n mgmt.Node) bool {

@@ -28,23 +28,6 @@ type leavingNode struct {
 // stopLimit bounds how long a machine may take to stop. Nova cuts the power after one minute by default.
 const stopLimit = 2 * time.Minute
 
-// Withdraw drains a node whose machine will be removed: steps "record-node", "stop-machine" (unless the node is Ready) and
-// "drain". It does not delete the Node object, which DeleteNodes does after the machine has been deleted. Without a Node
-// object Kubernetes would start the pods elsewhere, while on a node that is not Ready they may still run and write to their
-// volumes.
-func Withdraw(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cluster, n mgmt.Node, o cluster.DrainOptions) error {
-	silent, err := RecordNode(ctx, op, kube, n)
-	if err != nil {
-		return err
-	}
-	if silent {
-		if err := StopMachine(ctx, op, n); err != nil {
-			return err
-		}
-	}
-	return Drain(ctx, op, kube, n, o)
-}
-
 // RecordNode records the Node object of a machine in the state, and reports whether the node is not Ready. It is the step
 // "record-node".
 func RecordNode(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cluster, n mgmt.Node) (silent bool, err error) {
@@ -76,13 +59,9 @@ func StopMachine(ctx context.Context, op *vnflcm.Operation, n mgmt.Node) error {
 	})
 }
 
-// DeleteNodes calls DeleteNode for each VNFC.
-func DeleteNodes(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cluster, parallel int, gone []vnflcm.VNFC) error {
-	return vnflcm.Each(ctx, parallel, gone, func(ctx context.Context, v vnflcm.VNFC) error { return DeleteNode(ctx, op, kube, v) })
-}
-
-// DeleteNode deletes the Node object that RecordNode has recorded. Call it after the machine has been deleted. It is the
-// step "delete-node".
+// DeleteNode deletes the Node object that RecordNode has recorded. Call it after the machine has been deleted: without a Node
+// object Kubernetes would start the pods elsewhere, while on a node that is not Ready they may still run and write to their
+// volumes. It is the step "delete-node".
 func DeleteNode(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cluster, v vnflcm.VNFC) error {
 	return vnflcm.Do(ctx, op, "delete-node", v.ID, func(ctx context.Context) error {
 		return mgmt.Within(ctx, time.Minute, func(ctx context.Context) error { return deleteNode(ctx, op, kube, v) })

@@ -17,6 +17,7 @@ type Machine struct {
 // Change is what an operation does with a machine.
 type Change int
 
+// The changes of a machine.
 const (
 	Unchanged Change = iota
 	IsAdded

@@ -17,9 +17,8 @@ import (
 
 // Balancing has the operation and the limits with which load balancers are set up and changed.
 type Balancing struct {
-	Op       *vnflcm.Operation
-	Parallel int // bound of machines changed concurrently
-	Limits   BalancingLimits
+	Op     *vnflcm.Operation
+	Limits BalancingLimits
 }
 
 // BalancingLimits bound the duration of the steps.
@@ -32,18 +31,11 @@ type BalancingLimits struct {
 // Lead has the nodes to which load balancers forward: Masters for the API, Workers for services.
 type Lead struct{ Masters, Workers []mgmt.Node }
 
-// on runs do as a step on each machine, several machines concurrently.
-func (b Balancing) on(ctx context.Context, machines []mgmt.Node, step string, limit time.Duration, do func(context.Context, mgmt.Node) error) error {
-	return vnflcm.Each(ctx, b.Parallel, machines, func(ctx context.Context, n mgmt.Node) error {
-		return n.Do(ctx, b.Op, step, limit, func(ctx context.Context) error { return do(ctx, n) })
-	})
-}
-
-// Install installs load balancers from packages of the distribution or, if script is set, by the package's script, which
+// Install installs a load balancer from packages of the distribution or, if script is set, by the package's script, which
 // gets the addresses of the nodes. It is the step "load-balancer". env has the proxy for fetching packages
 // (mgmt.Proxy.Environment).
-func (b Balancing) Install(ctx context.Context, machines []mgmt.Node, script string, nodes Lead, env map[string]string) error {
-	return b.on(ctx, machines, "load-balancer", b.Limits.Install, func(ctx context.Context, n mgmt.Node) error {
+func (b Balancing) Install(ctx context.Context, n mgmt.Node, script string, nodes Lead, env map[string]string) error {
+	return n.Do(ctx, b.Op, "load-balancer", b.Limits.Install, func(ctx context.Context) error {
 		if script == "" {
 			return loadbalancer.On(n.SSH).Install(ctx, env)
 		}
@@ -63,10 +55,10 @@ func ips(nodes []mgmt.Node) (out []netip.Addr) {
 	return out
 }
 
-// Route configures load balancers with exactly these nodes of the cluster. It is one step, named step.
-func (b Balancing) Route(ctx context.Context, step string, machines []mgmt.Node, to Lead) error {
+// Route configures a load balancer with exactly these nodes of the cluster. It is one step, named step.
+func (b Balancing) Route(ctx context.Context, step string, n mgmt.Node, to Lead) error {
 	part := loadbalancer.Cluster(loadbalancer.DefaultPort, Servers(to.Masters), Servers(to.Workers))
-	return b.on(ctx, machines, step, b.Limits.Change, func(ctx context.Context, n mgmt.Node) error {
+	return n.Do(ctx, b.Op, step, b.Limits.Change, func(ctx context.Context) error {
 		return b.lenient(ctx, n, loadbalancer.On(n.SSH).Put(ctx, loadbalancer.ClusterOwner(b.Op.InstanceID), part))
 	})
 }
@@ -89,21 +81,10 @@ func Servers(nodes []mgmt.Node) (out []loadbalancer.Server) {
 	return out
 }
 
-// Release removes leaving nodes from the routes of load balancers: steps "drain-routes" and "routes". It waits until the
-// connections of those that are alive have ended. staying are the remaining nodes.
-func (b Balancing) Release(ctx context.Context, machines, alive []mgmt.Node, staying Lead) error {
-	if len(alive) > 0 {
-		if err := b.DrainRoutes(ctx, machines, alive); err != nil {
-			return err
-		}
-	}
-	return b.Route(ctx, "routes", machines, staying)
-}
-
-// DrainRoutes makes load balancers stop opening connections to leaving nodes, and waits until the existing connections have
+// DrainRoutes makes a load balancer stop opening connections to leaving nodes, and waits until the existing connections have
 // ended. It is the step "drain-routes".
-func (b Balancing) DrainRoutes(ctx context.Context, machines, leave []mgmt.Node) error {
-	return b.on(ctx, machines, "drain-routes", b.Limits.Drain+b.Limits.Change, func(ctx context.Context, n mgmt.Node) error {
+func (b Balancing) DrainRoutes(ctx context.Context, n mgmt.Node, leave []mgmt.Node) error {
+	return n.Do(ctx, b.Op, "drain-routes", b.Limits.Drain+b.Limits.Change, func(ctx context.Context) error {
 		left, err := loadbalancer.On(n.SSH).Drain(ctx, ids(leave), b.Limits.Drain)
 		if left > 0 && err == nil {
 			b.Op.Log.WarnContext(ctx, "connections to nodes that go are cut", "host", n.HostName, "connections", left)
@@ -119,19 +100,18 @@ func ids(nodes []mgmt.Node) (out []string) {
 	return out
 }
 
-// RestoreParts gives new load balancers the routes to services of CNFs that the replaced ones had, and publishes the host
-// keys of all load balancers for the drivers of the CNFs. It is the step "parts". A rejected part does not block the other
-// parts.
-func (b Balancing) RestoreParts(ctx context.Context, kube *clusternodes.Cluster, all []mgmt.Node, machines ...mgmt.Node) error {
+// RestoreParts gives a new load balancer the routes to services of CNFs that the replaced one had, and publishes the host keys
+// of all load balancers for the drivers of the CNFs. It is the step "parts". A rejected part does not block the other parts.
+func (b Balancing) RestoreParts(ctx context.Context, kube *clusternodes.Cluster, n mgmt.Node, all []mgmt.Node) error {
 	var keys []string
-	for _, n := range all {
-		key, err := mgmt.HostKey(ctx, b.Op, n.ResourceID)
+	for _, balancer := range all {
+		key, err := mgmt.HostKey(ctx, b.Op, balancer.ResourceID)
 		if err != nil {
 			return err
 		}
 		keys = append(keys, key)
 	}
-	return b.on(ctx, machines, "parts", b.Limits.Change, func(ctx context.Context, n mgmt.Node) error {
+	return n.Do(ctx, b.Op, "parts", b.Limits.Change, func(ctx context.Context) error {
 		kept, err := kube.ConfigMaps(ctx, loadbalancer.StoredNamespace, loadbalancer.StoredLabel+"="+loadbalancer.StoredLabelValue)
 		if err != nil {
 			return err
@@ -169,28 +149,13 @@ func announcement(name string, hostKeys []string) []byte {
 // answerLimit bounds how long a machine may take to answer.
 const answerLimit = 20 * time.Second
 
-// Alive returns the machines to which the driver can log in. It is the step "alive".
-func Alive(ctx context.Context, op *vnflcm.Operation, parallel int, nodes []mgmt.Node) ([]mgmt.Node, error) {
-	answers := make([]bool, len(nodes))
-	index := map[string]int{}
-	for i, n := range nodes {
-		index[n.ID] = i
-	}
-	err := vnflcm.Each(ctx, parallel, nodes, func(ctx context.Context, n mgmt.Node) (err error) {
-		answers[index[n.ID]], err = vnflcm.Run(ctx, op, vnflcm.Step[bool]{Name: "alive", On: n.ID, Do: func(ctx context.Context) (bool, error) {
-			err := mgmt.Within(ctx, answerLimit, func(ctx context.Context) error { return n.SSH.Run(ctx, []string{"true"}, nil, nil, nil) })
-			if ctx.Err() != nil {
-				return false, context.Cause(ctx)
-			}
-			return err == nil, nil
-		}})
-		return err
-	})
-	var out []mgmt.Node
-	for i, n := range nodes {
-		if answers[i] {
-			out = append(out, n)
+// Alive reports whether the driver can log in to a machine. It is the step "alive".
+func Alive(ctx context.Context, op *vnflcm.Operation, n mgmt.Node) (bool, error) {
+	return vnflcm.Run(ctx, op, vnflcm.Step[bool]{Name: "alive", On: n.ID, Do: func(ctx context.Context) (bool, error) {
+		err := mgmt.Within(ctx, answerLimit, func(ctx context.Context) error { return n.SSH.Run(ctx, []string{"true"}, nil, nil, nil) })
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
 		}
-	}
-	return out, err
+		return err == nil, nil
+	}})
 }
