@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/vnfkit/vnfkit/internal/kubesim"
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubespraysim"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
@@ -81,7 +81,7 @@ func (w *World) startServers(storedServers []*ansibleHost) error {
 		w.servers = append(w.servers, s)
 		w.mu.Unlock()
 		if known < 0 {
-			if err := w.kube.InstallAnsible(s.host.FS(), w.ansible(c)); err != nil {
+			if err := w.ansible(c).Install(s.host.FS()); err != nil {
 				return err
 			}
 		}
@@ -97,7 +97,7 @@ func (w *World) startServer(s *ansibleHost, c AnsibleServer) error {
 			return err
 		}
 	}
-	config.Commands = w.kube.AnsiblePrograms(w.ansible(c))
+	config.Commands = w.ansible(c).Programs()
 	if w.config.Unexpected != nil {
 		config.Unexpected = func(argv []string) { w.config.Unexpected("ansible", argv) }
 	}
@@ -109,8 +109,8 @@ func (w *World) startServer(s *ansibleHost, c AnsibleServer) error {
 	return nil
 }
 
-func (w *World) ansible(c AnsibleServer) kubesim.Ansible {
-	return kubesim.Ansible{User: c.User, Version: c.Version, Posix: c.Posix, Sshpass: c.Sshpass, Kubespray: c.Kubespray, Root: c.Root,
+func (w *World) ansible(c AnsibleServer) kubespraysim.Server {
+	return kubespraysim.Server{User: c.User, Version: c.Version, Posix: c.Posix, Sshpass: c.Sshpass, Kubespray: c.Kubespray, Root: c.Root, Takes: w.config.Takes,
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) { return w.Dial(ctx, network, addr) },
 		Unexpected: func(argv []string) {
 			if w.config.Unexpected != nil {

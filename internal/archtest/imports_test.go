@@ -38,6 +38,7 @@ var rules = []rule{
 	{of: []string{"infra"}, never: []string{"mgmt"}, why: "infra drivers know nothing of what runs on their machines"},
 	{of: []string{""}, except: []string{"infra/sandbox", "internal"}, never: []string{"internal/kubesim"}, why: "the simulation stays behind the sandbox"},
 	{of: rooms, only: rooms, tests: true, why: "it simulates one thing, and knows no machines"},
+	{of: []string{"internal/kubesim/kubespraysim"}, only: []string{"internal/kubesim/ansiblesim", "sshexec/sshtest"}, why: "playbooks reach the machines over SSH"},
 }
 
 // rooms are what internal/kubesim is made of.

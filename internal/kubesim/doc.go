@@ -8,10 +8,6 @@
 // haproxy serves what it had read when it was last started or reloaded, by what is alive then. The node ports of Services
 // answer with the name of a ready pod.
 //
-// An Ansible server runs playbooks of kubespray, which log in to the machines over SSH and use their programs (see
-// ansiblesim). What they need of the cluster they do with kubeadm and kubectl, so that a machine fails them as it fails
-// others. They differ from the real ones where those would take minutes: a drain gives up after a second.
-//
 // It is there to catch wrong orders, arguments and credentials, not to be a Kubernetes. So it is small and
 // strict: a wrong or expired token, a wrong CA hash, a second init, a join on a machine that was not
 // prepared or not reset, two control-plane joins at once, a lost etcd quorum or an unknown flag fail here as

@@ -1,11 +1,13 @@
-package kubesim
+package kubespraysim
 
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,16 +20,16 @@ type nodes struct {
 }
 
 // begin checks what kubespray checks before it touches a host.
-func (k *kubespray) begin(r *ansiblesim.Run) (n nodes, err error) {
+func (s Server) begin(r *ansiblesim.Run) (n nodes, err error) {
 	const play, task = "Check Ansible version", "Check %s <= Ansible version < %s"
-	least, below := k.wants()
-	if v := k.server.Version; older(v, least) || !older(v, below) {
+	least, below := s.wants()
+	if v := s.Version; older(v, least) || !older(v, below) {
 		return n, r.Fail(play, fmt.Sprintf(task, least, below), "Ansible must be between %s and %s exclusive - you have %s", least, below, v)
 	}
 	r.Local(play, fmt.Sprintf(task, least, below))
 	n = nodes{masters: hostsOf(r, "kube_control_plane", "kube-master"), etcd: hostsOf(r, "etcd"), workers: hostsOf(r, "kube_node", "kube-node")}
 	n.all = hostsOf(r, "k8s_cluster", "k8s-cluster")
-	if k.minor() >= 29 { // dynamic_groups: this group has the hosts of all groups
+	if s.minor() >= 29 { // dynamic_groups: this group has the hosts of all groups
 		n.all = merged(n.masters, n.workers, n.all)
 	}
 	all := merged(n.all, n.etcd)
@@ -35,7 +37,7 @@ func (k *kubespray) begin(r *ansiblesim.Run) (n nodes, err error) {
 	switch {
 	case len(n.masters) == 0:
 		return n, r.Fail(check, "Stop if kube_control_plane group is empty", "Group 'kube_control_plane' cannot be empty")
-	case len(n.etcd) == 0 && k.minor() < 29:
+	case len(n.etcd) == 0 && s.minor() < 29:
 		return n, r.Fail(check, "Stop if etcd group is empty in external etcd mode", "Group 'etcd' cannot be empty in external etcd mode")
 	case len(n.etcd)%2 == 0 && len(n.etcd) > 0:
 		return n, r.Fail(check, "Stop if even number of etcd hosts", "Assertion failed")
@@ -71,7 +73,7 @@ func merged(lists ...[]string) (out []string) {
 }
 
 // gather is "Gather facts": every host is logged in to, and root there.
-func (k *kubespray) gather(ctx context.Context, r *ansiblesim.Run, hosts []string) error {
+func (s Server) gather(ctx context.Context, r *ansiblesim.Run, hosts []string) error {
 	return r.Play("Gather facts", hosts).Task(ctx, "Gather minimal facts", func(ctx context.Context, h *ansiblesim.Host) error {
 		user, err := h.Run(ctx, "id", "-un")
 		if err == nil && strings.TrimSpace(user) != "root" {
@@ -82,30 +84,30 @@ func (k *kubespray) gather(ctx context.Context, r *ansiblesim.Run, hosts []strin
 }
 
 // facts is facts.yml.
-func (k *kubespray) facts(ctx context.Context, r *ansiblesim.Run) error {
-	n, err := k.begin(r)
+func (s Server) facts(ctx context.Context, r *ansiblesim.Run) error {
+	n, err := s.begin(r)
 	if err != nil {
 		return err
 	}
-	if err := k.w.take(ctx); err != nil {
+	if err := s.take(ctx); err != nil {
 		return err
 	}
-	return k.gather(ctx, r, n.all)
+	return s.gather(ctx, r, n.all)
 }
 
 // cluster is cluster.yml. What is there already stays as it is.
-func (k *kubespray) cluster(ctx context.Context, r *ansiblesim.Run) error {
-	n, err := k.begin(r)
+func (s Server) cluster(ctx context.Context, r *ansiblesim.Run) error {
+	n, err := s.begin(r)
 	if err != nil {
 		return err
 	}
 	steps := []func() error{
-		func() error { return k.w.take(ctx) },
-		func() error { return k.gather(ctx, r, n.all) },
-		func() error { return k.prepare(ctx, r, n.all) },
-		func() error { return k.controlPlane(ctx, r, n) },
-		func() error { return k.network(ctx, r, n) },
-		func() error { return k.workers(ctx, r, n) },
+		func() error { return s.take(ctx) },
+		func() error { return s.gather(ctx, r, n.all) },
+		func() error { return s.prepare(ctx, r, n.all) },
+		func() error { return s.controlPlane(ctx, r, n) },
+		func() error { return s.network(ctx, r, n) },
+		func() error { return s.workers(ctx, r, n) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -116,25 +118,25 @@ func (k *kubespray) cluster(ctx context.Context, r *ansiblesim.Run) error {
 }
 
 // scale is scale.yml: workers only.
-func (k *kubespray) scale(ctx context.Context, r *ansiblesim.Run) error {
-	n, err := k.begin(r)
+func (s Server) scale(ctx context.Context, r *ansiblesim.Run) error {
+	n, err := s.begin(r)
 	if err != nil {
 		return err
 	}
-	if err := k.w.take(ctx); err != nil {
+	if err := s.take(ctx); err != nil {
 		return err
 	}
-	if err := k.gather(ctx, r, n.workers); err != nil {
+	if err := s.gather(ctx, r, n.workers); err != nil {
 		return err
 	}
-	if err := k.prepare(ctx, r, n.workers); err != nil {
+	if err := s.prepare(ctx, r, n.workers); err != nil {
 		return err
 	}
-	return k.workers(ctx, r, n)
+	return s.workers(ctx, r, n)
 }
 
 // prepare makes hosts ready for kubeadm.
-func (k *kubespray) prepare(ctx context.Context, r *ansiblesim.Run, hosts []string) error {
+func (s Server) prepare(ctx context.Context, r *ansiblesim.Run, hosts []string) error {
 	p := r.Play("Prepare nodes", hosts)
 	tasks := []struct {
 		name string
@@ -145,7 +147,7 @@ func (k *kubespray) prepare(ctx context.Context, r *ansiblesim.Run, hosts []stri
 		{"kubernetes/preinstall : Enable kernel modules", silently("modprobe", "-a", "overlay", "br_netfilter")},
 		{"kubernetes/preinstall : Enable ip forwarding", forwarding},
 		{"kubernetes/preinstall : Install packages requirements", func(ctx context.Context, h *ansiblesim.Host) error {
-			return k.install(ctx, r, h, "containerd", "kubelet", "kubeadm", "kubectl")
+			return s.install(ctx, r, h, "containerd", "kubelet", "kubeadm", "kubectl")
 		}},
 		{"container-engine/containerd : Copy containerd config file", func(ctx context.Context, h *ansiblesim.Host) error {
 			return put(ctx, h, "/etc/containerd/config.toml", "version = 2\n", "systemctl", "restart", "containerd")
@@ -199,7 +201,7 @@ func forwarding(ctx context.Context, h *ansiblesim.Host) error {
 }
 
 // install installs packages, by the proxy of the group variables.
-func (k *kubespray) install(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host, packages ...string) error {
+func (s Server) install(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host, packages ...string) error {
 	missing := false
 	for _, program := range [][]string{{"kubelet", "--version"}, {"kubeadm", "version"}, {"systemctl", "is-active", "--quiet", "containerd"}} {
 		there, err := h.Does(ctx, program...)
@@ -247,13 +249,13 @@ func address(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host) (string
 }
 
 // controlPlane creates the cluster on the first node, and joins the remaining ones.
-func (k *kubespray) controlPlane(ctx context.Context, r *ansiblesim.Run, n nodes) error {
+func (s Server) controlPlane(ctx context.Context, r *ansiblesim.Run, n nodes) error {
 	first := r.Play("Install the control plane", n.masters[:1])
 	if err := first.Task(ctx, "kubernetes/control-plane : kubeadm | Initialize first control plane node", func(ctx context.Context, h *ansiblesim.Host) error {
 		if is, err := joined(ctx, h); is || err != nil {
 			return err
 		}
-		config, err := k.initConfig(ctx, r, h, n)
+		config, err := s.initConfig(ctx, r, h, n)
 		if err != nil {
 			return err
 		}
@@ -263,12 +265,12 @@ func (k *kubespray) controlPlane(ctx context.Context, r *ansiblesim.Run, n nodes
 	}
 	others := r.Play("Join control plane nodes", n.masters[1:])
 	return others.Serial(ctx, "kubernetes/control-plane : Joining control plane node to the cluster.", func(ctx context.Context, h *ansiblesim.Host) error {
-		return k.join(ctx, r, h, n.masters[0], true)
+		return s.join(ctx, r, h, n.masters[0], true)
 	})
 }
 
 // initConfig is the configuration for kubeadm: the networks of the group variables, and every name of the API.
-func (k *kubespray) initConfig(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host, n nodes) (string, error) {
+func (s Server) initConfig(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host, n nodes) (string, error) {
 	ip, err := address(ctx, r, h)
 	if err != nil {
 		return "", err
@@ -292,6 +294,7 @@ func (k *kubespray) initConfig(ctx context.Context, r *ansiblesim.Run, h *ansibl
 	for _, name := range merged(names) {
 		fmt.Fprintf(&sans, "  - %q\n", name)
 	}
+	token := strings.ToLower(rand.Text())
 	return fmt.Sprintf(`apiVersion: kubeadm.k8s.io/v1beta3
 kind: InitConfiguration
 bootstrapTokens:
@@ -310,11 +313,14 @@ apiServer:
 %snetworking:
   podSubnet: %s
   serviceSubnet: %s
-`, newToken(), h.Name, ip, net.JoinHostPort(ip, "6443"), sans.String(), cmp.Or(pods, "10.233.64.0/18"), cmp.Or(services, "10.233.0.0/18")), nil
+`, token[:6]+"."+token[6:22], h.Name, ip, net.JoinHostPort(ip, "6443"), sans.String(), cmp.Or(pods, "10.233.64.0/18"), cmp.Or(services, "10.233.0.0/18")), nil
 }
 
+// nodeNames matches names of nodes that Kubernetes accepts.
+var nodeNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
 // join makes a host a node, with a token of the first control-plane node.
-func (k *kubespray) join(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host, master string, controlPlane bool) error {
+func (s Server) join(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host, master string, controlPlane bool) error {
 	if is, err := joined(ctx, h); is || err != nil {
 		return err
 	}
@@ -348,17 +354,17 @@ func (k *kubespray) join(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.H
 }
 
 // workers joins the workers.
-func (k *kubespray) workers(ctx context.Context, r *ansiblesim.Run, n nodes) error {
+func (s Server) workers(ctx context.Context, r *ansiblesim.Run, n nodes) error {
 	workers := slices.DeleteFunc(slices.Clone(n.workers), func(host string) bool { return slices.Contains(n.masters, host) })
 	return r.Play("Join worker nodes", workers).Task(ctx, "kubernetes/kubeadm : Join to cluster", func(ctx context.Context, h *ansiblesim.Host) error {
-		return k.join(ctx, r, h, n.masters[0], false)
+		return s.join(ctx, r, h, n.masters[0], false)
 	})
 }
 
 const adminConf = "/etc/kubernetes/admin.conf"
 
 // network applies the network add-on.
-func (k *kubespray) network(ctx context.Context, r *ansiblesim.Run, n nodes) error {
+func (s Server) network(ctx context.Context, r *ansiblesim.Run, n nodes) error {
 	return r.Play("Install the network plugin", n.masters[:1]).Task(ctx, "network_plugin/calico : Start Calico resources", func(ctx context.Context, h *ansiblesim.Host) error {
 		mtu, err := r.Vars(h.Name)("calico_veth_mtu")
 		if err != nil {

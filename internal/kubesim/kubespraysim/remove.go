@@ -1,4 +1,4 @@
-package kubesim
+package kubespraysim
 
 import (
 	"context"
@@ -10,20 +10,20 @@ import (
 )
 
 // removeNode is remove-node.yml.
-func (k *kubespray) removeNode(ctx context.Context, r *ansiblesim.Run) error {
+func (s Server) removeNode(ctx context.Context, r *ansiblesim.Run) error {
 	named, err := r.Extra("node")
 	if err != nil {
 		return err
 	}
 	if named == "" { // up to 2.23 the default is every node
-		k.unexpected("remove-node.yml", "without node: it would remove every node")
+		s.unexpected("remove-node.yml", "without node: it would remove every node")
 		return r.Fail("Validate nodes for removal", "Assert that nodes are specified for removal", "No nodes specified for removal. The `node` variable must be set explicitly.")
 	}
-	n, err := k.begin(r)
+	n, err := s.begin(r)
 	if err != nil {
 		return err
 	}
-	confirmed, err := k.confirmed(r)
+	confirmed, err := s.confirmed(r)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (k *kubespray) removeNode(ctx context.Context, r *ansiblesim.Run) error {
 	for _, host := range strings.FieldsFunc(named, func(c rune) bool { return c == ',' || c == ':' }) {
 		switch {
 		case host == n.masters[0] || len(n.etcd) > 0 && host == n.etcd[0]:
-			k.unexpected("remove-node.yml", "with the first control-plane node or etcd member "+host)
+			s.unexpected("remove-node.yml", "with the first control-plane node or etcd member "+host)
 			return r.Fail("Reset node", "remove-node/pre-remove", "the first control-plane node and etcd member cannot be removed")
 		case !r.Has(host):
 			r.Warn("Could not match supplied host pattern, ignoring: %s", host)
@@ -43,19 +43,19 @@ func (k *kubespray) removeNode(ctx context.Context, r *ansiblesim.Run) error {
 			hosts = append(hosts, host)
 		}
 	}
-	return k.remove(ctx, r, n, hosts)
+	return s.remove(ctx, r, n, hosts)
 }
 
-func (k *kubespray) unexpected(argv ...string) {
-	if k.server.Unexpected != nil {
-		k.server.Unexpected(argv)
+func (s Server) unexpected(argv ...string) {
+	if s.Unexpected != nil {
+		s.Unexpected(argv)
 	}
 }
 
 // confirmed looks for the answer to the question: since 2.17 a pause that skip_confirmation spares, before that a variable that
 // is asked for.
-func (k *kubespray) confirmed(r *ansiblesim.Run) (bool, error) {
-	if k.minor() < 17 {
+func (s Server) confirmed(r *ansiblesim.Run) (bool, error) {
+	if s.minor() < 17 {
 		answer, err := r.Extra("delete_nodes_confirmation")
 		return answer == "yes", err
 	}
@@ -68,7 +68,7 @@ func boolean(text string) bool {
 	return slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(text))
 }
 
-func (k *kubespray) remove(ctx context.Context, r *ansiblesim.Run, n nodes, hosts []string) error {
+func (s Server) remove(ctx context.Context, r *ansiblesim.Run, n nodes, hosts []string) error {
 	reset, err := r.Extra("reset_nodes")
 	if err != nil {
 		return err
@@ -78,11 +78,11 @@ func (k *kubespray) remove(ctx context.Context, r *ansiblesim.Run, n nodes, host
 		return err
 	}
 	resets := reset == "" || boolean(reset)
-	if err := k.w.take(ctx); err != nil {
+	if err := s.take(ctx); err != nil {
 		return err
 	}
 	if resets {
-		if err := k.gather(ctx, r, n.all); err != nil {
+		if err := s.gather(ctx, r, n.all); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package kubesim
+package kubespraysim
 
 import (
 	"fmt"
@@ -6,15 +6,9 @@ import (
 	"strings"
 )
 
-// kubespray is what its playbooks do, on one Ansible server.
-type kubespray struct {
-	w      *World
-	server Ansible
-}
-
 // minor is the second number of its version.
-func (k *kubespray) minor() int {
-	parts := strings.Split(k.server.Kubespray, ".")
+func (s Server) minor() int {
+	parts := strings.Split(s.Kubespray, ".")
 	if len(parts) < 2 {
 		return 0
 	}
@@ -23,8 +17,8 @@ func (k *kubespray) minor() int {
 }
 
 // wants are the Ansible versions that a version of kubespray runs with, the second exclusive.
-func (k *kubespray) wants() (least, below string) {
-	switch n := k.minor(); {
+func (s Server) wants() (least, below string) {
+	switch n := s.minor(); {
 	case n >= 31:
 		return "2.18.0", "2.19.0"
 	case n >= 29:
@@ -42,30 +36,30 @@ func (k *kubespray) wants() (least, below string) {
 }
 
 // Since 2.22 the playbooks are in a folder, of which some are at the top too.
-func (k *kubespray) inFolder() bool { return k.minor() >= 22 }
+func (s Server) inFolder() bool { return s.minor() >= 22 }
 
-func (k *kubespray) factsPath() string {
-	if k.inFolder() {
+func (s Server) factsPath() string {
+	if s.inFolder() {
 		return "playbooks/facts.yml"
 	}
 	return "facts.yml"
 }
 
 // tree are the files of kubespray that matter to those who run it.
-func (k *kubespray) tree() map[string]string {
-	least, below := k.wants()
+func (s Server) tree() map[string]string {
+	least, below := s.wants()
 	versions := "ansible_version.yml"
-	if k.inFolder() {
+	if s.inFolder() {
 		versions = "playbooks/" + versions
 	}
 	const book = "---\n# simulated\n- name: %s\n  hosts: all\n  gather_facts: false\n  tasks: []\n"
 	return map[string]string{
-		"galaxy.yml":      fmt.Sprintf("---\nnamespace: kubernetes_sigs\nname: kubespray\nversion: %s\n", k.server.Kubespray),
-		"ansible.cfg":     k.config(),
+		"galaxy.yml":      fmt.Sprintf("---\nnamespace: kubernetes_sigs\nname: kubespray\nversion: %s\n", s.Kubespray),
+		"ansible.cfg":     s.config(),
 		"cluster.yml":     fmt.Sprintf(book, "Install Kubernetes"),
 		"scale.yml":       fmt.Sprintf(book, "Scale the cluster"),
 		"remove-node.yml": fmt.Sprintf(book, "Remove node"),
-		k.factsPath():     fmt.Sprintf(book, "Gather facts"),
+		s.factsPath():     fmt.Sprintf(book, "Gather facts"),
 		versions: fmt.Sprintf("---\n- name: Check Ansible version\n  hosts: all\n  gather_facts: false\n  become: false\n  vars:\n"+
 			"    minimal_ansible_version: %s\n    maximal_ansible_version: %s\n  tasks: []\n", least, below),
 		"inventory/sample/group_vars/all/all.yml":                 "---\n# simulated\nloadbalancer_apiserver_port: 6443\n",
@@ -75,9 +69,9 @@ func (k *kubespray) tree() map[string]string {
 
 // config is what matters of its ansible.cfg: it switches the checking of host keys off. Up to some version before 2.31 the key of the ssh arguments
 // had a name that Ansible does not know.
-func (k *kubespray) config() string {
+func (s Server) config() string {
 	key := "ssh_args"
-	if k.minor() < 31 {
+	if s.minor() < 31 {
 		key = "ansible_ssh_args"
 	}
 	return "# simulated\n[ssh_connection]\npipelining = True\n" + key + " = -o ControlMaster=auto -o ControlPersist=30m -o ConnectionAttempts=100 -o UserKnownHostsFile=/dev/null\n" +
