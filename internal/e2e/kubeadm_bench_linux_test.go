@@ -11,7 +11,7 @@ import (
 
 // BenchmarkKubeadmCluster makes real clusters of three control-plane nodes and two workers, and compares the time
 // with the critical path: the steps that must wait for each other, which are those of the first control-plane node,
-// the joins of the other two, and what comes when all nodes have joined. Beside it stands the sum of all steps: the
+// the longer join of the other two, and what comes when all nodes have joined. Beside it stands the sum of all steps: the
 // time that a driver takes which works on one node after the other. All nodes share this machine's processors.
 func BenchmarkKubeadmCluster(b *testing.B) {
 	for b.Loop() {
@@ -48,14 +48,18 @@ func (y *yard) paths(id string) (critical, all time.Duration) {
 			first = e.On
 		}
 	}
+	var longest time.Duration
 	for _, e := range y.events {
 		if e.Kind != vnflcm.StepDone || e.Phase != string(vnflcm.InstantiateEnd) {
 			continue
 		}
 		all += e.Duration
-		if e.On == first || e.On == "" || e.Name == "join" && isMaster[e.On] {
+		switch {
+		case e.On == first || e.On == "":
 			critical += e.Duration
+		case e.Name == "join" && isMaster[e.On]:
+			longest = max(longest, e.Duration)
 		}
 	}
-	return critical, all
+	return critical + longest, all
 }

@@ -1,11 +1,13 @@
 package kubesim
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/etcd"
 )
@@ -45,8 +47,21 @@ func (c *call) writeEtcdFiles(of *etcd.Cluster, name, address string) error {
 	return nil
 }
 
-// enterEtcd adds the learner: etcd takes one at a time. A join that is cut short leaves it.
-func (c *call) enterEtcd(o *joinOptions) error {
+// enterEtcd adds the learner. etcd takes one at a time, so that kubeadm repeats it: here for a second and as long as ten slow
+// programs take. A join that is cut short leaves its learner.
+func (c *call) enterEtcd(ctx context.Context, o *joinOptions) error {
+	for end := time.Now().Add(time.Second + 10*c.w.takes); ; {
+		err := c.addLearner(o)
+		if !errors.Is(err, etcd.ErrTooMany) || time.Now().After(end) {
+			return err
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *call) addLearner(o *joinOptions) error {
 	return c.on(func(m *machine) error {
 		cl, err := c.w.reach(o.endpoint)
 		if err != nil {

@@ -286,15 +286,21 @@ func (c *call) join(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	rest := c.w.takes
 	if o.controlPlane {
-		if err := c.enterEtcd(o); err != nil {
+		before := rest / 4 // certificates and manifests
+		if err := pause(ctx, before); err != nil {
 			return err
 		}
+		if err := c.enterEtcd(ctx, o); err != nil {
+			return err
+		}
+		rest -= before
 	}
 	if err := c.write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
 		return err
 	}
-	if err := c.w.take(ctx); err != nil {
+	if err := pause(ctx, rest); err != nil {
 		return err
 	}
 	return c.on(func(m *machine) error { return c.joined(o, m) })

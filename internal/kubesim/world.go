@@ -198,14 +198,16 @@ func (w *World) OnRequest(fn func(machine, method, path string)) {
 }
 
 // take lets time pass, as slow programs do.
-func (w *World) take(ctx context.Context) error {
-	if w.takes <= 0 {
+func (w *World) take(ctx context.Context) error { return pause(ctx, w.takes) }
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
 		return ctx.Err()
 	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(w.takes):
+	case <-time.After(d):
 		return nil
 	}
 }

@@ -38,6 +38,9 @@ type environment struct {
 	alive   plan.Result[bool]                   // set by checkAlive
 
 	agreeing sync.Mutex // see agreement
+
+	beginning sync.Mutex        // held while a join of a control-plane node begins
+	begun     plan.Result[bool] // control-plane nodes that this process joins now
 }
 
 // environmentOf finds the machines of an operation. A termination continues without them if the parameters cannot be read.

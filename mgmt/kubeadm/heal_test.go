@@ -369,6 +369,32 @@ func TestLearnerLeftBehind(t *testing.T) {
 	l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 }
 
+// TestJoinDies: two control-plane nodes join at once. The machine of one of them stops when its learner has been added. The other
+// join, which waits for that, succeeds.
+func TestJoinDies(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 200 * time.Millisecond}})
+	died := make(chan string, 1)
+	go func() {
+		for l.learner() == "" && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		name := l.World.Host(l.learner()).Name()
+		l.stop(name)
+		died <- name
+	}()
+	opID, err := l.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json", clustertest.Sized("complex", 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Wait(t.Context(), opID); err == nil {
+		t.Error("the operation succeeded without a machine")
+	}
+	members := []string{"masterNode-0", "masterNode-1", "masterNode-2"}
+	name := <-died
+	l.wantMembers(slices.DeleteFunc(members, func(m string) bool { return m == name })...)
+}
+
 // learner returns the machine of etcd's learner, "" if there is none.
 func (l *lab) learner() string {
 	for _, m := range l.World.EtcdMembers() {

@@ -43,16 +43,16 @@ func join(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool) e
 // begun and has not succeeded.
 const joiningState = "joining/"
 
-// settleJoins waits until no join of a control-plane node that an earlier process has started is running, because etcd
-// accepts one new member at a time. It contacts only machines where a join has begun: other machines may still be starting,
-// or may be dead.
+// settleJoins waits until no join of a control-plane node that an earlier process has started is running, because Clear must
+// not remove the learner of one. It contacts only machines where a join has begun: other machines may still be starting, or may
+// be dead.
 func settleJoins(ctx context.Context, e *environment) error {
 	noted, err := e.op.State().Keys(ctx, joiningState)
 	if err != nil {
 		return err
 	}
 	for _, n := range e.masters {
-		if !slices.Contains(noted, joiningState+n.ResourceID) {
+		if e.begun.Of(n.ID) || !slices.Contains(noted, joiningState+n.ResourceID) {
 			continue
 		}
 		if err := settle(ctx, e, n); err != nil {
@@ -82,7 +82,7 @@ func joined(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool)
 
 func joinNow(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool) error {
 	if controlPlane {
-		if err := e.etcd().Clear(ctx, n); err != nil {
+		if err := beginJoin(ctx, e, n); err != nil {
 			return err
 		}
 	}
@@ -97,10 +97,23 @@ func joinNow(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool
 	if err != nil {
 		return err
 	}
-	if controlPlane {
-		if err := e.op.State().Put(ctx, joiningState+n.ResourceID, time.Now()); err != nil {
-			return err
-		}
+	err = e.program().Join(ctx, n, e.running.Of(""), c, controlPlane)
+	if controlPlane && err != nil && ctx.Err() == nil {
+		e.etcd().Release(ctx, n)
+		e.begun.Set(n.ID, false)
 	}
-	return e.program().Join(ctx, n, e.running.Of(""), c, controlPlane)
+	return err
+}
+
+// beginJoin removes what interrupted joins have left in etcd, but not the learner of a join that runs, and notes that this one
+// begins.
+func beginJoin(ctx context.Context, e *environment, n mgmt.Node) error {
+	e.beginning.Lock()
+	defer e.beginning.Unlock()
+	running := slices.DeleteFunc(slices.Clone(e.masters), func(m mgmt.Node) bool { return !e.begun.Of(m.ID) })
+	if err := e.etcd().Clear(ctx, n, running); err != nil {
+		return err
+	}
+	e.begun.Set(n.ID, true)
+	return e.op.State().Put(ctx, joiningState+n.ResourceID, time.Now())
 }

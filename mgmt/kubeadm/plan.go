@@ -97,7 +97,7 @@ func terminate(c clusterShape) *operationPlan {
 }
 
 // makeCluster sets up all machines concurrently. The first control-plane node is initialised through the load balancer of
-// the VNF, if there is one. The remaining nodes join as soon as they are prepared, control-plane nodes one at a time.
+// the VNF, if there is one. The remaining nodes join as soon as they are prepared.
 func (p *planner) makeCluster(after ...tasks) {
 	recorded := p.Once(recordSettings, after...)
 	routed := p.balancers(p.Balancers, recorded)
@@ -157,7 +157,11 @@ func (p *planner) join(n machine, after ...tasks) tasks {
 }
 
 func (p *planner) joinControlPlane(n machine, after ...tasks) tasks {
-	return p.connectAfterScript(n, p.On(n, joinMaster, after...))
+	join := joinMaster
+	if p.OneByOne {
+		join.Alone = "etcd"
+	}
+	return p.connectAfterScript(n, p.On(n, join, after...))
 }
 
 // connectAfterScript connects a node to the registries with TLS, which the package's script does not know.

@@ -56,15 +56,14 @@ var (
 
 // The control plane and its nodes.
 var (
-	recordSettings = repeated("settings", "later operations know the networks, the version and the API's address", runRecordSettings)
-	checkEndpoint  = repeated("endpoint", "the API is where the nodes of the cluster look for it", runCheckEndpoint)
-	readCluster    = task{Name: "cluster", Why: "a running control-plane node tells the version, the CA and the address of the API", Do: runReadCluster}
-	initCluster    = task{Name: "init", Why: "kubeadm init makes the first control-plane node", Do: runInitCluster}
-	revokeTokens   = step("revoke-tokens", "no machine can join with the token that kubeadm init makes", oneMinute, runRevokeTokens)
-	applyNetwork   = step("network", "the cluster has a pod network", readyLimit, runApplyNetwork)
-	joinWorker     = task{Name: "join", Why: "kubeadm join makes the machine a worker", Do: runJoinWorker}
-	joinMaster     = task{Name: "join", Why: "kubeadm join makes the machine a control-plane node and adds its etcd member", Alone: "etcd",
-		Do: runJoinMaster}
+	recordSettings    = repeated("settings", "later operations know the networks, the version and the API's address", runRecordSettings)
+	checkEndpoint     = repeated("endpoint", "the API is where the nodes of the cluster look for it", runCheckEndpoint)
+	readCluster       = task{Name: "cluster", Why: "a running control-plane node tells the version, the CA and the address of the API", Do: runReadCluster}
+	initCluster       = task{Name: "init", Why: "kubeadm init makes the first control-plane node", Do: runInitCluster}
+	revokeTokens      = step("revoke-tokens", "no machine can join with the token that kubeadm init makes", oneMinute, runRevokeTokens)
+	applyNetwork      = step("network", "the cluster has a pod network", readyLimit, runApplyNetwork)
+	joinWorker        = task{Name: "join", Why: "kubeadm join makes the machine a worker", Do: runJoinWorker}
+	joinMaster        = task{Name: "join", Why: "kubeadm join makes the machine a control-plane node and adds its etcd member", Do: runJoinMaster}
 	revokeCredentials = task{Name: "revoke-credentials", Why: "no machine can join with the tokens and certificates of this operation",
 		Repeats: true, Cleanup: true, Do: runRevokeCredentials}
 	awaitReady = task{Name: "ready", Why: "the new nodes are Ready", Do: runAwaitReady}

@@ -303,8 +303,8 @@ func TestParallel(t *testing.T) {
 	if n := overlapping(workers); n < 3 {
 		t.Errorf("at most %d of 6 workers joined at once", n)
 	}
-	if n := overlapping(masters); n != 1 {
-		t.Errorf("%d control-plane nodes joined at once", n)
+	if n := overlapping(masters); n != 2 {
+		t.Errorf("%d of 2 control-plane nodes joined at once", n)
 	}
 }
 

@@ -90,12 +90,13 @@ func (e *Cluster) Elect(runs Running) uint64 {
 
 // Errors of etcd as its clients see them (api/v3rpc/rpctypes, with the codes of gRPC).
 var (
-	ErrTimeout     = &rpcError{14, "etcdserver: request timed out"}
-	errUnhealthy   = &rpcError{14, "etcdserver: unhealthy cluster"}
-	errLearner     = &rpcError{14, "etcdserver: rpc not supported for learner"}
-	errNotFound    = &rpcError{5, "etcdserver: member not found"}
-	errNotStarted  = &rpcError{9, "etcdserver: re-configuration failed due to not enough started members"}
-	errTooMany     = &rpcError{9, "etcdserver: too many learner members in cluster"}
+	ErrTimeout    = &rpcError{14, "etcdserver: request timed out"}
+	errUnhealthy  = &rpcError{14, "etcdserver: unhealthy cluster"}
+	errLearner    = &rpcError{14, "etcdserver: rpc not supported for learner"}
+	errNotFound   = &rpcError{5, "etcdserver: member not found"}
+	errNotStarted = &rpcError{9, "etcdserver: re-configuration failed due to not enough started members"}
+	// ErrTooMany is the answer to a second learner. kubeadm repeats the addition.
+	ErrTooMany     = &rpcError{9, "etcdserver: too many learner members in cluster"}
 	errNotLeader   = &rpcError{9, "etcdserver: not leader"}
 	errBadTransfer = &rpcError{9, "etcdserver: bad leader transferee"}
 )
@@ -117,7 +118,7 @@ func (e *Cluster) AddLearner(machine string, address netip.Addr, runs Running) e
 		}
 	}
 	if slices.ContainsFunc(e.Members, func(m Member) bool { return m.Learner }) {
-		return fmt.Errorf("error execution phase control-plane-join/etcd: %w", errTooMany)
+		return fmt.Errorf("error execution phase control-plane-join/etcd: %w", ErrTooMany)
 	}
 	e.Members = append(e.Members, Member{ID: newID(), Machine: machine, Address: address, Learner: true})
 	return nil

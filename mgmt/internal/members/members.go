@@ -191,9 +191,22 @@ func (e Etcd) moveLeader(ctx context.Context, client *etcd.Client, leader etcd.M
 }
 
 // Clear removes members that interrupted joins have left in etcd: learners, because etcd accepts only one at a time, and
-// any member at the address of the node that will join. Call it while no join runs, and before the machine is reset: etcd
-// removes one of two voting members only while both are alive.
-func (e Etcd) Clear(ctx context.Context, n mgmt.Node) error {
+// any member at the address of the node that will join. The learners of joins that run, on these nodes, stay. Call Clear before
+// the machine is reset: etcd removes one of two voting members only while both are alive.
+func (e Etcd) Clear(ctx context.Context, n mgmt.Node, running []mgmt.Node) error {
+	return e.clear(ctx, n, func(m etcd.Member) bool { return m.At(n.IP) || m.Learner && !onOne(m, running) })
+}
+
+// Release removes the learner of a join that has failed, since other joins wait until etcd has no learner. It is not an error if
+// that fails: Clear removes the learner before the next attempt.
+func (e Etcd) Release(ctx context.Context, n mgmt.Node) {
+	if err := e.clear(ctx, n, func(m etcd.Member) bool { return m.Learner && m.At(n.IP) }); err != nil {
+		e.Op.Log.WarnContext(ctx, "the learner of a failed join is left in etcd until the next attempt", "host", n.HostName, "error", err)
+	}
+}
+
+// clear removes the members that are left over. It asks another node than n.
+func (e Etcd) clear(ctx context.Context, n mgmt.Node, isLeft func(etcd.Member) bool) error {
 	others := cluster.New(clusternodes.Without(e.Ask, []mgmt.Node{n}))
 	defer others.Close()
 	leader, err := others.Leader(ctx)
@@ -203,7 +216,7 @@ func (e Etcd) Clear(ctx context.Context, n mgmt.Node) error {
 	var refused error
 	err = mgmt.Within(ctx, memberRecovery, func(ctx context.Context) error {
 		return poll(ctx, func() error {
-			refused = e.clearBy(ctx, leader, n)
+			refused = e.clearBy(ctx, leader, isLeft)
 			if errors.Is(refused, etcd.ErrQuorum) {
 				return refused // the member may still be starting: the interrupted join has just made it a voting member
 			}
@@ -216,11 +229,11 @@ func (e Etcd) Clear(ctx context.Context, n mgmt.Node) error {
 // memberRecovery bounds how long the etcd of an interrupted join may take to start.
 const memberRecovery = time.Minute
 
-func (e Etcd) clearBy(ctx context.Context, leader, n mgmt.Node) error {
+func (e Etcd) clearBy(ctx context.Context, leader mgmt.Node, isLeft func(etcd.Member) bool) error {
 	return withEtcd(ctx, []mgmt.Node{leader}, nil, func(client *etcd.Client, members []etcd.Member) error {
 		var left []uint64
 		for _, m := range members {
-			if m.Learner || m.At(n.IP) {
+			if isLeft(m) {
 				left = append(left, m.ID)
 			}
 		}
