@@ -16,7 +16,7 @@ func TestScriptFlood(t *testing.T) {
 	var printed atomic.Int64
 	flood := func(ctx context.Context, p *sshtest.Process) int {
 		block := []byte(strings.Repeat("flooding\n", 4<<10))
-		for ctx.Err() == nil && printed.Add(int64(len(block))) < 64<<20 {
+		for ctx.Err() == nil && printed.Add(int64(len(block))) < 16<<20 {
 			_, err1 := p.Stdout.Write(block)
 			_, err2 := p.Stderr.Write(block)
 			if err1 != nil || err2 != nil {
@@ -36,7 +36,7 @@ func TestScriptFlood(t *testing.T) {
 	if n := len(err.Error()); n > 16<<10 || !strings.Contains(err.Error(), "the end is near") {
 		t.Errorf("%.300v, %d bytes", err, n)
 	}
-	if n := printed.Load(); n < 64<<20 {
+	if n := printed.Load(); n < 16<<20 {
 		t.Errorf("the script could print %d bytes only", n)
 	}
 	for _, e := range l.Events() {
