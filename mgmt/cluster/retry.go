@@ -74,7 +74,7 @@ func helpsElsewhere(err error) bool {
 // retry calls try until it succeeds or fails with a permanent error; when ctx ends, the error has the last reason.
 func retry(ctx context.Context, what string, try func() error) error {
 	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 5*time.Second
+	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, time.Second
 	var last error
 	for {
 		err := try()

@@ -25,8 +25,9 @@
 // With external_lb_param another machine of the VNF is a load balancer, through which nodes and clients reach the API
 // (package loadbalancer).
 //
-// The driver works on all machines concurrently, but control-plane nodes join one after the other, because etcd accepts one
-// new member at a time. Join tokens are created for each operation, pinned to the cluster's CA, and revoked after it.
+// The driver works on all machines concurrently. Control-plane nodes join one after the other if they are healed, with a script
+// of the package, and before Kubernetes 1.31: etcd accepts one new member at a time, and later versions of kubeadm can be told
+// to wait long enough. Join tokens are created for each operation, pinned to the cluster's CA, and revoked after it.
 //
 // Healing single nodes does not need the lost machines. Control-plane nodes can be healed as long as etcd keeps its quorum
 // (package etcd). The driver sends requests to the Kubernetes API and to etcd through SSH, by way of any remaining
