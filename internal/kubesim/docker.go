@@ -16,7 +16,7 @@ import (
 )
 
 // docker is the client of Docker Engine, with what the daemon does for it.
-func docker(ctx context.Context, c *call) error {
+func dockerCommand(ctx context.Context, c *call) error {
 	if slices.Equal(c.args, []string{"--version"}) {
 		return c.on(func(m *machine) error {
 			c.printf("Docker version %s, build 297e128\n", m.dockerVersion())

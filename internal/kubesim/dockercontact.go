@@ -13,6 +13,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
 )
 
 // contacted is a registry on a machine of the world, as the runtime of another machine speaks to it.
@@ -84,15 +86,15 @@ func (r *contacted) admits(ctx context.Context, creds string) error {
 }
 
 // image reads the manifest and the configuration of an image, of the first platform if there are several.
-func (r *contacted) image(ctx context.Context, name, creds string) (image, error) {
+func (r *contacted) image(ctx context.Context, name, creds string) (docker.Image, error) {
 	repository, reference, digest := strings.Cut(name, "@")
 	if !digest {
-		repository, reference, _ = strings.Cut(tagged(name), ":")
+		repository, reference, _ = strings.Cut(docker.Tagged(name), ":")
 	}
 	for range 2 {
 		text, err := r.get(ctx, repository+"/manifests/"+reference, creds)
 		if err != nil {
-			return image{}, err
+			return docker.Image{}, err
 		}
 		var manifest struct {
 			Manifests []struct{ Digest string }
@@ -100,14 +102,14 @@ func (r *contacted) image(ctx context.Context, name, creds string) (image, error
 			Layers    []struct{ Digest string }
 		}
 		if err := json.Unmarshal(text, &manifest); err != nil {
-			return image{}, err
+			return docker.Image{}, err
 		}
 		if len(manifest.Manifests) > 0 {
 			reference = manifest.Manifests[0].Digest
 			continue
 		}
 		config, err := r.get(ctx, repository+"/blobs/"+manifest.Config.Digest, creds)
-		return image{ID: manifest.Config.Digest, Registry: registryImage(config)}, err
+		return docker.Image{ID: manifest.Config.Digest, Registry: docker.IsRegistry(config)}, err
 	}
-	return image{}, errNotFound
+	return docker.Image{}, errNotFound
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
 )
 
 // dockerPull fetches an image from the registry that its name tells.
@@ -19,8 +21,8 @@ func (c *call) dockerPull(ctx context.Context, file string, args []string) error
 	if len(rest) != 1 {
 		return errors.New("\"docker pull\" requires exactly 1 argument.")
 	}
-	name := tagged(rest[0])
-	var got image
+	name := docker.Tagged(rest[0])
+	var got docker.Image
 	if server, path, private := cutImage(name); private {
 		got, err = c.privateImage(ctx, server, path, string(c.dockerConfig(file)[server].Auth))
 	} else {
@@ -30,22 +32,22 @@ func (c *call) dockerPull(ctx context.Context, file string, args []string) error
 		return fmt.Errorf("Error response from daemon: %w", err)
 	}
 	return c.on(func(m *machine) error {
-		m.Docker.add(got.ID, name, got.Registry)
+		m.Docker.Add(got.ID, name, got.Registry)
 		c.printf("%s\n", name)
 		return nil
 	})
 }
 
 // privateImage is an image of a private registry.
-func (c *call) privateImage(ctx context.Context, server, path, creds string) (image, error) {
+func (c *call) privateImage(ctx context.Context, server, path, creds string) (docker.Image, error) {
 	w, err := c.dockerWay(server)
 	if err != nil {
-		return image{}, err
+		return docker.Image{}, err
 	}
 	base := w.scheme + "://" + server + "/v2/"
 	r, err := c.contact(ctx, server, w)
 	if err != nil {
-		return image{}, fmt.Errorf("Get %q: %w", base, err)
+		return docker.Image{}, fmt.Errorf("Get %q: %w", base, err)
 	}
 	got, err := r.image(ctx, path, creds)
 	switch {
@@ -68,27 +70,19 @@ func cutImage(image string) (server, name string, private bool) {
 	return server, name, true
 }
 
-// tagged is the name of an image with its tag.
-func tagged(image string) string {
-	if _, last, _ := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], ":"); last == "" && !strings.Contains(image, "@") {
-		return image + ":latest"
-	}
-	return image
-}
-
 // publicImage is an image of the public registry.
-func (w *World) publicImage(name string) (image, error) {
+func (w *World) publicImage(name string) (docker.Image, error) {
 	if len(w.publicImages) == 0 {
-		return image{}, errors.New("Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup registry-1.docker.io: no such host")
+		return docker.Image{}, errors.New("Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup registry-1.docker.io: no such host")
 	}
 	repository, _, _ := strings.Cut(name, ":")
 	for _, known := range w.publicImages {
-		if tagged(known) == name {
-			return imageNamed(name), nil
+		if docker.Tagged(known) == name {
+			return docker.ImageNamed(name), nil
 		}
 	}
-	if slices.ContainsFunc(w.publicImages, func(known string) bool { return strings.HasPrefix(tagged(known), repository+":") }) {
-		return image{}, fmt.Errorf("manifest for %s not found: manifest unknown: manifest unknown", name)
+	if slices.ContainsFunc(w.publicImages, func(known string) bool { return strings.HasPrefix(docker.Tagged(known), repository+":") }) {
+		return docker.Image{}, fmt.Errorf("manifest for %s not found: manifest unknown: manifest unknown", name)
 	}
-	return image{}, fmt.Errorf("pull access denied for %s, repository does not exist or may require 'docker login': denied: requested access to the resource is denied", repository)
+	return docker.Image{}, fmt.Errorf("pull access denied for %s, repository does not exist or may require 'docker login': denied: requested access to the resource is denied", repository)
 }

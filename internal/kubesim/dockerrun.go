@@ -1,21 +1,16 @@
 package kubesim
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/afero"
-	"github.com/spf13/pflag"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/distribution"
+	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
 )
 
 // OccupyPort makes another program listen at a port of a machine, or ends that.
@@ -34,7 +29,7 @@ func (w *World) OccupyPort(id string, number int, taken bool) {
 
 // dockerRun makes a container and starts it. The code is 125 when Docker itself fails (docker run, "Exit status").
 func (c *call) dockerRun(args []string) error {
-	k, ref, err := newContainer(args)
+	k, ref, err := docker.NewContainer(args)
 	if err != nil {
 		return exitError{125, err.Error() + "\nSee 'docker run --help'."}
 	}
@@ -44,12 +39,12 @@ func (c *call) dockerRun(args []string) error {
 		}
 	}
 	return c.on(func(m *machine) error {
-		found := m.Docker.image(ref)
-		switch other := m.Docker.container(k.Name); {
+		found := m.Docker.Image(ref)
+		switch other := m.Docker.Container(k.Name); {
 		case found == nil && distribution.IsDigest(ref):
 			return exitError{125, "docker: Error response from daemon: No such image: " + ref + ".\nSee 'docker run --help'."}
 		case found == nil:
-			return exitError{125, fmt.Sprintf("Unable to find image '%s' locally\nkubesim: docker run does not pull", tagged(ref))}
+			return exitError{125, fmt.Sprintf("Unable to find image '%s' locally\nkubesim: docker run does not pull", docker.Tagged(ref))}
 		case other != nil:
 			return exitError{125, fmt.Sprintf("docker: Error response from daemon: Conflict. The container name \"/%s\" is already in use by container %q. "+
 				"You have to remove (or rename) that container to be able to reuse that name.\nSee 'docker run --help'.", k.Name, other.ID)}
@@ -64,67 +59,8 @@ func (c *call) dockerRun(args []string) error {
 	})
 }
 
-// newContainer reads the arguments of docker run.
-func newContainer(args []string) (k *container, image string, err error) {
-	k = &container{ID: randomHex(32), Status: "created", Labels: map[string]string{}, Env: map[string]string{}, Ports: map[string]string{}}
-	var detach bool
-	var env, labels, ports, volumes []string
-	set := pflag.NewFlagSet("docker run", pflag.ContinueOnError)
-	set.SetInterspersed(false)
-	set.SetOutput(io.Discard)
-	set.BoolVarP(&detach, "detach", "d", false, "")
-	set.StringVar(&k.Name, "name", "", "")
-	set.StringVar(&k.Restart, "restart", "no", "")
-	set.StringArrayVarP(&ports, "publish", "p", nil, "")
-	set.StringArrayVarP(&volumes, "volume", "v", nil, "")
-	set.StringArrayVarP(&env, "env", "e", nil, "")
-	set.StringArrayVarP(&labels, "label", "l", nil, "")
-	if err := set.Parse(args); err != nil {
-		return nil, "", err
-	}
-	switch {
-	case set.NArg() != 1 || !detach || k.Name == "":
-		return nil, "", fmt.Errorf("kubesim: docker run %q is not simulated", args)
-	case k.Restart != "no" && k.Restart != "always":
-		return nil, "", fmt.Errorf("docker: invalid restart policy %q", k.Restart)
-	}
-	for _, pair := range env {
-		name, value, _ := strings.Cut(pair, "=")
-		k.Env[name] = value
-	}
-	for _, pair := range labels {
-		name, value, _ := strings.Cut(pair, "=")
-		k.Labels[name] = value
-	}
-	return k, set.Arg(0), errors.Join(k.publish(ports), k.bind(volumes))
-}
-
-func (k *container) publish(ports []string) error {
-	for _, pair := range ports {
-		outside, inside, both := strings.Cut(pair, ":")
-		for name, number := range map[string]string{"hostPort": outside, "containerPort": inside} {
-			if n, err := strconv.Atoi(number); !both || err != nil || n < 1 || n > 65535 {
-				return fmt.Errorf("docker: Invalid %s: %s.", name, number)
-			}
-		}
-		k.Ports[outside] = inside
-	}
-	return nil
-}
-
-func (k *container) bind(volumes []string) error {
-	for _, text := range volumes {
-		parts := strings.Split(text, ":")
-		if len(parts) < 2 || len(parts) > 3 || !path.IsAbs(parts[0]) || !path.IsAbs(parts[1]) || len(parts) == 3 && parts[2] != "ro" {
-			return fmt.Errorf("kubesim: docker run --volume %s is not simulated", text)
-		}
-		k.Volumes = append(k.Volumes, bind{From: path.Clean(parts[0]), To: path.Clean(parts[1]), ReadOnly: len(parts) == 3})
-	}
-	return nil
-}
-
 // startContainer gives a container its ports and lets its program run.
-func (w *World) startContainer(m *machine, k *container) error {
+func (w *World) startContainer(m *machine, k *docker.Container) error {
 	for number := range k.Ports {
 		if err := w.portTaken(m, number); err != nil {
 			err = fmt.Errorf("driver failed programming external connectivity on endpoint %s (%s): %w", k.Name, randomHex(32), err)
@@ -133,7 +69,7 @@ func (w *World) startContainer(m *machine, k *container) error {
 		}
 	}
 	k.Restarts = 0
-	w.launch(m, k)
+	w.registry(w.files[m.ID]()).Launch(k)
 	return nil
 }
 
@@ -163,28 +99,6 @@ func (m *machine) published(number string) (port, bool) {
 	return port{}, false
 }
 
-// launch runs the program of a container once.
-func (w *World) launch(m *machine, k *container) {
-	k.Status, k.ExitCode, k.Error, k.TLS = "running", 0, "", nil
-	code := 0
-	if k.Registry {
-		var said string
-		code, said = w.startRegistry(m, k)
-		const most = 100
-		k.Logs = slices.Concat(k.Logs, strings.Split(said, "\n"))
-		k.Logs = k.Logs[max(0, len(k.Logs)-most):]
-	}
-	if code != 0 || !k.Registry { // any other program has nothing to do
-		k.ExitCode = code
-		k.Status = map[bool]string{true: "restarting", false: "exited"}[k.Restart == "always"]
-	}
-}
-
-// logged is a line as the registry logs.
-func (w *World) logged(level, format string, args ...any) string {
-	return fmt.Sprintf("time=%q level=%s msg=%q", w.nowFunc().UTC().Format(time.RFC3339Nano), level, fmt.Sprintf(format, args...))
-}
-
 // startDaemon starts Docker, unless it runs and need not restart.
 func (c *call) startDaemon(m *machine, restart bool) error {
 	if m.Services["docker"] && !restart {
@@ -206,7 +120,7 @@ func (w *World) daemonChanged(m *machine) {
 	for _, k := range m.Docker.Containers {
 		switch {
 		case !m.runs("docker"):
-			k.stop()
+			k.Stop()
 		case k.Restart == "always" && k.Status == "exited":
 			_ = w.startContainer(m, k) // it keeps the error
 		}
@@ -220,27 +134,4 @@ func (c *call) offersDocker() bool {
 		text, err := afero.ReadFile(c.process.FS, name)
 		return err == nil && strings.Contains(name+string(text), "docker")
 	})
-}
-
-// within is the file of the machine that a container sees under a name.
-func (k *container) within(name string) (file string, readOnly, mounted bool) {
-	for _, v := range k.Volumes {
-		if rest, ok := strings.CutPrefix(path.Clean(name), v.To); ok && (rest == "" || rest[0] == '/') {
-			return path.Join(v.From, rest), v.ReadOnly, true
-		}
-	}
-	return "", false, false
-}
-
-// registryImage reports whether the program of an image is the registry of distribution, by its configuration
-// (OCI image specification, config.md).
-func registryImage(config []byte) bool {
-	var f struct {
-		Config struct{ Entrypoint, Cmd []string } `json:"config"`
-	}
-	if err := json.Unmarshal(config, &f); err != nil {
-		return false
-	}
-	words := strings.Join(slices.Concat(f.Config.Entrypoint, f.Config.Cmd), " ")
-	return strings.Contains(words, "registry") || strings.Contains(words, "/etc/distribution/")
 }

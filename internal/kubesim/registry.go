@@ -16,6 +16,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
 )
 
 // Registry is a private container registry that machines can reach.
@@ -27,7 +29,7 @@ type Registry struct {
 }
 
 // registryPrograms are what pulls images, and talks to what does.
-var registryPrograms = map[string]func(context.Context, *call) error{"containerd": containerd, "crictl": crictl, "ctr": ctr, "docker": docker}
+var registryPrograms = map[string]func(context.Context, *call) error{"containerd": containerd, "crictl": crictl, "ctr": ctr, "docker": dockerCommand}
 
 func init() {
 	// kubeadm's package depends on cri-tools; containerd's brings ctr.
@@ -172,8 +174,8 @@ func (c *call) lookUp(host string) (netip.Addr, error) {
 
 // remote is a registry as runtimes see it. creds are "name:password".
 type remote interface {
-	admits(ctx context.Context, creds string) error               // errUnauthorized
-	image(ctx context.Context, name, creds string) (image, error) // errNotFound, errUnauthorized
+	admits(ctx context.Context, creds string) error                      // errUnauthorized
+	image(ctx context.Context, name, creds string) (docker.Image, error) // errNotFound, errUnauthorized
 }
 
 var (
@@ -188,14 +190,14 @@ func (r *Registry) admits(_ context.Context, creds string) error {
 	return nil
 }
 
-func (r *Registry) image(ctx context.Context, name, creds string) (image, error) {
+func (r *Registry) image(ctx context.Context, name, creds string) (docker.Image, error) {
 	if err := r.admits(ctx, creds); err != nil {
-		return image{}, err
+		return docker.Image{}, err
 	}
 	if !slices.Contains(r.Images, name) {
-		return image{}, errNotFound
+		return docker.Image{}, errNotFound
 	}
-	return imageNamed(r.Address.String() + "/" + name), nil
+	return docker.ImageNamed(r.Address.String() + "/" + name), nil
 }
 
 // contact finds the registry and speaks to it as the way says.
@@ -225,15 +227,15 @@ func (c *call) contact(ctx context.Context, server string, w way) (remote, error
 }
 
 // pull fetches an image as containerd does. creds are "name:password".
-func (c *call) pull(ctx context.Context, name string, creds string, find func(server string) (way, error)) (image, error) {
+func (c *call) pull(ctx context.Context, name string, creds string, find func(server string) (way, error)) (docker.Image, error) {
 	server, path, _ := strings.Cut(name, "/")
 	w, err := find(server)
 	if err != nil {
-		return image{}, err
+		return docker.Image{}, err
 	}
 	r, err := c.contact(ctx, server, w)
 	if err != nil {
-		return image{}, fmt.Errorf("failed to pull and unpack image %q: failed to do request: Head \"%s://%s/v2/%s\": %w", name, w.scheme, server, path, err)
+		return docker.Image{}, fmt.Errorf("failed to pull and unpack image %q: failed to do request: Head \"%s://%s/v2/%s\": %w", name, w.scheme, server, path, err)
 	}
 	got, err := r.image(ctx, path, cmp.Or(w.creds, creds))
 	switch {

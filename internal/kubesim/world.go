@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
@@ -105,7 +106,7 @@ type machine struct {
 	Interrupted bool              `json:"interrupted,omitempty"` // an installation was cut short
 	Services    map[string]bool   `json:"services"`
 	Insecure    []string          `json:"insecure,omitempty"` // what Docker has read of insecure-registries
-	Docker      engine            `json:"docker,omitzero"`
+	Docker      docker.Engine     `json:"docker,omitzero"`
 	Haproxy     haproxyState      `json:"haproxy,omitzero"`
 	Taken       []int             `json:"taken,omitempty"` // ports at which some foreign program listens
 	Cluster     string            `json:"cluster,omitempty"`

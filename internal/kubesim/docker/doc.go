@@ -1,0 +1,6 @@
+// Package docker simulates what Docker Engine has on a machine: images, as "docker load" reads them, and containers, of which
+// only the registry (package distribution) has a program that runs. It follows moby 20.10 to 28 and distribution 2.8.
+//
+// It refuses options of "docker run" that it does not know, archives whose layers are not those of their configuration, and what
+// the real ones refuse: wrong tags, ports, volumes, settings of the registry. It does not know networks, build and compose.
+package docker
