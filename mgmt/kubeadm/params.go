@@ -134,6 +134,10 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 		c.Fault("master_node.cluster_cp_name", "", "is required")
 	}
 	c.Networks(&k.Master.PodCIDR, &k.Master.ClusterCIDR)
+	if k.ScriptPath == "" {
+		c.PodNetworkSize(k.Master.PodCIDR)
+		c.ServiceNetworkSize(k.Master.ClusterCIDR)
+	}
 	c.File("script_path", k.ScriptPath)
 	c.File("cni_manifest_path", k.CNIManifestPath)
 	c.version(k.KubernetesVersion)

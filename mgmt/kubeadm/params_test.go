@@ -42,6 +42,15 @@ var parameterFaults = []struct {
 	{"pod_cidr is an address", `{"master_node":{"pod_cidr":"10.0.0.1"}}`, []string{`master_node.pod_cidr: "10.0.0.1": must be a network such as 10.244.0.0/16`}},
 	{"cluster_cidr is text", `{"master_node":{"cluster_cidr":"x; rm -rf /"}}`, []string{`master_node.cluster_cidr: "x; rm -rf /": must be a network such as 10.244.0.0/16`}},
 	{"networks overlap", `{"master_node":{"pod_cidr":"10.96.0.0/16"}}`, []string{`master_node.pod_cidr: "10.96.0.0/16": overlaps cluster_cidr 10.96.0.0/12`}},
+	{"networks too small", `{"master_node":{"pod_cidr":"10.244.0.0/25","cluster_cidr":"10.96.0.0/29"}}`, []string{
+		`master_node.cluster_cidr: "10.96.0.0/29": must be from /12 to /28`,
+		`master_node.pod_cidr: "10.244.0.0/25": must be from /8 to /24: each node gets a /24 of it`}},
+	{"networks too large", `{"master_node":{"pod_cidr":"10.0.0.0/7","cluster_cidr":"172.0.0.0/11"}}`, []string{
+		`master_node.cluster_cidr: "172.0.0.0/11": must be from /12 to /28`,
+		`master_node.pod_cidr: "10.0.0.0/7": must be from /8 to /24: each node gets a /24 of it`}},
+	{"IPv6 networks too large", `{"master_node":{"pod_cidr":"fd01::/47","cluster_cidr":"fd02::/107"}}`, []string{
+		`master_node.cluster_cidr: "fd02::/107": must be from /108 to /124`,
+		`master_node.pod_cidr: "fd01::/47": must be from /48 to /64: each node gets a /64 of it`}},
 	{"manifest is missing", `{"cni_manifest_path":"Files/none.yaml"}`, []string{`cni_manifest_path: "Files/none.yaml": the package has no such file`}},
 	{"script is missing", `{"script_path":"Scripts/none.sh"}`, []string{`script_path: "Scripts/none.sh": the package has no such file`}},
 	{"version", `{"kubernetes_version":"1.34"}`, []string{`kubernetes_version: "1.34": must be a full version such as 1.35.4`}},

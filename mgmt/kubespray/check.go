@@ -62,6 +62,7 @@ func (c *checker) odd(masterCP string) error {
 // networks refuses IPv6: kubespray has separate variables for IPv6, and they differ between its versions.
 func (c *checker) networks(m *masterParam) {
 	c.Networks(&m.PodCIDR, &m.ClusterCIDR)
+	c.ServiceNetworkSize(m.ClusterCIDR) // how pod_cidr is divided, operators may change (kube_network_node_prefix)
 	for _, n := range []struct{ name, value string }{{"pod_cidr", m.PodCIDR}, {"cluster_cidr", m.ClusterCIDR}} {
 		if prefix, err := netip.ParsePrefix(n.value); err == nil && !prefix.Addr().Is4() {
 			c.Fault("master_node."+n.name, n.value, "must be an IPv4 network: clusters of kubespray are made with IPv4")

@@ -40,6 +40,7 @@ var parameterFaults = []struct {
 	{"networks", `{"master_node":{"pod_cidr":"10.0.0.1","cluster_cidr":"fd00::/112"}}`, []string{
 		`master_node.cluster_cidr: "fd00::/112": must be an IPv4 network: clusters of kubespray are made with IPv4`,
 		`master_node.pod_cidr: "10.0.0.1": must be a network such as 10.244.0.0/16`}},
+	{"service network too large", `{"master_node":{"cluster_cidr":"172.0.0.0/8"}}`, []string{`master_node.cluster_cidr: "172.0.0.0/8": must be from /12 to /28`}},
 	{"networks overlap", `{"master_node":{"pod_cidr":"10.96.0.0/16"}}`, []string{`master_node.pod_cidr: "10.96.0.0/16": overlaps cluster_cidr 10.96.0.0/12`}},
 	{"keys", `{"master_node":{"private_key":"hunter2"},"worker_node":{"passphrase":"hunter2"},"external_lb_param":{"ssh_private_key":"hunter2"},"ansible":{"private_key":"hunter2","host_key":"hunter2"}}`, []string{
 		"ansible.host_key: must be a public key in authorized_keys form, as ssh-keyscan writes it after the host name",

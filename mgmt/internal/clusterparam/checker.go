@@ -88,6 +88,34 @@ func (c *Checker) Networks(pod, service *string) {
 	}
 }
 
+// PodNetworkSize refuses a network of pods that is too small or too large for the networks of nodes that it is divided into
+// (kubeadm, ValidatePodSubnetNodeMask): /24 each, with IPv6 /64.
+func (c *Checker) PodNetworkSize(pod string) {
+	prefix, err := netip.ParsePrefix(pod)
+	if err != nil {
+		return // Networks reports it
+	}
+	node := 24
+	if prefix.Addr().Is6() {
+		node = 64
+	}
+	if bits := prefix.Bits(); bits > node || bits < node-16 {
+		c.Fault("master_node.pod_cidr", pod, fmt.Sprintf("must be from /%d to /%d: each node gets a /%d of it", node-16, node, node))
+	}
+}
+
+// ServiceNetworkSize refuses a network of services with fewer than 10 or more than 2^20 addresses (kubeadm,
+// ValidateServiceSubnetSize).
+func (c *Checker) ServiceNetworkSize(service string) {
+	prefix, err := netip.ParsePrefix(service)
+	if err != nil {
+		return // Networks reports it
+	}
+	if host := prefix.Addr().BitLen() - prefix.Bits(); host < 4 || host > 20 {
+		c.Fault("master_node.cluster_cidr", service, fmt.Sprintf("must be from /%d to /%d", prefix.Addr().BitLen()-20, prefix.Addr().BitLen()-4))
+	}
+}
+
 // machineIn returns an address of a machine in the network, among those that machines have and those that the request
 // assigns.
 func machineIn(op *vnflcm.Operation, network string) (machine netip.Addr, found bool) {
