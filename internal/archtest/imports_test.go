@@ -42,7 +42,7 @@ var rules = []rule{
 }
 
 // rooms are what internal/kubesim is made of.
-var rooms = []string{"internal/kubesim/kubeapi", "internal/kubesim/etcd", "internal/kubesim/distribution", "internal/kubesim/docker", "internal/kubesim/haproxyconf", "internal/kubesim/pki",
+var rooms = []string{"internal/kubesim/kubeapi", "internal/kubesim/etcd", "internal/kubesim/distribution", "internal/kubesim/docker", "internal/kubesim/haproxyconf", "internal/kubesim/kubeadmconf", "internal/kubesim/pki",
 	"internal/kubesim/typed"}
 
 // breaches lists what breaks the rules, sorted.

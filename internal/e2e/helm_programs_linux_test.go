@@ -27,7 +27,7 @@ type clusterTests struct {
 const different = "^TestReal(Repositories|Registry|CRDs|Rendering|Failures|HelmKilled)$"
 
 // TestHelmPrograms lets the packages that speak to Helm and to the Kubernetes API prove themselves on the real ones: their
-// tests that want a cluster (VNFKIT_KUBECONFIG) or, beside it, helm and kubectl. TestHelmContract holds the packages that link
+// tests that want a cluster (VNFKIT_KUBECONFIG) or, beside it, helm, kubectl and kubeadm. TestHelmContract holds the packages that link
 // Helm against the contract already.
 func TestHelmPrograms(t *testing.T) {
 	programs, cluster := needParts(t, "helm").Programs(), needCluster(t)
@@ -36,13 +36,14 @@ func TestHelmPrograms(t *testing.T) {
 	for _, row := range [][]clusterTests{ // those of a row use the same names of releases
 		{{"helmclient/helmcli", "^TestReal", helm3Program}, {"helmclient/helmsdk", "^Test(Storages|OnCluster)$", helm3Program},
 			{"helmclient/helmcli", different, helm4Program}, {"helmclient/helm4sdk", "^Test(Storages|OnCluster)$", helm4Program}},
-		{{"infra/kubernetes/internal/objects", "^Test", helm3Program}, {"internal/cnftest", "^TestContract$", helm3Program}},
+		{{"infra/kubernetes/internal/objects", "^Test", helm3Program}, {"internal/cnftest", "^TestContract$", helm3Program},
+			{"internal/kubesim/kubeadmconf", "^TestContract$", helm3Program}},
 	} {
 		t.Run(row[0].pkg, func(t *testing.T) {
 			t.Parallel()
 			for _, p := range row {
 				test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", p.run, "-v", "github.com/vnfkit/vnfkit/"+p.pkg) //nolint:gosec // from the table
-				test.Env = append(os.Environ(), "VNFKIT_KUBECONFIG="+kubeconfig, fmt.Sprintf("PATH=%s:%s:%s", filepath.Dir(p.helm(t)), programs, os.Getenv("PATH")))
+				test.Env = append(os.Environ(), "VNFKIT_KUBECONFIG="+kubeconfig, "VNFKIT_KUBEADM="+filepath.Join(programs, "kubeadm"), fmt.Sprintf("PATH=%s:%s:%s", filepath.Dir(p.helm(t)), programs, os.Getenv("PATH")))
 				out, err := test.CombinedOutput()
 				if left := skipped.FindAll(out, -1); err != nil || left != nil || !passed.Match(out) {
 					t.Errorf("%s: %v, skipped %q\n%s", p.pkg, err, left, out)

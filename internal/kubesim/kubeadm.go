@@ -35,7 +35,7 @@ func kubeadm(ctx context.Context, c *call) error {
 		words string
 		run   func(context.Context, []string) error
 	}{
-		{"init phase upload-certs", c.uploadCerts}, {"init", c.init}, {"join", c.join}, {"reset", c.reset},
+		{"init phase upload-certs", c.uploadCerts}, {"init", c.init}, {"join", c.join}, {"config validate", c.validate}, {"reset", c.reset},
 		{"token create", c.tokenCreate}, {"token list", c.tokenList},
 	} {
 		words := strings.Fields(verb.words)
@@ -233,11 +233,14 @@ func (c *call) tokenCreate(_ context.Context, args []string) error {
 		token = rest[0]
 	}
 	if config != "" {
-		o := &initOptions{}
-		if err := c.readConfig(config, map[string]any{"InitConfiguration": &initFile{o}}); err != nil {
+		f, err := c.readConfig(config)
+		if err != nil {
 			return err
 		}
-		token, ttl = o.token, o.ttl
+		if f.Init == nil || len(f.Init.BootstrapTokens) == 0 {
+			return errors.New("kubesim: token create takes a configuration with a token")
+		}
+		token, ttl = f.Init.BootstrapTokens[0].Token, f.Init.BootstrapTokens[0].TTL.Duration
 	}
 	return c.asAdmin("/etc/kubernetes/admin.conf", func(cl *cluster) error {
 		cl.Tokens[token] = c.w.nowFunc().Add(ttl)

@@ -1,17 +1,17 @@
 package kubesim
 
 import (
-	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadmconf"
 )
 
 // initOptions are what "kubeadm init" was told, by flags or by a configuration file.
@@ -44,7 +44,21 @@ func (c *call) initOptions(args []string) (*initOptions, error) {
 	if config == "" {
 		return o, nil
 	}
-	return o, c.readConfig(config, map[string]any{"InitConfiguration": &initFile{o}, "ClusterConfiguration": &clusterFile{o}})
+	f, err := c.readConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	if i := f.Init; i != nil {
+		for _, t := range i.BootstrapTokens {
+			o.token, o.ttl = t.Token, cmp.Or(t.TTL.Duration, o.ttl)
+		}
+		o.name, o.advertise, o.ignore = i.NodeRegistration.Name, i.LocalAPIEndpoint.AdvertiseAddress, i.NodeRegistration.Ignore
+	}
+	if c := f.Cluster; c != nil {
+		o.version, o.endpoint, o.certSANs = c.KubernetesVersion, c.ControlPlaneEndpoint, c.APIServer.CertSANs
+		o.podCIDR, o.serviceCIDR = c.Networking.PodSubnet, cmp.Or(c.Networking.ServiceSubnet, o.serviceCIDR)
+	}
+	return o, nil
 }
 
 func unexpected(rest []string) error {
@@ -103,9 +117,11 @@ func (c *call) joinOptions(args []string) (*joinOptions, error) {
 	case err != nil:
 		return nil, err
 	case config != "":
-		if err := c.readConfig(config, map[string]any{"JoinConfiguration": &joinFile{o}}); err != nil {
+		f, err := c.readConfig(config)
+		if err != nil {
 			return nil, err
 		}
+		o.from(f.Join)
 	case len(rest) == 1:
 		o.endpoint = rest[0]
 	default:
@@ -117,136 +133,50 @@ func (c *call) joinOptions(args []string) (*joinOptions, error) {
 	return o, nil
 }
 
-// readConfig decodes the documents of a kubeadm configuration file by kind. As kubeadm does, it passes over
-// attributes and kinds that it does not know.
-func (c *call) readConfig(name string, kinds map[string]any) error {
+// from takes the options of a configuration file.
+func (o *joinOptions) from(j *kubeadmconf.Join) {
+	if j == nil {
+		return
+	}
+	if b := j.Discovery.BootstrapToken; b != nil {
+		o.endpoint, o.token, o.hash = b.APIServerEndpoint, b.Token, strings.Join(b.CACertHashes, ",")
+	}
+	o.name, o.ignore = j.NodeRegistration.Name, j.NodeRegistration.Ignore
+	if p := j.ControlPlane; p != nil {
+		o.controlPlane, o.certKey, o.advertise = true, p.CertificateKey, p.LocalAPIEndpoint.AdvertiseAddress
+	}
+}
+
+// readConfig reads a configuration file for init, join or a token.
+func (c *call) readConfig(name string) (*kubeadmconf.File, error) {
 	data, err := c.read(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := kubeadmconf.Read(data)
+	if err != nil {
+		return nil, fmt.Errorf("error: %w", err)
+	}
+	if f.Init != nil && f.Init.NodeRegistration.TakesAll() || f.Join != nil && f.Join.NodeRegistration.TakesAll() {
+		return nil, errors.New("ignore-preflight-errors: Invalid value: \"all\": 'all' cannot be used in configuration file")
+	}
+	return f, nil
+}
+
+// validate is kubeadm config validate.
+func (c *call) validate(_ context.Context, args []string) error {
+	var config string
+	rest, err := c.flags(args, func(f *pflag.FlagSet) { f.StringVar(&config, "config", "", "") })
+	if err != nil || len(rest) > 0 {
+		return errors.Join(err, unexpected(rest))
+	}
+	data, err := c.read(config)
 	if err != nil {
 		return err
 	}
-	for doc := range strings.SplitSeq(string(data), "\n---\n") {
-		var head struct {
-			APIVersion string `yaml:"apiVersion"`
-			Kind       string `yaml:"kind"`
-		}
-		if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
-			return err
-		}
-		into := kinds[head.Kind]
-		if !slices.Contains(groupVersions[head.Kind], head.APIVersion) {
-			return fmt.Errorf("no kind %q is registered for version %q", head.Kind, head.APIVersion)
-		}
-		if into == nil {
-			continue
-		}
-		d := yaml.NewDecoder(bytes.NewReader([]byte(doc)))
-		if err := d.Decode(into); err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
+	if _, err := kubeadmconf.Read(data); err != nil {
+		return fmt.Errorf("error: %w", err)
 	}
+	c.printf("ok\n")
 	return nil
-}
-
-// groupVersions are the forms of each document that kubeadm reads.
-var groupVersions = map[string][]string{
-	"InitConfiguration":      {"kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1beta3"},
-	"ClusterConfiguration":   {"kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1beta3"},
-	"JoinConfiguration":      {"kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1beta3"},
-	"KubeletConfiguration":   {"kubelet.config.k8s.io/v1beta1"},
-	"KubeProxyConfiguration": {"kubeproxy.config.k8s.io/v1alpha1"},
-}
-
-type (
-	initFile    struct{ o *initOptions }
-	clusterFile struct{ o *initOptions }
-	joinFile    struct{ o *joinOptions }
-)
-
-type registration struct {
-	Name             string   `yaml:"name"`
-	KubeletExtraArgs any      `yaml:"kubeletExtraArgs"`
-	Ignore           []string `yaml:"ignorePreflightErrors"`
-}
-
-// check refuses arguments in the form of another version, as kubeadm does: a list since v1beta4.
-func (r registration) check(n *yaml.Node) error {
-	var head struct {
-		APIVersion string `yaml:"apiVersion"`
-	}
-	if err := n.Decode(&head); err != nil {
-		return err
-	}
-	_, isList := r.KubeletExtraArgs.([]any)
-	if wantsList := head.APIVersion == "kubeadm.k8s.io/v1beta4"; r.KubeletExtraArgs != nil && isList != wantsList {
-		return fmt.Errorf("json: cannot unmarshal nodeRegistration.kubeletExtraArgs of %s", head.APIVersion)
-	}
-	if slices.Contains(r.Ignore, "all") {
-		return errors.New("ignore-preflight-errors: Invalid value: \"all\": 'all' cannot be used in configuration file")
-	}
-	return nil
-}
-
-type localAPI struct {
-	AdvertiseAddress string `yaml:"advertiseAddress"`
-}
-
-func (f *initFile) UnmarshalYAML(n *yaml.Node) error {
-	var doc struct {
-		BootstrapTokens []struct {
-			Token string        `yaml:"token"`
-			TTL   time.Duration `yaml:"ttl"`
-		} `yaml:"bootstrapTokens"`
-		NodeRegistration registration `yaml:"nodeRegistration"`
-		LocalAPIEndpoint localAPI     `yaml:"localAPIEndpoint"`
-	}
-	err := n.Decode(&doc)
-	for _, t := range doc.BootstrapTokens {
-		f.o.token, f.o.ttl = t.Token, t.TTL
-	}
-	f.o.name, f.o.advertise, f.o.ignore = doc.NodeRegistration.Name, doc.LocalAPIEndpoint.AdvertiseAddress, doc.NodeRegistration.Ignore
-	return errors.Join(err, doc.NodeRegistration.check(n))
-}
-
-func (f *clusterFile) UnmarshalYAML(n *yaml.Node) error {
-	var doc struct {
-		KubernetesVersion    string `yaml:"kubernetesVersion"`
-		ControlPlaneEndpoint string `yaml:"controlPlaneEndpoint"`
-		APIServer            struct {
-			CertSANs []string `yaml:"certSANs"`
-		} `yaml:"apiServer"`
-		Networking struct {
-			PodSubnet     string `yaml:"podSubnet"`
-			ServiceSubnet string `yaml:"serviceSubnet"`
-		} `yaml:"networking"`
-	}
-	err := n.Decode(&doc)
-	f.o.version, f.o.endpoint = doc.KubernetesVersion, doc.ControlPlaneEndpoint
-	f.o.certSANs = doc.APIServer.CertSANs
-	f.o.podCIDR, f.o.serviceCIDR = doc.Networking.PodSubnet, doc.Networking.ServiceSubnet
-	return err
-}
-
-func (f *joinFile) UnmarshalYAML(n *yaml.Node) error {
-	var doc struct {
-		NodeRegistration registration `yaml:"nodeRegistration"`
-		Discovery        struct {
-			BootstrapToken struct {
-				APIServerEndpoint string   `yaml:"apiServerEndpoint"`
-				Token             string   `yaml:"token"`
-				CACertHashes      []string `yaml:"caCertHashes"`
-			} `yaml:"bootstrapToken"`
-		} `yaml:"discovery"`
-		ControlPlane *struct {
-			CertificateKey   string   `yaml:"certificateKey"`
-			LocalAPIEndpoint localAPI `yaml:"localAPIEndpoint"`
-		} `yaml:"controlPlane"`
-	}
-	err := n.Decode(&doc)
-	o, b := f.o, doc.Discovery.BootstrapToken
-	o.ignore = doc.NodeRegistration.Ignore
-	o.name, o.endpoint, o.token, o.hash = doc.NodeRegistration.Name, b.APIServerEndpoint, b.Token, strings.Join(b.CACertHashes, ",")
-	if doc.ControlPlane != nil {
-		o.controlPlane, o.certKey, o.advertise = true, doc.ControlPlane.CertificateKey, doc.ControlPlane.LocalAPIEndpoint.AdvertiseAddress
-	}
-	return errors.Join(err, doc.NodeRegistration.check(n))
 }
