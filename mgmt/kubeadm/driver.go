@@ -52,27 +52,13 @@ func New(c Config) *Driver {
 
 // Hooks implements vnflcm.MgmtDriver.
 func (d *Driver) Hooks() vnflcm.Hooks {
-	return vnflcm.Checked(vnflcm.Hooks{
-		vnflcm.InstantiateEnd: d.hook(vnflcm.InstantiateEnd),
-		vnflcm.ScaleStart:     d.hook(vnflcm.ScaleStart),
-		vnflcm.ScaleEnd:       d.hook(vnflcm.ScaleEnd),
-		vnflcm.HealStart:      d.hook(vnflcm.HealStart),
-		vnflcm.HealEnd:        d.hook(vnflcm.HealEnd),
-		vnflcm.TerminateStart: d.hook(vnflcm.TerminateStart),
-		vnflcm.TerminateEnd:   d.hook(vnflcm.TerminateEnd),
-	})
-}
-
-// hook returns a hook that runs the tasks of this hook in the operation's plan.
-func (d *Driver) hook(hook vnflcm.Hook) func(context.Context, *vnflcm.Operation) error {
-	return func(ctx context.Context, op *vnflcm.Operation) error {
+	return operations.Hooks(d.config.Parallel, func(ctx context.Context, op *vnflcm.Operation) (*environment, clusterShape, error) {
 		e, err := d.environmentOf(ctx, op)
 		if err != nil {
-			return err
+			return nil, clusterShape{}, err
 		}
-		defer e.kube.Close()
-		return planOf(op, e.shape).Of(hook).Run(ctx, e, d.config.Parallel)
-	}
+		return e, e.shape, nil
+	})
 }
 
 var _ vnflcm.Previewer = (*Driver)(nil)
@@ -87,22 +73,7 @@ func (d *Driver) Preview(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.Pl
 	if len(c.Masters) == 0 && op.Terminate == nil {
 		return nil, errNoMaster
 	}
-	return planOf(op, c).Preview(), nil
-}
-
-// planOf returns the plan of an operation.
-func planOf(op *vnflcm.Operation, c clusterShape) *operationPlan {
-	switch {
-	case op.Terminate != nil:
-		return terminate(c)
-	case op.Heal != nil:
-		return heal(c)
-	case op.Scale != nil && op.Scale.Type == vnflcm.ScaleIn:
-		return scaleIn(c)
-	case op.Scale != nil:
-		return scaleOut(c)
-	}
-	return instantiate(c)
+	return operations.Plan(op, c).Preview(), nil
 }
 
 // Validate implements vnflcm.MgmtDriver.

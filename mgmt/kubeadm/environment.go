@@ -116,6 +116,9 @@ func (d *environment) makesCluster() bool {
 	return d.op.WholeVNF() || d.op.Heal == nil && d.op.Scale == nil && d.op.Terminate == nil
 }
 
+// Close implements plan.Environment.
+func (d *environment) Close() { d.kube.Close() }
+
 // Node implements plan.Environment. A machine that no longer exists has only an id and a name.
 func (d *environment) Node(on machine) mgmt.Node {
 	found := clusternodes.Among(slices.Concat(d.nodes(), d.storage, d.balancers), []vnflcm.VNFC{{ID: on.ID}})

@@ -8,6 +8,8 @@ import (
 // This file defines the tasks of each operation, their machines and their order. Each operation is one function from the shape
 // of the cluster, which has no connection to any machine, to a plan. tasks.go says what each task is for and which code runs it.
 
+var operations = plan.Operations[clusterShape, *environment]{Instantiate: instantiate, ScaleOut: scaleOut, ScaleIn: scaleIn, Heal: heal, Terminate: terminate}
+
 // instantiate creates a cluster of new machines.
 func instantiate(c clusterShape) *operationPlan {
 	p := &planner{clusterShape: c}

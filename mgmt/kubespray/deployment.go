@@ -83,6 +83,9 @@ func (d *Driver) nodes(op *vnflcm.Operation, n nodeParam, role string) ([]mgmt.N
 	return nodes, err
 }
 
+// Close implements plan.Environment.
+func (d *deployment) Close() { d.kube.Close() }
+
 // Node implements plan.Environment. A machine that no longer exists has only an id and a name.
 func (d *deployment) Node(on machine) mgmt.Node {
 	found := clusternodes.Among(slices.Concat(d.masters, d.workers, d.balancers), []vnflcm.VNFC{{ID: on.ID}})

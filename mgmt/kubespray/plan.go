@@ -25,6 +25,8 @@ type planner struct {
 	clusterShape
 }
 
+var operations = plan.Operations[clusterShape, *deployment]{Instantiate: instantiate, ScaleOut: scaleOut, ScaleIn: scaleIn, Heal: heal, Terminate: terminate}
+
 // instantiate creates a cluster of new machines.
 func instantiate(c clusterShape) *operationPlan {
 	p := &planner{clusterShape: c}

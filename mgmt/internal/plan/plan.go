@@ -14,6 +14,8 @@ import (
 type Environment interface {
 	// Node returns the machine of a task.
 	Node(on Machine) mgmt.Node
+	// Close ends the connections of the environment.
+	Close()
 }
 
 // Kind is a kind of task: its description in a plan, and the code that runs it.

@@ -33,6 +33,9 @@ func (j *journal) add(text string) {
 // Node implements plan.Environment.
 func (j *journal) Node(plan.Machine) mgmt.Node { return mgmt.Node{} }
 
+// Close implements plan.Environment.
+func (j *journal) Close() {}
+
 // task returns a task that records that it has run, and returns err.
 func task(name string, err error) plan.Kind[*journal] {
 	return plan.Kind[*journal]{Name: name, Do: func(_ context.Context, j *journal, _ mgmt.Node) error {
