@@ -190,6 +190,23 @@ func (y *yard) on(v vnflcm.VnfcResourceInfo, argv ...string) (string, error) {
 	return asRoot(y.host(v), argv...)
 }
 
+// everywhere runs a command on each machine of a VNF as root, also on those of one that is not instantiated yet, and returns what
+// it printed.
+func (y *yard) everywhere(id string, argv ...string) (printed string) {
+	y.t.Helper()
+	machines, err := y.machines.Machines(y.t.Context(), id)
+	must(y.t, err)
+	if len(machines) == 0 {
+		y.t.Fatalf("%s has no machines", id)
+	}
+	for _, m := range machines {
+		out, err := asRoot(y.login(m.ID), argv...)
+		must(y.t, err)
+		printed += out
+	}
+	return printed
+}
+
 func asRoot(host *sshexec.Host, argv ...string) (string, error) {
 	var out bytes.Buffer
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // also when the test has ended

@@ -237,6 +237,15 @@ func TestSwapStays(t *testing.T) {
 	if argv := l.ran("workerNode-0", "swapoff"); len(argv) > 0 {
 		t.Errorf("swapoff ran: %q", argv)
 	}
+	var verbs []string
+	for _, r := range l.host("masterNode-0").Commands() {
+		if r.Argv[0] == "kubeadm" && slices.Contains(r.Argv, "--config") {
+			verbs = append(verbs, r.Argv[1])
+		}
+	}
+	if want := []string{"config", "init"}; len(verbs) < 2 || !slices.Equal(want, verbs[:2]) {
+		t.Errorf("kubeadm ran with %q: misspelt settings must be refused before init", verbs)
+	}
 	if text := l.file("workerNode-0", "/etc/containerd/config.toml"); !strings.Contains(text, "SystemdCgroup = false") {
 		t.Errorf("containerd and the kubelet do not manage cgroups alike: %s", text)
 	}

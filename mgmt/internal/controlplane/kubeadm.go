@@ -16,6 +16,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/jointoken"
+	"github.com/vnfkit/vnfkit/mgmt/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -74,11 +75,17 @@ func (k Kubeadm) JoinConfig(n mgmt.Node, b Bootstrap, c Credentials, controlPlan
 	return Marshal(k.joinConfig(n, b, c, controlPlane))
 }
 
-// Init implements Program.
+// Init implements Program. kubeadm init only warns about a setting of a component that it does not know, and drops it, but
+// config validate, which there is since 1.26, refuses it.
 func (k Kubeadm) Init(ctx context.Context, n mgmt.Node) error {
 	config, err := k.InitConfig(n)
 	if err != nil {
 		return err
+	}
+	if len(k.Components) > 0 && kubeversion.Minor(k.Version) >= 26 {
+		if err := run(ctx, n, config, "config", "validate"); err != nil {
+			return err
+		}
 	}
 	return run(ctx, n, config, "init")
 }
