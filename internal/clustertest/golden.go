@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // Golden compares got with a file in testdata. With the flag -update it writes the file.
 func Golden(t testing.TB, name string, got []byte) {

@@ -187,7 +187,7 @@ func TestStrictness(t *testing.T) {
 	}
 }
 
-// TestTwoControlPlaneJoinsAtOnce: etcd takes one learner at a time, and kubeadm waits until there is none.
+// TestTwoControlPlaneJoinsAtOnce: etcd takes one learner at a time, and kubeadm waits until the other one votes.
 func TestTwoControlPlaneJoinsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := slowSite(t, 100*time.Millisecond, "m1", "m2", "m3")

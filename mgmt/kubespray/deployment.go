@@ -33,7 +33,7 @@ type deployment struct {
 	home     string           // of checkServer: home directory of the login user
 	dir      *directory       // of claimDirectory
 	mtu      int              // of measureMTU: of the control-plane nodes' network
-	facts    string           // of findFacts: path of the playbook; "" if there is none
+	facts    string           // of findFacts: path of the playbook; "" if the release has none
 	members  []string         // of findMembers: ids of the machines that leave and are nodes
 	alive    plan.Result[bool]
 	silent   plan.Result[bool] // of recordNode: the node is not Ready

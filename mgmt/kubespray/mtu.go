@@ -17,7 +17,7 @@ import (
 // mtuState is the key in the state of the instance of the MTU of the network that the nodes share.
 const mtuState = "kubespray/mtu"
 
-// runMeasureMTUOnce uses the MTU recorded in the state of the instance, and measures if there is none.
+// runMeasureMTUOnce uses the MTU recorded in the state of the instance, and measures if none is recorded.
 func runMeasureMTUOnce(ctx context.Context, d *deployment, n mgmt.Node) error {
 	err := d.op.State().Get(ctx, mtuState, &d.mtu)
 	if errors.Is(err, vnflcm.ErrNotFound) {

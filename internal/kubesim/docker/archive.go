@@ -73,7 +73,7 @@ func (a archive) at(name string) string { return path.Join(a.dir, path.Join("/",
 func inflate(from io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReader(from)
 	if head, err := buffered.Peek(2); err != nil || head[0] != 0x1f || head[1] != 0x8b {
-		return buffered, nil //nolint:nilerr // whoever reads on finds it too
+		return buffered, nil //nolint:nilerr // reading on fails in the same way
 	}
 	return gzip.NewReader(buffered)
 }

@@ -1,0 +1,121 @@
+package kubesim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
+)
+
+// join makes the machine a node of the cluster at the endpoint.
+func (c *call) join(ctx context.Context, args []string) error {
+	o, err := c.joinOptions(args)
+	if err != nil {
+		return err
+	}
+	err = c.on(func(m *machine) error {
+		if err := c.preflight(m, o.ignore, "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/pki/ca.crt"); err != nil {
+			return err
+		}
+		if o.controlPlane && o.advertise != m.Address.String() {
+			return fmt.Errorf("unable to select an IP: %q is no address of this machine", o.advertise)
+		}
+		_, err := c.admitted(o, m)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	rest := c.w.takes
+	if o.controlPlane {
+		before := rest / 4 // certificates and manifests
+		if err := pause(ctx, before); err != nil {
+			return err
+		}
+		if err := c.enterEtcd(ctx, o); err != nil {
+			return err
+		}
+		rest -= before
+	}
+	if err := c.write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
+		return err
+	}
+	if err := pause(ctx, rest); err != nil {
+		return err
+	}
+	return c.on(func(m *machine) error { return c.joined(o, m) })
+}
+
+func (c *call) joined(o *joinOptions, m *machine) error {
+	cl, err := c.admitted(o, m)
+	if err != nil {
+		return err
+	}
+	if o.controlPlane {
+		if err := c.writeMemberFiles(cl, o.name); err != nil {
+			return err
+		}
+	}
+	if err := c.writeFiles(cl, o.controlPlane); err != nil {
+		return err
+	}
+	m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.name, true
+	if o.controlPlane {
+		cl.Etcd.Promote(c.id, o.name)
+	}
+	if err := cl.AddNode(&kubeapi.Node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: o.controlPlane}); err != nil {
+		return err
+	}
+	c.printf("This node has joined the cluster\n")
+	return nil
+}
+
+// admitted checks credentials as the cluster does.
+func (c *call) admitted(o *joinOptions, m *machine) (*cluster, error) {
+	cl, err := c.w.reach(o.endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("error execution phase preflight: couldn't validate the identity of the API Server: %w", err)
+	}
+	now := c.w.nowFunc()
+	if expires, known := cl.Tokens[o.token]; !known || !expires.After(now) {
+		id, _, _ := strings.Cut(o.token, ".")
+		return nil, fmt.Errorf("error execution phase preflight: couldn't validate the identity of the API Server: "+
+			"could not find a JWS signature in the cluster-info ConfigMap for token ID %q", id)
+	}
+	if o.hash != cl.CAHash() {
+		return nil, errors.New("error execution phase preflight: couldn't validate the identity of the API Server: " +
+			"cluster CA found in cluster-info ConfigMap is invalid: none of the public keys are pinned")
+	}
+	if o.controlPlane {
+		_, uploaded := cl.Objects["Secret/kube-system/kubeadm-certs"]
+		if expires, known := cl.CertKeys[o.certKey]; !known || !uploaded || !expires.After(now) {
+			return nil, errors.New("error execution phase control-plane-prepare/download-certs: error downloading certs: the Secret does not include the required certificate or cannot be decrypted")
+		}
+	}
+	if n := cl.Nodes[o.name]; n != nil && n.Machine != m.ID {
+		return nil, fmt.Errorf("error execution phase kubelet-start: a Node with name %q and status \"Ready\" already exists in the cluster", o.name)
+	}
+	return cl, nil
+}
+
+func (c *call) reset(_ context.Context, args []string) error {
+	if _, err := c.flags(args, func(f *pflag.FlagSet) {
+		f.BoolP("force", "f", false, "")
+	}); err != nil {
+		return err
+	}
+	for _, name := range []string{"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/admin.conf", "/etc/kubernetes/kubelet.conf", "/var/lib/kubelet"} {
+		if err := c.process.FS.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	return c.on(func(m *machine) error {
+		c.leaveEtcd(m)
+		m.Cluster, m.Node, m.Services["kubelet"], m.Pods = "", "", false, nil
+		return nil
+	})
+}
