@@ -197,6 +197,8 @@ var contract = map[string][]call{
 		{"DELETE pods/pod", "", "200 metadata/deletionGracePeriodSeconds=30 kind=Pod"},
 		{"MERGE pods/pod", "{metadata: {finalizers: null}}", "200"},
 		{"GET pods/pod", "", "404 NotFound"},
+	},
+	"ends of pods at once": { // kwok deletes by name, and late: another pod of the same name could be deleted with the first one
 		{"POST pods", podManifest, "201"},
 		{"GET pods/pod", "", "200 status/phase=Running"},
 		{"DELETE pods/pod?gracePeriodSeconds=0", "", "200"},
