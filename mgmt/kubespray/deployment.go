@@ -29,13 +29,13 @@ type deployment struct {
 	broken    error // when terminating: why the cluster cannot be reached; nil if it can
 
 	// Results of tasks, for the tasks after them.
-	versions ansible.Versions // of checkServer
-	home     string           // of checkServer: home directory of the login user
-	dir      *directory       // of claimDirectory
-	mtu      int              // of measureMTU: of the control-plane nodes' network
-	facts    string           // of findFacts: path of the playbook; "" if the release has none
-	members  []string         // of findMembers: ids of the machines that leave and are nodes
-	alive    plan.Result[bool]
+	versions ansible.Versions  // of checkServer
+	home     string            // of checkServer: home directory of the login user
+	dir      *directory        // of claimDirectory
+	mtu      int               // of measureMTU: of the control-plane nodes' network
+	facts    string            // of findFacts: path of the playbook; "" if the release has none
+	members  []string          // of findMembers: ids of the machines that leave and are nodes
+	alive    plan.Result[bool] // of checkAlive: the machine lets the driver log in
 	silent   plan.Result[bool] // of recordNode: the node is not Ready
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -160,8 +161,11 @@ func tryNode(ctx context.Context, pods typed.PodInterface, node string) error {
 			return err
 		})
 		cancel()
-		if err := pods.Delete(ctx, pod.Name, *meta.NewDeleteOptions(0)); ran == nil || err != nil {
+		if err := pods.Delete(ctx, pod.Name, *meta.NewDeleteOptions(0)); err != nil && !apierrors.IsNotFound(err) {
 			return err
+		}
+		if ran == nil {
+			return nil
 		}
 	}
 }

@@ -1,0 +1,39 @@
+package plan_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestOperations checks which plan an operation has. A rollback has the request of the inverse operation.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	named := func(name string) func(string) *plan.Plan[*journal] {
+		return func(shape string) *plan.Plan[*journal] {
+			p := &plan.Plan[*journal]{}
+			p.Begin(vnflcm.Hook(name + " of " + shape))
+			return p
+		}
+	}
+	o := plan.Operations[string, *journal]{Instantiate: named("instantiate"), ScaleOut: named("scale-out"), ScaleIn: named("scale-in"),
+		Heal: named("heal"), Terminate: named("terminate")}
+	for want, op := range map[vnflcm.Hook]vnflcm.Operation{
+		"instantiate of a": {Instantiate: &vnflcm.InstantiateVnfRequest{}},
+		"scale-out of a":   {Scale: &vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut}},
+		"scale-in of a":    {Scale: &vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn}, RollingBack: true},
+		"heal of a":        {Heal: &vnflcm.HealVnfRequest{}},
+		"terminate of a":   {Terminate: &vnflcm.TerminateVnfRequest{}, RollingBack: true},
+	} {
+		if got := o.Plan(&op, "a").Phases[0].Hook; got != want {
+			t.Errorf("plan %s, want %s", got, want)
+		}
+	}
+	for hook, do := range o.Hooks(1, nil) {
+		if err := do(t.Context(), &vnflcm.Operation{}); !errors.Is(err, vnflcm.ErrProgramming) {
+			t.Errorf("%s of an operation that no Manager has made: %v", hook, err)
+		}
+	}
+}
