@@ -542,7 +542,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestCancelled: cancelling an operation tells Heat to stop.
+// TestCancelled: cancelling an operation tells Heat to stop, and waits until it has. Else a retry finds an action in
+// progress, waits for it and fails because that action was cancelled.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)

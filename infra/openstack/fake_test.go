@@ -178,8 +178,7 @@ func (f *fake) answer(r *http.Request, body map[string]any) (int, any) {
 	case last == "files":
 		return http.StatusOK, s.files
 	case last == "actions":
-		f.end(s, "FAILED", "stopped")
-		return http.StatusAccepted, nil
+		return f.stop(s)
 	case r.Method == http.MethodGet:
 		return http.StatusOK, f.look(s)
 	case r.Method == http.MethodPatch:
@@ -245,6 +244,13 @@ func (f *fake) begin(s *fakeStack, action string, done func()) {
 		done()
 		f.end(s, "COMPLETE", "completed")
 	}
+}
+
+// stop ends the current action, as Heat does: not at once.
+func (f *fake) stop(s *fakeStack) (int, any) {
+	action, _, _ := strings.Cut(s.status, "_")
+	s.left, s.done = 2, func() { f.end(s, "FAILED", "Stack "+action+" cancelled") }
+	return http.StatusAccepted, nil
 }
 
 func (f *fake) end(s *fakeStack, how, reason string) {

@@ -85,9 +85,10 @@ func persist[T any](ctx context.Context, poll time.Duration, request func() (T, 
 	return result, err
 }
 
-// stopped tells Heat to stop if the operation was cancelled or Heat did not finish in time, and returns err. After that no
-// process waits for Heat, and the next attempt needs a stack that Heat does not change. If the process is shut down,
-// stopped lets Heat continue: the next process waits for the same action.
+// stopped tells Heat to stop if the operation was cancelled or Heat did not finish in time, waits until Heat has stopped,
+// and returns err. After that no process waits for Heat, and the next attempt needs a stack that Heat does not change: it
+// would wait for the action in progress and fail with it. If the process is shut down, stopped lets Heat continue: the next
+// process waits for the same action.
 func (w *work) stopped(ctx context.Context, err error) error {
 	if !errors.Is(err, heat.ErrOverdue) && (err == nil || !errors.Is(context.Cause(ctx), vnflcm.ErrCancelled)) {
 		return err
@@ -96,7 +97,9 @@ func (w *work) stopped(ctx context.Context, err error) error {
 	defer cancel()
 	s, stopErr := w.find(ctx) // Heat may have accepted the request although its answer did not arrive
 	if stopErr == nil && s != nil && s.Status.InProgress() {
-		stopErr = w.heat.Stop(ctx, s)
+		if stopErr = w.heat.Stop(ctx, s); stopErr == nil {
+			_, stopErr = w.heat.AtRest(ctx, s, w.tell(ctx))
+		}
 	}
 	if stopErr != nil {
 		return fmt.Errorf("%w (and Heat may go on with it: %w)", err, stopErr)
