@@ -111,7 +111,7 @@ func (y *yard) allInOne(on vms) {
 		y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 		y.gone(id)
 	}
-	awaitFor(t, 10*time.Second, "the machines to go", func() bool { return on.count(registry, cluster) == 0 })
+	awaitFor(t, time.Minute, "the machines to go", func() bool { return on.count(registry, cluster) == 0 })
 }
 
 // toldBy are the parameters that connect a cluster to a registry: what its instance tells, and the login.

@@ -41,7 +41,7 @@ func TestCommands(t *testing.T) {
 				{"no stdin", sshexec.Command{Argv: []string{"cat"}, Root: true}, ""},
 			} {
 				t.Run(c.name, func(t *testing.T) {
-					got, err := host.Output(within(t, 10*time.Second), c.command)
+					got, err := host.Output(within(t, time.Minute), c.command)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -52,7 +52,7 @@ func TestCommands(t *testing.T) {
 			}
 			t.Run("sudo tee never gets the password", func(t *testing.T) {
 				tee := sshexec.Command{Argv: []string{"tee", "/root/tee"}, Root: true, Stdin: strings.NewReader("content\n")}
-				if err := host.Exec(within(t, 10*time.Second), tee); err != nil {
+				if err := host.Exec(within(t, time.Minute), tee); err != nil {
 					t.Fatal(err)
 				}
 				got, err := host.ReadFile(t.Context(), sshexec.File{Path: "/root/tee", Root: true})
@@ -68,16 +68,16 @@ func TestCommands(t *testing.T) {
 func TestExitErrors(t *testing.T) {
 	host, machine := connect(t, vmhost.Spec{AskPassword: true}, sshexec.Options{})
 	for _, root := range []bool{false, true} {
-		err := host.Exec(within(t, 10*time.Second), sshexec.Command{Shell: "echo why >&2; exit 42", Root: root})
+		err := host.Exec(within(t, time.Minute), sshexec.Command{Shell: "echo why >&2; exit 42", Root: root})
 		if exit, ok := errors.AsType[*sshexec.ExitError](err); !ok || exit.Code != 42 || exit.Stderr != "why\n" {
 			t.Errorf("root %t: got %#v", root, err)
 		}
-		err = host.Exec(within(t, 10*time.Second), sshexec.Command{Shell: "kill -KILL $$", Root: root})
+		err = host.Exec(within(t, time.Minute), sshexec.Command{Shell: "kill -KILL $$", Root: root})
 		if exit, ok := errors.AsType[*sshexec.ExitError](err); !ok || exit.Signal != "KILL" && exit.Code != 137 {
 			t.Errorf("root %t: got %#v", root, err)
 		}
 	}
-	through, err := host.DialContext(within(t, 5*time.Second), "tcp", net.JoinHostPort("127.0.0.1", "22"))
+	through, err := host.DialContext(within(t, time.Minute), "tcp", net.JoinHostPort("127.0.0.1", "22"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,13 +92,13 @@ func TestExitErrors(t *testing.T) {
 func TestUser(t *testing.T) {
 	onEveryKind(t, func(t *testing.T, host *sshexec.Host, _ *vmhost.Host) {
 		for _, other := range []string{"www-data", user, "root"} {
-			got, err := host.Output(within(t, 10*time.Second), sshexec.Command{User: other, Dir: "/tmp", Env: map[string]string{"V": hostile},
+			got, err := host.Output(within(t, time.Minute), sshexec.Command{User: other, Dir: "/tmp", Env: map[string]string{"V": hostile},
 				Argv: []string{"sh", "-c", `printf '%s|' "$(id -un)" "$V" "$1"; cat`, "sh", hostile}, Stdin: strings.NewReader(hostile)})
 			if want := other + "|" + hostile + "|" + hostile + "|" + hostile; err != nil || string(got) != want {
 				t.Errorf("as %s: got %q, want %q, %v", other, got, want, err)
 			}
 		}
-		if err := host.Exec(within(t, 10*time.Second), sshexec.Command{User: "nobody-knows", Argv: []string{"true"}}); !errors.Is(err, sshexec.ErrSudo) {
+		if err := host.Exec(within(t, time.Minute), sshexec.Command{User: "nobody-knows", Argv: []string{"true"}}); !errors.Is(err, sshexec.ErrSudo) {
 			t.Errorf("a user who is not there: %v", err)
 		}
 	})
@@ -109,7 +109,7 @@ func TestTimeout(t *testing.T) {
 	onEveryKind(t, func(t *testing.T, host *sshexec.Host, machine *vmhost.Host) {
 		for _, c := range []sshexec.Command{{}, {Root: true}, {User: "www-data"}} {
 			c.Shell, c.Timeout, c.Grace = `(trap "" TERM; sleep 600; sleep 600) & sleep 600`, 500*time.Millisecond, 300*time.Millisecond
-			if err := host.Exec(within(t, 20*time.Second), c); !errors.Is(err, sshexec.ErrTimeout) {
+			if err := host.Exec(within(t, time.Minute), c); !errors.Is(err, sshexec.ErrTimeout) {
 				t.Errorf("root %t, user %q: got %v", c.Root, c.User, err)
 			}
 			if n := sleeping(t, machine); n > 0 {
@@ -125,9 +125,9 @@ func TestShells(t *testing.T) {
 	host := newPool(t, sshexec.Options{}).Host(targetOf(t, machine))
 	for _, shell := range []string{"/bin/dash", "/bin/bash", "/usr/bin/rbash"} {
 		root(t, machine, "usermod", "--shell", shell, user)
-		must(t, machine.CutConnections(within(t, 10*time.Second)))
-		must(t, host.Wait(within(t, 10*time.Second)))
-		got, err := host.Output(within(t, 10*time.Second), sshexec.Command{Argv: []string{"printf", "%s", hostile}, Root: true, Env: map[string]string{"V": hostile}})
+		must(t, machine.CutConnections(within(t, time.Minute)))
+		must(t, host.Wait(within(t, time.Minute)))
+		got, err := host.Output(within(t, time.Minute), sshexec.Command{Argv: []string{"printf", "%s", hostile}, Root: true, Env: map[string]string{"V": hostile}})
 		if err != nil || string(got) != hostile {
 			t.Errorf("%s: got %q, %v", shell, got, err)
 		}

@@ -26,7 +26,7 @@ func TestManySessions(t *testing.T) {
 			for i := range 40 {
 				callers.Go(func() {
 					var out bytes.Buffer
-					err := host.Exec(within(t, 30*time.Second), sshexec.Command{Argv: []string{"echo", strconv.Itoa(i)}, Stdout: &out, Root: i%2 == 0})
+					err := host.Exec(within(t, time.Minute), sshexec.Command{Argv: []string{"echo", strconv.Itoa(i)}, Stdout: &out, Root: i%2 == 0})
 					if err != nil || out.String() != strconv.Itoa(i)+"\n" {
 						t.Errorf("caller %d: %q, %v", i, out.String(), err)
 					}
@@ -52,7 +52,7 @@ func TestFullConnection(t *testing.T) {
 	}
 	await(t, "all sessions to be in use", func() bool { return sleeping(t, machine) >= 2 })
 	waiting := make(chan error, 1)
-	go func() { waiting <- host.Run(within(t, 20*time.Second), []string{"true"}, nil, nil, nil) }()
+	go func() { waiting <- host.Run(within(t, time.Minute), []string{"true"}, nil, nil, nil) }()
 	cancel() // what ends them needs sessions, too
 	staying.Wait()
 	must(t, <-waiting)
@@ -64,14 +64,14 @@ func TestManyStartups(t *testing.T) {
 	machine := newHost(t, vmhost.Spec{Config: []string{"MaxStartups 3"}})
 	pool := newPool(t, sshexec.Options{})
 	target := targetOf(t, machine)
-	must(t, pool.Host(target).Wait(within(t, 10*time.Second)))
+	must(t, pool.Host(target).Wait(within(t, time.Minute)))
 	pool.Forget(machine.Address.String())
 	var callers sync.WaitGroup
 	for i := range 20 { // the connections of different machines, as far as the pool knows
 		callers.Go(func() {
 			other := target
 			other.ID = strconv.Itoa(i)
-			if err := pool.Host(other).Exec(within(t, 30*time.Second), sshexec.Command{Argv: []string{"true"}}); err != nil {
+			if err := pool.Host(other).Exec(within(t, time.Minute), sshexec.Command{Argv: []string{"true"}}); err != nil {
 				t.Errorf("caller %d: %v", i, err)
 			}
 		})
@@ -83,11 +83,11 @@ func TestManyStartups(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	machine := newHost(t, vmhost.Spec{AskPassword: true})
 	good := targetOf(t, machine)
-	must(t, newPool(t, sshexec.Options{}).Host(good).Wait(within(t, 10*time.Second)))
+	must(t, newPool(t, sshexec.Options{}).Host(good).Wait(within(t, time.Minute)))
 	try := func(change func(*sshexec.Target), root bool) error {
 		target := good
 		change(&target)
-		return newPool(t, sshexec.Options{}).Host(target).Exec(within(t, 20*time.Second), sshexec.Command{Argv: []string{"true"}, Root: root})
+		return newPool(t, sshexec.Options{}).Host(target).Exec(within(t, time.Minute), sshexec.Command{Argv: []string{"true"}, Root: root})
 	}
 	if err := try(func(*sshexec.Target) {}, true); err != nil {
 		t.Errorf("the right credentials: %v", err)
@@ -109,26 +109,26 @@ func TestRefusals(t *testing.T) {
 func TestBoot(t *testing.T) {
 	machine := newHost(t, vmhost.Spec{Off: true})
 	host := newPool(t, sshexec.Options{}).Host(targetOf(t, machine))
-	if err := host.Exec(within(t, 10*time.Second), sshexec.Command{Argv: []string{"true"}}); !errors.Is(err, sshexec.ErrConnect) {
+	if err := host.Exec(within(t, time.Minute), sshexec.Command{Argv: []string{"true"}}); !errors.Is(err, sshexec.ErrConnect) {
 		t.Fatalf("before it boots: %v", err)
 	}
 	booted := time.AfterFunc(time.Second, func() { _ = machine.Boot() })
 	defer booted.Stop()
-	must(t, host.Wait(within(t, 10*time.Second)))
+	must(t, host.Wait(within(t, time.Minute)))
 }
 
 // TestLateUser: a machine answers before cloud-init has made the user, and is waited for.
 func TestLateUser(t *testing.T) {
 	machine := newHost(t, vmhost.Spec{})
 	root(t, machine, "usermod", "--lock", user)
-	must(t, machine.Listening(within(t, 10*time.Second)))
+	must(t, machine.Listening(within(t, time.Minute)))
 	host := newPool(t, sshexec.Options{}).Host(targetOf(t, machine))
 	if err := host.Wait(within(t, 5*time.Second)); !errors.Is(err, sshexec.ErrAuth) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("before there is a user: %v", err)
 	}
 	made := time.AfterFunc(time.Second, func() { _, _ = machine.Exec(context.Background(), "usermod", "--unlock", user) })
 	defer made.Stop()
-	must(t, host.Wait(within(t, 20*time.Second)))
+	must(t, host.Wait(within(t, time.Minute)))
 }
 
 // TestRestart: commands go on while sshd is restarted, and new ones find the way back when the connection
@@ -139,13 +139,13 @@ func TestRestart(t *testing.T) {
 			host, machine := connect(t, vmhost.Spec{Systemd: systemd}, sshexec.Options{})
 			result := make(chan error, 1)
 			go func() {
-				result <- host.Exec(within(t, 20*time.Second), sshexec.Command{Shell: "echo 1 >begun; while [ ! -e go ]; do sleep 0.05; done"})
+				result <- host.Exec(within(t, time.Minute), sshexec.Command{Shell: "echo 1 >begun; while [ ! -e go ]; do sleep 0.05; done"})
 			}()
 			await(t, "the command to begin", func() bool { return output(t, host, "cat begun; true") != "" })
-			must(t, machine.RestartSSH(within(t, 10*time.Second)))
+			must(t, machine.RestartSSH(within(t, time.Minute)))
 			output(t, host, "touch go")
 			must(t, <-result)
-			must(t, machine.CutConnections(within(t, 10*time.Second)))
+			must(t, machine.CutConnections(within(t, time.Minute)))
 			output(t, host, "true")
 		})
 	}
@@ -172,7 +172,7 @@ func TestLoss(t *testing.T) {
 			t.Parallel()
 			host, machine := connect(t, vmhost.Spec{}, sshexec.Options{KeepAlive: 500 * time.Millisecond})
 			busy := occupy(t, t.Context(), host, machine)
-			must(t, c.lose(within(t, 10*time.Second), machine))
+			must(t, c.lose(within(t, time.Minute), machine))
 			for what, ended := range busy {
 				select {
 				case err := <-ended:
@@ -186,8 +186,8 @@ func TestLoss(t *testing.T) {
 			if c.back == nil {
 				return
 			}
-			must(t, c.back(within(t, 10*time.Second), machine))
-			must(t, host.Wait(within(t, 20*time.Second)))
+			must(t, c.back(within(t, time.Minute), machine))
+			must(t, host.Wait(within(t, time.Minute)))
 			output(t, host, "true")
 		})
 	}
@@ -205,11 +205,11 @@ func TestSilence(t *testing.T) {
 			pool := sshexec.NewPool(sshexec.Options{KeepAlive: time.Hour})
 			defer pool.Close()
 			host := pool.Host(targetOf(t, machine))
-			must(t, host.Wait(within(t, 10*time.Second)))
+			must(t, host.Wait(within(t, time.Minute)))
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errSilence)
 			defer cancel()
 			busy := occupy(t, ctx, host, machine)
-			must(t, lose(within(t, 10*time.Second), machine))
+			must(t, lose(within(t, time.Minute), machine))
 			delete(busy, "tunnel") // a connection that was made knows no context
 			for what, ended := range busy {
 				select {

@@ -27,7 +27,7 @@ func keygen(t testing.TB, dir, name, passphrase string, args ...string) string {
 func run(t testing.TB, program string, args ...string) string {
 	t.Helper()
 	var said strings.Builder
-	cmd := exec.CommandContext(within(t, 20*time.Second), program, args...)
+	cmd := exec.CommandContext(within(t, time.Minute), program, args...)
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
@@ -72,7 +72,7 @@ func startAgent(t *testing.T, keys ...string) string {
 		return err == nil
 	})
 	for _, key := range keys {
-		add := exec.CommandContext(within(t, 10*time.Second), "ssh-add", "-q", key) //nolint:gosec // our own arguments
+		add := exec.CommandContext(within(t, time.Minute), "ssh-add", "-q", key) //nolint:gosec // our own arguments
 		add.Env = append(os.Environ(), "SSH_AUTH_SOCK="+socket)
 		if out, err := add.CombinedOutput(); err != nil {
 			t.Fatalf("ssh-add: %v: %s", err, out)
@@ -108,7 +108,7 @@ func TestCredentials(t *testing.T) {
 			string(read(t, ecdsa+".pub")), string(read(t, pem+".pub"))},
 	})
 	target := targetOf(t, machine)
-	must(t, machine.Listening(within(t, 10*time.Second)))
+	must(t, machine.Listening(within(t, time.Minute)))
 	nobody := sshexec.Agent(filepath.Join(dir, "no such agent"))
 	for _, c := range []struct {
 		name string
@@ -179,7 +179,7 @@ func TestKeyboardInteractive(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			machine := newHost(t, vmhost.Spec{Config: s.config, AuthorizedKeys: []string{string(read(t, key+".pub"))}})
-			must(t, machine.Listening(within(t, 10*time.Second)))
+			must(t, machine.Listening(within(t, time.Minute)))
 			for name, want := range s.want {
 				target := targetOf(t, machine)
 				target.Auth = nil
@@ -220,21 +220,21 @@ func TestJumpHosts(t *testing.T) {
 		_, _, target := chain()
 		pool := newPool(t, sshexec.Options{})
 		host := pool.Host(*target)
-		must(t, host.Wait(within(t, 20*time.Second)))
-		got, err := host.Output(within(t, 10*time.Second), sshexec.Command{Shell: "echo $SSH_CLIENT; id -u", Root: false})
+		must(t, host.Wait(within(t, time.Minute)))
+		got, err := host.Output(within(t, time.Minute), sshexec.Command{Shell: "echo $SSH_CLIENT; id -u", Root: false})
 		if err != nil || !strings.HasPrefix(string(got), middle.Address.String()+" ") {
 			t.Errorf("got %q, %v", got, err)
 		}
-		must(t, host.Upload(within(t, 10*time.Second), strings.NewReader("content"), sshexec.File{Path: "/etc/far", Root: true}))
+		must(t, host.Upload(within(t, time.Minute), strings.NewReader("content"), sshexec.File{Path: "/etc/far", Root: true}))
 		// A second host behind the same chain shares the jump hosts' connections.
 		other := *target
 		other.ID = "another"
-		must(t, pool.Host(other).Run(within(t, 10*time.Second), []string{"true"}, nil, nil, nil))
+		must(t, pool.Host(other).Run(within(t, time.Minute), []string{"true"}, nil, nil, nil))
 		if n := sessions(t, outer); n != 1 {
 			t.Errorf("%d connections to the outer jump host", n)
 		}
-		must(t, middle.CutConnections(within(t, 10*time.Second)))
-		must(t, host.Run(within(t, 20*time.Second), []string{"true"}, nil, nil, nil))
+		must(t, middle.CutConnections(within(t, time.Minute)))
+		must(t, host.Run(within(t, time.Minute), []string{"true"}, nil, nil, nil))
 	})
 	for _, c := range []struct {
 		name   string
@@ -253,7 +253,7 @@ func TestJumpHosts(t *testing.T) {
 			t.Parallel()
 			o, m, i := chain()
 			c.change(o, m, i)
-			err := newPool(t, sshexec.Options{}).Host(*i).Run(within(t, 20*time.Second), []string{"true"}, nil, nil, nil)
+			err := newPool(t, sshexec.Options{}).Host(*i).Run(within(t, time.Minute), []string{"true"}, nil, nil, nil)
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.who) {
 				t.Errorf("got %v, want %v of %s", err, c.want, c.who)
 			}

@@ -133,7 +133,7 @@ func TestFailFast(t *testing.T) {
 	for _, m := range machines {
 		hosts = append(hosts, pool.Host(targetOf(t, m)))
 	}
-	must(t, sshexec.Each(within(t, 20*time.Second), sshexec.Fan{}, hosts, func(ctx context.Context, h *sshexec.Host) error { return h.Wait(ctx) }))
+	must(t, sshexec.Each(within(t, time.Minute), sshexec.Fan{}, hosts, func(ctx context.Context, h *sshexec.Host) error { return h.Wait(ctx) }))
 	begin := time.Now()
 	err := sshexec.Each(within(t, 30*time.Second), sshexec.Fan{FailFast: true}, hosts, func(ctx context.Context, h *sshexec.Host) error {
 		return h.Exec(ctx, sshexec.Command{Root: true, Shell: `if [ "$(hostname)" = node-3 ]; then sleep 0.5; exit 9; fi; sleep 600`})

@@ -66,14 +66,14 @@ func TestFiles(t *testing.T) {
 			{sshexec.File{Path: "/etc/-rf", Root: true, Owner: "www-data:" + user}, "644 www-data:ubuntu"},
 		} {
 			for range 2 { // the second time it is there already
-				must(t, host.Upload(within(t, 20*time.Second), bytes.NewReader(content), c.file))
+				must(t, host.Upload(within(t, time.Minute), bytes.NewReader(content), c.file))
 				wantFile(t, machine, c.file.Path, content, c.want)
 			}
 			other := append([]byte("other "), content...)
-			must(t, host.Upload(within(t, 20*time.Second), io.MultiReader(bytes.NewReader(other)), c.file))
+			must(t, host.Upload(within(t, time.Minute), io.MultiReader(bytes.NewReader(other)), c.file))
 			wantFile(t, machine, c.file.Path, other, c.want)
 			var back bytes.Buffer
-			must(t, host.Download(within(t, 20*time.Second), &back, c.file))
+			must(t, host.Download(within(t, time.Minute), &back, c.file))
 			if !bytes.Equal(back.Bytes(), other) {
 				t.Errorf("%s: %d bytes came back", c.file.Path, back.Len())
 			}
@@ -87,7 +87,7 @@ func TestFiles(t *testing.T) {
 			{"a directory of root's", sshexec.File{Path: "/etc/not-ours"}, fs.ErrPermission},
 			{"no such directory", sshexec.File{Path: "/etc/none/file", Root: true}, fs.ErrNotExist},
 		} {
-			err := host.Upload(within(t, 20*time.Second), io.MultiReader(strings.NewReader("x")), c.file)
+			err := host.Upload(within(t, time.Minute), io.MultiReader(strings.NewReader("x")), c.file)
 			if !errors.Is(err, c.want) {
 				t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 			}
@@ -96,7 +96,7 @@ func TestFiles(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]error{"/none": fs.ErrNotExist, "/etc/shadow": fs.ErrPermission} {
-			if err := host.Download(within(t, 20*time.Second), io.Discard, sshexec.File{Path: name}); !errors.Is(err, want) {
+			if err := host.Download(within(t, time.Minute), io.Discard, sshexec.File{Path: name}); !errors.Is(err, want) {
 				t.Errorf("download %s: got %v, want %v", name, err, want)
 			}
 		}
@@ -115,14 +115,14 @@ func TestDisks(t *testing.T) {
 			if asRoot {
 				owner, full.Path = "root:root", "/full/root"
 			}
-			must(t, host.Upload(within(t, 20*time.Second), bytes.NewReader(small), full))
+			must(t, host.Upload(within(t, time.Minute), bytes.NewReader(small), full))
 			for name, content := range map[string]io.Reader{"seekable": bytes.NewReader(large), "stream": io.MultiReader(bytes.NewReader(large))} {
-				if err := host.Upload(within(t, 20*time.Second), content, full); !errors.Is(err, syscall.ENOSPC) {
+				if err := host.Upload(within(t, time.Minute), content, full); !errors.Is(err, syscall.ENOSPC) {
 					t.Errorf("root %t, %s, full disk: got %v", asRoot, name, err)
 				}
 			}
 			wantFile(t, machine, full.Path, small, "644 "+owner)
-			err := host.Upload(within(t, 20*time.Second), bytes.NewReader(small), sshexec.File{Path: "/ro/file", Root: asRoot})
+			err := host.Upload(within(t, time.Minute), bytes.NewReader(small), sshexec.File{Path: "/ro/file", Root: asRoot})
 			if !errors.Is(err, syscall.EROFS) {
 				t.Errorf("root %t, read-only: got %v", asRoot, err)
 			}

@@ -383,7 +383,7 @@ func TestCNFLife(t *testing.T) {
 			c.must(c.Terminate(ctx, c.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 2}))
 			c.wantNothing()
 			if mode.masters {
-				left, err := masters[1].machine.Exec(within(t, 10*time.Second), "ls", "-A", helmDir)
+				left, err := masters[1].machine.Exec(within(t, time.Minute), "ls", "-A", helmDir)
 				if err != nil || strings.TrimSpace(left) != "" {
 					t.Errorf("left on the second master: %q, %v", left, err)
 				}

@@ -66,7 +66,7 @@ func place(t *testing.T, masters []*master, archive []byte) string {
 	}
 	path := "/tmp/" + uuid.NewString() + ".tgz"
 	for _, m := range masters {
-		must(t, m.Upload(within(t, 10*time.Second), bytes.NewReader(archive), sshexec.File{Path: path}))
+		must(t, m.Upload(within(t, time.Minute), bytes.NewReader(archive), sshexec.File{Path: path}))
 	}
 	return path
 }

@@ -107,12 +107,12 @@ func mastersOf(t testing.TB, config *rest.Config, n int, spec vmhost.Spec, auth 
 				t.Error(err)
 			}
 		})
-		_, err = machine.Exec(within(t, 10*time.Second), "install", "-d", "-o", user, helmDir)
+		_, err = machine.Exec(within(t, time.Minute), "install", "-d", "-o", user, helmDir)
 		must(t, err)
 		target := targetOf(t, machine)
 		target.Auth = []sshexec.Auth{auth}
 		out[i] = &master{pool.Host(target), machine, login}
-		must(t, out[i].Wait(within(t, 10*time.Second)))
+		must(t, out[i].Wait(within(t, time.Minute)))
 	}
 	return out
 }

@@ -30,7 +30,7 @@ func TestCNFFromRepository(t *testing.T) {
 			if mode.masters {
 				masters = newMasters(t, cluster.Client(), 2, helm3Program(t))
 				for _, m := range masters {
-					must(t, m.Exec(within(t, 20*time.Second), sshexec.Command{Stdin: strings.NewReader(repositoryPassword),
+					must(t, m.Exec(within(t, time.Minute), sshexec.Command{Stdin: strings.NewReader(repositoryPassword),
 						Argv: []string{"helm", "repo", "add", "lab", url, "--insecure-skip-tls-verify", "--username=" + repositoryUser, "--password-stdin"}}))
 				}
 			}
@@ -63,11 +63,11 @@ func (c *cnf) repositoryIs(dir string, masters []*master, want bool) {
 		return
 	}
 	for _, m := range masters {
-		content, err := m.machine.Exec(within(c.t, 10*time.Second), "cat", helmDir+"/"+c.id+"/repositories.yaml")
+		content, err := m.machine.Exec(within(c.t, time.Minute), "cat", helmDir+"/"+c.id+"/repositories.yaml")
 		if there := strings.Contains(content, "name: lab"); there != want {
 			c.t.Errorf("the repository is on %s: %t, %v", m.machine.Name, there, err)
 		}
-		out, err := m.Output(within(c.t, 20*time.Second), sshexec.Command{Argv: []string{"helm", "show", "chart", "lab/web", "--insecure-skip-tls-verify"}})
+		out, err := m.Output(within(c.t, time.Minute), sshexec.Command{Argv: []string{"helm", "show", "chart", "lab/web", "--insecure-skip-tls-verify"}})
 		if err != nil || !strings.Contains(string(out), "version: 1.1.0") {
 			c.t.Errorf("the user's own repository on %s: %s, %v", m.machine.Name, out, err)
 		}

@@ -86,7 +86,7 @@ auth: {htpasswd: {realm: lab, path: %[1]s/htpasswd}}
 func (h *helmProgram) push(server string, ca []byte, archive []byte) string {
 	h.t.Helper()
 	authority := h.file("ca.crt", ca)
-	login := h.command(within(h.t, 30*time.Second), "registry", "login", server, "--ca-file="+authority, "--username="+repositoryUser, "--password-stdin")
+	login := h.command(within(h.t, time.Minute), "registry", "login", server, "--ca-file="+authority, "--username="+repositoryUser, "--password-stdin")
 	login.Stdin = strings.NewReader(repositoryPassword)
 	if out, err := login.CombinedOutput(); err != nil {
 		h.t.Fatalf("helm registry login: %v: %s", err, out)

@@ -16,7 +16,7 @@ import (
 func TestHostsAreShut(t *testing.T) {
 	host, _ := connect(t, vmhost.Spec{}, sshexec.Options{})
 	try := func(shell sshexec.Shell) error {
-		return host.Exec(within(t, 10*time.Second), sshexec.Command{Shell: shell, Root: true})
+		return host.Exec(within(t, time.Minute), sshexec.Command{Shell: shell, Root: true})
 	}
 	for _, forbidden := range []sshexec.Shell{
 		"echo 1 >/proc/sys/vm/swappiness",
@@ -51,7 +51,7 @@ func TestHostsSeeOnlyThemselves(t *testing.T) {
 		"cat /proc/1/comm":                "bash",
 		"cat /proc/sys/kernel/hostname":   machine.Name,
 	} {
-		out, err := host.Output(within(t, 10*time.Second), sshexec.Command{Argv: strings.Fields(command)})
+		out, err := host.Output(within(t, time.Minute), sshexec.Command{Argv: strings.Fields(command)})
 		if err != nil || !strings.Contains(string(out), want) || strings.Count(string(out), "\n") != 1 {
 			t.Errorf("%s: %q, %v", command, out, err)
 		}
@@ -75,19 +75,19 @@ func TestHostsStartAgain(t *testing.T) {
 			if first := output(t, host, "cat /proc/1/comm"); first != s.first+"\n" {
 				t.Errorf("the first process is %s", first)
 			}
-			must(t, machine.RestartSSH(within(t, 10*time.Second)))
+			must(t, machine.RestartSSH(within(t, time.Minute)))
 			if n := sessions(t, machine); n != 1 {
 				t.Errorf("%d connections after a restart of sshd", n)
 			}
 			output(t, host, "touch stays; touch /tmp/goes; (setsid sleep 600 >/dev/null 2>&1 </dev/null &)")
-			must(t, machine.CutConnections(within(t, 10*time.Second)))
+			must(t, machine.CutConnections(within(t, time.Minute)))
 			await(t, "the connection to end", func() bool { return sessions(t, machine) == 0 })
 			if sleeping(t, machine) != 1 {
 				t.Error("what a connection started has ended with it")
 			}
 			must(t, machine.Reboot())
 			await(t, "the host to go down", func() bool { return sleeping(t, machine) == 0 })
-			must(t, host.Wait(within(t, 10*time.Second)))
+			must(t, host.Wait(within(t, time.Minute)))
 			if again := output(t, host, "cat /proc/sys/kernel/random/boot_id; ls stays"); again == boot+"stays\n" || !strings.HasSuffix(again, "\nstays\n") {
 				t.Errorf("after the restart: %q", again)
 			}

@@ -37,17 +37,17 @@ func TestJobOutlivesItsCaller(t *testing.T) {
 					file = "root"
 				}
 				startInChild(t, machine, childStart{Name: name, File: file, Root: asRoot})
-				must(t, machine.CutConnections(within(t, 10*time.Second)))
-				must(t, machine.RestartSSH(within(t, 10*time.Second)))
-				must(t, host.Wait(within(t, 10*time.Second)))
+				must(t, machine.CutConnections(within(t, time.Minute)))
+				must(t, machine.RestartSSH(within(t, time.Minute)))
+				must(t, host.Wait(within(t, time.Minute)))
 
 				found := host.Job(name, owner)
-				if s, err := found.Status(within(t, 10*time.Second)); err != nil || s.State != sshexec.JobRunning {
+				if s, err := found.Status(within(t, time.Minute)); err != nil || s.State != sshexec.JobRunning {
 					t.Fatalf("found: %+v, %v", s, err)
 				}
-				job, err := host.StartJob(within(t, 10*time.Second), name, patient(file, asRoot))
+				job, err := host.StartJob(within(t, time.Minute), name, patient(file, asRoot))
 				must(t, err)
-				if _, err := host.StartJob(within(t, 10*time.Second), name, patient("other", asRoot)); !errors.Is(err, sshexec.ErrJobExists) {
+				if _, err := host.StartJob(within(t, time.Minute), name, patient("other", asRoot)); !errors.Is(err, sshexec.ErrJobExists) {
 					t.Errorf("another command under its name: %v", err)
 				}
 				if out := root(t, machine, "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; cat /var/lib/sshexec/jobs/*/* /home/*/.local/state/sshexec/jobs/*/* 2>/dev/null; true"); strings.Contains(out, "canary") {
@@ -57,7 +57,7 @@ func TestJobOutlivesItsCaller(t *testing.T) {
 				var out bytes.Buffer
 				followed := make(chan error, 1)
 				go func() {
-					_, err := found.Follow(within(t, 30*time.Second), &out, 0)
+					_, err := found.Follow(within(t, time.Minute), &out, 0)
 					followed <- err
 				}()
 				for range 2 {
@@ -67,20 +67,20 @@ func TestJobOutlivesItsCaller(t *testing.T) {
 						}
 						return sessions(t, machine) > 0
 					})
-					must(t, machine.CutConnections(within(t, 10*time.Second)))
-					must(t, machine.RestartSSH(within(t, 10*time.Second)))
+					must(t, machine.CutConnections(within(t, time.Minute)))
+					must(t, machine.RestartSSH(within(t, time.Minute)))
 				}
 				root(t, machine, "touch", "/go-"+file)
 				must(t, <-followed)
 				if want := "begun 1\nended canary's secret\n"; out.String() != want {
 					t.Errorf("got %q, want %q", out.String(), want)
 				}
-				exit, ok := errors.AsType[*sshexec.ExitError](job.Wait(within(t, 10*time.Second)))
+				exit, ok := errors.AsType[*sshexec.ExitError](job.Wait(within(t, time.Minute)))
 				if !ok || exit.Code != 7 || !strings.HasSuffix(exit.Stderr, "ended ***\n") {
 					t.Errorf("got %#v", exit)
 				}
-				must(t, job.Remove(within(t, 10*time.Second)))
-				if left, err := host.Jobs(within(t, 10*time.Second), owner); err != nil || len(left) != 0 {
+				must(t, job.Remove(within(t, time.Minute)))
+				if left, err := host.Jobs(within(t, time.Minute), owner); err != nil || len(left) != 0 {
 					t.Errorf("left: %+v, %v", left, err)
 				}
 			})
@@ -93,18 +93,18 @@ func TestJobIsCancelled(t *testing.T) {
 	onEveryKind(t, func(t *testing.T, host *sshexec.Host, machine *vmhost.Host) {
 		for owner, asRoot := range owners {
 			t.Run("of "+owner, func(t *testing.T) {
-				job, err := host.StartJob(within(t, 10*time.Second), "stubborn", sshexec.Command{Root: asRoot, Grace: 300 * time.Millisecond,
+				job, err := host.StartJob(within(t, time.Minute), "stubborn", sshexec.Command{Root: asRoot, Grace: 300 * time.Millisecond,
 					Shell: `setsid sleep 600 & (trap "" TERM; sleep 600; sleep 600) & env -i sleep 600 & sleep 600; wait`})
 				must(t, err)
 				await(t, "the job to start all", func() bool { return sleeping(t, machine) == 4 })
-				must(t, job.Cancel(within(t, 15*time.Second)))
+				must(t, job.Cancel(within(t, time.Minute)))
 				if n := sleeping(t, machine); n != 0 {
 					t.Errorf("%d processes are left: %s", n, processes(t, machine))
 				}
-				if s, err := job.Status(within(t, 10*time.Second)); err != nil || s.State != sshexec.JobEnded || s.Code == 0 {
+				if s, err := job.Status(within(t, time.Minute)); err != nil || s.State != sshexec.JobEnded || s.Code == 0 {
 					t.Errorf("got %+v, %v", s, err)
 				}
-				must(t, job.Remove(within(t, 10*time.Second)))
+				must(t, job.Remove(within(t, time.Minute)))
 			})
 		}
 	})
@@ -117,20 +117,20 @@ func TestJobIsLostWithItsHost(t *testing.T) {
 		for owner, asRoot := range owners {
 			t.Run("of "+owner, func(t *testing.T) {
 				c := sshexec.Command{Argv: []string{"sleep", "600"}, Root: asRoot}
-				job, err := host.StartJob(within(t, 10*time.Second), "long", c)
+				job, err := host.StartJob(within(t, time.Minute), "long", c)
 				must(t, err)
 				waited := make(chan error, 1)
-				go func() { waited <- job.Wait(within(t, 20*time.Second)) }()
+				go func() { waited <- job.Wait(within(t, time.Minute)) }()
 				await(t, "the job to begin", func() bool { return sleeping(t, machine) == 1 })
 				must(t, machine.Reboot())
 				if err := <-waited; !errors.Is(err, sshexec.ErrJobLost) {
 					t.Fatalf("got %v", err)
 				}
-				must(t, job.Remove(within(t, 10*time.Second)))
-				job, err = host.StartJob(within(t, 10*time.Second), "long", c)
+				must(t, job.Remove(within(t, time.Minute)))
+				job, err = host.StartJob(within(t, time.Minute), "long", c)
 				must(t, err)
-				must(t, job.Cancel(within(t, 10*time.Second)))
-				must(t, job.Remove(within(t, 10*time.Second)))
+				must(t, job.Cancel(within(t, time.Minute)))
+				must(t, job.Remove(within(t, time.Minute)))
 			})
 		}
 	})
@@ -139,14 +139,14 @@ func TestJobIsLostWithItsHost(t *testing.T) {
 // TestJobOutlivesTheService: where systemd ends all that belongs to sshd, a job of root does not.
 func TestJobOutlivesTheService(t *testing.T) {
 	host, machine := connect(t, vmhost.Spec{Systemd: true}, sshexec.Options{})
-	job, err := host.StartJob(within(t, 10*time.Second), "long", sshexec.Command{Argv: []string{"sleep", "600"}, Root: true})
+	job, err := host.StartJob(within(t, time.Minute), "long", sshexec.Command{Argv: []string{"sleep", "600"}, Root: true})
 	must(t, err)
 	root(t, machine, "systemctl", "kill", "--kill-whom=all", "--signal=KILL", "ssh")
-	must(t, machine.RestartSSH(within(t, 10*time.Second)))
-	if s, err := job.Status(within(t, 10*time.Second)); err != nil || s.State != sshexec.JobRunning {
+	must(t, machine.RestartSSH(within(t, time.Minute)))
+	if s, err := job.Status(within(t, time.Minute)); err != nil || s.State != sshexec.JobRunning {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	must(t, job.Cancel(within(t, 10*time.Second)))
+	must(t, job.Cancel(within(t, time.Minute)))
 }
 
 // childStart is what a child that starts a job needs to know.
@@ -169,7 +169,7 @@ func startInChild(t *testing.T, machine *vmhost.Host, s childStart) {
 	must(t, err)
 	self, err := os.Executable()
 	must(t, err)
-	child := exec.CommandContext(within(t, 20*time.Second), self)
+	child := exec.CommandContext(within(t, time.Minute), self)
 	child.Env = append(os.Environ(), childStartVariable+"="+string(text))
 	said, err := child.StdoutPipe()
 	must(t, err)

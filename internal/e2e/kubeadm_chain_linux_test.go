@@ -160,7 +160,7 @@ func (c *chain) addOperatorRepository() {
 	c.t.Helper()
 	for _, m := range c.vnfcs(c.cluster, masterVDU) {
 		for _, root := range []bool{true, false} {
-			must(c.t, c.host(m).Exec(within(c.t, 20*time.Second), sshexec.Command{Root: root, Stdin: strings.NewReader(repositoryPassword), Env: homeOf(root),
+			must(c.t, c.host(m).Exec(within(c.t, time.Minute), sshexec.Command{Root: root, Stdin: strings.NewReader(repositoryPassword), Env: homeOf(root),
 				Argv: []string{"helm", "repo", "add", "operator", c.url, "--insecure-skip-tls-verify", "--username=" + repositoryUser, "--password-stdin"}}))
 		}
 	}
@@ -255,7 +255,7 @@ func (c *chain) finds(m vnflcm.VnfcResourceInfo) {
 	c.t.Helper()
 	for _, root := range []bool{true, false} {
 		for _, args := range [][]string{{"search", "repo", "operator/web"}, {"show", "chart", "operator/web", "--insecure-skip-tls-verify"}} {
-			out, err := c.host(m).Output(within(c.t, 20*time.Second), sshexec.Command{Root: root, Env: homeOf(root), Argv: append([]string{"helm"}, args...)})
+			out, err := c.host(m).Output(within(c.t, time.Minute), sshexec.Command{Root: root, Env: homeOf(root), Argv: append([]string{"helm"}, args...)})
 			if err != nil || !strings.Contains(string(out), "1.0.0") {
 				c.t.Errorf("helm %q, as root %t: %s, %v", args, root, out, err)
 			}

@@ -259,7 +259,7 @@ func (s *ansibleServer) clean(t testing.TB) {
 			t.Errorf("a password is in the arguments of %s", line)
 		}
 	}
-	out, err := s.machine.Exec(within(t, 30*time.Second), "sh", "-c", `grep -rlFe "ca'na" -e "se'cr" /home /tmp /var/log/ansible-runs /var/tmp 2>/dev/null; true`)
+	out, err := s.machine.Exec(within(t, time.Minute), "sh", "-c", `grep -rlFe "ca'na" -e "se'cr" /home /tmp /var/log/ansible-runs /var/tmp 2>/dev/null; true`)
 	if err != nil || out != "" {
 		t.Errorf("files with passwords are left: %s, %v", out, err)
 	}

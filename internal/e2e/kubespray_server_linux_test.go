@@ -85,7 +85,7 @@ func (y *yard) ansibleServerWith(tree fs.FS, more map[string]string) *ansibleSer
 	must(y.t, err)
 	y.t.Cleanup(func() { must(y.t, machine.Close()) })
 	s := &ansibleServer{machine: machine}
-	ctx := within(y.t, 20*time.Second)
+	ctx := within(y.t, time.Minute)
 	must(y.t, machine.Listening(ctx))
 	_, err = machine.Exec(ctx, "sh", "-ec", `chmod 755 /usr/local/bin/ansible-playbook; chmod 666 "$1"`, "sh", ansibleRuns)
 	must(y.t, err)
@@ -108,7 +108,7 @@ func (y *yard) ansibleServerWith(tree fs.FS, more map[string]string) *ansibleSer
 // and for directories that instances share.
 func (s *ansibleServer) files(t testing.TB) string {
 	t.Helper()
-	out, err := s.machine.Exec(within(t, 20*time.Second), "sh", "-c",
+	out, err := s.machine.Exec(within(t, time.Minute), "sh", "-c",
 		`find /home/`+ansibleUser+` /tmp /var/tmp -xdev \( -path '*/.ansible' -o -path '*/systemd-private-*' \) -prune -o \( ! -type d -o -path '*/.vnfkit/kubespray/*' \) -print | sort`)
 	must(t, err)
 	return out

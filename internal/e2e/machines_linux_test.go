@@ -68,7 +68,7 @@ func connect(t *testing.T, s vmhost.Spec, o sshexec.Options) (*sshexec.Host, *vm
 	t.Helper()
 	machine := newHost(t, s)
 	host := newPool(t, o).Host(targetOf(t, machine))
-	if err := host.Wait(within(t, 10*time.Second)); err != nil {
+	if err := host.Wait(within(t, time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	return host, machine
@@ -84,7 +84,7 @@ func within(t testing.TB, d time.Duration) context.Context {
 // await polls a condition.
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	awaitFor(t, 10*time.Second, what, done)
+	awaitFor(t, time.Minute, what, done)
 }
 
 func awaitFor(t testing.TB, most time.Duration, what string, done func() bool) {
@@ -104,7 +104,7 @@ func awaitFor(t testing.TB, most time.Duration, what string, done func() bool) {
 // root runs a program on the machine without SSH.
 func root(t *testing.T, machine *vmhost.Host, argv ...string) string {
 	t.Helper()
-	out, err := machine.Exec(within(t, 20*time.Second), argv...)
+	out, err := machine.Exec(within(t, time.Minute), argv...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func must(t testing.TB, err error) {
 // output runs shell text as the login user and returns what it writes.
 func output(t *testing.T, host *sshexec.Host, shell sshexec.Shell) string {
 	t.Helper()
-	out, err := host.Output(within(t, 20*time.Second), sshexec.Command{Shell: shell})
+	out, err := host.Output(within(t, time.Minute), sshexec.Command{Shell: shell})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ http: {addr: ":5000", secret: lab, tls: {certificate: /etc/docker/registry/tls.c
 		}}
 	t.Cleanup(transport.CloseIdleConnections)
 	r := &privateRegistry{host: host, ca: ca, client: &http.Client{Transport: transport, Timeout: 10 * time.Second}}
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	for {
 		if code, _, err := r.do(ctx, http.MethodGet, "/v2/", "", nil); err == nil && code == http.StatusOK {
 			return r

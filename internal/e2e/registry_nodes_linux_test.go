@@ -49,7 +49,7 @@ func newNode(t *testing.T, y *yard, runtime client.Runtime) *node {
 	must(t, err)
 	t.Cleanup(func() { must(t, machine.Close()) })
 	n := &node{t: t, machine: machine, runtime: runtime, host: newPool(t, sshexec.Options{}).Host(targetOf(t, machine))}
-	must(t, n.host.Wait(within(t, 30*time.Second)))
+	must(t, n.host.Wait(within(t, time.Minute)))
 	for name, content := range foreign[runtime] {
 		_, err := asRoot(n.host, "mkdir", "-p", path.Dir(name))
 		must(t, err)

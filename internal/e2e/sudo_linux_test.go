@@ -30,19 +30,19 @@ func sudoersListCommands(t *testing.T, defaults string) {
 	to := targetOf(t, machine)
 	to.Sudo = sshexec.SudoListed()
 	host := newPool(t, sshexec.Options{}).Host(to)
-	must(t, host.Wait(within(t, 10*time.Second)))
+	must(t, host.Wait(within(t, time.Minute)))
 
-	out, err := host.Output(within(t, 10*time.Second), sshexec.Command{Argv: []string{"printenv", "SUDO_COMMAND"}, Root: true})
+	out, err := host.Output(within(t, time.Minute), sshexec.Command{Argv: []string{"printenv", "SUDO_COMMAND"}, Root: true})
 	if err != nil || string(out) != "/usr/bin/printenv SUDO_COMMAND\n" {
 		t.Errorf("sudo was called for %q: %v", out, err)
 	}
 	for _, c := range []sshexec.Command{{Argv: []string{"cat", "/etc/shadow"}, Root: true}, {Argv: []string{"sleep", "301"}, Root: true}, {Shell: "id", Root: true}} {
-		if err := host.Exec(within(t, 10*time.Second), c); !errors.Is(err, sshexec.ErrSudo) {
+		if err := host.Exec(within(t, time.Minute), c); !errors.Is(err, sshexec.ErrSudo) {
 			t.Errorf("%s: %v", c, err)
 		}
 	}
 	var exit *sshexec.ExitError
-	if err := host.Exec(within(t, 10*time.Second), sshexec.Command{Argv: []string{"printenv", "NOT_SET"}, Root: true}); !errors.As(err, &exit) || exit.Code != 1 {
+	if err := host.Exec(within(t, time.Minute), sshexec.Command{Argv: []string{"printenv", "NOT_SET"}, Root: true}); !errors.As(err, &exit) || exit.Code != 1 {
 		t.Errorf("a command that fails: %v", err)
 	}
 	for _, argv := range [][]string{{"sleep", "300"}, {"stubborn"}} {

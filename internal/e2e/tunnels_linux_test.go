@@ -23,7 +23,7 @@ func TestTunnels(t *testing.T) {
 	host, machine := connect(t, vmhost.Spec{}, sshexec.Options{})
 	dial := func(t *testing.T, addr string) net.Conn {
 		t.Helper()
-		conn, err := host.DialContext(within(t, 10*time.Second), "tcp", addr)
+		conn, err := host.DialContext(within(t, time.Minute), "tcp", addr)
 		must(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn
@@ -97,7 +97,7 @@ func TestTunnels(t *testing.T) {
 	})
 	t.Run("forbidden", func(t *testing.T) {
 		host, _ := connect(t, vmhost.Spec{Config: []string{"AllowTcpForwarding no"}}, sshexec.Options{})
-		_, err := host.DialContext(within(t, 10*time.Second), "tcp", "127.0.0.1:22")
+		_, err := host.DialContext(within(t, time.Minute), "tcp", "127.0.0.1:22")
 		if !errors.Is(err, sshexec.ErrConnect) || !strings.Contains(err.Error(), "prohibited") {
 			t.Errorf("got %v", err)
 		}
@@ -107,7 +107,7 @@ func TestTunnels(t *testing.T) {
 
 func get(t *testing.T, client *http.Client, url string, want []byte) error {
 	t.Helper()
-	request, err := http.NewRequestWithContext(within(t, 20*time.Second), http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(within(t, time.Minute), http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
