@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/netip"
@@ -12,8 +13,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/vnfkit/vnfkit/internal/e2e/kube"
+	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
+	"github.com/vnfkit/vnfkit/sshexec"
 )
 
 // dockerRegistry starts Debian's docker-registry at an address of this machine, with sections of its configuration and with
@@ -51,9 +55,33 @@ func dockerRegistry(t *testing.T, parts kube.Parts, at netip.Addr, sections, opt
 func TestRegistryContract(t *testing.T) {
 	t.Parallel()
 	server := dockerRegistry(t, needParts(t, "registry"), netip.MustParseAddr("127.0.0.1"), fmt.Sprintf("storage: {filesystem: {rootdirectory: %s}, delete: {enabled: true}}\n", t.TempDir()), "")
-	test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run=^TestContract$", "-v", "github.com/vnfkit/vnfkit/internal/kubesim/distribution")
-	test.Env = append(os.Environ(), "VNFKIT_REGISTRY=http://"+server)
-	if out, err := test.CombinedOutput(); err != nil || !passed.Match(out) {
+	holds(t, "TestContract", "internal/kubesim/distribution", "VNFKIT_REGISTRY=http://"+server)
+}
+
+// TestDockerContract: Docker Engine gives the answers of the simulated one.
+func TestDockerContract(t *testing.T) {
+	t.Parallel()
+	parts := needParts(t, "registry")
+	machine, err := site.network.Create(t.Context(), vmhost.Spec{Name: "docker", User: user, Password: password, Tree: parts.NodeTree()})
+	must(t, err)
+	t.Cleanup(func() { must(t, machine.Close()) })
+	host := newPool(t, sshexec.Options{}).Host(targetOf(t, machine))
+	must(t, host.Wait(within(t, time.Minute)))
+	_, err = asRoot(host, "systemctl", "start", "docker")
+	must(t, err)
+	key, err := machine.HostKey()
+	must(t, err)
+	login, err := json.Marshal(map[string]string{"Address": machine.Address.String(), "User": user, "Password": password, "HostKey": key, "Archive": parts.Image("registry")})
+	must(t, err)
+	holds(t, "TestDockerContract", "internal/kubesim", "VNFKIT_DOCKER="+string(login))
+}
+
+// holds runs a test of another package with a real part, which a variable of its environment names. The test must not be skipped.
+func holds(t *testing.T, test, of, variable string) {
+	t.Helper()
+	run := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run=^"+test+"$", "-v", "github.com/vnfkit/vnfkit/"+of) //nolint:gosec // our own arguments
+	run.Env = append(os.Environ(), variable)
+	if out, err := run.CombinedOutput(); err != nil || !passed.Match(out) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

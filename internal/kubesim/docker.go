@@ -31,18 +31,7 @@ func dockerCommand(ctx context.Context, c *call) error {
 	if err := set.Parse(c.args); err != nil {
 		return err
 	}
-	if err := c.root(); err != nil {
-		return err
-	}
-	if err := c.on(func(m *machine) error {
-		if !m.runs("docker") {
-			if slices.Contains(set.Args(), "--format") {
-				c.printf("\n") // the client prints the template even without values
-			}
-			return errors.New("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?")
-		}
-		return nil
-	}); err != nil {
+	if err := c.on(func(m *machine) error { return c.reachDaemon(m, set.Args()) }); err != nil {
 		return err
 	}
 	args := set.Args()
@@ -72,6 +61,22 @@ func dockerCommand(ctx context.Context, c *call) error {
 		}
 	}
 	return fmt.Errorf("docker: '%s' is not a docker command.\nSee 'docker --help'", strings.Join(args[:min(2, len(args))], " "))
+}
+
+// reachDaemon fails as the client does when it cannot talk to the daemon. It prints the template of the command even without values.
+// The socket starts a daemon that is stopped.
+func (c *call) reachDaemon(m *machine, args []string) error {
+	if m.runs("docker.socket") && c.process.User == "root" {
+		return c.startDaemon(m, false)
+	}
+	if slices.Contains(args, "--format") {
+		c.printf("\n")
+	}
+	if c.process.User != "root" {
+		return errors.New("Got permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: " +
+			`Get "http://%2Fvar%2Frun%2Fdocker.sock/v1.24/version": dial unix /var/run/docker.sock: connect: permission denied`)
+	}
+	return errors.New("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?")
 }
 
 // dockerCommands are those that are about one image or container.
@@ -160,7 +165,10 @@ func (c *call) dockerLogin(ctx context.Context, file string, args []string) erro
 	if err != nil {
 		return err
 	}
-	if len(rest) != 1 || user == "" || !stdin {
+	if stdin && user == "" {
+		return errors.New("Must provide --username with --password-stdin")
+	}
+	if len(rest) != 1 || !stdin {
 		return errors.New("Error: Cannot perform an interactive login from a non TTY device")
 	}
 	text, err := io.ReadAll(c.process.Stdin)
@@ -192,9 +200,9 @@ func (c *call) dockerLogout(file string, args []string) error {
 	if len(args) != 1 {
 		return errors.New("\"docker logout\" requires at most 1 argument.")
 	}
+	c.printf("Removing login credentials for %s\n", args[0])
 	f := c.dockerConfig(file)
 	if _, exists := f[args[0]]; !exists {
-		c.printf("Not logged in to %s\n", args[0])
 		return nil
 	}
 	delete(f, args[0])

@@ -12,6 +12,9 @@ import (
 )
 
 func (c *call) imageInspect(args []string) error {
+	if len(args) == 0 {
+		return errors.New("\"docker image inspect\" requires at least 1 argument.")
+	}
 	if len(args) != 3 || args[0] != "--format" || args[1] != "{{.Id}}" {
 		return fmt.Errorf("kubesim: docker image inspect %q is not simulated", args)
 	}

@@ -12,8 +12,11 @@ import (
 // dockerLoad reads an archive of "docker save" from standard input, and tells what it has loaded.
 func (c *call) dockerLoad(ctx context.Context, args []string) error {
 	rest, err := c.flags(args, func(f *pflag.FlagSet) { f.BoolP("quiet", "q", false, "") })
-	if err != nil || len(rest) > 0 {
-		return errors.Join(err, unexpected(rest))
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return errors.New("\"docker load\" accepts no arguments.")
 	}
 	images, err := docker.Load(ctx, c.process.FS, c.process.Stdin)
 	if err != nil {

@@ -109,7 +109,7 @@ func (c *call) startDaemon(m *machine, restart bool) error {
 	if err := c.loadDaemon(m, false); err != nil {
 		return fmt.Errorf("Job for docker.service failed because the control process exited with error code: %w", err)
 	}
-	m.Services["docker"] = true
+	m.Services["docker"], m.Services["docker.socket"] = true, true
 	c.w.daemonChanged(m)
 	return nil
 }

@@ -90,7 +90,11 @@ func (c *call) unit(verb, name string, now, quiet bool) error {
 			m.Services[name] = true
 		case "stop", "disable":
 			m.Services[name] = false
-			if name == "docker" {
+			switch name {
+			case "docker.socket": // the service requires it
+				m.Services["docker"] = false
+				c.w.daemonChanged(m)
+			case "docker":
 				c.w.daemonChanged(m)
 			}
 		case "is-active":

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"path"
 
 	"github.com/spf13/afero"
@@ -18,7 +19,7 @@ import (
 
 // Load returns the images in an archive of "docker save". The daemon unpacks it into a directory, and removes that.
 func Load(ctx context.Context, files afero.Fs, from io.Reader) ([]Image, error) {
-	a := archive{files: files, dir: "/var/lib/docker/tmp/docker-import-" + NewID()[:8]}
+	a := archive{files: files, dir: fmt.Sprintf("/var/lib/docker/tmp/docker-import-%09d", rand.IntN(1e9))}
 	if err := a.files.MkdirAll(a.dir, 0o700); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,9 @@ func NewID() string {
 	_, _ = rand.Read(id)
 	return hex.EncodeToString(id)
 }
+
+// names are the names of containers (moby/moby, daemon/names).
+var names = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
 
 // NewContainer reads the arguments of docker run.
 func NewContainer(args []string) (k *Container, image string, err error) {
@@ -42,7 +46,9 @@ func NewContainer(args []string) (k *Container, image string, err error) {
 	case set.NArg() != 1 || !detach || k.Name == "":
 		return nil, "", fmt.Errorf("kubesim: docker run %q is not simulated", args)
 	case k.Restart != "no" && k.Restart != "always":
-		return nil, "", fmt.Errorf("docker: invalid restart policy %q", k.Restart)
+		return nil, "", fmt.Errorf("docker: Error response from daemon: invalid restart policy '%s'.", k.Restart)
+	case !names.MatchString(k.Name):
+		return nil, "", fmt.Errorf("docker: Error response from daemon: Invalid container name (%s), only [a-zA-Z0-9][a-zA-Z0-9_.-] are allowed.", k.Name)
 	}
 	for _, pair := range env {
 		name, value, _ := strings.Cut(pair, "=")
