@@ -35,14 +35,18 @@ func newKubesprayYard(t testing.TB, change func(*yard, *vmhost.Spec)) (*yard, *a
 	y.balancers()
 	t.Cleanup(func() {
 		if t.Failed() {
-			y.showKubelets()
+			y.showMachines()
 		}
 	})
 	return y, y.newAnsibleServer()
 }
 
-// showKubelets shows the last that the kubelets of all machines have said. The context of the test has ended by then.
-func (y *yard) showKubelets() {
+// showMachines shows what the processes of all machines wait for, and the last that their kubelets have said. It does not log in: a
+// machine that lets no one log in is shown too. The context of the test has ended by then.
+func (y *yard) showMachines() {
+	const show = `cat /proc/loadavg /proc/pressure/io; ps -eo pid,ppid,stat,etimes,wchan:24,args --cols 160
+		for p in $(ps -eo pid,stat | awk '$2 ~ /^D/ { print $1 }'); do echo "stack of $p"; cat /proc/$p/stack; done 2>&1
+		ls -l /etc/kubernetes; journalctl -u kubelet --no-pager -n 60 2>&1`
 	ctx := context.WithoutCancel(y.t.Context())
 	for _, instance := range y.instances {
 		machines, err := y.machines.Machines(ctx, instance)
@@ -50,16 +54,25 @@ func (y *yard) showKubelets() {
 			y.t.Log(err)
 		}
 		for _, m := range machines {
-			out, err := asRoot(y.login(m.ID), "sh", "-c", "ls -l /etc/kubernetes; journalctl -u kubelet --no-pager -n 60 2>&1")
+			limited, cancel := context.WithTimeout(ctx, time.Minute)
+			out, err := y.machines.Host(m.ID).Exec(limited, "sh", "-c", show)
+			cancel()
 			y.t.Log(m.Name, m.Address, out, err)
 		}
 	}
 }
 
-// kubesprayed makes an instance and the request to make it a cluster; each of more is laid over its parameters.
+// kubesprayed makes an instance and the request to make it a cluster with one control-plane node; each of more is laid over its
+// parameters.
 func (y *yard) kubesprayed(server *ansibleServer, more ...string) (string, vnflcm.InstantiateVnfRequest) {
 	y.t.Helper()
-	id, r := y.createdOf(kubesprayDir, kubesprayVNFD, "instantiate_sandbox.json", "simple")
+	return y.kubesprayedIn("simple", server, more...)
+}
+
+// kubesprayedIn makes an instance and the request to make it a cluster in a flavour.
+func (y *yard) kubesprayedIn(flavour string, server *ansibleServer, more ...string) (string, vnflcm.InstantiateVnfRequest) {
+	y.t.Helper()
+	id, r := y.createdOf(kubesprayDir, kubesprayVNFD, "instantiate_sandbox.json", flavour)
 	y.instances = append(y.instances, id)
 	r.ExtVirtualLinks = nil
 	r.InstantiationLevelID = "instantiation_level_2"

@@ -97,7 +97,7 @@ func newRealYard(t testing.TB, change func(*yard)) (*yard, *ansibleServer) {
 	y.balancers()
 	t.Cleanup(func() {
 		if t.Failed() {
-			y.showKubelets()
+			y.showMachines()
 		}
 	})
 	variables := fmt.Sprintf("files_repo: %q\n%s", files.Files(repositories), read(t, "testdata/kubespray/vars.yml"))
@@ -154,6 +154,20 @@ func TestKubesprayReal(t *testing.T) {
 	y.closedDown(id, cnf)
 
 	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 2}))
+	y.gone(id)
+	server.clean(t)
+}
+
+// TestKubesprayRealHighlyAvailable lets kubespray itself make a cluster of three control-plane nodes and two workers behind the load
+// balancer, exposes a CNF there, and ends both.
+func TestKubesprayRealHighlyAvailable(t *testing.T) {
+	y, server := newRealYard(t, func(y *yard) { y.drivers = cnfDrivers(t) })
+	id, request := y.kubesprayedIn("complex", server)
+	y.must(y.Instantiate(t.Context(), id, request))
+	y.wantReadyNodes(id, 3, 2)
+	y.wantVIM(id)
+	y.closedDown(id, y.exposedShop(id))
+	y.must(y.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	y.gone(id)
 	server.clean(t)
 }

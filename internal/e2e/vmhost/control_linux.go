@@ -32,11 +32,14 @@ func (h *Host) Exec(ctx context.Context, argv ...string) (string, error) {
 
 // first returns the process id, on the machine, of the host's process 1.
 func (h *Host) first() (int, error) {
-	pid := h.init.Process.Pid
-	if !h.Systemd {
-		return pid, nil
+	pid, below := h.init.Process.Pid, 0
+	switch {
+	case h.Tree != "":
+		below = 3 // bash, systemd-nspawn, systemd
+	case h.Systemd:
+		below = 2 // unshare, systemd
 	}
-	for range 2 { // unshare, then systemd
+	for range below {
 		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 		if err != nil {
 			return 0, err
