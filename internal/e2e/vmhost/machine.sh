@@ -55,11 +55,13 @@ printf '%s:%s\n' "$user" "$password" | chpasswd -R "$PWD/root"
 mkdir -p root/etc/sudoers.d
 printf '%s %s\n' "$user" "$sudo" >root/etc/sudoers.d/login
 ssh-keygen -q -t ed25519 -N '' -f root/etc/ssh/ssh_host_ed25519_key
-mkdir -p root/etc/systemd/system/ssh.service.d root/etc/systemd/system.conf.d root/etc/systemd/system/sysinit.target.wants
+mkdir -p root/etc/systemd/system/ssh.service.d root/etc/systemd/system/user@.service.d root/etc/systemd/system.conf.d root/etc/systemd/system/sysinit.target.wants
 printf '[Service]\nExecStart=\nExecStart=/usr/sbin/sshd -D -e -f /etc/ssh/sshd_host_config\nStandardError=append:/var/log/sshd.log\n' \
   >root/etc/systemd/system/ssh.service.d/host.conf
 # Where cgroups are of version 1, systemd does not see that a unit has become empty, and waits this long.
 printf '[Manager]\nDefaultTimeoutStopSec=2s\n' >root/etc/systemd/system.conf.d/host.conf
+# Debian's limit for the manager of a user is two minutes. It stops ten seconds after the last session, and who logs in then waits.
+printf '[Service]\nTimeoutStopSec=2s\n' >root/etc/systemd/system/user@.service.d/host.conf
 # systemd-nspawn binds the controllers read-only; kubelet and runc write to them.
 cat >root/etc/systemd/system/host-cgroups.service <<'UNIT'
 [Unit]
