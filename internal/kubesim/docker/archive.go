@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"path"
 
 	"github.com/spf13/afero"
@@ -19,10 +18,15 @@ import (
 
 // Load returns the images in an archive of "docker save". The daemon unpacks it into a directory, and removes that.
 func Load(ctx context.Context, files afero.Fs, from io.Reader) ([]Image, error) {
-	a := archive{files: files, dir: fmt.Sprintf("/var/lib/docker/tmp/docker-import-%09d", rand.IntN(1e9))}
-	if err := a.files.MkdirAll(a.dir, 0o700); err != nil {
+	const beside = "/var/lib/docker/tmp"
+	if err := files.MkdirAll(beside, 0o700); err != nil {
 		return nil, err
 	}
+	dir, err := afero.TempDir(files, beside, "docker-import-")
+	if err != nil {
+		return nil, err
+	}
+	a := archive{files: files, dir: dir}
 	defer func() { _ = a.files.RemoveAll(a.dir) }()
 	if err := a.extract(ctx, from); err != nil {
 		return nil, fmt.Errorf("Error processing tar file(exit status 1): %w", err)
