@@ -64,7 +64,8 @@ func writePackage(t testing.TB, files map[string]string) string {
 // cnfDrivers are what the shop is made with.
 func cnfDrivers(t testing.TB) map[string]vnflcm.InfraDriver {
 	t.Helper()
-	return map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: kubernetes.New(kubernetes.Config{Dir: t.TempDir(), Ready: time.Minute, Gone: time.Minute})}
+	// Kubernetes removes the pods of a DaemonSet up to a minute after their node: Gone keeps its default.
+	return map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: kubernetes.New(kubernetes.Config{Dir: t.TempDir(), Ready: time.Minute})}
 }
 
 // exposedShop is the shop as a CNF on a cluster, which the load balancer of the cluster leads to.
