@@ -24,7 +24,7 @@ var rules = []rule{
 	{of: []string{"sshexec"}, only: []string{"sshexec"}, tests: true, why: "sshexec is useful alone"},
 	{of: []string{"helmclient"}, only: []string{"helmclient"}, tests: true, why: "helmclient is useful alone"},
 	{of: []string{"vnflcm"}, only: []string{"vnflcm", "tosca", "internal/sol003v2", "internal/pgtest", "internal/fleettest", "internal/temporaltest"}, tests: true, why: "the lifecycle knows drivers by their interfaces"},
-	{of: []string{""}, except: []string{"internal/e2e", "internal/temporaltest"}, never: []string{"internal/pgtest", "internal/fleettest", "internal/temporaltest"}, why: "it starts servers for tests"},
+	{of: []string{""}, except: []string{"internal/e2e", "internal/temporaltest"}, never: []string{"internal/pgtest", "internal/etcdtest", "internal/fleettest", "internal/temporaltest"}, why: "it starts servers for tests"},
 	{of: []string{""}, except: []string{"examples"}, never: []string{"vnflcm/temporal"}, why: "it links the client of a workflow engine"},
 	{of: []string{"vnflcm/sol003"}, only: []string{"vnflcm", "internal/sol003v2", "internal/pgtest"}, tests: true, why: "the HTTP interface is about types of vnflcm"},
 	{of: []string{""}, except: []string{"examples"}, never: []string{"examples"}, why: "examples are programs and no library"},

@@ -8,18 +8,20 @@ import (
 	"testing"
 )
 
-// TestKubeadmPrograms lets the packages that speak to etcd and to the Kubernetes API prove themselves on the real ones.
+// TestKubeadmPrograms lets packages prove themselves on the real etcd and Kubernetes API.
 func TestKubeadmPrograms(t *testing.T) {
 	programs := needKubeadm(t).Programs()
-	for name, environment := range map[string]string{
-		"mgmt/kubeadm/etcd": "VNFKIT_ETCD=" + filepath.Join(programs, "etcd"),
-		"mgmt/cluster":      "VNFKIT_KUBERNETES=" + programs,
+	etcd := "VNFKIT_ETCD=" + filepath.Join(programs, "etcd")
+	for _, p := range []struct{ pkg, run, passes, environment string }{
+		{"mgmt/kubeadm/etcd", "Real", "TestReal", etcd},
+		{"mgmt/cluster", "Real", "TestReal", "VNFKIT_KUBERNETES=" + programs},
+		{"internal/kubesim", "^TestEtcdContract$", "TestEtcdContract/real", etcd},
 	} {
-		test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", "Real", "-v", "github.com/vnfkit/vnfkit/"+name) //nolint:gosec // from the table
-		test.Env = append(os.Environ(), environment)
+		test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", p.run, "-v", "github.com/vnfkit/vnfkit/"+p.pkg) //nolint:gosec // from the table
+		test.Env = append(os.Environ(), p.environment)
 		out, err := test.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "--- PASS: TestReal") {
-			t.Errorf("%s: %v\n%s", name, err, out)
+		if err != nil || !strings.Contains(string(out), "--- PASS: "+p.passes) {
+			t.Errorf("%s: %v\n%s", p.pkg, err, out)
 		}
 	}
 }

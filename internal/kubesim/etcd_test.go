@@ -3,7 +3,6 @@ package kubesim_test
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -86,54 +84,6 @@ func (s *site) wantMembers(want ...kubesim.Member) {
 	}
 	if diff := cmp.Diff(want, s.world.Members(), cmp.Comparer(func(a, b kubesim.Member) bool { return a == b })); diff != "" {
 		s.t.Fatalf("members:\n%s", diff)
-	}
-}
-
-// TestEtcdAPI asks and changes members as a driver does, with etcd's own client.
-func TestEtcdAPI(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	s := newSite(t, "m1", "m2", "m3")
-	s.controlPlane("m2", "m3")
-	s.wantMembers(kubesim.Member{Name: "m1", Machine: "m1", Leader: true, Alive: true}, kubesim.Member{Name: "m2", Machine: "m2", Alive: true},
-		kubesim.Member{Name: "m3", Machine: "m3", Alive: true})
-	first, second := s.clientOf("m1", nil), s.clientOf("m2", nil)
-	m1, m2, m3 := idOf(t, first, "m1"), idOf(t, first, "m2"), idOf(t, first, "m3")
-
-	if _, err := second.MoveLeader(ctx, m3); !errors.Is(err, rpctypes.ErrNotLeader) {
-		t.Errorf("a follower moved leadership: %v", err)
-	}
-	if _, err := first.MoveLeader(ctx, 7); !errors.Is(err, rpctypes.ErrBadLeaderTransferee) {
-		t.Errorf("to nobody: %v", err)
-	}
-	if _, err := first.MoveLeader(ctx, m2); err != nil {
-		t.Fatal(err)
-	}
-	status, err := first.Status(ctx, "https://10.0.0.1:2379")
-	if err != nil || status.Leader != m2 || status.Header.MemberId != m1 || status.IsLearner || len(status.Errors) > 0 {
-		t.Errorf("%+v, %v", status, err)
-	}
-
-	s.world.SetDown("m3", true)
-	if _, err := first.MemberRemove(ctx, m2); !errors.Is(err, rpctypes.ErrUnhealthy) {
-		t.Errorf("a living member beside a dead one was removed: %v", err)
-	}
-	s.world.SetDown("m2", true)
-	if _, err := first.MemberRemove(ctx, m3); !errors.Is(err, rpctypes.ErrTimeout) {
-		t.Errorf("without a quorum: %v", err)
-	}
-	if _, err := first.MemberList(ctx); !errors.Is(err, rpctypes.ErrTimeout) {
-		t.Errorf("without a quorum: %v", err)
-	}
-	s.world.SetDown("m2", false)
-	if _, err := first.MemberRemove(ctx, m3); err != nil {
-		t.Errorf("the dead one: %v", err)
-	}
-	if _, err := first.MemberRemove(ctx, m3); !errors.Is(err, rpctypes.ErrMemberNotFound) {
-		t.Errorf("twice: %v", err)
-	}
-	if _, err := first.Get(ctx, "x"); err == nil || !strings.Contains(err.Error(), "is not simulated") {
-		t.Errorf("%v", err)
 	}
 }
 

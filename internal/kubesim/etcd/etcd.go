@@ -90,7 +90,9 @@ func (e *Cluster) Elect(runs Running) uint64 {
 
 // Errors of etcd as its clients see them (api/v3rpc/rpctypes, with the codes of gRPC).
 var (
-	ErrTimeout    = &rpcError{14, "etcdserver: request timed out"}
+	ErrTimeout = &rpcError{14, "etcdserver: request timed out"}
+	// errWaits is the error of a change without a quorum: etcd waits for one, as long as the client does.
+	errWaits      = &rpcError{4, "context deadline exceeded"}
 	errUnhealthy  = &rpcError{14, "etcdserver: unhealthy cluster"}
 	errLearner    = &rpcError{14, "etcdserver: rpc not supported for learner"}
 	errNotFound   = &rpcError{5, "etcdserver: member not found"}

@@ -26,6 +26,9 @@ func Serve(out http.ResponseWriter, r *http.Request, do func(method string, mess
 	if err == nil {
 		answer, err = do(r.URL.Path, message)
 	}
+	if errors.Is(err, errWaits) {
+		<-r.Context().Done()
+	}
 	status := &rpcError{}
 	if err != nil && !errors.As(err, &status) {
 		status = &rpcError{13, err.Error()}
@@ -72,6 +75,8 @@ func (e *Cluster) Answer(clusterID, machine, method string, message []byte, runs
 			return nil, ErrTimeout
 		}
 		return e.members(clusterID, *self), nil
+	case method == "/etcdserverpb.Cluster/MemberRemove" && !e.Quorate(runs):
+		return nil, errWaits
 	case method == "/etcdserverpb.Cluster/MemberRemove":
 		sender := *self
 		if err := e.Remove(argument, runs); err != nil {
