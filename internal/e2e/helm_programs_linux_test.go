@@ -42,13 +42,20 @@ func TestHelmPrograms(t *testing.T) {
 		t.Run(row[0].pkg, func(t *testing.T) {
 			t.Parallel()
 			for _, p := range row {
-				test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", p.run, "-v", "github.com/vnfkit/vnfkit/"+p.pkg) //nolint:gosec // from the table
-				test.Env = append(os.Environ(), "VNFKIT_KUBECONFIG="+kubeconfig, "VNFKIT_KUBEADM="+filepath.Join(programs, "kubeadm"), fmt.Sprintf("PATH=%s:%s:%s", filepath.Dir(p.helm(t)), programs, os.Getenv("PATH")))
-				out, err := test.CombinedOutput()
-				if left := skipped.FindAll(out, -1); err != nil || left != nil || !passed.Match(out) {
-					t.Errorf("%s: %v, skipped %q\n%s", p.pkg, err, left, out)
-				}
+				proves(t, p.pkg, p.run, "VNFKIT_KUBECONFIG="+kubeconfig, "VNFKIT_KUBEADM="+filepath.Join(programs, "kubeadm"),
+					fmt.Sprintf("PATH=%s:%s:%s", filepath.Dir(p.helm(t)), programs, os.Getenv("PATH")))
 			}
 		})
+	}
+}
+
+// proves runs tests of a package with real parts, which variables of the environment name. None may be skipped.
+func proves(t *testing.T, pkg, run string, environment ...string) {
+	t.Helper()
+	test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", run, "-v", "github.com/vnfkit/vnfkit/"+pkg) //nolint:gosec // our own arguments
+	test.Env = append(os.Environ(), environment...)
+	out, err := test.CombinedOutput()
+	if left := skipped.FindAll(out, -1); err != nil || left != nil || !passed.Match(out) {
+		t.Errorf("%s: %v, skipped %q\n%s", pkg, err, left, out)
 	}
 }

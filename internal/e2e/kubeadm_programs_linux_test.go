@@ -1,10 +1,7 @@
 package e2e_test
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -12,16 +9,7 @@ import (
 func TestKubeadmPrograms(t *testing.T) {
 	programs := needKubeadm(t).Programs()
 	etcd := "VNFKIT_ETCD=" + filepath.Join(programs, "etcd")
-	for _, p := range []struct{ pkg, run, passes, environment string }{
-		{"mgmt/kubeadm/etcd", "Real", "TestReal", etcd},
-		{"mgmt/cluster", "Real", "TestReal", "VNFKIT_KUBERNETES=" + programs},
-		{"internal/kubesim", "^TestEtcdContract$", "TestEtcdContract/real", etcd},
-	} {
-		test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", p.run, "-v", "github.com/vnfkit/vnfkit/"+p.pkg) //nolint:gosec // from the table
-		test.Env = append(os.Environ(), p.environment)
-		out, err := test.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "--- PASS: "+p.passes) {
-			t.Errorf("%s: %v\n%s", p.pkg, err, out)
-		}
-	}
+	proves(t, "mgmt/kubeadm/etcd", "Real", etcd)
+	proves(t, "internal/kubesim", "^TestEtcdContract$", etcd)
+	proves(t, "mgmt/cluster", "Real", "VNFKIT_KUBERNETES="+programs)
 }

@@ -55,7 +55,7 @@ func dockerRegistry(t *testing.T, parts kube.Parts, at netip.Addr, sections, opt
 func TestRegistryContract(t *testing.T) {
 	t.Parallel()
 	server := dockerRegistry(t, needParts(t, "registry"), netip.MustParseAddr("127.0.0.1"), fmt.Sprintf("storage: {filesystem: {rootdirectory: %s}, delete: {enabled: true}}\n", t.TempDir()), "")
-	holds(t, "TestContract", "internal/kubesim/distribution", "VNFKIT_REGISTRY=http://"+server)
+	proves(t, "internal/kubesim/distribution", "^TestContract$", "VNFKIT_REGISTRY=http://"+server)
 }
 
 // TestDockerContract: Docker Engine gives the answers of the simulated one.
@@ -73,15 +73,5 @@ func TestDockerContract(t *testing.T) {
 	must(t, err)
 	login, err := json.Marshal(map[string]string{"Address": machine.Address.String(), "User": user, "Password": password, "HostKey": key, "Archive": parts.Image("registry")})
 	must(t, err)
-	holds(t, "TestDockerContract", "internal/kubesim", "VNFKIT_DOCKER="+string(login))
-}
-
-// holds runs a test of another package with a real part, which a variable of its environment names. The test must not be skipped.
-func holds(t *testing.T, test, of, variable string) {
-	t.Helper()
-	run := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run=^"+test+"$", "-v", "github.com/vnfkit/vnfkit/"+of) //nolint:gosec // our own arguments
-	run.Env = append(os.Environ(), variable)
-	if out, err := run.CombinedOutput(); err != nil || !passed.Match(out) {
-		t.Errorf("%v\n%s", err, out)
-	}
+	proves(t, "internal/kubesim", "^TestDockerContract$", "VNFKIT_DOCKER="+string(login))
 }

@@ -2,15 +2,10 @@
 package etcdtest
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"os/exec"
@@ -19,10 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 )
 
-// program returns the path of the real etcd: VNFKIT_ETCD, or etcd in PATH.
+// program returns the path of the real etcd: VNFKIT_ETCD, or etcd in PATH. It skips the test without one.
 func program(t *testing.T) string {
 	t.Helper()
 	if name := os.Getenv("VNFKIT_ETCD"); name != "" {
@@ -30,83 +26,53 @@ func program(t *testing.T) string {
 	}
 	name, err := exec.LookPath("etcd")
 	if err != nil {
-		t.Skip("no etcd to test with: VNFKIT_ETCD names none, and there is none in PATH")
+		t.Skip("VNFKIT_ETCD names no etcd, and PATH has none")
 	}
 	return name
 }
 
-// Authority is a CA that issues certificates as kubeadm does.
-type Authority struct {
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
+// Authority is a CA as kubeadm makes it, and what it has issued to a client of etcd.
+type Authority struct{ CA, Client pki.Pair }
 
-// NewAuthority makes a CA. Its files are in a temporary directory of the test.
-func NewAuthority(t *testing.T) *Authority {
+// NewAuthority makes a CA, and issues to a client.
+func NewAuthority(t *testing.T) (a Authority) {
 	t.Helper()
-	a := &Authority{dir: t.TempDir()}
-	a.cert, a.key = a.Issue(t, "ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	var err error
+	if a.CA, err = pki.NewCA("etcd-ca", time.Now()); err == nil {
+		a.Client, err = pki.Issue(&a.CA, &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, time.Now())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	return a
 }
 
-// Issue issues a certificate and writes it to name.crt, its key to name.key.
-func (a *Authority) Issue(t *testing.T, name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+// TLS returns what the client connects with.
+func (a Authority) TLS(t *testing.T) *tls.Config {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template.SerialNumber, template.Subject = big.NewInt(time.Now().UnixNano()), pkix.Name{CommonName: name}
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.write(t, name+".crt", "CERTIFICATE", der)
-	a.write(t, name+".key", "PRIVATE KEY", secret)
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cert, key
-}
-
-func (a *Authority) write(t *testing.T, name, kind string, der []byte) {
-	t.Helper()
-	if err := os.WriteFile(a.file(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (a *Authority) file(name string) string { return filepath.Join(a.dir, name) }
-
-// Read returns a file of the CA.
-func (a *Authority) Read(t *testing.T, name string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(a.file(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-// Client returns what a client needs whose certificate is "client".
-func (a *Authority) Client(t *testing.T) *tls.Config {
-	t.Helper()
-	config, err := etcd.TLS(a.Read(t, "ca.crt"), a.Read(t, "client.crt"), a.Read(t, "client.key"))
+	config, err := etcd.TLS([]byte(a.CA.Cert), []byte(a.Client.Cert), []byte(a.Client.Key))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return config
+}
+
+// member writes the CA and what it issues to a member into a directory.
+func (a Authority) member(t *testing.T, name, addr string) (dir string) {
+	t.Helper()
+	// A member checks that a peer has a certificate for the address that it connects from: here always 127.0.0.1.
+	pair, err := pki.Issue(&a.CA, &x509.Certificate{Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.ParseIP(addr), net.ParseIP("127.0.0.1")},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	for file, text := range map[string]string{"ca.crt": a.CA.Cert, "server.crt": pair.Cert, "server.key": pair.Key} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // Server is a running member.
@@ -135,10 +101,9 @@ func freePort(t *testing.T, addr string) string {
 }
 
 // Start starts members of a cluster, each at a separate address, as kubeadm sets them up.
-func Start(t *testing.T, n int) (*Authority, []*Server) {
+func Start(t *testing.T, n int) (Authority, []*Server) {
 	t.Helper()
 	bin, ca := program(t), NewAuthority(t)
-	ca.Issue(t, "client", &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	var servers []*Server
 	var initial []string
 	for i := range n {
@@ -147,14 +112,13 @@ func Start(t *testing.T, n int) (*Authority, []*Server) {
 		servers, initial = append(servers, s), append(initial, s.Name+"="+s.Peer)
 	}
 	for _, s := range servers {
-		// A member checks that a peer has a certificate for the address that it connects from: here always 127.0.0.1.
-		ca.Issue(t, s.Name, &x509.Certificate{IPAddresses: []net.IP{net.ParseIP(s.Addr), net.ParseIP("127.0.0.1")},
-			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}})
+		dir := ca.member(t, s.Name, s.Addr)
+		authority, cert, key := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "server.crt"), filepath.Join(dir, "server.key")
 		s.process = exec.CommandContext(t.Context(), bin, "--name", s.Name, "--data-dir", t.TempDir(), "--log-level", "error",
 			"--initial-cluster", strings.Join(initial, ","), "--initial-advertise-peer-urls", s.Peer, "--listen-peer-urls", s.Peer,
 			"--advertise-client-urls", s.Client, "--listen-client-urls", s.Client,
-			"--client-cert-auth", "--trusted-ca-file", ca.file("ca.crt"), "--cert-file", ca.file(s.Name+".crt"), "--key-file", ca.file(s.Name+".key"),
-			"--peer-client-cert-auth", "--peer-trusted-ca-file", ca.file("ca.crt"), "--peer-cert-file", ca.file(s.Name+".crt"), "--peer-key-file", ca.file(s.Name+".key"))
+			"--client-cert-auth", "--trusted-ca-file", authority, "--cert-file", cert, "--key-file", key,
+			"--peer-client-cert-auth", "--peer-trusted-ca-file", authority, "--peer-cert-file", cert, "--peer-key-file", key)
 		if err := s.process.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package kubesim_test
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -38,14 +37,14 @@ func simulatedEtcd(t *testing.T) askedEtcd {
 	return e
 }
 
-// realEtcd are three members that the program VNFKIT_ETCD runs.
+// realEtcd are three members of a real etcd; the test is skipped without its program.
 func realEtcd(t *testing.T) askedEtcd {
 	t.Helper()
 	ca, servers := etcdtest.Start(t, 3)
 	clients := make([]*clientv3.Client, len(servers))
 	for i, s := range servers {
 		var err error
-		if clients[i], err = clientv3.New(clientv3.Config{Endpoints: []string{s.Client}, TLS: ca.Client(t), Logger: zap.NewNop(), MaxUnaryRetries: 1}); err != nil {
+		if clients[i], err = clientv3.New(clientv3.Config{Endpoints: []string{s.Client}, TLS: ca.TLS(t), Logger: zap.NewNop(), MaxUnaryRetries: 1}); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = clients[i].Close() })
@@ -97,7 +96,7 @@ func idAt(t *testing.T, client *clientv3.Client) (id uint64) {
 }
 
 // TestEtcdContract asks and changes members as a driver does, with etcd's client: simulated members, and those of a real etcd if
-// VNFKIT_ETCD names its program.
+// there is its program (etcdtest.Start).
 func TestEtcdContract(t *testing.T) {
 	t.Parallel()
 	t.Run("simulated", func(t *testing.T) {
@@ -110,9 +109,6 @@ func TestEtcdContract(t *testing.T) {
 	})
 	t.Run("real", func(t *testing.T) {
 		t.Parallel()
-		if os.Getenv("VNFKIT_ETCD") == "" {
-			t.Skip("VNFKIT_ETCD names no etcd")
-		}
 		realEtcd(t).ask(t)
 	})
 }

@@ -3,7 +3,6 @@ package etcd_test
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net"
 	"net/netip"
@@ -81,7 +80,7 @@ func TestRealEtcd(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	ca, servers := etcdtest.Start(t, 4)
-	client := open(t, servers[0].Client, ca.Client(t))
+	client := open(t, servers[0].Client, ca.TLS(t))
 	members := until(t, client, "four healthy members", healthy(4))
 	for _, s := range servers {
 		m := memberAt(t, members, s.Addr)
@@ -122,7 +121,7 @@ func TestRealEtcd(t *testing.T) {
 	until(t, client, "three members", func(now []etcd.Member) bool { return len(now) == 3 && healthy(3)(now) })
 
 	// A member that was added and has never started has no name, only an address.
-	raw := rawClient(t, servers[0].Client, ca.Client(t))
+	raw := rawClient(t, servers[0].Client, ca.TLS(t))
 	for {
 		_, err := raw.MemberAddAsLearner(ctx, []string{"https://127.0.0.77:2380"})
 		if err == nil {
@@ -206,13 +205,12 @@ func rawClient(t *testing.T, endpoint string, config *tls.Config) *clientv3.Clie
 func TestRealEtcdTLS(t *testing.T) {
 	t.Parallel()
 	ca, servers := etcdtest.Start(t, 1)
-	good := ca.Client(t)
+	good := ca.TLS(t)
 	until(t, open(t, servers[0].Client, good), "the member", healthy(1))
 	other := etcdtest.NewAuthority(t)
-	other.Issue(t, "client", &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	stranger, anonymous, elsewhere := other.Client(t), good.Clone(), good.Clone()
+	stranger, anonymous, elsewhere := other.TLS(t), good.Clone(), good.Clone()
 	stranger.RootCAs, anonymous.Certificates = good.RootCAs, nil
-	elsewhere.RootCAs = other.Client(t).RootCAs
+	elsewhere.RootCAs = other.TLS(t).RootCAs
 	for name, config := range map[string]*tls.Config{"a stranger's certificate": stranger, "no certificate": anonymous, "another CA": elsewhere} {
 		if members, err := open(t, servers[0].Client, config).Members(t.Context(), nil); err == nil {
 			t.Errorf("%s: %+v", name, members)
@@ -262,12 +260,11 @@ func TestUnreachable(t *testing.T) {
 func TestTLSNeedsItsFiles(t *testing.T) {
 	t.Parallel()
 	ca := etcdtest.NewAuthority(t)
-	ca.Issue(t, "client", &x509.Certificate{})
-	cert, key := ca.Read(t, "client.crt"), ca.Read(t, "client.key")
+	authority, cert, key := []byte(ca.CA.Cert), []byte(ca.Client.Cert), []byte(ca.Client.Key)
 	if _, err := etcd.TLS([]byte("?"), cert, key); err == nil {
 		t.Error("no CA")
 	}
-	if _, err := etcd.TLS(ca.Read(t, "ca.crt"), cert, ca.Read(t, "ca.key")); err == nil {
+	if _, err := etcd.TLS(authority, cert, []byte(ca.CA.Key)); err == nil {
 		t.Error("another's key")
 	}
 }
