@@ -79,6 +79,9 @@ func newNamespace(t testing.TB, config *rest.Config) string {
 	namespace, err := client.CoreV1().Namespaces().Create(t.Context(), &core.Namespace{ObjectMeta: meta.ObjectMeta{GenerateName: "e2e-"}}, meta.CreateOptions{})
 	must(t, err)
 	t.Cleanup(func() {
+		if t.Failed() {
+			showPods(t, client, namespace.Name)
+		}
 		if err := client.CoreV1().Namespaces().Delete(context.Background(), namespace.Name, meta.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			t.Error(err)
 		}
@@ -86,22 +89,44 @@ func newNamespace(t testing.TB, config *rest.Config) string {
 	return namespace.Name
 }
 
+// showPods logs where the pods of a namespace are, and what has happened to its objects.
+func showPods(t testing.TB, client *kubernetes.Clientset, namespace string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	pods, err := client.CoreV1().Pods(namespace).List(ctx, meta.ListOptions{})
+	events, err1 := client.CoreV1().Events(namespace).List(ctx, meta.ListOptions{})
+	if err = errors.Join(err, err1); err != nil {
+		t.Log(err)
+		return
+	}
+	for _, p := range pods.Items {
+		t.Logf("pod %s on node %q is %s since %s: %+v", p.Name, p.Spec.NodeName, p.Status.Phase, p.CreationTimestamp, p.Status.Conditions)
+	}
+	for _, e := range events.Items {
+		t.Logf("%s %s %s: %s: %s", e.LastTimestamp, e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+	}
+}
+
 // TestHelmCluster: what the other scenarios stand on does what they rely on.
 func TestHelmCluster(t *testing.T) {
 	cluster := needCluster(t)
 	client := typed(t, cluster.Client())
 	namespace := newNamespace(t, cluster.Client())
-	pod := &core.Pod{ObjectMeta: meta.ObjectMeta{Name: "web"}, Spec: core.PodSpec{Containers: []core.Container{{Name: "web", Image: "web:1"}}}}
 	await(t, "the service account of a namespace", func() bool {
 		_, err := client.CoreV1().ServiceAccounts(namespace).Get(t.Context(), "default", meta.GetOptions{})
 		return err == nil
 	})
-	_, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, meta.CreateOptions{})
-	must(t, err)
-	await(t, "a pod to run", func() bool {
-		p, err := client.CoreV1().Pods(namespace).Get(t.Context(), "web", meta.GetOptions{})
-		return err == nil && p.Status.Phase == core.PodRunning && strings.HasPrefix(p.Spec.NodeName, "node-")
-	})
+	run := func(when, name string) {
+		pod := &core.Pod{ObjectMeta: meta.ObjectMeta{Name: name}, Spec: core.PodSpec{Containers: []core.Container{{Name: "web", Image: "web:1"}}}}
+		_, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, meta.CreateOptions{})
+		must(t, err)
+		await(t, "a pod to run "+when, func() bool {
+			p, err := client.CoreV1().Pods(namespace).Get(t.Context(), name, meta.GetOptions{})
+			return err == nil && p.Status.Phase == core.PodRunning && strings.HasPrefix(p.Spec.NodeName, "node-")
+		})
+	}
+	run("on a new cluster", "web")
 
 	for past, want := range map[bool]func(error) bool{true: apierrors.IsUnauthorized, false: func(err error) bool { return err == nil }} {
 		end := time.Now().Add(time.Hour)
@@ -125,4 +150,5 @@ func TestHelmCluster(t *testing.T) {
 	if _, err := client.CoreV1().Pods(namespace).Get(t.Context(), "web", meta.GetOptions{}); err != nil {
 		t.Error(errors.New("the API has forgotten what was there"), err)
 	}
+	run("after a restart of the API", "later")
 }

@@ -22,7 +22,7 @@ func TestHelmAPIStopped(t *testing.T) {
 			err     error
 		}
 		ended := make(chan result, 1)
-		ctx := within(t, 4*time.Minute) // controllers and kwok take up to a minute to find the server again
+		ctx := within(t, 4*time.Minute)
 		go func() {
 			release, err := client.Install(ctx, helmclient.Install{Name: name, Chart: streamed(chartOf(t, "web", "1.0.0", web)),
 				Values: helmclient.Values{Set: []string{"never=true"}}, Wait: helmclient.Wait{Ready: true, Timeout: 3 * time.Minute}})
