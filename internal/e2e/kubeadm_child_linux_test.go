@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -166,8 +167,9 @@ func (j yardJob) begin(ctx context.Context, m *vnflcm.Manager) (string, error) {
 	return m.Instantiate(ctx, j.Instance, r)
 }
 
-// observe dies when it is time to.
+// observe says what happens, for the log of a test that fails, and dies when it is time to.
 func (j yardJob) observe(e vnflcm.Event) {
+	fmt.Println(e.Time.Format(time.TimeOnly), e.Kind, e.Name, e.On, e.Host, e.Duration.Round(time.Millisecond), e.Message)
 	if e.Kind == vnflcm.StepStarted && e.Name == j.Step {
 		time.AfterFunc(j.After, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) })
 	}
