@@ -35,7 +35,8 @@ func RandomText(n int) string {
 var credentialForms = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|(sha256:)?\b[0-9a-f]{64}\b`)
 
 // Masked masks credentials in the standard error of kubeadm or of a script, also credentials that the program made itself.
-// It removes the advice that kubeadm prints at the end, because readers look at the last line first.
+// Readers look at the last line first: it removes the advice that kubeadm prints at the end, and adds a line with the checks that
+// have failed before kubeadm began.
 func Masked(err error) error {
 	e, ok := errors.AsType[*sshexec.ExitError](err)
 	if !ok {
@@ -43,6 +44,9 @@ func Masked(err error) error {
 	}
 	out := *e
 	out.Stderr = MaskedText(adviceForm.ReplaceAllString(out.Stderr, ""))
+	if checks := checkForm.FindAllString(out.Stderr, -1); len(checks) > 0 {
+		out.Stderr += "\npreflight checks failed: " + strings.Join(checks, "; ")
+	}
 	return &out
 }
 
@@ -55,5 +59,8 @@ func MaskedText(text string) string {
 		return vnflcm.Mask
 	})
 }
+
+// checkForm matches a line about a check that has failed (kubeadm, preflight/checks.go).
+var checkForm = regexp.MustCompile(`\[ERROR [^\]\n]*\]: .*`)
 
 var adviceForm = regexp.MustCompile(`(?m)^To see the stack trace of this error.*\n?`)
