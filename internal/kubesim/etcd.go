@@ -35,6 +35,9 @@ func (c *call) writeEtcdFiles(of *etcd.Cluster, name, address string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.write(etcdData, "member", 0o600); err != nil {
+		return err
+	}
 	for name, content := range files {
 		mode := os.FileMode(0o644)
 		if strings.HasSuffix(name, ".key") {
@@ -67,8 +70,35 @@ func (c *call) addLearner(o *joinOptions) error {
 		if err != nil {
 			return err
 		}
-		return cl.Etcd.AddLearner(m.ID, m.Address, c.w.members(cl))
+		if err := cl.Etcd.AddLearner(m.ID, m.Address, c.w.members(cl)); err != nil {
+			return err
+		}
+		return c.write(etcdData, "member", 0o600)
 	})
+}
+
+// etcdData is what etcd keeps on the machine of a member.
+const etcdData = "/var/lib/etcd/member"
+
+// dropEtcdData deletes the data, as kubeadm reset does before it ends the kubelet and etcd. A member that etcd has removed before
+// ends by itself. The kubelet starts it again meanwhile, and it leaves data.
+func (c *call) dropEtcdData() error {
+	return c.on(func(m *machine) error {
+		if !c.exists(etcdData) || c.w.hasMember(m.ID) {
+			return c.process.FS.RemoveAll(etcdData)
+		}
+		return nil
+	})
+}
+
+// hasMember reports whether a machine has a member in an etcd.
+func (w *World) hasMember(machine string) bool {
+	for _, c := range w.state.Clusters {
+		if c.Etcd.Of(machine) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // writeMemberFiles writes the certificates of the member that is to run on this machine.

@@ -68,7 +68,11 @@ func (c *call) preflight(m *machine, ignore []string, configFiles ...string) err
 		fault("FileExisting-kubelet]: kubelet not found in system path")
 	}
 	for _, name := range configFiles {
-		if c.exists(name) {
+		switch {
+		case !c.exists(name):
+		case name == etcdData:
+			fault("DirAvailable--var-lib-etcd]: /var/lib/etcd is not empty")
+		default:
 			fault("FileAvailable-%s]: %s already exists", strings.ReplaceAll(name, "/", "-"), name)
 		}
 	}
@@ -90,7 +94,7 @@ func (c *call) init(ctx context.Context, args []string) error {
 		if err := o.check(m); err != nil {
 			return err
 		}
-		return c.preflight(m, o.ignore, "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/manifests/etcd.yaml")
+		return c.preflight(m, o.ignore, "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/manifests/etcd.yaml", etcdData)
 	})
 	if err != nil {
 		return err

@@ -17,8 +17,12 @@ func (c *call) join(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	unwanted := []string{"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/pki/ca.crt"}
+	if o.controlPlane {
+		unwanted = append(unwanted, etcdData)
+	}
 	err = c.on(func(m *machine) error {
-		if err := c.preflight(m, o.ignore, "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/pki/ca.crt"); err != nil {
+		if err := c.preflight(m, o.ignore, unwanted...); err != nil {
 			return err
 		}
 		if o.controlPlane && o.advertise != m.Address.String() {
@@ -106,6 +110,9 @@ func (c *call) reset(_ context.Context, args []string) error {
 	if _, err := c.flags(args, func(f *pflag.FlagSet) {
 		f.BoolP("force", "f", false, "")
 	}); err != nil {
+		return err
+	}
+	if err := c.dropEtcdData(); err != nil {
 		return err
 	}
 	for _, name := range []string{"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/admin.conf", "/etc/kubernetes/kubelet.conf", "/var/lib/kubelet"} {

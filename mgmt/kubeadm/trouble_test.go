@@ -83,6 +83,32 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestResetCutShort: the process died while it reset a machine on which a join had been cut short. kubeadm reset has ended, and etcd
+// has left data, with which kubeadm join does not begin.
+func TestResetCutShort(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 100 * time.Millisecond}})
+	ids := make(chan string, 1)
+	var m *vnflcm.Manager
+	m = l.Process(l.watchHosts("masterNode-1", "kubeadm", "join", func() {
+		if err := m.Cancel(ctx, <-ids, vnflcm.CancelForceful); err != nil {
+			t.Error(err)
+		}
+	}))
+	opID, err := l.instantiateBy(m, clustertest.Sized("complex", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids <- opID
+	if err := l.Fails(opID, nil, m); !errors.Is(err, vnflcm.ErrCancelled) {
+		t.Fatalf("the error is %v", err)
+	}
+	l.runRoot(l.host("masterNode-1"), "sh", "-c", "mkdir -p /etc/kubernetes && touch /etc/kubernetes/vnfkit-resetting && kubeadm reset --force && mkdir -p /var/lib/etcd && touch /var/lib/etcd/member")
+	l.Must(opID, m.Retry(ctx, opID), m)
+	l.want(3, 1, 0)
+}
+
 // TestRollbackInstantiate checks that rolling back a failed instantiation leaves nothing.
 func TestRollbackInstantiate(t *testing.T) {
 	t.Parallel()

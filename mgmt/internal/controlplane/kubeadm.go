@@ -126,11 +126,19 @@ func Await(ctx context.Context, n mgmt.Node) error {
 
 // Reset stops what kubeadm has started on a machine, and removes its files.
 func Reset(ctx context.Context, n mgmt.Node) error {
-	return n.RunRoot(ctx, []string{"flock", lock, "kubeadm", "reset", "--force"}, nil, nil, nil)
+	return n.RunRoot(ctx, []string{"flock", lock, "sh", "-c", reset}, nil, nil, nil)
 }
 
-// leftovers succeeds on a machine that is, or was, a node: it looks for files of kubeadm.
-const leftovers sshexec.Shell = "test -e /etc/kubernetes/kubelet.conf || test -e /etc/kubernetes/pki/ca.crt || test -e /etc/kubernetes/manifests/kube-apiserver.yaml"
+// resetting is a file that is on a machine during a reset.
+const resetting = "/etc/kubernetes/vnfkit-resetting"
+
+// reset is the script of Reset. kubeadm deletes the data of etcd before it ends the kubelet and etcd. The kubelet can start etcd
+// again meanwhile, which leaves data, so that the machine could not join.
+const reset = "touch " + resetting + " && kubeadm reset --force && rm -rf /var/lib/etcd/member && rm " + resetting
+
+// leftovers succeeds on a machine that is, or was, a node: it looks for files of kubeadm, and of a reset that was cut short.
+const leftovers sshexec.Shell = "test -e /etc/kubernetes/kubelet.conf || test -e /etc/kubernetes/pki/ca.crt || test -e /etc/kubernetes/manifests/kube-apiserver.yaml" +
+	" || test -e " + resetting
 
 // IsUsed reports whether kubeadm has made a machine a node before.
 func IsUsed(ctx context.Context, n mgmt.Node) (bool, error) {
