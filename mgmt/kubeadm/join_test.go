@@ -1,0 +1,176 @@
+package kubeadm_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestLearnerLeftBehind: the join of a control-plane node was interrupted, and another node joins first afterwards. etcd
+// accepts one learner at a time.
+func TestLearnerLeftBehind(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 200 * time.Millisecond}})
+	learner, cancel := make(chan string, 1), make(chan struct{})
+	var once sync.Once
+	m := l.Process(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if strings.HasPrefix(l.stepName(s), "instantiate_end/join/masterNode") {
+				once.Do(func() {
+					go func() {
+						defer close(cancel)
+						for len(learner) == 0 && ctx.Err() == nil {
+							if id := l.learner(); id != "" {
+								learner <- l.World.Host(id).Name()
+							}
+							time.Sleep(time.Millisecond)
+						}
+					}()
+				})
+			}
+			return next(ctx)
+		}
+	})
+	opID, err := m.Instantiate(ctx, l.Created(), l.Request("instantiate_sandbox.json", clustertest.Sized("complex", 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-cancel
+	if err := m.Cancel(ctx, opID, vnflcm.CancelForceful); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Wait(ctx, opID); !errors.Is(err, vnflcm.ErrCancelled) {
+		t.Fatal(err)
+	}
+	if l.learner() == "" {
+		t.Fatal("the join left no learner")
+	}
+	if err := m.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	l.DropJournal() // so that the machines are prepared again
+	last, first := <-learner, "masterNode-1"
+	if last == first {
+		first = "masterNode-2"
+	}
+	joined := make(chan struct{})
+	next := l.Process(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			switch l.stepName(s) {
+			case "instantiate_end/runtime/" + last:
+				select {
+				case <-joined:
+				case <-ctx.Done():
+				}
+			case "instantiate_end/join/" + first:
+				defer close(joined)
+			}
+			return next(ctx)
+		}
+	})
+	l.Must(opID, next.Retry(ctx, opID), next)
+	l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
+}
+
+// TestJoinDies: two control-plane nodes join at once. The machine of one of them stops when its learner has been added. The other
+// join, which waits for that, succeeds.
+func TestJoinDies(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 200 * time.Millisecond}})
+	died := make(chan string, 1)
+	go func() {
+		for l.learner() == "" && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		name := l.World.Host(l.learner()).Name()
+		l.stop(name)
+		died <- name
+	}()
+	opID, err := l.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json", clustertest.Sized("complex", 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Wait(t.Context(), opID); err == nil {
+		t.Error("the operation succeeded without a machine")
+	}
+	members := []string{"masterNode-0", "masterNode-1", "masterNode-2"}
+	name := <-died
+	l.wantMembers(slices.DeleteFunc(members, func(m string) bool { return m == name })...)
+}
+
+// TestMemberLeftBehind: the join of a control-plane node was cut short when its etcd member had become a voter. The member is
+// removed before another node joins: kubeadm waits for the status of all members that it has found, for ten minutes.
+func TestMemberLeftBehind(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	const left, other = "masterNode-1", "masterNode-2"
+	l := newLab(t)
+	m := l.Process(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			switch l.stepName(s) {
+			case "instantiate_end/join/" + left:
+				return errors.Join(next(ctx), errors.New("cut short"))
+			case "instantiate_end/join/" + other:
+				return errors.New("not begun")
+			}
+			return next(ctx)
+		}
+	})
+	opID, err := l.instantiateBy(m, clustertest.Sized("complex", 0))
+	l.Fails(opID, err, m)
+	if err := m.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	l.DropJournal()
+	for _, n := range l.World.Nodes() {
+		if l.World.Host(n.Machine).Name() == left { // the kubelet had not registered it
+			l.runRoot(l.host("masterNode-0"), "kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "delete", "node", n.Name)
+		}
+	}
+
+	begun := make(chan struct{})
+	var members []string
+	l.when(l.host(other), "kubeadm", "join", func() {
+		for _, m := range l.World.EtcdMembers() {
+			members = append(members, l.World.Host(m.Machine).Name())
+		}
+		close(begun)
+	})
+	next := l.Process(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if l.stepName(s) == "instantiate_end/join/"+left {
+				select {
+				case <-begun:
+				case <-ctx.Done():
+				}
+			}
+			return next(ctx)
+		}
+	})
+	l.Must(opID, next.Retry(ctx, opID), next)
+	if diff := cmp.Diff([]string{"masterNode-0"}, members); diff != "" {
+		t.Errorf("the members of etcd when %s joins:\n%s", other, diff)
+	}
+	l.wantMembers("masterNode-0", left, other)
+}
+
+// learner returns the machine of etcd's learner, "" if there is none.
+func (l *lab) learner() string {
+	for _, m := range l.World.EtcdMembers() {
+		if m.Learner {
+			return m.Machine
+		}
+	}
+	return ""
+}
