@@ -35,9 +35,6 @@ func (c *call) writeEtcdFiles(of *etcd.Cluster, name, address string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.write(etcdData, "member", 0o600); err != nil {
-		return err
-	}
 	for name, content := range files {
 		mode := os.FileMode(0o644)
 		if strings.HasSuffix(name, ".key") {
@@ -70,15 +67,14 @@ func (c *call) addLearner(o *joinOptions) error {
 		if err != nil {
 			return err
 		}
-		if err := cl.Etcd.AddLearner(m.ID, m.Address, c.w.members(cl)); err != nil {
-			return err
-		}
-		return c.write(etcdData, "member", 0o600)
+		return cl.Etcd.AddLearner(m.ID, m.Address, c.w.members(cl))
 	})
 }
 
-// etcdData is what etcd keeps on the machine of a member.
+// etcdData is what etcd keeps on the machine of a member, since the kubelet has started it.
 const etcdData = "/var/lib/etcd/member"
+
+func (c *call) writeEtcdData() error { return c.write(etcdData, "member", 0o600) }
 
 // dropEtcdData deletes the data, as kubeadm reset does before it ends the kubelet and etcd. A member that etcd has removed before
 // ends by itself. The kubelet starts it again meanwhile, and it leaves data.

@@ -120,6 +120,9 @@ func (c *call) init(ctx context.Context, args []string) error {
 		return err
 	}
 	err = c.on(func(m *machine) error {
+		if err := c.writeEtcdData(); err != nil {
+			return err
+		}
 		m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.name, true
 		cl.Etcd.Members[0].Address = m.Address
 		c.w.state.Clusters[cl.ID] = cl

@@ -48,6 +48,11 @@ func (c *call) join(ctx context.Context, args []string) error {
 	if err := c.write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
 		return err
 	}
+	if o.controlPlane {
+		if err := c.writeEtcdData(); err != nil {
+			return err
+		}
+	}
 	if err := pause(ctx, rest); err != nil {
 		return err
 	}
