@@ -28,6 +28,7 @@ func TestProcesses(t *testing.T) {
 				}
 			}
 		},
+		"idles": func(ctx context.Context, _ *sshtest.Process) int { <-ctx.Done(); return 1 },
 	}})
 	number := regexp.MustCompile(`\b1[0-9]{3}\b`)
 	for _, tt := range []struct {
@@ -60,7 +61,7 @@ func TestProcesses(t *testing.T) {
 		{"group", `sh -c 'sleep 30 & sleep 30' & sleep 0.05; setsid sh -c 'sleep 30 & sleep 30' >/dev/null 2>&1 </dev/null & p=$!; sleep 0.05; kill -- -$p; wait $p; echo $?; ` +
 			`for f in /proc/[0-9]*/stat; do read -r a b c <$f; echo "$b"; done | sort >/tmp/s; uniq /tmp/s | grep -v sort`, "143\n(sh)\n(sleep)\n", 0},
 		{"no such process", "kill 4", "kill: (4) - No such process\n", 1},
-		{"not yours", `sudo sleep 30 & until cat /proc/[0-9]*/stat 2>/dev/null | grep -q '(sleep)'; do :; done; kill -0 -- -$$; for f in /proc/[0-9]*/stat; do read -r a b c <$f; if [ "$b" = "(sleep)" ]; then kill $a; fi; done`, "kill: (P) - Operation not permitted\n", 1},
+		{"not yours", `sudo idles & until cat /proc/[0-9]*/stat 2>/dev/null | grep -q '(idles)'; do :; done; kill -0 -- -$$; for f in /proc/[0-9]*/stat; do read -r a b c <$f; if [ "$b" = "(idles)" ]; then kill $a; fi; done`, "kill: (P) - Operation not permitted\n", 1},
 		{"nobody's business", `sudo sh -c 'kill -0 $PPID && echo root may'`, "root may\n", 0},
 		{"stat", `sh -c 'read -r s </proc/$$/stat; set -- ${s##*) }; echo $# $1; [ $3 = $4 ] && [ $2 = $PPID ] && [ ${20} -ge 0 ] && echo right'`, "50 S\nright\n", 0},
 		{"cmdline", `sh -c "tr '\0' ' ' </proc/\$\$/cmdline" 'a b' c`, "sh -c tr '\\0' ' ' </proc/$$/cmdline a b c ", 0},
