@@ -239,7 +239,7 @@ func (s Server) initConfig(ctx context.Context, r *ansiblesim.Run, h *ansiblesim
 	return fmt.Sprintf(`apiVersion: kubeadm.k8s.io/v1beta3
 kind: InitConfiguration
 bootstrapTokens:
-- token: %s
+- token: %q
   ttl: 24h
 nodeRegistration:
   name: %s
@@ -274,7 +274,7 @@ func (s Server) join(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host,
 	if len(words) < 7 {
 		return fmt.Errorf("kubesim: %q is no command to join", line)
 	}
-	config := fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration\nnodeRegistration:\n  name: %s\ndiscovery:\n  bootstrapToken:\n    apiServerEndpoint: %s\n    token: %s\n    caCertHashes:\n    - %s\n",
+	config := fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration\nnodeRegistration:\n  name: %s\ndiscovery:\n  bootstrapToken:\n    apiServerEndpoint: %s\n    token: %q\n    caCertHashes:\n    - %s\n",
 		h.Name, words[2], words[4], words[6])
 	if controlPlane {
 		key, err := m.Run(ctx, "kubeadm", "init", "phase", "upload-certs", "--upload-certs")
