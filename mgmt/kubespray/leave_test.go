@@ -71,7 +71,7 @@ func TestLeftRunning(t *testing.T) {
 }
 
 // resumed lets a Manager resume an operation as soon as no other process has its claim, and expects the operation to
-// succeed.
+// succeed. Between two calls of Resume the Manager can take it up by itself.
 func (l *lab) resumed(m *vnflcm.Manager, opID string) {
 	l.t.Helper()
 	for {
@@ -79,7 +79,11 @@ func (l *lab) resumed(m *vnflcm.Manager, opID string) {
 		if err != nil {
 			l.t.Fatal(err)
 		}
-		if slices.Contains(ids, opID) {
+		occ, err := m.Operation(l.t.Context(), opID)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if slices.Contains(ids, opID) || occ.OperationState != vnflcm.Processing {
 			break
 		}
 		select {
