@@ -71,19 +71,19 @@ func (c *call) addLearner(o *joinOptions) error {
 	})
 }
 
-// etcdData is what etcd keeps on the machine of a member, since the kubelet has started it.
+// etcdData is where etcd keeps its data on the machine of a member. etcd makes it when the kubelet starts etcd.
 const etcdData = "/var/lib/etcd/member"
 
 func (c *call) writeEtcdData() error { return c.write(etcdData, "member", 0o600) }
 
-// dropEtcdData deletes the data, as kubeadm reset does before it ends the kubelet and etcd. A member that etcd has removed before
-// ends by itself. The kubelet starts it again meanwhile, and it leaves data.
+// dropEtcdData deletes the data, as kubeadm reset does before it ends the kubelet and etcd. If the cluster has removed the member
+// before, etcd ends by itself; the kubelet starts it again during the reset, and it writes data again.
 func (c *call) dropEtcdData() error {
 	return c.on(func(m *machine) error {
-		if !c.exists(etcdData) || c.w.hasMember(m.ID) {
-			return c.process.FS.RemoveAll(etcdData)
+		if !c.w.hasMember(m.ID) {
+			return nil
 		}
-		return nil
+		return c.process.FS.RemoveAll(etcdData)
 	})
 }
 

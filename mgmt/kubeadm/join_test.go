@@ -165,7 +165,7 @@ func TestMemberLeftBehind(t *testing.T) {
 	l.wantMembers("masterNode-0", left, other)
 }
 
-// learner returns the machine of etcd's learner, "" if there is none.
+// learner returns the id of the machine whose etcd member is a learner; "" if all members vote.
 func (l *lab) learner() string {
 	for _, m := range l.World.EtcdMembers() {
 		if m.Learner {
