@@ -37,7 +37,7 @@ func TestHelmPrograms(t *testing.T) {
 		{{"helmclient/helmcli", "^TestReal", helm3Program}, {"helmclient/helmsdk", "^Test(Storages|OnCluster)$", helm3Program},
 			{"helmclient/helmcli", different, helm4Program}, {"helmclient/helm4sdk", "^Test(Storages|OnCluster)$", helm4Program}},
 		{{"infra/kubernetes/internal/objects", "^Test", helm3Program}, {"internal/cnftest", "^TestContract$", helm3Program},
-			{"internal/kubesim/kubeadmconf", "^TestContract$", helm3Program}},
+			{"internal/kubesim/kubeadmconf", "^TestContract$", helm3Program}, {"internal/kubesim", "^TestKubectlContract$", helm3Program}},
 	} {
 		t.Run(row[0].pkg, func(t *testing.T) {
 			t.Parallel()

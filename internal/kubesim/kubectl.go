@@ -1,13 +1,12 @@
 package kubesim
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -32,7 +31,7 @@ func kubectl(ctx context.Context, c *call) error {
 		set.Duration("timeout", 0, "")
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w\nSee 'kubectl %s --help' for usage.", err, c.args[0])
 	}
 	switch {
 	case len(args) == 3 && (args[0] == "get" || args[0] == "delete") && args[1] == "node":
@@ -41,12 +40,18 @@ func kubectl(ctx context.Context, c *call) error {
 		return c.drain(ctx, kubeconfig, args[1], drain)
 	case len(args) != 1 || args[0] != "apply":
 		return fmt.Errorf("error: unknown command %q for \"kubectl\"", strings.Join(args, " "))
+	case file == "":
+		return errors.New("error: must specify one of -f and -k")
 	}
-	manifest, err := c.read(file)
+	text, err := c.read(file)
 	if err != nil {
-		return err
+		return fmt.Errorf("error: the path %q does not exist", file)
 	}
-	return c.asAdmin(kubeconfig, func(cl *cluster) error { return c.apply(cl, manifest) })
+	m := manifest{source: file}
+	if file == "-" {
+		m.source = "STDIN"
+	}
+	return c.asAdmin(kubeconfig, func(cl *cluster) error { return c.apply(cl, m, string(text)) })
 }
 
 func home(user string) string {
@@ -56,48 +61,88 @@ func home(user string) string {
 	return "/home/" + user
 }
 
-// apply sends the objects of a manifest to the API.
-func (c *call) apply(cl *cluster, manifest []byte) error {
-	d := yaml.NewDecoder(bytes.NewReader(manifest))
-	for {
+// manifest is where objects are from.
+type manifest struct{ source string }
+
+// documents finds where a YAML document begins.
+var documents = regexp.MustCompile(`(?m)^---.*\n?`)
+
+// apply sends the objects of a manifest to the API. One that is refused does not keep those after it from the API; text that is no YAML
+// does.
+func (c *call) apply(cl *cluster, m manifest, text string) error {
+	var errs []error
+	objects := 0
+	for _, document := range documents.Split(text, -1) {
 		var decoded any
-		if err := d.Decode(&decoded); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("error parsing manifest: %w", err)
+		if err := yaml.Unmarshal([]byte(document), &decoded); err != nil {
+			errs = append(errs, fmt.Errorf("error: error parsing %s: error converting YAML to JSON: %w", m.source, err))
+			break
 		}
 		if decoded == nil {
 			continue
 		}
-		raw, err := json.Marshal(decoded)
-		if err != nil {
-			return err
-		}
-		var o kubeapi.Object
-		if err := json.Unmarshal(raw, &o); err != nil {
-			return err
-		}
-		if err := c.applyObject(cl, o); err != nil {
-			return fmt.Errorf("Error from server: %w", err)
+		objects++
+		if err := c.applyObject(cl, m, decoded); err != nil {
+			errs = append(errs, err)
 		}
 	}
+	if objects == 0 && errs == nil {
+		return errors.New("error: no objects passed to apply")
+	}
+	return errors.Join(errs...)
 }
 
-func (c *call) applyObject(cl *cluster, o kubeapi.Object) error {
-	kind, known := cl.KindOf(kubeapi.Text(o, "apiVersion"), kubeapi.Text(o, "kind"))
-	switch {
-	case kubeapi.Text(o, "kind") == "" || kubeapi.Text(o, "apiVersion") == "" || kubeapi.Text(o, "metadata", "name") == "":
-		return errors.New("error: error validating data: kind, apiVersion and metadata.name must be set")
-	case !known:
-		return fmt.Errorf("no matches for kind %q in version %q", kubeapi.Text(o, "kind"), kubeapi.Text(o, "apiVersion"))
+func (c *call) applyObject(cl *cluster, m manifest, decoded any) error {
+	var o kubeapi.Object
+	if raw, err := json.Marshal(decoded); err != nil || json.Unmarshal(raw, &o) != nil {
+		return m.invalid("invalid object to validate")
 	}
+	version, name := kubeapi.Text(o, "apiVersion"), kubeapi.Text(o, "metadata", "name")
+	switch {
+	case version == "":
+		return m.invalid("apiVersion not set")
+	case kubeapi.Text(o, "kind") == "":
+		return m.invalid("kind not set")
+	}
+	kind, known := cl.KindOf(version, kubeapi.Text(o, "kind"))
 	namespace := kubeapi.Text(o, "metadata", "namespace")
+	if !known {
+		return fmt.Errorf("error: resource mapping not found for name: %q namespace: %q from %q: no matches for kind %q in version %q\nensure CRDs are installed first",
+			name, namespace, m.source, kubeapi.Text(o, "kind"), version)
+	}
 	if namespace == "" && kind.Namespaced {
 		namespace = "default"
 	}
-	if err := cl.Apply("kubectl", kind, namespace, o); err != nil {
-		return err
+	if name == "" {
+		resource := fmt.Sprintf("Resource: \"%s/%s, Resource=%s\", GroupVersionKind: \"%[1]s/%[2]s, Kind=%[4]s\"", kind.Group, kind.Version, kind.Plural, kind.Kind)
+		return fmt.Errorf("error: error when retrieving current configuration of:\n%s\nName: \"\", Namespace: %q\nfrom server for: %q: resource name may not be empty",
+			resource, namespace, m.source)
 	}
-	c.printf("%s/%s serverside-applied\n", strings.ToLower(kind.Kind), kubeapi.Text(o, "metadata", "name"))
+	resource := kind.Kind
+	if kind.Group != "" {
+		resource += "." + kind.Group
+	}
+	done, err := cl.Apply(kind, namespace, o)
+	if err != nil {
+		return m.refused(err)
+	}
+	c.printf("%s/%s %s\n", strings.ToLower(resource), name, done)
 	return nil
+}
+
+// invalid is the error of an object that kubectl does not send.
+func (m manifest) invalid(reason string) error {
+	return fmt.Errorf("error: error validating %q: error validating data: %s; if you choose to ignore these errors, turn validation off with --validate=false", m.source, reason)
+}
+
+// refused is the error of an object that the API refused.
+func (m manifest) refused(err error) error {
+	switch reason := kubeapi.Reason(err); reason {
+	case "":
+		return fmt.Errorf("Error from server: %w", err)
+	case "Invalid":
+		return fmt.Errorf("The %w", err)
+	default:
+		return fmt.Errorf("Error from server (%s): error when creating %q: %w", reason, m.source, err)
+	}
 }

@@ -35,6 +35,14 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.message }
 
+// Reason is why the API has not done what was asked (meta/v1 StatusReason), or "" if err is not its answer.
+func Reason(err error) string {
+	if fault, ok := errors.AsType[*apiError](err); ok {
+		return fault.reason
+	}
+	return ""
+}
+
 func apiFault(code int, reason, format string, args ...any) error {
 	return &apiError{code: code, reason: reason, message: fmt.Sprintf(format, args...)}
 }
