@@ -14,6 +14,9 @@
 // Which fields built-in kinds have, and of which type, it knows only if a Schema is given to CheckFields: package typed does that, and
 // the kits of the project's tests import it.
 //
+// How patches merge the lists and maps of built-in kinds is in tables, which TestSchema compares with all types of client-go. Lists in
+// the status of pods and jobs are not in them.
+//
 // It does not know the schemas of custom kinds (their lists are owned as a whole), conversion, admission
 // webhooks, JSON patches, protobuf, pages of lists, resources that pods ask for, quotas, priorities, affinity to other pods,
 // probes, logs and exec, EndpointSlices, CronJobs and autoscalers, load balancers of clouds.

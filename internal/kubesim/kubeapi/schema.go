@@ -6,19 +6,25 @@ import "strings"
 // (x-kubernetes-list-map-keys and x-kubernetes-patch-merge-key; patches use the first key).
 var keyedLists = map[string][]string{
 	"containers": {"name"}, "initContainers": {"name"}, "ephemeralContainers": {"name"}, "volumes": {"name"}, "env": {"name"},
-	"imagePullSecrets": {"name"}, "volumeMounts": {"mountPath"}, "volumeDevices": {"devicePath"}, "hostAliases": {"ip"},
 	"containers/ports": {"containerPort", "protocol"}, "initContainers/ports": {"containerPort", "protocol"},
-	"spec/ports": {"port", "protocol"}, "ownerReferences": {"uid"}, "topologySpreadConstraints": {"topologyKey", "whenUnsatisfiable"},
-	"conditions": {"type"}, "secrets": {"name"}, "webhooks": {"name"}, "subsets/ports": nil,
+	"ephemeralContainers/ports": {"containerPort", "protocol"}, "volumeMounts": {"mountPath"}, "volumeDevices": {"devicePath"},
+	"spec/imagePullSecrets": {"name"}, "hostAliases": {"ip"}, "schedulingGates": {"name"}, "evictionResponders": {"name"},
+	"topologySpreadConstraints": {"topologyKey", "whenUnsatisfiable"}, "resourceClaims": {"name"}, "resources/claims": {"name"},
+	"spec/ports": {"port", "protocol"}, "ownerReferences": {"uid"}, "conditions": {"type"}, "secrets": {"name"},
+	"webhooks": {"name"}, "matchConditions": {"name"}, "status/addresses": {"type"}, "healthConditions": {"status", "reason"},
 }
 
 // setLists are lists of values of which each is there once.
-var setLists = map[string]bool{"finalizers": true}
+var setLists = map[string]bool{"metadata/finalizers": true, "podCIDRs": true, "bindMountOptions": true, "disableResizePreemption": true}
 
 // atomicMaps are owned as a whole (x-kubernetes-map-type: atomic).
 var atomicMaps = map[string]bool{
-	"spec/selector": true, "nodeSelector": true, "claimRef": true, "labelSelector": true, "podSelector": true, "namespaceSelector": true,
-	"configMapKeyRef": true, "secretKeyRef": true, "fieldRef": true, "resourceFieldRef": true, "roleRef": true, "scaleTargetRef": true,
+	"spec/selector": true, "nodeSelector": true, "labelSelector": true, "podSelector": true, "namespaceSelector": true, "objectSelector": true,
+	"scopeSelector": true, "required": true, "nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution": true,
+	"configMapKeyRef": true, "secretKeyRef": true, "fileKeyRef": true, "fieldRef": true, "resourceFieldRef": true, "roleRef": true,
+	"secretRef": true, "controllerExpandSecretRef": true, "controllerPublishSecretRef": true, "nodeExpandSecretRef": true,
+	"nodePublishSecretRef": true, "nodeStageSecretRef": true, "spec/dataSource": true, "involvedObject": true, "related": true,
+	"defaultBackend/resource": true, "service/port": true,
 }
 
 // tail are the last names of a path.
@@ -33,6 +39,6 @@ func mergeKeys(path []string) []string {
 	return keyedLists[tail(path, 1)]
 }
 
-func isSet(path []string) bool { return setLists[tail(path, 1)] }
+func isSet(path []string) bool { return setLists[tail(path, 2)] || setLists[tail(path, 1)] }
 
 func isAtomic(path []string) bool { return atomicMaps[tail(path, 2)] || atomicMaps[tail(path, 1)] }
