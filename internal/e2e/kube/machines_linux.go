@@ -39,6 +39,11 @@ var _ vminfra.Cloud = (*Machines)(nil)
 
 // Create implements vminfra.Cloud.
 func (c *Machines) Create(ctx context.Context, m vminfra.Machine) error {
+	return c.create(ctx, m, "")
+}
+
+// create creates a machine, or starts one again whose files were saved to a directory.
+func (c *Machines) create(ctx context.Context, m vminfra.Machine, saved string) error {
 	m.ID = cmp.Or(m.ID, uuid.NewString())
 	spec := c.Spec
 	spec.Name, spec.Address = strings.ToLower(m.Name), m.Address
@@ -50,6 +55,7 @@ func (c *Machines) Create(ctx context.Context, m vminfra.Machine) error {
 	if c.Change != nil {
 		c.Change(m, &spec)
 	}
+	spec.Saved = saved
 	host, err := c.Network.Create(ctx, spec)
 	if err != nil {
 		return err

@@ -3,9 +3,7 @@ package vmhost
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 )
 
@@ -19,27 +17,19 @@ func (n *Network) Disk(ctx context.Context, size int64) (device string, err erro
 	if err := errors.Join(file.Truncate(size), file.Close()); err != nil {
 		return "", err
 	}
-	return losetup(ctx, "--find", "--show", file.Name())
+	return run(ctx, "losetup", "--find", "--show", file.Name())
 }
 
 // detachDisks detaches the loop devices that Disk has created, also in a killed run.
 func (n *Network) detachDisks(ctx context.Context) error {
-	all, err := losetup(ctx, "--list", "--noheadings", "--output", "NAME,BACK-FILE")
+	all, err := run(ctx, "losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE")
 	errs := []error{err}
 	for line := range strings.Lines(all) {
 		device, file, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if strings.HasPrefix(strings.TrimSpace(file), n.stateDir+"/") {
-			_, err := losetup(ctx, "--detach", device)
+			_, err := run(ctx, "losetup", "--detach", device)
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func losetup(ctx context.Context, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, "losetup", args...).CombinedOutput() //nolint:gosec // our own arguments
-	if err != nil {
-		return "", fmt.Errorf("vmhost: losetup %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
-	}
-	return strings.TrimSpace(string(out)), nil
 }

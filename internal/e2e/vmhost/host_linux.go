@@ -59,6 +59,9 @@ type Spec struct {
 	Devices map[string]string
 	// Off creates the host without a running sshd: it refuses connections until Boot is called.
 	Off bool
+	// Saved is a directory to which Host.Save has moved the files of a host with the same Tree, on the same file system as
+	// Network.Dir. The host has copies of them, and what Layer, Data and Files say is not done again.
+	Saved string
 }
 
 // Host is a running host.
@@ -76,8 +79,11 @@ type Host struct {
 	stop    sync.Once
 }
 
-// bootLimit is the longest time until a host is ready to start sshd.
-const bootLimit = 30 * time.Second
+// bootLimit is the longest time until a host is ready to start sshd; copyLimit that of a host that was saved.
+const (
+	bootLimit = 30 * time.Second
+	copyLimit = 5 * time.Minute
+)
 
 // Create creates a host and, unless Spec.Off is set, starts sshd. It does not wait until sshd listens: see Host.Listening.
 // The caller closes the host.
@@ -90,6 +96,9 @@ func (n *Network) Create(ctx context.Context, s Spec) (*Host, error) {
 	dir, err := os.MkdirTemp(n.stateDir, "host-*")
 	if err != nil {
 		return nil, err
+	}
+	if s.Saved != "" {
+		s.Layer, s.Data = "", map[string]string{images: filepath.Join(s.Saved, "data", images)}
 	}
 	h := &Host{Spec: s, network: n, dir: dir, ended: make(chan struct{})}
 	h.unplug = func() {
@@ -121,6 +130,10 @@ func (h *Host) start(ctx context.Context) error {
 		return err
 	}
 	ready := make(chan bool, 1)
+	limit := bootLimit
+	if h.Saved != "" {
+		limit = copyLimit
+	}
 	go h.await(answers, ready)
 	if err := h.connect(ctx); err != nil {
 		return err
@@ -136,10 +149,13 @@ func (h *Host) start(ctx context.Context) error {
 		}
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(bootLimit):
-		return fmt.Errorf("vmhost: host %s is not ready after %s", h.Name, bootLimit)
+	case <-time.After(limit):
+		return fmt.Errorf("vmhost: host %s is not ready after %s", h.Name, limit)
 	}
-	if err := h.configure(); err != nil || h.Off {
+	if h.Saved == "" {
+		err = h.configure()
+	}
+	if err != nil || h.Off {
 		return err
 	}
 	return h.Boot()
@@ -158,7 +174,7 @@ func (h *Host) script() ([]string, error) {
 		for as, device := range h.Devices {
 			devices = append(devices, device+":"+as)
 		}
-		arguments = append(arguments, h.Tree, strings.Join(made, ":"), strings.Join(devices, " "))
+		arguments = append(arguments, h.Tree, strings.Join(made, ":"), strings.Join(devices, " "), h.Saved)
 		for to, from := range h.Data {
 			arguments = append(arguments, from+":"+to)
 		}

@@ -180,9 +180,16 @@ func (n *Network) device() string {
 }
 
 func ip(ctx context.Context, args ...string) error {
-	out, err := exec.CommandContext(ctx, "ip", args...).CombinedOutput() //nolint:gosec // our own arguments
+	_, err := run(ctx, "ip", args...)
+	return err
+}
+
+// run runs a program and returns its output, without white space around it.
+func run(ctx context.Context, program string, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput() //nolint:gosec // our own arguments
+	said := strings.TrimSpace(string(out))
 	if err != nil {
-		return fmt.Errorf("vmhost: ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+		return "", fmt.Errorf("vmhost: %s %s: %w: %s", program, strings.Join(args, " "), err, said)
 	}
-	return nil
+	return said, nil
 }
