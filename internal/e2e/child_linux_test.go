@@ -57,7 +57,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 	l.checkSecrets()
 }
 
-func serveCloud(t *testing.T, socket string, cloud vminfra.Cloud) {
+func serveCloud(t testing.TB, socket string, cloud vminfra.Cloud) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
 	if err != nil {

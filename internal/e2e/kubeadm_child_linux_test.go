@@ -87,7 +87,7 @@ func TestKubeadmKilled(t *testing.T) {
 }
 
 // revealed is a request as a client would send it, with its secrets.
-func revealed(t *testing.T, r vnflcm.InstantiateVnfRequest) json.RawMessage {
+func revealed(t testing.TB, r vnflcm.InstantiateVnfRequest) json.RawMessage {
 	t.Helper()
 	parameters := r.AdditionalParams.Reveal()
 	r.AdditionalParams = vnflcm.Params{}

@@ -42,6 +42,12 @@ func packageWith(t testing.TB, of string, files map[string][]byte) (dir string) 
 // serveRepositories serves the apt repositories to machines, and returns their address.
 func serveRepositories(t testing.TB, parts kube.Parts) string {
 	t.Helper()
+	return serveRepositoriesAt(t, parts, net.JoinHostPort(site.network.Gateway().String(), "0"))
+}
+
+// serveRepositoriesAt serves them at an address and port. The port 0 is a free one.
+func serveRepositoriesAt(t testing.TB, parts kube.Parts, at string) string {
+	t.Helper()
 	files := http.FileServerFS(parts.Repositories())
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // a ServeMux redirects what apt asks for: /debian/./InRelease
 		if slices.ContainsFunc([]string{"/debian/", "/kubernetes/", "/nfs/debian/", "/kubespray/files/"}, func(dir string) bool { return strings.HasPrefix(r.URL.Path, dir) }) {
@@ -50,7 +56,7 @@ func serveRepositories(t testing.TB, parts kube.Parts) string {
 		}
 		http.NotFound(w, r)
 	})
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(site.network.Gateway().String(), "0"))
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", at)
 	must(t, err)
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)

@@ -92,10 +92,15 @@ func (y *yard) exposedShop(cluster string) (id string) {
 // visited waits until the services answer at the load balancer.
 func (y *yard) visited(cluster string) {
 	y.t.Helper()
+	y.visitedWithin(cluster, 30*time.Second)
+}
+
+func (y *yard) visitedWithin(cluster string, limit time.Duration) {
+	y.t.Helper()
 	for _, port := range []int{webPort, localPort} {
 		url := fmt.Sprintf("http://%s:%d/health", y.balancer(cluster), port)
 		client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-		awaitFor(y.t, 30*time.Second, url+" to answer", func() bool {
+		awaitFor(y.t, limit, url+" to answer", func() bool {
 			answer, err := client.Get(url) //nolint:noctx // with a timeout
 			if err != nil {
 				return false

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/kube"
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 )
 
 // realPatience bounds how long one operation with the playbooks of kubespray itself may take.
@@ -79,10 +77,19 @@ func newRealYard(t testing.TB, change func(*yard)) (*yard, *ansibleServer) {
 	tree := needKubespray(t)
 	p, err := parts()
 	must(t, err)
+	y, variables := realYard(t, serveRepositories(t, p), change)
+	return y, y.ansibleServerWith(os.DirFS(tree), variables)
+}
+
+// realYard makes machines that kubespray builds clusters on from repositories. It returns the files that kubespray's tree gets beyond
+// its own.
+func realYard(t testing.TB, repositories string, change func(*yard)) (y *yard, variables map[string]string) {
+	t.Helper()
+	p, err := parts()
+	must(t, err)
 	files, err := kube.BuildKubespray(t.Context())
 	must(t, err)
-	repositories := serveRepositories(t, p)
-	y := yardOf(t, p, func(y *yard, spec *vmhost.Spec) {
+	y = yardOf(t, p, func(y *yard, spec *vmhost.Spec) {
 		spec.Tree, spec.Data = files.Over(p.Tree()), map[string]string{"/var/lib/containerd": files.Images()}
 		spec.Files = map[string]string{sources: ""} // kubespray installs Debian packages that are there already
 		y.others = map[string]string{kubesprayVNFD: kubesprayDir, shopVNFD: writePackage(t, shopPackage)}
@@ -100,62 +107,84 @@ func newRealYard(t testing.TB, change func(*yard)) (*yard, *ansibleServer) {
 			y.showMachines()
 		}
 	})
-	variables := fmt.Sprintf("files_repo: %q\n%s", files.Files(repositories), read(t, "testdata/kubespray/vars.yml"))
-	return y, y.ansibleServerWith(os.DirFS(tree), map[string]string{"inventory/sample/group_vars/k8s_cluster/zz_real.yml": variables})
+	text := fmt.Sprintf("files_repo: %q\n%s", files.Files(repositories), read(t, "testdata/kubespray/vars.yml"))
+	return y, map[string]string{"inventory/sample/group_vars/k8s_cluster/zz_real.yml": text}
 }
 
 // realPace is how often the client of the CNF asks.
 const realPace = 100 * time.Millisecond
 
-// TestKubesprayReal takes a cluster that kubespray itself makes, behind the load balancer of the VNF, through its life. The process is
+// TestKubesprayReal takes a cluster that kubespray itself makes, behind the load balancer of the VNF, through its life. Each stage
+// starts from the saved machines of the stage before, so that all machines lose their power between two stages. The process is
 // killed with SIGKILL in the middle of cluster.yml and of scale.yml; the next one continues, and no playbook is started again. A
 // client of a CNF asks all the time from the scaling out on. kubespray leaves its join tokens, which end after a day.
+//
+// A stage alone, after a run with VNFKIT_STAGES: -run 'TestKubesprayReal/heal'.
 func TestKubesprayReal(t *testing.T) {
-	file, socket := filepath.Join(t.TempDir(), "vnfm.db"), filepath.Join(t.TempDir(), "cloud")
-	y, server := newRealYard(t, func(y *yard) {
-		store, err := sqlite.Open(t.Context(), file)
-		must(t, err)
-		t.Cleanup(func() { _ = store.Close() })
-		y.store, y.drivers = store, cnfDrivers(t)
-	})
-	serveCloud(t, socket, y.machines)
-	ctx := t.Context()
-	id, request := y.kubesprayed(server)
+	tree := needKubespray(t)
+	var before *stage
+	for _, next := range []stage{
+		{"instantiate", (*realCluster).instantiate},
+		{"scale out", (*realCluster).scaleOut},
+		{"heal", (*realCluster).heal},
+		{"scale in", (*realCluster).scaleIn},
+		{"terminate", (*realCluster).terminate},
+	} {
+		if !t.Run(next.name, func(t *testing.T) { next.run(newRealCluster(t, tree, next, before)) }) {
+			return
+		}
+		before = &next
+	}
+}
+
+func (c *realCluster) instantiate() {
+	id, request := c.kubesprayed(c.server)
+	c.Cluster = id
 	request.InstantiationLevelID = "instantiation_level_1"
-	job := yardJob{Store: file, Socket: socket, Packages: y.others, Instance: id, Patience: realPatience}
+	job := c.job()
+	job.Instantiate = revealed(c.t, request)
+	c.killedReal(c.server, job, "cluster", "cluster.yml")
+	c.wantReadyNodes(id, 1, 1)
+	c.wantVIM(id)
+	c.CNF = c.exposedShop(id)
+	c.save()
+}
 
-	instantiate := job
-	instantiate.Instantiate = revealed(t, request)
-	y.killedReal(server, instantiate, "cluster", "cluster.yml")
-	y.wantReadyNodes(id, 1, 1)
-	y.wantVIM(id)
-	cnf := y.exposedShop(id)
-
-	client := y.customer(id)
-	out := job
-	out.Scale = &vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}
-	y.killedReal(server, out, "scale", "scale.yml")
+func (c *realCluster) scaleOut() {
+	client := c.customer(c.Cluster)
+	job := c.job()
+	job.Scale = &vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}
+	c.killedReal(c.server, job, "scale", "scale.yml")
 	client.none("scale-out")
-	y.wantReadyNodes(id, 1, 2)
-	y.open(id)
+	c.wantReadyNodes(c.Cluster, 1, 2)
+	c.open(c.Cluster)
+	c.save()
+}
 
-	dead := y.vnfcs(id, workerVDU)[0]
-	client = y.customer(id)
-	y.kill(dead)
-	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{dead.ID}}))
+func (c *realCluster) heal() {
+	dead := c.vnfcs(c.Cluster, workerVDU)[0]
+	client := c.customer(c.Cluster)
+	c.kill(dead)
+	c.must(c.Heal(c.t.Context(), c.Cluster, vnflcm.HealVnfRequest{VnfcInstanceID: []string{dead.ID}}))
 	client.bounded("heal of a dead worker")
-	y.wantReadyNodes(id, 1, 2)
-	y.open(id)
+	c.wantReadyNodes(c.Cluster, 1, 2)
+	c.open(c.Cluster)
+	c.save()
+}
 
-	client = y.customer(id)
-	y.must(y.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
+func (c *realCluster) scaleIn() {
+	client := c.customer(c.Cluster)
+	c.must(c.Scale(c.t.Context(), c.Cluster, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
 	client.none("scale-in")
-	y.wantReadyNodes(id, 1, 1)
-	y.closedDown(id, cnf)
+	c.wantReadyNodes(c.Cluster, 1, 1)
+	c.save()
+}
 
-	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 2}))
-	y.gone(id)
-	server.clean(t)
+func (c *realCluster) terminate() {
+	c.closedDown(c.Cluster, c.CNF)
+	c.must(c.Terminate(c.t.Context(), c.Cluster, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 2}))
+	c.gone(c.Cluster)
+	c.server.clean(c.t)
 }
 
 // TestKubesprayRealHighlyAvailable lets kubespray itself make a cluster of three control-plane nodes and two workers behind the load

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path"
@@ -63,6 +64,14 @@ func (y *yard) newAnsibleServer() *ansibleServer {
 // ansibleServerWith makes one with the playbooks of a tree and more files. Its programs are those of the machine that the tests run on.
 func (y *yard) ansibleServerWith(tree fs.FS, more map[string]string) *ansibleServer {
 	y.t.Helper()
+	s := y.ansibleMachine(tree, more, netip.Addr{})
+	y.connect(s)
+	return s
+}
+
+// ansibleMachine is a server that the test is not connected to. If address is not valid, the server has a free one.
+func (y *yard) ansibleMachine(tree fs.FS, more map[string]string, address netip.Addr) *ansibleServer {
+	y.t.Helper()
 	files := map[string]string{"/usr/local/bin/ansible-playbook": runRecorder, ansibleRuns: ""}
 	must(y.t, fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -81,7 +90,7 @@ func (y *yard) ansibleServerWith(tree fs.FS, more map[string]string) *ansibleSer
 	for name, content := range more {
 		files[path.Join(kubesprayRoot, name)] = content
 	}
-	machine, err := site.network.Create(y.t.Context(), vmhost.Spec{Name: "ansible", User: ansibleUser, Password: ansiblePassword, Systemd: true, Files: files})
+	machine, err := site.network.Create(y.t.Context(), vmhost.Spec{Name: "ansible", Address: address, User: ansibleUser, Password: ansiblePassword, Systemd: true, Files: files})
 	must(y.t, err)
 	y.t.Cleanup(func() { must(y.t, machine.Close()) })
 	s := &ansibleServer{machine: machine}
@@ -89,11 +98,6 @@ func (y *yard) ansibleServerWith(tree fs.FS, more map[string]string) *ansibleSer
 	must(y.t, machine.Listening(ctx))
 	_, err = machine.Exec(ctx, "sh", "-ec", `chmod 755 /usr/local/bin/ansible-playbook; chmod 666 "$1"`, "sh", ansibleRuns)
 	must(y.t, err)
-	target := targetOf(y.t, machine)
-	target.Auth = []sshexec.Auth{sshexec.Password(ansiblePassword)}
-	target.User = ansibleUser
-	s.Host = y.ssh.Host(target)
-	must(y.t, s.Wait(ctx))
 	s.before = s.files(y.t)
 	y.t.Cleanup(func() {
 		if y.t.Failed() {
@@ -102,6 +106,16 @@ func (y *yard) ansibleServerWith(tree fs.FS, more map[string]string) *ansibleSer
 		}
 	})
 	return s
+}
+
+// connect connects the test to a server.
+func (y *yard) connect(s *ansibleServer) {
+	y.t.Helper()
+	target := targetOf(y.t, s.machine)
+	target.Auth = []sshexec.Auth{sshexec.Password(ansiblePassword)}
+	target.User = ansibleUser
+	s.Host = y.ssh.Host(target)
+	must(y.t, s.Wait(within(y.t, time.Minute)))
 }
 
 // files lists what is where users of the server may write to, but for what Ansible keeps for itself in the home directory,
