@@ -111,8 +111,9 @@ $(GOLANGCI):
 # root's own, so that nothing in the user's belongs to root afterwards.
 AS_ROOT = $(if $(filter 0,$(shell id -u)),env,sudo -E env "PATH=$$PATH" GOCACHE=$(CURDIR)/bin/root-cache GOMODCACHE=$$($(GO) env GOMODCACHE))
 
-# Prints what the tests print, and at the end every failure and every skipped test.
-E2E = $(GOTESTSUM) --format standard-verbose -- -count=1
+# Prints what the tests print, and at the end every failure and every skipped test. The flags are those of make test, which has compiled
+# the packages with them.
+E2E = $(GOTESTSUM) --format standard-verbose -- $(TESTFLAGS)
 
 .PHONY: e2e-ssh
 e2e-ssh: $(GOTESTSUM) ## SSH library and kubeadm driver over real OpenSSH servers (Linux, root, packages in CONTRIBUTING.md)

@@ -52,7 +52,7 @@ func TestHelmPrograms(t *testing.T) {
 // proves runs tests of a package with real parts, which variables of the environment name. None may be skipped.
 func proves(t *testing.T, pkg, run string, environment ...string) {
 	t.Helper()
-	test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", run, "-v", "github.com/vnfkit/vnfkit/"+pkg) //nolint:gosec // our own arguments
+	test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-run", run, "-v", "github.com/vnfkit/vnfkit/"+pkg) //nolint:gosec // our own arguments
 	test.Env = append(os.Environ(), environment...)
 	out, err := test.CombinedOutput()
 	if left := skipped.FindAll(out, -1); err != nil || left != nil || !passed.Match(out) {
