@@ -97,11 +97,14 @@ func (w *World) hasMember(machine string) bool {
 	return false
 }
 
+// errNoMember is the end of a join whose member has been removed meanwhile.
+var errNoMember = errors.New("error execution phase control-plane-join/etcd: failed to get member status: member not found")
+
 // writeMemberFiles writes the certificates of the member that is to run on this machine.
 func (c *call) writeMemberFiles(cl *cluster, name string) error {
 	e := cl.Etcd.Of(c.id)
 	if e == nil {
-		return errors.New("error execution phase control-plane-join/etcd: failed to get member status: member not found")
+		return errNoMember
 	}
 	return c.writeEtcdFiles(&cl.Etcd, name, e.Address.String())
 }

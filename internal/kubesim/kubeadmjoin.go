@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -36,22 +37,16 @@ func (c *call) join(ctx context.Context, args []string) error {
 	}
 	rest := c.w.takes
 	if o.controlPlane {
-		before := rest / 4 // certificates and manifests
+		before := rest / 4 // certificates and manifests, and the same until the member votes
 		if err := pause(ctx, before); err != nil {
 			return err
 		}
-		if err := c.enterEtcd(ctx, o); err != nil {
+		if err := c.startMember(ctx, o, before); err != nil {
 			return err
 		}
-		rest -= before
-	}
-	if err := c.write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
+		rest -= 2 * before
+	} else if err := c.write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
 		return err
-	}
-	if o.controlPlane {
-		if err := c.writeEtcdData(); err != nil {
-			return err
-		}
 	}
 	if err := pause(ctx, rest); err != nil {
 		return err
@@ -59,23 +54,54 @@ func (c *call) join(ctx context.Context, args []string) error {
 	return c.on(func(m *machine) error { return c.joined(o, m) })
 }
 
+// startMember adds the member of a control-plane node to etcd. The kubelet starts it, and after a while it votes.
+func (c *call) startMember(ctx context.Context, o *joinOptions, while time.Duration) error {
+	if err := c.enterEtcd(ctx, o); err != nil {
+		return err
+	}
+	if err := c.write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
+		return err
+	}
+	if err := c.writeEtcdData(); err != nil {
+		return err
+	}
+	err := c.on(func(m *machine) error {
+		cl, err := c.admitted(o, m)
+		if err == nil {
+			err = c.writeMemberFiles(cl, o.name)
+		}
+		if err == nil {
+			m.Cluster, m.Services["kubelet"] = cl.ID, true
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := pause(ctx, while); err != nil {
+		return err
+	}
+	return c.on(func(m *machine) error {
+		if cl := c.w.state.Clusters[m.Cluster]; cl != nil && cl.Etcd.Of(c.id) != nil {
+			cl.Etcd.Promote(c.id, o.name)
+			return nil
+		}
+		return errNoMember
+	})
+}
+
 func (c *call) joined(o *joinOptions, m *machine) error {
 	cl, err := c.admitted(o, m)
 	if err != nil {
 		return err
 	}
-	if o.controlPlane {
-		if err := c.writeMemberFiles(cl, o.name); err != nil {
-			return err
-		}
+	if o.controlPlane && cl.Etcd.Of(c.id) == nil {
+		return errNoMember
 	}
 	if err := c.writeFiles(cl, o.controlPlane); err != nil {
 		return err
 	}
 	m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.name, true
-	if o.controlPlane {
-		cl.Etcd.Promote(c.id, o.name)
-	}
 	if err := cl.AddNode(&kubeapi.Node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: o.controlPlane}); err != nil {
 		return err
 	}

@@ -39,8 +39,8 @@ type environment struct {
 
 	agreeing sync.Mutex // see agreement
 
-	beginning sync.Mutex        // held while a join of a control-plane node begins
-	begun     plan.Result[bool] // control-plane nodes that this process joins now
+	turn  chan struct{}     // has a value while a control-plane node joins whose member does not vote yet
+	begun plan.Result[bool] // control-plane nodes whose join this process has begun
 }
 
 // environmentOf finds the machines of an operation. A termination continues without them if the parameters cannot be read.
@@ -66,7 +66,7 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, 
 		return nil, err
 	}
 	p := &params.Cluster
-	e := &environment{Driver: d, op: op, p: p, rotation: rotation, shape: shapeOf(op, p, rotation)}
+	e := &environment{Driver: d, op: op, p: p, rotation: rotation, shape: shapeOf(op, p, rotation), turn: make(chan struct{}, 1)}
 	var err1, err2, err3 error
 	e.masters, err1 = d.access(p.Master.nodeParam).Nodes(op, d.config.Pool, "master")
 	e.workers, err2 = d.access(p.Worker).Nodes(op, d.config.Pool, "worker")

@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -12,18 +13,29 @@ import (
 )
 
 func runJoinWorker(ctx context.Context, e *environment, n mgmt.Node) error {
-	return join(ctx, e, n, false)
+	return join(ctx, e, n, false, func(ctx context.Context) error { return joinNow(ctx, e, n, false) })
 }
 
+// runJoinMaster joins a control-plane node. Joins take turns: the next one begins when the member of this one votes in etcd, which
+// accepts no further member before. A node that kubeadm started earlier would not be Ready earlier, but later: its kubelet and API
+// server, which need its member, try again after growing pauses.
 func runJoinMaster(ctx context.Context, e *environment, n mgmt.Node) error {
-	if err := join(ctx, e, n, true); err != nil {
+	select {
+	case e.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	pass := sync.OnceFunc(func() { <-e.turn })
+	defer pass()
+	err := join(ctx, e, n, true, func(ctx context.Context) error { return joinMasterNow(ctx, e, n, pass) })
+	if err != nil {
 		return err
 	}
 	return e.op.State().Delete(ctx, joiningState+n.ResourceID)
 }
 
-// join joins a prepared machine to the cluster, as the step "join".
-func join(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool) error {
+// join joins a prepared machine to the cluster by do, as the step "join".
+func join(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool, do func(context.Context) error) error {
 	_, err := vnflcm.Run(ctx, e.op, vnflcm.Step[struct{}]{
 		Name: "join", On: n.ID,
 		Probe: func(ctx context.Context) (struct{}, bool, error) {
@@ -31,9 +43,7 @@ func join(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool) e
 			return struct{}{}, joined, err
 		},
 		Do: func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, mgmt.Within(ctx, e.config.Timeouts.Install, func(ctx context.Context) error {
-				return joinNow(ctx, e, n, controlPlane)
-			})
+			return struct{}{}, mgmt.Within(ctx, e.config.Timeouts.Install, do)
 		},
 	})
 	return err
@@ -44,8 +54,8 @@ func join(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool) e
 const joiningState = "joining/"
 
 // settleJoins waits until no join of a control-plane node that an earlier process has started is running, and removes the members
-// of etcd that such joins have left. Nodes join after that: kubeadm waits for the status of each member that it has found, as long
-// as etcdAPICall is. It contacts only machines where a join has begun: other machines may still be starting, or may be dead.
+// of etcd that such joins have left. Nodes join after that: kubeadm waits for the status of each member that it has found, for two
+// minutes. It contacts only machines where a join has begun: other machines may still be starting, or may be dead.
 func settleJoins(ctx context.Context, e *environment) error {
 	noted, err := e.op.State().Keys(ctx, joiningState)
 	if err != nil {
@@ -67,17 +77,12 @@ func settleJoins(ctx context.Context, e *environment) error {
 
 // settleMember removes the member of a node whose join has ended without making it a node.
 func settleMember(ctx context.Context, e *environment, n mgmt.Node) error {
-	e.beginning.Lock()
-	defer e.beginning.Unlock()
-	if e.begun.Of(n.ID) {
-		return nil // another task has settled it, and the next join runs
-	}
 	joined, err := isNode(ctx, e, n, true)
 	if err != nil {
 		return err
 	}
 	if !joined {
-		if err := clearMembers(ctx, e, n); err != nil {
+		if err := e.etcd().Clear(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -106,12 +111,33 @@ func isNode(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool)
 	return linux.On(n.SSH).Succeeds(ctx, "test", "-e", "/etc/kubernetes/kubelet.conf")
 }
 
-func joinNow(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool) error {
-	if controlPlane {
-		if err := beginJoin(ctx, e, n); err != nil {
-			return err
-		}
+// joinMasterNow removes what interrupted joins have left in etcd, notes that this one begins, and passes the turn on as soon as its
+// member votes.
+func joinMasterNow(ctx context.Context, e *environment, n mgmt.Node, pass func()) error {
+	if err := e.etcd().Clear(ctx, n); err != nil {
+		return err
 	}
+	e.begun.Set(n.ID, true)
+	if err := e.op.State().Put(ctx, joiningState+n.ResourceID, time.Now()); err != nil {
+		return err
+	}
+	watched, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		if e.etcd().AwaitVoter(watched, n) == nil {
+			pass()
+		}
+	})
+	err := joinNow(ctx, e, n, true)
+	stop()
+	watching.Wait()
+	if err != nil && ctx.Err() == nil {
+		e.etcd().Release(ctx, n)
+	}
+	return err
+}
+
+func joinNow(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool) error {
 	if err := clean(ctx, e, n); err != nil {
 		return err
 	}
@@ -123,27 +149,5 @@ func joinNow(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool
 	if err != nil {
 		return err
 	}
-	err = e.program().Join(ctx, n, e.running.Of(""), c, controlPlane)
-	if controlPlane && err != nil && ctx.Err() == nil {
-		e.etcd().Release(ctx, n)
-		e.begun.Set(n.ID, false)
-	}
-	return err
-}
-
-// beginJoin removes what interrupted joins have left in etcd, and notes that this one begins.
-func beginJoin(ctx context.Context, e *environment, n mgmt.Node) error {
-	e.beginning.Lock()
-	defer e.beginning.Unlock()
-	if err := clearMembers(ctx, e, n); err != nil {
-		return err
-	}
-	e.begun.Set(n.ID, true)
-	return e.op.State().Put(ctx, joiningState+n.ResourceID, time.Now())
-}
-
-// clearMembers removes the member of a node and the learners of interrupted joins, but not the learner of a join that runs.
-func clearMembers(ctx context.Context, e *environment, n mgmt.Node) error {
-	running := slices.DeleteFunc(slices.Clone(e.masters), func(m mgmt.Node) bool { return !e.begun.Of(m.ID) })
-	return e.etcd().Clear(ctx, n, running)
+	return e.program().Join(ctx, n, e.running.Of(""), c, controlPlane)
 }

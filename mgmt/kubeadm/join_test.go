@@ -83,8 +83,8 @@ func TestLearnerLeftBehind(t *testing.T) {
 	l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 }
 
-// TestJoinDies: two control-plane nodes join at once. The machine of one of them stops when its learner has been added. The other
-// join, which waits for that, succeeds.
+// TestJoinDies: two control-plane nodes join. The machine of the first of them stops when its learner has been added. The other
+// join, which waits for its turn, succeeds.
 func TestJoinDies(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 200 * time.Millisecond}})
@@ -110,7 +110,7 @@ func TestJoinDies(t *testing.T) {
 }
 
 // TestMemberLeftBehind: the join of a control-plane node was cut short when its etcd member had become a voter. The member is
-// removed before another node joins: kubeadm waits for the status of all members that it has found, for ten minutes.
+// removed before another node joins: kubeadm waits for the status of all members that it has found, for two minutes.
 func TestMemberLeftBehind(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -149,7 +149,7 @@ func TestMemberLeftBehind(t *testing.T) {
 	})
 	next := l.Process(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
-			if l.stepName(s) == "instantiate_end/join/"+left {
+			if l.stepName(s) == "instantiate_end/runtime/"+left {
 				select {
 				case <-begun:
 				case <-ctx.Done():

@@ -160,7 +160,7 @@ func (p *planner) join(n machine, after ...tasks) tasks {
 
 func (p *planner) joinControlPlane(n machine, after ...tasks) tasks {
 	join := joinMaster
-	if p.OneByOne {
+	if p.Script {
 		join.Alone = "etcd"
 	}
 	return p.connectAfterScript(n, p.On(n, join, after...))

@@ -3,7 +3,6 @@ package kubeadm_test
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -107,24 +106,6 @@ func TestPlans(t *testing.T) {
 			}
 			l.CheckPlan(s.name, id, request, l.stepName)
 		})
-	}
-}
-
-// TestOneByOne checks for which versions the joins of control-plane nodes wait for each other.
-func TestOneByOne(t *testing.T) {
-	t.Parallel()
-	for version, want := range map[string]string{"1.30.14": "etcd", "1.31.0": ""} {
-		l := newLab(t)
-		changes := append(virtual(t), clustertest.Sized("complex", 0), with(t, fmt.Sprintf(`{"kubernetes_version":%q}`, version)))
-		plan, err := l.Preview(t.Context(), l.Created(), l.Request("instantiate_sandbox.json", changes...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, task := range plan.Tasks {
-			if task.Name == "join" && strings.HasPrefix(task.Machine, "masterNode") && task.Alone != want {
-				t.Errorf("%s: %s joins alone of %q, want %q", version, task.Machine, task.Alone, want)
-			}
-		}
 	}
 }
 

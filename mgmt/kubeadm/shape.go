@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
 	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -14,7 +13,6 @@ type clusterShape struct {
 	Masters, Workers, Storage, Balancers []machine
 	Removed                              []machine // all machines that the operation removes: nodes, and machines without a role in the cluster
 
-	OneByOne      bool // control-plane nodes join one after the other
 	Whole         bool // every machine is replaced
 	Graceful      bool // the pods get time to end before the machines are removed
 	Script        bool // the package's script sets up the nodes
@@ -39,7 +37,6 @@ func (c clusterShape) healsNodes() bool {
 // shapeOf returns the cluster of an operation.
 func shapeOf(op *vnflcm.Operation, p *clusterParam, r rotation) clusterShape {
 	c := clusterShape{
-		OneByOne: p.ScriptPath != "" || !controlplane.JoinConcurrently(p.KubernetesVersion),
 		Whole:    op.WholeVNF(),
 		Graceful: op.Terminate != nil && op.Terminate.TerminationType == vnflcm.TerminateGraceful,
 		Script:   p.ScriptPath != "", Network: p.CNIManifestPath != "" || p.usesFlannel(), Helm: p.HelmScript != "",

@@ -300,11 +300,11 @@ func TestHealOneOfTwoDead(t *testing.T) {
 	l.want(1, 3, 0)
 }
 
-// TestParallel: with 1+6 nodes, preparations overlap and workers join concurrently. With three control-plane nodes, their
-// joins do not overlap.
+// TestParallel: preparations overlap, workers join concurrently, and a control-plane node joins while the one before, whose etcd member
+// votes, still does.
 func TestParallel(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 300 * time.Millisecond}})
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: time.Second}})
 	l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 5))
 	var installs, masters, workers []sshtest.Record
 	for _, h := range l.World.Hosts() {

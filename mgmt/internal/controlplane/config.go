@@ -63,10 +63,6 @@ type (
 		Discovery        discovery         `yaml:"discovery"`
 		NodeRegistration nodeRegistration  `yaml:"nodeRegistration"`
 		ControlPlane     *joinControlPlane `yaml:"controlPlane,omitempty"`
-		Timeouts         *timeouts         `yaml:"timeouts,omitempty"` // of v1beta4
-	}
-	timeouts struct {
-		EtcdAPICall string `yaml:"etcdAPICall"`
 	}
 	discovery struct {
 		BootstrapToken tokenDiscovery `yaml:"bootstrapToken"`
@@ -147,20 +143,9 @@ func (k Kubeadm) joinConfig(n mgmt.Node, b Bootstrap, c Credentials, controlPlan
 	}
 	if controlPlane {
 		j.ControlPlane = &joinControlPlane{localAPIEndpoint{n.IP.String()}, c.CertificateKey}
-		if JoinConcurrently(k.Version) {
-			j.Timeouts = &timeouts{etcdWait.String()}
-		}
 	}
 	return j
 }
-
-// JoinConcurrently reports whether control-plane nodes of this version of Kubernetes can join at the same time. etcd accepts
-// one learner at a time, and kubeadm repeats the addition for etcdAPICall (util/etcd, addMember), which v1beta4 can prolong.
-func JoinConcurrently(version string) bool { return kubeversion.Minor(version) >= 31 }
-
-// etcdWait bounds how long a join waits for the members of other joins to become voters, instead of kubeadm's 2 minutes: six
-// members that start slowly can come before this one.
-const etcdWait = 10 * time.Minute
 
 // Marshal returns the documents as YAML.
 func Marshal(documents ...any) ([]byte, error) {

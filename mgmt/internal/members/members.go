@@ -191,10 +191,10 @@ func (e Etcd) moveLeader(ctx context.Context, client *etcd.Client, leader etcd.M
 }
 
 // Clear removes members that interrupted joins have left in etcd: learners, because etcd accepts only one at a time, and
-// any member at the address of the node that will join. The learners of joins that run, on these nodes, stay. Call Clear before
+// any member at the address of the node that will join. Call Clear while no join is running whose member is a learner, and before
 // the machine is reset: etcd removes one of two voting members only while both are alive.
-func (e Etcd) Clear(ctx context.Context, n mgmt.Node, running []mgmt.Node) error {
-	return e.clear(ctx, n, func(m etcd.Member) bool { return m.At(n.IP) || m.Learner && !onOne(m, running) })
+func (e Etcd) Clear(ctx context.Context, n mgmt.Node) error {
+	return e.clear(ctx, n, func(m etcd.Member) bool { return m.At(n.IP) || m.Learner })
 }
 
 // Release removes the learner of a join that has failed, since other joins wait until etcd has no learner. It is not an error if
@@ -251,6 +251,19 @@ func (e Etcd) clearBy(ctx context.Context, leader mgmt.Node, isLeft func(etcd.Me
 	})
 }
 
+// AwaitVoter waits until etcd has a healthy voting member on a node, as another node sees it.
+func (e Etcd) AwaitVoter(ctx context.Context, n mgmt.Node) error {
+	ask := clusternodes.Without(e.Ask, []mgmt.Node{n})
+	return poll(ctx, func() error {
+		return withEtcd(ctx, ask, nil, func(_ *etcd.Client, members []etcd.Member) error {
+			if !slices.ContainsFunc(members, func(m etcd.Member) bool { return m.At(n.IP) && m.Healthy && !m.Learner }) {
+				return fmt.Errorf("kubeadm: etcd has no healthy voting member on %s", n.HostName)
+			}
+			return nil
+		})
+	})
+}
+
 // Await waits until etcd has a healthy voting member on each of the joined nodes, and no member outside of joined and
 // others.
 func (e Etcd) Await(ctx context.Context, joined, others []mgmt.Node) error {
@@ -292,7 +305,7 @@ func checkMembers(members []etcd.Member, joined, others []mgmt.Node) error {
 // poll calls try until it succeeds. If ctx ends first, the error has the last error of try.
 func poll(ctx context.Context, try func() error) error {
 	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 5*time.Second
+	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, time.Second
 	for {
 		err := try()
 		if err == nil {
