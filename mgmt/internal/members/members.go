@@ -251,9 +251,17 @@ func (e Etcd) clearBy(ctx context.Context, leader mgmt.Node, isLeft func(etcd.Me
 	})
 }
 
-// AwaitVoter waits until etcd has a healthy voting member on a node, as another node sees it.
+// beforeVote is how long no member votes after its join has begun.
+const beforeVote = 500 * time.Millisecond
+
+// AwaitVoter waits until etcd has a healthy voting member on a node whose join begins, as another node sees it.
 func (e Etcd) AwaitVoter(ctx context.Context, n mgmt.Node) error {
 	ask := clusternodes.Without(e.Ask, []mgmt.Node{n})
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(beforeVote):
+	}
 	return poll(ctx, func() error {
 		return withEtcd(ctx, ask, nil, func(_ *etcd.Client, members []etcd.Member) error {
 			if !slices.ContainsFunc(members, func(m etcd.Member) bool { return m.At(n.IP) && m.Healthy && !m.Learner }) {
