@@ -80,6 +80,7 @@ func TestHostsStartAgain(t *testing.T) {
 				t.Errorf("%d connections after a restart of sshd", n)
 			}
 			output(t, host, "touch stays; touch /tmp/goes; (setsid sleep 600 >/dev/null 2>&1 </dev/null &)")
+			await(t, "the process to start", func() bool { return sleeping(t, machine) == 1 })
 			must(t, machine.CutConnections(within(t, time.Minute)))
 			await(t, "the connection to end", func() bool { return sessions(t, machine) == 0 })
 			if sleeping(t, machine) != 1 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -107,6 +108,32 @@ func TestJoinDies(t *testing.T) {
 	members := []string{"masterNode-0", "masterNode-1", "masterNode-2"}
 	name := <-died
 	l.wantMembers(slices.DeleteFunc(members, func(m string) bool { return m == name })...)
+}
+
+// TestJoinsTakeTurns: a control-plane node joins when the etcd member of the one before votes, which is in the middle of its join.
+func TestJoinsTakeTurns(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("joins that take long enough to overlap also on a busy machine")
+	}
+	const takes = 4 * time.Second
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}})
+	l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0))
+	var joins []sshtest.Record
+	for _, h := range l.World.Hosts() {
+		for _, r := range h.Commands() {
+			if strings.HasPrefix(h.Name(), "master") && r.Argv[0] == "kubeadm" && r.Argv[1] == "join" {
+				joins = append(joins, r)
+			}
+		}
+	}
+	slices.SortFunc(joins, func(a, b sshtest.Record) int { return a.Start.Compare(b.Start) })
+	if len(joins) != 2 {
+		t.Fatalf("%d joins", len(joins))
+	}
+	if first, second := joins[0], joins[1]; second.Start.Before(first.Start.Add(takes/2)) || second.Start.After(first.End) {
+		t.Errorf("the second join began %s after the first, which took %s", second.Start.Sub(first.Start), first.End.Sub(first.Start))
+	}
 }
 
 // TestMemberLeftBehind: the join of a control-plane node was cut short when its etcd member had become a voter. The member is

@@ -300,11 +300,10 @@ func TestHealOneOfTwoDead(t *testing.T) {
 	l.want(1, 3, 0)
 }
 
-// TestParallel: preparations overlap, workers join concurrently, and a control-plane node joins while the one before, whose etcd member
-// votes, still does.
+// TestParallel: with 3+6 nodes, preparations overlap and workers join concurrently.
 func TestParallel(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{sandbox: sandbox.Config{Takes: time.Second}})
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 300 * time.Millisecond}})
 	l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 5))
 	var installs, masters, workers []sshtest.Record
 	for _, h := range l.World.Hosts() {
@@ -328,9 +327,6 @@ func TestParallel(t *testing.T) {
 	}
 	if n := overlapping(workers); n < 3 {
 		t.Errorf("at most %d of 6 workers joined at once", n)
-	}
-	if n := overlapping(masters); n != 2 {
-		t.Errorf("%d of 2 control-plane nodes joined at once", n)
 	}
 }
 
