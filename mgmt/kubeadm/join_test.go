@@ -17,12 +17,15 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
+// learning is how long kubeadm takes where a test has to act while a member is a learner, which it is for a quarter of that.
+const learning = 2 * time.Second
+
 // TestLearnerLeftBehind: the join of a control-plane node was interrupted, and another node joins first afterwards. etcd
 // accepts one learner at a time.
 func TestLearnerLeftBehind(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 200 * time.Millisecond}})
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: learning}})
 	learner, cancel := make(chan string, 1), make(chan struct{})
 	var once sync.Once
 	m := l.Process(func(c *vnflcm.Config) {
@@ -88,7 +91,7 @@ func TestLearnerLeftBehind(t *testing.T) {
 // join, which waits for its turn, succeeds.
 func TestJoinDies(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 200 * time.Millisecond}})
+	l := openLab(t, setup{sandbox: sandbox.Config{Takes: learning}})
 	died := make(chan string, 1)
 	go func() {
 		for l.learner() == "" && t.Context().Err() == nil {
