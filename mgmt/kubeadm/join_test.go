@@ -117,7 +117,7 @@ func TestJoinDies(t *testing.T) {
 func TestJoinsTakeTurns(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("joins that take long enough to overlap also on a busy machine")
+		t.Skip("twelve seconds of waiting: make test-full has it")
 	}
 	const takes = 4 * time.Second
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}})
