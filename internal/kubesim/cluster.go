@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/etcd"
@@ -100,10 +99,4 @@ func randomHex(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b)
 	return hex.EncodeToString(b)
-}
-
-func newToken() string { return randomHex(3) + "." + randomHex(8) }
-
-func fields(s string) []string {
-	return strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\n{}\"/", r) })
 }

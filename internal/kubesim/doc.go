@@ -1,9 +1,9 @@
-// Package kubesim simulates, on sshtest hosts, what a cluster driver meets on real machines: kubeadm,
-// kubectl, systemctl, apt-get and their kin, and the clusters they make. kubeapi serves the API of such a cluster, over TLS at port
-// 6443 of its control-plane nodes and wherever haproxy leads to it.
+// Package kubesim simulates, on sshtest hosts, the machines that a cluster driver meets: their packages and services, disks and ports,
+// and the clusters that kubeadm makes of them. The parts below it simulate one thing each and know no machines.
 //
-// Docker Engine loads, pulls and runs images; a container of the registry image serves the registry API at the port that
-// is published, from the files of its machine, to clients and to the runtimes of other machines.
+// kubeapi serves the API of a cluster, over TLS at port 6443 of its control-plane nodes and wherever haproxy leads to it. A container of
+// the registry image serves the registry API at the port that is published, from the files of its machine, to clients and to the
+// runtimes of other machines.
 //
 // haproxy serves what it had read when it was last started or reloaded, by what is alive then. The node ports of Services
 // answer with the name of a ready pod.

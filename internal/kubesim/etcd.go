@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/etcd"
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadmconf"
 )
 
 // alive reports whether a member runs: as a static pod, with the kubelet of its machine.
@@ -40,7 +41,7 @@ func (c *call) writeEtcdFiles(of *etcd.Cluster, name, address string) error {
 		if strings.HasSuffix(name, ".key") {
 			mode = 0o600
 		}
-		if err := c.write(name, content, mode); err != nil {
+		if err := c.Write(name, content, mode); err != nil {
 			return err
 		}
 	}
@@ -49,7 +50,7 @@ func (c *call) writeEtcdFiles(of *etcd.Cluster, name, address string) error {
 
 // enterEtcd adds the learner. etcd takes one at a time, so that kubeadm repeats it: here for a second and as long as ten slow
 // programs take. A join that is cut short leaves its learner.
-func (c *call) enterEtcd(ctx context.Context, o *joinOptions) error {
+func (c *call) enterEtcd(ctx context.Context, o *kubeadmconf.JoinOptions) error {
 	for end := time.Now().Add(time.Second + 10*c.w.takes); ; {
 		err := c.addLearner(o)
 		if !errors.Is(err, etcd.ErrTooMany) || time.Now().After(end) {
@@ -61,9 +62,9 @@ func (c *call) enterEtcd(ctx context.Context, o *joinOptions) error {
 	}
 }
 
-func (c *call) addLearner(o *joinOptions) error {
+func (c *call) addLearner(o *kubeadmconf.JoinOptions) error {
 	return c.on(func(m *machine) error {
-		cl, err := c.w.reach(o.endpoint)
+		cl, err := c.w.reach(o.Endpoint)
 		if err != nil {
 			return err
 		}
@@ -74,7 +75,7 @@ func (c *call) addLearner(o *joinOptions) error {
 // etcdData is where etcd keeps its data on the machine of a member. etcd makes it when the kubelet starts etcd.
 const etcdData = "/var/lib/etcd/member"
 
-func (c *call) writeEtcdData() error { return c.write(etcdData, "member", 0o600) }
+func (c *call) writeEtcdData() error { return c.Write(etcdData, "member", 0o600) }
 
 // dropEtcdData deletes the data, as kubeadm reset does before it ends the kubelet and etcd. If the cluster has removed the member
 // before, etcd ends by itself; the kubelet starts it again during the reset, and it writes data again.
@@ -83,7 +84,7 @@ func (c *call) dropEtcdData() error {
 		if !c.w.hasMember(m.ID) {
 			return nil
 		}
-		return c.process.FS.RemoveAll(etcdData)
+		return c.FS.RemoveAll(etcdData)
 	})
 }
 

@@ -1,7 +1,6 @@
 package kubesim
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -11,7 +10,7 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/vnfkit/vnfkit/internal/kubesim/haproxyconf"
+	"github.com/vnfkit/vnfkit/internal/kubesim/balancer"
 )
 
 // haproxyState is the configuration that haproxy has loaded, which may differ from its file.
@@ -37,34 +36,14 @@ type led struct {
 	to       string // host:port
 }
 
-// haproxy checks a configuration, or tells its version.
-func haproxy(_ context.Context, c *call) error {
-	if slices.Equal(c.args, []string{"-v"}) {
-		c.printf("HAProxy version 2.6.12-1+deb12u1 2023/12/16\n")
-		return nil
-	}
-	if len(c.args) != 3 || c.args[0] != "-c" || c.args[1] != "-f" {
-		return fmt.Errorf("kubesim: haproxy %q is not simulated", c.args)
-	}
-	text, err := c.read(c.args[2])
-	if err != nil {
-		return err
-	}
-	if err := haproxyconf.Check(string(text)); err != nil {
-		return err
-	}
-	c.printf("Configuration file is valid\n")
-	return nil
-}
-
 // startBalancer makes haproxy load its configuration. If a reload finds a port in use, systemctl reports success, but
 // the old worker continues; a start fails.
 func (c *call) startBalancer(m *machine, reload bool) error {
-	text, err := afero.ReadFile(c.process.FS, configOf["haproxy"])
+	text, err := afero.ReadFile(c.FS, configOf["haproxy"])
 	if err != nil {
 		return err
 	}
-	file, err := haproxyconf.Parse(string(text))
+	file, err := balancer.Parse(string(text))
 	if err != nil {
 		return err
 	}
@@ -80,7 +59,7 @@ func (c *call) startBalancer(m *machine, reload bool) error {
 }
 
 // bindable reports ports that some other program has.
-func (w *World) bindable(m *machine, file *haproxyconf.File) error {
+func (w *World) bindable(m *machine, file *balancer.File) error {
 	for _, f := range file.Frontends {
 		for _, b := range f.Binds {
 			n, _ := strconv.Atoi(b.Port)
@@ -96,11 +75,11 @@ func (w *World) bindable(m *machine, file *haproxyconf.File) error {
 }
 
 // balancing is what haproxy does on a machine, nil when it does not run.
-func (m *machine) balancing() *haproxyconf.File {
+func (m *machine) balancing() *balancer.File {
 	if !m.runs("haproxy") || m.Haproxy.Config == "" {
 		return nil
 	}
-	file, err := haproxyconf.Parse(m.Haproxy.Config)
+	file, err := balancer.Parse(m.Haproxy.Config)
 	if err != nil {
 		return nil
 	}
@@ -108,7 +87,7 @@ func (m *machine) balancing() *haproxyconf.File {
 }
 
 // frontendAt is what haproxy serves at a port for other machines.
-func (w *World) frontendAt(m *machine, number string) *haproxyconf.Frontend {
+func (w *World) frontendAt(m *machine, number string) *balancer.Frontend {
 	file := m.balancing()
 	if file == nil {
 		return nil
@@ -124,7 +103,7 @@ func (w *World) frontendAt(m *machine, number string) *haproxyconf.Frontend {
 }
 
 // live are the servers of a port of haproxy that its checks find alive.
-func (w *World) live(m *machine, number string) (out []haproxyconf.Server) {
+func (w *World) live(m *machine, number string) (out []balancer.Server) {
 	f := w.frontendAt(m, number)
 	if f == nil || f.Backend == "" {
 		return nil
@@ -143,7 +122,7 @@ func (w *World) live(m *machine, number string) (out []haproxyconf.Server) {
 }
 
 // serverOf is the machine of a server, nil when it does not answer.
-func (w *World) serverOf(s haproxyconf.Server) (*machine, string) {
+func (w *World) serverOf(s balancer.Server) (*machine, string) {
 	host, number, _ := net.SplitHostPort(s.Addr)
 	addr, err := netip.ParseAddr(host)
 	if err != nil {

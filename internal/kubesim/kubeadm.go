@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,34 +14,36 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/etcd"
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadmconf"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubectl"
 )
 
 func kubeadm(ctx context.Context, c *call) error {
-	if len(c.args) > 0 && c.args[0] == "version" {
-		c.printf("v%s\n", DefaultVersion)
+	if len(c.Args) > 0 && c.Args[0] == "version" {
+		c.Printf("v%s\n", DefaultVersion)
 		return nil
 	}
-	if words := []string{"config", "images", "list", "--kubernetes-version"}; len(c.args) == 5 && slices.Equal(c.args[:4], words) {
-		c.printf("registry.k8s.io/kube-apiserver:%s\nregistry.k8s.io/pause:3.10.1\nregistry.k8s.io/etcd:3.6.6-0\n", c.args[4])
+	if words := []string{"config", "images", "list", "--kubernetes-version"}; len(c.Args) == 5 && slices.Equal(c.Args[:4], words) {
+		c.Printf("registry.k8s.io/kube-apiserver:%s\nregistry.k8s.io/pause:3.10.1\nregistry.k8s.io/etcd:3.6.6-0\n", c.Args[4])
 		return nil
 	}
-	if err := c.root(); err != nil {
+	if err := c.Root(); err != nil {
 		return err
 	}
 	for _, verb := range []struct {
 		words string
 		run   func(context.Context, []string) error
 	}{
-		{"init phase upload-certs", c.uploadCerts}, {"init", c.init}, {"join", c.join}, {"config validate", c.validate}, {"reset", c.reset},
+		{"init phase upload-certs", c.uploadCerts}, {"init", c.init}, {"join", c.join}, {"config validate", func(_ context.Context, args []string) error { return kubeadmconf.Validate(c.Call, args) }}, {"reset", c.reset},
 		{"token create", c.tokenCreate}, {"token list", c.tokenList},
 	} {
 		words := strings.Fields(verb.words)
-		if len(c.args) >= len(words) && slices.Equal(words, c.args[:len(words)]) {
-			return verb.run(ctx, c.args[len(words):])
+		if len(c.Args) >= len(words) && slices.Equal(words, c.Args[:len(words)]) {
+			return verb.run(ctx, c.Args[len(words):])
 		}
 	}
-	return fmt.Errorf("error: unknown command %q for \"kubeadm\"", strings.Join(c.args, " "))
+	return fmt.Errorf("error: unknown command %q for \"kubeadm\"", strings.Join(c.Args, " "))
 }
 
 // preflight is what kubeadm checks of a machine before it makes it a node.
@@ -69,7 +69,7 @@ func (c *call) preflight(m *machine, ignore []string, configFiles ...string) err
 	}
 	for _, name := range configFiles {
 		switch {
-		case !c.exists(name):
+		case !c.Exists(name):
 		case name == etcdData:
 			fault("DirAvailable--var-lib-etcd]: /var/lib/etcd is not empty")
 		default:
@@ -82,19 +82,17 @@ func (c *call) preflight(m *machine, ignore []string, configFiles ...string) err
 	return errors.New("[preflight] Some fatal errors occurred:\n" + strings.Join(faults, "\n"))
 }
 
-var nodeNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
-
 // init makes a cluster. It works in two stages that a crash can part: files first, then the cluster.
 func (c *call) init(ctx context.Context, args []string) error {
-	o, err := c.initOptions(args)
+	o, err := kubeadmconf.ReadInit(c.Call, args)
 	if err != nil {
 		return err
 	}
 	err = c.on(func(m *machine) error {
-		if err := o.check(m); err != nil {
+		if err := o.Check(m.Address); err != nil {
 			return err
 		}
-		return c.preflight(m, o.ignore, "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/manifests/etcd.yaml", etcdData)
+		return c.preflight(m, o.Ignore, "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/manifests/etcd.yaml", etcdData)
 	})
 	if err != nil {
 		return err
@@ -103,14 +101,14 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	address, err := netip.ParseAddr(o.advertise)
+	address, err := netip.ParseAddr(o.Advertise)
 	if err != nil {
 		return err
 	}
-	if cl.Etcd, err = etcd.New(c.id, o.name, address, c.w.nowFunc()); err != nil {
+	if cl.Etcd, err = etcd.New(c.id, o.Name, address, c.w.nowFunc()); err != nil {
 		return err
 	}
-	if err := c.writeEtcdFiles(&cl.Etcd, o.name, o.advertise); err != nil {
+	if err := c.writeEtcdFiles(&cl.Etcd, o.Name, o.Advertise); err != nil {
 		return err
 	}
 	if err := c.writeFiles(cl, true); err != nil {
@@ -123,10 +121,10 @@ func (c *call) init(ctx context.Context, args []string) error {
 		if err := c.writeEtcdData(); err != nil {
 			return err
 		}
-		m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.name, true
+		m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.Name, true
 		cl.Etcd.Members[0].Address = m.Address
 		c.w.state.Clusters[cl.ID] = cl
-		if err := cl.AddNode(&kubeapi.Node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: true}); err != nil {
+		if err := cl.AddNode(&kubeapi.Node{Name: o.Name, Machine: m.ID, Address: m.Address, ControlPlane: true}); err != nil {
 			return err
 		}
 		if err := c.w.throughEndpoint(cl, m); err != nil {
@@ -137,7 +135,7 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	c.printf("Your Kubernetes control-plane has initialized successfully!\n\nkubeadm join %s --token %s\n", o.endpoint, o.token)
+	c.Printf("Your Kubernetes control-plane has initialized successfully!\n\nkubeadm join %s --token %s\n", o.Endpoint, o.Token)
 	return nil
 }
 
@@ -168,13 +166,13 @@ func (c *cluster) uploadConfig() error {
 }
 
 // newCluster makes the cluster of an init. It is not yet one of the world.
-func (w *World) newCluster(o *initOptions) (*cluster, error) {
+func (w *World) newCluster(o *kubeadmconf.InitOptions) (*cluster, error) {
 	now := w.nowFunc()
-	api, err := kubeapi.New(kubeapi.Options{Endpoint: o.endpoint, PodCIDR: o.podCIDR, CertSANs: o.certSANs}, now)
+	api, err := kubeapi.New(kubeapi.Options{Endpoint: o.Endpoint, PodCIDR: o.PodCIDR, CertSANs: o.CertSANs}, now)
 	if err != nil {
 		return nil, err
 	}
-	api.Tokens[o.token] = now.Add(o.ttl)
+	api.Tokens[o.Token] = now.Add(o.TTL)
 	cl := &cluster{Cluster: api, CertKeys: map[string]time.Time{}}
 	cl.Host = site{w, cl}
 	return cl, nil
@@ -192,7 +190,7 @@ func (c *call) writeFiles(cl *cluster, controlPlane bool) error {
 		files["manifests/kube-apiserver.yaml"], files["manifests/etcd.yaml"] = cl.ID, cl.ID
 	}
 	for name, content := range files {
-		if err := c.write("/etc/kubernetes/"+name, content, 0o600); err != nil {
+		if err := c.Write("/etc/kubernetes/"+name, content, 0o600); err != nil {
 			return err
 		}
 	}
@@ -203,7 +201,7 @@ func (c *call) writeFiles(cl *cluster, controlPlane bool) error {
 const certificateTTL = 2 * time.Hour
 
 func (c *call) uploadCerts(_ context.Context, args []string) error {
-	if _, err := c.flags(args, func(f *pflag.FlagSet) { f.Bool("upload-certs", false, "") }); err != nil {
+	if _, err := c.Flags(args, func(f *pflag.FlagSet) { f.Bool("upload-certs", false, "") }); err != nil {
 		return err
 	}
 	key := randomHex(32)
@@ -212,12 +210,12 @@ func (c *call) uploadCerts(_ context.Context, args []string) error {
 		cl.CertKeys[key] = expires
 		// The certificates end with a token that is made to own them (kubeadm, phases/copycerts), which is as good
 		// as any other to join with.
-		token := newToken()
+		token := kubeadmconf.NewToken()
 		cl.Tokens[token], cl.CertsTokens = expires, append(cl.CertsTokens, token)
 		return cl.Store(kubeapi.Kind{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}, kubeapi.Object{"metadata": kubeapi.Object{"name": "kubeadm-certs", "namespace": "kube-system"}})
 	})
 	if err == nil {
-		c.printf("[upload-certs] Storing the certificates in Secret \"kubeadm-certs\" in the \"kube-system\" Namespace\n[upload-certs] Using certificate key:\n%s\n", key)
+		c.Printf("[upload-certs] Storing the certificates in Secret \"kubeadm-certs\" in the \"kube-system\" Namespace\n[upload-certs] Using certificate key:\n%s\n", key)
 	}
 	return err
 }
@@ -226,7 +224,7 @@ func (c *call) tokenCreate(_ context.Context, args []string) error {
 	var ttl time.Duration
 	var printJoin bool
 	var config string
-	rest, err := c.flags(args, func(f *pflag.FlagSet) {
+	rest, err := c.Flags(args, func(f *pflag.FlagSet) {
 		f.StringVar(&config, "config", "", "")
 		f.DurationVar(&ttl, "ttl", 24*time.Hour, "")
 		f.BoolVar(&printJoin, "print-join-command", false, "")
@@ -235,12 +233,12 @@ func (c *call) tokenCreate(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	token := newToken()
+	token := kubeadmconf.NewToken()
 	if len(rest) > 0 {
 		token = rest[0]
 	}
 	if config != "" {
-		f, err := c.readConfig(config)
+		f, err := kubeadmconf.ReadFile(c.Call, config)
 		if err != nil {
 			return err
 		}
@@ -252,9 +250,9 @@ func (c *call) tokenCreate(_ context.Context, args []string) error {
 	return c.asAdmin("/etc/kubernetes/admin.conf", func(cl *cluster) error {
 		cl.Tokens[token] = c.w.nowFunc().Add(ttl)
 		if printJoin {
-			c.printf("kubeadm join %s --token %s --discovery-token-ca-cert-hash %s \n", cl.Endpoint, token, cl.CAHash())
+			c.Printf("kubeadm join %s --token %s --discovery-token-ca-cert-hash %s \n", cl.Endpoint, token, cl.CAHash())
 		} else {
-			c.printf("%s\n", token)
+			c.Printf("%s\n", token)
 		}
 		return nil
 	})
@@ -271,7 +269,7 @@ func (c *call) tokenList(_ context.Context, args []string) error {
 			if slices.Contains(cl.CertsTokens, token) {
 				description = "Proxy for managing TTL for the kubeadm-certs secret"
 			}
-			c.printf("{\n  \"kind\": \"BootstrapToken\",\n  \"description\": %q,\n  \"token\": %q\n}\n", description, token)
+			c.Printf("{\n  \"kind\": \"BootstrapToken\",\n  \"description\": %q,\n  \"token\": %q\n}\n", description, token)
 		}
 		return nil
 	})
@@ -279,7 +277,7 @@ func (c *call) tokenList(_ context.Context, args []string) error {
 
 // asAdmin runs fn with the cluster that a kubeconfig leads to, if its API answers.
 func (c *call) asAdmin(kubeconfig string, fn func(*cluster) error) error {
-	config, err := afero.ReadFile(c.process.FS, kubeconfig)
+	config, err := afero.ReadFile(c.FS, kubeconfig)
 	if err != nil {
 		return fmt.Errorf("error loading config file %q: %w", kubeconfig, err)
 	}
@@ -295,10 +293,9 @@ func (c *call) asAdmin(kubeconfig string, fn func(*cluster) error) error {
 	})
 }
 
-func splitEndpoint(endpoint string) (netip.Addr, error) {
-	host, _, err := net.SplitHostPort(endpoint)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("invalid endpoint %q: %w", endpoint, err)
-	}
-	return netip.ParseAddr(host)
+// runKubectl runs kubectl.
+func runKubectl(ctx context.Context, c *call) error {
+	return kubectl.Run(ctx, c.Call, func(kubeconfig string, fn func(*kubeapi.Cluster) error) error {
+		return c.asAdmin(kubeconfig, func(cl *cluster) error { return fn(cl.Cluster) })
+	})
 }

@@ -9,25 +9,26 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadmconf"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 )
 
 // join makes the machine a node of the cluster at the endpoint.
 func (c *call) join(ctx context.Context, args []string) error {
-	o, err := c.joinOptions(args)
+	o, err := kubeadmconf.ReadJoin(c.Call, args)
 	if err != nil {
 		return err
 	}
 	unwanted := []string{"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/pki/ca.crt"}
-	if o.controlPlane {
+	if o.ControlPlane {
 		unwanted = append(unwanted, etcdData)
 	}
 	err = c.on(func(m *machine) error {
-		if err := c.preflight(m, o.ignore, unwanted...); err != nil {
+		if err := c.preflight(m, o.Ignore, unwanted...); err != nil {
 			return err
 		}
-		if o.controlPlane && o.advertise != m.Address.String() {
-			return fmt.Errorf("unable to select an IP: %q is no address of this machine", o.advertise)
+		if o.ControlPlane && o.Advertise != m.Address.String() {
+			return fmt.Errorf("unable to select an IP: %q is no address of this machine", o.Advertise)
 		}
 		_, err := c.admitted(o, m)
 		return err
@@ -36,7 +37,7 @@ func (c *call) join(ctx context.Context, args []string) error {
 		return err
 	}
 	rest := c.w.takes
-	if o.controlPlane {
+	if o.ControlPlane {
 		before := rest / 4 // certificates and manifests, and the same until the member votes
 		if err := pause(ctx, before); err != nil {
 			return err
@@ -45,7 +46,7 @@ func (c *call) join(ctx context.Context, args []string) error {
 			return err
 		}
 		rest -= 2 * before
-	} else if err := c.write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
+	} else if err := c.Write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
 		return err
 	}
 	if err := pause(ctx, rest); err != nil {
@@ -55,11 +56,11 @@ func (c *call) join(ctx context.Context, args []string) error {
 }
 
 // startMember adds the member of a control-plane node to etcd. The kubelet starts it, and after a while it votes.
-func (c *call) startMember(ctx context.Context, o *joinOptions, while time.Duration) error {
+func (c *call) startMember(ctx context.Context, o *kubeadmconf.JoinOptions, while time.Duration) error {
 	if err := c.enterEtcd(ctx, o); err != nil {
 		return err
 	}
-	if err := c.write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
+	if err := c.Write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
 		return err
 	}
 	if err := c.writeEtcdData(); err != nil {
@@ -68,7 +69,7 @@ func (c *call) startMember(ctx context.Context, o *joinOptions, while time.Durat
 	err := c.on(func(m *machine) error {
 		cl, err := c.admitted(o, m)
 		if err == nil {
-			err = c.writeMemberFiles(cl, o.name)
+			err = c.writeMemberFiles(cl, o.Name)
 		}
 		if err == nil {
 			m.Cluster, m.Services["kubelet"] = cl.ID, true
@@ -83,62 +84,62 @@ func (c *call) startMember(ctx context.Context, o *joinOptions, while time.Durat
 	}
 	return c.on(func(m *machine) error {
 		if cl := c.w.state.Clusters[m.Cluster]; cl != nil && cl.Etcd.Of(c.id) != nil {
-			cl.Etcd.Promote(c.id, o.name)
+			cl.Etcd.Promote(c.id, o.Name)
 			return nil
 		}
 		return errNoMember
 	})
 }
 
-func (c *call) joined(o *joinOptions, m *machine) error {
+func (c *call) joined(o *kubeadmconf.JoinOptions, m *machine) error {
 	cl, err := c.admitted(o, m)
 	if err != nil {
 		return err
 	}
-	if o.controlPlane && cl.Etcd.Of(c.id) == nil {
+	if o.ControlPlane && cl.Etcd.Of(c.id) == nil {
 		return errNoMember
 	}
-	if err := c.writeFiles(cl, o.controlPlane); err != nil {
+	if err := c.writeFiles(cl, o.ControlPlane); err != nil {
 		return err
 	}
-	m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.name, true
-	if err := cl.AddNode(&kubeapi.Node{Name: o.name, Machine: m.ID, Address: m.Address, ControlPlane: o.controlPlane}); err != nil {
+	m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.Name, true
+	if err := cl.AddNode(&kubeapi.Node{Name: o.Name, Machine: m.ID, Address: m.Address, ControlPlane: o.ControlPlane}); err != nil {
 		return err
 	}
-	c.printf("This node has joined the cluster\n")
+	c.Printf("This node has joined the cluster\n")
 	return nil
 }
 
 // admitted checks credentials as the cluster does.
-func (c *call) admitted(o *joinOptions, m *machine) (*cluster, error) {
-	cl, err := c.w.reach(o.endpoint)
+func (c *call) admitted(o *kubeadmconf.JoinOptions, m *machine) (*cluster, error) {
+	cl, err := c.w.reach(o.Endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("error execution phase preflight: couldn't validate the identity of the API Server: %w", err)
 	}
 	now := c.w.nowFunc()
-	if expires, known := cl.Tokens[o.token]; !known || !expires.After(now) {
-		id, _, _ := strings.Cut(o.token, ".")
+	if expires, known := cl.Tokens[o.Token]; !known || !expires.After(now) {
+		id, _, _ := strings.Cut(o.Token, ".")
 		return nil, fmt.Errorf("error execution phase preflight: couldn't validate the identity of the API Server: "+
 			"could not find a JWS signature in the cluster-info ConfigMap for token ID %q", id)
 	}
-	if o.hash != cl.CAHash() {
+	if o.Hash != cl.CAHash() {
 		return nil, errors.New("error execution phase preflight: couldn't validate the identity of the API Server: " +
 			"cluster CA found in cluster-info ConfigMap is invalid: none of the public keys are pinned")
 	}
-	if o.controlPlane {
+	if o.ControlPlane {
 		_, uploaded := cl.Objects["Secret/kube-system/kubeadm-certs"]
-		if expires, known := cl.CertKeys[o.certKey]; !known || !uploaded || !expires.After(now) {
+		if expires, known := cl.CertKeys[o.CertKey]; !known || !uploaded || !expires.After(now) {
 			return nil, errors.New("error execution phase control-plane-prepare/download-certs: error downloading certs: the Secret does not include the required certificate or cannot be decrypted")
 		}
 	}
-	if n := cl.Nodes[o.name]; n != nil && n.Machine != m.ID {
-		return nil, fmt.Errorf("error execution phase kubelet-start: a Node with name %q and status \"Ready\" already exists in the cluster", o.name)
+	if n := cl.Nodes[o.Name]; n != nil && n.Machine != m.ID {
+		return nil, fmt.Errorf("error execution phase kubelet-start: a Node with name %q and status \"Ready\" already exists in the cluster", o.Name)
 	}
 	return cl, nil
 }
 
 func (c *call) reset(_ context.Context, args []string) error {
-	if _, err := c.flags(args, func(f *pflag.FlagSet) {
+	if _, err := c.Flags(args, func(f *pflag.FlagSet) {
 		f.BoolP("force", "f", false, "")
 	}); err != nil {
 		return err
@@ -147,7 +148,7 @@ func (c *call) reset(_ context.Context, args []string) error {
 		return err
 	}
 	for _, name := range []string{"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/admin.conf", "/etc/kubernetes/kubelet.conf", "/var/lib/kubelet"} {
-		if err := c.process.FS.RemoveAll(name); err != nil {
+		if err := c.FS.RemoveAll(name); err != nil {
 			return err
 		}
 	}

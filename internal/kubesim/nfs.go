@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
 func init() {
@@ -25,27 +27,27 @@ var exportOptions = []string{"rw", "ro", "sync", "no_subtree_check", "all_squash
 
 // exportfs lists the exports, or reads the configuration again.
 func exportfs(_ context.Context, c *call) error {
-	if err := c.root(); err != nil {
+	if err := c.Root(); err != nil {
 		return err
 	}
 	switch {
-	case len(c.args) == 0:
+	case len(c.Args) == 0:
 		return c.on(func(m *machine) error {
 			for _, export := range m.Exports {
-				c.printf("%s\n", export)
+				c.Printf("%s\n", export)
 			}
 			return nil
 		})
-	case !slices.Equal(c.args, []string{"-ra"}):
-		return fmt.Errorf("kubesim: exportfs %q is not simulated", c.args)
+	case !slices.Equal(c.Args, []string{"-ra"}):
+		return fmt.Errorf("kubesim: exportfs %q is not simulated", c.Args)
 	}
-	files, err := afero.Glob(c.process.FS, "/etc/exports.d/*.exports")
+	files, err := afero.Glob(c.FS, "/etc/exports.d/*.exports")
 	if err != nil {
 		return err
 	}
 	var exports []string
 	for _, name := range append([]string{"/etc/exports"}, files...) {
-		text, err := afero.ReadFile(c.process.FS, name)
+		text, err := afero.ReadFile(c.FS, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -69,7 +71,7 @@ func (c *call) exportLine(words []string) (exports []string, err error) {
 		return nil, nil
 	}
 	dir := words[0]
-	if info, err := c.process.FS.Stat(dir); err != nil || !info.IsDir() || !path.IsAbs(dir) {
+	if info, err := c.FS.Stat(dir); err != nil || !info.IsDir() || !path.IsAbs(dir) {
 		return nil, fmt.Errorf("Failed to stat %s: No such file or directory", dir)
 	}
 	if len(words) == 1 {
@@ -86,7 +88,7 @@ func (c *call) exportLine(words []string) (exports []string, err error) {
 			if point, isPoint := strings.CutPrefix(option, "mp="); isPoint {
 				there = there && c.on(func(m *machine) error {
 					if m.Mounts[point] == "" {
-						return errSilent
+						return program.ErrSilent
 					}
 					return nil
 				}) == nil
@@ -103,9 +105,9 @@ func (c *call) exportLine(words []string) (exports []string, err error) {
 
 // mountNFS tells its version.
 func mountNFS(_ context.Context, c *call) error {
-	if !slices.Equal(c.args, []string{"-V"}) {
-		return fmt.Errorf("kubesim: mount.nfs %q is not simulated", c.args)
+	if !slices.Equal(c.Args, []string{"-V"}) {
+		return fmt.Errorf("kubesim: mount.nfs %q is not simulated", c.Args)
 	}
-	c.printf("mount.nfs: (linux nfs-utils 2.6.2)\n")
+	c.Printf("mount.nfs: (linux nfs-utils 2.6.2)\n")
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
@@ -57,9 +58,9 @@ func (w *World) hasUnit(m *machine, unit string) bool {
 
 // aptGet installs what the sources offer; Kubernetes comes from a source that must have been configured.
 func aptGet(ctx context.Context, c *call) error {
-	waits := slices.ContainsFunc(c.args, func(arg string) bool { return strings.HasPrefix(arg, "DPkg::Lock::Timeout=") })
+	waits := slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "DPkg::Lock::Timeout=") })
 	var simulate bool
-	args, err := c.flags(c.args, func(f *pflag.FlagSet) {
+	args, err := c.Flags(c.Args, func(f *pflag.FlagSet) {
 		f.BoolP("yes", "y", false, "")
 		f.BoolP("quiet", "q", false, "")
 		f.BoolVarP(&simulate, "simulate", "s", false, "")
@@ -71,7 +72,7 @@ func aptGet(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.root(); err != nil {
+	if err := c.Root(); err != nil {
 		return err
 	}
 	if len(args) == 0 {
@@ -81,7 +82,7 @@ func aptGet(ctx context.Context, c *call) error {
 	case "update":
 		done, err := c.lockPackages(ctx, c.id+" lists", false)
 		if err != nil {
-			return exitError{100, "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)"}
+			return program.ExitError{Code: 100, Message: "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)"}
 		}
 		defer done()
 		if err := c.w.take(ctx); err != nil {
@@ -117,12 +118,12 @@ func aptGet(ctx context.Context, c *call) error {
 
 // aptCache lists the versions that the sources offer.
 func aptCache(_ context.Context, c *call) error {
-	if len(c.args) < 2 || c.args[0] != "madison" {
-		return fmt.Errorf("E: Invalid operation %s", strings.Join(c.args, " "))
+	if len(c.Args) < 2 || c.Args[0] != "madison" {
+		return fmt.Errorf("E: Invalid operation %s", strings.Join(c.Args, " "))
 	}
-	for _, name := range c.args[1:] {
+	for _, name := range c.Args[1:] {
 		if version := c.w.offered(name); version != "" {
-			_, _ = fmt.Fprintf(c.process.Stdout, "%10s | %s-1.1 | https://packages.example/deb  Packages\n", name, version)
+			_, _ = fmt.Fprintf(c.Stdout, "%10s | %s-1.1 | https://packages.example/deb  Packages\n", name, version)
 		}
 	}
 	return nil
@@ -166,21 +167,21 @@ func (c *call) lockPackages(ctx context.Context, name string, waits bool) (done 
 
 // dpkg finishes what an interrupted installation has left. It does not wait for the lock.
 func dpkg(ctx context.Context, c *call) error {
-	args, err := c.flags(c.args, func(f *pflag.FlagSet) {
+	args, err := c.Flags(c.Args, func(f *pflag.FlagSet) {
 		f.Bool("configure", false, "")
 		f.BoolP("pending", "a", false, "")
 		f.Bool("force-confdef", false, "")
 		f.Bool("force-confold", false, "")
 	})
 	if err != nil || len(args) > 0 {
-		return errors.Join(err, unexpected(args))
+		return errors.Join(err, program.Unexpected(args))
 	}
-	if err := c.root(); err != nil {
+	if err := c.Root(); err != nil {
 		return err
 	}
 	done, err := c.lockPackages(ctx, c.id, false)
 	if err != nil {
-		return exitError{2, "dpkg: error: dpkg frontend lock was locked by another process"}
+		return program.ExitError{Code: 2, Message: "dpkg: error: dpkg frontend lock was locked by another process"}
 	}
 	defer done()
 	return c.interrupt(false)
@@ -188,20 +189,20 @@ func dpkg(ctx context.Context, c *call) error {
 
 // sources counts the sources of packages that answer. Of those that do not, apt-get update only warns, and ends well.
 func (c *call) sources(warn bool) (answer int, err error) {
-	names, err := afero.Glob(c.process.FS, "/etc/apt/sources.list.d/*")
+	names, err := afero.Glob(c.FS, "/etc/apt/sources.list.d/*")
 	if err != nil {
 		return 0, err
 	}
 	for _, name := range names {
-		text, err := afero.ReadFile(c.process.FS, name)
+		text, err := afero.ReadFile(c.FS, name)
 		if err != nil {
 			return 0, err
 		}
 		if _, silent, _ := strings.Cut(string(text), ".invalid/"); silent == "" {
 			answer++
 		} else if warn {
-			_, _ = fmt.Fprintf(c.process.Stderr, "W: Failed to fetch the index of %s  Could not connect, proxy %s\nW: Some index files failed to download. They have been ignored, or old ones used instead.\n",
-				path.Base(name), c.process.Env("http_proxy"))
+			_, _ = fmt.Fprintf(c.Stderr, "W: Failed to fetch the index of %s  Could not connect, proxy %s\nW: Some index files failed to download. They have been ignored, or old ones used instead.\n",
+				path.Base(name), c.Env("http_proxy"))
 		}
 	}
 	return answer, nil
@@ -258,7 +259,7 @@ func (c *call) install(packages []string, simulate bool) error {
 		return nil
 	})
 	for _, name := range files {
-		err = errors.Join(err, c.write(name, "", 0o755))
+		err = errors.Join(err, c.Write(name, "", 0o755))
 	}
 	if err != nil || simulate {
 		return err
@@ -273,8 +274,8 @@ func (c *call) install(packages []string, simulate bool) error {
 // unpack writes the files of a package that the machine does not have. Like dpkg it leaves those that were changed.
 func (c *call) unpack(files map[string]string) (err error) {
 	for name, content := range files {
-		if exists, _ := afero.Exists(c.process.FS, name); !exists {
-			err = errors.Join(err, c.write(name, content, 0o644))
+		if exists, _ := afero.Exists(c.FS, name); !exists {
+			err = errors.Join(err, c.Write(name, content, 0o644))
 		}
 	}
 	return err

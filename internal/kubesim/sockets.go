@@ -10,25 +10,25 @@ import (
 // ss shows who listens, and the connections of haproxy to its servers.
 func ss(_ context.Context, c *call) error {
 	switch {
-	case slices.Equal(c.args, []string{"-V"}):
-		c.printf("ss utility, iproute2-6.1.0, libbpf 1.1.0\n")
+	case slices.Equal(c.Args, []string{"-V"}):
+		c.Printf("ss utility, iproute2-6.1.0, libbpf 1.1.0\n")
 		return nil
-	case slices.Equal(c.args, []string{"-Htlnp"}):
+	case slices.Equal(c.Args, []string{"-Htlnp"}):
 		return c.on(func(m *machine) error { c.listeners(m); return nil })
-	case len(c.args) >= 5 && slices.Equal(c.args[:3], []string{"-Htnp", "state", "connected"}):
-		return c.connections(c.args[3:])
+	case len(c.Args) >= 5 && slices.Equal(c.Args[:3], []string{"-Htnp", "state", "connected"}):
+		return c.connections(c.Args[3:])
 	}
-	return fmt.Errorf("kubesim: ss %q is not simulated", c.args)
+	return fmt.Errorf("kubesim: ss %q is not simulated", c.Args)
 }
 
 // listeners prints the listening sockets. Whose they are is shown to root only.
 func (c *call) listeners(m *machine) {
 	line := func(at, program string, pid int) {
 		users := ""
-		if c.process.User == "root" {
+		if c.User == "root" {
 			users = fmt.Sprintf("users:((%q,pid=%d,fd=7))", program, pid)
 		}
-		c.printf("LISTEN 0      4096   %18s      0.0.0.0:*    %s\n", at, users)
+		c.Printf("LISTEN 0      4096   %18s      0.0.0.0:*    %s\n", at, users)
 	}
 	line("0.0.0.0:22", "sshd", 1)
 	if c.w.hasAPI(m) {
@@ -75,7 +75,7 @@ func (c *call) connections(filter []string) error {
 		for key, n := range c.w.led {
 			for range n {
 				if key.balancer == m.ID && slices.Contains(wanted, key.to) {
-					c.printf("ESTAB 0      0      %s:40000    %s    users:((\"haproxy\",pid=%d,fd=11))\n", m.Address, key.to, key.pid)
+					c.Printf("ESTAB 0      0      %s:40000    %s    users:((\"haproxy\",pid=%d,fd=11))\n", m.Address, key.to, key.pid)
 				}
 			}
 		}

@@ -14,6 +14,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
 // volume is a block device that outlives the machine it is attached to.
@@ -137,21 +139,21 @@ func (w *World) device(m *machine, name string) (id string, v *volume) {
 
 // blkid probes a disk. It ends with 2 when there is nothing on it, and also when there is no such disk (blkid(8)).
 func blkid(_ context.Context, c *call) error {
-	if err := c.root(); err != nil {
-		return exitError{2, err.Error()}
+	if err := c.Root(); err != nil {
+		return program.ExitError{Code: 2, Message: err.Error()}
 	}
-	if len(c.args) != 4 || !slices.Equal(c.args[:3], []string{"-p", "-o", "export"}) {
-		return fmt.Errorf("kubesim: blkid %q is not simulated", c.args)
+	if len(c.Args) != 4 || !slices.Equal(c.Args[:3], []string{"-p", "-o", "export"}) {
+		return fmt.Errorf("kubesim: blkid %q is not simulated", c.Args)
 	}
 	return c.on(func(m *machine) error {
-		_, v := c.w.device(m, c.args[3])
+		_, v := c.w.device(m, c.Args[3])
 		switch {
 		case v == nil || v.Filesystem == "":
-			return exitError{2, ""}
+			return program.ExitError{Code: 2, Message: ""}
 		case v.Filesystem == "gpt":
-			c.printf("DEVNAME=%s\nPTUUID=%s\nPTTYPE=gpt\n", c.args[3], v.UUID)
+			c.Printf("DEVNAME=%s\nPTUUID=%s\nPTTYPE=gpt\n", c.Args[3], v.UUID)
 		default:
-			c.printf("DEVNAME=%s\nUUID=%s\nBLOCK_SIZE=4096\nTYPE=%s\nUSAGE=filesystem\n", c.args[3], v.UUID, v.Filesystem)
+			c.Printf("DEVNAME=%s\nUUID=%s\nBLOCK_SIZE=4096\nTYPE=%s\nUSAGE=filesystem\n", c.Args[3], v.UUID, v.Filesystem)
 		}
 		return nil
 	})
@@ -159,11 +161,11 @@ func blkid(_ context.Context, c *call) error {
 
 // mkfsExt4 creates a file system. If it is interrupted there is none: the superblock is written last.
 func mkfsExt4(ctx context.Context, c *call) error {
-	args, err := c.flags(c.args, func(f *pflag.FlagSet) { f.BoolP("quiet", "q", false, "") })
+	args, err := c.Flags(c.Args, func(f *pflag.FlagSet) { f.BoolP("quiet", "q", false, "") })
 	if err != nil || len(args) != 1 {
-		return exitError{1, "Usage: mkfs.ext4 [options] device"}
+		return program.ExitError{Code: 1, Message: "Usage: mkfs.ext4 [options] device"}
 	}
-	if err := c.root(); err != nil {
+	if err := c.Root(); err != nil {
 		return err
 	}
 	if err := c.w.take(ctx); err != nil {
@@ -186,7 +188,7 @@ func mkfsExt4(ctx context.Context, c *call) error {
 
 // mountUnit does what systemd does with a mount unit.
 func (c *call) mountUnit(verb, unit string, now bool) error {
-	text, err := afero.ReadFile(c.process.FS, "/etc/systemd/system/"+unit)
+	text, err := afero.ReadFile(c.FS, "/etc/systemd/system/"+unit)
 	if err != nil {
 		return fmt.Errorf("Failed to %s unit: Unit file %s does not exist.", verb, unit)
 	}
@@ -237,11 +239,11 @@ func (c *call) mount(what, where, kind string) error {
 		return err
 	}
 	for name, text := range content {
-		if err := c.write(where+name, string(text), 0o644); err != nil {
+		if err := c.Write(where+name, string(text), 0o644); err != nil {
 			return err
 		}
 	}
-	return c.process.FS.MkdirAll(where, 0o755)
+	return c.FS.MkdirAll(where, 0o755)
 }
 
 // unescapeUnit is the path that systemd takes the name of a unit for (systemd.unit(5), "String escaping").
@@ -269,19 +271,19 @@ func unescapeUnit(name string) (string, error) {
 // findmnt answers whether that device is mounted there.
 func findmnt(_ context.Context, c *call) error {
 	var source, point string
-	args, err := c.flags(c.args, func(f *pflag.FlagSet) {
+	args, err := c.Flags(c.Args, func(f *pflag.FlagSet) {
 		f.StringVar(&source, "source", "", "")
 		f.StringVar(&point, "mountpoint", "", "")
 	})
 	if err != nil || len(args) > 0 || source == "" || point == "" {
-		return fmt.Errorf("kubesim: findmnt %q is not simulated", c.args)
+		return fmt.Errorf("kubesim: findmnt %q is not simulated", c.Args)
 	}
 	return c.on(func(m *machine) error {
 		id, v := c.w.device(m, source)
 		if v == nil || m.Mounts[point] != id {
-			return errSilent
+			return program.ErrSilent
 		}
-		c.printf("%s %s %s rw,relatime\n", point, source, v.Filesystem)
+		c.Printf("%s %s %s rw,relatime\n", point, source, v.Filesystem)
 		return nil
 	})
 }

@@ -12,10 +12,10 @@ import (
 )
 
 func swapoff(_ context.Context, c *call) error {
-	if err := c.root(); err != nil {
+	if err := c.Root(); err != nil {
 		return err
 	}
-	if !slices.Equal(c.args, []string{"-a"}) {
+	if !slices.Equal(c.Args, []string{"-a"}) {
 		return errors.New("swapoff: bad usage")
 	}
 	return c.on(func(m *machine) error { m.SwapOff = true; return nil })
@@ -23,10 +23,10 @@ func swapoff(_ context.Context, c *call) error {
 
 // modprobe creates the files by which programs detect a module.
 func modprobe(_ context.Context, c *call) error {
-	if err := c.root(); err != nil {
+	if err := c.Root(); err != nil {
 		return err
 	}
-	for _, arg := range c.args {
+	for _, arg := range c.Args {
 		var err error
 		switch arg {
 		case "-a":
@@ -63,23 +63,23 @@ func (c *call) show(name, wanted, content string) error {
 
 // sysctl loads one file, or those of /etc/sysctl.d: the value that kubeadm checks must be in one of them.
 func sysctl(_ context.Context, c *call) error {
-	if err := c.root(); err != nil {
+	if err := c.Root(); err != nil {
 		return err
 	}
 	var files []string
 	switch {
-	case slices.Equal(c.args, []string{"--system"}):
+	case slices.Equal(c.Args, []string{"--system"}):
 		var err error
-		if files, err = afero.Glob(c.process.FS, "/etc/sysctl.d/*.conf"); err != nil {
+		if files, err = afero.Glob(c.FS, "/etc/sysctl.d/*.conf"); err != nil {
 			return err
 		}
-	case len(c.args) == 2 && c.args[0] == "-p":
-		files = c.args[1:]
+	case len(c.Args) == 2 && c.Args[0] == "-p":
+		files = c.Args[1:]
 	default:
-		return fmt.Errorf("sysctl: unknown arguments %q", c.args)
+		return fmt.Errorf("sysctl: unknown arguments %q", c.Args)
 	}
 	for _, name := range files {
-		text, err := afero.ReadFile(c.process.FS, name)
+		text, err := afero.ReadFile(c.FS, name)
 		if err != nil {
 			return fmt.Errorf("sysctl: cannot open %q: %w", name, err)
 		}
@@ -94,7 +94,7 @@ func sysctl(_ context.Context, c *call) error {
 }
 
 func (c *call) setSysctl(key, value string) error {
-	if file := "/proc/sys/" + strings.ReplaceAll(key, ".", "/"); strings.HasPrefix(key, "net.bridge.") && !c.exists(file) {
+	if file := "/proc/sys/" + strings.ReplaceAll(key, ".", "/"); strings.HasPrefix(key, "net.bridge.") && !c.Exists(file) {
 		return fmt.Errorf("sysctl: cannot stat %s: No such file or directory", file)
 	}
 	return c.on(func(m *machine) error {
@@ -106,6 +106,6 @@ func (c *call) setSysctl(key, value string) error {
 }
 
 func version(_ context.Context, c *call) error {
-	c.printf("Kubernetes v%s\n", DefaultVersion)
+	c.Printf("Kubernetes v%s\n", DefaultVersion)
 	return nil
 }

@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
 
-	"github.com/vnfkit/vnfkit/internal/kubesim/haproxyconf"
+	"github.com/vnfkit/vnfkit/internal/kubesim/balancer"
+	"github.com/vnfkit/vnfkit/internal/kubesim/containerd"
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
 // servicesOf says which packages bring a service.
@@ -20,7 +21,7 @@ var servicesOf = map[string]string{"containerd": "containerd", "kubelet": "kubel
 
 func systemctl(_ context.Context, c *call) error {
 	var now, quiet bool
-	args, err := c.flags(c.args, func(f *pflag.FlagSet) {
+	args, err := c.Flags(c.Args, func(f *pflag.FlagSet) {
 		f.BoolVar(&now, "now", false, "")
 		f.BoolVarP(&quiet, "quiet", "q", false, "")
 	})
@@ -32,7 +33,7 @@ func systemctl(_ context.Context, c *call) error {
 	}
 	verb, units := args[0], args[1:]
 	if verb != "is-active" {
-		if err := c.root(); err != nil {
+		if err := c.Root(); err != nil {
 			return err
 		}
 	}
@@ -100,9 +101,9 @@ func (c *call) unit(verb, name string, now, quiet bool) error {
 		case "is-active":
 			if !m.Services[name] {
 				if !quiet {
-					c.printf("inactive\n")
+					c.Printf("inactive\n")
 				}
-				return errSilent
+				return program.ErrSilent
 			}
 		default:
 			return fmt.Errorf("Unknown command verb %s.", verb)
@@ -113,11 +114,11 @@ func (c *call) unit(verb, name string, now, quiet bool) error {
 
 // startable reports what a service does not start with.
 func (c *call) startable(name string) error {
-	check := map[string]func(string) error{"containerd": containerdConfig, "haproxy": haproxyconf.Check, "keepalived": keepalivedConfig}[name]
+	check := map[string]func(string) error{"containerd": containerd.Check, "haproxy": balancer.Check, "keepalived": balancer.CheckKeepalived}[name]
 	if check == nil {
 		return nil
 	}
-	text, err := afero.ReadFile(c.process.FS, configOf[name])
+	text, err := afero.ReadFile(c.FS, configOf[name])
 	if errors.Is(err, fs.ErrNotExist) && name == "containerd" {
 		return nil // it has defaults
 	}
@@ -129,17 +130,3 @@ func (c *call) startable(name string) error {
 
 // configOf is where services look for their configuration.
 var configOf = map[string]string{"containerd": "/etc/containerd/config.toml", "haproxy": "/etc/haproxy/haproxy.cfg", "keepalived": "/etc/keepalived/keepalived.conf"}
-
-// containerdConfig finds what containerd 1.x refuses.
-func containerdConfig(text string) error {
-	var config struct {
-		Version int `toml:"version"`
-	}
-	if err := toml.Unmarshal([]byte(text), &config); err != nil {
-		return fmt.Errorf("containerd: failed to load TOML: %w", err)
-	}
-	if config.Version != 2 {
-		return fmt.Errorf("containerd: expected containerd config version equal to or less than 2, got %d", config.Version)
-	}
-	return nil
-}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/vnfkit/vnfkit/internal/kubesim/balancer"
 	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
@@ -226,7 +227,7 @@ func (w *World) byAddress(addr netip.Addr) *machine {
 			continue // it may be a machine that is being made and has no files yet
 		}
 		conf, err := afero.ReadFile(w.files[id](), "/etc/keepalived/keepalived.conf")
-		if err == nil && slices.Contains(virtualAddresses(string(conf)), addr) {
+		if err == nil && slices.Contains(balancer.VirtualAddresses(string(conf)), addr) {
 			return m
 		}
 	}

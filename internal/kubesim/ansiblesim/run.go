@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
@@ -137,11 +138,11 @@ func (r *Run) code() error {
 	}
 	switch {
 	case r.fatal:
-		return exitError{2, ""}
+		return program.ExitError{Code: 2}
 	case gone:
-		return exitError{4, ""}
+		return program.ExitError{Code: 4}
 	case failed:
-		return exitError{2, ""}
+		return program.ExitError{Code: 2}
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package ansiblesim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"path"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
@@ -33,40 +33,23 @@ type Playbook func(ctx context.Context, r *Run) error
 func (s *Server) Programs() map[string]sshtest.Command {
 	out := map[string]sshtest.Command{"ansible-playbook": nil, "ansible-doc": nil, "sshpass": nil}
 	if s.Version != "" {
-		out["ansible-playbook"], out["ansible-doc"] = program(s.playbook), program(s.doc)
+		out["ansible-playbook"], out["ansible-doc"] = command(s.playbook), command(s.doc)
 	}
 	if s.Sshpass {
-		out["sshpass"] = program(sshpass)
+		out["sshpass"] = command(sshpass)
 	}
 	return out
 }
 
-// exitError ends a program with a code, after a message on stderr.
-type exitError struct {
-	code    int
-	message string
-}
-
-func (e exitError) Error() string { return e.message }
-
+// exit ends a program with a code, after a message on stderr.
 func exit(code int, format string, args ...any) error {
-	return exitError{code, fmt.Sprintf(format, args...)}
+	return program.ExitError{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-func program(run func(context.Context, *sshtest.Process) error) sshtest.Command {
+func command(run func(context.Context, *sshtest.Process) error) sshtest.Command {
 	return func(ctx context.Context, p *sshtest.Process) int {
-		err := run(ctx, p)
-		if err == nil {
-			return 0
-		}
-		code := 1
-		if e, ok := errors.AsType[exitError](err); ok {
-			code = e.code
-		}
-		if message := err.Error(); message != "" {
-			_, _ = fmt.Fprintln(p.Stderr, message)
-		}
-		return code
+		c := program.Call{Process: p}
+		return c.Code(run(ctx, p))
 	}
 }
 

@@ -3,5 +3,5 @@
 //
 // It refuses options of "docker run" that it does not know, archives whose layers are not those of their configuration, and what
 // the real ones refuse: wrong tags, ports, volumes, settings of the registry. It does not know networks, build and compose.
-// TestDockerContract in package kubesim holds it and Docker 20.10 to the same answers.
+// The client is in package dockercli. TestDockerContract in package kubesim holds both and Docker 20.10 to the same answers.
 package docker

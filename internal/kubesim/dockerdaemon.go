@@ -1,6 +1,8 @@
 package kubesim
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"net"
 	"slices"
@@ -9,7 +11,6 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/vnfkit/vnfkit/internal/kubesim/distribution"
 	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
 )
 
@@ -24,38 +25,6 @@ func (w *World) OccupyPort(id string, number int, taken bool) {
 		if taken {
 			m.Taken = append(m.Taken, number)
 		}
-	})
-}
-
-// dockerRun makes a container and starts it. The code is 125 when Docker itself fails (docker run, "Exit status").
-func (c *call) dockerRun(args []string) error {
-	k, ref, err := docker.NewContainer(args)
-	if err != nil {
-		return exitError{125, err.Error() + "\nSee 'docker run --help'."}
-	}
-	for _, v := range k.Volumes { // Docker creates missing directories of volumes
-		if err := c.process.FS.MkdirAll(v.From, 0o755); err != nil {
-			return exitError{125, fmt.Sprintf("docker: Error response from daemon: error while creating mount source path '%s': %v.", v.From, err)}
-		}
-	}
-	return c.on(func(m *machine) error {
-		found := m.Docker.Image(ref)
-		switch other := m.Docker.Container(k.Name); {
-		case found == nil && distribution.IsDigest(ref):
-			return exitError{125, "docker: Error response from daemon: No such image: " + ref + ".\nSee 'docker run --help'."}
-		case found == nil:
-			return exitError{125, fmt.Sprintf("Unable to find image '%s' locally\nkubesim: docker run does not pull", docker.Tagged(ref))}
-		case other != nil:
-			return exitError{125, fmt.Sprintf("docker: Error response from daemon: Conflict. The container name \"/%s\" is already in use by container %q. "+
-				"You have to remove (or rename) that container to be able to reuse that name.\nSee 'docker run --help'.", k.Name, other.ID)}
-		}
-		k.Image, k.Registry = found.ID, found.Registry
-		m.Docker.Containers = append(m.Docker.Containers, k)
-		c.printf("%s\n", k.ID) // also of one that does not start
-		if err := c.w.startContainer(m, k); err != nil {
-			return exitError{125, fmt.Sprintf("docker: Error response from daemon: %v.", err)}
-		}
-		return nil
 	})
 }
 
@@ -129,9 +98,37 @@ func (w *World) daemonChanged(m *machine) {
 
 // offersDocker reports whether a source of packages is one of Docker's own.
 func (c *call) offersDocker() bool {
-	names, err := afero.Glob(c.process.FS, "/etc/apt/sources.list.d/*")
+	names, err := afero.Glob(c.FS, "/etc/apt/sources.list.d/*")
 	return err == nil && slices.ContainsFunc(names, func(name string) bool {
-		text, err := afero.ReadFile(c.process.FS, name)
+		text, err := afero.ReadFile(c.FS, name)
 		return err == nil && strings.Contains(name+string(text), "docker")
 	})
+}
+
+// dockerVersion is the version of the package, without its epoch and its revision.
+func (m *machine) dockerVersion() string {
+	version := cmp.Or(m.Packages["docker-ce"], m.Packages["docker.io"])
+	version, _, _ = strings.Cut(strings.TrimPrefix(version, "5:"), "-")
+	return version
+}
+
+// loadDaemon loads the configuration as Docker does at its start or reload. A reload does not notice that a list was
+// removed.
+func (c *call) loadDaemon(m *machine, reload bool) error {
+	var f struct {
+		Insecure *[]string `json:"insecure-registries"`
+	}
+	text, err := afero.ReadFile(c.FS, "/etc/docker/daemon.json")
+	if err == nil {
+		if err := json.Unmarshal(text, &f); err != nil {
+			return fmt.Errorf("unable to configure the Docker daemon with file /etc/docker/daemon.json: %w", err)
+		}
+	}
+	switch {
+	case f.Insecure != nil:
+		m.Insecure = *f.Insecure
+	case !reload:
+		m.Insecure = nil
+	}
+	return nil
 }

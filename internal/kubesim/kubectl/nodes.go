@@ -1,15 +1,17 @@
-package kubesim
+package kubectl
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 )
 
 // node shows a node, or deletes it.
 func (c *call) node(kubeconfig, verb, name string) error {
-	return c.asAdmin(kubeconfig, func(cl *cluster) error {
+	return c.asAdmin(kubeconfig, func(cl *kubeapi.Cluster) error {
 		if cl.Nodes[name] == nil {
 			return fmt.Errorf("Error from server (NotFound): nodes %q not found", name)
 		}
@@ -17,10 +19,10 @@ func (c *call) node(kubeconfig, verb, name string) error {
 			if err := cl.DeleteNode(name); err != nil {
 				return fmt.Errorf("Error from server: %w", err)
 			}
-			c.printf("node %q deleted\n", name)
+			c.Printf("node %q deleted\n", name)
 			return cl.RunControllers()
 		}
-		c.printf("%s\n", name)
+		c.Printf("%s\n", name)
 		return nil
 	})
 }
@@ -41,14 +43,14 @@ func (c *call) drain(ctx context.Context, kubeconfig, name string, o drainOption
 	defer tick.Stop()
 	for {
 		left, err := 0, error(nil)
-		if asked := c.asAdmin(kubeconfig, func(cl *cluster) error { left, err = cl.EvictAll(name); return nil }); asked != nil {
+		if asked := c.asAdmin(kubeconfig, func(cl *kubeapi.Cluster) error { left, err = cl.EvictAll(name); return nil }); asked != nil {
 			return asked
 		}
 		if err != nil {
 			return err
 		}
 		if left == 0 {
-			c.printf("node/%s drained\n", name)
+			c.Printf("node/%s drained\n", name)
 			return nil
 		}
 		select {

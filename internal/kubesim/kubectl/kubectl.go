@@ -1,4 +1,7 @@
-package kubesim
+// Package kubectl simulates the command line program: "apply -f", which scripts of packages use, and "get node", "drain" and "delete node",
+// which kubespray uses. It refuses other commands and flags. Of a patch that the API refuses it says, unlike kubectl, "error when creating".
+// TestKubectlContract in package kubesim holds it and the real program to the same answers.
+package kubectl
 
 import (
 	"context"
@@ -13,15 +16,25 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
-// kubectl supports what scripts of packages use, "apply -f", and what kubespray uses: "get node", "drain" and "delete
-// node".
-func kubectl(ctx context.Context, c *call) error {
-	kubeconfig := path.Join(home(c.process.User), ".kube/config")
+// Admin runs fn with the cluster that a kubeconfig file leads to, if its API answers.
+type Admin func(kubeconfig string, fn func(*kubeapi.Cluster) error) error
+
+// call is one run of kubectl.
+type call struct {
+	*program.Call
+	asAdmin Admin
+}
+
+// Run runs kubectl.
+func Run(ctx context.Context, p *program.Call, admin Admin) error {
+	c := &call{p, admin}
+	kubeconfig := path.Join(c.Home(), ".kube/config")
 	var file string
 	var drain drainOptions
-	args, err := c.flags(c.args, func(set *pflag.FlagSet) {
+	args, err := c.Flags(c.Args, func(set *pflag.FlagSet) {
 		set.StringVar(&kubeconfig, "kubeconfig", kubeconfig, "")
 		set.StringVarP(&file, "filename", "f", "", "")
 		set.BoolVar(&drain.force, "force", false, "")
@@ -31,7 +44,7 @@ func kubectl(ctx context.Context, c *call) error {
 		set.Duration("timeout", 0, "")
 	})
 	if err != nil {
-		return fmt.Errorf("%w\nSee 'kubectl %s --help' for usage.", err, c.args[0])
+		return fmt.Errorf("%w\nSee 'kubectl %s --help' for usage.", err, c.Args[0])
 	}
 	switch {
 	case len(args) == 3 && (args[0] == "get" || args[0] == "delete") && args[1] == "node":
@@ -43,7 +56,7 @@ func kubectl(ctx context.Context, c *call) error {
 	case file == "":
 		return errors.New("error: must specify one of -f and -k")
 	}
-	text, err := c.read(file)
+	text, err := c.Read(file)
 	if err != nil {
 		return fmt.Errorf("error: the path %q does not exist", file)
 	}
@@ -51,14 +64,7 @@ func kubectl(ctx context.Context, c *call) error {
 	if file == "-" {
 		m.source = "STDIN"
 	}
-	return c.asAdmin(kubeconfig, func(cl *cluster) error { return c.apply(cl, m, string(text)) })
-}
-
-func home(user string) string {
-	if user == "root" {
-		return "/root"
-	}
-	return "/home/" + user
+	return c.asAdmin(kubeconfig, func(cl *kubeapi.Cluster) error { return c.apply(cl, m, string(text)) })
 }
 
 // manifest is where objects are from.
@@ -69,7 +75,7 @@ var documents = regexp.MustCompile(`(?m)^---.*\n?`)
 
 // apply sends the objects of a manifest to the API. One that is refused does not keep those after it from the API; text that is no YAML
 // does.
-func (c *call) apply(cl *cluster, m manifest, text string) error {
+func (c *call) apply(cl *kubeapi.Cluster, m manifest, text string) error {
 	var errs []error
 	objects := 0
 	for _, document := range documents.Split(text, -1) {
@@ -92,7 +98,7 @@ func (c *call) apply(cl *cluster, m manifest, text string) error {
 	return errors.Join(errs...)
 }
 
-func (c *call) applyObject(cl *cluster, m manifest, decoded any) error {
+func (c *call) applyObject(cl *kubeapi.Cluster, m manifest, decoded any) error {
 	var o kubeapi.Object
 	if raw, err := json.Marshal(decoded); err != nil || json.Unmarshal(raw, &o) != nil {
 		return m.invalid("invalid object to validate")
@@ -126,7 +132,7 @@ func (c *call) applyObject(cl *cluster, m manifest, decoded any) error {
 	if err != nil {
 		return m.refused(err)
 	}
-	c.printf("%s/%s %s\n", strings.ToLower(resource), name, done)
+	c.Printf("%s/%s %s\n", strings.ToLower(resource), name, done)
 	return nil
 }
 

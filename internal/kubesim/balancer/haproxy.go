@@ -1,10 +1,11 @@
-// Package haproxyconf reads the files of haproxy that the simulation serves.
+// Package balancer simulates haproxy and keepalived as far as they read and check their files. Which server a connection gets is the
+// matter of package kubesim.
 //
-// It refuses what "haproxy -c" refuses of them, and every keyword and option that no driver uses: Check and Parse are tested beside
-// the real program where it is installed.
+// It refuses what "haproxy -c" and "keepalived -t" refuse of these files, and every keyword and option that no driver uses: Check and
+// Parse are tested beside the real program where it is installed.
 //
 // It does not know ACLs, use_backend, TLS, maps, Lua, peers, resolvers and server templates.
-package haproxyconf
+package balancer
 
 import (
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
 // File is the content of a haproxy.cfg, as far as the simulation uses it.
@@ -215,4 +218,24 @@ func (p *parser) parameters(of string, words []string) {
 		}
 		i += values
 	}
+}
+
+// Haproxy checks a configuration, or tells its version.
+func Haproxy(p *program.Call) error {
+	if slices.Equal(p.Args, []string{"-v"}) {
+		p.Printf("HAProxy version 2.6.12-1+deb12u1 2023/12/16\n")
+		return nil
+	}
+	if len(p.Args) != 3 || p.Args[0] != "-c" || p.Args[1] != "-f" {
+		return fmt.Errorf("kubesim: haproxy %q is not simulated", p.Args)
+	}
+	text, err := p.Read(p.Args[2])
+	if err != nil {
+		return err
+	}
+	if err := Check(string(text)); err != nil {
+		return err
+	}
+	p.Printf("Configuration file is valid\n")
+	return nil
 }

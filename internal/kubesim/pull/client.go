@@ -1,4 +1,4 @@
-package kubesim
+package pull
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 
@@ -23,27 +22,16 @@ type contacted struct {
 	base   string
 }
 
-// contactMachine asks what listens at an address for the base of the registry API.
-func (c *call) contactMachine(ctx context.Context, server, addr string, w way) (remote, error) {
-	at, err := netip.ParseAddrPort(addr)
-	if err != nil {
-		return nil, err
-	}
-	there := false
-	c.w.locked(func() { there = c.w.byAddress(at.Addr()) != nil })
-	if !there {
-		return nil, fmt.Errorf("dial tcp %s: connect: connection refused", addr)
-	}
+// dial makes a client of the registry at an address, which answers for the base of the registry API.
+func dial(ctx context.Context, n Network, server, addr string, w Way) (Remote, error) {
 	cas := x509.NewCertPool()
-	cas.AppendCertsFromPEM(w.cas)
-	r := &contacted{base: w.scheme + "://" + server + "/v2/", client: &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return c.w.Dialer(c.id)(ctx, network, addr)
-		},
-		TLSClientConfig: &tls.Config{RootCAs: cas, Time: c.w.nowFunc, MinVersion: tls.VersionTLS12},
+	cas.AppendCertsFromPEM(w.CAs)
+	r := &contacted{base: w.Scheme + "://" + server + "/v2/", client: &http.Client{Transport: &http.Transport{
+		DialContext:     func(ctx context.Context, network, _ string) (net.Conn, error) { return n.Dial(ctx, network, addr) },
+		TLSClientConfig: &tls.Config{RootCAs: cas, Time: n.Now, MinVersion: tls.VersionTLS12},
 	}}}
-	_, err = r.get(ctx, "", "")
-	if errors.Is(err, errUnauthorized) {
+	_, err := r.get(ctx, "", "")
+	if errors.Is(err, ErrUnauthorized) {
 		err = nil
 	}
 	return r, err
@@ -71,22 +59,23 @@ func (r *contacted) get(ctx context.Context, path, creds string) (body []byte, e
 	case err != nil:
 		return nil, err
 	case response.StatusCode == http.StatusUnauthorized:
-		return nil, errUnauthorized
+		return nil, ErrUnauthorized
 	case response.StatusCode == http.StatusNotFound:
-		return nil, errNotFound
+		return nil, ErrNotFound
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("unexpected status: %s: %s", response.Status, strings.TrimSpace(string(body)))
 	}
 	return body, nil
 }
 
-func (r *contacted) admits(ctx context.Context, creds string) error {
+// Admits implements Remote.
+func (r *contacted) Admits(ctx context.Context, creds string) error {
 	_, err := r.get(ctx, "", creds)
 	return err
 }
 
-// image reads the manifest and the configuration of an image, of the first platform if there are several.
-func (r *contacted) image(ctx context.Context, name, creds string) (docker.Image, error) {
+// Image reads the manifest and the configuration of an image, of the first platform if there are several.
+func (r *contacted) Image(ctx context.Context, name, creds string) (docker.Image, error) {
 	repository, reference, digest := strings.Cut(name, "@")
 	if !digest {
 		repository, reference, _ = strings.Cut(docker.Tagged(name), ":")
@@ -111,5 +100,5 @@ func (r *contacted) image(ctx context.Context, name, creds string) (docker.Image
 		config, err := r.get(ctx, repository+"/blobs/"+manifest.Config.Digest, creds)
 		return docker.Image{ID: manifest.Config.Digest, Registry: docker.IsRegistry(config)}, err
 	}
-	return docker.Image{}, errNotFound
+	return docker.Image{}, ErrNotFound
 }

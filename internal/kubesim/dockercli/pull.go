@@ -1,4 +1,4 @@
-package kubesim
+package dockercli
 
 import (
 	"context"
@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
+	"github.com/vnfkit/vnfkit/internal/kubesim/pull"
 )
 
-// dockerPull fetches an image from the registry that its name tells.
-func (c *call) dockerPull(ctx context.Context, file string, args []string) error {
-	rest, err := c.flags(args, func(f *pflag.FlagSet) { f.BoolP("quiet", "q", false, "") })
+// pull fetches an image from the registry that its name tells.
+func (c *Client) pull(ctx context.Context, file string, args []string) error {
+	rest, err := c.Flags(args, func(f *pflag.FlagSet) { f.BoolP("quiet", "q", false, "") })
 	if err != nil {
 		return err
 	}
@@ -24,38 +25,38 @@ func (c *call) dockerPull(ctx context.Context, file string, args []string) error
 	name := docker.Tagged(rest[0])
 	var got docker.Image
 	if server, path, private := cutImage(name); private {
-		got, err = c.privateImage(ctx, server, path, string(c.dockerConfig(file)[server].Auth))
+		got, err = c.privateImage(ctx, server, path, string(c.config(file)[server].Auth))
 	} else {
-		got, err = c.w.publicImage(name)
+		got, err = c.publicImage(name)
 	}
 	if err != nil {
 		return fmt.Errorf("Error response from daemon: %w", err)
 	}
-	return c.on(func(m *machine) error {
-		m.Docker.Add(got.ID, name, got.Registry)
-		c.printf("%s\n", name)
+	return c.On(func(e Engine) error {
+		e.Add(got.ID, name, got.Registry)
+		c.Printf("%s\n", name)
 		return nil
 	})
 }
 
 // privateImage is an image of a private registry.
-func (c *call) privateImage(ctx context.Context, server, path, creds string) (docker.Image, error) {
-	w, err := c.dockerWay(server)
+func (c *Client) privateImage(ctx context.Context, server, path, creds string) (docker.Image, error) {
+	w, err := c.wayTo(server)
 	if err != nil {
 		return docker.Image{}, err
 	}
-	base := w.scheme + "://" + server + "/v2/"
-	r, err := c.contact(ctx, server, w)
+	base := w.Scheme + "://" + server + "/v2/"
+	r, err := c.Network.Contact(ctx, c.Call, server, w)
 	if err != nil {
 		return docker.Image{}, fmt.Errorf("Get %q: %w", base, err)
 	}
-	got, err := r.image(ctx, path, creds)
+	got, err := r.Image(ctx, path, creds)
 	switch {
-	case errors.Is(err, errUnauthorized) && creds == "":
+	case errors.Is(err, pull.ErrUnauthorized) && creds == "":
 		err = fmt.Errorf("Head %q: no basic auth credentials", base+strings.Replace(path, ":", "/manifests/", 1))
-	case errors.Is(err, errUnauthorized):
+	case errors.Is(err, pull.ErrUnauthorized):
 		err = fmt.Errorf("Head %q: unauthorized: authentication required", base+strings.Replace(path, ":", "/manifests/", 1))
-	case errors.Is(err, errNotFound):
+	case errors.Is(err, pull.ErrNotFound):
 		err = fmt.Errorf("manifest for %s/%s not found: manifest unknown: manifest unknown", server, path)
 	}
 	return got, err
@@ -71,17 +72,17 @@ func cutImage(image string) (server, name string, private bool) {
 }
 
 // publicImage is an image of the public registry.
-func (w *World) publicImage(name string) (docker.Image, error) {
-	if len(w.publicImages) == 0 {
+func (c *Client) publicImage(name string) (docker.Image, error) {
+	if len(c.Public) == 0 {
 		return docker.Image{}, errors.New("Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup registry-1.docker.io: no such host")
 	}
 	repository, _, _ := strings.Cut(name, ":")
-	for _, known := range w.publicImages {
+	for _, known := range c.Public {
 		if docker.Tagged(known) == name {
 			return docker.ImageNamed(name), nil
 		}
 	}
-	if slices.ContainsFunc(w.publicImages, func(known string) bool { return strings.HasPrefix(docker.Tagged(known), repository+":") }) {
+	if slices.ContainsFunc(c.Public, func(known string) bool { return strings.HasPrefix(docker.Tagged(known), repository+":") }) {
 		return docker.Image{}, fmt.Errorf("manifest for %s not found: manifest unknown: manifest unknown", name)
 	}
 	return docker.Image{}, fmt.Errorf("pull access denied for %s, repository does not exist or may require 'docker login': denied: requested access to the resource is denied", repository)

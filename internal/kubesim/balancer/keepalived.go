@@ -1,16 +1,17 @@
-package kubesim
+package balancer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
-// keepalivedConfig finds faults that "keepalived -t" reports, limited to the braces and the required words.
-func keepalivedConfig(text string) error {
+// CheckKeepalived finds faults that "keepalived -t" reports, limited to the braces and the required words.
+func CheckKeepalived(text string) error {
 	depth := 0
 	for _, r := range text {
 		switch r {
@@ -38,12 +39,13 @@ func keepalivedConfig(text string) error {
 	return nil
 }
 
-// virtualAddresses are those of a keepalived.conf, without the lengths of their networks.
-func virtualAddresses(conf string) (out []netip.Addr) {
+// VirtualAddresses are those of a keepalived.conf, without the lengths of their networks.
+func VirtualAddresses(conf string) (out []netip.Addr) {
 	_, block, _ := strings.Cut(conf, "virtual_ipaddress")
 	_, block, _ = strings.Cut(block, "{")
 	block, _, _ = strings.Cut(block, "}")
-	for _, word := range fields(block) {
+	words := strings.FieldsFunc(block, func(r rune) bool { return strings.ContainsRune(" \t\n{}\"/", r) })
+	for _, word := range words {
 		if addr, err := netip.ParseAddr(word); err == nil {
 			out = append(out, addr)
 		}
@@ -51,18 +53,18 @@ func virtualAddresses(conf string) (out []netip.Addr) {
 	return out
 }
 
-// keepalived checks a configuration, or prints its version.
-func keepalived(_ context.Context, c *call) error {
-	if slices.Equal(c.args, []string{"--version"}) {
-		_, _ = fmt.Fprintln(c.process.Stderr, "Keepalived v2.2.7 (01/16,2022)")
+// Keepalived checks a configuration, or prints its version.
+func Keepalived(p *program.Call) error {
+	if slices.Equal(p.Args, []string{"--version"}) {
+		_, _ = fmt.Fprintln(p.Stderr, "Keepalived v2.2.7 (01/16,2022)")
 		return nil
 	}
-	if len(c.args) != 3 || c.args[0] != "-t" || c.args[1] != "-f" {
-		return fmt.Errorf("kubesim: keepalived %q is not simulated", c.args)
+	if len(p.Args) != 3 || p.Args[0] != "-t" || p.Args[1] != "-f" {
+		return fmt.Errorf("kubesim: keepalived %q is not simulated", p.Args)
 	}
-	text, err := c.read(c.args[2])
+	text, err := p.Read(p.Args[2])
 	if err != nil {
 		return err
 	}
-	return keepalivedConfig(string(text))
+	return CheckKeepalived(string(text))
 }

@@ -1,0 +1,208 @@
+// Package containerd simulates the programs of containerd 1.6 that drivers call, and the files that it reads: config.toml, as far as it
+// says where the registries are described, and hosts.toml. It refuses other commands, and files that containerd does not start with. It
+// does not know images and containers: a pull ends when the registry has answered for the manifest.
+package containerd
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/spf13/afero"
+	"github.com/spf13/pflag"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
+	"github.com/vnfkit/vnfkit/internal/kubesim/pull"
+)
+
+// Check finds what containerd 1.x refuses.
+func Check(text string) error {
+	var config struct {
+		Version int `toml:"version"`
+	}
+	if err := toml.Unmarshal([]byte(text), &config); err != nil {
+		return fmt.Errorf("containerd: failed to load TOML: %w", err)
+	}
+	if config.Version != 2 {
+		return fmt.Errorf("containerd: expected containerd config version equal to or less than 2, got %d", config.Version)
+	}
+	return nil
+}
+
+// file is the configuration of containerd.
+type file struct {
+	Plugins map[string]struct {
+		Registry struct {
+			ConfigPath string `toml:"config_path"`
+		} `toml:"registry"`
+	} `toml:"plugins"`
+}
+
+// configFile is where containerd looks for its configuration.
+const configFile = "/etc/containerd/config.toml"
+
+// Run prints the version of containerd, or its configuration.
+func Run(p *program.Call) error {
+	switch {
+	case slices.Equal(p.Args, []string{"--version"}):
+		p.Printf("containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u1\n")
+		return nil
+	case !slices.Equal(p.Args, []string{"config", "dump"}):
+		return fmt.Errorf("kubesim: containerd %q is not simulated", p.Args)
+	}
+	_, text, err := read(p)
+	if err == nil {
+		p.Printf("%s", text)
+	}
+	return err
+}
+
+// read reads the configuration; without a file containerd has its defaults.
+func read(p *program.Call) (f file, text []byte, err error) {
+	text, err = afero.ReadFile(p.FS, configFile)
+	if err != nil {
+		return f, []byte("version = 2\n"), nil //nolint:nilerr // see above
+	}
+	if err := toml.Unmarshal(text, &f); err != nil {
+		return f, nil, fmt.Errorf("containerd: failed to load TOML: %s: %w", configFile, err)
+	}
+	return f, text, nil
+}
+
+// hostsFile is what containerd reads in certs.d.
+type hostsFile struct {
+	Server string `toml:"server"`
+	CA     string `toml:"ca"`
+	Host   map[string]struct {
+		Capabilities []string `toml:"capabilities"`
+		CA           string   `toml:"ca"`
+		Header       struct {
+			Authorization string
+		} `toml:"header"`
+	} `toml:"host"`
+}
+
+// wayTo reads hosts.toml of a server below the directories that are configured.
+func wayTo(p *program.Call, server string, roots []string) (pull.Way, error) {
+	host, port, _ := pull.CutServer(server)
+	for _, root := range roots {
+		for _, name := range []string{host + "_" + port + "_", server} {
+			if dir := path.Join(root, name); p.Exists(dir) {
+				return hostsWay(p, dir, server)
+			}
+		}
+	}
+	return pull.Way{Scheme: "https"}, nil
+}
+
+func hostsWay(p *program.Call, dir, server string) (pull.Way, error) {
+	text, err := afero.ReadFile(p.FS, dir+"/hosts.toml")
+	if err != nil {
+		return pull.Way{Scheme: "https"}, nil //nolint:nilerr // containerd falls back to its defaults
+	}
+	var f hostsFile
+	if err := toml.Unmarshal(text, &f); err != nil || len(f.Host) == 0 {
+		return pull.Way{}, errors.New("failed to decode hosts.toml: invalid `host` tree")
+	}
+	for url, h := range f.Host {
+		scheme, at, _ := strings.Cut(url, "://")
+		if at != server || !slices.Contains(h.Capabilities, "pull") || !slices.Contains(h.Capabilities, "resolve") {
+			continue
+		}
+		w := pull.Way{Scheme: scheme}
+		if encoded, ok := strings.CutPrefix(h.Header.Authorization, "Basic "); ok {
+			creds, err := base64.StdEncoding.DecodeString(encoded)
+			if err != nil {
+				return w, err
+			}
+			w.Creds = string(creds)
+		}
+		if h.CA != "" {
+			if w.CAs, err = afero.ReadFile(p.FS, h.CA); err != nil {
+				return w, fmt.Errorf("unable to read CA cert %q: %w", h.CA, err)
+			}
+		}
+		return w, nil
+	}
+	return pull.Way{}, fmt.Errorf("%s: no host of hosts.toml can pull", server)
+}
+
+// fetch fetches an image as containerd does. creds are "name:password".
+func fetch(ctx context.Context, p *program.Call, n pull.Network, name, creds string, roots []string) (docker.Image, error) {
+	server, path, _ := strings.Cut(name, "/")
+	w, err := wayTo(p, server, roots)
+	if err != nil {
+		return docker.Image{}, err
+	}
+	r, err := n.Contact(ctx, p, server, w)
+	if err != nil {
+		return docker.Image{}, fmt.Errorf("failed to pull and unpack image %q: failed to do request: Head \"%s://%s/v2/%s\": %w", name, w.Scheme, server, path, err)
+	}
+	got, err := r.Image(ctx, path, cmp.Or(w.Creds, creds))
+	switch {
+	case errors.Is(err, pull.ErrUnauthorized):
+		err = fmt.Errorf("failed to pull and unpack image %q: failed to resolve reference: unexpected status from HEAD request: %w", name, err)
+	case err != nil:
+		err = fmt.Errorf("failed to pull and unpack image %q: %s: %w", name, name, err)
+	}
+	return got, err
+}
+
+// Crictl asks containerd to pull.
+func Crictl(ctx context.Context, p *program.Call, n pull.Network, runs bool) error {
+	var endpoint string
+	args, err := p.Flags(p.Args, func(f *pflag.FlagSet) { f.StringVarP(&endpoint, "runtime-endpoint", "r", "", "") })
+	if err != nil {
+		return err
+	}
+	if err := p.Root(); err != nil {
+		return err
+	}
+	if endpoint != "unix:///run/containerd/containerd.sock" || len(args) != 2 || args[0] != "pull" {
+		return fmt.Errorf("kubesim: crictl %q is not simulated", p.Args)
+	}
+	if !runs {
+		return errors.New("validate service connection: connect: no such file or directory")
+	}
+	f, _, err := read(p)
+	if err != nil {
+		return err
+	}
+	var roots []string
+	for _, plugin := range f.Plugins {
+		roots = append(roots, strings.FieldsFunc(plugin.Registry.ConfigPath, func(r rune) bool { return r == ':' })...)
+	}
+	got, err := fetch(ctx, p, n, args[1], p.Env("CRICTL_CREDS"), roots)
+	if err != nil {
+		return fmt.Errorf("FATA[0000] pulling image: %w", err)
+	}
+	p.Printf("Image is up to date for %s\n", got.ID)
+	return nil
+}
+
+// Ctr pulls without what containerd is configured to do.
+func Ctr(ctx context.Context, p *program.Call, n pull.Network) error {
+	var namespace, dir string
+	args, err := p.Flags(p.Args, func(f *pflag.FlagSet) {
+		f.StringVarP(&namespace, "namespace", "n", "default", "")
+		f.StringVar(&dir, "hosts-dir", "", "")
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.Root(); err != nil {
+		return err
+	}
+	if namespace != "k8s.io" || len(args) != 3 || args[0] != "images" || args[1] != "pull" {
+		return fmt.Errorf("kubesim: ctr %q is not simulated", p.Args)
+	}
+	_, err = fetch(ctx, p, n, args[2], "", []string{dir})
+	return err
+}

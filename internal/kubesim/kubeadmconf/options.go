@@ -1,0 +1,199 @@
+package kubeadmconf
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
+)
+
+// InitOptions are what "kubeadm init" was told, by flags or by a configuration file.
+type InitOptions struct {
+	Name, Endpoint, Advertise, PodCIDR, ServiceCIDR, Version string
+	CertSANs                                                 []string
+
+	Ignore []string // preflight checks
+
+	Token string // init leaves one that lives a day unless told otherwise
+	TTL   time.Duration
+}
+
+// ReadInit reads the arguments of "kubeadm init", with its configuration file.
+func ReadInit(c *program.Call, args []string) (*InitOptions, error) {
+	o := &InitOptions{ServiceCIDR: "10.96.0.0/12", Token: NewToken(), TTL: 24 * time.Hour}
+	var config string
+	rest, err := c.Flags(args, func(f *pflag.FlagSet) {
+		f.StringVar(&config, "config", "", "")
+		f.StringVar(&o.Name, "node-name", "", "")
+		f.StringVar(&o.Endpoint, "control-plane-endpoint", "", "")
+		f.StringVar(&o.Advertise, "apiserver-advertise-address", "", "")
+		f.StringVar(&o.PodCIDR, "pod-network-cidr", "", "")
+		f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR, "")
+		f.Bool("upload-certs", false, "")
+		f.Bool("skip-token-print", false, "")
+	})
+	if err != nil || len(rest) > 0 {
+		return nil, errors.Join(err, program.Unexpected(rest))
+	}
+	if config == "" {
+		return o, nil
+	}
+	f, err := ReadFile(c, config)
+	if err != nil {
+		return nil, err
+	}
+	if i := f.Init; i != nil {
+		for _, t := range i.BootstrapTokens {
+			o.Token, o.TTL = t.Token, cmp.Or(t.TTL.Duration, o.TTL)
+		}
+		o.Name, o.Advertise, o.Ignore = i.NodeRegistration.Name, i.LocalAPIEndpoint.AdvertiseAddress, i.NodeRegistration.Ignore
+	}
+	if c := f.Cluster; c != nil {
+		o.Version, o.Endpoint, o.CertSANs = c.KubernetesVersion, c.ControlPlaneEndpoint, c.APIServer.CertSANs
+		o.PodCIDR, o.ServiceCIDR = c.Networking.PodSubnet, cmp.Or(c.Networking.ServiceSubnet, o.ServiceCIDR)
+	}
+	return o, nil
+}
+
+// Check finds what kubeadm refuses on a machine with an address.
+func (o *InitOptions) Check(machine netip.Addr) error {
+	pods, err1 := netip.ParsePrefix(o.PodCIDR)
+	services, err2 := netip.ParsePrefix(o.ServiceCIDR)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	if pods.Masked() != pods || services.Masked() != services || pods.Overlaps(services) {
+		return fmt.Errorf("podSubnet %s and serviceSubnet %s: host bits set, or they overlap", pods, services)
+	}
+	if o.Advertise != machine.String() {
+		return fmt.Errorf("unable to select an IP: %q is no address of this machine", o.Advertise)
+	}
+	if o.Version != "" && o.Version != "v"+kubeapi.Version {
+		return fmt.Errorf("this version of kubeadm only supports deploying clusters of its own version, not %s", o.Version)
+	}
+	if !nodeNames.MatchString(o.Name) || len(o.Name) > 63 {
+		return fmt.Errorf("nodeRegistration.name: %q is not a lowercase RFC 1123 subdomain", o.Name)
+	}
+	if o.Endpoint == "" {
+		o.Endpoint = o.Advertise + ":6443"
+	}
+	_, err := splitEndpoint(o.Endpoint)
+	return err
+}
+
+// JoinOptions are what "kubeadm join" was told.
+type JoinOptions struct {
+	Endpoint, Token, Hash, CertKey, Name, Advertise string
+	ControlPlane                                    bool
+	Ignore                                          []string // preflight checks
+}
+
+// ReadJoin reads the arguments of "kubeadm join", with its configuration file.
+func ReadJoin(c *program.Call, args []string) (*JoinOptions, error) {
+	o := &JoinOptions{}
+	var config string
+	rest, err := c.Flags(args, func(f *pflag.FlagSet) {
+		f.StringVar(&config, "config", "", "")
+		f.StringVar(&o.Token, "token", "", "")
+		f.StringVar(&o.Hash, "discovery-token-ca-cert-hash", "", "")
+		f.StringVar(&o.CertKey, "certificate-key", "", "")
+		f.StringVar(&o.Name, "node-name", "", "")
+		f.StringVar(&o.Advertise, "apiserver-advertise-address", "", "")
+		f.BoolVar(&o.ControlPlane, "control-plane", false, "")
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case config != "":
+		f, err := ReadFile(c, config)
+		if err != nil {
+			return nil, err
+		}
+		o.from(f.Join)
+	case len(rest) == 1:
+		o.Endpoint = rest[0]
+	default:
+		return nil, errors.New("error: exactly one API server endpoint is needed")
+	}
+	if !nodeNames.MatchString(o.Name) || len(o.Name) > 63 {
+		return nil, fmt.Errorf("nodeRegistration.name: %q is not a lowercase RFC 1123 subdomain", o.Name)
+	}
+	return o, nil
+}
+
+// from takes the options of a configuration file.
+func (o *JoinOptions) from(j *Join) {
+	if j == nil {
+		return
+	}
+	if b := j.Discovery.BootstrapToken; b != nil {
+		o.Endpoint, o.Token, o.Hash = b.APIServerEndpoint, b.Token, strings.Join(b.CACertHashes, ",")
+	}
+	o.Name, o.Ignore = j.NodeRegistration.Name, j.NodeRegistration.Ignore
+	if p := j.ControlPlane; p != nil {
+		o.ControlPlane, o.CertKey, o.Advertise = true, p.CertificateKey, p.LocalAPIEndpoint.AdvertiseAddress
+	}
+}
+
+// ReadFile reads a configuration file for init, join or a token.
+func ReadFile(c *program.Call, name string) (*File, error) {
+	data, err := c.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := Read(data)
+	if err != nil {
+		return nil, fmt.Errorf("error: %w", err)
+	}
+	if f.Init != nil && f.Init.NodeRegistration.TakesAll() || f.Join != nil && f.Join.NodeRegistration.TakesAll() {
+		return nil, errors.New("ignore-preflight-errors: Invalid value: \"all\": 'all' cannot be used in configuration file")
+	}
+	return f, nil
+}
+
+// Validate is "kubeadm config validate".
+func Validate(c *program.Call, args []string) error {
+	var config string
+	rest, err := c.Flags(args, func(f *pflag.FlagSet) { f.StringVar(&config, "config", "", "") })
+	if err != nil || len(rest) > 0 {
+		return errors.Join(err, program.Unexpected(rest))
+	}
+	data, err := c.Read(config)
+	if err != nil {
+		return err
+	}
+	if _, err := Read(data); err != nil {
+		return fmt.Errorf("error: %w", err)
+	}
+	c.Printf("ok\n")
+	return nil
+}
+
+var nodeNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
+func splitEndpoint(endpoint string) (netip.Addr, error) {
+	host, _, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("invalid endpoint %q: %w", endpoint, err)
+	}
+	return netip.ParseAddr(host)
+}
+
+// NewToken makes a bootstrap token.
+func NewToken() string {
+	b := make([]byte, 11)
+	_, _ = rand.Read(b)
+	text := hex.EncodeToString(b)
+	return text[:6] + "." + text[6:]
+}

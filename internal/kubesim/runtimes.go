@@ -1,0 +1,77 @@
+package kubesim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/containerd"
+	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
+	"github.com/vnfkit/vnfkit/internal/kubesim/dockercli"
+	"github.com/vnfkit/vnfkit/internal/kubesim/helm"
+	"github.com/vnfkit/vnfkit/internal/kubesim/pull"
+)
+
+// Registry is a private container registry that machines can reach.
+type Registry = pull.Registry
+
+// runtimePrograms are those of container runtimes, and Helm.
+var runtimePrograms = map[string]func(context.Context, *call) error{
+	"containerd": alone(containerd.Run),
+	"crictl": func(ctx context.Context, c *call) error {
+		return containerd.Crictl(ctx, c.Call, c.network(), c.running("containerd"))
+	},
+	"ctr":    func(ctx context.Context, c *call) error { return containerd.Ctr(ctx, c.Call, c.network()) },
+	"docker": func(ctx context.Context, c *call) error { return c.dockerClient().Run(ctx) },
+	"helm":   alone(helm.Run),
+}
+
+func init() {
+	// kubeadm's package depends on cri-tools; containerd's brings ctr.
+	maps.Copy(packagesOf, map[string]string{"crictl": "kubeadm", "ctr": "containerd", "docker": "docker.io|docker-ce"})
+	maps.Copy(servicesOf, map[string]string{"docker": "docker.io|docker-ce", "docker.socket": "docker.io|docker-ce", "cri-docker": "cri-dockerd"})
+	maps.Copy(versions, map[string]string{"docker.io": "20.10.24+dfsg1-1+deb12u1", "docker-ce": "5:28.5.1-1~debian.12~bookworm", "docker-ce-cli": "5:28.5.1-1~debian.12~bookworm", "containerd.io": "1.7.28", "cri-dockerd": "0.3.4"})
+}
+
+// network is where the machine finds registries.
+func (c *call) network() pull.Network {
+	return pull.Network{Registries: c.w.registries, Now: c.w.nowFunc, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		at, err := netip.ParseAddrPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		there := false
+		c.w.locked(func() { there = c.w.byAddress(at.Addr()) != nil })
+		if !there {
+			return nil, fmt.Errorf("dial tcp %s: connect: connection refused", addr)
+		}
+		return c.w.Dialer(c.id)(ctx, network, addr)
+	}}
+}
+
+func (c *call) running(service string) (runs bool) {
+	_ = c.on(func(m *machine) error { runs = m.runs(service); return nil })
+	return runs
+}
+
+func (c *call) dockerClient() *dockercli.Client {
+	return &dockercli.Client{Call: c.Call, Network: c.network(), Public: c.w.publicImages,
+		Reach: func() (answers bool, err error) {
+			err = c.on(func(m *machine) error {
+				if answers = m.runs("docker.socket"); answers {
+					return c.startDaemon(m, false)
+				}
+				return nil
+			})
+			return answers, err
+		},
+		On: func(fn func(dockercli.Engine) error) error {
+			return c.on(func(m *machine) error {
+				return fn(dockercli.Engine{Engine: &m.Docker, Version: m.dockerVersion(), Runs: m.runs("docker"), Insecure: m.Insecure,
+					Launch: c.w.registry(c.w.files[m.ID]()).Launch,
+					Start:  func(k *docker.Container) error { return c.w.startContainer(m, k) }})
+			})
+		}}
+}
