@@ -44,7 +44,7 @@ var rules = []rule{
 
 // rooms are what internal/kubesim is made of.
 var rooms = []string{"internal/kubesim/kubeapi", "internal/kubesim/etcd", "internal/kubesim/distribution", "internal/kubesim/docker", "internal/kubesim/dockercli", "internal/kubesim/containerd", "internal/kubesim/pull",
-	"internal/kubesim/balancer", "internal/kubesim/kubeadmconf", "internal/kubesim/kubectl", "internal/kubesim/helm", "internal/kubesim/pki", "internal/kubesim/typed", "internal/kubesim/program"}
+	"internal/kubesim/balancer", "internal/kubesim/kubeadm", "internal/kubesim/kubeadmconf", "internal/kubesim/kubectl", "internal/kubesim/helm", "internal/kubesim/pki", "internal/kubesim/typed", "internal/kubesim/program"}
 
 // breaches lists what breaks the rules, sorted.
 func breaches(packages []pkg) []string {

@@ -10,17 +10,12 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/vnfkit/vnfkit/internal/kubesim/etcd"
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadm"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 )
 
 // cluster is a Kubernetes cluster on machines.
-type cluster struct {
-	*kubeapi.Cluster
-	Etcd        etcd.Cluster         `json:"etcd"`
-	CertKeys    map[string]time.Time `json:"certKeys"`
-	CertsTokens []string             `json:"certsTokens,omitempty"` // those that upload-certs has made
-}
+type cluster = kubeadm.Cluster
 
 func (w *World) ready(c *cluster, n *kubeapi.Node) bool {
 	m := w.state.Machines[n.Machine]

@@ -24,7 +24,7 @@ type call struct {
 // commands are the programs of a machine.
 func (w *World) commands(id string) map[string]sshtest.Command {
 	programs := map[string]func(context.Context, *call) error{
-		"kubeadm": kubeadm, "kubectl": runKubectl, "kubelet": version, "systemctl": systemctl,
+		"kubeadm": runKubeadm, "kubectl": runKubectl, "kubelet": version, "systemctl": systemctl,
 		"apt-get": aptGet, "apt-cache": aptCache, "apt-mark": noop, "swapoff": swapoff, "modprobe": modprobe, "sysctl": sysctl,
 		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "dpkg": dpkg, "haproxy": alone(balancer.Haproxy), "keepalived": alone(balancer.Keepalived), "ss": ss,
 	}

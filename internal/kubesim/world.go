@@ -14,6 +14,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/balancer"
 	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
@@ -200,19 +201,7 @@ func (w *World) OnRequest(fn func(machine, method, path string)) {
 }
 
 // take lets time pass, as slow programs do.
-func (w *World) take(ctx context.Context) error { return pause(ctx, w.takes) }
-
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
+func (w *World) take(ctx context.Context) error { return program.Pause(ctx, w.takes) }
 
 // byAddress finds the machine that answers at an address: its own, or a virtual one that it holds.
 func (w *World) byAddress(addr netip.Addr) *machine {

@@ -2,11 +2,13 @@
 package program
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
+	"time"
 
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
@@ -106,4 +108,17 @@ func (c *Call) Write(name, content string, mode os.FileMode) error {
 func (c *Call) Exists(name string) bool {
 	ok, err := afero.Exists(c.FS, name)
 	return ok && err == nil
+}
+
+// Pause lets time pass, as slow programs do.
+func Pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }

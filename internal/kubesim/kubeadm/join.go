@@ -1,4 +1,4 @@
-package kubesim
+package kubeadm
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadmconf"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
 // join makes the machine a node of the cluster at the endpoint.
@@ -23,7 +24,7 @@ func (c *call) join(ctx context.Context, args []string) error {
 	if o.ControlPlane {
 		unwanted = append(unwanted, etcdData)
 	}
-	err = c.on(func(m *machine) error {
+	err = c.w.On(func(m Machine) error {
 		if err := c.preflight(m, o.Ignore, unwanted...); err != nil {
 			return err
 		}
@@ -36,10 +37,10 @@ func (c *call) join(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	rest := c.w.takes
+	rest := c.w.Takes()
 	if o.ControlPlane {
 		before := rest / 4 // certificates and manifests, and the same until the member votes
-		if err := pause(ctx, before); err != nil {
+		if err := program.Pause(ctx, before); err != nil {
 			return err
 		}
 		if err := c.startMember(ctx, o, before); err != nil {
@@ -49,10 +50,10 @@ func (c *call) join(ctx context.Context, args []string) error {
 	} else if err := c.Write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
 		return err
 	}
-	if err := pause(ctx, rest); err != nil {
+	if err := program.Pause(ctx, rest); err != nil {
 		return err
 	}
-	return c.on(func(m *machine) error { return c.joined(o, m) })
+	return c.w.On(func(m Machine) error { return c.joined(o, m) })
 }
 
 // startMember adds the member of a control-plane node to etcd. The kubelet starts it, and after a while it votes.
@@ -66,43 +67,43 @@ func (c *call) startMember(ctx context.Context, o *kubeadmconf.JoinOptions, whil
 	if err := c.writeEtcdData(); err != nil {
 		return err
 	}
-	err := c.on(func(m *machine) error {
+	err := c.w.On(func(m Machine) error {
 		cl, err := c.admitted(o, m)
 		if err == nil {
 			err = c.writeMemberFiles(cl, o.Name)
 		}
 		if err == nil {
-			m.Cluster, m.Services["kubelet"] = cl.ID, true
+			c.w.Enter(cl.ID, "")
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := pause(ctx, while); err != nil {
+	if err := program.Pause(ctx, while); err != nil {
 		return err
 	}
-	return c.on(func(m *machine) error {
-		if cl := c.w.state.Clusters[m.Cluster]; cl != nil && cl.Etcd.Of(c.id) != nil {
-			cl.Etcd.Promote(c.id, o.Name)
+	return c.w.On(func(m Machine) error {
+		if cl := c.w.Cluster(); cl != nil && cl.Etcd.Of(c.w.ID()) != nil {
+			cl.Etcd.Promote(c.w.ID(), o.Name)
 			return nil
 		}
 		return errNoMember
 	})
 }
 
-func (c *call) joined(o *kubeadmconf.JoinOptions, m *machine) error {
+func (c *call) joined(o *kubeadmconf.JoinOptions, m Machine) error {
 	cl, err := c.admitted(o, m)
 	if err != nil {
 		return err
 	}
-	if o.ControlPlane && cl.Etcd.Of(c.id) == nil {
+	if o.ControlPlane && cl.Etcd.Of(c.w.ID()) == nil {
 		return errNoMember
 	}
 	if err := c.writeFiles(cl, o.ControlPlane); err != nil {
 		return err
 	}
-	m.Cluster, m.Node, m.Services["kubelet"] = cl.ID, o.Name, true
+	c.w.Enter(cl.ID, o.Name)
 	if err := cl.AddNode(&kubeapi.Node{Name: o.Name, Machine: m.ID, Address: m.Address, ControlPlane: o.ControlPlane}); err != nil {
 		return err
 	}
@@ -111,12 +112,12 @@ func (c *call) joined(o *kubeadmconf.JoinOptions, m *machine) error {
 }
 
 // admitted checks credentials as the cluster does.
-func (c *call) admitted(o *kubeadmconf.JoinOptions, m *machine) (*cluster, error) {
-	cl, err := c.w.reach(o.Endpoint)
+func (c *call) admitted(o *kubeadmconf.JoinOptions, m Machine) (*Cluster, error) {
+	cl, err := c.w.Reach(o.Endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("error execution phase preflight: couldn't validate the identity of the API Server: %w", err)
 	}
-	now := c.w.nowFunc()
+	now := c.w.Now()
 	if expires, known := cl.Tokens[o.Token]; !known || !expires.After(now) {
 		id, _, _ := strings.Cut(o.Token, ".")
 		return nil, fmt.Errorf("error execution phase preflight: couldn't validate the identity of the API Server: "+
@@ -152,9 +153,9 @@ func (c *call) reset(_ context.Context, args []string) error {
 			return err
 		}
 	}
-	return c.on(func(m *machine) error {
+	return c.w.On(func(m Machine) error {
 		c.leaveEtcd(m)
-		m.Cluster, m.Node, m.Services["kubelet"], m.Pods = "", "", false, nil
+		c.w.Leave()
 		return nil
 	})
 }
