@@ -6,9 +6,7 @@ import (
 	"net/http"
 )
 
-func init() {
-	ports["6443"] = port{(*World).hasAPI, (*World).serveAPI}
-}
+const apiPort = "6443"
 
 // hasAPI reports whether an API server listens on the machine.
 func (w *World) hasAPI(m *machine) bool {

@@ -63,9 +63,10 @@ func (w *World) whileInstalled(id, pkg string, run sshtest.Command) sshtest.Comm
 	}
 }
 
-// packagesOf names the package that a program comes with; the rest is there from the beginning.
-var packagesOf = map[string]string{"kubeadm": "kubeadm", "kubectl": "kubectl", "kubelet": "kubelet", "containerd": "containerd",
-	"haproxy": "haproxy", "keepalived": "keepalived"}
+// packagesOf names the package that a program comes with; the rest is there from the beginning. kubeadm's package depends on
+// cri-tools; containerd's brings ctr.
+var packagesOf = map[string]string{"kubeadm": "kubeadm", "kubectl": "kubectl", "kubelet": "kubelet", "crictl": "kubeadm", "containerd": "containerd",
+	"ctr": "containerd", "docker": "docker.io|docker-ce", "haproxy": "haproxy", "keepalived": "keepalived", "exportfs": "nfs-kernel-server", "mount.nfs": "nfs-common"}
 
 func (c *call) installed(name string) error {
 	c.w.mu.Lock()

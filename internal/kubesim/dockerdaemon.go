@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,28 +43,27 @@ func (w *World) startContainer(m *machine, k *docker.Container) error {
 
 // portTaken reports what listens at a port, other than a service of the simulation that Docker publishes.
 func (w *World) portTaken(m *machine, number string) error {
-	if _, allocated := m.published(number); allocated {
+	if k, _ := m.published(number); k != nil {
 		return fmt.Errorf("Bind for 0.0.0.0:%s failed: port is already allocated", number)
 	}
-	_, serves := w.portOf(m, number)
 	n, _ := strconv.Atoi(number)
-	if serves || number == "22" || slices.Contains(m.Taken, n) {
+	if w.portOf(m, number) != nil || number == "22" || slices.Contains(m.Taken, n) {
 		return fmt.Errorf("Error starting userland proxy: listen tcp4 0.0.0.0:%s: bind: address already in use", number)
 	}
 	return nil
 }
 
-// published returns the container port behind a port of the machine.
-func (m *machine) published(number string) (port, bool) {
+// published returns the container that has a port of the machine, and which of its own ports that is.
+func (m *machine) published(number string) (k *docker.Container, inside string) {
 	if !m.runs("docker") {
-		return port{}, false
+		return nil, ""
 	}
 	for _, k := range m.Docker.Containers {
 		if inside, ok := k.Ports[number]; ok && (k.Status == "running" || k.Status == "restarting") {
-			return port{serve: func(w *World, id string, conn net.Conn) { w.serveRegistry(id, k.ID, inside, conn) }}, true
+			return k, inside
 		}
 	}
-	return port{}, false
+	return nil, ""
 }
 
 // startDaemon starts Docker, unless it runs and need not restart.

@@ -12,18 +12,16 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubesim/etcd"
 )
 
-func init() {
-	ports["2379"] = port{
-		listens: func(w *World, m *machine) bool {
-			c := w.state.Clusters[m.Cluster]
-			if c == nil {
-				return false
-			}
-			e := c.Etcd.Of(m.ID)
-			return e != nil && w.alive(c, *e)
-		},
-		serve: (*World).serveEtcd,
+const etcdPort = "2379"
+
+// hasEtcd reports whether a member of etcd listens on the machine.
+func (w *World) hasEtcd(m *machine) bool {
+	c := w.state.Clusters[m.Cluster]
+	if c == nil {
+		return false
 	}
+	e := c.Etcd.Of(m.ID)
+	return e != nil && w.alive(c, *e)
 }
 
 func (w *World) serveEtcd(id string, conn net.Conn) {

@@ -63,7 +63,7 @@ func (w *World) bindable(m *machine, file *balancer.File) error {
 	for _, f := range file.Frontends {
 		for _, b := range f.Binds {
 			n, _ := strconv.Atoi(b.Port)
-			if _, docker := m.published(b.Port); docker || b.Port == "22" || slices.Contains(m.Taken, n) || b.Port == "6443" && w.hasAPI(m) {
+			if k, _ := m.published(b.Port); k != nil || b.Port == "22" || slices.Contains(m.Taken, n) || b.Port == "6443" && w.hasAPI(m) {
 				return fmt.Errorf("[ALERT] (1) : Binding [haproxy.cfg] for frontend %s: cannot bind socket (Address already in use) [%s:%s]", f.Name, b.Host, b.Port)
 			}
 			if ip, err := netip.ParseAddr(b.Host); err == nil && ip.Is6() {
@@ -114,7 +114,7 @@ func (w *World) live(m *machine, number string) (out []balancer.Server) {
 		if to == nil {
 			continue
 		}
-		if _, listens := w.portOf(to, toward); listens && (!b.API || w.hasAPI(to) && w.quorate(w.state.Clusters[to.Cluster])) {
+		if w.portOf(to, toward) != nil && (!b.API || w.hasAPI(to) && w.quorate(w.state.Clusters[to.Cluster])) {
 			out = append(out, s)
 		}
 	}
@@ -150,33 +150,33 @@ func (w *World) apiAt(m *machine, number string) *machine {
 
 // serveFrontend leads a connection to the next server that is alive.
 func (w *World) serveFrontend(id, number string, conn net.Conn) {
-	to, p, done, err := w.lead(id, number)
+	to, serve, done, err := w.lead(id, number)
 	if err != nil {
 		_ = conn.Close()
 		return
 	}
 	defer done()
-	p.serve(w, to, conn)
+	serve(to, conn)
 }
 
-func (w *World) lead(id, number string) (to string, p port, done func(), err error) {
+func (w *World) lead(id, number string) (to string, serve port, done func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.state.Machines[id]
 	if m == nil {
-		return "", p, nil, errors.New("the machine is gone")
+		return "", nil, nil, errors.New("the machine is gone")
 	}
 	alive := w.live(m, number)
 	if len(alive) == 0 {
-		return "", p, nil, errors.New("no server is available to handle this request")
+		return "", nil, nil, errors.New("no server is available to handle this request")
 	}
 	m.Haproxy.Turn++
 	s := alive[m.Haproxy.Turn%len(alive)]
 	backend, toward := w.serverOf(s)
-	p, _ = w.portOf(backend, toward)
+	serve = w.portOf(backend, toward)
 	key := led{id, m.Haproxy.PID, s.Addr}
 	w.led[key]++
-	return backend.ID, p, func() {
+	return backend.ID, serve, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.led[key]--; w.led[key] == 0 {

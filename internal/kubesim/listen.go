@@ -1,14 +1,12 @@
 package kubesim
 
 import (
-	"maps"
 	"net"
-	"slices"
 	"sync"
 )
 
 // Ports are those at which machines serve something, but for SSH and what haproxy, Services and containers are configured to.
-func Ports() []string { return append(slices.Sorted(maps.Keys(ports)), "16443") }
+func Ports() []string { return []string{etcdPort, apiPort, "16443"} }
 
 // Serve serves a port of a machine to real network connections, until stop is called. While nothing listens there in
 // the simulation, connections are closed at once.
@@ -44,15 +42,14 @@ func (s *service) serve(w *World, id, number string, conn net.Conn) {
 	s.open[conn] = true
 	ended := s.ended
 	s.mu.Unlock()
-	var p port
-	listens := false
+	var answer port
 	w.locked(func() {
 		if m := w.state.Machines[id]; m != nil && !m.Down {
-			p, listens = w.portOf(m, number)
+			answer = w.portOf(m, number)
 		}
 	})
-	if listens && !ended {
-		p.serve(w, id, conn)
+	if answer != nil && !ended {
+		answer(id, conn)
 	}
 	s.mu.Lock()
 	delete(s.open, conn)

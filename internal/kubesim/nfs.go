@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/netip"
 	"path"
 	"slices"
@@ -15,12 +14,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
-
-func init() {
-	maps.Copy(packagesOf, map[string]string{"exportfs": "nfs-kernel-server", "mount.nfs": "nfs-common"})
-	maps.Copy(servicesOf, map[string]string{"nfs-server": "nfs-kernel-server"})
-	maps.Copy(versions, map[string]string{"nfs-kernel-server": "2.6.2", "nfs-common": "2.6.2"})
-}
 
 // exportOptions are those of exports(5) that are known here.
 var exportOptions = []string{"rw", "ro", "sync", "no_subtree_check", "all_squash", "root_squash", "secure", "insecure"}

@@ -22,7 +22,8 @@ var versions = map[string]string{"kubeadm": DefaultVersion, "kubelet": DefaultVe
 	"containerd": "1.6.20", "haproxy": "2.6.12", "keepalived": "2.2.7", "conntrack": "1.4.7", "socat": "1.7.4", "ebtables": "2.0.11",
 	"ethtool": "6.1", "iproute2": "6.1.0", "iptables": "1.8.9", "ca-certificates": "20230311", "apt-transport-https": "2.6.1", "gpg": "2.2.40",
 	"cri-tools": DefaultVersion, "kubernetes-cni": "1.6.0",
-	"containernetworking-plugins": "1.1.1"}
+	"containernetworking-plugins": "1.1.1", "nfs-kernel-server": "2.6.2", "nfs-common": "2.6.2", "docker.io": "20.10.24+dfsg1-1+deb12u1",
+	"docker-ce": "5:28.5.1-1~debian.12~bookworm", "docker-ce-cli": "5:28.5.1-1~debian.12~bookworm", "containerd.io": "1.7.28", "cri-dockerd": "0.3.4"}
 
 // DefaultVersion is the Kubernetes version that the package sources offer.
 const DefaultVersion = kubeapi.Version

@@ -15,14 +15,8 @@ import (
 	"github.com/vnfkit/vnfkit/internal/memconn"
 )
 
-// port is what answers at a port of machines.
-type port struct {
-	listens func(*World, *machine) bool              // called under the lock
-	serve   func(w *World, id string, conn net.Conn) // until the connection ends
-}
-
-// ports are the services that clients reach over the network, by port.
-var ports = map[string]port{}
+// port answers a connection to a port of a machine, until it ends. It is nil where nothing listens.
+type port func(machine string, conn net.Conn)
 
 // Dialer opens the connections that clients ask a machine to lead them to (sshtest.Config.Dial): to its own
 // ports, or to those of another machine of the world.
@@ -45,30 +39,35 @@ func (w *World) Dialer(id string) func(ctx context.Context, network, addr string
 		if m == nil || m.Down {
 			return nil, fmt.Errorf("dial tcp %s: i/o timeout", addr)
 		}
-		p, listens := w.portOf(m, number)
-		if !listens {
+		serve := w.portOf(m, number)
+		if serve == nil {
 			return nil, fmt.Errorf("dial tcp %s: connect: connection refused", addr)
 		}
 		// Unlike a net.Pipe the connection holds what either side has written, so that a client which refuses a certificate
 		// does not wait for a server that still writes.
 		near, far := memconn.Pair(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.TCPAddr{IP: ip.AsSlice()})
-		go p.serve(w, m.ID, far)
+		go serve(m.ID, far)
 		return near, nil
 	}
 }
 
-// portOf is what listens at a port of a machine now, if anything does.
-func (w *World) portOf(m *machine, number string) (port, bool) {
-	if p, known := ports[number]; known && p.listens(w, m) {
-		return p, true
+// portOf is what listens at a port of a machine now.
+func (w *World) portOf(m *machine, number string) port {
+	switch {
+	case number == apiPort && w.hasAPI(m):
+		return w.serveAPI
+	case number == etcdPort && w.hasEtcd(m):
+		return w.serveEtcd
+	case w.frontendAt(m, number) != nil:
+		return func(id string, conn net.Conn) { w.serveFrontend(id, number, conn) }
 	}
-	if f := w.frontendAt(m, number); f != nil {
-		return port{serve: func(w *World, id string, conn net.Conn) { w.serveFrontend(id, number, conn) }}, true
+	if pod := w.nodePort(m, number); pod != nil {
+		return pod
 	}
-	if p, open := w.nodePort(m, number); open {
-		return p, true
+	if k, inside := m.published(number); k != nil {
+		return func(id string, conn net.Conn) { w.serveRegistry(id, k.ID, inside, conn) }
 	}
-	return m.published(number)
+	return nil
 }
 
 // serveHTTPS answers the requests that come over one connection, until it ends.

@@ -3,7 +3,6 @@ package kubesim
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 
@@ -26,13 +25,6 @@ var runtimePrograms = map[string]func(context.Context, *call) error{
 	"ctr":    func(ctx context.Context, c *call) error { return containerd.Ctr(ctx, c.Call, c.network()) },
 	"docker": func(ctx context.Context, c *call) error { return c.dockerClient().Run(ctx) },
 	"helm":   alone(helm.Run),
-}
-
-func init() {
-	// kubeadm's package depends on cri-tools; containerd's brings ctr.
-	maps.Copy(packagesOf, map[string]string{"crictl": "kubeadm", "ctr": "containerd", "docker": "docker.io|docker-ce"})
-	maps.Copy(servicesOf, map[string]string{"docker": "docker.io|docker-ce", "docker.socket": "docker.io|docker-ce", "cri-docker": "cri-dockerd"})
-	maps.Copy(versions, map[string]string{"docker.io": "20.10.24+dfsg1-1+deb12u1", "docker-ce": "5:28.5.1-1~debian.12~bookworm", "docker-ce-cli": "5:28.5.1-1~debian.12~bookworm", "containerd.io": "1.7.28", "cri-dockerd": "0.3.4"})
 }
 
 // network is where the machine finds registries.

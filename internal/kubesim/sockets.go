@@ -43,7 +43,7 @@ func (c *call) listeners(m *machine) {
 	if m.runs("docker") {
 		for _, k := range m.Docker.Containers {
 			for number := range k.Ports {
-				if _, open := m.published(number); open {
+				if k, _ := m.published(number); k != nil {
 					line("0.0.0.0:"+number, "docker-proxy", 5)
 				}
 			}

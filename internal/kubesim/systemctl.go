@@ -17,7 +17,8 @@ import (
 )
 
 // servicesOf says which packages bring a service.
-var servicesOf = map[string]string{"containerd": "containerd", "kubelet": "kubelet", "haproxy": "haproxy", "keepalived": "keepalived"}
+var servicesOf = map[string]string{"containerd": "containerd", "kubelet": "kubelet", "haproxy": "haproxy", "keepalived": "keepalived",
+	"docker": "docker.io|docker-ce", "docker.socket": "docker.io|docker-ce", "cri-docker": "cri-dockerd", "nfs-server": "nfs-kernel-server"}
 
 func systemctl(_ context.Context, c *call) error {
 	var now, quiet bool
