@@ -53,7 +53,7 @@ func (w *World) portTaken(m *machine, number string) error {
 	return nil
 }
 
-// published returns the container that has a port of the machine, and which of its own ports that is.
+// published returns the container that a port of the machine leads to, and the port of the container.
 func (m *machine) published(number string) (k *docker.Container, inside string) {
 	if !m.runs("docker") {
 		return nil, ""
