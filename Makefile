@@ -51,16 +51,20 @@ HELM := /helmclient/helm4?sdk$$|/internal/helmversions$$|/examples/cnf-helm$$|/i
 # The packages that are not in $(RACED), nor those of tests with real parts, which only skip: make lint compiles them.
 unraced = $(LONGEST) $$(comm -23 <($(GO) list ./... | grep -vE "/internal/e2e|$(HELM)" | sort) <($(GO) list $(RACED) $(LONGEST) | sort))
 
-# Events of two go commands go into one pipe, a line at a time.
+# Events of two go commands go into one pipe, a line at a time. What runs in the background is in braces: wait for a bare pipeline that
+# has ended returns the status of its last command, in spite of pipefail.
 lines = grep --line-buffered .
 
 # Both halves run side by side: many tests wait.
 .PHONY: test
 test: $(GOTESTSUM) ## tests of every package in a few minutes; lists what was skipped and why
 	$(GOTESTSUM) --format pkgname --raw-command -- bash -o pipefail -c ' \
-		$(GO) test -json -short -p 4 -parallel 4 $(TESTFLAGS) $(unraced) | $(lines) & plain=$$!; \
-		$(GO) test -json -short -p 1 $(TESTFLAGS) $(RACE) $(RACED) | $(lines) & raced=$$!; \
-		wait $$plain; code=$$?; wait $$raced && exit $$code'
+		code=0; \
+		{ $(GO) test -json -short -p 4 -parallel 4 $(TESTFLAGS) $(unraced) | $(lines); } & plain=$$!; \
+		{ $(GO) test -json -short -p 1 $(TESTFLAGS) $(RACE) $(RACED) | $(lines); } & raced=$$!; \
+		wait $$plain || code=1; \
+		wait $$raced || code=1; \
+		exit $$code'
 
 # What a test of the crash matrices is called: it ends with the point at which the process dies.
 crash_cases = grep '"Action":"pass"' $(1) | \
@@ -74,7 +78,7 @@ SIMULATED := ./mgmt/kubeadm ./mgmt/kubespray ./mgmt/kubespray/ansible ./infra/ku
 test-full: $(GOTESTSUM) ## all tests, crash matrices whole; every package with the race detector; counts the crash cases (12 minutes)
 	$(GOTESTSUM) --format pkgname --jsonfile-timing-events bin/test-full.json --raw-command -- bash -o pipefail -c ' \
 		code=0; \
-		$(GO) test -json -p 2 $(TESTFLAGS) -timeout 20m $(SIMULATED) | $(lines) & whole=$$!; \
+		{ $(GO) test -json -p 2 $(TESTFLAGS) -timeout 20m $(SIMULATED) | $(lines); } & whole=$$!; \
 		$(GO) test -json $(TESTFLAGS) $(RACE) -timeout 20m ./vnflcm ./sshexec $$($(GO) list ./... | grep -vxF -f <($(GO) list $(SIMULATED))) | $(lines) || code=1; \
 		wait $$whole || code=1; \
 		$(GO) test -json -short -p 3 $(TESTFLAGS) $(RACE) -timeout 20m $(SIMULATED) || code=1; \
