@@ -42,6 +42,9 @@ func Open(ctx context.Context, name string, o Options) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csar: %w", err)
 	}
+	if info, err = f.Stat(); err != nil { // name may be another file by now
+		return nil, errors.Join(fmt.Errorf("csar: %w", err), f.Close())
+	}
 	return open(ctx, o, func(p *opening) (*source, error) {
 		return p.zip(ctx, f, info.Size(), f.Close)
 	})
