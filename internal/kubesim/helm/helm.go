@@ -38,7 +38,7 @@ type command struct{ *program.Call }
 // version.
 func Run(p *program.Call) error {
 	c := command{p}
-	program, err := afero.ReadFile(c.FS, "/usr/local/bin/helm")
+	content, err := afero.ReadFile(c.FS, "/usr/local/bin/helm")
 	if err != nil {
 		return errors.New("bash: helm: command not found")
 	}
@@ -47,7 +47,7 @@ func Run(p *program.Call) error {
 		if strings.Join(c.Args[2:], " ") != "{{.Version}}" {
 			break
 		}
-		version := strings.TrimSpace(string(program))
+		version := strings.TrimSpace(string(content))
 		if !strings.HasPrefix(version, "v") {
 			version = "v3.18.4"
 		}
