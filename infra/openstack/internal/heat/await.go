@@ -99,6 +99,7 @@ type wait struct {
 	course course
 	before *Stack // state before the update; Heat may show it for a while after it has accepted the update
 	tell   Observer
+	began  time.Time
 
 	marker string
 	events []Event // since the action began
@@ -111,7 +112,7 @@ func (c *Client) await(ctx context.Context, s *Stack, course course, marker stri
 	// Heat does not enforce its timeout after a restart of its engine: the stack can stay in progress forever.
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout+grace, ErrOverdue)
 	defer cancel()
-	w := &wait{client: c, stack: s, course: course, before: before, tell: tell, marker: marker}
+	w := &wait{client: c, stack: s, course: course, before: before, tell: tell, began: time.Now(), marker: marker}
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = c.poll, 10*c.poll, 1.3
 	for {

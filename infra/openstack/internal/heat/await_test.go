@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -94,13 +95,15 @@ func (s *script) serveEvents(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"events": list})
 }
 
-func (s *script) client(t *testing.T) *heat.Client {
+func (s *script) client(t *testing.T) *heat.Client { return s.clientWithin(t, time.Minute) }
+
+func (s *script) clientWithin(t *testing.T, timeout time.Duration) *heat.Client {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	provider := &gophercloud.ProviderClient{HTTPClient: http.Client{Transport: transport}}
-	return heat.New(&gophercloud.ServiceClient{ProviderClient: provider, Endpoint: server.URL + "/"}, time.Millisecond, time.Minute)
+	return heat.New(&gophercloud.ServiceClient{ProviderClient: provider, Endpoint: server.URL + "/"}, time.Millisecond, timeout)
 }
 
 var (
@@ -168,6 +171,26 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	_, err := s.client(t).Created(ctx, stack, nil)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "CREATE_IN_PROGRESS, unfinished resources: group") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestHeatEndsAnOverdueAction has a Heat that fails an action at its timeout, for the reason that Heat gives: of a resource whose
+// stack it has cancelled.
+func TestHeatEndsAnOverdueAction(t *testing.T) {
+	t.Parallel()
+	const timeout = 5 * time.Millisecond
+	s := &script{states: append(slices.Repeat([]string{"CREATE_IN_PROGRESS"}, 20), "CREATE_FAILED"),
+		events: []event{{"1", "group", "s", "1", "2", "CREATE_FAILED", "resources.m: Stack CREATE cancelled"}}}
+	_, err := s.clientWithin(t, timeout).Created(t.Context(), stack, nil)
+	var failed *heat.StackError
+	if !errors.As(err, &failed) || !errors.Is(err, heat.ErrOverdue) || !failed.Overdue {
+		t.Fatalf("error %v", err)
+	}
+	if want := "CREATE of stack s failed (CREATE_FAILED), Heat did not come to an end in time: resource group: resources.m: Stack CREATE cancelled"; err.Error() != want {
+		t.Errorf("error %q, not %q", err, want)
+	}
+	if err := new(heat.StackError); errors.Is(err, heat.ErrOverdue) {
+		t.Errorf("%v is overdue", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 
@@ -21,7 +22,13 @@ type StackError struct {
 	Reason    string // Heat's reason for the status of the stack
 	// Resource is the first resource that failed, nil if Heat names none.
 	Resource *ResourceFailure
+	// Overdue says that Heat failed the action when its timeout had passed. The error then matches ErrOverdue. Reasons seldom
+	// show it: Heat cancels what is in progress, and a resource fails with "Stack CREATE cancelled".
+	Overdue bool
 }
+
+// Is makes an error that is Overdue match ErrOverdue.
+func (e *StackError) Is(target error) bool { return e.Overdue && target == ErrOverdue }
 
 // ResourceFailure names a resource that failed, with Heat's reason.
 type ResourceFailure struct {
@@ -36,6 +43,9 @@ func (e *StackError) Error() string {
 	if e.Status != "" {
 		text += fmt.Sprintf(" (%s)", e.Status)
 	}
+	if e.Overdue {
+		text += ", " + ErrOverdue.Error()
+	}
 	if r := e.Resource; r != nil {
 		text += ": resource " + r.Name
 		if r.Stack != e.Stack {
@@ -49,7 +59,8 @@ func (e *StackError) Error() string {
 // failure returns a StackError with the first failed resource. It searches the events: they name the resource even if a
 // rollback or a deletion has removed it.
 func (w *wait) failure(now *Stack) error {
-	out := &StackError{Stack: now.Name, ID: now.ID, Action: w.course.action, Status: now.Status, Reason: answerlimit.Shorten(now.Reason)}
+	out := &StackError{Stack: now.Name, ID: now.ID, Action: w.course.action, Status: now.Status, Reason: answerlimit.Shorten(now.Reason),
+		Overdue: time.Since(w.began) >= w.client.timeout}
 	failedIn := map[string]bool{} // ids of stacks with a failed resource
 	for _, e := range w.events {
 		if e.failed() && !e.ofStack() {
