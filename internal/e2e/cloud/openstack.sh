@@ -111,6 +111,15 @@ lock_path = $S/lock
 X
 }
 
+# What a service looks up again and again (roles and projects of tokens, ids of flavors and networks) it keeps in its process, as
+# clouds keep it in memcached.
+cache() { cat <<X
+[cache]
+enabled = true
+backend = oslo_cache.dict
+X
+}
+
 # ---------------------------------------------------------------- MariaDB
 # Not sqlite: heat-engine's green threads write at the same time and sqlite then answers
 # "database is locked".  Socket only, nothing is synced to disk.  root, because STATE_DIR
@@ -137,6 +146,7 @@ key_repository = $S/fernet
 key_repository = $S/fernet
 [credential]
 key_repository = $S/credential
+$(cache)
 $(dbopts keystone)
 X
 cat >"$S/etc/heat.conf" <<X
@@ -173,6 +183,7 @@ auth_uri = $AUTH
 [trustee]
 $(creds heat | grep -v ^project_)
 $(authtoken heat)
+$(cache)
 $(dbopts heat)
 X
 mkdir -p "$S"/etc/heat-{environment.d,templates}
