@@ -144,7 +144,7 @@ e2e-sol003: $(GOTESTSUM) ## examples/vnfm driven by OpenStack Tacker's client (p
 
 .PHONY: e2e-openstack
 e2e-openstack: $(GOTESTSUM) ## infra/openstack on a real OpenStack (Linux, root, packages in CONTRIBUTING.md)
-	$(AS_ROOT) VNFKIT_E2E=openstack $(E2E) -timeout 40m ./internal/e2e/...
+	$(AS_ROOT) VNFKIT_E2E=openstack $(E2E) -parallel 3 -timeout 40m ./internal/e2e/... # Heat waits most of the time
 
 .PHONY: e2e-kubeadm
 e2e-kubeadm: kubernetes $(GOTESTSUM) ## mgmt/kubeadm on real machines and clusters (Linux, root, packages in CONTRIBUTING.md)

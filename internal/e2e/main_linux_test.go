@@ -26,7 +26,7 @@ var site struct {
 	network  *vmhost.Network
 	programs *programs.Server
 	layer    string // files laid over those of the machine, on every host
-	cloud    openStack
+	cloud    sharedCloud
 }
 
 // partNames are those that VNFKIT_E2E may name.

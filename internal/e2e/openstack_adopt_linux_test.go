@@ -21,6 +21,7 @@ import (
 // name, without tags, and scaled by a signal, which does not change the parameters. Then the test scales, heals and deletes
 // the stack.
 func TestAdoptedStack(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	l := newStackLab(t, openstack.VimTypeV2, packageDir)
 	must(t, l.Delete(ctx, l.id, ""))
@@ -150,7 +151,6 @@ func (l *stackLab) adoptWithProgram(known vnflcm.VnfInstance, req vnflcm.Instant
 	}
 	_, err = vim.AccessInfo.Decode(&access)
 	must(l.t, err)
-	l.t.Setenv("OS_CLIENT_CONFIG_FILE", filepath.Join(dir, "clouds.yaml"))
 	for name, content := range map[string]any{"instance.json": known, "request.json": req, "clouds.yaml": map[string]any{"clouds": map[string]any{
 		"lab": map[string]any{"auth": map[string]any{"auth_url": l.cloud.AuthURL(), "username": access.Username, "password": access.Password,
 			"project_name": access.Project, "user_domain_name": "Default", "project_domain_name": "Default"}}}}} {
@@ -164,7 +164,9 @@ func (l *stackLab) adoptWithProgram(known vnflcm.VnfInstance, req vnflcm.Instant
 		{program, "-cloud=lab", "-package=" + packageDir, "-state=" + dir, "-request=" + filepath.Join(dir, "request.json"), "adopt", l.adopted, filepath.Join(dir, "instance.json")},
 		{program, "-cloud=lab", "-package=" + packageDir, "-state=" + dir, "show"},
 	} {
-		out, err := exec.CommandContext(l.t.Context(), args[0], args[1:]...).CombinedOutput() //nolint:gosec // our own
+		command := exec.CommandContext(l.t.Context(), args[0], args[1:]...) //nolint:gosec // our own
+		command.Env = append(os.Environ(), "OS_CLIENT_CONFIG_FILE="+filepath.Join(dir, "clouds.yaml"))
+		out, err := command.CombinedOutput()
 		if err != nil || args[len(args)-1] == "show" && !strings.Contains(string(out), `"instantiationState": "INSTANTIATED"`) {
 			l.t.Errorf("%q: %v: %s", args, err, out)
 		}

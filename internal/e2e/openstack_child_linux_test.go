@@ -25,6 +25,7 @@ type stackJob struct {
 // TestVNFMIsKilled kills the process with SIGKILL while Heat changes the stack, in every operation. The next process finishes
 // the operation. Then there is exactly one stack or, after a termination, no stack.
 func TestVNFMIsKilled(t *testing.T) {
+	t.Parallel()
 	l := newStackLab(t, openstack.VimTypeV1, packageDir)
 	ctx := t.Context()
 	file := filepath.Join(t.TempDir(), "vnfm.db")

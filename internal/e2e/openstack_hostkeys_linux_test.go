@@ -51,8 +51,8 @@ func keyedPackage(t *testing.T) string {
 func (l *stackLab) keysInUserData(vnfcs map[string]vnflcm.VnfcResourceInfo) map[string]string {
 	l.t.Helper()
 	out := map[string]string{}
-	nova := *l.cloud.Compute
-	nova.Microversion = "2.3" // the first that shows user data
+	nova := *l.operator.Compute
+	nova.Microversion = "2.3" // the first that shows user data, to an administrator
 	for _, v := range vnfcs {
 		machine, err := servers.Get(l.t.Context(), &nova, server(v)).Extract()
 		must(l.t, err)
@@ -74,6 +74,7 @@ func (l *stackLab) keysInUserData(vnfcs map[string]vnflcm.VnfcResourceInfo) map[
 
 // TestHostKeysInUserData: Heat and Nova give each server the host key that management drivers are told, and Heat does not show it.
 func TestHostKeysInUserData(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	l := newStackLab(t, openstack.VimTypeV2, keyedPackage(t))
 	request, err := stackRequest("instantiate_complex.json", "simple", l.networks[1], 2)
@@ -154,6 +155,7 @@ func (r consoleRecorder) RoundTrip(request *http.Request) (*http.Response, error
 // TestHostKeysOfConsole asks the real Nova for console logs: those of its fake driver, which show no key, and then with a key put into
 // its answers.
 func TestHostKeysOfConsole(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	l := newStackLab(t, openstack.VimTypeV2, packageDir)
 	vim, err := l.cloud.VIM("cloud", openstack.VimTypeV2)

@@ -14,6 +14,7 @@ import (
 // TestIndividualVNFCs has workers that are separate resources instead of members of a group, as in packages for Tacker's
 // version 2 API with the class StandardUserData.
 func TestIndividualVNFCs(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	pkg := variant(t, "BaseHOT/simple/simple_hot_top.yaml", "  worker_instance:\n", "  workers_of_the_sample:\n")
 	name := filepath.Join(pkg, "BaseHOT/simple/simple_hot_top.yaml")

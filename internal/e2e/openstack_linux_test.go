@@ -29,30 +29,51 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// openStack is the cloud that all tests share; it is started for the first one that needs it.
-type openStack struct {
-	once     sync.Once
-	err      error
-	cloud    *cloud.Cloud
-	networks [2]string // ids; the machines of the whole chain are on the first
+// sharedCloud is the cloud that all tests share; it is started for the first one that needs it.
+type sharedCloud struct {
+	once sync.Once
+	err  error
+	openStack
 }
 
-func (o *openStack) close() error {
-	if o.cloud == nil {
+// openStack is a project of the cloud.
+type openStack struct {
+	cloud    *cloud.Cloud
+	operator *cloud.Cloud // with the rights of an administrator
+	networks [2]string    // ids; the machines of the whole chain are on the first
+}
+
+func (s *sharedCloud) close() error {
+	if s.operator == nil {
 		return nil
 	}
-	return o.cloud.Close()
+	return s.operator.Close()
 }
 
 // prepare starts the cloud with what the sample package wants there.
-func (o *openStack) prepare(ctx context.Context) error {
+func (s *sharedCloud) prepare(ctx context.Context) error {
 	begin := time.Now()
-	var err error
-	if o.cloud, err = cloud.Up(ctx, os.Getenv("VNFKIT_OPENSTACK_DIR")); err != nil {
+	c, err := cloud.Up(ctx, os.Getenv("VNFKIT_OPENSTACK_DIR"))
+	if err != nil {
 		return err
 	}
+	s.cloud, s.operator = c, c
 	fmt.Fprintf(os.Stderr, "OpenStack took %s to start\n", time.Since(begin).Round(time.Second))
-	errs := []error{o.cloud.AddFlavor(ctx, "m1.medium"), o.cloud.AddFlavor(ctx, "m1.small"), o.cloud.AddImage(ctx, "ubuntu-24.04-server-cloudimg-amd64")}
+	return errors.Join(c.AddFlavor(ctx, "m1.medium"), c.AddFlavor(ctx, "m1.small"), c.AddImage(ctx, "ubuntu-24.04-server-cloudimg-amd64"), s.addNetworks(ctx))
+}
+
+// project makes a project for a test, so that others can run beside it.
+func (o *openStack) project(t testing.TB) *openStack {
+	t.Helper()
+	c, err := o.operator.Project(t.Context(), t.Name())
+	must(t, err)
+	out := &openStack{cloud: c, operator: o.operator}
+	must(t, out.addNetworks(t.Context()))
+	return out
+}
+
+func (o *openStack) addNetworks(ctx context.Context) error {
+	var errs []error
 	for i := range o.networks {
 		prefix := []netip.Prefix{hostNetwork(), otherNetwork}[i]
 		base := prefix.Addr().As4()
@@ -85,18 +106,18 @@ func needCloud(t testing.TB) *openStack {
 // startCloud returns the cloud.
 func startCloud(t testing.TB) *openStack {
 	t.Helper()
-	o := &site.cloud
-	o.once.Do(func() {
+	s := &site.cloud
+	s.once.Do(func() {
 		if missing := cloud.Missing(t.Context()); missing != "" {
-			o.err = errors.New(missing)
+			s.err = errors.New(missing)
 			return
 		}
-		o.err = o.prepare(context.WithoutCancel(t.Context()))
+		s.err = s.prepare(context.WithoutCancel(t.Context()))
 	})
-	if o.err != nil {
-		t.Fatal(o.err)
+	if s.err != nil {
+		t.Fatal(s.err)
 	}
-	return o
+	return &s.openStack
 }
 
 // clearUp logs what the services have said when a test has failed, and deletes what that has left.
@@ -188,10 +209,10 @@ func stackManager(ctx context.Context, store vnflcm.Store, pkg string, infra vnf
 	return m, m.VIMs().Put(ctx, vim)
 }
 
-// newStackLab makes a Manager for a test of the part openstack.
+// newStackLab makes a Manager for a test of the part openstack, with a project of the cloud.
 func newStackLab(t *testing.T, vimType, pkg string) *stackLab {
 	t.Helper()
-	return needCloud(t).lab(t, vimType, pkg)
+	return needCloud(t).project(t).lab(t, vimType, pkg)
 }
 
 // lab makes a Manager and an instance that is not instantiated.
@@ -350,6 +371,7 @@ func (l *stackLab) heat(method string, body, into any, path ...string) {
 
 // TestStackLife takes three masters and two workers through their whole life.
 func TestStackLife(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	l := newStackLab(t, openstack.VimTypeV2, packageDir)
 	l.heat(http.MethodPost, map[string]any{"stack_name": "foreign", "template": map[string]any{"heat_template_version": "2018-08-31",
@@ -454,8 +476,8 @@ func (l *stackLab) checkMachines(vnfcs map[string]vnflcm.VnfcResourceInfo) {
 		if len(found) != 1 || len(found[0].SecurityGroups) != groups {
 			l.t.Errorf("%s has the ports %+v, want one with %d security groups", v.VduID, found, groups)
 		}
-		nova := *l.cloud.Compute
-		nova.Microversion = "2.3" // the first that shows user data
+		nova := *l.operator.Compute
+		nova.Microversion = "2.3" // the first that shows user data, to an administrator
 		machine, err := servers.Get(ctx, &nova, server(v)).Extract()
 		must(l.t, err)
 		if machine.Userdata == nil {
@@ -514,6 +536,7 @@ func (l *stackLab) stack() stackShown {
 
 // TestStackMadeAnew heals a whole VNF as version 1 has it. Before, an update beside the driver takes the tags of the stack away.
 func TestStackMadeAnew(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	l := newStackLab(t, openstack.VimTypeV1, packageDir)
 	l.must(l.instantiate("simple", 1))
@@ -555,6 +578,7 @@ func variant(t *testing.T, file, old, with string) string {
 
 // TestStackThatFails has a resource that Heat cannot make; the operation is rolled back.
 func TestStackThatFails(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	pkg := variant(t, "BaseHOT/simple/nested/simple_nested_worker.yaml", "resources:\n", "resources:\n  broken:\n    type: OS::Heat::TestResource\n    properties: { fail: true }\n")
 	l := newStackLab(t, openstack.VimTypeV2, pkg)
@@ -578,6 +602,7 @@ func TestStackThatFails(t *testing.T) {
 
 // TestWrongPassword is refused before anything is touched.
 func TestWrongPassword(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	l := newStackLab(t, openstack.VimTypeV2, packageDir)
 	vim, err := l.cloud.VIM("cloud", openstack.VimTypeV2)
@@ -599,6 +624,7 @@ func TestWrongPassword(t *testing.T) {
 
 // TestHeatIsRestarted ends Heat while it makes a stack. It does not take it up again by itself, nor give it up:
 // the driver stops it when the time is over, and a retry, with the time that a busy machine needs, finishes.
+// It runs alone: all projects have the same Heat.
 func TestHeatIsRestarted(t *testing.T) {
 	ctx := t.Context()
 	l := newStackLab(t, openstack.VimTypeV2, packageDir)

@@ -14,6 +14,7 @@ import (
 // TestRegistryPackageOnOpenStack: the machine of the sample package of the registry VNF is made, healed in both forms
 // and removed, and its volume is attached to the new machine each time. What the driver does on it is proved by the part registry.
 func TestRegistryPackageOnOpenStack(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	l := newStackLab(t, openstack.VimTypeV2, registryDir)
 	request, err := instantiation(registryDir, "instantiate.json", "volume")

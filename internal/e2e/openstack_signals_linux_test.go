@@ -17,6 +17,7 @@ import (
 // TestScalingInACooldown scales while a policy of the group swallows signals, and a group whose number the
 // template says itself.
 func TestScalingInACooldown(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	pkg := variant(t, "BaseHOT/simple/simple_hot_top.yaml", "scaling_adjustment: 1", "scaling_adjustment: 1\n      cooldown: 300")
 	text := filepath.Join(pkg, "BaseHOT/simple/simple_hot_top.yaml")
@@ -55,6 +56,7 @@ func TestScalingInACooldown(t *testing.T) {
 // TestScaledMeanwhile scales while Heat still processes a signal, for example of an alarm: Heat checks the existing members
 // for some time after the new member is complete.
 func TestScaledMeanwhile(t *testing.T) {
+	t.Parallel()
 	l := newStackLab(t, openstack.VimTypeV2, packageDir)
 	l.must(l.instantiate("simple", 1))
 	l.signal()

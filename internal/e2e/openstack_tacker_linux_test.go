@@ -20,11 +20,12 @@ import (
 // TestTackerClientOnOpenStack has OpenStack Tacker's client connect the workers of a VNF to another network, in both versions of
 // the API. The VNFM is the program examples/vnfm.
 func TestTackerClientOnOpenStack(t *testing.T) {
+	t.Parallel()
 	needPart(t, "openstack")
 	if _, err := exec.LookPath("openstack"); err != nil {
 		t.Skip("packages are missing: python3-tackerclient python3-openstackclient")
 	}
-	o := needCloud(t)
+	o := needCloud(t).project(t)
 	t.Cleanup(func() { o.clearUp(t) })
 	endpoint := o.startVNFM(t, withoutHooks(t))
 	t.Run("versions", func(t *testing.T) {

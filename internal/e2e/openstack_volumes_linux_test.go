@@ -29,6 +29,7 @@ const volumesDir = "testdata/volumes"
 // asks for that; the image of the package is uploaded once and removed with the last instance. Cinder has a driver that
 // only logs: that the data of a volume survives is not proved.
 func TestVolumesAndImages(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	l := newStackLab(t, openstack.VimTypeV2, volumesDir)
 	cut := &cutUpload{RoundTripper: http.DefaultTransport.(*http.Transport).Clone()}

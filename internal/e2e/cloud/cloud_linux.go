@@ -17,6 +17,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -51,15 +52,21 @@ type Cloud struct {
 	kept bool
 	port int
 
+	user, project string
+	projectID     string // from Keystone
+	identity      *gophercloud.ServiceClient
+
 	Compute, Network, Orchestration, Image, Volume *gophercloud.ServiceClient
 }
 
 // Up starts an OpenStack in a new folder, which takes about 40 s. The OpenStack ends with Close, or when this process dies.
 //
 // If dir is not empty, Up uses that folder, and the OpenStack continues to run after Close. The next Up with the same dir
-// then uses the running OpenStack, which takes a second, or starts it again. In both cases Up deletes all stacks.
+// then uses the running OpenStack, which takes a second, or starts it again. In both cases Up deletes all stacks of its project.
+//
+// The requests of the Cloud are those of an administrator.
 func Up(ctx context.Context, dir string) (*Cloud, error) {
-	c := &Cloud{dir: dir, kept: dir != ""}
+	c := &Cloud{dir: dir, kept: dir != "", user: admin, project: admin}
 	var err error
 	if c.kept {
 		err = os.MkdirAll(dir, 0o700)
@@ -181,7 +188,11 @@ func (c *Cloud) Logs() string {
 	return out.String()
 }
 
-const user, password, project, region = "admin", "secret", "admin", "RegionOne"
+const (
+	admin    = "admin"  // name of the administrator and of their project
+	password = "secret" // of every user
+	region   = "RegionOne"
+)
 
 // AuthURL returns the URL of Keystone.
 func (c *Cloud) AuthURL() string { return fmt.Sprintf("http://127.0.0.1:%d/v3", c.port) }
@@ -189,7 +200,7 @@ func (c *Cloud) AuthURL() string { return fmt.Sprintf("http://127.0.0.1:%d/v3", 
 // VIM returns the address and the credentials of the cloud, as an entry of a VIM registry.
 func (c *Cloud) VIM(id, vimType string) (vnflcm.VimConnectionInfo, error) {
 	at, err1 := vnflcm.NewParams(map[string]string{"endpoint": c.AuthURL()})
-	who, err2 := vnflcm.NewParams(map[string]string{"username": user, "password": password, "project": project, "region": region,
+	who, err2 := vnflcm.NewParams(map[string]string{"username": c.user, "password": password, "project": c.project, "region": region,
 		"userDomain": "Default", "projectDomain": "Default"})
 	return vnflcm.VimConnectionInfo{VimID: id, VimType: vimType, InterfaceInfo: at, AccessInfo: who}, errors.Join(err1, err2)
 }
@@ -201,17 +212,27 @@ func (c *Cloud) login(ctx context.Context) error {
 	}
 	// A separate transport without idle connections, so that the tests find no leaked goroutines.
 	provider.HTTPClient = http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	err = openstack.Authenticate(ctx, provider, gophercloud.AuthOptions{IdentityEndpoint: c.AuthURL() + "/", Username: user,
-		Password: password, TenantName: project, DomainName: "Default", AllowReauth: true})
+	err = openstack.Authenticate(ctx, provider, gophercloud.AuthOptions{IdentityEndpoint: c.AuthURL() + "/", Username: c.user,
+		Password: password, TenantName: c.project, DomainName: "Default", AllowReauth: true})
 	if err != nil {
 		return err
 	}
+	token, ok := provider.GetAuthResult().(tokens.CreateResult)
+	if !ok {
+		return errors.New("keystone has not said for which project the token is")
+	}
+	scope, err := token.ExtractProject()
+	if err != nil {
+		return err
+	}
+	c.projectID = scope.ID
 	at := gophercloud.EndpointOpts{Region: region}
-	var errs [5]error
+	var errs [6]error
 	c.Compute, errs[0] = openstack.NewComputeV2(provider, at)
 	c.Network, errs[1] = openstack.NewNetworkV2(provider, at)
 	c.Orchestration, errs[2] = openstack.NewOrchestrationV1(provider, at)
 	c.Image, errs[3] = openstack.NewImageV2(provider, at)
 	c.Volume, errs[4] = openstack.NewBlockStorageV3(provider, at)
+	c.identity, errs[5] = openstack.NewIdentityV3(provider, at)
 	return errors.Join(errs[:]...)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -22,13 +23,17 @@ func (c *Cloud) AddFlavor(ctx context.Context, name string) error {
 	return call(ctx, c.Compute, http.MethodPost, map[string]any{"flavor": map[string]any{"name": name, "ram": 64, "vcpus": 1, "disk": 1}}, nil, "flavors")
 }
 
-// AddImage creates an image of zeros.
+// AddImage creates an image of zeros. That of an administrator is for all projects.
 func (c *Cloud) AddImage(ctx context.Context, name string) error {
 	if id, err := find(ctx, c.Image, "images", name); id != "" || err != nil {
 		return err
 	}
+	visibility := "private"
+	if c.project == admin {
+		visibility = "public"
+	}
 	var made item
-	err := call(ctx, c.Image, http.MethodPost, map[string]any{"name": name, "disk_format": "raw", "container_format": "bare"}, &made, "images")
+	err := call(ctx, c.Image, http.MethodPost, map[string]any{"name": name, "disk_format": "raw", "container_format": "bare", "visibility": visibility}, &made, "images")
 	if err != nil {
 		return err
 	}
@@ -41,7 +46,7 @@ func (c *Cloud) AddImage(ctx context.Context, name string) error {
 // AddNetwork creates a network and a subnet with the same name, and returns the id of the network. Neutron allocates the
 // addresses from first to last.
 func (c *Cloud) AddNetwork(ctx context.Context, name string, prefix netip.Prefix, first, last netip.Addr) (string, error) {
-	if id, err := find(ctx, c.Network, "networks", name); id != "" || err != nil {
+	if id, err := find(ctx, c.Network, "networks?project_id="+c.projectID, name); id != "" || err != nil {
 		return id, err
 	}
 	var made struct {
@@ -70,18 +75,19 @@ func (c *Cloud) DeletePort(ctx context.Context, id string) error {
 	return call(ctx, c.Network, http.MethodDelete, nil, nil, "ports", id)
 }
 
-// Left lists the existing servers, ports, stacks, volumes and uploaded images.
+// Left lists the servers, ports, stacks, volumes and uploaded images of the project.
 func (c *Cloud) Left(ctx context.Context) ([]string, error) {
 	var out []string
 	var errs []error
 	for _, kind := range []struct {
 		service *gophercloud.ServiceClient
 		name    string
-	}{{c.Compute, "servers"}, {c.Network, "ports"}, {c.Orchestration, "stacks"}, {c.Volume, "volumes"}, {c.Image, "images?tag=vnfkit"}} {
+	}{{c.Compute, "servers"}, {c.Network, "ports?project_id=" + c.projectID}, {c.Orchestration, "stacks"}, {c.Volume, "volumes"}, {c.Image, "images?tag=vnfkit&owner=" + c.projectID}} {
 		items, err := list(ctx, kind.service, kind.name)
 		errs = append(errs, err)
+		what, _, _ := strings.Cut(kind.name, "?")
 		for _, i := range items {
-			out = append(out, kind.name+" "+i.ID+" "+i.Name)
+			out = append(out, what+" "+i.ID+" "+i.Name)
 		}
 	}
 	return out, errors.Join(errs...)
