@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -82,7 +81,12 @@ func (l *stackLab) makeStack(flavour string) {
 	l.heat(http.MethodPost, map[string]any{"stack_name": l.adopted, "template": string(top), "files": files, "parameters": map[string]any{
 		"nfv": map[string]any{"VDU": map[string]any{"masterNode": vdu("m1.medium"), "workerNode": vdu("m1.small")},
 			"CP": map[string]any{"masterNode_CP1": network, "workerNode_CP2": network}}}}, nil, "stacks")
-	awaitFor(l.t, 2*time.Minute, "the stack is made", func() bool { return strings.HasPrefix(l.stackState(), "CREATE_COMPLETE") })
+	l.awaitHeat(func() string {
+		if state := l.stackState(); !strings.HasPrefix(state, "CREATE_COMPLETE") {
+			return "the stack is " + state
+		}
+		return ""
+	})
 }
 
 // stackState is the state of the stack, when it was updated and what tags it has.

@@ -652,7 +652,7 @@ func TestHeatIsRestarted(t *testing.T) {
 // awaitStack waits until the stack of the instance is in a state.
 func (l *stackLab) awaitStack(status string) {
 	l.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	l.awaitHeat(func() string {
 		var body struct {
 			Stack struct {
 				Status string `json:"stack_status"`
@@ -661,10 +661,22 @@ func (l *stackLab) awaitStack(status string) {
 		api := l.cloud.Orchestration
 		_, err := api.Get(l.t.Context(), api.ServiceURL("stacks", openstack.StackName(l.id)), &body, nil) //nolint:bodyclose // gophercloud closes it
 		if err == nil && body.Stack.Status == status {
+			return ""
+		}
+		return fmt.Sprintf("the stack is %q (%v), not %s", body.Stack.Status, err, status)
+	})
+}
+
+// awaitHeat waits until missing returns "", for as long as Heat may need on a busy machine.
+func (l *stackLab) awaitHeat(missing func() string) {
+	l.t.Helper()
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		what := missing()
+		if what == "" {
 			return
 		}
 		if time.Now().After(deadline) {
-			l.t.Fatalf("the stack is %q (%v), not %s", body.Stack.Status, err, status)
+			l.t.Fatal(what)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -112,9 +113,11 @@ func (l *stackLab) members() (n int, busy []string) {
 
 func (l *stackLab) awaitMembers(wanted func(n int, busy []string) bool) {
 	l.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !wanted(l.members()); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			l.t.Fatal("the signal had no effect")
+	l.awaitHeat(func() string {
+		n, busy := l.members()
+		if wanted(n, busy) {
+			return ""
 		}
-	}
+		return fmt.Sprintf("the signal had no effect: %d members, busy: %q", n, busy)
+	})
 }

@@ -127,7 +127,7 @@ func (c *tackerClient) file(name string, request any) string {
 func (c *tackerClient) operates(instance, kind string, args ...string) {
 	c.t.Helper()
 	c.run(nil, args...)
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		var found []struct{ OperationState string }
 		c.get("/vnf_lcm_op_occs?filter=(eq,vnfInstanceId,"+instance+");(eq,operation,"+kind+")", &found)
 		if len(found) == 1 && found[0].OperationState == "COMPLETED" {
