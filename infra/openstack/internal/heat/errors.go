@@ -22,8 +22,8 @@ type StackError struct {
 	Reason    string // Heat's reason for the status of the stack
 	// Resource is the first resource that failed, nil if Heat names none.
 	Resource *ResourceFailure
-	// Overdue says that Heat failed the action when its timeout had passed. The error then matches ErrOverdue. Reasons seldom
-	// show it: Heat cancels what is in progress, and a resource fails with "Stack CREATE cancelled".
+	// Overdue says that Heat failed the action when its timeout had passed since the wait for it began. The error then matches
+	// ErrOverdue. The reasons need not show it. A process that continues the wait of another does not know: Overdue is false.
 	Overdue bool
 }
 
