@@ -174,6 +174,15 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	cut := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	page := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "<html>") }
+	var requests atomic.Int32
+	thenSilent := func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) > 1 {
+			<-r.Context().Done()
+			return
+		}
+		page(w, r)
+	}
 	elsewhere := newAPI(t, (*httptest.Server).StartTLS)
 	for name, c := range map[string]struct {
 		before func(http.ResponseWriter, *http.Request) bool
@@ -185,7 +194,8 @@ func TestFaults(t *testing.T) {
 		"cut, then well":         {times(2, cut), nil, ""},
 		"always cut":             {times(999, cut), kubeaccess.ErrUnreachable, ""},
 		"always starting":        {times(999, status(503)), kubeaccess.ErrUnreachable, "/api"},
-		"no Kubernetes":          {times(999, func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "<html>") }), kubeaccess.ErrUnreachable, "not an answer of a Kubernetes API"},
+		"no Kubernetes":          {times(999, page), kubeaccess.ErrUnreachable, "not an answer of a Kubernetes API"},
+		"no Kubernetes, silent":  {times(999, thenSilent), kubeaccess.ErrUnreachable, "not an answer of a Kubernetes API"},
 		"forbidden":              {times(1, status(403)), nil, "Forbidden"},
 		"sent on to another API": {times(1, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }), kubeaccess.ErrUnreachable, "redirects"},
 	} {

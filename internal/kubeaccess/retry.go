@@ -25,11 +25,12 @@ func (c *Cluster) Do(ctx context.Context, try func(context.Context) error) error
 }
 
 // Retry calls try with growing pauses (50 ms to 5 s) until it succeeds, or fails with an error that again does not take,
-// or ctx ends.
+// or ctx ends. The error then has the last reason; if the end of ctx cuts an attempt off, that is the reason of the attempt before.
 func Retry(ctx context.Context, again func(error) bool, try func(context.Context) error) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 5*time.Second
 	silent := klog.NewContext(ctx, klog.Logger{}) // client-go would print errors that it also returns
+	var reason error
 	for {
 		err := try(silent)
 		if err == nil {
@@ -38,11 +39,14 @@ func Retry(ctx context.Context, again func(error) bool, try func(context.Context
 		if ctx.Err() == nil && !again(err) {
 			return err
 		}
+		if reason == nil || !errors.Is(err, ctx.Err()) {
+			reason = err
+		}
 		if Wait(ctx, pause.NextBackOff()) != nil {
-			if errors.Is(err, context.Cause(ctx)) {
-				return err
+			if errors.Is(reason, context.Cause(ctx)) {
+				return reason
 			}
-			return fmt.Errorf("%w; last: %w", context.Cause(ctx), err)
+			return fmt.Errorf("%w; last: %w", context.Cause(ctx), reason)
 		}
 	}
 }
