@@ -20,7 +20,7 @@ import (
 // instead of those of the instantiation.
 func TestKeysOfRequests(t *testing.T) {
 	t.Parallel()
-	first, second, foreign := sshtest.NewKey(t, ssh.KeyAlgoED25519), sshtest.NewKey(t, ssh.KeyAlgoED25519), sshtest.NewKey(t, ssh.KeyAlgoED25519)
+	first, second, foreign := sshtest.NewKey(t, ssh.KeyAlgoECDSA256), sshtest.NewKey(t, ssh.KeyAlgoECDSA256), sshtest.NewKey(t, ssh.KeyAlgoECDSA256)
 	l := openLab(t, setup{sandbox: sandbox.Config{AuthorizedKeys: []string{first.Public, second.Public}, Password: "unknown"},
 		driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Login: 2 * time.Second}}})
 	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0), with(t, fmt.Sprintf(

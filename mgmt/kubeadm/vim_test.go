@@ -162,7 +162,7 @@ func TestHelmInfo(t *testing.T) {
 // TestLoginInHelmInfo: the entry has the key that the request gives, and the password only if a login needs it.
 func TestLoginInHelmInfo(t *testing.T) {
 	t.Parallel()
-	key := sshtest.NewKey(t, ssh.KeyAlgoED25519)
+	key := sshtest.NewKey(t, ssh.KeyAlgoECDSA256)
 	plain, locked := string(key.PEM), clustertest.Protected(t, key, "phrase")
 	for name, c := range map[string]struct {
 		login         map[string]any // of the request; null removes an attribute

@@ -21,7 +21,7 @@ import (
 // nodes, also with a passphrase. sudo gets a separate password.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	nodes, server := sshtest.NewKey(t, ssh.KeyAlgoED25519), sshtest.NewKey(t, ssh.KeyAlgoED25519)
+	nodes, server := sshtest.NewKey(t, ssh.KeyAlgoECDSA256), sshtest.NewKey(t, ssh.KeyAlgoED25519)
 	l := openLab(t, setup{
 		sandbox: sandbox.Config{AuthorizedKeys: []string{nodes.Public}, Password: "unknown", SudoPassword: "become"},
 		server: func(s *sandbox.AnsibleServer) {

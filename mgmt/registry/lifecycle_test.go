@@ -60,7 +60,7 @@ func TestFloatingAddress(t *testing.T) {
 // TestKeys: the machine accepts only a key, with and without a passphrase; the password is only for sudo.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	key := sshtest.NewKey(t, ssh.KeyAlgoED25519)
+	key := sshtest.NewKey(t, ssh.KeyAlgoECDSA256)
 	plain, locked := clustertest.Quoted(string(key.PEM)), clustertest.Quoted(clustertest.Protected(t, key, "phrase"))
 	for name, c := range map[string]struct{ login, sudo string }{
 		"key":                   {`{"ssh_password":null,"ssh_private_key":` + plain + `}`, ""},
