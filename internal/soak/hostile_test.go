@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -68,8 +69,8 @@ func (p *lab) injections(text string) (out []vnflcm.Params) {
 	for _, patch := range patches(request.AdditionalParams) {
 		add(patch)
 	}
-	for name, attributes := range optional {
-		for _, patch := range attributes {
+	for _, name := range slices.Sorted(maps.Keys(optional)) {
+		for _, patch := range optional[name] {
 			if request.AdditionalParams[name] != nil {
 				add(`{"` + name + `":` + patch + `}`)
 			}
@@ -97,7 +98,7 @@ func patches(value any) (out []string) {
 }
 
 // TestInjection puts hostile texts into additionalParams of the sample requests, one at a time. The request is refused with an error of a readable length, or the
-// operation ends in one way or another; no machine and no Ansible server runs the text, and none gets the file.
+// operation ends in one way or another; no machine and no Ansible server runs the text, and none gets the file. In short runs each place gets one of the texts, by its number.
 func TestInjection(t *testing.T) {
 	t.Parallel()
 	for _, c := range lifecycles {
@@ -110,10 +111,13 @@ func TestInjection(t *testing.T) {
 			if os.Getenv("VNFKIT_SOAK") == "" {
 				texts = hostile[:3] // make soak has all of them
 			}
-			for _, text := range texts {
+			for n, text := range texts {
 				p := c.open(t)
 				p.login = 200 * time.Millisecond // many texts are no password
-				for _, params := range p.injections(text) {
+				for place, params := range p.injections(text) {
+					if testing.Short() && place%len(texts) != n {
+						continue
+					}
 					p.inject(params)
 				}
 				p.unharmed(text)

@@ -37,6 +37,14 @@ func realServer(t *testing.T) (ansible.Server, string) {
 	return ansible.Server{Host: pool.Local(sshexec.Sudo{})}, root
 }
 
+// skipInShort skips a test in short runs: Ansible takes five seconds of CPU time and more for it.
+func skipInShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs Ansible for long: make test-full runs it")
+	}
+}
+
 // realPlay returns a play that does not use sudo, because the user who runs the tests may not have it.
 func realPlay(t *testing.T, server ansible.Server, root, playbook string) ansible.Play {
 	t.Helper()
@@ -83,6 +91,7 @@ func perHost(events []ansible.Event) map[string][]ansible.Event {
 // TestRealCallbacks runs the same playbook with both callbacks, and expects the same events for every possible result of a
 // task.
 func TestRealCallbacks(t *testing.T) {
+	skipInShort(t)
 	server, root := realServer(t)
 	type told struct {
 		events []ansible.Event
@@ -204,6 +213,7 @@ func checkRealLog(t *testing.T, root, name, secret string) {
 }
 
 func TestRealEnds(t *testing.T) {
+	skipInShort(t)
 	server, root := realServer(t)
 	v, err := server.Check(t.Context(), ansible.Requirements{Root: root, Playbooks: []string{"good.yml", "absent.yml"}})
 	if !errors.Is(err, ansible.ErrTree) || !strings.HasPrefix(v.Ansible, "2.") {
