@@ -19,7 +19,8 @@ import (
 const interval = 2 * time.Second
 
 // watch reads the release while helm waits, and calls Progress. The function it returns ends that, and returns the last
-// progress, nil if there was none.
+// progress with objects that were not ready, nil if there was none. A look at an atomic operation may read the release
+// before helm undoes it and the objects afterwards: it finds no object that waits, and says nothing about the failure.
 func (c *Client) watch(ctx context.Context, m *master, o operation) func() *helmclient.Progress {
 	if !o.wait.Ready || o.verb == "uninstall" || o.wait.Progress == nil && !o.atomic {
 		return func() *helmclient.Progress { return nil }
@@ -42,7 +43,9 @@ func (c *Client) watch(ctx context.Context, m *master, o operation) func() *helm
 			if err != nil || ctx.Err() != nil || undoing { // then the objects are no longer the ones to wait for
 				continue
 			}
-			last = &p
+			if len(p.Waiting) > 0 {
+				last = &p
+			}
 			if o.wait.Progress != nil {
 				o.wait.Progress(p)
 			}
