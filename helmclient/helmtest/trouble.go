@@ -14,8 +14,9 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// short is the timeout of waits for objects that never become ready.
-const short = 4 * time.Second
+// short is the timeout of waits for objects that never become ready. Helm also gives it to the rollback of an atomic
+// operation, whose objects must become ready in this time on a busy machine too.
+const short = 15 * time.Second
 
 // notReady checks that an error names a Deployment that is not ready, and the reason.
 func notReady(t *testing.T, what string, err error, name string) {
