@@ -161,16 +161,22 @@ func TestImagesOfScaling(t *testing.T) {
 // image.
 func TestFaultsOfGlance(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]int{"cut before": -1, "cut after": -2, "503": 503, "401": 401} {
+	for i, fault := range []struct {
+		name string
+		code int
+	}{{"cut before", -1}, {"cut after", -2}, {"503", http.StatusServiceUnavailable}, {"401", http.StatusUnauthorized}} {
 		for nth := 1; nth <= 20; nth++ {
-			t.Run(fmt.Sprintf("%s, request %d", name, nth), func(t *testing.T) {
+			if testing.Short() && nth%4 != i { // each request with one of the faults
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, request %d", fault.name, nth), func(t *testing.T) {
 				t.Parallel()
 				l := newImageLab(t, openstack.VimTypeV1)
 				n := 0
 				l.failing(func(r *http.Request) int {
 					if strings.HasPrefix(r.URL.Path, "/glance") {
 						if n++; n == nth {
-							return fault
+							return fault.code
 						}
 					}
 					return 0

@@ -98,7 +98,7 @@ func patches(value any) (out []string) {
 }
 
 // TestInjection puts hostile texts into additionalParams of the sample requests, one at a time. The request is refused with an error of a readable length, or the
-// operation ends in one way or another; no machine and no Ansible server runs the text, and none gets the file. In short runs each place gets one of the texts, by its number.
+// operation ends in one way or another; no machine and no Ansible server runs the text, and none gets the file.
 func TestInjection(t *testing.T) {
 	t.Parallel()
 	for _, c := range lifecycles {
@@ -111,13 +111,10 @@ func TestInjection(t *testing.T) {
 			if os.Getenv("VNFKIT_SOAK") == "" {
 				texts = hostile[:3] // make soak has all of them
 			}
-			for n, text := range texts {
+			for _, text := range texts {
 				p := c.open(t)
 				p.login = 200 * time.Millisecond // many texts are no password
-				for place, params := range p.injections(text) {
-					if testing.Short() && place%len(texts) != n {
-						continue
-					}
+				for _, params := range p.injections(text) {
 					p.inject(params)
 				}
 				p.unharmed(text)

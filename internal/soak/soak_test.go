@@ -22,12 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // parallel is how many cases run side by side: most of the time they wait.
 const parallel = 4
 
-// TestSoak runs the cases of consecutive seeds, for as long as VNFKIT_SOAK says. Without it, one of each lifecycle, and in short runs
-// none.
+// TestSoak runs the cases of consecutive seeds, for as long as VNFKIT_SOAK says. Without it, one of each lifecycle.
 func TestSoak(t *testing.T) {
-	if testing.Short() {
-		t.Skip("lifecycles disturbed at random: make test-full runs them")
-	}
 	first, cases := uint64(1), uint64(len(lifecycles))
 	var until time.Time
 	if d, err := time.ParseDuration(os.Getenv("VNFKIT_SOAK")); err == nil {

@@ -39,11 +39,15 @@ const (
 )
 
 // moments returns all moments at which the VNFM dies: an operation has changed to a state and the VNFM sends no more, the
-// subscriber gets a notification and does not record it, and those inside a step.
+// subscriber gets a notification and does not record it, and those inside a step. Short runs have one of the first two for each state.
 func moments() []string {
 	out := []string{"told CreationNotification", "told DeletionNotification", insideStep, toldInsideStep}
-	for _, state := range []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.Completed, vnflcm.FailedTemp, vnflcm.RollingBack, vnflcm.RolledBack, vnflcm.Failed} {
-		out = append(out, "changed "+string(state), "told "+string(state))
+	for i, state := range []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.Completed, vnflcm.FailedTemp, vnflcm.RollingBack, vnflcm.RolledBack, vnflcm.Failed} {
+		both := []string{"changed " + string(state), "told " + string(state)}
+		if testing.Short() {
+			both = both[i%2 : i%2+1]
+		}
+		out = append(out, both...)
 	}
 	return out
 }

@@ -141,6 +141,7 @@ func TestRealCallbacks(t *testing.T) {
 }
 
 func TestRealVault(t *testing.T) {
+	skipInShort(t)
 	server, root := realServer(t)
 	const password, secret = `pass'wo"rd`, `very "secret" 'ß'`
 	if err := os.MkdirAll(filepath.Join(root, "group_vars"), 0o700); err != nil {
