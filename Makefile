@@ -38,7 +38,7 @@ RACE := -race -gcflags=std=-d=checkptr=0 -gcflags=modernc.org/sqlite/...=-d=chec
 # Binaries have no debugging information, and packages are compiled without it, which takes a sixth less. Of the packages that
 # are linked, plugin (of Helm) would have Go call ld, which takes twice the time and memory. The garbage collector takes a tenth
 # of the time of tests: it may use more memory. make lint vets.
-TESTFLAGS := -count=1 -ldflags="-s -linkmode=internal" -vet=off -gcflags=github.com/vnfkit/vnfkit/...=-dwarf=false -exec "env GOGC=300"
+TESTFLAGS := -count=1 -ldflags="-s -linkmode=internal" -vet=off -gcflags=github.com/vnfkit/vnfkit/...=-dwarf=false -exec "env GOGC=250"
 
 # A process under the race detector ends with a pause of one second unless told otherwise.
 export GORACE ?= atexit_sleep_ms=20
