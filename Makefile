@@ -26,10 +26,11 @@ help: ## list the targets
 # a simulated cluster (mgmt/cluster, internal/helmversions, infra/kubernetes/internal) are under it in test-full only.
 RACED := ./vnflcm/... ./mgmt/kubeadm/etcd ./helmclient/helmcli
 
-# -race checks conversions of unsafe pointers too, but here not those of the standard library, nor those of SQLite, which is translated
-# from C: they take a fifth of the time of vnflcm's tests. The memory of some computations is not watched, none of which shares any with us: the shell of
-# simulated hosts takes 7 % of the time of drivers' tests, reading and using keys a sixth, and regular expressions, paths, JSON
-# schemas and more of cryptography 7 %. They must not use sync/atomic: the detector would not see it, and report races that are none.
+# -race checks conversions of unsafe pointers too. In SQLite, which is translated from C, these checks take a sixth of the time of
+# vnflcm's tests; there and in the standard library they are left out. The memory of some computations is not watched, none of
+# which shares any with us: the shell of simulated hosts takes 7 % of the time of drivers' tests, reading and using keys a sixth,
+# regular expressions, paths and more of cryptography 7 %. JSON schemas and the checks in the standard library take an eighth of
+# the time of vnflcm's tests. They must not use sync/atomic: the detector would not see it, and report races that are none.
 UNWATCHED := mvdan.cc/sh/v3/... golang.org/x/crypto/blowfish regexp path internal/filepathlite encoding/base64 \
 	go.yaml.in/yaml/v2 gopkg.in/yaml.v3 github.com/santhosh-tekuri/jsonschema/v6/... \
 	$(addprefix crypto/internal/fips140/,edwards25519/... mlkem sha256 hmac bigmod aes/...)
@@ -47,7 +48,7 @@ export GORACE ?= atexit_sleep_ms=20
 LONGEST := ./sshexec ./mgmt/kubeadm ./mgmt/kubespray ./infra/kubernetes ./mgmt/kubespray/ansible ./examples/quickstart
 
 # A test program that links Helm takes four CPU seconds and 400 MB to link. infra/kubernetes runs Helm in the process, with its
-# contract tests, in each make test; these packages, whose tests take seconds, run in test-full only.
+# contract tests, in each make test; these packages run in test-full only.
 HELM := /helmclient/helm4?sdk$$|/internal/(helmversions|guides|soak|cnftest)$$|/examples/cnf-helm$$
 
 # The packages that are not in $(RACED), nor those of tests with real parts, which only skip: make lint compiles them.
