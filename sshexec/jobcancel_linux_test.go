@@ -149,6 +149,10 @@ func TestJobLost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			await(t, "the supervisor to die", func() bool { // on a busy machine it lives for a while
+				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+				return err != nil || strings.Contains(string(stat), ") Z ")
+			})
 		},
 	}
 	for name, lose := range tests {
