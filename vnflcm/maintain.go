@@ -47,7 +47,7 @@ func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 			return left, err
 		}
 		for _, stored := range list {
-			if m.records.keys.isNewest(stored) {
+			if m.records.keys.IsNewest(stored.Body) {
 				continue
 			}
 			err := m.reseal(ctx, stored)
@@ -78,7 +78,7 @@ func (m *Manager) reseal(ctx context.Context, stored Record) error {
 				return errRunning
 			}
 		}
-		clear, err := m.records.keys.open(now)
+		clear, err := m.records.unsealed(now)
 		if err != nil {
 			return unreadableRecord(now, err)
 		}
@@ -97,7 +97,7 @@ func (m *Manager) Forget(ctx context.Context, kind, id string) error {
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", kind, id, err)
 		}
-		if _, err := m.records.keys.open(stored); err == nil {
+		if _, err := m.records.unsealed(stored); err == nil {
 			return fmt.Errorf("%w: %s %s can be read", ErrState, kind, id)
 		}
 		b.Delete = []Record{stored}

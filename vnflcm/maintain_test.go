@@ -2,6 +2,7 @@ package vnflcm_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -104,20 +105,49 @@ func TestResealLeavesRunningOperations(t *testing.T) {
 	}
 }
 
-// TestOldBodiesAreRefused puts bodies of earlier versions, of other records and of other kinds back.
-func TestOldBodiesAreRefused(t *testing.T) {
+// tampering is a store whose owner changes a record that is read.
+type tampering struct {
+	vnflcm.Store
+	change func(*vnflcm.Record)
+}
+
+func (s tampering) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+	r, err := s.Store.Get(ctx, kind, id)
+	if err == nil && kind == "instance" {
+		s.change(&r)
+	}
+	return r, err
+}
+
+// TestBodiesAreBound exchanges bodies and changes what is stored in the clear: a body is refused wherever it does not belong.
+func TestBodiesAreBound(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
 	id := x.create()
 	earlier, err := x.cfg.Store.Get(t.Context(), "instance", id)
 	must(t, err)
 	x.instantiate(id, "plain", vnflcm.Completed)
-	now, err := x.cfg.Store.Get(t.Context(), "instance", id)
+	another, err := x.cfg.Store.Get(t.Context(), "instance", x.instantiated("plain"))
 	must(t, err)
-	now.Body = earlier.Body
-	must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{now}}))
-	_, err = x.Get(t.Context(), id)
-	wantIs(t, err, vnflcm.ErrUnreadable)
+	for name, c := range map[string]struct {
+		change func(*vnflcm.Record)
+		want   error
+	}{
+		"as it is":               {func(*vnflcm.Record) {}, nil},
+		"an earlier body":        {func(r *vnflcm.Record) { r.Body = earlier.Body }, vnflcm.ErrUnreadable},
+		"a whole earlier record": {func(r *vnflcm.Record) { version := r.Version; *r = earlier; r.Version = version }, vnflcm.ErrUnreadable},
+		"the body of another":    {func(r *vnflcm.Record) { r.Body, r.Version, r.Index = another.Body, another.Version, another.Index }, vnflcm.ErrUnreadable},
+		"another kind":           {func(r *vnflcm.Record) { r.Kind = "abandoned" }, vnflcm.ErrUnreadable},
+		"another state":          {func(r *vnflcm.Record) { r.Index.State = "NOT_INSTANTIATED" }, vnflcm.ErrUnreadable},
+		"another VNFD":           {func(r *vnflcm.Record) { r.Index.VNFD = "another" }, vnflcm.ErrUnreadable},
+		"another time":           {func(r *vnflcm.Record) { r.Index.Start++ }, vnflcm.ErrUnreadable},
+	} {
+		y := x.other(func(cfg *vnflcm.Config) { cfg.Owner, cfg.Store = name, tampering{x.cfg.Store, c.change} })
+		if _, err := y.Get(t.Context(), id); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		closeManager(t, y.Manager)
+	}
 }
 
 // TestDamageCostsOneRecord damages an instance and an operation: lists return the rest and name them, and Forget removes

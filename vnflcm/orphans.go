@@ -220,7 +220,7 @@ func (m *Manager) takeOrphans(ctx context.Context, states ...claimState) (taken,
 	var errs []error
 	var named []string
 	for _, c := range claims {
-		if c.err != nil && m.records.keys.keyOf(c.stored) == nil {
+		if c.err != nil && !m.records.keys.Has(c.stored.Body) {
 			errs = append(errs, unreadableRecord(c.stored, ErrUnreadable)) // of a process with another key, which may live
 			observed = append(observed, c.stored.ID)
 			continue

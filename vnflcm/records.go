@@ -2,8 +2,11 @@ package vnflcm
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+
+	"github.com/vnfkit/vnfkit/vnflcm/internal/keyring"
 )
 
 // Kinds of records.
@@ -31,11 +34,11 @@ const (
 // records seals values into a Store and opens them again. A body is the JSON of the value with its secrets.
 type records struct {
 	store *accountable
-	keys  keyring
+	keys  keyring.Ring
 }
 
 func newRecords(store *accountable, keys ...[]byte) (*records, error) {
-	ring, err := newKeyring(keys...)
+	ring, err := keyring.New(keys...)
 	return &records{store: store, keys: ring}, err
 }
 
@@ -60,12 +63,33 @@ func (r *records) resealed(record Record, clear []byte) (Record, error) {
 	next := record
 	next.Version++
 	var err error
-	record.Body, err = r.keys.seal(next, clear)
+	record.Body, err = r.keys.Seal(clear, identity(next))
 	return record, err
 }
 
+// identity returns what a body is bound to: a body is refused in another record, under another version and beside another index.
+func identity(r Record) []byte {
+	var out []byte
+	for _, n := range []int64{r.Version, r.Index.Start} {
+		out = binary.BigEndian.AppendUint64(out, uint64(n)) //nolint:gosec // every value has its own bytes
+	}
+	for _, text := range []string{r.Kind, r.ID, r.Index.State, r.Index.Operation, r.Index.Instance, r.Index.VNFD} {
+		out = append(binary.BigEndian.AppendUint64(out, uint64(len(text))), text...)
+	}
+	return out
+}
+
+// unsealed returns the content of a record, or ErrUnreadable.
+func (r *records) unsealed(rec Record) ([]byte, error) {
+	clear, err := r.keys.Open(rec.Body, identity(rec))
+	if err != nil {
+		return nil, ErrUnreadable
+	}
+	return clear, nil
+}
+
 func (r *records) open(rec Record, into any) error {
-	clear, err := r.keys.open(rec)
+	clear, err := r.unsealed(rec)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (r *run) seize(ctx context.Context) error {
 		return fmt.Errorf("claim of operation %s: %w", r.claim.opID, err)
 	}
 	c := seenClaim{stored: stored}
-	if c.err = r.m.records.open(stored, &c.held); c.err != nil && r.m.records.keys.keyOf(stored) == nil {
+	if c.err = r.m.records.open(stored, &c.held); c.err != nil && !r.m.records.keys.Has(stored.Body) {
 		return unreadableRecord(stored, c.err) // of a process with another key, which may live
 	}
 	processes, err := r.m.cfg.Store.List(ctx, Query{Kind: kindProcess})

@@ -1,4 +1,5 @@
-package vnflcm
+// Package keyring seals what the store keeps, with XAES-256-GCM (C2SP), under keys that can be replaced one after the other.
+package keyring
 
 import (
 	"crypto/aes"
@@ -7,15 +8,15 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
 
-// keyring seals records under its first key and opens those that are sealed under any of its keys.
+// Ring seals bodies under its first key and opens those that are sealed under any of its keys.
 //
-// A sealed body is: the format (1 byte), the id of the key (8), a random nonce (24), the ciphertext with its tag. Kind, id,
-// version and index of the record are authenticated with it, so that a body is refused in another record, under another
-// version and beside another index.
-type keyring []sealingKey
+// A sealed body is: the format (1 byte), the id of the key (8), a random nonce (24), the ciphertext with its tag. The identity of
+// what is sealed is authenticated with it: a body does not open under another identity.
+type Ring []sealingKey
 
 type sealingKey struct {
 	id    [keyIDSize]byte
@@ -32,8 +33,9 @@ const (
 // minKey is the least size of a key in bytes.
 const minKey = 16
 
-func newKeyring(keys ...[]byte) (keyring, error) {
-	var ring keyring
+// New returns a ring of keys, each of at least 16 bytes.
+func New(keys ...[]byte) (Ring, error) {
+	var ring Ring
 	for _, key := range keys {
 		if len(key) < minKey {
 			return nil, fmt.Errorf("vnflcm: a key has %d bytes: keys seal what the store keeps and need at least %d, better 32 random ones", len(key), minKey)
@@ -62,8 +64,8 @@ func newSealingKey(key []byte) (k sealingKey, err error) {
 	return k, err
 }
 
-// seal returns the sealed body of a record. It ignores r.Body.
-func (ring keyring) seal(r Record, clear []byte) ([]byte, error) {
+// Seal returns the sealed body of what has this identity.
+func (ring Ring) Seal(clear, identity []byte) ([]byte, error) {
 	key := ring[0]
 	body := make([]byte, headerSize, headerSize+len(clear)+aes.BlockSize)
 	body[0] = sealFormat
@@ -76,57 +78,47 @@ func (ring keyring) seal(r Record, clear []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return aead.Seal(body, nonce[12:], clear, identity(r)), nil
+	return aead.Seal(body, nonce[12:], clear, identity), nil
 }
 
-// open returns the content that is sealed in a record, or ErrUnreadable.
-func (ring keyring) open(r Record) ([]byte, error) {
-	key := ring.keyOf(r)
+// Open returns what is sealed in a body. An error says that the body is damaged, has another identity, or is sealed under a key that
+// the ring does not have.
+func (ring Ring) Open(body, identity []byte) ([]byte, error) {
+	key := ring.keyOf(body)
 	if key == nil {
-		return nil, ErrUnreadable
+		return nil, errNoKey
 	}
-	nonce := r.Body[1+keyIDSize : headerSize]
+	nonce := body[1+keyIDSize : headerSize]
 	aead, err := key.forNonce(nonce)
 	if err != nil {
 		return nil, err
 	}
-	clear, err := aead.Open(nil, nonce[12:], r.Body[headerSize:], identity(r))
-	if err != nil {
-		return nil, ErrUnreadable
-	}
-	return clear, nil
+	return aead.Open(nil, nonce[12:], body[headerSize:], identity)
 }
 
-// keyOf returns the key that a record is sealed under, nil if the keyring does not have it.
-func (ring keyring) keyOf(r Record) *sealingKey {
-	if len(r.Body) < headerSize || r.Body[0] != sealFormat {
+var errNoKey = errors.New("sealed under another key")
+
+// Has reports whether the ring has the key that a body is sealed under.
+func (ring Ring) Has(body []byte) bool { return ring.keyOf(body) != nil }
+
+// IsNewest reports whether a body is sealed under the first key.
+func (ring Ring) IsNewest(body []byte) bool { return ring.keyOf(body) == &ring[0] }
+
+// keyOf returns the key that a body is sealed under, nil if the ring does not have it.
+func (ring Ring) keyOf(body []byte) *sealingKey {
+	if len(body) < headerSize || body[0] != sealFormat {
 		return nil
 	}
 	for i, key := range ring {
-		if string(r.Body[1:1+keyIDSize]) == string(key.id[:]) {
+		if string(body[1:1+keyIDSize]) == string(key.id[:]) {
 			return &ring[i]
 		}
 	}
 	return nil
 }
 
-// isNewest reports whether a record is sealed under the first key.
-func (ring keyring) isNewest(r Record) bool { return ring.keyOf(r) == &ring[0] }
-
-// identity returns the data that a body is bound to.
-func identity(r Record) []byte {
-	var out []byte
-	for _, n := range []int64{r.Version, r.Index.Start} {
-		out = binary.BigEndian.AppendUint64(out, uint64(n)) //nolint:gosec // every value has its own bytes
-	}
-	for _, text := range []string{r.Kind, r.ID, r.Index.State, r.Index.Operation, r.Index.Instance, r.Index.VNFD} {
-		out = append(binary.BigEndian.AppendUint64(out, uint64(len(text))), text...)
-	}
-	return out
-}
-
 // forNonce returns the AEAD of a message of XAES-256-GCM (C2SP): the first half of the nonce derives a key with the CMAC
-// of SP 800-108r1, and AES-256-GCM takes the second half. Random nonces of 24 bytes do not repeat, however many records
+// of SP 800-108r1, and AES-256-GCM takes the second half. Random nonces of 24 bytes do not repeat, however many bodies
 // are sealed under a key.
 func (k *sealingKey) forNonce(nonce []byte) (cipher.AEAD, error) {
 	var subkey [aes.BlockSize]byte // K1 of CMAC: AES(0), doubled
