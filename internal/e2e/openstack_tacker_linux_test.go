@@ -128,13 +128,16 @@ func (c *tackerClient) operates(instance, kind string, args ...string) {
 	c.t.Helper()
 	c.run(nil, args...)
 	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
-		var found []struct{ OperationState string }
+		var found []struct {
+			OperationState string
+			Error          struct{ Detail string }
+		}
 		c.get("/vnf_lcm_op_occs?filter=(eq,vnfInstanceId,"+instance+");(eq,operation,"+kind+")", &found)
 		if len(found) == 1 && found[0].OperationState == "COMPLETED" {
 			return
 		}
 		if len(found) != 1 || found[0].OperationState == "FAILED_TEMP" || time.Now().After(deadline) {
-			c.t.Fatalf("%s has not ended: %+v", kind, found)
+			c.t.Fatalf("%s has not completed: %+v", kind, found)
 		}
 	}
 }
