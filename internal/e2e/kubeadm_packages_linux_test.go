@@ -178,6 +178,7 @@ func TestKubeadmPackages(t *testing.T) {
 
 // TestKubeadmSettingRefused: kubeadm init drops a setting of the kubelet that it does not know; the driver refuses it before.
 func TestKubeadmSettingRefused(t *testing.T) {
+	t.Parallel()
 	y := newYard(t, nil)
 	id, request := y.cluster("simple", `{"k8s_cluster_installation_param": {"kubelet_configuration": {"maxPodz": 20}}}`)
 	op, err := y.Instantiate(t.Context(), id, request)
@@ -193,6 +194,7 @@ func TestKubeadmSettingRefused(t *testing.T) {
 // TestKubeadmPackagesRefused: apt takes nothing from a repository that another key has signed, the error of one that does not answer
 // says so, though apt only warns of that, and the error of one without the version names those that it has.
 func TestKubeadmPackagesRefused(t *testing.T) {
+	t.Parallel()
 	y, repositories := newBareYard(t, nil)
 	for _, c := range []struct{ name, repository, key, version, want string }{
 		{"signed by another", repositories + "/kubernetes/", "Files/stranger.asc", "1.35.4", "NO_PUBKEY"},

@@ -7,6 +7,7 @@ import (
 
 // TestKubeadmPrograms lets packages prove themselves on the real etcd and Kubernetes API.
 func TestKubeadmPrograms(t *testing.T) {
+	t.Parallel()
 	programs := needKubeadm(t).Programs()
 	etcd := "VNFKIT_ETCD=" + filepath.Join(programs, "etcd")
 	proves(t, "mgmt/kubeadm/etcd", "Real", etcd)

@@ -41,6 +41,7 @@ const (
 // TestKubeadmRegistry: every worker, also those that come later, runs pods whose image is in a private registry; and
 // Helm is installed on the control-plane node from an archive.
 func TestKubeadmRegistry(t *testing.T) {
+	t.Parallel()
 	var private *privateRegistry
 	y := newYard(t, func(y *yard, spec *vmhost.Spec) {
 		private = newRegistry(t, y.parts)
