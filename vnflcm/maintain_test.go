@@ -139,6 +139,8 @@ func TestBodiesAreBound(t *testing.T) {
 		"the body of another":    {func(r *vnflcm.Record) { r.Body, r.Version, r.Index = another.Body, another.Version, another.Index }, vnflcm.ErrUnreadable},
 		"another kind":           {func(r *vnflcm.Record) { r.Kind = "abandoned" }, vnflcm.ErrUnreadable},
 		"another state":          {func(r *vnflcm.Record) { r.Index.State = "NOT_INSTANTIATED" }, vnflcm.ErrUnreadable},
+		"another operation":      {func(r *vnflcm.Record) { r.Index.Operation = "HEAL" }, vnflcm.ErrUnreadable},
+		"another instance":       {func(r *vnflcm.Record) { r.Index.Instance = "another" }, vnflcm.ErrUnreadable},
 		"another VNFD":           {func(r *vnflcm.Record) { r.Index.VNFD = "another" }, vnflcm.ErrUnreadable},
 		"another time":           {func(r *vnflcm.Record) { r.Index.Start++ }, vnflcm.ErrUnreadable},
 	} {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/vnfkit/vnfkit/vnflcm/internal/keyring"
 )
@@ -39,7 +40,10 @@ type records struct {
 
 func newRecords(store *accountable, keys ...[]byte) (*records, error) {
 	ring, err := keyring.New(keys...)
-	return &records{store: store, keys: ring}, err
+	if err != nil {
+		return nil, fmt.Errorf("vnflcm: %w", err)
+	}
+	return &records{store: store, keys: ring}, nil
 }
 
 // indexed is a value that is stored with an index.

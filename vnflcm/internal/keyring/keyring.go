@@ -33,12 +33,12 @@ const (
 // minKey is the least size of a key in bytes.
 const minKey = 16
 
-// New returns a ring of keys, each of at least 16 bytes.
+// New returns a ring of keys, the first of which seals. A key with less than 16 bytes is an error.
 func New(keys ...[]byte) (Ring, error) {
 	var ring Ring
 	for _, key := range keys {
 		if len(key) < minKey {
-			return nil, fmt.Errorf("vnflcm: a key has %d bytes: keys seal what the store keeps and need at least %d, better 32 random ones", len(key), minKey)
+			return nil, fmt.Errorf("a key has %d bytes: keys seal what the store keeps and need at least %d, better 32 random ones", len(key), minKey)
 		}
 		k, err := newSealingKey(key)
 		if err != nil {
@@ -96,7 +96,7 @@ func (ring Ring) Open(body, identity []byte) ([]byte, error) {
 	return aead.Open(nil, nonce[12:], body[headerSize:], identity)
 }
 
-var errNoKey = errors.New("sealed under another key")
+var errNoKey = errors.New("not sealed under a key of the ring")
 
 // Has reports whether the ring has the key that a body is sealed under.
 func (ring Ring) Has(body []byte) bool { return ring.keyOf(body) != nil }
