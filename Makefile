@@ -37,7 +37,7 @@ UNWATCHED := mvdan.cc/sh/v3/... golang.org/x/crypto/blowfish regexp path interna
 RACE := -race -gcflags=std=-d=checkptr=0 -gcflags=modernc.org/sqlite/...=-d=checkptr=0 $(UNWATCHED:%=-gcflags=%=-race=false)
 
 # Binaries have no debugging information, and our packages are compiled without it, which takes a sixth less, and without inlining,
-# which takes a seventh less from the time to build all tests and hardly slows them down. Of the packages that are linked, plugin
+# which takes a seventh less from the time to build all tests and does not slow them down. Of the packages that are linked, plugin
 # (of Helm) would have Go call ld, which takes twice the time and memory. The garbage collector takes a tenth of the time of tests:
 # it may use more memory. make lint vets.
 TESTFLAGS := -count=1 -ldflags="-s -linkmode=internal" -vet=off -gcflags="github.com/vnfkit/vnfkit/...=-dwarf=false -l" -exec "env GOGC=250"
