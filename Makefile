@@ -88,10 +88,11 @@ SIMULATED := ./mgmt/kubeadm ./mgmt/kubespray ./mgmt/kubespray/ansible ./infra/ku
 test-full: $(GOTESTSUM) ## all tests, crash matrices whole; every package with the race detector; counts the crash cases (12 minutes)
 	$(GOTESTSUM) --format pkgname --jsonfile-timing-events bin/test-full.json --raw-command -- bash -o pipefail -c ' \
 		code=0; \
-		{ $(GO) test -json -p 2 $(TESTFLAGS) -timeout 20m $(SIMULATED) | $(lines); } & whole=$$!; \
+		{ $(GO) test -json -p 2 $(TESTFLAGS) -timeout 20m $(SIMULATED) | $(lines) || code=1; \
+		  $(GO) test -json -short -p 3 $(TESTFLAGS) $(RACE) -timeout 20m $(SIMULATED) | $(lines) || code=1; \
+		  exit $$code; } & drivers=$$!; \
 		$(GO) test -json $(TESTFLAGS) $(RACE) -timeout 20m ./internal/soak ./vnflcm ./sshexec $$($(GO) list ./... | grep -vxF -f <($(GO) list $(SIMULATED))) | $(lines) || code=1; \
-		wait $$whole || code=1; \
-		$(GO) test -json -short -p 3 $(TESTFLAGS) $(RACE) -timeout 20m $(SIMULATED) || code=1; \
+		wait $$drivers || code=1; \
 		exit $$code'
 	@echo "$$($(call crash_cases,bin/test-full.json)) crash cases: an operation, a step, and a point of the step"
 
