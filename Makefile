@@ -127,8 +127,8 @@ $(GOLANGCI):
 AS_ROOT = $(if $(filter 0,$(shell id -u)),env,sudo -E env "PATH=$$PATH" GOCACHE=$(CURDIR)/bin/root-cache GOMODCACHE=$$($(GO) env GOMODCACHE))
 
 # Prints what the tests print, and at the end every failure and every skipped test. The flags are those of make test, which has compiled
-# the packages with them.
-E2E = $(GOTESTSUM) --format standard-verbose -- $(TESTFLAGS)
+# the packages with them. RUN, a regular expression, chooses tests of a part.
+E2E = $(GOTESTSUM) --format standard-verbose -- $(TESTFLAGS) $(RUN:%=-run '%')
 
 .PHONY: e2e-ssh
 e2e-ssh: $(GOTESTSUM) ## SSH library and kubeadm driver over real OpenSSH servers (Linux, root, packages in CONTRIBUTING.md)
