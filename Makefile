@@ -85,7 +85,7 @@ crash_cases = grep '"Action":"pass"' $(1) | \
 SIMULATED := ./mgmt/kubeadm ./mgmt/kubespray ./mgmt/kubespray/ansible ./infra/kubernetes ./examples/quickstart ./mgmt/... ./infra/kubernetes/... ./examples/...
 
 .PHONY: test-full
-test-full: $(GOTESTSUM) ## all tests, crash matrices whole; every package with the race detector; counts the crash cases (12 minutes)
+test-full: $(GOTESTSUM) ## all tests, crash matrices whole; every package with the race detector; counts the crash cases (20 minutes on two CPUs)
 	$(GOTESTSUM) --format pkgname --jsonfile-timing-events bin/test-full.json --raw-command -- bash -o pipefail -c ' \
 		code=0; \
 		{ $(GO) test -json -p 2 $(TESTFLAGS) -timeout 20m $(SIMULATED) | $(lines) || code=1; \
