@@ -36,7 +36,7 @@ UNWATCHED := mvdan.cc/sh/v3/... golang.org/x/crypto/blowfish regexp path interna
 	$(addprefix crypto/internal/fips140/,edwards25519/... mlkem sha256 hmac bigmod aes/...)
 
 # To watch JSON takes a fifth of the time of vnflcm's tests and a sixth of that of drivers' tests. It reads and writes our structs and
-# maps through reflect, which is watched unless it is inlined: hence -l. Only texts, which are slices of bytes, are not watched.
+# maps through reflect, which is watched, as sync is, unless it is inlined: hence -l. Only texts, which are slices of bytes, are not.
 UNWATCHED_JSON := encoding/json sigs.k8s.io/json/...
 
 RACE := -race -gcflags=std=-d=checkptr=0 -gcflags=modernc.org/sqlite/...=-d=checkptr=0 $(UNWATCHED:%=-gcflags=%=-race=false) \
@@ -127,8 +127,8 @@ $(GOLANGCI):
 AS_ROOT = $(if $(filter 0,$(shell id -u)),env,sudo -E env "PATH=$$PATH" GOCACHE=$(CURDIR)/bin/root-cache GOMODCACHE=$$($(GO) env GOMODCACHE))
 
 # Prints what the tests print, and at the end every failure and every skipped test. The flags are those of make test, which has compiled
-# the packages with them. RUN, a regular expression, chooses tests of a part.
-E2E = $(GOTESTSUM) --format standard-verbose -- $(TESTFLAGS) $(RUN:%=-run '%')
+# the packages with them. RUN, a regular expression, chooses tests of a part in internal/e2e.
+E2E = $(GOTESTSUM) --format standard-verbose -- $(TESTFLAGS) $(if $(RUN),-run '$(RUN)')
 
 .PHONY: e2e-ssh
 e2e-ssh: $(GOTESTSUM) ## SSH library and kubeadm driver over real OpenSSH servers (Linux, root, packages in CONTRIBUTING.md)

@@ -326,18 +326,19 @@ var turns = []crashtest.Point{crashtest.BeforeJournal, crashtest.AfterJournal, c
 // step this equals "after the journal" of the step before it), and inside Do of each step in which a program changes
 // something, both on one of its machines. On which of them a step begins first is chance, and makes no difference.
 func (s scenario) cuts(steps []string, turn int) (out []cut) {
-	begun, inside := map[string]bool{}, map[string]bool{}
+	begun, first, inside := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, step := range steps {
 		if phase, _, _ := strings.Cut(step, "/"); !begun[phase] {
-			begun[phase] = true
-			name := step[:strings.LastIndex(step, "/")+1]
-			ofOthers := func(s string) bool { return !strings.HasPrefix(s, name) }
-			out = append(out, cut{slices.Min(slices.DeleteFunc(slices.Clone(steps), ofOthers)), crashtest.BeforeDo})
+			begun[phase], first[step[:strings.LastIndex(step, "/")]] = true, true
 		}
 	}
 	steps = slices.Sorted(slices.Values(steps))
 	for i, step := range steps {
 		name := step[:strings.LastIndex(step, "/")]
+		if first[name] {
+			first[name] = false
+			out = append(out, cut{step, crashtest.BeforeDo})
+		}
 		if !inside[name] && s.changes(step) {
 			inside[name] = true
 			out = append(out, cut{step, crashtest.InsideDo})
