@@ -9,3 +9,13 @@ func SkipVariant(t testing.TB) {
 		t.Skip("a variant of another test: make test-full runs it")
 	}
 }
+
+// SkipsVariant reports whether a scenario is left out as SkipVariant would, and lists it as a skipped subtest. It is for tests that
+// collect the cases of several scenarios before they run any.
+func SkipsVariant(t *testing.T, scenario string) bool {
+	t.Helper()
+	if !testing.Short() {
+		return false
+	}
+	return t.Run(scenario, func(t *testing.T) { SkipVariant(t) })
+}

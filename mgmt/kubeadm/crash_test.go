@@ -307,17 +307,35 @@ func (s scenario) crashed(t *testing.T, p prepared, c cut) outcome {
 	return l.outcome(id)
 }
 
-// dies runs a case for each cut: the process dies there, and the resumed operation must reach the same end state as without
-// the crash. A short run has one cut of each step, whatever the phase and the machine.
-func (s scenario) dies(t *testing.T, p prepared, cuts []cut, want outcome) {
+// crashCase is a scenario in which the process dies, and the end that it has without the crash.
+type crashCase struct {
+	scenario
+	prepared
+	cut
+	want outcome
+}
+
+func (c crashCase) String() string { return c.name + "/" + c.cut.String() }
+
+// dying returns a case for each cut.
+func (s scenario) dying(p prepared, cuts []cut, want outcome) (cases []crashCase) {
+	for _, c := range cuts {
+		cases = append(cases, crashCase{s, p, c, want})
+	}
+	return cases
+}
+
+// crash runs the cases: the process dies, and the resumed operation must reach the same end state as without the crash. A
+// short run has one case of each step, whatever the scenario, the phase and the machine.
+func crash(t *testing.T, cases []crashCase) {
 	t.Helper()
 	if testing.Short() {
-		cuts = crashtest.Sample(cuts, func(c cut) (step, name string) { return strings.Split(c.step, "/")[1], c.String() })
+		cases = crashtest.Sample(cases, func(c crashCase) (step, name string) { return strings.Split(c.step, "/")[1], c.String() })
 	}
-	for _, c := range cuts {
+	for _, c := range cases {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(want, s.crashed(t, p, c)); diff != "" {
+			if diff := cmp.Diff(c.want, c.crashed(t, c.prepared, c.cut)); diff != "" {
 				t.Errorf("another end than without the crash:\n%s", diff)
 			}
 		})
@@ -372,25 +390,31 @@ func cutPointsOf(step string) []crashtest.Point {
 
 var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "remove-member", "members", "alive"}
 
+// matrix returns the cases of the scenario: every point of every step that it cuts.
+func (s scenario) matrix(t *testing.T) []crashCase {
+	t.Helper()
+	p := s.prepare(t)
+	steps, want := s.undisturbed(t, p)
+	first := firstOf(steps)
+	slices.Sort(steps)
+	var cuts []cut
+	for _, step := range steps {
+		if s.cuts(step) {
+			cuts = append(cuts, cutsAt(step, s.cutPoints(step, first))...)
+		}
+	}
+	return s.dying(p, cuts, want)
+}
+
 // TestCrash kills the process at every point of every step. The process that resumes must reach the same end state.
 func TestCrash(t *testing.T) {
+	t.Parallel()
+	var cases []crashCase
 	for _, s := range scenarios {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			if s.variant {
-				clustertest.SkipVariant(t)
-			}
-			p := s.prepare(t)
-			steps, want := s.undisturbed(t, p)
-			first := firstOf(steps)
-			slices.Sort(steps)
-			var cuts []cut
-			for _, step := range steps {
-				if s.cuts(step) {
-					cuts = append(cuts, cutsAt(step, s.cutPoints(step, first))...)
-				}
-			}
-			s.dies(t, p, cuts, want)
-		})
+		if s.variant && clustertest.SkipsVariant(t, s.name) {
+			continue
+		}
+		cases = append(cases, s.matrix(t)...)
 	}
+	crash(t, cases)
 }

@@ -259,9 +259,9 @@ func TestHelmCrash(t *testing.T) {
 	}
 	steps, want := s.undisturbed(t, p)
 	step := steps[slices.IndexFunc(steps, func(step string) bool { return strings.Contains(step, "/helm/") })]
-	s.dies(t, p, cutsAt(step, slices.DeleteFunc(cutPointsOf(step), func(p crashtest.Point) bool { return p == crashtest.JournalLost })), want)
+	crash(t, s.dying(p, cutsAt(step, slices.DeleteFunc(cutPointsOf(step), func(p crashtest.Point) bool { return p == crashtest.JournalLost })), want))
 	p.check = func(l *lab) { l.withHelm(1) } // the probe finds Helm, so the script does not run again
-	s.dies(t, p, cutsAt(step, []crashtest.Point{crashtest.JournalLost}), want)
+	crash(t, s.dying(p, cutsAt(step, []crashtest.Point{crashtest.JournalLost}), want))
 }
 
 // FuzzHelmVariable: Variable returns a value as helm env prints it, and at most one line.

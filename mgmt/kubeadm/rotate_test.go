@@ -352,11 +352,13 @@ var healWithList = scenario{name: "heal", begin: func(ctx context.Context, m *vn
 // TestRotateCrash kills the process at every point where the registries of a running cluster change. The process that
 // resumes, and the next operation, must reach the same end state.
 func TestRotateCrash(t *testing.T) {
+	t.Parallel()
 	out := func(list string) func(context.Context, *vnflcm.Manager, *lab, string) (string, error) {
 		return func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 			return m.Scale(ctx, id, scaling(l.t, vnflcm.ScaleOut, list))
 		}
 	}
+	var cases []crashCase
 	for _, c := range []struct {
 		s     scenario
 		steps []string
@@ -368,32 +370,30 @@ func TestRotateCrash(t *testing.T) {
 		}}, []string{"registries"}, nil},
 		{healWithList, []string{"registries"}, secondOn},
 	} {
-		t.Run(c.s.name, func(t *testing.T) {
-			t.Parallel()
-			labSetup := rotationSetup(t)
-			labSetup.sandbox.Takes = takes
-			l := openLab(t, labSetup)
-			p := prepared{setup: &labSetup, instance: l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 1), with(t, firstList)), from: l.Snapshot()}
-			p.check = func(l *lab) {
-				l.wantRegistries("resumed", c.want)
-				if c.s.name != "scale out" {
-					return // the first scenario tests the code that stores the list
-				}
-				l.Must(l.Scale(t.Context(), p.instance, scaling(t, vnflcm.ScaleOut, "")))
-				l.wantRegistries("scaled out after that", c.want)
-				l.Must(l.Scale(t.Context(), p.instance, scaling(t, vnflcm.ScaleIn, "")))
+		labSetup := rotationSetup(t)
+		labSetup.sandbox.Takes = takes
+		l := openLab(t, labSetup)
+		p := prepared{setup: &labSetup, instance: l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 1), with(t, firstList)), from: l.Snapshot()}
+		p.check = func(l *lab) {
+			l.wantRegistries("resumed", c.want)
+			if c.s.name != "scale out" {
+				return // the first scenario tests the code that stores the list
 			}
-			steps, want := c.s.undisturbed(t, p)
-			slices.Sort(steps)
-			var cuts []cut
-			for _, step := range steps {
-				part := strings.Split(step, "/")
-				if !slices.Contains(c.steps, part[1]) || !strings.HasSuffix(part[0], "_end") {
-					continue
-				}
-				cuts = append(cuts, cutsAt(step, cutPointsOf(step))...)
+			l.Must(l.Scale(t.Context(), p.instance, scaling(t, vnflcm.ScaleOut, "")))
+			l.wantRegistries("scaled out after that", c.want)
+			l.Must(l.Scale(t.Context(), p.instance, scaling(t, vnflcm.ScaleIn, "")))
+		}
+		steps, want := c.s.undisturbed(t, p)
+		slices.Sort(steps)
+		var cuts []cut
+		for _, step := range steps {
+			part := strings.Split(step, "/")
+			if !slices.Contains(c.steps, part[1]) || !strings.HasSuffix(part[0], "_end") {
+				continue
 			}
-			c.s.dies(t, p, cuts, want)
-		})
+			cuts = append(cuts, cutsAt(step, cutPointsOf(step))...)
+		}
+		cases = append(cases, c.s.dying(p, cuts, want)...)
 	}
+	crash(t, cases)
 }

@@ -369,11 +369,13 @@ func TestVolumesOfOneName(t *testing.T) {
 
 // TestStorageCrash kills the process at every point of the steps that set up the storage server.
 func TestStorageCrash(t *testing.T) {
+	t.Parallel()
 	labSetup := storageSetup(t)
 	fresh := prepared{setup: &labSetup, check: (*lab).exported}
 	l := openLab(t, labSetup)
 	running := prepared{setup: &labSetup, check: (*lab).exported,
 		instance: l.Instantiated("instantiate_sandbox.json", with(t, storageParams)), from: l.Snapshot()}
+	var cases []crashCase
 	for _, c := range []struct {
 		scenario
 		prepared
@@ -385,22 +387,20 @@ func TestStorageCrash(t *testing.T) {
 			return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "storage-0")}) //nolint:contextcheck // reads the world only
 		}}, running},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			steps, want := c.undisturbed(t, c.prepared)
-			var cuts []cut
-			cutSteps := 0
-			for _, step := range steps {
-				if !slices.Contains([]string{"nfs-server", "nfs-client", "persistent-volumes", "release-volumes", "replace-vm"}, strings.Split(step, "/")[1]) {
-					continue
-				}
-				cutSteps++
-				cuts = append(cuts, cutsAt(step, cutPointsOf(step))...)
+		steps, want := c.undisturbed(t, c.prepared)
+		var cuts []cut
+		cutSteps := 0
+		for _, step := range steps {
+			if !slices.Contains([]string{"nfs-server", "nfs-client", "persistent-volumes", "release-volumes", "replace-vm"}, strings.Split(step, "/")[1]) {
+				continue
 			}
-			if cutSteps < 4 {
-				t.Errorf("only %d steps are cut: %q", cutSteps, steps)
-			}
-			c.dies(t, c.prepared, cuts, want)
-		})
+			cutSteps++
+			cuts = append(cuts, cutsAt(step, cutPointsOf(step))...)
+		}
+		if cutSteps < 4 {
+			t.Errorf("%s: only %d steps are cut: %q", c.name, cutSteps, steps)
+		}
+		cases = append(cases, c.dying(c.prepared, cuts, want)...)
 	}
+	crash(t, cases)
 }
