@@ -190,7 +190,7 @@ e2e-kubespray-real: kubernetes-kubespray $(GOTESTSUM) ## mgmt/kubespray with kub
 	$(AS_ROOT) VNFKIT_E2E=kubespray-real $(E2E) -timeout 100m ./internal/e2e/...
 
 .PHONY: kubernetes
-kubernetes: ## build what e2e-kubeadm, -registry, -helm and -kubespray need, once: Kubernetes, images, Debian trees (10 minutes, 5 GB)
+kubernetes: ## build what e2e-kubeadm, -registry, -helm and -kubespray need, once: Kubernetes, images, Debian trees (26 minutes on two CPUs, 5 GB)
 	$(AS_ROOT) bash internal/e2e/kube/build.sh
 	$(AS_ROOT) bash internal/e2e/kube/helm4.sh
 	$(AS_ROOT) bash internal/e2e/kube/nfs.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds what real Kubernetes clusters of the end-to-end tests are made from, with nothing but the Go module proxy
 # and a Debian mirror: binaries, Debian packages in a signed repository, container images, file systems to boot.
-#   build.sh     every stage once; one that was cut short is begun again. About 10 minutes cold, on 2 cores
+#   build.sh     every stage once; one that was cut short is begun again. About 26 minutes cold, on 2 cores
 #
 # It says on standard output where: DIR is VNFKIT_KUBE_DIR or, by default, a directory of the user's cache that is
 # named by what all is built from.
@@ -31,6 +31,8 @@ KUBERNETES=v1.35.4 ETCD=v3.6.16 COREDNS=v1.14.3 FLANNEL=v0.28.4 HELM=v3.22.0 PLU
 IMAGE_ETCD=registry.k8s.io/etcd:3.6.6-0 IMAGE_COREDNS=registry.k8s.io/coredns/coredns:v1.13.1 IMAGE_PAUSE=registry.k8s.io/pause:3.10.1
 FLANNEL_TAGS=(v0.27.0 v0.28.4) FLANNEL_CNI_TAGS=(v1.7.1-flannel1 v1.9.1-flannel1) # of the sample package, and the driver's own
 
+SMALL=(-trimpath -ldflags '-s -w' -gcflags=all=-dwarf=false) # no debugging information, also while compiling
+
 # scratch NAME begins a module to build commands of another one in: "go install" refuses where replace lines are.
 scratch() {
   mkdir -p "src/$1"
@@ -44,7 +46,7 @@ pin() {
 }
 
 kubernetes() {
-  local name package module version=v0.${KUBERNETES#v1.} flags="-s -w"
+  local package module version=v0.${KUBERNETES#v1.} flags="-s -w"
   local names=(kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubeadm kubectl)
   scratch kubernetes
   if ! grep -q replace go.mod; then
@@ -60,24 +62,22 @@ kubernetes() {
   for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
     flags="$flags -X $package.gitVersion=$KUBERNETES -X $package.gitMajor=1 -X $package.gitMinor=$(cut -d. -f2 <<<"$KUBERNETES") -X $package.gitTreeState=clean -X $package.buildDate=1970-01-01T00:00:00Z"
   done
-  for name in "${names[@]}"; do
-    go build -trimpath -ldflags "$flags" -o "$DIR/bin/$name" "k8s.io/kubernetes/cmd/$name"
-  done
+  go build "${SMALL[@]}" -ldflags "$flags" -o "$DIR/bin/" "${names[@]/#/k8s.io/kubernetes/cmd/}"
 }
 
 etcd() {
   scratch etcd
   go get "go.etcd.io/etcd/server/v3@$ETCD" "go.etcd.io/etcd/etcdctl/v3@$ETCD"
   pin go.etcd.io/etcd/server/v3 go.etcd.io/etcd/etcdctl/v3
-  go build -trimpath -ldflags '-s -w' -o "$DIR/bin/etcd" go.etcd.io/etcd/server/v3
-  go build -trimpath -ldflags '-s -w' -o "$DIR/bin/etcdctl" go.etcd.io/etcd/etcdctl/v3
+  go build "${SMALL[@]}" -o "$DIR/bin/etcd" go.etcd.io/etcd/server/v3
+  go build "${SMALL[@]}" -o "$DIR/bin/etcdctl" go.etcd.io/etcd/etcdctl/v3
 }
 
 tools() {
   local GOBIN=$DIR/bin
   export GOBIN
-  go install -trimpath -ldflags '-s -w' "github.com/coredns/coredns@$COREDNS"
-  go install -trimpath -ldflags '-s -w' "helm.sh/helm/v3/cmd/helm@$HELM"
+  go install "${SMALL[@]}" "github.com/coredns/coredns@$COREDNS"
+  go install "${SMALL[@]}" "helm.sh/helm/v3/cmd/helm@$HELM"
   # Without two of its backends: one is for a cloud whose SDK the module proxy does not have, the other is C.
   rm -rf "$DIR/src/flannel"
   mkdir -p "$DIR/src"
@@ -85,16 +85,16 @@ tools() {
   cd "$DIR/src/flannel"
   sed -i -E '/tencentvpc|backend\/udp/d' main.go
   rm -r pkg/backend/tencentvpc pkg/backend/udp
-  go build -trimpath -ldflags '-s -w' -o "$DIR/bin/flanneld" .
+  go build "${SMALL[@]}" -o "$DIR/bin/flanneld" .
   cd "$HERE"
-  GOFLAGS= go build -trimpath -ldflags '-s -w' -o "$DIR/bin/pause" ./pause
-  GOFLAGS= go build -trimpath -ldflags '-s -w' -o "$DIR/bin/flannel" ./flannelcni
+  GOFLAGS= go build "${SMALL[@]}" -o "$DIR/bin/pause" ./pause
+  GOFLAGS= go build "${SMALL[@]}" -o "$DIR/bin/flannel" ./flannelcni
 }
 
 # kwok plays nodes. It does nothing but what the stages say that its module brings along.
 kwok() {
   local stages file
-  GOBIN=$DIR/bin go install -trimpath -ldflags '-s -w' "sigs.k8s.io/kwok/cmd/kwok@$KWOK"
+  GOBIN=$DIR/bin go install "${SMALL[@]}" "sigs.k8s.io/kwok/cmd/kwok@$KWOK"
   stages=$(go mod download -json "sigs.k8s.io/kwok@$KWOK" | sed -n 's/.*"Dir": "\(.*\)",/\1/p')/kustomize/stage
   for file in "$stages"/{node/fast,node/heartbeat-with-lease,pod/fast}/*.yaml; do
     [ "${file##*/}" = kustomization.yaml ] || { echo ---; cat "$file"; }
@@ -108,7 +108,7 @@ plugins() {
   go get "github.com/containernetworking/plugins@$PLUGINS"
   pin github.com/containernetworking/plugins/plugins/main/{bridge,loopback} github.com/containernetworking/plugins/plugins/{ipam/host-local,meta/portmap}
   for name in main/bridge main/loopback ipam/host-local meta/portmap; do
-    go build -trimpath -ldflags '-s -w' -o "$DIR/bin/cni/${name#*/}" "github.com/containernetworking/plugins/plugins/$name"
+    go build "${SMALL[@]}" -o "$DIR/bin/cni/${name#*/}" "github.com/containernetworking/plugins/plugins/$name"
   done
 }
 
@@ -354,11 +354,21 @@ EOF
 }
 
 mkdir -p bin bin/cni stages
-for stage in kubernetes etcd tools kwok plugins tree cloud debian_packages kubernetes_packages sign node images bake registry_image; do
-  [ -e "stages/$stage" ] && continue
-  began=$SECONDS
-  (set -e; "$stage")
-  echo "$stage: $((SECONDS - began)) s"
-  touch "stages/$stage"
-done
+
+# run STAGE... runs the stages that are not done.
+run() {
+  local stage began
+  for stage; do
+    [ -e "stages/$stage" ] && continue
+    began=$SECONDS
+    (set -e; "$stage")
+    echo "$stage: $((SECONDS - began)) s"
+    touch "stages/$stage"
+  done
+}
+
+run tree cloud debian_packages & # they wait for downloads
+run kubernetes etcd tools kwok plugins
+wait $!
+run kubernetes_packages sign node images bake registry_image
 echo "$DIR" >&3
