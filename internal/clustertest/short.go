@@ -14,8 +14,5 @@ func SkipVariant(t testing.TB) {
 // collect the cases of several scenarios before they run any.
 func SkipsVariant(t *testing.T, scenario string) bool {
 	t.Helper()
-	if !testing.Short() {
-		return false
-	}
-	return t.Run(scenario, func(t *testing.T) { SkipVariant(t) })
+	return testing.Short() && t.Run(scenario, func(t *testing.T) { SkipVariant(t) })
 }
