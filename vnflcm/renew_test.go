@@ -360,6 +360,7 @@ func TestRenewalFails(t *testing.T) {
 	v.driver.failed = []error{errors.New("no route, hunter2-1"), errCut}
 	id := v.instantiated("plain")
 	v.awaitToken(2)
+	await(t, "the end of the renewal", func() bool { return strings.Contains(v.log.String(), "have been renewed") })
 	lines := strings.Count(v.log.String(), "level=WARN")
 	if lines != 2 || strings.Count(v.log.String(), "vim=made instance="+id) < 3 || !strings.Contains(v.log.String(), "no route, ***") || !strings.Contains(v.log.String(), "again=400ms") {
 		t.Errorf("%d warnings:\n%s", lines, v.log)
