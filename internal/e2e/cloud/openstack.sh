@@ -162,6 +162,8 @@ stack_domain_admin_password = $PW
 region_name_for_services = RegionOne
 max_resources_per_stack = -1
 max_stacks_per_tenant = 10000
+# how often Heat asks whether a server has a port, or has it no longer; 10 by default, which a Nova on busy cores may exceed
+max_interface_check_attempts = 60
 # goes into the user data of OS::Nova::Server; heat-api-cfn is not run, so it is not in the catalog
 heat_metadata_server_url = http://127.0.0.1:1
 environment_dir = $S/etc/heat-environment.d
