@@ -132,7 +132,7 @@ func (c *tackerClient) operates(instance, kind string, args ...string) {
 			OperationState string
 			Error          struct{ Detail string }
 		}
-		c.get("/vnf_lcm_op_occs?filter=(eq,vnfInstanceId,"+instance+");(eq,operation,"+kind+")", &found)
+		c.get("/vnf_lcm_op_occs?all_fields&filter=(eq,vnfInstanceId,"+instance+");(eq,operation,"+kind+")", &found)
 		if len(found) == 1 && found[0].OperationState == "COMPLETED" {
 			return
 		}
