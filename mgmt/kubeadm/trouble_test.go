@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -300,68 +301,63 @@ func TestHealOneOfTwoDead(t *testing.T) {
 	l.want(1, 3, 0)
 }
 
-// TestParallel: with 3+6 nodes, preparations overlap and workers join concurrently.
+// TestParallel: with 3+6 nodes, all nodes are prepared at once, and so do all workers join.
 func TestParallel(t *testing.T) {
 	t.Parallel()
-	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 300 * time.Millisecond}})
-	l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 5))
-	var installs, masters, workers []sshtest.Record
-	for _, h := range l.World.Hosts() {
-		for _, r := range h.Commands() {
+	l := newLab(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	installing, joining := meeting{size: 9}, meeting{size: 6}
+	begins := func(h *sshtest.Host) func(sshtest.Record) {
+		return func(r sshtest.Record) {
+			met := true
 			switch {
 			case r.BuiltIn:
 			case r.Argv[0] == "apt-get" && slices.Contains(r.Argv, "install") && !slices.Contains(r.Argv, "--simulate"):
-				installs = append(installs, r)
-			case r.Argv[0] == "kubeadm" && r.Argv[1] == "join" && strings.HasPrefix(h.Name(), "master"):
-				masters = append(masters, r)
-			case r.Argv[0] == "kubeadm" && r.Argv[1] == "join":
-				workers = append(workers, r)
+				met = installing.attend(ctx)
+			case r.Argv[0] == "kubeadm" && r.Argv[1] == "join" && strings.HasPrefix(h.Name(), "worker"):
+				met = joining.attend(ctx)
+			}
+			if !met {
+				t.Errorf("%s on %s waited in vain for the other nodes", r.Argv[0], h.Name())
 			}
 		}
 	}
-	if len(installs) != 9 || len(masters) != 2 || len(workers) != 6 {
-		t.Fatalf("%d installations, %d and %d joins", len(installs), len(masters), len(workers))
-	}
-	if n := overlapping(installs); n < 5 {
-		t.Errorf("at most %d of 9 nodes were prepared at once", n)
-	}
-	if n := overlapping(workers); n < 3 {
-		t.Errorf("at most %d of 6 workers joined at once", n)
-	}
-}
-
-// overlapping returns the largest number of runs at the same time.
-func overlapping(records []sshtest.Record) int {
-	most := 0
-	for _, r := range records {
-		n := 0
-		for _, other := range records {
-			if !other.Start.After(r.Start) && other.End.After(r.Start) {
-				n++
+	var once sync.Once
+	m := l.Process(func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if s.Phase == "instantiate_end" {
+				once.Do(func() {
+					for _, h := range l.World.Hosts() {
+						h.OnCommand(begins(h))
+					}
+				})
 			}
+			return next(ctx)
 		}
-		most = max(most, n)
+	})
+	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json", clustertest.Sized("complex", 5)))
+	l.Must(opID, err, m)
+	if installing.came.Load() != 9 || joining.came.Load() != 6 {
+		t.Errorf("%d installations and %d joins", installing.came.Load(), joining.came.Load())
 	}
-	return most
 }
 
-// TestNoEndpoint: no machine has the connection point of the API. The operation fails after the machines have been created
-// and before any program runs on them.
-func TestNoEndpoint(t *testing.T) {
-	t.Parallel()
-	l := newLab(t)
-	opID, err := l.Instantiate(t.Context(), l.Created(), l.Request("instantiate_complex.json", with(t, `{"master_node":{"cluster_cp_name":"other_CP"}}`)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = l.Wait(t.Context(), opID)
-	const want = `master_node.cluster_cp_name: "other_CP": neither the VNF nor its first control-plane node has an address`
-	if !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v", err)
-	}
-	for _, h := range l.World.Hosts() {
-		if ran := h.Commands(); len(ran) > 0 {
-			t.Errorf("%s: %q ran", h.Name(), ran[0].Argv)
+// meeting is where programs wait until a number of them have begun.
+type meeting struct {
+	size int32
+	came atomic.Int32
+}
+
+// attend waits for the whole meeting, and reports whether it met before the context ended.
+func (m *meeting) attend(ctx context.Context) bool {
+	m.came.Add(1)
+	for m.came.Load() < m.size {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(time.Millisecond):
 		}
 	}
+	return true
 }
