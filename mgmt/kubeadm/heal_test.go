@@ -76,7 +76,7 @@ func (l *lab) etcd(machine string) *etcd.Client {
 			address = m.Address.String()
 		}
 	}
-	client, err := etcd.Open(etcd.Config{Endpoint: "https://" + net.JoinHostPort(address, "2379"), TLS: config, Dial: ssh.DialContext, Timeout: time.Second})
+	client, err := etcd.Open(etcd.Config{Endpoint: "https://" + net.JoinHostPort(address, "2379"), TLS: config, Dial: ssh.DialContext, Timeout: time.Minute})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -98,6 +98,9 @@ func (l *lab) lead(machine string) {
 	}
 	at := slices.IndexFunc(l.World.EtcdMembers(), func(m sandbox.EtcdMember) bool { return l.World.Host(m.Machine).Name() == machine })
 	from := slices.IndexFunc(members, func(m etcd.Member) bool { return m.Leader })
+	if from < 0 {
+		l.t.Fatalf("no member leads: %+v", members)
+	}
 	if members[at].ID == members[from].ID {
 		return
 	}
