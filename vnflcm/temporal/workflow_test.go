@@ -15,6 +15,7 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/vnfkit/vnfkit/internal/fleettest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -58,11 +59,14 @@ func instantiate(t *testing.T, m *vnflcm.Manager) (operationID string) {
 	return operationID
 }
 
-// workflowOf prepares the workflow of an operation in Temporal's own test environment, without a server.
+// workflowOf prepares the workflow of an operation in Temporal's own test environment, without a server. Its limits of real time, one
+// second for a step of the workflow and three for all of it, are too short for a busy machine.
 func workflowOf(m *vnflcm.Manager, o temporal.Options) *testsuite.TestWorkflowEnvironment {
 	suite := new(testsuite.WorkflowTestSuite)
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
+	env.SetTestTimeout(time.Minute)
 	temporal.Register(env, m, o)
 	return env
 }
@@ -228,7 +232,6 @@ func TestProgress(t *testing.T) {
 		}
 	})
 	env := workflowOf(m, temporal.Options{Progress: progress})
-	env.SetTestTimeout(time.Minute)
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
 		var progress map[string]any
 		if err := details.Get(&progress); err != nil {
