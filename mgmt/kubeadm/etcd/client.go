@@ -34,6 +34,9 @@ type Config struct {
 type Client struct {
 	config Config
 	etcd   *clientv3.Client
+
+	mu     sync.Mutex // held while dials grows, so that it does not after closed is set
+	closed bool
 	dials  sync.WaitGroup
 }
 
@@ -69,13 +72,22 @@ func failFast(ctx context.Context, method string, in, out any, cc *grpc.ClientCo
 }
 
 func (c *Client) dial(ctx context.Context, addr string) (net.Conn, error) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, net.ErrClosed
+	}
 	c.dials.Add(1)
+	c.mu.Unlock()
 	defer c.dials.Done()
 	return c.config.Dial(ctx, "tcp", addr)
 }
 
-// Close closes the connections.
+// Close closes the connections, and returns when none is being opened.
 func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
 	err := c.etcd.Close()
 	c.dials.Wait()
 	if errors.Is(err, context.Canceled) {
