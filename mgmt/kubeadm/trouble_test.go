@@ -301,11 +301,11 @@ func TestHealOneOfTwoDead(t *testing.T) {
 	l.want(1, 3, 0)
 }
 
-// TestParallel: with 3+6 nodes, all nodes are prepared at once, and so do all workers join.
+// TestParallel: with 3+6 nodes, all nodes are prepared at once, and all workers join at once.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // a busy machine may need one
 	defer cancel()
 	installing, joining := meeting{size: 9}, meeting{size: 6}
 	begins := func(h *sshtest.Host) func(sshtest.Record) {
@@ -338,6 +338,7 @@ func TestParallel(t *testing.T) {
 	})
 	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json", clustertest.Sized("complex", 5)))
 	l.Must(opID, err, m)
+	l.want(3, 6, 0)
 	if installing.came.Load() != 9 || joining.came.Load() != 6 {
 		t.Errorf("%d installations and %d joins", installing.came.Load(), joining.came.Load())
 	}
@@ -360,4 +361,25 @@ func (m *meeting) attend(ctx context.Context) bool {
 		}
 	}
 	return true
+}
+
+// TestNoEndpoint: no machine has the connection point of the API. The operation fails after the machines have been created
+// and before any program runs on them.
+func TestNoEndpoint(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	opID, err := l.Instantiate(t.Context(), l.Created(), l.Request("instantiate_complex.json", with(t, `{"master_node":{"cluster_cp_name":"other_CP"}}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Wait(t.Context(), opID)
+	const want = `master_node.cluster_cp_name: "other_CP": neither the VNF nor its first control-plane node has an address`
+	if !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+	for _, h := range l.World.Hosts() {
+		if ran := h.Commands(); len(ran) > 0 {
+			t.Errorf("%s: %q ran", h.Name(), ran[0].Argv)
+		}
+	}
 }
