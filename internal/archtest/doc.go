@@ -1,4 +1,3 @@
-// Package archtest tests rules of the repository: which package may import which, how many packages a public package
-// may link, what every public package documents, which words comments and guides avoid. The import rules are in
-// .golangci.yml too; here they are checked against the build itself.
+// Package archtest tests rules of the repository that no linter checks: how many packages a public package may link, what
+// every public package documents, which words comments and guides avoid. The import rules are in .golangci.yml.
 package archtest
