@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -39,9 +40,7 @@ func TestReadmeProgram(t *testing.T) {
 
 // TestReadmeProgramElsewhere runs the program of the README in an empty directory, with this module in the place of the released one.
 func TestReadmeProgramElsewhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles and links a program: make test-full runs it")
-	}
+	fulltest.Only(t, "compiles and links a program")
 	dir, root := t.TempDir(), must(os.Getwd())
 	run := func(name string, args ...string) string {
 		t.Helper()

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 )
 
 var (
@@ -30,9 +32,7 @@ type tutorial struct {
 // not have nothing is downloaded.
 func TestTutorials(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("compiles and links programs: make test-full runs it")
-	}
+	fulltest.Only(t, "compiles and links programs")
 	reader := &tutorial{t: t, dir: t.TempDir()}
 	for _, page := range []string{"first-package.md", "first-driver.md"} {
 		text, err := os.ReadFile(page)

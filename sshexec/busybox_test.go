@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -39,7 +40,7 @@ func TestTransfersWithBusybox(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "SFTP" {
-				skipVariant(t)
+				fulltest.SkipVariant(t)
 			}
 			server := startSSHD(t, append(lines, "SetEnv PATH="+programs)...)
 			w := &wires{cutSent: func(n int64) int64 { return map[bool]int64{true: 12 << 20}[n == 1] }}

@@ -52,15 +52,6 @@ func within(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
-// skipVariant skips a test in short runs: make test runs another test of the same behaviour, and make test-full runs
-// both.
-func skipVariant(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("a variant of another test: make test-full runs it")
-	}
-}
-
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

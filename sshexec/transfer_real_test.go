@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -159,7 +160,7 @@ func TestTransfersToOpenSSH(t *testing.T) {
 				for _, seekable := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%d/seekable=%t", size, seekable), func(t *testing.T) {
 						if size > 1<<20 && seekable != (name == "subsystem") {
-							skipVariant(t)
+							fulltest.SkipVariant(t)
 						}
 						dir := t.TempDir()
 						content := noise(size)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
@@ -243,7 +244,7 @@ func (c crashCase) String() string {
 	return fmt.Sprintf("%s, %s, journal dropped %v", c.key, c.point, c.dropJournal)
 }
 
-// crashCases lists the cases of the steps, in short runs one of each step.
+// crashCases lists the cases of the steps. Unless VNFKIT_FULL is set, it lists one case of each step.
 func crashCases(keys []string, done map[string]int) (cases []crashCase) {
 	for _, key := range keys {
 		for _, point := range cutPoints {
@@ -256,7 +257,7 @@ func crashCases(keys []string, done map[string]int) (cases []crashCase) {
 			}
 		}
 	}
-	if testing.Short() {
+	if !fulltest.Enabled() {
 		cases = crashtest.Sample(cases, func(c crashCase) (step, name string) { return c.key, c.String() })
 	}
 	return cases
@@ -441,7 +442,7 @@ func openSQLite(t *testing.T) vnflcm.Store {
 func TestManyOperationsOnSQLite(t *testing.T) {
 	t.Parallel()
 	n := 1000
-	if testing.Short() {
+	if !fulltest.Enabled() {
 		n = 50
 	}
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))

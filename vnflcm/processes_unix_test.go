@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/internal/fleettest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 )
@@ -27,7 +28,7 @@ import (
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	runs := 5
-	if testing.Short() {
+	if !fulltest.Enabled() {
 		runs = 1
 	}
 	if n, err := strconv.Atoi(os.Getenv("VNFKIT_PROCESS_RUNS")); err == nil {

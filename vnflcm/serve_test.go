@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -73,7 +74,7 @@ func TestCancelBeforeItStarts(t *testing.T) {
 func TestServeShares(t *testing.T) {
 	t.Parallel()
 	operations, limit := 200, 60
-	if testing.Short() {
+	if !fulltest.Enabled() {
 		operations, limit = 60, 18
 	}
 	const processes = 4

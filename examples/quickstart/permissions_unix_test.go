@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 )
 
 // TestLostPermissions kills the program, takes permissions from one of its files, and runs it again as a user without privileges: the
@@ -28,8 +30,8 @@ func TestLostPermissions(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && c.file != "state.db" {
-				t.Skip("a variant of another test: make test-full runs it")
+			if c.file != "state.db" {
+				fulltest.SkipVariant(t)
 			}
 			u := newUser(t)
 			paused, err := u.start("-state", u.state, "-pause-before", "instantiate_end/join")

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 )
 
 // asProgram makes the test binary the program: it kills itself and starts itself again.
@@ -85,7 +87,7 @@ func TestKilledAnywhere(t *testing.T) {
 		before  string
 		signal  os.Signal
 		args    []string
-		variant bool // another case ends the program with the same signal: short runs leave this one out
+		variant bool // another case ends the program with the same signal: runs with VNFKIT_FULL only
 	}{
 		{"instantiate/create-vm", syscall.SIGKILL, nil, true},
 		{"init", syscall.SIGKILL, nil, true},
@@ -97,8 +99,8 @@ func TestKilledAnywhere(t *testing.T) {
 	} {
 		t.Run(c.before, func(t *testing.T) {
 			t.Parallel()
-			if c.variant && testing.Short() {
-				t.Skip("a variant of another test: make test-full runs it")
+			if c.variant {
+				fulltest.SkipVariant(t)
 			}
 			state := t.TempDir()
 			args := append([]string{"-state", state}, c.args...)
@@ -147,9 +149,7 @@ func checkPrivate(t *testing.T, state string) {
 // until a life of the VNF has seen five kills or its end. VNFKIT_KILLS is how many kills there are in all; VNFKIT_SEED chooses the
 // moments, as an earlier run has printed it.
 func TestKilledAtRandom(t *testing.T) {
-	if testing.Short() {
-		t.Skip("TestKilledAnywhere kills the program at one step: make test-full kills it at random moments too")
-	}
+	fulltest.Only(t, "TestKilledAnywhere kills the program at one step")
 	kills := killsInLife
 	if n, err := strconv.Atoi(os.Getenv("VNFKIT_KILLS")); err == nil {
 		kills = n

@@ -17,6 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/internal/cnftest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
@@ -28,7 +29,7 @@ type scenario struct {
 	before string // additionalParams that it is instantiated with; empty: it is not
 	begin  func(l *lab, m *vnflcm.Manager) (string, error)
 
-	variant bool // another scenario has the same operation: short runs leave this one out
+	variant bool // another scenario has the same operation: runs with VNFKIT_FULL only
 }
 
 const plainParams = `{"namespace": "shop", "lcm-kubernetes-def-files": ["Files/plain.yaml"]}`
@@ -287,12 +288,12 @@ func TestCrash(t *testing.T) {
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			if s.variant && testing.Short() {
-				t.Skip("a variant of another test: make test-full runs it")
+			if s.variant {
+				fulltest.SkipVariant(t)
 			}
 			steps, want := s.undisturbed(t)
 			cuts := cutsOf(steps)
-			if testing.Short() { // one cut of each step
+			if !fulltest.Enabled() { // one cut of each step
 				cuts = crashtest.Sample(cuts, func(c cut) (step, name string) { return c.step, fmt.Sprint(c) })
 			}
 			for _, c := range cuts {

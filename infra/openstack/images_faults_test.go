@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
@@ -166,7 +167,7 @@ func TestFaultsOfGlance(t *testing.T) {
 		code int
 	}{{"cut before", -1}, {"cut after", -2}, {"503", http.StatusServiceUnavailable}, {"401", http.StatusUnauthorized}} {
 		for nth := 1; nth <= 20; nth++ {
-			if testing.Short() && nth%4 != i { // each request with one of the faults
+			if !fulltest.Enabled() && nth%4 != i { // each request with one of the faults
 				continue
 			}
 			t.Run(fmt.Sprintf("%s, request %d", fault.name, nth), func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -28,7 +29,7 @@ type scenario struct {
 	flavour string   // of the running cluster; default simple
 	only    []string // names of steps that are cut; default all
 	but     []string // steps that are not cut; "name/machine": on this machine only
-	variant bool     // another scenario has the same operation, so short runs skip this one
+	variant bool     // another scenario has the same operation: runs with VNFKIT_FULL only
 }
 
 // preparation are the steps that prepare a new machine. Their code depends on this machine only, so two scenarios cut them:
@@ -325,11 +326,11 @@ func (s scenario) dying(p prepared, cuts []cut, want outcome) (cases []crashCase
 	return cases
 }
 
-// crash runs the cases: the process dies, and the resumed operation must reach the same end state as without the crash. A
-// short run has one case of each step, whatever the scenario, the phase and the machine.
+// crash runs the cases: the process dies, and the resumed operation must reach the same end state as without the crash.
+// Unless VNFKIT_FULL is set, it runs one case of each step, whatever the scenario, the phase and the machine.
 func crash(t *testing.T, cases []crashCase) {
 	t.Helper()
-	if testing.Short() {
+	if !fulltest.Enabled() {
 		cases = crashtest.Sample(cases, func(c crashCase) (step, name string) { return strings.Split(c.step, "/")[1], c.String() })
 	}
 	for _, c := range cases {
@@ -411,7 +412,7 @@ func TestCrash(t *testing.T) {
 	t.Parallel()
 	var cases []crashCase
 	for _, s := range scenarios {
-		if s.variant && clustertest.SkipsVariant(t, s.name) {
+		if s.variant && fulltest.SkipsVariant(t, s.name) {
 			continue
 		}
 		cases = append(cases, s.matrix(t)...)

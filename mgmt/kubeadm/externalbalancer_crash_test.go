@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -63,7 +63,7 @@ func TestBalancerCrash(t *testing.T) {
 		{scenario{name: "heal the load balancer and a worker", begin: begin("externalLB-0", "workerNode-0"), only: []string{"join"}, variant: true}, simple},
 		{scenario{name: "heal a control-plane node and a worker", begin: begin("masterNode-0", "workerNode-0")}, complex},
 	} {
-		if c.variant && clustertest.SkipsVariant(t, c.name) {
+		if c.variant && fulltest.SkipsVariant(t, c.name) {
 			continue
 		}
 		steps, want := c.undisturbed(t, c.prepared)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
@@ -187,7 +188,7 @@ func TestHealControlPlane(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if c.variant {
-				clustertest.SkipVariant(t)
+				fulltest.SkipVariant(t)
 			}
 			l := newLab(t)
 			if c.request == "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -88,7 +89,7 @@ func TestHelm(t *testing.T) {
 		t.Run(sample, func(t *testing.T) {
 			t.Parallel()
 			if sample == "instantiate_script.json" {
-				clustertest.SkipVariant(t)
+				fulltest.SkipVariant(t)
 			}
 			l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
 			id := l.Instantiated(sample, clustertest.Sized("complex", 0), with(t, helmParams))

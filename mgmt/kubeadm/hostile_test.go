@@ -16,6 +16,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -183,7 +184,7 @@ func TestCanaries(t *testing.T) {
 		t.Run(sample, func(t *testing.T) {
 			t.Parallel()
 			if sample == "instantiate_script.json" {
-				clustertest.SkipVariant(t)
+				fulltest.SkipVariant(t)
 			}
 			ctx, dir := t.Context(), t.TempDir()
 			const password = "canary-password-1"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -116,9 +117,7 @@ func TestJoinDies(t *testing.T) {
 // TestJoinsTakeTurns: a control-plane node joins when the etcd member of the one before votes, which is in the middle of its join.
 func TestJoinsTakeTurns(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("twelve seconds of waiting: make test-full has it")
-	}
+	fulltest.Only(t, "twelve seconds of waiting")
 	const takes = 4 * time.Second
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}})
 	l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0))

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -55,7 +55,7 @@ func TestLifecycle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if c.variant {
-				clustertest.SkipVariant(t)
+				fulltest.SkipVariant(t)
 			}
 			ctx := t.Context()
 			l := newLab(t)
@@ -111,7 +111,7 @@ func TestAdopted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name != "virtual address" {
-				clustertest.SkipVariant(t)
+				fulltest.SkipVariant(t)
 			}
 			ctx := t.Context()
 			l := newLab(t)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -99,7 +100,7 @@ func TestRegistries(t *testing.T) {
 		t.Run(sample, func(t *testing.T) {
 			t.Parallel()
 			if sample == "instantiate_script.json" {
-				clustertest.SkipVariant(t)
+				fulltest.SkipVariant(t)
 			}
 			ctx := t.Context()
 			l := openLab(t, registrySetup(t))
@@ -185,7 +186,7 @@ func TestRegistriesCrash(t *testing.T) {
 	t.Parallel()
 	var cases []crashCase
 	for _, sample := range []string{"instantiate_sandbox.json", "instantiate_script.json"} {
-		if sample == "instantiate_script.json" && clustertest.SkipsVariant(t, sample) {
+		if sample == "instantiate_script.json" && fulltest.SkipsVariant(t, sample) {
 			continue
 		}
 		s := scenario{name: sample, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -126,7 +127,7 @@ func TestRotate(t *testing.T) {
 		t.Run(sample, func(t *testing.T) {
 			t.Parallel()
 			if sample == "instantiate_script.json" {
-				clustertest.SkipVariant(t)
+				fulltest.SkipVariant(t)
 			}
 			ctx := t.Context()
 			l := openLab(t, rotationSetup(t))

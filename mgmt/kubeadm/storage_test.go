@@ -14,6 +14,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
@@ -168,7 +169,7 @@ func TestStorage(t *testing.T) {
 		t.Run(c.request, func(t *testing.T) {
 			t.Parallel()
 			if c.request == "instantiate_script.json" {
-				clustertest.SkipVariant(t)
+				fulltest.SkipVariant(t)
 			}
 			ctx := t.Context()
 			l := openLab(t, storageSetup(t))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
@@ -30,7 +31,7 @@ type scenario struct {
 	name    string
 	running bool // the operation needs a running cluster
 	begin   func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error)
-	variant bool // another scenario has the same operation, so short runs skip this one
+	variant bool // another scenario has the same operation: runs with VNFKIT_FULL only
 }
 
 var scenarios = []scenario{
@@ -295,12 +296,12 @@ type crashCase struct {
 func (c crashCase) String() string { return c.name + "/" + c.cut.String() }
 
 // TestCrash kills the process in every step, at alternating points. The process that resumes the operation must reach the
-// same end state. A short run has one case of each step, whatever the scenario, the phase and the machine.
+// same end state. Unless VNFKIT_FULL is set, it runs one case of each step, whatever the scenario, the phase and the machine.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	var cases []crashCase
 	for i, s := range scenarios {
-		if s.variant && clustertest.SkipsVariant(t, s.name) {
+		if s.variant && fulltest.SkipsVariant(t, s.name) {
 			continue
 		}
 		p := s.prepare(t)
@@ -309,7 +310,7 @@ func TestCrash(t *testing.T) {
 			cases = append(cases, crashCase{s, p, c, want})
 		}
 	}
-	if testing.Short() {
+	if !fulltest.Enabled() {
 		cases = crashtest.Sample(cases, func(c crashCase) (step, name string) { return strings.Split(c.step, "/")[1], c.String() })
 	}
 	for _, c := range cases {

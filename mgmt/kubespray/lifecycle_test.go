@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -21,7 +22,7 @@ func TestLifecycle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name != "three control-plane nodes" {
-				clustertest.SkipVariant(t)
+				fulltest.SkipVariant(t)
 			}
 			ctx := t.Context()
 			l := newLab(t)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -72,8 +73,8 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere: the connection breaks before each command of a Put, and after it the Put is done again. A short run
-// takes every eighth command.
+// TestCutAnywhere: the connection breaks before each command of a Put, and after it the Put is done again.
+// Unless VNFKIT_FULL is set, it takes every eighth command.
 func TestCutAnywhere(t *testing.T) {
 	t.Parallel()
 	undisturbed := newSite(t)
@@ -92,7 +93,7 @@ func TestCutAnywhere(t *testing.T) {
 		t.Fatalf("only %d commands", n)
 	}
 	stride := 1
-	if testing.Short() {
+	if !fulltest.Enabled() {
 		stride = 8
 	}
 	for cut := 0; cut < n; cut += stride {

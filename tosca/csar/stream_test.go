@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/tosca/csar"
 )
 
@@ -29,7 +30,7 @@ func (c *counting) ReadAt(b []byte, off int64) (int, error) {
 
 // imageSize returns how large the image is: more than any of the limits on memory.
 func imageSize() int64 {
-	if testing.Short() {
+	if !fulltest.Enabled() {
 		return 16 << 20
 	}
 	return 64 << 20

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
@@ -39,12 +40,12 @@ const (
 )
 
 // moments returns all moments at which the VNFM dies: an operation has changed to a state and the VNFM sends no more, the
-// subscriber gets a notification and does not record it, and those inside a step. Short runs have one of the first two for each state.
+// subscriber gets a notification and does not record it, and those inside a step. Unless VNFKIT_FULL is set, there is one of the first two for each state.
 func moments() []string {
 	out := []string{"told CreationNotification", "told DeletionNotification", insideStep, toldInsideStep}
 	for i, state := range []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.Completed, vnflcm.FailedTemp, vnflcm.RollingBack, vnflcm.RolledBack, vnflcm.Failed} {
 		both := []string{"changed " + string(state), "told " + string(state)}
-		if testing.Short() {
+		if !fulltest.Enabled() {
 			both = both[i%2 : i%2+1]
 		}
 		out = append(out, both...)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -35,14 +36,6 @@ func realServer(t *testing.T) (ansible.Server, string) {
 	pool := sshexec.NewPool(sshexec.Options{})
 	t.Cleanup(func() { _ = pool.Close() })
 	return ansible.Server{Host: pool.Local(sshexec.Sudo{})}, root
-}
-
-// skipInShort skips a test in short runs: Ansible takes five seconds of CPU time and more for it.
-func skipInShort(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("runs Ansible for long: make test-full runs it")
-	}
 }
 
 // realPlay returns a play that does not use sudo, because the user who runs the tests may not have it.
@@ -91,7 +84,7 @@ func perHost(events []ansible.Event) map[string][]ansible.Event {
 // TestRealCallbacks runs the same playbook with both callbacks, and expects the same events for every possible result of a
 // task.
 func TestRealCallbacks(t *testing.T) {
-	skipInShort(t)
+	fulltest.Only(t, "runs Ansible for many seconds")
 	server, root := realServer(t)
 	type told struct {
 		events []ansible.Event
@@ -141,7 +134,7 @@ func TestRealCallbacks(t *testing.T) {
 }
 
 func TestRealVault(t *testing.T) {
-	skipInShort(t)
+	fulltest.Only(t, "runs Ansible for many seconds")
 	server, root := realServer(t)
 	const password, secret = `pass'wo"rd`, `very "secret" 'ß'`
 	if err := os.MkdirAll(filepath.Join(root, "group_vars"), 0o700); err != nil {
@@ -214,7 +207,7 @@ func checkRealLog(t *testing.T, root, name, secret string) {
 }
 
 func TestRealEnds(t *testing.T) {
-	skipInShort(t)
+	fulltest.Only(t, "runs Ansible for many seconds")
 	server, root := realServer(t)
 	v, err := server.Check(t.Context(), ansible.Requirements{Root: root, Playbooks: []string{"good.yml", "absent.yml"}})
 	if !errors.Is(err, ansible.ErrTree) || !strings.HasPrefix(v.Ansible, "2.") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
@@ -298,11 +299,11 @@ func TestProbeWithoutCrictl(t *testing.T) {
 }
 
 // TestCut cuts the connection before each command in turn: whatever was done by then, the next call ends where an
-// undisturbed one does, and removing ends where it began. A short run takes every eighth command.
+// undisturbed one does, and removing ends where it began. Unless VNFKIT_FULL is set, it takes every eighth command.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	stride := 1
-	if testing.Short() {
+	if !fulltest.Enabled() {
 		stride = 8
 	}
 	for _, name := range []string{"containerd with crictl", "Docker with cri-dockerd"} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/internal/kubesim"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -106,7 +107,7 @@ func stages() []stage {
 }
 
 // TestStages: from any list to any other list, the machine ends like one that never had the first. Settings of other
-// programs stay byte for byte, also when all of Connect's are removed. A short run takes each list and the next one.
+// programs stay byte for byte, also when all of Connect's are removed. Unless VNFKIT_FULL is set, it takes each list and the next one.
 func TestStages(t *testing.T) {
 	t.Parallel()
 	for version, config := range configurations {
@@ -131,7 +132,7 @@ func TestStages(t *testing.T) {
 				if diff := cmp.Diff(before, want["none"]); diff != "" {
 					t.Errorf("nothing was to be done:\n%s", diff)
 				}
-				whole := version == "1.x" && strings.Contains(name, " with ") && !testing.Short() // one of each runtime
+				whole := version == "1.x" && strings.Contains(name, " with ") && fulltest.Enabled() // one of each runtime
 				for i, from := range stages() {
 					for j, to := range stages() {
 						if j != i+1 && !whole {
@@ -174,11 +175,11 @@ func (y *yard) told(cas [2]string) map[string]string {
 }
 
 // TestCutAndChanged cuts the connection before each command of a change, and then another list comes: the machine
-// ends as one that has seen neither. A short run takes every eighth command.
+// ends as one that has seen neither. Unless VNFKIT_FULL is set, it takes every eighth command.
 func TestCutAndChanged(t *testing.T) {
 	t.Parallel()
 	all, stride := stages(), 1
-	if testing.Short() {
+	if !fulltest.Enabled() {
 		stride = 8
 	}
 	for _, name := range []string{"containerd with crictl", "Docker with cri-dockerd"} {

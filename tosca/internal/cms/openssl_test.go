@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/tosca/internal/cms"
 )
 
@@ -121,10 +122,10 @@ func combinations(of [][]string) [][]string {
 	return out
 }
 
-// sampled returns every fifth element in short runs. The options have two or four values, so each value of each option
+// sampled returns every fifth element unless VNFKIT_FULL is set. The options have two or four values, so each value of each option
 // remains.
 func sampled(all [][]string) [][]string {
-	if !testing.Short() {
+	if fulltest.Enabled() {
 		return all
 	}
 	var some [][]string
