@@ -3,7 +3,6 @@ package vnfkit_test
 import (
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -35,30 +33,6 @@ func TestReadmeProgram(t *testing.T) {
 	shown, _, _ = strings.Cut(shown, "\n}\n")
 	if n := strings.Count(shown, "\n") + 3; n > 30 {
 		t.Errorf("main in README.md has %d lines: too many for the first screen", n)
-	}
-}
-
-// TestReadmeProgramElsewhere runs the program of the README in an empty directory, with this module in the place of the released one.
-func TestReadmeProgramElsewhere(t *testing.T) {
-	fulltest.Only(t, "compiles and links a program")
-	dir, root := t.TempDir(), must(os.Getwd())
-	run := func(name string, args ...string) string {
-		t.Helper()
-		command := exec.CommandContext(t.Context(), name, args...) //nolint:gosec // the commands of this test
-		command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
-		out, err := command.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
-		}
-		return string(out)
-	}
-	check(os.WriteFile(filepath.Join(dir, "main.go"), []byte(between(t, "README.md", "```go\n", "```")), 0o600))
-	check(os.WriteFile(filepath.Join(dir, "go.sum"), must(os.ReadFile("go.sum")), 0o600))
-	run("go", "mod", "init", "vnfm")
-	run("go", "mod", "edit", "-require=github.com/vnfkit/vnfkit@v0.0.0", "-replace=github.com/vnfkit/vnfkit="+root)
-	out := run("go", "run", ".")
-	if want := "COMPLETED\ncontrol plane: true, ready: true\ncontrol plane: false, ready: true\n"; !strings.HasSuffix(out, want) {
-		t.Errorf("the program has printed\n%s", out)
 	}
 }
 

@@ -28,13 +28,19 @@ type tutorial struct {
 }
 
 // TestTutorials does what the pages say, one after the other in one empty directory: writes the files, runs the commands and
-// compares what they print. The module of the checkout takes the place of the released one, and of modules that the machine does
-// not have nothing is downloaded.
-func TestTutorials(t *testing.T) {
+// compares what they print.
+func TestTutorials(t *testing.T) { readPages(t, "first-package.md", "first-driver.md") }
+
+// TestReadme does what README.md says about its program.
+func TestReadme(t *testing.T) { readPages(t, "../README.md") }
+
+func readPages(t *testing.T, pages ...string) {
+	t.Helper()
 	t.Parallel()
 	fulltest.Only(t, "compiles and links programs")
-	reader := &tutorial{t: t, dir: t.TempDir()}
-	for _, page := range []string{"first-package.md", "first-driver.md"} {
+	reader := &tutorial{t: t, dir: filepath.Join(t.TempDir(), "empty")}
+	check(t, os.Mkdir(reader.dir, 0o700))
+	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		check(t, err)
 		for _, b := range block.FindAllStringSubmatch(string(text), -1) {
@@ -60,26 +66,25 @@ func (r *tutorial) follow(before, language, content string) {
 	}
 }
 
+// run runs commands in the reader's directory, which is afterwards the directory in which they end. The program git in their PATH makes
+// a link to this checkout instead of cloning it. No module is downloaded.
 func (r *tutorial) run(commands string) {
 	r.t.Helper()
-	root, err := filepath.Abs("..")
+	checkout, err := filepath.Abs("..")
 	check(r.t, err)
-	released := "go get github.com/vnfkit/vnfkit@latest\n"
-	if strings.Contains(commands, released) {
-		sums, err := os.ReadFile("../go.sum")
-		check(r.t, err)
-		r.write("go.sum", string(sums))
-		commands = strings.ReplaceAll(commands, released, "go mod edit -require=github.com/vnfkit/vnfkit@v0.0.0 -replace=github.com/vnfkit/vnfkit='"+root+"'\n")
-	}
-	commands = strings.ReplaceAll(commands, "go mod tidy\n", "") // -mod=mod does that, without the tests of other modules
+	programs := r.t.TempDir()
+	git := "#!/bin/sh\n[ \"$1 $2\" = 'clone https://github.com/vnfkit/vnfkit' ] && exec ln -s '" + checkout + "' \"${3:-vnfkit}\"\n"
+	check(r.t, os.WriteFile(filepath.Join(programs, "git"), []byte(git), 0o700)) //nolint:gosec // a program
 	command := exec.CommandContext(r.t.Context(), "sh", "-e")
-	command.Dir, command.Env = r.dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
-	command.Stdin = strings.NewReader(commands)
+	command.Dir, command.Env = r.dir, append(os.Environ(), "GOPROXY=off", "GOWORK=", "GOFLAGS=", "PATH="+programs+":"+os.Getenv("PATH"))
+	command.Stdin = strings.NewReader(commands + "pwd\n")
 	out, err := command.CombinedOutput()
 	if err != nil {
 		r.t.Fatalf("%s: %v\n%s", commands, err, out)
 	}
-	r.output = string(out)
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	last := len(lines) - 1
+	r.output, r.dir = strings.Join(lines[:last], "\n")+"\n", lines[last]
 }
 
 // compare wants that the commands have printed these lines one after the other, with any durations.
