@@ -375,7 +375,7 @@ func requireCollections(t testing.TB) {
 	// Ansible 2.14 warns of a module that is missing, and ends with 0.
 	const module = "community.general.modprobe"
 	if !strings.Contains(ansibleRun(t, "", nil, "ansible-doc", "-t", "module", "--json", module), module) {
-		t.Fatal("ansible-core has no collections, which kubespray's playbooks need: sudo .ci/apt-install $(cat internal/e2e/kubespray/packages.txt)")
+		t.Fatal("ansible-core has no collections, which kubespray's playbooks need: .ci/install internal/e2e/kubespray/packages.txt")
 	}
 }
 

@@ -41,7 +41,7 @@ func needAnsibleServer(t testing.TB) kube.Parts {
 	p := needParts(t, "kubespray")
 	for _, program := range []string{"/usr/bin/ansible-playbook", "sshpass"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("the Ansible server has the programs of this machine: sudo .ci/apt-install $(cat internal/e2e/kubespray/packages.txt): %v", err)
+			t.Skipf("the Ansible server has the programs of this machine: .ci/install internal/e2e/kubespray/packages.txt: %v", err)
 		}
 	}
 	return p

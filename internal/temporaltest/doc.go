@@ -4,5 +4,5 @@
 //	server := temporaltest.Start(t) // skips the test unless VNFKIT_E2E names temporal
 //	c := server.Dial(t)
 //
-// make temporal builds the server once (build.sh).
+// make e2e-temporal builds the server once (build.sh).
 package temporaltest

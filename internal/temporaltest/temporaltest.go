@@ -72,7 +72,7 @@ func programs(ctx context.Context) (string, error) {
 		}
 		found, err := filepath.Glob(filepath.Join(cache, "vnfkit-e2e", "temporal-v*"))
 		if err != nil || len(found) == 0 {
-			return "", errors.Join(errors.New("the Temporal server is not built: make temporal"), err)
+			return "", errors.Join(errors.New("the Temporal server is not built: make e2e-temporal builds it"), err)
 		}
 		dir = found[len(found)-1]
 	}

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds the program helm of version 4, the tool of go.mod, once. It has the version that helm4sdk links and is built of the
-# packages that the tests are built of, which takes seconds instead of a minute. It is apart from build.sh, whose parts are
-# named by what build.sh holds: another version of Helm does not build Kubernetes again.
+# Builds the program helm of version 4, once, in the version that helm4sdk links. It is a separate script because the results of build.sh are
+# named by the digest of build.sh: a change of Helm's version does not build Kubernetes again.
 #   helm4.sh     says on standard output in which directory the program is
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -12,8 +11,9 @@ exec 3>&1 >&2 9>"$DIR/.lock"
 flock 9 # another run may be at it
 if [ ! -e "$DIR/helm" ]; then
   began=$SECONDS
-  go build -ldflags '-s -w' -o "$DIR/new" helm.sh/helm/v4/cmd/helm
-  mv "$DIR/new" "$DIR/helm"
+  GOBIN=$DIR/new go install -ldflags '-s -w' "helm.sh/helm/v4/cmd/helm@$HELM"
+  mv "$DIR/new/helm" "$DIR/helm"
+  rmdir "$DIR/new"
   echo "helm $HELM: $((SECONDS - began)) s"
 fi
 echo "$DIR" >&3
