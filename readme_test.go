@@ -29,11 +29,6 @@ func TestReadmeProgram(t *testing.T) {
 	if diff := cmp.Diff(want, program); diff != "" {
 		t.Errorf("the program in README.md is not the one in example_test.go:\n%s", diff)
 	}
-	_, shown, _ := strings.Cut(program, "func main() {\n")
-	shown, _, _ = strings.Cut(shown, "\n}\n")
-	if n := strings.Count(shown, "\n") + 3; n > 30 {
-		t.Errorf("main in README.md has %d lines: too many for the first screen", n)
-	}
 }
 
 func between(t *testing.T, file, begin, end string) string {

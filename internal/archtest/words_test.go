@@ -29,9 +29,6 @@ var crutches = regexp.MustCompile(`(?i)\b(` + strings.Join([]string{
 // allowed are phrases with one of these words that are good English or names.
 var allowed = regexp.MustCompile(`(?i)there is none|if none is none|the (Unix )?user nobody|the others'`)
 
-// undone are files and folders whose comments have not been rewritten yet. A change that rewrites one removes it here.
-var undone = []string{}
-
 // TestWords finds crutches in the comments of Go files and in the guides.
 func TestWords(t *testing.T) {
 	checked := 0
@@ -39,9 +36,9 @@ func TestWords(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "bin"), d.IsDir() && isUndone(path):
+		case d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "bin"):
 			return fs.SkipDir
-		case d.IsDir() || isUndone(path):
+		case d.IsDir():
 			return nil
 		}
 		texts, err := prose(filepath.Join(root, path))
@@ -58,24 +55,6 @@ func TestWords(t *testing.T) {
 	}
 	if checked < 100 {
 		t.Errorf("only %d files looked at: is %s the root of the repository?", checked, root)
-	}
-}
-
-func isUndone(path string) bool {
-	for _, name := range undone {
-		if path == name || strings.HasPrefix(path, name+"/") {
-			return true
-		}
-	}
-	return false
-}
-
-// TestUndone: a file or folder that no longer exists is removed from the list.
-func TestUndone(t *testing.T) {
-	for _, name := range undone {
-		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
@@ -126,15 +105,4 @@ func lines(name string) (out []excerpt, err error) {
 func crutch(text string) string {
 	text = allowed.ReplaceAllString(strings.Join(strings.Fields(text), " "), "")
 	return crutches.FindString(text)
-}
-
-func TestCrutch(t *testing.T) {
-	for text, want := range map[string]string{
-		"A group that nobody\nhas is none.": "nobody", "the key is\nthat of the host": "is that of", "Whoever comes": "Whoever",
-		"It returns \"\" if there is none.": "", "runs as the user nobody": "", "there is no such file": "", "the way is long": "",
-	} {
-		if got := crutch(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
 }

@@ -9,6 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
 	"github.com/vnfkit/vnfkit/internal/kubesim"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
@@ -205,4 +211,56 @@ func TestDockerContract(t *testing.T) {
 			}
 		})
 	}
+}
+
+const installDocker = "sudo apt-get update && sudo apt-get install -y docker.io"
+
+// dockerSite has machines whose Docker finds the registry's image in the public registry.
+func dockerSite(t *testing.T, names ...string) *site {
+	t.Helper()
+	s := newSite(t)
+	s.world = kubesim.NewWorld(kubesim.Options{PublicImages: []string{"registry:latest"}, Missing: []string{"nfs-common"}})
+	for _, name := range names {
+		s.start(name)
+		s.must(name, installDocker)
+	}
+	return s
+}
+
+// registryImage is an image whose program is the registry's, as "docker save" writes it, and its id.
+func registryImage(t *testing.T, command, tag string) (archive []byte, id string) {
+	t.Helper()
+	img, err := random.Image(2000, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if img, err = mutate.Config(img, v1.Config{Entrypoint: []string{command}, Cmd: []string{"/etc/config.yml"}}); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	ref, err := name.NewTag(tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tarball.Write(ref, img, &out); err != nil {
+		t.Fatal(err)
+	}
+	config, err := img.ConfigName()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes(), config.String()
+}
+
+// inspected is what "docker container inspect" tells.
+type inspected struct {
+	ID    string `json:"Id"`
+	Image string
+	State struct {
+		Status, Error       string
+		Running, Restarting bool
+		ExitCode            int
+	}
+	Config       struct{ Labels map[string]string }
+	RestartCount int
 }

@@ -2,18 +2,24 @@ package kubesim_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
 	"github.com/vnfkit/vnfkit/internal/etcdtest"
 	"github.com/vnfkit/vnfkit/internal/kubesim"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 )
 
 // askedEtcd is a cluster of three members, of which the first leads: a client of each, and its end.
@@ -179,5 +185,57 @@ func (e askedEtcd) ask(t *testing.T) {
 	fails("members are listed without a quorum", err, rpctypes.ErrTimeout)
 	if list, err = leads.MemberList(ctx, clientv3.WithSerializable()); err != nil || len(list.Members) != 2 {
 		t.Errorf("members as the one member knows them: %v, %v", list, err)
+	}
+}
+
+// controlPlane makes a cluster of these machines, m1 first; no other one is a node of it.
+func (s *site) controlPlane(others ...string) (join string) {
+	s.t.Helper()
+	join = s.cluster() + " --control-plane --certificate-key " + s.certificateKey()
+	for _, name := range others {
+		s.must(name, prepare)
+		s.must(name, joinAs(name, join))
+	}
+	return join
+}
+
+func joinAs(name, join string) string {
+	return "sudo kubeadm join 10.0.0.1:6443 --node-name " + name + " --apiserver-advertise-address " + addressOf(name).String() + " " + join
+}
+
+// clientOf is the real client of etcd for the member of a machine, by way of the machine.
+func (s *site) clientOf(name string, change func(*tls.Config)) *clientv3.Client {
+	s.t.Helper()
+	var files [3][]byte
+	for i, file := range []string{etcd.CAFile, etcd.CertFile, etcd.KeyFile} {
+		var err error
+		if files[i], err = afero.ReadFile(s.hosts["m1"].FS(), file); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	config, err := etcd.TLS(files[0], files[1], files[2])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if change != nil {
+		change(config)
+	}
+	dial := s.world.Dialer(name)
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"https://" + addressOf(name).String() + ":2379"}, TLS: config, Logger: zap.NewNop(),
+		MaxUnaryRetries: 1, DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return dial(ctx, "tcp", addr) })}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func (s *site) wantMembers(want ...kubesim.Member) {
+	s.t.Helper()
+	for i := range want {
+		want[i].Address = addressOf(want[i].Machine)
+	}
+	if diff := cmp.Diff(want, s.world.Members(), cmp.Comparer(func(a, b kubesim.Member) bool { return a == b })); diff != "" {
+		s.t.Fatalf("members:\n%s", diff)
 	}
 }

@@ -144,35 +144,3 @@ func TestRealHaproxy(t *testing.T) {
 		}
 	}
 }
-
-func FuzzHaproxyConfig(f *testing.F) {
-	for _, test := range haproxyConfigs {
-		f.Add(test.text)
-	}
-	p := withHaproxy(f)
-	f.Fuzz(func(t *testing.T, text string) {
-		p.configure(t, text)
-		_, _ = p.run(t.Context(), "haproxy", "-c", "-f", haproxyConfig)
-	})
-}
-
-// TestProgramsElsewhere: a machine need not be an in-process host; on the namespaces of the e2e programs are called so.
-func TestProgramsElsewhere(t *testing.T) {
-	t.Parallel()
-	p := withHaproxy(t)
-	listening := func() string {
-		for line := range strings.Lines(p.must(t, "ss", "-Htlnp")) {
-			if strings.Contains(line, ":18383 ") {
-				return line
-			}
-		}
-		return ""
-	}
-	p.configure(t, strings.Replace(soundHaproxy, "    bind [::]:18383 v6only\n", "", 1))
-	p.must(t, "systemctl", "restart", "haproxy")
-	before := listening()
-	p.must(t, "systemctl", "reload", "haproxy")
-	if after := listening(); before == "" || before == after {
-		t.Errorf("the worker's line is %q, and after a reload %q", before, after)
-	}
-}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -157,69 +156,4 @@ func roundTrip(t *testing.T, v vars) map[string]any {
 		t.Fatal(err)
 	}
 	return out
-}
-
-func TestGroups(t *testing.T) {
-	t.Parallel()
-	v := read(t, layouts["ini"])
-	for group, want := range map[string][]string{"all": {"a", "b"}, "kube_control_plane": {"a"}, "k8s-cluster": {"a", "b"}, "kube-node": {"b"}, "none": nil} {
-		if got := (&Run{vars: v}).Group(group); !slices.Equal(got, want) {
-			t.Errorf("%s has %q, want %q", group, got, want)
-		}
-	}
-	b := v.of("b")
-	for name, want := range map[string]any{"who": "file", "parent": true, "all": "its file", "num": 5, "from": "b", "only": "a", "eq": "a=b", "back": "a b"} {
-		if diff := cmp.Diff(want, b[name]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-func TestTemplate(t *testing.T) {
-	t.Parallel()
-	v := vars{"inventory_hostname": unsafe("node-1"), "plain": "x", "chain": "{{ plain }}y", "loop": "{{ loop }}", "n": 5,
-		"d": map[string]any{"node-1": map[string]any{"password": unsafe("{{ plain }}"), "list": unsafe("[1]"), "deep": []any{"a", "{{ n }}"}}}}
-	for text, want := range map[string]any{
-		"plain text": "plain text", "{{ plain }}": "x", "a{{ chain }}b": "axyb", "{{ n }}": 5,
-		"{{ d[inventory_hostname].password }}": "{{ plain }}", "{{ d['node-1'][\"password\"] | string }}": "{{ plain }}", "{{ d['node-1'].list | string }}": "[1]",
-		"{{ d['node-1'].list }}": []any{1}, "{{ nope | default('z') }}": "z", "{{ d.nope.more | default(omit) }}": nil, "{{ d['node-1'].deep[1] }}": 5,
-	} {
-		got, err := v.resolve(text, 0)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", text, err, diff)
-		}
-	}
-	for text, want := range map[string]string{
-		"{{ nope }}": "'nope' is undefined", "{{ d.nope }}": "'dict object' has no attribute 'nope'", "{{ loop }}": "recursive loop detected in template string",
-		"{% if x %}": `ansiblesim: the template "{% if x %}" is not simulated`, "{{ plain | upper }}": `ansiblesim: the expression "plain | upper" is not simulated`,
-		"{{ plain": "template error while templating string: unexpected end of template. String: {{ plain",
-	} {
-		if got, err := v.resolve(text, 0); err == nil || err.Error() != want {
-			t.Errorf("%s: %v, %v", text, got, err)
-		}
-	}
-}
-
-func FuzzParse(f *testing.F) {
-	f.Add(hostile)
-	f.Add(hostileYAML)
-	f.Add("{{ a['b'].c | default('x') | string }}")
-	f.Fuzz(func(_ *testing.T, text string) {
-		for _, parse := range []func(*inventory) error{
-			func(inv *inventory) error { return inv.parseINI(text) },
-			func(inv *inventory) error { return inv.parseYAML([]byte(text), nil) },
-		} {
-			inv := &inventory{hosts: map[string]vars{}, groups: map[string]*group{}}
-			inv.group("all")
-			if parse(inv) == nil && inv.check() == nil {
-				for _, host := range inv.order {
-					(&variables{inv: inv, files: map[string]vars{}}).of(host)
-				}
-			}
-		}
-		v := vars{"a": text}
-		_, _ = v.resolve(text, 0)
-		_ = sshOptions{}.addArgs(text)
-		_, _ = decrypt(text, []string{"x"})
-	})
 }

@@ -171,16 +171,3 @@ func TestContract(t *testing.T) {
 		}
 	}
 }
-
-// FuzzRead checks that no file makes the reader panic, and that it takes no file with an unknown kind.
-func FuzzRead(f *testing.F) {
-	for _, q := range questions {
-		f.Add([]byte(q.file))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := kubeadmconf.Read(data)
-		if (file == nil) && err == nil {
-			t.Error("neither a file nor an error")
-		}
-	})
-}
