@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"time"
 
 	"al.essio.dev/pkg/shellescape"
 )
@@ -67,3 +68,6 @@ func DigestLine(line string) (digest, name string, ok bool) { return digestLine(
 
 // WithoutHost is withoutHost, for a fuzz target.
 func WithoutHost(content []byte, host string) []byte { return withoutHost(content, host) }
+
+// SetAnswerLimit changes how long calls of the pool wait for an answer of a host when their context has ended.
+func SetAnswerLimit(p *Pool, limit time.Duration) { p.answerLimit = limit }

@@ -44,6 +44,8 @@ type Pool struct {
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup // every goroutine of the pool
 
+	answerLimit time.Duration // the constant of this name; tests change it
+
 	transfers transfers
 
 	mu      sync.Mutex
@@ -86,7 +88,7 @@ func NewPool(o Options) *Pool {
 	o.Idle = positive(o.Idle, 5*time.Minute)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &Pool{
-		options: o, ctx: ctx, cancel: cancel,
+		options: o, ctx: ctx, cancel: cancel, answerLimit: answerLimit,
 		transfers: transfers{slots: make(chan struct{}, o.Transfers)},
 		links:     map[key]*link{}, servers: map[string]*server{},
 	}

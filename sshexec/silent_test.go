@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -115,5 +116,49 @@ func TestGraceOfAnAnsweringHost(t *testing.T) {
 	case <-tidied:
 	default:
 		t.Error("Exec has returned before the command had ended")
+	}
+}
+
+// TestCancelAwaitsKilledProcesses: a process that KILL has ended takes a while to disappear, and Exec waits for that.
+func TestCancelAwaitsKilledProcesses(t *testing.T) {
+	for name, sudo := range map[string]sshexec.Sudo{"script": {}, "listed": sshexec.SudoListed()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config, begun, end := hanging()
+			var mu sync.Mutex
+			killed, probes := false, 0 // probes counts kill -0 after KILL; the third one finds no process
+			config.Commands["kill"] = func(_ context.Context, p *sshtest.Process) int {
+				mu.Lock()
+				defer mu.Unlock()
+				switch p.Args[1] {
+				case "-KILL":
+					killed = true
+				case "-0":
+					if killed {
+						probes++
+					}
+					if probes == 3 {
+						close(end)
+						return 1
+					}
+				}
+				return 0
+			}
+			remote := sshtest.Start(t, config)
+			to := target(t, remote)
+			to.Sudo = sudo
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-begun
+				cancel()
+			}()
+			pool := newPool(t, sshexec.Options{})
+			err := pool.Host(to).Exec(ctx, sshexec.Command{Argv: []string{"hang"}, Root: true, Grace: 100 * time.Millisecond})
+			mu.Lock()
+			defer mu.Unlock()
+			if !errors.Is(err, context.Canceled) || !killed || probes != 3 {
+				t.Errorf("KILL was sent: %t, probes after it: %d, error %v", killed, probes, err)
+			}
+		})
 	}
 }

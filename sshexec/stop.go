@@ -17,12 +17,15 @@ const defaultGrace = 5 * time.Second
 
 // killScript ends the process group or process $1: TERM and, when something of
 // it is left after $2 tenths of a second, KILL. It waits on the host, so that a
-// child that ignores TERM does not survive the command that made it. Of the ways
-// to write a signal and a group, this is the only one that bash, dash and busybox
-// have in common. The line that it prints first says that the host answers.
-const killScript = `echo; kill -TERM "$1" || exit; n=$2; ` +
+// child that ignores TERM does not survive the command that made it. After KILL it
+// waits up to $3 tenths of a second, because the kernel removes a process only when
+// that process is scheduled. Of the ways to write a signal and a group, this is the
+// only one that bash, dash and busybox have in common. The line that it prints first
+// says that the host answers.
+const killScript = `echo; kill -TERM "$1" || exit; n=$2 k=; ` +
 	`while kill -0 "$1" 2>/dev/null; do ` +
-	`if [ "$n" -le 0 ]; then kill -KILL "$1"; exit; fi; sleep 0.1 2>/dev/null || { sleep 1; n=$((n - 9)); }; n=$((n - 1)); done`
+	`if [ "$n" -le 0 ]; then if [ "$k" ]; then exit; fi; kill -KILL "$1"; k=1 n=$3; continue; fi; ` +
+	`sleep 0.1 2>/dev/null || { sleep 1; n=$((n - 9)); }; n=$((n - 1)); done`
 
 // answerLimit is how long a call whose context has ended waits for an answer of the host.
 const answerLimit = 800 * time.Millisecond
@@ -49,7 +52,7 @@ func (r *process) end(ctx context.Context, c Command, stoppable bool) bool {
 	}
 	var answered <-chan struct{} = begun.happened
 	for {
-		late := time.NewTimer(answerLimit)
+		late := time.NewTimer(r.host.pool.answerLimit)
 		select {
 		case <-stopped:
 			late.Stop()
@@ -140,6 +143,10 @@ func (r *process) await(limit time.Duration) bool {
 // open a session, and to run.
 const killMargin = 5 * time.Second
 
+// killedLimit bounds the time that a killed process takes to disappear. A process in an uninterruptible system call
+// can exceed it. killScript needs the rest of killMargin to start and to report.
+const killedLimit = 3 * time.Second
+
 // killListed ends the process group with the kill program, which a sudoers file can list. The session can end before the group
 // has, so kill is also asked whether something of the group is left.
 func (r *process) killListed(ctx context.Context, c Command, grace time.Duration, begins io.Writer) error {
@@ -152,14 +159,21 @@ func (r *process) killListed(ctx context.Context, c Command, grace time.Duration
 		return err
 	}
 	_, _ = begins.Write(nil) // the host answers
-	for end := time.Now().Add(grace); time.Now().Before(end); sleep(context.WithoutCancel(ctx), min(grace, killEvery)) {
-		if exit, ok := errors.AsType[*ExitError](send("-0")); ok && exit.Code == 1 {
-			return nil // there is no such process
+	gone := func(limit time.Duration) bool {
+		for end := time.Now().Add(limit); time.Now().Before(end); sleep(context.WithoutCancel(ctx), min(limit, killEvery)) {
+			if exit, ok := errors.AsType[*ExitError](send("-0")); ok && exit.Code == 1 {
+				return true // there is no such process
+			}
 		}
+		return false
+	}
+	if gone(grace) {
+		return nil
 	}
 	if exit, ok := errors.AsType[*ExitError](send("-KILL")); ok && exit.Code != 1 {
 		return exit
 	}
+	gone(killedLimit) // the kernel removes a killed process only when that process is scheduled
 	return nil
 }
 
@@ -174,7 +188,10 @@ func (r *process) kill(ctx context.Context, c Command, grace time.Duration, begi
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+killMargin)
 	defer cancel()
 	return r.host.exec(ctx, Command{
-		Argv:   []string{"/bin/sh", "-c", killScript, "sh", r.gate.group, strconv.FormatInt(grace.Milliseconds()/100, 10)},
+		Argv:   []string{"/bin/sh", "-c", killScript, "sh", r.gate.group, tenths(grace), tenths(killedLimit)},
 		Stdout: begins, Root: c.Root, User: c.User, does: "end " + r.inv.shown,
 	}, false)
 }
+
+// tenths returns d in tenths of a second, for killScript.
+func tenths(d time.Duration) string { return strconv.FormatInt(d.Milliseconds()/100, 10) }
