@@ -36,7 +36,7 @@ func TestFlood(t *testing.T) {
 				_ = server.Serve(listener)
 			}()
 			defer func() { server.Stop(); <-served }()
-			client, err := etcd.Open(etcd.Config{Endpoint: "http://" + listener.Addr().String(), Dial: new(net.Dialer).DialContext, Timeout: 10 * time.Second})
+			client, err := etcd.Open(etcd.Config{Endpoint: "http://" + listener.Addr().String(), Dial: new(net.Dialer).DialContext, Timeout: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
