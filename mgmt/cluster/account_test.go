@@ -118,7 +118,7 @@ func TestTokenPolicyChanges(t *testing.T) {
 func TestAccountFails(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	a := cluster.Account{Namespace: "kube-system", Name: "vnfkit", ClusterRole: "none"}
 	if _, err := s.EnsureAccount(ctx, a); !errors.Is(err, cluster.ErrNoClusterRole) || !strings.Contains(err.Error(), "none") {

@@ -223,13 +223,22 @@ func TestWaitReady(t *testing.T) {
 	}
 }
 
+// TestWaitReadyTimesOut: the error has the state of the nodes, which is reported once.
 func TestWaitReadyTimesOut(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "w2")
 	s.stop("w2")
 	errLate := errors.New("too late")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errLate)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	rounds := 0
+	s.when(func(_, path string) {
+		if path == "/api/v1/nodes" {
+			if rounds++; rounds == 5 {
+				cancel(errLate)
+			}
+		}
+	})
 	told := 0
 	err := s.WaitReady(ctx, []netip.Addr{addressOf("m1"), addressOf("w2"), addressOf("w3")}, func(string) { told++ })
 	if !errors.Is(err, errLate) || told != 1 {
@@ -302,7 +311,7 @@ func TestConnections(t *testing.T) {
 			}
 			return nil
 		}},
-		{"drain", 1, func() error { return k.Drain(t.Context(), "w2", cluster.DrainOptions{Timeout: 10 * time.Second}) }},
+		{"drain", 1, func() error { return k.Drain(t.Context(), "w2", cluster.DrainOptions{Timeout: time.Minute}) }},
 		{"late", 1, func() error {
 			if err := k.WaitReady(late, []netip.Addr{addressOf("w9")}, func(string) {}); err == nil {
 				return errors.New("w9 is ready")

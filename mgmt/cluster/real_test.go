@@ -205,7 +205,7 @@ func TestReal(t *testing.T) {
 	t.Parallel()
 	real := newControl(t)
 	c := cluster.New([]cluster.Master{dead{}, real})
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	if err := c.WaitReady(ctx, nil, func(string) {}); err != nil {
 		t.Fatal(err)
@@ -317,7 +317,7 @@ func (c *control) drain(ctx context.Context, t *testing.T, k *cluster.Cluster[cl
 	}
 	// Nothing ends the pod, since its kubelet does not report: Drain does not wait for it.
 	c.status(ctx, "/api/v1/nodes/w2", `{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`)
-	if err := k.Drain(ctx, "w2", cluster.DrainOptions{Timeout: time.Second, Policy: cluster.DrainDelete}); err != nil {
+	if err := k.Drain(ctx, "w2", cluster.DrainOptions{Timeout: 5 * time.Second, Policy: cluster.DrainDelete}); err != nil {
 		t.Fatal(err)
 	}
 	node, _, err := k.NodeAt(ctx, addressOf("w2"))
