@@ -18,13 +18,17 @@ const defaultGrace = 5 * time.Second
 // killScript ends the process group or process $1: TERM and, when something of
 // it is left after $2 tenths of a second, KILL. It waits on the host, so that a
 // child that ignores TERM does not survive the command that made it. After KILL it
-// waits up to $3 tenths of a second, because the kernel removes a process only when
-// that process is scheduled. Of the ways to write a signal and a group, this is the
-// only one that bash, dash and busybox have in common. The line that it prints first
-// says that the host answers.
-const killScript = `echo; kill -TERM "$1" || exit; n=$2 k=; ` +
-	`while kill -0 "$1" 2>/dev/null; do ` +
-	`if [ "$n" -le 0 ]; then if [ "$k" ]; then exit; fi; kill -KILL "$1"; k=1 n=$3; continue; fi; ` +
+// waits up to $3 tenths of a second, because the kernel ends a process only when
+// that process is scheduled. Then zombies do not count: some hosts reap them late or
+// never. Of the ways to write a signal and a group, this is the only one that bash,
+// dash and busybox have in common. The line that it prints first says that the host
+// answers.
+const killScript = `echo; kill -TERM "$1" || exit; g=$1 n=$2 k=; ` +
+	`runs() { kill -0 "$g" 2>/dev/null || return 1; if [ -z "$k" ]; then return 0; fi; ` +
+	`for f in /proc/[0-9]*/stat; do x=; { read -r x <"$f"; } 2>/dev/null; x="${x##*) }"; y="${x#* * }"; ` +
+	`case "$x" in [ZX]*) ;; *) if [ "${y%% *}" = "${g#-}" ]; then return 0; fi;; esac; done; return 1; }; ` +
+	`while runs; do ` +
+	`if [ "$n" -le 0 ]; then if [ "$k" ]; then exit; fi; kill -KILL "$g"; k=1 n=$3; continue; fi; ` +
 	`sleep 0.1 2>/dev/null || { sleep 1; n=$((n - 9)); }; n=$((n - 1)); done`
 
 // answerLimit is how long a call whose context has ended waits for an answer of the host.
