@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -80,36 +79,6 @@ func TestRightsOfOthersAreTakenAway(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
 	}
-}
-
-// TestUrgentGoesFirst lets a renewal of a lease compete with hundreds of writers: it overtakes those that wait.
-func TestUrgentGoesFirst(t *testing.T) {
-	t.Parallel()
-	s := open(t, filepath.Join(t.TempDir(), "state.db"))
-	const writers = 200
-	var written atomic.Int32
-	var begun, wg sync.WaitGroup
-	begun.Add(writers)
-	for i := range writers {
-		wg.Go(func() {
-			begun.Done()
-			if err := s.Apply(context.WithoutCancel(t.Context()), put(fmt.Sprint(i))); err != nil {
-				t.Error(err)
-			}
-			written.Add(1)
-		})
-	}
-	begun.Wait()
-	before := written.Load()
-	urgent := put("urgent")
-	urgent.Urgent = true
-	if err := s.Apply(t.Context(), urgent); err != nil {
-		t.Error(err)
-	}
-	if after := written.Load(); after == writers && before < writers/2 {
-		t.Errorf("%d writers were through before the urgent one came, and %d before it was", before, after)
-	}
-	wg.Wait()
 }
 
 // TestCancelledWriterLeavesTheQueue cancels writers that wait; those behind them write.
