@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -336,53 +337,57 @@ func TestMissingHooks(t *testing.T) {
 // TestTwice: a second call waits for the first one, and returns its result.
 func TestTwice(t *testing.T) {
 	t.Parallel()
-	store := vnflcm.NewMemoryStore()
-	driver := &cluster{entered: make(chan struct{}), resume: make(chan struct{})}
-	type answer struct {
-		result hookrun.Result
-		err    error
-	}
-	answers := make(chan answer, 2)
-	begin := func() {
-		result, err := runner(store, driver).Run(context.WithoutCancel(t.Context()), call(t))
-		answers <- answer{result, err}
-	}
-	go begin()
-	<-driver.entered
-	go begin()
-	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := runner(store, driver).Run(impatient, call(t)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a call that does not wait: error %v", err)
-	}
-	close(driver.resume)
-	for range 2 {
-		if a := <-answers; a.err != nil || reveal(t, a.result) != wantResult {
-			t.Errorf("%s, %v", reveal(t, a.result), a.err)
+	synctest.Test(t, func(t *testing.T) {
+		store := vnflcm.NewMemoryStore()
+		driver := &cluster{entered: make(chan struct{}), resume: make(chan struct{})}
+		type answer struct {
+			result hookrun.Result
+			err    error
 		}
-	}
-	if diff := cmp.Diff([]string{"m0", "m1"}, driver.steps()); diff != "" || len(driver.ops) != 1 {
-		t.Errorf("%d runs, machines prepared:\n%s", len(driver.ops), diff)
-	}
+		answers := make(chan answer, 2)
+		begin := func() {
+			result, err := runner(store, driver).Run(context.WithoutCancel(t.Context()), call(t))
+			answers <- answer{result, err}
+		}
+		go begin()
+		<-driver.entered
+		go begin()
+		impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := runner(store, driver).Run(impatient, call(t)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a call that does not wait: error %v", err)
+		}
+		close(driver.resume)
+		for range 2 {
+			if a := <-answers; a.err != nil || reveal(t, a.result) != wantResult {
+				t.Errorf("%s, %v", reveal(t, a.result), a.err)
+			}
+		}
+		if diff := cmp.Diff([]string{"m0", "m1"}, driver.steps()); diff != "" || len(driver.ops) != 1 {
+			t.Errorf("%d runs, machines prepared:\n%s", len(driver.ops), diff)
+		}
+	})
 }
 
 // TestCancelled: the hook ends with its context, and the next call continues at once.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
-	store := vnflcm.NewMemoryStore()
-	driver := &cluster{entered: make(chan struct{}, 1), resume: make(chan struct{})}
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-driver.entered; cancel() }()
-	if _, err := runner(store, driver).Run(ctx, call(t)); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
-	if n := count(t, store)["lease"]; n != 0 {
-		t.Errorf("%d leases are left", n)
-	}
-	driver.entered, driver.resume = nil, nil
-	if result, err := runner(store, driver).Run(t.Context(), call(t)); err != nil || reveal(t, result) != wantResult {
-		t.Errorf("%s, %v", reveal(t, result), err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		store := vnflcm.NewMemoryStore()
+		driver := &cluster{entered: make(chan struct{}, 1), resume: make(chan struct{})}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-driver.entered; cancel() }()
+		if _, err := runner(store, driver).Run(ctx, call(t)); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		if n := count(t, store)["lease"]; n != 0 {
+			t.Errorf("%d leases are left", n)
+		}
+		driver.entered, driver.resume = nil, nil
+		if result, err := runner(store, driver).Run(t.Context(), call(t)); err != nil || reveal(t, result) != wantResult {
+			t.Errorf("%s, %v", reveal(t, result), err)
+		}
+	})
 }
 
 // stalled is a store that answers the process of its Runner no more once it is cut, and answers again later: as a machine that is
@@ -408,30 +413,32 @@ func (s stalled) Apply(ctx context.Context, b vnflcm.Batch) error {
 // TestTakenOver: a process whose lease has run out writes nothing more, and returns the result of its successor.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
-	store, slow := vnflcm.NewMemoryStore(), &cluster{entered: make(chan struct{}), resume: make(chan struct{})}
-	s := stalled{store, make(chan struct{}), make(chan struct{})}
-	done := make(chan error, 1)
-	var late hookrun.Result
-	go func() {
-		var err error
-		late, err = runner(s, slow).Run(context.WithoutCancel(t.Context()), call(t))
-		done <- err
-	}()
-	<-slow.entered
-	close(s.stop)
-	next := &cluster{}
-	result, err := runner(store, next).Run(t.Context(), call(t))
-	if err != nil || reveal(t, result) != wantResult || len(next.steps()) != 0 {
-		t.Errorf("%s, %v; machines prepared again: %q", reveal(t, result), err, next.steps())
-	}
-	before := count(t, store)
-	close(s.next)
-	if err := <-done; err != nil || reveal(t, late) != wantResult {
-		t.Errorf("the first process: %s, %v", reveal(t, late), err)
-	}
-	if diff := cmp.Diff(before, count(t, store)); diff != "" {
-		t.Errorf("the first process has written:\n%s", diff)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		store, slow := vnflcm.NewMemoryStore(), &cluster{entered: make(chan struct{}), resume: make(chan struct{})}
+		s := stalled{store, make(chan struct{}), make(chan struct{})}
+		done := make(chan error, 1)
+		var late hookrun.Result
+		go func() {
+			var err error
+			late, err = runner(s, slow).Run(context.WithoutCancel(t.Context()), call(t))
+			done <- err
+		}()
+		<-slow.entered
+		close(s.stop)
+		next := &cluster{}
+		result, err := runner(store, next).Run(t.Context(), call(t))
+		if err != nil || reveal(t, result) != wantResult || len(next.steps()) != 0 {
+			t.Errorf("%s, %v; machines prepared again: %q", reveal(t, result), err, next.steps())
+		}
+		before := count(t, store)
+		close(s.next)
+		if err := <-done; err != nil || reveal(t, late) != wantResult {
+			t.Errorf("the first process: %s, %v", reveal(t, late), err)
+		}
+		if diff := cmp.Diff(before, count(t, store)); diff != "" {
+			t.Errorf("the first process has written:\n%s", diff)
+		}
+	})
 }
 
 // TestCrash: the process dies at every point of every step, and the next one continues.
@@ -445,45 +452,47 @@ func TestCrash(t *testing.T) {
 			}
 			t.Run(step.Name+" "+step.On+" "+string(point), func(t *testing.T) {
 				t.Parallel()
-				store, driver := vnflcm.NewMemoryStore(), &cluster{}
-				dying := crashtest.New(crashtest.Death{Step: crashtest.At(step), Point: point})
-				c := vnflcm.Config{Store: store}
-				dying.Attach(&c)
-				dead := runner(c.Store, driver)
-				dead.Intercept, dead.LeaseTTL = c.Intercept, ttl/4
-				ctx, cancel := context.WithTimeout(t.Context(), ttl/4) // the end of the process
-				defer cancel()
-				if _, err := dead.Run(ctx, call(t)); err == nil || !dying.Dead() {
-					t.Fatalf("error %v; dead: %t", err, dying.Dead())
-				}
-				journal, err := store.List(t.Context(), vnflcm.Query{Kind: "step"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if point == crashtest.JournalLost {
-					if err := store.Apply(t.Context(), vnflcm.Batch{Delete: journal}); err != nil {
+				synctest.Test(t, func(t *testing.T) {
+					store, driver := vnflcm.NewMemoryStore(), &cluster{}
+					dying := crashtest.New(crashtest.Death{Step: crashtest.At(step), Point: point})
+					c := vnflcm.Config{Store: store}
+					dying.Attach(&c)
+					dead := runner(c.Store, driver)
+					dead.Intercept, dead.LeaseTTL = c.Intercept, ttl/4
+					ctx, cancel := context.WithTimeout(t.Context(), ttl/4) // the end of the process
+					defer cancel()
+					if _, err := dead.Run(ctx, call(t)); err == nil || !dying.Dead() {
+						t.Fatalf("error %v; dead: %t", err, dying.Dead())
+					}
+					journal, err := store.List(t.Context(), vnflcm.Query{Kind: "step"})
+					if err != nil {
 						t.Fatal(err)
 					}
-					journal = nil
-				}
-				done := map[string]bool{}
-				for _, r := range journal {
-					done[r.ID] = true
-				}
-				next := runner(store, driver)
-				next.Intercept = func(ctx context.Context, s vnflcm.StepInfo, do func(context.Context) error) error {
-					if done[s.Key()] {
-						t.Errorf("%s is in the journal and ran again", s.Key())
+					if point == crashtest.JournalLost {
+						if err := store.Apply(t.Context(), vnflcm.Batch{Delete: journal}); err != nil {
+							t.Fatal(err)
+						}
+						journal = nil
 					}
-					return do(ctx)
-				}
-				result, err := next.Run(t.Context(), call(t))
-				if err != nil || reveal(t, result) != wantResult {
-					t.Errorf("%s, %v", reveal(t, result), err)
-				}
-				if diff := cmp.Diff(map[string]int{"hook": 1, "hook-initial": 1, "state": 2, "vim": 1}, count(t, store)); diff != "" {
-					t.Errorf("records:\n%s", diff)
-				}
+					done := map[string]bool{}
+					for _, r := range journal {
+						done[r.ID] = true
+					}
+					next := runner(store, driver)
+					next.Intercept = func(ctx context.Context, s vnflcm.StepInfo, do func(context.Context) error) error {
+						if done[s.Key()] {
+							t.Errorf("%s is in the journal and ran again", s.Key())
+						}
+						return do(ctx)
+					}
+					result, err := next.Run(t.Context(), call(t))
+					if err != nil || reveal(t, result) != wantResult {
+						t.Errorf("%s, %v", reveal(t, result), err)
+					}
+					if diff := cmp.Diff(map[string]int{"hook": 1, "hook-initial": 1, "state": 2, "vim": 1}, count(t, store)); diff != "" {
+						t.Errorf("records:\n%s", diff)
+					}
+				})
 			})
 		}
 	}
