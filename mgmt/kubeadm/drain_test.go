@@ -57,7 +57,7 @@ func TestGracefulTermination(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, shortDrain)
 	id := l.guarded()
-	l.Must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 1}))
+	l.Must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 3}))
 	l.want(0, 0, 0)
 	if log := l.Log(); strings.Count(log, "not every pod could be moved") != 2 {
 		t.Errorf("two workers keep a pod each:\n%s", log)

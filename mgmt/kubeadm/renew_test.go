@@ -40,7 +40,7 @@ func newRenewing(t *testing.T, flavour string) *renewing {
 	r.Manager = r.Process(r.keepsKeys)
 	r.id = r.Instantiated("instantiate_sandbox.json", clustertest.Sized(flavour, 0), with(t, helmParams),
 		with(t, `{"master_node":{"cluster_cp_name":"vip_CP"},"vim_registration":{"cluster_role":"view","token":"request","token_expiration":600}}`))
-	if err := r.Close(t.Context()); err != nil { // the next process has a short LeaseTTL
+	if err := r.Close(t.Context()); err != nil { // another process renews
 		t.Fatal(err)
 	}
 	r.first, _ = r.Entry(kubeadm.VIMID(r.id))
@@ -52,10 +52,10 @@ func newRenewing(t *testing.T, flavour string) *renewing {
 	return r
 }
 
-// next returns a Manager of another process, which looks often for credentials to renew.
+// next returns a Manager of another process, which looks at once for credentials to renew.
 func (r *renewing) next(owner string, change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	r.t.Helper()
-	m := r.Process(append(change, r.keepsKeys, inHurry(owner))...)
+	m := r.Process(append(change, r.keepsKeys, func(c *vnflcm.Config) { c.Owner = owner })...)
 	if _, _, err := m.Resume(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
@@ -78,13 +78,14 @@ func (q quiet) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Reso
 	return now, err
 }
 
+// inHurry makes a process look for credentials to renew every two seconds, also after an attempt that has failed.
 func inHurry(owner string) func(*vnflcm.Config) {
-	return func(c *vnflcm.Config) { c.Owner, c.LeaseTTL = owner, 200*time.Millisecond }
+	return func(c *vnflcm.Config) { c.Owner, c.LeaseTTL = owner, 2*time.Second }
 }
 
 // another waits until the entry has a token other than the first.
 func (r *renewing) another() clustertest.Entry {
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		entry, _ := r.Entry(kubeadm.VIMID(r.id))
 		if !entry.Token.Equal(r.first.Token) {
 			return entry
@@ -147,7 +148,7 @@ func TestTokenRenewal(t *testing.T) {
 			r.next("a")
 			r.next("b")
 			entry := r.renewed()
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // in which the other process would request a token
 			if now, _ := r.Entry(kubeadm.VIMID(r.id)); r.issued.Load() != 1 || !now.Token.Equal(entry.Token) {
 				t.Errorf("%d tokens were issued", r.issued.Load())
 			}
@@ -232,7 +233,7 @@ func TestTokenIsNotRenewed(t *testing.T) {
 	r.stop("masterNode-0")
 	r.next("a")
 	want := "the credentials of the VIM cannot be renewed now"
-	for end := time.Now().Add(40 * time.Second); !strings.Contains(r.Log(), want) && time.Now().Before(end); {
+	for end := time.Now().Add(3 * time.Minute); !strings.Contains(r.Log(), want) && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}
 	for _, text := range []string{want, `"vim":"` + kubeadm.VIMID(r.id) + `"`, `"instance":"` + r.id + `"`} {

@@ -187,7 +187,9 @@ func TestHostNeverBoots(t *testing.T) {
 	for _, h := range l.World.Hosts() {
 		h.Refuse(false)
 	}
-	l.Must(opID, l.Retry(t.Context(), opID))
+	l.driver.Timeouts.Boot = 0
+	m := l.Process()
+	l.Must(opID, m.Retry(t.Context(), opID), m)
 	l.want(1, 1, 0)
 }
 

@@ -38,7 +38,7 @@ func (l *Lab) Instantiated(request string, changes ...Change) string {
 func (l *Lab) End(opID string, err error, in ...*vnflcm.Manager) (*vnflcm.VnfLcmOpOcc, error) {
 	l.t.Helper()
 	check(l.t, err)
-	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(l.t.Context(), 5*time.Minute)
 	defer cancel()
 	return l.in(in).Wait(ctx, opID)
 }
