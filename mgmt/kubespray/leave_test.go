@@ -28,6 +28,7 @@ func (l *lab) during(fn func()) {
 // that the next process follows the same run, and that no playbook is started twice.
 func TestLeftRunning(t *testing.T) {
 	t.Parallel()
+	const ttl = 4 * time.Second // a process that has lost the store ends its work after 7/8 of the TTL
 	for name, leave := range map[string]func(context.Context, *storetest.Fence, *vnflcm.Manager) error{
 		"store lost": func(_ context.Context, f *storetest.Fence, _ *vnflcm.Manager) error { f.Cut(true); return nil },
 		"shutdown":   func(ctx context.Context, _ *storetest.Fence, m *vnflcm.Manager) error { return m.Close(ctx) },
@@ -36,7 +37,7 @@ func TestLeftRunning(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
 			fence := &storetest.Fence{Store: l.Store}
-			first := l.Process(func(c *vnflcm.Config) { c.Store, c.LeaseTTL, c.Owner = fence, 600*time.Millisecond, "first" })
+			first := l.Process(func(c *vnflcm.Config) { c.Store, c.LeaseTTL, c.Owner = fence, ttl, "first" })
 			begun, gone, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 			l.during(func() {
 				close(begun)

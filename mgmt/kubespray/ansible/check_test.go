@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -95,7 +94,7 @@ func TestCheck(t *testing.T) {
 				test.needs = ansible.Requirements{Root: root, Playbooks: []string{"cluster.yml", "scale.yml"}, Passwords: true}
 			}
 			server, _ := h.connect(sshexec.Options{})
-			got, err := server.Check(within(t, 30*time.Second), test.needs)
+			got, err := server.Check(within(t), test.needs)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -257,8 +257,8 @@ func TestRealStop(t *testing.T) {
 	if s, err := server.Host.Job(p.Name, "").Status(t.Context()); err != nil || s.State != sshexec.JobEnded {
 		t.Errorf("after the cancel: %+v, %v", s, err)
 	}
-	if took := time.Since(begun); took > 30*time.Second {
-		t.Errorf("it took %v to stop", took)
+	if took := time.Since(begun); took > 5*time.Minute {
+		t.Errorf("it took %v to stop a playbook of ten minutes", took)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(root), ".vnfkit", "run", "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)

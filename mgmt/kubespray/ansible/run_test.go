@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -33,7 +32,7 @@ func TestRun(t *testing.T) {
 		var output strings.Builder
 		p.Output = &output
 		var events []ansible.Event
-		result, err := server.Run(within(t, 30*time.Second), p, func(e ansible.Event) { events = append(events, e) })
+		result, err := server.Run(within(t), p, func(e ansible.Event) { events = append(events, e) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +104,7 @@ func TestRunRecorded(t *testing.T) {
 		h.plays(h.recorded)
 		server, _ := h.connect(sshexec.Options{})
 		var events []ansible.Event
-		_, err := server.Run(within(t, 30*time.Second), clusterPlay(), func(e ansible.Event) { events = append(events, e) })
+		_, err := server.Run(within(t), clusterPlay(), func(e ansible.Event) { events = append(events, e) })
 		failed, ok := errors.AsType[*ansible.Error](err)
 		if !ok {
 			t.Fatal(err)
@@ -155,7 +154,7 @@ func TestRunFailedAgain(t *testing.T) {
 	t.Parallel()
 	h := newAnsibleHost(t, nil)
 	h.plays(h.recorded)
-	ctx := within(t, 60*time.Second)
+	ctx := within(t)
 	p := clusterPlay()
 	for range 2 {
 		server, end := h.connect(sshexec.Options{})
@@ -225,7 +224,7 @@ func TestRunMasked(t *testing.T) {
 		var output bytes.Buffer
 		p.Output, p.Secrets = &output, []string{secret}
 		var events []ansible.Event
-		_, err := server.Run(within(t, 30*time.Second), p, func(e ansible.Event) { events = append(events, e) })
+		_, err := server.Run(within(t), p, func(e ansible.Event) { events = append(events, e) })
 		failed, ok := errors.AsType[*ansible.Error](err)
 		if !ok {
 			t.Fatal(err)
@@ -296,7 +295,7 @@ func TestRunForged(t *testing.T) {
 			p := clusterPlay()
 			p.Limit = []string{"worker-1", "worker-2"}
 			var events []ansible.Event
-			result, err := server.Run(within(t, 30*time.Second), p, func(e ansible.Event) { events = append(events, e) })
+			result, err := server.Run(within(t), p, func(e ansible.Event) { events = append(events, e) })
 			if !test.check(result, err) {
 				t.Errorf("%s, posix %v: %+v, %v\n%v", name, posix, result, err, events)
 			}
@@ -341,7 +340,7 @@ func TestRunUnobserved(t *testing.T) {
 	server, _ := h.connect(sshexec.Options{})
 	p := clusterPlay()
 	p.Output = full{}
-	if _, err := server.Run(within(t, 30*time.Second), p, nil); err != nil {
+	if _, err := server.Run(within(t), p, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -248,9 +248,10 @@ func clusterPlay() ansible.Play {
 	}
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
+// within returns a context for what must succeed.
+func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -47,7 +47,7 @@ func TestRunShutdown(t *testing.T) {
 		h := newAnsibleHost(t, nil)
 		begun, goOn := h.slowly()
 		first, end := h.connect(sshexec.Options{})
-		ctx, stop := context.WithCancelCause(within(t, 60*time.Second))
+		ctx, stop := context.WithCancelCause(within(t))
 		go func() { <-begun; stop(cause) }()
 		if _, err := first.Run(ctx, clusterPlay(), nil); !errors.Is(err, cause) || !strings.Contains(err.Error(), "continues") {
 			t.Errorf("got %v", err)
@@ -56,7 +56,7 @@ func TestRunShutdown(t *testing.T) {
 		close(goOn)
 		second, _ := h.connect(sshexec.Options{})
 		var events []ansible.Event
-		if _, err := second.Run(within(t, 60*time.Second), clusterPlay(), func(e ansible.Event) { events = append(events, e) }); err != nil {
+		if _, err := second.Run(within(t), clusterPlay(), func(e ansible.Event) { events = append(events, e) }); err != nil {
 			t.Error(err)
 		}
 		if diff := cmp.Diff(goodEvents, events); diff != "" {
@@ -91,14 +91,31 @@ func TestRunShutdownHeld(t *testing.T) {
 	}
 	task := ansible.Event{Kind: ansible.TaskStarted, Task: "b"}
 	failed := ansible.Event{Kind: ansible.HostFailed, Task: "a", Host: "worker-1", Message: "no", Ignored: true}
-	ctx, stop := context.WithCancelCause(within(t, 60*time.Second))
+	ctx, stop := context.WithCancelCause(within(t))
 	if diff := cmp.Diff([]ansible.Event{task}, run(ctx, stop)); diff != "" {
 		t.Error(diff)
 	}
 	close(goOn)
 	want := []ansible.Event{task, failed, {Kind: ansible.HostOK, Task: "b", Host: "worker-1"}}
-	if diff := cmp.Diff(want, run(within(t, 60*time.Second), func(error) {})); diff != "" {
+	if diff := cmp.Diff(want, run(within(t), func(error) {})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// expiring is a context whose deadline passes when done is closed.
+type expiring struct {
+	context.Context
+	done chan struct{}
+}
+
+func (e expiring) Done() <-chan struct{} { return e.done }
+
+func (e expiring) Err() error {
+	select {
+	case <-e.done:
+		return context.DeadlineExceeded
+	default:
+		return e.Context.Err()
 	}
 }
 
@@ -111,8 +128,8 @@ func TestRunCancel(t *testing.T) {
 			return ctx, func() { stop(vnflcm.ErrCancelled) }
 		},
 		"deadline": func(ctx context.Context) (context.Context, func()) {
-			ctx, stop := context.WithTimeout(ctx, 2*time.Second)
-			return ctx, func() { context.AfterFunc(ctx, stop) }
+			expired := expiring{ctx, make(chan struct{})}
+			return expired, func() { close(expired.done) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +137,7 @@ func TestRunCancel(t *testing.T) {
 			h := newAnsibleHost(t, nil)
 			h.slowly()
 			server, _ := h.connect(sshexec.Options{})
-			ctx, stop := end(within(t, 60*time.Second))
+			ctx, stop := end(within(t))
 			p := clusterPlay()
 			_, err := server.Run(ctx, p, func(e ansible.Event) {
 				if e.Kind == ansible.TaskStarted {
@@ -137,11 +154,11 @@ func TestRunCancel(t *testing.T) {
 				t.Errorf("left behind: %v", left)
 			}
 			h.plays(nil)
-			if _, err := server.Run(within(t, 30*time.Second), p, nil); err == nil {
+			if _, err := server.Run(within(t), p, nil); err == nil {
 				t.Error("a stopped run is told of as a success")
 			}
 			p.Again = true
-			if _, err := server.Run(within(t, 30*time.Second), p, nil); err != nil {
+			if _, err := server.Run(within(t), p, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -163,7 +180,7 @@ func TestRunReboot(t *testing.T) {
 	p := clusterPlay()
 	p.Vault = vnflcm.NewSecret("vault")
 	for range 2 {
-		if _, err := server.Run(within(t, 30*time.Second), p, nil); !errors.Is(err, sshexec.ErrJobLost) || !strings.Contains(err.Error(), "restarted") {
+		if _, err := server.Run(within(t), p, nil); !errors.Is(err, sshexec.ErrJobLost) || !strings.Contains(err.Error(), "restarted") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -172,7 +189,7 @@ func TestRunReboot(t *testing.T) {
 	}
 	h.plays(nil)
 	p.Again = true
-	if _, err := server.Run(within(t, 30*time.Second), p, nil); err != nil {
+	if _, err := server.Run(within(t), p, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -185,7 +202,7 @@ func TestRunKilledOnServer(t *testing.T) {
 	server, _ := h.connect(sshexec.Options{})
 	p := clusterPlay()
 	p.Vault = vnflcm.NewSecret("vault")
-	_, err := server.Run(within(t, 30*time.Second), p, func(e ansible.Event) {
+	_, err := server.Run(within(t), p, func(e ansible.Event) {
 		if e.Kind != ansible.TaskStarted {
 			return
 		}
@@ -225,7 +242,7 @@ func TestRunConnectionLost(t *testing.T) {
 		})
 	}()
 	var events []ansible.Event
-	if _, err := server.Run(within(t, 60*time.Second), clusterPlay(), func(e ansible.Event) { events = append(events, e) }); err != nil {
+	if _, err := server.Run(within(t), clusterPlay(), func(e ansible.Event) { events = append(events, e) }); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(goodEvents, events); diff != "" {
@@ -242,7 +259,7 @@ func TestRunCutEverywhere(t *testing.T) {
 			h := newAnsibleHost(t, nil)
 			atCommand(h, at, h.CutConnections)
 			server, _ := h.connect(sshexec.Options{})
-			if _, err := server.Run(within(t, 60*time.Second), clusterPlay(), nil); err != nil {
+			if _, err := server.Run(within(t), clusterPlay(), nil); err != nil {
 				t.Fatal(err)
 			}
 			if n, left := h.started(), h.left(); n != 1 || len(left) > 0 {
@@ -260,7 +277,7 @@ func TestRunKilledEverywhere(t *testing.T) {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			t.Parallel()
 			h := newAnsibleHost(t, nil)
-			ctx, kill := context.WithCancelCause(within(t, 60*time.Second))
+			ctx, kill := context.WithCancelCause(within(t))
 			atCommand(h, at, func() {
 				kill(vnflcm.ErrShutdown)
 				h.CutConnections()
@@ -274,7 +291,7 @@ func TestRunKilledEverywhere(t *testing.T) {
 				t.Errorf("killed: got %v", err)
 			}
 			second, _ := h.connect(sshexec.Options{})
-			result, err := second.Run(within(t, 60*time.Second), p, nil)
+			result, err := second.Run(within(t), p, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -293,7 +310,7 @@ func moments(t *testing.T) int {
 	t.Helper()
 	h := newAnsibleHost(t, nil)
 	server, _ := h.connect(sshexec.Options{})
-	if _, err := server.Run(within(t, 60*time.Second), clusterPlay(), nil); err != nil {
+	if _, err := server.Run(within(t), clusterPlay(), nil); err != nil {
 		t.Fatal(err)
 	}
 	n := len(h.Commands())
@@ -347,7 +364,7 @@ func TestRunDiskFull(t *testing.T) {
 			p := clusterPlay()
 			p.Vault = vnflcm.NewSecret("vault")
 			for range 2 {
-				if _, err := server.Run(within(t, 30*time.Second), p, nil); err == nil || !strings.Contains(err.Error(), test.want) {
+				if _, err := server.Run(within(t), p, nil); err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("got %v", err)
 				} else {
 					t.Log(err)
@@ -362,7 +379,7 @@ func TestRunDiskFull(t *testing.T) {
 			h.OnCommand(nil)
 			h.SetFaults(sshtest.Faults{})
 			p.Again = true
-			if _, err := server.Run(within(t, 30*time.Second), p, nil); err != nil {
+			if _, err := server.Run(within(t), p, nil); err != nil {
 				t.Error(err)
 			}
 		})
