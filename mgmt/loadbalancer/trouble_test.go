@@ -3,10 +3,11 @@ package loadbalancer_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
@@ -182,9 +183,20 @@ func TestNoTakeOver(t *testing.T) {
 	if err := s.Put(t.Context(), "cluster/c", loadbalancer.Cluster(0, servers("m1"), nil)); err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	s.mu.Lock()
 	s.stuck = true
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("enough"))
-	defer cancel()
+	s.mu.Unlock()
+	var reloaded, looks atomic.Int32
+	s.host.OnCommand(func(r sshtest.Record) {
+		switch {
+		case r.Argv[0] == "systemctl" && slices.Contains(r.Argv, "reload-or-restart"):
+			reloaded.Add(1)
+		case r.Argv[0] == "ss" && reloaded.Load() > 0 && looks.Add(1) == 3:
+			cancel(errors.New("enough"))
+		}
+	})
 	err := s.Put(ctx, "cnf/a", service("web", 30080))
 	if err == nil || !strings.Contains(err.Error(), "take over") || !strings.Contains(err.Error(), "enough") {
 		t.Error(err)

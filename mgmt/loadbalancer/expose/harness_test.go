@@ -191,7 +191,7 @@ func (l *lab) start() *vnflcm.Manager {
 		"Definitions/top.yaml":      {Data: []byte(strings.Replace(vnfd, "HOOKS\n", hooks.String(), 1))},
 	}
 	config := l.config
-	config.Pool, config.Timeouts = l.pool(), expose.Timeouts{Reach: time.Second, Change: 20 * time.Second}
+	config.Pool, config.Timeouts = l.pool(), expose.Timeouts{Reach: cmp.Or(l.config.Timeouts.Reach, time.Minute), Change: time.Minute}
 	m, err := vnflcm.New(l.t.Context(), vnflcm.Config{Store: l.store, Key: make([]byte, 32), Owner: "test", Logger: slog.New(slog.NewTextHandler(l, nil)),
 		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil }),
 		Infra:    map[string]vnflcm.InfraDriver{"kubernetes": l.pods},
@@ -215,6 +215,13 @@ func (l *lab) start() *vnflcm.Manager {
 		}
 	})
 	return m
+}
+
+// giveUpSoon starts a process that gives the load balancer up after a second in which no login succeeds.
+func (l *lab) giveUpSoon() {
+	l.t.Helper()
+	l.config.Timeouts.Reach = time.Second
+	l.Manager = l.start()
 }
 
 // params are the additionalParams, changed.
@@ -241,7 +248,7 @@ func (l *lab) wait(opID string, err error) *vnflcm.VnfLcmOpOcc {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(l.t.Context(), 5*time.Minute)
 	defer cancel()
 	occ, err := l.Wait(ctx, opID)
 	if occ == nil {

@@ -18,6 +18,7 @@ func TestGone(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.must(l.Instantiate(t.Context(), l.id, l.request(nil)))
+	l.giveUpSoon()
 	l.lb.Refuse(true)
 	l.lb.CutConnections()
 	l.pods.heal = func() { t.Error("it is healed before it is known whether it can be exposed") }
@@ -61,6 +62,7 @@ func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.must(l.Instantiate(t.Context(), l.id, l.request(nil)))
+	l.giveUpSoon()
 	wrong := l.params(func(_, access map[string]any) { access["ssh_password"] = "wrong" })
 	opID, err := l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, AdditionalParams: wrong})
 	if occ := l.wait(opID, err); occ.OperationState != vnflcm.FailedTemp {
@@ -109,6 +111,7 @@ func TestReplacedWrongPassword(t *testing.T) {
 	}
 	l.lb.CutConnections()
 	l.announce(l.lb.PublicKey())
+	l.giveUpSoon()
 	wrong := l.params(func(_, access map[string]any) { access["ssh_password"] = "wrong" })
 	opID, err := l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, AdditionalParams: wrong})
 	if occ := l.wait(opID, err); occ.OperationState != vnflcm.FailedTemp || strings.Contains(fmt.Sprint(occ.Error), "host key") {
