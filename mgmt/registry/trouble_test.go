@@ -96,17 +96,13 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestWrongPassword: a machine that refuses the password is not retried.
+// TestWrongPassword: a machine that refuses the password is given up after Timeouts.Login, long before Timeouts.Boot.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, setup{driver: registry.Config{Timeouts: registry.Timeouts{Login: 3 * time.Second}}})
-	begun := time.Now()
 	_, opID, err := l.Begin("instantiate.json", with(t, `{"ssh_password":"wrong"}`))
-	if err := l.Fails(opID, err); !errors.Is(err, sshexec.ErrAuth) {
+	if err := l.Fails(opID, err); !errors.Is(err, sshexec.ErrAuth) || strings.Contains(err.Error(), "no success within") {
 		t.Errorf("the error is %v", err)
-	}
-	if took := time.Since(begun); took > 30*time.Second {
-		t.Errorf("it took %v to say so", took)
 	}
 }
 
