@@ -63,9 +63,12 @@ func (x *toys) start() {
 	x.t.Cleanup(func() { closeManager(x.t, m) })
 }
 
+// patience bounds the wait for what must happen.
+const patience = time.Minute
+
 func closeManager(t *testing.T, m *vnflcm.Manager) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	must(t, m.Close(ctx))
 }
@@ -88,7 +91,7 @@ func (x *toys) create() string {
 func (x *toys) wait(opID string, err error, want vnflcm.OperationState) (*vnflcm.VnfLcmOpOcc, error) {
 	x.t.Helper()
 	must(x.t, err)
-	ctx, cancel := context.WithTimeout(x.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(x.t.Context(), patience)
 	defer cancel()
 	occ, err := x.Wait(ctx, opID)
 	if occ == nil || occ.OperationState != want {

@@ -1,13 +1,17 @@
 package vnflcm
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // outcome is why the work on an operation ended in this process, with the types that the drivers' errors
 // have. The store keeps the ProblemDetails only.
 type outcome struct {
-	opID string
-	at   time.Time // when the operation entered its state: a later outcome is another process's
-	err  error
+	opID  string
+	state OperationState
+	at    time.Time // when the operation entered its state: a later outcome is another process's
+	err   error
 }
 
 // outcomes keeps the latest failures, so that Wait finds them after the work has ended.
@@ -27,8 +31,8 @@ func (o *outcomes) keep(out outcome) {
 }
 
 func (o *outcomes) of(occ *VnfLcmOpOcc) error {
-	for _, out := range o.latest {
-		if out.opID == occ.ID && out.at.Equal(occ.StateEnteredTime) {
+	for _, out := range slices.Backward(o.latest) {
+		if out.opID == occ.ID && out.state == occ.OperationState && out.at.Equal(occ.StateEnteredTime) {
 			return out.err
 		}
 	}

@@ -94,7 +94,7 @@ func (r *run) end(err error) {
 	r.m.mu.Lock()
 	delete(r.m.runs, r.claim.opID)
 	if r.rec != nil {
-		r.m.outcomes.keep(outcome{opID: r.claim.opID, at: r.rec.Occ.StateEnteredTime, err: err})
+		r.m.outcomes.keep(outcome{opID: r.claim.opID, state: r.rec.Occ.OperationState, at: r.rec.Occ.StateEnteredTime, err: err})
 	}
 	r.m.stopKeeping()
 	r.m.mu.Unlock()

@@ -68,149 +68,157 @@ func runPhases(t *testing.T, opID string, processes []*toys) (phases []string, e
 
 func TestRunPhase(t *testing.T) {
 	t.Parallel()
-	engine, w := workers(t, 3)
-	x := w[0]
-	id := x.create()
-	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	if diff := cmp.Diff([]string{opID}, engine.starts()); diff != "" {
-		t.Errorf("what the engine is to start:\n%s", diff)
-	}
-	next, err := x.RunPhase(t.Context(), opID, "instantiate")
-	if wantIs(t, err, vnflcm.ErrState); next != vnflcm.PhaseBegin {
-		t.Errorf("%s is due", next)
-	}
-	phases, err := runPhases(t, opID, w)
-	must(t, err)
-	want := []string{"begin", "instantiate_start", "instantiate", "instantiate_end", "end"}
-	if diff := cmp.Diff(want, phases); diff != "" {
-		t.Error(diff)
-	}
-	x.wait(opID, nil, vnflcm.Completed)
-	undisturbed := newToys(t, nil)
-	other := undisturbed.instantiated("plain")
-	if diff := cmp.Diff(undisturbed.world.state(other), x.world.state(id)); diff != "" {
-		t.Errorf("the world is another one than without an engine:\n%s", diff)
-	}
-	for _, kind := range []string{"claim", "step", "cancel"} {
-		if left, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: kind}); len(left) > 0 || err != nil {
-			t.Errorf("%d records of kind %s are left, %v", len(left), kind, err)
-		}
-	}
-
-	x.world.failAt("scale_end/join/worker-2", errCut)
-	opID, err = x.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
-	must(t, err)
-	_, err = runPhases(t, opID, w)
-	if err == nil || errors.Is(err, vnflcm.ErrLeased) {
-		t.Errorf("the failure: %v", err)
-	}
-	x.world.failAt("scale_end/join/worker-2", nil)
-	must(t, w[1].Retry(t.Context(), opID))
-	if starts := engine.starts(); starts[len(starts)-1] != opID || len(starts) != 3 {
-		t.Errorf("the engine was told of %v", starts)
-	}
-	for phase := "scale_end"; phase != ""; {
-		phase, err = w[2].RunPhase(t.Context(), opID, phase)
+	inBubble(t, func(t *testing.T) {
+		engine, w := workers(t, 3)
+		x := w[0]
+		id := x.create()
+		opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 		must(t, err)
-	}
-	x.wait(opID, nil, vnflcm.Completed)
+		if diff := cmp.Diff([]string{opID}, engine.starts()); diff != "" {
+			t.Errorf("what the engine is to start:\n%s", diff)
+		}
+		next, err := x.RunPhase(t.Context(), opID, "instantiate")
+		if wantIs(t, err, vnflcm.ErrState); next != vnflcm.PhaseBegin {
+			t.Errorf("%s is due", next)
+		}
+		phases, err := runPhases(t, opID, w)
+		must(t, err)
+		want := []string{"begin", "instantiate_start", "instantiate", "instantiate_end", "end"}
+		if diff := cmp.Diff(want, phases); diff != "" {
+			t.Error(diff)
+		}
+		x.wait(opID, nil, vnflcm.Completed)
+		undisturbed := newToys(t, nil)
+		other := undisturbed.instantiated("plain")
+		if diff := cmp.Diff(undisturbed.world.state(other), x.world.state(id)); diff != "" {
+			t.Errorf("the world is another one than without an engine:\n%s", diff)
+		}
+		for _, kind := range []string{"claim", "step", "cancel"} {
+			if left, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: kind}); len(left) > 0 || err != nil {
+				t.Errorf("%d records of kind %s are left, %v", len(left), kind, err)
+			}
+		}
+
+		x.world.failAt("scale_end/join/worker-2", errCut)
+		opID, err = x.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
+		must(t, err)
+		_, err = runPhases(t, opID, w)
+		if err == nil || errors.Is(err, vnflcm.ErrLeased) {
+			t.Errorf("the failure: %v", err)
+		}
+		x.world.failAt("scale_end/join/worker-2", nil)
+		must(t, w[1].Retry(t.Context(), opID))
+		if starts := engine.starts(); starts[len(starts)-1] != opID || len(starts) != 3 {
+			t.Errorf("the engine was told of %v", starts)
+		}
+		for phase := "scale_end"; phase != ""; {
+			phase, err = w[2].RunPhase(t.Context(), opID, phase)
+			must(t, err)
+		}
+		x.wait(opID, nil, vnflcm.Completed)
+	})
 }
 
 // TestRunPhaseElsewhere runs a phase that another process is running. It is refused while the lease of that process holds,
 // and continued after the process has lost the store for longer than that.
 func TestRunPhaseElsewhere(t *testing.T) {
 	t.Parallel()
-	_, w := workers(t, 1)
-	x := w[0]
-	fence := &storetest.Fence{Store: x.cfg.Store}
-	y := x.other(nil)
-	x.cfg.Store = fence
-	g := x.holdAt("instantiate_end/init/")
-	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	for _, phase := range []string{"begin", "instantiate_start", "instantiate"} {
-		_, err := x.RunPhase(t.Context(), opID, phase)
+	inBubble(t, func(t *testing.T) {
+		_, w := workers(t, 1)
+		x := w[0]
+		fence := &storetest.Fence{Store: x.cfg.Store}
+		y := x.other(nil)
+		x.cfg.Store = fence
+		g := x.holdAt("instantiate_end/init/")
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 		must(t, err)
-	}
-	first := make(chan error, 1)
-	go func() {
-		_, err := x.RunPhase(t.Context(), opID, "instantiate_end")
-		first <- err
-	}()
-	<-g.reached
-	for range 2 {
-		for _, p := range []*toys{x, y} {
-			next, err := p.RunPhase(t.Context(), opID, "instantiate_end")
-			if wantIs(t, err, vnflcm.ErrLeased); next != "instantiate_end" {
-				t.Errorf("next is %q", next)
+		for _, phase := range []string{"begin", "instantiate_start", "instantiate"} {
+			_, err := x.RunPhase(t.Context(), opID, phase)
+			must(t, err)
+		}
+		first := make(chan error, 1)
+		go func() {
+			_, err := x.RunPhase(t.Context(), opID, "instantiate_end")
+			first <- err
+		}()
+		<-g.reached
+		for range 2 {
+			for _, p := range []*toys{x, y} {
+				next, err := p.RunPhase(t.Context(), opID, "instantiate_end")
+				if wantIs(t, err, vnflcm.ErrLeased); next != "instantiate_end" {
+					t.Errorf("next is %q", next)
+				}
 			}
+			x.renewals(5) // longer than the TTL
 		}
-		x.renewals(5) // longer than the TTL
-	}
-	fence.Cut(true)
-	poll(t, "the other process continues the phase", func() bool {
-		next, err := y.RunPhase(t.Context(), opID, "instantiate_end")
-		if err != nil {
-			wantIs(t, err, vnflcm.ErrLeased)
-			return false
-		}
-		return next == vnflcm.PhaseEnd
-	})
-	fence.Cut(false)
-	close(g.open)
-	wantIs(t, <-first, vnflcm.ErrLeased)
-	_, err = y.RunPhase(t.Context(), opID, "")
-	must(t, err)
-	y.wait(opID, nil, vnflcm.Completed)
+		fence.Cut(true)
+		poll(t, "the other process continues the phase", func() bool {
+			next, err := y.RunPhase(t.Context(), opID, "instantiate_end")
+			if err != nil {
+				wantIs(t, err, vnflcm.ErrLeased)
+				return false
+			}
+			return next == vnflcm.PhaseEnd
+		})
+		fence.Cut(false)
+		close(g.open)
+		wantIs(t, <-first, vnflcm.ErrLeased)
+		_, err = y.RunPhase(t.Context(), opID, "")
+		must(t, err)
+		y.wait(opID, nil, vnflcm.Completed)
 
-	fence.Cut(true)
-	poll(t, "the record of the process that is gone is removed", func() bool {
-		left, err := y.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "process"})
-		return err == nil && len(left) == 1
+		fence.Cut(true)
+		poll(t, "the record of the process that is gone is removed", func() bool {
+			left, err := y.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "process"})
+			return err == nil && len(left) == 1
+		})
 	})
 }
 
 // TestRunPhaseInterrupted ends the context of a phase, and cancels the operation of another.
 func TestRunPhaseInterrupted(t *testing.T) {
 	t.Parallel()
-	_, w := workers(t, 2)
-	x, y := w[0], w[1]
-	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	next, err := x.RunPhase(ctx, opID, "begin")
-	if wantIs(t, err, vnflcm.ErrShutdown); next != "begin" {
-		t.Errorf("next is %q", next)
-	}
-	next, err = y.RunPhase(t.Context(), opID, "begin")
-	if must(t, err); next != "instantiate_start" {
-		t.Errorf("next is %q", next)
-	}
-	must(t, x.Cancel(t.Context(), opID, vnflcm.CancelGraceful))
-	next, err = y.RunPhase(t.Context(), opID, next)
-	if wantIs(t, err, vnflcm.ErrCancelled); next != "" {
-		t.Errorf("next is %q", next)
-	}
-	_, err = x.wait(opID, nil, vnflcm.FailedTemp)
-	wantIs(t, err, vnflcm.ErrCancelled)
+	inBubble(t, func(t *testing.T) {
+		_, w := workers(t, 2)
+		x, y := w[0], w[1]
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		next, err := x.RunPhase(ctx, opID, "begin")
+		if wantIs(t, err, vnflcm.ErrShutdown); next != "begin" {
+			t.Errorf("next is %q", next)
+		}
+		next, err = y.RunPhase(t.Context(), opID, "begin")
+		if must(t, err); next != "instantiate_start" {
+			t.Errorf("next is %q", next)
+		}
+		must(t, x.Cancel(t.Context(), opID, vnflcm.CancelGraceful))
+		next, err = y.RunPhase(t.Context(), opID, next)
+		if wantIs(t, err, vnflcm.ErrCancelled); next != "" {
+			t.Errorf("next is %q", next)
+		}
+		_, err = x.wait(opID, nil, vnflcm.FailedTemp)
+		wantIs(t, err, vnflcm.ErrCancelled)
+	})
 }
 
 // TestRunnerIsToldAgain starts an operation again of which the Runner was not told, or which it has lost.
 func TestRunnerIsToldAgain(t *testing.T) {
 	t.Parallel()
-	e := &engine{err: errors.New("the engine is away")}
-	x := newToys(t, func(c *vnflcm.Config) { c.Runner, c.LeaseTTL = e, 200*time.Millisecond })
-	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	poll(t, "the Runner is told again", func() bool { return len(e.starts()) >= 3 })
-	for _, id := range e.starts() {
-		if id != opID {
-			t.Errorf("the Runner was told of %s", id)
+	inBubble(t, func(t *testing.T) {
+		e := &engine{err: errors.New("the engine is away")}
+		x := newToys(t, func(c *vnflcm.Config) { c.Runner, c.LeaseTTL = e, 200*time.Millisecond })
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		poll(t, "the Runner is told again", func() bool { return len(e.starts()) >= 3 })
+		for _, id := range e.starts() {
+			if id != opID {
+				t.Errorf("the Runner was told of %s", id)
+			}
 		}
-	}
-	alone := newToys(t, nil)
-	_, err = alone.RunPhase(t.Context(), opID, "")
-	wantIs(t, err, vnflcm.ErrProgramming)
+		alone := newToys(t, nil)
+		_, err = alone.RunPhase(t.Context(), opID, "")
+		wantIs(t, err, vnflcm.ErrProgramming)
+	})
 }

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"testing/fstest"
+	"testing/synctest"
 
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -121,6 +123,18 @@ var parsedToys sync.Map // driver and flavours to func() vnflcm.Packages
 func toyPackage(driver string, flavours ...string) vnflcm.Packages {
 	open, _ := parsedToys.LoadOrStore(fmt.Sprint(driver, flavours), sync.OnceValue(func() vnflcm.Packages { return toyPackages(toyFS(driver, flavours...)) }))
 	return open.(func() vnflcm.Packages)()
+}
+
+// inBubble runs a test in a bubble of synctest. It has the shared packages parsed before, because their cache must not hold a channel of
+// a bubble.
+func inBubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	for _, packages := range []vnflcm.Packages{toyPackage("cluster"), parsedPlain()} {
+		pkg, err := packages.Open(t.Context(), toyVNFD, "")
+		must(t, err)
+		must(t, pkg.Close())
+	}
+	synctest.Test(t, test)
 }
 
 // toyPackages serves one package, whose files may be changed.
