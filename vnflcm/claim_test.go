@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/storetest"
 )
 
-const shortTTL = time.Second // a starved machine must still renew in time
+const shortTTL = time.Second // only in bubbles of synctest: on a busy machine a process would lose its lease
 
 // poll waits until ok, bounded.
 func poll(t *testing.T, what string, ok func() bool) {
@@ -25,7 +25,7 @@ func poll(t *testing.T, what string, ok func() bool) {
 			return struct{}{}, errors.New("not yet")
 		}
 		return struct{}{}, nil
-	}, backoff.WithBackOff(backoff.NewConstantBackOff(5*time.Millisecond)), backoff.WithMaxElapsedTime(10*time.Second))
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(5*time.Millisecond)), backoff.WithMaxElapsedTime(patience))
 	if err != nil {
 		t.Fatalf("waiting until %s: %v", what, err)
 	}
@@ -50,40 +50,42 @@ func (x *toys) renewals(n int64) {
 // TestHeartbeat: a process renews one record for all operations that it runs, however many these are.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
-	const operations, renewals = 50, 4
-	store := &counted{Store: vnflcm.NewMemoryStore()}
-	var mu sync.Mutex
-	running, finish := map[string]bool{}, make(chan struct{})
-	x := newToys(t, func(c *vnflcm.Config) {
-		c.Store, c.LeaseTTL = store, shortTTL
-		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+	inBubble(t, func(t *testing.T) {
+		const operations, renewals = 50, 4
+		store := &counted{Store: vnflcm.NewMemoryStore()}
+		var mu sync.Mutex
+		running, finish := map[string]bool{}, make(chan struct{})
+		x := newToys(t, func(c *vnflcm.Config) {
+			c.Store, c.LeaseTTL = store, shortTTL
+			c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+				mu.Lock()
+				running[s.OperationID] = true
+				mu.Unlock()
+				<-finish
+				return next(ctx)
+			}
+		})
+		var ids []string
+		for range operations {
+			opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+			must(t, err)
+			ids = append(ids, opID)
+		}
+		poll(t, "a step of each operation runs", func() bool {
 			mu.Lock()
-			running[s.OperationID] = true
-			mu.Unlock()
-			<-finish
-			return next(ctx)
+			defer mu.Unlock()
+			return len(running) == operations
+		})
+		before := store.writes.Load()
+		x.renewals(renewals)
+		if n := store.writes.Load() - before; n > renewals+1 { // one more may have begun before
+			t.Errorf("%d writes during %d renewals", n, renewals)
+		}
+		close(finish)
+		for _, opID := range ids {
+			x.wait(opID, nil, vnflcm.Completed)
 		}
 	})
-	var ids []string
-	for range operations {
-		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-		must(t, err)
-		ids = append(ids, opID)
-	}
-	poll(t, "a step of each operation runs", func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return len(running) == operations
-	})
-	before := store.writes.Load()
-	x.renewals(renewals)
-	if n := store.writes.Load() - before; n > renewals+1 { // one more may have begun before
-		t.Errorf("%d writes during %d renewals", n, renewals)
-	}
-	close(finish)
-	for _, opID := range ids {
-		x.wait(opID, nil, vnflcm.Completed)
-	}
 }
 
 // other is a Manager in another process: the same composition under another name.
@@ -100,81 +102,87 @@ func (x *toys) other(change func(*vnflcm.Config)) *toys {
 
 func TestOtherProcessCannotResumeWhileTheFirstLives(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
-	g := x.holdAt("instantiate_end/init/")
-	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	<-g.reached
-	y := x.other(nil)
-	for range 2 {
-		if resumed, _, err := y.Resume(t.Context()); err != nil || len(resumed) > 0 {
-			t.Errorf("the other process resumed %v (%v)", resumed, err)
+	inBubble(t, func(t *testing.T) {
+		x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+		g := x.holdAt("instantiate_end/init/")
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		<-g.reached
+		y := x.other(nil)
+		for range 2 {
+			if resumed, _, err := y.Resume(t.Context()); err != nil || len(resumed) > 0 {
+				t.Errorf("the other process resumed %v (%v)", resumed, err)
+			}
+			x.renewals(3)
 		}
-		x.renewals(3)
-	}
-	wantIs(t, y.Retry(t.Context(), opID), vnflcm.ErrState)
+		wantIs(t, y.Retry(t.Context(), opID), vnflcm.ErrState)
 
-	waited := make(chan error)
-	go func() { _, err := y.Wait(t.Context(), opID); waited <- err }()
-	close(g.open)
-	x.wait(opID, nil, vnflcm.Completed)
-	must(t, <-waited) // the other process sees the end too
+		waited := make(chan error)
+		go func() { _, err := y.Wait(t.Context(), opID); waited <- err }()
+		close(g.open)
+		x.wait(opID, nil, vnflcm.Completed)
+		must(t, <-waited) // the other process sees the end too
+	})
 }
 
 func TestCancelFromAnotherProcess(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
-	g := x.holdAt("instantiate_end/init/")
-	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	<-g.reached
-	y := x.other(nil)
-	must(t, y.Cancel(t.Context(), opID, vnflcm.CancelForceful))
-	_, err = y.wait(opID, nil, vnflcm.FailedTemp)
-	wantIs(t, err, vnflcm.ErrCancelled)
+	inBubble(t, func(t *testing.T) {
+		x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+		g := x.holdAt("instantiate_end/init/")
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		<-g.reached
+		y := x.other(nil)
+		must(t, y.Cancel(t.Context(), opID, vnflcm.CancelForceful))
+		_, err = y.wait(opID, nil, vnflcm.FailedTemp)
+		wantIs(t, err, vnflcm.ErrCancelled)
+	})
 }
 
 // TestStaleProcessWritesNothing: a process loses the store for longer than its lease. Another takes over and
 // finishes; when the store is back, the first finds that out and writes nothing.
 func TestStaleProcessWritesNothing(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
-	healthy := x.cfg
-	fence := &storetest.Fence{Store: x.cfg.Store}
-	x.cfg.Store = fence
-	g := newGate()
-	stale := make(chan error, 1)
-	x.cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
-		if keyOf(s) == "instantiate_end/init/" {
-			_ = g.pass(context.WithoutCancel(ctx)) // a driver that does not listen
-			err := next(ctx)
-			stale <- err
-			return err
+	inBubble(t, func(t *testing.T) {
+		x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+		healthy := x.cfg
+		fence := &storetest.Fence{Store: x.cfg.Store}
+		x.cfg.Store = fence
+		g := newGate()
+		stale := make(chan error, 1)
+		x.cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if keyOf(s) == "instantiate_end/init/" {
+				_ = g.pass(context.WithoutCancel(ctx)) // a driver that does not listen
+				err := next(ctx)
+				stale <- err
+				return err
+			}
+			return next(ctx)
 		}
-		return next(ctx)
-	}
-	x.start()
-	id := x.create()
-	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	<-g.reached
-	fence.Cut(true)
+		x.start()
+		id := x.create()
+		opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		<-g.reached
+		fence.Cut(true)
 
-	x.cfg = healthy
-	y := x.other(nil)
-	_, observed, err := y.Resume(t.Context())
-	if diff := cmp.Diff([]string{opID}, observed); err != nil || diff != "" {
-		t.Fatalf("Resume: %v, observed:\n%s", err, diff)
-	}
-	y.wait(opID, nil, vnflcm.Completed)
-	before := y.records()
-	fence.Cut(false)
-	close(g.open)
-	wantIs(t, <-stale, vnflcm.ErrLeased)
-	closeManager(t, x.Manager)
-	if diff := cmp.Diff(before, y.records()); diff != "" {
-		t.Errorf("the stale process wrote:\n%s", diff)
-	}
+		x.cfg = healthy
+		y := x.other(nil)
+		_, observed, err := y.Resume(t.Context())
+		if diff := cmp.Diff([]string{opID}, observed); err != nil || diff != "" {
+			t.Fatalf("Resume: %v, observed:\n%s", err, diff)
+		}
+		y.wait(opID, nil, vnflcm.Completed)
+		before := y.records()
+		fence.Cut(false)
+		close(g.open)
+		wantIs(t, <-stale, vnflcm.ErrLeased)
+		closeManager(t, x.Manager)
+		if diff := cmp.Diff(before, y.records()); diff != "" {
+			t.Errorf("the stale process wrote:\n%s", diff)
+		}
+	})
 }
 
 func TestCloseLeavesProcessingForResume(t *testing.T) {
@@ -234,29 +242,31 @@ func TestCloseGivesUpWaiting(t *testing.T) {
 // TestResumePassesOverDamagedRecords: one record that cannot be read keeps no other operation from going on.
 func TestResumePassesOverDamagedRecords(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, nil)
-	g := x.holdAt("instantiate_end/init/")
-	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	<-g.reached
-	closeManager(t, x.Manager)
-	claim, err := x.cfg.Store.Get(t.Context(), "claim", opID)
-	must(t, err)
-	claim.ID, claim.Version = "0", 0 // sealed for another id: unreadable, so that its holder counts as gone after the TTL
-	must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{claim, {Kind: "operation", ID: "0", Body: []byte("damaged beyond repair")}}}))
-	x.cfg.Intercept, x.cfg.LeaseTTL = nil, shortTTL
-	x.start()
-	resumed, observed, err := x.Resume(t.Context())
-	if diff := cmp.Diff([]string{opID}, resumed); err != nil || diff != "" {
-		t.Errorf("resumed: %v\n%s", err, diff)
-	}
-	if diff := cmp.Diff([]string{"0"}, observed); diff != "" {
-		t.Errorf("observed:\n%s", diff)
-	}
-	x.wait(opID, nil, vnflcm.Completed)
-	poll(t, "the unreadable operation is parked", func() bool {
-		now, err := x.cfg.Store.Get(t.Context(), "claim", "0")
-		return err == nil && now.Version == 3 // taken and parked
+	inBubble(t, func(t *testing.T) {
+		x := newToys(t, nil)
+		g := x.holdAt("instantiate_end/init/")
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		<-g.reached
+		closeManager(t, x.Manager)
+		claim, err := x.cfg.Store.Get(t.Context(), "claim", opID)
+		must(t, err)
+		claim.ID, claim.Version = "0", 0 // sealed for another id: unreadable, so that its holder counts as gone after the TTL
+		must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{claim, {Kind: "operation", ID: "0", Body: []byte("damaged beyond repair")}}}))
+		x.cfg.Intercept, x.cfg.LeaseTTL = nil, shortTTL
+		x.start()
+		resumed, observed, err := x.Resume(t.Context())
+		if diff := cmp.Diff([]string{opID}, resumed); err != nil || diff != "" {
+			t.Errorf("resumed: %v\n%s", err, diff)
+		}
+		if diff := cmp.Diff([]string{"0"}, observed); diff != "" {
+			t.Errorf("observed:\n%s", diff)
+		}
+		x.wait(opID, nil, vnflcm.Completed)
+		poll(t, "the unreadable operation is parked", func() bool {
+			now, err := x.cfg.Store.Get(t.Context(), "claim", "0")
+			return err == nil && now.Version == 3 // taken and parked
+		})
 	})
 }
 

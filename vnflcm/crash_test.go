@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -430,7 +429,7 @@ func TestCrashAndResumeOnSQLite(t *testing.T) {
 
 func openSQLite(t *testing.T) vnflcm.Store {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	s, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "state.db"))
 	must(t, err)
@@ -438,7 +437,8 @@ func openSQLite(t *testing.T) vnflcm.Store {
 	return s
 }
 
-// TestManyOperationsOnSQLite begins many operations at once in one file: none fails because its lease could not be renewed.
+// TestManyOperationsOnSQLite begins many operations at once in one file: none fails. The lease lasts longer than a slow machine takes;
+// TestUrgentGoesFirst of the store checks that a renewal does not wait for other batches.
 func TestManyOperationsOnSQLite(t *testing.T) {
 	t.Parallel()
 	n := 1000
@@ -448,7 +448,7 @@ func TestManyOperationsOnSQLite(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
-	x := newToys(t, func(cfg *vnflcm.Config) { onePlain(cfg); cfg.Store, cfg.LeaseTTL = store, 5*time.Second })
+	x := newToys(t, func(cfg *vnflcm.Config) { onePlain(cfg); cfg.Store, cfg.LeaseTTL = store, 10*patience })
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {

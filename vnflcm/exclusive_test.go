@@ -33,96 +33,100 @@ func (s *shift) work(ctx context.Context) error {
 // TestExclusively has several processes wait for one piece of work. Each ends in another way.
 func TestExclusively(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL, cfg.Owner = shortTTL, "" })
-	fence := &storetest.Fence{Store: x.cfg.Store}
-	cut := x.other(func(cfg *vnflcm.Config) { cfg.Store = fence })
-	var wg sync.WaitGroup
-	defer wg.Wait()
+	inBubble(t, func(t *testing.T) {
+		x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL, cfg.Owner = shortTTL, "" })
+		fence := &storetest.Fence{Store: x.cfg.Store}
+		cut := x.other(func(cfg *vnflcm.Config) { cfg.Store = fence })
+		var wg sync.WaitGroup
+		defer wg.Wait()
 
-	first := newShift()
-	ctx, cancel := context.WithCancel(t.Context())
-	wg.Go(func() {
-		if err := x.Exclusively(ctx, "mail", first.work); !errors.Is(err, context.Canceled) {
-			t.Errorf("the first ended with %v", err)
-		}
-	})
-	<-first.began
-
-	var again atomic.Bool // the process that lost the store works again
-	second, third := newShift(), newShift()
-	wg.Go(func() {
-		err := cut.Exclusively(t.Context(), "mail", func(ctx context.Context) error {
-			if again.Swap(true) {
-				return third.work(ctx)
-			}
-			return second.work(ctx)
-		})
-		if !errors.Is(err, vnflcm.ErrShutdown) {
-			t.Errorf("the process that was cut off ended with %v", err)
-		}
-	})
-	select {
-	case <-second.began:
-		t.Error("two processes work at once")
-	case <-time.After(2 * shortTTL):
-	}
-	cancel()
-	<-second.began
-
-	last := newShift()
-	finish := make(chan struct{})
-	other := x.other(nil)
-	_, _, err := other.Resume(t.Context()) // it also looks for operations to take over
-	must(t, err)
-	wg.Go(func() {
-		err := other.Exclusively(t.Context(), "mail", func(ctx context.Context) error {
-			close(last.began)
-			select {
-			case <-finish:
-				return errCut
-			case <-ctx.Done():
-				return ctx.Err()
+		first := newShift()
+		ctx, cancel := context.WithCancel(t.Context())
+		wg.Go(func() {
+			if err := x.Exclusively(ctx, "mail", first.work); !errors.Is(err, context.Canceled) {
+				t.Errorf("the first ended with %v", err)
 			}
 		})
-		if !errors.Is(err, errCut) {
-			t.Errorf("the last ended with %v, want the error of the work", err)
+		<-first.began
+
+		var again atomic.Bool // the process that lost the store works again
+		second, third := newShift(), newShift()
+		wg.Go(func() {
+			err := cut.Exclusively(t.Context(), "mail", func(ctx context.Context) error {
+				if again.Swap(true) {
+					return third.work(ctx)
+				}
+				return second.work(ctx)
+			})
+			if !errors.Is(err, vnflcm.ErrShutdown) {
+				t.Errorf("the process that was cut off ended with %v", err)
+			}
+		})
+		select {
+		case <-second.began:
+			t.Error("two processes work at once")
+		case <-time.After(2 * shortTTL):
+		}
+		cancel()
+		<-second.began
+
+		last := newShift()
+		finish := make(chan struct{})
+		other := x.other(nil)
+		_, _, err := other.Resume(t.Context()) // it also looks for operations to take over
+		must(t, err)
+		wg.Go(func() {
+			err := other.Exclusively(t.Context(), "mail", func(ctx context.Context) error {
+				close(last.began)
+				select {
+				case <-finish:
+					return errCut
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			})
+			if !errors.Is(err, errCut) {
+				t.Errorf("the last ended with %v, want the error of the work", err)
+			}
+		})
+		fence.Cut(true)
+		<-last.began
+		if err := <-second.ended; !errors.Is(err, vnflcm.ErrLeased) {
+			t.Errorf("the work without a store ended with %v, want ErrLeased", err)
+		}
+		fence.Cut(false)
+		close(finish)
+		<-third.began // the process that was cut off takes its turn again
+		closeManager(t, cut.Manager)
+		if err := <-third.ended; !errors.Is(err, vnflcm.ErrShutdown) {
+			t.Errorf("the work of a closed Manager ended with %v, want ErrShutdown", err)
 		}
 	})
-	fence.Cut(true)
-	<-last.began
-	if err := <-second.ended; !errors.Is(err, vnflcm.ErrLeased) {
-		t.Errorf("the work without a store ended with %v, want ErrLeased", err)
-	}
-	fence.Cut(false)
-	close(finish)
-	<-third.began // the process that was cut off takes its turn again
-	closeManager(t, cut.Manager)
-	if err := <-third.ended; !errors.Is(err, vnflcm.ErrShutdown) {
-		t.Errorf("the work of a closed Manager ended with %v, want ErrShutdown", err)
-	}
 }
 
 func TestAwaitChanges(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, nil)
-	x.create()
-	from, err := x.LatestChange(t.Context())
-	must(t, err)
-	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if list, next, err := x.AwaitChanges(short, from, 10); !errors.Is(err, context.DeadlineExceeded) || len(list) > 0 || next != from {
-		t.Errorf("nothing new: %v, %q after %q, %v", list, next, from, err)
-	}
-	created := make(chan string, 1)
-	go func() { created <- x.create() }()
-	list, next, err := x.AwaitChanges(t.Context(), from, 10)
-	if id := <-created; err != nil || len(list) != 1 || list[0].VNF.InstanceID != id || next == from {
-		t.Errorf("the creation of %s: %v, %q after %q, %v", id, list, next, from, err)
-	}
-	time.AfterFunc(50*time.Millisecond, func() { closeManager(t, x.Manager) })
-	if _, _, err := x.AwaitChanges(t.Context(), next, 10); !errors.Is(err, vnflcm.ErrShutdown) {
-		t.Errorf("a closed Manager: %v", err)
-	}
+	inBubble(t, func(t *testing.T) {
+		x := newToys(t, nil)
+		x.create()
+		from, err := x.LatestChange(t.Context())
+		must(t, err)
+		short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if list, next, err := x.AwaitChanges(short, from, 10); !errors.Is(err, context.DeadlineExceeded) || len(list) > 0 || next != from {
+			t.Errorf("nothing new: %v, %q after %q, %v", list, next, from, err)
+		}
+		created := make(chan string, 1)
+		go func() { created <- x.create() }()
+		list, next, err := x.AwaitChanges(t.Context(), from, 10)
+		if id := <-created; err != nil || len(list) != 1 || list[0].VNF.InstanceID != id || next == from {
+			t.Errorf("the creation of %s: %v, %q after %q, %v", id, list, next, from, err)
+		}
+		time.AfterFunc(50*time.Millisecond, func() { closeManager(t, x.Manager) })
+		if _, _, err := x.AwaitChanges(t.Context(), next, 10); !errors.Is(err, vnflcm.ErrShutdown) {
+			t.Errorf("a closed Manager: %v", err)
+		}
+	})
 }
 
 func TestDocuments(t *testing.T) {

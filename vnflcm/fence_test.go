@@ -111,37 +111,39 @@ func TestStoppedProcessOverwritesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
-			hooks := (&cluster{world: x.world}).Hooks()
-			hooks[vnflcm.InstantiateEnd] = x.publishing()
-			x.cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": hooked{hooks}}
-			healthy := x.cfg
-			store := newStoppable(x.cfg.Store, at)
-			x.cfg.Store = store
-			x.start()
-			id := x.create()
-			opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-			must(t, err)
-			<-store.stopped
+			inBubble(t, func(t *testing.T) {
+				x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+				hooks := (&cluster{world: x.world}).Hooks()
+				hooks[vnflcm.InstantiateEnd] = x.publishing()
+				x.cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": hooked{hooks}}
+				healthy := x.cfg
+				store := newStoppable(x.cfg.Store, at)
+				x.cfg.Store = store
+				x.start()
+				id := x.create()
+				opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+				must(t, err)
+				<-store.stopped
 
-			x.cfg = healthy
-			y := x.other(nil)
-			if _, observed, err := y.Resume(t.Context()); err != nil || !slices.Contains(observed, opID) {
-				t.Errorf("Resume observes %q (%v), want %s", observed, err, opID)
-			}
-			y.wait(opID, nil, vnflcm.Completed)
-			scaled, err := y.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
-			y.wait(scaled, err, vnflcm.Completed)
-			before, instance := y.records(), y.get(id)
+				x.cfg = healthy
+				y := x.other(nil)
+				if _, observed, err := y.Resume(t.Context()); err != nil || !slices.Contains(observed, opID) {
+					t.Errorf("Resume observes %q (%v), want %s", observed, err, opID)
+				}
+				y.wait(opID, nil, vnflcm.Completed)
+				scaled, err := y.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
+				y.wait(scaled, err, vnflcm.Completed)
+				before, instance := y.records(), y.get(id)
 
-			close(store.gate)
-			closeManager(t, x.Manager)
-			if diff := cmp.Diff(before, y.records()); diff != "" {
-				t.Errorf("the stopped process wrote:\n%s", diff)
-			}
-			if diff := cmp.Diff(instance, y.get(id)); diff != "" {
-				t.Errorf("the instance changed:\n%s", diff)
-			}
+				close(store.gate)
+				closeManager(t, x.Manager)
+				if diff := cmp.Diff(before, y.records()); diff != "" {
+					t.Errorf("the stopped process wrote:\n%s", diff)
+				}
+				if diff := cmp.Diff(instance, y.get(id)); diff != "" {
+					t.Errorf("the instance changed:\n%s", diff)
+				}
+			})
 		})
 	}
 }
@@ -149,16 +151,18 @@ func TestStoppedProcessOverwritesNothing(t *testing.T) {
 // TestStoppedAlone stops the only process for longer than its lease: it continues its operation.
 func TestStoppedAlone(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
-	store := newStoppable(x.cfg.Store, puts("step"))
-	x.cfg.Store = store
-	x.start()
-	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	<-store.stopped
-	<-time.After(shortTTL * 3 / 2)
-	close(store.gate)
-	x.wait(opID, nil, vnflcm.Completed)
+	inBubble(t, func(t *testing.T) {
+		x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+		store := newStoppable(x.cfg.Store, puts("step"))
+		x.cfg.Store = store
+		x.start()
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		<-store.stopped
+		<-time.After(shortTTL * 3 / 2)
+		close(store.gate)
+		x.wait(opID, nil, vnflcm.Completed)
+	})
 }
 
 // takeovers receives the events of operations that change their process.
@@ -174,113 +178,121 @@ func (o takeovers) observe(e vnflcm.Event) {
 // the takeover.
 func TestStoppedProcessBeginsNothing(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
-	first, second := make(takeovers, 8), make(takeovers, 8)
-	healthy := x.cfg
-	x.cfg.Observe, healthy.Observe = first.observe, second.observe
-	store := newStoppable(x.cfg.Store, nil)
-	g := newGate()
-	var mu sync.Mutex
-	begun := 0
-	x.cfg.Store = store
-	x.cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
-		if keyOf(s) == "instantiate_end/init/" {
-			_ = g.pass(context.WithoutCancel(ctx)) // the check of the claim has passed; Do has not begun
+	inBubble(t, func(t *testing.T) {
+		x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+		first, second := make(takeovers, 8), make(takeovers, 8)
+		healthy := x.cfg
+		x.cfg.Observe, healthy.Observe = first.observe, second.observe
+		store := newStoppable(x.cfg.Store, nil)
+		g := newGate()
+		var mu sync.Mutex
+		begun := 0
+		x.cfg.Store = store
+		x.cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+			if keyOf(s) == "instantiate_end/init/" {
+				_ = g.pass(context.WithoutCancel(ctx)) // the check of the claim has passed; Do has not begun
+			}
+			return next(ctx)
 		}
-		return next(ctx)
-	}
-	x.world.after = func(context.Context, string) error {
+		x.world.after = func(context.Context, string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			begun++
+			return nil
+		}
+		x.start()
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		<-g.reached
+		store.stop()
+		x.cfg = healthy
+		y := x.other(nil)
+		_, _, err = y.Resume(t.Context())
+		must(t, err)
+		y.wait(opID, nil, vnflcm.Completed)
 		mu.Lock()
-		defer mu.Unlock()
-		begun++
-		return nil
-	}
-	x.start()
-	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	<-g.reached
-	store.stop()
-	x.cfg = healthy
-	y := x.other(nil)
-	_, _, err = y.Resume(t.Context())
-	must(t, err)
-	y.wait(opID, nil, vnflcm.Completed)
-	mu.Lock()
-	before := begun
-	mu.Unlock()
-	close(g.open)
-	close(store.gate)
-	if lost, taken := <-first, <-second; lost != vnflcm.OperationLost || taken != vnflcm.OperationTaken {
-		t.Errorf("the stopped process reports %s, the other %s", lost, taken)
-	}
-	closeManager(t, x.Manager)
-	if begun != before {
-		t.Errorf("the stopped process ran %d steps after the takeover", begun-before)
-	}
+		before := begun
+		mu.Unlock()
+		close(g.open)
+		close(store.gate)
+		if lost, taken := <-first, <-second; lost != vnflcm.OperationLost || taken != vnflcm.OperationTaken {
+			t.Errorf("the stopped process reports %s, the other %s", lost, taken)
+		}
+		closeManager(t, x.Manager)
+		if begun != before {
+			t.Errorf("the stopped process ran %d steps after the takeover", begun-before)
+		}
+	})
 }
 
 // TestLostStoreIsNoFailure keeps the store from a process for longer than its lease, and the only process takes its own
 // operation up again by itself.
 func TestLostStoreIsNoFailure(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
-	fence := &storetest.Fence{Store: x.cfg.Store}
-	x.cfg.Store = fence
-	g := x.holdAt("instantiate_end/init/")
-	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	<-g.reached
-	fence.Cut(true)
-	<-time.After(2 * shortTTL)
-	fence.Cut(false)
-	close(g.open)
-	x.wait(opID, nil, vnflcm.Completed)
+	inBubble(t, func(t *testing.T) {
+		x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+		fence := &storetest.Fence{Store: x.cfg.Store}
+		x.cfg.Store = fence
+		g := x.holdAt("instantiate_end/init/")
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		<-g.reached
+		fence.Cut(true)
+		<-time.After(2 * shortTTL)
+		fence.Cut(false)
+		close(g.open)
+		x.wait(opID, nil, vnflcm.Completed)
+	})
 }
 
 // TestResumeObserves takes nothing from a process that may live, says so, and takes it up when that process is gone.
 func TestResumeObserves(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
-	healthy := x.cfg
-	fence := &storetest.Fence{Store: x.cfg.Store}
-	x.cfg.Store = fence
-	g := x.holdAt("instantiate_end/init/")
-	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	<-g.reached
-	fence.Cut(true) // the process is dead
-	x.cfg = healthy
-	y := x.other(nil)
-	taken, observed, err := y.Resume(t.Context())
-	if diff := cmp.Diff([]string{opID}, observed); err != nil || len(taken) > 0 || diff != "" {
-		t.Errorf("Resume: took %q (%v), observed:\n%s", taken, err, diff)
-	}
-	y.wait(opID, nil, vnflcm.Completed)
-	poll(t, "the record of the dead process is removed", func() bool {
-		_, err := y.cfg.Store.Get(t.Context(), "process", "test")
-		return errors.Is(err, vnflcm.ErrNotFound)
+	inBubble(t, func(t *testing.T) {
+		x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+		healthy := x.cfg
+		fence := &storetest.Fence{Store: x.cfg.Store}
+		x.cfg.Store = fence
+		g := x.holdAt("instantiate_end/init/")
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		<-g.reached
+		fence.Cut(true) // the process is dead
+		x.cfg = healthy
+		y := x.other(nil)
+		taken, observed, err := y.Resume(t.Context())
+		if diff := cmp.Diff([]string{opID}, observed); err != nil || len(taken) > 0 || diff != "" {
+			t.Errorf("Resume: took %q (%v), observed:\n%s", taken, err, diff)
+		}
+		y.wait(opID, nil, vnflcm.Completed)
+		poll(t, "the record of the dead process is removed", func() bool {
+			_, err := y.cfg.Store.Get(t.Context(), "process", "test")
+			return errors.Is(err, vnflcm.ErrNotFound)
+		})
+		close(g.open)
 	})
-	close(g.open)
 }
 
 // TestOwnerIsReplaced starts a second process under the Owner of one that still lives, against the promise: the first
 // can work on no operation any more, and says why.
 func TestOwnerIsReplaced(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
-	g := x.holdAt("instantiate_end/init/")
-	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	<-g.reached
-	y := x.other(func(cfg *vnflcm.Config) { cfg.Owner = "test" })
-	taken, _, err := y.Resume(t.Context())
-	if diff := cmp.Diff([]string{opID}, taken); err != nil || diff != "" {
-		t.Errorf("Resume: %v, taken:\n%s", err, diff)
-	}
-	y.wait(opID, nil, vnflcm.Completed)
-	close(g.open)
-	poll(t, "the first process knows", func() bool {
-		_, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-		return errors.Is(err, vnflcm.ErrLeased)
+	inBubble(t, func(t *testing.T) {
+		x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+		g := x.holdAt("instantiate_end/init/")
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		<-g.reached
+		y := x.other(func(cfg *vnflcm.Config) { cfg.Owner = "test" })
+		taken, _, err := y.Resume(t.Context())
+		if diff := cmp.Diff([]string{opID}, taken); err != nil || diff != "" {
+			t.Errorf("Resume: %v, taken:\n%s", err, diff)
+		}
+		y.wait(opID, nil, vnflcm.Completed)
+		close(g.open)
+		poll(t, "the first process knows", func() bool {
+			_, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+			return errors.Is(err, vnflcm.ErrLeased)
+		})
 	})
 }

@@ -54,7 +54,7 @@ func TestFleet(t *testing.T) {
 	})
 	accepted := fleettest.AcceptMany(t, api, int(duration.Seconds()*10/3), duration)
 	disturbing.Wait()
-	fleettest.AwaitEnds(t, api, time.Minute)
+	fleettest.AwaitEnds(t, api, 2*time.Minute)
 	poll(t, "the records of killed processes are removed", func() bool {
 		list, err := store.List(t.Context(), vnflcm.Query{Kind: "process"})
 		return err == nil && len(list) == f.Size()
@@ -73,7 +73,7 @@ func TestFleet(t *testing.T) {
 // serveProcess is a child process that serves until its standard input ends.
 func serveProcess(ctx context.Context, name, dir, dsn string) error {
 	var store *postgres.Store
-	for deadline := time.Now().Add(30 * time.Second); store == nil; {
+	for deadline := time.Now().Add(patience); store == nil; time.Sleep(20 * time.Millisecond) {
 		var err error
 		if store, err = postgres.Open(ctx, dsn, postgres.Options{}); err != nil && time.Now().After(deadline) {
 			return err
@@ -81,7 +81,7 @@ func serveProcess(ctx context.Context, name, dir, dsn string) error {
 	}
 	defer func() { _ = store.Close() }()
 	var m *vnflcm.Manager
-	for deadline := time.Now().Add(30 * time.Second); m == nil; {
+	for deadline := time.Now().Add(patience); m == nil; time.Sleep(20 * time.Millisecond) {
 		var err error
 		if m, err = vnflcm.New(ctx, fleettest.Config(dir, store, name)); err != nil && time.Now().After(deadline) {
 			return err
@@ -105,7 +105,7 @@ func serveProcess(ctx context.Context, name, dir, dsn string) error {
 	if err := <-served; !errors.Is(err, context.Canceled) {
 		return err
 	}
-	closing, done := context.WithTimeout(ctx, 20*time.Second)
+	closing, done := context.WithTimeout(ctx, patience)
 	defer done()
 	return m.Close(closing)
 }

@@ -52,42 +52,44 @@ func TestStoreAway(t *testing.T) {
 			for _, inside := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%v at %s, inside %v", away, at, inside), func(t *testing.T) {
 					t.Parallel()
-					var store *awayStore
-					var once atomic.Bool
-					x := newToys(t, func(c *vnflcm.Config) {
-						onePlain(c)
-						store = &awayStore{Store: c.Store}
-						c.Store, c.LeaseTTL = store, shortTTL
-						c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
-							if s.Name != at || once.Swap(true) {
+					inBubble(t, func(t *testing.T) {
+						var store *awayStore
+						var once atomic.Bool
+						x := newToys(t, func(c *vnflcm.Config) {
+							onePlain(c)
+							store = &awayStore{Store: c.Store}
+							c.Store, c.LeaseTTL = store, shortTTL
+							c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+								if s.Name != at || once.Swap(true) {
+									return next(ctx)
+								}
+								store.away.Store(true)
+								time.AfterFunc(away, func() { store.away.Store(false) })
+								if inside {
+									return next(ctx)
+								}
+								time.Sleep(away / 2)
 								return next(ctx)
 							}
-							store.away.Store(true)
-							time.AfterFunc(away, func() { store.away.Store(false) })
-							if inside {
-								return next(ctx)
+						})
+						opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+						must(t, err)
+						poll(t, "the operation has ended", func() bool {
+							occ, err := x.Operation(t.Context(), opID)
+							if err != nil && !errors.Is(err, vnflcm.ErrStore) {
+								t.Errorf("Operation: %v", err)
 							}
-							time.Sleep(away / 2)
-							return next(ctx)
+							return err == nil && occ.OperationState.Final()
+						})
+						x.wait(opID, nil, vnflcm.Completed)
+						changes, _, err := x.Changes(t.Context(), "", 100)
+						must(t, err)
+						for _, c := range changes {
+							if c.Operation != nil && c.Operation.OperationState == vnflcm.FailedTemp {
+								t.Errorf("the operation failed: %v", c.Operation.Error)
+							}
 						}
 					})
-					opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-					must(t, err)
-					poll(t, "the operation has ended", func() bool {
-						occ, err := x.Operation(t.Context(), opID)
-						if err != nil && !errors.Is(err, vnflcm.ErrStore) {
-							t.Errorf("Operation: %v", err)
-						}
-						return err == nil && occ.OperationState.Final()
-					})
-					x.wait(opID, nil, vnflcm.Completed)
-					changes, _, err := x.Changes(t.Context(), "", 100)
-					must(t, err)
-					for _, c := range changes {
-						if c.Operation != nil && c.Operation.OperationState == vnflcm.FailedTemp {
-							t.Errorf("the operation failed: %v", c.Operation.Error)
-						}
-					}
 				})
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,7 +20,7 @@ import (
 )
 
 const (
-	renewTTL = 200 * time.Millisecond // Managers look for what is to be renewed as often
+	renewTTL = time.Second // Managers look for what is to be renewed as often
 	madeVIM  = "made"
 )
 
@@ -179,16 +180,16 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-// eachRegistry runs a test with the registry in the Store, and with one of the caller's own.
+// eachRegistry runs a test in a bubble of synctest, with the registry in the Store, and with one of the caller's own.
 func eachRegistry(t *testing.T, test func(t *testing.T, own vnflcm.VIMs)) {
 	t.Helper()
 	t.Run("registry in the store", func(t *testing.T) {
 		t.Parallel()
-		test(t, nil)
+		inBubble(t, func(t *testing.T) { test(t, nil) })
 	})
 	t.Run("own registry", func(t *testing.T) {
 		t.Parallel()
-		test(t, &guardedVIMs{own: fixedVIMs{}})
+		inBubble(t, func(t *testing.T) { test(t, &guardedVIMs{own: fixedVIMs{}}) })
 	})
 }
 
@@ -217,7 +218,7 @@ func (v *vims) entry() vnflcm.VimConnectionInfo {
 // await waits until something is so.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}
@@ -252,21 +253,23 @@ func (v *vims) ofInstance(id string) (found []string) {
 func TestRenewal(t *testing.T) {
 	t.Parallel()
 	eachRegistry(t, func(t *testing.T, own vnflcm.VIMs) {
-		life := vnflcm.Validity{Until: time.Now().Add(4 * time.Second).Round(0), For: 4 * time.Second} // half of it is over in 2 s
+		life := vnflcm.Validity{Until: time.Now().Add(4 * time.Minute).Round(0), For: 4 * time.Minute}
+		due := time.Now().Add(life.For / 2)
 		v := newVIMs(t, own, life)
 		id := v.create()
 		opID, err := v.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params(t, `{"password":"hunter2"}`)})
 		v.wait(opID, err, vnflcm.Completed)
 		from, err := v.LatestChange(t.Context())
 		must(t, err)
+		time.Sleep(time.Until(due) - 1)
 		if got := tokenOf(v.entry()); got != "hunter2-1" {
 			t.Fatalf("the entry has %q too soon", got)
 		}
-		v.awaitToken(2)
-		if time.Now().Before(life.Until.Add(-life.For / 2)) {
-			t.Error("too soon")
+		time.Sleep(1 + renewTTL)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"hunter2-2"}, v.ofInstance(id)); diff != "" || tokenOf(v.entry()) != "hunter2-2" {
+			t.Errorf("the entry has %q, the instance:\n%s", tokenOf(v.entry()), diff)
 		}
-		await(t, "the instance", func() bool { return slices.Equal(v.ofInstance(id), []string{"hunter2-2"}) })
 		want := []renewed{{id, "hunter2-1", `{"password":"hunter2"}`, 3, life}}
 		if diff := cmp.Diff(want, v.driver.renewals()); diff != "" {
 			t.Errorf("RenewVIM was given:\n%s", diff)
@@ -320,21 +323,23 @@ func TestRenewalAfterOutage(t *testing.T) {
 // TestRenewalComesBeforeUse: a request that comes first after an outage finds the new token.
 func TestRenewalComesBeforeUse(t *testing.T) {
 	t.Parallel()
-	v := newVIMs(t, nil, ended())
-	v.driver.failed = []error{errCut}
-	v.instantiated("plain")
-	await(t, "the first attempt", func() bool { return len(v.driver.renewals()) == 1 })
-	closeManager(t, v.Manager)
-	var used []string
-	y := v.other(func(c *vnflcm.Config) {
-		c.LeaseTTL = time.Hour // nothing but the request looks
-		c.Infra = map[string]vnflcm.InfraDriver{"toy": &noting{cloud{world: v.world}, func(op *vnflcm.Operation) { used = append(used, tokenOf(op.VIM)) }}}
+	inBubble(t, func(t *testing.T) {
+		v := newVIMs(t, nil, ended())
+		v.driver.failed = []error{errCut}
+		v.instantiated("plain")
+		await(t, "the first attempt", func() bool { return len(v.driver.renewals()) == 1 })
+		closeManager(t, v.Manager)
+		var used []string
+		y := v.other(func(c *vnflcm.Config) {
+			c.LeaseTTL = time.Hour // nothing but the request looks
+			c.Infra = map[string]vnflcm.InfraDriver{"toy": &noting{cloud{world: v.world}, func(op *vnflcm.Operation) { used = append(used, tokenOf(op.VIM)) }}}
+		})
+		opID, err := y.Instantiate(t.Context(), y.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", VimConnectionInfo: vnflcm.VimConnections{{VimID: madeVIM}}})
+		y.wait(opID, err, vnflcm.Completed)
+		if diff := cmp.Diff([]string{"hunter2-2", "hunter2-2"}, used); diff != "" {
+			t.Errorf("tokens:\n%s", diff)
+		}
 	})
-	opID, err := y.Instantiate(t.Context(), y.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", VimConnectionInfo: vnflcm.VimConnections{{VimID: madeVIM}}})
-	y.wait(opID, err, vnflcm.Completed)
-	if diff := cmp.Diff([]string{"hunter2-2", "hunter2-2"}, used); diff != "" {
-		t.Errorf("tokens:\n%s", diff)
-	}
 }
 
 // noting is a cloud that tells which VIM it uses.
@@ -356,43 +361,48 @@ func (n *noting) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 // TestRenewalFails: a failure is logged, with the VIM and the instance, and retried with growing pauses.
 func TestRenewalFails(t *testing.T) {
 	t.Parallel()
-	v := newVIMs(t, nil, ended())
-	v.driver.failed = []error{errors.New("no route, hunter2-1"), errCut}
-	id := v.instantiated("plain")
-	v.awaitToken(2)
-	await(t, "the end of the renewal", func() bool { return strings.Contains(v.log.String(), "have been renewed") })
-	lines := strings.Count(v.log.String(), "level=WARN")
-	if lines != 2 || strings.Count(v.log.String(), "vim=made instance="+id) < 3 || !strings.Contains(v.log.String(), "no route, ***") || !strings.Contains(v.log.String(), "again=400ms") {
-		t.Errorf("%d warnings:\n%s", lines, v.log)
-	}
+	inBubble(t, func(t *testing.T) {
+		v := newVIMs(t, nil, ended())
+		v.driver.failed = []error{errors.New("no route, hunter2-1"), errCut}
+		id := v.instantiated("plain")
+		v.awaitToken(2)
+		await(t, "the end of the renewal", func() bool { return strings.Contains(v.log.String(), "have been renewed") })
+		lines := strings.Count(v.log.String(), "level=WARN")
+		if lines != 2 || strings.Count(v.log.String(), "vim=made instance="+id) < 3 || !strings.Contains(v.log.String(), "no route, ***") || !strings.Contains(v.log.String(), "again=2s") {
+			t.Errorf("%d warnings:\n%s", lines, v.log)
+		}
+	})
 }
 
 // TestRenewalWithFastClock: a token that is to be renewed at once again waits for a quarter of its life.
 func TestRenewalWithFastClock(t *testing.T) {
 	t.Parallel()
-	v := newVIMs(t, nil, ended(), ended(), ended(), ended())
-	v.instantiated("plain")
-	v.awaitToken(2)
-	time.Sleep(4 * renewTTL)
-	if n := len(v.driver.renewals()); n != 1 {
-		t.Errorf("%d renewals", n)
-	}
+	inBubble(t, func(t *testing.T) {
+		v := newVIMs(t, nil, ended(), ended(), ended(), ended())
+		v.instantiated("plain")
+		v.awaitToken(2)
+		time.Sleep(4 * renewTTL)
+		if n := len(v.driver.renewals()); n != 1 {
+			t.Errorf("%d renewals", n)
+		}
+	})
 }
 
 // TestRenewalForGood: credentials that do not end any more are not renewed again.
 func TestRenewalForGood(t *testing.T) {
 	t.Parallel()
-	v := newVIMs(t, nil, ended(), vnflcm.Validity{})
-	id := v.instantiated("plain")
-	v.awaitToken(2)
-	await(t, "no record", func() bool { return v.count("renewal") == 0 })
-	if diff := cmp.Diff([]string{"hunter2-2"}, v.ofInstance(id)); diff != "" {
-		t.Errorf("the instance:\n%s", diff)
-	}
+	inBubble(t, func(t *testing.T) {
+		v := newVIMs(t, nil, ended(), vnflcm.Validity{})
+		id := v.instantiated("plain")
+		v.awaitToken(2)
+		await(t, "no record", func() bool { return v.count("renewal") == 0 })
+		if diff := cmp.Diff([]string{"hunter2-2"}, v.ofInstance(id)); diff != "" {
+			t.Errorf("the instance:\n%s", diff)
+		}
+	})
 }
 
-// TestRenewalBesideOperation: an operation that works on the instance meanwhile, and what it writes, stay. On a busy machine the
-// renewal can lose its short lease, and makes another token.
+// TestRenewalBesideOperation: an operation that works on the instance meanwhile, and what it writes, stay.
 func TestRenewalBesideOperation(t *testing.T) {
 	t.Parallel()
 	eachRegistry(t, func(t *testing.T, own vnflcm.VIMs) {
@@ -405,14 +415,14 @@ func TestRenewalBesideOperation(t *testing.T) {
 			}
 			close(hold)
 			await(t, "a new token", func() bool { //nolint:contextcheck // what the test looks at
-				return tokenOf(v.entry()) != "hunter2-1" && slices.Equal(v.ofInstance(op.InstanceID), []string{tokenOf(v.entry())})
+				return tokenOf(v.entry()) == "hunter2-2" && slices.Equal(v.ofInstance(op.InstanceID), []string{"hunter2-2"})
 			})
 			return errors.Join(op.Publish(ctx, op.VNFCs[1], map[string]string{"role": "second"}), op.State().Put(ctx, "k", "v"))
 		}
 		id := v.instantiated("plain")
 		opID, err := v.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
 		v.wait(opID, err, vnflcm.Completed)
-		if diff := cmp.Diff([]string{tokenOf(v.entry())}, v.ofInstance(id)); diff != "" {
+		if diff := cmp.Diff([]string{"hunter2-2"}, v.ofInstance(id)); diff != "" {
 			t.Errorf("the instance:\n%s", diff)
 		}
 		var roles []string
@@ -431,47 +441,45 @@ func TestRenewalBesideOperation(t *testing.T) {
 // TestRenewalBesideRequest: a request that was checked while the entry was renewed is accepted.
 func TestRenewalBesideRequest(t *testing.T) {
 	t.Parallel()
-	v := newVIMs(t, nil, ended())
-	hold := make(chan struct{})
-	v.driver.during = func(*vnflcm.Operation) { <-hold }
-	id := v.instantiated("plain")
-	await(t, "the renewal", func() bool { return len(v.driver.renewals()) == 1 })
-	var plans int
-	y := v.other(func(c *vnflcm.Config) {
-		c.Infra = map[string]vnflcm.InfraDriver{"toy": &noting{cloud{world: v.world}, func(op *vnflcm.Operation) {
-			if plans++; plans == 1 {
-				close(hold)
-				v.awaitToken(2)
-			}
-		}}}
+	inBubble(t, func(t *testing.T) {
+		v := newVIMs(t, nil, ended())
+		hold := make(chan struct{})
+		v.driver.during = func(*vnflcm.Operation) { <-hold }
+		id := v.instantiated("plain")
+		await(t, "the renewal", func() bool { return len(v.driver.renewals()) == 1 })
+		var plans int
+		y := v.other(func(c *vnflcm.Config) {
+			c.Infra = map[string]vnflcm.InfraDriver{"toy": &noting{cloud{world: v.world}, func(op *vnflcm.Operation) {
+				if plans++; plans == 1 {
+					close(hold)
+					v.awaitToken(2)
+				}
+			}}}
+		})
+		opID, err := y.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
+		y.wait(opID, err, vnflcm.Completed)
+		if plans != 2 {
+			t.Errorf("it was planned %d times", plans)
+		}
 	})
-	opID, err := y.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
-	y.wait(opID, err, vnflcm.Completed)
-	if plans != 2 {
-		t.Errorf("it was planned %d times", plans)
-	}
 }
 
 // TestRenewalLosesToOperation: an entry that an operation has replaced or removed while it was renewed stays so.
 func TestRenewalLosesToOperation(t *testing.T) {
 	t.Parallel()
-	eachRegistry(t, func(t *testing.T, own vnflcm.VIMs) {
-		for name, c := range map[string]struct {
-			begin func(v *vims, id string) (string, error)
-			want  []string
-		}{
-			"heal": {func(v *vims, id string) (string, error) { return v.Heal(t.Context(), id, vnflcm.HealVnfRequest{}) }, []string{"hunter2-2"}},
-			"terminate": {func(v *vims, id string) (string, error) {
-				return v.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
-			}, nil},
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				registry := own
-				if registry != nil {
-					registry = &guardedVIMs{own: fixedVIMs{}}
-				}
-				v := newVIMs(t, registry, ended())
+	for name, c := range map[string]struct {
+		begin func(v *vims, id string) (string, error)
+		want  []string
+	}{
+		"heal": {func(v *vims, id string) (string, error) { return v.Heal(v.t.Context(), id, vnflcm.HealVnfRequest{}) }, []string{"hunter2-2"}},
+		"terminate": {func(v *vims, id string) (string, error) {
+			return v.Terminate(v.t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachRegistry(t, func(t *testing.T, own vnflcm.VIMs) {
+				v := newVIMs(t, own, ended())
 				hold := make(chan struct{})
 				v.driver.during = func(*vnflcm.Operation) { <-hold }
 				id := v.instantiated("plain")
@@ -492,77 +500,83 @@ func TestRenewalLosesToOperation(t *testing.T) {
 					t.Errorf("the registry has %q, %v", tokenOf(vim), err)
 				}
 			})
-		}
-	})
+		})
+	}
 }
 
 // TestRenewalLosesToProgram: an entry that the program has replaced in the registry while it was renewed stays so.
 func TestRenewalLosesToProgram(t *testing.T) {
 	t.Parallel()
-	v := newVIMs(t, nil, ended())
-	mine := params(t, `{"bearer_token":"mine"}`)
-	v.driver.during = func(*vnflcm.Operation) {
-		if len(v.driver.renewals()) == 1 {
-			if err := v.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: madeVIM, VimType: "toy", AccessInfo: mine}); err != nil {
-				t.Error(err)
+	inBubble(t, func(t *testing.T) {
+		v := newVIMs(t, nil, ended())
+		mine := params(t, `{"bearer_token":"mine"}`)
+		v.driver.during = func(*vnflcm.Operation) {
+			if len(v.driver.renewals()) == 1 {
+				if err := v.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: madeVIM, VimType: "toy", AccessInfo: mine}); err != nil {
+					t.Error(err)
+				}
 			}
 		}
-	}
-	v.driver.failed = []error{nil, errCut}
-	v.instantiated("plain")
-	await(t, "the second attempt", func() bool { return len(v.driver.renewals()) >= 2 })
-	if got := v.driver.renewals()[1].Token; got != "mine" || tokenOf(v.entry()) != "mine" {
-		t.Errorf("the entry has %q, then %q", got, tokenOf(v.entry()))
-	}
+		v.driver.failed = []error{nil, errCut}
+		v.instantiated("plain")
+		await(t, "the second attempt", func() bool { return len(v.driver.renewals()) >= 2 })
+		if got := v.driver.renewals()[1].Token; got != "mine" || tokenOf(v.entry()) != "mine" {
+			t.Errorf("the entry has %q, then %q", got, tokenOf(v.entry()))
+		}
+	})
 }
 
 // TestRenewalIsCutOff: a process dies after the token was made, before it is written. The next process makes a new
 // token.
 func TestRenewalIsCutOff(t *testing.T) {
 	t.Parallel()
-	v := newVIMs(t, nil)
-	v.instantiated("plain")
-	closeManager(t, v.Manager)
-	fence := &storetest.Fence{Store: v.cfg.Store}
-	v.driver.lives, v.driver.issued = []vnflcm.Validity{ended()}, 0
-	completed := make(chan struct{})
-	v.driver.during = func(*vnflcm.Operation) {
-		<-completed
-		fence.Cut(true)
-	}
-	dying := v.other(func(c *vnflcm.Config) { c.Store, c.Owner = fence, "dying" })
-	opID, err := dying.Instantiate(t.Context(), dying.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	dying.wait(opID, err, vnflcm.Completed)
-	close(completed)
-	await(t, "the attempt", func() bool { return fence.IsCut() })
-	v.driver.mu.Lock()
-	v.driver.during = nil
-	v.driver.mu.Unlock()
-	if got := tokenOf(v.entry()); got != "hunter2-1" {
-		t.Fatalf("the entry has %q", got)
-	}
-	_, _, err = v.other(nil).Resume(t.Context())
-	must(t, err)
-	v.awaitToken(3)
+	inBubble(t, func(t *testing.T) {
+		v := newVIMs(t, nil)
+		v.instantiated("plain")
+		closeManager(t, v.Manager)
+		fence := &storetest.Fence{Store: v.cfg.Store}
+		v.driver.lives, v.driver.issued = []vnflcm.Validity{ended()}, 0
+		completed := make(chan struct{})
+		v.driver.during = func(*vnflcm.Operation) {
+			<-completed
+			fence.Cut(true)
+		}
+		dying := v.other(func(c *vnflcm.Config) { c.Store, c.Owner = fence, "dying" })
+		opID, err := dying.Instantiate(t.Context(), dying.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		dying.wait(opID, err, vnflcm.Completed)
+		close(completed)
+		await(t, "the attempt", func() bool { return fence.IsCut() })
+		v.driver.mu.Lock()
+		v.driver.during = nil
+		v.driver.mu.Unlock()
+		if got := tokenOf(v.entry()); got != "hunter2-1" {
+			t.Fatalf("the entry has %q", got)
+		}
+		_, _, err = v.other(nil).Resume(t.Context())
+		must(t, err)
+		v.awaitToken(3)
+	})
 }
 
 // TestRenewalIsForgotten: what is not there any more is not renewed.
 func TestRenewalIsForgotten(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(v *vims, id string) error{
-		"entry removed by the program": func(v *vims, _ string) error { return v.VIMs().Remove(t.Context(), madeVIM) },
+		"entry removed by the program": func(v *vims, _ string) error { return v.VIMs().Remove(v.t.Context(), madeVIM) },
 		"instance abandoned": func(v *vims, id string) error {
-			_, err := v.Abandon(t.Context(), id)
+			_, err := v.Abandon(v.t.Context(), id)
 			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := newVIMs(t, nil, ended())
-			v.driver.failed = []error{errCut, errCut, errCut, errCut, errCut, errCut}
-			id := v.instantiated("plain")
-			must(t, remove(v, id))
-			await(t, "no record, and no lease of the last attempt", func() bool { return v.count("renewal")+v.count("lease") == 0 })
+			inBubble(t, func(t *testing.T) {
+				v := newVIMs(t, nil, ended())
+				v.driver.failed = []error{errCut, errCut, errCut, errCut, errCut, errCut}
+				id := v.instantiated("plain")
+				must(t, remove(v, id))
+				await(t, "no record, and no lease of the last attempt", func() bool { return v.count("renewal")+v.count("lease") == 0 })
+			})
 		})
 	}
 }

@@ -320,19 +320,21 @@ func TestVerbsInARow(t *testing.T) {
 // TestRefusedVerbLeavesTheWorkAlone: the lease that is renewed while the operation runs must stay its own.
 func TestRefusedVerbLeavesTheWorkAlone(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
-	g := x.holdAt("instantiate_end/init/")
-	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-	must(t, err)
-	<-g.reached
-	wantIs(t, x.Fail(t.Context(), opID), vnflcm.ErrState)
-	wantIs(t, x.Retry(t.Context(), opID), vnflcm.ErrState)
-	if resumed, _, err := x.Resume(t.Context()); err != nil || len(resumed) != 0 {
-		t.Errorf("Resume took %v (%v), which is at work already", resumed, err)
-	}
-	x.renewals(3)
-	close(g.open)
-	x.wait(opID, nil, vnflcm.Completed)
+	inBubble(t, func(t *testing.T) {
+		x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
+		g := x.holdAt("instantiate_end/init/")
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		<-g.reached
+		wantIs(t, x.Fail(t.Context(), opID), vnflcm.ErrState)
+		wantIs(t, x.Retry(t.Context(), opID), vnflcm.ErrState)
+		if resumed, _, err := x.Resume(t.Context()); err != nil || len(resumed) != 0 {
+			t.Errorf("Resume took %v (%v), which is at work already", resumed, err)
+		}
+		x.renewals(3)
+		close(g.open)
+		x.wait(opID, nil, vnflcm.Completed)
+	})
 }
 
 // TestFailShowsWhatIsLeft: after giving up, the instance shows what the VIM has.
@@ -428,15 +430,17 @@ func TestCancelRacesWithTheEnd(t *testing.T) {
 
 func TestWaitSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
-	x, _, opID := inState(t, vnflcm.Processing)
-	for name, m := range map[string]*vnflcm.Manager{"the process at work": x.Manager, "another": x.other(nil).Manager} {
-		for _, patience := range []time.Duration{0, 20 * time.Millisecond} { // it ends in the store, or between two looks
-			ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errCut)
-			_, err := m.Wait(ctx, opID)
-			cancel()
-			if !errors.Is(err, errCut) || !strings.Contains(err.Error(), opID) {
-				t.Errorf("%s: %v", name, err)
+	inBubble(t, func(t *testing.T) {
+		x, _, opID := inState(t, vnflcm.Processing)
+		for name, m := range map[string]*vnflcm.Manager{"the process at work": x.Manager, "another": x.other(nil).Manager} {
+			for _, patience := range []time.Duration{0, 20 * time.Millisecond} { // it ends in the store, or between two looks
+				ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errCut)
+				_, err := m.Wait(ctx, opID)
+				cancel()
+				if !errors.Is(err, errCut) || !strings.Contains(err.Error(), opID) {
+					t.Errorf("%s: %v", name, err)
+				}
 			}
 		}
-	}
+	})
 }
