@@ -149,7 +149,7 @@ func TestNotificationsOfKilledVNFM(t *testing.T) {
 	dir := t.TempDir()
 	nfvo := newSubscriber(t, nil)
 	for _, when := range moments() {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		process := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestVNFMProcess$") //nolint:gosec // this test
 		process.Env = append(os.Environ(), killedDir+"="+dir, killedCallback+"="+nfvo.URL, killedWhen+"="+when)
 		var output bytes.Buffer
@@ -183,7 +183,7 @@ func TestNotificationsOfKilledVNFM(t *testing.T) {
 		want[c.VNF.InstanceID] = append(want[c.VNF.InstanceID], c.ID)
 	}
 	checkStates(t, m, changes)
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		diff := cmp.Diff(want, nfvo.byInstance())
 		if diff == "" {
 			break

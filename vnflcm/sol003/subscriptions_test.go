@@ -115,7 +115,7 @@ func (s *subscriber) setAnswer(answer func(*http.Request, object) int) {
 // told waits for a number of notifications and returns them in short.
 func (s *subscriber) told(t *testing.T, n int) []string {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(patience)
 	for {
 		s.mu.Lock()
 		got, woken := slices.Clone(s.got), s.woken
@@ -466,7 +466,7 @@ func TestNotificationAuthentication(t *testing.T) {
 func TestSubscribersThatFail(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer
-	x := newNotifyingVNFM(t, notify.Options{GiveUpAfter: 2500 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}, sol003.Options{})
+	x := newNotifyingVNFM(t, notify.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, sol003.Options{})
 	good, late, picky, silent, moved := newSubscriber(t, nil), newSubscriber(t, nil), newSubscriber(t, nil), newSubscriber(t, nil), newSubscriber(t, nil)
 	for _, s := range []*subscriber{good, late, picky, silent, moved} {
 		x.subscribe("v1", `{"callbackUri":"`+s.URL+`/?token=hidden"}`)
@@ -507,12 +507,26 @@ func TestSubscribersThatFail(t *testing.T) {
 	if diff := cmp.Diff(want, silent.told(t, 4)); diff != "" {
 		t.Errorf("after a silence:\n%s", diff)
 	}
-	for deadline := time.Now().Add(10 * time.Second); strings.Count(log.String(), "is given up") < 4; time.Sleep(10 * time.Millisecond) {
+	if text := log.String(); !strings.Contains(text, "refuses a notification") || strings.Contains(text, "is given up") || strings.Contains(text, "hidden") || strings.Contains(text, "http://") {
+		t.Errorf("the log: %s", text)
+	}
+}
+
+// TestNotificationsAreGivenUp has a subscriber that fails for longer than GiveUpAfter.
+func TestNotificationsAreGivenUp(t *testing.T) {
+	t.Parallel()
+	var log lockedBuffer
+	x := newNotifyingVNFM(t, notify.Options{GiveUpAfter: time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil))}, sol003.Options{})
+	nfvo := newSubscriber(t, nil)
+	x.subscribe("v1", `{"callbackUri":"`+nfvo.URL+`/?token=hidden"}`)
+	nfvo.setAnswer(func(*http.Request, object) int { return http.StatusServiceUnavailable })
+	x.running("v1")
+	for deadline := time.Now().Add(patience); strings.Count(log.String(), "is given up") < 4; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("notifications are not given up: %s", log.String())
 		}
 	}
-	if text := log.String(); !strings.Contains(text, "refuses a notification") || strings.Contains(text, "hidden") || strings.Contains(text, "http://") {
+	if text := log.String(); strings.Contains(text, "hidden") || strings.Contains(text, "http://") {
 		t.Errorf("the log: %s", text)
 	}
 }

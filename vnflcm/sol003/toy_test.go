@@ -194,6 +194,9 @@ type vnfm struct {
 	http  *httptest.Server
 }
 
+// patience bounds the wait for what must happen.
+const patience = time.Minute
+
 func newVNFM(t *testing.T, change func(*vnflcm.Config), options sol003.Options) *vnfm {
 	t.Helper()
 	return newVNFMWith(t, change, options, func(m *vnflcm.Manager, _ *sol003.Options) sol003.Manager { return m })
@@ -213,7 +216,7 @@ func newVNFMWith(t *testing.T, change func(*vnflcm.Config), options sol003.Optio
 	x := &vnfm{Manager: m, checker: newChecker(t), t: t, cloud: c, http: httptest.NewServer(h)}
 	t.Cleanup(func() {
 		x.http.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		must(t, m.Close(ctx))
 	})
@@ -302,7 +305,7 @@ func (x *vnfm) begin(uri, body string, want vnflcm.OperationState) answer {
 
 func (x *vnfm) await(uri string, want vnflcm.OperationState) answer {
 	x.t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		a := x.send("GET", uri, "", 200)
 		switch state := a.object()["operationState"]; {
