@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
@@ -89,7 +88,7 @@ func TestBounds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			host, remote := connect(t, sshtest.Config{Commands: tt.programs})
 			put(t, remote, "/home/ubuntu/t/f", "content")
-			err := tt.call(within(t, 20*time.Second), t, host)
+			err := tt.call(withinMinutes(t), t, host)
 			var got *sshexec.LimitError
 			if !errors.As(err, &got) || !errors.Is(err, sshexec.ErrTooLarge) {
 				t.Fatalf("got %v", err)
@@ -109,7 +108,7 @@ func TestDownloadTreeWithinItsLimits(t *testing.T) {
 	}
 	limits := sshexec.TreeLimits{Entries: 5, NameBytes: len(".") + len("d") + 3*len("d/0"), Depth: 1, Bytes: 12}
 	to := t.TempDir()
-	if err := host.DownloadTree(within(t, 10*time.Second), to, sshexec.Tree{Path: "/home/ubuntu/t", Limits: limits}); err != nil {
+	if err := host.DownloadTree(withinMinutes(t), to, sshexec.Tree{Path: "/home/ubuntu/t", Limits: limits}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(to, "d", "2")); err != nil || string(got) != "1234" {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -49,11 +48,11 @@ func TestTransfersWithBusybox(t *testing.T) {
 			content := noise(17<<20 + 7)
 			f := sshexec.File{Path: filepath.Join(dir, "f"), Mode: 0o600}
 			for range 2 {
-				if err := host.Upload(within(t, 30*time.Second), bytes.NewReader(content), f); err != nil {
+				if err := host.Upload(withinMinutes(t), bytes.NewReader(content), f); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := host.Upload(within(t, 30*time.Second), strings.NewReader("small"), sshexec.File{Path: filepath.Join(dir, "g")}); err != nil {
+			if err := host.Upload(withinMinutes(t), strings.NewReader("small"), sshexec.File{Path: filepath.Join(dir, "g")}); err != nil {
 				t.Fatal(err)
 			}
 			if sent := w.sent.Load(); sent > 26<<20 {
@@ -62,17 +61,17 @@ func TestTransfersWithBusybox(t *testing.T) {
 			if got, err := os.ReadFile(f.Path); err != nil || !bytes.Equal(got, content) {
 				t.Errorf("content differs: %d bytes, %v", len(got), err)
 			}
-			if err := host.Download(within(t, 30*time.Second), io.Discard, f); err != nil {
+			if err := host.Download(withinMinutes(t), io.Discard, f); err != nil {
 				t.Error(err)
 			}
 			tree := sampleTree(oddNames)
 			for range 2 {
-				if err := host.UploadTree(within(t, 30*time.Second), tree, sshexec.Tree{Path: filepath.Join(dir, "tree")}); err != nil {
+				if err := host.UploadTree(withinMinutes(t), tree, sshexec.Tree{Path: filepath.Join(dir, "tree")}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			back := t.TempDir()
-			if err := host.DownloadTree(within(t, 30*time.Second), back, sshexec.Tree{Path: filepath.Join(dir, "tree")}); err != nil {
+			if err := host.DownloadTree(withinMinutes(t), back, sshexec.Tree{Path: filepath.Join(dir, "tree")}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(contents(t, tree), contents(t, os.DirFS(back))); diff != "" {

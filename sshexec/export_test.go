@@ -71,3 +71,30 @@ func WithoutHost(content []byte, host string) []byte { return withoutHost(conten
 
 // SetAnswerLimit changes how long calls of the pool wait for an answer of a host when their context has ended.
 func SetAnswerLimit(p *Pool, limit time.Duration) { p.answerLimit = limit }
+
+// AwaitingConnection returns how many callers wait for connections that the pool is setting up.
+func AwaitingConnection(p *Pool) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.links {
+		if l.attempt != nil {
+			n += l.attempt.waiters
+		}
+	}
+	return n
+}
+
+// ExpireIdle closes the unused connections of the pool, as Options.Idle does after a while.
+func ExpireIdle(p *Pool) {
+	var conns []*connection
+	p.mu.Lock()
+	for _, l := range p.links {
+		if l.conn != nil {
+			conns = append(conns, l.conn)
+		}
+	}
+	p.mu.Unlock()
+	for _, c := range conns {
+		c.expire()
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
@@ -26,7 +25,7 @@ func TestAcceptNewHostKeys(t *testing.T) {
 		return pool.Host(tgt)
 	}
 	for range 2 {
-		if err := to(first).Wait(within(t, 5*time.Second)); err != nil {
+		if err := to(first).Wait(withinMinutes(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,7 +33,7 @@ func TestAcceptNewHostKeys(t *testing.T) {
 		t.Fatalf("kept %q", key)
 	}
 	// Another machine under the same identity: final, however long one waits.
-	err := to(second).Wait(within(t, 30*time.Second))
+	err := to(second).Wait(withinMinutes(t))
 	var mismatch *sshexec.HostKeyError
 	if !errors.Is(err, sshexec.ErrHostKey) || !errors.As(err, &mismatch) {
 		t.Fatalf("got %v", err)
@@ -56,7 +55,7 @@ func TestKnownKeyOfAnotherType(t *testing.T) {
 	if tgt.HostKeys, err = sshexec.PinnedHostKeys(other + " root@node1"); err != nil {
 		t.Fatal(err)
 	}
-	err = newPool(t, sshexec.Options{}).Host(tgt).Wait(within(t, 30*time.Second))
+	err = newPool(t, sshexec.Options{}).Host(tgt).Wait(withinMinutes(t))
 	if !errors.Is(err, sshexec.ErrHostKey) || !strings.Contains(err.Error(), "known by "+printOf(t, other)+" (root@node1), presented") {
 		t.Errorf("got %v", err)
 	}
@@ -102,7 +101,7 @@ func TestAcceptListedHostKeys(t *testing.T) {
 			if tgt.HostKeys, err = sshexec.AcceptListedHostKeys(store, strings.Split(tt.listed, "\n")...); err != nil {
 				t.Fatal(err)
 			}
-			err = newPool(t, sshexec.Options{}).Host(tgt).Wait(within(t, 30*time.Second))
+			err = newPool(t, sshexec.Options{}).Host(tgt).Wait(withinMinutes(t))
 			var got *sshexec.HostKeyError
 			if !errors.As(err, &got) && err != nil {
 				t.Fatal(err)
@@ -128,7 +127,7 @@ func TestForgetKey(t *testing.T) {
 	to.HostKeys = sshexec.AcceptNewHostKeys(store)
 	pool := newPool(t, sshexec.Options{})
 	host := pool.Host(to)
-	run := func() error { return host.Run(within(t, 5*time.Second), []string{"true"}, nil, nil, nil) }
+	run := func() error { return host.Run(withinMinutes(t), []string{"true"}, nil, nil, nil) }
 	if err := run(); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +191,7 @@ func TestKnownHosts(t *testing.T) {
 			if to.HostKeys, err = sshexec.KnownHosts(file); err != nil {
 				t.Fatal(err)
 			}
-			err = newPool(t, sshexec.Options{}).Host(to).Wait(within(t, 10*time.Second))
+			err = newPool(t, sshexec.Options{}).Host(to).Wait(withinMinutes(t))
 			var got *sshexec.HostKeyError
 			if !errors.As(err, &got) && (tt.want != nil || err != nil) {
 				t.Fatalf("got %v", err)
@@ -227,11 +226,11 @@ func TestKnownHostsIsReadAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	host := newPool(t, sshexec.Options{}).Host(to)
-	if err := host.Wait(within(t, 5*time.Second)); !errors.Is(err, sshexec.ErrHostKey) {
+	if err := host.Wait(withinMinutes(t)); !errors.Is(err, sshexec.ErrHostKey) {
 		t.Errorf("got %v", err)
 	}
 	write(knownhosts.Line([]string{remote.Addr()}, mustKey(t, remote.PublicKey())) + "\n")
-	if err := host.Wait(within(t, 5*time.Second)); err != nil {
+	if err := host.Wait(withinMinutes(t)); err != nil {
 		t.Error(err)
 	}
 	for _, files := range [][]string{nil, {file + ".none"}} {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,7 +19,7 @@ func TestJobOfRoot(t *testing.T) {
 	to := target(t, remote)
 	to.Sudo = sshexec.SudoPassword(password)
 	host := newPool(t, sshexec.Options{}).Host(to)
-	ctx := within(t, 20*time.Second)
+	ctx := withinMinutes(t)
 	c := sshexec.Command{Shell: `whoami; pwd; echo "$V"; cat`, Env: map[string]string{"V": "it's"}, Dir: "/etc"}
 	got := map[string]string{}
 	for _, user := range []string{"", "root"} {
@@ -46,7 +45,7 @@ func TestJobOfRoot(t *testing.T) {
 func TestJobReboot(t *testing.T) {
 	t.Parallel()
 	host, remote := connect(t, sshtest.Config{})
-	ctx := within(t, 20*time.Second)
+	ctx := withinMinutes(t)
 	c := sshexec.Command{Argv: []string{"sleep", "3600"}}
 	job, err := host.StartJob(ctx, "j", c)
 	if err != nil {

@@ -33,7 +33,7 @@ func sleeping(t *testing.T, unique string) (pids []string) {
 
 func awaitSleeping(t *testing.T, unique string, n int) {
 	t.Helper()
-	ctx := within(t, 10*time.Second)
+	ctx := withinMinutes(t)
 	for len(sleeping(t, unique)) != n {
 		select {
 		case <-ctx.Done():
@@ -80,20 +80,20 @@ func TestJobCancel(t *testing.T) {
 			if tt.quickly {
 				c.Grace = time.Minute
 			}
-			job, err := host.StartJob(within(t, 10*time.Second), "j", c)
+			job, err := host.StartJob(withinMinutes(t), "j", c)
 			if err != nil {
 				t.Fatal(err)
 			}
 			awaitSleeping(t, unique, tt.sleeps)
 			for range 2 { // the second time there is nothing to do
-				if err := job.Cancel(within(t, 15*time.Second)); err != nil {
+				if err := job.Cancel(withinMinutes(t)); err != nil {
 					t.Error(err)
 				}
 			}
 			if left := sleeping(t, unique); len(left) > 0 {
 				t.Errorf("%d processes still run", len(left))
 			}
-			if s, err := job.Status(within(t, 10*time.Second)); err != nil || s.State != sshexec.JobEnded || s.Code != tt.code {
+			if s, err := job.Status(withinMinutes(t)); err != nil || s.State != sshexec.JobEnded || s.Code != tt.code {
 				t.Errorf("%+v, %v", s, err)
 			}
 		})
@@ -103,7 +103,7 @@ func TestJobCancel(t *testing.T) {
 func TestJobRemove(t *testing.T) {
 	t.Parallel()
 	host, remote := jobHost(t)
-	ctx := within(t, 20*time.Second)
+	ctx := withinMinutes(t)
 	job, err := host.StartJob(ctx, "j", sshexec.Command{Argv: []string{"sleep", "60"}})
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestJobLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			host, remote := jobHost(t)
-			ctx := within(t, 20*time.Second)
+			ctx := withinMinutes(t)
 			unique := uniqueSleep()
 			c := sshexec.Command{Shell: sshexec.Shell("echo begun; sleep " + unique)}
 			job, err := host.StartJob(ctx, "j", c)
@@ -223,7 +223,7 @@ func TestJobPending(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			host, remote := jobHost(t)
-			ctx := within(t, 20*time.Second)
+			ctx := withinMinutes(t)
 			outcome(t, host, "j", once(remote))
 			// The same as it was before the supervisor came.
 			dir := remote.jobDir("j")
@@ -277,7 +277,7 @@ func TestJobHostileFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			host, remote := jobHost(t)
-			ctx := within(t, 20*time.Second)
+			ctx := withinMinutes(t)
 			outcome(t, host, "good", sshexec.Command{Argv: []string{"true"}})
 			if err := spoil(remote.jobDir("bad")); err != nil {
 				t.Fatal(err)

@@ -22,13 +22,13 @@ func TestJobFollowFromOffsets(t *testing.T) {
 	job := host.Job("j", "")
 	for _, offset := range []int64{0, 1, 65535, 65536, 65537, int64(len(whole)) - 1, int64(len(whole))} {
 		var out bytes.Buffer
-		next, err := job.Follow(within(t, 10*time.Second), &out, offset)
+		next, err := job.Follow(withinMinutes(t), &out, offset)
 		if err != nil || next != int64(len(whole)) || out.String() != whole[offset:] {
 			t.Errorf("offset %d: %d bytes, next %d, %v", offset, out.Len(), next, err)
 		}
 	}
 	for _, offset := range []int64{-1, int64(len(whole)) + 1} {
-		if next, err := job.Follow(within(t, 10*time.Second), new(bytes.Buffer), offset); err == nil || next != offset {
+		if next, err := job.Follow(withinMinutes(t), new(bytes.Buffer), offset); err == nil || next != offset {
 			t.Errorf("offset %d: next %d, no error", offset, next)
 		}
 	}
@@ -38,7 +38,7 @@ func TestJobFollowFromOffsets(t *testing.T) {
 func TestJobFollowMuch(t *testing.T) {
 	t.Parallel()
 	host, remote := jobHost(t)
-	ctx := within(t, 60*time.Second)
+	ctx := withinMinutes(t)
 	job, err := host.StartJob(ctx, "j", sshexec.Command{Shell: "head -c 20000001 /dev/urandom", Dir: remote.home})
 	if err != nil {
 		t.Fatal(err)
@@ -72,8 +72,10 @@ func TestJobFollowThroughCuts(t *testing.T) {
 func followThrough(t *testing.T, disturb func(*shellHost)) {
 	t.Helper()
 	host, remote := jobHost(t)
-	ctx := within(t, 30*time.Second)
-	c := sshexec.Command{Shell: `i=0; while [ $i -lt 60 ]; do printf '%s %0999d\n' $i 0; i=$((i + 1)); sleep 0.02; done`}
+	ctx := withinMinutes(t)
+	// The job writes until there were disturbances enough.
+	c := sshexec.Command{Shell: `i=0; while [ $i -lt 60 ]; do printf '%s %0999d\n' $i 0; i=$((i + 1)); sleep 0.02; ` +
+		`if [ $i = 50 ]; then until [ -e enough ]; do sleep 0.02; done; fi; done`, Dir: remote.home}
 	job, err := host.StartJob(ctx, "j", c)
 	if err != nil {
 		t.Fatal(err)
@@ -90,6 +92,11 @@ func followThrough(t *testing.T, disturb func(*shellHost)) {
 			case <-cutting.Done():
 				ended <- n
 				return
+			}
+			if n == 3 {
+				if err := os.WriteFile(filepath.Join(remote.home, "enough"), nil, 0o600); err != nil {
+					t.Error(err)
+				}
 			}
 			if n == 12 {
 				stop()
@@ -127,11 +134,11 @@ func TestJobFollowGoesOn(t *testing.T) {
 		return out.Write(p)
 	})
 	job := host.Job("j", "")
-	next, err := job.Follow(within(t, 10*time.Second), w, 0)
+	next, err := job.Follow(withinMinutes(t), w, 0)
 	if !errors.Is(err, full) || next != 100_000 {
 		t.Errorf("next %d, %v", next, err)
 	}
-	if _, err := job.Follow(within(t, 10*time.Second), &out, next); err != nil || out.String() != whole {
+	if _, err := job.Follow(withinMinutes(t), &out, next); err != nil || out.String() != whole {
 		t.Errorf("%d bytes, %v", out.Len(), err)
 	}
 }
@@ -144,7 +151,7 @@ func TestSudoKilled(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(remote.home, "sudo"), []byte("#!/bin/sh\nkill -9 0\n"), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
-	err := host.Exec(within(t, 10*time.Second), sshexec.Command{Argv: []string{"true"}, Root: true})
+	err := host.Exec(withinMinutes(t), sshexec.Command{Argv: []string{"true"}, Root: true})
 	exit, ok := errors.AsType[*sshexec.ExitError](err)
 	if !ok || exit.Signal != "KILL" || errors.Is(err, sshexec.ErrSudo) {
 		t.Errorf("got %v", err)

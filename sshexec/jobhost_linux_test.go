@@ -83,6 +83,13 @@ func (h *shellHost) cut() {
 	}
 }
 
+// connected reports whether the host has connections.
+func (h *shellHost) connected() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.conns) > 0
+}
+
 // killSessions kills the process group of every session.
 func (h *shellHost) killSessions() {
 	h.mu.Lock()
@@ -256,7 +263,7 @@ func (h *shellHost) endJobs() error {
 	pool := sshexec.NewPool(sshexec.Options{})
 	defer pool.Close()
 	host := pool.Host(h.target())
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	jobs, _ := host.Jobs(ctx, "") // a test may have put there what is no job
 	for _, s := range jobs {

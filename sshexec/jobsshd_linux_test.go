@@ -75,7 +75,7 @@ func startJobSSHD(t *testing.T) (*sshexec.Host, *realSSHD) {
 	host := newPool(t, sshexec.Options{}).Host(sshexec.Target{
 		Addr: d.addr, User: self.Username, Auth: []sshexec.Auth{auth}, HostKeys: sshexec.InsecureIgnoreHostKeys(),
 	})
-	if err := host.Wait(within(t, 20*time.Second)); err != nil {
+	if err := host.Wait(withinMinutes(t)); err != nil {
 		t.Fatal(err)
 	}
 	return host, d
@@ -126,7 +126,7 @@ func (d *realSSHD) kill(t *testing.T) {
 func TestJobSurvivesSSHD(t *testing.T) {
 	t.Parallel()
 	host, sshd := startJobSSHD(t)
-	ctx := within(t, 40*time.Second)
+	ctx := withinMinutes(t)
 	goes := filepath.Join(sshd.dir, "go")
 	job, err := host.StartJob(ctx, "a/b", sshexec.Command{
 		Shell: `echo "$HOME"; while [ ! -e "$GO" ]; do sleep 0.05; done; exit 3`, Env: map[string]string{"GO": goes},
@@ -135,7 +135,7 @@ func TestJobSurvivesSSHD(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := errors.Join(job.Cancel(ctx), job.Remove(ctx)); err != nil {
 			t.Error(err)

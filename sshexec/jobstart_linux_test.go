@@ -51,7 +51,7 @@ func TestJobStartedByManyAtOnce(t *testing.T) {
 		}
 	}
 	remote.path = bin + ":"
-	ctx := within(t, 20*time.Second)
+	ctx := withinMinutes(t)
 	var started sync.WaitGroup
 	for range 4 {
 		started.Go(func() {
@@ -136,13 +136,13 @@ func TestJobStartCutAnywhere(t *testing.T) {
 func startCutAt(t *testing.T, n int) (cut, lost bool) {
 	host, remote := jobHost(t)
 	turns := cutAt(t, remote, n)
-	_, first := host.StartJob(within(t, 30*time.Second), "j", once(remote))
+	_, first := host.StartJob(withinMinutes(t), "j", once(remote))
 	remote.path = ""
-	job, err := host.StartJob(within(t, 30*time.Second), "j", once(remote))
+	job, err := host.StartJob(withinMinutes(t), "j", once(remote))
 	if err != nil {
 		t.Fatalf("%v, then %v", first, err)
 	}
-	err = job.Wait(within(t, 20*time.Second))
+	err = job.Wait(withinMinutes(t))
 	who, none := os.ReadFile(filepath.Join(turns, "who"))
 	lost = errors.Is(err, sshexec.ErrJobLost) && len(who) > 0
 	if n := runs(t, remote); n > 1 || !lost && (n != 1 || err != nil) {
@@ -159,13 +159,16 @@ func TestJobInputCut(t *testing.T) {
 	t.Parallel()
 	host, remote := jobHost(t)
 	c := once(remote)
+	ctx := withinMinutes(t)
 	half := strings.NewReader(strings.Repeat("x", 100_000))
 	c.Stdin = io.MultiReader(half, readerFunc(func([]byte) (int, error) {
 		remote.cut()
-		time.Sleep(100 * time.Millisecond)
+		for remote.connected() && ctx.Err() == nil { // until the host has noticed
+			time.Sleep(time.Millisecond)
+		}
 		return 0, io.EOF
 	}))
-	if _, err := host.StartJob(within(t, 20*time.Second), "j", c); !errors.Is(err, sshexec.ErrDisconnected) {
+	if _, err := host.StartJob(ctx, "j", c); !errors.Is(err, sshexec.ErrDisconnected) {
 		t.Errorf("got %v", err)
 	}
 	if left := remote.kept(t); len(left) > 0 {
@@ -182,7 +185,7 @@ func TestJobSurvives(t *testing.T) {
 	_, remote := jobHost(t)
 	pool := sshexec.NewPool(sshexec.Options{})
 	c := sshexec.Command{Shell: "while [ ! -e go ]; do sleep 0.05; done; echo survived; exit 3", Dir: remote.home}
-	if _, err := pool.Host(remote.target()).StartJob(within(t, 10*time.Second), "a/b", c); err != nil {
+	if _, err := pool.Host(remote.target()).StartJob(withinMinutes(t), "a/b", c); err != nil {
 		t.Fatal(err)
 	}
 	remote.killSessions()
@@ -195,11 +198,11 @@ func TestJobSurvives(t *testing.T) {
 	}
 	job := newPool(t, sshexec.Options{}).Host(remote.target()).Job("a/b", "")
 	var out bytes.Buffer
-	if _, err := job.Follow(within(t, 10*time.Second), &out, 0); err != nil || out.String() != "survived\n" {
+	if _, err := job.Follow(withinMinutes(t), &out, 0); err != nil || out.String() != "survived\n" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 	var exit *sshexec.ExitError
-	if err := job.Wait(within(t, 10*time.Second)); !errors.As(err, &exit) || exit.Code != 3 {
+	if err := job.Wait(withinMinutes(t)); !errors.As(err, &exit) || exit.Code != 3 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -210,7 +213,7 @@ func TestJobSecrets(t *testing.T) {
 	host, remote := jobHost(t)
 	secret := "canary-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 	c := sshexec.Command{Shell: `read -r line; [ "$line" = "$TOKEN" ] && echo equal; exec sleep 60`, Env: map[string]string{"TOKEN": secret}, Stdin: strings.NewReader(secret + "\n")}
-	job, err := host.StartJob(within(t, 10*time.Second), "j", c)
+	job, err := host.StartJob(withinMinutes(t), "j", c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,11 +245,11 @@ func TestJobSecrets(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if err := job.Cancel(within(t, 10*time.Second)); err != nil {
+	if err := job.Cancel(withinMinutes(t)); err != nil {
 		t.Error(err)
 	}
 	var out bytes.Buffer
-	if _, err := job.Follow(within(t, 10*time.Second), &out, 0); err != nil || out.String() != "equal\n" {
+	if _, err := job.Follow(withinMinutes(t), &out, 0); err != nil || out.String() != "equal\n" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }
@@ -273,7 +276,7 @@ func TestJobWhereNothingCanBeWritten(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(remote.home, ".local"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := host.StartJob(within(t, 10*time.Second), "j", once(remote))
+	_, err := host.StartJob(withinMinutes(t), "j", once(remote))
 	if err == nil || !strings.Contains(err.Error(), ".local") || len(err.Error()) > 500 {
 		t.Errorf("got %v", err)
 	}

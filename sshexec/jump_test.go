@@ -6,7 +6,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -30,14 +29,14 @@ func TestJumpHosts(t *testing.T) {
 	_, second := bastion(t, "second", sshtest.Config{})
 	second.Via = &first
 	var dials dialCounter
-	pool := newPool(t, sshexec.Options{Dial: dials.dial, Idle: 50 * time.Millisecond})
+	pool := newPool(t, sshexec.Options{Dial: dials.dial})
 	var hosts []*sshexec.Host
 	for _, name := range []string{"a", "b"} {
 		to := target(t, sshtest.Start(t, sshtest.Config{Name: name}))
 		to.ID, to.Name, to.Via = name, name, &second
 		hosts = append(hosts, pool.Host(to))
 	}
-	got, err := sshexec.Map(within(t, 10*time.Second), sshexec.Fan{}, hosts, func(ctx context.Context, h *sshexec.Host) (string, error) {
+	got, err := sshexec.Map(withinMinutes(t), sshexec.Fan{}, hosts, func(ctx context.Context, h *sshexec.Host) (string, error) {
 		out, err := h.Output(ctx, sshexec.Command{Argv: []string{"hostname"}})
 		return string(out), err
 	})
@@ -47,8 +46,11 @@ func TestJumpHosts(t *testing.T) {
 	if n := dials.made.Load(); n != 1 {
 		t.Errorf("%d connections to the first jump host", n)
 	}
-	await(t, "the hops to be closed with the last user", func() bool { return dials.open.Load() == 0 })
-	if err := hosts[1].Wait(within(t, 5*time.Second)); err != nil {
+	await(t, "the hops to be closed with the last user", func() bool {
+		sshexec.ExpireIdle(pool)
+		return dials.open.Load() == 0
+	})
+	if err := hosts[1].Wait(withinMinutes(t)); err != nil {
 		t.Errorf("after that: %v", err)
 	}
 }
@@ -72,7 +74,7 @@ func TestJumpHostFails(t *testing.T) {
 			c.spoil(jump, &first)
 			to := target(t, remote)
 			to.Via = &first
-			err := newPool(t, sshexec.Options{}).Host(to).Run(within(t, 10*time.Second), []string{"true"}, nil, nil, nil)
+			err := newPool(t, sshexec.Options{}).Host(to).Run(withinMinutes(t), []string{"true"}, nil, nil, nil)
 			if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "node1") {
 				t.Errorf("got %v", err)
 			}
@@ -82,7 +84,7 @@ func TestJumpHostFails(t *testing.T) {
 		_, first := bastion(t, "first", sshtest.Config{})
 		to := target(t, remote)
 		to.Addr, to.Via = "127.0.0.1:1", &first
-		err := newPool(t, sshexec.Options{}).Host(to).Run(within(t, 10*time.Second), []string{"true"}, nil, nil, nil)
+		err := newPool(t, sshexec.Options{}).Host(to).Run(withinMinutes(t), []string{"true"}, nil, nil, nil)
 		if !errors.Is(err, sshexec.ErrConnect) || !strings.Contains(err.Error(), "first: ") || !strings.Contains(err.Error(), "127.0.0.1:1") {
 			t.Errorf("got %v", err)
 		}
@@ -92,11 +94,11 @@ func TestJumpHostFails(t *testing.T) {
 		to := target(t, remote)
 		to.Via = &first
 		host := newPool(t, sshexec.Options{}).Host(to)
-		if err := host.Wait(within(t, 5*time.Second)); err != nil {
+		if err := host.Wait(withinMinutes(t)); err != nil {
 			t.Fatal(err)
 		}
 		jump.CutConnections()
-		if err := host.Run(within(t, 5*time.Second), []string{"true"}, nil, nil, nil); err != nil {
+		if err := host.Run(withinMinutes(t), []string{"true"}, nil, nil, nil); err != nil {
 			t.Errorf("the connection was not made anew: %v", err)
 		}
 	})

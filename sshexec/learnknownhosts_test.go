@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
@@ -43,7 +42,7 @@ func TestLearnKnownHosts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "known_hosts")
 	to := target(t, remote)
 	to.HostKeys = learn(t, file)
-	if err := newPool(t, sshexec.Options{}).Host(to).Wait(within(t, 5*time.Second)); err != nil {
+	if err := newPool(t, sshexec.Options{}).Host(to).Wait(withinMinutes(t)); err != nil {
 		t.Fatal(err)
 	}
 	written := content(t, file)
@@ -54,7 +53,7 @@ func TestLearnKnownHosts(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 	to.HostKeys = learn(t, file) // another process
-	if err := newPool(t, sshexec.Options{}).Host(to).Wait(within(t, 5*time.Second)); err != nil || content(t, file) != written {
+	if err := newPool(t, sshexec.Options{}).Host(to).Wait(withinMinutes(t)); err != nil || content(t, file) != written {
 		t.Errorf("the second connection: %v, file %q", err, content(t, file))
 	}
 	if keygen, err := exec.LookPath("ssh-keygen"); err == nil {
@@ -81,7 +80,7 @@ func TestLearnKnownHostsChanged(t *testing.T) {
 	to := target(t, remote)
 	to.HostKeys = learn(t, file)
 	host := newPool(t, sshexec.Options{}).Host(to)
-	err := host.Wait(within(t, 5*time.Second))
+	err := host.Wait(withinMinutes(t))
 	if refused, ok := errors.AsType[*sshexec.HostKeyError](err); !ok || len(refused.Known) == 0 || content(t, file) != before {
 		t.Fatalf("error %v, file %q", err, content(t, file))
 	}
@@ -94,7 +93,7 @@ func TestLearnKnownHostsChanged(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if err := host.Wait(within(t, 5*time.Second)); err != nil || strings.Count(content(t, file), "\n") != strings.Count(rest, "\n")+2 {
+	if err := host.Wait(withinMinutes(t)); err != nil || strings.Count(content(t, file), "\n") != strings.Count(rest, "\n")+2 {
 		t.Errorf("error %v, file %q", err, content(t, file))
 	}
 }
@@ -111,7 +110,7 @@ func TestLearnKnownHostsAtOnce(t *testing.T) {
 			to.HostKeys = learn(t, file)
 			host := newPool(t, sshexec.Options{}).Host(to)
 			all.Go(func() {
-				if err := host.Wait(within(t, 10*time.Second)); err != nil {
+				if err := host.Wait(withinMinutes(t)); err != nil {
 					t.Error(err)
 				}
 			})

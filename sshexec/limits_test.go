@@ -63,7 +63,7 @@ func TestMaxSessions(t *testing.T) {
 	var running sync.WaitGroup
 	for range 2 { // for the whole time
 		running.Go(func() {
-			if err := host.Run(within(t, 30*time.Second), []string{"hang"}, nil, nil, nil); err != nil {
+			if err := host.Run(withinMinutes(t), []string{"hang"}, nil, nil, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -73,7 +73,7 @@ func TestMaxSessions(t *testing.T) {
 	for i := range callers {
 		callers[i] = host
 	}
-	got, err := sshexec.Map(within(t, 30*time.Second), sshexec.Fan{}, callers, func(ctx context.Context, h *sshexec.Host) (string, error) {
+	got, err := sshexec.Map(withinMinutes(t), sshexec.Fan{}, callers, func(ctx context.Context, h *sshexec.Host) (string, error) {
 		out, err := h.Output(ctx, sshexec.Command{Argv: []string{"echo", "hello"}})
 		return string(out), err
 	})
@@ -90,7 +90,7 @@ func TestMaxSessions(t *testing.T) {
 
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	ctx := within(t, 10*time.Second)
+	ctx := withinMinutes(t)
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	for !done() {
@@ -107,7 +107,7 @@ func TestRefusedSessions(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
 	remote.SetFaults(sshtest.Faults{RefuseSessions: true})
 	host := newPool(t, sshexec.Options{}).Host(target(t, remote))
-	err := host.Run(within(t, 30*time.Second), []string{"true"}, nil, nil, nil)
+	err := host.Run(withinMinutes(t), []string{"true"}, nil, nil, nil)
 	if !errors.Is(err, sshexec.ErrConnect) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
@@ -121,7 +121,7 @@ func TestCancelOfMany(t *testing.T) {
 			remote := sshtest.Start(t, sshtest.Config{})
 			remote.SetFaults(sshtest.Faults{MaxSessions: max})
 			host := newPool(t, sshexec.Options{Sessions: 3}).Host(target(t, remote))
-			ctx, cancel := context.WithCancel(within(t, 30*time.Second))
+			ctx, cancel := context.WithCancel(withinMinutes(t))
 			var running sync.WaitGroup
 			for range 3 {
 				running.Go(func() {
@@ -151,14 +151,15 @@ func TestCancelOfMany(t *testing.T) {
 func TestMaxStartups(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
 	remote.SetFaults(sshtest.Faults{MaxStartups: 2, BytesPerSecond: 100 << 10}) // slow enough to meet
-	pool := newPool(t, sshexec.Options{})
-	hosts := make([]*sshexec.Host, 10)
+	var dials dialCounter
+	pool := newPool(t, sshexec.Options{Dial: dials.dial})
+	hosts := make([]*sshexec.Host, 6) // few enough for the number of attempts that a login gets
 	for i := range hosts {
 		to := target(t, remote)
 		to.ID, to.Name = fmt.Sprint("vm-", i), fmt.Sprint("node", i)
 		hosts[i] = pool.Host(to)
 	}
-	err := sshexec.Each(within(t, 30*time.Second), sshexec.Fan{}, hosts, func(ctx context.Context, h *sshexec.Host) error {
+	err := sshexec.Each(withinMinutes(t), sshexec.Fan{}, hosts, func(ctx context.Context, h *sshexec.Host) error {
 		return h.Run(ctx, []string{"true"}, nil, nil, nil)
 	})
 	if err != nil {
@@ -167,9 +168,10 @@ func TestMaxStartups(t *testing.T) {
 	// A server that closes all connections is not asked again and again by who comes alone.
 	remote.SetFaults(sshtest.Faults{Refuse: true})
 	remote.CutConnections()
-	start := time.Now()
-	if err := hosts[0].Run(within(t, 30*time.Second), []string{"true"}, nil, nil, nil); !errors.Is(err, sshexec.ErrConnect) || time.Since(start) > 5*time.Second {
-		t.Errorf("after %v: %v", time.Since(start), err)
+	before := dials.made.Load()
+	err = hosts[0].Run(withinMinutes(t), []string{"true"}, nil, nil, nil)
+	if n := dials.made.Load() - before; !errors.Is(err, sshexec.ErrConnect) || n > 1 {
+		t.Errorf("after %d connections: %v", n, err)
 	}
 }
 
@@ -177,12 +179,22 @@ func TestStartups(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
 	var now, most atomic.Int32
 	var mu sync.Mutex
+	both := make(chan struct{}) // closed when two dials run at the same time
 	pool := newPool(t, sshexec.Options{LoginsPerServer: 2, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		mu.Lock()
-		most.Store(max(most.Load(), now.Add(1)))
+		before := most.Load()
+		most.Store(max(before, now.Add(1)))
+		if before < 2 && most.Load() == 2 {
+			close(both)
+		}
 		mu.Unlock()
-		time.Sleep(10 * time.Millisecond) // long enough for all to run at the same time
 		defer now.Add(-1)
+		select {
+		case <-both:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		time.Sleep(10 * time.Millisecond) // for a third dial to begin
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}})
 	hosts := make([]*sshexec.Host, 8)
@@ -191,7 +203,7 @@ func TestStartups(t *testing.T) {
 		to.ID = fmt.Sprint("vm-", i)
 		hosts[i] = pool.Host(to)
 	}
-	if err := sshexec.Each(within(t, 30*time.Second), sshexec.Fan{}, hosts, func(ctx context.Context, h *sshexec.Host) error { return h.Wait(ctx) }); err != nil {
+	if err := sshexec.Each(withinMinutes(t), sshexec.Fan{}, hosts, func(ctx context.Context, h *sshexec.Host) error { return h.Wait(ctx) }); err != nil {
 		t.Error(err)
 	}
 	if most.Load() != 2 {
@@ -205,15 +217,16 @@ func TestIdle(t *testing.T) {
 	var dials dialCounter
 	host := newPool(t, sshexec.Options{Dial: dials.dial, Idle: 50 * time.Millisecond}).Host(target(t, remote))
 	result := make(chan error, 1)
-	go func() { result <- host.Run(within(t, 10*time.Second), []string{"hang"}, nil, nil, nil) }()
+	go func() { result <- host.Run(withinMinutes(t), []string{"hang"}, nil, nil, nil) }()
 	<-begun
+	before := dials.made.Load()        // more than 1 if the first connection was idle for too long on a slow machine
 	time.Sleep(200 * time.Millisecond) // the connection is in use: nothing is to happen
 	close(end)
-	if err := <-result; err != nil {
-		t.Fatal(err)
+	if err := <-result; err != nil || dials.made.Load() != before {
+		t.Fatalf("%d connections instead of %d, %v", dials.made.Load(), before, err)
 	}
 	await(t, "the connection to be closed", func() bool { return dials.open.Load() == 0 })
-	if err := host.Wait(within(t, 5*time.Second)); err != nil || dials.made.Load() != 2 {
+	if err := host.Wait(withinMinutes(t)); err != nil || dials.made.Load() <= before {
 		t.Errorf("%d connections, %v", dials.made.Load(), err)
 	}
 }

@@ -48,7 +48,7 @@ func TestInputComesAfterTheCommand(t *testing.T) {
 				_ = channel.Close()
 			})
 			host := newPool(t, sshexec.Options{}).Host(anyKey(addr))
-			if err := host.Exec(within(t, 10*time.Second), sshexec.Command{Argv: []string{"cat"}, Stdin: stdin}); err != nil {
+			if err := host.Exec(withinMinutes(t), sshexec.Command{Argv: []string{"cat"}, Stdin: stdin}); err != nil {
 				t.Error(err)
 			}
 			if <-early {
@@ -90,7 +90,7 @@ func TestBusyHost(t *testing.T) {
 				_ = channel.Close()
 			})
 			host := newPool(t, sshexec.Options{}).Host(anyKey(addr))
-			if err := host.Exec(within(t, 10*time.Second), sshexec.Command{Argv: []string{"true"}}); !errors.Is(err, tt.want) {
+			if err := host.Exec(withinMinutes(t), sshexec.Command{Argv: []string{"true"}}); !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
 		})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"testing"
-	"time"
 
 	"github.com/spf13/afero"
 
@@ -21,12 +20,12 @@ func TestUploadParents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			content := bytes.Repeat([]byte("x"), size)
 			file := sshexec.File{Path: "/srv/" + name + "/it's/a b/file", Mode: 0o600, Root: true}
-			if err := host.Upload(within(t, 10*time.Second), bytes.NewReader(content), file); !errors.Is(err, fs.ErrNotExist) {
+			if err := host.Upload(withinMinutes(t), bytes.NewReader(content), file); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("without Parents: %v", err)
 			}
 			file.Parents = true
 			for range 2 { // the second time everything is there
-				if err := host.Upload(within(t, 10*time.Second), bytes.NewReader(content), file); err != nil {
+				if err := host.Upload(withinMinutes(t), bytes.NewReader(content), file); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -37,7 +36,7 @@ func TestUploadParents(t *testing.T) {
 				t.Errorf("directory: %v, %v", info, err)
 			}
 			below := sshexec.File{Path: file.Path + "/below/file", Root: true, Parents: true}
-			if err := host.Upload(within(t, 10*time.Second), bytes.NewReader(content), below); err == nil {
+			if err := host.Upload(withinMinutes(t), bytes.NewReader(content), below); err == nil {
 				t.Error("a file was made a directory")
 			}
 		})

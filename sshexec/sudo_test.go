@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
@@ -46,7 +45,7 @@ func TestSudo(t *testing.T) {
 				events = append(events, fmt.Sprintf("%+v %v", e, e.Err))
 			}}).Host(to)
 			var stdout, stderr bytes.Buffer
-			err := host.Exec(within(t, 5*time.Second), sshexec.Command{
+			err := host.Exec(withinMinutes(t), sshexec.Command{
 				Argv: []string{"tee", "/etc/made"}, Root: true, Stdin: strings.NewReader("content\n"), Stdout: &stdout, Stderr: &stderr,
 			})
 			if !errors.Is(err, tt.err) {
@@ -78,7 +77,7 @@ func TestSudoWrongPasswordIsTriedOnce(t *testing.T) {
 	to := target(t, remote)
 	to.Sudo = sshexec.SudoPassword("wrong")
 	host := newPool(t, sshexec.Options{}).Host(to)
-	err := host.Exec(within(t, 5*time.Second), sshexec.Command{Argv: []string{"true"}, Root: true})
+	err := host.Exec(withinMinutes(t), sshexec.Command{Argv: []string{"true"}, Root: true})
 	var at *sshexec.HostError
 	if !errors.Is(err, sshexec.ErrSudo) || !errors.As(err, &at) {
 		t.Fatalf("got %v", err)
@@ -92,11 +91,11 @@ func TestRootNeedsRoot(t *testing.T) {
 	host, _ := connect(t, sshtest.Config{})
 	c := sshexec.Command{Shell: "echo x > /etc/file && cat /etc/file"}
 	var exit *sshexec.ExitError
-	if _, err := host.Output(within(t, 5*time.Second), c); !errors.As(err, &exit) {
+	if _, err := host.Output(withinMinutes(t), c); !errors.As(err, &exit) {
 		t.Errorf("without root: got %v", err)
 	}
 	c.Root = true
-	if _, err := host.Output(within(t, 5*time.Second), c); err != nil {
+	if _, err := host.Output(withinMinutes(t), c); err != nil {
 		t.Errorf("with root: %v", err)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
@@ -61,7 +60,7 @@ func TestTransferEachWay(t *testing.T) {
 			}
 			content := noise(size)
 			for _, from := range []io.Reader{onceOnly(content), bytes.NewReader(content)} {
-				if err := host.Upload(within(t, 20*time.Second), from, f); err != nil {
+				if err := host.Upload(withinMinutes(t), from, f); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -69,7 +68,7 @@ func TestTransferEachWay(t *testing.T) {
 			if err != nil || !bytes.Equal(got, content) {
 				t.Fatalf("content differs: %d bytes, %v", len(got), err)
 			}
-			out, err := host.Output(within(t, 5*time.Second), sshexec.Command{Argv: []string{"stat", "-c", "%a %U:%G", f.Path}})
+			out, err := host.Output(withinMinutes(t), sshexec.Command{Argv: []string{"stat", "-c", "%a %U:%G", f.Path}})
 			want := "640 ubuntu:ubuntu\n"
 			if root {
 				want = "640 root:daemon\n"
@@ -78,7 +77,7 @@ func TestTransferEachWay(t *testing.T) {
 				t.Errorf("%s: %v", out, err)
 			}
 			var back bytes.Buffer
-			if err := host.Download(within(t, 20*time.Second), &back, f); err != nil || !bytes.Equal(back.Bytes(), content) {
+			if err := host.Download(withinMinutes(t), &back, f); err != nil || !bytes.Equal(back.Bytes(), content) {
 				t.Errorf("received %d bytes: %v", back.Len(), err)
 			}
 		}
@@ -99,7 +98,7 @@ func TestTransferGoesOnEachWay(t *testing.T) {
 		w.cutSent = func(n int64) int64 { return map[bool]int64{true: 5 << 20}[n == 1] }
 		var reports []int64
 		f.Progress = func(p sshexec.Progress) { reports = append(reports, p.Done) }
-		if err := host.Upload(within(t, 30*time.Second), bytes.NewReader(content), f); err != nil {
+		if err := host.Upload(withinMinutes(t), bytes.NewReader(content), f); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := afero.ReadFile(remote.FS(), f.Path); err != nil || !bytes.Equal(got, content) {
@@ -133,7 +132,7 @@ func TestUploadToABrokenDisk(t *testing.T) {
 					faults := tt.broken
 					faults.NoSFTP = noSFTP
 					remote.SetFaults(faults)
-					err := host.Upload(within(t, 10*time.Second), bytes.NewReader(noise(size)), sshexec.File{Path: "/home/ubuntu/f"})
+					err := host.Upload(withinMinutes(t), bytes.NewReader(noise(size)), sshexec.File{Path: "/home/ubuntu/f"})
 					if !errors.Is(err, tt.want) {
 						t.Errorf("got %v, want %v", err, tt.want)
 					}
@@ -153,11 +152,11 @@ func TestUploadToABrokenDisk(t *testing.T) {
 func TestUploadLeavesTheOldFile(t *testing.T) {
 	host, remote := connect(t, sshtest.Config{})
 	f := sshexec.File{Path: "/home/ubuntu/f"}
-	if err := host.Upload(within(t, 5*time.Second), strings.NewReader("old"), f); err != nil {
+	if err := host.Upload(withinMinutes(t), strings.NewReader("old"), f); err != nil {
 		t.Fatal(err)
 	}
 	remote.SetFaults(sshtest.Faults{CutAfter: 300 << 10})
-	err := host.Upload(within(t, 5*time.Second), onceOnly(noise(1<<20)), f)
+	err := host.Upload(withinMinutes(t), onceOnly(noise(1<<20)), f)
 	if !errors.Is(err, sshexec.ErrDisconnected) {
 		t.Errorf("got %v", err)
 	}
@@ -177,20 +176,20 @@ func TestOneSession(t *testing.T) {
 	for i := range 2 {
 		running.Go(func() {
 			f := sshexec.File{Path: fmt.Sprintf("/tmp/f%d", i)}
-			if err := host.Upload(within(t, 60*time.Second), bytes.NewReader(content), f); err != nil {
+			if err := host.Upload(withinMinutes(t), bytes.NewReader(content), f); err != nil {
 				t.Error(err)
 			}
-			if err := host.Download(within(t, 60*time.Second), io.Discard, f); err != nil {
+			if err := host.Download(withinMinutes(t), io.Discard, f); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	running.Wait()
 	tree := fstest.MapFS{"a\nb": {Data: []byte("x")}, "c": {Data: []byte("y")}}
-	if err := host.UploadTree(within(t, 30*time.Second), tree, sshexec.Tree{Path: "/tmp/tree"}); err != nil {
+	if err := host.UploadTree(withinMinutes(t), tree, sshexec.Tree{Path: "/tmp/tree"}); err != nil {
 		t.Error(err)
 	}
-	if err := host.DownloadTree(within(t, 30*time.Second), t.TempDir(), sshexec.Tree{Path: "/tmp/tree"}); err != nil {
+	if err := host.DownloadTree(withinMinutes(t), t.TempDir(), sshexec.Tree{Path: "/tmp/tree"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -204,7 +203,7 @@ func TestTreeEachWay(t *testing.T) {
 			to.Path, to.Owner = "/etc/tree", "daemon:daemon"
 		}
 		for range 2 {
-			if err := host.UploadTree(within(t, 60*time.Second), tree, to); err != nil {
+			if err := host.UploadTree(withinMinutes(t), tree, to); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -213,13 +212,13 @@ func TestTreeEachWay(t *testing.T) {
 			t.Error(diff)
 		}
 		if root {
-			out, err := host.Output(within(t, 5*time.Second), sshexec.Command{Argv: []string{"stat", "-c", "%U:%G", to.Path + "/d", to.Path + "/d/e/plain"}})
+			out, err := host.Output(withinMinutes(t), sshexec.Command{Argv: []string{"stat", "-c", "%U:%G", to.Path + "/d", to.Path + "/d/e/plain"}})
 			if err != nil || string(out) != "daemon:daemon\ndaemon:daemon\n" {
 				t.Errorf("%s: %v", out, err)
 			}
 		}
 		back := t.TempDir()
-		if err := host.DownloadTree(within(t, 60*time.Second), back, to); err != nil {
+		if err := host.DownloadTree(withinMinutes(t), back, to); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, contents(t, os.DirFS(back))); diff != "" {
@@ -248,7 +247,7 @@ func TestTransfersLimit(t *testing.T) {
 				now--
 				return 0, io.EOF
 			})
-			if err := host.Upload(within(t, 30*time.Second), from, sshexec.File{Path: fmt.Sprintf("/tmp/f%d", i)}); err != nil {
+			if err := host.Upload(withinMinutes(t), from, sshexec.File{Path: fmt.Sprintf("/tmp/f%d", i)}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -278,7 +277,7 @@ func (grownFile) Read(p []byte) (int, error) { return len(p), nil }
 func TestTreeOfEndlessFiles(t *testing.T) {
 	host, remote := connect(t, sshtest.Config{})
 	from := growing{fstest.MapFS{"small": {Data: []byte("x")}}}
-	err := host.UploadTree(within(t, 20*time.Second), from, sshexec.Tree{Path: "/tmp/tree"})
+	err := host.UploadTree(withinMinutes(t), from, sshexec.Tree{Path: "/tmp/tree"})
 	if err == nil || !strings.Contains(err.Error(), `"small"`) {
 		t.Errorf("got %v", err)
 	}

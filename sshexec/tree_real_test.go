@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -73,7 +72,7 @@ func TestTreeToOpenSSHAndBack(t *testing.T) {
 	to := sshexec.Tree{Path: filepath.Join(t.TempDir(), "new", "tree"), Progress: func(p sshexec.Progress) { last = p }}
 	var sizes []int64
 	for range 2 {
-		if err := host.UploadTree(within(t, 30*time.Second), tree, to); err != nil {
+		if err := host.UploadTree(withinMinutes(t), tree, to); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, contents(t, os.DirFS(to.Path))); diff != "" {
@@ -90,7 +89,7 @@ func TestTreeToOpenSSHAndBack(t *testing.T) {
 
 	back := t.TempDir()
 	for range 2 {
-		if err := host.DownloadTree(within(t, 30*time.Second), back, to); err != nil {
+		if err := host.DownloadTree(withinMinutes(t), back, to); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, contents(t, os.DirFS(back))); diff != "" {
@@ -131,7 +130,7 @@ func TestTreeSendsWhatDiffers(t *testing.T) {
 	}
 	var last sshexec.Progress
 	to := sshexec.Tree{Path: dir, Progress: func(p sshexec.Progress) { last = p }}
-	if err := host.UploadTree(within(t, 10*time.Second), tree, to); err != nil {
+	if err := host.UploadTree(withinMinutes(t), tree, to); err != nil {
 		t.Fatal(err)
 	}
 	want := contents(t, tree)
@@ -183,7 +182,7 @@ func TestTreeFaults(t *testing.T) {
 		{"a file", fstest.MapFS{}, sshexec.Tree{Path: filepath.Join(local, "fine")}, nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := host.UploadTree(within(t, 10*time.Second), tt.from, tt.tree)
+			err := host.UploadTree(withinMinutes(t), tt.from, tt.tree)
 			if err == nil || tt.want != nil && !errors.Is(err, tt.want) || !strings.HasPrefix(err.Error(), "sshd: ") {
 				t.Fatalf("got %v, want %v", err, tt.want)
 			}
@@ -211,7 +210,7 @@ func TestTreeGoesOnAfterACut(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "tree")
 	w := &wires{cutSent: func(n int64) int64 { return map[bool]int64{true: 2 << 20}[n <= 2] }}
-	if err := server.over(t, w).UploadTree(within(t, 30*time.Second), tree, sshexec.Tree{Path: dir}); err != nil {
+	if err := server.over(t, w).UploadTree(withinMinutes(t), tree, sshexec.Tree{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(contents(t, tree), contents(t, os.DirFS(dir))); diff != "" {
@@ -222,7 +221,7 @@ func TestTreeGoesOnAfterACut(t *testing.T) {
 	}
 	back := t.TempDir()
 	w = &wires{cutReceived: func(n int64) int64 { return map[bool]int64{true: 2 << 20}[n <= 2] }}
-	if err := server.over(t, w).DownloadTree(within(t, 30*time.Second), back, sshexec.Tree{Path: dir}); err != nil {
+	if err := server.over(t, w).DownloadTree(withinMinutes(t), back, sshexec.Tree{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(contents(t, tree), contents(t, os.DirFS(back))); diff != "" {
@@ -241,7 +240,7 @@ func TestDownloadTreeOfALiar(t *testing.T) {
 		t.Fatal(err)
 	}
 	host := server.host(t)
-	err := host.DownloadTree(within(t, 10*time.Second), to, sshexec.Tree{Path: dir})
+	err := host.DownloadTree(withinMinutes(t), to, sshexec.Tree{Path: dir})
 	if err == nil || remains(t, outside) != nil {
 		t.Errorf("%v; through a link: %q", err, remains(t, outside))
 	}
@@ -250,7 +249,7 @@ func TestDownloadTreeOfALiar(t *testing.T) {
 		t.Fatal(err)
 	}
 	clean := t.TempDir()
-	err = host.DownloadTree(within(t, 10*time.Second), clean, sshexec.Tree{Path: dir})
+	err = host.DownloadTree(withinMinutes(t), clean, sshexec.Tree{Path: dir})
 	if !errors.Is(err, sshexec.ErrIrregular) || !strings.Contains(err.Error(), `"link"`) {
 		t.Errorf("got %v", err)
 	}
@@ -260,7 +259,7 @@ func TestDownloadTreeOfALiar(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(clean, filepath.Base(bytesName))); err != nil || string(got) != "z" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if err := host.DownloadTree(within(t, 10*time.Second), clean, sshexec.Tree{Path: filepath.Join(dir, "none")}); !errors.Is(err, fs.ErrNotExist) {
+	if err := host.DownloadTree(withinMinutes(t), clean, sshexec.Tree{Path: filepath.Join(dir, "none")}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

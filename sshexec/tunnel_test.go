@@ -42,7 +42,7 @@ func tunnelTo(t *testing.T, serve func(net.Conn)) (net.Conn, *sshtest.Host) {
 		<-done
 	})
 	host, remote := connect(t, sshtest.Config{Dial: new(net.Dialer).DialContext})
-	conn, err := host.DialContext(within(t, 5*time.Second), "tcp", listener.Addr().String())
+	conn, err := host.DialContext(withinMinutes(t), "tcp", listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestDialContext(t *testing.T) {
 		asked = addr
 		return nil, errors.New("no such place")
 	}})
-	_, err := host.DialContext(within(t, 5*time.Second), "tcp", "nowhere:1")
+	_, err := host.DialContext(withinMinutes(t), "tcp", "nowhere:1")
 	if !errors.Is(err, sshexec.ErrConnect) || !strings.Contains(err.Error(), "node1") || asked != "nowhere:1" {
 		t.Errorf("asked for %s, got %v", asked, err)
 	}
@@ -133,7 +133,7 @@ func TestHTTPThroughTheHost(t *testing.T) {
 	client := http.Client{Transport: &http.Transport{DialContext: host.DialContext}}
 	defer client.CloseIdleConnections()
 	for range 3 {
-		request, err := http.NewRequestWithContext(within(t, 5*time.Second), http.MethodPost, api.URL, strings.NewReader("hello"))
+		request, err := http.NewRequestWithContext(withinMinutes(t), http.MethodPost, api.URL, strings.NewReader("hello"))
 		if err != nil {
 			t.Fatal(err)
 		}

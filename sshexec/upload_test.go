@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
@@ -72,7 +71,7 @@ func TestUpload(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(fmt.Sprintf("%s/password=%t", tt.name, sudo != ""), func(t *testing.T) {
 				for range 2 { // the second replaces the first
-					if err := host.Upload(within(t, 10*time.Second), stream(tt.content), tt.file); err != nil {
+					if err := host.Upload(withinMinutes(t), stream(tt.content), tt.file); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -98,7 +97,7 @@ func TestUploadSkipsWhatIsThere(t *testing.T) {
 	written := func(content string, f sshexec.File) bool {
 		t.Helper()
 		before := len(remote.Commands())
-		if err := host.Upload(within(t, 5*time.Second), strings.NewReader(content), f); err != nil {
+		if err := host.Upload(withinMinutes(t), strings.NewReader(content), f); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range remote.Commands()[before:] {
@@ -140,7 +139,7 @@ func TestUploadFailures(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			host, remote := connect(t, sshtest.Config{})
-			err := host.Upload(within(t, 5*time.Second), tt.content, tt.file)
+			err := host.Upload(withinMinutes(t), tt.content, tt.file)
 			if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
@@ -213,7 +212,7 @@ func TestUploadDamagedOnTheWay(t *testing.T) {
 			return 0
 		},
 	}})
-	err := host.Upload(within(t, 5*time.Second), stream("x"), sshexec.File{Path: "/tmp/f"})
+	err := host.Upload(withinMinutes(t), stream("x"), sshexec.File{Path: "/tmp/f"})
 	if !errors.Is(err, sshexec.ErrDigest) {
 		t.Errorf("got %v", err)
 	}
@@ -227,7 +226,7 @@ func TestReadFile(t *testing.T) {
 	if err := afero.WriteFile(remote.FS(), "/etc/secret", []byte("x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx := within(t, 5*time.Second)
+	ctx := withinMinutes(t)
 	if got, err := host.ReadFile(ctx, sshexec.File{Path: "/etc/secret", Root: true}); err != nil || string(got) != "x\n" {
 		t.Errorf("got %q, %v", got, err)
 	}
