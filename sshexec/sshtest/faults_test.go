@@ -294,7 +294,7 @@ func TestSlowLink(t *testing.T) {
 		if err := session.Run(line); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(start); took < 100*time.Millisecond || took > 2*time.Second {
+		if took := time.Since(start); took < 100*time.Millisecond || took > time.Minute {
 			t.Errorf("%s: 20 kB took %v", name, took)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // try logs in as ubuntu and checks any host key.
 func try(h *sshtest.Host, auth ...ssh.AuthMethod) error {
 	client, err := ssh.Dial("tcp", h.Addr(), &ssh.ClientConfig{
-		User: "ubuntu", Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 5 * time.Second, //nolint:gosec // not what is tested
+		User: "ubuntu", Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: time.Minute, //nolint:gosec // not what is tested
 	})
 	if err == nil {
 		err = client.Close()

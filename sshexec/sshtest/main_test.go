@@ -24,7 +24,7 @@ func login(t *testing.T, h *sshtest.Host, user, password string) (*ssh.Client, e
 		t.Fatal(err)
 	}
 	client, err := ssh.Dial("tcp", h.Addr(), &ssh.ClientConfig{
-		User: user, Auth: []ssh.AuthMethod{ssh.Password(password)}, HostKeyCallback: ssh.FixedHostKey(key), HostKeyAlgorithms: []string{key.Type()}, Timeout: 5 * time.Second,
+		User: user, Auth: []ssh.AuthMethod{ssh.Password(password)}, HostKeyCallback: ssh.FixedHostKey(key), HostKeyAlgorithms: []string{key.Type()}, Timeout: time.Minute,
 	})
 	if err == nil {
 		t.Cleanup(func() { _ = client.Close() })

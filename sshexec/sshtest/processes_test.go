@@ -45,7 +45,7 @@ func TestProcesses(t *testing.T) {
 		{"wait for several", `(sleep 0.05; exit 3) & a=$!; (exit 4) & wait $! $a; echo $?`, "3\n", 0},
 		{"errexit", `set -e; false & wait $! || echo no; true & wait $!; false & wait $!; echo not here`, "no\n", 1},
 		{"a job has no input", `cat & wait; cat`, "in", 0},
-		{"a job of several commands", `{ echo a; sleep 30; echo b; } & sleep 0.05; kill $!; wait $!; echo $?`, "a\n143\n", 0},
+		{"a job of several commands", `{ echo a; : >/tmp/begun; sleep 30; echo b; } & until [ -e /tmp/begun ]; do sleep 0.01; done; kill $!; wait $!; echo $?`, "a\n143\n", 0},
 		{"killed without a program", `sh -c 'while :; do :; done' & sleep 0.02; kill $!; wait $!; echo $?`, "143\n", 0},
 		{"trap", `trap 'echo got' TERM; kill -TERM $$; echo after; trap - TERM; kill -TERM $$; echo not here`, "got\nafter\n", 143},
 		{"trap while waiting", `trap 'kill $c' TERM; sleep 30 & c=$!; (sleep 0.05; kill $$) & wait $c; echo $?; wait $c; echo $?`, "143\n143\n", 0},
@@ -58,7 +58,8 @@ func TestProcesses(t *testing.T) {
 		{"eval", `eval 'sleep 30 & kill $!; wait $!; echo $?'`, "143\n", 0},
 		{"source", `echo 'echo $$; sleep 30 & kill $!; wait $!; echo $?' >/tmp/lib.sh; . /tmp/lib.sh; cd /tmp; . ./lib.sh; cat lib.sh | grep -c sleep`, "P\n143\nP\n143\n1\n", 0},
 		{"command", `command eval 'echo $$'; command kill -0 $$ && command wait && echo ok`, "P\nok\n", 0},
-		{"group", `sh -c 'sleep 30 & sleep 30' & sleep 0.05; setsid sh -c 'sleep 30 & sleep 30' >/dev/null 2>&1 </dev/null & p=$!; sleep 0.05; kill -- -$p; wait $p; echo $?; ` +
+		{"group", `sh -c 'sleep 30 & sleep 30' & setsid sh -c 'sleep 30 & sleep 30' >/dev/null 2>&1 </dev/null & p=$!; ` +
+			`until [ "$(cat /proc/[0-9]*/stat 2>/dev/null | grep -c '(sleep)')" = 4 ]; do :; done; kill -- -$p; wait $p; echo $?; ` +
 			`for f in /proc/[0-9]*/stat; do read -r a b c <$f; echo "$b"; done | sort >/tmp/s; uniq /tmp/s | grep -v sort`, "143\n(sh)\n(sleep)\n", 0},
 		{"no such process", "kill 4", "kill: (4) - No such process\n", 1},
 		{"not yours", `sudo idles & until cat /proc/[0-9]*/stat 2>/dev/null | grep -q '(idles)'; do :; done; kill -0 -- -$$; for f in /proc/[0-9]*/stat; do read -r a b c <$f; if [ "$b" = "(idles)" ]; then kill $a; fi; done`, "kill: (P) - Operation not permitted\n", 1},
@@ -88,7 +89,7 @@ func TestProcesses(t *testing.T) {
 func TestOutlives(t *testing.T) {
 	for _, start := range []string{"setsid", "nohup", "setsid -f", "exec setsid", "sudo setsid", "sudo env A=1 nohup"} {
 		h := sshtest.Start(t, sshtest.Config{})
-		line := start + ` sh -c 'echo $$ >/tmp/pid; cat; sleep 0.1; echo late; sleep 30' >/tmp/out 2>&1 </tmp/in`
+		line := start + ` sh -c 'echo $$ >/tmp/pid; cat; sleep 0.1; echo late; sleep 600' >/tmp/out 2>&1 </tmp/in`
 		if !strings.HasSuffix(start, "-f") {
 			line += " &"
 		}
@@ -111,19 +112,17 @@ func TestOutlives(t *testing.T) {
 
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
-	for range 200 {
-		if holds() {
-			return
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never came to this")
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
-	t.Error("it never came to this")
 }
 
 // TestJobsEndWithTheSession: what is not detached does not stay.
 func TestJobsEndWithTheSession(t *testing.T) {
 	h := sshtest.Start(t, sshtest.Config{})
-	out, _ := run(t, h, "sleep 30 >/dev/null & echo $!; sh -c 'sleep 30 & sleep 30' & sleep 0.05", "")
+	out, _ := run(t, h, "sleep 600 >/dev/null & echo $!; sh -c 'sleep 600 & sleep 600' & sleep 0.05", "")
 	pid, err := strconv.Atoi(strings.TrimSpace(out))
 	if err != nil {
 		t.Fatal(out)
@@ -189,7 +188,7 @@ func TestRebootEndsWhatRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := session.Start("echo x >/tmp/f; sleep 30"); err != nil {
+	if err := session.Start("echo x >/tmp/f; sleep 600"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() bool { ok, _ := afero.Exists(h.FS(), "/tmp/f"); return ok })

@@ -61,7 +61,7 @@ func TestShell(t *testing.T) {
 		{"background", "(echo a) & wait; echo b", "", "a\nb\n", 0},
 		{"names", "hostname; whoami; uname -n; cat /etc/hostname; pwd; echo ~root ~", "", "node1\nubuntu\nnode1\nnode1\n/home/ubuntu\n/root /home/ubuntu\n", 0},
 		{"timeout", "timeout 0.05 sleep 30", "", "", 124},
-		{"flock", "flock -o /tmp/l sh -c 'sleep 0.05; echo a' & sleep 0.01; flock /tmp/l echo b; wait", "", "a\nb\n", 0},
+		{"flock", "flock -o /tmp/l sh -c ': >/tmp/locked; sleep 0.05; echo a' & until [ -e /tmp/locked ]; do sleep 0.01; done; flock /tmp/l echo b; wait; rm /tmp/locked", "", "a\nb\n", 0},
 		{"flock of a lock that is held", "flock /tmp/l timeout 0.05 flock /tmp/l true", "", "", 124},
 		{"install", "echo x > /tmp/i; sudo install -D -m 640 -o root -g daemon /tmp/i /opt/a/b; stat -c '%a %U:%G %s' /opt/a/b", "", "640 root:daemon 2\n", 0},
 		{"cut and grep", "printf 'a:1\\nab:2\\n' | grep -E '^a:' | cut -d: -f2", "", "1\n", 0},
