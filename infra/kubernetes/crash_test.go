@@ -125,14 +125,13 @@ func (l *lab) outcome() outcome {
 
 // settled waits until no pod is ending.
 func (l *lab) settled(namespace string) bool {
-	for range 200 {
-		ending := slices.ContainsFunc(l.list(namespace, "pods"), func(p object) bool { return p.GetDeletionTimestamp() != nil })
-		if !ending {
-			return true
+	ending := func(p object) bool { return p.GetDeletionTimestamp() != nil }
+	for deadline := time.Now().Add(time.Minute); slices.ContainsFunc(l.list(namespace, "pods"), ending); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
-	return false
+	return true
 }
 
 // point is a step and how many writes to the cluster it makes.

@@ -76,7 +76,7 @@ func (l *lab) created(vnfdID string) string {
 
 // config returns the Config of the driver.
 func (l *lab) config() kubernetes.Config {
-	return kubernetes.Config{Dir: l.dir, Ready: 20 * time.Second, Gone: 20 * time.Second, Helm: func(cluster *rest.Config, dir string) (helmclient.Client, error) {
+	return kubernetes.Config{Dir: l.dir, Ready: time.Minute, Gone: time.Minute, Helm: func(cluster *rest.Config, dir string) (helmclient.Client, error) {
 		return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
 	}}
 }
@@ -231,7 +231,7 @@ func (l *lab) objects(namespace string, kinds ...string) (out []string) {
 // empty waits until pods have ended, and reports what is left in a namespace.
 func (l *lab) empty(namespace string) []string {
 	l.t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); len(l.list(namespace, "pods")) > 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); len(l.list(namespace, "pods")) > 0 && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return l.objects(namespace, workloads...)

@@ -47,7 +47,7 @@ func TestReleaseIsTakenUp(t *testing.T) {
 			}
 		}
 	}
-	l.Manager = l.start(busyFor(1<<60, 300*time.Millisecond))
+	l.Manager = l.start(busyFor(1<<60, time.Second))
 	request := vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}
 	op, err := l.Terminate(t.Context(), l.id, request)
 	if err := l.fails(op, err); !errors.Is(err, helmclient.ErrBusy) {
@@ -80,11 +80,12 @@ func TestReleaseWaits(t *testing.T) {
 	waiting := strings.Replace(twoReleases, `"helmreleasename": "w1",`, `"helmreleasename": "w1", "helmwait": "true",`, 1)
 	for _, c := range []struct {
 		name, params string
+		limit        time.Duration
 		installed    []string
 		fails        bool
 	}{
-		{"ready", waiting, []string{"w1", "d1"}, false},
-		{"never ready", strings.Replace(waiting, `"greeting=a`, `"nodeSelector.never=ready", "greeting=a`, 1), []string{"w1"}, true},
+		{"ready", waiting, time.Minute, []string{"w1", "d1"}, false},
+		{"never ready", strings.Replace(waiting, `"greeting=a`, `"nodeSelector.never=ready", "greeting=a`, 1), 2 * time.Second, []string{"w1"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -92,7 +93,7 @@ func TestReleaseWaits(t *testing.T) {
 			var installed []string
 			l.Manager = l.start(func(cfg *kubernetes.Config) {
 				inner := cfg.Helm
-				cfg.Ready = 2 * time.Second
+				cfg.Ready = c.limit
 				cfg.Helm = func(cluster *rest.Config, dir string) (helmclient.Client, error) {
 					client, err := inner(cluster, dir)
 					return installing{client, func(release string) {
@@ -179,7 +180,7 @@ func TestPodsAreWaitedFor(t *testing.T) {
 	}
 	hold(`["example.com/hold"]`)
 	op, err := l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 60})
-	for deadline := time.Now().Add(20 * time.Second); count("1 pods are still there") < 3; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); count("1 pods are still there") < 3; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the pod is not waited for")
 		}

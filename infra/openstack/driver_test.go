@@ -552,7 +552,7 @@ func TestCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); l.status() != "CREATE_IN_PROGRESS"; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); l.status() != "CREATE_IN_PROGRESS"; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the stack was not asked for")
 		}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -16,15 +15,16 @@ import (
 // stopper is a management driver that stops the servers of a healing before they are replaced.
 type stopper struct {
 	idle
-	limit   time.Duration
+	ctx     context.Context // of the stop; nil: that of the hook
 	stopped error
 }
 
 func (s *stopper) Hooks() vnflcm.Hooks {
 	hooks := s.idle.Hooks()
 	hooks[vnflcm.HealStart] = func(ctx context.Context, op *vnflcm.Operation) error {
-		ctx, cancel := context.WithTimeout(ctx, s.limit)
-		defer cancel()
+		if s.ctx != nil {
+			ctx = s.ctx
+		}
 		for _, v := range op.Change.Replaced {
 			s.stopped = errors.Join(s.stopped, op.StopMachine(ctx, v))
 		}
@@ -39,15 +39,14 @@ func TestStopMachine(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		running int // looks until the server is off
-		limit   time.Duration
 		status  int // what Nova answers to the stop; 0: as usual
 		want    string
 	}{
-		{name: "shuts down", running: 3, limit: time.Minute},
-		{name: "is off already", limit: time.Minute, status: http.StatusConflict},
-		{name: "does not exist", limit: time.Minute, status: http.StatusNotFound},
-		{name: "compute host does not answer", running: math.MaxInt, limit: 100 * time.Millisecond, want: "is not off"},
-		{name: "is not permitted", limit: time.Minute, status: http.StatusForbidden, want: "shut down server"},
+		{name: "shuts down", running: 3},
+		{name: "is off already", status: http.StatusConflict},
+		{name: "does not exist", status: http.StatusNotFound},
+		{name: "compute host does not answer", running: math.MaxInt, want: "is not off"},
+		{name: "is not permitted", status: http.StatusForbidden, want: "shut down server"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -57,16 +56,27 @@ func TestStopMachine(t *testing.T) {
 			for one = range before {
 				break
 			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			looks := 0
 			l.mu.Lock()
 			l.running = c.running
 			l.fault = func(r *http.Request) int {
+				if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/servers/"+before[one]) {
+					if looks++; looks == 5 && c.running == math.MaxInt { // the caller does not wait any longer
+						cancel()
+					}
+				}
 				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/servers/"+before[one]+"/action") {
 					return c.status
 				}
 				return 0
 			}
 			l.mu.Unlock()
-			s := &stopper{limit: c.limit}
+			s := &stopper{}
+			if c.running == math.MaxInt {
+				s.ctx = ctx
+			}
 			m := l.start(func(cfg *vnflcm.Config) { cfg.Mgmt = map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": s} })
 			opID, err := m.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{one}})
 			if err == nil {

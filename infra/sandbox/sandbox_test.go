@@ -336,16 +336,16 @@ func silenced(t *testing.T, silence func(w *sandbox.World, idOrName string) erro
 // TestStopWhileBooting: a machine that died does not come up because its boot would have been over.
 func TestStopWhileBooting(t *testing.T) {
 	t.Parallel()
-	s := open(t, sandbox.Config{Boot: time.Second})
-	id := s.instance(0)
-	machines := s.machines(id)
-	if err := s.dial(machines["workerNode-0"].Address, "ubuntu", "ubuntu"); !errors.Is(err, sshexec.ErrConnect) {
+	booting := open(t, sandbox.Config{Boot: time.Hour})
+	if err := booting.dial(booting.machines(booting.instance(0))["workerNode-0"].Address, "ubuntu", "ubuntu"); !errors.Is(err, sshexec.ErrConnect) {
 		t.Errorf("a machine answers while it boots: %v", err)
 	}
+	s := open(t, sandbox.Config{Boot: time.Second})
+	machines := s.machines(s.instance(0))
 	if err := s.world.Stop("workerNode-0"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := s.login(machines["masterNode-0"].Address, "ubuntu", "ubuntu").Wait(ctx); err != nil {
 		t.Fatal(err)

@@ -217,7 +217,7 @@ func TestRefused(t *testing.T) {
 		"namespace": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: s, namespace: nowhere}", `namespaces "nowhere" not found`},
 	} {
 		objs := w.parse(c.manifest)
-		ctx := w.context(20 * time.Second)
+		ctx := w.context(time.Minute)
 		if err := w.Place(ctx, objs, w.namespace); err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func TestForceful(t *testing.T) {
 		t.Error(err)
 	}
 	var none time.Duration
-	if err := w.Delete(w.context(20*time.Second), append(refs, objects.Ref{APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: "db-0"}), objects.DeleteOptions{Owner: w.owner, Grace: &none}); err != nil {
+	if err := w.Delete(w.context(time.Minute), append(refs, objects.Ref{APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: "db-0"}), objects.DeleteOptions{Owner: w.owner, Grace: &none}); err != nil {
 		t.Error(err)
 	}
 	if o := w.get(objects.Ref{APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: "db-0"}); o != nil {
