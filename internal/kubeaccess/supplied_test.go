@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -160,12 +161,20 @@ func TestSuppliedFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := newAPI(t, (*httptest.Server).StartTLS)
+			limit := time.Minute
+			if c.plugin == "" { // no request tells when to give up
+				limit = time.Second
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			var requests atomic.Int32
 			a.set(func(w http.ResponseWriter, r *http.Request) bool {
+				if requests.Add(1) == 4 { // the caller gives up
+					cancel()
+				}
 				c.answer(w, r)
 				return true
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
 			config := &rest.Config{Host: a.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(a.ca())}, ExecProvider: plugin(t, c.plugin)}
 			if c.plugin == "" {
 				config.ExecProvider.Command = "/nowhere"
