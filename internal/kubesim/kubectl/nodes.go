@@ -29,19 +29,18 @@ func (c *call) node(kubeconfig, verb, name string) error {
 
 type drainOptions struct{ force, daemons, data bool }
 
-// patience is how long a drain waits for pods that cannot leave: what takes minutes really.
-const patience = time.Second
+// attempts is how often a drain tries to evict pods that cannot leave, which takes minutes really. A count, because on a busy machine
+// pods that can leave take longer.
+const attempts = 100
 
 // drain cordons a node and evicts its pods, until all have ended.
 func (c *call) drain(ctx context.Context, kubeconfig, name string, o drainOptions) error {
 	if !o.force || !o.daemons || !o.data {
 		return errors.New("kubesim: kubectl drain without --force, --ignore-daemonsets and --delete-emptydir-data is not simulated")
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for {
+	for attempt := 1; ; attempt++ {
 		left, err := 0, error(nil)
 		if asked := c.asAdmin(kubeconfig, func(cl *kubeapi.Cluster) error { left, err = cl.EvictAll(name); return nil }); asked != nil {
 			return asked
@@ -53,10 +52,13 @@ func (c *call) drain(ctx context.Context, kubeconfig, name string, o drainOption
 			c.Printf("node/%s drained\n", name)
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("error: unable to drain node %q due to error: timed out waiting for the condition, %d pods are left", name, left)
-		case <-tick.C:
+		if attempt < attempts {
+			select {
+			case <-tick.C:
+				continue
+			case <-ctx.Done():
+			}
 		}
+		return fmt.Errorf("error: unable to drain node %q due to error: timed out waiting for the condition, %d pods are left", name, left)
 	}
 }
