@@ -110,7 +110,7 @@ func testCancel(t *testing.T, s *suite) {
 	cancel(mine)
 	begun := time.Now()
 	is(t, "cancelled install", <-ended, mine)
-	if took := time.Since(begun); took > 30*time.Second {
+	if took := time.Since(begun); took > time.Minute { // less than patience, for which the install would wait
 		t.Errorf("it took %v to stop", took)
 	}
 	s.stands(t, n, 1, helmclient.Failed)
