@@ -73,6 +73,12 @@ furnish() {
     >root/etc/systemd/system/ssh.service.d/host.conf
   # Where cgroups are of version 1, systemd does not see that a unit has become empty, and waits this long.
   printf '[Manager]\nDefaultTimeoutStopSec=2s\n' >root/etc/systemd/system.conf.d/host.conf
+  # The units of cloud-init have no limit (TimeoutSec=0). A unit whose cloud-init has failed while its tee still ran would stop for
+  # ever, and the units of the next stages would wait for it.
+  for unit in cloud-init-local cloud-init cloud-config cloud-final; do
+    mkdir -p "root/etc/systemd/system/$unit.service.d"
+    printf '[Service]\nTimeoutStopSec=2s\n' >"root/etc/systemd/system/$unit.service.d/host.conf"
+  done
   # Debian's limit for the manager of a user is two minutes. It stops ten seconds after the last session, and who logs in then waits.
   printf '[Service]\nTimeoutStopSec=2s\n' >root/etc/systemd/system/user@.service.d/host.conf
   # systemd-nspawn binds the controllers read-only; kubelet and runc write to them.
