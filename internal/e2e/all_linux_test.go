@@ -29,7 +29,7 @@ func allYard(t *testing.T, parts kube.Parts, more map[string]vnflcm.InfraDriver)
 	y := registryYardOf(t, parts, func(y *yard, spec *vmhost.Spec) {
 		spec.Tree, spec.Files = y.parts.NodeTree(), nil
 		y.others[cnfVNFD] = cnfDir(t)
-		driver := kubernetes.New(kubernetes.Config{Dir: t.TempDir(), Helm: helmInProcess, Ready: time.Minute, Gone: time.Minute})
+		driver := kubernetes.New(kubernetes.Config{Dir: t.TempDir(), Helm: helmInProcess, Ready: 5 * time.Minute, Gone: 5 * time.Minute})
 		y.drivers = map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver}
 		maps.Copy(y.drivers, more)
 	})
@@ -111,7 +111,7 @@ func (y *yard) allInOne(on vms) {
 		y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 		y.gone(id)
 	}
-	awaitFor(t, time.Minute, "the machines to go", func() bool { return on.count(registry, cluster) == 0 })
+	awaitFor(t, 3*time.Minute, "the machines to go", func() bool { return on.count(registry, cluster) == 0 })
 }
 
 // toldBy are the parameters that connect a cluster to a registry: what its instance tells, and the login.

@@ -66,7 +66,7 @@ func TestHighlyAvailableOnOpenStack(t *testing.T) {
 	}
 	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	y.gone(id)
-	awaitFor(t, time.Minute, "the machines to go", func() bool { return y.count() == 0 })
+	awaitFor(t, 3*time.Minute, "the machines to go", func() bool { return y.count() == 0 })
 }
 
 // externalAddress is the address of an external connection point of an instance.

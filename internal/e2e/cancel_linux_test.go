@@ -28,7 +28,7 @@ func TestCancel(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			because := errors.New("no longer wanted")
-			ctx, cancel := context.WithCancelCause(within(t, 20*time.Second))
+			ctx, cancel := context.WithCancelCause(within(t, time.Minute))
 			result := make(chan error, 1)
 			go func() { result <- host.Exec(ctx, c.command) }()
 			await(t, "the command to begin", func() bool { return sleeping(t, machine) > 0 })
@@ -37,7 +37,7 @@ func TestCancel(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			await(t, "the command to end", func() bool { return sleeping(t, machine) == 0 })
-			if err := host.Run(within(t, 5*time.Second), []string{"true"}, nil, nil, nil); err != nil {
+			if err := host.Run(within(t, time.Minute), []string{"true"}, nil, nil, nil); err != nil {
 				t.Errorf("the connection is spoilt: %v", err)
 			}
 		})

@@ -31,7 +31,7 @@ func TestHostKeyByCloudInit(t *testing.T) {
 		target.ID = id
 		target.HostKeys, err = sshexec.PinnedHostKeys(key)
 		must(t, err)
-		return pool.Host(target).Wait(within(t, 2*time.Minute))
+		return pool.Host(target).Wait(within(t, 5*time.Minute))
 	}
 	must(t, reach("by its key", key.Public))
 	if err := reach("by another key", other.Public); !errors.Is(err, sshexec.ErrHostKey) {

@@ -100,7 +100,7 @@ func TestCloudInit(t *testing.T) {
 			t.Cleanup(func() { must(t, host.Close()) })
 			target := targetOf(t, host)
 			machine := linux.On(newPool(t, sshexec.Options{}).Host(target))
-			complaints, err := machine.AwaitBoot(within(t, 2*time.Minute))
+			complaints, err := machine.AwaitBoot(within(t, 5*time.Minute))
 			must(t, err)
 			if !strings.Contains(complaints, c.complaint) || c.complaint == "" && complaints != "" {
 				t.Errorf("complaints %q, want %q", complaints, c.complaint)

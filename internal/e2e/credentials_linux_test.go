@@ -137,7 +137,7 @@ func TestCredentials(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			target := target
 			target.Auth = c.auth
-			err := newPool(t, sshexec.Options{}).Host(target).Run(within(t, 10*time.Second), []string{"true"}, nil, nil, nil)
+			err := newPool(t, sshexec.Options{}).Host(target).Run(within(t, time.Minute), []string{"true"}, nil, nil, nil)
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
@@ -187,7 +187,7 @@ func TestKeyboardInteractive(t *testing.T) {
 					target.Auth = append(target.Auth, map[string]sshexec.Auth{"answers": typed(password), "wrong answers": typed("wrong"),
 						"password": sshexec.Password(password), "key": privateKey(t, key)}[kind])
 				}
-				err := newPool(t, sshexec.Options{}).Host(target).Run(within(t, 10*time.Second), []string{"true"}, nil, nil, nil)
+				err := newPool(t, sshexec.Options{}).Host(target).Run(within(t, time.Minute), []string{"true"}, nil, nil, nil)
 				if !errors.Is(err, want) {
 					t.Errorf("%s: got %v, want %v", name, err, want)
 				}

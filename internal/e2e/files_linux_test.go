@@ -141,7 +141,7 @@ func TestCutUpload(t *testing.T) {
 			root(t, machine, "rm", "-f", f.Path)
 			slow := slowlyRead(content)
 			cuts := cutWhen(t, machine, slow, 8<<20, 24<<20, 40<<20)
-			must(t, host.Upload(within(t, 60*time.Second), slow, f))
+			must(t, host.Upload(within(t, 3*time.Minute), slow, f))
 			if n := cuts(); n == 0 {
 				t.Error("nothing was cut")
 			}
@@ -153,14 +153,14 @@ func TestCutUpload(t *testing.T) {
 			f.Path += " stream"
 			slow = slowlyRead(content)
 			cuts = cutWhen(t, machine, slow, 8<<20)
-			if err := host.Upload(within(t, 60*time.Second), io.MultiReader(slow), f); !errors.Is(err, sshexec.ErrDisconnected) {
+			if err := host.Upload(within(t, 3*time.Minute), io.MultiReader(slow), f); !errors.Is(err, sshexec.ErrDisconnected) {
 				t.Errorf("root %t, a stream: %v", asRoot, err)
 			}
 			cuts()
 			if _, err := machine.FS().Stat(f.Path); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("root %t: a part of the file is there: %v", asRoot, err)
 			}
-			must(t, host.Upload(within(t, 60*time.Second), bytes.NewReader(content), f))
+			must(t, host.Upload(within(t, 3*time.Minute), bytes.NewReader(content), f))
 			wantNothingLeft(t, machine, "/home/"+user)
 			must(t, machine.FS().Remove(f.Path))
 		}
@@ -228,12 +228,12 @@ func TestTree(t *testing.T) {
 	onEveryKind(t, func(t *testing.T, host *sshexec.Host, machine *vmhost.Host) {
 		for _, to := range []sshexec.Tree{{Path: "/home/" + user + "/tree"}, {Path: "/etc/tree", Root: true, Owner: user + ":www-data"}} {
 			begin := time.Now()
-			must(t, host.UploadTree(within(t, 60*time.Second), tree, to))
+			must(t, host.UploadTree(within(t, 3*time.Minute), tree, to))
 			t.Logf("%s after %s", to.Path, time.Since(begin))
 			var sent atomic.Int64
 			again := to
 			again.Progress = func(p sshexec.Progress) { sent.Store(p.Done) }
-			must(t, host.UploadTree(within(t, 60*time.Second), tree, again))
+			must(t, host.UploadTree(within(t, 3*time.Minute), tree, again))
 			if n := sent.Load(); n > 100 { // files are looked at one by one where their names do not fit in a line
 				t.Errorf("%d bytes were sent though all is there", n)
 			}
@@ -241,7 +241,7 @@ func TestTree(t *testing.T) {
 				t.Errorf("got %q", out)
 			}
 			back := filepath.Join(t.TempDir(), "back")
-			must(t, host.DownloadTree(within(t, 60*time.Second), back, to))
+			must(t, host.DownloadTree(within(t, 3*time.Minute), back, to))
 			if diff := cmp.Diff(contents(t, tree), contents(t, os.DirFS(back))); diff != "" {
 				t.Error(diff)
 			}

@@ -232,7 +232,7 @@ func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool,
 		Packages: packagesBy(packageDir, nil),
 		Infra:    map[string]vnflcm.InfraDriver{"e2e": infra},
 		Mgmt: map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool,
-			Timeouts: kubeadm.Timeouts{Drain: 15 * time.Second}}),
+			Timeouts: kubeadm.Timeouts{Drain: 30 * time.Second}}),
 			kubesprayDriver: kubesprayIn(pool, patience, nil),
 			exposeDriver:    expose.New(expose.Config{Pool: pool}),
 			registryDriver:  registry.New(registry.Config{Pool: pool, Timeouts: registry.Timeouts{Login: loginGrace}})},
@@ -244,7 +244,7 @@ func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool,
 // kubesprayIn returns a kubespray driver with a time limit for each playbook.
 func kubesprayIn(pool *sshexec.Pool, playbook time.Duration, output func(*vnflcm.Operation, string) io.Writer) *kubespray.Driver {
 	return kubespray.New(kubespray.Config{Pool: pool, Output: output,
-		Timeouts: kubespray.Timeouts{Login: loginGrace, Drain: 30 * time.Second, Playbook: playbook, Ready: 2 * time.Minute}})
+		Timeouts: kubespray.Timeouts{Login: loginGrace, Drain: 30 * time.Second, Playbook: playbook, Ready: 5 * time.Minute}})
 }
 
 // packagesBy returns the packages of others by VNFD id, and the package in dir for every other VNFD.
@@ -311,7 +311,7 @@ func (s *scene) must(opID string, err error) {
 }
 
 // patience is the longest time of one operation.
-const patience = 5 * time.Minute
+const patience = 10 * time.Minute
 
 // slowest names the steps of an operation that took more than two seconds.
 func (s *scene) slowest(opID string) string {

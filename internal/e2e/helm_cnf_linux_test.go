@@ -134,7 +134,7 @@ func (s cnfSite) config(store vnflcm.Store, pool *sshexec.Pool) vnflcm.Config {
 	if s.Helm4 {
 		helm = helm4InProcess
 	}
-	driver := kubernetes.New(kubernetes.Config{SSH: pool, Dial: s.dial, Cluster: s.Cluster, Dir: s.Dir, Helm: helm, Ready: time.Minute, Gone: time.Minute})
+	driver := kubernetes.New(kubernetes.Config{SSH: pool, Dial: s.dial, Cluster: s.Cluster, Dir: s.Dir, Helm: helm, Ready: 5 * time.Minute, Gone: 5 * time.Minute})
 	return vnflcm.Config{Store: store, Key: key, Owner: "e2e", Packages: packagesBy("", s.Packages),
 		Mgmt: map[string]vnflcm.MgmtDriver{"sample-script": scriptless{}, "mgmt-container-update": scriptless{}}, Infra: map[string]vnflcm.InfraDriver{
 			kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver}}

@@ -103,7 +103,7 @@ func (j helmJob) run(ctx context.Context) error {
 		return err
 	}
 	_, err = client.Install(ctx, helmclient.Install{Name: helmclient.Name{Namespace: j.Namespace, Release: "web"}, Chart: streamed(j.Chart),
-		Values: helmclient.Values{Set: []string{"never=true"}}, Wait: helmclient.Wait{Ready: true, Timeout: 20 * time.Second}})
+		Values: helmclient.Values{Set: []string{"never=true"}}, Wait: helmclient.Wait{Ready: true, Timeout: 5 * time.Minute}})
 	return errors.Join(err, end())
 }
 
@@ -151,11 +151,11 @@ func TestHelmTwoAtOnce(t *testing.T) {
 		await(t, "the child to begin", func() bool { return inState(t, api, name, helmclient.PendingInstall) })
 		client := opening.opened(t)
 		request := helmclient.Install{Name: name, Chart: streamed(chartOf(t, "web", "1.0.1", web)), Stale: time.Hour}
-		_, err := client.Install(within(t, 10*time.Second), request)
+		_, err := client.Install(within(t, time.Minute), request)
 		if !errors.Is(err, helmclient.ErrBusy) {
 			t.Errorf("install: %v", err)
 		}
-		if _, err = client.Upgrade(within(t, 10*time.Second), helmclient.Upgrade{Install: request}); !errors.Is(err, helmclient.ErrBusy) {
+		if _, err = client.Upgrade(within(t, time.Minute), helmclient.Upgrade{Install: request}); !errors.Is(err, helmclient.ErrBusy) {
 			t.Errorf("upgrade: %v", err)
 		}
 		letRun(t, api, name)

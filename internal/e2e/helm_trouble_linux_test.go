@@ -22,10 +22,10 @@ func TestHelmAPIStopped(t *testing.T) {
 			err     error
 		}
 		ended := make(chan result, 1)
-		ctx := within(t, 4*time.Minute)
+		ctx := within(t, 11*time.Minute)
 		go func() {
 			release, err := client.Install(ctx, helmclient.Install{Name: name, Chart: streamed(chartOf(t, "web", "1.0.0", web)),
-				Values: helmclient.Values{Set: []string{"never=true"}}, Wait: helmclient.Wait{Ready: true, Timeout: 3 * time.Minute}})
+				Values: helmclient.Values{Set: []string{"never=true"}}, Wait: helmclient.Wait{Ready: true, Timeout: 10 * time.Minute}})
 			ended <- result{release, err}
 		}()
 		await(t, "the release to wait", func() bool { return inState(t, api, name, helmclient.PendingInstall) && hasPods(t, api, name) })

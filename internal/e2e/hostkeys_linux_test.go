@@ -28,7 +28,7 @@ func TestReplacedHost(t *testing.T) {
 	must(t, machine.ReplaceHostKey(within(t, time.Minute)))
 	must(t, machine.CutConnections(within(t, time.Minute)))
 
-	err := host.Wait(within(t, 10*time.Second))
+	err := host.Wait(within(t, time.Minute))
 	mismatch, ok := errors.AsType[*sshexec.HostKeyError](err)
 	if !ok || !errors.Is(err, sshexec.ErrHostKey) {
 		t.Fatalf("got %v", err)
@@ -119,7 +119,7 @@ func TestKnownHosts(t *testing.T) {
 			must(t, err)
 			target := targetOf(t, machine)
 			target.HostKeys = policy
-			err = newPool(t, sshexec.Options{}).Host(target).Run(within(t, 10*time.Second), []string{"true"}, nil, nil, nil)
+			err = newPool(t, sshexec.Options{}).Host(target).Run(within(t, time.Minute), []string{"true"}, nil, nil, nil)
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
@@ -144,7 +144,7 @@ func TestListedHostKeys(t *testing.T) {
 		target.ID = id
 		target.HostKeys, err = sshexec.AcceptListedHostKeys(store, listed...)
 		must(t, err)
-		return newPool(t, sshexec.Options{}).Host(target).Wait(within(t, 10*time.Second))
+		return newPool(t, sshexec.Options{}).Host(target).Wait(within(t, time.Minute))
 	}
 	for _, c := range []struct {
 		name, id string

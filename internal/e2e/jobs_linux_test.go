@@ -195,7 +195,7 @@ func runStart(text string) int {
 		fmt.Println(err)
 		return 1
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	host := sshexec.NewPool(sshexec.Options{}).Host(sshexec.Target{Addr: s.Address, User: user, HostKeys: policy,
 		Auth: []sshexec.Auth{sshexec.Password(password)}, Sudo: sshexec.SudoPassword(password)})

@@ -103,7 +103,7 @@ func newChain(t *testing.T) *chain {
 		cnf := twoVDUs(t)
 		cnf["Files/web.tgz"] = string(chart)
 		y.others = map[string]string{cnfVNFD: writePackage(t, cnf)}
-		y.drivers = map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: kubernetes.New(kubernetes.Config{SSH: pool, Ready: time.Minute, Gone: time.Minute})}
+		y.drivers = map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: kubernetes.New(kubernetes.Config{SSH: pool, Ready: 5 * time.Minute, Gone: 5 * time.Minute})}
 	})
 	return c
 }

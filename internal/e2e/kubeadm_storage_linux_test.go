@@ -126,7 +126,7 @@ func (y *yard) reads(id string, from vnflcm.VnfcResourceInfo, want string) {
 	y.t.Helper()
 	var got string
 	var err error
-	awaitFor(y.t, 20*time.Second, "the storage server", func() bool {
+	awaitFor(y.t, 2*time.Minute, "the storage server", func() bool {
 		got, err = y.on(from, "nfs-cat", y.url(id, exported+"/data"))
 		return err == nil
 	})

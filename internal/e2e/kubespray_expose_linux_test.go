@@ -65,7 +65,7 @@ func writePackage(t testing.TB, files map[string]string) string {
 func cnfDrivers(t testing.TB) map[string]vnflcm.InfraDriver {
 	t.Helper()
 	// Kubernetes removes the pods of a DaemonSet up to a minute after their node: Gone keeps its default.
-	return map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: kubernetes.New(kubernetes.Config{Dir: t.TempDir(), Ready: time.Minute})}
+	return map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: kubernetes.New(kubernetes.Config{Dir: t.TempDir(), Ready: 5 * time.Minute})}
 }
 
 // exposedShop is the shop as a CNF on a cluster, which the load balancer of the cluster leads to.
@@ -92,14 +92,14 @@ func (y *yard) exposedShop(cluster string) (id string) {
 // visited waits until the services answer at the load balancer.
 func (y *yard) visited(cluster string) {
 	y.t.Helper()
-	y.visitedWithin(cluster, 30*time.Second)
+	y.visitedWithin(cluster, 3*time.Minute)
 }
 
 func (y *yard) visitedWithin(cluster string, limit time.Duration) {
 	y.t.Helper()
 	for _, port := range []int{webPort, localPort} {
 		url := fmt.Sprintf("http://%s:%d/health", y.balancer(cluster), port)
-		client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+		client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 		awaitFor(y.t, limit, url+" to answer", func() bool {
 			answer, err := client.Get(url) //nolint:noctx // with a timeout
 			if err != nil {

@@ -281,7 +281,7 @@ func (s *ansibleServer) clean(t testing.TB) {
 // bounded ends the requests. Only those may have failed that began before the load balancer had found the server dead.
 func (w *traffic) bounded(during string) {
 	w.t.Helper()
-	const found = 6 * time.Second
+	const found = 30 * time.Second
 	w.end(during)
 	for _, f := range w.failures {
 		if w.name != "pods anywhere" && f.at > found {

@@ -121,7 +121,7 @@ type failure struct {
 // pace is how often a client asks, and trafficPatience how long it waits for an answer.
 const (
 	pace            = 10 * time.Millisecond
-	trafficPatience = 5 * time.Second
+	trafficPatience = 20 * time.Second
 )
 
 // request begins to request a page.

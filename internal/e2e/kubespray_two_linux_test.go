@@ -25,7 +25,7 @@ func TestKubesprayTwo(t *testing.T) {
 	}
 	// Both play: what is in the arguments is where the inventory of each is.
 	mine := func() bool { return server.playing(t, ids[0]) }
-	awaitFor(t, time.Minute, "both playbooks to run", func() bool { return mine() && server.playing(t, ids[1]) })
+	awaitFor(t, 3*time.Minute, "both playbooks to run", func() bool { return mine() && server.playing(t, ids[1]) })
 	must(t, y.Cancel(ctx, ops[0], vnflcm.CancelForceful))
 	t.Logf("cancelled: %v", y.failure(ops[0], nil))
 	if mine() {

@@ -84,7 +84,7 @@ func within(t testing.TB, d time.Duration) context.Context {
 // await polls a condition.
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	awaitFor(t, time.Minute, what, done)
+	awaitFor(t, 3*time.Minute, what, done)
 }
 
 func awaitFor(t testing.TB, most time.Duration, what string, done func() bool) {

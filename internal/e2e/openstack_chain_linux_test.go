@@ -91,7 +91,7 @@ func TestClusterOnOpenStack(t *testing.T) {
 		}
 	}
 	l.terminate(vnflcm.TerminateForceful)
-	for deadline := time.Now().Add(10 * time.Second); len(hosts.IDs()) > 0; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(hosts.IDs()) > 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d machines are left", len(hosts.IDs()))
 		}

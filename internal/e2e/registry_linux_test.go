@@ -76,8 +76,8 @@ http: {addr: ":5000", secret: lab, tls: {certificate: /etc/docker/registry/tls.c
 			return new(net.Dialer).DialContext(ctx, network, host.Address.String()+":5000")
 		}}
 	t.Cleanup(transport.CloseIdleConnections)
-	r := &privateRegistry{host: host, ca: ca, client: &http.Client{Transport: transport, Timeout: 10 * time.Second}}
-	ctx := within(t, time.Minute)
+	r := &privateRegistry{host: host, ca: ca, client: &http.Client{Transport: transport, Timeout: time.Minute}}
+	ctx := within(t, 3*time.Minute)
 	for {
 		if code, _, err := r.do(ctx, http.MethodGet, "/v2/", "", nil); err == nil && code == http.StatusOK {
 			return r

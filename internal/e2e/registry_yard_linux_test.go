@@ -93,7 +93,7 @@ func (y *yard) rebooted(v vnflcm.VnfcResourceInfo) {
 	must(y.t, err)
 	host := y.machines.Host(v.ComputeResource.ResourceID)
 	must(y.t, host.Reboot())
-	ctx := within(y.t, 2*time.Minute) // on a busy machine; two seconds else
+	ctx := within(y.t, 5*time.Minute) // on a busy machine; two seconds else
 	for {
 		now, err := y.on(v, started...)
 		if err == nil && now != old {
@@ -228,9 +228,9 @@ func (o outside) ask(ctx context.Context) (int, error) {
 // answers waits until the registry answers.
 func (y *yard) answers(o outside) {
 	y.t.Helper()
-	ctx := within(y.t, 2*time.Minute) // on a busy machine; two seconds else
+	ctx := within(y.t, 5*time.Minute) // on a busy machine; two seconds else
 	for {
-		one, cancel := context.WithTimeout(ctx, 2*time.Second)
+		one, cancel := context.WithTimeout(ctx, 10*time.Second)
 		code, err := o.ask(one)
 		cancel()
 		if err == nil && code == http.StatusOK {

@@ -76,7 +76,7 @@ func TestTunnels(t *testing.T) {
 		}
 	})
 	t.Run("nobody listens", func(t *testing.T) {
-		_, err := host.DialContext(within(t, 10*time.Second), "tcp", "127.0.0.1:7999")
+		_, err := host.DialContext(within(t, time.Minute), "tcp", "127.0.0.1:7999")
 		if !errors.Is(err, sshexec.ErrConnect) || !strings.Contains(err.Error(), "7999") {
 			t.Errorf("got %v", err)
 		}

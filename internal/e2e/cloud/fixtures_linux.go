@@ -110,6 +110,6 @@ func (c *Cloud) Clear(ctx context.Context) error {
 			err = fmt.Errorf("the cloud in %s has %q: a folder of its own is for a new one", c.dir, left)
 		}
 		return struct{}{}, err
-	}, backoff.WithBackOff(backoff.NewConstantBackOff(500*time.Millisecond)), backoff.WithMaxElapsedTime(time.Minute))
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(500*time.Millisecond)), backoff.WithMaxElapsedTime(5*time.Minute))
 	return err
 }

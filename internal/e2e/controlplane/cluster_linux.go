@@ -45,7 +45,7 @@ type Cluster struct {
 const inside = "127.213.0.1"
 
 // patience is the longest time of a start, on a busy machine.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // grace is longer than the ten minutes between the heartbeats of kwok's nodes. They have no leases: after kwok has taken over
 // the lease of a node, it can ignore for good what has been scheduled to the node before.

@@ -60,7 +60,7 @@ func (p *process) end(s syscall.Signal) {
 		_ = syscall.Kill(-p.cmd.Process.Pid, s)
 		select {
 		case <-p.ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 			<-p.ended
 		}

@@ -81,8 +81,8 @@ type Host struct {
 
 // bootLimit is the longest time until a host is ready to start sshd; copyLimit that of a host that was saved.
 const (
-	bootLimit = 30 * time.Second
-	copyLimit = 5 * time.Minute
+	bootLimit = 3 * time.Minute
+	copyLimit = 10 * time.Minute
 )
 
 // Create creates a host and, unless Spec.Off is set, starts sshd. It does not wait until sshd listens: see Host.Listening.
