@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,8 +22,8 @@ func begin(t *testing.T, dsn string) pgx.Tx {
 	return tx
 }
 
-// awaitWaiting waits until a session of the database waits for a lock.
-func awaitWaiting(t *testing.T, dsn string) {
+// awaitWaiting waits until so many sessions of the database wait for a lock.
+func awaitWaiting(t *testing.T, dsn string, sessions int) {
 	t.Helper()
 	conn := connect(t, dsn)
 	awaitCondition(t, "session that waits for a lock", func() bool {
@@ -33,7 +32,7 @@ func awaitWaiting(t *testing.T, dsn string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return n > 0
+		return n == sessions
 	})
 }
 
@@ -43,28 +42,42 @@ func TestLocks(t *testing.T) {
 
 	t.Run("a deadlock is tried again", func(t *testing.T) {
 		dsn := server.NewDatabase(t)
-		// A session looks for a deadlock once, after it has waited for this time, and ends its own statement. This must be the
-		// session of the batch, and the stranger must wait by then.
-		s := open(t, dsn+"&deadlock_timeout=3s", postgres.Options{})
-		apply(t, s, vnflcm.Batch{Put: []vnflcm.Record{record("a"), record("b")}})
-		stranger := begin(t, dsn)
-		exec(t, stranger, `SET LOCAL deadlock_timeout = '1min'`)
-		exec(t, stranger, `UPDATE vnfkit_records SET vnfd = vnfd WHERE id = 'b'`)
-		a, b := record("a"), record("b")
-		a.Version, b.Version = 1, 1
-		applied := make(chan error, 1)
-		go func() { applied <- s.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{b, a}}) }()
-		awaitWaiting(t, dsn)
-		exec(t, stranger, `UPDATE vnfkit_records SET vnfd = vnfd WHERE id = 'a'`) // waits until the server has ended the batch
+		// A session looks for a deadlock once, after it has waited for this time, and ends its own statement. The session of the
+		// batch is the last one that begins to wait, so that there is a deadlock when it looks.
+		s := open(t, dsn+"&deadlock_timeout=100ms", postgres.Options{})
+		apply(t, s, vnflcm.Batch{Put: []vnflcm.Record{record("a"), record("b"), record("c")}})
+		stranger, other := begin(t, dsn), begin(t, dsn)
+		exec(t, stranger, `SET LOCAL deadlock_timeout = '1h'`)
+		exec(t, stranger, `UPDATE vnfkit_records SET vnfd = vnfd WHERE id = 'c'`)
+		exec(t, other, `UPDATE vnfkit_records SET vnfd = vnfd WHERE id = 'b'`)
+		a, b, c := record("a"), record("b"), record("c")
+		a.Version, b.Version, c.Version = 1, 1, 1
+		applied, updated := make(chan error, 1), make(chan error, 1)
+		go func() { applied <- s.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{c, b, a}}) }()
+		awaitWaiting(t, dsn, 1) // the batch has a and waits for b
+		go func() {
+			_, err := stranger.Exec(t.Context(), `UPDATE vnfkit_records SET vnfd = vnfd WHERE id = 'a'`)
+			updated <- err
+		}()
+		awaitWaiting(t, dsn, 2)
+		if err := other.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-updated; err != nil { // the server has ended the batch
+			t.Fatal(err)
+		}
 		if err := stranger.Commit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-applied; err != nil {
 			t.Errorf("Apply: %v", err)
 		}
-		if got := server.SQL(t, server.DSN(), "SELECT sum(deadlocks) FROM pg_stat_database"); got == "0" {
-			t.Error("there was no deadlock")
+		if err := s.Close(); err != nil { // at its end a session counts its deadlocks
+			t.Error(err)
 		}
+		awaitCondition(t, "deadlock", func() bool {
+			return server.SQL(t, server.DSN(), "SELECT sum(deadlocks) FROM pg_stat_database") != "0"
+		})
 	})
 
 	t.Run("a batch whose context ends while it waits is never written", func(t *testing.T) {
@@ -79,11 +92,10 @@ func TestLocks(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		applied := make(chan error, 1)
 		go func() { applied <- s.Apply(ctx, vnflcm.Batch{Put: []vnflcm.Record{a}}) }()
-		awaitWaiting(t, dsn)
-		began := time.Now()
+		awaitWaiting(t, dsn, 1)
 		cancel(reason)
-		if err := <-applied; !errors.Is(err, reason) || time.Since(began) > time.Second {
-			t.Errorf("Apply: %v after %s", err, time.Since(began))
+		if err := <-applied; !errors.Is(err, reason) { // while the stranger has the lock
+			t.Errorf("Apply: %v", err)
 		}
 		if err := stranger.Rollback(t.Context()); err != nil {
 			t.Fatal(err)

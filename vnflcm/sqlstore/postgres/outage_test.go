@@ -26,15 +26,12 @@ func TestServerRestarts(t *testing.T) {
 	var mu sync.Mutex
 	var acknowledged []string
 	var failed int
-	var slowest time.Duration
 	for w := range writers {
 		wg.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				id := fmt.Sprintf("%d/%d", w, i)
-				began := time.Now()
 				err := s.Apply(context.WithoutCancel(ctx), vnflcm.Batch{Put: []vnflcm.Record{record(id)}, Append: []vnflcm.Record{{Kind: "change", ID: id}}})
 				mu.Lock()
-				slowest = max(slowest, time.Since(began))
 				if err == nil {
 					acknowledged = append(acknowledged, id)
 				} else {
@@ -50,22 +47,25 @@ func TestServerRestarts(t *testing.T) {
 			}
 		})
 	}
-	count := func() int {
+	count := func(what string) int {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(acknowledged)
+		return map[string]int{"acknowledged": len(acknowledged), "failed": failed}[what]
+	}
+	awaitMore := func(what string, more int) {
+		t.Helper()
+		before := count(what)
+		awaitCondition(t, fmt.Sprint(more, " batches that have ", what), func() bool { return count(what) > before+more })
 	}
 	for _, end := range []func(testing.TB){server.Stop, server.Crash} {
-		before := count()
-		awaitCondition(t, "writes before the outage", func() bool { return count() > before+50 })
+		awaitMore("acknowledged", 50)
 		end(t)
-		began := time.Now()
-		if _, err := s.Get(t.Context(), "k", "a"); err == nil || time.Since(began) > time.Second {
-			t.Errorf("Get without a server: %v after %s", err, time.Since(began))
+		if _, err := s.Get(t.Context(), "k", "a"); err == nil {
+			t.Error("Get without a server returned no error")
 		}
+		awaitMore("failed", 50*writers) // more than could fail after a time limit each
 		server.Continue(t)
-		before = count()
-		awaitCondition(t, "writes after the outage", func() bool { return count() > before+50 })
+		awaitMore("acknowledged", 50)
 	}
 	cancel()
 	wg.Wait()
@@ -86,17 +86,17 @@ func TestServerRestarts(t *testing.T) {
 	if err != nil || len(changes) != len(list) {
 		t.Errorf("%d records in the feed (%v), %d beside it", len(changes), err, len(list))
 	}
-	t.Logf("%d batches were acknowledged, %d calls failed, the slowest call took %s", len(acknowledged), failed, slowest)
-	if slowest > 3*time.Second || failed == 0 {
-		t.Errorf("the slowest call took %s, %d calls failed", slowest, failed)
-	}
+	t.Logf("%d batches were acknowledged, %d calls failed", len(acknowledged), failed)
 }
+
+// patience bounds the wait for what must happen.
+const patience = time.Minute
 
 func awaitCondition(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for began := time.Now(); !holds(); {
-		if time.Since(began) > 15*time.Second {
-			t.Fatalf("no %s within 15 s", what)
+		if time.Since(began) > patience {
+			t.Fatalf("no %s within %s", what, patience)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -123,7 +122,7 @@ func TestBouncer(t *testing.T) {
 	s := open(t, by(dsn)+"&default_query_exec_mode=exec", postgres.Options{ListenDSN: dsn})
 	notices := watch(t, s)
 	apply(t, s, vnflcm.Batch{Append: []vnflcm.Record{record("a")}})
-	await(t, notices, time.Second)
+	await(t, notices)
 }
 
 func TestOptions(t *testing.T) {
