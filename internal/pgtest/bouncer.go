@@ -79,7 +79,7 @@ func (s *Server) Bouncer(tb testing.TB) func(dsn string) string {
 
 // awaitPort waits until a server listens.
 func awaitPort(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for every := time.NewTicker(20 * time.Millisecond); ; {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)

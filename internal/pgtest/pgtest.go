@@ -30,7 +30,7 @@ type Server struct {
 	databases atomic.Int32
 }
 
-// patience bounds each program that starts, stops or asks the server.
+// patience bounds each program that starts, stops or asks the server, and the wait for pgbouncer.
 const patience = time.Minute
 
 // Start starts a server for the time of a test; initdb gets the arguments. It skips the test unless VNFKIT_E2E names
@@ -251,7 +251,7 @@ func (s *Server) command(ctx context.Context, path string, args ...string) *exec
 	}
 	c := exec.CommandContext(ctx, all[0], all[1:]...)
 	c.Dir = s.dir // the account may not be allowed to read the folder of the test
-	c.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "PGCONNECT_TIMEOUT=10")
+	c.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "PGCONNECT_TIMEOUT=60")
 	return c
 }
 
