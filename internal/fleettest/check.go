@@ -62,7 +62,7 @@ func AcceptMany(t *testing.T, api *vnflcm.Manager, n int, during time.Duration) 
 	accepted := map[string]bool{}
 	retry := func(do func() error) {
 		t.Helper()
-		deadline := time.Now().Add(10 * time.Second)
+		deadline := time.Now().Add(time.Minute)
 		err := do()
 		for ; errors.Is(err, vnflcm.ErrStore) && time.Now().Before(deadline); err = do() {
 			time.Sleep(5 * time.Millisecond)

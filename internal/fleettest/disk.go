@@ -87,8 +87,9 @@ func Machines(dir, instanceID string) (ids []string) {
 
 // make replaces a machine, in a step that takes a while.
 func (d *disk) make(ctx context.Context, op *vnflcm.Operation, v vnflcm.VNFC) error {
+	began := time.Now() // before the Manager checks the lease
 	return vnflcm.Do(ctx, op, "make", v.ID, func(ctx context.Context) error {
-		if err := d.log(ctx, vnflcm.StepInfo{OperationID: op.ID, Phase: op.Phase(), Name: "make", On: v.ID}); err != nil {
+		if err := d.log(ctx, began, vnflcm.StepInfo{OperationID: op.ID, Phase: op.Phase(), Name: "make", On: v.ID}); err != nil {
 			return err
 		}
 		select {
@@ -105,9 +106,11 @@ func (d *disk) make(ctx context.Context, op *vnflcm.Operation, v vnflcm.VNFC) er
 	})
 }
 
-// log notes the beginning of a Do: under which claim, and whether the journal has its result already.
-func (d *disk) log(ctx context.Context, s vnflcm.StepInfo) error {
-	began, journal := time.Now(), "new"
+// log notes the beginning of a Do: under which claim, and whether the journal has its result already. began is a time before the
+// Manager has checked the lease. A lease ends a fifth of the TTL before another process may take over. If that time has passed
+// when the records are read, they may be from after a takeover.
+func (d *disk) log(ctx context.Context, began time.Time, s vnflcm.StepInfo) error {
+	journal := "new"
 	claim, err := d.read(ctx, "claim", s.OperationID)
 	if err != nil {
 		return err
@@ -118,8 +121,8 @@ func (d *disk) log(ctx context.Context, s vnflcm.StepInfo) error {
 	case !errors.Is(err, vnflcm.ErrNotFound):
 		return err
 	}
-	if time.Since(began) > TTL/2 {
-		journal = "stopped" // in the middle of Do: what was read may be of after the takeover
+	if time.Since(began) > TTL/5 {
+		journal = "stopped" // or slow
 	}
 	f, err := os.OpenFile(filepath.Join(d.dir, "log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
