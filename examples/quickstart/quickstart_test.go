@@ -46,7 +46,7 @@ func program(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 // run runs the quickstart to its end and returns what it printed.
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	out, err := program(ctx, t, args...).CombinedOutput()
 	return string(out), err
@@ -196,7 +196,7 @@ const (
 // before.
 func runUntil(t *testing.T, said io.Writer, lines int, moment time.Duration, args ...string) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	p := program(ctx, t, args...)
 	p.Stderr = said

@@ -185,7 +185,7 @@ func workloadUID(t *testing.T, cluster *cnftest.Cluster) string {
 	t.Helper()
 	api, err := dynamic.NewForConfig(cluster.Config())
 	must(t, err)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		found, err := api.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace("shop").Get(t.Context(), "shop-web", metav1.GetOptions{})
 		if err == nil {
 			return string(found.GetUID())
@@ -258,7 +258,7 @@ func (d *deployment) start(t *testing.T, flags ...string) *program {
 	p.Env = append(p.Env, "VNFM_POSTGRES="+d.dsn, "SSL_CERT_FILE="+d.config.TLS.ClientCA) // the second one is for the key set
 	must(t, p.Start())
 	address := regexp.MustCompile(`msg=serving address=(\S+)`)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if found := address.FindStringSubmatch(p.log.String()); found != nil {
 			p.api = "https://" + found[1] + "/vnflcm/v2"
 			return p

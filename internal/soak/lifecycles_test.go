@@ -61,7 +61,7 @@ var lifecycles = []lifecycle{
 	{"registry", "private-registry", "instantiate_pull.json", unchanged, sandbox.Config{PublicImages: []string{"registry:latest"}},
 		map[string]driver{
 			"mgmt-drivers-private-registry": func(p *sshexec.Pool, login time.Duration) vnflcm.MgmtDriver {
-				return registry.New(registry.Config{Pool: p, Timeouts: registry.Timeouts{Login: login, Ready: 10 * time.Second}})
+				return registry.New(registry.Config{Pool: p, Timeouts: registry.Timeouts{Login: login, Ready: max(login, 10*time.Second)}})
 			},
 		}, "", "PrivateRegistryVDU"},
 	{"CNF", "cnf", "instantiate_manifests.json", unchanged, sandbox.Config{}, nil, "web_aspect", "web"},

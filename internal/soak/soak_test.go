@@ -219,7 +219,7 @@ func (p *lab) mend() {
 func (p *lab) awaitState(id string, want state) state {
 	p.t.Helper()
 	got := p.state(id)
-	for deadline := time.Now().Add(20 * time.Second); !cmp.Equal(want, got) && time.Now().Before(deadline); got = p.state(id) {
+	for deadline := time.Now().Add(time.Minute); !cmp.Equal(want, got) && time.Now().Before(deadline); got = p.state(id) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	return got
