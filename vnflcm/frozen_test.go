@@ -1,0 +1,734 @@
+package vnflcm_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/internal/pgtest"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+)
+
+// Files in a folder testdata/format-<commit>. TestFreeze writes them, and TestFrozen reads them.
+const (
+	frozenSQLite    = "state.db"
+	frozenPostgres  = "postgres.sql"  // of pg_dump
+	frozenKeys      = "keys.txt"      // in hex, a line each: the current key, then the old ones
+	frozenDocuments = "documents.txt" // what a Manager shows of the database
+	frozenWorld     = "world.json"    // a frozenState
+	frozenPackage   = "package"       // folder with the files of the VNF package, whose digest is in the database
+)
+
+// frozenState is the state of the toys when the database was frozen, and the ends of its operations.
+type frozenState struct {
+	Machines   map[string][]vnflcm.VNFC               // by instance
+	Nodes      map[string]map[string]string           // by instance and VNFC
+	Tokens     map[string]int                         // by instance
+	Links      map[string][]vnflcm.ExtVirtualLinkData // by instance
+	Unfinished []frozenOperation
+	// Positions are the place in the feed behind the first Read changes, by file of the database.
+	Positions map[string]vnflcm.Cursor
+	Read      int
+}
+
+// frozenOperation is an operation that has not ended in a frozen database.
+type frozenOperation struct {
+	ID    string
+	State vnflcm.OperationState // that the operation enters when another process has taken it up
+	Verb  string                // retry, rollback or fail, which is called then for an operation in FAILED_TEMP
+	Want  vnflcm.OperationState // that the operation ends in
+	Void  bool                  // rolling back has begun, and a retry repeats all steps
+	// Step is the key of the step at which the operation has stopped, if the operation continues with that step.
+	Step string
+	// Machines of the instance after the end, separated by spaces.
+	Machines string
+}
+
+var frozenVerbs = map[string]func(*vnflcm.Manager, context.Context, string) error{
+	"retry": (*vnflcm.Manager).Retry, "rollback": (*vnflcm.Manager).Rollback, "fail": (*vnflcm.Manager).Fail}
+
+// Secrets in a frozen database. In clear they are in none of its files.
+const (
+	canaryParams  = `{"password":"canary-params","replicas":2}` // of each instance
+	canaryToken   = "canary-token"                              // of vim1
+	canaryState   = "canary-state-"                             // before the id of the instance, in its State
+	canaryMade    = "canary-made"                               // of the VIM that an instance has become
+	canaryRenewed = "canary-renewed"
+)
+
+// Whatever the date, the credentials of the first validity have ended, and those of the second have not.
+var (
+	frozenEnded   = vnflcm.Validity{Until: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), For: 10 * time.Minute}
+	frozenLasting = vnflcm.Validity{Until: time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC), For: time.Hour}
+)
+
+// Instances of a frozen database that the toys below distinguish.
+const (
+	frozenFull      = "full"      // has resources of every type, and is a VIM whose credentials have ended
+	frozenAdopted   = "adopted-"  // prefix: was not instantiated, so it has no State
+	frozenHooked    = "hooked"    // another program manages it, which calls RunHook
+	frozenAbandoned = "abandoned" // its machines are left
+)
+
+// frozenCloud is a cloud that keeps a secret in the State of each instance.
+type frozenCloud struct{ cloud }
+
+func (c *frozenCloud) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	if err := op.State().Put(ctx, "password", vnflcm.NewSecret(canaryState+op.InstanceID)); err != nil {
+		return err
+	}
+	return c.cloud.Instantiate(ctx, op)
+}
+
+// Heal fails unless it reads the secrets of the State, of the request and of the VIM.
+func (c *frozenCloud) Heal(ctx context.Context, op *vnflcm.Operation) error {
+	var password vnflcm.Secret
+	switch err := op.State().Get(ctx, "password", &password); {
+	case strings.HasPrefix(op.InstanceID, frozenAdopted) && errors.Is(err, vnflcm.ErrNotFound):
+		password = vnflcm.NewSecret(canaryState + op.InstanceID)
+	case err != nil:
+		return err
+	}
+	got := []string{password.Reveal(), string(op.Params.Reveal()), tokenOf(op.VIM)}
+	if want := []string{canaryState + op.InstanceID, canaryParams, canaryToken}; !slices.Equal(got, want) {
+		return fmt.Errorf("these secrets of the State, the request and the VIM have another value: %t, %t, %t",
+			got[0] != want[0], got[1] != want[1], got[2] != want[2])
+	}
+	return c.cloud.Heal(ctx, op)
+}
+
+func (c *frozenCloud) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
+	r, err := c.cloud.Resources(ctx, op)
+	if op.InstanceID != frozenFull || len(r.VNFCs) == 0 {
+		return r, err
+	}
+	address := netip.MustParseAddr("192.0.2.10")
+	for i := range r.VNFCs[:1] {
+		v := &r.VNFCs[i]
+		v.Aspect, v.Zone, v.Host, v.HostKey, v.StorageIDs = v.VDU+"s", "north", "compute1", "ssh-ed25519 AAAA "+v.ID, []string{"disk-" + v.ID}
+		v.CPs = []vnflcm.ConnectionPoint{{CPD: v.VDU + "_cp", ResourceID: "port-" + v.ID, MAC: "02:00:00:00:00:01", Fixed: []netip.Addr{address}}}
+		v.Metadata = map[string]string{"of": "machine"}
+		r.Storages = append(r.Storages, vnflcm.Storage{ID: "disk-" + v.ID, Descriptor: "disk", ResourceID: "volume-" + v.ID})
+	}
+	r.ConnectionPoints = []vnflcm.ConnectionPoint{{CPD: "vip", ResourceID: "port-vip", Fixed: []netip.Addr{address.Next()}, Floating: netip.MustParseAddr("2001:db8::1")}}
+	r.VirtualLinks = []vnflcm.VirtualLink{{ID: "inner", VLD: "inner", ResourceID: "net-inner"}}
+	r.NodePorts = []vnflcm.NodePort{{Namespace: "default", Service: "web", Port: "http", Protocol: "TCP", NodePort: 30080}}
+	r.Metadata = map[string]string{"stack": "full"}
+	return r, err
+}
+
+// frozenCluster is a cluster whose instances are VIMs, and which publishes metadata.
+type frozenCluster struct {
+	cluster
+	mu      sync.Mutex
+	renewal error // of each RenewVIM, instead of new credentials
+	renewed []renewed
+}
+
+func (d *frozenCluster) Hooks() vnflcm.Hooks {
+	hooks := d.cluster.Hooks()
+	hooks[vnflcm.InstantiateEnd] = d.register
+	for name, hook := range hooks {
+		hooks[name] = func(ctx context.Context, op *vnflcm.Operation) error {
+			if op.Grant == nil && name != vnflcm.ModifyEnd && op.InstanceID != frozenHooked {
+				return errors.New("the grant is missing")
+			}
+			if op.Kind == vnflcm.OpTerminate {
+				if err := op.RemoveVIM(ctx, madeBy(op.InstanceID)); err != nil {
+					return err
+				}
+			}
+			return hook(ctx, op)
+		}
+	}
+	return hooks
+}
+
+func madeBy(instanceID string) string { return "made-by-" + instanceID }
+
+func (d *frozenCluster) register(ctx context.Context, op *vnflcm.Operation) error {
+	if _, err := vnflcm.Run(ctx, op, vnflcm.Step[string]{Name: "prepare", Rev: 2, Do: func(context.Context) (string, error) { return "prepared", nil }}); err != nil {
+		return err
+	}
+	if err := d.build(ctx, op); err != nil {
+		return err
+	}
+	if err := op.Publish(ctx, op.VNFCs[0], map[string]string{"role": "first"}); err != nil {
+		return err
+	}
+	access, err := vnflcm.NewParams(map[string]string{"bearer_token": canaryMade})
+	if err != nil {
+		return err
+	}
+	life := frozenLasting
+	if op.InstanceID == frozenFull {
+		life = frozenEnded
+	}
+	id := madeBy(op.InstanceID)
+	return op.RegisterVIMUntil(ctx, vnflcm.VimConnectionInfo{ID: id, VimID: id, VimType: "toy", AccessInfo: access}, life)
+}
+
+func (d *frozenCluster) RenewVIM(_ context.Context, op *vnflcm.Operation, vim vnflcm.VimConnectionInfo, was vnflcm.Validity) (vnflcm.VimConnectionInfo, vnflcm.Validity, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.renewal != nil {
+		return vim, was, d.renewal
+	}
+	d.renewed = append(d.renewed, renewed{op.InstanceID, tokenOf(vim), string(op.Params.Reveal()), len(op.VNFCs), was})
+	access, err := vnflcm.NewParams(map[string]string{"bearer_token": canaryRenewed})
+	vim.AccessInfo = access
+	return vim, frozenLasting, err
+}
+
+// frozenConfig composes a Manager for a frozen database, without the Store, the keys and the package.
+func frozenConfig(w *world) vnflcm.Config {
+	return vnflcm.Config{LeaseTTL: time.Hour,
+		Infra: map[string]vnflcm.InfraDriver{"toy": &frozenCloud{cloud{world: w}}},
+		Mgmt:  map[string]vnflcm.MgmtDriver{"cluster": &frozenCluster{cluster: cluster{world: w}}},
+		Granter: granter(func(_ context.Context, r vnflcm.GrantRequest) (*vnflcm.Grant, error) {
+			return &vnflcm.Grant{ID: "grant-" + r.VnfLcmOpOccID, Zones: []vnflcm.ZoneInfo{{ID: "1", ZoneID: "north"}}}, nil
+		})}
+}
+
+// hookCall is the Operation with which another program calls RunHook for the instance frozenHooked.
+func hookCall(ctx context.Context, packages vnflcm.Packages, opID string) (*vnflcm.Operation, error) {
+	pkg, err := packages.Open(ctx, toyVNFD, "")
+	if err != nil {
+		return nil, err
+	}
+	params, err := vnflcm.ParseParams([]byte(canaryParams))
+	request := vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params}
+	return &vnflcm.Operation{ID: opID, InstanceID: frozenHooked, Kind: vnflcm.OpInstantiate, Instantiate: &request, Initial: request, Package: pkg,
+		VIM: vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}, Resources: vnflcm.Resources{VNFCs: []vnflcm.VNFC{
+			{ID: "a", VDU: "master", ResourceID: "vm-a"}, {ID: "b", VDU: "worker", ResourceID: "vm-b"}}}}, err
+}
+
+// documents returns what a Manager shows of its database: a line for each document. Instances, VIMs and subscriptions show their
+// secrets. Operations show what the drivers of their time declare.
+func (x *toys) documents() (lines []string) {
+	x.t.Helper()
+	ctx := x.t.Context()
+	add := func(what string, document any) {
+		x.t.Helper()
+		var text []byte
+		var err error
+		switch document.(type) {
+		case *vnflcm.VnfLcmOpOcc, vnflcm.ChangeEntry:
+			text, err = json.Marshal(document)
+		default:
+			text, err = vnflcm.RevealJSON(document)
+		}
+		must(x.t, err)
+		lines = append(lines, what+" "+string(text))
+	}
+	instances, err := x.Instances(ctx, vnflcm.InstanceQuery{})
+	must(x.t, err)
+	for _, inst := range instances.Items {
+		add(fmt.Sprintf("instance %s version %s tenant %q", inst.ID, inst.Version, inst.Tenant), inst)
+	}
+	operations, err := x.Operations(ctx, vnflcm.OperationQuery{})
+	must(x.t, err)
+	for _, occ := range operations.Items {
+		add(fmt.Sprintf("operation %s version %s tenant %q, can be rolled back %t", occ.ID, occ.Version, occ.Tenant, occ.CanRollBack), occ)
+		history, err := x.History(ctx, occ.ID)
+		must(x.t, err)
+		add("history of "+occ.ID, history)
+	}
+	changes, _, err := x.Changes(ctx, "", 10_000)
+	must(x.t, err)
+	for _, change := range changes {
+		add("change", change)
+	}
+	vims, err := x.cfg.Store.List(ctx, vnflcm.Query{Kind: "vim"})
+	must(x.t, err)
+	for _, stored := range vims {
+		vim, err := x.VIMs().Get(ctx, stored.ID)
+		must(x.t, err)
+		add("VIM "+stored.ID, vim)
+	}
+	byDefault, err := x.VIMs().Default(ctx, "toy")
+	must(x.t, err)
+	add("default VIM", byDefault)
+	subscriptions, err := x.Documents("subscriptions").List(ctx, "", 0)
+	must(x.t, err)
+	for _, document := range subscriptions {
+		var value map[string]any
+		must(x.t, document.Decode(&value))
+		add(fmt.Sprintf("document %s version %d", document.ID, document.Version), value)
+	}
+	abandoned, err := x.Abandoned(ctx)
+	must(x.t, err)
+	for _, left := range abandoned {
+		add("abandoned", left)
+	}
+	return lines
+}
+
+// TestFrozen opens SQLite databases that earlier versions of vnfkit have made, and continues with them.
+func TestFrozen(t *testing.T) {
+	t.Parallel()
+	eachFrozen(t, func(t *testing.T, dir string) {
+		content, err := os.ReadFile(filepath.Join(dir, frozenSQLite)) //nolint:gosec // test data
+		must(t, err)
+		if bytes.Contains(content, []byte("canary")) {
+			t.Error("a secret is in the database")
+		}
+		path := filepath.Join(t.TempDir(), frozenSQLite)
+		must(t, os.WriteFile(path, content, 0o600))
+		store, err := sqlite.Open(t.Context(), path)
+		must(t, err)
+		t.Cleanup(func() { must(t, store.Close()) })
+		thaw(t, dir, frozenSQLite, store)
+	})
+}
+
+// TestFrozenPostgres is TestFrozen for PostgreSQL.
+func TestFrozenPostgres(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	eachFrozen(t, func(t *testing.T, dir string) {
+		dump, err := os.ReadFile(filepath.Join(dir, frozenPostgres)) //nolint:gosec // test data
+		must(t, err)
+		if bytes.Contains(dump, []byte("canary")) || bytes.Contains(dump, hex.AppendEncode(nil, []byte("canary"))) {
+			t.Error("a secret is in the database")
+		}
+		path := filepath.Join(server.Dir(), filepath.Base(dir)+".sql")
+		must(t, os.WriteFile(path, dump, 0o644)) //nolint:gosec // psql reads the file as another user
+		dsn := server.NewDatabase(t)
+		server.Program(t, "psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--single-transaction", "--file="+path, dsn)
+		store, err := postgres.Open(t.Context(), dsn, postgres.Options{})
+		must(t, err)
+		t.Cleanup(func() { must(t, store.Close()) })
+		thaw(t, dir, frozenPostgres, store)
+	})
+}
+
+func eachFrozen(t *testing.T, test func(t *testing.T, dir string)) {
+	t.Helper()
+	dirs, err := filepath.Glob("testdata/format-*")
+	if err != nil || len(dirs) == 0 {
+		t.Fatal("there is no frozen database", err)
+	}
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) { test(t, dir) })
+	}
+}
+
+// thawed is a Manager on a copy of a frozen database.
+type thawed struct {
+	*toys
+	frozen   frozenState
+	driver   *frozenCluster
+	packages *pinnedPackages
+	mu       sync.Mutex
+	begun    []string // steps and phases that this process has begun, by their keys
+}
+
+// pinnedPackages counts how often a package is opened without a digest.
+type pinnedPackages struct {
+	vnflcm.Packages
+	unpinned atomic.Int32
+}
+
+func (p *pinnedPackages) Open(ctx context.Context, vnfdID, digest string) (*tosca.Package, error) {
+	if digest == "" {
+		p.unpinned.Add(1)
+	}
+	return p.Packages.Open(ctx, vnfdID, digest)
+}
+
+// thaw compares all documents of the database with those of its time. Then it ends the operations and hooks that have not ended,
+// changes every instance and every other record, and removes them.
+func thaw(t *testing.T, dir, file string, store vnflcm.Store) {
+	t.Helper()
+	x := &thawed{}
+	text, err := os.ReadFile(filepath.Join(dir, frozenWorld)) //nolint:gosec // test data
+	must(t, err)
+	must(t, json.Unmarshal(text, &x.frozen))
+	w := newWorld()
+	w.machines, w.nodes, w.token, w.links = x.frozen.Machines, x.frozen.Nodes, x.frozen.Tokens, x.frozen.Links
+	x.toys = &toys{t: t, world: w, cfg: frozenConfig(w)}
+	x.cfg.Store, x.cfg.Observe = store, x.observe
+	// The first of the two processes that have died has this name: its operations are taken up at once.
+	x.cfg.Owner = "first"
+	keys := linesOf(t, filepath.Join(dir, frozenKeys))
+	for i, line := range keys {
+		key, err := hex.DecodeString(line)
+		must(t, err)
+		if i == 0 {
+			x.cfg.Key = key
+		} else {
+			x.cfg.OldKeys = append(x.cfg.OldKeys, key)
+		}
+	}
+	x.packages = &pinnedPackages{Packages: vnflcm.PackagesFunc(func(_ context.Context, vnfdID string) (tosca.Source, error) {
+		if vnfdID != toyVNFD {
+			return tosca.Source{}, vnflcm.ErrNotFound
+		}
+		return tosca.FS(os.DirFS(filepath.Join(dir, frozenPackage))), nil
+	})}
+	x.cfg.Packages = x.packages
+	x.driver = x.cfg.Mgmt["cluster"].(*frozenCluster)
+
+	x.open()
+	if diff := cmp.Diff(linesOf(t, filepath.Join(dir, frozenDocuments)), x.documents()); diff != "" {
+		t.Fatalf("documents:\n%s", diff)
+	}
+	x.readFeed(x.frozen.Positions[file])
+	// Instances stay on the VIM that was the default when they were instantiated.
+	must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy"}))
+	must(t, x.VIMs().SetDefault(t.Context(), "vim2"))
+	x.endOperations()
+	x.continueRest()
+	x.endLives()
+	x.discardOldKeys()
+}
+
+// open makes the Manager. A busy machine has a minute to close it.
+func (x *thawed) open() {
+	x.t.Helper()
+	m, err := vnflcm.New(x.t.Context(), x.cfg)
+	must(x.t, err)
+	x.Manager = m
+	x.t.Cleanup(x.close)
+}
+
+func (x *thawed) close() {
+	x.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	must(x.t, x.Close(ctx))
+}
+
+func linesOf(t *testing.T, name string) []string {
+	t.Helper()
+	content, err := os.ReadFile(name) //nolint:gosec // test data
+	must(t, err)
+	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
+}
+
+// observe notes steps and phases that begin. A step that is in the journal does not begin.
+func (x *thawed) observe(e vnflcm.Event) {
+	if e.Kind != vnflcm.StepStarted && e.Kind != vnflcm.PhaseStarted {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.begun = append(x.begun, e.Key())
+}
+
+// readFeed reads the feed from a position that a reader had while the database was made.
+func (x *thawed) readFeed(position vnflcm.Cursor) {
+	x.t.Helper()
+	all, _, err := x.Changes(x.t.Context(), "", 10_000)
+	must(x.t, err)
+	later, _, err := x.Changes(x.t.Context(), position, 10_000)
+	must(x.t, err)
+	changeIDs := func(list []vnflcm.ChangeEntry) (ids []string) {
+		for _, change := range list {
+			ids = append(ids, change.ID)
+		}
+		return ids
+	}
+	if diff := cmp.Diff(changeIDs(all)[x.frozen.Read:], changeIDs(later)); diff != "" {
+		x.t.Errorf("changes after %q:\n%s", position, diff)
+	}
+}
+
+// frozenPatience is how long the test waits for what must come.
+const frozenPatience = time.Minute
+
+func (x *thawed) await(opID string, want vnflcm.OperationState) {
+	x.t.Helper()
+	ctx, cancel := context.WithTimeout(x.t.Context(), frozenPatience)
+	defer cancel()
+	occ, err := x.Wait(ctx, opID)
+	if occ == nil || occ.OperationState != want {
+		x.t.Fatalf("operation %s, want %s: %+v, %v", opID, want, occ, err)
+	}
+}
+
+// endOperations takes up the operations that processes have left, and then retries, rolls back and fails those in FAILED_TEMP. No
+// step and no phase that was done before is begun again.
+func (x *thawed) endOperations() {
+	x.t.Helper()
+	done := x.doneBefore()
+	taken, observed, err := x.Resume(x.t.Context())
+	must(x.t, err)
+	if len(taken) == 0 || len(observed) == 0 {
+		x.t.Errorf("%d operations of the process with the same name, %d of the other one", len(taken), len(observed))
+	}
+	for _, op := range x.frozen.Unfinished {
+		x.await(op.ID, op.State)
+		if op.Verb != "" {
+			must(x.t, frozenVerbs[op.Verb](x.Manager, x.t.Context(), op.ID))
+			x.await(op.ID, op.Want)
+		}
+		x.checkEnd(op)
+	}
+	list, err := x.Operations(x.t.Context(), vnflcm.OperationQuery{})
+	must(x.t, err)
+	for _, occ := range list.Items {
+		if !occ.OperationState.Final() {
+			x.t.Errorf("operation %s is %s", occ.ID, occ.OperationState)
+		}
+	}
+	if n := x.packages.unpinned.Load(); n > 0 {
+		x.t.Errorf("the package of an instance was opened %d times without its digest", n)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, key := range x.begun {
+		if done[key] {
+			x.t.Errorf("%s was done before, and has begun again", key)
+		}
+	}
+}
+
+// doneBefore returns the keys of the steps and phases that need not be done again.
+func (x *thawed) doneBefore() map[string]bool {
+	x.t.Helper()
+	done := map[string]bool{}
+	for _, op := range x.frozen.Unfinished {
+		history, err := x.History(x.t.Context(), op.ID)
+		must(x.t, err)
+		for _, p := range history {
+			if !p.Failed && !op.Void {
+				done[vnflcm.StepInfo{OperationID: op.ID, Phase: p.Phase, Name: p.Step, On: p.On}.Key()] = true
+			}
+		}
+	}
+	return done
+}
+
+// checkEnd compares an instance with the machines that it must have now, and with the nodes on them.
+func (x *thawed) checkEnd(op frozenOperation) {
+	x.t.Helper()
+	occ, err := x.Operation(x.t.Context(), op.ID)
+	must(x.t, err)
+	if occ.ResourceChanges != nil {
+		for _, v := range occ.ResourceChanges.AffectedVnfcs {
+			if v.ComputeResource.VimConnectionID != "vim1" {
+				x.t.Errorf("%s has changed %+v", op.ID, v)
+			}
+		}
+	}
+	inst, now := x.get(occ.VnfInstanceID), x.world.state(occ.VnfInstanceID)
+	machines, nodes := map[string]string{}, map[string]string{}
+	for _, v := range now.Machines {
+		machines[v.ID] = v.ResourceID
+	}
+	for id, resource := range now.Nodes {
+		if id != "config" {
+			nodes[id] = resource
+		}
+	}
+	if diff := cmp.Diff(op.Machines, strings.Join(slices.Sorted(maps.Keys(machines)), " ")); diff != "" {
+		x.t.Errorf("machines after %s:\n%s", op.ID, diff)
+	}
+	if diff := cmp.Diff(machines, nodes); diff != "" && op.Want != vnflcm.Failed {
+		x.t.Errorf("nodes after %s:\n%s", op.ID, diff)
+	}
+	shown, levels := map[string]string{}, map[string]int{}
+	if info := inst.InstantiatedVnfInfo; info != nil {
+		for _, v := range info.VnfcResourceInfo {
+			shown[v.ID] = v.ComputeResource.ResourceID
+		}
+		for _, s := range info.ScaleStatus {
+			levels[s.AspectID] = s.ScaleLevel
+		}
+	}
+	if diff := cmp.Diff(machines, shown); diff != "" {
+		x.t.Errorf("machines that the instance shows after %s:\n%s", op.ID, diff)
+	}
+	masters, workers := 1+2*levels["masters"], 1+levels["workers"]
+	if len(machines) > 0 && (len(machines) != masters+workers || len(levels) != 2) {
+		x.t.Errorf("levels after %s: %v", op.ID, levels)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if op.Step == "" {
+		return
+	}
+	begun := slices.DeleteFunc(slices.Clone(x.begun), func(key string) bool { return !strings.HasPrefix(key, op.ID+"/") })
+	phase, _, _ := strings.Cut(strings.TrimPrefix(op.Step, op.ID+"/"), "/")
+	if !slices.Contains(begun, op.Step) || !op.Void && !strings.HasPrefix(begun[0], op.ID+"/"+phase+"/") {
+		x.t.Errorf("the operation has continued with %q, not with %s", begun, op.Step)
+	}
+}
+
+// continueRest uses the records of hooks, of a lease, of documents, of a VIM and of processes.
+func (x *thawed) continueRest() {
+	t, ctx := x.t, x.t.Context()
+	x.endHooks()
+
+	patient, cancel := context.WithTimeout(ctx, frozenPatience)
+	defer cancel()
+	must(t, x.Exclusively(patient, "notifications", func(context.Context) error { return nil }))
+
+	documents := x.Documents("subscriptions")
+	list, err := documents.List(ctx, "", 0)
+	must(t, err)
+	for _, document := range list {
+		must(t, documents.Put(ctx, document.ID, document.Version, "changed"))
+		must(t, documents.Delete(ctx, document.ID, document.Version+1))
+	}
+
+	x.poll("the credentials that have ended are renewed", func() bool {
+		vim, err := x.VIMs().Get(ctx, madeBy(frozenFull))
+		must(t, err)
+		return tokenOf(vim) == canaryRenewed
+	})
+	x.poll("only the record of this process is left", func() bool {
+		list, err := x.cfg.Store.List(ctx, vnflcm.Query{Kind: "process"})
+		must(t, err)
+		return len(list) == 1 && list[0].ID == x.cfg.Owner
+	})
+	x.driver.mu.Lock()
+	defer x.driver.mu.Unlock()
+	want := []renewed{{frozenFull, canaryMade, canaryParams, len(x.get(frozenFull).InstantiatedVnfInfo.VnfcResourceInfo), frozenEnded}}
+	if diff := cmp.Diff(want, x.driver.renewed); diff != "" {
+		t.Errorf("RenewVIM was given:\n%s", diff)
+	}
+}
+
+// poll waits until so returns true.
+func (x *thawed) poll(what string, so func() bool) {
+	x.t.Helper()
+	for end := time.Now().Add(frozenPatience); !so(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			x.t.Fatal("waited in vain until " + what)
+		}
+	}
+}
+
+// endHooks calls two hooks again for another program: one is done, the process of the other one has died.
+func (x *thawed) endHooks() {
+	x.t.Helper()
+	ctx, cancel := context.WithTimeout(x.t.Context(), frozenPatience)
+	defer cancel()
+	journal, err := x.cfg.Store.List(ctx, vnflcm.Query{Kind: "step", Prefix: frozenHooked + "-1/"})
+	must(x.t, err)
+	op, err := hookCall(ctx, x.cfg.Packages, frozenHooked+"-1")
+	must(x.t, err)
+	x.mu.Lock()
+	x.begun = nil
+	x.mu.Unlock()
+	var result vnflcm.HookResult
+	for _, hook := range []vnflcm.Hook{vnflcm.InstantiateStart, vnflcm.InstantiateEnd} {
+		own := *op
+		result, err = vnflcm.RunHook(ctx, x.cfg, x.driver, hook, &own, nil)
+		must(x.t, err)
+	}
+	if len(result.VIMs) != 1 || !cmp.Equal(result.Published, map[string]map[string]string{"vm-a": {"role": "first"}}) {
+		x.t.Errorf("the result of the hook is %+v", result)
+	}
+	if len(journal) == 0 {
+		x.t.Error("the hook whose process has died has no step in its journal")
+	}
+	for _, entry := range journal {
+		if slices.Contains(x.begun, entry.ID) {
+			x.t.Errorf("the step %s is in the journal and was begun again", entry.ID)
+		}
+	}
+	must(x.t, vnflcm.ForgetHooks(ctx, x.cfg, frozenHooked))
+	must(x.t, x.VIMs().Remove(ctx, madeBy(frozenHooked)))
+}
+
+// endLives heals, scales, terminates and deletes every instance.
+func (x *thawed) endLives() {
+	x.t.Helper()
+	list, err := x.Instances(x.t.Context(), vnflcm.InstanceQuery{})
+	must(x.t, err)
+	must(x.t, vnflcm.Each(x.t.Context(), 4, list.Items, x.endLife))
+	for _, kind := range []string{"instance", "claim", "step", "cancel", "state", "renewal", "hook", "hook-initial"} {
+		left, err := x.cfg.Store.List(x.t.Context(), vnflcm.Query{Kind: kind})
+		must(x.t, err)
+		for _, record := range left {
+			if record.ID != madeBy(frozenAbandoned) { // its renewal is removed when it is due
+				x.t.Errorf("the %s %s is left", kind, record.ID)
+			}
+		}
+	}
+	for id, machines := range x.world.machines {
+		if len(machines) > 0 && id != frozenAbandoned {
+			x.t.Errorf("machines of %s are left: %+v", id, machines)
+		}
+	}
+}
+
+func (x *thawed) endLife(ctx context.Context, inst *vnflcm.VnfInstance) error {
+	requests := []func() (string, error){
+		func() (string, error) { return x.Heal(ctx, inst.ID, vnflcm.HealVnfRequest{}) },
+		func() (string, error) { return x.Scale(ctx, inst.ID, scale(vnflcm.ScaleOut, 1)) },
+		func() (string, error) {
+			return x.Terminate(ctx, inst.ID, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+		},
+	}
+	if inst.InstantiationState == vnflcm.NotInstantiated {
+		request := smallRequest(x.t)
+		request.VimConnectionInfo = vnflcm.VimConnections{{VimID: "vim1"}}
+		requests = slices.Insert(requests, 0, func() (string, error) { return x.Instantiate(ctx, inst.ID, request) })
+	}
+	for i, request := range requests {
+		opID, err := request()
+		if err == nil {
+			patient, cancel := context.WithTimeout(ctx, frozenPatience)
+			_, err = x.Wait(patient, opID)
+			cancel()
+		}
+		if err != nil {
+			return fmt.Errorf("instance %s, request %d: %w", inst.ID, i, err)
+		}
+	}
+	return x.DeleteWithOperations(ctx, inst.ID)
+}
+
+// smallRequest is the request for all instances but frozenFull: one master, one worker.
+func smallRequest(t *testing.T) vnflcm.InstantiateVnfRequest {
+	return vnflcm.InstantiateVnfRequest{FlavourID: "plain", TargetScaleLevelInfo: []vnflcm.ScaleInfo{{AspectID: "workers"}}, AdditionalParams: params(t, canaryParams)}
+}
+
+// discardOldKeys seals every record under the current key, and opens the database with that key alone.
+func (x *thawed) discardOldKeys() {
+	x.t.Helper()
+	ctx := x.t.Context()
+	if left, err := x.Reseal(ctx); left > 0 || err != nil {
+		x.t.Errorf("Reseal: %d records are under old keys (%v)", left, err)
+	}
+	x.close()
+	x.cfg.OldKeys = nil
+	x.open()
+	if abandoned, err := x.Abandoned(ctx); len(abandoned) != 1 || err != nil {
+		x.t.Errorf("%d abandoned instances (%v)", len(abandoned), err)
+	}
+	if vim, err := x.VIMs().Get(ctx, "vim1"); tokenOf(vim) != canaryToken || err != nil {
+		x.t.Errorf("vim1 is %+v (%v)", vim, err)
+	}
+	if removed, err := x.PurgeOperations(ctx, frozenLasting.Until); removed == 0 || err != nil {
+		x.t.Errorf("%d operations of instances that were deleted were purged (%v)", removed, err)
+	}
+	for _, kind := range []string{"operation", "history", "change", "lease"} {
+		if left, err := x.cfg.Store.List(ctx, vnflcm.Query{Kind: kind}); len(left) > 0 || err != nil {
+			x.t.Errorf("%d records of kind %s are left (%v)", len(left), kind, err)
+		}
+	}
+}
