@@ -44,7 +44,10 @@ func (m *Manager) planModify(ctx context.Context, inst *instanceRecord, rec *ope
 	if err != nil {
 		return err
 	}
-	if err := inst.checkModification(req); err != nil || inst.Instance.InstantiationState != Instantiated {
+	if err := inst.checkModification(req); err != nil {
+		return err
+	}
+	if rec.VIMForm, err = m.modifiedForm(ctx, inst, req); err != nil || inst.Instance.InstantiationState != Instantiated {
 		return err
 	}
 	pkg, err := m.openPackage(ctx, inst)
@@ -99,13 +102,65 @@ func (rec *instanceRecord) checkModification(req VnfInfoModificationRequest) err
 	return errors.Join(faults...)
 }
 
+// modifiedForm returns the form of the first connection after a modification of connections, "" if the request changes none. An entry
+// that mixes an address of the request with a registered login is a fault.
+func (m *Manager) modifiedForm(ctx context.Context, inst *instanceRecord, req VnfInfoModificationRequest) (form vimForm, err error) {
+	if !req.changesConnections() {
+		return "", nil
+	}
+	list, err := inst.modifiedConnections(req)
+	if err != nil {
+		return "", err
+	}
+	var faults []error
+	for i, v := range list {
+		if slices.Contains(inst.RegisteredVIMs, v.VimID) && req.VimConnectionInfo.named().find(v.ID) < 0 {
+			continue // the entry that an operation has registered, whole
+		}
+		path := fmt.Sprintf("vimConnectionInfo[%d]", i)
+		if i == 0 && inst.Instance.InstantiationState == Instantiated {
+			_, form, err = resolveEntry(ctx, m.vims, path, v)
+		} else {
+			_, err = checkFurther(ctx, m.vims, path, v)
+		}
+		faults = append(faults, err)
+	}
+	return form, errors.Join(faults...)
+}
+
+func (req VnfInfoModificationRequest) changesConnections() bool {
+	return len(req.VimConnectionInfo)+len(req.VimConnectionInfoDeleteList) > 0
+}
+
+// modifiedConnections returns the connections after a modification. A change is merged into an entry of an earlier request. An entry that
+// an operation has registered holds secrets of the VNF, so a change replaces it whole.
+func (rec *instanceRecord) modifiedConnections(req VnfInfoModificationRequest) (VimConnections, error) {
+	list := rec.Instance.VimConnectionInfo.named()
+	for _, v := range req.VimConnectionInfo {
+		n := list.find(v.connection())
+		switch {
+		case n < 0:
+			list = append(list, v)
+		case slices.Contains(rec.RegisteredVIMs, list[n].VimID):
+			v.ID, v.VimID, v.VimType = list[n].ID, list[n].VimID, list[n].VimType
+			list[n] = v
+		default:
+			var err error
+			if list[n], err = overlayVIM(list[n], v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(v VimConnectionInfo) bool { return slices.Contains(req.VimConnectionInfoDeleteList, v.ID) }), nil
+}
+
 // find returns the place of a connection in a list that is named; -1 if it is not there.
 func (c VimConnections) find(id string) int {
 	return slices.IndexFunc(c, func(v VimConnectionInfo) bool { return v.ID == id })
 }
 
-// modify makes the changes that checkModification allows.
-func (rec *instanceRecord) modify(req VnfInfoModificationRequest) error {
+// modify makes the changes that checkModification allows. form is that of modifiedForm.
+func (rec *instanceRecord) modify(req VnfInfoModificationRequest, form vimForm) error {
 	inst := &rec.Instance
 	if req.VnfInstanceName != nil {
 		inst.VnfInstanceName = *req.VnfInstanceName
@@ -122,22 +177,17 @@ func (rec *instanceRecord) modify(req VnfInfoModificationRequest) error {
 		return err
 	}
 	rec.Initial.Extensions = inst.Extensions
-	if len(req.VimConnectionInfo)+len(req.VimConnectionInfoDeleteList) == 0 {
+	if !req.changesConnections() {
 		return nil
 	}
-	list := inst.VimConnectionInfo.named()
-	for _, v := range req.VimConnectionInfo {
-		if n := list.find(v.connection()); n < 0 {
-			list = append(list, v)
-		} else if list[n], err = overlayVIM(list[n], v); err != nil {
-			return err
-		}
+	list, err := rec.modifiedConnections(req)
+	if err != nil {
+		return err
 	}
-	list = slices.DeleteFunc(list, func(v VimConnectionInfo) bool { return slices.Contains(req.VimConnectionInfoDeleteList, v.ID) })
 	// The next operations resolve the VIM from the initial request.
 	inst.VimConnectionInfo = list
 	if inst.InstantiationState == Instantiated {
-		rec.Initial.VimConnectionInfo = list
+		rec.Initial.VimConnectionInfo, rec.VIMForm = list, form
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ type session struct {
 	m     *Manager
 	op    *Operation
 	infra InfraDriver
+	form  vimForm // of the connection that op.VIM comes from
 }
 
 // session builds the Operation of rec from the records alone, so that any process can run any phase. The
@@ -54,9 +55,9 @@ func (s *session) findDriver(ctx context.Context, inst *instanceRecord) (err err
 	if len(named) == 0 && inst.DefaultVIM != "" {
 		named = VimConnections{{VimID: inst.DefaultVIM}}
 	}
-	s.op.VIM, err = resolveVIM(ctx, s.m.vims, named, types)
+	s.op.VIM, s.form, err = s.connection(ctx, inst, named, types)
 	if err == nil && s.m.renewOverdue(ctx, s.op.VIM.VimID) {
-		s.op.VIM, err = resolveVIM(ctx, s.m.vims, named, types)
+		s.op.VIM, s.form, err = s.connection(ctx, inst, named, types)
 	}
 	if err != nil {
 		return err
@@ -69,29 +70,55 @@ func (s *session) findDriver(ctx context.Context, inst *instanceRecord) (err err
 	return nil
 }
 
+// connection resolves the VIM of the instance. A connection that was accepted before forms were stored may mix an address of the request
+// with a registered login: operations that keep or end the VNF use the mixture, other operations refuse it.
+func (s *session) connection(ctx context.Context, inst *instanceRecord, named VimConnections, types []string) (VimConnectionInfo, vimForm, error) {
+	if inst.VIMForm == vimComplete && len(named) > 0 {
+		return named[0], vimComplete, nil
+	}
+	vim, form, err := resolveVIM(ctx, s.m.vims, named, types)
+	if form != vimMixed || inst.VIMForm != "" || inst.Instance.InstantiationState != Instantiated {
+		return vim, form, err
+	}
+	if !s.op.keepsOrEnds() {
+		return vim, form, fmt.Errorf("%w. PATCH the VNF instance: in vimConnectionInfo with the id %s, null removes an attribute", err, named[0].connection())
+	}
+	known, err := s.m.vims.Get(ctx, named[0].VimID)
+	if err != nil {
+		return vim, form, err
+	}
+	vim, err = overlayVIM(known, named[0])
+	return vim, form, err
+}
+
+// keepsOrEnds reports whether the operation brings no new resources but those that replace failed ones.
+func (op *Operation) keepsOrEnds() bool {
+	switch op.Kind {
+	case OpHeal, OpTerminate, OpModifyInfo:
+		return true
+	case OpScale:
+		return op.Scale != nil && op.Scale.Type == ScaleIn
+	}
+	return op.RollingBack
+}
+
 // pinVIM keeps an instance on the default VIM of the moment: another may become the default. Connections of a request
 // get the type that SOL003 wants every one to have.
 func (s *session) pinVIM(ctx context.Context, inst *instanceRecord) error {
 	vim := s.op.VIM
+	inst.VIMForm = s.form
 	if len(inst.Initial.VimConnectionInfo) == 0 {
 		inst.DefaultVIM = vim.VimID
 		inst.Instance.VimConnectionInfo = VimConnections{{ID: vim.ID, VimID: vim.VimID, VimType: vim.VimType}}
 		return nil
 	}
 	var faults []error
+	var err error
 	list := slices.Clone(inst.Initial.VimConnectionInfo)
 	list[0].VimType = vim.VimType
 	for i, other := range list[1:] {
-		if other.VimType != "" {
-			continue
-		}
-		known, err := s.m.vims.Get(ctx, other.VimID)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return err
-		}
-		if list[i+1].VimType = known.VimType; known.VimType == "" {
-			faults = append(faults, &ParamError{Path: fmt.Sprintf("vimConnectionInfo[%d].vimType", i+1), Reason: "is required for a VIM that is not registered"})
-		}
+		list[i+1].VimType, err = checkFurther(ctx, s.m.vims, fmt.Sprintf("vimConnectionInfo[%d]", i+1), other)
+		faults = append(faults, err)
 	}
 	inst.Instance.VimConnectionInfo = list
 	return errors.Join(faults...)

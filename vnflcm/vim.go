@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -149,34 +150,56 @@ func (v *storeVIMs) SetDefault(ctx context.Context, vimID string) error {
 }
 
 // resolveVIM completes the VIM of a request.
-func resolveVIM(ctx context.Context, vims VIMs, named VimConnections, types []string) (VimConnectionInfo, error) {
-	const path = "vimConnectionInfo"
+func resolveVIM(ctx context.Context, vims VIMs, named VimConnections, types []string) (VimConnectionInfo, vimForm, error) {
 	if len(named) == 0 {
-		return defaultVIM(ctx, vims, types)
+		vim, err := defaultVIM(ctx, vims, types)
+		return vim, vimByName, err
 	}
-	given := named[0] // SOL003 lets a VNF span VIMs; Tacker uses the first too
+	return resolveEntry(ctx, vims, "vimConnectionInfo[0]", named[0]) // SOL003 lets a VNF span VIMs; Tacker uses the first too
+}
+
+// resolveEntry completes one entry of a request. Its faults begin with path.
+func resolveEntry(ctx context.Context, vims VIMs, path string, given VimConnectionInfo) (VimConnectionInfo, vimForm, error) {
+	isWhole := given.VimType != "" && !given.AccessInfo.IsZero()
 	if given.VimID == "" {
-		if given.VimType == "" || given.AccessInfo.IsZero() {
-			return given, &ParamError{Path: path + "[0].vimId", Reason: "is required unless vimType and accessInfo are given"}
+		if !isWhole {
+			return given, "", &ParamError{Path: path + ".vimId", Reason: "is required unless vimType and accessInfo are given"}
 		}
-		return given, nil
+		return given, vimComplete, nil
 	}
 	known, err := vims.Get(ctx, given.VimID)
 	switch {
-	case errors.Is(err, ErrNotFound) && !given.AccessInfo.IsZero() && given.VimType != "":
-		return given, nil
+	case errors.Is(err, ErrNotFound) && isWhole:
+		return given, vimComplete, nil
 	case errors.Is(err, ErrNotFound):
-		return given, &ParamError{Path: path + "[0].vimId", Value: given.VimID,
+		return given, "", &ParamError{Path: path + ".vimId", Value: given.VimID,
 			Reason: "is no registered VIM: register it, or give vimType, interfaceInfo and accessInfo in the request"}
 	case err != nil:
-		return given, err
+		return given, "", err
 	case given.VimType == vimTypeHelm && known.forCharts():
 		known.VimType = vimTypeHelm
-	case given.VimType != "" && given.VimType != known.VimType:
-		return given, &ParamError{Path: path + "[0].vimType", Value: given.VimType,
+	}
+	vim, form, err := combineVIM(path, known, given)
+	if err == nil && form != vimComplete && given.VimType != "" && given.VimType != known.VimType {
+		err = &ParamError{Path: path + ".vimType", Value: given.VimType,
 			Reason: fmt.Sprintf("the VIM %s is registered as %s", given.VimID, known.VimType)}
 	}
-	return overlayVIM(known, given)
+	return vim, form, err
+}
+
+// checkFurther returns the type of an entry beyond the first, which no driver uses yet. Its faults begin with path.
+func checkFurther(ctx context.Context, vims VIMs, path string, given VimConnectionInfo) (vimType string, err error) {
+	known, err := vims.Get(ctx, given.VimID)
+	switch {
+	case errors.Is(err, ErrNotFound) && given.VimType == "":
+		return "", &ParamError{Path: path + ".vimType", Reason: "is required for a VIM that is not registered"}
+	case errors.Is(err, ErrNotFound):
+		return given.VimType, nil
+	case err != nil:
+		return "", err
+	}
+	_, _, err = combineVIM(path, known, given)
+	return cmp.Or(given.VimType, known.VimType), err
 }
 
 // vimTypeHelm is the type of a VIM in requests for charts (version 2 of Tacker's API).
@@ -192,6 +215,7 @@ func (v VimConnectionInfo) forCharts() bool {
 	return err == nil && extra.UseHelm && v.VimType == "kubernetes"
 }
 
+// overlayVIM returns known with the attributes of given, as a merge patch. Both must come from the same sender.
 func overlayVIM(known, given VimConnectionInfo) (VimConnectionInfo, error) {
 	var errs [3]error
 	if given.ID != "" {
