@@ -110,7 +110,7 @@ func (m *Manager) readAdopted(ctx context.Context, pkg *tosca.Package, rec *inst
 	s.op.Levels = rec.Levels
 	faults = append(faults, err, s.checkHooks(), checkRequest(s.op), s.validate(ctx, s.op))
 	if err == nil { // without levels the driver does not know what to expect
-		rec.Resources, err = adopter.Adopt(ctx, s.op, resource)
+		err = s.call(ctx, func() (err error) { rec.Resources, err = adopter.Adopt(ctx, s.op, resource); return err })
 		faults = append(faults, err)
 	}
 	if err == nil {

@@ -100,7 +100,7 @@ func (r *run) prepareUndo(ctx context.Context) (now Resources, err error) {
 	if !r.rec.canRollBack() {
 		return now, fmt.Errorf("%w: only INSTANTIATE, SCALE_OUT, SCALE_TO_LEVEL before its first scale-in, and CHANGE_EXT_CONN can be rolled back (SOL003 v2.6.1 5.6.2.2)", ErrNotSupported)
 	}
-	if now, err = s.infra.Resources(ctx, s.op); err != nil {
+	if now, err = s.resources(ctx); err != nil {
 		return now, err
 	}
 	r.rec.Undoing = true
@@ -159,7 +159,7 @@ func (r *run) resourcesLeft(ctx context.Context) *Resources {
 	if err != nil {
 		return nil
 	}
-	now, err := s.infra.Resources(ctx, s.op)
+	now, err := s.resources(ctx)
 	if err != nil {
 		s.op.Log.WarnContext(ctx, "the resources that the failed operation leaves cannot be read", "error", err)
 		return nil

@@ -6,7 +6,9 @@ import "context"
 // then finishes what is missing: it reads the state of the VIM and keeps none in memory. Only Plan and Resources are
 // called outside of an operation's phases.
 //
-// Further operations are optional interfaces with one method.
+// Further operations are optional interfaces with one method. A panic in a method is an error of the request or the operation
+// (ErrProgramming). A panic in a goroutine that a driver starts ends the process, unless the goroutine recovers: Each recovers the
+// panics of its functions.
 type InfraDriver interface {
 	// Plan changes nothing. It reports every fault of the request (*ParamError, joined), or which VNFCs the operation
 	// will add, remove or replace. The Manager journals the answer before any hook runs; Scale and Heal then remove or
@@ -46,7 +48,8 @@ type MachineStopper interface {
 	StopMachine(ctx context.Context, op *Operation, v VNFC) error
 }
 
-// MgmtDriver configures what runs on the resources: a cluster, a registry. A VNFD names it per hook.
+// MgmtDriver configures what runs on the resources: a cluster, a registry. A VNFD names it per hook. Panics are treated as those of an
+// InfraDriver.
 type MgmtDriver interface {
 	// Validate changes nothing and reports every fault of the request (*ParamError, joined). It runs before the first
 	// resource is created.

@@ -159,5 +159,5 @@ func (m *Manager) report(kind EventKind, occ *VnfLcmOpOcc) {
 	if occ.Error != nil && !occ.OperationState.active() {
 		e.Message = occ.Error.Detail
 	}
-	m.cfg.Observe(e)
+	observe(m.cfg.Logger, m.cfg.Observe, e)
 }

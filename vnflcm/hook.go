@@ -225,12 +225,7 @@ func (h *hookRun) run(ctx context.Context, lease *process, driver MgmtDriver, do
 	c := &claim{records: h.records, process: lease, opID: h.id, kind: kindHook, lose: lose, running: ctx, accepted: time.Now().UnixNano()}
 	result, done, err := h.take(ctx, c, op)
 	if err == nil && !done {
-		if err = h.equip(ctx, c, driver, op); err == nil && !op.RollingBack {
-			err = driver.Validate(ctx, op)
-		}
-		if err == nil {
-			err = op.runHook(ctx, do)
-		}
+		err = logPanic(ctx, op.Log, recovered(func() error { return h.runGuarded(ctx, c, driver, do, op) }))
 		if err == nil {
 			result, err = h.finish(context.WithoutCancel(ctx), c)
 		}
@@ -245,6 +240,18 @@ func (h *hookRun) run(ctx context.Context, lease *process, driver MgmtDriver, do
 		err = &maskedError{text: op.mask.applyTo(err), err: err}
 	}
 	return HookResult{}, err
+}
+
+// runGuarded checks and runs the hook. The caller recovers its panics.
+func (h *hookRun) runGuarded(ctx context.Context, c *claim, driver MgmtDriver, do func(context.Context, *Operation) error, op *Operation) error {
+	err := h.equip(ctx, c, driver, op)
+	if err == nil && !op.RollingBack {
+		err = driver.Validate(ctx, op)
+	}
+	if err != nil {
+		return err
+	}
+	return op.runHook(ctx, do)
 }
 
 // take makes this process the holder of the claim on the hook, and records the resources that the hook works on, and

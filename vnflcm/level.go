@@ -183,7 +183,7 @@ func (s *session) planScalings(ctx context.Context, rec *operationRecord) error 
 		op.enterScaling(rec, i)
 		fault := s.validate(ctx, &op)
 		op.VNFCs = expected
-		planned, err := s.infra.Plan(ctx, &op)
+		planned, err := s.planInfra(ctx, &op)
 		faults = append(faults, s.op.ScaleToLevel.translateFaults(errors.Join(fault, err), op.Scale.AspectID))
 		rec.Scalings[i].Planned, rec.Scalings[i].Change = planned, planned
 		expected = planned.expected(expected)
@@ -249,7 +249,7 @@ func (op *Operation) enterScaling(rec *operationRecord, index int) {
 
 // replan plans the scaling of op, whose VNFCs are the result of the earlier scalings.
 func (r *run) replan(ctx context.Context, s *session, index int) error {
-	planned, err := s.infra.Plan(ctx, s.op)
+	planned, err := s.planInfra(ctx, s.op)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.op.phase, err)
 	}

@@ -293,7 +293,7 @@ func (op *Operation) emit(e Event) {
 	op.Log.Debug(string(e.Kind), "phase", e.Phase, "step", e.Name, "on", e.On, "host", e.Host,
 		"duration", e.Duration, "message", e.Message)
 	if op.observe != nil {
-		op.observe(e)
+		observe(op.Log, op.observe, e)
 	}
 }
 

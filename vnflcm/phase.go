@@ -145,7 +145,7 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 	}
 	s.op.emit(Event{Kind: PhaseStarted, StepInfo: StepInfo{OperationID: s.op.ID, Phase: p.name}})
 	start := time.Now()
-	if err := do(ctx); err != nil {
+	if err := s.call(ctx, func() error { return do(ctx) }); err != nil {
 		return causeOf(ctx, err)
 	}
 	done := s.op.performed(StepInfo{Phase: p.name}, start)
@@ -153,7 +153,7 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 	if p.infra == nil {
 		return r.finishPhase(ctx, p, done)
 	}
-	now, err := s.infra.Resources(ctx, s.op)
+	now, err := s.resources(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: reading the resources: %w", p.name, err)
 	}

@@ -180,7 +180,8 @@ func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err
 	if !tells {
 		return []PlannedTask{{Phase: string(p.hook), Why: "the driver " + called.Driver + " does not tell what it does"}}, nil
 	}
-	return driver.Preview(ctx, s.op)
+	err = s.call(ctx, func() (err error) { list, err = driver.Preview(ctx, s.op); return err })
+	return list, err
 }
 
 // appendTasks appends the tasks of one phase of those that a driver returns, under the name of the phase.

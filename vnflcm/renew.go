@@ -201,7 +201,12 @@ func (m *Manager) renew(ctx context.Context, e *endingEntry) (Validity, error) {
 	if !able {
 		return Validity{}, fmt.Errorf("%w: the driver %s is not registered, or is no VIMRenewer", ErrNotSupported, e.renewal.Driver)
 	}
-	info, validity, err := driver.RenewVIM(ctx, s.op, e.vim, e.renewal.Validity)
+	var info VimConnectionInfo
+	var validity Validity
+	err = s.call(ctx, func() (err error) {
+		info, validity, err = driver.RenewVIM(ctx, s.op, e.vim, e.renewal.Validity)
+		return err
+	})
 	if err == nil && info.VimID != e.vimID {
 		err = fmt.Errorf("%w: the driver %s has renewed the VIM %q", ErrProgramming, e.renewal.Driver, info.VimID)
 	}

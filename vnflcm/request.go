@@ -234,7 +234,7 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	s.op.Levels, rec.Levels = levels, levels
 	faults = append(faults, s.checkHooks(), checkRequest(s.op), s.checkDriver(), s.validate(ctx, s.op))
 	if err == nil { // without levels there is nothing to plan
-		rec.Planned, err = s.infra.Plan(ctx, s.op)
+		rec.Planned, err = s.planInfra(ctx, s.op)
 		faults = append(faults, err)
 	}
 	rec.Change = rec.Planned
@@ -245,7 +245,7 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 func (s *session) validate(ctx context.Context, op *Operation) error {
 	var faults []error
 	for _, driver := range s.drivers() {
-		faults = append(faults, driver.Validate(ctx, op))
+		faults = append(faults, s.call(ctx, func() error { return driver.Validate(ctx, op) }))
 	}
 	return errors.Join(faults...)
 }

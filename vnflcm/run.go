@@ -164,7 +164,7 @@ func (r *run) begin(ctx context.Context, pkg *tosca.Package, inst *instanceRecor
 			return err
 		}
 		r.mask = s.op.mask // errors of the Granter may quote secrets too
-		if err := r.grant(ctx, inst); err != nil {
+		if err := s.call(ctx, func() error { return r.grant(ctx, inst) }); err != nil {
 			return err
 		}
 	}

@@ -125,7 +125,8 @@ func (r *run) runDue(ctx context.Context, phase string) (next string, err error)
 
 // startElsewhere calls the Runner. watchRunner repeats a failed call.
 func (m *Manager) startElsewhere(ctx context.Context, opID string) {
-	if err := m.cfg.Runner.Start(ctx, opID); err != nil {
+	if err := recovered(func() error { return m.cfg.Runner.Start(ctx, opID) }); err != nil {
+		_ = logPanic(ctx, m.cfg.Logger, err)
 		m.cfg.Logger.WarnContext(ctx, "the Runner cannot start an operation now", "operation", opID, "error", err)
 	}
 }

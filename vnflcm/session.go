@@ -37,9 +37,12 @@ func (m *Manager) session(ctx context.Context, pkg *tosca.Package, inst *instanc
 	if err := errors.Join(s.findDriver(ctx, inst), s.findFlavour(pkg)); err != nil {
 		return nil, err
 	}
-	op.connect(inst, rec)
-	s.hide(s.secrets())
-	return s, nil
+	err := recovered(func() error {
+		op.connect(inst, rec)
+		s.hide(s.secrets())
+		return nil
+	})
+	return s, logPanic(ctx, m.cfg.Logger, err)
 }
 
 // hide masks these values in what drivers log and in errors.
@@ -100,6 +103,23 @@ func (op *Operation) keepsOrEnds() bool {
 		return op.Scale != nil && op.Scale.Type == ScaleIn
 	}
 	return op.RollingBack
+}
+
+// call calls a method of a driver. Its panic is logged, and is the error ErrProgramming.
+func (s *session) call(ctx context.Context, method func() error) error {
+	return logPanic(ctx, s.op.Log, recovered(method))
+}
+
+// resources asks the infrastructure driver which resources there are.
+func (s *session) resources(ctx context.Context) (now Resources, err error) {
+	err = s.call(ctx, func() (err error) { now, err = s.infra.Resources(ctx, s.op); return err })
+	return now, err
+}
+
+// planInfra asks the infrastructure driver what op will change.
+func (s *session) planInfra(ctx context.Context, op *Operation) (planned Change, err error) {
+	err = s.call(ctx, func() (err error) { planned, err = s.infra.Plan(ctx, op); return err })
+	return planned, err
 }
 
 // pinVIM keeps an instance on the default VIM of the moment: another may become the default. Connections of a request

@@ -68,7 +68,7 @@ type Interceptor func(ctx context.Context, step StepInfo, next func(context.Cont
 // *StepError. There is no undo: a closure would die with the process, so undoing is a rollback hook that
 // reads the world and the journal.
 //
-// A step within a step, or a key that comes twice in a phase, is ErrProgramming.
+// A step within a step, a key that comes twice in a phase, and a panic are ErrProgramming.
 func Run[T any](ctx context.Context, op *Operation, s Step[T]) (T, error) {
 	var result T
 	info := StepInfo{OperationID: op.ID, Phase: op.phase, Name: s.Name, On: s.On, Host: op.hostOf(s.On), Attempt: op.attempt()}
@@ -129,12 +129,12 @@ func (op *Operation) perform(ctx context.Context, info StepInfo, do func(context
 	op.emit(Event{Kind: StepStarted, StepInfo: info})
 	start := time.Now()
 	ctx = context.WithValue(ctx, inStep{}, info)
-	var err error
-	if op.intercept != nil {
-		err = op.intercepted(ctx, info, do)
-	} else {
-		err = do(ctx)
-	}
+	err := logPanic(ctx, op.Log, recovered(func() error {
+		if op.intercept != nil {
+			return op.intercepted(ctx, info, do)
+		}
+		return do(ctx)
+	}))
 	e := Event{Kind: StepDone, StepInfo: info, Duration: time.Since(start)}
 	if err != nil {
 		e.Kind, e.Message = StepFailed, op.mask.applyTo(err)
@@ -244,7 +244,8 @@ func (g *stepGuard) enter(ctx context.Context, info StepInfo) error {
 }
 
 // Each calls fn for all items, at most limit at once (limit < 1: all at once), waits for them and joins
-// their errors in the order of the items. Once ctx has ended no further item is started.
+// their errors in the order of the items. A panic of fn is the error ErrProgramming of its item. Once ctx has ended no further item is
+// started.
 func Each[E any](ctx context.Context, limit int, items []E, fn func(context.Context, E) error) error {
 	if limit < 1 {
 		limit = max(1, len(items))
@@ -263,7 +264,7 @@ func Each[E any](ctx context.Context, limit int, items []E, fn func(context.Cont
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			errs[i] = fn(ctx, item)
+			errs[i] = recovered(func() error { return fn(ctx, item) })
 		})
 	}
 	wg.Wait()

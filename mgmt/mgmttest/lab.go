@@ -52,7 +52,7 @@ type Setup struct {
 }
 
 // Open opens a lab. It ends with the test, which fails then if two copies of a pod of a StatefulSet have ever run at the same
-// time. Errors of the lab fail the test at once.
+// time. A panic of a driver fails the test and prints its stack. Errors of the lab fail the test at once.
 func Open(t testing.TB, s Setup) *Lab {
 	t.Helper()
 	if s.Sandbox.Unexpected == nil {
@@ -128,7 +128,7 @@ func (l *Lab) ProcessOver(dial Dial, change ...func(*vnflcm.Config)) *vnflcm.Man
 		Infra:    map[string]vnflcm.InfraDriver{vimID: l.World},
 		Mgmt:     l.setup.Drivers(pool),
 		Observe:  l.told.observe,
-		Logger:   slog.New(slog.NewJSONHandler(&l.told, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Logger:   slog.New(panicReporter{slog.NewJSONHandler(&l.told, &slog.HandlerOptions{Level: slog.LevelDebug}), l.t}),
 	}
 	for _, c := range change {
 		c(&config)

@@ -2,8 +2,11 @@ package mgmttest
 
 import (
 	"bytes"
+	"context"
+	"log/slog"
 	"slices"
 	"sync"
+	"testing"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -51,4 +54,31 @@ func (l *Lab) NameOf(vnfc string) string {
 	l.told.mu.Lock()
 	defer l.told.mu.Unlock()
 	return l.told.hosts[vnfc]
+}
+
+// panicReporter is a log handler that fails the test for each panic of a driver, with the stack that the Manager logs.
+type panicReporter struct {
+	slog.Handler
+	t testing.TB
+}
+
+// Handle implements slog.Handler.
+func (h panicReporter) Handle(ctx context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "stack" {
+			h.t.Errorf("%s\n%s", r.Message, a.Value)
+		}
+		return true
+	})
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h panicReporter) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return panicReporter{h.Handler.WithAttrs(attrs), h.t}
+}
+
+// WithGroup implements slog.Handler.
+func (h panicReporter) WithGroup(name string) slog.Handler {
+	return panicReporter{h.Handler.WithGroup(name), h.t}
 }
