@@ -2,6 +2,7 @@ package vnflcm
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -73,7 +74,7 @@ func (m *Manager) Operations(ctx context.Context, q OperationQuery) (Page[*VnfLc
 // scan returns a page of the records that q selects. show returns the item for a record, and false if the page omits
 // it.
 func scan[R, T any](ctx context.Context, r *records, q Query, after string, limit int, show func(*R, int64) (T, bool)) (page Page[T], err error) {
-	if err := q.continueAfter(after); err != nil {
+	if err := r.continueAfter(&q, after); err != nil {
 		return page, err
 	}
 	var errs []error
@@ -88,8 +89,8 @@ func scan[R, T any](ctx context.Context, r *records, q Query, after string, limi
 		}
 		for _, stored := range list {
 			if limit > 0 && (len(page.Items) == limit || scanned == maxScanned) {
-				page.Next = q.position()
-				return page, errors.Join(errs...)
+				page.Next, err = r.position(&q)
+				return page, errors.Join(append(errs, err)...)
 			}
 			scanned++
 			q.AfterStart, q.AfterID = stored.Index.Start, stored.ID
@@ -106,16 +107,25 @@ func scan[R, T any](ctx context.Context, r *records, q Query, after string, limi
 	}
 }
 
-// position is where the list stands, as continueAfter reads it.
-func (q *Query) position() string { return strconv.FormatInt(q.AfterStart, 10) + "." + q.AfterID }
+// position returns where the list stands, as continueAfter reads it. It is sealed, because it names the last record that was looked at,
+// which the page may omit: a record of another tenant.
+func (r *records) position(q *Query) (string, error) {
+	sealed, err := r.keys.Seal([]byte(strconv.FormatInt(q.AfterStart, 10)+"."+q.AfterID), pageOf(q))
+	return base64.RawURLEncoding.EncodeToString(sealed), err
+}
 
-func (q *Query) continueAfter(position string) (err error) {
+// pageOf is the identity that a position is sealed with: it continues lists of the same kind only.
+func pageOf(q *Query) []byte { return []byte("page of " + q.Kind) }
+
+func (r *records) continueAfter(q *Query, position string) (err error) {
 	if position == "" {
 		return nil
 	}
-	start, id, found := strings.Cut(position, ".")
+	sealed, errText := base64.RawURLEncoding.DecodeString(position)
+	clear, errSeal := r.keys.Open(sealed, pageOf(q))
+	start, id, found := strings.Cut(string(clear), ".")
 	q.AfterStart, err = strconv.ParseInt(start, 10, 64)
-	if q.AfterID = id; err != nil || !found || id == "" {
+	if q.AfterID = id; errors.Join(errText, errSeal, err) != nil || !found {
 		return &ParamError{Path: "after", Value: position, Reason: "is not the end of a page"}
 	}
 	return nil

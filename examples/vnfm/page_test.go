@@ -89,4 +89,7 @@ func TestPages(t *testing.T) {
 		get(path, "", 401)
 		get(path, "banned", 403)
 	}
+	for _, path := range []string{"//vnflcm/v1/vnf_instances", "/vnflcm/./v1/vnf_instances", "/x/../vnflcm/v1/vnf_instances", "//instances/" + instance.ID} {
+		get(path, "", 404) // the answer of the API, whose sender need not be authorized here: not a redirect
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -313,5 +314,11 @@ func (v *vnfm) routes(ending <-chan struct{}) http.Handler {
 			http.Error(w, "the database does not answer", http.StatusServiceUnavailable)
 		}
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if clean := path.Clean(r.URL.Path); r.URL.Path != clean && r.URL.Path != clean+"/" {
+			v.handler.ServeHTTP(w, r) // mux would redirect before the sender is authorized
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }

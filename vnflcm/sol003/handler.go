@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"path"
 	"slices"
@@ -274,8 +275,12 @@ func (c *call) root() string {
 	if c.APIRoot != "" {
 		return c.APIRoot
 	}
-	if c.r.TLS != nil {
-		return "https://" + c.r.Host
+	host := c.r.Host
+	if address, ok := c.r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && host == "" { // HTTP/1.0 does not require Host
+		host = address.String()
 	}
-	return "http://" + c.r.Host
+	if c.r.TLS != nil {
+		return "https://" + host
+	}
+	return "http://" + host
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -239,7 +240,7 @@ func (c *call) setETag(version string) { c.w.Header().Set("ETag", c.etag(version
 
 // notModified answers If-None-Match (RFC 9110 13.1.2). It reports whether the request is answered.
 func (c *call) notModified(version string) bool {
-	if !hasTag(c.r.Header.Values("If-None-Match"), c.etag(version)) {
+	if !hasTag(c.r.Header.Values("If-None-Match"), c.etag(version), "W/"+c.etag(version)) { // a weak comparison
 		return false
 	}
 	c.setETag(version)
@@ -267,10 +268,10 @@ func (c *call) ifMatch() (version string, err error) {
 	return instance.Version, nil
 }
 
-// hasTag reports whether a list of entity tags has a certain one, or is *.
-func hasTag(header []string, tag string) bool {
+// hasTag reports whether a list of entity tags has one of these, or is *.
+func hasTag(header []string, tags ...string) bool {
 	for each := range strings.SplitSeq(strings.Join(header, ","), ",") {
-		if each = strings.TrimSpace(each); each == "*" || each == tag {
+		if each = strings.TrimSpace(each); each == "*" || slices.Contains(tags, each) {
 			return true
 		}
 	}

@@ -1,7 +1,6 @@
 package sol003
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -43,11 +42,7 @@ func (c *call) listQuery(a attributes) (q listQuery, err error) {
 	if q.leaveOut, err = a.selectAttributes(q.parameters); err != nil {
 		return q, err
 	}
-	after, err := base64.RawURLEncoding.DecodeString(q.parameters[markerParameter])
-	if err != nil {
-		return q, errBadMarker
-	}
-	q.after = string(after)
+	q.after = q.parameters[markerParameter]
 	return q, nil
 }
 
@@ -65,6 +60,9 @@ func parseQuery(raw string) (map[string]string, error) {
 		value, errValue := url.QueryUnescape(rawValue)
 		if errName != nil || errValue != nil {
 			return nil, badRequest("the query of the URI is not percent-encoded")
+		}
+		if name == "exclude-fields" { // Tacker's client writes it so
+			name = "exclude_fields"
 		}
 		if !slices.Contains(listParameters, name) {
 			return nil, badRequest(fmt.Sprintf("the resource has no query parameter %q", beginning(name)))
@@ -139,7 +137,7 @@ func (l *lister[T]) answer(c *call, page vnflcm.Page[T], err error) error {
 
 // nextPage returns the URI of the page after the one that ends at a place, with the same filter and selectors.
 func (c *call) nextPage(parameters map[string]string, end string) string {
-	query := url.Values{markerParameter: {base64.RawURLEncoding.EncodeToString([]byte(end))}}
+	query := url.Values{markerParameter: {end}}
 	for name, value := range parameters {
 		switch {
 		case name == markerParameter:
