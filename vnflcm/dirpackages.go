@@ -60,13 +60,21 @@ func (p *dirPackages) Open(ctx context.Context, vnfdID, digest string) (*tosca.P
 	paths, unreadable := p.paths(vnfdID)
 	switch {
 	case len(paths) == 0:
-		return nil, fmt.Errorf("%w in %s%s", ErrNotFound, p.dir, unreadable)
+		return nil, fmt.Errorf("%w in the folder of packages%s", ErrNotFound, unreadable)
 	case digest != "":
 		return p.openPinned(ctx, paths, digest)
 	case len(paths) > 1:
-		return nil, fmt.Errorf("several packages have this VNFD: %q", paths)
+		return nil, fmt.Errorf("several packages have this VNFD: %q", names(paths))
 	}
 	return p.cache.Open(ctx, tosca.File(paths[0]))
+}
+
+// names returns the names of files without their folder.
+func names(paths []string) (out []string) {
+	for _, path := range paths {
+		out = append(out, filepath.Base(path))
+	}
+	return out
 }
 
 // openPinned returns the first of the packages that has the digest.
@@ -77,7 +85,7 @@ func (p *dirPackages) openPinned(ctx context.Context, paths []string, digest str
 		if err == nil {
 			return pkg, nil
 		}
-		errs = append(errs, fmt.Errorf("%q: %w", path, err))
+		errs = append(errs, fmt.Errorf("%q: %w", filepath.Base(path), err))
 	}
 	return nil, errors.Join(errs...)
 }
@@ -93,7 +101,7 @@ func (p *dirPackages) paths(vnfdID string) (paths []string, unreadable string) {
 			paths = append(paths, path)
 		case known.fault != "" && faults < maxFaults:
 			faults++
-			unreadable += fmt.Sprintf("; %q is not a readable package: %s", path, known.fault)
+			unreadable += fmt.Sprintf("; %q is not a readable package: %s", filepath.Base(path), known.fault)
 		}
 	}
 	return paths, unreadable
@@ -132,6 +140,7 @@ func (p *dirPackages) scan(ctx context.Context) error {
 		}
 		if err != nil {
 			entry.fault, _, _ = strings.Cut(err.Error(), "\n")
+			entry.fault = strings.ReplaceAll(entry.fault, path, filepath.Base(path)) // clients see it
 			if _, isFaulty := errors.AsType[problem.List](err); !isFaulty {
 				entry.revision = "" // another attempt may succeed
 			}

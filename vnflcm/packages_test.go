@@ -360,8 +360,8 @@ func TestFolder(t *testing.T) {
 	for _, unknown := range []string{"fifth", "../toy.csar", ""} {
 		_, err := vnflcm.DirPackages(dir).Open(t.Context(), unknown, "")
 		wantIs(t, err, vnflcm.ErrNotFound)
-		wantText(t, err, dir, "empty.csar", "torn.csar", "lost+found")
-		if strings.Contains(err.Error(), "README") || strings.Contains(err.Error(), "\x1b") {
+		wantText(t, err, "empty.csar", "torn.csar", "lost+found")
+		if strings.Contains(err.Error(), "README") || strings.Contains(err.Error(), dir) || strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("%q", err)
 		}
 	}
@@ -454,7 +454,7 @@ func TestFolderDuplicates(t *testing.T) {
 	place(t, dir, "a.csar", changedToy())
 	for range 2 {
 		_, err := x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD})
-		wantText(t, err, filepath.Join(dir, "a.csar"), filepath.Join(dir, "b.csar"))
+		wantText(t, err, "a.csar", "b.csar")
 		x.cfg.Packages = vnflcm.DirPackages(dir)
 		x.start()
 	}

@@ -3,11 +3,15 @@ package sol003_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -192,6 +196,8 @@ func TestPreconditions(t *testing.T) {
 		}
 		x.send("GET", uri, "", 304, "If-None-Match", `W/"x", `+tag)
 		x.send("GET", uri, "", 200, "If-None-Match", `"x"`)
+		x.send("GET", uri, "", 304, "If-None-Match", "W/"+tag)
+		x.send("PATCH", uri, `{"vnfInstanceName":"a"}`, 412, "If-Match", "W/"+tag) // a strong comparison
 		x.send("PATCH", uri, `{"vnfInstanceName":"a"}`, 412, "If-Match", `"`+api+`-999"`)
 		other := strings.Replace(tag, api, "v9", 1)
 		x.send("PATCH", uri, `{"vnfInstanceName":"a"}`, 412, "If-Match", other)
@@ -561,12 +567,18 @@ func TestLists(t *testing.T) {
 				if l := a.Header.Get("Link"); l != "" && !strings.HasSuffix(l, `>; rel="next"`) {
 					t.Errorf("Link: %s", l)
 				}
+				if u, err := url.Parse(uri); err == nil && uri != "" {
+					marker, _ := base64.RawURLEncoding.DecodeString(u.Query().Get("nextpage_opaque_marker"))
+					if len(marker) == 0 || bytes.Contains(marker, []byte("id-0")) {
+						t.Errorf("the marker %q is empty or names an instance", marker)
+					}
+				}
 			}
 			return all
 		}
 		all := [][]string{{"id-01", "id-02"}, {"id-03", "id-04"}, {"id-05"}}
 		for query, want := range map[string][][]string{
-			"": all, "?filter=": all, "?all_fields": all,
+			"": all, "?filter=": all, "?all_fields": all, "?exclude-fields=metadata": all,
 			"?filter=(eq,instantiationState,INSTANTIATED)":                                            {{"id-05"}},
 			"?filter=(in,instantiationState,INSTANTIATED,NOT_INSTANTIATED)":                           all,
 			"?filter=(eq,vnfdId," + toyVNFD + ");(eq,metadata/site,north)":                            all,
@@ -721,3 +733,39 @@ func TestAuthorize(t *testing.T) {
 		t.Errorf("WWW-Authenticate: %s", got)
 	}
 }
+
+// TestRequestWithoutHost: HTTP/1.0 does not require a Host, and Location has an address nevertheless.
+func TestRequestWithoutHost(t *testing.T) {
+	t.Parallel()
+	x := newVNFM(t, nil, sol003.Options{})
+	r := httptest.NewRequest("POST", "/vnflcm/v1/vnf_instances", strings.NewReader(`{"vnfdId":"`+toyVNFD+`"}`))
+	r.Host, r.Proto, r.ProtoMinor = "", "HTTP/1.0", 0
+	r.Header.Set("Content-Type", "application/json")
+	r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 9890}))
+	w := httptest.NewRecorder()
+	x.http.Config.Handler.ServeHTTP(w, r)
+	if got := w.Header().Get("Location"); !strings.HasPrefix(got, "http://192.0.2.1:9890/vnflcm/v1/vnf_instances/") {
+		t.Errorf("%d, Location %q", w.Code, got)
+	}
+}
+
+// TestStoreIsNotNamed: an answer tells nothing of the store, and the log does.
+func TestStoreIsNotNamed(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	const place = "failed to connect to user=vnfm database=records host=10.0.0.5"
+	x := newVNFMWith(t, nil, sol003.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(m *vnflcm.Manager, _ *sol003.Options) sol003.Manager {
+		return &failingManager{m, fmt.Errorf("%w: %s", vnflcm.ErrStore, place)}
+	})
+	a := x.send("GET", "/vnflcm/v1/vnf_instances/a", "", 503)
+	if strings.Contains(string(a.body), "10.0.0.5") || !strings.Contains(log.String(), place) {
+		t.Errorf("answer %s\nlog %s", a.body, &log)
+	}
+}
+
+type failingManager struct {
+	*vnflcm.Manager
+	err error
+}
+
+func (m *failingManager) Get(context.Context, string) (*vnflcm.VnfInstance, error) { return nil, m.err }

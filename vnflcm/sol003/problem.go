@@ -19,7 +19,13 @@ const retryAfter = "5"
 // line.
 func WriteProblem(w http.ResponseWriter, err error) { writeProblem(w, problemOf(err)) }
 
+// writeProblem sends p. Errors of a store name its host, database and user: the answer says only that the store has failed.
 func writeProblem(w http.ResponseWriter, p *vnflcm.ProblemDetails) {
+	if errors.Is(p, vnflcm.ErrStore) {
+		answer := *p
+		answer.Detail, answer.Steps = vnflcm.ErrStore.Error()+": try again later", nil
+		p = &answer
+	}
 	body, err := json.Marshal(p)
 	if err != nil { // every field of p can be marshalled
 		body = []byte(`{"status":500,"detail":"the problem cannot be shown"}`)
