@@ -219,6 +219,10 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 	defer closePackage(pkg)
 	rec := instanceRecord{Tenant: req.Tenant, Instance: newInstance(VnfInstance{ID: m.cfg.NewID(), VnfInstanceName: req.VnfInstanceName,
 		VnfInstanceDescription: req.VnfInstanceDescription, VnfdID: req.VnfdID, Metadata: req.Metadata}, pkg.VNFD())}
+	size, err := rec.Instance.extent()
+	if err = errors.Join(err, size.check(extent{})); err != nil {
+		return nil, err
+	}
 	var b Batch
 	if err = m.addInstance(&b, &rec); err == nil {
 		err = m.cfg.Store.Apply(ctx, b)

@@ -44,7 +44,9 @@ func (m *Manager) planModify(ctx context.Context, inst *instanceRecord, rec *ope
 	if err != nil {
 		return err
 	}
-	if err := inst.checkModification(req); err != nil {
+	before, err := inst.Instance.extent()
+	after, errAfter := inst.Instance.extentAfter(req)
+	if err := errors.Join(err, errAfter, after.check(before), inst.checkModification(req)); err != nil {
 		return err
 	}
 	if rec.VIMForm, err = m.modifiedForm(ctx, inst, req); err != nil || inst.Instance.InstantiationState != Instantiated {

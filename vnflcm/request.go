@@ -131,7 +131,12 @@ func (m *Manager) planned(ctx context.Context, inst *instanceRecord, kind LcmOpe
 		ID: m.cfg.NewID(), OperationState: Starting, StateEnteredTime: now, StartTime: now,
 		VnfInstanceID: inst.Instance.ID, Operation: kind, OperationParams: params}}
 	if prepare != nil {
+		before, err := inst.Instance.extent()
 		prepare(inst, rec)
+		after, errAfter := inst.Instance.extent()
+		if err := errors.Join(err, errAfter, after.check(before)); err != nil {
+			return nil, err
+		}
 	}
 	return rec, m.plan(ctx, inst, rec)
 }

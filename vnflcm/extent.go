@@ -1,0 +1,63 @@
+package vnflcm
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Bounds of what clients can store with an instance. Larger values of before these bounds stay readable, and can shrink.
+const (
+	maxNameLength  = 255       // characters of vnfInstanceName
+	maxDescription = 4 << 10   // bytes of vnfInstanceDescription
+	maxAttributes  = 256 << 10 // bytes of metadata, extensions and vnfConfigurableProperties together, as JSON
+)
+
+// extent is how large the attributes of an instance are that clients choose.
+type extent struct{ name, description, attributes int }
+
+// extentOf measures an instance with the names and attributes given.
+func extentOf(name, description string, metadata KeyValuePairs, more ...Params) (e extent, err error) {
+	pairs, err := NewParams(nonNil(metadata))
+	e = extent{name: utf8.RuneCountInString(name), description: len(description)}
+	for _, p := range append(more, pairs) {
+		e.attributes += len(p.Reveal())
+	}
+	return e, err
+}
+
+func (i *VnfInstance) extent() (extent, error) {
+	return extentOf(i.VnfInstanceName, i.VnfInstanceDescription, i.Metadata, i.Extensions, i.VnfConfigurableProperties)
+}
+
+// check returns a fault for each bound that a change exceeds, unless the value shrinks.
+func (e extent) check(before extent) error {
+	fault := func(path, what string, now, before, most int) error {
+		if now <= most || now < before {
+			return nil
+		}
+		return &ParamError{Path: path, Reason: fmt.Sprintf("has %d %s, at most %d are allowed", now, what, most)}
+	}
+	return errors.Join(
+		fault("vnfInstanceName", "characters", e.name, before.name, maxNameLength),
+		fault("vnfInstanceDescription", "bytes", e.description, before.description, maxDescription),
+		fault("metadata", "bytes with extensions and vnfConfigurableProperties", e.attributes, before.attributes, maxAttributes))
+}
+
+// extentAfter measures the instance after a modification.
+func (i *VnfInstance) extentAfter(req VnfInfoModificationRequest) (extent, error) {
+	after := *i
+	if req.VnfInstanceName != nil {
+		after.VnfInstanceName = *req.VnfInstanceName
+	}
+	if req.VnfInstanceDescription != nil {
+		after.VnfInstanceDescription = *req.VnfInstanceDescription
+	}
+	metadata, err := NewParams(nonNil(i.Metadata)) // a copy: a merge patch changes maps within
+	patch, errPatch := NewParams(nonNil(req.Metadata))
+	merged, errMerge := metadata.Merge(patch)
+	extensions, errExtensions := i.Extensions.Merge(req.Extensions)
+	properties, errProperties := i.VnfConfigurableProperties.Merge(req.VnfConfigurableProperties)
+	e, errExtent := extentOf(after.VnfInstanceName, after.VnfInstanceDescription, nil, merged, extensions, properties)
+	return e, errors.Join(err, errPatch, errMerge, errExtensions, errProperties, errExtent)
+}

@@ -1,0 +1,36 @@
+package vnflcm_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestExtents: what clients store with an instance is bounded, however many requests bring it.
+func TestExtents(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	long := strings.Repeat("x", 300<<10)
+	_, err := x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD, VnfInstanceName: strings.Repeat("ü", 256),
+		VnfInstanceDescription: long, Metadata: vnflcm.KeyValuePairs{"a": long}})
+	wantFaults(t, err, "vnfInstanceName", "vnfInstanceDescription", "metadata")
+
+	inst, err := x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD, VnfInstanceName: strings.Repeat("ü", 255), Metadata: vnflcm.KeyValuePairs{"n": map[string]any{}}})
+	must(t, err)
+	_, err = x.Instantiate(t.Context(), inst.ID, vnflcm.InstantiateVnfRequest{FlavourID: "plain", Extensions: params(t, `{"a":"`+long+`"}`)})
+	wantFaults(t, err, "metadata")
+	for n := range 5 {
+		patch := vnflcm.VnfInfoModificationRequest{Metadata: vnflcm.KeyValuePairs{"n": map[string]any{fmt.Sprint(n): long[:60<<10]}}}
+		opID, err := x.Modify(t.Context(), inst.ID, patch, "")
+		if n == 4 {
+			wantFaults(t, err, "metadata")
+			break
+		}
+		x.wait(opID, err, vnflcm.Completed)
+	}
+	if got := len(x.get(inst.ID).Metadata["n"].(map[string]any)); got != 4 {
+		t.Errorf("%d values are stored, want 4", got)
+	}
+}
