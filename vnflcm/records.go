@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/vnfkit/vnfkit/vnflcm/internal/keyring"
 )
@@ -187,17 +190,46 @@ func (r *records) dropAll(ctx context.Context, b *Batch, kind, prefix string) er
 type accountable struct{ store Store }
 
 func (a *accountable) Get(ctx context.Context, kind, id string) (Record, error) {
+	if storable("id", id) != nil {
+		return Record{}, ErrNotFound
+	}
 	r, err := a.store.Get(ctx, kind, id)
 	return r, a.failure(ctx, err)
 }
 
 func (a *accountable) List(ctx context.Context, q Query) ([]Record, error) {
+	for _, text := range append(slices.Concat(q.States, q.Operations), q.Instance, q.VNFD, q.AfterID) {
+		if storable("", text) != nil {
+			return nil, nil // no record has it
+		}
+	}
 	list, err := a.store.List(ctx, q)
 	return list, a.failure(ctx, err)
 }
 
 func (a *accountable) Apply(ctx context.Context, b Batch) error {
+	var faults []error
+	for _, r := range slices.Concat(b.Put, b.Append) {
+		faults = append(faults, storable("id", r.ID), storable("state", r.Index.State), storable("instance", r.Index.Instance), storable("VNFD", r.Index.VNFD))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
 	return a.failure(ctx, a.store.Apply(ctx, b))
+}
+
+// longestIndexed is the longest text in bytes that databases index: PostgreSQL takes up to 2.7 KB for all columns of an index.
+const longestIndexed = 2000
+
+// storable returns why databases refuse a text in a column. Trying again does not help, unlike after a failure of the store.
+func storable(column, text string) error {
+	switch {
+	case strings.ContainsRune(text, 0), !utf8.ValidString(text):
+		return fmt.Errorf("%w: the %s %.64q of a record is not storable text", ErrInvalidRequest, column, text)
+	case len(text) > longestIndexed:
+		return fmt.Errorf("%w: the %s %.64q… of a record has %d bytes, at most %d can be stored", ErrInvalidRequest, column, text, len(text), longestIndexed)
+	}
+	return nil
 }
 
 func (a *accountable) Feed(ctx context.Context, after string, limit int) ([]Record, string, error) {
