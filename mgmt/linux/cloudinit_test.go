@@ -51,7 +51,7 @@ type look struct {
 	result bool
 }
 
-// boots reports whether cloud-init has not ended for its status command: --wait goes on.
+// boots reports whether cloud-init has not ended for its status command: --wait continues.
 func (l look) boots() bool {
 	return strings.Contains(l.text, "status: running") || strings.Contains(l.text, "status: not run")
 }
