@@ -161,7 +161,7 @@ func (c VimConnections) find(id string) int {
 	return slices.IndexFunc(c, func(v VimConnectionInfo) bool { return v.ID == id })
 }
 
-// modify makes the changes that checkModification allows. form is that of modifiedForm.
+// modify makes the changes that checkModification allows. form is the result of modifiedForm.
 func (rec *instanceRecord) modify(req VnfInfoModificationRequest, form vimForm) error {
 	inst := &rec.Instance
 	if req.VnfInstanceName != nil {

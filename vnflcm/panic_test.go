@@ -183,7 +183,7 @@ func TestPanicsOfRequests(t *testing.T) {
 	}
 }
 
-// TestPanicsOfObservers: an operation goes on when the observer panics.
+// TestPanicsOfObservers: an operation continues when the observer panics.
 func TestPanicsOfObservers(t *testing.T) {
 	t.Parallel()
 	var log syncBuffer

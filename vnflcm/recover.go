@@ -39,7 +39,7 @@ func logPanic(ctx context.Context, log *slog.Logger, err error) error {
 	return err
 }
 
-// observe calls an observer. Its panic is logged: what it observes goes on.
+// observe calls an observer. Its panic is logged: the operation continues.
 func observe(log *slog.Logger, observer func(Event), e Event) {
 	_ = logPanic(context.Background(), log, recovered(func() error { observer(e); return nil }))
 }
