@@ -678,6 +678,7 @@ func (x *thawed) endLives() {
 func (x *thawed) endLife(ctx context.Context, inst *vnflcm.VnfInstance) error {
 	requests := []func() (string, error){
 		func() (string, error) { return x.Heal(ctx, inst.ID, vnflcm.HealVnfRequest{}) },
+		func() (string, error) { return x.mend(ctx, inst.ID) },
 		func() (string, error) { return x.Scale(ctx, inst.ID, scale(vnflcm.ScaleOut, 1)) },
 		func() (string, error) {
 			return x.Terminate(ctx, inst.ID, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
@@ -700,6 +701,19 @@ func (x *thawed) endLife(ctx context.Context, inst *vnflcm.VnfInstance) error {
 		}
 	}
 	return x.DeleteWithOperations(ctx, inst.ID)
+}
+
+// mend removes from the connection of frozenFull the attributes that mix a request with a registered VIM. Before that, a scale-out is
+// refused. Of other instances it changes the name.
+func (x *thawed) mend(ctx context.Context, id string) (string, error) {
+	change := vnflcm.VnfInfoModificationRequest{VnfInstanceName: pointer("mended")}
+	if id == frozenFull {
+		if _, err := x.Scale(ctx, id, scale(vnflcm.ScaleOut, 1)); !errors.Is(err, vnflcm.ErrInvalidRequest) {
+			return "", fmt.Errorf("scale-out with a mixed connection: %w", err)
+		}
+		change.VimConnectionInfo = vnflcm.VimConnections{{ID: "v", AccessInfo: params(x.t, `{"password":null}`), InterfaceInfo: params(x.t, `{"ca":null}`)}}
+	}
+	return x.Modify(ctx, id, change, "")
 }
 
 // smallRequest is the request for all instances but frozenFull: one master, one worker.

@@ -73,31 +73,41 @@ func (s *session) findDriver(ctx context.Context, inst *instanceRecord) (err err
 	return nil
 }
 
-// connection resolves the VIM of the instance. A connection that was accepted before forms were stored may mix an address of the request
-// with a registered login: operations that keep or end the VNF use the mixture, other operations refuse it.
+// connection resolves the VIM of the instance. A connection that was accepted before forms were stored may mix attributes of the request
+// with registered secrets: operations that keep or end the VNF use the mixture, other operations refuse it.
 func (s *session) connection(ctx context.Context, inst *instanceRecord, named VimConnections, types []string) (VimConnectionInfo, vimForm, error) {
 	if inst.VIMForm == vimComplete && len(named) > 0 {
 		return named[0], vimComplete, nil
 	}
 	vim, form, err := resolveVIM(ctx, s.m.vims, named, types)
-	if form != vimMixed || inst.VIMForm != "" || inst.Instance.InstantiationState != Instantiated {
+	if inst.VIMForm != "" || inst.Instance.InstantiationState != Instantiated || len(named) == 0 || form == "" {
 		return vim, form, err
 	}
-	if !s.op.keepsOrEnds() {
-		return vim, form, fmt.Errorf("%w. PATCH the VNF instance: in vimConnectionInfo with the id %s, null removes an attribute", err, named[0].connection())
+	known, errKnown := s.m.vims.Get(ctx, named[0].VimID)
+	if errKnown != nil { // not registered: nothing to mix
+		return vim, form, errors.Join(err, ignoreNotFound(errKnown))
 	}
-	known, err := s.m.vims.Get(ctx, named[0].VimID)
+	if vim.VimType != "" {
+		known.VimType = vim.VimType
+	}
+	mixed, errMixed := overlayVIM(known, named[0])
+	switch {
+	case errMixed != nil, s.op.keepsOrEnds():
+		return mixed, form, errMixed
+	case err == nil && !vim.equal(mixed):
+		err = &ParamError{Path: "vimConnectionInfo[0]", Reason: "mixes attributes of the request with those of the registered VIM " + named[0].VimID}
+	}
 	if err != nil {
-		return vim, form, err
+		err = fmt.Errorf("%w. PATCH the VNF instance: in vimConnectionInfo with the id %s, null removes an attribute", err, named[0].connection())
 	}
-	vim, err = overlayVIM(known, named[0])
 	return vim, form, err
 }
 
-// keepsOrEnds reports whether the operation brings no new resources but those that replace failed ones.
+// keepsOrEnds reports whether the operation brings no new resources but those that replace failed ones. So does the renewal of a VIM, which
+// has no kind.
 func (op *Operation) keepsOrEnds() bool {
 	switch op.Kind {
-	case OpHeal, OpTerminate, OpModifyInfo:
+	case OpHeal, OpTerminate, OpModifyInfo, "":
 		return true
 	case OpScale:
 		return op.Scale != nil && op.Scale.Type == ScaleIn

@@ -35,8 +35,23 @@ const (
 )
 
 // addressesInAccess are attributes of accessInfo that say where or how to connect. Tacker and drivers accept them there.
-var addressesInAccess = []string{"authurl", "endpoint", "url", "interface", "kubeconfig", "certverify", "sslcacert", "cacert", "tlsservername",
+var addressesInAccess = []string{"authurl", "endpoint", "url", "address", "host", "interface", "kubeconfig", "certverify", "sslcacert", "cacert", "tlsservername",
 	"insecure", "insecureskiptlsverify", "skipcertificateverification", "skipcertificatehostnamecheck", "jumphost", "proxy"}
+
+// addresses are attributes that say where a VIM is. The other ones of their kind say how to connect.
+var addresses = []string{"endpoint", "authurl", "url", "address", "host", "kubeconfig"}
+
+// hasAddress reports whether an attribute says where the VIM is.
+func (s vimSections) hasAddress() bool {
+	for _, section := range []string{"interfaceInfo", "accessInfo"} {
+		for name, value := range s[section] {
+			if value != nil && slices.Contains(addresses, strings.ToLower(unseparated.Replace(name))) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // kindOfAttribute tells login data from the rest by the section and the name of an attribute, however the name is spelled.
 func kindOfAttribute(section, name string) attributeKind {
@@ -157,8 +172,7 @@ func combineVIM(path string, known, given VimConnectionInfo) (VimConnectionInfo,
 	form := vimByName
 	switch hasLogin := asked.has("accessInfo", loginAttribute); {
 	case len(differing[addressAttribute]) > 0:
-		hasAddress := asked.has("interfaceInfo", addressAttribute) || asked.has("accessInfo", addressAttribute)
-		if given.VimType == "" || !hasAddress || !hasLogin && asked["accessInfo"]["kubeconfig"] == nil {
+		if given.VimType == "" || !asked.hasAddress() || !hasLogin && asked["accessInfo"]["kubeconfig"] == nil {
 			return given, vimMixed, incomplete(path, given.VimID, differing[addressAttribute],
 				"leave it out, or give vimType, the address and the login: then nothing of the registered VIM is used")
 		}

@@ -74,6 +74,7 @@ var vimEntries = map[string]struct {
 	"an unknown attribute":        {given: `{"vimId":"cloud","extra":{"proxy":"http://other"}}`, faults: []string{"extra.proxy"}},
 	"another namespace":           {given: `{"vimId":"cloud","extra":{"namespace":"other"}}`, faults: []string{"extra.namespace"}},
 	"other helm_info":             {given: `{"vimId":"cloud","extra":{"helm_info":{"masternode_ip":["other"]}}}`, faults: []string{"extra.helm_info"}},
+	"a CA and a login":            {given: `{"vimId":"cloud","vimType":"toy","interfaceInfo":{"ssl_ca_cert":"mine"},"accessInfo":{"username":"me","password":"mine"}}`, faults: []string{"interfaceInfo.ssl_ca_cert"}},
 	"two attributes": {given: `{"vimId":"cloud","vimType":"toy","interfaceInfo":{"endpoint":"http://other/v3"},"extra":{"jump_host":{}}}`,
 		faults: []string{"extra.jump_host", "interfaceInfo.endpoint"}},
 }
