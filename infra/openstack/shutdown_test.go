@@ -15,15 +15,17 @@ import (
 // stopper is a management driver that stops the servers of a healing before they are replaced.
 type stopper struct {
 	idle
-	ctx     context.Context // of the stop; nil: that of the hook
+	ctx     context.Context // ends the stop; nil: only that of the hook does
 	stopped error
 }
 
 func (s *stopper) Hooks() vnflcm.Hooks {
 	hooks := s.idle.Hooks()
 	hooks[vnflcm.HealStart] = func(ctx context.Context, op *vnflcm.Operation) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
 		if s.ctx != nil {
-			ctx = s.ctx
+			defer context.AfterFunc(s.ctx, cancel)()
 		}
 		for _, v := range op.Change.Replaced {
 			s.stopped = errors.Join(s.stopped, op.StopMachine(ctx, v))
