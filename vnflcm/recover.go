@@ -30,7 +30,7 @@ func recovered(fn func() error) (err error) {
 	return fn()
 }
 
-// logPanic logs the stack of a panic that err comes from, and returns err.
+// logPanic logs the stack of a panic that err comes from, once, and returns err.
 func logPanic(ctx context.Context, log *slog.Logger, err error) error {
 	if e, ok := errors.AsType[*panicError](err); ok && log != nil && !e.logged {
 		e.logged = true
@@ -41,5 +41,8 @@ func logPanic(ctx context.Context, log *slog.Logger, err error) error {
 
 // observe calls an observer. Its panic is logged: the operation continues.
 func observe(log *slog.Logger, observer func(Event), e Event) {
-	_ = logPanic(context.Background(), log, recovered(func() error { observer(e); return nil }))
+	err := recovered(func() error { observer(e); return nil })
+	if p, ok := errors.AsType[*panicError](err); ok && log != nil {
+		log.Error("an observer panicked", "panic", fmt.Sprint(p.value), "stack", string(p.stack))
+	}
 }

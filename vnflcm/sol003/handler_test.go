@@ -738,7 +738,7 @@ func TestAuthorize(t *testing.T) {
 func TestRequestWithoutHost(t *testing.T) {
 	t.Parallel()
 	x := newVNFM(t, nil, sol003.Options{})
-	r := httptest.NewRequest("POST", "/vnflcm/v1/vnf_instances", strings.NewReader(`{"vnfdId":"`+toyVNFD+`"}`))
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/vnflcm/v1/vnf_instances", strings.NewReader(`{"vnfdId":"`+toyVNFD+`"}`))
 	r.Host, r.Proto, r.ProtoMinor = "", "HTTP/1.0", 0
 	r.Header.Set("Content-Type", "application/json")
 	r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 9890}))
@@ -758,7 +758,7 @@ func TestStoreIsNotNamed(t *testing.T) {
 		return &failingManager{m, fmt.Errorf("%w: %s", vnflcm.ErrStore, place)}
 	})
 	a := x.send("GET", "/vnflcm/v1/vnf_instances/a", "", 503)
-	if strings.Contains(string(a.body), "10.0.0.5") || !strings.Contains(log.String(), place) {
+	if strings.Contains(a.body, "10.0.0.5") || !strings.Contains(log.String(), place) {
 		t.Errorf("answer %s\nlog %s", a.body, &log)
 	}
 }
