@@ -15,7 +15,7 @@ import (
 // stopper is a management driver that stops the servers of a healing before they are replaced.
 type stopper struct {
 	idle
-	ctx     context.Context // ends the stop; nil: only that of the hook does
+	giveUp  chan struct{} // closed when the stop waits no longer
 	stopped error
 }
 
@@ -24,9 +24,13 @@ func (s *stopper) Hooks() vnflcm.Hooks {
 	hooks[vnflcm.HealStart] = func(ctx context.Context, op *vnflcm.Operation) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		if s.ctx != nil {
-			defer context.AfterFunc(s.ctx, cancel)()
-		}
+		go func() {
+			select {
+			case <-s.giveUp:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
 		for _, v := range op.Change.Replaced {
 			s.stopped = errors.Join(s.stopped, op.StopMachine(ctx, v))
 		}
@@ -58,15 +62,14 @@ func TestStopMachine(t *testing.T) {
 			for one = range before {
 				break
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
+			s := &stopper{giveUp: make(chan struct{})}
 			looks := 0
 			l.mu.Lock()
 			l.running = c.running
 			l.fault = func(r *http.Request) int {
 				if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/servers/"+before[one]) {
 					if looks++; looks == 5 && c.running == math.MaxInt { // the caller does not wait any longer
-						cancel()
+						close(s.giveUp)
 					}
 				}
 				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/servers/"+before[one]+"/action") {
@@ -75,10 +78,6 @@ func TestStopMachine(t *testing.T) {
 				return 0
 			}
 			l.mu.Unlock()
-			s := &stopper{}
-			if c.running == math.MaxInt {
-				s.ctx = ctx
-			}
 			m := l.start(func(cfg *vnflcm.Config) { cfg.Mgmt = map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": s} })
 			opID, err := m.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{one}})
 			if err == nil {
