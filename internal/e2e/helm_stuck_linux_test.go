@@ -95,6 +95,7 @@ type helmJob struct {
 	Helm      helmOpening
 	Namespace string
 	Chart     []byte
+	Ready     time.Duration // how long helm waits; on a master it waits as long after its caller has died
 }
 
 func (j helmJob) run(ctx context.Context) error {
@@ -103,7 +104,7 @@ func (j helmJob) run(ctx context.Context) error {
 		return err
 	}
 	_, err = client.Install(ctx, helmclient.Install{Name: helmclient.Name{Namespace: j.Namespace, Release: "web"}, Chart: streamed(j.Chart),
-		Values: helmclient.Values{Set: []string{"never=true"}}, Wait: helmclient.Wait{Ready: true, Timeout: 5 * time.Minute}})
+		Values: helmclient.Values{Set: []string{"never=true"}}, Wait: helmclient.Wait{Ready: true, Timeout: j.Ready}})
 	return errors.Join(err, end())
 }
 
@@ -115,13 +116,13 @@ func TestHelmProcessKilled(t *testing.T) {
 	onEveryHelm(t, func(t *testing.T, k helmKind) {
 		name := helmclient.Name{Namespace: newNamespace(t, cluster.Client()), Release: "web"}
 		opening, masters := k.prepare(t, cluster.Client())
-		child := startChild(t, helmChildVariable, helmJob{Helm: opening, Namespace: name.Namespace, Chart: chartOf(t, "web", "1.0.0", web)})
+		child := startChild(t, helmChildVariable, helmJob{Helm: opening, Namespace: name.Namespace, Chart: chartOf(t, "web", "1.0.0", web), Ready: 20 * time.Second})
 		await(t, "the child to begin", func() bool { return inState(t, api, name, helmclient.PendingInstall) })
 		must(t, child.Process.Signal(syscall.SIGKILL))
 		if err := child.Wait(); err == nil {
 			t.Fatal("the child ended by itself")
 		}
-		client, ctx := opening.opened(t), within(t, 2*time.Minute)
+		client, ctx := opening.opened(t), within(t, 5*time.Minute)
 		request := helmclient.Upgrade{OrInstall: true, Install: helmclient.Install{Name: name, Chart: streamed(chartOf(t, "web", "1.0.1", web)),
 			Values: helmclient.Values{Set: []string{"never=false"}}, Wait: helmclient.Wait{Ready: true}, Stale: dead}}
 		release, err := client.Upgrade(ctx, request)
@@ -147,7 +148,7 @@ func TestHelmTwoAtOnce(t *testing.T) {
 	onEveryHelm(t, func(t *testing.T, k helmKind) {
 		name := helmclient.Name{Namespace: newNamespace(t, cluster.Client()), Release: "web"}
 		opening, _ := k.prepare(t, cluster.Client())
-		child := startChild(t, helmChildVariable, helmJob{Helm: opening, Namespace: name.Namespace, Chart: chartOf(t, "web", "1.0.0", web)})
+		child := startChild(t, helmChildVariable, helmJob{Helm: opening, Namespace: name.Namespace, Chart: chartOf(t, "web", "1.0.0", web), Ready: 5 * time.Minute})
 		await(t, "the child to begin", func() bool { return inState(t, api, name, helmclient.PendingInstall) })
 		client := opening.opened(t)
 		request := helmclient.Install{Name: name, Chart: streamed(chartOf(t, "web", "1.0.1", web)), Stale: time.Hour}
