@@ -678,7 +678,10 @@ func TestFaultyRequests(t *testing.T) {
 			[]string{"nfv.CP.workerNode_CP2.network", "simple_hot_top.yaml:", "extVirtualLinks"}},
 		"the VIM's and the request's own": {`{}`, func(r *vnflcm.InstantiateVnfRequest) {
 			r.ExtVirtualLinks[0].ExtCps[0].CpdID = "CP9"
-			r.VimConnectionInfo[0].AccessInfo, _ = vnflcm.ParseParams([]byte(`{"project": null, "username": null}`))
+			vim := &r.VimConnectionInfo[0]
+			vim.VimID, vim.VimType = "", openstack.VimTypeV2
+			vim.InterfaceInfo, _ = vnflcm.ParseParams([]byte(`{"endpoint": "http://127.0.0.1:1/v3"}`))
+			vim.AccessInfo, _ = vnflcm.ParseParams([]byte(`{"password": "x"}`))
 		}, []string{"accessInfo.username", "accessInfo.project", "extVirtualLinks[0].extCps[0].cpdId"}},
 		"no such connection point": {`{}`, func(r *vnflcm.InstantiateVnfRequest) { r.ExtVirtualLinks[0].ExtCps[0].CpdID = "CP9" },
 			[]string{"extVirtualLinks[0].extCps[0].cpdId", "CP9"}},

@@ -38,7 +38,8 @@ func TestJumpHost(t *testing.T) {
 	l.Manager = l.Process(func(c *vnflcm.Config) {
 		c.Mgmt = map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool})}
 	})
-	id := l.Instantiated("instantiate_sandbox.json", through(t, `{"address":"`+jump.Addr()+`","username":"jumper","password":"overTheWall"}`))
+	l.registerJumpHost(`{"address":"` + jump.Addr() + `","username":"jumper","password":"overTheWall"}`)
+	id := l.Instantiated("instantiate_sandbox.json")
 	l.want(1, 1, 0)
 	if led.Load() == 0 {
 		t.Error("the jump host led nowhere")
@@ -57,8 +58,8 @@ func TestJumpHost(t *testing.T) {
 func TestJumpHostFaults(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	_, _, err := l.Begin("instantiate_sandbox.json", through(t, `{"address":"jump","username":"jumper"}`),
-		with(t, `{"master_node":{"username":null}}`))
+	l.registerJumpHost(`{"address":"jump","username":"jumper"}`)
+	_, _, err := l.Begin("instantiate_sandbox.json", with(t, `{"master_node":{"username":null}}`))
 	l.Refused(err)
 	want := []string{"additionalParams." + param + ".master_node.username: is required", "vimConnectionInfo.extra.jump_host.password: is required, unless there is a private_key"}
 	if diff := cmp.Diff(want, mgmttest.Faults(err)); diff != "" {
@@ -66,11 +67,17 @@ func TestJumpHostFaults(t *testing.T) {
 	}
 }
 
-func through(t *testing.T, jump string) mgmttest.Change {
-	t.Helper()
-	extra, err := vnflcm.ParseParams([]byte(`{"jump_host":` + jump + `}`))
-	if err != nil {
-		t.Fatal(err)
+// registerJumpHost puts a jump host into the entry of the sandbox in the registry of VIMs.
+func (l *lab) registerJumpHost(jump string) {
+	l.t.Helper()
+	vim, err := l.VIMs().Get(l.t.Context(), "sandbox")
+	if err == nil {
+		vim.Extra, err = vnflcm.ParseParams([]byte(`{"jump_host":` + jump + `}`))
 	}
-	return func(r *vnflcm.InstantiateVnfRequest) { r.VimConnectionInfo[0].Extra = extra }
+	if err == nil {
+		err = l.VIMs().Put(l.t.Context(), vim)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
 }
