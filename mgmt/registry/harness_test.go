@@ -8,11 +8,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +27,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
@@ -33,7 +36,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain has mgmttest.Crash run its sample unless VNFKIT_FULL is set: the kit asks testing.Short.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.short", strconv.FormatBool(!fulltest.Enabled())); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	sample     = "../../examples/packages/private-registry"
