@@ -20,8 +20,8 @@ type VnfInfoModificationRequest struct {
 	VnfConfigurableProperties Params        `json:"vnfConfigurableProperties,omitzero"`
 	Extensions                Params        `json:"extensions,omitzero"`
 	Metadata                  KeyValuePairs `json:"metadata,omitempty"`
-	// VimConnectionInfo has new connections, and changes of those with the same id: their interfaceInfo, accessInfo and extra
-	// are merge patches.
+	// VimConnectionInfo has new connections, and changes of those with the same id. interfaceInfo, accessInfo and extra are merge
+	// patches for a connection that came with a request; they replace those of a VIM that an operation has registered.
 	VimConnectionInfo VimConnections `json:"vimConnectionInfo,omitempty"`
 	// VimConnectionInfoDeleteList has the ids of connections to remove. The first connection stays: the VNF is on it.
 	VimConnectionInfoDeleteList []string `json:"vimConnectionInfoDeleteList,omitempty"`

@@ -9,8 +9,9 @@ import (
 	"log/slog"
 )
 
-// VimConnectionInfo says how a VIM is reached (SOL003 v2.6.1 4.4.1.6). Requests often carry the ids and the
-// type only; the rest then comes from the Manager's VIMs.
+// VimConnectionInfo says how a VIM is reached (SOL003 v2.6.1 4.4.1.6). An entry of a request has one of three forms: the id of a
+// registered VIM, with a region at most; the same with a login for its address; or type, address and login of a VIM. Anything between
+// is a *ParamError, because registered secrets are used at the registered address only.
 type VimConnectionInfo struct {
 	ID            string `json:"id,omitempty"`
 	VimID         string `json:"vimId,omitempty"`
