@@ -33,6 +33,8 @@
 //     Config.AuthenticationMethods, Config.Challenge.
 //   - Host keys of several types: Config.HostKeys. A store of host keys for a client: [HostKeyStore].
 //   - A jump host: Config.Dial = new(net.Dialer).DialContext.
+//   - A login shell that prints or fails: write .bashrc in the home directory of Config.User. It is run before each command,
+//     and before the SFTP server.
 //   - A sudo with a password, other users: Config.SudoPassword, Config.Users.
 //   - Another time: Config.Clock.
 //

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pkg/sftp"
+	"github.com/spf13/afero"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -198,5 +200,25 @@ func TestJumpHost(t *testing.T) {
 	var refused *ssh.OpenChannelError
 	if _, err := client.Dial("tcp", target.Addr()); !errors.As(err, &refused) || refused.Reason != ssh.Prohibited {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestStartupFile: the login shell reads .bashrc before each command and before the SFTP server, and no other shell does.
+func TestStartupFile(t *testing.T) {
+	h := sshtest.Start(t, sshtest.Config{})
+	if err := afero.WriteFile(h.FS(), "/home/ubuntu/.bashrc", []byte("echo hello; V=v\nreturn 0\necho not here\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, code := run(t, h, `echo "$V"; sh -c 'echo "[$V]"'`, "")
+	if want := "hello\nv\n[]\n"; out != want || code != 0 {
+		t.Errorf("got %q, %d, want %q", out, code, want)
+	}
+	client, err := login(t, h, "ubuntu", "ubuntu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := sftp.NewClient(client); err == nil {
+		_ = s.Close()
+		t.Error("SFTP works although the login shell prints")
 	}
 }

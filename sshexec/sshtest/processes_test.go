@@ -55,6 +55,7 @@ func TestProcesses(t *testing.T) {
 		{"without end", `cat /dev/zero >/dev/null & a=$!; sha256sum /dev/zero & b=$!; sleep 0.02; kill $a $b; wait $a; wait $b; echo $?`, "143\n", 0},
 		{"writes on", `writes & sleep 0.02; kill $!; wait $!; echo $?`, "143\n", 0},
 		{"exit trap", `trap 'echo bye $$' EXIT; exit 3`, "bye P\n", 3},
+		{"exec leaves no exit trap", `trap 'echo not here' EXIT; exec printf '%s\n' here`, "here\n", 0},
 		{"eval", `eval 'sleep 30 & kill $!; wait $!; echo $?'`, "143\n", 0},
 		{"source", `echo 'echo $$; sleep 30 & kill $!; wait $!; echo $?' >/tmp/lib.sh; . /tmp/lib.sh; cd /tmp; . ./lib.sh; cat lib.sh | grep -c sleep`, "P\n143\nP\n143\n1\n", 0},
 		{"command", `command eval 'echo $$'; command kill -0 $$ && command wait && echo ok`, "P\nok\n", 0},

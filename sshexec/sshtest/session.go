@@ -83,7 +83,11 @@ func (s *session) request(r *ssh.Request) bool {
 			if text.Value != "sftp" || s.client.host.faults.current().NoSFTP {
 				return false
 			}
-			s.start = s.sftp
+			if !s.client.host.hasStartupFile() {
+				s.start = s.sftp
+			} else if !s.command(sftpServerPath) { // sshd starts it through the login shell
+				return false
+			}
 		} else if !s.command(text.Value) {
 			return false
 		}
@@ -127,7 +131,11 @@ func (s *session) exec(p *Process, in, feed *os.File) {
 	h.running.Go(func() {
 		ctx, stop := p.task.context(s.ctx)
 		defer stop()
-		done <- p.script(ctx, nil, "sh", nil, p.Args[2])
+		line := p.Args[2]
+		if h.hasStartupFile() {
+			line = ". " + h.startupFile() + "\n" + line
+		}
+		done <- p.script(ctx, nil, "sh", nil, line)
 	})
 	code := exitKilled
 	select {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/afero"
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -29,6 +30,14 @@ func (h *Host) loginProcess(ctx context.Context, line string, stdin *os.File, st
 		"PATH=" + strings.Join(binDirs, ":"),
 	})
 	return p
+}
+
+// startupFile is what the login shell reads before it runs a command, as bash does under sshd.
+func (h *Host) startupFile() string { return homeOf(h.config.User) + "/.bashrc" }
+
+func (h *Host) hasStartupFile() bool {
+	found, err := afero.Exists(h.FS(), h.startupFile())
+	return err == nil && found
 }
 
 // script runs shell text. It never touches the real machine: see shellHandlers.

@@ -193,6 +193,11 @@ func (s *shell) exec(ctx context.Context, args []string) error {
 	defer stop()
 	p := s.started(hc, args)
 	p.replaces = (replace || p.task.stands) && hc.Env.Get(varSubshell).String() == ""
+	if p.replaces && replace {
+		if err := hc.Builtin(ctx, []string{"trap", "-", "EXIT"}); err != nil { // the shell is gone, and its trap with it
+			return err
+		}
+	}
 	if code := p.run(ctx); code != 0 {
 		return interp.ExitStatus(code & 0xff)
 	}
