@@ -14,15 +14,16 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// frame replaces itself by the command. First it reports its process id and, from /proc, its process group (under sudo
-// this also means that sudo will not ask for a password any more). It reads the environment from standard input and
+// frame replaces itself by the command. First it reports its process id and, from /proc, its process group, on standard output
+// and on standard error: before these lines a stream has what the login shell prints, and sudo will not ask for a password any
+// more. It reads the environment from standard input and
 // changes the directory. The command finds the rest of standard input untouched, because read takes a pipe byte by
 // byte. It is one line, because csh as a login shell does not take several. Its variables are unset before the command
 // starts.
 //
 //	$1 marker, $2 number of variables, $3 directory, then the command
 const frame = `_sshexec=; { read -r _sshexec <"/proc/$$/stat"; } 2>/dev/null; ` +
-	`_sshexec="${_sshexec##*) }"; _sshexec="${_sshexec#* * }"; echo "$1 $$ ${_sshexec%% *}" >&2; ` +
+	`_sshexec="${_sshexec##*) }"; _sshexec="${_sshexec#* * }"; _sshexec="$1 $$ ${_sshexec%% *}"; echo "$_sshexec"; echo "$_sshexec" >&2; ` +
 	`if [ "$2" -gt 0 ]; then _sshexec_n=$2; _sshexec_nl="$(printf "\n_")"; _sshexec_nl="${_sshexec_nl%_}"; ` +
 	`while [ "$_sshexec_n" -gt 0 ]; do IFS= read -r _sshexec || exit 125; eval "$_sshexec"; _sshexec_n=$((_sshexec_n - 1)); done; ` +
 	`unset _sshexec_n _sshexec_nl; fi; unset _sshexec; ` +
@@ -31,7 +32,7 @@ const frame = `_sshexec=; { read -r _sshexec <"/proc/$$/stat"; } 2>/dev/null; ` 
 
 // invocation is a command made ready for the wire.
 type invocation struct {
-	line   string // text for the login shell
+	line   string // text for the login shell, which replaces itself by the command and so prints nothing after it
 	env    string // sent before standard input
 	sudo   bool
 	listed bool   // sudo runs the command itself
@@ -71,9 +72,9 @@ func (inv invocation) framed(c Command, user string) string {
 		command = []string{"/bin/sh", "-c", string(c.Shell)}
 	}
 	if inv.listed {
-		return shellescape.QuoteCommand(slices.Concat(framing, inv.asUser(c, user), command))
+		return "exec " + shellescape.QuoteCommand(slices.Concat(framing, inv.asUser(c, user), command))
 	}
-	return shellescape.QuoteCommand(slices.Concat(inv.asUser(c, user), framing, command))
+	return "exec " + shellescape.QuoteCommand(slices.Concat(inv.asUser(c, user), framing, command))
 }
 
 // asUser returns the words before a command that sudo runs, none without sudo.

@@ -3,6 +3,8 @@ package sshexec_test
 import (
 	"bytes"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,48 +29,48 @@ func TestCommandLineGolden(t *testing.T) {
 		{
 			name: "argv", user: "u",
 			command: sshexec.Command{Argv: []string{"kubeadm", "init", "--config=/tmp/a b.yaml", ""}},
-			line:    `/bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' kubeadm init '--config=/tmp/a b.yaml' ''`,
+			line:    `exec /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' kubeadm init '--config=/tmp/a b.yaml' ''`,
 		},
 		{
 			name: "shell", user: "u",
 			command: sshexec.Command{Shell: `echo "it's" | cat`},
-			line:    `/bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' /bin/sh -c 'echo "it'"'"'s" | cat'`,
+			line:    `exec /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' /bin/sh -c 'echo "it'"'"'s" | cat'`,
 		},
 		{
 			name: "environment and directory", user: "u",
 			command: sshexec.Command{Argv: []string{"x"}, Dir: "/a b", Env: map[string]string{"B": "1\n2", "A": "it's"}},
-			line:    `/bin/sh -c ` + sshexec.Frame + ` sh MARKER 2 '/a b' x`,
+			line:    `exec /bin/sh -c ` + sshexec.Frame + ` sh MARKER 2 '/a b' x`,
 			env:     "export A='it'\"'\"'s'\nexport B=1\"$_sshexec_nl\"2\n",
 		},
 		{
 			name: "root without a password", user: "u",
 			command: sshexec.Command{Argv: []string{"x", "y"}, Root: true},
-			line:    `sudo -H -n -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x y`,
+			line:    `exec sudo -H -n -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x y`,
 		},
 		{
 			name: "root with a password", user: "u", sudo: sshexec.SudoPassword("s3cret"),
 			command: sshexec.Command{Shell: "x; y", Root: true},
-			line:    `sudo -H -S -p PROMPT -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' /bin/sh -c 'x; y'`,
+			line:    `exec sudo -H -S -p PROMPT -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' /bin/sh -c 'x; y'`,
 		},
 		{
 			name: "root as root", user: "root",
 			command: sshexec.Command{Argv: []string{"x"}, Root: true},
-			line:    `/bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
+			line:    `exec /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
 		},
 		{
 			name: "another user", user: "u", sudo: sshexec.SudoPassword("s3cret"),
 			command: sshexec.Command{Argv: []string{"x"}, User: "www-data"},
-			line:    `sudo -H -S -p PROMPT -u www-data -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
+			line:    `exec sudo -H -S -p PROMPT -u www-data -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
 		},
 		{
 			name: "another user as root", user: "root",
 			command: sshexec.Command{Argv: []string{"x"}, User: "www-data"},
-			line:    `sudo -H -n -u www-data -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
+			line:    `exec sudo -H -n -u www-data -- /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
 		},
 		{
 			name: "the login user", user: "u",
 			command: sshexec.Command{Argv: []string{"x"}, User: "u"},
-			line:    `/bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
+			line:    `exec /bin/sh -c ` + sshexec.Frame + ` sh MARKER 0 '' x`,
 		},
 	}
 	for _, tt := range tests {
@@ -90,7 +92,8 @@ func TestCommandLineGolden(t *testing.T) {
 	}
 }
 
-// realShell runs a command line on this machine the way sshd does.
+// realShell runs a command line on this machine the way sshd does. It returns the output without the line that marks where
+// the output begins.
 func realShell(t *testing.T, line string, stdin []byte) []byte {
 	t.Helper()
 	if _, err := exec.LookPath("/bin/sh"); err != nil {
@@ -104,8 +107,14 @@ func realShell(t *testing.T, line string, stdin []byte) []byte {
 	if err != nil {
 		t.Fatalf("%v: %s\n%s", err, stderr.String(), line)
 	}
-	return out
+	begun := begunLine.FindIndex(out)
+	if begun == nil {
+		t.Fatalf("the command does not report that it begins: %q\n%s", out, line)
+	}
+	return slices.Delete(out, begun[0], begun[1])
 }
+
+var begunLine = regexp.MustCompile(`(?m)^MARKER [0-9]+ [0-9]*\n`)
 
 var awkward = []string{
 	"", " ", "plain", "a b", "it's", `"`, `\`, `\\`, `\n`, "\n", "\n\n", "a\nb\n", "\r\n", "\t", "$HOME", "`id`", "$(id)", "*", "~", "!", "-n", "--",

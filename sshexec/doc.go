@@ -46,6 +46,11 @@
 // has to allow everything. Where the file lists commands, Target.Sudo is [SudoListed]: sudo runs a plain command itself, and its
 // log is readable.
 //
+// The output of a command does not include text that the login shell prints, for example because of an echo in .bashrc. Each
+// command reports with a random marker where its standard output and its standard error begin, and the login shell replaces itself
+// by the command, so that it prints nothing afterwards. If the marker never comes, the error quotes the login shell.
+// SFTP servers that sshd starts through this login shell do not work; then the package starts the server as a command.
+//
 // When ctx or Command.Timeout ends, the package sends TERM and, after Command.Grace, KILL to the command and its process
 // group, for any user of the command. It does so in a second session, so a command of root without a terminal ends as
 // well. A started command is never started again: [ErrDisconnected] says that its outcome is unknown.
@@ -68,6 +73,7 @@
 //	Output, ReadFile, Jobs         1 MiB
 //	Exec, with Stdout or Stderr    the caller's writers, 32 KiB at once
 //	ExitError.Stderr               the last 4 KiB
+//	Login shell, before a command  1 MiB on each stream
 //	Download                       the size that the host states first
 //	DownloadTree                   Tree.Limits: 100,000 entries, 16 MiB of names, 100 levels, 64 GiB
 //	UploadTree, digests            one line of at most 1 MiB for each requested file
@@ -108,7 +114,7 @@
 //
 // # Requirements
 //
-// The login shell must understand single quotes as a POSIX shell does; csh and fish do for arguments without newlines and
+// The login shell must understand exec, and single quotes as a POSIX shell does; csh and fish do for arguments without newlines and
 // backslashes. The host needs /bin/sh and the usual small programs of GNU or busybox. Jobs, and ending the children of a
 // cancelled command, need Linux. Package [github.com/vnfkit/vnfkit/sshexec/sshtest] has hosts for tests.
 package sshexec

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // Exec runs c and waits for its end. The error is an *[ExitError] if the command ran and failed. It wraps
@@ -117,6 +119,10 @@ func (h *Host) perform(ctx context.Context, c Command, inv invocation, stoppable
 		return r.outcome(err)
 	case <-ctx.Done():
 		err := fmt.Errorf("%s: %w", inv.shown, context.Cause(ctx))
+		if errors.Is(err, errEndless) && !r.gate.hasBegun() {
+			session.signal(ssh.SIGKILL) // only the login shell runs
+			return h.fail(err)
+		}
 		if !r.end(ctx, c, stoppable) {
 			err = fmt.Errorf("%w: %w", err, errSilent)
 		}

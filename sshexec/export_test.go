@@ -98,3 +98,15 @@ func ExpireIdle(p *Pool) {
 		c.expire()
 	}
 }
+
+// Begin separates what the host says on a stream, in steps, at the line of this marker.
+func Begin(said, marker string, step int) (output, group string, begun bool) {
+	var out strings.Builder
+	g := newGate(invocation{marker: marker}, &out)
+	for len(said) > 0 {
+		n := min(step, len(said))
+		_, _ = g.Write([]byte(said[:n]))
+		said = said[n:]
+	}
+	return out.String(), g.group, g.hasBegun()
+}

@@ -79,7 +79,7 @@ func (s *localSession) start(line string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("/bin/sh", "-c", "exec "+line) //nolint:gosec,noctx // the line is quoted; it is ended by signals to its group
+	cmd := exec.Command("/bin/sh", "-c", line) //nolint:gosec,noctx // the line is quoted; it is ended by signals to its group
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.files[0], outW, errW
 	cmd.SysProcAttr = ownGroup()
 	err = cmd.Start()

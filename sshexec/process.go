@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,10 +19,12 @@ type process struct {
 	inv     invocation
 	session session
 	input   io.WriteCloser
-	gate    *gate
+	output  *gate // of standard output
+	gate    *gate // of standard error
 	stderr  *tail
 	sudo    *sudoSays     // of a command that sudo runs itself; else nil
 	outlets []*outlet     // of standard output, of standard error with the gate, and of the caller's Stderr
+	wanted  bool          // the caller reads standard output
 	done    chan error    // receives the end of the command
 	fed     chan struct{} // closed when nothing is written to input any more
 	left    bool          // the command is being ended in the background, which closes the session
@@ -46,8 +49,10 @@ func (r *process) connect(c Command, cancel context.CancelCauseFunc) (err error)
 		r.sudo = &sudoSays{user: r.host.target.User, to: stream}
 		stream = r.sudo
 	}
-	r.gate = newGate(r.inv, stream, r.answer)
-	r.outlets = []*outlet{{w: c.Stdout, failed: cancel}, {w: r.gate, failed: cancel}, stderr}
+	r.gate = newGate(r.inv, stream)
+	r.gate.prompt, r.gate.answer = []byte(r.inv.prompt), r.answer
+	r.output, r.wanted = newGate(r.inv, c.Stdout), c.Stdout != nil
+	r.outlets = []*outlet{{w: r.output, failed: cancel}, {w: r.gate, failed: cancel}, stderr}
 	return nil
 }
 
@@ -141,22 +146,35 @@ func (r *process) outcome(err error) error {
 	case !ended:
 		return r.host.fail(fmt.Errorf("%s: %w: %w", r.inv.shown, ErrDisconnected, err))
 	case !begun && r.inv.sudo && signal == "":
-		return r.host.fail(fmt.Errorf("%s: %w: %s", r.inv.shown, ErrSudo, lastLine(r.inv.masker.mask(string(r.gate.held)))))
+		return r.host.fail(fmt.Errorf("%s: %w: %s", r.inv.shown, ErrSudo, lastLine(r.printed())))
 	case refused:
 		return r.host.fail(fmt.Errorf("%s: %w: %s", r.inv.shown, ErrSudo, r.inv.masker.mask(said)))
 	case !begun && err == nil:
-		return r.host.fail(fmt.Errorf("%s: %w", r.inv.shown, errNoShell))
+		return r.host.fail(fmt.Errorf("%s: %w: it printed %q and exited", r.inv.shown, errNoShell, lastLine(r.printed())))
+	case err == nil && r.wanted && !r.output.hasBegun():
+		return r.host.fail(fmt.Errorf("%s: %w", r.inv.shown, errNoOutput))
 	case err == nil:
 		return nil
 	}
 	said = r.stderr.text()
 	if !begun { // from the login shell: it could not run /bin/sh
-		said = r.inv.masker.mask(string(r.gate.held))
+		said = r.printed()
 	}
 	return &ExitError{Host: r.host.target.Name, Command: r.inv.shown, Code: code, Signal: signal, Stderr: said}
 }
 
-var errNoShell = errors.New("the login shell of the user does not run commands")
+// printed returns what the login shell and sudo printed in place of running the command.
+func (r *process) printed() string {
+	if said := r.gate.printed(r.inv.masker); strings.TrimSpace(said) != "" {
+		return said
+	}
+	return r.output.printed(r.inv.masker)
+}
+
+var (
+	errNoShell  = errors.New("the login shell of the user does not run commands")
+	errNoOutput = errors.New("the command ran, but its standard output did not arrive: the login shell leads it elsewhere")
+)
 
 // exitStatus returns how a command ended; ended is false when that is unknown.
 func exitStatus(err error) (code int, signal string, ended bool) {
