@@ -70,6 +70,10 @@ func (g *gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// optionBefore is what stands before the prompt where the login shell shows the command line, as with set -x. There sudo asks for
+// nothing: the password would become input of the command.
+var optionBefore = regexp.MustCompile(`-p\W{1,4}$`)
+
 func (g *gate) answerPrompts(from int) {
 	for len(g.prompt) > 0 {
 		i := bytes.Index(g.held[from:], g.prompt)
@@ -77,7 +81,12 @@ func (g *gate) answerPrompts(from int) {
 			return
 		}
 		from += i
-		g.held = append(g.held[:from], g.held[from+len(g.prompt):]...)
+		after := from + len(g.prompt)
+		if optionBefore.Match(g.held[max(0, from-beginBytes):from]) {
+			from = after
+			continue
+		}
+		g.held = append(g.held[:from], g.held[after:]...)
 		g.attempts++
 		g.answer(g.attempts)
 	}

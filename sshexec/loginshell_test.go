@@ -242,3 +242,33 @@ func TestLoginShellWithoutTheCommand(t *testing.T) {
 		})
 	}
 }
+
+// TestLoginShellThatShowsThePrompt: sudo gets the password when it asks, and not when the login shell shows the command line with
+// the prompt. Otherwise a command that needs no password reads the password as its input.
+func TestLoginShellThatShowsThePrompt(t *testing.T) {
+	for name, asks := range map[string]string{
+		"sudo asks":      `printf %s "$prompt" >&2; read -r password; [ "$password" = s3cret ] || exit 1; `,
+		"sudo asks not":  "",
+		"sudo asks late": `sleep 0.1; printf 'a lecture\n%s' "$prompt" >&2; read -r password; [ "$password" = s3cret ] || exit 1; `,
+	} {
+		for shows, startup := range map[string]string{
+			"traced": "set -x", "printed": `echo "$BASH_EXECUTION_STRING" >&2`, "no newline": `printf %s "$BASH_EXECUTION_STRING" >&2`,
+		} {
+			t.Run(name+"/"+shows, func(t *testing.T) {
+				bin := t.TempDir()
+				fake := "#!/bin/sh\nprompt=$4; while [ \"$1\" != -- ]; do shift; done; shift; " + asks + "exec \"$@\"\n"
+				if err := os.WriteFile(filepath.Join(bin, "sudo"), []byte(fake), 0o755); err != nil { //nolint:gosec // a program
+					t.Fatal(err)
+				}
+				server := startBashSSHD(t, "PATH="+bin+":$PATH; "+startup, false)
+				server.target.Sudo = sshexec.SudoPassword("s3cret")
+				got, err := server.host(t).Output(withinMinutes(t), sshexec.Command{
+					Shell: `cat; printf %s "$V"`, Env: map[string]string{"V": "value"}, Stdin: strings.NewReader("input|"), User: "someone",
+				})
+				if err != nil || string(got) != "input|value" {
+					t.Errorf("got %q, %v", got, err)
+				}
+			})
+		}
+	}
+}
