@@ -33,7 +33,7 @@ type Adopter interface {
 // another instance has a machine of the VNF.
 func (m *Manager) Adopt(ctx context.Context, known VnfInstance, req InstantiateVnfRequest, resource string) (*VnfInstance, error) {
 	rec := &instanceRecord{Tenant: known.Tenant, Initial: req, Instance: VnfInstance{VnfdID: known.VnfdID}}
-	if err := errors.Join(known.checkAdoptable(), checkRequestUnmasked(known, req)); err != nil {
+	if err := errors.Join(known.checkAdoptable(), checkAdopted(known, req)); err != nil {
 		return nil, err
 	}
 	pkg, err := m.openPackage(ctx, rec)
@@ -75,11 +75,11 @@ func (i *VnfInstance) checkAdoptable() error {
 	return errors.Join(faults...)
 }
 
-// checkRequestUnmasked refuses values that a document shows as ***.
-func checkRequestUnmasked(known VnfInstance, req InstantiateVnfRequest) error {
+// checkAdopted refuses values that a document shows as ***, and text that is not stored as it is.
+func checkAdopted(known VnfInstance, req InstantiateVnfRequest) error {
 	attributes, err1 := NewParams(map[string]Params{extensionsPath: known.Extensions, configurablePath: known.VnfConfigurableProperties})
 	request, err2 := NewParams(req)
-	return errors.Join(err1, err2, checkUnmasked(attributes), checkUnmasked(request))
+	return errors.Join(err1, err2, checkParams(attributes), checkParams(request))
 }
 
 func (i *VnfInstance) scaleStatus() []ScaleInfo {

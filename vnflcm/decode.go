@@ -16,13 +16,15 @@ import (
 
 // DecodeRequest fills into (a pointer to one of the request types) from a JSON document, under the rules of
 // Params.Decode: it reports all faults at once, and unknown attributes by name. It refuses *** as any value: a client
-// that writes back a masked document would destroy the masked values.
+// that writes back a masked document would destroy the masked values. It refuses half of a surrogate pair, such as "\ud800",
+// in any text: encoding/json would read another character.
 //
 // Requests to heal, to scale (also to a level) and to terminate are read strictly: an unknown attribute outside of
 // additionalParams is a fault, and so is a vnfcInstanceId that is null or empty, or an item of scaleInfo without a
 // level. If they were ignored, the operation would change more of the VNF than requested.
 func DecodeRequest(data []byte, into any) (unknown []string, err error) {
 	unknown, err = decodeAttributes(data, into, true)
+	err = errors.Join(err, checkSurrogates(data))
 	request, isStrict := into.(strict)
 	if !isStrict {
 		return unknown, err
@@ -78,6 +80,11 @@ func decodeAttributes(data []byte, into any, refuseMasked bool) ([]string, error
 	d.value("", tree, reflect.ValueOf(into).Elem())
 	slices.Sort(d.unknown)
 	return d.unknown, errors.Join(d.faults...)
+}
+
+// checkParams finds every *** and every half of a surrogate pair in a request.
+func checkParams(request Params) error {
+	return errors.Join(checkUnmasked(request), checkSurrogates(request.Reveal()))
 }
 
 // checkUnmasked finds every *** in a request.

@@ -123,7 +123,7 @@ func (m *Manager) planned(ctx context.Context, inst *instanceRecord, kind LcmOpe
 	if err != nil {
 		return nil, err
 	}
-	if err := checkUnmasked(params); err != nil {
+	if err := checkParams(params); err != nil {
 		return nil, err
 	}
 	now := time.Now().Round(0) // the same value as after reading it back

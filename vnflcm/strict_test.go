@@ -52,3 +52,42 @@ func TestEmptyHealIsRefused(t *testing.T) {
 	opID, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
 	x.wait(opID, err, vnflcm.Completed)
 }
+
+// TestHalfSurrogatePairs: encoding/json reads another character in the place of half a surrogate pair, so a request with one is
+// refused, wherever it comes from.
+func TestHalfSurrogatePairs(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]struct {
+		into  any
+		paths []string
+	}{
+		`{"vnfdId":"v","vnfInstanceName":"\ud83d\ude00 \\ud800 \u00fc"}`:                                 {&vnflcm.CreateVnfRequest{}, nil},
+		`{"vnfdId":"v","vnfInstanceName":"\ud800","metadata":{"a":[{"b":"\uDC00\ud800"}, "\\\udfff"]}}`:  {&vnflcm.CreateVnfRequest{}, []string{"vnfInstanceName", "metadata.a[0].b", "metadata.a[1]"}},
+		`{"flavourId":"f", "additionalParams" : {"p": {"\ud800x":1, "q":"\ud800\u0041"}, "r":"\udbff"}}`: {&vnflcm.InstantiateVnfRequest{}, []string{"additionalParams.p.\ufffdx", "additionalParams.p.q", "additionalParams.r"}},
+		`{"vnfcInstanceId":["w1","\ud800"]}`:                                                             {&vnflcm.HealVnfRequest{}, []string{"vnfcInstanceId[1]"}},
+	} {
+		_, err := vnflcm.DecodeRequest([]byte(body), want.into)
+		if want.paths == nil {
+			if err != nil {
+				t.Errorf("%s: %v", body, err)
+			}
+			continue
+		}
+		wantFaults(t, err, want.paths...)
+	}
+}
+
+// TestHalfSurrogatePairsInGo holds it for Params of callers in Go, whose JSON is kept. An instance that has such a value from
+// earlier can still be healed and changed.
+func TestHalfSurrogatePairsInGo(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	half := params(t, `{"a":{"b":"\ud800"}}`)
+	_, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: half})
+	wantFaults(t, err, "additionalParams.a.b")
+	id := x.instantiated("plain")
+	_, err = x.Heal(t.Context(), id, vnflcm.HealVnfRequest{AdditionalParams: half})
+	wantFaults(t, err, "additionalParams.a.b")
+	_, err = x.Adopt(t.Context(), vnflcm.VnfInstance{VnfdID: toyVNFD, Extensions: half}, vnflcm.InstantiateVnfRequest{FlavourID: "plain"}, "r")
+	wantFaults(t, err, "extensions.a.b")
+}

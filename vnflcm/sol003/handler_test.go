@@ -421,6 +421,8 @@ func TestFaults(t *testing.T) {
 			{"POST", base, `{"vnfdId":"x","metadata":{"a":[{"b":1,"b":2}]}}`, 400, []string{`"b" twice`}},
 			{"POST", base, "{\"vnfdId\":\"\xff\"}", 400, []string{"UTF-8"}},
 			{"POST", base, `{"vnfdId":"` + toyVNFD + `","metadata":{"a":[{"b":"***"}]},"vnfInstanceName":"***"}`, 422, []string{"metadata.a[0].b", "vnfInstanceName"}},
+			{"POST", base, `{"vnfdId":"` + toyVNFD + `","metadata":{"a":[{"b":"\ud800"}]},"unknown":"\udc00"}`, 422, []string{"metadata.a[0].b: has half of a surrogate pair", "unknown"}},
+			{"PATCH", running, `{"extensions":{"a":"\ud83dx"}}`, 422, []string{"extensions.a"}},
 			{"POST", base, `{"vnfdId":"` + toyVNFD + `","unknown":{"c":"***"}}`, 422, []string{"unknown.c"}},
 			{"POST", base, `{"vnfdId":["` + canary + `"],"metadata":"` + canary + `"}`, 422, []string{"vnfdId", "metadata"}},
 			{"PATCH", running, `{"extensions":{"a":{"b":["***"]}},"vimConnectionInfo":[{"id":"own","accessInfo":{"password":"***"}}]}`, 422,
