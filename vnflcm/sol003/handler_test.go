@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -543,6 +544,38 @@ func TestManyFaults(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// writes is an answer that keeps the size of each write.
+type writes struct {
+	*httptest.ResponseRecorder
+	sizes []int
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.sizes = append(w.sizes, len(p))
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestListsAreStreamed: a list is never in memory as a whole.
+func TestListsAreStreamed(t *testing.T) {
+	t.Parallel()
+	x := newVNFM(t, nil, sol003.Options{})
+	large := strings.Repeat("x", 10<<10)
+	for range 5 {
+		_, err := x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD, Metadata: vnflcm.KeyValuePairs{"site": large}})
+		must(t, err)
+	}
+	h, err := sol003.NewHandler(x.Manager, sol003.Options{InsecureAllowAnyone: true})
+	must(t, err)
+	for query, want := range map[string]int{"?all_fields": 5, "?all_fields&filter=(cont,metadata/site,xx)": 5, "?filter=(eq,metadata/site,y)": 0} {
+		w := &writes{ResponseRecorder: httptest.NewRecorder()}
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/vnflcm/v1/vnf_instances"+query, nil))
+		var list []object
+		if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list) != want || slices.Max(w.sizes) > 2*len(large) {
+			t.Errorf("%s: %d documents (%v) in writes of %d bytes", query, len(list), err, w.sizes)
+		}
+	}
+}
 
 // TestLists pages, filters and selects.
 func TestLists(t *testing.T) {

@@ -1,6 +1,7 @@
 package sol003
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -75,11 +76,10 @@ func parseQuery(raw string) (map[string]string, error) {
 	return out, nil
 }
 
-// lister makes the documents of a list. A document is made once, although the filter looks at it first.
+// lister makes the documents of a list.
 type lister[T any] struct {
 	query  listQuery
 	render func(T) (object, error)
-	made   map[any]object
 	err    error
 }
 
@@ -97,11 +97,7 @@ func (l *lister[T]) match(visible func(T) bool) func(T) bool {
 			l.err = errors.Join(l.err, err)
 			return false
 		}
-		if !l.query.filter.Match(document) {
-			return false
-		}
-		l.made[item] = document
-		return true
+		return l.query.filter.Match(document) // it is made again when it is sent: a page of documents can be large
 	}
 }
 
@@ -118,21 +114,45 @@ func (l *lister[T]) answer(c *call, page vnflcm.Page[T], err error) error {
 	if l.err != nil {
 		return l.err
 	}
-	documents := make([]object, 0, len(page.Items))
-	for _, item := range page.Items {
-		document := l.made[item]
-		if document == nil {
-			if document, err = l.render(item); err != nil {
-				return err
-			}
-		}
-		l.query.leaveOut.apply(document)
-		documents = append(documents, document)
-	}
 	if page.Next != "" {
 		c.w.Header().Set("Link", "<"+c.nextPage(l.query.parameters, page.Next)+`>; rel="next"`)
 	}
-	return c.document(http.StatusOK, documents)
+	l.send(c, page.Items)
+	return nil
+}
+
+// send sends the documents one at a time, and drops each item. If a document cannot be made, it cuts the connection: a list that
+// ends early would be taken for a whole one.
+func (l *lister[T]) send(c *call, items []T) {
+	c.w.Header().Set("Content-Type", mediaJSON)
+	c.w.WriteHeader(http.StatusOK)
+	text := []byte("[") // what is sent next; an error of Write means that the client has disconnected
+	for i, item := range items {
+		clear(items[i : i+1])
+		document, err := l.marshal(item)
+		if err != nil {
+			c.Logger.ErrorContext(c.r.Context(), "a list is cut", "resource", c.r.Pattern, "error", vnflcm.Problem(err).Detail)
+			panic(http.ErrAbortHandler)
+		}
+		if _, err := c.w.Write(append(text, document...)); err != nil {
+			return
+		}
+		text = []byte(",")
+	}
+	if len(items) > 0 {
+		text = nil
+	}
+	_, _ = c.w.Write(append(text, ']'))
+}
+
+// marshal returns a document with the attributes that the list shows.
+func (l *lister[T]) marshal(item T) ([]byte, error) {
+	document, err := l.render(item)
+	if err != nil {
+		return nil, err
+	}
+	l.query.leaveOut.apply(document)
+	return json.Marshal(document)
 }
 
 // nextPage returns the URI of the page after the one that ends at a place, with the same filter and selectors.
@@ -151,5 +171,5 @@ func (c *call) nextPage(parameters map[string]string, end string) string {
 }
 
 func newLister[T any](q listQuery, render func(T) (object, error)) *lister[T] {
-	return &lister[T]{query: q, render: render, made: map[any]object{}}
+	return &lister[T]{query: q, render: render}
 }
