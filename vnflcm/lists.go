@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -164,9 +165,9 @@ func (rec operationRecord) index() Index {
 		VNFD: rec.VNF.VnfdID, Start: rec.Occ.StartTime.UnixNano()}
 }
 
-// allOf reads every record of a query in pages, for work that must not hold them all in memory.
+// allOf reads every record of a query in pages of q.Limit, default pageSize, for work that must not hold them all in memory.
 func (r *records) allOf(ctx context.Context, q Query, each func([]Record) error) error {
-	for q.Limit = pageSize; ; {
+	for q.Limit = cmp.Or(q.Limit, pageSize); ; {
 		list, err := r.store.List(ctx, q)
 		if err != nil || len(list) == 0 {
 			return err

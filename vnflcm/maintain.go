@@ -38,24 +38,26 @@ func (r *records) checkKey(ctx context.Context) error {
 // Reseal seals every record under Config.Key that is still sealed under one of Config.OldKeys. left is how many records
 // stay under an old key because they belong to operations that are running: call Reseal again when those have ended. When
 // left is 0 the old keys are not needed any more. Reseal may run beside operations and other processes, once all of
-// them have the new key. Records that cannot be read stay as they are and are named by the error (ErrUnreadable).
+// them have the new key. It has one record in memory at a time. Records that cannot be read stay as they are and are named by the
+// error (ErrUnreadable).
 func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 	var errs []error
 	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, kindClaim, kindCancel, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindRenewal, keyCheck.Kind} {
-		list, err := m.cfg.Store.List(ctx, Query{Kind: kind})
-		if err != nil {
-			return left, err
-		}
-		for _, stored := range list {
-			if m.records.keys.IsNewest(stored.Body) {
-				continue
+		// One at a time: a record may have any size, and several can be more than fits into memory.
+		err := m.records.allOf(ctx, Query{Kind: kind, Limit: 1}, func(one []Record) error {
+			if m.records.keys.IsNewest(one[0].Body) {
+				return nil
 			}
-			err := m.reseal(ctx, stored)
+			err := m.reseal(ctx, one[0])
 			if errors.Is(err, errRunning) {
 				left++
-				continue
+				return nil
 			}
 			errs = append(errs, err)
+			return ctx.Err()
+		})
+		if err != nil {
+			return left, errors.Join(append(errs, err)...)
 		}
 	}
 	return left, errors.Join(errs...)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,6 +103,42 @@ func TestResealLeavesRunningOperations(t *testing.T) {
 	y.wait(opID, nil, vnflcm.Completed)
 	if left, err := y.Reseal(t.Context()); err != nil || left != 0 {
 		t.Errorf("Reseal: %d records left (%v), want 0", left, err)
+	}
+}
+
+// measured is a store that notes the size of the largest list that it has returned.
+type measured struct {
+	vnflcm.Store
+	largest atomic.Int64
+}
+
+func (s *measured) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
+	list, err := s.Store.List(ctx, q)
+	size := int64(0)
+	for _, r := range list {
+		size += int64(len(r.Body))
+	}
+	s.largest.Store(max(s.largest.Load(), size))
+	return list, err
+}
+
+// TestResealReadsOneRecord: the memory that Reseal needs does not grow with the number of records.
+func TestResealReadsOneRecord(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	const each = 100 << 10
+	for range 20 {
+		_, err := x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD, Metadata: vnflcm.KeyValuePairs{"a": strings.Repeat("x", each)}})
+		must(t, err)
+	}
+	store := &measured{Store: x.cfg.Store}
+	y := x.other(func(cfg *vnflcm.Config) { cfg.Key, cfg.OldKeys, cfg.Store = otherKey, [][]byte{testKey}, store })
+	if left, err := y.Reseal(t.Context()); err != nil || left != 0 || store.largest.Load() > 2*each {
+		t.Errorf("Reseal: %d records left (%v), it has read %d bytes at once", left, err, store.largest.Load())
+	}
+	z := x.other(func(cfg *vnflcm.Config) { cfg.Key, cfg.Owner = otherKey, "z" })
+	if list, err := z.Instances(t.Context(), vnflcm.InstanceQuery{}); err != nil || len(list.Items) != 20 {
+		t.Errorf("%d instances (%v), want 20", len(list.Items), err)
 	}
 }
 
