@@ -17,23 +17,23 @@ const (
 type extent struct{ name, description, attributes int }
 
 // extentOf measures an instance with the names and attributes given.
-func extentOf(name, description string, metadata KeyValuePairs, more ...Params) (e extent, err error) {
-	pairs, err := NewParams(nonNil(metadata))
-	e = extent{name: utf8.RuneCountInString(name), description: len(description)}
-	for _, p := range append(more, pairs) {
+func extentOf(name, description string, attributes ...Params) extent {
+	e := extent{name: utf8.RuneCountInString(name), description: len(description)}
+	for _, p := range attributes {
 		e.attributes += len(p.Reveal())
 	}
-	return e, err
+	return e
 }
 
 func (i *VnfInstance) extent() (extent, error) {
-	return extentOf(i.VnfInstanceName, i.VnfInstanceDescription, i.Metadata, i.Extensions, i.VnfConfigurableProperties)
+	metadata, err := NewParams(nonNil(i.Metadata))
+	return extentOf(i.VnfInstanceName, i.VnfInstanceDescription, metadata, i.Extensions, i.VnfConfigurableProperties), err
 }
 
-// check returns a fault for each bound that a change exceeds, unless the value shrinks.
+// check returns a fault for each bound that a change exceeds, unless the value was at least as large before.
 func (e extent) check(before extent) error {
 	fault := func(path, what string, now, before, most int) error {
-		if now <= most || now < before {
+		if now <= most || now <= before {
 			return nil
 		}
 		return &ParamError{Path: path, Reason: fmt.Sprintf("has %d %s, at most %d are allowed", now, what, most)}
@@ -58,6 +58,6 @@ func (i *VnfInstance) extentAfter(req VnfInfoModificationRequest) (extent, error
 	merged, errMerge := metadata.Merge(patch)
 	extensions, errExtensions := i.Extensions.Merge(req.Extensions)
 	properties, errProperties := i.VnfConfigurableProperties.Merge(req.VnfConfigurableProperties)
-	e, errExtent := extentOf(after.VnfInstanceName, after.VnfInstanceDescription, nil, merged, extensions, properties)
-	return e, errors.Join(err, errPatch, errMerge, errExtensions, errProperties, errExtent)
+	return extentOf(after.VnfInstanceName, after.VnfInstanceDescription, merged, extensions, properties),
+		errors.Join(err, errPatch, errMerge, errExtensions, errProperties)
 }

@@ -34,3 +34,28 @@ func TestExtents(t *testing.T) {
 		t.Errorf("%d values are stored, want 4", got)
 	}
 }
+
+// TestLargerThanAllowed: an instance that is larger than what clients may store can be read, changed, healed, and shrunk.
+func TestLargerThanAllowed(t *testing.T) {
+	t.Parallel()
+	a := newAdoption(t, nil)
+	large := strings.Repeat("x", 300<<10)
+	a.known.VnfInstanceDescription, a.known.Extensions, a.known.Metadata = large, params(t, `{"a":"`+large+`"}`), vnflcm.KeyValuePairs{"b": large}
+	_, err := a.Adopt(t.Context(), a.known, a.req, "cluster of toys")
+	must(t, err)
+	id := a.known.ID
+	name := "new"
+	opID, err := a.Modify(t.Context(), id, vnflcm.VnfInfoModificationRequest{VnfInstanceName: &name}, "")
+	a.wait(opID, err, vnflcm.Completed)
+	opID, err = a.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
+	a.wait(opID, err, vnflcm.Completed)
+	_, err = a.Modify(t.Context(), id, vnflcm.VnfInfoModificationRequest{Metadata: vnflcm.KeyValuePairs{"c": 1}}, "")
+	wantFaults(t, err, "metadata")
+	for _, patch := range []vnflcm.VnfInfoModificationRequest{{Metadata: vnflcm.KeyValuePairs{"b": "short"}}, {Extensions: params(t, `{"a":null}`)}} {
+		opID, err := a.Modify(t.Context(), id, patch, "")
+		a.wait(opID, err, vnflcm.Completed)
+	}
+	if page, err := a.Instances(t.Context(), vnflcm.InstanceQuery{}); err != nil || page.Items[0].VnfInstanceName != name || page.Items[0].Metadata["b"] != "short" {
+		t.Errorf("%+v, %v", page.Items, err)
+	}
+}
