@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -287,5 +288,41 @@ func TestOnlyOneProcess(t *testing.T) {
 	out, err := second.CombinedOutput()
 	if diff := cmp.Diff(fmt.Sprintf("vnfm: data: another process uses %s\n", data), string(out)); err == nil || diff != "" {
 		t.Errorf("%v:\n%s", err, diff)
+	}
+}
+
+// TestReadableKey: a key that every user can read is refused if the program has made it. Of the operator's file the log warns, and a
+// file that a group can read is as Kubernetes mounts it.
+func TestReadableKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	made, given, shared := filepath.Join(dir, "key"), filepath.Join(dir, "given"), filepath.Join(dir, "shared")
+	begin := func(key string) (string, error) {
+		t.Helper()
+		var log bytes.Buffer
+		v, err := compose(t.Context(), &config{onSandbox: true, Packages: filepath.Dir(samples.Package("k8s-cluster")), Data: dir, Key: key}, slog.New(slog.NewTextHandler(&log, nil)))
+		if err == nil {
+			v.close()
+		}
+		return log.String(), err
+	}
+	log, err := begin("")
+	must(t, err)
+	if !strings.Contains(log, "there is no database") || strings.Contains(log, "not protected") {
+		t.Errorf("the first start logs\n%s", log)
+	}
+	key, err := os.ReadFile(made) //nolint:gosec // of this test
+	must(t, err)
+	for name, mode := range map[string]os.FileMode{given: 0o644, shared: 0o440} {
+		must(t, os.WriteFile(name, key, 0o600))
+		must(t, os.Chmod(name, mode))
+		log, err := begin(name)
+		if warned := strings.Contains(log, "chmod o-rwx "+name); err != nil || warned != (name == given) || strings.Contains(log, "there is no database") {
+			t.Errorf("%s: %v\n%s", name, err, log)
+		}
+	}
+	must(t, os.Chmod(made, 0o644)) //nolint:gosec // what the test is about
+	if _, err := begin(""); err == nil || !strings.Contains(err.Error(), "chmod o-rwx "+made) {
+		t.Errorf("the key that the program has made is read: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -76,7 +77,7 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 	if err := v.prepareData(); err != nil {
 		return nil, err
 	}
-	key, err1 := sealing.Key(cmp.Or(c.Key, filepath.Join(c.Data, "key")))
+	key, err1 := v.key(ctx)
 	store, owner, err2 := v.openStore(ctx)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
@@ -151,6 +152,21 @@ func (v *vnfm) prepareData() error {
 	return err
 }
 
+// key reads the key that seals the database. A key that other users can read is refused if this program has made it; the operator is
+// warned of others.
+func (v *vnfm) key(ctx context.Context) ([]byte, error) {
+	for _, name := range []string{v.config.Key, v.config.TLS.Key} {
+		if err := sealing.Check(name); errors.Is(err, sealing.ErrReadable) {
+			v.log.WarnContext(ctx, "a key is not protected", "error", err)
+		}
+	}
+	key, err := sealing.Key(cmp.Or(v.config.Key, filepath.Join(v.config.Data, "key")))
+	if errors.Is(err, sealing.ErrReadable) && v.config.Key != "" {
+		return os.ReadFile(v.config.Key)
+	}
+	return key, err
+}
+
 // openStore opens the database. owner names this process if no other one can use the database: then operations that an
 // earlier process has left are taken up at once.
 func (v *vnfm) openStore(ctx context.Context) (store vnflcm.Store, owner string, err error) {
@@ -167,7 +183,11 @@ func (v *vnfm) openStore(ctx context.Context) (store vnflcm.Store, owner string,
 		return nil, "", errors.Join(fmt.Errorf("data: another process uses %s", v.config.Data), err)
 	}
 	v.atEnd(lock.Unlock)
-	file, err := sqlite.Open(ctx, filepath.Join(v.config.Data, "vnfm.db"))
+	path := filepath.Join(v.config.Data, "vnfm.db")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		v.log.WarnContext(ctx, "there is no database: the VNFM begins without VNF instances", "file", path)
+	}
+	file, err := sqlite.Open(ctx, path)
 	if err != nil {
 		return nil, "", err
 	}

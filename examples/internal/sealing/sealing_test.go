@@ -2,8 +2,10 @@ package sealing_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -38,5 +40,30 @@ func TestKey(t *testing.T) {
 	}
 	if info, err := files[0].Info(); err != nil || info.Mode() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+// TestReadable: a key that every user can read is refused, with the command that mends it. A group may read it, and a link leads to
+// the file.
+func TestReadable(t *testing.T) {
+	dir := t.TempDir()
+	name, link := filepath.Join(dir, "key"), filepath.Join(dir, "link")
+	made, err := sealing.Key(name)
+	if err := errors.Join(err, os.Symlink("key", link)); err != nil {
+		t.Fatal(err)
+	}
+	for mode, refused := range map[os.FileMode]bool{0o600: false, 0o400: false, 0o440: false, 0o640: false, 0o644: true, 0o604: true, 0o602: true, 0o777: true} {
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{name, link} {
+			key, err := sealing.Key(path)
+			switch {
+			case refused && (!errors.Is(err, sealing.ErrReadable) || !strings.Contains(err.Error(), "chmod o-rwx "+path) || key != nil):
+				t.Errorf("%#o: %d bytes, %v", mode, len(key), err)
+			case !refused && (err != nil || !bytes.Equal(key, made)):
+				t.Errorf("%#o: %v", mode, err)
+			}
+		}
 	}
 }
