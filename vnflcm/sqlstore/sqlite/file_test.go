@@ -2,6 +2,8 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
@@ -39,11 +43,16 @@ func TestEmptyFileIsNoStore(t *testing.T) {
 	}
 }
 
+// TestRemovedWhileOpen: no batch is acknowledged that is only in a file without a name, where it ends with the process.
 func TestRemovedWhileOpen(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(path string) error{
-		"removed":  os.Remove,
-		"replaced": func(path string) error { return os.Rename(path+".new", path) },
+		"removed":            os.Remove,
+		"replaced":           func(path string) error { return os.Rename(path+".new", path) },
+		"moved away":         func(path string) error { return os.Rename(path, path+".old") },
+		"journal removed":    func(path string) error { return os.Remove(path + "-wal") },
+		"journal replaced":   func(path string) error { return os.Rename(path+".new-wal", path+"-wal") },
+		"shared map removed": func(path string) error { return os.Remove(path + "-shm") },
 	} {
 		path := filepath.Join(t.TempDir(), "state.db")
 		open(t, path+".new")
@@ -54,10 +63,94 @@ func TestRemovedWhileOpen(t *testing.T) {
 		if err := do(path); err != nil {
 			t.Error(err)
 		}
-		if err := s.Apply(t.Context(), put("b")); err == nil || !strings.Contains(err.Error(), "removed or replaced") {
+		if err := s.Apply(t.Context(), put("b")); err == nil || !strings.Contains(err.Error(), "removed or replaced while it was open") || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: Apply returns %v", name, err)
 		}
 	}
+}
+
+// TestNotAStore opens files that are no store of this version. The error names the file and a remedy, and the file is unchanged.
+func TestNotAStore(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(path string) error // a closed store
+		want  string
+	}{
+		"text": {func(path string) error {
+			return os.WriteFile(path, []byte(strings.Repeat("no database\n", 100)), 0o600)
+		}, "is no SQLite database: restore it from a backup"},
+		"short text":    {func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) }, "is no SQLite database: restore it from a backup"},
+		"cut in half":   {func(path string) error { return os.Truncate(path, 40<<10) }, "is damaged: restore it from a backup"},
+		"cut off":       {func(path string) error { return os.Truncate(path, 50) }, "is no SQLite database: restore it from a backup"},
+		"newer":         {execute(`PRAGMA user_version = 3`), "was written by a newer version of vnfkit (format 3, this version knows 2): use that version"},
+		"earlier":       {execute(`PRAGMA user_version = 1`), "has the format 1 of an earlier version of vnfkit"},
+		"foreign":       {execute(`ALTER TABLE vnfkit_records RENAME TO records`), "is the database of another program: it has no table vnfkit_records"},
+		"a folder":      {func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }, "is a folder"},
+		"vanished":      {func(path string) error { return os.Rename(path, path+"-wal") }, "is missing, but state.db-wal, with its latest changes, is there: restore it from a backup"},
+		"never existed": {os.Remove, ""},
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "state.db")
+		s, err := sqlite.Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 100 {
+			err = errors.Join(err, s.Apply(t.Context(), put(fmt.Sprint(i))))
+		}
+		if err := errors.Join(err, s.Close(), c.spoil(path), os.Chmod(dir, 0o700)); err != nil { //nolint:gosec // a folder
+			t.Fatal(name, err)
+		}
+		before := content(t, dir)
+		s, err = sqlite.Open(t.Context(), path)
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			_ = s.Close()
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: Open returns %v, want %q", name, err, c.want)
+		}
+		if diff := cmp.Diff(before, content(t, dir)); diff != "" {
+			t.Errorf("%s: files have changed", name)
+		}
+	}
+}
+
+// execute returns a function that executes a statement in a file.
+func execute(statement string) func(path string) error {
+	return func(path string) error {
+		db, err := sql.Open("sqlite", path)
+		if err == nil {
+			_, err = db.Exec(statement) //nolint:noctx // in a test
+		}
+		return errors.Join(err, db.Close())
+	}
+}
+
+// content is the content of the files of a folder, with their modes.
+func content(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, f := range list {
+		if f.IsDir() {
+			continue
+		}
+		info, err1 := f.Info()
+		text, err2 := os.ReadFile(filepath.Join(dir, f.Name())) //nolint:gosec // of the test
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		out[f.Name()] = info.Mode().String() + string(text)
+	}
+	return out
 }
 
 func TestRightsOfOthersAreTakenAway(t *testing.T) {

@@ -34,19 +34,8 @@ CREATE TABLE IF NOT EXISTS vnfkit_positions (last INTEGER NOT NULL);
 INSERT INTO vnfkit_positions SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM vnfkit_positions);
 PRAGMA user_version = 2;`
 
-// errFormat refuses a file of an earlier version of vnfkit.
-var errFormat = errors.New("sqlite: the file has a format that this version of vnfkit does not know: begin with a new file")
-
-// checkFormat refuses a file whose tables have another format.
-func checkFormat(ctx context.Context, db *sql.DB) error {
-	var format, tables int
-	err := db.QueryRowContext(ctx, `SELECT (SELECT user_version FROM pragma_user_version), count(*) FROM sqlite_master WHERE name = 'vnfkit_records'`).
-		Scan(&format, &tables)
-	if err == nil && tables > 0 && format != 2 {
-		return errFormat
-	}
-	return wrap("read the format", err)
-}
+// format is the user_version of schema.
+const format = 2
 
 const getQuery = `SELECT ` + selection.Columns + ` FROM vnfkit_records WHERE kind = ? AND id = ?`
 

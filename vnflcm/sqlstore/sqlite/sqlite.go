@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"modernc.org/sqlite" // the driver; this package is the one that links it
+	_ "modernc.org/sqlite" // the driver; this package is the one that links it
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -23,29 +23,32 @@ type Store struct {
 	readers *sql.DB
 	get     *sql.Stmt // of the readers
 	writer  *writer
-	path    string
-	file    fs.FileInfo // of the file that is open
+	files   openFiles
 }
 
 // Open opens or creates the database in that file; the folder must exist. The file and those that SQLite creates beside
-// it have the mode 0600: Open removes the rights of other users. An empty file is an error, because a Manager would
-// take it for a store without instances. Close the store when the Manager has been closed. Writers of several processes
-// wait up to 10 s for each other.
+// it have the mode 0600: Open removes the rights of other users. A file that is empty, damaged, no database, of another program or of
+// another version of vnfkit is an error, and unchanged; so is a journal without its database. Close the store when the Manager
+// has been closed. Writers of several processes wait up to 10 s for each other.
 func Open(ctx context.Context, path string) (*Store, error) {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := create(ctx, path); err != nil {
-			return nil, err
-		}
+	missing, err := isNew(path)
+	if err == nil && missing {
+		err = create(ctx, path)
 	}
-	file, err := inspect(path)
+	if err == nil {
+		err = inspect(ctx, path)
+	}
+	if err == nil {
+		err = tighten(path)
+	}
 	if err != nil {
 		return nil, err
 	}
-	readers, err := connect(path, maxReaders)
+	readers, err := connect(path, maxReaders, writeAhead)
 	if err != nil {
 		return nil, err
 	}
-	db, err := connect(path, 1)
+	db, err := connect(path, 1, writeAhead)
 	if err != nil {
 		return nil, errors.Join(err, readers.Close())
 	}
@@ -58,18 +61,26 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err == nil {
 		get, err = readers.PrepareContext(ctx, getQuery)
 	}
+	var files openFiles
+	if err == nil {
+		files, err = filesOf(path)
+	}
 	if err != nil {
 		return nil, errors.Join(wrap("open "+path, err), db.Close(), readers.Close())
 	}
-	return &Store{readers: readers, get: get, writer: newWriter(ctx, db, statements), path: path, file: file}, nil
+	return &Store{readers: readers, get: get, writer: newWriter(ctx, db, statements), files: files}, nil
 }
 
-// Apply implements vnflcm.Store. It returns an error if the file has been removed or replaced since it was opened.
+// Apply implements vnflcm.Store. It returns an error if a file of the store has been removed or replaced since it was opened: the
+// batch may then be in a file without a name, which ends with the process.
 func (s *Store) Apply(ctx context.Context, b vnflcm.Batch) error {
-	if now, err := os.Stat(s.path); err != nil || !os.SameFile(s.file, now) {
-		return errors.Join(fmt.Errorf("sqlite: %s was removed or replaced while it was open", s.path), err)
+	if err := s.files.check(); err != nil {
+		return err
 	}
-	return s.writer.apply(ctx, b)
+	if err := s.writer.apply(ctx, b); err != nil {
+		return err
+	}
+	return s.files.check()
 }
 
 // Close writes the batches that Apply has begun with, and closes the database.
@@ -112,10 +123,13 @@ func (s *Store) Watch(ctx context.Context, changed func()) error {
 // maxReaders is how many connections read at once; each keeps a file open.
 const maxReaders = 5 // one of them may watch
 
-func connect(path string, connections int) (*sql.DB, error) {
+// writeAhead makes SQLite put changes into a journal, so that readers do not wait for writers.
+const writeAhead = "journal_mode(WAL)"
+
+func connect(path string, connections int, pragmas ...string) (*sql.DB, error) {
 	options := url.Values{
 		// busy_timeout comes first, because the other pragmas may have to wait too.
-		"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)"},
+		"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "synchronous(FULL)"}, pragmas...),
 		"_txlock": {"immediate"},
 	}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: options.Encode()}).String())
@@ -138,7 +152,7 @@ func create(ctx context.Context, path string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	db, err := connect(f.Name(), 1)
+	db, err := connect(f.Name(), 1, writeAhead)
 	if err != nil {
 		return err
 	}
@@ -152,51 +166,28 @@ func create(ctx context.Context, path string) error {
 	return nil
 }
 
-// inspect refuses a file that cannot be a store, and removes the rights of other users.
-func inspect(path string) (fs.FileInfo, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() == 0 {
-		return nil, fmt.Errorf("sqlite: %s is empty: restore it from a backup, or remove it to begin without any instance", path)
-	}
-	for _, name := range []string{path, path + "-wal", path + "-shm"} {
-		if err := tighten(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("sqlite: other users have rights to the store: %w", err)
-		}
-	}
-	return info, nil
-}
-
-func tighten(name string) error {
-	info, err := os.Stat(name)
-	if err != nil || info.Mode().Perm()&0o077 == 0 {
-		return err
-	}
-	return os.Chmod(name, 0o600)
-}
-
-// migrate makes the tables. Processes that open a file at the same time all switch it to write-ahead mode. SQLite does
-// not wait for that in spite of busy_timeout, so migrate retries.
+// migrate makes the tables.
 func migrate(ctx context.Context, db *sql.DB) error {
+	return patiently(ctx, func() error {
+		_, err := db.ExecContext(ctx, schema)
+		return err
+	})
+}
+
+// patiently calls do again while the file is in use. Processes that open a file at the same time all switch it to write-ahead mode,
+// and SQLite does not wait for that in spite of busy_timeout.
+func patiently(ctx context.Context, do func() error) error {
 	poll := backoff.NewExponentialBackOff()
 	poll.InitialInterval, poll.MaxInterval = 5*time.Millisecond, 250*time.Millisecond
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := checkFormat(ctx, db)
-		if err == nil {
-			_, err = db.ExecContext(ctx, schema)
-		}
-		if failure, ok := errors.AsType[*sqlite.Error](err); err != nil && (!ok || failure.Code()&0xff != busy) {
+		err := do()
+		if err != nil && codeOf(err) != codeBusy {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
 	}, backoff.WithBackOff(poll), backoff.WithMaxElapsedTime(busyTimeout))
 	return err
 }
-
-// busy is SQLITE_BUSY; the bits above the lowest eight say more.
-const busy = 5
 
 // busyTimeout is how long a writer waits for other writers.
 const busyTimeout = 10 * time.Second
