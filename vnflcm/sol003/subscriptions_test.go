@@ -227,6 +227,41 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
+// TestDamagedSubscription: a subscription that cannot be read does not end the list of subscriptions.
+func TestDamagedSubscription(t *testing.T) {
+	t.Parallel()
+	nfvo := newSubscriber(t, nil)
+	store := vnflcm.NewMemoryStore()
+	m, _, err := newManager(t.Context(), t.TempDir(), func(c *vnflcm.Config) { c.Store = store })
+	must(t, err)
+	n := notify.New(m, notify.Options{Allow: notify.AllowAny})
+	for i := range 5 {
+		req := sol003.SubscriptionRequest{CallbackURI: fmt.Sprintf("%s/%d", nfvo.URL, i)}
+		_, _, err := n.Subscribe(t.Context(), sol003.Subscriber{API: "v1", APIRoot: nfvo.URL}, req)
+		must(t, err)
+	}
+	all, err := n.Subscriptions(t.Context(), "", 0)
+	must(t, err)
+	damaged, err := store.Get(t.Context(), "document", "subscription/"+all[1].ID)
+	must(t, err)
+	damaged.Body = []byte("damaged")
+	must(t, store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{damaged}}))
+	var listed []string
+	for after, page := "", 2; page == 2; {
+		list, err := n.Subscriptions(t.Context(), after, 2)
+		must(t, err)
+		page = len(list)
+		for _, s := range list {
+			after = s.ID
+			listed = append(listed, s.ID)
+		}
+	}
+	if diff := cmp.Diff([]string{all[0].ID, all[2].ID, all[3].ID, all[4].ID}, listed); diff != "" {
+		t.Error(diff)
+	}
+	must(t, m.Forget(t.Context(), "document", "subscription/"+all[1].ID))
+}
+
 // TestFaultySubscriptions sends requests that are refused, and looks for every fault in the answer.
 func TestFaultySubscriptions(t *testing.T) {
 	t.Parallel()

@@ -110,15 +110,24 @@ func (n *Notifier) Subscription(ctx context.Context, id string) (*sol003.Subscri
 	return s.shown(), nil
 }
 
-// Subscriptions returns at most limit of the subscriptions after an id, in the order of their ids.
+// Subscriptions returns at most limit of the subscriptions after an id, in the order of their ids. One that cannot be read is logged and
+// left out.
 func (n *Notifier) Subscriptions(ctx context.Context, after string, limit int) (out []*sol003.Subscription, err error) {
-	list, err := n.subscriptions.List(ctx, after, limit)
-	for _, document := range list {
-		if s, err := n.decode(document); err == nil {
-			out = append(out, s.shown())
+	for {
+		list, err := n.subscriptions.List(ctx, after, limit)
+		for _, document := range list {
+			after = document.ID
+			if s, err := n.decode(document); err == nil {
+				out = append(out, s.shown())
+			}
+			if limit > 0 && len(out) == limit {
+				return out, nil
+			}
+		}
+		if err != nil || limit == 0 || len(list) < limit {
+			return out, err
 		}
 	}
-	return out, err
 }
 
 // Unsubscribe removes a subscription. ErrNotFound: the subscription does not exist. Notifications that are being sent
