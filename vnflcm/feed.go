@@ -125,7 +125,7 @@ func (m *Manager) Changes(ctx context.Context, after Cursor, limit int) (list []
 	for _, record := range stored {
 		var c changeRecord
 		if err := m.records.open(record, &c); err != nil {
-			errs = append(errs, unreadableRecord(record, err))
+			errs = append(errs, err)
 			continue
 		}
 		shown := ChangeEntry{ID: record.ID, Time: c.Time, Kind: c.Kind, VNF: c.VNF}

@@ -368,18 +368,15 @@ func ForgetHooks(ctx context.Context, c Config, instanceID string) error {
 	return recs.update(ctx, func(ctx context.Context, b *Batch) error { return recs.forgetHooks(ctx, b, instanceID, "") })
 }
 
-// forgetHooks adds to b that the state of an instance and its hooks are removed, except the hook with the id except.
+// forgetHooks adds to b that the state of an instance and its hooks are removed, except the hook with the id except. Hooks that cannot
+// be read stay, because they may be of another instance.
 func (r *records) forgetHooks(ctx context.Context, b *Batch, instanceID, except string) error {
 	err := errors.Join(r.dropAll(ctx, b, kindState, instanceID+"/"), r.drop(ctx, b, kindHookInitial, instanceID))
 	return errors.Join(err, r.allOf(ctx, Query{Kind: kindHook}, func(list []Record) error {
 		var errs []error
 		for _, stored := range list {
 			var inst instanceRecord
-			if err := r.open(stored, &inst); err != nil {
-				errs = append(errs, unreadableRecord(stored, err))
-				continue
-			}
-			if inst.Instance.ID != instanceID || stored.ID == except {
+			if r.open(stored, &inst) != nil || inst.Instance.ID != instanceID || stored.ID == except {
 				continue
 			}
 			b.Delete = append(b.Delete, stored)

@@ -97,7 +97,7 @@ func scan[R, T any](ctx context.Context, r *records, q Query, after string, limi
 			q.AfterStart, q.AfterID = stored.Index.Start, stored.ID
 			rec := new(R)
 			if err := r.open(stored, rec); err != nil {
-				errs = append(errs, unreadableRecord(stored, err))
+				errs = append(errs, err)
 			} else if item, ok := show(rec, stored.Version); ok {
 				page.Items = append(page.Items, item)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 )
@@ -12,13 +13,19 @@ import (
 var keyCheck = Record{Kind: "meta", ID: "key"}
 
 // checkKey checks, before anything is written, that the keys can open the records of the store. It writes a record to
-// an empty store for the check by later processes.
-func (r *records) checkKey(ctx context.Context) error {
+// an empty store for the check by later processes, and one that is damaged again if the keys open other records.
+func (r *records) checkKey(ctx context.Context, log *slog.Logger) error {
 	return r.update(ctx, func(ctx context.Context, b *Batch) error {
 		stored, err := r.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
+		var found any
 		switch {
-		case err == nil && r.open(stored, new(string)) != nil:
-			return fmt.Errorf("%w: the store is sealed under another key", ErrUnreadable)
+		case err == nil && r.open(stored, &found) == nil && found != formatName:
+			return fmt.Errorf("%w: the store was written by a newer version of vnfkit: use that version", ErrUnreadable)
+		case err == nil && found == nil && r.opensSome(ctx):
+			log.ErrorContext(ctx, "the record that shows the format and the key of the store is damaged, it is written again")
+			return r.put(ctx, b, keyCheck.Kind, keyCheck.ID, formatName)
+		case err == nil && found == nil:
+			return fmt.Errorf("%w: the store is sealed under another key, in a newer format, or damaged", ErrUnreadable)
 		case err == nil || !errors.Is(err, ErrNotFound):
 			return err
 		}
@@ -31,8 +38,23 @@ func (r *records) checkKey(ctx context.Context) error {
 				return fmt.Errorf("%w: the store has an earlier format, without key ids, that this version cannot convert: begin with a new one", ErrUnreadable)
 			}
 		}
-		return r.put(ctx, b, keyCheck.Kind, keyCheck.ID, "vnfkit")
+		return r.put(ctx, b, keyCheck.Kind, keyCheck.ID, formatName)
 	})
+}
+
+// formatName is the content of keyCheck. A later version with another format writes another content.
+const formatName = "vnfkit"
+
+// opensSome reports whether the keys open the first record of some kind: then the store is sealed under them. It returns false if
+// the store fails.
+func (r *records) opensSome(ctx context.Context) bool {
+	for _, kind := range []string{kindInstance, kindOperation, kindVIM} {
+		list, err := r.store.List(ctx, Query{Kind: kind, Limit: 1})
+		if err == nil && len(list) > 0 && r.open(list[0], contentOf(kind)) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Reseal seals every record under Config.Key that is still sealed under one of Config.OldKeys. left is how many records
@@ -90,21 +112,74 @@ func (m *Manager) reseal(ctx context.Context, stored Record) error {
 	})
 }
 
-// Forget removes one record that cannot be read, as the errors of List and Operations name it: kind "instance" with the
-// id of a VNF instance, kind "operation" with the id of an operation. The resources of a forgotten instance stay in the
-// VIM. ErrState: the record can be read. ErrNotFound: it does not exist.
+// Forget gives one record up that cannot be read, as errors name it (ErrUnreadable): kind "instance" with the id of a VNF instance,
+// kind "operation" with the id of an operation. The resources of a forgotten instance stay in the VIM. A forgotten operation ends as by
+// Fail, but without an occurrence: its instance can be changed again, and counts as INSTANTIATED after an instantiation. For kind
+// "claim" the operation can be taken up again: no process may work on it. Of other kinds only the record is removed. ErrState: the record
+// can be read. ErrNotFound: it does not exist.
 func (m *Manager) Forget(ctx context.Context, kind, id string) error {
 	return m.records.update(ctx, func(ctx context.Context, b *Batch) error {
 		stored, err := m.cfg.Store.Get(ctx, kind, id)
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", kind, id, err)
 		}
-		if _, err := m.records.unsealed(stored); err == nil {
+		if m.records.open(stored, contentOf(kind)) == nil {
 			return fmt.Errorf("%w: %s %s can be read", ErrState, kind, id)
 		}
-		b.Delete = []Record{stored}
-		return nil
+		switch kind {
+		case kindClaim:
+			return m.freeClaim(ctx, b, stored)
+		case kindOperation:
+			err = m.endForgotten(ctx, b, stored)
+		}
+		b.Delete = append(b.Delete, stored)
+		return err
 	})
+}
+
+// freeClaim adds to b that any process may take up the operation of a claim. The record stays, so that its version grows: a process
+// that had the claim has lost it.
+func (m *Manager) freeClaim(ctx context.Context, b *Batch, claim Record) error {
+	freed := claimRecord{State: claimFree, Accepted: claim.Index.Start}
+	rec, _, err := m.operation(ctx, claim.ID)
+	switch {
+	case errors.Is(err, ErrNotFound): // of a hook, or of an operation that was forgotten
+		b.Delete = append(b.Delete, claim)
+		return nil
+	case err != nil:
+		return err
+	case !rec.Occ.OperationState.active():
+		freed.State = claimParked
+	}
+	record, err := m.records.sealed(kindClaim, claim.ID, claim.Version, freed)
+	b.Put, b.Wake = append(b.Put, record), true
+	return err
+}
+
+// endForgotten adds to b the end of an operation whose record cannot be read. What is known of the operation is its index.
+func (m *Manager) endForgotten(ctx context.Context, b *Batch, operation Record) error {
+	for _, kind := range []string{kindClaim, kindCancel, kindHistory} {
+		if err := m.records.drop(ctx, b, kind, operation.ID); err != nil {
+			return err
+		}
+	}
+	if err := m.records.dropAll(ctx, b, kindStep, operation.ID+"/"); err != nil {
+		return err
+	}
+	inst, version, err := m.instance(ctx, operation.Index.Instance)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable) || err == nil && inst.Holder != operation.ID {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	inst.Holder = ""
+	if operation.Index.Operation == string(OpInstantiate) {
+		inst.Instance.InstantiationState = Instantiated // so that it can be terminated: something of it may be there
+	}
+	unlocked, err := m.records.sealed(kindInstance, inst.Instance.ID, version, inst)
+	b.Put = append(b.Put, unlocked)
+	return errors.Join(err, m.records.appendChange(b, InstanceChanged, inst.identity(), nil))
 }
 
 // PurgeOperations removes the operation occurrences that ended before that time, with their history, and the changes of

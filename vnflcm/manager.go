@@ -79,7 +79,7 @@ type Manager struct {
 // New returns a Manager. It starts no goroutine. From the first accepted operation or call of Resume until Close, the
 // Manager also takes up operations that other processes have left, and renews credentials of VIMs that expire
 // (VIMRenewer). ErrUnreadable: the store was written under another key, or by a version of vnfkit with another format;
-// it is unchanged.
+// it is unchanged. If only the record that shows this is damaged, New writes it again and logs that.
 func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Store == nil || cfg.Packages == nil {
 		return nil, errors.New("vnflcm: Config needs a Store and Packages")
@@ -106,18 +106,18 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 
 // open makes the records of the Store, and fills in the related defaults.
 func (c *Config) open(ctx context.Context) (*records, error) {
-	recs, err := newRecords(&accountable{c.Store}, append([][]byte{c.Key}, c.OldKeys...)...)
-	if err == nil {
-		err = recs.checkKey(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
 	if c.LeaseTTL <= 0 {
 		c.LeaseTTL = 15 * time.Second
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	recs, err := newRecords(&accountable{c.Store}, append([][]byte{c.Key}, c.OldKeys...)...)
+	if err == nil {
+		err = recs.checkKey(ctx, c.Logger)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if c.VIMs == nil {
 		c.VIMs = &storeVIMs{records: recs, log: c.Logger}
@@ -257,8 +257,8 @@ func (m *Manager) Delete(ctx context.Context, instanceID, ifMatch string) error 
 	if err != nil {
 		return err
 	}
-	if rec.Holder != "" {
-		return m.heldBy(ctx, rec)
+	if err := m.heldBy(ctx, rec); err != nil {
+		return err
 	}
 	if rec.Instance.InstantiationState != NotInstantiated {
 		return fmt.Errorf("%w: VNF instance %s is %s, terminate it first", ErrState, instanceID, rec.Instance.InstantiationState)
@@ -335,16 +335,27 @@ func (m *Manager) operation(ctx context.Context, id string) (*operationRecord, i
 	return &rec, version, nil
 }
 
-// heldBy returns the ErrConflict of a locked instance. Its text names the state of the operation that holds the
-// lock, and what ends that operation.
+// heldBy returns the ErrConflict of a locked instance, nil if the instance is not locked. Its text names the state of the operation
+// that holds the lock, and what ends that operation. An operation that has ended locks nothing: it has ended since inst was read, and a
+// write in place of inst fails, or inst comes from a backup.
 func (m *Manager) heldBy(ctx context.Context, inst *instanceRecord) error {
+	if inst.Holder == "" {
+		return nil
+	}
 	err := fmt.Errorf("%w: VNF instance %s is locked by operation %s", ErrConflict, inst.Instance.ID, inst.Holder)
 	rec, _, readErr := m.operation(ctx, inst.Holder)
-	if readErr != nil {
+	switch {
+	case errors.Is(readErr, ErrUnreadable):
+		return fmt.Errorf("%w, whose record cannot be read: restore it, or give the operation up with Manager.Forget", err)
+	case errors.Is(readErr, ErrNotFound):
+		return fmt.Errorf("%w, which does not exist: restore it, or give the instance up with Manager.Abandon", err)
+	case readErr != nil:
 		return err
 	}
-	remedy := "it has ended in the meantime, try again"
+	var remedy string
 	switch {
+	case rec.Occ.OperationState.Final():
+		return nil
 	case rec.Occ.OperationState.active():
 		remedy = "wait for it or cancel it"
 	case rec.Occ.OperationState == FailedTemp && rec.canRollBack():

@@ -35,6 +35,39 @@ const (
 	kindRenewal     = "renewal"
 )
 
+// contentOf returns a value that the content of records of a kind is read into.
+func contentOf(kind string) any {
+	switch kind {
+	case kindInstance, kindHook:
+		return new(instanceRecord)
+	case kindAbandoned:
+		return new(AbandonedInstance)
+	case kindOperation:
+		return new(operationRecord)
+	case kindHookInitial:
+		return new(InstantiateVnfRequest)
+	case kindProcess, kindLease:
+		return new(processRecord)
+	case kindClaim:
+		return new(claimRecord)
+	case kindCancel:
+		return new(cancelRequest)
+	case kindStep:
+		return new(journalEntry)
+	case kindHistory:
+		return new(historyRecord)
+	case kindChange:
+		return new(changeRecord)
+	case kindVIM:
+		return new(VimConnectionInfo)
+	case kindVIMDefault, kindAdoption:
+		return new(string)
+	case kindRenewal:
+		return new(renewal)
+	}
+	return new(any)
+}
+
 // records seals values into a Store and opens them again. A body is the JSON of the value with its secrets.
 type records struct {
 	store *accountable
@@ -95,13 +128,16 @@ func (r *records) unsealed(rec Record) ([]byte, error) {
 	return clear, nil
 }
 
+// open reads the content of a record. ErrUnreadable names the record.
 func (r *records) open(rec Record, into any) error {
 	clear, err := r.unsealed(rec)
-	if err != nil {
-		return err
+	if err == nil {
+		if fault := json.Unmarshal(clear, into); fault != nil {
+			err = fmt.Errorf("%w: %w", ErrUnreadable, fault)
+		}
 	}
-	if err := json.Unmarshal(clear, into); err != nil {
-		return errors.Join(ErrUnreadable, err)
+	if err != nil {
+		return unreadableRecord(rec, err)
 	}
 	return nil
 }

@@ -177,23 +177,25 @@ func (r *run) accept(ctx context.Context, inst *instanceRecord, version int64, r
 // ended while the answer was on its way.
 func (r *run) acceptedAfter(ctx context.Context, err error, inst *instanceRecord) error {
 	now, _, failed := r.m.instance(ctx, inst.Instance.ID)
-	switch {
-	case failed != nil:
+	if failed != nil {
 		return err
-	case now.Holder == r.claim.opID:
+	}
+	if now.Holder == r.claim.opID {
 		r.claim.epoch, r.stored.unknown = 1, true
 		return nil
-	case now.Holder != "":
-		return r.m.heldBy(ctx, now)
-	case errors.Is(err, ErrConflict):
+	}
+	if held := r.m.heldBy(ctx, now); held != nil {
+		return held
+	}
+	if errors.Is(err, ErrConflict) {
 		return errInstanceChanged
 	}
 	return err
 }
 
 func (m *Manager) admissible(ctx context.Context, inst *instanceRecord, kind LcmOperation) error {
-	if inst.Holder != "" {
-		return m.heldBy(ctx, inst)
+	if err := m.heldBy(ctx, inst); err != nil {
+		return err
 	}
 	if kind == OpModifyInfo {
 		return nil

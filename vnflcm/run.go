@@ -265,7 +265,10 @@ func (r *run) setStarting(starting bool) {
 // checkCancel looks for a cancel that another process wrote down.
 func (r *run) checkCancel(ctx context.Context) {
 	var cancel cancelRequest
-	if _, err := r.m.records.get(ctx, kindCancel, r.rec.Occ.ID, &cancel); err == nil {
+	switch _, err := r.m.records.get(ctx, kindCancel, r.rec.Occ.ID, &cancel); {
+	case err == nil:
 		r.stop(cancel.Mode)
+	case errors.Is(err, ErrUnreadable):
+		r.m.cfg.Logger.WarnContext(ctx, "the operation continues, because the request to cancel it cannot be read: cancel it again", "operation", r.rec.Occ.ID, "error", err)
 	}
 }

@@ -79,7 +79,7 @@ func (r *run) seize(ctx context.Context) error {
 	}
 	c := seenClaim{stored: stored}
 	if c.err = r.m.records.open(stored, &c.held); c.err != nil && !r.m.records.keys.Has(stored.Body) {
-		return unreadableRecord(stored, c.err) // of a process with another key, which may live
+		return c.err // of a process with another key, which may live
 	}
 	processes, err := r.m.cfg.Store.List(ctx, Query{Kind: kindProcess})
 	if err != nil {
