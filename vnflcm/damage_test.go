@@ -545,3 +545,24 @@ func TestRestoredInstance(t *testing.T) {
 		})
 	}
 }
+
+// TestForgetWhileRunning: an operation that is forgotten while a process works on it ends in that process too, and its instance can be
+// changed by the next operation.
+func TestForgetWhileRunning(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	id := x.instantiated("plain")
+	g := x.holdAt("heal_end/join/worker-0")
+	opID, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
+	must(t, err)
+	<-g.reached
+	y := x.other(nil)
+	r, err := x.cfg.Store.Get(t.Context(), "operation", opID)
+	must(t, err)
+	damage(x, r)
+	must(t, y.Forget(t.Context(), "operation", opID))
+	close(g.open)
+	_, err = x.Wait(t.Context(), opID)
+	wantIs(t, err, vnflcm.ErrNotFound)
+	y.operate(id)
+}

@@ -66,6 +66,11 @@ func TestRemovedWhileOpen(t *testing.T) {
 		if err := s.Apply(t.Context(), put("b")); err == nil || !strings.Contains(err.Error(), "removed or replaced while it was open") || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: Apply returns %v", name, err)
 		}
+		if name == "moved away" {
+			if err := errors.Join(os.Rename(path+".old", path), s.Apply(t.Context(), put("b"))); err != nil {
+				t.Errorf("after it was moved back: %v", err)
+			}
+		}
 	}
 }
 
