@@ -66,6 +66,12 @@ func TestRemovedWhileOpen(t *testing.T) {
 		if err := s.Apply(t.Context(), put("b")); err == nil || !strings.Contains(err.Error(), "removed or replaced while it was open") || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: Apply returns %v", name, err)
 		}
+		_, errGet := s.Get(t.Context(), "k", "a")
+		_, errList := s.List(t.Context(), vnflcm.Query{Kind: "k"})
+		_, _, errFeed := s.Feed(t.Context(), "", 1)
+		if lost := !strings.Contains(name, "journal") && !strings.Contains(name, "map"); lost != (errGet != nil) || lost != (errList != nil) || lost != (errFeed != nil) {
+			t.Errorf("%s: reading returns %v, %v, %v", name, errGet, errList, errFeed)
+		}
 		if name == "moved away" {
 			if err := errors.Join(os.Rename(path+".old", path), s.Apply(t.Context(), put("b"))); err != nil {
 				t.Errorf("after it was moved back: %v", err)

@@ -113,12 +113,17 @@ func tighten(path string) error {
 	return nil
 }
 
-// openFiles are the files of an open store.
-type openFiles map[string]fs.FileInfo
+// openFiles are the files of an open store, the database first.
+type openFiles []openFile
+
+type openFile struct {
+	name string
+	info fs.FileInfo // when it was opened
+}
 
 // filesOf returns the files of a store that is open.
 func filesOf(path string) (openFiles, error) {
-	files := openFiles{}
+	var files openFiles
 	for _, suffix := range append([]string{""}, sides...) {
 		info, err := os.Stat(path + suffix)
 		switch {
@@ -127,16 +132,16 @@ func filesOf(path string) (openFiles, error) {
 		case err != nil:
 			return nil, err
 		}
-		files[path+suffix] = info
+		files = append(files, openFile{path + suffix, info})
 	}
 	return files, nil
 }
 
 // check returns an error if a file has another content now than this process has open.
 func (f openFiles) check() error {
-	for name, opened := range f {
-		if now, err := os.Stat(name); err != nil || !os.SameFile(opened, now) {
-			return errors.Join(fmt.Errorf("sqlite: %s was removed or replaced while it was open: end every process that uses the store, restore the store from a backup and start again", name), err)
+	for _, opened := range f {
+		if now, err := os.Stat(opened.name); err != nil || !os.SameFile(opened.info, now) {
+			return errors.Join(fmt.Errorf("sqlite: %s was removed or replaced while it was open: end every process that uses the store, restore the store from a backup and start again", opened.name), err)
 		}
 	}
 	return nil

@@ -41,6 +41,9 @@ const getQuery = `SELECT ` + selection.Columns + ` FROM vnfkit_records WHERE kin
 
 // Get implements vnflcm.Store.
 func (s *Store) Get(ctx context.Context, kind, id string) (r vnflcm.Record, err error) {
+	if err := s.files[:1].check(); err != nil {
+		return r, err
+	}
 	err = s.get.QueryRowContext(ctx, kind, id).Scan(selection.Fields(&r)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return vnflcm.Record{}, vnflcm.ErrNotFound
@@ -50,6 +53,9 @@ func (s *Store) Get(ctx context.Context, kind, id string) (r vnflcm.Record, err 
 
 // List implements vnflcm.Store.
 func (s *Store) List(ctx context.Context, q vnflcm.Query) (out []vnflcm.Record, err error) {
+	if err := s.files[:1].check(); err != nil {
+		return nil, err
+	}
 	query, args := selection.Of(q, func(int) string { return "?" })
 	rows, err := s.readers.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -71,6 +77,9 @@ const feedQuery = `SELECT ` + selection.Columns + `, position FROM vnfkit_record
 
 // Feed implements vnflcm.Store. There is one writer at a time, so positions are in the order of the commits.
 func (s *Store) Feed(ctx context.Context, after string, limit int) (list []vnflcm.Record, next string, err error) {
+	if err := s.files[:1].check(); err != nil {
+		return nil, after, err
+	}
 	position := int64(0)
 	if after != "" {
 		if position, err = strconv.ParseInt(after, 10, 64); err != nil {

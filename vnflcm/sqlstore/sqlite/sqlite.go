@@ -18,7 +18,8 @@ import (
 )
 
 // Store is a vnflcm.Store in one file. It is safe for concurrent use, also by several processes. One connection writes,
-// other connections read at the same time.
+// other connections read at the same time. Every call returns an error if the file has been removed or replaced since it was opened, and
+// Apply also for the files that SQLite has beside it.
 type Store struct {
 	readers *sql.DB
 	get     *sql.Stmt // of the readers
@@ -71,8 +72,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	return &Store{readers: readers, get: get, writer: newWriter(ctx, db, statements), files: files}, nil
 }
 
-// Apply implements vnflcm.Store. It returns an error if a file of the store has been removed or replaced since it was opened: the
-// batch may then be in a file without a name, which ends with the process.
+// Apply implements vnflcm.Store. It acknowledges no batch that may be in a removed file, which ends with the process.
 func (s *Store) Apply(ctx context.Context, b vnflcm.Batch) error {
 	if err := s.files.check(); err != nil {
 		return err
