@@ -22,6 +22,7 @@ type Process struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	lines chan string
+	ended chan struct{}
 }
 
 // Start starts the test binary again with the environment variables VNFKIT_PROCESS, which is the name of the process,
@@ -30,7 +31,7 @@ type Process struct {
 func Start(t *testing.T, dir, name string, prefix []string, env ...string) *Process {
 	t.Helper()
 	argv := append(slices.Clone(prefix), os.Args[0])
-	c := &Process{t: t, cmd: exec.CommandContext(context.WithoutCancel(t.Context()), argv[0], argv[1:]...), lines: make(chan string, 100)} //nolint:gosec // this test binary
+	c := &Process{t: t, cmd: exec.CommandContext(context.WithoutCancel(t.Context()), argv[0], argv[1:]...), lines: make(chan string, 100), ended: make(chan struct{})} //nolint:gosec // this test binary
 	c.cmd.Env = append(os.Environ(), "VNFKIT_PROCESS="+name, "VNFKIT_PROCESS_DIR="+dir)
 	c.cmd.Env = append(c.cmd.Env, env...)
 	c.cmd.Stderr = os.Stderr
@@ -46,9 +47,8 @@ func Start(t *testing.T, dir, name string, prefix []string, env ...string) *Proc
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(c.ended)
 		for s := bufio.NewScanner(out); s.Scan(); {
 			c.lines <- s.Text()
 		}
@@ -56,7 +56,7 @@ func Start(t *testing.T, dir, name string, prefix []string, env ...string) *Proc
 	}()
 	t.Cleanup(func() {
 		_ = c.cmd.Process.Kill()
-		<-ended
+		<-c.ended
 		_ = c.cmd.Wait()
 	})
 	c.Await("ready")
@@ -76,6 +76,9 @@ func (c *Process) Pause(d time.Duration) {
 	<-time.After(d)
 	c.Signal(syscall.SIGCONT)
 }
+
+// Ended returns a channel that is closed when the process has ended.
+func (c *Process) Ended() <-chan struct{} { return c.ended }
 
 // Tell writes a line to the process; a process that is dead does not listen.
 func (c *Process) Tell(what string) { _, _ = fmt.Fprintln(c.in, what) }
