@@ -86,7 +86,7 @@ func (m *Manager) dropLostHolder(ctx context.Context, b *Batch, inst *instanceRe
 	} else if !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	return m.records.drop(ctx, b, kindClaim, inst.Holder)
+	return errors.Join(m.records.drop(ctx, b, kindClaim, inst.Holder), m.records.drop(ctx, b, kindSuspect, inst.Holder))
 }
 
 // remains lists what the instance may leave.

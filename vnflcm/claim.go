@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,9 +19,12 @@ type claim struct {
 	opID    string
 	kind    string          // of the record that the operation has locked: kindInstance or kindHook
 	lose    func(error)     // called with ErrLeased when the claim is lost
+	clear   func()          // called once the operation is not suspected any more
 	running context.Context //nolint:containedctx // of the run: ends when the work is to end
 
-	accepted int64 // StartTime of the operation
+	accepted  int64       // StartTime of the operation
+	suspected bool        // there is a suspectRecord
+	watched   atomic.Bool // the run is suspected, and has made no progress yet
 
 	mu    sync.Mutex // held while the claim is looked at, or passed on
 	epoch int64
@@ -78,6 +82,9 @@ type claimRecord struct {
 	State    claimState `json:"state"`
 	Process  string     `json:"process,omitempty"` // that has the claim, if it is held
 	Accepted int64      `json:"accepted"`          // StartTime of the operation: the oldest is taken up first
+	// Run is the run of the process that wrote the claim. Claims of earlier versions of vnfkit have none.
+	Run       string `json:"run,omitempty"`
+	Suspected bool   `json:"suspected,omitempty"` // there is a suspectRecord
 }
 
 type claimState string
@@ -203,7 +210,7 @@ func (c *claim) write(ctx context.Context, b Batch) error {
 
 // pass adds to b that the claim is in another state from then on; claimHeld: by this process.
 func (c *claim) pass(b *Batch, to claimState) error {
-	next := claimRecord{State: to, Accepted: c.accepted}
+	next := claimRecord{State: to, Accepted: c.accepted, Run: c.process.run, Suspected: c.suspected && to != claimParked}
 	if to == claimHeld {
 		next.Process = c.process.owner
 	}

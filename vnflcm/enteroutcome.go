@@ -113,7 +113,7 @@ func (r *run) enter(ctx context.Context, state OperationState, also ...func(cont
 	was, since := r.rec.Occ.OperationState, r.rec.Occ.StateEnteredTime
 	r.rec.Occ.OperationState, r.rec.Occ.StateEnteredTime = state, time.Now().Round(0) // the same value as after reading it back
 	if !state.active() {
-		also = append(also, r.dropCancel)
+		also = append(also, r.dropCancel, r.dropSuspect)
 	}
 	if state == FailedTemp {
 		also = append(also, func(ctx context.Context, b *Batch) error {

@@ -64,7 +64,7 @@ func (r *records) opensSome(ctx context.Context) bool {
 // error (ErrUnreadable).
 func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 	var errs []error
-	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, kindClaim, kindCancel, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindRenewal, keyCheck.Kind} {
+	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, kindClaim, kindSuspect, kindCancel, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindRenewal, keyCheck.Kind} {
 		// One at a time: a record may have any size, and several can be more than fits into memory.
 		err := m.records.allOf(ctx, Query{Kind: kind, Limit: 1}, func(one []Record) error {
 			if m.records.keys.IsNewest(one[0].Body) {
@@ -158,7 +158,7 @@ func (m *Manager) freeClaim(ctx context.Context, b *Batch, claim Record) error {
 
 // endForgotten adds to b the end of an operation whose record cannot be read. What is known of the operation is its index.
 func (m *Manager) endForgotten(ctx context.Context, b *Batch, operation Record) error {
-	for _, kind := range []string{kindClaim, kindCancel, kindHistory} {
+	for _, kind := range []string{kindClaim, kindSuspect, kindCancel, kindHistory} {
 		if err := m.records.drop(ctx, b, kind, operation.ID); err != nil {
 			return err
 		}
@@ -213,13 +213,20 @@ func (m *Manager) purge(ctx context.Context, q Query, old func(*VnfLcmOpOcc) boo
 			var rec operationRecord
 			return m.records.open(stored, &rec) != nil || !old(&rec.Occ)
 		})
-		b := Batch{Delete: list}
+		suspects, err := m.cfg.Store.List(ctx, Query{Kind: kindSuspect}) // an earlier version of vnfkit leaves them
+		if err != nil {
+			return err
+		}
+		suspects = slices.DeleteFunc(suspects, func(s Record) bool {
+			return !slices.ContainsFunc(list, func(op Record) bool { return op.ID == s.ID })
+		})
+		b := Batch{Delete: slices.Concat(list, suspects)}
 		for _, stored := range list {
 			if err := m.records.drop(ctx, &b, kindHistory, stored.ID); err != nil {
 				return err
 			}
 		}
-		err := m.cfg.Store.Apply(ctx, b)
+		err = m.cfg.Store.Apply(ctx, b)
 		if err == nil {
 			removed += len(list)
 		}

@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,12 @@ type Config struct {
 	// LeaseTTL is how long another process waits, by its own clock, without a sign of life of this process before it
 	// takes over the operations of this process. Default 15 s.
 	LeaseTTL time.Duration
+	// MaxTakeovers is how often an operation is taken over from processes that ended while they worked on it, without a new
+	// journal entry or phase in between. The last two times it is suspected: first it runs beside no other suspected
+	// operation, then as the only operation of its process. If that process ends too, the operation is not taken over: it
+	// enters FAILED_TEMP with ErrProcessEnded (ROLLED_BACK from STARTING), and can be retried. Processes that end by Close,
+	// that were only stopped or that lost the Store do not count, once they have said so. Default 3.
+	MaxTakeovers int
 }
 
 // Manager runs the lifecycle of VNF instances (SOL003 v2.6.1 5). Its methods return as soon as a request is
@@ -61,8 +68,9 @@ type Manager struct {
 	vims    VIMs
 
 	process  *process
-	watching sync.Mutex // held while orphans are looked for; guards seen
-	seen     sightings  // of other processes
+	watching sync.Mutex       // held while orphans are looked for; guards seen and waiting
+	seen     sightings        // of other processes
+	waiting  map[string]int64 // versions of the claims of suspected operations that cannot run beside the current ones
 	keeping  sync.WaitGroup
 	renewals renewals
 
@@ -72,6 +80,8 @@ type Manager struct {
 	limit    int                // most runs at once, 0: any number
 	stop     context.CancelFunc // ends the goroutine that watches the store; nil before it starts
 	changed  notice             // the store may have changed
+	lost     map[string]*claim  // left without being given up, by operation
+	awaited  awaitedOperation
 	keep     context.CancelFunc // ends the goroutines that renew the lease and look for orphans; nil before they start
 	closed   bool
 }
@@ -99,7 +109,7 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.NewID == nil {
 		cfg.NewID = uuid.NewString
 	}
-	m := &Manager{cfg: cfg, store: recs.store, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: sightings{},
+	m := &Manager{cfg: cfg, store: recs.store, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: sightings{}, waiting: map[string]int64{}, lost: map[string]*claim{},
 		process: &process{records: recs, kind: kindProcess, owner: cfg.Owner, run: uuid.NewString(), ttl: cfg.LeaseTTL}}
 	return m, nil
 }
@@ -109,6 +119,7 @@ func (c *Config) open(ctx context.Context) (*records, error) {
 	if c.LeaseTTL <= 0 {
 		c.LeaseTTL = 15 * time.Second
 	}
+	c.MaxTakeovers = cmp.Or(max(c.MaxTakeovers, 0), 3)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -151,6 +162,7 @@ func (m *Manager) Close(ctx context.Context) error {
 		}
 	}
 	m.keeping.Wait()
+	m.disown(ctx)
 	m.process.leave(ctx)
 	return nil
 }

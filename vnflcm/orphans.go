@@ -83,6 +83,7 @@ func (m *Manager) keepAlive(ctx context.Context) {
 		if runs := m.working(); len(runs) > 0 || m.serves() {
 			m.renewFor(ctx, runs)
 		}
+		m.disown(ctx)
 	}
 }
 
@@ -230,13 +231,21 @@ func (m *Manager) takeOrphans(ctx context.Context, states ...claimState) (taken,
 			continue
 		}
 		holder, free := m.isFree(c, processes)
-		if !free || !m.mayTake(servers, c.stored) {
+		may, falls := false, false
+		if free {
+			may, falls = m.mayTake(servers, c.stored)
+		}
+		if !may {
 			observed = append(observed, c.stored.ID)
 			continue
 		}
-		ours, err := m.takeUp(ctx, c.stored, holder)
-		if ours {
+		end, err := m.takeUp(ctx, c, holder, falls)
+		switch end {
+		case takenUp:
 			taken = append(taken, c.stored.ID)
+		case waits:
+			observed = append(observed, c.stored.ID)
+			servers.leave(m.process.owner)
 		}
 		errs = append(errs, err)
 	}
@@ -257,6 +266,7 @@ func (m *Manager) forgetSightings(claims []seenClaim, processes []Record) {
 		there[p.key()] = true
 	}
 	maps.DeleteFunc(m.seen, func(key [2]string, _ sighting) bool { return !there[key] })
+	maps.DeleteFunc(m.waiting, func(opID string, _ int64) bool { return !there[[2]string{kindClaim, opID}] })
 }
 
 // isFree reports whether no living process works on an operation. holder is the record of the process that has the
@@ -317,42 +327,99 @@ func (s sightings) stoodStill(r Record, ttl time.Duration) bool {
 	return time.Since(was.since) >= ttl
 }
 
-// takeUp continues an operation whose claim is as stored, unless its holder has shown a sign of life meanwhile, or
-// another process is faster.
-func (m *Manager) takeUp(ctx context.Context, stored, holder Record) (bool, error) {
-	r, other, err := m.reserve(ctx, stored.ID)
-	if err != nil || other != nil {
-		return false, err
+// takeUpResult is the result of an attempt to take an operation up.
+type takeUpResult int
+
+const (
+	notTakenUp takeUpResult = iota
+	takenUp
+	waits // until this process may run the operation beside its other ones
+)
+
+// takeUp continues an operation whose claim is as read, unless its holder has shown a sign of life meanwhile, or
+// another process is faster. falls: this process is to run the operation, if not now then later.
+func (m *Manager) takeUp(ctx context.Context, c seenClaim, holder Record, falls bool) (takeUpResult, error) {
+	stored := c.stored
+	if m.waitsStill(stored) {
+		return waits, nil
 	}
-	if err := m.seize(ctx, r, stored, holder); err != nil {
+	t, err := m.examine(ctx, c)
+	if err != nil {
+		return notTakenUp, err
+	}
+	r, err := m.reserveFor(ctx, stored, t.suspicion(m.cfg.MaxTakeovers), falls)
+	if r == nil || err != nil {
+		return waits, err
+	}
+	if err := m.seize(ctx, r, stored, holder, t); err != nil {
 		r.end(nil)
 		if errors.Is(err, ErrConflict) {
 			err = nil
 		}
-		return false, err
+		return notTakenUp, err
 	}
 	if err = r.read(ctx); err != nil || !r.rec.Occ.OperationState.active() {
 		r.park(ctx, err)
 		r.end(nil)
-		return false, err
+		return notTakenUp, err
+	}
+	if t.next.Convicted {
+		r.end(r.enterOutcome(r.ctx, r.rec.conviction(t))) //nolint:contextcheck // the work of the run
+		return notTakenUp, nil
 	}
 	if stored.Index.State == string(claimHeld) || stored.Version > 1 { // a process had it before
-		m.cfg.Logger.InfoContext(ctx, "the operation is taken over", "operation", stored.ID, "from", holder.ID)
+		m.cfg.Logger.InfoContext(ctx, "the operation is taken over", "operation", stored.ID, "from", holder.ID, "deaths", len(t.next.Deaths))
 		m.report(OperationTaken, &r.rec.Occ)
 	}
 	go r.work()
-	return true, nil
+	return takenUp, nil
+}
+
+// waitsStill reports whether a suspected operation cannot be taken up for the same reason as at the last look. m.watching is held.
+func (m *Manager) waitsStill(claim Record) bool {
+	if version, is := m.waiting[claim.ID]; !is || version != claim.Version {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.admits(claim.ID, suspected)
+}
+
+// reserveFor makes the run of an operation that no process works on. It returns nil if this process has a run of the operation, or may
+// not run it beside its other operations. m.watching is held.
+func (m *Manager) reserveFor(ctx context.Context, claim Record, level suspicion, falls bool) (*run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.runs[claim.ID] != nil {
+		return nil, nil
+	}
+	if !m.admits(claim.ID, level) {
+		if level == isolated && falls {
+			m.await(claim.ID)
+		}
+		if level != unsuspected && m.waiting[claim.ID] != claim.Version {
+			m.waiting[claim.ID] = claim.Version
+			m.cfg.Logger.WarnContext(ctx, "the operation waits: processes have ended while they worked on it, and it may not run beside those of this process",
+				"operation", claim.ID)
+		}
+		return nil, nil
+	}
+	r, _, err := m.reserveLocked(ctx, claim.ID)
+	if err == nil {
+		m.suspect(r, level)
+	}
+	return r, err
 }
 
 // seize transfers a claim that is as stored to a run. If holder is a process, its record must be unchanged.
-func (m *Manager) seize(ctx context.Context, r *run, stored, holder Record) error {
+func (m *Manager) seize(ctx context.Context, r *run, stored, holder Record, t takeover) error {
 	r.claim.epoch, r.claim.accepted = stored.Version, stored.Index.Start
 	return m.process.assert(ctx, func(self Record) error {
 		b := Batch{Assert: []Record{self}}
 		if holder.ID != "" {
 			b.Assert = append(b.Assert, holder)
 		}
-		err := r.claim.pass(&b, claimHeld)
+		err := errors.Join(t.write(&b, r.claim), r.claim.pass(&b, claimHeld))
 		if err == nil {
 			err = r.claim.apply(ctx, b)
 		}

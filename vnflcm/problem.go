@@ -30,6 +30,7 @@ const (
 	ErrNoPackage      Code = "package-not-found"     // no: Config.Packages has no package for the vnfdId of the request
 	ErrPrecondition   Code = "precondition"          // no: the instance has changed since the caller read it
 	ErrStore          Code = "store"                 // yes, later: the Store has failed
+	ErrProcessEnded   Code = "process-ended"         // yes, once the reason is mended: the operation ended its process again and again
 )
 
 var codeText = map[Code]string{
@@ -48,6 +49,7 @@ var codeText = map[Code]string{
 	ErrNoPackage:      "there is no package with that VNFD",
 	ErrPrecondition:   "the instance has another version",
 	ErrStore:          "the store has failed",
+	ErrProcessEnded:   "the operation has ended its process",
 }
 
 // CommandFailure is found, by errors.As, in the error of a command on a host, whichever package ran it.

@@ -106,7 +106,9 @@ func runProcess(name, dir string) error {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	m, err := vnflcm.New(ctx, fleettest.Config(dir, store, name))
+	cfg, ready := fleettest.Config(dir, store, name), make(chan struct{})
+	cfg.Intercept = endIn(os.Getenv("VNFKIT_PROCESS_DEADLY"), ready)
+	m, err := vnflcm.New(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -118,6 +120,7 @@ func runProcess(name, dir string) error {
 	defer stop()
 	go tellEnds(ctx, m)
 	fmt.Println("ready")
+	close(ready)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		if err := order(ctx, m, in.Text()); err != nil {
 			return err
@@ -125,6 +128,73 @@ func runProcess(name, dir string) error {
 		fmt.Println("accepted")
 	}
 	return nil
+}
+
+// endIn returns an interceptor that ends the process in the fourth step of an operation, once the process is ready.
+func endIn(opID string, ready <-chan struct{}) vnflcm.Interceptor {
+	return func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+		if s.OperationID == opID && s.On == "worker-3" {
+			<-ready
+			os.Exit(3)
+		}
+		return next(ctx)
+	}
+}
+
+// TestDeadlyProcesses has five operations in a process, of which one ends the process. Another process is started each time. The
+// operation fails after three takeovers; all other operations complete.
+func TestDeadlyProcesses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"))
+	must(t, err)
+	defer func() { must(t, store.Close()) }()
+	cfg := fleettest.Config(dir, store, "api")
+	cfg.AcceptOnly = true
+	api, err := vnflcm.New(t.Context(), cfg)
+	must(t, err)
+	defer closeManager(t, api)
+	var ids []string
+	for range 5 {
+		inst, err := api.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: fleettest.VNFD})
+		must(t, err)
+		opID, err := fleettest.Instantiate(t.Context(), api, inst.ID)
+		must(t, err)
+		ids = append(ids, opID)
+	}
+	culprit, deaths := ids[2], 0
+	for failed := false; !failed; {
+		p := fleettest.Start(t, dir, fmt.Sprint("process-", deaths), nil, "VNFKIT_PROCESS_DEADLY="+culprit)
+		poll(t, "the process dies, or the operation fails", func() bool {
+			occ, err := api.Operation(t.Context(), culprit)
+			failed = err == nil && occ.OperationState == vnflcm.FailedTemp
+			select {
+			case <-p.Ended():
+				return true
+			default:
+				return failed
+			}
+		})
+		if failed {
+			for _, id := range ids {
+				occ, err := api.Wait(t.Context(), id)
+				if id == culprit {
+					wantIs(t, err, vnflcm.ErrProcessEnded)
+				} else if err != nil {
+					t.Errorf("operation %s is %s: %v", id, occ.OperationState, err)
+				}
+			}
+		} else if deaths++; deaths > 4 {
+			t.Fatalf("%d processes have died", deaths)
+		}
+	}
+	if deaths != 4 {
+		t.Errorf("%d processes have died, want 4", deaths)
+	}
+	if left, err := store.List(t.Context(), vnflcm.Query{Kind: "suspect"}); err != nil || len(left) > 0 {
+		t.Errorf("%d records of suspects are left (%v)", len(left), err)
+	}
+	fleettest.CheckLog(t, dir)
 }
 
 func order(ctx context.Context, m *vnflcm.Manager, what string) error {

@@ -23,6 +23,7 @@ const (
 	kindHookInitial = "hook-initial"
 	kindProcess     = "process"
 	kindClaim       = "claim"
+	kindSuspect     = "suspect"
 	kindCancel      = "cancel"
 	kindStep        = "step"
 	kindHistory     = "history"
@@ -50,6 +51,8 @@ func contentOf(kind string) any {
 		return new(processRecord)
 	case kindClaim:
 		return new(claimRecord)
+	case kindSuspect:
+		return new(suspectRecord)
 	case kindCancel:
 		return new(cancelRequest)
 	case kindStep:

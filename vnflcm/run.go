@@ -22,7 +22,7 @@ type run struct {
 	done   chan struct{}
 	// Work of this run that is not stored yet.
 	performed performance
-	here      bool // this process works on the operation once it is accepted, retried or rolled back
+	here      bool // this process works on the operation, or will once it is accepted, retried or rolled back
 
 	err  error // why it ended other than well; set before done is closed
 	left error // why the operation was left to the next process: ErrShutdown, ErrLeased or ErrStore; set like err
@@ -31,12 +31,18 @@ type run struct {
 	stopping error // a cancel was asked for: no further step starts
 	starting bool  // no resource has been changed yet, so a cancel interrupts at once
 	begun    bool  // this process has the claim
+
+	suspicion suspicion // until there is progress; guarded by m.mu
 }
 
 // reserve makes this process's one run of an operation. If there is one already, it is returned as other.
 func (m *Manager) reserve(ctx context.Context, opID string) (r, other *run, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.reserveLocked(ctx, opID)
+}
+
+func (m *Manager) reserveLocked(ctx context.Context, opID string) (r, other *run, err error) {
 	if m.closed {
 		return nil, nil, ErrShutdown
 	}
@@ -44,10 +50,15 @@ func (m *Manager) reserve(ctx context.Context, opID string) (r, other *run, err 
 		return nil, other, nil
 	}
 	r = &run{m: m, done: make(chan struct{}), mask: newMasker(nil), stored: slot{kind: kindOperation, id: opID},
-		here: m.works() && (m.limit == 0 || len(m.runs) < m.limit)}
+		here: m.works() && (m.limit == 0 || len(m.runs) < m.limit) && m.admits(opID, unsuspected)}
 	// The work outlives the request that started it; Close, Cancel and a lost claim end it.
 	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	r.claim = &claim{records: m.records, process: m.process, opID: opID, kind: kindInstance, lose: r.cancel, running: r.ctx}
+	r.claim = &claim{records: m.records, process: m.process, opID: opID, kind: kindInstance, running: r.ctx,
+		clear: func() { m.clear(r) }}
+	r.claim.lose = func(err error) {
+		m.noteLost(r.claim)
+		r.cancel(err)
+	}
 	m.runs[opID] = r
 	if m.works() || m.cfg.Runner != nil {
 		m.startKeeping(ctx)
@@ -88,6 +99,8 @@ func (r *run) mayBeCancelled() bool { return r.stored.shared || r.stored.unknown
 func (r *run) end(err error) {
 	if errors.Is(r.left, ErrShutdown) {
 		r.giveUp(context.WithoutCancel(r.ctx))
+	} else if r.left != nil {
+		r.m.noteLost(r.claim)
 	}
 	r.err = err
 	r.cancel(nil)
@@ -102,11 +115,10 @@ func (r *run) end(err error) {
 	r.m.changed.tell() // there is room for another operation
 }
 
-// giveUp frees the operation for any process at once. If this fails, the lease has to expire first.
+// giveUp frees the operation for any process. If this fails, it is tried again later.
 func (r *run) giveUp(ctx context.Context) {
-	var b Batch
-	if err := r.claim.pass(&b, claimFree); err == nil {
-		_ = r.claim.apply(ctx, b)
+	if err := r.claim.giveUp(ctx); err != nil {
+		r.m.noteLost(r.claim)
 	}
 }
 
@@ -224,6 +236,7 @@ func (r *run) save(ctx context.Context, also ...func(context.Context, *Batch) er
 	})
 	if err == nil {
 		r.stored.written()
+		r.claim.progressed()
 	}
 	return err
 }

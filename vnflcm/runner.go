@@ -64,41 +64,56 @@ func (r *run) single(ctx context.Context, phase string) (next string, err error)
 	case phase != "" && phase != due:
 		return due, fmt.Errorf("%w: phase %q of operation %s is due, not %q", ErrState, due, r.rec.Occ.ID, phase)
 	}
-	if err := errors.Join(r.seize(ctx), r.read(ctx)); err != nil { // as the process before has left it
+	t, err := r.seize(ctx)
+	if err != nil {
 		return phase, causeOf(ctx, err)
+	}
+	if err := r.read(ctx); err != nil { // as the process before has left it
+		r.m.noteLost(r.claim)
+		return phase, causeOf(ctx, err)
+	}
+	if t.next.Convicted {
+		return r.enterEnd(ctx, phase, r.rec.conviction(t))
 	}
 	r.start()
 	return r.runDue(ctx, phase)
 }
 
 // seize takes the claim, from another process only if that has shown no sign of life for its TTL.
-func (r *run) seize(ctx context.Context) error {
+func (r *run) seize(ctx context.Context) (t takeover, err error) {
 	stored, err := r.m.cfg.Store.Get(ctx, kindClaim, r.claim.opID)
 	if err != nil {
-		return fmt.Errorf("claim of operation %s: %w", r.claim.opID, err)
+		return t, fmt.Errorf("claim of operation %s: %w", r.claim.opID, err)
 	}
 	c := seenClaim{stored: stored}
 	if c.err = r.m.records.open(stored, &c.held); c.err != nil && !r.m.records.keys.Has(stored.Body) {
-		return c.err // of a process with another key, which may live
+		return t, c.err // of a process with another key, which may live
 	}
 	processes, err := r.m.cfg.Store.List(ctx, Query{Kind: kindProcess})
 	if err != nil {
-		return err
+		return t, err
 	}
 	r.m.watching.Lock()
 	holder, free := r.m.isFree(c, processes)
 	r.m.watching.Unlock()
 	if !free {
-		return fmt.Errorf("%w: process %q has operation %s", ErrLeased, c.held.Process, r.claim.opID)
+		return t, fmt.Errorf("%w: process %q has operation %s", ErrLeased, c.held.Process, r.claim.opID)
 	}
-	err = r.m.seize(ctx, r, stored, holder)
+	if t, err = r.m.examine(ctx, c); err != nil {
+		return t, err
+	}
+	if !r.m.admit(r, t.suspicion(r.m.cfg.MaxTakeovers)) {
+		return t, fmt.Errorf("%w: processes have ended while they worked on some operations, and this process may not run operation %s beside its other ones now",
+			ErrLeased, r.claim.opID)
+	}
+	err = r.m.seize(ctx, r, stored, holder, t)
 	if errors.Is(err, ErrConflict) {
-		return fmt.Errorf("%w: another process was faster", ErrLeased)
+		return t, fmt.Errorf("%w: another process was faster", ErrLeased)
 	}
 	if err == nil && c.held.State != claimFree {
 		r.m.report(OperationTaken, &r.rec.Occ)
 	}
-	return err
+	return t, err
 }
 
 // runDue runs the phase that is due now. If the caller wants another phase, another process was faster.
@@ -117,7 +132,12 @@ func (r *run) runDue(ctx context.Context, phase string) (next string, err error)
 			return r.rec.due(), nil
 		}
 	}
-	if err = r.enterOutcome(ctx, err); r.left != nil {
+	return r.enterEnd(ctx, phase, err)
+}
+
+// enterEnd enters the state that the outcome leads to, after which no phase is left.
+func (r *run) enterEnd(ctx context.Context, phase string, outcome error) (next string, err error) {
+	if err = r.enterOutcome(ctx, outcome); r.left != nil {
 		return phase, err
 	}
 	return "", err

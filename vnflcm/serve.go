@@ -131,19 +131,27 @@ func rank(process, opID string) uint32 { return crc32.ChecksumIEEE([]byte(proces
 // patience is how long an operation waits for the process that it falls to, before any other with room takes it up.
 const patience = time.Second
 
-// mayTake reports whether this process takes up a free operation now. It is asked for each, the oldest first.
-func (m *Manager) mayTake(s servers, free Record) bool {
+// mayTake reports whether this process takes up a free operation now, and whether the operation falls to it. It is asked for each, the
+// oldest first.
+func (m *Manager) mayTake(s servers, free Record) (may, falls bool) {
 	if s == nil {
-		return true
+		return true, true
 	}
 	waited := m.seen.stoodStill(free, patience)
 	mine := s[m.process.owner]
 	switch to := s.next(free.ID); {
 	case to == m.process.owner:
-		return true
+		return true, true
 	case waited && mine.now < mine.limit:
 		mine.now++
-		return true
+		return true, false
 	}
-	return false
+	return false, false
+}
+
+// leave notes that this process does not take up an operation that mayTake gave it.
+func (s servers) leave(process string) {
+	if s != nil {
+		s[process].now--
+	}
 }

@@ -130,6 +130,9 @@ func (op *Operation) perform(ctx context.Context, info StepInfo, do func(context
 	start := time.Now()
 	ctx = context.WithValue(ctx, inStep{}, info)
 	err := logPanic(ctx, op.Log, recovered(func() error {
+		if err := op.claim.noteStep(ctx, info); err != nil {
+			return err
+		}
 		if op.intercept != nil {
 			return op.intercepted(ctx, info, do)
 		}
@@ -205,6 +208,9 @@ func (op *Operation) journal(ctx context.Context, done Performed, version int64,
 		return op.records.fill(ctx, b, &entry, journalEntry{Rev: rev, Result: raw, Performed: done})
 	})
 	op.steps.performed.journaled(done, err)
+	if err == nil {
+		op.claim.progressed()
+	}
 	return err
 }
 

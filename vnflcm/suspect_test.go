@@ -1,0 +1,512 @@
+package vnflcm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+)
+
+// mortals are processes that live one after the other on one store. A process dies when a step is deadly.
+type mortals struct {
+	*toys
+	store  vnflcm.Store
+	owner  func(life int) string
+	deadly func(vnflcm.StepInfo) bool
+
+	lives, deaths int
+	mu            sync.Mutex
+	running       map[string]bool // operations with a step that runs
+	crowds        []int           // how many operations ran at each death
+}
+
+func newMortals(t *testing.T, change func(*vnflcm.Config)) *mortals {
+	t.Helper()
+	d := &mortals{store: vnflcm.NewMemoryStore(), owner: func(int) string { return "test" }}
+	d.toys = newToys(t, func(cfg *vnflcm.Config) {
+		onePlain(cfg)
+		cfg.Store, cfg.LeaseTTL, cfg.AcceptOnly = d.store, shortTTL, true
+		if change != nil {
+			change(cfg)
+		}
+	})
+	return d
+}
+
+// live starts a process, lets it work until it dies or until done, and reports whether it has died.
+func (d *mortals) live(done func(m *vnflcm.Manager) bool) (died bool) {
+	d.t.Helper()
+	fence, dead := &storetest.Fence{Store: d.store}, make(chan struct{})
+	var once sync.Once
+	d.lives++
+	d.running = map[string]bool{}
+	cfg := d.cfg
+	cfg.Store, cfg.Owner, cfg.AcceptOnly = fence, d.owner(d.lives), false
+	cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+		d.mu.Lock()
+		d.running[s.OperationID] = true
+		d.mu.Unlock()
+		if d.deadly(s) {
+			<-time.After(time.Millisecond) // other operations begin their steps
+			once.Do(func() {
+				fence.Cut(true)
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				d.crowds = append(d.crowds, len(d.running))
+				close(dead)
+			})
+		}
+		if fence.IsCut() {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		err := next(ctx)
+		d.mu.Lock()
+		delete(d.running, s.OperationID)
+		d.mu.Unlock()
+		return err
+	}
+	m, err := vnflcm.New(d.t.Context(), cfg)
+	must(d.t, err)
+	defer closeManager(d.t, m)
+	_, _, err = m.Resume(d.t.Context())
+	must(d.t, err)
+	for timeout := time.After(patience); ; {
+		select {
+		case <-dead:
+			d.deaths++
+			return true
+		case <-timeout:
+			d.t.Fatal("the process neither dies nor ends its work")
+		case <-time.After(10 * time.Millisecond):
+			if done(m) {
+				return false
+			}
+		}
+	}
+}
+
+// ended reports whether no operation is to be worked on any more.
+func (d *mortals) ended(m *vnflcm.Manager) bool {
+	page, err := m.Operations(d.t.Context(), vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.RollingBack}})
+	return err == nil && len(page.Items) == 0
+}
+
+// liveOn lets processes live until all operations have ended.
+func (d *mortals) liveOn(most int) {
+	d.t.Helper()
+	for d.live(d.ended) {
+		if d.deaths > most {
+			d.t.Fatalf("%d processes have died", d.deaths)
+		}
+	}
+}
+
+// begin accepts an operation on a new instance.
+func (d *mortals) begin() string {
+	d.t.Helper()
+	opID, err := d.Instantiate(d.t.Context(), d.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(d.t, err)
+	return opID
+}
+
+func (d *mortals) left(kinds ...string) {
+	d.t.Helper()
+	for _, kind := range kinds {
+		if list, err := d.store.List(d.t.Context(), vnflcm.Query{Kind: kind}); err != nil || len(list) > 0 {
+			d.t.Errorf("%d records of kind %s are left (%v)", len(list), kind, err)
+		}
+	}
+}
+
+// TestDeadlyOperation: an operation ends its process in the same step again and again. After three takeovers it is
+// FAILED_TEMP. A retry begins to count again.
+func TestDeadlyOperation(t *testing.T) {
+	t.Parallel()
+	for name, owner := range map[string]func(int) string{
+		"same owner":   func(int) string { return "test" },
+		"other owners": func(life int) string { return fmt.Sprint("process-", life) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				d := newMortals(t, nil)
+				d.owner = owner
+				d.deadly = func(s vnflcm.StepInfo) bool { return keyOf(s) == "instantiate_end/join/worker-0" }
+				opID := d.begin()
+				for range 2 {
+					d.deaths = 0
+					d.liveOn(4)
+					if d.deaths != 4 {
+						t.Errorf("the process died %d times, want 4: the first one and after three takeovers", d.deaths)
+					}
+					occ, err := d.wait(opID, nil, vnflcm.FailedTemp)
+					wantIs(t, err, vnflcm.ErrProcessEnded)
+					for _, want := range []string{"4 times", "in step join worker-0 of instantiate_end", "retry the operation, roll it back or fail it", owner(d.lives - 1)} {
+						if !strings.Contains(occ.Error.Detail, want) {
+							t.Errorf("the detail does not say %q:\n%s", want, occ.Error.Detail)
+						}
+					}
+					if len(occ.Error.Steps) != 1 || occ.Error.Steps[0].Step != "join" || occ.Error.Steps[0].On != "worker-0" {
+						t.Errorf("steps %+v", occ.Error.Steps)
+					}
+					d.left("suspect")
+					must(t, d.Retry(t.Context(), opID))
+				}
+				d.deadly = func(vnflcm.StepInfo) bool { return false }
+				d.liveOn(4)
+				d.wait(opID, nil, vnflcm.Completed)
+				d.left("claim", "suspect", "step")
+			})
+		})
+	}
+}
+
+// TestMaxTakeovers: one process more than MaxTakeovers dies, with every setting.
+func TestMaxTakeovers(t *testing.T) {
+	t.Parallel()
+	for _, most := range []int{1, 2, 5} {
+		inBubble(t, func(t *testing.T) {
+			d := newMortals(t, func(cfg *vnflcm.Config) { cfg.MaxTakeovers = most })
+			d.deadly = func(s vnflcm.StepInfo) bool { return s.Name == "init" }
+			opID := d.begin()
+			d.liveOn(most + 1)
+			if d.wait(opID, nil, vnflcm.FailedTemp); d.deaths != most+1 {
+				t.Errorf("%d processes died, MaxTakeovers %d", d.deaths, most)
+			}
+		})
+	}
+}
+
+// TestSuspects: one or two of several operations end the process. These fail, all other operations complete.
+func TestSuspects(t *testing.T) {
+	t.Parallel()
+	for _, culprits := range [][]int{{0}, {3}, {1, 4}} {
+		t.Run(fmt.Sprint(culprits), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				d := newMortals(t, nil)
+				var ids []string
+				for range 6 {
+					ids = append(ids, d.begin())
+				}
+				d.deadly = func(s vnflcm.StepInfo) bool {
+					return s.Name == "create" && s.On == "worker-0" && slices.Contains(culprits, slices.Index(ids, s.OperationID))
+				}
+				d.liveOn(4 * len(culprits))
+				for i, id := range ids {
+					want := vnflcm.Completed
+					if slices.Contains(culprits, i) {
+						want = vnflcm.FailedTemp
+					}
+					d.wait(id, nil, want)
+				}
+				if last := d.crowds[len(d.crowds)-1]; last != 1 {
+					t.Errorf("%d operations ran when the culprit was found", last)
+				}
+				d.left("suspect")
+			})
+		})
+	}
+}
+
+// TestInnocentSuspect: an operation is in a long step while new operations end the process, each of them once. It completes.
+func TestInnocentSuspect(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		d := newMortals(t, nil)
+		innocent, long := d.begin(), time.Second
+		culprits := map[string]bool{}
+		d.deadly = func(s vnflcm.StepInfo) bool {
+			if s.OperationID == innocent && s.Name == "create" && s.On == "master-0" {
+				<-time.After(long)
+			}
+			return culprits[s.OperationID]
+		}
+		for range 12 {
+			culprits[d.begin()] = true
+			d.live(func(m *vnflcm.Manager) bool {
+				occ, err := m.Operation(t.Context(), innocent)
+				return err == nil && occ.OperationState == vnflcm.Completed
+			})
+		}
+		d.wait(innocent, nil, vnflcm.Completed)
+		d.liveOn(100)
+		for id := range culprits {
+			d.wait(id, nil, vnflcm.FailedTemp)
+		}
+	})
+}
+
+// TestOrderlyStops: a process that is closed in the middle of a step does not count, however often.
+func TestOrderlyStops(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		d := newMortals(t, func(cfg *vnflcm.Config) { cfg.MaxTakeovers = 1 })
+		opID := d.begin()
+		inStep := make(chan struct{}, 1)
+		d.deadly = func(vnflcm.StepInfo) bool { return false }
+		x := *d.toys
+		x.cfg.AcceptOnly = false
+		for range 5 {
+			x.cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+				if s.Name != "init" {
+					return next(ctx)
+				}
+				inStep <- struct{}{}
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			x.start()
+			_, _, err := x.Resume(t.Context())
+			must(t, err)
+			<-inStep
+			closeManager(t, x.Manager)
+		}
+		d.liveOn(0)
+		d.wait(opID, nil, vnflcm.Completed)
+	})
+}
+
+// TestProgressBetweenDeaths: a process dies in each step of an operation, after an entry of the journal each time.
+func TestProgressBetweenDeaths(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		const steps = 25
+		d := newMortals(t, func(cfg *vnflcm.Config) {
+			cfg.MaxTakeovers = 1
+			hooks := cfg.Mgmt["cluster"].Hooks()
+			hooks[vnflcm.InstantiateEnd] = func(ctx context.Context, op *vnflcm.Operation) error {
+				for i := range steps {
+					if err := vnflcm.Do(ctx, op, fmt.Sprint("step-", i), "", func(context.Context) error { return nil }); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": hooked{hooks}}
+		})
+		opID := d.begin()
+		died := map[string]bool{}
+		d.deadly = func(s vnflcm.StepInfo) bool {
+			first := strings.HasPrefix(s.Name, "step-") && !died[s.Name]
+			died[s.Name] = died[s.Name] || first
+			return first
+		}
+		d.liveOn(steps)
+		if d.wait(opID, nil, vnflcm.Completed); d.deaths != steps {
+			t.Errorf("%d deaths, want %d", d.deaths, steps)
+		}
+		d.left("suspect", "claim")
+	})
+}
+
+// unreachable is a store that a process cannot reach for a while: its calls fail, or wait as in a stopped process.
+type unreachable struct {
+	vnflcm.Store
+	stops bool
+
+	mu   sync.Mutex
+	back chan struct{} // is closed when the store is back; nil while it is there
+}
+
+func (s *unreachable) away() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.back = make(chan struct{})
+}
+
+func (s *unreachable) comeBack() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.back != nil {
+		close(s.back)
+		s.back = nil
+	}
+}
+
+func (s *unreachable) reach() error {
+	s.mu.Lock()
+	back := s.back
+	s.mu.Unlock()
+	if back != nil && !s.stops {
+		return errAway
+	}
+	if back != nil {
+		<-back
+	}
+	return nil
+}
+
+func (s *unreachable) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+	if err := s.reach(); err != nil {
+		return vnflcm.Record{}, err
+	}
+	return s.Store.Get(ctx, kind, id)
+}
+
+func (s *unreachable) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
+	if err := s.reach(); err != nil {
+		return nil, err
+	}
+	return s.Store.List(ctx, q)
+}
+
+func (s *unreachable) Apply(ctx context.Context, b vnflcm.Batch) error {
+	if err := s.reach(); err != nil {
+		return err
+	}
+	return s.Store.Apply(ctx, b)
+}
+
+// TestLostLeasesDoNotCount: processes lose an operation to each other in the same step again and again, because they are stopped or
+// cannot reach the store. They come back each time.
+func TestLostLeasesDoNotCount(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ stops, heeds, both bool }{
+		"stopped":                       {stops: true, heeds: true},
+		"outage":                        {heeds: true},
+		"outage for all":                {heeds: true, both: true},
+		"outage, driver does not heed":  {},
+		"stopped, driver does not heed": {stops: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				store := vnflcm.NewMemoryStore()
+				inStep, end := make(chan int), make(chan struct{})
+				finish := sync.OnceFunc(func() { close(end) })
+				defer finish()
+				var stores []*unreachable
+				process := func(cfg *vnflcm.Config) {
+					n := len(stores)
+					stores = append(stores, &unreachable{Store: store, stops: c.stops})
+					onePlain(cfg)
+					cfg.Store, cfg.Owner, cfg.LeaseTTL, cfg.MaxTakeovers = stores[n], fmt.Sprint("process-", n), shortTTL, 1
+					cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+						if s.Name != "init" {
+							return next(ctx)
+						}
+						select {
+						case inStep <- n:
+						case <-end:
+						}
+						select {
+						case <-ctx.Done():
+							if c.heeds {
+								return context.Cause(ctx)
+							}
+							<-time.After(4 * shortTTL)
+						case <-end:
+						}
+						return next(ctx)
+					}
+				}
+				x := newToys(t, process)
+				y := x.other(process)
+				defer func() {
+					for _, s := range stores {
+						s.comeBack()
+					}
+				}()
+				opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+				must(t, err)
+				_, _, err = y.Resume(t.Context())
+				must(t, err)
+				nextHolder := func() (n int) {
+					select {
+					case n = <-inStep:
+					case <-time.After(patience):
+						t.Fatal("no process runs the step")
+					}
+					return n
+				}
+				holder := nextHolder()
+				for range 6 {
+					lost := []*unreachable{stores[holder]}
+					if c.both {
+						lost = stores
+					}
+					for _, s := range lost {
+						s.away()
+					}
+					if c.both {
+						<-time.After(3 * shortTTL)
+					} else {
+						holder = nextHolder()
+					}
+					for _, s := range lost {
+						s.comeBack()
+					}
+					if c.both {
+						holder = nextHolder()
+					}
+					<-time.After(8 * shortTTL)
+				}
+				finish()
+				y.wait(opID, nil, vnflcm.Completed)
+			})
+		})
+	}
+}
+
+// TestDeadlyPhase: workers of an engine die in the same phase.
+func TestDeadlyPhase(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		store := vnflcm.NewMemoryStore()
+		x := newToys(t, func(cfg *vnflcm.Config) { cfg.Store, cfg.Runner, cfg.LeaseTTL = store, &engine{}, shortTTL })
+		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		must(t, err)
+		deaths, next := 0, vnflcm.PhaseBegin
+		for ; next != ""; deaths++ {
+			if deaths > 4 {
+				t.Fatalf("%d workers have died", deaths)
+			}
+			fence, dead := &storetest.Fence{Store: store}, make(chan struct{})
+			y := x.other(func(cfg *vnflcm.Config) {
+				cfg.Store, cfg.Owner = fence, fmt.Sprint("worker-", deaths)
+				cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+					if s.Name == "init" {
+						fence.Cut(true)
+						close(dead)
+						<-ctx.Done()
+						return ctx.Err()
+					}
+					return next(ctx)
+				}
+			})
+			work := func() {
+				for next != "" && !fence.IsCut() {
+					var then string
+					if then, err = y.RunPhase(t.Context(), opID, next); errors.Is(err, vnflcm.ErrLeased) {
+						<-time.After(shortTTL / 4)
+						continue
+					} else if fence.IsCut() {
+						return
+					}
+					next = then
+				}
+			}
+			ended := make(chan struct{})
+			go func() { defer close(ended); work() }()
+			select {
+			case <-dead:
+			case <-ended:
+			}
+			closeManager(t, y.Manager)
+			<-ended
+		}
+		wantIs(t, err, vnflcm.ErrProcessEnded)
+		if x.wait(opID, nil, vnflcm.FailedTemp); deaths != 5 {
+			t.Errorf("%d workers, want 4 that die and one that finds out", deaths)
+		}
+	})
+}
